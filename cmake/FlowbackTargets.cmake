@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+# One static library per room. Third parties are PRIVATE to their room: no public header names them.
+include_guard()
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+
+add_library(flowback_options INTERFACE)
+target_compile_options(flowback_options INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor
+                       -fno-strict-aliasing)
+if(FLOWBACK_SANITIZE)
+  target_compile_options(flowback_options INTERFACE -fsanitize=${FLOWBACK_SANITIZE}
+                         -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(flowback_options INTERFACE -fsanitize=${FLOWBACK_SANITIZE})
+endif()
+
+# flowback_room(NAME SOURCES... [ROOMS lib...] [PRIVATE third-party...])
+function(flowback_room name)
+  cmake_parse_arguments(ROOM "" "" "SOURCES;ROOMS;PRIVATE" ${ARGN})
+  add_library(flowback_${name} STATIC ${ROOM_SOURCES})
+  target_include_directories(flowback_${name}
+    PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>
+    PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(flowback_${name}
+    PUBLIC ${ROOM_ROOMS}
+    PRIVATE $<BUILD_INTERFACE:flowback_options> ${ROOM_PRIVATE})
+  set_property(GLOBAL APPEND PROPERTY FLOWBACK_ROOMS flowback_${name})
+endfunction()
+
+# flowback_test(NAME SOURCES... [LINK lib...]): one GoogleTest program, found by ctest case by case.
+function(flowback_test name)
+  cmake_parse_arguments(TEST "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${TEST_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE flowback_options ${TEST_LINK} GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE
+    FLOWBACK_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+    FLOWBACK_PROGRAM="${PROJECT_BINARY_DIR}/bin/flowback")
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST)
+endfunction()

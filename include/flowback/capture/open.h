@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// Opening an input, whatever its format: sniffed by content, never by name.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "flowback/base/error.h"
+#include "flowback/model/recording.h"
+
+namespace flowback {
+
+struct OpenOptions {
+  std::string input;                 // a perf.data file; empty when raw_pt is given
+  std::vector<std::string> raw_pt;   // each file is one stream
+  std::vector<SectionSpec> sections;
+  std::vector<ImageSpec> images;
+  // Override what the recording says, or supply it for raw PT.
+  std::optional<CpuId> cpu;
+  uint32_t tsc_ctc_numerator = 0;
+  uint32_t tsc_ctc_denominator = 0;
+  std::optional<uint8_t> mtc_shift;
+  uint32_t nominal_ratio = 0;
+};
+
+// Errors: kUnreadable with offset and remedy; kUsage when nothing or two kinds of input are named.
+Result<Recording> OpenRecording(const OpenOptions& options);
+
+// Parse the command line's spellings; numbers are decimal or 0x-hexadecimal. Errors: kUsage.
+Result<SectionSpec> ParseSectionSpec(const std::string& text);  // FILE:OFFSET:SIZE:ADDRESS
+Result<ImageSpec> ParseImageSpec(const std::string& text);      // ELF[@LOAD_ADDRESS]
+Result<CpuId> ParseCpuId(const std::string& text);              // FAMILY/MODEL[/STEPPING]
+
+}  // namespace flowback

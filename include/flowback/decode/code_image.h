@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// Code bytes at addresses: sections of files, address spaces made of them, and how those change.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "flowback/base/bytes.h"
+#include "flowback/model/recording.h"
+
+namespace flowback {
+
+class BlockCache;  // decode/code/block_cache.h
+
+// How sure we are that the bytes are those that ran (law 4 of the product).
+enum class Verification : uint8_t {
+  kBuildId,     // the recorded build-id and the file's agree
+  kUnverified,  // the recording has no build-id: the file at the path was taken
+  kGiven,       // the user gave it (--image, --section), or the recording carries the bytes
+};
+
+// A contiguous range of code bytes of one file, wherever it is mapped. Immutable but for its block
+// cache, which is safe to use from any thread; shared by all threads, processes and runs.
+class CodeSection {
+ public:
+  // `bytes` must stay valid as long as `owner` lives.
+  CodeSection(std::string name, uint64_t file_offset, Bytes bytes,
+              std::shared_ptr<const void> owner, Verification verification);
+  ~CodeSection();
+
+  const std::string& name() const { return name_; }         // the file's path
+  uint64_t file_offset() const { return file_offset_; }     // of bytes()[0] in that file
+  Bytes bytes() const { return bytes_; }
+  Verification verification() const { return verification_; }
+  BlockCache& blocks() const { return *blocks_; }
+
+ private:
+  std::string name_;
+  uint64_t file_offset_;
+  Bytes bytes_;
+  std::shared_ptr<const void> owner_;
+  Verification verification_;
+  std::unique_ptr<BlockCache> blocks_;
+};
+
+// `size` bytes of `section`, from `section_offset` on, at `address`.
+struct CodeMapping {
+  uint64_t address = 0;
+  uint64_t size = 0;
+  uint64_t section_offset = 0;
+  std::shared_ptr<const CodeSection> section;
+  // Where the whole file would start, for symbols: address of file offset 0 in this mapping.
+  uint64_t FileBase() const { return address - (section->file_offset() + section_offset); }
+};
+
+// What is mapped where at one moment: sorted, without overlap, immutable once built.
+class AddressSpace {
+ public:
+  // Maps over whatever was there, as mmap does. Only while building.
+  void Map(CodeMapping mapping);
+  // Null when nothing is mapped at `address`. Thread-safe.
+  const CodeMapping* Find(uint64_t address) const;
+  const std::vector<CodeMapping>& mappings() const { return mappings_; }
+  // Copies up to `size` bytes at `address` to `buffer`, across adjacent mappings; returns how many.
+  size_t Read(uint64_t address, uint8_t* buffer, size_t size) const;
+
+ private:
+  std::vector<CodeMapping> mappings_;
+};
+
+// One process's address spaces over time. Entry i holds from its key up to entry i + 1's.
+struct AddressSpaceHistory {
+  struct Epoch {
+    uint64_t time = 0;          // perf nanoseconds; 0: from the beginning
+    uint64_t instructions = 0;  // instructions retired in the stream before it; used by harnesses
+    std::shared_ptr<const AddressSpace> space;
+  };
+  enum class Key : uint8_t { kTime, kInstructions };
+  Key key = Key::kTime;
+  std::vector<Epoch> epochs;  // at least one
+};
+
+// A file that the recording needs and what became of it, for `info` and messages.
+struct ImageStatus {
+  std::string path;       // as recorded
+  std::string file;       // what was opened; empty when nothing fitted
+  BuildId recorded;       // empty: the recording has none
+  BuildId found;          // of `file`
+  bool usable = false;
+  Verification verification = Verification::kUnverified;
+  std::string problem;    // a sentence when not usable, with the remedy
+};
+
+}  // namespace flowback

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// The interface of every decoder: a stream of trace bytes and the code become an execution.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flowback/base/error.h"
+#include "flowback/base/flow_digest.h"
+#include "flowback/decode/code_image.h"
+#include "flowback/model/execution.h"
+#include "flowback/model/machine.h"
+#include "flowback/model/recording.h"
+
+namespace flowback {
+
+// After an error: at the first packet that gives a full state, or at the next PSB as libipt does.
+enum class Resync : uint8_t { kEarliest, kPsb };
+
+struct DecodeInput {
+  Bytes bytes;                           // one stream
+  const AddressSpaceHistory* code = nullptr;
+  PtConfig config;
+  Resync resync = Resync::kEarliest;
+  std::vector<StreamGap> gaps;           // of the stream, sorted by offset
+};
+
+// Totals of one stream's flow; sums are exact.
+struct FlowSummary {
+  FlowDigest digest;
+  uint64_t blocks = 0;
+  uint64_t taken = 0;      // conditional branches
+  uint64_t not_taken = 0;
+  uint64_t jumps = 0;
+  uint64_t indirect_jumps = 0;
+  uint64_t calls = 0;
+  uint64_t indirect_calls = 0;
+  uint64_t returns = 0;
+  uint64_t far = 0;        // all far classes
+  // Law 1: these three add up to the stream's size.
+  uint64_t bytes_decoded = 0;
+  uint64_t bytes_padding = 0;
+  uint64_t bytes_lost = 0;
+  uint64_t first_tsc = 0;  // 0: the stream carries no time
+  uint64_t last_tsc = 0;
+  std::vector<DataLoss> losses;
+};
+
+// Byte account of one pass, for law 1.
+struct ByteAccount {
+  uint64_t decoded = 0;
+  uint64_t padding = 0;
+  uint64_t lost = 0;
+};
+
+// Thread-safety: one object per thread; caches inside the code sections are shared.
+class Decoder {
+ public:
+  virtual ~Decoder() = default;
+  // The whole flow, in program order, to `consumer`. Damage in the trace is a DataLoss; an error
+  // means the decoder could not be set up.
+  virtual Result<ByteAccount> Decode(const DecodeInput& input, ExecutionConsumer& consumer) = 0;
+  // Totals only; a decoder may have a faster way than Decode. Same result as summing Decode's flow.
+  virtual Result<FlowSummary> Summarize(const DecodeInput& input);
+};
+
+// Engines by name: "native", and "libipt" where it was built in. Errors: kUsage for an unknown
+// name, kUnsupported for one left out of this build.
+Result<std::unique_ptr<Decoder>> MakeDecoder(std::string_view name);
+// The names MakeDecoder knows in this build.
+std::vector<std::string_view> DecoderNames();
+
+}  // namespace flowback

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// A recording's code: finds the images its sideband names and builds each process's address spaces.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "flowback/base/error.h"
+#include "flowback/decode/code_image.h"
+#include "flowback/model/recording.h"
+
+namespace flowback {
+
+// Where to look for images besides the recorded path.
+struct ImageSearch {
+  std::string symfs;                    // prefix for every recorded path (perf's --symfs)
+  std::vector<std::string> debug_dirs;  // DIR/.build-id/xx/yyyy.debug and DIR/path
+  std::string build_id_cache;           // perf's ~/.debug layout; empty: $HOME/.debug
+};
+
+class RecordingCode {
+ public:
+  // Opens every image that an executable mapping, --image or --section names. A file that is missing
+  // or of another build is no error here: its ImageStatus says so and decoding shows a loss.
+  // Errors: kUnreadable/kUsage for a --section or --image that can't be honoured.
+  static Result<RecordingCode> Load(const Recording& recording, const ImageSearch& search);
+
+  // The history of the process that wrote the stream. Raw streams have the given code only.
+  const AddressSpaceHistory& ForStream(const Stream& stream) const;
+  const std::vector<ImageStatus>& images() const { return images_; }
+
+ private:
+  std::vector<std::pair<int32_t, std::shared_ptr<AddressSpaceHistory>>> processes_;  // by pid
+  std::shared_ptr<AddressSpaceHistory> given_;  // --section and --image alone
+  std::vector<ImageStatus> images_;
+};
+
+}  // namespace flowback

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// The hardware-neutral result of decoding: block runs, events, losses, in program order.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "flowback/model/instruction.h"
+
+namespace flowback {
+
+// How a block run ended.
+enum class BlockExit : uint8_t {
+  kFallThrough,  // cut before a branch (event, sync point, block size): goes on at `next`
+  kTaken,        // its last instruction transferred control to `next`
+  kNotTaken,     // its last instruction is a conditional branch that was not taken
+  kStopped,      // its last instruction ended the traced part (SYSCALL under user-only tracing,
+                 // leaving a filter range): `next` is the target if the trace tells it, else 0
+};
+
+// A run of instructions one after the other; all of them completed.
+struct BlockRun {
+  uint64_t address = 0;               // of the first instruction
+  std::span<const uint8_t> lengths;   // one byte per executed instruction: its length in bytes;
+                                      // valid during the call only
+  uint64_t next = 0;                  // where control went; 0 when not known
+  uint64_t tsc = 0;                   // latest time-stamp counter value known before the run's end;
+                                      // 0 when the stream carried none yet
+  BlockExit exit = BlockExit::kFallThrough;
+  InstructionClass last = InstructionClass::kOther;  // class of the last instruction
+  ExecMode mode = ExecMode::k64Bit;
+  bool in_transaction = false;
+
+  // Address of the last instruction.
+  uint64_t LastAddress() const {
+    uint64_t ip = address;
+    for (size_t i = 0; i + 1 < lengths.size(); ++i) ip += lengths[i];
+    return ip;
+  }
+};
+
+// Things that happen between instructions. The names in events.def are printed by `--as events`.
+enum class EventKind : uint8_t {
+#define FLOWBACK_EVENT(name, text, meaning) name,
+#include "flowback/model/events.def"
+#undef FLOWBACK_EVENT
+};
+
+struct TraceEvent {
+  EventKind kind{};
+  uint64_t offset = 0;  // of the packet, in the stream
+  uint64_t tsc = 0;     // as BlockRun::tsc
+  uint64_t ip = 0;      // where it binds; 0 when the trace does not tell
+  uint64_t target = 0;  // where control goes, for kInterrupted and kAborted; else 0
+  uint64_t value = 0;   // payload: see events.def
+  uint64_t extra = 0;   // second payload: see events.def
+  bool has_ip = false;
+};
+
+// Why nothing is said about a range. One row of loss_causes.def each.
+enum class LossCause : uint8_t {
+#define FLOWBACK_LOSS(name, text, remedy) name,
+#include "flowback/model/loss_causes.def"
+#undef FLOWBACK_LOSS
+};
+
+// A range of stream bytes (half-open) about which nothing is said.
+struct DataLoss {
+  LossCause cause{};
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  uint64_t tsc = 0;      // known last before the loss; 0 when none
+  uint64_t last_ip = 0;  // next instruction to execute when the flow was lost; 0 when not known
+  std::string detail;    // addresses, packet bytes: what a person needs to find the reason
+};
+
+const char* Name(EventKind kind);
+const char* Name(LossCause cause);
+// What can be done about it, one sentence.
+const char* Remedy(LossCause cause);
+const char* Name(InstructionClass kind);
+
+// Receives one stream's flow in program order. Analyses and writers alike implement it.
+class ExecutionConsumer {
+ public:
+  virtual ~ExecutionConsumer() = default;
+  virtual void OnBlock(const BlockRun& run) = 0;
+  virtual void OnEvent(const TraceEvent& event) = 0;
+  virtual void OnLoss(const DataLoss& loss) = 0;
+  // Asked after each piece; true ends the decoding early, without an error (`| head`).
+  virtual bool Done() const { return false; }
+};
+
+}  // namespace flowback

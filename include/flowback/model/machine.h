@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// What is known about the machine and the settings a recording was made with.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace flowback {
+
+// A CPU's identity as CPUID leaf 1 gives it, displayed family and model; selects the errata.
+struct CpuId {
+  bool intel = true;  // vendor GenuineIntel
+  uint16_t family = 0;
+  uint8_t model = 0;
+  uint8_t stepping = 0;
+
+  bool known() const { return family != 0; }
+  bool operator==(const CpuId&) const = default;
+};
+
+// perf's conversion of TSC ticks to its clock's nanoseconds:
+// zero + (tsc >> shift) * mult + (((tsc & ((1 << shift) - 1)) * mult) >> shift).
+struct TimeConversion {
+  uint16_t shift = 0;
+  uint32_t mult = 0;
+  uint64_t zero = 0;
+
+  bool known() const { return mult != 0; }
+  uint64_t ToNanoseconds(uint64_t tsc) const {
+    const uint64_t quotient = tsc >> shift;
+    const uint64_t remainder = tsc & ((uint64_t{1} << shift) - 1);
+    return zero + quotient * mult + ((remainder * mult) >> shift);
+  }
+};
+
+// Intel PT settings that a decoder needs; what is unknown stays empty.
+struct PtConfig {
+  CpuId cpu;
+  // False when the recording says return compression was off (DisRETC); empty: not recorded.
+  std::optional<bool> return_compression;
+  // An IP or CR3 filter was set (erratum SKL014 applies only then).
+  bool address_filter = false;
+  // CPUID.15H: TSC ticks per crystal tick = tsc_ctc_numerator / tsc_ctc_denominator.
+  uint32_t tsc_ctc_numerator = 0;
+  uint32_t tsc_ctc_denominator = 0;
+  // An MTC packet comes every 2^mtc_shift crystal ticks (IA32_RTIT_CTL.MTCFreq).
+  std::optional<uint8_t> mtc_shift;
+  // Maximum non-turbo ratio: TSC frequency / bus frequency, the unit of CBR.
+  uint32_t nominal_ratio = 0;
+  TimeConversion time;
+};
+
+// The recording's header facts, for `info`; empty strings where the file has none.
+struct MachineInfo {
+  std::string hostname;
+  std::string os_release;
+  std::string architecture;  // uname -m
+  std::string cpu_description;
+  std::string cpuid;         // "GenuineIntel,6,94,3"
+  std::string command_line;  // of the recorder
+  std::string recorder;      // e.g. "perf 6.1.0", "flowback (emulated: step)"
+  uint32_t cpus_online = 0;
+  bool emulated = false;  // written by an emulating engine, not by hardware
+};
+
+}  // namespace flowback
