@@ -11,6 +11,8 @@
 
 namespace flowback {
 
+class AddressSpace;  // decode/code_image.h
+
 // How a block run ended.
 enum class BlockExit : uint8_t {
   kFallThrough,  // cut before a branch (event, sync point, block size): goes on at `next`
@@ -32,6 +34,7 @@ struct BlockRun {
   InstructionClass last = InstructionClass::kOther;  // class of the last instruction
   ExecMode mode = ExecMode::k64Bit;
   bool in_transaction = false;
+  const AddressSpace* space = nullptr;  // what was mapped when the run executed
 
   // Address of the last instruction.
   uint64_t LastAddress() const {
