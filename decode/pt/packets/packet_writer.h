@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// Writes packets as hardware does: collects TNT bits, compresses IPs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "decode/pt/packets/packet.h"
+
+namespace flowback::pt {
+
+struct PacketWriterOptions {
+  bool long_tnt = false;  // use long TNT packets for more than six outcomes
+};
+
+// Not thread-safe. Pending TNT bits stand before whatever is written next, except time packets.
+class PacketWriter {
+ public:
+  explicit PacketWriter(PacketWriterOptions options = {}) : options_(options) {}
+
+  // What was written, without pending TNT bits.
+  const std::vector<uint8_t>& bytes() const { return bytes_; }
+  size_t size() const { return bytes_.size(); }
+  // Hands out the bytes and goes on with an empty buffer; call FlushTnt first at the end of a
+  // trace.
+  std::vector<uint8_t> Take() { return std::exchange(bytes_, {}); }
+
+  // Any packet as it is. Keeps track of Last IP where the packet changes it.
+  template <class P>
+  void Write(const P& packet) {
+    FlushTnt();
+    packet.Encode(ByteSink(bytes_));
+    if constexpr (requires { packet.ip.ip_bytes; }) Track(packet.ip);
+    if constexpr (std::is_same_v<P, pt::Psb>) ResetLastIp();
+    if constexpr (std::is_same_v<P, Ovf>) last_ip_known_ = false;
+  }
+  // The same without flushing TNT bits: MTC, TSC, CYC, CBR, TMA may stand before branches older
+  // than they are.
+  template <class P>
+  void TimePacket(const P& packet) {
+    packet.Encode(ByteSink(bytes_));
+  }
+
+  void TntBit(bool taken);
+  void FlushTnt();
+  unsigned pending_tnt() const { return tnt_count_; }
+
+  // nullopt: IP suppressed.
+  void Tip(std::optional<uint64_t> ip) { Write(pt::Tip{Compress(ip)}); }
+  void TipPge(std::optional<uint64_t> ip) { Write(pt::TipPge{Compress(ip)}); }
+  void TipPgd(std::optional<uint64_t> ip) { Write(pt::TipPgd{Compress(ip)}); }
+  void Fup(std::optional<uint64_t> ip) { Write(pt::Fup{Compress(ip)}); }
+  void Psb() { Write(pt::Psb{}); }
+
+ private:
+  IpPayload Compress(std::optional<uint64_t> ip) const;
+  void Track(const IpPayload& ip) {
+    if (last_ip_.Apply(ip)) last_ip_known_ = true;
+  }
+  void ResetLastIp() {
+    last_ip_.Reset();
+    last_ip_known_ = true;
+  }
+
+  PacketWriterOptions options_;
+  std::vector<uint8_t> bytes_;
+  LastIp last_ip_;
+  // Decoders disagree on whether OVF resets Last IP; so the IP after it does not depend on it.
+  bool last_ip_known_ = true;
+  uint64_t tnt_bits_ = 0;
+  unsigned tnt_count_ = 0;
+};
+
+}  // namespace flowback::pt

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// The sync point.  [SDM "Packet Stream Boundary (PSB) Packet"]
+#pragma once
+
+#include <algorithm>
+#include <array>
+
+#include "decode/pt/packets/wire.h"
+
+namespace flowback::pt {
+
+// A 16-byte pattern that no other sequence of packets contains: where decoding can begin.
+struct Psb {
+  static constexpr std::string_view kName = "PSB";
+  static constexpr Opcode kOpcode{.page = Page::kExtended, .value = 0x82};
+  static constexpr std::array<uint8_t, 16> kPattern = {2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82,
+                                                       2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82};
+
+  static ReadResult Parse(Bytes at, Psb&, PebsState& pebs) {
+    const size_t have = std::min(at.size(), kPattern.size());
+    if (std::memcmp(at.data(), kPattern.data(), have) != 0) return Unknown();
+    if (have < kPattern.size()) return Truncated();
+    pebs.item_bytes = 0;
+    return kPattern.size();
+  }
+  void Encode(ByteSink sink) const {
+    for (const uint8_t byte : kPattern) sink.Put(byte);
+  }
+  std::string Text() const { return {}; }
+  bool operator==(const Psb&) const = default;
+};
+
+// Offset of the first complete PSB pattern at or after `from`; bytes.size() when there is none.
+size_t FindPsb(Bytes bytes, size_t from);
+
+}  // namespace flowback::pt
