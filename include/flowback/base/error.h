@@ -12,14 +12,16 @@ namespace flowback {
 
 // What kind of failure it was; the command line turns it into an exit status.
 enum class ErrorCode : uint8_t {
-  kUsage,         // the caller asked for something that makes no sense
-  kUnreadable,    // an input is missing, damaged, or not of a known format
-  kNoHardware,    // this machine lacks the tracing hardware
-  kPermission,    // the operating system refused
-  kBusy,          // the tracing hardware is in use
-  kImageMissing,  // a needed code image is missing or is another build
-  kUnsupported,   // known, but not handled by this build
-  kSystem,        // another failed system call
+  kUsage,           // the caller asked for something that makes no sense
+  kUnreadable,      // an input is missing, damaged, or not of a known format
+  kNoHardware,      // this machine lacks the tracing hardware
+  kPermission,      // the operating system refused
+  kBusy,            // the tracing hardware is in use
+  kImageMissing,    // a needed code image is missing or is another build
+  kUnsupported,     // known, but not handled by this build
+  kSystem,          // another failed system call
+  kCommandMissing,  // the program to record does not exist (shells end with 127)
+  kCommandRefused,  // it exists but the system would not run it (126)
 };
 
 // One failure. Built where it happens, given context by each caller it passes through.
@@ -65,9 +67,7 @@ using Result = std::expected<T, Error>;
 using Status = Result<void>;
 
 // The failed result that converts to any Result<T>.
-inline std::unexpected<Error> Fail(Error error) {
-  return std::unexpected<Error>(std::move(error));
-}
+inline std::unexpected<Error> Fail(Error error) { return std::unexpected<Error>(std::move(error)); }
 inline std::unexpected<Error> Fail(ErrorCode code, std::string message) {
   return Fail(Error(code, std::move(message)));
 }

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// Recording a program's execution by software: no tracing hardware is needed.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flowback/base/error.h"
+#include "flowback/base/flow_digest.h"
+
+namespace flowback {
+
+struct RecordOptions {
+  std::string engine = "step";        // a name from RecordEngineNames()
+  std::vector<std::string> command;   // the program, looked up in PATH, and its arguments
+  std::string output = "perf.data";   // the perf.data file to write; empty: none
+  std::string raw_directory;          // also writes raw streams and code images here; empty: none
+  std::string recorder_command_line;  // for the file's header, e.g. "flowback record -- ls"
+  uint32_t psb_period_bytes = 4096;  // distance of sync points: 2 KiB << 0..15, as the hardware has
+  bool return_compression = true;    // false: every return is told in full (noretcomp)
+  bool long_tnt = false;             // 47 branches a TNT packet instead of 6, as Atom cores write
+  bool timestamps = true;            // TSC packets
+  // An MTC packet every 2^n ticks of a ~25 MHz crystal; empty: none. Wants `timestamps`.
+  std::optional<uint8_t> mtc_shift = 14;
+  // Stop tracing after so many instructions (all threads) or so long; the program then runs on
+  // untraced to its end.
+  std::optional<uint64_t> max_instructions;
+  std::optional<std::chrono::nanoseconds> max_duration;
+  // Keeps recorder and program on one CPU while tracing. Several times faster; the program sees one
+  // usable CPU.
+  bool one_cpu = true;
+};
+
+// What one thread executed. The digest is taken from the stepped addresses, not from the packets,
+// so that it checks them.
+struct RecordedThread {
+  int32_t pid = -1;
+  int32_t tid = -1;
+  uint64_t bytes = 0;  // of its trace stream
+  FlowDigest digest;
+};
+
+struct RecordSummary {
+  int command_status = 0;  // as waitpid gives it
+  uint64_t instructions = 0;
+  uint64_t bytes = 0;                   // trace bytes of all threads
+  std::vector<RecordedThread> threads;  // in order of their start: stream 0, 1, ...
+  std::chrono::nanoseconds elapsed{0};
+  // What the user should know: "the program forked: children are not traced".
+  std::vector<std::string> notes;
+};
+
+// Runs the command to its end and writes the recording. Runs a thread of its own; SIGINT and
+// SIGQUIT are ignored meanwhile, as system(3) does, so that Ctrl-C ends the program and not its
+// recording. Not to be called from two threads at once.
+//
+// Engine "step" single-steps the program with ptrace (20,000 to 35,000 instructions a second) and
+// writes the packets that user-only Intel PT hardware would write. Threads are recorded, one stream
+// each; child processes run untraced. Page faults and interrupts leave no packets, transactions
+// (RTM) abort at once, and the pushed or saved flags never show the trap flag. Address spaces
+// follow execve.
+//
+// Errors: kUsage (options), kCommandMissing and kCommandRefused (the command can't be run),
+// kPermission (ptrace is not allowed, the output can't be written), kUnsupported (unknown engine or
+// not x86-64), kSystem. After an error no process is left behind.
+Result<RecordSummary> Record(const RecordOptions& options);
+
+std::vector<std::string_view> RecordEngineNames();
+
+}  // namespace flowback
