@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""Who may include whom: ARCHITECTURE.md's arrows, and one door for each third party."""
+
+import os
+
+# Room: the folders (or files) that are it, and the rooms whose headers it may include beside its own.
+_FIRST = ["base", "model"]
+_THREE = ["packets", "instruction", "code"]
+ROOMS = {
+    "base": (["include/flowback/base/"], []),
+    "model": (["include/flowback/model/", "base/"], ["base"]),
+    "packets": (["decode/pt/packets/"], _FIRST),
+    "instruction": (["decode/instruction/"], _FIRST),
+    "code": (
+        [
+            "decode/code/",
+            "include/flowback/decode/code_image.h",
+            "include/flowback/decode/recording_code.h",
+        ],
+        _FIRST + ["instruction"],
+    ),
+    "decode": (["decode/", "include/flowback/decode/"], _FIRST + _THREE),
+    "capture": (["capture/", "include/flowback/capture/"], _FIRST + _THREE),
+    "replay": (["replay/", "include/flowback/replay/"], _FIRST + _THREE + ["decode"]),
+    "cli": (["cli/"], _FIRST + _THREE + ["decode", "capture", "replay"]),
+}
+
+# Start of a third party's header name: the folders that may include it.
+DOORS = {
+    "intel-pt.h": ["decode/pt/libipt/", "tests/"],
+    "Zydis/": ["decode/instruction/", "tests/"],
+    "capstone/": ["decode/instruction/", "tests/"],
+    "llvm": ["decode/instruction/", "replay/symbols/", "tests/"],
+    "libelf": ["decode/code/", "tests/"],
+    "gelf": ["decode/code/", "tests/"],
+    "zstd": ["capture/", "tests/"],
+    "CLI/": ["cli/"],
+    "sqlite3": ["replay/"],
+    "gtest/": ["tests/"],
+    "gmock/": ["tests/"],
+    "benchmark/": ["tests/"],
+}
+
+
+def room_of(path):
+    fits = [(len(p), room) for room, (places, _) in ROOMS.items() for p in places if path.startswith(p)]
+    return max(fits)[1] if fits else None
+
+
+def _resolve(project, path, name):
+    for base in ("include", "", os.path.dirname(path)):
+        candidate = os.path.normpath(os.path.join(base, name))
+        if project.exists(candidate):
+            return candidate
+    return None
+
+
+def check(project):
+    for path in project.cpp():
+        room = room_of(path)
+        for number, angle, name in project.includes(path):
+            where = f"{path}:{number}"
+            for start, folders in DOORS.items():
+                if name.startswith(start) and not path.startswith(tuple(folders)):
+                    yield f"{where}: <{name}> may be included in {' '.join(folders)} only"
+            if path.startswith("include/"):
+                standard = angle and "." not in name and "/" not in name
+                if not standard and not name.startswith("flowback/"):
+                    yield f"{where}: a public header includes {name}, which is not ours or the standard's"
+            if path.startswith("samples/") and not angle and not name.startswith("flowback/"):
+                yield f"{where}: a sample uses public headers only, not {name}"
+            target = None if angle or room is None else _resolve(project, path, name)
+            target_room = target and room_of(target)
+            if target_room and target_room != room and target_room not in ROOMS[room][1]:
+                yield f"{where}: {room} must not include {target_room} ({name})"

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+"""Every row of a table is implemented and used, and everything that belongs in a table is there."""
+
+import os
+import re
+
+PACKET_LIST = "decode/pt/packets/packet_list.h"
+COMMANDS = "cli/commands.def"
+
+# Table: how a row's first cell is used in the code, and the folders to look in.
+USES = {
+    "include/flowback/model/events.def": (r"\bEventKind::{0}\b", ["decode/", "capture/"]),
+    "include/flowback/model/loss_causes.def": (r"\bLossCause::{0}\b", ["decode/", "capture/"]),
+    "decode/pt/errata.def": (r"(?:\.|->|::){0}\b", ["decode/"]),
+}
+
+# Table: the folder whose .cc files are its rows, one each.
+FOLDERS = {
+    "capture/formats/formats.def": "capture/formats/",
+    "replay/writers/writers.def": "replay/writers/",
+    "replay/analyses/analyses.def": "replay/analyses/",
+}
+
+
+def _code(project, folders):
+    return "\n".join(project.text(path) for folder in folders for path in project.cpp(under=folder))
+
+
+def _uses(project):
+    for table, (pattern, folders) in USES.items():
+        if not project.exists(table):
+            continue
+        code = _code(project, folders)
+        for row in project.table(table):
+            if not re.search(pattern.format(row[0]), code):
+                yield f"{table}: nothing in {' '.join(folders)} uses {row[0]}"
+
+
+def _folders(project):
+    for table, folder in FOLDERS.items():
+        if not project.exists(table):
+            continue
+        rows = {row[0].strip('"') for row in project.table(table)}
+        files = {os.path.basename(f)[:-3] for f in project.select(".cc", under=folder)}
+        for row in sorted(rows - files):
+            yield f"{table}: {row} has no {folder}{row}.cc"
+        for file in sorted(files - rows):
+            yield f"{folder}{file}.cc: not in {table}"
+
+
+def _packets(project):
+    """A packet is a struct with a kName; the list names each exactly once."""
+    if not project.exists(PACKET_LIST):
+        return
+    code = _code(project, [os.path.dirname(PACKET_LIST) + "/"])
+    structs = re.findall(r"struct (\w+)[^{};]*\{[^}]*?\bkName =", code)
+    listed = re.search(r"PacketList<(.*?)>;", project.text(PACKET_LIST), re.S)
+    names = re.findall(r"\b[A-Z]\w+", re.sub(r"//.*", "", listed[1]))
+    for name in structs:
+        if names.count(name) != 1:
+            yield f"{PACKET_LIST}: lists packet {name} {names.count(name)} times"
+    for name in set(names) - set(structs):
+        yield f"{PACKET_LIST}: {name} is no packet struct of its folder"
+
+
+def _commands(project):
+    if not project.exists(COMMANDS):
+        return
+    code = _code(project, ["cli/"])
+    defined = re.findall(r"^int (Run\w+)\(const Arguments&", code, re.M)
+    rows = project.table(COMMANDS)
+    for name, function in (row[:2] for row in rows):
+        if defined.count(function) != 1:
+            yield f"{COMMANDS}: {name} runs {function}, defined {defined.count(function)} times in cli/"
+    for function in sorted(set(defined) - {row[1] for row in rows}):
+        yield f"cli/: {function} is not in {COMMANDS}"
+    for document in ("docs/man/flowback.1", "docs/completions/flowback.bash"):
+        for row in rows:
+            if project.exists(document) and not re.search(rf"\b{row[0].strip(chr(34))}\b", project.text(document)):
+                yield f"{document}: does not mention the command {row[0]}"
+
+
+def _decoders(project):
+    table = "decode/decoders.def"
+    if not project.exists(table):
+        return
+    code = _code(project, ["decode/"])
+    makers = {cell for row in project.table(table) for cell in row if re.fullmatch(r"Make\w+Decoder", cell)}
+    defined = set(re.findall(r"^std::unique_ptr<Decoder> (Make\w+Decoder)\(\)\s*\{", code, re.M))
+    for name in sorted(makers - defined):
+        yield f"{table}: {name} is not defined in decode/"
+    for name in sorted(defined - makers):
+        yield f"decode/: {name} is not in {table}"
+
+
+def check(project):
+    for part in (_uses, _folders, _packets, _commands, _decoders):
+        yield from part(project)

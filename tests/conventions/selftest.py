@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+"""Each check finds what it is for, and says nothing about a project that is in order."""
+
+import os
+import tempfile
+import unittest
+
+import documents
+import layering
+import registries
+import sources
+from project import Project
+
+SPDX = "// SPDX-License-Identifier: MIT\n"
+
+
+class Checks(unittest.TestCase):
+    def findings(self, module, files):
+        with tempfile.TemporaryDirectory() as root:
+            for path, text in files.items():
+                os.makedirs(os.path.join(root, os.path.dirname(path)), exist_ok=True)
+                with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+                    file.write(text)
+            return "\n".join(module.check(Project(root)))
+
+    def test_layering(self):
+        header = {"capture/a.h": SPDX, "decode/pt/packets/p.h": SPDX, "decode/b.h": SPDX}
+        include = '#include "{}"\n'.format
+        cases = [
+            ("decode/x.cc", include("capture/a.h"), "decode must not include capture"),
+            ("capture/x.cc", include("decode/b.h"), "capture must not include decode"),
+            ("capture/x.cc", include("decode/pt/packets/p.h"), ""),
+            ("decode/pt/packets/x.cc", include("../../b.h"), "packets must not include decode"),
+            ("cli/x.cc", include("capture/a.h") + include("decode/b.h"), ""),
+            ("include/flowback/base/x.h", "#include <Zydis/Zydis.h>\n", "not ours or the standard's"),
+            ("include/flowback/base/x.h", "#include <vector>\n", ""),
+            ("replay/x.cc", "#include <intel-pt.h>\n", "may be included in"),
+            ("decode/pt/libipt/x.cc", "#include <intel-pt.h>\n", ""),
+            ("samples/x.cc", include("decode/b.h"), "public headers only"),
+        ]
+        for path, text, expected in cases:
+            with self.subTest(path=path, text=text):
+                found = self.findings(layering, {**header, path: text})
+                self.assertIn(expected, found) if expected else self.assertEqual("", found)
+
+    def test_registries(self):
+        cases = [
+            ({"include/flowback/model/events.def": "FLOWBACK_EVENT(kGone, \"gone\", \"x\")\n"}, "uses kGone"),
+            ({"capture/formats/formats.def": "FLOWBACK_FORMAT(lldb)\n"}, "lldb has no"),
+            ({"capture/formats/formats.def": "", "capture/formats/x.cc": ""}, "x.cc: not in"),
+            ({"cli/commands.def": 'FLOWBACK_COMMAND("go", RunGo, "x")\n'}, "defined 0 times"),
+            ({"cli/commands.def": "", "cli/go.cc": "int RunGo(const Arguments& a) {"}, "RunGo is not in"),
+            ({"decode/decoders.def": "FLOWBACK_DECODER(new, MakeNewDecoder)\n"}, "MakeNewDecoder is not defined"),
+            (
+                {
+                    "decode/pt/packets/packet_list.h": "using P = PacketList<Pad>;",
+                    "decode/pt/packets/a.h": "struct Pad {\n kName = 1;\n}\nstruct Tip {\n kName = 2;\n}",
+                },
+                "packet Tip 0 times",
+            ),
+        ]
+        for files, expected in cases:
+            with self.subTest(expected=expected):
+                self.assertIn(expected, self.findings(registries, files))
+
+    def test_sources(self):
+        path = "/".join(["", "home", "me", "x"])
+        cases = [
+            ({"a.cc": "int a;\n"}, "must say SPDX"),
+            ({"a.cc": SPDX * 501}, "501 lines"),
+            ({"a.cc": SPDX * 501, sources.LONG_FILES: "a.cc: one table\n"}, ""),
+            ({"a.cc": SPDX, sources.LONG_FILES: "a.cc: one table\n"}, "remove it"),
+            ({"a.cc": SPDX + f'open("{path}");\n'}, "path of one machine"),
+            ({"tests/a.cc": SPDX + "TEST(A, DISABLED" + "_B) {}\n"}, "disabled"),
+            ({"a.cc": SPDX, "build/b.cc": "", "other/CMakeCache.txt": "", "other/c.cc": ""}, ""),
+        ]
+        for files, expected in cases:
+            with self.subTest(expected=expected):
+                found = self.findings(sources, files)
+                self.assertIn(expected, found) if expected else self.assertEqual("", found)
+
+    def test_documents(self):
+        good = {"ARCHITECTURE.md": "`cli/main.cc`", "README.md": "Few words.\n```\nx\n```\n", "cli/main.cc": ""}
+        self.assertEqual("", self.findings(documents, good))
+        cases = [
+            ({"ARCHITECTURE.md": "`cli/gone.cc`"}, "there is no cli/gone.cc"),
+            ({"ARCHITECTURE.md": "`replay/writers/<name>.cc`"}, "there is no replay/writers/<name>.cc"),
+            ({"ARCHITECTURE.md": "word " * 701}, "701 words"),
+            ({"README.md": "word " * 151 + "\n```\nx\n```\n"}, "after 151 words"),
+            ({"README.md": "No command."}, "at most 150"),
+            ({"README.md": "\n```\n$ flowback fly\n```\n", "cli/commands.def": ""}, "shows `flowback fly`"),
+            ({"docs/a.md": "[b](b.md)"}, "links to b.md"),
+        ]
+        for files, expected in cases:
+            with self.subTest(expected=expected):
+                self.assertIn(expected, self.findings(documents, {**good, **files}))
+
+
+if __name__ == "__main__":
+    unittest.main()
