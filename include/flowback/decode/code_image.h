@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "flowback/base/bytes.h"
@@ -58,7 +59,12 @@ struct CodeMapping {
 // What is mapped where at one moment: sorted, without overlap, immutable once built.
 class AddressSpace {
  public:
-  // Maps over whatever was there, as mmap does. Only while building.
+  AddressSpace() = default;
+  // REQUIRES: sorted by address, without overlap, each inside its section's bytes.
+  explicit AddressSpace(std::vector<CodeMapping> sorted) : mappings_(std::move(sorted)) {}
+
+  // Maps over whatever was there, as mmap does. Only while building; costs time in the number of
+  // mappings, so thousands of them go through decode/code/address_space_builder.h.
   void Map(CodeMapping mapping);
   // Null when nothing is mapped at `address`. Thread-safe.
   const CodeMapping* Find(uint64_t address) const;

@@ -42,9 +42,11 @@ struct Instruction {
   // the target is truncated: see `target_mask`.
   int64_t displacement = 0;
   uint64_t target_mask = ~uint64_t{0};
+  uint64_t kept_address_bits = 0;  // taken over from `address`: 16-bit code wraps in its 64 KiB
 
   uint64_t Target(uint64_t address) const {
-    return (address + length + static_cast<uint64_t>(displacement)) & target_mask;
+    return ((address + length + static_cast<uint64_t>(displacement)) & target_mask) |
+           (address & kept_address_bits);
   }
 };
 

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+// libLLVM is 130 MB and takes some 11 ms to load, which most runs never need: it is opened when the
+// first instruction is met that Zydis does not know (APX, FRED and what comes after them), through
+// LLVM's C interface, whose functions are stable over releases.
+#include "decode/instruction/llvm_fallback.h"
+
+#include <dlfcn.h>
+#include <llvm-c/Disassembler.h>
+#include <llvm-c/Target.h>
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+
+namespace flowback {
+namespace {
+
+constexpr unsigned kLongestInstruction = 15;
+
+// Only ever loaded, never unloaded: other rooms may use the same library.
+class Library {
+ public:
+  Library() {
+    for (const char* name : {"libLLVM.so.19.1", "libLLVM-19.so", "libLLVM-19.so.1"}) {
+      handle_ = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+      if (handle_ != nullptr) break;
+    }
+    if (handle_ == nullptr) return;
+    if (!Find("LLVMCreateDisasmCPUFeatures", create_) || !Find("LLVMDisasmInstruction", run_) ||
+        !Find("LLVMSetDisasmOptions", set_options_))
+      return;
+    for (const char* name : {"LLVMInitializeX86TargetInfo", "LLVMInitializeX86TargetMC",
+                             "LLVMInitializeX86Disassembler"}) {
+      void (*initialize)() = nullptr;
+      if (!Find(name, initialize)) return;
+      initialize();
+    }
+    contexts_ = {Create("x86_64-unknown-unknown"), Create("i386-unknown-unknown"),
+                 Create("i386-unknown-unknown-code16")};
+  }
+
+  unsigned Run(Bytes code, uint64_t address, ExecMode mode, std::string* text) {
+    LLVMDisasmContextRef context = contexts_[static_cast<size_t>(mode)];
+    if (context == nullptr) return 0;
+    std::array<uint8_t, kLongestInstruction> copy{};  // the interface wants writable bytes
+    const size_t size = std::min<size_t>(code.size(), copy.size());
+    std::copy_n(code.data(), size, copy.data());
+    std::array<char, 256> line{};
+    const std::scoped_lock lock(mutex_);
+    const size_t length = run_(context, copy.data(), size, address, line.data(), line.size());
+    if (text != nullptr) *text = line.data();
+    return static_cast<unsigned>(length);
+  }
+
+ private:
+  template <class F>
+  bool Find(const char* name, F*& function) {
+    function = reinterpret_cast<F*>(dlsym(handle_, name));
+    return function != nullptr;
+  }
+  LLVMDisasmContextRef Create(const char* triple) {
+    LLVMDisasmContextRef context = create_(triple, "", "", nullptr, 0, nullptr, nullptr);
+    if (context != nullptr) set_options_(context, LLVMDisassembler_Option_AsmPrinterVariant);
+    return context;
+  }
+
+  void* handle_ = nullptr;
+  decltype(&LLVMCreateDisasmCPUFeatures) create_ = nullptr;
+  decltype(&LLVMDisasmInstruction) run_ = nullptr;
+  decltype(&LLVMSetDisasmOptions) set_options_ = nullptr;
+  std::array<LLVMDisasmContextRef, 3> contexts_{};
+  std::mutex mutex_;  // a context may be used by one thread at a time
+};
+
+}  // namespace
+
+unsigned LlvmDisassemble(Bytes code, uint64_t address, ExecMode mode, std::string* text) {
+  // Loaded once and kept to the end of the process: destroying it at exit would race with LLVM's
+  // own destructors.
+  static Library& library = *new Library;
+  return library.Run(code, address, mode, text);
+}
+
+}  // namespace flowback
