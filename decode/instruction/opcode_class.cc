@@ -12,6 +12,7 @@
 #include "decode/instruction/opcode_class.h"
 
 #include <array>
+#include <cstddef>
 
 namespace flowback {
 namespace {
