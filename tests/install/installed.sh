@@ -1,0 +1,53 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# installed.sh BUILD SOURCE CXX: installs the build into an empty folder; there the program, its
+# manual page and completion work, and another project builds with the library and decodes a trace.
+set -eu
+build=$1 source=$2 cxx=$3
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+prefix=$folder/prefix
+
+fail() {
+  echo "FAILED: $*" >&2
+  exit 1
+}
+
+cmake --install "$build" --prefix "$prefix" >"$folder/install.log" || fail "cmake --install"
+
+# The library and the program must not need the build folder or the checkout.
+cmake -S "$source/samples/use_library" -B "$folder/use" -DCMAKE_PREFIX_PATH="$prefix" \
+  -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE=Release >"$folder/use.log" 2>&1 ||
+  { cat "$folder/use.log"; fail "find_package(flowback)"; }
+cmake --build "$folder/use" >"$folder/use.log" 2>&1 ||
+  { cat "$folder/use.log"; fail "building with flowback::flowback"; }
+if grep -rqF -e "$build" -e "$source" "$prefix/lib/cmake" "$prefix"/lib/*/cmake 2>/dev/null; then
+  grep -rnF -e "$build" -e "$source" "$prefix/lib"
+  fail "the installed package names the build folder"
+fi
+
+# loop: dec rax; jne loop; ret. Run with three passes, traced from `loop` to the return:
+printf '\110\377\310\165\373\303' >"$folder/code"
+{
+  for _ in 1 2 3 4 5 6 7 8; do printf '\002\202'; done # PSB
+  printf '\231\001'                                    # MODE.Exec 64-bit
+  printf '\002\043'                                    # PSBEND
+  printf '\161\000\020\100\000\000\000'                # TIP.PGE 0x401000
+  printf '\034'                                        # TNT: taken, taken, not taken
+  printf '\001'                                        # TIP.PGD, no IP: at the return
+} >"$folder/trace"
+# The digest's definition, over 401000 401003 401000 401003 401000 401003 401005.
+expected="7 efdbb4ca5821055a"
+
+actual=$("$folder/use/use_library" "$folder/trace" "$folder/code" 0x401000)
+[ "$actual" = "$expected" ] || fail "the library says '$actual', not '$expected'"
+
+actual=$("$prefix/bin/flowback" decode --raw-pt "$folder/trace" \
+  --section "$folder/code:0:6:0x401000" --as digest)
+[ "$actual" = "0 $expected" ] || fail "the installed program says '$actual', not '0 $expected'"
+
+[ -s "$prefix/share/man/man1/flowback.1" ] || fail "no manual page"
+completion=$prefix/share/bash-completion/completions/flowback
+actual=$(bash -c ". '$completion'; COMP_WORDS=($prefix/bin/flowback dec); COMP_CWORD=1; _flowback; echo \"\${COMPREPLY[*]}\"")
+[ "$actual" = decode ] || fail "completing 'flowback dec' gives '$actual'"
+echo "installed in an empty folder: program, library, manual page and completion work"
