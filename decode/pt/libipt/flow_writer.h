@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// From single instructions and events to block runs in order.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "flowback/model/execution.h"
+
+namespace flowback::libipt {
+
+// One instruction that completed.
+struct Completed {
+  uint64_t ip = 0;
+  uint8_t size = 0;
+  InstructionClass kind = InstructionClass::kOther;
+  ExecMode mode = ExecMode::k64Bit;
+  bool in_transaction = false;
+  BlockExit exit = BlockExit::kFallThrough;
+  uint64_t next = 0;  // 0: not known yet
+};
+
+// libipt reveals an indirect branch's target only as the next instruction's address, so a finished
+// run, and events without an address after it, wait here until that is known.
+class FlowWriter {
+ public:
+  explicit FlowWriter(ExecutionConsumer& consumer) : consumer_(consumer) {}
+
+  void Add(const Completed& instruction, const AddressSpace* space);
+  // Control is known to stand at `ip`: ends the run at hand.
+  void NextIs(uint64_t ip);
+  // The last instruction ended the traced part; `target` is 0 when the trace does not tell.
+  void Stop(uint64_t target);
+  void Event(const TraceEvent& event);
+  void Loss(DataLoss loss);
+  // Sends everything that waits.
+  void Close();
+
+  void set_tsc(uint64_t tsc) { tsc_ = tsc; }
+  uint64_t tsc() const { return tsc_; }
+  bool Done() const { return consumer_.Done(); }
+  // Where control stands as far as known, for losses; 0 when not.
+  uint64_t position() const { return position_; }
+
+ private:
+  bool Waits() const { return ended_ && run_.next == 0 && run_.exit != BlockExit::kStopped; }
+  void Begin(const Completed& instruction, const AddressSpace* space);
+
+  ExecutionConsumer& consumer_;
+  BlockRun run_;
+  std::vector<uint8_t> lengths_;  // of run_; empty: no run at hand
+  bool ended_ = false;            // run_'s last instruction is a branch
+  uint64_t fall_through_ = 0;     // address behind run_
+  std::vector<TraceEvent> waiting_;
+  uint64_t tsc_ = 0;
+  uint64_t position_ = 0;
+};
+
+}  // namespace flowback::libipt

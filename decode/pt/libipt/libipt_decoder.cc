@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+// The reference engine's outer loop: from one PSB to the next place where libipt can't go on.
+//
+// A stream is first divided at the gaps its recorder reported. In each part the packets from a PSB
+// on are read once for readability, up to the first that libipt does not know: walking only over
+// whole, known packets keeps damage from eating good packets before it (see walk.h). Whatever ends
+// a walk early, the next one starts at the next PSB, and the bytes between are a loss.
+#include "decode/pt/libipt/libipt_decoder.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "decode/pt/libipt/configuration.h"
+#include "decode/pt/libipt/walk.h"
+
+namespace flowback {
+namespace {
+
+using libipt::CodeReader;
+using libipt::FlowWriter;
+using libipt::PacketDecoder;
+using libipt::Walk;
+using libipt::WalkEnd;
+using libipt::Window;
+
+constexpr uint64_t kPsbSize = 16;
+
+// Offset of the next PSB at or after `from`; bytes.size() when there is none.
+uint64_t NextPsb(Bytes bytes, uint64_t from) {
+  static constexpr char kPattern[] =
+      "\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82";
+  if (from >= bytes.size()) return bytes.size();
+  const void* found = memmem(bytes.data() + from, bytes.size() - from, kPattern, kPsbSize);
+  if (found == nullptr) return bytes.size();
+  return static_cast<uint64_t>(static_cast<const uint8_t*>(found) - bytes.data());
+}
+
+LossCause CauseOf(pt_error_code code) {
+  switch (code) {
+    case pte_bad_opc:
+    case pte_bad_packet:
+      return LossCause::kBadPacket;
+    case pte_nomap:
+      return LossCause::kNoImage;
+    case pte_bad_insn:
+      return LossCause::kBadInstruction;
+    case pte_retstack_empty:
+    case pte_bad_retcomp:
+      return LossCause::kReturnMismatch;
+    case pte_eos:
+      return LossCause::kTruncated;
+    default:
+      return LossCause::kFlowMismatch;
+  }
+}
+
+std::string Hex(uint64_t value) {
+  char text[24];
+  std::snprintf(text, sizeof(text), "0x%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+// Up to eight bytes at `offset`, as text.
+std::string BytesAt(Bytes bytes, uint64_t offset) {
+  std::string text;
+  for (const uint8_t byte : Slice(bytes, offset, 8)) {
+    char digits[4];
+    std::snprintf(digits, sizeof(digits), " %02x", byte);
+    text += digits;
+  }
+  return text.empty() ? " none" : text;
+}
+
+// A loss whose end is found later.
+struct OpenLoss {
+  LossCause cause = LossCause::kNoSync;
+  uint64_t begin = 0;
+  uint64_t last_ip = 0;
+  std::string detail;
+};
+
+// Why the packets from a PSB on stop being readable.
+struct Readable {
+  uint64_t end = 0;
+  pt_error_code code = pte_ok;  // pte_ok: the part's end
+};
+
+class StreamDecoder {
+ public:
+  StreamDecoder(const DecodeInput& input, ExecutionConsumer& consumer)
+      : input_(input), code_(input.code, input.config.time), writer_(consumer) {}
+
+  Result<ByteAccount> Decode();
+
+ private:
+  Status DecodePart(uint64_t begin, uint64_t end, const StreamGap* gap_before);
+  Result<WalkEnd> WalkFrom(uint64_t psb);
+  Result<Readable> ReadableFrom(uint64_t psb, uint64_t part_end) const;
+  OpenLoss LossOf(const WalkEnd& end) const;
+  void Report(OpenLoss loss, uint64_t end);
+  bool Done() const { return writer_.Done(); }
+
+  const DecodeInput& input_;
+  CodeReader code_;
+  FlowWriter writer_;
+  Readable readable_;
+  uint64_t retired_ = 0;
+  ByteAccount account_;
+};
+
+Result<ByteAccount> StreamDecoder::Decode() {
+  uint64_t begin = 0;
+  const StreamGap* before = nullptr;
+  for (const StreamGap& gap : input_.gaps) {
+    const uint64_t end = std::clamp<uint64_t>(gap.offset, begin, input_.bytes.size());
+    if (Status status = DecodePart(begin, end, before); !status) return Fail(status.error());
+    begin = end;
+    before = &gap;
+  }
+  if (Status status = DecodePart(begin, input_.bytes.size(), before); !status)
+    return Fail(status.error());
+  writer_.Close();
+  account_.decoded = input_.bytes.size() - account_.padding - account_.lost;
+  return account_;
+}
+
+Status StreamDecoder::DecodePart(uint64_t begin, uint64_t end, const StreamGap* gap_before) {
+  const Bytes part = input_.bytes.first(end);
+  OpenLoss loss{.begin = begin, .detail = "no PSB before offset " + Hex(NextPsb(part, begin))};
+  bool must_report = false;
+  if (gap_before != nullptr) {
+    loss.cause = LossCause::kAuxLost;
+    loss.detail = gap_before->reason;
+    must_report = true;
+  }
+  readable_ = {};
+  uint64_t search_from = begin;
+  while (!Done()) {
+    const uint64_t psb = NextPsb(part, search_from);
+    if (must_report || psb > loss.begin) Report(loss, psb);
+    if (psb >= end) break;
+    if (psb >= readable_.end) {
+      Result<Readable> readable = ReadableFrom(psb, end);
+      if (!readable) return Fail(readable.error());
+      readable_ = *readable;
+    }
+    Result<WalkEnd> walked = WalkFrom(psb);
+    if (!walked) return Fail(walked.error());
+    if (walked->why == WalkEnd::Why::kEnd && readable_.code == pte_ok) break;
+    loss = LossOf(*walked);
+    must_report = true;
+    // Damage may have swallowed the first bytes of the next PSB.
+    search_from = std::max(loss.begin < kPsbSize ? 0 : loss.begin - (kPsbSize - 1), psb + 1);
+  }
+  return {};
+}
+
+Result<Readable> StreamDecoder::ReadableFrom(uint64_t psb, uint64_t part_end) const {
+  const pt_config config =
+      libipt::MakeConfig(input_.bytes.subspan(psb, part_end - psb), input_.config);
+  PacketDecoder decoder(pt_pkt_alloc_decoder(&config));
+  if (!decoder) return Fail(ErrorCode::kSystem, "libipt could not allocate a packet decoder");
+  pt_pkt_sync_set(decoder.get(), 0);
+  pt_packet packet;
+  int size = 0;
+  uint64_t read = 0;
+  while ((size = pt_pkt_next(decoder.get(), &packet, sizeof(packet))) > 0)
+    read += static_cast<uint64_t>(size);
+  const bool whole = size == -pte_eos && psb + read == part_end;
+  return Readable{.end = psb + read, .code = whole ? pte_ok : pt_errcode(size)};
+}
+
+Result<WalkEnd> StreamDecoder::WalkFrom(uint64_t psb) {
+  // Each cut is before the one ahead of it, so three are more than damage was ever seen to need.
+  constexpr int kMaxCuts = 3;
+  Window window{.bytes = input_.bytes.subspan(psb, readable_.end - psb),
+                .offset = psb,
+                .damaged_end = readable_.code != pte_ok && readable_.code != pte_eos};
+  WalkEnd first;
+  uint64_t skip = 0;
+  for (int cuts = 0;; ++cuts) {
+    Result<Walk> walk = Walk::Start(window, input_.config, code_, writer_, skip, retired_);
+    if (!walk) return Fail(walk.error());
+    WalkEnd end = walk->Run();
+    skip = std::max(skip, walk->steps());
+    if (cuts == 0) first = end;
+    if (cuts < kMaxCuts && walk->WantsCut(end) && end.offset > psb) {
+      window.bytes = window.bytes.first(end.offset - psb);
+      window.damaged_end = true;
+      continue;
+    }
+    retired_ = walk->retired();
+    account_.padding += walk->padding();
+    // Over a cut window the walk ends without an error of its own; the first one's is the reason.
+    if (cuts != 0 && end.why == WalkEnd::Why::kEnd) {
+      first.ip = end.ip;
+      first.offset = end.offset;
+      return first;
+    }
+    return end;
+  }
+}
+
+OpenLoss StreamDecoder::LossOf(const WalkEnd& end) const {
+  OpenLoss loss{.begin = end.offset, .last_ip = end.ip, .detail = {}};
+  if (end.why == WalkEnd::Why::kRunaway) {
+    loss.cause = LossCause::kRunaway;
+    loss.detail = "no packet leads out of the loop at " + Hex(end.ip);
+    return loss;
+  }
+  const pt_error_code code = end.why == WalkEnd::Why::kEnd ? readable_.code : end.code;
+  loss.cause = CauseOf(code);
+  loss.detail = std::string("libipt: ") + pt_errstr(code) + ", at address " + Hex(end.ip) +
+                ", packet bytes" + BytesAt(input_.bytes, end.offset);
+  return loss;
+}
+
+void StreamDecoder::Report(OpenLoss loss, uint64_t end) {
+  loss.begin = std::min(loss.begin, end);
+  account_.lost += end - loss.begin;
+  writer_.Loss({.cause = loss.cause,
+                .begin = loss.begin,
+                .end = end,
+                .tsc = 0,
+                .last_ip = loss.last_ip,
+                .detail = std::move(loss.detail)});
+}
+
+class LibiptDecoder final : public Decoder {
+ public:
+  Result<ByteAccount> Decode(const DecodeInput& input, ExecutionConsumer& consumer) override {
+    if (input.bytes.empty()) return ByteAccount{};
+    return StreamDecoder(input, consumer).Decode();
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Decoder> MakeLibiptDecoder() { return std::make_unique<LibiptDecoder>(); }
+
+}  // namespace flowback

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// What libipt's instruction decoder has read so far, seen from outside.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "decode/pt/libipt/handles.h"
+
+namespace flowback::libipt {
+
+// Follows an instruction decoder packet by packet. That decoder tells neither a conditional
+// branch's outcome nor, after an error, whether the last branch had got its packet; both follow
+// from the packets it has passed and from what its earlier branches took from them. Offsets count
+// from the configuration's begin.
+class PacketMirror {
+ public:
+  // `decoder` stands at the sync point.
+  explicit PacketMirror(PacketDecoder decoder) : decoder_(std::move(decoder)) {}
+
+  // Reads every packet that starts before `offset`, the instruction decoder's position.
+  void AdvanceTo(uint64_t offset);
+  // The next outcome; empty when there is none.
+  std::optional<bool> TakeTnt();
+  // False when no TIP is left for an indirect branch.
+  bool TakeTip();
+  // A TIP that an asynchronous branch consumed.
+  void DropTip() { (void)TakeTip(); }
+  // As libipt does at TIP.PGE and at OVF.
+  void ForgetBranches() { tnt_count_ = 0, tips_ = 0; }
+
+  // Offset of the last packet that is no padding, TNT or timing packet.
+  uint64_t event_offset() const { return event_offset_; }
+  uint64_t padding() const { return padding_; }
+
+ private:
+  void Note(const pt_packet& packet, uint64_t offset);
+
+  PacketDecoder decoder_;
+  uint64_t next_offset_ = 0;
+  uint64_t event_offset_ = 0;
+  uint64_t padding_ = 0;
+  uint64_t tnt_bits_ = 0;  // the oldest outcome is the highest of the lowest tnt_count_ bits
+  unsigned tnt_count_ = 0;
+  unsigned tips_ = 0;
+};
+
+}  // namespace flowback::libipt

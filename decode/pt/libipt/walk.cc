@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: MIT
+// The loop every user of libipt writes: synchronise, drain events, take an instruction, repeat.
+// Three things make it longer than that:
+//
+// * pt_insn_next hands out an instruction even when going on from it failed. Such an instruction is
+//   counted only if its packet was there; PacketMirror knows (FinishFailed).
+// * A branch that binds events (VM entry, MOV CR3 in between) is handed out before its own packet
+// is
+//   read: it is held until that has happened (ResolveHeld).
+// * libipt follows a loop of direct jumps for ever, as no packet ever contradicts it. Without a
+//   packet the walk is a function of the address alone, so coming back to an address proves a loop;
+//   Brent's method finds that with one remembered address (SeesLoop).
+#include "decode/pt/libipt/walk.h"
+
+#include "decode/pt/libipt/branch_target.h"
+#include "decode/pt/libipt/configuration.h"
+#include "decode/pt/libipt/event_translation.h"
+
+namespace flowback::libipt {
+namespace {
+
+// The packets themselves, or their order, were wrong; not merely other than the code wants them.
+bool IsPacketError(pt_error_code code) {
+  switch (code) {
+    case pte_bad_opc:
+    case pte_bad_packet:
+    case pte_bad_context:
+    case pte_nosync:
+    case pte_nomem:
+    case pte_internal:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// The branch had its packet, but that did not say where it went.
+bool ContradictsBranch(pt_error_code code) {
+  return code == pte_noip || code == pte_bad_retcomp || code == pte_retstack_empty;
+}
+
+bool NeedsPacket(InstructionClass kind) {
+  return kind != InstructionClass::kOther && kind != InstructionClass::kJump &&
+         kind != InstructionClass::kCall;
+}
+
+Completed Describe(const pt_insn& insn) {
+  Completed completed;
+  completed.ip = insn.ip;
+  completed.size = insn.size;
+  completed.kind = ClassOf(insn);
+  completed.mode = ModeOf(insn.mode);
+  completed.in_transaction = insn.speculative != 0;
+  if (completed.kind != InstructionClass::kOther) completed.exit = BlockExit::kTaken;
+  if (IsDirect(completed.kind)) completed.next = DirectTarget(insn);
+  return completed;
+}
+
+}  // namespace
+
+Result<Walk> Walk::Start(const Window& window, const PtConfig& pt, CodeReader& code,
+                         FlowWriter& writer, uint64_t skip, uint64_t retired) {
+  Walk walk(window, code, writer, skip, retired);
+  const pt_config config = MakeConfig(window.bytes, pt);
+  walk.image_.reset(pt_image_alloc(nullptr));
+  walk.decoder_.reset(pt_insn_alloc_decoder(&config));
+  PacketDecoder packets(pt_pkt_alloc_decoder(&config));
+  if (!walk.image_ || !walk.decoder_ || !packets)
+    return Fail(ErrorCode::kSystem, "libipt could not allocate a decoder");
+  pt_image_set_callback(walk.image_.get(), CodeReader::Read, &code);
+  pt_insn_set_image(walk.decoder_.get(), walk.image_.get());
+  pt_pkt_sync_set(packets.get(), 0);
+  walk.mirror_.emplace(std::move(packets));
+  return walk;
+}
+
+WalkEnd Walk::Run() {
+  code_->Select(retired_, writer_->tsc());
+  int status = pt_insn_sync_forward(decoder_.get());
+  UpdateTime();
+  if (status >= 0 && (status & pts_ip_suppressed) == 0) code_->Select(retired_, writer_->tsc());
+  while (status >= 0) {
+    if ((status & pts_event_pending) != 0)
+      status = NextEvent();
+    else if (AtEnd(status))
+      break;
+    else
+      status = NextInstruction();
+    if (runaway_ || writer_->Done()) break;
+  }
+  mirror_->AdvanceTo(Position());
+  return End(status);
+}
+
+bool Walk::AtEnd(int status) const {
+  if ((status & pts_eos) == 0) return false;
+  return !window_.damaged_end || (status & pts_ip_suppressed) != 0;
+}
+
+WalkEnd Walk::End(int status) const {
+  WalkEnd end;
+  end.offset = window_.offset + Position();
+  end.ip = last_ip_;
+  if (writer_->Done()) {
+    end.why = WalkEnd::Why::kDone;
+  } else if (runaway_) {
+    end.why = WalkEnd::Why::kRunaway;
+  } else if (status < 0 && status != -pte_eos) {
+    end.why = WalkEnd::Why::kError;
+    end.code = pt_errcode(status);
+  }
+  return end;
+}
+
+bool Walk::WantsCut(const WalkEnd& end) const {
+  return end.why == WalkEnd::Why::kError && IsPacketError(end.code) &&
+         end.offset - window_.offset < window_.bytes.size();
+}
+
+uint64_t Walk::Position() const {
+  uint64_t offset = 0;
+  return pt_insn_get_offset(decoder_.get(), &offset) < 0 ? 0 : offset;
+}
+
+void Walk::UpdateTime() {
+  uint64_t tsc = 0;
+  if (pt_insn_time(decoder_.get(), &tsc, nullptr, nullptr) >= 0) writer_->set_tsc(tsc);
+}
+
+int Walk::NextInstruction() {
+  pt_insn insn{};
+  const int status = pt_insn_next(decoder_.get(), &insn, sizeof(insn));
+  last_ip_ = insn.ip;
+  if (status < 0) {
+    FinishFailed(insn, status);
+    return status;
+  }
+  Completed completed = Describe(insn);
+  if (NeedsPacket(completed.kind)) {
+    ProgressMade();
+    UpdateTime();
+    mirror_->AdvanceTo(Position());
+    if (!Consume(completed, insn) && (status & pts_event_pending) != 0) {
+      held_ = HeldBranch{completed, insn};
+      return status;
+    }
+  } else if (SeesLoop(insn.ip)) {
+    runaway_ = true;
+    return status;
+  }
+  Add(completed);
+  return status;
+}
+
+// Takes the branch's packet from the mirror and fills in what it says; false when there was none.
+bool Walk::Consume(Completed& instruction, const pt_insn& insn) {
+  switch (instruction.kind) {
+    case InstructionClass::kConditional: {
+      const std::optional<bool> taken = mirror_->TakeTnt();
+      if (!taken) return false;
+      instruction.exit = *taken ? BlockExit::kTaken : BlockExit::kNotTaken;
+      if (!*taken) instruction.next = insn.ip + insn.size;
+      return true;
+    }
+    case InstructionClass::kReturn:
+      if (const std::optional<bool> taken = mirror_->TakeTnt()) return *taken;
+      return mirror_->TakeTip();
+    default:
+      return mirror_->TakeTip();
+  }
+}
+
+void Walk::Add(const Completed& instruction) {
+  ++retired_;
+  ++steps_;
+  if (live()) writer_->Add(instruction, code_->space());
+}
+
+void Walk::FinishFailed(const pt_insn& insn, int status) {
+  const WalkEnd end = End(status);
+  if (insn.size == 0 || end.code == pte_nomap || end.code == pte_bad_insn || WantsCut(end)) return;
+  Completed completed = Describe(insn);
+  if (!NeedsPacket(completed.kind)) return;
+  mirror_->AdvanceTo(Position());
+  if (Consume(completed, insn) && !ContradictsBranch(end.code)) Add(completed);
+}
+
+bool Walk::SeesLoop(uint64_t ip) {
+  if (loop_length_ != 0 && ip == loop_anchor_) return true;
+  if (loop_length_ == 0 || loop_length_ == loop_limit_) {
+    loop_limit_ = loop_length_ == 0 ? kFirstLoopLimit : loop_limit_ * 2;
+    loop_anchor_ = ip;
+    loop_length_ = 0;
+  }
+  ++loop_length_;
+  return false;
+}
+
+int Walk::NextEvent() {
+  mirror_->AdvanceTo(Position());
+  const uint64_t offset = window_.offset + mirror_->event_offset();
+  pt_event event{};
+  // An event may be delivered although what follows it is damaged: libipt then fills it in and
+  // still returns an error. It clears the reserved words of the events it makes.
+  constexpr uint64_t kUntouched = ~uint64_t{0};
+  event.reserved[0] = kUntouched;
+  const int status = pt_insn_event(decoder_.get(), &event, sizeof(event));
+  const bool delivered = event.reserved[0] != kUntouched;
+  ProgressMade();
+  UpdateTime();
+  if (held_) ResolveHeld(delivered ? &event : nullptr, status);
+  if (delivered) HandleEvent(event, offset);
+  return status;
+}
+
+void Walk::ResolveHeld(const pt_event* event, int status) {
+  Completed completed = held_->completed;
+  if (event != nullptr && event->type == ptev_disabled) {
+    Add(completed);
+  } else {
+    mirror_->AdvanceTo(Position());
+    const bool consumed = Consume(completed, held_->insn);
+    if (!consumed && status >= 0 && (status & pts_event_pending) != 0) return;  // more to come
+    if (consumed || status >= 0) Add(completed);
+  }
+  held_.reset();
+}
+
+void Walk::HandleEvent(const pt_event& event, uint64_t offset) {
+  std::optional<TraceEvent> translated = Translate(event);
+  if (!translated) return;
+  ++steps_;
+  translated->offset = offset;
+  translated->tsc = writer_->tsc();
+  if (abort_ && event.type != ptev_async_branch) FlushAbort(0);
+  switch (event.type) {
+    case ptev_enabled:
+      code_->Select(retired_, writer_->tsc());
+      mirror_->ForgetBranches();
+      if (live()) writer_->Close();
+      break;
+    case ptev_disabled:
+      if (live()) writer_->Stop(translated->target);
+      break;
+    case ptev_async_branch:
+      mirror_->DropTip();
+      if (abort_) return FlushAbort(translated->target);
+      break;
+    case ptev_tsx:
+      if (event.variant.tsx.aborted) {
+        abort_ = translated;
+        return;
+      }
+      break;
+    case ptev_overflow:
+      return HandleOverflow(*translated);
+    case ptev_exec_mode:
+      // A status update is a PSB+, which is a place to look at the mappings again.
+      if (event.status_update) code_->Select(retired_, writer_->tsc());
+      break;
+    default:
+      break;
+  }
+  if (!live() || RepeatsState(event)) return;
+  if (translated->has_ip && event.type != ptev_enabled && event.type != ptev_ptwrite)
+    writer_->NextIs(translated->ip);
+  writer_->Event(*translated);
+}
+
+// A PSB+ repeats the processor's state; only a change is an event.
+bool Walk::RepeatsState(const pt_event& event) {
+  if (event.type == ptev_tsx) return event.status_update != 0;
+  if (event.type != ptev_exec_mode) return false;
+  const bool same = event.status_update != 0 && mode_ == event.variant.exec_mode.mode;
+  mode_ = event.variant.exec_mode.mode;
+  return same;
+}
+
+// An abort is a FUP with the aborting address and a TIP with where control goes: libipt makes two
+// events of it, we have one.
+void Walk::FlushAbort(uint64_t target) {
+  abort_->target = target;
+  if (live()) {
+    if (abort_->has_ip) writer_->NextIs(abort_->ip);
+    writer_->Event(*abort_);
+  }
+  abort_.reset();
+}
+
+void Walk::HandleOverflow(const TraceEvent& overflow) {
+  mirror_->ForgetBranches();
+  if (!live()) return;
+  DataLoss loss;
+  loss.cause = LossCause::kOverflow;
+  loss.begin = loss.end = overflow.offset;
+  loss.last_ip = writer_->position();
+  writer_->Loss(loss);
+  writer_->Event(overflow);
+}
+
+}  // namespace flowback::libipt

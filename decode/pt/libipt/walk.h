@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// One uninterrupted run of libipt's instruction decoder.
+#pragma once
+
+#include <intel-pt.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "decode/pt/libipt/code_reader.h"
+#include "decode/pt/libipt/flow_writer.h"
+#include "decode/pt/libipt/handles.h"
+#include "decode/pt/libipt/packet_mirror.h"
+#include "flowback/base/bytes.h"
+#include "flowback/base/error.h"
+#include "flowback/model/machine.h"
+
+namespace flowback::libipt {
+
+// Bytes from a PSB on that hold whole, known packets only.
+struct Window {
+  Bytes bytes;          // begins with the PSB
+  uint64_t offset = 0;  // of the PSB in the stream
+  // The window ends because of damage: what runs up to the branch that lacks its packet is counted.
+  // At the end of a stream or before a gap it is not: nothing proves that it ran.
+  bool damaged_end = false;
+};
+
+// How a walk ended.
+struct WalkEnd {
+  enum class Why : uint8_t { kEnd, kError, kRunaway, kDone } why = Why::kEnd;
+  pt_error_code code = pte_ok;  // of kError
+  uint64_t offset = 0;          // in the stream: the first packet not consumed
+  uint64_t ip = 0;              // the instruction at hand; 0 when not known
+};
+
+// libipt gives up a little early where packets are damaged: it reads ahead, and when that fails the
+// packet it had just read (up to 47 branches, or an event) is dropped with it. So the caller walks
+// again over the window cut at the damage, where reading ahead ends in the harmless "no more
+// trace"; `skip` makes the second walk silent up to where the first one came.
+class Walk {
+ public:
+  static Result<Walk> Start(const Window& window, const PtConfig& pt, CodeReader& code,
+                            FlowWriter& writer, uint64_t skip, uint64_t retired);
+
+  WalkEnd Run();
+
+  uint64_t steps() const { return steps_; }      // instructions and events so far
+  uint64_t retired() const { return retired_; }  // the caller's number plus this walk's
+  uint64_t padding() const { return mirror_->padding(); }
+  // True when the walk should be repeated over the window cut at the end's offset.
+  bool WantsCut(const WalkEnd& end) const;
+
+ private:
+  Walk(const Window& window, CodeReader& code, FlowWriter& writer, uint64_t skip, uint64_t retired)
+      : window_(window), code_(&code), writer_(&writer), skip_(skip), retired_(retired) {}
+
+  int NextInstruction();
+  int NextEvent();
+  void HandleEvent(const pt_event& event, uint64_t offset);
+  bool RepeatsState(const pt_event& event);
+  void FlushAbort(uint64_t target);
+  void HandleOverflow(const TraceEvent& overflow);
+  void ResolveHeld(const pt_event* event, int status);
+  void FinishFailed(const pt_insn& insn, int status);
+  bool Consume(Completed& instruction, const pt_insn& insn);
+  void Add(const Completed& instruction);
+  bool SeesLoop(uint64_t ip);
+  void ProgressMade() { loop_length_ = 0, loop_limit_ = kFirstLoopLimit; }
+  void UpdateTime();
+  uint64_t Position() const;
+  WalkEnd End(int status) const;
+  bool AtEnd(int status) const;
+  bool live() const { return steps_ > skip_; }
+
+  static constexpr uint64_t kFirstLoopLimit = 64;
+
+  struct HeldBranch {
+    Completed completed;
+    pt_insn insn;
+  };
+
+  Window window_;
+  CodeReader* code_;
+  FlowWriter* writer_;
+  uint64_t skip_;
+  uint64_t retired_;
+  uint64_t steps_ = 0;
+  Image image_;
+  InsnDecoder decoder_;
+  std::optional<PacketMirror> mirror_;
+  std::optional<HeldBranch> held_;   // a branch whose events come before its own packet
+  std::optional<TraceEvent> abort_;  // waits for the transfer that follows it
+  pt_exec_mode mode_ = ptem_unknown;
+  uint64_t last_ip_ = 0;
+  bool runaway_ = false;
+  uint64_t loop_anchor_ = 0;
+  uint64_t loop_length_ = 0;
+  uint64_t loop_limit_ = kFirstLoopLimit;
+};
+
+}  // namespace flowback::libipt
