@@ -16,7 +16,6 @@ USES = {
 
 # Table: the folder whose .cc files are its rows, one each.
 FOLDERS = {
-    "capture/formats/formats.def": "capture/formats/",
     "replay/writers/writers.def": "replay/writers/",
     "replay/analyses/analyses.def": "replay/analyses/",
 }
@@ -81,19 +80,32 @@ def _commands(project):
             yield f"{manual}: has no section on the command {name}"
 
 
+def _compare(table, listed, defined, folder):
+    for name in sorted(set(listed) - set(defined)):
+        yield f"{table}: {name} is not defined in {folder}"
+    for name in sorted(set(defined) - set(listed)):
+        yield f"{folder}: {name} is not in {table}"
+
+
 def _decoders(project):
     table = "decode/decoders.def"
-    if not project.exists(table):
-        return
-    code = _code(project, ["decode/"])
-    makers = {cell for row in project.table(table) for cell in row if re.fullmatch(r"Make\w+Decoder", cell)}
-    defined = set(re.findall(r"^std::unique_ptr<Decoder> (Make\w+Decoder)\(\)\s*\{", code, re.M))
-    for name in sorted(makers - defined):
-        yield f"{table}: {name} is not defined in decode/"
-    for name in sorted(defined - makers):
-        yield f"decode/: {name} is not in {table}"
+    if project.exists(table):
+        listed = re.findall(r"\bMake\w+Decoder\b", "".join(map(str, project.table(table))))
+        code = _code(project, ["decode/"])
+        defined = re.findall(r"^std::unique_ptr<Decoder> (Make\w+Decoder)\(\)\s*\{", code, re.M)
+        yield from _compare(table, listed, defined, "decode/")
+
+
+def _formats(project):
+    table = "capture/formats/formats.def"
+    if project.exists(table):
+        ids = [row[0] for row in project.table(table)]
+        code = _code(project, ["capture/formats/"])
+        for kind, result in (("Matches", "bool"), ("Read", "Status")):
+            defined = re.findall(rf"^{result} ({kind}\w+)\([^;{{}}]*Candidate&[^;{{}}]*\)\s*\{{", code, re.M)
+            yield from _compare(table, [kind + name for name in ids], defined, "capture/formats/")
 
 
 def check(project):
-    for part in (_uses, _folders, _packets, _commands, _decoders):
+    for part in (_uses, _folders, _packets, _commands, _decoders, _formats):
         yield from part(project)

@@ -46,8 +46,16 @@ class Checks(unittest.TestCase):
     def test_registries(self):
         cases = [
             ({"include/flowback/model/events.def": "FLOWBACK_EVENT(kGone, \"gone\", \"x\")\n"}, "uses kGone"),
-            ({"capture/formats/formats.def": "FLOWBACK_FORMAT(lldb)\n"}, "lldb has no"),
-            ({"capture/formats/formats.def": "", "capture/formats/x.cc": ""}, "x.cc: not in"),
+            ({"replay/writers/writers.def": "FLOWBACK_WRITER(svg)\n"}, "svg has no"),
+            ({"replay/writers/writers.def": "", "replay/writers/x.cc": ""}, "x.cc: not in"),
+            ({"capture/formats/formats.def": 'FLOWBACK_FORMAT(Ctf, "CTF")\n'}, "MatchesCtf is not defined"),
+            (
+                {
+                    "capture/formats/formats.def": "",
+                    "capture/formats/x.cc": "Status ReadX(const Candidate& c, Recording& r) {",
+                },
+                "ReadX is not in",
+            ),
             ({"cli/commands.def": 'FLOWBACK_COMMAND("go", RunGo, "x")\n'}, "defined 0 times"),
             ({"cli/commands.def": "", "cli/go.cc": "int RunGo(const Arguments& a) {"}, "RunGo is not in"),
             ({"decode/decoders.def": "FLOWBACK_DECODER(new, MakeNewDecoder)\n"}, "MakeNewDecoder is not defined"),
