@@ -4,10 +4,20 @@ if(FLOWBACK_LIBIPT)
   add_subdirectory(${CMAKE_CURRENT_SOURCE_DIR}/pt/libipt)
 endif()
 
+# What every engine inherits: below the engines, as the registry is above them.
+flowback_room(summarize SOURCES summarize.cc ROOMS flowback_base)
+
 flowback_room(decoders
-  SOURCES decoders.cc summarize.cc
-  ROOMS flowback_base $<TARGET_NAME_IF_EXISTS:flowback_pt>
-        $<TARGET_NAME_IF_EXISTS:flowback_libipt>)
-target_compile_definitions(flowback_decoders PRIVATE
-  FLOWBACK_HAS_NATIVE=$<TARGET_EXISTS:flowback_pt>
-  FLOWBACK_HAS_LIBIPT=$<TARGET_EXISTS:flowback_libipt>)
+  SOURCES decoders.cc
+  ROOMS flowback_base flowback_summarize)
+foreach(engine native:pt libipt:libipt)
+  string(REPLACE ":" ";" engine ${engine})
+  list(GET engine 0 name)
+  list(GET engine 1 room)
+  string(TOUPPER ${name} name)
+  if(TARGET flowback_${room})
+    target_link_libraries(flowback_${room} PUBLIC flowback_summarize)
+    target_link_libraries(flowback_decoders PUBLIC flowback_${room})
+    target_compile_definitions(flowback_decoders PRIVATE FLOWBACK_HAS_${name}=1)
+  endif()
+endforeach()
