@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "flowback/base/bytes.h"
@@ -27,14 +26,16 @@ enum class Verification : uint8_t {
 class CodeSection {
  public:
   // `bytes` must stay valid as long as `owner` lives.
+  // `elf_bits` is 32 or 64 as the ELF header says, 0 when the bytes are from no ELF file.
   CodeSection(std::string name, uint64_t file_offset, Bytes bytes,
-              std::shared_ptr<const void> owner, Verification verification);
+              std::shared_ptr<const void> owner, Verification verification, uint8_t elf_bits = 0);
   ~CodeSection();
 
   const std::string& name() const { return name_; }         // the file's path
   uint64_t file_offset() const { return file_offset_; }     // of bytes()[0] in that file
   Bytes bytes() const { return bytes_; }
   Verification verification() const { return verification_; }
+  uint8_t elf_bits() const { return elf_bits_; }  // for the message when the trace says otherwise
   BlockCache& blocks() const { return *blocks_; }
 
  private:
@@ -43,6 +44,7 @@ class CodeSection {
   Bytes bytes_;
   std::shared_ptr<const void> owner_;
   Verification verification_;
+  uint8_t elf_bits_;
   std::unique_ptr<BlockCache> blocks_;
 };
 
@@ -56,24 +58,29 @@ struct CodeMapping {
   uint64_t FileBase() const { return address - (section->file_offset() + section_offset); }
 };
 
-// What is mapped where at one moment: sorted, without overlap, immutable once built.
+// What is mapped where at one moment: sorted, without overlap. Copies share all they have in common,
+// so a history of many spaces costs no more than their differences.
+// Thread-safety: the const members may be called from any thread while no other one changes it.
 class AddressSpace {
  public:
-  AddressSpace() = default;
-  // REQUIRES: sorted by address, without overlap, each inside its section's bytes.
-  explicit AddressSpace(std::vector<CodeMapping> sorted) : mappings_(std::move(sorted)) {}
-
-  // Maps over whatever was there, as mmap does. Only while building; costs time in the number of
-  // mappings, so thousands of them go through decode/code/address_space_builder.h.
-  void Map(CodeMapping mapping);
-  // Null when nothing is mapped at `address`. Thread-safe.
+  // Maps over whatever was there, as mmap does. What the section has no bytes for becomes a hole.
+  void Map(const CodeMapping& mapping);
+  // Makes a hole.
+  void Unmap(uint64_t address, uint64_t size);
+  // Whether anything is mapped in the range.
+  bool Overlaps(uint64_t address, uint64_t size) const;
+  // Null when nothing is mapped at `address`; valid until the space changes or dies.
   const CodeMapping* Find(uint64_t address) const;
-  const std::vector<CodeMapping>& mappings() const { return mappings_; }
+  // All of them, by address.
+  std::vector<CodeMapping> mappings() const;
   // Copies up to `size` bytes at `address` to `buffer`, across adjacent mappings; returns how many.
   size_t Read(uint64_t address, uint8_t* buffer, size_t size) const;
 
+  struct Node;
+  using Tree = std::shared_ptr<const Node>;
+
  private:
-  std::vector<CodeMapping> mappings_;
+  Tree root_;
 };
 
 // One process's address spaces over time. Entry i holds from its key up to entry i + 1's.
@@ -96,7 +103,7 @@ struct ImageStatus {
   BuildId found;          // of `file`
   bool usable = false;
   Verification verification = Verification::kUnverified;
-  std::string problem;    // a sentence when not usable, with the remedy
+  std::string problem;    // a sentence with the remedy when not usable, or only in part
 };
 
 }  // namespace flowback

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace flowback {
 
@@ -34,13 +35,23 @@ struct TimeConversion {
   }
 };
 
+// Addresses from `begin` up to but not including `end`.
+struct AddressRange {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+
+  bool Contains(uint64_t address) const { return address >= begin && address < end; }
+};
+
 // Intel PT settings that a decoder needs; what is unknown stays empty.
 struct PtConfig {
   CpuId cpu;
   // False when the recording says return compression was off (DisRETC); empty: not recorded.
   std::optional<bool> return_compression;
-  // An IP or CR3 filter was set (erratum SKL014 applies only then).
+  // An address filter was set; `filter_ranges` holds its traced ranges where they are known at run
+  // time (erratum SKL014 needs them).
   bool address_filter = false;
+  std::vector<AddressRange> filter_ranges;
   // CPUID.15H: TSC ticks per crystal tick = tsc_ctc_numerator / tsc_ctc_denominator.
   uint32_t tsc_ctc_numerator = 0;
   uint32_t tsc_ctc_denominator = 0;

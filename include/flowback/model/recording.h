@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -110,6 +111,10 @@ struct Recording {
   std::vector<std::pair<std::string, BuildId>> build_ids;
   std::vector<SectionSpec> sections;
   std::vector<ImageSpec> images;
+  // How many records of each kind the file holds, by perf's names ("MMAP2"); for `info`.
+  std::vector<std::pair<std::string, uint64_t>> record_counts;
+  // The recorded events, as the recorder was asked for them ("intel_pt//u").
+  std::vector<std::string> events;
   // Damage met while reading that did not stop it: "cut at offset 0x1234 inside an AUX area".
   std::vector<std::string> warnings;
   // Keeps alive what the spans point into.

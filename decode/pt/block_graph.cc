@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+#include "decode/pt/block_graph.h"
+
+#include <utility>
+
+#include "decode/instruction/classify.h"
+
+namespace flowback::pt {
+namespace {
+
+constexpr unsigned kMaxInstructionBytes = 15;
+
+uint64_t AddressMask(ExecMode mode) {
+  return mode == ExecMode::k64Bit ? ~uint64_t{0} : uint64_t{0xffffffff};
+}
+
+NodeKind KindOf(const StaticBlock& block) {
+  switch (block.stop) {
+    case StaticBlock::Stop::kSpecial:
+      return NodeKind::kSpecial;
+    case StaticBlock::Stop::kLimit:
+    case StaticBlock::Stop::kSectionEnd:
+    case StaticBlock::Stop::kBad:
+      return NodeKind::kGoto;
+    case StaticBlock::Stop::kBranch:
+      break;
+  }
+  switch (block.last.kind) {
+    case InstructionClass::kConditional:
+      return NodeKind::kConditional;
+    case InstructionClass::kReturn:
+      return NodeKind::kReturn;
+    case InstructionClass::kCall:
+      return NodeKind::kCall;
+    case InstructionClass::kIndirectJump:
+      return NodeKind::kIndirect;
+    case InstructionClass::kIndirectCall:
+      return NodeKind::kIndirectCall;
+    case InstructionClass::kFarCall:
+    case InstructionClass::kFarJump:
+    case InstructionClass::kFarReturn:
+      return NodeKind::kFar;
+    case InstructionClass::kJump:
+    case InstructionClass::kOther:
+      break;
+  }
+  return NodeKind::kGoto;
+}
+
+// The digest parts of a block whose instruction lengths are known.
+void FillDigest(StaticBlock& block) {
+  FlowDigest offsets;
+  uint64_t offset = 0;
+  block.address_factor = 0;
+  for (unsigned i = 0; i < block.count; ++i) {
+    offsets.Append(offset);
+    block.address_factor = block.address_factor * FlowDigest::kFactor + 1;
+    offset += block.lengths[i];
+  }
+  block.offset_hash = offsets.hash;
+  block.power = FlowDigest::Power(block.count);
+}
+
+const StaticBlock kNothing = [] {
+  StaticBlock block{};
+  block.power = 1;
+  block.stop = StaticBlock::Stop::kSectionEnd;
+  return block;
+}();
+const StaticBlock kUndecodable = [] {
+  StaticBlock block{};
+  block.power = 1;
+  block.stop = StaticBlock::Stop::kBad;
+  return block;
+}();
+
+}  // namespace
+
+BlockGraph::BlockGraph(std::shared_ptr<const AddressSpace> space, ExecMode mode)
+    : space_(std::move(space)), mode_(mode), address_mask_(AddressMask(mode)) {
+  nodes_.emplace_back();  // number 0 means "not resolved"
+  infos_.push_back({0, &kNothing});
+  table_.resize(1024);
+}
+
+size_t BlockGraph::Slot(uint64_t address) const {
+  const size_t mask = table_.size() - 1;
+  size_t slot = (address * FlowDigest::kFactor) >> 32 & mask;
+  while (table_[slot] != 0 && infos_[table_[slot]].address != address) slot = (slot + 1) & mask;
+  return slot;
+}
+
+void BlockGraph::Grow() {
+  table_.assign(table_.size() * 2, 0);
+  for (uint32_t id = 1; id < nodes_.size(); ++id) table_[Slot(infos_[id].address)] = id;
+}
+
+uint32_t BlockGraph::NodeAt(uint64_t address) {
+  address &= address_mask_;
+  const size_t slot = Slot(address);
+  if (table_[slot] != 0) return table_[slot];
+  const uint32_t id = AddNode(address);
+  if (nodes_.size() * 2 > table_.size())
+    Grow();
+  else
+    table_[slot] = id;
+  return id;
+}
+
+uint32_t BlockGraph::AddNode(uint64_t address) {
+  const StaticBlock* block = FindBlock(address);
+  Node node;
+  if (block->count == 0) {
+    node.kind =
+        block->stop == StaticBlock::Stop::kBad ? NodeKind::kBadInstruction : NodeKind::kNoImage;
+  } else {
+    const FlowDigest digest = block->At(address);
+    node.power = block->power;
+    node.hash = digest.hash;
+    node.count = block->count;
+    node.kind = KindOf(*block);
+    node.last = block->last.kind;
+    node.pushes = (node.kind == NodeKind::kCall || node.kind == NodeKind::kIndirectCall) &&
+                  !(block->last.flags & kFlagZeroCall);
+  }
+  nodes_.push_back(node);
+  infos_.push_back({address, block});
+  return static_cast<uint32_t>(nodes_.size() - 1);
+}
+
+const StaticBlock* BlockGraph::FindBlock(uint64_t address) {
+  const CodeMapping* mapping = space_->Find(address);
+  if (mapping == nullptr) return &kNothing;
+  const uint64_t in_mapping = address - mapping->address;
+  const StaticBlock* block =
+      mapping->section->blocks().Get(mapping->section_offset + in_mapping, mode_);
+  const uint64_t room = mapping->size - in_mapping;
+  if (block->size > room) block = CutBlock(*block, room);
+  if (block->count > 0) return block;
+  return block->stop == StaticBlock::Stop::kBad ? block : CrossingInstruction(address);
+}
+
+// The part of `block` that fits into `limit` bytes: the mapping ends before the section does.
+const StaticBlock* BlockGraph::CutBlock(const StaticBlock& block, uint64_t limit) {
+  auto owned = std::make_unique<OwnedBlock>();
+  uint64_t size = 0;
+  for (unsigned i = 0; i < block.count && size + block.lengths[i] <= limit; ++i) {
+    owned->lengths.push_back(block.lengths[i]);
+    size += block.lengths[i];
+  }
+  owned->block = StaticBlock{};
+  owned->block.size = static_cast<uint32_t>(size);
+  owned->block.count = static_cast<uint16_t>(owned->lengths.size());
+  owned->block.lengths = owned->lengths.data();
+  owned->block.last.length = owned->lengths.empty() ? 0 : owned->lengths.back();
+  owned->block.stop = StaticBlock::Stop::kSectionEnd;
+  FillDigest(owned->block);
+  owned_.push_back(std::move(owned));
+  return &owned_.back()->block;
+}
+
+// One instruction whose bytes lie in two adjacent mappings.
+const StaticBlock* BlockGraph::CrossingInstruction(uint64_t address) {
+  uint8_t bytes[kMaxInstructionBytes];
+  const size_t size = space_->Read(address, bytes, sizeof bytes);
+  Instruction instruction;
+  if (!Classify(Bytes(bytes, size), mode_, instruction))
+    return size == sizeof bytes ? &kUndecodable : &kNothing;
+  auto owned = std::make_unique<OwnedBlock>();
+  owned->lengths.push_back(instruction.length);
+  owned->block = StaticBlock{};
+  owned->block.size = instruction.length;
+  owned->block.count = 1;
+  owned->block.lengths = owned->lengths.data();
+  owned->block.last = instruction;
+  const uint8_t binding = instruction.flags & (kFlagPtwrite | kFlagMovCr3 | kFlagVmPtrld);
+  owned->block.stop = instruction.kind != InstructionClass::kOther ? StaticBlock::Stop::kBranch
+                      : binding != 0                               ? StaticBlock::Stop::kSpecial
+                                                                   : StaticBlock::Stop::kLimit;
+  FillDigest(owned->block);
+  owned_.push_back(std::move(owned));
+  return &owned_.back()->block;
+}
+
+uint64_t BlockGraph::SuccessorAddress(uint32_t id, unsigned direction) const {
+  const NodeInfo& info = infos_[id];
+  const Node& node = nodes_[id];
+  if (direction == 1 && IsDirect(node.last))
+    return info.block->last.Target(info.LastAddress()) & address_mask_;
+  return info.end() & address_mask_;
+}
+
+uint32_t BlockGraph::Resolve(uint32_t id, unsigned direction) {
+  const uint32_t next = NodeAt(SuccessorAddress(id, direction));
+  nodes_[id].next[direction] = next;
+  return next;
+}
+
+bool BlockGraph::LoopsWithoutPacket(uint32_t id) {
+  // Brent's cycle detection: the hare walks, the tortoise waits at powers of two.
+  uint32_t tortoise = id;
+  for (uint64_t steps = 1, power = 1;; ++steps) {
+    const NodeKind kind = nodes_[id].kind;
+    if (kind != NodeKind::kGoto && kind != NodeKind::kCall && kind != NodeKind::kSpecial)
+      return false;
+    id = nodes_[id].next[1] != 0 ? nodes_[id].next[1] : Resolve(id, 1);
+    if (id == tortoise) return true;
+    if (steps == power) {
+      tortoise = id;
+      steps = 0;
+      power *= 2;
+    }
+  }
+}
+
+}  // namespace flowback::pt

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// The block graph: the control flow of one address space as far as a trace has walked it.
+//
+// A node is a block at an absolute address. Its successors are node numbers, found once and then
+// followed without looking at addresses again: walking a TNT bit costs one load and one index. The
+// bytes are decoded once per file section, in the section's BlockCache, however often and wherever
+// it is mapped; a graph adds only the addresses.
+//
+//   code:   401000 dec rax ; jne 401000 ; ret        nodes:  1 {401000, conditional, next: 2, 1}
+//                                                            2 {401005, return}
+//
+// A node may start anywhere a trace says so (in mid-block after a sync point, at an interrupted
+// instruction): it then is a block of its own that ends where the surrounding one ends.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "decode/code/block_cache.h"
+#include "flowback/base/flow_digest.h"
+#include "flowback/decode/code_image.h"
+#include "flowback/model/instruction.h"
+
+namespace flowback::pt {
+
+// What a walk must do at the end of a node's block.
+enum class NodeKind : uint8_t {
+  kConditional,     // one TNT bit
+  kReturn,          // taken TNT bit, or a TIP
+  kGoto,            // on to next[1]: direct jump, or a block cut in mid-code
+  kCall,            // on to next[1], remembering the return address
+  kIndirect,        // TIP: jump
+  kIndirectCall,    // TIP: call
+  kFar,             // TIP or TIP.PGD
+  kSpecial,         // on to next[1]; a packet may bind to the last instruction
+  kNoImage,         // no code is known here; no instructions
+  kBadInstruction,  // the bytes here are no instruction; no instructions
+};
+
+struct Node {
+  uint32_t next[2] = {0, 0};  // 0: not resolved yet. [0] not taken / after a call, [1] taken
+  uint64_t power = 1;         // FlowDigest::Power(count)
+  uint64_t hash = 0;          // digest of the block's instructions at this address
+  uint16_t count = 0;         // instructions
+  NodeKind kind = NodeKind::kNoImage;
+  InstructionClass last = InstructionClass::kOther;
+  bool pushes = false;  // a call that return compression remembers
+};
+
+// The rest of a node, needed off the hot path only.
+struct NodeInfo {
+  uint64_t address = 0;
+  const StaticBlock* block = nullptr;
+
+  uint64_t end() const { return address + block->size; }
+  uint64_t LastAddress() const { return end() - block->last.length; }
+};
+
+// Not thread-safe: one graph per decoder.
+class BlockGraph {
+ public:
+  BlockGraph(std::shared_ptr<const AddressSpace> space, ExecMode mode);
+
+  Node* nodes() { return nodes_.data(); }  // invalidated by NodeAt and Resolve
+  const Node& node(uint32_t id) const { return nodes_[id]; }
+  const NodeInfo& info(uint32_t id) const { return infos_[id]; }
+  const AddressSpace& space() const { return *space_; }
+  ExecMode mode() const { return mode_; }
+  size_t size() const { return nodes_.size(); }
+
+  // The node that starts at `address`, made when there is none.
+  uint32_t NodeAt(uint64_t address);
+  // Fills nodes()[id].next[direction].
+  uint32_t Resolve(uint32_t id, unsigned direction);
+  // Where `direction` leads: 1 the branch target or the code after a cut, 0 the next instruction.
+  uint64_t SuccessorAddress(uint32_t id, unsigned direction) const;
+  // True when following next[1] from `id` through nodes that need no packet comes back to a node
+  // already passed: such a walk would never end.
+  bool LoopsWithoutPacket(uint32_t id);
+
+ private:
+  uint32_t AddNode(uint64_t address);
+  const StaticBlock* FindBlock(uint64_t address);
+  const StaticBlock* CutBlock(const StaticBlock& block, uint64_t limit);
+  const StaticBlock* CrossingInstruction(uint64_t address);
+  void Grow();
+  size_t Slot(uint64_t address) const;
+
+  std::shared_ptr<const AddressSpace> space_;
+  ExecMode mode_;
+  uint64_t address_mask_;
+  std::vector<Node> nodes_;
+  std::vector<NodeInfo> infos_;
+  std::vector<uint32_t> table_;  // open addressing by address; 0: free
+  // Blocks that belong to no section: cut by a mapping's end, or across two mappings.
+  struct OwnedBlock {
+    StaticBlock block;
+    std::vector<uint8_t> lengths;
+  };
+  std::vector<std::unique_ptr<OwnedBlock>> owned_;
+};
+
+}  // namespace flowback::pt

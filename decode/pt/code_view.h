@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// Which code is valid now: walks an address-space history forward and keeps a block graph for each
+// address space and mode it has met.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "decode/pt/block_graph.h"
+#include "flowback/decode/code_image.h"
+
+namespace flowback::pt {
+
+// Block graphs by address space; kept between decodes, so that a second one is warm.
+class GraphCache {
+ public:
+  BlockGraph& Get(const std::shared_ptr<const AddressSpace>& space, ExecMode mode);
+
+ private:
+  std::map<std::pair<const AddressSpace*, ExecMode>, std::unique_ptr<BlockGraph>> graphs_;
+};
+
+class CodeView {
+ public:
+  CodeView(const AddressSpaceHistory& history, GraphCache& graphs)
+      : history_(history), graphs_(graphs) {}
+
+  // The graph of the current epoch.
+  BlockGraph& Graph(ExecMode mode) { return graphs_.Get(Epoch().space, mode); }
+  // Moves to the epoch that holds at `time` (0: not known) or after `instructions`, whichever the
+  // history goes by. Never backwards. True when the address space changed.
+  bool Advance(uint64_t time, uint64_t instructions);
+  // Nothing is mapped at `address` now: moves on to the next epoch if it maps it. The time known
+  // from the trace lags behind the kernel's, by the distance between two timing packets.
+  bool AdvanceFor(uint64_t address);
+
+ private:
+  const AddressSpaceHistory::Epoch& Epoch() const { return history_.epochs[current_]; }
+
+  const AddressSpaceHistory& history_;
+  GraphCache& graphs_;
+  size_t current_ = 0;
+};
+
+}  // namespace flowback::pt

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// Processor errata that change how packets are to be read, by CPU.
+#pragma once
+
+#include "flowback/model/machine.h"
+
+namespace flowback::pt {
+
+// One flag per row of errata.def.
+struct Errata {
+#define FLOWBACK_ERRATUM(field, name, meaning) bool field = false;
+#include "decode/pt/errata.def"
+#undef FLOWBACK_ERRATUM
+};
+
+// None for a CPU that is unknown or has none of them.
+Errata ErrataOf(const CpuId& cpu);
+
+}  // namespace flowback::pt

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+// FlowEngine, part 2: FUPs and what they belong to; the state that packets change together.
+#pragma once
+
+#include "decode/pt/flow_engine.h"
+
+namespace flowback::pt {
+
+template <class Sink>
+TraceEvent FlowEngine<Sink>::Event(EventKind kind) const {
+  TraceEvent event;
+  event.kind = kind;
+  event.offset = Offset(packet_);
+  event.tsc = clock_.tsc();
+  return event;
+}
+
+template <class Sink>
+void FlowEngine<Sink>::Notify(TraceEvent event) {
+  sink_.Event(event);
+}
+
+template <class Sink>
+void FlowEngine<Sink>::Wait(const TraceEvent& event, bool must_reach, bool takes_fup) {
+  Waiting waiting;
+  waiting.event = event;
+  waiting.must_reach = must_reach;
+  waiting.takes_fup = takes_fup;
+  waiting_.push_back(waiting);
+}
+
+template <class Sink>
+void FlowEngine<Sink>::ClearCompound() {
+  waiting_.clear();
+  transfer_.reset();
+  transfer_aborts_ = false;
+  mode_.reset();
+  held_count_ = 0;
+}
+
+// The code that is mapped now, in the current mode; only while no node number is held.
+template <class Sink>
+void FlowEngine<Sink>::SelectCode() {
+  const uint64_t tsc = clock_.tsc();
+  const TimeConversion& time = input_.config.time;
+  code_.Advance(time.known() && tsc != 0 ? time.ToNanoseconds(tsc) : 0, sink_.retired());
+  BlockGraph* graph = &code_.Graph(exec_mode_);
+  if (graph != graph_) returns_.ForgetNodes();
+  graph_ = graph;
+}
+
+template <class Sink>
+void FlowEngine<Sink>::SetMode(ExecMode mode, bool interrupt_flag) {
+  if (mode == exec_mode_ && interrupt_flag == interrupt_flag_) return;
+  TraceEvent event = Event(EventKind::kExecMode);
+  event.value = static_cast<uint64_t>(mode);
+  event.extra = interrupt_flag ? 1 : 0;
+  interrupt_flag_ = interrupt_flag;
+  if (mode != exec_mode_) {
+    exec_mode_ = mode;
+    graph_ = &code_.Graph(mode);
+    returns_.ForgetNodes();
+  }
+  Notify(event);
+}
+
+// A MODE.Exec takes effect at the packet it binds to.
+template <class Sink>
+void FlowEngine<Sink>::ApplyMode() {
+  if (!mode_) return;
+  const ModeExec packet = *mode_;
+  mode_.reset();
+  SetMode(packet.Mode(), packet.iflag);
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::Mismatch(const char* what) {
+  std::string detail = what;
+  if (state_ == State::kOn) detail += ", next instruction at " + Hex(CurrentAddress());
+  if (state_ == State::kOff) detail += ", tracing is off";
+  return Fail(LossCause::kFlowMismatch, std::move(detail));
+}
+
+// Gives the FUP's address to the packets that waited for it.
+template <class Sink>
+bool FlowEngine<Sink>::BindWaiting(uint64_t ip) {
+  std::vector<Waiting> waiting = std::exchange(waiting_, {});
+  for (Waiting& w : waiting) {
+    w.event.ip = ip;
+    w.event.has_ip = true;
+    if (state_ == State::kOn && (w.must_reach || Reaches(ip))) {
+      if (w.abort && errata_.abort_branch && !Reaches(ip)) Goto(ip);  // the branch before lied
+      if (!WalkTo(ip)) return false;
+    }
+    if (w.transaction) in_transaction_ = w.in_transaction;
+    if (!w.abort) Notify(w.event);
+    const bool at_ptwrite = w.event.kind == EventKind::kPtwrite && state_ == State::kOn &&
+                            CurrentAddress() == ip && graph_->node(cur_).count == 1 &&
+                            (graph_->info(cur_).block->last.flags & kFlagPtwrite) != 0;
+    if (at_ptwrite) StepOver();
+  }
+  return true;
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::BindFup(uint64_t ip) {
+  bool takes_fup = false;
+  bool abort = false;
+  for (const Waiting& w : waiting_) {
+    takes_fup |= w.takes_fup;
+    abort |= w.abort;
+  }
+  // A MODE.Exec that tells of the interrupt flag binds to a FUP; one for a transfer to its TIP.
+  const bool binds_mode = mode_ && !FollowedByTip();
+  if (waiting_.empty() && !binds_mode) {
+    transfer_ = ip;
+    return true;
+  }
+  const bool begins_transfer = !takes_fup && !binds_mode && (abort || FollowedByTip());
+  if (binds_mode) {
+    if (state_ == State::kOn && !WalkTo(ip)) return false;
+    ApplyMode();
+    if (state_ == State::kOn) Goto(ip);
+  }
+  if (begins_transfer) {
+    transfer_ = ip;
+    transfer_aborts_ = abort;
+  }
+  return BindWaiting(ip);
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::AtVmEntry() const {
+  const NodeInfo& info = graph_->info(cur_);
+  return info.block->count == 1 && (info.block->last.flags & kFlagVmEntry) != 0;
+}
+
+// The TIP or TIP.PGD after the FUP of an asynchronous transfer.
+template <class Sink>
+bool FlowEngine<Sink>::FinishTransfer(std::optional<uint64_t> target, bool stops) {
+  const uint64_t from = *transfer_;
+  const bool aborts = std::exchange(transfer_aborts_, false);
+  transfer_.reset();
+  if (!WalkTo(from)) return false;
+  if (stops && errata_.vm_entry_fup && AtVmEntry()) {
+    Emit(cur_, BlockExit::kStopped, target.value_or(0));
+    Notify(Event(EventKind::kStopped));
+    return true;
+  }
+  TraceEvent event = Event(aborts  ? EventKind::kTransactionAbort
+                           : stops ? EventKind::kStoppedAsync
+                                   : EventKind::kInterrupted);
+  event.ip = from;
+  event.has_ip = true;
+  event.target = target.value_or(0);
+  Notify(event);
+  if (aborts && stops) {
+    event.kind = EventKind::kStoppedAsync;
+    Notify(event);
+  }
+  return true;
+}
+
+}  // namespace flowback::pt

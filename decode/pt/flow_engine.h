@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+// The flow engine: packets and code become the exact instruction flow.
+//
+// The processor writes a packet only where code alone does not tell what happens next. So the
+// engine stands at a place in the code (`cur_`, a node of the block graph) and waits there. Each
+// packet makes it walk on, no further than the packet proves:
+//
+//   TNT      one bit for each conditional branch, and a taken one for each compressed return
+//   TIP      the target of the next indirect branch, uncompressed return or far transfer
+//   FUP      the address of the next instruction to execute, for the packet that it belongs to:
+//            an interrupt's TIP or TIP.PGD, a MODE.TSX, a PTW ...
+//   TIP.PGD  tracing stops, at the next instruction that can stop it
+//   PSB+     the whole state again, tracing's place included
+//
+//   code   401000 loop: dec rax         packets   TIP.PGE loop    starts: nothing executed yet
+//          401003       jne loop                  TNT  t          dec, jne completed; waits at loop
+//          401005       ret                       TNT  n          dec, jne completed; waits at ret
+//                                                 TIP  400123     ret completed
+//
+// It walks lazily: after the second TNT the `ret` is not counted before the TIP proves it. What the
+// trace does not prove is not told.
+//
+// "Deferred TIPs": a TIP may come after the TNT packet that holds later bits. When a walk meets an
+// indirect branch with bits left over, they wait (`held_bits_`) until the TIP has come.
+//
+// A packet that contradicts the code or the state is an error: the flow is lost from there to the
+// first packet that gives the full state again (Resync::kEarliest), or to the next PSB
+// (Resync::kPsb), and a DataLoss says so.
+//
+// The class is a template on its sink so that counting and delivering each get a hot loop of their
+// own: see sinks.h. Its parts: flow_walk.h walks code; flow_bind.h binds FUPs; flow_packets.h has
+// the meaning of each packet; flow_sync.h finds sync points and loses and regains the flow.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "decode/pt/clock.h"
+#include "decode/pt/code_view.h"
+#include "decode/pt/errata.h"
+#include "decode/pt/packets/packet.h"
+#include "decode/pt/return_stack.h"
+#include "decode/pt/sinks.h"
+#include "flowback/decode/decoder.h"
+
+namespace flowback::pt {
+
+template <class Sink>
+class FlowEngine {
+ public:
+  FlowEngine(const DecodeInput& input, CodeView& code, Sink& sink);
+
+  // Decodes the whole stream.
+  ByteAccount Run();
+  const Clock& clock() const { return clock_; }
+
+ private:
+  enum class State : uint8_t {
+    kOff,   // tracing is off
+    kOn,    // tracing is on; cur_ is the next instruction to execute
+    kLost,  // neither is known
+  };
+  // A packet that waits for the FUP with its address.
+  struct Waiting {
+    TraceEvent event;
+    bool must_reach = true;    // the address lies ahead on the walk; else it only informs
+    bool takes_fup = true;     // the FUP is this packet's alone; else it may begin a transfer too
+    bool abort = false;        // a transaction abort: a TIP follows the FUP
+    bool transaction = false;  // a MODE.TSX
+    bool in_transaction = false;
+  };
+  struct Failure {
+    LossCause cause;
+    std::string detail;
+  };
+
+  // flow_sync.h
+  void RunPart(size_t begin, size_t end);
+  void OnePacket();
+  void SyncForward(size_t from);
+  void Damaged(ReadError error);
+  void Failed();
+  void BeginLoss(LossCause cause, size_t offset, std::string detail);
+  void EndLoss(size_t offset);
+  void Resume(uint64_t ip);
+  bool MayResume() const;
+  bool PsbPlus();
+  struct Header;
+  bool ReadHeader(Header& header);
+  bool ApplyHeader(const Header& header);
+  bool StartsBeforeEnable();
+  bool FollowedByTip();
+  bool FollowedByEnable();
+
+  // flow_walk.h
+  void FastPackets();
+  bool WalkTnt(uint64_t bits, unsigned count);
+  bool WalkHeldBits();
+  bool WalkToConsumer();
+  bool WalkTo(uint64_t ip);
+  bool WalkToStop(std::optional<uint64_t> ip);
+  bool WalkPastPtwrite(TraceEvent event);
+  bool StepOver();
+  bool NoCode();
+  bool Reaches(uint64_t ip);
+  unsigned InstructionsBefore(uint32_t id, uint64_t ip) const;
+  bool LeavesFilter(uint32_t id) const;
+  bool TakeTip(uint64_t ip);
+  void Goto(uint64_t ip);
+  uint32_t Successor(uint32_t id, unsigned direction);
+  uint32_t ReturnTo(const ReturnStack::Entry& entry);
+  void Emit(uint32_t id, BlockExit exit, uint64_t next);
+
+  // flow_bind.h
+  bool BindFup(uint64_t ip);
+  bool BindWaiting(uint64_t ip);
+  bool FinishTransfer(std::optional<uint64_t> target, bool stops);
+  bool AtVmEntry() const;
+  void Wait(const TraceEvent& event, bool must_reach, bool takes_fup);
+  void Notify(TraceEvent event);
+  TraceEvent Event(EventKind kind) const;
+  void ApplyMode();
+  void SetMode(ExecMode mode, bool interrupt_flag);
+  void SelectCode();
+  void ClearCompound();
+
+  // flow_packets.h: each returns false after setting failure_.
+  bool On(const Pad&) { return true; }
+  bool On(const ShortTnt& packet) { return OnTnt(packet.bits, packet.count); }
+  bool On(const LongTnt& packet) { return OnTnt(packet.bits, packet.count); }
+  bool OnTnt(uint64_t bits, unsigned count);
+  bool On(const Tip& packet);
+  bool On(const TipPge& packet);
+  bool On(const TipPgd& packet);
+  bool On(const Fup& packet);
+  bool On(const Psb&) { return PsbPlus(); }
+  bool On(const PsbEnd&) { return true; }
+  bool On(const ModeExec& packet);
+  bool On(const ModeTsx& packet);
+  bool On(const Pip& packet);
+  bool On(const Vmcs& packet);
+  bool On(const Tsc& packet);
+  bool On(const Tma& packet);
+  bool On(const Mtc& packet);
+  bool On(const Cyc& packet);
+  bool On(const Cbr& packet);
+  bool On(const Ovf& packet);
+  bool On(const TraceStop& packet);
+  bool On(const Mnt& packet);
+  bool On(const Ptw& packet);
+  bool On(const ExStop& packet);
+  bool On(const Mwait& packet);
+  bool On(const Pwre& packet);
+  bool On(const Pwrx& packet);
+  bool On(const Bbp& packet);
+  bool On(const Bip& packet);
+  bool On(const Bep& packet);
+  bool On(const Cfe& packet);
+  bool On(const Evd& packet);
+  bool On(const Trig& packet);
+
+  bool Fail(LossCause cause, std::string detail = {}) {
+    failure_ = {cause, std::move(detail)};
+    return false;
+  }
+  bool Mismatch(const char* what);
+  size_t Offset(const uint8_t* at) const { return static_cast<size_t>(at - input_.bytes.data()); }
+  Bytes Rest() const { return {pos_, static_cast<size_t>(end_ - pos_)}; }
+  uint64_t CurrentAddress() const { return graph_->info(cur_).address; }
+  Moment Now() const { return {clock_.tsc(), in_transaction_}; }
+  // The hot loop's precondition: nothing is pending that a TNT or TIP would have to respect.
+  bool Plain() const {
+    return state_ == State::kOn && !transfer_ && held_count_ == 0 && waiting_.empty() && !mode_ &&
+           pebs_.item_bytes == 0;
+  }
+
+  const DecodeInput& input_;
+  CodeView& code_;
+  Sink& sink_;
+  const Errata errata_;
+  const bool compressed_returns_;
+
+  // The stream.
+  const uint8_t* pos_ = nullptr;
+  const uint8_t* end_ = nullptr;
+  const uint8_t* packet_ = nullptr;  // the packet in work
+  PebsState pebs_;
+  LastIp last_ip_;
+  Clock clock_;
+  ByteAccount account_;
+
+  // The flow.
+  State state_ = State::kLost;
+  BlockGraph* graph_ = nullptr;
+  uint32_t cur_ = 0;
+  ReturnStack returns_;
+  uint64_t held_bits_ = 0;
+  unsigned held_count_ = 0;
+  bool deferred_tips_ = false;  // the stream has shown some
+  ExecMode exec_mode_ = ExecMode::k64Bit;
+  bool interrupt_flag_ = false;
+  bool in_transaction_ = false;
+
+  // A compound of packets, incomplete yet.
+  std::vector<Waiting> waiting_;      // for a FUP
+  std::optional<uint64_t> transfer_;  // FUP seen: an asynchronous transfer from here awaits its TIP
+  bool transfer_aborts_ = false;      // ... of a transaction
+  std::optional<ModeExec> mode_;      // for a TIP, TIP.PGE or FUP
+
+  // The loss that is going on.
+  Failure failure_{};
+  DataLoss loss_;
+  bool losing_ = false;
+  bool overflowed_ = false;           // the loss is an overflow that has not resolved yet
+  bool only_time_since_ovf_ = false;  // the next FUP resolves it
+};
+
+}  // namespace flowback::pt

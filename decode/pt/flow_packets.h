@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: MIT
+// FlowEngine, part 3: what each packet means.
+#pragma once
+
+#include "decode/pt/flow_engine.h"
+
+namespace flowback::pt {
+
+template <class Sink>
+bool FlowEngine<Sink>::OnTnt(uint64_t bits, unsigned count) {
+  if (state_ == State::kLost) {
+    if (!MayResume()) SyncForward(Offset(pos_));
+    return true;
+  }
+  if (state_ == State::kOff) return Mismatch("TNT");
+  if (transfer_) return Mismatch("FUP without a TIP");
+  if (held_count_ != 0) return Mismatch("TNT where a TIP is due");
+  return WalkTnt(bits, count);
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::On(const Tip& packet) {
+  const std::optional<uint64_t> ip = last_ip_.Apply(packet.ip);
+  if (state_ == State::kLost) {
+    if (!MayResume()) {
+      SyncForward(Offset(pos_));
+    } else if (ip && !deferred_tips_) {
+      // After a FUP this is the target of a transfer, else of a branch: either way execution is
+      // there now. With deferred TIPs, bits of the TNT before might belong behind it.
+      const uint32_t node = (SelectCode(), graph_->NodeAt(*ip));
+      if (graph_->node(node).count == 0) return true;
+      ClearCompound();
+      Resume(*ip);
+    }
+    return true;
+  }
+  if (state_ == State::kOff) return Mismatch("TIP");
+  if (!ip) return Mismatch("TIP without an IP");
+  if (!transfer_) return TakeTip(*ip);
+  if (!FinishTransfer(ip, false)) return false;
+  ApplyMode();
+  Goto(*ip);
+  return true;
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::On(const TipPge& packet) {
+  const std::optional<uint64_t> ip = last_ip_.Apply(packet.ip);
+  if (!ip) return Mismatch("TIP.PGE without an IP");
+  if (state_ == State::kOn) return Mismatch("TIP.PGE while tracing is on");
+  transfer_.reset();
+  waiting_.clear();
+  if (state_ == State::kLost) EndLoss(Offset(packet_));
+  state_ = State::kOn;
+  SelectCode();
+  ApplyMode();
+  Goto(*ip);
+  TraceEvent event = Event(EventKind::kStarted);
+  event.ip = *ip;
+  event.has_ip = true;
+  Notify(event);
+  return true;
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::On(const TipPgd& packet) {
+  const std::optional<uint64_t> ip = last_ip_.Apply(packet.ip);
+  if (state_ == State::kLost) {
+    if (!MayResume() && !(overflowed_ && errata_.overflow_extra_pgd)) {
+      SyncForward(Offset(pos_));
+      return true;
+    }
+    EndLoss(Offset(packet_));
+    ClearCompound();
+    state_ = State::kOff;
+    return true;
+  }
+  if (state_ == State::kOff) return Mismatch("TIP.PGD");
+  if (transfer_) {
+    if (!FinishTransfer(ip, true)) return false;
+  } else {
+    if (!WalkToStop(ip)) return false;
+    TraceEvent event = Event(EventKind::kStopped);
+    event.target = ip.value_or(0);
+    Notify(event);
+  }
+  ApplyMode();
+  ClearCompound();
+  state_ = State::kOff;
+  return true;
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::On(const Fup& packet) {
+  const std::optional<uint64_t> ip = last_ip_.Apply(packet.ip);
+  if (!ip) return state_ == State::kLost ? true : Mismatch("FUP without an IP");
+  if (state_ == State::kLost) {
+    const bool resolves = overflowed_ && only_time_since_ovf_;
+    if (resolves && errata_.overflow_false_fup && FollowedByEnable()) return true;
+    if (!resolves && !MayResume()) {
+      SyncForward(Offset(pos_));
+      return true;
+    }
+    Resume(*ip);
+    if (resolves) return true;
+  }
+  if (held_count_ != 0) return Mismatch("FUP where a TIP is due");
+  if (transfer_) return Mismatch("a second FUP before the TIP");
+  if (state_ == State::kOff && waiting_.empty() && !mode_) return Mismatch("FUP");
+  return BindFup(*ip);
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::On(const ModeExec& packet) {
+  mode_ = packet;
+  return true;
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::On(const ModeTsx& packet) {
+  TraceEvent event = Event(packet.aborted          ? EventKind::kTransactionAbort
+                           : packet.in_transaction ? EventKind::kTransactionBegin
+                                                   : EventKind::kTransactionCommit);
+  if (state_ == State::kOff) {
+    in_transaction_ = packet.in_transaction;
+    Notify(event);
+    return true;
+  }
+  Waiting waiting;
+  waiting.event = event;
+  waiting.transaction = true;
+  waiting.in_transaction = packet.in_transaction;
+  waiting.abort = packet.aborted;
+  waiting.takes_fup = !packet.aborted;
+  waiting_.push_back(waiting);
+  return true;
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::On(const Pip& packet) {
+  TraceEvent event = Event(EventKind::kPaging);
+  event.value = packet.cr3;
+  event.extra = packet.non_root ? 1 : 0;
+  Notify(event);
+  return true;
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::On(const Vmcs& packet) {
+  TraceEvent event = Event(EventKind::kVmcs);
+  event.value = packet.base;
+  Notify(event);
+  return true;
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::On(const Tsc& packet) {
+  clock_.On(packet);
+  return true;
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::On(const Tma& packet) {
+  clock_.On(packet);
+  return true;
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::On(const Mtc& packet) {
+  clock_.On(packet);
+  return true;
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::On(const Cyc& packet) {
+  // Erratum: the second byte of a CYC may be missing right before an OVF.
+  const bool cut = errata_.cyc_cut_by_ovf && pos_ - packet_ == 2 && packet_[1] == kExtendedPrefix &&
+                   pos_ < end_ && *pos_ == Ovf::kOpcode.value;
+  if (cut)
+    --pos_;
+  else
+    clock_.On(packet);
+  return true;
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::On(const Cbr& packet) {
+  clock_.On(packet);
+  TraceEvent event = Event(EventKind::kCoreBusRatio);
+  event.value = packet.ratio;
+  Notify(event);
+  return true;
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::On(const Ovf&) {
+  ClearCompound();
+  returns_.Clear();
+  in_transaction_ = false;
+  BeginLoss(LossCause::kOverflow, Offset(packet_), {});
+  overflowed_ = only_time_since_ovf_ = true;
+  return true;
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::On(const TraceStop&) {
+  if (state_ == State::kOn) return Mismatch("TRACESTOP while tracing is on");
+  Notify(Event(EventKind::kTraceStop));
+  return true;
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::On(const Mnt& packet) {
+  TraceEvent event = Event(EventKind::kMaintenance);
+  event.value = packet.payload;
+  Notify(event);
+  return true;
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::On(const Ptw& packet) {
+  TraceEvent event = Event(EventKind::kPtwrite);
+  event.value = packet.payload;
+  event.extra = packet.bytes;
+  if (packet.ip) {
+    Wait(event, true, true);
+    return true;
+  }
+  if (state_ == State::kOn) return WalkPastPtwrite(event);
+  Notify(event);
+  return true;
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::On(const ExStop& packet) {
+  const TraceEvent event = Event(EventKind::kExecStop);
+  if (packet.ip)
+    Wait(event, true, true);
+  else
+    Notify(event);
+  return true;
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::On(const Mwait& packet) {
+  TraceEvent event = Event(EventKind::kMwait);
+  event.value = packet.hints;
+  event.extra = packet.extensions;
+  if (state_ == State::kOff)
+    Notify(event);
+  else
+    Wait(event, true, true);
+  return true;
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::On(const Pwre& packet) {
+  TraceEvent event = Event(EventKind::kPowerEntry);
+  event.value = packet.state | uint64_t{packet.sub_state} << 8;
+  event.extra = packet.hardware ? 1 : 0;
+  Notify(event);
+  return true;
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::On(const Pwrx& packet) {
+  TraceEvent event = Event(EventKind::kPowerExit);
+  event.value = packet.last | uint64_t{packet.deepest} << 8;
+  event.extra = (packet.interrupt ? 1 : 0) | (packet.store ? 4 : 0) | (packet.autonomous ? 8 : 0);
+  Notify(event);
+  return true;
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::On(const Bbp& packet) {
+  TraceEvent event = Event(EventKind::kPebsBegin);
+  event.value = packet.type;
+  event.extra = packet.four_byte ? 1 : 0;
+  Notify(event);
+  return true;
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::On(const Bip& packet) {
+  TraceEvent event = Event(EventKind::kPebsItem);
+  event.value = packet.payload;
+  event.extra = packet.id;
+  Notify(event);
+  return true;
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::On(const Bep& packet) {
+  const TraceEvent event = Event(EventKind::kPebsEnd);
+  if (packet.ip)
+    Wait(event, false, true);
+  else
+    Notify(event);
+  return true;
+}
+
+// Types of control flow events whose FUP names an instruction that executes, not one that is
+// interrupted: IRET, RSM, VM entry, UIRET, SYSCALL.  [SDM "Control Flow Event (CFE) Packet"]
+inline bool IsInstructionEvent(uint8_t type) {
+  return type == 0x02 || type == 0x04 || type == 0x07 || type == 0x0d || type == 0x0f;
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::On(const Cfe& packet) {
+  TraceEvent event = Event(EventKind::kControlFlowEvent);
+  event.value = packet.type;
+  event.extra = packet.vector;
+  if (packet.ip)
+    Wait(event, IsInstructionEvent(packet.type), IsInstructionEvent(packet.type));
+  else
+    Notify(event);
+  return true;
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::On(const Evd& packet) {
+  TraceEvent event = Event(EventKind::kEventData);
+  event.value = packet.payload;
+  event.extra = packet.type;
+  Notify(event);
+  return true;
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::On(const Trig& packet) {
+  TraceEvent event = Event(EventKind::kTrigger);
+  event.value = packet.triggers | (packet.mult ? 0x100 : 0);
+  event.extra = packet.icnt;
+  if (packet.ip)
+    Wait(event, false, true);
+  else
+    Notify(event);
+  return true;
+}
+
+}  // namespace flowback::pt

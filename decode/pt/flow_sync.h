@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: MIT
+// FlowEngine, part 4: sync points, and losing and regaining the flow.
+//
+// Every byte is accounted for once. A loss begins where the packet begins that can't be right, and
+// ends where the packet begins that gives the full state again; that may be the same packet, and
+// the loss then has no bytes, only a break in the flow.
+#pragma once
+
+#include <algorithm>
+#include <type_traits>
+#include <variant>
+
+#include "decode/pt/flow_engine.h"
+
+namespace flowback::pt {
+
+template <class Sink>
+FlowEngine<Sink>::FlowEngine(const DecodeInput& input, CodeView& code, Sink& sink)
+    : input_(input),
+      code_(code),
+      sink_(sink),
+      errata_(ErrataOf(input.config.cpu)),
+      compressed_returns_(input.config.return_compression.value_or(true)),
+      clock_(input.config) {}
+
+template <class Sink>
+ByteAccount FlowEngine<Sink>::Run() {
+  size_t begin = 0;
+  for (const StreamGap& gap : input_.gaps) {
+    const size_t end = std::min<size_t>(gap.offset, input_.bytes.size());
+    if (end <= begin) continue;
+    RunPart(begin, end);
+    begin = end;
+    if (sink_.Done()) break;
+    BeginLoss(LossCause::kAuxLost, end, gap.reason);
+  }
+  if (!sink_.Done()) RunPart(begin, input_.bytes.size());
+  EndLoss(input_.bytes.size());
+  account_.decoded = input_.bytes.size() - account_.padding - account_.lost;
+  return account_;
+}
+
+// The bytes from `begin` to `end`, which are whole.
+template <class Sink>
+void FlowEngine<Sink>::RunPart(size_t begin, size_t end) {
+  end_ = input_.bytes.data() + end;
+  graph_ = &code_.Graph(exec_mode_);
+  const Bytes part = input_.bytes.first(end);
+  const size_t psb = FindPsb(part, begin);
+  const bool only_padding =
+      std::all_of(part.begin() + begin, part.begin() + psb, [](uint8_t byte) { return byte == 0; });
+  if (only_padding && !losing_)
+    account_.padding += psb - begin;
+  else
+    BeginLoss(LossCause::kNoSync, begin, {});
+  SyncForward(begin);
+  while (pos_ < end_ && !sink_.Done()) {
+    if (Plain()) FastPackets();
+    if (pos_ < end_ && !sink_.Done()) OnePacket();
+  }
+  ClearCompound();
+}
+
+template <class Sink>
+void FlowEngine<Sink>::OnePacket() {
+  packet_ = pos_;
+  Packet packet;
+  const ReadResult size = ReadPacket(Rest(), pebs_, packet);
+  if (!size) return Damaged(size.error());
+  pos_ += *size;
+  const bool is_time = std::visit(
+      [](const auto& p) {
+        using P = std::decay_t<decltype(p)>;
+        return std::is_same_v<P, Pad> || std::is_same_v<P, Tsc> || std::is_same_v<P, Tma> ||
+               std::is_same_v<P, Mtc> || std::is_same_v<P, Cyc> || std::is_same_v<P, Cbr> ||
+               std::is_same_v<P, Mnt>;
+      },
+      packet);
+  if (std::holds_alternative<Pad>(packet) && !losing_) ++account_.padding;
+  if (!std::visit([this](const auto& p) { return On(p); }, packet)) {
+    Failed();
+    // The same packet may tell where execution is.
+    if (state_ == State::kLost && pos_ > packet_ && input_.resync == Resync::kEarliest &&
+        !std::holds_alternative<Psb>(packet))
+      if (!std::visit([this](const auto& p) { return On(p); }, packet)) Failed();
+  }
+  if (!is_time && !std::holds_alternative<Ovf>(packet)) only_time_since_ovf_ = false;
+}
+
+// Bytes that are no packet.
+template <class Sink>
+void FlowEngine<Sink>::Damaged(ReadError error) {
+  const size_t offset = Offset(pos_);
+  if (error == ReadError::kTruncated) {
+    ClearCompound();
+    BeginLoss(LossCause::kTruncated, offset, "the last packet is cut");
+    pos_ = end_;
+    return;
+  }
+  constexpr unsigned kTmaSize = 7;
+  const bool tma = Rest().size() > kTmaSize && pos_[0] == kExtendedPrefix && pos_[1] == 0x73;
+  if (errata_.bad_tma && tma) {
+    pos_ += kTmaSize + 1;
+    return;
+  }
+  std::string bytes = "bytes";
+  for (const uint8_t byte : Rest().first(std::min<size_t>(Rest().size(), 8))) {
+    constexpr char kDigits[] = "0123456789abcdef";
+    bytes += {' ', kDigits[byte >> 4], kDigits[byte & 15]};
+  }
+  ClearCompound();
+  BeginLoss(LossCause::kBadPacket, offset, std::move(bytes));
+  SyncForward(offset + 1);
+}
+
+// failure_ says what is wrong with the packet that was just taken.
+template <class Sink>
+void FlowEngine<Sink>::Failed() {
+  BeginLoss(failure_.cause, Offset(packet_), std::move(failure_.detail));
+  ClearCompound();
+  if (input_.resync == Resync::kPsb) SyncForward(Offset(pos_));
+}
+
+template <class Sink>
+void FlowEngine<Sink>::BeginLoss(LossCause cause, size_t offset, std::string detail) {
+  const bool on = state_ == State::kOn;
+  const uint64_t last_ip = on ? CurrentAddress() : 0;
+  state_ = State::kLost;
+  overflowed_ = only_time_since_ovf_ = false;
+  if (losing_) return;  // one loss, for the reason that began it
+  losing_ = true;
+  loss_ = {cause, offset, offset, clock_.tsc(), last_ip, std::move(detail)};
+}
+
+template <class Sink>
+void FlowEngine<Sink>::EndLoss(size_t offset) {
+  overflowed_ = only_time_since_ovf_ = false;
+  if (!losing_) return;
+  losing_ = false;
+  loss_.end = std::max<uint64_t>(offset, loss_.begin);
+  account_.lost += loss_.end - loss_.begin;
+  sink_.Loss(std::exchange(loss_, {}));
+}
+
+// On to the next PSB at or after `from`; the packet there gives the state.
+template <class Sink>
+void FlowEngine<Sink>::SyncForward(size_t from) {
+  const Bytes part(input_.bytes.data(), Offset(end_));
+  pos_ = input_.bytes.data() + FindPsb(part, from);
+  pebs_ = {};
+  ClearCompound();
+  if (pos_ == end_) return;
+  state_ = State::kLost;
+}
+
+// Whether a packet other than PSB and TIP.PGE may end the loss.
+template <class Sink>
+bool FlowEngine<Sink>::MayResume() const {
+  return input_.resync == Resync::kEarliest || (overflowed_ && errata_.overflow_no_fup);
+}
+
+// The flow is known again: tracing is on, the next instruction is at `ip`.
+template <class Sink>
+void FlowEngine<Sink>::Resume(uint64_t ip) {
+  const bool overflow = overflowed_;
+  EndLoss(Offset(packet_));
+  returns_.Clear();
+  state_ = State::kOn;
+  SelectCode();
+  Goto(ip);
+  TraceEvent event = Event(overflow ? EventKind::kOverflow : EventKind::kStarted);
+  event.ip = ip;
+  event.has_ip = true;
+  Notify(event);
+}
+
+// What PSB+ says, up to and with PSBEND.
+template <class Sink>
+struct FlowEngine<Sink>::Header {
+  std::optional<uint64_t> ip;
+  std::optional<ModeExec> mode;
+  std::optional<ModeTsx> tsx;
+  bool overflow = false;  // an OVF ended it
+};
+
+template <class Sink>
+bool FlowEngine<Sink>::ReadHeader(Header& header) {
+  auto take = [&](const auto& p) -> bool {
+    using P = std::decay_t<decltype(p)>;
+    if constexpr (std::is_same_v<P, Fup>) {
+      header.ip = last_ip_.Apply(p.ip);
+    } else if constexpr (std::is_same_v<P, ModeExec>) {
+      header.mode = p;
+    } else if constexpr (std::is_same_v<P, ModeTsx>) {
+      header.tsx = p;
+    } else if constexpr (std::is_same_v<P, Pad>) {
+      if (!losing_) ++account_.padding;
+    } else if constexpr (std::is_same_v<P, Tsc> || std::is_same_v<P, Tma> ||
+                         std::is_same_v<P, Mtc> || std::is_same_v<P, Cyc> ||
+                         std::is_same_v<P, Cbr> || std::is_same_v<P, Pip> ||
+                         std::is_same_v<P, Vmcs> || std::is_same_v<P, Mnt>) {
+      return On(p);
+    } else {
+      return Fail(LossCause::kBadPacket, std::string(P::kName) + " inside PSB+");
+    }
+    return true;
+  };
+  while (pos_ < end_) {
+    Packet packet;
+    const ReadResult size = ReadPacket(Rest(), pebs_, packet);
+    if (!size && size.error() == ReadError::kTruncated) break;
+    if (!size) return Fail(LossCause::kBadPacket, "inside PSB+");
+    pos_ += *size;
+    if (std::holds_alternative<PsbEnd>(packet)) return true;
+    if (std::holds_alternative<Ovf>(packet)) return header.overflow = true;
+    if (!std::visit(take, packet)) return false;
+  }
+  pos_ = end_;
+  return Fail(LossCause::kTruncated, "PSB+ is cut");
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::PsbPlus() {
+  const uint8_t* const psb = packet_;
+  last_ip_.Reset();
+  returns_.Clear();
+  Header header;
+  if (!ReadHeader(header)) {
+    // Bytes that make no PSB+ are no sync point: go on behind the pattern.
+    BeginLoss(failure_.cause, Offset(psb), std::move(failure_.detail));
+    ClearCompound();
+    if (pos_ < end_) SyncForward(Offset(psb) + Psb::kPattern.size());
+    return true;
+  }
+  packet_ = psb;
+  const bool ok = ApplyHeader(header);
+  if (!ok && input_.resync == Resync::kPsb) return false;
+  if (!ok) {  // the flow before was wrong; this PSB+ has the whole state
+    Failed();
+    ApplyHeader(header);
+  }
+  if (header.overflow) {
+    packet_ = pos_ - 2;
+    return On(Ovf{});
+  }
+  return true;
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::ApplyHeader(const Header& header) {
+  if (transfer_ || held_count_ != 0) return Mismatch("PSB inside a compound of packets");
+  const bool was_lost = state_ == State::kLost;
+  const bool resolving = was_lost && overflowed_;
+  const bool only_time = only_time_since_ovf_;
+  if (state_ == State::kOn && header.ip && !WalkTo(*header.ip)) return false;
+  const bool enabling = header.ip && state_ != State::kOn && StartsBeforeEnable();
+  if (state_ == State::kOff && header.ip && !enabling)
+    return Mismatch("PSB+ says that tracing is on");
+  if (header.mode) SetMode(header.mode->Mode(), header.mode->iflag);
+  if (header.tsx) in_transaction_ = header.tsx->in_transaction;
+  if (was_lost) {
+    ClearCompound();
+    EndLoss(Offset(packet_));
+    state_ = State::kOff;
+    SelectCode();
+    if (header.ip && !enabling) Resume(*header.ip);
+    // The FUP or TIP.PGE that resolves an overflow may still follow.
+    if (resolving && only_time) overflowed_ = only_time_since_ovf_ = true;
+  } else if (state_ == State::kOn && header.ip) {
+    Goto(*header.ip);
+  }
+  return true;
+}
+
+// Erratum: the PSB+ stands inside the compound that turns tracing on; its FUP says so too early.
+template <class Sink>
+bool FlowEngine<Sink>::StartsBeforeEnable() {
+  const bool erratum =
+      errata_.psb_in_enable || (!input_.config.cpu.known() && input_.resync == Resync::kEarliest);
+  return erratum && FollowedByEnable();
+}
+
+// What kind of packet comes next, apart from those that may stand anywhere.
+template <class Skip>
+const std::type_info* NextKind(Bytes rest, PebsState pebs, Skip skip) {
+  Packet packet;
+  for (size_t at = 0; at < rest.size();) {
+    const ReadResult size = ReadPacket(rest.subspan(at), pebs, packet);
+    if (!size) return nullptr;
+    at += *size;
+    const std::type_info* kind = std::visit(
+        [&skip](const auto& p) -> const std::type_info* { return skip(p) ? nullptr : &typeid(p); },
+        packet);
+    if (kind != nullptr) return kind;
+  }
+  return nullptr;
+}
+
+// Packets that may stand between the parts of a compound.
+inline constexpr auto kMayIntervene = [](const auto& p) {
+  using P = std::decay_t<decltype(p)>;
+  return std::is_same_v<P, Pad> || std::is_same_v<P, Tsc> || std::is_same_v<P, Tma> ||
+         std::is_same_v<P, Mtc> || std::is_same_v<P, Cyc> || std::is_same_v<P, Cbr> ||
+         std::is_same_v<P, Mnt> || std::is_same_v<P, Pip> || std::is_same_v<P, Vmcs> ||
+         std::is_same_v<P, ModeExec> || std::is_same_v<P, ModeTsx>;
+};
+
+template <class Sink>
+bool FlowEngine<Sink>::FollowedByTip() {
+  const std::type_info* kind = NextKind(Rest(), pebs_, kMayIntervene);
+  return kind != nullptr && (*kind == typeid(Tip) || *kind == typeid(TipPgd));
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::FollowedByEnable() {
+  const std::type_info* kind = NextKind(Rest(), pebs_, kMayIntervene);
+  return kind != nullptr && *kind == typeid(TipPge);
+}
+
+}  // namespace flowback::pt

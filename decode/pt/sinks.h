@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// Where the flow engine puts what it finds: totals only, or every piece to a consumer.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "decode/pt/block_graph.h"
+#include "flowback/base/flow_digest.h"
+#include "flowback/decode/decoder.h"
+#include "flowback/model/execution.h"
+
+namespace flowback::pt {
+
+// What a sink may ask about the moment a piece of flow belongs to.
+struct Moment {
+  uint64_t tsc = 0;
+  bool in_transaction = false;
+};
+
+// Sums up without looking at addresses: every node carries its block's digest and counts.
+class CountingSink {
+ public:
+  static constexpr bool kWantsAddresses = false;
+
+  void Block(const BlockGraph&, uint32_t, const Node& node, BlockExit exit, uint64_t,
+             const Moment&) {
+    hash_ = hash_ * node.power + node.hash;
+    count_ += node.count;
+    ++exits_[static_cast<unsigned>(node.last)][static_cast<unsigned>(exit)];
+  }
+  // The first `count` instructions of a block that was left in its middle.
+  void Part(const BlockGraph& graph, uint32_t id, unsigned count, const Moment&) {
+    const NodeInfo& info = graph.info(id);
+    FlowDigest digest{count_, hash_};
+    uint64_t ip = info.address;
+    for (unsigned i = 0; i < count; ++i) {
+      digest.Append(ip);
+      ip += info.block->lengths[i];
+    }
+    count_ = digest.count;
+    hash_ = digest.hash;
+  }
+  void Event(const TraceEvent&) {}
+  void Loss(DataLoss loss) { losses_.push_back(std::move(loss)); }
+  bool Done() const { return false; }
+  uint64_t retired() const { return count_; }
+
+  // Everything but the byte account and the times.
+  FlowSummary Summary() &&;
+
+ private:
+  uint64_t hash_ = 0;
+  uint64_t count_ = 0;
+  uint64_t exits_[16][4] = {};  // by class of the last instruction and BlockExit
+  std::vector<DataLoss> losses_;
+};
+
+// Hands every piece to an ExecutionConsumer.
+class ConsumerSink {
+ public:
+  static constexpr bool kWantsAddresses = true;
+
+  explicit ConsumerSink(ExecutionConsumer& consumer) : consumer_(consumer) {}
+
+  void Block(const BlockGraph& graph, uint32_t id, const Node& node, BlockExit exit, uint64_t next,
+             const Moment& moment) {
+    Deliver(graph, id, node.count, node.last, exit, next, moment);
+  }
+  void Part(const BlockGraph& graph, uint32_t id, unsigned count, const Moment& moment);
+  void Event(const TraceEvent& event) {
+    consumer_.OnEvent(event);
+    done_ = consumer_.Done();
+  }
+  void Loss(const DataLoss& loss) {
+    consumer_.OnLoss(loss);
+    done_ = consumer_.Done();
+  }
+  bool Done() const { return done_; }
+  uint64_t retired() const { return count_; }
+
+ private:
+  void Deliver(const BlockGraph& graph, uint32_t id, unsigned count, InstructionClass last,
+               BlockExit exit, uint64_t next, const Moment& moment);
+
+  ExecutionConsumer& consumer_;
+  uint64_t count_ = 0;
+  bool done_ = false;
+};
+
+}  // namespace flowback::pt

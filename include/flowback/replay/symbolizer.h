@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// Names of functions at addresses, from the symbol tables of the ELF files.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "flowback/decode/code_image.h"
+#include "flowback/decode/recording_code.h"
+
+namespace flowback {
+
+class ElfSymbols;  // replay/symbols/elf_symbols.h
+
+// A file's symbols are read when the first address in it is asked for; a file without any, or one
+// that can't be read, has no names and is no error. Not thread-safe.
+class Symbolizer {
+ public:
+  struct Symbol {
+    std::string_view name;  // demangled; "puts@plt" in a procedure linkage table
+    uint64_t offset = 0;    // of the address from the symbol's start
+  };
+
+  // `search` tells where separate debug files lie.
+  explicit Symbolizer(ImageSearch search = {});
+  ~Symbolizer();
+
+  // Empty when nothing is mapped at `ip` or no symbol covers it. The name lives as long as this.
+  std::optional<Symbol> Find(const AddressSpace& space, uint64_t ip);
+
+ private:
+  struct Files;
+
+  ImageSearch search_;
+  std::unique_ptr<Files> files_;
+};
+
+}  // namespace flowback
