@@ -31,8 +31,8 @@ class CodeSection {
               std::shared_ptr<const void> owner, Verification verification, uint8_t elf_bits = 0);
   ~CodeSection();
 
-  const std::string& name() const { return name_; }         // the file's path
-  uint64_t file_offset() const { return file_offset_; }     // of bytes()[0] in that file
+  const std::string& name() const { return name_; }      // the file's path
+  uint64_t file_offset() const { return file_offset_; }  // of bytes()[0] in that file
   Bytes bytes() const { return bytes_; }
   Verification verification() const { return verification_; }
   uint8_t elf_bits() const { return elf_bits_; }  // for the message when the trace says otherwise
@@ -58,9 +58,9 @@ struct CodeMapping {
   uint64_t FileBase() const { return address - (section->file_offset() + section_offset); }
 };
 
-// What is mapped where at one moment: sorted, without overlap. Copies share all they have in common,
-// so a history of many spaces costs no more than their differences.
-// Thread-safety: the const members may be called from any thread while no other one changes it.
+// What is mapped where at one moment: sorted, without overlap. Copies share all they have in
+// common, so a history of many spaces costs no more than their differences. Thread-safety: the
+// const members may be called from any thread while no other one changes it.
 class AddressSpace {
  public:
   // Maps over whatever was there, as mmap does. What the section has no bytes for becomes a hole.
@@ -97,13 +97,13 @@ struct AddressSpaceHistory {
 
 // A file that the recording needs and what became of it, for `info` and messages.
 struct ImageStatus {
-  std::string path;       // as recorded
-  std::string file;       // what was opened; empty when nothing fitted
-  BuildId recorded;       // empty: the recording has none
-  BuildId found;          // of `file`
+  std::string path;  // as recorded
+  std::string file;  // what was opened; empty when nothing fitted
+  BuildId recorded;  // empty: the recording has none
+  BuildId found;     // of `file`
   bool usable = false;
   Verification verification = Verification::kUnverified;
-  std::string problem;    // a sentence with the remedy when not usable, or only in part
+  std::string problem;  // a sentence with the remedy when not usable, or only in part
 };
 
 }  // namespace flowback
