@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#include <filesystem>
+
+#include "capture/formats/format.h"
+#include "capture/formats/raw_pt.h"
+#include "flowback/base/mapped_file.h"
+#include "flowback/capture/open.h"
+
+namespace flowback {
+namespace {
+
+Result<Recording> OpenByContent(const std::string& path) {
+  Candidate candidate;
+  candidate.path = path;
+  std::error_code ignored;
+  candidate.is_directory = std::filesystem::is_directory(path, ignored);
+  if (!candidate.is_directory) {
+    auto file = MappedFile::Open(path);
+    if (!file) {
+      const bool refused = file.error().code() == ErrorCode::kPermission;
+      return Fail(std::move(file.error())
+                      .Remedy(refused ? "change its permissions, or run as the user who recorded it"
+                                      : "check the name; `-i FILE` takes a perf.data file"));
+    }
+    candidate.bytes = (*file)->bytes();
+    candidate.owner = *file;
+  }
+  auto recording = ReadCandidate(candidate);
+  if (recording && candidate.owner) recording->storage.push_back(candidate.owner);
+  return recording;
+}
+
+Result<Recording> OpenInput(const OpenOptions& options) {
+  if (options.input.empty() == options.raw_pt.empty()) {
+    const char* problem =
+        options.input.empty() ? "no input is named" : "a recording and --raw-pt are both named";
+    return Fail(Error(ErrorCode::kUsage, problem)
+                    .Remedy("name one recording, or one or more --raw-pt files"));
+  }
+  return options.input.empty() ? ReadRawPt(options.raw_pt) : OpenByContent(options.input);
+}
+
+// What the user says goes before what the recording says.
+void Override(const OpenOptions& options, PtConfig& config) {
+  if (options.cpu) config.cpu = *options.cpu;
+  if (options.tsc_ctc_denominator != 0) {
+    config.tsc_ctc_numerator = options.tsc_ctc_numerator;
+    config.tsc_ctc_denominator = options.tsc_ctc_denominator;
+  }
+  if (options.mtc_shift) config.mtc_shift = options.mtc_shift;
+  if (options.nominal_ratio != 0) config.nominal_ratio = options.nominal_ratio;
+}
+
+}  // namespace
+
+Result<Recording> OpenRecording(const OpenOptions& options) {
+  auto recording = OpenInput(options);
+  if (!recording) return recording;
+  recording->sections = options.sections;
+  recording->images = options.images;
+  Override(options, recording->pt);
+  return recording;
+}
+
+}  // namespace flowback

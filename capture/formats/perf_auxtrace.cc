@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+//
+// The kernel writes the trace of one CPU or one thread into a ring buffer and counts all bytes it
+// ever wrote there: the AUX offset. perf empties the buffer now and then; each time it writes one
+// AUXTRACE record, which holds the bytes [offset, offset + size). So the pieces of one buffer,
+// sorted by offset, are its stream:
+//
+//      AUXTRACE 0..0x3f748          AUXTRACE 0x3f742..0x7f292
+//     |=====================00|    |=======================|        00: padding
+//      AUX 0..0x3f742               AUX 0x3f742..0x7f292
+//
+// perf pads each piece with zeros to a multiple of eight; the next piece's offset, or for the last
+// one what the kernel's AUX records add up to, tells where the padding begins. A hole between two
+// pieces and a "truncated" flag are gaps: bytes are missing there, and the decoder has to start
+// anew.
+#include "capture/formats/perf_auxtrace.h"
+
+#include <algorithm>
+#include <memory>
+#include <unordered_map>
+
+#include "capture/formats/field_reader.h"
+#include "capture/formats/perf_layout.h"
+#include "capture/formats/text.h"
+
+namespace flowback::perf {
+namespace {
+
+// Sorted by offset, one gap per offset.
+void Normalize(std::vector<StreamGap>& gaps) {
+  const auto before = [](const StreamGap& a, const StreamGap& b) { return a.offset < b.offset; };
+  const auto same = [](const StreamGap& a, const StreamGap& b) { return a.offset == b.offset; };
+  std::stable_sort(gaps.begin(), gaps.end(), before);
+  gaps.erase(std::unique(gaps.begin(), gaps.end(), same), gaps.end());
+}
+
+bool AllZero(Bytes bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](uint8_t byte) { return byte == 0; });
+}
+
+// One sentence for all AUX records of the file that carry a flag.
+void WarnOfFlag(const Recording& file, uint64_t flag, const char* meaning,
+                std::vector<std::string>& warnings) {
+  const auto carries = [flag](const SidebandRecord& record) {
+    const auto* aux = std::get_if<AuxRecord>(&record);
+    return aux && aux->flags & flag;
+  };
+  const auto count = std::count_if(file.sideband.begin(), file.sideband.end(), carries);
+  if (count != 0) {
+    warnings.push_back(Dec(static_cast<uint64_t>(count)) + " AUX record" +
+                       (count == 1 ? " says" : "s say") + " that " + meaning);
+  }
+}
+
+}  // namespace
+
+void StreamCollector::Add(const Record& record) {
+  FieldReader fields(record.body);
+  fields.Skip(8);  // size: the reader has used it
+  Piece piece;
+  piece.aux_offset = fields.U64();
+  fields.Skip(8);  // reference
+  const uint32_t index = fields.U32();
+  Buffer& buffer = buffers_[index];
+  const int32_t tid = fields.I32();
+  const int32_t cpu = fields.I32();
+  if (buffer.pieces.empty()) {
+    buffer.tid = tid;
+    buffer.cpu = cpu;
+  }
+  piece.bytes = record.aux;
+  piece.file_offset = record.aux_offset;
+  // An offset so big that the end wraps round is a lie; such a piece is taken as the buffer's
+  // first.
+  if (piece.aux_end() < piece.aux_offset) piece.aux_offset = 0;
+  buffer.pieces.push_back(piece);
+}
+
+// A per-CPU buffer's records name its CPU, a per-thread buffer's its thread.
+void StreamCollector::TakeAuxRecords(const Recording& recording) {
+  std::unordered_map<int32_t, Buffer*> by_cpu;
+  std::unordered_map<int32_t, Buffer*> by_tid;
+  for (auto& [index, buffer] : buffers_) {
+    if (buffer.cpu >= 0) by_cpu.emplace(buffer.cpu, &buffer);
+    if (buffer.cpu < 0) by_tid.emplace(buffer.tid, &buffer);
+  }
+  for (const SidebandRecord& record : recording.sideband) {
+    const auto* aux = std::get_if<AuxRecord>(&record);
+    if (!aux) continue;
+    const auto cpu = by_cpu.find(aux->cpu);
+    const auto tid = by_tid.find(aux->tid);
+    if (cpu != by_cpu.end()) {
+      cpu->second->records.push_back(*aux);
+    } else if (tid != by_tid.end()) {
+      tid->second->records.push_back(*aux);
+    } else if (buffers_.size() == 1 && aux->cpu < 0) {
+      buffers_.begin()->second.records.push_back(*aux);
+    }
+  }
+}
+
+// The end of the data in AUX offsets as the kernel's records tell it; 0 when there are none.
+uint64_t StreamCollector::RecordedEnd(const Buffer& buffer) {
+  uint64_t end = 0;
+  for (const AuxRecord& record : buffer.records) {
+    if (record.size <= ~record.offset) end = std::max(end, record.offset + record.size);
+  }
+  return end;
+}
+
+void StreamCollector::TrimPadding(Buffer& buffer) {
+  for (size_t i = 0; i < buffer.pieces.size(); ++i) {
+    Piece& piece = buffer.pieces[i];
+    const bool last = i + 1 == buffer.pieces.size();
+    const uint64_t end = last ? RecordedEnd(buffer) : buffer.pieces[i + 1].aux_offset;
+    if (end < piece.aux_offset || end >= piece.aux_end()) continue;
+    const uint64_t padding = piece.aux_end() - end;
+    if (padding < kAuxtraceAlignment && AllZero(piece.bytes.last(padding))) {
+      piece.bytes = piece.bytes.first(piece.bytes.size() - padding);
+    }
+  }
+}
+
+Stream StreamCollector::Join(Buffer& buffer, Recording& recording) {
+  Stream stream;
+  stream.index = static_cast<uint32_t>(recording.streams.size());
+  stream.cpu = buffer.cpu;
+  // perf also names a thread for a per-CPU buffer: the first one it was told to trace, not the
+  // only.
+  stream.tid = buffer.cpu < 0 ? buffer.tid : -1;
+  stream.file = recording.path;
+  if (buffer.pieces.size() == 1) {
+    stream.bytes = buffer.pieces.front().bytes;
+    stream.file_offset = buffer.pieces.front().file_offset;
+    return stream;
+  }
+  uint64_t size = 0;
+  for (Piece& piece : buffer.pieces) {
+    piece.stream_offset = size;
+    size += piece.bytes.size();
+  }
+  auto joined = std::make_shared<std::vector<uint8_t>>();
+  joined->reserve(size);
+  for (const Piece& piece : buffer.pieces) {
+    joined->insert(joined->end(), piece.bytes.begin(), piece.bytes.end());
+  }
+  stream.bytes = *joined;
+  recording.storage.push_back(std::move(joined));
+  return stream;
+}
+
+void StreamCollector::AddSeamGaps(const Buffer& buffer, Stream& stream) {
+  for (size_t i = 1; i < buffer.pieces.size(); ++i) {
+    const uint64_t end = buffer.pieces[i - 1].aux_end();
+    const Piece& next = buffer.pieces[i];
+    if (next.aux_offset > end) {
+      stream.gaps.push_back({next.stream_offset, ByteCount(next.aux_offset - end) +
+                                                     " of AUX data missing: offsets " + Hex(end) +
+                                                     " to " + Hex(next.aux_offset)});
+    } else if (next.aux_offset < end) {
+      stream.gaps.push_back({next.stream_offset, "AUX data overlaps what came before by " +
+                                                     ByteCount(end - next.aux_offset)});
+    }
+  }
+}
+
+// Where the byte at an AUX position stands, or would stand if it were there.
+uint64_t StreamCollector::StreamPosition(const Buffer& buffer, uint64_t aux_position) {
+  const auto after = std::upper_bound(
+      buffer.pieces.begin(), buffer.pieces.end(), aux_position,
+      [](uint64_t position, const Piece& piece) { return position < piece.aux_offset; });
+  if (after == buffer.pieces.begin()) return 0;
+  const Piece& piece = *std::prev(after);
+  return piece.stream_offset +
+         std::min<uint64_t>(aux_position - piece.aux_offset, piece.bytes.size());
+}
+
+void StreamCollector::AddRecordGaps(const Buffer& buffer, Stream& stream) {
+  for (const AuxRecord& record : buffer.records) {
+    if (!(record.flags & kAuxTruncated) || record.size > ~record.offset) continue;
+    stream.gaps.push_back({StreamPosition(buffer, record.offset + record.size),
+                           "AUX data truncated: the recorder did not empty the buffer in time"});
+  }
+  const uint64_t held = buffer.pieces.back().aux_end();
+  const uint64_t recorded = RecordedEnd(buffer);
+  if (recorded > held) {
+    stream.gaps.push_back({stream.bytes.size(), ByteCount(recorded - held) +
+                                                    " of AUX data at the end are not in the file"});
+  }
+}
+
+void StreamCollector::Finish(Recording& recording) && {
+  TakeAuxRecords(recording);
+  for (auto& [index, buffer] : buffers_) {
+    std::stable_sort(buffer.pieces.begin(), buffer.pieces.end(),
+                     [](const Piece& a, const Piece& b) { return a.aux_offset < b.aux_offset; });
+    TrimPadding(buffer);
+    Stream stream = Join(buffer, recording);
+    AddSeamGaps(buffer, stream);
+    AddRecordGaps(buffer, stream);
+    Normalize(stream.gaps);
+    recording.streams.push_back(std::move(stream));
+  }
+  WarnOfFlag(recording, kAuxOverwrite,
+             "the buffer was taken as a snapshot: snapshots that overlap are decoded as they are",
+             recording.warnings);
+  WarnOfFlag(recording, kAuxPartial,
+             "tracing was interrupted inside it (by a virtual machine, for instance)",
+             recording.warnings);
+  WarnOfFlag(recording, kAuxCollision, "samples collided", recording.warnings);
+}
+
+}  // namespace flowback::perf

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// AUXTRACE records become streams.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "capture/formats/perf_record_reader.h"
+#include "flowback/model/recording.h"
+
+namespace flowback::perf {
+
+// Collects the pieces of every AUX buffer while the file is read, then joins them.
+class StreamCollector {
+ public:
+  // REQUIRES: an AUXTRACE record as RecordReader gives it.
+  void Add(const Record& record);
+  bool empty() const { return buffers_.empty(); }
+
+  // Appends the streams to recording.streams, by the buffers' index. Copies only the bytes of
+  // buffers that were written in several pieces. REQUIRES: recording.sideband is complete.
+  void Finish(Recording& recording) &&;
+
+ private:
+  struct Piece {
+    uint64_t aux_offset = 0;  // position in all that the buffer ever got
+    Bytes bytes;
+    uint64_t file_offset = 0;
+    uint64_t stream_offset = 0;  // where it stands in the stream, once joined
+
+    uint64_t aux_end() const { return aux_offset + bytes.size(); }
+  };
+  struct Buffer {
+    int32_t tid = -1;
+    int32_t cpu = -1;
+    std::vector<Piece> pieces;
+    std::vector<AuxRecord> records;  // what the kernel said of the buffer
+  };
+
+  void TakeAuxRecords(const Recording& recording);
+  static uint64_t RecordedEnd(const Buffer& buffer);
+  static void TrimPadding(Buffer& buffer);
+  static Stream Join(Buffer& buffer, Recording& recording);
+  static void AddSeamGaps(const Buffer& buffer, Stream& stream);
+  static void AddRecordGaps(const Buffer& buffer, Stream& stream);
+  static uint64_t StreamPosition(const Buffer& buffer, uint64_t aux_position);
+
+  std::map<uint32_t, Buffer> buffers_;  // by AUXTRACE's idx
+};
+
+}  // namespace flowback::perf

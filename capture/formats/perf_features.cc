@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+#include "capture/formats/perf_features.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "capture/formats/field_reader.h"
+#include "capture/formats/text.h"
+
+namespace flowback::perf {
+namespace {
+
+// No header string is longer; a bigger length is damage and must not make us copy gigabytes.
+constexpr uint32_t kMaxString = 1 << 20;
+
+std::string ReadString(FieldReader& fields) {
+  const uint32_t size = fields.U32();
+  return TextOf(fields.Take(size <= kMaxString ? size : fields.remaining() + 1));
+}
+
+template <std::string MachineInfo::* member>
+bool ReadText(FieldReader& fields, Recording& recording) {
+  recording.machine.*member = ReadString(fields);
+  return fields.ok();
+}
+
+// "GenuineIntel,6,94,3"; other vendors' and architectures' forms leave the CPU unknown.
+CpuId ParseCpuidText(const std::string& text) {
+  CpuId cpu;
+  const size_t comma = text.find(',');
+  if (comma == std::string::npos) return cpu;
+  unsigned numbers[3] = {};
+  const char* at = text.data() + comma;
+  const char* const end = text.data() + text.size();
+  for (unsigned& number : numbers) {
+    if (at == end || *at != ',') return cpu;
+    const auto [next, error] = std::from_chars(at + 1, end, number);
+    if (error != std::errc() || number > 0xffff) return cpu;
+    at = next;
+  }
+  if (numbers[1] > 0xff || numbers[2] > 0xff) return cpu;
+  cpu.intel = text.starts_with("GenuineIntel,");
+  cpu.family = static_cast<uint16_t>(numbers[0]);
+  cpu.model = static_cast<uint8_t>(numbers[1]);
+  cpu.stepping = static_cast<uint8_t>(numbers[2]);
+  return cpu;
+}
+
+bool ReadCpuid(FieldReader& fields, Recording& recording) {
+  recording.machine.cpuid = ReadString(fields);
+  recording.pt.cpu = ParseCpuidText(recording.machine.cpuid);
+  return fields.ok();
+}
+
+// perf writes its bare version number; our own recorder its name and, where an engine emulates the
+// hardware, "emulated (ENGINE)". perf prints this feature and otherwise ignores it.
+bool ReadVersion(FieldReader& fields, Recording& recording) {
+  const std::string version = ReadString(fields);
+  const bool number = !version.empty() && version[0] >= '0' && version[0] <= '9';
+  recording.machine.recorder = number ? "perf " + version : version;
+  recording.machine.emulated =
+      version.starts_with("flowback") && version.find("emulated (") != std::string::npos;
+  return fields.ok();
+}
+
+bool ReadCpuCount(FieldReader& fields, Recording& recording) {
+  fields.Skip(4);  // CPUs that could be there
+  recording.machine.cpus_online = fields.U32();
+  return fields.ok();
+}
+
+bool ReadCommandLine(FieldReader& fields, Recording& recording) {
+  std::string line;
+  for (uint32_t left = fields.U32(); left != 0 && fields.ok(); --left) {
+    if (!line.empty()) line += ' ';
+    line += ReadString(fields);
+  }
+  recording.machine.command_line = std::move(line);
+  return fields.ok();
+}
+
+// Number of events, size of an attribute; each event: attribute, number of ids, name, ids.
+bool ReadEventDescriptions(FieldReader& fields, Recording& recording) {
+  const uint32_t count = fields.U32();
+  const uint32_t attr_size = fields.U32();
+  for (uint32_t i = 0; i < count && fields.ok(); ++i) {
+    fields.Skip(attr_size);
+    const uint64_t ids = fields.U32();
+    std::string name = ReadString(fields);
+    fields.Skip(8 * ids);
+    if (fields.ok()) recording.events.push_back(std::move(name));
+  }
+  return fields.ok();
+}
+
+// One record: header, pid, 20 bytes of build-id, their number (old perf: not filled in), path.
+bool ReadBuildId(FieldReader& fields, Recording& recording) {
+  fields.Skip(4);  // type
+  const uint16_t misc = fields.U16();
+  const uint16_t size = fields.U16();
+  constexpr uint16_t kFixed = kRecordHeaderSize + 4 + 24;
+  if (!fields.ok() || size < kFixed) return false;
+  fields.Skip(4);  // pid
+  const Bytes id = fields.Take(20);
+  const size_t id_size = fields.U8();
+  fields.Skip(3);
+  const std::string path = TextOf(fields.Take(size - kFixed));
+  if (!fields.ok()) return false;
+  const bool sized = misc & kMiscBuildIdSize;
+  const Bytes used = id.first(sized ? std::min<size_t>(id_size, id.size()) : id.size());
+  recording.build_ids.emplace_back(path, BuildId{{used.begin(), used.end()}});
+  return true;
+}
+
+bool ReadBuildIds(FieldReader& fields, Recording& recording) {
+  while (fields.remaining() != 0) {
+    if (!ReadBuildId(fields, recording)) return false;
+  }
+  return true;
+}
+
+struct FeatureReader {
+  unsigned bit;
+  const char* name;
+  bool (*read)(FieldReader& fields, Recording& recording);
+};
+
+constexpr FeatureReader kReaders[] = {
+    {kFeatureBuildId, "build-ids", ReadBuildIds},
+    {kFeatureHostname, "host name", ReadText<&MachineInfo::hostname>},
+    {kFeatureOsRelease, "kernel release", ReadText<&MachineInfo::os_release>},
+    {kFeatureVersion, "recorder's version", ReadVersion},
+    {kFeatureArch, "architecture", ReadText<&MachineInfo::architecture>},
+    {kFeatureCpuCount, "number of CPUs", ReadCpuCount},
+    {kFeatureCpuDescription, "CPU description", ReadText<&MachineInfo::cpu_description>},
+    {kFeatureCpuid, "CPU id", ReadCpuid},
+    {kFeatureCommandLine, "command line", ReadCommandLine},
+    {kFeatureEventDescriptions, "event descriptions", ReadEventDescriptions},
+};
+
+void ReadFeature(Bytes file, const FileSection& section, unsigned bit, Recording& recording) {
+  const auto reader = std::find_if(std::begin(kReaders), std::end(kReaders),
+                                   [&](const FeatureReader& r) { return r.bit == bit; });
+  if (reader == std::end(kReaders)) return;
+  const Bytes bytes = Slice(file, section.offset, section.size);
+  FieldReader fields(bytes);
+  if (bytes.size() == section.size && reader->read(fields, recording)) return;
+  recording.warnings.push_back("the header's feature \"" + std::string(reader->name) +
+                               "\" at offset " + Hex(section.offset) + " (" +
+                               ByteCount(section.size) +
+                               ") is cut or damaged: what it lacks stays unknown");
+}
+
+}  // namespace
+
+void ReadFeatures(Bytes file, const FileHeader& header, Recording& recording) {
+  FieldReader table(Slice(file, header.feature_table, kFeatureBits * kSectionSize));
+  for (unsigned bit = 0; bit < kFeatureBits; ++bit) {
+    if (!header.Has(bit)) continue;
+    FileSection section;
+    section.offset = table.U64();
+    section.size = table.U64();
+    if (!table.ok()) {
+      recording.warnings.push_back(
+          "the table of the header's features at offset " + Hex(header.feature_table) +
+          " is cut by the file's end: the machine's description is incomplete");
+      return;
+    }
+    ReadFeature(file, section, bit, recording);
+  }
+}
+
+}  // namespace flowback::perf

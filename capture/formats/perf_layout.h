@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+// Numbers of the perf.data format: magic, record types, flag bits, header features. Readers and
+// writers share them. Sources: perf_event_open(2) and perf.data-file-format.txt of the Linux tree.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace flowback::perf {
+
+inline constexpr char kMagic[] = "PERFILE2";         // little-endian host, little-endian file
+inline constexpr char kForeignMagic[] = "2ELIFREP";  // written by a big-endian machine
+inline constexpr char kMagicVersion1[] = "PERFFILE";
+
+inline constexpr uint64_t kFileHeaderSize = 104;
+inline constexpr uint64_t kFileHeaderSizeWithoutFeatures = 72;
+inline constexpr uint64_t kPipeHeaderSize = 16;
+inline constexpr uint64_t kSectionSize = 16;  // offset and size, 64 bits each
+inline constexpr uint64_t kRecordHeaderSize = 8;
+inline constexpr uint64_t kMinAttrSize = 64;       // perf_event_attr's first published size
+inline constexpr uint64_t kAuxtraceSize = 48;      // PERF_RECORD_AUXTRACE without its data
+inline constexpr uint64_t kAuxtraceAlignment = 8;  // perf pads AUX data with zeros to this
+
+enum RecordType : uint32_t {
+#define FLOWBACK_PERF_RECORD(constant, number, name) constant = number,
+#include "capture/formats/perf_records.def"
+#undef FLOWBACK_PERF_RECORD
+};
+
+// perf_event_header::misc; the meaning of the high bits depends on the record's type.
+inline constexpr uint16_t kMiscCpuModeMask = 7;
+inline constexpr uint16_t kMiscKernel = 1;
+inline constexpr uint16_t kMiscGuestKernel = 4;
+inline constexpr uint16_t kMiscMmapData = 1 << 13;   // MMAP: not executable
+inline constexpr uint16_t kMiscCommExec = 1 << 13;   // COMM: by execve
+inline constexpr uint16_t kMiscSwitchOut = 1 << 13;  // SWITCH, SWITCH_CPU_WIDE
+inline constexpr uint16_t kMiscMmapBuildId = 1
+                                             << 14;  // MMAP2: build-id instead of device and inode
+inline constexpr uint16_t kMiscBuildIdSize = 1 << 15;  // build-id table: size byte is valid
+
+// perf_event_attr::sample_type.
+inline constexpr uint64_t kSampleTid = 1 << 1;
+inline constexpr uint64_t kSampleTime = 1 << 2;
+inline constexpr uint64_t kSampleId = 1 << 6;
+inline constexpr uint64_t kSampleCpu = 1 << 7;
+inline constexpr uint64_t kSampleStreamId = 1 << 9;
+inline constexpr uint64_t kSampleIdentifier = 1 << 16;
+inline constexpr uint64_t kSampleAux = 1 << 20;
+
+// perf_event_attr's bit field at byte 40.
+inline constexpr uint64_t kAttrSampleIdAll = 1 << 18;
+
+// PERF_RECORD_AUX flags.
+inline constexpr uint64_t kAuxTruncated = 0x01;
+inline constexpr uint64_t kAuxOverwrite = 0x02;
+inline constexpr uint64_t kAuxPartial = 0x04;
+inline constexpr uint64_t kAuxCollision = 0x08;
+
+inline constexpr uint32_t kProtExec = 4;  // MMAP2's prot
+
+// PERF_RECORD_AUXTRACE_INFO's type.
+inline constexpr uint32_t kAuxtraceIntelPt = 1;
+
+// Places in the private array of an Intel PT AUXTRACE_INFO, in 64-bit units.
+enum PtInfo : size_t {
+  kPtPmuType,
+  kPtTimeShift,
+  kPtTimeMult,
+  kPtTimeZero,
+  kPtCapUserTimeZero,
+  kPtTscBit,
+  kPtNoRetCompBit,
+  kPtHaveSchedSwitch,
+  kPtSnapshotMode,
+  kPtPerCpuMmaps,
+  kPtMtcBit,
+  kPtMtcFreqBits,
+  kPtTscCtcNumerator,
+  kPtTscCtcDenominator,
+  kPtCycBit,
+  kPtMaxNonturboRatio,
+  kPtFilterLength,  // the filter's text follows, padded to 64-bit units
+  kPtFilterText,
+};
+
+// Optional header features: bit numbers, in the order of their sections after the data.
+enum Feature : unsigned {
+  kFeatureBuildId = 2,
+  kFeatureHostname = 3,
+  kFeatureOsRelease = 4,
+  kFeatureVersion = 5,
+  kFeatureArch = 6,
+  kFeatureCpuCount = 7,
+  kFeatureCpuDescription = 8,
+  kFeatureCpuid = 9,
+  kFeatureCommandLine = 11,
+  kFeatureEventDescriptions = 12,
+  kFeatureAuxtrace = 18,
+  kFeatureCompressed = 27,
+};
+inline constexpr unsigned kFeatureBits = 256;
+
+}  // namespace flowback::perf

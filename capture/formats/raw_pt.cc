@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#include "capture/formats/raw_pt.h"
+
+#include <algorithm>
+
+#include "capture/formats/format.h"
+#include "flowback/base/mapped_file.h"
+
+namespace flowback {
+namespace {
+
+// The start of any trace: PADs and then a PSB, which is 02 82 eight times. Bytes before the first
+// PSB may also be a cut packet of a ring buffer, hence the search.
+constexpr size_t kPsbSearch = 64 << 10;
+constexpr uint8_t kPsb[] = {2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82};
+
+Result<Stream> OpenStream(const std::string& path, Recording& recording) {
+  auto file = MappedFile::Open(path);
+  if (!file) {
+    return Fail(std::move(file.error())
+                    .Remedy("give --raw-pt a file of trace bytes, such as "
+                            "`perf script -D` shows as AUX data"));
+  }
+  Stream stream;
+  stream.index = static_cast<uint32_t>(recording.streams.size());
+  stream.bytes = (*file)->bytes();
+  stream.file = path;
+  if (stream.bytes.empty()) {
+    return Fail(
+        Error(ErrorCode::kUnreadable, path + ": is empty: no trace bytes")
+            .At(0)
+            .Remedy("check how the file was written; a trace has at least one 16-byte PSB packet"));
+  }
+  recording.storage.push_back(*file);
+  return stream;
+}
+
+}  // namespace
+
+Result<Recording> ReadRawPt(const std::vector<std::string>& files) {
+  Recording recording;
+  recording.format = "raw Intel PT";
+  recording.path = files.front();
+  for (const std::string& path : files) {
+    auto stream = OpenStream(path, recording);
+    if (!stream) return Fail(stream.error());
+    recording.file_size += stream->bytes.size();
+    recording.streams.push_back(*std::move(stream));
+  }
+  return recording;
+}
+
+bool MatchesUnnamedRawPt(const Candidate& candidate) {
+  const Bytes head = Slice(candidate.bytes, 0, kPsbSearch);
+  return std::search(head.begin(), head.end(), std::begin(kPsb), std::end(kPsb)) != head.end();
+}
+
+Status ReadUnnamedRawPt(const Candidate& candidate, Recording&) {
+  return Fail(Error(ErrorCode::kUnreadable,
+                    candidate.path + ": looks like raw Intel PT bytes: it holds a PSB packet, but "
+                                     "neither images nor a CPU")
+                  .Remedy("name it with --raw-pt, with --image and --cpu beside it"));
+}
+
+}  // namespace flowback

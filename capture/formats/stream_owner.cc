@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#include "capture/formats/stream_owner.h"
+
+#include <set>
+#include <unordered_map>
+
+namespace flowback {
+namespace {
+
+struct Threads {
+  std::set<int32_t> pids;
+  std::unordered_map<int32_t, int32_t> pid_of_tid;
+
+  void Add(int32_t pid, int32_t tid) {
+    if (pid <= 0 || tid <= 0) return;  // the idle task, the kernel, or not told
+    pids.insert(pid);
+    pid_of_tid.emplace(tid, pid);
+  }
+};
+
+// A CPU-wide switch record names whatever runs on the machine, traced or not.
+bool NamesTracedThread(const SidebandRecord& record) {
+  const auto* change = std::get_if<SwitchRecord>(&record);
+  return !change || (change->other_pid == -1 && change->other_tid == -1);
+}
+
+Threads TracedThreads(const Recording& recording) {
+  Threads threads;
+  for (const SidebandRecord& record : recording.sideband) {
+    if (!NamesTracedThread(record)) continue;
+    std::visit([&](const SidebandBase& base) { threads.Add(base.pid, base.tid); }, record);
+  }
+  return threads;
+}
+
+}  // namespace
+
+void AssignOwners(Recording& recording) {
+  const Threads threads = TracedThreads(recording);
+  for (Stream& stream : recording.streams) {
+    if (stream.tid >= 0) {
+      const auto found = threads.pid_of_tid.find(stream.tid);
+      if (found != threads.pid_of_tid.end()) stream.pid = found->second;
+      continue;
+    }
+    if (threads.pids.size() == 1) stream.pid = *threads.pids.begin();
+    if (threads.pid_of_tid.size() == 1) stream.tid = threads.pid_of_tid.begin()->first;
+  }
+}
+
+}  // namespace flowback

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// Whose execution a stream holds, where the sideband proves it.
+#pragma once
+
+#include "flowback/model/recording.h"
+
+namespace flowback {
+
+// Sets a per-thread stream's pid. Sets a per-CPU stream's pid and tid when the whole sideband names
+// just one process or just one thread; otherwise they stay -1, for the schedule to find out.
+void AssignOwners(Recording& recording);
+
+}  // namespace flowback
