@@ -6,15 +6,12 @@
 namespace flowback::libipt {
 
 void CodeReader::Select(uint64_t retired, uint64_t tsc) {
-  if (history_ == nullptr || history_->epochs.empty()) return;
-  // Without a clock nothing tells the epochs apart; the last one knows most mappings.
-  const uint64_t now = tsc != 0 && time_.known() ? time_.ToNanoseconds(tsc) : ~uint64_t{0};
-  const AddressSpaceHistory::Epoch* chosen = &history_->epochs.front();
-  for (const AddressSpaceHistory::Epoch& epoch : history_->epochs)
-    if (HasBegun(epoch, retired, now)) chosen = &epoch;
-  if (chosen->space.get() == space_) return;
-  space_ = chosen->space.get();
-  mapping_ = nullptr;
+  const uint64_t now = tsc != 0 && time_.known() ? time_.ToNanoseconds(tsc) : 0;
+  while (HasNext() && HasBegun(history_->epochs[epoch_ + 1], retired, now)) Use(epoch_ + 1);
+}
+
+bool CodeReader::HasNext() const {
+  return history_ != nullptr && epoch_ + 1 < history_->epochs.size();
 }
 
 bool CodeReader::HasBegun(const AddressSpaceHistory::Epoch& epoch, uint64_t retired,
@@ -23,12 +20,28 @@ bool CodeReader::HasBegun(const AddressSpaceHistory::Epoch& epoch, uint64_t reti
                                                                   : epoch.time <= now;
 }
 
+void CodeReader::Use(size_t epoch) {
+  epoch_ = epoch;
+  space_ = history_->epochs[epoch].space.get();
+  mapping_ = nullptr;
+}
+
+// The trace's clock may lag behind the kernel's: code that is mapped a moment later counts as
+// mapped when it runs.
+const CodeMapping* CodeReader::Find(uint64_t ip) {
+  if (space_ == nullptr) return nullptr;
+  if (const CodeMapping* mapping = space_->Find(ip)) return mapping;
+  if (history_->key != AddressSpaceHistory::Key::kTime || !HasNext()) return nullptr;
+  const CodeMapping* next = history_->epochs[epoch_ + 1].space->Find(ip);
+  if (next != nullptr) Use(epoch_ + 1);
+  return next;
+}
+
 int CodeReader::Read(uint8_t* buffer, size_t size, const pt_asid*, uint64_t ip, void* context) {
   auto* reader = static_cast<CodeReader*>(context);
-  if (reader->space_ == nullptr) return -pte_nomap;
   const CodeMapping* mapping = reader->mapping_;
   if (mapping == nullptr || ip < mapping->address || ip - mapping->address >= mapping->size)
-    reader->mapping_ = mapping = reader->space_->Find(ip);
+    reader->mapping_ = mapping = reader->Find(ip);
   if (mapping == nullptr) return -pte_nomap;
   const uint64_t into = ip - mapping->address;
   if (mapping->size - into < size) {

@@ -36,6 +36,11 @@ uint64_t NextPsb(Bytes bytes, uint64_t from) {
   return static_cast<uint64_t>(static_cast<const uint8_t*>(found) - bytes.data());
 }
 
+bool OnlyPadding(Bytes bytes, uint64_t begin, uint64_t end) {
+  return std::all_of(bytes.begin() + begin, bytes.begin() + end,
+                     [](uint8_t byte) { return byte == 0; });
+}
+
 LossCause CauseOf(pt_error_code code) {
   switch (code) {
     case pte_bad_opc:
@@ -127,12 +132,16 @@ Result<ByteAccount> StreamDecoder::Decode() {
 
 Status StreamDecoder::DecodePart(uint64_t begin, uint64_t end, const StreamGap* gap_before) {
   const Bytes part = input_.bytes.first(end);
-  OpenLoss loss{.begin = begin, .detail = "no PSB before offset " + Hex(NextPsb(part, begin))};
+  const uint64_t first_psb = NextPsb(part, begin);
+  OpenLoss loss{.begin = begin, .detail = "no PSB before offset " + Hex(first_psb)};
   bool must_report = false;
   if (gap_before != nullptr) {
     loss.cause = LossCause::kAuxLost;
     loss.detail = gap_before->reason;
     must_report = true;
+  } else if (OnlyPadding(part, begin, first_psb)) {
+    account_.padding += first_psb - begin;
+    loss.begin = first_psb;
   }
   readable_ = {};
   uint64_t search_from = begin;
@@ -174,12 +183,12 @@ Result<Readable> StreamDecoder::ReadableFrom(uint64_t psb, uint64_t part_end) co
 Result<WalkEnd> StreamDecoder::WalkFrom(uint64_t psb) {
   // Each cut is before the one ahead of it, so three are more than damage was ever seen to need.
   constexpr int kMaxCuts = 3;
-  Window window{.bytes = input_.bytes.subspan(psb, readable_.end - psb),
-                .offset = psb,
-                .damaged_end = readable_.code != pte_ok && readable_.code != pte_eos};
+  Window window{.bytes = input_.bytes.subspan(psb, readable_.end - psb), .offset = psb};
+  const size_t epoch = code_.epoch();
   WalkEnd first;
   uint64_t skip = 0;
   for (int cuts = 0;; ++cuts) {
+    code_.Rewind(epoch);
     Result<Walk> walk = Walk::Start(window, input_.config, code_, writer_, skip, retired_);
     if (!walk) return Fail(walk.error());
     WalkEnd end = walk->Run();
@@ -187,11 +196,11 @@ Result<WalkEnd> StreamDecoder::WalkFrom(uint64_t psb) {
     if (cuts == 0) first = end;
     if (cuts < kMaxCuts && walk->WantsCut(end) && end.offset > psb) {
       window.bytes = window.bytes.first(end.offset - psb);
-      window.damaged_end = true;
       continue;
     }
     retired_ = walk->retired();
     account_.padding += walk->padding();
+    account_.lost += walk->overflow_bytes();
     // Over a cut window the walk ends without an error of its own; the first one's is the reason.
     if (cuts != 0 && end.why == WalkEnd::Why::kEnd) {
       first.ip = end.ip;

@@ -31,6 +31,7 @@ class PacketMirror {
 
   // Offset of the last packet that is no padding, TNT or timing packet.
   uint64_t event_offset() const { return event_offset_; }
+  uint64_t overflow_offset() const { return overflow_offset_; }  // of the last OVF
   uint64_t padding() const { return padding_; }
 
  private:
@@ -39,6 +40,7 @@ class PacketMirror {
   PacketDecoder decoder_;
   uint64_t next_offset_ = 0;
   uint64_t event_offset_ = 0;
+  uint64_t overflow_offset_ = 0;
   uint64_t padding_ = 0;
   uint64_t tnt_bits_ = 0;  // the oldest outcome is the highest of the lowest tnt_count_ bits
   unsigned tnt_count_ = 0;

@@ -19,6 +19,8 @@
 namespace flowback::libipt {
 namespace {
 
+constexpr uint64_t kOverflowPacketSize = 2;
+
 // The packets themselves, or their order, were wrong; not merely other than the code wants them.
 bool IsPacketError(pt_error_code code) {
   switch (code) {
@@ -82,19 +84,14 @@ WalkEnd Walk::Run() {
   while (status >= 0) {
     if ((status & pts_event_pending) != 0)
       status = NextEvent();
-    else if (AtEnd(status))
-      break;
+    else if ((status & pts_eos) != 0)
+      break;  // what follows the last packet may or may not have run
     else
       status = NextInstruction();
     if (runaway_ || writer_->Done()) break;
   }
   mirror_->AdvanceTo(Position());
   return End(status);
-}
-
-bool Walk::AtEnd(int status) const {
-  if ((status & pts_eos) == 0) return false;
-  return !window_.damaged_end || (status & pts_ip_suppressed) != 0;
 }
 
 WalkEnd Walk::End(int status) const {
@@ -108,6 +105,8 @@ WalkEnd Walk::End(int status) const {
   } else if (status < 0 && status != -pte_eos) {
     end.why = WalkEnd::Why::kError;
     end.code = pt_errcode(status);
+  } else {
+    end.ip = writer_->position();
   }
   return end;
 }
@@ -289,11 +288,13 @@ void Walk::FlushAbort(uint64_t target) {
 
 void Walk::HandleOverflow(const TraceEvent& overflow) {
   mirror_->ForgetBranches();
-  if (!live()) return;
   DataLoss loss;
   loss.cause = LossCause::kOverflow;
-  loss.begin = loss.end = overflow.offset;
+  loss.begin = window_.offset + mirror_->overflow_offset();
+  loss.end = loss.begin + kOverflowPacketSize;
   loss.last_ip = writer_->position();
+  overflow_bytes_ += kOverflowPacketSize;
+  if (!live()) return;
   writer_->Loss(loss);
   writer_->Event(overflow);
 }

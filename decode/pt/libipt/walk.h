@@ -21,9 +21,6 @@ namespace flowback::libipt {
 struct Window {
   Bytes bytes;          // begins with the PSB
   uint64_t offset = 0;  // of the PSB in the stream
-  // The window ends because of damage: what runs up to the branch that lacks its packet is counted.
-  // At the end of a stream or before a gap it is not: nothing proves that it ran.
-  bool damaged_end = false;
 };
 
 // How a walk ended.
@@ -48,6 +45,7 @@ class Walk {
   uint64_t steps() const { return steps_; }      // instructions and events so far
   uint64_t retired() const { return retired_; }  // the caller's number plus this walk's
   uint64_t padding() const { return mirror_->padding(); }
+  uint64_t overflow_bytes() const { return overflow_bytes_; }  // in losses already reported
   // True when the walk should be repeated over the window cut at the end's offset.
   bool WantsCut(const WalkEnd& end) const;
 
@@ -70,7 +68,6 @@ class Walk {
   void UpdateTime();
   uint64_t Position() const;
   WalkEnd End(int status) const;
-  bool AtEnd(int status) const;
   bool live() const { return steps_ > skip_; }
 
   static constexpr uint64_t kFirstLoopLimit = 64;
@@ -93,6 +90,7 @@ class Walk {
   std::optional<TraceEvent> abort_;  // waits for the transfer that follows it
   pt_exec_mode mode_ = ptem_unknown;
   uint64_t last_ip_ = 0;
+  uint64_t overflow_bytes_ = 0;
   bool runaway_ = false;
   uint64_t loop_anchor_ = 0;
   uint64_t loop_length_ = 0;
