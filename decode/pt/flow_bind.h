@@ -97,7 +97,7 @@ bool FlowEngine<Sink>::BindWaiting(uint64_t ip) {
     const bool at_ptwrite = w.event.kind == EventKind::kPtwrite && state_ == State::kOn &&
                             CurrentAddress() == ip && graph_->node(cur_).count == 1 &&
                             (graph_->info(cur_).block->last.flags & kFlagPtwrite) != 0;
-    if (at_ptwrite) StepOver();
+    if (at_ptwrite) cur_ = StepOver(sink_, cur_);
   }
   return true;
 }

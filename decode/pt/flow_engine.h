@@ -103,7 +103,15 @@ class FlowEngine {
   bool WalkTo(uint64_t ip);
   bool WalkToStop(std::optional<uint64_t> ip);
   bool WalkPastPtwrite(TraceEvent event);
-  bool StepOver();
+  template <class Output>
+  uint32_t StepOver(Output& output, uint32_t cur);
+  // Why RunHot stopped: at a packet of another kind, or after a TNT or TIP that it could not
+  // finish.
+  enum class HotStop : uint8_t { kOther, kTnt, kTip };
+  HotStop RunHot();
+  NodeKind RunTnt(typename Sink::Run& run, uint32_t& cur, uint64_t bits, unsigned& count);
+  bool RunTip(typename Sink::Run& run, uint32_t& cur, uint64_t ip);
+  bool BadReturn(bool taken);
   bool NoCode();
   bool Reaches(uint64_t ip);
   unsigned InstructionsBefore(uint32_t id, uint64_t ip) const;
@@ -209,6 +217,12 @@ class FlowEngine {
   std::optional<uint64_t> transfer_;  // FUP seen: an asynchronous transfer from here awaits its TIP
   bool transfer_aborts_ = false;      // ... of a transaction
   std::optional<ModeExec> mode_;      // for a TIP, TIP.PGE or FUP
+
+  // Where RunHot stopped.
+  const uint8_t* hot_packet_ = nullptr;
+  uint64_t hot_bits_ = 0;
+  unsigned hot_count_ = 0;
+  std::optional<uint64_t> hot_ip_;
 
   // The loss that is going on.
   Failure failure_{};

@@ -30,46 +30,109 @@ void FlowEngine<Sink>::Goto(uint64_t ip) {
   cur_ = graph_->NodeAt(ip);
 }
 
-// The packets that make up most of a trace, while nothing is pending.
+// The packets that make up most of a trace, while nothing is pending. Works on copies of the
+// position and the sums, which then stay in registers; stops at whatever needs more thought.
 template <class Sink>
 void FlowEngine<Sink>::FastPackets() {
   while (pos_ < end_ && !sink_.Done()) {
-    const uint8_t byte = *pos_;
-    packet_ = pos_;
+    const HotStop stop = RunHot();
+    if (stop == HotStop::kOther) return;
+    packet_ = hot_packet_;
+    bool ok = true;
+    if (stop == HotStop::kTnt) ok = WalkTnt(hot_bits_, hot_count_);
+    if (stop == HotStop::kTip) ok = hot_ip_ ? TakeTip(*hot_ip_) : Mismatch("TIP without an IP");
+    if (!ok) return Failed();
+    if (held_count_ != 0) return;
+  }
+}
+
+template <class Sink>
+typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunHot() {
+  typename Sink::Run run(sink_);
+  const uint8_t* pos = pos_;
+  const uint8_t* const end = end_;
+  uint32_t cur = cur_;
+  uint64_t padding = 0;
+  auto leave = [&](HotStop stop) {
+    pos_ = pos;
+    cur_ = cur;
+    account_.padding += padding;
+    return stop;
+  };
+  while (pos < end && !sink_.Done()) {
+    const uint8_t byte = *pos;
     if ((byte & 1) == 0) {
       if (byte == 0) {
-        ++account_.padding;
-        ++pos_;
+        ++padding;
+        ++pos;
         continue;
       }
-      if (byte == kExtendedPrefix) return;
-      ShortTnt tnt;
-      (void)ShortTnt::Parse({pos_, 1}, tnt);
-      ++pos_;
-      if (!WalkTnt(tnt.bits, tnt.count)) return Failed();
-      if (held_count_ != 0) return;
-    } else if (Tip::kOpcode.Matches(byte)) {
+      if (byte == kExtendedPrefix) return leave(HotStop::kOther);
+      hot_packet_ = pos++;
+      const uint64_t bits = byte >> 1;
+      unsigned count = 30 - static_cast<unsigned>(__builtin_clz(byte));
+      if (RunTnt(run, cur, bits, count) == NodeKind::kConditional) continue;
+      hot_bits_ = bits;
+      hot_count_ = count;
+      return leave(HotStop::kTnt);
+    }
+    if (Tip::kOpcode.Matches(byte)) {
       Tip tip;
-      const ReadResult size = Tip::Parse(Rest(), tip);
-      if (!size) return;
-      const std::optional<uint64_t> ip = last_ip_.Apply(tip.ip);
-      pos_ += *size;
-      if (!ip) {
-        Mismatch("TIP without an IP");
-        return Failed();
-      }
-      if (!TakeTip(*ip)) return Failed();
-    } else if (byte == Mtc::kOpcode.value) {
-      if (end_ - pos_ < 2) return;
-      clock_.On(Mtc{pos_[1]});
-      pos_ += 2;
+      const ReadResult size = Tip::Parse({pos, static_cast<size_t>(end - pos)}, tip);
+      if (!size) return leave(HotStop::kOther);
+      hot_packet_ = pos;
+      pos += *size;
+      hot_ip_ = last_ip_.Apply(tip.ip);
+      if (!hot_ip_ || !RunTip(run, cur, *hot_ip_)) return leave(HotStop::kTip);
+    } else if (byte == Mtc::kOpcode.value && end - pos >= 2) {
+      clock_.On(Mtc{pos[1]});
+      pos += 2;
     } else if ((byte & 7) == 3) {  // a CYC of one byte
       clock_.OnCycles(byte >> 3);
-      ++pos_;
+      ++pos;
     } else {
-      return;
+      return leave(HotStop::kOther);
     }
   }
+  return leave(HotStop::kOther);
+}
+
+// A TIP at an indirect branch, if the walk there and the target are the usual ones; else does
+// nothing more than walk, and returns false.
+template <class Sink>
+inline bool FlowEngine<Sink>::RunTip(typename Sink::Run& run, uint32_t& cur, uint64_t ip) {
+  for (unsigned chain = 0; chain < kSuspiciousWalk; ++chain) {
+    const Node& node = graph_->node(cur);
+    switch (node.kind) {
+      case NodeKind::kGoto:
+      case NodeKind::kCall:
+      case NodeKind::kSpecial:
+        cur = StepOver(run, cur);
+        continue;
+      case NodeKind::kReturn:
+        returns_.PopIfAny();
+        break;
+      case NodeKind::kIndirectCall:
+        returns_.Push(graph_->SuccessorAddress(cur, 0), cur);
+        break;
+      case NodeKind::kIndirect:
+      case NodeKind::kFar:
+        break;
+      default:
+        return false;
+    }
+    run.Block(*graph_, cur, node, BlockExit::kTaken, ip, Now());
+    const uint32_t predicted = node.next[1];
+    if (predicted != 0 && graph_->info(predicted).address == ip) {
+      cur = predicted;
+    } else {
+      const uint32_t from = cur;
+      cur = graph_->NodeAt(ip);
+      graph_->nodes()[from].next[1] = cur;  // prediction: the same target again
+    }
+    return true;
+  }
+  return false;
 }
 
 // Nothing is mapped at cur_: the trace's clock may lag behind the kernel's maps.
@@ -85,77 +148,97 @@ bool FlowEngine<Sink>::NoCode() {
   return true;
 }
 
-// Passes one block that needs no packet.
+// Passes block `cur`, which needs no packet; returns the one after it.
 template <class Sink>
-inline bool FlowEngine<Sink>::StepOver() {
-  const Node& node = graph_->node(cur_);
+template <class Output>
+inline uint32_t FlowEngine<Sink>::StepOver(Output& output, uint32_t cur) {
+  const Node& node = graph_->node(cur);
   if (node.kind == NodeKind::kCall && node.pushes)
-    returns_.Push(graph_->SuccessorAddress(cur_, 0), cur_);
+    returns_.Push(graph_->SuccessorAddress(cur, 0), cur);
   uint64_t next = 0;
-  if constexpr (Sink::kWantsAddresses) next = graph_->SuccessorAddress(cur_, 1);
-  Emit(cur_, IsDirect(node.last) ? BlockExit::kTaken : BlockExit::kFallThrough, next);
-  cur_ = Successor(cur_, 1);
-  return true;
+  if constexpr (Sink::kWantsAddresses) next = graph_->SuccessorAddress(cur, 1);
+  output.Block(*graph_, cur, node,
+               IsDirect(node.last) ? BlockExit::kTaken : BlockExit::kFallThrough, next, Now());
+  return Successor(cur, 1);
 }
 
 // Consumes `count` branch outcomes, the oldest in the highest bit. Bits that an indirect branch
 // leaves over are held.
 template <class Sink>
 bool FlowEngine<Sink>::WalkTnt(uint64_t bits, unsigned count) {
-  unsigned chain = 0;
-  while (count > 0) {
-    const Node& node = graph_->node(cur_);
+  for (;;) {
+    NodeKind stop;
+    {
+      typename Sink::Run run(sink_);
+      stop = RunTnt(run, cur_, bits, count);
+    }
+    switch (stop) {
+      case NodeKind::kConditional:
+        return true;
+      case NodeKind::kGoto:
+        return Fail(LossCause::kRunaway, "from " + Hex(CurrentAddress()));
+      case NodeKind::kNoImage:
+      case NodeKind::kBadInstruction:
+        if (!NoCode()) return false;
+        break;
+      case NodeKind::kReturn:
+        if (compressed_returns_) return BadReturn((bits >> (count - 1) & 1) != 0);
+        [[fallthrough]];
+      default:
+        held_bits_ = bits;
+        held_count_ = count;
+        return true;
+    }
+  }
+}
+
+// The hot loop of WalkTnt. Stops at the first node where a bit is no help, with `cur` and `count`
+// as they are there; returns its kind, kConditional when all bits are used up, kGoto for an endless
+// walk, kReturn for a compressed return that can't be right.
+template <class Sink>
+[[gnu::always_inline]] inline NodeKind FlowEngine<Sink>::RunTnt(typename Sink::Run& run,
+                                                                uint32_t& cur, uint64_t bits,
+                                                                unsigned& count) {
+  const Moment now = Now();
+  for (unsigned chain = 0; count > 0;) {
+    const Node& node = graph_->node(cur);
     switch (node.kind) {
       case NodeKind::kConditional: {
-        --count;
-        const unsigned taken = bits >> count & 1;
-        uint64_t next = 0;
-        if constexpr (Sink::kWantsAddresses) next = graph_->SuccessorAddress(cur_, taken);
-        Emit(cur_, taken ? BlockExit::kTaken : BlockExit::kNotTaken, next);
-        cur_ = Successor(cur_, taken);
+        const unsigned taken = bits >> --count & 1;
+        run.Conditional(*graph_, cur, node, taken, now);
+        cur = Successor(cur, taken);
         chain = 0;
         break;
       }
       case NodeKind::kReturn: {
-        if (!compressed_returns_) {
-          held_bits_ = bits;
-          held_count_ = count;
-          return true;
-        }
+        const bool taken = (bits >> (count - 1) & 1) != 0;
+        if (!compressed_returns_ || !taken || returns_.empty()) return NodeKind::kReturn;
         --count;
-        if ((bits >> count & 1) == 0)
-          return Fail(LossCause::kReturnMismatch,
-                      "not-taken bit at the return at " + Hex(graph_->info(cur_).LastAddress()));
-        if (returns_.empty())
-          return Fail(LossCause::kReturnMismatch, "the return at " +
-                                                      Hex(graph_->info(cur_).LastAddress()) +
-                                                      " is compressed, but its call is not known");
         const ReturnStack::Entry entry = returns_.Pop();
-        Emit(cur_, BlockExit::kTaken, entry.address);
-        cur_ = ReturnTo(entry);
+        run.Block(*graph_, cur, node, BlockExit::kTaken, entry.address, now);
+        cur = ReturnTo(entry);
         chain = 0;
         break;
       }
       case NodeKind::kGoto:
       case NodeKind::kCall:
       case NodeKind::kSpecial:
-        if (++chain == kSuspiciousWalk && graph_->LoopsWithoutPacket(cur_))
-          return Fail(LossCause::kRunaway, "from " + Hex(CurrentAddress()));
-        StepOver();
+        if (++chain == kSuspiciousWalk && graph_->LoopsWithoutPacket(cur)) return NodeKind::kGoto;
+        cur = StepOver(run, cur);
         break;
-      case NodeKind::kIndirect:
-      case NodeKind::kIndirectCall:
-      case NodeKind::kFar:
-        held_bits_ = bits;
-        held_count_ = count;
-        return true;
-      case NodeKind::kNoImage:
-      case NodeKind::kBadInstruction:
-        if (!NoCode()) return false;
-        break;
+      default:
+        return node.kind;
     }
   }
-  return true;
+  return NodeKind::kConditional;
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::BadReturn(bool taken) {
+  const std::string at = Hex(graph_->info(cur_).LastAddress());
+  return Fail(LossCause::kReturnMismatch,
+              taken ? "the return at " + at + " is compressed, but its call is not known"
+                    : "not-taken bit at the return at " + at);
 }
 
 template <class Sink>
@@ -175,7 +258,7 @@ bool FlowEngine<Sink>::WalkToConsumer() {
       case NodeKind::kSpecial:
         if (++chain == kSuspiciousWalk && graph_->LoopsWithoutPacket(cur_))
           return Fail(LossCause::kRunaway, "from " + Hex(CurrentAddress()));
-        StepOver();
+        cur_ = StepOver(sink_, cur_);
         break;
       case NodeKind::kNoImage:
       case NodeKind::kBadInstruction:
@@ -242,7 +325,7 @@ bool FlowEngine<Sink>::WalkTo(uint64_t ip) {
       case NodeKind::kSpecial:
         if (++chain == kSuspiciousWalk && !Reaches(ip) && graph_->LoopsWithoutPacket(cur_))
           return Fail(LossCause::kRunaway, "on the way to " + Hex(ip));
-        StepOver();
+        cur_ = StepOver(sink_, cur_);
         break;
       case NodeKind::kNoImage:
       case NodeKind::kBadInstruction:
@@ -321,7 +404,7 @@ bool FlowEngine<Sink>::WalkToStop(std::optional<uint64_t> ip) {
         }
         if (++chain == kSuspiciousWalk && graph_->LoopsWithoutPacket(id))
           return Fail(LossCause::kRunaway, "from " + Hex(CurrentAddress()));
-        StepOver();
+        cur_ = StepOver(sink_, cur_);
         break;
       }
       case NodeKind::kNoImage:
@@ -343,7 +426,7 @@ bool FlowEngine<Sink>::WalkPastPtwrite(TraceEvent event) {
         if ((graph_->info(cur_).block->last.flags & kFlagPtwrite) != 0) {
           event.ip = graph_->info(cur_).LastAddress();
           event.has_ip = true;
-          StepOver();
+          cur_ = StepOver(sink_, cur_);
           sink_.Event(event);
           return true;
         }
@@ -352,7 +435,7 @@ bool FlowEngine<Sink>::WalkPastPtwrite(TraceEvent event) {
       case NodeKind::kCall:
         if (++chain == kSuspiciousWalk && graph_->LoopsWithoutPacket(cur_))
           return Fail(LossCause::kRunaway, "from " + Hex(CurrentAddress()));
-        StepOver();
+        cur_ = StepOver(sink_, cur_);
         break;
       case NodeKind::kNoImage:
       case NodeKind::kBadInstruction:

@@ -30,6 +30,42 @@ class CountingSink {
     count_ += node.count;
     ++exits_[static_cast<unsigned>(node.last)][static_cast<unsigned>(exit)];
   }
+
+  // The same for a run of blocks, with the sums in registers: through memory each block would wait
+  // for the one before it. Ends when the object goes.
+  class Run {
+   public:
+    explicit Run(CountingSink& sink) : sink_(sink), hash_(sink.hash_), count_(sink.count_) {}
+    ~Run() {
+      sink_.hash_ = hash_;
+      sink_.count_ = count_;
+      uint64_t* exits = sink_.exits_[static_cast<unsigned>(InstructionClass::kConditional)];
+      exits[static_cast<unsigned>(BlockExit::kTaken)] += taken_;
+      exits[static_cast<unsigned>(BlockExit::kNotTaken)] += conditionals_ - taken_;
+    }
+    void Conditional(const BlockGraph&, uint32_t, const Node& node, unsigned taken, const Moment&) {
+      Add(node);
+      ++conditionals_;
+      taken_ += taken;
+    }
+    void Block(const BlockGraph&, uint32_t, const Node& node, BlockExit exit, uint64_t,
+               const Moment&) {
+      Add(node);
+      ++sink_.exits_[static_cast<unsigned>(node.last)][static_cast<unsigned>(exit)];
+    }
+
+   private:
+    void Add(const Node& node) {
+      hash_ = hash_ * node.power + node.hash;
+      count_ += node.count;
+    }
+
+    CountingSink& sink_;
+    uint64_t hash_;
+    uint64_t count_;
+    uint64_t conditionals_ = 0;
+    uint64_t taken_ = 0;
+  };
   // The first `count` instructions of a block that was left in its middle.
   void Part(const BlockGraph& graph, uint32_t id, unsigned count, const Moment&) {
     const NodeInfo& info = graph.info(id);
@@ -69,6 +105,24 @@ class ConsumerSink {
     Deliver(graph, id, node.count, node.last, exit, next, moment);
   }
   void Part(const BlockGraph& graph, uint32_t id, unsigned count, const Moment& moment);
+
+  class Run {
+   public:
+    explicit Run(ConsumerSink& sink) : sink_(sink) {}
+    void Conditional(const BlockGraph& graph, uint32_t id, const Node& node, unsigned taken,
+                     const Moment& moment) {
+      sink_.Block(graph, id, node, taken ? BlockExit::kTaken : BlockExit::kNotTaken,
+                  graph.SuccessorAddress(id, taken), moment);
+    }
+    void Block(const BlockGraph& graph, uint32_t id, const Node& node, BlockExit exit,
+               uint64_t next, const Moment& moment) {
+      sink_.Block(graph, id, node, exit, next, moment);
+    }
+
+   private:
+    ConsumerSink& sink_;
+  };
+
   void Event(const TraceEvent& event) {
     consumer_.OnEvent(event);
     done_ = consumer_.Done();
