@@ -65,6 +65,7 @@ class AddressSpace {
  public:
   // Maps over whatever was there, as mmap does. What the section has no bytes for becomes a hole.
   void Map(const CodeMapping& mapping);
+  bool empty() const { return root_ == nullptr; }
   // Makes a hole.
   void Unmap(uint64_t address, uint64_t size);
   // Whether anything is mapped in the range.

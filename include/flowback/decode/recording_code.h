@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "flowback/base/error.h"
@@ -21,9 +22,9 @@ struct ImageSearch {
 
 class RecordingCode {
  public:
-  // Opens every image that an executable mapping, --image or --section names. A file that is missing
-  // or of another build is no error here: its ImageStatus says so and decoding shows a loss.
-  // Errors: kUnreadable/kUsage for a --section or --image that can't be honoured.
+  // Opens every image that an executable mapping, --image or --section names. A file that is
+  // missing or of another build is no error here: its ImageStatus says so and decoding shows a
+  // loss. Errors: kUnreadable/kUsage for a --section or --image that can't be honoured.
   static Result<RecordingCode> Load(const Recording& recording, const ImageSearch& search);
 
   // The history of the process that wrote the stream. Raw streams have the given code only.
@@ -31,8 +32,10 @@ class RecordingCode {
   const std::vector<ImageStatus>& images() const { return images_; }
 
  private:
-  std::vector<std::pair<int32_t, std::shared_ptr<AddressSpaceHistory>>> processes_;  // by pid
-  std::shared_ptr<AddressSpaceHistory> given_;  // --section and --image alone
+  using History = std::shared_ptr<const AddressSpaceHistory>;
+  std::vector<std::pair<int32_t, History>> processes_;  // sorted by pid
+  std::vector<int32_t> stream_processes_;               // by stream index: its pid, or -1
+  History given_;                                       // --section and --image alone
   std::vector<ImageStatus> images_;
 };
 

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// What a decoder wants of an ELF file: its code segments and its build-id.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "flowback/base/bytes.h"
+#include "flowback/base/error.h"
+#include "flowback/model/recording.h"
+
+namespace flowback {
+
+// A part of the file that is mapped executable, rounded to pages where the kernel does so.
+struct ElfSegment {
+  uint64_t address = 0;  // as the program headers say
+  uint64_t file_offset = 0;
+  uint64_t size = 0;  // in the file; inside it
+};
+
+struct ElfFile {
+  uint8_t bits = 0;      // 32 or 64
+  uint16_t machine = 0;  // EM_*
+  BuildId build_id;
+  uint64_t first_page = 0;  // address of the page with the lowest loadable byte
+  std::vector<ElfSegment> code;
+  // Past the file's end although a program header promises code there; 0: nothing is missing.
+  uint64_t promised_end = 0;
+  bool only_debug_info = false;  // a file made by `objcopy --only-keep-debug` and the like
+
+  bool is_x86() const;
+};
+
+bool LooksLikeElf(Bytes bytes);
+
+// `name` is for messages. Errors: kUnreadable when a header is damaged.
+Result<ElfFile> ReadElf(Bytes bytes, const std::string& name);
+
+}  // namespace flowback

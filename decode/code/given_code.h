@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// Code that the user names: --section FILE:OFFSET:SIZE:ADDRESS and --image ELF[@ADDRESS].
+#pragma once
+
+#include <vector>
+
+#include "decode/code/image_store.h"
+#include "flowback/base/error.h"
+#include "flowback/decode/code_image.h"
+#include "flowback/model/recording.h"
+
+namespace flowback {
+
+struct GivenImage {
+  ImageStore::FilePointer file;
+  std::vector<CodeMapping> mappings;
+  bool has_address = false;  // the user said where it was loaded
+};
+
+// Errors: kUnreadable when the file is missing, damaged, or has no such bytes; kUsage for an
+// address range that can't be.
+Result<CodeMapping> MapSection(const SectionSpec& spec, ImageStore& store);
+Result<GivenImage> OpenImage(const ImageSpec& spec, ImageStore& store);
+
+}  // namespace flowback

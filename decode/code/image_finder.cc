@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+#include "decode/code/image_finder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "decode/code/hex.h"
+#include "decode/code/image_search.h"
+#include "decode/code/own_vdso.h"
+
+namespace flowback {
+namespace {
+
+constexpr uint64_t k4GiB = uint64_t{1} << 32;
+constexpr size_t kNamedFiles = 6;  // of those that were looked for, in a message
+constexpr const char* kVdso = "[vdso]";
+
+std::string Key(const MmapRecord& record, const BuildId& build_id) {
+  std::string key = record.path + '\n' + build_id.ToHex();
+  // Memory without a file has nothing else to tell its pieces apart.
+  if (IsPathless(record.path) && build_id.empty()) key += '\n' + Hex(record.address);
+  return key;
+}
+
+std::string HowToGet(const BuildId& build_id) {
+  return (build_id.empty() ? "copy it from the recorded machine"
+                           : "get it with `debuginfod-find executable " + build_id.ToHex() +
+                                 "`, or copy it from the recorded machine") +
+         ", and name it with --image FILE or its root folder with --symfs DIR";
+}
+
+bool Overlap(uint64_t a, uint64_t a_size, uint64_t b, uint64_t b_size) {
+  return a - b < b_size || b - a < a_size;
+}
+
+}  // namespace
+
+struct ImageFinder::Search {
+  Search(const MmapRecord& r, const BuildId& id) : record(r), build_id(id) {}
+
+  const MmapRecord& record;
+  const BuildId& build_id;
+  ImageStore::FilePointer file;
+  Verification verification = Verification::kUnverified;
+  std::vector<std::string> looked_for;  // files that do not exist or can't be opened
+  std::string misfit;                   // why the first file that exists does not fit
+};
+
+ImageFinder::ImageFinder(const Recording& recording, const ImageSearch& search,
+                         const std::vector<GivenImage>& images, const AddressSpace& given,
+                         ImageStore& store)
+    : search_(search), images_(images), given_(given), store_(store) {
+  for (const auto& [path, build_id] : recording.build_ids) build_ids_.emplace(path, &build_id);
+}
+
+const BuildId& ImageFinder::BuildIdOf(const MmapRecord& record) const {
+  if (!record.build_id.empty()) return record.build_id;
+  const auto known = build_ids_.find(record.path);
+  return known == build_ids_.end() ? record.build_id : *known->second;
+}
+
+void ImageFinder::Inspect(const MmapRecord& record) {
+  const BuildId& build_id = BuildIdOf(record);
+  if (Find(record).file == nullptr && !build_id.empty())
+    missing_.push_back({record.address, record.size, build_id});
+}
+
+std::optional<CodeMapping> ImageFinder::Map(const MmapRecord& record) {
+  const Found& found = Find(record);
+  if (found.file == nullptr) return std::nullopt;
+  const uint64_t file_size = found.file->bytes.size();
+  if (record.file_offset >= file_size) {
+    statuses_[found.status].problem =
+        found.file->path + " has only " + Hex(file_size) + " bytes, but its part from offset " +
+        Hex(record.file_offset) + " on was mapped: the file is cut short; " +
+        HowToGet(statuses_[found.status].recorded);
+    return std::nullopt;
+  }
+  return store_.MapFile(found.file, record.file_offset, record.size, record.address,
+                        found.verification);
+}
+
+const ImageFinder::Found& ImageFinder::Find(const MmapRecord& record) {
+  const BuildId& build_id = BuildIdOf(record);
+  const auto [place, is_new] = found_.try_emplace(Key(record, build_id));
+  if (is_new) {
+    Search search(record, build_id);
+    TryGiven(search);
+    if (search.file == nullptr) TryFiles(search);
+    if (search.file == nullptr) TryOwnVdso(search);
+    place->second.file = search.file;
+    place->second.verification = search.verification;
+    AddStatus(search, place->second);
+  }
+  return place->second;
+}
+
+void ImageFinder::TryGiven(Search& search) const {
+  for (const GivenImage& image : images_) {
+    const bool same_name = BaseName(image.file->path) == BaseName(search.record.path);
+    const bool same_build = !search.build_id.empty() && image.file->build_id() == search.build_id;
+    if ((!same_name && !same_build) || !Fits(image.file, search)) continue;
+    search.file = image.file;
+    if (search.build_id.empty()) search.verification = Verification::kGiven;
+    return;
+  }
+}
+
+void ImageFinder::TryFiles(Search& search) {
+  for (const std::string& path : CandidateFiles(search_, search.record.path, search.build_id)) {
+    const auto file = store_.Open(path);
+    if (!file) {
+      search.looked_for.push_back(file.error().message());
+    } else if (Fits(*file, search)) {
+      search.file = *file;
+      return;
+    }
+  }
+}
+
+void ImageFinder::TryOwnVdso(Search& search) {
+  if (search.record.path != kVdso || search.build_id.empty()) return;
+  const ImageStore::FilePointer file = store_.Adopt(kVdso, CopyOwnVdso());
+  if (Fits(file, search)) search.file = file;
+}
+
+// Sets the verification when it fits, and else the reason, where no earlier file gave one.
+bool ImageFinder::Fits(const ImageStore::FilePointer& file, Search& search) const {
+  const auto misfit = [&](const std::string& reason) {
+    if (search.misfit.empty()) search.misfit = file->path + " " + reason;
+    return false;
+  };
+  const MmapRecord& record = search.record;
+  if (!search.build_id.empty()) {
+    const BuildId found = file->build_id();
+    if (found != search.build_id)
+      return misfit((found.empty() ? "has no build-id" : "has build-id " + found.ToHex()) +
+                    ", but the recording was made with " + search.build_id.ToHex() +
+                    ": it is another build");
+    search.verification = Verification::kBuildId;
+  }
+  if (file->elf && !file->elf->is_x86())
+    return misfit("holds no x86 code (ELF machine " + std::to_string(file->elf->machine) + ")");
+  if (file->elf && file->elf->only_debug_info)
+    return misfit("holds debug information only, no code");
+  if (file->bits() == 32 && record.address >= k4GiB)
+    return misfit("is a 32-bit file, but was mapped at " + Hex(record.address) +
+                  ", where only 64-bit code runs");
+  if (record.file_offset >= file->bytes.size())
+    return misfit("has only " + Hex(file->bytes.size()) + " bytes, but its part from offset " +
+                  Hex(record.file_offset) + " on was mapped");
+  return true;
+}
+
+std::string ImageFinder::Explain(const Search& search) const {
+  const std::string& path = search.record.path;
+  if (!search.misfit.empty()) return search.misfit + "; " + HowToGet(search.build_id);
+  if (IsPathless(path) && path != kVdso)
+    return "memory without a file (made at run time) whose bytes the recording lacks; if you have "
+           "them, give --section FILE:OFFSET:" +
+           Hex(search.record.size) + ":" + Hex(search.record.address);
+  if (path == kVdso)
+    return "the recording " +
+           (search.build_id.empty() ? "has no build-id for the vDSO, so this machine's can't be "
+                                      "known to be the same"
+                                    : "was made with the vDSO " + search.build_id.ToHex() +
+                                          ", which is not this machine's") +
+           "; give a copy with --section FILE:0:" + Hex(search.record.size) + ":" +
+           Hex(search.record.address);
+  std::string tried;
+  for (size_t i = 0; i < std::min(search.looked_for.size(), kNamedFiles); ++i)
+    tried += (i == 0 ? "" : ", ") + search.looked_for[i];
+  return "not found (" + (tried.empty() ? "nowhere to look" : tried) + "); " +
+         HowToGet(search.build_id);
+}
+
+void ImageFinder::AddStatus(const Search& search, Found& found) {
+  ImageStatus status;
+  status.path = search.record.path;
+  status.recorded = search.build_id;
+  status.verification = search.verification;
+  status.usable = search.file != nullptr;
+  if (status.usable) {
+    status.file = search.file->path;
+    status.found = search.file->build_id();
+    if (search.file->damage)
+      status.problem = search.file->damage->message() + "; " + search.file->damage->remedy();
+    else if (search.file->elf && search.file->elf->promised_end != 0)
+      status.problem = status.file + " is cut short: code up to offset " +
+                       Hex(search.file->elf->promised_end) + " is promised, the file ends at " +
+                       Hex(search.file->bytes.size()) + "; " + HowToGet(search.build_id);
+  } else if (given_.Overlaps(search.record.address, search.record.size) &&
+             search.build_id.empty()) {
+    // --section, or an --image of another name, put there by the user.
+    const CodeMapping* mapping = given_.Find(search.record.address);
+    status.usable = true;
+    status.verification = Verification::kGiven;
+    if (mapping != nullptr) status.file = mapping->section->name();
+  } else {
+    status.problem = Explain(search);
+  }
+  found.status = statuses_.size();
+  statuses_.push_back(std::move(status));
+}
+
+bool ImageFinder::Contradicted(const GivenImage& image) const {
+  const BuildId own = image.file->build_id();
+  return std::any_of(missing_.begin(), missing_.end(), [&](const Missing& missing) {
+    return missing.build_id != own &&
+           std::any_of(
+               image.mappings.begin(), image.mappings.end(), [&](const CodeMapping& mapping) {
+                 return Overlap(missing.address, missing.size, mapping.address, mapping.size);
+               });
+  });
+}
+
+std::vector<ImageStatus> ImageFinder::TakeStatuses() {
+  for (const GivenImage& image : images_) {
+    const std::string& path = image.file->path;
+    const bool listed = std::any_of(statuses_.begin(), statuses_.end(),
+                                    [&](const ImageStatus& s) { return s.file == path; });
+    if (listed) continue;
+    ImageStatus status;
+    status.path = status.file = path;
+    status.found = image.file->build_id();
+    status.verification = Verification::kGiven;
+    status.usable = !Contradicted(image);
+    if (!status.usable)
+      status.problem = path +
+                       " was given, but what the recording has at its address is of another "
+                       "build; name the right file, or the address where this one was";
+    statuses_.push_back(std::move(status));
+  }
+  return std::move(statuses_);
+}
+
+}  // namespace flowback

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// Finds the file behind each recorded mapping, checks that it fits, and keeps account of it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "decode/code/given_code.h"
+#include "decode/code/image_store.h"
+#include "flowback/base/error.h"
+#include "flowback/decode/code_image.h"
+#include "flowback/decode/recording_code.h"
+#include "flowback/model/recording.h"
+
+namespace flowback {
+
+class ImageFinder {
+ public:
+  // All arguments must outlive the object.
+  ImageFinder(const Recording& recording, const ImageSearch& search,
+              const std::vector<GivenImage>& images, const AddressSpace& given, ImageStore& store);
+
+  // Looks for the mapping's file. REQUIRED for every mapping before Contradicted is asked.
+  void Inspect(const MmapRecord& record);
+  // The mapping with its code; empty when no file fits, which its status explains.
+  std::optional<CodeMapping> Map(const MmapRecord& record);
+  // Whether a recorded build-id says that `image` is not what ran at its address.
+  bool Contradicted(const GivenImage& image) const;
+  // One for each recorded file, and one for each given image that belongs to none of them.
+  std::vector<ImageStatus> TakeStatuses();
+
+ private:
+  struct Found {
+    ImageStore::FilePointer file;  // null: nothing fits
+    Verification verification = Verification::kUnverified;
+    size_t status = 0;
+  };
+  struct Search;  // one record's search under way
+
+  const Found& Find(const MmapRecord& record);
+  void TryGiven(Search& search) const;
+  void TryFiles(Search& search);
+  void TryOwnVdso(Search& search);
+  bool Fits(const ImageStore::FilePointer& file, Search& search) const;
+  const BuildId& BuildIdOf(const MmapRecord& record) const;
+  std::string Explain(const Search& search) const;
+  void AddStatus(const Search& search, Found& found);
+
+  const ImageSearch& search_;
+  const std::vector<GivenImage>& images_;
+  const AddressSpace& given_;
+  ImageStore& store_;
+  std::unordered_map<std::string, const BuildId*> build_ids_;  // by path
+  std::unordered_map<std::string, Found> found_;
+  std::vector<ImageStatus> statuses_;
+  struct Missing {
+    uint64_t address;
+    uint64_t size;
+    BuildId build_id;
+  };
+  std::vector<Missing> missing_;  // mapped with a build-id that no file has
+};
+
+}  // namespace flowback

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+#include "decode/code/image_store.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace flowback {
+namespace {
+
+void ReadHeaders(ImageFile& file) {
+  if (!LooksLikeElf(file.bytes)) return;
+  Result<ElfFile> elf = ReadElf(file.bytes, file.path);
+  if (elf)
+    file.elf = std::move(*elf);
+  else
+    file.damage = std::move(elf.error());
+}
+
+}  // namespace
+
+Result<ImageStore::FilePointer> ImageStore::Open(const std::string& path) {
+  if (const auto known = files_.find(path); known != files_.end()) return known->second;
+  const auto remember = [&](Result<FilePointer> result) {
+    return files_.emplace(path, std::move(result)).first->second;
+  };
+  auto mapped = MappedFile::Open(path);
+  if (!mapped) return remember(Fail(std::move(mapped.error())));
+  auto file = std::make_shared<ImageFile>();
+  file->path = path;
+  file->bytes = (*mapped)->bytes();
+  file->owner = std::move(*mapped);
+  ReadHeaders(*file);
+  return remember(FilePointer(std::move(file)));
+}
+
+ImageStore::FilePointer ImageStore::Adopt(const std::string& name, std::vector<uint8_t> bytes) {
+  const auto owner = std::make_shared<const std::vector<uint8_t>>(std::move(bytes));
+  auto file = std::make_shared<ImageFile>();
+  file->path = name;
+  file->bytes = *owner;
+  file->owner = owner;
+  ReadHeaders(*file);
+  return file;
+}
+
+CodeMapping ImageStore::MapFile(const FilePointer& file, uint64_t file_offset, uint64_t size,
+                                uint64_t address, Verification verification) {
+  const uint64_t file_size = file->bytes.size();
+  const uint64_t available = file_size - std::min(file_size, file_offset);
+  size = std::min(size, available);
+  if (file->elf) {
+    for (const ElfSegment& segment : file->elf->code) {
+      const uint64_t skipped = file_offset - segment.file_offset;
+      if (skipped >= segment.size || size > segment.size - skipped) continue;
+      CodeMapping mapping =
+          MapRange(file, segment.file_offset, segment.size, address, verification);
+      mapping.section_offset = skipped;
+      mapping.size = size;
+      return mapping;
+    }
+  }
+  return MapRange(file, file_offset, size, address, verification);
+}
+
+CodeMapping ImageStore::MapRange(const FilePointer& file, uint64_t file_offset, uint64_t size,
+                                 uint64_t address, Verification verification) {
+  auto& section = sections_[{file.get(), file_offset, size, verification}];
+  if (section == nullptr)
+    section = std::make_shared<CodeSection>(file->path, file_offset,
+                                            Slice(file->bytes, file_offset, size), file,
+                                            verification, file->bits());
+  return {.address = address, .size = section->bytes().size(), .section = section};
+}
+
+}  // namespace flowback

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// The files that code comes from, each opened once, and their sections, each made once.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+
+#include "decode/code/elf_file.h"
+#include "flowback/base/error.h"
+#include "flowback/base/mapped_file.h"
+#include "flowback/decode/code_image.h"
+
+namespace flowback {
+
+struct ImageFile {
+  std::string path;
+  std::shared_ptr<const void> owner;  // of the bytes
+  Bytes bytes;
+  std::optional<ElfFile> elf;  // empty: another kind of file, or a damaged one
+  std::optional<Error> damage;
+
+  uint8_t bits() const { return elf ? elf->bits : 0; }
+  BuildId build_id() const { return elf ? elf->build_id : BuildId{}; }
+};
+
+class ImageStore {
+ public:
+  using FilePointer = std::shared_ptr<const ImageFile>;
+
+  // Errors: those of MappedFile::Open. Damage inside the file is for the caller to judge.
+  Result<FilePointer> Open(const std::string& path);
+  // Bytes from elsewhere, under a name that is no path.
+  FilePointer Adopt(const std::string& name, std::vector<uint8_t> bytes);
+
+  // A mapping of the file's bytes [file_offset, file_offset + size), cut at the file's end. Those
+  // of one code segment share one section, and so its decoded blocks.
+  CodeMapping MapFile(const FilePointer& file, uint64_t file_offset, uint64_t size,
+                      uint64_t address, Verification verification);
+  // The same for a range that is a section of its own.
+  CodeMapping MapRange(const FilePointer& file, uint64_t file_offset, uint64_t size,
+                       uint64_t address, Verification verification);
+
+ private:
+  using SectionKey = std::tuple<const ImageFile*, uint64_t, uint64_t, Verification>;
+  std::map<std::string, Result<FilePointer>> files_;
+  std::map<SectionKey, std::shared_ptr<const CodeSection>> sections_;
+};
+
+}  // namespace flowback

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// One process's code over time, built from its mapping records in time order.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "flowback/decode/code_image.h"
+
+namespace flowback {
+
+// Records that replace nothing are added to the epoch under construction even when it began
+// earlier: nothing can have run there before. Only replaced code starts a new epoch.
+class ProcessCode {
+ public:
+  // `given` lies under everything else: it shows where nothing usable is recorded. Changes up to
+  // `trace_start` replace without a new epoch, because no trace tells of the time before.
+  ProcessCode(std::shared_ptr<const AddressSpace> given, uint64_t trace_start)
+      : given_(std::move(given)), trace_start_(trace_start), space_(*given_) {}
+
+  void Map(uint64_t time, const CodeMapping& mapping);
+  // Something that has no code for us now lies there.
+  void Hide(uint64_t time, uint64_t address, uint64_t size);
+  // A new program: nothing of the old one is left.
+  void Exec(uint64_t time);
+  // A fork's child starts with its parent's code; what this object knew belonged to an older
+  // process of the same number.
+  void Fork(uint64_t time, const ProcessCode& parent);
+
+  // REQUIRES: nothing is called after it.
+  std::shared_ptr<const AddressSpaceHistory> Finish();
+
+ private:
+  void StartEpoch(uint64_t time);
+  void CloseEpoch();
+
+  std::shared_ptr<const AddressSpace> given_;
+  uint64_t trace_start_;
+  AddressSpace space_;       // of the epoch under construction
+  AddressSpace recorded_;    // the same without what is given
+  uint64_t epoch_time_ = 0;  // when that epoch began
+  AddressSpaceHistory history_;
+};
+
+}  // namespace flowback

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+// From a recording's sideband to each process's code:
+//   1. what the user gave (--section, --image) is opened, and must be right;
+//   2. each executable mapping's file is looked for and checked; what is not found has a status;
+//   3. the records are replayed in time order into one ProcessCode per process;
+//   4. each stream is told which process wrote it.
+#include "flowback/decode/recording_code.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "decode/code/given_code.h"
+#include "decode/code/image_finder.h"
+#include "decode/code/image_store.h"
+#include "decode/code/process_code.h"
+
+namespace flowback {
+namespace {
+
+struct GivenCode {
+  std::vector<CodeMapping> sections;
+  std::vector<GivenImage> images;
+};
+
+Result<GivenCode> OpenGiven(const Recording& recording, ImageStore& store) {
+  GivenCode given;
+  for (const ImageSpec& spec : recording.images) {
+    auto image = OpenImage(spec, store);
+    if (!image) return Fail(std::move(image.error()));
+    given.images.push_back(std::move(*image));
+  }
+  for (const SectionSpec& spec : recording.sections) {
+    auto mapping = MapSection(spec, store);
+    if (!mapping) return Fail(std::move(mapping.error()));
+    given.sections.push_back(std::move(*mapping));
+  }
+  return given;
+}
+
+bool HasMappings(const Recording& recording) {
+  return std::any_of(recording.sideband.begin(), recording.sideband.end(),
+                     [](const SidebandRecord& r) { return std::holds_alternative<MmapRecord>(r); });
+}
+
+// An image that may lie anywhere, when the recording knows where things lie: it is only a file to
+// be looked at for a mapping.
+bool IsCandidateOnly(const GivenImage& image, bool has_mappings) {
+  return has_mappings && !image.has_address && image.file->elf->first_page == 0;
+}
+
+// Sections lie over images: they say more precisely what was where.
+template <class Keep>
+AddressSpace LayOut(const GivenCode& given, const Keep& keep) {
+  AddressSpace space;
+  for (const GivenImage& image : given.images)
+    if (keep(image))
+      for (const CodeMapping& mapping : image.mappings) space.Map(mapping);
+  for (const CodeMapping& mapping : given.sections) space.Map(mapping);
+  return space;
+}
+
+// When the first trace began, as far as the recording says; changes before it need no epoch.
+uint64_t TraceStart(const Recording& recording) {
+  uint64_t start = ~uint64_t{0};
+  for (const SidebandRecord& record : recording.sideband)
+    if (const auto* started = std::get_if<ItraceStartRecord>(&record))
+      start = std::min(start, started->time);
+  return start == ~uint64_t{0} ? 0 : start;
+}
+
+// Replays the sideband. One visitor call per record, in order.
+class Replay {
+ public:
+  Replay(ImageFinder& finder, std::shared_ptr<const AddressSpace> given, uint64_t trace_start)
+      : finder_(finder), given_(std::move(given)), trace_start_(trace_start) {}
+
+  void operator()(const MmapRecord& record) {
+    // Kernel code is not in the file that the record names: the kernel patches itself while
+    // running.
+    if (record.kernel) return;
+    std::optional<CodeMapping> mapping;
+    if (record.executable) mapping = finder_.Map(record);
+    if (mapping)
+      Process(record.pid).Map(record.time, *mapping);
+    else
+      Process(record.pid).Hide(record.time, record.address, record.size);
+  }
+  void operator()(const CommRecord& record) {
+    if (record.exec) Process(record.pid).Exec(record.time);
+  }
+  void operator()(const ForkRecord& record) {
+    if (record.pid == record.parent_pid) return;  // a thread
+    Process(record.pid).Fork(record.time, Process(record.parent_pid));
+  }
+  template <class Other>
+  void operator()(const Other&) {}
+
+  std::map<int32_t, ProcessCode> Take() { return std::move(processes_); }
+
+ private:
+  ProcessCode& Process(int32_t pid) {
+    return processes_.try_emplace(pid, given_, trace_start_).first->second;
+  }
+
+  ImageFinder& finder_;
+  std::shared_ptr<const AddressSpace> given_;
+  uint64_t trace_start_;
+  std::map<int32_t, ProcessCode> processes_;
+};
+
+// Which process wrote a stream, where the stream itself does not say.
+int32_t ProcessOf(const Stream& stream, const Recording& recording) {
+  if (stream.pid >= 0) return stream.pid;
+  std::set<int32_t> on_this_cpu;
+  std::set<int32_t> anywhere;
+  for (const SidebandRecord& record : recording.sideband) {
+    const auto& base = std::visit([](const auto& r) -> const SidebandBase& { return r; }, record);
+    if (stream.tid >= 0) {
+      if (base.tid == stream.tid && base.pid >= 0) return base.pid;
+    } else if (std::holds_alternative<ItraceStartRecord>(record) && base.pid > 0) {
+      anywhere.insert(base.pid);
+      if (base.cpu == stream.cpu) on_this_cpu.insert(base.pid);
+    }
+  }
+  if (on_this_cpu.size() == 1) return *on_this_cpu.begin();
+  if (anywhere.size() == 1) return *anywhere.begin();
+  return -1;
+}
+
+}  // namespace
+
+Result<RecordingCode> RecordingCode::Load(const Recording& recording, const ImageSearch& search) {
+  ImageStore store;
+  auto given = OpenGiven(recording, store);
+  if (!given) return Fail(std::move(given.error()));
+
+  const bool has_mappings = HasMappings(recording);
+  const AddressSpace all_given = LayOut(
+      *given, [&](const GivenImage& image) { return !IsCandidateOnly(image, has_mappings); });
+  ImageFinder finder(recording, search, given->images, all_given, store);
+  // Before anything is laid out, because a recorded build-id may speak against a given image.
+  for (const SidebandRecord& record : recording.sideband)
+    if (const auto* mmap = std::get_if<MmapRecord>(&record);
+        mmap && mmap->executable && !mmap->kernel)
+      finder.Inspect(*mmap);
+  const auto usable =
+      std::make_shared<const AddressSpace>(LayOut(*given, [&](const GivenImage& image) {
+        return !IsCandidateOnly(image, has_mappings) && !finder.Contradicted(image);
+      }));
+
+  Replay replay(finder, usable, TraceStart(recording));
+  for (const SidebandRecord& record : recording.sideband) std::visit(replay, record);
+
+  RecordingCode code;
+  for (auto& [pid, process] : replay.Take()) code.processes_.emplace_back(pid, process.Finish());
+  ProcessCode nothing_recorded(usable, 0);
+  code.given_ = nothing_recorded.Finish();
+  for (const Stream& stream : recording.streams)
+    code.stream_processes_.push_back(ProcessOf(stream, recording));
+  code.images_ = finder.TakeStatuses();
+  return code;
+}
+
+const AddressSpaceHistory& RecordingCode::ForStream(const Stream& stream) const {
+  const int32_t pid = stream.pid < 0 && stream.index < stream_processes_.size()
+                          ? stream_processes_[stream.index]
+                          : stream.pid;
+  const auto found =
+      std::lower_bound(processes_.begin(), processes_.end(), pid,
+                       [](const auto& process, int32_t wanted) { return process.first < wanted; });
+  return found != processes_.end() && found->first == pid ? *found->second : *given_;
+}
+
+}  // namespace flowback
