@@ -79,6 +79,7 @@ class FlowEngine {
 
   // flow_sync.h
   void RunPart(size_t begin, size_t end);
+  void SkipStatusOnly(Bytes part, size_t begin);
   void OnePacket();
   void SyncForward(size_t from);
   void Damaged(ReadError error);

@@ -8,9 +8,11 @@
 
 #include <algorithm>
 #include <type_traits>
+#include <typeinfo>
 #include <variant>
 
 #include "decode/pt/flow_engine.h"
+#include "decode/pt/packets/packet_groups.h"
 
 namespace flowback::pt {
 
@@ -46,19 +48,26 @@ void FlowEngine<Sink>::RunPart(size_t begin, size_t end) {
   end_ = input_.bytes.data() + end;
   graph_ = &code_.Graph(exec_mode_);
   const Bytes part = input_.bytes.first(end);
-  const size_t psb = FindPsb(part, begin);
-  const bool only_padding =
-      std::all_of(part.begin() + begin, part.begin() + psb, [](uint8_t byte) { return byte == 0; });
-  if (only_padding && !losing_)
-    account_.padding += psb - begin;
-  else
-    BeginLoss(LossCause::kNoSync, begin, {});
+  if (!losing_) SkipStatusOnly(part, begin);
   SyncForward(begin);
   while (pos_ < end_ && !sink_.Done()) {
     if (Plain()) FastPackets();
     if (pos_ < end_ && !sink_.Done()) OnePacket();
   }
   ClearCompound();
+}
+
+// A processor may tell the time before it writes its first PSB; no flow is lost with that.
+template <class Sink>
+void FlowEngine<Sink>::SkipStatusOnly(Bytes part, size_t begin) {
+  const Bytes before = part.subspan(begin, FindPsb(part, begin) - begin);
+  if (!IsStatusOnly(before)) return BeginLoss(LossCause::kNoSync, begin, {});
+  Packet packet;
+  for (size_t at = 0; at < before.size();) {
+    const ReadResult size = ReadPacket(before.subspan(at), pebs_, packet);
+    at += size.value_or(before.size());
+    if (std::holds_alternative<Pad>(packet)) ++account_.padding;
+  }
 }
 
 template <class Sink>
@@ -68,14 +77,7 @@ void FlowEngine<Sink>::OnePacket() {
   const ReadResult size = ReadPacket(Rest(), pebs_, packet);
   if (!size) return Damaged(size.error());
   pos_ += *size;
-  const bool is_time = std::visit(
-      [](const auto& p) {
-        using P = std::decay_t<decltype(p)>;
-        return std::is_same_v<P, Pad> || std::is_same_v<P, Tsc> || std::is_same_v<P, Tma> ||
-               std::is_same_v<P, Mtc> || std::is_same_v<P, Cyc> || std::is_same_v<P, Cbr> ||
-               std::is_same_v<P, Mnt>;
-      },
-      packet);
+  const bool is_time = std::visit([]<class P>(const P&) { return kIsTiming<P>; }, packet);
   if (std::holds_alternative<Pad>(packet) && !losing_) ++account_.padding;
   if (!std::visit([this](const auto& p) { return On(p); }, packet)) {
     Failed();
@@ -195,10 +197,7 @@ bool FlowEngine<Sink>::ReadHeader(Header& header) {
       header.tsx = p;
     } else if constexpr (std::is_same_v<P, Pad>) {
       if (!losing_) ++account_.padding;
-    } else if constexpr (std::is_same_v<P, Tsc> || std::is_same_v<P, Tma> ||
-                         std::is_same_v<P, Mtc> || std::is_same_v<P, Cyc> ||
-                         std::is_same_v<P, Cbr> || std::is_same_v<P, Pip> ||
-                         std::is_same_v<P, Vmcs> || std::is_same_v<P, Mnt>) {
+    } else if constexpr (kIsTiming<P> || kIsOneOf<P, Pip, Vmcs>) {
       return On(p);
     } else {
       return Fail(LossCause::kBadPacket, std::string(P::kName) + " inside PSB+");
@@ -280,40 +279,32 @@ bool FlowEngine<Sink>::StartsBeforeEnable() {
   return erratum && FollowedByEnable();
 }
 
-// What kind of packet comes next, apart from those that may stand anywhere.
-template <class Skip>
-const std::type_info* NextKind(Bytes rest, PebsState pebs, Skip skip) {
+// What kind of packet comes next, apart from those that may stand in between; null at the end.
+inline const std::type_info* NextKind(Bytes rest, PebsState pebs) {
   Packet packet;
   for (size_t at = 0; at < rest.size();) {
     const ReadResult size = ReadPacket(rest.subspan(at), pebs, packet);
     if (!size) return nullptr;
     at += *size;
     const std::type_info* kind = std::visit(
-        [&skip](const auto& p) -> const std::type_info* { return skip(p) ? nullptr : &typeid(p); },
+        []<class P>(const P&) -> const std::type_info* {
+          return kMayIntervene<P> ? nullptr : &typeid(P);
+        },
         packet);
     if (kind != nullptr) return kind;
   }
   return nullptr;
 }
 
-// Packets that may stand between the parts of a compound.
-inline constexpr auto kMayIntervene = [](const auto& p) {
-  using P = std::decay_t<decltype(p)>;
-  return std::is_same_v<P, Pad> || std::is_same_v<P, Tsc> || std::is_same_v<P, Tma> ||
-         std::is_same_v<P, Mtc> || std::is_same_v<P, Cyc> || std::is_same_v<P, Cbr> ||
-         std::is_same_v<P, Mnt> || std::is_same_v<P, Pip> || std::is_same_v<P, Vmcs> ||
-         std::is_same_v<P, ModeExec> || std::is_same_v<P, ModeTsx>;
-};
-
 template <class Sink>
 bool FlowEngine<Sink>::FollowedByTip() {
-  const std::type_info* kind = NextKind(Rest(), pebs_, kMayIntervene);
+  const std::type_info* kind = NextKind(Rest(), pebs_);
   return kind != nullptr && (*kind == typeid(Tip) || *kind == typeid(TipPgd));
 }
 
 template <class Sink>
 bool FlowEngine<Sink>::FollowedByEnable() {
-  const std::type_info* kind = NextKind(Rest(), pebs_, kMayIntervene);
+  const std::type_info* kind = NextKind(Rest(), pebs_);
   return kind != nullptr && *kind == typeid(TipPge);
 }
 

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// Groups of packet kinds by where they may stand.
+#pragma once
+
+#include <type_traits>
+#include <variant>
+
+#include "decode/pt/packets/packet.h"
+
+namespace flowback::pt {
+
+template <class P, class... Kinds>
+inline constexpr bool kIsOneOf = (std::is_same_v<P, Kinds> || ...);
+
+// Tell the time, or nothing: may stand anywhere, whatever else is going on.
+template <class P>
+inline constexpr bool kIsTiming = kIsOneOf<P, Pad, Tsc, Tma, Mtc, Cyc, Cbr, Mnt>;
+
+// May also stand between the parts of a compound: FUP ... TIP, OVF ... TIP.PGE.
+// [SDM "Compound Packet Events"]
+template <class P>
+inline constexpr bool kMayIntervene = kIsTiming<P> || kIsOneOf<P, Pip, Vmcs, ModeExec, ModeTsx>;
+
+// Say nothing about which instructions execute.
+template <class P>
+inline constexpr bool kIsStatus = kMayIntervene<P> || kIsOneOf<P, Pwre, Pwrx, ExStop, TraceStop>;
+
+// Whether `bytes` are whole packets that say nothing about the flow: what a processor may write
+// before the first PSB of a trace.
+inline bool IsStatusOnly(Bytes bytes) {
+  Packet packet;
+  PebsState pebs;
+  while (!bytes.empty()) {
+    const ReadResult size = ReadPacket(bytes, pebs, packet);
+    if (!size) return false;
+    if (!std::visit([]<class P>(const P&) { return kIsStatus<P>; }, packet)) return false;
+    bytes = bytes.subspan(*size);
+  }
+  return true;
+}
+
+}  // namespace flowback::pt
