@@ -115,7 +115,7 @@ bool ReadOpcode(Bytes code, OpcodeParts& parts, bool& rex2) {
 
 bool FromLlvm(Bytes code, ExecMode mode, Instruction& out) {
   const unsigned length = LlvmDisassemble(code, 0, mode);
-  if (length == 0 || (length == 1 && IsLegacyPrefix(code[0]))) return false;
+  if (length == 0 || length > code.size()) return false;
   out.length = static_cast<uint8_t>(length);
   // Outside 64-bit mode, no branch is newer than Zydis.
   if (mode != ExecMode::k64Bit) return true;

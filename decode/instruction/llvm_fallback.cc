@@ -39,6 +39,26 @@ class Library {
                  Create("i386-unknown-unknown-code16")};
   }
 
+  // A prefix such as LOCK is an instruction of its own to LLVM: one of length 1, whose text is the
+  // prefix. It is put together again with what follows.
+  unsigned RunWithPrefixes(Bytes code, uint64_t address, ExecMode mode, std::string* text) {
+    std::string prefixes;
+    for (unsigned skipped = 0; skipped < code.size(); ++skipped) {
+      std::string part;
+      const unsigned length = Run(code.subspan(skipped), address + skipped, mode, &part);
+      if (length == 0) return 0;
+      if (length != 1 || !IsPrefix(code[skipped])) {
+        if (text != nullptr) *text = prefixes + part;
+        return skipped + length;
+      }
+      prefixes += part + ' ';
+    }
+    return 0;
+  }
+
+ private:
+  static bool IsPrefix(uint8_t byte) { return byte == 0xf0 || byte == 0xf2 || byte == 0xf3; }
+
   unsigned Run(Bytes code, uint64_t address, ExecMode mode, std::string* text) {
     LLVMDisasmContextRef context = contexts_[static_cast<size_t>(mode)];
     if (context == nullptr) return 0;
@@ -48,11 +68,17 @@ class Library {
     std::array<char, 256> line{};
     const std::scoped_lock lock(mutex_);
     const size_t length = run_(context, copy.data(), size, address, line.data(), line.size());
-    if (text != nullptr) *text = line.data();
+    *text = Tidy(line.data());
     return static_cast<unsigned>(length);
   }
 
- private:
+  // LLVM separates by tabs, and starts with one.
+  static std::string Tidy(std::string line) {
+    std::replace(line.begin(), line.end(), '\t', ' ');
+    const size_t begin = std::min(line.find_first_not_of(' '), line.size());
+    return line.substr(begin);
+  }
+
   template <class F>
   bool Find(const char* name, F*& function) {
     function = reinterpret_cast<F*>(dlsym(handle_, name));
@@ -78,7 +104,7 @@ unsigned LlvmDisassemble(Bytes code, uint64_t address, ExecMode mode, std::strin
   // Loaded once and kept to the end of the process: destroying it at exit would race with LLVM's
   // own destructors.
   static Library& library = *new Library;
-  return library.Run(code, address, mode, text);
+  return library.RunWithPrefixes(code, address, mode, text);
 }
 
 }  // namespace flowback
