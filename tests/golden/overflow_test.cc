@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// Recordings NAME-ovf lost instructions at internal buffer overflows; NAME is the same run without.
+// gaps-cpuN.txt says for each overflow: how many instructions the packets before it prove, the
+// number of the first lost one, and the number of the first one told again. So the flow must be
+// that of NAME, instruction by instruction, with exactly [proven, told again) cut out each time.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "tests/golden/engines.h"
+#include "tests/golden/flow_list.h"
+#include "tests/golden/generated.h"
+#include "tests/golden/shared_traces.h"
+
+namespace flowback::golden {
+namespace {
+
+struct Gap {
+  size_t proven = 0;
+  size_t told_again = 0;
+};
+
+std::vector<Gap> ReadGaps(const GeneratedStream& stream, unsigned cpu) {
+  std::vector<Gap> gaps;
+  const std::filesystem::path folder = stream.folder;
+  for (const auto& row : ReadTable(folder / ("gaps-cpu" + std::to_string(cpu) + ".txt")))
+    gaps.push_back({std::stoull(row.at(0)), std::stoull(row.at(2))});
+  return gaps;
+}
+
+std::vector<TrueDigest> Streams() {
+  std::vector<TrueDigest> streams;
+  for (const TrueDigest& truth : TrueDigests())
+    if (truth.IsStream() && truth.recording.ends_with("-ovf")) streams.push_back(truth);
+  return streams;
+}
+
+class OverflowTest : public testing::TestWithParam<std::tuple<TrueDigest, const char*>> {
+ protected:
+  void SetUp() override {
+    const auto& [truth, engine] = GetParam();
+    decoder_ = Engine(engine);
+    FLOWBACK_NEEDS_ENGINE(decoder_);
+    const std::string whole = truth.recording.substr(0, truth.recording.size() - 4);
+    Decode(whole, whole_);
+    Decode(truth.recording, told_);
+    ASSERT_EQ(whole_.addresses.size(), truth.digest.count);
+    ASSERT_TRUE(stream_);
+    gaps_ = ReadGaps(*stream_, truth.Number());
+    ASSERT_FALSE(gaps_.empty());
+  }
+
+  void Decode(const std::string& recording, FlowList& flow) {
+    Result<GeneratedStream> stream = LoadGenerated(recording, std::get<0>(GetParam()).Number());
+    ASSERT_TRUE(stream) << stream.error().message();
+    const Result<ByteAccount> account = decoder_->Decode(stream->Input(), flow);
+    ASSERT_TRUE(account) << account.error().message();
+    EXPECT_EQ(account->decoded + account->padding + account->lost, stream->file->bytes().size());
+    stream_ = std::move(*stream);
+  }
+
+  // The overflows among the losses; others must not occur.
+  std::vector<FlowList::Break> Overflows() const {
+    std::vector<FlowList::Break> overflows;
+    for (const FlowList::Break& at : told_.losses) {
+      if (at.loss.cause == LossCause::kNoSync && at.loss.begin == 0) continue;
+      EXPECT_EQ(at.loss.cause, LossCause::kOverflow) << at.loss.detail;
+      overflows.push_back(at);
+    }
+    return overflows;
+  }
+
+  std::unique_ptr<Decoder> decoder_;
+  std::optional<GeneratedStream> stream_;  // the one with overflows
+  FlowList whole_;
+  FlowList told_;
+  std::vector<Gap> gaps_;
+};
+
+TEST_P(OverflowTest, LosesExactlyWhatTheGapsSay) {
+  const std::vector<FlowList::Break> overflows = Overflows();
+  ASSERT_EQ(overflows.size(), gaps_.size());
+  std::vector<uint64_t> expected;
+  size_t from = 0;
+  for (size_t i = 0; i < gaps_.size(); ++i) {
+    expected.insert(expected.end(), whole_.addresses.begin() + from,
+                    whole_.addresses.begin() + gaps_[i].proven);
+    EXPECT_EQ(overflows[i].instructions_before, expected.size()) << "overflow " << i;
+    from = gaps_[i].told_again;
+  }
+  expected.insert(expected.end(), whole_.addresses.begin() + from, whole_.addresses.end());
+  ASSERT_EQ(told_.addresses.size(), expected.size());
+  const auto [told, truth] = std::ranges::mismatch(told_.addresses, expected);
+  EXPECT_EQ(told, told_.addresses.end())
+      << "first difference at instruction " << told - told_.addresses.begin();
+}
+
+TEST_P(OverflowTest, ResumesWhereItSays) {
+  size_t seen = 0;
+  for (const FlowList::Mark& mark : told_.events) {
+    if (mark.event.kind != EventKind::kOverflow) continue;
+    ASSERT_LT(seen, gaps_.size());
+    ASSERT_TRUE(mark.event.has_ip);
+    EXPECT_EQ(mark.event.ip, whole_.addresses.at(gaps_[seen].told_again));
+    ASSERT_LT(mark.instructions_before, told_.addresses.size());
+    EXPECT_EQ(mark.event.ip, told_.addresses[mark.instructions_before]);
+    ++seen;
+  }
+  EXPECT_EQ(seen, gaps_.size());
+}
+
+std::string NameOf(const testing::TestParamInfo<OverflowTest::ParamType>& info) {
+  const auto& [truth, engine] = info.param;
+  return TestName(truth.recording + "_" + truth.who + "_" + engine);
+}
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(OverflowTest);
+INSTANTIATE_TEST_SUITE_P(Recordings, OverflowTest,
+                         testing::Combine(testing::ValuesIn(Streams()),
+                                          testing::ValuesIn(kEngines)),
+                         NameOf);
+
+}  // namespace
+}  // namespace flowback::golden
