@@ -57,9 +57,11 @@ void FlowEngine<Sink>::SetMode(ExecMode mode, bool interrupt_flag) {
   event.extra = interrupt_flag ? 1 : 0;
   interrupt_flag_ = interrupt_flag;
   if (mode != exec_mode_) {
+    const uint64_t ip = CurrentAddress();
     exec_mode_ = mode;
     graph_ = &code_.Graph(mode);
     returns_.ForgetNodes();
+    if (state_ == State::kOn) Goto(ip);
   }
   Notify(event);
 }

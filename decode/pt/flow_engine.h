@@ -204,7 +204,7 @@ class FlowEngine {
   // The flow.
   State state_ = State::kLost;
   BlockGraph* graph_ = nullptr;
-  uint32_t cur_ = 0;
+  uint32_t cur_ = 0;  // 0 unless tracing is on
   ReturnStack returns_;
   uint64_t held_bits_ = 0;
   unsigned held_count_ = 0;

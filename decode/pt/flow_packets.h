@@ -51,9 +51,9 @@ bool FlowEngine<Sink>::On(const TipPge& packet) {
   transfer_.reset();
   waiting_.clear();
   if (state_ == State::kLost) EndLoss(Offset(packet_));
-  state_ = State::kOn;
   SelectCode();
   ApplyMode();
+  state_ = State::kOn;
   Goto(*ip);
   TraceEvent event = Event(EventKind::kStarted);
   event.ip = *ip;
@@ -84,9 +84,10 @@ bool FlowEngine<Sink>::On(const TipPgd& packet) {
     event.target = ip.value_or(0);
     Notify(event);
   }
+  state_ = State::kOff;
+  cur_ = 0;
   ApplyMode();
   ClearCompound();
-  state_ = State::kOff;
   return true;
 }
 
@@ -103,6 +104,11 @@ bool FlowEngine<Sink>::On(const Fup& packet) {
     }
     Resume(*ip);
     if (resolves) return true;
+  } else if (overflowed_ && only_time_since_ovf_ && !FollowedByTip()) {
+    // A PSB+ came first; this is the overflow's own FUP.
+    if (state_ == State::kOn) return WalkTo(*ip);
+    Resume(*ip);
+    return true;
   }
   if (held_count_ != 0) return Mismatch("FUP where a TIP is due");
   if (transfer_) return Mismatch("a second FUP before the TIP");
@@ -197,6 +203,7 @@ bool FlowEngine<Sink>::On(const Ovf&) {
   ClearCompound();
   returns_.Clear();
   in_transaction_ = false;
+  EndLoss(Offset(packet_));  // of another cause, if there is one
   BeginLoss(LossCause::kOverflow, Offset(packet_), {});
   overflowed_ = only_time_since_ovf_ = true;
   return true;

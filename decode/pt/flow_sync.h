@@ -86,7 +86,10 @@ void FlowEngine<Sink>::OnePacket() {
         !std::holds_alternative<Psb>(packet))
       if (!std::visit([this](const auto& p) { return On(p); }, packet)) Failed();
   }
-  if (!is_time && !std::holds_alternative<Ovf>(packet)) only_time_since_ovf_ = false;
+  // PSB+ may stand between an OVF and the FUP or TIP.PGE that resolves it.
+  if (is_time || std::holds_alternative<Ovf>(packet) || std::holds_alternative<Psb>(packet)) return;
+  only_time_since_ovf_ = false;
+  if (state_ != State::kLost) overflowed_ = false;
 }
 
 // Bytes that are no packet.
@@ -128,6 +131,7 @@ void FlowEngine<Sink>::BeginLoss(LossCause cause, size_t offset, std::string det
   const bool on = state_ == State::kOn;
   const uint64_t last_ip = on ? CurrentAddress() : 0;
   state_ = State::kLost;
+  cur_ = 0;
   overflowed_ = only_time_since_ovf_ = false;
   if (losing_) return;  // one loss, for the reason that began it
   losing_ = true;

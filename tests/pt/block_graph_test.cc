@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+#include "decode/pt/block_graph.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/pt/test_code.h"
+
+namespace flowback::pt {
+namespace {
+
+// dec rax; jne -5; ret
+const std::vector<uint8_t> kLoop = {0x48, 0xff, 0xc8, 0x75, 0xfb, 0xc3};
+
+TEST(BlockGraph, ABlockEndsAtItsBranchAndNamesItsSuccessors) {
+  BlockGraph graph(Space({At(0x401000, kLoop)}), ExecMode::k64Bit);
+  const uint32_t loop = graph.NodeAt(0x401000);
+  EXPECT_EQ(graph.node(loop).kind, NodeKind::kConditional);
+  EXPECT_EQ(graph.node(loop).count, 2);
+  EXPECT_EQ(graph.SuccessorAddress(loop, 1), 0x401000u);
+  EXPECT_EQ(graph.SuccessorAddress(loop, 0), 0x401005u);
+  EXPECT_EQ(graph.Resolve(loop, 1), loop);
+  EXPECT_EQ(graph.node(graph.Resolve(loop, 0)).kind, NodeKind::kReturn);
+}
+
+TEST(BlockGraph, TheSameAddressIsTheSameNode) {
+  BlockGraph graph(Space({At(0x401000, kLoop)}), ExecMode::k64Bit);
+  EXPECT_EQ(graph.NodeAt(0x401000), graph.NodeAt(0x401000));
+  EXPECT_NE(graph.NodeAt(0x401000), graph.NodeAt(0x401003));
+}
+
+TEST(BlockGraph, TheDigestIsThatOfTheAddresses) {
+  BlockGraph graph(Space({At(0x401000, kLoop)}), ExecMode::k64Bit);
+  FlowDigest digest;
+  digest.Append(0x401000);
+  digest.Append(0x401003);
+  const Node& node = graph.node(graph.NodeAt(0x401000));
+  EXPECT_EQ(node.hash, digest.hash);
+  EXPECT_EQ(node.power, FlowDigest::Power(2));
+}
+
+TEST(BlockGraph, UnmappedAndUndecodableCodeAreDifferentThings) {
+  // In 64-bit mode 06 (push es) is no instruction.
+  BlockGraph graph(Space({At(0x401000, std::vector<uint8_t>(32, 0x06))}), ExecMode::k64Bit);
+  EXPECT_EQ(graph.node(graph.NodeAt(0x500000)).kind, NodeKind::kNoImage);
+  EXPECT_EQ(graph.node(graph.NodeAt(0x401000)).kind, NodeKind::kBadInstruction);
+}
+
+TEST(BlockGraph, AnInstructionAcrossTwoMappings) {
+  // 48 ff c8 (dec rax) in two pieces, then ret.
+  BlockGraph graph(Space({At(0x401000, {0x90, 0x48}), At(0x401002, {0xff, 0xc8, 0xc3})}),
+                   ExecMode::k64Bit);
+  const uint32_t nop = graph.NodeAt(0x401000);
+  EXPECT_EQ(graph.node(nop).kind, NodeKind::kGoto);
+  EXPECT_EQ(graph.node(nop).count, 1);
+  const uint32_t crossing = graph.Resolve(nop, 1);
+  EXPECT_EQ(graph.info(crossing).address, 0x401001u);
+  EXPECT_EQ(graph.info(crossing).block->size, 3u);
+  EXPECT_EQ(graph.node(graph.Resolve(crossing, 1)).kind, NodeKind::kReturn);
+}
+
+TEST(BlockGraph, AMappingThatEndsBeforeItsSectionCutsTheBlock) {
+  CodeMapping mapping = At(0x401000, {0x90, 0x90, 0x90, 0xc3});
+  mapping.size = 2;
+  BlockGraph graph(Space({mapping}), ExecMode::k64Bit);
+  const uint32_t id = graph.NodeAt(0x401000);
+  EXPECT_EQ(graph.node(id).count, 2);
+  EXPECT_EQ(graph.node(id).kind, NodeKind::kGoto);
+  EXPECT_EQ(graph.node(graph.Resolve(id, 1)).kind, NodeKind::kNoImage);
+}
+
+TEST(BlockGraph, FindsLoopsThatNeedNoPacket) {
+  // jmp +0; jmp -4: round and round. And a chain of jumps that ends in a ret.
+  BlockGraph round(Space({At(0x401000, {0xeb, 0x00, 0xeb, 0xfc})}), ExecMode::k64Bit);
+  EXPECT_TRUE(round.LoopsWithoutPacket(round.NodeAt(0x401000)));
+  BlockGraph chain(Space({At(0x401000, {0xeb, 0x00, 0xeb, 0x00, 0xc3})}), ExecMode::k64Bit);
+  EXPECT_FALSE(chain.LoopsWithoutPacket(chain.NodeAt(0x401000)));
+}
+
+TEST(BlockGraph, ThirtyTwoBitAddressesWrap) {
+  // jmp rel32 over the end of the address space.
+  BlockGraph graph(Space({At(0xfffffff0, {0xe9, 0x0b, 0x10, 0x00, 0x00}), At(0x1000, {0xc3})}),
+                   ExecMode::k32Bit);
+  const uint32_t jump = graph.NodeAt(0xfffffff0);
+  EXPECT_EQ(graph.SuccessorAddress(jump, 1), 0x1000u);
+  EXPECT_EQ(graph.node(graph.Resolve(jump, 1)).kind, NodeKind::kReturn);
+}
+
+TEST(BlockGraph, ACallToTheNextInstructionIsNotPushed) {
+  BlockGraph graph(Space({At(0x401000, {0xe8, 0, 0, 0, 0, 0x58, 0xe8, 1, 0, 0, 0, 0xc3, 0xc3})}),
+                   ExecMode::k64Bit);
+  EXPECT_FALSE(graph.node(graph.NodeAt(0x401000)).pushes);
+  EXPECT_TRUE(graph.node(graph.NodeAt(0x401006)).pushes);
+}
+
+TEST(BlockGraph, ThousandsOfNodesKeepTheirNumbers) {
+  BlockGraph graph(Space({At(0x401000, std::vector<uint8_t>(5000, 0xc3))}), ExecMode::k64Bit);
+  std::vector<uint32_t> ids;
+  for (uint64_t i = 0; i < 5000; ++i) ids.push_back(graph.NodeAt(0x401000 + i));
+  for (uint64_t i = 0; i < 5000; ++i) {
+    EXPECT_EQ(graph.NodeAt(0x401000 + i), ids[i]);
+    EXPECT_EQ(graph.info(ids[i]).address, 0x401000 + i);
+  }
+}
+
+}  // namespace
+}  // namespace flowback::pt

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+#include "decode/pt/code_view.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/pt/test_code.h"
+
+namespace flowback::pt {
+namespace {
+
+AddressSpaceHistory TwoEpochs(AddressSpaceHistory::Key key) {
+  AddressSpaceHistory history;
+  history.key = key;
+  history.epochs.push_back({0, 0, Space({At(0x1000, {0xc3})})});
+  history.epochs.push_back({500, 70, Space({At(0x1000, {0x90}), At(0x2000, {0xc3})})});
+  return history;
+}
+
+TEST(CodeView, GoesForwardByTime) {
+  const AddressSpaceHistory history = TwoEpochs(AddressSpaceHistory::Key::kTime);
+  GraphCache graphs;
+  CodeView view(history, graphs);
+  EXPECT_FALSE(view.Advance(499, 1000));
+  EXPECT_TRUE(view.Advance(500, 0));
+  EXPECT_FALSE(view.Advance(100, 0)) << "never backwards";
+  EXPECT_EQ(&view.Graph(ExecMode::k64Bit).space(), history.epochs[1].space.get());
+}
+
+TEST(CodeView, GoesForwardByInstructions) {
+  const AddressSpaceHistory history = TwoEpochs(AddressSpaceHistory::Key::kInstructions);
+  GraphCache graphs;
+  CodeView view(history, graphs);
+  EXPECT_FALSE(view.Advance(1000, 69));
+  EXPECT_TRUE(view.Advance(0, 70));
+}
+
+TEST(CodeView, AMapThatTheClockHasNotReachedIsTakenWhenNothingElseIsThere) {
+  const AddressSpaceHistory history = TwoEpochs(AddressSpaceHistory::Key::kTime);
+  GraphCache graphs;
+  CodeView view(history, graphs);
+  EXPECT_FALSE(view.AdvanceFor(0x3000));
+  EXPECT_TRUE(view.AdvanceFor(0x2000));
+}
+
+TEST(GraphCache, OneGraphForAnAddressSpaceAndMode) {
+  const AddressSpaceHistory history = TwoEpochs(AddressSpaceHistory::Key::kTime);
+  GraphCache graphs;
+  BlockGraph& first = graphs.Get(history.epochs[0].space, ExecMode::k64Bit);
+  EXPECT_EQ(&graphs.Get(history.epochs[0].space, ExecMode::k64Bit), &first);
+  EXPECT_NE(&graphs.Get(history.epochs[0].space, ExecMode::k32Bit), &first);
+  EXPECT_NE(&graphs.Get(history.epochs[1].space, ExecMode::k64Bit), &first);
+}
+
+}  // namespace
+}  // namespace flowback::pt

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+#include "decode/pt/errata.h"
+
+#include <gtest/gtest.h>
+
+namespace flowback::pt {
+namespace {
+
+TEST(Errata, OtherVendorsAndUnknownCpusHaveNone) {
+  EXPECT_FALSE(ErrataOf(CpuId{}).psb_in_enable);
+  EXPECT_FALSE(ErrataOf(CpuId{.intel = false, .family = 6, .model = 0x3d}).psb_in_enable);
+  EXPECT_FALSE(ErrataOf(CpuId{.family = 15, .model = 0x3d}).psb_in_enable);
+}
+
+TEST(Errata, Broadwell) {
+  const Errata errata = ErrataOf(CpuId{.family = 6, .model = 0x4f});
+  EXPECT_TRUE(errata.psb_in_enable);
+  EXPECT_TRUE(errata.abort_branch);
+  EXPECT_FALSE(errata.filter_exit_no_ip);
+}
+
+TEST(Errata, SkylakeClientAndServerDiffer) {
+  const Errata client = ErrataOf(CpuId{.family = 6, .model = 0x5e});
+  const Errata server = ErrataOf(CpuId{.family = 6, .model = 0x55});
+  EXPECT_TRUE(client.overflow_no_fup);
+  EXPECT_TRUE(client.cyc_cut_by_ovf);
+  EXPECT_FALSE(client.bad_tma);
+  EXPECT_FALSE(server.overflow_no_fup);
+  EXPECT_TRUE(server.bad_tma);
+  EXPECT_TRUE(client.vm_entry_fup && server.vm_entry_fup);
+}
+
+TEST(Errata, GoldmontAndItsSuccessors) {
+  EXPECT_TRUE(ErrataOf(CpuId{.family = 6, .model = 0x5c}).overflow_false_fup);
+  EXPECT_FALSE(ErrataOf(CpuId{.family = 6, .model = 0x7a}).overflow_false_fup);
+  EXPECT_TRUE(ErrataOf(CpuId{.family = 6, .model = 0x7a}).overflow_extra_pgd);
+}
+
+}  // namespace
+}  // namespace flowback::pt
