@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// The code of the traced process: its instructions, decoded once, and the memory they lie in.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "capture/record/process_maps.h"
+#include "flowback/base/bytes.h"
+#include "flowback/model/instruction.h"
+
+namespace flowback::record {
+
+// An instruction as it stood in memory.
+struct FetchedInstruction {
+  static constexpr size_t kMaxBytes = 15;
+
+  Instruction instruction;
+  std::array<uint8_t, kMaxBytes> code{};
+  uint8_t size = 0;    // readable bytes from its address on
+  bool known = false;  // `instruction` holds its class
+  ExecMode mode = ExecMode::k64Bit;
+
+  Bytes bytes() const { return {code.data(), known ? instruction.length : size}; }
+};
+
+// Not thread-safe. Reading happens while the thread that runs the code is stopped.
+class CodeReader {
+ public:
+  explicit CodeReader(pid_t pid) : pid_(pid) {}
+
+  // The instruction at `ip`, from the cache where the memory can't have changed.
+  FetchedInstruction Fetch(uint64_t ip, ExecMode mode);
+  // To be called after whatever may have changed the process's mappings. Returns the executable
+  // mappings that are new.
+  std::vector<ExecutableMapping> Refresh();
+  // The process runs another program now: forget everything.
+  void Reset();
+
+  // `size` bytes of the process's memory; fewer when not all can be read.
+  std::vector<uint8_t> ReadMemory(uint64_t address, size_t size) const;
+
+  // Pages of memory without a file that were executed, by address, as they were at first.
+  const std::map<uint64_t, std::vector<uint8_t>>& anonymous_pages() const { return anonymous_; }
+
+ private:
+  const ExecutableMapping* Find(uint64_t address) const;
+  void KeepPage(uint64_t address);
+  FetchedInstruction Read(uint64_t ip, ExecMode mode) const;
+
+  pid_t pid_;
+  std::vector<ExecutableMapping> mappings_;  // by address
+  std::unordered_map<uint64_t, FetchedInstruction> cache_;
+  std::map<uint64_t, std::vector<uint8_t>> anonymous_;
+};
+
+}  // namespace flowback::record

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+// The child waits until it is seized, then execs. Two pipes: one lets it go, the other brings back
+// the errno of a failed exec and closes by itself when exec succeeds.
+#include "capture/record/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string_view>
+
+namespace flowback::record {
+
+struct TerminalSignalsIgnored::Saved {
+  struct sigaction interrupt;
+  struct sigaction quit;
+};
+
+TerminalSignalsIgnored::TerminalSignalsIgnored() : saved_(new Saved) {
+  struct sigaction ignore{};
+  ignore.sa_handler = SIG_IGN;
+  sigaction(SIGINT, &ignore, &saved_->interrupt);
+  sigaction(SIGQUIT, &ignore, &saved_->quit);
+}
+
+TerminalSignalsIgnored::~TerminalSignalsIgnored() {
+  Restore();
+  delete saved_;
+}
+
+void TerminalSignalsIgnored::Restore() const {
+  sigaction(SIGINT, &saved_->interrupt, nullptr);
+  sigaction(SIGQUIT, &saved_->quit, nullptr);
+}
+
+namespace {
+
+class Pipe {
+ public:
+  Pipe() { valid_ = pipe2(ends_, O_CLOEXEC) == 0; }
+  ~Pipe() {
+    CloseRead();
+    CloseWrite();
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+
+  bool valid() const { return valid_; }
+  int read_end() const { return ends_[0]; }
+  int write_end() const { return ends_[1]; }
+  void CloseRead() { Close(ends_[0]); }
+  void CloseWrite() { Close(ends_[1]); }
+
+ private:
+  static void Close(int& fd) {
+    if (fd >= 0) close(fd);
+    fd = -1;
+  }
+
+  int ends_[2] = {-1, -1};
+  bool valid_ = false;
+};
+
+ssize_t ReadAll(int fd, void* buffer, size_t size) {
+  ssize_t got;
+  do {
+    got = read(fd, buffer, size);
+  } while (got < 0 && errno == EINTR);
+  return got;
+}
+
+std::string Reason(int error) { return std::strerror(error); }
+
+// Whether the name leads to a file, by itself or through PATH as execvp looks it up.
+bool CommandFileExists(const std::string& name) {
+  if (name.find('/') != std::string::npos) return access(name.c_str(), F_OK) == 0;
+  const char* path = std::getenv("PATH");
+  std::string_view rest = path != nullptr ? path : "/bin:/usr/bin";
+  while (!rest.empty()) {
+    const size_t end = rest.find(':');
+    const std::string folder(rest.substr(0, end));
+    if (access((folder + "/" + name).c_str(), F_OK) == 0) return true;
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+  }
+  return false;
+}
+
+Error ExecError(const std::string& name, int error) {
+  const std::string what = "can't run '" + name + "': ";
+  if (error == ENOENT && !CommandFileExists(name)) {
+    const bool searched = name.find('/') == std::string::npos;
+    return Error(ErrorCode::kCommandMissing,
+                 what + (searched ? "no such program in PATH" : "no such file"))
+        .Remedy("check the spelling, or give the program's full path");
+  }
+  if (error == ENOENT)
+    return Error(ErrorCode::kCommandRefused,
+                 what + "the file exists, but the interpreter or loader it names does not")
+        .Remedy("check the first line of the script, or the loader with readelf -l");
+  if (error == EACCES)
+    return Error(ErrorCode::kCommandRefused, what + "permission denied")
+        .Remedy("make it an executable file: chmod +x");
+  return Error(ErrorCode::kCommandRefused, what + Reason(error) + " (exec)");
+}
+
+Error SeizeError(int error) {
+  Error result(error == EPERM || error == ENOSYS ? ErrorCode::kPermission : ErrorCode::kSystem,
+               "can't trace the program: ptrace(PTRACE_SEIZE): " + Reason(error));
+  int scope = 0;
+  std::ifstream("/proc/sys/kernel/yama/ptrace_scope") >> scope;
+  if (scope >= 2)
+    return result.Remedy("this system restricts ptrace (kernel.yama.ptrace_scope=" +
+                         std::to_string(scope) + "): sudo sysctl kernel.yama.ptrace_scope=1");
+  return result.Remedy(
+      "something forbids ptrace: in a container, start it with --cap-add=SYS_PTRACE; under another "
+      "debugger, detach that first");
+}
+
+// In the child: nothing but async-signal-safe calls, for the parent has other threads.
+[[noreturn]] void ExecCommand(char* const* arguments, int go, int failure,
+                              const TerminalSignalsIgnored& signals) {
+  char ignored;
+  if (ReadAll(go, &ignored, 1) != 1) _exit(125);
+  signals.Restore();
+  execvp(arguments[0], arguments);
+  const int error = errno;
+  const ssize_t written = write(failure, &error, sizeof error);
+  _exit(written == sizeof error ? 127 : 125);
+}
+
+void Discard(pid_t child) {
+  kill(child, SIGKILL);
+  while (waitpid(child, nullptr, __WALL) < 0 && errno == EINTR) {
+  }
+}
+
+// Waits for the child's exec, passing on signals that come before it. False: it ended instead, and
+// is reaped.
+bool WaitForExec(pid_t child) {
+  while (true) {
+    int status = 0;
+    if (waitpid(child, &status, __WALL) < 0) {
+      if (errno == EINTR) continue;
+      return false;
+    }
+    if (!WIFSTOPPED(status)) return false;
+    if (status >> 16 == PTRACE_EVENT_EXEC) return true;
+    // A failure means that the child was killed meanwhile: the next wait tells.
+    ptrace(PTRACE_CONT, child, nullptr, status >> 16 == 0 ? WSTOPSIG(status) : 0);
+  }
+}
+
+Result<pid_t> SeizeAndRelease(pid_t child, long ptrace_options, Pipe& go, Pipe& failure,
+                              const std::string& name) {
+  if (ptrace(PTRACE_SEIZE, child, nullptr, ptrace_options) != 0) {
+    const int error = errno;
+    Discard(child);
+    return Fail(SeizeError(error));
+  }
+  // A failed write means that the child is gone already, which the wait finds out.
+  if (write(go.write_end(), "", 1) != 1) kill(child, SIGKILL);
+  if (WaitForExec(child)) return child;
+  int error = 0;
+  const bool told = ReadAll(failure.read_end(), &error, sizeof error) == sizeof error;
+  if (told) return Fail(ExecError(name, error));
+  return Fail(ErrorCode::kSystem, "'" + name + "' ended before it ran: it was killed");
+}
+
+}  // namespace
+
+Result<pid_t> LaunchTraced(const std::vector<std::string>& command, long ptrace_options,
+                           const TerminalSignalsIgnored& signals) {
+  std::vector<char*> arguments;
+  for (const auto& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  Pipe go;
+  Pipe failure;
+  if (!go.valid() || !failure.valid())
+    return Fail(ErrorCode::kSystem, "can't make a pipe: " + Reason(errno));
+  const pid_t child = fork();
+  if (child < 0) return Fail(ErrorCode::kSystem, "can't start a process: fork: " + Reason(errno));
+  if (child == 0) {
+    go.CloseWrite();
+    ExecCommand(arguments.data(), go.read_end(), failure.write_end(), signals);
+  }
+  go.CloseRead();
+  failure.CloseWrite();
+  return SeizeAndRelease(child, ptrace_options, go, failure, command[0]);
+}
+
+}  // namespace flowback::record

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+#include "capture/record/output_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <utility>
+
+namespace flowback::record {
+namespace {
+
+constexpr mode_t kOwnerOnly = 0600;  // a trace may hold secrets; perf does the same
+
+Error FileError(const std::string& doing, const std::string& path, int error) {
+  const bool forbidden = error == EACCES || error == EPERM || error == EROFS;
+  Error result(forbidden ? ErrorCode::kPermission : ErrorCode::kSystem,
+               "can't " + doing + " '" + path + "': " + std::strerror(error));
+  if (error == ENOSPC) return result.Remedy("free some space, or give another file with -o FILE");
+  return result.Remedy("give another file with -o FILE");
+}
+
+}  // namespace
+
+Result<OutputFile> OutputFile::Create(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, kOwnerOnly);
+  if (fd < 0) return Fail(FileError("create", path, errno));
+  return OutputFile(path, fd);
+}
+
+OutputFile::OutputFile(OutputFile&& other) noexcept
+    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)), size_(other.size_) {}
+
+OutputFile::~OutputFile() {
+  if (fd_ >= 0) close(fd_);
+}
+
+Status OutputFile::Write(Bytes bytes) {
+  const Status written = WriteAll(size_, bytes);
+  if (written) size_ += bytes.size();
+  return written;
+}
+
+Status OutputFile::WriteAt(uint64_t offset, Bytes bytes) { return WriteAll(offset, bytes); }
+
+Status OutputFile::WriteAll(uint64_t offset, Bytes bytes) {
+  while (!bytes.empty()) {
+    const ssize_t done = pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) return Fail(FileError("write to", path_, done < 0 ? errno : ENOSPC).At(offset));
+    bytes = bytes.subspan(static_cast<size_t>(done));
+    offset += static_cast<uint64_t>(done);
+  }
+  return {};
+}
+
+}  // namespace flowback::record

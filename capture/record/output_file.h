@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// A file being written, with errors that name it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "flowback/base/bytes.h"
+#include "flowback/base/error.h"
+
+namespace flowback::record {
+
+// Movable, not copyable. Unbuffered: writers hand over whole records.
+class OutputFile {
+ public:
+  // Truncates what is there. Errors: kPermission, kSystem.
+  static Result<OutputFile> Create(const std::string& path);
+  OutputFile(OutputFile&& other) noexcept;
+  OutputFile& operator=(OutputFile&&) = delete;
+  ~OutputFile();
+
+  Status Write(Bytes bytes);
+  Status Write(std::string_view text) {
+    return Write(Bytes{reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  }
+  // Overwrites at `offset`, which must have been written before.
+  Status WriteAt(uint64_t offset, Bytes bytes);
+
+  uint64_t size() const { return size_; }
+  const std::string& path() const { return path_; }
+
+ private:
+  OutputFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  Status WriteAll(uint64_t offset, Bytes bytes);
+
+  std::string path_;
+  int fd_;
+  uint64_t size_ = 0;
+};
+
+}  // namespace flowback::record

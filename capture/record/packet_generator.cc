@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+// A model of Intel PT's packet generation, user-only.
+//
+// The flow is told by the least that a decoder with the code at hand needs: nothing for direct
+// jumps and calls, one TNT bit for a conditional branch, TIP for an indirect one, one taken TNT bit
+// for a return to where the last call came from. SYSCALL switches tracing off with TIP.PGD and no
+// address; coming back switches it on with TIP.PGE. What interrupts the flow elsewhere is FUP, the
+// address of the instruction that did not run, and TIP.PGD. Example, `call f; ...; f: test; je;
+// ret`:
+//
+//   TIP.PGE main   TNT: je's outcome, taken for the return   ...   TIP.PGD (at SYSCALL)
+//
+// PSB+ comes about every psb_period bytes, between two instructions; it empties the call stack and
+// makes the next address a full one.
+#include "capture/record/packet_generator.h"
+
+#include <utility>
+
+namespace flowback::record {
+namespace {
+
+// More missed MTC packets than this and the eight bits of the next one could be misread; then the
+// time is told anew. Half of their range.
+constexpr uint64_t kMaxMissedMtc = 128;
+
+}  // namespace
+
+PacketGenerator::PacketGenerator(const PtSettings& settings, const TraceClock& clock)
+    : settings_(settings), clock_(clock), writer_({.long_tnt = settings.long_tnt}) {}
+
+void PacketGenerator::Completed(const Instruction& instruction, uint64_t ip, ExecMode mode,
+                                bool taken, uint64_t next, ExecMode next_mode) {
+  TurnOn(ip, mode);
+  digest_.Append(ip);
+  WriteMtc();
+  WriteTransfer(instruction, ip, taken, next, next_mode);
+  if (SyncDue()) WriteSync(next, next_mode);
+}
+
+void PacketGenerator::EnteredKernel(uint64_t ip, ExecMode mode) {
+  TurnOn(ip, mode);
+  digest_.Append(ip);
+  TurnOff();
+}
+
+void PacketGenerator::Faulted(uint64_t ip, ExecMode mode) {
+  TurnOn(ip, mode);
+  Interrupted(ip);
+}
+
+void PacketGenerator::Aborted(uint64_t ip, ExecMode mode, uint64_t target) {
+  TurnOn(ip, mode);
+  writer_.Write(pt::ModeTsx{.in_transaction = false, .aborted = true});
+  writer_.Fup(ip);
+  writer_.Tip(target);
+}
+
+void PacketGenerator::Interrupted(uint64_t ip) {
+  if (!on_) return;
+  writer_.Fup(ip);
+  TurnOff();
+}
+
+void PacketGenerator::Finish() {
+  writer_.FlushTnt();
+  while ((written_ + writer_.size()) % kUnit != 0) writer_.Write(pt::Pad{});
+}
+
+std::vector<uint8_t> PacketGenerator::Take() {
+  written_ += writer_.size();
+  return writer_.Take();
+}
+
+void PacketGenerator::TurnOn(uint64_t ip, ExecMode mode) {
+  if (on_) return;
+  if (SyncDue()) {
+    WriteSync(std::nullopt, mode);
+  } else {
+    // The clocks stood still for the decoder since TIP.PGD; an exact time here also tells which
+    // mappings that the kernel made meanwhile are in force.
+    WriteTime();
+  }
+  if (mode_ != mode) WriteMode(mode);
+  writer_.TipPge(ip);
+  on_ = true;
+}
+
+void PacketGenerator::TurnOff() {
+  writer_.TipPgd(std::nullopt);
+  on_ = false;
+}
+
+void PacketGenerator::WriteTime() {
+  if (!settings_.timestamps) return;
+  const uint64_t tsc = TraceClock::Now();
+  writer_.TimePacket(pt::Tsc{tsc});
+  if (!settings_.mtc_shift) return;
+  const uint64_t ticks = clock_.CrystalTicks(tsc);
+  writer_.TimePacket(pt::Tma{static_cast<uint16_t>(ticks), clock_.FastCounter(tsc)});
+  last_mtc_ = ticks >> *settings_.mtc_shift;
+}
+
+void PacketGenerator::WriteMtc() {
+  if (!settings_.mtc_shift || !settings_.timestamps) return;
+  const uint64_t now = clock_.CrystalTicks(TraceClock::Now()) >> *settings_.mtc_shift;
+  if (now == last_mtc_) return;
+  if (now - last_mtc_ > kMaxMissedMtc) return WriteTime();
+  writer_.TimePacket(pt::Mtc{static_cast<uint8_t>(now)});
+  last_mtc_ = now;
+}
+
+void PacketGenerator::WriteMode(ExecMode mode) {
+  writer_.Write(pt::ModeExec{.cs_l = mode == ExecMode::k64Bit, .cs_d = mode == ExecMode::k32Bit});
+  mode_ = mode;
+}
+
+void PacketGenerator::WriteSync(std::optional<uint64_t> ip, ExecMode mode) {
+  writer_.FlushTnt();
+  next_sync_ = written_ + writer_.size() + settings_.psb_period_bytes;
+  writer_.Psb();
+  returns_.Clear();
+  WriteTime();
+  if (settings_.timestamps) writer_.Write(pt::Cbr{clock_.nominal_ratio()});
+  WriteMode(mode);
+  writer_.Write(pt::ModeTsx{});
+  if (ip) writer_.Fup(*ip);
+  writer_.Write(pt::PsbEnd{});
+}
+
+void PacketGenerator::WriteTransfer(const Instruction& instruction, uint64_t ip, bool taken,
+                                    uint64_t next, ExecMode next_mode) {
+  const uint64_t after = ip + instruction.length;
+  switch (instruction.kind) {
+    case InstructionClass::kOther:
+    case InstructionClass::kJump:
+      return;
+    case InstructionClass::kConditional:
+      return writer_.TntBit(taken);
+    case InstructionClass::kCall:
+      if (!(instruction.flags & kFlagZeroCall)) returns_.Push(after);
+      return;
+    case InstructionClass::kIndirectCall:
+      returns_.Push(after);
+      return writer_.Tip(next);
+    case InstructionClass::kReturn:
+      return WriteReturn(next);
+    case InstructionClass::kIndirectJump:
+      return writer_.Tip(next);
+    case InstructionClass::kFarCall:
+    case InstructionClass::kFarJump:
+    case InstructionClass::kFarReturn:
+      if (mode_ != next_mode) WriteMode(next_mode);
+      return writer_.Tip(next);
+  }
+}
+
+void PacketGenerator::WriteReturn(uint64_t target) {
+  // Popped also when the target differs or compression is off: the stack follows the program.
+  const bool predicted = returns_.Pop() == target;
+  if (predicted && settings_.return_compression)
+    writer_.TntBit(true);
+  else
+    writer_.Tip(target);
+}
+
+}  // namespace flowback::record

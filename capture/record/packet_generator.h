@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// Does in software what the tracing hardware does: turns executed instructions into packets.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "capture/record/return_stack.h"
+#include "capture/record/trace_clock.h"
+#include "decode/pt/packets/packet_writer.h"
+#include "flowback/base/flow_digest.h"
+#include "flowback/model/instruction.h"
+
+namespace flowback::record {
+
+struct PtSettings {
+  uint32_t psb_period_bytes = 4096;
+  bool return_compression = true;
+  bool long_tnt = false;
+  bool timestamps = true;
+  std::optional<uint8_t> mtc_shift;
+};
+
+// One thread's trace under user-only tracing. Not thread-safe; `clock` must outlive it.
+//
+// Tracing is off in the kernel and comes on by itself with the first thing told about user code, so
+// that a signal met on the way out of a system call resumes at the handler, as on hardware.
+class PacketGenerator {
+ public:
+  static constexpr size_t kUnit = 8;
+
+  PacketGenerator(const PtSettings& settings, const TraceClock& clock);
+
+  // Each takes `ip` of the instruction and the mode it runs in. Completed: it ran, and control is
+  // at `next` in `next_mode`; `taken` is of meaning for conditional branches.
+  void Completed(const Instruction& instruction, uint64_t ip, ExecMode mode, bool taken,
+                 uint64_t next, ExecMode next_mode);
+  // It ran and entered the kernel (SYSCALL, SYSENTER).
+  void EnteredKernel(uint64_t ip, ExecMode mode);
+  // It did not run: it raised a fault or a trap.
+  void Faulted(uint64_t ip, ExecMode mode);
+  // It did not run: it began a transaction that aborted at once; control is at `target`.
+  void Aborted(uint64_t ip, ExecMode mode, uint64_t target);
+  // Nothing ran; something asynchronous took the thread away before `ip`. Silent in the kernel.
+  void Interrupted(uint64_t ip);
+  // Writes what is held back and pads the trace to whole units. Call it at the end.
+  void Finish();
+
+  size_t size() const { return writer_.size(); }
+  // Hands out the bytes so far, pending branches excepted.
+  std::vector<uint8_t> Take();
+  const FlowDigest& digest() const { return digest_; }
+
+ private:
+  void TurnOn(uint64_t ip, ExecMode mode);
+  void TurnOff();
+  void WriteTime();
+  void WriteMtc();
+  void WriteMode(ExecMode mode);
+  void WriteSync(std::optional<uint64_t> ip, ExecMode mode);
+  void WriteTransfer(const Instruction& instruction, uint64_t ip, bool taken, uint64_t next,
+                     ExecMode next_mode);
+  void WriteReturn(uint64_t target);
+  bool SyncDue() const { return written_ + writer_.size() >= next_sync_; }
+
+  PtSettings settings_;
+  const TraceClock& clock_;
+  pt::PacketWriter writer_;
+  ReturnStack returns_;
+  FlowDigest digest_;
+  uint64_t written_ = 0;    // bytes handed out
+  uint64_t next_sync_ = 0;  // stream offset from which the next PSB is due
+  uint64_t last_mtc_ = 0;   // crystal ticks >> mtc_shift last told
+  bool on_ = false;
+  std::optional<ExecMode> mode_;  // last MODE.Exec since the PSB
+};
+
+}  // namespace flowback::record

@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: MIT
+// The file: header, event ids, attributes, records with trace bytes between them, features.
+//
+// Two events, as perf makes them: intel_pt, which owns the trace, and a dummy that delivers the
+// sideband. Every sideband record ends with the same three fields (TID, TIME, IDENTIFIER), because
+// sample_id_all is set. The trace of a thread comes as AUXTRACE records, each followed by its bytes
+// outside the record's size, and AUX records that say which part of the buffer was filled.
+#include "capture/record/perf_data_writer.h"
+
+#include <linux/perf_event.h>
+#include <sys/mman.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "capture/formats/perf_layout.h"
+
+namespace flowback::record {
+namespace {
+
+using namespace perf;
+
+constexpr uint64_t kDataSizeAt = 48;     // in the header
+constexpr uint64_t kFeatureBitsAt = 72;  // in the header
+
+// The number the kernel gave the PMU: dynamic, so any above the fixed types serves.
+constexpr uint32_t kIntelPtPmu = 8;
+constexpr uint64_t kTraceEventId = 100;
+constexpr uint64_t kSidebandEventId = 101;
+
+// Header features that no reader of ours needs.
+constexpr unsigned kFeaturePmuMappings = 16;
+constexpr unsigned kFeatureSampleTime = 21;
+
+// Bits of the intel_pt event's configuration (/sys/bus/event_source/devices/intel_pt/format).
+constexpr uint64_t kConfigPt = 1 << 0;
+constexpr uint64_t kConfigCyc = 1 << 1;
+constexpr uint64_t kConfigMtc = 1 << 9;
+constexpr uint64_t kConfigTsc = 1 << 10;
+constexpr uint64_t kConfigNoRetComp = 1 << 11;
+constexpr uint64_t kConfigBranch = 1 << 13;
+constexpr unsigned kMtcPeriodShift = 14;
+constexpr uint64_t kConfigMtcPeriod = 0xf << kMtcPeriodShift;
+constexpr unsigned kPsbPeriodShift = 24;
+
+constexpr uint64_t kSampleType =
+    PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_IDENTIFIER;
+constexpr uint16_t kMiscUser = PERF_RECORD_MISC_USER;
+constexpr size_t kStringUnit = 64;  // header strings
+constexpr size_t kRecordUnit = 8;
+constexpr size_t kBuildIdField = 20;
+
+class RecordBuffer : public LittleEndianBuffer {
+ public:
+  RecordBuffer(uint32_t type, uint16_t misc) {
+    U32(type);
+    U16(misc);
+    U16(0);  // size, set at the end
+  }
+  void Thread(const SidebandBase& base) {
+    U32(static_cast<uint32_t>(base.pid));
+    U32(static_cast<uint32_t>(base.tid));
+  }
+  // What sample_id_all adds to every record.
+  void SampleId(const SidebandBase& base, uint64_t id) {
+    Thread(base);
+    U64(base.time);
+    U64(id);
+  }
+  Bytes Done() {
+    SetU16(6, static_cast<uint16_t>(size()));
+    return bytes();
+  }
+};
+
+// ---- sideband ----
+
+void PutBuildId(RecordBuffer& record, const BuildId& id) {
+  record.U8(static_cast<uint8_t>(id.bytes.size()));
+  record.Zeros(3);
+  record.Append(id.bytes);
+  record.Zeros(kBuildIdField - id.bytes.size());
+}
+
+RecordBuffer Encode(const MmapRecord& map) {
+  const bool has_id = !map.build_id.empty();
+  RecordBuffer record(kRecordMmap2,
+                      static_cast<uint16_t>(kMiscUser | (has_id ? kMiscMmapBuildId : 0)));
+  record.Thread(map);
+  record.U64(map.address);
+  record.U64(map.size);
+  record.U64(map.file_offset);
+  if (has_id)
+    PutBuildId(record, map.build_id);
+  else
+    record.Zeros(4 + kBuildIdField);  // device and inode, not known
+  record.U32(PROT_READ | PROT_EXEC);
+  record.U32(MAP_PRIVATE);
+  record.Text(map.path, kRecordUnit);
+  return record;
+}
+
+RecordBuffer Encode(const CommRecord& comm) {
+  RecordBuffer record(kRecordComm, comm.exec ? kMiscCommExec : 0);
+  record.Thread(comm);
+  record.Text(comm.comm, kRecordUnit);
+  return record;
+}
+
+RecordBuffer EncodeTask(uint32_t type, const SidebandBase& base, int32_t parent_pid,
+                        int32_t parent_tid) {
+  RecordBuffer record(type, 0);
+  record.U32(static_cast<uint32_t>(base.pid));
+  record.U32(static_cast<uint32_t>(parent_pid));
+  record.U32(static_cast<uint32_t>(base.tid));
+  record.U32(static_cast<uint32_t>(parent_tid));
+  record.U64(base.time);
+  return record;
+}
+
+RecordBuffer Encode(const ForkRecord& fork) {
+  return EncodeTask(kRecordFork, fork, fork.parent_pid, fork.parent_tid);
+}
+
+RecordBuffer Encode(const ExitRecord& exit) {
+  return EncodeTask(kRecordExit, exit, exit.pid, exit.tid);
+}
+
+RecordBuffer Encode(const ItraceStartRecord& start) {
+  RecordBuffer record(kRecordItraceStart, 0);
+  record.Thread(start);
+  return record;
+}
+
+RecordBuffer Encode(const AuxRecord& aux) {
+  RecordBuffer record(kRecordAux, 0);
+  record.U64(aux.offset);
+  record.U64(aux.size);
+  record.U64(aux.flags);
+  return record;
+}
+
+RecordBuffer Encode(const SwitchRecord& change) {
+  return RecordBuffer(kRecordSwitch, change.out ? kMiscSwitchOut : 0);
+}
+
+RecordBuffer Encode(const LostRecord& lost) {
+  RecordBuffer record(kRecordLost, 0);
+  record.U64(kTraceEventId);
+  record.U64(lost.count);
+  return record;
+}
+
+// ---- what stands before the sideband ----
+
+uint64_t PtEventConfig(const RecordOptions& options) {
+  uint64_t config = kConfigPt | kConfigBranch;
+  if (options.timestamps) config |= kConfigTsc;
+  if (options.timestamps && options.mtc_shift)
+    config |= kConfigMtc | uint64_t{*options.mtc_shift} << kMtcPeriodShift;
+  if (!options.return_compression) config |= kConfigNoRetComp;
+  // The field counts from 2 KiB in powers of two.
+  const unsigned period = std::bit_width(std::max(options.psb_period_bytes, 2048u) / 2048) - 1u;
+  return config | uint64_t{std::min(period, 15u)} << kPsbPeriodShift;
+}
+
+perf_event_attr CommonAttributes() {
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  attr.sample_period = 1;
+  attr.sample_type = kSampleType;
+  attr.read_format = PERF_FORMAT_ID;
+  attr.disabled = 1;
+  attr.exclude_kernel = 1;
+  attr.exclude_hv = 1;
+  attr.enable_on_exec = 1;
+  attr.sample_id_all = 1;
+  return attr;
+}
+
+perf_event_attr TraceAttributes(const RecordOptions& options) {
+  perf_event_attr attr = CommonAttributes();
+  attr.type = kIntelPtPmu;
+  attr.config = PtEventConfig(options);
+  return attr;
+}
+
+perf_event_attr SidebandAttributes() {
+  perf_event_attr attr = CommonAttributes();
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_DUMMY;
+  attr.mmap = 1;
+  attr.mmap2 = 1;
+  attr.comm = 1;
+  attr.comm_exec = 1;
+  attr.task = 1;
+  attr.build_id = 1;
+  return attr;
+}
+
+Bytes AsBytes(const perf_event_attr& attr) {
+  return {reinterpret_cast<const uint8_t*>(&attr), sizeof attr};
+}
+
+RecordBuffer EncodeTimeConversion(const TimeConversion& conversion) {
+  RecordBuffer record(kRecordTimeConv, 0);
+  record.U64(conversion.shift);
+  record.U64(conversion.mult);
+  record.U64(conversion.zero);
+  record.U64(0);             // cycles of a short counter: the TSC is none
+  record.U64(~uint64_t{0});  // its mask
+  record.U8(1);              // zero is valid
+  record.U8(0);              // no short counter
+  record.Zeros(6);
+  return record;
+}
+
+RecordBuffer EncodeIdIndex() {
+  RecordBuffer record(kRecordIdIndex, 0);
+  constexpr uint64_t kNone = ~uint64_t{0};
+  record.U64(2);
+  for (const uint64_t id : {kTraceEventId, kSidebandEventId}) {
+    record.U64(id);
+    record.U64(0);      // index of the buffer
+    record.U64(kNone);  // no CPU: per-thread buffers
+    record.U64(kNone);  // threads come and go
+  }
+  return record;
+}
+
+RecordBuffer EncodeAuxtraceInfo(const RecordOptions& options, const TraceClock& clock) {
+  RecordBuffer record(kRecordAuxtraceInfo, 0);
+  record.U32(kAuxtraceIntelPt);
+  record.U32(0);
+  // In the order of the PtInfo enumeration.
+  const uint64_t fields[] = {
+      kIntelPtPmu,
+      clock.conversion().shift,
+      clock.conversion().mult,
+      clock.conversion().zero,
+      1,  // the zero is valid
+      kConfigTsc,
+      kConfigNoRetComp,
+      0,  // no context switch records
+      0,  // no snapshots
+      0,  // buffers are per thread, not per CPU
+      options.timestamps && options.mtc_shift ? kConfigMtc : 0,
+      kConfigMtcPeriod,
+      clock.tsc_per_crystal_tick(),
+      1,
+      kConfigCyc,
+      clock.nominal_ratio(),
+      0,  // length of the filter text
+      0,  // no event trace
+  };
+  for (const uint64_t field : fields) record.U64(field);
+  return record;
+}
+
+// ---- features ----
+
+class FeatureBuffer : public LittleEndianBuffer {
+ public:
+  void String(std::string_view text) {
+    U32(static_cast<uint32_t>((text.size() / kStringUnit + 1) * kStringUnit));
+    Text(text, kStringUnit);
+  }
+};
+
+FeatureBuffer StringFeature(std::string_view text) {
+  FeatureBuffer feature;
+  feature.String(text);
+  return feature;
+}
+
+FeatureBuffer CpuCountFeature() {
+  FeatureBuffer feature;
+  feature.U32(static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_CONF)));
+  feature.U32(static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_ONLN)));
+  return feature;
+}
+
+FeatureBuffer CommandLineFeature(const std::vector<std::string>& words) {
+  FeatureBuffer feature;
+  feature.U32(static_cast<uint32_t>(words.size()));
+  for (const auto& word : words) feature.String(word);
+  return feature;
+}
+
+FeatureBuffer BuildIdFeature(const std::vector<MmapRecord>& maps) {
+  FeatureBuffer feature;
+  for (const auto& map : maps) {
+    RecordBuffer entry(0, kMiscUser | kMiscBuildIdSize);
+    entry.U32(~uint32_t{0});  // of the host, not of a guest
+    entry.Append(map.build_id.bytes);
+    entry.Zeros(kBuildIdField - map.build_id.bytes.size());
+    entry.U8(static_cast<uint8_t>(map.build_id.bytes.size()));
+    entry.Zeros(3);
+    entry.Text(map.path, kStringUnit);
+    feature.Append(entry.Done());
+  }
+  return feature;
+}
+
+FeatureBuffer EventDescriptionFeature(Bytes attributes) {
+  FeatureBuffer feature;
+  feature.U32(2);
+  feature.U32(sizeof(perf_event_attr));
+  const std::pair<std::string_view, uint64_t> events[] = {{"intel_pt//u", kTraceEventId},
+                                                          {"dummy:u", kSidebandEventId}};
+  uint64_t at = 0;
+  for (const auto& [name, id] : events) {
+    feature.Append(Slice(attributes, at, sizeof(perf_event_attr)));
+    feature.U32(1);
+    feature.String(name);
+    feature.U64(id);
+    at += sizeof(perf_event_attr);
+  }
+  return feature;
+}
+
+FeatureBuffer PmuMappingsFeature() {
+  FeatureBuffer feature;
+  feature.U32(2);
+  feature.U32(PERF_TYPE_SOFTWARE);
+  feature.String("software");
+  feature.U32(kIntelPtPmu);
+  feature.String("intel_pt");
+  return feature;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PerfDataWriter>> PerfDataWriter::Create(const RecordOptions& options,
+                                                               const TraceClock& clock,
+                                                               PerfHeaderFacts facts) {
+  auto file = OutputFile::Create(options.output);
+  if (!file) return Fail(std::move(file.error()));
+  std::unique_ptr<PerfDataWriter> writer(new PerfDataWriter(std::move(*file), std::move(facts)));
+  if (auto written = writer->WritePreamble(options, clock); !written)
+    return Fail(std::move(written.error()));
+  return writer;
+}
+
+Status PerfDataWriter::WritePreamble(const RecordOptions& options, const TraceClock& clock) {
+  const perf_event_attr attributes[] = {TraceAttributes(options), SidebandAttributes()};
+  constexpr uint64_t kIdsSize = 2 * sizeof(uint64_t);
+  constexpr uint64_t kEntrySize = sizeof(perf_event_attr) + 2 * sizeof(uint64_t);
+  data_offset_ = kFileHeaderSize + kIdsSize + 2 * kEntrySize;
+
+  LittleEndianBuffer header;
+  header.Append({reinterpret_cast<const uint8_t*>(kMagic), sizeof kMagic - 1});
+  header.U64(kFileHeaderSize);
+  header.U64(kEntrySize);
+  header.U64(kFileHeaderSize + kIdsSize);  // attributes
+  header.U64(2 * kEntrySize);
+  header.U64(data_offset_);  // data; its size is set at the end
+  header.Zeros(kFileHeaderSize - header.size());
+  header.U64(kTraceEventId);
+  header.U64(kSidebandEventId);
+  uint64_t id_at = kFileHeaderSize;
+  for (const auto& attr : attributes) {
+    header.Append(AsBytes(attr));
+    header.U64(id_at);
+    header.U64(sizeof(uint64_t));
+    id_at += sizeof(uint64_t);
+    attributes_.insert(attributes_.end(), AsBytes(attr).begin(), AsBytes(attr).end());
+  }
+  RecordBuffer records[] = {EncodeTimeConversion(clock.conversion()), EncodeIdIndex(),
+                            EncodeAuxtraceInfo(options, clock)};
+  for (auto& record : records) header.Append(record.Done());
+  return file_.Write(header.bytes());
+}
+
+Status PerfDataWriter::AddStream(const StreamInfo& stream) {
+  stream_sizes_.resize(std::max<size_t>(stream_sizes_.size(), stream.index + 1));
+  return {};
+}
+
+Status PerfDataWriter::AddSideband(const SidebandRecord& sideband) {
+  return std::visit(
+      [this](const auto& content) {
+        RecordBuffer record = Encode(content);
+        const bool of_trace = std::is_same_v<std::decay_t<decltype(content)>, AuxRecord>;
+        record.SampleId(content, of_trace ? kTraceEventId : kSidebandEventId);
+        if (first_time_ == 0) first_time_ = content.time;
+        last_time_ = std::max(last_time_, content.time);
+        if constexpr (std::is_same_v<std::decay_t<decltype(content)>, MmapRecord>)
+          NoteBuildId(content);
+        return file_.Write(record.Done());
+      },
+      sideband);
+}
+
+Status PerfDataWriter::AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t time) {
+  uint64_t& size = stream_sizes_[stream.index];
+  AuxRecord aux;
+  aux.time = time;
+  aux.pid = stream.pid;
+  aux.tid = stream.tid;
+  aux.offset = size;
+  aux.size = bytes.size();
+  RecordBuffer record(kRecordAuxtrace, 0);
+  record.U64(bytes.size());
+  record.U64(size);
+  record.U64(0);  // reference
+  record.U32(stream.index);
+  record.U32(static_cast<uint32_t>(stream.tid));
+  record.U32(~uint32_t{0});  // no CPU
+  record.U32(0);
+  trace_index_.push_back({file_.size(), record.size()});
+  size += bytes.size();
+  if (auto written = file_.Write(record.Done()); !written) return written;
+  if (auto written = file_.Write(bytes); !written) return written;
+  return AddSideband(aux);
+}
+
+Status PerfDataWriter::AddCode(const MemoryCode&) { return {}; }
+
+void PerfDataWriter::NoteBuildId(const MmapRecord& record) {
+  if (record.build_id.empty()) return;
+  const bool known = std::any_of(build_ids_.begin(), build_ids_.end(), [&](const MmapRecord& old) {
+    return old.path == record.path && old.build_id == record.build_id;
+  });
+  if (!known) build_ids_.push_back(record);
+}
+
+Status PerfDataWriter::Finish(const RecordSummary&) {
+  LittleEndianBuffer data_size;
+  data_size.U64(file_.size() - data_offset_);
+  if (auto written = WriteFeatures(); !written) return written;
+  return file_.WriteAt(kDataSizeAt, data_size.bytes());
+}
+
+Status PerfDataWriter::WriteFeatures() {
+  utsname system{};
+  uname(&system);
+  FeatureBuffer index;
+  index.U64(trace_index_.size());
+  for (const auto& entry : trace_index_) {
+    index.U64(entry.file_offset);
+    index.U64(entry.size);
+  }
+  FeatureBuffer times;
+  times.U64(first_time_);
+  times.U64(last_time_);
+  const std::pair<unsigned, FeatureBuffer> features[] = {
+      {kFeatureBuildId, BuildIdFeature(build_ids_)},
+      {kFeatureHostname, StringFeature(system.nodename)},
+      {kFeatureOsRelease, StringFeature(system.release)},
+      {kFeatureVersion, StringFeature(facts_.recorder)},
+      {kFeatureArch, StringFeature(system.machine)},
+      {kFeatureCpuCount, CpuCountFeature()},
+      {kFeatureCpuDescription, StringFeature("emulated Intel PT processor")},
+      {kFeatureCpuid, StringFeature(facts_.cpuid)},
+      {kFeatureCommandLine, CommandLineFeature(facts_.command_line)},
+      {kFeatureEventDescriptions, EventDescriptionFeature(attributes_)},
+      {kFeaturePmuMappings, PmuMappingsFeature()},
+      {kFeatureAuxtrace, index},
+      {kFeatureSampleTime, times},
+  };
+  LittleEndianBuffer table;
+  LittleEndianBuffer contents;
+  const uint64_t contents_at = file_.size() + std::size(features) * 2 * sizeof(uint64_t);
+  uint64_t bits = 0;
+  for (const auto& [feature, content] : features) {
+    bits |= uint64_t{1} << feature;
+    table.U64(contents_at + contents.size());
+    table.U64(content.size());
+    contents.Append(content.bytes());
+  }
+  if (auto written = file_.Write(table.bytes()); !written) return written;
+  if (auto written = file_.Write(contents.bytes()); !written) return written;
+  LittleEndianBuffer bitmap;
+  bitmap.U64(bits);
+  return file_.WriteAt(kFeatureBitsAt, bitmap.bytes());
+}
+
+}  // namespace flowback::record

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// Writes a perf.data file in file mode, as perf 6.1 does for `perf record --per-thread`.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "capture/record/little_endian_buffer.h"
+#include "capture/record/output_file.h"
+#include "capture/record/recording_sink.h"
+#include "capture/record/trace_clock.h"
+
+namespace flowback::record {
+
+// Facts for the file's header.
+struct PerfHeaderFacts {
+  std::string recorder;                   // perf's VERSION feature
+  std::string cpuid;                      // CPU identity that decoders take errata from
+  std::vector<std::string> command_line;  // of the recorder
+};
+
+// Everything goes to the file as it comes. Should the recorder be killed, the header's data size
+// stays 0 and the features are missing; perf and flowback read such a file up to its end.
+class PerfDataWriter : public RecordingSink {
+ public:
+  // Errors: kPermission or kSystem when the file can't be created.
+  static Result<std::unique_ptr<PerfDataWriter>> Create(const RecordOptions& options,
+                                                        const TraceClock& clock,
+                                                        PerfHeaderFacts facts);
+
+  Status AddStream(const StreamInfo& stream) override;
+  Status AddSideband(const SidebandRecord& record) override;
+  Status AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t time) override;
+  Status AddCode(const MemoryCode& code) override;  // perf.data has no place for it
+  Status Finish(const RecordSummary& summary) override;
+
+ private:
+  PerfDataWriter(OutputFile file, PerfHeaderFacts facts)
+      : file_(std::move(file)), facts_(std::move(facts)) {}
+
+  Status WritePreamble(const RecordOptions& options, const TraceClock& clock);
+  Status WriteFeatures();
+  void NoteBuildId(const MmapRecord& record);
+
+  struct TraceIndexEntry {
+    uint64_t file_offset;
+    uint64_t size;
+  };
+
+  OutputFile file_;
+  PerfHeaderFacts facts_;
+  std::vector<uint8_t> attributes_;     // both perf_event_attr, for the header's feature
+  std::vector<uint64_t> stream_sizes_;  // by stream index
+  std::vector<TraceIndexEntry> trace_index_;
+  std::vector<MmapRecord> build_ids_;  // one per path and build-id
+  uint64_t first_time_ = 0;
+  uint64_t last_time_ = 0;
+  uint64_t data_offset_ = 0;
+};
+
+}  // namespace flowback::record

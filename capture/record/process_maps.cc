@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#include "capture/record/process_maps.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <string_view>
+
+namespace flowback::record {
+namespace {
+
+constexpr std::string_view kDeleted = " (deleted)";
+
+// Takes the text up to `separator` off the front of `rest`.
+std::string_view TakeField(std::string_view& rest, char separator) {
+  const size_t end = rest.find(separator);
+  const std::string_view field = rest.substr(0, end);
+  rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+  return field;
+}
+
+bool ParseHex(std::string_view text, uint64_t& out) {
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), out, 16);
+  return result.ec == std::errc() && result.ptr == text.data() + text.size();
+}
+
+std::string ProcPath(pid_t pid, const std::string& rest) {
+  return "/proc/" + std::to_string(pid) + "/" + rest;
+}
+
+}  // namespace
+
+bool ParseMapsLine(const std::string& line, ExecutableMapping& out) {
+  std::string_view rest = line;
+  const std::string_view begin = TakeField(rest, '-');
+  const std::string_view end = TakeField(rest, ' ');
+  const std::string_view access = TakeField(rest, ' ');
+  const std::string_view offset = TakeField(rest, ' ');
+  const std::string_view device = TakeField(rest, ' ');
+  const std::string_view inode = TakeField(rest, ' ');
+  if (access.size() < 4 || access[2] != 'x') return false;
+  if (!ParseHex(begin, out.begin) || !ParseHex(end, out.end) || !ParseHex(offset, out.file_offset))
+    return false;
+  rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+  out.writable = access[1] == 'w';
+  out.has_file = inode != "0";
+  out.identity = std::string(device) + " " + std::string(inode);
+  if (out.has_file && rest.ends_with(kDeleted)) rest.remove_suffix(kDeleted.size());
+  out.path = out.has_file || rest.starts_with("[vdso]") ? std::string(rest) : "//anon";
+  return rest != "[vsyscall]";
+}
+
+std::vector<ExecutableMapping> ReadExecutableMappings(pid_t pid) {
+  std::vector<ExecutableMapping> mappings;
+  std::ifstream file(ProcPath(pid, "maps"));
+  for (std::string line; std::getline(file, line);)
+    if (ExecutableMapping mapping; ParseMapsLine(line, mapping))
+      mappings.push_back(std::move(mapping));
+  return mappings;
+}
+
+std::string ReadComm(pid_t pid, pid_t tid) {
+  std::ifstream file(ProcPath(pid, "task/" + std::to_string(tid) + "/comm"));
+  std::string comm;
+  std::getline(file, comm);
+  return comm;
+}
+
+pid_t ReadThreadGroup(pid_t tid) {
+  std::ifstream file(ProcPath(tid, "status"));
+  constexpr std::string_view kKey = "Tgid:";
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(kKey)) return static_cast<pid_t>(std::stol(line.substr(kKey.size())));
+  return -1;
+}
+
+}  // namespace flowback::record

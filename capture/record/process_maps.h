@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// The executable memory of a process, as /proc tells it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "flowback/model/recording.h"
+
+namespace flowback::record {
+
+// Half-open range of addresses.
+struct ExecutableMapping {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  uint64_t file_offset = 0;
+  std::string path;       // "//anon" for memory without a file, "[vdso]"; a deleted file's name
+                          // without the kernel's remark
+  std::string identity;   // device and inode, to tell two files of one name apart
+  bool writable = false;  // its bytes may change at any time
+  bool has_file = false;
+
+  bool operator==(const ExecutableMapping&) const = default;
+};
+
+// Empty when the process is gone. [vsyscall] is left out: its code can't be read.
+std::vector<ExecutableMapping> ReadExecutableMappings(pid_t pid);
+
+// One mapping from a line of /proc/PID/maps; false when it is not executable or not a mapping.
+bool ParseMapsLine(const std::string& line, ExecutableMapping& out);
+
+// The name the kernel shows for the thread; empty when it is gone.
+std::string ReadComm(pid_t pid, pid_t tid);
+
+// The thread group `tid` belongs to; -1 when it is gone.
+pid_t ReadThreadGroup(pid_t tid);
+
+}  // namespace flowback::record

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+#include "capture/record/ptrace_calls.h"
+
+#include <errno.h>
+
+#include <cstddef>
+
+namespace flowback::record {
+namespace {
+
+constexpr uint64_t kTrapFlag = 0x100;
+constexpr uint64_t kUserCodeSelector64 = 0x33;
+
+}  // namespace
+
+std::optional<uint64_t> ReadIp(pid_t tid) {
+  errno = 0;
+  const long value = ptrace(PTRACE_PEEKUSER, tid, offsetof(user_regs_struct, rip), 0);
+  if (errno != 0) return std::nullopt;
+  return static_cast<uint64_t>(value);
+}
+
+std::optional<user_regs_struct> ReadRegisters(pid_t tid) {
+  user_regs_struct registers;
+  if (ptrace(PTRACE_GETREGS, tid, nullptr, &registers) != 0) return std::nullopt;
+  return registers;
+}
+
+std::optional<siginfo_t> ReadSignalInfo(pid_t tid) {
+  siginfo_t info;
+  if (ptrace(PTRACE_GETSIGINFO, tid, nullptr, &info) != 0) return std::nullopt;
+  return info;
+}
+
+std::optional<uint64_t> ReadEventMessage(pid_t tid) {
+  unsigned long message = 0;
+  if (ptrace(PTRACE_GETEVENTMSG, tid, nullptr, &message) != 0) return std::nullopt;
+  return message;
+}
+
+void HidePushedTrapFlag(pid_t tid) {
+  const auto registers = ReadRegisters(tid);
+  if (!registers) return;
+  errno = 0;
+  // Eight bytes also when PUSHFW pushed two: the others are written back as they were.
+  const long flags = ptrace(PTRACE_PEEKDATA, tid, registers->rsp, 0);
+  if (errno != 0) return;
+  ptrace(PTRACE_POKEDATA, tid, registers->rsp, static_cast<uint64_t>(flags) & ~kTrapFlag);
+}
+
+ExecMode ModeOf(const user_regs_struct& registers) {
+  return registers.cs == kUserCodeSelector64 ? ExecMode::k64Bit : ExecMode::k32Bit;
+}
+
+}  // namespace flowback::record

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// The ptrace requests the step engine makes, with types.
+#pragma once
+
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "flowback/model/instruction.h"
+
+namespace flowback::record {
+
+// All fail only when the thread is gone (killed); then its end comes with the next wait.
+
+std::optional<uint64_t> ReadIp(pid_t tid);
+std::optional<user_regs_struct> ReadRegisters(pid_t tid);
+std::optional<siginfo_t> ReadSignalInfo(pid_t tid);
+std::optional<uint64_t> ReadEventMessage(pid_t tid);
+// Clears the trap flag in the flags that PUSHF has just pushed.
+void HidePushedTrapFlag(pid_t tid);
+
+inline void Step(pid_t tid, int signal) { ptrace(PTRACE_SINGLESTEP, tid, nullptr, signal); }
+inline void Continue(pid_t tid) { ptrace(PTRACE_CONT, tid, nullptr, 0); }
+// Leaves a thread in group-stop stopped, but able to report its end and its going on.
+inline void Listen(pid_t tid) { ptrace(PTRACE_LISTEN, tid, nullptr, 0); }
+inline void Interrupt(pid_t tid) { ptrace(PTRACE_INTERRUPT, tid, nullptr, 0); }
+inline void Detach(pid_t tid, int signal) { ptrace(PTRACE_DETACH, tid, nullptr, signal); }
+
+// From the code segment selector that Linux gives 64-bit or 32-bit user code.
+ExecMode ModeOf(const user_regs_struct& registers);
+
+}  // namespace flowback::record

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// Where a recorder's results go while it runs: one kind of output each.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "flowback/base/bytes.h"
+#include "flowback/base/error.h"
+#include "flowback/capture/record.h"
+#include "flowback/model/recording.h"
+
+namespace flowback::record {
+
+// One thread's trace; `index` counts from 0 in order of start.
+struct StreamInfo {
+  uint32_t index = 0;
+  int32_t pid = -1;
+  int32_t tid = -1;
+};
+
+// Code that is in no file: the vDSO, or memory that the program filled itself, as it was when it
+// ran first.
+struct MemoryCode {
+  uint64_t address = 0;
+  std::string name;  // "[vdso]", "//anon"
+  Bytes bytes;
+};
+
+// Calls come in time order, from one thread. A failed call ends the recording.
+class RecordingSink {
+ public:
+  virtual ~RecordingSink() = default;
+  virtual Status AddStream(const StreamInfo& stream) = 0;
+  virtual Status AddSideband(const SidebandRecord& record) = 0;
+  // The next bytes of the stream; `time` in nanoseconds.
+  virtual Status AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t time) = 0;
+  virtual Status AddCode(const MemoryCode& code) = 0;
+  virtual Status Finish(const RecordSummary& summary) = 0;
+};
+
+}  // namespace flowback::record

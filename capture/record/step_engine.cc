@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: MIT
+// Single-stepping a program and finding out what each step did.
+//
+// After PTRACE_SINGLESTEP a thread stops for one of these reasons, told apart by the wait status
+// and, where that is not enough, by the siginfo:
+//
+//   a step is done      SIGTRAP, TRAP_TRACE; the instruction at the old IP ran. A rep string
+//                       instruction stops after each iteration, at the same IP
+//   a system call is    SIGTRAP, TRAP_BRKPT; comes also once after exec and for a new thread, when
+//   done                nothing ran since the last stop
+//   a handler is about  SIGTRAP, si_code SIGTRAP, only after a signal was delivered
+//   to run
+//   a signal            that signal; nothing ran, unless the program's own INT3 raised it. Faults
+//                       are signals with a positive si_code
+//   an event            exec, clone, exit, group-stop
+//
+// A system call that a signal interrupts returns an internal code (ERESTART...) and the kernel may
+// go back to the SYSCALL instruction without stopping: then the step after it shows the second
+// SYSCALL's end. `restart` remembers the instruction until that is known.
+//
+// Instructions are read before they run, because they may remove or change their own code.
+#include "capture/record/step_engine.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "capture/record/branch_outcome.h"
+#include "capture/record/ptrace_calls.h"
+#include "decode/code/elf_file.h"
+#include "flowback/base/mapped_file.h"
+
+namespace flowback::record {
+namespace {
+
+constexpr size_t kFlushBytes = 64 * 1024;
+constexpr size_t kTraceUnit = PacketGenerator::kUnit;
+
+int EventOf(int status) { return status >> 16; }
+
+// The kernel's internal results of interrupted system calls: ERESTARTSYS, ERESTARTNOINTR,
+// ERESTARTNOHAND, ERESTART_RESTARTBLOCK. User code never sees them.
+bool MayRestart(const user_regs_struct& registers) {
+  const auto result = static_cast<int64_t>(registers.rax);
+  return static_cast<int64_t>(registers.orig_rax) >= 0 &&
+         (result == -512 || result == -513 || result == -514 || result == -516);
+}
+
+bool IsFault(int signal, const siginfo_t& info) {
+  return info.si_code > 0 && (signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE ||
+                              signal == SIGILL || signal == SIGTRAP);
+}
+
+bool StartsChild(uint64_t number) {
+  return number == SYS_fork || number == SYS_vfork || number == SYS_clone || number == SYS_clone3;
+}
+
+bool ChangesMappings(uint64_t number) {
+  return number == SYS_mmap || number == SYS_mprotect || number == SYS_munmap ||
+         number == SYS_mremap || number == SYS_pkey_mprotect || number == SYS_shmat ||
+         number == SYS_shmdt || number == SYS_remap_file_pages;
+}
+
+BuildId BuildIdOf(Bytes elf) {
+  const auto read = ReadElf(elf, "");
+  return read ? read->build_id : BuildId{};
+}
+
+BuildId BuildIdOfFile(const std::string& path) {
+  const auto file = MappedFile::Open(path);
+  return file ? BuildIdOf((*file)->bytes()) : BuildId{};
+}
+
+PtSettings SettingsOf(const RecordOptions& options) {
+  return {.psb_period_bytes = options.psb_period_bytes,
+          .return_compression = options.return_compression,
+          .long_tnt = options.long_tnt,
+          .timestamps = options.timestamps,
+          .mtc_shift = options.mtc_shift};
+}
+
+}  // namespace
+
+struct StepEngine::Thread {
+  Thread(pid_t id, const StreamInfo& info, const PtSettings& settings, const TraceClock& clock)
+      : tid(id), stream(info), generator(settings, clock) {}
+
+  pid_t tid;
+  StreamInfo stream;
+  PacketGenerator generator;
+  uint64_t ip = 0;  // next instruction, as far as known
+  ExecMode mode = ExecMode::k64Bit;
+  std::vector<uint8_t> pending;     // trace bytes not handed out yet, less than a unit
+  FetchedInstruction current;       // at `ip`, read before it runs
+  std::optional<uint64_t> restart;  // a SYSCALL the kernel may go back to
+  bool signal_sent = false;         // the last resume delivered a signal
+  bool stopped = true;
+};
+
+StepEngine::StepEngine(pid_t pid, const RecordOptions& options, const TraceClock& clock,
+                       const CpuBinding& binding, RecordingSink& sink)
+    : pid_(pid),
+      process_(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))),
+      options_(options),
+      clock_(clock),
+      binding_(binding),
+      sink_(sink),
+      code_(pid) {}
+
+StepEngine::~StepEngine() {
+  if (process_ >= 0) close(process_);
+}
+
+Result<RecordSummary> StepEngine::Run() {
+  Thread& thread = AddThread(pid_);
+  AnnounceProgram(thread, true);
+  Resume(thread, 0);
+  Loop();
+  KeepAnonymousCode();
+  if (!status_) return Fail(std::move(status_.error()));
+  return std::move(summary_);
+}
+
+void StepEngine::RequestStop() {
+  // The stop signal gets a thread out of any wait in the kernel; OnSignal knows whose it is and
+  // does not deliver it.
+  syscall(SYS_pidfd_send_signal, process_, SIGSTOP, nullptr, 0);
+}
+
+void StepEngine::Loop() {
+  while (true) {
+    int status = 0;
+    // Only this thread's children: a program that embeds the library may have others.
+    const pid_t tid = waitpid(-1, &status, __WALL | __WNOTHREAD);
+    if (tid < 0 && errno == EINTR) continue;
+    if (tid < 0) return;
+    HandleStatus(tid, status);
+    if (!status_) kill(pid_, SIGKILL);
+  }
+}
+
+void StepEngine::HandleStatus(pid_t tid, int status) {
+  if (!WIFSTOPPED(status)) return HandleEnd(tid, status);
+  if (EventOf(status) == PTRACE_EVENT_EXEC) return OnExec(tid);
+  if (Thread* thread = Find(tid))
+    HandleStop(*thread, status);
+  else
+    OnNewThread(tid);
+}
+
+void StepEngine::HandleEnd(pid_t tid, int status) {
+  if (Thread* thread = Find(tid)) {
+    // Without an exit event the thread was killed; what it did since its last stop is not known.
+    FinishThread(*thread);
+  }
+  if (tid == pid_) summary_.command_status = status;
+}
+
+void StepEngine::HandleStop(Thread& thread, int status) {
+  thread.stopped = true;
+  const int signal = WSTOPSIG(status);
+  switch (EventOf(status)) {
+    case 0:
+      if (signal == SIGTRAP) return Resume(thread, OnTrap(thread));
+      if (const auto info = ReadSignalInfo(thread.tid)) {
+        const auto next = ReadIp(thread.tid);
+        return Resume(thread, OnSignal(thread, signal, next.value_or(thread.ip), *info));
+      }
+      return Resume(thread, 0);
+    case PTRACE_EVENT_EXIT:
+      return OnThreadExit(thread);
+    case PTRACE_EVENT_CLONE:
+      OnClone(thread);
+      return Resume(thread, 0);
+    case PTRACE_EVENT_STOP:
+      if (const auto next = ReadIp(thread.tid)) CatchUp(thread, *next);
+      if (signal != SIGTRAP && !stopping_) return Listen(thread.tid);
+      return Resume(thread, 0);
+    default:
+      return Resume(thread, 0);
+  }
+}
+
+StepEngine::Signal StepEngine::OnTrap(Thread& thread) {
+  const auto next = ReadIp(thread.tid);
+  if (!next) return 0;
+  const FetchedInstruction& current = thread.current;
+  const bool raises_trap = current.known && RaisesTrap(current.instruction, current.bytes());
+  if (thread.signal_sent || thread.restart || raises_trap || *next == thread.ip) {
+    const auto info = ReadSignalInfo(thread.tid);
+    if (!info) return 0;
+    if (info->si_code == SIGTRAP) return OnHandlerEntry(thread, *next), 0;
+    const bool own_trap = info->si_code <= 0 || info->si_code == SI_KERNEL ||
+                          (raises_trap && IsInt1(current.instruction, current.bytes()));
+    if (own_trap) return OnSignal(thread, SIGTRAP, *next, *info);
+    if (thread.restart) {
+      thread.ip = *std::exchange(thread.restart, std::nullopt);
+      thread.current = code_.Fetch(thread.ip, thread.mode);
+    } else if (*next == thread.ip && info->si_code != TRAP_TRACE) {
+      return 0;  // the end of an exec or of a clone
+    }
+  }
+  CompleteStep(thread, *next);
+  return 0;
+}
+
+StepEngine::Signal StepEngine::OnSignal(Thread& thread, int signal, uint64_t next,
+                                        const siginfo_t& info) {
+  const bool ours = signal == SIGSTOP && info.si_code == SI_USER && info.si_pid == getpid();
+  if (IsFault(signal, info) && next == thread.ip) {
+    thread.generator.Faulted(thread.ip, thread.mode);
+  } else {
+    CatchUp(thread, next);
+    thread.generator.Interrupted(thread.ip);
+  }
+  if (ours) return StopTracing(), 0;
+  return signal;
+}
+
+void StepEngine::OnHandlerEntry(Thread& thread, uint64_t next) {
+  thread.generator.Interrupted(thread.ip);
+  thread.restart.reset();
+  thread.ip = next;
+  UpdateMode(thread);
+}
+
+void StepEngine::OnExec(pid_t tid) {
+  // A thread other than the first that calls exec goes on under the first one's number, and all
+  // others are gone.
+  const auto former = static_cast<pid_t>(ReadEventMessage(tid).value_or(tid));
+  if (Thread* caller = Find(former)) {
+    caller->generator.EnteredKernel(caller->ip, caller->mode);
+    CountInstruction();
+  }
+  for (auto it = threads_.begin(); it != threads_.end();) {
+    Thread& thread = *(it++)->second;
+    if (thread.tid != tid) FinishThread(thread);
+  }
+  Thread* thread = Find(tid);
+  if (thread == nullptr) thread = &AddThread(tid);
+  thread->stopped = true;
+  thread->restart.reset();
+  AnnounceProgram(*thread, true);
+  Resume(*thread, 0);
+}
+
+void StepEngine::OnThreadExit(Thread& thread) {
+  if (const auto next = ReadIp(thread.tid)) CatchUp(thread, *next);
+  const pid_t tid = thread.tid;
+  FinishThread(thread);
+  Continue(tid);
+}
+
+void StepEngine::OnClone(Thread& thread) {
+  const auto message = ReadEventMessage(thread.tid);
+  if (!message) return;
+  const auto child = static_cast<pid_t>(*message);
+  auto fork = Sideband<ForkRecord>(thread);
+  fork.parent_pid = pid_;
+  fork.parent_tid = thread.tid;
+  fork.tid = child;
+  Check(sink_.AddSideband(fork));
+}
+
+void StepEngine::OnNewThread(pid_t tid) {
+  if (ReadThreadGroup(tid) != pid_ || stopping_) {
+    Detach(tid, 0);
+    return;
+  }
+  Thread& thread = AddThread(tid);
+  if (const auto ip = ReadIp(tid)) thread.ip = *ip;
+  UpdateMode(thread);
+  AnnounceComm(thread, false);
+  Check(sink_.AddSideband(Sideband<ItraceStartRecord>(thread)));
+  Resume(thread, 0);
+}
+
+// Accounts for an instruction that ran without a stop of its own: the thread was killed or a signal
+// came first.
+void StepEngine::CatchUp(Thread& thread, uint64_t next) {
+  if (next == thread.ip) return;
+  if (thread.restart && next == *thread.restart) {
+    thread.ip = *std::exchange(thread.restart, std::nullopt);
+    return;
+  }
+  CompleteStep(thread, next);
+}
+
+void StepEngine::CompleteStep(Thread& thread, uint64_t next) {
+  const FetchedInstruction& current = thread.current;
+  if (!current.known) return CompleteUnknown(thread, next);
+  switch (Interpret(current.instruction, current.bytes(), thread.ip, next)) {
+    case Outcome::kRepeats:
+      return;
+    case Outcome::kEntersKernel:
+      thread.generator.EnteredKernel(thread.ip, thread.mode);
+      CountInstruction();
+      return AfterKernelEntry(thread);
+    case Outcome::kTrapped:
+      return CompleteTrapped(thread, next);
+    case Outcome::kEitherWay: {
+      const auto registers = ReadRegisters(thread.tid);
+      const bool taken =
+          registers && ConditionHolds(current.bytes(), registers->eflags, registers->rcx);
+      return CompleteBranch(thread, taken, next);
+    }
+    case Outcome::kSequential:
+      return CompleteBranch(thread, false, next);
+    case Outcome::kTaken:
+      return CompleteBranch(thread, true, next);
+  }
+}
+
+void StepEngine::CompleteBranch(Thread& thread, bool taken, uint64_t next) {
+  const Instruction instruction = thread.current.instruction;
+  const uint64_t ip = thread.ip;
+  const ExecMode mode = thread.mode;
+  thread.ip = next;
+  if (IsFar(instruction.kind)) UpdateMode(thread);
+  if (IsPushFlags(thread.current.bytes())) HidePushedTrapFlag(thread.tid);
+  thread.generator.Completed(instruction, ip, mode, taken, next, thread.mode);
+  CountInstruction();
+}
+
+// An instruction that this build can't classify: it ran if it went on to just behind itself.
+void StepEngine::CompleteUnknown(Thread& thread, uint64_t next) {
+  const uint64_t length = next - thread.ip;
+  if (length == 0 || length > thread.current.size) return CompleteTrapped(thread, next);
+  thread.current.instruction = {};
+  thread.current.instruction.length = static_cast<uint8_t>(length);
+  CompleteBranch(thread, false, next);
+}
+
+void StepEngine::CompleteTrapped(Thread& thread, uint64_t next) {
+  if (next == thread.ip) return;
+  const FetchedInstruction& current = thread.current;
+  if (current.known && IsTransactionBegin(current.instruction, current.bytes())) {
+    thread.generator.Aborted(thread.ip, thread.mode, next);
+    thread.ip = next;
+    return;
+  }
+  thread.generator.Faulted(thread.ip, thread.mode);
+  AfterKernelEntry(thread);
+  thread.ip = next;
+}
+
+void StepEngine::AfterKernelEntry(Thread& thread) {
+  const auto registers = ReadRegisters(thread.tid);
+  if (!registers) return;
+  if (MayRestart(*registers)) thread.restart = thread.ip;
+  thread.ip = registers->rip;
+  const ExecMode caller_mode = std::exchange(thread.mode, ModeOf(*registers));
+  if (caller_mode == ExecMode::k64Bit)
+    AfterSystemCall(thread, registers->orig_rax, registers->rax);
+  else
+    AnnounceMappings(thread);  // other numbers; look every time
+}
+
+void StepEngine::AfterSystemCall(Thread& thread, uint64_t number, uint64_t result) {
+  if (ChangesMappings(number)) AnnounceMappings(thread);
+  if (number == SYS_prctl) AnnounceComm(thread, false);
+  if (!StartsChild(number) || static_cast<int64_t>(result) <= 0) return;
+  if (ReadThreadGroup(static_cast<pid_t>(result)) != pid_)
+    Note("the program started child processes: they ran untraced");
+}
+
+void StepEngine::UpdateMode(Thread& thread) {
+  if (const auto registers = ReadRegisters(thread.tid)) thread.mode = ModeOf(*registers);
+}
+
+StepEngine::Thread& StepEngine::AddThread(pid_t tid) {
+  const StreamInfo info{static_cast<uint32_t>(summary_.threads.size()), pid_, tid};
+  summary_.threads.push_back({.pid = pid_, .tid = tid, .bytes = 0, .digest = {}});
+  Check(sink_.AddStream(info));
+  auto& slot = threads_[tid];
+  slot = std::make_unique<Thread>(tid, info, SettingsOf(options_), clock_);
+  return *slot;
+}
+
+StepEngine::Thread* StepEngine::Find(pid_t tid) {
+  const auto found = threads_.find(tid);
+  return found == threads_.end() ? nullptr : found->second.get();
+}
+
+// Ends the thread's stream. `thread` is gone afterwards.
+void StepEngine::FinishThread(Thread& thread) {
+  thread.generator.Interrupted(thread.ip);
+  thread.generator.Finish();
+  FlushTrace(thread);
+  summary_.threads[thread.stream.index].digest = thread.generator.digest();
+  Check(sink_.AddSideband(Sideband<ExitRecord>(thread)));
+  threads_.erase(thread.tid);
+}
+
+void StepEngine::Resume(Thread& thread, Signal signal) {
+  if (stopping_) {
+    const pid_t tid = thread.tid;
+    FinishThread(thread);
+    binding_.Release(tid);
+    Detach(tid, signal);
+    return;
+  }
+  thread.signal_sent = signal != 0;
+  thread.current = code_.Fetch(thread.ip, thread.mode);
+  thread.stopped = false;
+  if (thread.generator.size() >= kFlushBytes) FlushTrace(thread);
+  Step(thread.tid, signal);
+}
+
+void StepEngine::StopTracing() {
+  stopping_ = true;
+  for (const auto& [tid, thread] : threads_)
+    if (!thread->stopped) Interrupt(tid);
+}
+
+void StepEngine::CountInstruction() {
+  ++summary_.instructions;
+  if (summary_.instructions == options_.max_instructions) StopTracing();
+}
+
+void StepEngine::AnnounceProgram(Thread& thread, bool exec) {
+  code_.Reset();
+  if (const auto ip = ReadIp(thread.tid)) thread.ip = *ip;
+  UpdateMode(thread);
+  AnnounceComm(thread, exec);
+  AnnounceMappings(thread);
+  Check(sink_.AddSideband(Sideband<ItraceStartRecord>(thread)));
+}
+
+void StepEngine::AnnounceMappings(Thread& thread) {
+  for (const ExecutableMapping& mapping : code_.Refresh()) {
+    auto record = Sideband<MmapRecord>(thread);
+    record.address = mapping.begin;
+    record.size = mapping.end - mapping.begin;
+    record.file_offset = mapping.file_offset;
+    record.path = mapping.path;
+    if (mapping.path == "[vdso]") {
+      const auto bytes = code_.ReadMemory(mapping.begin, mapping.end - mapping.begin);
+      record.build_id = BuildIdOf(bytes);
+      Check(sink_.AddCode({mapping.begin, mapping.path, bytes}));
+    } else if (mapping.has_file) {
+      record.build_id = BuildIdOfFile(mapping.path);
+    }
+    Check(sink_.AddSideband(record));
+  }
+}
+
+void StepEngine::AnnounceComm(Thread& thread, bool exec) {
+  auto record = Sideband<CommRecord>(thread);
+  record.comm = ReadComm(pid_, thread.tid);
+  record.exec = exec;
+  Check(sink_.AddSideband(record));
+}
+
+// perf wants whole 64-bit words of trace; the rest waits for the next time.
+void StepEngine::FlushTrace(Thread& thread) {
+  const std::vector<uint8_t> fresh = thread.generator.Take();
+  auto& pending = thread.pending;
+  pending.insert(pending.end(), fresh.begin(), fresh.end());
+  const Bytes whole = Bytes(pending).first(pending.size() - pending.size() % kTraceUnit);
+  if (whole.empty()) return;
+  summary_.bytes += whole.size();
+  summary_.threads[thread.stream.index].bytes += whole.size();
+  Check(sink_.AddTrace(thread.stream, whole, clock_.ToNanoseconds(TraceClock::Now())));
+  pending.erase(pending.begin(), pending.begin() + static_cast<ptrdiff_t>(whole.size()));
+}
+
+void StepEngine::KeepAnonymousCode() {
+  for (const auto& [address, bytes] : code_.anonymous_pages())
+    Check(sink_.AddCode({address, "//anon", bytes}));
+  if (!code_.anonymous_pages().empty())
+    Note(
+        "the program ran code that is in no file: it is kept in the raw output only, as it was "
+        "when it ran first");
+}
+
+void StepEngine::Note(const std::string& text) {
+  auto& notes = summary_.notes;
+  if (std::find(notes.begin(), notes.end(), text) == notes.end()) notes.push_back(text);
+}
+
+template <class Record>
+Record StepEngine::Sideband(const Thread& thread) const {
+  Record record;
+  record.time = clock_.ToNanoseconds(TraceClock::Now());
+  record.pid = pid_;
+  record.tid = thread.tid;
+  return record;
+}
+
+void StepEngine::Check(Status status) {
+  if (status_ && !status) status_ = std::move(status);
+}
+
+}  // namespace flowback::record
