@@ -72,7 +72,7 @@ class Checks(unittest.TestCase):
                 self.assertIn(expected, self.findings(registries, files))
 
     def test_sources(self):
-        path = "/".join(["", "home", "me", "x"])
+        path = "/".join(["", "home", "jo", "x"])
         cases = [
             ({"a.cc": "int a;\n"}, "must say SPDX"),
             ({"a.cc": SPDX * 501}, "501 lines"),

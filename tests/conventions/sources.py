@@ -8,8 +8,8 @@ LONG_FILES = "tests/conventions/long_files.txt"
 
 _SOURCES = (".cc", ".h", ".def", ".cmake", ".py", ".sh", "CMakeLists.txt", "Doxyfile", ".clang-tidy")
 _SCRIPTS = ["demo", "test", ".ci/run"]
-# The homes of people and build machines; examples use /home/user.
-_MACHINE_PATH = re.compile(r"(?<![\w.$}/<-])/(?:root|home/(?!user\b)\w+|work|mnt|srv)/[\w.]")
+# The homes of people and build machines; examples use /home/me or /home/user.
+_MACHINE_PATH = re.compile(r"(?<![\w.$}/<-])/(?:root/\.|(?:home/(?!user\b|me\b)\w+|work|mnt|srv)/[\w.])")
 
 
 def _licence(project):
