@@ -13,8 +13,6 @@
 
 namespace flowback {
 
-class ElfSymbols;  // replay/symbols/elf_symbols.h
-
 // A file's symbols are read when the first address in it is asked for; a file without any, or one
 // that can't be read, has no names and is no error. Not thread-safe.
 class Symbolizer {

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#include "cli/arguments.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+
+#include "cli/output.h"
+#include "cli/status.h"
+
+namespace flowback::cli {
+
+std::optional<int> Parse(CLI::App& app, const Arguments& arguments) {
+  try {
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    return std::nullopt;
+  } catch (const CLI::CallForHelp&) {
+    Output().Write(app.help());
+    return kDone;
+  } catch (const CLI::ParseError& error) {
+    std::string message = error.what();
+    std::ranges::replace(message, '\n', ' ');
+    std::string name = app.get_name();
+    if (name.starts_with("flowback ")) name.erase(0, 9);
+    return Report(Error(ErrorCode::kUsage, fmt::format("{}: {}", name, message))
+                      .Remedy(fmt::format("flowback help {}", name)));
+  }
+}
+
+CLI::Option* AddRepeatable(CLI::App& app, const std::string& names, std::vector<std::string>& words,
+                           const std::string& help) {
+  return app.add_option(names, words, help)->allow_extra_args(false);
+}
+
+std::optional<uint64_t> ParseNumber(std::string_view text) {
+  int base = 10;
+  if (text.starts_with("0x") || text.starts_with("0X")) {
+    text.remove_prefix(2);
+    base = 16;
+  }
+  uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, code] = std::from_chars(text.data(), end, value, base);
+  if (text.empty() || code != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
+
+std::vector<std::string> SplitAtCommas(const std::string& text) {
+  std::vector<std::string> words;
+  size_t begin = 0;
+  while (begin <= text.size()) {
+    const size_t comma = std::min(text.find(',', begin), text.size());
+    if (comma > begin) words.push_back(text.substr(begin, comma - begin));
+    begin = comma + 1;
+  }
+  return words;
+}
+
+Result<std::vector<int32_t>> ParseNumberList(const std::string& text, const std::string& option) {
+  constexpr uint64_t kLargest = 1 << 22;  // the kernel's own limit on thread ids and CPUs
+  std::vector<int32_t> numbers;
+  for (const std::string& word : SplitAtCommas(text)) {
+    const size_t dash = word.find('-');
+    const auto first = ParseNumber(word.substr(0, dash));
+    const auto last = dash == std::string::npos ? first : ParseNumber(word.substr(dash + 1));
+    if (!first || !last || *last < *first || *last > kLargest)
+      return Fail(
+          Error(ErrorCode::kUsage, fmt::format("{}: '{}' is no number or range", option, word))
+              .Remedy(fmt::format("{} 0,2,4-7", option)));
+    for (uint64_t i = *first; i <= *last; ++i) numbers.push_back(static_cast<int32_t>(i));
+  }
+  return numbers;
+}
+
+}  // namespace flowback::cli

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// The table of subcommands and what each gets.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flowback::cli {
+
+// The words after the subcommand's name.
+using Arguments = std::vector<std::string>;
+
+// Runs one subcommand and returns the program's exit status.
+using CommandFunction = int (*)(const Arguments& arguments);
+
+struct Command {
+  std::string_view name;
+  CommandFunction run;
+  std::string_view summary;
+};
+
+// Every subcommand, in the order `help` lists them.
+std::span<const Command> Commands();
+const Command* FindCommand(std::string_view name);
+
+#define FLOWBACK_COMMAND(name, function, summary) int function(const Arguments& arguments);
+#include "cli/commands.def"
+#undef FLOWBACK_COMMAND
+
+}  // namespace flowback::cli

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+// `flowback decode`: the flow as text or JSON lines.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/flow_printer.h"
+#include "cli/json.h"
+#include "cli/listings.h"
+#include "cli/reader_options.h"
+#include "cli/span_decoder.h"
+#include "cli/status.h"
+#include "cli/stream_report.h"
+
+namespace flowback::cli {
+namespace {
+
+struct DecodeOptions {
+  ReaderOptions reader;
+  std::string kind = "instructions";
+  std::string fields;
+  bool not_taken = false;
+  bool by_cpu = false;
+};
+
+using MakePrinter = std::unique_ptr<FlowPrinter> (*)(const PrintSettings&, Output&);
+
+// A kind of listing, and its columns when -F does not say.
+struct Kind {
+  std::string_view name;
+  MakePrinter make_printer;  // null: not a listing of the flow
+  std::string_view default_fields;
+  bool shows_times;
+};
+constexpr Kind kKinds[] = {
+    {"instructions", &MakeInstructionPrinter, "comm,tid,cpu,time,ip,sym,symoff,dso,insn", true},
+    {"blocks", &MakeBlockPrinter, "", false},
+    {"branches", &MakeBranchPrinter, "", false},
+    {"events", &MakeEventPrinter, "time", true},
+    {"packets", nullptr, "", false},
+    {"digest", nullptr, "", false},
+    {"summary", nullptr, "", true},
+};
+
+Result<const Kind*> FindKind(const std::string& name) {
+  std::string all;
+  for (const Kind& kind : kKinds) {
+    if (kind.name == name) return &kind;
+    all += (all.empty() ? "" : ", ") + std::string(kind.name);
+  }
+  return Fail(Error(ErrorCode::kUsage, fmt::format("decode: no kind '{}'", name))
+                  .Remedy("--as with one of " + all));
+}
+
+Result<Fields> FieldsFor(const Kind& kind, const std::string& words) {
+  if (words.empty())
+    return kind.default_fields.empty() ? Fields() : Fields::Parse(std::string(kind.default_fields));
+  Result<Fields> fields = Fields::Parse(words);
+  if (!fields || kind.name == "instructions") return fields;
+  if (kind.make_printer != nullptr && !fields->HasInstructionFields()) return fields;
+  const std::string remedy =
+      kind.make_printer != nullptr ? "-F with any of comm,pid,tid,cpu,time" : "leave -F out";
+  return Fail(Error(ErrorCode::kUsage,
+                    fmt::format("decode --as {}: -F {} does not apply", kind.name, words))
+                  .Remedy(remedy));
+}
+
+// One run of the command: everything opened, then one stream after the other.
+class DecodeJob {
+ public:
+  DecodeJob(const DecodeOptions& options, const Kind& kind, Recording recording)
+      : options_(options),
+        kind_(kind),
+        recording_(std::move(recording)),
+        threads_(recording_),
+        clock_(recording_),
+        symbolizer_(options.reader.search) {}
+
+  Status Prepare();
+  // Errors: what keeps decoding from going on; what came before it has been printed.
+  Status Run(Output& output);
+  int Finish(Output& output, const Status& status);
+
+ private:
+  Status PrepareThreads();
+  Status PrepareCode();
+  Status List(Output& output);
+  Status Sum(Output& output);
+  Status Check(const ByteAccount& account, const StreamOwner& owner) const {
+    return settings_.all_times ? CheckAccount(account, *owner.stream) : Status();
+  }
+  std::string_view RecordedPath(const std::string& file) const;
+  std::string InputName() const { return options_.reader.InputName(); }
+
+  const DecodeOptions& options_;
+  const Kind& kind_;
+  Recording recording_;
+  Threads threads_;
+  TraceClock clock_;
+  Symbolizer symbolizer_;
+  std::optional<RecordingCode> code_;
+  std::unique_ptr<Decoder> decoder_;
+  PrintSettings settings_;
+  LossTally losses_;
+};
+
+Status DecodeJob::Prepare() {
+  Result<Fields> fields = FieldsFor(kind_, options_.fields);
+  if (!fields) return Fail(fields.error());
+  if (Status status = CheckHasTrace(recording_); !status) return status;
+  if (Status status = PrepareThreads(); !status) return status;
+  const ReaderOptions& reader = options_.reader;
+  Result<TimeSpan> span = ParseTimeSpan(reader.time, recording_, clock_);
+  if (!span) return Fail(span.error());
+  settings_.fields = *fields;
+  settings_.default_layout = kind_.name == "instructions" && options_.fields.empty();
+  settings_.json = reader.json;
+  settings_.thread_headers = kind_.name != "instructions" && threads_.owners().size() > 1;
+  settings_.not_taken = options_.not_taken;
+  settings_.span = *span;
+  settings_.all_times = reader.time.empty();
+  settings_.clock = &clock_;
+  settings_.threads = &threads_;
+  settings_.recorded_path = [this](const std::string& file) { return RecordedPath(file); };
+  settings_.symbolizer = &symbolizer_;
+  settings_.losses = &losses_;
+  return kind_.name == "packets" ? Status() : PrepareCode();
+}
+
+Status DecodeJob::PrepareThreads() {
+  if (options_.by_cpu) threads_.LabelByCpu();
+  if (Status status = threads_.Select(options_.reader); !status) return status;
+  if (!options_.by_cpu) WarnOfSharedStreams(threads_, InputName());
+  return {};
+}
+
+Status DecodeJob::PrepareCode() {
+  Result<std::unique_ptr<Decoder>> decoder = MakeDecoder(options_.reader.engine);
+  if (!decoder) return Fail(decoder.error());
+  decoder_ = settings_.all_times ? std::move(*decoder)
+                                 : MakeSpanDecoder(std::move(*decoder), settings_.span, clock_);
+  Result<RecordingCode> code = RecordingCode::Load(recording_, options_.reader.search);
+  if (!code) return Fail(code.error());
+  code_.emplace(std::move(*code));
+  return {};
+}
+
+std::string_view DecodeJob::RecordedPath(const std::string& file) const {
+  for (const ImageStatus& image : code_->images())
+    if (image.file == file && !image.path.empty()) return image.path;
+  return file;
+}
+
+Status DecodeJob::Run(Output& output) {
+  PrintListingHeader(output, recording_, kind_.name, settings_.json,
+                     kind_.shows_times || settings_.fields.Has(Field::kTime));
+  for (const StreamOwner& owner : threads_.owners())
+    losses_.AddStreamBytes(owner.stream->bytes.size());
+  if (kind_.make_printer != nullptr) return List(output);
+  if (kind_.name != "packets") return Sum(output);
+  for (const StreamOwner& owner : threads_.owners()) {
+    PrintPackets(owner, settings_, output);
+    if (output.closed()) break;
+  }
+  return {};
+}
+
+Status DecodeJob::List(Output& output) {
+  const std::unique_ptr<FlowPrinter> printer = kind_.make_printer(settings_, output);
+  for (const StreamOwner& owner : threads_.owners()) {
+    const AddressSpaceHistory& code = code_->ForStream(*owner.stream);
+    printer->Begin(owner);
+    const Result<ByteAccount> account = decoder_->Decode(
+        MakeDecodeInput(options_.reader, recording_, *owner.stream, code), *printer);
+    if (!account) return Fail(account.error());
+    if (output.closed()) break;
+    if (Status status = Check(*account, owner); !status) return status;
+  }
+  return {};
+}
+
+Status DecodeJob::Sum(Output& output) {
+  std::vector<StreamTotals> totals;
+  for (const StreamOwner& owner : threads_.owners()) {
+    const DecodeInput input = MakeDecodeInput(options_.reader, recording_, *owner.stream,
+                                              code_->ForStream(*owner.stream));
+    Result<FlowSummary> summary = decoder_->Summarize(input);
+    if (!summary) return Fail(summary.error());
+    for (const DataLoss& loss : summary->losses) losses_.Add(loss);
+    const ByteAccount account{summary->bytes_decoded, summary->bytes_padding, summary->bytes_lost};
+    if (Status status = Check(account, owner); !status) return status;
+    totals.push_back({&owner, std::move(*summary)});
+    if (kind_.name == "digest") PrintDigest(totals.back(), settings_.json, output);
+    if (output.closed()) return {};
+  }
+  if (kind_.name == "summary") PrintSummary(totals, settings_, output);
+  return {};
+}
+
+int DecodeJob::Finish(Output& output, const Status& status) {
+  if (Status written = output.Finish(); !written) return Report(written.error());
+  if (output.closed()) return kDone;
+  losses_.Warn(InputName());
+  if (!status) return Report(status.error(), InputName());
+  return losses_.Status(options_.reader.strict);
+}
+
+int Execute(const DecodeOptions& options) {
+  const Result<const Kind*> kind = FindKind(options.kind);
+  if (!kind) return Report(kind.error());
+  Result<Recording> recording = OpenInput(options.reader);
+  if (!recording) return Report(recording.error(), options.reader.InputName());
+  WarnOfDamage(*recording);
+  DecodeJob job(options, **kind, std::move(*recording));
+  if (Status status = job.Prepare(); !status)
+    return Report(status.error(), status.error().code() == ErrorCode::kUsage
+                                      ? std::string()
+                                      : options.reader.InputName());
+  Result<Output> output = Output::Open(options.reader.output);
+  if (!output) return Report(output.error());
+  const Status status = job.Run(*output);
+  return job.Finish(*output, status);
+}
+
+}  // namespace
+
+int RunDecode(const Arguments& arguments) {
+  CLI::App app("Prints what executed.", "flowback decode");
+  DecodeOptions options;
+  ReaderWords words;
+  AddReaderOptions(app, options.reader, words);
+  app.add_option("--as", options.kind,
+                 "instructions (default), blocks, branches, events, packets, digest or summary");
+  app.add_option("-F,--fields", options.fields,
+                 "columns: comm,pid,tid,cpu,time,ip,insn,bytes,sym,symoff,dso,flags");
+  app.add_flag("--not-taken", options.not_taken, "branches: also those not taken");
+  app.add_flag("--by-cpu", options.by_cpu, "one result per CPU stream, named cpuN");
+  app.footer(
+      "Lines that start with '#' tell what was lost, where it is missing. docs/output.md\n"
+      "describes every kind.");
+  if (const std::optional<int> status = Parse(app, arguments)) return *status;
+  if (Status status = Understand(words, options.reader); !status) return Report(status.error());
+  return Execute(options);
+}
+
+}  // namespace flowback::cli

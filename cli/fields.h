@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// The columns of `decode` and which of them -F asks for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "flowback/base/error.h"
+
+namespace flowback::cli {
+
+enum class Field : uint8_t {
+#define FLOWBACK_FIELD(name, word) name,
+#include "cli/fields.def"
+#undef FLOWBACK_FIELD
+};
+
+class Fields {
+ public:
+  // Errors: kUsage for an unknown word, kUnsupported for srcline.
+  static Result<Fields> Parse(const std::string& words);
+
+  Fields& Add(Field field) {
+    bits_ |= Bit(field);
+    return *this;
+  }
+  bool Has(Field field) const { return (bits_ & Bit(field)) != 0; }
+  bool HasSymbols() const { return Has(Field::kSym) || Has(Field::kSymoff); }
+  // Columns of one instruction, as against those every line of a thread can have.
+  bool HasInstructionFields() const { return bits_ >= Bit(Field::kIp); }
+  bool empty() const { return bits_ == 0; }
+
+ private:
+  static constexpr uint32_t Bit(Field field) { return uint32_t{1} << static_cast<unsigned>(field); }
+
+  uint32_t bits_ = 0;
+};
+
+}  // namespace flowback::cli

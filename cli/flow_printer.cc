@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+#include "cli/flow_printer.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "cli/json.h"
+
+namespace flowback::cli {
+
+void ThreadColumns::Begin(const StreamOwner& owner) {
+  owner_ = &owner;
+  rendered_ = false;
+}
+
+const std::string& ThreadColumns::At(uint64_t tsc) {
+  if (rendered_ && tsc == tsc_) return text_;
+  rendered_ = true;
+  tsc_ = tsc;
+  text_.clear();
+  if (settings_.json)
+    RenderJson(tsc);
+  else
+    RenderText(tsc);
+  return text_;
+}
+
+void ThreadColumns::RenderText(uint64_t tsc) {
+  const Fields& fields = settings_.fields;
+  const bool decorated = settings_.default_layout;
+  const auto number = [](int32_t value) {
+    return value < 0 ? std::string("-") : std::to_string(value);
+  };
+  if (fields.Has(Field::kComm)) {
+    const uint64_t time = tsc == 0 ? 0 : settings_.clock->Value(tsc);
+    const std::string_view comm = settings_.threads->CommAt(owner_->tid, time);
+    text_ += comm.empty() ? "-" : comm;
+    text_ += ' ';
+  }
+  if (fields.Has(Field::kPid)) text_ += number(owner_->pid) + ' ';
+  if (fields.Has(Field::kTid)) text_ += owner_->label + ' ';
+  if (fields.Has(Field::kCpu)) {
+    const int32_t cpu = owner_->stream->cpu;
+    if (!decorated)
+      text_ += number(cpu) + ' ';
+    else
+      text_ += cpu < 0 ? "[-] " : fmt::format("[{:03}] ", cpu);
+  }
+  if (fields.Has(Field::kTime)) {
+    settings_.clock->AppendText(text_, tsc);
+    text_ += decorated ? ": " : " ";
+  }
+}
+
+void ThreadColumns::RenderJson(uint64_t tsc) {
+  const Fields& fields = settings_.fields;
+  JsonLine line(text_);
+  const auto number = [&](std::string_view key, int32_t value) {
+    if (value < 0)
+      line.Null(key);
+    else
+      line.Number(key, value);
+  };
+  line.Text("type", json_type_).Number("stream", owner_->stream->index);
+  if (fields.Has(Field::kComm)) {
+    const uint64_t time = tsc == 0 ? 0 : settings_.clock->Value(tsc);
+    const std::string_view comm = settings_.threads->CommAt(owner_->tid, time);
+    if (comm.empty())
+      line.Null("comm");
+    else
+      line.Text("comm", comm);
+  }
+  if (fields.Has(Field::kPid)) number("pid", owner_->pid);
+  if (fields.Has(Field::kTid)) number("tid", owner_->tid);
+  if (fields.Has(Field::kCpu)) number("cpu", owner_->stream->cpu);
+  if (fields.Has(Field::kTime)) {
+    if (tsc != 0 && settings_.clock->has_nanoseconds())
+      line.Number("time", settings_.clock->Value(tsc));
+    else
+      line.Null("time");
+    if (tsc != 0)
+      line.Number("tsc", tsc);
+    else
+      line.Null("tsc");
+  }
+}
+
+void FlowPrinter::Begin(const StreamOwner& owner) {
+  columns_.Begin(owner);
+  const PrintSettings& s = settings_;
+  if (s.json || !s.thread_headers) return;
+  const std::string_view comm = s.threads->CommAt(owner.tid, 0);
+  out() += fmt::format("# {} {}{}{}\n", owner.tid >= 0 ? "thread" : "stream", owner.label,
+                       comm.empty() ? "" : fmt::format(" ({})", comm),
+                       owner.stream->cpu < 0 ? "" : fmt::format(", cpu {}", owner.stream->cpu));
+}
+
+void FlowPrinter::OnBlock(const BlockRun& run) {
+  PrintBlock(run);
+  output_.Commit();
+}
+
+void FlowPrinter::OnEvent(const TraceEvent& event) {
+  PrintEvent(event);
+  output_.Commit();
+}
+
+void FlowPrinter::OnLoss(const DataLoss& loss) {
+  settings_.losses->Add(loss);
+  if (!settings_.json) {
+    out() += "# " + LossText(loss) + '\n';
+  } else {
+    JsonLine line(out());
+    line.Text("type", "loss").Text("cause", Name(loss.cause)).Number("offset", loss.begin);
+    line.Number("bytes", loss.end - loss.begin).Text("detail", loss.detail);
+    if (loss.last_ip != 0) line.Hex("last_ip", loss.last_ip);
+    line.Text("remedy", Remedy(loss.cause)).End();
+  }
+  output_.Commit();
+}
+
+void PrintListingHeader(Output& output, const Recording& recording, std::string_view kind,
+                        bool json, bool shows_times) {
+  const bool emulated = recording.machine.emulated;
+  if (json) {
+    JsonLine line(output.buffer());
+    line.Text("schema", fmt::format("flowback.decode.{}/1", kind)).Text("input", recording.path);
+    line.Text("clock", recording.pt.time.known() ? "ns" : "tsc").Bool("emulated", emulated).End();
+  } else if (emulated && shows_times) {
+    output.Write("# emulated: the times are the emulation's, not the hardware's\n");
+  }
+}
+
+std::string_view BranchWord(InstructionClass kind) {
+  switch (kind) {
+    case InstructionClass::kOther:
+      return "-";
+    case InstructionClass::kConditional:
+      return "jcc";
+    case InstructionClass::kJump:
+      return "jmp";
+    case InstructionClass::kCall:
+      return "call";
+    case InstructionClass::kIndirectJump:
+      return "jmp-ind";
+    case InstructionClass::kIndirectCall:
+      return "call-ind";
+    case InstructionClass::kReturn:
+      return "ret";
+    case InstructionClass::kFarCall:
+      return "far-call";
+    case InstructionClass::kFarJump:
+      return "far-jmp";
+    case InstructionClass::kFarReturn:
+      return "far-ret";
+  }
+  return "-";
+}
+
+}  // namespace flowback::cli

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+// What all listings of the flow have in common: thread columns, losses, time selection.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "cli/fields.h"
+#include "cli/losses.h"
+#include "cli/output.h"
+#include "cli/threads.h"
+#include "cli/trace_clock.h"
+#include "flowback/decode/code_image.h"
+#include "flowback/model/execution.h"
+#include "flowback/replay/symbolizer.h"
+
+namespace flowback::cli {
+
+struct PrintSettings {
+  Fields fields;
+  bool default_layout = true;  // of instructions: `comm tid [cpu] time: ip sym+off (dso) insn`
+  bool json = false;
+  bool thread_headers = false;  // text: a comment line before each thread
+  bool not_taken = false;       // list conditional branches that were not taken, too
+  TimeSpan span;
+  bool all_times = true;  // no --time: `span` is everything
+  const TraceClock* clock = nullptr;
+  const Threads* threads = nullptr;
+  // The path a section's file was recorded under (--symfs and the like open another one).
+  std::function<std::string_view(const std::string& file)> recorded_path;
+  Symbolizer* symbolizer = nullptr;
+  LossTally* losses = nullptr;
+};
+
+// The columns comm, pid, tid, cpu, time of a thread, rendered once per time.
+class ThreadColumns {
+ public:
+  ThreadColumns(const PrintSettings& settings, std::string_view json_type)
+      : settings_(settings), json_type_(json_type) {}
+
+  void Begin(const StreamOwner& owner);
+  // Text: each column followed by a space. JSON: `{"type":"...","stream":0,...` without an end.
+  const std::string& At(uint64_t tsc);
+
+ private:
+  void RenderText(uint64_t tsc);
+  void RenderJson(uint64_t tsc);
+
+  const PrintSettings& settings_;
+  std::string json_type_;
+  const StreamOwner* owner_ = nullptr;
+  bool rendered_ = false;
+  uint64_t tsc_ = 0;
+  std::string text_;
+};
+
+// Base of the printers: one object prints all threads, one after the other.
+class FlowPrinter : public ExecutionConsumer {
+ public:
+  FlowPrinter(const PrintSettings& settings, Output& output, std::string_view json_type)
+      : settings_(settings), output_(output), columns_(settings, json_type) {}
+
+  // What follows is this stream's flow.
+  void Begin(const StreamOwner& owner);
+
+  void OnBlock(const BlockRun& run) final;
+  void OnEvent(const TraceEvent& event) final;
+  void OnLoss(const DataLoss& loss) final;
+  bool Done() const final { return output_.closed(); }
+
+ protected:
+  virtual void PrintBlock(const BlockRun&) {}
+  virtual void PrintEvent(const TraceEvent&) {}
+
+  const PrintSettings& settings() const { return settings_; }
+  std::string& out() { return output_.buffer(); }
+  const std::string& ColumnsAt(uint64_t tsc) { return columns_.At(tsc); }
+
+ private:
+  const PrintSettings& settings_;
+  Output& output_;
+  ThreadColumns columns_;
+};
+
+std::unique_ptr<FlowPrinter> MakeInstructionPrinter(const PrintSettings& settings, Output& output);
+std::unique_ptr<FlowPrinter> MakeBlockPrinter(const PrintSettings& settings, Output& output);
+std::unique_ptr<FlowPrinter> MakeBranchPrinter(const PrintSettings& settings, Output& output);
+std::unique_ptr<FlowPrinter> MakeEventPrinter(const PrintSettings& settings, Output& output);
+
+// The first lines of a listing: JSON's header object with its schema, or the text's comments.
+void PrintListingHeader(Output& output, const Recording& recording, std::string_view kind,
+                        bool json, bool shows_times);
+
+// One word for how a block's last instruction transferred control: "jcc", "call", "far-ret", ...
+std::string_view BranchWord(InstructionClass kind);
+
+}  // namespace flowback::cli

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// `flowback info`: what a recording holds and what of it can be read.
+#include <fmt/format.h>
+
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/info_report.h"
+#include "cli/packet_walk.h"
+#include "cli/reader_options.h"
+#include "cli/status.h"
+#include "cli/stream_report.h"
+
+namespace flowback::cli {
+namespace {
+
+void CountPackets(const Stream& stream, std::map<std::string_view, PacketCount>& counts) {
+  PacketWalk(
+      stream,
+      [&](size_t, size_t size, const pt::Packet& packet) {
+        PacketCount& count = counts[NameOf(packet)];
+        ++count.count;
+        count.bytes += size;
+        return true;
+      },
+      [](LossCause, size_t, size_t) { return true; })
+      .Run();
+}
+
+Status Collect(const ReaderOptions& options, InfoReport& report) {
+  Result<std::unique_ptr<Decoder>> decoder = MakeDecoder(options.engine);
+  if (!decoder) return Fail(decoder.error());
+  Result<RecordingCode> code = RecordingCode::Load(*report.recording, options.search);
+  if (!code) return Fail(code.error());
+  report.images = code->images();
+  report.span = SpanOfRecording(*report.recording, *report.clock);
+  for (const StreamOwner& owner : report.threads->owners()) {
+    const Stream& stream = *owner.stream;
+    CountPackets(stream, report.packets);
+    Result<FlowSummary> summary = (*decoder)->Summarize(
+        MakeDecodeInput(options, *report.recording, stream, code->ForStream(stream)));
+    if (!summary) return Fail(summary.error());
+    const ByteAccount account{summary->bytes_decoded, summary->bytes_padding, summary->bytes_lost};
+    if (Status status = CheckAccount(account, stream); !status) return status;
+    report.losses.AddStreamBytes(stream.bytes.size());
+    for (const DataLoss& loss : summary->losses) report.losses.Add(loss);
+    report.streams.push_back({&owner, std::move(*summary)});
+  }
+  return {};
+}
+
+int Execute(const ReaderOptions& options) {
+  const Result<Recording> recording = OpenInput(options);
+  if (!recording) return Report(recording.error(), options.InputName());
+  Threads threads(*recording);
+  if (Status status = threads.Select(options); !status) return Report(status.error());
+  const TraceClock clock(*recording);
+  InfoReport report;
+  report.recording = &*recording;
+  report.threads = &threads;
+  report.clock = &clock;
+  if (Status status = Collect(options, report); !status)
+    return Report(status.error(), options.InputName());
+  Result<Output> output = Output::Open(options.output);
+  if (!output) return Report(output.error());
+  if (options.json)
+    PrintInfoJson(report, *output);
+  else
+    PrintInfoText(report, *output);
+  if (Status written = output->Finish(); !written) return Report(written.error());
+  return output->closed() ? kDone : report.losses.Status(options.strict);
+}
+
+}  // namespace
+
+int RunInfo(const Arguments& arguments) {
+  CLI::App app("Tells what a recording holds.", "flowback info");
+  ReaderOptions options;
+  ReaderWords words;
+  AddReaderOptions(app, options, words);
+  if (const std::optional<int> status = Parse(app, arguments)) return *status;
+  if (Status status = Understand(words, options); !status) return Report(status.error());
+  return Execute(options);
+}
+
+}  // namespace flowback::cli

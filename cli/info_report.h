@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// What `info` knows of a recording, collected first and printed as text or JSON.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/losses.h"
+#include "cli/output.h"
+#include "cli/threads.h"
+#include "cli/trace_clock.h"
+#include "flowback/decode/decoder.h"
+#include "flowback/decode/recording_code.h"
+
+namespace flowback::cli {
+
+struct PacketCount {
+  uint64_t count = 0;
+  uint64_t bytes = 0;
+};
+
+struct StreamInfo {
+  const StreamOwner* owner = nullptr;
+  FlowSummary summary;
+};
+
+struct InfoReport {
+  const Recording* recording = nullptr;
+  const Threads* threads = nullptr;
+  const TraceClock* clock = nullptr;
+  std::optional<TimeSpan> span;
+  std::map<std::string_view, PacketCount> packets;  // by name
+  std::vector<StreamInfo> streams;
+  LossTally losses;
+  std::vector<ImageStatus> images;
+};
+
+void PrintInfoText(const InfoReport& report, Output& output);
+void PrintInfoJson(const InfoReport& report, Output& output);
+
+// "build-id agrees", "unverified: the recording has no build-id", ... or the image's problem.
+std::string ImageVerdict(const ImageStatus& image);
+// Key and value of every recording option that is known, in words.
+std::vector<std::pair<std::string, std::string>> OptionWords(const PtConfig& config);
+
+}  // namespace flowback::cli

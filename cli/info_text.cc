@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+// `info` as text.
+#include <fmt/format.h>
+
+#include "cli/info_report.h"
+
+namespace flowback::cli {
+namespace {
+
+void AppendField(std::string& out, std::string_view name, std::string_view value) {
+  if (!value.empty()) out += fmt::format("{:<13}{}\n", fmt::format("{}:", name), value);
+}
+
+void AppendMachine(const InfoReport& report, std::string& out) {
+  const Recording& recording = *report.recording;
+  const MachineInfo& machine = recording.machine;
+  AppendField(
+      out, "input",
+      fmt::format("{} ({}, {} bytes)", recording.path, recording.format, recording.file_size));
+  AppendField(out, "host", machine.hostname);
+  AppendField(out, "system",
+              machine.os_release.empty()
+                  ? machine.architecture
+                  : fmt::format("{} {}", machine.os_release, machine.architecture));
+  AppendField(out, "cpu", machine.cpu_description);
+  const CpuId& cpu = recording.pt.cpu;
+  if (cpu.known())
+    AppendField(out, "cpu id",
+                fmt::format("{}{}/{}/{}", cpu.intel ? "" : "not Intel, ", cpu.family, cpu.model,
+                            cpu.stepping));
+  AppendField(out, "recorder", machine.recorder);
+  AppendField(out, "command", machine.command_line);
+  if (machine.emulated)
+    AppendField(out, "emulated", "yes: the flow is exact, times are the emulation's");
+}
+
+void AppendTrace(const InfoReport& report, std::string& out) {
+  std::string words;
+  for (const auto& [key, value] : OptionWords(report.recording->pt))
+    words += fmt::format("{}{} {}", words.empty() ? "" : ", ", key, value);
+  AppendField(out, "options", words);
+  if (!report.span) return AppendField(out, "duration", "no time-stamps");
+  const TimeSpan& span = *report.span;
+  const std::string emulated = report.clock->emulated() ? " (emulated)" : "";
+  if (report.clock->has_nanoseconds())
+    AppendField(out, "duration",
+                fmt::format("{} s, from {} to {}{}", SecondsText(span.end - span.begin),
+                            SecondsText(span.begin), SecondsText(span.end), emulated));
+  else
+    AppendField(out, "duration",
+                fmt::format("{} TSC ticks, from tsc:{} to tsc:{}{}", span.end - span.begin,
+                            span.begin, span.end, emulated));
+}
+
+void AppendThreads(const InfoReport& report, std::string& out) {
+  if (report.threads->traced().empty()) return;
+  out += "\nthreads      tid      pid  name\n";
+  for (const auto& [tid, pid] : report.threads->traced())
+    out += fmt::format("        {:>8} {:>8}  {}\n", tid, pid < 0 ? "-" : std::to_string(pid),
+                       report.threads->CommAt(tid, 0));
+}
+
+// Law 1, stream by stream: what was decoded, padding and loss are all there is.
+void AppendStreams(const InfoReport& report, std::string& out) {
+  constexpr std::string_view kFormat = "{:>8} {:>8} {:>6} {:>12} {:>12} {:>12} {:>12} {:>14}\n";
+  out += "\nstreams, in bytes: decoded + padding + lost = size\n";
+  out += fmt::format(fmt::runtime(kFormat), "stream", "tid", "cpu", "decoded", "padding", "lost",
+                     "size", "instructions");
+  uint64_t decoded = 0, padding = 0, lost = 0, size = 0, instructions = 0;
+  const auto number = [](int32_t value) {
+    return value < 0 ? std::string("-") : std::to_string(value);
+  };
+  for (const StreamInfo& info : report.streams) {
+    const FlowSummary& summary = info.summary;
+    const Stream& stream = *info.owner->stream;
+    out += fmt::format(fmt::runtime(kFormat), stream.index, number(info.owner->tid),
+                       number(stream.cpu), summary.bytes_decoded, summary.bytes_padding,
+                       summary.bytes_lost, stream.bytes.size(), summary.digest.count);
+    decoded += summary.bytes_decoded;
+    padding += summary.bytes_padding;
+    lost += summary.bytes_lost;
+    size += stream.bytes.size();
+    instructions += summary.digest.count;
+  }
+  out +=
+      fmt::format(fmt::runtime(kFormat), "all", "", "", decoded, padding, lost, size, instructions);
+}
+
+void AppendPackets(const InfoReport& report, std::string& out) {
+  out += "\npackets        count        bytes\n";
+  for (const auto& [name, count] : report.packets)
+    out += fmt::format("  {:<9} {:>8} {:>12}\n", name, count.count, count.bytes);
+}
+
+void AppendLosses(const InfoReport& report, std::string& out) {
+  if (report.losses.count() == 0) {
+    out += "\nlosses: none\n";
+    return;
+  }
+  out += "\nlosses         count        bytes\n";
+  for (const LossCause cause : kAllLossCauses) {
+    const LossTally::Sum& sum = report.losses.Of(cause);
+    if (sum.count == 0) continue;
+    out += fmt::format("            {:>8} {:>12}  {}\n", sum.count, sum.bytes, Name(cause));
+    out += fmt::format("    try: {}\n", Remedy(cause));
+  }
+}
+
+void AppendImages(const InfoReport& report, std::string& out) {
+  if (report.images.empty()) return;
+  out += "\nimages\n";
+  for (const ImageStatus& image : report.images) {
+    out += fmt::format("  {}\n", image.path);
+    if (!image.recorded.empty()) out += fmt::format("    build-id {}\n", image.recorded.ToHex());
+    if (!image.file.empty() && image.file != image.path)
+      out += fmt::format("    read from {}\n", image.file);
+    out += fmt::format("    {}\n", ImageVerdict(image));
+  }
+}
+
+}  // namespace
+
+std::string ImageVerdict(const ImageStatus& image) {
+  if (!image.usable) return image.problem.empty() ? "not found" : image.problem;
+  switch (image.verification) {
+    case Verification::kBuildId:
+      return "found, build-id agrees";
+    case Verification::kUnverified:
+      return "found, unverified: the recording has no build-id";
+    case Verification::kGiven:
+      return "given";
+  }
+  return "found";
+}
+
+std::vector<std::pair<std::string, std::string>> OptionWords(const PtConfig& config) {
+  std::vector<std::pair<std::string, std::string>> words;
+  if (config.return_compression)
+    words.emplace_back("return compression", *config.return_compression ? "on" : "off");
+  if (config.address_filter) words.emplace_back("address filter", "on");
+  if (config.mtc_shift) words.emplace_back("MTC period", std::to_string(*config.mtc_shift));
+  if (config.tsc_ctc_denominator != 0)
+    words.emplace_back("TSC:CTC",
+                       fmt::format("{}/{}", config.tsc_ctc_numerator, config.tsc_ctc_denominator));
+  if (config.nominal_ratio != 0)
+    words.emplace_back("nominal ratio", std::to_string(config.nominal_ratio));
+  return words;
+}
+
+void PrintInfoText(const InfoReport& report, Output& output) {
+  std::string& out = output.buffer();
+  AppendMachine(report, out);
+  if (report.streams.empty()) {
+    AppendField(out, "branch trace", "none in this recording");
+    out +=
+        "  try: record with `flowback record -- CMD`, or `perf record -e intel_pt//u -- CMD`\n"
+        "  on a machine with Intel PT (`flowback doctor` tells)\n";
+  } else {
+    AppendTrace(report, out);
+  }
+  for (const std::string& warning : report.recording->warnings) AppendField(out, "damage", warning);
+  AppendThreads(report, out);
+  if (!report.streams.empty()) {
+    AppendStreams(report, out);
+    AppendPackets(report, out);
+    AppendLosses(report, out);
+  }
+  AppendImages(report, out);
+  output.Commit();
+}
+
+}  // namespace flowback::cli

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// Counting what was lost, and saying so.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <iterator>
+#include <string>
+
+#include "flowback/model/execution.h"
+
+namespace flowback::cli {
+
+inline constexpr LossCause kAllLossCauses[] = {
+#define FLOWBACK_LOSS(name, text, remedy) LossCause::name,
+#include "flowback/model/loss_causes.def"
+#undef FLOWBACK_LOSS
+};
+
+// "loss: no code image, 12 bytes at offset 0x345: DETAIL"
+std::string LossText(const DataLoss& loss);
+
+class LossTally {
+ public:
+  struct Sum {
+    uint64_t count = 0;
+    uint64_t bytes = 0;
+  };
+
+  void Add(const DataLoss& loss) {
+    Sum& sum = sums_[static_cast<size_t>(loss.cause)];
+    ++sum.count;
+    sum.bytes += loss.end - loss.begin;
+  }
+  void AddStreamBytes(uint64_t bytes) { stream_bytes_ += bytes; }
+
+  const Sum& Of(LossCause cause) const { return sums_[static_cast<size_t>(cause)]; }
+  uint64_t count() const;
+  uint64_t bytes() const;
+  uint64_t stream_bytes() const { return stream_bytes_; }
+
+  // The closing lines on stderr; nothing when nothing was lost.
+  void Warn(const std::string& file) const;
+  // kDone, or under --strict kImageIsMissing or kFinishedWithLosses.
+  int Status(bool strict) const;
+
+ private:
+  std::array<Sum, std::size(kAllLossCauses)> sums_{};
+  uint64_t stream_bytes_ = 0;
+};
+
+}  // namespace flowback::cli

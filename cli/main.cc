@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// The program `flowback`: picks the subcommand and runs it.
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/status.h"
+
+namespace {
+
+using flowback::cli::Arguments;
+
+int UnknownCommand(std::string_view name) {
+  flowback::Error error(flowback::ErrorCode::kUsage, fmt::format("no command '{}'", name));
+  return flowback::cli::Report(error.Remedy("flowback help"));
+}
+
+// `flowback --help` and `--version` as the same-named commands.
+std::string_view CommandName(std::string_view word) {
+  if (word == "--help" || word == "-h") return "help";
+  if (word == "--version" || word == "-V") return "version";
+  return word;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    flowback::cli::RunHelp({});
+    return flowback::cli::kWrongUsage;
+  }
+  const flowback::cli::Command* command = flowback::cli::FindCommand(CommandName(argv[1]));
+  if (command == nullptr) return UnknownCommand(argv[1]);
+  return command->run(Arguments(argv + 2, argv + argc));
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#include "cli/output.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+namespace flowback::cli {
+
+Output::Output() : Output(STDOUT_FILENO, "standard output") {}
+
+Output::Output(int fd, std::string name) : fd_(fd), name_(std::move(name)) {
+  std::signal(SIGPIPE, SIG_IGN);
+  buffer_.reserve(kWriteSize + kWriteSize / 8);
+}
+
+Output::Output(Output&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)),
+      name_(std::move(other.name_)),
+      buffer_(std::move(other.buffer_)),
+      closed_(other.closed_),
+      error_(other.error_) {
+  other.buffer_.clear();
+}
+
+Output::~Output() {
+  if (fd_ < 0) return;
+  Flush();
+  if (fd_ > STDERR_FILENO) close(fd_);
+}
+
+Result<Output> Output::Open(const std::string& path) {
+  if (path.empty() || path == "-") return Output();
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd < 0) return Fail(ErrorCode::kSystem, path + ": can't write: " + std::strerror(errno));
+  return Output(fd, path);
+}
+
+void Output::Flush() {
+  const char* data = buffer_.data();
+  size_t rest = buffer_.size();
+  while (rest > 0 && !closed_) {
+    const ssize_t written = write(fd_, data, rest);
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      closed_ = true;
+      error_ = errno == EPIPE ? 0 : errno;
+      break;
+    }
+    data += written;
+    rest -= static_cast<size_t>(written);
+  }
+  buffer_.clear();
+}
+
+Status Output::Finish() {
+  Flush();
+  if (error_ != 0)
+    return Fail(ErrorCode::kSystem, name_ + ": writing failed: " + std::strerror(error_));
+  return {};
+}
+
+}  // namespace flowback::cli

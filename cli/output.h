@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// One big buffered writer for everything a command prints on its output.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "flowback/base/error.h"
+
+namespace flowback::cli {
+
+// Collects text and writes it in large pieces. A reader that goes away (`| head`) is no error: the
+// writer is `closed` from then on and swallows the rest; the caller ends its work. Not thread-safe.
+class Output {
+ public:
+  // To standard output. From then on the process ignores SIGPIPE, so that a closed pipe shows up
+  // as a failed write.
+  Output();
+  // To the file at `path`, created or overwritten; "-" and "" mean standard output.
+  static Result<Output> Open(const std::string& path);
+
+  Output(Output&& other) noexcept;
+  Output& operator=(Output&&) = delete;
+  ~Output();
+
+  // The pending text: append to it, then call Commit.
+  std::string& buffer() { return buffer_; }
+  // Writes the buffer out once it is large.
+  void Commit() {
+    if (buffer_.size() >= kWriteSize) Flush();
+  }
+  void Write(std::string_view text) {
+    buffer_ += text;
+    Commit();
+  }
+  void Flush();
+
+  // True once the reader has gone or writing failed: nothing more needs to be produced.
+  bool closed() const { return closed_; }
+  // Writes the rest. Errors: kSystem for a failure other than a reader that went away.
+  Status Finish();
+
+ private:
+  static constexpr size_t kWriteSize = 256 * 1024;
+
+  Output(int fd, std::string name);
+
+  int fd_;
+  std::string name_;
+  std::string buffer_;
+  bool closed_ = false;
+  int error_ = 0;
+};
+
+}  // namespace flowback::cli

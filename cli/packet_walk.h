@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// One pass over a stream's packets, without code: for `decode --as packets` and `info`.
+#pragma once
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "decode/pt/packets/packet.h"
+#include "flowback/model/execution.h"
+#include "flowback/model/recording.h"
+
+namespace flowback::cli {
+
+// Calls on_packet(offset, size, packet) for every packet, on_loss(cause, begin, end) for every
+// range that can't be read, in stream order; what they cover adds up to the stream. After bytes
+// that are no packet it goes on at the next PSB. Either returns false to end the walk.
+template <class OnPacket, class OnLoss>
+class PacketWalk {
+ public:
+  PacketWalk(const Stream& stream, OnPacket on_packet, OnLoss on_loss)
+      : stream_(stream), on_packet_(std::move(on_packet)), on_loss_(std::move(on_loss)) {}
+
+  void Run() {
+    size_t begin = 0;
+    for (const StreamGap& gap : stream_.gaps) {
+      const size_t end = std::min<size_t>(gap.offset, stream_.bytes.size());
+      if (end > begin && !Part(begin, end)) return;
+      begin = std::max(begin, end);
+    }
+    if (begin < stream_.bytes.size()) Part(begin, stream_.bytes.size());
+  }
+
+ private:
+  // The bytes between two gaps are a stream of their own.
+  bool Part(size_t begin, size_t end) {
+    const Bytes bytes = stream_.bytes.subspan(begin, end - begin);
+    LossCause cause = LossCause::kNoSync;
+    for (size_t at = 0; at < bytes.size();) {
+      const size_t psb = pt::FindPsb(bytes, at);
+      if (psb > at && !on_loss_(cause, begin + at, begin + psb)) return false;
+      at = psb;
+      if (!Packets(bytes, begin, at, cause)) return false;
+    }
+    return true;
+  }
+
+  // From `at`, a PSB, to the first bytes that are no packet, or the end.
+  bool Packets(Bytes bytes, size_t begin, size_t& at, LossCause& cause) {
+    pt::PebsState pebs;
+    pt::Packet packet;
+    while (at < bytes.size()) {
+      const auto size = pt::ReadPacket(bytes.subspan(at), pebs, packet);
+      if (!size) {
+        cause = size.error() == pt::ReadError::kTruncated ? LossCause::kTruncated
+                                                          : LossCause::kBadPacket;
+        return true;
+      }
+      if (!on_packet_(begin + at, *size, packet)) return false;
+      at += *size;
+    }
+    return true;
+  }
+
+  const Stream& stream_;
+  OnPacket on_packet_;
+  OnLoss on_loss_;
+};
+
+}  // namespace flowback::cli

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// `decode --as blocks`: one line per run of instructions, `IP COUNT NEXT EXIT CLASS`.
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "cli/flow_printer.h"
+#include "cli/json.h"
+
+namespace flowback::cli {
+namespace {
+
+std::string_view ExitWord(BlockExit exit) {
+  switch (exit) {
+    case BlockExit::kFallThrough:
+      return "cut";
+    case BlockExit::kTaken:
+      return "taken";
+    case BlockExit::kNotTaken:
+      return "not-taken";
+    case BlockExit::kStopped:
+      return "trace-end";
+  }
+  return "-";
+}
+
+class BlockPrinter final : public FlowPrinter {
+ public:
+  BlockPrinter(const PrintSettings& settings, Output& output)
+      : FlowPrinter(settings, output, "block") {}
+
+ private:
+  void PrintBlock(const BlockRun& run) override {
+    out() += ColumnsAt(run.tsc);
+    if (!settings().json) {
+      fmt::format_to(std::back_inserter(out()), "{:x} {} {:x} {} {}\n", run.address,
+                     run.lengths.size(), run.next, ExitWord(run.exit), BranchWord(run.last));
+      return;
+    }
+    JsonLine line = JsonLine::Continue(out());
+    line.Hex("ip", run.address).Number("instructions", run.lengths.size());
+    line.Hex("last_ip", run.LastAddress()).Hex("next", run.next);
+    line.Text("exit", ExitWord(run.exit)).Text("class", BranchWord(run.last));
+    line.Bool("transaction", run.in_transaction).End();
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<FlowPrinter> MakeBlockPrinter(const PrintSettings& settings, Output& output) {
+  return std::make_unique<BlockPrinter>(settings, output);
+}
+
+}  // namespace flowback::cli

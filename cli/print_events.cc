@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// `decode --as events`: what happened between instructions, `NAME key=value ...`.
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "cli/flow_printer.h"
+#include "cli/json.h"
+
+namespace flowback::cli {
+namespace {
+
+class EventPrinter final : public FlowPrinter {
+ public:
+  EventPrinter(const PrintSettings& settings, Output& output)
+      : FlowPrinter(settings, output, "event") {}
+
+ private:
+  void PrintEvent(const TraceEvent& event) override {
+    out() += ColumnsAt(event.tsc);
+    const bool has_ip = event.has_ip || event.ip != 0;
+    if (settings().json) {
+      JsonLine line = JsonLine::Continue(out());
+      line.Text("event", Name(event.kind)).Number("offset", event.offset);
+      if (has_ip) line.Hex("ip", event.ip);
+      if (event.target != 0) line.Hex("target", event.target);
+      line.Hex("value", event.value).Hex("extra", event.extra).End();
+      return;
+    }
+    auto to = std::back_inserter(out());
+    fmt::format_to(to, "{} offset={:#x}", Name(event.kind), event.offset);
+    if (has_ip) fmt::format_to(to, " ip={:x}", event.ip);
+    if (event.target != 0) fmt::format_to(to, " target={:x}", event.target);
+    if (event.value != 0) fmt::format_to(to, " value={:#x}", event.value);
+    if (event.extra != 0) fmt::format_to(to, " extra={:#x}", event.extra);
+    out() += '\n';
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<FlowPrinter> MakeEventPrinter(const PrintSettings& settings, Output& output) {
+  return std::make_unique<EventPrinter>(settings, output);
+}
+
+}  // namespace flowback::cli

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+#include "cli/reader_options.h"
+
+#include <fmt/format.h>
+
+#include "cli/arguments.h"
+
+namespace flowback::cli {
+namespace {
+
+void AddInputOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words) {
+  app.add_option("INPUT", words.input, "a recording, e.g. perf.data");
+  app.add_option("-i,--input", words.input_option, "the same, as perf spells it");
+  AddRepeatable(app, "--raw-pt", options.open.raw_pt, "raw Intel PT bytes; one stream per file");
+  AddRepeatable(app, "--image", words.images, "ELF[@LOAD_ADDRESS]: code from an ELF file");
+  AddRepeatable(app, "--section", words.sections, "FILE:OFFSET:SIZE:ADDRESS: code from a file");
+  app.add_option("--cpu", words.cpu, "FAMILY/MODEL/STEPPING that traced, for its errata");
+  app.add_option("--tsc-ctc", words.tsc_ctc, "N/D: TSC ticks per crystal tick (CPUID.15H)");
+  app.add_option("--mtc-freq", words.mtc_freq, "an MTC packet every 2^N crystal ticks");
+  app.add_option("--nominal-freq", words.nominal_freq, "maximum non-turbo ratio");
+}
+
+void AddImageOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words) {
+  app.add_option("--symfs", options.search.symfs, "folder under which the recorded paths lie");
+  AddRepeatable(app, "--debug-dir", words.debug_dirs, "folder of debug files (.build-id/xx/...)");
+  app.add_option("--build-id-cache", options.search.build_id_cache,
+                 "files by build-id as perf keeps them (default ~/.debug)");
+}
+
+void AddSelectionOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words) {
+  app.add_option("--tid", words.tid, "only these threads, e.g. 100,102-104");
+  app.add_option("--comm", words.comm, "only threads of these names");
+  app.add_option("--cpu-list", words.cpu_list, "only what these CPUs wrote, e.g. 0,2-3");
+  app.add_option("--time", options.time,
+                 "A,B: only this span; seconds, units (10ms), per cent (10%,20%) or tsc:N; either "
+                 "may be empty");
+}
+
+Error UsageError(const std::string& option, const std::string& word, const std::string& remedy) {
+  return Error(ErrorCode::kUsage, fmt::format("{}: can't understand '{}'", option, word))
+      .Remedy(fmt::format("{} {}", option, remedy));
+}
+
+Status UnderstandRatio(const std::string& text, OpenOptions& open) {
+  if (text.empty()) return {};
+  const size_t slash = text.find('/');
+  const auto numerator = ParseNumber(text.substr(0, slash));
+  const auto denominator =
+      slash == std::string::npos ? std::nullopt : ParseNumber(text.substr(slash + 1));
+  if (!numerator || !denominator || *numerator == 0 || *denominator == 0 ||
+      *numerator > UINT32_MAX || *denominator > UINT32_MAX)
+    return Fail(UsageError("--tsc-ctc", text, "200/2"));
+  open.tsc_ctc_numerator = static_cast<uint32_t>(*numerator);
+  open.tsc_ctc_denominator = static_cast<uint32_t>(*denominator);
+  return {};
+}
+
+Status UnderstandClock(const ReaderWords& words, OpenOptions& open) {
+  if (Status status = UnderstandRatio(words.tsc_ctc, open); !status) return status;
+  if (!words.mtc_freq.empty()) {
+    const auto shift = ParseNumber(words.mtc_freq);
+    if (!shift || *shift > 15) return Fail(UsageError("--mtc-freq", words.mtc_freq, "0 to 15"));
+    open.mtc_shift = static_cast<uint8_t>(*shift);
+  }
+  if (!words.nominal_freq.empty()) {
+    const auto ratio = ParseNumber(words.nominal_freq);
+    if (!ratio || *ratio == 0 || *ratio > 255)
+      return Fail(UsageError("--nominal-freq", words.nominal_freq, "1 to 255"));
+    open.nominal_ratio = static_cast<uint32_t>(*ratio);
+  }
+  return {};
+}
+
+Status UnderstandCode(const ReaderWords& words, OpenOptions& open) {
+  for (const std::string& text : words.sections) {
+    Result<SectionSpec> section = ParseSectionSpec(text);
+    if (!section) return Fail(section.error());
+    open.sections.push_back(*section);
+  }
+  for (const std::string& text : words.images) {
+    Result<ImageSpec> image = ParseImageSpec(text);
+    if (!image) return Fail(image.error());
+    open.images.push_back(*image);
+  }
+  if (words.cpu.empty()) return {};
+  Result<CpuId> cpu = ParseCpuId(words.cpu);
+  if (!cpu) return Fail(cpu.error());
+  open.cpu = *cpu;
+  return {};
+}
+
+Status UnderstandInput(const ReaderWords& words, OpenOptions& open) {
+  if (!words.input.empty() && !words.input_option.empty())
+    return Fail(Error(ErrorCode::kUsage,
+                      fmt::format("two inputs: '{}' and -i '{}'", words.input, words.input_option))
+                    .Remedy("one recording at a time"));
+  open.input = words.input.empty() ? words.input_option : words.input;
+  if (open.input.empty() && open.raw_pt.empty())
+    return Fail(Error(ErrorCode::kUsage, "no input")
+                    .Remedy("name a recording, e.g. perf.data, or raw bytes with --raw-pt FILE"));
+  return {};
+}
+
+Status UnderstandSelection(const ReaderWords& words, ReaderOptions& options) {
+  Result<std::vector<int32_t>> tids = ParseNumberList(words.tid, "--tid");
+  if (!tids) return Fail(tids.error());
+  Result<std::vector<int32_t>> cpus = ParseNumberList(words.cpu_list, "--cpu-list");
+  if (!cpus) return Fail(cpus.error());
+  options.tids = std::move(*tids);
+  options.cpus = std::move(*cpus);
+  options.comms = SplitAtCommas(words.comm);
+  return {};
+}
+
+}  // namespace
+
+std::string ReaderOptions::InputName() const {
+  if (!open.input.empty()) return open.input;
+  return open.raw_pt.empty() ? std::string() : open.raw_pt.front();
+}
+
+void AddReaderOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words) {
+  AddInputOptions(app, options, words);
+  AddImageOptions(app, options, words);
+  AddSelectionOptions(app, options, words);
+  app.add_option("--engine", options.engine, "native (default) or libipt, the slow reference");
+  app.add_option(
+      "--resync", words.resync,
+      "after an error go on at the 'earliest' packet that tells the full state (default) "
+      "or at the next 'psb'");
+  app.add_option("--threads", options.threads, "decode threads (accepted; one is used so far)");
+  app.add_option("-o,--output", options.output, "write to this file");
+  app.add_flag("--json", options.json, "JSON instead of text");
+  app.add_flag("--strict", options.strict,
+               "exit with 6 when anything was lost, with 7 when an image was missing");
+}
+
+Status Understand(const ReaderWords& words, ReaderOptions& options) {
+  options.search.debug_dirs = words.debug_dirs;
+  if (words.resync != "earliest" && words.resync != "psb")
+    return Fail(UsageError("--resync", words.resync, "earliest, or psb"));
+  options.resync = words.resync == "psb" ? Resync::kPsb : Resync::kEarliest;
+  if (Status status = UnderstandInput(words, options.open); !status) return status;
+  if (Status status = UnderstandCode(words, options.open); !status) return status;
+  if (Status status = UnderstandClock(words, options.open); !status) return status;
+  return UnderstandSelection(words, options);
+}
+
+Result<Recording> OpenInput(const ReaderOptions& options) {
+  Result<Recording> recording = OpenRecording(options.open);
+  if (recording || recording.error().code() != ErrorCode::kPermission) return recording;
+  Error error(ErrorCode::kUnreadable, recording.error().message());
+  return Fail(error.Remedy("chmod +r the file, or run as its owner"));
+}
+
+DecodeInput MakeDecodeInput(const ReaderOptions& options, const Recording& recording,
+                            const Stream& stream, const AddressSpaceHistory& code) {
+  DecodeInput input;
+  input.bytes = stream.bytes;
+  input.code = &code;
+  input.config = recording.pt;
+  input.resync = options.resync;
+  input.gaps = stream.gaps;
+  return input;
+}
+
+}  // namespace flowback::cli

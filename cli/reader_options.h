@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// The options that every command reading a recording has, and the opened recording.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "flowback/base/error.h"
+#include "flowback/capture/open.h"
+#include "flowback/decode/decoder.h"
+#include "flowback/decode/recording_code.h"
+
+namespace flowback::cli {
+
+struct ReaderOptions {
+  OpenOptions open;
+  ImageSearch search;
+  std::string engine = "native";
+  Resync resync = Resync::kEarliest;
+  std::string output;  // empty: standard output
+  bool json = false;
+  bool strict = false;
+  unsigned threads = 0;  // 0: all
+  // What to print; empty: everything.
+  std::vector<int32_t> tids;
+  std::vector<std::string> comms;
+  std::vector<int32_t> cpus;
+  std::string time;
+
+  // The input as messages name it.
+  std::string InputName() const;
+};
+
+// The words as given, before they are understood; lives as long as the CLI::App.
+struct ReaderWords {
+  std::string input, input_option, cpu, tsc_ctc, mtc_freq, nominal_freq, resync = "earliest";
+  std::string tid, comm, cpu_list;
+  std::vector<std::string> sections, images, debug_dirs;
+};
+
+void AddReaderOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words);
+// Turns the words into `options`. Errors: kUsage.
+Status Understand(const ReaderWords& words, ReaderOptions& options);
+
+// OpenRecording for a command: whatever keeps an input from being read is kUnreadable, also when
+// the operating system refused (exit status 8; 4 is about tracing).
+Result<Recording> OpenInput(const ReaderOptions& options);
+
+// What a decoder needs for one stream.
+DecodeInput MakeDecodeInput(const ReaderOptions& options, const Recording& recording,
+                            const Stream& stream, const AddressSpaceHistory& code);
+
+}  // namespace flowback::cli

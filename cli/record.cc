@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+// `flowback record -- CMD`: runs a program and records its execution. It ends with the program's
+// own status, as env and timeout do: 125 when flowback failed, 126 and 127 when CMD can't be run.
+#include "flowback/capture/record.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/json.h"
+#include "cli/output.h"
+#include "cli/quantity.h"
+#include "cli/status.h"
+
+namespace flowback::cli {
+namespace {
+
+constexpr int kRecorderFailed = 125;
+constexpr int kCommandNotRunnable = 126;
+constexpr int kCommandNotFound = 127;
+
+struct RecordWords {
+  std::string engine = "auto", psb_period, mtc_period, duration, max_instructions;
+  bool no_return_compression = false;
+  bool no_timestamps = false;
+  bool all_cpus = false;
+  bool json = false;
+};
+
+// Engines of the contract, each with what it would need; those not listed do not exist.
+struct KnownEngine {
+  std::string_view name;
+  std::string_view needs;
+};
+constexpr KnownEngine kKnownEngines[] = {{"pt", "Intel PT"},
+                                         {"lbr", "branch stacks (LBR)"},
+                                         {"brbe", "branch stacks (BRBE)"},
+                                         {"emulate", "an emulator"},
+                                         {"step", "nothing but ptrace"}};
+
+bool IsBuilt(std::string_view engine) {
+  const std::vector<std::string_view> built = RecordEngineNames();
+  return std::ranges::find(built, engine) != built.end();
+}
+
+Result<std::string> ChooseEngine(const std::string& word) {
+  if (word == "auto") {
+    Warn("record: --engine auto takes 'step': this version has no hardware engine yet");
+    return "step";
+  }
+  if (IsBuilt(word)) return word;
+  for (const KnownEngine& engine : kKnownEngines) {
+    if (engine.name != word) continue;
+    Error error(ErrorCode::kNoHardware,
+                fmt::format("record: engine '{}' ({}) is not in this version", word, engine.needs));
+    return Fail(error.Remedy(
+        word == "pt" ? "--engine step, or `perf record -e intel_pt//u -- CMD`, which flowback reads"
+                     : "--engine step"));
+  }
+  return Fail(Error(ErrorCode::kUsage, fmt::format("record: no engine '{}'", word))
+                  .Remedy("--engine auto, pt, lbr, brbe, emulate or step"));
+}
+
+Status UnderstandPacketOptions(const RecordWords& words, RecordOptions& options) {
+  if (!words.psb_period.empty()) {
+    const Result<uint64_t> bytes = ParseSize(words.psb_period, "--psb-period");
+    if (!bytes) return Fail(bytes.error());
+    if (*bytes > UINT32_MAX)
+      return Fail(Error(ErrorCode::kUsage, "--psb-period: too large").Remedy("2K to 64M"));
+    options.psb_period_bytes = static_cast<uint32_t>(*bytes);
+  }
+  if (words.mtc_period == "none") {
+    options.mtc_shift.reset();
+  } else if (!words.mtc_period.empty()) {
+    const auto shift = ParseNumber(words.mtc_period);
+    if (!shift || *shift > 15)
+      return Fail(Error(ErrorCode::kUsage, "--mtc-period: not 0 to 15").Remedy("--mtc-period 3"));
+    options.mtc_shift = static_cast<uint8_t>(*shift);
+  }
+  options.return_compression = !words.no_return_compression;
+  options.timestamps = !words.no_timestamps;
+  if (words.no_timestamps) options.mtc_shift.reset();
+  return {};
+}
+
+Status UnderstandLimits(const RecordWords& words, RecordOptions& options) {
+  if (!words.duration.empty()) {
+    const Result<uint64_t> nanoseconds = ParseDuration(words.duration, "--duration");
+    if (!nanoseconds) return Fail(nanoseconds.error());
+    options.max_duration = std::chrono::nanoseconds(*nanoseconds);
+  }
+  if (!words.max_instructions.empty()) {
+    const auto count = ParseNumber(words.max_instructions);
+    if (!count || *count == 0)
+      return Fail(Error(ErrorCode::kUsage, "--max-instructions: not a positive number")
+                      .Remedy("--max-instructions 1000000"));
+    options.max_instructions = *count;
+  }
+  return {};
+}
+
+int CommandStatus(int status) {
+  if (WIFEXITED(status)) return WEXITSTATUS(status);
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : kRecorderFailed;
+}
+
+int FailureStatus(const Error& error) {
+  if (error.code() == ErrorCode::kCommandMissing) return kCommandNotFound;
+  if (error.code() == ErrorCode::kCommandRefused) return kCommandNotRunnable;
+  return kRecorderFailed;
+}
+
+// Prints the error; in JSON also the reason's number, which the exit status can't tell.
+int RecordFailure(const Error& error, bool json) {
+  const int reason = Report(error);
+  const int status = FailureStatus(error);
+  if (json) {
+    Output output;
+    JsonLine(output.buffer())
+        .Text("schema", "flowback.record/1")
+        .Text("error", error.message())
+        .Text("remedy", error.remedy())
+        .Number("reason", reason)
+        .Number("status", status)
+        .End();
+  }
+  return status;
+}
+
+void TellText(const RecordSummary& summary, const RecordOptions& options) {
+  for (const std::string& note : summary.notes) Warn("record: " + note);
+  const size_t threads = summary.threads.size();
+  const double seconds = std::chrono::duration<double>(summary.elapsed).count();
+  Warn(fmt::format(
+      "record: {} instructions of {} thread{} in {:.2f} s, {} trace bytes (emulated) to "
+      "{}",
+      summary.instructions, threads, threads == 1 ? "" : "s", seconds, summary.bytes,
+      options.output));
+}
+
+void TellJson(const RecordSummary& summary, const RecordOptions& options) {
+  Output output;
+  for (const RecordedThread& thread : summary.threads)
+    JsonLine(output.buffer())
+        .Text("schema", "flowback.record.thread/1")
+        .Number("pid", thread.pid)
+        .Number("tid", thread.tid)
+        .Number("bytes", thread.bytes)
+        .Number("count", thread.digest.count)
+        .Text("digest", fmt::format("{:016x}", thread.digest.hash))
+        .End();
+  JsonLine(output.buffer())
+      .Text("schema", "flowback.record/1")
+      .Text("engine", options.engine)
+      .Bool("emulated", true)
+      .Text("output", options.output)
+      .Number("instructions", summary.instructions)
+      .Number("bytes", summary.bytes)
+      .Number("threads", summary.threads.size())
+      .Number("status", CommandStatus(summary.command_status))
+      .End();
+}
+
+int Execute(const RecordWords& words, RecordOptions& options) {
+  const Result<std::string> engine = ChooseEngine(words.engine);
+  if (!engine) return RecordFailure(engine.error(), words.json);
+  options.engine = *engine;
+  if (Status status = UnderstandPacketOptions(words, options); !status)
+    return RecordFailure(status.error(), words.json);
+  if (Status status = UnderstandLimits(words, options); !status)
+    return RecordFailure(status.error(), words.json);
+  const Result<RecordSummary> summary = Record(options);
+  if (!summary) return RecordFailure(summary.error(), words.json);
+  TellText(*summary, options);
+  if (words.json) TellJson(*summary, options);
+  return CommandStatus(summary->command_status);
+}
+
+void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
+  app.add_option("--engine", words.engine, "auto (default), pt, lbr, brbe, emulate or step");
+  app.add_option("-o,--output", options.output, "file to write (default perf.data)");
+  app.add_option("--raw-dir", options.raw_directory,
+                 "also write raw streams and code images there");
+  app.add_option("--psb-period", words.psb_period, "bytes between sync points, 2K to 64M");
+  app.add_option("--mtc-period", words.mtc_period, "MTC packet every 2^N crystal ticks, or none");
+  app.add_flag("--noretcomp", words.no_return_compression, "tell every return's target");
+  app.add_flag("--no-tsc", words.no_timestamps, "no times");
+  app.add_flag("--all-cpus", words.all_cpus, "let the program use every CPU (slower)");
+  app.add_option("--duration", words.duration, "stop recording after this time, e.g. 10s");
+  app.add_option("--max-instructions", words.max_instructions, "stop recording after so many");
+  app.add_flag("--json", words.json, "the result as JSON lines on stdout, after CMD's own output");
+  app.footer("usage: flowback record [options] -- CMD [arguments]");
+}
+
+std::string Joined(const Arguments& arguments) {
+  std::string text = "flowback record";
+  for (const std::string& word : arguments) text += ' ' + word;
+  return text;
+}
+
+}  // namespace
+
+int RunRecord(const Arguments& arguments) {
+  CLI::App app("Runs a program and records its execution.", "flowback record");
+  RecordWords words;
+  RecordOptions options;
+  AddOptions(app, words, options);
+  const auto dashes = std::ranges::find(arguments, "--");
+  if (dashes != arguments.end()) options.command.assign(dashes + 1, arguments.end());
+  if (const auto status = Parse(app, Arguments(arguments.begin(), dashes)))
+    return *status == kWrongUsage && !options.command.empty() ? kRecorderFailed : *status;
+  if (options.command.empty())
+    return Report(
+        Error(ErrorCode::kUsage, "record: no program to run").Remedy("flowback record -- CMD"));
+  options.recorder_command_line = Joined(arguments);
+  options.one_cpu = !words.all_cpus;
+  return Execute(words, options);
+}
+
+}  // namespace flowback::cli

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+#include "cli/stream_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/status.h"
+
+namespace flowback::cli {
+
+Status CheckHasTrace(const Recording& recording) {
+  const bool any = std::ranges::any_of(recording.streams,
+                                       [](const Stream& stream) { return !stream.bytes.empty(); });
+  if (any) return {};
+  Error error(ErrorCode::kUnsupported, recording.path + ": no branch trace in this recording");
+  return Fail(error.Remedy(
+      "record one with `flowback record -- CMD`, or `perf record -e intel_pt//u -- CMD` on a "
+      "machine with Intel PT (`flowback doctor` tells)"));
+}
+
+Status CheckAccount(const ByteAccount& account, const Stream& stream) {
+  const uint64_t total = account.decoded + account.padding + account.lost;
+  if (total == stream.bytes.size()) return {};
+  Error error(ErrorCode::kSystem,
+              fmt::format("stream {}: {} bytes decoded + {} padding + {} lost are not the stream's "
+                          "{} bytes: a fault in flowback",
+                          stream.index, account.decoded, account.padding, account.lost,
+                          stream.bytes.size()));
+  return Fail(error.Remedy("report it with the recording"));
+}
+
+void WarnOfDamage(const Recording& recording) {
+  for (const std::string& warning : recording.warnings) {
+    const bool named = warning.contains(recording.path);
+    Warn(named ? warning : recording.path + ": " + warning);
+  }
+}
+
+void WarnOfSharedStreams(const Threads& threads, const std::string& file) {
+  std::string names;
+  for (const StreamOwner& owner : threads.owners())
+    if (owner.shared && !owner.stream->bytes.empty())
+      names += (names.empty() ? "" : ", ") + owner.label;
+  if (names.empty()) return;
+  Warn(fmt::format(
+      "{}: {}: per-CPU buffers with several threads, or parts of one; shown per CPU, "
+      "because this version does not put threads together\n  try: perf record --per-thread",
+      file, names));
+}
+
+}  // namespace flowback::cli

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// What every command that reads a recording says about it on stderr, and checks.
+#pragma once
+
+#include <string>
+
+#include "cli/threads.h"
+#include "flowback/base/error.h"
+#include "flowback/decode/decoder.h"
+#include "flowback/model/recording.h"
+
+namespace flowback::cli {
+
+// Errors: kUnsupported when the recording holds no branch trace, with how to make one.
+Status CheckHasTrace(const Recording& recording);
+
+// Law 1: decoded + padding + lost = size. An error means a fault of flowback.
+Status CheckAccount(const ByteAccount& account, const Stream& stream);
+
+// Damage that opening met but survived.
+void WarnOfDamage(const Recording& recording);
+
+// Per-CPU buffers that are not one thread's are shown whole, under their CPU's name.
+void WarnOfSharedStreams(const Threads& threads, const std::string& file);
+
+}  // namespace flowback::cli

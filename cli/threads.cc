@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// A per-thread buffer names its thread. A per-CPU buffer does not: when the sideband knows of one
+// traced thread only, it is that thread's. If it holds several threads, or just a part of one, it
+// is shown under its CPU's name.
+#include "cli/threads.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <tuple>
+#include <unordered_map>
+
+namespace flowback::cli {
+namespace {
+
+bool Listed(const std::vector<int32_t>& list, int32_t number) {
+  return list.empty() || std::ranges::find(list, number) != list.end();
+}
+
+}  // namespace
+
+Threads::Threads(const Recording& recording) {
+  CollectTraced(recording);
+  CollectComms(recording);
+  const bool raw = recording.sideband.empty() &&
+                   std::ranges::all_of(recording.streams, [](const Stream& stream) {
+                     return stream.cpu < 0 && stream.tid < 0;
+                   });
+  for (const Stream& stream : recording.streams)
+    if (raw || !stream.bytes.empty()) owners_.push_back(OwnerOf(stream, raw));
+  LabelParts();
+  std::ranges::stable_sort(owners_, {}, [](const StreamOwner& owner) {
+    return std::tuple(owner.tid < 0, owner.tid, owner.stream->index);
+  });
+}
+
+void Threads::CollectTraced(const Recording& recording) {
+  const auto add = [&](int32_t pid, int32_t tid) {
+    if (tid > 0) traced_.emplace(tid, pid);
+  };
+  for (const Stream& stream : recording.streams) add(stream.pid, stream.tid);
+  for (const SidebandRecord& record : recording.sideband) {
+    if (const auto* start = std::get_if<ItraceStartRecord>(&record)) add(start->pid, start->tid);
+    const auto* fork = std::get_if<ForkRecord>(&record);
+    if (fork != nullptr && traced_.contains(fork->parent_tid)) add(fork->pid, fork->tid);
+  }
+}
+
+void Threads::CollectComms(const Recording& recording) {
+  std::unordered_map<int32_t, std::string> current;
+  for (const SidebandRecord& record : recording.sideband) {
+    if (const auto* comm = std::get_if<CommRecord>(&record)) {
+      comms_.push_back({comm->tid, comm->time, comm->comm});
+      current[comm->tid] = comm->comm;
+    }
+    const auto* fork = std::get_if<ForkRecord>(&record);
+    if (fork == nullptr || fork->tid < 0) continue;
+    const auto inherited = current.find(fork->parent_tid);
+    if (inherited == current.end()) continue;
+    comms_.push_back({fork->tid, fork->time, inherited->second});
+    current[fork->tid] = std::string(inherited->second);
+  }
+  std::ranges::stable_sort(
+      comms_, {}, [](const CommChange& change) { return std::tuple(change.tid, change.time); });
+}
+
+StreamOwner Threads::OwnerOf(const Stream& stream, bool raw) const {
+  StreamOwner owner{.stream = &stream, .pid = stream.pid, .tid = stream.tid, .label = {}};
+  if (owner.tid < 0 && traced_.size() == 1) owner.tid = traced_.begin()->first;
+  const auto thread = traced_.find(owner.tid);
+  if (owner.pid < 0 && thread != traced_.end()) owner.pid = thread->second;
+  owner.shared = owner.tid < 0 && !raw;
+  if (owner.tid >= 0)
+    owner.label = fmt::format("{}", owner.tid);
+  else if (stream.cpu >= 0)
+    owner.label = fmt::format("cpu{}", stream.cpu);
+  else
+    owner.label = fmt::format("{}", stream.index);
+  return owner;
+}
+
+// A thread that ran on several CPUs has a part in each one's buffer.
+void Threads::LabelParts() {
+  std::map<int32_t, int> parts;
+  for (const StreamOwner& owner : owners_)
+    if (owner.tid >= 0) ++parts[owner.tid];
+  for (StreamOwner& owner : owners_) {
+    if (owner.tid < 0 || parts[owner.tid] == 1 || owner.stream->cpu < 0) continue;
+    owner.label = fmt::format("cpu{}", owner.stream->cpu);
+    owner.shared = true;
+  }
+}
+
+void Threads::LabelByCpu() {
+  for (StreamOwner& owner : owners_)
+    owner.label =
+        fmt::format("cpu{}", owner.stream->cpu >= 0 ? owner.stream->cpu
+                                                    : static_cast<int32_t>(owner.stream->index));
+  std::ranges::stable_sort(owners_, {}, [](const StreamOwner& owner) {
+    return std::tuple(
+        owner.stream->cpu >= 0 ? owner.stream->cpu : static_cast<int32_t>(owner.stream->index),
+        owner.stream->index);
+  });
+}
+
+Status Threads::Select(const ReaderOptions& options) {
+  const auto named = [&](int32_t tid) {
+    if (options.comms.empty()) return true;
+    return std::ranges::any_of(comms_, [&](const CommChange& change) {
+      return change.tid == tid &&
+             std::ranges::find(options.comms, change.comm) != options.comms.end();
+    });
+  };
+  const size_t before = owners_.size();
+  std::erase_if(owners_, [&](const StreamOwner& owner) {
+    return !Listed(options.tids, owner.tid) || !Listed(options.cpus, owner.stream->cpu) ||
+           !named(owner.tid);
+  });
+  if (before == 0 || !owners_.empty()) return {};
+  return Fail(Error(ErrorCode::kUsage, "--tid, --comm and --cpu-list leave nothing to show")
+                  .Remedy("flowback info lists the recording's threads and CPUs"));
+}
+
+std::string_view Threads::CommAt(int32_t tid, uint64_t time) const {
+  const auto all = std::ranges::equal_range(comms_, tid, {}, &CommChange::tid);
+  if (all.empty()) return {};
+  if (time == 0) return all.back().comm;
+  const auto later = std::ranges::upper_bound(all, time, {}, &CommChange::time);
+  // What it was called before its first record is not recorded; the first name is the best guess.
+  return later == all.begin() ? all.front().comm : std::prev(later)->comm;
+}
+
+}  // namespace flowback::cli

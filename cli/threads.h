@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// Which thread wrote which stream, as far as the recording tells, and what to call it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/reader_options.h"
+#include "flowback/base/error.h"
+#include "flowback/model/recording.h"
+
+namespace flowback::cli {
+
+// One stream and its owner.
+struct StreamOwner {
+  const Stream* stream = nullptr;
+  int32_t pid = -1;
+  int32_t tid = -1;  // -1: not known, or several threads
+  // A per-CPU buffer with several threads in it, or with a part of one thread only: putting threads
+  // together needs the scheduling records.
+  bool shared = false;
+  std::string label;  // first column of --as digest: "4661", "cpu1", "0"
+};
+
+class Threads {
+ public:
+  explicit Threads(const Recording& recording);
+
+  // In printing order: by tid, then streams without one by number.
+  const std::vector<StreamOwner>& owners() const { return owners_; }
+  // Changes the labels to "cpuN"; N is the stream's number where it is not bound to a CPU.
+  void LabelByCpu();
+  // Keeps what --tid, --comm and --cpu-list ask for. Errors: kUsage when nothing is left.
+  Status Select(const ReaderOptions& options);
+
+  // The thread's name at `time` (perf nanoseconds; 0: unknown, its last name); "" when not known.
+  std::string_view CommAt(int32_t tid, uint64_t time) const;
+  // The threads that the recording says were traced: pid by tid.
+  const std::map<int32_t, int32_t>& traced() const { return traced_; }
+
+ private:
+  struct CommChange {
+    int32_t tid;
+    uint64_t time;
+    std::string comm;
+  };
+
+  void CollectTraced(const Recording& recording);
+  void CollectComms(const Recording& recording);
+  StreamOwner OwnerOf(const Stream& stream, bool raw) const;
+  void LabelParts();
+
+  std::vector<StreamOwner> owners_;
+  std::map<int32_t, int32_t> traced_;
+  std::vector<CommChange> comms_;  // by tid, then time
+};
+
+}  // namespace flowback::cli

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// Time-stamp counter values as the times that people and scripts read.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "flowback/base/error.h"
+#include "flowback/model/recording.h"
+
+namespace flowback::cli {
+
+// The clock of one recording: perf's nanoseconds where the conversion is known, else TSC ticks.
+class TraceClock {
+ public:
+  explicit TraceClock(const Recording& recording)
+      : conversion_(recording.pt.time), emulated_(recording.machine.emulated) {}
+
+  bool has_nanoseconds() const { return conversion_.known(); }
+  bool emulated() const { return emulated_; }
+  // Nanoseconds, or ticks when there is no conversion.
+  uint64_t Value(uint64_t tsc) const {
+    return conversion_.known() ? conversion_.ToNanoseconds(tsc) : tsc;
+  }
+  // "969388.448429572" (seconds), "tsc:123" without a conversion, "-" for tsc 0: not known.
+  void AppendText(std::string& out, uint64_t tsc) const;
+
+ private:
+  TimeConversion conversion_;
+  bool emulated_;
+};
+
+// "12.000000345" from nanoseconds.
+std::string SecondsText(uint64_t nanoseconds);
+
+// A closed interval of TraceClock values.
+struct TimeSpan {
+  uint64_t begin = 0;
+  uint64_t end = UINT64_MAX;
+
+  bool Contains(uint64_t value) const { return value >= begin && value <= end; }
+};
+
+// The first and last time-stamp of all streams, as clock values; empty when no stream has any.
+std::optional<TimeSpan> SpanOfRecording(const Recording& recording, const TraceClock& clock);
+
+// "A,B": seconds (12.5), units (10ms), per cent of the recording (10%), or tsc:N; an empty bound is
+// open. Errors: kUsage for bad syntax; kUnsupported when the recording has no such times.
+Result<TimeSpan> ParseTimeSpan(const std::string& text, const Recording& recording,
+                               const TraceClock& clock);
+
+}  // namespace flowback::cli

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// `flowback version`.
+#include <fmt/format.h>
+
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/json.h"
+#include "cli/output.h"
+#include "flowback/decode/decoder.h"
+
+namespace flowback::cli {
+
+int RunVersion(const Arguments& arguments) {
+  CLI::App app("Tells the version and the decoders of this build.", "flowback version");
+  bool json = false;
+  app.add_flag("--json", json, "JSON instead of text");
+  if (const std::optional<int> status = Parse(app, arguments)) return *status;
+  std::string decoders;
+  for (const std::string_view name : DecoderNames())
+    decoders += (decoders.empty() ? "" : ", ") + std::string(name);
+  Output output;
+  if (json)
+    JsonLine(output.buffer())
+        .Text("schema", "flowback.version/1")
+        .Text("version", FLOWBACK_VERSION)
+        .Text("decoders", decoders)
+        .End();
+  else
+    output.Write(fmt::format("flowback {}\ndecoders: {}\n", FLOWBACK_VERSION, decoders));
+  return 0;
+}
+
+}  // namespace flowback::cli

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// Symbols overlap: aliases, a local label inside a function, functions of unknown size. Build sorts
+// them and cuts the file into ranges that each belong to one symbol, so that a look-up is one
+// binary search. The innermost symbol wins: the one that started last among those that still cover
+// the place. A symbol without a size reaches to the next symbol or to the end of its section.
+#include "replay/symbols/elf_symbols.h"
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <tuple>
+
+namespace flowback::symbols {
+namespace {
+
+// Local symbols first lose to weak ones, those to global ones: the global name is the known one.
+int Rank(const GElf_Sym& symbol) {
+  const int type = GELF_ST_TYPE(symbol.st_info);
+  const int binding = GELF_ST_BIND(symbol.st_info);
+  const int by_binding = binding == STB_GLOBAL ? 0 : binding == STB_WEAK ? 1 : 2;
+  return (type == STT_NOTYPE ? 3 : 0) + by_binding;
+}
+
+bool NamesCode(const SymbolFile& file, const GElf_Sym& symbol) {
+  const int type = GELF_ST_TYPE(symbol.st_info);
+  if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx >= SHN_LORESERVE) return false;
+  if (type == STT_FUNC || type == STT_GNU_IFUNC) return true;
+  if (type != STT_NOTYPE) return false;
+  const FileSection* section = file.At(symbol.st_shndx);
+  return section != nullptr && (section->header.sh_flags & SHF_EXECINSTR) != 0;
+}
+
+// The end of the section that holds `address`, for symbols without a size.
+uint64_t SectionEnd(const SymbolFile& file, const GElf_Sym& symbol) {
+  const FileSection* section = file.At(symbol.st_shndx);
+  if (section == nullptr || symbol.st_value < section->header.sh_addr) return symbol.st_value;
+  return std::max(symbol.st_value, section->header.sh_addr + section->header.sh_size);
+}
+
+// Adds the symbols of `source`; offsets are those of `file`.
+void AddTable(const SymbolFile& file, const SymbolFile& source, const FileSection& table,
+              std::vector<ElfSymbol>& symbols) {
+  Elf_Data* data = source.Data(table);
+  if (data == nullptr || table.header.sh_entsize == 0) return;
+  const size_t count = data->d_size / table.header.sh_entsize;
+  for (size_t i = 1; i < count; ++i) {
+    GElf_Sym symbol;
+    if (gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) break;
+    if (!NamesCode(source, symbol)) continue;
+    const std::string_view name = source.String(table.header.sh_link, symbol.st_name);
+    const auto begin = file.FileOffset(symbol.st_value);
+    if (name.empty() || !begin) continue;
+    const uint64_t rest = SectionEnd(source, symbol) - symbol.st_value;
+    const uint64_t size = std::min(symbol.st_size, rest);
+    symbols.push_back({*begin, *begin + size, *begin + rest, Rank(symbol), std::string(name)});
+  }
+}
+
+std::string Demangled(const std::string& name) {
+  // A version or "@plt" may follow the mangled name.
+  const size_t at = name.find('@');
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(name.substr(0, at).c_str(), nullptr, nullptr, &status), &std::free);
+  if (status != 0 || text == nullptr) return name;
+  return at == std::string::npos ? text.get() : text.get() + name.substr(at);
+}
+
+}  // namespace
+
+ElfSymbols ElfSymbols::Read(const SymbolFile& file, const SymbolFile* debug_file) {
+  ElfSymbols result;
+  for (const FileSection& section : file.sections())
+    if (section.header.sh_type == SHT_SYMTAB || section.header.sh_type == SHT_DYNSYM)
+      AddTable(file, file, section, result.symbols_);
+  if (debug_file != nullptr)
+    for (const FileSection& section : debug_file->sections())
+      if (section.header.sh_type == SHT_SYMTAB)
+        AddTable(file, *debug_file, section, result.symbols_);
+  for (ElfSymbol& symbol : ReadPltSymbols(file)) result.symbols_.push_back(std::move(symbol));
+  result.Build();
+  return result;
+}
+
+void ElfSymbols::Build() {
+  std::ranges::sort(symbols_, {}, [](const ElfSymbol& symbol) {
+    return std::tuple(symbol.begin, symbol.begin == symbol.end, symbol.rank, symbol.name);
+  });
+  const auto same_place = std::ranges::unique(symbols_, {}, &ElfSymbol::begin);
+  symbols_.erase(same_place.begin(), same_place.end());
+  for (size_t i = 0; i < symbols_.size(); ++i) {
+    ElfSymbol& symbol = symbols_[i];
+    if (symbol.end != symbol.begin) continue;
+    symbol.end = symbol.limit;
+    if (i + 1 < symbols_.size()) symbol.end = std::min(symbol.end, symbols_[i + 1].begin);
+  }
+  std::vector<uint32_t> open;  // symbols that cover the current place, the innermost last
+  uint64_t place = 0;
+  const auto emit = [&](uint64_t end) {
+    if (!open.empty() && end > place) ranges_.push_back({place, end, open.back()});
+    place = std::max(place, end);
+  };
+  const auto close_before = [&](uint64_t end) {
+    while (!open.empty() && symbols_[open.back()].end <= end) {
+      emit(symbols_[open.back()].end);
+      open.pop_back();
+    }
+    emit(end);
+  };
+  for (uint32_t i = 0; i < symbols_.size(); ++i) {
+    close_before(symbols_[i].begin);
+    place = symbols_[i].begin;
+    open.push_back(i);
+  }
+  close_before(UINT64_MAX);
+  demangled_.assign(symbols_.size(), false);
+}
+
+std::optional<ElfSymbols::Hit> ElfSymbols::Find(uint64_t file_offset) {
+  auto range = std::ranges::upper_bound(ranges_, file_offset, {}, &Range::begin);
+  if (range == ranges_.begin()) return std::nullopt;
+  --range;
+  if (file_offset >= range->end) return std::nullopt;
+  ElfSymbol& symbol = symbols_[range->symbol];
+  if (!demangled_[range->symbol]) {
+    symbol.name = Demangled(symbol.name);
+    demangled_[range->symbol] = true;
+  }
+  return Hit{symbol.name, file_offset - symbol.begin};
+}
+
+}  // namespace flowback::symbols

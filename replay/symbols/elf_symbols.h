@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// The function symbols of one ELF file, by file offset.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "replay/symbols/symbol_file.h"
+
+namespace flowback::symbols {
+
+struct ElfSymbol {
+  uint64_t begin = 0;  // file offsets, half-open
+  uint64_t end = 0;    // == begin: the table gives no size
+  uint64_t limit = 0;  // where a symbol without size ends at the latest: its section's end
+  int rank = 0;        // the lowest wins among several at one place
+  std::string name;
+};
+
+class ElfSymbols {
+ public:
+  // Nothing but an empty table when the file has no symbols. `debug_file` may be null: a separate
+  // file with the symbols that `file` was stripped of.
+  static ElfSymbols Read(const SymbolFile& file, const SymbolFile* debug_file);
+
+  struct Hit {
+    std::string_view name;  // demangled; lives as long as this
+    uint64_t offset;
+  };
+  std::optional<Hit> Find(uint64_t file_offset);
+  bool empty() const { return ranges_.empty(); }
+
+ private:
+  // A range without overlaps that belongs to the innermost symbol over it.
+  struct Range {
+    uint64_t begin;
+    uint64_t end;
+    uint32_t symbol;
+  };
+
+  void Build();
+
+  std::vector<ElfSymbol> symbols_;
+  std::vector<bool> demangled_;
+  std::vector<Range> ranges_;  // sorted
+};
+
+// The stubs of procedure linkage tables, named after what they jump to: "puts@plt".
+std::vector<ElfSymbol> ReadPltSymbols(const SymbolFile& file);
+
+}  // namespace flowback::symbols

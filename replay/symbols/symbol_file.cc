@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+#include "replay/symbols/symbol_file.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace flowback::symbols {
+
+std::unique_ptr<SymbolFile> SymbolFile::Open(const std::string& path) {
+  auto mapped = MappedFile::Open(path);
+  if (!mapped || elf_version(EV_CURRENT) == EV_NONE) return nullptr;
+  std::unique_ptr<SymbolFile> file(new SymbolFile);
+  file->file_ = *mapped;
+  const Bytes bytes = file->file_->bytes();
+  // libelf reads through the pointer only: the file was opened without write commands.
+  file->elf_ =
+      elf_memory(reinterpret_cast<char*>(const_cast<uint8_t*>(bytes.data())), bytes.size());
+  GElf_Ehdr header;
+  if (file->elf_ == nullptr || elf_kind(file->elf_) != ELF_K_ELF ||
+      gelf_getehdr(file->elf_, &header) == nullptr)
+    return nullptr;
+  file->machine_ = header.e_machine;
+  file->ReadHeaders();
+  return file;
+}
+
+SymbolFile::~SymbolFile() {
+  if (elf_ != nullptr) elf_end(elf_);
+}
+
+void SymbolFile::ReadHeaders() {
+  size_t count = 0;
+  if (elf_getphdrnum(elf_, &count) == 0) {
+    for (size_t i = 0; i < count; ++i) {
+      GElf_Phdr header;
+      if (gelf_getphdr(elf_, static_cast<int>(i), &header) == nullptr) break;
+      if (header.p_type == PT_LOAD) loads_.push_back(header);
+    }
+  }
+  std::ranges::stable_sort(loads_, {}, &GElf_Phdr::p_vaddr);
+  size_t names = 0;
+  if (elf_getshdrstrndx(elf_, &names) != 0) return;
+  for (Elf_Scn* handle = nullptr; (handle = elf_nextscn(elf_, handle)) != nullptr;) {
+    FileSection section{.handle = handle, .name = {}, .header = {}};
+    // An unreadable one keeps its place: sections are asked for by number.
+    if (gelf_getshdr(handle, &section.header) != nullptr)
+      section.name = String(names, section.header.sh_name);
+    sections_.push_back(std::move(section));
+  }
+}
+
+std::string_view SymbolFile::String(size_t table, size_t offset) const {
+  const char* text = elf_strptr(elf_, table, offset);
+  return text == nullptr ? std::string_view() : std::string_view(text);
+}
+
+const FileSection* SymbolFile::Find(std::string_view name) const {
+  for (const FileSection& section : sections_)
+    if (section.name == name) return &section;
+  return nullptr;
+}
+
+const FileSection* SymbolFile::At(size_t index) const {
+  return index >= 1 && index <= sections_.size() ? &sections_[index - 1] : nullptr;
+}
+
+std::optional<uint64_t> SymbolFile::FileOffset(uint64_t address) const {
+  auto load = std::ranges::upper_bound(loads_, address, {}, &GElf_Phdr::p_vaddr);
+  if (load == loads_.begin()) return std::nullopt;
+  --load;
+  if (address - load->p_vaddr >= load->p_filesz) return std::nullopt;
+  return address - load->p_vaddr + load->p_offset;
+}
+
+Bytes SymbolFile::Contents(const FileSection& section) const {
+  if (section.header.sh_type == SHT_NOBITS) return {};
+  const Bytes bytes = Slice(file_->bytes(), section.header.sh_offset, section.header.sh_size);
+  return bytes.size() == section.header.sh_size ? bytes : Bytes();
+}
+
+BuildId SymbolFile::build_id() const {
+  BuildId id;
+  for (const FileSection& section : sections_) {
+    if (section.header.sh_type != SHT_NOTE) continue;
+    Elf_Data* data = Data(section);
+    GElf_Nhdr note;
+    size_t name = 0;
+    size_t content = 0;
+    for (size_t at = 0; data != nullptr && data->d_buf != nullptr &&
+                        (at = gelf_getnote(data, at, &note, &name, &content)) != 0;) {
+      const auto* bytes = static_cast<const uint8_t*>(data->d_buf);
+      if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+          std::memcmp(bytes + name, "GNU", 4) == 0 && note.n_descsz <= 20)
+        id.bytes.assign(bytes + content, bytes + content + note.n_descsz);
+    }
+  }
+  return id;
+}
+
+}  // namespace flowback::symbols

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// An ELF file opened with libelf: the few accesses that symbol reading needs, bounds checked.
+#pragma once
+
+#include <gelf.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "flowback/base/mapped_file.h"
+#include "flowback/model/recording.h"
+
+namespace flowback::symbols {
+
+struct FileSection {
+  Elf_Scn* handle = nullptr;
+  std::string name;
+  GElf_Shdr header{};
+};
+
+class SymbolFile {
+ public:
+  // Null when the file can't be read or is no ELF file.
+  static std::unique_ptr<SymbolFile> Open(const std::string& path);
+  ~SymbolFile();
+
+  const std::vector<FileSection>& sections() const { return sections_; }
+  const FileSection* Find(std::string_view name) const;
+  // The n-th section by the file's numbering; null when there is none.
+  const FileSection* At(size_t index) const;
+  uint16_t machine() const { return machine_; }
+  BuildId build_id() const;
+  // Where the byte loaded at `address` (as linked) stands in the file.
+  std::optional<uint64_t> FileOffset(uint64_t address) const;
+  // The section's contents; empty when it has none or they lie outside the file.
+  Bytes Contents(const FileSection& section) const;
+  // A string of the string table `table`; empty when out of range.
+  std::string_view String(size_t table, size_t offset) const;
+  Elf_Data* Data(const FileSection& section) const { return elf_getdata(section.handle, nullptr); }
+
+ private:
+  SymbolFile() = default;
+  void ReadHeaders();
+
+  std::shared_ptr<const MappedFile> file_;
+  Elf* elf_ = nullptr;
+  uint16_t machine_ = EM_NONE;
+  std::vector<FileSection> sections_;
+  std::vector<GElf_Phdr> loads_;
+};
+
+}  // namespace flowback::symbols
