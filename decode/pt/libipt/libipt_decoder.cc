@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 
 #include "decode/pt/libipt/configuration.h"
 #include "decode/pt/libipt/walk.h"
@@ -36,9 +37,20 @@ uint64_t NextPsb(Bytes bytes, uint64_t from) {
   return static_cast<uint64_t>(static_cast<const uint8_t*>(found) - bytes.data());
 }
 
-bool OnlyPadding(Bytes bytes, uint64_t begin, uint64_t end) {
-  return std::all_of(bytes.begin() + begin, bytes.begin() + end,
-                     [](uint8_t byte) { return byte == 0; });
+// Packets before a PSB that say nothing of the flow: no loss when there is nothing else.
+bool IsStatus(pt_packet_type type) {
+  switch (type) {
+    case ppt_pad:
+    case ppt_tsc:
+    case ppt_tma:
+    case ppt_mtc:
+    case ppt_cyc:
+    case ppt_cbr:
+    case ppt_mnt:
+      return true;
+    default:
+      return false;
+  }
 }
 
 LossCause CauseOf(pt_error_code code) {
@@ -101,6 +113,7 @@ class StreamDecoder {
  private:
   Status DecodePart(uint64_t begin, uint64_t end, const StreamGap* gap_before);
   Result<WalkEnd> WalkFrom(uint64_t psb);
+  std::optional<uint64_t> PaddingInStatus(uint64_t begin, uint64_t end) const;
   Result<Readable> ReadableFrom(uint64_t psb, uint64_t part_end) const;
   OpenLoss LossOf(const WalkEnd& end) const;
   void Report(OpenLoss loss, uint64_t end);
@@ -139,8 +152,8 @@ Status StreamDecoder::DecodePart(uint64_t begin, uint64_t end, const StreamGap* 
     loss.cause = LossCause::kAuxLost;
     loss.detail = gap_before->reason;
     must_report = true;
-  } else if (OnlyPadding(part, begin, first_psb)) {
-    account_.padding += first_psb - begin;
+  } else if (const std::optional<uint64_t> padding = PaddingInStatus(begin, first_psb)) {
+    account_.padding += *padding;
     loss.begin = first_psb;
   }
   readable_ = {};
@@ -163,6 +176,24 @@ Status StreamDecoder::DecodePart(uint64_t begin, uint64_t end, const StreamGap* 
     search_from = std::max(loss.begin < kPsbSize ? 0 : loss.begin - (kPsbSize - 1), psb + 1);
   }
   return {};
+}
+
+// How many PADs there are in [begin, end), which must hold whole status packets only; else empty.
+std::optional<uint64_t> StreamDecoder::PaddingInStatus(uint64_t begin, uint64_t end) const {
+  const pt_config config =
+      libipt::MakeConfig(input_.bytes.subspan(begin, end - begin), input_.config);
+  PacketDecoder decoder(pt_pkt_alloc_decoder(&config));
+  if (!decoder) return std::nullopt;
+  pt_pkt_sync_set(decoder.get(), 0);
+  uint64_t padding = 0;
+  pt_packet packet;
+  for (uint64_t at = begin; at < end;) {
+    const int size = pt_pkt_next(decoder.get(), &packet, sizeof(packet));
+    if (size <= 0 || !IsStatus(packet.type)) return std::nullopt;
+    if (packet.type == ppt_pad) ++padding;
+    at += static_cast<uint64_t>(size);
+  }
+  return padding;
 }
 
 Result<Readable> StreamDecoder::ReadableFrom(uint64_t psb, uint64_t part_end) const {

@@ -27,6 +27,8 @@ bool IsPacketError(pt_error_code code) {
     case pte_bad_opc:
     case pte_bad_packet:
     case pte_bad_context:
+    case pte_ip_suppressed:
+    case pte_noip:
     case pte_nosync:
     case pte_nomem:
     case pte_internal:
