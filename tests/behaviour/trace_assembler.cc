@@ -94,13 +94,16 @@ class Assembler {
   void Ip(Arguments& a) {
     const auto address = a.Optional();
     writer_.Write(P{Payload(address)});
-    if (address) last_ip_ = *address;
+    if (!address) return;
+    last_ip_ = *address;
+    last_ip_known_ = true;
   }
   IpPayload Payload(std::optional<uint64_t> address) {
     if (!address) return {};
     pt::LastIp last;
     last.Set(last_ip_);
-    if (!ip_bytes_) return last.Compress(*address);
+    if (!ip_bytes_)
+      return last_ip_known_ ? last.Compress(*address) : pt::LastIp::Uncompressed(*address);
     const unsigned size = IpPayload::Size(*ip_bytes_);
     const uint64_t mask = size == 8 ? ~uint64_t{0} : (uint64_t{1} << 8 * size) - 1;
     return {.ip_bytes = *ip_bytes_, .payload = *address & mask};
@@ -108,6 +111,11 @@ class Assembler {
   void Psb(Arguments&) {
     writer_.Write(pt::Psb{});
     last_ip_ = 0;
+    last_ip_known_ = true;
+  }
+  void Ovf(Arguments&) {
+    writer_.Write(pt::Ovf{});
+    last_ip_known_ = false;
   }
   void PsbPlus(Arguments& a) {
     Psb(a);
@@ -232,7 +240,7 @@ class Assembler {
         {"psb", &Assembler::Psb},
         {"psb+", &Assembler::PsbPlus},
         {"psbend", &Assembler::Bare<pt::PsbEnd>},
-        {"ovf", &Assembler::Bare<pt::Ovf>},
+        {"ovf", &Assembler::Ovf},
         {"tracestop", &Assembler::Bare<pt::TraceStop>},
         {"tnt", &Assembler::Tnt<pt::ShortTnt>},
         {"tnt64", &Assembler::Tnt<pt::LongTnt>},
@@ -267,8 +275,8 @@ class Assembler {
 
   const BehaviourFile& file_;
   pt::PacketWriter writer_;
-  // After OVF too, as the manual has it: only PSB resets it.
   uint64_t last_ip_ = 0;
+  bool last_ip_known_ = true;  // after OVF no IP is compressed
   std::optional<uint8_t> ip_bytes_;
   uint8_t item_bytes_ = 8;
 };

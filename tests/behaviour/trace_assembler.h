@@ -6,7 +6,8 @@
 //   tnt t.n                      t taken, . or n not taken; oldest first; up to 6
 //   tnt64 t.n                    long form, up to 47
 //   tip|tip.pge|tip.pgd|fup [ADDRESS]      without an address: IP suppressed
-//   tip/2 ADDRESS                with this IPBytes code; default: the shortest that is right
+//   tip/2 ADDRESS                with this IPBytes code; default: the shortest that is right,
+//                                or after OVF the shortest that needs no Last IP
 //   mode.exec 64|32|16 [if]      mode.tsx begin|commit|abort
 //   pip CR3 [nr]  vmcs BASE  tsc N  tma CTC FAST  mtc N  cyc N  cbr N  mnt N
 //   ptw N [8] [ip]  exstop [ip]  mwait HINTS EXTENSIONS
