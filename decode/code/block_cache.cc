@@ -136,7 +136,10 @@ class BlockCache::Builder {
     std::copy_n(begin, taken, lengths_.data() + block_.count);
     block_.count = static_cast<uint16_t>(block_.count + taken);
     for (unsigned i = 0; i < taken; ++i) at_ += begin[i];
-    if (!whole) return;
+    // An instruction past the limit is not looked at, so neither is what follows it.
+    const bool cut =
+        other.stop == StaticBlock::Stop::kBad || other.stop == StaticBlock::Stop::kSectionEnd;
+    if (!whole || (cut && block_.count == StaticBlock::kMaxInstructions)) return;
     if (taken != 0)
       Finish(other.stop, other.last);
     else

@@ -139,6 +139,14 @@ Result<ElfFile> ReadElf(Bytes bytes, const std::string& name) {
   ElfFile file;
   file.bits = header.e_ident[EI_CLASS] == ELFCLASS64 ? 64 : 32;
   file.machine = header.e_machine;
+  file.position_independent = header.e_type == ET_DYN;
+  // libelf quietly forgets program headers that lie outside the file.
+  const uint64_t table = uint64_t{header.e_phnum} * header.e_phentsize;
+  if (header.e_phoff > bytes.size() || table > bytes.size() - header.e_phoff)
+    return Fail(Damaged(name, "its " + std::to_string(header.e_phnum) +
+                                  " program headers lie past its end, at " +
+                                  std::to_string(bytes.size()))
+                    .At(bytes.size()));
   if (Status status = ReadProgramHeaders(elf.get(), bytes, name, file); !status)
     return Fail(std::move(status.error()));
   ReadSections(elf.get(), bytes, file);

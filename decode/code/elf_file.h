@@ -20,8 +20,9 @@ struct ElfSegment {
 };
 
 struct ElfFile {
-  uint8_t bits = 0;      // 32 or 64
-  uint16_t machine = 0;  // EM_*
+  uint8_t bits = 0;                   // 32 or 64
+  uint16_t machine = 0;               // EM_*
+  bool position_independent = false;  // a library or PIE: may be loaded anywhere
   BuildId build_id;
   uint64_t first_page = 0;  // address of the page with the lowest loadable byte
   std::vector<ElfSegment> code;

@@ -47,7 +47,7 @@ bool HasMappings(const Recording& recording) {
 // An image that may lie anywhere, when the recording knows where things lie: it is only a file to
 // be looked at for a mapping.
 bool IsCandidateOnly(const GivenImage& image, bool has_mappings) {
-  return has_mappings && !image.has_address && image.file->elf->first_page == 0;
+  return has_mappings && !image.has_address && image.file->elf->position_independent;
 }
 
 // Sections lie over images: they say more precisely what was where.
