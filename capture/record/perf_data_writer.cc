@@ -338,7 +338,8 @@ Result<std::unique_ptr<PerfDataWriter>> PerfDataWriter::Create(const RecordOptio
                                                                PerfHeaderFacts facts) {
   auto file = OutputFile::Create(options.output);
   if (!file) return Fail(std::move(file.error()));
-  std::unique_ptr<PerfDataWriter> writer(new PerfDataWriter(std::move(*file), std::move(facts)));
+  std::unique_ptr<PerfDataWriter> writer(
+      new PerfDataWriter(std::move(*file), std::move(facts), clock.conversion()));
   if (auto written = writer->WritePreamble(options, clock); !written)
     return Fail(std::move(written.error()));
   return writer;
@@ -394,10 +395,10 @@ Status PerfDataWriter::AddSideband(const SidebandRecord& sideband) {
       sideband);
 }
 
-Status PerfDataWriter::AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t time) {
+Status PerfDataWriter::AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t tsc) {
   uint64_t& size = stream_sizes_[stream.index];
   AuxRecord aux;
-  aux.time = time;
+  aux.time = conversion_.ToNanoseconds(tsc);
   aux.pid = stream.pid;
   aux.tid = stream.tid;
   aux.offset = size;
@@ -405,7 +406,7 @@ Status PerfDataWriter::AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t 
   RecordBuffer record(kRecordAuxtrace, 0);
   record.U64(bytes.size());
   record.U64(size);
-  record.U64(0);  // reference
+  record.U64(tsc);  // tells perf the counter's upper bits, which TSC packets lack
   record.U32(stream.index);
   record.U32(static_cast<uint32_t>(stream.tid));
   record.U32(~uint32_t{0});  // no CPU

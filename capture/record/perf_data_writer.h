@@ -32,13 +32,13 @@ class PerfDataWriter : public RecordingSink {
 
   Status AddStream(const StreamInfo& stream) override;
   Status AddSideband(const SidebandRecord& record) override;
-  Status AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t time) override;
+  Status AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t tsc) override;
   Status AddCode(const MemoryCode& code) override;  // perf.data has no place for it
   Status Finish(const RecordSummary& summary) override;
 
  private:
-  PerfDataWriter(OutputFile file, PerfHeaderFacts facts)
-      : file_(std::move(file)), facts_(std::move(facts)) {}
+  PerfDataWriter(OutputFile file, PerfHeaderFacts facts, const TimeConversion& conversion)
+      : file_(std::move(file)), facts_(std::move(facts)), conversion_(conversion) {}
 
   Status WritePreamble(const RecordOptions& options, const TraceClock& clock);
   Status WriteFeatures();
@@ -51,6 +51,7 @@ class PerfDataWriter : public RecordingSink {
 
   OutputFile file_;
   PerfHeaderFacts facts_;
+  TimeConversion conversion_;
   std::vector<uint8_t> attributes_;     // both perf_event_attr, for the header's feature
   std::vector<uint64_t> stream_sizes_;  // by stream index
   std::vector<TraceIndexEntry> trace_index_;

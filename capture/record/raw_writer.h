@@ -27,7 +27,7 @@ class RawWriter : public RecordingSink {
 
   Status AddStream(const StreamInfo& stream) override;
   Status AddSideband(const SidebandRecord& record) override;
-  Status AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t time) override;
+  Status AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t tsc) override;
   Status AddCode(const MemoryCode& code) override;
   Status Finish(const RecordSummary& summary) override;
 

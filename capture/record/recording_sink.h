@@ -33,8 +33,8 @@ class RecordingSink {
   virtual ~RecordingSink() = default;
   virtual Status AddStream(const StreamInfo& stream) = 0;
   virtual Status AddSideband(const SidebandRecord& record) = 0;
-  // The next bytes of the stream; `time` in nanoseconds.
-  virtual Status AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t time) = 0;
+  // The next bytes of the stream; `tsc` is the time-stamp counter now.
+  virtual Status AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t tsc) = 0;
   virtual Status AddCode(const MemoryCode& code) = 0;
   virtual Status Finish(const RecordSummary& summary) = 0;
 };

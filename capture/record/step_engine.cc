@@ -467,7 +467,7 @@ void StepEngine::FlushTrace(Thread& thread) {
   if (whole.empty()) return;
   summary_.bytes += whole.size();
   summary_.threads[thread.stream.index].bytes += whole.size();
-  Check(sink_.AddTrace(thread.stream, whole, clock_.ToNanoseconds(TraceClock::Now())));
+  Check(sink_.AddTrace(thread.stream, whole, TraceClock::Now()));
   pending.erase(pending.begin(), pending.begin() + static_cast<ptrdiff_t>(whole.size()));
 }
 
