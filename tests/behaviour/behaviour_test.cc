@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <set>
 
+#include "decode/pt/packets/packet.h"
 #include "tests/behaviour/behaviour_file.h"
 #include "tests/behaviour/trace_assembler.h"
 #include "tests/behaviour/transcript.h"
@@ -21,6 +23,10 @@ std::vector<std::string> CaseNames() {
     if (entry.path().extension() == ".pt") names.push_back(entry.path().stem());
   std::sort(names.begin(), names.end());
   return names;
+}
+
+std::string PathOf(const std::string& name) {
+  return FLOWBACK_SOURCE_DIR "/tests/behaviour/cases/" + name + ".pt";
 }
 
 // The file's code in an address space of its own.
@@ -49,8 +55,7 @@ std::string Joined(const BehaviourFile& file, const std::vector<std::string>& li
 class Behaviour : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    const auto file = ReadBehaviourFile(std::string(FLOWBACK_SOURCE_DIR "/tests/behaviour/cases/") +
-                                        GetParam() + ".pt");
+    const auto file = ReadBehaviourFile(PathOf(GetParam()));
     ASSERT_TRUE(file.has_value()) << file.error().message();
     file_ = *file;
     const auto trace = AssembleTrace(file_);
@@ -169,6 +174,35 @@ TEST_P(Behaviour, LibiptAgrees) {
   EXPECT_EQ(same, !file_.libipt_differs)
       << "native: " << causes(ours) << "\nlibipt: " << causes(theirs)
       << "\nreason given: " << file_.libipt_differs.value_or("none");
+}
+
+// Kinds of packets in a trace, whatever damage it has.
+void AddKinds(Bytes trace, std::set<size_t>& kinds) {
+  pt::PebsState pebs;
+  while (!trace.empty()) {
+    pt::Packet packet;
+    const pt::ReadResult size = ReadPacket(trace, pebs, packet);
+    if (size) kinds.insert(packet.index());
+    trace = trace.subspan(size.value_or(1));
+  }
+}
+
+TEST(BehaviourCases, CoverEveryPacketAndErratum) {
+  std::set<size_t> kinds;
+  std::string comments;
+  for (const std::string& name : CaseNames()) {
+    const auto file = ReadBehaviourFile(PathOf(name));
+    ASSERT_TRUE(file.has_value()) << file.error().message();
+    const auto trace = AssembleTrace(*file);
+    ASSERT_TRUE(trace.has_value()) << trace.error().message();
+    AddKinds(*trace, kinds);
+    comments += file->first_comment;
+  }
+  EXPECT_EQ(kinds.size(), pt::Packets::kSize);
+#define FLOWBACK_ERRATUM(field, name, meaning) \
+  EXPECT_NE(comments.find("Erratum " name), std::string::npos) << name;
+#include "decode/pt/errata.def"
+#undef FLOWBACK_ERRATUM
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, Behaviour, testing::ValuesIn(CaseNames()), [](const auto& test) {
