@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+// How fast the native engine counts a flow, and how that compares with libipt's block decoder. See
+// README.md beside this file.
+#include <benchmark/benchmark.h>
+
+#include <cstdio>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/bench/libipt_peer.h"
+#include "tests/bench/workload.h"
+
+namespace flowback::bench {
+namespace {
+
+constexpr int kRepetitions = 5;
+
+// One workload with both decoders, warm after the comparison of counts.
+struct Contest {
+  Workload workload;
+  std::unique_ptr<Decoder> native;
+  std::unique_ptr<LibiptPeer> libipt;
+  uint64_t instructions = 0;
+};
+
+Result<Contest> Prepare(Workload workload) {
+  Contest contest;
+  contest.workload = std::move(workload);
+  Result<std::unique_ptr<Decoder>> native = MakeDecoder("native");
+  if (!native) return Fail(native.error());
+  contest.native = std::move(*native);
+  Result<LibiptPeer> libipt = LibiptPeer::Create(contest.workload);
+  if (!libipt) return Fail(libipt.error());
+  contest.libipt = std::make_unique<LibiptPeer>(std::move(*libipt));
+  const Result<FlowSummary> summary = contest.native->Summarize(contest.workload.Input());
+  if (!summary) return Fail(summary.error());
+  contest.instructions = contest.libipt->Decode();
+  if (contest.instructions != summary->digest.count)
+    return Fail(ErrorCode::kSystem,
+                contest.workload.name + ": native counts " + std::to_string(summary->digest.count) +
+                    " instructions, libipt " + std::to_string(contest.instructions));
+  return contest;
+}
+
+void Report(benchmark::State& state, const Contest& contest) {
+  const auto iterations = static_cast<int64_t>(state.iterations());
+  state.SetItemsProcessed(iterations * static_cast<int64_t>(contest.instructions));
+  state.SetBytesProcessed(iterations * static_cast<int64_t>(contest.workload.bytes.size()));
+}
+
+void RunNative(benchmark::State& state, Contest* contest) {
+  const DecodeInput input = contest->workload.Input();
+  for (auto _ : state) benchmark::DoNotOptimize(contest->native->Summarize(input)->digest.count);
+  Report(state, *contest);
+}
+
+void RunLibipt(benchmark::State& state, Contest* contest) {
+  for (auto _ : state) benchmark::DoNotOptimize(contest->libipt->Decode());
+  Report(state, *contest);
+}
+
+// Prints as usual, and keeps each median for the ratios.
+class MedianReporter final : public benchmark::ConsoleReporter {
+ public:
+  void ReportRuns(const std::vector<Run>& runs) override {
+    ConsoleReporter::ReportRuns(runs);
+    for (const Run& run : runs)
+      if (run.aggregate_name == "median")
+        medians_[run.run_name.function_name] = run.GetAdjustedCPUTime();
+  }
+  double MedianOf(const std::string& name) const {
+    const auto found = medians_.find(name);
+    return found == medians_.end() ? 0 : found->second;
+  }
+
+ private:
+  std::map<std::string, double> medians_;
+};
+
+void Register(Contest* contest, const char* engine, void (*run)(benchmark::State&, Contest*)) {
+  benchmark::RegisterBenchmark((contest->workload.name + "/" + engine).c_str(), run, contest)
+      ->Repetitions(kRepetitions)
+      ->ReportAggregatesOnly()
+      ->Unit(benchmark::kMillisecond);
+}
+
+// 0 when every ratio is at least `required`.
+int PrintRatios(const std::vector<Contest>& contests, const MedianReporter& reporter,
+                double required) {
+  int status = 0;
+  for (const Contest& contest : contests) {
+    const std::string& name = contest.workload.name;
+    const double native = reporter.MedianOf(name + "/native");
+    const double libipt = reporter.MedianOf(name + "/libipt");
+    if (native == 0 || libipt == 0) continue;  // filtered out
+    std::printf("%s: %llu instructions, native %.2f times as fast as libipt's block decoder\n",
+                name.c_str(), static_cast<unsigned long long>(contest.instructions),
+                libipt / native);
+    if (libipt / native < required) status = 1;
+  }
+  return status;
+}
+
+double TakeRequired(std::vector<std::string>& arguments) {
+  double required = 0;
+  std::erase_if(arguments, [&required](const std::string& argument) {
+    constexpr std::string_view kName = "--require-ratio=";
+    if (!argument.starts_with(kName)) return false;
+    required = std::stod(argument.substr(kName.size()));
+    return true;
+  });
+  return required;
+}
+
+int Main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  const double required = TakeRequired(arguments);
+  if (arguments.empty()) arguments = {"big-gzip", "big-sqlite3"};
+  Result<std::vector<Workload>> workloads = TakeWorkloads(arguments);
+  if (!workloads || !arguments.empty()) {
+    std::fprintf(stderr, "decode_bench: %s\n",
+                 workloads ? ("unknown argument " + arguments[0]).c_str()
+                           : workloads.error().message().c_str());
+    return 2;
+  }
+  std::vector<Contest> contests;
+  for (Workload& workload : *workloads) {
+    Result<Contest> contest = Prepare(std::move(workload));
+    if (!contest) {
+      std::fprintf(stderr, "decode_bench: %s\n", contest.error().message().c_str());
+      return 1;
+    }
+    contests.push_back(std::move(*contest));
+  }
+  for (Contest& contest : contests) {
+    Register(&contest, "native", RunNative);
+    Register(&contest, "libipt", RunLibipt);
+  }
+  MedianReporter reporter;
+  benchmark::RunSpecifiedBenchmarks(&reporter);
+  return PrintRatios(contests, reporter, required);
+}
+
+}  // namespace
+}  // namespace flowback::bench
+
+int main(int argc, char** argv) { return flowback::bench::Main(argc, argv); }
