@@ -55,7 +55,9 @@ Error NotRecognised(const Candidate& candidate) {
 std::span<const Format> Formats() { return kFormats; }
 
 bool StartsWith(Bytes bytes, std::string_view magic) {
-  return bytes.size() >= magic.size() && std::equal(magic.begin(), magic.end(), bytes.begin());
+  const auto same = [](char c, uint8_t byte) { return static_cast<uint8_t>(c) == byte; };
+  return bytes.size() >= magic.size() &&
+         std::equal(magic.begin(), magic.end(), bytes.begin(), same);
 }
 
 Result<Recording> ReadCandidate(const Candidate& candidate) {

@@ -38,23 +38,16 @@ bool AllZero(Bytes bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](uint8_t byte) { return byte == 0; });
 }
 
-// One sentence for all AUX records of the file that carry a flag.
-void WarnOfFlag(const Recording& file, uint64_t flag, const char* meaning,
-                std::vector<std::string>& warnings) {
-  const auto carries = [flag](const SidebandRecord& record) {
-    const auto* aux = std::get_if<AuxRecord>(&record);
-    return aux && aux->flags & flag;
-  };
-  const auto count = std::count_if(file.sideband.begin(), file.sideband.end(), carries);
-  if (count != 0) {
-    warnings.push_back(Dec(static_cast<uint64_t>(count)) + " AUX record" +
-                       (count == 1 ? " says" : "s say") + " that " + meaning);
-  }
+// The end of the data in AUX offsets; 0 for a record whose end wraps round.
+uint64_t EndOf(const AuxRecord& record) {
+  return record.size <= ~record.offset ? record.offset + record.size : 0;
 }
 
 }  // namespace
 
-void StreamCollector::Add(const Record& record) {
+void StreamCollector::AddRecord(const AuxRecord& record) { pending_.push_back(record); }
+
+void StreamCollector::AddData(const Record& record) {
   FieldReader fields(record.body);
   fields.Skip(8);  // size: the reader has used it
   Piece piece;
@@ -74,37 +67,46 @@ void StreamCollector::Add(const Record& record) {
   // first.
   if (piece.aux_end() < piece.aux_offset) piece.aux_offset = 0;
   buffer.pieces.push_back(piece);
+  auto& known = buffer.cpu < 0 && EndsPiece(pending_, piece) ? buffer.records : unplaced_;
+  known.insert(known.end(), pending_.begin(), pending_.end());
+  pending_.clear();
 }
 
-// A per-CPU buffer's records name its CPU, a per-thread buffer's its thread.
-void StreamCollector::TakeAuxRecords(const Recording& recording) {
+// perf writes what a buffer's kernel records say and then the buffer's data: records that add up to
+// just this piece are the piece's. A per-thread buffer has no better sign: the thread that an AUX
+// record names is the one that ran when it was written, which may be the traced one's parent.
+bool StreamCollector::EndsPiece(const std::vector<AuxRecord>& records, const Piece& piece) {
+  if (records.empty()) return false;
+  const uint64_t end = EndOf(records.back());
+  return records.front().offset >= piece.aux_offset && end <= piece.aux_end() &&
+         piece.aux_end() - end < kAuxtraceAlignment;
+}
+
+// A per-CPU buffer's records name its CPU; a per-thread buffer's, mostly, its thread.
+void StreamCollector::PlaceRemainingRecords() {
   std::unordered_map<int32_t, Buffer*> by_cpu;
   std::unordered_map<int32_t, Buffer*> by_tid;
   for (auto& [index, buffer] : buffers_) {
     if (buffer.cpu >= 0) by_cpu.emplace(buffer.cpu, &buffer);
     if (buffer.cpu < 0) by_tid.emplace(buffer.tid, &buffer);
   }
-  for (const SidebandRecord& record : recording.sideband) {
-    const auto* aux = std::get_if<AuxRecord>(&record);
-    if (!aux) continue;
-    const auto cpu = by_cpu.find(aux->cpu);
-    const auto tid = by_tid.find(aux->tid);
+  unplaced_.insert(unplaced_.end(), pending_.begin(), pending_.end());
+  for (const AuxRecord& record : unplaced_) {
+    const auto cpu = by_cpu.find(record.cpu);
+    const auto tid = by_tid.find(record.tid);
     if (cpu != by_cpu.end()) {
-      cpu->second->records.push_back(*aux);
+      cpu->second->records.push_back(record);
     } else if (tid != by_tid.end()) {
-      tid->second->records.push_back(*aux);
-    } else if (buffers_.size() == 1 && aux->cpu < 0) {
-      buffers_.begin()->second.records.push_back(*aux);
+      tid->second->records.push_back(record);
+    } else if (buffers_.size() == 1 && record.cpu < 0) {
+      buffers_.begin()->second.records.push_back(record);
     }
   }
 }
 
-// The end of the data in AUX offsets as the kernel's records tell it; 0 when there are none.
 uint64_t StreamCollector::RecordedEnd(const Buffer& buffer) {
   uint64_t end = 0;
-  for (const AuxRecord& record : buffer.records) {
-    if (record.size <= ~record.offset) end = std::max(end, record.offset + record.size);
-  }
+  for (const AuxRecord& record : buffer.records) end = std::max(end, EndOf(record));
   return end;
 }
 
@@ -177,8 +179,8 @@ uint64_t StreamCollector::StreamPosition(const Buffer& buffer, uint64_t aux_posi
 
 void StreamCollector::AddRecordGaps(const Buffer& buffer, Stream& stream) {
   for (const AuxRecord& record : buffer.records) {
-    if (!(record.flags & kAuxTruncated) || record.size > ~record.offset) continue;
-    stream.gaps.push_back({StreamPosition(buffer, record.offset + record.size),
+    if (!(record.flags & kAuxTruncated)) continue;
+    stream.gaps.push_back({StreamPosition(buffer, EndOf(record)),
                            "AUX data truncated: the recorder did not empty the buffer in time"});
   }
   const uint64_t held = buffer.pieces.back().aux_end();
@@ -189,8 +191,24 @@ void StreamCollector::AddRecordGaps(const Buffer& buffer, Stream& stream) {
   }
 }
 
+// One sentence for each flag that says more than a gap does.
+void StreamCollector::WarnOfFlags(std::vector<std::string>& warnings) const {
+  constexpr std::pair<uint64_t, const char*> kMeanings[] = {
+      {kAuxOverwrite, "were taken as snapshots: what snapshots have in common is decoded twice"},
+      {kAuxPartial, "have holes: tracing was interrupted, for instance by a virtual machine"},
+      {kAuxCollision, "lack samples that collided"},
+  };
+  for (const auto& [flag, meaning] : kMeanings) {
+    uint64_t count = 0;
+    for (const auto& [index, buffer] : buffers_) {
+      for (const AuxRecord& record : buffer.records) count += (record.flags & flag) != 0;
+    }
+    if (count != 0) warnings.push_back(Dec(count) + " pieces of AUX data " + meaning);
+  }
+}
+
 void StreamCollector::Finish(Recording& recording) && {
-  TakeAuxRecords(recording);
+  PlaceRemainingRecords();
   for (auto& [index, buffer] : buffers_) {
     std::stable_sort(buffer.pieces.begin(), buffer.pieces.end(),
                      [](const Piece& a, const Piece& b) { return a.aux_offset < b.aux_offset; });
@@ -201,13 +219,7 @@ void StreamCollector::Finish(Recording& recording) && {
     Normalize(stream.gaps);
     recording.streams.push_back(std::move(stream));
   }
-  WarnOfFlag(recording, kAuxOverwrite,
-             "the buffer was taken as a snapshot: snapshots that overlap are decoded as they are",
-             recording.warnings);
-  WarnOfFlag(recording, kAuxPartial,
-             "tracing was interrupted inside it (by a virtual machine, for instance)",
-             recording.warnings);
-  WarnOfFlag(recording, kAuxCollision, "samples collided", recording.warnings);
+  WarnOfFlags(recording.warnings);
 }
 
 }  // namespace flowback::perf

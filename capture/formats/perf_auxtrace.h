@@ -13,8 +13,9 @@ namespace flowback::perf {
 // Collects the pieces of every AUX buffer while the file is read, then joins them.
 class StreamCollector {
  public:
-  // REQUIRES: an AUXTRACE record as RecordReader gives it.
-  void Add(const Record& record);
+  // AUXTRACE and AUX records in the file's order. REQUIRES: `record` as RecordReader gives it.
+  void AddData(const Record& record);
+  void AddRecord(const AuxRecord& record);
   bool empty() const { return buffers_.empty(); }
 
   // Appends the streams to recording.streams, by the buffers' index. Copies only the bytes of
@@ -37,7 +38,9 @@ class StreamCollector {
     std::vector<AuxRecord> records;  // what the kernel said of the buffer
   };
 
-  void TakeAuxRecords(const Recording& recording);
+  static bool EndsPiece(const std::vector<AuxRecord>& records, const Piece& piece);
+  void PlaceRemainingRecords();
+  void WarnOfFlags(std::vector<std::string>& warnings) const;
   static uint64_t RecordedEnd(const Buffer& buffer);
   static void TrimPadding(Buffer& buffer);
   static Stream Join(Buffer& buffer, Recording& recording);
@@ -46,6 +49,8 @@ class StreamCollector {
   static uint64_t StreamPosition(const Buffer& buffer, uint64_t aux_position);
 
   std::map<uint32_t, Buffer> buffers_;  // by AUXTRACE's idx
+  std::vector<AuxRecord> pending_;      // since the last AUXTRACE
+  std::vector<AuxRecord> unplaced_;     // buffer not known from the order in the file
 };
 
 }  // namespace flowback::perf

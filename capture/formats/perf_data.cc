@@ -7,7 +7,7 @@
 //             -> features   machine, command line, build-ids (behind the data)
 //
 // Reading is one pass over the records, in which AUX data is only pointed at; then the sideband is
-// sorted by time, and after that the streams are joined: their gaps come from AUX records.
+// sorted by time and the streams are joined.
 #include <map>
 #include <optional>
 #include <string_view>
@@ -61,6 +61,7 @@ struct Contents {
 void TakeSideband(const Record& record, const SampleIdParser& ids, Contents& contents,
                   Recording& recording) {
   if (auto sideband = ToSideband(record, ids.Parse(record))) {
+    if (const auto* aux = std::get_if<AuxRecord>(&*sideband)) contents.streams.AddRecord(*aux);
     recording.sideband.push_back(*std::move(sideband));
   } else if (contents.malformed++ == 0) {
     contents.first_malformed = record.offset;
@@ -75,7 +76,7 @@ void TakeRecord(const Record& record, const SampleIdParser& ids, Contents& conte
       if (!contents.info) contents.info = ParseAuxtraceInfo(record);
       break;
     case kRecordAuxtrace:
-      contents.streams.Add(record);
+      contents.streams.AddData(record);
       break;
     case kRecordTimeConv:
       ApplyTimeConv(record, recording.pt);

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "capture/formats/raw_pt.h"
 
-#include <algorithm>
-
 #include "capture/formats/format.h"
+#include "decode/pt/packets/packet.h"
 #include "flowback/base/mapped_file.h"
 
 namespace flowback {
 namespace {
 
-// The start of any trace: PADs and then a PSB, which is 02 82 eight times. Bytes before the first
-// PSB may also be a cut packet of a ring buffer, hence the search.
+// A trace's first PSB is near its start; what precedes it is the cut packet of a ring buffer.
 constexpr size_t kPsbSearch = 64 << 10;
-constexpr uint8_t kPsb[] = {2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82};
 
 Result<Stream> OpenStream(const std::string& path, Recording& recording) {
   auto file = MappedFile::Open(path);
@@ -52,7 +49,7 @@ Result<Recording> ReadRawPt(const std::vector<std::string>& files) {
 
 bool MatchesUnnamedRawPt(const Candidate& candidate) {
   const Bytes head = Slice(candidate.bytes, 0, kPsbSearch);
-  return std::search(head.begin(), head.end(), std::begin(kPsb), std::end(kPsb)) != head.end();
+  return pt::FindPsb(head, 0) != head.size();
 }
 
 Status ReadUnnamedRawPt(const Candidate& candidate, Recording&) {

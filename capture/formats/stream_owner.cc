@@ -29,6 +29,9 @@ Threads TracedThreads(const Recording& recording) {
   for (const SidebandRecord& record : recording.sideband) {
     if (!NamesTracedThread(record)) continue;
     std::visit([&](const SidebandBase& base) { threads.Add(base.pid, base.tid); }, record);
+    if (const auto* fork = std::get_if<ForkRecord>(&record)) {
+      threads.Add(fork->parent_pid, fork->parent_tid);
+    }
   }
   return threads;
 }
