@@ -37,6 +37,7 @@ const std::map<std::string, Setter>& Setters() {
       {"deep-recursion", Set(&O::deep_recursion)},
       {"transactions", Set(&O::transactions)},
       {"ptwrite", Set(&O::ptwrite)},
+      {"compat", Set(&O::compat)},
       {"system-calls", Set(&O::system_calls)},
       {"threads", Set(&O::threads)},
       {"kernel", Set(&O::kernel)},

@@ -20,6 +20,8 @@ GeneratorOptions Consistent(GeneratorOptions options) {
   options.cyc &= options.tsc;
   options.deferred_tips &= !options.cyc;
   options.transactions &= !options.filter;
+  options.compat &= options.mode == ExecMode::k64Bit;
+  if (options.compat) options.sections = 1;
   options.long_tnt &= options.mode == ExecMode::k64Bit;
   return options;
 }
@@ -43,6 +45,7 @@ GeneratorOptions MixedOptions(uint64_t seed) {
   o.deep_recursion = random.Chance(300);
   o.transactions = random.Chance(200);
   o.ptwrite = random.Chance(300);
+  o.compat = random.Chance(150);
   o.system_calls = random.Chance(700);
   o.threads = random.Chance(150) ? 3 : 1;
   o.kernel = random.Chance(250);
@@ -53,12 +56,12 @@ GeneratorOptions MixedOptions(uint64_t seed) {
   o.deferred_tips = random.Chance(200);
   o.padding = random.Chance(250);
   o.ptwrite_fup = random.Chance(500);
-  o.psb_period = random.Chance(150) ? 0 : static_cast<uint32_t>(random.Between(100, 4000));
+  o.psb_period = random.Chance(150) ? 0 : static_cast<uint32_t>(random.Between(60, 1500));
   o.tsc = random.Chance(700);
   o.mtc = random.Chance(700);
   o.cyc = random.Chance(400);
-  o.event_trace = random.Chance(100);
-  o.pebs = random.Chance(100);
+  o.event_trace = random.Chance(70);
+  o.pebs = random.Chance(50);
   o.power = random.Chance(150);
   o.maintenance = random.Chance(150);
   o.interrupt_every = Rarely(random, 500, 50, 3000);
@@ -85,6 +88,7 @@ std::string Describe(const GeneratorOptions& o) {
   flag(o.deep_recursion, "deep recursion");
   flag(o.transactions, "transactions");
   flag(o.ptwrite, o.ptwrite_fup ? "ptwrite with FUP" : "ptwrite");
+  flag(o.compat, "32-bit parts");
   flag(!o.system_calls, "no system calls");
   flag(o.kernel, "kernel");
   flag(o.filter, "filter");

@@ -34,12 +34,13 @@ struct GeneratorOptions {
   bool deep_recursion = false;       // deeper than the 64 entries of the call stack
   bool transactions = false;
   bool ptwrite = false;
+  bool compat = false;  // parts in 32-bit mode, entered by far jumps; 64-bit programs only
   bool system_calls = true;
   unsigned threads = 1;  // of which one runs at a time; switched at system calls and interrupts
 
   // What is traced.
   bool kernel = false;  // else user code only: interrupts and system calls switch tracing off
-  bool filter = false;  // an IP filter leaves some functions out
+  bool filter = false;  // an IP filter leaves some functions out, or stops the trace there
 
   // The hardware's settings and habits.
   bool return_compression = true;
@@ -52,7 +53,7 @@ struct GeneratorOptions {
   bool tsc = false;              // TSC and CBR in PSB+
   bool mtc = false;              // MTC and TMA; needs tsc
   bool cyc = false;              // needs tsc; excludes deferred_tips
-  bool event_trace = false;      // CFE, EVD
+  bool event_trace = false;      // CFE, EVD, MODE.Exec with the interrupt flag; TRIG
   bool pebs = false;             // BBP, BIP, BEP
   bool power = false;            // MWAIT, PWRE, EXSTOP, PWRX
   bool maintenance = false;      // MNT, VMCS in PSB+
@@ -75,6 +76,7 @@ struct GeneratedSection {
 // A sync point and what had been told before it.
 struct GeneratedPsb {
   uint64_t offset = 0;
+  uint64_t end = 0;  // behind its PSBEND
   uint64_t instructions = 0;
   uint64_t ip = 0;  // next instruction; 0 while tracing is off
 };
@@ -104,7 +106,7 @@ struct GeneratedTruth {
   uint64_t compressed_returns = 0;
   uint64_t mismatched_returns = 0;  // RETs that did not match a non-empty call stack
   uint64_t ptwrites = 0;
-  uint64_t events = 0;  // CFE, EVD and PEBS packets: libipt 2.0.5 knows none of them
+  uint64_t events = 0;  // CFE, EVD, TRIG and PEBS packets: libipt 2.0.5 knows none of them
   std::vector<GeneratedPsb> psbs;
   std::vector<GeneratedLoss> losses;
   // True when a decoder that keeps its entry at an uncompressed RET, as libipt does, must go wrong:

@@ -318,6 +318,18 @@ Code InstructionEncoder::MovCr3() {
   return code;
 }
 
+Code InstructionEncoder::FarJump() {
+  Code code;
+  if (!wide_ && random_.Chance(500)) {
+    code.Add(0xea);
+    code.AddValue(random_.Next(), 6);
+  } else {
+    code.Add(0xff);
+    AddModRm(code, 5, true);
+  }
+  return code;
+}
+
 Code InstructionEncoder::TransactionEnd() {
   Code code;
   code.Add({0x0f, 0x01, 0xd5});

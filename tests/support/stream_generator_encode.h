@@ -30,6 +30,8 @@ class InstructionEncoder {
   InstructionEncoder(ExecMode mode, Random& random)
       : wide_(mode == ExecMode::k64Bit), random_(random) {}
 
+  void SetMode(ExecMode mode) { wide_ = mode == ExecMode::k64Bit; }
+
   // No branch, nothing a trace tells.
   Code Plain();
   Code RepString();
@@ -42,6 +44,7 @@ class InstructionEncoder {
   Code SystemReturn();
   Code InterruptReturn();
   Code MovCr3();
+  Code FarJump();
   Code TransactionEnd();
   Code TransactionAbort();
   Code Pop();

@@ -56,14 +56,16 @@ void TracingHardware::Transferred(Transfer kind, uint64_t ip, uint64_t next, con
   const bool was_tracing = tracing();
   if (context_) inside_ = !target.outside;
   if (!was_tracing) {
-    if (tracing() && !losing_) Enable(target.address);
+    if (tracing() && !losing_) Enable(target);
     return;
   }
   CountTransfer(kind);
   if (losing_) return;
   if (!tracing()) {
     if (kind == Transfer::kReturn) PopMatches(target.address);
-    return Disable(target.address);
+    Disable(target.address);
+    if (random_.Chance(100)) TraceStop();
+    return;
   }
   switch (kind) {
     case Transfer::kConditional:
@@ -77,8 +79,11 @@ void TracingHardware::Transferred(Transfer kind, uint64_t ip, uint64_t next, con
       Push(next);
       return Tip(target.address);
     case Transfer::kIndirectJump:
-    case Transfer::kFar:
       return Tip(target.address);
+    case Transfer::kFar:
+      ModeExecIfChanged(target.mode);
+      Tip(target.address);
+      return FlushBranches();  // nothing comes between MODE.Exec and the TIP it belongs to
     case Transfer::kReturn:
       if (PopMatches(target.address)) return TntBit(true);
       // Held back, its TIP could be taken for that of a later branch, and a later bit for its own.
@@ -167,13 +172,13 @@ void TracingHardware::Interrupt(uint64_t ip) {
 void TracingHardware::EnterUser(const Node& at) {
   context_ = true;
   inside_ = !at.outside;
-  if (telling()) Enable(at.address);
+  if (telling()) Enable(at);
 }
 
 void TracingHardware::InterruptTo(uint64_t ip, const Node& handler) {
   if (!telling()) {
     inside_ = !handler.outside;
-    if (telling()) Enable(handler.address);
+    if (telling()) Enable(handler);
     return;
   }
   FlushBranches();
@@ -181,6 +186,8 @@ void TracingHardware::InterruptTo(uint64_t ip, const Node& handler) {
   CycIfDue();
   FupHere(ip);
   if (random_.Chance(200)) writer_.Write(pt::Pip{.cr3 = random_.Below(1 << 20) << 12});
+  iflag_ = false;
+  ModeExecIfChanged(handler.mode);
   MaybePad();
   writer_.Tip(handler.address);
   Tell();
@@ -192,6 +199,7 @@ void TracingHardware::InterruptReturn(uint64_t ip, const Node& target) {
     writer_.Write(pt::Cfe{.type = kInterruptReturnEvent});
     ++truth_.events;
   }
+  iflag_ = true;
   Transferred(Transfer::kFar, ip, 0, target);
 }
 
@@ -267,17 +275,36 @@ void TracingHardware::FlushBranches() {
 }
 
 void TracingHardware::ModeExec() {
-  const bool wide = options_.mode == ExecMode::k64Bit;
-  writer_.Write(pt::ModeExec{.cs_l = wide, .cs_d = !wide, .iflag = options_.event_trace});
+  const bool wide = mode_ == ExecMode::k64Bit;
+  writer_.Write(pt::ModeExec{.cs_l = wide, .cs_d = !wide, .iflag = options_.event_trace && iflag_});
   mode_told_ = true;
 }
 
-void TracingHardware::Enable(uint64_t ip) {
+// In the compound of a transfer that changes the mode.
+void TracingHardware::ModeExecIfChanged(ExecMode mode) {
+  const bool flag_may_change = options_.event_trace && options_.kernel;
+  if (mode == mode_ && !flag_may_change) return;
+  FlushBranches();
+  mode_ = mode;
+  ModeExec();
+}
+
+void TracingHardware::Enable(const Node& at) {
   CycIfDue();
-  if (!mode_told_) ModeExec();
+  if (!mode_told_ || at.mode != mode_) {
+    mode_ = at.mode;
+    ModeExec();
+  }
   MaybePad();
-  writer_.TipPge(ip);
+  writer_.TipPge(at.address);
   Tell();
+}
+
+// A range of the filter that does not leave code out but ends the trace. Software switches tracing
+// on again, which gives a PSB+.
+void TracingHardware::TraceStop() {
+  writer_.Write(pt::TraceStop{});
+  next_psb_ = writer_.size();
 }
 
 void TracingHardware::Disable(std::optional<uint64_t> ip) {
@@ -313,7 +340,8 @@ void TracingHardware::EventPackets() {
 void TracingHardware::Psb(const Node& at) {
   FlushBranches();
   const size_t offset = writer_.size();
-  truth_.psbs.push_back({offset, now_.digest.count, tracing() ? at.address : 0});
+  truth_.psbs.push_back(
+      {.offset = offset, .instructions = now_.digest.count, .ip = tracing() ? at.address : 0});
   writer_.Psb();
   stack_.clear();
   mode_told_ = false;
@@ -325,6 +353,7 @@ void TracingHardware::Psb(const Node& at) {
   if (options_.maintenance) writer_.Write(pt::Vmcs{.base = 0x77'7000});
   MaybePad();
   if (tracing()) {
+    mode_ = at.mode;
     ModeExec();
     if (options_.transactions) writer_.Write(pt::ModeTsx{.in_transaction = in_transaction_});
     writer_.Fup(at.address);
@@ -333,6 +362,7 @@ void TracingHardware::Psb(const Node& at) {
     ModeExec();
   }
   writer_.Write(pt::PsbEnd{});
+  truth_.psbs.back().end = writer_.size();
   // Real periods vary: the PSB waits for what is going on to finish.
   next_psb_ = writer_.size() + options_.psb_period + random_.Below(options_.psb_period / 4 + 1);
 }
@@ -431,7 +461,7 @@ void TracingHardware::Power(const Node& at) {
 
 void TracingHardware::Extra(const Node& at) {
   if (losing_) return;
-  const uint64_t which = random_.Below(4);
+  const uint64_t which = random_.Below(5);
   if (which == 0 && options_.pebs) {
     FlushBranches();
     PebsBlock(at);
@@ -441,6 +471,11 @@ void TracingHardware::Extra(const Node& at) {
   } else if (which == 2 && options_.maintenance) {
     FlushBranches();
     writer_.Write(pt::Mnt{random_.Next()});
+  } else if (which == 4 && options_.event_trace && tracing()) {
+    FlushBranches();
+    writer_.Write(pt::Trig{.triggers = 1, .ip = true});
+    FupHere(at.address);
+    ++truth_.events;
   } else if (which == 3 && options_.tsc) {  // a change of frequency
     ratio_ = static_cast<uint8_t>(random_.Between(10, 36));
     tsc_per_cycle_ = (uint64_t{kNominalRatio} << 16) / ratio_;

@@ -30,7 +30,8 @@ class TracingHardware {
 
   bool tracing() const { return context_ && inside_; }
   bool losing() const { return losing_; }
-  bool in_transaction() const { return in_transaction_; }
+  // The execution mode that the packets so far tell.
+  ExecMode mode() const { return mode_; }
   // The last packet was a PTW: whether its PTWRITE counts as told is nobody's business, so the
   // stream must not break off here.
   bool after_ptwrite() const { return after_ptwrite_; }
@@ -100,12 +101,14 @@ class TracingHardware {
   void Tip(uint64_t ip);
   void FlushBranches();
   void WriteDeferred();
-  void Enable(uint64_t ip);
+  void Enable(const Node& at);
   void Disable(std::optional<uint64_t> ip);
   void ModeExec();
+  void ModeExecIfChanged(ExecMode mode);
   void FupHere(uint64_t ip);
   void EventPackets();
   void Timestamp();
+  void TraceStop();
   void Power(const Node& at);
   void PebsBlock(const Node& at);
   void MaybePad();
@@ -125,7 +128,9 @@ class TracingHardware {
   bool inside_ = true;    // the IP filter's ranges
   bool losing_ = false;
   bool in_transaction_ = false;
-  bool mode_told_ = false;  // MODE.Exec since the last PSB
+  bool mode_told_ = false;            // MODE.Exec since the last PSB
+  ExecMode mode_ = ExecMode::k64Bit;  // the one told
+  bool iflag_ = true;                 // what the next MODE.Exec tells
   bool after_ptwrite_ = false;
 
   Flow now_;        // what retired

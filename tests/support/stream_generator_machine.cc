@@ -64,6 +64,9 @@ void Machine::Step() {
       return Go(Transfer::kJump, node.target);
     case NodeKind::kZeroCall:
       return Go(Transfer::kZeroCall, node.target);
+    case NodeKind::kFarJump:
+      if (transaction_depth_ != 0) return Abort();
+      return Go(Transfer::kFar, node.target);
     case NodeKind::kIndirectJump:
       return Go(Transfer::kIndirectJump, Choice(node));
     case NodeKind::kCall:
@@ -304,10 +307,11 @@ void Machine::EnterHandler() {
 void Machine::Overflow() {
   if (!hardware_.tracing() || hardware_.after_ptwrite()) return;
   hardware_.BeginOverflow();
-  for (uint64_t count = random_.Between(1, 400); count > 0 || transaction_depth_ != 0;
-       count -= count > 0)
+  // No packet tells the mode between OVF and its FUP.
+  for (uint64_t count = random_.Between(1, 400);
+       count > 0 || transaction_depth_ != 0 || Here().mode != hardware_.mode(); count -= count > 0)
     Step();
-  const bool with_psb = random_.Chance(250);
+  const bool with_psb = random_.Chance(120);
   if (options_.kernel || random_.Chance(600)) return hardware_.EndOverflow(Here(), with_psb);
   hardware_.Interrupt(Here().address);  // it resolves while tracing is off
   hardware_.EndOverflow(Here(), with_psb);

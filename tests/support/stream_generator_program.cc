@@ -35,6 +35,7 @@ enum class Statement : uint8_t {
   kTransaction,
   kRecursion,
   kEarlyReturn,
+  kCompat,
   kCount,
 };
 
@@ -44,11 +45,11 @@ struct Mix {
   uint8_t longest_run;
 };
 
-//                        str  if  ie  do  wh call ica sw zero sys rep ptw tx rec ret
-constexpr Mix kMixed = {{10, 12, 10, 8, 6, 14, 6, 5, 2, 2, 3, 2, 3, 3, 3}, 9};
-constexpr Mix kTntDense = {{3, 30, 20, 16, 10, 4, 1, 1, 1, 0, 1, 0, 1, 1, 4}, 3};
-constexpr Mix kTipDense = {{4, 4, 3, 3, 3, 4, 30, 24, 1, 1, 1, 1, 1, 1, 1}, 5};
-constexpr Mix kReturnHeavy = {{4, 6, 4, 3, 3, 40, 8, 1, 2, 0, 1, 0, 1, 8, 6}, 4};
+//                        str  if  ie  do  wh call ica sw zero sys rep ptw tx rec ret 32
+constexpr Mix kMixed = {{10, 12, 10, 8, 6, 14, 6, 5, 2, 2, 3, 2, 3, 3, 3, 3}, 9};
+constexpr Mix kTntDense = {{3, 30, 20, 16, 10, 4, 1, 1, 1, 0, 1, 0, 1, 1, 4, 1}, 3};
+constexpr Mix kTipDense = {{4, 4, 3, 3, 3, 4, 30, 24, 1, 1, 1, 1, 1, 1, 1, 3}, 5};
+constexpr Mix kReturnHeavy = {{4, 6, 4, 3, 3, 40, 8, 1, 2, 0, 1, 0, 1, 8, 6, 1}, 4};
 
 const Mix& MixOf(CodeShape shape) {
   switch (shape) {
@@ -100,6 +101,7 @@ class Builder {
   void Transaction(unsigned depth);
   void Recursion();
   void EarlyReturn();
+  void Compat();
   void Return();
   std::vector<uint32_t> Callees(unsigned at_most, bool direct);
 
@@ -139,6 +141,7 @@ class Builder {
   uint32_t function_ = 0;
   bool is_handler_ = false;
   bool in_transaction_ = false;
+  bool in_compat_ = false;
 };
 
 constexpr unsigned kKernelSection = 3;
@@ -148,6 +151,7 @@ uint32_t Builder::Add(NodeKind kind, const Code& code, Form form) {
   const uint32_t index = Here();
   Node node;
   node.kind = kind;
+  node.mode = in_compat_ ? ExecMode::k32Bit : options_.mode;
   node.outside = options_.filter && !is_handler_ && function_ >= options_.functions / 2 &&
                  function_ < options_.functions * 3 / 4;
   node.length = form == Form::kFixed ? code.size : kLongestForm[static_cast<size_t>(form)];
@@ -238,7 +242,7 @@ void Builder::While(unsigned depth) {
 std::vector<uint32_t> Builder::Callees(unsigned at_most, bool direct) {
   std::vector<uint32_t> callees;
   const uint32_t last = options_.functions - 1;
-  if (is_handler_ || function_ >= last) return callees;
+  if (is_handler_ || in_compat_ || function_ >= last) return callees;
   for (unsigned tries = 0; tries < 2 * at_most && callees.size() < at_most; ++tries) {
     const bool close = random_.Chance(700);
     const uint32_t top = close ? std::min(last, function_ + 6) : last;
@@ -282,7 +286,7 @@ void Builder::Switch(unsigned depth) {
 }
 
 void Builder::Transaction(unsigned depth) {
-  if (in_transaction_) return Straight(2);
+  if (in_transaction_ || in_compat_) return Straight(2);
   Code begin;
   begin.Add({0xc7, 0xf8, 0, 0, 0, 0});
   const uint32_t start = Add(NodeKind::kTransactionBegin, begin);
@@ -304,7 +308,7 @@ void Builder::Transaction(unsigned depth) {
 }
 
 void Builder::Recursion() {
-  if (is_handler_ || function_ == 0) return Straight(2);
+  if (is_handler_ || in_compat_ || function_ == 0) return Straight(2);
   const uint32_t guard = AddConditional(128, 128);
   program_.nodes[guard].recursion_guard = true;
   Code code;
@@ -316,11 +320,29 @@ void Builder::Recursion() {
 void Builder::Return() { Add(NodeKind::kReturn, encoder_.Return()); }
 
 void Builder::EarlyReturn() {
-  if (is_handler_ || function_ == 0 || in_transaction_) return Straight(2);
+  if (is_handler_ || in_compat_ || function_ == 0 || in_transaction_) return Straight(2);
   const uint32_t skip = AddConditional(120, 245);
   Straight(2);
   Return();
   Bind(skip, Here());
+}
+
+// A far jump to the next instruction, which is of the other mode, and another one back.
+void Builder::Compat() {
+  if (!options_.compat || is_handler_ || in_compat_ || in_transaction_) return Straight(2);
+  const auto jump = [this] {
+    const uint32_t node = Add(NodeKind::kFarJump, encoder_.FarJump());
+    program_.nodes[node].target = node + 1;
+  };
+  jump();
+  in_compat_ = true;
+  encoder_.SetMode(ExecMode::k32Bit);
+  Straight(3);
+  Body(2, 2);
+  jump();
+  in_compat_ = false;
+  encoder_.SetMode(ExecMode::k64Bit);
+  Add(NodeKind::kPlain, encoder_.Plain());
 }
 
 Statement Builder::PickStatement() {
@@ -358,6 +380,8 @@ void Builder::Emit(Statement statement, unsigned depth) {
       return Recursion();
     case Statement::kEarlyReturn:
       return EarlyReturn();
+    case Statement::kCompat:
+      return Compat();
     case Statement::kRep:
       Add(NodeKind::kRep, encoder_.RepString());
       return;
@@ -460,7 +484,8 @@ uint64_t Builder::SectionBase(unsigned section) {
   }
   static constexpr uint64_t kBases[] = {0x401000, 0x4c001000, 0x7f5512340000, 0xffffffff81000000};
   // Half the programs are position-independent: their first two sections lie high.
-  const uint64_t high = options_.seed % 2 == 0 && section < 2 ? 0x555555554000 : 0;
+  const bool low = options_.compat || options_.seed % 2 == 1 || section >= 2;
+  const uint64_t high = !low ? 0x555555554000 : 0;
   return kBases[section] + page + high;
 }
 

@@ -27,6 +27,7 @@ enum class NodeKind : uint8_t {
   kInterruptReturn,  // IRET at the end of a handler
   kSignalReturn,     // SYSCALL at the end of a user-mode handler
   kMovCr3,
+  kFarJump,
   kTransactionBegin,
   kTransactionEnd,
   kTransactionAbort,
@@ -43,6 +44,7 @@ struct Node {
   uint8_t taken_chance = 0;      // of a conditional branch, in 1/256
   bool recursion_guard = false;  // not taken calls the function itself
   bool outside = false;          // of the IP filter
+  ExecMode mode = ExecMode::k64Bit;
 };
 
 struct Program {

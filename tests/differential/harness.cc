@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+#include "tests/differential/harness.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "decode/pt/native_decoder.h"
+#ifdef FLOWBACK_HAVE_LIBIPT
+#include "decode/pt/libipt/libipt_decoder.h"
+#endif
+
+namespace flowback::testing {
+namespace {
+
+// Adds up a flow without using anything of the decoders' own sums.
+class Adder : public ExecutionConsumer {
+ public:
+  void OnBlock(const BlockRun& run) override {
+    uint64_t ip = run.address;
+    for (uint8_t length : run.lengths) {
+      sum_.digest.Append(ip);
+      ip += length;
+    }
+    CountBranch(run);
+  }
+  void OnEvent(const TraceEvent&) override {}
+  void OnLoss(const DataLoss& loss) override { sum_.losses.push_back(loss); }
+
+  FlowSummary Take() { return std::move(sum_); }
+
+ private:
+  void CountBranch(const BlockRun& run) {
+    // Where an engine cuts a run without a branch is its own business.
+    if (run.exit == BlockExit::kFallThrough) return;
+    ++sum_.blocks;
+    switch (run.last) {
+      case InstructionClass::kConditional:
+        ++(run.exit == BlockExit::kNotTaken ? sum_.not_taken : sum_.taken);
+        break;
+      case InstructionClass::kJump:
+        ++sum_.jumps;
+        break;
+      case InstructionClass::kCall:
+        ++sum_.calls;
+        break;
+      case InstructionClass::kIndirectJump:
+        ++sum_.indirect_jumps;
+        break;
+      case InstructionClass::kIndirectCall:
+        ++sum_.indirect_calls;
+        break;
+      case InstructionClass::kReturn:
+        ++sum_.returns;
+        break;
+      default:
+        if (IsFar(run.last)) ++sum_.far;
+    }
+  }
+
+  FlowSummary sum_;
+};
+
+template <class Totals>
+std::string BranchText(const Totals& t) {
+  const auto line = [](const char* name, uint64_t value) {
+    return std::string(name) + " " + std::to_string(value) + "\n";
+  };
+  return line("taken", t.taken) + line("not taken", t.not_taken) + line("jumps", t.jumps) +
+         line("indirect jumps", t.indirect_jumps) + line("calls", t.calls) +
+         line("indirect calls", t.indirect_calls) + line("returns", t.returns) + line("far", t.far);
+}
+
+}  // namespace
+
+Subject::Subject(GeneratedStream stream) : stream_(std::move(stream)), code_(CodeOf(stream_)) {}
+
+DecodeInput Subject::Input(Bytes bytes, Resync resync) const {
+  DecodeInput input;
+  input.bytes = bytes;
+  input.code = &code_;
+  input.config = stream_.config;
+  input.resync = resync;
+  return input;
+}
+
+Seen DecodeAll(Decoder& decoder, const DecodeInput& input) {
+  Adder adder;
+  const Result<ByteAccount> account = decoder.Decode(input, adder);
+  if (!account) {
+    ADD_FAILURE() << account.error().message();
+    return {};
+  }
+  return {adder.Take(), *account};
+}
+
+FlowSummary SummarizeAll(Decoder& decoder, const DecodeInput& input) {
+  Result<FlowSummary> sum = decoder.Summarize(input);
+  if (!sum) {
+    ADD_FAILURE() << sum.error().message();
+    return {};
+  }
+  return std::move(*sum);
+}
+
+std::string DigestText(const FlowDigest& digest) {
+  char text[64];
+  std::snprintf(text, sizeof(text), "%llu %016llx", static_cast<unsigned long long>(digest.count),
+                static_cast<unsigned long long>(digest.hash));
+  return text;
+}
+
+std::string CountsText(const FlowSummary& sum) {
+  return DigestText(sum.digest) + "\n" + BranchText(sum);
+}
+
+std::string CountsText(const GeneratedTruth& truth) {
+  return DigestText(truth.digest) + "\n" + BranchText(truth);
+}
+
+std::string LossesText(const std::vector<DataLoss>& losses) {
+  std::string text;
+  for (const DataLoss& loss : losses) {
+    char line[128];
+    std::snprintf(line, sizeof(line),
+                  "[%llu, %llu) %s at %llx: ", static_cast<unsigned long long>(loss.begin),
+                  static_cast<unsigned long long>(loss.end), Name(loss.cause),
+                  static_cast<unsigned long long>(loss.last_ip));
+    text += line + loss.detail + "\n";
+  }
+  return text.empty() ? "no losses\n" : text;
+}
+
+std::unique_ptr<Decoder> Native() { return pt::MakeNativeDecoder(); }
+
+std::unique_ptr<Decoder> Reference() {
+#ifdef FLOWBACK_HAVE_LIBIPT
+  return MakeLibiptDecoder();
+#else
+  return nullptr;
+#endif
+}
+
+}  // namespace flowback::testing

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// Runs decoders on generated streams and sums up what they tell.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "flowback/decode/decoder.h"
+#include "tests/support/stream_generator.h"
+
+namespace flowback::testing {
+
+// What one pass over a stream told, piece by piece summed up.
+struct Seen {
+  FlowSummary sum;
+  ByteAccount account;
+};
+
+// A stream with its code, ready to be decoded whole or in parts.
+class Subject {
+ public:
+  explicit Subject(GeneratedStream stream);
+  Subject(const Subject&) = delete;
+  Subject& operator=(const Subject&) = delete;
+
+  const GeneratedStream& stream() const { return stream_; }
+  const GeneratedTruth& truth() const { return stream_.truth; }
+  DecodeInput Input(Bytes bytes, Resync resync) const;
+  DecodeInput Input(Resync resync = Resync::kEarliest) const {
+    return Input(stream_.bytes, resync);
+  }
+
+ private:
+  GeneratedStream stream_;
+  AddressSpaceHistory code_;
+};
+
+// Fails the running test when the decoder can't be set up.
+Seen DecodeAll(Decoder& decoder, const DecodeInput& input);
+FlowSummary SummarizeAll(Decoder& decoder, const DecodeInput& input);
+
+// The fields that the flow determines, one a line; equal texts are equal flows.
+std::string CountsText(const FlowSummary& sum);
+std::string CountsText(const GeneratedTruth& truth);
+std::string DigestText(const FlowDigest& digest);
+std::string LossesText(const std::vector<DataLoss>& losses);
+
+std::unique_ptr<Decoder> Native();
+// Null in a build without libipt.
+std::unique_ptr<Decoder> Reference();
+
+}  // namespace flowback::testing
