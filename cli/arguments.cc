@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -29,9 +30,9 @@ std::optional<int> Parse(CLI::App& app, const Arguments& arguments) {
   }
 }
 
-CLI::Option* AddRepeatable(CLI::App& app, const std::string& names, std::vector<std::string>& words,
-                           const std::string& help) {
-  return app.add_option(names, words, help)->allow_extra_args(false);
+void AddRepeatable(CLI::App& app, const std::string& names, std::vector<std::string>& words,
+                   const std::string& help) {
+  app.add_option(names, words, help)->allow_extra_args(false);
 }
 
 std::optional<uint64_t> ParseNumber(std::string_view text) {

@@ -2,13 +2,16 @@
 // Parsing with CLI11, its exceptions kept inside.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/command.h"
 #include "flowback/base/error.h"
+
+namespace CLI {
+class App;
+}
 
 namespace flowback::cli {
 
@@ -17,8 +20,8 @@ namespace flowback::cli {
 std::optional<int> Parse(CLI::App& app, const Arguments& arguments);
 
 // An option that may be repeated and takes exactly one word each time.
-CLI::Option* AddRepeatable(CLI::App& app, const std::string& names, std::vector<std::string>& words,
-                           const std::string& help);
+void AddRepeatable(CLI::App& app, const std::string& names, std::vector<std::string>& words,
+                   const std::string& help);
 
 // A decimal or 0x-hexadecimal number; empty when `text` is anything else or too large.
 std::optional<uint64_t> ParseNumber(std::string_view text);

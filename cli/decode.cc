@@ -2,6 +2,7 @@
 // `flowback decode`: the flow as text or JSON lines.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <optional>
 
@@ -33,16 +34,15 @@ struct Kind {
   std::string_view name;
   MakePrinter make_printer;  // null: not a listing of the flow
   std::string_view default_fields;
-  bool shows_times;
 };
 constexpr Kind kKinds[] = {
-    {"instructions", &MakeInstructionPrinter, "comm,tid,cpu,time,ip,sym,symoff,dso,insn", true},
-    {"blocks", &MakeBlockPrinter, "", false},
-    {"branches", &MakeBranchPrinter, "", false},
-    {"events", &MakeEventPrinter, "time", true},
-    {"packets", nullptr, "", false},
-    {"digest", nullptr, "", false},
-    {"summary", nullptr, "", true},
+    {"instructions", &MakeInstructionPrinter, "comm,tid,cpu,time,ip,sym,symoff,dso,insn"},
+    {"blocks", &MakeBlockPrinter, ""},
+    {"branches", &MakeBranchPrinter, ""},
+    {"events", &MakeEventPrinter, "time"},
+    {"packets", nullptr, ""},
+    {"digest", nullptr, ""},
+    {"summary", nullptr, ""},
 };
 
 Result<const Kind*> FindKind(const std::string& name) {
@@ -156,7 +156,7 @@ std::string_view DecodeJob::RecordedPath(const std::string& file) const {
 
 Status DecodeJob::Run(Output& output) {
   PrintListingHeader(output, recording_, kind_.name, settings_.json,
-                     kind_.shows_times || settings_.fields.Has(Field::kTime));
+                     settings_.fields.Has(Field::kTime));
   for (const StreamOwner& owner : threads_.owners())
     losses_.AddStreamBytes(owner.stream->bytes.size());
   if (kind_.make_printer != nullptr) return List(output);

@@ -2,6 +2,7 @@
 // `flowback doctor`: what this machine can record, and what to do about what it can't.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 

@@ -11,20 +11,20 @@
 namespace flowback::cli {
 
 struct Verdict {
-  std::string kind;      // "pt", "lbr", "brbe", "emulate", "step": a value of record --engine
+  std::string kind{};    // "pt", "lbr", "brbe", "emulate", "step": a value of record --engine
   bool usable = false;   // `flowback record --engine KIND` works here and now
   bool machine = false;  // hardware and permissions would do, whatever this version of flowback has
-  std::string why;       // one sentence
-  std::string found_by;  // how that was found out
-  std::string fix;       // the one command or setting that makes it work; "" when nothing does
-  std::string instead;   // what works meanwhile; "" when `usable`
+  std::string why{};     // one sentence
+  std::string found_by{};  // how that was found out
+  std::string fix{};       // the one command or setting that makes it work; "" when nothing does
+  std::string instead{};   // what works meanwhile; "" when `usable`
 };
 
 // One sentence about a permission or limit.
 struct Note {
-  std::string name;
-  std::string text;
-  std::string fix;  // "" when there is nothing to fix
+  std::string name{};
+  std::string text{};
+  std::string fix{};  // "" when there is nothing to fix
 };
 
 // `engines`: what this version of flowback can record with.

@@ -88,6 +88,7 @@ void ThreadColumns::RenderJson(uint64_t tsc) {
 
 void FlowPrinter::Begin(const StreamOwner& owner) {
   columns_.Begin(owner);
+  stream_ = owner.stream->index;
   const PrintSettings& s = settings_;
   if (s.json || !s.thread_headers) return;
   const std::string_view comm = s.threads->CommAt(owner.tid, 0);
@@ -112,7 +113,10 @@ void FlowPrinter::OnLoss(const DataLoss& loss) {
     out() += "# " + LossText(loss) + '\n';
   } else {
     JsonLine line(out());
-    line.Text("type", "loss").Text("cause", Name(loss.cause)).Number("offset", loss.begin);
+    line.Text("type", "loss")
+        .Number("stream", stream_)
+        .Text("cause", Name(loss.cause))
+        .Number("offset", loss.begin);
     line.Number("bytes", loss.end - loss.begin).Text("detail", loss.detail);
     if (loss.last_ip != 0) line.Hex("last_ip", loss.last_ip);
     line.Text("remedy", Remedy(loss.cause)).End();

@@ -82,6 +82,7 @@ class FlowPrinter : public ExecutionConsumer {
   const PrintSettings& settings_;
   Output& output_;
   ThreadColumns columns_;
+  uint32_t stream_ = 0;
 };
 
 std::unique_ptr<FlowPrinter> MakeInstructionPrinter(const PrintSettings& settings, Output& output);

@@ -2,6 +2,8 @@
 // `flowback info`: what a recording holds and what of it can be read.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/info_report.h"

@@ -2,7 +2,6 @@
 // The options that every command reading a recording has, and the opened recording.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,6 +10,10 @@
 #include "flowback/capture/open.h"
 #include "flowback/decode/decoder.h"
 #include "flowback/decode/recording_code.h"
+
+namespace CLI {
+class App;
+}
 
 namespace flowback::cli {
 

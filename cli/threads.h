@@ -22,7 +22,7 @@ struct StreamOwner {
   // A per-CPU buffer with several threads in it, or with a part of one thread only: putting threads
   // together needs the scheduling records.
   bool shared = false;
-  std::string label;  // first column of --as digest: "4661", "cpu1", "0"
+  std::string label{};  // first column of --as digest: "4661", "cpu1", "0"
 };
 
 class Threads {

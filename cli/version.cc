@@ -2,6 +2,8 @@
 // `flowback version`.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/json.h"

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+// `decode --as digest` of every real recording, with both engines, and of some generated ones.
+#include <gtest/gtest.h>
+
+#include "flowback/decode/decoder.h"
+#include "tests/cli/real_recordings.h"
+#include "tests/cli/run_program.h"
+
+namespace flowback::test {
+namespace {
+
+class Digest : public testing::TestWithParam<std::tuple<RealRecording, std::string>> {};
+
+TEST_P(Digest, IsTheKnownOne) {
+  FLOWBACK_NEEDS_TRACES();
+  const auto& [recording, engine] = GetParam();
+  std::vector<std::string> words = {"decode", "--as",     "digest", "--engine",
+                                    engine,   "--resync", "psb"};
+  words.insert(words.end(), recording.words.begin(), recording.words.end());
+  const ProgramResult result = RunFlowback(words);
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(result.out, recording.label + " " + recording.count + " " + recording.digest + "\n");
+  if (recording.complete) {
+    EXPECT_EQ(result.err, "");
+  }
+}
+
+std::vector<std::string> Engines() {
+  std::vector<std::string> names;
+  for (const std::string_view name : DecoderNames()) names.emplace_back(name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Real, Digest,
+                         testing::Combine(testing::ValuesIn(RealRecordings()),
+                                          testing::ValuesIn(Engines())),
+                         [](const auto& info) {
+                           return std::get<0>(info.param).name + "_" + std::get<1>(info.param);
+                         });
+
+// Recordings whose streams each belong to one thread: lines named by thread and, with --by-cpu, by
+// stream, in the numbers' order.
+class GeneratedDigest : public testing::TestWithParam<std::string> {};
+
+std::string ExpectedLines(const std::string& recording, const std::string& prefix, bool keep) {
+  std::string lines;
+  for (const auto& row : golden::ReadTable(golden::TracesFolder() / "generated/digests.tsv"))
+    if (row[0] == recording && row[1].starts_with(prefix))
+      lines += row[1].substr(keep ? 0 : prefix.size()) + " " + row[2] + " " + row[3] + "\n";
+  return lines;
+}
+
+std::vector<std::string> DigestWords(const std::string& name) {
+  const auto folder = golden::TracesFolder() / "generated";
+  return {"decode", "--as", "digest", folder / name / "perf.data", "--symfs", folder / "images"};
+}
+
+TEST_P(GeneratedDigest, ByThread) {
+  FLOWBACK_NEEDS_TRACES();
+  const ProgramResult result = RunFlowback(DigestWords(GetParam()));
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(result.out, ExpectedLines(GetParam(), "tid", false));
+}
+
+TEST_P(GeneratedDigest, ByCpu) {
+  FLOWBACK_NEEDS_TRACES();
+  std::vector<std::string> words = DigestWords(GetParam());
+  words.push_back("--by-cpu");
+  const ProgramResult result = RunFlowback(words);
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(result.out, ExpectedLines(GetParam(), "cpu", true));
+}
+
+INSTANTIATE_TEST_SUITE_P(Generated, GeneratedDigest,
+                         testing::Values("hello", "forks", "dlopen-aslr", "crash", "execs",
+                                         "pool-perthread"),
+                         [](const auto& info) { return golden::TestName(info.param); });
+
+// Two threads share a CPU's buffer: the command does not guess which ran when.
+TEST(SharedBuffer, IsShownPerCpu) {
+  FLOWBACK_NEEDS_TRACES();
+  const ProgramResult result = RunFlowback(DigestWords("spin-cyc"));
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(result.out, ExpectedLines("spin-cyc", "cpu", true));
+  EXPECT_NE(result.err.find("cpu0, cpu1: per-CPU buffers with several threads"), std::string::npos)
+      << result.err;
+}
+
+}  // namespace
+}  // namespace flowback::test

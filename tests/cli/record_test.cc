@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// `record -- CMD`: CMD's own status, and a recording that decodes to what was executed.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/run_program.h"
+
+namespace flowback::test {
+namespace {
+
+using nlohmann::json;
+
+class RecordTest : public testing::Test {
+ protected:
+  ProgramResult Record(std::vector<std::string> words) const {
+    words.insert(words.begin(), {"record", "-o", file_});
+    return RunFlowback(words);
+  }
+
+  ScratchFolder folder_;
+  std::string file_ = folder_.File("perf.data");
+};
+
+TEST_F(RecordTest, EndsWithTheCommandsStatus) {
+  EXPECT_EQ(Record({"--", "true"}).status, 0);
+  EXPECT_EQ(Record({"--", "false"}).status, 1);
+  EXPECT_EQ(Record({"--", "sh", "-c", "exit 42"}).status, 42);
+  EXPECT_EQ(Record({"--", "sh", "-c", "kill -TERM $$"}).status, 128 + 15);
+}
+
+TEST_F(RecordTest, TheCommandCannotBeRun) {
+  EXPECT_EQ(Record({"--", "/nonexistent/program"}).status, 127);
+  const std::string data = folder_.Write("data", "not a program");
+  EXPECT_EQ(Record({"--", data}).status, 126);
+}
+
+TEST_F(RecordTest, OwnFailuresAre125WithTheReasonInJson) {
+  const ProgramResult missing = Record({"--json", "--engine", "pt", "--", "true"});
+  EXPECT_EQ(missing.status, 125);
+  EXPECT_TRUE(missing.err.contains("engine 'pt'")) << missing.err;
+  EXPECT_TRUE(missing.err.contains("try: --engine step")) << missing.err;
+  EXPECT_EQ(json::parse(missing.out)["reason"], 3);
+  const ProgramResult unknown = Record({"--json", "--engine", "magic", "--", "true"});
+  EXPECT_EQ(unknown.status, 125);
+  EXPECT_EQ(json::parse(unknown.out)["reason"], 2);
+  EXPECT_EQ(Record({"--no-such-option", "--", "true"}).status, 125);
+}
+
+TEST_F(RecordTest, NothingToRun) {
+  EXPECT_EQ(RunFlowback({"record"}).status, 2);
+  EXPECT_EQ(RunFlowback({"record", "--"}).status, 2);
+}
+
+TEST_F(RecordTest, AutoSaysWhatItTakes) {
+  const ProgramResult result = Record({"--", "true"});
+  EXPECT_TRUE(result.err.contains("--engine auto takes 'step'")) << result.err;
+}
+
+// The recorder's own digest comes from the addresses it stepped over, not from the packets.
+TEST_F(RecordTest, DecodesToWhatWasExecuted) {
+  const ProgramResult recorded = Record({"--json", "--", "true"});
+  ASSERT_EQ(recorded.status, 0) << recorded.err;
+  const json thread = json::parse(Lines(recorded.out).at(0));
+  const ProgramResult decoded = RunFlowback({"decode", "--as", "digest", file_});
+  EXPECT_EQ(decoded.status, 0) << decoded.err;
+  EXPECT_EQ(decoded.err, "");
+  EXPECT_EQ(decoded.out, std::to_string(thread["tid"].get<int>()) + " " +
+                             std::to_string(thread["count"].get<uint64_t>()) + " " +
+                             thread["digest"].get<std::string>() + "\n");
+}
+
+}  // namespace
+}  // namespace flowback::test

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// Names of functions: this test program looks its own up, and those of shared images.
+#include "flowback/replay/symbolizer.h"
+
+#include <elf.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "flowback/base/mapped_file.h"
+#include "tests/golden/shared_traces.h"
+
+namespace flowback::test {
+
+// Functions whose names are known; kept from being inlined and from being folded into one.
+[[gnu::noinline]] int NamedFunction(int value) {
+  asm volatile("" ::: "memory");
+  return value * 3 + 1;
+}
+
+namespace {
+
+constexpr uint64_t kLoadAddress = 0x10000000;
+
+// The whole file as one section at kLoadAddress.
+class MappedElf {
+ public:
+  explicit MappedElf(const std::string& path) : file_(*MappedFile::Open(path)) {
+    const auto section =
+        std::make_shared<CodeSection>(path, 0, file_->bytes(), file_, Verification::kGiven);
+    space_.Map({.address = kLoadAddress,
+                .size = file_->bytes().size(),
+                .section_offset = 0,
+                .section = section});
+  }
+
+  const AddressSpace& space() const { return space_; }
+  // Where the file's byte for the linked address is, by a reading of the headers of its own.
+  uint64_t AddressOf(uint64_t linked) const {
+    Elf64_Ehdr header;
+    std::memcpy(&header, file_->bytes().data(), sizeof header);
+    for (unsigned i = 0; i < header.e_phnum; ++i) {
+      Elf64_Phdr segment;
+      std::memcpy(&segment, file_->bytes().data() + header.e_phoff + i * sizeof segment,
+                  sizeof segment);
+      if (segment.p_type == PT_LOAD && linked - segment.p_vaddr < segment.p_filesz)
+        return kLoadAddress + linked - segment.p_vaddr + segment.p_offset;
+    }
+    return 0;
+  }
+
+ private:
+  std::shared_ptr<const MappedFile> file_;
+  AddressSpace space_;
+};
+
+extern "C" const char __executable_start;  // the linker's: where this program's file begins
+
+TEST(Symbolizer, FindsThisProgramsFunctions) {
+  const MappedElf self("/proc/self/exe");
+  Symbolizer symbolizer;
+  const uint64_t linked =
+      reinterpret_cast<uint64_t>(&NamedFunction) - reinterpret_cast<uint64_t>(&__executable_start);
+  const auto symbol = symbolizer.Find(self.space(), self.AddressOf(linked));
+  ASSERT_TRUE(symbol);
+  EXPECT_EQ(symbol->name, "flowback::test::NamedFunction(int)");
+  EXPECT_EQ(symbol->offset, 0u);
+  const auto inside = symbolizer.Find(self.space(), self.AddressOf(linked + 2));
+  ASSERT_TRUE(inside);
+  EXPECT_EQ(inside->name, symbol->name);
+  EXPECT_EQ(inside->offset, 2u);
+  EXPECT_NE(NamedFunction(std::rand()), -1);
+}
+
+TEST(Symbolizer, NothingMappedHasNoName) {
+  const MappedElf self("/proc/self/exe");
+  Symbolizer symbolizer;
+  EXPECT_FALSE(symbolizer.Find(self.space(), 0x42));
+  EXPECT_FALSE(symbolizer.Find(self.space(), kLoadAddress));  // the ELF header
+}
+
+TEST(Symbolizer, AFileThatIsNoElfFileHasNoNames) {
+  const MappedElf text(FLOWBACK_SOURCE_DIR "/CMakeLists.txt");
+  Symbolizer symbolizer;
+  EXPECT_FALSE(symbolizer.Find(text.space(), kLoadAddress + 10));
+}
+
+// objdump -d names these stubs in the shared program.
+TEST(Symbolizer, NamesLinkageTableStubs) {
+  FLOWBACK_NEEDS_TRACES();
+  const MappedElf hello(golden::TracesFolder() / "generated/images/recorded/hello");
+  Symbolizer symbolizer;
+  std::vector<std::string> stubs;
+  for (uint64_t address = kLoadAddress; address < kLoadAddress + 0x4000; ++address) {
+    const auto symbol = symbolizer.Find(hello.space(), address);
+    if (symbol && symbol->offset == 0 && symbol->name.ends_with("@plt"))
+      stubs.emplace_back(symbol->name);
+  }
+  EXPECT_EQ(stubs, (std::vector<std::string>{"printf@plt", "strtol@plt", "__cxa_finalize@plt"}));
+}
+
+}  // namespace
+}  // namespace flowback::test
