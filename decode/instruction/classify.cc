@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <array>
-#include <string_view>
 
 #include "decode/instruction/llvm_fallback.h"
 #include "decode/instruction/opcode_class.h"
@@ -45,11 +44,6 @@ const ZydisDecoder& DecoderFor(ExecMode mode) {
 void AddPrefix(uint8_t byte, OpcodeParts& parts) {
   if (byte == 0x66) parts.osz = true;
   if (byte == 0xf2 || byte == 0xf3) parts.repeat = byte;
-}
-
-bool IsLegacyPrefix(uint8_t byte) {
-  constexpr std::string_view kPrefixes = "\x26\x2e\x36\x3e\x64\x65\x66\x67\xf0\xf2\xf3";
-  return kPrefixes.find(static_cast<char>(byte)) != std::string_view::npos;
 }
 
 void SetTarget(int64_t displacement, unsigned operand_width, ExecMode mode, Instruction& out) {

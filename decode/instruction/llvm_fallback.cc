@@ -12,6 +12,8 @@
 #include <array>
 #include <mutex>
 
+#include "decode/instruction/opcode_class.h"
+
 namespace flowback {
 namespace {
 
@@ -39,25 +41,32 @@ class Library {
                  Create("i386-unknown-unknown-code16")};
   }
 
-  // A prefix such as LOCK is an instruction of its own to LLVM: one of length 1, whose text is the
-  // prefix. It is put together again with what follows.
+  // Prefixes that LLVM can't join to an instruction, LOCK among them, are instructions of their own
+  // to it. They are put together again with what follows.
   unsigned RunWithPrefixes(Bytes code, uint64_t address, ExecMode mode, std::string* text) {
     std::string prefixes;
-    for (unsigned skipped = 0; skipped < code.size(); ++skipped) {
+    for (unsigned skipped = 0; skipped < code.size();) {
       std::string part;
-      const unsigned length = Run(code.subspan(skipped), address + skipped, mode, &part);
+      const Bytes rest = code.subspan(skipped);
+      const unsigned length = Run(rest, address + skipped, mode, &part);
       if (length == 0) return 0;
-      if (length != 1 || !IsPrefix(code[skipped])) {
+      if (!IsPrefixesOnly(rest.first(length), mode)) {
         if (text != nullptr) *text = prefixes + part;
         return skipped + length;
       }
       prefixes += part + ' ';
+      skipped += length;
     }
     return 0;
   }
 
  private:
-  static bool IsPrefix(uint8_t byte) { return byte == 0xf0 || byte == 0xf2 || byte == 0xf3; }
+  static bool IsPrefixesOnly(Bytes bytes, ExecMode mode) {
+    return std::all_of(bytes.begin(), bytes.end(), [&](uint8_t byte) {
+      const bool rex = mode == ExecMode::k64Bit && (byte & 0xf0) == 0x40;
+      return rex || IsLegacyPrefix(byte);
+    });
+  }
 
   unsigned Run(Bytes code, uint64_t address, ExecMode mode, std::string* text) {
     LLVMDisasmContextRef context = contexts_[static_cast<size_t>(mode)];

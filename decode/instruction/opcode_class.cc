@@ -13,6 +13,7 @@
 
 #include <array>
 #include <cstddef>
+#include <string_view>
 
 namespace flowback {
 namespace {
@@ -119,6 +120,11 @@ void SetClass(const OpcodeParts& parts, Instruction& out) {
   const Entry entry = parts.map == 0 ? OneByte(parts) : TwoByte(parts);
   out.kind = entry.kind;
   out.flags = entry.flags;
+}
+
+bool IsLegacyPrefix(uint8_t byte) {
+  constexpr std::string_view kPrefixes = "\x26\x2e\x36\x3e\x64\x65\x66\x67\xf0\xf2\xf3";
+  return kPrefixes.find(static_cast<char>(byte)) != std::string_view::npos;
 }
 
 }  // namespace flowback

@@ -26,4 +26,7 @@ struct OpcodeParts {
 // Sets `kind` and `flags` of `out`; direct branches get their displacement from the caller.
 void SetClass(const OpcodeParts& parts, Instruction& out);
 
+// The prefixes that any opcode may have in any mode: operand and address size, segments, LOCK, REP.
+bool IsLegacyPrefix(uint8_t byte);
+
 }  // namespace flowback
