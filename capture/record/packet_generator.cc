@@ -14,14 +14,20 @@
 // makes the next address a full one.
 #include "capture/record/packet_generator.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace flowback::record {
 namespace {
 
-// More missed MTC packets than this and the eight bits of the next one could be misread; then the
-// time is told anew. Half of their range.
-constexpr uint64_t kMaxMissedMtc = 128;
+// An MTC carries eight bits of the crystal clock, but the TMA before it tells only the lower 16 bits
+// of that clock, so of a long period fewer than eight are known. More periods without an MTC than
+// half of what they can count, and the next one could be misread: then the time is told anew.
+uint64_t MaxMissedMtc(uint8_t mtc_shift) {
+  constexpr unsigned kTmaBits = 16;
+  const unsigned known_bits = std::min(8u, kTmaBits - mtc_shift);
+  return uint64_t{1} << (known_bits - 1);
+}
 
 }  // namespace
 
@@ -104,7 +110,7 @@ void PacketGenerator::WriteMtc() {
   if (!settings_.mtc_shift || !settings_.timestamps) return;
   const uint64_t now = clock_.CrystalTicks(TraceClock::Now()) >> *settings_.mtc_shift;
   if (now == last_mtc_) return;
-  if (now - last_mtc_ > kMaxMissedMtc) return WriteTime();
+  if (now - last_mtc_ > MaxMissedMtc(*settings_.mtc_shift)) return WriteTime();
   writer_.TimePacket(pt::Mtc{static_cast<uint8_t>(now)});
   last_mtc_ = now;
 }

@@ -48,6 +48,16 @@ void HidePushedTrapFlag(pid_t tid) {
   ptrace(PTRACE_POKEDATA, tid, registers->rsp, static_cast<uint64_t>(flags) & ~kTrapFlag);
 }
 
+void UnblockTrap(pid_t tid) {
+  constexpr uint64_t kTrapBit = uint64_t{1} << (SIGTRAP - 1);
+  uint64_t blocked = 0;
+  // The request's address argument is the size of the mask.
+  auto* size = reinterpret_cast<void*>(sizeof blocked);
+  if (ptrace(PTRACE_GETSIGMASK, tid, size, &blocked) != 0 || !(blocked & kTrapBit)) return;
+  blocked &= ~kTrapBit;
+  ptrace(PTRACE_SETSIGMASK, tid, size, &blocked);
+}
+
 ExecMode ModeOf(const user_regs_struct& registers) {
   return registers.cs == kUserCodeSelector64 ? ExecMode::k64Bit : ExecMode::k32Bit;
 }

@@ -228,6 +228,7 @@ void StepEngine::OnHandlerEntry(Thread& thread, uint64_t next) {
   thread.restart.reset();
   thread.ip = next;
   UpdateMode(thread);
+  UnblockTrap(thread.tid);
 }
 
 void StepEngine::OnExec(pid_t tid) {

@@ -60,7 +60,7 @@ struct RecordSummary {
 //
 // Engine "step" single-steps the program with ptrace (20,000 to 35,000 instructions a second) and
 // writes the packets that user-only Intel PT hardware would write. Threads are recorded, one stream
-// each; child processes run untraced. Page faults and interrupts leave no packets, transactions
+// each; child processes run untraced. A program that blocks SIGTRAP loses its handler for it. Page faults and interrupts leave no packets, transactions
 // (RTM) abort at once, and the pushed or saved flags never show the trap flag. Address spaces
 // follow execve.
 //
