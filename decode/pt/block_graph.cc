@@ -196,13 +196,30 @@ uint32_t BlockGraph::Resolve(uint32_t id, unsigned direction) {
   return next;
 }
 
-bool BlockGraph::LoopsWithoutPacket(uint32_t id) {
+namespace {
+
+bool NeedsNoPacket(const Node& node) {
+  return node.kind == NodeKind::kGoto || node.kind == NodeKind::kCall ||
+         node.kind == NodeKind::kSpecial;
+}
+
+}  // namespace
+
+bool BlockGraph::Terminates(uint32_t id) {
+  if (GoesInCircles(id)) return false;
+  while (!nodes_[id].terminates) {
+    nodes_[id].terminates = true;
+    if (!NeedsNoPacket(nodes_[id])) break;
+    id = nodes_[id].next[1];
+  }
+  return true;
+}
+
+bool BlockGraph::GoesInCircles(uint32_t id) {
   // Brent's cycle detection: the hare walks, the tortoise waits at powers of two.
   uint32_t tortoise = id;
-  for (uint64_t steps = 1, power = 1;; ++steps) {
-    const NodeKind kind = nodes_[id].kind;
-    if (kind != NodeKind::kGoto && kind != NodeKind::kCall && kind != NodeKind::kSpecial)
-      return false;
+  for (uint64_t steps = 1, power = 1; NeedsNoPacket(nodes_[id]); ++steps) {
+    if (nodes_[id].terminates) return false;
     id = nodes_[id].next[1] != 0 ? nodes_[id].next[1] : Resolve(id, 1);
     if (id == tortoise) return true;
     if (steps == power) {
@@ -211,6 +228,7 @@ bool BlockGraph::LoopsWithoutPacket(uint32_t id) {
       power *= 2;
     }
   }
+  return false;
 }
 
 }  // namespace flowback::pt

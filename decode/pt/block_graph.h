@@ -45,7 +45,8 @@ struct Node {
   uint16_t count = 0;         // instructions
   NodeKind kind = NodeKind::kNoImage;
   InstructionClass last = InstructionClass::kOther;
-  bool pushes = false;  // a call that return compression remembers
+  bool pushes = false;      // a call that return compression remembers
+  bool terminates = false;  // known: a walk from here comes to a packet; see Terminates
 };
 
 // The rest of a node, needed off the hot path only.
@@ -75,15 +76,17 @@ class BlockGraph {
   uint32_t Resolve(uint32_t id, unsigned direction);
   // Where `direction` leads: 1 the branch target or the code after a cut, 0 the next instruction.
   uint64_t SuccessorAddress(uint32_t id, unsigned direction) const;
-  // True when following next[1] from `id` through nodes that need no packet comes back to a node
-  // already passed: such a walk would never end.
-  bool LoopsWithoutPacket(uint32_t id);
+  // False when following next[1] from `id` through nodes that need no packet comes back to a node
+  // already passed: such a walk would never end. Remembers nodes that do end, so that each is
+  // looked at once. Nothing else in a walk can be endless.
+  bool Terminates(uint32_t id);
 
  private:
   uint32_t AddNode(uint64_t address);
   const StaticBlock* FindBlock(uint64_t address);
   const StaticBlock* CutBlock(const StaticBlock& block, uint64_t limit);
   const StaticBlock* CrossingInstruction(uint64_t address);
+  bool GoesInCircles(uint32_t id);
   void Grow();
   size_t Slot(uint64_t address) const;
 

@@ -29,8 +29,16 @@ Errata SkylakeServer() {
   return e;
 }
 
+// From Sapphire Rapids and Alder Lake on, filter exits have their IP.
+Errata SapphireRapids() {
+  Errata e = SkylakeServer();
+  e.filter_exit_no_ip = false;
+  return e;
+}
+
 Errata AlderLake() {
   Errata e = SkylakeAndLater();
+  e.filter_exit_no_ip = false;
   e.overflow_extra_pgd = true;
   return e;
 }
@@ -42,11 +50,8 @@ Errata Goldmont(bool first_steppings) {
   return e;
 }
 
-}  // namespace
-
-Errata ErrataOf(const CpuId& cpu) {
-  if (!cpu.intel || cpu.family != 6) return {};
-  switch (cpu.model) {
+Errata Family6(uint8_t model) {
+  switch (model) {
     case 0x3d:  // Broadwell
     case 0x47:
     case 0x4f:
@@ -59,11 +64,15 @@ Errata ErrataOf(const CpuId& cpu) {
     case 0xa5:
     case 0xa6:
       return SkylakeClient();
-    case 0x55:  // Skylake-SP, Ice Lake-SP, Sapphire Rapids
+    case 0x55:  // Skylake-SP, Ice Lake-SP
     case 0x6a:
     case 0x6c:
-    case 0x8f:
       return SkylakeServer();
+    case 0x8f:  // Sapphire Rapids, Emerald Rapids, Granite Rapids
+    case 0xcf:
+    case 0xad:
+    case 0xae:
+      return SapphireRapids();
     case 0x66:  // Cannon Lake, Ice Lake, Tiger Lake, Rocket Lake
     case 0x7d:
     case 0x7e:
@@ -72,21 +81,44 @@ Errata ErrataOf(const CpuId& cpu) {
     case 0xa7:
     case 0xa8:
       return SkylakeAndLater();
-    case 0x97:  // Alder Lake
+    case 0x97:  // Alder Lake, Raptor Lake, Meteor Lake, Arrow Lake, Lunar Lake, Panther Lake
     case 0x9a:
+    case 0xba:
+    case 0xb7:
     case 0xbf:
+    case 0xc5:
+    case 0xc6:
+    case 0xb5:
+    case 0xaa:
+    case 0xac:
+    case 0xbd:
+    case 0xcc:
+    case 0xd5:
       return AlderLake();
     case 0x5c:  // Goldmont
     case 0x5f:
       return Goldmont(true);
-    case 0x7a:  // Goldmont Plus, Tremont
+    case 0x7a:  // Goldmont Plus, Tremont, Gracemont, Crestmont
     case 0x86:
     case 0x96:
     case 0x9c:
+    case 0xb6:
+    case 0xaf:
+    case 0xdd:
       return Goldmont(false);
     default:
       return {};
   }
+}
+
+}  // namespace
+
+Errata ErrataOf(const CpuId& cpu) {
+  if (!cpu.intel) return {};
+  if (cpu.family == 6) return Family6(cpu.model);
+  if (cpu.family == 0x12 && (cpu.model == 0x01 || cpu.model == 0x03)) return AlderLake();
+  if (cpu.family == 0x13 && cpu.model == 0x01) return SapphireRapids();
+  return {};
 }
 
 }  // namespace flowback::pt

@@ -50,29 +50,37 @@ void FlowEngine<Sink>::SelectCode() {
 }
 
 template <class Sink>
-void FlowEngine<Sink>::SetMode(ExecMode mode, bool interrupt_flag) {
-  if (mode == exec_mode_ && interrupt_flag == interrupt_flag_) return;
+void FlowEngine<Sink>::SetMode(const ModeExec& packet, std::optional<uint64_t> ip) {
   TraceEvent event = Event(EventKind::kExecMode);
-  event.value = static_cast<uint64_t>(mode);
-  event.extra = interrupt_flag ? 1 : 0;
-  interrupt_flag_ = interrupt_flag;
-  if (mode != exec_mode_) {
-    const uint64_t ip = CurrentAddress();
-    exec_mode_ = mode;
-    graph_ = &code_.Graph(mode);
+  event.ip = ip.value_or(0);
+  event.has_ip = ip.has_value();
+  if (packet.Mode() != exec_mode_) {
+    event.value = static_cast<uint64_t>(packet.Mode());
+    event.extra = (packet.iflag ? 1 : 0) | (packet.cs_l ? 0x100 : 0) | (packet.cs_d ? 0x200 : 0);
+    const uint64_t here = CurrentAddress();
+    exec_mode_ = packet.Mode();
+    graph_ = &code_.Graph(exec_mode_);
     returns_.ForgetNodes();
-    if (state_ == State::kOn) Goto(ip);
+    if (state_ == State::kOn) Goto(here);
+    Notify(event);
   }
-  Notify(event);
+  // Only a change says something: at the first packet the flag had its value all the time.
+  if (interrupt_flag_ && *interrupt_flag_ != packet.iflag) {
+    event.kind = EventKind::kInterruptFlag;
+    event.value = packet.iflag ? 1 : 0;
+    event.extra = 0;
+    Notify(event);
+  }
+  interrupt_flag_ = packet.iflag;
 }
 
 // A MODE.Exec takes effect at the packet it binds to.
 template <class Sink>
-void FlowEngine<Sink>::ApplyMode() {
+void FlowEngine<Sink>::ApplyMode(std::optional<uint64_t> ip) {
   if (!mode_) return;
   const ModeExec packet = *mode_;
   mode_.reset();
-  SetMode(packet.Mode(), packet.iflag);
+  SetMode(packet, ip);
 }
 
 template <class Sink>
@@ -121,8 +129,7 @@ bool FlowEngine<Sink>::BindFup(uint64_t ip) {
   const bool begins_transfer = !takes_fup && !binds_mode && (abort || FollowedByTip());
   if (binds_mode) {
     if (state_ == State::kOn && !WalkTo(ip)) return false;
-    ApplyMode();
-    if (state_ == State::kOn) Goto(ip);
+    ApplyMode(ip);
   }
   if (begins_transfer) {
     transfer_ = ip;

@@ -95,6 +95,7 @@ class FlowEngine {
   bool StartsBeforeEnable();
   bool FollowedByTip();
   bool FollowedByEnable();
+  bool TracingIsOffNext();
 
   // flow_walk.h
   void FastPackets();
@@ -113,6 +114,11 @@ class FlowEngine {
   NodeKind RunTnt(typename Sink::Run& run, uint32_t& cur, uint64_t bits, unsigned& count);
   bool RunTip(typename Sink::Run& run, uint32_t& cur, uint64_t ip);
   bool BadReturn(bool taken);
+  bool Runaway();
+  bool MismatchAtBranch(const char* what);
+  void ComeToBranch();
+  bool TipWithoutIp();
+  bool LeaveAtConditional(std::optional<uint64_t> ip);
   bool NoCode();
   bool Reaches(uint64_t ip);
   unsigned InstructionsBefore(uint32_t id, uint64_t ip) const;
@@ -131,8 +137,8 @@ class FlowEngine {
   void Wait(const TraceEvent& event, bool must_reach, bool takes_fup);
   void Notify(TraceEvent event);
   TraceEvent Event(EventKind kind) const;
-  void ApplyMode();
-  void SetMode(ExecMode mode, bool interrupt_flag);
+  void ApplyMode(std::optional<uint64_t> ip);
+  void SetMode(const ModeExec& packet, std::optional<uint64_t> ip);
   void SelectCode();
   void ClearCompound();
 
@@ -210,7 +216,7 @@ class FlowEngine {
   unsigned held_count_ = 0;
   bool deferred_tips_ = false;  // the stream has shown some
   ExecMode exec_mode_ = ExecMode::k64Bit;
-  bool interrupt_flag_ = false;
+  std::optional<bool> interrupt_flag_;
   bool in_transaction_ = false;
 
   // A compound of packets, incomplete yet.

@@ -14,7 +14,7 @@ bool FlowEngine<Sink>::OnTnt(uint64_t bits, unsigned count) {
   }
   if (state_ == State::kOff) return Mismatch("TNT");
   if (transfer_) return Mismatch("FUP without a TIP");
-  if (held_count_ != 0) return Mismatch("TNT where a TIP is due");
+  if (held_count_ != 0) return MismatchAtBranch("TNT where a TIP is due");
   return WalkTnt(bits, count);
 }
 
@@ -35,10 +35,10 @@ bool FlowEngine<Sink>::On(const Tip& packet) {
     return true;
   }
   if (state_ == State::kOff) return Mismatch("TIP");
+  if (!transfer_) return ip ? TakeTip(*ip) : TipWithoutIp();
   if (!ip) return Mismatch("TIP without an IP");
-  if (!transfer_) return TakeTip(*ip);
   if (!FinishTransfer(ip, false)) return false;
-  ApplyMode();
+  ApplyMode(ip);
   Goto(*ip);
   return true;
 }
@@ -52,7 +52,7 @@ bool FlowEngine<Sink>::On(const TipPge& packet) {
   waiting_.clear();
   if (state_ == State::kLost) EndLoss(Offset(packet_));
   SelectCode();
-  ApplyMode();
+  ApplyMode(ip);
   state_ = State::kOn;
   Goto(*ip);
   TraceEvent event = Event(EventKind::kStarted);
@@ -86,7 +86,7 @@ bool FlowEngine<Sink>::On(const TipPgd& packet) {
   }
   state_ = State::kOff;
   cur_ = 0;
-  ApplyMode();
+  ApplyMode(ip);
   ClearCompound();
   return true;
 }
@@ -97,7 +97,7 @@ bool FlowEngine<Sink>::On(const Fup& packet) {
   if (!ip) return state_ == State::kLost ? true : Mismatch("FUP without an IP");
   if (state_ == State::kLost) {
     const bool resolves = overflowed_ && only_time_since_ovf_;
-    if (resolves && errata_.overflow_false_fup && FollowedByEnable()) return true;
+    if (resolves && errata_.overflow_false_fup && TracingIsOffNext()) return true;
     if (!resolves && !MayResume()) {
       SyncForward(Offset(pos_));
       return true;
@@ -110,7 +110,7 @@ bool FlowEngine<Sink>::On(const Fup& packet) {
     Resume(*ip);
     return true;
   }
-  if (held_count_ != 0) return Mismatch("FUP where a TIP is due");
+  if (held_count_ != 0) return MismatchAtBranch("FUP where a TIP is due");
   if (transfer_) return Mismatch("a second FUP before the TIP");
   if (state_ == State::kOff && waiting_.empty() && !mode_) return Mismatch("FUP");
   return BindFup(*ip);

@@ -226,7 +226,6 @@ template <class Sink>
 bool FlowEngine<Sink>::PsbPlus() {
   const uint8_t* const psb = packet_;
   last_ip_.Reset();
-  returns_.Clear();
   Header header;
   if (!ReadHeader(header)) {
     // Bytes that make no PSB+ are no sync point: go on behind the pattern.
@@ -259,7 +258,8 @@ bool FlowEngine<Sink>::ApplyHeader(const Header& header) {
   const bool enabling = header.ip && state_ != State::kOn && StartsBeforeEnable();
   if (state_ == State::kOff && header.ip && !enabling)
     return Mismatch("PSB+ says that tracing is on");
-  if (header.mode) SetMode(header.mode->Mode(), header.mode->iflag);
+  returns_.Clear();
+  if (header.mode) SetMode(*header.mode, header.ip);
   if (header.tsx) in_transaction_ = header.tsx->in_transaction;
   if (was_lost) {
     ClearCompound();
@@ -310,6 +310,25 @@ template <class Sink>
 bool FlowEngine<Sink>::FollowedByEnable() {
   const std::type_info* kind = NextKind(Rest(), pebs_);
   return kind != nullptr && *kind == typeid(TipPge);
+}
+
+// Whether what comes next shows that tracing is off: a TIP.PGE, or a PSB+ without an IP.
+template <class Sink>
+bool FlowEngine<Sink>::TracingIsOffNext() {
+  PebsState pebs = pebs_;
+  Packet packet;
+  bool in_header = false;
+  for (Bytes rest = Rest();;) {
+    const ReadResult size = ReadPacket(rest, pebs, packet);
+    if (!size) return false;
+    rest = rest.subspan(*size);
+    if (std::holds_alternative<TipPge>(packet)) return true;
+    if (in_header && std::holds_alternative<PsbEnd>(packet)) return true;
+    in_header |= std::holds_alternative<Psb>(packet);
+    const bool may_intervene =
+        std::visit([]<class P>(const P&) { return kMayIntervene<P> || kIsOneOf<P, Psb>; }, packet);
+    if (!may_intervene) return false;
+  }
 }
 
 }  // namespace flowback::pt

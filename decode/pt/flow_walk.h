@@ -6,9 +6,6 @@
 
 namespace flowback::pt {
 
-// A walk through blocks that need no packet is checked for being endless once it is this long.
-inline constexpr unsigned kSuspiciousWalk = 64;
-
 template <class Sink>
 inline void FlowEngine<Sink>::Emit(uint32_t id, BlockExit exit, uint64_t next) {
   sink_.Block(*graph_, id, graph_->node(id), exit, next, Now());
@@ -40,7 +37,7 @@ void FlowEngine<Sink>::FastPackets() {
     packet_ = hot_packet_;
     bool ok = true;
     if (stop == HotStop::kTnt) ok = WalkTnt(hot_bits_, hot_count_);
-    if (stop == HotStop::kTip) ok = hot_ip_ ? TakeTip(*hot_ip_) : Mismatch("TIP without an IP");
+    if (stop == HotStop::kTip) ok = hot_ip_ ? TakeTip(*hot_ip_) : TipWithoutIp();
     if (!ok) return Failed();
     if (held_count_ != 0) return;
   }
@@ -101,12 +98,13 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunHot() {
 // nothing more than walk, and returns false.
 template <class Sink>
 inline bool FlowEngine<Sink>::RunTip(typename Sink::Run& run, uint32_t& cur, uint64_t ip) {
-  for (unsigned chain = 0; chain < kSuspiciousWalk; ++chain) {
+  for (;;) {
     const Node& node = graph_->node(cur);
     switch (node.kind) {
       case NodeKind::kGoto:
       case NodeKind::kCall:
       case NodeKind::kSpecial:
+        if (!node.terminates && !graph_->Terminates(cur)) return false;
         cur = StepOver(run, cur);
         continue;
       case NodeKind::kReturn:
@@ -132,7 +130,6 @@ inline bool FlowEngine<Sink>::RunTip(typename Sink::Run& run, uint32_t& cur, uin
     }
     return true;
   }
-  return false;
 }
 
 // Nothing is mapped at cur_: the trace's clock may lag behind the kernel's maps.
@@ -176,7 +173,7 @@ bool FlowEngine<Sink>::WalkTnt(uint64_t bits, unsigned count) {
       case NodeKind::kConditional:
         return true;
       case NodeKind::kGoto:
-        return Fail(LossCause::kRunaway, "from " + Hex(CurrentAddress()));
+        return Runaway();
       case NodeKind::kNoImage:
       case NodeKind::kBadInstruction:
         if (!NoCode()) return false;
@@ -200,14 +197,13 @@ template <class Sink>
                                                                 uint32_t& cur, uint64_t bits,
                                                                 unsigned& count) {
   const Moment now = Now();
-  for (unsigned chain = 0; count > 0;) {
+  while (count > 0) {
     const Node& node = graph_->node(cur);
     switch (node.kind) {
       case NodeKind::kConditional: {
         const unsigned taken = bits >> --count & 1;
         run.Conditional(*graph_, cur, node, taken, now);
         cur = Successor(cur, taken);
-        chain = 0;
         break;
       }
       case NodeKind::kReturn: {
@@ -217,13 +213,12 @@ template <class Sink>
         const ReturnStack::Entry entry = returns_.Pop();
         run.Block(*graph_, cur, node, BlockExit::kTaken, entry.address, now);
         cur = ReturnTo(entry);
-        chain = 0;
         break;
       }
       case NodeKind::kGoto:
       case NodeKind::kCall:
       case NodeKind::kSpecial:
-        if (++chain == kSuspiciousWalk && graph_->LoopsWithoutPacket(cur)) return NodeKind::kGoto;
+        if (!node.terminates && !graph_->Terminates(cur)) return NodeKind::kGoto;
         cur = StepOver(run, cur);
         break;
       default:
@@ -234,8 +229,29 @@ template <class Sink>
 }
 
 template <class Sink>
+bool FlowEngine<Sink>::Runaway() {
+  return Fail(LossCause::kRunaway, "from " + Hex(CurrentAddress()));
+}
+
+// The packet can't be right at the branch that ends this block; what lies before it has executed.
+template <class Sink>
+bool FlowEngine<Sink>::MismatchAtBranch(const char* what) {
+  ComeToBranch();
+  return Mismatch(what);
+}
+
+template <class Sink>
+void FlowEngine<Sink>::ComeToBranch() {
+  const unsigned before = graph_->node(cur_).count - 1u;
+  if (before == 0) return;
+  sink_.Part(*graph_, cur_, before, Now());
+  Goto(graph_->info(cur_).LastAddress());
+}
+
+template <class Sink>
 bool FlowEngine<Sink>::BadReturn(bool taken) {
-  const std::string at = Hex(graph_->info(cur_).LastAddress());
+  ComeToBranch();
+  const std::string at = Hex(CurrentAddress());
   return Fail(LossCause::kReturnMismatch,
               taken ? "the return at " + at + " is compressed, but its call is not known"
                     : "not-taken bit at the return at " + at);
@@ -251,13 +267,12 @@ bool FlowEngine<Sink>::WalkHeldBits() {
 // On to the next block whose end needs a packet.
 template <class Sink>
 bool FlowEngine<Sink>::WalkToConsumer() {
-  for (unsigned chain = 0;;) {
+  for (;;) {
     switch (graph_->node(cur_).kind) {
       case NodeKind::kGoto:
       case NodeKind::kCall:
       case NodeKind::kSpecial:
-        if (++chain == kSuspiciousWalk && graph_->LoopsWithoutPacket(cur_))
-          return Fail(LossCause::kRunaway, "from " + Hex(CurrentAddress()));
+        if (!graph_->node(cur_).terminates && !graph_->Terminates(cur_)) return Runaway();
         cur_ = StepOver(sink_, cur_);
         break;
       case NodeKind::kNoImage:
@@ -270,18 +285,23 @@ bool FlowEngine<Sink>::WalkToConsumer() {
   }
 }
 
+template <class Sink>
+bool FlowEngine<Sink>::TipWithoutIp() {
+  return WalkToConsumer() && MismatchAtBranch("TIP without an IP");
+}
+
 // A TIP that is not part of an asynchronous transfer.
 template <class Sink>
 bool FlowEngine<Sink>::TakeTip(uint64_t ip) {
   if (!WalkToConsumer()) return false;
   const Node& node = graph_->node(cur_);
-  if (node.kind == NodeKind::kConditional) return Mismatch("TIP at a conditional branch");
+  if (node.kind == NodeKind::kConditional) return MismatchAtBranch("TIP at a conditional branch");
   if (node.kind == NodeKind::kReturn) returns_.PopIfAny();
   if (node.pushes) returns_.Push(graph_->SuccessorAddress(cur_, 0), cur_);
   Emit(cur_, BlockExit::kTaken, ip);
   const uint32_t from = cur_;
   const BlockGraph* graph = graph_;
-  ApplyMode();
+  ApplyMode(ip);
   if (graph_ != graph) {
     Goto(ip);
   } else if (const uint32_t predicted = graph_->node(from).next[1];
@@ -311,8 +331,8 @@ unsigned FlowEngine<Sink>::InstructionsBefore(uint32_t id, uint64_t ip) const {
 // Walks branch-free code up to, not including, the instruction at `ip`.
 template <class Sink>
 bool FlowEngine<Sink>::WalkTo(uint64_t ip) {
-  if (held_count_ != 0) return Mismatch("FUP where a TIP is due");
-  for (unsigned chain = 0;;) {
+  if (held_count_ != 0) return MismatchAtBranch("FUP where a TIP is due");
+  for (;;) {
     if (CurrentAddress() == ip) return true;
     if (const unsigned before = InstructionsBefore(cur_, ip); before != 0) {
       sink_.Part(*graph_, cur_, before, Now());
@@ -323,8 +343,8 @@ bool FlowEngine<Sink>::WalkTo(uint64_t ip) {
       case NodeKind::kGoto:
       case NodeKind::kCall:
       case NodeKind::kSpecial:
-        if (++chain == kSuspiciousWalk && !Reaches(ip) && graph_->LoopsWithoutPacket(cur_))
-          return Fail(LossCause::kRunaway, "on the way to " + Hex(ip));
+        if (!graph_->node(cur_).terminates && !graph_->Terminates(cur_) && !Reaches(ip))
+          return Runaway();
         cur_ = StepOver(sink_, cur_);
         break;
       case NodeKind::kNoImage:
@@ -332,7 +352,7 @@ bool FlowEngine<Sink>::WalkTo(uint64_t ip) {
         if (!NoCode()) return false;
         break;
       default:
-        return Mismatch(("a branch lies before the FUP address " + Hex(ip)).c_str());
+        return MismatchAtBranch(("a branch lies before the FUP address " + Hex(ip)).c_str());
     }
   }
 }
@@ -367,8 +387,8 @@ bool FlowEngine<Sink>::LeavesFilter(uint32_t id) const {
 // a change to a level that is not traced; with one, the branch that leaves the filter range for it.
 template <class Sink>
 bool FlowEngine<Sink>::WalkToStop(std::optional<uint64_t> ip) {
-  if (held_count_ != 0) return Mismatch("TIP.PGD where a TIP is due");
-  for (unsigned chain = 0;;) {
+  if (held_count_ != 0) return MismatchAtBranch("TIP.PGD where a TIP is due");
+  for (;;) {
     const uint32_t id = cur_;
     const Node& node = graph_->node(id);
     if (const unsigned before = ip ? InstructionsBefore(id, *ip) : 0; before != 0) {
@@ -377,14 +397,11 @@ bool FlowEngine<Sink>::WalkToStop(std::optional<uint64_t> ip) {
     }
     switch (node.kind) {
       case NodeKind::kConditional:
-        if (!ip) return Mismatch("TIP.PGD without an IP at a conditional branch");
-        Emit(id, *ip == graph_->SuccessorAddress(id, 0) ? BlockExit::kNotTaken : BlockExit::kTaken,
-             *ip);
-        return true;
+        return LeaveAtConditional(ip);
       case NodeKind::kReturn:
       case NodeKind::kIndirect:
       case NodeKind::kIndirectCall:
-        if (!ip) return Mismatch("TIP.PGD without an IP at an indirect branch");
+        if (!ip) return MismatchAtBranch("TIP.PGD without an IP at an indirect branch");
         [[fallthrough]];
       case NodeKind::kFar:
         if (node.kind == NodeKind::kReturn) returns_.PopIfAny();
@@ -402,8 +419,7 @@ bool FlowEngine<Sink>::WalkToStop(std::optional<uint64_t> ip) {
                ip.value_or(0));
           return true;
         }
-        if (++chain == kSuspiciousWalk && graph_->LoopsWithoutPacket(id))
-          return Fail(LossCause::kRunaway, "from " + Hex(CurrentAddress()));
+        if (!node.terminates && !graph_->Terminates(id)) return Runaway();
         cur_ = StepOver(sink_, cur_);
         break;
       }
@@ -415,11 +431,23 @@ bool FlowEngine<Sink>::WalkToStop(std::optional<uint64_t> ip) {
   }
 }
 
+// The manual's packet for a filter range left by a taken branch has no IP; processors that give it
+// one do so for either direction.
+template <class Sink>
+bool FlowEngine<Sink>::LeaveAtConditional(std::optional<uint64_t> ip) {
+  if (!ip && !input_.config.address_filter)
+    return MismatchAtBranch("TIP.PGD without an IP at a conditional branch");
+  const bool taken = ip != graph_->SuccessorAddress(cur_, 0);
+  const uint64_t next = ip.value_or(graph_->SuccessorAddress(cur_, 1));
+  Emit(cur_, taken ? BlockExit::kTaken : BlockExit::kNotTaken, next);
+  return true;
+}
+
 // A PTW without a FUP belongs to the next PTWRITE on the way.
 template <class Sink>
 bool FlowEngine<Sink>::WalkPastPtwrite(TraceEvent event) {
-  if (held_count_ != 0) return Mismatch("PTW where a TIP is due");
-  for (unsigned chain = 0;;) {
+  if (held_count_ != 0) return MismatchAtBranch("PTW where a TIP is due");
+  for (;;) {
     const Node& node = graph_->node(cur_);
     switch (node.kind) {
       case NodeKind::kSpecial:
@@ -433,8 +461,7 @@ bool FlowEngine<Sink>::WalkPastPtwrite(TraceEvent event) {
         [[fallthrough]];
       case NodeKind::kGoto:
       case NodeKind::kCall:
-        if (++chain == kSuspiciousWalk && graph_->LoopsWithoutPacket(cur_))
-          return Fail(LossCause::kRunaway, "from " + Hex(CurrentAddress()));
+        if (!graph_->node(cur_).terminates && !graph_->Terminates(cur_)) return Runaway();
         cur_ = StepOver(sink_, cur_);
         break;
       case NodeKind::kNoImage:
@@ -442,7 +469,7 @@ bool FlowEngine<Sink>::WalkPastPtwrite(TraceEvent event) {
         if (!NoCode()) return false;
         break;
       default:
-        return Mismatch("PTW, but no PTWRITE before the next branch");
+        return MismatchAtBranch("PTW, but no PTWRITE before the next branch");
     }
   }
 }

@@ -71,9 +71,10 @@ TEST(BlockGraph, AMappingThatEndsBeforeItsSectionCutsTheBlock) {
 TEST(BlockGraph, FindsLoopsThatNeedNoPacket) {
   // jmp +0; jmp -4: round and round. And a chain of jumps that ends in a ret.
   BlockGraph round(Space({At(0x401000, {0xeb, 0x00, 0xeb, 0xfc})}), ExecMode::k64Bit);
-  EXPECT_TRUE(round.LoopsWithoutPacket(round.NodeAt(0x401000)));
+  EXPECT_FALSE(round.Terminates(round.NodeAt(0x401000)));
   BlockGraph chain(Space({At(0x401000, {0xeb, 0x00, 0xeb, 0x00, 0xc3})}), ExecMode::k64Bit);
-  EXPECT_FALSE(chain.LoopsWithoutPacket(chain.NodeAt(0x401000)));
+  EXPECT_TRUE(chain.Terminates(chain.NodeAt(0x401000)));
+  EXPECT_TRUE(chain.node(chain.NodeAt(0x401002)).terminates);
 }
 
 TEST(BlockGraph, ThirtyTwoBitAddressesWrap) {

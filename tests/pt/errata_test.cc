@@ -30,6 +30,14 @@ TEST(Errata, SkylakeClientAndServerDiffer) {
   EXPECT_TRUE(client.vm_entry_fup && server.vm_entry_fup);
 }
 
+TEST(Errata, FilterExitsHaveTheirIpFromAlderLakeOn) {
+  EXPECT_TRUE(ErrataOf(CpuId{.family = 6, .model = 0x6a}).filter_exit_no_ip);
+  EXPECT_FALSE(ErrataOf(CpuId{.family = 6, .model = 0x8f}).filter_exit_no_ip);
+  EXPECT_FALSE(ErrataOf(CpuId{.family = 6, .model = 0x97}).filter_exit_no_ip);
+  EXPECT_TRUE(ErrataOf(CpuId{.family = 6, .model = 0xb7}).overflow_extra_pgd);
+  EXPECT_TRUE(ErrataOf(CpuId{.family = 0x12, .model = 1}).vm_entry_fup);
+}
+
 TEST(Errata, GoldmontAndItsSuccessors) {
   EXPECT_TRUE(ErrataOf(CpuId{.family = 6, .model = 0x5c}).overflow_false_fup);
   EXPECT_FALSE(ErrataOf(CpuId{.family = 6, .model = 0x7a}).overflow_false_fup);

@@ -18,8 +18,9 @@ enum class BlockExit : uint8_t {
   kFallThrough,  // cut before a branch (event, sync point, block size): goes on at `next`
   kTaken,        // its last instruction transferred control to `next`
   kNotTaken,     // its last instruction is a conditional branch that was not taken
-  kStopped,      // its last instruction ended the traced part (SYSCALL under user-only tracing,
-                 // leaving a filter range): `next` is the target if the trace tells it, else 0
+  kStopped,      // its last instruction, other than a conditional branch, ended the traced part
+                 // (SYSCALL under user-only tracing, leaving a filter range): `next` is the target
+                 // if the trace tells it, else 0
 };
 
 // A run of instructions one after the other; all of them completed.
