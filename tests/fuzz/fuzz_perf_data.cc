@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// Reading arbitrary bytes as a recording of any format: an error that says something, or a
+// recording whose parts are in bounds and no bigger than the file.
+//
+// The seeds are made here rather than kept as files: a mutation of an input that is too short to be
+// a perf.data file starts anew from a well-formed one.
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "capture/formats/format.h"
+#include "capture/formats/perf_layout.h"
+#include "tests/support/perf_data_builder.h"
+
+extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
+
+namespace flowback {
+namespace {
+
+using namespace perf;
+using support::FieldWriter;
+using support::PerfDataBuilder;
+using support::Trailer;
+
+constexpr Trailer kFirst{1000, 42, 42, 1, 100};
+constexpr Trailer kSecond{2000, 42, 43, 0, 102};
+
+void AddSideband(PerfDataBuilder& file) {
+  file.Comm(42, 42, "program", true, kFirst);
+  file.Mmap2(42, 0x400000, 0x1000, 0, "/bin/program", kFirst);
+  file.ItraceStart(42, 42, kFirst);
+  file.Fork(42, 43, 42, 42, kSecond);
+  file.KernelRecord(kRecordSwitch, kMiscSwitchOut, FieldWriter(), kSecond);
+  file.KernelRecord(kRecordSwitchCpuWide, 0, FieldWriter().U32(1).U32(1), kSecond);
+  file.KernelRecord(kRecordLost, 0, FieldWriter().U64(102).U64(9), kSecond);
+  file.Exit(42, 43, kSecond);
+  file.Record(kRecordTimeConv, 0, FieldWriter().U64(31).U64(894784853).U64(5));
+}
+
+void AddFeatures(PerfDataBuilder& file) {
+  file.TextFeature(kFeatureHostname, "host");
+  file.TextFeature(kFeatureVersion, "flowback 0.1.0, emulated (step)");
+  file.TextFeature(kFeatureCpuid, "GenuineIntel,6,94,3");
+  file.Feature(kFeatureCpuCount, FieldWriter().U32(8).U32(4));
+  file.Feature(kFeatureCommandLine, FieldWriter().U32(1).U32(8).Text("perf"));
+  FieldWriter build_id;
+  build_id.U32(67).U16(2 | kMiscBuildIdSize).U16(44).U32(42).Raw(std::vector<uint8_t>(20, 7));
+  file.Feature(kFeatureBuildId, build_id.U8(20).U8(0).U16(0).Text("lib.so"));
+  FieldWriter events;
+  events.U32(1).U32(64).Raw(std::vector<uint8_t>(64)).U32(1).U32(16).Text("intel_pt//u", 16).U64(1);
+  file.Feature(kFeatureEventDescriptions, events);
+}
+
+PerfDataBuilder PerCpuBuffer() {
+  PerfDataBuilder file = PerfDataBuilder::WithIntelPt();
+  AddSideband(file);
+  file.Aux(0, 13, kAuxTruncated, kFirst);
+  file.Auxtrace(0, 0, -1, 1, std::vector<uint8_t>(13, 2));
+  file.Aux(13, 16, 0, kFirst);
+  file.Auxtrace(13, 0, -1, 1, std::vector<uint8_t>(16, 3));
+  AddFeatures(file);
+  return file;
+}
+
+PerfDataBuilder PerThreadBuffers() {
+  PerfDataBuilder file;
+  file.AddEvent({8, 0x100f621, kSampleTid | kSampleTime | kSampleIdentifier, true, {100}});
+  file.AddEvent({1, 9, PerfDataBuilder::kUsualSampleType, true, {102, 103}});
+  std::vector<uint64_t> info = PerfDataBuilder::UsualPtInfo();
+  info[kPtFilterLength] = 8;
+  info.push_back(0x34202c7265746c69);
+  file.AuxtraceInfo(info);
+  AddSideband(file);
+  for (const int32_t tid : {42, 43}) {
+    file.Aux(0, 21, 0, kFirst);
+    file.Auxtrace(0, static_cast<uint32_t>(tid - 42), tid, -1, std::vector<uint8_t>(21, 2));
+  }
+  AddFeatures(file);
+  return file;
+}
+
+void Check(bool holds) {
+  if (!holds) std::abort();
+}
+
+void CheckStream(const Stream& stream) {
+  unsigned sum = 0;
+  for (const uint8_t byte : stream.bytes) sum += byte;  // the address sanitizer sees a bad span
+  Check(sum <= 255 * stream.bytes.size());
+  uint64_t last = 0;
+  for (const StreamGap& gap : stream.gaps) {
+    Check(gap.offset >= last && gap.offset <= stream.bytes.size() && !gap.reason.empty());
+    last = gap.offset;
+  }
+}
+
+void CheckRecording(const Recording& recording, size_t file_size) {
+  size_t total = 0;
+  for (const Stream& stream : recording.streams) {
+    CheckStream(stream);
+    total += stream.bytes.size();
+  }
+  Check(total <= file_size && recording.file_size == file_size);
+  Check(recording.sideband.size() <= file_size / 8 && recording.build_ids.size() <= file_size / 8);
+  Check(recording.warnings.size() < 64);
+  Check(recording.pt.time.shift < 64);
+  recording.pt.time.ToNanoseconds(~uint64_t{0});
+  uint64_t last = 0;
+  for (const SidebandRecord& record : recording.sideband) {
+    const uint64_t time = std::visit([](const SidebandBase& base) { return base.time; }, record);
+    Check(time >= last);
+    last = time;
+  }
+}
+
+void ReadInput(const uint8_t* data, size_t size) {
+  const std::vector<uint8_t> exact(data, data + size);
+  Candidate candidate;
+  candidate.path = "fuzzed";
+  candidate.bytes = exact;
+  const auto recording = ReadCandidate(candidate);
+  if (recording) {
+    CheckRecording(*recording, size);
+  } else {
+    Check(!recording.error().message().empty() && !recording.error().remedy().empty());
+  }
+}
+
+}  // namespace
+}  // namespace flowback
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  flowback::ReadInput(data, size);
+  return 0;
+}
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
+                                          unsigned int seed) {
+  if (size < flowback::perf::kFileHeaderSize) {
+    const std::vector<uint8_t> file =
+        seed % 2 == 0 ? flowback::PerCpuBuffer().Build() : flowback::PerThreadBuffers().Build();
+    size = std::min(file.size(), max_size);
+    std::memcpy(data, file.data(), size);
+  }
+  return LLVMFuzzerMutate(data, size, max_size);
+}
