@@ -20,9 +20,9 @@
 namespace flowback::record {
 namespace {
 
-// An MTC carries eight bits of the crystal clock, but the TMA before it tells only the lower 16 bits
-// of that clock, so of a long period fewer than eight are known. More periods without an MTC than
-// half of what they can count, and the next one could be misread: then the time is told anew.
+// An MTC carries eight bits of the crystal clock, but the TMA before it tells only the lower 16
+// bits of that clock, so of a long period fewer than eight are known. More periods without an MTC
+// than half of what they can count, and the next one could be misread: then the time is told anew.
 uint64_t MaxMissedMtc(uint8_t mtc_shift) {
   constexpr unsigned kTmaBits = 16;
   const unsigned known_bits = std::min(8u, kTmaBits - mtc_shift);
@@ -67,12 +67,10 @@ void PacketGenerator::Interrupted(uint64_t ip) {
   TurnOff();
 }
 
-void PacketGenerator::Finish() {
-  writer_.FlushTnt();
-  while ((written_ + writer_.size()) % kUnit != 0) writer_.Write(pt::Pad{});
-}
+void PacketGenerator::Finish() { writer_.FlushTnt(); }
 
 std::vector<uint8_t> PacketGenerator::Take() {
+  while (writer_.size() % kUnit != 0) writer_.TimePacket(pt::Pad{});
   written_ += writer_.size();
   return writer_.Take();
 }

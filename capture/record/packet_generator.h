@@ -28,8 +28,6 @@ struct PtSettings {
 // that a signal met on the way out of a system call resumes at the handler, as on hardware.
 class PacketGenerator {
  public:
-  static constexpr size_t kUnit = 8;
-
   PacketGenerator(const PtSettings& settings, const TraceClock& clock);
 
   // Each takes `ip` of the instruction and the mode it runs in. Completed: it ran, and control is
@@ -44,15 +42,18 @@ class PacketGenerator {
   void Aborted(uint64_t ip, ExecMode mode, uint64_t target);
   // Nothing ran; something asynchronous took the thread away before `ip`. Silent in the kernel.
   void Interrupted(uint64_t ip);
-  // Writes what is held back and pads the trace to whole units. Call it at the end.
+  // Writes the branches that are held back. Call it at the end.
   void Finish();
 
   size_t size() const { return writer_.size(); }
-  // Hands out the bytes so far, pending branches excepted.
+  // Hands out the bytes so far, pending branches excepted: whole packets, padded to whole 64-bit
+  // words, which is how perf takes pieces of a trace.
   std::vector<uint8_t> Take();
   const FlowDigest& digest() const { return digest_; }
 
  private:
+  static constexpr size_t kUnit = 8;
+
   void TurnOn(uint64_t ip, ExecMode mode);
   void TurnOff();
   void WriteTime();

@@ -21,8 +21,9 @@ struct PerfHeaderFacts {
   std::vector<std::string> command_line;  // of the recorder
 };
 
-// Everything goes to the file as it comes. Should the recorder be killed, the header's data size
-// stays 0 and the features are missing; perf and flowback read such a file up to its end.
+// Everything goes to the file as it comes, twice a second at least. Should the recorder be killed,
+// the header's data size stays 0 and the features are missing; perf and flowback read such a file
+// up to its end.
 class PerfDataWriter : public RecordingSink {
  public:
   // Errors: kPermission or kSystem when the file can't be created.

@@ -23,8 +23,8 @@ std::optional<uint64_t> ReadEventMessage(pid_t tid);
 // Clears the trap flag in the flags that PUSHF has just pushed.
 void HidePushedTrapFlag(pid_t tid);
 
-// Unblocks SIGTRAP. The kernel forces a step's SIGTRAP through when it is blocked, but takes away the
-// program's handler for it then.
+// Unblocks SIGTRAP. The kernel forces a step's SIGTRAP through when it is blocked, but takes away
+// the program's handler for it then.
 void UnblockTrap(pid_t tid);
 
 inline void Step(pid_t tid, int signal) { ptrace(PTRACE_SINGLESTEP, tid, nullptr, signal); }

@@ -40,7 +40,7 @@ namespace flowback::record {
 namespace {
 
 constexpr size_t kFlushBytes = 64 * 1024;
-constexpr size_t kTraceUnit = PacketGenerator::kUnit;
+constexpr uint64_t kFlushNanoseconds = 500'000'000;
 
 int EventOf(int status) { return status >> 16; }
 
@@ -96,9 +96,9 @@ struct StepEngine::Thread {
   PacketGenerator generator;
   uint64_t ip = 0;  // next instruction, as far as known
   ExecMode mode = ExecMode::k64Bit;
-  std::vector<uint8_t> pending;     // trace bytes not handed out yet, less than a unit
   FetchedInstruction current;       // at `ip`, read before it runs
   std::optional<uint64_t> restart;  // a SYSCALL the kernel may go back to
+  uint64_t flush_time = 0;          // of the last flush
   bool signal_sent = false;         // the last resume delivered a signal
   bool stopped = true;
 };
@@ -410,7 +410,7 @@ void StepEngine::Resume(Thread& thread, Signal signal) {
   thread.signal_sent = signal != 0;
   thread.current = code_.Fetch(thread.ip, thread.mode);
   thread.stopped = false;
-  if (thread.generator.size() >= kFlushBytes) FlushTrace(thread);
+  if (FlushDue(thread)) FlushTrace(thread);
   Step(thread.tid, signal);
 }
 
@@ -459,17 +459,20 @@ void StepEngine::AnnounceComm(Thread& thread, bool exec) {
   Check(sink_.AddSideband(record));
 }
 
-// perf wants whole 64-bit words of trace; the rest waits for the next time.
+// Soon enough that a killed recorder leaves most of its trace.
+bool StepEngine::FlushDue(const Thread& thread) const {
+  if (thread.generator.size() >= kFlushBytes) return true;
+  return clock_.ToNanoseconds(TraceClock::Now()) > thread.flush_time + kFlushNanoseconds;
+}
+
 void StepEngine::FlushTrace(Thread& thread) {
-  const std::vector<uint8_t> fresh = thread.generator.Take();
-  auto& pending = thread.pending;
-  pending.insert(pending.end(), fresh.begin(), fresh.end());
-  const Bytes whole = Bytes(pending).first(pending.size() - pending.size() % kTraceUnit);
-  if (whole.empty()) return;
-  summary_.bytes += whole.size();
-  summary_.threads[thread.stream.index].bytes += whole.size();
-  Check(sink_.AddTrace(thread.stream, whole, TraceClock::Now()));
-  pending.erase(pending.begin(), pending.begin() + static_cast<ptrdiff_t>(whole.size()));
+  const uint64_t now = TraceClock::Now();
+  thread.flush_time = clock_.ToNanoseconds(now);
+  const std::vector<uint8_t> bytes = thread.generator.Take();
+  if (bytes.empty()) return;
+  summary_.bytes += bytes.size();
+  summary_.threads[thread.stream.index].bytes += bytes.size();
+  Check(sink_.AddTrace(thread.stream, bytes, now));
 }
 
 void StepEngine::KeepAnonymousCode() {

@@ -71,6 +71,7 @@ class StepEngine {
   void AnnounceMappings(Thread& thread);
   void AnnounceComm(Thread& thread, bool exec);
   void AnnounceVdso(const ExecutableMapping& mapping);
+  bool FlushDue(const Thread& thread) const;
   void FlushTrace(Thread& thread);
   void KeepAnonymousCode();
   void Note(const std::string& text);
