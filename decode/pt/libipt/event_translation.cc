@@ -53,7 +53,7 @@ TraceEvent Mode(const pt_event& event) {
 
 TraceEvent PowerExit(const pt_event& event) {
   const auto& exit = event.variant.pwrx;
-  const uint64_t reason = exit.interrupt | exit.store << 1 | exit.autonomous << 2;
+  const uint64_t reason = exit.interrupt | exit.store << 2 | exit.autonomous << 3;
   return Plain(EventKind::kPowerExit, exit.last | static_cast<uint64_t>(exit.deepest) << 8, reason);
 }
 
