@@ -157,6 +157,7 @@ std::string_view DecodeJob::RecordedPath(const std::string& file) const {
 Status DecodeJob::Run(Output& output) {
   PrintListingHeader(output, recording_, kind_.name, settings_.json,
                      settings_.fields.Has(Field::kTime));
+  losses_.AddDamage(recording_.warnings.size());
   for (const StreamOwner& owner : threads_.owners())
     losses_.AddStreamBytes(owner.stream->bytes.size());
   if (kind_.make_printer != nullptr) return List(output);

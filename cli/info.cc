@@ -34,6 +34,7 @@ Status Collect(const ReaderOptions& options, InfoReport& report) {
   Result<RecordingCode> code = RecordingCode::Load(*report.recording, options.search);
   if (!code) return Fail(code.error());
   report.images = code->images();
+  report.losses.AddDamage(report.recording->warnings.size());
   report.span = SpanOfRecording(*report.recording, *report.clock);
   for (const StreamOwner& owner : report.threads->owners()) {
     const Stream& stream = *owner.stream;

@@ -8,7 +8,7 @@ namespace flowback::cli {
 namespace {
 
 void AppendField(std::string& out, std::string_view name, std::string_view value) {
-  if (!value.empty()) out += fmt::format("{:<13}{}\n", fmt::format("{}:", name), value);
+  if (!value.empty()) out += fmt::format("{:<14}{}\n", fmt::format("{}:", name), value);
 }
 
 void AppendMachine(const InfoReport& report, std::string& out) {

@@ -51,7 +51,7 @@ void LossTally::Warn(const std::string& file) const {
 }
 
 int LossTally::Status(bool strict) const {
-  if (!strict || count() == 0) return kDone;
+  if (!strict || (count() == 0 && damage_ == 0)) return kDone;
   return Of(LossCause::kNoImage).count != 0 ? kImageIsMissing : kFinishedWithLosses;
 }
 

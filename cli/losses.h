@@ -41,12 +41,15 @@ class LossTally {
 
   // The closing lines on stderr; nothing when nothing was lost.
   void Warn(const std::string& file) const;
+  // Damage to the recording itself, which no stream's loss shows.
+  void AddDamage(size_t count) { damage_ += count; }
   // kDone, or under --strict kImageIsMissing or kFinishedWithLosses.
   int Status(bool strict) const;
 
  private:
   std::array<Sum, std::size(kAllLossCauses)> sums_{};
   uint64_t stream_bytes_ = 0;
+  size_t damage_ = 0;
 };
 
 }  // namespace flowback::cli

@@ -17,7 +17,9 @@ std::unique_ptr<SymbolFile> OpenDebugFile(const SymbolFile& file, const ImageSea
   if (id.size() < 4) return nullptr;
   const std::string tail = "/.build-id/" + id.substr(0, 2) + "/" + id.substr(2) + ".debug";
   std::vector<std::string> folders = search.debug_dirs;
-  folders.push_back(search.symfs + "/usr/lib/debug");
+  // The build-id decides, so that this machine's debug files serve for recordings of others, too.
+  folders.push_back("/usr/lib/debug");
+  if (!search.symfs.empty()) folders.push_back(search.symfs + "/usr/lib/debug");
   for (const std::string& folder : folders) {
     auto debug_file = SymbolFile::Open(folder + tail);
     if (debug_file != nullptr && debug_file->build_id() == file.build_id()) return debug_file;

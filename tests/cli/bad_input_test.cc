@@ -102,13 +102,14 @@ TEST_F(BadInput, CutInsideARecord) {
 // Half of the AUX data is there: its flow is printed, the rest is reported.
 TEST_F(BadInput, CutInsideTheAuxData) {
   FLOWBACK_NEEDS_TRACES();
-  const std::string file = folder_.Write("cut", ControlFlow().substr(0, 0x1ad8 + 0x30 + 0x341));
+  const std::string file = folder_.Write("cut", ControlFlow().substr(0, 0x1ad8 + 0x30 + 0x201));
   const ProgramResult decoded = Run(WithImage({"decode", "-F", "ip", file}));
   EXPECT_EQ(decoded.status, 0) << decoded.err;
   EXPECT_TRUE(decoded.err.contains(file)) << decoded.err;
   const std::vector<std::string> lines = Lines(decoded.out);
   EXPECT_GT(lines.size(), 100u);
   EXPECT_LT(lines.size(), 1092u);
+  EXPECT_EQ(Run(WithImage({"decode", "--as", "digest", "--strict", file})).status, 6);
   const ProgramResult whole = Run(WithImage(
       {"decode", "-F", "ip", Traces("hase-2018-04-04/control_flow-20180404T163033.perf")}));
   const std::vector<std::string> all = Lines(whole.out);

@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -86,18 +87,41 @@ TEST(Symbolizer, AFileThatIsNoElfFileHasNoNames) {
   EXPECT_FALSE(symbolizer.Find(text.space(), kLoadAddress + 10));
 }
 
+// The names that start somewhere in the first `size` bytes, in order.
+std::vector<std::string> NamesIn(const MappedElf& file, Symbolizer& symbolizer, uint64_t size) {
+  std::vector<std::string> names;
+  for (uint64_t address = kLoadAddress; address < kLoadAddress + size; ++address) {
+    const auto symbol = symbolizer.Find(file.space(), address);
+    if (symbol && symbol->offset == 0) names.emplace_back(symbol->name);
+  }
+  return names;
+}
+
+bool Has(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
 // objdump -d names these stubs in the shared program.
 TEST(Symbolizer, NamesLinkageTableStubs) {
   FLOWBACK_NEEDS_TRACES();
   const MappedElf hello(golden::TracesFolder() / "generated/images/recorded/hello");
   Symbolizer symbolizer;
-  std::vector<std::string> stubs;
-  for (uint64_t address = kLoadAddress; address < kLoadAddress + 0x4000; ++address) {
-    const auto symbol = symbolizer.Find(hello.space(), address);
-    if (symbol && symbol->offset == 0 && symbol->name.ends_with("@plt"))
-      stubs.emplace_back(symbol->name);
-  }
+  std::vector<std::string> stubs = NamesIn(hello, symbolizer, 0x4000);
+  std::erase_if(stubs, [](const std::string& name) { return !name.ends_with("@plt"); });
   EXPECT_EQ(stubs, (std::vector<std::string>{"printf@plt", "strtol@plt", "__cxa_finalize@plt"}));
+}
+
+TEST(Symbolizer, ASeparateDebugFileNamesWhatWasStripped) {
+  const MappedElf library(FIXTURE_FOLDER "/libstripped.so");
+  Symbolizer alone;
+  const std::vector<std::string> exported = NamesIn(library, alone, 0x2000);
+  EXPECT_TRUE(Has(exported, "fixture::Exported(int)")) << testing::PrintToString(exported);
+  EXPECT_FALSE(Has(exported, "fixture::(anonymous namespace)::Hidden(int)"));
+  Symbolizer with_debug_file({.symfs = {}, .debug_dirs = {FIXTURE_FOLDER}, .build_id_cache = {}});
+  const std::vector<std::string> all = NamesIn(library, with_debug_file, 0x2000);
+  EXPECT_TRUE(Has(all, "fixture::Exported(int)")) << testing::PrintToString(all);
+  EXPECT_TRUE(Has(all, "fixture::(anonymous namespace)::Hidden(int)"))
+      << testing::PrintToString(all);
 }
 
 }  // namespace
