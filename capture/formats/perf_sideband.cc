@@ -112,7 +112,7 @@ Parsed ParseFork(const Record& record, const SampleId& id) {
   auto fork = BeginTask<ForkRecord>(task, id);
   fork.parent_pid = task.parent_pid;
   fork.parent_tid = task.parent_tid;
-  return Finish(fields, std::move(fork));
+  return Finish(fields, fork);
 }
 
 Parsed ParseExit(const Record& record, const SampleId& id) {
@@ -128,7 +128,7 @@ Parsed ParseSwitch(const Record& record, const SampleId& id) {
     change.other_pid = fields.I32();
     change.other_tid = fields.I32();
   }
-  return Finish(fields, std::move(change));
+  return Finish(fields, change);
 }
 
 Parsed ParseItraceStart(const Record& record, const SampleId& id) {
@@ -136,7 +136,7 @@ Parsed ParseItraceStart(const Record& record, const SampleId& id) {
   auto start = Begin<ItraceStartRecord>(id);
   start.pid = fields.I32();
   start.tid = fields.I32();
-  return Finish(fields, std::move(start));
+  return Finish(fields, start);
 }
 
 Parsed ParseAux(const Record& record, const SampleId& id) {
@@ -145,7 +145,7 @@ Parsed ParseAux(const Record& record, const SampleId& id) {
   aux.offset = fields.U64();
   aux.size = fields.U64();
   aux.flags = fields.U64();
-  return Finish(fields, std::move(aux));
+  return Finish(fields, aux);
 }
 
 Parsed ParseLost(const Record& record, const SampleId& id) {
@@ -153,7 +153,7 @@ Parsed ParseLost(const Record& record, const SampleId& id) {
   auto lost = Begin<LostRecord>(id);
   fields.Skip(8);  // the event's id
   lost.count = fields.U64();
-  return Finish(fields, std::move(lost));
+  return Finish(fields, lost);
 }
 
 using Parser = Parsed (*)(const Record& record, const SampleId& id);

@@ -12,8 +12,8 @@
 namespace flowback {
 
 struct OpenOptions {
-  std::string input;                 // a perf.data file; empty when raw_pt is given
-  std::vector<std::string> raw_pt;   // each file is one stream
+  std::string input;                // a perf.data file; empty when raw_pt is given
+  std::vector<std::string> raw_pt;  // each file is one stream
   std::vector<SectionSpec> sections;
   std::vector<ImageSpec> images;
   // Override what the recording says, or supply it for raw PT.
