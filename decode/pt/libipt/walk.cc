@@ -9,7 +9,9 @@
 //   read: it is held until that has happened (ResolveHeld).
 // * libipt follows a loop of direct jumps for ever, as no packet ever contradicts it. Without a
 //   packet the walk is a function of the address alone, so coming back to an address proves a loop;
-//   Brent's method finds that with one remembered address (SeesLoop).
+//   Brent's method finds that with one remembered address (SeesLoop). What led into the loop is not
+//   counted, so instructions wait for a packet, or a branch that wants one, behind them
+//   (ProgressMade).
 #include "decode/pt/libipt/walk.h"
 
 #include "decode/pt/libipt/branch_target.h"
@@ -92,6 +94,7 @@ WalkEnd Walk::Run() {
       status = NextInstruction();
     if (runaway_ || writer_->Done()) break;
   }
+  ProgressMade();
   mirror_->AdvanceTo(Position());
   return End(status);
 }
@@ -138,18 +141,19 @@ int Walk::NextInstruction() {
   }
   Completed completed = Describe(insn);
   if (NeedsPacket(completed.kind)) {
-    ProgressMade();
     UpdateTime();
     mirror_->AdvanceTo(Position());
     if (!Consume(completed, insn) && (status & pts_event_pending) != 0) {
       held_ = HeldBranch{completed, insn};
       return status;
     }
+    Add(completed);
   } else if (SeesLoop(insn.ip)) {
     runaway_ = true;
-    return status;
+    unproven_.clear();
+  } else {
+    unproven_.push_back(completed);
   }
-  Add(completed);
   return status;
 }
 
@@ -171,7 +175,19 @@ bool Walk::Consume(Completed& instruction, const pt_insn& insn) {
   }
 }
 
+// A packet, or the branch that lacks its packet, has been reached: what led to it has executed.
+void Walk::ProgressMade() {
+  for (const Completed& instruction : unproven_) Count(instruction);
+  unproven_.clear();
+  loop_length_ = 0;
+}
+
 void Walk::Add(const Completed& instruction) {
+  ProgressMade();
+  Count(instruction);
+}
+
+void Walk::Count(const Completed& instruction) {
   ++retired_;
   ++steps_;
   if (live()) writer_->Add(instruction, code_->space());

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "decode/pt/libipt/code_reader.h"
 #include "decode/pt/libipt/flow_writer.h"
@@ -63,8 +64,9 @@ class Walk {
   void FinishFailed(const pt_insn& insn, int status);
   bool Consume(Completed& instruction, const pt_insn& insn);
   void Add(const Completed& instruction);
+  void Count(const Completed& instruction);
   bool SeesLoop(uint64_t ip);
-  void ProgressMade() { loop_length_ = 0, loop_limit_ = kFirstLoopLimit; }
+  void ProgressMade();
   void UpdateTime();
   uint64_t Position() const;
   WalkEnd End(int status) const;
@@ -91,6 +93,7 @@ class Walk {
   pt_exec_mode mode_ = ptem_unknown;
   uint64_t last_ip_ = 0;
   uint64_t overflow_bytes_ = 0;
+  std::vector<Completed> unproven_;
   bool runaway_ = false;
   uint64_t loop_anchor_ = 0;
   uint64_t loop_length_ = 0;
