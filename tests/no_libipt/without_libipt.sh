@@ -1,0 +1,48 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# without_libipt.sh SOURCE BUILD GENERATOR CXX GENERATE_STREAM: configures and builds the program in
+# BUILD with FLOWBACK_LIBIPT=OFF, where including libipt's header is an error; it decodes a generated
+# stream to the known digest, has nothing of libipt in it, and says how to get the engine.
+set -eu
+source=$1 build=$2 generator=$3 cxx=$4 generate_stream=$5
+work=$build/work
+mkdir -p "$work/poison"
+
+fail() {
+  echo "FAILED: $*" >&2
+  exit 1
+}
+
+echo '#error "libipt is left out of this build"' >"$work/poison/intel-pt.h"
+cmake -S "$source" -B "$build" -G "$generator" -DCMAKE_CXX_COMPILER="$cxx" \
+  -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS="-I$work/poison" \
+  -DFLOWBACK_LIBIPT=OFF -DFLOWBACK_TESTS=OFF >"$work/configure.log" 2>&1 ||
+  { cat "$work/configure.log"; fail "configuring"; }
+cmake --build "$build" --target flowback --parallel 2 >"$work/build.log" 2>&1 ||
+  { tail -n 40 "$work/build.log"; fail "building"; }
+flowback=$build/bin/flowback
+
+# The generator knows what it executed; 3 is a seed like any other.
+"$generate_stream" "$work/stream" --seed 3 --instructions 20000 --tsc 1 --mtc 1 >"$work/log"
+expected=$(sed -n 's/^digest //p' "$work/stream.truth")
+[ -n "$expected" ] || fail "the generator told no digest"
+# shellcheck disable=SC2046 # the file holds arguments
+actual=$("$flowback" decode --as digest $(cat "$work/stream.args"))
+[ "$actual" = "$expected" ] || fail "the digest is '$actual', not '$expected'"
+
+if ldd "$flowback" | grep -F libipt; then fail "the program loads libipt"; fi
+if nm -DC --undefined-only "$flowback" | grep -E ' pt_[a-z]+_'; then
+  fail "the program refers to functions of libipt"
+fi
+if nm -C --defined-only "$flowback" | grep -E ' [tT] pt_(insn|blk|qry|pkt|image|iscache)_'; then
+  fail "functions of libipt are linked into the program"
+fi
+
+# shellcheck disable=SC2046
+if "$flowback" decode --engine libipt --as digest $(cat "$work/stream.args") \
+  >"$work/out" 2>"$work/err"; then
+  fail "an engine that is not there decoded something"
+fi
+grep -qF FLOWBACK_LIBIPT "$work/err" ||
+  fail "the message does not say how to get the engine: $(cat "$work/err")"
+echo "without libipt: built, decoded to the known digest, nothing of libipt inside"
