@@ -118,17 +118,13 @@ std::string CountsText(const GeneratedTruth& truth) {
   return DigestText(truth.digest) + "\n" + BranchText(truth);
 }
 
-std::string LossesText(const std::vector<DataLoss>& losses) {
-  std::string text;
-  for (const DataLoss& loss : losses) {
-    char line[128];
-    std::snprintf(line, sizeof(line),
-                  "[%llu, %llu) %s at %llx: ", static_cast<unsigned long long>(loss.begin),
-                  static_cast<unsigned long long>(loss.end), Name(loss.cause),
-                  static_cast<unsigned long long>(loss.last_ip));
-    text += line + loss.detail + "\n";
-  }
-  return text.empty() ? "no losses\n" : text;
+std::string LossText(const DataLoss& loss) {
+  char line[128];
+  std::snprintf(line, sizeof(line),
+                "[%llu, %llu) %s at %llx: ", static_cast<unsigned long long>(loss.begin),
+                static_cast<unsigned long long>(loss.end), Name(loss.cause),
+                static_cast<unsigned long long>(loss.last_ip));
+  return line + loss.detail + "\n";
 }
 
 std::unique_ptr<Decoder> Native() { return pt::MakeNativeDecoder(); }

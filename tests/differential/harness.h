@@ -44,8 +44,14 @@ FlowSummary SummarizeAll(Decoder& decoder, const DecodeInput& input);
 // The fields that the flow determines, one a line; equal texts are equal flows.
 std::string CountsText(const FlowSummary& sum);
 std::string CountsText(const GeneratedTruth& truth);
+std::string LossText(const DataLoss& loss);
 std::string DigestText(const FlowDigest& digest);
-std::string LossesText(const std::vector<DataLoss>& losses);
+template <class Losses>
+std::string LossesText(const Losses& losses) {
+  std::string text;
+  for (const DataLoss& loss : losses) text += LossText(loss);
+  return text.empty() ? "no losses\n" : text;
+}
 
 std::unique_ptr<Decoder> Native();
 // Null in a build without libipt.

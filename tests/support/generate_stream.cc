@@ -59,6 +59,7 @@ const std::map<std::string, Setter>& Setters() {
       {"interrupt-every", Set(&O::interrupt_every)},
       {"handler-every", Set(&O::handler_every)},
       {"overflow-every", Set(&O::overflow_every)},
+      {"overflow-into-psb", Set(&O::overflow_into_psb)},
       {"end-by-stop", Set(&O::end_by_stop)},
   };
   return setters;

@@ -60,7 +60,8 @@ struct GeneratorOptions {
   uint32_t interrupt_every = 0;  // mean distance in instructions; 0: never. So are the next ones
   uint32_t handler_every = 0;    // an interrupt that goes on in a traced handler
   uint32_t overflow_every = 0;
-  bool end_by_stop = true;  // else the stream is cut while tracing is on
+  bool overflow_into_psb = true;  // some overflows resolve into a PSB+ without a FUP of their own
+  bool end_by_stop = true;        // else the stream is cut while tracing is on
 };
 
 // A random mix of options for a seed: every kind of stream comes up among a few hundred seeds.

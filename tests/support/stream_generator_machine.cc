@@ -311,7 +311,7 @@ void Machine::Overflow() {
   for (uint64_t count = random_.Between(1, 400);
        count > 0 || transaction_depth_ != 0 || Here().mode != hardware_.mode(); count -= count > 0)
     Step();
-  const bool with_psb = random_.Chance(120);
+  const bool with_psb = random_.Chance(120) && options_.overflow_into_psb;
   if (options_.kernel || random_.Chance(600)) return hardware_.EndOverflow(Here(), with_psb);
   hardware_.Interrupt(Here().address);  // it resolves while tracing is off
   hardware_.EndOverflow(Here(), with_psb);

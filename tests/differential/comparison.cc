@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+#include "tests/differential/comparison.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "decode/pt/packets/psb.h"
+
+namespace flowback::testing {
+namespace {
+
+constexpr uint8_t kIntoOpcode = 0xce;
+
+class Recorder : public ExecutionConsumer {
+ public:
+  void OnBlock(const BlockRun& run) override {
+    uint64_t ip = run.address;
+    for (uint8_t length : run.lengths) {
+      story_.steps.push_back({.ip = ip, .length = length});
+      ip += length;
+      story_.steps.back().after = std::exchange(lost_, nullptr);
+    }
+    if (run.lengths.empty() || run.exit == BlockExit::kFallThrough) return;
+    story_.steps.back().kind = run.last;
+    story_.steps.back().exit = run.exit;
+  }
+  void OnEvent(const TraceEvent&) override {}
+  void OnLoss(const DataLoss& loss) override {
+    story_.losses.push_back(loss);
+    story_.damaged |= loss.cause != LossCause::kOverflow;
+    lost_ = &story_.losses.back();
+  }
+  Story Take() { return std::move(story_); }
+
+ private:
+  Story story_;
+  const DataLoss* lost_ = nullptr;
+};
+
+size_t CommonLength(const Story& a, const Story& b) {
+  const size_t limit = std::min(a.steps.size(), b.steps.size());
+  size_t common = 0;
+  while (common < limit && a.steps[common].ip == b.steps[common].ip) ++common;
+  return common;
+}
+
+// The caller on top of a call stack that follows the SDM, before step `end`'s return.
+uint64_t CallerAt(const Story& story, size_t end) {
+  std::vector<uint64_t> stack;
+  for (size_t i = 0; i < end; ++i) {
+    const Story::Step& step = story.steps[i];
+    if (step.after != nullptr) stack.clear();
+    const uint64_t next = step.ip + step.length;
+    const bool zero_call = step.kind == InstructionClass::kCall && story.steps[i + 1].ip == next;
+    const bool call =
+        step.kind == InstructionClass::kCall || step.kind == InstructionClass::kIndirectCall;
+    if (call && !zero_call && step.exit != BlockExit::kStopped) stack.push_back(next);
+    if (stack.size() > 64) stack.erase(stack.begin());
+    if (step.kind == InstructionClass::kReturn && !stack.empty()) stack.pop_back();
+  }
+  return stack.empty() ? 0 : stack.back();
+}
+
+uint8_t ByteAt(const Subject& subject, uint64_t address) {
+  for (const GeneratedSection& section : subject.stream().sections)
+    if (address - section.address < section.bytes.size())
+      return section.bytes[address - section.address];
+  return 0;
+}
+
+}  // namespace
+
+Story StoryOf(Decoder& decoder, const DecodeInput& input) {
+  Recorder recorder;
+  const Result<ByteAccount> account = decoder.Decode(input, recorder);
+  if (!account) ADD_FAILURE() << account.error().message();
+  return recorder.Take();
+}
+
+Verdict Judge(const Subject& subject, Bytes bytes, const Story& native, const Story& reference) {
+  const size_t common = CommonLength(native, reference);
+  const bool native_ends = common == native.steps.size();
+  const bool reference_ends = common == reference.steps.size();
+  if (native_ends && reference_ends) return Verdict::kEqual;
+  if (native_ends && native.damaged) return Verdict::kNativeSooner;
+  if (reference_ends && reference.damaged) return Verdict::kReferenceSooner;
+  if (common == 0 || native_ends || reference_ends) return Verdict::kContradiction;
+  const Story::Step& last = native.steps[common - 1];
+  const uint64_t target = native.steps[common].ip;
+  if (last.kind == InstructionClass::kReturn && CallerAt(native, common - 1) == target)
+    return Verdict::kReturn;
+  const DataLoss* lost = native.steps[common].after;
+  if (lost != nullptr && lost->cause == LossCause::kReturnMismatch &&
+      lost->last_ip == reference.steps[common].ip)
+    return Verdict::kOldCall;
+  if (lost != nullptr && pt::FindPsb(bytes, lost->begin) == lost->begin) return Verdict::kSyncPoint;
+  if (ByteAt(subject, last.ip) == kIntoOpcode && target == last.ip + last.length)
+    return Verdict::kInto;
+  return Verdict::kContradiction;
+}
+
+std::string PartingText(const Story& native, const Story& reference) {
+  const size_t common = CommonLength(native, reference);
+  std::string text = "common " + std::to_string(common) + ", native " +
+                     std::to_string(native.steps.size()) + ", libipt " +
+                     std::to_string(reference.steps.size()) + "\n";
+  const size_t first = common > 6 ? common - 6 : 0;
+  for (size_t i = first; i < common + 6; ++i) {
+    const auto ip = [i](const Story& story) {
+      return static_cast<unsigned long long>(i < story.steps.size() ? story.steps[i].ip : 0);
+    };
+    char line[80];
+    std::snprintf(line, sizeof(line), "%zu: %llx %llx\n", i, ip(native), ip(reference));
+    text += line;
+  }
+  return text + "native: " + LossesText(native.losses) + "libipt: " + LossesText(reference.losses);
+}
+
+}  // namespace flowback::testing

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// Compares what two engines tell of the same damaged bytes, and judges where they part.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "flowback/decode/decoder.h"
+#include "tests/differential/harness.h"
+
+namespace flowback::testing {
+
+// One engine's whole story: every instruction.
+struct Story {
+  struct Step {
+    uint64_t ip = 0;
+    uint8_t length = 0;
+    InstructionClass kind = InstructionClass::kOther;  // of a block's last instruction, else kOther
+    BlockExit exit = BlockExit::kFallThrough;
+    const DataLoss* after = nullptr;  // the flow broke off before it; in `losses`
+  };
+  std::vector<Step> steps;
+  std::deque<DataLoss> losses;
+  bool damaged = false;  // a loss other than an overflow
+};
+
+Story StoryOf(Decoder& decoder, const DecodeInput& input);
+
+// How two stories of the same bytes relate. Damaged bytes tell no truth, so engines may notice the
+// contradiction at different packets; but as far as both tell a flow, it must be the same one. The
+// exceptions are rules that say who is right and why; anything else is a contradiction.
+enum class Verdict : uint8_t {
+  kEqual,
+  kNativeSooner,     // native's is the beginning of the other, and it reports the damage
+  kReferenceSooner,  // the other way round
+  kReturn,           // they part at a compressed RET, where native goes to the caller found by
+                     // popping at every RET as the SDM says; libipt keeps entries at uncompressed
+                     // ones and goes to a stale one
+  kOldCall,    // they part at a compressed RET whose call native does not know, because a PSB or
+               // OVF came in between; only RETs of later calls may be compressed, but
+               // libipt keeps its stack
+  kSyncPoint,  // they part at a PSB+ in mid-stream whose FUP is not where the flow has got to;
+               // libipt does not look at it
+  kInto,       // they part at an INTO, which the SDM tells as an event when it traps; libipt
+               // takes every INTO for a far transfer
+  kContradiction,
+};
+inline constexpr std::array<const char*, 8> kVerdictNames = {
+    "equal",    "native sooner", "libipt sooner", "stale return",
+    "old call", "PSB+",          "INTO",          "contradiction"};
+
+// `bytes`: what was decoded, in the subject's code.
+Verdict Judge(const Subject& subject, Bytes bytes, const Story& native, const Story& reference);
+
+// The place where the stories part, for messages.
+std::string PartingText(const Story& native, const Story& reference);
+
+}  // namespace flowback::testing

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+// A thousand damaged streams: flipped bits, changed, deleted and doubled bytes, cuts, overflows
+// that were none.
+//
+// Each damaged stream is decoded whole and from PSB to PSB. With Resync::kPsb, both engines must
+// tell the same flow; comparison.h says what is the same, and the output counts every verdict.
+// Resync::kEarliest must tell no less than Resync::kPsb, and the laws hold for all of them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "decode/pt/packets/packet.h"
+#include "decode/pt/packets/psb.h"
+#include "tests/differential/comparison.h"
+#include "tests/differential/harness.h"
+#include "tests/support/random.h"
+
+namespace flowback::testing {
+namespace {
+
+constexpr uint64_t kShards = 20;
+constexpr uint64_t kSeedsPerShard = 50;
+constexpr uint64_t kFirstSeed = 100'000;
+
+std::string Damage(std::vector<uint8_t>& bytes, Random& random) {
+  const size_t at = 16 + random.Below(bytes.size() - 16);
+  const auto place = bytes.begin() + static_cast<ptrdiff_t>(at);
+  const size_t size = std::min<size_t>(1 + random.Below(8), bytes.size() - at);
+  const std::string where = " at " + std::to_string(at) + "; ";
+  switch (random.Below(6)) {
+    case 0:
+      *place ^= static_cast<uint8_t>(1 << random.Below(8));
+      return "bit flipped" + where;
+    case 1:
+      *place = static_cast<uint8_t>(random.Next());
+      return "byte changed" + where;
+    case 2:
+      bytes.erase(place, place + static_cast<ptrdiff_t>(size));
+      return std::to_string(size) + " bytes deleted" + where;
+    case 3: {
+      const std::vector<uint8_t> copy(place, place + static_cast<ptrdiff_t>(size));
+      bytes.insert(place, copy.begin(), copy.end());
+      return std::to_string(size) + " bytes doubled" + where;
+    }
+    case 4: {
+      constexpr std::array<uint8_t, 2> kOverflow = {0x02, 0xf3};
+      bytes.insert(place, kOverflow.begin(), kOverflow.end());
+      return "OVF inserted" + where;
+    }
+    default:
+      bytes.resize(at);
+      return "cut" + where;
+  }
+}
+
+GeneratorOptions Options(uint64_t seed) {
+  GeneratorOptions options = MixedOptions(seed);
+  options.event_trace = options.pebs = false;  // libipt does not know their packets
+  options.overflow_into_psb = false;           // nor what this means
+  return options;
+}
+
+GeneratedStream Damaged(uint64_t seed, std::string& what) {
+  GeneratedStream stream = GenerateStream(Options(seed));
+  // libipt can't be told that returns are never compressed.
+  stream.config.return_compression.reset();
+  Random random(seed * 77);
+  for (uint64_t times = random.Chance(200) ? 3 : 1; times > 0 && stream.bytes.size() > 32; --times)
+    what += Damage(stream.bytes, random);
+  return stream;
+}
+
+// Offset behind the PSB+ at `psb`, or of its first packet that does not belong there.
+size_t EndOfHeader(Bytes bytes, size_t psb) {
+  pt::PebsState pebs;
+  pt::Packet packet;
+  while (psb < bytes.size()) {
+    const auto size = pt::ReadPacket(bytes.subspan(psb), pebs, packet);
+    if (!size) return psb;
+    psb += *size;
+    if (std::holds_alternative<pt::PsbEnd>(packet)) return psb;
+  }
+  return bytes.size();
+}
+
+// From each PSB to behind the next PSB+, whose FUP proves the instructions before it.
+std::vector<Bytes> Pieces(Bytes bytes) {
+  std::vector<Bytes> pieces;
+  for (size_t begin = pt::FindPsb(bytes, 0); begin < bytes.size();) {
+    const size_t next = pt::FindPsb(bytes, begin + pt::Psb::kPattern.size());
+    pieces.push_back(Slice(bytes, begin, EndOfHeader(bytes, next) - begin));
+    begin = next;
+  }
+  return pieces;
+}
+
+void ExpectLaws(const Subject& subject, Decoder& native) {
+  uint64_t counts[2] = {};
+  for (const Resync resync : {Resync::kPsb, Resync::kEarliest}) {
+    const Seen seen = DecodeAll(native, subject.Input(resync));
+    const FlowSummary sum = SummarizeAll(native, subject.Input(resync));
+    EXPECT_EQ(seen.account.decoded + seen.account.padding + seen.account.lost,
+              subject.stream().bytes.size());
+    EXPECT_EQ(CountsText(sum), CountsText(seen.sum));
+    EXPECT_EQ(LossesText(sum.losses), LossesText(seen.sum.losses));
+    uint64_t lost = 0;
+    for (const DataLoss& loss : seen.sum.losses) lost += loss.end - loss.begin;
+    EXPECT_EQ(lost, seen.account.lost);
+    counts[resync == Resync::kEarliest] = seen.sum.digest.count;
+  }
+  EXPECT_GE(counts[1], counts[0]) << "resuming earlier told less";
+}
+
+using Verdicts = std::array<unsigned, kVerdictNames.size()>;
+
+void Print(const Verdicts& verdicts) {
+  std::printf("pieces:");
+  for (size_t i = 0; i < verdicts.size(); ++i)
+    if (verdicts[i] != 0) std::printf(" %s %u", kVerdictNames[i], verdicts[i]);
+  std::printf("\n");
+}
+
+// Adds the verdicts on all pieces; true when all are equal.
+bool ComparePieces(const Subject& subject, Decoder& native, Decoder& reference,
+                   Verdicts& verdicts) {
+  bool all_equal = true;
+  for (Bytes piece : Pieces(subject.stream().bytes)) {
+    const DecodeInput input = subject.Input(piece, Resync::kPsb);
+    const Story ours = StoryOf(native, input);
+    const Story theirs = StoryOf(reference, input);
+    const Verdict verdict = Judge(subject, piece, ours, theirs);
+    EXPECT_NE(verdict, Verdict::kContradiction) << PartingText(ours, theirs);
+    ++verdicts[static_cast<size_t>(verdict)];
+    all_equal &= verdict == Verdict::kEqual;
+  }
+  return all_equal;
+}
+
+class DamagedStreams : public ::testing::TestWithParam<uint64_t> {};
+
+TEST_P(DamagedStreams, NativeEqualsReference) {
+  const std::unique_ptr<Decoder> native = Native();
+  const std::unique_ptr<Decoder> reference = Reference();
+  Verdicts pieces{};
+  unsigned same = 0;
+  for (uint64_t i = 0; i < kSeedsPerShard; ++i) {
+    std::string what;
+    const Subject subject(Damaged(kFirstSeed + GetParam() * kSeedsPerShard + i, what));
+    SCOPED_TRACE(what + Describe(subject.stream().options));
+    ExpectLaws(subject, *native);
+    if (reference == nullptr) continue;
+    const Story ours = StoryOf(*native, subject.Input(Resync::kPsb));
+    const Story theirs = StoryOf(*reference, subject.Input(Resync::kPsb));
+    const Verdict whole = Judge(subject, subject.stream().bytes, ours, theirs);
+    same += whole == Verdict::kEqual;
+    // A whole stream can differ where its pieces don't: libipt carries its state past PSBs.
+    if (ComparePieces(subject, *native, *reference, pieces)) {
+      EXPECT_TRUE(whole == Verdict::kEqual || whole == Verdict::kReturn ||
+                  whole == Verdict::kOldCall || whole == Verdict::kSyncPoint)
+          << PartingText(ours, theirs);
+    }
+  }
+  if (reference == nullptr) return;
+  Print(pieces);
+  std::printf("whole streams: equal %u of %u\n", same, static_cast<unsigned>(kSeedsPerShard));
+  // Nearly all damage is noticed at the same place; no rule may become the way out for most.
+  EXPECT_GE(same, kSeedsPerShard * 3 / 4);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shard, DamagedStreams, ::testing::Range(uint64_t{0}, kShards));
+
+}  // namespace
+}  // namespace flowback::testing
