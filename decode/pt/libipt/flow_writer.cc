@@ -54,9 +54,10 @@ void FlowWriter::Stop(uint64_t target) {
 }
 
 void FlowWriter::Event(const TraceEvent& event) {
-  if (lengths_.empty() || !Waits() || waiting_.size() >= kMaxWaiting) {
+  if (event.kind == EventKind::kExecMode) mode_ = static_cast<ExecMode>(event.value);
+  if (!Waits() || waiting_.size() >= kMaxWaiting) {
     Close();
-    consumer_.OnEvent(event);
+    Send(event);
   } else {
     waiting_.push_back(event);
   }
@@ -65,19 +66,23 @@ void FlowWriter::Event(const TraceEvent& event) {
 void FlowWriter::Loss(DataLoss loss) {
   Close();
   loss.tsc = tsc_;
-  consumer_.OnLoss(loss);
+  if (!Done()) consumer_.OnLoss(loss);
   position_ = 0;
 }
 
 void FlowWriter::Close() {
   if (!lengths_.empty()) {
     run_.lengths = lengths_;
-    consumer_.OnBlock(run_);
+    if (!Done()) consumer_.OnBlock(run_);
     lengths_.clear();
     ended_ = false;
   }
-  for (const TraceEvent& event : waiting_) consumer_.OnEvent(event);
+  for (const TraceEvent& event : waiting_) Send(event);
   waiting_.clear();
+}
+
+void FlowWriter::Send(const TraceEvent& event) {
+  if (!Done()) consumer_.OnEvent(event);
 }
 
 }  // namespace flowback::libipt

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "flowback/model/execution.h"
@@ -29,6 +30,10 @@ class FlowWriter {
   void Add(const Completed& instruction, const AddressSpace* space);
   // Control is known to stand at `ip`: ends the run at hand.
   void NextIs(uint64_t ip);
+  // The same for a run that waits for its branch's target; others may go on.
+  void Reveal(uint64_t ip) {
+    if (Waits()) NextIs(ip);
+  }
   // The last instruction ended the traced part; `target` is 0 when the trace does not tell.
   void Stop(uint64_t target);
   void Event(const TraceEvent& event);
@@ -39,11 +44,16 @@ class FlowWriter {
   void set_tsc(uint64_t tsc) { tsc_ = tsc; }
   uint64_t tsc() const { return tsc_; }
   bool Done() const { return consumer_.Done(); }
+  // Of the latest kExecMode event; empty before the first.
+  std::optional<ExecMode> mode() const { return mode_; }
   // Where control stands as far as known, for losses; 0 when not.
   uint64_t position() const { return position_; }
 
  private:
-  bool Waits() const { return ended_ && run_.next == 0 && run_.exit != BlockExit::kStopped; }
+  bool Waits() const {
+    return !lengths_.empty() && ended_ && run_.next == 0 && run_.exit != BlockExit::kStopped;
+  }
+  void Send(const TraceEvent& event);
   void Begin(const Completed& instruction, const AddressSpace* space);
 
   ExecutionConsumer& consumer_;
@@ -54,6 +64,7 @@ class FlowWriter {
   std::vector<TraceEvent> waiting_;
   uint64_t tsc_ = 0;
   uint64_t position_ = 0;
+  std::optional<ExecMode> mode_;
 };
 
 }  // namespace flowback::libipt

@@ -115,7 +115,8 @@ class StreamDecoder {
   Result<WalkEnd> WalkFrom(uint64_t psb);
   std::optional<uint64_t> PaddingInStatus(uint64_t begin, uint64_t end) const;
   Result<Readable> ReadableFrom(uint64_t psb, uint64_t part_end) const;
-  OpenLoss LossOf(const WalkEnd& end) const;
+  pt_error_code SyncError(uint64_t psb) const;
+  OpenLoss LossOf(const WalkEnd& end, pt_error_code code) const;
   void Report(OpenLoss loss, uint64_t end);
   bool Done() const { return writer_.Done(); }
 
@@ -160,17 +161,24 @@ Status StreamDecoder::DecodePart(uint64_t begin, uint64_t end, const StreamGap* 
   uint64_t search_from = begin;
   while (!Done()) {
     const uint64_t psb = NextPsb(part, search_from);
-    if (must_report || psb > loss.begin) Report(loss, psb);
-    if (psb >= end) break;
-    if (psb >= readable_.end) {
+    if (psb < end && psb >= readable_.end) {
       Result<Readable> readable = ReadableFrom(psb, end);
       if (!readable) return Fail(readable.error());
       readable_ = *readable;
     }
+    if (const pt_error_code error = psb < end ? SyncError(psb) : pte_ok; error != pte_ok) {
+      // Bytes that make no PSB+ are no sync point; a loss that goes on keeps its cause.
+      if (!must_report && psb == loss.begin) loss = LossOf({.offset = psb}, error);
+      must_report = true;
+      search_from = psb + 1;
+      continue;
+    }
+    if (must_report || psb > loss.begin) Report(loss, psb);
+    if (psb >= end) break;
     Result<WalkEnd> walked = WalkFrom(psb);
     if (!walked) return Fail(walked.error());
     if (walked->why == WalkEnd::Why::kEnd && readable_.code == pte_ok) break;
-    loss = LossOf(*walked);
+    loss = LossOf(*walked, walked->why == WalkEnd::Why::kEnd ? readable_.code : walked->code);
     must_report = true;
     // Damage may have swallowed the first bytes of the next PSB.
     search_from = std::max(loss.begin < kPsbSize ? 0 : loss.begin - (kPsbSize - 1), psb + 1);
@@ -202,13 +210,34 @@ Result<Readable> StreamDecoder::ReadableFrom(uint64_t psb, uint64_t part_end) co
   PacketDecoder decoder(pt_pkt_alloc_decoder(&config));
   if (!decoder) return Fail(ErrorCode::kSystem, "libipt could not allocate a packet decoder");
   pt_pkt_sync_set(decoder.get(), 0);
+  uint64_t at = psb;
+  std::optional<uint64_t> open_psb;  // one whose PSBEND has not come
   pt_packet packet;
   int size = 0;
-  uint64_t read = 0;
-  while ((size = pt_pkt_next(decoder.get(), &packet, sizeof(packet))) > 0)
-    read += static_cast<uint64_t>(size);
-  const bool whole = size == -pte_eos && psb + read == part_end;
-  return Readable{.end = psb + read, .code = whole ? pte_ok : pt_errcode(size)};
+  while ((size = pt_pkt_next(decoder.get(), &packet, sizeof(packet))) > 0) {
+    if (packet.type == ppt_psb) open_psb = at;
+    if (packet.type == ppt_psbend || packet.type == ppt_ovf) open_psb.reset();
+    at += static_cast<uint64_t>(size);
+  }
+  // A PSB+ counts as one thing.
+  if (open_psb) return Readable{.end = *open_psb, .code = pt_errcode(size)};
+  const bool whole = size == -pte_eos && at == part_end;
+  return Readable{.end = at, .code = whole ? pte_ok : pt_errcode(size)};
+}
+
+// Why the bytes at `psb` do not begin a PSB+; pte_ok when they do.
+pt_error_code StreamDecoder::SyncError(uint64_t psb) const {
+  if (readable_.end <= psb) return readable_.code;
+  const pt_config config =
+      libipt::MakeConfig(input_.bytes.subspan(psb, readable_.end - psb), input_.config);
+  const libipt::QueryDecoder decoder(pt_qry_alloc_decoder(&config));
+  if (!decoder) return pte_nomem;
+  uint64_t ip = 0;
+  const int status = pt_qry_sync_set(decoder.get(), &ip, 0);
+  uint64_t offset = 0;
+  pt_qry_get_offset(decoder.get(), &offset);
+  // With an error of something further on, the position is there; with one of PSB+, at the PSB.
+  return status < 0 && offset == 0 ? pt_errcode(status) : pte_ok;
 }
 
 Result<WalkEnd> StreamDecoder::WalkFrom(uint64_t psb) {
@@ -242,14 +271,13 @@ Result<WalkEnd> StreamDecoder::WalkFrom(uint64_t psb) {
   }
 }
 
-OpenLoss StreamDecoder::LossOf(const WalkEnd& end) const {
+OpenLoss StreamDecoder::LossOf(const WalkEnd& end, pt_error_code code) const {
   OpenLoss loss{.begin = end.offset, .last_ip = end.ip, .detail = {}};
   if (end.why == WalkEnd::Why::kRunaway) {
     loss.cause = LossCause::kRunaway;
     loss.detail = "no packet leads out of the loop at " + Hex(end.ip);
     return loss;
   }
-  const pt_error_code code = end.why == WalkEnd::Why::kEnd ? readable_.code : end.code;
   loss.cause = CauseOf(code);
   loss.detail = std::string("libipt: ") + pt_errstr(code) + ", at address " + Hex(end.ip) +
                 ", packet bytes" + BytesAt(input_.bytes, end.offset);

@@ -96,7 +96,15 @@ WalkEnd Walk::Run() {
   }
   ProgressMade();
   mirror_->AdvanceTo(Position());
+  if (status >= 0 && !runaway_ && !writer_->Done()) RevealTarget();
   return End(status);
+}
+
+// No trace is left, so asking for one more instruction changes nothing but tells where it is.
+void Walk::RevealTarget() {
+  pt_insn insn{};
+  (void)pt_insn_next(decoder_.get(), &insn, sizeof(insn));
+  if (insn.ip != 0 && steps_ >= skip_) writer_->Reveal(insn.ip);
 }
 
 WalkEnd Walk::End(int status) const {
@@ -135,6 +143,8 @@ int Walk::NextInstruction() {
   pt_insn insn{};
   const int status = pt_insn_next(decoder_.get(), &insn, sizeof(insn));
   last_ip_ = insn.ip;
+  // Unless steps to come are silent, this is where the last branch went.
+  if (insn.ip != 0 && unproven_.empty() && steps_ >= skip_) writer_->Reveal(insn.ip);
   if (status < 0) {
     FinishFailed(insn, status);
     return status;
@@ -285,12 +295,10 @@ void Walk::HandleEvent(const pt_event& event, uint64_t offset) {
 }
 
 // A PSB+ repeats the processor's state; only a change is an event.
-bool Walk::RepeatsState(const pt_event& event) {
-  if (event.type == ptev_tsx) return event.status_update != 0;
-  if (event.type != ptev_exec_mode) return false;
-  const bool same = event.status_update != 0 && mode_ == event.variant.exec_mode.mode;
-  mode_ = event.variant.exec_mode.mode;
-  return same;
+bool Walk::RepeatsState(const pt_event& event) const {
+  if (event.status_update == 0) return false;
+  if (event.type == ptev_tsx) return true;
+  return event.type == ptev_exec_mode && writer_->mode() == ModeOf(event.variant.exec_mode.mode);
 }
 
 // An abort is a FUP with the aborting address and a TIP with where control goes: libipt makes two

@@ -57,7 +57,8 @@ class Walk {
   int NextInstruction();
   int NextEvent();
   void HandleEvent(const pt_event& event, uint64_t offset);
-  bool RepeatsState(const pt_event& event);
+  bool RepeatsState(const pt_event& event) const;
+  void RevealTarget();
   void FlushAbort(uint64_t target);
   void HandleOverflow(const TraceEvent& overflow);
   void ResolveHeld(const pt_event* event, int status);
@@ -90,7 +91,6 @@ class Walk {
   std::optional<PacketMirror> mirror_;
   std::optional<HeldBranch> held_;   // a branch whose events come before its own packet
   std::optional<TraceEvent> abort_;  // waits for the transfer that follows it
-  pt_exec_mode mode_ = ptem_unknown;
   uint64_t last_ip_ = 0;
   uint64_t overflow_bytes_ = 0;
   std::vector<Completed> unproven_;
