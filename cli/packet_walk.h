@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "decode/pt/packets/packet.h"
+#include "decode/pt/packets/packet_groups.h"
 #include "flowback/model/execution.h"
 #include "flowback/model/recording.h"
 
@@ -36,7 +37,11 @@ class PacketWalk {
   bool Part(size_t begin, size_t end) {
     const Bytes bytes = stream_.bytes.subspan(begin, end - begin);
     LossCause cause = LossCause::kNoSync;
-    for (size_t at = 0; at < bytes.size();) {
+    size_t at = 0;
+    if (begin == 0 && pt::IsStatusOnly(bytes.first(pt::FindPsb(bytes, 0))) &&
+        !Packets(bytes, begin, at, cause))
+      return false;
+    while (at < bytes.size()) {
       const size_t psb = pt::FindPsb(bytes, at);
       if (psb > at && !on_loss_(cause, begin + at, begin + psb)) return false;
       at = psb;

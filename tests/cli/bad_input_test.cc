@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kEnoughMemory = 2048;  // MiB of address space
 
-ProgramResult Run(const std::vector<std::string>& words) {
+ProgramResult TryIt(const std::vector<std::string>& words) {
   const ProgramResult result =
       RunFlowback(words, {.close_output_after = 0, .memory_mib = kEnoughMemory, .folder = {}});
   EXPECT_FALSE(result.timed_out);
@@ -50,24 +50,24 @@ class BadInput : public testing::Test {
 
 TEST_F(BadInput, NotARecording) {
   const std::string file = folder_.Write("notes.txt", std::string(4000, 'x') + "\n");
-  for (const char* command : {"info", "decode"}) ExpectMessage(Run({command, file}), file, 8);
+  for (const char* command : {"info", "decode"}) ExpectMessage(TryIt({command, file}), file, 8);
 }
 
 TEST_F(BadInput, EmptyFile) {
   const std::string file = folder_.Write("empty", "");
-  for (const char* command : {"info", "decode"}) ExpectMessage(Run({command, file}), file, 8);
-  ExpectMessage(Run({"decode", "--raw-pt", file, "--image", FLOWBACK_PROGRAM}), file, 8);
+  for (const char* command : {"info", "decode"}) ExpectMessage(TryIt({command, file}), file, 8);
+  ExpectMessage(TryIt({"decode", "--raw-pt", file, "--image", FLOWBACK_PROGRAM}), file, 8);
 }
 
 TEST_F(BadInput, Directory) {
-  ExpectMessage(Run({"decode", folder_.path()}), folder_.path(), 8);
-  ExpectMessage(Run({"decode", "--raw-pt", folder_.path()}), folder_.path(), 8);
+  ExpectMessage(TryIt({"decode", folder_.path()}), folder_.path(), 8);
+  ExpectMessage(TryIt({"decode", "--raw-pt", folder_.path()}), folder_.path(), 8);
 }
 
 TEST_F(BadInput, MissingFile) {
   const std::string file = folder_.File("nothing");
-  ExpectMessage(Run({"decode", file}), file, 8);
-  ExpectMessage(Run({"decode", "--raw-pt", file}), file, 8);
+  ExpectMessage(TryIt({"decode", file}), file, 8);
+  ExpectMessage(TryIt({"decode", "--raw-pt", file}), file, 8);
 }
 
 TEST_F(BadInput, UnreadableFile) {
@@ -82,19 +82,19 @@ TEST_F(BadInput, UnreadableFile) {
 TEST_F(BadInput, CutInsideTheHeader) {
   FLOWBACK_NEEDS_TRACES();
   const std::string file = folder_.Write("cut", ControlFlow().substr(0, 50));
-  ExpectMessage(Run({"info", file}), file, 8);
-  ExpectMessage(Run({"decode", file}), file, 8);
+  ExpectMessage(TryIt({"info", file}), file, 8);
+  ExpectMessage(TryIt({"decode", file}), file, 8);
 }
 
 // The AUX data lies behind the cut: nothing is left to decode, and that is said.
 TEST_F(BadInput, CutInsideARecord) {
   FLOWBACK_NEEDS_TRACES();
   const std::string file = folder_.Write("cut", ControlFlow().substr(0, 0x1262));
-  const ProgramResult info = Run({"info", file});
+  const ProgramResult info = TryIt({"info", file});
   EXPECT_TRUE(info.status == 0 || info.status == 8) << info.err;
   const std::string said = info.out + info.err;
   EXPECT_TRUE(said.contains("cut") || said.contains("ends")) << said;
-  const ProgramResult decoded = Run({"decode", file});
+  const ProgramResult decoded = TryIt({"decode", file});
   EXPECT_NE(decoded.status, 0);
   EXPECT_TRUE(decoded.err.contains(file)) << decoded.err;
 }
@@ -102,15 +102,15 @@ TEST_F(BadInput, CutInsideARecord) {
 // Half of the AUX data is there: its flow is printed, the rest is reported.
 TEST_F(BadInput, CutInsideTheAuxData) {
   FLOWBACK_NEEDS_TRACES();
-  const std::string file = folder_.Write("cut", ControlFlow().substr(0, 0x1ad8 + 0x30 + 0x201));
-  const ProgramResult decoded = Run(WithImage({"decode", "-F", "ip", file}));
+  const std::string file = folder_.Write("cut", ControlFlow().substr(0, 0x1ad8 + 0x30 + 0x261));
+  const ProgramResult decoded = TryIt(WithImage({"decode", "-F", "ip", file}));
   EXPECT_EQ(decoded.status, 0) << decoded.err;
   EXPECT_TRUE(decoded.err.contains(file)) << decoded.err;
   const std::vector<std::string> lines = Lines(decoded.out);
   EXPECT_GT(lines.size(), 100u);
   EXPECT_LT(lines.size(), 1092u);
-  EXPECT_EQ(Run(WithImage({"decode", "--as", "digest", "--strict", file})).status, 6);
-  const ProgramResult whole = Run(WithImage(
+  EXPECT_EQ(TryIt(WithImage({"decode", "--as", "digest", "--strict", file})).status, 6);
+  const ProgramResult whole = TryIt(WithImage(
       {"decode", "-F", "ip", Traces("hase-2018-04-04/control_flow-20180404T163033.perf")}));
   const std::vector<std::string> all = Lines(whole.out);
   EXPECT_TRUE(std::equal(lines.begin(), lines.end(), all.begin()))
@@ -124,7 +124,7 @@ TEST_F(BadInput, SizesThatLie) {
     std::string bytes = ControlFlow();
     bytes.replace(at, 2, "\xff\xff");
     const std::string file = folder_.Write("lies", bytes);
-    const ProgramResult result = Run(WithImage({"decode", "--as", "digest", file}));
+    const ProgramResult result = TryIt(WithImage({"decode", "--as", "digest", file}));
     EXPECT_TRUE(result.status == 0 || result.err.contains(file)) << result.err;
     EXPECT_FALSE(result.err.contains("fault in flowback")) << result.err;
   }
@@ -134,10 +134,10 @@ TEST_F(BadInput, NoBranchTrace) {
   support::PerfDataBuilder builder = support::PerfDataBuilder::WithIntelPt();
   builder.Comm(100, 100, "quiet", true, {.time = 1, .pid = 100, .tid = 100, .cpu = 0, .id = 102});
   const std::string file = folder_.Write("perf.data", Text(builder.Build()));
-  const ProgramResult decoded = Run({"decode", file});
+  const ProgramResult decoded = TryIt({"decode", file});
   ExpectMessage(decoded, file, 1);
   EXPECT_TRUE(decoded.err.contains("no branch trace")) << decoded.err;
-  const ProgramResult info = Run({"info", file});
+  const ProgramResult info = TryIt({"info", file});
   EXPECT_EQ(info.status, 0) << info.err;
   EXPECT_TRUE(info.out.contains("none in this recording")) << info.out;
   EXPECT_TRUE(info.out.contains("flowback record")) << info.out;
@@ -147,7 +147,7 @@ TEST_F(BadInput, SectionLongerThanItsFile) {
   const std::string code = folder_.Write("code", std::string(100, '\x90'));
   const std::string trace = folder_.Write("trace", std::string(64, '\0'));
   const ProgramResult result =
-      Run({"decode", "--raw-pt", trace, "--section", code + ":0:0x1000:0x401000"});
+      TryIt({"decode", "--raw-pt", trace, "--section", code + ":0:0x1000:0x401000"});
   ExpectMessage(result, code, 8);
 }
 
@@ -155,7 +155,7 @@ TEST_F(BadInput, StreamWithoutSyncPoint) {
   const std::string trace = folder_.Write("trace", std::string(256, '\x06'));
   const std::vector<std::string> words = {"decode", "--as",    "digest",        "--raw-pt",
                                           trace,    "--image", FLOWBACK_PROGRAM};
-  const ProgramResult result = Run(words);
+  const ProgramResult result = TryIt(words);
   EXPECT_EQ(result.status, 0);
   EXPECT_EQ(result.out, "0 0 0000000000000000\n");
   EXPECT_TRUE(result.err.contains("lost 100.0 %")) << result.err;
@@ -163,18 +163,18 @@ TEST_F(BadInput, StreamWithoutSyncPoint) {
   EXPECT_TRUE(result.err.contains("try: ")) << result.err;
   std::vector<std::string> strict = words;
   strict.push_back("--strict");
-  EXPECT_EQ(Run(strict).status, 6);
+  EXPECT_EQ(TryIt(strict).status, 6);
 }
 
 // The program is not at its recorded path, which is not on this machine.
 TEST_F(BadInput, ImageMissing) {
   FLOWBACK_NEEDS_TRACES();
   const std::string file = Traces("hase-2018-04-04/control_flow-20180404T163033.perf");
-  const ProgramResult result = Run({"decode", "--as", "digest", file});
+  const ProgramResult result = TryIt({"decode", "--as", "digest", file});
   EXPECT_EQ(result.status, 0);
   EXPECT_TRUE(result.err.contains("no code image")) << result.err;
   EXPECT_TRUE(result.err.contains("--symfs")) << result.err;
-  EXPECT_EQ(Run({"decode", "--as", "digest", "--strict", file}).status, 7);
+  EXPECT_EQ(TryIt({"decode", "--as", "digest", "--strict", file}).status, 7);
 }
 
 // A file of another build lies at the recorded path: it is not used, and both build-ids are named.
@@ -189,13 +189,13 @@ TEST_F(BadInput, WrongBuildId) {
   std::filesystem::remove(program);
   std::filesystem::copy(generated / "images/recorded/traps", program);
   const std::string file = generated / "hello/perf.data";
-  const ProgramResult info = Run({"info", "--symfs", symfs, file});
+  const ProgramResult info = TryIt({"info", "--symfs", symfs, file});
   EXPECT_EQ(info.status, 0) << info.err;
   EXPECT_TRUE(info.out.contains("build-id")) << info.out;
-  const ProgramResult digest = Run({"decode", "--as", "digest", "--symfs", symfs, file});
+  const ProgramResult digest = TryIt({"decode", "--as", "digest", "--symfs", symfs, file});
   EXPECT_EQ(digest.status, 0);
   EXPECT_TRUE(digest.err.contains("no code image")) << digest.err;
-  EXPECT_EQ(Run({"decode", "--as", "digest", "--strict", "--symfs", symfs, file}).status, 7);
+  EXPECT_EQ(TryIt({"decode", "--as", "digest", "--strict", "--symfs", symfs, file}).status, 7);
 }
 
 // A conditional jump, and a trace that says the code is 32-bit while the image is 64-bit.
@@ -213,7 +213,7 @@ TEST_F(BadInput, ThirtyTwoBitTraceOnASixtyFourBitImage) {
   spec.segments = {{.address = 0x401000, .bytes = {0x48, 0xff, 0xc0, 0x75, 0xfb, 0x0f, 0x05}}};
   const std::string image = folder_.Write("image", Text(WriteElf(spec).bytes));
   const ProgramResult result =
-      Run({"decode", "--as", "digest", "--raw-pt", trace, "--image", image});
+      TryIt({"decode", "--as", "digest", "--raw-pt", trace, "--image", image});
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_TRUE(result.err.contains("image")) << result.err;
 }
@@ -230,8 +230,8 @@ TEST_F(BadInput, FlippedBitsNeverCrash) {
     const std::string trace = folder_.Write("trace", bytes);
     for (const char* kind : {"summary", "packets"}) {
       const ProgramResult result =
-          Run({"decode", "--as", kind, "--raw-pt", trace, "--image",
-               Traces("dynamorio-v3_static_820k_sb/hello"), "--cpu", "6/85/4"});
+          TryIt({"decode", "--as", kind, "--raw-pt", trace, "--image",
+                 Traces("dynamorio-v3_static_820k_sb/hello"), "--cpu", "6/85/4"});
       EXPECT_EQ(result.status, 0) << "round " << round << ": " << result.err;
       EXPECT_FALSE(result.out.empty());
     }
@@ -246,7 +246,7 @@ TEST_F(BadInput, FlippedBytesOfPerfDataNeverCrash) {
     std::string bytes = whole;
     bytes[at] = static_cast<char>(~bytes[at]);
     const std::string file = folder_.Write("flipped", bytes);
-    const ProgramResult result = Run(WithImage({"decode", "--as", "digest", file}));
+    const ProgramResult result = TryIt(WithImage({"decode", "--as", "digest", file}));
     EXPECT_TRUE(result.status == 0 || result.err.contains(file)) << at << ": " << result.err;
     EXPECT_FALSE(result.err.contains("fault in flowback")) << at << ": " << result.err;
   }
@@ -283,7 +283,7 @@ INSTANTIATE_TEST_SUITE_P(
                     WrongUse{"resync", {"decode", "--resync", "never", "x"}, "--resync"},
                     WrongUse{"tid", {"decode", "--tid", "5-2", "x"}, "--tid"},
                     WrongUse{"section", {"decode", "--section", "file", "--raw-pt", "x"}, "file"}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& test) { return test.param.name; });
 
 // These need a recording to come to the mistake.
 TEST(UsageOfARecording, IsExplained) {

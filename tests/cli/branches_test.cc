@@ -48,7 +48,7 @@ INSTANTIATE_TEST_SUITE_P(
                     PublishedList{"loopy", "hase-2018-04-04/loopy-20180404T162955.perf",
                                   "hase-2018-04-04/loopy",
                                   "hase-2018-04-04/loopy-20180404T162955.trace"}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& test) { return test.param.name; });
 
 std::vector<std::string> Loopy(std::vector<std::string> words) {
   words.insert(words.begin(), "decode");

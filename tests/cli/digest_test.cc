@@ -34,8 +34,8 @@ std::vector<std::string> Engines() {
 INSTANTIATE_TEST_SUITE_P(Real, Digest,
                          testing::Combine(testing::ValuesIn(RealRecordings()),
                                           testing::ValuesIn(Engines())),
-                         [](const auto& info) {
-                           return std::get<0>(info.param).name + "_" + std::get<1>(info.param);
+                         [](const auto& test) {
+                           return std::get<0>(test.param).name + "_" + std::get<1>(test.param);
                          });
 
 // Recordings whose streams each belong to one thread: lines named by thread and, with --by-cpu, by
@@ -74,7 +74,7 @@ TEST_P(GeneratedDigest, ByCpu) {
 INSTANTIATE_TEST_SUITE_P(Generated, GeneratedDigest,
                          testing::Values("hello", "forks", "dlopen-aslr", "crash", "execs",
                                          "pool-perthread"),
-                         [](const auto& info) { return golden::TestName(info.param); });
+                         [](const auto& test) { return golden::TestName(test.param); });
 
 // Two threads share a CPU's buffer: the command does not guess which ran when.
 TEST(SharedBuffer, IsShownPerCpu) {

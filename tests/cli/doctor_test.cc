@@ -45,13 +45,15 @@ class FakeMachine {
   }
   // The verdict on one engine.
   json Judge(const std::string& engine) const {
-    for (const json& verdict : Diagnose()["recording"])
+    const json diagnosis = Diagnose();
+    for (const json& verdict : diagnosis["recording"])
       if (verdict["engine"] == engine) return verdict;
     ADD_FAILURE() << "no verdict on " << engine;
     return {};
   }
   json Permission(const std::string& name) const {
-    for (const json& note : Diagnose()["permissions"])
+    const json diagnosis = Diagnose();
+    for (const json& note : diagnosis["permissions"])
       if (note["name"] == name) return note;
     ADD_FAILURE() << "nothing on " << name;
     return {};

@@ -40,7 +40,7 @@ TEST_P(InfoOfReal, EveryByteIsAccountedFor) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Real, InfoOfReal, testing::ValuesIn(RealRecordings()),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& test) { return test.param.name; });
 
 TEST(Info, TellsMachineRecorderAndThread) {
   FLOWBACK_NEEDS_TRACES();

@@ -2,6 +2,7 @@
 // The columns, JSON keys and kinds of `decode`.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/real_recordings.h"
@@ -161,7 +162,12 @@ TEST(Packets, HaveTheManualsNames) {
   const std::vector<std::string> lines = Lines(RunFlowback(Loopy({"--as", "packets"})).out);
   ASSERT_FALSE(lines.empty());
   EXPECT_EQ(lines[0], "00000000 PSB");
-  EXPECT_NE(std::ranges::find(lines, "00000028 PSBEND"), lines.end()) << lines[4];
+  const auto has = [&](const std::string& end) {
+    return std::ranges::any_of(lines, [&](const std::string& line) { return line.ends_with(end); });
+  };
+  EXPECT_TRUE(has(" PSBEND"));
+  EXPECT_TRUE(has(" TIP.PGE 0x4000e8"));
+  EXPECT_TRUE(has(" MODE.Exec 64-bit"));
 }
 
 TEST(Events, TellStartsAndStops) {
@@ -171,8 +177,8 @@ TEST(Events, TellStartsAndStops) {
     return std::ranges::count_if(lines,
                                  [&](const std::string& line) { return line.contains(text); });
   };
-  EXPECT_EQ(with(" started "), 9);
-  EXPECT_EQ(with(" stopped "), 8);
+  EXPECT_EQ(with(" started "), 8);
+  EXPECT_EQ(with(" stopped "), 7);
   EXPECT_EQ(with(" stopped-async "), 1);
 }
 
@@ -184,7 +190,7 @@ TEST(Summary, CountsWhatTheBranchListHas) {
   EXPECT_EQ(lines[2]["type"], "total");
   for (size_t i : {1, 2}) {
     EXPECT_EQ(lines[i]["instructions"], 57);
-    EXPECT_EQ(lines[i]["far"], 8);
+    EXPECT_EQ(lines[i]["far"], 7);
     EXPECT_EQ(lines[i]["bytes_decoded"].get<uint64_t>() +
                   lines[i]["bytes_padding"].get<uint64_t>() +
                   lines[i]["bytes_lost"].get<uint64_t>(),
@@ -207,10 +213,11 @@ TEST(Selection, ByTimeKeepsWhatLiesInside) {
   EXPECT_EQ(Lines(some.out), expected);
 }
 
+// The program ran in the first 0.06 % of the recording.
 TEST(Selection, PerCentOfTheRecording) {
   FLOWBACK_NEEDS_TRACES();
   const size_t all = Lines(RunFlowback(Loopy({"-F", "ip"})).out).size();
-  const size_t first = Lines(RunFlowback(Loopy({"-F", "ip", "--time", ",50%"})).out).size();
+  const size_t first = Lines(RunFlowback(Loopy({"-F", "ip", "--time", ",0.045%"})).out).size();
   const size_t both = Lines(RunFlowback(Loopy({"-F", "ip", "--time", "0%,100%"})).out).size();
   EXPECT_GT(first, 0u);
   EXPECT_LT(first, all);
