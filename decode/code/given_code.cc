@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "decode/code/given_code.h"
 
-#include <cinttypes>
-#include <cstdio>
-
 #include "decode/code/hex.h"
 
 namespace flowback {

@@ -18,7 +18,7 @@ enum class InstructionClass : uint8_t {
   kIndirectJump,    // TIP
   kIndirectCall,    // TIP
   kReturn,          // near return: taken TNT bit or TIP
-  kFarCall,         // far CALL, SYSCALL, SYSENTER, INT n, INT3, INTO, INT1, VMCALL-less: TIP
+  kFarCall,         // far CALL, SYSCALL, SYSENTER, INT n, INT3, INT1: TIP. Not INTO, VMCALL: FUP
   kFarJump,         // far JMP: TIP
   kFarReturn,       // far RET, IRET, SYSRET, SYSEXIT, UIRET, ERETU, ERETS, VM entry, RSM: TIP
 };
