@@ -36,6 +36,9 @@ class BranchPrinter final : public FlowPrinter {
     switch (event.kind) {
       case EventKind::kStarted:
         return Line(event.tsc, 0, event.ip, "trace-begin");
+      case EventKind::kOverflow:
+        if (event.ip != 0) Line(event.tsc, 0, event.ip, "trace-begin,overflow");
+        return;
       case EventKind::kStoppedAsync:
         return Line(event.tsc, event.ip, event.target, "trace-end,async");
       case EventKind::kInterrupted:

@@ -104,5 +104,24 @@ TEST(BranchKinds, NotTakenOnesOnRequest) {
   EXPECT_EQ(Lines(with.out).size(), Lines(without.out).size() + rounds + 1);
 }
 
+// Behind a loss the list does not go on as if nothing were missing.
+TEST(BranchKinds, AnOverflowBreaksTheList) {
+  FLOWBACK_NEEDS_TRACES();
+  const auto folder = golden::TracesFolder() / "generated";
+  const ProgramResult result =
+      RunFlowback({"decode", "--as", "branches", folder / "vcalls-ovf/perf.data", "--symfs",
+                   folder / "images"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  size_t losses = 0;
+  const std::vector<std::string> lines = Lines(result.out, true);
+  for (size_t i = 0; i + 1 < lines.size(); ++i) {
+    if (!lines[i].starts_with("# loss: internal buffer overflow")) continue;
+    ++losses;
+    EXPECT_TRUE(lines[i + 1].starts_with("0 ")) << lines[i + 1];
+    EXPECT_TRUE(lines[i + 1].ends_with(" trace-begin,overflow")) << lines[i + 1];
+  }
+  EXPECT_EQ(losses, 132u);
+}
+
 }  // namespace
 }  // namespace flowback::test
