@@ -13,7 +13,7 @@
 
 namespace flowback::golden {
 
-inline constexpr const char* kEngines[] = {"native", "libipt"};
+inline const std::string kEngines[] = {"native", "libipt"};
 
 // Null when this build was told to leave the engine out; a failed test when it is missing
 // otherwise.

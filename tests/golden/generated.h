@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,10 @@ struct TrueDigest {
 
   bool IsStream() const { return who.starts_with("cpu"); }
   unsigned Number() const { return static_cast<unsigned>(std::stoul(who.substr(3))); }
+  // How GoogleTest shows it.
+  friend void PrintTo(const TrueDigest& truth, std::ostream* out) {
+    *out << truth.recording << ' ' << truth.who;
+  }
 };
 
 // All rows; empty when the recordings are absent.

@@ -25,7 +25,7 @@ std::vector<TrueDigest> Streams() {
   return streams;
 }
 
-class GeneratedTest : public testing::TestWithParam<std::tuple<TrueDigest, const char*>> {};
+class GeneratedTest : public testing::TestWithParam<std::tuple<TrueDigest, std::string>> {};
 
 TEST_P(GeneratedTest, HasTheKnownDigest) {
   const auto& [truth, engine] = GetParam();
@@ -37,7 +37,7 @@ TEST_P(GeneratedTest, HasTheKnownDigest) {
   ASSERT_TRUE(summary) << summary.error().message();
   ExpectEveryByteCounted(*summary, stream->file->bytes().size());
   const std::vector<DataLoss> losses = RealLosses(summary->losses);
-  if (std::string_view(engine) == "libipt" && IsBeyondLibipt(truth.recording)) {
+  if (engine == "libipt" && IsBeyondLibipt(truth.recording)) {
     // The reference engine must say that it can't, not guess.
     EXPECT_FALSE(losses.empty());
     for (const DataLoss& loss : losses) EXPECT_EQ(loss.cause, LossCause::kBadPacket) << loss.detail;
@@ -65,7 +65,7 @@ TEST(GeneratedRepeatTest, IsTheSameAgain) {
   FLOWBACK_NEEDS_TRACES();
   Result<GeneratedStream> stream = LoadGenerated("hello", 1);
   ASSERT_TRUE(stream) << stream.error().message();
-  for (const char* engine : kEngines) {
+  for (const std::string& engine : kEngines) {
     const std::unique_ptr<Decoder> decoder = Engine(engine);
     if (decoder == nullptr) continue;
     const Result<FlowSummary> first = decoder->Summarize(stream->Input());

@@ -36,7 +36,7 @@ std::vector<TrueDigest> Streams() {
   return streams;
 }
 
-class OverflowTest : public testing::TestWithParam<std::tuple<TrueDigest, const char*>> {
+class OverflowTest : public testing::TestWithParam<std::tuple<TrueDigest, std::string>> {
  protected:
   void SetUp() override {
     const auto& [truth, engine] = GetParam();

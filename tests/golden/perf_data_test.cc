@@ -22,6 +22,8 @@ namespace {
 struct PerfRecording {
   std::string name;
   std::vector<TrueDigest> threads;
+
+  friend void PrintTo(const PerfRecording& recording, std::ostream* out) { *out << recording.name; }
 };
 
 // Overflows lose instructions; overflow_test.cc looks at those.
@@ -57,7 +59,7 @@ std::vector<SectionSpec> OwnSections(const std::filesystem::path& folder) {
   return list;
 }
 
-class PerfDataTest : public testing::TestWithParam<std::tuple<PerfRecording, const char*>> {};
+class PerfDataTest : public testing::TestWithParam<std::tuple<PerfRecording, std::string>> {};
 
 TEST_P(PerfDataTest, HasTheKnownDigests) {
   const auto& [truth, engine] = GetParam();
@@ -74,8 +76,8 @@ TEST_P(PerfDataTest, HasTheKnownDigests) {
   const Result<RecordingCode> code = RecordingCode::Load(*recording, search);
   ASSERT_TRUE(code) << code.error().message();
 
-  const bool beyond_libipt = std::string_view(engine) == "libipt" &&
-                             (truth.name == "signals-events" || truth.name == "vcalls-pebs");
+  const bool beyond_libipt =
+      engine == "libipt" && (truth.name == "signals-events" || truth.name == "vcalls-pebs");
   std::vector<FlowDigest> digests;
   for (const Stream& stream : recording->streams) {
     DecodeInput input;

@@ -23,6 +23,8 @@ struct RealRecording {
   FlowDigest digest;
   const char* branches = nullptr;  // published list of from/to addresses
   uint64_t missing_image_at = 0;   // the one address where code is missing on purpose
+
+  friend void PrintTo(const RealRecording& real, std::ostream* out) { *out << real.name; }
 };
 
 const RealRecording kRecordings[] = {
@@ -147,7 +149,7 @@ DecodeInput InputOf(const Opened& opened, const Stream& stream) {
   return input;
 }
 
-class RealTest : public testing::TestWithParam<std::tuple<RealRecording, const char*>> {
+class RealTest : public testing::TestWithParam<std::tuple<RealRecording, std::string>> {
  protected:
   void SetUp() override {
     FLOWBACK_NEEDS_TRACES();
