@@ -19,7 +19,7 @@ struct PtSettings {
   bool return_compression = true;
   bool long_tnt = false;
   bool timestamps = true;
-  std::optional<uint8_t> mtc_shift;
+  std::optional<uint8_t> mtc_shift = std::nullopt;
 };
 
 // One thread's trace under user-only tracing. Not thread-safe; `clock` must outlive it.

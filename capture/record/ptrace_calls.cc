@@ -38,6 +38,16 @@ std::optional<uint64_t> ReadEventMessage(pid_t tid) {
   return message;
 }
 
+bool HasPendingTrap(pid_t tid) {
+  constexpr unsigned kMaxPending = 32;
+  __ptrace_peeksiginfo_args request{.off = 0, .flags = 0, .nr = kMaxPending};
+  siginfo_t pending[kMaxPending];
+  const long count = ptrace(PTRACE_PEEKSIGINFO, tid, &request, pending);
+  for (long i = 0; i < count; ++i)
+    if (pending[i].si_signo == SIGTRAP && pending[i].si_code > 0) return true;
+  return false;
+}
+
 void HidePushedTrapFlag(pid_t tid) {
   const auto registers = ReadRegisters(tid);
   if (!registers) return;

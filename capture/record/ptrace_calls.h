@@ -20,6 +20,8 @@ std::optional<uint64_t> ReadIp(pid_t tid);
 std::optional<user_regs_struct> ReadRegisters(pid_t tid);
 std::optional<siginfo_t> ReadSignalInfo(pid_t tid);
 std::optional<uint64_t> ReadEventMessage(pid_t tid);
+// Whether a step's SIGTRAP waits to be delivered to the thread, which stopped for something else.
+bool HasPendingTrap(pid_t tid);
 // Clears the trap flag in the flags that PUSHF has just pushed.
 void HidePushedTrapFlag(pid_t tid);
 

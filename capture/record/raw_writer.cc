@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "capture/record/raw_writer.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <filesystem>
@@ -57,8 +58,15 @@ Status RawWriter::AddSideband(const SidebandRecord& record) {
   const auto* map = std::get_if<MmapRecord>(&record);
   if (map == nullptr) return {};
   // Code in no file comes through AddCode.
-  if (map->path.starts_with('/') && !map->path.starts_with("//"))
-    code_.push_back({map->path, map->path, map->file_offset, map->size, map->address, map->time});
+  if (!map->path.starts_with('/') || map->path.starts_with("//")) return {};
+  // The last page goes on behind the file's end, with zeros.
+  std::error_code error;
+  const uint64_t file_size = std::filesystem::file_size(map->path, error);
+  const uint64_t size = error || file_size <= map->file_offset
+                            ? 0
+                            : std::min(map->size, file_size - map->file_offset);
+  if (size != 0)
+    code_.push_back({map->path, map->path, map->file_offset, size, map->address, map->time});
   return {};
 }
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <sys/ptrace.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -17,6 +16,7 @@
 #include "capture/record/cpu_binding.h"
 #include "capture/record/launch.h"
 #include "capture/record/perf_data_writer.h"
+#include "capture/record/ptrace_calls.h"
 #include "capture/record/raw_writer.h"
 #include "capture/record/step_engine.h"
 #include "capture/record/trace_clock.h"
@@ -117,8 +117,15 @@ Result<std::unique_ptr<Sinks>> OpenSinks(const RecordOptions& options, const Tra
 
 void KillAndReap(pid_t pid) {
   kill(pid, SIGKILL);
-  for (int status; waitpid(pid, &status, __WALL) == pid || errno == EINTR;)
+  while (true) {
+    int status = 0;
+    if (waitpid(pid, &status, __WALL) < 0) {
+      if (errno == EINTR) continue;
+      return;
+    }
     if (!WIFSTOPPED(status)) return;
+    Continue(pid);  // also a killed one stops for its exit event
+  }
 }
 
 // Lets the caller's thread stop the engine that runs in the tracing thread.

@@ -179,6 +179,8 @@ void StepEngine::HandleStop(Thread& thread, int status) {
       OnClone(thread);
       return Resume(thread, 0);
     case PTRACE_EVENT_STOP:
+      // A thread let go before its step's signal came would die of it.
+      if (stopping_ && HasPendingTrap(thread.tid)) return Continue(thread.tid);
       if (const auto next = ReadIp(thread.tid)) CatchUp(thread, *next);
       if (signal != SIGTRAP && !stopping_) return Listen(thread.tid);
       return Resume(thread, 0);

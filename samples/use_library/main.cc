@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Counts what raw Intel PT bytes say was executed, with the library alone:
-//   use_library PT_FILE CODE_FILE ADDRESS
-// where CODE_FILE's bytes ran at ADDRESS. Prints "COUNT H", the flow digest.
+// Counts what a recording says was executed, with the library alone:
+//   use_library RECORDING                    a perf.data file
+//   use_library PT_FILE CODE_FILE ADDRESS    raw Intel PT, of CODE_FILE's bytes at ADDRESS
+// Prints "COUNT H" for each stream: the flow digest.
 #include <cinttypes>
 #include <cstdio>
 #include <filesystem>
 #include <string>
+#include <system_error>
 
 #include "flowback/capture/open.h"
 #include "flowback/decode/decoder.h"
@@ -13,48 +15,58 @@
 
 namespace {
 
+using flowback::Fail;
 using flowback::Result;
+using flowback::Status;
 
-Result<flowback::FlowSummary> Summarize(const flowback::OpenOptions& options) {
-  Result<flowback::Recording> recording = flowback::OpenRecording(options);
-  if (!recording) return flowback::Fail(recording.error());
-  auto code = flowback::RecordingCode::Load(*recording, {});
-  if (!code) return flowback::Fail(code.error());
-  auto decoder = flowback::MakeDecoder("native");
-  if (!decoder) return flowback::Fail(decoder.error());
+Result<flowback::OpenOptions> Understand(int argc, char** argv) {
+  flowback::OpenOptions options;
+  if (argc == 2) {
+    options.input = argv[1];
+    return options;
+  }
+  if (argc != 4)
+    return Fail(flowback::ErrorCode::kUsage,
+                "usage: use_library RECORDING | PT_FILE CODE_FILE ADDRESS");
+  options.raw_pt = {argv[1]};
+  std::error_code error;
+  const uint64_t size = std::filesystem::file_size(argv[2], error);
+  if (error)
+    return Fail(flowback::ErrorCode::kUnreadable, std::string(argv[2]) + ": " + error.message());
+  const auto section = flowback::ParseSectionSpec(std::string(argv[2]) +
+                                                  ":0:" + std::to_string(size) + ":" + argv[3]);
+  if (!section) return Fail(section.error());
+  options.sections = {*section};
+  return options;
+}
 
-  const flowback::Stream& stream = recording->streams.front();
-  flowback::DecodeInput input;
-  input.bytes = stream.bytes;
-  input.code = &code->ForStream(stream);
-  input.config = recording->pt;
-  return (*decoder)->Summarize(input);
+Status PrintDigests(const flowback::OpenOptions& options) {
+  const auto recording = flowback::OpenRecording(options);
+  if (!recording) return Fail(recording.error());
+  const auto code = flowback::RecordingCode::Load(*recording, {});
+  if (!code) return Fail(code.error());
+  const auto decoder = flowback::MakeDecoder("native");
+  if (!decoder) return Fail(decoder.error());
+
+  for (const flowback::Stream& stream : recording->streams) {
+    flowback::DecodeInput input;
+    input.bytes = stream.bytes;
+    input.code = &code->ForStream(stream);
+    input.config = recording->pt;
+    input.gaps = stream.gaps;
+    const auto summary = (*decoder)->Summarize(input);
+    if (!summary) return Fail(summary.error());
+    std::printf("%" PRIu64 " %016" PRIx64 "\n", summary->digest.count, summary->digest.hash);
+  }
+  return {};
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) {
-    std::fprintf(stderr, "usage: use_library PT_FILE CODE_FILE ADDRESS\n");
-    return 2;
-  }
-  flowback::OpenOptions options;
-  options.raw_pt = {argv[1]};
-  std::error_code error;
-  const uint64_t size = std::filesystem::file_size(argv[2], error);
-  const auto section =
-      flowback::ParseSectionSpec(std::string(argv[2]) + ":0:" + std::to_string(size) + ":" + argv[3]);
-  if (!section) {
-    std::fprintf(stderr, "use_library: %s\n", section.error().message().c_str());
-    return 2;
-  }
-  options.sections = {*section};
-
-  const Result<flowback::FlowSummary> summary = Summarize(options);
-  if (!summary) {
-    std::fprintf(stderr, "use_library: %s\n", summary.error().message().c_str());
-    return 1;
-  }
-  std::printf("%" PRIu64 " %016" PRIx64 "\n", summary->digest.count, summary->digest.hash);
-  return 0;
+  const auto options = Understand(argc, argv);
+  const Status done = options ? PrintDigests(*options) : Fail(options.error());
+  if (done) return 0;
+  std::fprintf(stderr, "use_library: %s\n", done.error().message().c_str());
+  return done.error().code() == flowback::ErrorCode::kUsage ? 2 : 1;
 }

@@ -23,7 +23,9 @@ struct RecordOptions {
   uint32_t psb_period_bytes = 4096;  // distance of sync points: 2 KiB << 0..15, as the hardware has
   bool return_compression = true;    // false: every return is told in full (noretcomp)
   bool long_tnt = false;             // 47 branches a TNT packet instead of 6, as Atom cores write
-  bool timestamps = true;            // TSC packets
+  // TSC packets. Without them nothing tells when mappings change: execve, dlopen at a reused
+  // address.
+  bool timestamps = true;
   // An MTC packet every 2^n ticks of a ~25 MHz crystal; empty: none. Wants `timestamps`.
   std::optional<uint8_t> mtc_shift = 14;
   // Stop tracing after so many instructions (all threads) or so long; the program then runs on
@@ -60,9 +62,9 @@ struct RecordSummary {
 //
 // Engine "step" single-steps the program with ptrace (20,000 to 35,000 instructions a second) and
 // writes the packets that user-only Intel PT hardware would write. Threads are recorded, one stream
-// each; child processes run untraced. A program that blocks SIGTRAP loses its handler for it. Page faults and interrupts leave no packets, transactions
-// (RTM) abort at once, and the pushed or saved flags never show the trap flag. Address spaces
-// follow execve.
+// each; child processes run untraced. A program that blocks SIGTRAP loses its handler for it. Page
+// faults and interrupts leave no packets, transactions (RTM) abort at once, and the pushed or saved
+// flags never show the trap flag. Address spaces follow execve.
 //
 // Errors: kUsage (options), kCommandMissing and kCommandRefused (the command can't be run),
 // kPermission (ptrace is not allowed, the output can't be written), kUnsupported (unknown engine or

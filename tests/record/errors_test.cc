@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+// What can't be recorded: each failure says what, how it was found out, and what to do.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "flowback/capture/open.h"
+#include "flowback/capture/record.h"
+#include "tests/record/recorded.h"
+
+namespace flowback::record_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class RecordErrors : public testing::Test {
+ protected:
+  RecordErrors() {
+    options_.command = {Program("known")};
+    options_.output = File("perf.data");
+  }
+  void ExpectError(ErrorCode code, const std::string& words) {
+    const auto summary = Record(options_);
+    ASSERT_FALSE(summary);
+    EXPECT_EQ(summary.error().code(), code) << summary.error().message();
+    EXPECT_NE(summary.error().message().find(words), std::string::npos)
+        << summary.error().message();
+    EXPECT_FALSE(summary.error().remedy().empty());
+    // Nothing is left behind.
+    EXPECT_EQ(waitpid(-1, nullptr, WNOHANG | __WALL), -1);
+    EXPECT_EQ(errno, ECHILD);
+  }
+  std::string File(const std::string& name) const { return (folder_.path() / name).string(); }
+
+  support::TemporaryFolder folder_;
+  RecordOptions options_;
+};
+
+TEST_F(RecordErrors, CommandNotInPath) {
+  FLOWBACK_NEEDS_PTRACE();
+  options_.command = {"no-such-program-anywhere"};
+  ExpectError(ErrorCode::kCommandMissing, "no such program in PATH");
+}
+
+TEST_F(RecordErrors, CommandFileMissing) {
+  FLOWBACK_NEEDS_PTRACE();
+  options_.command = {"/no/such/program"};
+  ExpectError(ErrorCode::kCommandMissing, "'/no/such/program'");
+}
+
+TEST_F(RecordErrors, CommandNotExecutable) {
+  FLOWBACK_NEEDS_PTRACE();
+  options_.command = {folder_.Write("text", std::string("not a program"))};
+  ExpectError(ErrorCode::kCommandRefused, "permission denied");
+}
+
+TEST_F(RecordErrors, CommandIsAFolder) {
+  FLOWBACK_NEEDS_PTRACE();
+  options_.command = {folder_.path().string()};
+  ExpectError(ErrorCode::kCommandRefused, "permission denied");
+}
+
+TEST_F(RecordErrors, CommandsInterpreterMissing) {
+  FLOWBACK_NEEDS_PTRACE();
+  const std::string script = folder_.Write("script", std::string("#!/no/such/interpreter\n"));
+  fs::permissions(script, fs::perms::owner_all);
+  options_.command = {script};
+  ExpectError(ErrorCode::kCommandRefused, "interpreter");
+}
+
+TEST_F(RecordErrors, CommandIsADamagedProgram) {
+  FLOWBACK_NEEDS_PTRACE();
+  std::vector<uint8_t> elf(64, 0);
+  const char kMagic[] = {0x7f, 'E', 'L', 'F', 2, 1, 1};
+  std::copy(std::begin(kMagic), std::end(kMagic), elf.begin());
+  elf[16] = 2;     // executable
+  elf[18] = 0xb7;  // for another architecture
+  const std::string program = folder_.Write("program", elf);
+  fs::permissions(program, fs::perms::owner_all);
+  options_.command = {program};
+  options_.max_instructions = 1;  // the shell may be long
+  const auto summary = Record(options_);
+  // execvp hands a file of unknown format to the shell, as the shell itself does: that runs, and
+  // fails by its own status.
+  if (summary) {
+    EXPECT_TRUE(WIFEXITED(summary->command_status));
+    EXPECT_NE(WEXITSTATUS(summary->command_status), 0);
+  } else {
+    EXPECT_EQ(summary.error().code(), ErrorCode::kCommandRefused) << summary.error().message();
+  }
+}
+
+TEST_F(RecordErrors, NoCommand) {
+  options_.command.clear();
+  ExpectError(ErrorCode::kUsage, "no command");
+  options_.command = {""};
+  ExpectError(ErrorCode::kUsage, "no command");
+}
+
+TEST_F(RecordErrors, UnknownEngine) {
+  options_.engine = "steam";
+  ExpectError(ErrorCode::kUnsupported, "'steam'");
+}
+
+TEST_F(RecordErrors, PsbPeriodTheHardwareHasNot) {
+  for (const uint32_t period : {0u, 1000u, 1024u, 3000u, 1u << 27}) {
+    options_.psb_period_bytes = period;
+    ExpectError(ErrorCode::kUsage, std::to_string(period));
+  }
+}
+
+TEST_F(RecordErrors, MtcPeriodTheHardwareHasNot) {
+  options_.mtc_shift = 16;
+  ExpectError(ErrorCode::kUsage, "2^16");
+}
+
+TEST_F(RecordErrors, OutputInAMissingFolder) {
+  FLOWBACK_NEEDS_PTRACE();
+  options_.output = File("missing/perf.data");
+  ExpectError(ErrorCode::kSystem, options_.output);
+}
+
+TEST_F(RecordErrors, OutputIsAFolder) {
+  FLOWBACK_NEEDS_PTRACE();
+  options_.output = folder_.path().string();
+  ExpectError(ErrorCode::kSystem, "Is a directory");
+}
+
+TEST_F(RecordErrors, DiskFull) {
+  FLOWBACK_NEEDS_PTRACE();
+  options_.output = "/dev/full";
+  ExpectError(ErrorCode::kSystem, "No space left");
+}
+
+TEST_F(RecordErrors, RawFolderUnderAFile) {
+  FLOWBACK_NEEDS_PTRACE();
+  options_.raw_directory = folder_.Write("file", std::string("x")) + "/raw";
+  ExpectError(ErrorCode::kSystem, "raw");
+}
+
+// A slip in the command must not cost the recording made before.
+TEST_F(RecordErrors, AnOlderRecordingOutlivesACommandThatCannotBeRun) {
+  FLOWBACK_NEEDS_PTRACE();
+  options_.output = folder_.Write("perf.data", std::string("older"));
+  options_.command = {"no-such-program-anywhere"};
+  ASSERT_FALSE(Record(options_));
+  std::ifstream file(options_.output);
+  std::string content;
+  file >> content;
+  EXPECT_EQ(content, "older");
+}
+
+// kill -9 of the recorder: the program dies with it, and what was written can be read.
+TEST_F(RecordErrors, RecorderKilled) {
+  FLOWBACK_NEEDS_PTRACE();
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, 0), 0);  // the recorded program holds the writing end
+  options_.command = {"/bin/sh", "-c", "while true; do true; done"};
+  const pid_t recorder = fork();
+  if (recorder == 0) {
+    close(ends[0]);
+    const auto summary = Record(options_);
+    _exit(summary ? 0 : 1);
+  }
+  close(ends[1]);
+  while (!fs::exists(options_.output) || fs::file_size(options_.output) < 2000)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  kill(recorder, SIGKILL);
+  waitpid(recorder, nullptr, 0);
+  char byte;
+  EXPECT_EQ(read(ends[0], &byte, 1), 0) << "the program still runs";
+  close(ends[0]);
+
+  const auto recording = OpenFile(options_.output);
+  ASSERT_TRUE(recording) << recording.error().message();
+  EXPECT_TRUE(support::Warns(*recording, "did not end properly"));
+  ASSERT_EQ(recording->streams.size(), 1u);
+  EXPECT_FALSE(recording->streams[0].bytes.empty());
+}
+
+}  // namespace
+}  // namespace flowback::record_test

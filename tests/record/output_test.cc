@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+// What the recorder writes: the perf.data file's description of the recording, and the raw folder.
+#include <gtest/gtest.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "flowback/capture/open.h"
+#include "tests/record/recorded.h"
+
+namespace flowback::record_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::vector<std::string>> ReadTabs(const std::string& path) {
+  std::vector<std::vector<std::string>> rows;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with('#')) continue;
+    std::istringstream fields(line);
+    rows.emplace_back();
+    for (std::string field; std::getline(fields, field, '\t');) rows.back().push_back(field);
+  }
+  return rows;
+}
+
+// What maps.txt says, as the sections of a command line.
+std::vector<SectionSpec> SectionsOf(const std::string& maps) {
+  std::vector<SectionSpec> sections;
+  for (const auto& row : ReadTabs(maps)) {
+    const auto section =
+        ParseSectionSpec(row.at(3) + ":" + row.at(2) + ":" + row.at(1) + ":" + row.at(0));
+    EXPECT_TRUE(section) << section.error().message();
+    if (section) sections.push_back(*section);
+  }
+  return sections;
+}
+
+template <class Record>
+size_t Count(const Recording& recording) {
+  return static_cast<size_t>(
+      std::count_if(recording.sideband.begin(), recording.sideband.end(),
+                    [](const auto& record) { return std::holds_alternative<Record>(record); }));
+}
+
+class PerfDataFile : public testing::Test {
+ protected:
+  // Records `program` and opens the file.
+  void Open(const std::string& program) {
+    const auto summary = recorder_.Run({program});
+    ASSERT_TRUE(summary) << summary.error().message();
+    summary_ = *summary;
+    auto recording = OpenFile(recorder_.File("perf.data"));
+    ASSERT_TRUE(recording) << recording.error().message();
+    recording_ = std::move(*recording);
+  }
+
+  Recorder recorder_;
+  RecordSummary summary_;
+  Recording recording_;
+};
+
+TEST_F(PerfDataFile, DescribesTheMachine) {
+  FLOWBACK_NEEDS_PTRACE();
+  recorder_.options().recorder_command_line = "flowback record -- known";
+  Open(Program("known"));
+  utsname system;
+  uname(&system);
+  const MachineInfo& machine = recording_.machine;
+  EXPECT_EQ(machine.hostname, system.nodename);
+  EXPECT_EQ(machine.os_release, system.release);
+  EXPECT_EQ(machine.architecture, "x86_64");
+  EXPECT_EQ(machine.command_line, "flowback record -- known");
+  EXPECT_GT(machine.cpus_online, 0u);
+  EXPECT_TRUE(machine.emulated);
+  EXPECT_TRUE(machine.recorder.starts_with("flowback "));
+  EXPECT_TRUE(machine.recorder.ends_with("emulated (step)"));
+  EXPECT_TRUE(recording_.warnings.empty());
+}
+
+TEST_F(PerfDataFile, DescribesTheSettings) {
+  FLOWBACK_NEEDS_PTRACE();
+  recorder_.options().mtc_shift = 9;
+  recorder_.options().return_compression = false;
+  Open(Program("known"));
+  const PtConfig& pt = recording_.pt;
+  EXPECT_EQ(pt.cpu, (CpuId{.intel = true, .family = 6, .model = 85, .stepping = 7}));
+  EXPECT_EQ(pt.return_compression, false);
+  EXPECT_EQ(pt.mtc_shift, 9);
+  EXPECT_EQ(pt.tsc_ctc_denominator, 1u);
+  EXPECT_GT(pt.tsc_ctc_numerator, 1u);
+  EXPECT_GT(pt.nominal_ratio, 1u);
+  EXPECT_TRUE(pt.time.known());
+}
+
+TEST_F(PerfDataFile, TellsOfThreadsAndMappings) {
+  FLOWBACK_NEEDS_PTRACE();
+  Open(Program("threads"));
+  EXPECT_EQ(recording_.streams.size(), 3u);
+  EXPECT_EQ(Count<CommRecord>(recording_), 3u);
+  EXPECT_EQ(Count<ForkRecord>(recording_), 2u);
+  EXPECT_EQ(Count<ExitRecord>(recording_), 3u);
+  EXPECT_EQ(Count<ItraceStartRecord>(recording_), 3u);
+  EXPECT_EQ(Count<AuxRecord>(recording_), 3u);
+  EXPECT_EQ(Count<MmapRecord>(recording_), 2u);  // the program and the vDSO
+  uint64_t time = 0;
+  for (const auto& record : recording_.sideband) {
+    const uint64_t next = std::visit([](const auto& base) { return base.time; }, record);
+    EXPECT_LE(time, next);
+    time = next;
+  }
+  for (const Stream& stream : recording_.streams) {
+    EXPECT_EQ(stream.cpu, -1);
+    EXPECT_EQ(stream.tid, summary_.threads[stream.index].tid);
+    EXPECT_EQ(stream.pid, summary_.threads[0].tid);
+  }
+}
+
+TEST_F(PerfDataFile, NamesTheBuildOfEveryImage) {
+  FLOWBACK_NEEDS_PTRACE();
+  Open(Program("vdso"));
+  for (const auto& record : recording_.sideband)
+    if (const auto* map = std::get_if<MmapRecord>(&record)) {
+      EXPECT_EQ(map->build_id.bytes.size(), 20u) << map->path;
+    }
+  EXPECT_EQ(recording_.build_ids.size(), 2u);
+}
+
+TEST_F(PerfDataFile, IsForItsOwnerOnly) {
+  FLOWBACK_NEEDS_PTRACE();
+  Open(Program("known"));
+  EXPECT_EQ(fs::status(recorder_.File("perf.data")).permissions(),
+            fs::perms::owner_read | fs::perms::owner_write);
+}
+
+class RawFolder : public testing::TestWithParam<const char*> {};
+
+TEST_P(RawFolder, DecodesByItsMaps) {
+  FLOWBACK_NEEDS_PTRACE();
+  Recorder recorder;
+  const std::string folder = recorder.File("raw");
+  recorder.options().raw_directory = folder;
+  const auto summary = recorder.Run({Program(GetParam())});
+  ASSERT_TRUE(summary) << summary.error().message();
+
+  OpenOptions input;
+  input.sections = SectionsOf(folder + "/maps.txt");
+  input.cpu = CpuId{.intel = true, .family = 6, .model = 85, .stepping = 7};
+  for (size_t i = 0; i < summary->threads.size(); ++i)
+    input.raw_pt.push_back(folder + "/pt-" + std::to_string(i) + ".bin");
+  ExpectSameFlow(input, *summary);
+
+  const auto digests = ReadTabs(folder + "/digests.tsv");
+  ASSERT_EQ(digests.size(), summary->threads.size());
+  for (size_t i = 0; i < digests.size(); ++i) {
+    const RecordedThread& thread = summary->threads[i];
+    EXPECT_EQ(digests[i].at(2), std::to_string(thread.tid));
+    EXPECT_EQ(digests[i].at(3), std::to_string(thread.digest.count));
+    EXPECT_EQ(std::stoull(digests[i].at(4), nullptr, 16), thread.digest.hash);
+  }
+}
+
+// `jit` runs code that only this folder keeps.
+INSTANTIATE_TEST_SUITE_P(, RawFolder,
+                         testing::Values("known", "recursion", "threads", "jit", "vdso"),
+                         [](const auto& test) { return std::string(test.param); });
+
+TEST(RawFolderCommand, NamesEveryStreamAndSection) {
+  FLOWBACK_NEEDS_PTRACE();
+  Recorder recorder;
+  const std::string folder = recorder.File("it's raw");
+  recorder.options().raw_directory = folder;
+  const auto summary = recorder.Run({Program("threads")});
+  ASSERT_TRUE(summary) << summary.error().message();
+  // The shell takes the line apart as it would for the user.
+  const std::string words = recorder.File("words");
+  const std::string script =
+      "flowback() { printf '%s\\n' \"$@\" >'" + words + "'; }; . \"" + folder + "/command.txt\"";
+  std::ofstream(recorder.File("script")) << script << "\n";
+  ASSERT_EQ(std::system(("sh '" + recorder.File("script") + "'").c_str()), 0);
+  size_t streams = 0;
+  size_t sections = 0;
+  std::ifstream file(words);
+  for (std::string word, last; std::getline(file, word); last = word) {
+    if (last == "--raw-pt") {
+      ++streams;
+      EXPECT_TRUE(fs::exists(word)) << word;
+    }
+    if (last == "--section") {
+      ++sections;
+      EXPECT_TRUE(ParseSectionSpec(word)) << word;
+    }
+  }
+  EXPECT_EQ(streams, 3u);
+  EXPECT_EQ(sections, 2u);
+}
+
+}  // namespace
+}  // namespace flowback::record_test

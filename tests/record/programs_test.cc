@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+// Real programs, recorded and decoded: the packets tell what the recorder stepped over.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <ostream>
+
+#include "flowback/capture/open.h"
+#include "tests/record/recorded.h"
+
+namespace flowback::record_test {
+namespace {
+
+struct Case {
+  const char* name;
+  std::vector<std::string> command;
+  int status = 0;  // as waitpid gives it
+  size_t threads = 1;
+};
+
+void PrintTo(const Case& test, std::ostream* out) { *out << test.name; }
+
+std::vector<Case> SmallPrograms() {
+  return {
+      {"Known", {Program("known")}},
+      {"Branches", {Program("branches")}},
+      {"Strings", {Program("strings")}},
+      {"Recursion", {Program("recursion")}},
+      {"Signals", {Program("signals")}},
+      {"Crash", {Program("crash")}, SIGSEGV},
+      {"Killed", {Program("killed")}, SIGKILL},
+      {"Threads", {Program("threads")}, 0, 3},
+      {"Execs", {Program("execs"), Program("recursion")}},
+      {"Modes", {Program("modes")}},
+      {"ThirtyTwoBits", {Program("thirty_two")}},
+      {"Tiny", {Sample("tiny")}},
+  };
+}
+
+class SmallPrograms_ : public testing::TestWithParam<Case> {};
+
+void RecordAndCompare(Recorder& recorder, const Case& test) {
+  const auto summary = recorder.Run(test.command);
+  ASSERT_TRUE(summary) << summary.error().message() << "; " << summary.error().remedy();
+  EXPECT_EQ(summary->command_status & ~0x80, test.status);  // without the core dump flag
+  ASSERT_EQ(summary->threads.size(), test.threads);
+  uint64_t instructions = 0;
+  uint64_t bytes = 0;
+  for (const RecordedThread& thread : summary->threads) {
+    instructions += thread.digest.count;
+    bytes += thread.bytes;
+  }
+  EXPECT_EQ(summary->instructions, instructions);
+  EXPECT_EQ(summary->bytes, bytes);
+  EXPECT_GT(instructions, 0u);
+  ExpectSameFlow(recorder.File("perf.data"), *summary);
+}
+
+TEST_P(SmallPrograms_, DecodeToWhatWasStepped) {
+  FLOWBACK_NEEDS_PTRACE();
+  Recorder recorder;
+  RecordAndCompare(recorder, GetParam());
+}
+
+// Sync points as close as the hardware has them, full returns, other clocks.
+TEST_P(SmallPrograms_, WithOtherPacketOptions) {
+  FLOWBACK_NEEDS_PTRACE();
+  Recorder recorder;
+  recorder.options().psb_period_bytes = 2048;
+  recorder.options().return_compression = false;
+  recorder.options().mtc_shift = 3;
+  RecordAndCompare(recorder, GetParam());
+  if (std::string(GetParam().name) == "Execs")
+    return;  // needs times to tell its two programs apart
+  recorder.options().long_tnt = true;
+  recorder.options().return_compression = true;
+  recorder.options().timestamps = false;
+  RecordAndCompare(recorder, GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(, SmallPrograms_, testing::ValuesIn(SmallPrograms()),
+                         [](const auto& test) { return test.param.name; });
+
+// With a C library: tens of thousands of instructions each.
+class LargePrograms : public testing::TestWithParam<Case> {};
+
+TEST_P(LargePrograms, DecodeToWhatWasStepped) {
+  FLOWBACK_NEEDS_PTRACE();
+  Recorder recorder;
+  RecordAndCompare(recorder, GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , LargePrograms,
+    testing::Values(Case{"SampleRecursion", {Sample("recursion")}},
+                    Case{"SampleSignals", {Sample("signals")}},
+                    Case{"SampleStrings", {Sample("strings")}},
+                    Case{"SampleThreads", {Sample("threads")}, 0, 2},
+                    Case{"SampleExceptions", {Sample("exceptions")}},
+                    Case{"SampleCrash", {Sample("crash")}, SIGSEGV},
+                    Case{"Vdso", {Program("vdso")}}, Case{"True", {"/bin/true"}},
+                    Case{"ShellForkAndExec",
+                         {"/bin/sh", "-c", Sample("tiny") + "; exec " + Sample("tiny")}}),
+    [](const auto& test) { return test.param.name; });
+
+TEST(Known, ExecutesWhatIsWrittenThere) {
+  FLOWBACK_NEEDS_PTRACE();
+  Recorder recorder;
+  const auto summary = recorder.Run({Program("known")});
+  ASSERT_TRUE(summary) << summary.error().message();
+  EXPECT_EQ(summary->instructions, 23u);
+}
+
+TEST(Children, AreLeftAloneAndMentioned) {
+  FLOWBACK_NEEDS_PTRACE();
+  Recorder recorder;
+  const auto summary = recorder.Run({Program("execs"), Program("known")});
+  ASSERT_TRUE(summary) << summary.error().message();
+  ASSERT_EQ(summary->notes.size(), 1u);
+  EXPECT_NE(summary->notes[0].find("child processes"), std::string::npos);
+}
+
+// The stream of a program that became another: two programs' addresses, the second one's mappings
+// in force from exec on.
+TEST(Exec, AnnouncesTheNewProgram) {
+  FLOWBACK_NEEDS_PTRACE();
+  Recorder recorder;
+  const auto summary = recorder.Run({Program("execs"), Program("known")});
+  ASSERT_TRUE(summary) << summary.error().message();
+  const auto recording = OpenFile(recorder.File("perf.data"));
+  ASSERT_TRUE(recording) << recording.error().message();
+  std::vector<std::string> names;
+  for (const auto& record : recording->sideband)
+    if (const auto* comm = std::get_if<CommRecord>(&record)) {
+      EXPECT_TRUE(comm->exec);
+      names.push_back(comm->comm);
+    }
+  EXPECT_EQ(names, (std::vector<std::string>{"execs", "known"}));
+}
+
+TEST(Jit, CodeInNoFileIsKeptInTheRawOutput) {
+  FLOWBACK_NEEDS_PTRACE();
+  Recorder recorder;
+  recorder.options().raw_directory = recorder.File("raw");
+  const auto summary = recorder.Run({Program("jit")});
+  ASSERT_TRUE(summary) << summary.error().message();
+  EXPECT_EQ(summary->command_status, 0);
+  ASSERT_EQ(summary->notes.size(), 1u);
+  EXPECT_NE(summary->notes[0].find("in no file"), std::string::npos);
+}
+
+// Under single-step a transaction aborts where it begins; the trace says so.
+TEST(Transaction, AbortsAtItsBegin) {
+  FLOWBACK_NEEDS_PTRACE();
+  Recorder recorder;
+  const auto summary = recorder.Run({Program("transaction")});
+  ASSERT_TRUE(summary) << summary.error().message();
+  if (WEXITSTATUS(summary->command_status) == 0) GTEST_SKIP() << "this CPU has no transactions";
+  EXPECT_EQ(WEXITSTATUS(summary->command_status), 2);
+  ExpectSameFlow(recorder.File("perf.data"), *summary);
+}
+
+}  // namespace
+}  // namespace flowback::record_test

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+#include "tests/record/recorded.h"
+
+#include <gtest/gtest.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <map>
+#include <memory>
+
+#include "flowback/capture/open.h"
+#include "flowback/decode/recording_code.h"
+
+namespace flowback::record_test {
+namespace {
+
+void ExpectStream(Decoder& decoder, const Stream& stream, const DecodeInput& input,
+                  const FlowDigest& truth) {
+  const auto summary = decoder.Summarize(input);
+  ASSERT_TRUE(summary) << summary.error().message();
+  EXPECT_EQ(summary->digest.count, truth.count);
+  EXPECT_EQ(summary->digest.hash, truth.hash);
+  for (const DataLoss& loss : summary->losses)
+    ADD_FAILURE() << Name(loss.cause) << " at offset " << loss.begin << ": " << loss.detail;
+  EXPECT_EQ(summary->bytes_lost, 0u);
+  EXPECT_EQ(summary->bytes_decoded + summary->bytes_padding, stream.bytes.size());
+}
+
+}  // namespace
+
+std::string Program(const std::string& name) {
+  return std::string(FLOWBACK_RECORD_PROGRAMS) + "/" + name;
+}
+
+std::string Sample(const std::string& name) { return std::string(FLOWBACK_SAMPLES) + "/" + name; }
+
+bool MayTrace() {
+  const pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  const bool may = ptrace(PTRACE_SEIZE, child, nullptr, PTRACE_O_EXITKILL) == 0;
+  kill(child, SIGKILL);
+  while (waitpid(child, nullptr, __WALL) < 0 && errno == EINTR) {
+  }
+  return may;
+}
+
+Result<RecordSummary> Recorder::Run(std::vector<std::string> command) {
+  options_.command = std::move(command);
+  options_.output = File("perf.data");
+  // What the programs print is of no interest, and would confuse the test's own output.
+  std::fflush(stdout);
+  const int saved = dup(STDOUT_FILENO);
+  std::FILE* null = std::fopen("/dev/null", "w");
+  dup2(fileno(null), STDOUT_FILENO);
+  auto summary = Record(options_);
+  dup2(saved, STDOUT_FILENO);
+  std::fclose(null);
+  close(saved);
+  return summary;
+}
+
+void ExpectSameFlow(const OpenOptions& input, const RecordSummary& truth) {
+  const auto recording = OpenRecording(input);
+  ASSERT_TRUE(recording) << recording.error().message();
+  for (const std::string& warning : recording->warnings) ADD_FAILURE() << warning;
+  const auto code = RecordingCode::Load(*recording, {});
+  ASSERT_TRUE(code) << code.error().message();
+  ASSERT_EQ(recording->streams.size(), truth.threads.size());
+  for (const Stream& stream : recording->streams) {
+    const RecordedThread& thread = truth.threads[stream.index];
+    EXPECT_EQ(stream.bytes.size(), thread.bytes);
+    DecodeInput decode;
+    decode.bytes = stream.bytes;
+    decode.code = &code->ForStream(stream);
+    decode.config = recording->pt;
+    for (const auto engine : DecoderNames()) {
+      SCOPED_TRACE("stream " + std::to_string(stream.index) + ", engine " + std::string(engine));
+      const auto decoder = MakeDecoder(engine);
+      ASSERT_TRUE(decoder) << decoder.error().message();
+      ExpectStream(**decoder, stream, decode, thread.digest);
+    }
+  }
+}
+
+Result<Recording> OpenFile(const std::string& perf_data) {
+  OpenOptions options;
+  options.input = perf_data;
+  return OpenRecording(options);
+}
+
+void ExpectSameFlow(const std::string& perf_data, const RecordSummary& truth) {
+  OpenOptions options;
+  options.input = perf_data;
+  ExpectSameFlow(options, truth);
+}
+
+std::vector<FlowDigest> PerfScriptDigests(const std::string& perf_data, const RecordSummary& truth,
+                                          std::string& problem) {
+  const std::string command =
+      "perf script -i '" + perf_data + "' --itrace=i0ns -F tid,ip 2>'" + perf_data + ".messages'";
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(popen(command.c_str(), "r"), pclose);
+  std::map<int, FlowDigest> by_thread;
+  int tid = 0;
+  unsigned long ip = 0;
+  while (std::fscanf(pipe.get(), "%d %lx", &tid, &ip) == 2) by_thread[tid].Append(ip);
+  const int status = pclose(pipe.release());
+  if (status != 0) {
+    problem = "perf script ended with status " + std::to_string(status);
+    return {};
+  }
+  std::vector<FlowDigest> digests;
+  for (const RecordedThread& thread : truth.threads) digests.push_back(by_thread[thread.tid]);
+  return digests;
+}
+
+}  // namespace flowback::record_test

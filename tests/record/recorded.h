@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Records a program into a folder of the test's own and decodes what was recorded.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "flowback/capture/open.h"
+#include "flowback/capture/record.h"
+#include "flowback/decode/decoder.h"
+#include "flowback/model/recording.h"
+#include "tests/capture/temporary_file.h"
+
+namespace flowback::record_test {
+
+// A program of tests/record/programs, or of samples/.
+std::string Program(const std::string& name);
+std::string Sample(const std::string& name);
+
+// Whether this machine lets a process trace its child; tests that record are skipped otherwise.
+bool MayTrace();
+#define FLOWBACK_NEEDS_PTRACE() \
+  if (!flowback::record_test::MayTrace()) GTEST_SKIP() << "ptrace is not permitted here"
+
+class Recorder {
+ public:
+  RecordOptions& options() { return options_; }
+  std::string File(const std::string& name) const { return (folder_.path() / name).string(); }
+  // Records the command into File("perf.data"), its output into File("output").
+  Result<RecordSummary> Run(std::vector<std::string> command);
+
+ private:
+  support::TemporaryFolder folder_;
+  RecordOptions options_;
+};
+
+// Opens a perf.data file.
+Result<Recording> OpenFile(const std::string& perf_data);
+
+// Each stream of the recording by each engine of this build: the same flow as the stepped one, no
+// losses, every byte accounted for. Reports what differs as test failures.
+void ExpectSameFlow(const OpenOptions& input, const RecordSummary& truth);
+// The same for a perf.data file.
+void ExpectSameFlow(const std::string& perf_data, const RecordSummary& truth);
+
+// The digest of the addresses that `perf script` lists for each thread, in order of the truth's
+// threads. Empty when perf can't read the file; `problem` then says why.
+std::vector<FlowDigest> PerfScriptDigests(const std::string& perf_data, const RecordSummary& truth,
+                                          std::string& problem);
+
+}  // namespace flowback::record_test
