@@ -13,11 +13,10 @@
 #include <algorithm>
 
 #include "tests/support/stream_generator_encode.h"
+#include "tests/support/stream_generator_layout.h"
 
 namespace flowback::testing {
 namespace {
-
-enum class Form : uint8_t { kFixed, kShort, kNear, kCounter /* LOOPcc, JRCXZ */ };
 
 enum class Statement : uint8_t {
   kStraight,
@@ -118,9 +117,6 @@ class Builder {
 
   // --- at the end
   void ResolveCalls();
-  void Layout();
-  uint64_t SectionBase(unsigned section);
-  void Encode(uint32_t index);
 
   // A call or tail jump whose target function is not built yet.
   struct FunctionReference {
@@ -132,19 +128,16 @@ class Builder {
   Random& random_;
   InstructionEncoder encoder_;
   const Mix& mix_;
-  Program program_;
-  std::vector<Code> codes_;  // by node
-  std::vector<Form> forms_;  // by node
+  Draft draft_;
+  Program& program_ = draft_.program;
   std::vector<FunctionReference> references_;
-  std::vector<FunctionReference> choice_references_;           // node: index in Program::choices
-  std::vector<std::pair<uint32_t, unsigned>> section_starts_;  // first node, section number
+  std::vector<FunctionReference> choice_references_;  // node: index in Program::choices
   uint32_t function_ = 0;
   bool is_handler_ = false;
   bool in_transaction_ = false;
   bool in_compat_ = false;
 };
 
-constexpr unsigned kKernelSection = 3;
 constexpr uint8_t kLongestForm[] = {0, 0, 6, 6};
 
 uint32_t Builder::Add(NodeKind kind, const Code& code, Form form) {
@@ -156,8 +149,8 @@ uint32_t Builder::Add(NodeKind kind, const Code& code, Form form) {
                  function_ < options_.functions * 3 / 4;
   node.length = form == Form::kFixed ? code.size : kLongestForm[static_cast<size_t>(form)];
   program_.nodes.push_back(node);
-  codes_.push_back(code);
-  forms_.push_back(form);
+  draft_.codes.push_back(code);
+  draft_.forms.push_back(form);
   return index;
 }
 
@@ -197,7 +190,7 @@ void Builder::Bind(uint32_t branch, uint32_t target) {
   node.target = target;
   if (Distance(branch, target) > 110 || random_.Chance(150)) return;
   const bool counter = node.kind == NodeKind::kConditional && random_.Chance(60);
-  forms_[branch] = counter ? Form::kCounter : Form::kShort;
+  draft_.forms[branch] = counter ? Form::kCounter : Form::kShort;
 }
 
 // A body's plain instructions, perhaps with a rep string among them.
@@ -465,8 +458,8 @@ void Builder::Handler(NodeKind end, std::vector<uint32_t>& list) {
 }
 
 void Builder::MoveSection(unsigned section) {
-  if (section_starts_.empty() || section_starts_.back().second != section)
-    section_starts_.push_back({Here(), section});
+  if (draft_.section_starts.empty() || draft_.section_starts.back().second != section)
+    draft_.section_starts.push_back({Here(), section});
 }
 
 void Builder::ResolveCalls() {
@@ -474,86 +467,6 @@ void Builder::ResolveCalls() {
     program_.nodes[reference.node].target = program_.entries[reference.function];
   for (const FunctionReference& reference : choice_references_)
     program_.choices[reference.node] = program_.entries[reference.function];
-}
-
-uint64_t Builder::SectionBase(unsigned section) {
-  const uint64_t page = random_.Below(0x1000) << 12;
-  if (options_.mode == ExecMode::k32Bit) {
-    static constexpr uint64_t kBases[] = {0x08048000, 0x20000000, 0xa0000000, 0xd1000000};
-    return kBases[section] + page;
-  }
-  static constexpr uint64_t kBases[] = {0x401000, 0x4c001000, 0x7f5512340000, 0xffffffff81000000};
-  // Half the programs are position-independent: their first two sections lie high.
-  const bool low = options_.compat || options_.seed % 2 == 1 || section >= 2;
-  const uint64_t high = !low ? 0x555555554000 : 0;
-  return kBases[section] + page + high;
-}
-
-void Builder::Layout() {
-  for (size_t i = 0; i < forms_.size(); ++i) {
-    Node& node = program_.nodes[i];
-    const bool jump = node.kind == NodeKind::kJump;
-    if (forms_[i] == Form::kNear) node.length = jump ? 5 : 6;
-    if (forms_[i] == Form::kShort || forms_[i] == Form::kCounter) node.length = 2;
-  }
-  uint64_t address = 0;
-  size_t next_section = 0;
-  for (uint32_t i = 0; i < Here(); ++i) {
-    if (next_section < section_starts_.size() && section_starts_[next_section].first == i) {
-      address = SectionBase(section_starts_[next_section++].second);
-      program_.sections.push_back({address, {}});
-    }
-    program_.nodes[i].address = address;
-    address += program_.nodes[i].length;
-    Encode(i);
-  }
-}
-
-// Displacements need every address, so only lengths are final here: direct branches get their
-// displacement in FillDisplacements.
-void Builder::Encode(uint32_t index) {
-  const Node& node = program_.nodes[index];
-  Code& code = codes_[index];
-  const uint8_t condition = static_cast<uint8_t>(random_.Below(16));
-  const bool jump = node.kind == NodeKind::kJump;
-  switch (forms_[index]) {
-    case Form::kFixed:
-      break;
-    case Form::kShort:
-      code.Add({static_cast<uint8_t>(jump ? 0xeb : 0x70 | condition), 0});
-      break;
-    case Form::kCounter:
-      code.Add({static_cast<uint8_t>(0xe0 | condition % 4), 0});
-      break;
-    case Form::kNear:
-      if (jump) {
-        code.Add(0xe9);
-      } else {
-        code.Add({0x0f, static_cast<uint8_t>(0x80 | condition)});
-      }
-      code.AddValue(0, 4);
-  }
-  std::vector<uint8_t>& bytes = program_.sections.back().bytes;
-  bytes.insert(bytes.end(), code.bytes.begin(), code.bytes.begin() + code.size);
-}
-
-bool HasDisplacement(NodeKind kind) {
-  return kind == NodeKind::kConditional || kind == NodeKind::kJump || kind == NodeKind::kCall ||
-         kind == NodeKind::kTransactionBegin;
-}
-
-void FillDisplacements(Program& program) {
-  for (const Node& node : program.nodes) {
-    if (!HasDisplacement(node.kind)) continue;
-    for (GeneratedSection& section : program.sections) {
-      const uint64_t end = node.address - section.address + node.length;
-      if (node.address < section.address || end > section.bytes.size()) continue;
-      const uint64_t displacement = program.nodes[node.target].address - node.address - node.length;
-      const unsigned width = node.length == 2 ? 1 : 4;
-      for (unsigned i = 0; i < width; ++i)
-        section.bytes[end - width + i] = static_cast<uint8_t>(displacement >> (8 * i));
-    }
-  }
 }
 
 Program Builder::Build() {
@@ -571,9 +484,7 @@ Program Builder::Build() {
     Handler(NodeKind::kSystemReturn, program_.system_entries);
   }
   ResolveCalls();
-  Layout();
-  FillDisplacements(program_);
-  return std::move(program_);
+  return LayOut(std::move(draft_), options_, random_);
 }
 
 }  // namespace
