@@ -14,7 +14,7 @@ namespace {
 
 Error OpenError(const std::string& path, int error_number) {
   const ErrorCode code = error_number == EACCES || error_number == EPERM ? ErrorCode::kPermission
-                                                                        : ErrorCode::kUnreadable;
+                                                                         : ErrorCode::kUnreadable;
   return Error(code, path + ": " + std::strerror(error_number));
 }
 
@@ -23,7 +23,7 @@ Error OpenError(const std::string& path, int error_number) {
 Result<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return Fail(OpenError(path, errno));
-  struct stat info {};
+  struct stat info{};
   if (fstat(fd, &info) != 0) {
     const int error_number = errno;
     close(fd);

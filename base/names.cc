@@ -40,16 +40,26 @@ const char* Remedy(LossCause cause) {
 
 const char* Name(InstructionClass kind) {
   switch (kind) {
-    case InstructionClass::kOther: return "other";
-    case InstructionClass::kConditional: return "conditional";
-    case InstructionClass::kJump: return "jump";
-    case InstructionClass::kCall: return "call";
-    case InstructionClass::kIndirectJump: return "indirect jump";
-    case InstructionClass::kIndirectCall: return "indirect call";
-    case InstructionClass::kReturn: return "return";
-    case InstructionClass::kFarCall: return "far call";
-    case InstructionClass::kFarJump: return "far jump";
-    case InstructionClass::kFarReturn: return "far return";
+    case InstructionClass::kOther:
+      return "other";
+    case InstructionClass::kConditional:
+      return "conditional";
+    case InstructionClass::kJump:
+      return "jump";
+    case InstructionClass::kCall:
+      return "call";
+    case InstructionClass::kIndirectJump:
+      return "indirect jump";
+    case InstructionClass::kIndirectCall:
+      return "indirect call";
+    case InstructionClass::kReturn:
+      return "return";
+    case InstructionClass::kFarCall:
+      return "far call";
+    case InstructionClass::kFarJump:
+      return "far jump";
+    case InstructionClass::kFarReturn:
+      return "far return";
   }
   return "?";
 }

@@ -6,8 +6,8 @@
 
 namespace flowback {
 
-// H <- H*K + ip (mod 2^64) over the address of every executed instruction, in program order, from 0.
-// It composes: H(ab) = H(a) * K^|b| + H(b), so that blocks and memoised runs can carry theirs.
+// H <- H*K + ip (mod 2^64) over the address of every executed instruction, in program order, from
+// 0. It composes: H(ab) = H(a) * K^|b| + H(b), so that blocks and memoised runs can carry theirs.
 struct FlowDigest {
   static constexpr uint64_t kFactor = 0x9e3779b97f4a7c15;
 

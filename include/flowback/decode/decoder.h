@@ -22,25 +22,25 @@ namespace flowback {
 enum class Resync : uint8_t { kEarliest, kPsb };
 
 struct DecodeInput {
-  Bytes bytes;                           // one stream
+  Bytes bytes;  // one stream
   const AddressSpaceHistory* code = nullptr;
   PtConfig config;
   Resync resync = Resync::kEarliest;
-  std::vector<StreamGap> gaps;           // of the stream, sorted by offset
+  std::vector<StreamGap> gaps;  // of the stream, sorted by offset
 };
 
 // Totals of one stream's flow; sums are exact.
 struct FlowSummary {
   FlowDigest digest;
   uint64_t blocks = 0;
-  uint64_t taken = 0;      // conditional branches
+  uint64_t taken = 0;  // conditional branches
   uint64_t not_taken = 0;
   uint64_t jumps = 0;
   uint64_t indirect_jumps = 0;
   uint64_t calls = 0;
   uint64_t indirect_calls = 0;
   uint64_t returns = 0;
-  uint64_t far = 0;        // all far classes
+  uint64_t far = 0;  // all far classes
   // Law 1: these three add up to the stream's size.
   uint64_t bytes_decoded = 0;
   uint64_t bytes_padding = 0;

@@ -25,12 +25,12 @@ enum class BlockExit : uint8_t {
 
 // A run of instructions one after the other; all of them completed.
 struct BlockRun {
-  uint64_t address = 0;               // of the first instruction
-  std::span<const uint8_t> lengths;   // one byte per executed instruction: its length in bytes;
-                                      // valid during the call only
-  uint64_t next = 0;                  // where control went; 0 when not known
-  uint64_t tsc = 0;                   // latest time-stamp counter value known before the run's end;
-                                      // 0 when the stream carried none yet
+  uint64_t address = 0;              // of the first instruction
+  std::span<const uint8_t> lengths;  // one byte per executed instruction: its length in bytes;
+                                     // valid during the call only
+  uint64_t next = 0;                 // where control went; 0 when not known
+  uint64_t tsc = 0;                  // latest time-stamp counter value known before the run's end;
+                                     // 0 when the stream carried none yet
   BlockExit exit = BlockExit::kFallThrough;
   InstructionClass last = InstructionClass::kOther;  // class of the last instruction
   ExecMode mode = ExecMode::k64Bit;

@@ -11,27 +11,27 @@ enum class ExecMode : uint8_t { k64Bit, k32Bit, k16Bit };
 
 // How an instruction transfers control, as far as branch traces tell classes apart.
 enum class InstructionClass : uint8_t {
-  kOther,           // no transfer
-  kConditional,     // Jcc, JRCXZ, LOOPcc: one TNT bit
-  kJump,            // direct: no packet
-  kCall,            // direct near call: no packet
-  kIndirectJump,    // TIP
-  kIndirectCall,    // TIP
-  kReturn,          // near return: taken TNT bit or TIP
-  kFarCall,         // far CALL, SYSCALL, SYSENTER, INT n, INT3, INT1: TIP. Not INTO, VMCALL: FUP
-  kFarJump,         // far JMP: TIP
-  kFarReturn,       // far RET, IRET, SYSRET, SYSEXIT, UIRET, ERETU, ERETS, VM entry, RSM: TIP
+  kOther,         // no transfer
+  kConditional,   // Jcc, JRCXZ, LOOPcc: one TNT bit
+  kJump,          // direct: no packet
+  kCall,          // direct near call: no packet
+  kIndirectJump,  // TIP
+  kIndirectCall,  // TIP
+  kReturn,        // near return: taken TNT bit or TIP
+  kFarCall,       // far CALL, SYSCALL, SYSENTER, INT n, INT3, INT1: TIP. Not INTO, VMCALL: FUP
+  kFarJump,       // far JMP: TIP
+  kFarReturn,     // far RET, IRET, SYSRET, SYSEXIT, UIRET, ERETU, ERETS, VM entry, RSM: TIP
 };
 
 // Further properties that bind packets to an instruction.
 enum InstructionFlag : uint8_t {
-  kFlagPtwrite = 1 << 0,    // PTW binds here
-  kFlagMovCr3 = 1 << 1,     // PIP binds here
-  kFlagVmEntry = 1 << 2,    // VMLAUNCH, VMRESUME (erratum SKD022, VMCS binds)
-  kFlagVmPtrld = 1 << 3,    // VMCS binds here
-  kFlagSyscall = 1 << 4,    // SYSCALL, SYSENTER, INT n: changes CPL to 0
-  kFlagZeroCall = 1 << 5,   // CALL to the next instruction: not pushed for return compression
-  kFlagRep = 1 << 6,        // rep-prefixed string instruction: may be interrupted midway
+  kFlagPtwrite = 1 << 0,   // PTW binds here
+  kFlagMovCr3 = 1 << 1,    // PIP binds here
+  kFlagVmEntry = 1 << 2,   // VMLAUNCH, VMRESUME (erratum SKD022, VMCS binds)
+  kFlagVmPtrld = 1 << 3,   // VMCS binds here
+  kFlagSyscall = 1 << 4,   // SYSCALL, SYSENTER, INT n: changes CPL to 0
+  kFlagZeroCall = 1 << 5,  // CALL to the next instruction: not pushed for return compression
+  kFlagRep = 1 << 6,       // rep-prefixed string instruction: may be interrupted midway
 };
 
 struct Instruction {
