@@ -22,59 +22,24 @@
 #include "capture/record/step_engine.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "capture/record/branch_outcome.h"
 #include "capture/record/ptrace_calls.h"
-#include "decode/code/elf_file.h"
-#include "flowback/base/mapped_file.h"
+#include "capture/record/step_thread.h"
 
 namespace flowback::record {
 namespace {
 
-constexpr size_t kFlushBytes = 64 * 1024;
-constexpr uint64_t kFlushNanoseconds = 500'000'000;
-
 int EventOf(int status) { return status >> 16; }
-
-// The kernel's internal results of interrupted system calls: ERESTARTSYS, ERESTARTNOINTR,
-// ERESTARTNOHAND, ERESTART_RESTARTBLOCK. User code never sees them.
-bool MayRestart(const user_regs_struct& registers) {
-  const auto result = static_cast<int64_t>(registers.rax);
-  return static_cast<int64_t>(registers.orig_rax) >= 0 &&
-         (result == -512 || result == -513 || result == -514 || result == -516);
-}
 
 bool IsFault(int signal, const siginfo_t& info) {
   return info.si_code > 0 && (signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE ||
                               signal == SIGILL || signal == SIGTRAP);
-}
-
-bool StartsChild(uint64_t number) {
-  return number == SYS_fork || number == SYS_vfork || number == SYS_clone || number == SYS_clone3;
-}
-
-bool ChangesMappings(uint64_t number) {
-  return number == SYS_mmap || number == SYS_mprotect || number == SYS_munmap ||
-         number == SYS_mremap || number == SYS_pkey_mprotect || number == SYS_shmat ||
-         number == SYS_shmdt || number == SYS_remap_file_pages;
-}
-
-BuildId BuildIdOf(Bytes elf) {
-  const auto read = ReadElf(elf, "");
-  return read ? read->build_id : BuildId{};
-}
-
-BuildId BuildIdOfFile(const std::string& path) {
-  const auto file = MappedFile::Open(path);
-  return file ? BuildIdOf((*file)->bytes()) : BuildId{};
 }
 
 PtSettings SettingsOf(const RecordOptions& options) {
@@ -86,22 +51,6 @@ PtSettings SettingsOf(const RecordOptions& options) {
 }
 
 }  // namespace
-
-struct StepEngine::Thread {
-  Thread(pid_t id, const StreamInfo& info, const PtSettings& settings, const TraceClock& clock)
-      : tid(id), stream(info), generator(settings, clock) {}
-
-  pid_t tid;
-  StreamInfo stream;
-  PacketGenerator generator;
-  uint64_t ip = 0;  // next instruction, as far as known
-  ExecMode mode = ExecMode::k64Bit;
-  FetchedInstruction current;       // at `ip`, read before it runs
-  std::optional<uint64_t> restart;  // a SYSCALL the kernel may go back to
-  uint64_t flush_time = 0;          // of the last flush
-  bool signal_sent = false;         // the last resume delivered a signal
-  bool stopped = true;
-};
 
 StepEngine::StepEngine(pid_t pid, const RecordOptions& options, const TraceClock& clock,
                        const CpuBinding& binding, RecordingSink& sink)
@@ -284,99 +233,6 @@ void StepEngine::OnNewThread(pid_t tid) {
   Resume(thread, 0);
 }
 
-// Accounts for an instruction that ran without a stop of its own: the thread was killed or a signal
-// came first.
-void StepEngine::CatchUp(Thread& thread, uint64_t next) {
-  if (next == thread.ip) return;
-  if (thread.restart && next == *thread.restart) {
-    thread.ip = *std::exchange(thread.restart, std::nullopt);
-    return;
-  }
-  CompleteStep(thread, next);
-}
-
-void StepEngine::CompleteStep(Thread& thread, uint64_t next) {
-  const FetchedInstruction& current = thread.current;
-  if (!current.known) return CompleteUnknown(thread, next);
-  switch (Interpret(current.instruction, current.bytes(), thread.ip, next)) {
-    case Outcome::kRepeats:
-      return;
-    case Outcome::kEntersKernel:
-      thread.generator.EnteredKernel(thread.ip, thread.mode);
-      CountInstruction();
-      return AfterKernelEntry(thread);
-    case Outcome::kTrapped:
-      return CompleteTrapped(thread, next);
-    case Outcome::kEitherWay: {
-      const auto registers = ReadRegisters(thread.tid);
-      const bool taken =
-          registers && ConditionHolds(current.bytes(), registers->eflags, registers->rcx);
-      return CompleteBranch(thread, taken, next);
-    }
-    case Outcome::kSequential:
-      return CompleteBranch(thread, false, next);
-    case Outcome::kTaken:
-      return CompleteBranch(thread, true, next);
-  }
-}
-
-void StepEngine::CompleteBranch(Thread& thread, bool taken, uint64_t next) {
-  const Instruction instruction = thread.current.instruction;
-  const uint64_t ip = thread.ip;
-  const ExecMode mode = thread.mode;
-  thread.ip = next;
-  if (IsFar(instruction.kind)) UpdateMode(thread);
-  if (IsPushFlags(thread.current.bytes())) HidePushedTrapFlag(thread.tid);
-  thread.generator.Completed(instruction, ip, mode, taken, next, thread.mode);
-  CountInstruction();
-}
-
-// An instruction that this build can't classify: it ran if it went on to just behind itself.
-void StepEngine::CompleteUnknown(Thread& thread, uint64_t next) {
-  const uint64_t length = next - thread.ip;
-  if (length == 0 || length > thread.current.size) return CompleteTrapped(thread, next);
-  thread.current.instruction = {};
-  thread.current.instruction.length = static_cast<uint8_t>(length);
-  CompleteBranch(thread, false, next);
-}
-
-void StepEngine::CompleteTrapped(Thread& thread, uint64_t next) {
-  if (next == thread.ip) return;
-  const FetchedInstruction& current = thread.current;
-  if (current.known && IsTransactionBegin(current.instruction, current.bytes())) {
-    thread.generator.Aborted(thread.ip, thread.mode, next);
-    thread.ip = next;
-    return;
-  }
-  thread.generator.Faulted(thread.ip, thread.mode);
-  AfterKernelEntry(thread);
-  thread.ip = next;
-}
-
-void StepEngine::AfterKernelEntry(Thread& thread) {
-  const auto registers = ReadRegisters(thread.tid);
-  if (!registers) return;
-  if (MayRestart(*registers)) thread.restart = thread.ip;
-  thread.ip = registers->rip;
-  const ExecMode caller_mode = std::exchange(thread.mode, ModeOf(*registers));
-  if (caller_mode == ExecMode::k64Bit)
-    AfterSystemCall(thread, registers->orig_rax, registers->rax);
-  else
-    AnnounceMappings(thread);  // other numbers; look every time
-}
-
-void StepEngine::AfterSystemCall(Thread& thread, uint64_t number, uint64_t result) {
-  if (ChangesMappings(number)) AnnounceMappings(thread);
-  if (number == SYS_prctl) AnnounceComm(thread, false);
-  if (!StartsChild(number) || static_cast<int64_t>(result) <= 0) return;
-  if (ReadThreadGroup(static_cast<pid_t>(result)) != pid_)
-    Note("the program started child processes: they ran untraced");
-}
-
-void StepEngine::UpdateMode(Thread& thread) {
-  if (const auto registers = ReadRegisters(thread.tid)) thread.mode = ModeOf(*registers);
-}
-
 StepEngine::Thread& StepEngine::AddThread(pid_t tid) {
   const StreamInfo info{static_cast<uint32_t>(summary_.threads.size()), pid_, tid};
   summary_.threads.push_back({.pid = pid_, .tid = tid, .bytes = 0, .digest = {}});
@@ -425,83 +281,6 @@ void StepEngine::StopTracing() {
 void StepEngine::CountInstruction() {
   ++summary_.instructions;
   if (summary_.instructions == options_.max_instructions) StopTracing();
-}
-
-void StepEngine::AnnounceProgram(Thread& thread, bool exec) {
-  code_.Reset();
-  if (const auto ip = ReadIp(thread.tid)) thread.ip = *ip;
-  UpdateMode(thread);
-  AnnounceComm(thread, exec);
-  AnnounceMappings(thread);
-  Check(sink_.AddSideband(Sideband<ItraceStartRecord>(thread)));
-}
-
-void StepEngine::AnnounceMappings(Thread& thread) {
-  for (const ExecutableMapping& mapping : code_.Refresh()) {
-    auto record = Sideband<MmapRecord>(thread);
-    record.address = mapping.begin;
-    record.size = mapping.end - mapping.begin;
-    record.file_offset = mapping.file_offset;
-    record.path = mapping.path;
-    if (mapping.path == "[vdso]") {
-      const auto bytes = code_.ReadMemory(mapping.begin, mapping.end - mapping.begin);
-      record.build_id = BuildIdOf(bytes);
-      Check(sink_.AddCode({mapping.begin, mapping.path, bytes}));
-    } else if (mapping.has_file) {
-      record.build_id = BuildIdOfFile(mapping.path);
-    }
-    Check(sink_.AddSideband(record));
-  }
-}
-
-void StepEngine::AnnounceComm(Thread& thread, bool exec) {
-  auto record = Sideband<CommRecord>(thread);
-  record.comm = ReadComm(pid_, thread.tid);
-  record.exec = exec;
-  Check(sink_.AddSideband(record));
-}
-
-// Soon enough that a killed recorder leaves most of its trace.
-bool StepEngine::FlushDue(const Thread& thread) const {
-  if (thread.generator.size() >= kFlushBytes) return true;
-  return clock_.ToNanoseconds(TraceClock::Now()) > thread.flush_time + kFlushNanoseconds;
-}
-
-void StepEngine::FlushTrace(Thread& thread) {
-  const uint64_t now = TraceClock::Now();
-  thread.flush_time = clock_.ToNanoseconds(now);
-  const std::vector<uint8_t> bytes = thread.generator.Take();
-  if (bytes.empty()) return;
-  summary_.bytes += bytes.size();
-  summary_.threads[thread.stream.index].bytes += bytes.size();
-  Check(sink_.AddTrace(thread.stream, bytes, now));
-}
-
-void StepEngine::KeepAnonymousCode() {
-  for (const auto& [address, bytes] : code_.anonymous_pages())
-    Check(sink_.AddCode({address, "//anon", bytes}));
-  if (!code_.anonymous_pages().empty())
-    Note(
-        "the program ran code that is in no file: it is kept in the raw output only, as it was "
-        "when it ran first");
-}
-
-void StepEngine::Note(const std::string& text) {
-  auto& notes = summary_.notes;
-  if (std::find(notes.begin(), notes.end(), text) == notes.end()) notes.push_back(text);
-}
-
-template <class Record>
-Record StepEngine::Sideband(const Thread& thread) const {
-  Record record;
-  record.time = clock_.ToNanoseconds(TraceClock::Now());
-  record.pid = pid_;
-  record.tid = thread.tid;
-  return record;
-}
-
-void StepEngine::Check(Status status) {
-  if (status_ && !status) status_ = std::move(status);
 }
 
 }  // namespace flowback::record

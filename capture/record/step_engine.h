@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Records a program by single-stepping it: the essay is in step_engine.cc.
+// Records a program by single-stepping it. step_engine.cc tells the stops apart (its essay says
+// how), step_account.cc what each step did, step_report.cc what goes to the sink.
 #pragma once
 
 #include <signal.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A process without a C library, so that recording it takes milliseconds: system calls, signals with
-// their trampoline, and an entry that calls Main.
+// A process without a C library, so that recording it takes milliseconds: system calls, signals
+// with their trampoline, and an entry that calls Main.
 #pragma once
 
 enum {
@@ -28,8 +28,17 @@ enum {
   kExitGroup = 231,
 };
 
-enum { kSigQuit = 3, kSigTrap = 5, kSigFpe = 8, kSigKill = 9, kSigUsr1 = 10, kSigSegv = 11, kSigAlrm = 14,
-       kSigStop = 19, kSigWinch = 28 };
+enum {
+  kSigQuit = 3,
+  kSigTrap = 5,
+  kSigFpe = 8,
+  kSigKill = 9,
+  kSigUsr1 = 10,
+  kSigSegv = 11,
+  kSigAlrm = 14,
+  kSigStop = 19,
+  kSigWinch = 28
+};
 
 static inline long SystemCall6(long number, long a, long b, long c, long d, long e, long f) {
   long result;

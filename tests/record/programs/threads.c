@@ -2,7 +2,10 @@
 // Three threads; the last one alive is not the first.
 #include "freestanding.h"
 
-enum { kStackSize = 16384, kThreadFlags = 0x100 | 0x200 | 0x400 | 0x800 | 0x10000 };  // VM, FS, FILES, SIGHAND, THREAD
+enum {
+  kStackSize = 16384,
+  kThreadFlags = 0x100 | 0x200 | 0x400 | 0x800 | 0x10000
+};  // VM, FS, FILES, SIGHAND, THREAD
 
 static volatile int ready;
 static char stacks[2][kStackSize] __attribute__((aligned(16)));

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+// What a step did, told to the packet generator.
+#include <sys/syscall.h>
+
+#include <utility>
+
+#include "capture/record/branch_outcome.h"
+#include "capture/record/ptrace_calls.h"
+#include "capture/record/step_engine.h"
+#include "capture/record/step_thread.h"
+
+namespace flowback::record {
+namespace {
+
+// The kernel's internal results of interrupted system calls: ERESTARTSYS, ERESTARTNOINTR,
+// ERESTARTNOHAND, ERESTART_RESTARTBLOCK. User code never sees them.
+bool MayRestart(const user_regs_struct& registers) {
+  const auto result = static_cast<int64_t>(registers.rax);
+  return static_cast<int64_t>(registers.orig_rax) >= 0 &&
+         (result == -512 || result == -513 || result == -514 || result == -516);
+}
+
+bool StartsChild(uint64_t number) {
+  return number == SYS_fork || number == SYS_vfork || number == SYS_clone || number == SYS_clone3;
+}
+
+bool ChangesMappings(uint64_t number) {
+  return number == SYS_mmap || number == SYS_mprotect || number == SYS_munmap ||
+         number == SYS_mremap || number == SYS_pkey_mprotect || number == SYS_shmat ||
+         number == SYS_shmdt || number == SYS_remap_file_pages;
+}
+
+}  // namespace
+
+// Accounts for an instruction that ran without a stop of its own: the thread was killed or a signal
+// came first.
+void StepEngine::CatchUp(Thread& thread, uint64_t next) {
+  if (next == thread.ip) return;
+  if (thread.restart && next == *thread.restart) {
+    thread.ip = *std::exchange(thread.restart, std::nullopt);
+    return;
+  }
+  CompleteStep(thread, next);
+}
+
+void StepEngine::CompleteStep(Thread& thread, uint64_t next) {
+  const FetchedInstruction& current = thread.current;
+  if (!current.known) return CompleteUnknown(thread, next);
+  switch (Interpret(current.instruction, current.bytes(), thread.ip, next)) {
+    case Outcome::kRepeats:
+      return;
+    case Outcome::kEntersKernel:
+      thread.generator.EnteredKernel(thread.ip, thread.mode);
+      CountInstruction();
+      return AfterKernelEntry(thread);
+    case Outcome::kTrapped:
+      return CompleteTrapped(thread, next);
+    case Outcome::kEitherWay: {
+      const auto registers = ReadRegisters(thread.tid);
+      const bool taken =
+          registers && ConditionHolds(current.bytes(), registers->eflags, registers->rcx);
+      return CompleteBranch(thread, taken, next);
+    }
+    case Outcome::kSequential:
+      return CompleteBranch(thread, false, next);
+    case Outcome::kTaken:
+      return CompleteBranch(thread, true, next);
+  }
+}
+
+void StepEngine::CompleteBranch(Thread& thread, bool taken, uint64_t next) {
+  const Instruction instruction = thread.current.instruction;
+  const uint64_t ip = thread.ip;
+  const ExecMode mode = thread.mode;
+  thread.ip = next;
+  if (IsFar(instruction.kind)) UpdateMode(thread);
+  if (IsPushFlags(thread.current.bytes())) HidePushedTrapFlag(thread.tid);
+  thread.generator.Completed(instruction, ip, mode, taken, next, thread.mode);
+  CountInstruction();
+}
+
+// An instruction that this build can't classify: it ran if it went on to just behind itself.
+void StepEngine::CompleteUnknown(Thread& thread, uint64_t next) {
+  const uint64_t length = next - thread.ip;
+  if (length == 0 || length > thread.current.size) return CompleteTrapped(thread, next);
+  thread.current.instruction = {};
+  thread.current.instruction.length = static_cast<uint8_t>(length);
+  CompleteBranch(thread, false, next);
+}
+
+void StepEngine::CompleteTrapped(Thread& thread, uint64_t next) {
+  if (next == thread.ip) return;
+  const FetchedInstruction& current = thread.current;
+  if (current.known && IsTransactionBegin(current.instruction, current.bytes())) {
+    thread.generator.Aborted(thread.ip, thread.mode, next);
+    thread.ip = next;
+    return;
+  }
+  thread.generator.Faulted(thread.ip, thread.mode);
+  AfterKernelEntry(thread);
+  thread.ip = next;
+}
+
+void StepEngine::AfterKernelEntry(Thread& thread) {
+  const auto registers = ReadRegisters(thread.tid);
+  if (!registers) return;
+  if (MayRestart(*registers)) thread.restart = thread.ip;
+  thread.ip = registers->rip;
+  const ExecMode caller_mode = std::exchange(thread.mode, ModeOf(*registers));
+  if (caller_mode == ExecMode::k64Bit)
+    AfterSystemCall(thread, registers->orig_rax, registers->rax);
+  else
+    AnnounceMappings(thread);  // other numbers; look every time
+}
+
+void StepEngine::AfterSystemCall(Thread& thread, uint64_t number, uint64_t result) {
+  if (ChangesMappings(number)) AnnounceMappings(thread);
+  if (number == SYS_prctl) AnnounceComm(thread, false);
+  if (!StartsChild(number) || static_cast<int64_t>(result) <= 0) return;
+  if (ReadThreadGroup(static_cast<pid_t>(result)) != pid_)
+    Note("the program started child processes: they ran untraced");
+}
+
+void StepEngine::UpdateMode(Thread& thread) {
+  if (const auto registers = ReadRegisters(thread.tid)) thread.mode = ModeOf(*registers);
+}
+
+}  // namespace flowback::record
