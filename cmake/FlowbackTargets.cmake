@@ -44,7 +44,7 @@ function(flowback_test name)
   target_compile_definitions(${name} PRIVATE
     FLOWBACK_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
     FLOWBACK_PROGRAM="${PROJECT_BINARY_DIR}/bin/flowback")
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST)
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST NO_PRETTY_VALUES)
 endfunction()
 
 # flowback_fuzzer(NAME SOURCES... [LINK lib...]): bin/fuzz/NAME in a build with FLOWBACK_FUZZERS,
