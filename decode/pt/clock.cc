@@ -3,8 +3,9 @@
 // TMA says: at the last TSC packet's time the crystal clock counter was `ctc`, and `fast` TSC ticks
 // had passed since it had ticked. So the tick itself was at TSC - fast; every MTC after it stands
 // for a whole number of ticks later. An MTC carries 8 bits of the counter, from bit mtc_shift on;
-// TMA carries its lower 16 bits.  [SDM "TSC/MTC Alignment (TMA) Packet", "Mini Time Counter (MTC)
-// Packet"]
+// TMA carries its lower 16 bits, so after it only 16 - mtc_shift bits of the first MTC's
+// predecessor are known when the period is long.  [SDM "TSC/MTC Alignment (TMA) Packet", "Mini Time
+// Counter (MTC) Packet"]
 #include "decode/pt/clock.h"
 
 namespace flowback::pt {
@@ -38,6 +39,7 @@ void Clock::On(const Tma& packet) {
   anchor_tsc_ = tsc_ - packet.fast;
   const uint32_t period = uint32_t{1} << mtc_shift_;
   last_mtc_ = static_cast<uint8_t>(packet.ctc >> mtc_shift_);
+  mtc_mask_ = static_cast<uint8_t>(0xffffu >> mtc_shift_);
   // The MTC grid's last line before the anchor lies this many ticks back.
   anchor_tsc_ -= TicksOf(packet.ctc & (period - 1));
   crystal_ticks_ = 0;
@@ -46,8 +48,9 @@ void Clock::On(const Tma& packet) {
 
 void Clock::On(const Mtc& packet) {
   if (!mtc_known_ || !anchored_) return;
-  const uint8_t periods = static_cast<uint8_t>(packet.ctc - last_mtc_);
+  const uint8_t periods = static_cast<uint8_t>(packet.ctc - last_mtc_) & mtc_mask_;
   last_mtc_ = packet.ctc;
+  mtc_mask_ = 0xff;
   crystal_ticks_ += uint64_t{periods} << mtc_shift_;
   const uint64_t value = anchor_tsc_ + TicksOf(crystal_ticks_);
   if (value > tsc_) tsc_ = value;

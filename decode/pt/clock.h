@@ -42,6 +42,7 @@ class Clock {
   uint64_t cycles_ = 0;          // since the last packet that told the time itself
   uint64_t cycle_base_tsc_ = 0;  // TSC at that packet
   uint8_t last_mtc_ = 0;
+  uint8_t mtc_mask_ = 0xff;  // bits of `last_mtc_` that are known
   uint8_t core_bus_ratio_ = 0;
   bool anchored_ = false;
 };

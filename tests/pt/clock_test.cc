@@ -51,6 +51,19 @@ TEST(Clock, TheMtcCounterWraps) {
   EXPECT_EQ(clock.tsc(), 1'000'000u + 800);
 }
 
+// TMA has 16 bits of the counter, so of a long period's eight MTC bits it tells seven, six, ...
+TEST(Clock, TmaTellsFewerMtcBitsOfALongPeriod) {
+  PtConfig config = Config();
+  config.mtc_shift = 9;
+  Clock clock(config);
+  clock.On(Tsc{1'000'000});
+  clock.On(Tma{0x0200, 0});  // the counter's bits 9 to 15 are 1; its bit 16 may be set
+  clock.On(Mtc{0x82});
+  EXPECT_EQ(clock.tsc(), 1'000'000u + 51'200);
+  clock.On(Mtc{0x02});  // from here on all eight bits count
+  EXPECT_EQ(clock.tsc(), 1'000'000u + 51'200 * 129);
+}
+
 TEST(Clock, TheTscPacketWrapsAtFiftySixBits) {
   Clock clock(Config());
   clock.On(Tsc{(uint64_t{1} << 56) - 10});

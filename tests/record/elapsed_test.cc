@@ -7,10 +7,45 @@
 #include <chrono>
 
 #include "flowback/capture/open.h"
+#include "flowback/decode/recording_code.h"
 #include "tests/record/recorded.h"
 
 namespace flowback::record_test {
 namespace {
+
+// When a single thread's tracing began and when it ended, in the trace's nanoseconds.
+struct Traced {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+};
+
+Traced TracedTime(const Recording& recording) {
+  Traced traced;
+  for (const auto& record : recording.sideband) {
+    if (const auto* start = std::get_if<ItraceStartRecord>(&record)) traced.begin = start->time;
+    if (const auto* exit = std::get_if<ExitRecord>(&record)) traced.end = exit->time;
+  }
+  return traced;
+}
+
+// The first stream's, by each engine.
+std::vector<FlowSummary> Summaries(const Recording& recording) {
+  std::vector<FlowSummary> summaries;
+  const auto code = RecordingCode::Load(recording, {});
+  EXPECT_TRUE(code);
+  if (!code) return summaries;
+  for (const auto engine : DecoderNames()) {
+    const auto decoder = MakeDecoder(engine);
+    DecodeInput input;
+    input.bytes = recording.streams.at(0).bytes;
+    input.code = &code->ForStream(recording.streams[0]);
+    input.config = recording.pt;
+    const auto summary = (*decoder)->Summarize(input);
+    EXPECT_TRUE(summary);
+    if (summary) summaries.push_back(*summary);
+  }
+  return summaries;
+}
 
 TEST(Limits, InstructionsAreExactAndTheProgramGoesOn) {
   FLOWBACK_NEEDS_PTRACE();
@@ -65,15 +100,33 @@ TEST(Clock, TracesTimeIsRealTime) {
   ASSERT_TRUE(summary) << summary.error().message();
   const auto recording = OpenFile(recorder.File("perf.data"));
   ASSERT_TRUE(recording) << recording.error().message();
-  uint64_t begin = 0;
-  uint64_t end = 0;
-  for (const auto& record : recording->sideband) {
-    if (const auto* start = std::get_if<ItraceStartRecord>(&record)) begin = start->time;
-    if (const auto* exit = std::get_if<ExitRecord>(&record)) end = exit->time;
-  }
-  const std::chrono::nanoseconds traced(end - begin);
+  const Traced span = TracedTime(*recording);
+  const std::chrono::nanoseconds traced(span.end - span.begin);
   EXPECT_GE(traced, std::chrono::milliseconds(1000));  // it sleeps so long
   EXPECT_LE(traced, summary->elapsed);
+}
+
+// Also with periods so long that TMA does not tell all of an MTC's bits.
+TEST(Clock, DecodedTimesLieInsideTheRecording) {
+  FLOWBACK_NEEDS_PTRACE();
+  for (const uint8_t mtc_shift : {3, 8, 9, 14, 15}) {
+    SCOPED_TRACE(+mtc_shift);
+    Recorder recorder;
+    recorder.options().mtc_shift = mtc_shift;
+    const auto recorded = recorder.Run({Program("recursion")});
+    ASSERT_TRUE(recorded) << recorded.error().message();
+    const auto recording = OpenFile(recorder.File("perf.data"));
+    ASSERT_TRUE(recording) << recording.error().message();
+    const Traced traced = TracedTime(*recording);
+    for (const FlowSummary& summary : Summaries(*recording)) {
+      const uint64_t first = recording->pt.time.ToNanoseconds(summary.first_tsc);
+      const uint64_t last = recording->pt.time.ToNanoseconds(summary.last_tsc);
+      EXPECT_GE(first, traced.begin);
+      EXPECT_LE(last, traced.end);
+      // It works all the time, so that the last MTC or TSC is near its end.
+      EXPECT_GE(last, traced.begin + (traced.end - traced.begin) / 2);
+    }
+  }
 }
 
 TEST(Signals, TheCallersAreAsBefore) {
