@@ -123,7 +123,8 @@ template <class Sink>
 void FlowEngine<Sink>::Failed() {
   BeginLoss(failure_.cause, Offset(packet_), std::move(failure_.detail));
   ClearCompound();
-  if (input_.resync == Resync::kPsb) SyncForward(Offset(pos_));
+  // From inside the packet: it may have swallowed the start of a PSB.
+  if (input_.resync == Resync::kPsb) SyncForward(Offset(packet_) + 1);
 }
 
 template <class Sink>
