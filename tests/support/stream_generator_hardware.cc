@@ -391,7 +391,7 @@ void TracingHardware::EndOverflow(const Node& at, bool with_psb) {
 std::vector<uint8_t> TracingHardware::Finish(const Node& at, bool stop) {
   if (stop) {
     Interrupt(at.address);
-  } else if (random_.Chance(500)) {
+  } else if (const bool lucky = random_.Chance(500); lucky || after_ptwrite_) {
     FlushBranches();
   } else {
     at_branch_ = told_;

@@ -34,7 +34,9 @@ class TracingHardware {
   ExecMode mode() const { return mode_; }
   // The last packet was a PTW: whether its PTWRITE counts as told is nobody's business, so the
   // stream must not break off here.
-  bool after_ptwrite() const { return after_ptwrite_; }
+  bool after_ptwrite() const {
+    return after_ptwrite_ && writer_.pending_tnt() == 0 && deferred_.empty();
+  }
 
   // Tracing goes on at once, or begins as the processor enters traced code.
   void Start(const Node& at, bool at_once);

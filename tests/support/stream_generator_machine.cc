@@ -6,6 +6,7 @@ namespace {
 
 constexpr size_t kDeepest = 220;  // frames at which recursion stops
 constexpr size_t kMostInterruptsNested = 3;
+constexpr uint64_t kLongestTransaction = 2000;  // instructions; then it aborts for lack of room
 
 template <class List>
 uint32_t PickFrom(const List& list, Random& random) {
@@ -42,6 +43,8 @@ bool Machine::MayEnd() const {
 }
 
 void Machine::Step() {
+  const bool too_long = truth_.executed - transaction_start_ > kLongestTransaction;
+  if (transaction_depth_ != 0 && too_long) return Abort();
   const Node& node = Here();
   ++truth_.executed;
   switch (node.kind) {
@@ -213,6 +216,7 @@ void Machine::ReturnFromHandler(const Node& node) {
 void Machine::BeginTransaction(const Node& node) {
   if (transaction_depth_++ == 0) {
     fallback_ = node.target;
+    transaction_start_ = truth_.executed;
     frames_before_transaction_ = thread_->frames;
     hardware_.BeginTransaction(node.address);
   } else {

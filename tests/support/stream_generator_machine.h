@@ -64,6 +64,7 @@ class Machine {
   std::vector<Thread> threads_;
   Thread* thread_;
   unsigned transaction_depth_ = 0;
+  uint64_t transaction_start_ = 0;  // in instructions
   uint32_t fallback_ = 0;
   std::vector<Frame> frames_before_transaction_;
   uint64_t until_happening_ = ~uint64_t{0};
