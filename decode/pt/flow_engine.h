@@ -104,6 +104,7 @@ class FlowEngine {
   bool WalkToConsumer();
   bool WalkTo(uint64_t ip);
   bool WalkToStop(std::optional<uint64_t> ip);
+  void WalkPastFlag(uint8_t flag);
   bool WalkPastPtwrite(TraceEvent event);
   template <class Output>
   uint32_t StepOver(Output& output, uint32_t cur);
@@ -157,6 +158,8 @@ class FlowEngine {
   bool On(const ModeTsx& packet);
   bool On(const Pip& packet);
   bool On(const Vmcs& packet);
+  void Announce(const Pip& packet);
+  void Announce(const Vmcs& packet);
   bool On(const Tsc& packet);
   bool On(const Tma& packet);
   bool On(const Mtc& packet);

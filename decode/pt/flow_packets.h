@@ -143,19 +143,31 @@ bool FlowEngine<Sink>::On(const ModeTsx& packet) {
 }
 
 template <class Sink>
-bool FlowEngine<Sink>::On(const Pip& packet) {
+void FlowEngine<Sink>::Announce(const Pip& packet) {
   TraceEvent event = Event(EventKind::kPaging);
   event.value = packet.cr3;
   event.extra = packet.non_root ? 1 : 0;
   Notify(event);
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::On(const Pip& packet) {
+  if (Plain() && !FollowedByTip()) WalkPastFlag(kFlagMovCr3);
+  Announce(packet);
   return true;
 }
 
 template <class Sink>
-bool FlowEngine<Sink>::On(const Vmcs& packet) {
+void FlowEngine<Sink>::Announce(const Vmcs& packet) {
   TraceEvent event = Event(EventKind::kVmcs);
   event.value = packet.base;
   Notify(event);
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::On(const Vmcs& packet) {
+  if (Plain() && !FollowedByTip()) WalkPastFlag(kFlagVmPtrld);
+  Announce(packet);
   return true;
 }
 

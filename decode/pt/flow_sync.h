@@ -202,8 +202,10 @@ bool FlowEngine<Sink>::ReadHeader(Header& header) {
       header.tsx = p;
     } else if constexpr (std::is_same_v<P, Pad>) {
       if (!losing_) ++account_.padding;
-    } else if constexpr (kIsTiming<P> || kIsOneOf<P, Pip, Vmcs>) {
+    } else if constexpr (kIsTiming<P>) {
       return On(p);
+    } else if constexpr (kIsOneOf<P, Pip, Vmcs>) {
+      Announce(p);
     } else {
       return Fail(LossCause::kBadPacket, std::string(P::kName) + " inside PSB+");
     }
