@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
+#include <utility>
 
 #include "decode/pt/packets/psb.h"
 
@@ -70,6 +72,28 @@ uint8_t ByteAt(const Subject& subject, uint64_t address) {
   return 0;
 }
 
+// Native has lost the flow where the stories part: whether that explains it.
+std::optional<Verdict> JudgeLoss(Bytes bytes, const DataLoss& lost, const Story::Step* theirs,
+                                 const Story& reference) {
+  if (theirs != nullptr && lost.cause == LossCause::kReturnMismatch && lost.last_ip == theirs->ip)
+    return Verdict::kOldCall;
+  if (pt::FindPsb(bytes, lost.begin) == lost.begin) return Verdict::kSyncPoint;
+  const auto ends_there = [&lost](const DataLoss& loss) { return loss.end == lost.end; };
+  const bool at_psb = lost.end < bytes.size() && pt::FindPsb(bytes, lost.end) == lost.end;
+  if (at_psb && std::ranges::none_of(reference.losses, ends_there)) return Verdict::kMissedPsb;
+  return std::nullopt;
+}
+
+Verdict JudgeTransfer(const Subject& subject, const Story& native, size_t common) {
+  const Story::Step& last = native.steps[common - 1];
+  const uint64_t target = native.steps[common].ip;
+  if (last.kind == InstructionClass::kReturn && CallerAt(native, common - 1) == target)
+    return Verdict::kReturn;
+  if (ByteAt(subject, last.ip) == kIntoOpcode && target == last.ip + last.length)
+    return Verdict::kInto;
+  return Verdict::kContradiction;
+}
+
 }  // namespace
 
 Story StoryOf(Decoder& decoder, const DecodeInput& input) {
@@ -84,21 +108,17 @@ Verdict Judge(const Subject& subject, Bytes bytes, const Story& native, const St
   const bool native_ends = common == native.steps.size();
   const bool reference_ends = common == reference.steps.size();
   if (native_ends && reference_ends) return Verdict::kEqual;
+  const DataLoss* at_end = native.losses.empty() ? nullptr : &native.losses.back();
+  const DataLoss* lost = native_ends ? at_end : native.steps[common].after;
+  const Story::Step* theirs = reference_ends ? nullptr : &reference.steps[common];
+  if (lost != nullptr) {
+    const std::optional<Verdict> verdict = JudgeLoss(bytes, *lost, theirs, reference);
+    if (verdict) return *verdict;
+  }
   if (native_ends && native.damaged) return Verdict::kNativeSooner;
   if (reference_ends && reference.damaged) return Verdict::kReferenceSooner;
   if (common == 0 || native_ends || reference_ends) return Verdict::kContradiction;
-  const Story::Step& last = native.steps[common - 1];
-  const uint64_t target = native.steps[common].ip;
-  if (last.kind == InstructionClass::kReturn && CallerAt(native, common - 1) == target)
-    return Verdict::kReturn;
-  const DataLoss* lost = native.steps[common].after;
-  if (lost != nullptr && lost->cause == LossCause::kReturnMismatch &&
-      lost->last_ip == reference.steps[common].ip)
-    return Verdict::kOldCall;
-  if (lost != nullptr && pt::FindPsb(bytes, lost->begin) == lost->begin) return Verdict::kSyncPoint;
-  if (ByteAt(subject, last.ip) == kIntoOpcode && target == last.ip + last.length)
-    return Verdict::kInto;
-  return Verdict::kContradiction;
+  return JudgeTransfer(subject, native, common);
 }
 
 std::string PartingText(const Story& native, const Story& reference) {

@@ -44,13 +44,15 @@ enum class Verdict : uint8_t {
                // libipt keeps its stack
   kSyncPoint,  // they part at a PSB+ in mid-stream whose FUP is not where the flow has got to;
                // libipt does not look at it
+  kMissedPsb,  // native goes on at a PSB that libipt, its bytes misaligned by the damage, has
+               // read as a part of other packets
   kInto,       // they part at an INTO, which the SDM tells as an event when it traps; libipt
                // takes every INTO for a far transfer
   kContradiction,
 };
-inline constexpr std::array<const char*, 8> kVerdictNames = {
-    "equal",    "native sooner", "libipt sooner", "stale return",
-    "old call", "PSB+",          "INTO",          "contradiction"};
+inline constexpr std::array<const char*, 9> kVerdictNames = {
+    "equal", "native sooner", "libipt sooner", "stale return", "old call",
+    "PSB+",  "missed PSB",    "INTO",          "contradiction"};
 
 // `bytes`: what was decoded, in the subject's code.
 Verdict Judge(const Subject& subject, Bytes bytes, const Story& native, const Story& reference);
