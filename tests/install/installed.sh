@@ -26,15 +26,15 @@ if grep -rqF -e "$build" -e "$source" "$prefix/lib/cmake" "$prefix"/lib/*/cmake 
   fail "the installed package names the build folder"
 fi
 
-# loop: dec rax; jne loop; ret. Run with three passes, traced from `loop` to the return:
-printf '\110\377\310\165\373\303' >"$folder/code"
+# loop: dec rax; jne loop; syscall. Run with three passes, traced from `loop` to the system call:
+printf '\110\377\310\165\373\017\005' >"$folder/code"
 {
   for _ in 1 2 3 4 5 6 7 8; do printf '\002\202'; done # PSB
   printf '\231\001'                                    # MODE.Exec 64-bit
   printf '\002\043'                                    # PSBEND
   printf '\161\000\020\100\000\000\000'                # TIP.PGE 0x401000
   printf '\034'                                        # TNT: taken, taken, not taken
-  printf '\001'                                        # TIP.PGD, no IP: at the return
+  printf '\001'                                        # TIP.PGD, no IP: at the system call
 } >"$folder/trace"
 # The digest's definition, over 401000 401003 401000 401003 401000 401003 401005.
 expected="7 efdbb4ca5821055a"
@@ -43,7 +43,7 @@ actual=$("$folder/use/use_library" "$folder/trace" "$folder/code" 0x401000)
 [ "$actual" = "$expected" ] || fail "the library says '$actual', not '$expected'"
 
 actual=$("$prefix/bin/flowback" decode --raw-pt "$folder/trace" \
-  --section "$folder/code:0:6:0x401000" --as digest)
+  --section "$folder/code:0:7:0x401000" --as digest)
 [ "$actual" = "0 $expected" ] || fail "the installed program says '$actual', not '0 $expected'"
 
 [ -s "$prefix/share/man/man1/flowback.1" ] || fail "no manual page"
