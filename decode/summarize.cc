@@ -8,7 +8,7 @@ namespace {
 class Totals final : public ExecutionConsumer {
  public:
   void OnBlock(const BlockRun& run) override {
-    ++summary_.blocks;
+    if (run.exit != BlockExit::kFallThrough) ++summary_.blocks;
     uint64_t ip = run.address;
     for (const uint8_t length : run.lengths) {
       summary_.digest.Append(ip);

@@ -32,8 +32,8 @@ struct DecodeInput {
 // Totals of one stream's flow; sums are exact.
 struct FlowSummary {
   FlowDigest digest;
-  uint64_t blocks = 0;
-  uint64_t taken = 0;  // conditional branches
+  uint64_t blocks = 0;  // that ended in a branch, taken or not; engines cut others differently
+  uint64_t taken = 0;   // conditional branches
   uint64_t not_taken = 0;
   uint64_t jumps = 0;
   uint64_t indirect_jumps = 0;
