@@ -10,7 +10,7 @@ target_compile_options(flowback_options INTERFACE -Wall -Wextra -Wshadow -Wnon-v
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # At -O3 g++ 12 finds overflows inside std::string and std::vector that are not there.
   target_compile_options(flowback_options INTERFACE
-    -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow)
+    -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
 endif()
 if(FLOWBACK_SANITIZE)
   target_compile_options(flowback_options INTERFACE -fsanitize=${FLOWBACK_SANITIZE}
