@@ -35,7 +35,7 @@ void FlowEngine<Sink>::ClearCompound() {
   transfer_.reset();
   transfer_aborts_ = false;
   mode_.reset();
-  held_count_ = 0;
+  DropHeldBits();
 }
 
 // The code that is mapped now, in the current mode; only while no node number is held.

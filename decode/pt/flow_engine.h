@@ -28,8 +28,9 @@
 // (Resync::kPsb), and a DataLoss says so.
 //
 // The class is a template on its sink so that counting and delivering each get a hot loop of their
-// own: see sinks.h. Its parts: flow_walk.h walks code; flow_bind.h binds FUPs; flow_packets.h has
-// the meaning of each packet; flow_sync.h finds sync points and loses and regains the flow.
+// own: see sinks.h. Its parts: flow_walk.h walks code, flow_hot.h as fast as it gets; flow_bind.h
+// binds FUPs; flow_packets.h has the meaning of each packet; flow_sync.h finds sync points and
+// loses and regains the flow.
 #pragma once
 
 #include <cstdint>
@@ -84,6 +85,7 @@ class FlowEngine {
   void SyncForward(size_t from);
   void Damaged(ReadError error);
   void Failed();
+  bool SwallowsPsb(const uint8_t* packet, size_t size);
   void BeginLoss(LossCause cause, size_t offset, std::string detail);
   void EndLoss(size_t offset);
   void Resume(uint64_t ip);
@@ -97,8 +99,16 @@ class FlowEngine {
   bool FollowedByEnable();
   bool TracingIsOffNext();
 
-  // flow_walk.h
+  // flow_hot.h
   void FastPackets();
+  // Why RunHot stopped: at a packet of another kind, or after a TNT or TIP that it could not
+  // finish.
+  enum class HotStop : uint8_t { kOther, kTnt, kTip };
+  HotStop RunHot();
+  NodeKind RunTnt(typename Sink::Run& run, uint32_t& cur, uint64_t bits, unsigned& count);
+  bool RunTip(typename Sink::Run& run, uint32_t& cur, uint64_t ip);
+
+  // flow_walk.h
   bool WalkTnt(uint64_t bits, unsigned count);
   bool WalkHeldBits();
   bool WalkToConsumer();
@@ -108,16 +118,11 @@ class FlowEngine {
   bool WalkPastPtwrite(TraceEvent event);
   template <class Output>
   uint32_t StepOver(Output& output, uint32_t cur);
-  // Why RunHot stopped: at a packet of another kind, or after a TNT or TIP that it could not
-  // finish.
-  enum class HotStop : uint8_t { kOther, kTnt, kTip };
-  HotStop RunHot();
-  NodeKind RunTnt(typename Sink::Run& run, uint32_t& cur, uint64_t bits, unsigned& count);
-  bool RunTip(typename Sink::Run& run, uint32_t& cur, uint64_t ip);
   bool BadReturn(bool taken);
   bool Runaway();
   bool MismatchAtBranch(const char* what);
   void ComeToBranch();
+  void DropHeldBits();
   bool TipWithoutIp();
   bool LeaveAtConditional(std::optional<uint64_t> ip);
   bool NoCode();

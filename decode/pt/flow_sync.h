@@ -76,13 +76,14 @@ void FlowEngine<Sink>::OnePacket() {
   Packet packet;
   const ReadResult size = ReadPacket(Rest(), pebs_, packet);
   if (!size) return Damaged(size.error());
+  if (state_ == State::kLost && SwallowsPsb(pos_, *size)) return;
   pos_ += *size;
   const bool is_time = std::visit([]<class P>(const P&) { return kIsTiming<P>; }, packet);
   if (std::holds_alternative<Pad>(packet) && !losing_) ++account_.padding;
   if (!std::visit([this](const auto& p) { return On(p); }, packet)) {
     Failed();
     // The same packet may tell where execution is.
-    if (state_ == State::kLost && pos_ > packet_ && input_.resync == Resync::kEarliest &&
+    if (state_ == State::kLost && pos_ == packet_ + *size && input_.resync == Resync::kEarliest &&
         !std::holds_alternative<Psb>(packet))
       if (!std::visit([this](const auto& p) { return On(p); }, packet)) Failed();
   }
@@ -121,10 +122,23 @@ void FlowEngine<Sink>::Damaged(ReadError error) {
 // failure_ says what is wrong with the packet that was just taken.
 template <class Sink>
 void FlowEngine<Sink>::Failed() {
-  BeginLoss(failure_.cause, Offset(packet_), std::move(failure_.detail));
   ClearCompound();
-  // From inside the packet: it may have swallowed the start of a PSB.
-  if (input_.resync == Resync::kPsb) SyncForward(Offset(packet_) + 1);
+  BeginLoss(failure_.cause, Offset(packet_), std::move(failure_.detail));
+  if (input_.resync == Resync::kPsb)
+    SyncForward(Offset(packet_) + 1);
+  else
+    SwallowsPsb(packet_, static_cast<size_t>(pos_ - packet_));
+}
+
+// Read from a wrong place, bytes may look like a packet that reaches into a PSB: goes there then.
+template <class Sink>
+bool FlowEngine<Sink>::SwallowsPsb(const uint8_t* packet, size_t size) {
+  const size_t begin = Offset(packet);
+  const size_t reach = std::min(begin + size + Psb::kPattern.size() - 1, Offset(end_));
+  const size_t psb = FindPsb(Bytes(input_.bytes.data(), reach), begin + 1);
+  if (psb >= begin + size) return false;
+  SyncForward(psb);
+  return true;
 }
 
 template <class Sink>
@@ -231,10 +245,10 @@ bool FlowEngine<Sink>::PsbPlus() {
   last_ip_.Reset();
   Header header;
   if (!ReadHeader(header)) {
-    // Bytes that make no PSB+ are no sync point: go on behind the pattern.
-    BeginLoss(failure_.cause, Offset(psb), std::move(failure_.detail));
+    // No sync point, unless the pattern begins a little later.
     ClearCompound();
-    if (pos_ < end_) SyncForward(Offset(psb) + Psb::kPattern.size());
+    BeginLoss(failure_.cause, Offset(psb), std::move(failure_.detail));
+    if (pos_ < end_) SyncForward(Offset(psb) + 1);
     return true;
   }
   packet_ = psb;

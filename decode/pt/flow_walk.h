@@ -27,111 +27,6 @@ void FlowEngine<Sink>::Goto(uint64_t ip) {
   cur_ = graph_->NodeAt(ip);
 }
 
-// The packets that make up most of a trace, while nothing is pending. Works on copies of the
-// position and the sums, which then stay in registers; stops at whatever needs more thought.
-template <class Sink>
-void FlowEngine<Sink>::FastPackets() {
-  while (pos_ < end_ && !sink_.Done()) {
-    const HotStop stop = RunHot();
-    if (stop == HotStop::kOther) return;
-    packet_ = hot_packet_;
-    bool ok = true;
-    if (stop == HotStop::kTnt) ok = WalkTnt(hot_bits_, hot_count_);
-    if (stop == HotStop::kTip) ok = hot_ip_ ? TakeTip(*hot_ip_) : TipWithoutIp();
-    if (!ok) return Failed();
-    if (held_count_ != 0) return;
-  }
-}
-
-template <class Sink>
-typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunHot() {
-  typename Sink::Run run(sink_);
-  const uint8_t* pos = pos_;
-  const uint8_t* const end = end_;
-  uint32_t cur = cur_;
-  uint64_t padding = 0;
-  auto leave = [&](HotStop stop) {
-    pos_ = pos;
-    cur_ = cur;
-    account_.padding += padding;
-    return stop;
-  };
-  while (pos < end && !sink_.Done()) {
-    const uint8_t byte = *pos;
-    if ((byte & 1) == 0) {
-      if (byte == 0) {
-        ++padding;
-        ++pos;
-        continue;
-      }
-      if (byte == kExtendedPrefix) return leave(HotStop::kOther);
-      hot_packet_ = pos++;
-      const uint64_t bits = byte >> 1;
-      unsigned count = 30 - static_cast<unsigned>(__builtin_clz(byte));
-      if (RunTnt(run, cur, bits, count) == NodeKind::kConditional) continue;
-      hot_bits_ = bits;
-      hot_count_ = count;
-      return leave(HotStop::kTnt);
-    }
-    if (Tip::kOpcode.Matches(byte)) {
-      Tip tip;
-      const ReadResult size = Tip::Parse({pos, static_cast<size_t>(end - pos)}, tip);
-      if (!size) return leave(HotStop::kOther);
-      hot_packet_ = pos;
-      pos += *size;
-      hot_ip_ = last_ip_.Apply(tip.ip);
-      if (!hot_ip_ || !RunTip(run, cur, *hot_ip_)) return leave(HotStop::kTip);
-    } else if (byte == Mtc::kOpcode.value && end - pos >= 2) {
-      clock_.On(Mtc{pos[1]});
-      pos += 2;
-    } else if ((byte & 7) == 3) {  // a CYC of one byte
-      clock_.OnCycles(byte >> 3);
-      ++pos;
-    } else {
-      return leave(HotStop::kOther);
-    }
-  }
-  return leave(HotStop::kOther);
-}
-
-// A TIP at an indirect branch, if the walk there and the target are the usual ones; else does
-// nothing more than walk, and returns false.
-template <class Sink>
-inline bool FlowEngine<Sink>::RunTip(typename Sink::Run& run, uint32_t& cur, uint64_t ip) {
-  for (;;) {
-    const Node& node = graph_->node(cur);
-    switch (node.kind) {
-      case NodeKind::kGoto:
-      case NodeKind::kCall:
-      case NodeKind::kSpecial:
-        if (!node.terminates && !graph_->Terminates(cur)) return false;
-        cur = StepOver(run, cur);
-        continue;
-      case NodeKind::kReturn:
-        returns_.PopIfAny();
-        break;
-      case NodeKind::kIndirectCall:
-        returns_.Push(graph_->SuccessorAddress(cur, 0), cur);
-        break;
-      case NodeKind::kIndirect:
-      case NodeKind::kFar:
-        break;
-      default:
-        return false;
-    }
-    run.Block(*graph_, cur, node, BlockExit::kTaken, ip, Now());
-    const uint32_t predicted = node.next[1];
-    if (predicted != 0 && graph_->info(predicted).address == ip) {
-      cur = predicted;
-    } else {
-      const uint32_t from = cur;
-      cur = graph_->NodeAt(ip);
-      graph_->nodes()[from].next[1] = cur;  // prediction: the same target again
-    }
-    return true;
-  }
-}
-
 // Nothing is mapped at cur_: the trace's clock may lag behind the kernel's maps.
 template <class Sink>
 bool FlowEngine<Sink>::NoCode() {
@@ -189,45 +84,6 @@ bool FlowEngine<Sink>::WalkTnt(uint64_t bits, unsigned count) {
   }
 }
 
-// The hot loop of WalkTnt. Stops at the first node where a bit is no help, with `cur` and `count`
-// as they are there; returns its kind, kConditional when all bits are used up, kGoto for an endless
-// walk, kReturn for a compressed return that can't be right.
-template <class Sink>
-[[gnu::always_inline]] inline NodeKind FlowEngine<Sink>::RunTnt(typename Sink::Run& run,
-                                                                uint32_t& cur, uint64_t bits,
-                                                                unsigned& count) {
-  const Moment now = Now();
-  while (count > 0) {
-    const Node& node = graph_->node(cur);
-    switch (node.kind) {
-      case NodeKind::kConditional: {
-        const unsigned taken = bits >> --count & 1;
-        run.Conditional(*graph_, cur, node, taken, now);
-        cur = Successor(cur, taken);
-        break;
-      }
-      case NodeKind::kReturn: {
-        const bool taken = (bits >> (count - 1) & 1) != 0;
-        if (!compressed_returns_ || !taken || returns_.empty()) return NodeKind::kReturn;
-        --count;
-        const ReturnStack::Entry entry = returns_.Pop();
-        run.Block(*graph_, cur, node, BlockExit::kTaken, entry.address, now);
-        cur = ReturnTo(entry);
-        break;
-      }
-      case NodeKind::kGoto:
-      case NodeKind::kCall:
-      case NodeKind::kSpecial:
-        if (!node.terminates && !graph_->Terminates(cur)) return NodeKind::kGoto;
-        cur = StepOver(run, cur);
-        break;
-      default:
-        return node.kind;
-    }
-  }
-  return NodeKind::kConditional;
-}
-
 template <class Sink>
 bool FlowEngine<Sink>::Runaway() {
   return Fail(LossCause::kRunaway, "from " + Hex(CurrentAddress()));
@@ -246,6 +102,13 @@ void FlowEngine<Sink>::ComeToBranch() {
   if (before == 0) return;
   sink_.Part(*graph_, cur_, before, Now());
   Goto(graph_->info(cur_).LastAddress());
+}
+
+// The TIP of the branch before the held bits won't come.
+template <class Sink>
+void FlowEngine<Sink>::DropHeldBits() {
+  if (state_ == State::kOn && held_count_ != 0) ComeToBranch();
+  held_count_ = 0;
 }
 
 template <class Sink>

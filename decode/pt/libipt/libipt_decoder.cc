@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstring>
 #include <optional>
+#include <vector>
 
 #include "decode/pt/libipt/configuration.h"
 #include "decode/pt/libipt/walk.h"
@@ -101,6 +102,12 @@ struct OpenLoss {
 struct Readable {
   uint64_t end = 0;
   pt_error_code code = pte_ok;  // pte_ok: the part's end
+  std::vector<uint64_t>
+      psbs;  // met on the way; another one begins inside what was read as a packet
+
+  bool Covers(uint64_t psb) const {
+    return psb < end && std::binary_search(psbs.begin(), psbs.end(), psb);
+  }
 };
 
 class StreamDecoder {
@@ -161,7 +168,7 @@ Status StreamDecoder::DecodePart(uint64_t begin, uint64_t end, const StreamGap* 
   uint64_t search_from = begin;
   while (!Done()) {
     const uint64_t psb = NextPsb(part, search_from);
-    if (psb < end && psb >= readable_.end) {
+    if (psb < end && !readable_.Covers(psb)) {
       Result<Readable> readable = ReadableFrom(psb, end);
       if (!readable) return Fail(readable.error());
       readable_ = *readable;
@@ -212,17 +219,19 @@ Result<Readable> StreamDecoder::ReadableFrom(uint64_t psb, uint64_t part_end) co
   pt_pkt_sync_set(decoder.get(), 0);
   uint64_t at = psb;
   std::optional<uint64_t> open_psb;  // one whose PSBEND has not come
+  Readable readable;
   pt_packet packet;
   int size = 0;
   while ((size = pt_pkt_next(decoder.get(), &packet, sizeof(packet))) > 0) {
-    if (packet.type == ppt_psb) open_psb = at;
+    if (packet.type == ppt_psb) open_psb = readable.psbs.emplace_back(at);
     if (packet.type == ppt_psbend || packet.type == ppt_ovf) open_psb.reset();
     at += static_cast<uint64_t>(size);
   }
   // A PSB+ counts as one thing.
-  if (open_psb) return Readable{.end = *open_psb, .code = pt_errcode(size)};
-  const bool whole = size == -pte_eos && at == part_end;
-  return Readable{.end = at, .code = whole ? pte_ok : pt_errcode(size)};
+  const bool whole = !open_psb && size == -pte_eos && at == part_end;
+  readable.end = open_psb.value_or(at);
+  readable.code = whole ? pte_ok : pt_errcode(size);
+  return readable;
 }
 
 // Why the bytes at `psb` do not begin a PSB+; pte_ok when they do.

@@ -51,7 +51,7 @@ std::optional<bool> PacketMirror::TakeTnt() {
 }
 
 bool PacketMirror::TakeTip() {
-  if (tips_ == 0) return false;
+  if (tips_ <= 0) return false;
   --tips_;
   return true;
 }

@@ -24,8 +24,8 @@ class PacketMirror {
   std::optional<bool> TakeTnt();
   // False when no TIP is left for an indirect branch.
   bool TakeTip();
-  // A TIP that an asynchronous branch consumed.
-  void DropTip() { (void)TakeTip(); }
+  // An asynchronous branch consumes a TIP, which may not have been read yet.
+  void DropTip() { --tips_; }
   // As libipt does at TIP.PGE and at OVF.
   void ForgetBranches() { tnt_count_ = 0, tips_ = 0; }
 
@@ -44,7 +44,7 @@ class PacketMirror {
   uint64_t padding_ = 0;
   uint64_t tnt_bits_ = 0;  // the oldest outcome is the highest of the lowest tnt_count_ bits
   unsigned tnt_count_ = 0;
-  unsigned tips_ = 0;
+  int tips_ = 0;  // negative: dropped before they were read
 };
 
 }  // namespace flowback::libipt

@@ -26,13 +26,22 @@ bool IsPsb(Bytes bytes, size_t offset) {
          std::memcmp(bytes.data() + offset, Psb::kPattern.data(), Psb::kPattern.size()) == 0;
 }
 
+// A packet before the PSB may end in 02 82; the pattern is the last 16 bytes of such a run.
+size_t LastOfRun(Bytes bytes, size_t start) {
+  const size_t size = Psb::kPattern.size();
+  while (bytes.size() - start >= size + 2 && bytes[start + size] == Psb::kPattern[0] &&
+         bytes[start + size + 1] == Psb::kPattern[1])
+    start += 2;
+  return start;
+}
+
 }  // namespace
 
 size_t FindPsb(Bytes bytes, size_t from) {
   for (size_t look = from; look < bytes.size() && bytes.size() - look >= kLook; look += kStride) {
     if (!MayBeInside(bytes.data() + look)) continue;
     for (size_t start = std::max(from, look - std::min(look, kStride - 1)); start <= look; ++start)
-      if (IsPsb(bytes, start)) return start;
+      if (IsPsb(bytes, start)) return LastOfRun(bytes, start);
   }
   return bytes.size();
 }
