@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "cli/arguments.h"
@@ -25,6 +26,19 @@ struct DecodeOptions {
   std::string fields;
   bool not_taken = false;
   bool by_cpu = false;
+};
+
+// What each piece of an owner gave.
+struct PieceTotals {
+  const StreamOwner* owner = nullptr;
+  std::vector<FlowTotals> pieces;
+
+  // All pieces in order; their losses in the same order.
+  StreamTotals Sum() const {
+    StreamTotals all{owner, {}};
+    for (const FlowTotals& piece : pieces) all.summary.Append(piece);
+    return all;
+  }
 };
 
 using MakePrinter = std::unique_ptr<FlowPrinter> (*)(const PrintSettings&, Output&);
@@ -86,11 +100,13 @@ class DecodeJob {
 
  private:
   Status PrepareThreads();
+  Status SumStream(const Stream& stream, std::vector<PieceTotals>& totals);
   Status PrepareCode();
   Status List(Output& output);
+  Status ListPiece(const FlowPiece& piece, FlowPrinter& printer);
   Status Sum(Output& output);
-  Status Check(const ByteAccount& account, const StreamOwner& owner) const {
-    return settings_.all_times ? CheckAccount(account, *owner.stream) : Status();
+  Status Check(const ByteAccount& account, const Stream& stream) const {
+    return settings_.all_times ? CheckAccount(account, stream) : Status();
   }
   std::string_view RecordedPath(const std::string& file) const;
   std::string InputName() const { return options_.reader.InputName(); }
@@ -102,6 +118,7 @@ class DecodeJob {
   TraceClock clock_;
   Symbolizer symbolizer_;
   std::optional<RecordingCode> code_;
+  std::optional<StreamInputs> inputs_;
   std::unique_ptr<Decoder> decoder_;
   PrintSettings settings_;
   LossTally losses_;
@@ -111,14 +128,12 @@ Status DecodeJob::Prepare() {
   Result<Fields> fields = FieldsFor(kind_, options_.fields);
   if (!fields) return Fail(fields.error());
   if (Status status = CheckHasTrace(recording_); !status) return status;
-  if (Status status = PrepareThreads(); !status) return status;
   const ReaderOptions& reader = options_.reader;
   Result<TimeSpan> span = ParseTimeSpan(reader.time, recording_, clock_);
   if (!span) return Fail(span.error());
   settings_.fields = *fields;
   settings_.default_layout = kind_.name == "instructions" && options_.fields.empty();
   settings_.json = reader.json;
-  settings_.thread_headers = kind_.name != "instructions" && threads_.owners().size() > 1;
   settings_.not_taken = options_.not_taken;
   settings_.span = *span;
   settings_.all_times = reader.time.empty();
@@ -127,13 +142,19 @@ Status DecodeJob::Prepare() {
   settings_.recorded_path = [this](const std::string& file) { return RecordedPath(file); };
   settings_.symbolizer = &symbolizer_;
   settings_.losses = &losses_;
-  return kind_.name == "packets" ? Status() : PrepareCode();
+  if (kind_.name != "packets")
+    if (Status status = PrepareCode(); !status) return status;
+  return PrepareThreads();
 }
 
 Status DecodeJob::PrepareThreads() {
-  if (options_.by_cpu) threads_.LabelByCpu();
+  if (options_.by_cpu)
+    threads_.LabelByCpu();
+  else if (inputs_)
+    threads_.GroupByThread(recording_, *inputs_);
   if (Status status = threads_.Select(options_.reader); !status) return status;
   if (!options_.by_cpu) WarnOfSharedStreams(threads_, InputName());
+  settings_.thread_headers = kind_.name != "instructions" && threads_.owners().size() > 1;
   return {};
 }
 
@@ -145,6 +166,7 @@ Status DecodeJob::PrepareCode() {
   Result<RecordingCode> code = RecordingCode::Load(recording_, options_.reader.search);
   if (!code) return Fail(code.error());
   code_.emplace(std::move(*code));
+  inputs_.emplace(recording_, *code_, options_.reader.resync);
   return {};
 }
 
@@ -159,7 +181,7 @@ Status DecodeJob::Run(Output& output) {
                      settings_.fields.Has(Field::kTime));
   losses_.AddDamage(recording_.warnings.size());
   for (const StreamOwner& owner : threads_.owners())
-    losses_.AddStreamBytes(owner.stream->bytes.size());
+    for (const FlowPiece& piece : owner.pieces) losses_.AddStreamBytes(piece.end - piece.begin);
   if (kind_.make_printer != nullptr) return List(output);
   if (kind_.name != "packets") return Sum(output);
   for (const StreamOwner& owner : threads_.owners()) {
@@ -172,32 +194,56 @@ Status DecodeJob::Run(Output& output) {
 Status DecodeJob::List(Output& output) {
   const std::unique_ptr<FlowPrinter> printer = kind_.make_printer(settings_, output);
   for (const StreamOwner& owner : threads_.owners()) {
-    const AddressSpaceHistory& code = code_->ForStream(*owner.stream);
     printer->Begin(owner);
-    const Result<ByteAccount> account = decoder_->Decode(
-        MakeDecodeInput(options_.reader, recording_, *owner.stream, code), *printer);
-    if (!account) return Fail(account.error());
-    if (output.closed()) break;
-    if (Status status = Check(*account, owner); !status) return status;
+    for (const FlowPiece& piece : owner.pieces) {
+      printer->BeginPiece(*piece.stream);
+      if (Status status = ListPiece(piece, *printer); !status) return status;
+      if (output.closed()) return {};
+    }
   }
   return {};
 }
 
+Status DecodeJob::ListPiece(const FlowPiece& piece, FlowPrinter& printer) {
+  if (piece.begin != 0 || piece.end != piece.stream->bytes.size())
+    return DecodePiece(piece, *inputs_, *decoder_, printer);
+  const Result<ByteAccount> account = decoder_->Decode(inputs_->For(*piece.stream), printer);
+  if (!account) return Fail(account.error());
+  return printer.Done() ? Status() : Check(*account, *piece.stream);
+}
+
 Status DecodeJob::Sum(Output& output) {
-  std::vector<StreamTotals> totals;
-  for (const StreamOwner& owner : threads_.owners()) {
-    const DecodeInput input = MakeDecodeInput(options_.reader, recording_, *owner.stream,
-                                              code_->ForStream(*owner.stream));
-    Result<FlowSummary> summary = decoder_->Summarize(input);
-    if (!summary) return Fail(summary.error());
-    for (const DataLoss& loss : summary->losses) losses_.Add(loss);
-    const ByteAccount account{summary->bytes_decoded, summary->bytes_padding, summary->bytes_lost};
-    if (Status status = Check(account, owner); !status) return status;
-    totals.push_back({&owner, std::move(*summary)});
-    if (kind_.name == "digest") PrintDigest(totals.back(), settings_.json, output);
-    if (output.closed()) return {};
+  std::vector<PieceTotals> totals;
+  for (const StreamOwner& owner : threads_.owners())
+    totals.push_back({&owner, std::vector<FlowTotals>(owner.pieces.size())});
+  for (const Stream& stream : recording_.streams)
+    if (Status status = SumStream(stream, totals); !status) return status;
+  std::vector<StreamTotals> sums;
+  for (const PieceTotals& each : totals) {
+    sums.push_back(each.Sum());
+    for (const DataLoss& loss : sums.back().summary.losses) losses_.Add(loss);
+    if (kind_.name == "digest") PrintDigest(sums.back(), settings_.json, output);
   }
-  if (kind_.name == "summary") PrintSummary(totals, settings_, output);
+  if (kind_.name == "summary") PrintSummary(sums, settings_, output);
+  return {};
+}
+
+// Decodes the stream once and gives each piece its part of the totals.
+Status DecodeJob::SumStream(const Stream& stream, std::vector<PieceTotals>& totals) {
+  std::map<const ThreadStay*, FlowTotals*> places;  // null: of the whole stream
+  for (PieceTotals& each : totals)
+    for (size_t i = 0; i < each.pieces.size(); ++i)
+      if (const FlowPiece& piece = each.owner->pieces[i]; piece.stream == &stream)
+        places.emplace(piece.stay, &each.pieces[i]);
+  if (places.empty()) return {};
+  Result<FlowSummary> summary = decoder_->Summarize(inputs_->For(stream));
+  if (!summary) return Fail(summary.error());
+  const ByteAccount account{summary->bytes_decoded, summary->bytes_padding, summary->bytes_lost};
+  if (Status status = Check(account, stream); !status) return status;
+  for (FlowPart& part : summary->parts) {
+    const auto place = places.find(places.contains(nullptr) ? nullptr : part.stay);
+    if (place != places.end()) place->second->Append(part.totals);
+  }
   return {};
 }
 

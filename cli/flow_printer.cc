@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 
 #include "cli/json.h"
@@ -11,6 +12,11 @@ namespace flowback::cli {
 
 void ThreadColumns::Begin(const StreamOwner& owner) {
   owner_ = &owner;
+  BeginPiece(*owner.stream);
+}
+
+void ThreadColumns::BeginPiece(const Stream& stream) {
+  stream_ = &stream;
   rendered_ = false;
 }
 
@@ -41,7 +47,7 @@ void ThreadColumns::RenderText(uint64_t tsc) {
   if (fields.Has(Field::kPid)) text_ += number(owner_->pid) + ' ';
   if (fields.Has(Field::kTid)) text_ += owner_->label + ' ';
   if (fields.Has(Field::kCpu)) {
-    const int32_t cpu = owner_->stream->cpu;
+    const int32_t cpu = stream_->cpu;
     if (!decorated)
       text_ += number(cpu) + ' ';
     else
@@ -62,7 +68,7 @@ void ThreadColumns::RenderJson(uint64_t tsc) {
     else
       line.Number(key, value);
   };
-  line.Text("type", json_type_).Number("stream", owner_->stream->index);
+  line.Text("type", json_type_).Number("stream", stream_->index);
   if (fields.Has(Field::kComm)) {
     const uint64_t time = tsc == 0 ? 0 : settings_.clock->Value(tsc);
     const std::string_view comm = settings_.threads->CommAt(owner_->tid, time);
@@ -73,7 +79,7 @@ void ThreadColumns::RenderJson(uint64_t tsc) {
   }
   if (fields.Has(Field::kPid)) number("pid", owner_->pid);
   if (fields.Has(Field::kTid)) number("tid", owner_->tid);
-  if (fields.Has(Field::kCpu)) number("cpu", owner_->stream->cpu);
+  if (fields.Has(Field::kCpu)) number("cpu", stream_->cpu);
   if (fields.Has(Field::kTime)) {
     if (tsc != 0 && settings_.clock->has_nanoseconds())
       line.Number("time", settings_.clock->Value(tsc));
@@ -92,9 +98,18 @@ void FlowPrinter::Begin(const StreamOwner& owner) {
   const PrintSettings& s = settings_;
   if (s.json || !s.thread_headers) return;
   const std::string_view comm = s.threads->CommAt(owner.tid, 0);
+  const bool one_cpu =
+      owner.stream->cpu >= 0 && std::ranges::all_of(owner.pieces, [&](const FlowPiece& piece) {
+        return piece.stream->cpu == owner.stream->cpu;
+      });
   out() += fmt::format("# {} {}{}{}\n", owner.tid >= 0 ? "thread" : "stream", owner.label,
                        comm.empty() ? "" : fmt::format(" ({})", comm),
-                       owner.stream->cpu < 0 ? "" : fmt::format(", cpu {}", owner.stream->cpu));
+                       one_cpu ? fmt::format(", cpu {}", owner.stream->cpu) : "");
+}
+
+void FlowPrinter::BeginPiece(const Stream& stream) {
+  columns_.BeginPiece(stream);
+  stream_ = stream.index;
 }
 
 void FlowPrinter::OnBlock(const BlockRun& run) {

@@ -41,6 +41,7 @@ class ThreadColumns {
       : settings_(settings), json_type_(json_type) {}
 
   void Begin(const StreamOwner& owner);
+  void BeginPiece(const Stream& stream);
   // Text: each column followed by a space. JSON: `{"type":"...","stream":0,...` without an end.
   const std::string& At(uint64_t tsc);
 
@@ -51,6 +52,7 @@ class ThreadColumns {
   const PrintSettings& settings_;
   std::string json_type_;
   const StreamOwner* owner_ = nullptr;
+  const Stream* stream_ = nullptr;
   bool rendered_ = false;
   uint64_t tsc_ = 0;
   std::string text_;
@@ -62,8 +64,9 @@ class FlowPrinter : public ExecutionConsumer {
   FlowPrinter(const PrintSettings& settings, Output& output, std::string_view json_type)
       : settings_(settings), output_(output), columns_(settings, json_type) {}
 
-  // What follows is this stream's flow.
+  // What follows is this thread's (or whole stream's) flow, from these streams.
   void Begin(const StreamOwner& owner);
+  void BeginPiece(const Stream& stream);
 
   void OnBlock(const BlockRun& run) final;
   void OnEvent(const TraceEvent& event) final;

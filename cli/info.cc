@@ -36,11 +36,11 @@ Status Collect(const ReaderOptions& options, InfoReport& report) {
   report.images = code->images();
   report.losses.AddDamage(report.recording->warnings.size());
   report.span = SpanOfRecording(*report.recording, *report.clock);
+  const StreamInputs inputs(*report.recording, *code, options.resync);
   for (const StreamOwner& owner : report.threads->owners()) {
     const Stream& stream = *owner.stream;
     CountPackets(stream, report.packets);
-    Result<FlowSummary> summary = (*decoder)->Summarize(
-        MakeDecodeInput(options, *report.recording, stream, code->ForStream(stream)));
+    Result<FlowSummary> summary = (*decoder)->Summarize(inputs.For(stream));
     if (!summary) return Fail(summary.error());
     const ByteAccount account{summary->bytes_decoded, summary->bytes_padding, summary->bytes_lost};
     if (Status status = CheckAccount(account, stream); !status) return status;

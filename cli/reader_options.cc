@@ -155,15 +155,4 @@ Result<Recording> OpenInput(const ReaderOptions& options) {
   return Fail(error.Remedy("chmod +r the file, or run as its owner"));
 }
 
-DecodeInput MakeDecodeInput(const ReaderOptions& options, const Recording& recording,
-                            const Stream& stream, const AddressSpaceHistory& code) {
-  DecodeInput input;
-  input.bytes = stream.bytes;
-  input.code = &code;
-  input.config = recording.pt;
-  input.resync = options.resync;
-  input.gaps = stream.gaps;
-  return input;
-}
-
 }  // namespace flowback::cli

@@ -51,8 +51,4 @@ Status Understand(const ReaderWords& words, ReaderOptions& options);
 // the operating system refused (exit status 8; 4 is about tracing).
 Result<Recording> OpenInput(const ReaderOptions& options);
 
-// What a decoder needs for one stream.
-DecodeInput MakeDecodeInput(const ReaderOptions& options, const Recording& recording,
-                            const Stream& stream, const AddressSpaceHistory& code);
-
 }  // namespace flowback::cli

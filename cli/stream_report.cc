@@ -43,10 +43,10 @@ void WarnOfSharedStreams(const Threads& threads, const std::string& file) {
     if (owner.shared && !owner.stream->bytes.empty())
       names += (names.empty() ? "" : ", ") + owner.label;
   if (names.empty()) return;
-  Warn(fmt::format(
-      "{}: {}: per-CPU buffers with several threads, or parts of one; shown per CPU, "
-      "because this version does not put threads together\n  try: perf record --per-thread",
-      file, names));
+  Warn(
+      fmt::format("{}: {}: the recording does not tell which threads ran there; shown per CPU\n"
+                  "  try: perf record with --switch-events, or --per-thread",
+                  file, names));
 }
 
 }  // namespace flowback::cli

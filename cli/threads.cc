@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A per-thread buffer names its thread. A per-CPU buffer does not: when the sideband knows of one
-// traced thread only, it is that thread's. If it holds several threads, or just a part of one, it
-// is shown under its CPU's name.
+// A stream's label is its thread where there is one only, else its CPU's. Threads put together
+// from the scheduling records have pieces of several streams.
 #include "cli/threads.h"
 
 #include <fmt/format.h>
@@ -18,18 +17,26 @@ bool Listed(const std::vector<int32_t>& list, int32_t number) {
   return list.empty() || std::ranges::find(list, number) != list.end();
 }
 
+// Nothing tells of threads or CPUs.
+bool IsRaw(const Recording& recording) {
+  return recording.sideband.empty() &&
+         std::ranges::all_of(recording.streams,
+                             [](const Stream& stream) { return stream.cpu < 0 && stream.tid < 0; });
+}
+
+std::string LabelOf(const Stream& stream, int32_t tid) {
+  if (tid >= 0) return fmt::format("{}", tid);
+  return stream.cpu >= 0 ? fmt::format("cpu{}", stream.cpu) : fmt::format("{}", stream.index);
+}
+
 }  // namespace
 
 Threads::Threads(const Recording& recording) {
   CollectTraced(recording);
   CollectComms(recording);
-  const bool raw = recording.sideband.empty() &&
-                   std::ranges::all_of(recording.streams, [](const Stream& stream) {
-                     return stream.cpu < 0 && stream.tid < 0;
-                   });
+  const bool raw = IsRaw(recording);
   for (const Stream& stream : recording.streams)
     if (raw || !stream.bytes.empty()) owners_.push_back(OwnerOf(stream, raw));
-  LabelParts();
   std::ranges::stable_sort(owners_, {}, [](const StreamOwner& owner) {
     return std::tuple(owner.tid < 0, owner.tid, owner.stream->index);
   });
@@ -71,25 +78,26 @@ StreamOwner Threads::OwnerOf(const Stream& stream, bool raw) const {
   const auto thread = traced_.find(owner.tid);
   if (owner.pid < 0 && thread != traced_.end()) owner.pid = thread->second;
   owner.shared = owner.tid < 0 && !raw;
-  if (owner.tid >= 0)
-    owner.label = fmt::format("{}", owner.tid);
-  else if (stream.cpu >= 0)
-    owner.label = fmt::format("cpu{}", stream.cpu);
-  else
-    owner.label = fmt::format("{}", stream.index);
+  owner.label = LabelOf(stream, owner.tid);
+  owner.pieces = {{.stream = &stream, .end = stream.bytes.size()}};
   return owner;
 }
 
-// A thread that ran on several CPUs has a part in each one's buffer.
-void Threads::LabelParts() {
-  std::map<int32_t, int> parts;
-  for (const StreamOwner& owner : owners_)
-    if (owner.tid >= 0) ++parts[owner.tid];
-  for (StreamOwner& owner : owners_) {
-    if (owner.tid < 0 || parts[owner.tid] == 1 || owner.stream->cpu < 0) continue;
-    owner.label = fmt::format("cpu{}", owner.stream->cpu);
-    owner.shared = true;
+void Threads::GroupByThread(const Recording& recording, const StreamInputs& inputs) {
+  const bool raw = IsRaw(recording);
+  std::vector<StreamOwner> owners;
+  for (ThreadFlow& flow : ThreadFlows(recording, inputs)) {
+    const Stream& stream = *flow.pieces.front().stream;
+    if (!raw && stream.bytes.empty()) continue;
+    StreamOwner owner = OwnerOf(stream, raw);
+    owner.pid = flow.pid;
+    owner.tid = flow.tid;
+    owner.shared = flow.tid < 0 && !raw;
+    owner.label = LabelOf(stream, flow.tid);
+    owner.pieces = std::move(flow.pieces);
+    owners.push_back(std::move(owner));
   }
+  owners_ = std::move(owners);
 }
 
 void Threads::LabelByCpu() {
@@ -113,9 +121,11 @@ Status Threads::Select(const ReaderOptions& options) {
     });
   };
   const size_t before = owners_.size();
+  for (StreamOwner& owner : owners_)
+    std::erase_if(owner.pieces,
+                  [&](const FlowPiece& piece) { return !Listed(options.cpus, piece.stream->cpu); });
   std::erase_if(owners_, [&](const StreamOwner& owner) {
-    return !Listed(options.tids, owner.tid) || !Listed(options.cpus, owner.stream->cpu) ||
-           !named(owner.tid);
+    return !Listed(options.tids, owner.tid) || owner.pieces.empty() || !named(owner.tid);
   });
   if (before == 0 || !owners_.empty()) return {};
   return Fail(Error(ErrorCode::kUsage, "--tid, --comm and --cpu-list leave nothing to show")

@@ -11,18 +11,19 @@
 #include "cli/reader_options.h"
 #include "flowback/base/error.h"
 #include "flowback/model/recording.h"
+#include "flowback/replay/thread_flow.h"
 
 namespace flowback::cli {
 
-// One stream and its owner.
+// What is listed together: a stream, or a thread with its pieces of streams.
 struct StreamOwner {
-  const Stream* stream = nullptr;
+  const Stream* stream = nullptr;  // the (first) one
   int32_t pid = -1;
   int32_t tid = -1;  // -1: not known, or several threads
-  // A per-CPU buffer with several threads in it, or with a part of one thread only: putting threads
-  // together needs the scheduling records.
+  // A per-CPU buffer of which it is not known who ran.
   bool shared = false;
-  std::string label{};  // first column of --as digest: "4661", "cpu1", "0"
+  std::string label{};              // first column of --as digest: "4661", "cpu1", "0"
+  std::vector<FlowPiece> pieces{};  // in program order; of a whole stream: one, without a stay
 };
 
 class Threads {
@@ -31,6 +32,8 @@ class Threads {
 
   // In printing order: by tid, then streams without one by number.
   const std::vector<StreamOwner>& owners() const { return owners_; }
+  // One owner for each thread, and one for each stream's trace that can't be given to any.
+  void GroupByThread(const Recording& recording, const StreamInputs& inputs);
   // Changes the labels to "cpuN"; N is the stream's number where it is not bound to a CPU.
   void LabelByCpu();
   // Keeps what --tid, --comm and --cpu-list ask for. Errors: kUsage when nothing is left.
@@ -51,7 +54,6 @@ class Threads {
   void CollectTraced(const Recording& recording);
   void CollectComms(const Recording& recording);
   StreamOwner OwnerOf(const Stream& stream, bool raw) const;
-  void LabelParts();
 
   std::vector<StreamOwner> owners_;
   std::map<int32_t, int32_t> traced_;

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Totals of a stream for decoders that have no faster way than to decode all of it.
+#include <utility>
+
 #include "flowback/decode/decoder.h"
 
 namespace flowback {
 namespace {
 
+// Parts have no offsets: pieces of flow do not tell theirs.
 class Totals final : public ExecutionConsumer {
  public:
   void OnBlock(const BlockRun& run) override {
+    Enter(run.stay);
     if (run.exit != BlockExit::kFallThrough) ++summary_.blocks;
     uint64_t ip = run.address;
     for (const uint8_t length : run.lengths) {
@@ -18,16 +22,29 @@ class Totals final : public ExecutionConsumer {
     Note(run.tsc);
   }
   void OnEvent(const TraceEvent& event) override { Note(event.tsc); }
-  void OnLoss(const DataLoss& loss) override { summary_.losses.push_back(loss); }
+  void OnLoss(const DataLoss& loss) override {
+    Enter(loss.stay);
+    summary_.losses.push_back(loss);
+  }
 
   FlowSummary Take(const ByteAccount& account) {
-    summary_.bytes_decoded = account.decoded;
-    summary_.bytes_padding = account.padding;
-    summary_.bytes_lost = account.lost;
-    return std::move(summary_);
+    parts_.push_back({.stay = stay_, .totals = std::move(summary_)});
+    FlowSummary all;
+    for (const FlowPart& part : parts_) all.Append(part.totals);
+    all.parts = std::move(parts_);
+    all.bytes_decoded = account.decoded;
+    all.bytes_padding = account.padding;
+    all.bytes_lost = account.lost;
+    return all;
   }
 
  private:
+  void Enter(const ThreadStay* stay) {
+    if (stay == stay_) return;
+    if (summary_.digest.count != 0 || !summary_.losses.empty())
+      parts_.push_back({.stay = stay_, .totals = std::exchange(summary_, {})});
+    stay_ = stay;
+  }
   void CountBranch(const BlockRun& run) {
     switch (run.last) {
       case InstructionClass::kOther:
@@ -61,10 +78,25 @@ class Totals final : public ExecutionConsumer {
     summary_.last_tsc = tsc;
   }
 
-  FlowSummary summary_;
+  FlowTotals summary_;  // of the part at hand
+  const ThreadStay* stay_ = nullptr;
+  std::vector<FlowPart> parts_;
 };
 
 }  // namespace
+
+void FlowTotals::Append(const FlowTotals& next) {
+  digest.Append(next.digest);
+  for (const auto counter :
+       {&FlowTotals::blocks, &FlowTotals::taken, &FlowTotals::not_taken, &FlowTotals::jumps,
+        &FlowTotals::indirect_jumps, &FlowTotals::calls, &FlowTotals::indirect_calls,
+        &FlowTotals::returns, &FlowTotals::far, &FlowTotals::bytes_decoded,
+        &FlowTotals::bytes_padding, &FlowTotals::bytes_lost})
+    this->*counter += next.*counter;
+  if (first_tsc == 0) first_tsc = next.first_tsc;
+  if (next.last_tsc != 0) last_tsc = next.last_tsc;
+  losses.insert(losses.end(), next.losses.begin(), next.losses.end());
+}
 
 Result<FlowSummary> Decoder::Summarize(const DecodeInput& input) {
   Totals totals;

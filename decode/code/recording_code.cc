@@ -111,7 +111,7 @@ class Replay {
 };
 
 // Which process wrote a stream, where the stream itself does not say.
-int32_t ProcessOf(const Stream& stream, const Recording& recording) {
+int32_t WriterOf(const Stream& stream, const Recording& recording) {
   if (stream.pid >= 0) return stream.pid;
   std::set<int32_t> on_this_cpu;
   std::set<int32_t> anywhere;
@@ -158,19 +158,25 @@ Result<RecordingCode> RecordingCode::Load(const Recording& recording, const Imag
   ProcessCode nothing_recorded(usable, 0);
   code.given_ = nothing_recorded.Finish();
   for (const Stream& stream : recording.streams)
-    code.stream_processes_.push_back(ProcessOf(stream, recording));
+    code.stream_processes_.push_back(WriterOf(stream, recording));
   code.images_ = finder.TakeStatuses();
   return code;
 }
 
-const AddressSpaceHistory& RecordingCode::ForStream(const Stream& stream) const {
-  const int32_t pid = stream.pid < 0 && stream.index < stream_processes_.size()
-                          ? stream_processes_[stream.index]
-                          : stream.pid;
+int32_t RecordingCode::ProcessOf(const Stream& stream) const {
+  return stream.pid < 0 && stream.index < stream_processes_.size() ? stream_processes_[stream.index]
+                                                                   : stream.pid;
+}
+
+RecordingCode::History RecordingCode::OfProcess(int32_t pid) const {
   const auto found =
       std::lower_bound(processes_.begin(), processes_.end(), pid,
                        [](const auto& process, int32_t wanted) { return process.first < wanted; });
-  return found != processes_.end() && found->first == pid ? *found->second : *given_;
+  return found != processes_.end() && found->first == pid ? found->second : given_;
+}
+
+const AddressSpaceHistory& RecordingCode::ForStream(const Stream& stream) const {
+  return *OfProcess(ProcessOf(stream));
 }
 
 }  // namespace flowback

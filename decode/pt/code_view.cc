@@ -10,10 +10,10 @@ BlockGraph& GraphCache::Get(const std::shared_ptr<const AddressSpace>& space, Ex
 }
 
 bool CodeView::Advance(uint64_t time, uint64_t instructions) {
-  const bool by_time = history_.key == AddressSpaceHistory::Key::kTime;
+  const bool by_time = history_->key == AddressSpaceHistory::Key::kTime;
   const size_t before = current_;
-  while (current_ + 1 < history_.epochs.size()) {
-    const AddressSpaceHistory::Epoch& next = history_.epochs[current_ + 1];
+  while (current_ + 1 < history_->epochs.size()) {
+    const AddressSpaceHistory::Epoch& next = history_->epochs[current_ + 1];
     if (by_time ? next.time > time : next.instructions > instructions) break;
     ++current_;
   }
@@ -21,9 +21,9 @@ bool CodeView::Advance(uint64_t time, uint64_t instructions) {
 }
 
 bool CodeView::AdvanceFor(uint64_t address) {
-  if (history_.key != AddressSpaceHistory::Key::kTime) return false;
-  if (current_ + 1 >= history_.epochs.size()) return false;
-  if (history_.epochs[current_ + 1].space->Find(address) == nullptr) return false;
+  if (history_->key != AddressSpaceHistory::Key::kTime) return false;
+  if (current_ + 1 >= history_->epochs.size()) return false;
+  if (history_->epochs[current_ + 1].space->Find(address) == nullptr) return false;
   ++current_;
   return true;
 }

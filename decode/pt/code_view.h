@@ -25,7 +25,13 @@ class GraphCache {
 class CodeView {
  public:
   CodeView(const AddressSpaceHistory& history, GraphCache& graphs)
-      : history_(history), graphs_(graphs) {}
+      : history_(&history), graphs_(graphs) {}
+
+  // Another process' code, from its beginning on.
+  void Use(const AddressSpaceHistory& history) {
+    if (&history != history_) current_ = 0;
+    history_ = &history;
+  }
 
   // The graph of the current epoch.
   BlockGraph& Graph(ExecMode mode) { return graphs_.Get(Epoch().space, mode); }
@@ -37,9 +43,9 @@ class CodeView {
   bool AdvanceFor(uint64_t address);
 
  private:
-  const AddressSpaceHistory::Epoch& Epoch() const { return history_.epochs[current_]; }
+  const AddressSpaceHistory::Epoch& Epoch() const { return history_->epochs[current_]; }
 
-  const AddressSpaceHistory& history_;
+  const AddressSpaceHistory* history_;
   GraphCache& graphs_;
   size_t current_ = 0;
 };

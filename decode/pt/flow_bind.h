@@ -17,6 +17,7 @@ TraceEvent FlowEngine<Sink>::Event(EventKind kind) const {
 
 template <class Sink>
 void FlowEngine<Sink>::Notify(TraceEvent event) {
+  event.stay = sink_.stay();
   sink_.Event(event);
 }
 

@@ -80,6 +80,8 @@ class FlowEngine {
 
   // flow_sync.h
   void RunPart(size_t begin, size_t end);
+  void EnterStays(size_t offset);
+  PartMark Mark(size_t offset) const;
   void SkipStatusOnly(Bytes part, size_t begin);
   void OnePacket();
   void SyncForward(size_t from);
@@ -209,7 +211,9 @@ class FlowEngine {
   // The stream.
   const uint8_t* pos_ = nullptr;
   const uint8_t* end_ = nullptr;
-  const uint8_t* packet_ = nullptr;  // the packet in work
+  const uint8_t* hot_end_ = nullptr;  // the same, or where the next stay begins
+  size_t next_change_ = 0;            // in input_.changes
+  const uint8_t* packet_ = nullptr;   // the packet in work
   PebsState pebs_;
   LastIp last_ip_;
   Clock clock_;

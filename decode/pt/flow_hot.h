@@ -26,7 +26,7 @@ template <class Sink>
 typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunHot() {
   typename Sink::Run run(sink_);
   const uint8_t* pos = pos_;
-  const uint8_t* const end = end_;
+  const uint8_t* const end = hot_end_;
   uint32_t cur = cur_;
   uint64_t padding = 0;
   auto leave = [&](HotStop stop) {

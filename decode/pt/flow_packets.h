@@ -50,7 +50,10 @@ bool FlowEngine<Sink>::On(const TipPge& packet) {
   if (state_ == State::kOn) return Mismatch("TIP.PGE while tracing is on");
   transfer_.reset();
   waiting_.clear();
-  if (state_ == State::kLost) EndLoss(Offset(packet_));
+  if (state_ == State::kLost) {
+    EndLoss(Offset(packet_));
+    returns_.Clear();
+  }
   SelectCode();
   ApplyMode(ip);
   state_ = State::kOn;

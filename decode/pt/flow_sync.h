@@ -27,7 +27,8 @@ FlowEngine<Sink>::FlowEngine(const DecodeInput& input, CodeView& code, Sink& sin
 
 template <class Sink>
 ByteAccount FlowEngine<Sink>::Run() {
-  size_t begin = 0;
+  size_t begin = input_.from;
+  EnterStays(begin);
   for (const StreamGap& gap : input_.gaps) {
     const size_t end = std::min<size_t>(gap.offset, input_.bytes.size());
     if (end <= begin) continue;
@@ -37,15 +38,42 @@ ByteAccount FlowEngine<Sink>::Run() {
     BeginLoss(LossCause::kAuxLost, end, gap.reason);
   }
   if (!sink_.Done()) RunPart(begin, input_.bytes.size());
+  EnterStays(input_.bytes.size());
   EndLoss(input_.bytes.size());
-  account_.decoded = input_.bytes.size() - account_.padding - account_.lost;
+  account_.decoded = input_.bytes.size() - input_.from - account_.padding - account_.lost;
+  sink_.Enter(nullptr, Mark(input_.bytes.size()));
   return account_;
+}
+
+// What follows is the next stay's, if one begins at `offset` or before.
+template <class Sink>
+void FlowEngine<Sink>::EnterStays(size_t offset) {
+  const std::vector<StayChange>& changes = input_.changes;
+  for (; next_change_ < changes.size() && changes[next_change_].offset <= offset; ++next_change_) {
+    const StayChange& change = changes[next_change_];
+    sink_.Enter(change.stay, Mark(std::min<size_t>(offset, input_.bytes.size())));
+    code_.Use(*change.stay->code);
+    if (state_ != State::kOn) continue;
+    const uint64_t here = CurrentAddress();
+    SelectCode();
+    Goto(here);
+  }
+  hot_end_ = end_;
+  if (next_change_ < changes.size())
+    hot_end_ = std::min(end_, input_.bytes.data() + changes[next_change_].offset);
+}
+
+template <class Sink>
+PartMark FlowEngine<Sink>::Mark(size_t offset) const {
+  const uint64_t open = losing_ ? offset - std::min<uint64_t>(loss_.begin, offset) : 0;
+  return {offset, account_.padding, account_.lost + open, clock_.tsc()};
 }
 
 // The bytes from `begin` to `end`, which are whole.
 template <class Sink>
 void FlowEngine<Sink>::RunPart(size_t begin, size_t end) {
   end_ = input_.bytes.data() + end;
+  EnterStays(begin);
   graph_ = &code_.Graph(exec_mode_);
   const Bytes part = input_.bytes.first(end);
   if (!losing_) SkipStatusOnly(part, begin);
@@ -73,6 +101,7 @@ void FlowEngine<Sink>::SkipStatusOnly(Bytes part, size_t begin) {
 template <class Sink>
 void FlowEngine<Sink>::OnePacket() {
   packet_ = pos_;
+  EnterStays(Offset(pos_));
   Packet packet;
   const ReadResult size = ReadPacket(Rest(), pebs_, packet);
   if (!size) return Damaged(size.error());
@@ -150,7 +179,7 @@ void FlowEngine<Sink>::BeginLoss(LossCause cause, size_t offset, std::string det
   overflowed_ = only_time_since_ovf_ = false;
   if (losing_) return;  // one loss, for the reason that began it
   losing_ = true;
-  loss_ = {cause, offset, offset, clock_.tsc(), last_ip, std::move(detail)};
+  loss_ = {cause, offset, offset, clock_.tsc(), last_ip, std::move(detail), sink_.stay()};
 }
 
 template <class Sink>

@@ -339,7 +339,7 @@ bool FlowEngine<Sink>::WalkPastPtwrite(TraceEvent event) {
           event.ip = graph_->info(cur_).LastAddress();
           event.has_ip = true;
           cur_ = StepOver(sink_, cur_);
-          sink_.Event(event);
+          Notify(event);
           return true;
         }
         [[fallthrough]];

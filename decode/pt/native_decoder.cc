@@ -38,6 +38,8 @@ class NativeDecoder final : public Decoder {
     summary.bytes_decoded = account.decoded;
     summary.bytes_padding = account.padding;
     summary.bytes_lost = account.lost;
+    if (!summary.parts.empty() && summary.parts.front().totals.first_tsc == 0)
+      summary.parts.front().totals.first_tsc = engine.clock().first_tsc();
     summary.first_tsc = engine.clock().first_tsc();
     summary.last_tsc = engine.clock().tsc();
     return summary;

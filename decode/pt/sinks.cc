@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
 #include "decode/pt/sinks.h"
 
+#include <cstring>
+
 namespace flowback::pt {
 
-FlowSummary CountingSink::Summary() && {
+FlowTotals CountingSink::TakeTotals() {
   auto of = [this](InstructionClass kind, BlockExit exit) {
     return exits_[static_cast<unsigned>(kind)][static_cast<unsigned>(exit)];
   };
   auto left = [&of](InstructionClass kind) {
     return of(kind, BlockExit::kTaken) + of(kind, BlockExit::kStopped);
   };
-  FlowSummary summary;
+  FlowTotals summary;
   summary.digest = {count_, hash_};
   summary.taken = left(InstructionClass::kConditional);
   summary.not_taken = of(InstructionClass::kConditional, BlockExit::kNotTaken);
@@ -24,7 +26,36 @@ FlowSummary CountingSink::Summary() && {
   summary.blocks = left(InstructionClass::kOther) + summary.taken + summary.not_taken +
                    summary.jumps + summary.calls + summary.indirect_jumps + summary.indirect_calls +
                    summary.returns + summary.far;
-  summary.losses = std::move(losses_);
+  summary.losses = std::exchange(losses_, {});
+  retired_before_ += count_;
+  hash_ = count_ = 0;
+  std::memset(exits_, 0, sizeof(exits_));
+  return summary;
+}
+
+void CountingSink::Enter(const ThreadStay* stay, const PartMark& mark) {
+  const bool anything = mark.offset != mark_.offset || count_ != 0 || !losses_.empty();
+  if (anything) {
+    FlowPart& part = parts_.emplace_back();
+    part.stay = stay_;
+    part.begin = mark_.offset;
+    part.end = mark.offset;
+    part.totals = TakeTotals();
+    part.totals.bytes_padding = mark.padding - mark_.padding;
+    part.totals.bytes_lost = mark.lost - mark_.lost;
+    part.totals.bytes_decoded =
+        part.end - part.begin - part.totals.bytes_padding - part.totals.bytes_lost;
+    part.totals.first_tsc = mark_.tsc;
+    part.totals.last_tsc = mark.tsc;
+  }
+  stay_ = stay;
+  mark_ = mark;
+}
+
+FlowSummary CountingSink::Summary() && {
+  FlowSummary summary;
+  for (const FlowPart& part : parts_) summary.Append(part.totals);
+  summary.parts = std::move(parts_);
   return summary;
 }
 
@@ -51,6 +82,7 @@ void ConsumerSink::Deliver(const BlockGraph& graph, uint32_t id, unsigned count,
   run.mode = graph.mode();
   run.in_transaction = moment.in_transaction;
   run.space = &graph.space();
+  run.stay = stay_;
   count_ += count;
   consumer_.OnBlock(run);
   done_ = consumer_.Done();

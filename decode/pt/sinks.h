@@ -19,6 +19,14 @@ struct Moment {
   bool in_transaction = false;
 };
 
+// How far the account has come at the border of two parts.
+struct PartMark {
+  uint64_t offset = 0;
+  uint64_t padding = 0;
+  uint64_t lost = 0;
+  uint64_t tsc = 0;
+};
+
 // Sums up without looking at addresses: every node carries its block's digest and counts.
 class CountingSink {
  public:
@@ -81,16 +89,27 @@ class CountingSink {
   void Event(const TraceEvent&) {}
   void Loss(DataLoss loss) { losses_.push_back(std::move(loss)); }
   bool Done() const { return false; }
-  uint64_t retired() const { return count_; }
+  uint64_t retired() const { return retired_before_ + count_; }
 
-  // Everything but the byte account and the times.
+  // Ends the part at hand; what follows is `stay`'s.
+  void Enter(const ThreadStay* stay, const PartMark& mark);
+  const ThreadStay* stay() const { return stay_; }
+
+  // Everything but the byte account and the times. REQUIRES: the last part has been ended.
   FlowSummary Summary() &&;
 
  private:
+  FlowTotals TakeTotals();
+  // Of the part at hand.
   uint64_t hash_ = 0;
   uint64_t count_ = 0;
   uint64_t exits_[16][4] = {};  // by class of the last instruction and BlockExit
   std::vector<DataLoss> losses_;
+  const ThreadStay* stay_ = nullptr;
+  PartMark mark_;
+
+  uint64_t retired_before_ = 0;
+  std::vector<FlowPart> parts_;
 };
 
 // Hands every piece to an ExecutionConsumer.
@@ -133,12 +152,15 @@ class ConsumerSink {
   }
   bool Done() const { return done_; }
   uint64_t retired() const { return count_; }
+  void Enter(const ThreadStay* stay, const PartMark&) { stay_ = stay; }
+  const ThreadStay* stay() const { return stay_; }
 
  private:
   void Deliver(const BlockGraph& graph, uint32_t id, unsigned count, InstructionClass last,
                BlockExit exit, uint64_t next, const Moment& moment);
 
   ExecutionConsumer& consumer_;
+  const ThreadStay* stay_ = nullptr;
   uint64_t count_ = 0;
   bool done_ = false;
 };

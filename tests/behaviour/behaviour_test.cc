@@ -71,7 +71,8 @@ class Behaviour : public testing::TestWithParam<std::string> {
             .code = &code_,
             .config = file_.config,
             .resync = resync,
-            .gaps = file_.gaps};
+            .gaps = file_.gaps,
+            .changes = {}};
   }
 
   FlowSummary Summarize(std::string_view engine, Resync resync) const {

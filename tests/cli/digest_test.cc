@@ -76,14 +76,18 @@ INSTANTIATE_TEST_SUITE_P(Generated, GeneratedDigest,
                                          "pool-perthread"),
                          [](const auto& test) { return golden::TestName(test.param); });
 
-// Two threads share a CPU's buffer: the command does not guess which ran when.
-TEST(SharedBuffer, IsShownPerCpu) {
+// The threads of two CPUs' buffers are put together; as CPU streams they stay as recorded.
+TEST(SharedBuffer, IsShownByThreadAndByCpu) {
   FLOWBACK_NEEDS_TRACES();
-  const ProgramResult result = RunFlowback(DigestWords("spin-cyc"));
-  EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_EQ(result.out, ExpectedLines("spin-cyc", "cpu", true));
-  EXPECT_NE(result.err.find("cpu0, cpu1: per-CPU buffers with several threads"), std::string::npos)
-      << result.err;
+  for (const char* recording : {"spin-cyc", "spin-switchwide-power"}) {
+    std::vector<std::string> words = DigestWords(recording);
+    const ProgramResult threads = RunFlowback(words);
+    EXPECT_EQ(threads.status, 0) << threads.err;
+    EXPECT_EQ(threads.out, ExpectedLines(recording, "tid", false));
+    words.push_back("--by-cpu");
+    const ProgramResult cpus = RunFlowback(words);
+    EXPECT_EQ(cpus.out, ExpectedLines(recording, "cpu", true)) << cpus.err;
+  }
 }
 
 }  // namespace

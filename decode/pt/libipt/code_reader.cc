@@ -20,6 +20,23 @@ bool CodeReader::HasBegun(const AddressSpaceHistory::Epoch& epoch, uint64_t reti
                                                                   : epoch.time <= now;
 }
 
+void CodeReader::EnterStays(uint64_t offset) {
+  for (; next_change_ < changes_.size() && changes_[next_change_].offset <= offset; ++next_change_)
+    UseHistory(changes_[next_change_].stay->code.get());
+}
+
+void CodeReader::UseHistory(const AddressSpaceHistory* history) {
+  if (history == history_) return;
+  history_ = history;
+  if (history_ != nullptr && !history_->epochs.empty()) Use(0);
+}
+
+void CodeReader::Rewind(const Place& place) {
+  history_ = place.history;
+  next_change_ = place.next_change;
+  if (history_ != nullptr && !history_->epochs.empty()) Use(place.epoch);
+}
+
 void CodeReader::Use(size_t epoch) {
   epoch_ = epoch;
   space_ = history_->epochs[epoch].space.get();

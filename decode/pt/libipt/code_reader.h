@@ -6,17 +6,31 @@
 
 #include <cstdint>
 
-#include "flowback/decode/code_image.h"
+#include "flowback/decode/decoder.h"
 #include "flowback/model/machine.h"
 
 namespace flowback::libipt {
 
 class CodeReader {
  public:
-  // `history` may be null: nothing is mapped then.
-  CodeReader(const AddressSpaceHistory* history, const TimeConversion& time)
-      : history_(history), time_(time) {
-    if (history_ != nullptr && !history_->epochs.empty()) Use(0);
+  // Where in the history a part of the stream is.
+  struct Place {
+    const AddressSpaceHistory* history = nullptr;
+    size_t epoch = 0;
+    size_t next_change = 0;
+  };
+
+  // `input.code` may be null: nothing is mapped then.
+  explicit CodeReader(const DecodeInput& input)
+      : changes_(input.changes), time_(input.config.time) {
+    UseHistory(input.code);
+    EnterStays(0);
+  }
+
+  // The stream from `offset` on.
+  void EnterStays(uint64_t offset);
+  const ThreadStay* stay() const {
+    return next_change_ == 0 ? nullptr : changes_[next_change_ - 1].stay;
   }
 
   // Tracing is known to be on: goes on to the last epoch that has begun. `retired` is the number of
@@ -24,10 +38,8 @@ class CodeReader {
   void Select(uint64_t retired, uint64_t tsc);
   const AddressSpace* space() const { return space_; }
   // For walking over a part of the stream again.
-  size_t epoch() const { return epoch_; }
-  void Rewind(size_t epoch) {
-    if (epoch != epoch_) Use(epoch);
-  }
+  Place place() const { return {history_, epoch_, next_change_}; }
+  void Rewind(const Place& place);
 
   // libipt's read_memory_callback_t; `context` is the CodeReader.
   static int Read(uint8_t* buffer, size_t size, const pt_asid*, uint64_t ip, void* context);
@@ -35,11 +47,14 @@ class CodeReader {
  private:
   bool HasNext() const;
   bool HasBegun(const AddressSpaceHistory::Epoch& epoch, uint64_t retired, uint64_t now) const;
+  void UseHistory(const AddressSpaceHistory* history);
   void Use(size_t epoch);
   const CodeMapping* Find(uint64_t ip);
 
-  const AddressSpaceHistory* history_;
+  const std::vector<StayChange>& changes_;
   TimeConversion time_;
+  const AddressSpaceHistory* history_ = nullptr;
+  size_t next_change_ = 0;
   size_t epoch_ = 0;
   const AddressSpace* space_ = nullptr;
   const CodeMapping* mapping_ = nullptr;  // where the last read was

@@ -35,6 +35,7 @@ void FlowWriter::Begin(const Completed& instruction, const AddressSpace* space) 
   run_.mode = instruction.mode;
   run_.in_transaction = instruction.in_transaction;
   run_.space = space;
+  run_.stay = stay_;
   ended_ = false;
 }
 
@@ -53,7 +54,8 @@ void FlowWriter::Stop(uint64_t target) {
   position_ = target;
 }
 
-void FlowWriter::Event(const TraceEvent& event) {
+void FlowWriter::Event(TraceEvent event) {
+  event.stay = stay_;
   if (event.kind == EventKind::kExecMode) mode_ = static_cast<ExecMode>(event.value);
   if (!Waits() || waiting_.size() >= kMaxWaiting) {
     Close();
@@ -66,6 +68,7 @@ void FlowWriter::Event(const TraceEvent& event) {
 void FlowWriter::Loss(DataLoss loss) {
   Close();
   loss.tsc = tsc_;
+  loss.stay = stay_;
   if (!Done()) consumer_.OnLoss(loss);
   position_ = 0;
 }

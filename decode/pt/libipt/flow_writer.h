@@ -36,11 +36,16 @@ class FlowWriter {
   }
   // The last instruction ended the traced part; `target` is 0 when the trace does not tell.
   void Stop(uint64_t target);
-  void Event(const TraceEvent& event);
+  void Event(TraceEvent event);
   void Loss(DataLoss loss);
   // Sends everything that waits.
   void Close();
 
+  // What is added from now on is `stay`'s.
+  void set_stay(const ThreadStay* stay) {
+    if (stay != stay_) Close();
+    stay_ = stay;
+  }
   void set_tsc(uint64_t tsc) { tsc_ = tsc; }
   uint64_t tsc() const { return tsc_; }
   bool Done() const { return consumer_.Done(); }
@@ -62,6 +67,7 @@ class FlowWriter {
   bool ended_ = false;            // run_'s last instruction is a branch
   uint64_t fall_through_ = 0;     // address behind run_
   std::vector<TraceEvent> waiting_;
+  const ThreadStay* stay_ = nullptr;
   uint64_t tsc_ = 0;
   uint64_t position_ = 0;
   std::optional<ExecMode> mode_;

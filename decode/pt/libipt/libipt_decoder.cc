@@ -113,7 +113,7 @@ struct Readable {
 class StreamDecoder {
  public:
   StreamDecoder(const DecodeInput& input, ExecutionConsumer& consumer)
-      : input_(input), code_(input.code, input.config.time), writer_(consumer) {}
+      : input_(input), code_(input), writer_(consumer) {}
 
   Result<ByteAccount> Decode();
 
@@ -136,9 +136,10 @@ class StreamDecoder {
 };
 
 Result<ByteAccount> StreamDecoder::Decode() {
-  uint64_t begin = 0;
+  uint64_t begin = input_.from;
   const StreamGap* before = nullptr;
   for (const StreamGap& gap : input_.gaps) {
+    if (gap.offset < begin) continue;
     const uint64_t end = std::clamp<uint64_t>(gap.offset, begin, input_.bytes.size());
     if (Status status = DecodePart(begin, end, before); !status) return Fail(status.error());
     begin = end;
@@ -147,7 +148,7 @@ Result<ByteAccount> StreamDecoder::Decode() {
   if (Status status = DecodePart(begin, input_.bytes.size(), before); !status)
     return Fail(status.error());
   writer_.Close();
-  account_.decoded = input_.bytes.size() - account_.padding - account_.lost;
+  account_.decoded = input_.bytes.size() - input_.from - account_.padding - account_.lost;
   return account_;
 }
 
@@ -253,11 +254,11 @@ Result<WalkEnd> StreamDecoder::WalkFrom(uint64_t psb) {
   // Each cut is before the one ahead of it, so three are more than damage was ever seen to need.
   constexpr int kMaxCuts = 3;
   Window window{.bytes = input_.bytes.subspan(psb, readable_.end - psb), .offset = psb};
-  const size_t epoch = code_.epoch();
+  const CodeReader::Place place = code_.place();
   WalkEnd first;
   uint64_t skip = 0;
   for (int cuts = 0;; ++cuts) {
-    code_.Rewind(epoch);
+    code_.Rewind(place);
     Result<Walk> walk = Walk::Start(window, input_.config, code_, writer_, skip, retired_);
     if (!walk) return Fail(walk.error());
     WalkEnd end = walk->Run();
@@ -296,6 +297,8 @@ OpenLoss StreamDecoder::LossOf(const WalkEnd& end, pt_error_code code) const {
 void StreamDecoder::Report(OpenLoss loss, uint64_t end) {
   loss.begin = std::min(loss.begin, end);
   account_.lost += end - loss.begin;
+  code_.EnterStays(loss.begin);
+  writer_.set_stay(code_.stay());
   writer_.Loss({.cause = loss.cause,
                 .begin = loss.begin,
                 .end = end,

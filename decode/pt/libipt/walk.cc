@@ -81,6 +81,8 @@ Result<Walk> Walk::Start(const Window& window, const PtConfig& pt, CodeReader& c
 }
 
 WalkEnd Walk::Run() {
+  code_->EnterStays(window_.offset);
+  writer_->set_stay(code_->stay());
   code_->Select(retired_, writer_->tsc());
   int status = pt_insn_sync_forward(decoder_.get());
   UpdateTime();
@@ -258,6 +260,7 @@ void Walk::HandleEvent(const pt_event& event, uint64_t offset) {
   if (!translated) return;
   ++steps_;
   translated->offset = offset;
+  code_->EnterStays(offset);
   translated->tsc = writer_->tsc();
   if (abort_ && event.type != ptev_async_branch) FlushAbort(0);
   switch (event.type) {
@@ -288,7 +291,9 @@ void Walk::HandleEvent(const pt_event& event, uint64_t offset) {
     default:
       break;
   }
-  if (!live() || RepeatsState(event)) return;
+  if (!live()) return;
+  writer_->set_stay(code_->stay());
+  if (RepeatsState(event)) return;
   if (translated->has_ip && event.type != ptev_enabled && event.type != ptev_ptwrite)
     writer_->NextIs(translated->ip);
   writer_->Event(*translated);
@@ -322,6 +327,7 @@ void Walk::HandleOverflow(const TraceEvent& overflow) {
   overflow_bytes_ += kOverflowPacketSize;
   if (!live()) return;
   writer_->Loss(loss);
+  writer_->set_stay(code_->stay());
   writer_->Event(overflow);
 }
 

@@ -12,6 +12,7 @@
 #include "flowback/base/error.h"
 #include "flowback/base/flow_digest.h"
 #include "flowback/decode/code_image.h"
+#include "flowback/decode/schedule.h"
 #include "flowback/model/execution.h"
 #include "flowback/model/machine.h"
 #include "flowback/model/recording.h"
@@ -22,15 +23,17 @@ namespace flowback {
 enum class Resync : uint8_t { kEarliest, kPsb };
 
 struct DecodeInput {
-  Bytes bytes;  // one stream
-  const AddressSpaceHistory* code = nullptr;
+  Bytes bytes;        // one stream
+  uint64_t from = 0;  // where to begin: at a PSB, or 0; what lies before is not accounted for
+  const AddressSpaceHistory* code = nullptr;  // of what no change below says otherwise about
   PtConfig config;
   Resync resync = Resync::kEarliest;
-  std::vector<StreamGap> gaps;  // of the stream, sorted by offset
+  std::vector<StreamGap> gaps;      // of the stream, sorted by offset
+  std::vector<StayChange> changes;  // sorted by offset; empty: it is not known who ran
 };
 
-// Totals of one stream's flow; sums are exact.
-struct FlowSummary {
+// Totals of a piece of flow; sums are exact.
+struct FlowTotals {
   FlowDigest digest;
   uint64_t blocks = 0;  // that ended in a branch, taken or not; engines cut others differently
   uint64_t taken = 0;   // conditional branches
@@ -48,6 +51,22 @@ struct FlowSummary {
   uint64_t first_tsc = 0;  // 0: the stream carries no time
   uint64_t last_tsc = 0;
   std::vector<DataLoss> losses;
+
+  // Adds what was executed after it.
+  void Append(const FlowTotals& next);
+};
+
+// What one stay of a thread gave.
+struct FlowPart {
+  const ThreadStay* stay = nullptr;  // null: the input does not say who ran
+  uint64_t begin = 0;                // stream offsets, half-open
+  uint64_t end = 0;
+  FlowTotals totals;
+};
+
+// Totals of one stream, and of its parts in order; those of the parts add up to the stream's.
+struct FlowSummary : FlowTotals {
+  std::vector<FlowPart> parts;
 };
 
 // Byte account of one pass, for law 1.

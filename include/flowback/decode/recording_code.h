@@ -27,12 +27,18 @@ class RecordingCode {
   // loss. Errors: kUnreadable/kUsage for a --section or --image that can't be honoured.
   static Result<RecordingCode> Load(const Recording& recording, const ImageSearch& search);
 
+  using History = std::shared_ptr<const AddressSpaceHistory>;
+
   // The history of the process that wrote the stream. Raw streams have the given code only.
   const AddressSpaceHistory& ForStream(const Stream& stream) const;
+  // That process, where the stream or the recording as a whole tells; else -1.
+  int32_t ProcessOf(const Stream& stream) const;
+  // The given code alone when the recording has no mappings of the process.
+  History OfProcess(int32_t pid) const;
+  History Given() const { return given_; }
   const std::vector<ImageStatus>& images() const { return images_; }
 
  private:
-  using History = std::shared_ptr<const AddressSpaceHistory>;
   std::vector<std::pair<int32_t, History>> processes_;  // sorted by pid
   std::vector<int32_t> stream_processes_;               // by stream index: its pid, or -1
   History given_;                                       // --section and --image alone

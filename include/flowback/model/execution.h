@@ -12,6 +12,7 @@
 namespace flowback {
 
 class AddressSpace;  // decode/code_image.h
+struct ThreadStay;   // decode/schedule.h
 
 // How a block run ended.
 enum class BlockExit : uint8_t {
@@ -36,6 +37,7 @@ struct BlockRun {
   ExecMode mode = ExecMode::k64Bit;
   bool in_transaction = false;
   const AddressSpace* space = nullptr;  // what was mapped when the run executed
+  const ThreadStay* stay = nullptr;     // who ran; null when the decoder was not told
 
   // Address of the last instruction.
   uint64_t LastAddress() const {
@@ -61,6 +63,7 @@ struct TraceEvent {
   uint64_t value = 0;   // payload: see events.def
   uint64_t extra = 0;   // second payload: see events.def
   bool has_ip = false;
+  const ThreadStay* stay = nullptr;  // as BlockRun::stay
 };
 
 // Why nothing is said about a range. One row of loss_causes.def each.
@@ -78,6 +81,7 @@ struct DataLoss {
   uint64_t tsc = 0;      // known last before the loss; 0 when none
   uint64_t last_ip = 0;  // next instruction to execute when the flow was lost; 0 when not known
   std::string detail;    // addresses, packet bytes: what a person needs to find the reason
+  const ThreadStay* stay = nullptr;  // who ran when the flow was lost
 };
 
 const char* Name(EventKind kind);

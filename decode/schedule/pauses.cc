@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#include "decode/schedule/pauses.h"
+
+#include <vector>
+
+#include "decode/pt/clock.h"
+#include "decode/pt/packets/packet.h"
+#include "decode/pt/packets/packet_groups.h"
+#include "decode/pt/packets/psb.h"
+
+namespace flowback {
+namespace {
+
+using pt::kIsOneOf;
+
+class PauseFinder {
+ public:
+  PauseFinder(Bytes stream, const PtConfig& config, const std::function<bool(const Pause&)>& visit)
+      : stream_(stream), config_(config), clock_(config), visit_(visit) {}
+
+  bool Run() {
+    at_ = pt::FindPsb(stream_, 0);
+    pt::Packet packet;
+    while (at_ < stream_.size() && going_on_) {
+      const pt::ReadResult size = pt::ReadPacket(stream_.subspan(at_), pebs_, packet);
+      if (!size) {
+        Lose();
+        at_ = pt::FindPsb(stream_, at_ + 1);
+        pebs_ = {};
+        continue;
+      }
+      std::visit([this](const auto& p) { On(p); }, packet);
+      at_ += *size;
+    }
+    // Nothing tells how late the last ones are.
+    TellAll(~uint64_t{0});
+    return time_ != 0;
+  }
+
+ private:
+  enum class State : uint8_t { kOn, kOff, kLost };
+
+  template <class P>
+  void On(const P& packet) {
+    if constexpr (kIsOneOf<P, pt::Tsc, pt::Tma, pt::Mtc, pt::Cyc, pt::Cbr>) {
+      clock_.On(packet);
+      if (clock_.tsc() != time_) TimeMoved();
+    } else if constexpr (kIsOneOf<P, pt::TipPgd>) {
+      if (state_ == State::kOn) Begin(State::kOff);
+    } else if constexpr (kIsOneOf<P, pt::Ovf>) {
+      Lose();
+    } else if constexpr (kIsOneOf<P, pt::Psb>) {
+      psb_ = at_;
+      in_header_ = true;
+    } else if constexpr (kIsOneOf<P, pt::PsbEnd>) {
+      in_header_ = false;
+    } else if constexpr (kIsOneOf<P, pt::TipPge>) {
+      End(at_);
+    } else if constexpr (kIsOneOf<P, pt::Fup, pt::Tip, pt::ShortTnt, pt::LongTnt>) {
+      // Elsewhere a FUP may belong to an event while tracing is off.
+      if (state_ == State::kLost) End(in_header_ ? psb_ : at_);
+    } else if constexpr (kIsOneOf<P, pt::Pip>) {
+      if (state_ == State::kOn && !in_header_) AddressSpaceChanged();
+    }
+  }
+
+  void Begin(State state) {
+    state_ = state;
+    earliest_ = Now();
+  }
+  void Lose() {
+    in_header_ = false;
+    if (state_ == State::kOn) earliest_ = Now();
+    state_ = State::kLost;
+  }
+  void End(size_t offset) {
+    if (state_ != State::kOn) Add({.offset = offset, .earliest = earliest_});
+    state_ = State::kOn;
+  }
+  void AddressSpaceChanged() { Add({.offset = at_, .earliest = Now(), .inside = true}); }
+  void Add(const Pause& pause) {
+    pending_.push_back(pause);
+    constexpr size_t kMaxPending = 1 << 16;  // of a trace whose clock stands still
+    if (pending_.size() == kMaxPending) TellAll(~uint64_t{0});
+  }
+
+  uint64_t Now() const { return clock_.tsc() == 0 ? 0 : config_.time.ToNanoseconds(clock_.tsc()); }
+  void TimeMoved() {
+    time_ = clock_.tsc();
+    TellAll(Now());
+  }
+  void TellAll(uint64_t latest) {
+    for (Pause& pause : pending_) {
+      pause.latest = latest;
+      if (going_on_) going_on_ = visit_(pause);
+    }
+    pending_.clear();
+  }
+
+  Bytes stream_;
+  const PtConfig& config_;
+  pt::Clock clock_;
+  const std::function<bool(const Pause&)>& visit_;
+  pt::PebsState pebs_;
+  size_t at_ = 0;
+  size_t psb_ = 0;
+  uint64_t time_ = 0;
+  State state_ = State::kLost;
+  bool in_header_ = false;
+  bool going_on_ = true;
+  uint64_t earliest_ = 0;
+  std::vector<Pause> pending_;
+};
+
+}  // namespace
+
+bool VisitPauses(Bytes stream, const PtConfig& config,
+                 const std::function<bool(const Pause&)>& visit) {
+  return PauseFinder(stream, config, visit).Run();
+}
+
+}  // namespace flowback

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// The places in a stream where the thread can have changed, and when that was.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "flowback/base/bytes.h"
+#include "flowback/model/machine.h"
+
+namespace flowback {
+
+// Tracing was off, or the flow was lost: the kernel ran, and may have switched threads. Times in
+// perf nanoseconds.
+struct Pause {
+  uint64_t offset = 0;    // of the packet that begins the flow again
+  uint64_t earliest = 0;  // the pause did not begin before; 0: not known
+  uint64_t latest = 0;    // the flow goes on at this time at the latest
+  bool inside = false;    // a change of address space while tracing was on: part of a switch
+};
+
+// Calls `visit` for each pause, in stream order; the stream's begin is one. Stops when it returns
+// false. False when the stream does not tell the time. REQUIRES: config.time.known().
+bool VisitPauses(Bytes stream, const PtConfig& config,
+                 const std::function<bool(const Pause&)>& visit);
+
+}  // namespace flowback

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#include "flowback/decode/stream_input.h"
+
+#include <map>
+#include <variant>
+
+#include "decode/schedule/stay_changes.h"
+#include "decode/schedule/stays.h"
+
+namespace flowback {
+namespace {
+
+// The threads that the recording says were traced: pid by tid.
+std::map<int32_t, int32_t> TracedThreads(const Recording& recording) {
+  std::map<int32_t, int32_t> traced;
+  for (const Stream& stream : recording.streams)
+    if (stream.tid > 0) traced.emplace(stream.tid, stream.pid);
+  for (const SidebandRecord& record : recording.sideband) {
+    const auto* start = std::get_if<ItraceStartRecord>(&record);
+    if (start != nullptr && start->tid > 0) traced.emplace(start->tid, start->pid);
+    const auto* fork = std::get_if<ForkRecord>(&record);
+    if (fork != nullptr && fork->tid > 0 && traced.contains(fork->parent_tid))
+      traced.emplace(fork->tid, fork->pid);
+  }
+  return traced;
+}
+
+class Builder {
+ public:
+  Builder(const Recording& recording, const RecordingCode& code)
+      : code_(code), traced_(TracedThreads(recording)), stays_(recording.sideband) {}
+
+  Schedule Build(const Stream& stream) const {
+    Schedule schedule;
+    if (stream.tid >= 0)
+      schedule.stays.push_back(Whole(stream, stream.tid));
+    else if (const auto& stays = stays_.Of(stream.cpu); stream.cpu >= 0 && !stays.empty())
+      schedule.stays = stays;
+    else if (traced_.size() == 1)
+      schedule.stays.push_back(Whole(stream, traced_.begin()->first));
+    for (ThreadStay& stay : schedule.stays)
+      stay.code = stay.pid >= 0 ? code_.OfProcess(stay.pid) : code_.Given();
+    schedule.nobody.pid = code_.ProcessOf(stream);
+    schedule.nobody.code =
+        schedule.nobody.pid >= 0 ? code_.OfProcess(schedule.nobody.pid) : code_.Given();
+    return schedule;
+  }
+
+ private:
+  ThreadStay Whole(const Stream& stream, int32_t tid) const {
+    const auto traced = traced_.find(tid);
+    int32_t pid = stream.pid;
+    if (pid < 0 && traced != traced_.end()) pid = traced->second;
+    if (pid < 0) pid = code_.ProcessOf(stream);
+    return {.pid = pid, .tid = tid, .code = nullptr};
+  }
+
+  const RecordingCode& code_;
+  std::map<int32_t, int32_t> traced_;
+  StaysOfCpus stays_;
+};
+
+}  // namespace
+
+StreamInputs::StreamInputs(const Recording& recording, const RecordingCode& code, Resync resync) {
+  const Builder builder(recording, code);
+  for (const Stream& stream : recording.streams) {
+    Schedule& schedule = schedules_.emplace_back(builder.Build(stream));
+    DecodeInput& input = inputs_.emplace_back();
+    input.bytes = stream.bytes;
+    input.config = recording.pt;
+    input.resync = resync;
+    input.gaps = stream.gaps;
+    input.changes = FindStayChanges(stream.bytes, recording.pt, schedule);
+    input.code = input.changes.front().stay->code.get();
+  }
+}
+
+}  // namespace flowback

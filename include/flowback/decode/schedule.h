@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// Who ran when on the CPU whose trace a stream is.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "flowback/decode/code_image.h"
+
+namespace flowback {
+
+// How well one end of a stay is known.
+enum class Bound : uint8_t {
+  kKnown,   // a record says so
+  kHinted,  // other records leave no other thread: before the first record, after a lost one
+  kOpen,    // the recording's own begin or end
+};
+
+// A thread's time on a CPU, from being switched in to being switched out. Perf nanoseconds.
+struct ThreadStay {
+  uint64_t begin = 0;
+  uint64_t end = ~uint64_t{0};
+  int32_t pid = -1;
+  int32_t tid = -1;  // -1: the records do not tell who ran
+  Bound begin_bound = Bound::kOpen;
+  Bound end_bound = Bound::kOpen;
+  std::shared_ptr<const AddressSpaceHistory> code;  // of the process
+};
+
+// By begin, without overlap. What lies between two stays is idle time.
+struct Schedule {
+  std::vector<ThreadStay> stays;
+  ThreadStay nobody;  // for trace that no stay can be shown to have made
+  // The same for trace that one of two stays in succession made. Never moved.
+  std::deque<ThreadStay> between;
+};
+
+// From the packet at `offset` on, the stream is `stay`'s.
+struct StayChange {
+  uint64_t offset = 0;
+  const ThreadStay* stay = nullptr;
+};
+
+}  // namespace flowback

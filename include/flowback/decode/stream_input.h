@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// What a decoder needs for each stream of a recording: code, machine, who ran when.
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "flowback/decode/decoder.h"
+#include "flowback/decode/recording_code.h"
+#include "flowback/decode/schedule.h"
+#include "flowback/model/recording.h"
+
+namespace flowback {
+
+class StreamInputs {
+ public:
+  // Reads the packets of those streams that several threads share. The recording must outlive this.
+  StreamInputs(const Recording& recording, const RecordingCode& code, Resync resync);
+
+  // REQUIRES: `stream` is one of the recording's.
+  const DecodeInput& For(const Stream& stream) const { return inputs_[stream.index]; }
+  const Schedule& ScheduleOf(const Stream& stream) const { return schedules_[stream.index]; }
+
+ private:
+  std::deque<Schedule> schedules_;  // by stream index, like the inputs; never moved
+  std::vector<DecodeInput> inputs_;
+};
+
+}  // namespace flowback

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// Each thread's flow in program order, over all CPUs that it ran on.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "flowback/base/error.h"
+#include "flowback/decode/decoder.h"
+#include "flowback/decode/stream_input.h"
+#include "flowback/model/execution.h"
+#include "flowback/model/recording.h"
+
+namespace flowback {
+
+// A part of a stream: one stay of a thread on a CPU.
+struct FlowPiece {
+  const Stream* stream = nullptr;
+  const ThreadStay* stay = nullptr;
+  uint64_t begin = 0;  // stream offsets, half-open
+  uint64_t end = 0;
+};
+
+struct ThreadFlow {
+  int32_t pid = -1;
+  int32_t tid = -1;               // -1: what can't be given to any thread, of one stream
+  std::vector<FlowPiece> pieces;  // in program order
+};
+
+// By tid; nobody's last, by stream. Every byte of every stream is in one piece.
+std::vector<ThreadFlow> ThreadFlows(const Recording& recording, const StreamInputs& inputs);
+
+// Decodes one piece, from the last sync point before it. What lies there before the piece is not
+// delivered; a loss is delivered with the piece in which it begins. Errors: as Decoder::Decode.
+Status DecodePiece(const FlowPiece& piece, const StreamInputs& inputs, Decoder& decoder,
+                   ExecutionConsumer& consumer);
+
+}  // namespace flowback
