@@ -138,6 +138,7 @@ Status DecodeJob::Prepare() {
   settings_.span = *span;
   settings_.all_times = reader.time.empty();
   settings_.clock = &clock_;
+  settings_.config = &recording_.pt;
   settings_.threads = &threads_;
   settings_.recorded_path = [this](const std::string& file) { return RecordedPath(file); };
   settings_.symbolizer = &symbolizer_;

@@ -27,6 +27,7 @@ struct PrintSettings {
   TimeSpan span;
   bool all_times = true;  // no --time: `span` is everything
   const TraceClock* clock = nullptr;
+  const PtConfig* config = nullptr;
   const Threads* threads = nullptr;
   // The path a section's file was recorded under (--symfs and the like open another one).
   std::function<std::string_view(const std::string& file)> recorded_path;

@@ -15,9 +15,10 @@
 namespace flowback::cli {
 namespace {
 
-void CountPackets(const Stream& stream, std::map<std::string_view, PacketCount>& counts) {
+void CountPackets(const Stream& stream, const CpuId& cpu,
+                  std::map<std::string_view, PacketCount>& counts) {
   PacketWalk(
-      stream,
+      stream, cpu,
       [&](size_t, size_t size, const pt::Packet& packet) {
         PacketCount& count = counts[NameOf(packet)];
         ++count.count;
@@ -35,17 +36,20 @@ Status Collect(const ReaderOptions& options, InfoReport& report) {
   if (!code) return Fail(code.error());
   report.images = code->images();
   report.losses.AddDamage(report.recording->warnings.size());
-  report.span = SpanOfRecording(*report.recording, *report.clock);
   const StreamInputs inputs(*report.recording, *code, options.resync);
   for (const StreamOwner& owner : report.threads->owners()) {
     const Stream& stream = *owner.stream;
-    CountPackets(stream, report.packets);
+    CountPackets(stream, report.recording->pt.cpu, report.packets);
     Result<FlowSummary> summary = (*decoder)->Summarize(inputs.For(stream));
     if (!summary) return Fail(summary.error());
     const ByteAccount account{summary->bytes_decoded, summary->bytes_padding, summary->bytes_lost};
     if (Status status = CheckAccount(account, stream); !status) return status;
     report.losses.AddStreamBytes(stream.bytes.size());
     for (const DataLoss& loss : summary->losses) report.losses.Add(loss);
+    if (summary->first_tsc != 0) {
+      Extend(report.span, report.clock->Value(summary->first_tsc));
+      Extend(report.span, report.clock->Value(summary->last_tsc));
+    }
     report.streams.push_back({&owner, std::move(*summary)});
   }
   return {};
@@ -82,6 +86,10 @@ int RunInfo(const Arguments& arguments) {
   AddReaderOptions(app, options, words);
   if (const std::optional<int> status = Parse(app, arguments)) return *status;
   if (Status status = Understand(words, options); !status) return Report(status.error());
+  if (!options.time.empty())
+    return Report(
+        Error(ErrorCode::kUsage, "info looks at the whole recording: --time does not apply")
+            .Remedy("flowback decode --as summary --time " + options.time));
   return Execute(options);
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "decode/pt/errata.h"
 #include "decode/pt/packets/packet.h"
 #include "decode/pt/packets/packet_groups.h"
 #include "flowback/model/execution.h"
@@ -19,8 +20,11 @@ namespace flowback::cli {
 template <class OnPacket, class OnLoss>
 class PacketWalk {
  public:
-  PacketWalk(const Stream& stream, OnPacket on_packet, OnLoss on_loss)
-      : stream_(stream), on_packet_(std::move(on_packet)), on_loss_(std::move(on_loss)) {}
+  PacketWalk(const Stream& stream, const CpuId& cpu, OnPacket on_packet, OnLoss on_loss)
+      : stream_(stream),
+        errata_(pt::ErrataOf(cpu)),
+        on_packet_(std::move(on_packet)),
+        on_loss_(std::move(on_loss)) {}
 
   void Run() {
     size_t begin = 0;
@@ -55,7 +59,7 @@ class PacketWalk {
     pt::PebsState pebs;
     pt::Packet packet;
     while (at < bytes.size()) {
-      const auto size = pt::ReadPacket(bytes.subspan(at), pebs, packet);
+      const auto size = pt::ReadPacket(bytes.subspan(at), pebs, packet, errata_);
       if (!size) {
         cause = size.error() == pt::ReadError::kTruncated ? LossCause::kTruncated
                                                           : LossCause::kBadPacket;
@@ -68,6 +72,7 @@ class PacketWalk {
   }
 
   const Stream& stream_;
+  pt::Errata errata_;
   OnPacket on_packet_;
   OnLoss on_loss_;
 };

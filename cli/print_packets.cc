@@ -7,6 +7,7 @@
 #include "cli/json.h"
 #include "cli/listings.h"
 #include "cli/packet_walk.h"
+#include "decode/pt/clock.h"
 
 namespace flowback::cli {
 namespace {
@@ -14,10 +15,10 @@ namespace {
 class PacketPrinter {
  public:
   PacketPrinter(const StreamOwner& owner, const PrintSettings& settings, Output& output)
-      : owner_(owner), settings_(settings), output_(output) {}
+      : owner_(owner), settings_(settings), output_(output), clock_(*settings.config) {}
 
   bool Packet(size_t offset, size_t size, const pt::Packet& packet) {
-    if (const auto* tsc = std::get_if<pt::Tsc>(&packet)) tsc_ = tsc->tsc;
+    clock_.OnAny(packet);
     if (std::holds_alternative<pt::Psb>(packet)) last_ip_.Reset();
     const std::string payload = Describe(packet, &last_ip_);
     if (!Selected()) return true;
@@ -36,7 +37,7 @@ class PacketPrinter {
   }
 
   bool Loss(LossCause cause, size_t begin, size_t end) {
-    DataLoss loss{.cause = cause, .begin = begin, .end = end, .tsc = tsc_, .detail = {}};
+    DataLoss loss{.cause = cause, .begin = begin, .end = end, .tsc = clock_.tsc(), .detail = {}};
     loss.detail = Bytes8(begin, end);
     settings_.losses->Add(loss);
     if (settings_.json) {
@@ -53,7 +54,8 @@ class PacketPrinter {
  private:
   bool Selected() const {
     if (settings_.all_times) return true;
-    return tsc_ != 0 && settings_.span.Contains(settings_.clock->Value(tsc_));
+    const uint64_t tsc = clock_.tsc();
+    return tsc != 0 && settings_.span.Contains(settings_.clock->Value(tsc));
   }
 
   std::string Bytes8(size_t begin, size_t end) const {
@@ -66,7 +68,7 @@ class PacketPrinter {
   const PrintSettings& settings_;
   Output& output_;
   pt::LastIp last_ip_;
-  uint64_t tsc_ = 0;
+  pt::Clock clock_;
 };
 
 }  // namespace
@@ -77,7 +79,7 @@ void PrintPackets(const StreamOwner& owner, const PrintSettings& settings, Outpu
     output.Write(fmt::format("# stream {}: {}, {} bytes\n", owner.stream->index, owner.label,
                              owner.stream->bytes.size()));
   PacketWalk(
-      *owner.stream,
+      *owner.stream, settings.config->cpu,
       [&](size_t offset, size_t size, const pt::Packet& packet) {
         return printer.Packet(offset, size, packet);
       },

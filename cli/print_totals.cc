@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "cli/json.h"
 #include "cli/listings.h"
@@ -31,6 +32,12 @@ constexpr Row kRows[] = {
     {"bytes_lost", "bytes lost", &FlowSummary::bytes_lost},
 };
 
+// The byte account is a whole stream's: a span of time has none.
+std::span<const Row> RowsFor(const PrintSettings& settings) {
+  constexpr size_t kOfBytes = 3;
+  return std::span(kRows).first(std::size(kRows) - (settings.all_times ? 0 : kOfBytes));
+}
+
 void AppendTimes(JsonLine& line, const FlowSummary& summary, const TraceClock& clock) {
   const auto time = [&](const char* key, uint64_t tsc) {
     if (tsc != 0 && clock.has_nanoseconds())
@@ -44,7 +51,7 @@ void AppendTimes(JsonLine& line, const FlowSummary& summary, const TraceClock& c
 }
 
 void PrintJson(std::string_view type, const StreamOwner* owner, const FlowSummary& summary,
-               const TraceClock& clock, Output& output) {
+               const PrintSettings& settings, Output& output) {
   JsonLine line(output.buffer());
   line.Text("type", type);
   if (owner != nullptr) {
@@ -55,9 +62,9 @@ void PrintJson(std::string_view type, const StreamOwner* owner, const FlowSummar
       line.Null("tid");
   }
   line.Number("instructions", summary.digest.count);
-  for (const Row& row : kRows) line.Number(row.key, summary.*row.value);
+  for (const Row& row : RowsFor(settings)) line.Number(row.key, summary.*row.value);
   line.Number("losses", summary.losses.size());
-  AppendTimes(line, summary, clock);
+  AppendTimes(line, summary, *settings.clock);
   line.End();
   output.Commit();
 }
@@ -75,14 +82,15 @@ std::string SpanText(const FlowSummary& summary, const TraceClock& clock) {
   return text;
 }
 
-void PrintText(const std::string& title, const FlowSummary& summary, const TraceClock& clock,
+void PrintText(const std::string& title, const FlowSummary& summary, const PrintSettings& settings,
                Output& output) {
   std::string& out = output.buffer();
   out += title + '\n';
   out += fmt::format("  {:<24}{}\n", "instructions", summary.digest.count);
-  for (const Row& row : kRows) out += fmt::format("  {:<24}{}\n", row.words, summary.*row.value);
+  for (const Row& row : RowsFor(settings))
+    out += fmt::format("  {:<24}{}\n", row.words, summary.*row.value);
   out += fmt::format("  {:<24}{}\n", "losses", summary.losses.size());
-  out += fmt::format("  {:<24}{}\n", "time", SpanText(summary, clock));
+  out += fmt::format("  {:<24}{}\n", "time", SpanText(summary, *settings.clock));
   output.Commit();
 }
 
@@ -127,14 +135,14 @@ void PrintSummary(const std::vector<StreamTotals>& totals, const PrintSettings& 
   for (const StreamTotals& each : totals) {
     AddTo(all, each.summary);
     if (settings.json)
-      PrintJson("thread", each.owner, each.summary, *settings.clock, output);
+      PrintJson("thread", each.owner, each.summary, settings, output);
     else
-      PrintText(TitleOf(*each.owner, *settings.threads), each.summary, *settings.clock, output);
+      PrintText(TitleOf(*each.owner, *settings.threads), each.summary, settings, output);
   }
   if (settings.json)
-    PrintJson("total", nullptr, all, *settings.clock, output);
+    PrintJson("total", nullptr, all, settings, output);
   else if (totals.size() != 1)
-    PrintText("all", all, *settings.clock, output);
+    PrintText("all", all, settings, output);
 }
 
 }  // namespace flowback::cli

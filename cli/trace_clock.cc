@@ -10,6 +10,7 @@
 
 #include "cli/packet_walk.h"
 #include "cli/quantity.h"
+#include "decode/pt/clock.h"
 
 namespace flowback::cli {
 namespace {
@@ -91,18 +92,26 @@ void TraceClock::AppendText(std::string& out, uint64_t tsc) const {
 
 std::optional<TimeSpan> SpanOfRecording(const Recording& recording, const TraceClock& clock) {
   std::optional<TimeSpan> span;
-  const auto on_packet = [&](size_t, size_t, const pt::Packet& packet) {
-    const auto* tsc = std::get_if<pt::Tsc>(&packet);
-    if (tsc == nullptr) return true;
-    const uint64_t value = clock.Value(tsc->tsc);
-    if (!span) span = TimeSpan{value, value};
-    span->begin = std::min(span->begin, value);
-    span->end = std::max(span->end, value);
-    return true;
-  };
-  for (const Stream& stream : recording.streams)
-    PacketWalk(stream, on_packet, [](LossCause, size_t, size_t) { return true; }).Run();
+  for (const Stream& stream : recording.streams) {
+    pt::Clock packets(recording.pt);
+    const auto on_packet = [&](size_t, size_t, const pt::Packet& packet) {
+      packets.OnAny(packet);
+      return true;
+    };
+    PacketWalk(stream, recording.pt.cpu, on_packet, [](LossCause, size_t, size_t) {
+      return true;
+    }).Run();
+    if (packets.first_tsc() == 0) continue;
+    Extend(span, clock.Value(packets.first_tsc()));
+    Extend(span, clock.Value(packets.tsc()));
+  }
   return span;
+}
+
+void Extend(std::optional<TimeSpan>& span, uint64_t value) {
+  if (!span) span = TimeSpan{value, value};
+  span->begin = std::min(span->begin, value);
+  span->end = std::max(span->end, value);
 }
 
 Result<TimeSpan> ParseTimeSpan(const std::string& text, const Recording& recording,

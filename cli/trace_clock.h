@@ -42,7 +42,10 @@ struct TimeSpan {
   bool Contains(uint64_t value) const { return value >= begin && value <= end; }
 };
 
-// The first and last time-stamp of all streams, as clock values; empty when no stream has any.
+// Makes the span reach to `value`.
+void Extend(std::optional<TimeSpan>& span, uint64_t value);
+
+// The first and last time of all streams' packets, as clock values; empty when none tells the time.
 std::optional<TimeSpan> SpanOfRecording(const Recording& recording, const TraceClock& clock);
 
 // "A,B": seconds (12.5), units (10ms), per cent of the recording (10%), or tsc:N; an empty bound is

@@ -24,6 +24,14 @@ class Clock {
   void On(const Cbr& packet) { core_bus_ratio_ = packet.ratio; }
   void On(const Cyc& packet) { OnCycles(packet.cycles); }
   void OnCycles(uint64_t cycles);
+  // Whatever it is.
+  void OnAny(const Packet& packet) {
+    std::visit(
+        [this](const auto& p) {
+          if constexpr (requires(Clock& clock) { clock.On(p); }) On(p);
+        },
+        packet);
+  }
 
  private:
   // Crystal clock ticks to TSC ticks; 0 when the ratio is not known.

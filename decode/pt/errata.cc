@@ -121,4 +121,24 @@ Errata ErrataOf(const CpuId& cpu) {
   return {};
 }
 
+ReadResult ReadPacket(Bytes at, PebsState& pebs, Packet& out, const Errata& errata) {
+  const ReadResult size = ReadPacket(at, pebs, out);
+  constexpr unsigned kTmaSize = 7;
+  const bool bad_tma =
+      !size && errata.bad_tma && at.size() > kTmaSize && at[0] == kExtendedPrefix && at[1] == 0x73;
+  if (bad_tma) {
+    out.emplace<Cyc>();
+    return kTmaSize + 1;
+  }
+  // The second byte of a CYC may be missing right before an OVF.
+  const bool cut_cyc = size && *size == 2 && errata.cyc_cut_by_ovf &&
+                       std::holds_alternative<Cyc>(out) && at[1] == kExtendedPrefix &&
+                       at.size() > 2 && at[2] == Ovf::kOpcode.value;
+  if (cut_cyc) {
+    out.emplace<Cyc>();
+    return 1;
+  }
+  return size;
+}
+
 }  // namespace flowback::pt

@@ -82,6 +82,7 @@ class FlowEngine {
   void RunPart(size_t begin, size_t end);
   void EnterStays(size_t offset);
   PartMark Mark(size_t offset) const;
+  void CountDecoded(size_t offset);
   void SkipStatusOnly(Bytes part, size_t begin);
   void OnePacket();
   void SyncForward(size_t from);
@@ -218,6 +219,8 @@ class FlowEngine {
   LastIp last_ip_;
   Clock clock_;
   ByteAccount account_;
+  size_t counted_ = 0;  // bytes before it are in the account
+  uint64_t counted_padding_ = 0;
 
   // The flow.
   State state_ = State::kLost;

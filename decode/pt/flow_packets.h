@@ -194,13 +194,7 @@ bool FlowEngine<Sink>::On(const Mtc& packet) {
 
 template <class Sink>
 bool FlowEngine<Sink>::On(const Cyc& packet) {
-  // Erratum: the second byte of a CYC may be missing right before an OVF.
-  const bool cut = errata_.cyc_cut_by_ovf && pos_ - packet_ == 2 && packet_[1] == kExtendedPrefix &&
-                   pos_ < end_ && *pos_ == Ovf::kOpcode.value;
-  if (cut)
-    --pos_;
-  else
-    clock_.On(packet);
+  clock_.On(packet);
   return true;
 }
 

@@ -28,6 +28,7 @@ FlowEngine<Sink>::FlowEngine(const DecodeInput& input, CodeView& code, Sink& sin
 template <class Sink>
 ByteAccount FlowEngine<Sink>::Run() {
   size_t begin = input_.from;
+  counted_ = begin;
   EnterStays(begin);
   for (const StreamGap& gap : input_.gaps) {
     const size_t end = std::min<size_t>(gap.offset, input_.bytes.size());
@@ -40,7 +41,7 @@ ByteAccount FlowEngine<Sink>::Run() {
   if (!sink_.Done()) RunPart(begin, input_.bytes.size());
   EnterStays(input_.bytes.size());
   EndLoss(input_.bytes.size());
-  account_.decoded = input_.bytes.size() - input_.from - account_.padding - account_.lost;
+  CountDecoded(input_.bytes.size());
   sink_.Enter(nullptr, Mark(input_.bytes.size()));
   return account_;
 }
@@ -103,7 +104,7 @@ void FlowEngine<Sink>::OnePacket() {
   packet_ = pos_;
   EnterStays(Offset(pos_));
   Packet packet;
-  const ReadResult size = ReadPacket(Rest(), pebs_, packet);
+  const ReadResult size = ReadPacket(Rest(), pebs_, packet, errata_);
   if (!size) return Damaged(size.error());
   if (state_ == State::kLost && SwallowsPsb(pos_, *size)) return;
   pos_ += *size;
@@ -130,12 +131,6 @@ void FlowEngine<Sink>::Damaged(ReadError error) {
     ClearCompound();
     BeginLoss(LossCause::kTruncated, offset, "the last packet is cut");
     pos_ = end_;
-    return;
-  }
-  constexpr unsigned kTmaSize = 7;
-  const bool tma = Rest().size() > kTmaSize && pos_[0] == kExtendedPrefix && pos_[1] == 0x73;
-  if (errata_.bad_tma && tma) {
-    pos_ += kTmaSize + 1;
     return;
   }
   std::string bytes = "bytes";
@@ -179,7 +174,16 @@ void FlowEngine<Sink>::BeginLoss(LossCause cause, size_t offset, std::string det
   overflowed_ = only_time_since_ovf_ = false;
   if (losing_) return;  // one loss, for the reason that began it
   losing_ = true;
+  CountDecoded(offset);
   loss_ = {cause, offset, offset, clock_.tsc(), last_ip, std::move(detail), sink_.stay()};
+}
+
+// All bytes since the last loss up to `offset` are good: decoded, or padding.
+template <class Sink>
+void FlowEngine<Sink>::CountDecoded(size_t offset) {
+  account_.decoded += offset - counted_ - (account_.padding - counted_padding_);
+  counted_ = offset;
+  counted_padding_ = account_.padding;
 }
 
 template <class Sink>
@@ -189,6 +193,7 @@ void FlowEngine<Sink>::EndLoss(size_t offset) {
   losing_ = false;
   loss_.end = std::max<uint64_t>(offset, loss_.begin);
   account_.lost += loss_.end - loss_.begin;
+  counted_ = loss_.end;
   sink_.Loss(std::exchange(loss_, {}));
 }
 
@@ -231,6 +236,7 @@ struct FlowEngine<Sink>::Header {
   std::optional<ModeExec> mode;
   std::optional<ModeTsx> tsx;
   bool overflow = false;  // an OVF ended it
+  uint64_t padding = 0;
 };
 
 template <class Sink>
@@ -244,7 +250,7 @@ bool FlowEngine<Sink>::ReadHeader(Header& header) {
     } else if constexpr (std::is_same_v<P, ModeTsx>) {
       header.tsx = p;
     } else if constexpr (std::is_same_v<P, Pad>) {
-      if (!losing_) ++account_.padding;
+      ++header.padding;
     } else if constexpr (kIsTiming<P>) {
       return On(p);
     } else if constexpr (kIsOneOf<P, Pip, Vmcs>) {
@@ -256,7 +262,7 @@ bool FlowEngine<Sink>::ReadHeader(Header& header) {
   };
   while (pos_ < end_) {
     Packet packet;
-    const ReadResult size = ReadPacket(Rest(), pebs_, packet);
+    const ReadResult size = ReadPacket(Rest(), pebs_, packet, errata_);
     if (!size && size.error() == ReadError::kTruncated) break;
     if (!size) return Fail(LossCause::kBadPacket, "inside PSB+");
     pos_ += *size;
@@ -287,6 +293,7 @@ bool FlowEngine<Sink>::PsbPlus() {
     Failed();
     ApplyHeader(header);
   }
+  account_.padding += header.padding;
   if (header.overflow) {
     packet_ = pos_ - 2;
     return On(Ovf{});
@@ -330,10 +337,10 @@ bool FlowEngine<Sink>::StartsBeforeEnable() {
 }
 
 // What kind of packet comes next, apart from those that may stand in between; null at the end.
-inline const std::type_info* NextKind(Bytes rest, PebsState pebs) {
+inline const std::type_info* NextKind(Bytes rest, PebsState pebs, const Errata& errata) {
   Packet packet;
   for (size_t at = 0; at < rest.size();) {
-    const ReadResult size = ReadPacket(rest.subspan(at), pebs, packet);
+    const ReadResult size = ReadPacket(rest.subspan(at), pebs, packet, errata);
     if (!size) return nullptr;
     at += *size;
     const std::type_info* kind = std::visit(
@@ -348,13 +355,13 @@ inline const std::type_info* NextKind(Bytes rest, PebsState pebs) {
 
 template <class Sink>
 bool FlowEngine<Sink>::FollowedByTip() {
-  const std::type_info* kind = NextKind(Rest(), pebs_);
+  const std::type_info* kind = NextKind(Rest(), pebs_, errata_);
   return kind != nullptr && (*kind == typeid(Tip) || *kind == typeid(TipPgd));
 }
 
 template <class Sink>
 bool FlowEngine<Sink>::FollowedByEnable() {
-  const std::type_info* kind = NextKind(Rest(), pebs_);
+  const std::type_info* kind = NextKind(Rest(), pebs_, errata_);
   return kind != nullptr && *kind == typeid(TipPge);
 }
 
@@ -365,7 +372,7 @@ bool FlowEngine<Sink>::TracingIsOffNext() {
   Packet packet;
   bool in_header = false;
   for (Bytes rest = Rest();;) {
-    const ReadResult size = ReadPacket(rest, pebs, packet);
+    const ReadResult size = ReadPacket(rest, pebs, packet, errata_);
     if (!size) return false;
     rest = rest.subspan(*size);
     if (std::holds_alternative<TipPge>(packet)) return true;

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "tests/differential/harness.h"
+#include "tests/support/byte_account.h"
 
 namespace flowback::testing {
 namespace {
@@ -35,8 +36,7 @@ void ExpectTruth(const Subject& subject, Decoder& native) {
   const GeneratedTruth& truth = subject.truth();
   const Seen seen = DecodeAll(native, subject.Input());
   EXPECT_EQ(CountsText(seen.sum), CountsText(truth)) << LossesText(seen.sum.losses);
-  EXPECT_EQ(seen.account.decoded + seen.account.padding + seen.account.lost,
-            subject.stream().bytes.size());
+  accounts::ExpectAccount(subject.Input(), seen.sum.losses, seen.account);
   ASSERT_EQ(seen.sum.losses.size(), truth.losses.size()) << LossesText(seen.sum.losses);
   for (size_t i = 0; i < truth.losses.size(); ++i) {
     EXPECT_EQ(seen.sum.losses[i].cause, LossCause::kOverflow);

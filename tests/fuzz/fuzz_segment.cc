@@ -89,6 +89,7 @@ void Run(const SegmentInput& input) {
     Adder adder;
     const Result<ByteAccount> account = decoder->Decode(decode, adder);
     Check(account.has_value());
+    Check(account->decoded <= trace.size() && account->padding <= trace.size());
     Check(account->decoded + account->padding + account->lost == trace.size());
     Check(account->lost == adder.lost && adder.last_end <= trace.size());
     Check(adder.digest.count <= MostInstructions(trace.size(), input.image.size()));

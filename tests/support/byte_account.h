@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// Law 1, checked without the decoder's own sums: its losses and the packets between them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "decode/pt/errata.h"
+#include "decode/pt/packets/packet.h"
+#include "flowback/decode/decoder.h"
+
+namespace flowback::accounts {
+
+// The account that the losses imply. Fails the running test where they overlap, are not in order,
+// or leave bytes between them that are no packets.
+template <class Losses>
+ByteAccount AccountOf(const DecodeInput& input, const Losses& losses) {
+  ByteAccount account;
+  const pt::Errata errata = pt::ErrataOf(input.config.cpu);
+  pt::PebsState pebs;
+  pt::Packet packet;
+  uint64_t at = 0;
+  const auto read_to = [&](uint64_t end) {
+    while (at < end) {
+      const pt::ReadResult size = pt::ReadPacket(input.bytes.subspan(at), pebs, packet, errata);
+      EXPECT_TRUE(size && *size <= end - at) << "no packet at " << at << ", outside of every loss";
+      if (!size) break;
+      (std::holds_alternative<pt::Pad>(packet) ? account.padding : account.decoded) += *size;
+      at += *size;
+    }
+  };
+  for (const DataLoss& loss : losses) {
+    EXPECT_LE(loss.begin, loss.end);
+    EXPECT_LE(at, loss.begin) << "losses overlap";
+    read_to(loss.begin);
+    account.lost += loss.end - loss.begin;
+    at = loss.end;
+    pebs = {};
+  }
+  read_to(input.bytes.size());
+  return account;
+}
+
+// `told` is the decoder's own account.
+template <class Losses>
+void ExpectAccount(const DecodeInput& input, const Losses& losses, const ByteAccount& told) {
+  const ByteAccount account = AccountOf(input, losses);
+  EXPECT_EQ(told.decoded, account.decoded);
+  EXPECT_EQ(told.padding, account.padding);
+  EXPECT_EQ(told.lost, account.lost);
+}
+
+}  // namespace flowback::accounts
