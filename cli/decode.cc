@@ -26,6 +26,7 @@ struct DecodeOptions {
   std::string fields;
   bool not_taken = false;
   bool by_cpu = false;
+  bool time_of_day = false;
 };
 
 // What each piece of an owner gave.
@@ -131,6 +132,8 @@ Status DecodeJob::Prepare() {
   const ReaderOptions& reader = options_.reader;
   Result<TimeSpan> span = ParseTimeSpan(reader.time, recording_, clock_);
   if (!span) return Fail(span.error());
+  if (options_.time_of_day)
+    if (Status status = clock_.ShowTimeOfDay(); !status) return status;
   settings_.fields = *fields;
   settings_.default_layout = kind_.name == "instructions" && options_.fields.empty();
   settings_.json = reader.json;
@@ -168,6 +171,7 @@ Status DecodeJob::PrepareCode() {
   if (!code) return Fail(code.error());
   code_.emplace(std::move(*code));
   inputs_.emplace(recording_, *code_, options_.reader.resync);
+  inputs_->set_times(settings_.fields.Has(Field::kTime) || !settings_.all_times);
   return {};
 }
 
@@ -286,6 +290,8 @@ int RunDecode(const Arguments& arguments) {
                  "columns: comm,pid,tid,cpu,time,ip,insn,bytes,sym,symoff,dso,flags");
   app.add_flag("--not-taken", options.not_taken, "branches: also those not taken");
   app.add_flag("--by-cpu", options.by_cpu, "one result per CPU stream, named cpuN");
+  app.add_flag("--tod", options.time_of_day,
+               "times as time of day, where the recording has it (perf record -k CLOCK)");
   app.footer(
       "Lines that start with '#' tell what was lost, where it is missing. docs/output.md\n"
       "describes every kind.");

@@ -177,6 +177,7 @@ bool FlowEngine<Sink>::On(const Vmcs& packet) {
 template <class Sink>
 bool FlowEngine<Sink>::On(const Tsc& packet) {
   clock_.On(packet);
+  Told(TimeMark::Kind::kTsc);
   return true;
 }
 
@@ -188,13 +189,14 @@ bool FlowEngine<Sink>::On(const Tma& packet) {
 
 template <class Sink>
 bool FlowEngine<Sink>::On(const Mtc& packet) {
-  clock_.On(packet);
+  if (clock_.On(packet)) Told(TimeMark::Kind::kMtc);
   return true;
 }
 
 template <class Sink>
 bool FlowEngine<Sink>::On(const Cyc& packet) {
   clock_.On(packet);
+  Told(TimeMark::Kind::kCyc);
   return true;
 }
 
@@ -209,6 +211,7 @@ bool FlowEngine<Sink>::On(const Cbr& packet) {
 
 template <class Sink>
 bool FlowEngine<Sink>::On(const Ovf&) {
+  clock_.OnGap();
   ClearCompound();
   returns_.Clear();
   in_transaction_ = false;
@@ -249,6 +252,7 @@ bool FlowEngine<Sink>::On(const Ptw& packet) {
 
 template <class Sink>
 bool FlowEngine<Sink>::On(const ExStop& packet) {
+  clock_.OnGap();
   const TraceEvent event = Event(EventKind::kExecStop);
   if (packet.ip)
     Wait(event, true, true);

@@ -83,12 +83,11 @@ class Matcher {
     }
     Change({.offset = last, .stay = &schedule_.stays[next_]});
     // The next switch can't be in an earlier pause; it may be in the same one.
-    const Pause kept = candidates_.back();
-    candidates_.clear();
+    candidates_.erase(candidates_.begin(), candidates_.end() - 1);
     missed_ = false;
     if (next_ + 1 >= stays_.size()) return;
     ++next_;
-    if (Fits(kept)) candidates_.push_back(kept);
+    if (!Fits(candidates_.back())) candidates_.clear();
     --next_;
   }
 

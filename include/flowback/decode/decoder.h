@@ -30,6 +30,10 @@ struct DecodeInput {
   Resync resync = Resync::kEarliest;
   std::vector<StreamGap> gaps;      // of the stream, sorted by offset
   std::vector<StayChange> changes;  // sorted by offset; empty: it is not known who ran
+  // Decode estimates when each piece executed and within which bounds; it then hands pieces on only
+  // when the trace has told the time behind them. The libipt engine does not, and leaves the bounds
+  // open.
+  bool times = false;
 };
 
 // Totals of a piece of flow; sums are exact.

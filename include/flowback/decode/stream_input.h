@@ -17,6 +17,10 @@ class StreamInputs {
   // Reads the packets of those streams that several threads share. The recording must outlive this.
   StreamInputs(const Recording& recording, const RecordingCode& code, Resync resync);
 
+  // DecodeInput::times of all.
+  void set_times(bool times) {
+    for (DecodeInput& input : inputs_) input.times = times;
+  }
   // REQUIRES: `stream` is one of the recording's.
   const DecodeInput& For(const Stream& stream) const { return inputs_[stream.index]; }
   const Schedule& ScheduleOf(const Stream& stream) const { return schedules_[stream.index]; }
