@@ -6,7 +6,15 @@
 // TMA carries its lower 16 bits, so after it only 16 - mtc_shift bits of the first MTC's
 // predecessor are known when the period is long.  [SDM "TSC/MTC Alignment (TMA) Packet", "Mini Time
 // Counter (MTC) Packet"]
+//
+// A CYC packet counts core cycles. How long they took at least follows from the core's ratio, which
+// CBR packets tell; how long at most does not, for a core may stand still. So cycles bound a time
+// from below, counted from the packet before, and from above, counted back from the packet after
+// it.  [SDM "Cycle Count (CYC) Packet", "Core:Bus Ratio (CBR) Packet"]
 #include "decode/pt/clock.h"
+
+#include <utility>
+#include <variant>
 
 namespace flowback::pt {
 
@@ -23,20 +31,72 @@ uint64_t Clock::TicksOf(uint64_t crystal_ticks) const {
   return static_cast<uint64_t>(wide / denominator_);
 }
 
+uint64_t Clock::AtLeast(uint64_t cycles, unsigned ratio) const {
+  if (ratio == 0 || nominal_ratio_ == 0) return 0;
+  const auto wide = static_cast<unsigned __int128>(cycles) * (2 * uint64_t{nominal_ratio_} - 1);
+  return static_cast<uint64_t>(wide / (2 * ratio + 1));
+}
+
+uint64_t Clock::Likely(uint64_t cycles, unsigned ratio) const {
+  if (ratio == 0 || nominal_ratio_ == 0) return 0;
+  return static_cast<uint64_t>(static_cast<unsigned __int128>(cycles) * nominal_ratio_ / ratio);
+}
+
+uint64_t Clock::AtCycles() const {
+  return cycle_base_tsc_ == 0 ? 0 : cycle_base_tsc_ + Likely(cycles_, core_bus_ratio_);
+}
+
+void Clock::SetBase(uint64_t lo, uint64_t hi) {
+  cycle_base_tsc_ = tsc_;
+  cycles_to_base_ = folded_cycles_ + std::exchange(cycles_, 0);
+  ratio_to_base_ = std::exchange(highest_ratio_, core_bus_ratio_);
+  folded_cycles_ = 0;
+  base_lo_ = lo;
+  base_hi_ = hi;
+}
+
+TimeMark Clock::Mark(TimeMark::Kind kind) const {
+  TimeMark mark;
+  mark.kind = kind;
+  mark.in_doubt = doubts_ != 0;
+  mark.tsc = tsc();
+  mark.lo = lo();
+  if (kind == TimeMark::Kind::kCyc) {
+    mark.cycles = folded_cycles_ + cycles_;
+    mark.ratio = highest_ratio_;
+    return mark;
+  }
+  mark.hi = base_hi_;
+  mark.cycles = cycles_to_base_;
+  mark.ratio = ratio_to_base_;
+  if (kind == TimeMark::Kind::kTsc) {
+    mark.late = late_;
+    mark.doubts = doubts_at_tsc_;
+  }
+  return mark;
+}
+
 void Clock::On(const Tsc& packet) {
   constexpr uint64_t kMask = (uint64_t{1} << 56) - 1;
   // The packet holds the lower 56 bits; a smaller value than before means that they wrapped.
   uint64_t value = (tsc_ & ~kMask) | packet.tsc;
   if (tsc_ != 0 && value < tsc_ && tsc_ - value > kMask / 2) value += kMask + 1;
-  tsc_ = cycle_base_tsc_ = value;
-  cycles_ = 0;
+  doubts_at_tsc_ = std::exchange(doubts_, 0);
+  late_ = 0;
+  if (doubts_at_tsc_ != 0 && anchored_) {
+    const uint64_t turn = TicksOf(uint64_t{256} << mtc_shift_);
+    const uint64_t last = anchor_tsc_ + TicksOf(crystal_ticks_);
+    if (turn != 0 && value > last) late_ = (value - last) / turn * turn;
+  }
+  tsc_ = value;
+  SetBase(value, value);
   anchored_ = false;
   if (first_tsc_ == 0) first_tsc_ = value;
 }
 
 void Clock::On(const Tma& packet) {
   if (!mtc_known_ || tsc_ == 0) return;
-  anchor_tsc_ = tsc_ - packet.fast;
+  anchor_tsc_ = base_lo_ - packet.fast;
   const uint32_t period = uint32_t{1} << mtc_shift_;
   last_mtc_ = static_cast<uint8_t>(packet.ctc >> mtc_shift_);
   mtc_mask_ = static_cast<uint8_t>(0xffffu >> mtc_shift_);
@@ -46,23 +106,61 @@ void Clock::On(const Tma& packet) {
   anchored_ = true;
 }
 
-void Clock::On(const Mtc& packet) {
-  if (!mtc_known_ || !anchored_) return;
+bool Clock::On(const Mtc& packet) {
+  if (!mtc_known_ || !anchored_) return false;
   const uint8_t periods = static_cast<uint8_t>(packet.ctc - last_mtc_) & mtc_mask_;
   last_mtc_ = packet.ctc;
   mtc_mask_ = 0xff;
   crystal_ticks_ += uint64_t{periods} << mtc_shift_;
   const uint64_t value = anchor_tsc_ + TicksOf(crystal_ticks_);
-  if (value > tsc_) tsc_ = value;
-  cycle_base_tsc_ = tsc_;
-  cycles_ = 0;
+  tsc_ = std::max(tsc(), value);
+  // Anchor and grid line are each rounded to a whole tick.
+  SetBase(std::max(base_lo_, value - 1), std::max(base_hi_, value + 2));
+  return true;
 }
 
-void Clock::OnCycles(uint64_t cycles) {
-  cycles_ += cycles;
-  if (core_bus_ratio_ == 0 || nominal_ratio_ == 0 || cycle_base_tsc_ == 0) return;
-  const uint64_t value = cycle_base_tsc_ + cycles_ * nominal_ratio_ / core_bus_ratio_;
-  if (value > tsc_) tsc_ = value;
+void Clock::On(const Cbr& packet) {
+  if (packet.ratio == core_bus_ratio_) return;
+  tsc_ = cycle_base_tsc_ = tsc();
+  folded_cycles_ += std::exchange(cycles_, 0);
+  // Cycles before the first ratio is known are of no use.
+  if (core_bus_ratio_ != 0 || folded_cycles_ == 0)
+    highest_ratio_ = std::max(highest_ratio_, packet.ratio);
+  core_bus_ratio_ = packet.ratio;
+}
+
+void Clock::On(const Cyc& packet) { OnCycles(std::min(packet.cycles, kMostCycles)); }
+
+std::optional<uint64_t> TimeAfter(Bytes rest, Clock clock, PebsState pebs, size_t limit) {
+  rest = rest.first(std::min(rest.size(), limit));
+  const uint64_t now = clock.lo();
+  uint64_t cycles = 0;
+  const auto until = [&](TimeMark::Kind kind) {
+    const TimeMark mark = clock.Mark(kind);
+    const uint64_t since = clock.AtLeast(cycles, mark.ratio);
+    return std::max(now, mark.hi - std::min(mark.hi, since));
+  };
+  Packet packet;
+  while (!rest.empty()) {
+    const ReadResult size = ReadPacket(rest, pebs, packet);
+    if (!size) return std::nullopt;
+    rest = rest.subspan(*size);
+    if (const auto* tsc = std::get_if<Tsc>(&packet)) {
+      clock.On(*tsc);
+      return until(TimeMark::Kind::kTsc);
+    }
+    if (const auto* mtc = std::get_if<Mtc>(&packet)) {
+      if (clock.On(*mtc) && !clock.in_doubt()) return until(TimeMark::Kind::kMtc);
+    } else if (const auto* cyc = std::get_if<Cyc>(&packet)) {
+      clock.On(*cyc);
+      cycles += std::min(cyc->cycles, Clock::kMostCycles);
+    } else if (const auto* cbr = std::get_if<Cbr>(&packet)) {
+      clock.On(*cbr);
+    } else if (std::holds_alternative<Ovf>(packet)) {
+      clock.OnGap();
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace flowback::pt

@@ -2,32 +2,77 @@
 // The time-stamp counter as the timing packets tell it.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "decode/pt/packets/packet.h"
 #include "flowback/model/machine.h"
 
 namespace flowback::pt {
 
+// What is proven about the moment a timing packet stands for.
+struct TimeMark {
+  enum class Kind : uint8_t { kTsc, kMtc, kCyc };
+  Kind kind{};
+  // The MTCs since an overflow or a sleep might be some turns of their counter too early; the next
+  // TSC packet tells.
+  bool in_doubt = false;
+  uint64_t tsc = 0;  // most likely value
+  uint64_t lo = 0;   // not before
+  uint64_t hi = 0;   // not after; kCyc: not known, 0
+  // Core cycles since the last TSC or MTC packet before this one, and the highest core to bus ratio
+  // in between (0: not known).
+  uint64_t cycles = 0;
+  uint8_t ratio = 0;
+  // kTsc: by how much the MTCs in doubt before it were too early; of them `doubts` places might
+  // have been the reason.
+  uint64_t late = 0;
+  uint32_t doubts = 0;
+};
+
 // Follows TSC, TMA, MTC, CYC and CBR. The value never goes back between two TSC packets.
 class Clock {
  public:
+  // More in one CYC packet, hours, is damage.
+  static constexpr uint64_t kMostCycles = uint64_t{1} << 44;
+
   explicit Clock(const PtConfig& config);
 
-  // Latest known value; 0 before the first TSC packet.
-  uint64_t tsc() const { return tsc_; }
+  // Latest most likely value; 0 before the first TSC packet.
+  uint64_t tsc() const {
+    return cycles_ == 0 || core_bus_ratio_ == 0 ? tsc_ : std::max(tsc_, AtCycles());
+  }
   uint64_t first_tsc() const { return first_tsc_; }
+  // Now is not before this; 0 when nothing is known.
+  uint64_t lo() const { return base_lo_ + AtLeast(folded_cycles_ + cycles_, highest_ratio_); }
+  // What the last timing packet proved. Of `kind` the caller knows.
+  TimeMark Mark(TimeMark::Kind kind) const;
 
   void On(const Tsc& packet);
   void On(const Tma& packet);
-  void On(const Mtc& packet);
-  void On(const Cbr& packet) { core_bus_ratio_ = packet.ratio; }
-  void On(const Cyc& packet) { OnCycles(packet.cycles); }
-  void OnCycles(uint64_t cycles);
+  // False: says nothing, as no TMA came before it or the recording lacks the ratios.
+  bool On(const Mtc& packet);
+  void On(const Cbr& packet);
+  void On(const Cyc& packet);
+  void OnCycles(uint64_t cycles) { cycles_ += cycles; }
+  // Packets may be missing here: MTCs may have been lost, by whole turns of their counter.
+  void OnGap() {
+    if (anchored_) ++doubts_;
+  }
+  bool in_doubt() const { return doubts_ != 0; }
+
+  // Ticks that `cycles` core cycles take at least when the core's ratio is not above `ratio`. Both
+  // ratios are rounded to whole numbers.
+  uint64_t AtLeast(uint64_t cycles, unsigned ratio) const;
+  // The most likely number.
+  uint64_t Likely(uint64_t cycles, unsigned ratio) const;
 
  private:
-  // Crystal clock ticks to TSC ticks; 0 when the ratio is not known.
   uint64_t TicksOf(uint64_t crystal_ticks) const;
+  uint64_t AtCycles() const;
+  void SetBase(uint64_t lo, uint64_t hi);
 
   uint32_t numerator_;
   uint32_t denominator_;
@@ -39,12 +84,29 @@ class Clock {
   uint64_t first_tsc_ = 0;
   uint64_t anchor_tsc_ = 0;      // TSC at the last TMA, or at the MTC that began the count
   uint64_t crystal_ticks_ = 0;   // since the anchor
-  uint64_t cycles_ = 0;          // since the last packet that told the time itself
+  uint64_t cycles_ = 0;          // since the last packet that told the time or a new ratio
   uint64_t cycle_base_tsc_ = 0;  // TSC at that packet
   uint8_t last_mtc_ = 0;
   uint8_t mtc_mask_ = 0xff;  // bits of `last_mtc_` that are known
   uint8_t core_bus_ratio_ = 0;
   bool anchored_ = false;
+
+  // The last TSC or MTC packet, and what came after it.
+  uint64_t base_lo_ = 0;
+  uint64_t base_hi_ = 0;
+  uint64_t folded_cycles_ = 0;   // up to the last CBR packet
+  uint64_t cycles_to_base_ = 0;  // from the one before it
+  uint8_t highest_ratio_ = 0;
+  uint8_t ratio_to_base_ = 0;
+  uint32_t doubts_ = 0;
+  uint32_t doubts_at_tsc_ = 0;
+  uint64_t late_ = 0;
 };
+
+// A time that is not before anything that `rest` begins with: from the first packet in it that
+// tells the time, no more than `limit` bytes away. Empty when there is none. `clock` is as it is
+// before `rest`.
+std::optional<uint64_t> TimeAfter(Bytes rest, Clock clock, PebsState pebs,
+                                  size_t limit = size_t{64} << 10);
 
 }  // namespace flowback::pt

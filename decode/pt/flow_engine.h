@@ -188,7 +188,32 @@ class FlowEngine {
   size_t Offset(const uint8_t* at) const { return static_cast<size_t>(at - input_.bytes.data()); }
   Bytes Rest() const { return {pos_, static_cast<size_t>(end_ - pos_)}; }
   uint64_t CurrentAddress() const { return graph_->info(cur_).address; }
+  // The time goes on to a sink that wants it.
+  void Told([[maybe_unused]] TimeMark::Kind kind) {
+    if constexpr (Sink::kWantsTimes)
+      if (clock_.tsc() != 0) sink_.Mark(clock_.Mark(kind), state_ == State::kOn);
+  }
+  void PacketEnd() {
+    if constexpr (Sink::kWantsTimes) sink_.PacketEnd();
+  }
+  // As many branches as a TNT packet can hold.
+  static constexpr bool IsFullTnt(unsigned count) {
+    return count == ShortTnt::kMaxCount || count == LongTnt::kMaxCount;
+  }
+  // A full TNT was sent when its last branch executed. Others were sent off by the packet behind
+  // them, and belong to it: so does a full short one where long ones are in use.
+  void TntEnd([[maybe_unused]] unsigned count, [[maybe_unused]] const uint8_t* next) {
+    if constexpr (Sink::kWantsTimes)
+      if (sink_.WantsPacketEnd() && IsFullTnt(count) &&
+          FollowedByTnt({next, static_cast<size_t>(end_ - next)}))
+        sink_.PacketEnd();
+  }
+  bool FollowedByTnt(Bytes rest) const;
   Moment Now() const { return {clock_.tsc(), in_transaction_}; }
+  // No packet before this one waits for one to come.
+  bool InCompound() const {
+    return transfer_.has_value() || held_count_ != 0 || !waiting_.empty() || mode_.has_value();
+  }
   // The hot loop's precondition: nothing is pending that a TNT or TIP would have to respect.
   bool Plain() const {
     return state_ == State::kOn && !transfer_ && held_count_ == 0 && waiting_.empty() && !mode_ &&

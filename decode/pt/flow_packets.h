@@ -174,6 +174,7 @@ bool FlowEngine<Sink>::On(const Vmcs& packet) {
 template <class Sink>
 bool FlowEngine<Sink>::On(const Tsc& packet) {
   clock_.On(packet);
+  Told(TimeMark::Kind::kTsc);
   return true;
 }
 
@@ -185,7 +186,7 @@ bool FlowEngine<Sink>::On(const Tma& packet) {
 
 template <class Sink>
 bool FlowEngine<Sink>::On(const Mtc& packet) {
-  clock_.On(packet);
+  if (clock_.On(packet)) Told(TimeMark::Kind::kMtc);
   return true;
 }
 
@@ -194,10 +195,12 @@ bool FlowEngine<Sink>::On(const Cyc& packet) {
   // Erratum: the second byte of a CYC may be missing right before an OVF.
   const bool cut = errata_.cyc_cut_by_ovf && pos_ - packet_ == 2 && packet_[1] == kExtendedPrefix &&
                    pos_ < end_ && *pos_ == Ovf::kOpcode.value;
-  if (cut)
+  if (cut) {
     --pos_;
-  else
+  } else {
     clock_.On(packet);
+    Told(TimeMark::Kind::kCyc);
+  }
   return true;
 }
 
@@ -212,6 +215,7 @@ bool FlowEngine<Sink>::On(const Cbr& packet) {
 
 template <class Sink>
 bool FlowEngine<Sink>::On(const Ovf&) {
+  clock_.OnGap();
   ClearCompound();
   returns_.Clear();
   in_transaction_ = false;
@@ -252,6 +256,7 @@ bool FlowEngine<Sink>::On(const Ptw& packet) {
 
 template <class Sink>
 bool FlowEngine<Sink>::On(const ExStop& packet) {
+  clock_.OnGap();
   const TraceEvent event = Event(EventKind::kExecStop);
   if (packet.ip)
     Wait(event, true, true);

@@ -86,6 +86,12 @@ void FlowEngine<Sink>::OnePacket() {
         !std::holds_alternative<Psb>(packet))
       if (!std::visit([this](const auto& p) { return On(p); }, packet)) Failed();
   }
+  if (const auto* tnt = std::get_if<ShortTnt>(&packet))
+    TntEnd(InCompound() ? 0 : tnt->count, pos_);
+  else if (const auto* long_tnt = std::get_if<LongTnt>(&packet))
+    TntEnd(InCompound() ? 0 : long_tnt->count, pos_);
+  else if (!is_time && !InCompound())
+    PacketEnd();
   // PSB+ may stand between an OVF and the FUP or TIP.PGE that resolves it.
   if (is_time || std::holds_alternative<Ovf>(packet) || std::holds_alternative<Psb>(packet)) return;
   only_time_since_ovf_ = false;
@@ -154,6 +160,7 @@ template <class Sink>
 void FlowEngine<Sink>::SyncForward(size_t from) {
   const Bytes part(input_.bytes.data(), Offset(end_));
   pos_ = input_.bytes.data() + FindPsb(part, from);
+  clock_.OnGap();
   pebs_ = {};
   ClearCompound();
   if (pos_ == end_) return;
@@ -301,6 +308,20 @@ inline const std::type_info* NextKind(Bytes rest, PebsState pebs) {
     if (kind != nullptr) return kind;
   }
   return nullptr;
+}
+
+// Whether the next packet that tells of the flow is a TNT.
+template <class Sink>
+bool FlowEngine<Sink>::FollowedByTnt(Bytes rest) const {
+  PebsState pebs = pebs_;
+  Packet packet;
+  while (const ReadResult size = ReadPacket(rest, pebs, packet)) {
+    if (std::holds_alternative<ShortTnt>(packet) || std::holds_alternative<LongTnt>(packet))
+      return true;
+    if (!std::visit([]<class P>(const P&) { return kIsTiming<P>; }, packet)) return false;
+    rest = rest.subspan(*size);
+  }
+  return false;
 }
 
 template <class Sink>

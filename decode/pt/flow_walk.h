@@ -40,6 +40,7 @@ void FlowEngine<Sink>::FastPackets() {
     if (stop == HotStop::kTip) ok = hot_ip_ ? TakeTip(*hot_ip_) : TipWithoutIp();
     if (!ok) return Failed();
     if (held_count_ != 0) return;
+    if (stop == HotStop::kTip) PacketEnd();
   }
 }
 
@@ -68,7 +69,11 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunHot() {
       hot_packet_ = pos++;
       const uint64_t bits = byte >> 1;
       unsigned count = 30 - static_cast<unsigned>(__builtin_clz(byte));
-      if (RunTnt(run, cur, bits, count) == NodeKind::kConditional) continue;
+      [[maybe_unused]] const unsigned all = count;
+      if (RunTnt(run, cur, bits, count) == NodeKind::kConditional) {
+        TntEnd(all, pos);
+        continue;
+      }
       hot_bits_ = bits;
       hot_count_ = count;
       return leave(HotStop::kTnt);
@@ -81,11 +86,13 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunHot() {
       pos += *size;
       hot_ip_ = last_ip_.Apply(tip.ip);
       if (!hot_ip_ || !RunTip(run, cur, *hot_ip_)) return leave(HotStop::kTip);
+      PacketEnd();
     } else if (byte == Mtc::kOpcode.value && end - pos >= 2) {
-      clock_.On(Mtc{pos[1]});
+      if (clock_.On(Mtc{pos[1]})) Told(TimeMark::Kind::kMtc);
       pos += 2;
     } else if ((byte & 7) == 3) {  // a CYC of one byte
       clock_.OnCycles(byte >> 3);
+      Told(TimeMark::Kind::kCyc);
       ++pos;
     } else {
       return leave(HotStop::kOther);

@@ -23,6 +23,13 @@ class NativeDecoder final : public Decoder {
   Result<ByteAccount> Decode(const DecodeInput& input, ExecutionConsumer& consumer) override {
     if (Status status = Check(input); !status) return Fail(status.error());
     CodeView code(*input.code, graphs_);
+    if (input.times) {
+      TimeEstimator estimator(consumer, input.config);
+      TimedSink sink(estimator);
+      const ByteAccount account = FlowEngine<TimedSink>(input, code, sink).Run();
+      estimator.Finish();
+      return account;
+    }
     ConsumerSink sink(consumer);
     return FlowEngine<ConsumerSink>(input, code, sink).Run();
   }

@@ -28,17 +28,19 @@ FlowSummary CountingSink::Summary() && {
   return summary;
 }
 
-void ConsumerSink::Part(const BlockGraph& graph, uint32_t id, unsigned count,
-                        const Moment& moment) {
+template <class Receiver>
+void DeliveringSink<Receiver>::Part(const BlockGraph& graph, uint32_t id, unsigned count,
+                                    const Moment& moment) {
   const NodeInfo& info = graph.info(id);
   uint64_t next = info.address;
   for (unsigned i = 0; i < count; ++i) next += info.block->lengths[i];
   Deliver(graph, id, count, InstructionClass::kOther, BlockExit::kFallThrough, next, moment);
 }
 
-void ConsumerSink::Deliver(const BlockGraph& graph, uint32_t id, unsigned count,
-                           InstructionClass last, BlockExit exit, uint64_t next,
-                           const Moment& moment) {
+template <class Receiver>
+void DeliveringSink<Receiver>::Deliver(const BlockGraph& graph, uint32_t id, unsigned count,
+                                       InstructionClass last, BlockExit exit, uint64_t next,
+                                       const Moment& moment) {
   if (done_ || count == 0) return;
   const NodeInfo& info = graph.info(id);
   BlockRun run;
@@ -52,8 +54,11 @@ void ConsumerSink::Deliver(const BlockGraph& graph, uint32_t id, unsigned count,
   run.in_transaction = moment.in_transaction;
   run.space = &graph.space();
   count_ += count;
-  consumer_.OnBlock(run);
-  done_ = consumer_.Done();
+  receiver_.OnBlock(run);
+  done_ = receiver_.Done();
 }
+
+template class DeliveringSink<ExecutionConsumer>;
+template class DeliveringSink<TimeEstimator>;
 
 }  // namespace flowback::pt

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Where the flow engine puts what it finds: totals only, or every piece to a consumer.
+// Where the flow engine puts what it finds: totals only, or every piece to a consumer, with or
+// without an estimate of its time.
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "decode/pt/block_graph.h"
+#include "decode/pt/time_estimator.h"
 #include "flowback/base/flow_digest.h"
 #include "flowback/decode/decoder.h"
 #include "flowback/model/execution.h"
@@ -23,6 +26,7 @@ struct Moment {
 class CountingSink {
  public:
   static constexpr bool kWantsAddresses = false;
+  static constexpr bool kWantsTimes = false;
 
   void Block(const BlockGraph&, uint32_t, const Node& node, BlockExit exit, uint64_t,
              const Moment&) {
@@ -93,12 +97,14 @@ class CountingSink {
   std::vector<DataLoss> losses_;
 };
 
-// Hands every piece to an ExecutionConsumer.
-class ConsumerSink {
+// Hands every piece to a receiver: an ExecutionConsumer, or a TimeEstimator before it.
+template <class Receiver>
+class DeliveringSink {
  public:
   static constexpr bool kWantsAddresses = true;
+  static constexpr bool kWantsTimes = std::is_same_v<Receiver, TimeEstimator>;
 
-  explicit ConsumerSink(ExecutionConsumer& consumer) : consumer_(consumer) {}
+  explicit DeliveringSink(Receiver& receiver) : receiver_(receiver) {}
 
   void Block(const BlockGraph& graph, uint32_t id, const Node& node, BlockExit exit, uint64_t next,
              const Moment& moment) {
@@ -108,7 +114,7 @@ class ConsumerSink {
 
   class Run {
    public:
-    explicit Run(ConsumerSink& sink) : sink_(sink) {}
+    explicit Run(DeliveringSink& sink) : sink_(sink) {}
     void Conditional(const BlockGraph& graph, uint32_t id, const Node& node, unsigned taken,
                      const Moment& moment) {
       sink_.Block(graph, id, node, taken ? BlockExit::kTaken : BlockExit::kNotTaken,
@@ -120,16 +126,31 @@ class ConsumerSink {
     }
 
    private:
-    ConsumerSink& sink_;
+    DeliveringSink& sink_;
   };
 
   void Event(const TraceEvent& event) {
-    consumer_.OnEvent(event);
-    done_ = consumer_.Done();
+    receiver_.OnEvent(event);
+    done_ = receiver_.Done();
   }
   void Loss(const DataLoss& loss) {
-    consumer_.OnLoss(loss);
-    done_ = consumer_.Done();
+    receiver_.OnLoss(loss);
+    done_ = receiver_.Done();
+  }
+  void Mark(const TimeMark& mark, bool tracing)
+    requires kWantsTimes
+  {
+    receiver_.OnMark(mark, tracing);
+  }
+  bool WantsPacketEnd() const
+    requires kWantsTimes
+  {
+    return receiver_.WantsPacketEnd();
+  }
+  void PacketEnd()
+    requires kWantsTimes
+  {
+    receiver_.OnPacketEnd();
   }
   bool Done() const { return done_; }
   uint64_t retired() const { return count_; }
@@ -138,9 +159,12 @@ class ConsumerSink {
   void Deliver(const BlockGraph& graph, uint32_t id, unsigned count, InstructionClass last,
                BlockExit exit, uint64_t next, const Moment& moment);
 
-  ExecutionConsumer& consumer_;
+  Receiver& receiver_;
   uint64_t count_ = 0;
   bool done_ = false;
 };
+
+using ConsumerSink = DeliveringSink<ExecutionConsumer>;
+using TimedSink = DeliveringSink<TimeEstimator>;
 
 }  // namespace flowback::pt

@@ -27,6 +27,10 @@ struct DecodeInput {
   PtConfig config;
   Resync resync = Resync::kEarliest;
   std::vector<StreamGap> gaps;  // of the stream, sorted by offset
+  // Decode estimates when each piece executed and within which bounds; it then hands pieces on only
+  // when the trace has told the time behind them. The libipt engine does not, and leaves the bounds
+  // open.
+  bool times = false;
 };
 
 // Totals of one stream's flow; sums are exact.

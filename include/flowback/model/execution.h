@@ -23,14 +23,24 @@ enum class BlockExit : uint8_t {
                  // if the trace tells it, else 0
 };
 
+// What the trace proves about a time: lo <= time-stamp counter <= hi; 0 in either: no bound known.
+struct TscInterval {
+  uint64_t lo = 0;
+  uint64_t hi = 0;
+};
+
 // A run of instructions one after the other; all of them completed.
 struct BlockRun {
   uint64_t address = 0;              // of the first instruction
   std::span<const uint8_t> lengths;  // one byte per executed instruction: its length in bytes;
                                      // valid during the call only
   uint64_t next = 0;                 // where control went; 0 when not known
-  uint64_t tsc = 0;                  // latest time-stamp counter value known before the run's end;
-                                     // 0 when the stream carried none yet
+  // Time-stamp counter when the last instruction executed: the best estimate where
+  // DecodeInput::times asks for one, else the latest value known before. 0 when the stream carried
+  // none yet.
+  uint64_t tsc = 0;
+  uint64_t first_tsc = 0;  // the same for the first instruction; 0: as `tsc`
+  TscInterval bounds;      // of every instruction's time; only where DecodeInput::times asks for it
   BlockExit exit = BlockExit::kFallThrough;
   InstructionClass last = InstructionClass::kOther;  // class of the last instruction
   ExecMode mode = ExecMode::k64Bit;
@@ -42,6 +52,11 @@ struct BlockRun {
     uint64_t ip = address;
     for (size_t i = 0; i + 1 < lengths.size(); ++i) ip += lengths[i];
     return ip;
+  }
+  // The time of instruction `i` of this run.
+  uint64_t TscOf(size_t i) const {
+    if (first_tsc == 0 || tsc <= first_tsc || lengths.size() < 2) return tsc;
+    return first_tsc + (tsc - first_tsc) * i / (lengths.size() - 1);
   }
 };
 
@@ -56,6 +71,7 @@ struct TraceEvent {
   EventKind kind{};
   uint64_t offset = 0;  // of the packet, in the stream
   uint64_t tsc = 0;     // as BlockRun::tsc
+  TscInterval bounds;   // as BlockRun::bounds
   uint64_t ip = 0;      // where it binds; 0 when the trace does not tell
   uint64_t target = 0;  // where control goes, for kInterrupted and kAborted; else 0
   uint64_t value = 0;   // payload: see events.def

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: MIT
+#include "decode/pt/time_estimator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace flowback::pt {
+namespace {
+
+// Whether the run's last instruction had a packet, or a bit of one, of its own.
+bool TakesPacket(const BlockRun& run) {
+  if (run.exit == BlockExit::kStopped) return true;
+  if (run.exit == BlockExit::kFallThrough || run.last == InstructionClass::kOther) return false;
+  return run.last == InstructionClass::kConditional || !IsDirect(run.last);
+}
+
+// Whether the event's packet is one of the flow, which a CYC packet before it times.
+bool TakesPacket(EventKind kind) {
+  switch (kind) {
+    case EventKind::kCoreBusRatio:
+    case EventKind::kMaintenance:
+    case EventKind::kPaging:
+    case EventKind::kVmcs:
+    case EventKind::kExecMode:
+    case EventKind::kInterruptFlag:
+      return false;
+    default:
+      return true;
+  }
+}
+
+bool Starts(EventKind kind) { return kind == EventKind::kStarted || kind == EventKind::kOverflow; }
+
+bool Stops(EventKind kind) {
+  return kind == EventKind::kStopped || kind == EventKind::kStoppedAsync;
+}
+
+bool TellsItself(const TimeMark& mark) { return mark.kind != TimeMark::Kind::kCyc; }
+
+}  // namespace
+
+// Without CYC packets a TNT packet in the making goes on collecting behind an MTC: the mark's place
+// among the instructions is known only roughly, when that packet has come.
+void TimeEstimator::OnMark(const TimeMark& mark, bool tracing) {
+  const bool exact = std::exchange(exact_, mark.kind == TimeMark::Kind::kCyc);
+  if (exact) Place(last_, count_);  // it timed a packet that is not of the flow
+  if (!tracing && tracing_) Break();
+  tracing_ = tracing;
+  has_cyc_ |= exact_;
+  if (exact_) PlaceWaiting();
+  if (mark.kind == TimeMark::Kind::kTsc) Correct(mark);
+  // Of several marks in a row without anything in between only the ends matter.
+  const bool first = unplaced_.empty();
+  if (!first && unplaced_.back() == last_ && unplaced_count_ == count_ && settled_ != last_ &&
+      unplaced_.size() > 1 && TellsItself(mark) && (pieces_.empty() || pieces_.back().hi < last_)) {
+    At(last_) = {mark, 0, {}};
+    resolved_ = std::min(resolved_, last_ - 1);
+  } else {
+    marks_.push_back({mark, 0, {}});
+    ++last_;
+    if (!exact_ && tracing && !has_cyc_) {
+      if (first) unplaced_count_ = count_;
+      unplaced_.push_back(last_);
+    }
+  }
+  if (TellsItself(mark) && !mark.in_doubt) Resolve(last_);
+  if (exact_ || !unplaced_.empty()) return;
+  Place(last_, count_);
+  Flush();
+}
+
+void TimeEstimator::Place(Number number, uint64_t count) {
+  points_.push_back({count, number});
+  placed_ = number;
+  if (!tracing_) points_.push_back({count, 0});  // the break goes on
+}
+
+// Evenly between the packets on their two sides; a TSC packet of PSB+ stands where its FUP says.
+void TimeEstimator::PlaceWaiting() {
+  const uint64_t range = count_ - unplaced_count_;
+  const uint64_t parts = unplaced_.size() + 1;
+  uint64_t part = 0;
+  for (const Number number : unplaced_) {
+    ++part;
+    const bool at_end = At(number).told.kind == TimeMark::Kind::kTsc;
+    const uint64_t last = points_.empty() ? 0 : points_.back().count;
+    Place(number, at_end ? count_ : std::max(last, unplaced_count_ + range * part / parts));
+  }
+  unplaced_.clear();
+}
+
+void TimeEstimator::Break() {
+  PlaceWaiting();
+  if (!points_.empty() && points_.back().mark == 0 && points_.back().count == count_) return;
+  points_.push_back({count_, 0});
+}
+
+void TimeEstimator::TakeExact() {
+  exact_ = false;
+  settled_ = last_;
+  Place(last_, count_);
+}
+
+void TimeEstimator::Settle() {
+  if (exact_) TakeExact();
+  settled_ = last_;
+  if (unplaced_.empty()) return;
+  PlaceWaiting();
+  Flush();
+}
+
+TimeEstimator::Piece& TimeEstimator::Add(Piece::Kind kind) {
+  Piece& piece = pieces_.emplace_back();
+  piece.kind = kind;
+  piece.count = count_;
+  piece.lo = settled_;
+  piece.hi = exact_ ? last_ : last_ + 1;
+  return piece;
+}
+
+void TimeEstimator::OnBlock(const BlockRun& run) {
+  Add(Piece::Kind::kBlock).run = run;
+  count_ += run.lengths.size();
+  if (exact_ && TakesPacket(run)) TakeExact();
+  if (pieces_.size() >= kMaxWaiting) FlushAll(0);
+}
+
+void TimeEstimator::OnEvent(const TraceEvent& event) {
+  Piece& piece = Add(Piece::Kind::kEvent);
+  events_.push_back(event);
+  piece.starts = Starts(event.kind);
+  // One packet, which the marks ahead of it precede.
+  if (piece.starts || event.kind == EventKind::kStopped) piece.lo = settled_ = last_;
+  if (piece.starts) tracing_ = true;
+  if (exact_ && TakesPacket(event.kind)) {
+    piece.lo = last_;
+    TakeExact();
+  }
+  if (Stops(event.kind) && tracing_) {
+    tracing_ = false;
+    Break();
+  }
+  if (pieces_.size() >= kMaxWaiting) FlushAll(0);
+}
+
+void TimeEstimator::OnLoss(const DataLoss& loss) {
+  Piece& piece = Add(Piece::Kind::kLoss);
+  losses_.push_back(loss);
+  piece.hi = 0;
+  Break();
+  if (pieces_.size() >= kMaxWaiting) FlushAll(0);
+}
+
+// The marks that were in doubt: where there is one reason for it, they were all as late.
+void TimeEstimator::Correct(const TimeMark& tsc) {
+  if (tsc.late == 0) return;
+  for (Number number = std::max(resolved_ + 1, first_); number <= last_; ++number) {
+    TimeMark& told = At(number).told;
+    if (!told.in_doubt || !TellsItself(told)) continue;
+    told.hi += tsc.late;
+    if (tsc.doubts == 1) {
+      told.lo += tsc.late;
+      told.tsc += tsc.late;
+    }
+  }
+}
+
+// Makes the marks up to `end`, a TSC or MTC, final.
+void TimeEstimator::Resolve(Number end) {
+  for (Number number = resolved_ + 1; number <= end; ++number) {
+    Mark& mark = At(number);
+    if (!TellsItself(mark.told)) continue;
+    mark.tsc = std::clamp(mark.told.tsc, mark.told.lo, mark.told.hi);
+    mark.bounds = {mark.told.lo, mark.told.hi};
+    while (++resolved_ < number) Calibrate(resolved_, number);
+    KeepOrder(number);
+    base_ = number;
+  }
+}
+
+// A CYC between two packets that tell the time themselves.
+void TimeEstimator::Calibrate(Number number, Number end) {
+  Mark& mark = At(number);
+  const Mark& to = At(end);
+  const TimeMark& told = mark.told;
+  const uint64_t all = std::max(to.told.cycles, told.cycles);
+  const uint64_t rest = rates_.AtLeast(all - told.cycles, to.told.ratio);
+  mark.bounds = {0, to.bounds.hi - std::min(to.bounds.hi, rest)};
+  mark.tsc = to.tsc - std::min(to.tsc, rates_.Likely(all - told.cycles, to.told.ratio));
+  if (base_ != 0) {
+    const Mark& from = At(base_);
+    mark.bounds.lo = from.bounds.lo + rates_.AtLeast(told.cycles, to.told.ratio);
+    const uint64_t range = to.tsc - std::min(from.tsc, to.tsc);
+    const uint64_t likely = rates_.Likely(all, to.told.ratio);
+    // Fewer cycles than there was time: the core stood still at some place; at none known.
+    const bool steady = range <= likely + likely / 10 && all != 0;
+    mark.tsc =
+        from.tsc +
+        (steady ? static_cast<uint64_t>(static_cast<unsigned __int128>(range) * told.cycles / all)
+                : rates_.Likely(told.cycles, to.told.ratio));
+    // More than there was time: the ratio does not hold. The packets around hold in any case.
+    if (mark.bounds.lo > mark.bounds.hi || mark.bounds.hi < from.bounds.lo)
+      mark.bounds = {from.bounds.lo, to.bounds.hi};
+  }
+  mark.tsc = std::clamp(mark.tsc, mark.bounds.lo, mark.bounds.hi);
+  KeepOrder(number);
+}
+
+// Marks come in the order of their times, whatever they say.
+void TimeEstimator::KeepOrder(Number number) {
+  Mark& mark = At(number);
+  if (number > first_) {
+    const Mark& before = At(number - 1);
+    mark.bounds.lo = std::max(mark.bounds.lo, before.bounds.lo);
+    mark.tsc = std::max(mark.tsc, before.tsc);
+    if (mark.bounds.hi != 0) mark.bounds.hi = std::max(mark.bounds.hi, before.bounds.hi);
+  }
+  if (mark.bounds.hi != 0) {
+    mark.bounds.hi = std::max(mark.bounds.hi, mark.bounds.lo);
+    mark.tsc = std::clamp(mark.tsc, mark.bounds.lo, mark.bounds.hi);
+  }
+}
+
+// Makes all marks final although no packet has confirmed them.
+void TimeEstimator::ResolveOpen() {
+  while (resolved_ < last_) {
+    Mark& mark = At(++resolved_);
+    mark.bounds = {mark.told.lo, 0};
+    mark.tsc = std::max(mark.told.tsc, mark.told.lo);
+    if (TellsItself(mark.told)) base_ = resolved_;
+    KeepOrder(resolved_);
+  }
+}
+
+void TimeEstimator::Flush() {
+  const Number known = std::min(resolved_, placed_);
+  segment_.valid = false;
+  while (!pieces_.empty() && pieces_.front().hi <= known) {
+    Deliver(pieces_.front());
+    pieces_.pop_front();
+  }
+  Forget();
+}
+
+void TimeEstimator::FlushAll(double pace) {
+  if (std::exchange(exact_, false)) Place(last_, count_);
+  PlaceWaiting();
+  ResolveOpen();
+  segment_.valid = false;
+  tail_pace_ = pace;
+  while (!pieces_.empty()) {
+    Deliver(pieces_.front());
+    pieces_.pop_front();
+  }
+  Forget();
+}
+
+void TimeEstimator::Finish() { FlushAll(usual_pace_); }
+
+TscInterval TimeEstimator::BoundsOf(const Piece& piece) {
+  TscInterval bounds;
+  if (piece.lo != 0) bounds.lo = At(piece.lo).bounds.lo;
+  if (piece.hi != 0 && piece.hi <= resolved_) bounds.hi = At(piece.hi).bounds.hi;
+  bounds.lo = lo_floor_ = std::max(bounds.lo, lo_floor_);
+  if (bounds.hi != 0) bounds.hi = std::max(bounds.hi, bounds.lo);
+  return bounds;
+}
+
+void TimeEstimator::Deliver(Piece& piece) {
+  if (piece.kind == Piece::Kind::kLoss) {
+    if (!done_) consumer_.OnLoss(losses_.front());
+    losses_.pop_front();
+  } else if (piece.kind == Piece::Kind::kEvent) {
+    TraceEvent& event = events_.front();
+    event.bounds = BoundsOf(piece);
+    event.tsc = TimeAt(piece, piece.count, event.bounds);
+    if (!done_) consumer_.OnEvent(event);
+    events_.pop_front();
+  } else {
+    BlockRun& run = piece.run;
+    run.bounds = BoundsOf(piece);
+    run.first_tsc = TimeAt(piece, piece.count + 1, run.bounds);
+    run.tsc = TimeAt(piece, piece.count + run.lengths.size(), run.bounds);
+    if (!done_) consumer_.OnBlock(run);
+  }
+  done_ = done_ || consumer_.Done();
+}
+
+// The most likely time when `count` instructions had executed.
+uint64_t TimeEstimator::TimeAt(const Piece& piece, uint64_t count, const TscInterval& bounds) {
+  if (bounds.lo == 0) return 0;  // nothing was known yet
+  if (!segment_.valid) Measure();
+  while (segment_.end_mark != 0 &&
+         (segment_.end < count ||
+          (piece.starts && segment_.end == count && segment_.end_mark < piece.hi)))
+    NextSegment();
+  uint64_t tsc = bounds.lo;
+  if (!points_.empty() && points_.front().mark != 0) {
+    const uint64_t behind = piece.starts ? count + 1 : count;
+    size_t& passed = segment_.passed;
+    while (passed < segment_.points && points_[passed].count < behind) ++passed;
+    const uint64_t run = count - std::min(count, segment_.begin);
+    const double ticks =
+        static_cast<double>(run) * segment_.pace + static_cast<double>(passed - 1) * segment_.pause;
+    tsc = At(points_.front().mark).tsc + static_cast<uint64_t>(ticks);
+  }
+  tsc = std::max({tsc, bounds.lo, tsc_floor_});
+  if (bounds.hi != 0) tsc = std::min(tsc, bounds.hi);
+  return tsc_floor_ = std::max(tsc, tsc_floor_);
+}
+
+// The segment that begins with the first mark among the points.
+void TimeEstimator::Measure() {
+  while (!points_.empty() && points_.front().mark == 0) points_.pop_front();
+  segment_ = {};
+  segment_.valid = true;
+  segment_.pace = tail_pace_;
+  if (points_.empty()) return;
+  segment_.begin = points_.front().count;
+  size_t next = 1;
+  while (next < points_.size() && points_[next].mark == 0) ++next;
+  segment_.points = next;
+  if (next == points_.size() || points_[next].mark > resolved_) return;
+  segment_.end = points_[next].count;
+  segment_.end_mark = points_[next].mark;
+  const double ticks =
+      static_cast<double>(At(segment_.end_mark).tsc - At(points_.front().mark).tsc);
+  const double count = static_cast<double>(segment_.end - segment_.begin);
+  const size_t breaks = next - 1;
+  const double run = breaks == 0 ? ticks : std::min(ticks, count * usual_pace_);
+  segment_.pace = count == 0 ? 0 : run / count;
+  segment_.pause = breaks == 0 ? 0 : (ticks - run) / static_cast<double>(breaks);
+}
+
+void TimeEstimator::NextSegment() {
+  constexpr double kMemory = 2000;  // instructions over which the pace is averaged
+  const double count = static_cast<double>(segment_.end - segment_.begin);
+  if (segment_.points == 1 && count > 0)
+    usual_pace_ += (segment_.pace - usual_pace_) * (count / (count + kMemory));
+  points_.erase(points_.begin(), points_.begin() + static_cast<ptrdiff_t>(segment_.points));
+  Measure();
+}
+
+// Marks and points that nothing will ask for any more.
+void TimeEstimator::Forget() {
+  // What comes now begins at the last placed mark; a long break leaves many behind.
+  if (pieces_.empty()) {
+    segment_.valid = false;
+    Measure();
+    while (segment_.end_mark != 0) NextSegment();
+  }
+  Number keep = last_;
+  const auto needs = [&keep](Number number) {
+    if (number != 0) keep = std::min(keep, number);
+  };
+  needs(settled_);
+  needs(base_);
+  needs(resolved_);
+  if (!pieces_.empty()) needs(pieces_.front().lo == 0 ? first_ : pieces_.front().lo);
+  if (!points_.empty()) needs(points_.front().mark);
+  if (!unplaced_.empty()) needs(unplaced_.front());
+  while (!marks_.empty() && first_ < keep) {
+    marks_.pop_front();
+    ++first_;
+  }
+}
+
+}  // namespace flowback::pt

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+// When each piece of the flow executed: within which bounds, and most likely when.
+//
+// A timing packet stands for one moment, and the flow packets on its two sides were written before
+// and after it. So a piece that packet P completes lies
+//
+//   not before  the last timing packet ahead of the flow packet before P. Not: ahead of P, for a
+//               TNT packet collects branches for a while, and a timing packet does not send it off;
+//               its first branches may be older than a timing packet ahead of it
+//   not after   the first timing packet behind P
+//
+//      MTC 1    TNT a    MTC 2    TNT b    MTC 3       b's branches: between MTC 1 and MTC 3
+//
+// A CYC packet directly ahead of a flow packet is exact: it times the packet, a TNT's first branch.
+//
+// The bounds of a piece are known only when a later packet has told the time, so pieces wait here.
+// Then each gets its most likely time: timing packets are points on a line of instructions counted
+// against time, straight in between. Where tracing was off in between, the instructions are given
+// the pace they had last, and the time left over is that of the breaks.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "decode/pt/clock.h"
+#include "flowback/model/execution.h"
+
+namespace flowback::pt {
+
+class TimeEstimator {
+ public:
+  // Pieces that wait at most. When more would, they go on with what is known, their end open.
+  static constexpr size_t kMaxWaiting = size_t{1} << 17;
+
+  TimeEstimator(ExecutionConsumer& consumer, const PtConfig& config)
+      : consumer_(consumer), rates_(config) {}
+
+  // A packet told the time. `tracing`: instructions may execute now.
+  void OnMark(const TimeMark& mark, bool tracing);
+  // A piece of flow that the packet in work proves. What it points to must stay until Finish.
+  void OnBlock(const BlockRun& run);
+  void OnEvent(const TraceEvent& event);
+  void OnLoss(const DataLoss& loss);
+  // A packet that tells of the flow has been taken, and everything it proves has been given.
+  void OnPacketEnd() {
+    if (WantsPacketEnd()) Settle();
+  }
+  // Whether that would change anything.
+  bool WantsPacketEnd() const { return settled_ != last_ || exact_; }
+  // The stream ends: hands on what still waits.
+  void Finish();
+  bool Done() const { return done_; }
+
+ private:
+  using Number = uint64_t;  // of a mark, from 1; 0: none
+  struct Mark {
+    TimeMark told;
+    uint64_t tsc = 0;  // this and the bounds are final up to resolved_
+    TscInterval bounds;
+  };
+  // A point of the line: so many instructions had executed at a mark, or where tracing was off.
+  struct Point {
+    uint64_t count = 0;
+    Number mark = 0;  // 0: a break
+  };
+  struct Piece {
+    enum class Kind : uint8_t { kBlock, kEvent, kLoss };
+    Kind kind{};
+    bool starts = false;  // an event behind a break
+    uint64_t count = 0;   // instructions before it
+    Number lo = 0;
+    Number hi = 0;
+    BlockRun run;  // kBlock
+  };
+  // The line from the first of points_ to the next mark.
+  struct Segment {
+    bool valid = false;
+    uint64_t begin = 0;  // counts
+    uint64_t end = 0;
+    Number end_mark = 0;  // 0: there is none yet
+    size_t points = 0;    // up to the next mark
+    size_t passed = 1;    // of them, by the pieces handed on
+    double pace = 0;      // ticks an instruction
+    double pause = 0;     // ticks a break
+  };
+
+  Mark& At(Number number) { return marks_[number < first_ ? 0 : number - first_]; }
+  Piece& Add(Piece::Kind kind);
+  void Place(Number number, uint64_t count);
+  void PlaceWaiting();
+  void Break();
+  void TakeExact();
+  void Settle();
+  void Correct(const TimeMark& tsc);
+  void Resolve(Number end);
+  void ResolveOpen();
+  void Calibrate(Number number, Number end);
+  void KeepOrder(Number number);
+  void Flush();
+  void FlushAll(double pace);
+  void Deliver(Piece& piece);
+  TscInterval BoundsOf(const Piece& piece);
+  uint64_t TimeAt(const Piece& piece, uint64_t count, const TscInterval& bounds);
+  void Measure();
+  void NextSegment();
+  void Forget();
+
+  ExecutionConsumer& consumer_;
+  const Clock rates_;
+
+  std::deque<Mark> marks_;
+  Number first_ = 1;     // number of marks_.front()
+  Number last_ = 0;      // of marks_.back()
+  Number settled_ = 0;   // the last mark ahead of the last flow packet
+  Number base_ = 0;      // the last TSC or MTC up to resolved_
+  Number resolved_ = 0;  // up to here marks are final
+  Number placed_ = 0;    // up to here marks are points
+  std::vector<Number> unplaced_;
+  uint64_t unplaced_count_ = 0;  // instructions when the first of them came
+  bool exact_ = false;           // the last mark is a CYC that times the packet in work
+  bool tracing_ = false;
+  bool has_cyc_ = false;
+
+  std::deque<Point> points_;
+  Segment segment_;
+  double usual_pace_ = 1.0 / 3;
+  double tail_pace_ = 0;  // behind the last mark
+
+  std::deque<Piece> pieces_;
+  std::deque<TraceEvent> events_;
+  std::deque<DataLoss> losses_;
+  uint64_t count_ = 0;
+  uint64_t lo_floor_ = 0;  // of the last piece handed on
+  uint64_t tsc_floor_ = 0;
+  bool done_ = false;
+};
+
+}  // namespace flowback::pt
