@@ -25,6 +25,7 @@ struct DecodeOptions {
   std::string fields;
   bool not_taken = false;
   bool by_cpu = false;
+  bool time_of_day = false;
 };
 
 using MakePrinter = std::unique_ptr<FlowPrinter> (*)(const PrintSettings&, Output&);
@@ -115,6 +116,8 @@ Status DecodeJob::Prepare() {
   const ReaderOptions& reader = options_.reader;
   Result<TimeSpan> span = ParseTimeSpan(reader.time, recording_, clock_);
   if (!span) return Fail(span.error());
+  if (options_.time_of_day)
+    if (Status status = clock_.ShowTimeOfDay(); !status) return status;
   settings_.fields = *fields;
   settings_.default_layout = kind_.name == "instructions" && options_.fields.empty();
   settings_.json = reader.json;
@@ -174,8 +177,9 @@ Status DecodeJob::List(Output& output) {
   for (const StreamOwner& owner : threads_.owners()) {
     const AddressSpaceHistory& code = code_->ForStream(*owner.stream);
     printer->Begin(owner);
-    const Result<ByteAccount> account = decoder_->Decode(
-        MakeDecodeInput(options_.reader, recording_, *owner.stream, code), *printer);
+    DecodeInput input = MakeDecodeInput(options_.reader, recording_, *owner.stream, code);
+    input.times = settings_.fields.Has(Field::kTime) || !settings_.all_times;
+    const Result<ByteAccount> account = decoder_->Decode(input, *printer);
     if (!account) return Fail(account.error());
     if (output.closed()) break;
     if (Status status = Check(*account, owner); !status) return status;
@@ -239,6 +243,8 @@ int RunDecode(const Arguments& arguments) {
                  "columns: comm,pid,tid,cpu,time,ip,insn,bytes,sym,symoff,dso,flags");
   app.add_flag("--not-taken", options.not_taken, "branches: also those not taken");
   app.add_flag("--by-cpu", options.by_cpu, "one result per CPU stream, named cpuN");
+  app.add_flag("--tod", options.time_of_day,
+               "times as time of day, where the recording has it (perf record -k CLOCK)");
   app.footer(
       "Lines that start with '#' tell what was lost, where it is missing. docs/output.md\n"
       "describes every kind.");

@@ -14,15 +14,25 @@ void ThreadColumns::Begin(const StreamOwner& owner) {
   rendered_ = false;
 }
 
-const std::string& ThreadColumns::At(uint64_t tsc) {
-  if (rendered_ && tsc == tsc_) return text_;
+// Text shows nanoseconds, several ticks each.
+bool ThreadColumns::IsRendered(const Instant& instant) const {
+  if (!rendered_) return false;
+  if (!settings_.json)
+    return (instant.tsc == 0) == (instant_.tsc == 0) &&
+           settings_.clock->Value(instant.tsc) == settings_.clock->Value(instant_.tsc);
+  return instant.tsc == instant_.tsc && instant.bounds.lo == instant_.bounds.lo &&
+         instant.bounds.hi == instant_.bounds.hi;
+}
+
+const std::string& ThreadColumns::At(const Instant& instant) {
+  if (IsRendered(instant)) return text_;
   rendered_ = true;
-  tsc_ = tsc;
+  instant_ = instant;
   text_.clear();
   if (settings_.json)
-    RenderJson(tsc);
+    RenderJson(instant);
   else
-    RenderText(tsc);
+    RenderText(instant.tsc);
   return text_;
 }
 
@@ -53,7 +63,8 @@ void ThreadColumns::RenderText(uint64_t tsc) {
   }
 }
 
-void ThreadColumns::RenderJson(uint64_t tsc) {
+void ThreadColumns::RenderJson(const Instant& instant) {
+  const uint64_t tsc = instant.tsc;
   const Fields& fields = settings_.fields;
   JsonLine line(text_);
   const auto number = [&](std::string_view key, int32_t value) {
@@ -74,16 +85,26 @@ void ThreadColumns::RenderJson(uint64_t tsc) {
   if (fields.Has(Field::kPid)) number("pid", owner_->pid);
   if (fields.Has(Field::kTid)) number("tid", owner_->tid);
   if (fields.Has(Field::kCpu)) number("cpu", owner_->stream->cpu);
-  if (fields.Has(Field::kTime)) {
-    if (tsc != 0 && settings_.clock->has_nanoseconds())
-      line.Number("time", settings_.clock->Value(tsc));
+  if (fields.Has(Field::kTime)) RenderJsonTime(line, instant);
+}
+
+void ThreadColumns::RenderJsonTime(JsonLine& line, const Instant& instant) const {
+  const auto number = [&line](std::string_view key, bool known, uint64_t value) {
+    if (known)
+      line.Number(key, value);
     else
-      line.Null("time");
-    if (tsc != 0)
-      line.Number("tsc", tsc);
-    else
-      line.Null("tsc");
-  }
+      line.Null(key);
+  };
+  const TraceClock& clock = *settings_.clock;
+  const auto& [tsc, bounds] = instant;
+  const bool ns = clock.has_nanoseconds();
+  number("time", ns && tsc != 0, clock.Value(tsc));
+  number("time_lo", ns && bounds.lo != 0, clock.Value(bounds.lo));
+  number("time_hi", ns && bounds.hi != 0, clock.UpperValue(bounds.hi));
+  number("tsc", tsc != 0, tsc);
+  if (ns) return;
+  number("tsc_lo", bounds.lo != 0, bounds.lo);
+  number("tsc_hi", bounds.hi != 0, bounds.hi);
 }
 
 void FlowPrinter::Begin(const StreamOwner& owner) {

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "cli/fields.h"
+#include "cli/json.h"
 #include "cli/losses.h"
 #include "cli/output.h"
 #include "cli/threads.h"
@@ -34,6 +35,12 @@ struct PrintSettings {
   LossTally* losses = nullptr;
 };
 
+// When something happened.
+struct Instant {
+  uint64_t tsc = 0;  // most likely; 0: not known
+  TscInterval bounds;
+};
+
 // The columns comm, pid, tid, cpu, time of a thread, rendered once per time.
 class ThreadColumns {
  public:
@@ -42,17 +49,19 @@ class ThreadColumns {
 
   void Begin(const StreamOwner& owner);
   // Text: each column followed by a space. JSON: `{"type":"...","stream":0,...` without an end.
-  const std::string& At(uint64_t tsc);
+  const std::string& At(const Instant& instant);
 
  private:
+  bool IsRendered(const Instant& instant) const;
   void RenderText(uint64_t tsc);
-  void RenderJson(uint64_t tsc);
+  void RenderJson(const Instant& instant);
+  void RenderJsonTime(JsonLine& line, const Instant& instant) const;
 
   const PrintSettings& settings_;
   std::string json_type_;
   const StreamOwner* owner_ = nullptr;
   bool rendered_ = false;
-  uint64_t tsc_ = 0;
+  Instant instant_;
   std::string text_;
 };
 
@@ -76,7 +85,7 @@ class FlowPrinter : public ExecutionConsumer {
 
   const PrintSettings& settings() const { return settings_; }
   std::string& out() { return output_.buffer(); }
-  const std::string& ColumnsAt(uint64_t tsc) { return columns_.At(tsc); }
+  const std::string& ColumnsAt(const Instant& instant) { return columns_.At(instant); }
 
  private:
   const PrintSettings& settings_;

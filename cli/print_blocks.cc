@@ -31,7 +31,7 @@ class BlockPrinter final : public FlowPrinter {
 
  private:
   void PrintBlock(const BlockRun& run) override {
-    out() += ColumnsAt(run.tsc);
+    out() += ColumnsAt({run.tsc, run.bounds});
     if (!settings().json) {
       fmt::format_to(std::back_inserter(out()), "{:x} {} {:x} {} {}\n", run.address,
                      run.lengths.size(), run.next, ExitWord(run.exit), BranchWord(run.last));

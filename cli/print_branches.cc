@@ -22,12 +22,13 @@ class BranchPrinter final : public FlowPrinter {
       case BlockExit::kFallThrough:
         return;
       case BlockExit::kTaken:
-        return Line(run.tsc, run.LastAddress(), run.next, BranchWord(run.last));
+        return Line({run.tsc, run.bounds}, run.LastAddress(), run.next, BranchWord(run.last));
       case BlockExit::kNotTaken:
-        if (settings().not_taken) Line(run.tsc, run.LastAddress(), run.next, "jcc-not-taken");
+        if (settings().not_taken)
+          Line({run.tsc, run.bounds}, run.LastAddress(), run.next, "jcc-not-taken");
         return;
       case BlockExit::kStopped:
-        return Line(run.tsc, run.LastAddress(), run.next,
+        return Line({run.tsc, run.bounds}, run.LastAddress(), run.next,
                     fmt::format("trace-end,{}", BranchWord(run.last)));
     }
   }
@@ -35,24 +36,24 @@ class BranchPrinter final : public FlowPrinter {
   void PrintEvent(const TraceEvent& event) override {
     switch (event.kind) {
       case EventKind::kStarted:
-        return Line(event.tsc, 0, event.ip, "trace-begin");
+        return Line({event.tsc, event.bounds}, 0, event.ip, "trace-begin");
       case EventKind::kOverflow:
-        if (event.ip != 0) Line(event.tsc, 0, event.ip, "trace-begin,overflow");
+        if (event.ip != 0) Line({event.tsc, event.bounds}, 0, event.ip, "trace-begin,overflow");
         return;
       case EventKind::kStoppedAsync:
-        return Line(event.tsc, event.ip, event.target, "trace-end,async");
+        return Line({event.tsc, event.bounds}, event.ip, event.target, "trace-end,async");
       case EventKind::kInterrupted:
-        return Line(event.tsc, event.ip, event.target, "async");
+        return Line({event.tsc, event.bounds}, event.ip, event.target, "async");
       case EventKind::kTransactionAbort:
-        if (event.target != 0) Line(event.tsc, event.ip, event.target, "tx-abort");
+        if (event.target != 0) Line({event.tsc, event.bounds}, event.ip, event.target, "tx-abort");
         return;
       default:
         return;
     }
   }
 
-  void Line(uint64_t tsc, uint64_t from, uint64_t to, std::string_view kind) {
-    out() += ColumnsAt(tsc);
+  void Line(const Instant& instant, uint64_t from, uint64_t to, std::string_view kind) {
+    out() += ColumnsAt(instant);
     if (settings().json)
       JsonLine::Continue(out()).Hex("from", from).Hex("to", to).Text("kind", kind).End();
     else

@@ -17,7 +17,7 @@ class EventPrinter final : public FlowPrinter {
 
  private:
   void PrintEvent(const TraceEvent& event) override {
-    out() += ColumnsAt(event.tsc);
+    out() += ColumnsAt({event.tsc, event.bounds});
     const bool has_ip = event.has_ip || event.ip != 0;
     if (settings().json) {
       JsonLine line = JsonLine::Continue(out());

@@ -135,12 +135,11 @@ class InstructionPrinter final : public FlowPrinter {
 
   void PrintBlock(const BlockRun& run) override {
     if (run.space != space_ || run.mode != mode_ || rendered_.size() > kCacheBytes) Restart(run);
-    const std::string& thread = ColumnsAt(run.tsc);
     const bool flags = settings().fields.Has(Field::kFlags);
     uint64_t ip = run.address;
     for (size_t i = 0; i < run.lengths.size(); ++i) {
       const Piece piece = Rendered(ip, run.lengths[i]);
-      out() += thread;
+      out() += ColumnsAt({run.TscOf(i), run.bounds});
       out().append(rendered_, piece.offset, piece.size);
       if (flags) AppendFlags(run, i + 1 == run.lengths.size());
       EndLine();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <ctime>
 #include <iterator>
 
 #include "cli/packet_walk.h"
@@ -79,11 +80,42 @@ std::string SecondsText(uint64_t nanoseconds) {
   return fmt::format("{}.{:09}", nanoseconds / kSecond, nanoseconds % kSecond);
 }
 
+Status TraceClock::ShowTimeOfDay() {
+  if (!has_nanoseconds())
+    return Fail(
+        Error(ErrorCode::kUnsupported,
+              "--tod: the recording does not say how its time-stamps convert to seconds, so there "
+              "is no time of day")
+            .Remedy("leave --tod out"));
+  if (wall_.wall_ns == 0)
+    return Fail(Error(ErrorCode::kUnsupported,
+                      "--tod: the recording does not say what time of day its clock showed")
+                    .Remedy("record with perf record -k CLOCK (-k CLOCK_MONOTONIC), which writes "
+                            "that down, or leave --tod out"));
+  time_of_day_ = true;
+  return {};
+}
+
+// ISO 8601 in the local time zone, without spaces: one column.
+std::string TimeOfDayText(uint64_t nanoseconds) {
+  const time_t seconds = static_cast<time_t>(nanoseconds / kSecond);
+  tm local{};
+  char date[32] = "";
+  char zone[8] = "";
+  if (localtime_r(&seconds, &local) != nullptr) {
+    strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &local);
+    strftime(zone, sizeof(zone), "%z", &local);
+  }
+  return fmt::format("{}.{:09}{}", date, nanoseconds % kSecond, zone);
+}
+
 void TraceClock::AppendText(std::string& out, uint64_t tsc) const {
   if (tsc == 0) {
     out += '-';
   } else if (!conversion_.known()) {
     fmt::format_to(std::back_inserter(out), "tsc:{}", tsc);
+  } else if (time_of_day_) {
+    out += TimeOfDayText(wall_.wall_ns + (conversion_.ToNanoseconds(tsc) - wall_.clock_ns));
   } else {
     out += SecondsText(conversion_.ToNanoseconds(tsc));
   }

@@ -15,7 +15,13 @@ namespace flowback::cli {
 class TraceClock {
  public:
   explicit TraceClock(const Recording& recording)
-      : conversion_(recording.pt.time), emulated_(recording.machine.emulated) {}
+      : conversion_(recording.pt.time),
+        wall_(recording.clock),
+        emulated_(recording.machine.emulated) {}
+
+  // From now on AppendText gives the time of day (--tod). Errors: kUnsupported when the recording
+  // does not say how its clock relates to it.
+  Status ShowTimeOfDay();
 
   bool has_nanoseconds() const { return conversion_.known(); }
   bool emulated() const { return emulated_; }
@@ -23,16 +29,24 @@ class TraceClock {
   uint64_t Value(uint64_t tsc) const {
     return conversion_.known() ? conversion_.ToNanoseconds(tsc) : tsc;
   }
-  // "969388.448429572" (seconds), "tsc:123" without a conversion, "-" for tsc 0: not known.
+  // The same not before any moment of the tick.
+  uint64_t UpperValue(uint64_t tsc) const { return Value(tsc) + (conversion_.known() ? 1 : 0); }
+  // "969388.448429572" (seconds), "2026-11-21T00:20:01.123456789+0100" with --tod, "tsc:123"
+  // without a conversion, "-" for tsc 0: not known.
   void AppendText(std::string& out, uint64_t tsc) const;
 
  private:
   TimeConversion conversion_;
+  ClockInfo wall_;
+  bool time_of_day_ = false;
   bool emulated_;
 };
 
 // "12.000000345" from nanoseconds.
 std::string SecondsText(uint64_t nanoseconds);
+
+// "2026-11-21T00:20:01.123456789+0100", in the local time zone, from nanoseconds since 1970.
+std::string TimeOfDayText(uint64_t nanoseconds);
 
 // A closed interval of TraceClock values.
 struct TimeSpan {

@@ -99,12 +99,20 @@ struct ImageSpec {
   std::optional<uint64_t> load_address;
 };
 
+// perf's clock, for times of day: at one moment it showed `clock_ns`, and the wall clock `wall_ns`.
+struct ClockInfo {
+  std::optional<int32_t> clock_id;  // of clock_gettime; empty: perf's own clock
+  uint64_t wall_ns = 0;             // since 1970; 0: not recorded
+  uint64_t clock_ns = 0;
+};
+
 struct Recording {
   std::string path;    // as the user named it
   std::string format;  // "perf.data", "raw Intel PT"
   uint64_t file_size = 0;
   MachineInfo machine;
   PtConfig pt;
+  ClockInfo clock;
   std::vector<Stream> streams;
   std::vector<SidebandRecord> sideband;  // in time order; records without time keep file order
   // Build-ids from the header's table, by path, for maps that carry none.
