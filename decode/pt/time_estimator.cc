@@ -44,7 +44,7 @@ bool TellsItself(const TimeMark& mark) { return mark.kind != TimeMark::Kind::kCy
 // among the instructions is known only roughly, when that packet has come.
 void TimeEstimator::OnMark(const TimeMark& mark, bool tracing) {
   const bool exact = std::exchange(exact_, mark.kind == TimeMark::Kind::kCyc);
-  if (exact) Place(last_, count_);  // it timed a packet that is not of the flow
+  if (exact) PlaceHere();  // it timed a packet that is not of the flow
   if (!tracing && tracing_) Break();
   tracing_ = tracing;
   has_cyc_ |= exact_;
@@ -66,8 +66,19 @@ void TimeEstimator::OnMark(const TimeMark& mark, bool tracing) {
   }
   if (TellsItself(mark) && !mark.in_doubt) Resolve(last_);
   if (exact_ || !unplaced_.empty()) return;
-  Place(last_, count_);
+  PlaceHere();
   Flush();
+}
+
+// The last mark came after the instructions given so far; while tracing is on, others that no
+// packet has told yet may have executed, too. It is no point where a better one stands.
+void TimeEstimator::PlaceHere() {
+  const bool stands =
+      !points_.empty() && points_.back().mark != 0 && points_.back().count == count_;
+  if (tracing_ && stands)
+    placed_ = last_;
+  else
+    Place(last_, count_);
 }
 
 void TimeEstimator::Place(Number number, uint64_t count) {
@@ -96,10 +107,11 @@ void TimeEstimator::Break() {
   points_.push_back({count_, 0});
 }
 
-void TimeEstimator::TakeExact() {
+void TimeEstimator::TakeExact(bool starts) {
   exact_ = false;
   settled_ = last_;
   Place(last_, count_);
+  points_.back().starts = starts;
 }
 
 void TimeEstimator::Settle() {
@@ -135,7 +147,9 @@ void TimeEstimator::OnEvent(const TraceEvent& event) {
   if (piece.starts) tracing_ = true;
   if (exact_ && TakesPacket(event.kind)) {
     piece.lo = last_;
-    TakeExact();
+    TakeExact(piece.starts);
+  } else if (piece.starts && has_cyc_ && placed_ == last_) {
+    points_.push_back({count_, last_, true});  // no CYC: hardly a cycle later
   }
   if (Stops(event.kind) && tracing_) {
     tracing_ = false;
@@ -195,10 +209,10 @@ void TimeEstimator::Calibrate(Number number, Number end) {
     const uint64_t likely = rates_.Likely(all, to.told.ratio);
     // Fewer cycles than there was time: the core stood still at some place; at none known.
     const bool steady = range <= likely + likely / 10 && all != 0;
-    mark.tsc =
-        from.tsc +
-        (steady ? static_cast<uint64_t>(static_cast<unsigned __int128>(range) * told.cycles / all)
-                : rates_.Likely(told.cycles, to.told.ratio));
+    // Cycles are whole ones: half a one more is the likeliest.
+    const auto scaled = static_cast<unsigned __int128>(range) * (2 * told.cycles + 1);
+    mark.tsc = from.tsc + (steady ? static_cast<uint64_t>(scaled / (2 * all))
+                                  : rates_.Likely(told.cycles, to.told.ratio));
     // More than there was time: the ratio does not hold. The packets around hold in any case.
     if (mark.bounds.lo > mark.bounds.hi || mark.bounds.hi < from.bounds.lo)
       mark.bounds = {from.bounds.lo, to.bounds.hi};
@@ -244,7 +258,7 @@ void TimeEstimator::Flush() {
 }
 
 void TimeEstimator::FlushAll(double pace) {
-  if (std::exchange(exact_, false)) Place(last_, count_);
+  if (std::exchange(exact_, false)) PlaceHere();
   PlaceWaiting();
   ResolveOpen();
   segment_.valid = false;
@@ -317,7 +331,7 @@ void TimeEstimator::Measure() {
   segment_.valid = true;
   segment_.pace = tail_pace_;
   if (points_.empty()) return;
-  segment_.begin = points_.front().count;
+  segment_.begin = points_.front().count + (points_.front().starts ? 1 : 0);
   size_t next = 1;
   while (next < points_.size() && points_[next].mark == 0) ++next;
   segment_.points = next;
@@ -326,7 +340,8 @@ void TimeEstimator::Measure() {
   segment_.end_mark = points_[next].mark;
   const double ticks =
       static_cast<double>(At(segment_.end_mark).tsc - At(points_.front().mark).tsc);
-  const double count = static_cast<double>(segment_.end - segment_.begin);
+  const double count =
+      segment_.end <= segment_.begin ? 0 : static_cast<double>(segment_.end - segment_.begin);
   const size_t breaks = next - 1;
   const double run = breaks == 0 ? ticks : std::min(ticks, count * usual_pace_);
   segment_.pace = count == 0 ? 0 : run / count;
@@ -335,7 +350,7 @@ void TimeEstimator::Measure() {
 
 void TimeEstimator::NextSegment() {
   constexpr double kMemory = 2000;  // instructions over which the pace is averaged
-  const double count = static_cast<double>(segment_.end - segment_.begin);
+  const double count = static_cast<double>(segment_.end - std::min(segment_.end, segment_.begin));
   if (segment_.points == 1 && count > 0)
     usual_pace_ += (segment_.pace - usual_pace_) * (count / (count + kMemory));
   points_.erase(points_.begin(), points_.begin() + static_cast<ptrdiff_t>(segment_.points));

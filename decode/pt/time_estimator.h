@@ -62,7 +62,8 @@ class TimeEstimator {
   // A point of the line: so many instructions had executed at a mark, or where tracing was off.
   struct Point {
     uint64_t count = 0;
-    Number mark = 0;  // 0: a break
+    Number mark = 0;      // 0: a break
+    bool starts = false;  // the mark is when tracing started: the next instruction's time, too
   };
   struct Piece {
     enum class Kind : uint8_t { kBlock, kEvent, kLoss };
@@ -76,7 +77,7 @@ class TimeEstimator {
   // The line from the first of points_ to the next mark.
   struct Segment {
     bool valid = false;
-    uint64_t begin = 0;  // counts
+    uint64_t begin = 0;  // counts; `begin` one more where the first instruction has the mark's time
     uint64_t end = 0;
     Number end_mark = 0;  // 0: there is none yet
     size_t points = 0;    // up to the next mark
@@ -88,9 +89,10 @@ class TimeEstimator {
   Mark& At(Number number) { return marks_[number < first_ ? 0 : number - first_]; }
   Piece& Add(Piece::Kind kind);
   void Place(Number number, uint64_t count);
+  void PlaceHere();
   void PlaceWaiting();
   void Break();
-  void TakeExact();
+  void TakeExact(bool starts = false);
   void Settle();
   void Correct(const TimeMark& tsc);
   void Resolve(Number end);
