@@ -151,13 +151,14 @@ int Walk::NextInstruction() {
   }
   Completed completed = Describe(insn);
   if (NeedsPacket(completed.kind)) {
-    UpdateTime();
     mirror_->AdvanceTo(Position());
     if (!Consume(completed, insn) && (status & pts_event_pending) != 0) {
       held_ = HeldBranch{completed, insn};
       return status;
     }
     Add(completed);
+    // libipt has read on to the next packet that tells of the flow: this is the time before that.
+    UpdateTime();
   } else if (SeesLoop(insn.ip)) {
     runaway_ = true;
     unproven_.clear();
@@ -234,9 +235,9 @@ int Walk::NextEvent() {
   const int status = pt_insn_event(decoder_.get(), &event, sizeof(event));
   const bool delivered = event.reserved[0] != kUntouched;
   ProgressMade();
-  UpdateTime();
   if (held_) ResolveHeld(delivered ? &event : nullptr, status);
   if (delivered) HandleEvent(event, offset);
+  UpdateTime();
   return status;
 }
 
