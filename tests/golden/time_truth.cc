@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#include "tests/golden/time_truth.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "tests/golden/shared_traces.h"
+
+namespace flowback::golden {
+namespace {
+
+// The words of each line of a gzip file.
+std::vector<std::vector<std::string>> ReadCompressedTable(const std::string& file) {
+  std::vector<std::vector<std::string>> table;
+  const std::string command = "gzip -dc '" + file + "'";
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), &pclose);
+  char line[512];
+  while (pipe != nullptr && std::fgets(line, sizeof(line), pipe.get()) != nullptr) {
+    std::istringstream words(line);
+    std::vector<std::string>& row = table.emplace_back();
+    for (std::string word; words >> word;) row.push_back(word);
+  }
+  return table;
+}
+
+std::vector<uint64_t> ReadNumbers(const std::string& file) {
+  std::vector<uint64_t> numbers;
+  std::ifstream input(file, std::ios::binary);
+  uint64_t number = 0;
+  while (input.read(reinterpret_cast<char*>(&number), sizeof(number))) numbers.push_back(number);
+  return numbers;
+}
+
+}  // namespace
+
+// TSC cpuN tid T n INDEX cpu_n INDEX WHAT ...
+TimeTruth ReadTimeTruth(const std::string& folder, unsigned cpu) {
+  TimeTruth truth;
+  const auto table = ReadCompressedTable(folder + "/events.txt.gz");
+  EXPECT_FALSE(table.empty()) << folder;
+  for (const std::vector<std::string>& row : table) {
+    if (row.size() < 9 || row[1] != "cpu" + std::to_string(cpu)) continue;
+    const uint64_t tsc = std::stoull(row[0]);
+    const uint64_t retired = std::stoull(row[7]);
+    if (row[8] == "syscall" && retired != 0) truth.points.push_back({retired - 1, tsc});
+    if (row[8] != "enable") continue;
+    // Tracing may go off again before anything executes: the last one counts.
+    if (!truth.points.empty() && truth.points.back().index == retired) truth.points.pop_back();
+    truth.points.push_back({retired, tsc});
+  }
+  const std::string every = folder + "/truth-cpu" + std::to_string(cpu) + ".tsc";
+  truth.every = ReadNumbers(every);
+  if (truth.every.empty() && std::filesystem::exists(folder + "/truth-4661.tsc"))
+    truth.every = ReadNumbers(folder + "/truth-4661.tsc");  // the only thread, on one CPU
+  return truth;
+}
+
+std::vector<OverflowGap> ReadOverflowGaps(const std::string& folder, unsigned cpu) {
+  std::vector<OverflowGap> gaps;
+  for (const auto& row : ReadTable(folder + "/gaps-cpu" + std::to_string(cpu) + ".txt"))
+    gaps.push_back({std::stoull(row.at(0)), std::stoull(row.at(2))});
+  return gaps;
+}
+
+}  // namespace flowback::golden

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// When instructions of generated recordings really executed.
+//
+// `truth-cpuN.tsc` has the time of every instruction; it exists for the small recording only.
+// Elsewhere events.txt.gz tells the times of system calls, and of the first instruction after each
+// time that tracing was off.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace flowback::golden {
+
+// Instruction `index` of the stream, lost ones counted, executed at `tsc`.
+struct TrueTime {
+  uint64_t index = 0;
+  uint64_t tsc = 0;
+};
+
+// By index. `every`: the times of all instructions; empty where the recording has none.
+struct TimeTruth {
+  std::vector<TrueTime> points;
+  std::vector<uint64_t> every;
+};
+
+// `folder`: the recording's. Fails the running test where it can't be read.
+TimeTruth ReadTimeTruth(const std::string& folder, unsigned cpu);
+
+// For each overflow: how many instructions the packets before it prove, and the index of the first
+// instruction told again.
+struct OverflowGap {
+  uint64_t proven = 0;
+  uint64_t told_again = 0;
+};
+std::vector<OverflowGap> ReadOverflowGaps(const std::string& folder, unsigned cpu);
+
+}  // namespace flowback::golden
