@@ -18,17 +18,17 @@ class BranchPrinter final : public FlowPrinter {
 
  private:
   void PrintBlock(const BlockRun& run) override {
+    const Instant last{run.tsc, run.BoundsOf(run.lengths.size() - 1)};
     switch (run.exit) {
       case BlockExit::kFallThrough:
         return;
       case BlockExit::kTaken:
-        return Line({run.tsc, run.bounds}, run.LastAddress(), run.next, BranchWord(run.last));
+        return Line(last, run.LastAddress(), run.next, BranchWord(run.last));
       case BlockExit::kNotTaken:
-        if (settings().not_taken)
-          Line({run.tsc, run.bounds}, run.LastAddress(), run.next, "jcc-not-taken");
+        if (settings().not_taken) Line(last, run.LastAddress(), run.next, "jcc-not-taken");
         return;
       case BlockExit::kStopped:
-        return Line({run.tsc, run.bounds}, run.LastAddress(), run.next,
+        return Line(last, run.LastAddress(), run.next,
                     fmt::format("trace-end,{}", BranchWord(run.last)));
     }
   }

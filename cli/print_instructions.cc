@@ -139,7 +139,7 @@ class InstructionPrinter final : public FlowPrinter {
     uint64_t ip = run.address;
     for (size_t i = 0; i < run.lengths.size(); ++i) {
       const Piece piece = Rendered(ip, run.lengths[i]);
-      out() += ColumnsAt({run.TscOf(i), run.bounds});
+      out() += ColumnsAt({run.TscOf(i), run.BoundsOf(i)});
       out().append(rendered_, piece.offset, piece.size);
       if (flags) AppendFlags(run, i + 1 == run.lengths.size());
       EndLine();

@@ -132,9 +132,13 @@ TimeEstimator::Piece& TimeEstimator::Add(Piece::Kind kind) {
 }
 
 void TimeEstimator::OnBlock(const BlockRun& run) {
-  Add(Piece::Kind::kBlock).run = run;
+  Piece& piece = Add(Piece::Kind::kBlock);
+  piece.run = run;
   count_ += run.lengths.size();
-  if (exact_ && TakesPacket(run)) TakeExact();
+  if (exact_ && TakesPacket(run)) {
+    TakeExact();
+    piece.last_lo = settled_;
+  }
   if (pieces_.size() >= kMaxWaiting) FlushAll(0);
 }
 
@@ -295,7 +299,11 @@ void TimeEstimator::Deliver(Piece& piece) {
     BlockRun& run = piece.run;
     run.bounds = BoundsOf(piece);
     run.first_tsc = TimeAt(piece, piece.count + 1, run.bounds);
-    run.tsc = TimeAt(piece, piece.count + run.lengths.size(), run.bounds);
+    if (piece.last_lo != 0) {
+      piece.lo = piece.last_lo;
+      run.last_lo = BoundsOf(piece).lo;
+    }
+    run.tsc = TimeAt(piece, piece.count + run.lengths.size(), run.BoundsOf(run.lengths.size() - 1));
     if (!done_) consumer_.OnBlock(run);
   }
   done_ = done_ || consumer_.Done();

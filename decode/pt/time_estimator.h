@@ -72,7 +72,8 @@ class TimeEstimator {
     uint64_t count = 0;   // instructions before it
     Number lo = 0;
     Number hi = 0;
-    BlockRun run;  // kBlock
+    Number last_lo = 0;  // kBlock: of the last instruction; 0: as lo
+    BlockRun run;        // kBlock
   };
   // The line from the first of points_ to the next mark.
   struct Segment {

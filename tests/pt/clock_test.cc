@@ -3,6 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <vector>
+
+#include "decode/pt/packets/packet_writer.h"
+
 namespace flowback::pt {
 namespace {
 
@@ -99,6 +104,156 @@ TEST(Clock, WithoutRatiosOnlyTscCounts) {
   clock.On(Cbr{30});
   clock.OnCycles(1000);
   EXPECT_EQ(clock.tsc(), 77u);
+}
+
+TEST(ClockBounds, AnMtcIsItsGridLine) {
+  Clock clock(Config());
+  clock.On(Tsc{1'000'000});
+  clock.On(Tma{0x40, 0});
+  EXPECT_EQ(clock.lo(), 1'000'000u);
+  ASSERT_TRUE(clock.On(Mtc{0x09}));
+  const TimeMark mark = clock.Mark(TimeMark::Kind::kMtc);
+  EXPECT_LE(mark.lo, 1'000'800u);
+  EXPECT_GE(mark.hi, 1'000'801u);
+  EXPECT_LE(mark.hi - mark.lo, 3u);
+}
+
+TEST(ClockBounds, AnMtcWithoutTmaSaysNothing) {
+  Clock clock(Config());
+  clock.On(Tsc{1'000'000});
+  EXPECT_FALSE(clock.On(Mtc{9}));
+}
+
+TEST(ClockBounds, FollowTheTscBeyondFiftySixBits) {
+  Clock clock(Config());
+  clock.On(Tsc{(uint64_t{1} << 56) - 10});
+  clock.On(Tsc{5});
+  EXPECT_EQ(clock.lo(), (uint64_t{1} << 56) + 5);
+  EXPECT_EQ(clock.Mark(TimeMark::Kind::kTsc).hi, (uint64_t{1} << 56) + 5);
+}
+
+// 24 and 30 are rounded: the TSC is not slower than 23.5, the core not faster than 30.5 times the
+// bus.
+TEST(ClockBounds, CyclesTakeSomeTimeAtLeast) {
+  Clock clock(Config());
+  clock.On(Cbr{30});
+  clock.On(Tsc{1'000'000});
+  clock.OnCycles(6100);
+  EXPECT_EQ(clock.lo(), 1'000'000u + 4700);
+  EXPECT_EQ(clock.tsc(), 1'000'000u + 4880);
+  EXPECT_EQ(clock.Mark(TimeMark::Kind::kCyc).hi, 0u);
+}
+
+// The packet tells of the change after it; some cycles before it may have been faster already.
+TEST(ClockBounds, TheHighestRatioBoundsCyclesAroundAChangeOfFrequency) {
+  Clock clock(Config());
+  clock.On(Cbr{12});
+  clock.On(Tsc{1'000'000});
+  clock.OnCycles(6100);
+  clock.On(Cbr{30});
+  clock.OnCycles(6100);
+  EXPECT_EQ(clock.lo(), 1'000'000u + 9400);
+  EXPECT_EQ(clock.tsc(), 1'000'000u + 12'200 + 4880);
+  clock.On(Cbr{12});
+  EXPECT_EQ(clock.lo(), 1'000'000u + 9400);
+}
+
+TEST(ClockBounds, CyclesWithoutRatiosBoundNothing) {
+  Clock clock(PtConfig{});
+  clock.On(Tsc{1000});
+  clock.On(Cbr{30});
+  clock.OnCycles(500);
+  EXPECT_EQ(clock.lo(), 1000u);
+}
+
+TEST(ClockBounds, ADamagedCycHasALimit) {
+  Clock clock(Config());
+  clock.On(Cbr{1});
+  clock.On(Tsc{1000});
+  for (int i = 0; i < 100; ++i) clock.On(Cyc{UINT64_MAX});
+  EXPECT_GE(clock.tsc(), 1000u);
+  EXPECT_LT(clock.tsc(), uint64_t{1} << 60);
+}
+
+// The overflow lasted longer than a turn of the MTC counter (256 periods of 800 ticks).
+TEST(ClockBounds, ATscTellsHowManyTurnsOfTheMtcCounterWereLost) {
+  Clock clock(Config());
+  clock.On(Tsc{1'000'000});
+  clock.On(Tma{0x40, 0});
+  clock.On(Mtc{0x09});
+  clock.OnGap();
+  clock.On(Mtc{0x0a});  // or one, two, ... turns later
+  EXPECT_TRUE(clock.in_doubt());
+  EXPECT_TRUE(clock.Mark(TimeMark::Kind::kMtc).in_doubt);
+  clock.On(Tsc{1'000'000 + 2 * 800 + 2 * 256 * 800 + 300});
+  const TimeMark mark = clock.Mark(TimeMark::Kind::kTsc);
+  EXPECT_FALSE(mark.in_doubt);
+  EXPECT_EQ(mark.late, 2u * 256 * 800);
+  EXPECT_EQ(mark.doubts, 1u);
+}
+
+TEST(ClockBounds, ATscClearsADoubtThatWasNone) {
+  Clock clock(Config());
+  clock.On(Tsc{1'000'000});
+  clock.On(Tma{0x40, 0});
+  clock.OnGap();
+  clock.On(Mtc{0x0b});
+  clock.On(Tsc{1'000'000 + 3 * 800 + 799});
+  EXPECT_EQ(clock.Mark(TimeMark::Kind::kTsc).late, 0u);
+  EXPECT_FALSE(clock.in_doubt());
+}
+
+class TimeAfterTest : public testing::Test {
+ protected:
+  TimeAfterTest() : clock_(Config()) {
+    clock_.On(Cbr{30});
+    clock_.On(Tsc{1'000'000});
+    clock_.On(Tma{0x40, 0});
+  }
+  std::optional<uint64_t> After(size_t limit = 4096) {
+    writer_.FlushTnt();
+    return TimeAfter(writer_.bytes(), clock_, {}, limit);
+  }
+
+  Clock clock_;
+  PacketWriter writer_;
+};
+
+TEST_F(TimeAfterTest, IsTheNextMtc) {
+  writer_.TntBit(true);
+  writer_.Tip(0x401000);
+  writer_.TimePacket(Mtc{0x09});
+  writer_.TimePacket(Mtc{0x0a});
+  EXPECT_EQ(After(), 1'000'802u);
+}
+
+TEST_F(TimeAfterTest, CyclesUntilThenCountBack) {
+  writer_.TimePacket(Cyc{305});
+  writer_.Tip(0x401000);
+  writer_.TimePacket(Cyc{305});
+  writer_.TimePacket(Mtc{0x09});
+  EXPECT_EQ(After(), 1'000'802u - 470);
+}
+
+TEST_F(TimeAfterTest, BehindAnOverflowOnlyATscCounts) {
+  writer_.Write(Ovf{});
+  writer_.TimePacket(Mtc{0x09});
+  EXPECT_EQ(After(), std::nullopt);
+  writer_.TimePacket(Tsc{1'300'000});
+  EXPECT_EQ(After(), 1'300'000u);
+}
+
+TEST_F(TimeAfterTest, DoesNotLookBeyondItsLimit) {
+  for (int i = 0; i < 100; ++i) writer_.Write(Pad{});
+  writer_.TimePacket(Mtc{0x09});
+  EXPECT_EQ(After(50), std::nullopt);
+  EXPECT_TRUE(After(200));
+}
+
+TEST_F(TimeAfterTest, StopsAtDamage) {
+  std::vector<uint8_t> bytes = {0x02, 0x01};  // no such packet
+  bytes.insert(bytes.end(), {Mtc::kOpcode.value, 0x09});
+  EXPECT_EQ(TimeAfter(bytes, clock_, {}), std::nullopt);
 }
 
 }  // namespace

@@ -41,6 +41,7 @@ struct BlockRun {
   uint64_t tsc = 0;
   uint64_t first_tsc = 0;  // the same for the first instruction; 0: as `tsc`
   TscInterval bounds;      // of every instruction's time; only where DecodeInput::times asks for it
+  uint64_t last_lo = 0;    // a closer lower bound of the last instruction's; 0: bounds.lo
   BlockExit exit = BlockExit::kFallThrough;
   InstructionClass last = InstructionClass::kOther;  // class of the last instruction
   ExecMode mode = ExecMode::k64Bit;
@@ -53,7 +54,11 @@ struct BlockRun {
     for (size_t i = 0; i + 1 < lengths.size(); ++i) ip += lengths[i];
     return ip;
   }
-  // The time of instruction `i` of this run.
+  // The bounds and the time of instruction `i` of this run.
+  TscInterval BoundsOf(size_t i) const {
+    const bool closer = i + 1 == lengths.size() && last_lo != 0;
+    return {closer ? last_lo : bounds.lo, bounds.hi};
+  }
   uint64_t TscOf(size_t i) const {
     if (first_tsc == 0 || tsc <= first_tsc || lengths.size() < 2) return tsc;
     return first_tsc + (tsc - first_tsc) * i / (lengths.size() - 1);
