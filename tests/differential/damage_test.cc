@@ -107,6 +107,12 @@ void ExpectLaws(const Subject& subject, Decoder& native) {
               subject.stream().bytes.size());
     EXPECT_EQ(CountsText(sum), CountsText(seen.sum));
     EXPECT_EQ(LossesText(sum.losses), LossesText(seen.sum.losses));
+    size_t disorder = 0;
+    const Seen timed = DecodeWithTimes(native, subject.Input(resync), disorder);
+    EXPECT_EQ(disorder, 0u) << "times";
+    EXPECT_EQ(CountsText(timed.sum), CountsText(seen.sum)) << "with times";
+    EXPECT_EQ(LossesText(timed.sum.losses), LossesText(seen.sum.losses)) << "with times";
+    EXPECT_EQ(timed.account.decoded, seen.account.decoded) << "with times";
     uint64_t lost = 0;
     for (const DataLoss& loss : seen.sum.losses) lost += loss.end - loss.begin;
     EXPECT_EQ(lost, seen.account.lost);
