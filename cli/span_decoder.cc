@@ -12,7 +12,13 @@ class SpanFilter final : public ExecutionConsumer {
       : next_(next), span_(span), clock_(clock) {}
 
   void OnBlock(const BlockRun& run) override {
-    if (Selected(run.tsc)) next_.OnBlock(run);
+    if (run.tsc == 0 || Before(run.tsc)) return;
+    past_end_ = Behind(run.tsc);
+    size_t begin = 0;
+    size_t end = run.lengths.size();
+    while (begin < end && Before(run.TscOf(begin))) ++begin;
+    while (end > begin && Behind(run.TscOf(end - 1))) --end;
+    if (end != begin) next_.OnBlock(Part(run, begin, end));
   }
   void OnEvent(const TraceEvent& event) override {
     if (Selected(event.tsc)) next_.OnEvent(event);
@@ -23,6 +29,25 @@ class SpanFilter final : public ExecutionConsumer {
   bool Done() const override { return past_end_ || next_.Done(); }
 
  private:
+  bool Before(uint64_t tsc) const { return clock_.Value(tsc) < span_.begin; }
+  bool Behind(uint64_t tsc) const { return clock_.Value(tsc) > span_.end; }
+
+  // The instructions from `begin` up to but not including `end`.
+  static BlockRun Part(const BlockRun& run, size_t begin, size_t end) {
+    BlockRun part = run;
+    part.lengths = run.lengths.subspan(begin, end - begin);
+    for (size_t i = 0; i < begin; ++i) part.address += run.lengths[i];
+    part.first_tsc = run.TscOf(begin);
+    if (end == run.lengths.size()) return part;
+    part.tsc = run.TscOf(end - 1);
+    part.last_lo = 0;
+    part.exit = BlockExit::kFallThrough;
+    part.last = InstructionClass::kOther;
+    part.next = part.address;
+    for (const uint8_t length : part.lengths) part.next += length;
+    return part;
+  }
+
   bool Selected(uint64_t tsc) {
     if (tsc == 0) return false;
     const uint64_t value = clock_.Value(tsc);

@@ -171,4 +171,25 @@ bool FlowEngine<Sink>::FinishTransfer(std::optional<uint64_t> target, bool stops
   return true;
 }
 
+// A PIP or VMCS packet belongs to the next instruction with `flag`, which has executed then, if
+// branch-free code leads to one; else to a transfer whose TIP follows.
+template <class Sink>
+void FlowEngine<Sink>::WalkPastFlag(uint8_t flag) {
+  const auto binds = [&](uint32_t id) {
+    return graph_->node(id).kind == NodeKind::kSpecial &&
+           (graph_->info(id).block->last.flags & flag) != 0;
+  };
+  uint32_t target = cur_;
+  while (!binds(target)) {
+    const NodeKind kind = graph_->node(target).kind;
+    if (kind != NodeKind::kGoto && kind != NodeKind::kCall && kind != NodeKind::kSpecial) return;
+    if (!graph_->node(target).terminates && !graph_->Terminates(target)) return;
+    target = Successor(target, 1);
+  }
+  for (bool passed = false; !passed;) {
+    passed = cur_ == target;
+    cur_ = StepOver(sink_, cur_);
+  }
+}
+
 }  // namespace flowback::pt

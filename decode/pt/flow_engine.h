@@ -117,7 +117,6 @@ class FlowEngine {
   bool WalkToConsumer();
   bool WalkTo(uint64_t ip);
   bool WalkToStop(std::optional<uint64_t> ip);
-  void WalkPastFlag(uint8_t flag);
   bool WalkPastPtwrite(TraceEvent event);
   template <class Output>
   uint32_t StepOver(Output& output, uint32_t cur);
@@ -141,6 +140,7 @@ class FlowEngine {
   // flow_bind.h
   bool BindFup(uint64_t ip);
   bool BindWaiting(uint64_t ip);
+  void WalkPastFlag(uint8_t flag);
   bool FinishTransfer(std::optional<uint64_t> target, bool stops);
   bool AtVmEntry() const;
   void Wait(const TraceEvent& event, bool must_reach, bool takes_fup);

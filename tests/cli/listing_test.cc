@@ -96,8 +96,9 @@ TEST(Json, InstructionKeysAreStable) {
   EXPECT_EQ(lines[0]["schema"], "flowback.decode.instructions/1");
   EXPECT_EQ(lines[0]["clock"], "ns");
   EXPECT_EQ(lines[0]["emulated"], false);
-  const std::vector<std::string> keys = {"comm", "cpu",    "dso", "insn", "ip",  "stream",
-                                         "sym",  "symoff", "tid", "time", "tsc", "type"};
+  const std::vector<std::string> keys = {"comm",    "cpu",     "dso",    "insn", "ip",
+                                         "stream",  "sym",     "symoff", "tid",  "time",
+                                         "time_hi", "time_lo", "tsc",    "type"};
   std::vector<std::string> found = Keys(lines[1]);
   std::ranges::sort(found);
   EXPECT_EQ(found, keys);
@@ -106,6 +107,9 @@ TEST(Json, InstructionKeysAreStable) {
   EXPECT_EQ(lines[1]["tid"], 19233);
   EXPECT_EQ(lines[1]["symoff"], 0);
   EXPECT_EQ(lines[1]["time"].get<uint64_t>() / 1000000, 969349987u);
+  EXPECT_LE(lines[1]["time_lo"], lines[1]["time"]);
+  EXPECT_GE(lines[1]["time_hi"], lines[1]["time"]);
+  EXPECT_LE(lines[1]["time_hi"].get<uint64_t>() - lines[1]["time_lo"].get<uint64_t>(), 1000u);
 }
 
 TEST(Json, EveryKindHasASchemaAndParses) {

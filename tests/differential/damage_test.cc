@@ -107,6 +107,12 @@ void ExpectLaws(const Subject& subject, Decoder& native) {
     accounts::ExpectAccount(subject.Input(resync), seen.sum.losses, seen.account);
     EXPECT_EQ(CountsText(sum), CountsText(seen.sum));
     EXPECT_EQ(LossesText(sum.losses), LossesText(seen.sum.losses));
+    size_t disorder = 0;
+    const Seen timed = DecodeWithTimes(native, subject.Input(resync), disorder);
+    EXPECT_EQ(disorder, 0u) << "times";
+    EXPECT_EQ(CountsText(timed.sum), CountsText(seen.sum)) << "with times";
+    EXPECT_EQ(LossesText(timed.sum.losses), LossesText(seen.sum.losses)) << "with times";
+    EXPECT_EQ(timed.account.decoded, seen.account.decoded) << "with times";
     counts[resync == Resync::kEarliest] = seen.sum.digest.count;
   }
   EXPECT_GE(counts[1], counts[0]) << "resuming earlier told less";

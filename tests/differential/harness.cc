@@ -61,6 +61,30 @@ class Adder : public ExecutionConsumer {
   FlowSummary sum_;
 };
 
+// Counts times that go back or contradict their bounds.
+class TimedAdder final : public Adder {
+ public:
+  void OnBlock(const BlockRun& run) override {
+    for (size_t i = 0; i < run.lengths.size(); ++i) See(run.TscOf(i), run.BoundsOf(i));
+    Adder::OnBlock(run);
+  }
+  void OnEvent(const TraceEvent& event) override { See(event.tsc, event.bounds); }
+
+  size_t disorder() const { return disorder_; }
+
+ private:
+  void See(uint64_t tsc, const TscInterval& bounds) {
+    disorder_ += tsc < tsc_ || bounds.lo < lo_ || tsc < bounds.lo;
+    disorder_ += bounds.hi != 0 && (bounds.hi < bounds.lo || tsc > bounds.hi);
+    tsc_ = tsc;
+    lo_ = bounds.lo;
+  }
+
+  size_t disorder_ = 0;
+  uint64_t tsc_ = 0;
+  uint64_t lo_ = 0;
+};
+
 template <class Totals>
 std::string BranchText(const Totals& t) {
   const auto line = [](const char* name, uint64_t value) {
@@ -91,6 +115,18 @@ Seen DecodeAll(Decoder& decoder, const DecodeInput& input) {
     ADD_FAILURE() << account.error().message();
     return {};
   }
+  return {adder.Take(), *account};
+}
+
+Seen DecodeWithTimes(Decoder& decoder, DecodeInput input, size_t& disorder) {
+  input.times = true;
+  TimedAdder adder;
+  const Result<ByteAccount> account = decoder.Decode(input, adder);
+  if (!account) {
+    ADD_FAILURE() << account.error().message();
+    return {};
+  }
+  disorder = adder.disorder();
   return {adder.Take(), *account};
 }
 

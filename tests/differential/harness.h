@@ -39,6 +39,9 @@ class Subject {
 
 // Fails the running test when the decoder can't be set up.
 Seen DecodeAll(Decoder& decoder, const DecodeInput& input);
+// The same with times, which have to be in order: `disorder` counts those that are not, or that lie
+// outside their own bounds.
+Seen DecodeWithTimes(Decoder& decoder, DecodeInput input, size_t& disorder);
 FlowSummary SummarizeAll(Decoder& decoder, const DecodeInput& input);
 
 // The fields that the flow determines, one a line; equal texts are equal flows.

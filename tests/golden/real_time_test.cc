@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+// Times of recordings that hardware made. Their true times are not known; but what other decoders
+// say must lie within our bounds: perf 6.1's time of each branch (the lists beside the hase
+// recordings, `perf script` with nine decimals), and libipt's of each instruction.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "flowback/capture/open.h"
+#include "flowback/decode/recording_code.h"
+#include "tests/golden/engines.h"
+#include "tests/golden/shared_traces.h"
+
+namespace flowback::golden {
+namespace {
+
+struct Timed {
+  uint64_t from = 0;
+  uint64_t to = 0;
+  uint64_t tsc = 0;
+  TscInterval bounds;
+};
+
+class TimeList final : public ExecutionConsumer {
+ public:
+  void OnBlock(const BlockRun& run) override {
+    uint64_t ip = run.address;
+    for (size_t i = 0; i < run.lengths.size(); ++i) {
+      // The block's bounds: libipt does not time the branch apart from what leads to it.
+      instructions.push_back({ip, 0, run.TscOf(i), run.bounds});
+      ip += run.lengths[i];
+    }
+    const Timed last{run.LastAddress(), run.exit == BlockExit::kTaken ? run.next : 0, run.tsc,
+                     run.BoundsOf(run.lengths.size() - 1)};
+    if (run.exit == BlockExit::kTaken || run.exit == BlockExit::kStopped) branches.push_back(last);
+  }
+  void OnEvent(const TraceEvent& event) override {
+    if (event.kind == EventKind::kStarted)
+      branches.push_back({0, event.ip, event.tsc, event.bounds});
+    if (event.kind == EventKind::kStoppedAsync)
+      branches.push_back({event.ip, 0, event.tsc, event.bounds});
+  }
+  void OnLoss(const DataLoss&) override {}
+
+  std::vector<Timed> instructions;
+  std::vector<Timed> branches;
+};
+
+struct RealRecording {
+  const char* name;
+  const char* folder;
+  const char* file;
+  const char* image;
+  bool is_perf_data;
+  const char* perf_list;  // null: none
+};
+
+const RealRecording kRecordings[] = {
+    {"dynamorio_current", "dynamorio-current", "pt.bin", "hello", false, nullptr},
+    {"dynamorio_static", "dynamorio-v3_static_820k_sb", "pt.bin", "hello", false, nullptr},
+    {"hase_control_flow", "hase-2018-04-04", "control_flow-20180404T163033.perf", "control_flow",
+     true, "control_flow-20180404T163033.perf.perf-branches.txt"},
+    {"hase_loopy", "hase-2018-04-04", "loopy-20180404T162955.perf", "loopy", true,
+     "loopy-20180404T162955.perf.perf-branches.txt"},
+};
+
+std::filesystem::path FolderOf(const RealRecording& real) {
+  return TracesFolder() / "intel-pt" / real.folder;
+}
+
+class RealTimeTest : public testing::TestWithParam<RealRecording> {
+ protected:
+  void SetUp() override {
+    FLOWBACK_NEEDS_TRACES();
+    const RealRecording& real = GetParam();
+    OpenOptions options;
+    options.images = {ParseImageSpec(FolderOf(real) / real.image).value()};
+    if (real.is_perf_data) {
+      options.input = FolderOf(real) / real.file;
+    } else {
+      options.raw_pt = {FolderOf(real) / real.file};
+      options.cpu = ParseCpuId("6/85/4").value();
+      options.tsc_ctc_numerator = 308;
+      options.tsc_ctc_denominator = 2;
+      options.mtc_shift = 3;
+      options.nominal_ratio = 37;
+    }
+    Result<Recording> recording = OpenRecording(options);
+    ASSERT_TRUE(recording) << recording.error().message();
+    recording_ = std::move(*recording);
+    Result<RecordingCode> code = RecordingCode::Load(recording_, {});
+    ASSERT_TRUE(code) << code.error().message();
+    code_ = std::move(*code);
+  }
+
+  TimeList Decode(Decoder& decoder) {
+    TimeList list;
+    for (const Stream& stream : recording_.streams) {
+      DecodeInput input;
+      input.bytes = stream.bytes;
+      input.code = &code_->ForStream(stream);
+      input.config = recording_.pt;
+      input.gaps = stream.gaps;
+      input.times = true;
+      EXPECT_TRUE(decoder.Decode(input, list));
+    }
+    return list;
+  }
+
+  Recording recording_;
+  std::optional<RecordingCode> code_;
+};
+
+bool Contains(const TscInterval& bounds, uint64_t tsc) {
+  return tsc >= bounds.lo && (bounds.hi == 0 || tsc <= bounds.hi);
+}
+
+TEST_P(RealTimeTest, BoundsHoldLibiptsTimes) {
+  const std::unique_ptr<Decoder> libipt = Engine("libipt");
+  FLOWBACK_NEEDS_ENGINE(libipt);
+  const TimeList ours = Decode(*Engine("native"));
+  const TimeList theirs = Decode(*libipt);
+  ASSERT_EQ(ours.instructions.size(), theirs.instructions.size());
+  ASSERT_FALSE(ours.instructions.empty());
+  size_t outside = 0;
+  for (size_t i = 0; i < ours.instructions.size(); ++i) {
+    const Timed& mine = ours.instructions[i];
+    EXPECT_NE(mine.bounds.lo, 0u);
+    if (!Contains(mine.bounds, theirs.instructions[i].tsc) && ++outside <= 5)
+      ADD_FAILURE() << "instruction " << i << ": libipt says " << theirs.instructions[i].tsc
+                    << ", not in [" << mine.bounds.lo << ", " << mine.bounds.hi << "]";
+  }
+  EXPECT_EQ(outside, 0u);
+}
+
+// TID [CPU] SECONDS: branches:u: KIND... FROM => TO
+struct PerfBranch {
+  uint64_t ns = 0;
+  uint64_t from = 0;
+  uint64_t to = 0;
+};
+std::vector<PerfBranch> ReadPerfList(const std::filesystem::path& file) {
+  std::vector<PerfBranch> list;
+  for (const std::vector<std::string>& row : ReadTable(file)) {
+    const auto arrow = std::ranges::find(row, "=>");
+    if (arrow == row.end() || arrow + 1 == row.end()) continue;
+    std::string digits;
+    for (const char c : row[2])
+      if (std::isdigit(static_cast<unsigned char>(c)) != 0) digits += c;
+    list.push_back({std::stoull(digits), std::stoull(*(arrow - 1), nullptr, 16),
+                    std::stoull(*(arrow + 1), nullptr, 16)});
+  }
+  return list;
+}
+
+class RealTimeByPerfTest : public RealTimeTest {};
+
+TEST_P(RealTimeByPerfTest, BoundsHoldPerfsTimes) {
+  const std::vector<PerfBranch> theirs = ReadPerfList(FolderOf(GetParam()) / GetParam().perf_list);
+  const TimeList ours = Decode(*Engine("native"));
+  ASSERT_EQ(ours.branches.size(), theirs.size());
+  ASSERT_FALSE(theirs.empty());
+  for (size_t i = 0; i < theirs.size(); ++i) {
+    const Timed& mine = ours.branches[i];
+    ASSERT_EQ(mine.from, theirs[i].from) << i;
+    ASSERT_EQ(mine.to, theirs[i].to) << i;
+    ASSERT_NE(mine.bounds.hi, 0u);
+    EXPECT_LE(recording_.pt.time.ToNanoseconds(mine.bounds.lo), theirs[i].ns) << i;
+    EXPECT_GE(recording_.pt.time.ToNanoseconds(mine.bounds.hi) + 1, theirs[i].ns) << i;
+  }
+}
+
+std::string NameOf(const testing::TestParamInfo<RealRecording>& which) { return which.param.name; }
+
+std::vector<RealRecording> WithPerfLists() {
+  std::vector<RealRecording> recordings;
+  for (const RealRecording& recording : kRecordings)
+    if (recording.perf_list != nullptr) recordings.push_back(recording);
+  return recordings;
+}
+
+INSTANTIATE_TEST_SUITE_P(Recordings, RealTimeTest, testing::ValuesIn(kRecordings), NameOf);
+INSTANTIATE_TEST_SUITE_P(Recordings, RealTimeByPerfTest, testing::ValuesIn(WithPerfLists()),
+                         NameOf);
+
+}  // namespace
+}  // namespace flowback::golden
