@@ -4,7 +4,7 @@
 // file's header holds comes as records: HEADER_ATTR, HEADER_FEATURE, HEADER_BUILD_ID, EVENT_UPDATE,
 // HEADER_TRACING_DATA. They stand first, but an event may be described late, so one pass collects
 // them and another one reads the rest.
-#include <algorithm>
+#include <unordered_map>
 
 #include "capture/formats/format.h"
 #include "capture/formats/perf_features.h"
@@ -16,9 +16,13 @@ namespace flowback {
 namespace perf {
 namespace {
 
+// Damaged all over: more of the same helps nobody.
+constexpr size_t kManyWarnings = 8;
+
 // What a pipe's records say in place of a file's header.
 struct PipeHeader {
   std::vector<EventAttr> attrs;
+  std::unordered_map<uint64_t, size_t> attr_by_id;
   std::vector<Bytes> tracing_data;
 };
 
@@ -31,11 +35,15 @@ void TakeAttr(const Record& record, PipeHeader& header) {
   if (size < kMinAttrSize || size > record.body.size()) return;
   EventAttr attr = ParseAttr(record.body.first(size), record.order);
   FieldReader ids(record.body.subspan(size), record.order);
-  while (ids.remaining() >= 8) attr.ids.push_back(ids.U64());
+  while (ids.remaining() >= 8) {
+    attr.ids.push_back(ids.U64());
+    header.attr_by_id.emplace(attr.ids.back(), header.attrs.size());
+  }
   header.attrs.push_back(std::move(attr));
 }
 
 void TakeFeature(const Record& record, Recording& recording) {
+  if (recording.warnings.size() > kManyWarnings) return;
   FieldReader fields = record.Fields();
   const uint64_t bit = fields.U64();
   if (!fields.ok() || bit >= kFeatureBits) return;  // the last one only ends the list
@@ -49,11 +57,9 @@ void TakeEventUpdate(const Record& record, PipeHeader& header) {
   const uint64_t what = fields.U64();
   const uint64_t id = fields.U64();
   if (!fields.ok() || what != kEventUpdateName) return;
-  for (EventAttr& attr : header.attrs) {
-    if (std::find(attr.ids.begin(), attr.ids.end(), id) == attr.ids.end()) continue;
-    attr.name = TextOf(fields.Take(fields.remaining()));
-    return;
-  }
+  const auto attr = header.attr_by_id.find(id);
+  if (attr == header.attr_by_id.end()) return;
+  header.attrs[attr->second].name = TextOf(fields.Take(fields.remaining()));
 }
 
 // Damage is reported when the records are read.

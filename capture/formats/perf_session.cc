@@ -60,6 +60,18 @@ Session::Session(std::vector<EventAttr> attrs, ByteOrder order, Recording& recor
     Warn("samples carry AUX data (`--aux-sample`), which is not read yet");
     break;
   }
+  LookForSwitchEvents();
+}
+
+void Session::UseTracingData(Bytes data) {
+  sched_switch_.UseFormats(data);
+  LookForSwitchEvents();
+}
+
+void Session::LookForSwitchEvents() {
+  has_switch_events_ = std::any_of(attrs_.begin(), attrs_.end(), [&](const EventAttr& attr) {
+    return sched_switch_.IsOne(attr);
+  });
 }
 
 Status Session::Read(const RecordSection& section) {
@@ -114,9 +126,7 @@ void Session::TakeSideband(const Record& record) {
 }
 
 void Session::TakeSample(const Record& record) {
-  const bool wanted = std::any_of(attrs_.begin(), attrs_.end(),
-                                  [&](const EventAttr& attr) { return sched_switch_.IsOne(attr); });
-  if (!wanted) return;
+  if (!has_switch_events_) return;
   const auto sample = ids_.ParseSample(record);
   if (sample && !sched_switch_.IsOne(*sample->attr)) return;
   const auto change = sample ? sched_switch_.Parse(*sample, record.order) : std::nullopt;

@@ -36,7 +36,7 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   // The tracepoints' formats, from the header or a record.
-  void UseTracingData(Bytes data) { sched_switch_.UseFormats(data); }
+  void UseTracingData(Bytes data);
   // The records' CPU where nothing else tells it: their file is of one CPU.
   void SetDefaultCpu(int32_t cpu) { default_cpu_ = cpu; }
   // Several files hold records of the same time: no end of a round is meant for all of them.
@@ -64,12 +64,14 @@ class Session {
   void ReportCounts();
   bool HasPtStreams();
   void ReadClock();
+  void LookForSwitchEvents();
 
   std::vector<EventAttr> attrs_;
   ByteOrder order_;
   Recording& recording_;
   SampleIdParser ids_;
   SchedSwitch sched_switch_;
+  bool has_switch_events_ = false;
   TimeOrder sideband_;
   StreamCollector streams_;
   std::optional<AuxtraceInfo> info_;

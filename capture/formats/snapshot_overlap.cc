@@ -22,13 +22,14 @@
 namespace flowback {
 namespace {
 
-constexpr uint64_t kPaddingBelow = 8;  // perf pads to multiples of this
+constexpr size_t kLongestPsbPlus = 512;  // status packets are few; what is longer lost its PSBEND
+constexpr uint64_t kPaddingBelow = 8;    // perf pads to multiples of this
 
 // The bytes from the PSB at `at` up to the end of its TSC; empty when it has none.
 Bytes PsbWithTsc(Bytes bytes, size_t at) {
   pt::PebsState pebs;
   size_t end = at;
-  while (end < bytes.size()) {
+  while (end < bytes.size() && end - at < kLongestPsbPlus) {
     pt::Packet packet;
     const pt::ReadResult size = pt::ReadPacket(bytes.subspan(end), pebs, packet);
     if (!size || std::holds_alternative<pt::PsbEnd>(packet)) return {};
