@@ -167,6 +167,63 @@ TEST_P(Containers, Directory) {
   EXPECT_EQ(recording.kcore_dir, folder_ / "dir/kcore_dir");
 }
 
+// The kernel's word that the buffer is overwritten, and snapshots of it that overlap. Their offsets
+// are places in the buffer, so they are nonsense here.
+PerfDataParts AsSnapshots(const PerfDataParts& parts, size_t length, size_t step) {
+  constexpr uint32_t kAux = 11;
+  constexpr uint32_t kAuxtrace = 71;
+  constexpr size_t kSizeAt = 8;
+  constexpr size_t kFlagsAt = 24;  // in AUX
+  PerfDataParts snapshots = parts;
+  snapshots.records.clear();
+  for (const PerfDataParts::Record& record : parts.records) {
+    PerfDataParts::Record piece = record;
+    if (record.type == kAux) piece.bytes[kFlagsAt] |= 2;
+    if (record.type != kAuxtrace) {
+      snapshots.records.push_back(piece);
+      continue;
+    }
+    const FileBytes& all = record.data_behind;
+    for (size_t begin = 0; begin + length - step < all.size(); begin += step) {
+      const size_t end = std::min(begin + length, all.size());
+      piece.data_behind.assign(all.begin() + static_cast<ptrdiff_t>(begin),
+                               all.begin() + static_cast<ptrdiff_t>(end));
+      for (size_t i = 0; i < 8; ++i)
+        piece.bytes[kSizeAt + i] = static_cast<uint8_t>(piece.data_behind.size() >> (8 * i));
+      snapshots.records.push_back(piece);
+    }
+  }
+  return snapshots;
+}
+
+// Many sync points, so that an overlap of two pages holds some.
+TEST(Snapshots, OverlapIsDecodedOnce) {
+  FLOWBACK_NEEDS_TRACES();
+  const fs::path path = TracesFolder() / "generated/recursion-noretcomp/perf.data";
+  std::ifstream file(path, std::ios::binary);
+  const PerfDataParts parts = support::TakeApart({std::istreambuf_iterator<char>(file), {}});
+  ASSERT_FALSE(parts.records.empty());
+  const fs::path copy =
+      fs::temp_directory_path() / ("flowback-snapshots-" + std::to_string(getpid()));
+  for (const size_t step : {8192u, 20001u}) {
+    SCOPED_TRACE(step);
+    const FileBytes bytes = support::ToFile(AsSnapshots(parts, 32768, step));
+    std::ofstream(copy, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+    const Recording recording = Open(copy);
+    const Recording original = Open(path);
+    ASSERT_EQ(recording.streams.size(), 1u);
+    EXPECT_GT(recording.streams[0].repeated_bytes, 0u);
+    EXPECT_TRUE(recording.streams[0].gaps.empty());
+    const std::vector<FlowDigest> digests = Digests(recording);
+    EXPECT_EQ(digests, Digests(original));
+    EXPECT_EQ(digests.at(0).count, 517093u);
+    EXPECT_EQ(digests.at(0).hash, 0xf13165e3ebe2e8f5u);
+  }
+  fs::remove(copy);
+}
+
 std::string PerfOutput(const std::string& command, int& status) {
   std::string text;
   FILE* pipe = popen((command + " 2>&1").c_str(), "r");
