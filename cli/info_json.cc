@@ -63,6 +63,7 @@ Json StreamJson(const StreamInfo& info) {
   json["bytes_lost"] = info.summary.bytes_lost;
   json["instructions"] = info.summary.digest.count;
   json["gaps"] = stream.gaps.size();
+  json["bytes_repeated"] = stream.repeated_bytes;
   return json;
 }
 
@@ -135,6 +136,8 @@ void PrintInfoJson(const InfoReport& report, Output& output) {
   json["packets"] = Json::object();
   for (const auto& [name, count] : report.packets)
     json["packets"][std::string(name)] = {{"count", count.count}, {"bytes", count.bytes}};
+  json["records"] = Json::object();
+  for (const auto& [name, count] : recording.record_counts) json["records"][name] = count;
   json["losses"] = LossesJson(report.losses);
   json["images"] = Json::array();
   for (const ImageStatus& image : report.images) json["images"].push_back(ImageJson(image));

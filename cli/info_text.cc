@@ -34,6 +34,15 @@ void AppendMachine(const InfoReport& report, std::string& out) {
     AppendField(out, "emulated", "yes: the flow is exact, times are the emulation's");
 }
 
+// How many records of each kind there are, also of those that nothing is made of.
+void AppendRecords(const InfoReport& report, std::string& out) {
+  std::string words;
+  for (const auto& [name, count] : report.recording->record_counts)
+    words += fmt::format("{}{} {}", words.empty() ? "" : ", ", count, name);
+  AppendField(out, "records", words);
+  AppendField(out, "kernel code", report.recording->kcore_dir);
+}
+
 void AppendTrace(const InfoReport& report, std::string& out) {
   std::string words;
   for (const auto& [key, value] : OptionWords(report.recording->pt))
@@ -158,6 +167,7 @@ void PrintInfoText(const InfoReport& report, Output& output) {
   } else {
     AppendTrace(report, out);
   }
+  AppendRecords(report, out);
   for (const std::string& warning : report.recording->warnings) AppendField(out, "damage", warning);
   AppendThreads(report, out);
   if (!report.streams.empty()) {

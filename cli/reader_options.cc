@@ -14,6 +14,12 @@ void AddInputOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words) 
   app.add_option("INPUT", words.input, "a recording, e.g. perf.data");
   app.add_option("-i,--input", words.input_option, "the same, as perf spells it");
   AddRepeatable(app, "--raw-pt", options.open.raw_pt, "raw Intel PT bytes; one stream per file");
+  AddRepeatable(app, "--pevent", options.open.pevent,
+                "sideband for --raw-pt: a file of raw perf records");
+  app.add_option("--sample-type", words.sample_type,
+                 "perf_event_attr's sample_type of the --pevent records, e.g. 0x10086");
+  app.add_option("--time-conv", words.time_conv,
+                 "SHIFT,MULT,ZERO: TSC to perf's nanoseconds (perf_event_mmap_page)");
   AddRepeatable(app, "--image", words.images, "ELF[@LOAD_ADDRESS]: code from an ELF file");
   AddRepeatable(app, "--section", words.sections, "FILE:OFFSET:SIZE:ADDRESS: code from a file");
   app.add_option("--cpu", words.cpu, "FAMILY/MODEL/STEPPING that traced, for its errata");
@@ -70,6 +76,18 @@ Status UnderstandClock(const ReaderWords& words, OpenOptions& open) {
       return Fail(UsageError("--nominal-freq", words.nominal_freq, "1 to 255"));
     open.nominal_ratio = static_cast<uint32_t>(*ratio);
   }
+  return {};
+}
+
+Status UnderstandSideband(const ReaderWords& words, OpenOptions& open) {
+  if (!words.sample_type.empty()) {
+    open.sample_type = ParseNumber(words.sample_type);
+    if (!open.sample_type) return Fail(UsageError("--sample-type", words.sample_type, "0x10086"));
+  }
+  if (words.time_conv.empty()) return {};
+  Result<TimeConversion> time = ParseTimeConversion(words.time_conv);
+  if (!time) return Fail(time.error());
+  open.time_conversion = *time;
   return {};
 }
 
@@ -145,6 +163,7 @@ Status Understand(const ReaderWords& words, ReaderOptions& options) {
   if (Status status = UnderstandInput(words, options.open); !status) return status;
   if (Status status = UnderstandCode(words, options.open); !status) return status;
   if (Status status = UnderstandClock(words, options.open); !status) return status;
+  if (Status status = UnderstandSideband(words, options.open); !status) return status;
   return UnderstandSelection(words, options);
 }
 

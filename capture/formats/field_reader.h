@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: MIT
-// A cursor over little-endian fields that can't leave its bytes.
+// A cursor over fields of either byte order that can't leave its bytes.
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <string>
 
 #include "flowback/base/bytes.h"
 
 namespace flowback {
 
+// Of the machine that wrote the file.
+enum class ByteOrder : uint8_t { kLittle, kBig };
+
 // Reading past the end gives zero and makes ok() false for good, so that a caller reads all fields
 // of a structure and asks once.
 class FieldReader {
  public:
-  explicit FieldReader(Bytes bytes) : bytes_(bytes) {}
+  explicit FieldReader(Bytes bytes, ByteOrder order = ByteOrder::kLittle)
+      : bytes_(bytes), order_(order) {}
 
   bool ok() const { return ok_; }
   uint64_t position() const { return position_; }
@@ -41,10 +46,13 @@ class FieldReader {
  private:
   uint64_t Load(unsigned width) {
     const Bytes part = Take(width);
-    return part.empty() ? 0 : LoadLittleEndian(part.data(), width);
+    if (part.empty()) return 0;
+    const uint64_t value = LoadLittleEndian(part.data(), width);
+    return order_ == ByteOrder::kLittle ? value : std::byteswap(value) >> (64 - 8 * width);
   }
 
   Bytes bytes_;
+  ByteOrder order_;
   uint64_t position_ = 0;
   bool ok_ = true;
 };

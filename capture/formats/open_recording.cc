@@ -37,7 +37,18 @@ Result<Recording> OpenInput(const OpenOptions& options) {
     return Fail(Error(ErrorCode::kUsage, problem)
                     .Remedy("name one recording, or one or more --raw-pt files"));
   }
-  return options.input.empty() ? ReadRawPt(options.raw_pt) : OpenByContent(options.input);
+  if (!options.input.empty() && !options.pevent.empty()) {
+    return Fail(Error(ErrorCode::kUsage,
+                      "--pevent is named beside a recording that has its own "
+                      "sideband")
+                    .Remedy("--pevent goes with --raw-pt"));
+  }
+  if (!options.input.empty()) return OpenByContent(options.input);
+  auto recording = ReadRawPt(options.raw_pt);
+  if (!recording || options.pevent.empty()) return recording;
+  Status status = ReadRawSideband(options.pevent, options.sample_type, *recording);
+  if (!status) return Fail(status.error());
+  return recording;
 }
 
 // What the user says goes before what the recording says.
@@ -49,6 +60,7 @@ void Override(const OpenOptions& options, PtConfig& config) {
   }
   if (options.mtc_shift) config.mtc_shift = options.mtc_shift;
   if (options.nominal_ratio != 0) config.nominal_ratio = options.nominal_ratio;
+  if (options.time_conversion) config.time = *options.time_conversion;
 }
 
 }  // namespace
@@ -57,7 +69,8 @@ Result<Recording> OpenRecording(const OpenOptions& options) {
   auto recording = OpenInput(options);
   if (!recording) return recording;
   recording->sections = options.sections;
-  recording->images = options.images;
+  // After the recording's own, so that they lie over them.
+  recording->images.insert(recording->images.end(), options.images.begin(), options.images.end());
   Override(options, recording->pt);
   return recording;
 }

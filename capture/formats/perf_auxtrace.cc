@@ -13,6 +13,10 @@
 // one what the kernel's AUX records add up to, tells where the padding begins. A hole between two
 // pieces and a "truncated" flag are gaps: bytes are missing there, and the decoder has to start
 // anew.
+//
+// In snapshot mode (`perf record -S`) the buffer is written round and round and each piece is a
+// copy of what it held at one moment. Its offsets are places in the buffer and say nothing of the
+// order, which is the file's; what consecutive pieces have in common is found by content.
 #include "capture/formats/perf_auxtrace.h"
 
 #include <algorithm>
@@ -21,6 +25,7 @@
 
 #include "capture/formats/field_reader.h"
 #include "capture/formats/perf_layout.h"
+#include "capture/formats/snapshot_overlap.h"
 #include "capture/formats/text.h"
 
 namespace flowback::perf {
@@ -48,7 +53,7 @@ uint64_t EndOf(const AuxRecord& record) {
 void StreamCollector::AddRecord(const AuxRecord& record) { pending_.push_back(record); }
 
 void StreamCollector::AddData(const Record& record) {
-  FieldReader fields(record.body);
+  FieldReader fields = record.Fields();
   fields.Skip(8);  // size: the reader has used it
   Piece piece;
   piece.aux_offset = fields.U64();
@@ -66,6 +71,7 @@ void StreamCollector::AddData(const Record& record) {
   // An offset so big that the end wraps round is a lie; such a piece is taken as the buffer's
   // first.
   if (piece.aux_end() < piece.aux_offset) piece.aux_offset = 0;
+  piece.snapshot = piece.bytes;
   buffer.pieces.push_back(piece);
   auto& known = buffer.cpu < 0 && EndsPiece(pending_, piece) ? buffer.records : unplaced_;
   known.insert(known.end(), pending_.begin(), pending_.end());
@@ -194,7 +200,6 @@ void StreamCollector::AddRecordGaps(const Buffer& buffer, Stream& stream) {
 // One sentence for each flag that says more than a gap does.
 void StreamCollector::WarnOfFlags(std::vector<std::string>& warnings) const {
   constexpr std::pair<uint64_t, const char*> kMeanings[] = {
-      {kAuxOverwrite, "were taken as snapshots: what snapshots have in common is decoded twice"},
       {kAuxPartial, "have holes: tracing was interrupted, for instance by a virtual machine"},
       {kAuxCollision, "lack samples that collided"},
   };
@@ -207,19 +212,76 @@ void StreamCollector::WarnOfFlags(std::vector<std::string>& warnings) const {
   }
 }
 
+bool StreamCollector::IsSnapshots(const Buffer& buffer) const {
+  return snapshots_ ||
+         std::any_of(buffer.records.begin(), buffer.records.end(),
+                     [](const AuxRecord& record) { return record.flags & kAuxOverwrite; });
+}
+
+void StreamCollector::RemoveRepeated(Buffer& buffer) {
+  std::vector<Piece> kept;
+  for (Piece& piece : buffer.pieces) {
+    while (!kept.empty()) {
+      Piece& before = kept.back();
+      const auto overlap = FindSnapshotOverlap(before.snapshot, piece.snapshot);
+      piece.continues = overlap.has_value();
+      if (!overlap) break;
+      if (overlap->earlier_is_inside) {
+        buffer.repeated_bytes += before.bytes.size();
+        piece.continues = before.continues;
+        kept.pop_back();
+        continue;
+      }
+      before.bytes = before.bytes.first(before.bytes.size() -
+                                        std::min<uint64_t>(overlap->padding, before.bytes.size()));
+      piece.bytes = piece.bytes.subspan(overlap->repeated);
+      piece.file_offset += overlap->repeated;
+      buffer.repeated_bytes += overlap->repeated;
+      break;
+    }
+    kept.push_back(piece);
+  }
+  buffer.pieces = std::move(kept);
+}
+
+void StreamCollector::AddSnapshotGaps(const Buffer& buffer, Stream& stream) {
+  for (const Piece& piece : buffer.pieces) {
+    if (piece.continues) continue;
+    stream.gaps.push_back({piece.stream_offset,
+                           "between two snapshots: the buffer was overwritten before the later "
+                           "one was taken"});
+  }
+}
+
 void StreamCollector::Finish(Recording& recording) && {
   PlaceRemainingRecords();
+  uint64_t repeated = 0;
   for (auto& [index, buffer] : buffers_) {
-    std::stable_sort(buffer.pieces.begin(), buffer.pieces.end(),
-                     [](const Piece& a, const Piece& b) { return a.aux_offset < b.aux_offset; });
-    TrimPadding(buffer);
+    const bool snapshots = IsSnapshots(buffer);
+    if (snapshots) {
+      RemoveRepeated(buffer);
+    } else {
+      std::stable_sort(buffer.pieces.begin(), buffer.pieces.end(),
+                       [](const Piece& a, const Piece& b) { return a.aux_offset < b.aux_offset; });
+      TrimPadding(buffer);
+    }
     Stream stream = Join(buffer, recording);
-    AddSeamGaps(buffer, stream);
-    AddRecordGaps(buffer, stream);
+    stream.repeated_bytes = buffer.repeated_bytes;
+    repeated += buffer.repeated_bytes;
+    if (snapshots) {
+      AddSnapshotGaps(buffer, stream);
+    } else {
+      AddSeamGaps(buffer, stream);
+      AddRecordGaps(buffer, stream);
+    }
     Normalize(stream.gaps);
     recording.streams.push_back(std::move(stream));
   }
   WarnOfFlags(recording.warnings);
+  if (repeated != 0) {
+    recording.warnings.push_back("snapshots overlap: " + ByteCount(repeated) +
+                                 " that an earlier one has, too, were read once");
+  }
 }
 
 }  // namespace flowback::perf

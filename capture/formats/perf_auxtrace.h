@@ -17,6 +17,8 @@ class StreamCollector {
   void AddData(const Record& record);
   void AddRecord(const AuxRecord& record);
   bool empty() const { return buffers_.empty(); }
+  // The buffers were written round and round and copied now and then.
+  void SetSnapshots() { snapshots_ = true; }
 
   // Appends the streams to recording.streams, by the buffers' index. Copies only the bytes of
   // buffers that were written in several pieces. REQUIRES: recording.sideband is complete.
@@ -28,6 +30,8 @@ class StreamCollector {
     Bytes bytes;
     uint64_t file_offset = 0;
     uint64_t stream_offset = 0;  // where it stands in the stream, once joined
+    Bytes snapshot{};            // all of `bytes`, before what an earlier one has was taken off
+    bool continues = true;       // of a snapshot: nothing is missing before it
 
     uint64_t aux_end() const { return aux_offset + bytes.size(); }
   };
@@ -36,11 +40,15 @@ class StreamCollector {
     int32_t cpu = -1;
     std::vector<Piece> pieces;
     std::vector<AuxRecord> records;  // what the kernel said of the buffer
+    uint64_t repeated_bytes = 0;     // that several snapshots have
   };
 
   static bool EndsPiece(const std::vector<AuxRecord>& records, const Piece& piece);
   void PlaceRemainingRecords();
   void WarnOfFlags(std::vector<std::string>& warnings) const;
+  bool IsSnapshots(const Buffer& buffer) const;
+  static void RemoveRepeated(Buffer& buffer);
+  static void AddSnapshotGaps(const Buffer& buffer, Stream& stream);
   static uint64_t RecordedEnd(const Buffer& buffer);
   static void TrimPadding(Buffer& buffer);
   static Stream Join(Buffer& buffer, Recording& recording);
@@ -48,6 +56,7 @@ class StreamCollector {
   static void AddRecordGaps(const Buffer& buffer, Stream& stream);
   static uint64_t StreamPosition(const Buffer& buffer, uint64_t aux_position);
 
+  bool snapshots_ = false;
   std::map<uint32_t, Buffer> buffers_;  // by AUXTRACE's idx
   std::vector<AuxRecord> pending_;      // since the last AUXTRACE
   std::vector<AuxRecord> unplaced_;     // buffer not known from the order in the file

@@ -94,18 +94,15 @@ bool ReadEventDescriptions(FieldReader& fields, Recording& recording) {
   return fields.ok();
 }
 
-// One record: header, pid, 20 bytes of build-id, their number (old perf: not filled in), path.
-bool ReadBuildId(FieldReader& fields, Recording& recording) {
-  fields.Skip(4);  // type
-  const uint16_t misc = fields.U16();
-  const uint16_t size = fields.U16();
-  constexpr uint16_t kFixed = kRecordHeaderSize + 4 + 24;
-  if (!fields.ok() || size < kFixed) return false;
+constexpr uint16_t kBuildIdFixed = kRecordHeaderSize + 4 + 24;  // without the path
+
+// Pid, 20 bytes of build-id, their number (old perf: not filled in), path.
+bool ReadBuildIdBody(FieldReader& fields, uint16_t misc, uint64_t path_size, Recording& recording) {
   fields.Skip(4);  // pid
   const Bytes id = fields.Take(20);
   const size_t id_size = fields.U8();
   fields.Skip(3);
-  const std::string path = TextOf(fields.Take(size - kFixed));
+  const std::string path = TextOf(fields.Take(path_size));
   if (!fields.ok()) return false;
   const bool sized = misc & kMiscBuildIdSize;
   const Bytes used = id.first(sized ? std::min<size_t>(id_size, id.size()) : id.size());
@@ -115,9 +112,23 @@ bool ReadBuildId(FieldReader& fields, Recording& recording) {
 
 bool ReadBuildIds(FieldReader& fields, Recording& recording) {
   while (fields.remaining() != 0) {
-    if (!ReadBuildId(fields, recording)) return false;
+    fields.Skip(4);  // type
+    const uint16_t misc = fields.U16();
+    const uint16_t size = fields.U16();
+    if (!fields.ok() || size < kBuildIdFixed) return false;
+    if (!ReadBuildIdBody(fields, misc, size - kBuildIdFixed, recording)) return false;
   }
   return true;
+}
+
+// A time of day and the recording's clock at the same moment (`perf record -k CLOCK`).
+bool ReadClockData(FieldReader& fields, Recording& recording) {
+  fields.Skip(4);  // version
+  const int32_t clock_id = fields.I32();
+  const uint64_t wall_ns = fields.U64();
+  const uint64_t clock_ns = fields.U64();
+  if (fields.ok()) recording.clock = {clock_id, wall_ns, clock_ns};
+  return fields.ok();
 }
 
 struct FeatureReader {
@@ -137,25 +148,33 @@ constexpr FeatureReader kReaders[] = {
     {kFeatureCpuid, "CPU id", ReadCpuid},
     {kFeatureCommandLine, "command line", ReadCommandLine},
     {kFeatureEventDescriptions, "event descriptions", ReadEventDescriptions},
+    {kFeatureClockData, "clock data", ReadClockData},
 };
 
-void ReadFeature(Bytes file, const FileSection& section, unsigned bit, Recording& recording) {
+}  // namespace
+
+bool ReadBuildIdRecord(const Record& record, Recording& recording) {
+  if (record.size() < kBuildIdFixed) return false;
+  FieldReader fields = record.Fields();
+  return ReadBuildIdBody(fields, record.misc, record.size() - kBuildIdFixed, recording);
+}
+
+void ReadFeature(unsigned bit, Bytes content, const FileSection& section, ByteOrder order,
+                 Recording& recording) {
   const auto reader = std::find_if(std::begin(kReaders), std::end(kReaders),
                                    [&](const FeatureReader& r) { return r.bit == bit; });
   if (reader == std::end(kReaders)) return;
-  const Bytes bytes = Slice(file, section.offset, section.size);
-  FieldReader fields(bytes);
-  if (bytes.size() == section.size && reader->read(fields, recording)) return;
+  FieldReader fields(content, order);
+  if (content.size() == section.size && reader->read(fields, recording)) return;
   recording.warnings.push_back("the header's feature \"" + std::string(reader->name) +
                                "\" at offset " + Hex(section.offset) + " (" +
                                ByteCount(section.size) +
                                ") is cut or damaged: what it lacks stays unknown");
 }
 
-}  // namespace
-
-void ReadFeatures(Bytes file, const FileHeader& header, Recording& recording) {
-  FieldReader table(Slice(file, header.feature_table, kFeatureBits * kSectionSize));
+Bytes ReadFeatures(Bytes file, const FileHeader& header, Recording& recording) {
+  Bytes tracing_data;
+  FieldReader table(Slice(file, header.feature_table, kFeatureBits * kSectionSize), header.order);
   for (unsigned bit = 0; bit < kFeatureBits; ++bit) {
     if (!header.Has(bit)) continue;
     FileSection section;
@@ -165,10 +184,13 @@ void ReadFeatures(Bytes file, const FileHeader& header, Recording& recording) {
       recording.warnings.push_back(
           "the table of the header's features at offset " + Hex(header.feature_table) +
           " is cut by the file's end: the machine's description is incomplete");
-      return;
+      return tracing_data;
     }
-    ReadFeature(file, section, bit, recording);
+    const Bytes content = Slice(file, section.offset, section.size);
+    ReadFeature(bit, content, section, header.order, recording);
+    if (bit == kFeatureTracingData) tracing_data = content;
   }
+  return tracing_data;
 }
 
 }  // namespace flowback::perf

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "capture/formats/perf_header.h"
 
-#include "capture/formats/field_reader.h"
+#include <algorithm>
+
+#include "capture/formats/format.h"
 #include "capture/formats/text.h"
 
 namespace flowback::perf {
@@ -83,29 +85,56 @@ void LimitData(FileHeader& header, Bytes file, std::vector<std::string>& warning
 }
 
 // Ids can be shared by lying sections; real ones never hold more than the file has room for.
-std::vector<uint64_t> ReadIds(Bytes file, const FileSection& section, uint64_t& budget,
-                              std::vector<std::string>& warnings) {
+std::vector<uint64_t> ReadIds(Bytes file, ByteOrder order, const FileSection& section,
+                              uint64_t& budget, std::vector<std::string>& warnings) {
   std::vector<uint64_t> ids;
   if (!Inside(section, file) || section.size / 8 > budget) {
     warnings.push_back("an event's ids at offset " + Range(section) +
                        " are more than the file holds: ignored");
     return ids;
   }
-  FieldReader fields(Slice(file, section.offset, section.size));
+  FieldReader fields(Slice(file, section.offset, section.size), order);
   ids.reserve(section.size / 8);
   while (fields.remaining() >= 8) ids.push_back(fields.U64());
   budget -= ids.size();
   return ids;
 }
 
+// A big-endian compiler gives a byte's highest bit to the bit field's first member.
+uint64_t ReadBitField(Bytes bytes, ByteOrder order) {
+  uint64_t bits = 0;
+  for (size_t i = 0; i < 8 * bytes.size(); ++i) {
+    const size_t place = order == ByteOrder::kLittle ? i % 8 : 7 - i % 8;
+    bits |= static_cast<uint64_t>(bytes[i / 8] >> place & 1) << i;
+  }
+  return bits;
+}
+
 }  // namespace
+
+EventAttr ParseAttr(Bytes entry, ByteOrder order) {
+  FieldReader fields(entry, order);
+  EventAttr attr;
+  attr.type = fields.U32();
+  const uint64_t own_size = fields.U32();  // 0: of the first version
+  attr.config = fields.U64();
+  fields.Skip(8);  // sample period
+  attr.sample_type = fields.U64();
+  attr.read_format = fields.U64();
+  attr.flags = ReadBitField(fields.Take(8), order);
+  if (own_size >= kClockIdAt + 4 && (attr.flags & kAttrUseClockId)) {
+    attr.clock_id = FieldReader(Slice(entry, kClockIdAt, 4), order).I32();
+  }
+  return attr;
+}
 
 Result<FileHeader> ReadFileHeader(Bytes file, const std::string& path,
                                   std::vector<std::string>& warnings) {
-  FieldReader fields(file);
+  FileHeader header;
+  if (StartsWith(file, kForeignMagic)) header.order = ByteOrder::kBig;
+  FieldReader fields(file, header.order);
   fields.Skip(8);  // magic
   const uint64_t header_size = fields.U64();
-  FileHeader header;
   header.attr_size = fields.U64();
   header.attrs = ReadSection(fields);
   header.data = ReadSection(fields);
@@ -134,17 +163,9 @@ std::vector<EventAttr> ReadAttrs(Bytes file, const FileHeader& header,
   uint64_t id_budget = file.size() / 8;
   for (uint64_t at = 0; header.attrs.size - at >= header.attr_size; at += header.attr_size) {
     const Bytes entry = Slice(file, header.attrs.offset + at, header.attr_size);
-    FieldReader fields(entry);
-    EventAttr attr;
-    attr.type = fields.U32();
-    fields.Skip(4);  // perf_event_attr's own size: what is newer than our fields is not needed
-    attr.config = fields.U64();
-    fields.Skip(8);  // sample period
-    attr.sample_type = fields.U64();
-    fields.Skip(8);  // read format
-    attr.flags = fields.U64();
-    FieldReader id_fields(entry.last(kSectionSize));
-    attr.ids = ReadIds(file, ReadSection(id_fields), id_budget, warnings);
+    EventAttr attr = ParseAttr(entry.first(entry.size() - kSectionSize), header.order);
+    FieldReader id_fields(entry.last(kSectionSize), header.order);
+    attr.ids = ReadIds(file, header.order, ReadSection(id_fields), id_budget, warnings);
     attrs.push_back(std::move(attr));
     if (warnings.size() > 8) break;  // damaged all over: more of the same helps nobody
   }

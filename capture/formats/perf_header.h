@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "capture/formats/field_reader.h"
 #include "capture/formats/perf_layout.h"
 #include "flowback/base/bytes.h"
 #include "flowback/base/error.h"
@@ -22,13 +23,21 @@ struct EventAttr {
   uint32_t type = 0;  // the PMU's number
   uint64_t config = 0;
   uint64_t sample_type = 0;
-  uint64_t flags = 0;  // the bit field at byte 40
+  uint64_t read_format = 0;
+  uint64_t flags = 0;    // the bit field at byte 40
+  int32_t clock_id = 0;  // valid when the flags say so
+  std::string name;      // "intel_pt//u"; empty when the file does not tell
   std::vector<uint64_t> ids;
 
   bool sample_id_all() const { return flags & kAttrSampleIdAll; }
 };
 
+// The attribute that `entry` begins with. What is newer than our fields is not needed, and what an
+// older recorder left out is zero.
+EventAttr ParseAttr(Bytes entry, ByteOrder order);
+
 struct FileHeader {
+  ByteOrder order = ByteOrder::kLittle;
   uint64_t attr_size = 0;  // of one entry of `attrs`: perf_event_attr and the section of its ids
   FileSection attrs;
   FileSection data;  // inside the file; cut there when the header says otherwise

@@ -9,7 +9,8 @@
 namespace flowback::perf {
 
 inline constexpr char kMagic[] = "PERFILE2";         // little-endian host, little-endian file
-inline constexpr char kForeignMagic[] = "2ELIFREP";  // written by a big-endian machine
+inline constexpr char kForeignMagic[] = "2ELIFREP";  // written by a big-endian machine: all
+                                                     // numbers but the trace's are swapped
 inline constexpr char kMagicVersion1[] = "PERFFILE";
 
 inline constexpr uint64_t kFileHeaderSize = 104;
@@ -34,21 +35,43 @@ inline constexpr uint16_t kMiscGuestKernel = 4;
 inline constexpr uint16_t kMiscMmapData = 1 << 13;   // MMAP: not executable
 inline constexpr uint16_t kMiscCommExec = 1 << 13;   // COMM: by execve
 inline constexpr uint16_t kMiscSwitchOut = 1 << 13;  // SWITCH, SWITCH_CPU_WIDE
+inline constexpr uint16_t kMiscSwitchOutPreempt = 1 << 14;
 inline constexpr uint16_t kMiscMmapBuildId = 1
                                              << 14;  // MMAP2: build-id instead of device and inode
 inline constexpr uint16_t kMiscBuildIdSize = 1 << 15;  // build-id table: size byte is valid
 
 // perf_event_attr::sample_type.
+inline constexpr uint64_t kSampleIp = 1 << 0;
 inline constexpr uint64_t kSampleTid = 1 << 1;
 inline constexpr uint64_t kSampleTime = 1 << 2;
+inline constexpr uint64_t kSampleAddr = 1 << 3;
+inline constexpr uint64_t kSampleRead = 1 << 4;
+inline constexpr uint64_t kSampleCallchain = 1 << 5;
 inline constexpr uint64_t kSampleId = 1 << 6;
 inline constexpr uint64_t kSampleCpu = 1 << 7;
+inline constexpr uint64_t kSamplePeriod = 1 << 8;
 inline constexpr uint64_t kSampleStreamId = 1 << 9;
+inline constexpr uint64_t kSampleRaw = 1 << 10;
 inline constexpr uint64_t kSampleIdentifier = 1 << 16;
 inline constexpr uint64_t kSampleAux = 1 << 20;
 
 // perf_event_attr's bit field at byte 40.
 inline constexpr uint64_t kAttrSampleIdAll = 1 << 18;
+inline constexpr uint64_t kAttrUseClockId = 1 << 25;
+
+// perf_event_attr::read_format: what each counter value of a sample comes with.
+inline constexpr uint64_t kReadTimeEnabled = 1 << 0;
+inline constexpr uint64_t kReadTimeRunning = 1 << 1;
+inline constexpr uint64_t kReadId = 1 << 2;
+inline constexpr uint64_t kReadGroup = 1 << 3;
+inline constexpr uint64_t kReadLost = 1 << 4;
+
+inline constexpr uint32_t kTypeTracepoint = 2;  // perf_event_attr::type
+inline constexpr size_t kClockIdAt = 92;        // perf_event_attr::clockid's place
+
+inline constexpr uint64_t kEventUpdateName = 2;     // EVENT_UPDATE's type: a name
+inline constexpr uint64_t kMaxCallchain = 1 << 16;  // more is damage
+inline constexpr uint16_t kKsymbolUnregister = 1;   // KSYMBOL's flags
 
 // PERF_RECORD_AUX flags.
 inline constexpr uint64_t kAuxTruncated = 0x01;
@@ -85,6 +108,7 @@ enum PtInfo : size_t {
 
 // Optional header features: bit numbers, in the order of their sections after the data.
 enum Feature : unsigned {
+  kFeatureTracingData = 1,
   kFeatureBuildId = 2,
   kFeatureHostname = 3,
   kFeatureOsRelease = 4,
@@ -97,6 +121,7 @@ enum Feature : unsigned {
   kFeatureEventDescriptions = 12,
   kFeatureAuxtrace = 18,
   kFeatureCompressed = 27,
+  kFeatureClockData = 29,
 };
 inline constexpr unsigned kFeatureBits = 256;
 

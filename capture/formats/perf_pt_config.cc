@@ -66,12 +66,11 @@ bool HasTimeZero(FieldReader fields) {
   return valid || !fields.ok();
 }
 
-std::string FilterOf(const AuxtraceInfo& info) {
-  if (info.values.size() <= kPtFilterText) return {};
-  const uint64_t size = info.At(kPtFilterLength);
-  const std::span<const uint64_t> words = std::span(info.values).subspan(kPtFilterText);
-  const Bytes text(reinterpret_cast<const uint8_t*>(words.data()), words.size_bytes());
-  return TextOf(Slice(text, 0, size));
+// The text is no number: its bytes stand in their order in files of either byte order.
+std::string FilterOf(const AuxtraceInfo& info, const Record& record) {
+  constexpr uint64_t kTextAt = 8 + 8 * kPtFilterText;
+  return TextOf(
+      Slice(Slice(record.body, kTextAt, record.body.size()), 0, info.At(kPtFilterLength)));
 }
 
 std::optional<uint64_t> TakeNumber(std::string_view& text) {
@@ -100,12 +99,12 @@ std::optional<AddressRange> ParseRange(std::string_view term) {
 }  // namespace
 
 AuxtraceInfo ParseAuxtraceInfo(const Record& record) {
-  FieldReader fields(record.body);
+  FieldReader fields = record.Fields();
   AuxtraceInfo info;
   info.type = fields.U32();
   fields.Skip(4);
   while (fields.ok() && fields.remaining() >= 8) info.values.push_back(fields.U64());
-  if (info.is_intel_pt()) info.filter = FilterOf(info);
+  if (info.is_intel_pt()) info.filter = FilterOf(info, record);
   return info;
 }
 
@@ -127,7 +126,7 @@ void ApplyPtInfo(const AuxtraceInfo& info, const std::vector<EventAttr>& attrs, 
 }
 
 void ApplyTimeConv(const Record& record, PtConfig& config) {
-  FieldReader fields(record.body);
+  FieldReader fields = record.Fields();
   const uint64_t shift = fields.U64();
   const uint64_t mult = fields.U64();
   const uint64_t zero = fields.U64();

@@ -1,57 +1,86 @@
 // SPDX-License-Identifier: MIT
 #include "capture/formats/perf_record_reader.h"
 
-#include "capture/formats/field_reader.h"
+#include <algorithm>
+
 #include "capture/formats/perf_layout.h"
 #include "capture/formats/text.h"
 
 namespace flowback::perf {
+namespace {
 
-bool RecordReader::Next(Record& record) {
-  const uint64_t rest = end_ - at_;
-  if (rest == 0) return false;
-  if (rest < kRecordHeaderSize) {
-    damage_ =
-        "cut at offset " + Hex(end_) + " inside a record's header, which begins at " + Hex(at_);
-    at_ = end_;
-    return false;
-  }
-  FieldReader fields(Slice(file_, at_, kRecordHeaderSize));
-  record = Record();
-  record.type = fields.U32();
-  record.misc = fields.U16();
-  record.offset = at_;
-  const uint64_t size = fields.U16();
-  if (size < kRecordHeaderSize || size > rest) {
-    damage_ = size > rest
-                  ? "cut at offset " + Hex(end_) + " inside a record of type " + Dec(record.type) +
-                        " that begins at " + Hex(at_) + " and has " + ByteCount(size)
-                  : "the record at offset " + Hex(at_) + " says its size is " + ByteCount(size) +
-                        ", less than its own header";
-    damage_ += ": nothing is read from there on";
-    at_ = end_;
-    return false;
-  }
-  record.body = Slice(file_, at_ + kRecordHeaderSize, size - kRecordHeaderSize);
-  at_ += size;
-  return record.type != kRecordAuxtrace || ReadAuxData(record);
+// How many bytes of the body say where the data behind the record ends: 0 when there is none.
+uint64_t SizeFieldsOf(uint32_t type) {
+  if (type == kRecordAuxtrace) return kAuxtraceSize - kRecordHeaderSize;
+  return type == kRecordTracingData ? sizeof(uint32_t) : 0;
 }
 
-bool RecordReader::ReadAuxData(Record& record) {
-  if (record.body.size() < kAuxtraceSize - kRecordHeaderSize) {
-    damage_ = "the AUXTRACE record at offset " + Hex(record.offset) +
+const char* NameOf(uint32_t type) {
+  return type == kRecordAuxtrace ? "AUXTRACE" : "HEADER_TRACING_DATA";
+}
+
+}  // namespace
+
+RecordHead ParseRecord(Bytes bytes, uint64_t at, ByteOrder order, Record& record) {
+  FieldReader fields(Slice(bytes, at, kRecordHeaderSize), order);
+  record = Record();
+  record.order = order;
+  record.type = fields.U32();
+  record.misc = fields.U16();
+  const uint64_t size = fields.U16();
+  if (!fields.ok()) return RecordHead::kCut;
+  if (size < kRecordHeaderSize) {
+    record.body = bytes.first(0);
+    return RecordHead::kTooSmall;
+  }
+  record.body = Slice(bytes, at + kRecordHeaderSize, size - kRecordHeaderSize);
+  return record.size() == size ? RecordHead::kWhole : RecordHead::kCut;
+}
+
+bool RecordReader::Next(Record& record) {
+  if (at_ == end_) return false;
+  const Bytes section = file_.first(end_);
+  const RecordHead head = ParseRecord(section, at_, order_, record);
+  record.offset = at_;
+  if (head == RecordHead::kWhole) {
+    at_ += record.size();
+    return SizeFieldsOf(record.type) == 0 || ReadDataBehind(record);
+  }
+  if (end_ - at_ < kRecordHeaderSize) {
+    damage_ =
+        "cut at offset " + Hex(end_) + " inside a record's header, which begins at " + Hex(at_);
+  } else if (head == RecordHead::kCut) {
+    FieldReader size(Slice(section, at_ + 6, 2), order_);
+    damage_ = "cut at offset " + Hex(end_) + " inside a record of type " + Dec(record.type) +
+              " that begins at " + Hex(at_) + " and has " + ByteCount(size.U16()) +
+              ": nothing is read from there on";
+  } else {
+    FieldReader size(Slice(section, at_ + 6, 2), order_);
+    damage_ = "the record at offset " + Hex(at_) + " says its size is " + ByteCount(size.U16()) +
+              ", less than its own header: nothing is read from there on";
+  }
+  at_ = end_;
+  return false;
+}
+
+bool RecordReader::ReadDataBehind(Record& record) {
+  if (record.body.size() < SizeFieldsOf(record.type)) {
+    damage_ = "the " + std::string(NameOf(record.type)) + " record at offset " +
+              Hex(record.offset) +
               " is too short to say where its data ends: nothing is read from there on";
     at_ = end_;
     return false;
   }
-  FieldReader fields(record.body);
-  const uint64_t size = fields.U64();
+  FieldReader fields = record.Fields();
+  const uint64_t size = record.type == kRecordAuxtrace ? fields.U64() : fields.U32();
   const uint64_t rest = end_ - at_;
-  record.aux = Slice(file_, at_, size < rest ? size : rest);
+  record.aux = file_.subspan(at_, std::min(size, rest));
   record.aux_offset = at_;
   if (size > rest) {
-    damage_ = "cut at offset " + Hex(end_) + " inside the AUX area of " + ByteCount(size) +
-              " that begins at " + Hex(at_) + ": " + ByteCount(rest) + " of it are kept";
+    damage_ = "cut at offset " + Hex(end_) + " inside the " +
+              (record.type == kRecordAuxtrace ? "AUX area" : "tracing data") + " of " +
+              ByteCount(size) + " that begins at " + Hex(at_) + ": " + ByteCount(rest) +
+              " of it are kept";
   }
   at_ += record.aux.size();
   return true;

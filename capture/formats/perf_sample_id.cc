@@ -3,8 +3,13 @@
 // A kernel record other than SAMPLE ends, when the event asks for sample_id_all, with those of the
 // fields TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER that the event's sample_type names, in this
 // order, eight bytes each. The trailer is found from the record's end, because what comes before
-// has no fixed size. Which event a record belongs to matters only when the events' layouts differ;
-// then perf makes all of them end with IDENTIFIER, so the last eight bytes tell.
+// has no fixed size. A SAMPLE begins with its fields instead:
+//
+//      IDENTIFIER IP TID TIME ADDR ID STREAM_ID CPU PERIOD   eight bytes each
+//      READ CALLCHAIN RAW ...                                of their own sizes
+//
+// Which event a record belongs to is told by its id, IDENTIFIER or ID, where all events have it at
+// one place; for a trailer it matters only when the events' trailers differ.
 #include "capture/formats/perf_sample_id.h"
 
 #include <algorithm>
@@ -28,13 +33,15 @@ Bytes TrailerOf(const Record& record, uint64_t layout) {
   return size <= record.body.size() ? record.body.last(size) : Bytes();
 }
 
-uint64_t LastWord(const Record& record) {
-  return record.body.size() < 8 ? 0 : LoadLittleEndian(record.body.last(8).data(), 8);
+uint64_t WordAt(const Record& record, uint64_t offset) {
+  FieldReader word(Slice(record.body, offset, 8), record.order);
+  return word.U64();
 }
 
-SampleId ParseTrailer(Bytes trailer, uint64_t layout) {
-  FieldReader fields(trailer);
+SampleId ParseTrailer(Bytes trailer, ByteOrder order, uint64_t layout) {
+  FieldReader fields(trailer, order);
   SampleId id;
+  id.trailer_size = trailer.size();
   if (layout & kSampleTid) {
     id.pid = fields.I32();
     id.tid = fields.I32();
@@ -47,7 +54,33 @@ SampleId ParseTrailer(Bytes trailer, uint64_t layout) {
   return fields.ok() && !blank ? id : SampleId();
 }
 
+// PERF_SAMPLE_READ: one value, or a group's, each with what the read format asks for.
+void SkipRead(FieldReader& fields, uint64_t format) {
+  const auto words = [&](uint64_t mask) {
+    return static_cast<uint64_t>(std::popcount(format & mask));
+  };
+  const uint64_t per_value = 1 + words(kReadId | kReadLost);
+  const uint64_t times = words(kReadTimeEnabled | kReadTimeRunning);
+  const uint64_t values = format & kReadGroup ? fields.U64() : 1;
+  if (values > fields.remaining() / 8) return fields.Skip(fields.remaining() + 1);
+  fields.Skip(8 * (times + values * per_value));
+}
+
+void SkipCallchain(FieldReader& fields) {
+  const uint64_t size = fields.U64();
+  fields.Skip(size <= kMaxCallchain ? 8 * size : fields.remaining() + 1);
+}
+
 }  // namespace
+
+SampleIdParser::IdPlace SampleIdParser::PlaceOf(const EventAttr& attr) {
+  const uint64_t type = attr.sample_type;
+  const auto words = [&](uint64_t mask) { return std::popcount(type & mask); };
+  if (type & kSampleIdentifier) return {1, 0};
+  if (!(type & kSampleId)) return {0, -1};
+  return {1 + words(kSampleStreamId | kSampleCpu),
+          words(kSampleIp | kSampleTid | kSampleTime | kSampleAddr)};
+}
 
 SampleIdParser::SampleIdParser(const std::vector<EventAttr>& attrs,
                                std::vector<std::string>& warnings) {
@@ -56,35 +89,95 @@ SampleIdParser::SampleIdParser(const std::vector<EventAttr>& attrs,
     return;
   }
   const auto same = [&](const EventAttr& a) { return Layout(a) == Layout(attrs.front()); };
-  const auto has_identifier = [](const EventAttr& a) { return Layout(a) & kSampleIdentifier; };
-  if (std::all_of(attrs.begin(), attrs.end(), same)) only_ = &attrs.front();
-  has_identifier_ = std::all_of(attrs.begin(), attrs.end(), has_identifier);
-  if (!only_ && !has_identifier_) {
+  if (std::all_of(attrs.begin(), attrs.end(), same)) only_trailer_ = &attrs.front();
+  if (attrs.size() == 1) only_event_ = &attrs.front();
+  id_ = PlaceOf(attrs.front());
+  ends_with_identifier_ = true;
+  for (const EventAttr& attr : attrs) {
+    const IdPlace place = PlaceOf(attr);
+    if (place.from_end != id_.from_end || !attr.sample_id_all()) id_.from_end = 0;
+    if (place.from_begin != id_.from_begin) id_.from_begin = -1;
+    ends_with_identifier_ &= (Layout(attr) & kSampleIdentifier) != 0;
+    for (const uint64_t id : attr.ids) by_id_.emplace(id, &attr);
+  }
+  if (!only_trailer_ && id_.from_end == 0) {
     warnings.push_back(
         "the events' records have different layouts and no identifier that tells them apart: their "
         "times and CPUs are unknown");
   }
-  if (only_ || !has_identifier_) return;
-  for (const EventAttr& attr : attrs) {
-    for (const uint64_t id : attr.ids) by_id_.emplace(id, &attr);
+}
+
+void SampleIdParser::AddIdIndex(const Record& record) {
+  FieldReader fields = record.Fields();
+  constexpr uint64_t kEntry = 4 * 8;  // id, index of the buffer, CPU, thread
+  for (uint64_t left = fields.U64(); left != 0 && fields.remaining() >= kEntry; --left) {
+    const uint64_t id = fields.U64();
+    fields.Skip(8);
+    const auto cpu = static_cast<int32_t>(fields.U64());
+    fields.Skip(8);
+    if (cpu >= 0) cpu_by_id_[id] = cpu;
   }
 }
 
-const EventAttr* SampleIdParser::AttrOf(const Record& record) const {
-  if (only_) return only_;
-  const auto found = by_id_.find(LastWord(record));
+uint64_t SampleIdParser::TrailingId(const Record& record) const {
+  const uint64_t from_end = 8 * static_cast<uint64_t>(id_.from_end);
+  return from_end == 0 || from_end > record.body.size()
+             ? 0
+             : WordAt(record, record.body.size() - from_end);
+}
+
+const EventAttr* SampleIdParser::AttrOf(uint64_t id) const {
+  const auto found = by_id_.find(id);
   return found == by_id_.end() ? nullptr : found->second;
 }
 
 SampleId SampleIdParser::Parse(const Record& record) const {
   if (record.type >= kFirstRecorderType || record.type == kRecordSample) return {};
+  const uint64_t event_id = TrailingId(record);
   // perf describes what existed before with such records of its own making: their trailers are
   // zero.
-  if (has_identifier_ && LastWord(record) == 0) return {};
-  const EventAttr* attr = AttrOf(record);
+  if (ends_with_identifier_ && event_id == 0) return {};
+  const EventAttr* attr = only_trailer_ ? only_trailer_ : AttrOf(event_id);
   if (!attr) return {};
   const uint64_t layout = Layout(*attr);
-  return ParseTrailer(TrailerOf(record, layout), layout);
+  SampleId id = ParseTrailer(TrailerOf(record, layout), record.order, layout);
+  const auto cpu = cpu_by_id_.find(event_id);
+  if (id.trailer_size != 0 && id.cpu < 0 && !(layout & kSampleCpu) && cpu != cpu_by_id_.end()) {
+    id.cpu = cpu->second;
+  }
+  return id;
+}
+
+std::optional<Sample> SampleIdParser::ParseSample(const Record& record) const {
+  Sample sample;
+  sample.attr = only_event_;
+  if (!sample.attr && id_.from_begin >= 0) {
+    sample.attr = AttrOf(WordAt(record, 8 * static_cast<uint64_t>(id_.from_begin)));
+  }
+  if (!sample.attr) return std::nullopt;
+  const uint64_t type = sample.attr->sample_type;
+  FieldReader fields = record.Fields();
+  const auto skip = [&](uint64_t field) {
+    if (type & field) fields.Skip(8);
+  };
+  skip(kSampleIdentifier);
+  skip(kSampleIp);
+  if (type & kSampleTid) {
+    sample.id.pid = fields.I32();
+    sample.id.tid = fields.I32();
+  }
+  if (type & kSampleTime) sample.id.time = fields.U64();
+  for (const uint64_t field : {kSampleAddr, kSampleId, kSampleStreamId}) skip(field);
+  if (type & kSampleCpu) {
+    sample.id.cpu = fields.I32();
+    fields.Skip(4);
+  }
+  skip(kSamplePeriod);
+  if (type & kSampleRead) SkipRead(fields, sample.attr->read_format);
+  if (type & kSampleCallchain) SkipCallchain(fields);
+  if (type & kSampleRaw) sample.raw = fields.Take(fields.U32());
+  if (!fields.ok()) return std::nullopt;
+  return sample;
 }
 
 }  // namespace flowback::perf

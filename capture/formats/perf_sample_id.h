@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Who and when of a kernel record: the fields that perf appends to it when sample_id_all is set.
+// Who, when and which event: the fields that perf appends to a kernel record when sample_id_all is
+// set, and those that a sample begins with.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -17,24 +19,48 @@ struct SampleId {
   int32_t pid = -1;
   int32_t tid = -1;
   int32_t cpu = -1;
+  uint64_t trailer_size = 0;  // bytes at the record's end that are not its own
 };
 
-// Knows which event, and so which layout, each record's trailer has.
+// A sample as far as its raw data, if it has any.
+struct Sample {
+  SampleId id;
+  const EventAttr* attr = nullptr;
+  Bytes raw;  // PERF_SAMPLE_RAW, as a tracepoint writes it
+};
+
+// Knows which event, and so which layout, each record has.
 class SampleIdParser {
  public:
   // `attrs` must outlive the object. Warns when the events' layouts differ and nothing in a record
   // tells which one it has.
   SampleIdParser(const std::vector<EventAttr>& attrs, std::vector<std::string>& warnings);
 
+  // ID_INDEX: the CPU of each event's id, for records whose layout has no CPU.
+  void AddIdIndex(const Record& record);
+
   // Empty for records that the recorder itself wrote (type >= 64, or id 0).
   SampleId Parse(const Record& record) const;
 
- private:
-  const EventAttr* AttrOf(const Record& record) const;
+  // Empty when its event can't be told, or when it is too short for its fields.
+  std::optional<Sample> ParseSample(const Record& record) const;
 
-  const EventAttr* only_ = nullptr;  // all events have this one's layout
-  bool has_identifier_ = false;      // each record ends with its event's id
+ private:
+  // Where a record has its event's id.
+  struct IdPlace {
+    int from_end = 0;    // in words; 0: not told
+    int from_begin = 0;  // of a sample; -1: not told
+  };
+  static IdPlace PlaceOf(const EventAttr& attr);
+  uint64_t TrailingId(const Record& record) const;
+  const EventAttr* AttrOf(uint64_t id) const;
+
+  const EventAttr* only_trailer_ = nullptr;  // all events have this one's trailer
+  const EventAttr* only_event_ = nullptr;    // there is just this one
+  IdPlace id_;                               // agreed on by all events
+  bool ends_with_identifier_ = false;
   std::unordered_map<uint64_t, const EventAttr*> by_id_;
+  std::unordered_map<uint64_t, int32_t> cpu_by_id_;
 };
 
 }  // namespace flowback::perf

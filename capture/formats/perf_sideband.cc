@@ -45,7 +45,7 @@ MmapRecord ReadMmapCommon(FieldReader& fields, const Record& record, const Sampl
 }
 
 Parsed ParseMmap(const Record& record, const SampleId& id) {
-  FieldReader fields(record.body);
+  FieldReader fields = record.Fields();
   MmapRecord map = ReadMmapCommon(fields, record, id);
   map.executable = !(record.misc & kMiscMmapData);
   map.path = TextOf(fields.Take(fields.remaining()));
@@ -63,7 +63,7 @@ void ReadIdentity(FieldReader& fields, bool is_build_id, MmapRecord& map) {
 }
 
 Parsed ParseMmap2(const Record& record, const SampleId& id) {
-  FieldReader fields(record.body);
+  FieldReader fields = record.Fields();
   MmapRecord map = ReadMmapCommon(fields, record, id);
   ReadIdentity(fields, record.misc & kMiscMmapBuildId, map);
   map.executable = fields.U32() & kProtExec;
@@ -73,7 +73,7 @@ Parsed ParseMmap2(const Record& record, const SampleId& id) {
 }
 
 Parsed ParseComm(const Record& record, const SampleId& id) {
-  FieldReader fields(record.body);
+  FieldReader fields = record.Fields();
   auto comm = Begin<CommRecord>(id);
   comm.pid = fields.I32();
   comm.tid = fields.I32();
@@ -107,7 +107,7 @@ T BeginTask(const TaskFields& task, const SampleId& id) {
 }
 
 Parsed ParseFork(const Record& record, const SampleId& id) {
-  FieldReader fields(record.body);
+  FieldReader fields = record.Fields();
   const TaskFields task = ReadTask(fields);
   auto fork = BeginTask<ForkRecord>(task, id);
   fork.parent_pid = task.parent_pid;
@@ -116,14 +116,15 @@ Parsed ParseFork(const Record& record, const SampleId& id) {
 }
 
 Parsed ParseExit(const Record& record, const SampleId& id) {
-  FieldReader fields(record.body);
+  FieldReader fields = record.Fields();
   return Finish(fields, BeginTask<ExitRecord>(ReadTask(fields), id));
 }
 
 Parsed ParseSwitch(const Record& record, const SampleId& id) {
-  FieldReader fields(record.body);
+  FieldReader fields = record.Fields();
   auto change = Begin<SwitchRecord>(id);
   change.out = record.misc & kMiscSwitchOut;
+  change.preempted = change.out && (record.misc & kMiscSwitchOutPreempt);
   if (record.type == kRecordSwitchCpuWide) {
     change.other_pid = fields.I32();
     change.other_tid = fields.I32();
@@ -132,7 +133,7 @@ Parsed ParseSwitch(const Record& record, const SampleId& id) {
 }
 
 Parsed ParseItraceStart(const Record& record, const SampleId& id) {
-  FieldReader fields(record.body);
+  FieldReader fields = record.Fields();
   auto start = Begin<ItraceStartRecord>(id);
   start.pid = fields.I32();
   start.tid = fields.I32();
@@ -140,7 +141,7 @@ Parsed ParseItraceStart(const Record& record, const SampleId& id) {
 }
 
 Parsed ParseAux(const Record& record, const SampleId& id) {
-  FieldReader fields(record.body);
+  FieldReader fields = record.Fields();
   auto aux = Begin<AuxRecord>(id);
   aux.offset = fields.U64();
   aux.size = fields.U64();
@@ -149,57 +150,149 @@ Parsed ParseAux(const Record& record, const SampleId& id) {
 }
 
 Parsed ParseLost(const Record& record, const SampleId& id) {
-  FieldReader fields(record.body);
+  FieldReader fields = record.Fields();
   auto lost = Begin<LostRecord>(id);
-  fields.Skip(8);  // the event's id
+  lost.samples = record.type == kRecordLostSamples;
+  if (!lost.samples) fields.Skip(8);  // the event's id
   lost.count = fields.U64();
   return Finish(fields, lost);
 }
 
-using Parser = Parsed (*)(const Record& record, const SampleId& id);
-
-Parser ParserOf(uint32_t type) {
-  switch (type) {
-    case kRecordMmap:
-      return ParseMmap;
-    case kRecordMmap2:
-      return ParseMmap2;
-    case kRecordComm:
-      return ParseComm;
-    case kRecordFork:
-      return ParseFork;
-    case kRecordExit:
-      return ParseExit;
-    case kRecordSwitch:
-    case kRecordSwitchCpuWide:
-      return ParseSwitch;
-    case kRecordItraceStart:
-      return ParseItraceStart;
-    case kRecordAux:
-      return ParseAux;
-    case kRecordLost:
-      return ParseLost;
-    default:
-      return nullptr;
-  }
+Parsed ParseAuxOutputHwId(const Record& record, const SampleId& id) {
+  FieldReader fields = record.Fields();
+  auto output = Begin<AuxOutputHwIdRecord>(id);
+  output.hardware_id = fields.U64();
+  return Finish(fields, output);
 }
 
-uint64_t TimeOf(const SidebandRecord& record) {
-  return std::visit([](const SidebandBase& base) { return base.time; }, record);
+Parsed ParseKsymbol(const Record& record, const SampleId& id) {
+  FieldReader fields = record.Fields();
+  auto symbol = Begin<KsymbolRecord>(id);
+  symbol.address = fields.U64();
+  symbol.size = fields.U32();
+  symbol.type = fields.U16();
+  symbol.unregister = fields.U16() & kKsymbolUnregister;
+  symbol.name = TextOf(fields.Take(fields.remaining()));
+  return Finish(fields, std::move(symbol));
+}
+
+Parsed ParseBpfEvent(const Record& record, const SampleId& id) {
+  FieldReader fields = record.Fields();
+  auto event = Begin<BpfEventRecord>(id);
+  event.type = fields.U16();
+  fields.Skip(2);  // flags: none so far
+  event.id = fields.U32();
+  for (uint8_t& byte : event.tag) byte = fields.U8();
+  return Finish(fields, event);
+}
+
+Parsed ParseTextPoke(const Record& record, const SampleId& id) {
+  FieldReader fields = record.Fields();
+  auto poke = Begin<TextPokeRecord>(id);
+  poke.address = fields.U64();
+  const uint16_t old_size = fields.U16();
+  const uint16_t new_size = fields.U16();
+  const Bytes old_bytes = fields.Take(old_size);
+  const Bytes new_bytes = fields.Take(new_size);
+  poke.old_bytes.assign(old_bytes.begin(), old_bytes.end());
+  poke.new_bytes.assign(new_bytes.begin(), new_bytes.end());
+  return Finish(fields, std::move(poke));
+}
+
+Parsed ParseNamespaces(const Record& record, const SampleId& id) {
+  FieldReader fields = record.Fields();
+  auto namespaces = Begin<NamespacesRecord>(id);
+  namespaces.pid = fields.I32();
+  namespaces.tid = fields.I32();
+  for (uint64_t left = fields.U64(); left != 0 && fields.ok(); --left) {
+    const uint64_t device = fields.U64();
+    namespaces.links.push_back({device, fields.U64()});
+  }
+  return Finish(fields, std::move(namespaces));
+}
+
+Parsed ParseCgroup(const Record& record, const SampleId& id) {
+  FieldReader fields = record.Fields();
+  auto cgroup = Begin<CgroupRecord>(id);
+  cgroup.id = fields.U64();
+  cgroup.path = TextOf(fields.Take(fields.remaining()));
+  return Finish(fields, std::move(cgroup));
+}
+
+// The first form (fmt 0) has no time.
+Parsed ParseAuxtraceError(const Record& record, const SampleId&) {
+  FieldReader fields = record.Fields();
+  AuxtraceErrorRecord error;
+  error.type = fields.U32();
+  error.code = fields.U32();
+  error.cpu = fields.I32();
+  error.pid = fields.I32();
+  error.tid = fields.I32();
+  const uint32_t form = fields.U32();
+  error.ip = fields.U64();
+  if (form >= 1) error.time = fields.U64();
+  constexpr uint64_t kMessageSize = 64;
+  error.message = TextOf(fields.Take(std::min(kMessageSize, fields.remaining())));
+  return Finish(fields, std::move(error));
+}
+
+using Parser = Parsed (*)(const Record& record, const SampleId& id);
+
+struct TypeParser {
+  uint32_t type;
+  Parser parser;
+};
+
+constexpr TypeParser kParsers[] = {
+    {kRecordMmap, ParseMmap},
+    {kRecordMmap2, ParseMmap2},
+    {kRecordComm, ParseComm},
+    {kRecordFork, ParseFork},
+    {kRecordExit, ParseExit},
+    {kRecordSwitch, ParseSwitch},
+    {kRecordSwitchCpuWide, ParseSwitch},
+    {kRecordItraceStart, ParseItraceStart},
+    {kRecordAux, ParseAux},
+    {kRecordLost, ParseLost},
+    {kRecordLostSamples, ParseLost},
+    {kRecordAuxOutputHwId, ParseAuxOutputHwId},
+    {kRecordKsymbol, ParseKsymbol},
+    {kRecordBpfEvent, ParseBpfEvent},
+    {kRecordTextPoke, ParseTextPoke},
+    {kRecordNamespaces, ParseNamespaces},
+    {kRecordCgroup, ParseCgroup},
+    {kRecordAuxtraceError, ParseAuxtraceError},
+};
+
+Parser ParserOf(uint32_t type) {
+  const auto found = std::find_if(std::begin(kParsers), std::end(kParsers),
+                                  [&](const TypeParser& entry) { return entry.type == type; });
+  return found == std::end(kParsers) ? nullptr : found->parser;
 }
 
 }  // namespace
 
 bool IsSideband(uint32_t type) { return ParserOf(type) != nullptr; }
 
-std::optional<SidebandRecord> ToSideband(const Record& record, const SampleId& id) {
+std::optional<SidebandRecord> ToSideband(Record record, const SampleId& id) {
   const Parser parser = ParserOf(record.type);
-  return parser ? parser(record, id) : std::nullopt;
+  if (!parser || record.body.size() < id.trailer_size) return std::nullopt;
+  // The fields end where the trailer begins, whatever the fields' own sizes say.
+  record.body = record.body.first(record.body.size() - id.trailer_size);
+  return parser(record, id);
 }
 
-void SortByTime(std::vector<SidebandRecord>& sideband) {
-  std::stable_sort(sideband.begin(), sideband.end(),
-                   [](const auto& a, const auto& b) { return TimeOf(a) < TimeOf(b); });
+std::vector<ThreadMapRecord> ParseThreadMap(const Record& record) {
+  std::vector<ThreadMapRecord> threads;
+  FieldReader fields = record.Fields();
+  constexpr uint64_t kEntry = 8 + 16;  // thread, name
+  for (uint64_t left = fields.U64(); left != 0 && fields.remaining() >= kEntry; --left) {
+    ThreadMapRecord thread;
+    thread.tid = static_cast<int32_t>(fields.U64());
+    thread.comm = TextOf(fields.Take(16));
+    threads.push_back(std::move(thread));
+  }
+  return threads;
 }
 
 }  // namespace flowback::perf

@@ -11,14 +11,13 @@
 
 namespace flowback::perf {
 
-// Whether records of this type (perf_layout.h's RecordType) become sideband.
+// Whether each record of this type (perf_layout.h's RecordType) becomes one sideband record.
 bool IsSideband(uint32_t type);
 
 // Empty for records that are no sideband and for those too short to hold their fields.
-std::optional<SidebandRecord> ToSideband(const Record& record, const SampleId& id);
+std::optional<SidebandRecord> ToSideband(Record record, const SampleId& id);
 
-// By time; records of one time, and those without time among themselves, keep their order. Those
-// without time describe what existed before the trace and come first.
-void SortByTime(std::vector<SidebandRecord>& sideband);
+// THREAD_MAP: the threads that the recorder was asked to trace, as many as the record holds.
+std::vector<ThreadMapRecord> ParseThreadMap(const Record& record);
 
 }  // namespace flowback::perf

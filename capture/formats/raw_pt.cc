@@ -2,6 +2,8 @@
 #include "capture/formats/raw_pt.h"
 
 #include "capture/formats/format.h"
+#include "capture/formats/perf_session.h"
+#include "capture/formats/text.h"
 #include "decode/pt/packets/packet.h"
 #include "flowback/base/mapped_file.h"
 
@@ -45,6 +47,40 @@ Result<Recording> ReadRawPt(const std::vector<std::string>& files) {
     recording.streams.push_back(*std::move(stream));
   }
   return recording;
+}
+
+Status ReadRawSideband(const std::vector<std::string>& files, std::optional<uint64_t> sample_type,
+                       Recording& recording) {
+  perf::EventAttr attr;
+  attr.sample_type = sample_type.value_or(0);
+  attr.flags = sample_type ? perf::kAttrSampleIdAll : 0;
+  perf::Session session({attr}, ByteOrder::kLittle, recording);
+  if (files.size() > 1) session.IgnoreRounds();
+  for (const std::string& path : files) {
+    auto file = MappedFile::Open(path);
+    if (!file) {
+      return Fail(std::move(file.error()).Remedy("give --pevent a file of raw perf records"));
+    }
+    const Bytes bytes = (*file)->bytes();
+    perf::Record first;
+    if (perf::ParseRecord(bytes, 0, ByteOrder::kLittle, first) != perf::RecordHead::kWhole) {
+      return Fail(Error(ErrorCode::kUnreadable,
+                        path + ": does not begin with a perf record: " +
+                            (bytes.empty() ? "it is empty" : "its first one is cut or no record"))
+                      .At(0)
+                      .Remedy("give --pevent the records alone, without a perf.data header; a "
+                              "perf.data file is an input of its own"));
+    }
+    recording.file_size += bytes.size();
+    if (Status status = session.Read({path, bytes, 0, bytes.size()}); !status) return status;
+  }
+  if (!sample_type) {
+    recording.warnings.push_back(
+        "--pevent without --sample-type: the records' times are unknown, so all that they say is "
+        "taken as true from the beginning");
+  }
+  session.Finish();
+  return {};
 }
 
 bool MatchesUnnamedRawPt(const Candidate& candidate) {

@@ -91,4 +91,21 @@ Result<CpuId> ParseCpuId(const std::string& text) {
   return cpu;
 }
 
+Result<TimeConversion> ParseTimeConversion(const std::string& text) {
+  constexpr char kExpected[] =
+      "a time conversion SHIFT,MULT,ZERO with SHIFT up to 32 and MULT from 1 to 4294967295";
+  const size_t first = text.find(',');
+  const size_t second = first == std::string::npos ? first : text.find(',', first + 1);
+  if (second == std::string::npos) return Malformed(text, kExpected);
+  const std::string_view all = text;
+  const auto shift = ParseNumber(all.substr(0, first));
+  const auto mult = ParseNumber(all.substr(first + 1, second - first - 1));
+  const auto zero = ParseNumber(all.substr(second + 1));
+  if (!shift || *shift > 32 || !mult || *mult == 0 || !zero ||
+      *mult > std::numeric_limits<uint32_t>::max()) {
+    return Malformed(text, kExpected);
+  }
+  return TimeConversion{static_cast<uint16_t>(*shift), static_cast<uint32_t>(*mult), *zero};
+}
+
 }  // namespace flowback

@@ -18,8 +18,17 @@ struct Threads {
   }
 };
 
+// What happens to the kernel's code is told by whoever made it happen.
+bool IsAboutTheKernel(const SidebandRecord& record) {
+  return std::holds_alternative<KsymbolRecord>(record) ||
+         std::holds_alternative<BpfEventRecord>(record) ||
+         std::holds_alternative<TextPokeRecord>(record) ||
+         std::holds_alternative<CgroupRecord>(record);
+}
+
 // A CPU-wide switch record names whatever runs on the machine, traced or not.
 bool NamesTracedThread(const SidebandRecord& record) {
+  if (IsAboutTheKernel(record)) return false;
   const auto* change = std::get_if<SwitchRecord>(&record);
   return !change || (change->other_pid == -1 && change->other_tid == -1);
 }

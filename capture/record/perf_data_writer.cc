@@ -382,15 +382,20 @@ Status PerfDataWriter::AddStream(const StreamInfo& stream) {
 
 Status PerfDataWriter::AddSideband(const SidebandRecord& sideband) {
   return std::visit(
-      [this](const auto& content) {
-        RecordBuffer record = Encode(content);
-        const bool of_trace = std::is_same_v<std::decay_t<decltype(content)>, AuxRecord>;
-        record.SampleId(content, of_trace ? kTraceEventId : kSidebandEventId);
-        if (first_time_ == 0) first_time_ = content.time;
-        last_time_ = std::max(last_time_, content.time);
-        if constexpr (std::is_same_v<std::decay_t<decltype(content)>, MmapRecord>)
-          NoteBuildId(content);
-        return file_.Write(record.Done());
+      [this](const auto& content) -> Status {
+        if constexpr (!requires { Encode(content); }) {
+          return Fail(ErrorCode::kSystem,
+                      "a kind of sideband that no engine of ours makes can't be written");
+        } else {
+          RecordBuffer record = Encode(content);
+          const bool of_trace = std::is_same_v<std::decay_t<decltype(content)>, AuxRecord>;
+          record.SampleId(content, of_trace ? kTraceEventId : kSidebandEventId);
+          if (first_time_ == 0) first_time_ = content.time;
+          last_time_ = std::max(last_time_, content.time);
+          if constexpr (std::is_same_v<std::decay_t<decltype(content)>, MmapRecord>)
+            NoteBuildId(content);
+          return file_.Write(record.Done());
+        }
       },
       sideband);
 }

@@ -79,38 +79,15 @@ TEST(OpenRecording, UnreadableFile) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
-TEST(OpenRecording, PipeMode) {
-  FieldWriter file;
-  file.Raw({'P', 'E', 'R', 'F', 'I', 'L', 'E', '2'}).U64(16).U64(0x100000040);
-  ExpectError(ReadBytes(file.bytes), ErrorCode::kUnsupported, "pipe mode");
-}
-
-TEST(OpenRecording, DirectoryForm) {
-  TemporaryFolder folder;
-  folder.Write("data", PerfDataBuilder::WithIntelPt().Build());
-  ExpectError(OpenFile(folder.path().string()), ErrorCode::kUnsupported, "directory form");
-}
-
-TEST(OpenRecording, CompressedByItsFeature) {
-  PerfDataBuilder file = PerfDataBuilder::WithIntelPt();
-  file.Feature(perf::kFeatureCompressed, FieldWriter().U32(1).U32(1).U32(1).U32(5).U32(1 << 19));
-  ExpectError(ReadBytes(file.Build()), ErrorCode::kUnsupported, "zstd-compressed");
-}
-
-TEST(OpenRecording, CompressedByItsRecords) {
-  PerfDataBuilder file = PerfDataBuilder::WithIntelPt();
-  file.Record(perf::kRecordCompressed, 0, FieldWriter().U64(0x1234));
-  ExpectError(ReadBytes(file.Build()), ErrorCode::kUnsupported, "zstd-compressed");
-}
-
 TEST(OpenRecording, OtherByteOrderVersionAndContainers) {
   const auto bytes = [](std::string_view text) {
     return std::vector<uint8_t>(text.begin(), text.end());
   };
-  ExpectError(ReadBytes(bytes("2ELIFREP....")), ErrorCode::kUnsupported, "big-endian");
+  ExpectError(ReadBytes(bytes("2ELIFREP....")), ErrorCode::kUnreadable, "cut inside the header");
   ExpectError(ReadBytes(bytes("PERFFILE....")), ErrorCode::kUnsupported, "version 1");
   ExpectError(ReadBytes(bytes("\x28\xb5\x2f\xfd....")), ErrorCode::kUnsupported, "zstd");
-  ExpectError(ReadBytes(bytes("\n {\n \"type\": \"intel-pt\",")), ErrorCode::kUnsupported, "LLDB");
+  ExpectError(ReadBytes(bytes("\n {\n \"type\": \"intel-pt\",")), ErrorCode::kUnreadable,
+              "no JSON");
   ExpectError(ReadBytes(bytes("{ \"type\": \"other\" }")), ErrorCode::kUnreadable, "{ ");
 }
 
@@ -193,7 +170,7 @@ TEST(OpenRecording, TheUsersWordGoesBeforeTheFiles) {
 TEST(Formats, TableNamesEachFormatOnce) {
   std::vector<std::string_view> names;
   for (const Format& format : Formats()) names.push_back(format.name);
-  EXPECT_GE(names.size(), 8u);
+  EXPECT_GE(names.size(), 7u);
   std::sort(names.begin(), names.end());
   EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
 }

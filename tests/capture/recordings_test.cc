@@ -246,19 +246,5 @@ TEST(BranchStackRecordings, OpenWithoutStreams) {
   }
 }
 
-TEST(LldbBundles, AreRecognised) {
-  FLOWBACK_NEEDS_TRACES();
-  for (const auto& entry :
-       fs::directory_iterator(golden::TracesFolder() / "intel-pt/lldb/intelpt-trace")) {
-    if (entry.path().extension() != ".json") continue;
-    OpenOptions options;
-    options.input = entry.path();
-    const auto recording = OpenRecording(options);
-    ASSERT_FALSE(recording);
-    EXPECT_EQ(recording.error().code(), ErrorCode::kUnsupported);
-    EXPECT_NE(recording.error().message().find("LLDB"), std::string::npos);
-  }
-}
-
 }  // namespace
 }  // namespace flowback

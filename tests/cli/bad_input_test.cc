@@ -3,6 +3,7 @@
 // unbounded memory. What could be decoded is kept.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <random>
 
@@ -141,6 +142,22 @@ TEST_F(BadInput, NoBranchTrace) {
   EXPECT_EQ(info.status, 0) << info.err;
   EXPECT_TRUE(info.out.contains("none in this recording")) << info.out;
   EXPECT_TRUE(info.out.contains("flowback record")) << info.out;
+}
+
+// What Debian's perf records without the hardware.
+TEST_F(BadInput, PerfRecordingWithoutBranchTrace) {
+  const std::string file = folder_.File("perf.data");
+  const std::string command = "perf record -e cpu-clock -o " + file + " true >/dev/null 2>&1";
+  if (std::system(command.c_str()) != 0) GTEST_SKIP() << "perf can't record here";
+  const ProgramResult decoded = TryIt({"decode", file});
+  ExpectMessage(decoded, file, 1);
+  EXPECT_TRUE(decoded.err.contains("no branch trace")) << decoded.err;
+  EXPECT_TRUE(decoded.err.contains("flowback record")) << decoded.err;
+  const ProgramResult info = TryIt({"info", file});
+  EXPECT_EQ(info.status, 0) << info.err;
+  EXPECT_TRUE(info.out.contains("none in this recording")) << info.out;
+  EXPECT_TRUE(info.out.contains("1 FINISHED_INIT")) << info.out;
+  EXPECT_FALSE(info.out.contains("damage:")) << info.out;
 }
 
 TEST_F(BadInput, SectionLongerThanItsFile) {

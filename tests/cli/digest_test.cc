@@ -90,5 +90,36 @@ TEST(SharedBuffer, IsShownByThreadAndByCpu) {
   }
 }
 
+// Each process's modules are its own, also where another one has different code or nothing.
+TEST(DigestOfBundle, ProcessesHaveTheirOwnCodeAtOneAddress) {
+  FLOWBACK_NEEDS_TRACES();
+  const std::string lldb = Traces("lldb/intelpt-trace/");
+  const auto process = [&](int pid, const std::string& modules) {
+    return "{\"pid\": " + std::to_string(pid) + ", \"threads\": [{\"tid\": " + std::to_string(pid) +
+           ", \"iptTrace\": \"" + lldb + "3842849.trace\"}], \"modules\": [" + modules + "]}";
+  };
+  const auto module = [](const std::string& path) {
+    return "{\"systemPath\": \"" + path + "\", \"loadAddress\": \"0x400000\"}";
+  };
+  ScratchFolder folder;
+  const std::string bundle = folder.Write(
+      "trace.json",
+      R"({"type": "intel-pt", "cpuInfo": {"vendor": "GenuineIntel", "family": 6, "model": 79,
+          "stepping": 1}, "processes": [)" +
+          process(10, module(lldb + "export_ctf_test_program.out")) + "," +
+          process(20, module(lldb + "a.out")) + "," + process(30, module("/absent/a.out")) + "]}");
+  const ProgramResult result = RunFlowback({"decode", "--as", "digest", "--resync", "psb", bundle});
+  EXPECT_EQ(result.status, 0) << result.err;
+  const std::vector<std::string> lines = Lines(result.out);
+  ASSERT_EQ(lines.size(), 3u) << result.out;
+  EXPECT_FALSE(lines[0].contains("84165e174e170b3a")) << lines[0];
+  EXPECT_EQ(lines[1], "20 21 84165e174e170b3a");
+  EXPECT_EQ(lines[2], "30 0 0000000000000000");
+  const ProgramResult info = RunFlowback({"info", bundle});
+  EXPECT_EQ(info.status, 0) << info.err;
+  EXPECT_TRUE(info.out.contains("not found (/absent/a.out: No such file or directory)"))
+      << info.out;
+}
+
 }  // namespace
 }  // namespace flowback::test

@@ -11,6 +11,7 @@
 #include "capture/formats/format.h"
 #include "capture/formats/perf_layout.h"
 #include "tests/support/perf_data_builder.h"
+#include "tests/support/perf_data_converter.h"
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 
@@ -35,6 +36,53 @@ void AddSideband(PerfDataBuilder& file) {
   file.KernelRecord(kRecordLost, 0, FieldWriter().U64(102).U64(9), kSecond);
   file.Exit(42, 43, kSecond);
   file.Record(kRecordTimeConv, 0, FieldWriter().U64(31).U64(894784853).U64(5));
+  file.Record(kRecordFinishedRound, 0, FieldWriter());
+}
+
+void AddRareSideband(PerfDataBuilder& file) {
+  file.KernelRecord(kRecordLostSamples, 0, FieldWriter().U64(9), kSecond);
+  file.KernelRecord(kRecordAuxOutputHwId, 0, FieldWriter().U64(1), kSecond);
+  file.KernelRecord(kRecordKsymbol, 0, FieldWriter().U64(1).U32(2).U16(1).U16(0).Text("k"), kFirst);
+  file.KernelRecord(kRecordBpfEvent, 0, FieldWriter().U16(1).U16(0).U32(1).U64(7), kFirst);
+  file.KernelRecord(kRecordTextPoke, 0, FieldWriter().U64(1).U16(2).U16(2).U32(7), kFirst);
+  file.KernelRecord(kRecordNamespaces, 0, FieldWriter().U32(1).U32(1).U64(1).U64(1).U64(1), kFirst);
+  file.KernelRecord(kRecordCgroup, 0, FieldWriter().U64(1).Text("/"), kFirst);
+  file.Record(kRecordThreadMap, 0, FieldWriter().U64(1).U64(42).Text("a", 16));
+  file.Record(kRecordIdIndex, 0, FieldWriter().U64(1).U64(100).U64(0).U64(1).U64(42));
+  FieldWriter error;
+  error.U32(1).U32(5).U32(3).U32(42).U32(43).U32(1).U64(0x401000).U64(2000).Text("lost", 64);
+  file.Record(kRecordAuxtraceError, 0, error);
+}
+
+// Snapshots with a PSB, a TSC and a PSBEND in each.
+PerfDataBuilder Snapshots() {
+  PerfDataBuilder file = PerfDataBuilder::WithIntelPt();
+  std::vector<uint8_t> trace;
+  for (int i = 0; i < 8; ++i) trace.insert(trace.end(), {2, 0x82});
+  trace.insert(trace.end(), {0x19, 7, 0, 0, 0, 0, 0, 0, 2, 0x23, 0xa4, 0xa4});
+  file.Aux(0, 8, kAuxOverwrite, kFirst);
+  file.Auxtrace(0, 0, -1, 1, trace);
+  file.Auxtrace(0, 0, -1, 1, trace);
+  AddRareSideband(file);
+  return file;
+}
+
+// Samples of sched:sched_switch with their format.
+PerfDataBuilder SchedSwitches() {
+  PerfDataBuilder file;
+  const uint64_t type = kSampleIdentifier | kSampleTid | kSampleTime | kSampleCpu | kSampleRead |
+                        kSampleCallchain | kSampleRaw;
+  file.AddEvent({kTypeTracepoint, 314, type, true, {100}});
+  FieldWriter body;
+  body.U64(100).U32(42).U32(43).U64(5).U32(1).U32(0).U64(1).U64(1).U64(2).U32(64);
+  file.Record(kRecordSample, 0, body.Raw(std::vector<uint8_t>(64, 1)));
+  const std::string format =
+      "name: sched_switch\nID: 314\nformat:\n\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\n"
+      "\tfield:long prev_state;\toffset:32;\tsize:8;\n\tfield:pid_t next_pid;\toffset:56;"
+      "\tsize:4;\n\nprint fmt: x";
+  file.Feature(kFeatureTracingData, FieldWriter().Raw({format.begin(), format.end()}));
+  file.Feature(kFeatureClockData, FieldWriter().U32(1).U32(1).U64(1).U64(1));
+  return file;
 }
 
 void AddFeatures(PerfDataBuilder& file) {
@@ -101,15 +149,17 @@ void CheckRecording(const Recording& recording, size_t file_size) {
     total += stream.bytes.size();
   }
   Check(total <= file_size && recording.file_size == file_size);
-  Check(recording.sideband.size() <= file_size / 8 && recording.build_ids.size() <= file_size / 8);
+  // Compressed records unpack to no more than this.
+  const size_t most = (size_t{17} << 20) + 257 * file_size;
+  Check(recording.sideband.size() <= most / 8 && recording.build_ids.size() <= file_size / 8);
   Check(recording.warnings.size() < 64);
   Check(recording.pt.time.shift < 64);
   recording.pt.time.ToNanoseconds(~uint64_t{0});
   uint64_t last = 0;
   for (const SidebandRecord& record : recording.sideband) {
     const uint64_t time = std::visit([](const SidebandBase& base) { return base.time; }, record);
-    Check(time >= last);
-    last = time;
+    Check(time == 0 || time >= last);
+    last = std::max(last, time);
   }
 }
 
@@ -134,11 +184,33 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   return 0;
 }
 
+namespace flowback {
+namespace {
+
+std::vector<uint8_t> Seed(unsigned int number) {
+  const PerfDataBuilder files[] = {PerCpuBuffer(), PerThreadBuffers(), Snapshots(),
+                                   SchedSwitches()};
+  const std::vector<uint8_t> file = files[number % 4].Build();
+  const support::PerfDataParts parts = support::TakeApart(file);
+  switch (number / 4 % 4) {
+    case 1:
+      return support::ToPipe(parts);
+    case 2:
+      return support::ToCompressed(parts, 50);
+    case 3:
+      return number % 4 == 0 ? support::ToForeign(parts) : support::ToCompressed(parts, 50, true);
+    default:
+      return file;
+  }
+}
+
+}  // namespace
+}  // namespace flowback
+
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
                                           unsigned int seed) {
-  if (size < flowback::perf::kFileHeaderSize) {
-    const std::vector<uint8_t> file =
-        seed % 2 == 0 ? flowback::PerCpuBuffer().Build() : flowback::PerThreadBuffers().Build();
+  if (size < flowback::perf::kPipeHeaderSize) {
+    const std::vector<uint8_t> file = flowback::Seed(seed);
     size = std::min(file.size(), max_size);
     std::memcpy(data, file.data(), size);
   }

@@ -12,8 +12,12 @@
 namespace flowback {
 
 struct OpenOptions {
-  std::string input;                // a perf.data file; empty when raw_pt is given
+  std::string input;  // a perf.data file or folder, an LLDB bundle; empty when raw_pt is given
   std::vector<std::string> raw_pt;  // each file is one stream
+  // Sideband for raw_pt: files of raw perf records, whose ends are as perf_event_attr's
+  // sample_type says (with sample_id_all).
+  std::vector<std::string> pevent;
+  std::optional<uint64_t> sample_type;
   std::vector<SectionSpec> sections;
   std::vector<ImageSpec> images;
   // Override what the recording says, or supply it for raw PT.
@@ -22,14 +26,16 @@ struct OpenOptions {
   uint32_t tsc_ctc_denominator = 0;
   std::optional<uint8_t> mtc_shift;
   uint32_t nominal_ratio = 0;
+  std::optional<TimeConversion> time_conversion;
 };
 
 // Errors: kUnreadable with offset and remedy; kUsage when nothing or two kinds of input are named.
 Result<Recording> OpenRecording(const OpenOptions& options);
 
 // Parse the command line's spellings; numbers are decimal or 0x-hexadecimal. Errors: kUsage.
-Result<SectionSpec> ParseSectionSpec(const std::string& text);  // FILE:OFFSET:SIZE:ADDRESS
-Result<ImageSpec> ParseImageSpec(const std::string& text);      // ELF[@LOAD_ADDRESS]
-Result<CpuId> ParseCpuId(const std::string& text);              // FAMILY/MODEL[/STEPPING]
+Result<SectionSpec> ParseSectionSpec(const std::string& text);        // FILE:OFFSET:SIZE:ADDRESS
+Result<ImageSpec> ParseImageSpec(const std::string& text);            // ELF[@LOAD_ADDRESS]
+Result<CpuId> ParseCpuId(const std::string& text);                    // FAMILY/MODEL[/STEPPING]
+Result<TimeConversion> ParseTimeConversion(const std::string& text);  // SHIFT,MULT,ZERO
 
 }  // namespace flowback

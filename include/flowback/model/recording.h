@@ -2,6 +2,7 @@
 // An opened input: trace streams, sideband records, machine description, extra code.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -40,6 +41,8 @@ struct Stream {
   std::string file;          // where the bytes come from
   uint64_t file_offset = 0;  // of the first byte, when they are contiguous there
   std::vector<StreamGap> gaps;
+  // Bytes that consecutive snapshots of one buffer have in common: read once, so not in `bytes`.
+  uint64_t repeated_bytes = 0;
 };
 
 // Sideband: what the kernel said about processes while the trace was taken. `time` is in
@@ -68,8 +71,11 @@ struct ForkRecord : SidebandBase {
   int32_t parent_tid = -1;
 };
 struct ExitRecord : SidebandBase {};
+// From SWITCH, SWITCH_CPU_WIDE, and samples of the tracepoint sched:sched_switch, which give two:
+// one thread goes out, the other comes in. That tracepoint names threads, not their processes: -1.
 struct SwitchRecord : SidebandBase {
   bool out = false;
+  bool preempted = false;  // out, and it could have gone on
   int32_t other_pid = -1;
   int32_t other_tid = -1;
 };
@@ -81,9 +87,57 @@ struct AuxRecord : SidebandBase {
 };
 struct LostRecord : SidebandBase {
   uint64_t count = 0;
+  bool samples = false;  // LOST_SAMPLES: only samples were lost
+};
+struct AuxOutputHwIdRecord : SidebandBase {
+  uint64_t hardware_id = 0;  // which PEBS counter the event's records in the trace are of
+};
+// Kernel code that comes (a JIT-compiled BPF program, a trampoline) or goes.
+struct KsymbolRecord : SidebandBase {
+  uint64_t address = 0;
+  uint32_t size = 0;
+  uint16_t type = 0;  // PERF_RECORD_KSYMBOL_TYPE_*: 1 BPF, 2 out of line
+  bool unregister = false;
+  std::string name;
+};
+struct BpfEventRecord : SidebandBase {
+  uint16_t type = 0;  // PERF_BPF_EVENT_*: 1 load, 2 unload
+  uint32_t id = 0;
+  std::array<uint8_t, 8> tag{};
+};
+// The kernel changed its own code: old_bytes.size() bytes at `address` became new_bytes. One of
+// the two is empty where code was added or taken away.
+struct TextPokeRecord : SidebandBase {
+  uint64_t address = 0;
+  std::vector<uint8_t> old_bytes;
+  std::vector<uint8_t> new_bytes;
+};
+struct NamespacesRecord : SidebandBase {
+  struct Link {
+    uint64_t device = 0;
+    uint64_t inode = 0;
+  };
+  std::vector<Link> links;  // net, uts, ipc, pid, user, mnt, cgroup, in this order
+};
+struct CgroupRecord : SidebandBase {
+  uint64_t id = 0;
+  std::string path;
+};
+// A thread that the recorder was asked to trace.
+struct ThreadMapRecord : SidebandBase {
+  std::string comm;  // often empty
+};
+// What another decoder could not make of the trace, told by the file.
+struct AuxtraceErrorRecord : SidebandBase {
+  uint32_t type = 0;
+  uint32_t code = 0;
+  uint64_t ip = 0;
+  std::string message;
 };
 using SidebandRecord = std::variant<MmapRecord, CommRecord, ForkRecord, ExitRecord, SwitchRecord,
-                                    ItraceStartRecord, AuxRecord, LostRecord>;
+                                    ItraceStartRecord, AuxRecord, LostRecord, AuxOutputHwIdRecord,
+                                    KsymbolRecord, BpfEventRecord, TextPokeRecord, NamespacesRecord,
+                                    CgroupRecord, ThreadMapRecord, AuxtraceErrorRecord>;
 
 // Code given by the user: --section FILE:OFFSET:SIZE:ADDRESS, or --image ELF[@LOAD_ADDRESS].
 struct SectionSpec {
@@ -113,8 +167,12 @@ struct Recording {
   MachineInfo machine;
   PtConfig pt;
   ClockInfo clock;
+  // Folder with copies of the kernel's code and symbols: kcore, kallsyms, modules. Often empty.
+  std::string kcore_dir;
   std::vector<Stream> streams;
-  std::vector<SidebandRecord> sideband;  // in time order; records without time keep file order
+  // In time order. A record without time stands where the file has it: before what the kernel had
+  // still to say when it was written.
+  std::vector<SidebandRecord> sideband;
   // Build-ids from the header's table, by path, for maps that carry none.
   std::vector<std::pair<std::string, BuildId>> build_ids;
   std::vector<SectionSpec> sections;

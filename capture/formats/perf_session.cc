@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+//
+// Reading is one pass over the records, in which AUX data is only pointed at. Kernel records become
+// sideband and go through TimeOrder; AUXTRACE records are collected and joined at the end.
+// Compressed records are unpacked piece by piece and their records go the same way.
+#include "capture/formats/perf_session.h"
+
+#include <algorithm>
+
+#include "capture/formats/perf_layout.h"
+#include "capture/formats/perf_sideband.h"
+#include "capture/formats/stream_owner.h"
+#include "capture/formats/text.h"
+
+namespace flowback::perf {
+namespace {
+
+std::string_view NameOfType(uint32_t type) {
+  switch (type) {
+#define FLOWBACK_PERF_RECORD(constant, number, name) \
+  case number:                                       \
+    return name;
+#include "capture/formats/perf_records.def"
+#undef FLOWBACK_PERF_RECORD
+    default:
+      return "unknown";
+  }
+}
+
+bool IsCompressed(uint32_t type) { return type == kRecordCompressed || type == kRecordCompressed2; }
+
+// The newer form pads the data to eight bytes, so it says how long it is.
+Bytes CompressedData(const Record& record) {
+  if (record.type == kRecordCompressed) return record.body;
+  FieldReader fields = record.Fields();
+  const uint64_t size = fields.U64();
+  return fields.Take(std::min(size, fields.remaining()));
+}
+
+// The events' names come in the attributes' order.
+void NameEvents(const std::vector<std::string>& names, std::vector<EventAttr>& attrs) {
+  if (names.size() != attrs.size()) return;
+  for (size_t i = 0; i < names.size(); ++i) attrs[i].name = names[i];
+}
+
+std::vector<EventAttr> Named(std::vector<EventAttr> attrs, const Recording& recording) {
+  NameEvents(recording.events, attrs);
+  return attrs;
+}
+
+}  // namespace
+
+Session::Session(std::vector<EventAttr> attrs, ByteOrder order, Recording& recording)
+    : attrs_(Named(std::move(attrs), recording)),
+      order_(order),
+      recording_(recording),
+      ids_(attrs_, recording.warnings) {
+  for (const EventAttr& attr : attrs_) {
+    if (!(attr.sample_type & kSampleAux)) continue;
+    Warn("samples carry AUX data (`--aux-sample`), which is not read yet");
+    break;
+  }
+  LookForSwitchEvents();
+}
+
+void Session::UseTracingData(Bytes data) {
+  sched_switch_.UseFormats(data);
+  LookForSwitchEvents();
+}
+
+void Session::LookForSwitchEvents() {
+  has_switch_events_ = std::any_of(attrs_.begin(), attrs_.end(), [&](const EventAttr& attr) {
+    return sched_switch_.IsOne(attr);
+  });
+}
+
+Status Session::Read(const RecordSection& section) {
+  RecordReader reader(section.bytes, section.begin, section.end, order_);
+  for (Record record; reader.Next(record);) {
+    Take(record);
+    if (!IsCompressed(record.type) || compression_broken_) continue;
+    if (Status status = Unpack(record, section); !status) return status;
+  }
+  const std::string where = section.file == recording_.path ? "" : section.file + ": ";
+  if (!reader.damage().empty()) Warn(where + reader.damage());
+  EndCompression();
+  return {};
+}
+
+void Session::Take(const Record& record) {
+  ++counts_[NameOfType(record.type)];
+  switch (record.type) {
+    case kRecordAuxtraceInfo:
+      if (!info_) info_ = ParseAuxtraceInfo(record);
+      break;
+    case kRecordAuxtrace:
+      streams_.AddData(record);
+      break;
+    case kRecordTimeConv:
+      ApplyTimeConv(record, recording_.pt);
+      break;
+    case kRecordIdIndex:
+      ids_.AddIdIndex(record);
+      break;
+    case kRecordThreadMap:
+      for (ThreadMapRecord& thread : ParseThreadMap(record)) Add(std::move(thread));
+      break;
+    case kRecordFinishedRound:
+      if (!ignore_rounds_) sideband_.FinishRound();
+      break;
+    case kRecordSample:
+      TakeSample(record);
+      break;
+    default:
+      if (IsSideband(record.type)) TakeSideband(record);
+  }
+}
+
+void Session::TakeSideband(const Record& record) {
+  SampleId id = ids_.Parse(record);
+  if (id.trailer_size != 0 && id.cpu < 0) id.cpu = default_cpu_;
+  auto sideband = ToSideband(record, id);
+  if (!sideband) return CountMalformed(record);
+  if (const auto* aux = std::get_if<AuxRecord>(&*sideband)) streams_.AddRecord(*aux);
+  Add(*std::move(sideband));
+}
+
+void Session::TakeSample(const Record& record) {
+  if (!has_switch_events_) return;
+  const auto sample = ids_.ParseSample(record);
+  if (sample && !sched_switch_.IsOne(*sample->attr)) return;
+  const auto change = sample ? sched_switch_.Parse(*sample, record.order) : std::nullopt;
+  if (!change) return CountMalformed(record);
+  Add(change->first);
+  Add(change->second);
+}
+
+void Session::CountMalformed(const Record& record) {
+  if (malformed_++ == 0) first_malformed_ = record.offset;
+}
+
+Status Session::Unpack(const Record& record, const RecordSection& section) {
+  if (!decompressor_) decompressor_.emplace();
+  last_compressed_ = record.offset;
+  Status status = decompressor_->Feed(CompressedData(record), [&](Bytes unpacked) {
+    return TakeUnpacked(unpacked, record.offset);
+  });
+  if (status) return {};
+  if (status.error().code() == ErrorCode::kUnreadable) {
+    compression_broken_ = true;
+    Warn("the compressed record at offset " + Hex(record.offset) + " " + status.error().message() +
+         ": no compressed record from there on is read");
+    return {};
+  }
+  return Fail(Error(ErrorCode::kUnreadable,
+                    section.file + ": the compressed record at offset " + Hex(record.offset) + " " +
+                        status.error().message() +
+                        ", more than records ever shrink: it is made to fill the memory")
+                  .At(record.offset)
+                  .Remedy("do not trust this file; record again without -z"));
+}
+
+std::optional<uint64_t> Session::TakeUnpacked(Bytes unpacked, uint64_t offset) {
+  for (uint64_t at = 0;;) {
+    Record record;
+    const RecordHead head = ParseRecord(unpacked, at, order_, record);
+    if (head == RecordHead::kCut) return at;
+    record.offset = offset;
+    // Data behind a record is never compressed, and nothing is compressed twice.
+    const bool has_data = record.type == kRecordAuxtrace || record.type == kRecordTracingData;
+    if (head == RecordHead::kTooSmall || has_data || IsCompressed(record.type)) {
+      compression_broken_ = true;
+      Warn("the compressed record at offset " + Hex(offset) + " holds " +
+           (head == RecordHead::kTooSmall ? "one smaller than its own header"
+                                          : "one of type " + Dec(record.type)) +
+           ", which can't be: no compressed record from there on is read");
+      return std::nullopt;
+    }
+    Take(record);
+    at += record.size();
+  }
+}
+
+void Session::EndCompression() {
+  if (decompressor_ && decompressor_->unfinished() != 0 && !compression_broken_) {
+    Warn("the compressed records end at offset " + Hex(last_compressed_) +
+         " inside a record, which is lost: the file was cut");
+  }
+  decompressor_.reset();
+  compression_broken_ = false;
+}
+
+// Other hardware's AUX data is not ours to decode. Without an AUXTRACE_INFO, which stands first in
+// every recording, the data is taken for Intel PT, and said so.
+bool Session::HasPtStreams() {
+  if (streams_.empty()) return false;
+  if (!info_) {
+    Warn(
+        "there is AUX data but no AUXTRACE_INFO record that says of which hardware: taken for "
+        "Intel PT with unknown settings");
+    return true;
+  }
+  if (info_->is_intel_pt()) return true;
+  Warn("the AUX data is of hardware type " + Dec(info_->type) +
+       ", not of Intel PT (1): not decoded");
+  return false;
+}
+
+void Session::ReportCounts() {
+  if (malformed_ != 0) {
+    Warn(Dec(malformed_) +
+         " records are too short for their fields and left out; the first is at offset " +
+         Hex(first_malformed_));
+  }
+  if (sideband_.late() != 0) {
+    Warn(Dec(sideband_.late()) +
+         " records are older than what the end of a round promised; sorted in by their time");
+  }
+  for (const auto& [name, count] : counts_) recording_.record_counts.emplace_back(name, count);
+}
+
+// Without clock data the events may still name their clock.
+void Session::ReadClock() {
+  for (const EventAttr& attr : attrs_) {
+    if (attr.flags & kAttrUseClockId && !recording_.clock.clock_id) {
+      recording_.clock.clock_id = attr.clock_id;
+    }
+  }
+}
+
+void Session::Finish() {
+  ReportCounts();
+  ReadClock();
+  if (info_ && info_->is_intel_pt()) {
+    ApplyPtInfo(*info_, attrs_, recording_.pt, recording_.warnings);
+    if (info_->At(kPtSnapshotMode) != 0) streams_.SetSnapshots();
+  }
+  // From here on the sideband is complete and in time order.
+  recording_.sideband = std::move(sideband_).Take();
+  if (HasPtStreams()) std::move(streams_).Finish(recording_);
+  AssignOwners(recording_);
+}
+
+}  // namespace flowback::perf

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// What all containers of perf records have in common: records go in, a Recording comes out.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "capture/formats/perf_auxtrace.h"
+#include "capture/formats/perf_header.h"
+#include "capture/formats/perf_pt_config.h"
+#include "capture/formats/perf_record_reader.h"
+#include "capture/formats/perf_sample_id.h"
+#include "capture/formats/perf_sched_switch.h"
+#include "capture/formats/record_decompressor.h"
+#include "capture/formats/time_order.h"
+#include "flowback/model/recording.h"
+
+namespace flowback::perf {
+
+// A part of a file that holds records.
+struct RecordSection {
+  std::string file;  // for messages
+  Bytes bytes;       // of the whole file
+  uint64_t begin = 0;
+  uint64_t end = 0;
+};
+
+class Session {
+ public:
+  // Keeps a reference to `recording`, whose path, machine and events are known already.
+  Session(std::vector<EventAttr> attrs, ByteOrder order, Recording& recording);
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // The tracepoints' formats, from the header or a record.
+  void UseTracingData(Bytes data);
+  // The records' CPU where nothing else tells it: their file is of one CPU.
+  void SetDefaultCpu(int32_t cpu) { default_cpu_ = cpu; }
+  // Several files hold records of the same time: no end of a round is meant for all of them.
+  void IgnoreRounds() { ignore_rounds_ = true; }
+
+  // Damage becomes a warning, and what stands before it is kept. Errors: kUnreadable when
+  // compressed records unpack to more than memory should be given for.
+  Status Read(const RecordSection& section);
+
+  // A record that is known from elsewhere.
+  void Add(SidebandRecord record) { sideband_.Add(std::move(record)); }
+
+  // Sorts the sideband, joins the streams and finds their owners.
+  void Finish();
+
+ private:
+  void Take(const Record& record);
+  void TakeSideband(const Record& record);
+  void TakeSample(const Record& record);
+  Status Unpack(const Record& record, const RecordSection& section);
+  std::optional<uint64_t> TakeUnpacked(Bytes unpacked, uint64_t offset);
+  void EndCompression();
+  void CountMalformed(const Record& record);
+  void Warn(std::string sentence) { recording_.warnings.push_back(std::move(sentence)); }
+  void ReportCounts();
+  bool HasPtStreams();
+  void ReadClock();
+  void LookForSwitchEvents();
+
+  std::vector<EventAttr> attrs_;
+  ByteOrder order_;
+  Recording& recording_;
+  SampleIdParser ids_;
+  SchedSwitch sched_switch_;
+  bool has_switch_events_ = false;
+  TimeOrder sideband_;
+  StreamCollector streams_;
+  std::optional<AuxtraceInfo> info_;
+  std::optional<RecordDecompressor> decompressor_;
+  uint64_t last_compressed_ = 0;     // offset of the last compressed record
+  bool compression_broken_ = false;  // what follows can't be unpacked
+  bool ignore_rounds_ = false;
+  int32_t default_cpu_ = -1;
+  std::map<std::string_view, uint64_t> counts_;
+  uint64_t malformed_ = 0;  // records too short for their fields
+  uint64_t first_malformed_ = 0;
+};
+
+}  // namespace flowback::perf

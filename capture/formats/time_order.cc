@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#include "capture/formats/time_order.h"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <numeric>
+
+namespace flowback {
+namespace {
+
+uint64_t TimeOf(const SidebandRecord& record) {
+  return std::visit([](const SidebandBase& base) { return base.time; }, record);
+}
+
+bool Earlier(const SidebandRecord& a, const SidebandRecord& b) { return TimeOf(a) < TimeOf(b); }
+
+// Each record without time goes with the one before it.
+void SortAll(std::vector<SidebandRecord>& records) {
+  std::vector<std::pair<uint64_t, size_t>> order;
+  uint64_t time = 0;
+  for (size_t i = 0; i < records.size(); ++i) {
+    if (TimeOf(records[i]) != 0) time = TimeOf(records[i]);
+    order.emplace_back(time, i);
+  }
+  std::sort(order.begin(), order.end());
+  std::vector<SidebandRecord> sorted;
+  sorted.reserve(records.size());
+  for (const auto& [unused, index] : order) sorted.push_back(std::move(records[index]));
+  records = std::move(sorted);
+}
+
+}  // namespace
+
+void TimeOrder::Add(SidebandRecord record) {
+  const uint64_t time = TimeOf(record);
+  if (time == 0) return done_.push_back(std::move(record));
+  if (time < newest_done_) ++late_;
+  newest_ = std::max(newest_, time);
+  waiting_.push_back(std::move(record));
+}
+
+void TimeOrder::FinishRound() {
+  Flush(last_round_);
+  last_round_ = newest_;
+}
+
+void TimeOrder::Flush(uint64_t limit) {
+  std::stable_sort(waiting_.begin(), waiting_.end(), Earlier);
+  const auto end =
+      std::partition_point(waiting_.begin(), waiting_.end(),
+                           [&](const SidebandRecord& record) { return TimeOf(record) <= limit; });
+  if (end == waiting_.begin()) return;
+  newest_done_ = std::max(newest_done_, TimeOf(*std::prev(end)));
+  done_.insert(done_.end(), std::make_move_iterator(waiting_.begin()),
+               std::make_move_iterator(end));
+  waiting_.erase(waiting_.begin(), end);
+}
+
+std::vector<SidebandRecord> TimeOrder::Take() && {
+  Flush(std::numeric_limits<uint64_t>::max());
+  if (late_ != 0) SortAll(done_);
+  return std::move(done_);
+}
+
+}  // namespace flowback

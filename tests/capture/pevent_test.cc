@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// Raw perf records as the sideband of raw trace bytes.
+#include <gtest/gtest.h>
+
+#include "capture/formats/perf_layout.h"
+#include "flowback/capture/open.h"
+#include "tests/capture/temporary_file.h"
+#include "tests/support/perf_data_builder.h"
+
+namespace flowback {
+namespace {
+
+using namespace perf;
+using support::FieldWriter;
+using support::TemporaryFolder;
+using support::Warns;
+
+// SWITCH of thread 43, with TID, TIME, CPU and IDENTIFIER.
+void AddSwitch(FieldWriter& file, uint64_t time) {
+  file.U32(kRecordSwitch).U16(0).U16(40).U32(42).U32(43).U64(time).U32(2).U32(0).U64(9);
+}
+
+FieldWriter Records() {
+  FieldWriter file;
+  file.U32(kRecordTimeConv).U16(0).U16(32).U64(31).U64(500).U64(7);
+  AddSwitch(file, 20);
+  AddSwitch(file, 10);
+  return file;
+}
+
+class Pevent : public testing::Test {
+ protected:
+  void SetUp() override {
+    options_.raw_pt = {folder_.Write("pt.bin", "trace")};
+    options_.sample_type = 0x10086;
+  }
+  Result<Recording> Open(const std::vector<uint8_t>& records) {
+    options_.pevent = {folder_.Write("a.pevent", records)};
+    return OpenRecording(options_);
+  }
+
+  TemporaryFolder folder_;
+  OpenOptions options_;
+};
+
+TEST_F(Pevent, IsReadWithItsSampleType) {
+  const auto recording = Open(Records().bytes);
+  ASSERT_TRUE(recording) << recording.error().message();
+  EXPECT_TRUE(recording->warnings.empty());
+  ASSERT_EQ(recording->sideband.size(), 2u);
+  const auto& first = std::get<SwitchRecord>(recording->sideband[0]);
+  EXPECT_EQ(first.time, 10u);
+  EXPECT_EQ(first.pid, 42);
+  EXPECT_EQ(first.tid, 43);
+  EXPECT_EQ(first.cpu, 2);
+  EXPECT_EQ(recording->pt.time.mult, 500u);
+  EXPECT_EQ(recording->streams.at(0).tid, 43);
+  EXPECT_EQ(recording->streams.at(0).bytes.size(), 5u);
+}
+
+TEST_F(Pevent, TheUsersTimeGoesBeforeTheFiles) {
+  options_.time_conversion = TimeConversion{10, 3, 1};
+  EXPECT_EQ(Open(Records().bytes)->pt.time.mult, 3u);
+}
+
+TEST_F(Pevent, SeveralFilesAreMerged) {
+  FieldWriter more;
+  AddSwitch(more, 15);
+  options_.pevent = {folder_.Write("a", Records().bytes), folder_.Write("b", more.bytes)};
+  const auto recording = OpenRecording(options_);
+  ASSERT_EQ(recording->sideband.size(), 3u);
+  EXPECT_EQ(std::get<SwitchRecord>(recording->sideband[1]).time, 15u);
+}
+
+TEST_F(Pevent, WithoutSampleTypeTimesAreUnknownAndThatIsSaid) {
+  options_.sample_type.reset();
+  const auto recording = Open(Records().bytes);
+  ASSERT_TRUE(recording);
+  EXPECT_EQ(std::get<SwitchRecord>(recording->sideband.at(0)).time, 0u);
+  EXPECT_TRUE(Warns(*recording, "--sample-type"));
+}
+
+TEST_F(Pevent, CutAtEveryByte) {
+  const std::vector<uint8_t> whole = Records().bytes;
+  for (size_t size = 0; size < whole.size(); ++size) {
+    SCOPED_TRACE(size);
+    const auto cut = Open({whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size)});
+    if (size < 32) {
+      ASSERT_FALSE(cut);
+      EXPECT_EQ(cut.error().code(), ErrorCode::kUnreadable);
+      EXPECT_NE(cut.error().message().find("a.pevent: does not begin with a perf record"),
+                std::string::npos);
+      continue;
+    }
+    ASSERT_TRUE(cut);
+    EXPECT_EQ(cut->sideband.size(), (size - 32) / 40);
+    const bool whole_records = (size - 32) % 40 == 0;
+    EXPECT_EQ(Warns(*cut, "a.pevent: cut at offset"), !whole_records);
+  }
+}
+
+TEST_F(Pevent, GoesWithRawTracesOnly) {
+  options_.input = options_.raw_pt.front();
+  options_.raw_pt.clear();
+  options_.pevent = {"x"};
+  const auto recording = OpenRecording(options_);
+  ASSERT_FALSE(recording);
+  EXPECT_EQ(recording.error().code(), ErrorCode::kUsage);
+}
+
+TEST_F(Pevent, MissingFile) {
+  options_.pevent = {"/nonexistent/a.pevent"};
+  const auto recording = OpenRecording(options_);
+  ASSERT_FALSE(recording);
+  EXPECT_FALSE(recording.error().remedy().empty());
+}
+
+TEST(TimeConversionSpec, IsParsed) {
+  const auto time = ParseTimeConversion("31,0x22a1cd05,18444502336406842448");
+  ASSERT_TRUE(time);
+  EXPECT_EQ(time->shift, 31);
+  EXPECT_EQ(time->mult, 581029125u);
+  EXPECT_EQ(time->zero, 18444502336406842448u);
+  for (const char* wrong :
+       {"", "31", "31,5", "33,5,0", "31,0,0", "31,4294967296,0", "a,b,c", "31,5,0,0", "-1,5,0"}) {
+    EXPECT_FALSE(ParseTimeConversion(wrong)) << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace flowback
