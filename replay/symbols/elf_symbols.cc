@@ -5,12 +5,10 @@
 // the place. A symbol without a size reaches to the next symbol or to the end of its section.
 #include "replay/symbols/elf_symbols.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
 #include <tuple>
+
+#include "replay/symbols/demangle.h"
 
 namespace flowback::symbols {
 namespace {
@@ -56,16 +54,6 @@ void AddTable(const SymbolFile& file, const SymbolFile& source, const FileSectio
     const uint64_t size = std::min(symbol.st_size, rest);
     symbols.push_back({*begin, *begin + size, *begin + rest, Rank(symbol), std::string(name)});
   }
-}
-
-std::string Demangled(const std::string& name) {
-  // A version or "@plt" may follow the mangled name.
-  const size_t at = name.find('@');
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(
-      abi::__cxa_demangle(name.substr(0, at).c_str(), nullptr, nullptr, &status), &std::free);
-  if (status != 0 || text == nullptr) return name;
-  return at == std::string::npos ? text.get() : text.get() + name.substr(at);
 }
 
 }  // namespace

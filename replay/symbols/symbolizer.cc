@@ -3,29 +3,15 @@
 
 #include <unordered_map>
 
+#include "replay/symbols/debug_file.h"
 #include "replay/symbols/elf_symbols.h"
 
 namespace flowback {
 namespace {
 
 using symbols::ElfSymbols;
+using symbols::OpenDebugFile;
 using symbols::SymbolFile;
-
-// The separate debug file of a stripped one, by build-id; null when there is none.
-std::unique_ptr<SymbolFile> OpenDebugFile(const SymbolFile& file, const ImageSearch& search) {
-  const std::string id = file.build_id().ToHex();
-  if (id.size() < 4) return nullptr;
-  const std::string tail = "/.build-id/" + id.substr(0, 2) + "/" + id.substr(2) + ".debug";
-  std::vector<std::string> folders = search.debug_dirs;
-  // The build-id decides, so that this machine's debug files serve for recordings of others, too.
-  folders.push_back("/usr/lib/debug");
-  if (!search.symfs.empty()) folders.push_back(search.symfs + "/usr/lib/debug");
-  for (const std::string& folder : folders) {
-    auto debug_file = SymbolFile::Open(folder + tail);
-    if (debug_file != nullptr && debug_file->build_id() == file.build_id()) return debug_file;
-  }
-  return nullptr;
-}
 
 bool IsStripped(const SymbolFile& file) { return file.Find(".symtab") == nullptr; }
 
