@@ -11,6 +11,7 @@
 #include "cli/flow_printer.h"
 #include "cli/json.h"
 #include "cli/listings.h"
+#include "cli/quantity.h"
 #include "cli/reader_options.h"
 #include "cli/span_decoder.h"
 #include "cli/status.h"
@@ -25,24 +26,34 @@ struct DecodeOptions {
   std::string fields;
   bool not_taken = false;
   bool by_cpu = false;
+  CallSelection calls;
+  std::string min_duration;
 };
 
 using MakePrinter = std::unique_ptr<FlowPrinter> (*)(const PrintSettings&, Output&);
+
+constexpr char kThreadFields[] = "comm,pid,tid,cpu,time";
 
 // A kind of listing, and its columns when -F does not say.
 struct Kind {
   std::string_view name;
   MakePrinter make_printer;  // null: not a listing of the flow
   std::string_view default_fields;
+  std::string_view own_fields;  // that -F may name beside a thread's
+  bool has_layout = false;      // is laid out for people when -F does not say
 };
 constexpr Kind kKinds[] = {
-    {"instructions", &MakeInstructionPrinter, "comm,tid,cpu,time,ip,sym,symoff,dso,insn"},
-    {"blocks", &MakeBlockPrinter, ""},
-    {"branches", &MakeBranchPrinter, ""},
-    {"events", &MakeEventPrinter, "time"},
-    {"packets", nullptr, ""},
-    {"digest", nullptr, ""},
-    {"summary", nullptr, ""},
+    {"instructions", &MakeInstructionPrinter, "comm,tid,cpu,time,ip,sym,symoff,dso,insn",
+     ",ip,insn,bytes,sym,symoff,dso,srcline,flags", true},
+    {"lines", &MakeLinePrinter, "comm,tid,cpu,time,sym,srcline,source",
+     ",ip,sym,dso,srcline,source", true},
+    {"blocks", &MakeBlockPrinter, "", ",srcline"},
+    {"branches", &MakeBranchPrinter, "", ""},
+    {"calls", &MakeCallPrinter, "comm,tid,cpu,time", ",srcline", true},
+    {"events", &MakeEventPrinter, "time", ""},
+    {"packets", nullptr, "", ""},
+    {"digest", nullptr, "", ""},
+    {"summary", nullptr, "", ""},
 };
 
 Result<const Kind*> FindKind(const std::string& name) {
@@ -59,13 +70,27 @@ Result<Fields> FieldsFor(const Kind& kind, const std::string& words) {
   if (words.empty())
     return kind.default_fields.empty() ? Fields() : Fields::Parse(std::string(kind.default_fields));
   Result<Fields> fields = Fields::Parse(words);
-  if (!fields || kind.name == "instructions") return fields;
-  if (kind.make_printer != nullptr && !fields->HasInstructionFields()) return fields;
-  const std::string remedy =
-      kind.make_printer != nullptr ? "-F with any of comm,pid,tid,cpu,time" : "leave -F out";
-  return Fail(Error(ErrorCode::kUsage,
-                    fmt::format("decode --as {}: -F {} does not apply", kind.name, words))
-                  .Remedy(remedy));
+  if (!fields) return fields;
+  const std::string allowed =
+      kind.make_printer == nullptr ? "" : kThreadFields + std::string(kind.own_fields);
+  if (Status status = fields->CheckOnly(words, allowed, kind.name); !status)
+    return Fail(status.error());
+  return fields;
+}
+
+Status UnderstandCalls(DecodeOptions& options) {
+  const bool selects = options.calls.max_depth != UINT64_MAX || !options.calls.function.empty() ||
+                       !options.min_duration.empty();
+  if (selects && options.kind != "calls")
+    return Fail(Error(ErrorCode::kUsage, fmt::format("decode --as {}: --depth, --function and "
+                                                     "--min-duration do not apply",
+                                                     options.kind))
+                    .Remedy("use them with --as calls"));
+  if (options.min_duration.empty()) return {};
+  const Result<uint64_t> duration = ParseDuration(options.min_duration, "--min-duration");
+  if (!duration) return Fail(duration.error());
+  options.calls.min_duration = *duration;
+  return {};
 }
 
 // One run of the command: everything opened, then one stream after the other.
@@ -77,7 +102,8 @@ class DecodeJob {
         recording_(std::move(recording)),
         threads_(recording_),
         clock_(recording_),
-        symbolizer_(options.reader.search) {}
+        symbolizer_(options.reader.search),
+        lines_(options.reader.search) {}
 
   Status Prepare();
   // Errors: what keeps decoding from going on; what came before it has been printed.
@@ -101,6 +127,7 @@ class DecodeJob {
   Threads threads_;
   TraceClock clock_;
   Symbolizer symbolizer_;
+  SourceLines lines_;
   std::optional<RecordingCode> code_;
   std::unique_ptr<Decoder> decoder_;
   PrintSettings settings_;
@@ -116,16 +143,20 @@ Status DecodeJob::Prepare() {
   Result<TimeSpan> span = ParseTimeSpan(reader.time, recording_, clock_);
   if (!span) return Fail(span.error());
   settings_.fields = *fields;
-  settings_.default_layout = kind_.name == "instructions" && options_.fields.empty();
+  settings_.default_layout = kind_.has_layout && options_.fields.empty();
   settings_.json = reader.json;
-  settings_.thread_headers = kind_.name != "instructions" && threads_.owners().size() > 1;
+  settings_.thread_headers =
+      !settings_.default_layout && kind_.name != "instructions" && threads_.owners().size() > 1;
   settings_.not_taken = options_.not_taken;
   settings_.span = *span;
   settings_.all_times = reader.time.empty();
   settings_.clock = &clock_;
   settings_.threads = &threads_;
+  settings_.recording = &recording_;
   settings_.recorded_path = [this](const std::string& file) { return RecordedPath(file); };
   settings_.symbolizer = &symbolizer_;
+  settings_.lines = &lines_;
+  settings_.calls = options_.calls;
   settings_.losses = &losses_;
   return kind_.name == "packets" ? Status() : PrepareCode();
 }
@@ -177,6 +208,7 @@ Status DecodeJob::List(Output& output) {
     const Result<ByteAccount> account = decoder_->Decode(
         MakeDecodeInput(options_.reader, recording_, *owner.stream, code), *printer);
     if (!account) return Fail(account.error());
+    printer->End();
     if (output.closed()) break;
     if (Status status = Check(*account, owner); !status) return status;
   }
@@ -204,6 +236,7 @@ Status DecodeJob::Sum(Output& output) {
 int DecodeJob::Finish(Output& output, const Status& status) {
   if (Status written = output.Finish(); !written) return Report(written.error());
   if (output.closed()) return kDone;
+  for (const std::string& problem : lines_.Problems()) Warn(problem);
   losses_.Warn(InputName());
   if (!status) return Report(status.error(), InputName());
   return losses_.Status(options_.reader.strict);
@@ -234,16 +267,25 @@ int RunDecode(const Arguments& arguments) {
   ReaderWords words;
   AddReaderOptions(app, options.reader, words);
   app.add_option("--as", options.kind,
-                 "instructions (default), blocks, branches, events, packets, digest or summary");
-  app.add_option("-F,--fields", options.fields,
-                 "columns: comm,pid,tid,cpu,time,ip,insn,bytes,sym,symoff,dso,flags");
+                 "instructions (default), lines, blocks, branches, calls, events, packets, digest "
+                 "or summary");
+  app.add_option(
+      "-F,--fields", options.fields,
+      "columns: comm,pid,tid,cpu,time,ip,insn,bytes,sym,symoff,dso,srcline,flags,source");
   app.add_flag("--not-taken", options.not_taken, "branches: also those not taken");
+  app.add_option("--depth,--max-depth", options.calls.max_depth, "calls: only so many levels")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--function", options.calls.function,
+                 "calls: only those of this function, and what they call");
+  app.add_option("--min-duration", options.min_duration,
+                 "calls: only those that took at least so long, e.g. 50us");
   app.add_flag("--by-cpu", options.by_cpu, "one result per CPU stream, named cpuN");
   app.footer(
       "Lines that start with '#' tell what was lost, where it is missing. docs/output.md\n"
       "describes every kind.");
   if (const std::optional<int> status = Parse(app, arguments)) return *status;
   if (Status status = Understand(words, options.reader); !status) return Report(status.error());
+  if (Status status = UnderstandCalls(options); !status) return Report(status.error());
   return Execute(options);
 }
 

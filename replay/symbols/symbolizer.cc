@@ -42,7 +42,8 @@ std::optional<Symbolizer::Symbol> Symbolizer::Find(const AddressSpace& space, ui
     file = files_->by_path.emplace(path, ReadSymbols(path, search_)).first;
   const auto hit = file->second.Find(ip - mapping->FileBase());
   if (!hit) return std::nullopt;
-  return Symbol{hit->name, hit->offset};
+  return Symbol{
+      .name = hit->name, .offset = hit->offset, .size = hit->size, .is_function = hit->is_function};
 }
 
 }  // namespace flowback
