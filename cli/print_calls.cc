@@ -3,6 +3,7 @@
 //
 // With --min-duration an entry is held back until a call in it, or itself, has lasted long enough;
 // then the entries around it are printed first: they began earlier and so last longer.
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -215,7 +216,8 @@ class CallPrinter final : public FlowPrinter, private CallListener {
   void AppendSite(const Call& call) {
     held_ += " from ";
     if (const auto symbol = SymbolAt(call.space, call.site))
-      fmt::format_to(std::back_inserter(held_), "{}+{:#x}", symbol->name, symbol->offset);
+      fmt::format_to(std::back_inserter(held_), FMT_COMPILE("{}+{:#x}"), symbol->name,
+                     symbol->offset);
     else
       fmt::format_to(std::back_inserter(held_), "{:x}", call.site);
     if (!settings().fields.Has(Field::kSrcline)) return;
@@ -272,7 +274,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
       held_ += ExitWord(how);
       held_ += ')';
     }
-    fmt::format_to(std::back_inserter(held_), " {} instructions", instructions);
+    fmt::format_to(std::back_inserter(held_), FMT_COMPILE(" {} instructions"), instructions);
     AppendDuration(call.tsc, tsc);
     held_ += '\n';
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 namespace flowback {
 namespace {
@@ -24,26 +25,28 @@ std::string_view WithoutColdMark(std::string_view name) {
 
 }  // namespace
 
-uint64_t SymbolFunctions::IdOf(const CodeSection& section, std::string_view name) {
-  Names& names = files_[section.name()];
-  uint64_t& id = names.by_text[name.data()];
-  if (id != 0) return id;
-  uint64_t& shared = names.ids[std::string(WithoutColdMark(name))];
-  if (shared == 0) shared = ++last_id_;
-  return id = shared;
+FunctionPiece SymbolFunctions::Find(const AddressSpace* space, uint64_t ip) {
+  Answer& answer = answers_[(ip ^ (ip >> 12)) % kAnswers];
+  if (answer.ip != ip || answer.space != space)
+    answer = {.space = space, .ip = ip, .piece = LookUp(space, ip)};
+  return answer.piece;
 }
 
-FunctionPiece SymbolFunctions::Find(const AddressSpace* space, uint64_t ip) {
+FunctionPiece SymbolFunctions::LookUp(const AddressSpace* space, uint64_t ip) {
   const CodeMapping* mapping = space == nullptr ? nullptr : space->Find(ip);
   if (mapping == nullptr) return {};
   const auto symbol = symbolizer_.Find(*space, ip);
   if (!symbol || !symbol->is_function) return {};
+  const std::string_view whole = WithoutColdMark(symbol->name);
+  std::string key = mapping->section->name();
+  key += '\0';
+  key += whole;
   FunctionPiece piece;
   piece.begin = ip - symbol->offset;
   piece.end = piece.begin + symbol->size;
-  piece.id = IdOf(*mapping->section, symbol->name);
+  piece.id = ids_.try_emplace(std::move(key), ids_.size() + 1).first->second;
   piece.is_stub = symbol->name.ends_with("@plt");
-  piece.is_entry = WithoutColdMark(symbol->name).size() == symbol->name.size();
+  piece.is_entry = whole.size() == symbol->name.size();
   return piece;
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "flowback/decode/code_image.h"
 #include "flowback/replay/symbolizer.h"
@@ -30,22 +31,27 @@ class FunctionFinder {
   virtual FunctionPiece Find(const AddressSpace* space, uint64_t ip) = 0;
 };
 
-// By symbols. Only what the table calls a function is one: labels in assembly are not.
+// By symbols. Only what the table calls a function is one: labels in assembly are not. The address
+// spaces asked about must live as long as this.
 class SymbolFunctions final : public FunctionFinder {
  public:
   explicit SymbolFunctions(Symbolizer& symbolizer) : symbolizer_(symbolizer) {}
   FunctionPiece Find(const AddressSpace* space, uint64_t ip) override;
 
  private:
-  struct Names {
-    std::unordered_map<std::string, uint64_t> ids;
-    std::unordered_map<const char*, uint64_t> by_text;  // the symbolizer's text stays where it is
+  // Calls go to the same few places again and again.
+  struct Answer {
+    const AddressSpace* space = nullptr;
+    uint64_t ip = 0;
+    FunctionPiece piece;
   };
-  uint64_t IdOf(const CodeSection& section, std::string_view name);
+  static constexpr size_t kAnswers = 4096;
+
+  FunctionPiece LookUp(const AddressSpace* space, uint64_t ip);
 
   Symbolizer& symbolizer_;
-  std::unordered_map<std::string, Names> files_;
-  uint64_t last_id_ = 0;
+  std::vector<Answer> answers_ = std::vector<Answer>(kAnswers);
+  std::unordered_map<std::string, uint64_t> ids_;  // by file and name
 };
 
 }  // namespace flowback

@@ -98,6 +98,7 @@ std::unique_ptr<DwarfClient> DwarfClient::Open(const DwarfRequest& request, std:
   const bool has_dwarf = reader.Get<bool>();
   reader.Get(problem);
   reader.Get(client->units_);
+  reader.Get(client->problems_);
   return has_dwarf ? std::move(client) : nullptr;
 }
 

@@ -19,23 +19,28 @@ struct SourceLines::Files {
     uint64_t number = 0;
   };
 
-  Entry& At(const std::string& path) {
-    // Code comes in runs from one file.
-    if (last != nullptr && *last_path == path) return *last;
-    const auto [entry, is_new] = by_path.try_emplace(path);
-    if (is_new) {
-      entry->second.lines = std::make_unique<SourceFile>(path, search);
-      entry->second.number = by_path.size();
+  Entry& Of(const std::shared_ptr<const CodeSection>& section) {
+    Known& known = by_section[section.get()];
+    if (known.entry == nullptr) {
+      const auto [entry, is_new] = by_path.try_emplace(section->name());
+      if (is_new) {
+        entry->second.lines = std::make_unique<SourceFile>(section->name(), search);
+        entry->second.number = by_path.size();
+      }
+      known = {.section = section, .entry = &entry->second};
     }
-    last = &entry->second;
-    last_path = &entry->first;
-    return *last;
+    return *known.entry;
   }
+
+  // Holding the section keeps its address from being given to another one.
+  struct Known {
+    std::shared_ptr<const CodeSection> section;
+    Entry* entry = nullptr;
+  };
 
   ImageSearch search;
   std::unordered_map<std::string, Entry> by_path;
-  Entry* last = nullptr;
-  const std::string* last_path = nullptr;
+  std::unordered_map<const CodeSection*, Known> by_section;
   std::unordered_map<std::string, SourceText> sources;
 };
 
@@ -48,7 +53,7 @@ SourceLines::~SourceLines() = default;
 SourcePlace SourceLines::Find(const AddressSpace& space, uint64_t ip) {
   const CodeMapping* mapping = space.Find(ip);
   if (mapping == nullptr) return {.begin = ip, .end = ip + 1, .frames = {}, .scope = 0};
-  Files::Entry& file = files_->At(mapping->section->name());
+  Files::Entry& file = files_->Of(mapping->section);
   const uint64_t base = mapping->FileBase();
   SourcePlace place = file.lines->Find(ip - base);
   place.begin = std::max(place.begin + base, mapping->address);

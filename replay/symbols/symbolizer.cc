@@ -25,7 +25,26 @@ ElfSymbols ReadSymbols(const std::string& path, const ImageSearch& search) {
 }  // namespace
 
 struct Symbolizer::Files {
+  // Comparing paths at each look-up would cost more than the look-up. Holding the section keeps its
+  // address from being given to another one.
+  struct Known {
+    std::shared_ptr<const CodeSection> section;
+    ElfSymbols* symbols = nullptr;
+  };
+
+  ElfSymbols& Of(const std::shared_ptr<const CodeSection>& section, const ImageSearch& search) {
+    Known& known = by_section[section.get()];
+    if (known.symbols == nullptr) {
+      auto file = by_path.find(section->name());
+      if (file == by_path.end())
+        file = by_path.emplace(section->name(), ReadSymbols(section->name(), search)).first;
+      known = {.section = section, .symbols = &file->second};
+    }
+    return *known.symbols;
+  }
+
   std::unordered_map<std::string, ElfSymbols> by_path;
+  std::unordered_map<const CodeSection*, Known> by_section;
 };
 
 Symbolizer::Symbolizer(ImageSearch search)
@@ -36,11 +55,7 @@ Symbolizer::~Symbolizer() = default;
 std::optional<Symbolizer::Symbol> Symbolizer::Find(const AddressSpace& space, uint64_t ip) {
   const CodeMapping* mapping = space.Find(ip);
   if (mapping == nullptr) return std::nullopt;
-  const std::string& path = mapping->section->name();
-  auto file = files_->by_path.find(path);
-  if (file == files_->by_path.end())
-    file = files_->by_path.emplace(path, ReadSymbols(path, search_)).first;
-  const auto hit = file->second.Find(ip - mapping->FileBase());
+  const auto hit = files_->Of(mapping->section, search_).Find(ip - mapping->FileBase());
   if (!hit) return std::nullopt;
   return Symbol{
       .name = hit->name, .offset = hit->offset, .size = hit->size, .is_function = hit->is_function};

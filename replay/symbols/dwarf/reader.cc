@@ -433,6 +433,7 @@ class Server {
     reply.Put(has_dwarf);
     reply.Put(problem);
     reply.Put(has_dwarf ? reader_.Units() : std::vector<UnitRange>());
+    reply.Put(reader_.problems());
   }
 
   void Unit(const UnitInfo& info, WireWriter& reply) {
