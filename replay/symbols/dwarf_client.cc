@@ -75,8 +75,8 @@ std::string EndOf(pid_t process) {
   while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
   }
   if (WIFSIGNALED(status))
-    return std::string("LLVM's reader failed on them (") + strsignal(WTERMSIG(status)) + ")";
-  return "LLVM's reader failed on them (exit status " + std::to_string(WEXITSTATUS(status)) + ")";
+    return std::string("their reader failed (") + strsignal(WTERMSIG(status)) + ")";
+  return "their reader failed (exit status " + std::to_string(WEXITSTATUS(status)) + ")";
 }
 
 }  // namespace
@@ -139,7 +139,7 @@ bool DwarfClient::Receive(char* data, size_t size) {
     const int ready = poll(&wait, 1, kPatienceMs);
     if (ready < 0 && errno == EINTR) continue;
     if (ready == 0) {
-      End("LLVM's reader did not come to an end");
+      End("their reader came to no end");
       return false;
     }
     const ssize_t got = recv(socket_, data, size, 0);
@@ -171,7 +171,7 @@ bool DwarfClient::Ask(const std::string& request, std::string& reply) {
   uint64_t size = 0;
   if (!Receive(reinterpret_cast<char*>(&size), sizeof size)) return false;
   if (size > kMaxDwarfMessage) {
-    End("LLVM's reader went astray");
+    End("their reader went astray");
     return false;
   }
   reply.resize(size);

@@ -16,8 +16,8 @@ namespace flowback::symbols {
 
 // A request's first value.
 enum class DwarfCommand : uint8_t {
-  kOpen,   // DwarfRequest; the reply: whether there is DWARF (u8), the problem, UnitRanges, problems
-  kUnit,   // number (u32); the reply: UnitInfo, problems so far
+  kOpen,  // DwarfRequest; the reply: whether there is DWARF (u8), the problem, UnitRanges, problems
+  kUnit,  // number (u32); the reply: UnitInfo, problems so far
   kCheck,  // path, MD5 (16 bytes); the reply: whether the file has that MD5 (u8)
 };
 

@@ -2,6 +2,7 @@
 // `decode --as lines` and -F srcline.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -108,6 +109,27 @@ TEST(Srcline, OfBlocks) {
                             Decode("hello", {"--as", "blocks", "-F", "srcline", "--json"}).out);
   ASSERT_EQ(objects.size(), 1u);
   EXPECT_EQ(json::parse(objects[0])["line"], 4);
+}
+
+// A program without the reader that belongs to it says where it looked, and goes on.
+TEST(Srcline, AMissingReaderIsNamed) {
+  FLOWBACK_NEEDS_TRACES();
+  const ScratchFolder folder;
+  const std::filesystem::path generated = golden::TracesFolder() / "generated";
+  std::filesystem::create_directory(folder.File("bin"));
+  std::filesystem::copy_file(FLOWBACK_PROGRAM, folder.File("bin/flowback"));
+  const std::string command = "'" + folder.File("bin/flowback") + "' decode '" +
+                              (generated / "hello/perf.data").string() + "' --symfs '" +
+                              (generated / "images").string() + "' -F ip,srcline >'" +
+                              folder.File("out") + "' 2>'" + folder.File("err") + "'";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  const std::string complaints = ReadFile(folder.File("err"));
+  if (complaints.empty()) GTEST_SKIP() << "another flowback is installed";
+  EXPECT_NE(complaints.find("flowback-dwarf is neither in " + folder.File("bin")),
+            std::string::npos)
+      << complaints;
+  EXPECT_EQ(With("555555555060 ", ReadFile(folder.File("out"))),
+            std::vector<std::string>{"555555555060 -"});
 }
 
 // Damaged DWARF costs the lines, and one sentence says so.
