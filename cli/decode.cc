@@ -12,6 +12,7 @@
 #include "cli/flow_printer.h"
 #include "cli/json.h"
 #include "cli/listings.h"
+#include "cli/quantity.h"
 #include "cli/reader_options.h"
 #include "cli/span_decoder.h"
 #include "cli/status.h"
@@ -27,6 +28,8 @@ struct DecodeOptions {
   bool not_taken = false;
   bool by_cpu = false;
   bool time_of_day = false;
+  CallSelection calls;
+  std::string min_duration;
 };
 
 // What each piece of an owner gave.
@@ -44,20 +47,28 @@ struct PieceTotals {
 
 using MakePrinter = std::unique_ptr<FlowPrinter> (*)(const PrintSettings&, Output&);
 
+constexpr char kThreadFields[] = "comm,pid,tid,cpu,time";
+
 // A kind of listing, and its columns when -F does not say.
 struct Kind {
   std::string_view name;
   MakePrinter make_printer;  // null: not a listing of the flow
   std::string_view default_fields;
+  std::string_view own_fields;  // that -F may name beside a thread's
+  bool has_layout = false;      // is laid out for people when -F does not say
 };
 constexpr Kind kKinds[] = {
-    {"instructions", &MakeInstructionPrinter, "comm,tid,cpu,time,ip,sym,symoff,dso,insn"},
-    {"blocks", &MakeBlockPrinter, ""},
-    {"branches", &MakeBranchPrinter, ""},
-    {"events", &MakeEventPrinter, "time"},
-    {"packets", nullptr, ""},
-    {"digest", nullptr, ""},
-    {"summary", nullptr, ""},
+    {"instructions", &MakeInstructionPrinter, "comm,tid,cpu,time,ip,sym,symoff,dso,insn",
+     ",ip,insn,bytes,sym,symoff,dso,srcline,flags", true},
+    {"lines", &MakeLinePrinter, "comm,tid,cpu,time,sym,srcline,source",
+     ",ip,sym,dso,srcline,source", true},
+    {"blocks", &MakeBlockPrinter, "", ",srcline"},
+    {"branches", &MakeBranchPrinter, "", ""},
+    {"calls", &MakeCallPrinter, "comm,tid,cpu,time", ",srcline", true},
+    {"events", &MakeEventPrinter, "time", ""},
+    {"packets", nullptr, "", ""},
+    {"digest", nullptr, "", ""},
+    {"summary", nullptr, "", ""},
 };
 
 Result<const Kind*> FindKind(const std::string& name) {
@@ -74,13 +85,27 @@ Result<Fields> FieldsFor(const Kind& kind, const std::string& words) {
   if (words.empty())
     return kind.default_fields.empty() ? Fields() : Fields::Parse(std::string(kind.default_fields));
   Result<Fields> fields = Fields::Parse(words);
-  if (!fields || kind.name == "instructions") return fields;
-  if (kind.make_printer != nullptr && !fields->HasInstructionFields()) return fields;
-  const std::string remedy =
-      kind.make_printer != nullptr ? "-F with any of comm,pid,tid,cpu,time" : "leave -F out";
-  return Fail(Error(ErrorCode::kUsage,
-                    fmt::format("decode --as {}: -F {} does not apply", kind.name, words))
-                  .Remedy(remedy));
+  if (!fields) return fields;
+  const std::string allowed =
+      kind.make_printer == nullptr ? "" : kThreadFields + std::string(kind.own_fields);
+  if (Status status = fields->CheckOnly(words, allowed, kind.name); !status)
+    return Fail(status.error());
+  return fields;
+}
+
+Status UnderstandCalls(DecodeOptions& options) {
+  const bool selects = options.calls.max_depth != UINT64_MAX || !options.calls.function.empty() ||
+                       !options.min_duration.empty();
+  if (selects && options.kind != "calls")
+    return Fail(Error(ErrorCode::kUsage, fmt::format("decode --as {}: --depth, --function and "
+                                                     "--min-duration do not apply",
+                                                     options.kind))
+                    .Remedy("use them with --as calls"));
+  if (options.min_duration.empty()) return {};
+  const Result<uint64_t> duration = ParseDuration(options.min_duration, "--min-duration");
+  if (!duration) return Fail(duration.error());
+  options.calls.min_duration = *duration;
+  return {};
 }
 
 // One run of the command: everything opened, then one stream after the other.
@@ -92,7 +117,8 @@ class DecodeJob {
         recording_(std::move(recording)),
         threads_(recording_),
         clock_(recording_),
-        symbolizer_(options.reader.search) {}
+        symbolizer_(options.reader.search),
+        lines_(options.reader.search) {}
 
   Status Prepare();
   // Errors: what keeps decoding from going on; what came before it has been printed.
@@ -118,6 +144,7 @@ class DecodeJob {
   Threads threads_;
   TraceClock clock_;
   Symbolizer symbolizer_;
+  SourceLines lines_;
   std::optional<RecordingCode> code_;
   std::optional<StreamInputs> inputs_;
   std::unique_ptr<Decoder> decoder_;
@@ -135,7 +162,7 @@ Status DecodeJob::Prepare() {
   if (options_.time_of_day)
     if (Status status = clock_.ShowTimeOfDay(); !status) return status;
   settings_.fields = *fields;
-  settings_.default_layout = kind_.name == "instructions" && options_.fields.empty();
+  settings_.default_layout = kind_.has_layout && options_.fields.empty();
   settings_.json = reader.json;
   settings_.not_taken = options_.not_taken;
   settings_.span = *span;
@@ -143,8 +170,11 @@ Status DecodeJob::Prepare() {
   settings_.clock = &clock_;
   settings_.config = &recording_.pt;
   settings_.threads = &threads_;
+  settings_.recording = &recording_;
   settings_.recorded_path = [this](const std::string& file) { return RecordedPath(file); };
   settings_.symbolizer = &symbolizer_;
+  settings_.lines = &lines_;
+  settings_.calls = options_.calls;
   settings_.losses = &losses_;
   if (kind_.name != "packets")
     if (Status status = PrepareCode(); !status) return status;
@@ -158,7 +188,8 @@ Status DecodeJob::PrepareThreads() {
     threads_.GroupByThread(recording_, *inputs_);
   if (Status status = threads_.Select(options_.reader); !status) return status;
   if (!options_.by_cpu) WarnOfSharedStreams(threads_, InputName());
-  settings_.thread_headers = kind_.name != "instructions" && threads_.owners().size() > 1;
+  settings_.thread_headers =
+      !settings_.default_layout && kind_.name != "instructions" && threads_.owners().size() > 1;
   return {};
 }
 
@@ -205,6 +236,7 @@ Status DecodeJob::List(Output& output) {
       if (Status status = ListPiece(piece, *printer); !status) return status;
       if (output.closed()) return {};
     }
+    printer->End();
   }
   return {};
 }
@@ -255,6 +287,7 @@ Status DecodeJob::SumStream(const Stream& stream, std::vector<PieceTotals>& tota
 int DecodeJob::Finish(Output& output, const Status& status) {
   if (Status written = output.Finish(); !written) return Report(written.error());
   if (output.closed()) return kDone;
+  for (const std::string& problem : lines_.Problems()) Warn(problem);
   losses_.Warn(InputName());
   if (!status) return Report(status.error(), InputName());
   return losses_.Status(options_.reader.strict);
@@ -285,10 +318,18 @@ int RunDecode(const Arguments& arguments) {
   ReaderWords words;
   AddReaderOptions(app, options.reader, words);
   app.add_option("--as", options.kind,
-                 "instructions (default), blocks, branches, events, packets, digest or summary");
-  app.add_option("-F,--fields", options.fields,
-                 "columns: comm,pid,tid,cpu,time,ip,insn,bytes,sym,symoff,dso,flags");
+                 "instructions (default), lines, blocks, branches, calls, events, packets, digest "
+                 "or summary");
+  app.add_option(
+      "-F,--fields", options.fields,
+      "columns: comm,pid,tid,cpu,time,ip,insn,bytes,sym,symoff,dso,srcline,flags,source");
   app.add_flag("--not-taken", options.not_taken, "branches: also those not taken");
+  app.add_option("--depth,--max-depth", options.calls.max_depth, "calls: only so many levels")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--function", options.calls.function,
+                 "calls: only those of this function, and what they call");
+  app.add_option("--min-duration", options.min_duration,
+                 "calls: only those that took at least so long, e.g. 50us");
   app.add_flag("--by-cpu", options.by_cpu, "one result per CPU stream, named cpuN");
   app.add_flag("--tod", options.time_of_day,
                "times as time of day, where the recording has it (perf record -k CLOCK)");
@@ -297,6 +338,7 @@ int RunDecode(const Arguments& arguments) {
       "describes every kind.");
   if (const std::optional<int> status = Parse(app, arguments)) return *status;
   if (Status status = Understand(words, options.reader); !status) return Report(status.error());
+  if (Status status = UnderstandCalls(options); !status) return Report(status.error());
   return Execute(options);
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 #include <string_view>
 
@@ -37,11 +38,19 @@ Result<Fields> Fields::Parse(const std::string& words) {
   }
   if (fields.empty())
     return Fail(Error(ErrorCode::kUsage, "-F: no fields").Remedy("-F with any of " + AllWords()));
-  if (fields.Has(Field::kSrcline))
-    return Fail(
-        Error(ErrorCode::kUnsupported, "-F srcline: this build does not read debug information")
-            .Remedy("-F sym,symoff,dso, and addr2line for the source line"));
   return fields;
+}
+
+Status Fields::CheckOnly(const std::string& words, const std::string& allowed,
+                         std::string_view kind) const {
+  std::string wrong;
+  const std::vector<std::string> fitting = SplitAtCommas(allowed);
+  for (const std::string& word : SplitAtCommas(words))
+    if (std::ranges::find(fitting, word) == fitting.end())
+      wrong += (wrong.empty() ? "" : ",") + word;
+  if (wrong.empty()) return {};
+  Error error(ErrorCode::kUsage, fmt::format("decode --as {}: -F {} does not apply", kind, wrong));
+  return Fail(error.Remedy(allowed.empty() ? "leave -F out" : "-F with any of " + allowed));
 }
 
 }  // namespace flowback::cli

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "flowback/base/error.h"
 
@@ -17,8 +18,12 @@ enum class Field : uint8_t {
 
 class Fields {
  public:
-  // Errors: kUsage for an unknown word, kUnsupported for srcline.
+  // Errors: kUsage for an unknown word.
   static Result<Fields> Parse(const std::string& words);
+
+  // Errors: kUsage when `words`, which were parsed, name a column that is not among `allowed`.
+  Status CheckOnly(const std::string& words, const std::string& allowed,
+                   std::string_view kind) const;
 
   Fields& Add(Field field) {
     bits_ |= Bit(field);
@@ -26,8 +31,7 @@ class Fields {
   }
   bool Has(Field field) const { return (bits_ & Bit(field)) != 0; }
   bool HasSymbols() const { return Has(Field::kSym) || Has(Field::kSymoff); }
-  // Columns of one instruction, as against those every line of a thread can have.
-  bool HasInstructionFields() const { return bits_ >= Bit(Field::kIp); }
+  bool HasSource() const { return Has(Field::kSrcline) || Has(Field::kSource); }
   bool empty() const { return bits_ == 0; }
 
  private:

@@ -116,6 +116,7 @@ void ThreadColumns::RenderJsonTime(JsonLine& line, const Instant& instant) const
 void FlowPrinter::Begin(const StreamOwner& owner) {
   columns_.Begin(owner);
   stream_ = owner.stream->index;
+  PrintBegin(owner);
   const PrintSettings& s = settings_;
   if (s.json || !s.thread_headers) return;
   const std::string_view comm = s.threads->CommAt(owner.tid, 0);
@@ -143,7 +144,13 @@ void FlowPrinter::OnEvent(const TraceEvent& event) {
   output_.Commit();
 }
 
+void FlowPrinter::End() {
+  PrintEnd();
+  output_.Commit();
+}
+
 void FlowPrinter::OnLoss(const DataLoss& loss) {
+  BeforeLoss(loss);
   settings_.losses->Add(loss);
   if (!settings_.json) {
     out() += "# " + LossText(loss) + '\n';

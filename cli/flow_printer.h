@@ -15,13 +15,22 @@
 #include "cli/trace_clock.h"
 #include "flowback/decode/code_image.h"
 #include "flowback/model/execution.h"
+#include "flowback/replay/source_lines.h"
 #include "flowback/replay/symbolizer.h"
 
 namespace flowback::cli {
 
+// Which calls `--as calls` shows.
+struct CallSelection {
+  uint64_t max_depth = UINT64_MAX;  // how many levels
+  std::string function;             // calls of this one and what it calls; empty: all
+  uint64_t min_duration = 0;        // nanoseconds, or ticks where the clock has none
+};
+
 struct PrintSettings {
   Fields fields;
-  bool default_layout = true;  // of instructions: `comm tid [cpu] time: ip sym+off (dso) insn`
+  // No -F: `comm tid [cpu] time: ...` for instructions, lines and calls.
+  bool default_layout = true;
   bool json = false;
   bool thread_headers = false;  // text: a comment line before each thread
   bool not_taken = false;       // list conditional branches that were not taken, too
@@ -30,9 +39,12 @@ struct PrintSettings {
   const TraceClock* clock = nullptr;
   const PtConfig* config = nullptr;
   const Threads* threads = nullptr;
+  const Recording* recording = nullptr;
   // The path a section's file was recorded under (--symfs and the like open another one).
   std::function<std::string_view(const std::string& file)> recorded_path;
   Symbolizer* symbolizer = nullptr;
+  SourceLines* lines = nullptr;
+  CallSelection calls;
   LossTally* losses = nullptr;
 };
 
@@ -77,6 +89,8 @@ class FlowPrinter : public ExecutionConsumer {
   // What follows is this thread's (or whole stream's) flow, from these streams.
   void Begin(const StreamOwner& owner);
   void BeginPiece(const Stream& stream);
+  // The stream has ended.
+  void End();
 
   void OnBlock(const BlockRun& run) final;
   void OnEvent(const TraceEvent& event) final;
@@ -86,6 +100,10 @@ class FlowPrinter : public ExecutionConsumer {
  protected:
   virtual void PrintBlock(const BlockRun&) {}
   virtual void PrintEvent(const TraceEvent&) {}
+  virtual void PrintBegin(const StreamOwner&) {}
+  // Before the line that tells of the loss.
+  virtual void BeforeLoss(const DataLoss&) {}
+  virtual void PrintEnd() {}
 
   const PrintSettings& settings() const { return settings_; }
   std::string& out() { return output_.buffer(); }
@@ -101,6 +119,8 @@ class FlowPrinter : public ExecutionConsumer {
 std::unique_ptr<FlowPrinter> MakeInstructionPrinter(const PrintSettings& settings, Output& output);
 std::unique_ptr<FlowPrinter> MakeBlockPrinter(const PrintSettings& settings, Output& output);
 std::unique_ptr<FlowPrinter> MakeBranchPrinter(const PrintSettings& settings, Output& output);
+std::unique_ptr<FlowPrinter> MakeLinePrinter(const PrintSettings& settings, Output& output);
+std::unique_ptr<FlowPrinter> MakeCallPrinter(const PrintSettings& settings, Output& output);
 std::unique_ptr<FlowPrinter> MakeEventPrinter(const PrintSettings& settings, Output& output);
 
 // The first lines of a listing: JSON's header object with its schema, or the text's comments.

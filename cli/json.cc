@@ -94,6 +94,12 @@ JsonLine& JsonLine::Hex(std::string_view key, uint64_t value) {
   return *this;
 }
 
+JsonLine& JsonLine::Raw(std::string_view key, std::string_view json) {
+  Key(key);
+  out_ += json;
+  return *this;
+}
+
 JsonLine& JsonLine::Null(std::string_view key) {
   Key(key);
   out_ += "null";

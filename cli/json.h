@@ -29,6 +29,8 @@ class JsonLine {
   // An address or payload: lower-case hexadecimal in quotes, because it may exceed 2^53.
   JsonLine& Hex(std::string_view key, uint64_t value);
   JsonLine& Null(std::string_view key);
+  // `json` is a value already written, as an array is.
+  JsonLine& Raw(std::string_view key, std::string_view json);
   void End() { out_ += "}\n"; }
 
  private:

@@ -6,6 +6,7 @@
 
 #include "cli/flow_printer.h"
 #include "cli/json.h"
+#include "cli/source_columns.h"
 
 namespace flowback::cli {
 namespace {
@@ -32,17 +33,27 @@ class BlockPrinter final : public FlowPrinter {
  private:
   void PrintBlock(const BlockRun& run) override {
     out() += ColumnsAt({run.tsc, run.bounds});
+    const bool srcline = settings().fields.Has(Field::kSrcline);
     if (!settings().json) {
-      fmt::format_to(std::back_inserter(out()), "{:x} {} {:x} {} {}\n", run.address,
+      fmt::format_to(std::back_inserter(out()), "{:x} {} {:x} {} {}", run.address,
                      run.lengths.size(), run.next, ExitWord(run.exit), BranchWord(run.last));
+      if (srcline) {
+        out() += ' ';
+        SourceColumns::AppendShort(out(), source_.At(run.space, run.address));
+      }
+      out() += '\n';
       return;
     }
     JsonLine line = JsonLine::Continue(out());
     line.Hex("ip", run.address).Number("instructions", run.lengths.size());
     line.Hex("last_ip", run.LastAddress()).Hex("next", run.next);
     line.Text("exit", ExitWord(run.exit)).Text("class", BranchWord(run.last));
-    line.Bool("transaction", run.in_transaction).End();
+    line.Bool("transaction", run.in_transaction);
+    if (srcline) SourceColumns::AppendLine(line, source_.At(run.space, run.address));
+    line.End();
   }
+
+  SourceColumns source_{settings()};
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "cli/flow_printer.h"
 #include "cli/json.h"
+#include "cli/source_columns.h"
 #include "decode/instruction/disassemble.h"
 
 namespace flowback::cli {
@@ -61,6 +62,10 @@ class InstructionColumns {
       out += dso.empty() ? "[unknown]" : dso;
       out += ' ';
     }
+    if (fields.Has(Field::kSrcline)) {
+      source_.AppendShort(out, source_.At(view.space, view.ip));
+      out += ' ';
+    }
   }
 
   void AppendJson(std::string& out, const InstructionView& view) {
@@ -70,12 +75,8 @@ class InstructionColumns {
     if (fields.Has(Field::kInsn)) line.Text("insn", TextOf(view));
     if (fields.Has(Field::kBytes)) line.Text("bytes", HexOf(view.bytes));
     if (fields.HasSymbols()) AppendJsonSymbol(line, view);
-    if (!fields.Has(Field::kDso)) return;
-    const std::string_view dso = DsoOf(view);
-    if (dso.empty())
-      line.Null("dso");
-    else
-      line.Text("dso", dso);
+    if (fields.Has(Field::kDso)) AppendJsonDso(line, view);
+    if (fields.Has(Field::kSrcline)) source_.AppendLine(line, source_.At(view.space, view.ip));
   }
 
  private:
@@ -93,6 +94,14 @@ class InstructionColumns {
       line.Number("symoff", symbol->offset);
     else
       line.Null("symoff");
+  }
+
+  void AppendJsonDso(JsonLine& line, const InstructionView& view) const {
+    const std::string_view dso = DsoOf(view);
+    if (dso.empty())
+      line.Null("dso");
+    else
+      line.Text("dso", dso);
   }
 
   std::optional<Symbolizer::Symbol> SymbolOf(const InstructionView& view) {
@@ -116,6 +125,7 @@ class InstructionColumns {
   }
 
   const PrintSettings& settings_;
+  SourceColumns source_{settings_};
   Disassembler disassembler_;
 };
 

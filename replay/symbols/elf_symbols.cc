@@ -5,12 +5,10 @@
 // the place. A symbol without a size reaches to the next symbol or to the end of its section.
 #include "replay/symbols/elf_symbols.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
 #include <tuple>
+
+#include "replay/symbols/demangle.h"
 
 namespace flowback::symbols {
 namespace {
@@ -23,10 +21,15 @@ int Rank(const GElf_Sym& symbol) {
   return (type == STT_NOTYPE ? 3 : 0) + by_binding;
 }
 
+bool IsFunction(const GElf_Sym& symbol) {
+  const int type = GELF_ST_TYPE(symbol.st_info);
+  return type == STT_FUNC || type == STT_GNU_IFUNC;
+}
+
 bool NamesCode(const SymbolFile& file, const GElf_Sym& symbol) {
   const int type = GELF_ST_TYPE(symbol.st_info);
   if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx >= SHN_LORESERVE) return false;
-  if (type == STT_FUNC || type == STT_GNU_IFUNC) return true;
+  if (IsFunction(symbol)) return true;
   if (type != STT_NOTYPE) return false;
   const FileSection* section = file.At(symbol.st_shndx);
   return section != nullptr && (section->header.sh_flags & SHF_EXECINSTR) != 0;
@@ -54,18 +57,13 @@ void AddTable(const SymbolFile& file, const SymbolFile& source, const FileSectio
     if (name.empty() || !begin) continue;
     const uint64_t rest = SectionEnd(source, symbol) - symbol.st_value;
     const uint64_t size = std::min(symbol.st_size, rest);
-    symbols.push_back({*begin, *begin + size, *begin + rest, Rank(symbol), std::string(name)});
+    symbols.push_back({.begin = *begin,
+                       .end = *begin + size,
+                       .limit = *begin + rest,
+                       .rank = Rank(symbol),
+                       .is_function = IsFunction(symbol),
+                       .name = std::string(name)});
   }
-}
-
-std::string Demangled(const std::string& name) {
-  // A version or "@plt" may follow the mangled name.
-  const size_t at = name.find('@');
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(
-      abi::__cxa_demangle(name.substr(0, at).c_str(), nullptr, nullptr, &status), &std::free);
-  if (status != 0 || text == nullptr) return name;
-  return at == std::string::npos ? text.get() : text.get() + name.substr(at);
 }
 
 }  // namespace
@@ -128,7 +126,10 @@ std::optional<ElfSymbols::Hit> ElfSymbols::Find(uint64_t file_offset) {
     symbol.name = Demangled(symbol.name);
     demangled_[range->symbol] = true;
   }
-  return Hit{symbol.name, file_offset - symbol.begin};
+  return Hit{.name = symbol.name,
+             .offset = file_offset - symbol.begin,
+             .size = symbol.end - symbol.begin,
+             .is_function = symbol.is_function};
 }
 
 }  // namespace flowback::symbols

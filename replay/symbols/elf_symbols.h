@@ -13,10 +13,11 @@
 namespace flowback::symbols {
 
 struct ElfSymbol {
-  uint64_t begin = 0;  // file offsets, half-open
-  uint64_t end = 0;    // == begin: the table gives no size
-  uint64_t limit = 0;  // where a symbol without size ends at the latest: its section's end
-  int rank = 0;        // the lowest wins among several at one place
+  uint64_t begin = 0;        // file offsets, half-open
+  uint64_t end = 0;          // == begin: the table gives no size
+  uint64_t limit = 0;        // where a symbol without size ends at the latest: its section's end
+  int rank = 0;              // the lowest wins among several at one place
+  bool is_function = false;  // the table says so; else it is a label in code
   std::string name;
 };
 
@@ -29,6 +30,8 @@ class ElfSymbols {
   struct Hit {
     std::string_view name;  // demangled; lives as long as this
     uint64_t offset;
+    uint64_t size;
+    bool is_function;
   };
   std::optional<Hit> Find(uint64_t file_offset);
   bool empty() const { return ranges_.empty(); }

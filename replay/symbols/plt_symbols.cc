@@ -2,6 +2,9 @@
 // A stub of a procedure linkage table jumps through a slot of the global offset table; the
 // relocation of that slot names the function. Reading the jump itself works for every layout
 // (.plt, .plt.sec, .plt.got, with and without ENDBR), where counting entries does not.
+#include <array>
+#include <cinttypes>
+#include <cstdio>
 #include <optional>
 #include <unordered_map>
 
@@ -13,6 +16,12 @@ namespace {
 constexpr int kStubRank = 9;  // behind any symbol of the table itself
 
 using SlotNames = std::unordered_map<uint64_t, std::string>;  // by address of the slot
+
+std::string IndirectName(uint64_t resolver) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "*ABS*+0x%" PRIx64, resolver);
+  return text.data();
+}
 
 void AddRelocations(const SymbolFile& file, const FileSection& table, SlotNames& names) {
   Elf_Data* data = file.Data(table);
@@ -29,6 +38,12 @@ void AddRelocations(const SymbolFile& file, const FileSection& table, SlotNames&
       if (gelf_getrel(data, static_cast<int>(i), &plain) == nullptr) break;
       relocation.r_offset = plain.r_offset;
       relocation.r_info = plain.r_info;
+    }
+    // Its resolver chooses at run time: named after that, as disassemblers do.
+    const uint64_t type = GELF_R_TYPE(relocation.r_info);
+    if (type == (file.machine() == EM_386 ? R_386_IRELATIVE : R_X86_64_IRELATIVE)) {
+      names.emplace(relocation.r_offset, IndirectName(static_cast<uint64_t>(relocation.r_addend)));
+      continue;
     }
     GElf_Sym symbol;
     const auto index = static_cast<int>(GELF_R_SYM(relocation.r_info));
@@ -61,7 +76,12 @@ void AddStubs(const SymbolFile& file, const FileSection& section, const SlotName
     const auto name = names.find(*slot);
     const auto begin = file.FileOffset(address);
     if (name == names.end() || !begin) continue;
-    symbols.push_back({*begin, *begin + size, *begin + size, kStubRank, name->second + "@plt"});
+    symbols.push_back({.begin = *begin,
+                       .end = *begin + size,
+                       .limit = *begin + size,
+                       .rank = kStubRank,
+                       .is_function = true,
+                       .name = name->second + "@plt"});
   }
 }
 

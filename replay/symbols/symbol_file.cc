@@ -72,6 +72,16 @@ std::optional<uint64_t> SymbolFile::FileOffset(uint64_t address) const {
   return address - load->p_vaddr + load->p_offset;
 }
 
+std::optional<uint64_t> SymbolFile::Address(uint64_t file_offset) const {
+  // Neighbouring segments share a page of the file, but only one of them is mapped executable.
+  for (const bool executable : {true, false})
+    for (const GElf_Phdr& load : loads_)
+      if (((load.p_flags & PF_X) != 0) == executable && file_offset >= load.p_offset &&
+          file_offset - load.p_offset < load.p_filesz)
+        return file_offset - load.p_offset + load.p_vaddr;
+  return std::nullopt;
+}
+
 Bytes SymbolFile::Contents(const FileSection& section) const {
   if (section.header.sh_type == SHT_NOBITS) return {};
   const Bytes bytes = Slice(file_->bytes(), section.header.sh_offset, section.header.sh_size);

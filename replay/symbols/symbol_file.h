@@ -34,6 +34,10 @@ class SymbolFile {
   BuildId build_id() const;
   // Where the byte loaded at `address` (as linked) stands in the file.
   std::optional<uint64_t> FileOffset(uint64_t address) const;
+  // The address, as linked, of the byte at a place in the file; what can be executed goes first.
+  std::optional<uint64_t> Address(uint64_t file_offset) const;
+  const std::string& path() const { return file_->path(); }
+  Bytes bytes() const { return file_->bytes(); }
   // The section's contents; empty when it has none or they lie outside the file.
   Bytes Contents(const FileSection& section) const;
   // A string of the string table `table`; empty when out of range.

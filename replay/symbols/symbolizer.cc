@@ -3,29 +3,15 @@
 
 #include <unordered_map>
 
+#include "replay/symbols/debug_file.h"
 #include "replay/symbols/elf_symbols.h"
 
 namespace flowback {
 namespace {
 
 using symbols::ElfSymbols;
+using symbols::OpenDebugFile;
 using symbols::SymbolFile;
-
-// The separate debug file of a stripped one, by build-id; null when there is none.
-std::unique_ptr<SymbolFile> OpenDebugFile(const SymbolFile& file, const ImageSearch& search) {
-  const std::string id = file.build_id().ToHex();
-  if (id.size() < 4) return nullptr;
-  const std::string tail = "/.build-id/" + id.substr(0, 2) + "/" + id.substr(2) + ".debug";
-  std::vector<std::string> folders = search.debug_dirs;
-  // The build-id decides, so that this machine's debug files serve for recordings of others, too.
-  folders.push_back("/usr/lib/debug");
-  if (!search.symfs.empty()) folders.push_back(search.symfs + "/usr/lib/debug");
-  for (const std::string& folder : folders) {
-    auto debug_file = SymbolFile::Open(folder + tail);
-    if (debug_file != nullptr && debug_file->build_id() == file.build_id()) return debug_file;
-  }
-  return nullptr;
-}
 
 bool IsStripped(const SymbolFile& file) { return file.Find(".symtab") == nullptr; }
 
@@ -39,7 +25,26 @@ ElfSymbols ReadSymbols(const std::string& path, const ImageSearch& search) {
 }  // namespace
 
 struct Symbolizer::Files {
+  // Comparing paths at each look-up would cost more than the look-up. Holding the section keeps its
+  // address from being given to another one.
+  struct Known {
+    std::shared_ptr<const CodeSection> section;
+    ElfSymbols* symbols = nullptr;
+  };
+
+  ElfSymbols& Of(const std::shared_ptr<const CodeSection>& section, const ImageSearch& search) {
+    Known& known = by_section[section.get()];
+    if (known.symbols == nullptr) {
+      auto file = by_path.find(section->name());
+      if (file == by_path.end())
+        file = by_path.emplace(section->name(), ReadSymbols(section->name(), search)).first;
+      known = {.section = section, .symbols = &file->second};
+    }
+    return *known.symbols;
+  }
+
   std::unordered_map<std::string, ElfSymbols> by_path;
+  std::unordered_map<const CodeSection*, Known> by_section;
 };
 
 Symbolizer::Symbolizer(ImageSearch search)
@@ -50,13 +55,10 @@ Symbolizer::~Symbolizer() = default;
 std::optional<Symbolizer::Symbol> Symbolizer::Find(const AddressSpace& space, uint64_t ip) {
   const CodeMapping* mapping = space.Find(ip);
   if (mapping == nullptr) return std::nullopt;
-  const std::string& path = mapping->section->name();
-  auto file = files_->by_path.find(path);
-  if (file == files_->by_path.end())
-    file = files_->by_path.emplace(path, ReadSymbols(path, search_)).first;
-  const auto hit = file->second.Find(ip - mapping->FileBase());
+  const auto hit = files_->Of(mapping->section, search_).Find(ip - mapping->FileBase());
   if (!hit) return std::nullopt;
-  return Symbol{hit->name, hit->offset};
+  return Symbol{
+      .name = hit->name, .offset = hit->offset, .size = hit->size, .is_function = hit->is_function};
 }
 
 }  // namespace flowback

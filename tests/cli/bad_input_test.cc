@@ -308,7 +308,8 @@ TEST(UsageOfARecording, IsExplained) {
   const std::string file = Traces("hase-2018-04-04/loopy-20180404T162955.perf");
   const std::vector<WrongUse> uses = {
       {"field", {"-F", "colour"}, "no field 'colour'"},
-      {"srcline", {"-F", "srcline"}, "debug information", 1},
+      {"source", {"-F", "source"}, "does not apply"},
+      {"srcline_of_branches", {"--as", "branches", "-F", "srcline"}, "does not apply"},
       {"field_of_kind", {"--as", "branches", "-F", "insn"}, "does not apply"},
       {"engine", {"--engine", "steam"}, "steam"},
       {"time", {"--time", "yesterday"}, "--time"},

@@ -114,8 +114,8 @@ TEST(Json, InstructionKeysAreStable) {
 
 TEST(Json, EveryKindHasASchemaAndParses) {
   FLOWBACK_NEEDS_TRACES();
-  for (const std::string kind :
-       {"instructions", "blocks", "branches", "packets", "events", "digest", "summary"}) {
+  for (const std::string kind : {"instructions", "lines", "blocks", "branches", "calls", "packets",
+                                 "events", "digest", "summary"}) {
     const ProgramResult result = RunFlowback(Loopy({"--json", "--as", kind}));
     ASSERT_EQ(result.status, 0) << kind << result.err;
     const std::vector<json> lines = JsonLines(result);

@@ -46,6 +46,15 @@ actual=$("$prefix/bin/flowback" decode --raw-pt "$folder/trace" \
   --section "$folder/code:0:7:0x401000" --as digest)
 [ "$actual" = "0 $expected" ] || fail "the installed program says '$actual', not '0 $expected'"
 
+# The same code from an assembler, with its source lines: the reader of debug information is there.
+printf '.globl _start\n_start:\nagain: dec %%rax\n jne again\n syscall\n' >"$folder/code.s"
+"$cxx" -g -nostdlib -static -Wl,-Ttext=0x401000 -o "$folder/program" "$folder/code.s" ||
+  fail "assembling a program"
+actual=$("$prefix/bin/flowback" decode --raw-pt "$folder/trace" --image "$folder/program" \
+  -F ip,srcline | sort -u | tr '\n' ' ')
+expected="401000 code.s:3 401003 code.s:4 401005 code.s:5 "
+[ "$actual" = "$expected" ] || fail "source lines are '$actual', not '$expected'"
+
 [ -s "$prefix/share/man/man1/flowback.1" ] || fail "no manual page"
 completion=$prefix/share/bash-completion/completions/flowback
 actual=$(bash -c ". '$completion'; COMP_WORDS=($prefix/bin/flowback dec); COMP_CWORD=1; _flowback; echo \"\${COMPREPLY[*]}\"")

@@ -18,8 +18,10 @@ namespace flowback {
 class Symbolizer {
  public:
   struct Symbol {
-    std::string_view name;  // demangled; "puts@plt" in a procedure linkage table
-    uint64_t offset = 0;    // of the address from the symbol's start
+    std::string_view name;     // demangled; "puts@plt" in a procedure linkage table
+    uint64_t offset = 0;       // of the address from the symbol's start
+    uint64_t size = 0;         // of the symbol in bytes, at least offset + 1
+    bool is_function = false;  // the symbol table says so; else it is a label in code
   };
 
   // `search` tells where separate debug files lie.

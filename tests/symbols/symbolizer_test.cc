@@ -17,7 +17,7 @@ namespace flowback::test {
 // Functions whose names are known; kept from being inlined and from being folded into one.
 [[gnu::noinline]] int NamedFunction(int value) {
   asm volatile("" ::: "memory");
-  return value * 3 + 1;
+  return value ^ 3;
 }
 
 namespace {
@@ -71,7 +71,7 @@ TEST(Symbolizer, FindsThisProgramsFunctions) {
   ASSERT_TRUE(inside);
   EXPECT_EQ(inside->name, symbol->name);
   EXPECT_EQ(inside->offset, 2u);
-  EXPECT_NE(NamedFunction(std::rand()), -1);
+  EXPECT_GE(NamedFunction(std::rand()), 0);
 }
 
 TEST(Symbolizer, NothingMappedHasNoName) {

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: MIT
+// `decode --as calls`: each call where it is entered and where it is left, indented by its depth.
+//
+// With --min-duration an entry is held back until a call in it, or itself, has lasted long enough;
+// then the entries around it are printed first: they began earlier and so last longer.
+#include <fmt/compile.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
+#include "cli/flow_printer.h"
+#include "cli/json.h"
+#include "cli/source_columns.h"
+#include "replay/calls/call_stack.h"
+
+namespace flowback::cli {
+namespace {
+
+std::string_view EntryWord(CallEntry entry) {
+  switch (entry) {
+    case CallEntry::kCall:
+      return "call";
+    case CallEntry::kTailCall:
+      return "tail-call";
+    case CallEntry::kRunning:
+      return "running";
+    case CallEntry::kReturnedTo:
+      return "returned-to";
+    case CallEntry::kHandler:
+      return "handler";
+  }
+  return "-";
+}
+
+std::string_view ExitWord(CallExit exit) {
+  switch (exit) {
+    case CallExit::kReturn:
+      return "return";
+    case CallExit::kTailCall:
+      return "tail-call";
+    case CallExit::kUnwound:
+      return "unwound";
+    case CallExit::kLost:
+      return "lost";
+    case CallExit::kReplaced:
+      return "replaced";
+    case CallExit::kEnd:
+      return "trace-end";
+  }
+  return "-";
+}
+
+std::string_view CauseWord(UntracedGap::Cause cause) {
+  switch (cause) {
+    case UntracedGap::Cause::kSystemCall:
+      return "system-call";
+    case UntracedGap::Cause::kAsync:
+      return "interrupt-or-fault";
+    case UntracedGap::Cause::kFilter:
+      return "filtered";
+  }
+  return "-";
+}
+
+// "f" names f(int) and f<int>(int), too.
+bool IsNamed(std::string_view function, std::string_view wanted) {
+  if (function == wanted) return true;
+  return function.starts_with(wanted) &&
+         (function[wanted.size()] == '(' || function[wanted.size()] == '<');
+}
+
+class CallPrinter final : public FlowPrinter, private CallListener {
+ public:
+  CallPrinter(const PrintSettings& settings, Output& output)
+      : FlowPrinter(settings, output, "call"), functions_(*settings.symbolizer) {
+    stack_.LookForExec([this](uint64_t begin, uint64_t end) { return ExecBetween(begin, end); });
+  }
+
+ private:
+  // One of the calls on the stack.
+  struct Shown {
+    std::string_view name;
+    bool selected = false;  // by --function and --depth
+    size_t level = 0;       // of indentation
+    bool printed = false;
+    size_t text = 0;  // where its entry begins in held_
+  };
+
+  void PrintBegin(const StreamOwner& owner) override {
+    execs_.clear();
+    for (const SidebandRecord& record : settings().recording->sideband)
+      if (const auto* comm = std::get_if<CommRecord>(&record);
+          comm != nullptr && comm->exec && comm->pid == owner.pid)
+        execs_.push_back(comm->time);
+  }
+
+  bool ExecBetween(uint64_t begin, uint64_t end) const {
+    if (!settings().clock->has_nanoseconds() || begin == 0) return false;
+    const uint64_t from = settings().clock->Value(begin);
+    const uint64_t to = settings().clock->Value(end);
+    return std::ranges::any_of(execs_, [&](uint64_t time) { return time >= from && time <= to; });
+  }
+
+  void PrintBlock(const BlockRun& run) override { stack_.OnBlock(run); }
+  void PrintEvent(const TraceEvent& event) override { stack_.OnEvent(event); }
+  void BeforeLoss(const DataLoss& loss) override { stack_.OnLoss(loss); }
+  void PrintEnd() override { stack_.Finish(); }
+
+  void OnEnter(const Call& call, size_t depth) override {
+    Shown& shown = shown_.emplace_back();
+    shown.name = NameAt(call.space, call.entry_ip);
+    Select(shown, depth);
+    if (!shown.selected) return;
+    shown.text = held_.size();
+    RenderEntry(call, depth, shown);
+    if (selection().min_duration == 0) PrintHeld();
+  }
+
+  void OnExit(const Call& call, size_t depth, CallExit how, uint64_t instructions,
+              uint64_t tsc) override {
+    const Shown shown = shown_.back();
+    if (shown.selected && (shown.printed || Lasted(call.tsc, tsc))) {
+      PrintHeld();
+      RenderExit(call, depth, how, instructions, tsc);
+      out() += held_;
+      held_.clear();
+    } else if (shown.selected) {
+      held_.resize(shown.text);
+    }
+    shown_.pop_back();
+    if (root_ == depth) root_ = kNoRoot;
+  }
+
+  void OnGap(const UntracedGap& gap, size_t depth) override {
+    const bool in_selected = selection().function.empty() || root_ != kNoRoot;
+    const size_t level = depth - (root_ == kNoRoot ? 0 : root_);
+    if (!in_selected || level >= selection().max_depth) return;
+    if (selection().min_duration != 0 && !Lasted(gap.begin_tsc, gap.end_tsc)) return;
+    PrintHeld();
+    RenderGap(gap, level);
+    out() += held_;
+    held_.clear();
+  }
+
+  const CallSelection& selection() const { return settings().calls; }
+
+  void Select(Shown& shown, size_t depth) {
+    const CallSelection& wanted = selection();
+    if (!wanted.function.empty() && root_ == kNoRoot && IsNamed(shown.name, wanted.function))
+      root_ = depth;
+    if (!wanted.function.empty() && root_ == kNoRoot) return;
+    shown.level = depth - (root_ == kNoRoot ? 0 : root_);
+    shown.selected = shown.level < wanted.max_depth;
+  }
+
+  bool Lasted(uint64_t begin, uint64_t end) const {
+    if (selection().min_duration == 0) return true;
+    return begin != 0 && end != 0 && Duration(begin, end) >= selection().min_duration;
+  }
+
+  uint64_t Duration(uint64_t begin, uint64_t end) const {
+    const uint64_t from = settings().clock->Value(begin);
+    const uint64_t to = settings().clock->Value(end);
+    return to < from ? 0 : to - from;
+  }
+
+  void PrintHeld() {
+    out() += held_;
+    held_.clear();
+    // Those further out were printed before those further in.
+    for (size_t i = shown_.size(); i > 0 && !shown_[i - 1].printed; --i) {
+      shown_[i - 1].printed = true;
+      shown_[i - 1].text = 0;
+    }
+  }
+
+  std::string_view NameAt(const AddressSpace* space, uint64_t ip) {
+    const auto symbol = SymbolAt(space, ip);
+    return symbol ? symbol->name : std::string_view("[unknown]");
+  }
+  std::optional<Symbolizer::Symbol> SymbolAt(const AddressSpace* space, uint64_t ip) {
+    if (space == nullptr || ip == 0) return std::nullopt;
+    return settings().symbolizer->Find(*space, ip);
+  }
+
+  void BeginText(uint64_t tsc, size_t level) {
+    held_ += ColumnsAt({tsc, {}});
+    held_.append(2 * level, ' ');
+  }
+  // Objects of three types share the thread's columns.
+  void BeginJson(uint64_t tsc, std::string_view type, size_t level) {
+    constexpr std::string_view kOld = "{\"type\":\"call\"";
+    held_ += "{\"type\":\"";
+    held_ += type;
+    held_ += '"';
+    held_ += std::string_view(ColumnsAt({tsc, {}})).substr(kOld.size());
+    JsonLine::Continue(held_).Number("depth", level);
+  }
+
+  void RenderEntry(const Call& call, size_t, const Shown& shown) {
+    if (settings().json) return RenderEntryJson(call, shown);
+    BeginText(call.tsc, shown.level);
+    held_ += "-> ";
+    held_ += shown.name;
+    if (call.entry != CallEntry::kCall) {
+      held_ += " (";
+      held_ += EntryWord(call.entry);
+      held_ += ')';
+    }
+    if (call.site != 0) AppendSite(call);
+    held_ += '\n';
+  }
+
+  void AppendSite(const Call& call) {
+    held_ += " from ";
+    if (const auto symbol = SymbolAt(call.space, call.site))
+      fmt::format_to(std::back_inserter(held_), FMT_COMPILE("{}+{:#x}"), symbol->name,
+                     symbol->offset);
+    else
+      fmt::format_to(std::back_inserter(held_), "{:x}", call.site);
+    if (!settings().fields.Has(Field::kSrcline)) return;
+    held_ += " at ";
+    SourceColumns::AppendShort(held_, source_.At(call.space, call.site));
+  }
+
+  void RenderEntryJson(const Call& call, const Shown& shown) {
+    BeginJson(call.tsc, "call", shown.level);
+    JsonLine line = JsonLine::Continue(held_);
+    AppendFunction(line, call);
+    line.Text("entry", EntryWord(call.entry));
+    if (call.site == 0) {
+      line.Null("site").Null("caller").Null("caller_offset");
+    } else {
+      line.Hex("site", call.site);
+      const auto symbol = SymbolAt(call.space, call.site);
+      if (symbol)
+        line.Text("caller", symbol->name).Number("caller_offset", symbol->offset);
+      else
+        line.Null("caller").Null("caller_offset");
+    }
+    if (settings().fields.Has(Field::kSrcline))
+      SourceColumns::AppendLine(line, source_.At(call.site == 0 ? nullptr : call.space, call.site));
+    line.End();
+  }
+
+  void AppendFunction(JsonLine& line, const Call& call) {
+    const auto symbol = SymbolAt(call.space, call.entry_ip);
+    if (symbol)
+      line.Text("function", symbol->name);
+    else
+      line.Null("function");
+    line.Hex("ip", call.entry_ip);
+  }
+
+  void RenderExit(const Call& call, size_t, CallExit how, uint64_t instructions, uint64_t tsc) {
+    const Shown& shown = shown_.back();
+    if (settings().json) {
+      BeginJson(tsc, "return", shown.level);
+      JsonLine line = JsonLine::Continue(held_);
+      AppendFunction(line, call);
+      line.Text("exit", ExitWord(how)).Number("instructions", instructions);
+      line.Number("self", call.self);
+      AppendDuration(line, call.tsc, tsc);
+      line.End();
+      return;
+    }
+    BeginText(tsc, shown.level);
+    held_ += "<- ";
+    held_ += shown.name;
+    if (how != CallExit::kReturn) {
+      held_ += " (";
+      held_ += ExitWord(how);
+      held_ += ')';
+    }
+    fmt::format_to(std::back_inserter(held_), FMT_COMPILE(" {} instructions"), instructions);
+    AppendDuration(call.tsc, tsc);
+    held_ += '\n';
+  }
+
+  void RenderGap(const UntracedGap& gap, size_t level) {
+    const bool filtered = gap.cause == UntracedGap::Cause::kFilter;
+    if (settings().json) {
+      BeginJson(gap.begin_tsc, filtered ? "untraced" : "kernel", level);
+      JsonLine line = JsonLine::Continue(held_);
+      line.Text("cause", CauseWord(gap.cause)).Hex("ip", gap.site);
+      line.Bool("resumed", gap.came_back);
+      AppendDuration(line, gap.begin_tsc, gap.end_tsc);
+      line.End();
+      return;
+    }
+    BeginText(gap.begin_tsc, level);
+    held_ += filtered ? "[not traced] " : "[kernel] ";
+    held_ += CauseWord(gap.cause);
+    if (!gap.came_back) held_ += ", not seen to end";
+    AppendDuration(gap.begin_tsc, gap.end_tsc);
+    held_ += '\n';
+  }
+
+  // Nothing where both times are the same one: less than the trace's times can tell.
+  void AppendDuration(uint64_t begin, uint64_t end) {
+    if (begin == 0 || end == 0 || Duration(begin, end) == 0) return;
+    if (settings().clock->has_nanoseconds())
+      held_ += " " + SecondsText(Duration(begin, end)) + " s";
+    else
+      held_ += " " + std::to_string(Duration(begin, end)) + " ticks";
+  }
+  void AppendDuration(JsonLine& line, uint64_t begin, uint64_t end) const {
+    const bool known = begin != 0 && end != 0;
+    if (known && settings().clock->has_nanoseconds())
+      line.Number("duration", Duration(begin, end));
+    else
+      line.Null("duration");
+    if (known)
+      line.Number("duration_tsc", end < begin ? 0 : end - begin);
+    else
+      line.Null("duration_tsc");
+  }
+
+  static constexpr size_t kNoRoot = SIZE_MAX;
+
+  SymbolFunctions functions_;
+  CallStack stack_{functions_, *this};
+  SourceColumns source_{settings()};
+  std::vector<uint64_t> execs_;  // times at which the process became another program
+  std::vector<Shown> shown_;     // the stack's calls
+  size_t root_ = kNoRoot;        // depth of the outermost call that --function names
+  std::string held_;             // rendered, not yet printed
+};
+
+}  // namespace
+
+std::unique_ptr<FlowPrinter> MakeCallPrinter(const PrintSettings& settings, Output& output) {
+  return std::make_unique<CallPrinter>(settings, output);
+}
+
+}  // namespace flowback::cli

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// Which function an address belongs to, as far as a model of calls must know.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "flowback/decode/code_image.h"
+#include "flowback/replay/symbolizer.h"
+
+namespace flowback {
+
+// A piece of a function: what the compiler moved away ("f.cold") is another piece with the same id.
+struct FunctionPiece {
+  uint64_t begin = 0;  // addresses, half-open; both 0: no function is known at the address
+  uint64_t end = 0;
+  uint64_t id = 0;        // 0: not known
+  bool is_entry = false;  // `begin` is where the function is entered
+  bool is_stub = false;   // of a procedure linkage table: jumps on to the function itself
+
+  bool Holds(uint64_t ip) const { return ip >= begin && ip < end; }
+};
+
+class FunctionFinder {
+ public:
+  virtual ~FunctionFinder() = default;
+  // `space` may be null: then nothing is known.
+  virtual FunctionPiece Find(const AddressSpace* space, uint64_t ip) = 0;
+};
+
+// By symbols. Only what the table calls a function is one: labels in assembly are not. The address
+// spaces asked about must live as long as this.
+class SymbolFunctions final : public FunctionFinder {
+ public:
+  explicit SymbolFunctions(Symbolizer& symbolizer) : symbolizer_(symbolizer) {}
+  FunctionPiece Find(const AddressSpace* space, uint64_t ip) override;
+
+ private:
+  // Calls go to the same few places again and again.
+  struct Answer {
+    const AddressSpace* space = nullptr;
+    uint64_t ip = 0;
+    FunctionPiece piece;
+  };
+  static constexpr size_t kAnswers = 4096;
+
+  FunctionPiece LookUp(const AddressSpace* space, uint64_t ip);
+
+  Symbolizer& symbolizer_;
+  std::vector<Answer> answers_ = std::vector<Answer>(kAnswers);
+  std::unordered_map<std::string, uint64_t> ids_;  // by file and name
+};
+
+}  // namespace flowback

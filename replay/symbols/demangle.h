@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+// C++ names as people write them.
+#pragma once
+
+#include <string>
+
+namespace flowback::symbols {
+
+// A version or "@plt" behind the mangled name is kept; what is not mangled comes back as it is.
+std::string Demangled(const std::string& name);
+
+}  // namespace flowback::symbols

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// What is read from a file's DWARF, one compile unit at a time, flattened so that nobody needs to
+// know DWARF afterwards.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace flowback::symbols {
+
+// All ranges of addresses are half-open; the addresses are those the file was linked for.
+
+constexpr uint32_t kNone = UINT32_MAX;
+
+struct UnitRange {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  uint32_t unit = 0;
+};
+
+// A row of the line table and the range that it holds for.
+struct LineRow {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  uint32_t file = kNone;  // index in UnitInfo::files
+  uint32_t line = 0;      // 0: the compiler says that no line made this code
+  uint32_t column = 0;    // 0: not told
+};
+
+struct SourceFileInfo {
+  std::string path;                            // absolute where the compiler's folder is known
+  std::optional<std::array<uint8_t, 16>> md5;  // of its contents when it was compiled
+};
+
+// A function, or one inlined call of one.
+struct Subroutine {
+  uint32_t parent = kNone;  // the subroutine it was inlined into; kNone: not inlined
+  uint32_t name = kNone;    // index in UnitInfo::names
+  uint32_t call_file = kNone;
+  uint32_t call_line = 0;
+  uint32_t call_column = 0;
+};
+
+struct SubroutineRange {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  uint32_t subroutine = 0;
+  uint32_t depth = 0;  // of its DIE: the deepest that covers an address is the innermost
+};
+
+struct UnitInfo {
+  std::vector<SourceFileInfo> files;
+  std::vector<std::string> names;  // mangled
+  std::vector<LineRow> rows;       // in no order; may overlap in damaged files
+  std::vector<Subroutine> subroutines;
+  std::vector<SubroutineRange> ranges;  // likewise
+};
+
+struct DwarfRequest {
+  std::string path;                  // the ELF file that holds the DWARF
+  std::string program_path;          // the one it belongs to: split files lie beside it
+  std::vector<std::string> folders;  // further folders under which split files may lie
+};
+
+}  // namespace flowback::symbols

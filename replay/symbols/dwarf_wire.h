@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// The bytes that flowback and its DWARF reader exchange: a message is its size (8 bytes), then
+// values one after the other as this machine stores them, because both ends are one build.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "replay/symbols/dwarf_file.h"
+
+namespace flowback::symbols {
+
+// A request's first value.
+enum class DwarfCommand : uint8_t {
+  kOpen,  // DwarfRequest; the reply: whether there is DWARF (u8), the problem, UnitRanges, problems
+  kUnit,  // number (u32); the reply: UnitInfo, problems so far
+  kCheck,  // path, MD5 (16 bytes); the reply: whether the file has that MD5 (u8)
+};
+
+// The version of this exchange, the reader program's only argument.
+constexpr char kDwarfVersion[] = "flowback-dwarf-1";
+// Of a message; what is larger comes from a reader that went astray.
+constexpr uint64_t kMaxDwarfMessage = uint64_t{4} << 30;
+
+class WireWriter {
+ public:
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  void Put(const T& value) {
+    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  void Put(const std::string& text) {
+    Put<uint64_t>(text.size());
+    bytes_ += text;
+  }
+  template <class T>
+  void Put(const std::vector<T>& values) {
+    Put<uint64_t>(values.size());
+    for (const T& value : values) Put(value);
+  }
+  void Put(const SourceFileInfo& file) {
+    Put(file.path);
+    Put(file.md5.has_value());
+    if (file.md5) Put(*file.md5);
+  }
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  std::string bytes_;
+};
+
+// Reading past the end yields zeros and makes the message not `complete`.
+class WireReader {
+ public:
+  explicit WireReader(std::string_view bytes) : rest_(bytes) {}
+
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  void Get(T& value) {
+    if (rest_.size() < sizeof value) return Fail();
+    std::memcpy(&value, rest_.data(), sizeof value);
+    rest_.remove_prefix(sizeof value);
+  }
+  void Get(std::string& text) {
+    const uint64_t size = Get<uint64_t>();
+    if (size > rest_.size()) return Fail();
+    text = rest_.substr(0, size);
+    rest_.remove_prefix(size);
+  }
+  template <class T>
+  void Get(std::vector<T>& values) {
+    // Each value takes a byte at least, so that a wild count ends at the message's end.
+    const uint64_t count = Get<uint64_t>();
+    if (count > rest_.size()) return Fail();
+    values.clear();
+    for (uint64_t i = 0; i < count && complete_; ++i) Get(values.emplace_back());
+  }
+  void Get(SourceFileInfo& file) {
+    Get(file.path);
+    if (!Get<bool>()) return;
+    Get(file.md5.emplace());
+  }
+  template <class T>
+  T Get() {
+    T value{};
+    Get(value);
+    return value;
+  }
+  bool complete() const { return complete_; }
+
+ private:
+  void Fail() {
+    complete_ = false;
+    rest_ = {};
+  }
+
+  std::string_view rest_;
+  bool complete_ = true;
+};
+
+}  // namespace flowback::symbols

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+#include "replay/symbols/source_file.h"
+
+#include <algorithm>
+
+#include "replay/symbols/debug_file.h"
+#include "replay/symbols/demangle.h"
+
+namespace flowback::symbols {
+namespace {
+
+constexpr size_t kMaxInlined = 1000;  // calls in one place; a damaged tree may have a loop
+
+bool HasDwarf(const SymbolFile& file) {
+  for (const char* name : {".debug_line", ".debug_info", ".zdebug_line", ".zdebug_info"}) {
+    const FileSection* section = file.Find(name);
+    if (section != nullptr && section->header.sh_type != SHT_NOBITS) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+SourceFile::SourceFile(const std::string& path, const ImageSearch& search)
+    : path_(path), elf_(SymbolFile::Open(path)) {
+  if (elf_ == nullptr) return;
+  std::unique_ptr<SymbolFile> debug_file;
+  if (!HasDwarf(*elf_)) {
+    debug_file = OpenDebugFile(*elf_, search);
+    if (debug_file == nullptr || !HasDwarf(*debug_file)) return;
+  }
+  DwarfRequest request;
+  request.path = debug_file != nullptr ? debug_file->path() : path;
+  request.program_path = path;
+  request.folders = search.debug_dirs;
+  if (!search.symfs.empty()) request.folders.push_back(search.symfs);
+  dwarf_ = DwarfClient::Open(request, problem_);
+  if (dwarf_ == nullptr) return;
+  std::vector<OwnedRange> units;
+  for (const UnitRange& range : dwarf_->units())
+    units.push_back({range.begin, range.end, range.unit});
+  units_ = Disjoint(std::move(units));
+}
+
+SourcePlace SourceFile::Nothing(uint64_t begin, uint64_t end) {
+  return {.begin = begin, .end = end, .frames = {}, .scope = 0};
+}
+
+SourceFile::Unit& SourceFile::UnitAt(uint32_t number) {
+  std::unique_ptr<Unit>& unit = read_[number];
+  if (unit == nullptr) {
+    unit = std::make_unique<Unit>();
+    unit->info = dwarf_->ReadUnit(number);
+    for (std::string& name : unit->info.names) name = Demangled(name);
+    for (const SourceFileInfo& file : unit->info.files)
+      if (file.md5) md5_.emplace(file.path, *file.md5);
+    unit->pieces = MakePieces(unit->info);
+    unit->first_scope = next_scope_;
+    next_scope_ += unit->info.subroutines.size() + 1;
+    unit->frames.resize(unit->pieces.size());
+  }
+  return *unit;
+}
+
+const std::vector<SourceFrame>& SourceFile::FramesOf(Unit& unit, size_t number) {
+  std::vector<SourceFrame>& frames = unit.frames[number];
+  if (!frames.empty()) return frames;
+  const UnitInfo& info = unit.info;
+  const LinePiece& piece = unit.pieces[number];
+  const auto place = [&](uint32_t file, uint32_t line, uint32_t column) {
+    SourceFrame frame;
+    if (file < info.files.size()) frame.file = info.files[file].path;
+    frame.line = line;
+    frame.column = column;
+    return frame;
+  };
+  SourceFrame frame = place(piece.file, piece.line, piece.column);
+  uint32_t at = piece.subroutine;
+  while (at < info.subroutines.size() && frames.size() < kMaxInlined) {
+    const Subroutine& subroutine = info.subroutines[at];
+    if (subroutine.name < info.names.size()) frame.function = info.names[subroutine.name];
+    frame.is_inlined = subroutine.parent != kNone;
+    frames.push_back(frame);
+    if (!frame.is_inlined) return frames;
+    frame = place(subroutine.call_file, subroutine.call_line, subroutine.call_column);
+    at = subroutine.parent;
+  }
+  frames.push_back(frame);
+  return frames;
+}
+
+SourcePlace SourceFile::Find(uint64_t file_offset) {
+  if (dwarf_ == nullptr) return Nothing(file_offset, file_offset + 1);
+  const auto address = elf_->Address(file_offset);
+  const OwnedRange* range = address ? FindRange(units_, *address) : nullptr;
+  if (range == nullptr) return Nothing(file_offset, file_offset + 1);
+  Unit& unit = UnitAt(range->owner);
+  const auto after = std::ranges::upper_bound(unit.pieces, *address, {}, &LinePiece::begin);
+  const auto number = static_cast<size_t>(after - unit.pieces.begin());
+  if (number == 0 || *address >= unit.pieces[number - 1].end)
+    return Nothing(file_offset, file_offset + 1);
+  const LinePiece& piece = unit.pieces[number - 1];
+  const uint64_t to_offset = file_offset - *address;
+  SourcePlace place;
+  place.begin = std::max(piece.begin, range->begin) + to_offset;
+  place.end = std::min(piece.end, range->end) + to_offset;
+  place.frames = FramesOf(unit, number - 1);
+  place.scope = unit.first_scope + (piece.subroutine == kNone ? 0 : piece.subroutine + 1);
+  return place;
+}
+
+std::optional<std::array<uint8_t, 16>> SourceFile::Md5Of(std::string_view source) const {
+  const auto found = md5_.find(source);
+  if (found == md5_.end()) return std::nullopt;
+  return found->second;
+}
+
+bool SourceFile::HasMd5(const std::string& source, const std::array<uint8_t, 16>& md5) {
+  return dwarf_ != nullptr && dwarf_->HasMd5(source, md5);
+}
+
+std::string SourceFile::Problem() const {
+  if (!problem_.empty()) return path_ + ": debug information: " + problem_;
+  if (dwarf_ == nullptr || dwarf_->problems().empty()) return {};
+  std::string text = path_ + ": damaged or incomplete debug information:";
+  for (const std::string& problem : dwarf_->problems())
+    text += (text.back() == ':' ? " " : "; ") + problem;
+  return text;
+}
+
+}  // namespace flowback::symbols

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// One ELF file's lines, read unit by unit as they are asked for.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "flowback/replay/source_lines.h"
+#include "replay/symbols/dwarf_client.h"
+#include "replay/symbols/line_map.h"
+#include "replay/symbols/symbol_file.h"
+
+namespace flowback::symbols {
+
+class SourceFile {
+ public:
+  SourceFile(const std::string& path, const ImageSearch& search);
+
+  // The place of a byte of the file; its range is in file offsets, its scope unique in this file.
+  SourcePlace Find(uint64_t file_offset);
+
+  // The checksum of a source file of the units read so far; empty when none is recorded.
+  std::optional<std::array<uint8_t, 16>> Md5Of(std::string_view source) const;
+  bool HasMd5(const std::string& source, const std::array<uint8_t, 16>& md5);
+
+  // A sentence about what can't be read; empty: all well so far.
+  std::string Problem() const;
+
+ private:
+  struct Unit {
+    UnitInfo info;
+    std::vector<LinePiece> pieces;
+    uint64_t first_scope = 0;                      // of its code outside of any function
+    std::vector<std::vector<SourceFrame>> frames;  // by piece; empty: not made yet
+  };
+
+  Unit& UnitAt(uint32_t number);
+  const std::vector<SourceFrame>& FramesOf(Unit& unit, size_t piece);
+  static SourcePlace Nothing(uint64_t begin, uint64_t end);
+
+  std::string path_;
+  std::unique_ptr<SymbolFile> elf_;
+  std::unique_ptr<DwarfClient> dwarf_;
+  std::string problem_;
+  std::vector<OwnedRange> units_;  // addresses as linked
+  std::unordered_map<uint32_t, std::unique_ptr<Unit>> read_;
+  uint64_t next_scope_ = 1;
+  std::unordered_map<std::string_view, std::array<uint8_t, 16>> md5_;
+};
+
+}  // namespace flowback::symbols

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include "flowback/replay/source_lines.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "decode/code/image_search.h"
+#include "replay/symbols/source_file.h"
+#include "replay/symbols/source_text.h"
+
+namespace flowback {
+
+using symbols::SourceFile;
+using symbols::SourceText;
+
+struct SourceLines::Files {
+  struct Entry {
+    std::unique_ptr<SourceFile> lines;
+    uint64_t number = 0;
+  };
+
+  Entry& Of(const std::shared_ptr<const CodeSection>& section) {
+    Known& known = by_section[section.get()];
+    if (known.entry == nullptr) {
+      const auto [entry, is_new] = by_path.try_emplace(section->name());
+      if (is_new) {
+        entry->second.lines = std::make_unique<SourceFile>(section->name(), search);
+        entry->second.number = by_path.size();
+      }
+      known = {.section = section, .entry = &entry->second};
+    }
+    return *known.entry;
+  }
+
+  // Holding the section keeps its address from being given to another one.
+  struct Known {
+    std::shared_ptr<const CodeSection> section;
+    Entry* entry = nullptr;
+  };
+
+  ImageSearch search;
+  std::unordered_map<std::string, Entry> by_path;
+  std::unordered_map<const CodeSection*, Known> by_section;
+  std::unordered_map<std::string, SourceText> sources;
+};
+
+SourceLines::SourceLines(ImageSearch search) : files_(std::make_unique<Files>()) {
+  files_->search = std::move(search);
+}
+
+SourceLines::~SourceLines() = default;
+
+SourcePlace SourceLines::Find(const AddressSpace& space, uint64_t ip) {
+  const CodeMapping* mapping = space.Find(ip);
+  if (mapping == nullptr) return {.begin = ip, .end = ip + 1, .frames = {}, .scope = 0};
+  Files::Entry& file = files_->Of(mapping->section);
+  const uint64_t base = mapping->FileBase();
+  SourcePlace place = file.lines->Find(ip - base);
+  place.begin = std::max(place.begin + base, mapping->address);
+  place.end = std::min(place.end + base, mapping->address + mapping->size);
+  place.scope |= file.number << 40;
+  return place;
+}
+
+std::string_view SourceLines::Text(std::string_view file, uint32_t line) {
+  const std::string name(file);
+  const auto [entry, is_new] = files_->sources.try_emplace(name);
+  if (is_new && !file.empty()) {
+    std::vector<std::string> places;
+    if (!files_->search.symfs.empty()) places.push_back(UnderDirectory(files_->search.symfs, name));
+    places.push_back(name);
+    for (const std::string& place : places) {
+      bool is_other = false;
+      for (const auto& [path, each] : files_->by_path)
+        if (const auto md5 = each.lines->Md5Of(file))
+          is_other = is_other || !each.lines->HasMd5(place, *md5);
+      if (is_other || !entry->second.Read(place)) continue;
+      break;
+    }
+  }
+  return entry->second.Line(line);
+}
+
+std::vector<std::string> SourceLines::Problems() const {
+  std::vector<std::string> problems;
+  for (const auto& [path, entry] : files_->by_path)
+    if (std::string problem = entry.lines->Problem(); !problem.empty())
+      problems.push_back(std::move(problem));
+  std::ranges::sort(problems);
+  return problems;
+}
+
+}  // namespace flowback

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+#include "replay/symbols/source_text.h"
+
+namespace flowback::symbols {
+namespace {
+
+// What is longer is no source that a person wrote; the bound keeps a mistaken path harmless.
+constexpr size_t kMaxSize = size_t{256} << 20;
+
+}  // namespace
+
+bool SourceText::Read(const std::string& path) {
+  const auto file = MappedFile::Open(path);
+  if (!file || (*file)->bytes().size() > kMaxSize) return false;
+  // A copy: sources get edited, and a mapping of a file that is cut meanwhile would fault.
+  const Bytes bytes = (*file)->bytes();
+  text_.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  begins_.push_back(0);
+  for (size_t i = 0; i < text_.size(); ++i)
+    if (text_[i] == '\n') begins_.push_back(i + 1);
+  return true;
+}
+
+std::string_view SourceText::Line(uint32_t number) const {
+  if (number == 0 || number > begins_.size()) return {};
+  const size_t begin = begins_[number - 1];
+  const size_t end = number < begins_.size() ? begins_[number] : text_.size();
+  std::string_view line = std::string_view(text_).substr(begin, end - begin);
+  constexpr std::string_view kWhite = " \t\r\n\f\v";
+  const size_t first = line.find_first_not_of(kWhite);
+  if (first == std::string_view::npos) return {};
+  return line.substr(first, line.find_last_not_of(kWhite) - first + 1);
+}
+
+}  // namespace flowback::symbols

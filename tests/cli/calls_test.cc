@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+// `decode --as calls`.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/run_program.h"
+#include "tests/golden/shared_traces.h"
+
+namespace flowback::test {
+namespace {
+
+using nlohmann::json;
+
+ProgramResult Calls(const std::string& recording, std::vector<std::string> words) {
+  const std::filesystem::path folder = golden::TracesFolder() / "generated";
+  words.insert(words.begin(), {"decode", folder / recording / "perf.data", "--symfs",
+                               folder / "images", "--as", "calls"});
+  return RunFlowback(words);
+}
+
+std::vector<json> Objects(const std::string& recording, std::vector<std::string> words = {}) {
+  words.push_back("--json");
+  const ProgramResult result = Calls(recording, words);
+  EXPECT_EQ(result.status, 0) << result.err;
+  std::vector<json> objects;
+  for (const std::string& line : Lines(result.out)) objects.push_back(json::parse(line));
+  EXPECT_EQ(objects.at(0)["schema"], "flowback.decode.calls/1");
+  objects.erase(objects.begin());
+  return objects;
+}
+
+TEST(Calls, AreIndentedByDepth) {
+  FLOWBACK_NEEDS_TRACES();
+  const ProgramResult result = Calls("hello", {"--function", "main", "-F", "tid"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  const std::vector<std::string> lines = Lines(result.out);
+  ASSERT_GT(lines.size(), 20u);
+  EXPECT_EQ(lines[0], "4661 -> main from __libc_start_call_main+0x78");
+  EXPECT_TRUE(lines[1].starts_with("4661   -> ")) << lines[1];
+  EXPECT_TRUE(lines.back().starts_with("4661 <- main ")) << lines.back();
+}
+
+TEST(Calls, EveryEntryHasItsExit) {
+  FLOWBACK_NEEDS_TRACES();
+  for (const char* recording : {"hello", "retmix", "signals-async"}) {
+    std::map<std::string, std::vector<json>> open;  // by stream
+    uint64_t self = 0;
+    uint64_t outermost = 0;
+    for (const json& object : Objects(recording)) {
+      std::vector<json>& stack = open[object["stream"].dump()];
+      if (object["type"] == "call") {
+        ASSERT_EQ(object["depth"], stack.size());
+        stack.push_back(object);
+      } else if (object["type"] == "return") {
+        ASSERT_FALSE(stack.empty());
+        ASSERT_EQ(object["depth"], stack.size() - 1);
+        ASSERT_EQ(object["ip"], stack.back()["ip"]);
+        stack.pop_back();
+        self += object["self"].get<uint64_t>();
+        if (stack.empty()) outermost += object["instructions"].get<uint64_t>();
+      }
+    }
+    for (const auto& [stream, stack] : open) EXPECT_TRUE(stack.empty()) << recording;
+    EXPECT_EQ(self, outermost) << recording;
+    EXPECT_GT(self, 0u);
+  }
+}
+
+TEST(Calls, DepthKeepsTheOuterLevels) {
+  FLOWBACK_NEEDS_TRACES();
+  std::vector<json> expected = Objects("retmix");
+  std::erase_if(expected, [](const json& object) { return object["depth"] >= 3; });
+  EXPECT_EQ(Objects("retmix", {"--depth", "3"}), expected);
+  EXPECT_EQ(Objects("retmix", {"--max-depth", "3"}), expected);
+}
+
+TEST(Calls, MinDurationKeepsTheLongOnes) {
+  FLOWBACK_NEEDS_TRACES();
+  std::vector<json> expected = Objects("signals-async");
+  // An entry stays when its exit does.
+  std::vector<size_t> open;
+  std::vector<bool> keep(expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const json& object = expected[i];
+    if (object["type"] == "call") {
+      open.push_back(i);
+      continue;
+    }
+    keep[i] = !object["duration"].is_null() && object["duration"] >= 5000;
+    if (object["type"] != "return") continue;
+    keep[open.back()] = keep[i];
+    open.pop_back();
+  }
+  std::vector<json> long_ones;
+  for (size_t i = 0; i < expected.size(); ++i)
+    if (keep[i]) long_ones.push_back(expected[i]);
+  ASSERT_GT(long_ones.size(), 10u);
+  ASSERT_LT(long_ones.size(), expected.size());
+  EXPECT_EQ(Objects("signals-async", {"--min-duration", "5us"}), long_ones);
+}
+
+TEST(Calls, OfAFunctionBeginWithIt) {
+  FLOWBACK_NEEDS_TRACES();
+  size_t entries = 0;
+  for (const json& object : Objects("retmix", {"--function", "b"})) {
+    if (object["depth"] != 0 || object["type"] == "kernel") continue;
+    EXPECT_EQ(object["function"], "b");
+    entries += object["type"] == "call";
+  }
+  EXPECT_GT(entries, 100u);
+  EXPECT_TRUE(Objects("retmix", {"--function", "no_such"}).empty());
+}
+
+TEST(Calls, SignalHandlersAndSystemCalls) {
+  FLOWBACK_NEEDS_TRACES();
+  std::map<std::string, size_t> counts;
+  for (const json& object : Objects("signals-async")) {
+    if (object["type"] == "call") ++counts[object["entry"]];
+    if (object["type"] == "kernel") ++counts[object["cause"]];
+  }
+  // truth.txt: syscalls 430, signals 351, irqs 766, page_faults 2096.
+  EXPECT_EQ(counts["handler"], 351u);
+  EXPECT_EQ(counts["system-call"], 430u);
+}
+
+// Three times the program replaces itself.
+TEST(Calls, ExecEndsAllCalls) {
+  FLOWBACK_NEEDS_TRACES();
+  size_t running = 0;
+  size_t replaced = 0;
+  for (const json& object : Objects("execs")) {
+    running += object["type"] == "call" && object["entry"] == "running";
+    replaced += object["type"] == "return" && object["exit"] == "replaced" && object["depth"] == 0;
+    EXPECT_NE(object.value("entry", ""), "handler");
+  }
+  EXPECT_EQ(running, 4u);
+  EXPECT_EQ(replaced, 3u);
+}
+
+TEST(Calls, LossesCutTheStack) {
+  FLOWBACK_NEEDS_TRACES();
+  bool after_loss = false;
+  size_t losses = 0;
+  for (const json& object : Objects("vcalls-ovf")) {
+    if (object["type"] == "loss") {
+      after_loss = true;
+      ++losses;
+    } else if (after_loss) {
+      EXPECT_EQ(object["type"], "call");
+      EXPECT_EQ(object["entry"], "running");
+      EXPECT_EQ(object["depth"], 0);
+      after_loss = false;
+    }
+  }
+  EXPECT_GT(losses, 10u);
+}
+
+TEST(Calls, SrclineTellsWhereTheCallIs) {
+  FLOWBACK_NEEDS_TRACES();
+  const ProgramResult result = Calls("hello", {"--function", "main", "-F", "srcline"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  const std::vector<std::string> lines = Lines(result.out);
+  ASSERT_GT(lines.size(), 2u);
+  EXPECT_TRUE(lines[1].ends_with("from main+0x3d at hello.c:6")) << lines[1];
+}
+
+TEST(Calls, OptionsForOtherKindsAreRefused) {
+  const ProgramResult result = RunFlowback({"decode", "none", "--depth", "3"});
+  EXPECT_EQ(result.status, 2);
+  EXPECT_NE(result.err.find("--as calls"), std::string::npos) << result.err;
+}
+
+}  // namespace
+}  // namespace flowback::test
