@@ -95,6 +95,7 @@ Contents ReadRecords(Bytes file, const FileSection& data, const SampleIdParser& 
   Contents contents;
   RecordReader reader(file, data.offset, data.offset + data.size);
   for (Record record; !contents.compressed && reader.Next(record);) {
+    if (record.type == kRecordHeaderFeature) ReadFeatureRecord(file, record, recording);
     TakeRecord(record, ids, contents, recording);
   }
   if (!reader.damage().empty()) recording.warnings.push_back(reader.damage());

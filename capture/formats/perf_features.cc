@@ -171,4 +171,14 @@ void ReadFeatures(Bytes file, const FileHeader& header, Recording& recording) {
   }
 }
 
+void ReadFeatureRecord(Bytes file, const Record& record, Recording& recording) {
+  constexpr uint64_t kNumberSize = 8;
+  FieldReader fields(record.body);
+  const uint64_t bit = fields.U64();
+  if (!fields.ok() || bit >= kFeatureBits) return;  // the last one only ends a list
+  const uint64_t begin = record.offset + kRecordHeaderSize + kNumberSize;
+  ReadFeature(file, {begin, record.body.size() - kNumberSize}, static_cast<unsigned>(bit),
+              recording);
+}
+
 }  // namespace flowback::perf

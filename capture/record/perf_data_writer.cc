@@ -236,13 +236,9 @@ RecordBuffer EncodeAuxtraceInfo(const RecordOptions& options, const TraceClock& 
   record.U32(0);
   // In the order of the PtInfo enumeration.
   const uint64_t fields[] = {
-      kIntelPtPmu,
-      clock.conversion().shift,
-      clock.conversion().mult,
-      clock.conversion().zero,
+      kIntelPtPmu, clock.conversion().shift, clock.conversion().mult,      clock.conversion().zero,
       1,  // the zero is valid
-      kConfigTsc,
-      kConfigNoRetComp,
+      kConfigTsc,  kConfigNoRetComp,
       0,  // no context switch records
       0,  // no snapshots
       0,  // buffers are per thread, not per CPU
@@ -327,6 +323,24 @@ FeatureBuffer PmuMappingsFeature() {
   feature.U32(PERF_TYPE_SOFTWARE);
   feature.String("software");
   feature.U32(kIntelPtPmu);
+using Feature = std::pair<unsigned, FeatureBuffer>;
+
+// Who recorded, and on which processor.
+std::vector<Feature> IdentityFeatures(const PerfHeaderFacts& facts) {
+  return {{kFeatureVersion, StringFeature(facts.recorder)},
+          {kFeatureCpuDescription, StringFeature("emulated Intel PT processor")},
+          {kFeatureCpuid, StringFeature(facts.cpuid)}};
+}
+
+// The same as a record among the data, as perf writes it into a pipe.
+RecordBuffer EncodeFeature(const Feature& feature) {
+  RecordBuffer record(kRecordHeaderFeature, 0);
+  record.U64(feature.first);
+  record.Append(feature.second.bytes());
+  record.Zeros((kRecordUnit - record.size() % kRecordUnit) % kRecordUnit);
+  return record;
+}
+
   feature.String("intel_pt");
   return feature;
 }
@@ -368,6 +382,10 @@ Status PerfDataWriter::WritePreamble(const RecordOptions& options, const TraceCl
     header.U64(sizeof(uint64_t));
     id_at += sizeof(uint64_t);
     attributes_.insert(attributes_.end(), AsBytes(attr).begin(), AsBytes(attr).end());
+  // The header's features come last: a killed recorder leaves none. That the trace is emulated, and
+  // by which rules it is read, must be known nevertheless.
+  for (const Feature& feature : IdentityFeatures(facts_))
+    header.Append(EncodeFeature(feature).Done());
   }
   RecordBuffer records[] = {EncodeTimeConversion(clock.conversion()), EncodeIdIndex(),
                             EncodeAuxtraceInfo(options, clock)};
@@ -447,24 +465,24 @@ Status PerfDataWriter::WriteFeatures() {
   FeatureBuffer times;
   times.U64(first_time_);
   times.U64(last_time_);
-  const std::pair<unsigned, FeatureBuffer> features[] = {
+  std::vector<Feature> features = {
       {kFeatureBuildId, BuildIdFeature(build_ids_)},
       {kFeatureHostname, StringFeature(system.nodename)},
       {kFeatureOsRelease, StringFeature(system.release)},
-      {kFeatureVersion, StringFeature(facts_.recorder)},
       {kFeatureArch, StringFeature(system.machine)},
       {kFeatureCpuCount, CpuCountFeature()},
-      {kFeatureCpuDescription, StringFeature("emulated Intel PT processor")},
-      {kFeatureCpuid, StringFeature(facts_.cpuid)},
       {kFeatureCommandLine, CommandLineFeature(facts_.command_line)},
       {kFeatureEventDescriptions, EventDescriptionFeature(attributes_)},
+  const auto identity = IdentityFeatures(facts_);
+  features.insert(features.end(), identity.begin(), identity.end());
+  std::ranges::sort(features, {}, &Feature::first);  // their sections stand in the bits' order
       {kFeaturePmuMappings, PmuMappingsFeature()},
       {kFeatureAuxtrace, index},
       {kFeatureSampleTime, times},
   };
   LittleEndianBuffer table;
   LittleEndianBuffer contents;
-  const uint64_t contents_at = file_.size() + std::size(features) * 2 * sizeof(uint64_t);
+  const uint64_t contents_at = file_.size() + features.size() * 2 * sizeof(uint64_t);
   uint64_t bits = 0;
   for (const auto& [feature, content] : features) {
     bits |= uint64_t{1} << feature;
