@@ -251,6 +251,11 @@ int DecodeJob::Finish(Output& output, const Status& status) {
   if (Status written = output.Finish(); !written) return Report(written.error());
   if (output.closed()) return kDone;
   losses_.Warn(InputName());
+  if (code_) {
+    if (losses_.Of(LossCause::kNoImage).count != 0)
+      WarnOfRejectedImages(code_->images(), InputName());
+    WarnOfModes(*code_, InputName());
+  }
   if (!status) return Report(status.error(), InputName());
   return losses_.Status(options_.reader.strict);
 }

@@ -45,6 +45,29 @@ void WarnOfSharedStreams(const Threads& threads, const std::string& file) {
   if (names.empty()) return;
   Warn(
       fmt::format("{}: {}: the recording does not tell which threads ran there; shown per CPU\n"
+// The finder's sentence ends with the remedy, behind a semicolon.
+void WarnOfRejectedImages(const std::vector<ImageStatus>& images, const std::string& file) {
+  for (const ImageStatus& image : images) {
+    if (!image.rejected) continue;
+    const size_t remedy = image.problem.find("; ");
+    std::string text = fmt::format("{}: {}: not used: {}", file, image.path,
+                                   std::string_view(image.problem).substr(0, remedy));
+    if (remedy != std::string::npos)
+      text += fmt::format("\n  try: {}", std::string_view(image.problem).substr(remedy + 2));
+    Warn(text);
+  }
+}
+
+void WarnOfModes(const RecordingCode& code, const std::string& file) {
+  for (const ModeConflict& conflict : code.ModeConflicts())
+    Warn(fmt::format(
+        "{}: trace says {}-bit code, {} is a {}-bit image: its instructions were read "
+        "as {}-bit ones\n"
+        "  try: give the file that ran with --image; this is right only for a program "
+        "that switches modes itself",
+        file, conflict.mode_bits, conflict.file, conflict.elf_bits, conflict.mode_bits));
+}
+
                   "  try: perf record with --switch-events, or --per-thread",
                   file, names));
 }

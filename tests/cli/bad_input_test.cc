@@ -35,6 +35,10 @@ void ExpectMessage(const ProgramResult& result, const std::string& file, int sta
 
 std::string Text(const std::vector<uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
 
+// Build-ids of two of the generated recordings' programs.
+constexpr char kHello[] = "6a81eab040093625a17e226a3929bdc9cea4c408";
+constexpr char kTraps[] = "901127fa94823d18bbff4fde6b7968ceea227726";
+
 class BadInput : public testing::Test {
  protected:
   std::string ControlFlow() const {
@@ -215,7 +219,10 @@ TEST_F(BadInput, ThirtyTwoBitTraceOnASixtyFourBitImage) {
   const ProgramResult result =
       TryIt({"decode", "--as", "digest", "--raw-pt", trace, "--image", image});
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_TRUE(result.err.contains("image")) << result.err;
+  EXPECT_TRUE(result.err.contains("trace says 32-bit code, " + image + " is a 64-bit image"))
+      << result.err;
+  const ProgramResult info = TryIt({"info", "--raw-pt", trace, "--image", image});
+  EXPECT_TRUE(info.err.contains("trace says 32-bit code")) << info.err;
 }
 
 TEST_F(BadInput, FlippedBitsNeverCrash) {
@@ -230,6 +237,17 @@ TEST_F(BadInput, FlippedBitsNeverCrash) {
     const std::string trace = folder_.Write("trace", bytes);
     for (const char* kind : {"summary", "packets"}) {
       const ProgramResult result =
+  const ProgramResult named = TryIt(
+      {"decode", "--as", "digest", "--symfs", symfs, "--image", symfs + "/recorded/hello", file});
+  for (const ProgramResult& result : {digest, info, named}) {
+    EXPECT_TRUE(result.err.contains(program)) << result.err;
+    EXPECT_TRUE(result.err.contains(kTraps)) << result.err;
+    EXPECT_TRUE(result.err.contains(kHello)) << result.err;
+    EXPECT_TRUE(result.err.contains(std::string("debuginfod-find executable ") + kHello))
+        << result.err;
+    const size_t first = result.err.find("not used");
+    EXPECT_EQ(result.err.find("not used", first + 1), std::string::npos) << result.err;
+  }
           TryIt({"decode", "--as", kind, "--raw-pt", trace, "--image",
                  Traces("dynamorio-v3_static_820k_sb/hello"), "--cpu", "6/85/4"});
       EXPECT_EQ(result.status, 0) << "round " << round << ": " << result.err;
