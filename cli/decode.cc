@@ -268,9 +268,7 @@ int Execute(const DecodeOptions& options) {
   WarnOfDamage(*recording);
   DecodeJob job(options, **kind, std::move(*recording));
   if (Status status = job.Prepare(); !status)
-    return Report(status.error(), status.error().code() == ErrorCode::kUsage
-                                      ? std::string()
-                                      : options.reader.InputName());
+    return Report(status.error());  // it names the file that it is about
   Result<Output> output = Output::Open(options.reader.output);
   if (!output) return Report(output.error());
   const Status status = job.Run(*output);

@@ -13,6 +13,14 @@ Status CheckHasTrace(const Recording& recording) {
   const bool any = std::ranges::any_of(recording.streams,
                                        [](const Stream& stream) { return !stream.bytes.empty(); });
   if (any) return {};
+  const auto cut = std::ranges::find_if(recording.warnings, [](const std::string& warning) {
+    return warning.contains("cut at offset") || warning.contains("is cut by the file's end");
+  });
+  if (cut != recording.warnings.end())
+    return Fail(
+        Error(ErrorCode::kUnreadable,
+              recording.path + ": the file is cut before its branch trace, if it had one: " + *cut)
+            .Remedy("copy the whole file again, or record again"));
   Error error(ErrorCode::kUnsupported, recording.path + ": no branch trace in this recording");
   return Fail(error.Remedy(
       "record one with `flowback record -- CMD`, or `perf record -e intel_pt//u -- CMD` on a "
@@ -37,14 +45,6 @@ void WarnOfDamage(const Recording& recording) {
   }
 }
 
-void WarnOfSharedStreams(const Threads& threads, const std::string& file) {
-  std::string names;
-  for (const StreamOwner& owner : threads.owners())
-    if (owner.shared && !owner.stream->bytes.empty())
-      names += (names.empty() ? "" : ", ") + owner.label;
-  if (names.empty()) return;
-  Warn(
-      fmt::format("{}: {}: the recording does not tell which threads ran there; shown per CPU\n"
 // The finder's sentence ends with the remedy, behind a semicolon.
 void WarnOfRejectedImages(const std::vector<ImageStatus>& images, const std::string& file) {
   for (const ImageStatus& image : images) {
@@ -68,6 +68,14 @@ void WarnOfModes(const RecordingCode& code, const std::string& file) {
         file, conflict.mode_bits, conflict.file, conflict.elf_bits, conflict.mode_bits));
 }
 
+void WarnOfSharedStreams(const Threads& threads, const std::string& file) {
+  std::string names;
+  for (const StreamOwner& owner : threads.owners())
+    if (owner.shared && !owner.stream->bytes.empty())
+      names += (names.empty() ? "" : ", ") + owner.label;
+  if (names.empty()) return;
+  Warn(
+      fmt::format("{}: {}: the recording does not tell which threads ran there; shown per CPU\n"
                   "  try: perf record with --switch-events, or --per-thread",
                   file, names));
 }

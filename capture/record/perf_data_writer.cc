@@ -242,12 +242,8 @@ RecordBuffer EncodeAuxtraceInfo(const RecordOptions& options, const TraceClock& 
       0,  // no context switch records
       0,  // no snapshots
       0,  // buffers are per thread, not per CPU
-      options.timestamps && options.mtc_shift ? kConfigMtc : 0,
-      kConfigMtcPeriod,
-      clock.tsc_per_crystal_tick(),
-      1,
-      kConfigCyc,
-      clock.nominal_ratio(),
+      kConfigMtc,  kConfigMtcPeriod,         clock.tsc_per_crystal_tick(), 1,
+      kConfigCyc,  clock.nominal_ratio(),
       0,  // length of the filter text
       0,  // no event trace
   };
@@ -323,6 +319,10 @@ FeatureBuffer PmuMappingsFeature() {
   feature.U32(PERF_TYPE_SOFTWARE);
   feature.String("software");
   feature.U32(kIntelPtPmu);
+  feature.String("intel_pt");
+  return feature;
+}
+
 using Feature = std::pair<unsigned, FeatureBuffer>;
 
 // Who recorded, and on which processor.
@@ -339,10 +339,6 @@ RecordBuffer EncodeFeature(const Feature& feature) {
   record.Append(feature.second.bytes());
   record.Zeros((kRecordUnit - record.size() % kRecordUnit) % kRecordUnit);
   return record;
-}
-
-  feature.String("intel_pt");
-  return feature;
 }
 
 }  // namespace
@@ -382,14 +378,14 @@ Status PerfDataWriter::WritePreamble(const RecordOptions& options, const TraceCl
     header.U64(sizeof(uint64_t));
     id_at += sizeof(uint64_t);
     attributes_.insert(attributes_.end(), AsBytes(attr).begin(), AsBytes(attr).end());
-  // The header's features come last: a killed recorder leaves none. That the trace is emulated, and
-  // by which rules it is read, must be known nevertheless.
-  for (const Feature& feature : IdentityFeatures(facts_))
-    header.Append(EncodeFeature(feature).Done());
   }
   RecordBuffer records[] = {EncodeTimeConversion(clock.conversion()), EncodeIdIndex(),
                             EncodeAuxtraceInfo(options, clock)};
   for (auto& record : records) header.Append(record.Done());
+  // The header's features come last: a killed recorder leaves none. That the trace is emulated, and
+  // by which rules it is read, must be known nevertheless.
+  for (const Feature& feature : IdentityFeatures(facts_))
+    header.Append(EncodeFeature(feature).Done());
   return file_.Write(header.bytes());
 }
 
@@ -473,13 +469,13 @@ Status PerfDataWriter::WriteFeatures() {
       {kFeatureCpuCount, CpuCountFeature()},
       {kFeatureCommandLine, CommandLineFeature(facts_.command_line)},
       {kFeatureEventDescriptions, EventDescriptionFeature(attributes_)},
-  const auto identity = IdentityFeatures(facts_);
-  features.insert(features.end(), identity.begin(), identity.end());
-  std::ranges::sort(features, {}, &Feature::first);  // their sections stand in the bits' order
       {kFeaturePmuMappings, PmuMappingsFeature()},
       {kFeatureAuxtrace, index},
       {kFeatureSampleTime, times},
   };
+  const auto identity = IdentityFeatures(facts_);
+  features.insert(features.end(), identity.begin(), identity.end());
+  std::ranges::sort(features, {}, &Feature::first);  // their sections stand in the bits' order
   LittleEndianBuffer table;
   LittleEndianBuffer contents;
   const uint64_t contents_at = file_.size() + features.size() * 2 * sizeof(uint64_t);

@@ -72,6 +72,14 @@ TEST_F(RecordTest, AKilledRecordersFileSaysThatItIsEmulated) {
   EXPECT_TRUE(events.out.starts_with("# emulated")) << events.out.substr(0, 200);
 }
 
+TEST_F(RecordTest, MtcPacketsThatAreOffAreToldAsOff) {
+  ASSERT_EQ(Record({"--mtc-period", "none", "--", "true"}).status, 0);
+  const std::string text = RunFlowback({"info", file_}).out;
+  EXPECT_TRUE(text.contains("MTC period off")) << text;
+  const json told = json::parse(RunFlowback({"info", "--json", file_}).out);
+  EXPECT_TRUE(told["options"]["mtc_shift"].is_null());
+}
+
 // The recorder's own digest comes from the addresses it stepped over, not from the packets.
 TEST_F(RecordTest, DecodesToWhatWasExecuted) {
   const ProgramResult recorded = Record({"--json", "--", "true"});
