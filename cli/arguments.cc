@@ -18,8 +18,10 @@ std::optional<int> Parse(CLI::App& app, const Arguments& arguments) {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
     return std::nullopt;
   } catch (const CLI::CallForHelp&) {
-    Output().Write(app.help());
-    return kDone;
+    Output output;
+    output.Write(app.help());
+    const Status written = output.Finish();
+    return written ? int{kDone} : Report(written.error());
   } catch (const CLI::ParseError& error) {
     std::string message = error.what();
     std::ranges::replace(message, '\n', ' ');

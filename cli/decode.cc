@@ -289,6 +289,11 @@ int DecodeJob::Finish(Output& output, const Status& status) {
   if (output.closed()) return kDone;
   for (const std::string& problem : lines_.Problems()) Warn(problem);
   losses_.Warn(InputName());
+  if (code_) {
+    if (losses_.Of(LossCause::kNoImage).count != 0)
+      WarnOfRejectedImages(code_->images(), InputName());
+    WarnOfModes(*code_, InputName());
+  }
   if (!status) return Report(status.error(), InputName());
   return losses_.Status(options_.reader.strict);
 }
@@ -301,9 +306,7 @@ int Execute(const DecodeOptions& options) {
   WarnOfDamage(*recording);
   DecodeJob job(options, **kind, std::move(*recording));
   if (Status status = job.Prepare(); !status)
-    return Report(status.error(), status.error().code() == ErrorCode::kUsage
-                                      ? std::string()
-                                      : options.reader.InputName());
+    return Report(status.error());  // it names the file that it is about
   Result<Output> output = Output::Open(options.reader.output);
   if (!output) return Report(output.error());
   const Status status = job.Run(*output);

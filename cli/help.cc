@@ -28,7 +28,8 @@ int ListCommands() {
       "Exit status: 0 done; 1 failed; 2 wrong usage; 3 no such hardware; 4 no permission;\n"
       "5 device busy; 6 finished with losses and 7 an image is missing (both under --strict);\n"
       "8 input unreadable.\n");
-  return kDone;
+  const Status written = output.Finish();
+  return written ? int{kDone} : Report(written.error());
 }
 
 }  // namespace

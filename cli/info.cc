@@ -29,14 +29,12 @@ void CountPackets(const Stream& stream, const CpuId& cpu,
       .Run();
 }
 
-Status Collect(const ReaderOptions& options, InfoReport& report) {
+Status Collect(const ReaderOptions& options, const RecordingCode& code, InfoReport& report) {
   Result<std::unique_ptr<Decoder>> decoder = MakeDecoder(options.engine);
   if (!decoder) return Fail(decoder.error());
-  Result<RecordingCode> code = RecordingCode::Load(*report.recording, options.search);
-  if (!code) return Fail(code.error());
-  report.images = code->images();
+  report.images = code.images();
   report.losses.AddDamage(report.recording->warnings.size());
-  const StreamInputs inputs(*report.recording, *code, options.resync);
+  const StreamInputs inputs(*report.recording, code, options.resync);
   for (const StreamOwner& owner : report.threads->owners()) {
     const Stream& stream = *owner.stream;
     CountPackets(stream, report.recording->pt.cpu, report.packets);
@@ -60,12 +58,14 @@ int Execute(const ReaderOptions& options) {
   if (!recording) return Report(recording.error(), options.InputName());
   Threads threads(*recording);
   if (Status status = threads.Select(options); !status) return Report(status.error());
+  const Result<RecordingCode> code = RecordingCode::Load(*recording, options.search);
+  if (!code) return Report(code.error());
   const TraceClock clock(*recording);
   InfoReport report;
   report.recording = &*recording;
   report.threads = &threads;
   report.clock = &clock;
-  if (Status status = Collect(options, report); !status)
+  if (Status status = Collect(options, *code, report); !status)
     return Report(status.error(), options.InputName());
   Result<Output> output = Output::Open(options.output);
   if (!output) return Report(output.error());
@@ -74,7 +74,11 @@ int Execute(const ReaderOptions& options) {
   else
     PrintInfoText(report, *output);
   if (Status written = output->Finish(); !written) return Report(written.error());
-  return output->closed() ? kDone : report.losses.Status(options.strict);
+  if (output->closed()) return kDone;
+  report.losses.Warn(options.InputName());
+  WarnOfRejectedImages(report.images, options.InputName());
+  WarnOfModes(*code, options.InputName());
+  return report.losses.Status(options.strict);
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ Json OptionsJson(const PtConfig& config) {
   json["return_compression"] =
       config.return_compression ? Json(*config.return_compression) : Json(nullptr);
   json["address_filter"] = config.address_filter;
-  json["mtc_shift"] = config.mtc_shift ? Json(*config.mtc_shift) : Json(nullptr);
+  json["mtc_shift"] = config.mtc_shift && !config.mtc_off ? Json(*config.mtc_shift) : Json(nullptr);
   json["tsc_ctc_numerator"] = config.tsc_ctc_numerator;
   json["tsc_ctc_denominator"] = config.tsc_ctc_denominator;
   json["nominal_ratio"] = config.nominal_ratio;

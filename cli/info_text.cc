@@ -147,7 +147,10 @@ std::vector<std::pair<std::string, std::string>> OptionWords(const PtConfig& con
   if (config.return_compression)
     words.emplace_back("return compression", *config.return_compression ? "on" : "off");
   if (config.address_filter) words.emplace_back("address filter", "on");
-  if (config.mtc_shift) words.emplace_back("MTC period", std::to_string(*config.mtc_shift));
+  if (config.mtc_off)
+    words.emplace_back("MTC period", "off");
+  else if (config.mtc_shift)
+    words.emplace_back("MTC period", std::to_string(*config.mtc_shift));
   if (config.tsc_ctc_denominator != 0)
     words.emplace_back("TSC:CTC",
                        fmt::format("{}/{}", config.tsc_ctc_numerator, config.tsc_ctc_denominator));

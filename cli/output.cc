@@ -36,7 +36,10 @@ Output::~Output() {
 Result<Output> Output::Open(const std::string& path) {
   if (path.empty() || path == "-") return Output();
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd < 0) return Fail(ErrorCode::kSystem, path + ": can't write: " + std::strerror(errno));
+  if (fd < 0)
+    return Fail(
+        Error(ErrorCode::kSystem, path + ": can't write: " + std::strerror(errno))
+            .Remedy("name a file in an existing folder that you may write to, or leave -o out"));
   return Output(fd, path);
 }
 
@@ -60,7 +63,10 @@ void Output::Flush() {
 Status Output::Finish() {
   Flush();
   if (error_ != 0)
-    return Fail(ErrorCode::kSystem, name_ + ": writing failed: " + std::strerror(error_));
+    return Fail(Error(ErrorCode::kSystem, name_ + ": writing failed: " + std::strerror(error_))
+                    .Remedy(error_ == ENOSPC
+                                ? "free some space, or write to another disk with -o FILE"
+                                : "write to another file with -o FILE"));
   return {};
 }
 

@@ -109,6 +109,18 @@ Status UnderstandCode(const ReaderWords& words, OpenOptions& open) {
   return {};
 }
 
+Status UnderstandResync(const std::string& word, ReaderOptions& options) {
+  if (!word.empty() && word != "earliest" && word != "psb")
+    return Fail(UsageError("--resync", word, "earliest, or psb"));
+  const bool libipt = options.engine == "libipt";
+  if (libipt && word == "earliest")
+    return Fail(Error(ErrorCode::kUsage,
+                      "--engine libipt can't --resync earliest: it goes on at a PSB only")
+                    .Remedy("--resync psb"));
+  options.resync = libipt || word == "psb" ? Resync::kPsb : Resync::kEarliest;
+  return {};
+}
+
 Status UnderstandInput(const ReaderWords& words, OpenOptions& open) {
   if (!words.input.empty() && !words.input_option.empty())
     return Fail(Error(ErrorCode::kUsage,
@@ -146,8 +158,8 @@ void AddReaderOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words)
   app.add_option("--engine", options.engine, "native (default) or libipt, the slow reference");
   app.add_option(
       "--resync", words.resync,
-      "after an error go on at the 'earliest' packet that tells the full state (default) "
-      "or at the next 'psb'");
+      "after an error go on at the 'earliest' packet that tells the full state (native's default) "
+      "or at the next 'psb' (all that libipt can)");
   app.add_option("--threads", options.threads, "decode threads (accepted; one is used so far)");
   app.add_option("-o,--output", options.output, "write to this file");
   app.add_flag("--json", options.json, "JSON instead of text");
@@ -157,9 +169,7 @@ void AddReaderOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words)
 
 Status Understand(const ReaderWords& words, ReaderOptions& options) {
   options.search.debug_dirs = words.debug_dirs;
-  if (words.resync != "earliest" && words.resync != "psb")
-    return Fail(UsageError("--resync", words.resync, "earliest, or psb"));
-  options.resync = words.resync == "psb" ? Resync::kPsb : Resync::kEarliest;
+  if (Status status = UnderstandResync(words.resync, options); !status) return status;
   if (Status status = UnderstandInput(words, options.open); !status) return status;
   if (Status status = UnderstandCode(words, options.open); !status) return status;
   if (Status status = UnderstandClock(words, options.open); !status) return status;
@@ -171,7 +181,7 @@ Result<Recording> OpenInput(const ReaderOptions& options) {
   Result<Recording> recording = OpenRecording(options.open);
   if (recording || recording.error().code() != ErrorCode::kPermission) return recording;
   Error error(ErrorCode::kUnreadable, recording.error().message());
-  return Fail(error.Remedy("chmod +r the file, or run as its owner"));
+  return Fail(error.Remedy("chmod +r the file, or run as its owner or with sudo"));
 }
 
 }  // namespace flowback::cli

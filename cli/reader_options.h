@@ -38,7 +38,7 @@ struct ReaderOptions {
 
 // The words as given, before they are understood; lives as long as the CLI::App.
 struct ReaderWords {
-  std::string input, input_option, cpu, tsc_ctc, mtc_freq, nominal_freq, resync = "earliest";
+  std::string input, input_option, cpu, tsc_ctc, mtc_freq, nominal_freq, resync;
   std::string tid, comm, cpu_list, sample_type, time_conv;
   std::vector<std::string> sections, images, debug_dirs;
 };

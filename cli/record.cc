@@ -92,6 +92,9 @@ Status UnderstandLimits(const RecordWords& words, RecordOptions& options) {
   if (!words.duration.empty()) {
     const Result<uint64_t> nanoseconds = ParseDuration(words.duration, "--duration");
     if (!nanoseconds) return Fail(nanoseconds.error());
+    if (*nanoseconds == 0)
+      return Fail(Error(ErrorCode::kUsage, "--duration: no time at all: nothing would be recorded")
+                      .Remedy("--duration 10s"));
     options.max_duration = std::chrono::nanoseconds(*nanoseconds);
   }
   if (!words.max_instructions.empty()) {

@@ -13,6 +13,14 @@ Status CheckHasTrace(const Recording& recording) {
   const bool any = std::ranges::any_of(recording.streams,
                                        [](const Stream& stream) { return !stream.bytes.empty(); });
   if (any) return {};
+  const auto cut = std::ranges::find_if(recording.warnings, [](const std::string& warning) {
+    return warning.contains("cut at offset") || warning.contains("is cut by the file's end");
+  });
+  if (cut != recording.warnings.end())
+    return Fail(
+        Error(ErrorCode::kUnreadable,
+              recording.path + ": the file is cut before its branch trace, if it had one: " + *cut)
+            .Remedy("copy the whole file again, or record again"));
   Error error(ErrorCode::kUnsupported, recording.path + ": no branch trace in this recording");
   return Fail(error.Remedy(
       "record one with `flowback record -- CMD`, or `perf record -e intel_pt//u -- CMD` on a "
@@ -35,6 +43,29 @@ void WarnOfDamage(const Recording& recording) {
     const bool named = warning.contains(recording.path);
     Warn(named ? warning : recording.path + ": " + warning);
   }
+}
+
+// The finder's sentence ends with the remedy, behind a semicolon.
+void WarnOfRejectedImages(const std::vector<ImageStatus>& images, const std::string& file) {
+  for (const ImageStatus& image : images) {
+    if (!image.rejected) continue;
+    const size_t remedy = image.problem.find("; ");
+    std::string text = fmt::format("{}: {}: not used: {}", file, image.path,
+                                   std::string_view(image.problem).substr(0, remedy));
+    if (remedy != std::string::npos)
+      text += fmt::format("\n  try: {}", std::string_view(image.problem).substr(remedy + 2));
+    Warn(text);
+  }
+}
+
+void WarnOfModes(const RecordingCode& code, const std::string& file) {
+  for (const ModeConflict& conflict : code.ModeConflicts())
+    Warn(fmt::format(
+        "{}: trace says {}-bit code, {} is a {}-bit image: its instructions were read "
+        "as {}-bit ones\n"
+        "  try: give the file that ran with --image; this is right only for a program "
+        "that switches modes itself",
+        file, conflict.mode_bits, conflict.file, conflict.elf_bits, conflict.mode_bits));
 }
 
 void WarnOfSharedStreams(const Threads& threads, const std::string& file) {

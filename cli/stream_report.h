@@ -3,10 +3,12 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cli/threads.h"
 #include "flowback/base/error.h"
 #include "flowback/decode/decoder.h"
+#include "flowback/decode/recording_code.h"
 #include "flowback/model/recording.h"
 
 namespace flowback::cli {
@@ -19,6 +21,12 @@ Status CheckAccount(const ByteAccount& account, const Stream& stream);
 
 // Damage that opening met but survived.
 void WarnOfDamage(const Recording& recording);
+
+// Files that were found and not used, because the recording says that others ran.
+void WarnOfRejectedImages(const std::vector<ImageStatus>& images, const std::string& file);
+
+// Images that the trace has in another mode than theirs: 32-bit code in a 64-bit file.
+void WarnOfModes(const RecordingCode& code, const std::string& file);
 
 // Per-CPU buffers that are not one thread's are shown whole, under their CPU's name.
 void WarnOfSharedStreams(const Threads& threads, const std::string& file);

@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/json.h"
 #include "cli/output.h"
+#include "cli/status.h"
 #include "flowback/decode/decoder.h"
 
 namespace flowback::cli {
@@ -29,7 +30,8 @@ int RunVersion(const Arguments& arguments) {
         .End();
   else
     output.Write(fmt::format("flowback {}\ndecoders: {}\n", FLOWBACK_VERSION, decoders));
-  return 0;
+  const Status written = output.Finish();
+  return written ? int{kDone} : Report(written.error());
 }
 
 }  // namespace flowback::cli

@@ -33,20 +33,30 @@ Status ReadFiles(const std::vector<RecordSection>& files, Session& session) {
   return {};
 }
 
+// A recorder that fears to be killed says who it is in front of the data, too: the header's
+// features come at the end.
+void ReadLeadingFeatures(const RecordSection& section, ByteOrder order, Recording& recording) {
+  constexpr int kMostRecords = 64;
+  RecordReader reader(section.bytes, section.begin, section.end, order);
+  Record record;
+  for (int i = 0; i < kMostRecords && reader.Next(record); ++i)
+    if (record.type == kRecordHeaderFeature) ReadFeatureRecord(record, recording);
+}
+
 // The main file and, in the directory form, the others.
 Status ReadWithHeader(const std::string& path, Bytes file, const std::vector<RecordSection>& others,
                       Recording& recording) {
   const auto header = ReadFileHeader(file, path, recording.warnings);
   if (!header) return Fail(header.error());
   std::vector<EventAttr> attrs = ReadAttrs(file, *header, recording.warnings);
+  const RecordSection records{path, file, header->data.offset,
+                              header->data.offset + header->data.size};
+  ReadLeadingFeatures(records, header->order, recording);
   const Bytes tracing_data = ReadFeatures(file, *header, recording);
   Session session(std::move(attrs), header->order, recording);
   session.UseTracingData(tracing_data);
   if (!others.empty()) session.IgnoreRounds();
-  const uint64_t end = header->data.offset + header->data.size;
-  if (Status status = session.Read({path, file, header->data.offset, end}); !status) {
-    return status;
-  }
+  if (Status status = session.Read(records); !status) return status;
   if (Status status = ReadFiles(others, session); !status) return status;
   session.Finish();
   return {};

@@ -193,4 +193,13 @@ Bytes ReadFeatures(Bytes file, const FileHeader& header, Recording& recording) {
   return tracing_data;
 }
 
+void ReadFeatureRecord(const Record& record, Recording& recording) {
+  FieldReader fields = record.Fields();
+  const uint64_t bit = fields.U64();
+  if (!fields.ok() || bit >= kFeatureBits) return;  // the last one only ends the list
+  const Bytes content = fields.Take(fields.remaining());
+  const FileSection section{record.offset + kRecordHeaderSize + 8, content.size()};
+  ReadFeature(static_cast<unsigned>(bit), content, section, record.order, recording);
+}
+
 }  // namespace flowback::perf

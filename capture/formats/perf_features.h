@@ -16,6 +16,9 @@ Bytes ReadFeatures(Bytes file, const FileHeader& header, Recording& recording);
 void ReadFeature(unsigned bit, Bytes content, const FileSection& section, ByteOrder order,
                  Recording& recording);
 
+// The same for one that comes as a HEADER_FEATURE record.
+void ReadFeatureRecord(const Record& record, Recording& recording);
+
 // A HEADER_BUILD_ID record of a stream in pipe mode. False when it is too short.
 bool ReadBuildIdRecord(const Record& record, Recording& recording);
 

@@ -72,7 +72,8 @@ void LimitData(FileHeader& header, Bytes file, std::vector<std::string>& warning
   if (header.data.size == 0 && available != 0) {
     warnings.push_back(
         "the header's data size is 0: the recorder did not end properly; everything from offset " +
-        Hex(header.data.offset) + " on is taken as data, and the machine's description is missing");
+        Hex(header.data.offset) +
+        " on is taken as data, and the machine's description may be missing");
     header.data.size = available;
     header.features = {};
   } else if (header.data.size > available) {

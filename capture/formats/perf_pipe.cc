@@ -44,12 +44,7 @@ void TakeAttr(const Record& record, PipeHeader& header) {
 
 void TakeFeature(const Record& record, Recording& recording) {
   if (recording.warnings.size() > kManyWarnings) return;
-  FieldReader fields = record.Fields();
-  const uint64_t bit = fields.U64();
-  if (!fields.ok() || bit >= kFeatureBits) return;  // the last one only ends the list
-  const Bytes content = fields.Take(fields.remaining());
-  const FileSection section{record.offset + kRecordHeaderSize + 8, content.size()};
-  ReadFeature(static_cast<unsigned>(bit), content, section, record.order, recording);
+  ReadFeatureRecord(record, recording);
 }
 
 void TakeEventUpdate(const Record& record, PipeHeader& header) {

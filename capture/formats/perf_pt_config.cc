@@ -53,6 +53,7 @@ void ApplyEvent(const AuxtraceInfo& info, uint64_t event_config, PtConfig& confi
   if (const uint64_t mask = info.At(kPtNoRetCompBit); mask != 0) {
     config.return_compression = !(event_config & mask);
   }
+  if (const uint64_t mask = info.At(kPtMtcBit); mask != 0) config.mtc_off = !(event_config & mask);
   if (const uint64_t mask = info.At(kPtMtcFreqBits); mask != 0) {
     const uint64_t shift = (event_config & mask) >> std::countr_zero(mask);
     if (shift <= 15) config.mtc_shift = static_cast<uint8_t>(shift);  // MTCFreq has four bits

@@ -16,6 +16,7 @@
 #include <bit>
 
 #include "capture/formats/perf_layout.h"
+#include "capture/record/feature_buffer.h"
 
 namespace flowback::record {
 namespace {
@@ -230,28 +231,20 @@ RecordBuffer EncodeIdIndex() {
   return record;
 }
 
-RecordBuffer EncodeAuxtraceInfo(const RecordOptions& options, const TraceClock& clock) {
+RecordBuffer EncodeAuxtraceInfo(const TraceClock& clock) {
   RecordBuffer record(kRecordAuxtraceInfo, 0);
   record.U32(kAuxtraceIntelPt);
   record.U32(0);
   // In the order of the PtInfo enumeration.
   const uint64_t fields[] = {
-      kIntelPtPmu,
-      clock.conversion().shift,
-      clock.conversion().mult,
-      clock.conversion().zero,
+      kIntelPtPmu, clock.conversion().shift, clock.conversion().mult,      clock.conversion().zero,
       1,  // the zero is valid
-      kConfigTsc,
-      kConfigNoRetComp,
+      kConfigTsc,  kConfigNoRetComp,
       0,  // no context switch records
       0,  // no snapshots
       0,  // buffers are per thread, not per CPU
-      options.timestamps && options.mtc_shift ? kConfigMtc : 0,
-      kConfigMtcPeriod,
-      clock.tsc_per_crystal_tick(),
-      1,
-      kConfigCyc,
-      clock.nominal_ratio(),
+      kConfigMtc,  kConfigMtcPeriod,         clock.tsc_per_crystal_tick(), 1,
+      kConfigCyc,  clock.nominal_ratio(),
       0,  // length of the filter text
       0,  // no event trace
   };
@@ -260,34 +253,6 @@ RecordBuffer EncodeAuxtraceInfo(const RecordOptions& options, const TraceClock& 
 }
 
 // ---- features ----
-
-class FeatureBuffer : public LittleEndianBuffer {
- public:
-  void String(std::string_view text) {
-    U32(static_cast<uint32_t>((text.size() / kStringUnit + 1) * kStringUnit));
-    Text(text, kStringUnit);
-  }
-};
-
-FeatureBuffer StringFeature(std::string_view text) {
-  FeatureBuffer feature;
-  feature.String(text);
-  return feature;
-}
-
-FeatureBuffer CpuCountFeature() {
-  FeatureBuffer feature;
-  feature.U32(static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_CONF)));
-  feature.U32(static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_ONLN)));
-  return feature;
-}
-
-FeatureBuffer CommandLineFeature(const std::vector<std::string>& words) {
-  FeatureBuffer feature;
-  feature.U32(static_cast<uint32_t>(words.size()));
-  for (const auto& word : words) feature.String(word);
-  return feature;
-}
 
 FeatureBuffer BuildIdFeature(const std::vector<MmapRecord>& maps) {
   FeatureBuffer feature;
@@ -331,6 +296,24 @@ FeatureBuffer PmuMappingsFeature() {
   return feature;
 }
 
+using Feature = std::pair<unsigned, FeatureBuffer>;
+
+// Who recorded, and on which processor.
+std::vector<Feature> IdentityFeatures(const PerfHeaderFacts& facts) {
+  return {{kFeatureVersion, StringFeature(facts.recorder)},
+          {kFeatureCpuDescription, StringFeature("emulated Intel PT processor")},
+          {kFeatureCpuid, StringFeature(facts.cpuid)}};
+}
+
+// The same as a record among the data, as perf writes it into a pipe.
+RecordBuffer EncodeFeature(const Feature& feature) {
+  RecordBuffer record(kRecordHeaderFeature, 0);
+  record.U64(feature.first);
+  record.Append(feature.second.bytes());
+  record.Zeros((kRecordUnit - record.size() % kRecordUnit) % kRecordUnit);
+  return record;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<PerfDataWriter>> PerfDataWriter::Create(const RecordOptions& options,
@@ -370,8 +353,12 @@ Status PerfDataWriter::WritePreamble(const RecordOptions& options, const TraceCl
     attributes_.insert(attributes_.end(), AsBytes(attr).begin(), AsBytes(attr).end());
   }
   RecordBuffer records[] = {EncodeTimeConversion(clock.conversion()), EncodeIdIndex(),
-                            EncodeAuxtraceInfo(options, clock)};
+                            EncodeAuxtraceInfo(clock)};
   for (auto& record : records) header.Append(record.Done());
+  // The header's features come last: a killed recorder leaves none. That the trace is emulated, and
+  // by which rules it is read, must be known nevertheless.
+  for (const Feature& feature : IdentityFeatures(facts_))
+    header.Append(EncodeFeature(feature).Done());
   return file_.Write(header.bytes());
 }
 
@@ -452,24 +439,24 @@ Status PerfDataWriter::WriteFeatures() {
   FeatureBuffer times;
   times.U64(first_time_);
   times.U64(last_time_);
-  const std::pair<unsigned, FeatureBuffer> features[] = {
+  std::vector<Feature> features = {
       {kFeatureBuildId, BuildIdFeature(build_ids_)},
       {kFeatureHostname, StringFeature(system.nodename)},
       {kFeatureOsRelease, StringFeature(system.release)},
-      {kFeatureVersion, StringFeature(facts_.recorder)},
       {kFeatureArch, StringFeature(system.machine)},
       {kFeatureCpuCount, CpuCountFeature()},
-      {kFeatureCpuDescription, StringFeature("emulated Intel PT processor")},
-      {kFeatureCpuid, StringFeature(facts_.cpuid)},
       {kFeatureCommandLine, CommandLineFeature(facts_.command_line)},
       {kFeatureEventDescriptions, EventDescriptionFeature(attributes_)},
       {kFeaturePmuMappings, PmuMappingsFeature()},
       {kFeatureAuxtrace, index},
       {kFeatureSampleTime, times},
   };
+  const auto identity = IdentityFeatures(facts_);
+  features.insert(features.end(), identity.begin(), identity.end());
+  std::ranges::sort(features, {}, &Feature::first);  // their sections stand in the bits' order
   LittleEndianBuffer table;
   LittleEndianBuffer contents;
-  const uint64_t contents_at = file_.size() + std::size(features) * 2 * sizeof(uint64_t);
+  const uint64_t contents_at = file_.size() + features.size() * 2 * sizeof(uint64_t);
   uint64_t bits = 0;
   for (const auto& [feature, content] : features) {
     bits |= uint64_t{1} << feature;

@@ -22,8 +22,8 @@ struct PerfHeaderFacts {
 };
 
 // Everything goes to the file as it comes, twice a second at least. Should the recorder be killed,
-// the header's data size stays 0 and the features are missing; perf and flowback read such a file
-// up to its end.
+// the header's data size stays 0 and its features are missing; perf and flowback read such a file
+// up to its end, and find recorder and processor in HEADER_FEATURE records at the data's beginning.
 class PerfDataWriter : public RecordingSink {
  public:
   // Errors: kPermission or kSystem when the file can't be created.

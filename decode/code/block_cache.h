@@ -61,6 +61,8 @@ class BlockCache {
       return reinterpret_cast<const StaticBlock*>(slot);
     return Build(offset, mode);
   }
+  // Whether any instruction has been decoded in `mode`.
+  bool HasDecoded(ExecMode mode) const { return modes_[static_cast<size_t>(mode)].HasAny(); }
 
  private:
   // A slot per section offset: 0, a block that starts there, or, marked with kInside, a block that
@@ -81,6 +83,7 @@ class BlockCache {
       if (page == nullptr) return 0;
       return page->slots[offset & ((1 << kPageBits) - 1)].load(std::memory_order_acquire);
     }
+    bool HasAny() const { return directory_.load(std::memory_order_acquire) != nullptr; }
     // Only under the cache's mutex; `offset` is inside the section.
     void Store(uint64_t offset, uintptr_t slot);
     void SetSize(uint64_t size) { size_ = size; }

@@ -19,6 +19,15 @@ std::string Describe(const ImageSpec& spec) {
   return "--image " + spec.file + (spec.load_address ? "@" + Hex(*spec.load_address) : "");
 }
 
+// A file that can't be opened is an unreadable input, also where the system refused it: what the
+// callers know as kPermission is about tracing.
+Error OpenError(const Error& error, const std::string& doing, const char* remedy) {
+  const bool refused = error.code() == ErrorCode::kPermission;
+  return Error(ErrorCode::kUnreadable, error.message())
+      .While("opening " + doing)
+      .Remedy(refused ? "chmod +r the file, or run as its owner or with sudo" : remedy);
+}
+
 Status CheckSection(const SectionSpec& spec, uint64_t file_size) {
   if (spec.size == 0)
     return Fail(Error(ErrorCode::kUsage, Describe(spec) + ": a section of no bytes")
@@ -69,9 +78,8 @@ Status CheckImage(const ImageSpec& spec, const ImageFile& file) {
 Result<CodeMapping> MapSection(const SectionSpec& spec, ImageStore& store) {
   auto file = store.Open(spec.file);
   if (!file)
-    return Fail(Error(file.error())
-                    .While("opening " + Describe(spec))
-                    .Remedy("check FILE in --section FILE:OFFSET:SIZE:ADDRESS"));
+    return Fail(OpenError(file.error(), Describe(spec),
+                          "check FILE in --section FILE:OFFSET:SIZE:ADDRESS"));
   if (Status status = CheckSection(spec, (*file)->bytes.size()); !status)
     return Fail(std::move(status.error()));
   return store.MapRange(*file, spec.offset, spec.size, spec.address, Verification::kGiven);
@@ -80,9 +88,7 @@ Result<CodeMapping> MapSection(const SectionSpec& spec, ImageStore& store) {
 Result<GivenImage> OpenImage(const ImageSpec& spec, ImageStore& store) {
   auto file = store.Open(spec.file);
   if (!file)
-    return Fail(Error(file.error())
-                    .While("opening " + Describe(spec))
-                    .Remedy("check FILE in --image FILE[@ADDRESS]"));
+    return Fail(OpenError(file.error(), Describe(spec), "check FILE in --image FILE[@ADDRESS]"));
   if (Status status = CheckImage(spec, **file); !status) return Fail(std::move(status.error()));
   const ElfFile& elf = *(*file)->elf;
   GivenImage image{.file = *file, .mappings = {}, .has_address = spec.load_address.has_value()};

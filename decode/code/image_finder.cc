@@ -198,6 +198,7 @@ void ImageFinder::AddStatus(const Search& search, Found& found) {
     if (mapping != nullptr) status.file = mapping->section->name();
   } else {
     status.problem = Explain(search);
+    status.rejected = !search.misfit.empty();
   }
   found.status = statuses_.size();
   statuses_.push_back(std::move(status));
@@ -225,10 +226,15 @@ std::vector<ImageStatus> ImageFinder::TakeStatuses() {
     status.found = image.file->build_id();
     status.verification = Verification::kGiven;
     status.usable = !Contradicted(image);
-    if (!status.usable)
+    if (!status.usable) {
       status.problem = path +
                        " was given, but what the recording has at its address is of another "
                        "build; name the right file, or the address where this one was";
+      // Once for each file: its recorded path may have said so already.
+      status.rejected = std::none_of(statuses_.begin(), statuses_.end(), [&](const auto& s) {
+        return s.rejected && s.problem.starts_with(path + " ");
+      });
+    }
     statuses_.push_back(std::move(status));
   }
   return std::move(statuses_);

@@ -73,4 +73,10 @@ CodeMapping ImageStore::MapRange(const FilePointer& file, uint64_t file_offset, 
   return {.address = address, .size = section->bytes().size(), .section = section};
 }
 
+std::vector<std::shared_ptr<const CodeSection>> ImageStore::Sections() const {
+  std::vector<std::shared_ptr<const CodeSection>> all;
+  for (const auto& [key, section] : sections_) all.push_back(section);
+  return all;
+}
+
 }  // namespace flowback

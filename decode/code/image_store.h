@@ -43,6 +43,8 @@ class ImageStore {
   // The same for a range that is a section of its own.
   CodeMapping MapRange(const FilePointer& file, uint64_t file_offset, uint64_t size,
                        uint64_t address, Verification verification);
+  // All that have been mapped.
+  std::vector<std::shared_ptr<const CodeSection>> Sections() const;
 
  private:
   using SectionKey = std::tuple<const ImageFile*, uint64_t, uint64_t, Verification>;

@@ -11,6 +11,7 @@
 #include <set>
 #include <utility>
 
+#include "decode/code/block_cache.h"
 #include "decode/code/given_code.h"
 #include "decode/code/image_finder.h"
 #include "decode/code/image_store.h"
@@ -160,7 +161,23 @@ Result<RecordingCode> RecordingCode::Load(const Recording& recording, const Imag
   for (const Stream& stream : recording.streams)
     code.stream_processes_.push_back(WriterOf(stream, recording));
   code.images_ = finder.TakeStatuses();
+  code.sections_ = store.Sections();
   return code;
+}
+
+std::vector<ModeConflict> RecordingCode::ModeConflicts() const {
+  constexpr std::pair<ExecMode, unsigned> kModes[] = {
+      {ExecMode::k16Bit, 16}, {ExecMode::k32Bit, 32}, {ExecMode::k64Bit, 64}};
+  std::map<std::pair<std::string, unsigned>, unsigned> bits;  // of the ELF file, by file and mode
+  for (const auto& section : sections_)
+    for (const auto& [mode, mode_bits] : kModes)
+      if (section->elf_bits() != 0 && (section->elf_bits() == 64) != (mode_bits == 64) &&
+          section->blocks().HasDecoded(mode))
+        bits.emplace(std::pair(section->name(), mode_bits), section->elf_bits());
+  std::vector<ModeConflict> conflicts;
+  for (const auto& [place, elf_bits] : bits)
+    conflicts.push_back({place.first, elf_bits, place.second});
+  return conflicts;
 }
 
 int32_t RecordingCode::ProcessOf(const Stream& stream) const {

@@ -252,6 +252,8 @@ class FlowEngine {
   BlockGraph* graph_ = nullptr;
   uint32_t cur_ = 0;  // 0 unless tracing is on
   ReturnStack returns_;
+  // The processor's call stack may hold calls that a loss kept from ours.
+  bool calls_lost_ = false;
   uint64_t held_bits_ = 0;
   unsigned held_count_ = 0;
   bool deferred_tips_ = false;  // the stream has shown some

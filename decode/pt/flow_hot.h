@@ -17,7 +17,13 @@ void FlowEngine<Sink>::FastPackets() {
     bool ok = true;
     if (stop == HotStop::kTnt) ok = WalkTnt(hot_bits_, hot_count_);
     if (stop == HotStop::kTip) ok = hot_ip_ ? TakeTip(*hot_ip_) : TipWithoutIp();
-    if (!ok) return Failed();
+    if (!ok) {
+      const uint8_t* const behind = pos_;
+      Failed();
+      // The same packet may tell where execution is.
+      if (pos_ == behind && input_.resync == Resync::kEarliest) pos_ = packet_;
+      return;
+    }
     if (held_count_ != 0) return;
     if (stop == HotStop::kTip) PacketEnd();
   }

@@ -225,6 +225,8 @@ bool FlowEngine<Sink>::MayResume() const {
 template <class Sink>
 void FlowEngine<Sink>::Resume(uint64_t ip) {
   const bool overflow = overflowed_;
+  // An overflow empties the processor's call stack; only time may have passed since.
+  calls_lost_ = !(overflow && only_time_since_ovf_);
   EndLoss(Offset(packet_));
   returns_.Clear();
   state_ = State::kOn;
@@ -318,7 +320,8 @@ bool FlowEngine<Sink>::ApplyHeader(const Header& header) {
   const bool enabling = header.ip && state_ != State::kOn && StartsBeforeEnable();
   if (state_ == State::kOff && header.ip && !enabling)
     return Mismatch("PSB+ says that tracing is on");
-  returns_.Clear();
+  returns_.Clear();  // PSB empties the processor's as well
+  calls_lost_ = false;
   if (header.mode) SetMode(*header.mode, header.ip);
   if (header.tsx) in_transaction_ = header.tsx->in_transaction;
   if (was_lost) {
@@ -327,6 +330,7 @@ bool FlowEngine<Sink>::ApplyHeader(const Header& header) {
     state_ = State::kOff;
     SelectCode();
     if (header.ip && !enabling) Resume(*header.ip);
+    calls_lost_ = false;
     // The FUP or TIP.PGE that resolves an overflow may still follow.
     if (resolving && only_time) overflowed_ = only_time_since_ovf_ = true;
   } else if (state_ == State::kOn && header.ip) {

@@ -115,6 +115,9 @@ template <class Sink>
 bool FlowEngine<Sink>::BadReturn(bool taken) {
   ComeToBranch();
   const std::string at = Hex(CurrentAddress());
+  if (taken && calls_lost_)
+    return Fail(LossCause::kReturnAcrossLoss,
+                "the return at " + at + " is compressed; its call lies in or before a loss");
   return Fail(LossCause::kReturnMismatch,
               taken ? "the return at " + at + " is compressed, but its call is not known"
                     : "not-taken bit at the return at " + at);

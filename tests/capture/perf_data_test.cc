@@ -306,6 +306,20 @@ TEST(PerfHeader, EmulatedRecordingsSaySo) {
   EXPECT_FALSE(Read(file).machine.emulated);
 }
 
+// As records, features outlive a recorder that is killed before it writes the header's.
+TEST(PerfHeader, FeaturesComeAsRecordsToo) {
+  PerfDataBuilder file = PerfDataBuilder::WithIntelPt();
+  FieldWriter version;
+  version.U64(kFeatureVersion).U32(64).Text("flowback 0.1.0 emulated (step)", 64).U32(0);
+  file.Record(kRecordHeaderFeature, 0, version);
+  file.Record(kRecordHeaderFeature, 0, FieldWriter().U64(~uint64_t{0}));
+  EXPECT_TRUE(Read(file).machine.emulated);
+  EXPECT_TRUE(Read(file).warnings.empty());
+  file.Record(kRecordHeaderFeature, 0, FieldWriter().U64(kFeatureCpuid).U32(~uint32_t{0}));
+  ASSERT_EQ(Read(file).warnings.size(), 1u);
+  EXPECT_NE(Read(file).warnings[0].find("CPU id"), std::string::npos);
+}
+
 TEST(PerfHeader, CpuidOfOthersLeavesTheCpuUnknown) {
   PerfDataBuilder file = PerfDataBuilder::WithIntelPt();
   file.TextFeature(kFeatureCpuid, "AuthenticAMD,25,17,0");

@@ -2,6 +2,7 @@
 // Bad input: a message with file, place and remedy, the documented status, and no crash, hang or
 // unbounded memory. What could be decoded is kept.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -33,6 +34,10 @@ void ExpectMessage(const ProgramResult& result, const std::string& file, int sta
   EXPECT_TRUE(result.err.contains(file)) << result.err;
   EXPECT_TRUE(result.err.contains("\n  try: ")) << result.err;
 }
+
+// Build-ids of two of the generated recordings' programs.
+constexpr char kHello[] = "6a81eab040093625a17e226a3929bdc9cea4c408";
+constexpr char kTraps[] = "901127fa94823d18bbff4fde6b7968ceea227726";
 
 std::string Text(const std::vector<uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
 
@@ -80,6 +85,37 @@ TEST_F(BadInput, UnreadableFile) {
   EXPECT_TRUE(result.err.contains("Permission denied")) << result.err;
 }
 
+// An image is an input like the recording, and a message about it is about it alone.
+TEST_F(BadInput, UnreadableImage) {
+  const std::string trace = folder_.Write("trace", std::string(64, '\0'));
+  const std::string image = folder_.Write("secret", std::string(4000, 'x'));
+  std::filesystem::permissions(image, std::filesystem::perms::none);
+  for (const char* command : {"info", "decode"}) {
+    const ProgramResult result =
+        RunFlowback({command, "--raw-pt", trace, "--image", image}, {.obey_permissions = true});
+    ExpectMessage(result, image, 8);
+    EXPECT_TRUE(result.err.contains("sudo")) << result.err;
+    EXPECT_FALSE(result.err.contains(trace)) << result.err;
+  }
+}
+
+TEST_F(BadInput, ImageThatIsNone) {
+  const std::string trace = folder_.Write("trace", std::string(64, '\0'));
+  const std::string image = folder_.Write("image", std::string(4000, 'x'));
+  for (const char* command : {"info", "decode"}) {
+    const ProgramResult result = TryIt({command, "--raw-pt", trace, "--image", image});
+    ExpectMessage(result, image, 8);
+    EXPECT_FALSE(result.err.contains(trace)) << result.err;
+  }
+}
+
+TEST_F(BadInput, OutputThatCannotBeWritten) {
+  const std::string trace = folder_.Write("trace", std::string(64, '\0'));
+  for (const std::string& output :
+       {folder_.File("none/x"), folder_.path(), std::string("/dev/full")})
+    ExpectMessage(TryIt({"info", "--raw-pt", trace, "-o", output}), output, 1);
+}
+
 TEST_F(BadInput, CutInsideTheHeader) {
   FLOWBACK_NEEDS_TRACES();
   const std::string file = folder_.Write("cut", ControlFlow().substr(0, 50));
@@ -96,8 +132,10 @@ TEST_F(BadInput, CutInsideARecord) {
   const std::string said = info.out + info.err;
   EXPECT_TRUE(said.contains("cut") || said.contains("ends")) << said;
   const ProgramResult decoded = TryIt({"decode", file});
-  EXPECT_NE(decoded.status, 0);
-  EXPECT_TRUE(decoded.err.contains(file)) << decoded.err;
+  ExpectMessage(decoded, file, 8);
+  EXPECT_TRUE(decoded.err.contains("the file is cut before its branch trace")) << decoded.err;
+  EXPECT_TRUE(decoded.err.contains("cut at offset 0x1262")) << decoded.err;
+  EXPECT_FALSE(decoded.err.contains("perf record -e")) << decoded.err;
 }
 
 // Half of the AUX data is there: its flow is printed, the rest is reported.
@@ -212,6 +250,17 @@ TEST_F(BadInput, WrongBuildId) {
   const ProgramResult digest = TryIt({"decode", "--as", "digest", "--symfs", symfs, file});
   EXPECT_EQ(digest.status, 0);
   EXPECT_TRUE(digest.err.contains("no code image")) << digest.err;
+  const ProgramResult named = TryIt(
+      {"decode", "--as", "digest", "--symfs", symfs, "--image", symfs + "/recorded/hello", file});
+  for (const ProgramResult& result : {digest, info, named}) {
+    EXPECT_TRUE(result.err.contains(program)) << result.err;
+    EXPECT_TRUE(result.err.contains(kTraps)) << result.err;
+    EXPECT_TRUE(result.err.contains(kHello)) << result.err;
+    EXPECT_TRUE(result.err.contains(std::string("debuginfod-find executable ") + kHello))
+        << result.err;
+    const size_t first = result.err.find("not used");
+    EXPECT_EQ(result.err.find("not used", first + 1), std::string::npos) << result.err;
+  }
   EXPECT_EQ(TryIt({"decode", "--as", "digest", "--strict", "--symfs", symfs, file}).status, 7);
 }
 
@@ -232,7 +281,10 @@ TEST_F(BadInput, ThirtyTwoBitTraceOnASixtyFourBitImage) {
   const ProgramResult result =
       TryIt({"decode", "--as", "digest", "--raw-pt", trace, "--image", image});
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_TRUE(result.err.contains("image")) << result.err;
+  EXPECT_TRUE(result.err.contains("trace says 32-bit code, " + image + " is a 64-bit image"))
+      << result.err;
+  const ProgramResult info = TryIt({"info", "--raw-pt", trace, "--image", image});
+  EXPECT_TRUE(info.err.contains("trace says 32-bit code")) << info.err;
 }
 
 TEST_F(BadInput, FlippedBitsNeverCrash) {
@@ -298,6 +350,15 @@ INSTANTIATE_TEST_SUITE_P(
                     WrongUse{"ratio", {"decode", "--tsc-ctc", "200", "x"}, "--tsc-ctc"},
                     WrongUse{"mtc", {"decode", "--mtc-freq", "99", "x"}, "--mtc-freq"},
                     WrongUse{"resync", {"decode", "--resync", "never", "x"}, "--resync"},
+                    WrongUse{"libipt_resync",
+                             {"decode", "--engine", "libipt", "--resync", "earliest", "x"},
+                             "--resync psb"},
+                    WrongUse{
+                        "duration", {"record", "--duration", "0", "--", "true"}, "--duration", 125},
+                    WrongUse{"max_instructions",
+                             {"record", "--max-instructions", "0", "--", "true"},
+                             "--max-instructions",
+                             125},
                     WrongUse{"tid", {"decode", "--tid", "5-2", "x"}, "--tid"},
                     WrongUse{"section", {"decode", "--section", "file", "--raw-pt", "x"}, "file"}),
     [](const auto& test) { return test.param.name; });
@@ -336,6 +397,14 @@ TEST(Help, ListsWhatWorksAndNothingElse) {
   EXPECT_EQ(RunFlowback({"help", "decode"}).status, 0);
   EXPECT_TRUE(RunFlowback({"help", "decode"}).out.contains("--resync"));
   EXPECT_TRUE(RunFlowback({"--version"}).out.starts_with("flowback "));
+}
+
+TEST(Help, SaysWhenItCannotBeWritten) {
+  for (const std::string words : {"help", "help decode", "decode --help", "version"}) {
+    const std::string line = FLOWBACK_PROGRAM " " + words + " >/dev/full 2>/dev/null";
+    const int status = std::system(line.c_str());
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1) << line;
+  }
 }
 
 }  // namespace

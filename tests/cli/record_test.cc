@@ -57,6 +57,29 @@ TEST_F(RecordTest, AutoSaysWhatItTakes) {
   EXPECT_TRUE(result.err.contains("--engine auto takes 'step'")) << result.err;
 }
 
+// What would be written last is missing then; that the times are no hardware's is said all the
+// same.
+TEST_F(RecordTest, AKilledRecordersFileSaysThatItIsEmulated) {
+  const ProgramResult killed = Record({"--", "sh", "-c", "kill -KILL $PPID"});
+  ASSERT_EQ(killed.status, -9) << killed.err;
+  const ProgramResult info = RunFlowback({"info", "--json", file_});
+  ASSERT_EQ(info.status, 0) << info.err;
+  const json told = json::parse(info.out);
+  EXPECT_EQ(told["emulated"], true);
+  EXPECT_TRUE(told["recorder"].get<std::string>().ends_with("emulated (step)"));
+  EXPECT_TRUE(RunFlowback({"info", file_}).out.contains("\nemulated:"));
+  const ProgramResult events = RunFlowback({"decode", "--as", "events", file_});
+  EXPECT_TRUE(events.out.starts_with("# emulated")) << events.out.substr(0, 200);
+}
+
+TEST_F(RecordTest, MtcPacketsThatAreOffAreToldAsOff) {
+  ASSERT_EQ(Record({"--mtc-period", "none", "--", "true"}).status, 0);
+  const std::string text = RunFlowback({"info", file_}).out;
+  EXPECT_TRUE(text.contains("MTC period off")) << text;
+  const json told = json::parse(RunFlowback({"info", "--json", file_}).out);
+  EXPECT_TRUE(told["options"]["mtc_shift"].is_null());
+}
+
 // The recorder's own digest comes from the addresses it stepped over, not from the packets.
 TEST_F(RecordTest, DecodesToWhatWasExecuted) {
   const ProgramResult recorded = Record({"--json", "--", "true"});

@@ -94,7 +94,7 @@ TEST_F(GivenCodeTest, UnreadableFileSaysSo) {
   if (self == 0) {
     ASSERT_EQ(seteuid(kNobody), 0);
   }
-  ExpectError(MapSection({file, 0, 16, 0}, store_), ErrorCode::kPermission, "secret");
+  ExpectError(MapSection({file, 0, 16, 0}, store_), ErrorCode::kUnreadable, "secret");
   if (self == 0) {
     ASSERT_EQ(seteuid(0), 0);
   }

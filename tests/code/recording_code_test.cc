@@ -143,6 +143,7 @@ TEST_F(RecordingCodeTest, AnotherBuildIsNeverUsedAndBothIdsAreNamed) {
   Load();
   EXPECT_EQ(At(kBase), -1);
   EXPECT_FALSE(Only().usable);
+  EXPECT_TRUE(Only().rejected);
   EXPECT_TRUE(Contains(Only().problem, "aabbcc01")) << Only().problem;
   EXPECT_TRUE(Contains(Only().problem, "11223344")) << Only().problem;
   EXPECT_TRUE(Contains(Only().problem, "--symfs")) << "the remedy: " << Only().problem;
@@ -204,6 +205,7 @@ TEST_F(RecordingCodeTest, MissingFileSaysWhereItWasLookedFor) {
   Record(Mmap("/nowhere/lib.so"));
   Load();
   EXPECT_FALSE(Only().usable);
+  EXPECT_FALSE(Only().rejected) << "there is no file";
   EXPECT_TRUE(Contains(Only().problem, "/nowhere/lib.so")) << Only().problem;
   EXPECT_TRUE(Contains(Only().problem, "--symfs")) << Only().problem;
 }

@@ -14,6 +14,8 @@ def _words(text):
 
 
 def _looks_like_path(text):
+    if text.startswith("-") or re.search(r"^\.\w+$|/\d+$", text):
+        return False  # an option, a file's ending, a schema with its number
     return re.fullmatch(r"[\w.<>*{},/-]+", text) and (
         "/" in text or re.search(r"\.(cc|h|def|md|txt|cmake|json)$", text)
     )
@@ -27,13 +29,20 @@ def _missing(project, text):
     return fixed and not fixed.startswith("/") and not project.exists(fixed)
 
 
+def _quoted_paths(project):
+    """Paths in running text. What is built is no part of the checkout."""
+    guides = ["ARCHITECTURE.md", "CONTRIBUTING.md"] + project.select(".md", under="docs/")
+    for path in filter(project.exists, guides):
+        for quoted in _QUOTED.findall(_FENCE.sub("", project.text(path))):
+            built = quoted.startswith("build/")
+            if _looks_like_path(quoted) and not built and _missing(project, quoted):
+                yield f"{path}: there is no {quoted}"
+
+
 def _architecture(project):
     text = project.text("ARCHITECTURE.md")
     if _words(_FENCE.sub("", text)) > 700:
         yield f"ARCHITECTURE.md: {_words(_FENCE.sub('', text))} words; at most 700 get read"
-    for quoted in _QUOTED.findall(_FENCE.sub("", text)):
-        if _looks_like_path(quoted) and _missing(project, quoted):
-            yield f"ARCHITECTURE.md: there is no {quoted}"
 
 
 def _readme(project):
@@ -49,6 +58,18 @@ def _readme(project):
             yield f"README.md: shows `flowback {command}`, which is not in cli/commands.def"
 
 
+def _demo(project):
+    """README's example is what ./demo runs: without shell variables, and `show` adds the head."""
+    if not project.exists("demo"):
+        return
+    demo = project.text("demo").replace("%s", "build/demo.data").replace("$recording", "build/demo.data").replace('"', "")
+    example = project.text("README.md").partition("From `./demo`")[2].partition("\n```\n")[2].partition("\n```\n")[0]
+    for command in re.findall(r"^\$ flowback (.*)", example, re.M):
+        shown = re.fullmatch(r"(.*) \| head -n (\d+)", command)
+        if (f"show {shown[2]} {shown[1]}" if shown else command) not in demo:
+            yield f"README.md: ./demo does not run `flowback {command}`"
+
+
 def _links(project):
     for path in project.select(".md"):
         for link in _LINK.findall(_FENCE.sub("", project.text(path))):
@@ -57,5 +78,5 @@ def _links(project):
 
 
 def check(project):
-    for part in (_architecture, _readme, _links):
+    for part in (_quoted_paths, _architecture, _readme, _demo, _links):
         yield from part(project)

@@ -93,10 +93,19 @@ class Checks(unittest.TestCase):
         cases = [
             ({"ARCHITECTURE.md": "`cli/gone.cc`"}, "there is no cli/gone.cc"),
             ({"ARCHITECTURE.md": "`replay/writers/<name>.cc`"}, "there is no replay/writers/<name>.cc"),
+            ({"CONTRIBUTING.md": "`tests/gone.txt`"}, "CONTRIBUTING.md: there is no tests/gone.txt"),
+            ({"docs/a.md": "`docs/gone.txt`"}, "docs/a.md: there is no docs/gone.txt"),
             ({"ARCHITECTURE.md": "word " * 701}, "701 words"),
             ({"README.md": "word " * 151 + "\n```\nx\n```\n"}, "after 151 words"),
             ({"README.md": "No command."}, "at most 150"),
             ({"README.md": "\n```\n$ flowback fly\n```\n", "cli/commands.def": ""}, "shows `flowback fly`"),
+            (
+                {
+                    "README.md": "From `./demo`:\n```\n$ flowback decode x | head -n 2\n```\n",
+                    "demo": "show 3 decode x\n",
+                },
+                "./demo does not run",
+            ),
             ({"docs/a.md": "[b](b.md)"}, "links to b.md"),
         ]
         for files, expected in cases:

@@ -75,8 +75,9 @@ uint8_t ByteAt(const Subject& subject, uint64_t address) {
 // Native has lost the flow where the stories part: whether that explains it.
 std::optional<Verdict> JudgeLoss(Bytes bytes, const DataLoss& lost, const Story::Step* theirs,
                                  const Story& reference) {
-  if (theirs != nullptr && lost.cause == LossCause::kReturnMismatch && lost.last_ip == theirs->ip)
-    return Verdict::kOldCall;
+  const bool no_call =
+      lost.cause == LossCause::kReturnMismatch || lost.cause == LossCause::kReturnAcrossLoss;
+  if (theirs != nullptr && no_call && lost.last_ip == theirs->ip) return Verdict::kOldCall;
   if (pt::FindPsb(bytes, lost.begin) == lost.begin) return Verdict::kSyncPoint;
   const auto ends_there = [&lost](const DataLoss& loss) { return loss.end == lost.end; };
   const bool at_psb = lost.end < bytes.size() && pt::FindPsb(bytes, lost.end) == lost.end;

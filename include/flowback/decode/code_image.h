@@ -103,6 +103,7 @@ struct ImageStatus {
   BuildId recorded;  // empty: the recording has none
   BuildId found;     // of `file`
   bool usable = false;
+  bool rejected = false;  // a file was found, but is not the one that ran
   Verification verification = Verification::kUnverified;
   std::string problem;  // a sentence with the remedy when not usable, or only in part
 };

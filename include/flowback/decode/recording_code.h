@@ -20,6 +20,13 @@ struct ImageSearch {
   std::string build_id_cache;           // perf's ~/.debug layout; empty: $HOME/.debug
 };
 
+// Code that was decoded in another mode than its file is for.
+struct ModeConflict {
+  std::string file;
+  unsigned elf_bits = 0;   // 32 or 64, as its ELF header says
+  unsigned mode_bits = 0;  // 16, 32 or 64, as the trace said
+};
+
 class RecordingCode {
  public:
   // Opens every image that an executable mapping, --image or --section names. A file that is
@@ -37,12 +44,16 @@ class RecordingCode {
   History OfProcess(int32_t pid) const;
   History Given() const { return given_; }
   const std::vector<ImageStatus>& images() const { return images_; }
+  // What decoding has met so far, each file and mode once. A 64-bit file in a compatibility mode,
+  // or 64-bit code in a 32-bit file: legal for a program that switches modes, else a wrong file.
+  std::vector<ModeConflict> ModeConflicts() const;
 
  private:
   std::vector<std::pair<int32_t, History>> processes_;  // sorted by pid
   std::vector<int32_t> stream_processes_;               // by stream index: its pid, or -1
   History given_;                                       // --section and --image alone
   std::vector<ImageStatus> images_;
+  std::vector<std::shared_ptr<const CodeSection>> sections_;
 };
 
 }  // namespace flowback
