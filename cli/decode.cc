@@ -202,6 +202,7 @@ Status DecodeJob::PrepareCode() {
   if (!code) return Fail(code.error());
   code_.emplace(std::move(*code));
   inputs_.emplace(recording_, *code_, options_.reader.resync);
+  inputs_->set_threads(options_.reader.threads, options_.reader.window);
   inputs_->set_times(settings_.fields.Has(Field::kTime) || !settings_.all_times);
   return {};
 }

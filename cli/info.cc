@@ -34,7 +34,8 @@ Status Collect(const ReaderOptions& options, const RecordingCode& code, InfoRepo
   if (!decoder) return Fail(decoder.error());
   report.images = code.images();
   report.losses.AddDamage(report.recording->warnings.size());
-  const StreamInputs inputs(*report.recording, code, options.resync);
+  StreamInputs inputs(*report.recording, code, options.resync);
+  inputs.set_threads(options.threads, options.window);
   for (const StreamOwner& owner : report.threads->owners()) {
     const Stream& stream = *owner.stream;
     CountPackets(stream, report.recording->pt.cpu, report.packets);

@@ -160,7 +160,9 @@ void AddReaderOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words)
       "--resync", words.resync,
       "after an error go on at the 'earliest' packet that tells the full state (native's default) "
       "or at the next 'psb' (all that libipt can)");
-  app.add_option("--threads", options.threads, "decode threads (accepted; one is used so far)");
+  app.add_option("--threads", options.threads,
+                 "decode threads for sums and digests; default: all (listings use one)");
+  app.add_option("--window", options.window, "pieces of a stream in work at one time");
   app.add_option("-o,--output", options.output, "write to this file");
   app.add_flag("--json", options.json, "JSON instead of text");
   app.add_flag("--strict", options.strict,

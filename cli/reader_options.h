@@ -26,6 +26,7 @@ struct ReaderOptions {
   bool json = false;
   bool strict = false;
   unsigned threads = 0;  // 0: all
+  size_t window = 0;     // 0: as is useful
   // What to print; empty: everything.
   std::vector<int32_t> tids;
   std::vector<std::string> comms;

@@ -13,6 +13,7 @@
 // it.  [SDM "Cycle Count (CYC) Packet", "Core:Bus Ratio (CBR) Packet"]
 #include "decode/pt/clock.h"
 
+#include <tuple>
 #include <utility>
 #include <variant>
 
@@ -130,6 +131,16 @@ void Clock::On(const Cbr& packet) {
 }
 
 void Clock::On(const Cyc& packet) { OnCycles(std::min(packet.cycles, kMostCycles)); }
+
+bool Clock::TellsTheSame(const Clock& other) const {
+  const auto all = [](const Clock& c) {
+    return std::tuple(c.tsc_, c.base_lo_, c.cycles_, c.cycle_base_tsc_, c.core_bus_ratio_,
+                      c.anchored_, c.anchored_ ? c.anchor_tsc_ : 0,
+                      c.anchored_ ? c.crystal_ticks_ : 0, c.anchored_ ? c.last_mtc_ : 0,
+                      c.anchored_ ? c.mtc_mask_ : 0);
+  };
+  return all(*this) == all(other);
+}
 
 std::optional<uint64_t> TimeAfter(Bytes rest, Clock clock, PebsState pebs, size_t limit) {
   rest = rest.first(std::min(rest.size(), limit));

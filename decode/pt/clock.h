@@ -62,6 +62,8 @@ class Clock {
     if (anchored_) ++doubts_;
   }
   bool in_doubt() const { return doubts_ != 0; }
+  // Whether tsc() will be the same after the same packets. Bounds may differ.
+  bool TellsTheSame(const Clock& other) const;
 
   // Ticks that `cycles` core cycles take at least when the core's ratio is not above `ratio`. Both
   // ratios are rounded to whole numbers.

@@ -33,6 +33,17 @@ class CodeView {
     history_ = &history;
   }
 
+  struct Place {
+    const AddressSpaceHistory* history = nullptr;
+    size_t epoch = 0;
+    bool operator==(const Place&) const = default;
+  };
+  Place place() const { return {history_, current_}; }
+  void Return(const Place& place) {
+    history_ = place.history;
+    current_ = place.epoch;
+  }
+
   // The graph of the current epoch.
   BlockGraph& Graph(ExecMode mode) { return graphs_.Get(Epoch().space, mode); }
   // Moves to the epoch that holds at `time` (0: not known) or after `instructions`, whichever the

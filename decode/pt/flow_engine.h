@@ -49,16 +49,10 @@
 
 namespace flowback::pt {
 
-template <class Sink>
-class FlowEngine {
- public:
-  FlowEngine(const DecodeInput& input, CodeView& code, Sink& sink);
+// All that the engine knows; what it reads, and where it puts things, is not in it.
+struct FlowState {
+  explicit FlowState(const PtConfig& config) : clock_(config) {}
 
-  // Decodes the whole stream.
-  ByteAccount Run();
-  const Clock& clock() const { return clock_; }
-
- private:
   enum class State : uint8_t {
     kOff,   // tracing is off
     kOn,    // tracing is on; cur_ is the next instruction to execute
@@ -78,8 +72,82 @@ class FlowEngine {
     std::string detail;
   };
 
+  // The stream.
+  const uint8_t* pos_ = nullptr;
+  const uint8_t* end_ = nullptr;
+  const uint8_t* hot_end_ = nullptr;  // the same, or where the next stay begins
+  size_t next_change_ = 0;            // in input_.changes
+  const uint8_t* packet_ = nullptr;   // the packet in work
+  PebsState pebs_;
+  LastIp last_ip_;
+  Clock clock_;
+  ByteAccount account_;
+  size_t counted_ = 0;  // bytes before it are in the account
+  uint64_t counted_padding_ = 0;
+
+  // The flow.
+  State state_ = State::kLost;
+  BlockGraph* graph_ = nullptr;
+  uint32_t cur_ = 0;  // 0 unless tracing is on
+  ReturnStack returns_;
+  // The processor's call stack may hold calls that a loss kept from ours.
+  bool calls_lost_ = false;
+  uint64_t held_bits_ = 0;
+  unsigned held_count_ = 0;
+  bool deferred_tips_ = false;  // the stream has shown some
+  ExecMode exec_mode_ = ExecMode::k64Bit;
+  std::optional<bool> interrupt_flag_;
+  bool in_transaction_ = false;
+
+  // A compound of packets, incomplete yet.
+  std::vector<Waiting> waiting_;      // for a FUP
+  std::optional<uint64_t> transfer_;  // FUP seen: an asynchronous transfer from here awaits its TIP
+  bool transfer_aborts_ = false;      // ... of a transaction
+  std::optional<ModeExec> mode_;      // for a TIP, TIP.PGE or FUP
+
+  // Where RunHot stopped.
+  const uint8_t* hot_packet_ = nullptr;
+  uint64_t hot_bits_ = 0;
+  unsigned hot_count_ = 0;
+  std::optional<uint64_t> hot_ip_;
+
+  // The loss that is going on.
+  Failure failure_{};
+  DataLoss loss_;
+  bool losing_ = false;
+  bool overflowed_ = false;           // the loss is an overflow that has not resolved yet
+  bool only_time_since_ovf_ = false;  // the next FUP resolves it
+};
+
+template <class Sink>
+class FlowEngine : private FlowState {
+ public:
+  FlowEngine(const DecodeInput& input, CodeView& code, Sink& sink);
+
+  // Decodes the whole stream.
+  ByteAccount Run();
+
+  // Or piece by piece: REQUIRES an input without gaps. A piece ends behind the PSB+ at or after
+  // `stop`, with which the next one may begin by itself: flow_pieces.h.
+  struct Carry {
+    FlowState state;
+    uint64_t ip = 0;  // of state.cur_
+    CodeView::Place place;
+  };
+  void Begin();
+  // `deferred_tips`: a guess at what the stream before has shown.
+  void BeginAtPsb(size_t psb, bool deferred_tips);
+  void Restore(const Carry& carry);
+  void RunTo(size_t stop);
+  ByteAccount EndPiece();
+  ByteAccount Finish();
+  Carry Save() const;
+  const Clock& clock() const { return clock_; }
+
+ private:
   // flow_sync.h
   void RunPart(size_t begin, size_t end);
+  void BeginPart(size_t begin, size_t end);
   void EnterStays(size_t offset);
   PartMark Mark(size_t offset) const;
   void CountDecoded(size_t offset);
@@ -233,52 +301,6 @@ class FlowEngine {
   Sink& sink_;
   const Errata errata_;
   const bool compressed_returns_;
-
-  // The stream.
-  const uint8_t* pos_ = nullptr;
-  const uint8_t* end_ = nullptr;
-  const uint8_t* hot_end_ = nullptr;  // the same, or where the next stay begins
-  size_t next_change_ = 0;            // in input_.changes
-  const uint8_t* packet_ = nullptr;   // the packet in work
-  PebsState pebs_;
-  LastIp last_ip_;
-  Clock clock_;
-  ByteAccount account_;
-  size_t counted_ = 0;  // bytes before it are in the account
-  uint64_t counted_padding_ = 0;
-
-  // The flow.
-  State state_ = State::kLost;
-  BlockGraph* graph_ = nullptr;
-  uint32_t cur_ = 0;  // 0 unless tracing is on
-  ReturnStack returns_;
-  // The processor's call stack may hold calls that a loss kept from ours.
-  bool calls_lost_ = false;
-  uint64_t held_bits_ = 0;
-  unsigned held_count_ = 0;
-  bool deferred_tips_ = false;  // the stream has shown some
-  ExecMode exec_mode_ = ExecMode::k64Bit;
-  std::optional<bool> interrupt_flag_;
-  bool in_transaction_ = false;
-
-  // A compound of packets, incomplete yet.
-  std::vector<Waiting> waiting_;      // for a FUP
-  std::optional<uint64_t> transfer_;  // FUP seen: an asynchronous transfer from here awaits its TIP
-  bool transfer_aborts_ = false;      // ... of a transaction
-  std::optional<ModeExec> mode_;      // for a TIP, TIP.PGE or FUP
-
-  // Where RunHot stopped.
-  const uint8_t* hot_packet_ = nullptr;
-  uint64_t hot_bits_ = 0;
-  unsigned hot_count_ = 0;
-  std::optional<uint64_t> hot_ip_;
-
-  // The loss that is going on.
-  Failure failure_{};
-  DataLoss loss_;
-  bool losing_ = false;
-  bool overflowed_ = false;           // the loss is an overflow that has not resolved yet
-  bool only_time_since_ovf_ = false;  // the next FUP resolves it
 };
 
 }  // namespace flowback::pt

@@ -18,12 +18,12 @@ namespace flowback::pt {
 
 template <class Sink>
 FlowEngine<Sink>::FlowEngine(const DecodeInput& input, CodeView& code, Sink& sink)
-    : input_(input),
+    : FlowState(input.config),
+      input_(input),
       code_(code),
       sink_(sink),
       errata_(ErrataOf(input.config.cpu)),
-      compressed_returns_(input.config.return_compression.value_or(true)),
-      clock_(input.config) {}
+      compressed_returns_(input.config.return_compression.value_or(true)) {}
 
 template <class Sink>
 ByteAccount FlowEngine<Sink>::Run() {
@@ -39,6 +39,11 @@ ByteAccount FlowEngine<Sink>::Run() {
     BeginLoss(LossCause::kAuxLost, end, gap.reason);
   }
   if (!sink_.Done()) RunPart(begin, input_.bytes.size());
+  return Finish();
+}
+
+template <class Sink>
+ByteAccount FlowEngine<Sink>::Finish() {
   EnterStays(input_.bytes.size());
   EndLoss(input_.bytes.size());
   CountDecoded(input_.bytes.size());
@@ -73,17 +78,27 @@ PartMark FlowEngine<Sink>::Mark(size_t offset) const {
 // The bytes from `begin` to `end`, which are whole.
 template <class Sink>
 void FlowEngine<Sink>::RunPart(size_t begin, size_t end) {
+  BeginPart(begin, end);
+  RunTo(end);
+}
+
+template <class Sink>
+void FlowEngine<Sink>::BeginPart(size_t begin, size_t end) {
   end_ = input_.bytes.data() + end;
   EnterStays(begin);
   graph_ = &code_.Graph(exec_mode_);
-  const Bytes part = input_.bytes.first(end);
-  if (!losing_) SkipStatusOnly(part, begin);
+  if (!losing_) SkipStatusOnly(input_.bytes.first(end), begin);
   SyncForward(begin);
-  while (pos_ < end_ && !sink_.Done()) {
+}
+
+// On to the end of the part, or until a packet at `stop` or behind it has been taken.
+template <class Sink>
+void FlowEngine<Sink>::RunTo(size_t stop) {
+  while (pos_ < end_ && Offset(pos_) <= stop && !sink_.Done()) {
     if (Plain()) FastPackets();
     if (pos_ < end_ && !sink_.Done()) OnePacket();
   }
-  ClearCompound();
+  if (pos_ >= end_) ClearCompound();
 }
 
 // A processor may tell the time before it writes its first PSB; no flow is lost with that.

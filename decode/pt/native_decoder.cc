@@ -8,6 +8,7 @@
 #include "decode/pt/flow_packets.h"
 #include "decode/pt/flow_sync.h"
 #include "decode/pt/flow_walk.h"
+#include "decode/pt/parallel_count.h"
 #include "decode/pt/sinks.h"
 
 namespace flowback::pt {
@@ -37,6 +38,7 @@ class NativeDecoder final : public Decoder {
 
   Result<FlowSummary> Summarize(const DecodeInput& input) override {
     if (Status status = Check(input); !status) return Fail(status.error());
+    if (InParallel(input)) return SummarizeInParallel(input);
     CodeView code(*input.code, graphs_);
     CountingSink sink;
     FlowEngine<CountingSink> engine(input, code, sink);
@@ -53,7 +55,24 @@ class NativeDecoder final : public Decoder {
   }
 
  private:
+  // Less than this is decoded before the threads have started.
+  static constexpr size_t kPieceSize = size_t{256} << 10;
+
+  static bool InParallel(const DecodeInput& input) {
+    return input.threads > 1 && input.gaps.empty() && input.from == 0 &&
+           input.bytes.size() >= 2 * (input.piece_size != 0 ? input.piece_size : kPieceSize) &&
+           input.code->key == AddressSpaceHistory::Key::kTime;
+  }
+
+  FlowSummary SummarizeInParallel(const DecodeInput& input) {
+    parallel_graphs_.resize(input.threads + 1);
+    const size_t size = input.piece_size != 0 ? input.piece_size : kPieceSize;
+    const size_t window = input.window != 0 ? input.window : 4 * size_t{input.threads};
+    return ParallelCounter(input, parallel_graphs_, size, window).Run();
+  }
+
   GraphCache graphs_;
+  std::deque<GraphCache> parallel_graphs_;  // one for each thread
 };
 
 }  // namespace

@@ -52,6 +52,12 @@ void CountingSink::Enter(const ThreadStay* stay, const PartMark& mark) {
   mark_ = mark;
 }
 
+void CountingSink::Restart(const PartMark& mark) {
+  TakeTotals();
+  parts_.clear();
+  mark_ = mark;
+}
+
 FlowSummary CountingSink::Summary() && {
   FlowSummary summary;
   for (const FlowPart& part : parts_) summary.Append(part.totals);

@@ -98,6 +98,9 @@ class CountingSink {
   // Ends the part at hand; what follows is `stay`'s.
   void Enter(const ThreadStay* stay, const PartMark& mark);
   const ThreadStay* stay() const { return stay_; }
+  // Forgets everything but the stay.
+  void Restart(const PartMark& mark);
+  std::vector<FlowPart> TakeParts() { return std::exchange(parts_, {}); }
 
   // Everything but the byte account and the times. REQUIRES: the last part has been ended.
   FlowSummary Summary() &&;

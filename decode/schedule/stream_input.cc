@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "flowback/decode/stream_input.h"
 
+#include <algorithm>
 #include <map>
+#include <thread>
 #include <variant>
 
 #include "decode/schedule/stay_changes.h"
@@ -73,6 +75,14 @@ StreamInputs::StreamInputs(const Recording& recording, const RecordingCode& code
     input.gaps = stream.gaps;
     input.changes = FindStayChanges(stream.bytes, recording.pt, schedule);
     input.code = input.changes.front().stay->code.get();
+  }
+}
+
+void StreamInputs::set_threads(unsigned threads, size_t window) {
+  if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
+  for (DecodeInput& input : inputs_) {
+    input.threads = threads;
+    input.window = window;
   }
 }
 

@@ -173,4 +173,23 @@ std::unique_ptr<Decoder> Reference() {
 #endif
 }
 
+void ExpectSameInParallel(Decoder& decoder, const DecodeInput& input, const FlowSummary& serial) {
+  for (const size_t piece_size : {size_t{1}, size_t{3000}}) {
+    DecodeInput parallel = input;
+    parallel.threads = piece_size == 1 ? 3 : 2;
+    parallel.window = piece_size == 1 ? 0 : 2;
+    parallel.piece_size = piece_size;
+    const FlowSummary sum = SummarizeAll(decoder, parallel);
+    EXPECT_EQ(CountsText(sum), CountsText(serial)) << "pieces of " << piece_size;
+    EXPECT_EQ(LossesText(sum.losses), LossesText(serial.losses)) << "pieces of " << piece_size;
+    EXPECT_EQ(sum.blocks, serial.blocks);
+    EXPECT_EQ(sum.bytes_decoded, serial.bytes_decoded);
+    EXPECT_EQ(sum.bytes_padding, serial.bytes_padding);
+    EXPECT_EQ(sum.bytes_lost, serial.bytes_lost);
+    EXPECT_EQ(sum.first_tsc, serial.first_tsc);
+    EXPECT_EQ(sum.last_tsc, serial.last_tsc);
+    EXPECT_EQ(sum.parts.size(), serial.parts.size());
+  }
+}
+
 }  // namespace flowback::testing

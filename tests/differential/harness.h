@@ -37,6 +37,9 @@ class Subject {
   AddressSpaceHistory code_;
 };
 
+// Sums up on several threads, cut into many pieces, and expects what one thread found.
+void ExpectSameInParallel(Decoder& decoder, const DecodeInput& input, const FlowSummary& serial);
+
 // Fails the running test when the decoder can't be set up.
 Seen DecodeAll(Decoder& decoder, const DecodeInput& input);
 // The same with times, which have to be in order: `disorder` counts those that are not, or that lie

@@ -34,6 +34,10 @@ struct DecodeInput {
   // when the trace has told the time behind them. The libipt engine does not, and leaves the bounds
   // open.
   bool times = false;
+  // Summarize may use so many threads; the result does not depend on it, nor on the two below.
+  unsigned threads = 1;
+  size_t window = 0;      // pieces in work at one time; 0: as many as are useful
+  size_t piece_size = 0;  // in bytes; 0: as is useful
 };
 
 // Totals of a piece of flow; sums are exact.

@@ -17,6 +17,8 @@ class StreamInputs {
   // Reads the packets of those streams that several threads share. The recording must outlive this.
   StreamInputs(const Recording& recording, const RecordingCode& code, Resync resync);
 
+  // DecodeInput::threads (0: as many as the machine has) and ::window of all.
+  void set_threads(unsigned threads, size_t window);
   // DecodeInput::times of all.
   void set_times(bool times) {
     for (DecodeInput& input : inputs_) input.times = times;

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// FlowEngine, part 5: decoding a stream in pieces that don't wait for each other.
+//
+// A PSB+ tells the whole state. So a piece may begin behind one, from the state that the PSB+ alone
+// gives, while the piece before is still being decoded. That is a guess: the flow before may say
+// otherwise (an overflow that goes on, a mode that the PSB+ does not repeat, a contradiction). When
+// the piece before has ended, its state is compared with the guess, in everything that can change
+// what comes; if they differ, the piece is decoded again from the true state. The result is that of
+// decoding in one go, whatever the pieces are.
+#pragma once
+
+#include "decode/pt/flow_engine.h"
+
+namespace flowback::pt {
+
+template <class Sink>
+void FlowEngine<Sink>::Begin() {
+  EnterStays(0);
+  BeginPart(0, input_.bytes.size());
+}
+
+template <class Sink>
+void FlowEngine<Sink>::BeginAtPsb(size_t psb, bool deferred_tips) {
+  deferred_tips_ = deferred_tips;
+  end_ = input_.bytes.data() + input_.bytes.size();
+  EnterStays(psb);
+  graph_ = &code_.Graph(exec_mode_);
+  pos_ = input_.bytes.data() + psb;
+  OnePacket();
+  // What the PSB+ gave belongs to the piece before.
+  account_ = {};
+  counted_ = Offset(pos_);
+  counted_padding_ = 0;
+  sink_.Restart(Mark(Offset(pos_)));
+}
+
+template <class Sink>
+void FlowEngine<Sink>::Restore(const Carry& carry) {
+  static_cast<FlowState&>(*this) = carry.state;
+  account_ = {};
+  counted_padding_ = 0;
+  code_.Return(carry.place);
+  graph_ = &code_.Graph(exec_mode_);
+  returns_.ForgetNodes();
+  cur_ = 0;
+  if (state_ == State::kOn) Goto(carry.ip);
+  if (next_change_ != 0) sink_.Enter(input_.changes[next_change_ - 1].stay, {});
+  sink_.Restart(Mark(Offset(pos_)));
+}
+
+// The account of the piece; what has been lost so far, too, where a loss goes on.
+template <class Sink>
+ByteAccount FlowEngine<Sink>::EndPiece() {
+  if (!losing_) CountDecoded(Offset(pos_));
+  sink_.Enter(sink_.stay(), Mark(Offset(pos_)));
+  return account_;
+}
+
+template <class Sink>
+typename FlowEngine<Sink>::Carry FlowEngine<Sink>::Save() const {
+  return {*this, state_ == State::kOn ? CurrentAddress() : 0, code_.place()};
+}
+
+// Whether what is counted from here on is the same, told by two engines over the same stream.
+// Rather says no where it might be. The interrupt flag's value matters to events alone.
+template <class Carry>
+bool SameFromHere(const Carry& one, const Carry& other) {
+  const auto simple = [](const FlowState& s) {
+    return s.held_count_ == 0 && s.waiting_.empty() && !s.transfer_ && !s.mode_ && !s.losing_ &&
+           s.returns_.empty() && s.pebs_.item_bytes == 0;
+  };
+  const FlowState& a = one.state;
+  const FlowState& b = other.state;
+  return simple(a) && simple(b) && a.pos_ == b.pos_ && a.state_ == b.state_ && one.ip == other.ip &&
+         one.place == other.place && a.next_change_ == b.next_change_ &&
+         a.last_ip_.value() == b.last_ip_.value() && a.clock_.TellsTheSame(b.clock_) &&
+         a.calls_lost_ == b.calls_lost_ && a.deferred_tips_ == b.deferred_tips_ &&
+         a.exec_mode_ == b.exec_mode_ && a.in_transaction_ == b.in_transaction_ &&
+         a.overflowed_ == b.overflowed_ && a.only_time_since_ovf_ == b.only_time_since_ovf_;
+}
+
+}  // namespace flowback::pt

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+// Counting one stream on several threads; the sums are those of one thread, bit for bit.
+//
+// The stream is cut at PSBs. Workers take the pieces in order, each with a block graph of its own;
+// what they found is put together in order by the calling thread, which also decodes again what was
+// begun with a wrong guess (flow_pieces.h).
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "decode/pt/code_view.h"
+#include "decode/pt/flow_engine.h"
+#include "decode/pt/flow_pieces.h"
+#include "decode/pt/packets/psb.h"
+#include "decode/pt/sinks.h"
+
+namespace flowback::pt {
+
+// Where the pieces begin: 0, then PSBs at least `size` bytes apart.
+inline std::vector<size_t> CutAtPsbs(Bytes stream, size_t size) {
+  std::vector<size_t> begins = {0};
+  for (size_t at = size; (at = FindPsb(stream, at)) < stream.size(); at += size)
+    begins.push_back(at);
+  return begins;
+}
+
+// How often guesses had to be decoded again; for tests and tuning.
+struct ParallelReport {
+  size_t pieces = 0;
+  size_t again = 0;
+};
+
+class ParallelCounter {
+ public:
+  using Engine = FlowEngine<CountingSink>;
+
+  // `graphs` has one cache for each worker and one more for the calling thread; a window of
+  // `window` pieces is in work or waits at most. REQUIRES: the input has no gaps and begins at 0.
+  ParallelCounter(const DecodeInput& input, std::deque<GraphCache>& graphs, size_t piece_size,
+                  size_t window)
+      : input_(input),
+        graphs_(graphs),
+        begins_(CutAtPsbs(input.bytes, piece_size)),
+        results_(begins_.size()),
+        window_(window) {}
+
+  FlowSummary Run() {
+    {
+      std::vector<std::jthread> workers;
+      for (size_t i = 0; i + 1 < graphs_.size(); ++i)
+        workers.emplace_back([this, i] { Work(graphs_[i]); });
+      for (size_t i = 0; i < begins_.size(); ++i) Merge(i);
+    }
+    FlowSummary summary;
+    for (const FlowPart& part : parts_) summary.FlowTotals::Append(part.totals);
+    summary.bytes_decoded = account_.decoded;
+    summary.bytes_padding = account_.padding;
+    summary.bytes_lost = account_.lost;
+    summary.first_tsc = first_tsc_;
+    summary.last_tsc = carry_->state.clock_.tsc();
+    if (!parts_.empty() && parts_.front().totals.first_tsc == 0)
+      parts_.front().totals.first_tsc = first_tsc_;
+    summary.parts = std::move(parts_);
+    return summary;
+  }
+  ParallelReport report() const { return report_; }
+
+ private:
+  struct Result {
+    std::optional<Engine::Carry> guess;  // empty for the first piece
+    std::optional<Engine::Carry> end;
+    std::vector<FlowPart> parts;
+    ByteAccount account;
+    bool done = false;
+  };
+
+  size_t EndOf(size_t piece) const {
+    return piece + 1 < begins_.size() ? begins_[piece + 1] : input_.bytes.size();
+  }
+
+  void Work(GraphCache& graphs) {
+    for (;;) {
+      size_t piece;
+      {
+        std::unique_lock lock(mutex_);
+        may_begin_.wait(lock, [&] { return next_ >= begins_.size() || next_ < merged_ + window_; });
+        if (next_ >= begins_.size()) return;
+        piece = next_++;
+      }
+      Result result = Decode(piece, graphs, nullptr);
+      const std::scoped_lock lock(mutex_);
+      results_[piece] = std::move(result);
+      results_[piece].done = true;
+      has_ended_.notify_one();
+    }
+  }
+
+  // From the true state, or from the PSB+ alone.
+  Result Decode(size_t piece, GraphCache& graphs, const Engine::Carry* from) {
+    CodeView code(*input_.code, graphs);
+    CountingSink sink;
+    Engine engine(input_, code, sink);
+    Result result;
+    if (from != nullptr) {
+      engine.Restore(*from);
+    } else if (piece == 0) {
+      engine.Begin();
+    } else {
+      engine.BeginAtPsb(begins_[piece], deferred_tips_.load(std::memory_order_relaxed));
+      result.guess = engine.Save();
+    }
+    engine.RunTo(EndOf(piece));
+    result.account = piece + 1 < begins_.size() ? engine.EndPiece() : engine.Finish();
+    result.parts = sink.TakeParts();
+    result.end = engine.Save();
+    if (result.end->state.deferred_tips_) deferred_tips_.store(true, std::memory_order_relaxed);
+    return result;
+  }
+
+  void Merge(size_t piece) {
+    Result result;
+    {
+      std::unique_lock lock(mutex_);
+      has_ended_.wait(lock, [&] { return results_[piece].done; });
+      result = std::move(results_[piece]);
+      merged_ = piece + 1;
+    }
+    may_begin_.notify_all();
+    ++report_.pieces;
+    if (piece != 0 && !SameFromHere(*carry_, *result.guess)) {
+      ++report_.again;
+      result = Decode(piece, graphs_.back(), &*carry_);
+    }
+    for (FlowPart& part : result.parts) Append(std::move(part));
+    account_.decoded += result.account.decoded;
+    account_.padding += result.account.padding;
+    account_.lost += result.account.lost;
+    carry_ = std::move(result.end);
+    if (first_tsc_ == 0) first_tsc_ = carry_->state.clock_.first_tsc();
+  }
+
+  void Append(FlowPart part) {
+    if (parts_.empty() || parts_.back().stay != part.stay) {
+      parts_.push_back(std::move(part));
+      return;
+    }
+    parts_.back().totals.Append(part.totals);
+    parts_.back().end = part.end;
+  }
+
+  const DecodeInput& input_;
+  std::deque<GraphCache>& graphs_;
+  const std::vector<size_t> begins_;
+  std::vector<Result> results_;
+  const size_t window_;
+
+  std::mutex mutex_;
+  std::condition_variable may_begin_;
+  std::condition_variable has_ended_;
+  size_t next_ = 0;
+  size_t merged_ = 0;
+  std::atomic<bool> deferred_tips_ = false;
+
+  // Of the calling thread.
+  std::optional<Engine::Carry> carry_;
+  std::vector<FlowPart> parts_;
+  ByteAccount account_;
+  uint64_t first_tsc_ = 0;
+  ParallelReport report_;
+};
+
+}  // namespace flowback::pt

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// Streams decoded in pieces: that guesses are mostly right, and that wrong ones are noticed.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+
+#include "decode/pt/flow_bind.h"
+#include "decode/pt/flow_hot.h"
+#include "decode/pt/flow_packets.h"
+#include "decode/pt/flow_sync.h"
+#include "decode/pt/flow_walk.h"
+#include "decode/pt/parallel_count.h"
+#include "tests/differential/harness.h"
+
+namespace flowback::testing {
+namespace {
+
+pt::ParallelReport Count(const DecodeInput& input, FlowSummary& summary) {
+  std::deque<pt::GraphCache> graphs(4);
+  pt::ParallelCounter counter(input, graphs, 1, 8);
+  summary = counter.Run();
+  return counter.report();
+}
+
+GeneratorOptions Options(uint64_t seed) {
+  GeneratorOptions options = MixedOptions(seed);
+  options.instructions = 60'000;
+  return options;
+}
+
+TEST(Pieces, GuessesAreRightInWholeStreams) {
+  size_t pieces = 0;
+  size_t again = 0;
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    const Subject subject(GenerateStream(Options(seed)));
+    FlowSummary summary;
+    const pt::ParallelReport report = Count(subject.Input(), summary);
+    EXPECT_EQ(CountsText(summary), CountsText(subject.truth())) << seed;
+    pieces += report.pieces;
+    again += report.again;
+  }
+  std::printf("%zu pieces, %zu decoded again\n", pieces, again);
+  EXPECT_GT(pieces, 300);
+  EXPECT_GT(again, 0) << "some PSB+ stand between an OVF and what resolves it";
+  EXPECT_LT(again, pieces / 5);
+}
+
+// A piece that begins with the PSB+ alone says nothing of the loss before it.
+TEST(Pieces, ALossBeforeAPsbIsTheSame) {
+  GeneratedStream stream = GenerateStream(Options(3));
+  const size_t first = pt::FindPsb(stream.bytes, 0);
+  const size_t second = pt::FindPsb(stream.bytes, first + 16);
+  ASSERT_LT(second, stream.bytes.size());
+  // The flow before the second PSB+ ends in a loss that only --resync psb carries up to it.
+  std::fill(stream.bytes.begin() + second - 8, stream.bytes.begin() + second, 0xff);
+  const Subject subject(std::move(stream));
+  FlowSummary summary;
+  const pt::ParallelReport report = Count(subject.Input(Resync::kPsb), summary);
+  const FlowSummary serial = SummarizeAll(*Native(), subject.Input(Resync::kPsb));
+  EXPECT_EQ(CountsText(summary), CountsText(serial));
+  EXPECT_EQ(LossesText(summary.losses), LossesText(serial.losses));
+  EXPECT_GT(report.pieces, 2);
+}
+
+}  // namespace
+}  // namespace flowback::testing
