@@ -353,6 +353,18 @@ class Reader {
   std::vector<std::string> problems_;
 };
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kHasShadowMemory = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr bool kHasShadowMemory = true;
+#else
+constexpr bool kHasShadowMemory = false;
+#endif
+#else
+constexpr bool kHasShadowMemory = false;
+#endif
+
 // Damaged DWARF must not take the machine's memory: what a sound file needs is a multiple of its
 // size. No core files either: a crash here is an expected outcome.
 void LimitItself(const DwarfRequest& request) {
@@ -361,7 +373,8 @@ void LimitItself(const DwarfRequest& request) {
   if (stat(request.path.c_str(), &status) == 0) size = static_cast<uint64_t>(status.st_size);
   const rlim_t bytes = (rlim_t{4} << 30) + 40 * size;
   const rlimit memory{bytes, bytes};
-  setrlimit(RLIMIT_AS, &memory);
+  // A sanitizer maps terabytes.
+  if (!kHasShadowMemory) setrlimit(RLIMIT_AS, &memory);
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
 }
