@@ -198,17 +198,23 @@ void StreamCollector::AddRecordGaps(const Buffer& buffer, Stream& stream) {
 }
 
 // One sentence for each flag that says more than a gap does.
-void StreamCollector::WarnOfFlags(std::vector<std::string>& warnings) const {
-  constexpr std::pair<uint64_t, const char*> kMeanings[] = {
-      {kAuxPartial, "have holes: tracing was interrupted, for instance by a virtual machine"},
-      {kAuxCollision, "lack samples that collided"},
+void StreamCollector::WarnOfFlags(std::vector<Warning>& warnings) const {
+  struct Meaning {
+    uint64_t flag;
+    const char* text;
+    const char* remedy;
   };
-  for (const auto& [flag, meaning] : kMeanings) {
+  constexpr Meaning kMeanings[] = {
+      {kAuxPartial, "have holes: tracing was interrupted, for instance by a virtual machine",
+       "record while no virtual machine runs on the CPU"},
+      {kAuxCollision, "lack samples that collided", "record with fewer samples"},
+  };
+  for (const auto& [flag, meaning, remedy] : kMeanings) {
     uint64_t count = 0;
     for (const auto& [index, buffer] : buffers_) {
       for (const AuxRecord& record : buffer.records) count += (record.flags & flag) != 0;
     }
-    if (count != 0) warnings.push_back(Dec(count) + " pieces of AUX data " + meaning);
+    if (count != 0) warnings.push_back({Dec(count) + " pieces of AUX data " + meaning, remedy});
   }
 }
 
@@ -279,8 +285,9 @@ void StreamCollector::Finish(Recording& recording) && {
   }
   WarnOfFlags(recording.warnings);
   if (repeated != 0) {
-    recording.warnings.push_back("snapshots overlap: " + ByteCount(repeated) +
-                                 " that an earlier one has, too, were read once");
+    recording.warnings.push_back({"snapshots overlap: " + ByteCount(repeated) +
+                                      " that an earlier one has, too, were read once",
+                                  ""});
   }
 }
 

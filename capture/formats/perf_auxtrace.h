@@ -45,7 +45,7 @@ class StreamCollector {
 
   static bool EndsPiece(const std::vector<AuxRecord>& records, const Piece& piece);
   void PlaceRemainingRecords();
-  void WarnOfFlags(std::vector<std::string>& warnings) const;
+  void WarnOfFlags(std::vector<Warning>& warnings) const;
   bool IsSnapshots(const Buffer& buffer) const;
   static void RemoveRepeated(Buffer& buffer);
   static void AddSnapshotGaps(const Buffer& buffer, Stream& stream);

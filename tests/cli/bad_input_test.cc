@@ -169,6 +169,19 @@ TEST_F(BadInput, SizesThatLie) {
   }
 }
 
+// Ten of the features of a recording that is cut behind its data are one line.
+TEST_F(BadInput, CutFeaturesAreOneLine) {
+  FLOWBACK_NEEDS_TRACES();
+  const std::string bytes = ReadFile(Traces("hase-2018-04-04/loopy-20180404T162955.perf"));
+  const std::string file = folder_.Write("cut", bytes.substr(0, 0x3a00));
+  const ProgramResult result =
+      TryIt({"decode", "--as", "digest", "--image", Traces("hase-2018-04-04/loopy"), file});
+  ExpectMessage(result, file, 0);
+  EXPECT_EQ(result.out, "19233 57 58ca80eae7b4f27d\n");
+  EXPECT_TRUE(result.err.contains("of the header's features 10 are cut")) << result.err;
+  EXPECT_EQ(Lines(result.err).size(), 2u) << result.err;
+}
+
 TEST_F(BadInput, NoBranchTrace) {
   support::PerfDataBuilder builder = support::PerfDataBuilder::WithIntelPt();
   builder.Comm(100, 100, "quiet", true, {.time = 1, .pid = 100, .tid = 100, .cpu = 0, .id = 102});
