@@ -76,6 +76,7 @@ void Session::LookForSwitchEvents() {
 }
 
 Status Session::Read(const RecordSection& section) {
+  if (section.file != recording_.path) streams_.BeginFile(section.file);
   RecordReader reader(section.bytes, section.begin, section.end, order_);
   for (Record record; reader.Next(record);) {
     Take(record);
@@ -122,7 +123,7 @@ void Session::TakeSideband(const Record& record) {
   if (id.trailer_size != 0 && id.cpu < 0) id.cpu = default_cpu_;
   auto sideband = ToSideband(record, id);
   if (!sideband) return CountMalformed(record);
-  if (const auto* aux = std::get_if<AuxRecord>(&*sideband)) streams_.AddRecord(*aux);
+  if (const auto* aux = std::get_if<AuxRecord>(&*sideband)) streams_.AddRecord(*aux, record.offset);
   Add(*std::move(sideband));
 }
 
