@@ -224,6 +224,18 @@ TEST_F(BadInput, NoBranchTrace) {
   EXPECT_TRUE(info.out.contains("flowback record")) << info.out;
 }
 
+// Nothing is decoded, so images of other builds are no one's worry; the list of images has them.
+TEST_F(BadInput, NoBranchTraceNeedsNoImages) {
+  FLOWBACK_NEEDS_TRACES();
+  const auto folder = golden::TracesFolder() / "branch-stack/autofdo-hierdisc-haswell";
+  const ProgramResult info =
+      TryIt({"info", folder / "hierarchical_discriminator_test.x86_64.perf.data"});
+  EXPECT_EQ(info.status, 0);
+  EXPECT_EQ(info.err, "");
+  EXPECT_TRUE(info.out.contains("none in this recording")) << info.out;
+  EXPECT_TRUE(info.out.contains("\nimages\n")) << info.out;
+}
+
 // What Debian's perf records without the hardware.
 TEST_F(BadInput, PerfRecordingWithoutBranchTrace) {
   const std::string file = folder_.File("perf.data");
