@@ -187,7 +187,8 @@ Status DecodeJob::PrepareThreads() {
   else if (inputs_)
     threads_.GroupByThread(recording_, *inputs_);
   if (Status status = threads_.Select(options_.reader); !status) return status;
-  if (!options_.by_cpu) WarnOfSharedStreams(threads_, InputName());
+  // Packets are shown as they were written, by buffer; nobody asks for their threads.
+  if (!options_.by_cpu && kind_.name != "packets") WarnOfSharedStreams(threads_, InputName());
   settings_.thread_headers =
       !settings_.default_layout && kind_.name != "instructions" && threads_.owners().size() > 1;
   return {};

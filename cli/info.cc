@@ -77,7 +77,7 @@ int Execute(const ReaderOptions& options) {
   if (Status written = output->Finish(); !written) return Report(written.error());
   if (output->closed()) return kDone;
   report.losses.Warn(options.InputName());
-  WarnOfRejectedImages(report.images, options.InputName());
+  if (!report.streams.empty()) WarnOfRejectedImages(report.images, options.InputName());
   WarnOfModes(*code, options.InputName());
   return report.losses.Status(options.strict);
 }

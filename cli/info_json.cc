@@ -141,7 +141,12 @@ void PrintInfoJson(const InfoReport& report, Output& output) {
   json["losses"] = LossesJson(report.losses);
   json["images"] = Json::array();
   for (const ImageStatus& image : report.images) json["images"].push_back(ImageJson(image));
-  json["warnings"] = recording.warnings;
+  json["warnings"] = Json::array();
+  json["remedies"] = Json::array();  // of the warnings, in their order
+  for (const Warning& warning : recording.warnings) {
+    json["warnings"].push_back(warning.text);
+    json["remedies"].push_back(warning.remedy);
+  }
   output.Write(json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n');
 }
 

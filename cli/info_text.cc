@@ -43,6 +43,13 @@ void AppendRecords(const InfoReport& report, std::string& out) {
   AppendField(out, "kernel code", report.recording->kcore_dir);
 }
 
+void AppendDamage(const InfoReport& report, std::string& out) {
+  for (const Warning& warning : report.recording->warnings) {
+    AppendField(out, "damage", warning.text);
+    if (!warning.remedy.empty()) out += fmt::format("    try: {}\n", warning.remedy);
+  }
+}
+
 void AppendTrace(const InfoReport& report, std::string& out) {
   std::string words;
   for (const auto& [key, value] : OptionWords(report.recording->pt))
@@ -171,7 +178,7 @@ void PrintInfoText(const InfoReport& report, Output& output) {
     AppendTrace(report, out);
   }
   AppendRecords(report, out);
-  for (const std::string& warning : report.recording->warnings) AppendField(out, "damage", warning);
+  AppendDamage(report, out);
   AppendThreads(report, out);
   if (!report.streams.empty()) {
     AppendStreams(report, out);

@@ -13,14 +13,15 @@ Status CheckHasTrace(const Recording& recording) {
   const bool any = std::ranges::any_of(recording.streams,
                                        [](const Stream& stream) { return !stream.bytes.empty(); });
   if (any) return {};
-  const auto cut = std::ranges::find_if(recording.warnings, [](const std::string& warning) {
-    return warning.contains("cut at offset") || warning.contains("is cut by the file's end");
+  const auto cut = std::ranges::find_if(recording.warnings, [](const Warning& warning) {
+    return warning.text.contains("cut at offset") ||
+           warning.text.contains("is cut by the file's end");
   });
   if (cut != recording.warnings.end())
-    return Fail(
-        Error(ErrorCode::kUnreadable,
-              recording.path + ": the file is cut before its branch trace, if it had one: " + *cut)
-            .Remedy("copy the whole file again, or record again"));
+    return Fail(Error(ErrorCode::kUnreadable,
+                      recording.path +
+                          ": the file is cut before its branch trace, if it had one: " + cut->text)
+                    .Remedy("copy the whole file again, or record again"));
   Error error(ErrorCode::kUnsupported, recording.path + ": no branch trace in this recording");
   return Fail(error.Remedy(
       "record one with `flowback record -- CMD`, or `perf record -e intel_pt//u -- CMD` on a "
@@ -39,9 +40,10 @@ Status CheckAccount(const ByteAccount& account, const Stream& stream) {
 }
 
 void WarnOfDamage(const Recording& recording) {
-  for (const std::string& warning : recording.warnings) {
-    const bool named = warning.contains(recording.path);
-    Warn(named ? warning : recording.path + ": " + warning);
+  for (const Warning& warning : recording.warnings) {
+    const bool named = warning.text.contains(recording.path);
+    const std::string remedy = warning.remedy.empty() ? "" : "\n  try: " + warning.remedy;
+    Warn((named ? "" : recording.path + ": ") + warning.text + remedy);
   }
 }
 

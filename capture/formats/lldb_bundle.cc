@@ -40,7 +40,8 @@ Status AddStream(const std::string& key, const std::string& file, Stream stream,
   recording.file_size += stream.bytes.size();
   recording.storage.push_back(*opened);
   if (stream.bytes.empty()) {
-    recording.warnings.push_back(file + " is empty: nothing was traced, or the file was cut");
+    recording.warnings.push_back({file + " is empty: nothing was traced, or the file was cut",
+                                  "copy the bundle's folder again, or trace again"});
   }
   recording.streams.push_back(std::move(stream));
   return {};
@@ -51,9 +52,10 @@ Status AddThreads(const Bundle& bundle, const std::string& folder, Recording& re
     for (const Thread& thread : process.threads) {
       if (thread.trace.empty()) {
         if (bundle.cpus.empty()) {
-          recording.warnings.push_back(thread.key + " (thread " +
-                                       Dec(static_cast<uint64_t>(thread.tid)) +
-                                       ") has no iptTrace: nothing is known of it");
+          recording.warnings.push_back({thread.key + " (thread " +
+                                            Dec(static_cast<uint64_t>(thread.tid)) +
+                                            ") has no iptTrace: nothing is known of it",
+                                        "save the trace again while all threads are traced"});
         }
         continue;
       }

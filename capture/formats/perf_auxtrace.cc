@@ -43,23 +43,26 @@ bool AllZero(Bytes bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](uint8_t byte) { return byte == 0; });
 }
 
-// The end of the data in AUX offsets; 0 for a record whose end wraps round.
-uint64_t EndOf(const AuxRecord& record) {
-  return record.size <= ~record.offset ? record.offset + record.size : 0;
-}
-
 }  // namespace
 
-void StreamCollector::AddRecord(const AuxRecord& record) { pending_.push_back(record); }
+void StreamCollector::BeginFile(const std::string& name) { files_.push_back(name); }
+
+AuxPlace StreamCollector::At(uint64_t offset) const {
+  return {offset, files_.empty() ? nullptr : &files_.back()};
+}
+
+void StreamCollector::AddRecord(const AuxRecord& record, uint64_t file_offset) {
+  pending_.push_back({record, At(file_offset)});
+}
 
 void StreamCollector::AddData(const Record& record) {
   FieldReader fields = record.Fields();
-  fields.Skip(8);  // size: the reader has used it
-  Piece piece;
+  const uint64_t size = fields.U64();
+  AuxPiece piece;
   piece.aux_offset = fields.U64();
   fields.Skip(8);  // reference
   const uint32_t index = fields.U32();
-  Buffer& buffer = buffers_[index];
+  AuxBuffer& buffer = buffers_[index];
   const int32_t tid = fields.I32();
   const int32_t cpu = fields.I32();
   if (buffer.pieces.empty()) {
@@ -68,9 +71,9 @@ void StreamCollector::AddData(const Record& record) {
   }
   piece.bytes = record.aux;
   piece.file_offset = record.aux_offset;
-  // An offset so big that the end wraps round is a lie; such a piece is taken as the buffer's
-  // first.
-  if (piece.aux_end() < piece.aux_offset) piece.aux_offset = 0;
+  piece.place = At(record.offset);
+  piece.told_offset = piece.aux_offset;
+  piece.cut = size > piece.bytes.size();
   piece.snapshot = piece.bytes;
   buffer.pieces.push_back(piece);
   auto& known = buffer.cpu < 0 && EndsPiece(pending_, piece) ? buffer.records : unplaced_;
@@ -81,46 +84,40 @@ void StreamCollector::AddData(const Record& record) {
 // perf writes what a buffer's kernel records say and then the buffer's data: records that add up to
 // just this piece are the piece's. A per-thread buffer has no better sign: the thread that an AUX
 // record names is the one that ran when it was written, which may be the traced one's parent.
-bool StreamCollector::EndsPiece(const std::vector<AuxRecord>& records, const Piece& piece) {
+bool StreamCollector::EndsPiece(const std::vector<AuxEntry>& records, const AuxPiece& piece) {
   if (records.empty()) return false;
-  const uint64_t end = EndOf(records.back());
-  return records.front().offset >= piece.aux_offset && end <= piece.aux_end() &&
+  const uint64_t end = records.back().end();
+  return records.front().told.offset >= piece.aux_offset && end <= piece.aux_end() &&
          piece.aux_end() - end < kAuxtraceAlignment;
 }
 
 // A per-CPU buffer's records name its CPU; a per-thread buffer's, mostly, its thread.
 void StreamCollector::PlaceRemainingRecords() {
-  std::unordered_map<int32_t, Buffer*> by_cpu;
-  std::unordered_map<int32_t, Buffer*> by_tid;
+  std::unordered_map<int32_t, AuxBuffer*> by_cpu;
+  std::unordered_map<int32_t, AuxBuffer*> by_tid;
   for (auto& [index, buffer] : buffers_) {
     if (buffer.cpu >= 0) by_cpu.emplace(buffer.cpu, &buffer);
     if (buffer.cpu < 0) by_tid.emplace(buffer.tid, &buffer);
   }
   unplaced_.insert(unplaced_.end(), pending_.begin(), pending_.end());
-  for (const AuxRecord& record : unplaced_) {
-    const auto cpu = by_cpu.find(record.cpu);
-    const auto tid = by_tid.find(record.tid);
+  for (const AuxEntry& record : unplaced_) {
+    const auto cpu = by_cpu.find(record.told.cpu);
+    const auto tid = by_tid.find(record.told.tid);
     if (cpu != by_cpu.end()) {
       cpu->second->records.push_back(record);
     } else if (tid != by_tid.end()) {
       tid->second->records.push_back(record);
-    } else if (buffers_.size() == 1 && record.cpu < 0) {
+    } else if (buffers_.size() == 1 && record.told.cpu < 0) {
       buffers_.begin()->second.records.push_back(record);
     }
   }
 }
 
-uint64_t StreamCollector::RecordedEnd(const Buffer& buffer) {
-  uint64_t end = 0;
-  for (const AuxRecord& record : buffer.records) end = std::max(end, EndOf(record));
-  return end;
-}
-
-void StreamCollector::TrimPadding(Buffer& buffer) {
+void StreamCollector::TrimPadding(AuxBuffer& buffer) {
   for (size_t i = 0; i < buffer.pieces.size(); ++i) {
-    Piece& piece = buffer.pieces[i];
+    AuxPiece& piece = buffer.pieces[i];
     const bool last = i + 1 == buffer.pieces.size();
-    const uint64_t end = last ? RecordedEnd(buffer) : buffer.pieces[i + 1].aux_offset;
+    const uint64_t end = last ? buffer.RecordedEnd() : buffer.pieces[i + 1].aux_offset;
     if (end < piece.aux_offset || end >= piece.aux_end()) continue;
     const uint64_t padding = piece.aux_end() - end;
     if (padding < kAuxtraceAlignment && AllZero(piece.bytes.last(padding))) {
@@ -129,7 +126,7 @@ void StreamCollector::TrimPadding(Buffer& buffer) {
   }
 }
 
-Stream StreamCollector::Join(Buffer& buffer, Recording& recording) {
+Stream StreamCollector::Join(AuxBuffer& buffer, Recording& recording) {
   Stream stream;
   stream.index = static_cast<uint32_t>(recording.streams.size());
   stream.cpu = buffer.cpu;
@@ -143,13 +140,13 @@ Stream StreamCollector::Join(Buffer& buffer, Recording& recording) {
     return stream;
   }
   uint64_t size = 0;
-  for (Piece& piece : buffer.pieces) {
+  for (AuxPiece& piece : buffer.pieces) {
     piece.stream_offset = size;
     size += piece.bytes.size();
   }
   auto joined = std::make_shared<std::vector<uint8_t>>();
   joined->reserve(size);
-  for (const Piece& piece : buffer.pieces) {
+  for (const AuxPiece& piece : buffer.pieces) {
     joined->insert(joined->end(), piece.bytes.begin(), piece.bytes.end());
   }
   stream.bytes = *joined;
@@ -157,11 +154,15 @@ Stream StreamCollector::Join(Buffer& buffer, Recording& recording) {
   return stream;
 }
 
-void StreamCollector::AddSeamGaps(const Buffer& buffer, Stream& stream) {
+void StreamCollector::AddSeamGaps(const AuxBuffer& buffer, Stream& stream) {
   for (size_t i = 1; i < buffer.pieces.size(); ++i) {
     const uint64_t end = buffer.pieces[i - 1].aux_end();
-    const Piece& next = buffer.pieces[i];
-    if (next.aux_offset > end) {
+    const AuxPiece& next = buffer.pieces[i];
+    if (next.misplaced) {
+      stream.gaps.push_back({next.stream_offset, "the AUXTRACE record at offset " +
+                                                     next.place.Text() +
+                                                     " does not tell how it goes on here"});
+    } else if (next.aux_offset > end) {
       stream.gaps.push_back({next.stream_offset, ByteCount(next.aux_offset - end) +
                                                      " of AUX data missing: offsets " + Hex(end) +
                                                      " to " + Hex(next.aux_offset)});
@@ -173,24 +174,24 @@ void StreamCollector::AddSeamGaps(const Buffer& buffer, Stream& stream) {
 }
 
 // Where the byte at an AUX position stands, or would stand if it were there.
-uint64_t StreamCollector::StreamPosition(const Buffer& buffer, uint64_t aux_position) {
+uint64_t StreamCollector::StreamPosition(const AuxBuffer& buffer, uint64_t aux_position) {
   const auto after = std::upper_bound(
       buffer.pieces.begin(), buffer.pieces.end(), aux_position,
-      [](uint64_t position, const Piece& piece) { return position < piece.aux_offset; });
+      [](uint64_t position, const AuxPiece& piece) { return position < piece.aux_offset; });
   if (after == buffer.pieces.begin()) return 0;
-  const Piece& piece = *std::prev(after);
+  const AuxPiece& piece = *std::prev(after);
   return piece.stream_offset +
          std::min<uint64_t>(aux_position - piece.aux_offset, piece.bytes.size());
 }
 
-void StreamCollector::AddRecordGaps(const Buffer& buffer, Stream& stream) {
-  for (const AuxRecord& record : buffer.records) {
-    if (!(record.flags & kAuxTruncated)) continue;
-    stream.gaps.push_back({StreamPosition(buffer, EndOf(record)),
+void StreamCollector::AddRecordGaps(const AuxBuffer& buffer, Stream& stream) {
+  for (const AuxEntry& record : buffer.records) {
+    if (!(record.told.flags & kAuxTruncated)) continue;
+    stream.gaps.push_back({StreamPosition(buffer, record.end()),
                            "AUX data truncated: the recorder did not empty the buffer in time"});
   }
   const uint64_t held = buffer.pieces.back().aux_end();
-  const uint64_t recorded = RecordedEnd(buffer);
+  const uint64_t recorded = buffer.RecordedEnd();
   if (recorded > held) {
     stream.gaps.push_back({stream.bytes.size(), ByteCount(recorded - held) +
                                                     " of AUX data at the end are not in the file"});
@@ -198,31 +199,37 @@ void StreamCollector::AddRecordGaps(const Buffer& buffer, Stream& stream) {
 }
 
 // One sentence for each flag that says more than a gap does.
-void StreamCollector::WarnOfFlags(std::vector<std::string>& warnings) const {
-  constexpr std::pair<uint64_t, const char*> kMeanings[] = {
-      {kAuxPartial, "have holes: tracing was interrupted, for instance by a virtual machine"},
-      {kAuxCollision, "lack samples that collided"},
+void StreamCollector::WarnOfFlags(std::vector<Warning>& warnings) const {
+  struct Meaning {
+    uint64_t flag;
+    const char* text;
+    const char* remedy;
   };
-  for (const auto& [flag, meaning] : kMeanings) {
+  constexpr Meaning kMeanings[] = {
+      {kAuxPartial, "have holes: tracing was interrupted, for instance by a virtual machine",
+       "record while no virtual machine runs on the CPU"},
+      {kAuxCollision, "lack samples that collided", "record with fewer samples"},
+  };
+  for (const auto& [flag, meaning, remedy] : kMeanings) {
     uint64_t count = 0;
     for (const auto& [index, buffer] : buffers_) {
-      for (const AuxRecord& record : buffer.records) count += (record.flags & flag) != 0;
+      for (const AuxEntry& record : buffer.records) count += (record.told.flags & flag) != 0;
     }
-    if (count != 0) warnings.push_back(Dec(count) + " pieces of AUX data " + meaning);
+    if (count != 0) warnings.push_back({Dec(count) + " pieces of AUX data " + meaning, remedy});
   }
 }
 
-bool StreamCollector::IsSnapshots(const Buffer& buffer) const {
+bool StreamCollector::IsSnapshots(const AuxBuffer& buffer) const {
   return snapshots_ ||
          std::any_of(buffer.records.begin(), buffer.records.end(),
-                     [](const AuxRecord& record) { return record.flags & kAuxOverwrite; });
+                     [](const AuxEntry& record) { return record.told.flags & kAuxOverwrite; });
 }
 
-void StreamCollector::RemoveRepeated(Buffer& buffer) {
-  std::vector<Piece> kept;
-  for (Piece& piece : buffer.pieces) {
+void StreamCollector::RemoveRepeated(AuxBuffer& buffer) {
+  std::vector<AuxPiece> kept;
+  for (AuxPiece& piece : buffer.pieces) {
     while (!kept.empty()) {
-      Piece& before = kept.back();
+      AuxPiece& before = kept.back();
       const auto overlap = FindSnapshotOverlap(before.snapshot, piece.snapshot);
       piece.continues = overlap.has_value();
       if (!overlap) break;
@@ -244,8 +251,8 @@ void StreamCollector::RemoveRepeated(Buffer& buffer) {
   buffer.pieces = std::move(kept);
 }
 
-void StreamCollector::AddSnapshotGaps(const Buffer& buffer, Stream& stream) {
-  for (const Piece& piece : buffer.pieces) {
+void StreamCollector::AddSnapshotGaps(const AuxBuffer& buffer, Stream& stream) {
+  for (const AuxPiece& piece : buffer.pieces) {
     if (piece.continues) continue;
     stream.gaps.push_back({piece.stream_offset,
                            "between two snapshots: the buffer was overwritten before the later "
@@ -256,13 +263,16 @@ void StreamCollector::AddSnapshotGaps(const Buffer& buffer, Stream& stream) {
 void StreamCollector::Finish(Recording& recording) && {
   PlaceRemainingRecords();
   uint64_t repeated = 0;
+  AuxBufferCheck check;
   for (auto& [index, buffer] : buffers_) {
     const bool snapshots = IsSnapshots(buffer);
     if (snapshots) {
       RemoveRepeated(buffer);
     } else {
-      std::stable_sort(buffer.pieces.begin(), buffer.pieces.end(),
-                       [](const Piece& a, const Piece& b) { return a.aux_offset < b.aux_offset; });
+      check.Check(buffer);
+      std::stable_sort(
+          buffer.pieces.begin(), buffer.pieces.end(),
+          [](const AuxPiece& a, const AuxPiece& b) { return a.aux_offset < b.aux_offset; });
       TrimPadding(buffer);
     }
     Stream stream = Join(buffer, recording);
@@ -277,10 +287,12 @@ void StreamCollector::Finish(Recording& recording) && {
     Normalize(stream.gaps);
     recording.streams.push_back(std::move(stream));
   }
+  check.Report(recording);
   WarnOfFlags(recording.warnings);
   if (repeated != 0) {
-    recording.warnings.push_back("snapshots overlap: " + ByteCount(repeated) +
-                                 " that an earlier one has, too, were read once");
+    recording.warnings.push_back({"snapshots overlap: " + ByteCount(repeated) +
+                                      " that an earlier one has, too, were read once",
+                                  ""});
   }
 }
 

@@ -38,9 +38,11 @@ Status ReadFiles(const std::vector<RecordSection>& files, Session& session) {
 void ReadLeadingFeatures(const RecordSection& section, ByteOrder order, Recording& recording) {
   constexpr int kMostRecords = 64;
   RecordReader reader(section.bytes, section.begin, section.end, order);
+  FeatureDamage damage;
   Record record;
   for (int i = 0; i < kMostRecords && reader.Next(record); ++i)
-    if (record.type == kRecordHeaderFeature) ReadFeatureRecord(record, recording);
+    if (record.type == kRecordHeaderFeature) ReadFeatureRecord(record, recording, damage);
+  damage.Report(recording);
 }
 
 // The main file and, in the directory form, the others.

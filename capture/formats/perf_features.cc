@@ -151,6 +151,17 @@ constexpr FeatureReader kReaders[] = {
     {kFeatureClockData, "clock data", ReadClockData},
 };
 
+// One feature, whose place in the file is `section`: `content` is what of it is there.
+void ReadFeature(unsigned bit, Bytes content, const FileSection& section, ByteOrder order,
+                 Recording& recording, FeatureDamage& damage) {
+  const auto reader = std::find_if(std::begin(kReaders), std::end(kReaders),
+                                   [&](const FeatureReader& r) { return r.bit == bit; });
+  if (reader == std::end(kReaders)) return;
+  FieldReader fields(content, order);
+  if (content.size() == section.size && reader->read(fields, recording)) return;
+  damage.Add(reader->name, section);
+}
+
 }  // namespace
 
 bool ReadBuildIdRecord(const Record& record, Recording& recording) {
@@ -159,21 +170,25 @@ bool ReadBuildIdRecord(const Record& record, Recording& recording) {
   return ReadBuildIdBody(fields, record.misc, record.size() - kBuildIdFixed, recording);
 }
 
-void ReadFeature(unsigned bit, Bytes content, const FileSection& section, ByteOrder order,
-                 Recording& recording) {
-  const auto reader = std::find_if(std::begin(kReaders), std::end(kReaders),
-                                   [&](const FeatureReader& r) { return r.bit == bit; });
-  if (reader == std::end(kReaders)) return;
-  FieldReader fields(content, order);
-  if (content.size() == section.size && reader->read(fields, recording)) return;
-  recording.warnings.push_back("the header's feature \"" + std::string(reader->name) +
-                               "\" at offset " + Hex(section.offset) + " (" +
-                               ByteCount(section.size) +
-                               ") is cut or damaged: what it lacks stays unknown");
+void FeatureDamage::Add(const char* name, const FileSection& section) {
+  constexpr uint64_t kMostNames = 16;  // a pipe can repeat a damaged record without end
+  if (count_ < kMostNames) names_ += (count_ == 0 ? "\"" : ", \"") + std::string(name) + '"';
+  if (count_ == kMostNames) names_ += ", ...";
+  first_ = count_++ == 0 ? section.offset : std::min(first_, section.offset);
+}
+
+void FeatureDamage::Report(Recording& recording) const {
+  if (count_ == 0) return;
+  recording.warnings.push_back({"of the header's features " + Dec(count_) +
+                                    (count_ == 1 ? " is" : " are") + " cut or damaged, " +
+                                    (count_ == 1 ? "" : "the first ") + "at offset " + Hex(first_) +
+                                    ": " + names_ + ": what is lacking stays unknown",
+                                kDamageRemedy});
 }
 
 Bytes ReadFeatures(Bytes file, const FileHeader& header, Recording& recording) {
   Bytes tracing_data;
+  FeatureDamage damage;
   FieldReader table(Slice(file, header.feature_table, kFeatureBits * kSectionSize), header.order);
   for (unsigned bit = 0; bit < kFeatureBits; ++bit) {
     if (!header.Has(bit)) continue;
@@ -182,24 +197,26 @@ Bytes ReadFeatures(Bytes file, const FileHeader& header, Recording& recording) {
     section.size = table.U64();
     if (!table.ok()) {
       recording.warnings.push_back(
-          "the table of the header's features at offset " + Hex(header.feature_table) +
-          " is cut by the file's end: the machine's description is incomplete");
-      return tracing_data;
+          {"the table of the header's features at offset " + Hex(header.feature_table) +
+               " is cut by the file's end: the machine's description is incomplete",
+           kDamageRemedy});
+      break;
     }
     const Bytes content = Slice(file, section.offset, section.size);
-    ReadFeature(bit, content, section, header.order, recording);
+    ReadFeature(bit, content, section, header.order, recording, damage);
     if (bit == kFeatureTracingData) tracing_data = content;
   }
+  damage.Report(recording);
   return tracing_data;
 }
 
-void ReadFeatureRecord(const Record& record, Recording& recording) {
+void ReadFeatureRecord(const Record& record, Recording& recording, FeatureDamage& damage) {
   FieldReader fields = record.Fields();
   const uint64_t bit = fields.U64();
   if (!fields.ok() || bit >= kFeatureBits) return;  // the last one only ends the list
   const Bytes content = fields.Take(fields.remaining());
   const FileSection section{record.offset + kRecordHeaderSize + 8, content.size()};
-  ReadFeature(static_cast<unsigned>(bit), content, section, record.order, recording);
+  ReadFeature(static_cast<unsigned>(bit), content, section, record.order, recording, damage);
 }
 
 }  // namespace flowback::perf

@@ -67,19 +67,21 @@ Status CheckHeader(uint64_t header_size, const FileHeader& header, Bytes file,
 }
 
 // perf writes the data's size and the features last: a size of 0 says that it was killed before.
-void LimitData(FileHeader& header, Bytes file, std::vector<std::string>& warnings) {
+void LimitData(FileHeader& header, Bytes file, std::vector<Warning>& warnings) {
   const uint64_t available = file.size() - header.data.offset;
   if (header.data.size == 0 && available != 0) {
     warnings.push_back(
-        "the header's data size is 0: the recorder did not end properly; everything from offset " +
-        Hex(header.data.offset) +
-        " on is taken as data, and the machine's description may be missing");
+        {"the header's data size is 0: the recorder did not end properly; everything from offset " +
+             Hex(header.data.offset) +
+             " on is taken as data, and the machine's description may be missing",
+         "record again, and end the recorder with SIGINT, not SIGKILL"});
     header.data.size = available;
     header.features = {};
   } else if (header.data.size > available) {
-    warnings.push_back("the data section at offset " + Range(header.data) +
-                       " is cut by the file's end at " + Hex(file.size()) +
-                       "; the machine's description, which follows it, is missing");
+    warnings.push_back({"the data section at offset " + Range(header.data) +
+                            " is cut by the file's end at " + Hex(file.size()) +
+                            "; the machine's description, which follows it, is missing",
+                        kDamageRemedy});
     header.data.size = available;
     header.features = {};
   }
@@ -87,11 +89,12 @@ void LimitData(FileHeader& header, Bytes file, std::vector<std::string>& warning
 
 // Ids can be shared by lying sections; real ones never hold more than the file has room for.
 std::vector<uint64_t> ReadIds(Bytes file, ByteOrder order, const FileSection& section,
-                              uint64_t& budget, std::vector<std::string>& warnings) {
+                              uint64_t& budget, std::vector<Warning>& warnings) {
   std::vector<uint64_t> ids;
   if (!Inside(section, file) || section.size / 8 > budget) {
-    warnings.push_back("an event's ids at offset " + Range(section) +
-                       " are more than the file holds: ignored");
+    warnings.push_back(
+        {"an event's ids at offset " + Range(section) + " are more than the file holds: ignored",
+         kDamageRemedy});
     return ids;
   }
   FieldReader fields(Slice(file, section.offset, section.size), order);
@@ -130,7 +133,7 @@ EventAttr ParseAttr(Bytes entry, ByteOrder order) {
 }
 
 Result<FileHeader> ReadFileHeader(Bytes file, const std::string& path,
-                                  std::vector<std::string>& warnings) {
+                                  std::vector<Warning>& warnings) {
   FileHeader header;
   if (StartsWith(file, kForeignMagic)) header.order = ByteOrder::kBig;
   FieldReader fields(file, header.order);
@@ -159,7 +162,7 @@ Result<FileHeader> ReadFileHeader(Bytes file, const std::string& path,
 }
 
 std::vector<EventAttr> ReadAttrs(Bytes file, const FileHeader& header,
-                                 std::vector<std::string>& warnings) {
+                                 std::vector<Warning>& warnings) {
   std::vector<EventAttr> attrs;
   uint64_t id_budget = file.size() / 8;
   for (uint64_t at = 0; header.attrs.size - at >= header.attr_size; at += header.attr_size) {

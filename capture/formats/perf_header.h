@@ -10,6 +10,7 @@
 #include "capture/formats/perf_layout.h"
 #include "flowback/base/bytes.h"
 #include "flowback/base/error.h"
+#include "flowback/model/recording.h"
 
 namespace flowback::perf {
 
@@ -50,10 +51,10 @@ struct FileHeader {
 // Appends a sentence to `warnings` for what is wrong but can be lived with. Errors: kUnreadable,
 // with the offset, when the header is cut or contradicts itself.
 Result<FileHeader> ReadFileHeader(Bytes file, const std::string& path,
-                                  std::vector<std::string>& warnings);
+                                  std::vector<Warning>& warnings);
 
 // The events. Memory is bounded by the file's size whatever the header says.
 std::vector<EventAttr> ReadAttrs(Bytes file, const FileHeader& header,
-                                 std::vector<std::string>& warnings);
+                                 std::vector<Warning>& warnings);
 
 }  // namespace flowback::perf

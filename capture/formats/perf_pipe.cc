@@ -16,9 +16,6 @@ namespace flowback {
 namespace perf {
 namespace {
 
-// Damaged all over: more of the same helps nobody.
-constexpr size_t kManyWarnings = 8;
-
 // What a pipe's records say in place of a file's header.
 struct PipeHeader {
   std::vector<EventAttr> attrs;
@@ -42,11 +39,6 @@ void TakeAttr(const Record& record, PipeHeader& header) {
   header.attrs.push_back(std::move(attr));
 }
 
-void TakeFeature(const Record& record, Recording& recording) {
-  if (recording.warnings.size() > kManyWarnings) return;
-  ReadFeatureRecord(record, recording);
-}
-
 void TakeEventUpdate(const Record& record, PipeHeader& header) {
   FieldReader fields = record.Fields();
   const uint64_t what = fields.U64();
@@ -60,14 +52,16 @@ void TakeEventUpdate(const Record& record, PipeHeader& header) {
 // Damage is reported when the records are read.
 PipeHeader CollectHeader(const RecordSection& section, ByteOrder order, Recording& recording) {
   PipeHeader header;
+  FeatureDamage damage;
   RecordReader reader(section.bytes, section.begin, section.end, order);
   for (Record record; reader.Next(record);) {
     if (record.type == kRecordHeaderAttr) TakeAttr(record, header);
-    if (record.type == kRecordHeaderFeature) TakeFeature(record, recording);
+    if (record.type == kRecordHeaderFeature) ReadFeatureRecord(record, recording, damage);
     if (record.type == kRecordEventUpdate) TakeEventUpdate(record, header);
     if (record.type == kRecordHeaderBuildId) ReadBuildIdRecord(record, recording);
     if (record.type == kRecordTracingData) header.tracing_data.push_back(record.aux);
   }
+  damage.Report(recording);
   if (recording.events.empty()) {
     for (const EventAttr& attr : header.attrs) recording.events.push_back(attr.name);
   }

@@ -21,20 +21,21 @@ std::optional<TimeConversion> MakeConversion(uint64_t shift, uint64_t mult, uint
   return TimeConversion{static_cast<uint16_t>(shift), static_cast<uint32_t>(mult), zero};
 }
 
-void ApplyTime(const AuxtraceInfo& info, PtConfig& config, std::vector<std::string>& warnings) {
+void ApplyTime(const AuxtraceInfo& info, PtConfig& config, std::vector<Warning>& warnings) {
   if (info.At(kPtCapUserTimeZero) == 0) return;  // the kernel gives no relation to the TSC
   const auto time =
       MakeConversion(info.At(kPtTimeShift), info.At(kPtTimeMult), info.At(kPtTimeZero));
   if (time) {
     config.time = *time;
   } else {
-    warnings.push_back("AUXTRACE_INFO's time conversion (shift " + Dec(info.At(kPtTimeShift)) +
-                       ", multiplier " + Dec(info.At(kPtTimeMult)) +
-                       ") is impossible: the trace's times are unknown");
+    warnings.push_back({"AUXTRACE_INFO's time conversion (shift " + Dec(info.At(kPtTimeShift)) +
+                            ", multiplier " + Dec(info.At(kPtTimeMult)) +
+                            ") is impossible: the trace's times are unknown",
+                        kDamageRemedy});
   }
 }
 
-void ApplyRatios(const AuxtraceInfo& info, PtConfig& config, std::vector<std::string>& warnings) {
+void ApplyRatios(const AuxtraceInfo& info, PtConfig& config, std::vector<Warning>& warnings) {
   const uint64_t numerator = info.At(kPtTscCtcNumerator);
   const uint64_t denominator = info.At(kPtTscCtcDenominator);
   const uint64_t nominal = info.At(kPtMaxNonturboRatio);
@@ -43,8 +44,10 @@ void ApplyRatios(const AuxtraceInfo& info, PtConfig& config, std::vector<std::st
     config.tsc_ctc_denominator = static_cast<uint32_t>(denominator);
     config.nominal_ratio = static_cast<uint32_t>(nominal);
   } else {
-    warnings.push_back("AUXTRACE_INFO's clock ratios (" + Dec(numerator) + "/" + Dec(denominator) +
-                       ", " + Dec(nominal) + ") are impossible: ignored");
+    warnings.push_back(
+        {"AUXTRACE_INFO's clock ratios (" + Dec(numerator) + "/" + Dec(denominator) + ", " +
+             Dec(nominal) + ") are impossible: ignored",
+         "copy the file again, record again, or name them with --tsc-ctc and --nominal-freq"});
   }
 }
 
@@ -110,7 +113,7 @@ AuxtraceInfo ParseAuxtraceInfo(const Record& record) {
 }
 
 void ApplyPtInfo(const AuxtraceInfo& info, const std::vector<EventAttr>& attrs, PtConfig& config,
-                 std::vector<std::string>& warnings) {
+                 std::vector<Warning>& warnings) {
   ApplyTime(info, config, warnings);
   ApplyRatios(info, config, warnings);
   config.address_filter = !info.filter.empty();
@@ -121,8 +124,9 @@ void ApplyPtInfo(const AuxtraceInfo& info, const std::vector<EventAttr>& attrs, 
   if (event != attrs.end()) {
     ApplyEvent(info, event->config, config);
   } else {
-    warnings.push_back("no event of the header has the PMU number " + Dec(info.At(kPtPmuType)) +
-                       " of AUXTRACE_INFO: the trace's settings are unknown");
+    warnings.push_back({"no event of the header has the PMU number " + Dec(info.At(kPtPmuType)) +
+                            " of AUXTRACE_INFO: the trace's settings are unknown",
+                        kDamageRemedy});
   }
 }
 

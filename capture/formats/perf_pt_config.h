@@ -26,7 +26,7 @@ AuxtraceInfo ParseAuxtraceInfo(const Record& record);
 
 // Warns and leaves out what can't be true. The event is the first one whose PMU is the info's.
 void ApplyPtInfo(const AuxtraceInfo& info, const std::vector<EventAttr>& attrs, PtConfig& config,
-                 std::vector<std::string>& warnings);
+                 std::vector<Warning>& warnings);
 
 // PERF_RECORD_TIME_CONV, for recordings whose AUXTRACE_INFO has no time conversion.
 void ApplyTimeConv(const Record& record, PtConfig& config);

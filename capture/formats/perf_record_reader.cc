@@ -80,7 +80,7 @@ bool RecordReader::ReadDataBehind(Record& record) {
     damage_ = "cut at offset " + Hex(end_) + " inside the " +
               (record.type == kRecordAuxtrace ? "AUX area" : "tracing data") + " of " +
               ByteCount(size) + " that begins at " + Hex(at_) + ": " + ByteCount(rest) +
-              " of it are kept";
+              " of it are there";
   }
   at_ += record.aux.size();
   return true;

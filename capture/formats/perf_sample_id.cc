@@ -16,6 +16,7 @@
 #include <bit>
 
 #include "capture/formats/field_reader.h"
+#include "capture/formats/text.h"
 
 namespace flowback::perf {
 namespace {
@@ -83,9 +84,10 @@ SampleIdParser::IdPlace SampleIdParser::PlaceOf(const EventAttr& attr) {
 }
 
 SampleIdParser::SampleIdParser(const std::vector<EventAttr>& attrs,
-                               std::vector<std::string>& warnings) {
+                               std::vector<Warning>& warnings) {
   if (attrs.empty()) {
-    warnings.push_back("the header names no events: the records' times and CPUs are unknown");
+    warnings.push_back(
+        {"the header names no events: the records' times and CPUs are unknown", kDamageRemedy});
     return;
   }
   const auto same = [&](const EventAttr& a) { return Layout(a) == Layout(attrs.front()); };
@@ -102,8 +104,10 @@ SampleIdParser::SampleIdParser(const std::vector<EventAttr>& attrs,
   }
   if (!only_trailer_ && id_.from_end == 0) {
     warnings.push_back(
-        "the events' records have different layouts and no identifier that tells them apart: their "
-        "times and CPUs are unknown");
+        {"the events' records have different layouts and no identifier that tells them apart: "
+         "their "
+         "times and CPUs are unknown",
+         "perf record --sample-identifier"});
   }
 }
 

@@ -34,7 +34,7 @@ class SampleIdParser {
  public:
   // `attrs` must outlive the object. Warns when the events' layouts differ and nothing in a record
   // tells which one it has.
-  SampleIdParser(const std::vector<EventAttr>& attrs, std::vector<std::string>& warnings);
+  SampleIdParser(const std::vector<EventAttr>& attrs, std::vector<Warning>& warnings);
 
   // ID_INDEX: the CPU of each event's id, for records whose layout has no CPU.
   void AddIdIndex(const Record& record);

@@ -57,7 +57,8 @@ Session::Session(std::vector<EventAttr> attrs, ByteOrder order, Recording& recor
       ids_(attrs_, recording.warnings) {
   for (const EventAttr& attr : attrs_) {
     if (!(attr.sample_type & kSampleAux)) continue;
-    Warn("samples carry AUX data (`--aux-sample`), which is not read yet");
+    Warn("samples carry AUX data (`--aux-sample`), which is not read yet",
+         "record without --aux-sample");
     break;
   }
   LookForSwitchEvents();
@@ -75,6 +76,7 @@ void Session::LookForSwitchEvents() {
 }
 
 Status Session::Read(const RecordSection& section) {
+  if (section.file != recording_.path) streams_.BeginFile(section.file);
   RecordReader reader(section.bytes, section.begin, section.end, order_);
   for (Record record; reader.Next(record);) {
     Take(record);
@@ -82,7 +84,7 @@ Status Session::Read(const RecordSection& section) {
     if (Status status = Unpack(record, section); !status) return status;
   }
   const std::string where = section.file == recording_.path ? "" : section.file + ": ";
-  if (!reader.damage().empty()) Warn(where + reader.damage());
+  if (!reader.damage().empty()) Warn(where + reader.damage(), kDamageRemedy);
   EndCompression();
   return {};
 }
@@ -121,7 +123,7 @@ void Session::TakeSideband(const Record& record) {
   if (id.trailer_size != 0 && id.cpu < 0) id.cpu = default_cpu_;
   auto sideband = ToSideband(record, id);
   if (!sideband) return CountMalformed(record);
-  if (const auto* aux = std::get_if<AuxRecord>(&*sideband)) streams_.AddRecord(*aux);
+  if (const auto* aux = std::get_if<AuxRecord>(&*sideband)) streams_.AddRecord(*aux, record.offset);
   Add(*std::move(sideband));
 }
 
@@ -149,7 +151,8 @@ Status Session::Unpack(const Record& record, const RecordSection& section) {
   if (status.error().code() == ErrorCode::kUnreadable) {
     compression_broken_ = true;
     Warn("the compressed record at offset " + Hex(record.offset) + " " + status.error().message() +
-         ": no compressed record from there on is read");
+             ": no compressed record from there on is read",
+         kDamageRemedy);
     return {};
   }
   return Fail(Error(ErrorCode::kUnreadable,
@@ -171,9 +174,10 @@ std::optional<uint64_t> Session::TakeUnpacked(Bytes unpacked, uint64_t offset) {
     if (head == RecordHead::kTooSmall || has_data || IsCompressed(record.type)) {
       compression_broken_ = true;
       Warn("the compressed record at offset " + Hex(offset) + " holds " +
-           (head == RecordHead::kTooSmall ? "one smaller than its own header"
-                                          : "one of type " + Dec(record.type)) +
-           ", which can't be: no compressed record from there on is read");
+               (head == RecordHead::kTooSmall ? "one smaller than its own header"
+                                              : "one of type " + Dec(record.type)) +
+               ", which can't be: no compressed record from there on is read",
+           kDamageRemedy);
       return std::nullopt;
     }
     Take(record);
@@ -184,7 +188,8 @@ std::optional<uint64_t> Session::TakeUnpacked(Bytes unpacked, uint64_t offset) {
 void Session::EndCompression() {
   if (decompressor_ && decompressor_->unfinished() != 0 && !compression_broken_) {
     Warn("the compressed records end at offset " + Hex(last_compressed_) +
-         " inside a record, which is lost: the file was cut");
+             " inside a record, which is lost: the file was cut",
+         kDamageRemedy);
   }
   decompressor_.reset();
   compression_broken_ = false;
@@ -197,24 +202,28 @@ bool Session::HasPtStreams() {
   if (!info_) {
     Warn(
         "there is AUX data but no AUXTRACE_INFO record that says of which hardware: taken for "
-        "Intel PT with unknown settings");
+        "Intel PT with unknown settings",
+        "copy the file again, record again, or name the settings (--cpu, --mtc-freq, ...)");
     return true;
   }
   if (info_->is_intel_pt()) return true;
-  Warn("the AUX data is of hardware type " + Dec(info_->type) +
-       ", not of Intel PT (1): not decoded");
+  Warn(
+      "the AUX data is of hardware type " + Dec(info_->type) + ", not of Intel PT (1): not decoded",
+      "record with `perf record -e intel_pt//u`");
   return false;
 }
 
 void Session::ReportCounts() {
   if (malformed_ != 0) {
     Warn(Dec(malformed_) +
-         " records are too short for their fields and left out; the first is at offset " +
-         Hex(first_malformed_));
+             " records are too short for their fields and left out; the first is at offset " +
+             Hex(first_malformed_),
+         kDamageRemedy);
   }
   if (sideband_.late() != 0) {
     Warn(Dec(sideband_.late()) +
-         " records are older than what the end of a round promised; sorted in by their time");
+             " records are older than what the end of a round promised; sorted in by their time",
+         "record again where the order of mappings or switches matters");
   }
   for (const auto& [name, count] : counts_) recording_.record_counts.emplace_back(name, count);
 }

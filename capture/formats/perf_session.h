@@ -60,7 +60,9 @@ class Session {
   std::optional<uint64_t> TakeUnpacked(Bytes unpacked, uint64_t offset);
   void EndCompression();
   void CountMalformed(const Record& record);
-  void Warn(std::string sentence) { recording_.warnings.push_back(std::move(sentence)); }
+  void Warn(std::string text, std::string remedy) {
+    recording_.warnings.push_back({std::move(text), std::move(remedy)});
+  }
   void ReportCounts();
   bool HasPtStreams();
   void ReadClock();

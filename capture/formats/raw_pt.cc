@@ -76,8 +76,9 @@ Status ReadRawSideband(const std::vector<std::string>& files, std::optional<uint
   }
   if (!sample_type) {
     recording.warnings.push_back(
-        "--pevent without --sample-type: the records' times are unknown, so all that they say is "
-        "taken as true from the beginning");
+        {"--pevent without --sample-type: the records' times are unknown, so all that they say is "
+         "taken as true from the beginning",
+         "name the events' sample_type with --sample-type"});
   }
   session.Finish();
   return {};

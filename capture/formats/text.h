@@ -15,6 +15,9 @@ inline std::string Hex(uint64_t value) {
   return "0x" + std::string(digits, end);
 }
 
+// What helps against an input that is cut or contradicts itself.
+inline constexpr char kDamageRemedy[] = "copy the file again, or record again";
+
 inline std::string Dec(uint64_t value) { return std::to_string(value); }
 
 // "1 byte", "2 bytes".

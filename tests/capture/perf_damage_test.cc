@@ -74,6 +74,8 @@ TEST(PerfDamage, CutAtEveryByteOfTheData) {
     SCOPED_TRACE(size);
     const Recording cut = Read({whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size)});
     EXPECT_FALSE(cut.warnings.empty());
+    EXPECT_LE(cut.warnings.size(), 3u) << "more of the same helps nobody";
+    for (const Warning& warning : cut.warnings) EXPECT_FALSE(warning.remedy.empty());
     EXPECT_LE(cut.sideband.size(), complete.sideband.size());
     if (size >= complete.streams[0].file_offset) {
       const uint64_t kept = std::min<uint64_t>(size, aux_end) - complete.streams[0].file_offset;
@@ -123,6 +125,83 @@ TEST(PerfDamage, AuxRecordWhoseEndWrapsRound) {
   const Recording recording = Read(file.Build());
   EXPECT_EQ(recording.streams.at(0).bytes.size(), 40u);
   EXPECT_LE(recording.streams.at(0).gaps.size(), 1u);
+}
+
+// Two AUX records and one piece with the same 40 bytes.
+PerfDataBuilder FileWithAuxRecords(uint64_t piece_offset, uint64_t first_size,
+                                   uint64_t second_offset) {
+  PerfDataBuilder file = PerfDataBuilder::WithIntelPt();
+  file.Aux(0, first_size, 0, kTrailer);
+  file.Aux(second_offset, 16, 0, kTrailer);
+  file.Auxtrace(piece_offset, 0, -1, 1, Data(40, 7));
+  file.Exit(42, 42, kTrailer);
+  return file;
+}
+
+// Where AUX and AUXTRACE records contradict each other, the one that is alone lies.
+TEST(PerfDamage, AuxRecordsThatContradictTheData) {
+  EXPECT_TRUE(Read(FileWithAuxRecords(0, 24, 24).Build()).warnings.empty());
+  for (const uint64_t lie : {uint64_t{1} << 50, ~uint64_t{0} - 3, uint64_t{41}}) {
+    const Recording recording = Read(FileWithAuxRecords(0, 24, lie).Build());
+    EXPECT_TRUE(Warns(recording, "the AUX record at offset 0x"));
+    EXPECT_EQ(recording.streams.at(0).bytes.size(), 40u);
+    EXPECT_TRUE(recording.streams.at(0).gaps.empty()) << "a lie is no loss";
+  }
+  const Recording size = Read(FileWithAuxRecords(0, uint64_t{1} << 50, 24).Build());
+  EXPECT_TRUE(Warns(size, "the AUX record at offset 0x"));
+  EXPECT_TRUE(size.streams.at(0).gaps.empty());
+}
+
+// What follows on a record may well be data that is missing.
+TEST(PerfDamage, AuxRecordOfMissingDataIsBelieved) {
+  PerfDataBuilder file = FileWithAuxRecords(0, 24, 24);
+  file.Aux(40, 60, 0, kTrailer);
+  file.Aux(100, 60, 0, kTrailer);
+  const Recording recording = Read(file.Build());
+  EXPECT_TRUE(recording.warnings.empty());
+  ASSERT_EQ(recording.streams.at(0).gaps.size(), 1u);
+  EXPECT_TRUE(recording.streams[0].gaps[0].reason.contains("120 bytes"));
+}
+
+TEST(PerfDamage, AuxtraceOffsetThatContradictsTheAuxRecords) {
+  for (const uint64_t lie : {uint64_t{1} << 40, ~uint64_t{0} - 3, uint64_t{40}}) {
+    const Recording recording = Read(FileWithAuxRecords(lie, 24, 24).Build());
+    EXPECT_TRUE(Warns(recording, "the AUXTRACE record at offset 0x"));
+    EXPECT_EQ(recording.streams.at(0).bytes.size(), 40u);
+    EXPECT_TRUE(recording.streams.at(0).gaps.empty());
+  }
+}
+
+// The pieces stay in the file's order, which is the program's.
+TEST(PerfDamage, PieceWithALyingOffsetKeepsItsPlace) {
+  PerfDataBuilder file = PerfDataBuilder::WithIntelPt();
+  file.Auxtrace(0, 0, -1, 1, Data(8, 1));
+  file.Auxtrace(uint64_t{1} << 40, 0, -1, 1, Data(8, 2));
+  file.Auxtrace(16, 0, -1, 1, Data(8, 3));
+  file.Aux(0, 24, 0, kTrailer);
+  const Recording recording = Read(file.Build());
+  const Bytes bytes = recording.streams.at(0).bytes;
+  ASSERT_EQ(bytes.size(), 24u);
+  EXPECT_EQ(bytes[0], 1);
+  EXPECT_EQ(bytes[8], 2);
+  EXPECT_EQ(bytes[16], 3);
+  ASSERT_EQ(recording.streams[0].gaps.size(), 1u);
+  EXPECT_EQ(recording.streams[0].gaps[0].offset, 8u);
+}
+
+// The AUX records tell where the data ends when its size goes past the section: what follows are
+// other records, not trace.
+TEST(PerfDamage, AuxSizeThatLiesIsBoundedByTheAuxRecords) {
+  const PerfDataBuilder file = FileWithAuxRecords(0, 24, 24);
+  const uint64_t at = Read(file.Build()).streams.at(0).file_offset;
+  for (const uint64_t size : {uint64_t{1} << 62, ~uint64_t{0}}) {
+    Data bytes = file.Build();
+    Store(bytes, at - kAuxtraceSize + kRecordHeaderSize, size, 8);
+    const Recording recording = Read(bytes);
+    EXPECT_EQ(recording.streams.at(0).bytes.size(), 40u);
+    EXPECT_TRUE(Warns(recording, "inside the AUX area"));
+    EXPECT_TRUE(Warns(recording, "AUX records tell of 40 bytes"));
+  }
 }
 
 TEST(PerfDamage, RecordSizesThatLie) {

@@ -57,7 +57,7 @@ class PerfRecorder : public testing::Test {
     auto recording = OpenRecording(options);
     EXPECT_TRUE(recording) << recording.error().message();
     if (!recording) return {};
-    for (const std::string& warning : recording->warnings) ADD_FAILURE() << warning;
+    for (const Warning& warning : recording->warnings) ADD_FAILURE() << warning.text;
     return *std::move(recording);
   }
   // `true` was mapped, named and ended.

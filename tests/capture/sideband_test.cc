@@ -31,7 +31,7 @@ T Only(uint32_t type, uint16_t misc, const FieldWriter& body) {
   PerfDataBuilder file = PerfDataBuilder::WithIntelPt();
   file.KernelRecord(type, misc, body, kTrailer);
   const Recording recording = Read(file.Build());
-  EXPECT_TRUE(recording.warnings.empty()) << recording.warnings.front();
+  EXPECT_TRUE(recording.warnings.empty()) << recording.warnings.front().text;
   EXPECT_EQ(recording.sideband.size(), 1u);
   const T* record = recording.sideband.empty() ? nullptr : std::get_if<T>(&recording.sideband[0]);
   EXPECT_NE(record, nullptr);

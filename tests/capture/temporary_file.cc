@@ -43,7 +43,7 @@ Result<Recording> ReadBytes(const std::vector<uint8_t>& bytes) {
 
 bool Warns(const Recording& recording, const std::string& text) {
   return std::any_of(recording.warnings.begin(), recording.warnings.end(),
-                     [&](const std::string& w) { return w.find(text) != std::string::npos; });
+                     [&](const Warning& w) { return w.text.contains(text); });
 }
 
 }  // namespace flowback::support

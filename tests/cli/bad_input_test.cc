@@ -169,6 +169,48 @@ TEST_F(BadInput, SizesThatLie) {
   }
 }
 
+// A real recording whose records contradict each other: the flow is all there, and the message says
+// which record is damaged, and where.
+TEST_F(BadInput, AuxRecordsThatLie) {
+  FLOWBACK_NEEDS_TRACES();
+  struct Lie {
+    size_t at;
+    uint64_t value;
+    const char* says;
+  };
+  constexpr uint64_t kOne = 1;
+  for (const Lie& lie :
+       {Lie{0x2b80, kOne << 40, "the AUXTRACE record at offset 0x2b70 is damaged"},
+        Lie{0x29d8, kOne << 50, "the AUX record at offset 0x29d0 is damaged"},
+        Lie{0x2b78, kOne << 62, "the size in the AUXTRACE record at offset 0x2b70 is damaged"}}) {
+    std::string bytes = ReadFile(Traces("hase-2018-04-04/loopy-20180404T162955.perf"));
+    for (size_t i = 0; i < 8; ++i) bytes[lie.at + i] = static_cast<char>(lie.value >> (8 * i));
+    const std::string file = folder_.Write("lies", bytes);
+    const ProgramResult result =
+        TryIt({"decode", "--as", "digest", "--image", Traces("hase-2018-04-04/loopy"), file});
+    ExpectMessage(result, file, 0);
+    EXPECT_EQ(result.out, "19233 57 58ca80eae7b4f27d\n");
+    EXPECT_TRUE(result.err.contains(lie.says)) << result.err;
+    EXPECT_TRUE(result.err.contains("\n  try: copy the file again")) << result.err;
+    EXPECT_FALSE(result.err.contains("lost ")) << result.err;
+    const ProgramResult info = TryIt({"info", file});
+    EXPECT_TRUE(info.out.contains("\n    try: copy the file again")) << info.out;
+  }
+}
+
+// Ten of the features of a recording that is cut behind its data are one line.
+TEST_F(BadInput, CutFeaturesAreOneLine) {
+  FLOWBACK_NEEDS_TRACES();
+  const std::string bytes = ReadFile(Traces("hase-2018-04-04/loopy-20180404T162955.perf"));
+  const std::string file = folder_.Write("cut", bytes.substr(0, 0x3a00));
+  const ProgramResult result =
+      TryIt({"decode", "--as", "digest", "--image", Traces("hase-2018-04-04/loopy"), file});
+  ExpectMessage(result, file, 0);
+  EXPECT_EQ(result.out, "19233 57 58ca80eae7b4f27d\n");
+  EXPECT_TRUE(result.err.contains("of the header's features 10 are cut")) << result.err;
+  EXPECT_EQ(Lines(result.err).size(), 2u) << result.err;
+}
+
 TEST_F(BadInput, NoBranchTrace) {
   support::PerfDataBuilder builder = support::PerfDataBuilder::WithIntelPt();
   builder.Comm(100, 100, "quiet", true, {.time = 1, .pid = 100, .tid = 100, .cpu = 0, .id = 102});
@@ -180,6 +222,18 @@ TEST_F(BadInput, NoBranchTrace) {
   EXPECT_EQ(info.status, 0) << info.err;
   EXPECT_TRUE(info.out.contains("none in this recording")) << info.out;
   EXPECT_TRUE(info.out.contains("flowback record")) << info.out;
+}
+
+// Nothing is decoded, so images of other builds are no one's worry; the list of images has them.
+TEST_F(BadInput, NoBranchTraceNeedsNoImages) {
+  FLOWBACK_NEEDS_TRACES();
+  const auto folder = golden::TracesFolder() / "branch-stack/autofdo-hierdisc-haswell";
+  const ProgramResult info =
+      TryIt({"info", folder / "hierarchical_discriminator_test.x86_64.perf.data"});
+  EXPECT_EQ(info.status, 0);
+  EXPECT_EQ(info.err, "");
+  EXPECT_TRUE(info.out.contains("none in this recording")) << info.out;
+  EXPECT_TRUE(info.out.contains("\nimages\n")) << info.out;
 }
 
 // What Debian's perf records without the hardware.

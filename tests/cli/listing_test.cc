@@ -174,6 +174,16 @@ TEST(Packets, HaveTheManualsNames) {
   EXPECT_TRUE(has(" MODE.Exec 64-bit"));
 }
 
+// Five threads on two CPUs: packets are listed by buffer, so that no thread is missing.
+TEST(Packets, AreShownByBuffer) {
+  FLOWBACK_NEEDS_TRACES();
+  const std::string file = golden::TracesFolder() / "generated/spin-cyc/perf.data";
+  const ProgramResult result = RunFlowback({"decode", "--as", "packets", file});
+  EXPECT_EQ(result.status, 0);
+  EXPECT_TRUE(result.out.contains("# stream 1: cpu1, 136222 bytes\n"));
+  EXPECT_EQ(result.err, "");
+}
+
 TEST(Events, TellStartsAndStops) {
   FLOWBACK_NEEDS_TRACES();
   const std::vector<std::string> lines = Lines(RunFlowback(Loopy({"--as", "events"})).out);

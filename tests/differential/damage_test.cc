@@ -2,8 +2,9 @@
 // A thousand damaged streams: flipped bits, changed, deleted and doubled bytes, cuts, overflows
 // that were none.
 //
-// Each damaged stream is decoded whole and from PSB to PSB. With Resync::kPsb, both engines must
-// tell the same flow; comparison.h says what is the same, and the output counts every verdict.
+// Each damaged stream is decoded whole and from PSB to PSB, with Resync::kPsb. The engines need not
+// tell the same: comparison.h has the rules by which they may part, the output counts each one, and
+// of the whole streams three in four have to be equal. A contradiction that no rule explains fails.
 // Resync::kEarliest must tell no less than Resync::kPsb, and the laws hold for all of them.
 #include <gtest/gtest.h>
 

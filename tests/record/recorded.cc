@@ -67,7 +67,7 @@ Result<RecordSummary> Recorder::Run(std::vector<std::string> command) {
 void ExpectSameFlow(const OpenOptions& input, const RecordSummary& truth) {
   const auto recording = OpenRecording(input);
   ASSERT_TRUE(recording) << recording.error().message();
-  for (const std::string& warning : recording->warnings) ADD_FAILURE() << warning;
+  for (const Warning& warning : recording->warnings) ADD_FAILURE() << warning.text;
   const auto code = RecordingCode::Load(*recording, {});
   ASSERT_TRUE(code) << code.error().message();
   // A thread that did not come to its first instruction wrote nothing.

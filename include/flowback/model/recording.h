@@ -160,6 +160,14 @@ struct ClockInfo {
   uint64_t clock_ns = 0;
 };
 
+// What is wrong with an input, and did not stop its reading.
+struct Warning {
+  std::string text;    // one sentence with the place: "cut at offset 0x1234 inside an AUX area"
+  std::string remedy;  // what helps; empty when nothing is lacking
+
+  bool operator==(const Warning&) const = default;
+};
+
 struct Recording {
   std::string path;    // as the user named it
   std::string format;  // "perf.data", "raw Intel PT"
@@ -181,8 +189,8 @@ struct Recording {
   std::vector<std::pair<std::string, uint64_t>> record_counts;
   // The recorded events, as the recorder was asked for them ("intel_pt//u").
   std::vector<std::string> events;
-  // Damage met while reading that did not stop it: "cut at offset 0x1234 inside an AUX area".
-  std::vector<std::string> warnings;
+  // Damage met while reading that did not stop it.
+  std::vector<Warning> warnings;
   // Keeps alive what the spans point into.
   std::vector<std::shared_ptr<const void>> storage;
 };

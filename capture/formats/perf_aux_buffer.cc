@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+//
+// The kernel's AUX records and perf's AUXTRACE records tell the same twice: where in the buffer the
+// data is. The records of a buffer follow on each other, [0, a), [a, b), ..., and the pieces cover
+// the same range. So one that stands far out alone is damaged, and the others tell what is true:
+//
+//      AUX [0, 0x470)   AUX [1<<50, ...)   AUXTRACE [0, 0x570)     the second AUX record lies
+//      AUX [0, 0x570)                      AUXTRACE [1<<40, ...)   the AUXTRACE record lies
+//
+// What can be explained by data or records that are missing is left alone.
+#include "capture/formats/perf_aux_buffer.h"
+
+#include <algorithm>
+
+#include "capture/formats/text.h"
+
+namespace flowback::perf {
+
+std::string AuxPlace::Text() const { return Hex(offset) + (file ? " of " + *file : ""); }
+
+uint64_t AuxBuffer::RecordedEnd() const {
+  uint64_t end = 0;
+  for (const AuxEntry& record : records) end = std::max(end, record.end());
+  return end;
+}
+
+void AuxLies::Add(std::string text) {
+  if (count_++ == 0) first_ = std::move(text);
+}
+
+void AuxLies::Report(Recording& recording) const {
+  if (count_ == 0) return;
+  const std::string more = count_ == 1 ? "" : "; so do " + Dec(count_ - 1) + " more";
+  recording.warnings.push_back({first_ + more, kDamageRemedy});
+}
+
+// A record past the buffer's data is true when it follows on another one and none begins inside it:
+// then data is missing.
+void AuxBufferCheck::CheckRecords(AuxBuffer& buffer) {
+  uint64_t held = 0;
+  for (const AuxPiece& piece : buffer.pieces) held = std::max(held, piece.aux_end());
+  std::vector<uint64_t> begins, ends;
+  for (const AuxEntry& record : buffer.records) {
+    begins.push_back(record.told.offset);
+    ends.push_back(record.end());
+  }
+  std::sort(begins.begin(), begins.end());
+  std::sort(ends.begin(), ends.end());
+  const auto lies = [&](const AuxEntry& record) {
+    const AuxRecord& told = record.told;
+    const bool wraps = told.size > ~told.offset;
+    const bool follows = told.offset <= held || std::ranges::binary_search(ends, told.offset);
+    const auto next = std::ranges::upper_bound(begins, told.offset);
+    const bool overlaps = next != begins.end() && *next < record.end();
+    if (!wraps && (record.end() <= held || (follows && !overlaps))) return false;
+    records_.Add("the AUX record at offset " + record.place.Text() +
+                 " is damaged and not used: " + ByteCount(told.size) + " at AUX offset " +
+                 Hex(told.offset) + " contradict the buffer's data, which ends at " + Hex(held) +
+                 ", and its other records");
+    return true;
+  };
+  std::erase_if(buffer.records, lies);
+}
+
+// A piece behind all that the kernel told of, and not even where the piece before it ended.
+void AuxBufferCheck::CheckOffsets(AuxBuffer& buffer) {
+  const uint64_t recorded = buffer.RecordedEnd();
+  uint64_t end = 0;
+  for (AuxPiece& piece : buffer.pieces) {
+    const bool wraps = piece.aux_end() < piece.aux_offset;
+    if (wraps || (recorded != 0 && piece.aux_offset >= recorded && piece.aux_offset > end)) {
+      offsets_.Add("the AUXTRACE record at offset " + piece.place.Text() +
+                   " is damaged: it says that its data stands at AUX offset " +
+                   Hex(piece.told_offset) +
+                   (recorded == 0 ? std::string(", which can't be")
+                                  : ", but the buffer's AUX records end at " + Hex(recorded)) +
+                   "; decoded in the file's order");
+      piece.misplaced = end != 0;
+      piece.aux_offset = end;
+    }
+    end = piece.aux_end();
+  }
+}
+
+// A cut piece ends with the section, or the record's size lies and other records follow its data.
+void AuxBufferCheck::BoundCutPieces(AuxBuffer& buffer) {
+  const uint64_t recorded = buffer.RecordedEnd();
+  for (AuxPiece& piece : buffer.pieces) {
+    if (!piece.cut || recorded <= piece.aux_offset || recorded >= piece.aux_end()) continue;
+    const uint64_t size = recorded - piece.aux_offset;
+    sizes_.Add("the size in the AUXTRACE record at offset " + piece.place.Text() +
+               " is damaged: the buffer's AUX records tell of " + ByteCount(size) +
+               "; only they are decoded, not the " + Dec(piece.bytes.size() - size) +
+               " that follow at " + Hex(piece.file_offset + size));
+    piece.bytes = piece.bytes.first(size);
+    piece.snapshot = piece.bytes;
+  }
+}
+
+void AuxBufferCheck::Check(AuxBuffer& buffer) {
+  CheckRecords(buffer);
+  CheckOffsets(buffer);
+  BoundCutPieces(buffer);
+}
+
+void AuxBufferCheck::Report(Recording& recording) const {
+  records_.Report(recording);
+  offsets_.Report(recording);
+  sizes_.Report(recording);
+}
+
+}  // namespace flowback::perf
