@@ -38,7 +38,10 @@ TEST(Calls, AreIndentedByDepth) {
   ASSERT_EQ(result.status, 0) << result.err;
   const std::vector<std::string> lines = Lines(result.out);
   ASSERT_GT(lines.size(), 20u);
-  EXPECT_EQ(lines[0], "4661 -> main from __libc_start_call_main+0x78");
+  // The caller is a static function: only libc6-dbg has its name.
+  EXPECT_TRUE(lines[0] == "4661 -> main from __libc_start_call_main+0x78" ||
+              lines[0] == "4661 -> main from 7ffff7dfa248")
+      << lines[0];
   EXPECT_TRUE(lines[1].starts_with("4661   -> ")) << lines[1];
   EXPECT_TRUE(lines.back().starts_with("4661 <- main ")) << lines.back();
 }

@@ -16,7 +16,7 @@ fail() {
 cmake --install "$build" --prefix "$prefix" >"$folder/install.log" || fail "cmake --install"
 
 # The library and the program must not need the build folder or the checkout.
-cmake -S "$source/samples/use_library" -B "$folder/use" -DCMAKE_PREFIX_PATH="$prefix" \
+cmake -G Ninja -S "$source/samples/use_library" -B "$folder/use" -DCMAKE_PREFIX_PATH="$prefix" \
   -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE=Release >"$folder/use.log" 2>&1 ||
   { cat "$folder/use.log"; fail "find_package(flowback)"; }
 cmake --build "$folder/use" >"$folder/use.log" 2>&1 ||
