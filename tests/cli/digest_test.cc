@@ -121,5 +121,33 @@ TEST(DigestOfBundle, ProcessesHaveTheirOwnCodeAtOneAddress) {
       << info.out;
 }
 
+// The recording ends with the last packet that tells the time, which need not be a TSC.
+TEST(Time, AHundredPerCentIsAll) {
+  FLOWBACK_NEEDS_TRACES();
+  std::vector<std::string> words = DigestWords("hello");
+  words.insert(words.end(), {"--time", "0%,100%"});
+  EXPECT_EQ(RunFlowback(words).out, ExpectedLines("hello", "tid", false));
+}
+
+TEST(Time, PacketsAreSelectedByMtcToo) {
+  FLOWBACK_NEEDS_TRACES();
+  const std::string file = golden::TracesFolder() / "generated/hello/perf.data";
+  const ProgramResult result =
+      RunFlowback({"decode", file, "--as", "packets", "--time", "10%,20%"});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_NE(result.out.find(" MTC "), std::string::npos);
+}
+
+// A span of time has no byte account, and info has no span.
+TEST(Time, BytesAreOfWholeStreams) {
+  FLOWBACK_NEEDS_TRACES();
+  const std::filesystem::path folder = golden::TracesFolder() / "generated";
+  const std::string file = folder / "hello/perf.data";
+  const ProgramResult part = RunFlowback(
+      {"decode", file, "--symfs", folder / "images", "--as", "summary", "--time", "10%,20%"});
+  EXPECT_EQ(part.out.find("bytes"), std::string::npos) << part.out;
+  EXPECT_EQ(RunFlowback({"info", file, "--time", "1,2"}).status, 2);
+}
+
 }  // namespace
 }  // namespace flowback::test
