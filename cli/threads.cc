@@ -31,8 +31,7 @@ std::string LabelOf(const Stream& stream, int32_t tid) {
 
 }  // namespace
 
-Threads::Threads(const Recording& recording) {
-  CollectTraced(recording);
+Threads::Threads(const Recording& recording) : traced_(TracedThreads(recording)) {
   CollectComms(recording);
   const bool raw = IsRaw(recording);
   for (const Stream& stream : recording.streams)
@@ -40,18 +39,6 @@ Threads::Threads(const Recording& recording) {
   std::ranges::stable_sort(owners_, {}, [](const StreamOwner& owner) {
     return std::tuple(owner.tid < 0, owner.tid, owner.stream->index);
   });
-}
-
-void Threads::CollectTraced(const Recording& recording) {
-  const auto add = [&](int32_t pid, int32_t tid) {
-    if (tid > 0) traced_.emplace(tid, pid);
-  };
-  for (const Stream& stream : recording.streams) add(stream.pid, stream.tid);
-  for (const SidebandRecord& record : recording.sideband) {
-    if (const auto* start = std::get_if<ItraceStartRecord>(&record)) add(start->pid, start->tid);
-    const auto* fork = std::get_if<ForkRecord>(&record);
-    if (fork != nullptr && traced_.contains(fork->parent_tid)) add(fork->pid, fork->tid);
-  }
 }
 
 void Threads::CollectComms(const Recording& recording) {
@@ -89,13 +76,12 @@ void Threads::GroupByThread(const Recording& recording, const StreamInputs& inpu
   for (ThreadFlow& flow : ThreadFlows(recording, inputs)) {
     const Stream& stream = *flow.pieces.front().stream;
     if (!raw && stream.bytes.empty()) continue;
-    StreamOwner owner = OwnerOf(stream, raw);
-    owner.pid = flow.pid;
-    owner.tid = flow.tid;
-    owner.shared = flow.tid < 0 && !raw;
-    owner.label = LabelOf(stream, flow.tid);
-    owner.pieces = std::move(flow.pieces);
-    owners.push_back(std::move(owner));
+    owners.push_back({.stream = &stream,
+                      .pid = flow.pid,
+                      .tid = flow.tid,
+                      .shared = flow.tid < 0 && !raw,
+                      .label = LabelOf(stream, flow.tid),
+                      .pieces = std::move(flow.pieces)});
   }
   owners_ = std::move(owners);
 }

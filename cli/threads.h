@@ -51,7 +51,6 @@ class Threads {
     std::string comm;
   };
 
-  void CollectTraced(const Recording& recording);
   void CollectComms(const Recording& recording);
   StreamOwner OwnerOf(const Stream& stream, bool raw) const;
 

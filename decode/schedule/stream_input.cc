@@ -12,21 +12,6 @@
 namespace flowback {
 namespace {
 
-// The threads that the recording says were traced: pid by tid.
-std::map<int32_t, int32_t> TracedThreads(const Recording& recording) {
-  std::map<int32_t, int32_t> traced;
-  for (const Stream& stream : recording.streams)
-    if (stream.tid > 0) traced.emplace(stream.tid, stream.pid);
-  for (const SidebandRecord& record : recording.sideband) {
-    const auto* start = std::get_if<ItraceStartRecord>(&record);
-    if (start != nullptr && start->tid > 0) traced.emplace(start->tid, start->pid);
-    const auto* fork = std::get_if<ForkRecord>(&record);
-    if (fork != nullptr && fork->tid > 0 && traced.contains(fork->parent_tid))
-      traced.emplace(fork->tid, fork->pid);
-  }
-  return traced;
-}
-
 class Builder {
  public:
   Builder(const Recording& recording, const RecordingCode& code)
@@ -63,6 +48,20 @@ class Builder {
 };
 
 }  // namespace
+
+std::map<int32_t, int32_t> TracedThreads(const Recording& recording) {
+  std::map<int32_t, int32_t> traced;
+  for (const Stream& stream : recording.streams)
+    if (stream.tid > 0) traced.emplace(stream.tid, stream.pid);
+  for (const SidebandRecord& record : recording.sideband) {
+    const auto* start = std::get_if<ItraceStartRecord>(&record);
+    if (start != nullptr && start->tid > 0) traced.emplace(start->tid, start->pid);
+    const auto* fork = std::get_if<ForkRecord>(&record);
+    if (fork != nullptr && fork->tid > 0 && traced.contains(fork->parent_tid))
+      traced.emplace(fork->tid, fork->pid);
+  }
+  return traced;
+}
 
 StreamInputs::StreamInputs(const Recording& recording, const RecordingCode& code, Resync resync) {
   const Builder builder(recording, code);

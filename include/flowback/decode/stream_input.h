@@ -2,7 +2,9 @@
 // What a decoder needs for each stream of a recording: code, machine, who ran when.
 #pragma once
 
+#include <cstdint>
 #include <deque>
+#include <map>
 #include <vector>
 
 #include "flowback/decode/decoder.h"
@@ -11,6 +13,9 @@
 #include "flowback/model/recording.h"
 
 namespace flowback {
+
+// The threads that the recording says were traced: pid by tid.
+std::map<int32_t, int32_t> TracedThreads(const Recording& recording);
 
 class StreamInputs {
  public:
