@@ -74,9 +74,10 @@ struct FlowState {
 
   // The stream.
   const uint8_t* pos_ = nullptr;
-  const uint8_t* end_ = nullptr;
+  const uint8_t* end_ = nullptr;      // of the stream, or the next gap's place
   const uint8_t* hot_end_ = nullptr;  // the same, or where the next stay begins
   size_t next_change_ = 0;            // in input_.changes
+  size_t next_gap_ = 0;               // in input_.gaps
   const uint8_t* packet_ = nullptr;   // the packet in work
   PebsState pebs_;
   LastIp last_ip_;
@@ -127,8 +128,8 @@ class FlowEngine : private FlowState {
   // Decodes the whole stream.
   ByteAccount Run();
 
-  // Or piece by piece: REQUIRES an input without gaps. A piece ends behind the PSB+ at or after
-  // `stop`, with which the next one may begin by itself: flow_pieces.h.
+  // Or piece by piece: a piece ends behind the PSB+ at or after `stop`, with which the next one may
+  // begin by itself: flow_pieces.h.
   struct Carry {
     FlowState state;
     uint64_t ip = 0;  // of state.cur_
@@ -146,8 +147,8 @@ class FlowEngine : private FlowState {
 
  private:
   // flow_sync.h
-  void RunPart(size_t begin, size_t end);
-  void BeginPart(size_t begin, size_t end);
+  size_t EndOfPart(size_t begin);
+  void BeginPart(size_t begin);
   void EnterStays(size_t offset);
   PartMark Mark(size_t offset) const;
   void CountDecoded(size_t offset);

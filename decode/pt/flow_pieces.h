@@ -15,14 +15,15 @@ namespace flowback::pt {
 
 template <class Sink>
 void FlowEngine<Sink>::Begin() {
-  EnterStays(0);
-  BeginPart(0, input_.bytes.size());
+  counted_ = input_.from;
+  EnterStays(input_.from);
+  BeginPart(input_.from);
 }
 
 template <class Sink>
 void FlowEngine<Sink>::BeginAtPsb(size_t psb, bool deferred_tips) {
   deferred_tips_ = deferred_tips;
-  end_ = input_.bytes.data() + input_.bytes.size();
+  end_ = input_.bytes.data() + EndOfPart(psb);
   EnterStays(psb);
   graph_ = &code_.Graph(exec_mode_);
   pos_ = input_.bytes.data() + psb;
@@ -73,10 +74,11 @@ bool SameFromHere(const Carry& one, const Carry& other) {
   const FlowState& b = other.state;
   return simple(a) && simple(b) && a.pos_ == b.pos_ && a.state_ == b.state_ && one.ip == other.ip &&
          one.place == other.place && a.next_change_ == b.next_change_ &&
-         a.last_ip_.value() == b.last_ip_.value() && a.clock_.TellsTheSame(b.clock_) &&
-         a.calls_lost_ == b.calls_lost_ && a.deferred_tips_ == b.deferred_tips_ &&
-         a.exec_mode_ == b.exec_mode_ && a.in_transaction_ == b.in_transaction_ &&
-         a.overflowed_ == b.overflowed_ && a.only_time_since_ovf_ == b.only_time_since_ovf_;
+         a.next_gap_ == b.next_gap_ && a.last_ip_.value() == b.last_ip_.value() &&
+         a.clock_.TellsTheSame(b.clock_) && a.calls_lost_ == b.calls_lost_ &&
+         a.deferred_tips_ == b.deferred_tips_ && a.exec_mode_ == b.exec_mode_ &&
+         a.in_transaction_ == b.in_transaction_ && a.overflowed_ == b.overflowed_ &&
+         a.only_time_since_ovf_ == b.only_time_since_ovf_;
 }
 
 }  // namespace flowback::pt

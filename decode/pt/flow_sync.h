@@ -27,18 +27,8 @@ FlowEngine<Sink>::FlowEngine(const DecodeInput& input, CodeView& code, Sink& sin
 
 template <class Sink>
 ByteAccount FlowEngine<Sink>::Run() {
-  size_t begin = input_.from;
-  counted_ = begin;
-  EnterStays(begin);
-  for (const StreamGap& gap : input_.gaps) {
-    const size_t end = std::min<size_t>(gap.offset, input_.bytes.size());
-    if (end <= begin) continue;
-    RunPart(begin, end);
-    begin = end;
-    if (sink_.Done()) break;
-    BeginLoss(LossCause::kAuxLost, end, gap.reason);
-  }
-  if (!sink_.Done()) RunPart(begin, input_.bytes.size());
+  Begin();
+  RunTo(input_.bytes.size());
   return Finish();
 }
 
@@ -75,30 +65,40 @@ PartMark FlowEngine<Sink>::Mark(size_t offset) const {
   return {offset, account_.padding, account_.lost + open, clock_.tsc()};
 }
 
-// The bytes from `begin` to `end`, which are whole.
+// Where the whole bytes end that begin at `begin`: at the next gap, or with the stream.
 template <class Sink>
-void FlowEngine<Sink>::RunPart(size_t begin, size_t end) {
-  BeginPart(begin, end);
-  RunTo(end);
+size_t FlowEngine<Sink>::EndOfPart(size_t begin) {
+  const std::vector<StreamGap>& gaps = input_.gaps;
+  const size_t size = input_.bytes.size();
+  while (next_gap_ < gaps.size() && std::min<size_t>(gaps[next_gap_].offset, size) <= begin)
+    ++next_gap_;
+  return next_gap_ < gaps.size() ? std::min<size_t>(gaps[next_gap_].offset, size) : size;
 }
 
 template <class Sink>
-void FlowEngine<Sink>::BeginPart(size_t begin, size_t end) {
-  end_ = input_.bytes.data() + end;
+void FlowEngine<Sink>::BeginPart(size_t begin) {
+  end_ = input_.bytes.data() + EndOfPart(begin);
   EnterStays(begin);
   graph_ = &code_.Graph(exec_mode_);
-  if (!losing_) SkipStatusOnly(input_.bytes.first(end), begin);
+  if (!losing_) SkipStatusOnly(input_.bytes.first(Offset(end_)), begin);
   SyncForward(begin);
 }
 
-// On to the end of the part, or until a packet at `stop` or behind it has been taken.
+// On to the end of the stream, or until a packet at `stop` or behind it has been taken.
 template <class Sink>
 void FlowEngine<Sink>::RunTo(size_t stop) {
-  while (pos_ < end_ && Offset(pos_) <= stop && !sink_.Done()) {
-    if (Plain()) FastPackets();
-    if (pos_ < end_ && !sink_.Done()) OnePacket();
+  for (;;) {
+    while (pos_ < end_ && Offset(pos_) <= stop && !sink_.Done()) {
+      if (Plain()) FastPackets();
+      if (pos_ < end_ && !sink_.Done()) OnePacket();
+    }
+    if (pos_ >= end_) ClearCompound();
+    if (pos_ < end_ || Offset(pos_) > stop || sink_.Done()) return;
+    if (next_gap_ == input_.gaps.size()) return;
+    const size_t gap = Offset(end_);
+    BeginLoss(LossCause::kAuxLost, gap, input_.gaps[next_gap_].reason);
+    BeginPart(gap);
   }
-  if (pos_ >= end_) ClearCompound();
 }
 
 // A processor may tell the time before it writes its first PSB; no flow is lost with that.

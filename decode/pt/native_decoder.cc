@@ -59,7 +59,7 @@ class NativeDecoder final : public Decoder {
   static constexpr size_t kPieceSize = size_t{256} << 10;
 
   static bool InParallel(const DecodeInput& input) {
-    return input.threads > 1 && input.gaps.empty() && input.from == 0 &&
+    return input.threads > 1 && input.from == 0 &&
            input.bytes.size() >= 2 * (input.piece_size != 0 ? input.piece_size : kPieceSize) &&
            input.code->key == AddressSpaceHistory::Key::kTime;
   }

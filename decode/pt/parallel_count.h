@@ -6,6 +6,7 @@
 // begun with a wrong guess (flow_pieces.h).
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -23,11 +24,20 @@
 
 namespace flowback::pt {
 
-// Where the pieces begin: 0, then PSBs at least `size` bytes apart.
-inline std::vector<size_t> CutAtPsbs(Bytes stream, size_t size) {
+// Where the pieces begin: 0, then PSBs at least `size` bytes apart. What two sides of a gap make up
+// between them is no PSB.
+inline std::vector<size_t> CutAtPsbs(Bytes stream, const std::vector<StreamGap>& gaps,
+                                     size_t size) {
   std::vector<size_t> begins = {0};
-  for (size_t at = size; (at = FindPsb(stream, at)) < stream.size(); at += size)
+  for (size_t at = size; (at = FindPsb(stream, at)) < stream.size();) {
+    const auto gap = std::ranges::upper_bound(gaps, at, {}, &StreamGap::offset);
+    if (gap != gaps.end() && gap->offset < at + Psb::kPattern.size()) {
+      at = gap->offset;
+      continue;
+    }
     begins.push_back(at);
+    at += size;
+  }
   return begins;
 }
 
@@ -42,12 +52,12 @@ class ParallelCounter {
   using Engine = FlowEngine<CountingSink>;
 
   // `graphs` has one cache for each worker and one more for the calling thread; a window of
-  // `window` pieces is in work or waits at most. REQUIRES: the input has no gaps and begins at 0.
+  // `window` pieces is in work or waits at most. REQUIRES: the input begins at 0.
   ParallelCounter(const DecodeInput& input, std::deque<GraphCache>& graphs, size_t piece_size,
                   size_t window)
       : input_(input),
         graphs_(graphs),
-        begins_(CutAtPsbs(input.bytes, piece_size)),
+        begins_(CutAtPsbs(input.bytes, input.gaps, piece_size)),
         results_(begins_.size()),
         window_(window) {}
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <deque>
+#include <random>
+#include <vector>
 
 #include "decode/pt/flow_bind.h"
 #include "decode/pt/flow_hot.h"
@@ -61,6 +63,51 @@ TEST(Pieces, ALossBeforeAPsbIsTheSame) {
   EXPECT_EQ(CountsText(summary), CountsText(serial));
   EXPECT_EQ(LossesText(summary.losses), LossesText(serial.losses));
   EXPECT_GT(report.pieces, 2);
+}
+
+// The stream with up to five ranges left out, each a gap.
+struct Holed {
+  std::vector<uint8_t> bytes;
+  std::vector<StreamGap> gaps;
+};
+
+Holed WithHoles(const std::vector<uint8_t>& whole, std::mt19937_64& random) {
+  std::vector<size_t> places;
+  for (int i = 0; i < 5; ++i) {
+    size_t at = random() % whole.size();
+    // Next to a PSB, inside it, inside what follows it.
+    if (i % 2 == 1) at = std::min(pt::FindPsb(whole, at) + random() % 40, whole.size());
+    places.push_back(at - std::min<size_t>(at, i == 3 ? 20 : 0));
+  }
+  std::ranges::sort(places);
+  Holed holed;
+  size_t from = 0;
+  for (const size_t at : places) {
+    if (at < from) continue;
+    holed.bytes.insert(holed.bytes.end(), whole.begin() + from, whole.begin() + at);
+    holed.gaps.push_back({holed.bytes.size(), "AUX data truncated"});
+    from = std::min(at + random() % 3 * (random() % 200), whole.size());
+  }
+  holed.bytes.insert(holed.bytes.end(), whole.begin() + from, whole.end());
+  return holed;
+}
+
+TEST(Pieces, GapsAreTheSameInPieces) {
+  std::mt19937_64 random(7);
+  size_t lost = 0;
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    const Subject subject(GenerateStream(Options(seed)));
+    const Holed holed = WithHoles(subject.stream().bytes, random);
+    DecodeInput input =
+        subject.Input(holed.bytes, seed % 3 == 0 ? Resync::kPsb : Resync::kEarliest);
+    input.gaps = holed.gaps;
+    const FlowSummary serial = SummarizeAll(*Native(), input);
+    for (const DataLoss& loss : serial.losses)
+      lost += loss.cause == LossCause::kAuxLost || loss.cause == LossCause::kTruncated;
+    ExpectSameInParallel(*Native(), input, serial);
+    EXPECT_EQ(serial.bytes_decoded + serial.bytes_padding + serial.bytes_lost, holed.bytes.size());
+  }
+  EXPECT_GT(lost, 150);
 }
 
 }  // namespace
