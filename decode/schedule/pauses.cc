@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "decode/schedule/pauses.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "decode/pt/clock.h"
+#include "decode/pt/errata.h"
+#include "decode/pt/packets/ip_packets.h"
 #include "decode/pt/packets/packet.h"
 #include "decode/pt/packets/packet_groups.h"
 #include "decode/pt/packets/psb.h"
+#include "decode/pt/packets/wire.h"
 
 namespace flowback {
 namespace {
@@ -15,23 +19,21 @@ using pt::kIsOneOf;
 
 class PauseFinder {
  public:
-  PauseFinder(Bytes stream, const PtConfig& config, const std::function<bool(const Pause&)>& visit)
-      : stream_(stream), config_(config), clock_(config), visit_(visit) {}
+  PauseFinder(Bytes stream, const std::vector<StreamGap>& gaps, const PtConfig& config,
+              const std::function<bool(const Pause&)>& visit)
+      : stream_(stream),
+        gaps_(gaps),
+        config_(config),
+        errata_(pt::ErrataOf(config.cpu)),
+        clock_(config),
+        visit_(visit) {}
 
   bool Run() {
-    at_ = pt::FindPsb(stream_, 0);
-    pt::Packet packet;
-    while (at_ < stream_.size() && going_on_) {
-      const pt::ReadResult size = pt::ReadPacket(stream_.subspan(at_), pebs_, packet);
-      if (!size) {
-        Lose();
-        at_ = pt::FindPsb(stream_, at_ + 1);
-        pebs_ = {};
-        continue;
-      }
-      std::visit([this](const auto& p) { On(p); }, packet);
-      at_ += *size;
+    for (const StreamGap& gap : gaps_) {
+      Part(std::min<size_t>(gap.offset, stream_.size()));
+      Lose();
     }
+    Part(stream_.size());
     // Nothing tells how late the last ones are.
     TellAll(~uint64_t{0});
     return time_ != 0;
@@ -39,6 +41,43 @@ class PauseFinder {
 
  private:
   enum class State : uint8_t { kOn, kOff, kLost };
+
+  // The bytes up to `end`, which are whole.
+  void Part(size_t end) {
+    const Bytes part = stream_.first(end);
+    at_ = pt::FindPsb(part, std::min(at_, end));
+    pebs_ = {};
+    pt::Packet packet;
+    while (at_ < end && going_on_) {
+      SkipFlow(part);
+      if (at_ == end) break;
+      const pt::ReadResult size = pt::ReadPacket(part.subspan(at_), pebs_, packet, errata_);
+      if (!size) {
+        Lose();
+        at_ = pt::FindPsb(part, at_ + 1);
+        pebs_ = {};
+        continue;
+      }
+      std::visit([this](const auto& p) { On(p); }, packet);
+      at_ += *size;
+    }
+    at_ = end;
+  }
+
+  // Over what moves neither time nor state: most of a stream.
+  void SkipFlow(Bytes part) {
+    if (state_ != State::kOn || pebs_.item_bytes != 0) return;
+    for (; at_ < part.size(); ++at_) {
+      const uint8_t byte = part[at_];
+      if ((byte & 1) != 0 || byte == pt::kExtendedPrefix) {
+        if (!pt::Tip::kOpcode.Matches(byte)) return;
+        pt::Tip tip;
+        const pt::ReadResult size = pt::Tip::Parse(part.subspan(at_), tip);
+        if (!size) return;
+        at_ += *size - 1;
+      }
+    }
+  }
 
   template <class P>
   void On(const P& packet) {
@@ -49,6 +88,8 @@ class PauseFinder {
       if (state_ == State::kOn) Begin(State::kOff);
     } else if constexpr (kIsOneOf<P, pt::Ovf>) {
       Lose();
+    } else if constexpr (kIsOneOf<P, pt::ExStop>) {
+      clock_.OnGap();
     } else if constexpr (kIsOneOf<P, pt::Psb>) {
       psb_ = at_;
       in_header_ = true;
@@ -69,6 +110,7 @@ class PauseFinder {
     earliest_ = Now();
   }
   void Lose() {
+    clock_.OnGap();
     in_header_ = false;
     if (state_ == State::kOn) earliest_ = Now();
     state_ = State::kLost;
@@ -84,10 +126,11 @@ class PauseFinder {
     if (pending_.size() == kMaxPending) TellAll(~uint64_t{0});
   }
 
-  uint64_t Now() const { return clock_.tsc() == 0 ? 0 : config_.time.ToNanoseconds(clock_.tsc()); }
+  uint64_t Now() const { return clock_.lo() == 0 ? 0 : config_.time.ToNanoseconds(clock_.lo()); }
   void TimeMoved() {
     time_ = clock_.tsc();
-    TellAll(Now());
+    // It may be later than the clock says; the next TSC packet tells.
+    if (!clock_.in_doubt()) TellAll(config_.time.ToNanoseconds(time_));
   }
   void TellAll(uint64_t latest) {
     for (Pause& pause : pending_) {
@@ -98,7 +141,9 @@ class PauseFinder {
   }
 
   Bytes stream_;
+  const std::vector<StreamGap>& gaps_;
   const PtConfig& config_;
+  const pt::Errata errata_;
   pt::Clock clock_;
   const std::function<bool(const Pause&)>& visit_;
   pt::PebsState pebs_;
@@ -114,9 +159,9 @@ class PauseFinder {
 
 }  // namespace
 
-bool VisitPauses(Bytes stream, const PtConfig& config,
+bool VisitPauses(Bytes stream, const std::vector<StreamGap>& gaps, const PtConfig& config,
                  const std::function<bool(const Pause&)>& visit) {
-  return PauseFinder(stream, config, visit).Run();
+  return PauseFinder(stream, gaps, config, visit).Run();
 }
 
 }  // namespace flowback

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "flowback/base/bytes.h"
 #include "flowback/model/machine.h"
+#include "flowback/model/recording.h"
 
 namespace flowback {
 
@@ -19,9 +21,10 @@ struct Pause {
   bool inside = false;    // a change of address space while tracing was on: part of a switch
 };
 
-// Calls `visit` for each pause, in stream order; the stream's begin is one. Stops when it returns
-// false. False when the stream does not tell the time. REQUIRES: config.time.known().
-bool VisitPauses(Bytes stream, const PtConfig& config,
+// Calls `visit` for each pause, in stream order; the stream's begin is one, and so is each gap.
+// Stops when it returns false. False when the stream does not tell the time. REQUIRES:
+// config.time.known().
+bool VisitPauses(Bytes stream, const std::vector<StreamGap>& gaps, const PtConfig& config,
                  const std::function<bool(const Pause&)>& visit);
 
 }  // namespace flowback

@@ -126,13 +126,14 @@ bool OneThread(const std::vector<ThreadStay>& stays) {
 
 }  // namespace
 
-std::vector<StayChange> FindStayChanges(Bytes stream, const PtConfig& config, Schedule& schedule) {
+std::vector<StayChange> FindStayChanges(const Stream& stream, const PtConfig& config,
+                                        Schedule& schedule) {
   if (schedule.stays.empty()) return {{.offset = 0, .stay = &schedule.nobody}};
   if (OneThread(schedule.stays)) return {{.offset = 0, .stay = &schedule.stays.front()}};
   Matcher matcher(schedule);
-  const bool timed = config.time.known() && VisitPauses(stream, config, [&](const Pause& pause) {
-                       return matcher.Take(pause);
-                     });
+  const bool timed =
+      config.time.known() && VisitPauses(stream.bytes, stream.gaps, config,
+                                         [&](const Pause& pause) { return matcher.Take(pause); });
   if (!timed) return {{.offset = 0, .stay = &schedule.nobody}};
   return matcher.Finish();
 }

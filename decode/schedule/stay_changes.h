@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "flowback/base/bytes.h"
 #include "flowback/decode/schedule.h"
 #include "flowback/model/machine.h"
+#include "flowback/model/recording.h"
 
 namespace flowback {
 
@@ -14,6 +14,7 @@ namespace flowback {
 // can't be converted, belongs to nobody when there are several stays. Where the times leave several
 // places for a switch, what lies between them is nobody's, too: `schedule.between` gets a stay for
 // it. `schedule` must outlive the result.
-std::vector<StayChange> FindStayChanges(Bytes stream, const PtConfig& config, Schedule& schedule);
+std::vector<StayChange> FindStayChanges(const Stream& stream, const PtConfig& config,
+                                        Schedule& schedule);
 
 }  // namespace flowback

@@ -72,7 +72,7 @@ StreamInputs::StreamInputs(const Recording& recording, const RecordingCode& code
     input.config = recording.pt;
     input.resync = resync;
     input.gaps = stream.gaps;
-    input.changes = FindStayChanges(stream.bytes, recording.pt, schedule);
+    input.changes = FindStayChanges(stream, recording.pt, schedule);
     input.code = input.changes.front().stay->code.get();
   }
 }
