@@ -4,17 +4,25 @@
 
 #include <vector>
 
+#include "decode/schedule/resume_evidence.h"
 #include "flowback/decode/schedule.h"
 #include "flowback/model/machine.h"
 #include "flowback/model/recording.h"
 
 namespace flowback {
 
-// One change for each stay that has trace, by offset. A stream without time, or one whose times
-// can't be converted, belongs to nobody when there are several stays. Where the times leave several
-// places for a switch, what lies between them is nobody's, too: `schedule.between` gets a stay for
-// it. `schedule` must outlive the result.
-std::vector<StayChange> FindStayChanges(const Stream& stream, const PtConfig& config,
-                                        Schedule& schedule);
+struct StayChanges {
+  std::vector<StayChange> changes;  // by offset
+  std::vector<SwitchPlace> places;  // of each of the schedule's stays; none when there is no choice
+};
+
+// One change for each stay that has trace. A stream without time, or one whose times can't be
+// converted, belongs to nobody when there are several stays. Where the times leave several places
+// for a switch, what lies between them is nobody's, too: `schedule.between` gets a stay for it.
+// `schedule` must outlive the result.
+StayChanges FindStayChanges(const Stream& stream, const PtConfig& config, Schedule& schedule);
+// The same once more, with what the flow's addresses say. `schedule` is the stream's.
+StayChanges FindStayChanges(const SharedStream& stream, Schedule& schedule,
+                            const ResumeEvidence& evidence);
 
 }  // namespace flowback

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <map>
 #include <thread>
+#include <utility>
 #include <variant>
 
+#include "decode/schedule/refine_changes.h"
 #include "decode/schedule/stay_changes.h"
 #include "decode/schedule/stays.h"
 
@@ -65,6 +67,7 @@ std::map<int32_t, int32_t> TracedThreads(const Recording& recording) {
 
 StreamInputs::StreamInputs(const Recording& recording, const RecordingCode& code, Resync resync) {
   const Builder builder(recording, code);
+  std::vector<std::vector<SwitchPlace>> places;
   for (const Stream& stream : recording.streams) {
     Schedule& schedule = schedules_.emplace_back(builder.Build(stream));
     DecodeInput& input = inputs_.emplace_back();
@@ -72,9 +75,13 @@ StreamInputs::StreamInputs(const Recording& recording, const RecordingCode& code
     input.config = recording.pt;
     input.resync = resync;
     input.gaps = stream.gaps;
-    input.changes = FindStayChanges(stream, recording.pt, schedule);
+    StayChanges found = FindStayChanges(stream, recording.pt, schedule);
+    input.changes = std::move(found.changes);
     input.code = input.changes.front().stay->code.get();
+    places.push_back(std::move(found.places));
   }
+  RefineChanges(recording, schedules_, inputs_, places);
+  for (DecodeInput& input : inputs_) input.code = input.changes.front().stay->code.get();
 }
 
 void StreamInputs::set_threads(unsigned threads, size_t window) {

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+#include "decode/schedule/refine_changes.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "decode/schedule/stay_changes.h"
+
+namespace flowback {
+namespace {
+
+// One switch found may tell where another thread stopped, and so on; mostly two rounds tell all.
+constexpr int kMostRounds = 8;
+
+bool MayMissRecords(const Recording& recording) {
+  return std::ranges::any_of(recording.sideband, [](const SidebandRecord& record) {
+    return std::holds_alternative<LostRecord>(record);
+  });
+}
+
+// What is nobody's between two processes' stays is read with the code of one of them.
+enum class CodeBetween : uint8_t { kOfTheFirst, kOfTheSecond };
+
+std::vector<StayChange> WithCodeBetween(const std::vector<StayChange>& changes, CodeBetween code) {
+  std::vector<StayChange> result;
+  for (size_t i = 0; i < changes.size(); ++i) {
+    StayChange change = changes[i];
+    if (change.stay->tid < 0) {
+      const bool first = code == CodeBetween::kOfTheFirst;
+      if (first ? i > 0 : i + 1 < changes.size())
+        change.stay = first ? result.back().stay : changes[i + 1].stay;
+    }
+    result.push_back(change);
+  }
+  return result;
+}
+
+// Where one reading has lost the flow, the other may have followed it.
+void Merge(std::vector<ResumePoint>& points, const std::vector<ResumePoint>& others) {
+  std::vector<ResumePoint> merged;
+  std::ranges::merge(points, others, std::back_inserter(merged), {}, &ResumePoint::offset,
+                     &ResumePoint::offset);
+  points.clear();
+  for (const ResumePoint& point : merged) {
+    if (points.empty() || points.back().offset != point.offset)
+      points.push_back(point);
+    else if (!points.back().SameThread() && (point.SameThread() || points.back().expected == 0))
+      points.back() = point;
+  }
+}
+
+// False when the stream can't be decoded.
+bool FindPoints(const DecodeInput& input, std::vector<ResumePoint>& points) {
+  const bool one_process = std::ranges::all_of(input.changes, [&](const StayChange& change) {
+    return change.stay->pid == input.changes.front().stay->pid;
+  });
+  for (const CodeBetween code : {CodeBetween::kOfTheFirst, CodeBetween::kOfTheSecond}) {
+    DecodeInput reading = input;
+    reading.changes = WithCodeBetween(input.changes, code);
+    reading.resync = Resync::kEarliest;  // to see as many pauses as possible
+    const Result<std::vector<ResumePoint>> found = FindResumePoints(reading);
+    if (!found) return false;
+    Merge(points, *found);
+    if (one_process) return true;
+  }
+  // With another process's code a thread may seem to have stopped anywhere.
+  for (ResumePoint& point : points) point.no_detour = false;
+  return true;
+}
+
+}  // namespace
+
+void RefineChanges(const Recording& recording, std::deque<Schedule>& schedules,
+                   std::vector<DecodeInput>& inputs,
+                   const std::vector<std::vector<SwitchPlace>>& places) {
+  const auto in_doubt = [](const Schedule& schedule) { return !schedule.between.empty(); };
+  if (std::ranges::none_of(schedules, in_doubt) || MayMissRecords(recording)) return;
+  std::deque<SharedStream> streams;
+  for (const Stream& stream : recording.streams) {
+    if (places[stream.index].empty()) continue;
+    SharedStream& shared = streams.emplace_back(&stream, &schedules[stream.index]);
+    shared.places = places[stream.index];
+    VisitPauses(stream.bytes, stream.gaps, recording.pt, [&](const Pause& pause) {
+      shared.pauses.push_back(pause);
+      return true;
+    });
+    if (!FindPoints(inputs[stream.index], shared.points)) return;
+  }
+  const ResumeEvidence evidence(streams, recording.sideband);
+  bool better = true;
+  for (int round = 0; better && round < kMostRounds; ++round) {
+    better = false;
+    for (SharedStream& shared : streams) {
+      const uint32_t index = shared.stream->index;
+      StayChanges found = FindStayChanges(shared, schedules[index], evidence);
+      better |= found.places != shared.places;
+      shared.places = std::move(found.places);
+      inputs[index].changes = std::move(found.changes);
+    }
+  }
+}
+
+}  // namespace flowback

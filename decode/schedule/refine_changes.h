@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// Second look at the switches for which the times leave several places: at the flow's addresses.
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "decode/schedule/resume_evidence.h"
+#include "flowback/decode/decoder.h"
+#include "flowback/decode/schedule.h"
+#include "flowback/model/recording.h"
+
+namespace flowback {
+
+// Makes the `changes` of the inputs better where it can, and the schedules' `between` with them.
+// All by stream index; `places` as FindStayChanges told them. Decodes the streams concerned once
+// or twice; does nothing where no switch is in doubt, or where switch records may be missing.
+void RefineChanges(const Recording& recording, std::deque<Schedule>& schedules,
+                   std::vector<DecodeInput>& inputs,
+                   const std::vector<std::vector<SwitchPlace>>& places);
+
+}  // namespace flowback
