@@ -32,6 +32,9 @@ class PauseFinder {
       std::visit([this](const auto& p) { On(p); }, packet);
       at_ += *size;
     }
+    Add({.offset = stream_.size(),
+         .earliest = state_ == State::kOn ? Now() : earliest_,
+         .at_end = true});
     // Nothing tells how late the last ones are.
     TellAll(~uint64_t{0});
     return time_ != 0;

@@ -17,10 +17,11 @@ struct Pause {
   uint64_t earliest = 0;  // the pause did not begin before; 0: not known
   uint64_t latest = 0;    // the flow goes on at this time at the latest
   bool inside = false;    // a change of address space while tracing was on: part of a switch
+  bool at_end = false;    // no flow follows: the stream ends
 };
 
-// Calls `visit` for each pause, in stream order; the stream's begin is one. Stops when it returns
-// false. False when the stream does not tell the time. REQUIRES: config.time.known().
+// Calls `visit` for each pause, in stream order; the stream's begin is one, and its end. Stops when
+// it returns false. False when the stream does not tell the time. REQUIRES: config.time.known().
 bool VisitPauses(Bytes stream, const PtConfig& config,
                  const std::function<bool(const Pause&)>& visit);
 
