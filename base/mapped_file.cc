@@ -7,7 +7,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <vector>
 
 namespace flowback {
 namespace {
@@ -18,7 +21,105 @@ Error OpenError(const std::string& path, int error_number) {
   return Error(code, path + ": " + std::strerror(error_number));
 }
 
+// Closes itself.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() {
+    if (number_ >= 0) close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  int operator*() const { return number_; }
+
+ private:
+  int number_;
+};
+
+// As many bytes as there are, but no more than fit. Negative when reading failed.
+ssize_t ReadUp(int fd, std::span<uint8_t> buffer) {
+  size_t done = 0;
+  while (done < buffer.size()) {
+    const ssize_t got = read(fd, buffer.data() + done, buffer.size() - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return -1;
+    if (got == 0) break;
+    done += static_cast<size_t>(got);
+  }
+  return static_cast<ssize_t>(done);
+}
+
+bool WriteAll(int fd, Bytes bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = write(fd, bytes.data(), bytes.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) return false;
+    bytes = bytes.subspan(static_cast<size_t>(put));
+  }
+  return true;
+}
+
+std::string TemporaryFolder() {
+  std::error_code failed;
+  const std::filesystem::path folder = std::filesystem::temp_directory_path(failed);
+  return failed ? "/tmp" : folder.string();
+}
+
+// A file that no folder names, or -1.
+int OpenNameless(const std::string& folder) {
+  const int fd = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT)) return fd;
+  // Not every file system has nameless files.
+  std::string name = folder + "/flowback-XXXXXX";
+  const int named = mkostemp(name.data(), O_CLOEXEC);
+  if (named >= 0) unlink(name.c_str());
+  return named;
+}
+
+Error CopyError(const std::string& path, const std::string& folder) {
+  return Error(ErrorCode::kSystem, path + ": its copy in " + folder + ": " + std::strerror(errno))
+      .Remedy("name a folder with room in TMPDIR, or save the input as a file and name that");
+}
+
+// The size of what was copied.
+Result<size_t> CopyToEnd(int from, int to, const std::string& path, const std::string& folder,
+                         const MappedFile::HeadCheck& check) {
+  constexpr size_t kPiece = size_t{1} << 20;
+  std::vector<uint8_t> buffer(kPiece);
+  size_t size = 0;
+  for (size_t want = MappedFile::kSpoolHead;; want = kPiece) {
+    const ssize_t got = ReadUp(from, std::span(buffer).first(want));
+    if (got < 0) return Fail(OpenError(path, errno));
+    const Bytes piece(buffer.data(), static_cast<size_t>(got));
+    if (size == 0)
+      if (Status status = check(piece); !status) return Fail(status.error());
+    if (!WriteAll(to, piece)) return Fail(CopyError(path, folder));
+    size += piece.size();
+    if (piece.size() < want) return size;
+  }
+}
+
 }  // namespace
+
+Result<std::shared_ptr<const MappedFile>> MappedFile::Spool(const std::string& path,
+                                                            const HeadCheck& check) {
+  // Standard input may be a socket, which can't be opened again by its name.
+  const bool is_stdin = path == "/dev/stdin";
+  const Descriptor from(is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+                                 : open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (*from < 0) return Fail(OpenError(path, errno));
+  const std::string folder = TemporaryFolder();
+  const Descriptor copy(OpenNameless(folder));
+  if (*copy < 0) return Fail(CopyError(path, folder));
+  const Result<size_t> size = CopyToEnd(*from, *copy, path, folder, check);
+  if (!size) return Fail(size.error());
+  if (*size == 0) return std::shared_ptr<const MappedFile>(new MappedFile(path, {}));
+  void* data = mmap(nullptr, *size, PROT_READ, MAP_PRIVATE, *copy, 0);
+  if (data == MAP_FAILED) return Fail(CopyError(path, folder));
+  const Bytes bytes(static_cast<const uint8_t*>(data), *size);
+  return std::shared_ptr<const MappedFile>(new MappedFile(path, bytes));
+}
 
 Result<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);

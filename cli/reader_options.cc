@@ -11,7 +11,7 @@ namespace flowback::cli {
 namespace {
 
 void AddInputOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words) {
-  app.add_option("INPUT", words.input, "a recording, e.g. perf.data");
+  app.add_option("INPUT", words.input, "a recording, e.g. perf.data; - for standard input");
   app.add_option("-i,--input", words.input_option, "the same, as perf spells it");
   AddRepeatable(app, "--raw-pt", options.open.raw_pt, "raw Intel PT bytes; one stream per file");
   AddRepeatable(app, "--pevent", options.open.pevent,
@@ -127,6 +127,7 @@ Status UnderstandInput(const ReaderWords& words, OpenOptions& open) {
                       fmt::format("two inputs: '{}' and -i '{}'", words.input, words.input_option))
                     .Remedy("one recording at a time"));
   open.input = words.input.empty() ? words.input_option : words.input;
+  if (open.input == "-") open.input = "/dev/stdin";
   if (open.input.empty() && open.raw_pt.empty())
     return Fail(Error(ErrorCode::kUsage, "no input")
                     .Remedy("name a recording, e.g. perf.data, or raw bytes with --raw-pt FILE"));

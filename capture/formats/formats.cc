@@ -60,6 +60,12 @@ bool StartsWith(Bytes bytes, std::string_view magic) {
          std::equal(magic.begin(), magic.end(), bytes.begin(), same);
 }
 
+Status CheckRecognised(const Candidate& candidate) {
+  const bool matches = std::ranges::any_of(
+      kFormats, [&](const Format& format) { return format.matches(candidate); });
+  return matches ? Status() : Fail(NotRecognised(candidate));
+}
+
 Result<Recording> ReadCandidate(const Candidate& candidate) {
   for (const Format& format : kFormats) {
     if (!format.matches(candidate)) continue;

@@ -9,19 +9,45 @@
 namespace flowback {
 namespace {
 
+namespace fs = std::filesystem;
+using File = std::shared_ptr<const MappedFile>;
+
+// A recording is looked at in many places, so what comes through a pipe is copied first; but not
+// what is no recording, which may have no end.
+Result<File> OpenPipe(const std::string& path) {
+  auto file = MappedFile::Spool(path, [&](Bytes head) {
+    Candidate candidate;
+    candidate.path = path;
+    candidate.bytes = head;
+    return CheckRecognised(candidate);
+  });
+  if (file || !file.error().remedy().empty()) return file;
+  return Fail(std::move(file.error()).Remedy("save the input as a file and name that"));
+}
+
+Result<File> OpenFile(const std::string& path, fs::file_type type) {
+  if (type == fs::file_type::fifo || type == fs::file_type::socket) return OpenPipe(path);
+  if (type == fs::file_type::character)
+    return Fail(Error(ErrorCode::kUnreadable, path + ": is a terminal or another device")
+                    .Remedy("name a perf.data file, or send one through a pipe: `... | flowback "
+                            "info -`"));
+  auto file = MappedFile::Open(path);
+  if (file) return file;
+  const bool refused = file.error().code() == ErrorCode::kPermission;
+  return Fail(std::move(file.error())
+                  .Remedy(refused ? "change its permissions, or run as the user who recorded it"
+                                  : "check the name; `-i FILE` takes a perf.data file"));
+}
+
 Result<Recording> OpenByContent(const std::string& path) {
   Candidate candidate;
   candidate.path = path;
   std::error_code ignored;
-  candidate.is_directory = std::filesystem::is_directory(path, ignored);
+  const fs::file_type type = fs::status(path, ignored).type();
+  candidate.is_directory = type == fs::file_type::directory;
   if (!candidate.is_directory) {
-    auto file = MappedFile::Open(path);
-    if (!file) {
-      const bool refused = file.error().code() == ErrorCode::kPermission;
-      return Fail(std::move(file.error())
-                      .Remedy(refused ? "change its permissions, or run as the user who recorded it"
-                                      : "check the name; `-i FILE` takes a perf.data file"));
-    }
+    auto file = OpenFile(path, type);
+    if (!file) return Fail(file.error());
     candidate.bytes = (*file)->bytes();
     candidate.owner = *file;
   }

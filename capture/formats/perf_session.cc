@@ -124,6 +124,7 @@ void Session::TakeSideband(const Record& record) {
   auto sideband = ToSideband(record, id);
   if (!sideband) return CountMalformed(record);
   if (const auto* aux = std::get_if<AuxRecord>(&*sideband)) streams_.AddRecord(*aux, record.offset);
+  CountLost(*sideband);
   Add(*std::move(sideband));
 }
 
@@ -139,6 +140,15 @@ void Session::TakeSample(const Record& record) {
 
 void Session::CountMalformed(const Record& record) {
   if (malformed_++ == 0) first_malformed_ = record.offset;
+}
+
+void Session::CountLost(const SidebandRecord& record) {
+  if (const auto* lost = std::get_if<LostRecord>(&record)) {
+    uint64_t& sum = lost->samples ? lost_samples_ : lost_records_;
+    sum += std::min(lost->count, ~uint64_t{0} - sum);
+  }
+  const auto* error = std::get_if<AuxtraceErrorRecord>(&record);
+  if (error && decoder_errors_++ == 0) first_decoder_error_ = error->message;
 }
 
 Status Session::Unpack(const Record& record, const RecordSection& section) {
@@ -213,7 +223,28 @@ bool Session::HasPtStreams() {
   return false;
 }
 
+void Session::ReportLost() {
+  constexpr char kRemedy[] = "record with larger buffers (-m PAGES), or fewer events";
+  if (lost_records_ != 0) {
+    Warn("the kernel lost " + Dec(lost_records_) + (lost_records_ == 1 ? " record" : " records") +
+             " because a buffer was full: who ran when and what was mapped where may be missing; "
+             "what that leaves open is nobody's",
+         kRemedy);
+  }
+  if (lost_samples_ != 0) {
+    Warn("the kernel lost " + Dec(lost_samples_) + (lost_samples_ == 1 ? " sample" : " samples"),
+         kRemedy);
+  }
+  if (decoder_errors_ != 0) {
+    Warn("the file tells of " + Dec(decoder_errors_) +
+             " errors of another decoder (AUXTRACE_ERROR), the first: \"" + first_decoder_error_ +
+             '"',
+         "");
+  }
+}
+
 void Session::ReportCounts() {
+  ReportLost();
   if (malformed_ != 0) {
     Warn(Dec(malformed_) +
              " records are too short for their fields and left out; the first is at offset " +

@@ -60,6 +60,8 @@ class Session {
   std::optional<uint64_t> TakeUnpacked(Bytes unpacked, uint64_t offset);
   void EndCompression();
   void CountMalformed(const Record& record);
+  void CountLost(const SidebandRecord& record);
+  void ReportLost();
   void Warn(std::string text, std::string remedy) {
     recording_.warnings.push_back({std::move(text), std::move(remedy)});
   }
@@ -85,6 +87,10 @@ class Session {
   std::map<std::string_view, uint64_t> counts_;
   uint64_t malformed_ = 0;  // records too short for their fields
   uint64_t first_malformed_ = 0;
+  uint64_t lost_records_ = 0;  // as the kernel counted them
+  uint64_t lost_samples_ = 0;
+  uint64_t decoder_errors_ = 0;  // AUXTRACE_ERROR records
+  std::string first_decoder_error_;
 };
 
 }  // namespace flowback::perf

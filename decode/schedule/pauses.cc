@@ -34,6 +34,9 @@ class PauseFinder {
       Lose();
     }
     Part(stream_.size());
+    Add({.offset = stream_.size(),
+         .earliest = state_ == State::kOn ? Now() : earliest_,
+         .at_end = true});
     // Nothing tells how late the last ones are.
     TellAll(~uint64_t{0});
     return time_ != 0;

@@ -19,9 +19,10 @@ struct Pause {
   uint64_t earliest = 0;  // the pause did not begin before; 0: not known
   uint64_t latest = 0;    // the flow goes on at this time at the latest
   bool inside = false;    // a change of address space while tracing was on: part of a switch
+  bool at_end = false;    // no flow follows: the stream ends
 };
 
-// Calls `visit` for each pause, in stream order; the stream's begin is one, and so is each gap.
+// Calls `visit` for each pause, in stream order; its begin, its end and each gap are some.
 // Stops when it returns false. False when the stream does not tell the time. REQUIRES:
 // config.time.known().
 bool VisitPauses(Bytes stream, const std::vector<StreamGap>& gaps, const PtConfig& config,

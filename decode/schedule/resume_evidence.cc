@@ -12,10 +12,11 @@ namespace {
 constexpr size_t kMostPauses = 256;
 constexpr size_t kMostStays = 64;
 
+// Without the stream's end.
 std::span<const Pause> PausesIn(const SharedStream& stream, const SwitchPlace& place) {
   const auto begin = std::ranges::lower_bound(stream.pauses, place.first, {}, &Pause::offset);
-  const auto end =
-      std::ranges::upper_bound(begin, stream.pauses.end(), place.last, {}, &Pause::offset);
+  auto end = std::ranges::upper_bound(begin, stream.pauses.end(), place.last, {}, &Pause::offset);
+  if (end != begin && std::prev(end)->at_end) --end;
   return {begin, end};
 }
 

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <optional>
 
 #include "decode/schedule/pauses.h"
@@ -17,39 +18,53 @@
 namespace flowback {
 namespace {
 
+// Where a CPU's stays begin in its stream.
+struct Places {
+  std::vector<SwitchPlace> places;  // by stay
+  // By stay, and behind the last: from this offset on a thread ran that no record tells of.
+  std::map<size_t, uint64_t> strangers;
+};
+
 class Matcher {
  public:
   // Both or none of `stream` and `evidence` are null.
   Matcher(const std::vector<ThreadStay>& stays, const SharedStream* stream,
           const ResumeEvidence* evidence)
-      : stays_(stays), stream_(stream), evidence_(evidence), places_(stays.size()) {}
+      : stays_(stays), stream_(stream), evidence_(evidence) {
+    found_.places.resize(stays.size());
+  }
 
-  // False when all switches have found their place.
+  // False when nothing more can change.
   bool Take(const Pause& pause) {
+    if (pause.at_end) return TakeEnd(pause);
     if (!begin_) begin_ = pause.offset;
     for (; next_ < stays_.size(); Next()) {
       if (Fits(pause, next_)) {
         window_.push_back(pause);
         return true;
       }
-      if (pause.earliest <= (pause.inside ? In(next_) : Out(next_)) ||
-          (window_.empty() && pause.latest < In(next_))) {
-        before_ = pause.offset;
-        return true;
-      }
-      // When the right pause is missing, the flow may have changed hands anywhere before.
-      if (window_.empty())
-        places_[next_] = {.first = before_, .last = pause.offset, .missed = true};
-      else
+      if (pause.earliest <= (pause.inside ? In(next_) : Out(next_))) return TooEarly(pause);
+      if (!window_.empty()) {
         Settle();
+      } else if (pause.latest < In(next_)) {
+        // The flow went on behind the one stay and before the other: a third thread made it, whose
+        // records were lost.
+        if (next_ > 0) found_.strangers[next_] = left_->offset;
+        return true;
+      } else {
+        // The right pause is missing: the flow may have changed hands anywhere before.
+        found_.places[next_] = {
+            .first = left_ ? left_->offset : 0, .last = pause.offset, .missed = true};
+        left_ = pause;
+      }
     }
-    return false;
+    return TakeBehindTheLast(pause);
   }
 
-  std::vector<SwitchPlace> Finish() {
-    for (; next_ < stays_.size() && !window_.empty(); Next()) Settle();
+  Places Finish() {
+    SettleAll();
     KeepOrder();
-    return std::move(places_);
+    return std::move(found_);
   }
   // Offset of the first pause.
   uint64_t begin() const { return begin_.value_or(0); }
@@ -58,11 +73,34 @@ class Matcher {
   // When the switch to the stay was.
   uint64_t In(size_t stay) const { return stays_[stay].begin; }
   uint64_t Out(size_t stay) const {
-    return stay == 0 ? In(stay) : std::min(stays_[stay - 1].end, stays_[stay].begin);
+    if (stay == 0) return In(stay);
+    const uint64_t end = stays_[stay - 1].end;
+    return stay == stays_.size() ? end : std::min(end, In(stay));
   }
   bool Fits(const Pause& pause, size_t stay) const {
     if (pause.inside) return pause.earliest <= In(stay) && pause.latest >= Out(stay);
     return pause.earliest <= Out(stay) && pause.latest >= In(stay);
+  }
+
+  // The thread before may have gone in the first pause that does not end before its time.
+  bool TooEarly(const Pause& pause) {
+    if (!left_ || left_->latest < Out(next_)) left_ = pause;
+    return true;
+  }
+
+  // The flow went on until then at least, though its thread had gone.
+  bool TakeEnd(const Pause& end) {
+    SettleAll();
+    if (next_ > 0 && end.earliest > Out(next_)) found_.strangers[next_] = left_->offset;
+    return false;
+  }
+
+  // What goes on after the last thread went is nobody's. False when that is found.
+  bool TakeBehindTheLast(const Pause& pause) {
+    if (pause.inside || pause.earliest <= Out(next_))
+      return Out(next_) != ~uint64_t{0} && TooEarly(pause);
+    found_.strangers[next_] = left_->offset;
+    return false;
   }
 
   // Behind the pause the thread before goes on where it stopped, and neither the next one nor any
@@ -83,7 +121,7 @@ class Matcher {
     if (evidence_ == nullptr || next_ == 0 || pause.inside) return false;
     const ResumePoint* point = stream_->PointAt(pause.offset);
     if (point == nullptr || !point->OtherThread()) return false;
-    const SwitchPlace& before = places_[next_ - 1];
+    const SwitchPlace& before = found_.places[next_ - 1];
     const bool may_be_before =
         Fits(pause, next_ - 1) && !(before.known() && before.last < pause.offset);
     const bool may_be_next = next_ + 1 < stays_.size() && Fits(pause, next_ + 1);
@@ -91,21 +129,23 @@ class Matcher {
   }
 
   void Settle() {
-    SwitchPlace place;
+    std::vector<Pause> candidates;
     for (const Pause& pause : window_) {
       if (Certain(pause)) {
-        place = {.first = pause.offset, .last = pause.offset};
+        candidates = {pause};
         break;
       }
-      if (RuledOut(pause)) continue;
-      if (!place.known()) place.first = pause.offset;
-      place.last = pause.offset;
+      if (!RuledOut(pause)) candidates.push_back(pause);
     }
     // The addresses contradict the times: something is missing.
-    if (!place.known()) place = {.first = window_.front().offset, .last = window_.back().offset};
+    if (candidates.empty()) candidates = window_;
     // No record tells of anyone before the first.
-    if (next_ == 0) place.last = place.first;
-    places_[next_] = place;
+    if (next_ == 0) candidates.resize(1);
+    found_.places[next_] = {.first = candidates.front().offset, .last = candidates.back().offset};
+    left_ = candidates.back();
+  }
+  void SettleAll() {
+    for (; next_ < stays_.size() && !window_.empty(); Next()) Settle();
   }
 
   // The next switch may be in the same pause as the one before.
@@ -113,26 +153,31 @@ class Matcher {
     ++next_;
     if (next_ < stays_.size())
       std::erase_if(window_, [this](const Pause& pause) { return !Fits(pause, next_); });
+    else
+      window_.clear();
   }
 
   // A switch is not behind the one that follows it.
   void KeepOrder() {
-    for (size_t i = 1; i < places_.size(); ++i)
-      if (places_[i].known() && places_[i - 1].known())
-        places_[i].first = std::max(places_[i].first, places_[i - 1].first);
-    for (size_t i = places_.size(); i-- > 1;)
-      if (places_[i].known() && places_[i - 1].known())
-        places_[i - 1].last = std::min(places_[i - 1].last, places_[i].last);
+    std::vector<SwitchPlace>& places = found_.places;
+    for (size_t i = 1; i < places.size(); ++i)
+      if (places[i].known() && places[i - 1].known())
+        places[i].first = std::max(places[i].first, places[i - 1].first);
+    for (size_t i = places.size(); i-- > 1;)
+      if (places[i].known() && places[i - 1].known())
+        places[i - 1].last = std::min(places[i - 1].last, places[i].last);
   }
 
   const std::vector<ThreadStay>& stays_;
   const SharedStream* stream_;
   const ResumeEvidence* evidence_;
-  std::vector<SwitchPlace> places_;
+  Places found_;
   size_t next_ = 0;
   std::vector<Pause> window_;      // that can be the switch to stays_[next_] by their times
   std::optional<uint64_t> begin_;  // of the flow
-  uint64_t before_ = 0;            // offset of the last pause that was too early for the switch
+  // The pause in which the thread before may have gone, should none of them hold the switch. Known
+  // from the second stay on.
+  std::optional<Pause> left_;
 };
 
 // Makes changes of places.
@@ -142,11 +187,12 @@ class Changes {
     changes_.push_back({.offset = 0, .stay = &schedule.nobody});
   }
 
-  void Add(size_t stay, const SwitchPlace& place) {
-    if (!place.found()) return;
-    if (stay > 0 && (place.missed || place.first < place.last))
-      Append({.offset = place.first, .stay = Between(stay)});
-    Append({.offset = place.last, .stay = &schedule_.stays[stay]});
+  void Add(const Places& found) {
+    for (size_t stay = 0; stay <= found.places.size(); ++stay) {
+      if (const auto stranger = found.strangers.find(stay); stranger != found.strangers.end())
+        Append({.offset = stranger->second, .stay = Between(stay)});
+      if (stay < found.places.size()) Begin(stay, found.places[stay]);
+    }
   }
 
   // `begin`: of the flow; nobody ran before.
@@ -159,7 +205,17 @@ class Changes {
   }
 
  private:
+  void Begin(size_t stay, const SwitchPlace& place) {
+    if (!place.found()) return;
+    const std::vector<ThreadStay>& stays = schedule_.stays;
+    if (stay > 0 &&
+        (place.missed || (place.first < place.last && stays[stay - 1].tid != stays[stay].tid)))
+      Append({.offset = place.first, .stay = Between(stay)});
+    Append({.offset = place.last, .stay = &stays[stay]});
+  }
+
   const ThreadStay* Between(size_t stay) {
+    if (stay == schedule_.stays.size()) return &schedule_.nobody;
     const ThreadStay& one = schedule_.stays[stay - 1];
     const ThreadStay& other = schedule_.stays[stay];
     ThreadStay& between = schedule_.between.emplace_back(schedule_.nobody);
@@ -182,12 +238,10 @@ class Changes {
 };
 
 StayChanges ChangesOf(Matcher& matcher, Schedule& schedule) {
-  StayChanges result;
-  result.places = matcher.Finish();
+  Places found = matcher.Finish();
   Changes changes(schedule);
-  for (size_t i = 0; i < result.places.size(); ++i) changes.Add(i, result.places[i]);
-  result.changes = changes.Finish(matcher.begin());
-  return result;
+  changes.Add(found);
+  return {changes.Finish(matcher.begin()), std::move(found.places)};
 }
 
 bool OneThread(const std::vector<ThreadStay>& stays) {
@@ -199,11 +253,14 @@ bool OneThread(const std::vector<ThreadStay>& stays) {
 
 StayChanges FindStayChanges(const Stream& stream, const PtConfig& config, Schedule& schedule) {
   if (schedule.stays.empty()) return {{{.offset = 0, .stay = &schedule.nobody}}, {}};
-  if (OneThread(schedule.stays)) return {{{.offset = 0, .stay = &schedule.stays.front()}}, {}};
+  const StayChanges one = {{{.offset = 0, .stay = &schedule.stays.front()}}, {}};
+  const bool one_thread = OneThread(schedule.stays);
+  if (one_thread && schedule.alone) return one;
   Matcher matcher(schedule.stays, nullptr, nullptr);
   const bool timed =
       config.time.known() && VisitPauses(stream.bytes, stream.gaps, config,
                                          [&](const Pause& pause) { return matcher.Take(pause); });
+  if (!timed && one_thread) return one;
   if (!timed) return {{{.offset = 0, .stay = &schedule.nobody}}, {}};
   return ChangesOf(matcher, schedule);
 }

@@ -18,20 +18,37 @@ class StaysOfCpus {
 
   // Empty when no record tells of the CPU.
   const std::vector<ThreadStay>& Of(int32_t cpu) const;
+  // All stays are of one thread.
+  bool OneThread() const { return one_thread_; }
 
  private:
   struct Cpu {
     int32_t number = -1;
     std::vector<ThreadStay> stays;
     bool running = false;  // the last stay has not ended yet
-    uint64_t out = 0;      // when the last one ended
+    bool has_switches = false;
+    bool by_start = false;  // an ITRACE_START says so, and no switch yet
+    uint64_t exit = 0;      // when the thread that runs said that it ends; 0: it did not
+    uint64_t out = 0;       // when the last one ended
+    int32_t next = -1;      // who comes, by the record of that; -1: not told
   };
 
+  void On(const SwitchRecord& record);
+  void On(const ItraceStartRecord& record);
+  void On(const ExitRecord& record);
+  template <class Other>
+  void On(const Other&) {}
+
   Cpu& At(int32_t number);
-  static void SwitchIn(Cpu& cpu, const SidebandBase& who, uint64_t time);
-  static void SwitchOut(Cpu& cpu, const SidebandBase& who, uint64_t time);
+  static bool SaidTwice(const Cpu& cpu, const SidebandBase& who, int32_t previous);
+  static void SwitchIn(Cpu& cpu, const SidebandBase& who, int32_t previous);
+  static void SwitchOut(Cpu& cpu, const SidebandBase& who, int32_t next);
+  static void EndUnseen(Cpu& cpu, const SidebandBase& who, int32_t previous);
+  void DropUnprovenStarts(const std::vector<SidebandRecord>& records);
+  void DropImpossible();
 
   std::vector<Cpu> cpus_;  // by number
+  bool one_thread_ = true;
 };
 
 }  // namespace flowback

@@ -21,6 +21,7 @@ class Builder {
 
   Schedule Build(const Stream& stream) const {
     Schedule schedule;
+    schedule.alone = traced_.size() <= 1 && stays_.OneThread();
     if (stream.tid >= 0)
       schedule.stays.push_back(Whole(stream, stream.tid));
     else if (const auto& stays = stays_.Of(stream.cpu); stream.cpu >= 0 && !stays.empty())

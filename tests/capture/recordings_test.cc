@@ -242,7 +242,9 @@ TEST(BranchStackRecordings, OpenWithoutStreams) {
     EXPECT_TRUE(recording.streams.empty());
     EXPECT_GT(Count(recording, "SAMPLE"), 0u);
     EXPECT_GT(recording.sideband.size(), 0u);
-    EXPECT_TRUE(recording.warnings.empty());
+    // One of them tells of records that the kernel lost.
+    for (const Warning& warning : recording.warnings)
+      EXPECT_TRUE(warning.text.starts_with("the kernel lost ")) << warning.text;
   }
 }
 

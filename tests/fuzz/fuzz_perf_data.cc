@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Reading arbitrary bytes as a recording of any format: an error that says something, or a
-// recording whose parts are in bounds and no bigger than the file.
+// recording whose parts are in bounds and no bigger than the file. Then the way of a user goes on:
+// its code is looked for, its threads are told apart, and each stream is decoded, with every byte
+// accounted for and each in one thread's piece.
 //
 // The seeds are made here rather than kept as files: a mutation of an input that is too short to be
 // a perf.data file starts anew from a well-formed one.
@@ -10,6 +12,11 @@
 
 #include "capture/formats/format.h"
 #include "capture/formats/perf_layout.h"
+#include "decode/pt/native_decoder.h"
+#include "decode/pt/packets/packet_writer.h"
+#include "flowback/decode/recording_code.h"
+#include "flowback/decode/stream_input.h"
+#include "flowback/replay/thread_flow.h"
 #include "tests/support/perf_data_builder.h"
 #include "tests/support/perf_data_converter.h"
 
@@ -99,6 +106,33 @@ void AddFeatures(PerfDataBuilder& file) {
   file.Feature(kFeatureEventDescriptions, events);
 }
 
+// Two threads that take turns on a CPU, in code that a build-id or nothing proves: this program's
+// own, where it is found.
+PerfDataBuilder SharedCpu() {
+  PerfDataBuilder file = PerfDataBuilder::WithIntelPt();
+  constexpr uint64_t kTick = 1000;  // TSC ticks; the usual conversion makes 416 ns of them
+  const auto at = [](uint64_t time, int32_t tid) {
+    return Trailer{1000000000000 + time, 42, tid, 1, 102};
+  };
+  file.Mmap2(42, 0x400000, 0x1000, 0, "/proc/self/exe", at(1, 42));
+  file.ItraceStart(42, 42, at(2, 42));
+  pt::PacketWriter trace;
+  for (uint64_t turn = 0; turn < 4; ++turn) {
+    const int32_t tid = turn % 2 == 0 ? 42 : 43;
+    const uint64_t time = (2 * turn + 1) * kTick * 10 / 24;
+    file.KernelRecord(kRecordSwitch, 0, FieldWriter(), at(time, tid));
+    file.KernelRecord(kRecordSwitch, kMiscSwitchOut, FieldWriter(), at(time + 300, tid));
+    trace.Psb();
+    trace.Write(pt::Tsc{.tsc = (2 * turn + 1) * kTick});
+    trace.Write(pt::PsbEnd{});
+    trace.TipPge(0x400000 + 16 * turn);
+    trace.TipPgd(std::nullopt);
+  }
+  file.Aux(0, trace.size(), 0, at(5000, 42));
+  file.Auxtrace(0, 0, -1, 1, trace.Take());
+  return file;
+}
+
 PerfDataBuilder PerCpuBuffer() {
   PerfDataBuilder file = PerfDataBuilder::WithIntelPt();
   AddSideband(file);
@@ -163,6 +197,54 @@ void CheckRecording(const Recording& recording, size_t file_size) {
   }
 }
 
+class Swallower final : public ExecutionConsumer {
+ public:
+  void OnBlock(const BlockRun& run) override { count += run.lengths.size(); }
+  void OnEvent(const TraceEvent&) override {}
+  void OnLoss(const DataLoss& loss) override { Check(loss.begin <= loss.end); }
+  bool Done() const override { return count > 100'000; }  // long loops are another fuzzer's
+
+  uint64_t count = 0;
+};
+
+// Every byte is in one piece, pieces in order.
+void CheckPieces(const std::vector<ThreadFlow>& flows, const Recording& recording) {
+  uint64_t total = 0, in_pieces = 0;
+  for (const Stream& stream : recording.streams) total += stream.bytes.size();
+  for (const ThreadFlow& flow : flows)
+    for (const FlowPiece& piece : flow.pieces) {
+      Check(piece.begin <= piece.end && piece.end <= piece.stream->bytes.size());
+      in_pieces += piece.end - piece.begin;
+    }
+  Check(total == in_pieces);
+}
+
+void DecodeAll(const Recording& recording) {
+  constexpr size_t kMostStreams = 8;
+  constexpr size_t kMostBytes = 64 << 10;
+  size_t total = 0;
+  for (const Stream& stream : recording.streams) total += stream.bytes.size();
+  if (recording.streams.size() > kMostStreams || total > kMostBytes) return;
+  const auto code = RecordingCode::Load(recording, {});
+  if (!code) return Check(!code.error().message().empty());
+  StreamInputs inputs(recording, *code, Resync::kEarliest);
+  inputs.set_threads(1, 1);
+  const auto decoder = MakeNativeDecoder();
+  for (const Stream& stream : recording.streams) {
+    const auto summary = decoder->Summarize(inputs.For(stream));
+    Check(summary.has_value());
+    Check(summary->bytes_decoded + summary->bytes_padding + summary->bytes_lost ==
+          stream.bytes.size());
+  }
+  const std::vector<ThreadFlow> flows = ThreadFlows(recording, inputs);
+  CheckPieces(flows, recording);
+  for (const ThreadFlow& flow : flows)
+    for (const FlowPiece& piece : flow.pieces) {
+      Swallower swallower;
+      Check(DecodePiece(piece, inputs, *decoder, swallower).has_value());
+    }
+}
+
 void ReadInput(const uint8_t* data, size_t size) {
   const std::vector<uint8_t> exact(data, data + size);
   Candidate candidate;
@@ -171,6 +253,7 @@ void ReadInput(const uint8_t* data, size_t size) {
   const auto recording = ReadCandidate(candidate);
   if (recording) {
     CheckRecording(*recording, size);
+    DecodeAll(*recording);
   } else {
     Check(!recording.error().message().empty() && !recording.error().remedy().empty());
   }
@@ -188,17 +271,17 @@ namespace flowback {
 namespace {
 
 std::vector<uint8_t> Seed(unsigned int number) {
-  const PerfDataBuilder files[] = {PerCpuBuffer(), PerThreadBuffers(), Snapshots(),
-                                   SchedSwitches()};
-  const std::vector<uint8_t> file = files[number % 4].Build();
+  const PerfDataBuilder files[] = {PerCpuBuffer(), PerThreadBuffers(), Snapshots(), SchedSwitches(),
+                                   SharedCpu()};
+  const std::vector<uint8_t> file = files[number % 5].Build();
   const support::PerfDataParts parts = support::TakeApart(file);
-  switch (number / 4 % 4) {
+  switch (number / 5 % 4) {
     case 1:
       return support::ToPipe(parts);
     case 2:
       return support::ToCompressed(parts, 50);
     case 3:
-      return number % 4 == 0 ? support::ToForeign(parts) : support::ToCompressed(parts, 50, true);
+      return number % 2 == 0 ? support::ToForeign(parts) : support::ToCompressed(parts, 50, true);
     default:
       return file;
   }

@@ -48,6 +48,10 @@ class PausesTest : public testing::Test {
       pauses.push_back(pause);
       return true;
     });
+    // The last one is the stream's end.
+    EXPECT_TRUE(pauses.back().at_end);
+    EXPECT_EQ(pauses.back().offset, here());
+    pauses.pop_back();
     return pauses;
   }
 

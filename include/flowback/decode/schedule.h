@@ -29,9 +29,11 @@ struct ThreadStay {
   std::shared_ptr<const AddressSpaceHistory> code;  // of the process
 };
 
-// By begin, without overlap. What lies between two stays is idle time.
+// By begin, without overlap. What lies between two stays is idle time, or records were lost.
 struct Schedule {
   std::vector<ThreadStay> stays;
+  // The recording tells of one thread only, on all CPUs: what lies between its stays is its own.
+  bool alone = false;
   ThreadStay nobody;  // for trace that no stay can be shown to have made
   // The same for trace that one of two stays in succession made. Never moved.
   std::deque<ThreadStay> between;
