@@ -6,17 +6,20 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <thread>
 
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/flow_printer.h"
 #include "cli/json.h"
+#include "cli/listing.h"
 #include "cli/listings.h"
 #include "cli/quantity.h"
 #include "cli/reader_options.h"
 #include "cli/span_decoder.h"
 #include "cli/status.h"
 #include "cli/stream_report.h"
+#include "replay/calls/functions.h"
 
 namespace flowback::cli {
 namespace {
@@ -45,26 +48,26 @@ struct PieceTotals {
   }
 };
 
-using MakePrinter = std::unique_ptr<FlowPrinter> (*)(const PrintSettings&, Output&);
-
 constexpr char kThreadFields[] = "comm,pid,tid,cpu,time";
 
 // A kind of listing, and its columns when -F does not say.
 struct Kind {
   std::string_view name;
-  MakePrinter make_printer;  // null: not a listing of the flow
+  PrinterMaker make_printer;  // null: not a listing of the flow
   std::string_view default_fields;
   std::string_view own_fields;  // that -F may name beside a thread's
   bool has_layout = false;      // is laid out for people when -F does not say
+  // Whether a line depends on lines before it.
+  WorkOrder order = WorkOrder::kAny;
 };
 constexpr Kind kKinds[] = {
     {"instructions", &MakeInstructionPrinter, "comm,tid,cpu,time,ip,sym,symoff,dso,insn",
      ",ip,insn,bytes,sym,symoff,dso,srcline,flags", true},
     {"lines", &MakeLinePrinter, "comm,tid,cpu,time,sym,srcline,source",
-     ",ip,sym,dso,srcline,source", true},
+     ",ip,sym,dso,srcline,source", true, WorkOrder::kOneByOne},
     {"blocks", &MakeBlockPrinter, "", ",srcline"},
     {"branches", &MakeBranchPrinter, "", ""},
-    {"calls", &MakeCallPrinter, "comm,tid,cpu,time", ",srcline", true},
+    {"calls", &MakeCallPrinter, "comm,tid,cpu,time", ",srcline", true, WorkOrder::kOneByOne},
     {"events", &MakeEventPrinter, "time", ""},
     {"packets", nullptr, "", ""},
     {"digest", nullptr, "", ""},
@@ -118,6 +121,7 @@ class DecodeJob {
         threads_(recording_),
         clock_(recording_),
         symbolizer_(options.reader.search),
+        functions_(symbolizer_),
         lines_(options.reader.search) {}
 
   Status Prepare();
@@ -130,7 +134,7 @@ class DecodeJob {
   Status SumStream(const Stream& stream, std::vector<PieceTotals>& totals);
   Status PrepareCode();
   Status List(Output& output);
-  Status ListPiece(const FlowPiece& piece, FlowPrinter& printer);
+  Status ListPiece(const FlowPiece& piece, Listing& listing);
   Status Sum(Output& output);
   Status Check(const ByteAccount& account, const Stream& stream) const {
     return settings_.all_times ? CheckAccount(account, stream) : Status();
@@ -144,6 +148,7 @@ class DecodeJob {
   Threads threads_;
   TraceClock clock_;
   Symbolizer symbolizer_;
+  SymbolFunctions functions_;
   SourceLines lines_;
   std::optional<RecordingCode> code_;
   std::optional<StreamInputs> inputs_;
@@ -174,6 +179,7 @@ Status DecodeJob::Prepare() {
   settings_.recorded_path = [this](const std::string& file) { return RecordedPath(file); };
   settings_.symbolizer = &symbolizer_;
   settings_.lines = &lines_;
+  settings_.functions = &functions_;
   settings_.calls = options_.calls;
   settings_.losses = &losses_;
   if (kind_.name != "packets")
@@ -230,25 +236,34 @@ Status DecodeJob::Run(Output& output) {
 }
 
 Status DecodeJob::List(Output& output) {
-  const std::unique_ptr<FlowPrinter> printer = kind_.make_printer(settings_, output);
+  const unsigned all = std::max(1U, std::thread::hardware_concurrency());
+  const ListingPlan plan{.make_printer = kind_.make_printer,
+                         .order = kind_.order,
+                         .threads = options_.reader.threads != 0 ? options_.reader.threads : all,
+                         .window = options_.reader.window};
+  const std::unique_ptr<Listing> listing = MakeListing(plan, settings_, output);
   for (const StreamOwner& owner : threads_.owners()) {
-    printer->Begin(owner);
+    listing->Begin(owner);
     for (const FlowPiece& piece : owner.pieces) {
-      printer->BeginPiece(*piece.stream);
-      if (Status status = ListPiece(piece, *printer); !status) return status;
-      if (output.closed()) return {};
+      listing->BeginPiece(*piece.stream);
+      if (Status status = ListPiece(piece, *listing); !status) {
+        listing->Finish();
+        return status;
+      }
+      if (listing->Done()) return {};
     }
-    printer->End();
+    listing->End();
   }
+  listing->Finish();
   return {};
 }
 
-Status DecodeJob::ListPiece(const FlowPiece& piece, FlowPrinter& printer) {
+Status DecodeJob::ListPiece(const FlowPiece& piece, Listing& listing) {
   if (piece.begin != 0 || piece.end != piece.stream->bytes.size())
-    return DecodePiece(piece, *inputs_, *decoder_, printer);
-  const Result<ByteAccount> account = decoder_->Decode(inputs_->For(*piece.stream), printer);
+    return DecodePiece(piece, *inputs_, *decoder_, listing);
+  const Result<ByteAccount> account = decoder_->Decode(inputs_->For(*piece.stream), listing);
   if (!account) return Fail(account.error());
-  return printer.Done() ? Status() : Check(*account, *piece.stream);
+  return listing.Done() ? Status() : Check(*account, *piece.stream);
 }
 
 Status DecodeJob::Sum(Output& output) {
