@@ -6,17 +6,21 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <thread>
 
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/flow_printer.h"
 #include "cli/json.h"
+#include "cli/listing.h"
 #include "cli/listings.h"
+#include "cli/merged_listing.h"
 #include "cli/quantity.h"
 #include "cli/reader_options.h"
 #include "cli/span_decoder.h"
 #include "cli/status.h"
 #include "cli/stream_report.h"
+#include "replay/calls/functions.h"
 
 namespace flowback::cli {
 namespace {
@@ -27,6 +31,7 @@ struct DecodeOptions {
   std::string fields;
   bool not_taken = false;
   bool by_cpu = false;
+  bool by_time = false;
   bool time_of_day = false;
   CallSelection calls;
   std::string min_duration;
@@ -45,26 +50,26 @@ struct PieceTotals {
   }
 };
 
-using MakePrinter = std::unique_ptr<FlowPrinter> (*)(const PrintSettings&, Output&);
-
 constexpr char kThreadFields[] = "comm,pid,tid,cpu,time";
 
 // A kind of listing, and its columns when -F does not say.
 struct Kind {
   std::string_view name;
-  MakePrinter make_printer;  // null: not a listing of the flow
+  PrinterMaker make_printer;  // null: not a listing of the flow
   std::string_view default_fields;
   std::string_view own_fields;  // that -F may name beside a thread's
   bool has_layout = false;      // is laid out for people when -F does not say
+  // Whether a line depends on lines before it.
+  WorkOrder order = WorkOrder::kAny;
 };
 constexpr Kind kKinds[] = {
     {"instructions", &MakeInstructionPrinter, "comm,tid,cpu,time,ip,sym,symoff,dso,insn",
      ",ip,insn,bytes,sym,symoff,dso,srcline,flags", true},
     {"lines", &MakeLinePrinter, "comm,tid,cpu,time,sym,srcline,source",
-     ",ip,sym,dso,srcline,source", true},
+     ",ip,sym,dso,srcline,source", true, WorkOrder::kOneByOne},
     {"blocks", &MakeBlockPrinter, "", ",srcline"},
     {"branches", &MakeBranchPrinter, "", ""},
-    {"calls", &MakeCallPrinter, "comm,tid,cpu,time", ",srcline", true},
+    {"calls", &MakeCallPrinter, "comm,tid,cpu,time", ",srcline", true, WorkOrder::kOneByOne},
     {"events", &MakeEventPrinter, "time", ""},
     {"packets", nullptr, "", ""},
     {"digest", nullptr, "", ""},
@@ -81,9 +86,13 @@ Result<const Kind*> FindKind(const std::string& name) {
                   .Remedy("--as with one of " + all));
 }
 
-Result<Fields> FieldsFor(const Kind& kind, const std::string& words) {
-  if (words.empty())
-    return kind.default_fields.empty() ? Fields() : Fields::Parse(std::string(kind.default_fields));
+Result<Fields> FieldsFor(const Kind& kind, const std::string& words, bool by_time) {
+  if (words.empty()) {
+    // A line that stands between those of other threads tells whose it is, and when.
+    const std::string_view by_default =
+        by_time && !kind.has_layout ? "tid,time" : kind.default_fields;
+    return by_default.empty() ? Fields() : Fields::Parse(std::string(by_default));
+  }
   Result<Fields> fields = Fields::Parse(words);
   if (!fields) return fields;
   const std::string allowed =
@@ -108,6 +117,17 @@ Status UnderstandCalls(DecodeOptions& options) {
   return {};
 }
 
+Status UnderstandByTime(const DecodeOptions& options, const Kind& kind) {
+  if (!options.by_time || kind.make_printer != nullptr) return {};
+  std::string fitting;
+  for (const Kind& each : kKinds)
+    if (each.make_printer != nullptr)
+      fitting += (fitting.empty() ? "" : ", ") + std::string(each.name);
+  return Fail(
+      Error(ErrorCode::kUsage, fmt::format("decode --as {}: --by-time does not apply", kind.name))
+          .Remedy("use it with --as " + fitting));
+}
+
 // One run of the command: everything opened, then one stream after the other.
 class DecodeJob {
  public:
@@ -118,6 +138,7 @@ class DecodeJob {
         threads_(recording_),
         clock_(recording_),
         symbolizer_(options.reader.search),
+        functions_(symbolizer_),
         lines_(options.reader.search) {}
 
   Status Prepare();
@@ -130,7 +151,9 @@ class DecodeJob {
   Status SumStream(const Stream& stream, std::vector<PieceTotals>& totals);
   Status PrepareCode();
   Status List(Output& output);
-  Status ListPiece(const FlowPiece& piece, FlowPrinter& printer);
+  Status ListByTime(unsigned threads, Output& output);
+  Status ListPiece(const FlowPiece& piece, Decoder& decoder, ExecutionConsumer& consumer) const;
+  Result<std::unique_ptr<Decoder>> NewDecoder() const;
   Status Sum(Output& output);
   Status Check(const ByteAccount& account, const Stream& stream) const {
     return settings_.all_times ? CheckAccount(account, stream) : Status();
@@ -144,6 +167,7 @@ class DecodeJob {
   Threads threads_;
   TraceClock clock_;
   Symbolizer symbolizer_;
+  SymbolFunctions functions_;
   SourceLines lines_;
   std::optional<RecordingCode> code_;
   std::optional<StreamInputs> inputs_;
@@ -153,7 +177,7 @@ class DecodeJob {
 };
 
 Status DecodeJob::Prepare() {
-  Result<Fields> fields = FieldsFor(kind_, options_.fields);
+  Result<Fields> fields = FieldsFor(kind_, options_.fields, options_.by_time);
   if (!fields) return Fail(fields.error());
   if (Status status = CheckHasTrace(recording_); !status) return status;
   const ReaderOptions& reader = options_.reader;
@@ -174,6 +198,7 @@ Status DecodeJob::Prepare() {
   settings_.recorded_path = [this](const std::string& file) { return RecordedPath(file); };
   settings_.symbolizer = &symbolizer_;
   settings_.lines = &lines_;
+  settings_.functions = &functions_;
   settings_.calls = options_.calls;
   settings_.losses = &losses_;
   if (kind_.name != "packets")
@@ -189,23 +214,29 @@ Status DecodeJob::PrepareThreads() {
   if (Status status = threads_.Select(options_.reader); !status) return status;
   // Packets are shown as they were written, by buffer; nobody asks for their threads.
   if (!options_.by_cpu && kind_.name != "packets") WarnOfSharedStreams(threads_, InputName());
-  settings_.thread_headers =
-      !settings_.default_layout && kind_.name != "instructions" && threads_.owners().size() > 1;
+  settings_.thread_headers = !settings_.default_layout && !options_.by_time &&
+                             kind_.name != "instructions" && threads_.owners().size() > 1;
   return {};
 }
 
 Status DecodeJob::PrepareCode() {
-  Result<std::unique_ptr<Decoder>> decoder = MakeDecoder(options_.reader.engine);
+  Result<std::unique_ptr<Decoder>> decoder = NewDecoder();
   if (!decoder) return Fail(decoder.error());
-  decoder_ = settings_.all_times ? std::move(*decoder)
-                                 : MakeSpanDecoder(std::move(*decoder), settings_.span, clock_);
+  decoder_ = std::move(*decoder);
   Result<RecordingCode> code = RecordingCode::Load(recording_, options_.reader.search);
   if (!code) return Fail(code.error());
   code_.emplace(std::move(*code));
   inputs_.emplace(recording_, *code_, options_.reader.resync);
   inputs_->set_threads(options_.reader.threads, options_.reader.window);
-  inputs_->set_times(settings_.fields.Has(Field::kTime) || !settings_.all_times);
+  inputs_->set_times(settings_.fields.Has(Field::kTime) || !settings_.all_times ||
+                     options_.by_time);
   return {};
+}
+
+Result<std::unique_ptr<Decoder>> DecodeJob::NewDecoder() const {
+  Result<std::unique_ptr<Decoder>> decoder = MakeDecoder(options_.reader.engine);
+  if (!decoder || settings_.all_times) return decoder;
+  return MakeSpanDecoder(std::move(*decoder), settings_.span, clock_);
 }
 
 std::string_view DecodeJob::RecordedPath(const std::string& file) const {
@@ -230,25 +261,49 @@ Status DecodeJob::Run(Output& output) {
 }
 
 Status DecodeJob::List(Output& output) {
-  const std::unique_ptr<FlowPrinter> printer = kind_.make_printer(settings_, output);
+  const unsigned all = std::max(1U, std::thread::hardware_concurrency());
+  const unsigned threads = options_.reader.threads != 0 ? options_.reader.threads : all;
+  if (options_.by_time) return ListByTime(threads, output);
+  const ListingPlan plan{.make_printer = kind_.make_printer,
+                         .order = kind_.order,
+                         .threads = threads,
+                         .window = options_.reader.window};
+  const std::unique_ptr<Listing> listing = MakeListing(plan, settings_, output);
   for (const StreamOwner& owner : threads_.owners()) {
-    printer->Begin(owner);
+    listing->Begin(owner);
     for (const FlowPiece& piece : owner.pieces) {
-      printer->BeginPiece(*piece.stream);
-      if (Status status = ListPiece(piece, *printer); !status) return status;
-      if (output.closed()) return {};
+      listing->BeginPiece(*piece.stream);
+      if (Status status = ListPiece(piece, *decoder_, *listing); !status) {
+        listing->Finish();
+        return status;
+      }
+      if (listing->Done()) return {};
     }
-    printer->End();
+    listing->End();
   }
+  listing->Finish();
   return {};
 }
 
-Status DecodeJob::ListPiece(const FlowPiece& piece, FlowPrinter& printer) {
+Status DecodeJob::ListByTime(unsigned threads, Output& output) {
+  const MergePlan plan{
+      .make_printer = kind_.make_printer,
+      .make_decoder = [this] { return NewDecoder(); },
+      .decode = [this](const FlowPiece& piece, Decoder& decoder,
+                       ExecutionConsumer& consumer) { return ListPiece(piece, decoder, consumer); },
+      .threads = threads,
+      .open = options_.reader.window};
+  return cli::ListByTime(plan, threads_.owners(), settings_, output);
+}
+
+// Any thread.
+Status DecodeJob::ListPiece(const FlowPiece& piece, Decoder& decoder,
+                            ExecutionConsumer& consumer) const {
   if (piece.begin != 0 || piece.end != piece.stream->bytes.size())
-    return DecodePiece(piece, *inputs_, *decoder_, printer);
-  const Result<ByteAccount> account = decoder_->Decode(inputs_->For(*piece.stream), printer);
+    return DecodePiece(piece, *inputs_, decoder, consumer);
+  const Result<ByteAccount> account = decoder.Decode(inputs_->For(*piece.stream), consumer);
   if (!account) return Fail(account.error());
-  return printer.Done() ? Status() : Check(*account, *piece.stream);
+  return consumer.Done() ? Status() : Check(*account, *piece.stream);
 }
 
 Status DecodeJob::Sum(Output& output) {
@@ -306,6 +361,7 @@ int Execute(const DecodeOptions& options) {
   Result<Recording> recording = OpenInput(options.reader);
   if (!recording) return Report(recording.error(), options.reader.InputName());
   WarnOfDamage(*recording);
+  if (Status status = UnderstandByTime(options, **kind); !status) return Report(status.error());
   DecodeJob job(options, **kind, std::move(*recording));
   if (Status status = job.Prepare(); !status)
     return Report(status.error());  // it names the file that it is about
@@ -336,6 +392,8 @@ int RunDecode(const Arguments& arguments) {
   app.add_option("--min-duration", options.min_duration,
                  "calls: only those that took at least so long, e.g. 50us");
   app.add_flag("--by-cpu", options.by_cpu, "one result per CPU stream, named cpuN");
+  app.add_flag("--by-time", options.by_time,
+               "all threads' lines in the order of time, instead of one thread after the other");
   app.add_flag("--tod", options.time_of_day,
                "times as time of day, where the recording has it (perf record -k CLOCK)");
   app.footer(

@@ -6,9 +6,16 @@
 #include <algorithm>
 #include <iterator>
 
+#include "cli/instruction_text.h"
 #include "cli/json.h"
+#include "cli/line_text.h"
 
 namespace flowback::cli {
+
+ThreadColumns::ThreadColumns(const PrintSettings& settings, std::string_view json_type)
+    : settings_(settings),
+      json_type_(json_type),
+      timeless_(!settings.fields.Has(Field::kComm) && !settings.fields.Has(Field::kTime)) {}
 
 void ThreadColumns::Begin(const StreamOwner& owner) {
   owner_ = &owner;
@@ -18,39 +25,36 @@ void ThreadColumns::Begin(const StreamOwner& owner) {
 void ThreadColumns::BeginPiece(const Stream& stream) {
   stream_ = &stream;
   rendered_ = false;
+  head_ = 0;
 }
 
-// Text shows nanoseconds, several ticks each.
-bool ThreadColumns::IsRendered(const Instant& instant) const {
-  if (!rendered_) return false;
-  if (!settings_.json)
-    return (instant.tsc == 0) == (instant_.tsc == 0) &&
-           settings_.clock->Value(instant.tsc) == settings_.clock->Value(instant_.tsc);
-  return instant.tsc == instant_.tsc && instant.bounds.lo == instant_.bounds.lo &&
-         instant.bounds.hi == instant_.bounds.hi;
-}
-
-const std::string& ThreadColumns::At(const Instant& instant) {
-  if (IsRendered(instant)) return text_;
+void ThreadColumns::Render(const Instant& instant) {
   rendered_ = true;
   instant_ = instant;
-  text_.clear();
-  if (settings_.json)
-    RenderJson(instant);
-  else
-    RenderText(instant.tsc);
-  return text_;
+  value_ = instant.tsc == 0 ? 0 : settings_.clock->Value(instant.tsc);
+  const bool shows_comm = settings_.fields.Has(Field::kComm);
+  if (head_ == 0 || (shows_comm && !comm_.Holds(value_))) {
+    if (shows_comm) comm_ = settings_.threads->CommAt(owner_->tid, value_);
+    text_.clear();
+    if (settings_.json)
+      RenderJsonHead(comm_.comm);
+    else
+      RenderHead(comm_.comm);
+    head_ = text_.size();
+  }
+  text_.resize(head_);
+  if (!settings_.fields.Has(Field::kTime)) return;
+  if (settings_.json) return RenderJsonTime(instant);
+  settings_.clock->AppendText(text_, instant.tsc);
+  text_ += settings_.default_layout ? ": " : " ";
 }
 
-void ThreadColumns::RenderText(uint64_t tsc) {
+void ThreadColumns::RenderHead(std::string_view comm) {
   const Fields& fields = settings_.fields;
-  const bool decorated = settings_.default_layout;
   const auto number = [](int32_t value) {
     return value < 0 ? std::string("-") : std::to_string(value);
   };
   if (fields.Has(Field::kComm)) {
-    const uint64_t time = tsc == 0 ? 0 : settings_.clock->Value(tsc);
-    const std::string_view comm = settings_.threads->CommAt(owner_->tid, time);
     text_ += comm.empty() ? "-" : comm;
     text_ += ' ';
   }
@@ -58,19 +62,14 @@ void ThreadColumns::RenderText(uint64_t tsc) {
   if (fields.Has(Field::kTid)) text_ += owner_->label + ' ';
   if (fields.Has(Field::kCpu)) {
     const int32_t cpu = stream_->cpu;
-    if (!decorated)
+    if (!settings_.default_layout)
       text_ += number(cpu) + ' ';
     else
       text_ += cpu < 0 ? "[-] " : fmt::format("[{:03}] ", cpu);
   }
-  if (fields.Has(Field::kTime)) {
-    settings_.clock->AppendText(text_, tsc);
-    text_ += decorated ? ": " : " ";
-  }
 }
 
-void ThreadColumns::RenderJson(const Instant& instant) {
-  const uint64_t tsc = instant.tsc;
+void ThreadColumns::RenderJsonHead(std::string_view comm) {
   const Fields& fields = settings_.fields;
   JsonLine line(text_);
   const auto number = [&](std::string_view key, int32_t value) {
@@ -81,8 +80,6 @@ void ThreadColumns::RenderJson(const Instant& instant) {
   };
   line.Text("type", json_type_).Number("stream", stream_->index);
   if (fields.Has(Field::kComm)) {
-    const uint64_t time = tsc == 0 ? 0 : settings_.clock->Value(tsc);
-    const std::string_view comm = settings_.threads->CommAt(owner_->tid, time);
     if (comm.empty())
       line.Null("comm");
     else
@@ -91,10 +88,10 @@ void ThreadColumns::RenderJson(const Instant& instant) {
   if (fields.Has(Field::kPid)) number("pid", owner_->pid);
   if (fields.Has(Field::kTid)) number("tid", owner_->tid);
   if (fields.Has(Field::kCpu)) number("cpu", stream_->cpu);
-  if (fields.Has(Field::kTime)) RenderJsonTime(line, instant);
 }
 
-void ThreadColumns::RenderJsonTime(JsonLine& line, const Instant& instant) const {
+void ThreadColumns::RenderJsonTime(const Instant& instant) {
+  JsonLine line = JsonLine::Continue(text_);
   const auto number = [&line](std::string_view key, bool known, uint64_t value) {
     if (known)
       line.Number(key, value);
@@ -104,7 +101,7 @@ void ThreadColumns::RenderJsonTime(JsonLine& line, const Instant& instant) const
   const TraceClock& clock = *settings_.clock;
   const auto& [tsc, bounds] = instant;
   const bool ns = clock.has_nanoseconds();
-  number("time", ns && tsc != 0, clock.Value(tsc));
+  number("time", ns && tsc != 0, value_);
   number("time_lo", ns && bounds.lo != 0, clock.Value(bounds.lo));
   number("time_hi", ns && bounds.hi != 0, clock.UpperValue(bounds.hi));
   number("tsc", tsc != 0, tsc);
@@ -113,13 +110,27 @@ void ThreadColumns::RenderJsonTime(JsonLine& line, const Instant& instant) const
   number("tsc_hi", bounds.hi != 0, bounds.hi);
 }
 
+PrintTools::PrintTools(const PrintSettings& settings, size_t cache_bytes)
+    : settings_(settings), cache_bytes_(cache_bytes) {}
+
+PrintTools::~PrintTools() = default;
+
+InstructionText& PrintTools::instructions() {
+  if (!instructions_) instructions_ = std::make_unique<InstructionText>(settings_, cache_bytes_);
+  return *instructions_;
+}
+
+LineText& PrintTools::lines() {
+  if (!lines_) lines_ = std::make_unique<LineText>(settings_, cache_bytes_);
+  return *lines_;
+}
+
 void FlowPrinter::Begin(const StreamOwner& owner) {
-  columns_.Begin(owner);
-  stream_ = owner.stream->index;
+  Resume(owner, *owner.stream);
   PrintBegin(owner);
   const PrintSettings& s = settings_;
   if (s.json || !s.thread_headers) return;
-  const std::string_view comm = s.threads->CommAt(owner.tid, 0);
+  const std::string_view comm = s.threads->CommAt(owner.tid, 0).comm;
   const bool one_cpu =
       owner.stream->cpu >= 0 && std::ranges::all_of(owner.pieces, [&](const FlowPiece& piece) {
         return piece.stream->cpu == owner.stream->cpu;
@@ -134,37 +145,25 @@ void FlowPrinter::BeginPiece(const Stream& stream) {
   stream_ = stream.index;
 }
 
-void FlowPrinter::OnBlock(const BlockRun& run) {
-  PrintBlock(run);
-  output_.Commit();
-}
-
-void FlowPrinter::OnEvent(const TraceEvent& event) {
-  PrintEvent(event);
-  output_.Commit();
-}
-
-void FlowPrinter::End() {
-  PrintEnd();
-  output_.Commit();
+void FlowPrinter::Resume(const StreamOwner& owner, const Stream& stream) {
+  owner_ = &owner;
+  columns_.Begin(owner);
+  BeginPiece(stream);
 }
 
 void FlowPrinter::OnLoss(const DataLoss& loss) {
   BeforeLoss(loss);
-  settings_.losses->Add(loss);
   if (!settings_.json) {
     out() += "# " + LossText(loss) + '\n';
-  } else {
-    JsonLine line(out());
-    line.Text("type", "loss")
-        .Number("stream", stream_)
-        .Text("cause", Name(loss.cause))
-        .Number("offset", loss.begin);
-    line.Number("bytes", loss.end - loss.begin).Text("detail", loss.detail);
-    if (loss.last_ip != 0) line.Hex("last_ip", loss.last_ip);
-    line.Text("remedy", Remedy(loss.cause)).End();
+    return;
   }
-  output_.Commit();
+  JsonLine line(out());
+  line.Text("type", "loss").Number("stream", stream_);
+  if (owner_->tid >= 0) line.Number("tid", owner_->tid);
+  line.Text("cause", Name(loss.cause)).Number("offset", loss.begin);
+  line.Number("bytes", loss.end - loss.begin).Text("detail", loss.detail);
+  if (loss.last_ip != 0) line.Hex("last_ip", loss.last_ip);
+  line.Text("remedy", Remedy(loss.cause)).End();
 }
 
 void PrintListingHeader(Output& output, const Recording& recording, std::string_view kind,

@@ -9,6 +9,7 @@
 
 #include "cli/fields.h"
 #include "cli/json.h"
+#include "cli/listing_text.h"
 #include "cli/losses.h"
 #include "cli/output.h"
 #include "cli/threads.h"
@@ -18,7 +19,14 @@
 #include "flowback/replay/source_lines.h"
 #include "flowback/replay/symbolizer.h"
 
+namespace flowback {
+class FunctionFinder;  // replay/calls/functions.h
+}
+
 namespace flowback::cli {
+
+class InstructionText;  // cli/instruction_text.h
+class LineText;         // cli/line_text.h
 
 // Which calls `--as calls` shows.
 struct CallSelection {
@@ -44,6 +52,7 @@ struct PrintSettings {
   std::function<std::string_view(const std::string& file)> recorded_path;
   Symbolizer* symbolizer = nullptr;
   SourceLines* lines = nullptr;
+  FunctionFinder* functions = nullptr;  // may be used by any thread
   CallSelection calls;
   LossTally* losses = nullptr;
 };
@@ -57,45 +66,84 @@ struct Instant {
 // The columns comm, pid, tid, cpu, time of a thread, rendered once per time.
 class ThreadColumns {
  public:
-  ThreadColumns(const PrintSettings& settings, std::string_view json_type)
-      : settings_(settings), json_type_(json_type) {}
+  ThreadColumns(const PrintSettings& settings, std::string_view json_type);
 
   void Begin(const StreamOwner& owner);
   void BeginPiece(const Stream& stream);
   // Text: each column followed by a space. JSON: `{"type":"...","stream":0,...` without an end.
-  const std::string& At(const Instant& instant);
+  const std::string& At(const Instant& instant) {
+    if (!IsRendered(instant)) Render(instant);
+    return text_;
+  }
 
  private:
-  bool IsRendered(const Instant& instant) const;
-  void RenderText(uint64_t tsc);
-  void RenderJson(const Instant& instant);
-  void RenderJsonTime(JsonLine& line, const Instant& instant) const;
+  // Text shows nanoseconds, several ticks each.
+  bool IsRendered(const Instant& instant) const {
+    if (!rendered_ || timeless_) return rendered_;
+    if (instant.tsc != instant_.tsc)
+      return !settings_.json && instant.tsc != 0 && instant_.tsc != 0 &&
+             settings_.clock->Value(instant.tsc) == value_;
+    return !settings_.json ||
+           (instant.bounds.lo == instant_.bounds.lo && instant.bounds.hi == instant_.bounds.hi);
+  }
+  void Render(const Instant& instant);
+  void RenderHead(std::string_view comm);
+  void RenderJsonHead(std::string_view comm);
+  void RenderJsonTime(const Instant& instant);
 
   const PrintSettings& settings_;
   std::string json_type_;
+  bool timeless_;  // no column depends on the time
   const StreamOwner* owner_ = nullptr;
   const Stream* stream_ = nullptr;
   bool rendered_ = false;
   Instant instant_;
+  uint64_t value_ = 0;  // instant_ on the clock; 0: not known
   std::string text_;
+  size_t head_ = 0;  // of the text up to the time; 0: not rendered
+  CommSpan comm_;    // in which the head stays as it is
 };
 
-// Base of the printers: one object prints all threads, one after the other.
+// What printers look up and render again and again. One thread at a time.
+class PrintTools {
+ public:
+  static constexpr size_t kCacheBytes = size_t{64} << 20;
+
+  // Caches begin anew when they have grown to `cache_bytes`.
+  explicit PrintTools(const PrintSettings& settings, size_t cache_bytes = kCacheBytes);
+  ~PrintTools();
+
+  InstructionText& instructions();
+  LineText& lines();
+
+ private:
+  const PrintSettings& settings_;
+  size_t cache_bytes_;
+  std::unique_ptr<InstructionText> instructions_;
+  std::unique_ptr<LineText> lines_;
+};
+
+// Base of the printers. Prints one owner after the other, unless it is made for one.
 class FlowPrinter : public ExecutionConsumer {
  public:
-  FlowPrinter(const PrintSettings& settings, Output& output, std::string_view json_type)
-      : settings_(settings), output_(output), columns_(settings, json_type) {}
+  FlowPrinter(const PrintSettings& settings, std::string_view json_type)
+      : settings_(settings), columns_(settings, json_type) {}
+
+  // Where the text goes and what helps to make it, from now on. REQUIRES: both, before all else.
+  void WriteTo(ListingText& out) { out_ = &out; }
+  void Use(PrintTools& tools) { tools_ = &tools; }
 
   // What follows is this thread's (or whole stream's) flow, from these streams.
   void Begin(const StreamOwner& owner);
   void BeginPiece(const Stream& stream);
+  // Goes on with what another printer began.
+  void Resume(const StreamOwner& owner, const Stream& stream);
   // The stream has ended.
-  void End();
+  void End() { PrintEnd(); }
 
-  void OnBlock(const BlockRun& run) final;
-  void OnEvent(const TraceEvent& event) final;
+  void OnBlock(const BlockRun& run) final { PrintBlock(run); }
+  void OnEvent(const TraceEvent& event) final { PrintEvent(event); }
   void OnLoss(const DataLoss& loss) final;
-  bool Done() const final { return output_.closed(); }
 
  protected:
   virtual void PrintBlock(const BlockRun&) {}
@@ -106,22 +154,33 @@ class FlowPrinter : public ExecutionConsumer {
   virtual void PrintEnd() {}
 
   const PrintSettings& settings() const { return settings_; }
-  std::string& out() { return output_.buffer(); }
+  PrintTools& tools() { return *tools_; }
+  ListingText& listing() { return *out_; }
+  std::string& out() { return out_->text; }
   const std::string& ColumnsAt(const Instant& instant) { return columns_.At(instant); }
+  // The columns, and the mark of a line at their begin.
+  void BeginLine(const Instant& instant) {
+    out_->Mark(instant.tsc);
+    out_->text += columns_.At(instant);
+  }
 
  private:
   const PrintSettings& settings_;
-  Output& output_;
+  ListingText* out_ = nullptr;
+  PrintTools* tools_ = nullptr;
   ThreadColumns columns_;
+  const StreamOwner* owner_ = nullptr;
   uint32_t stream_ = 0;
 };
 
-std::unique_ptr<FlowPrinter> MakeInstructionPrinter(const PrintSettings& settings, Output& output);
-std::unique_ptr<FlowPrinter> MakeBlockPrinter(const PrintSettings& settings, Output& output);
-std::unique_ptr<FlowPrinter> MakeBranchPrinter(const PrintSettings& settings, Output& output);
-std::unique_ptr<FlowPrinter> MakeLinePrinter(const PrintSettings& settings, Output& output);
-std::unique_ptr<FlowPrinter> MakeCallPrinter(const PrintSettings& settings, Output& output);
-std::unique_ptr<FlowPrinter> MakeEventPrinter(const PrintSettings& settings, Output& output);
+using PrinterMaker = std::unique_ptr<FlowPrinter> (*)(const PrintSettings&);
+
+std::unique_ptr<FlowPrinter> MakeInstructionPrinter(const PrintSettings& settings);
+std::unique_ptr<FlowPrinter> MakeBlockPrinter(const PrintSettings& settings);
+std::unique_ptr<FlowPrinter> MakeBranchPrinter(const PrintSettings& settings);
+std::unique_ptr<FlowPrinter> MakeLinePrinter(const PrintSettings& settings);
+std::unique_ptr<FlowPrinter> MakeCallPrinter(const PrintSettings& settings);
+std::unique_ptr<FlowPrinter> MakeEventPrinter(const PrintSettings& settings);
 
 // The first lines of a listing: JSON's header object with its schema, or the text's comments.
 void PrintListingHeader(Output& output, const Recording& recording, std::string_view kind,

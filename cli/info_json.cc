@@ -110,7 +110,7 @@ Json ThreadsJson(const Threads& threads) {
   for (const auto& [tid, pid] : threads.traced())
     json.push_back({{"tid", tid},
                     {"pid", NumberOrNull(pid)},
-                    {"comm", TextOrNull(std::string(threads.CommAt(tid, 0)))}});
+                    {"comm", TextOrNull(std::string(threads.CommAt(tid, 0).comm))}});
   return json;
 }
 

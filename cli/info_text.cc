@@ -73,7 +73,7 @@ void AppendThreads(const InfoReport& report, std::string& out) {
   out += "\nthreads      tid      pid  name\n";
   for (const auto& [tid, pid] : report.threads->traced())
     out += fmt::format("        {:>8} {:>8}  {}\n", tid, pid < 0 ? "-" : std::to_string(pid),
-                       report.threads->CommAt(tid, 0));
+                       report.threads->CommAt(tid, 0).comm);
 }
 
 // Law 1, stream by stream: what was decoded, padding and loss are all there is.

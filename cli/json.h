@@ -2,6 +2,7 @@
 // JSON lines, written straight into the output buffer: one object per line, keys in given order.
 #pragma once
 
+#include <charconv>
 #include <concepts>
 #include <cstdint>
 #include <string>
@@ -22,7 +23,8 @@ class JsonLine {
   JsonLine& Text(std::string_view key, std::string_view value);
   JsonLine& Number(std::string_view key, std::integral auto value) {
     Key(key);
-    out_ += std::to_string(value);
+    char digits[24];
+    out_.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
     return *this;
   }
   JsonLine& Bool(std::string_view key, bool value);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -22,6 +23,9 @@ Output::Output(Output&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)),
       name_(std::move(other.name_)),
       buffer_(std::move(other.buffer_)),
+      write_size_(other.write_size_),
+      commits_(other.commits_),
+      written_(other.written_),
       closed_(other.closed_),
       error_(other.error_) {
   other.buffer_.clear();
@@ -43,6 +47,11 @@ Result<Output> Output::Open(const std::string& path) {
   return Output(fd, path);
 }
 
+bool Output::Waited() const {
+  constexpr std::chrono::milliseconds kPatience(50);
+  return std::chrono::steady_clock::now() - written_ > kPatience;
+}
+
 void Output::Flush() {
   const char* data = buffer_.data();
   size_t rest = buffer_.size();
@@ -58,6 +67,8 @@ void Output::Flush() {
     rest -= static_cast<size_t>(written);
   }
   buffer_.clear();
+  write_size_ = std::min(2 * write_size_, kWriteSize);
+  written_ = std::chrono::steady_clock::now();
 }
 
 Status Output::Finish() {

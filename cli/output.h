@@ -2,6 +2,7 @@
 // One big buffered writer for everything a command prints on its output.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -25,9 +26,9 @@ class Output {
 
   // The pending text: append to it, then call Commit.
   std::string& buffer() { return buffer_; }
-  // Writes the buffer out once it is large.
+  // Writes the buffer out once it is large, or has waited for long.
   void Commit() {
-    if (buffer_.size() >= kWriteSize) Flush();
+    if (buffer_.size() >= write_size_ || IsOld()) Flush();
   }
   void Write(std::string_view text) {
     buffer_ += text;
@@ -41,13 +42,22 @@ class Output {
   Status Finish();
 
  private:
+  // The first lines go out soon: somebody may be waiting for them.
+  static constexpr size_t kFirstWriteSize = 4 * 1024;
   static constexpr size_t kWriteSize = 256 * 1024;
+  static constexpr unsigned kCommits = 64;
 
   Output(int fd, std::string name);
+  // Looks at the clock after so many commits only: it costs as much as a short line.
+  bool IsOld() { return ++commits_ % kCommits == 0 && Waited(); }
+  bool Waited() const;
 
   int fd_;
   std::string name_;
   std::string buffer_;
+  size_t write_size_ = kFirstWriteSize;
+  unsigned commits_ = 0;
+  std::chrono::steady_clock::time_point written_ = std::chrono::steady_clock::now();
   bool closed_ = false;
   int error_ = 0;
 };

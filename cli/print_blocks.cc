@@ -27,12 +27,11 @@ std::string_view ExitWord(BlockExit exit) {
 
 class BlockPrinter final : public FlowPrinter {
  public:
-  BlockPrinter(const PrintSettings& settings, Output& output)
-      : FlowPrinter(settings, output, "block") {}
+  explicit BlockPrinter(const PrintSettings& settings) : FlowPrinter(settings, "block") {}
 
  private:
   void PrintBlock(const BlockRun& run) override {
-    out() += ColumnsAt({run.tsc, run.bounds});
+    BeginLine({run.tsc, run.bounds});
     const bool srcline = settings().fields.Has(Field::kSrcline);
     if (!settings().json) {
       fmt::format_to(std::back_inserter(out()), "{:x} {} {:x} {} {}", run.address,
@@ -58,8 +57,8 @@ class BlockPrinter final : public FlowPrinter {
 
 }  // namespace
 
-std::unique_ptr<FlowPrinter> MakeBlockPrinter(const PrintSettings& settings, Output& output) {
-  return std::make_unique<BlockPrinter>(settings, output);
+std::unique_ptr<FlowPrinter> MakeBlockPrinter(const PrintSettings& settings) {
+  return std::make_unique<BlockPrinter>(settings);
 }
 
 }  // namespace flowback::cli

@@ -13,8 +13,7 @@ namespace {
 
 class BranchPrinter final : public FlowPrinter {
  public:
-  BranchPrinter(const PrintSettings& settings, Output& output)
-      : FlowPrinter(settings, output, "branch") {}
+  explicit BranchPrinter(const PrintSettings& settings) : FlowPrinter(settings, "branch") {}
 
  private:
   void PrintBlock(const BlockRun& run) override {
@@ -53,7 +52,7 @@ class BranchPrinter final : public FlowPrinter {
   }
 
   void Line(const Instant& instant, uint64_t from, uint64_t to, std::string_view kind) {
-    out() += ColumnsAt(instant);
+    BeginLine(instant);
     if (settings().json)
       JsonLine::Continue(out()).Hex("from", from).Hex("to", to).Text("kind", kind).End();
     else
@@ -63,8 +62,8 @@ class BranchPrinter final : public FlowPrinter {
 
 }  // namespace
 
-std::unique_ptr<FlowPrinter> MakeBranchPrinter(const PrintSettings& settings, Output& output) {
-  return std::make_unique<BranchPrinter>(settings, output);
+std::unique_ptr<FlowPrinter> MakeBranchPrinter(const PrintSettings& settings) {
+  return std::make_unique<BranchPrinter>(settings);
 }
 
 }  // namespace flowback::cli

@@ -73,8 +73,7 @@ bool IsNamed(std::string_view function, std::string_view wanted) {
 
 class CallPrinter final : public FlowPrinter, private CallListener {
  public:
-  CallPrinter(const PrintSettings& settings, Output& output)
-      : FlowPrinter(settings, output, "call"), functions_(*settings.symbolizer) {
+  explicit CallPrinter(const PrintSettings& settings) : FlowPrinter(settings, "call") {
     stack_.LookForExec([this](uint64_t begin, uint64_t end) { return ExecBetween(begin, end); });
   }
 
@@ -89,6 +88,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
   };
 
   void PrintBegin(const StreamOwner& owner) override {
+    held_.keeps_marks = listing().keeps_marks;
     execs_.clear();
     for (const SidebandRecord& record : settings().recording->sideband)
       if (const auto* comm = std::get_if<CommRecord>(&record);
@@ -113,21 +113,20 @@ class CallPrinter final : public FlowPrinter, private CallListener {
     shown.name = NameAt(call.space, call.entry_ip);
     Select(shown, depth);
     if (!shown.selected) return;
-    shown.text = held_.size();
+    shown.text = held_.text.size();
     RenderEntry(call, depth, shown);
     if (selection().min_duration == 0) PrintHeld();
   }
 
   void OnExit(const Call& call, size_t depth, CallExit how, uint64_t instructions,
-              uint64_t tsc) override {
+              const ExitTime& time) override {
     const Shown shown = shown_.back();
-    if (shown.selected && (shown.printed || Lasted(call.tsc, tsc))) {
+    if (shown.selected && (shown.printed || Lasted(call.tsc, time.tsc))) {
       PrintHeld();
-      RenderExit(call, depth, how, instructions, tsc);
-      out() += held_;
-      held_.clear();
+      RenderExit(call, depth, how, instructions, time);
+      TakeHeld();
     } else if (shown.selected) {
-      held_.resize(shown.text);
+      held_.CutAt(shown.text);
     }
     shown_.pop_back();
     if (root_ == depth) root_ = kNoRoot;
@@ -140,8 +139,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
     if (selection().min_duration != 0 && !Lasted(gap.begin_tsc, gap.end_tsc)) return;
     PrintHeld();
     RenderGap(gap, level);
-    out() += held_;
-    held_.clear();
+    TakeHeld();
   }
 
   const CallSelection& selection() const { return settings().calls; }
@@ -166,9 +164,12 @@ class CallPrinter final : public FlowPrinter, private CallListener {
     return to < from ? 0 : to - from;
   }
 
+  void TakeHeld() {
+    listing().Append(held_);
+    held_.Clear();
+  }
   void PrintHeld() {
-    out() += held_;
-    held_.clear();
+    TakeHeld();
     // Those further out were printed before those further in.
     for (size_t i = shown_.size(); i > 0 && !shown_[i - 1].printed; --i) {
       shown_[i - 1].printed = true;
@@ -185,49 +186,51 @@ class CallPrinter final : public FlowPrinter, private CallListener {
     return settings().symbolizer->Find(*space, ip);
   }
 
-  void BeginText(uint64_t tsc, size_t level) {
-    held_ += ColumnsAt({tsc, {}});
-    held_.append(2 * level, ' ');
+  void BeginText(const Instant& instant, size_t level) {
+    held_.Mark(instant.tsc);
+    held_.text += ColumnsAt(instant);
+    held_.text.append(2 * level, ' ');
   }
   // Objects of three types share the thread's columns.
-  void BeginJson(uint64_t tsc, std::string_view type, size_t level) {
+  void BeginJson(const Instant& instant, std::string_view type, size_t level) {
     constexpr std::string_view kOld = "{\"type\":\"call\"";
-    held_ += "{\"type\":\"";
-    held_ += type;
-    held_ += '"';
-    held_ += std::string_view(ColumnsAt({tsc, {}})).substr(kOld.size());
-    JsonLine::Continue(held_).Number("depth", level);
+    held_.Mark(instant.tsc);
+    held_.text += "{\"type\":\"";
+    held_.text += type;
+    held_.text += '"';
+    held_.text += std::string_view(ColumnsAt(instant)).substr(kOld.size());
+    JsonLine::Continue(held_.text).Number("depth", level);
   }
 
   void RenderEntry(const Call& call, size_t, const Shown& shown) {
     if (settings().json) return RenderEntryJson(call, shown);
-    BeginText(call.tsc, shown.level);
-    held_ += "-> ";
-    held_ += shown.name;
+    BeginText({call.tsc, call.bounds}, shown.level);
+    held_.text += "-> ";
+    held_.text += shown.name;
     if (call.entry != CallEntry::kCall) {
-      held_ += " (";
-      held_ += EntryWord(call.entry);
-      held_ += ')';
+      held_.text += " (";
+      held_.text += EntryWord(call.entry);
+      held_.text += ')';
     }
     if (call.site != 0) AppendSite(call);
-    held_ += '\n';
+    held_.text += '\n';
   }
 
   void AppendSite(const Call& call) {
-    held_ += " from ";
+    held_.text += " from ";
     if (const auto symbol = SymbolAt(call.space, call.site))
-      fmt::format_to(std::back_inserter(held_), FMT_COMPILE("{}+{:#x}"), symbol->name,
+      fmt::format_to(std::back_inserter(held_.text), FMT_COMPILE("{}+{:#x}"), symbol->name,
                      symbol->offset);
     else
-      fmt::format_to(std::back_inserter(held_), "{:x}", call.site);
+      fmt::format_to(std::back_inserter(held_.text), "{:x}", call.site);
     if (!settings().fields.Has(Field::kSrcline)) return;
-    held_ += " at ";
-    SourceColumns::AppendShort(held_, source_.At(call.space, call.site));
+    held_.text += " at ";
+    SourceColumns::AppendShort(held_.text, source_.At(call.space, call.site));
   }
 
   void RenderEntryJson(const Call& call, const Shown& shown) {
-    BeginJson(call.tsc, "call", shown.level);
-    JsonLine line = JsonLine::Continue(held_);
+    BeginJson({call.tsc, call.bounds}, "call", shown.level);
+    JsonLine line = JsonLine::Continue(held_.text);
     AppendFunction(line, call);
     line.Text("entry", EntryWord(call.entry));
     if (call.site == 0) {
@@ -254,57 +257,58 @@ class CallPrinter final : public FlowPrinter, private CallListener {
     line.Hex("ip", call.entry_ip);
   }
 
-  void RenderExit(const Call& call, size_t, CallExit how, uint64_t instructions, uint64_t tsc) {
+  void RenderExit(const Call& call, size_t, CallExit how, uint64_t instructions,
+                  const ExitTime& time) {
     const Shown& shown = shown_.back();
     if (settings().json) {
-      BeginJson(tsc, "return", shown.level);
-      JsonLine line = JsonLine::Continue(held_);
+      BeginJson({time.tsc, time.bounds}, "return", shown.level);
+      JsonLine line = JsonLine::Continue(held_.text);
       AppendFunction(line, call);
       line.Text("exit", ExitWord(how)).Number("instructions", instructions);
       line.Number("self", call.self);
-      AppendDuration(line, call.tsc, tsc);
+      AppendDuration(line, call.tsc, time.tsc);
       line.End();
       return;
     }
-    BeginText(tsc, shown.level);
-    held_ += "<- ";
-    held_ += shown.name;
+    BeginText({time.tsc, time.bounds}, shown.level);
+    held_.text += "<- ";
+    held_.text += shown.name;
     if (how != CallExit::kReturn) {
-      held_ += " (";
-      held_ += ExitWord(how);
-      held_ += ')';
+      held_.text += " (";
+      held_.text += ExitWord(how);
+      held_.text += ')';
     }
-    fmt::format_to(std::back_inserter(held_), FMT_COMPILE(" {} instructions"), instructions);
-    AppendDuration(call.tsc, tsc);
-    held_ += '\n';
+    fmt::format_to(std::back_inserter(held_.text), FMT_COMPILE(" {} instructions"), instructions);
+    AppendDuration(call.tsc, time.tsc);
+    held_.text += '\n';
   }
 
   void RenderGap(const UntracedGap& gap, size_t level) {
     const bool filtered = gap.cause == UntracedGap::Cause::kFilter;
     if (settings().json) {
-      BeginJson(gap.begin_tsc, filtered ? "untraced" : "kernel", level);
-      JsonLine line = JsonLine::Continue(held_);
+      BeginJson({gap.begin_tsc, gap.begin_bounds}, filtered ? "untraced" : "kernel", level);
+      JsonLine line = JsonLine::Continue(held_.text);
       line.Text("cause", CauseWord(gap.cause)).Hex("ip", gap.site);
       line.Bool("resumed", gap.came_back);
       AppendDuration(line, gap.begin_tsc, gap.end_tsc);
       line.End();
       return;
     }
-    BeginText(gap.begin_tsc, level);
-    held_ += filtered ? "[not traced] " : "[kernel] ";
-    held_ += CauseWord(gap.cause);
-    if (!gap.came_back) held_ += ", not seen to end";
+    BeginText({gap.begin_tsc, gap.begin_bounds}, level);
+    held_.text += filtered ? "[not traced] " : "[kernel] ";
+    held_.text += CauseWord(gap.cause);
+    if (!gap.came_back) held_.text += ", not seen to end";
     AppendDuration(gap.begin_tsc, gap.end_tsc);
-    held_ += '\n';
+    held_.text += '\n';
   }
 
   // Nothing where both times are the same one: less than the trace's times can tell.
   void AppendDuration(uint64_t begin, uint64_t end) {
     if (begin == 0 || end == 0 || Duration(begin, end) == 0) return;
     if (settings().clock->has_nanoseconds())
-      held_ += " " + SecondsText(Duration(begin, end)) + " s";
+      held_.text += " " + SecondsText(Duration(begin, end)) + " s";
     else
-      held_ += " " + std::to_string(Duration(begin, end)) + " ticks";
+      held_.text += " " + std::to_string(Duration(begin, end)) + " ticks";
   }
   void AppendDuration(JsonLine& line, uint64_t begin, uint64_t end) const {
     const bool known = begin != 0 && end != 0;
@@ -320,19 +324,18 @@ class CallPrinter final : public FlowPrinter, private CallListener {
 
   static constexpr size_t kNoRoot = SIZE_MAX;
 
-  SymbolFunctions functions_;
-  CallStack stack_{functions_, *this};
+  CallStack stack_{*settings().functions, *this};
   SourceColumns source_{settings()};
   std::vector<uint64_t> execs_;  // times at which the process became another program
   std::vector<Shown> shown_;     // the stack's calls
   size_t root_ = kNoRoot;        // depth of the outermost call that --function names
-  std::string held_;             // rendered, not yet printed
+  ListingText held_;             // rendered, not yet printed
 };
 
 }  // namespace
 
-std::unique_ptr<FlowPrinter> MakeCallPrinter(const PrintSettings& settings, Output& output) {
-  return std::make_unique<CallPrinter>(settings, output);
+std::unique_ptr<FlowPrinter> MakeCallPrinter(const PrintSettings& settings) {
+  return std::make_unique<CallPrinter>(settings);
 }
 
 }  // namespace flowback::cli

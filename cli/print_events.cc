@@ -12,12 +12,11 @@ namespace {
 
 class EventPrinter final : public FlowPrinter {
  public:
-  EventPrinter(const PrintSettings& settings, Output& output)
-      : FlowPrinter(settings, output, "event") {}
+  explicit EventPrinter(const PrintSettings& settings) : FlowPrinter(settings, "event") {}
 
  private:
   void PrintEvent(const TraceEvent& event) override {
-    out() += ColumnsAt({event.tsc, event.bounds});
+    BeginLine({event.tsc, event.bounds});
     const bool has_ip = event.has_ip || event.ip != 0;
     if (settings().json) {
       JsonLine line = JsonLine::Continue(out());
@@ -39,8 +38,8 @@ class EventPrinter final : public FlowPrinter {
 
 }  // namespace
 
-std::unique_ptr<FlowPrinter> MakeEventPrinter(const PrintSettings& settings, Output& output) {
-  return std::make_unique<EventPrinter>(settings, output);
+std::unique_ptr<FlowPrinter> MakeEventPrinter(const PrintSettings& settings) {
+  return std::make_unique<EventPrinter>(settings);
 }
 
 }  // namespace flowback::cli

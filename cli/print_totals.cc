@@ -105,7 +105,7 @@ void AddTo(FlowSummary& all, const FlowSummary& part) {
 }
 
 std::string TitleOf(const StreamOwner& owner, const Threads& threads) {
-  const std::string_view comm = threads.CommAt(owner.tid, 0);
+  const std::string_view comm = threads.CommAt(owner.tid, 0).comm;
   return fmt::format("{} {}{}{}", owner.tid >= 0 ? "thread" : "stream", owner.label,
                      comm.empty() ? "" : " ", comm);
 }

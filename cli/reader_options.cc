@@ -162,8 +162,9 @@ void AddReaderOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words)
       "after an error go on at the 'earliest' packet that tells the full state (native's default) "
       "or at the next 'psb' (all that libipt can)");
   app.add_option("--threads", options.threads,
-                 "decode threads for sums and digests; default: all (listings use one)");
-  app.add_option("--window", options.window, "pieces of a stream in work at one time");
+                 "threads to decode and print with; default: one for each CPU");
+  app.add_option("--window", options.window,
+                 "pieces of a stream, or of a listing, in work at one time");
   app.add_option("-o,--output", options.output, "write to this file");
   app.add_flag("--json", options.json, "JSON instead of text");
   app.add_flag("--strict", options.strict,

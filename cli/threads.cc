@@ -118,13 +118,16 @@ Status Threads::Select(const ReaderOptions& options) {
                   .Remedy("flowback info lists the recording's threads and CPUs"));
 }
 
-std::string_view Threads::CommAt(int32_t tid, uint64_t time) const {
+CommSpan Threads::CommAt(int32_t tid, uint64_t time) const {
   const auto all = std::ranges::equal_range(comms_, tid, {}, &CommChange::tid);
-  if (all.empty()) return {};
-  if (time == 0) return all.back().comm;
+  if (all.empty()) return {.comm = {}, .begin = 0, .end = UINT64_MAX};
+  if (time == 0) return {.comm = all.back().comm, .begin = 0, .end = 1};
   const auto later = std::ranges::upper_bound(all, time, {}, &CommChange::time);
   // What it was called before its first record is not recorded; the first name is the best guess.
-  return later == all.begin() ? all.front().comm : std::prev(later)->comm;
+  const bool first = later == all.begin() || later == std::next(all.begin());
+  return {.comm = later == all.begin() ? all.front().comm : std::prev(later)->comm,
+          .begin = first ? 1 : std::prev(later)->time,
+          .end = later == all.end() ? UINT64_MAX : std::max<uint64_t>(later->time, 1)};
 }
 
 }  // namespace flowback::cli

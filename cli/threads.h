@@ -26,6 +26,15 @@ struct StreamOwner {
   std::vector<FlowPiece> pieces{};  // in program order; of a whole stream: one, without a stay
 };
 
+// A thread's name, and from when to when it has it (half-open).
+struct CommSpan {
+  std::string_view comm;  // "" when not known
+  uint64_t begin = 0;
+  uint64_t end = 0;
+
+  bool Holds(uint64_t time) const { return time >= begin && time < end; }
+};
+
 class Threads {
  public:
   explicit Threads(const Recording& recording);
@@ -39,8 +48,8 @@ class Threads {
   // Keeps what --tid, --comm and --cpu-list ask for. Errors: kUsage when nothing is left.
   Status Select(const ReaderOptions& options);
 
-  // The thread's name at `time` (perf nanoseconds; 0: unknown, its last name); "" when not known.
-  std::string_view CommAt(int32_t tid, uint64_t time) const;
+  // The thread's name at `time` (perf nanoseconds; 0: unknown, its last name).
+  CommSpan CommAt(int32_t tid, uint64_t time) const;
   // The threads that the recording says were traced: pid by tid.
   const std::map<int32_t, int32_t>& traced() const { return traced_; }
 

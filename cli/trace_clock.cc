@@ -77,8 +77,21 @@ Result<uint64_t> ParseBound(const std::string& word, const Recording& recording,
 
 }  // namespace
 
+// By hand, because it is part of most lines.
+void AppendSeconds(std::string& out, uint64_t nanoseconds) {
+  char text[32];
+  char* at = std::to_chars(text, text + sizeof text, nanoseconds / kSecond).ptr;
+  *at = '.';
+  uint64_t rest = nanoseconds % kSecond;
+  for (int digit = 9; digit > 0; --digit, rest /= 10)
+    at[digit] = static_cast<char>('0' + rest % 10);
+  out.append(text, at + 10);
+}
+
 std::string SecondsText(uint64_t nanoseconds) {
-  return fmt::format("{}.{:09}", nanoseconds / kSecond, nanoseconds % kSecond);
+  std::string text;
+  AppendSeconds(text, nanoseconds);
+  return text;
 }
 
 Status TraceClock::ShowTimeOfDay() {
@@ -118,7 +131,7 @@ void TraceClock::AppendText(std::string& out, uint64_t tsc) const {
   } else if (time_of_day_) {
     out += TimeOfDayText(wall_.wall_ns + (conversion_.ToNanoseconds(tsc) - wall_.clock_ns));
   } else {
-    out += SecondsText(conversion_.ToNanoseconds(tsc));
+    AppendSeconds(out, conversion_.ToNanoseconds(tsc));
   }
 }
 

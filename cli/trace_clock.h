@@ -44,6 +44,7 @@ class TraceClock {
 
 // "12.000000345" from nanoseconds.
 std::string SecondsText(uint64_t nanoseconds);
+void AppendSeconds(std::string& out, uint64_t nanoseconds);
 
 // "2026-11-21T00:20:01.123456789+0100", in the local time zone, from nanoseconds since 1970.
 std::string TimeOfDayText(uint64_t nanoseconds);

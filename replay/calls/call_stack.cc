@@ -17,6 +17,8 @@
 // * After a loss nothing is known: the stack starts anew, with its callers found as they return.
 #include "replay/calls/call_stack.h"
 
+#include <algorithm>
+
 namespace flowback {
 namespace {
 
@@ -38,6 +40,7 @@ void Uncount(std::unordered_map<uint64_t, uint32_t>& counts, uint64_t key) {
 
 void CallStack::OnBlock(const BlockRun& run) {
   if (run.tsc != 0) tsc_ = run.tsc;
+  bounds_ = run.bounds;
   if (stop_.active) Resume(run);
   space_ = run.space;
   if (calls_.empty()) {
@@ -47,6 +50,7 @@ void CallStack::OnBlock(const BlockRun& run) {
   instructions_ += run.lengths.size();
   calls_.back().self += run.lengths.size();
   if (run.exit == BlockExit::kFallThrough || run.exit == BlockExit::kNotTaken) return;
+  bounds_ = run.BoundsOf(run.lengths.size() - 1);
   const uint64_t site = run.LastAddress();
   const uint64_t after = site + run.lengths.back();
   if (run.exit == BlockExit::kStopped)
@@ -183,6 +187,7 @@ void CallStack::BeginStop(UntracedGap::Cause cause, uint64_t site, uint64_t expe
   stop_.gap.cause = cause;
   stop_.gap.site = site;
   stop_.gap.begin_tsc = tsc_;
+  stop_.gap.begin_bounds = bounds_;
 }
 
 void CallStack::StopAt(const BlockRun& run, uint64_t site, uint64_t after) {
@@ -207,6 +212,7 @@ void CallStack::StopAt(const BlockRun& run, uint64_t site, uint64_t after) {
 
 void CallStack::OnEvent(const TraceEvent& event) {
   if (event.tsc != 0) tsc_ = event.tsc;
+  bounds_ = event.bounds;
   switch (event.kind) {
     case EventKind::kStoppedAsync:
       if (!stop_.active) {
@@ -219,6 +225,7 @@ void CallStack::OnEvent(const TraceEvent& event) {
       stop_.gap.cause = UntracedGap::Cause::kAsync;
       stop_.gap.site = event.ip;
       stop_.gap.begin_tsc = tsc_;
+      stop_.gap.begin_bounds = bounds_;
       return;
     case EventKind::kStarted:
       stop_.gap.end_tsc = tsc_;
@@ -314,6 +321,9 @@ void CallStack::Enter(CallEntry entry, const FunctionPiece& target, const BlockR
 void CallStack::OnLoss(const DataLoss& loss) {
   if (stop_.active) listener_.OnGap(stop_.gap, calls_.size());
   stop_ = Stop();
+  // Not before the last instruction that was seen; after it nothing is known.
+  if (loss.tsc != 0) bounds_.lo = std::min(bounds_.lo, loss.tsc);
+  bounds_.hi = 0;
   Cut(CallExit::kLost, loss.tsc != 0 ? loss.tsc : tsc_);
 }
 
@@ -326,6 +336,7 @@ void CallStack::Finish() {
   piece_space_ = nullptr;
   instructions_ = 0;
   tsc_ = 0;
+  bounds_ = {};
 }
 
 void CallStack::Cut(CallExit how, uint64_t tsc) {
@@ -341,6 +352,7 @@ Call CallStack::Entered(CallEntry entry, uint64_t ip, const AddressSpace* space)
   call.entry_ip = ip;
   call.space = space;
   call.tsc = tsc_;
+  call.bounds = bounds_;
   call.instructions_before = instructions_;
   return call;
 }
@@ -364,7 +376,8 @@ void CallStack::Pop(CallExit how) {
   Uncount(return_addresses_, call.return_address);
   Uncount(on_stack_, call.function);
   calls_.pop_back();
-  listener_.OnExit(call, calls_.size(), how, instructions_ - call.instructions_before, tsc_);
+  listener_.OnExit(call, calls_.size(), how, instructions_ - call.instructions_before,
+                   {tsc_, bounds_});
 }
 
 void CallStack::PopTo(size_t depth, CallExit how) {

@@ -39,6 +39,7 @@ struct Call {
   uint64_t resume = 0;               // of a handler: where what it interrupted goes on; else 0
   uint64_t function = 0;             // FunctionPiece::id
   uint64_t tsc = 0;                  // known last at its entry; 0: none
+  TscInterval bounds;                // of its entry's time; as BlockRun::bounds
   uint64_t instructions_before = 0;  // of the stream, before its entry
   uint64_t self = 0;                 // its own instructions, without those of what it calls
   const AddressSpace* space = nullptr;
@@ -58,8 +59,15 @@ struct UntracedGap {
   Cause cause{};
   uint64_t site = 0;       // of the last instruction; of the next one for kAsync
   uint64_t begin_tsc = 0;  // 0: not known
-  uint64_t end_tsc = 0;    // 0: not known, or the trace does not come back
+  TscInterval begin_bounds;
+  uint64_t end_tsc = 0;  // 0: not known, or the trace does not come back
   bool came_back = false;
+};
+
+// When a call was left.
+struct ExitTime {
+  uint64_t tsc = 0;  // 0: not known
+  TscInterval bounds;
 };
 
 class CallListener {
@@ -67,9 +75,9 @@ class CallListener {
   virtual ~CallListener() = default;
   // `depth` counts from 0, the outermost call known.
   virtual void OnEnter(const Call& call, size_t depth) = 0;
-  // `instructions` are those since its entry, of what it called too; `tsc` 0: not known.
+  // `instructions` are those since its entry, of what it called too.
   virtual void OnExit(const Call& call, size_t depth, CallExit how, uint64_t instructions,
-                      uint64_t tsc) = 0;
+                      const ExitTime& time) = 0;
   // At the depth that a call made there would have.
   virtual void OnGap(const UntracedGap& gap, size_t depth) = 0;
 };
@@ -149,6 +157,7 @@ class CallStack {
   const AddressSpace* piece_space_ = nullptr;
   uint64_t instructions_ = 0;
   uint64_t tsc_ = 0;
+  TscInterval bounds_;  // of the moment that the flow is at
 };
 
 }  // namespace flowback

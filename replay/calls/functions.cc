@@ -26,6 +26,7 @@ std::string_view WithoutColdMark(std::string_view name) {
 }  // namespace
 
 FunctionPiece SymbolFunctions::Find(const AddressSpace* space, uint64_t ip) {
+  const std::scoped_lock lock(mutex_);
   Answer& answer = answers_[(ip ^ (ip >> 12)) % kAnswers];
   if (answer.ip != ip || answer.space != space)
     answer = {.space = space, .ip = ip, .piece = LookUp(space, ip)};

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -32,7 +33,7 @@ class FunctionFinder {
 };
 
 // By symbols. Only what the table calls a function is one: labels in assembly are not. The address
-// spaces asked about must live as long as this.
+// spaces asked about must live as long as this. May be used by several threads.
 class SymbolFunctions final : public FunctionFinder {
  public:
   explicit SymbolFunctions(Symbolizer& symbolizer) : symbolizer_(symbolizer) {}
@@ -50,6 +51,7 @@ class SymbolFunctions final : public FunctionFinder {
   FunctionPiece LookUp(const AddressSpace* space, uint64_t ip);
 
   Symbolizer& symbolizer_;
+  std::mutex mutex_;
   std::vector<Answer> answers_ = std::vector<Answer>(kAnswers);
   std::unordered_map<std::string, uint64_t> ids_;  // by file and name
 };

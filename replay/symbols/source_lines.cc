@@ -2,6 +2,7 @@
 #include "flowback/replay/source_lines.h"
 
 #include <algorithm>
+#include <mutex>
 #include <unordered_map>
 
 #include "decode/code/image_search.h"
@@ -38,6 +39,7 @@ struct SourceLines::Files {
     Entry* entry = nullptr;
   };
 
+  std::mutex mutex;
   ImageSearch search;
   std::unordered_map<std::string, Entry> by_path;
   std::unordered_map<const CodeSection*, Known> by_section;
@@ -53,6 +55,7 @@ SourceLines::~SourceLines() = default;
 SourcePlace SourceLines::Find(const AddressSpace& space, uint64_t ip) {
   const CodeMapping* mapping = space.Find(ip);
   if (mapping == nullptr) return {.begin = ip, .end = ip + 1, .frames = {}, .scope = 0};
+  const std::scoped_lock lock(files_->mutex);
   Files::Entry& file = files_->Of(mapping->section);
   const uint64_t base = mapping->FileBase();
   SourcePlace place = file.lines->Find(ip - base);
@@ -63,6 +66,7 @@ SourcePlace SourceLines::Find(const AddressSpace& space, uint64_t ip) {
 }
 
 std::string_view SourceLines::Text(std::string_view file, uint32_t line) {
+  const std::scoped_lock lock(files_->mutex);
   const std::string name(file);
   const auto [entry, is_new] = files_->sources.try_emplace(name);
   if (is_new && !file.empty()) {
@@ -82,6 +86,7 @@ std::string_view SourceLines::Text(std::string_view file, uint32_t line) {
 }
 
 std::vector<std::string> SourceLines::Problems() const {
+  const std::scoped_lock lock(files_->mutex);
   std::vector<std::string> problems;
   for (const auto& [path, entry] : files_->by_path)
     if (std::string problem = entry.lines->Problem(); !problem.empty())

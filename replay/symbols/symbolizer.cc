@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "flowback/replay/symbolizer.h"
 
+#include <mutex>
 #include <unordered_map>
 
 #include "replay/symbols/debug_file.h"
@@ -43,6 +44,7 @@ struct Symbolizer::Files {
     return *known.symbols;
   }
 
+  std::mutex mutex;
   std::unordered_map<std::string, ElfSymbols> by_path;
   std::unordered_map<const CodeSection*, Known> by_section;
 };
@@ -55,6 +57,7 @@ Symbolizer::~Symbolizer() = default;
 std::optional<Symbolizer::Symbol> Symbolizer::Find(const AddressSpace& space, uint64_t ip) {
   const CodeMapping* mapping = space.Find(ip);
   if (mapping == nullptr) return std::nullopt;
+  const std::scoped_lock lock(files_->mutex);
   const auto hit = files_->Of(mapping->section, search_).Find(ip - mapping->FileBase());
   if (!hit) return std::nullopt;
   return Symbol{

@@ -82,10 +82,14 @@ std::vector<ThreadFlow> ThreadFlows(const Recording& recording, const StreamInpu
   return sorted;
 }
 
+uint64_t DecodeFrom(const FlowPiece& piece) {
+  return piece.begin == 0 ? 0 : LastPsb(piece.stream->bytes, piece.begin);
+}
+
 Status DecodePiece(const FlowPiece& piece, const StreamInputs& inputs, Decoder& decoder,
                    ExecutionConsumer& consumer) {
   DecodeInput input = inputs.For(*piece.stream);
-  if (piece.begin != 0) input.from = LastPsb(input.bytes, piece.begin);
+  if (piece.begin != 0) input.from = DecodeFrom(piece);
   StayFilter filter(piece.stay, consumer);
   const Result<ByteAccount> account = decoder.Decode(input, filter);
   if (!account) return Fail(account.error());

@@ -43,7 +43,7 @@ class Transcript final : public CallListener {
                    (call.via_stub ? " stub" : ""));
   }
   void OnExit(const Call& call, size_t depth, CallExit how, uint64_t instructions,
-              uint64_t) override {
+              const ExitTime&) override {
     constexpr std::array kWords = {"", " tail", " unwound", " lost", " replaced", " end"};
     Add(depth, "-" + Name(call.entry_ip) + kWords[static_cast<size_t>(how)] + " " +
                    std::to_string(instructions));

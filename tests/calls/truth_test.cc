@@ -52,7 +52,7 @@ class Sums final : public CallListener, public ExecutionConsumer {
     EXPECT_EQ(depth, open_.size());
     open_.push_back(call.entry_ip);
   }
-  void OnExit(const Call& call, size_t depth, CallExit how, uint64_t, uint64_t) override {
+  void OnExit(const Call& call, size_t depth, CallExit how, uint64_t, const ExitTime&) override {
     ASSERT_EQ(depth + 1, open_.size());
     EXPECT_EQ(call.entry_ip, open_.back());
     open_.pop_back();

@@ -43,7 +43,8 @@ struct SourcePlace {
 // DWARF 2 to 5 of the file itself or of its separate debug file (build-id, .gnu_debuglink), split
 // (.dwo, .dwp) and compressed. A file's DWARF is opened when the first address in it is asked for,
 // a compile unit of it is read when the first address in that one is; a look-up is then a few
-// binary searches. A file without DWARF has no lines and is no error. Not thread-safe.
+// binary searches. A file without DWARF has no lines and is no error. May be used by several
+// threads; what they get lives as long as this.
 class SourceLines {
  public:
   // `search` tells where debug files lie.

@@ -14,7 +14,7 @@
 namespace flowback {
 
 // A file's symbols are read when the first address in it is asked for; a file without any, or one
-// that can't be read, has no names and is no error. Not thread-safe.
+// that can't be read, has no names and is no error. May be used by several threads.
 class Symbolizer {
  public:
   struct Symbol {

@@ -30,6 +30,9 @@ struct ThreadFlow {
 // By tid; nobody's last, by stream. Every byte of every stream is in one piece.
 std::vector<ThreadFlow> ThreadFlows(const Recording& recording, const StreamInputs& inputs);
 
+// Where decoding of the piece begins: the last sync point before it, or 0.
+uint64_t DecodeFrom(const FlowPiece& piece);
+
 // Decodes one piece, from the last sync point before it. What lies there before the piece is not
 // delivered; a loss is delivered with the piece in which it begins. Errors: as Decoder::Decode.
 Status DecodePiece(const FlowPiece& piece, const StreamInputs& inputs, Decoder& decoder,

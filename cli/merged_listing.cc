@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT
+#include "cli/merged_listing.h"
+
+#include <algorithm>
+#include <deque>
+#include <queue>
+#include <tuple>
+#include <utility>
+
+#include "cli/packet_walk.h"
+#include "cli/piece_reader.h"
+#include "decode/pt/clock.h"
+
+namespace flowback::cli {
+namespace {
+
+// The place of a line in the merged listing.
+struct Place {
+  uint64_t tsc = 0;
+  size_t owner = 0;
+  auto operator<=>(const Place&) const = default;
+};
+
+// The first time that the trace tells which a piece is decoded from. No item of it is earlier.
+uint64_t FirstTsc(const FlowPiece& piece, const PtConfig& config) {
+  const uint64_t from = DecodeFrom(piece);
+  uint64_t end = piece.end;
+  for (const StreamGap& gap : piece.stream->gaps)
+    if (gap.offset > from) end = std::min(end, gap.offset);
+  Stream part;
+  part.bytes = Slice(piece.stream->bytes, from, end - from);
+  pt::Clock clock(config);
+  const auto on_packet = [&](size_t, size_t, const pt::Packet& packet) {
+    clock.OnAny(packet);
+    return clock.first_tsc() == 0;
+  };
+  PacketWalk(part, config.cpu, on_packet, [](LossCause, size_t, size_t) { return true; }).Run();
+  return clock.first_tsc();
+}
+
+// One owner's listing, as far as it has been asked for.
+struct Source {
+  const StreamOwner* owner = nullptr;
+  size_t piece = 0;    // that is open or comes next
+  uint64_t items = 0;  // of it, that have been printed
+  std::unique_ptr<FlowPrinter> printer;
+  PieceReader* reader = nullptr;   // null: the piece is not open
+  bool at_end = false;             // of the piece: all of it has been printed
+  bool finished = false;           // of the last piece: the printer has said its last
+  std::deque<ListingText> chunks;  // printed before the reader was taken away
+  ListingText text;                // that is being written
+  size_t mark = 0;                 // the next line in it
+  uint64_t tsc = 0;                // of the next line, or a bound of it; never goes back
+
+  bool HasLine() const { return mark < text.marks.size(); }
+};
+
+class Merge {
+ public:
+  Merge(const MergePlan& plan, const std::vector<StreamOwner>& owners,
+        const PrintSettings& settings, Output& output);
+
+  Status Run();
+
+ private:
+  Status Advance(Source& source);
+  void WriteLines(Source& source, const Place& limit);
+  void TakeText(Source& source, ListingText text);
+  Status Fetch(Source& source, bool& found);
+  Status Open(Source& source);
+  Result<PieceReader*> FreeReader();
+  void GiveWay(Source& source);
+  void EndPiece(Source& source);
+  void ComeToPiece(Source& source);
+  void EndOwner(Source& source);
+  Place PlaceOf(const Source& source) const {
+    return {source.tsc, static_cast<size_t>(&source - sources_.data())};
+  }
+
+  const MergePlan& plan_;
+  const PrintSettings& settings_;
+  Output& output_;
+  std::counting_semaphore<> permits_;
+  ReaderContext context_;
+  size_t most_readers_;
+  std::vector<Source> sources_;
+  std::priority_queue<Place, std::vector<Place>, std::greater<>> waiting_;
+  ListingText nothing_{.text = {}, .marks = {}, .keeps_marks = true};  // what beginning prints
+  std::vector<std::unique_ptr<PieceReader>> readers_;
+  std::vector<PieceReader*> free_;
+};
+
+size_t UsefulReaders(const std::vector<StreamOwner>& owners) {
+  constexpr size_t kLeast = 64;
+  constexpr size_t kMost = 1024;
+  int32_t cpus = 0;
+  for (const StreamOwner& owner : owners)
+    for (const FlowPiece& piece : owner.pieces) cpus = std::max(cpus, piece.stream->cpu + 1);
+  return std::clamp<size_t>(static_cast<size_t>(cpus) + 8, kLeast, kMost);
+}
+
+// Thousands of owners may each have three chunks that wait.
+size_t ChunkSize(size_t owners) {
+  constexpr size_t kAll = size_t{32} << 20;
+  return std::clamp<size_t>(kAll / std::max<size_t>(owners, 1), 2048, 65536);
+}
+
+Merge::Merge(const MergePlan& plan, const std::vector<StreamOwner>& owners,
+             const PrintSettings& settings, Output& output)
+    : plan_(plan),
+      settings_(settings),
+      output_(output),
+      permits_(plan.threads),
+      context_{.permits = permits_,
+               .decode = plan.decode,
+               .tally = {},
+               .chunk_size = ChunkSize(owners.size())},
+      most_readers_(plan.open != 0 ? plan.open : UsefulReaders(owners)),
+      sources_(owners.size()) {
+  for (size_t i = 0; i < owners.size(); ++i) {
+    sources_[i].owner = &owners[i];
+    ComeToPiece(sources_[i]);
+    waiting_.push(PlaceOf(sources_[i]));
+  }
+}
+
+Status Merge::Run() {
+  while (!waiting_.empty() && !output_.closed()) {
+    Source& source = sources_[waiting_.top().owner];
+    waiting_.pop();
+    if (Status status = Advance(source); !status) return status;
+    if (source.piece < source.owner->pieces.size()) waiting_.push(PlaceOf(source));
+  }
+  return {};
+}
+
+// Writes the source's lines up to the first that is another source's turn.
+Status Merge::Advance(Source& source) {
+  const Place limit = waiting_.empty() ? Place{UINT64_MAX, SIZE_MAX} : waiting_.top();
+  while (source.piece < source.owner->pieces.size() && PlaceOf(source) < limit) {
+    if (source.HasLine()) {
+      WriteLines(source, limit);
+      if (output_.closed()) return {};
+    }
+    // What follows without a time belongs here, so the next chunk is looked at now.
+    bool found = true;
+    while (!source.HasLine() && found)
+      if (Status status = Fetch(source, found); !status) return status;
+    if (!found) EndPiece(source);
+  }
+  return {};
+}
+
+void Merge::WriteLines(Source& source, const Place& limit) {
+  const std::vector<LineMark>& marks = source.text.marks;
+  const size_t begin = marks[source.mark].offset;
+  while (source.HasLine() && PlaceOf(source) < limit) {
+    ++source.mark;
+    if (source.HasLine()) source.tsc = std::max(source.tsc, marks[source.mark].tsc);
+  }
+  const size_t end = source.HasLine() ? marks[source.mark].offset : source.text.text.size();
+  output_.Write(std::string_view(source.text.text).substr(begin, end - begin));
+}
+
+// Writes what belongs to the line before.
+void Merge::TakeText(Source& source, ListingText text) {
+  source.text = std::move(text);
+  source.mark = 0;
+  const size_t begin = source.HasLine() ? source.text.marks[0].offset : source.text.text.size();
+  output_.Write(std::string_view(source.text.text).substr(0, begin));
+  if (source.HasLine()) source.tsc = std::max(source.tsc, source.text.marks[0].tsc);
+}
+
+// The next chunk of the piece; not found: the piece has ended.
+Status Merge::Fetch(Source& source, bool& found) {
+  if (source.finished) {
+    found = false;
+    return {};
+  }
+  if (source.chunks.empty() && source.reader == nullptr && !source.at_end)
+    if (Status status = Open(source); !status) return status;
+  ListingText text;
+  if (!source.chunks.empty()) {
+    text = std::move(source.chunks.front());
+    source.chunks.pop_front();
+  } else if (source.reader == nullptr || !source.reader->Next(text)) {
+    found = false;
+    return source.reader == nullptr ? Status() : source.reader->status();
+  }
+  TakeText(source, std::move(text));
+  return {};
+}
+
+Status Merge::Open(Source& source) {
+  const Result<PieceReader*> reader = FreeReader();
+  if (!reader) return Fail(reader.error());
+  const FlowPiece& piece = source.owner->pieces[source.piece];
+  if (source.printer == nullptr) {
+    source.printer = plan_.make_printer(settings_);
+    source.printer->WriteTo(nothing_);
+    source.printer->Begin(*source.owner);
+  }
+  if (source.items == 0) source.printer->BeginPiece(*piece.stream);
+  source.reader = *reader;
+  source.reader->Start(piece, *source.printer, source.items);
+  return {};
+}
+
+Result<PieceReader*> Merge::FreeReader() {
+  if (free_.empty() && readers_.size() >= most_readers_) {
+    Source* last = nullptr;
+    for (Source& source : sources_)
+      if (source.reader != nullptr && (last == nullptr || PlaceOf(*last) < PlaceOf(source)))
+        last = &source;
+    GiveWay(*last);
+  }
+  if (free_.empty()) {
+    Result<std::unique_ptr<Decoder>> decoder = plan_.make_decoder();
+    if (!decoder) return Fail(decoder.error());
+    readers_.push_back(std::make_unique<PieceReader>(settings_, context_, std::move(*decoder)));
+    return readers_.back().get();
+  }
+  PieceReader* reader = free_.back();
+  free_.pop_back();
+  return reader;
+}
+
+void Merge::GiveWay(Source& source) {
+  const PieceReader::Stopped stopped = source.reader->Stop();
+  source.items = stopped.items;
+  // An error is met again where the piece goes on.
+  source.at_end = stopped.at_end && source.reader->status();
+  for (ListingText text; source.reader->Next(text);) source.chunks.push_back(std::move(text));
+  free_.push_back(std::exchange(source.reader, nullptr));
+}
+
+void Merge::EndPiece(Source& source) {
+  if (source.reader != nullptr) free_.push_back(std::exchange(source.reader, nullptr));
+  source.items = 0;
+  source.at_end = false;
+  const bool is_last = source.piece + 1 == source.owner->pieces.size();
+  if (is_last && !source.finished) return EndOwner(source);
+  ++source.piece;
+  ComeToPiece(source);
+}
+
+// What the printer still has to say has its own times.
+void Merge::EndOwner(Source& source) {
+  source.finished = true;
+  ListingText text{.text = {}, .marks = {}, .keeps_marks = true};
+  source.printer->WriteTo(text);
+  source.printer->End();
+  source.printer.reset();
+  TakeText(source, std::move(text));
+}
+
+void Merge::ComeToPiece(Source& source) {
+  source.text.Clear();
+  source.mark = 0;
+  if (source.piece < source.owner->pieces.size())
+    source.tsc =
+        std::max(source.tsc, FirstTsc(source.owner->pieces[source.piece], *settings_.config));
+}
+
+}  // namespace
+
+Status ListByTime(const MergePlan& plan, const std::vector<StreamOwner>& owners,
+                  const PrintSettings& settings, Output& output) {
+  return Merge(plan, owners, settings, output).Run();
+}
+
+}  // namespace flowback::cli
