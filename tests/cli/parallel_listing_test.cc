@@ -21,7 +21,7 @@ class Parallel : public testing::TestWithParam<Listing> {};
 TEST_P(Parallel, IsTheSerialListing) {
   FLOWBACK_NEEDS_TRACES();
   const auto folder = golden::TracesFolder() / "generated";
-  for (const std::string recording : {"switch-cyc", "vcalls-ovf"}) {
+  for (const std::string recording : {"hello", "vcalls-ovf"}) {
     Words words = {"decode", folder / recording / "perf.data", "--symfs", folder / "images"};
     words.insert(words.end(), GetParam().words.begin(), GetParam().words.end());
     const auto with = [&](const Words& more) {
