@@ -21,7 +21,7 @@ class Parallel : public testing::TestWithParam<Listing> {};
 TEST_P(Parallel, IsTheSerialListing) {
   FLOWBACK_NEEDS_TRACES();
   const auto folder = golden::TracesFolder() / "generated";
-  for (const std::string recording : {"hello", "vcalls-ovf"}) {
+  for (const std::string recording : {"hello", "execs"}) {
     Words words = {"decode", folder / recording / "perf.data", "--symfs", folder / "images"};
     words.insert(words.end(), GetParam().words.begin(), GetParam().words.end());
     const auto with = [&](const Words& more) {
@@ -59,6 +59,28 @@ INSTANTIATE_TEST_SUITE_P(
         Listing{"span", {"--time", "10%,40%", "-F", "tid,time,ip"}},
         Listing{"libipt", {"--engine", "libipt", "--as", "blocks", "-F", "tid,time"}}),
     [](const auto& test) { return test.param.name; });
+
+TEST(Threads, LossesStayInTheirPlaces) {
+  FLOWBACK_NEEDS_TRACES();
+  const auto folder = golden::TracesFolder() / "generated";
+  for (const std::string format : {"--as=blocks", "--json"}) {
+    const Words words = {"decode",  folder / "vcalls-ovf/perf.data",
+                         "--symfs", folder / "images",
+                         "--time",  ",10%",
+                         format,    "--threads"};
+    const auto with = [&](const std::string& threads) {
+      Words all = words;
+      all.push_back(threads);
+      return RunFlowback(all);
+    };
+    const ProgramResult serial = with("1");
+    EXPECT_TRUE(serial.out.contains("loss"));
+    EXPECT_TRUE(serial.err.contains("lost"));
+    const ProgramResult parallel = with("4");
+    EXPECT_TRUE(parallel.out == serial.out);
+    EXPECT_EQ(parallel.err, serial.err);
+  }
+}
 
 // More threads than there is work for.
 TEST(Threads, ShortListings) {
