@@ -61,6 +61,7 @@ struct Kind {
   bool has_layout = false;      // is laid out for people when -F does not say
   // Whether a line depends on lines before it.
   WorkOrder order = WorkOrder::kAny;
+  bool looks_back = false;  // MergePlan::looks_back
 };
 constexpr Kind kKinds[] = {
     {"instructions", &MakeInstructionPrinter, "comm,tid,cpu,time,ip,sym,symoff,dso,insn",
@@ -69,7 +70,7 @@ constexpr Kind kKinds[] = {
      ",ip,sym,dso,srcline,source", true, WorkOrder::kOneByOne},
     {"blocks", &MakeBlockPrinter, "", ",srcline"},
     {"branches", &MakeBranchPrinter, "", ""},
-    {"calls", &MakeCallPrinter, "comm,tid,cpu,time", ",srcline", true, WorkOrder::kOneByOne},
+    {"calls", &MakeCallPrinter, "comm,tid,cpu,time", ",srcline", true, WorkOrder::kOneByOne, true},
     {"events", &MakeEventPrinter, "time", ""},
     {"packets", nullptr, "", ""},
     {"digest", nullptr, "", ""},
@@ -159,6 +160,10 @@ class DecodeJob {
     return settings_.all_times ? CheckAccount(account, stream) : Status();
   }
   std::string_view RecordedPath(const std::string& file) const;
+  unsigned ThreadCount() const {
+    const unsigned all = std::max(1U, std::thread::hardware_concurrency());
+    return options_.reader.threads != 0 ? options_.reader.threads : all;
+  }
   std::string InputName() const { return options_.reader.InputName(); }
 
   const DecodeOptions& options_;
@@ -254,15 +259,15 @@ Status DecodeJob::Run(Output& output) {
   if (kind_.make_printer != nullptr) return List(output);
   if (kind_.name != "packets") return Sum(output);
   for (const StreamOwner& owner : threads_.owners()) {
-    PrintPackets(owner, settings_, output);
+    PrintPackets(owner, settings_, {.threads = ThreadCount(), .window = options_.reader.window},
+                 output);
     if (output.closed()) break;
   }
   return {};
 }
 
 Status DecodeJob::List(Output& output) {
-  const unsigned all = std::max(1U, std::thread::hardware_concurrency());
-  const unsigned threads = options_.reader.threads != 0 ? options_.reader.threads : all;
+  const unsigned threads = ThreadCount();
   if (options_.by_time) return ListByTime(threads, output);
   const ListingPlan plan{.make_printer = kind_.make_printer,
                          .order = kind_.order,
@@ -291,6 +296,7 @@ Status DecodeJob::ListByTime(unsigned threads, Output& output) {
       .make_decoder = [this] { return NewDecoder(); },
       .decode = [this](const FlowPiece& piece, Decoder& decoder,
                        ExecutionConsumer& consumer) { return ListPiece(piece, decoder, consumer); },
+      .looks_back = kind_.looks_back,
       .threads = threads,
       .open = options_.reader.window};
   return cli::ListByTime(plan, threads_.owners(), settings_, output);

@@ -116,7 +116,7 @@ class ParallelListing final : public Listing {
  private:
   // The first batches are small, so that the first lines are out at once.
   static constexpr size_t kFirstWeight = 128;
-  static constexpr size_t kFullWeight = 8192;
+  static constexpr size_t kFullWeight = 4096;
 
   struct Job {
     FlowBatch batch;

@@ -10,8 +10,15 @@
 
 namespace flowback::cli {
 
-// `--as packets` of one stream. Losses go to settings.losses and into the output.
-void PrintPackets(const StreamOwner& owner, const PrintSettings& settings, Output& output);
+struct PacketPlan {
+  unsigned threads = 1;
+  size_t window = 0;  // batches of packets under way at most; 0: as is useful
+};
+
+// `--as packets` of one stream. Losses go to settings.losses and into the output. The text does not
+// depend on the plan.
+void PrintPackets(const StreamOwner& owner, const PrintSettings& settings, const PacketPlan& plan,
+                  Output& output);
 
 // A stream's totals.
 struct StreamTotals {

@@ -21,10 +21,12 @@ struct Place {
   auto operator<=>(const Place&) const = default;
 };
 
-// The first time that the trace tells which a piece is decoded from. No item of it is earlier.
+// The first time that the trace tells which a piece is decoded from; 0: not known. No item of the
+// piece is earlier. A sync point tells the time, so it is soon there, if at all.
 uint64_t FirstTsc(const FlowPiece& piece, const PtConfig& config) {
   const uint64_t from = DecodeFrom(piece);
-  uint64_t end = piece.end;
+  constexpr uint64_t kFar = uint64_t{1} << 20;
+  uint64_t end = std::min(piece.end, from + kFar);
   for (const StreamGap& gap : piece.stream->gaps)
     if (gap.offset > from) end = std::min(end, gap.offset);
   Stream part;
@@ -140,12 +142,12 @@ Status Merge::Advance(Source& source) {
   while (source.piece < source.owner->pieces.size() && PlaceOf(source) < limit) {
     if (source.HasLine()) {
       WriteLines(source, limit);
-      if (output_.closed()) return {};
     }
     // What follows without a time belongs here, so the next chunk is looked at now.
     bool found = true;
-    while (!source.HasLine() && found)
+    while (!source.HasLine() && found && !output_.closed())
       if (Status status = Fetch(source, found); !status) return status;
+    if (output_.closed()) return {};
     if (!found) EndPiece(source);
   }
   return {};
@@ -257,9 +259,9 @@ void Merge::EndOwner(Source& source) {
 void Merge::ComeToPiece(Source& source) {
   source.text.Clear();
   source.mark = 0;
-  if (source.piece < source.owner->pieces.size())
-    source.tsc =
-        std::max(source.tsc, FirstTsc(source.owner->pieces[source.piece], *settings_.config));
+  const std::vector<FlowPiece>& pieces = source.owner->pieces;
+  if (source.piece == pieces.size() || (plan_.looks_back && source.piece != 0)) return;
+  source.tsc = std::max(source.tsc, FirstTsc(pieces[source.piece], *settings_.config));
 }
 
 }  // namespace

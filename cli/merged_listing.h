@@ -31,6 +31,10 @@ struct MergePlan {
   // As ReaderContext::decode.
   std::function<Status(const FlowPiece& piece, Decoder& decoder, ExecutionConsumer& consumer)>
       decode;
+  // A line may tell of a time that lies before the piece in which it is printed: a break between
+  // two pieces, a call whose duration was waited for. Then a thread's next piece is opened as soon
+  // as the one before has ended.
+  bool looks_back = false;
   unsigned threads = 1;  // that work at a time; the text does not depend on it, nor on `open`
   size_t open = 0;       // pieces open at a time; 0: as is useful
 };

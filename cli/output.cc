@@ -52,23 +52,29 @@ bool Output::Waited() const {
   return std::chrono::steady_clock::now() - written_ > kPatience;
 }
 
-void Output::Flush() {
-  const char* data = buffer_.data();
-  size_t rest = buffer_.size();
-  while (rest > 0 && !closed_) {
-    const ssize_t written = write(fd_, data, rest);
+void Output::WriteAll(std::string_view text) {
+  while (!text.empty() && !closed_) {
+    const ssize_t written = write(fd_, text.data(), text.size());
     if (written < 0) {
       if (errno == EINTR) continue;
       closed_ = true;
       error_ = errno == EPIPE ? 0 : errno;
       break;
     }
-    data += written;
-    rest -= static_cast<size_t>(written);
+    text.remove_prefix(static_cast<size_t>(written));
   }
+}
+
+void Output::Flush() {
+  WriteAll(buffer_);
   buffer_.clear();
   write_size_ = std::min(2 * write_size_, kWriteSize);
   written_ = std::chrono::steady_clock::now();
+}
+
+void Output::WriteThrough(std::string_view text) {
+  Flush();
+  WriteAll(text);
 }
 
 Status Output::Finish() {

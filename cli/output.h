@@ -31,6 +31,7 @@ class Output {
     if (buffer_.size() >= write_size_ || IsOld()) Flush();
   }
   void Write(std::string_view text) {
+    if (text.size() >= write_size_) return WriteThrough(text);
     buffer_ += text;
     Commit();
   }
@@ -51,6 +52,9 @@ class Output {
   // Looks at the clock after so many commits only: it costs as much as a short line.
   bool IsOld() { return ++commits_ % kCommits == 0 && Waited(); }
   bool Waited() const;
+  // Much text is not copied once more.
+  void WriteThrough(std::string_view text);
+  void WriteAll(std::string_view text);
 
   int fd_;
   std::string name_;

@@ -322,9 +322,8 @@ void CallStack::OnLoss(const DataLoss& loss) {
   if (stop_.active) listener_.OnGap(stop_.gap, calls_.size());
   stop_ = Stop();
   // Not before the last instruction that was seen; after it nothing is known.
-  if (loss.tsc != 0) bounds_.lo = std::min(bounds_.lo, loss.tsc);
   bounds_.hi = 0;
-  Cut(CallExit::kLost, loss.tsc != 0 ? loss.tsc : tsc_);
+  Cut(CallExit::kLost, std::max(loss.tsc, tsc_));
 }
 
 void CallStack::Finish() {

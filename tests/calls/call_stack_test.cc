@@ -427,6 +427,53 @@ TEST_F(CallStackTest, AnAbortedTransactionGoesBackToItsFunction) {
 }
 
 // A flow that calls for ever, as one that switches stacks may seem to, is cut.
+class Bounds final : public CallListener {
+ public:
+  void OnEnter(const Call& call, size_t) override { Add('+', call.tsc, call.bounds); }
+  void OnExit(const Call&, size_t, CallExit, uint64_t, const ExitTime& time) override {
+    Add('-', time.tsc, time.bounds);
+  }
+  void OnGap(const UntracedGap& gap, size_t) override { Add('[', gap.begin_tsc, gap.begin_bounds); }
+  std::string text;
+
+ private:
+  void Add(char what, uint64_t tsc, const TscInterval& bounds) {
+    text += (text.empty() ? "" : " ") + (what + std::to_string(bounds.lo)) + "<" +
+            std::to_string(tsc) + "<" + std::to_string(bounds.hi);
+  }
+};
+
+// The first instruction of a run lies within the run's bounds; the last one, which calls, may be
+// known better. After a loss nothing bounds when a call was left.
+TEST(CallTimes, HaveTheBoundsOfTheirInstructions) {
+  Letters functions;
+  Bounds bounds;
+  CallStack stack(functions, bounds);
+  AddressSpace space;
+  static constexpr std::array<uint8_t, 2> kLengths = {4, 4};
+  BlockRun run;
+  run.lengths = kLengths;
+  run.space = &space;
+  const auto block = [&](uint64_t ip, InstructionClass last, BlockExit exit, uint64_t next,
+                         uint64_t tsc) {
+    run.address = ip;
+    run.last = last;
+    run.exit = exit;
+    run.next = next;
+    run.tsc = tsc;
+    run.bounds = {tsc - 10, tsc + 10};
+    run.last_lo = tsc - 5;
+    stack.OnBlock(run);
+  };
+  block(0xa00, InstructionClass::kCall, BlockExit::kTaken, 0xb00, 100);
+  block(0xb00, InstructionClass::kFarCall, BlockExit::kStopped, 0, 200);
+  block(0xb08, InstructionClass::kReturn, BlockExit::kTaken, 0xa08, 300);
+  DataLoss loss;
+  loss.tsc = 290;  // told by an earlier packet than the estimate of what came before the loss
+  stack.OnLoss(loss);
+  EXPECT_EQ(bounds.text, "+90<100<110 +95<100<110 [195<200<210 -295<300<310 -295<300<0");
+}
+
 TEST_F(CallStackTest, DepthIsBounded) {
   for (int i = 0; i < (1 << 19) + 100; ++i) CallAt(0xa00, 0xa00);
   EXPECT_LT(stack_.calls().size(), 200u);

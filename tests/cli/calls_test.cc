@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
 
 #include "tests/cli/run_program.h"
 #include "tests/golden/shared_traces.h"
@@ -174,6 +176,47 @@ TEST(Calls, OptionsForOtherKindsAreRefused) {
   const ProgramResult result = RunFlowback({"decode", "none", "--depth", "3"});
   EXPECT_EQ(result.status, 2);
   EXPECT_NE(result.err.find("--as calls"), std::string::npos) << result.err;
+}
+
+// A call's time is that of the instruction that calls, and so are its bounds.
+TEST(Times, AreThoseOfTheInstructions) {
+  FLOWBACK_NEEDS_TRACES();
+  const auto folder = golden::TracesFolder() / "generated";
+  const auto bounds = [](const json& object) {
+    return std::tuple(object["tsc"], object["time_lo"], object["time_hi"]);
+  };
+  std::set<std::tuple<std::string, json, json, json>> instructions;
+  for (const std::string& line :
+       Lines(RunFlowback({"decode", folder / "retmix/perf.data", "--symfs", folder / "images",
+                          "--json", "-F", "time,ip"})
+                 .out)) {
+    const json object = json::parse(line);
+    if (object["type"] != "instruction") continue;
+    instructions.insert(
+        std::tuple_cat(std::tuple(object["ip"].get<std::string>()), bounds(object)));
+  }
+  size_t calls = 0;
+  size_t returns = 0;
+  for (const json& object : Objects("retmix")) {
+    if (object["time"].is_null()) continue;
+    if (!object["time_lo"].is_null()) {
+      EXPECT_LE(object["time_lo"], object["time"]) << object;
+    }
+    if (!object["time_hi"].is_null()) {
+      EXPECT_GE(object["time_hi"], object["time"]) << object;
+    }
+    if (object["type"] == "return" && object["exit"] == "return") {
+      ++returns;
+      EXPECT_FALSE(object["time_lo"].is_null() && object["time_hi"].is_null()) << object;
+    }
+    if (object["type"] != "call" || object["entry"] != "call") continue;
+    ++calls;
+    EXPECT_TRUE(instructions.contains(
+        std::tuple_cat(std::tuple(object["site"].get<std::string>()), bounds(object))))
+        << object;
+  }
+  EXPECT_GT(calls, 100u);
+  EXPECT_GT(returns, 100u);
 }
 
 }  // namespace

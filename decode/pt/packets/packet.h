@@ -33,6 +33,9 @@ std::string_view NameOf(const Packet& packet);
 // and it follows the stream; without, they are printed as the packet has them.
 std::string Describe(const Packet& packet, LastIp* last_ip = nullptr);
 
+// What Describe does to `last_ip`, without the words.
+void Follow(const Packet& packet, LastIp& last_ip);
+
 // Appends the packet's bytes.
 void Encode(const Packet& packet, std::vector<uint8_t>& out);
 

@@ -99,6 +99,11 @@ std::string Describe(const Packet& packet, LastIp* last_ip) {
   return std::visit([](const auto& p) { return p.Text(); }, packet);
 }
 
+void Follow(const Packet& packet, LastIp& last_ip) {
+  if (std::holds_alternative<Psb>(packet)) last_ip.Reset();
+  if (const IpPayload* ip = IpOf(packet)) last_ip.Apply(*ip);
+}
+
 void Encode(const Packet& packet, std::vector<uint8_t>& out) {
   std::visit([&](const auto& p) { p.Encode(ByteSink(out)); }, packet);
 }
