@@ -97,6 +97,7 @@ Json ImageJson(const ImageStatus& image) {
   Json json;
   json["path"] = image.path;
   json["file"] = TextOrNull(image.file);
+  json["source"] = image.usable ? Json(Name(image.source)) : Json(nullptr);
   json["build_id"] = TextOrNull(image.recorded.ToHex());
   json["found_build_id"] = TextOrNull(image.found.ToHex());
   json["usable"] = image.usable;
