@@ -76,6 +76,15 @@ void ImageFinder::Inspect(const MmapRecord& record) {
     missing_.push_back({record.address, record.size, build_id});
 }
 
+void ImageFinder::InspectKernel(const MmapRecord& record) {
+  constexpr std::string_view kKernel = "[kernel.kallsyms]";
+  if (!record.path.starts_with(kKernel)) return;
+  const auto known = build_ids_.find(std::string(kKernel));
+  const BuildId& build_id =
+      record.build_id.empty() && known != build_ids_.end() ? *known->second : record.build_id;
+  if (!build_id.empty()) missing_.push_back({record.address, record.size, build_id});
+}
+
 std::optional<CodeMapping> ImageFinder::Map(const MmapRecord& record) {
   const Found& found = Find(record);
   if (found.file == nullptr) return std::nullopt;

@@ -27,6 +27,9 @@ class ImageFinder {
 
   // Looks for the mapping's file. REQUIRED for every mapping before Contradicted is asked.
   void Inspect(const MmapRecord& record);
+  // For the kernel's own map, whose code comes from elsewhere: a given image over it has to be of
+  // this build.
+  void InspectKernel(const MmapRecord& record);
   // The mapping with its code; empty when no file fits, which its status explains.
   std::optional<CodeMapping> Map(const MmapRecord& record);
   // Why Map gave nothing, for AddressSpace::Explain.

@@ -182,9 +182,8 @@ Result<RecordingCode> RecordingCode::Load(const Recording& recording, const Imag
   ImageFinder finder(recording, search, given->images, all_given, *cores, store);
   // Before anything is laid out, because a recorded build-id may speak against a given image.
   for (const SidebandRecord& record : recording.sideband)
-    if (const auto* mmap = std::get_if<MmapRecord>(&record);
-        mmap && mmap->executable && !mmap->kernel)
-      finder.Inspect(*mmap);
+    if (const auto* mmap = std::get_if<MmapRecord>(&record); mmap && mmap->executable)
+      mmap->kernel ? finder.InspectKernel(*mmap) : finder.Inspect(*mmap);
   for (const MmapRecord& made : cores->made_records()) finder.Inspect(made);
   const auto usable =
       std::make_shared<const AddressSpace>(LayOut(*given, [&](const GivenImage& image) {

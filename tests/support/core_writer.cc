@@ -22,10 +22,12 @@ void Append(std::vector<uint8_t>& bytes, const T& value) {
   Put(bytes, bytes.size(), value);
 }
 
-void AppendNote(std::vector<uint8_t>& notes, uint32_t type, const std::vector<uint8_t>& content) {
-  Append(notes, Elf64_Nhdr{5, static_cast<uint32_t>(content.size()), type});
-  const char name[8] = "CORE";
-  Append(notes, name);
+void AppendNote(std::vector<uint8_t>& notes, uint32_t type, const std::vector<uint8_t>& content,
+                const std::string& name = "CORE") {
+  const auto size = static_cast<uint32_t>(name.size() + 1);
+  Append(notes, Elf64_Nhdr{size, static_cast<uint32_t>(content.size()), type});
+  notes.insert(notes.end(), name.begin(), name.end());
+  notes.resize((notes.size() + 1 + 3) & ~size_t{3});
   notes.insert(notes.end(), content.begin(), content.end());
   notes.resize((notes.size() + 3) & ~size_t{3});
 }
@@ -46,8 +48,19 @@ std::vector<uint8_t> FileNote(const std::vector<CoreFileSpec>& files) {
   return content;
 }
 
+// As the kernel describes itself in /proc/kcore.
+std::vector<uint8_t> KernelNote(const std::vector<uint8_t>& build_id) {
+  std::string text = "OSRELEASE=6.1.0\nBUILD-ID=";
+  for (const uint8_t byte : build_id)
+    for (const int digit : {byte >> 4, byte & 15}) text += "0123456789abcdef"[digit];
+  text += "\nPAGESIZE=4096\n";
+  return {text.begin(), text.end()};
+}
+
 std::vector<uint8_t> Notes(const CoreSpec& spec) {
   std::vector<uint8_t> notes;
+  if (!spec.kernel_build_id.empty())
+    AppendNote(notes, 0, KernelNote(spec.kernel_build_id), "VMCOREINFO");
   for (const int32_t tid : spec.tids) {
     std::vector<uint8_t> status(336);
     Put(status, 32, tid);

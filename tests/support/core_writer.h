@@ -27,7 +27,8 @@ struct CoreSpec {
   std::vector<int32_t> tids = {42};
   std::string comm = "program";
   uint64_t vdso = 0;
-  std::vector<CoreFileSpec> files;  // empty: no NT_FILE note
+  std::vector<uint8_t> kernel_build_id;  // in a VMCOREINFO note; empty: no such note
+  std::vector<CoreFileSpec> files;       // empty: no NT_FILE note
   std::vector<CoreSegmentSpec> segments;
   uint16_t type = 4;             // ET_CORE
   uint16_t machine = 62;         // EM_X86_64
