@@ -101,6 +101,7 @@ Json ImageJson(const ImageStatus& image) {
   json["build_id"] = TextOrNull(image.recorded.ToHex());
   json["found_build_id"] = TextOrNull(image.found.ToHex());
   json["usable"] = image.usable;
+  json["rejected"] = image.rejected;
   json["verification"] = VerificationWord(image);
   json["problem"] = TextOrNull(image.problem);
   return json;
