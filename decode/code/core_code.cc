@@ -168,7 +168,7 @@ class CoreCode::Builder {
   }
 
   Status CheckRun(const CoreFile& core, const std::string& path, int32_t pid) {
-    bool recorded = false;  // a file in memory, which the dump should know as well
+    bool recorded = false;  // a file in memory at the end, which the dump should know as well
     bool confirmed = false;
     std::set<const MmapRecord*> seen;
     for (const CoreSegment& segment : core.segments) {
@@ -183,9 +183,9 @@ class CoreCode::Builder {
           });
       if (!status) return status;
     }
-    for (const SidebandRecord& any : recording_.sideband)
-      if (const auto* map = std::get_if<MmapRecord>(&any))
-        recorded |= map->pid == pid && map->executable && !IsPathless(map->path);
+    for (size_t i = 0; i < recording_.sideband.size(); ++i)
+      if (const MmapRecord* map = RecordAt(i); map && map->pid == pid && map->executable)
+        recorded |= !IsPathless(map->path) && last_[pid].OwnerOf(map->address).record == i;
     if (recorded && !confirmed && !core.files.empty())
       return OtherRun(path, "none of the files that the recording saw mapped is where it was");
     return {};

@@ -322,6 +322,18 @@ TEST_F(CoreCodeTest, DumpOfAnotherRunIsRefused) {
   EXPECT_TRUE(Contains(RefusedBecause(), "none of the files")) << "at another address";
 }
 
+TEST_F(CoreCodeTest, FilesOfAnEarlierProgramNeedNotBeInTheDump) {
+  Record(Mmap("/usr/bin/sh", kText + 0x100000, 0x1000, 10));
+  CommRecord exec;
+  exec.time = 20;
+  exec.pid = kPid;
+  exec.exec = true;
+  recording_.sideband.push_back(exec);  // the records after it were lost
+  Dump("/usr/lib/lib.so", kId, 0xf4);
+  Load();
+  EXPECT_EQ(At(kText, 1), 0xf4);
+}
+
 TEST_F(CoreCodeTest, TwoDumpsOfOneProcess) {
   Record(Mmap("//anon", kJit, 0));
   search_.cores = {Save("core1", WriteCore(core_)), Save("core2", WriteCore(core_))};
