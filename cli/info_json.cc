@@ -97,9 +97,11 @@ Json ImageJson(const ImageStatus& image) {
   Json json;
   json["path"] = image.path;
   json["file"] = TextOrNull(image.file);
+  json["source"] = image.usable ? Json(Name(image.source)) : Json(nullptr);
   json["build_id"] = TextOrNull(image.recorded.ToHex());
   json["found_build_id"] = TextOrNull(image.found.ToHex());
   json["usable"] = image.usable;
+  json["rejected"] = image.rejected;
   json["verification"] = VerificationWord(image);
   json["problem"] = TextOrNull(image.problem);
   return json;

@@ -128,9 +128,10 @@ void AppendImages(const InfoReport& report, std::string& out) {
   for (const ImageStatus& image : report.images) {
     out += fmt::format("  {}\n", image.path);
     if (!image.recorded.empty()) out += fmt::format("    build-id {}\n", image.recorded.ToHex());
-    if (!image.file.empty() && image.file != image.path)
-      out += fmt::format("    read from {}\n", image.file);
+    if (image.usable && (image.source != CodeSource::kFile || image.file != image.path))
+      out += fmt::format("    read from {} ({})\n", image.file, Name(image.source));
     out += fmt::format("    {}\n", ImageVerdict(image));
+    if (image.usable && !image.problem.empty()) out += fmt::format("    {}\n", image.problem);
   }
 }
 
@@ -142,7 +143,9 @@ std::string ImageVerdict(const ImageStatus& image) {
     case Verification::kBuildId:
       return "found, build-id agrees";
     case Verification::kUnverified:
-      return "found, unverified: the recording has no build-id";
+      return image.source == CodeSource::kCore
+                 ? "found, unverified: as it was when the core dump was written"
+                 : "found, unverified: the recording has no build-id";
     case Verification::kGiven:
       return "given";
   }

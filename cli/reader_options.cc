@@ -33,6 +33,12 @@ void AddImageOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words) 
   AddRepeatable(app, "--debug-dir", words.debug_dirs, "folder of debug files (.build-id/xx/...)");
   app.add_option("--build-id-cache", options.search.build_id_cache,
                  "files by build-id as perf keeps them (default ~/.debug)");
+  AddRepeatable(app, "--core", options.search.cores,
+                "core dump of a recorded process: code that no file has");
+  app.add_option("--kcore", options.search.kcore,
+                 "the recorded kernel's memory: a copy of its /proc/kcore");
+  app.add_option("--kallsyms", options.search.kallsyms,
+                 "the recorded kernel's symbols: a copy of its /proc/kallsyms");
 }
 
 void AddSelectionOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words) {

@@ -123,6 +123,7 @@ void ApplyPtInfo(const AuxtraceInfo& info, const std::vector<EventAttr>& attrs, 
   });
   if (event != attrs.end()) {
     ApplyEvent(info, event->config, config);
+    config.kernel = !(event->flags & kAttrExcludeKernel);
   } else {
     warnings.push_back({"no event of the header has the PMU number " + Dec(info.At(kPtPmuType)) +
                             " of AUXTRACE_INFO: the trace's settings are unknown",

@@ -149,6 +149,54 @@ void Append(const Tree& tree, std::vector<CodeMapping>& list) {
   Append(tree->right, list);
 }
 
+// `tree` with a hole.
+Tree WithHole(const Tree& tree, uint64_t address, uint64_t size) {
+  const uint64_t last = LastByte(address, size);
+  auto [left, rest] = Split(tree, address);
+  auto [removed, right] = last == ~uint64_t{0} ? std::pair(rest, Tree()) : Split(rest, last + 1);
+  // What starts before the hole or inside it and goes on behind it.
+  const CodeMapping* over = Last(removed != nullptr ? removed : left);
+  if (over != nullptr && LastByte(*over) > last) right = Insert(right, TailFrom(*over, last + 1));
+  if (const CodeMapping* head = Last(left); head != nullptr && LastByte(*head) >= address) {
+    CodeMapping cut = *head;
+    cut.size = address - cut.address;
+    left = Join(WithoutLast(left), cut, nullptr);
+  }
+  return Concatenate(left, right);
+}
+
+bool HasAny(const Tree& tree, uint64_t address, uint64_t size) {
+  if (size == 0) return false;
+  const CodeMapping* found = FirstReaching(tree.get(), address);
+  return found != nullptr && found->address <= LastByte(address, size);
+}
+
+// Null when `address` is in a hole.
+const CodeMapping* FindIn(const Tree& tree, uint64_t address) {
+  const CodeMapping* found = FirstReaching(tree.get(), address);
+  return found != nullptr && Contains(*found, address) ? found : nullptr;
+}
+
+const CodeMapping* First(const Tree& tree) {
+  const Node* node = tree.get();
+  while (node != nullptr && node->left != nullptr) node = node->left.get();
+  return node == nullptr ? nullptr : &node->mapping;
+}
+
+// `tree` with all of `other` over it.
+Tree WithAll(Tree tree, const Tree& other) {
+  if (tree == nullptr || other == nullptr) return tree == nullptr ? other : tree;
+  if (LastByte(*Last(tree)) < First(other)->address) return Concatenate(tree, other);
+  std::vector<CodeMapping> list;
+  Append(other, list);
+  for (const CodeMapping& mapping : list) {
+    if (HasAny(tree, mapping.address, mapping.size))
+      tree = WithHole(tree, mapping.address, mapping.size);
+    tree = Insert(tree, mapping);
+  }
+  return tree;
+}
+
 }  // namespace
 
 void AddressSpace::Map(const CodeMapping& mapping) {
@@ -159,31 +207,34 @@ void AddressSpace::Map(const CodeMapping& mapping) {
 
 void AddressSpace::Unmap(uint64_t address, uint64_t size) {
   size = SizeWithin(address, size);
-  if (!Overlaps(address, size)) return;
-  const uint64_t last = LastByte(address, size);
-  auto [left, rest] = Split(root_, address);
-  auto [removed, right] = last == ~uint64_t{0} ? std::pair(rest, Tree()) : Split(rest, last + 1);
-  // What starts before the hole or inside it and goes on behind it.
-  const CodeMapping* over = Last(removed != nullptr ? removed : left);
-  if (over != nullptr && LastByte(*over) > last) right = Insert(right, TailFrom(*over, last + 1));
-  if (const CodeMapping* head = Last(left); head != nullptr && LastByte(*head) >= address) {
-    CodeMapping cut = *head;
-    cut.size = address - cut.address;
-    left = Join(WithoutLast(left), cut, nullptr);
-  }
-  root_ = Concatenate(left, right);
+  if (HasAny(root_, address, size)) root_ = WithHole(root_, address, size);
+  if (HasAny(reasons_, address, size)) reasons_ = WithHole(reasons_, address, size);
 }
 
 bool AddressSpace::Overlaps(uint64_t address, uint64_t size) const {
-  size = SizeWithin(address, size);
-  if (size == 0) return false;
-  const CodeMapping* found = FirstReaching(root_.get(), address);
-  return found != nullptr && found->address <= LastByte(address, size);
+  return HasAny(root_, address, SizeWithin(address, size));
 }
 
-const CodeMapping* AddressSpace::Find(uint64_t address) const {
-  const CodeMapping* found = FirstReaching(root_.get(), address);
-  return found != nullptr && Contains(*found, address) ? found : nullptr;
+const CodeMapping* AddressSpace::Find(uint64_t address) const { return FindIn(root_, address); }
+
+void AddressSpace::Explain(uint64_t address, uint64_t size,
+                           std::shared_ptr<const CodeSection> reason) {
+  size = SizeWithin(address, size);
+  if (size == 0) return;
+  if (HasAny(reasons_, address, size)) reasons_ = WithHole(reasons_, address, size);
+  reasons_ =
+      Insert(reasons_,
+             {.address = address, .size = size, .section_offset = 0, .section = std::move(reason)});
+}
+
+const std::string* AddressSpace::WhyNothing(uint64_t address) const {
+  const CodeMapping* found = FindIn(reasons_, address);
+  return found == nullptr || Find(address) != nullptr ? nullptr : &found->section->name();
+}
+
+void AddressSpace::MapAll(const AddressSpace& other) {
+  root_ = WithAll(root_, other.root_);
+  reasons_ = WithAll(reasons_, other.reasons_);
 }
 
 size_t AddressSpace::Read(uint64_t address, uint8_t* buffer, size_t size) const {

@@ -9,15 +9,40 @@ namespace flowback {
 
 CodeSection::CodeSection(std::string name, uint64_t file_offset, Bytes bytes,
                          std::shared_ptr<const void> owner, Verification verification,
-                         uint8_t elf_bits)
+                         uint8_t elf_bits, std::string kallsyms)
     : name_(std::move(name)),
       file_offset_(file_offset),
       bytes_(bytes),
       owner_(std::move(owner)),
       verification_(verification),
       elf_bits_(elf_bits),
+      kallsyms_(std::move(kallsyms)),
       blocks_(std::make_unique<BlockCache>(bytes)) {}
 
 CodeSection::~CodeSection() = default;
+
+const char* Name(CodeSource source) {
+  switch (source) {
+    case CodeSource::kNone:
+      return "nowhere";
+    case CodeSource::kFile:
+      return "file";
+    case CodeSource::kBuildIdCache:
+      return "build-id cache";
+    case CodeSource::kDebugFolder:
+      return "debug directory";
+    case CodeSource::kGiven:
+      return "given";
+    case CodeSource::kCore:
+      return "core dump";
+    case CodeSource::kKernelCore:
+      return "kcore";
+    case CodeSource::kTextPoke:
+      return "TEXT_POKE records";
+    case CodeSource::kOwnVdso:
+      return "vDSO of the running kernel";
+  }
+  return "nowhere";
+}
 
 }  // namespace flowback

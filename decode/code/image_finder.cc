@@ -29,6 +29,14 @@ std::string HowToGet(const BuildId& build_id) {
          ", and name it with --image FILE or its root folder with --symfs DIR";
 }
 
+std::string HowToGetVdso(const MmapRecord& record) {
+  return "give the recorder's ~/.debug with --build-id-cache (perf keeps the vDSO there), a core "
+         "dump of the process with --core, or a copy with --section FILE:0:" +
+         Hex(record.size) + ":" + Hex(record.address);
+}
+
+bool IsDeleted(const std::string& path) { return path.ends_with(" (deleted)"); }
+
 bool Overlap(uint64_t a, uint64_t a_size, uint64_t b, uint64_t b_size) {
   return a - b < b_size || b - a < a_size;
 }
@@ -42,27 +50,39 @@ struct ImageFinder::Search {
   const BuildId& build_id;
   ImageStore::FilePointer file;
   Verification verification = Verification::kUnverified;
+  CodeSource source = CodeSource::kNone;
   std::vector<std::string> looked_for;  // files that do not exist or can't be opened
   std::string misfit;                   // why the first file that exists does not fit
 };
 
 ImageFinder::ImageFinder(const Recording& recording, const ImageSearch& search,
                          const std::vector<GivenImage>& images, const AddressSpace& given,
-                         ImageStore& store)
-    : search_(search), images_(images), given_(given), store_(store) {
+                         const CoreCode& cores, ImageStore& store)
+    : search_(search), images_(images), given_(given), cores_(cores), store_(store) {
   for (const auto& [path, build_id] : recording.build_ids) build_ids_.emplace(path, &build_id);
 }
 
 const BuildId& ImageFinder::BuildIdOf(const MmapRecord& record) const {
   if (!record.build_id.empty()) return record.build_id;
-  const auto known = build_ids_.find(record.path);
-  return known == build_ids_.end() ? record.build_id : *known->second;
+  if (const auto known = build_ids_.find(record.path); known != build_ids_.end())
+    return *known->second;
+  const BuildId* dumped = cores_.BuildIdOf(record);
+  return dumped == nullptr ? record.build_id : *dumped;
 }
 
 void ImageFinder::Inspect(const MmapRecord& record) {
   const BuildId& build_id = BuildIdOf(record);
   if (Find(record).file == nullptr && !build_id.empty())
     missing_.push_back({record.address, record.size, build_id});
+}
+
+void ImageFinder::InspectKernel(const MmapRecord& record) {
+  constexpr std::string_view kKernel = "[kernel.kallsyms]";
+  if (!record.path.starts_with(kKernel)) return;
+  const auto known = build_ids_.find(std::string(kKernel));
+  const BuildId& build_id =
+      record.build_id.empty() && known != build_ids_.end() ? *known->second : record.build_id;
+  if (!build_id.empty()) missing_.push_back({record.address, record.size, build_id});
 }
 
 std::optional<CodeMapping> ImageFinder::Map(const MmapRecord& record) {
@@ -80,7 +100,7 @@ std::optional<CodeMapping> ImageFinder::Map(const MmapRecord& record) {
                         found.verification);
 }
 
-const ImageFinder::Found& ImageFinder::Find(const MmapRecord& record) {
+ImageFinder::Found& ImageFinder::Find(const MmapRecord& record) {
   const BuildId& build_id = BuildIdOf(record);
   const auto [place, is_new] = found_.try_emplace(Key(record, build_id));
   if (is_new) {
@@ -101,6 +121,7 @@ void ImageFinder::TryGiven(Search& search) const {
     const bool same_build = !search.build_id.empty() && image.file->build_id() == search.build_id;
     if ((!same_name && !same_build) || !Fits(image.file, search)) continue;
     search.file = image.file;
+    search.source = CodeSource::kGiven;
     if (search.build_id.empty()) search.verification = Verification::kGiven;
     return;
   }
@@ -113,6 +134,7 @@ void ImageFinder::TryFiles(Search& search) {
       search.looked_for.push_back(file.error().message());
     } else if (Fits(*file, search)) {
       search.file = *file;
+      search.source = SourceOf(search_, path);
       return;
     }
   }
@@ -121,13 +143,16 @@ void ImageFinder::TryFiles(Search& search) {
 void ImageFinder::TryOwnVdso(Search& search) {
   if (search.record.path != kVdso || search.build_id.empty()) return;
   const ImageStore::FilePointer file = store_.Adopt(kVdso, CopyOwnVdso());
-  if (Fits(file, search)) search.file = file;
+  if (file->bytes.empty() || !Fits(file, search)) return;
+  search.file = file;
+  search.source = CodeSource::kOwnVdso;
 }
 
 // Sets the verification when it fits, and else the reason, where no earlier file gave one.
 bool ImageFinder::Fits(const ImageStore::FilePointer& file, Search& search) const {
   const auto misfit = [&](const std::string& reason) {
-    if (search.misfit.empty()) search.misfit = file->path + " " + reason;
+    const std::string name = file->path == kVdso ? "this machine's vDSO" : file->path;
+    if (search.misfit.empty()) search.misfit = name + " " + reason;
     return false;
   };
   const MmapRecord& record = search.record;
@@ -135,8 +160,9 @@ bool ImageFinder::Fits(const ImageStore::FilePointer& file, Search& search) cons
     const BuildId found = file->build_id();
     if (found != search.build_id)
       return misfit((found.empty() ? "has no build-id" : "has build-id " + found.ToHex()) +
-                    ", but the recording was made with " + search.build_id.ToHex() +
-                    ": it is another build");
+                    (cores_.BuildIdOf(record) != nullptr ? ", but the core dump shows "
+                                                         : ", but the recording was made with ") +
+                    search.build_id.ToHex() + ": it is another build");
     search.verification = Verification::kBuildId;
   }
   if (file->elf && !file->elf->is_x86())
@@ -154,19 +180,25 @@ bool ImageFinder::Fits(const ImageStore::FilePointer& file, Search& search) cons
 
 std::string ImageFinder::Explain(const Search& search) const {
   const std::string& path = search.record.path;
-  if (!search.misfit.empty()) return search.misfit + "; " + HowToGet(search.build_id);
+  if (!search.misfit.empty())
+    return search.misfit + "; " +
+           (path == kVdso ? HowToGetVdso(search.record) : HowToGet(search.build_id));
   if (IsPathless(path) && path != kVdso)
-    return "memory without a file (made at run time) whose bytes the recording lacks; if you have "
-           "them, give --section FILE:OFFSET:" +
+    return "memory without a file (made at run time) whose bytes the recording lacks; give a core "
+           "dump of the process with --core, or its bytes, if you have them, with --section "
+           "FILE:OFFSET:" +
            Hex(search.record.size) + ":" + Hex(search.record.address);
   if (path == kVdso)
     return "the recording " +
            (search.build_id.empty() ? "has no build-id for the vDSO, so this machine's can't be "
                                       "known to be the same"
                                     : "was made with the vDSO " + search.build_id.ToHex() +
-                                          ", which is not this machine's") +
-           "; give a copy with --section FILE:0:" + Hex(search.record.size) + ":" +
-           Hex(search.record.address);
+                                          ", and this machine has none") +
+           "; " + HowToGetVdso(search.record);
+  if (IsDeleted(path) && search.build_id.empty())
+    return "deleted or replaced while it was mapped, and without a build-id no file can be known "
+           "to be the one that was; give a core dump of the process with --core, or the file "
+           "with --image";
   std::string tried;
   for (size_t i = 0; i < std::min(search.looked_for.size(), kNamedFiles); ++i)
     tried += (i == 0 ? "" : ", ") + search.looked_for[i];
@@ -180,6 +212,7 @@ void ImageFinder::AddStatus(const Search& search, Found& found) {
   status.recorded = search.build_id;
   status.verification = search.verification;
   status.usable = search.file != nullptr;
+  status.source = search.source;
   if (status.usable) {
     status.file = search.file->path;
     status.found = search.file->build_id();
@@ -195,6 +228,7 @@ void ImageFinder::AddStatus(const Search& search, Found& found) {
     const CodeMapping* mapping = given_.Find(search.record.address);
     status.usable = true;
     status.verification = Verification::kGiven;
+    status.source = CodeSource::kGiven;
     if (mapping != nullptr) status.file = mapping->section->name();
   } else {
     status.problem = Explain(search);
@@ -202,6 +236,40 @@ void ImageFinder::AddStatus(const Search& search, Found& found) {
   }
   found.status = statuses_.size();
   statuses_.push_back(std::move(status));
+}
+
+std::shared_ptr<const CodeSection> ImageFinder::WhyNothing(const MmapRecord& record) {
+  Found& found = Find(record);
+  if (found.reason != nullptr) return found.reason;
+  const ImageStatus& status = statuses_[found.status];
+  std::string why = (status.path.empty() ? std::string("memory") : status.path) + ": ";
+  if (IsPathless(status.path) || IsDeleted(status.path))
+    why += status.problem;
+  else
+    why += status.rejected ? "the file that was found is another build" : "the file was not found";
+  found.reason = std::make_shared<const CodeSection>(std::move(why), 0, Bytes(), nullptr,
+                                                     Verification::kUnverified);
+  return found.reason;
+}
+
+void ImageFinder::NoteCore(const CorePiece& piece, Verification verification, bool file_agrees) {
+  Found& found = Find(*piece.record);
+  ImageStatus& status = statuses_[found.status];
+  if (file_agrees) {
+    status.problem = "its bytes are those in the core dump " + piece.dump;
+    return;
+  }
+  if (found.file != nullptr)
+    status.problem = found.file->path + " is not what ran: its bytes differ from those in " +
+                     piece.dump + ", which are used instead";
+  else
+    status.problem.clear();
+  status.file = piece.core->path;
+  status.found = verification == Verification::kBuildId ? status.recorded : BuildId();
+  status.source = CodeSource::kCore;
+  status.verification = verification;
+  status.usable = true;
+  status.rejected = found.file != nullptr;
 }
 
 bool ImageFinder::Contradicted(const GivenImage& image) const {
@@ -225,6 +293,7 @@ std::vector<ImageStatus> ImageFinder::TakeStatuses() {
     status.path = status.file = path;
     status.found = image.file->build_id();
     status.verification = Verification::kGiven;
+    status.source = CodeSource::kGiven;
     status.usable = !Contradicted(image);
     if (!status.usable) {
       status.problem = path +

@@ -2,11 +2,13 @@
 // Finds the file behind each recorded mapping, checks that it fits, and keeps account of it.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "decode/code/core_code.h"
 #include "decode/code/given_code.h"
 #include "decode/code/image_store.h"
 #include "flowback/base/error.h"
@@ -20,12 +22,21 @@ class ImageFinder {
  public:
   // All arguments must outlive the object.
   ImageFinder(const Recording& recording, const ImageSearch& search,
-              const std::vector<GivenImage>& images, const AddressSpace& given, ImageStore& store);
+              const std::vector<GivenImage>& images, const AddressSpace& given,
+              const CoreCode& cores, ImageStore& store);
 
   // Looks for the mapping's file. REQUIRED for every mapping before Contradicted is asked.
   void Inspect(const MmapRecord& record);
+  // For the kernel's own map, whose code comes from elsewhere: a given image over it has to be of
+  // this build.
+  void InspectKernel(const MmapRecord& record);
   // The mapping with its code; empty when no file fits, which its status explains.
   std::optional<CodeMapping> Map(const MmapRecord& record);
+  // Why Map gave nothing, for AddressSpace::Explain.
+  std::shared_ptr<const CodeSection> WhyNothing(const MmapRecord& record);
+  // What a core dump's bytes were found to be for a mapping: taken instead of a file, or equal to
+  // the file's (`file_agrees`), whose build-id nobody knows.
+  void NoteCore(const CorePiece& piece, Verification verification, bool file_agrees);
   // Whether a recorded build-id says that `image` is not what ran at its address.
   bool Contradicted(const GivenImage& image) const;
   // One for each recorded file, and one for each given image that belongs to none of them.
@@ -36,10 +47,11 @@ class ImageFinder {
     ImageStore::FilePointer file;  // null: nothing fits
     Verification verification = Verification::kUnverified;
     size_t status = 0;
+    std::shared_ptr<const CodeSection> reason;  // made when asked for
   };
   struct Search;  // one record's search under way
 
-  const Found& Find(const MmapRecord& record);
+  Found& Find(const MmapRecord& record);
   void TryGiven(Search& search) const;
   void TryFiles(Search& search);
   void TryOwnVdso(Search& search);
@@ -51,6 +63,7 @@ class ImageFinder {
   const ImageSearch& search_;
   const std::vector<GivenImage>& images_;
   const AddressSpace& given_;
+  const CoreCode& cores_;
   ImageStore& store_;
   std::unordered_map<std::string, const BuildId*> build_ids_;  // by path
   std::unordered_map<std::string, Found> found_;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "flowback/decode/code_image.h"
 #include "flowback/decode/recording_code.h"
 #include "flowback/model/recording.h"
 
@@ -16,6 +17,9 @@ bool IsPathless(std::string_view path);
 std::string_view BaseName(std::string_view path);
 // A directory and a recorded path, which usually starts with '/', in one.
 std::string UnderDirectory(const std::string& directory, std::string_view path);
+
+// Which of its places a candidate lies in.
+CodeSource SourceOf(const ImageSearch& search, const std::string& file);
 
 // Files to try in this order: by build-id in perf's cache, in debuginfod's and in the debug
 // directories; by path under symfs, in the debug directories, and as it is.

@@ -44,6 +44,14 @@ ImageStore::FilePointer ImageStore::Adopt(const std::string& name, std::vector<u
   return file;
 }
 
+ImageStore::FilePointer ImageStore::Alias(const FilePointer& file, const std::string& name) {
+  if (const auto known = files_.find(name); known != files_.end() && known->second)
+    return *known->second;
+  auto alias = std::make_shared<ImageFile>(*file);
+  alias->path = name;
+  return *files_.insert_or_assign(name, Result<FilePointer>(std::move(alias))).first->second;
+}
+
 CodeMapping ImageStore::MapFile(const FilePointer& file, uint64_t file_offset, uint64_t size,
                                 uint64_t address, Verification verification) {
   const uint64_t file_size = file->bytes.size();
@@ -69,7 +77,7 @@ CodeMapping ImageStore::MapRange(const FilePointer& file, uint64_t file_offset, 
   if (section == nullptr)
     section = std::make_shared<CodeSection>(file->path, file_offset,
                                             Slice(file->bytes, file_offset, size), file,
-                                            verification, file->bits());
+                                            verification, file->bits(), file->kallsyms);
   return {.address = address, .size = section->bytes().size(), .section = section};
 }
 

@@ -22,6 +22,7 @@ struct ImageFile {
   Bytes bytes;
   std::optional<ElfFile> elf;  // empty: another kind of file, or a damaged one
   std::optional<Error> damage;
+  std::string kallsyms;  // as CodeSection's
 
   uint8_t bits() const { return elf ? elf->bits : 0; }
   BuildId build_id() const { return elf ? elf->build_id : BuildId{}; }
@@ -35,6 +36,9 @@ class ImageStore {
   Result<FilePointer> Open(const std::string& path);
   // Bytes from elsewhere, under a name that is no path.
   FilePointer Adopt(const std::string& name, std::vector<uint8_t> bytes);
+
+  // The same file under a name of its own, which its sections then have.
+  FilePointer Alias(const FilePointer& file, const std::string& name);
 
   // A mapping of the file's bytes [file_offset, file_offset + size), cut at the file's end. Those
   // of one code segment share one section, and so its decoded blocks.

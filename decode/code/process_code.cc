@@ -29,12 +29,20 @@ void ProcessCode::Map(uint64_t time, const CodeMapping& mapping) {
   space_.Map(mapping);
 }
 
-void ProcessCode::Hide(uint64_t time, uint64_t address, uint64_t size) {
-  if (!recorded_.Overlaps(address, size)) return;
-  StartEpoch(time);
-  recorded_.Unmap(address, size);
-  space_.Unmap(address, size);
-  CopyRange(*given_, address, size, space_);
+void ProcessCode::Hide(uint64_t time, uint64_t address, uint64_t size,
+                       std::shared_ptr<const CodeSection> reason) {
+  if (recorded_.Overlaps(address, size)) {
+    StartEpoch(time);
+    recorded_.Unmap(address, size);
+    space_.Unmap(address, size);
+    CopyRange(*given_, address, size, space_);
+  }
+  if (reason != nullptr) space_.Explain(address, size, std::move(reason));
+}
+
+void ProcessCode::Amend(const CodeMapping& mapping) {
+  recorded_.Map(mapping);
+  space_.Map(mapping);
 }
 
 void ProcessCode::Exec(uint64_t time) {

@@ -19,14 +19,20 @@ class ProcessCode {
       : given_(std::move(given)), trace_start_(trace_start), space_(*given_) {}
 
   void Map(uint64_t time, const CodeMapping& mapping);
-  // Something that has no code for us now lies there.
-  void Hide(uint64_t time, uint64_t address, uint64_t size);
+  // Something that has no code for us now lies there; `reason` (may be null) says why, as for
+  // AddressSpace::Explain.
+  void Hide(uint64_t time, uint64_t address, uint64_t size,
+            std::shared_ptr<const CodeSection> reason = nullptr);
+  // What is known otherwise of what the last records mapped: it has been there as long as they.
+  void Amend(const CodeMapping& mapping);
   // A new program: nothing of the old one is left.
   void Exec(uint64_t time);
   // A fork's child starts with its parent's code; what this object knew belonged to an older
   // process of the same number.
   void Fork(uint64_t time, const ProcessCode& parent);
 
+  // What is there now.
+  const AddressSpace& now() const { return space_; }
   // REQUIRES: nothing is called after it.
   std::shared_ptr<const AddressSpaceHistory> Finish();
 

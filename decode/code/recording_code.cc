@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // From a recording's sideband to each process's code:
-//   1. what the user gave (--section, --image) is opened, and must be right;
+//   1. what the user gave (--section, --image, --core) is opened, and must be right;
 //   2. each executable mapping's file is looked for and checked; what is not found has a status;
-//   3. the records are replayed in time order into one ProcessCode per process;
-//   4. each stream is told which process wrote it.
+//   3. the records are replayed in time order into one ProcessCode per process, and core dumps say
+//      what no file could;
+//   4. the kernel's code is added to each;
+//   5. each stream is told which process wrote it.
 #include "flowback/decode/recording_code.h"
 
 #include <algorithm>
@@ -12,9 +14,13 @@
 #include <utility>
 
 #include "decode/code/block_cache.h"
+#include "decode/code/core_code.h"
+#include "decode/code/core_layer.h"
 #include "decode/code/given_code.h"
 #include "decode/code/image_finder.h"
 #include "decode/code/image_store.h"
+#include "decode/code/kernel_code.h"
+#include "decode/code/last_mappings.h"
 #include "decode/code/process_code.h"
 
 namespace flowback {
@@ -62,6 +68,21 @@ AddressSpace LayOut(const GivenCode& given, const Keep& keep) {
   return space;
 }
 
+// The processes that a stream may turn out to be of: only theirs need the kernel's code.
+std::set<int32_t> TracedProcesses(const Recording& recording) {
+  std::set<int32_t> traced;
+  for (const Stream& stream : recording.streams) traced.insert(stream.pid);
+  for (const SidebandRecord& record : recording.sideband) {
+    if (const auto* start = std::get_if<ItraceStartRecord>(&record)) traced.insert(start->pid);
+    if (const auto* change = std::get_if<SwitchRecord>(&record))
+      traced.insert({change->pid, change->other_pid});
+    if (const auto* fork = std::get_if<ForkRecord>(&record);
+        fork != nullptr && traced.contains(fork->parent_pid))
+      traced.insert(fork->pid);
+  }
+  return traced;
+}
+
 // When the first trace began, as far as the recording says; changes before it need no epoch.
 uint64_t TraceStart(const Recording& recording) {
   uint64_t start = ~uint64_t{0};
@@ -74,26 +95,36 @@ uint64_t TraceStart(const Recording& recording) {
 // Replays the sideband. One visitor call per record, in order.
 class Replay {
  public:
-  Replay(ImageFinder& finder, std::shared_ptr<const AddressSpace> given, uint64_t trace_start)
-      : finder_(finder), given_(std::move(given)), trace_start_(trace_start) {}
+  Replay(ImageFinder& finder, CoreLayer& cores, std::shared_ptr<const AddressSpace> given,
+         uint64_t trace_start)
+      : finder_(finder), cores_(cores), given_(std::move(given)), trace_start_(trace_start) {}
 
+  void Run(const std::vector<SidebandRecord>& sideband) {
+    for (const int32_t pid : cores_.Processes()) Process(pid);
+    for (position_ = 0; position_ < sideband.size(); ++position_)
+      std::visit(*this, sideband[position_]);
+  }
   void operator()(const MmapRecord& record) {
-    // Kernel code is not in the file that the record names: the kernel patches itself while
-    // running.
-    if (record.kernel) return;
+    if (record.kernel) return;  // LoadKernelCode's
     std::optional<CodeMapping> mapping;
     if (record.executable) mapping = finder_.Map(record);
     if (mapping)
       Process(record.pid).Map(record.time, *mapping);
     else
-      Process(record.pid).Hide(record.time, record.address, record.size);
+      Process(record.pid)
+          .Hide(record.time, record.address, record.size,
+                record.executable ? finder_.WhyNothing(record) : nullptr);
+    Amend(record.pid);
   }
   void operator()(const CommRecord& record) {
-    if (record.exec) Process(record.pid).Exec(record.time);
+    if (!record.exec) return;
+    Process(record.pid).Exec(record.time);
+    Amend(record.pid);
   }
   void operator()(const ForkRecord& record) {
     if (record.pid == record.parent_pid) return;  // a thread
     Process(record.pid).Fork(record.time, Process(record.parent_pid));
+    Amend(record.pid);
   }
   template <class Other>
   void operator()(const Other&) {}
@@ -102,10 +133,15 @@ class Replay {
 
  private:
   ProcessCode& Process(int32_t pid) {
-    return processes_.try_emplace(pid, given_, trace_start_).first->second;
+    const auto [process, is_new] = processes_.try_emplace(pid, given_, trace_start_);
+    if (is_new) cores_.Amend(pid, LastMappings::kBefore, process->second);
+    return process->second;
   }
+  void Amend(int32_t pid) { cores_.Amend(pid, position_, Process(pid)); }
 
   ImageFinder& finder_;
+  CoreLayer& cores_;
+  size_t position_ = 0;  // in the sideband
   std::shared_ptr<const AddressSpace> given_;
   uint64_t trace_start_;
   std::map<int32_t, ProcessCode> processes_;
@@ -137,30 +173,46 @@ Result<RecordingCode> RecordingCode::Load(const Recording& recording, const Imag
   auto given = OpenGiven(recording, store);
   if (!given) return Fail(std::move(given.error()));
 
+  auto cores = CoreCode::Load(search.cores, recording, store);
+  if (!cores) return Fail(std::move(cores.error()));
+
   const bool has_mappings = HasMappings(recording);
   const AddressSpace all_given = LayOut(
       *given, [&](const GivenImage& image) { return !IsCandidateOnly(image, has_mappings); });
-  ImageFinder finder(recording, search, given->images, all_given, store);
+  ImageFinder finder(recording, search, given->images, all_given, *cores, store);
   // Before anything is laid out, because a recorded build-id may speak against a given image.
   for (const SidebandRecord& record : recording.sideband)
-    if (const auto* mmap = std::get_if<MmapRecord>(&record);
-        mmap && mmap->executable && !mmap->kernel)
-      finder.Inspect(*mmap);
+    if (const auto* mmap = std::get_if<MmapRecord>(&record); mmap && mmap->executable)
+      mmap->kernel ? finder.InspectKernel(*mmap) : finder.Inspect(*mmap);
+  for (const MmapRecord& made : cores->made_records()) finder.Inspect(made);
   const auto usable =
       std::make_shared<const AddressSpace>(LayOut(*given, [&](const GivenImage& image) {
         return !IsCandidateOnly(image, has_mappings) && !finder.Contradicted(image);
       }));
 
-  Replay replay(finder, usable, TraceStart(recording));
-  for (const SidebandRecord& record : recording.sideband) std::visit(replay, record);
+  auto kernel = LoadKernelCode(recording, search, TraceStart(recording), store);
+  if (!kernel) return Fail(std::move(kernel.error()));
+
+  CoreLayer core_layer(*cores, finder, *usable, store);
+  Replay replay(finder, core_layer, usable, TraceStart(recording));
+  replay.Run(recording.sideband);
 
   RecordingCode code;
   for (auto& [pid, process] : replay.Take()) code.processes_.emplace_back(pid, process.Finish());
   ProcessCode nothing_recorded(usable, 0);
+  core_layer.Amend(CoreCode::kNoProcess, LastMappings::kBefore, nothing_recorded);
   code.given_ = nothing_recorded.Finish();
   for (const Stream& stream : recording.streams)
     code.stream_processes_.push_back(WriterOf(stream, recording));
+  if (kernel->history != nullptr) {
+    std::set<int32_t> traced = TracedProcesses(recording);
+    traced.insert(code.stream_processes_.begin(), code.stream_processes_.end());
+    for (auto& [pid, history] : code.processes_)
+      if (traced.contains(pid)) history = WithKernel(*history, *kernel->history);
+    code.given_ = WithKernel(*code.given_, *kernel->history);
+  }
   code.images_ = finder.TakeStatuses();
+  code.images_.insert(code.images_.end(), kernel->images.begin(), kernel->images.end());
   code.sections_ = store.Sections();
   return code;
 }

@@ -349,6 +349,8 @@ bool FlowEngine<Sink>::ApplyHeader(const Header& header) {
     // The FUP or TIP.PGE that resolves an overflow may still follow.
     if (resolving && only_time) overflowed_ = only_time_since_ovf_ = true;
   } else if (state_ == State::kOn && header.ip) {
+    // Where the kernel is traced as well, tracing never stops: mappings are looked at again here.
+    SelectCode();
     Goto(*header.ip);
   }
   return true;

@@ -33,7 +33,10 @@ bool FlowEngine<Sink>::NoCode() {
   const uint64_t ip = CurrentAddress();
   if (graph_->node(cur_).kind == NodeKind::kBadInstruction)
     return Fail(LossCause::kBadInstruction, "no instruction at " + Hex(ip));
-  if (!code_.AdvanceFor(ip)) return Fail(LossCause::kNoImage, "no code at " + Hex(ip));
+  if (!code_.AdvanceFor(ip)) {
+    const std::string* why = graph_->space().WhyNothing(ip);
+    return Fail(LossCause::kNoImage, "no code at " + Hex(ip) + (why == nullptr ? "" : ": " + *why));
+  }
   graph_ = &code_.Graph(exec_mode_);
   returns_.ForgetNodes();
   Goto(ip);

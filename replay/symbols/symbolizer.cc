@@ -6,11 +6,13 @@
 
 #include "replay/symbols/debug_file.h"
 #include "replay/symbols/elf_symbols.h"
+#include "replay/symbols/kallsyms.h"
 
 namespace flowback {
 namespace {
 
 using symbols::ElfSymbols;
+using symbols::Kallsyms;
 using symbols::OpenDebugFile;
 using symbols::SymbolFile;
 
@@ -45,6 +47,13 @@ struct Symbolizer::Files {
   }
 
   std::mutex mutex;
+  const Kallsyms& OfKernel(const std::string& path) {
+    auto list = kernels.find(path);
+    if (list == kernels.end()) list = kernels.emplace(path, Kallsyms::ReadFile(path)).first;
+    return list->second;
+  }
+
+  std::unordered_map<std::string, Kallsyms> kernels;
   std::unordered_map<std::string, ElfSymbols> by_path;
   std::unordered_map<const CodeSection*, Known> by_section;
 };
@@ -58,6 +67,12 @@ std::optional<Symbolizer::Symbol> Symbolizer::Find(const AddressSpace& space, ui
   const CodeMapping* mapping = space.Find(ip);
   if (mapping == nullptr) return std::nullopt;
   const std::scoped_lock lock(files_->mutex);
+  if (const std::string& kallsyms = mapping->section->kallsyms(); !kallsyms.empty()) {
+    const auto symbol = files_->OfKernel(kallsyms).Find(ip);
+    if (!symbol) return std::nullopt;
+    return Symbol{
+        .name = symbol->name, .offset = symbol->offset, .size = symbol->size, .is_function = true};
+  }
   const auto hit = files_->Of(mapping->section, search_).Find(ip - mapping->FileBase());
   if (!hit) return std::nullopt;
   return Symbol{

@@ -22,6 +22,7 @@ struct RealRecording {
   const char* cpu;                  // null: perf.data says it
   FlowDigest digest;
   const char* branches = nullptr;  // published list of from/to addresses
+  const char* core = nullptr;      // as --core takes it
   uint64_t missing_image_at = 0;   // the one address where code is missing on purpose
 
   friend void PrintTo(const RealRecording& real, std::ostream* out) { *out << real.name; }
@@ -74,6 +75,33 @@ const RealRecording kRecordings[] = {
      .cpu = "6/94/3",
      .digest = {57, 0x58ca80eae7b4f27d},
      .branches = "loopy-20180404T162955.trace"},
+    {.name = "hase_control_flow_core",
+     .folder = "hase-2018-04-04",
+     .perf_data = "control_flow-20180404T163033.perf",
+     .raw_pt = nullptr,
+     .images = {},
+     .cpu = nullptr,
+     .digest = {1092, 0xdf52c17262245b01},
+     .branches = "control_flow-20180404T163033.trace",
+     .core = "control_flow-20180404T163033.coredump"},
+    {.name = "hase_loopy_core",
+     .folder = "hase-2018-04-04",
+     .perf_data = "loopy-20180404T162955.perf",
+     .raw_pt = nullptr,
+     .images = {},
+     .cpu = nullptr,
+     .digest = {57, 0x58ca80eae7b4f27d},
+     .branches = "loopy-20180404T162955.trace",
+     .core = "loopy-20180404T162955.coredump"},
+    {.name = "hase_loopy_raw_core",
+     .folder = "hase-2018-04-04",
+     .perf_data = nullptr,
+     .raw_pt = "loopy-20180404T162955.perf-aux-idx2.bin",
+     .images = {},
+     .cpu = "6/94/3",
+     .digest = {57, 0x58ca80eae7b4f27d},
+     .branches = "loopy-20180404T162955.trace",
+     .core = "loopy-20180404T162955.coredump"},
     {.name = "lldb_one_file",
      .folder = "lldb/intelpt-trace",
      .perf_data = nullptr,
@@ -134,7 +162,9 @@ Result<Opened> Open(const RealRecording& real) {
   }
   Result<Recording> recording = OpenRecording(options);
   if (!recording) return Fail(recording.error());
-  Result<RecordingCode> code = RecordingCode::Load(*recording, {});
+  ImageSearch search;
+  if (real.core != nullptr) search.cores = {folder / real.core};
+  Result<RecordingCode> code = RecordingCode::Load(*recording, search);
   if (!code) return Fail(code.error());
   return Opened{std::move(*recording), std::move(*code)};
 }

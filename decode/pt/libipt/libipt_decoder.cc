@@ -291,6 +291,9 @@ OpenLoss StreamDecoder::LossOf(const WalkEnd& end, pt_error_code code) const {
   loss.cause = CauseOf(code);
   loss.detail = std::string("libipt: ") + pt_errstr(code) + ", at address " + Hex(end.ip) +
                 ", packet bytes" + BytesAt(input_.bytes, end.offset);
+  const std::string* why =
+      code == pte_nomap && code_.space() != nullptr ? code_.space()->WhyNothing(end.ip) : nullptr;
+  if (why != nullptr) loss.detail += ": " + *why;
   return loss;
 }
 

@@ -28,10 +28,13 @@ class CodeSection {
   // `bytes` must stay valid as long as `owner` lives.
   // `elf_bits` is 32 or 64 as the ELF header says, 0 when the bytes are from no ELF file.
   CodeSection(std::string name, uint64_t file_offset, Bytes bytes,
-              std::shared_ptr<const void> owner, Verification verification, uint8_t elf_bits = 0);
+              std::shared_ptr<const void> owner, Verification verification, uint8_t elf_bits = 0,
+              std::string kallsyms = {});
   ~CodeSection();
 
-  const std::string& name() const { return name_; }      // the file's path
+  const std::string& name() const { return name_; }  // the file's path
+  // For kernel code: the file of the kernel's symbols by address; else empty.
+  const std::string& kallsyms() const { return kallsyms_; }
   uint64_t file_offset() const { return file_offset_; }  // of bytes()[0] in that file
   Bytes bytes() const { return bytes_; }
   Verification verification() const { return verification_; }
@@ -45,6 +48,7 @@ class CodeSection {
   std::shared_ptr<const void> owner_;
   Verification verification_;
   uint8_t elf_bits_;
+  std::string kallsyms_;
   std::unique_ptr<BlockCache> blocks_;
 };
 
@@ -72,6 +76,13 @@ class AddressSpace {
   bool Overlaps(uint64_t address, uint64_t size) const;
   // Null when nothing is mapped at `address`; valid until the space changes or dies.
   const CodeMapping* Find(uint64_t address) const;
+  // Says why a range has no code, for messages: `reason` is a section without bytes whose name is
+  // the sentence. Map and Unmap forget it.
+  void Explain(uint64_t address, uint64_t size, std::shared_ptr<const CodeSection> reason);
+  // What was said; null when nothing was.
+  const std::string* WhyNothing(uint64_t address) const;
+  // Maps all that `other` has. Cheap where one lies above all of the other, as the kernel does.
+  void MapAll(const AddressSpace& other);
   // All of them, by address.
   std::vector<CodeMapping> mappings() const;
   // Copies up to `size` bytes at `address` to `buffer`, across adjacent mappings; returns how many.
@@ -82,6 +93,7 @@ class AddressSpace {
 
  private:
   Tree root_;
+  Tree reasons_;  // of the holes; what lies under a mapping is never asked for
 };
 
 // One process's address spaces over time. Entry i holds from its key up to entry i + 1's.
@@ -96,12 +108,28 @@ struct AddressSpaceHistory {
   std::vector<Epoch> epochs;  // at least one
 };
 
+// Where an image's bytes were read from.
+enum class CodeSource : uint8_t {
+  kNone,          // nowhere
+  kFile,          // the recorded path, below --symfs where that is given
+  kBuildIdCache,  // perf's or debuginfod's files by build-id
+  kDebugFolder,   // --debug-dir
+  kGiven,         // --image, --section, or what the recording carries
+  kCore,          // --core
+  kKernelCore,    // --kcore, the recording's own copy, or the running kernel's memory
+  kTextPoke,      // the recording tells the bytes where the kernel changed its code
+  kOwnVdso,       // the vDSO of the running kernel
+};
+// "file", "build-id cache", ...
+const char* Name(CodeSource source);
+
 // A file that the recording needs and what became of it, for `info` and messages.
 struct ImageStatus {
   std::string path;  // as recorded
   std::string file;  // what was opened; empty when nothing fitted
   BuildId recorded;  // empty: the recording has none
   BuildId found;     // of `file`
+  CodeSource source = CodeSource::kNone;
   bool usable = false;
   bool rejected = false;  // a file was found, but is not the one that ran
   Verification verification = Verification::kUnverified;

@@ -18,6 +18,9 @@ struct ImageSearch {
   std::string symfs;                    // prefix for every recorded path (perf's --symfs)
   std::vector<std::string> debug_dirs;  // DIR/.build-id/xx/yyyy.debug and DIR/path
   std::string build_id_cache;           // perf's ~/.debug layout; empty: $HOME/.debug
+  std::vector<std::string> cores;       // core dumps of recorded processes
+  std::string kcore;                    // the kernel's memory, as /proc/kcore shows it
+  std::string kallsyms;                 // the kernel's symbols, as /proc/kallsyms shows them
 };
 
 // Code that was decoded in another mode than its file is for.
@@ -31,7 +34,8 @@ class RecordingCode {
  public:
   // Opens every image that an executable mapping, --image or --section names. A file that is
   // missing or of another build is no error here: its ImageStatus says so and decoding shows a
-  // loss. Errors: kUnreadable/kUsage for a --section or --image that can't be honoured.
+  // loss. Errors: kUnreadable/kUsage for a --section, --image, --core, --kcore or --kallsyms that
+  // can't be honoured.
   static Result<RecordingCode> Load(const Recording& recording, const ImageSearch& search);
 
   using History = std::shared_ptr<const AddressSpaceHistory>;

@@ -58,6 +58,7 @@ struct PtConfig {
   // An MTC packet comes every 2^mtc_shift crystal ticks (IA32_RTIT_CTL.MTCFreq).
   std::optional<uint8_t> mtc_shift;
   bool mtc_off = false;  // the recording says that there are none
+  bool kernel = false;   // the recording says that kernel code was traced
   // Maximum non-turbo ratio: TSC frequency / bus frequency, the unit of CBR.
   uint32_t nominal_ratio = 0;
   TimeConversion time;

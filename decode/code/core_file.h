@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// An ELF core dump: the memory that a process had when it died, or when it was copied.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "flowback/base/bytes.h"
+#include "flowback/base/error.h"
+#include "flowback/model/recording.h"
+
+namespace flowback {
+
+// Memory that was mapped. What of it the kernel wrote into the dump is `bytes`: all, its beginning,
+// or nothing; text that a file holds is usually left out.
+struct CoreSegment {
+  uint64_t address = 0;
+  uint64_t size = 0;  // in memory
+  bool executable = false;
+  Bytes bytes;               // at most `size`
+  uint64_t file_offset = 0;  // of `bytes` in the dump
+};
+
+// A row of the NT_FILE note: which file a part of memory came from.
+struct CoreMappedFile {
+  uint64_t address = 0;
+  uint64_t size = 0;
+  uint64_t file_offset = 0;
+  std::string path;
+};
+
+struct CoreFile {
+  int32_t pid = -1;                   // the process; -1: no NT_PRPSINFO note
+  std::vector<int32_t> tids;          // its threads, from the NT_PRSTATUS notes
+  std::string comm;                   // its name
+  uint64_t vdso = 0;                  // where the vDSO's ELF header is; 0: not told
+  std::vector<CoreSegment> segments;  // by address
+  std::vector<CoreMappedFile> files;  // by address
+  BuildId kernel_build_id;            // of a kernel's memory, from its VMCOREINFO note
+
+  // The row over `address`; null when that is no file's.
+  const CoreMappedFile* FileAt(uint64_t address) const;
+  // Copies up to `size` dumped bytes at `address`, across segments; returns how many.
+  size_t Read(uint64_t address, uint8_t* buffer, size_t size) const;
+  // The build-id of the ELF file whose first byte is at `address`: the kernel dumps the first page
+  // of files. Empty where that is not in the dump, or is no ELF file with a build-id.
+  BuildId BuildIdAt(uint64_t address) const;
+  // The same for the file that a row belongs to, whose beginning is mapped at or before it.
+  BuildId BuildIdOf(const CoreMappedFile& file) const;
+};
+
+// `bytes` must outlive the result. `name` is for messages. Errors: kUnreadable, with offset where
+// there is one, for anything but a whole core dump of a 64-bit x86 process.
+Result<CoreFile> ReadCore(Bytes bytes, const std::string& name);
+
+// The same for the beginning of a file that can't be mapped (/proc/kcore): headers and notes, while
+// of the segments only places and sizes are told.
+Result<CoreFile> ReadCoreHeaders(Bytes beginning, const std::string& name);
+
+// The GNU build-id in a range of ELF notes; empty when there is none.
+BuildId FindBuildId(Bytes notes);
+
+}  // namespace flowback

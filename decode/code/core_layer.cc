@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// For each piece of a dump, from the surest source down:
+//   1. a file whose build-id agrees with the recorded one, or that the user gave: the dump adds
+//      nothing;
+//   2. a file without a build-id to compare: where its bytes are the dump's, it stays; where they
+//      differ, the dump is right, because it is the process's own memory;
+//   3. no file: the dump's bytes, below what the user gave with --section or --image.
+// The dump shows the end of the run. A JIT compiler may have written other code to the same place
+// before; so its bytes count as unverified, unless the recorded build-id vouches for them.
+#include "decode/code/core_layer.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace flowback {
+namespace {
+
+Bytes BytesOf(const CodeMapping& mapping) {
+  return Slice(mapping.section->bytes(), mapping.section_offset, mapping.size);
+}
+
+bool SameBytes(const CodeMapping& file, const CodeMapping& dump) {
+  const Bytes in_file = Slice(BytesOf(file), dump.address - file.address, dump.size);
+  // The kernel fills the last page with zeros, which no file has.
+  const Bytes in_dump = BytesOf(dump).first(in_file.size());
+  return !in_file.empty() && std::ranges::equal(in_file, in_dump);
+}
+
+}  // namespace
+
+void CoreLayer::Amend(int32_t pid, size_t since, ProcessCode& process) {
+  for (const CorePiece& piece : cores_.Pieces(pid, since)) Amend(piece, process);
+}
+
+void CoreLayer::Amend(const CorePiece& piece, ProcessCode& process) {
+  // A record made from the dump has not been replayed.
+  const CodeMapping* mapped = process.now().Find(piece.address);
+  std::optional<CodeMapping> file = finder_.Map(*piece.record);
+  if (file && (mapped == nullptr || mapped->section != file->section)) process.Amend(*file);
+  if (piece.dumped == 0) return;
+  if (file && file->section->verification() != Verification::kUnverified) return;
+
+  const Verification verification =
+      piece.verified ? Verification::kBuildId : Verification::kUnverified;
+  const CodeMapping dump =
+      store_.MapFile(piece.core, piece.file_offset, piece.dumped, piece.address, verification);
+  if (file && SameBytes(*file, dump)) return finder_.NoteCore(piece, verification, true);
+  AddressSpace used;
+  used.Map(dump);
+  if (!file)
+    for (const CodeMapping& given : given_.mappings()) used.Unmap(given.address, given.size);
+  const std::vector<CodeMapping> parts = used.mappings();
+  for (const CodeMapping& part : parts) process.Amend(part);
+  if (!parts.empty()) finder_.NoteCore(piece, verification, false);
+}
+
+}  // namespace flowback

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// The kernel's memory, from a file in the form of /proc/kcore.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "decode/code/core_file.h"
+#include "decode/code/image_store.h"
+#include "flowback/base/error.h"
+#include "flowback/base/mapped_file.h"
+#include "flowback/model/recording.h"
+
+namespace flowback {
+
+class KernelMemory {
+ public:
+  // `path` may be a copy, or /proc/kcore itself, which can be read but not mapped. Errors:
+  // kUnreadable.
+  static Result<KernelMemory> Open(const std::string& path);
+  ~KernelMemory();
+  KernelMemory(KernelMemory&& other) noexcept;
+  KernelMemory& operator=(KernelMemory&&) = delete;
+
+  const std::string& path() const { return path_; }
+  // From its VMCOREINFO note; empty: it has none.
+  const BuildId& build_id() const { return core_.kernel_build_id; }
+
+  // A part of the memory, as a file of its own: `bytes` from `offset` on are what is at `address`.
+  struct Part {
+    uint64_t address = 0;
+    uint64_t size = 0;
+    uint64_t offset = 0;
+    std::shared_ptr<const void> owner;
+    Bytes bytes;
+  };
+  // What the file has of the range. Ranges of a file that can't be mapped are read, at most
+  // kMostRead bytes in all; what goes beyond is as if it were not there.
+  std::vector<Part> Find(uint64_t address, uint64_t size);
+  // The segments that lie in the kernel's half of the addresses and are not the image of all
+  // memory: where code can be.
+  std::vector<AddressRange> CodeRanges() const;
+
+ private:
+  static constexpr uint64_t kMostRead = 512 << 20;
+
+  KernelMemory() = default;
+  Part Read(const CoreSegment& segment, uint64_t address, uint64_t size);
+
+  std::string path_;
+  std::shared_ptr<const MappedFile> mapped_;  // null: read through fd_
+  int fd_ = -1;
+  uint64_t read_ = 0;
+  CoreFile core_;
+};
+
+}  // namespace flowback

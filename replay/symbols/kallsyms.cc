@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#include "replay/symbols/kallsyms.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+
+namespace flowback::symbols {
+namespace {
+
+// Between the kernel's text and the modules lie gaps without symbols.
+constexpr uint64_t kMostSize = 1 << 20;
+
+std::string_view NextWord(std::string_view& line) {
+  const size_t begin = std::min(line.find_first_not_of(" \t"), line.size());
+  const size_t end = std::min(line.find_first_of(" \t", begin), line.size());
+  const std::string_view word = line.substr(begin, end - begin);
+  line.remove_prefix(end);
+  return word;
+}
+
+}  // namespace
+
+Kallsyms Kallsyms::Read(Bytes text) {
+  Kallsyms list;
+  std::string_view rest(reinterpret_cast<const char*>(text.data()), text.size());
+  while (!rest.empty()) {
+    std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    const std::string_view digits = NextWord(line);
+    const std::string_view type = NextWord(line);
+    const std::string_view name = NextWord(line);
+    uint64_t address = 0;
+    const auto [end, error] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), address, 16);
+    if (error != std::errc() || end != digits.data() + digits.size() || address == 0 ||
+        type.size() != 1 || name.empty())
+      continue;
+    const bool is_code = std::string_view("tTwW").contains(type[0]);
+    list.symbols_.push_back({address, is_code, std::string(name)});
+  }
+  // Of several names for one address the first code symbol is taken, as the list has it.
+  std::ranges::stable_sort(list.symbols_, [](const Symbol& a, const Symbol& b) {
+    return a.address != b.address ? a.address < b.address : a.is_code && !b.is_code;
+  });
+  const auto doubles = std::ranges::unique(list.symbols_, {}, &Symbol::address);
+  list.symbols_.erase(doubles.begin(), doubles.end());
+  return list;
+}
+
+Kallsyms Kallsyms::ReadFile(const std::string& path) {
+  // /proc/kallsyms can't be mapped and says that it has no bytes; it has to be read.
+  FILE* file = std::fopen(path.c_str(), "re");
+  if (file == nullptr) return {};
+  std::vector<uint8_t> text;
+  constexpr size_t kPiece = 1 << 20;
+  constexpr size_t kMost = 256 * kPiece;
+  for (size_t got = kPiece; got == kPiece && text.size() < kMost;) {
+    text.resize(text.size() + kPiece);
+    got = std::fread(text.data() + text.size() - kPiece, 1, kPiece, file);
+    text.resize(text.size() - kPiece + got);
+  }
+  std::fclose(file);
+  return Read(text);
+}
+
+std::optional<Kallsyms::Hit> Kallsyms::Find(uint64_t address) const {
+  const auto after = std::ranges::upper_bound(symbols_, address, {}, &Symbol::address);
+  if (after == symbols_.begin()) return std::nullopt;
+  const Symbol& symbol = *std::prev(after);
+  const uint64_t size =
+      after == symbols_.end() ? kMostSize : std::min(after->address - symbol.address, kMostSize);
+  if (!symbol.is_code || address - symbol.address >= size) return std::nullopt;
+  return Hit{.name = symbol.name, .offset = address - symbol.address, .size = size};
+}
+
+}  // namespace flowback::symbols

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// Small core dumps for tests, as the kernel lays them out.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace flowback {
+
+struct CoreSegmentSpec {
+  uint64_t address = 0;
+  std::vector<uint8_t> bytes;  // what is dumped of it
+  uint64_t size = 0;           // in memory; 0: as many as `bytes`
+  bool executable = true;
+};
+
+struct CoreFileSpec {
+  uint64_t address = 0;
+  uint64_t size = 0;
+  uint64_t file_offset = 0;  // a multiple of the page size
+  std::string path;
+};
+
+struct CoreSpec {
+  int32_t pid = 42;  // 0: no NT_PRPSINFO note
+  std::vector<int32_t> tids = {42};
+  std::string comm = "program";
+  uint64_t vdso = 0;
+  std::vector<uint8_t> kernel_build_id;  // in a VMCOREINFO note; empty: no such note
+  std::vector<CoreFileSpec> files;       // empty: no NT_FILE note
+  std::vector<CoreSegmentSpec> segments;
+  uint16_t type = 4;             // ET_CORE
+  uint16_t machine = 62;         // EM_X86_64
+  bool count_elsewhere = false;  // as for more than 65534 program headers
+};
+
+std::vector<uint8_t> WriteCore(const CoreSpec& spec);
+
+}  // namespace flowback
