@@ -133,6 +133,9 @@ Stream StreamCollector::Join(AuxBuffer& buffer, Recording& recording) {
   // perf also names a thread for a per-CPU buffer: the first one it was told to trace, not the
   // only.
   stream.tid = buffer.cpu < 0 ? buffer.tid : -1;
+  // A thread's number may be used again, by another process.
+  for (const AuxEntry& record : buffer.records)
+    if (stream.tid > 0 && record.told.tid == stream.tid) stream.pid = record.told.pid;
   stream.file = recording.path;
   if (buffer.pieces.size() == 1) {
     stream.bytes = buffer.pieces.front().bytes;

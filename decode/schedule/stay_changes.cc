@@ -123,7 +123,10 @@ class Matcher {
     --next_;
   }
 
-  bool SameThread() const { return stays_[next_ - 1].tid == stays_[next_].tid; }
+  bool SameThread() const {
+    const ThreadStay& one = stays_[next_ - 1];
+    return one.tid == stays_[next_].tid && one.pid == stays_[next_].pid;
+  }
 
   const ThreadStay* Between() {
     const ThreadStay& one = stays_[next_ - 1];
@@ -156,8 +159,9 @@ class Matcher {
 };
 
 bool OneThread(const std::vector<ThreadStay>& stays) {
-  return std::ranges::all_of(stays,
-                             [&](const ThreadStay& stay) { return stay.tid == stays.front().tid; });
+  return std::ranges::all_of(stays, [&](const ThreadStay& stay) {
+    return stay.tid == stays.front().tid && stay.pid == stays.front().pid;
+  });
 }
 
 }  // namespace

@@ -229,7 +229,7 @@ void DecodeAll(const Recording& recording) {
   if (!code) return Check(!code.error().message().empty());
   StreamInputs inputs(recording, *code, Resync::kEarliest);
   inputs.set_threads(1, 1);
-  const auto decoder = MakeNativeDecoder();
+  const auto decoder = pt::MakeNativeDecoder();
   for (const Stream& stream : recording.streams) {
     const auto summary = decoder->Summarize(inputs.For(stream));
     Check(summary.has_value());
