@@ -17,6 +17,8 @@
 // In snapshot mode (`perf record -S`) the buffer is written round and round and each piece is a
 // copy of what it held at one moment. Its offsets are places in the buffer and say nothing of the
 // order, which is the file's; what consecutive pieces have in common is found by content.
+//
+// Samples with AUX data (`perf record --aux-sample`) are such copies, too, of the buffer's end.
 #include "capture/formats/perf_auxtrace.h"
 
 #include <algorithm>
@@ -79,6 +81,24 @@ void StreamCollector::AddData(const Record& record) {
   auto& known = buffer.cpu < 0 && EndsPiece(pending_, piece) ? buffer.records : unplaced_;
   known.insert(known.end(), pending_.begin(), pending_.end());
   pending_.clear();
+}
+
+void StreamCollector::AddSample(const SampleOwner& owner, Bytes data, uint64_t record_offset,
+                                uint64_t file_offset) {
+  constexpr uint32_t kFirst = uint32_t{1} << 31;  // behind any index of perf's
+  const std::pair key(owner.cpu, owner.cpu < 0 ? owner.tid : -1);
+  const auto next = kFirst + static_cast<uint32_t>(sample_buffers_.size());
+  AuxBuffer& buffer = buffers_[sample_buffers_.emplace(key, next).first->second];
+  buffer.sampled = true;
+  buffer.cpu = key.first;
+  buffer.tid = key.second;
+  AuxPiece piece;
+  piece.bytes = data;
+  piece.snapshot = data;
+  piece.file_offset = file_offset;
+  piece.place = At(record_offset);
+  piece.time = owner.time;
+  buffer.pieces.push_back(piece);
 }
 
 // perf writes what a buffer's kernel records say and then the buffer's data: records that add up to
@@ -223,12 +243,13 @@ void StreamCollector::WarnOfFlags(std::vector<Warning>& warnings) const {
 }
 
 bool StreamCollector::IsSnapshots(const AuxBuffer& buffer) const {
-  return snapshots_ ||
+  return snapshots_ || buffer.sampled ||
          std::any_of(buffer.records.begin(), buffer.records.end(),
                      [](const AuxEntry& record) { return record.told.flags & kAuxOverwrite; });
 }
 
 void StreamCollector::RemoveRepeated(AuxBuffer& buffer) {
+  if (buffer.sampled) std::ranges::stable_sort(buffer.pieces, {}, &AuxPiece::time);
   std::vector<AuxPiece> kept;
   for (AuxPiece& piece : buffer.pieces) {
     while (!kept.empty()) {
@@ -257,9 +278,10 @@ void StreamCollector::RemoveRepeated(AuxBuffer& buffer) {
 void StreamCollector::AddSnapshotGaps(const AuxBuffer& buffer, Stream& stream) {
   for (const AuxPiece& piece : buffer.pieces) {
     if (piece.continues) continue;
-    stream.gaps.push_back({piece.stream_offset,
-                           "between two snapshots: the buffer was overwritten before the later "
-                           "one was taken"});
+    stream.gaps.push_back(
+        {piece.stream_offset, buffer.sampled ? "between two samples: nothing was recorded"
+                                             : "between two snapshots: the buffer was overwritten "
+                                               "before the later one was taken"});
   }
 }
 
@@ -293,7 +315,7 @@ void StreamCollector::Finish(Recording& recording) && {
   check.Report(recording);
   WarnOfFlags(recording.warnings);
   if (repeated != 0) {
-    recording.warnings.push_back({"snapshots overlap: " + ByteCount(repeated) +
+    recording.warnings.push_back({"snapshots or samples overlap: " + ByteCount(repeated) +
                                       " that an earlier one has, too, were read once",
                                   ""});
   }

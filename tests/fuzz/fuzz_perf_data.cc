@@ -281,7 +281,7 @@ std::vector<uint8_t> Seed(unsigned int number) {
     case 2:
       return support::ToCompressed(parts, 50);
     case 3:
-      return number % 2 == 0 ? support::ToForeign(parts) : support::ToCompressed(parts, 50, true);
+      return number % 5 < 2 ? support::ToForeign(parts) : support::ToCompressed(parts, 50, true);
     default:
       return file;
   }
