@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -48,6 +49,8 @@ class StreamCollector {
   static void RemoveRepeated(AuxBuffer& buffer);
   static void AddSnapshotGaps(const AuxBuffer& buffer, Stream& stream);
   static void TrimPadding(AuxBuffer& buffer);
+  static void RemoveSaidTwice(AuxBuffer& buffer);
+  AuxBuffer& BufferOf(uint32_t index, int32_t tid, int32_t cpu, const AuxPlace& place);
   static Stream Join(AuxBuffer& buffer, Recording& recording);
   static void AddSeamGaps(const AuxBuffer& buffer, Stream& stream);
   static void AddRecordGaps(const AuxBuffer& buffer, Stream& stream);
@@ -57,7 +60,10 @@ class StreamCollector {
   std::deque<std::string> files_;          // a deque: its elements stay where they are
   std::map<uint32_t, AuxBuffer> buffers_;  // by AUXTRACE's idx, then those of samples
   std::map<std::pair<int32_t, int32_t>, uint32_t> sample_buffers_;  // by CPU, or by thread
-  std::vector<AuxEntry> pending_;                                   // since the last AUXTRACE
+  // Those whose records contradict themselves: index, thread, CPU.
+  std::map<std::tuple<uint32_t, int32_t, int32_t>, uint32_t> doubtful_;
+  AuxLies owners_;
+  std::vector<AuxEntry> pending_;   // since the last AUXTRACE
   std::vector<AuxEntry> unplaced_;  // buffer not known from the order in the file
 };
 
