@@ -31,7 +31,8 @@ struct Format {
 // All formats, in the order in which they are tried.
 std::span<const Format> Formats();
 
-// Whether a format matches the candidate, of which the first 64 KiB are enough. Errors: kUnreadable.
+// Whether a format matches the candidate, of which the first 64 KiB are enough. Errors:
+// kUnreadable.
 Status CheckRecognised(const Candidate& candidate);
 
 // Reads whatever the candidate is. Errors: as Format::read; kUnreadable when no format matches.

@@ -27,6 +27,7 @@ struct AuxPiece {
   Bytes snapshot{};            // all of `bytes`, before what an earlier one has was taken off
   bool continues = true;       // of a snapshot: nothing is missing before it
   AuxPlace place{};            // of the record
+  uint64_t time = 0;           // of a sample
   uint64_t told_offset = 0;    // what the record says; `aux_offset` is what can be true
   bool cut = false;            // the record promises more than the section has
   bool misplaced = false;      // the record lies about its offset; the file's order is kept
@@ -49,6 +50,7 @@ struct AuxBuffer {
   std::vector<AuxPiece> pieces;  // in the file's order, until they are sorted
   std::vector<AuxEntry> records;
   uint64_t repeated_bytes = 0;  // that several snapshots have
+  bool sampled = false;         // the pieces are of samples: small snapshots
 
   // Where the data ends by the kernel's word; 0: it said nothing.
   uint64_t RecordedEnd() const;

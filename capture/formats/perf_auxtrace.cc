@@ -17,6 +17,8 @@
 // In snapshot mode (`perf record -S`) the buffer is written round and round and each piece is a
 // copy of what it held at one moment. Its offsets are places in the buffer and say nothing of the
 // order, which is the file's; what consecutive pieces have in common is found by content.
+//
+// Samples with AUX data (`perf record --aux-sample`) are such copies, too, of the buffer's end.
 #include "capture/formats/perf_auxtrace.h"
 
 #include <algorithm>
@@ -62,13 +64,9 @@ void StreamCollector::AddData(const Record& record) {
   piece.aux_offset = fields.U64();
   fields.Skip(8);  // reference
   const uint32_t index = fields.U32();
-  AuxBuffer& buffer = buffers_[index];
   const int32_t tid = fields.I32();
   const int32_t cpu = fields.I32();
-  if (buffer.pieces.empty()) {
-    buffer.tid = tid;
-    buffer.cpu = cpu;
-  }
+  AuxBuffer& buffer = BufferOf(index, tid, cpu, At(record.offset));
   piece.bytes = record.aux;
   piece.file_offset = record.aux_offset;
   piece.place = At(record.offset);
@@ -79,6 +77,47 @@ void StreamCollector::AddData(const Record& record) {
   auto& known = buffer.cpu < 0 && EndsPiece(pending_, piece) ? buffer.records : unplaced_;
   known.insert(known.end(), pending_.begin(), pending_.end());
   pending_.clear();
+}
+
+// A buffer is of one CPU or of one thread. A record that says otherwise lies about one of them:
+// whose trace its data is, is not known.
+AuxBuffer& StreamCollector::BufferOf(uint32_t index, int32_t tid, int32_t cpu,
+                                     const AuxPlace& place) {
+  AuxBuffer& buffer = buffers_[index];
+  if (buffer.pieces.empty()) {
+    buffer.tid = tid;
+    buffer.cpu = cpu;
+  }
+  if (buffer.cpu == cpu && (cpu >= 0 || buffer.tid == tid)) return buffer;
+  constexpr uint32_t kFirst = uint32_t{3} << 30;  // behind any index of perf's, and of samples
+  const auto next = kFirst + static_cast<uint32_t>(doubtful_.size());
+  const auto [found, is_new] = doubtful_.emplace(std::tuple(index, tid, cpu), next);
+  const auto owner = [](int32_t of_cpu, int32_t of_tid) {
+    return of_cpu >= 0 ? "CPU " + Dec(static_cast<uint64_t>(of_cpu))
+                       : "thread " + std::to_string(of_tid);
+  };
+  owners_.Add("the AUXTRACE record at offset " + place.Text() + " says that buffer " + Dec(index) +
+              " is of " + owner(cpu, tid) + ", the ones before said of " +
+              owner(buffer.cpu, buffer.tid) + ": its data is nobody's");
+  return buffers_[found->second];
+}
+
+void StreamCollector::AddSample(const SampleOwner& owner, Bytes data, uint64_t record_offset,
+                                uint64_t file_offset) {
+  constexpr uint32_t kFirst = uint32_t{1} << 31;  // behind any index of perf's
+  const std::pair key(owner.cpu, owner.cpu < 0 ? owner.tid : -1);
+  const auto next = kFirst + static_cast<uint32_t>(sample_buffers_.size());
+  AuxBuffer& buffer = buffers_[sample_buffers_.emplace(key, next).first->second];
+  buffer.sampled = true;
+  buffer.cpu = key.first;
+  buffer.tid = key.second;
+  AuxPiece piece;
+  piece.bytes = data;
+  piece.snapshot = data;
+  piece.file_offset = file_offset;
+  piece.place = At(record_offset);
+  piece.time = owner.time;
+  buffer.pieces.push_back(piece);
 }
 
 // perf writes what a buffer's kernel records say and then the buffer's data: records that add up to
@@ -126,6 +165,29 @@ void StreamCollector::TrimPadding(AuxBuffer& buffer) {
   }
 }
 
+// Data that two records hold alike is read once; where they differ, one of them lies about its
+// place, and both are kept. REQUIRES: the pieces are sorted.
+void StreamCollector::RemoveSaidTwice(AuxBuffer& buffer) {
+  std::vector<AuxPiece> kept;
+  for (AuxPiece& piece : buffer.pieces) {
+    const uint64_t end = kept.empty() ? 0 : kept.back().aux_end();
+    if (!kept.empty() && piece.aux_offset < end && !piece.misplaced) {
+      const uint64_t size = std::min<uint64_t>(end - piece.aux_offset, piece.bytes.size());
+      const AuxPiece& before = kept.back();
+      const Bytes same = before.bytes.subspan(piece.aux_offset - before.aux_offset, size);
+      if (std::ranges::equal(same, piece.bytes.first(size))) {
+        buffer.repeated_bytes += size;
+        piece.bytes = piece.bytes.subspan(size);
+        piece.aux_offset += size;
+        piece.file_offset += size;
+        if (piece.bytes.empty()) continue;
+      }
+    }
+    kept.push_back(piece);
+  }
+  buffer.pieces = std::move(kept);
+}
+
 Stream StreamCollector::Join(AuxBuffer& buffer, Recording& recording) {
   Stream stream;
   stream.index = static_cast<uint32_t>(recording.streams.size());
@@ -133,6 +195,9 @@ Stream StreamCollector::Join(AuxBuffer& buffer, Recording& recording) {
   // perf also names a thread for a per-CPU buffer: the first one it was told to trace, not the
   // only.
   stream.tid = buffer.cpu < 0 ? buffer.tid : -1;
+  // A thread's number may be used again, by another process.
+  for (const AuxEntry& record : buffer.records)
+    if (stream.tid > 0 && record.told.tid == stream.tid) stream.pid = record.told.pid;
   stream.file = recording.path;
   if (buffer.pieces.size() == 1) {
     stream.bytes = buffer.pieces.front().bytes;
@@ -220,12 +285,13 @@ void StreamCollector::WarnOfFlags(std::vector<Warning>& warnings) const {
 }
 
 bool StreamCollector::IsSnapshots(const AuxBuffer& buffer) const {
-  return snapshots_ ||
+  return snapshots_ || buffer.sampled ||
          std::any_of(buffer.records.begin(), buffer.records.end(),
                      [](const AuxEntry& record) { return record.told.flags & kAuxOverwrite; });
 }
 
 void StreamCollector::RemoveRepeated(AuxBuffer& buffer) {
+  if (buffer.sampled) std::ranges::stable_sort(buffer.pieces, {}, &AuxPiece::time);
   std::vector<AuxPiece> kept;
   for (AuxPiece& piece : buffer.pieces) {
     while (!kept.empty()) {
@@ -254,9 +320,10 @@ void StreamCollector::RemoveRepeated(AuxBuffer& buffer) {
 void StreamCollector::AddSnapshotGaps(const AuxBuffer& buffer, Stream& stream) {
   for (const AuxPiece& piece : buffer.pieces) {
     if (piece.continues) continue;
-    stream.gaps.push_back({piece.stream_offset,
-                           "between two snapshots: the buffer was overwritten before the later "
-                           "one was taken"});
+    stream.gaps.push_back(
+        {piece.stream_offset, buffer.sampled ? "between two samples: nothing was recorded"
+                                             : "between two snapshots: the buffer was overwritten "
+                                               "before the later one was taken"});
   }
 }
 
@@ -274,6 +341,7 @@ void StreamCollector::Finish(Recording& recording) && {
           buffer.pieces.begin(), buffer.pieces.end(),
           [](const AuxPiece& a, const AuxPiece& b) { return a.aux_offset < b.aux_offset; });
       TrimPadding(buffer);
+      RemoveSaidTwice(buffer);
     }
     Stream stream = Join(buffer, recording);
     stream.repeated_bytes = buffer.repeated_bytes;
@@ -288,9 +356,10 @@ void StreamCollector::Finish(Recording& recording) && {
     recording.streams.push_back(std::move(stream));
   }
   check.Report(recording);
+  owners_.Report(recording);
   WarnOfFlags(recording.warnings);
   if (repeated != 0) {
-    recording.warnings.push_back({"snapshots overlap: " + ByteCount(repeated) +
+    recording.warnings.push_back({"pieces of the trace overlap: " + ByteCount(repeated) +
                                       " that an earlier one has, too, were read once",
                                   ""});
   }

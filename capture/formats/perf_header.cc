@@ -126,6 +126,12 @@ EventAttr ParseAttr(Bytes entry, ByteOrder order) {
   attr.sample_type = fields.U64();
   attr.read_format = fields.U64();
   attr.flags = ReadBitField(fields.Take(8), order);
+  const auto word_at = [&](size_t at) {
+    return own_size < at + 8 ? 0 : FieldReader(Slice(entry, at, 8), order).U64();
+  };
+  attr.branch_sample_type = word_at(kBranchSampleTypeAt);
+  attr.regs_user = word_at(kRegsUserAt);
+  attr.regs_intr = word_at(kRegsIntrAt);
   if (own_size >= kClockIdAt + 4 && (attr.flags & kAttrUseClockId)) {
     attr.clock_id = FieldReader(Slice(entry, kClockIdAt, 4), order).I32();
   }

@@ -27,7 +27,10 @@ struct EventAttr {
   uint64_t read_format = 0;
   uint64_t flags = 0;    // the bit field at byte 40
   int32_t clock_id = 0;  // valid when the flags say so
-  std::string name;      // "intel_pt//u"; empty when the file does not tell
+  uint64_t branch_sample_type = 0;
+  uint64_t regs_user = 0;  // masks of the registers in a sample
+  uint64_t regs_intr = 0;
+  std::string name;  // "intel_pt//u"; empty when the file does not tell
   std::vector<uint64_t> ids;
 
   bool sample_id_all() const { return flags & kAttrSampleIdAll; }

@@ -52,8 +52,25 @@ inline constexpr uint64_t kSampleCpu = 1 << 7;
 inline constexpr uint64_t kSamplePeriod = 1 << 8;
 inline constexpr uint64_t kSampleStreamId = 1 << 9;
 inline constexpr uint64_t kSampleRaw = 1 << 10;
+inline constexpr uint64_t kSampleBranchStack = 1 << 11;
+inline constexpr uint64_t kSampleRegsUser = 1 << 12;
+inline constexpr uint64_t kSampleStackUser = 1 << 13;
+inline constexpr uint64_t kSampleWeight = 1 << 14;
+inline constexpr uint64_t kSampleDataSource = 1 << 15;
 inline constexpr uint64_t kSampleIdentifier = 1 << 16;
+inline constexpr uint64_t kSampleTransaction = 1 << 17;
+inline constexpr uint64_t kSampleRegsIntr = 1 << 18;
+inline constexpr uint64_t kSamplePhysicalAddress = 1 << 19;
 inline constexpr uint64_t kSampleAux = 1 << 20;
+inline constexpr uint64_t kSampleCgroup = 1 << 21;
+inline constexpr uint64_t kSampleDataPageSize = 1 << 22;
+inline constexpr uint64_t kSampleCodePageSize = 1 << 23;
+inline constexpr uint64_t kSampleWeightStruct = 1 << 24;
+
+// perf_event_attr::branch_sample_type: what a branch stack holds beside its entries.
+inline constexpr uint64_t kBranchHardwareIndex = 1 << 17;
+inline constexpr uint64_t kBranchCounters = 1 << 19;
+inline constexpr uint64_t kBranchEntrySize = 24;
 
 // perf_event_attr's bit field at byte 40.
 inline constexpr uint64_t kAttrExcludeKernel = 1 << 5;
@@ -68,7 +85,12 @@ inline constexpr uint64_t kReadGroup = 1 << 3;
 inline constexpr uint64_t kReadLost = 1 << 4;
 
 inline constexpr uint32_t kTypeTracepoint = 2;  // perf_event_attr::type
-inline constexpr size_t kClockIdAt = 92;        // perf_event_attr::clockid's place
+
+// Places in perf_event_attr; older recorders' may end before them.
+inline constexpr size_t kBranchSampleTypeAt = 72;
+inline constexpr size_t kRegsUserAt = 80;
+inline constexpr size_t kClockIdAt = 92;
+inline constexpr size_t kRegsIntrAt = 96;
 
 inline constexpr uint64_t kEventUpdateName = 2;     // EVENT_UPDATE's type: a name
 inline constexpr uint64_t kMaxCallchain = 1 << 16;  // more is damage

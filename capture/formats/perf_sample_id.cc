@@ -6,7 +6,11 @@
 // has no fixed size. A SAMPLE begins with its fields instead:
 //
 //      IDENTIFIER IP TID TIME ADDR ID STREAM_ID CPU PERIOD   eight bytes each
-//      READ CALLCHAIN RAW ...                                of their own sizes
+//      READ CALLCHAIN RAW BRANCH_STACK REGS_USER STACK_USER  of their own sizes
+//      WEIGHT DATA_SRC TRANSACTION                           eight bytes each
+//      REGS_INTR                                             of its own size
+//      PHYS_ADDR CGROUP DATA_PAGE_SIZE CODE_PAGE_SIZE        eight bytes each
+//      AUX                                                   of its own size
 //
 // Which event a record belongs to is told by its id, IDENTIFIER or ID, where all events have it at
 // one place; for a trailer it matters only when the events' trailers differ.
@@ -70,6 +74,42 @@ void SkipRead(FieldReader& fields, uint64_t format) {
 void SkipCallchain(FieldReader& fields) {
   const uint64_t size = fields.U64();
   fields.Skip(size <= kMaxCallchain ? 8 * size : fields.remaining() + 1);
+}
+
+// `count` items of `size` bytes, if the record can hold so many.
+void SkipItems(FieldReader& fields, uint64_t count, uint64_t size) {
+  fields.Skip(count <= fields.remaining() / size ? count * size : fields.remaining() + 1);
+}
+
+void SkipBranchStack(FieldReader& fields, uint64_t type) {
+  const uint64_t entries = fields.U64();
+  if (type & kBranchHardwareIndex) fields.Skip(8);
+  SkipItems(fields, entries, kBranchEntrySize + (type & kBranchCounters ? 8 : 0));
+}
+
+void SkipRegisters(FieldReader& fields, uint64_t mask) {
+  if (fields.U64() != 0) fields.Skip(8 * static_cast<uint64_t>(std::popcount(mask)));
+}
+
+void SkipStack(FieldReader& fields) {
+  const uint64_t size = fields.U64();
+  if (size == 0) return;
+  SkipItems(fields, size, 1);
+  fields.Skip(8);  // how much of it was copied
+}
+
+// What stands between the raw data and the AUX data.
+void SkipUpToAux(FieldReader& fields, const EventAttr& attr) {
+  const uint64_t type = attr.sample_type;
+  const auto skip_words = [&](uint64_t mask) {
+    fields.Skip(8 * static_cast<uint64_t>(std::popcount(type & mask)));
+  };
+  if (type & kSampleBranchStack) SkipBranchStack(fields, attr.branch_sample_type);
+  if (type & kSampleRegsUser) SkipRegisters(fields, attr.regs_user);
+  if (type & kSampleStackUser) SkipStack(fields);
+  skip_words(kSampleWeight | kSampleWeightStruct | kSampleDataSource | kSampleTransaction);
+  if (type & kSampleRegsIntr) SkipRegisters(fields, attr.regs_intr);
+  skip_words(kSamplePhysicalAddress | kSampleCgroup | kSampleDataPageSize | kSampleCodePageSize);
 }
 
 }  // namespace
@@ -155,9 +195,9 @@ SampleId SampleIdParser::Parse(const Record& record) const {
 std::optional<Sample> SampleIdParser::ParseSample(const Record& record) const {
   Sample sample;
   sample.attr = only_event_;
-  if (!sample.attr && id_.from_begin >= 0) {
-    sample.attr = AttrOf(WordAt(record, 8 * static_cast<uint64_t>(id_.from_begin)));
-  }
+  const uint64_t event_id =
+      id_.from_begin < 0 ? 0 : WordAt(record, 8 * static_cast<uint64_t>(id_.from_begin));
+  if (!sample.attr && id_.from_begin >= 0) sample.attr = AttrOf(event_id);
   if (!sample.attr) return std::nullopt;
   const uint64_t type = sample.attr->sample_type;
   FieldReader fields = record.Fields();
@@ -180,6 +220,12 @@ std::optional<Sample> SampleIdParser::ParseSample(const Record& record) const {
   if (type & kSampleRead) SkipRead(fields, sample.attr->read_format);
   if (type & kSampleCallchain) SkipCallchain(fields);
   if (type & kSampleRaw) sample.raw = fields.Take(fields.U32());
+  if (type & kSampleAux) {
+    SkipUpToAux(fields, *sample.attr);
+    sample.aux = fields.Take(fields.U64());
+    const auto cpu = cpu_by_id_.find(event_id);
+    if (!(type & kSampleCpu) && cpu != cpu_by_id_.end()) sample.id.cpu = cpu->second;
+  }
   if (!fields.ok()) return std::nullopt;
   return sample;
 }

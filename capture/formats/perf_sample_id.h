@@ -22,11 +22,12 @@ struct SampleId {
   uint64_t trailer_size = 0;  // bytes at the record's end that are not its own
 };
 
-// A sample as far as its raw data, if it has any.
+// Those fields of a sample that matter here.
 struct Sample {
   SampleId id;
   const EventAttr* attr = nullptr;
   Bytes raw;  // PERF_SAMPLE_RAW, as a tracepoint writes it
+  Bytes aux;  // PERF_SAMPLE_AUX: the end of the CPU's trace when the sample was taken
 };
 
 // Knows which event, and so which layout, each record has.

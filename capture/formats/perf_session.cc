@@ -55,12 +55,8 @@ Session::Session(std::vector<EventAttr> attrs, ByteOrder order, Recording& recor
       order_(order),
       recording_(recording),
       ids_(attrs_, recording.warnings) {
-  for (const EventAttr& attr : attrs_) {
-    if (!(attr.sample_type & kSampleAux)) continue;
-    Warn("samples carry AUX data (`--aux-sample`), which is not read yet",
-         "record without --aux-sample");
-    break;
-  }
+  has_aux_samples_ = std::ranges::any_of(
+      attrs_, [](const EventAttr& attr) { return attr.sample_type & kSampleAux; });
   LookForSwitchEvents();
 }
 
@@ -129,13 +125,30 @@ void Session::TakeSideband(const Record& record) {
 }
 
 void Session::TakeSample(const Record& record) {
-  if (!has_switch_events_) return;
+  if (!has_switch_events_ && !has_aux_samples_) return;
   const auto sample = ids_.ParseSample(record);
+  if (sample && !sample->aux.empty()) TakeAuxSample(*sample, record);
   if (sample && !sched_switch_.IsOne(*sample->attr)) return;
   const auto change = sample ? sched_switch_.Parse(*sample, record.order) : std::nullopt;
   if (!change) return CountMalformed(record);
   Add(change->first);
   Add(change->second);
+}
+
+// `perf record --aux-sample`: the end of what its CPU, or its thread, had traced.
+void Session::TakeAuxSample(const Sample& sample, const Record& record) {
+  const bool per_cpu = !info_ || info_->At(kPtPerCpuMmaps) != 0;
+  const int32_t cpu = per_cpu ? sample.id.cpu : -1;
+  Bytes data = sample.aux;
+  if (unpacking_) {
+    auto copy = std::make_shared<std::vector<uint8_t>>(data.begin(), data.end());
+    data = *copy;
+    recording_.storage.push_back(std::move(copy));
+  }
+  const auto into = static_cast<uint64_t>(sample.aux.data() - record.body.data());
+  const uint64_t offset = unpacking_ ? 0 : record.offset + kRecordHeaderSize + into;
+  streams_.AddSample({.time = sample.id.time, .tid = sample.id.tid, .cpu = cpu}, data,
+                     record.offset, offset);
 }
 
 void Session::CountMalformed(const Record& record) {
@@ -154,9 +167,11 @@ void Session::CountLost(const SidebandRecord& record) {
 Status Session::Unpack(const Record& record, const RecordSection& section) {
   if (!decompressor_) decompressor_.emplace();
   last_compressed_ = record.offset;
+  unpacking_ = true;
   Status status = decompressor_->Feed(CompressedData(record), [&](Bytes unpacked) {
     return TakeUnpacked(unpacked, record.offset);
   });
+  unpacking_ = false;
   if (status) return {};
   if (status.error().code() == ErrorCode::kUnreadable) {
     compression_broken_ = true;

@@ -56,6 +56,7 @@ class Session {
   void Take(const Record& record);
   void TakeSideband(const Record& record);
   void TakeSample(const Record& record);
+  void TakeAuxSample(const Sample& sample, const Record& record);
   Status Unpack(const Record& record, const RecordSection& section);
   std::optional<uint64_t> TakeUnpacked(Bytes unpacked, uint64_t offset);
   void EndCompression();
@@ -76,6 +77,8 @@ class Session {
   SampleIdParser ids_;
   SchedSwitch sched_switch_;
   bool has_switch_events_ = false;
+  bool has_aux_samples_ = false;
+  bool unpacking_ = false;  // records do not stay where they are
   TimeOrder sideband_;
   StreamCollector streams_;
   std::optional<AuxtraceInfo> info_;

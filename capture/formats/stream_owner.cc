@@ -51,6 +51,7 @@ void AssignOwners(Recording& recording) {
   const Threads threads = TracedThreads(recording);
   for (Stream& stream : recording.streams) {
     if (stream.tid >= 0) {
+      if (stream.pid >= 0) continue;
       const auto found = threads.pid_of_tid.find(stream.tid);
       if (found != threads.pid_of_tid.end()) stream.pid = found->second;
       continue;

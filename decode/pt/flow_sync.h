@@ -49,6 +49,8 @@ void FlowEngine<Sink>::EnterStays(size_t offset) {
     const StayChange& change = changes[next_change_];
     sink_.Enter(change.stay, Mark(std::min<size_t>(offset, input_.bytes.size())));
     code_.Use(*change.stay->code);
+    // Its process was there by then: an older one of the same number may have ended before.
+    code_.Advance(change.stay->begin, sink_.retired());
     if (state_ != State::kOn) continue;
     const uint64_t here = CurrentAddress();
     SelectCode();

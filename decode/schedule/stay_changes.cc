@@ -18,6 +18,11 @@
 namespace flowback {
 namespace {
 
+// Numbers are used again.
+bool SameThread(const ThreadStay& one, const ThreadStay& other) {
+  return one.tid == other.tid && one.pid == other.pid;
+}
+
 // Where a CPU's stays begin in its stream.
 struct Places {
   std::vector<SwitchPlace> places;  // by stay
@@ -209,7 +214,7 @@ class Changes {
     if (!place.found()) return;
     const std::vector<ThreadStay>& stays = schedule_.stays;
     if (stay > 0 &&
-        (place.missed || (place.first < place.last && stays[stay - 1].tid != stays[stay].tid)))
+        (place.missed || (place.first < place.last && !SameThread(stays[stay - 1], stays[stay]))))
       Append({.offset = place.first, .stay = Between(stay)});
     Append({.offset = place.last, .stay = &stays[stay]});
   }
@@ -245,8 +250,8 @@ StayChanges ChangesOf(Matcher& matcher, Schedule& schedule) {
 }
 
 bool OneThread(const std::vector<ThreadStay>& stays) {
-  return std::ranges::all_of(stays,
-                             [&](const ThreadStay& stay) { return stay.tid == stays.front().tid; });
+  return std::ranges::all_of(
+      stays, [&](const ThreadStay& stay) { return SameThread(stay, stays.front()); });
 }
 
 }  // namespace

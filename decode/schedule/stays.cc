@@ -77,10 +77,7 @@ StaysOfCpus::StaysOfCpus(const std::vector<SidebandRecord>& records) {
     for (ThreadStay& stay : cpu.stays)
       if (stay.pid < 0 && stay.tid > 0) stay.pid = processes.Of(stay.tid, stay.end);
   DropImpossible();
-  std::set<int32_t> threads;
-  for (const Cpu& cpu : cpus_)
-    for (const ThreadStay& stay : cpu.stays) threads.insert(stay.tid);
-  one_thread_ = threads.size() <= 1;
+  LookForOthers(records);
 }
 
 void StaysOfCpus::On(const SwitchRecord& record) {
@@ -184,6 +181,22 @@ void StaysOfCpus::SwitchOut(Cpu& cpu, const SidebandBase& who, int32_t next) {
   cpu.exit = 0;
   cpu.out = who.time;
   cpu.next = next > 0 ? next : -1;
+}
+
+// Also one that has the same number, but was made when the first had run.
+void StaysOfCpus::LookForOthers(const std::vector<SidebandRecord>& records) {
+  std::set<std::pair<int32_t, int32_t>> threads;
+  uint64_t begin = ~uint64_t{0};
+  for (const Cpu& cpu : cpus_)
+    for (const ThreadStay& stay : cpu.stays) {
+      threads.emplace(stay.pid, stay.tid);
+      begin = std::min(begin, stay.end);
+    }
+  one_thread_ = threads.size() <= 1;
+  if (threads.size() != 1) return;
+  for (const SidebandRecord& record : records)
+    if (const auto* fork = std::get_if<ForkRecord>(&record))
+      if (fork->tid == threads.begin()->second && fork->time > begin) one_thread_ = false;
 }
 
 // Without a single scheduling record, the thread for which the trace was started is not the only

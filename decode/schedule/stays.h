@@ -46,6 +46,7 @@ class StaysOfCpus {
   static void EndUnseen(Cpu& cpu, const SidebandBase& who, int32_t previous);
   void DropUnprovenStarts(const std::vector<SidebandRecord>& records);
   void DropImpossible();
+  void LookForOthers(const std::vector<SidebandRecord>& records);
 
   std::vector<Cpu> cpus_;  // by number
   bool one_thread_ = true;

@@ -46,13 +46,13 @@ struct Symbolizer::Files {
     return *known.symbols;
   }
 
-  std::mutex mutex;
   const Kallsyms& OfKernel(const std::string& path) {
     auto list = kernels.find(path);
     if (list == kernels.end()) list = kernels.emplace(path, Kallsyms::ReadFile(path)).first;
     return list->second;
   }
 
+  std::mutex mutex;
   std::unordered_map<std::string, Kallsyms> kernels;
   std::unordered_map<std::string, ElfSymbols> by_path;
   std::unordered_map<const CodeSection*, Known> by_section;

@@ -123,6 +123,51 @@ TEST(PerfStreams, OverlapIsKeptAndAGap) {
   EXPECT_NE(stream.gaps[0].reason.find("overlaps"), std::string::npos);
 }
 
+// A record that is there twice, and one that begins with the end of another: nothing is decoded
+// twice.
+TEST(PerfStreams, WhatIsSaidTwiceIsReadOnce) {
+  PerfDataBuilder file = PerfDataBuilder::WithIntelPt();
+  file.Auxtrace(16, 0, -1, 1, Count(17, 16));
+  file.Auxtrace(0, 0, -1, 1, Count(1, 16));
+  file.Auxtrace(0, 0, -1, 1, Count(1, 16));
+  file.Auxtrace(24, 0, -1, 1, Count(25, 16));
+  const Recording recording = Read(file);
+  const Stream& stream = recording.streams.at(0);
+  EXPECT_EQ(BytesOf(stream), Count(1, 40));
+  EXPECT_TRUE(stream.gaps.empty());
+  EXPECT_EQ(stream.repeated_bytes, 24u);
+  EXPECT_TRUE(Warns(recording, "overlap: 24 bytes"));
+}
+
+// One buffer, two CPUs: the data of the second is not the first one's, and perhaps not its own.
+TEST(PerfStreams, BufferOfAnotherCpuThanBefore) {
+  for (const bool per_thread : {false, true}) {
+    PerfDataBuilder file = PerfDataBuilder::WithIntelPt();
+    const auto add = [&](uint64_t offset, int32_t who) {
+      file.Auxtrace(offset, 0, per_thread ? who : -1, per_thread ? -1 : who, Count(1, 16));
+    };
+    add(0, 1);
+    const uint64_t at = file.NextOffset();
+    add(16, 3);
+    add(16, 1);
+    add(32, 3);
+    const Recording recording = Read(file);
+    ASSERT_EQ(recording.streams.size(), 2u);
+    EXPECT_EQ(recording.streams[0].bytes.size(), 32u);
+    EXPECT_TRUE(recording.streams[0].gaps.empty());
+    EXPECT_EQ(recording.streams[1].bytes.size(), 32u);
+    EXPECT_EQ(recording.streams[1].cpu, -1);
+    EXPECT_EQ(recording.streams[1].tid, -1);
+    ASSERT_EQ(recording.warnings.size(), 1u);
+    char place[32];
+    std::snprintf(place, sizeof place, "at offset 0x%llx", static_cast<unsigned long long>(at));
+    EXPECT_TRUE(Warns(recording, place));
+    EXPECT_TRUE(Warns(recording, per_thread ? "is of thread 3, the ones before said of thread 1"
+                                            : "is of CPU 3, the ones before said of CPU 1"));
+    EXPECT_TRUE(Warns(recording, "so do 1 more"));
+  }
+}
+
 TEST(PerfStreams, TruncatedFlagIsAGapBehindTheRecordsData) {
   PerfDataBuilder file = PerfDataBuilder::WithIntelPt();
   file.Aux(0, 16, kAuxTruncated, OnCpu(1));

@@ -252,6 +252,23 @@ TEST_F(BadInput, PerfRecordingWithoutBranchTrace) {
   EXPECT_FALSE(info.out.contains("damage:")) << info.out;
 }
 
+// The same in perf's other ways to record.
+TEST_F(BadInput, OtherPerfRecordingsWithoutBranchTrace) {
+  const std::string file = folder_.File("perf.data");
+  for (const std::string& how : {"--per-thread -o " + file, "-a -o " + file, "-z -o " + file,
+                                 "-k CLOCK_MONOTONIC -o " + file, "-o - >" + file}) {
+    const std::string command = "(perf record -e cpu-clock " + how + " -- true) >/dev/null 2>&1";
+    if (std::system(command.c_str()) != 0) GTEST_SKIP() << "perf can't record here: " << how;
+    const ProgramResult decoded = TryIt({"decode", file});
+    ExpectMessage(decoded, file, 1);
+    EXPECT_TRUE(decoded.err.contains("no branch trace")) << how << decoded.err;
+    const ProgramResult info = TryIt({"info", file});
+    EXPECT_EQ(info.status, 0) << info.err;
+    EXPECT_TRUE(info.out.contains("none in this recording")) << how << info.out;
+    EXPECT_FALSE(info.out.contains("damage:")) << how << info.out;
+  }
+}
+
 TEST_F(BadInput, SectionLongerThanItsFile) {
   const std::string code = folder_.Write("code", std::string(100, '\x90'));
   const std::string trace = folder_.Write("trace", std::string(64, '\0'));
@@ -316,6 +333,15 @@ TEST_F(BadInput, WrongBuildId) {
     EXPECT_EQ(result.err.find("not used", first + 1), std::string::npos) << result.err;
   }
   EXPECT_EQ(TryIt({"decode", "--as", "digest", "--strict", "--symfs", symfs, file}).status, 7);
+  // What ran in the right images is still there, but for what the gaps hide.
+  const ProgramResult listed = TryIt({"decode", "-F", "ip,dso", "--symfs", symfs, file});
+  size_t in_libraries = 0;
+  for (const std::string& line : Lines(listed.out)) {
+    EXPECT_FALSE(line.ends_with("/recorded/hello")) << line;
+    in_libraries += line.contains(".so.");
+  }
+  EXPECT_GT(in_libraries, 112000u);
+  EXPECT_LE(in_libraries, 112829u);
 }
 
 // A conditional jump, and a trace that says the code is 32-bit while the image is 64-bit.

@@ -133,6 +133,32 @@ PerfDataBuilder SharedCpu() {
   return file;
 }
 
+// `perf record --aux-sample`: the second sample repeats the end of the first.
+PerfDataBuilder AuxSamples() {
+  PerfDataBuilder file;
+  const uint64_t type = PerfDataBuilder::kUsualSampleType | kSampleAux;
+  file.AddEvent({8, 0x100f621, type, true, {100}});
+  file.AuxtraceInfo(PerfDataBuilder::UsualPtInfo());
+  AddSideband(file);
+  pt::PacketWriter trace;
+  for (uint64_t time : {1000, 2000, 3000}) {
+    trace.Psb();
+    trace.Write(pt::Tsc{.tsc = time});
+    trace.Write(pt::PsbEnd{});
+    trace.TipPge(0x400000);
+    trace.TipPgd(std::nullopt);
+  }
+  const std::vector<uint8_t> bytes = trace.Take();
+  const auto part = static_cast<ptrdiff_t>(bytes.size() / 24 * 8);
+  for (const ptrdiff_t begin : {ptrdiff_t{0}, part}) {
+    const std::vector<uint8_t> aux(bytes.begin() + begin, bytes.begin() + begin + 2 * part);
+    FieldWriter body;
+    body.U64(100).U32(42).U32(42).U64(2000).U32(1).U32(0).U64(aux.size()).Raw(aux);
+    file.Record(kRecordSample, 0, body);
+  }
+  return file;
+}
+
 PerfDataBuilder PerCpuBuffer() {
   PerfDataBuilder file = PerfDataBuilder::WithIntelPt();
   AddSideband(file);
@@ -229,7 +255,7 @@ void DecodeAll(const Recording& recording) {
   if (!code) return Check(!code.error().message().empty());
   StreamInputs inputs(recording, *code, Resync::kEarliest);
   inputs.set_threads(1, 1);
-  const auto decoder = MakeNativeDecoder();
+  const auto decoder = pt::MakeNativeDecoder();
   for (const Stream& stream : recording.streams) {
     const auto summary = decoder->Summarize(inputs.For(stream));
     Check(summary.has_value());
@@ -271,17 +297,18 @@ namespace flowback {
 namespace {
 
 std::vector<uint8_t> Seed(unsigned int number) {
-  const PerfDataBuilder files[] = {PerCpuBuffer(), PerThreadBuffers(), Snapshots(), SchedSwitches(),
-                                   SharedCpu()};
-  const std::vector<uint8_t> file = files[number % 5].Build();
+  const PerfDataBuilder files[] = {PerCpuBuffer(),  PerThreadBuffers(), Snapshots(),
+                                   SchedSwitches(), SharedCpu(),        AuxSamples()};
+  const std::vector<uint8_t> file = files[number % 6].Build();
   const support::PerfDataParts parts = support::TakeApart(file);
-  switch (number / 5 % 4) {
+  switch (number / 6 % 4) {
     case 1:
       return support::ToPipe(parts);
     case 2:
       return support::ToCompressed(parts, 50);
     case 3:
-      return number % 2 == 0 ? support::ToForeign(parts) : support::ToCompressed(parts, 50, true);
+      return number % 6 < 2 || number % 6 > 3 ? support::ToForeign(parts)
+                                              : support::ToCompressed(parts, 50, true);
     default:
       return file;
   }

@@ -141,6 +141,23 @@ TEST_P(LostSwitches, SaidTwiceIsTheSame) {
   }
 }
 
+// A record that says "in" for "out", or names another CPU or thread, does what a lost one does.
+TEST_P(LostSwitches, OneLies) {
+  using Lie = void (*)(SwitchRecord&);
+  const Lie lies[] = {[](SwitchRecord& record) { record.out = !record.out; },
+                      [](SwitchRecord& record) { record.cpu = 1 - record.cpu; },
+                      [](SwitchRecord& record) { record.cpu = 9; },
+                      [](SwitchRecord& record) { record.tid = 77; },
+                      [](SwitchRecord& record) { record.tid = -1; }};
+  for (const size_t place : switches_)
+    for (size_t lie = 0; lie < std::size(lies); ++lie) {
+      SCOPED_TRACE("lie " + std::to_string(lie) + " of record " + std::to_string(place));
+      std::vector<SidebandRecord> sideband = recording_.sideband;
+      lies[lie](std::get<SwitchRecord>(sideband[place]));
+      ExpectNothingWrong(SharesOf(sideband));
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Recordings, LostSwitches,
                          testing::Values("spin-cyc", "spin-switchwide-power"),
                          [](const auto& test) { return TestName(test.param); });

@@ -134,6 +134,14 @@ void SwapTrailer(Swapper& swapper, uint64_t sample_type) {
   }
 }
 
+// A sample with fields of fixed sizes, a process and a thread among them, and AUX data.
+void SwapSample(Swapper& swapper, uint64_t sample_type) {
+  constexpr std::string_view kFields[] = {"8", "8", "44", "8", "8", "8", "8", "44", "8", "8"};
+  constexpr unsigned kBits[] = {16, 0, 1, 2, 3, 6, 9, 7, 8, 20};
+  for (size_t i = 0; i < std::size(kBits); ++i)
+    if (sample_type >> kBits[i] & 1) swapper.Fields(kFields[i], 0);
+}
+
 void SwapEventDescriptions(Swapper& swapper) {
   uint64_t count = swapper.Number(4);
   const uint64_t attr_size = swapper.Number(4);
@@ -176,7 +184,7 @@ void SwapHeaderAttr(Swapper& swapper, const FileBytes& plain) {
 }
 
 // False when the record has to be left out.
-bool SwapRecord(PerfDataParts::Record& record, uint64_t sample_type) {
+bool SwapRecord(PerfDataParts::Record& record, uint64_t sample_type, uint64_t sampled_type) {
   const FileBytes plain = record.bytes;
   if (record.type == 67) return SwapFeature(2, record.bytes);
   if (record.type == 80) {
@@ -186,6 +194,7 @@ bool SwapRecord(PerfDataParts::Record& record, uint64_t sample_type) {
   }
   Swapper swapper(record.bytes);
   swapper.Fields("422", 0);
+  if (record.type == 9) return SwapSample(swapper, sampled_type), true;
   if (record.type == 64) return SwapHeaderAttr(swapper, plain), true;
   const Layout* layout = Find(std::begin(kRecordLayouts), std::end(kRecordLayouts), record.type);
   if (!layout) {
@@ -204,12 +213,15 @@ bool SwapRecord(PerfDataParts::Record& record, uint64_t sample_type) {
 PerfDataParts SwapParts(const PerfDataParts& parts) {
   PerfDataParts swapped = parts;
   const uint64_t sample_type = LoadLittleEndian(&parts.events.front().attr[24], 8);
+  // The last event is the one that is sampled.
+  const uint64_t sampled_type = LoadLittleEndian(&parts.events.back().attr[24], 8);
   for (PerfDataParts::Event& event : swapped.events) {
     Swapper(event.attr).Attr(event.attr.size());
     for (uint64_t& id : event.ids) id = __builtin_bswap64(id);
   }
-  std::erase_if(swapped.records,
-                [&](PerfDataParts::Record& record) { return !SwapRecord(record, sample_type); });
+  std::erase_if(swapped.records, [&](PerfDataParts::Record& record) {
+    return !SwapRecord(record, sample_type, sampled_type);
+  });
   for (const auto& [bit, content] : parts.features) {
     if (!SwapFeature(bit, swapped.features[bit])) swapped.features.erase(bit);
   }

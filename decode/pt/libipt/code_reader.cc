@@ -21,8 +21,15 @@ bool CodeReader::HasBegun(const AddressSpaceHistory::Epoch& epoch, uint64_t reti
 }
 
 void CodeReader::EnterStays(uint64_t offset) {
-  for (; next_change_ < changes_.size() && changes_[next_change_].offset <= offset; ++next_change_)
-    UseHistory(changes_[next_change_].stay->code.get());
+  for (; next_change_ < changes_.size() && changes_[next_change_].offset <= offset;
+       ++next_change_) {
+    const ThreadStay& stay = *changes_[next_change_].stay;
+    UseHistory(stay.code.get());
+    // Its process was there by then: an older one of the same number may have ended before.
+    while (HasNext() && history_->key == AddressSpaceHistory::Key::kTime &&
+           history_->epochs[epoch_ + 1].time <= stay.begin)
+      Use(epoch_ + 1);
+  }
 }
 
 void CodeReader::UseHistory(const AddressSpaceHistory* history) {
