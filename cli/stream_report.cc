@@ -39,6 +39,18 @@ Status CheckAccount(const ByteAccount& account, const Stream& stream) {
   return Fail(error.Remedy("report it with the recording"));
 }
 
+Status CheckTimes(const TimeAccounts& accounts) {
+  for (const TimeAccount& account : accounts.threads) {
+    if (account.Sum() == account.lifetime()) continue;
+    Error error(ErrorCode::kSystem,
+                fmt::format("thread {}: the times by class are {} in all, not its lifetime of {}: a "
+                            "fault in flowback",
+                            account.tid, account.Sum(), account.lifetime()));
+    return Fail(error.Remedy("report it with the recording"));
+  }
+  return {};
+}
+
 void WarnOfDamage(const Recording& recording) {
   for (const Warning& warning : recording.warnings) {
     const bool named = warning.text.contains(recording.path);
@@ -70,11 +82,13 @@ void WarnOfModes(const RecordingCode& code, const std::string& file) {
         file, conflict.mode_bits, conflict.file, conflict.elf_bits, conflict.mode_bits));
 }
 
-void WarnOfSharedStreams(const Threads& threads, const std::string& file) {
+void WarnOfSharedStreams(const Threads& threads, const std::string& file, LossTally& losses) {
   std::string names;
-  for (const StreamOwner& owner : threads.owners())
-    if (owner.shared && !owner.stream->bytes.empty())
-      names += (names.empty() ? "" : ", ") + owner.label;
+  for (const StreamOwner& owner : threads.owners()) {
+    if (!owner.shared || owner.stream->bytes.empty()) continue;
+    names += (names.empty() ? "" : ", ") + owner.label;
+    losses.AddNobodys();
+  }
   if (names.empty()) return;
   Warn(
       fmt::format("{}: {}: the recording does not tell which threads ran there; shown per CPU\n"

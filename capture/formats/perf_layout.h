@@ -56,6 +56,8 @@ inline constexpr uint64_t kSampleIdentifier = 1 << 16;
 inline constexpr uint64_t kSampleAux = 1 << 20;
 
 // perf_event_attr's bit field at byte 40.
+inline constexpr uint64_t kAttrExcludeUser = 1 << 4;
+inline constexpr uint64_t kAttrExcludeKernel = 1 << 5;
 inline constexpr uint64_t kAttrSampleIdAll = 1 << 18;
 inline constexpr uint64_t kAttrUseClockId = 1 << 25;
 

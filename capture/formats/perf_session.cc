@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "capture/formats/perf_layout.h"
+#include "capture/formats/perf_losses.h"
 #include "capture/formats/perf_sideband.h"
 #include "capture/formats/stream_owner.h"
 #include "capture/formats/text.h"
@@ -226,6 +227,9 @@ void Session::ReportCounts() {
          "record again where the order of mappings or switches matters");
   }
   for (const auto& [name, count] : counts_) recording_.record_counts.emplace_back(name, count);
+  const auto throttled = counts_.find(NameOfType(kRecordThrottle));
+  if (throttled != counts_.end())
+    recording_.losses.push_back({LossCause::kThrottled, throttled->second});
 }
 
 // Without clock data the events may still name their clock.
@@ -246,6 +250,7 @@ void Session::Finish() {
   }
   // From here on the sideband is complete and in time order.
   recording_.sideband = std::move(sideband_).Take();
+  AddRecorderLosses(recording_);
   if (HasPtStreams()) std::move(streams_).Finish(recording_);
   AssignOwners(recording_);
 }

@@ -53,6 +53,7 @@ void StaysOfCpus::SwitchIn(Cpu& cpu, const SidebandBase& who, uint64_t time) {
     last.end = time;
     last.end_bound = Bound::kHinted;
     if (last.pid != who.pid) last.pid = -1;
+    last.first_tid = last.tid;
     last.tid = -1;
   }
   cpu.stays.push_back({.begin = time,
@@ -70,6 +71,7 @@ void StaysOfCpus::SwitchOut(Cpu& cpu, const SidebandBase& who, uint64_t time) {
   } else if (cpu.running) {
     SwitchIn(cpu, who, time);  // makes the one before nobody's
     cpu.stays.pop_back();
+    cpu.stays.back().last_tid = who.tid;
   } else {
     // It ran since the last one ended, or since the recording began.
     cpu.stays.push_back({.begin = cpu.out,

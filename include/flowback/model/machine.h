@@ -48,6 +48,9 @@ struct PtConfig {
   CpuId cpu;
   // False when the recording says return compression was off (DisRETC); empty: not recorded.
   std::optional<bool> return_compression;
+  // The privilege levels that were traced; empty: not recorded.
+  std::optional<bool> user_traced;
+  std::optional<bool> kernel_traced;
   // An address filter was set; `filter_ranges` holds its traced ranges where they are known at run
   // time (erratum SKL014 needs them).
   bool address_filter = false;
