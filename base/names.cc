@@ -19,7 +19,7 @@ const char* Name(EventKind kind) {
 const char* Name(LossCause cause) {
   switch (cause) {
 #define FLOWBACK_LOSS(name, kind, text, remedy) \
-  case LossCause::name:                   \
+  case LossCause::name:                         \
     return text;
 #include "flowback/model/loss_causes.def"
 #undef FLOWBACK_LOSS
@@ -41,7 +41,7 @@ LossClass ClassOf(LossCause cause) {
 const char* Remedy(LossCause cause) {
   switch (cause) {
 #define FLOWBACK_LOSS(name, kind, text, remedy) \
-  case LossCause::name:                   \
+  case LossCause::name:                         \
     return remedy;
 #include "flowback/model/loss_causes.def"
 #undef FLOWBACK_LOSS

@@ -123,8 +123,8 @@ Json ThreadJson(const TimeAccount& account, const Threads& threads) {
   Json json;
   json["tid"] = NumberOrNull(account.tid);
   json["pid"] = NumberOrNull(account.pid);
-  json["comm"] = account.tid < 0 ? Json(nullptr)
-                                 : TextOrNull(std::string(threads.CommAt(account.tid, 0)));
+  json["comm"] =
+      account.tid < 0 ? Json(nullptr) : TextOrNull(std::string(threads.CommAt(account.tid, 0)));
   json["stream"] = account.tid < 0 ? Json(account.stream->index) : Json(nullptr);
   json["instructions"] = account.instructions;
   json["bytes"] = account.bytes;

@@ -61,14 +61,14 @@ void AppendFlow(const std::vector<const TimeAccount*>& accounts, const Threads& 
                 std::string& out) {
   out += fmt::format("\n{:<10} {:>8} {:>14} {:>12} {:>8}  {}\n", "threads", "pid", "instructions",
                      "bytes", "losses", "name");
-  AppendTable(accounts, [&](const std::string& who, const TimeAccount& account,
-                            const TimeAccount* one) {
-    out += fmt::format("{:>10} {:>8} {:>14} {:>12} {:>8}  {}", who, Number(account.pid),
-                       account.instructions, account.bytes, account.losses,
-                       one == nullptr ? "" : NameOf(*one, threads));
-    out.erase(out.find_last_not_of(' ') + 1);
-    out += '\n';
-  });
+  AppendTable(accounts,
+              [&](const std::string& who, const TimeAccount& account, const TimeAccount* one) {
+                out += fmt::format("{:>10} {:>8} {:>14} {:>12} {:>8}  {}", who, Number(account.pid),
+                                   account.instructions, account.bytes, account.losses,
+                                   one == nullptr ? "" : NameOf(*one, threads));
+                out.erase(out.find_last_not_of(' ') + 1);
+                out += '\n';
+              });
 }
 
 // Law 2, thread by thread. Classes that nobody's time is of have no column.
@@ -90,14 +90,15 @@ void AppendTimes(const std::vector<const TimeAccount*>& accounts, bool nanosecon
                      none.empty() ? "" : fmt::format(" (no time {})", none), "tid", "lifetime");
   for (const TimeClass kind : kinds) out += fmt::format(" {:>22}", Name(kind));
   out += '\n';
-  AppendTable(accounts, [&](const std::string& who, const TimeAccount& account, const TimeAccount*) {
-    out += fmt::format("{:>10} {:>14}", who, account.lifetime());
-    for (const TimeClass kind : kinds) {
-      const uint64_t time = account.Of(kind).time;
-      out += fmt::format(" {:>14} {:>7}", time, PercentOf(time, account.lifetime()));
-    }
-    out += '\n';
-  });
+  AppendTable(accounts,
+              [&](const std::string& who, const TimeAccount& account, const TimeAccount*) {
+                out += fmt::format("{:>10} {:>14}", who, account.lifetime());
+                for (const TimeClass kind : kinds) {
+                  const uint64_t time = account.Of(kind).time;
+                  out += fmt::format(" {:>14} {:>7}", time, PercentOf(time, account.lifetime()));
+                }
+                out += '\n';
+              });
   if (std::ranges::any_of(accounts, [](const TimeAccount* one) { return !one->off_cpu_told; }))
     out +=
         "  no record tells when some of them were off their CPUs: that time is in kernel\n"

@@ -63,8 +63,7 @@ void LossTally::AddRecording(const Recording& recording) {
 
 void LossTally::AddTimes(const TimeAccounts& accounts) {
   for (const TimeAccount& account : accounts.threads)
-    for (const auto& [cause, time] : account.causes)
-      sums_[static_cast<size_t>(cause)].time += time;
+    for (const auto& [cause, time] : account.causes) sums_[static_cast<size_t>(cause)].time += time;
 }
 
 int LossTally::Status(bool strict) const {

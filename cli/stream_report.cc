@@ -42,10 +42,11 @@ Status CheckAccount(const ByteAccount& account, const Stream& stream) {
 Status CheckTimes(const TimeAccounts& accounts) {
   for (const TimeAccount& account : accounts.threads) {
     if (account.Sum() == account.lifetime()) continue;
-    Error error(ErrorCode::kSystem,
-                fmt::format("thread {}: the times by class are {} in all, not its lifetime of {}: a "
-                            "fault in flowback",
-                            account.tid, account.Sum(), account.lifetime()));
+    Error error(
+        ErrorCode::kSystem,
+        fmt::format("thread {}: the times by class are {} in all, not its lifetime of {}: a "
+                    "fault in flowback",
+                    account.tid, account.Sum(), account.lifetime()));
     return Fail(error.Remedy("report it with the recording"));
   }
   return {};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The records say when a thread was on the CPU, to the nanosecond: its slot. The trace says in which
-// order what happened there, and within bounds when. So slots are filled in the order of the trace,
-// each only from where it has been filled to:
+// The records say when a thread was on the CPU, to the nanosecond: its slot. The trace says in
+// which order what happened there, and within bounds when. So slots are filled in the order of the
+// trace, each only from where it has been filled to:
 //
 //      trace    thread 7: executing | off          | thread 8: executing | off
 //      slots    [ 7 .......................... )[ 8 ................................ )

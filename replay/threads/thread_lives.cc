@@ -55,10 +55,8 @@ void ThreadLives::Out(Life& life, uint64_t time) {
   if (life.running)
     life.stays.back().end = time;
   else
-    life.stays.push_back({.begin = life.out,
-                          .end = time,
-                          .begin_told = false,
-                          .missing = life.out != 0});
+    life.stays.push_back(
+        {.begin = life.out, .end = time, .begin_told = false, .missing = life.out != 0});
   life.running = false;
   life.out = time;
 }

@@ -49,7 +49,7 @@ class Accountant {
   struct Entry {
     TimeAccount account;
     bool has_slots = false;
-    bool has_stays = false;  // a record tells of one
+    bool has_stays = false;      // a record tells of one
     uint64_t first = kOpenTime;  // of its slots
     uint64_t last = 0;           // end of its slots that have one
   };
@@ -132,8 +132,8 @@ StreamOwners Accountant::OwnersOf(const Stream& stream) {
   const Schedule& schedule = inputs_.ScheduleOf(stream);
   const std::vector<StayChange>& changes = inputs_.For(stream).changes;
   const ThreadStay* whole = changes.size() == 1 ? changes.front().stay : nullptr;
-  const bool untold = whole != nullptr && whole->begin_bound == Bound::kOpen &&
-                      whole->end_bound == Bound::kOpen;
+  const bool untold =
+      whole != nullptr && whole->begin_bound == Bound::kOpen && whole->end_bound == Bound::kOpen;
   if (whole != nullptr && whole->tid > 0 && (untold || !unit_.nanoseconds()))
     AddWhole(stream, *whole, owners);
   else if (unit_.nanoseconds() && !schedule.stays.empty())
@@ -309,8 +309,8 @@ void Accountant::AddOffCpu(Entry& entry, bool any_stays) {
 TimeAccounts Accountant::Take() {
   TimeAccounts accounts;
   accounts.nanoseconds = unit_.nanoseconds();
-  const bool any_stays = std::ranges::any_of(
-      threads_, [](const auto& thread) { return thread.second.has_stays; });
+  const bool any_stays =
+      std::ranges::any_of(threads_, [](const auto& thread) { return thread.second.has_stays; });
   for (auto& [tid, entry] : threads_) {
     AddOffCpu(entry, any_stays);
     entry.account.off_cpu_told = entry.has_stays || (!entry.has_slots && any_stays);

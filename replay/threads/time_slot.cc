@@ -29,8 +29,7 @@ void TimeSlot::Flush() {
   share.time += time;
   share.lo += covered_.lo - std::min(covered_.lo, run_.hi);
   share.hi += covered_.hi - std::min(covered_.hi, run_.lo);
-  const bool has_cause =
-      phase_.kind == TimeClass::kLost || phase_.kind == TimeClass::kUndecodable;
+  const bool has_cause = phase_.kind == TimeClass::kLost || phase_.kind == TimeClass::kUndecodable;
   if (has_cause && time != 0) account_->causes[phase_.cause] += time;
   run_ = covered_;
 }

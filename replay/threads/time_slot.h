@@ -57,7 +57,7 @@ class TimeSlot {
   TimeAccount* account_;
   bool told_;
   bool begun_ = false;
-  TimePhase phase_;   // of [run_, covered_)
+  TimePhase phase_;  // of [run_, covered_)
   TimePoint run_;
   TimePoint covered_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The code comes from the recorded paths below a --symfs folder; the vDSO and anonymous memory, which
-// no path names, are given as sections.
+// The code comes from the recorded paths below a --symfs folder; the vDSO and anonymous memory,
+// which no path names, are given as sections.
 #include "tests/golden/perf_recordings.h"
 
 #include <gtest/gtest.h>

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The law of conservation of time on every generated recording: the six classes add up to the life
 // of each thread, and the truth lies within their bounds.
+#include "flowback/replay/time_account.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdio>
 
-#include "flowback/replay/time_account.h"
 #include "tests/golden/engines.h"
 #include "tests/golden/perf_recordings.h"
 #include "tests/golden/shared_traces.h"

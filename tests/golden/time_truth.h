@@ -35,7 +35,7 @@ struct ThreadTruth {
   // From where tracing started to the end of the fault or interrupt that stopped it: not told is
   // when that began, so a part of it is the kernel's. None where every instruction's time is known.
   uint64_t until_async = 0;
-  uint64_t overflowed = 0;  // of both: while the buffer was full
+  uint64_t overflowed = 0;                           // of both: while the buffer was full
   std::vector<std::pair<uint64_t, uint64_t>> stays;  // on a CPU: in, and out or exit
 };
 std::map<int32_t, ThreadTruth> ReadThreadTruth(const std::string& folder);
