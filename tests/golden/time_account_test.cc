@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <string>
+#include <vector>
 
 #include "tests/golden/engines.h"
 #include "tests/golden/perf_recordings.h"
@@ -132,6 +134,45 @@ TEST_P(TimeAccountTest, DoesNotDependOnThreads) {
   Accounted parallel;
   ASSERT_NO_FATAL_FAILURE(parallel.Run(GetParam(), Timing::kAsRecorded, 3, "native"));
   EXPECT_TRUE(Same(serial.accounts(), parallel.accounts()));
+}
+
+// Events and losses, as text.
+class EventList final : public ExecutionConsumer {
+ public:
+  void OnBlock(const BlockRun&) override { ++blocks; }
+  void OnEvent(const TraceEvent& event) override {
+    Add(Name(event.kind), event.offset, event.tsc, event.bounds);
+  }
+  void OnLoss(const DataLoss& loss) override {
+    Add("lost", loss.begin, loss.tsc, loss.bounds);
+    Add("found", loss.end, loss.end_tsc, loss.end_bounds);
+  }
+
+  std::vector<std::string> lines;
+  size_t blocks = 0;
+
+ private:
+  void Add(const char* what, uint64_t offset, uint64_t tsc, const TscInterval& bounds) {
+    lines.push_back(std::string(what) + " " + std::to_string(offset) + " " + std::to_string(tsc) +
+                    " [" + std::to_string(bounds.lo) + ", " + std::to_string(bounds.hi) + "]");
+  }
+};
+
+TEST_P(TimeAccountTest, EventsHaveTheSameTimesWithoutTheBlocks) {
+  Opened opened;
+  ASSERT_NO_FATAL_FAILURE(Open(GetParam(), Timing::kAsRecorded, opened));
+  const std::unique_ptr<Decoder> decoder = Engine("native");
+  for (const Stream& stream : opened.recording.streams) {
+    DecodeInput input = opened.inputs->For(stream);
+    input.times = true;
+    EventList with;
+    ASSERT_TRUE(decoder->Decode(input, with));
+    input.blocks = false;
+    EventList without;
+    ASSERT_TRUE(decoder->Decode(input, without));
+    EXPECT_EQ(without.blocks, 0u);
+    EXPECT_EQ(with.lines, without.lines);
+  }
 }
 
 // With few timing packets it is not always known which thread ran: then time is lost, not given.

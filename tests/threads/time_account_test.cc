@@ -298,6 +298,33 @@ TEST_F(TimeAccountTest, PausesOfAKernelTraceAreFiltered) {
   ExpectTime(Of(7), TimeClass::kFiltered, 800);
 }
 
+// The kernel switches threads while it is traced; a change of address space is a part of that.
+TEST_F(TimeAccountTest, AThreadMayBeSwitchedWhileTracingIsOn) {
+  recording_.pt.kernel_traced = true;
+  TraceWriter trace;
+  trace.Psb(10).Start(110).Time(299);
+  trace.Write(pt::Pip{.cr3 = 0x1000, .non_root = false}).Time(301).Stop(700);
+  AddStream(0, -1, trace);
+  In(100, 7), Out(300, 7), In(300, 8), Out(900, 8);
+  Account();
+  ExpectTime(Of(7), TimeClass::kExecuting, 190);
+  ExpectTime(Of(7), TimeClass::kFiltered, 10);
+  ExpectTime(Of(8), TimeClass::kExecuting, 400);
+  ExpectTime(Of(8), TimeClass::kFiltered, 200);
+}
+
+// A switch behind a loss: for both threads it is lost up to where the flow goes on.
+TEST_F(TimeAccountTest, AThreadMayBeSwitchedWhileTheFlowIsLost) {
+  TraceWriter trace;
+  trace.Psb(10).Start(110).Overflow(200).Start(500).Stop(600);
+  AddStream(0, -1, trace);
+  In(100, 7), Out(300, 7), In(310, 8), Out(900, 8);
+  Account();
+  ExpectTime(Of(7), TimeClass::kLost, 100, 50);
+  ExpectTime(Of(8), TimeClass::kLost, 190);
+  ExpectTime(Of(8), TimeClass::kExecuting, 100);
+}
+
 TEST_F(TimeAccountTest, AThreadLivesFromForkToExit) {
   TraceWriter trace;
   trace.Psb(10).Run(150, 200).Run(600, 700).Run(1100, 1150);
