@@ -49,8 +49,10 @@ class LossTally {
   void Warn(const std::string& file) const;
   // What no stream's loss shows: the recorder's own losses, and damage to the file.
   void AddRecording(const Recording& recording);
-  // A stream's trace, or a part of it, of which it is not known whose it is.
-  void AddNobodys() { ++sums_[static_cast<size_t>(LossCause::kThreadUnknown)].count; }
+  // So many streams have trace of which it is not known whose it is.
+  void AddNobodys(size_t count) {
+    sums_[static_cast<size_t>(LossCause::kThreadUnknown)].count += count;
+  }
   void AddTimes(const TimeAccounts& accounts);
   // kDone, or under --strict kImageIsMissing or kFinishedWithLosses.
   int Status(bool strict) const;

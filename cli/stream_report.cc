@@ -83,13 +83,18 @@ void WarnOfModes(const RecordingCode& code, const std::string& file) {
         file, conflict.mode_bits, conflict.file, conflict.elf_bits, conflict.mode_bits));
 }
 
-void WarnOfSharedStreams(const Threads& threads, const std::string& file, LossTally& losses) {
+size_t SharedStreams(const Threads& threads) {
+  const auto shared = [](const StreamOwner& owner) {
+    return owner.shared && !owner.stream->bytes.empty();
+  };
+  return static_cast<size_t>(std::ranges::count_if(threads.owners(), shared));
+}
+
+void WarnOfSharedStreams(const Threads& threads, const std::string& file) {
   std::string names;
-  for (const StreamOwner& owner : threads.owners()) {
-    if (!owner.shared || owner.stream->bytes.empty()) continue;
-    names += (names.empty() ? "" : ", ") + owner.label;
-    losses.AddNobodys();
-  }
+  for (const StreamOwner& owner : threads.owners())
+    if (owner.shared && !owner.stream->bytes.empty())
+      names += (names.empty() ? "" : ", ") + owner.label;
   if (names.empty()) return;
   Warn(
       fmt::format("{}: {}: the recording does not tell which threads ran there; shown per CPU\n"

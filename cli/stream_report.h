@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "cli/losses.h"
 #include "cli/threads.h"
 #include "flowback/base/error.h"
 #include "flowback/decode/decoder.h"
@@ -33,8 +32,9 @@ void WarnOfModes(const RecordingCode& code, const std::string& file);
 // Law 2: the six classes add up to each thread's lifetime. An error means a fault of flowback.
 Status CheckTimes(const TimeAccounts& accounts);
 
-// Per-CPU buffers that are not one thread's are shown whole, under their CPU's name; which threads'
-// they are is lost.
-void WarnOfSharedStreams(const Threads& threads, const std::string& file, LossTally& losses);
+// Per-CPU buffers that are not one thread's are shown whole, under their CPU's name.
+void WarnOfSharedStreams(const Threads& threads, const std::string& file);
+// How many of them there are.
+size_t SharedStreams(const Threads& threads);
 
 }  // namespace flowback::cli

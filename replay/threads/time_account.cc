@@ -83,7 +83,7 @@ class Accountant {
   }
 
   StreamOwners OwnersOf(const Stream& stream);
-  void AddStays(const Schedule& schedule, StreamOwners& owners);
+  void AddStays(const Schedule& schedule, bool one_thread, StreamOwners& owners);
   void AddWhole(const Stream& stream, const ThreadStay& stay, StreamOwners& owners);
   void AddSlot(std::vector<TimeSlot>& slots, uint64_t begin, uint64_t end, TimeAccount* account,
                bool told);
@@ -137,7 +137,7 @@ StreamOwners Accountant::OwnersOf(const Stream& stream) {
   if (whole != nullptr && whole->tid > 0 && (untold || !unit_.nanoseconds()))
     AddWhole(stream, *whole, owners);
   else if (unit_.nanoseconds() && !schedule.stays.empty())
-    AddStays(schedule, owners);
+    AddStays(schedule, whole != nullptr && whole->tid > 0, owners);
   else
     AddSlot(owners.slots, FirstOf(stream), LastOf(stream), Nobody(stream), true);
   return owners;
@@ -152,11 +152,11 @@ void Accountant::AddSlot(std::vector<TimeSlot>& slots, uint64_t begin, uint64_t 
   entry.first = std::min(entry.first, begin);
 }
 
-void Accountant::AddStays(const Schedule& schedule, StreamOwners& owners) {
-  const bool one = std::ranges::all_of(schedule.stays, [&](const ThreadStay& stay) {
+void Accountant::AddStays(const Schedule& schedule, bool one_thread, StreamOwners& owners) {
+  const bool same = std::ranges::all_of(schedule.stays, [&](const ThreadStay& stay) {
     return stay.tid == schedule.stays.front().tid;
   });
-  if (!one) owners.stays = schedule.stays.data();
+  if (!one_thread || !same) owners.stays = schedule.stays.data();
   for (const ThreadStay& stay : schedule.stays) {
     const uint64_t begin = std::max(stay.begin, begin_);
     const uint64_t end = stay.end_bound == Bound::kOpen ? end_ : stay.end;

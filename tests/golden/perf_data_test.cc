@@ -1,26 +1,109 @@
 // SPDX-License-Identifier: MIT
 // Generated recordings as perf.data files: found by their sideband, decoded with both engines.
 //
-// Whatever the buffers are, each thread's flow is put together from them.
+// Whatever the buffers are, each thread's flow is put together from them. The code comes from the
+// recorded paths below a
+// --symfs folder; the vDSO and anonymous memory, which no path names, are given as sections.
 #include <gtest/gtest.h>
 
 #include <map>
+#include <optional>
 
+#include "decode/pt/packets/packet.h"
+#include "flowback/capture/open.h"
+#include "flowback/decode/recording_code.h"
+#include "flowback/decode/stream_input.h"
 #include "flowback/replay/thread_flow.h"
 #include "tests/golden/engines.h"
-#include "tests/golden/perf_recordings.h"
+#include "tests/golden/generated.h"
 #include "tests/golden/shared_traces.h"
 
 namespace flowback::golden {
 namespace {
 
+// A recording and its threads' digests.
+struct PerfRecording {
+  std::string name;
+  std::vector<TrueDigest> threads;
+
+  friend void PrintTo(const PerfRecording& recording, std::ostream* out) { *out << recording.name; }
+};
+
 // Overflows lose instructions; overflow_test.cc looks at those.
 bool Fits(const PerfRecording& recording) { return !recording.name.ends_with("-ovf"); }
 
 std::vector<PerfRecording> Recordings() {
-  std::vector<PerfRecording> recordings = PerfRecordings();
+  std::vector<PerfRecording> recordings;
+  for (const TrueDigest& truth : TrueDigests()) {
+    if (truth.IsStream()) continue;
+    if (recordings.empty() || recordings.back().name != truth.recording)
+      recordings.push_back({truth.recording, {}});
+    recordings.back().threads.push_back(truth);
+  }
   std::erase_if(recordings, [](const PerfRecording& recording) { return !Fits(recording); });
   return recordings;
+}
+
+// maps.txt rows whose image lies in the recording's own folder: nothing else has their bytes.
+std::vector<SectionSpec> OwnSections(const std::filesystem::path& folder) {
+  std::map<std::string, SectionSpec> sections;
+  for (const std::vector<std::string>& row : ReadTable(folder / "maps.txt")) {
+    if (row.size() != 7 || !std::filesystem::exists(folder / row[3])) continue;
+    sections[row[3]] = {.file = folder / row[3],
+                        .offset = std::stoull(row[2], nullptr, 16),
+                        .size = std::stoull(row[1], nullptr, 16),
+                        .address = std::stoull(row[0], nullptr, 16)};
+  }
+  std::vector<SectionSpec> list;
+  for (auto& [image, section] : sections) list.push_back(std::move(section));
+  return list;
+}
+
+// A recording's threads, ready to decode.
+struct Opened {
+  Recording recording;
+  std::vector<std::vector<uint8_t>>
+      without_timing;  // of the streams, if some packets were left out
+  std::optional<RecordingCode> code;
+  std::optional<StreamInputs> inputs;
+};
+
+// Leaves out timing packets: so a recording with other options would look.
+std::vector<uint8_t> Without(Bytes stream, bool mtc) {
+  std::vector<uint8_t> rest;
+  pt::PebsState pebs;
+  pt::Packet packet;
+  for (size_t at = 0; at < stream.size();) {
+    const pt::ReadResult size = pt::ReadPacket(stream.subspan(at), pebs, packet);
+    if (!size) break;
+    const bool drop =
+        std::holds_alternative<pt::Cyc>(packet) || (mtc && std::holds_alternative<pt::Mtc>(packet));
+    if (!drop) rest.insert(rest.end(), stream.begin() + at, stream.begin() + at + *size);
+    at += *size;
+  }
+  return rest;
+}
+
+enum class Timing : uint8_t { kAsRecorded, kNoCyc, kTscOnly };
+
+void Open(const PerfRecording& truth, Timing timing, Opened& opened) {
+  const std::filesystem::path generated = TracesFolder() / "generated";
+  OpenOptions options;
+  options.input = generated / truth.name / "perf.data";
+  options.sections = OwnSections(generated / truth.name);
+  Result<Recording> recording = OpenRecording(options);
+  ASSERT_TRUE(recording) << recording.error().message();
+  opened.recording = std::move(*recording);
+  if (timing != Timing::kAsRecorded)
+    for (Stream& stream : opened.recording.streams)
+      stream.bytes =
+          opened.without_timing.emplace_back(Without(stream.bytes, timing == Timing::kTscOnly));
+  ImageSearch search;
+  search.symfs = generated / "images";
+  Result<RecordingCode> code = RecordingCode::Load(opened.recording, search);
+  ASSERT_TRUE(code) << code.error().message();
+  opened.code.emplace(std::move(*code));
+  opened.inputs.emplace(opened.recording, *opened.code, Resync::kPsb);
 }
 
 class Digester final : public ExecutionConsumer {

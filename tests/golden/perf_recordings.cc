@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: MIT
-// The code comes from the recorded paths below a --symfs folder; the vDSO and anonymous memory,
-// which no path names, are given as sections.
 #include "tests/golden/perf_recordings.h"
 
-#include <gtest/gtest.h>
-
 #include <filesystem>
-#include <map>
 
-#include "decode/pt/packets/packet.h"
 #include "flowback/capture/open.h"
+#include "flowback/replay/thread_flow.h"
+#include "tests/golden/engines.h"
 #include "tests/golden/shared_traces.h"
 
 namespace flowback::golden {
 namespace {
+
+bool Fits(const PerfRecording& recording) { return !recording.name.ends_with("-ovf"); }
 
 // maps.txt rows whose image lies in the recording's own folder: nothing else has their bytes.
 std::vector<SectionSpec> OwnSections(const std::filesystem::path& folder) {
@@ -30,22 +28,6 @@ std::vector<SectionSpec> OwnSections(const std::filesystem::path& folder) {
   return list;
 }
 
-// Leaves out timing packets: so a recording with other options would look.
-std::vector<uint8_t> Without(Bytes stream, bool mtc) {
-  std::vector<uint8_t> rest;
-  pt::PebsState pebs;
-  pt::Packet packet;
-  for (size_t at = 0; at < stream.size();) {
-    const pt::ReadResult size = pt::ReadPacket(stream.subspan(at), pebs, packet);
-    if (!size) break;
-    const bool drop =
-        std::holds_alternative<pt::Cyc>(packet) || (mtc && std::holds_alternative<pt::Mtc>(packet));
-    if (!drop) rest.insert(rest.end(), stream.begin() + at, stream.begin() + at + *size);
-    at += *size;
-  }
-  return rest;
-}
-
 }  // namespace
 
 std::vector<PerfRecording> PerfRecordings() {
@@ -56,10 +38,18 @@ std::vector<PerfRecording> PerfRecordings() {
       recordings.push_back({truth.recording, {}});
     recordings.back().threads.push_back(truth);
   }
+  std::erase_if(recordings, [](const PerfRecording& recording) { return !Fits(recording); });
   return recordings;
 }
 
-void Open(const PerfRecording& truth, Timing timing, Opened& opened) {
+DigestOfThread DigestsOf(const PerfRecording& truth) {
+  DigestOfThread digests;
+  for (const TrueDigest& thread : truth.threads)
+    digests[static_cast<int32_t>(thread.Number())] = thread.digest;
+  return digests;
+}
+
+void OpenPerf(const PerfRecording& truth, const Change& change, OpenedPerf& opened) {
   const std::filesystem::path generated = TracesFolder() / "generated";
   OpenOptions options;
   options.input = generated / truth.name / "perf.data";
@@ -67,16 +57,33 @@ void Open(const PerfRecording& truth, Timing timing, Opened& opened) {
   Result<Recording> recording = OpenRecording(options);
   ASSERT_TRUE(recording) << recording.error().message();
   opened.recording = std::move(*recording);
-  if (timing != Timing::kAsRecorded)
+  opened.changed.reserve(opened.recording.streams.size());
+  if (change)
     for (Stream& stream : opened.recording.streams)
-      stream.bytes =
-          opened.without_timing.emplace_back(Without(stream.bytes, timing == Timing::kTscOnly));
+      stream.bytes = opened.changed.emplace_back(change(stream));
   ImageSearch search;
   search.symfs = generated / "images";
   Result<RecordingCode> code = RecordingCode::Load(opened.recording, search);
   ASSERT_TRUE(code) << code.error().message();
   opened.code.emplace(std::move(*code));
   opened.inputs.emplace(opened.recording, *opened.code, Resync::kPsb);
+}
+
+DigestOfThread SummedDigests(const OpenedPerf& opened, Decoder& decoder) {
+  std::map<const ThreadStay*, FlowDigest> parts;
+  for (const Stream& stream : opened.recording.streams) {
+    const Result<FlowSummary> summary = decoder.Summarize(opened.inputs->For(stream));
+    EXPECT_TRUE(summary);
+    if (!summary) continue;
+    ExpectEveryByteCounted(*summary, stream.bytes.size());
+    EXPECT_EQ(Describe(RealLosses(summary->losses)), "");
+    for (const FlowPart& part : summary->parts) parts[part.stay].Append(part.totals.digest);
+  }
+  DigestOfThread digests;
+  for (const ThreadFlow& flow : ThreadFlows(opened.recording, *opened.inputs))
+    for (const FlowPiece& piece : flow.pieces)
+      if (parts[piece.stay].count != 0) digests[flow.tid].Append(parts[piece.stay]);
+  return digests;
 }
 
 }  // namespace flowback::golden

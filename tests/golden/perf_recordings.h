@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Generated recordings as perf.data files.
+// The generated recordings as perf.data files. The code comes from the recorded paths below a
+// --symfs folder; the vDSO and anonymous memory, which no path names, are given as sections.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -23,21 +28,27 @@ struct PerfRecording {
   friend void PrintTo(const PerfRecording& recording, std::ostream* out) { *out << recording.name; }
 };
 
-// All of them; empty when they are absent.
+// All but those that lost something to overflows; overflow_test.cc looks at those.
 std::vector<PerfRecording> PerfRecordings();
 
+using DigestOfThread = std::map<int32_t, FlowDigest>;
+DigestOfThread DigestsOf(const PerfRecording& truth);
+
 // A recording's threads, ready to decode.
-struct Opened {
+struct OpenedPerf {
   Recording recording;
-  std::vector<std::vector<uint8_t>>
-      without_timing;  // of the streams, if some packets were left out
+  std::vector<std::vector<uint8_t>> changed;  // the streams' bytes, when they are not as recorded
   std::optional<RecordingCode> code;
   std::optional<StreamInputs> inputs;
 };
 
-enum class Timing : uint8_t { kAsRecorded, kNoCyc, kTscOnly };
+// What a stream would be had it been recorded otherwise.
+using Change = std::function<std::vector<uint8_t>(const Stream&)>;
 
-// Fails the running test where it can't be opened.
-void Open(const PerfRecording& truth, Timing timing, Opened& opened);
+// Fails the running test when the recording can't be opened. `change` may be empty.
+void OpenPerf(const PerfRecording& truth, const Change& change, OpenedPerf& opened);
+
+// Each stream once, its parts given to the threads, as a summary does.
+DigestOfThread SummedDigests(const OpenedPerf& opened, Decoder& decoder);
 
 }  // namespace flowback::golden

@@ -320,7 +320,7 @@ TEST_F(TimeAccountTest, AThreadMayBeSwitchedWhileTheFlowIsLost) {
   AddStream(0, -1, trace);
   In(100, 7), Out(300, 7), In(310, 8), Out(900, 8);
   Account();
-  ExpectTime(Of(7), TimeClass::kLost, 100, 50);
+  ExpectTime(Of(7), TimeClass::kLost, 100, 100);
   ExpectTime(Of(8), TimeClass::kLost, 190);
   ExpectTime(Of(8), TimeClass::kExecuting, 100);
 }
