@@ -18,8 +18,8 @@ const char* Name(EventKind kind) {
 
 const char* Name(LossCause cause) {
   switch (cause) {
-#define FLOWBACK_LOSS(name, text, remedy) \
-  case LossCause::name:                   \
+#define FLOWBACK_LOSS(name, kind, text, remedy) \
+  case LossCause::name:                         \
     return text;
 #include "flowback/model/loss_causes.def"
 #undef FLOWBACK_LOSS
@@ -27,10 +27,21 @@ const char* Name(LossCause cause) {
   return "?";
 }
 
+LossClass ClassOf(LossCause cause) {
+  switch (cause) {
+#define FLOWBACK_LOSS(name, kind, text, remedy) \
+  case LossCause::name:                         \
+    return LossClass::kind;
+#include "flowback/model/loss_causes.def"
+#undef FLOWBACK_LOSS
+  }
+  return LossClass::kLost;
+}
+
 const char* Remedy(LossCause cause) {
   switch (cause) {
-#define FLOWBACK_LOSS(name, text, remedy) \
-  case LossCause::name:                   \
+#define FLOWBACK_LOSS(name, kind, text, remedy) \
+  case LossCause::name:                         \
     return remedy;
 #include "flowback/model/loss_causes.def"
 #undef FLOWBACK_LOSS

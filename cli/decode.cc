@@ -253,7 +253,8 @@ std::string_view DecodeJob::RecordedPath(const std::string& file) const {
 Status DecodeJob::Run(Output& output) {
   PrintListingHeader(output, recording_, kind_.name, settings_.json,
                      settings_.fields.Has(Field::kTime));
-  losses_.AddDamage(recording_.warnings.size());
+  losses_.AddRecording(recording_);
+  if (!options_.by_cpu && kind_.name != "packets") losses_.AddNobodys(SharedStreams(threads_));
   for (const StreamOwner& owner : threads_.owners())
     for (const FlowPiece& piece : owner.pieces) losses_.AddStreamBytes(piece.end - piece.begin);
   if (kind_.make_printer != nullptr) return List(output);

@@ -29,28 +29,50 @@ void CountPackets(const Stream& stream, const CpuId& cpu,
       .Run();
 }
 
+Result<FlowSummary> Sum(const Stream& stream, const StreamInputs& inputs, Decoder& decoder) {
+  if (stream.bytes.empty()) return FlowSummary();
+  Result<FlowSummary> summary = decoder.Summarize(inputs.For(stream));
+  if (!summary) return summary;
+  const ByteAccount account{summary->bytes_decoded, summary->bytes_padding, summary->bytes_lost};
+  if (Status status = CheckAccount(account, stream); !status) return Fail(status.error());
+  return summary;
+}
+
+void Show(const StreamOwner& owner, FlowSummary summary, InfoReport& report) {
+  CountPackets(*owner.stream, report.recording->pt.cpu, report.packets);
+  report.losses.AddStreamBytes(owner.stream->bytes.size());
+  for (const DataLoss& loss : summary.losses) report.losses.Add(loss);
+  if (summary.first_tsc != 0) {
+    Extend(report.span, report.clock->Value(summary.first_tsc));
+    Extend(report.span, report.clock->Value(summary.last_tsc));
+  }
+  report.streams.push_back({&owner, std::move(summary)});
+}
+
 Status Collect(const ReaderOptions& options, const RecordingCode& code, InfoReport& report) {
   Result<std::unique_ptr<Decoder>> decoder = MakeDecoder(options.engine);
   if (!decoder) return Fail(decoder.error());
   report.images = code.images();
-  report.losses.AddDamage(report.recording->warnings.size());
+  report.losses.AddRecording(*report.recording);
   StreamInputs inputs(*report.recording, code, options.resync);
   inputs.set_threads(options.threads, options.window);
-  for (const StreamOwner& owner : report.threads->owners()) {
-    const Stream& stream = *owner.stream;
-    CountPackets(stream, report.recording->pt.cpu, report.packets);
-    Result<FlowSummary> summary = (*decoder)->Summarize(inputs.For(stream));
+  // A thread's time may be on any of the streams, shown or not.
+  std::vector<FlowSummary> summaries;
+  for (const Stream& stream : report.recording->streams) {
+    Result<FlowSummary> summary = Sum(stream, inputs, **decoder);
     if (!summary) return Fail(summary.error());
-    const ByteAccount account{summary->bytes_decoded, summary->bytes_padding, summary->bytes_lost};
-    if (Status status = CheckAccount(account, stream); !status) return status;
-    report.losses.AddStreamBytes(stream.bytes.size());
-    for (const DataLoss& loss : summary->losses) report.losses.Add(loss);
-    if (summary->first_tsc != 0) {
-      Extend(report.span, report.clock->Value(summary->first_tsc));
-      Extend(report.span, report.clock->Value(summary->last_tsc));
-    }
-    report.streams.push_back({&owner, std::move(*summary)});
+    summaries.push_back(std::move(*summary));
   }
+  Result<TimeAccounts> times = AccountTimes(*report.recording, inputs, summaries, **decoder);
+  if (!times) return Fail(times.error());
+  if (Status status = CheckTimes(*times); !status) return status;
+  std::erase_if(times->threads, [&](const TimeAccount& account) {
+    return !report.threads->Wants(account.tid, options);
+  });
+  report.times = std::move(*times);
+  report.losses.AddTimes(report.times);
+  for (const StreamOwner& owner : report.threads->owners())
+    Show(owner, std::move(summaries[owner.stream->index]), report);
   return {};
 }
 

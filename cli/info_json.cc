@@ -71,10 +71,11 @@ Json LossesJson(const LossTally& losses) {
   Json json = Json::array();
   for (const LossCause cause : kAllLossCauses) {
     const LossTally::Sum& sum = losses.Of(cause);
-    if (sum.count == 0) continue;
+    if (!sum.any()) continue;
     json.push_back({{"cause", Name(cause)},
                     {"count", sum.count},
                     {"bytes", sum.bytes},
+                    {"time", sum.time},
                     {"remedy", Remedy(cause)}});
   }
   return json;
@@ -107,12 +108,44 @@ Json ImageJson(const ImageStatus& image) {
   return json;
 }
 
-Json ThreadsJson(const Threads& threads) {
+Json TimesJson(const TimeAccount& account) {
+  Json json = Json::object();
+  for (const TimeClass kind : kAllTimeClasses) {
+    const TimeShare& share = account.Of(kind);
+    const double whole = account.lifetime() == 0 ? 1 : static_cast<double>(account.lifetime());
+    json[Name(kind)] = {{"time", share.time},
+                        {"time_lo", share.lo},
+                        {"time_hi", share.hi},
+                        {"percent", 100 * static_cast<double>(share.time) / whole}};
+  }
+  return json;
+}
+
+Json ThreadJson(const TimeAccount& account, const Threads& threads) {
+  Json json;
+  json["tid"] = NumberOrNull(account.tid);
+  json["pid"] = NumberOrNull(account.pid);
+  json["comm"] = account.tid < 0 ? Json(nullptr)
+                                 : TextOrNull(std::string(threads.CommAt(account.tid, 0).comm));
+  json["stream"] = account.tid < 0 ? Json(account.stream->index) : Json(nullptr);
+  json["instructions"] = account.instructions;
+  json["bytes"] = account.bytes;
+  json["losses"] = account.losses;
+  json["begin"] = account.begin;
+  json["end"] = account.end;
+  json["lifetime"] = account.lifetime();
+  json["times"] = TimesJson(account);
+  json["off_cpu_told"] = account.off_cpu_told;
+  json["lost_by_cause"] = Json::object();
+  for (const auto& [cause, time] : account.causes) json["lost_by_cause"][Name(cause)] = time;
+  return json;
+}
+
+// Threads, or what is nobody's.
+Json ThreadsJson(const InfoReport& report, bool known) {
   Json json = Json::array();
-  for (const auto& [tid, pid] : threads.traced())
-    json.push_back({{"tid", tid},
-                    {"pid", NumberOrNull(pid)},
-                    {"comm", TextOrNull(std::string(threads.CommAt(tid, 0).comm))}});
+  for (const TimeAccount& account : report.times.threads)
+    if ((account.tid >= 0) == known) json.push_back(ThreadJson(account, *report.threads));
   return json;
 }
 
@@ -132,7 +165,8 @@ void PrintInfoJson(const InfoReport& report, Output& output) {
   json["branch_trace"] = report.streams.empty() ? Json(nullptr) : Json("Intel PT");
   json["options"] = OptionsJson(recording.pt);
   json["time"] = DurationJson(report);
-  json["threads"] = ThreadsJson(*report.threads);
+  json["threads"] = ThreadsJson(report, true);
+  json["nobody"] = ThreadsJson(report, false);
   json["streams"] = Json::array();
   for (const StreamInfo& info : report.streams) json["streams"].push_back(StreamJson(info));
   json["packets"] = Json::object();

@@ -14,6 +14,7 @@
 #include "cli/trace_clock.h"
 #include "flowback/decode/decoder.h"
 #include "flowback/decode/recording_code.h"
+#include "flowback/replay/time_account.h"
 
 namespace flowback::cli {
 
@@ -34,12 +35,18 @@ struct InfoReport {
   std::optional<TimeSpan> span;
   std::map<std::string_view, PacketCount> packets;  // by name
   std::vector<StreamInfo> streams;
+  TimeAccounts times;  // of the threads that were asked for
   LossTally losses;
   std::vector<ImageStatus> images;
 };
 
 void PrintInfoText(const InfoReport& report, Output& output);
 void PrintInfoJson(const InfoReport& report, Output& output);
+
+// The threads with their times, as text.
+void AppendThreads(const InfoReport& report, std::string& out);
+// "15.0 %", "0 %", "<0.1 %".
+std::string PercentOf(uint64_t part, uint64_t whole);
 
 // "build-id agrees", "unverified: the recording has no build-id", ... or the image's problem.
 std::string ImageVerdict(const ImageStatus& image);

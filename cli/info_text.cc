@@ -68,14 +68,6 @@ void AppendTrace(const InfoReport& report, std::string& out) {
                             span.begin, span.end, emulated));
 }
 
-void AppendThreads(const InfoReport& report, std::string& out) {
-  if (report.threads->traced().empty()) return;
-  out += "\nthreads      tid      pid  name\n";
-  for (const auto& [tid, pid] : report.threads->traced())
-    out += fmt::format("        {:>8} {:>8}  {}\n", tid, pid < 0 ? "-" : std::to_string(pid),
-                       report.threads->CommAt(tid, 0).comm);
-}
-
 // Law 1, stream by stream: what was decoded, padding and loss are all there is.
 void AppendStreams(const InfoReport& report, std::string& out) {
   constexpr std::string_view kFormat = "{:>8} {:>8} {:>6} {:>12} {:>12} {:>12} {:>12} {:>14}\n";
@@ -109,15 +101,17 @@ void AppendPackets(const InfoReport& report, std::string& out) {
 }
 
 void AppendLosses(const InfoReport& report, std::string& out) {
-  if (report.losses.count() == 0) {
+  if (!report.losses.any()) {
     out += "\nlosses: none\n";
     return;
   }
-  out += "\nlosses         count        bytes\n";
+  out += fmt::format("\nlosses         count        bytes {:>14}\n",
+                     report.times.nanoseconds ? "ns" : "ticks");
   for (const LossCause cause : kAllLossCauses) {
     const LossTally::Sum& sum = report.losses.Of(cause);
-    if (sum.count == 0) continue;
-    out += fmt::format("            {:>8} {:>12}  {}\n", sum.count, sum.bytes, Name(cause));
+    if (!sum.any()) continue;
+    out += fmt::format("            {:>8} {:>12} {:>14}  {}\n", sum.count, sum.bytes, sum.time,
+                       Name(cause));
     out += fmt::format("    try: {}\n", Remedy(cause));
   }
 }

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/status.h"
 
 namespace flowback::cli {
@@ -22,6 +24,8 @@ std::string LossText(const DataLoss& loss) {
   if (!loss.detail.empty()) text += ": " + loss.detail;
   return text;
 }
+
+bool LossTally::any() const { return std::ranges::any_of(sums_, &Sum::any); }
 
 uint64_t LossTally::count() const {
   uint64_t total = 0;
@@ -50,8 +54,20 @@ void LossTally::Warn(const std::string& file) const {
                         Percent(bytes(), stream_bytes_), bytes(), stream_bytes_, causes, remedies));
 }
 
+// A warning without a remedy says that nothing is lacking.
+void LossTally::AddRecording(const Recording& recording) {
+  for (const Warning& warning : recording.warnings) damage_ += warning.remedy.empty() ? 0 : 1;
+  for (const RecorderLoss& loss : recording.losses)
+    sums_[static_cast<size_t>(loss.cause)].count += loss.count;
+}
+
+void LossTally::AddTimes(const TimeAccounts& accounts) {
+  for (const TimeAccount& account : accounts.threads)
+    for (const auto& [cause, time] : account.causes) sums_[static_cast<size_t>(cause)].time += time;
+}
+
 int LossTally::Status(bool strict) const {
-  if (!strict || (count() == 0 && damage_ == 0)) return kDone;
+  if (!strict || (damage_ == 0 && !any())) return kDone;
   return Of(LossCause::kNoImage).count != 0 ? kImageIsMissing : kFinishedWithLosses;
 }
 

@@ -8,11 +8,13 @@
 #include <string>
 
 #include "flowback/model/execution.h"
+#include "flowback/model/recording.h"
+#include "flowback/replay/time_account.h"
 
 namespace flowback::cli {
 
 inline constexpr LossCause kAllLossCauses[] = {
-#define FLOWBACK_LOSS(name, text, remedy) LossCause::name,
+#define FLOWBACK_LOSS(name, kind, text, remedy) LossCause::name,
 #include "flowback/model/loss_causes.def"
 #undef FLOWBACK_LOSS
 };
@@ -25,6 +27,9 @@ class LossTally {
   struct Sum {
     uint64_t count = 0;
     uint64_t bytes = 0;
+    uint64_t time = 0;  // of threads, as TimeAccounts has it; only where that was asked for
+
+    bool any() const { return count != 0 || time != 0; }
   };
 
   void Add(const DataLoss& loss) {
@@ -35,14 +40,20 @@ class LossTally {
   void AddStreamBytes(uint64_t bytes) { stream_bytes_ += bytes; }
 
   const Sum& Of(LossCause cause) const { return sums_[static_cast<size_t>(cause)]; }
+  bool any() const;
   uint64_t count() const;
   uint64_t bytes() const;
   uint64_t stream_bytes() const { return stream_bytes_; }
 
   // The closing lines on stderr; nothing when nothing was lost.
   void Warn(const std::string& file) const;
-  // Damage to the recording itself, which no stream's loss shows.
-  void AddDamage(size_t count) { damage_ += count; }
+  // What no stream's loss shows: the recorder's own losses, and damage to the file.
+  void AddRecording(const Recording& recording);
+  // So many streams have trace of which it is not known whose it is.
+  void AddNobodys(size_t count) {
+    sums_[static_cast<size_t>(LossCause::kThreadUnknown)].count += count;
+  }
+  void AddTimes(const TimeAccounts& accounts);
   // kDone, or under --strict kImageIsMissing or kFinishedWithLosses.
   int Status(bool strict) const;
 

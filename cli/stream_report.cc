@@ -39,6 +39,19 @@ Status CheckAccount(const ByteAccount& account, const Stream& stream) {
   return Fail(error.Remedy("report it with the recording"));
 }
 
+Status CheckTimes(const TimeAccounts& accounts) {
+  for (const TimeAccount& account : accounts.threads) {
+    if (account.Sum() == account.lifetime()) continue;
+    Error error(
+        ErrorCode::kSystem,
+        fmt::format("thread {}: the times by class are {} in all, not its lifetime of {}: a "
+                    "fault in flowback",
+                    account.tid, account.Sum(), account.lifetime()));
+    return Fail(error.Remedy("report it with the recording"));
+  }
+  return {};
+}
+
 void WarnOfDamage(const Recording& recording) {
   for (const Warning& warning : recording.warnings) {
     const bool named = warning.text.contains(recording.path);
@@ -68,6 +81,13 @@ void WarnOfModes(const RecordingCode& code, const std::string& file) {
         "  try: give the file that ran with --image; this is right only for a program "
         "that switches modes itself",
         file, conflict.mode_bits, conflict.file, conflict.elf_bits, conflict.mode_bits));
+}
+
+size_t SharedStreams(const Threads& threads) {
+  const auto shared = [](const StreamOwner& owner) {
+    return owner.shared && !owner.stream->bytes.empty();
+  };
+  return static_cast<size_t>(std::ranges::count_if(threads.owners(), shared));
 }
 
 void WarnOfSharedStreams(const Threads& threads, const std::string& file) {

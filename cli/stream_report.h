@@ -10,6 +10,7 @@
 #include "flowback/decode/decoder.h"
 #include "flowback/decode/recording_code.h"
 #include "flowback/model/recording.h"
+#include "flowback/replay/time_account.h"
 
 namespace flowback::cli {
 
@@ -28,7 +29,12 @@ void WarnOfRejectedImages(const std::vector<ImageStatus>& images, const std::str
 // Images that the trace has in another mode than theirs: 32-bit code in a 64-bit file.
 void WarnOfModes(const RecordingCode& code, const std::string& file);
 
+// Law 2: the six classes add up to each thread's lifetime. An error means a fault of flowback.
+Status CheckTimes(const TimeAccounts& accounts);
+
 // Per-CPU buffers that are not one thread's are shown whole, under their CPU's name.
 void WarnOfSharedStreams(const Threads& threads, const std::string& file);
+// How many of them there are.
+size_t SharedStreams(const Threads& threads);
 
 }  // namespace flowback::cli

@@ -98,20 +98,22 @@ void Threads::LabelByCpu() {
   });
 }
 
+bool Threads::Wants(int32_t tid, const ReaderOptions& options) const {
+  if (!Listed(options.tids, tid)) return false;
+  if (options.comms.empty()) return true;
+  return std::ranges::any_of(
+      std::ranges::equal_range(comms_, tid, {}, &CommChange::tid), [&](const CommChange& change) {
+        return std::ranges::find(options.comms, change.comm) != options.comms.end();
+      });
+}
+
 Status Threads::Select(const ReaderOptions& options) {
-  const auto named = [&](int32_t tid) {
-    if (options.comms.empty()) return true;
-    return std::ranges::any_of(comms_, [&](const CommChange& change) {
-      return change.tid == tid &&
-             std::ranges::find(options.comms, change.comm) != options.comms.end();
-    });
-  };
   const size_t before = owners_.size();
   for (StreamOwner& owner : owners_)
     std::erase_if(owner.pieces,
                   [&](const FlowPiece& piece) { return !Listed(options.cpus, piece.stream->cpu); });
   std::erase_if(owners_, [&](const StreamOwner& owner) {
-    return !Listed(options.tids, owner.tid) || owner.pieces.empty() || !named(owner.tid);
+    return owner.pieces.empty() || !Wants(owner.tid, options);
   });
   if (before == 0 || !owners_.empty()) return {};
   return Fail(Error(ErrorCode::kUsage, "--tid, --comm and --cpu-list leave nothing to show")

@@ -45,6 +45,8 @@ class Threads {
   void GroupByThread(const Recording& recording, const StreamInputs& inputs);
   // Changes the labels to "cpuN"; N is the stream's number where it is not bound to a CPU.
   void LabelByCpu();
+  // Whether --tid and --comm ask for it.
+  bool Wants(int32_t tid, const ReaderOptions& options) const;
   // Keeps what --tid, --comm and --cpu-list ask for. Errors: kUsage when nothing is left.
   Status Select(const ReaderOptions& options);
 

@@ -263,27 +263,6 @@ void StreamCollector::AddRecordGaps(const AuxBuffer& buffer, Stream& stream) {
   }
 }
 
-// One sentence for each flag that says more than a gap does.
-void StreamCollector::WarnOfFlags(std::vector<Warning>& warnings) const {
-  struct Meaning {
-    uint64_t flag;
-    const char* text;
-    const char* remedy;
-  };
-  constexpr Meaning kMeanings[] = {
-      {kAuxPartial, "have holes: tracing was interrupted, for instance by a virtual machine",
-       "record while no virtual machine runs on the CPU"},
-      {kAuxCollision, "lack samples that collided", "record with fewer samples"},
-  };
-  for (const auto& [flag, meaning, remedy] : kMeanings) {
-    uint64_t count = 0;
-    for (const auto& [index, buffer] : buffers_) {
-      for (const AuxEntry& record : buffer.records) count += (record.told.flags & flag) != 0;
-    }
-    if (count != 0) warnings.push_back({Dec(count) + " pieces of AUX data " + meaning, remedy});
-  }
-}
-
 bool StreamCollector::IsSnapshots(const AuxBuffer& buffer) const {
   return snapshots_ || buffer.sampled ||
          std::any_of(buffer.records.begin(), buffer.records.end(),
@@ -357,7 +336,6 @@ void StreamCollector::Finish(Recording& recording) && {
   }
   check.Report(recording);
   owners_.Report(recording);
-  WarnOfFlags(recording.warnings);
   if (repeated != 0) {
     recording.warnings.push_back({"pieces of the trace overlap: " + ByteCount(repeated) +
                                       " that an earlier one has, too, were read once",

@@ -44,7 +44,6 @@ class StreamCollector {
   AuxPlace At(uint64_t offset) const;
   static bool EndsPiece(const std::vector<AuxEntry>& records, const AuxPiece& piece);
   void PlaceRemainingRecords();
-  void WarnOfFlags(std::vector<Warning>& warnings) const;
   bool IsSnapshots(const AuxBuffer& buffer) const;
   static void RemoveRepeated(AuxBuffer& buffer);
   static void AddSnapshotGaps(const AuxBuffer& buffer, Stream& stream);

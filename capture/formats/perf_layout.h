@@ -73,6 +73,7 @@ inline constexpr uint64_t kBranchCounters = 1 << 19;
 inline constexpr uint64_t kBranchEntrySize = 24;
 
 // perf_event_attr's bit field at byte 40.
+inline constexpr uint64_t kAttrExcludeUser = 1 << 4;
 inline constexpr uint64_t kAttrExcludeKernel = 1 << 5;
 inline constexpr uint64_t kAttrSampleIdAll = 1 << 18;
 inline constexpr uint64_t kAttrUseClockId = 1 << 25;

@@ -52,7 +52,10 @@ void ApplyRatios(const AuxtraceInfo& info, PtConfig& config, std::vector<Warning
 }
 
 // AUXTRACE_INFO gives the places of fields in the event's config as masks.
-void ApplyEvent(const AuxtraceInfo& info, uint64_t event_config, PtConfig& config) {
+void ApplyEvent(const AuxtraceInfo& info, const EventAttr& event, PtConfig& config) {
+  const uint64_t event_config = event.config;
+  config.user_traced = (event.flags & kAttrExcludeUser) == 0;
+  config.kernel_traced = (event.flags & kAttrExcludeKernel) == 0;
   if (const uint64_t mask = info.At(kPtNoRetCompBit); mask != 0) {
     config.return_compression = !(event_config & mask);
   }
@@ -122,8 +125,7 @@ void ApplyPtInfo(const AuxtraceInfo& info, const std::vector<EventAttr>& attrs, 
     return attr.type == info.At(kPtPmuType);
   });
   if (event != attrs.end()) {
-    ApplyEvent(info, event->config, config);
-    config.kernel = !(event->flags & kAttrExcludeKernel);
+    ApplyEvent(info, *event, config);
   } else {
     warnings.push_back({"no event of the header has the PMU number " + Dec(info.At(kPtPmuType)) +
                             " of AUXTRACE_INFO: the trace's settings are unknown",

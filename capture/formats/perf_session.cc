@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "capture/formats/perf_layout.h"
+#include "capture/formats/perf_losses.h"
 #include "capture/formats/perf_sideband.h"
 #include "capture/formats/stream_owner.h"
 #include "capture/formats/text.h"
@@ -238,23 +239,11 @@ bool Session::HasPtStreams() {
   return false;
 }
 
+// What else was lost is in Recording::losses.
 void Session::ReportLost() {
-  constexpr char kRemedy[] = "record with larger buffers (-m PAGES), or fewer events";
-  if (lost_records_ != 0) {
-    Warn("the kernel lost " + Dec(lost_records_) + (lost_records_ == 1 ? " record" : " records") +
-             " because a buffer was full: who ran when and what was mapped where may be missing; "
-             "what that leaves open is nobody's",
-         kRemedy);
-  }
   if (lost_samples_ != 0) {
     Warn("the kernel lost " + Dec(lost_samples_) + (lost_samples_ == 1 ? " sample" : " samples"),
-         kRemedy);
-  }
-  if (decoder_errors_ != 0) {
-    Warn("the file tells of " + Dec(decoder_errors_) +
-             " errors of another decoder (AUXTRACE_ERROR), the first: \"" + first_decoder_error_ +
-             '"',
-         "");
+         "record with larger buffers (-m PAGES), or fewer events");
   }
 }
 
@@ -272,6 +261,9 @@ void Session::ReportCounts() {
          "record again where the order of mappings or switches matters");
   }
   for (const auto& [name, count] : counts_) recording_.record_counts.emplace_back(name, count);
+  const auto throttled = counts_.find(NameOfType(kRecordThrottle));
+  if (throttled != counts_.end())
+    recording_.losses.push_back({LossCause::kThrottled, throttled->second});
 }
 
 // Without clock data the events may still name their clock.
@@ -292,6 +284,7 @@ void Session::Finish() {
   }
   // From here on the sideband is complete and in time order.
   recording_.sideband = std::move(sideband_).Take();
+  AddRecorderLosses(recording_);
   if (HasPtStreams()) std::move(streams_).Finish(recording_);
   AssignOwners(recording_);
 }

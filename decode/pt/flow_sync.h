@@ -198,7 +198,14 @@ void FlowEngine<Sink>::BeginLoss(LossCause cause, size_t offset, std::string det
   if (losing_) return;  // one loss, for the reason that began it
   losing_ = true;
   CountDecoded(offset);
-  loss_ = {cause, offset, offset, clock_.tsc(), last_ip, std::move(detail), sink_.stay()};
+  loss_ = {.cause = cause,
+           .begin = offset,
+           .end = offset,
+           .tsc = clock_.tsc(),
+           .last_ip = last_ip,
+           .detail = std::move(detail),
+           .stay = sink_.stay()};
+  if constexpr (Sink::kWantsTimes) sink_.LossBegins();
 }
 
 // All bytes since the last loss up to `offset` are good: decoded, or padding.
@@ -215,6 +222,7 @@ void FlowEngine<Sink>::EndLoss(size_t offset) {
   if (!losing_) return;
   losing_ = false;
   loss_.end = std::max<uint64_t>(offset, loss_.begin);
+  loss_.end_tsc = clock_.tsc();
   account_.lost += loss_.end - loss_.begin;
   counted_ = loss_.end;
   sink_.Loss(std::exchange(loss_, {}));

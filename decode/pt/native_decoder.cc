@@ -25,13 +25,9 @@ class NativeDecoder final : public Decoder {
   Result<ByteAccount> Decode(const DecodeInput& input, ExecutionConsumer& consumer) override {
     if (Status status = Check(input); !status) return Fail(status.error());
     CodeView code(*input.code, graphs_);
-    if (input.times) {
-      TimeEstimator estimator(consumer, input.config);
-      TimedSink sink(estimator);
-      const ByteAccount account = FlowEngine<TimedSink>(input, code, sink).Run();
-      estimator.Finish();
-      return account;
-    }
+    if (input.times)
+      return input.blocks ? DecodeTimed<TimedSink>(input, code, consumer)
+                          : DecodeTimed<EventSink>(input, code, consumer);
     ConsumerSink sink(consumer);
     return FlowEngine<ConsumerSink>(input, code, sink).Run();
   }
@@ -55,6 +51,16 @@ class NativeDecoder final : public Decoder {
   }
 
  private:
+  template <class Sink>
+  static ByteAccount DecodeTimed(const DecodeInput& input, CodeView& code,
+                                 ExecutionConsumer& consumer) {
+    TimeEstimator estimator(consumer, input.config);
+    Sink sink(estimator);
+    const ByteAccount account = FlowEngine<Sink>(input, code, sink).Run();
+    estimator.Finish();
+    return account;
+  }
+
   // Less than this is decoded before the threads have started.
   static constexpr size_t kPieceSize = size_t{256} << 10;
 

@@ -8,15 +8,8 @@
 namespace flowback::pt {
 namespace {
 
-// Whether the run's last instruction had a packet, or a bit of one, of its own.
-bool TakesPacket(const BlockRun& run) {
-  if (run.exit == BlockExit::kStopped) return true;
-  if (run.exit == BlockExit::kFallThrough || run.last == InstructionClass::kOther) return false;
-  return run.last == InstructionClass::kConditional || !IsDirect(run.last);
-}
-
 // Whether the event's packet is one of the flow, which a CYC packet before it times.
-bool TakesPacket(EventKind kind) {
+bool IsOfFlow(EventKind kind) {
   switch (kind) {
     case EventKind::kCoreBusRatio:
     case EventKind::kMaintenance:
@@ -135,7 +128,7 @@ void TimeEstimator::OnBlock(const BlockRun& run) {
   Piece& piece = Add(Piece::Kind::kBlock);
   piece.run = run;
   count_ += run.lengths.size();
-  if (exact_ && TakesPacket(run)) {
+  if (exact_ && TakesPacket(run.last, run.exit)) {
     TakeExact();
     piece.last_lo = settled_;
   }
@@ -149,7 +142,7 @@ void TimeEstimator::OnEvent(const TraceEvent& event) {
   // One packet, which the marks ahead of it precede.
   if (piece.starts || event.kind == EventKind::kStopped) piece.lo = settled_ = last_;
   if (piece.starts) tracing_ = true;
-  if (exact_ && TakesPacket(event.kind)) {
+  if (exact_ && IsOfFlow(event.kind)) {
     piece.lo = last_;
     TakeExact(piece.starts);
   } else if (piece.starts && has_cyc_ && placed_ == last_) {
@@ -162,10 +155,18 @@ void TimeEstimator::OnEvent(const TraceEvent& event) {
   if (pieces_.size() >= kMaxWaiting) FlushAll(0);
 }
 
+// Somewhere behind the last packet that told of the flow.
+void TimeEstimator::OnLossBegin() {
+  Add(Piece::Kind::kLossBegin);
+  if (pieces_.size() >= kMaxWaiting) FlushAll(0);
+}
+
+// The packet in work ends it, which the marks ahead of it precede.
 void TimeEstimator::OnLoss(const DataLoss& loss) {
   Piece& piece = Add(Piece::Kind::kLoss);
   losses_.push_back(loss);
-  piece.hi = 0;
+  piece.lo = last_;
+  piece.starts = true;
   Break();
   if (pieces_.size() >= kMaxWaiting) FlushAll(0);
 }
@@ -286,8 +287,16 @@ TscInterval TimeEstimator::BoundsOf(const Piece& piece) {
 }
 
 void TimeEstimator::Deliver(Piece& piece) {
-  if (piece.kind == Piece::Kind::kLoss) {
-    if (!done_) consumer_.OnLoss(losses_.front());
+  if (piece.kind == Piece::Kind::kLossBegin) {
+    loss_begin_bounds_ = BoundsOf(piece);
+    loss_begin_ = TimeAt(piece, piece.count, loss_begin_bounds_);
+  } else if (piece.kind == Piece::Kind::kLoss) {
+    DataLoss& loss = losses_.front();
+    loss.tsc = loss_begin_;
+    loss.bounds = loss_begin_bounds_;
+    loss.end_bounds = BoundsOf(piece);
+    loss.end_tsc = TimeAt(piece, piece.count, loss.end_bounds);
+    if (!done_) consumer_.OnLoss(loss);
     losses_.pop_front();
   } else if (piece.kind == Piece::Kind::kEvent) {
     TraceEvent& event = events_.front();

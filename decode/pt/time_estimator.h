@@ -41,6 +41,13 @@ class TimeEstimator {
   // A piece of flow that the packet in work proves. What it points to must stay until Finish.
   void OnBlock(const BlockRun& run);
   void OnEvent(const TraceEvent& event);
+  // Instead of OnBlock, where only the times of events matter.
+  void OnInstructions(unsigned count, bool takes_packet) {
+    count_ += count;
+    if (exact_ && takes_packet) TakeExact();
+  }
+  // The flow is lost here; the loss itself follows when it is found again.
+  void OnLossBegin();
   void OnLoss(const DataLoss& loss);
   // A packet that tells of the flow has been taken, and everything it proves has been given.
   void OnPacketEnd() {
@@ -51,6 +58,13 @@ class TimeEstimator {
   // The stream ends: hands on what still waits.
   void Finish();
   bool Done() const { return done_; }
+
+  // Whether a block's last instruction had a packet, or a bit of one, of its own.
+  static bool TakesPacket(InstructionClass last, BlockExit exit) {
+    if (exit == BlockExit::kStopped) return true;
+    if (exit == BlockExit::kFallThrough || last == InstructionClass::kOther) return false;
+    return last == InstructionClass::kConditional || !IsDirect(last);
+  }
 
  private:
   using Number = uint64_t;  // of a mark, from 1; 0: none
@@ -66,7 +80,7 @@ class TimeEstimator {
     bool starts = false;  // the mark is when tracing started: the next instruction's time, too
   };
   struct Piece {
-    enum class Kind : uint8_t { kBlock, kEvent, kLoss };
+    enum class Kind : uint8_t { kBlock, kEvent, kLossBegin, kLoss };
     Kind kind{};
     bool starts = false;  // an event behind a break
     uint64_t count = 0;   // instructions before it
@@ -133,6 +147,8 @@ class TimeEstimator {
   std::deque<Piece> pieces_;
   std::deque<TraceEvent> events_;
   std::deque<DataLoss> losses_;
+  uint64_t loss_begin_ = 0;  // of the loss that is handed on next
+  TscInterval loss_begin_bounds_;
   uint64_t count_ = 0;
   uint64_t lo_floor_ = 0;  // of the last piece handed on
   uint64_t tsc_floor_ = 0;

@@ -55,7 +55,10 @@ class Processes {
   std::unordered_map<int32_t, std::vector<Known>> known_;  // by thread, in time order
 };
 
-void MakeNobodys(ThreadStay& stay) { stay.tid = -1; }
+void MakeNobodys(ThreadStay& stay) {
+  if (stay.tid >= 0) stay.first_tid = stay.tid;
+  stay.tid = -1;
+}
 
 }  // namespace
 
@@ -166,6 +169,7 @@ void StaysOfCpus::SwitchOut(Cpu& cpu, const SidebandBase& who, int32_t next) {
     if (last->pid < 0) last->pid = who.pid;
   } else if (cpu.running) {
     EndUnseen(cpu, who, -1);
+    if (cpu.stays.back().tid < 0) cpu.stays.back().last_tid = who.tid;
   } else {
     // It ran since the recording began, or since the last one ended, if that one named it.
     const bool certain = last == nullptr || cpu.next == who.tid;
@@ -173,6 +177,7 @@ void StaysOfCpus::SwitchOut(Cpu& cpu, const SidebandBase& who, int32_t next) {
                          .end = who.time,
                          .pid = certain || last->pid == who.pid ? who.pid : -1,
                          .tid = certain ? who.tid : -1,
+                         .last_tid = certain ? -1 : who.tid,
                          .begin_bound = Bound::kHinted,
                          .end_bound = Bound::kKnown,
                          .code = nullptr});

@@ -23,8 +23,8 @@ std::string Dashed(std::string_view name) {
 
 std::string CauseName(LossCause cause) {
   switch (cause) {
-#define FLOWBACK_LOSS(name, text, remedy) \
-  case LossCause::name:                   \
+#define FLOWBACK_LOSS(name, kind, text, remedy) \
+  case LossCause::name:                         \
     return Dashed(#name);
 #include "flowback/model/loss_causes.def"
 #undef FLOWBACK_LOSS

@@ -274,15 +274,16 @@ TEST(PerfStreams, PerCpuBufferOfSeveralThreadsOrProcesses) {
   EXPECT_EQ(Read(file).streams.at(0).tid, -1);
 }
 
-TEST(PerfStreams, FlagsThatAreNoGapsAreWarnings) {
+TEST(PerfStreams, FlagsThatAreNoGapsAreLosses) {
   PerfDataBuilder file = PerfDataBuilder::WithIntelPt();
   file.Aux(0, 8, kAuxPartial, OnCpu(1));
   file.Aux(8, 8, kAuxCollision, OnCpu(1));
   file.Auxtrace(0, 0, -1, 1, Count(1, 16));
   const Recording recording = Read(file);
   EXPECT_TRUE(recording.streams.at(0).gaps.empty());
-  EXPECT_TRUE(Warns(recording, "holes"));
-  EXPECT_TRUE(Warns(recording, "collided"));
+  EXPECT_EQ(recording.losses, (std::vector<RecorderLoss>{{LossCause::kAuxPartial, 1},
+                                                         {LossCause::kAuxCollision, 1}}));
+  EXPECT_TRUE(recording.warnings.empty());
 }
 
 TEST(PerfStreams, OtherHardwaresDataIsNotTakenForIntelPt) {

@@ -10,7 +10,7 @@ COMMANDS = "cli/commands.def"
 # Table: how a row's first cell is used in the code, and the folders to look in.
 USES = {
     "include/flowback/model/events.def": (r"\bEventKind::{0}\b", ["decode/", "capture/"]),
-    "include/flowback/model/loss_causes.def": (r"\bLossCause::{0}\b", ["decode/", "capture/"]),
+    "include/flowback/model/loss_causes.def": (r"\bLossCause::{0}\b", ["decode/", "capture/", "replay/"]),
     "decode/pt/errata.def": (r"(?:\.|->|::){0}\b", ["decode/"]),
 }
 

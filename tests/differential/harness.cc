@@ -189,6 +189,10 @@ void ExpectSameInParallel(Decoder& decoder, const DecodeInput& input, const Flow
     EXPECT_EQ(sum.first_tsc, serial.first_tsc);
     EXPECT_EQ(sum.last_tsc, serial.last_tsc);
     EXPECT_EQ(sum.parts.size(), serial.parts.size());
+    const auto same_times = [](const DataLoss& a, const DataLoss& b) {
+      return a.tsc == b.tsc && a.end_tsc == b.end_tsc;
+    };
+    EXPECT_TRUE(std::ranges::equal(sum.losses, serial.losses, same_times));
   }
 }
 

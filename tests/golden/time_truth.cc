@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <set>
 #include <sstream>
 
 #include "tests/golden/shared_traces.h"
@@ -37,6 +38,39 @@ std::vector<uint64_t> ReadNumbers(const std::string& file) {
 }
 
 }  // namespace
+
+// TSC cpuN tid T n INDEX cpu_n INDEX WHAT ...; by thread in the order of time.
+std::map<int32_t, ThreadTruth> ReadThreadTruth(const std::string& folder) {
+  std::map<int32_t, ThreadTruth> threads;
+  std::map<int32_t, uint64_t> enabled;
+  std::map<int32_t, uint64_t> overflowed;
+  const std::vector<uint64_t> every = ReadNumbers(folder + "/truth-4661.tsc");
+  static const std::set<std::string> kStops = {"syscall", "switch-out", "exit"};
+  static const std::set<std::string> kAsync = {"page-fault", "irq", "signal", "killed"};
+  for (const std::vector<std::string>& row : ReadCompressedTable(folder + "/events.txt.gz")) {
+    if (row.size() < 9) continue;
+    const int32_t tid = std::stoi(row[3]);
+    const uint64_t tsc = std::stoull(row[0]);
+    const std::string& what = row[8];
+    ThreadTruth& thread = threads[tid];
+    if (what == "enable") enabled[tid] = tsc;
+    if (what == "ovf-begin") overflowed[tid] = tsc;
+    if (what == "ovf-end") thread.overflowed += tsc - overflowed[tid];
+    if (what == "switch-in") thread.stays.push_back({tsc, 0});
+    if (what == "switch-out" || what == "exit")
+      if (!thread.stays.empty() && thread.stays.back().second == 0)
+        thread.stays.back().second = tsc;
+    const bool async = kAsync.contains(what);
+    if ((!async && !kStops.contains(what)) || !enabled.contains(tid)) continue;
+    const uint64_t count = std::stoull(row[5]);
+    if (async && count != 0 && count <= every.size())
+      thread.executing += std::max(every[count - 1], enabled[tid]) - enabled[tid];
+    else
+      (async ? thread.until_async : thread.executing) += tsc - enabled[tid];
+    enabled.erase(tid);
+  }
+  return threads;
+}
 
 // TSC cpuN tid T n INDEX cpu_n INDEX WHAT ...
 TimeTruth ReadTimeTruth(const std::string& folder, unsigned cpu) {

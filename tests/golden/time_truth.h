@@ -7,7 +7,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace flowback::golden {
@@ -26,6 +28,17 @@ struct TimeTruth {
 
 // `folder`: the recording's. Fails the running test where it can't be read.
 TimeTruth ReadTimeTruth(const std::string& folder, unsigned cpu);
+
+// What a thread's times were, by events.txt.gz, in TSC ticks.
+struct ThreadTruth {
+  uint64_t executing = 0;
+  // From where tracing started to the end of the fault or interrupt that stopped it: not told is
+  // when that began, so a part of it is the kernel's. None where every instruction's time is known.
+  uint64_t until_async = 0;
+  uint64_t overflowed = 0;                           // of both: while the buffer was full
+  std::vector<std::pair<uint64_t, uint64_t>> stays;  // on a CPU: in, and out or exit
+};
+std::map<int32_t, ThreadTruth> ReadThreadTruth(const std::string& folder);
 
 // For each overflow: how many instructions the packets before it prove, and the index of the first
 // instruction told again.

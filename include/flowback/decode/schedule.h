@@ -24,6 +24,9 @@ struct ThreadStay {
   uint64_t end = ~uint64_t{0};
   int32_t pid = -1;
   int32_t tid = -1;  // -1: the records do not tell who ran
+  // Where they do not: who was switched in when it began, and out when it ended; -1: not told.
+  int32_t first_tid = -1;
+  int32_t last_tid = -1;
   Bound begin_bound = Bound::kOpen;
   Bound end_bound = Bound::kOpen;
   std::shared_ptr<const AddressSpaceHistory> code;  // of the process

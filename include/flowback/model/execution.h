@@ -89,17 +89,23 @@ struct TraceEvent {
 
 // Why nothing is said about a range. One row of loss_causes.def each.
 enum class LossCause : uint8_t {
-#define FLOWBACK_LOSS(name, text, remedy) name,
+#define FLOWBACK_LOSS(name, kind, text, remedy) name,
 #include "flowback/model/loss_causes.def"
 #undef FLOWBACK_LOSS
 };
+
+// What is missing: the trace, or the code to read it with.
+enum class LossClass : uint8_t { kLost, kUndecodable };
 
 // A range of stream bytes (half-open) about which nothing is said.
 struct DataLoss {
   LossCause cause{};
   uint64_t begin = 0;
   uint64_t end = 0;
-  uint64_t tsc = 0;      // known last before the loss; 0 when none
+  uint64_t tsc = 0;      // when it began, as BlockRun::tsc; 0: not known
+  TscInterval bounds{};  // of that, as BlockRun::bounds
+  uint64_t end_tsc = 0;  // when the flow was found again, in the same way; 0: not known
+  TscInterval end_bounds{};
   uint64_t last_ip = 0;  // next instruction to execute when the flow was lost; 0 when not known
   std::string detail;    // addresses, packet bytes: what a person needs to find the reason
   const ThreadStay* stay = nullptr;  // who ran when the flow was lost
@@ -107,6 +113,7 @@ struct DataLoss {
 
 const char* Name(EventKind kind);
 const char* Name(LossCause cause);
+LossClass ClassOf(LossCause cause);
 // What can be done about it, one sentence.
 const char* Remedy(LossCause cause);
 const char* Name(InstructionClass kind);

@@ -48,6 +48,9 @@ struct PtConfig {
   CpuId cpu;
   // False when the recording says return compression was off (DisRETC); empty: not recorded.
   std::optional<bool> return_compression;
+  // The privilege levels that were traced; empty: not recorded.
+  std::optional<bool> user_traced;
+  std::optional<bool> kernel_traced;
   // An address filter was set; `filter_ranges` holds its traced ranges where they are known at run
   // time (erratum SKL014 needs them).
   bool address_filter = false;
@@ -58,7 +61,6 @@ struct PtConfig {
   // An MTC packet comes every 2^mtc_shift crystal ticks (IA32_RTIT_CTL.MTCFreq).
   std::optional<uint8_t> mtc_shift;
   bool mtc_off = false;  // the recording says that there are none
-  bool kernel = false;   // the recording says that kernel code was traced
   // Maximum non-turbo ratio: TSC frequency / bus frequency, the unit of CBR.
   uint32_t nominal_ratio = 0;
   TimeConversion time;

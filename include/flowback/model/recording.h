@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "flowback/base/bytes.h"
+#include "flowback/model/execution.h"
 #include "flowback/model/machine.h"
 
 namespace flowback {
@@ -168,6 +169,14 @@ struct Warning {
   bool operator==(const Warning&) const = default;
 };
 
+// Something that the recorder says it lost, and that no place in a stream shows.
+struct RecorderLoss {
+  LossCause cause{};
+  uint64_t count = 0;  // of records, or of what the records count
+
+  bool operator==(const RecorderLoss&) const = default;
+};
+
 struct Recording {
   std::string path;    // as the user named it
   std::string format;  // "perf.data", "raw Intel PT"
@@ -191,6 +200,7 @@ struct Recording {
   std::vector<std::string> events;
   // Damage met while reading that did not stop it.
   std::vector<Warning> warnings;
+  std::vector<RecorderLoss> losses;  // one for each cause
   // Keeps alive what the spans point into.
   std::vector<std::shared_ptr<const void>> storage;
 };

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#include "capture/formats/perf_losses.h"
+
+#include <map>
+#include <variant>
+
+#include "capture/formats/perf_layout.h"
+
+namespace flowback::perf {
+namespace {
+
+class Tally {
+ public:
+  void operator()(const LostRecord& lost) {
+    if (!lost.samples) counts_[LossCause::kRecordsLost] += lost.count;
+  }
+  // A truncated one is a gap of its stream.
+  void operator()(const AuxRecord& aux) {
+    if ((aux.flags & kAuxPartial) != 0) ++counts_[LossCause::kAuxPartial];
+    if ((aux.flags & kAuxCollision) != 0) ++counts_[LossCause::kAuxCollision];
+  }
+  void operator()(const AuxtraceErrorRecord&) { ++counts_[LossCause::kToldByRecorder]; }
+  template <class Other>
+  void operator()(const Other&) {}
+
+  const std::map<LossCause, uint64_t>& counts() const { return counts_; }
+
+ private:
+  std::map<LossCause, uint64_t> counts_;
+};
+
+}  // namespace
+
+void AddRecorderLosses(Recording& recording) {
+  Tally tally;
+  for (const SidebandRecord& record : recording.sideband) std::visit(tally, record);
+  for (const auto& [cause, count] : tally.counts())
+    if (count != 0) recording.losses.push_back({cause, count});
+}
+
+}  // namespace flowback::perf

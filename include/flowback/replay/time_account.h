@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// What each thread's time was: the law of conservation of time. docs/time.md defines the classes.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "flowback/base/error.h"
+#include "flowback/decode/decoder.h"
+#include "flowback/decode/stream_input.h"
+#include "flowback/model/recording.h"
+
+namespace flowback {
+
+enum class TimeClass : uint8_t {
+  kExecuting,    // and traced
+  kOffCpu,       // between two stays on CPUs
+  kKernel,       // on a CPU, at a privilege level that is not traced
+  kLost,         // the trace is missing, or it is not known whose it is
+  kFiltered,     // on a CPU, at a place or level that the recorder left out on purpose
+  kUndecodable,  // the trace is there, the code to read it with is not
+};
+inline constexpr TimeClass kAllTimeClasses[] = {TimeClass::kExecuting, TimeClass::kOffCpu,
+                                                TimeClass::kKernel,    TimeClass::kLost,
+                                                TimeClass::kFiltered,  TimeClass::kUndecodable};
+// "executing", "off-CPU", ...
+const char* Name(TimeClass kind);
+
+// A sum of times; the trace proves lo <= sum <= hi.
+struct TimeShare {
+  uint64_t time = 0;
+  uint64_t lo = 0;
+  uint64_t hi = 0;
+};
+
+// One thread's, or that of a stream whose threads are not known.
+struct TimeAccount {
+  int32_t pid = -1;
+  int32_t tid = -1;                // -1: nobody's
+  const Stream* stream = nullptr;  // nobody's: whose trace it is
+  // The lifetime in the trace; the shares' times add up to end - begin, to the unit.
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  std::array<TimeShare, std::size(kAllTimeClasses)> shares{};
+  // False: no record tells when the thread was on a CPU, so its time off CPUs is in kKernel.
+  bool off_cpu_told = true;
+  std::map<LossCause, uint64_t> causes;  // time of kLost and kUndecodable by cause
+  uint64_t instructions = 0;
+  uint64_t bytes = 0;   // of trace
+  uint64_t losses = 0;  // in its flow
+
+  uint64_t lifetime() const { return end - begin; }
+  TimeShare& Of(TimeClass kind) { return shares[static_cast<size_t>(kind)]; }
+  const TimeShare& Of(TimeClass kind) const { return shares[static_cast<size_t>(kind)]; }
+  uint64_t Sum() const;
+};
+
+struct TimeAccounts {
+  bool nanoseconds = true;           // of perf's clock; else TSC ticks
+  std::vector<TimeAccount> threads;  // by tid; nobody's last, by stream
+};
+
+// `summaries`: of the recording's streams, by index. Decodes every stream once more, without its
+// blocks. Errors: as Decoder::Decode. The recording must outlive the result.
+Result<TimeAccounts> AccountTimes(const Recording& recording, const StreamInputs& inputs,
+                                  const std::vector<FlowSummary>& summaries, Decoder& decoder);
+
+}  // namespace flowback
