@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "capture/formats/perf_losses.h"
 
+#include <algorithm>
 #include <map>
 #include <variant>
 
@@ -12,7 +13,8 @@ namespace {
 class Tally {
  public:
   void operator()(const LostRecord& lost) {
-    if (!lost.samples) counts_[LossCause::kRecordsLost] += lost.count;
+    uint64_t& sum = counts_[LossCause::kRecordsLost];
+    if (!lost.samples) sum += std::min(lost.count, ~uint64_t{0} - sum);
   }
   // A truncated one is a gap of its stream.
   void operator()(const AuxRecord& aux) {

@@ -157,12 +157,10 @@ void Session::CountMalformed(const Record& record) {
 }
 
 void Session::CountLost(const SidebandRecord& record) {
-  if (const auto* lost = std::get_if<LostRecord>(&record)) {
-    uint64_t& sum = lost->samples ? lost_samples_ : lost_records_;
-    sum += std::min(lost->count, ~uint64_t{0} - sum);
-  }
+  const auto* lost = std::get_if<LostRecord>(&record);
+  if (lost && lost->samples) lost_samples_ += std::min(lost->count, ~uint64_t{0} - lost_samples_);
   const auto* error = std::get_if<AuxtraceErrorRecord>(&record);
-  if (error && decoder_errors_++ == 0) first_decoder_error_ = error->message;
+  if (error && first_decoder_error_.empty()) first_decoder_error_ = error->message;
 }
 
 Status Session::Unpack(const Record& record, const RecordSection& section) {
@@ -239,12 +237,14 @@ bool Session::HasPtStreams() {
   return false;
 }
 
-// What else was lost is in Recording::losses.
+// Beside Recording::losses, which has the other records' numbers.
 void Session::ReportLost() {
   if (lost_samples_ != 0) {
     Warn("the kernel lost " + Dec(lost_samples_) + (lost_samples_ == 1 ? " sample" : " samples"),
          "record with larger buffers (-m PAGES), or fewer events");
   }
+  if (!first_decoder_error_.empty())
+    Warn("another decoder's first error (AUXTRACE_ERROR): \"" + first_decoder_error_ + '"', "");
 }
 
 void Session::ReportCounts() {

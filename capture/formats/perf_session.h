@@ -90,10 +90,8 @@ class Session {
   std::map<std::string_view, uint64_t> counts_;
   uint64_t malformed_ = 0;  // records too short for their fields
   uint64_t first_malformed_ = 0;
-  uint64_t lost_records_ = 0;  // as the kernel counted them
-  uint64_t lost_samples_ = 0;
-  uint64_t decoder_errors_ = 0;  // AUXTRACE_ERROR records
-  std::string first_decoder_error_;
+  uint64_t lost_samples_ = 0;        // as the kernel counted them
+  std::string first_decoder_error_;  // of AUXTRACE_ERROR records
 };
 
 }  // namespace flowback::perf

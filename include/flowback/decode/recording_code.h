@@ -18,9 +18,9 @@ struct ImageSearch {
   std::string symfs;                    // prefix for every recorded path (perf's --symfs)
   std::vector<std::string> debug_dirs;  // DIR/.build-id/xx/yyyy.debug and DIR/path
   std::string build_id_cache;           // perf's ~/.debug layout; empty: $HOME/.debug
-  std::vector<std::string> cores;       // core dumps of recorded processes
-  std::string kcore;                    // the kernel's memory, as /proc/kcore shows it
-  std::string kallsyms;                 // the kernel's symbols, as /proc/kallsyms shows them
+  std::vector<std::string> cores = {};  // core dumps of recorded processes
+  std::string kcore = {};               // the kernel's memory, as /proc/kcore shows it
+  std::string kallsyms = {};            // the kernel's symbols, as /proc/kallsyms shows them
 };
 
 // Code that was decoded in another mode than its file is for.
