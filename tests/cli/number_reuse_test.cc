@@ -57,6 +57,8 @@ class NumberReuse : public testing::Test {
     return RunFlowback({"decode", "--as", "digest", "--engine", engine, file});
   }
 
+  void ExpectBothRan(PerfDataBuilder& file, const Trailer& end) const;
+
   ScratchFolder folder_;
   mutable uint64_t offset_ = 0;
 };
@@ -78,6 +80,23 @@ void SystemCall(pt::PacketWriter& trace, uint64_t time) {
   trace.TipPgd(std::nullopt);
 }
 
+// On CPU 1 the first one runs at 12, the other at 100; each in its own code.
+void NumberReuse::ExpectBothRan(PerfDataBuilder& file, const Trailer& end) const {
+  pt::PacketWriter trace;
+  Begin(trace, 10);
+  SystemCall(trace, 12);
+  SystemCall(trace, 100);
+  const uint64_t size = trace.size();
+  file.Aux(0, size, 0, end);
+  file.Auxtrace(0, 0, -1, 1, trace.Take());
+  for (const char* engine : {"native", "libipt"}) {
+    const ProgramResult result = Decode(file, engine);
+    if (result.err.contains("built without")) continue;
+    EXPECT_EQ(result.out, std::to_string(end.tid) + " " + Digest({0, 1, 2, 0, 2}) + "\n")
+        << result.err;
+  }
+}
+
 TEST_F(NumberReuse, OfAProcessOnASharedCpu) {
   const std::string three = WriteImage("three", kThree);
   const std::string two = WriteImage("two", kTwo);
@@ -92,18 +111,7 @@ TEST_F(NumberReuse, OfAProcessOnASharedCpu) {
   // The time that the packets tell when it begins to run is that of the other one.
   Switch(file, false, At(50, 100, 100));
   Switch(file, true, At(110, 100, 100));
-  pt::PacketWriter trace;
-  Begin(trace, 10);
-  SystemCall(trace, 12);
-  SystemCall(trace, 100);
-  const uint64_t size = trace.size();
-  file.Aux(0, size, 0, At(120, 100, 100));
-  file.Auxtrace(0, 0, -1, 1, trace.Take());
-  for (const char* engine : {"native", "libipt"}) {
-    const ProgramResult result = Decode(file, engine);
-    if (result.err.contains("built without")) continue;
-    EXPECT_EQ(result.out, "100 " + Digest({0, 1, 2, 0, 2}) + "\n") << result.err;
-  }
+  ExpectBothRan(file, At(120, 100, 100));
 }
 
 TEST_F(NumberReuse, OfAThreadOnASharedCpu) {
@@ -119,18 +127,7 @@ TEST_F(NumberReuse, OfAThreadOnASharedCpu) {
   file.Fork(200, 150, 200, 200, At(35, 200, 200));
   Switch(file, false, At(50, 200, 150));
   Switch(file, true, At(110, 200, 150));
-  pt::PacketWriter trace;
-  Begin(trace, 10);
-  SystemCall(trace, 12);
-  SystemCall(trace, 100);
-  const uint64_t size = trace.size();
-  file.Aux(0, size, 0, At(120, 200, 150));
-  file.Auxtrace(0, 0, -1, 1, trace.Take());
-  for (const char* engine : {"native", "libipt"}) {
-    const ProgramResult result = Decode(file, engine);
-    if (result.err.contains("built without")) continue;
-    EXPECT_EQ(result.out, "150 " + Digest({0, 1, 2, 0, 2}) + "\n") << result.err;
-  }
+  ExpectBothRan(file, At(120, 200, 150));
 }
 
 TEST_F(NumberReuse, OfAThreadWithItsOwnBuffers) {
