@@ -38,6 +38,11 @@ class CapstoneDecoder {
   explicit CapstoneDecoder(cs_mode mode) {
     if (cs_open(CS_ARCH_X86, mode, &handle_) != CS_ERR_OK) return;
     instruction_ = cs_malloc(handle_);
+    // capstone sorts tables of its own when it first decodes, and without a lock.
+    [[maybe_unused]] static const bool kSorted = [this] {
+      constexpr uint8_t kNop[] = {0x90};
+      return Decode(kNop, 0) != nullptr;
+    }();
   }
   ~CapstoneDecoder() {
     if (instruction_ != nullptr) cs_free(instruction_, 1);

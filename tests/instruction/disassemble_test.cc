@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <barrier>
+#include <string>
+#include <thread>
 #include <vector>
 
 namespace flowback {
@@ -18,6 +21,22 @@ TEST(Disassembler, IntelSyntaxWithAbsoluteTargets) {
   EXPECT_EQ(Text({0x48, 0x8d, 0x05, 0x10, 0, 0, 0}), "lea rax, [rip + 0x10]");
   EXPECT_EQ(Text({0xc3}), "ret");
   EXPECT_EQ(Text({0xf3, 0x48, 0xa5}), "rep movsq qword ptr [rdi], qword ptr [rsi]");
+}
+
+// The library's first use is where threads have met; each run of this test is one.
+TEST(Disassembler, BeginsInManyThreadsAtOnce) {
+  constexpr int kThreads = 4;
+  std::barrier start(kThreads);
+  std::vector<std::string> texts(kThreads);
+  {
+    std::vector<std::jthread> threads;
+    for (std::string& text : texts)
+      threads.emplace_back([&] {
+        start.arrive_and_wait();
+        text = Text({0x48, 0x8d, 0x05, 0x10, 0, 0, 0});
+      });
+  }
+  for (const std::string& text : texts) EXPECT_EQ(text, "lea rax, [rip + 0x10]");
 }
 
 TEST(Disassembler, EachMode) {
