@@ -32,8 +32,10 @@ TEST(Disassembler, BeginsInManyThreadsAtOnce) {
     std::vector<std::jthread> threads;
     for (std::string& text : texts)
       threads.emplace_back([&] {
+        const std::vector<uint8_t> code = {0x48, 0x8d, 0x05, 0x10, 0, 0, 0};
+        Disassembler disassembler;
         start.arrive_and_wait();
-        text = Text({0x48, 0x8d, 0x05, 0x10, 0, 0, 0});
+        text = disassembler.Text(code, 0x401000, ExecMode::k64Bit);
       });
   }
   for (const std::string& text : texts) EXPECT_EQ(text, "lea rax, [rip + 0x10]");
