@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <optional>
 #include <thread>
@@ -149,12 +150,14 @@ class DecodeJob {
 
  private:
   Status PrepareThreads();
+  Status SelectThreads();
+  void WarnOfNothingFound() const;
   Status SumStream(const Stream& stream, std::vector<PieceTotals>& totals);
   Status PrepareCode();
   Status List(Output& output);
   Status ListByTime(unsigned threads, Output& output);
   Status ListPiece(const FlowPiece& piece, Decoder& decoder, ExecutionConsumer& consumer) const;
-  Result<std::unique_ptr<Decoder>> NewDecoder() const;
+  Result<std::unique_ptr<Decoder>> NewDecoder();
   Status Sum(Output& output);
   Status Check(const ByteAccount& account, const Stream& stream) const {
     return settings_.all_times ? CheckAccount(account, stream) : Status();
@@ -179,6 +182,8 @@ class DecodeJob {
   std::unique_ptr<Decoder> decoder_;
   PrintSettings settings_;
   LossTally losses_;
+  std::atomic<bool> found_in_span_ = false;
+  std::atomic<bool> function_ran_ = false;
 };
 
 Status DecodeJob::Prepare() {
@@ -205,6 +210,7 @@ Status DecodeJob::Prepare() {
   settings_.lines = &lines_;
   settings_.functions = &functions_;
   settings_.calls = options_.calls;
+  settings_.calls.function_ran = &function_ran_;
   settings_.losses = &losses_;
   if (kind_.name != "packets")
     if (Status status = PrepareCode(); !status) return status;
@@ -216,12 +222,22 @@ Status DecodeJob::PrepareThreads() {
     threads_.LabelByCpu();
   else if (inputs_)
     threads_.GroupByThread(recording_, *inputs_);
-  if (Status status = threads_.Select(options_.reader); !status) return status;
+  if (Status status = SelectThreads(); !status) return status;
   // Packets are shown as they were written, by buffer; nobody asks for their threads.
   if (!options_.by_cpu && kind_.name != "packets") WarnOfSharedStreams(threads_, InputName());
   settings_.thread_headers = !settings_.default_layout && !options_.by_time &&
                              kind_.name != "instructions" && threads_.owners().size() > 1;
   return {};
+}
+
+Status DecodeJob::SelectThreads() {
+  const ReaderOptions& reader = options_.reader;
+  Status status = threads_.Select(reader);
+  if (status || !options_.by_cpu || (reader.tids.empty() && reader.comms.empty())) return status;
+  return Fail(Error(ErrorCode::kUsage,
+                    "--by-cpu shows the CPUs' streams, whichever threads ran there: --tid and "
+                    "--comm do not combine with it")
+                  .Remedy("leave --by-cpu out, or choose CPUs with --cpu-list"));
 }
 
 Status DecodeJob::PrepareCode() {
@@ -238,10 +254,10 @@ Status DecodeJob::PrepareCode() {
   return {};
 }
 
-Result<std::unique_ptr<Decoder>> DecodeJob::NewDecoder() const {
+Result<std::unique_ptr<Decoder>> DecodeJob::NewDecoder() {
   Result<std::unique_ptr<Decoder>> decoder = MakeDecoder(options_.reader.engine);
   if (!decoder || settings_.all_times) return decoder;
-  return MakeSpanDecoder(std::move(*decoder), settings_.span, clock_);
+  return MakeSpanDecoder(std::move(*decoder), settings_.span, clock_, found_in_span_);
 }
 
 std::string_view DecodeJob::RecordedPath(const std::string& file) const {
@@ -348,6 +364,19 @@ Status DecodeJob::SumStream(const Stream& stream, std::vector<PieceTotals>& tota
   return {};
 }
 
+// An empty listing looks the same whether nothing ran or the wrong thing was asked for.
+void DecodeJob::WarnOfNothingFound() const {
+  if (!settings_.all_times && !found_in_span_) {
+    // Packets are not decoded, so nothing could find them in the span.
+    WarnOfEmptySpan(recording_, clock_, settings_.span, options_.reader, kind_.name == "packets");
+  } else if (!options_.calls.function.empty() && !function_ran_) {
+    Warn(fmt::format(
+        "{}: --function {}: no such function was called{}\n"
+        "  try: its name as `--as calls` prints it without --function",
+        InputName(), options_.calls.function, settings_.all_times ? "" : " in that time"));
+  }
+}
+
 int DecodeJob::Finish(Output& output, const Status& status) {
   if (Status written = output.Finish(); !written) return Report(written.error());
   if (output.closed()) return kDone;
@@ -359,6 +388,7 @@ int DecodeJob::Finish(Output& output, const Status& status) {
     WarnOfModes(*code_, InputName());
   }
   if (!status) return Report(status.error(), InputName());
+  WarnOfNothingFound();
   return losses_.Status(options_.reader.strict);
 }
 

@@ -2,6 +2,7 @@
 // What all listings of the flow have in common: thread columns, losses, time selection.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -30,9 +31,10 @@ class LineText;         // cli/line_text.h
 
 // Which calls `--as calls` shows.
 struct CallSelection {
-  uint64_t max_depth = UINT64_MAX;  // how many levels
-  std::string function;             // calls of this one and what it calls; empty: all
-  uint64_t min_duration = 0;        // nanoseconds, or ticks where the clock has none
+  uint64_t max_depth = UINT64_MAX;            // how many levels
+  std::string function;                       // calls of this one and what it calls; empty: all
+  uint64_t min_duration = 0;                  // nanoseconds, or ticks where the clock has none
+  std::atomic<bool>* function_ran = nullptr;  // becomes true when `function` was called
 };
 
 struct PrintSettings {

@@ -111,12 +111,16 @@ int RunInfo(const Arguments& arguments) {
   ReaderOptions options;
   ReaderWords words;
   AddReaderOptions(app, options, words);
+  app.get_option("--time")->group(
+      "");  // not listed: it is known only to say that it does not apply
   if (const std::optional<int> status = Parse(app, arguments)) return *status;
   if (Status status = Understand(words, options); !status) return Report(status.error());
   if (!options.time.empty())
     return Report(
         Error(ErrorCode::kUsage, "info looks at the whole recording: --time does not apply")
-            .Remedy("flowback decode --as summary --time " + options.time));
+            .Remedy(fmt::format("flowback decode --as summary --time {} {}{}", options.time,
+                                options.open.input.empty() ? "--raw-pt " : "",
+                                options.InputName())));
   return Execute(options);
 }
 

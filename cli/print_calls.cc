@@ -146,8 +146,11 @@ class CallPrinter final : public FlowPrinter, private CallListener {
 
   void Select(Shown& shown, size_t depth) {
     const CallSelection& wanted = selection();
-    if (!wanted.function.empty() && root_ == kNoRoot && IsNamed(shown.name, wanted.function))
+    if (!wanted.function.empty() && root_ == kNoRoot && IsNamed(shown.name, wanted.function)) {
       root_ = depth;
+      if (wanted.function_ran != nullptr)
+        wanted.function_ran->store(true, std::memory_order_relaxed);
+    }
     if (!wanted.function.empty() && root_ == kNoRoot) return;
     shown.level = depth - (root_ == kNoRoot ? 0 : root_);
     shown.selected = shown.level < wanted.max_depth;

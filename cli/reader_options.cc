@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
+#include <fstream>
 
 #include "cli/arguments.h"
+#include "replay/symbols/kallsyms.h"
 
 namespace flowback::cli {
 namespace {
@@ -46,8 +49,9 @@ void AddSelectionOptions(CLI::App& app, ReaderOptions& options, ReaderWords& wor
   app.add_option("--comm", words.comm, "only threads of these names");
   app.add_option("--cpu-list", words.cpu_list, "only what these CPUs wrote, e.g. 0,2-3");
   app.add_option("--time", options.time,
-                 "A,B: only this span; seconds, units (10ms), per cent (10%,20%) or tsc:N; either "
-                 "may be empty");
+                 "A,B: only this span; times as listings print them: seconds of the trace's clock "
+                 "(12.5), also with a unit (12500ms), or tsc:N; or per cent of the recording "
+                 "(10%,20%); either may be empty");
 }
 
 Error UsageError(const std::string& option, const std::string& word, const std::string& remedy) {
@@ -97,6 +101,61 @@ Status UnderstandSideband(const ReaderWords& words, OpenOptions& open) {
   return {};
 }
 
+bool Exists(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+// "hello@zz" where there is a hello and no hello@zz: what is wrong is the address.
+Status CheckAddress(const std::string& text, const ImageSpec& image) {
+  const size_t at = text.rfind('@');
+  if (image.load_address || at == std::string::npos || Exists(text) || !Exists(text.substr(0, at)))
+    return {};
+  return Fail(Error(ErrorCode::kUsage, fmt::format("--image {}: '{}' is no address, and no file "
+                                                   "has the whole name",
+                                                   text, text.substr(at + 1)))
+                  .Remedy(fmt::format("--image {}@0x400000; an address is decimal or "
+                                      "0x-hexadecimal",
+                                      text.substr(0, at))));
+}
+
+// A misspelt folder would only look like one without the files.
+Status CheckFolder(const std::string& option, const std::string& path) {
+  std::error_code ignored;
+  if (path.empty() || std::filesystem::is_directory(path, ignored)) return {};
+  return Fail(Error(ErrorCode::kUsage,
+                    fmt::format("{} {}: {}", option, path,
+                                Exists(path) ? "is no folder" : "there is no such folder"))
+                  .Remedy(fmt::format("check DIR in {} DIR, or leave it out", option)));
+}
+
+// What can't be opened is told where it is read.
+Status CheckKallsyms(const std::string& path) {
+  std::error_code ignored;
+  if (path.empty() || !std::filesystem::is_regular_file(path, ignored)) return {};
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return {};
+  char head[512] = "";
+  file.read(head, sizeof(head) - 1);
+  const std::string_view text(head);
+  if (symbols::Kallsyms::IsLine(text.substr(0, text.find('\n')))) return {};
+  return Fail(Error(ErrorCode::kUsage,
+                    fmt::format("--kallsyms {}: its first line is no symbol of a kernel: "
+                                "'ADDRESS TYPE NAME'",
+                                path))
+                  .Remedy("give a copy of /proc/kallsyms that root made where the recording was "
+                          "made"));
+}
+
+Status CheckSearch(const ImageSearch& search) {
+  if (Status status = CheckFolder("--symfs", search.symfs); !status) return status;
+  for (const std::string& folder : search.debug_dirs)
+    if (Status status = CheckFolder("--debug-dir", folder); !status) return status;
+  if (Status status = CheckFolder("--build-id-cache", search.build_id_cache); !status)
+    return status;
+  return CheckKallsyms(search.kallsyms);
+}
+
 Status UnderstandCode(const ReaderWords& words, OpenOptions& open) {
   for (const std::string& text : words.sections) {
     Result<SectionSpec> section = ParseSectionSpec(text);
@@ -106,6 +165,7 @@ Status UnderstandCode(const ReaderWords& words, OpenOptions& open) {
   for (const std::string& text : words.images) {
     Result<ImageSpec> image = ParseImageSpec(text);
     if (!image) return Fail(image.error());
+    if (Status status = CheckAddress(text, *image); !status) return status;
     open.images.push_back(*image);
   }
   if (words.cpu.empty()) return {};
@@ -179,6 +239,7 @@ void AddReaderOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words)
 
 Status Understand(const ReaderWords& words, ReaderOptions& options) {
   options.search.debug_dirs = words.debug_dirs;
+  if (Status status = CheckSearch(options.search); !status) return status;
   if (Status status = UnderstandResync(words.resync, options); !status) return status;
   if (Status status = UnderstandInput(words, options.open); !status) return status;
   if (Status status = UnderstandCode(words, options.open); !status) return status;

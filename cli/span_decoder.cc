@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: MIT
 #include "cli/span_decoder.h"
 
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
 #include <utility>
+
+#include "cli/status.h"
 
 namespace flowback::cli {
 namespace {
 
 class SpanFilter final : public ExecutionConsumer {
  public:
-  SpanFilter(ExecutionConsumer& next, TimeSpan span, const TraceClock& clock)
-      : next_(next), span_(span), clock_(clock) {}
+  SpanFilter(ExecutionConsumer& next, TimeSpan span, const TraceClock& clock,
+             std::atomic<bool>& found)
+      : next_(next), span_(span), clock_(clock), found_(found) {}
 
   void OnBlock(const BlockRun& run) override {
     if (run.tsc == 0 || Before(run.tsc)) return;
@@ -18,7 +25,9 @@ class SpanFilter final : public ExecutionConsumer {
     size_t end = run.lengths.size();
     while (begin < end && Before(run.TscOf(begin))) ++begin;
     while (end > begin && Behind(run.TscOf(end - 1))) --end;
-    if (end != begin) next_.OnBlock(Part(run, begin, end));
+    if (end == begin) return;
+    Found();
+    next_.OnBlock(Part(run, begin, end));
   }
   void OnEvent(const TraceEvent& event) override {
     if (Selected(event.tsc)) next_.OnEvent(event);
@@ -53,22 +62,33 @@ class SpanFilter final : public ExecutionConsumer {
     const uint64_t value = clock_.Value(tsc);
     // A stream's clock only goes forward: nothing behind the end will be wanted.
     past_end_ = value > span_.end;
-    return span_.Contains(value);
+    if (!span_.Contains(value)) return false;
+    Found();
+    return true;
+  }
+
+  // Decoders on other threads share it: it is written once only.
+  void Found() {
+    if (!found_any_) found_.store(true, std::memory_order_relaxed);
+    found_any_ = true;
   }
 
   ExecutionConsumer& next_;
   TimeSpan span_;
   const TraceClock& clock_;
+  std::atomic<bool>& found_;
+  bool found_any_ = false;
   bool past_end_ = false;
 };
 
 class SpanDecoder final : public Decoder {
  public:
-  SpanDecoder(std::unique_ptr<Decoder> decoder, TimeSpan span, const TraceClock& clock)
-      : decoder_(std::move(decoder)), span_(span), clock_(clock) {}
+  SpanDecoder(std::unique_ptr<Decoder> decoder, TimeSpan span, const TraceClock& clock,
+              std::atomic<bool>& found)
+      : decoder_(std::move(decoder)), span_(span), clock_(clock), found_(found) {}
 
   Result<ByteAccount> Decode(const DecodeInput& input, ExecutionConsumer& consumer) override {
-    SpanFilter filter(consumer, span_, clock_);
+    SpanFilter filter(consumer, span_, clock_, found_);
     return decoder_->Decode(input, filter);
   }
 
@@ -76,13 +96,32 @@ class SpanDecoder final : public Decoder {
   std::unique_ptr<Decoder> decoder_;
   TimeSpan span_;
   const TraceClock& clock_;
+  std::atomic<bool>& found_;
 };
 
 }  // namespace
 
 std::unique_ptr<Decoder> MakeSpanDecoder(std::unique_ptr<Decoder> decoder, TimeSpan span,
-                                         const TraceClock& clock) {
-  return std::make_unique<SpanDecoder>(std::move(decoder), span, clock);
+                                         const TraceClock& clock, std::atomic<bool>& found) {
+  return std::make_unique<SpanDecoder>(std::move(decoder), span, clock, found);
+}
+
+void WarnOfEmptySpan(const Recording& recording, const TraceClock& clock, TimeSpan span,
+                     const ReaderOptions& options, bool unless_overlapping) {
+  const std::optional<TimeSpan> trace = SpanOfRecording(recording, clock);
+  const std::string start =
+      fmt::format("{}: --time {}: nothing to show", options.InputName(), options.time);
+  if (!trace) return Warn(start + ": the trace tells no times\n  try: leave --time out");
+  if (unless_overlapping && span.begin <= trace->end && span.end >= trace->begin) return;
+  const auto text = [&](uint64_t value) {
+    return clock.has_nanoseconds() ? SecondsText(value) : fmt::format("tsc:{}", value);
+  };
+  const std::string first = text(trace->begin);
+  const std::string last = text(trace->end);
+  Warn(
+      fmt::format("{} in that time; the trace is from {} to {}\n"
+                  "  try: --time {},{}, or per cent of it: --time 10%,20%",
+                  start, first, last, first, last));
 }
 
 }  // namespace flowback::cli

@@ -20,7 +20,9 @@ constexpr uint64_t kSecond = 1'000'000'000;
 
 Error BadTime(std::string_view word) {
   return Error(ErrorCode::kUsage, fmt::format("--time: can't understand '{}'", word))
-      .Remedy("--time 12.5,12.6 or --time 10ms,20ms or --time 10%,20%");
+      .Remedy(
+          "--time A,B with times as listings print them, e.g. 969388.25,969388.5 (seconds), or "
+          "with per cent of the recording: --time 10%,20%");
 }
 
 // "969388.448429572" exactly: a double keeps only 15 to 17 digits.
@@ -175,7 +177,9 @@ Result<TimeSpan> ParseTimeSpan(const std::string& text, const Recording& recordi
     if (!end) return Fail(end.error());
     span.end = *end;
   }
-  if (span.end < span.begin) return Fail(BadTime(text));
+  if (span.end < span.begin)
+    return Fail(Error(ErrorCode::kUsage, fmt::format("--time: '{}' ends before it begins", text))
+                    .Remedy("--time A,B with the earlier time first"));
   return span;
 }
 

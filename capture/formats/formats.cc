@@ -18,6 +18,10 @@ constexpr std::string_view kAccepted =
     "raw "
     "trace bytes with --raw-pt";
 
+constexpr std::string_view kAcceptedJson =
+    "the JSON that is read is an LLDB trace bundle's trace.json: it begins with {, without a byte "
+    "order mark, and has \"type\": \"intel-pt\"";
+
 // `7f 45 4c 46 ".ELF"`: the first bytes in both spellings.
 std::string FirstBytes(Bytes bytes) {
   constexpr std::string_view kDigits = "0123456789abcdef";
@@ -32,6 +36,15 @@ std::string FirstBytes(Bytes bytes) {
   return hex + '"' + text + '"';
 }
 
+// Whether it begins as a JSON object does, perhaps behind a byte order mark.
+bool IsLikeJson(Bytes bytes) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (StartsWith(bytes, kByteOrderMark)) bytes = bytes.subspan(kByteOrderMark.size());
+  const auto is_space = [](uint8_t c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; };
+  const auto first = std::ranges::find_if_not(bytes, is_space);
+  return first != bytes.end() && *first == '{';
+}
+
 Error NotRecognised(const Candidate& candidate) {
   if (candidate.is_directory) {
     return Error(ErrorCode::kUnreadable,
@@ -43,11 +56,12 @@ Error NotRecognised(const Candidate& candidate) {
         .At(0)
         .Remedy("record again; an empty file is left when the recorder was killed at its start");
   }
+  const std::string_view remedy = IsLikeJson(candidate.bytes) ? kAcceptedJson : kAccepted;
   return Error(ErrorCode::kUnreadable,
                candidate.path + ": is not a recording of a known format: it begins with " +
                    FirstBytes(candidate.bytes))
       .At(0)
-      .Remedy(std::string(kAccepted));
+      .Remedy(std::string(remedy));
 }
 
 }  // namespace

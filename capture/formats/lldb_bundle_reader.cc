@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <set>
 
 #include "capture/formats/lldb_bundle.h"
 #include "capture/formats/text.h"
@@ -147,7 +148,13 @@ void ReadCpuInfo(const JsonValue& root, Reader& reader, CpuId& cpu) {
                                         "an object with vendor, family, model and stepping");
   if (!info) return;
   constexpr uint64_t kMostFamily = 0xf + 0xff;  // CPUID's base and extended family
-  cpu.intel = reader.Text(*info, "cpuInfo", "vendor") == "GenuineIntel";
+  const std::string vendor = reader.Text(*info, "cpuInfo", "vendor");
+  cpu.intel = vendor == "GenuineIntel";
+  if (!cpu.intel && vendor != "unknown") {
+    reader.Wrong("cpuInfo.vendor", "is \"" + vendor + "\"",
+                 "\"GenuineIntel\", or \"unknown\" as LLDB has it: only Intel's processors have "
+                 "Intel PT");
+  }
   cpu.family = static_cast<uint16_t>(reader.Number(*info, "cpuInfo", "family", kMostFamily));
   cpu.model = static_cast<uint8_t>(reader.Number(*info, "cpuInfo", "model", 0xff));
   cpu.stepping = static_cast<uint8_t>(reader.Number(*info, "cpuInfo", "stepping", 0xf));
@@ -213,6 +220,22 @@ Cpu ReadCpu(const JsonValue& value, const std::string& key, Reader& reader) {
   return cpu;
 }
 
+// What is there twice would be decoded twice, and all of it counted twice.
+void CheckOnce(const Bundle& bundle, Reader& reader) {
+  const auto once = [&](std::set<int32_t>& seen, int32_t id, const std::string& key) {
+    if (seen.insert(id).second) return;
+    reader.Wrong(key, "is " + Dec(static_cast<uint64_t>(id)) + " again", "in the bundle once");
+  };
+  std::set<int32_t> pids, tids, cpus;
+  for (size_t i = 0; i < bundle.processes.size(); ++i) {
+    once(pids, bundle.processes[i].pid, "processes[" + Dec(i) + "].pid");
+    for (const Thread& thread : bundle.processes[i].threads) {
+      once(tids, thread.tid, thread.key + ".tid");
+    }
+  }
+  for (const Cpu& cpu : bundle.cpus) once(cpus, cpu.id, cpu.key + ".id");
+}
+
 // What has to be there together, or must not.
 void CheckTogether(const Bundle& bundle, Reader& reader) {
   if (!bundle.cpus.empty() && !bundle.time) {
@@ -257,6 +280,7 @@ Result<Bundle> ReadBundle(const JsonValue& root, const std::string& path) {
   reader.Each(root, "", "cpus", true, [&](const JsonValue& item, const std::string& key) {
     bundle.cpus.push_back(ReadCpu(item, key, reader));
   });
+  CheckOnce(bundle, reader);
   CheckTogether(bundle, reader);
   if (reader.error()) return Fail(*reader.error());
   return bundle;

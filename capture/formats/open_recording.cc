@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <filesystem>
+#include <fstream>
 
 #include "capture/formats/format.h"
 #include "capture/formats/raw_pt.h"
@@ -25,6 +26,13 @@ Result<File> OpenPipe(const std::string& path) {
   return Fail(std::move(file.error()).Remedy("save the input as a file and name that"));
 }
 
+// Files in /proc and /sys say that they have no bytes and may have any number when they are read.
+bool IsReallyEmpty(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  file.get();
+  return file.eof() && !file.bad();
+}
+
 Result<File> OpenFile(const std::string& path, fs::file_type type) {
   if (type == fs::file_type::fifo || type == fs::file_type::socket) return OpenPipe(path);
   if (type == fs::file_type::character)
@@ -32,6 +40,11 @@ Result<File> OpenFile(const std::string& path, fs::file_type type) {
                     .Remedy("name a perf.data file, or send one through a pipe: `... | flowback "
                             "info -`"));
   auto file = MappedFile::Open(path);
+  if (file && (*file)->bytes().empty() && !IsReallyEmpty(path))
+    return Fail(Error(ErrorCode::kUnreadable,
+                      path + ": is no ordinary file: its size is 0, but it is not empty")
+                    .Remedy("name a perf.data file; what the kernel shows in /proc and /sys has to "
+                            "be copied to a file first"));
   if (file) return file;
   const bool refused = file.error().code() == ErrorCode::kPermission;
   return Fail(std::move(file.error())

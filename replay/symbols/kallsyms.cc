@@ -21,23 +21,29 @@ std::string_view NextWord(std::string_view& line) {
 
 }  // namespace
 
+std::optional<Kallsyms::Symbol> Kallsyms::ReadLine(std::string_view line) {
+  const std::string_view digits = NextWord(line);
+  const std::string_view type = NextWord(line);
+  const std::string_view name = NextWord(line);
+  uint64_t address = 0;
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), address, 16);
+  if (error != std::errc() || end != digits.data() + digits.size() || type.size() != 1 ||
+      name.empty())
+    return std::nullopt;
+  return Symbol{address, std::string_view("tTwW").contains(type[0]), std::string(name)};
+}
+
+bool Kallsyms::IsLine(std::string_view line) { return ReadLine(line).has_value(); }
+
 Kallsyms Kallsyms::Read(Bytes text) {
   Kallsyms list;
   std::string_view rest(reinterpret_cast<const char*>(text.data()), text.size());
   while (!rest.empty()) {
-    std::string_view line = rest.substr(0, rest.find('\n'));
+    const std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-    const std::string_view digits = NextWord(line);
-    const std::string_view type = NextWord(line);
-    const std::string_view name = NextWord(line);
-    uint64_t address = 0;
-    const auto [end, error] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), address, 16);
-    if (error != std::errc() || end != digits.data() + digits.size() || address == 0 ||
-        type.size() != 1 || name.empty())
-      continue;
-    const bool is_code = std::string_view("tTwW").contains(type[0]);
-    list.symbols_.push_back({address, is_code, std::string(name)});
+    std::optional<Symbol> symbol = ReadLine(line);
+    if (symbol && symbol->address != 0) list.symbols_.push_back(std::move(*symbol));
   }
   // Of several names for one address the first code symbol is taken, as the list has it.
   std::ranges::stable_sort(list.symbols_, [](const Symbol& a, const Symbol& b) {

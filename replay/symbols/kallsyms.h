@@ -20,6 +20,9 @@ class Kallsyms {
   // Nothing but an empty list when the file can't be read.
   static Kallsyms ReadFile(const std::string& path);
 
+  // Whether the text is such a line, without or with the zeros.
+  static bool IsLine(std::string_view line);
+
   struct Hit {
     std::string_view name;  // lives as long as this
     uint64_t offset;
@@ -34,6 +37,8 @@ class Kallsyms {
     bool is_code;
     std::string name;
   };
+  static std::optional<Symbol> ReadLine(std::string_view line);
+
   std::vector<Symbol> symbols_;  // sorted, one for each address
 };
 

@@ -207,6 +207,52 @@ TEST_F(OwnBundle, WhatDoesNotGoTogether) {
                 "processes[0].modules[0].uuid is \"xyz\"");
 }
 
+// It would be decoded twice, and its instructions added up.
+TEST_F(OwnBundle, WhatIsThereTwice) {
+  folder_.Write("pt", "trace");
+  const std::string thread = R"({"tid": 2, "iptTrace": "pt"})";
+  const auto process = [](const std::string& pid, const std::string& threads) {
+    return R"({"pid": )" + pid + R"(, "modules": [], "threads": [)" + threads + "]}";
+  };
+  ExpectRefused(OpenWith(R"(, "processes": [)" + process("1", thread + ", " + thread) + "]"),
+                "processes[0].threads[1].tid is 2 again");
+  ExpectRefused(
+      OpenWith(R"(, "processes": [)" + process("1", thread) + ", " + process("3", thread) + "]"),
+      "processes[1].threads[0].tid is 2 again");
+  ExpectRefused(
+      OpenWith(R"(, "processes": [)" + process("1", thread) + ", " + process("1", "") + "]"),
+      "processes[1].pid is 1 again");
+  const std::string cpu = R"({"id": 7, "iptTrace": "pt", "contextSwitchTrace": "pt"})";
+  ExpectRefused(OpenWith(R"(, "processes": [], "cpus": [)" + cpu + ", " + cpu + "]" +
+                         R"(, "tscPerfZeroConversion":
+                         {"timeMult": 1, "timeShift": 1, "timeZero": 0})"),
+                "cpus[1].id is 7 again");
+}
+
+TEST_F(OwnBundle, OfAnotherVendorsProcessor) {
+  const auto of = [&](const std::string& vendor) {
+    return Open(folder_.Write("trace.json", R"({"type": "intel-pt", "cpuInfo": {"vendor": ")" +
+                                                vendor +
+                                                R"(", "family": 6, "model": 79, "stepping": 1},
+                                                "processes": []})"));
+  };
+  ExpectRefused(of("AuthenticAMD"), "cpuInfo.vendor is \"AuthenticAMD\"");
+  EXPECT_TRUE(of("unknown"));  // as LLDB writes it where it does not know
+}
+
+// Whoever names a JSON file means a bundle's description, and is told how one begins.
+TEST_F(OwnBundle, JsonThatIsNoBundle) {
+  for (const std::string text : {R"({"cpuInfo": {}})", R"({"type": "arm-etm"})", " {}",
+                                 "\xef\xbb\xbf{\"type\": \"intel-pt\"}"}) {
+    SCOPED_TRACE(text);
+    const auto recording = Open(folder_.Write("trace.json", text));
+    ASSERT_FALSE(recording);
+    EXPECT_EQ(recording.error().code(), ErrorCode::kUnreadable);
+    EXPECT_NE(recording.error().remedy().find("\"type\": \"intel-pt\""), std::string::npos)
+        << recording.error().remedy();
+  }
+}
+
 TEST_F(OwnBundle, CutAtEveryByteAndNestedTooDeep) {
   const std::string whole = std::string("{") + kCpuInfo + R"(, "processes": []})";
   EXPECT_TRUE(Open(folder_.Write("trace.json", whole)));

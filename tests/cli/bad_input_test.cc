@@ -109,6 +109,13 @@ TEST_F(BadInput, ImageThatIsNone) {
   }
 }
 
+// Its size is 0, but nothing killed a recorder.
+TEST_F(BadInput, FileOfTheKernel) {
+  const ProgramResult result = TryIt({"info", "/proc/self/mem"});
+  ExpectMessage(result, "/proc/self/mem: is no ordinary file", 8);
+  EXPECT_FALSE(result.err.contains("killed")) << result.err;
+}
+
 TEST_F(BadInput, OutputThatCannotBeWritten) {
   const std::string trace = folder_.Write("trace", std::string(64, '\0'));
   for (const std::string& output :

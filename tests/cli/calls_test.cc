@@ -48,6 +48,16 @@ TEST(Calls, AreIndentedByDepth) {
   EXPECT_TRUE(lines.back().starts_with("4661 <- main ")) << lines.back();
 }
 
+TEST(Calls, OfAFunctionThatWasNotCalled) {
+  FLOWBACK_NEEDS_TRACES();
+  const ProgramResult none = Calls("hello", {"--function", "nosuchfn"});
+  EXPECT_EQ(none.status, 0);
+  EXPECT_EQ(Lines(none.out).size(), 0u) << none.out;
+  EXPECT_TRUE(none.err.contains("--function nosuchfn: no such function was called")) << none.err;
+  // It ran, though for no second.
+  EXPECT_EQ(Calls("hello", {"--function", "main", "--min-duration", "1s"}).err, "");
+}
+
 TEST(Calls, EveryEntryHasItsExit) {
   FLOWBACK_NEEDS_TRACES();
   for (const char* recording : {"hello", "retmix", "signals-async"}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// --core, --kcore and --kallsyms on the command line.
+// The options that name code, its folders and its symbols.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -71,6 +71,59 @@ TEST(CodeSources, UnreadableFiles) {
     EXPECT_EQ(result.status, 8) << result.err;
     EXPECT_NE(result.err.find("/nowhere"), std::string::npos) << result.err;
   }
+}
+
+// What is wrong with the words of an option is wrong usage, told before anything is read.
+void ExpectRefused(const std::vector<std::string>& option, const std::string& message) {
+  const ScratchFolder scratch;
+  std::vector<std::string> words = {"decode", "--raw-pt",
+                                    scratch.Write("trace", std::string(64, '\0'))};
+  words.insert(words.end(), option.begin(), option.end());
+  for (const char* command : {"info", "decode"}) {
+    words[0] = command;
+    const ProgramResult result = RunFlowback(words);
+    EXPECT_EQ(result.status, 2) << result.err;
+    EXPECT_NE(result.err.find(message), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find("\n  try: "), std::string::npos) << result.err;
+  }
+}
+
+int StatusWith(const std::vector<std::string>& option) {
+  const ScratchFolder scratch;
+  std::vector<std::string> words = {"info", "--raw-pt",
+                                    scratch.Write("trace", std::string(64, '\0'))};
+  words.insert(words.end(), option.begin(), option.end());
+  return RunFlowback(words).status;
+}
+
+// "image@zz" where "image" is there: the address is what is wrong, not the file's name.
+TEST(CodeSources, ImageAtWhatIsNoAddress) {
+  const ScratchFolder scratch;
+  const std::string image = scratch.Write("image", std::string(4000, 'x'));
+  ExpectRefused({"--image", image + "@zz"}, "--image " + image + "@zz: 'zz' is no address");
+  const std::string whole = scratch.Write("image@zz", std::string(4000, 'x'));
+  EXPECT_EQ(StatusWith({"--image", whole}), 8);  // it is found, and is no ELF file
+}
+
+TEST(CodeSources, FoldersThatDoNotExist) {
+  const ScratchFolder scratch;
+  const std::string nothing = scratch.File("nothing");
+  const std::string file = scratch.Write("file", "x");
+  for (const std::string option : {"--symfs", "--debug-dir", "--build-id-cache"}) {
+    ExpectRefused({option, nothing}, option + " " + nothing + ": there is no such folder");
+    ExpectRefused({option, file}, option + " " + file + ": is no folder");
+    EXPECT_EQ(StatusWith({option, scratch.path()}), 0) << option;
+  }
+}
+
+TEST(CodeSources, KernelSymbolsThatAreNone) {
+  const ScratchFolder scratch;
+  for (const std::string text : {"", "root:x:0:0:root:/root:/bin/sh\n"}) {
+    const std::string list = scratch.Write("symbols", text);
+    ExpectRefused({"--kallsyms", list}, "--kallsyms " + list + ": its first line is no symbol");
+  }
+  const std::string list = scratch.Write("symbols", "0000000000000000 A fixed_percpu_data\n");
+  EXPECT_EQ(StatusWith({"--kallsyms", list}), 0);
 }
 
 }  // namespace

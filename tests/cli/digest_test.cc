@@ -146,7 +146,36 @@ TEST(Time, BytesAreOfWholeStreams) {
   const ProgramResult part = RunFlowback(
       {"decode", file, "--symfs", folder / "images", "--as", "summary", "--time", "10%,20%"});
   EXPECT_EQ(part.out.find("bytes"), std::string::npos) << part.out;
-  EXPECT_EQ(RunFlowback({"info", file, "--time", "1,2"}).status, 2);
+  const ProgramResult info = RunFlowback({"info", file, "--time", "1,2"});
+  EXPECT_EQ(info.status, 2);
+  EXPECT_TRUE(info.err.contains("flowback decode --as summary --time 1,2 " + file)) << info.err;
+  EXPECT_FALSE(RunFlowback({"info", "--help"}).out.contains("--time "));
+}
+
+// An empty listing tells neither that nothing ran then, nor when something did.
+TEST(Time, OfNothingNamesTheTimesOfTheTrace) {
+  FLOWBACK_NEEDS_TRACES();
+  const std::filesystem::path folder = golden::TracesFolder() / "generated";
+  const auto decode = [&](const std::string& kind, const std::string& time) {
+    return RunFlowback({"decode", folder / "hello/perf.data", "--symfs", folder / "images", "--as",
+                        kind, "--time", time});
+  };
+  for (const std::string kind : {"instructions", "events", "packets", "digest", "summary"}) {
+    const ProgramResult none = decode(kind, "1,2");
+    EXPECT_EQ(none.status, 0) << kind;
+    EXPECT_TRUE(none.err.contains("the trace is from 9339.999316838 to 9339.999507893"))
+        << kind << ": " << none.err;
+    EXPECT_EQ(decode(kind, "10%,90%").err, "") << kind;
+  }
+}
+
+TEST(ByCpu, DoesNotCombineWithThreads) {
+  FLOWBACK_NEEDS_TRACES();
+  std::vector<std::string> words = DigestWords("spin-cyc");
+  words.insert(words.end(), {"--by-cpu", "--tid", "4768"});
+  const ProgramResult result = RunFlowback(words);
+  EXPECT_EQ(result.status, 2);
+  EXPECT_TRUE(result.err.contains("do not combine")) << result.err;
 }
 
 }  // namespace
