@@ -224,7 +224,8 @@ Status DecodeJob::PrepareThreads() {
     threads_.GroupByThread(recording_, *inputs_);
   if (Status status = SelectThreads(); !status) return status;
   // Packets are shown as they were written, by buffer; nobody asks for their threads.
-  if (!options_.by_cpu && kind_.name != "packets") WarnOfSharedStreams(threads_, InputName());
+  if (!options_.by_cpu && kind_.name != "packets")
+    WarnOfSharedStreams(recording_, threads_, InputName());
   settings_.thread_headers = !settings_.default_layout && !options_.by_time &&
                              kind_.name != "instructions" && threads_.owners().size() > 1;
   return {};
@@ -270,7 +271,7 @@ Status DecodeJob::Run(Output& output) {
   PrintListingHeader(output, recording_, kind_.name, settings_.json,
                      settings_.fields.Has(Field::kTime));
   losses_.AddRecording(recording_);
-  if (!options_.by_cpu && kind_.name != "packets") losses_.AddNobodys(SharedStreams(threads_));
+  if (!options_.by_cpu && kind_.name != "packets") losses_.AddNobodys(threads_);
   for (const StreamOwner& owner : threads_.owners())
     for (const FlowPiece& piece : owner.pieces) losses_.AddStreamBytes(piece.end - piece.begin);
   if (kind_.make_printer != nullptr) return List(output);

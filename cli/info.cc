@@ -71,6 +71,9 @@ Status Collect(const ReaderOptions& options, const RecordingCode& code, InfoRepo
   });
   report.times = std::move(*times);
   report.losses.AddTimes(report.times);
+  Threads grouped = *report.threads;
+  grouped.GroupByThread(*report.recording, inputs);
+  if (grouped.Select(options)) report.losses.AddNobodys(grouped);
   for (const StreamOwner& owner : report.threads->owners())
     Show(owner, std::move(summaries[owner.stream->index]), report);
   return {};

@@ -64,6 +64,7 @@ Json StreamJson(const StreamInfo& info) {
   json["instructions"] = info.summary.digest.count;
   json["gaps"] = stream.gaps.size();
   json["bytes_repeated"] = stream.repeated_bytes;
+  json["bytes_missing"] = stream.missing_bytes;
   return json;
 }
 

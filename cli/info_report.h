@@ -43,6 +43,11 @@ struct InfoReport {
 void PrintInfoText(const InfoReport& report, Output& output);
 void PrintInfoJson(const InfoReport& report, Output& output);
 
+// Of so many threads or streams, how many text has a line for; the rest share one.
+constexpr size_t ShownOf(size_t count) {
+  constexpr size_t kShown = 32;
+  return count > kShown + 1 ? kShown : count;
+}
 // The threads with their times, as text.
 void AppendThreads(const InfoReport& report, std::string& out);
 // "15.0 %", "0 %", "<0.1 %".

@@ -2,6 +2,11 @@
 // `info` as text.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
 #include "cli/info_report.h"
 
 namespace flowback::cli {
@@ -55,43 +60,74 @@ void AppendTrace(const InfoReport& report, std::string& out) {
   for (const auto& [key, value] : OptionWords(report.recording->pt))
     words += fmt::format("{}{} {}", words.empty() ? "" : ", ", key, value);
   AppendField(out, "options", words);
-  if (!report.span) return AppendField(out, "duration", "no time-stamps");
+  if (!report.span) return AppendField(out, "trace", "no time-stamps");
   const TimeSpan& span = *report.span;
   const std::string emulated = report.clock->emulated() ? " (emulated)" : "";
   if (report.clock->has_nanoseconds())
-    AppendField(out, "duration",
+    AppendField(out, "trace",
                 fmt::format("{} s, from {} to {}{}", SecondsText(span.end - span.begin),
                             SecondsText(span.begin), SecondsText(span.end), emulated));
   else
-    AppendField(out, "duration",
+    AppendField(out, "trace",
                 fmt::format("{} TSC ticks, from tsc:{} to tsc:{}{}", span.end - span.begin,
                             span.begin, span.end, emulated));
 }
 
+std::string Number(int32_t value) { return value < 0 ? std::string("-") : std::to_string(value); }
+
+// A line of law 1's table.
+struct StreamLine {
+  uint64_t decoded = 0, padding = 0, lost = 0, size = 0, instructions = 0;
+
+  void Add(const StreamInfo& info) {
+    decoded += info.summary.bytes_decoded;
+    padding += info.summary.bytes_padding;
+    lost += info.summary.bytes_lost;
+    size += info.owner->stream->bytes.size();
+    instructions += info.summary.digest.count;
+  }
+  void Append(std::string_view name, std::string_view tid, std::string_view cpu,
+              std::string& out) const {
+    out += fmt::format("{:>8} {:>8} {:>6} {:>12} {:>12} {:>12} {:>12} {:>14}\n", name, tid, cpu,
+                       decoded, padding, lost, size, instructions);
+  }
+};
+
+// In the recording's order where all are shown.
+std::vector<const StreamInfo*> LargestFirst(const std::vector<StreamInfo>& streams, size_t shown) {
+  std::vector<const StreamInfo*> sorted;
+  for (const StreamInfo& info : streams) sorted.push_back(&info);
+  if (shown == sorted.size()) return sorted;
+  std::ranges::stable_sort(sorted, std::greater(), [](const StreamInfo* info) {
+    return info->owner->stream->bytes.size();
+  });
+  return sorted;
+}
+
 // Law 1, stream by stream: what was decoded, padding and loss are all there is.
 void AppendStreams(const InfoReport& report, std::string& out) {
-  constexpr std::string_view kFormat = "{:>8} {:>8} {:>6} {:>12} {:>12} {:>12} {:>12} {:>14}\n";
   out += "\nstreams, in bytes: decoded + padding + lost = size\n";
-  out += fmt::format(fmt::runtime(kFormat), "stream", "tid", "cpu", "decoded", "padding", "lost",
-                     "size", "instructions");
-  uint64_t decoded = 0, padding = 0, lost = 0, size = 0, instructions = 0;
-  const auto number = [](int32_t value) {
-    return value < 0 ? std::string("-") : std::to_string(value);
-  };
-  for (const StreamInfo& info : report.streams) {
-    const FlowSummary& summary = info.summary;
-    const Stream& stream = *info.owner->stream;
-    out += fmt::format(fmt::runtime(kFormat), stream.index, number(info.owner->tid),
-                       number(stream.cpu), summary.bytes_decoded, summary.bytes_padding,
-                       summary.bytes_lost, stream.bytes.size(), summary.digest.count);
-    decoded += summary.bytes_decoded;
-    padding += summary.bytes_padding;
-    lost += summary.bytes_lost;
-    size += stream.bytes.size();
-    instructions += summary.digest.count;
+  out += fmt::format("{:>8} {:>8} {:>6} {:>12} {:>12} {:>12} {:>12} {:>14}\n", "stream", "tid",
+                     "cpu", "decoded", "padding", "lost", "size", "instructions");
+  const size_t shown = ShownOf(report.streams.size());
+  const std::vector<const StreamInfo*> streams = LargestFirst(report.streams, shown);
+  StreamLine rest, all;
+  for (size_t i = 0; i < streams.size(); ++i) {
+    const StreamInfo& info = *streams[i];
+    all.Add(info);
+    StreamLine line;
+    line.Add(info);
+    if (i < shown)
+      line.Append(std::to_string(info.owner->stream->index), Number(info.owner->tid),
+                  Number(info.owner->stream->cpu), out);
+    else
+      rest.Add(info);
   }
-  out +=
-      fmt::format(fmt::runtime(kFormat), "all", "", "", decoded, padding, lost, size, instructions);
+  if (shown < streams.size())
+    rest.Append(fmt::format("{} more", streams.size() - shown), "", "", out);
+  all.Append("all", "", "", out);
+  if (report.losses.missing_bytes() != 0)
+    out += fmt::format("  missing from the file: {} bytes\n", report.losses.missing_bytes());
 }
 
 void AppendPackets(const InfoReport& report, std::string& out) {
@@ -110,8 +146,10 @@ void AppendLosses(const InfoReport& report, std::string& out) {
   for (const LossCause cause : kAllLossCauses) {
     const LossTally::Sum& sum = report.losses.Of(cause);
     if (!sum.any()) continue;
-    out += fmt::format("            {:>8} {:>12} {:>14}  {}\n", sum.count, sum.bytes, sum.time,
-                       Name(cause));
+    const bool counted = sum.count != 0;
+    out += fmt::format("            {:>8} {:>12} {:>14}  {}\n",
+                       counted ? std::to_string(sum.count) : "-",
+                       counted ? std::to_string(sum.bytes) : "-", sum.time, Name(cause));
     out += fmt::format("    try: {}\n", Remedy(cause));
   }
 }

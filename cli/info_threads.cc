@@ -7,12 +7,10 @@
 #include <vector>
 
 #include "cli/info_report.h"
+#include "cli/stream_report.h"
 
 namespace flowback::cli {
 namespace {
-
-// With more threads than this, the shortest-lived ones share a line.
-constexpr size_t kShown = 32;
 
 std::string Number(int32_t value) { return value < 0 ? std::string("-") : std::to_string(value); }
 
@@ -50,7 +48,7 @@ TimeAccount SumOf(const std::vector<const TimeAccount*>& accounts, size_t from) 
 // A table of the shown ones, one line for the rest, one for all.
 template <class Line>
 void AppendTable(const std::vector<const TimeAccount*>& accounts, Line line) {
-  const size_t shown = accounts.size() > kShown + 1 ? kShown : accounts.size();
+  const size_t shown = ShownOf(accounts.size());
   for (size_t i = 0; i < shown; ++i) line(Number(accounts[i]->tid), *accounts[i], accounts[i]);
   if (shown < accounts.size())
     line(fmt::format("{} more", accounts.size() - shown), SumOf(accounts, shown), nullptr);
@@ -72,7 +70,7 @@ void AppendFlow(const std::vector<const TimeAccount*>& accounts, const Threads& 
 }
 
 // Law 2, thread by thread. Classes that nobody's time is of have no column.
-void AppendTimes(const std::vector<const TimeAccount*>& accounts, bool nanoseconds,
+void AppendTimes(const InfoReport& report, const std::vector<const TimeAccount*>& accounts,
                  std::string& out) {
   const TimeAccount all = SumOf(accounts, 0);
   if (all.lifetime() == 0) return;
@@ -86,12 +84,17 @@ void AppendTimes(const std::vector<const TimeAccount*>& accounts, bool nanosecon
     words += fmt::format("{}{}", words.empty() ? "" : any ? " + " : ", ", Name(kind));
   }
   out += fmt::format("\ntimes, in {}: {} = lifetime{}\n{:>10} {:>14}",
-                     nanoseconds ? "ns" : "TSC ticks", sum,
+                     report.times.nanoseconds ? "ns" : "TSC ticks", sum,
                      none.empty() ? "" : fmt::format(" (no time {})", none), "tid", "lifetime");
   for (const TimeClass kind : kinds) out += fmt::format(" {:>22}", Name(kind));
   out += '\n';
   AppendTable(accounts,
-              [&](const std::string& who, const TimeAccount& account, const TimeAccount*) {
+              [&](const std::string& who, const TimeAccount& account, const TimeAccount* one) {
+                // Nobody's trace may have no time: it is lost time of the threads it is one's of.
+                if (one != nullptr && one->tid < 0 && one->lifetime() == 0) {
+                  out += fmt::format("{:>10} {:>14}\n", who, "-");
+                  return;
+                }
                 out += fmt::format("{:>10} {:>14}", who, account.lifetime());
                 for (const TimeClass kind : kinds) {
                   const uint64_t time = account.Of(kind).time;
@@ -99,10 +102,11 @@ void AppendTimes(const std::vector<const TimeAccount*>& accounts, bool nanosecon
                 }
                 out += '\n';
               });
-  if (std::ranges::any_of(accounts, [](const TimeAccount* one) { return !one->off_cpu_told; }))
-    out +=
-        "  no record tells when some of them were off their CPUs: that time is in kernel\n"
-        "  try: record with --switch-events\n";
+  const auto untold = [](const TimeAccount* one) { return one->tid >= 0 && !one->off_cpu_told; };
+  if (std::ranges::none_of(accounts, untold)) return;
+  out += "  no record tells when some of them were off their CPUs: that time is in kernel\n";
+  const std::string_view remedy = SwitchRemedy(*report.recording);
+  if (!remedy.empty()) out += fmt::format("  try: perf: {}\n", remedy);
 }
 
 }  // namespace
@@ -117,7 +121,7 @@ void AppendThreads(const InfoReport& report, std::string& out) {
   if (report.times.threads.empty()) return;
   const std::vector<const TimeAccount*> accounts = ByLifetime(report.times);
   AppendFlow(accounts, *report.threads, out);
-  AppendTimes(accounts, report.times.nanoseconds, out);
+  AppendTimes(report, accounts, out);
 }
 
 }  // namespace flowback::cli

@@ -39,19 +39,45 @@ uint64_t LossTally::bytes() const {
   return total;
 }
 
+// "1 x thread not known (125129 bytes of trace)"
+std::string LossTally::CountText(LossCause cause) const {
+  const Sum& sum = Of(cause);
+  std::string text = fmt::format("{} x {}", sum.count, Name(cause));
+  if (cause == LossCause::kThreadUnknown && nobodys_bytes_ != 0)
+    return text + fmt::format(" ({} bytes of trace)", nobodys_bytes_);
+  return sum.bytes == 0 ? text : text + fmt::format(" ({} bytes)", sum.bytes);
+}
+
+// What the losses are shares of, as far as they are: neither a lost record nor trace that is there
+// and nobody's has a share of the bytes.
+std::string LossTally::Shares() const {
+  std::string text;
+  const auto add = [&](const std::string& share) { text += (text.empty() ? "" : ", ") + share; };
+  if (bytes() != 0)
+    add(fmt::format("{} of the trace ({} of {} bytes)", Percent(bytes(), stream_bytes_), bytes(),
+                    stream_bytes_));
+  if (missing_bytes_ != 0)
+    add(fmt::format("{} bytes of trace that are not in the file", missing_bytes_));
+  uint64_t time = 0;
+  for (const Sum& sum : sums_) time += sum.count == 0 ? 0 : sum.time;
+  if (time != 0)
+    add(fmt::format("{} of the threads' time ({} of {} {})", Percent(time, lifetime_), time,
+                    lifetime_, nanoseconds_ ? "ns" : "TSC ticks"));
+  return text;
+}
+
 void LossTally::Warn(const std::string& file) const {
   if (count() == 0) return;
   std::string causes;
   std::string remedies;
   for (const LossCause cause : kAllLossCauses) {
-    const Sum& sum = Of(cause);
-    if (sum.count == 0) continue;
-    causes += fmt::format("{}{} x {} ({} bytes)", causes.empty() ? "" : ", ", sum.count,
-                          Name(cause), sum.bytes);
+    if (Of(cause).count == 0) continue;
+    causes += (causes.empty() ? "" : ", ") + CountText(cause);
     remedies += fmt::format("\n  try: {}: {}", Name(cause), Remedy(cause));
   }
-  cli::Warn(fmt::format("{}: lost {} of the trace ({} of {} bytes): {}{}", file,
-                        Percent(bytes(), stream_bytes_), bytes(), stream_bytes_, causes, remedies));
+  const std::string shares = Shares();
+  cli::Warn(fmt::format("{}: {}: {}{}", file, shares.empty() ? "losses" : "lost " + shares, causes,
+                        remedies));
 }
 
 // A warning without a remedy says that nothing is lacking.
@@ -59,15 +85,27 @@ void LossTally::AddRecording(const Recording& recording) {
   for (const Warning& warning : recording.warnings) damage_ += warning.remedy.empty() ? 0 : 1;
   for (const RecorderLoss& loss : recording.losses)
     sums_[static_cast<size_t>(loss.cause)].count += loss.count;
+  for (const Stream& stream : recording.streams) missing_bytes_ += stream.missing_bytes;
+}
+
+void LossTally::AddNobodys(const Threads& threads) {
+  for (const StreamOwner& owner : threads.owners()) {
+    if (!owner.shared || owner.stream->bytes.empty()) continue;
+    ++sums_[static_cast<size_t>(LossCause::kThreadUnknown)].count;
+    for (const FlowPiece& piece : owner.pieces) nobodys_bytes_ += piece.end - piece.begin;
+  }
 }
 
 void LossTally::AddTimes(const TimeAccounts& accounts) {
-  for (const TimeAccount& account : accounts.threads)
+  nanoseconds_ = accounts.nanoseconds;
+  for (const TimeAccount& account : accounts.threads) {
+    lifetime_ += account.lifetime();
     for (const auto& [cause, time] : account.causes) sums_[static_cast<size_t>(cause)].time += time;
+  }
 }
 
 int LossTally::Status(bool strict) const {
-  if (!strict || (damage_ == 0 && !any())) return kDone;
+  if (!strict || (damage_ == 0 && count() == 0)) return kDone;
   return Of(LossCause::kNoImage).count != 0 ? kImageIsMissing : kFinishedWithLosses;
 }
 

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <string>
 
+#include "cli/threads.h"
 #include "flowback/model/execution.h"
 #include "flowback/model/recording.h"
 #include "flowback/replay/time_account.h"
@@ -29,6 +30,7 @@ class LossTally {
     uint64_t bytes = 0;
     uint64_t time = 0;  // of threads, as TimeAccounts has it; only where that was asked for
 
+    // Time alone, as that ahead of a snapshot, is told and is no loss to fail for.
     bool any() const { return count != 0 || time != 0; }
   };
 
@@ -44,22 +46,29 @@ class LossTally {
   uint64_t count() const;
   uint64_t bytes() const;
   uint64_t stream_bytes() const { return stream_bytes_; }
+  uint64_t missing_bytes() const { return missing_bytes_; }
 
   // The closing lines on stderr; nothing when nothing was lost.
   void Warn(const std::string& file) const;
   // What no stream's loss shows: the recorder's own losses, and damage to the file.
   void AddRecording(const Recording& recording);
-  // So many streams have trace of which it is not known whose it is.
-  void AddNobodys(size_t count) {
-    sums_[static_cast<size_t>(LossCause::kThreadUnknown)].count += count;
-  }
+  // Streams with trace of which it is not known whose it is. REQUIRES: grouped by thread.
+  void AddNobodys(const Threads& threads);
   void AddTimes(const TimeAccounts& accounts);
-  // kDone, or under --strict kImageIsMissing or kFinishedWithLosses.
+  // kDone, or under --strict kImageIsMissing or kFinishedWithLosses. What was lost by records,
+  // bytes or threads counts, which every command knows; time does not.
   int Status(bool strict) const;
 
  private:
+  std::string Shares() const;
+  std::string CountText(LossCause cause) const;
+
   std::array<Sum, std::size(kAllLossCauses)> sums_{};
   uint64_t stream_bytes_ = 0;
+  uint64_t missing_bytes_ = 0;  // not in the file, nor in stream_bytes_
+  uint64_t nobodys_bytes_ = 0;  // of trace that is there
+  uint64_t lifetime_ = 0;       // of all threads; 0: nobody asked for times
+  bool nanoseconds_ = true;
   size_t damage_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <variant>
 
 #include "cli/status.h"
 
@@ -83,23 +84,34 @@ void WarnOfModes(const RecordingCode& code, const std::string& file) {
         file, conflict.mode_bits, conflict.file, conflict.elf_bits, conflict.mode_bits));
 }
 
-size_t SharedStreams(const Threads& threads) {
-  const auto shared = [](const StreamOwner& owner) {
-    return owner.shared && !owner.stream->bytes.empty();
-  };
-  return static_cast<size_t>(std::ranges::count_if(threads.owners(), shared));
+// An emulating recorder sees one thread at a time, and LLDB's bundles are by thread or tell.
+std::string_view SwitchRemedy(const Recording& recording) {
+  if (recording.machine.emulated || recording.format.starts_with("LLDB")) return "";
+  return "record with --switch-events";
 }
 
-void WarnOfSharedStreams(const Threads& threads, const std::string& file) {
+void WarnOfSharedStreams(const Recording& recording, const Threads& threads,
+                         const std::string& file) {
   std::string names;
   for (const StreamOwner& owner : threads.owners())
     if (owner.shared && !owner.stream->bytes.empty())
       names += (names.empty() ? "" : ", ") + owner.label;
   if (names.empty()) return;
-  Warn(
-      fmt::format("{}: {}: the recording does not tell which threads ran there; shown per CPU\n"
-                  "  try: perf record with --switch-events, or --per-thread",
-                  file, names));
+  const bool switches = std::ranges::any_of(recording.sideband, [](const SidebandRecord& record) {
+    return std::holds_alternative<SwitchRecord>(record);
+  });
+  std::string text = fmt::format("{}: {}: ", file, names);
+  if (switches) {
+    text +=
+        "the records of thread switches are missing there in part, or contradict each other or "
+        "the trace: trace whose thread they don't tell is shown per CPU\n"
+        "  try: a larger buffer for the records (-m PAGES); --by-cpu shows the CPU's whole trace";
+  } else {
+    text += "the recording does not tell which threads ran there; shown per CPU";
+    const std::string_view remedy = SwitchRemedy(recording);
+    if (!remedy.empty()) text += fmt::format("\n  try: perf: {}, or --per-thread", remedy);
+  }
+  Warn(text);
 }
 
 }  // namespace flowback::cli

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/threads.h"
@@ -33,8 +34,10 @@ void WarnOfModes(const RecordingCode& code, const std::string& file);
 Status CheckTimes(const TimeAccounts& accounts);
 
 // Per-CPU buffers that are not one thread's are shown whole, under their CPU's name.
-void WarnOfSharedStreams(const Threads& threads, const std::string& file);
-// How many of them there are.
-size_t SharedStreams(const Threads& threads);
+void WarnOfSharedStreams(const Recording& recording, const Threads& threads,
+                         const std::string& file);
+
+// How switches are recorded, where the recorder is one that can.
+std::string_view SwitchRemedy(const Recording& recording);
 
 }  // namespace flowback::cli

@@ -46,7 +46,7 @@ class StreamTimes final : public ExecutionConsumer {
  public:
   StreamTimes(StreamOwners& owners, const TimeUnit& unit, uint64_t stream_size)
       : owners_(owners), unit_(unit), stream_size_(stream_size), phase_(Paused()) {
-    if (owners.overwritten) phase_ = TimePhase::Of(LossCause::kAuxLost);
+    if (owners.overwritten) phase_ = TimePhase::Of(LossCause::kNotKept);
   }
 
   void OnBlock(const BlockRun&) override {}

@@ -63,7 +63,7 @@ TEST(Info, TextHasTheTable) {
       RunFlowback({"info", Traces("hase-2018-04-04/control_flow-20180404T163033.perf")});
   EXPECT_EQ(result.status, 0) << result.err;
   for (const char* words : {"decoded + padding + lost = size", "packets ", "images", "TIP.PGE",
-                            "duration:", "recorder:", "losses"})
+                            "trace: ", "recorder:", "losses"})
     EXPECT_NE(result.out.find(words), std::string::npos) << words << "\n" << result.out;
 }
 

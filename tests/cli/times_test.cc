@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "capture/formats/perf_layout.h"
@@ -123,13 +125,88 @@ TEST_F(TimesTest, WhatSnapshotsHaveInCommonIsNoLoss) {
   EXPECT_EQ(Strict(file, {"decode", "--as", "digest"}), 0);
 }
 
+TEST_F(TimesTest, TimeAheadOfASnapshotIsToldAndNoLossToFailFor) {
+  const std::vector<uint8_t> trace = Trace(24000, 240000);
+  file_.Aux(0, trace.size(), perf::kAuxOverwrite, At(110000));
+  file_.Auxtrace(0, 0, -1, 1, trace);
+  const std::string file = Name();
+  ExpectStrict(file, 0);
+  const json info = Info(file);
+  ASSERT_EQ(info["losses"].size(), 1u) << info["losses"];
+  EXPECT_EQ(info["losses"][0]["cause"], "overwritten before the snapshot");
+  EXPECT_GT(info["losses"][0]["time"], 0);
+  EXPECT_TRUE(info["losses"][0]["remedy"].get<std::string>().contains("--snapshot=SIZE"));
+}
+
+TEST_F(TimesTest, BytesThatAreNotInTheFileAreCounted) {
+  std::vector<uint8_t> trace = Trace();
+  trace.resize((trace.size() + 7) / 8 * 8);  // as the recorder pads it
+  file_.Aux(0, trace.size() + 100, 0, At(2000));
+  file_.Auxtrace(0, 0, -1, 1, trace);
+  const std::string file = Name();
+  ExpectStrict(file, 6);
+  EXPECT_EQ(Info(file)["streams"][0]["bytes_missing"], 100);
+  const ProgramResult result = RunFlowback({"info", file});
+  EXPECT_TRUE(result.out.contains("missing from the file: 100 bytes")) << result.out;
+  EXPECT_TRUE(result.err.contains("lost 100 bytes of trace that are not in the file"))
+      << result.err;
+}
+
+// One switch-out of real ones is made a record of an unknown type.
+TEST_F(TimesTest, AMissingSwitchRecordIsToldAsThat) {
+  FLOWBACK_NEEDS_TRACES();
+  const auto folder = golden::TracesFolder() / "generated";
+  std::ifstream in(folder / "spin-cyc/perf.data", std::ios::binary);
+  std::string bytes((std::istreambuf_iterator<char>(in)), {});
+  constexpr size_t kRecord = 2384;
+  ASSERT_EQ(static_cast<uint8_t>(bytes.at(kRecord)), perf::kRecordSwitch);
+  bytes[kRecord] = 90;
+  const std::string file = folder_.Write("perf.data", bytes);
+  const std::string images = folder / "images";
+  const std::string err = RunFlowback({"decode", "--as", "digest", file, "--symfs", images}).err;
+  EXPECT_TRUE(err.contains("switches are missing")) << err;
+  EXPECT_FALSE(err.contains("--switch-events, or")) << err;
+  const ProgramResult info = RunFlowback({"info", file, "--symfs", images});
+  EXPECT_FALSE(info.out.contains("no record tells")) << info.out;
+  EXPECT_TRUE(info.err.contains("thread not known (125129 bytes of trace)")) << info.err;
+}
+
+TEST_F(TimesTest, LostTimeIsToldWithTheBytes) {
+  FLOWBACK_NEEDS_TRACES();
+  const auto folder = golden::TracesFolder() / "generated";
+  const std::string err =
+      RunFlowback({"info", folder / "vcalls-ovf/perf.data", "--symfs", folder / "images"}).err;
+  EXPECT_TRUE(err.contains("2.9 % of the threads' time")) << err;
+}
+
+// Without switch records perf has a remedy; an emulating recorder sees every thread's own trace.
+TEST_F(TimesTest, TheRemedyIsOneOfTheRecorder) {
+  file_.Auxtrace(0, 0, 42, -1, Trace());
+  const std::string out = RunFlowback({"info", Name()}).out;
+  EXPECT_TRUE(out.contains("no record tells when")) << out;
+  EXPECT_TRUE(out.contains("try: perf: record with --switch-events")) << out;
+  const std::string own = folder_.path() + "/own.data";
+  ASSERT_EQ(RunFlowback({"record", "-o", own, "--", "/bin/true"}).status, 0);
+  const std::string emulated = RunFlowback({"info", own}).out;
+  EXPECT_FALSE(emulated.contains("--switch-events")) << emulated;
+}
+
 TEST_F(TimesTest, TraceThatIsNobodysIsALoss) {
   file_.Fork(42, 43, 42, 42, At(1500, 43));
   file_.Auxtrace(0, 0, -1, 2, Trace());  // no record tells who ran there
   const std::string file = Name();
   ExpectStrict(file, 6);
   const json info = Info(file);
-  EXPECT_EQ(CountOf(info, "thread not known"), 0u);  // a loss of time, not of bytes
+  EXPECT_EQ(CountOf(info, "thread not known"), 1u);
+  const std::string size = info["streams"][0]["bytes"].dump();
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"info"}, {"decode", "--as", "digest"}}) {
+    std::vector<std::string> all = words;
+    all.push_back(file);
+    const std::string err = RunFlowback(all).err;
+    EXPECT_TRUE(err.contains("1 x thread not known (" + size + " bytes of trace)")) << err;
+    EXPECT_FALSE(err.contains("0 %")) << err;
+  }
   ASSERT_EQ(info["nobody"].size(), 1u);
   for (const json& thread : info["threads"])
     EXPECT_EQ(thread["lost_by_cause"].value("thread not known", 0), thread["lifetime"]);

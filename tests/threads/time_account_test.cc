@@ -410,7 +410,7 @@ TEST_F(TimeAccountTest, ASnapshotHasLostWhatWasOverwritten) {
   recording_.sideband.push_back(aux);
   Account();
   ExpectTime(Of(7), TimeClass::kLost, 400, 100);
-  EXPECT_EQ(Of(7).causes.begin()->first, LossCause::kAuxLost);
+  EXPECT_EQ(Of(7).causes.begin()->first, LossCause::kNotKept);
   ExpectTime(Of(7), TimeClass::kKernel, 400);
 }
 

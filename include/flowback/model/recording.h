@@ -44,6 +44,8 @@ struct Stream {
   std::vector<StreamGap> gaps;
   // Bytes that consecutive snapshots of one buffer have in common: read once, so not in `bytes`.
   uint64_t repeated_bytes = 0;
+  // Bytes that the recorder says it wrote and the file does not hold: at gaps, so not in `bytes`.
+  uint64_t missing_bytes = 0;
 };
 
 // Sideband: what the kernel said about processes while the trace was taken. `time` is in
