@@ -7,6 +7,7 @@
 #include <iterator>
 #include <string>
 
+#include "cli/image_report.h"
 #include "flowback/model/execution.h"
 #include "flowback/model/recording.h"
 #include "flowback/replay/time_account.h"
@@ -36,6 +37,7 @@ class LossTally {
     Sum& sum = sums_[static_cast<size_t>(loss.cause)];
     ++sum.count;
     sum.bytes += loss.end - loss.begin;
+    images_.Add(loss);
   }
   void AddStreamBytes(uint64_t bytes) { stream_bytes_ += bytes; }
 
@@ -43,6 +45,7 @@ class LossTally {
   bool any() const;
   uint64_t count() const;
   uint64_t bytes() const;
+  const ImageTally& images() const { return images_; }
   uint64_t stream_bytes() const { return stream_bytes_; }
 
   // The closing lines on stderr; nothing when nothing was lost.
@@ -59,6 +62,7 @@ class LossTally {
 
  private:
   std::array<Sum, std::size(kAllLossCauses)> sums_{};
+  ImageTally images_;
   uint64_t stream_bytes_ = 0;
   size_t damage_ = 0;
 };
