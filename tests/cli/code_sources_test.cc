@@ -63,6 +63,10 @@ TEST(CodeSources, ContradictionsNameTheLikelyWrongImage) {
     EXPECT_FALSE(result.out.contains("file was not found")) << result.out;
     EXPECT_FALSE(result.err.contains("not used")) << "nothing ran in the vDSO: " << result.err;
   }
+  const ProgramResult lines =
+      RunFlowback({"decode", "--as", "branches", Traces(kRecording), "--image", wrong});
+  EXPECT_TRUE(lines.out.contains("the instruction at 0x4006bf goes past the end of " + wrong))
+      << lines.out;
   const ProgramResult info = RunFlowback({"info", Traces(kRecording), "--image", wrong});
   EXPECT_TRUE(info.out.contains("likely the wrong image: " + wrong)) << info.out;
 }
