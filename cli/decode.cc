@@ -384,8 +384,7 @@ int DecodeJob::Finish(Output& output, const Status& status) {
   for (const std::string& problem : lines_.Problems()) Warn(problem);
   losses_.Warn(InputName());
   if (code_) {
-    if (losses_.Of(LossCause::kNoImage).count != 0)
-      WarnOfRejectedImages(code_->images(), InputName());
+    losses_.images().Warn(*code_, options_.reader);
     WarnOfModes(*code_, InputName());
   }
   if (!status) return Report(status.error(), InputName());

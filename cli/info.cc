@@ -76,6 +76,7 @@ Status Collect(const ReaderOptions& options, const RecordingCode& code, InfoRepo
   if (grouped.Select(options)) report.losses.AddNobodys(grouped);
   for (const StreamOwner& owner : report.threads->owners())
     Show(owner, std::move(summaries[owner.stream->index]), report);
+  report.losses.images().Mark(code, options, report.images);
   return {};
 }
 
@@ -102,7 +103,7 @@ int Execute(const ReaderOptions& options) {
   if (Status written = output->Finish(); !written) return Report(written.error());
   if (output->closed()) return kDone;
   report.losses.Warn(options.InputName());
-  if (!report.streams.empty()) WarnOfRejectedImages(report.images, options.InputName());
+  if (!report.streams.empty()) report.losses.images().Warn(*code, options);
   WarnOfModes(*code, options.InputName());
   return report.losses.Status(options.strict);
 }

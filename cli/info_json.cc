@@ -106,6 +106,7 @@ Json ImageJson(const ImageStatus& image) {
   json["rejected"] = image.rejected;
   json["verification"] = VerificationWord(image);
   json["problem"] = TextOrNull(image.problem);
+  json["looked_for"] = image.looked_for;
   return json;
 }
 

@@ -163,6 +163,7 @@ void AppendImages(const InfoReport& report, std::string& out) {
     if (image.usable && (image.source != CodeSource::kFile || image.file != image.path))
       out += fmt::format("    read from {} ({})\n", image.file, Name(image.source));
     out += fmt::format("    {}\n", ImageVerdict(image));
+    for (const std::string& place : image.looked_for) out += fmt::format("      {}\n", place);
     if (image.usable && !image.problem.empty()) out += fmt::format("    {}\n", image.problem);
   }
 }

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <string>
 
+#include "cli/image_report.h"
 #include "cli/threads.h"
 #include "flowback/model/execution.h"
 #include "flowback/model/recording.h"
@@ -38,6 +39,7 @@ class LossTally {
     Sum& sum = sums_[static_cast<size_t>(loss.cause)];
     ++sum.count;
     sum.bytes += loss.end - loss.begin;
+    images_.Add(loss);
   }
   void AddStreamBytes(uint64_t bytes) { stream_bytes_ += bytes; }
 
@@ -45,6 +47,7 @@ class LossTally {
   bool any() const;
   uint64_t count() const;
   uint64_t bytes() const;
+  const ImageTally& images() const { return images_; }
   uint64_t stream_bytes() const { return stream_bytes_; }
   uint64_t missing_bytes() const { return missing_bytes_; }
 
@@ -64,6 +67,7 @@ class LossTally {
   std::string CountText(LossCause cause) const;
 
   std::array<Sum, std::size(kAllLossCauses)> sums_{};
+  ImageTally images_;
   uint64_t stream_bytes_ = 0;
   uint64_t missing_bytes_ = 0;  // not in the file, nor in stream_bytes_
   uint64_t nobodys_bytes_ = 0;  // of trace that is there

@@ -61,19 +61,6 @@ void WarnOfDamage(const Recording& recording) {
   }
 }
 
-// The finder's sentence ends with the remedy, behind a semicolon.
-void WarnOfRejectedImages(const std::vector<ImageStatus>& images, const std::string& file) {
-  for (const ImageStatus& image : images) {
-    if (!image.rejected) continue;
-    const size_t remedy = image.problem.find("; ");
-    std::string text = fmt::format("{}: {}: not used: {}", file, image.path,
-                                   std::string_view(image.problem).substr(0, remedy));
-    if (remedy != std::string::npos)
-      text += fmt::format("\n  try: {}", std::string_view(image.problem).substr(remedy + 2));
-    Warn(text);
-  }
-}
-
 void WarnOfModes(const RecordingCode& code, const std::string& file) {
   for (const ModeConflict& conflict : code.ModeConflicts())
     Warn(fmt::format(

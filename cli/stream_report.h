@@ -24,9 +24,6 @@ Status CheckAccount(const ByteAccount& account, const Stream& stream);
 // Damage that opening met but survived.
 void WarnOfDamage(const Recording& recording);
 
-// Files that were found and not used, because the recording says that others ran.
-void WarnOfRejectedImages(const std::vector<ImageStatus>& images, const std::string& file);
-
 // Images that the trace has in another mode than theirs: 32-bit code in a 64-bit file.
 void WarnOfModes(const RecordingCode& code, const std::string& file);
 

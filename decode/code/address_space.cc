@@ -232,6 +232,12 @@ const std::string* AddressSpace::WhyNothing(uint64_t address) const {
   return found == nullptr || Find(address) != nullptr ? nullptr : &found->section->name();
 }
 
+std::shared_ptr<const CodeSection> AddressSpace::SectionOrReason(uint64_t address) const {
+  const CodeMapping* found = Find(address);
+  if (found == nullptr) found = FindIn(reasons_, address);
+  return found == nullptr ? nullptr : found->section;
+}
+
 void AddressSpace::MapAll(const AddressSpace& other) {
   root_ = WithAll(root_, other.root_);
   reasons_ = WithAll(reasons_, other.reasons_);

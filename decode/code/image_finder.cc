@@ -12,7 +12,8 @@ namespace flowback {
 namespace {
 
 constexpr uint64_t k4GiB = uint64_t{1} << 32;
-constexpr size_t kNamedFiles = 6;  // of those that were looked for, in a message
+constexpr size_t kNamedFiles = 2;  // of those that were looked for, in a message
+constexpr std::string_view kAbsent = "No such file or directory";
 constexpr const char* kVdso = "[vdso]";
 
 std::string Key(const MmapRecord& record, const BuildId& build_id) {
@@ -72,8 +73,31 @@ const BuildId& ImageFinder::BuildIdOf(const MmapRecord& record) const {
 
 void ImageFinder::Inspect(const MmapRecord& record) {
   const BuildId& build_id = BuildIdOf(record);
-  if (Find(record).file == nullptr && !build_id.empty())
+  const ImageStore::FilePointer file = Find(record).file;
+  if (file == nullptr && !build_id.empty())
     missing_.push_back({record.address, record.size, build_id});
+  if (file == nullptr) return;
+  for (const GivenImage& image : images_)
+    for (const CodeMapping& mapping : image.mappings)
+      if (file != image.file && Overlap(record.address, record.size, mapping.address, mapping.size))
+        taken_by_.try_emplace(&image, record.path);
+}
+
+std::string ImageFinder::WhyUnused(const GivenImage& image, bool anywhere) const {
+  const bool mapped = std::ranges::any_of(
+      statuses_, [&](const ImageStatus& status) { return status.file == image.file->path; });
+  if (mapped) return "nothing ran in it";
+  for (const ImageStatus& status : statuses_)
+    if (status.rejected && status.problem.starts_with(image.file->path + " "))
+      return status.problem.substr(image.file->path.size() + 1);
+  if (anywhere)
+    return "no file of its name or build-id was mapped, and it can lie anywhere; name its address "
+           "with --image " +
+           image.file->path + "@ADDRESS";
+  const auto taken = taken_by_.find(&image);
+  if (taken != taken_by_.end()) return "its addresses are taken by " + taken->second;
+  return "nothing ran at its addresses; name the address where it was with --image " +
+         image.file->path + "@ADDRESS";
 }
 
 void ImageFinder::InspectKernel(const MmapRecord& record) {
@@ -178,6 +202,21 @@ bool ImageFinder::Fits(const ImageStore::FilePointer& file, Search& search) cons
   return true;
 }
 
+// One or two places by name. Of more, which are mostly by build-id and not of the user's making,
+// the last, which is the recorded path, and those that are there but can't be read.
+std::string ImageFinder::Tried(const std::vector<std::string>& looked_for) {
+  if (looked_for.empty()) return "nowhere to look";
+  std::string tried;
+  if (looked_for.size() > kNamedFiles)
+    tried = "looked in " + std::to_string(looked_for.size()) + " places";
+  for (const std::string& place : looked_for) {
+    const bool named = looked_for.size() <= kNamedFiles || &place == &looked_for.back() ||
+                       !place.ends_with(kAbsent);
+    if (named) tried += (tried.empty() ? "" : ", ") + place;
+  }
+  return tried;
+}
+
 std::string ImageFinder::Explain(const Search& search) const {
   const std::string& path = search.record.path;
   if (!search.misfit.empty())
@@ -199,11 +238,7 @@ std::string ImageFinder::Explain(const Search& search) const {
     return "deleted or replaced while it was mapped, and without a build-id no file can be known "
            "to be the one that was; give a core dump of the process with --core, or the file "
            "with --image";
-  std::string tried;
-  for (size_t i = 0; i < std::min(search.looked_for.size(), kNamedFiles); ++i)
-    tried += (i == 0 ? "" : ", ") + search.looked_for[i];
-  return "not found (" + (tried.empty() ? "nowhere to look" : tried) + "); " +
-         HowToGet(search.build_id);
+  return "not found (" + Tried(search.looked_for) + "); " + HowToGet(search.build_id);
 }
 
 void ImageFinder::AddStatus(const Search& search, Found& found) {
@@ -212,6 +247,7 @@ void ImageFinder::AddStatus(const Search& search, Found& found) {
   status.recorded = search.build_id;
   status.verification = search.verification;
   status.usable = search.file != nullptr;
+  status.size_unknown = search.record.size == 0;
   status.source = search.source;
   if (status.usable) {
     status.file = search.file->path;
@@ -233,6 +269,7 @@ void ImageFinder::AddStatus(const Search& search, Found& found) {
   } else {
     status.problem = Explain(search);
     status.rejected = !search.misfit.empty();
+    if (!status.rejected) status.looked_for = search.looked_for;
   }
   found.status = statuses_.size();
   statuses_.push_back(std::move(status));
@@ -241,14 +278,17 @@ void ImageFinder::AddStatus(const Search& search, Found& found) {
 std::shared_ptr<const CodeSection> ImageFinder::WhyNothing(const MmapRecord& record) {
   Found& found = Find(record);
   if (found.reason != nullptr) return found.reason;
-  const ImageStatus& status = statuses_[found.status];
+  ImageStatus& status = statuses_[found.status];
   std::string why = (status.path.empty() ? std::string("memory") : status.path) + ": ";
-  if (IsPathless(status.path) || IsDeleted(status.path))
+  if (!status.usable && (IsPathless(status.path) || IsDeleted(status.path)))
     why += status.problem;
   else
-    why += status.rejected ? "the file that was found is another build" : "the file was not found";
+    why += status.usable     ? status.file + ", which is used for it, has no code there"
+           : status.rejected ? "the file that was found is another build"
+                             : "the file was not found";
   found.reason = std::make_shared<const CodeSection>(std::move(why), 0, Bytes(), nullptr,
                                                      Verification::kUnverified);
+  status.reason = found.reason;
   return found.reason;
 }
 

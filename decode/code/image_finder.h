@@ -39,6 +39,8 @@ class ImageFinder {
   void NoteCore(const CorePiece& piece, Verification verification, bool file_agrees);
   // Whether a recorded build-id says that `image` is not what ran at its address.
   bool Contradicted(const GivenImage& image) const;
+  // Why nothing was decoded with a given image, if so. `anywhere`: it has no address of its own.
+  std::string WhyUnused(const GivenImage& image, bool anywhere) const;
   // One for each recorded file, and one for each given image that belongs to none of them.
   std::vector<ImageStatus> TakeStatuses();
 
@@ -57,6 +59,7 @@ class ImageFinder {
   void TryOwnVdso(Search& search);
   bool Fits(const ImageStore::FilePointer& file, Search& search) const;
   const BuildId& BuildIdOf(const MmapRecord& record) const;
+  static std::string Tried(const std::vector<std::string>& looked_for);
   std::string Explain(const Search& search) const;
   void AddStatus(const Search& search, Found& found);
 
@@ -73,6 +76,7 @@ class ImageFinder {
     uint64_t size;
     BuildId build_id;
   };
+  std::unordered_map<const GivenImage*, std::string> taken_by_;  // recorded over its addresses
   std::vector<Missing> missing_;  // mapped with a build-id that no file has
 };
 

@@ -211,6 +211,10 @@ Result<RecordingCode> RecordingCode::Load(const Recording& recording, const Imag
       if (traced.contains(pid)) history = WithKernel(*history, *kernel->history);
     code.given_ = WithKernel(*code.given_, *kernel->history);
   }
+  for (const GivenImage& image : given->images)
+    if (!finder.Contradicted(image))
+      code.given_files_.push_back(
+          {image.file->path, finder.WhyUnused(image, IsCandidateOnly(image, has_mappings))});
   code.images_ = finder.TakeStatuses();
   code.images_.insert(code.images_.end(), kernel->images.begin(), kernel->images.end());
   code.sections_ = store.Sections();
@@ -230,6 +234,20 @@ std::vector<ModeConflict> RecordingCode::ModeConflicts() const {
   for (const auto& [place, elf_bits] : bits)
     conflicts.push_back({place.first, elf_bits, place.second});
   return conflicts;
+}
+
+std::vector<UnusedImage> RecordingCode::UnusedImages() const {
+  constexpr ExecMode kModes[] = {ExecMode::k16Bit, ExecMode::k32Bit, ExecMode::k64Bit};
+  std::set<std::string> decoded;
+  for (const auto& section : sections_)
+    if (std::ranges::any_of(kModes,
+                            [&](ExecMode mode) { return section->blocks().HasDecoded(mode); }))
+      decoded.insert(section->name());
+  std::vector<UnusedImage> unused;
+  if (decoded.empty()) return unused;
+  for (const UnusedImage& image : given_files_)
+    if (!decoded.contains(image.file)) unused.push_back(image);
+  return unused;
 }
 
 int32_t RecordingCode::ProcessOf(const Stream& stream) const {

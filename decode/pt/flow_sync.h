@@ -204,7 +204,8 @@ void FlowEngine<Sink>::BeginLoss(LossCause cause, size_t offset, std::string det
            .tsc = clock_.tsc(),
            .last_ip = last_ip,
            .detail = std::move(detail),
-           .stay = sink_.stay()};
+           .stay = sink_.stay(),
+           .code = on ? graph_->space().SectionOrReason(last_ip) : nullptr};
   if constexpr (Sink::kWantsTimes) sink_.LossBegins();
 }
 

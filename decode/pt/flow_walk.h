@@ -34,6 +34,9 @@ bool FlowEngine<Sink>::NoCode() {
   if (graph_->node(cur_).kind == NodeKind::kBadInstruction)
     return Fail(LossCause::kBadInstruction, "no instruction at " + Hex(ip));
   if (!code_.AdvanceFor(ip)) {
+    if (const CodeMapping* mapping = graph_->space().Find(ip); mapping != nullptr)
+      return Fail(LossCause::kNoImage, "the instruction at " + Hex(ip) + " goes past the end of " +
+                                           mapping->section->name());
     const std::string* why = graph_->space().WhyNothing(ip);
     return Fail(LossCause::kNoImage, "no code at " + Hex(ip) + (why == nullptr ? "" : ": " + *why));
   }

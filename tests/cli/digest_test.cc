@@ -115,6 +115,7 @@ TEST(DigestOfBundle, ProcessesHaveTheirOwnCodeAtOneAddress) {
   EXPECT_FALSE(lines[0].contains("84165e174e170b3a")) << lines[0];
   EXPECT_EQ(lines[1], "20 21 84165e174e170b3a");
   EXPECT_EQ(lines[2], "30 0 0000000000000000");
+  EXPECT_TRUE(result.err.contains("no code image of /absent/a.out")) << result.err;
   const ProgramResult info = RunFlowback({"info", bundle});
   EXPECT_EQ(info.status, 0) << info.err;
   EXPECT_TRUE(info.out.contains("not found (/absent/a.out: No such file or directory)"))

@@ -96,6 +96,7 @@ struct OpenLoss {
   uint64_t begin = 0;
   uint64_t last_ip = 0;
   std::string detail;
+  std::shared_ptr<const CodeSection> code = nullptr;
 };
 
 // Why the packets from a PSB on stop being readable.
@@ -283,6 +284,7 @@ Result<WalkEnd> StreamDecoder::WalkFrom(uint64_t psb) {
 
 OpenLoss StreamDecoder::LossOf(const WalkEnd& end, pt_error_code code) const {
   OpenLoss loss{.begin = end.offset, .last_ip = end.ip, .detail = {}};
+  if (code_.space() != nullptr) loss.code = code_.space()->SectionOrReason(end.ip);
   if (end.why == WalkEnd::Why::kRunaway) {
     loss.cause = LossCause::kRunaway;
     loss.detail = "no packet leads out of the loop at " + Hex(end.ip);
@@ -307,7 +309,8 @@ void StreamDecoder::Report(OpenLoss loss, uint64_t end) {
                 .end = end,
                 .tsc = 0,
                 .last_ip = loss.last_ip,
-                .detail = std::move(loss.detail)});
+                .detail = std::move(loss.detail),
+                .code = std::move(loss.code)});
 }
 
 class LibiptDecoder final : public Decoder {

@@ -81,6 +81,8 @@ class AddressSpace {
   void Explain(uint64_t address, uint64_t size, std::shared_ptr<const CodeSection> reason);
   // What was said; null when nothing was.
   const std::string* WhyNothing(uint64_t address) const;
+  // The section at `address`; where nothing is mapped, what Explain was told; else null.
+  std::shared_ptr<const CodeSection> SectionOrReason(uint64_t address) const;
   // Maps all that `other` has. Cheap where one lies above all of the other, as the kernel does.
   void MapAll(const AddressSpace& other);
   // All of them, by address.
@@ -134,6 +136,11 @@ struct ImageStatus {
   bool rejected = false;  // a file was found, but is not the one that ran
   Verification verification = Verification::kUnverified;
   std::string problem;  // a sentence with the remedy when not usable, or only in part
+  std::vector<std::string> looked_for;  // where, and why not, when there was no file at all
+  // The recording tells where it began, but not how much of it was mapped.
+  bool size_unknown = false;
+  // What losses in its mappings have as DataLoss::code when it is not usable; else null.
+  std::shared_ptr<const CodeSection> reason = nullptr;
 };
 
 }  // namespace flowback

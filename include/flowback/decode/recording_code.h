@@ -30,6 +30,12 @@ struct ModeConflict {
   unsigned mode_bits = 0;  // 16, 32 or 64, as the trace said
 };
 
+// An image that the user gave (--image) and that nothing was decoded with.
+struct UnusedImage {
+  std::string file;
+  std::string why;
+};
+
 class RecordingCode {
  public:
   // Opens every image that an executable mapping, --image or --section names. A file that is
@@ -51,6 +57,9 @@ class RecordingCode {
   // What decoding has met so far, each file and mode once. A 64-bit file in a compatibility mode,
   // or 64-bit code in a 32-bit file: legal for a program that switches modes, else a wrong file.
   std::vector<ModeConflict> ModeConflicts() const;
+  // The given images that the native engine has not come to so far; none where it has decoded
+  // nothing at all.
+  std::vector<UnusedImage> UnusedImages() const;
 
  private:
   std::vector<std::pair<int32_t, History>> processes_;  // sorted by pid
@@ -58,6 +67,7 @@ class RecordingCode {
   History given_;                                       // --section and --image alone
   std::vector<ImageStatus> images_;
   std::vector<std::shared_ptr<const CodeSection>> sections_;
+  std::vector<UnusedImage> given_files_;  // why each is not used, if it is not
 };
 
 }  // namespace flowback

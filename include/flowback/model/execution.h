@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 namespace flowback {
 
 class AddressSpace;  // decode/code_image.h
+class CodeSection;   // decode/code_image.h
 struct ThreadStay;   // decode/schedule.h
 
 // How a block run ended.
@@ -109,6 +111,9 @@ struct DataLoss {
   uint64_t last_ip = 0;  // next instruction to execute when the flow was lost; 0 when not known
   std::string detail;    // addresses, packet bytes: what a person needs to find the reason
   const ThreadStay* stay = nullptr;  // who ran when the flow was lost
+  // Of the file that `last_ip` lies in, or what AddressSpace::Explain was told where it lies in
+  // none; null: neither is known.
+  std::shared_ptr<const CodeSection> code = nullptr;
 };
 
 const char* Name(EventKind kind);
