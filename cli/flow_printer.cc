@@ -86,7 +86,7 @@ void ThreadColumns::RenderJsonHead(std::string_view comm) {
       line.Text("comm", comm);
   }
   // Without its thread a line says little to a program: each is read by itself.
-  if (fields.Has(Field::kPid) || owner_->pid >= 0) number("pid", owner_->pid);
+  if (fields.Has(Field::kPid)) number("pid", owner_->pid);
   if (fields.Has(Field::kTid) || owner_->tid >= 0) number("tid", owner_->tid);
   if (fields.Has(Field::kCpu)) number("cpu", stream_->cpu);
 }

@@ -246,7 +246,7 @@ TEST_F(BadInput, NoBranchTraceNeedsNoImages) {
 // What Debian's perf records without the hardware.
 TEST_F(BadInput, PerfRecordingWithoutBranchTrace) {
   const std::string file = folder_.File("perf.data");
-  const std::string command = "perf record -e cpu-clock -o " + file + " true >/dev/null 2>&1";
+  const std::string command = "perf record -N -e cpu-clock -o " + file + " true >/dev/null 2>&1";
   if (std::system(command.c_str()) != 0) GTEST_SKIP() << "perf can't record here";
   const ProgramResult decoded = TryIt({"decode", file});
   ExpectMessage(decoded, file, 1);
@@ -264,7 +264,7 @@ TEST_F(BadInput, OtherPerfRecordingsWithoutBranchTrace) {
   const std::string file = folder_.File("perf.data");
   for (const std::string& how : {"--per-thread -o " + file, "-a -o " + file, "-z -o " + file,
                                  "-k CLOCK_MONOTONIC -o " + file, "-o - >" + file}) {
-    const std::string command = "(perf record -e cpu-clock " + how + " -- true) >/dev/null 2>&1";
+    const std::string command = "(perf record -N -e cpu-clock " + how + " -- true) >/dev/null 2>&1";
     if (std::system(command.c_str()) != 0) GTEST_SKIP() << "perf can't record here: " << how;
     const ProgramResult decoded = TryIt({"decode", file});
     ExpectMessage(decoded, file, 1);
