@@ -43,6 +43,42 @@ void PacketGenerator::Completed(const Instruction& instruction, uint64_t ip, Exe
   if (SyncDue()) WriteSync(next, next_mode);
 }
 
+void PacketGenerator::BlockEnded(const Instruction& last, uint64_t ip, bool taken, uint64_t next) {
+  if (WritesPacket(last.kind)) WriteMtc();
+  WriteTransfer(last, ip, taken, next, ExecMode::k64Bit);
+  if (SyncDue()) WriteSync(next, ExecMode::k64Bit);
+}
+
+// Calls and jumps tell nothing, a branch most often joins others.
+bool PacketGenerator::WritesPacket(InstructionClass kind) const {
+  switch (kind) {
+    case InstructionClass::kOther:
+    case InstructionClass::kJump:
+    case InstructionClass::kCall:
+      return false;
+    case InstructionClass::kConditional:
+      return writer_.NextTntFlushes();
+    default:
+      return true;
+  }
+}
+
+void PacketGenerator::LeftForKernel() {
+  if (on_) TurnOff();
+}
+
+void PacketGenerator::Lost(uint64_t ip, ExecMode mode) {
+  if (!on_) return TurnOn(ip, mode);
+  writer_.Write(pt::Ovf{});
+  returns_.Clear();
+  writer_.Fup(ip);
+}
+
+void PacketGenerator::Discard() {
+  written_ += writer_.size();
+  writer_.Discard();
+}
+
 void PacketGenerator::EnteredKernel(uint64_t ip, ExecMode mode) {
   TurnOn(ip, mode);
   digest_.Append(ip);

@@ -34,6 +34,16 @@ class PacketGenerator {
   // at `next` in `next_mode`; `taken` is of meaning for conditional branches.
   void Completed(const Instruction& instruction, uint64_t ip, ExecMode mode, bool taken,
                  uint64_t next, ExecMode next_mode);
+  // The same for an engine that tells whole 64-bit blocks, each by its last instruction, and keeps
+  // the digest itself. Tracing is on. Reads the clock only where a packet is about to be written:
+  // branches held back in a TNT packet may be older than the MTC before it, as on hardware.
+  void BlockEnded(const Instruction& last, uint64_t ip, bool taken, uint64_t next);
+  // Control is at `ip` and tracing comes on, unless it is on already.
+  void Begin(uint64_t ip, ExecMode mode) { TurnOn(ip, mode); }
+  // The kernel was entered by the last instruction told. Silent when tracing is off.
+  void LeftForKernel();
+  // What ran is not known. Control is at `ip` now.
+  void Lost(uint64_t ip, ExecMode mode);
   // It ran and entered the kernel (SYSCALL, SYSENTER).
   void EnteredKernel(uint64_t ip, ExecMode mode);
   // It did not run: it raised a fault or a trap.
@@ -49,6 +59,12 @@ class PacketGenerator {
   // Hands out the bytes so far, pending branches excepted: whole packets, padded to whole 64-bit
   // words, which is how perf takes pieces of a trace.
   std::vector<uint8_t> Take();
+  // The bytes so far, whole packets without padding, and the outcomes that a packet will tell.
+  Bytes bytes() const { return writer_.bytes(); }
+  pt::PendingTnt pending() const { return writer_.pending(); }
+  // Forgets the bytes so far: they were handed on.
+  void Discard();
+  bool on() const { return on_; }
   const FlowDigest& digest() const { return digest_; }
 
  private:
@@ -58,6 +74,7 @@ class PacketGenerator {
   void TurnOff();
   void WriteTime();
   void WriteMtc();
+  bool WritesPacket(InstructionClass kind) const;
   void WriteMode(ExecMode mode);
   void WriteSync(std::optional<uint64_t> ip, ExecMode mode);
   void WriteTransfer(const Instruction& instruction, uint64_t ip, bool taken, uint64_t next,

@@ -12,7 +12,7 @@
 
 namespace flowback::record {
 
-// Half-open range of addresses.
+// Half-open range of addresses, executable unless said otherwise.
 struct ExecutableMapping {
   uint64_t begin = 0;
   uint64_t end = 0;
@@ -28,6 +28,9 @@ struct ExecutableMapping {
 
 // Empty when the process is gone. [vsyscall] is left out: its code can't be read.
 std::vector<ExecutableMapping> ReadExecutableMappings(pid_t pid);
+
+// All mappings with anything in them, executable or not.
+std::vector<ExecutableMapping> ReadMappings(pid_t pid);
 
 // One mapping from a line of /proc/PID/maps; false when it is not executable or not a mapping.
 bool ParseMapsLine(const std::string& line, ExecutableMapping& out);

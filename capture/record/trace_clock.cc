@@ -75,10 +75,10 @@ uint64_t RoundedRatio(uint64_t value, uint64_t unit) { return (value + unit / 2)
 
 TraceClock TraceClock::ForThisMachine() {
   const auto from_perf = PerfConversion();
-  const TimeConversion conversion =
-      from_perf && from_perf->known() ? *from_perf : MeasuredConversion();
-  return {conversion, Frequency(conversion)};
+  return TraceClock(from_perf && from_perf->known() ? *from_perf : MeasuredConversion());
 }
+
+TraceClock::TraceClock(TimeConversion conversion) : TraceClock(conversion, Frequency(conversion)) {}
 
 TraceClock::TraceClock(TimeConversion conversion, uint64_t ticks_per_second)
     : conversion_(conversion),

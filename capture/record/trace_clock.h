@@ -17,6 +17,8 @@ class TraceClock {
   // times agree with other perf recordings of this boot; else measures against CLOCK_MONOTONIC for
   // 10 ms.
   static TraceClock ForThisMachine();
+  // Another process's clock, by its conversion.
+  explicit TraceClock(TimeConversion conversion);
   // For tests.
   TraceClock(TimeConversion conversion, uint64_t ticks_per_second);
 

@@ -16,6 +16,12 @@ struct PacketWriterOptions {
   bool long_tnt = false;  // use long TNT packets for more than six outcomes
 };
 
+// Branch outcomes that no packet tells yet: `count` bits, the oldest highest.
+struct PendingTnt {
+  uint64_t bits = 0;
+  unsigned count = 0;
+};
+
 // Not thread-safe. Pending TNT bits stand before whatever is written next, except time packets.
 class PacketWriter {
  public:
@@ -27,6 +33,9 @@ class PacketWriter {
   // Hands out the bytes and goes on with an empty buffer; call FlushTnt first at the end of a
   // trace.
   std::vector<uint8_t> Take() { return std::exchange(bytes_, {}); }
+
+  // Forgets what was written and keeps the buffer.
+  void Discard() { bytes_.clear(); }
 
   // Any packet as it is. Keeps track of Last IP where the packet changes it.
   template <class P>
@@ -47,6 +56,10 @@ class PacketWriter {
   void TntBit(bool taken);
   void FlushTnt();
   unsigned pending_tnt() const { return tnt_count_; }
+  PendingTnt pending() const { return {tnt_bits_, tnt_count_}; }
+  bool NextTntFlushes() const {
+    return tnt_count_ + 1 == (options_.long_tnt ? LongTnt::kMaxCount : ShortTnt::kMaxCount);
+  }
 
   // nullopt: IP suppressed.
   void Tip(std::optional<uint64_t> ip) { Write(pt::Tip{Compress(ip)}); }
