@@ -35,12 +35,24 @@ BlockEnd EndOf(const Instruction& last, Bytes code, uint64_t ip) {
   return BlockEnd::kUnknown;
 }
 
+// An instruction that would cross into the next page begins a block of its own: the emulator ends
+// the block before it, yet lists the bytes it had read of it already.
+void DropUnfinished(uint64_t start, Bytes code, std::vector<uint8_t>& lengths) {
+  constexpr uint64_t kPage = 4096;
+  if (lengths.size() < 2) return;
+  const uint64_t before = std::accumulate(lengths.begin(), lengths.end() - 1, uint64_t{0});
+  Instruction instruction;
+  const bool near_end = (start + before + kMaxInstructionBytes) / kPage != start / kPage;
+  if (near_end && !Classify(code.subspan(before), ExecMode::k64Bit, instruction))
+    lengths.pop_back();
+}
+
 // The class of each instruction; false when one is not as the emulator has it, or transfers control
 // in mid-block.
-bool Classify(Bytes code, const std::vector<uint8_t>& lengths, Instruction& last) {
+bool ClassifyAll(Bytes code, const std::vector<uint8_t>& lengths, Instruction& last) {
   for (size_t i = 0; i < lengths.size(); ++i) {
     if (lengths[i] > code.size()) return false;
-    if (!flowback::Classify(code.first(lengths[i]), ExecMode::k64Bit, last)) return false;
+    if (!Classify(code.first(lengths[i]), ExecMode::k64Bit, last)) return false;
     if (last.length != lengths[i]) return false;
     if (i + 1 < lengths.size() && last.kind != InstructionClass::kOther) return false;
     code = code.subspan(lengths[i]);
@@ -59,10 +71,10 @@ std::optional<size_t> Block::IndexOf(uint64_t address) const {
   return std::nullopt;
 }
 
-FlowDigest Block::Prefix(size_t instructions) const {
+FlowDigest Block::Prefix(size_t length) const {
   FlowDigest result;
   uint64_t at = start;
-  for (size_t i = 0; i < instructions; ++i) {
+  for (size_t i = 0; i < length; ++i) {
     result.Append(at);
     at += lengths[i];
   }
@@ -72,16 +84,18 @@ FlowDigest Block::Prefix(size_t instructions) const {
 std::unique_ptr<Block> DescribeBlock(uint64_t start, Bytes code, std::vector<uint8_t> lengths) {
   auto block = std::make_unique<Block>();
   block->start = start;
+  DropUnfinished(start, code, lengths);
   block->lengths = std::move(lengths);
   const auto& sizes = block->lengths;
   block->end = std::accumulate(sizes.begin(), sizes.end(), start);
   block->last_ip = block->end - (sizes.empty() ? 0 : sizes.back());
-  if (Classify(code, sizes, block->last)) {
+  if (ClassifyAll(code, sizes, block->last)) {
     const Bytes last = code.subspan(block->last_ip - start, sizes.back());
     block->kind = EndOf(block->last, last, block->last_ip);
     if (IsDirect(block->last.kind)) block->target = block->last.Target(block->last_ip);
   }
-  block->digest = block->Prefix(sizes.size());
+  block->hash = block->Prefix(sizes.size()).hash;
+  block->instructions = static_cast<uint32_t>(sizes.size());
   block->power = FlowDigest::Power(sizes.size());
   return block;
 }
@@ -89,13 +103,11 @@ std::unique_ptr<Block> DescribeBlock(uint64_t start, Bytes code, std::vector<uin
 Block& BlockTable::Add(uint64_t start, Bytes code, std::vector<uint8_t> lengths) {
   const auto [first, last] = blocks_.equal_range(start);
   for (auto it = first; it != last; ++it)
-    if (it->second.block->lengths == lengths && std::ranges::equal(it->second.code, code))
+    if (it->second.lengths == lengths && std::ranges::equal(it->second.code, code))
       return *it->second.block;
-  auto block = DescribeBlock(start, code, std::move(lengths));
-  block->may_be_handler = IsHandler(start);
-  const auto added = blocks_.emplace(
-      start, Entry{std::vector<uint8_t>(code.begin(), code.end()), std::move(block)});
-  return *added->second.block;
+  Entry entry{{code.begin(), code.end()}, lengths, DescribeBlock(start, code, lengths)};
+  entry.block->may_be_handler = IsHandler(start);
+  return *blocks_.emplace(start, std::move(entry))->second.block;
 }
 
 void BlockTable::AddHandler(uint64_t address) {

@@ -30,23 +30,23 @@ enum class BlockEnd : uint8_t {
 };
 
 // Instructions one after the other, as the emulator runs them. Immutable but for `may_be_handler`.
-struct Block {
+struct alignas(64) Block {
   uint64_t start = 0;
   uint64_t end = 0;      // behind the last instruction
   uint64_t last_ip = 0;  // of the last instruction
   uint64_t target = 0;   // of a direct branch
-  Instruction last;
+  uint64_t power = 1;    // FlowDigest::Power(instructions)
+  uint64_t hash = 0;     // of the digest of all its instructions
+  uint32_t instructions = 0;
   BlockEnd kind = BlockEnd::kUnknown;
   std::atomic<bool> may_be_handler = false;  // a signal handler begins here
-  uint64_t power = 1;                        // FlowDigest::Power(instructions)
-  FlowDigest digest;                         // of all its instructions
-  std::vector<uint8_t> lengths;              // of the instructions
+  Instruction last;
+  std::vector<uint8_t> lengths;  // of the instructions
 
-  size_t count() const { return lengths.size(); }
   // How many instructions lie before `address`; nothing when none begins there.
   std::optional<size_t> IndexOf(uint64_t address) const;
-  // Digest of the first `instructions` of them.
-  FlowDigest Prefix(size_t instructions) const;
+  // Digest of the first `length` of them.
+  FlowDigest Prefix(size_t length) const;
 };
 
 // `code` holds the instructions' bytes one after the other.
@@ -63,7 +63,8 @@ class BlockTable {
 
  private:
   struct Entry {
-    std::vector<uint8_t> code;
+    std::vector<uint8_t> code;  // as the emulator told it
+    std::vector<uint8_t> lengths;
     std::unique_ptr<Block> block;
   };
   std::multimap<uint64_t, Entry> blocks_;  // by start

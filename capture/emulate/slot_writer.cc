@@ -11,7 +11,6 @@
 namespace flowback::emulate {
 
 using record::MessageHeader;
-using record::RingCounters;
 using record::SharedArea;
 using record::Slot;
 using record::SlotState;
@@ -30,32 +29,40 @@ SlotWriter SlotWriter::Take(SharedArea& area, int32_t pid, int32_t tid) {
   return {};
 }
 
-void SlotWriter::Trace(Bytes bytes) {
-  if (open()) Put(slot_->trace, area_->TraceRing(index_), record::kTraceRingBytes, bytes);
-}
-
 void SlotWriter::Send(MessageHeader message, std::string_view text) {
   if (!open()) return;
   message.text_size = static_cast<uint32_t>(text.size());
   std::vector<uint8_t> bytes(message.TotalSize());
   std::memcpy(bytes.data(), &message, sizeof message);
   std::memcpy(bytes.data() + sizeof message, text.data(), text.size());
-  Put(slot_->sideband, area_->SidebandRing(index_), record::kSidebandRingBytes, bytes);
+  record::RingWriter writer(slot_->sideband, area_->SidebandRing(index_),
+                            record::kSidebandRingBytes);
+  for (unsigned waits = 1; !writer.Put(bytes); ++waits)
+    if (!GoesOn(waits)) return End();
 }
 
 void SlotWriter::End() {
   if (open()) slot_->state.store(SlotState::kEnded, std::memory_order_release);
   slot_ = nullptr;
+  trace_limit_ = trace_head_;
 }
 
-void SlotWriter::Put(RingCounters& counters, uint8_t* ring, uint64_t size, Bytes bytes) {
-  constexpr unsigned kLookEvery = 256;  // waits between two looks whether the recorder is there
-  record::RingWriter writer(counters, ring, size);
-  for (unsigned waits = 1; !writer.Put(bytes); ++waits) {
-    const timespec pause{.tv_sec = 0, .tv_nsec = 200'000};
-    nanosleep(&pause, nullptr);
-    if (stopping() || (waits % kLookEvery == 0 && !RecorderIsThere())) return End();
+// False: closed.
+bool SlotWriter::WaitForRoom(uint64_t size) {
+  for (unsigned waits = 0; open(); ++waits) {
+    trace_limit_ = slot_->trace.tail.load(std::memory_order_acquire) + record::kTraceRingBytes;
+    if (trace_limit_ - trace_head_ >= size) return true;
+    if (!GoesOn(waits)) End();
   }
+  return false;
+}
+
+// Waits a little. False: the recorder wants no more, or is gone.
+bool SlotWriter::GoesOn(unsigned waits) {
+  constexpr unsigned kLookEvery = 256;  // waits between two looks whether the recorder is there
+  const timespec pause{.tv_sec = 0, .tv_nsec = 200'000};
+  nanosleep(&pause, nullptr);
+  return !stopping() && (waits % kLookEvery != kLookEvery - 1 || RecorderIsThere());
 }
 
 bool SlotWriter::RecorderIsThere() const {

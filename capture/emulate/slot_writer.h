@@ -23,7 +23,13 @@ class SlotWriter {
   bool open() const { return slot_ != nullptr; }
   // The recorder wants no more.
   bool stopping() const { return area_->stopping.load(std::memory_order_relaxed) != 0; }
-  void Trace(Bytes bytes);
+  void Trace(Bytes bytes) {
+    if (trace_limit_ - trace_head_ < bytes.size()) [[unlikely]] {
+      if (!WaitForRoom(bytes.size())) return;
+    }
+    for (const uint8_t byte : bytes) trace_[trace_head_++ % record::kTraceRingBytes] = byte;
+    slot_->trace.head.store(trace_head_, std::memory_order_release);
+  }
   void Send(record::MessageHeader message, std::string_view text);
   // What the packets so far prove, with `pending` outcomes that no packet tells yet.
   void Prove(const FlowDigest& digest, uint64_t pending_bits, unsigned pending_count) {
@@ -38,13 +44,21 @@ class SlotWriter {
 
  private:
   SlotWriter(record::SharedArea& area, uint32_t index)
-      : area_(&area), slot_(&area.slots[index]), index_(index) {}
-  void Put(record::RingCounters& counters, uint8_t* ring, uint64_t size, Bytes bytes);
+      : area_(&area),
+        slot_(&area.slots[index]),
+        index_(index),
+        trace_(area.TraceRing(index)),
+        trace_limit_(record::kTraceRingBytes) {}
+  bool WaitForRoom(uint64_t size);
+  bool GoesOn(unsigned waits);
   bool RecorderIsThere() const;
 
   record::SharedArea* area_ = nullptr;
   record::Slot* slot_ = nullptr;
   uint32_t index_ = 0;
+  uint8_t* trace_ = nullptr;
+  uint64_t trace_head_ = 0;
+  uint64_t trace_limit_ = 0;  // the head may come so far; 0 when closed
 };
 
 }  // namespace flowback::emulate

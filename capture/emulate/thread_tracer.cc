@@ -26,10 +26,12 @@ using record::MessageHeader;
 using record::MessageKind;
 using record::TraceClock;
 
-// Whether `next`, a block of one instruction, is a part of `last` run again and not a place that
-// `last` jumped to: a jump's target there would begin a block that goes on to the same end.
-bool ThreadTracer::LeftMidway(const Block& last, const Block& next) {
-  return next.start >= last.start && next.start < last.last_ip && last.IndexOf(next.start);
+void ThreadTracer::EnterOdd(const Block* last, const Block& next) {
+  if (last != nullptr)
+    CompletePart(*last, *last->IndexOf(next.start));
+  else
+    generator_.Begin(next.start, ExecMode::k64Bit);
+  if (!generator_.bytes().empty()) Publish(next.start);
 }
 
 void ThreadTracer::Complete(const Block& last, uint64_t next) {
@@ -68,7 +70,7 @@ void ThreadTracer::CompletePart(const Block& last, size_t instructions) {
 
 void ThreadTracer::CompleteOdd(const Block& last, uint64_t next) {
   const bool repeats = last.kind == BlockEnd::kSequential && (last.last.flags & kFlagRep) != 0;
-  if (repeats && next == last.last_ip) return CompletePart(last, last.count() - 1);
+  if (repeats && next == last.last_ip) return CompletePart(last, last.instructions - 1);
   const auto index = last.kind == BlockEnd::kUnknown ? std::nullopt : last.IndexOf(next);
   if (index) return CompletePart(last, *index);
   generator_.Lost(next, ExecMode::k64Bit);
@@ -99,7 +101,7 @@ bool ThreadTracer::Interrupt(const Block& last, const Interruption& interruption
   const bool leads = LeadsTo(last, ip);
   if (trap) {
     // The trap's own instruction counts as not executed, as on hardware.
-    CompletePart(last, last.count() - 1);
+    CompletePart(last, last.instructions - 1);
     generator_.Faulted(last.last_ip, ExecMode::k64Bit);
     return true;
   }

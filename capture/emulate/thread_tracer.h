@@ -28,12 +28,32 @@ class ThreadTracer {
   void Enter(const Block& next) {
     const Block* last = last_;
     last_ = &next;
-    if (next.count() == 1 && last != nullptr && LeftMidway(*last, next)) [[unlikely]]
-      CompletePart(*last, *last->IndexOf(next.start));
-    else if (last != nullptr) [[likely]]
-      Complete(*last, next.start);
-    else
-      generator_.Begin(next.start, ExecMode::k64Bit);
+    if (last == nullptr || (next.instructions == 1 && LeftMidway(*last, next))) [[unlikely]]
+      return EnterOdd(last, next);
+    switch (last->kind) {
+      case BlockEnd::kConditional: {
+        const bool taken = next.start == last->target;
+        if (!taken && next.start != last->end) [[unlikely]]
+          break;
+        Count(*last);
+        const bool wrote = generator_.BranchEnded(taken, next.start);
+        Prove();
+        if (wrote) [[unlikely]]
+          Publish(next.start);
+        return;
+      }
+      case BlockEnd::kSequential:
+        if (next.start != last->end) [[unlikely]]
+          break;
+        return Count(*last);
+      case BlockEnd::kJump:
+        if (next.start != last->target) [[unlikely]]
+          break;
+        return Count(*last);
+      default:
+        break;
+    }
+    Complete(*last, next.start);
     if (!generator_.bytes().empty()) Publish(next.start);
   }
   // The same at a signal handler's first instruction: a signal was delivered.
@@ -50,15 +70,20 @@ class ThreadTracer {
   void End(bool exits);
 
  private:
-  static bool LeftMidway(const Block& last, const Block& next);
+  // Whether `next`, a block of one instruction, is a part of `last` run again and not a place that
+  // `last` jumped to: a jump's target there would begin a block that goes on to the same end.
+  static bool LeftMidway(const Block& last, const Block& next) {
+    return next.start >= last.start && next.start < last.last_ip && last.IndexOf(next.start);
+  }
+  void EnterOdd(const Block* last, const Block& next);
   void Complete(const Block& last, uint64_t next);
   void CompletePart(const Block& last, size_t instructions);
   void CompleteOdd(const Block& last, uint64_t next);
   bool LeadsTo(const Block& last, uint64_t next) const;
   bool Interrupt(const Block& last, const Interruption& interruption);
   void Count(const Block& block) {
-    digest_.hash = digest_.hash * block.power + block.digest.hash;
-    digest_.count += block.digest.count;
+    digest_.hash = digest_.hash * block.power + block.hash;
+    digest_.count += block.instructions;
   }
   void Prove() {
     const pt::PendingTnt pending = generator_.pending();

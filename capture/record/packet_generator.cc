@@ -137,16 +137,23 @@ void PacketGenerator::WriteTime() {
   if (!settings_.mtc_shift) return;
   const uint64_t ticks = clock_.CrystalTicks(tsc);
   writer_.TimePacket(pt::Tma{static_cast<uint16_t>(ticks), clock_.FastCounter(tsc)});
-  last_mtc_ = ticks >> *settings_.mtc_shift;
+  TellMtc(ticks >> *settings_.mtc_shift);
+}
+
+// `periods` of the crystal clock are told.
+void PacketGenerator::TellMtc(uint64_t periods) {
+  last_mtc_ = periods;
+  next_mtc_ = ((periods + 1) << *settings_.mtc_shift) * clock_.tsc_per_crystal_tick();
 }
 
 void PacketGenerator::WriteMtc() {
   if (!settings_.mtc_shift || !settings_.timestamps) return;
-  const uint64_t now = clock_.CrystalTicks(TraceClock::Now()) >> *settings_.mtc_shift;
-  if (now == last_mtc_) return;
+  const uint64_t tsc = TraceClock::Now();
+  if (tsc < next_mtc_) return;
+  const uint64_t now = clock_.CrystalTicks(tsc) >> *settings_.mtc_shift;
   if (now - last_mtc_ > MaxMissedMtc(*settings_.mtc_shift)) return WriteTime();
   writer_.TimePacket(pt::Mtc{static_cast<uint8_t>(now)});
-  last_mtc_ = now;
+  TellMtc(now);
 }
 
 void PacketGenerator::WriteMode(ExecMode mode) {

@@ -38,6 +38,17 @@ class PacketGenerator {
   // the digest itself. Tracing is on. Reads the clock only where a packet is about to be written:
   // branches held back in a TNT packet may be older than the MTC before it, as on hardware.
   void BlockEnded(const Instruction& last, uint64_t ip, bool taken, uint64_t next);
+  // BlockEnded for a conditional branch; false: nothing was written.
+  bool BranchEnded(bool taken, uint64_t next) {
+    if (!writer_.NextTntFlushes()) {
+      writer_.HoldTnt(taken);
+      return false;
+    }
+    WriteMtc();
+    writer_.TntBit(taken);
+    if (SyncDue()) WriteSync(next, ExecMode::k64Bit);
+    return true;
+  }
   // Control is at `ip` and tracing comes on, unless it is on already.
   void Begin(uint64_t ip, ExecMode mode) { TurnOn(ip, mode); }
   // The kernel was entered by the last instruction told. Silent when tracing is off.
@@ -74,6 +85,7 @@ class PacketGenerator {
   void TurnOff();
   void WriteTime();
   void WriteMtc();
+  void TellMtc(uint64_t ticks);
   bool WritesPacket(InstructionClass kind) const;
   void WriteMode(ExecMode mode);
   void WriteSync(std::optional<uint64_t> ip, ExecMode mode);
@@ -90,6 +102,7 @@ class PacketGenerator {
   uint64_t written_ = 0;    // bytes handed out
   uint64_t next_sync_ = 0;  // stream offset from which the next PSB is due
   uint64_t last_mtc_ = 0;   // crystal ticks >> mtc_shift last told
+  uint64_t next_mtc_ = 0;   // time-stamp counter from which the next MTC is due
   bool on_ = false;
   std::optional<ExecMode> mode_;  // last MODE.Exec since the PSB
 };

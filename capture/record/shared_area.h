@@ -17,7 +17,7 @@ namespace flowback::record {
 constexpr uint32_t kSharedAreaVersion = 1;
 constexpr uint64_t kSharedAreaMagic = 0x6165726177666c66;
 constexpr uint32_t kSlots = 1024;
-constexpr uint64_t kTraceRingBytes = 512 * 1024;
+constexpr uint64_t kTraceRingBytes = 512 * 1024;  // a power of two
 constexpr uint64_t kSidebandRingBytes = 64 * 1024;
 
 enum class SlotState : uint32_t {

@@ -3,12 +3,6 @@
 
 namespace flowback::pt {
 
-void PacketWriter::TntBit(bool taken) {
-  tnt_bits_ = tnt_bits_ << 1 | (taken ? 1 : 0);
-  ++tnt_count_;
-  if (tnt_count_ == (options_.long_tnt ? LongTnt::kMaxCount : ShortTnt::kMaxCount)) FlushTnt();
-}
-
 void PacketWriter::FlushTnt() {
   if (tnt_count_ == 0) return;
   const auto count = static_cast<uint8_t>(tnt_count_);

@@ -53,7 +53,16 @@ class PacketWriter {
     packet.Encode(ByteSink(bytes_));
   }
 
-  void TntBit(bool taken);
+  void TntBit(bool taken) {
+    const bool flushes = NextTntFlushes();
+    HoldTnt(taken);
+    if (flushes) FlushTnt();
+  }
+  // The same where NextTntFlushes() is false.
+  void HoldTnt(bool taken) {
+    tnt_bits_ = tnt_bits_ << 1 | (taken ? 1 : 0);
+    ++tnt_count_;
+  }
   void FlushTnt();
   unsigned pending_tnt() const { return tnt_count_; }
   PendingTnt pending() const { return {tnt_bits_, tnt_count_}; }
