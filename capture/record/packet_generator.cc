@@ -202,12 +202,13 @@ void PacketGenerator::WriteTransfer(const Instruction& instruction, uint64_t ip,
 }
 
 void PacketGenerator::WriteReturn(uint64_t target) {
-  // Popped also when the target differs or compression is off: the stack follows the program.
+  // Popped also when compression is off: the stack follows the program.
   const bool predicted = returns_.Pop() == target;
-  if (predicted && settings_.return_compression)
-    writer_.TntBit(true);
-  else
-    writer_.Tip(target);
+  if (predicted && settings_.return_compression) return writer_.TntBit(true);
+  // Decoders differ in what they pop for a return elsewhere: one, none, or all. Once the stack is
+  // empty, no later packet depends on that.
+  if (!predicted) returns_.Clear();
+  writer_.Tip(target);
 }
 
 }  // namespace flowback::record
