@@ -50,7 +50,7 @@ bool IsBuilt(std::string_view engine) {
 
 Result<std::string> ChooseEngine(const std::string& word) {
   if (word == "auto") {
-    const Status emulator = CheckEmulator();
+    const Status emulator = CheckEmulator({});
     if (emulator) {
       Warn("record: --engine auto takes 'emulate': this version has no hardware engine yet");
       return "emulate";

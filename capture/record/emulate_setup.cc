@@ -30,8 +30,8 @@ std::string OwnFolder() {
 }
 
 // Beside the program's bin/, as it is built and as it is installed.
-std::string FindPlugin() {
-  if (const char* given = std::getenv("FLOWBACK_TCG_PLUGIN")) return given;
+std::string FindPlugin(const RecordOptions& options) {
+  if (!options.emulator_plugin.empty()) return options.emulator_plugin;
   for (const char* place : {"/../lib/flowback/", "/../" FLOWBACK_LIBDIR "/flowback/"}) {
     const std::string path = OwnFolder() + place + kPlugin;
     if (access(path.c_str(), R_OK) == 0) return path;
@@ -116,7 +116,7 @@ void OwnedArea::Free(uint32_t index) {
 }
 
 Result<EmulatedCommand> MakeEmulatedCommand(const RecordOptions& options, const std::string& area) {
-  if (auto found = CheckEmulator(); !found) return Fail(std::move(found.error()));
+  if (auto found = CheckEmulator(options); !found) return Fail(std::move(found.error()));
   const std::string& name = options.command[0];
   const std::string path = LookUpInPath(name);
   auto program = FindProgram(path);
@@ -128,7 +128,7 @@ Result<EmulatedCommand> MakeEmulatedCommand(const RecordOptions& options, const 
   }
   if (!program) return Fail(Refused(name, path, program.error()));
   const EmulatorSetup setup{.emulator = FindEmulator(),
-                            .plugin = FindPlugin(),
+                            .plugin = FindPlugin(options),
                             .area = area,
                             .one_instruction_blocks = options.exact};
   EmulatedCommand command;
@@ -149,12 +149,12 @@ namespace flowback {
 
 using namespace record;
 
-Status CheckEmulator() {
+Status CheckEmulator(const RecordOptions& options) {
   if (FindEmulator().empty())
     return Fail(
         Error(ErrorCode::kNoHardware, std::string("no emulator: ") + kEmulator + " is not in PATH")
             .Remedy("sudo apt-get install qemu-user"));
-  if (FindPlugin().empty())
+  if (FindPlugin(options).empty())
     return Fail(Error(ErrorCode::kNoHardware,
                       std::string("the emulator's plugin is missing: no lib/flowback/") + kPlugin +
                           " beside " + OwnFolder())

@@ -34,6 +34,8 @@ struct RecordOptions {
   std::optional<std::chrono::nanoseconds> max_duration;
   // Engine "emulate": one instruction a block. Slower; for judging the engine.
   bool exact = false;
+  // Engine "emulate": its plugin; empty: lib/flowback/flowback-tcg.so beside this program's folder.
+  std::string emulator_plugin;
   // Engine "step": keeps recorder and program on one CPU while tracing. Several times faster; the
   // program sees one usable CPU.
   bool one_cpu = true;
@@ -81,6 +83,6 @@ Result<RecordSummary> Record(const RecordOptions& options);
 std::vector<std::string_view> RecordEngineNames();
 
 // Whether the engine "emulate" can work here; the error says what is missing and how to get it.
-Status CheckEmulator();
+Status CheckEmulator(const RecordOptions& options);
 
 }  // namespace flowback
