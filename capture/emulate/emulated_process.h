@@ -73,6 +73,8 @@ class EmulatedProcess {
   void NoteHandler(const SystemCall& call);
   void NoteName(ThreadTracer& thread, const SystemCall& call);
   void Execute(unsigned vcpu, uint64_t path, uint64_t arguments, uint64_t environment);
+  void ExecuteAt(unsigned vcpu, const SystemCall& call);
+  std::string OutOfReach() const;
   void OnMappingsChanged(const SystemCall& call, uint64_t result);
 
   record::SharedArea& area_;

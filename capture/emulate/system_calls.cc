@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // System calls that change what the tracer knows: mappings, signal handlers, names, programs.
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -48,6 +49,8 @@ void EmulatedProcess::OnSystemCall(unsigned vcpu, const SystemCall& call) {
       return NoteName(*thread, call);
     case SYS_execve:
       return Execute(vcpu, path, arguments, environment);
+    case SYS_execveat:
+      return ExecuteAt(vcpu, call);
     default:
       return;
   }
@@ -119,6 +122,30 @@ void EmulatedProcess::NoteName(ThreadTracer& thread, const SystemCall& call) {
   thread.Send({.kind = MessageKind::kComm}, name);
 }
 
+// With a path of its own, or one from the current folder on, it is an execve.
+void EmulatedProcess::ExecuteAt(unsigned vcpu, const SystemCall& call) {
+  const auto [folder, path, arguments, environment, flags, unused] = call.arguments;
+  uint8_t first = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    memory_.Read(path, &first, 1);
+  }
+  const bool from_here = first == '/' || static_cast<int>(folder) == AT_FDCWD;
+  if (from_here && first != 0 && flags == 0) return Execute(vcpu, path, arguments, environment);
+  Thread(vcpu)->Send({.kind = MessageKind::kNote},
+                     "a program was run by its file descriptor (execveat): it ran untraced");
+}
+
+// Another user, another root folder, or a recorder that has gone may put the emulator or the
+// recording out of reach.
+std::string EmulatedProcess::OutOfReach() const {
+  for (const auto& [file, access] :
+       {std::pair{&setup_.emulator, X_OK}, std::pair{&setup_.plugin, R_OK},
+        std::pair{&setup_.area, R_OK | W_OK}})
+    if (faccessat(AT_FDCWD, file->c_str(), access, AT_EACCESS) != 0) return *file;
+  return {};
+}
+
 // QEMU 7.2 would run the new program without emulation. So the emulator is run again with it. What
 // the kernel would refuse is left to it, so that the program sees the error.
 void EmulatedProcess::Execute(unsigned vcpu, uint64_t path, uint64_t arguments,
@@ -138,6 +165,11 @@ void EmulatedProcess::Execute(unsigned vcpu, uint64_t path, uint64_t arguments,
         thread->Send(
             {.kind = MessageKind::kNote},
             "'" + *name + "' is a program for " + program.error().machine + ": it ran untraced");
+      return;
+    }
+    if (const std::string file = OutOfReach(); !file.empty()) {
+      thread->Send({.kind = MessageKind::kNote},
+                   "'" + *name + "' could not reach " + file + " when it was run: it ran untraced");
       return;
     }
     auto split = record::SplitEnvironment(*values);

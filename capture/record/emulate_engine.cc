@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 #include <cstring>
 
 #include "capture/record/file_build_id.h"
+#include "capture/record/process_maps.h"
 #include "capture/record/ring.h"
 #include "decode/pt/packets/packet_writer.h"
 
@@ -145,8 +145,7 @@ void EmulateEngine::EndDeadThreads(RecordingSink& sink) {
   for (uint32_t i = 0; i < kSlots; ++i) {
     Slot& slot = area_.slots[i];
     if (slot.state.load(std::memory_order_acquire) != SlotState::kLive) continue;
-    const bool there = syscall(SYS_tgkill, slot.pid, slot.tid, 0) == 0 || errno != ESRCH;
-    if (there) continue;
+    if (ThreadLives(slot.pid, slot.tid)) continue;
     std::vector<Message> messages;
     ReadMessages(i, messages);
     TakeTrace(i, sink);

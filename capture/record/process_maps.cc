@@ -83,6 +83,17 @@ std::string ReadComm(pid_t pid, pid_t tid) {
   return comm;
 }
 
+bool ThreadLives(pid_t pid, pid_t tid) {
+  std::ifstream file(ProcPath(pid, "task/" + std::to_string(tid) + "/stat"));
+  std::string line;
+  std::getline(file, line);
+  // The name before the state may hold anything, parentheses too.
+  const size_t name_end = line.rfind(") ");
+  if (name_end == std::string::npos || name_end + 2 >= line.size()) return false;
+  const char state = line[name_end + 2];
+  return state != 'Z' && state != 'X';
+}
+
 pid_t ReadThreadGroup(pid_t tid) {
   std::ifstream file(ProcPath(tid, "status"));
   constexpr std::string_view kKey = "Tgid:";

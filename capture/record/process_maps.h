@@ -38,6 +38,9 @@ bool ParseMapsLine(const std::string& line, ExecutableMapping& out);
 // The name the kernel shows for the thread; empty when it is gone.
 std::string ReadComm(pid_t pid, pid_t tid);
 
+// Whether the thread is there and can run again: no zombie.
+bool ThreadLives(pid_t pid, pid_t tid);
+
 // The thread group `tid` belongs to; -1 when it is gone.
 pid_t ReadThreadGroup(pid_t tid);
 
