@@ -17,10 +17,13 @@ namespace {
 constexpr uint64_t kPage = 4096;
 
 record::PtSettings SettingsOf(const SharedSettings& shared) {
-  record::PtSettings settings{.psb_period_bytes = shared.psb_period_bytes,
-                              .return_compression = shared.return_compression,
-                              .long_tnt = shared.long_tnt,
-                              .timestamps = shared.timestamps};
+  record::PtSettings settings{
+      .psb_period_bytes = shared.psb_period_bytes,
+      .return_compression = shared.return_compression,
+      // Many outcomes at once: the clock is read before each packet of them.
+      .long_tnt = true,
+      .short_tnt_where_smaller = !shared.long_tnt,
+      .timestamps = shared.timestamps};
   if (shared.has_mtc) settings.mtc_shift = shared.mtc_shift;
   return settings;
 }

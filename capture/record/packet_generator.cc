@@ -32,7 +32,10 @@ uint64_t MaxMissedMtc(uint8_t mtc_shift) {
 }  // namespace
 
 PacketGenerator::PacketGenerator(const PtSettings& settings, const TraceClock& clock)
-    : settings_(settings), clock_(clock), writer_({.long_tnt = settings.long_tnt}) {}
+    : settings_(settings),
+      clock_(clock),
+      writer_({.long_tnt = settings.long_tnt,
+               .short_where_smaller = settings.short_tnt_where_smaller}) {}
 
 void PacketGenerator::Completed(const Instruction& instruction, uint64_t ip, ExecMode mode,
                                 bool taken, uint64_t next, ExecMode next_mode) {

@@ -18,6 +18,7 @@ struct PtSettings {
   uint32_t psb_period_bytes = 4096;
   bool return_compression = true;
   bool long_tnt = false;
+  bool short_tnt_where_smaller = false;  // see pt::PacketWriterOptions
   bool timestamps = true;
   std::optional<uint8_t> mtc_shift = std::nullopt;
 };

@@ -14,6 +14,10 @@ namespace flowback::pt {
 
 struct PacketWriterOptions {
   bool long_tnt = false;  // use long TNT packets for more than six outcomes
+  // Then: short ones in their stead where those are fewer bytes and no time packet stands between
+  // the outcomes and their packet. (A decoder takes only the first packet after a time packet to
+  // hold branches older than that.)
+  bool short_where_smaller = false;
 };
 
 // Branch outcomes that no packet tells yet: `count` bits, the oldest highest.
@@ -50,6 +54,7 @@ class PacketWriter {
   // than they are.
   template <class P>
   void TimePacket(const P& packet) {
+    time_among_tnt_ = tnt_count_ != 0;
     packet.Encode(ByteSink(bytes_));
   }
 
@@ -78,6 +83,7 @@ class PacketWriter {
   void Psb() { Write(pt::Psb{}); }
 
  private:
+  void PutShortTnts();
   IpPayload Compress(std::optional<uint64_t> ip) const;
   void Track(const IpPayload& ip) {
     if (last_ip_.Apply(ip)) last_ip_known_ = true;
@@ -92,6 +98,7 @@ class PacketWriter {
   LastIp last_ip_;
   // Decoders disagree on whether OVF resets Last IP; so the IP after it does not depend on it.
   bool last_ip_known_ = true;
+  bool time_among_tnt_ = false;  // a time packet was written since the first pending outcome
   uint64_t tnt_bits_ = 0;
   unsigned tnt_count_ = 0;
 };
