@@ -50,7 +50,15 @@ bool IsBuilt(std::string_view engine) {
 
 Result<std::string> ChooseEngine(const std::string& word) {
   if (word == "auto") {
-    Warn("record: --engine auto takes 'step': this version has no hardware engine yet");
+    const Status emulator = CheckEmulator({});
+    if (emulator) {
+      Warn("record: --engine auto takes 'emulate': this version has no hardware engine yet");
+      return "emulate";
+    }
+    Warn(
+        fmt::format("record: --engine auto takes 'step': this version has no hardware engine yet, "
+                    "and {} ({})",
+                    emulator.error().message(), emulator.error().remedy()));
     return "step";
   }
   if (IsBuilt(word)) return word;
@@ -186,6 +194,7 @@ int Execute(const RecordWords& words, RecordOptions& options) {
 
 void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
   app.add_option("--engine", words.engine, "auto (default), pt, lbr, brbe, emulate or step");
+  app.add_flag("--exact", options.exact, "emulate: one instruction a block (slower)");
   app.add_option("-o,--output", options.output, "file to write (default perf.data)");
   app.add_option("--raw-dir", options.raw_directory,
                  "also write raw streams and code images there");
@@ -193,7 +202,7 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
   app.add_option("--mtc-period", words.mtc_period, "MTC packet every 2^N crystal ticks, or none");
   app.add_flag("--noretcomp", words.no_return_compression, "tell every return's target");
   app.add_flag("--no-tsc", words.no_timestamps, "no times");
-  app.add_flag("--all-cpus", words.all_cpus, "let the program use every CPU (slower)");
+  app.add_flag("--all-cpus", words.all_cpus, "step: let the program use every CPU (slower)");
   app.add_option("--duration", words.duration, "stop recording after this time, e.g. 10s");
   app.add_option("--max-instructions", words.max_instructions, "stop recording after so many");
   app.add_flag("--json", words.json, "the result as JSON lines on stdout, after CMD's own output");

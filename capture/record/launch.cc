@@ -91,24 +91,6 @@ bool CommandFileExists(const std::string& name) {
   return false;
 }
 
-Error ExecError(const std::string& name, int error) {
-  const std::string what = "can't run '" + name + "': ";
-  if (error == ENOENT && !CommandFileExists(name)) {
-    const bool searched = name.find('/') == std::string::npos;
-    return Error(ErrorCode::kCommandMissing,
-                 what + (searched ? "no such program in PATH" : "no such file"))
-        .Remedy("check the spelling, or give the program's full path");
-  }
-  if (error == ENOENT)
-    return Error(ErrorCode::kCommandRefused,
-                 what + "the file exists, but the interpreter or loader it names does not")
-        .Remedy("check the first line of the script, or the loader with readelf -l");
-  if (error == EACCES)
-    return Error(ErrorCode::kCommandRefused, what + "permission denied")
-        .Remedy("make it an executable file: chmod +x");
-  return Error(ErrorCode::kCommandRefused, what + Reason(error) + " (exec)");
-}
-
 Error SeizeError(int error) {
   Error result(error == EPERM || error == ENOSYS ? ErrorCode::kPermission : ErrorCode::kSystem,
                "can't trace the program: ptrace(PTRACE_SEIZE): " + Reason(error));
@@ -122,16 +104,35 @@ Error SeizeError(int error) {
       "debugger, detach that first");
 }
 
+std::vector<char*> Pointers(const std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (const auto& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
 // In the child: nothing but async-signal-safe calls, for the parent has other threads.
+[[noreturn]] void TellErrno(int failure) {
+  const int error = errno;
+  const ssize_t written = write(failure, &error, sizeof error);
+  _exit(written == sizeof error ? 127 : 125);
+}
+
 [[noreturn]] void ExecCommand(char* const* arguments, int go, int failure,
                               const TerminalSignalsIgnored& signals) {
   char ignored;
   if (ReadAll(go, &ignored, 1) != 1) _exit(125);
   signals.Restore();
   execvp(arguments[0], arguments);
-  const int error = errno;
-  const ssize_t written = write(failure, &error, sizeof error);
-  _exit(written == sizeof error ? 127 : 125);
+  TellErrno(failure);
+}
+
+// The same without waiting.
+[[noreturn]] void ExecCommand(char* const* arguments, char* const* environment, int failure,
+                              const TerminalSignalsIgnored& signals) {
+  signals.Restore();
+  execve(arguments[0], arguments, environment);
+  TellErrno(failure);
 }
 
 void Discard(pid_t child) {
@@ -174,11 +175,27 @@ Result<pid_t> SeizeAndRelease(pid_t child, long ptrace_options, Pipe& go, Pipe& 
 
 }  // namespace
 
+Error ExecError(const std::string& name, int error) {
+  const std::string what = "can't run '" + name + "': ";
+  if (error == ENOENT && !CommandFileExists(name)) {
+    const bool searched = name.find('/') == std::string::npos;
+    return Error(ErrorCode::kCommandMissing,
+                 what + (searched ? "no such program in PATH" : "no such file"))
+        .Remedy("check the spelling, or give the program's full path");
+  }
+  if (error == ENOENT)
+    return Error(ErrorCode::kCommandRefused,
+                 what + "the file exists, but the interpreter or loader it names does not")
+        .Remedy("check the first line of the script, or the loader with readelf -l");
+  if (error == EACCES)
+    return Error(ErrorCode::kCommandRefused, what + "permission denied")
+        .Remedy("make it an executable file: chmod +x");
+  return Error(ErrorCode::kCommandRefused, what + Reason(error) + " (exec)");
+}
+
 Result<pid_t> LaunchTraced(const std::vector<std::string>& command, long ptrace_options,
                            const TerminalSignalsIgnored& signals) {
-  std::vector<char*> arguments;
-  for (const auto& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
+  const std::vector<char*> arguments = Pointers(command);
   Pipe go;
   Pipe failure;
   if (!go.valid() || !failure.valid())
@@ -192,6 +209,24 @@ Result<pid_t> LaunchTraced(const std::vector<std::string>& command, long ptrace_
   go.CloseRead();
   failure.CloseWrite();
   return SeizeAndRelease(child, ptrace_options, go, failure, command[0]);
+}
+
+Result<pid_t> Launch(const std::vector<std::string>& command,
+                     const std::vector<std::string>& environment,
+                     const TerminalSignalsIgnored& signals) {
+  const std::vector<char*> arguments = Pointers(command);
+  const std::vector<char*> variables = Pointers(environment);
+  Pipe failure;
+  if (!failure.valid()) return Fail(ErrorCode::kSystem, "can't make a pipe: " + Reason(errno));
+  const pid_t child = fork();
+  if (child < 0) return Fail(ErrorCode::kSystem, "can't start a process: fork: " + Reason(errno));
+  if (child == 0) ExecCommand(arguments.data(), variables.data(), failure.write_end(), signals);
+  failure.CloseWrite();
+  int error = 0;
+  if (ReadAll(failure.read_end(), &error, sizeof error) != sizeof error) return child;
+  while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return Fail(ExecError(command[0], error));
 }
 
 }  // namespace flowback::record

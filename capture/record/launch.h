@@ -32,4 +32,12 @@ class TerminalSignalsIgnored {
 Result<pid_t> LaunchTraced(const std::vector<std::string>& command, long ptrace_options,
                            const TerminalSignalsIgnored& signals);
 
+// Starts the command untraced, with `environment`.
+Result<pid_t> Launch(const std::vector<std::string>& command,
+                     const std::vector<std::string>& environment,
+                     const TerminalSignalsIgnored& signals);
+
+// What execve's `error` means for the command `name`.
+Error ExecError(const std::string& name, int error);
+
 }  // namespace flowback::record

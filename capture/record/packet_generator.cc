@@ -32,7 +32,10 @@ uint64_t MaxMissedMtc(uint8_t mtc_shift) {
 }  // namespace
 
 PacketGenerator::PacketGenerator(const PtSettings& settings, const TraceClock& clock)
-    : settings_(settings), clock_(clock), writer_({.long_tnt = settings.long_tnt}) {}
+    : settings_(settings),
+      clock_(clock),
+      writer_({.long_tnt = settings.long_tnt,
+               .short_where_smaller = settings.short_tnt_where_smaller}) {}
 
 void PacketGenerator::Completed(const Instruction& instruction, uint64_t ip, ExecMode mode,
                                 bool taken, uint64_t next, ExecMode next_mode) {
@@ -41,6 +44,42 @@ void PacketGenerator::Completed(const Instruction& instruction, uint64_t ip, Exe
   WriteMtc();
   WriteTransfer(instruction, ip, taken, next, next_mode);
   if (SyncDue()) WriteSync(next, next_mode);
+}
+
+void PacketGenerator::BlockEnded(const Instruction& last, uint64_t ip, bool taken, uint64_t next) {
+  if (WritesPacket(last.kind)) WriteMtc();
+  WriteTransfer(last, ip, taken, next, ExecMode::k64Bit);
+  if (SyncDue()) WriteSync(next, ExecMode::k64Bit);
+}
+
+// Calls and jumps tell nothing, a branch most often joins others.
+bool PacketGenerator::WritesPacket(InstructionClass kind) const {
+  switch (kind) {
+    case InstructionClass::kOther:
+    case InstructionClass::kJump:
+    case InstructionClass::kCall:
+      return false;
+    case InstructionClass::kConditional:
+      return writer_.NextTntFlushes();
+    default:
+      return true;
+  }
+}
+
+void PacketGenerator::LeftForKernel() {
+  if (on_) TurnOff();
+}
+
+void PacketGenerator::Lost(uint64_t ip, ExecMode mode) {
+  if (!on_) return TurnOn(ip, mode);
+  writer_.Write(pt::Ovf{});
+  returns_.Clear();
+  writer_.Fup(ip);
+}
+
+void PacketGenerator::Discard() {
+  written_ += writer_.size();
+  writer_.Discard();
 }
 
 void PacketGenerator::EnteredKernel(uint64_t ip, ExecMode mode) {
@@ -101,16 +140,23 @@ void PacketGenerator::WriteTime() {
   if (!settings_.mtc_shift) return;
   const uint64_t ticks = clock_.CrystalTicks(tsc);
   writer_.TimePacket(pt::Tma{static_cast<uint16_t>(ticks), clock_.FastCounter(tsc)});
-  last_mtc_ = ticks >> *settings_.mtc_shift;
+  TellMtc(ticks >> *settings_.mtc_shift);
+}
+
+// `periods` of the crystal clock are told.
+void PacketGenerator::TellMtc(uint64_t periods) {
+  last_mtc_ = periods;
+  next_mtc_ = ((periods + 1) << *settings_.mtc_shift) * clock_.tsc_per_crystal_tick();
 }
 
 void PacketGenerator::WriteMtc() {
   if (!settings_.mtc_shift || !settings_.timestamps) return;
-  const uint64_t now = clock_.CrystalTicks(TraceClock::Now()) >> *settings_.mtc_shift;
-  if (now == last_mtc_) return;
+  const uint64_t tsc = TraceClock::Now();
+  if (tsc < next_mtc_) return;
+  const uint64_t now = clock_.CrystalTicks(tsc) >> *settings_.mtc_shift;
   if (now - last_mtc_ > MaxMissedMtc(*settings_.mtc_shift)) return WriteTime();
   writer_.TimePacket(pt::Mtc{static_cast<uint8_t>(now)});
-  last_mtc_ = now;
+  TellMtc(now);
 }
 
 void PacketGenerator::WriteMode(ExecMode mode) {
@@ -159,12 +205,13 @@ void PacketGenerator::WriteTransfer(const Instruction& instruction, uint64_t ip,
 }
 
 void PacketGenerator::WriteReturn(uint64_t target) {
-  // Popped also when the target differs or compression is off: the stack follows the program.
+  // Popped also when compression is off: the stack follows the program.
   const bool predicted = returns_.Pop() == target;
-  if (predicted && settings_.return_compression)
-    writer_.TntBit(true);
-  else
-    writer_.Tip(target);
+  if (predicted && settings_.return_compression) return writer_.TntBit(true);
+  // Decoders differ in what they pop for a return elsewhere: one, none, or all. Once the stack is
+  // empty, no later packet depends on that.
+  if (!predicted) returns_.Clear();
+  writer_.Tip(target);
 }
 
 }  // namespace flowback::record

@@ -18,6 +18,7 @@ struct PtSettings {
   uint32_t psb_period_bytes = 4096;
   bool return_compression = true;
   bool long_tnt = false;
+  bool short_tnt_where_smaller = false;  // see pt::PacketWriterOptions
   bool timestamps = true;
   std::optional<uint8_t> mtc_shift = std::nullopt;
 };
@@ -34,6 +35,27 @@ class PacketGenerator {
   // at `next` in `next_mode`; `taken` is of meaning for conditional branches.
   void Completed(const Instruction& instruction, uint64_t ip, ExecMode mode, bool taken,
                  uint64_t next, ExecMode next_mode);
+  // The same for an engine that tells whole 64-bit blocks, each by its last instruction, and keeps
+  // the digest itself. Tracing is on. Reads the clock only where a packet is about to be written:
+  // branches held back in a TNT packet may be older than the MTC before it, as on hardware.
+  void BlockEnded(const Instruction& last, uint64_t ip, bool taken, uint64_t next);
+  // BlockEnded for a conditional branch; false: nothing was written.
+  bool BranchEnded(bool taken, uint64_t next) {
+    if (!writer_.NextTntFlushes()) {
+      writer_.HoldTnt(taken);
+      return false;
+    }
+    WriteMtc();
+    writer_.TntBit(taken);
+    if (SyncDue()) WriteSync(next, ExecMode::k64Bit);
+    return true;
+  }
+  // Control is at `ip` and tracing comes on, unless it is on already.
+  void Begin(uint64_t ip, ExecMode mode) { TurnOn(ip, mode); }
+  // The kernel was entered by the last instruction told. Silent when tracing is off.
+  void LeftForKernel();
+  // What ran is not known. Control is at `ip` now.
+  void Lost(uint64_t ip, ExecMode mode);
   // It ran and entered the kernel (SYSCALL, SYSENTER).
   void EnteredKernel(uint64_t ip, ExecMode mode);
   // It did not run: it raised a fault or a trap.
@@ -49,6 +71,12 @@ class PacketGenerator {
   // Hands out the bytes so far, pending branches excepted: whole packets, padded to whole 64-bit
   // words, which is how perf takes pieces of a trace.
   std::vector<uint8_t> Take();
+  // The bytes so far, whole packets without padding, and the outcomes that a packet will tell.
+  Bytes bytes() const { return writer_.bytes(); }
+  pt::PendingTnt pending() const { return writer_.pending(); }
+  // Forgets the bytes so far: they were handed on.
+  void Discard();
+  bool on() const { return on_; }
   const FlowDigest& digest() const { return digest_; }
 
  private:
@@ -58,6 +86,8 @@ class PacketGenerator {
   void TurnOff();
   void WriteTime();
   void WriteMtc();
+  void TellMtc(uint64_t ticks);
+  bool WritesPacket(InstructionClass kind) const;
   void WriteMode(ExecMode mode);
   void WriteSync(std::optional<uint64_t> ip, ExecMode mode);
   void WriteTransfer(const Instruction& instruction, uint64_t ip, bool taken, uint64_t next,
@@ -73,6 +103,7 @@ class PacketGenerator {
   uint64_t written_ = 0;    // bytes handed out
   uint64_t next_sync_ = 0;  // stream offset from which the next PSB is due
   uint64_t last_mtc_ = 0;   // crystal ticks >> mtc_shift last told
+  uint64_t next_mtc_ = 0;   // time-stamp counter from which the next MTC is due
   bool on_ = false;
   std::optional<ExecMode> mode_;  // last MODE.Exec since the PSB
 };

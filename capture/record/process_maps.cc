@@ -28,17 +28,16 @@ std::string ProcPath(pid_t pid, const std::string& rest) {
   return "/proc/" + std::to_string(pid) + "/" + rest;
 }
 
-}  // namespace
-
-bool ParseMapsLine(const std::string& line, ExecutableMapping& out) {
+// `access` gets what the line says of it: "r-xp".
+bool ParseLine(const std::string& line, ExecutableMapping& out, std::string_view& access) {
   std::string_view rest = line;
   const std::string_view begin = TakeField(rest, '-');
   const std::string_view end = TakeField(rest, ' ');
-  const std::string_view access = TakeField(rest, ' ');
+  access = TakeField(rest, ' ');
   const std::string_view offset = TakeField(rest, ' ');
   const std::string_view device = TakeField(rest, ' ');
   const std::string_view inode = TakeField(rest, ' ');
-  if (access.size() < 4 || access[2] != 'x') return false;
+  if (access.size() < 4) return false;
   if (!ParseHex(begin, out.begin) || !ParseHex(end, out.end) || !ParseHex(offset, out.file_offset))
     return false;
   rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
@@ -50,13 +49,31 @@ bool ParseMapsLine(const std::string& line, ExecutableMapping& out) {
   return rest != "[vsyscall]";
 }
 
-std::vector<ExecutableMapping> ReadExecutableMappings(pid_t pid) {
+template <class Parse>
+std::vector<ExecutableMapping> ReadLines(pid_t pid, Parse parse) {
   std::vector<ExecutableMapping> mappings;
   std::ifstream file(ProcPath(pid, "maps"));
   for (std::string line; std::getline(file, line);)
-    if (ExecutableMapping mapping; ParseMapsLine(line, mapping))
-      mappings.push_back(std::move(mapping));
+    if (ExecutableMapping mapping; parse(line, mapping)) mappings.push_back(std::move(mapping));
   return mappings;
+}
+
+}  // namespace
+
+bool ParseMapsLine(const std::string& line, ExecutableMapping& out) {
+  std::string_view access;
+  return ParseLine(line, out, access) && access[2] == 'x';
+}
+
+std::vector<ExecutableMapping> ReadExecutableMappings(pid_t pid) {
+  return ReadLines(pid, ParseMapsLine);
+}
+
+std::vector<ExecutableMapping> ReadMappings(pid_t pid) {
+  return ReadLines(pid, [](const std::string& line, ExecutableMapping& out) {
+    std::string_view access;
+    return ParseLine(line, out, access) && access.substr(0, 3) != "---";
+  });
 }
 
 std::string ReadComm(pid_t pid, pid_t tid) {
@@ -64,6 +81,17 @@ std::string ReadComm(pid_t pid, pid_t tid) {
   std::string comm;
   std::getline(file, comm);
   return comm;
+}
+
+bool ThreadLives(pid_t pid, pid_t tid) {
+  std::ifstream file(ProcPath(pid, "task/" + std::to_string(tid) + "/stat"));
+  std::string line;
+  std::getline(file, line);
+  // The name before the state may hold anything, parentheses too.
+  const size_t name_end = line.rfind(") ");
+  if (name_end == std::string::npos || name_end + 2 >= line.size()) return false;
+  const char state = line[name_end + 2];
+  return state != 'Z' && state != 'X';
 }
 
 pid_t ReadThreadGroup(pid_t tid) {

@@ -12,7 +12,7 @@
 
 namespace flowback::record {
 
-// Half-open range of addresses.
+// Half-open range of addresses, executable unless said otherwise.
 struct ExecutableMapping {
   uint64_t begin = 0;
   uint64_t end = 0;
@@ -29,11 +29,17 @@ struct ExecutableMapping {
 // Empty when the process is gone. [vsyscall] is left out: its code can't be read.
 std::vector<ExecutableMapping> ReadExecutableMappings(pid_t pid);
 
+// All mappings with anything in them, executable or not.
+std::vector<ExecutableMapping> ReadMappings(pid_t pid);
+
 // One mapping from a line of /proc/PID/maps; false when it is not executable or not a mapping.
 bool ParseMapsLine(const std::string& line, ExecutableMapping& out);
 
 // The name the kernel shows for the thread; empty when it is gone.
 std::string ReadComm(pid_t pid, pid_t tid);
+
+// Whether the thread is there and can run again: no zombie.
+bool ThreadLives(pid_t pid, pid_t tid);
 
 // The thread group `tid` belongs to; -1 when it is gone.
 pid_t ReadThreadGroup(pid_t tid);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <future>
 #include <memory>
 #include <mutex>
@@ -14,6 +15,7 @@
 #include <utility>
 
 #include "capture/record/cpu_binding.h"
+#include "capture/record/emulate_engine.h"
 #include "capture/record/launch.h"
 #include "capture/record/perf_data_writer.h"
 #include "capture/record/ptrace_calls.h"
@@ -27,6 +29,7 @@ namespace {
 using namespace record;
 
 constexpr std::string_view kStep = "step";
+constexpr std::string_view kEmulate = "emulate";
 constexpr uint32_t kMinPsbPeriod = 2048;
 constexpr uint32_t kMaxPsbPeriod = 2048u << 15;
 constexpr uint8_t kMaxMtcShift = 15;
@@ -85,6 +88,11 @@ Status CheckOptions(const RecordOptions& options) {
     return Fail(Error(ErrorCode::kUsage, "a PSB period of " + std::to_string(period) +
                                              " bytes is not one the hardware has")
                     .Remedy("use a power of two from 2K to 64M"));
+  if (options.max_instructions && options.engine != kStep)
+    return Fail(Error(ErrorCode::kUsage,
+                      "the engine 'emulate' can't stop after a number of "
+                      "instructions")
+                    .Remedy("--duration 10s, or --engine step"));
   if (options.mtc_shift && *options.mtc_shift > kMaxMtcShift)
     return Fail(Error(ErrorCode::kUsage, "an MTC period of 2^" +
                                              std::to_string(*options.mtc_shift) +
@@ -131,22 +139,29 @@ void KillAndReap(pid_t pid) {
 // Lets the caller's thread stop the engine that runs in the tracing thread.
 class StopSwitch {
  public:
-  void Connect(StepEngine* engine) {
+  // `stop` stops the engine; empty: there is none any more.
+  void Connect(std::function<void()> stop) {
     const std::lock_guard lock(mutex_);
-    engine_ = engine;
-    if (engine_ != nullptr && stopped_) engine_->RequestStop();
+    stop_ = std::move(stop);
+    if (stop_ && stopped_) stop_();
   }
   void Stop() {
     const std::lock_guard lock(mutex_);
     stopped_ = true;
-    if (engine_ != nullptr) engine_->RequestStop();
+    if (stop_) stop_();
   }
 
  private:
   std::mutex mutex_;
-  StepEngine* engine_ = nullptr;
+  std::function<void()> stop_;
   bool stopped_ = false;
 };
+
+Result<RecordSummary> Finished(Result<RecordSummary> summary, RecordingSink& sink) {
+  if (!summary) return summary;
+  if (auto finished = sink.Finish(*summary); !finished) return Fail(std::move(finished.error()));
+  return summary;
+}
 
 Result<RecordSummary> RunStepped(const RecordOptions& options,
                                  const TerminalSignalsIgnored& signals, StopSwitch& stop) {
@@ -161,13 +176,29 @@ Result<RecordSummary> RunStepped(const RecordOptions& options,
     return Fail(std::move(sinks.error()));
   }
   StepEngine engine(*pid, options, clock, binding, **sinks);
-  stop.Connect(&engine);
+  stop.Connect([&engine] { engine.RequestStop(); });
   auto summary = engine.Run();
-  stop.Connect(nullptr);
-  if (!summary) return summary;
-  if (auto finished = (*sinks)->Finish(*summary); !finished)
-    return Fail(std::move(finished.error()));
-  return summary;
+  stop.Connect({});
+  return Finished(std::move(summary), **sinks);
+}
+
+Result<RecordSummary> RunEmulated(const RecordOptions& options,
+                                  const TerminalSignalsIgnored& signals, StopSwitch& stop) {
+  const TraceClock clock = TraceClock::ForThisMachine();
+  auto area = OwnedArea::Create(options, clock);
+  if (!area) return Fail(std::move(area.error()));
+  const auto command = MakeEmulatedCommand(options, (*area)->path());
+  if (!command) return Fail(command.error());
+  auto sinks = OpenSinks(options, clock);
+  if (!sinks) return Fail(std::move(sinks.error()));
+  EmulateEngine engine(options, clock, **area);
+  for (const std::string& note : command->notes) engine.AddNote(note);
+  const auto pid = Launch(command->words, command->environment, signals);
+  if (!pid) return Fail(pid.error());
+  stop.Connect([&engine] { engine.RequestStop(); });
+  auto summary = engine.Run(*pid, **sinks);
+  stop.Connect({});
+  return Finished(std::move(summary), **sinks);
 }
 
 }  // namespace
@@ -178,7 +209,10 @@ Result<RecordSummary> Record(const RecordOptions& options) {
   const TerminalSignalsIgnored signals;
   StopSwitch stop;
   // A thread of its own, so that waiting for any child means the traced ones only.
-  auto result = std::async(std::launch::async, [&] { return RunStepped(options, signals, stop); });
+  auto result = std::async(std::launch::async, [&] {
+    return options.engine == kStep ? RunStepped(options, signals, stop)
+                                   : RunEmulated(options, signals, stop);
+  });
   if (options.max_duration && result.wait_for(*options.max_duration) == std::future_status::timeout)
     stop.Stop();
   auto summary = result.get();
@@ -186,6 +220,6 @@ Result<RecordSummary> Record(const RecordOptions& options) {
   return summary;
 }
 
-std::vector<std::string_view> RecordEngineNames() { return {kStep}; }
+std::vector<std::string_view> RecordEngineNames() { return {kStep, kEmulate}; }
 
 }  // namespace flowback

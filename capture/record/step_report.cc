@@ -3,27 +3,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "capture/record/file_build_id.h"
 #include "capture/record/ptrace_calls.h"
 #include "capture/record/step_engine.h"
 #include "capture/record/step_thread.h"
-#include "decode/code/elf_file.h"
-#include "flowback/base/mapped_file.h"
 
 namespace flowback::record {
 namespace {
 
 constexpr size_t kFlushBytes = 64 * 1024;
 constexpr uint64_t kFlushNanoseconds = 500'000'000;
-
-BuildId BuildIdOf(Bytes elf) {
-  const auto read = ReadElf(elf, "");
-  return read ? read->build_id : BuildId{};
-}
-
-BuildId BuildIdOfFile(const std::string& path) {
-  const auto file = MappedFile::Open(path);
-  return file ? BuildIdOf((*file)->bytes()) : BuildId{};
-}
 
 }  // namespace
 

@@ -6,7 +6,6 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include <x86intrin.h>
 
 #include <algorithm>
 #include <optional>
@@ -75,10 +74,10 @@ uint64_t RoundedRatio(uint64_t value, uint64_t unit) { return (value + unit / 2)
 
 TraceClock TraceClock::ForThisMachine() {
   const auto from_perf = PerfConversion();
-  const TimeConversion conversion =
-      from_perf && from_perf->known() ? *from_perf : MeasuredConversion();
-  return {conversion, Frequency(conversion)};
+  return TraceClock(from_perf && from_perf->known() ? *from_perf : MeasuredConversion());
 }
+
+TraceClock::TraceClock(TimeConversion conversion) : TraceClock(conversion, Frequency(conversion)) {}
 
 TraceClock::TraceClock(TimeConversion conversion, uint64_t ticks_per_second)
     : conversion_(conversion),
@@ -86,7 +85,5 @@ TraceClock::TraceClock(TimeConversion conversion, uint64_t ticks_per_second)
           std::clamp<uint64_t>(RoundedRatio(ticks_per_second, kCrystalHz), 1, kMaxFastCounter))),
       nominal_ratio_(static_cast<uint8_t>(
           std::clamp<uint64_t>(RoundedRatio(ticks_per_second, kBusHz), 1, UINT8_MAX))) {}
-
-uint64_t TraceClock::Now() { return __rdtsc(); }
 
 }  // namespace flowback::record

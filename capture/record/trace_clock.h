@@ -17,10 +17,12 @@ class TraceClock {
   // times agree with other perf recordings of this boot; else measures against CLOCK_MONOTONIC for
   // 10 ms.
   static TraceClock ForThisMachine();
+  // Another process's clock, by its conversion.
+  explicit TraceClock(TimeConversion conversion);
   // For tests.
   TraceClock(TimeConversion conversion, uint64_t ticks_per_second);
 
-  static uint64_t Now();  // time-stamp counter
+  static uint64_t Now() { return __builtin_ia32_rdtsc(); }  // time-stamp counter
 
   const TimeConversion& conversion() const { return conversion_; }
   uint64_t ToNanoseconds(uint64_t tsc) const { return conversion_.ToNanoseconds(tsc); }

@@ -11,7 +11,7 @@ _flowback() {
       --as) choices="instructions lines blocks branches calls packets events digest summary" ;;
       --engine)
         choices="native libipt"
-        [[ ${COMP_WORDS[1]} == record ]] && choices="auto step"
+        [[ ${COMP_WORDS[1]} == record ]] && choices="auto emulate step"
         ;;
       --resync) choices="earliest psb" ;;
       *)

@@ -21,6 +21,8 @@ ROOMS = {
     ),
     "decode": (["decode/", "include/flowback/decode/"], _FIRST + _THREE),
     "capture": (["capture/", "include/flowback/capture/"], _FIRST + _THREE),
+    # Loaded by QEMU into the emulated process: it shares the packet generator with the recorders.
+    "emulate": (["capture/emulate/"], _FIRST + ["packets", "instruction", "capture"]),
     "replay": (["replay/", "include/flowback/replay/"], _FIRST + _THREE + ["decode"]),
     "cli": (["cli/"], _FIRST + _THREE + ["decode", "capture", "replay"]),
 }

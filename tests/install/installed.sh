@@ -55,6 +55,14 @@ actual=$("$prefix/bin/flowback" decode --raw-pt "$folder/trace" --image "$folder
 expected="401000 code.s:3 401003 code.s:4 401005 code.s:5 "
 [ "$actual" = "$expected" ] || fail "source lines are '$actual', not '$expected'"
 
+# The emulator's plugin is found from where the program lies.
+if [ -e "$build/lib/flowback/flowback-tcg.so" ] && command -v qemu-x86_64 >/dev/null; then
+  "$prefix/bin/flowback" record --engine emulate -o "$folder/emulated" -- /bin/true \
+    2>"$folder/emulated.log" || { cat "$folder/emulated.log"; fail "recording where installed"; }
+  "$prefix/bin/flowback" info --strict "$folder/emulated" >/dev/null ||
+    fail "reading what was recorded where installed"
+fi
+
 [ -s "$prefix/share/man/man1/flowback.1" ] || fail "no manual page"
 completion=$prefix/share/bash-completion/completions/flowback
 actual=$(bash -c ". '$completion'; COMP_WORDS=($prefix/bin/flowback dec); COMP_CWORD=1; _flowback; echo \"\${COMPREPLY[*]}\"")

@@ -43,6 +43,28 @@ TEST(PacketWriter, LongTntForMoreThanSix) {
   EXPECT_EQ(writer.size(), 0u);
 }
 
+TEST(PacketWriter, ShortTntInsteadOfALongOneWhereSmaller) {
+  PacketWriter writer({.long_tnt = true, .short_where_smaller = true});
+  for (int i = 0; i < 8; ++i) writer.TntBit(i == 0 || i == 7);
+  writer.FlushTnt();
+  EXPECT_EQ(Read(writer.Take()), (std::vector<Packet>{ShortTnt{.count = 6, .bits = 0b100000},
+                                                      ShortTnt{.count = 2, .bits = 0b01}}));
+  for (int i = 0; i < 47; ++i) writer.TntBit(true);
+  EXPECT_EQ(Read(writer.Take()),
+            (std::vector<Packet>{LongTnt{.count = 47, .bits = (uint64_t{1} << 47) - 1}}));
+}
+
+// Only the packet that comes first after a time may hold older branches.
+TEST(PacketWriter, OneTntPacketAfterATimeAmongItsOutcomes) {
+  PacketWriter writer({.long_tnt = true, .short_where_smaller = true});
+  for (int i = 0; i < 7; ++i) writer.TntBit(true);
+  writer.TimePacket(Mtc{5});
+  writer.TntBit(false);
+  writer.FlushTnt();
+  EXPECT_EQ(Read(writer.Take()),
+            (std::vector<Packet>{Mtc{5}, LongTnt{.count = 8, .bits = 0b11111110}}));
+}
+
 TEST(PacketWriter, TntStandsBeforeTheNextPacketButNotBeforeTime) {
   PacketWriter writer;
   writer.TntBit(true);

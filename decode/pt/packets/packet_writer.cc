@@ -3,21 +3,29 @@
 
 namespace flowback::pt {
 
-void PacketWriter::TntBit(bool taken) {
-  tnt_bits_ = tnt_bits_ << 1 | (taken ? 1 : 0);
-  ++tnt_count_;
-  if (tnt_count_ == (options_.long_tnt ? LongTnt::kMaxCount : ShortTnt::kMaxCount)) FlushTnt();
-}
-
 void PacketWriter::FlushTnt() {
   if (tnt_count_ == 0) return;
   const auto count = static_cast<uint8_t>(tnt_count_);
-  if (count <= ShortTnt::kMaxCount)
+  constexpr unsigned kLongSize = 8;
+  if (options_.short_where_smaller && !time_among_tnt_ &&
+      count <= (kLongSize - 1) * ShortTnt::kMaxCount)
+    PutShortTnts();
+  else if (count <= ShortTnt::kMaxCount)
     ShortTnt{.count = count, .bits = tnt_bits_}.Encode(ByteSink(bytes_));
   else
     LongTnt{.count = count, .bits = tnt_bits_}.Encode(ByteSink(bytes_));
   tnt_bits_ = 0;
   tnt_count_ = 0;
+  time_among_tnt_ = false;
+}
+
+void PacketWriter::PutShortTnts() {
+  for (unsigned left = tnt_count_; left != 0;) {
+    const unsigned count = left < ShortTnt::kMaxCount ? left : ShortTnt::kMaxCount;
+    left -= count;
+    const uint64_t bits = tnt_bits_ >> left & ((1u << count) - 1);
+    ShortTnt{.count = static_cast<uint8_t>(count), .bits = bits}.Encode(ByteSink(bytes_));
+  }
 }
 
 IpPayload PacketWriter::Compress(std::optional<uint64_t> ip) const {

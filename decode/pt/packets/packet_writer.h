@@ -14,6 +14,16 @@ namespace flowback::pt {
 
 struct PacketWriterOptions {
   bool long_tnt = false;  // use long TNT packets for more than six outcomes
+  // Then: short ones in their stead where those are fewer bytes and no time packet stands between
+  // the outcomes and their packet. (A decoder takes only the first packet after a time packet to
+  // hold branches older than that.)
+  bool short_where_smaller = false;
+};
+
+// Branch outcomes that no packet tells yet: `count` bits, the oldest highest.
+struct PendingTnt {
+  uint64_t bits = 0;
+  unsigned count = 0;
 };
 
 // Not thread-safe. Pending TNT bits stand before whatever is written next, except time packets.
@@ -28,6 +38,9 @@ class PacketWriter {
   // trace.
   std::vector<uint8_t> Take() { return std::exchange(bytes_, {}); }
 
+  // Forgets what was written and keeps the buffer.
+  void Discard() { bytes_.clear(); }
+
   // Any packet as it is. Keeps track of Last IP where the packet changes it.
   template <class P>
   void Write(const P& packet) {
@@ -41,12 +54,26 @@ class PacketWriter {
   // than they are.
   template <class P>
   void TimePacket(const P& packet) {
+    time_among_tnt_ = tnt_count_ != 0;
     packet.Encode(ByteSink(bytes_));
   }
 
-  void TntBit(bool taken);
+  void TntBit(bool taken) {
+    const bool flushes = NextTntFlushes();
+    HoldTnt(taken);
+    if (flushes) FlushTnt();
+  }
+  // The same where NextTntFlushes() is false.
+  void HoldTnt(bool taken) {
+    tnt_bits_ = tnt_bits_ << 1 | (taken ? 1 : 0);
+    ++tnt_count_;
+  }
   void FlushTnt();
   unsigned pending_tnt() const { return tnt_count_; }
+  PendingTnt pending() const { return {tnt_bits_, tnt_count_}; }
+  bool NextTntFlushes() const {
+    return tnt_count_ + 1 == (options_.long_tnt ? LongTnt::kMaxCount : ShortTnt::kMaxCount);
+  }
 
   // nullopt: IP suppressed.
   void Tip(std::optional<uint64_t> ip) { Write(pt::Tip{Compress(ip)}); }
@@ -56,6 +83,7 @@ class PacketWriter {
   void Psb() { Write(pt::Psb{}); }
 
  private:
+  void PutShortTnts();
   IpPayload Compress(std::optional<uint64_t> ip) const;
   void Track(const IpPayload& ip) {
     if (last_ip_.Apply(ip)) last_ip_known_ = true;
@@ -70,6 +98,7 @@ class PacketWriter {
   LastIp last_ip_;
   // Decoders disagree on whether OVF resets Last IP; so the IP after it does not depend on it.
   bool last_ip_known_ = true;
+  bool time_among_tnt_ = false;  // a time packet was written since the first pending outcome
   uint64_t tnt_bits_ = 0;
   unsigned tnt_count_ = 0;
 };

@@ -32,8 +32,12 @@ struct RecordOptions {
   // untraced to its end.
   std::optional<uint64_t> max_instructions;
   std::optional<std::chrono::nanoseconds> max_duration;
-  // Keeps recorder and program on one CPU while tracing. Several times faster; the program sees one
-  // usable CPU.
+  // Engine "emulate": one instruction a block. Slower; for judging the engine.
+  bool exact = false;
+  // Engine "emulate": its plugin; empty: lib/flowback/flowback-tcg.so beside this program's folder.
+  std::string emulator_plugin;
+  // Engine "step": keeps recorder and program on one CPU while tracing. Several times faster; the
+  // program sees one usable CPU.
   bool one_cpu = true;
 };
 
@@ -66,11 +70,19 @@ struct RecordSummary {
 // faults and interrupts leave no packets, transactions (RTM) abort at once, and the pushed or saved
 // flags never show the trap flag. Address spaces follow execve.
 //
+// Engine "emulate" runs the program in QEMU's user mode emulator with a plugin that writes those
+// packets: several times slower than native. Threads, child processes and the programs they become
+// are recorded, one stream each. What the engine can't know is a loss in the trace.
+//
 // Errors: kUsage (options), kCommandMissing and kCommandRefused (the command can't be run),
 // kPermission (ptrace is not allowed, the output can't be written), kUnsupported (unknown engine or
-// not x86-64), kSystem. After an error no process is left behind.
+// not x86-64), kNoHardware (no emulator is installed), kSystem. After an error no process is left
+// behind.
 Result<RecordSummary> Record(const RecordOptions& options);
 
 std::vector<std::string_view> RecordEngineNames();
+
+// Whether the engine "emulate" can work here; the error says what is missing and how to get it.
+Status CheckEmulator(const RecordOptions& options);
 
 }  // namespace flowback

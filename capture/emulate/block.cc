@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#include "capture/emulate/block.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "capture/record/branch_outcome.h"
+#include "decode/instruction/classify.h"
+
+namespace flowback::emulate {
+namespace {
+
+BlockEnd EndOf(const Instruction& last, Bytes code, uint64_t ip) {
+  switch (last.kind) {
+    case InstructionClass::kOther:
+      return BlockEnd::kSequential;
+    case InstructionClass::kConditional:
+      return last.Target(ip) == ip + last.length ? BlockEnd::kEitherWay : BlockEnd::kConditional;
+    case InstructionClass::kJump:
+      return BlockEnd::kJump;
+    case InstructionClass::kCall:
+      return BlockEnd::kCall;
+    case InstructionClass::kReturn:
+    case InstructionClass::kIndirectJump:
+    case InstructionClass::kIndirectCall:
+    case InstructionClass::kFarJump:
+    case InstructionClass::kFarReturn:
+      return BlockEnd::kIndirect;
+    case InstructionClass::kFarCall:
+      if (record::RaisesTrap(last, code)) return BlockEnd::kTrap;
+      return last.flags & kFlagSyscall ? BlockEnd::kKernel : BlockEnd::kUnknown;
+  }
+  return BlockEnd::kUnknown;
+}
+
+// An instruction that would cross into the next page begins a block of its own: the emulator ends
+// the block before it, yet lists the bytes it had read of it already.
+void DropUnfinished(uint64_t start, Bytes code, std::vector<uint8_t>& lengths) {
+  constexpr uint64_t kPage = 4096;
+  if (lengths.size() < 2) return;
+  const uint64_t before = std::accumulate(lengths.begin(), lengths.end() - 1, uint64_t{0});
+  Instruction instruction;
+  const bool near_end = (start + before + kMaxInstructionBytes) / kPage != start / kPage;
+  if (near_end && !Classify(code.subspan(before), ExecMode::k64Bit, instruction))
+    lengths.pop_back();
+}
+
+// The class of each instruction; false when one is not as the emulator has it, or transfers control
+// in mid-block.
+bool ClassifyAll(Bytes code, const std::vector<uint8_t>& lengths, Instruction& last) {
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    if (lengths[i] > code.size()) return false;
+    if (!Classify(code.first(lengths[i]), ExecMode::k64Bit, last)) return false;
+    if (last.length != lengths[i]) return false;
+    if (i + 1 < lengths.size() && last.kind != InstructionClass::kOther) return false;
+    code = code.subspan(lengths[i]);
+  }
+  return !lengths.empty();
+}
+
+}  // namespace
+
+std::optional<size_t> Block::IndexOf(uint64_t address) const {
+  uint64_t at = start;
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    if (at == address) return i;
+    at += lengths[i];
+  }
+  return std::nullopt;
+}
+
+FlowDigest Block::Prefix(size_t length) const {
+  FlowDigest result;
+  uint64_t at = start;
+  for (size_t i = 0; i < length; ++i) {
+    result.Append(at);
+    at += lengths[i];
+  }
+  return result;
+}
+
+std::unique_ptr<Block> DescribeBlock(uint64_t start, Bytes code, std::vector<uint8_t> lengths) {
+  auto block = std::make_unique<Block>();
+  block->start = start;
+  DropUnfinished(start, code, lengths);
+  block->lengths = std::move(lengths);
+  const auto& sizes = block->lengths;
+  block->end = std::accumulate(sizes.begin(), sizes.end(), start);
+  block->last_ip = block->end - (sizes.empty() ? 0 : sizes.back());
+  if (ClassifyAll(code, sizes, block->last)) {
+    const Bytes last = code.subspan(block->last_ip - start, sizes.back());
+    block->kind = EndOf(block->last, last, block->last_ip);
+    if (IsDirect(block->last.kind)) block->target = block->last.Target(block->last_ip);
+  }
+  block->hash = block->Prefix(sizes.size()).hash;
+  block->instructions = static_cast<uint32_t>(sizes.size());
+  block->power = FlowDigest::Power(sizes.size());
+  return block;
+}
+
+Block& BlockTable::Add(uint64_t start, Bytes code, std::vector<uint8_t> lengths) {
+  const auto [first, last] = blocks_.equal_range(start);
+  for (auto it = first; it != last; ++it)
+    if (it->second.lengths == lengths && std::ranges::equal(it->second.code, code))
+      return *it->second.block;
+  Entry entry{{code.begin(), code.end()}, lengths, DescribeBlock(start, code, lengths)};
+  entry.block->may_be_handler = IsHandler(start);
+  return *blocks_.emplace(start, std::move(entry))->second.block;
+}
+
+void BlockTable::AddHandler(uint64_t address) {
+  handlers_.insert(address);
+  const auto [first, last] = blocks_.equal_range(address);
+  for (auto it = first; it != last; ++it) it->second.block->may_be_handler = true;
+}
+
+}  // namespace flowback::emulate

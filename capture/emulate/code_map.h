@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// Which parts of the process's memory the recorder knows as code.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+
+#include "flowback/base/bytes.h"
+
+namespace flowback::emulate {
+
+// A piece of executable memory.
+struct CodeRange {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  uint64_t file_offset = 0;
+  std::string path;  // empty: no file
+};
+
+// The caller locks. Addresses are the guest's; `base` is what the host adds to them.
+class CodeMap {
+ public:
+  using Announce = std::function<void(const CodeRange&)>;
+
+  bool Knows(uint64_t address) const { return Find(address) != nullptr; }
+  // Whether the code there is in no file.
+  bool InNoFile(uint64_t address) const;
+  // Looks up what is mapped in [begin, end) and announces what is not known yet.
+  void Learn(uint64_t begin, uint64_t end, uint64_t base, const Announce& announce);
+  // The same for the whole mapping that `address` lies in.
+  void LearnAt(uint64_t address, uint64_t base, const Announce& announce);
+  // What was there is there no more.
+  void Forget(uint64_t begin, uint64_t end);
+  // Whether the page is asked for the first time since it was last forgotten.
+  bool FirstTime(uint64_t page) { return pages_.insert(page).second; }
+
+ private:
+  const CodeRange* Find(uint64_t address) const;
+  void Add(CodeRange range, const Announce& announce);
+
+  std::map<uint64_t, CodeRange> ranges_;  // by begin, apart
+  std::set<uint64_t> pages_;
+};
+
+}  // namespace flowback::emulate

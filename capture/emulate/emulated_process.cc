@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+#include "capture/emulate/emulated_process.h"
+
+#include <unistd.h>
+
+#include <utility>
+
+namespace flowback::emulate {
+
+using record::MessageHeader;
+using record::MessageKind;
+using record::SharedSettings;
+using record::TraceClock;
+
+namespace {
+
+constexpr uint64_t kPage = 4096;
+
+record::PtSettings SettingsOf(const SharedSettings& shared) {
+  record::PtSettings settings{
+      .psb_period_bytes = shared.psb_period_bytes,
+      .return_compression = shared.return_compression,
+      // Many outcomes at once: the clock is read before each packet of them.
+      .long_tnt = true,
+      .short_tnt_where_smaller = !shared.long_tnt,
+      .timestamps = shared.timestamps};
+  if (shared.has_mtc) settings.mtc_shift = shared.mtc_shift;
+  return settings;
+}
+
+TraceClock ClockOf(const SharedSettings& shared) {
+  return TraceClock(
+      TimeConversion{shared.conversion_shift, shared.conversion_mult, shared.conversion_zero});
+}
+
+}  // namespace
+
+EmulatedProcess::EmulatedProcess(record::SharedArea& area, record::EmulatorSetup setup,
+                                 std::string name)
+    : area_(area),
+      setup_(std::move(setup)),
+      name_(std::move(name)),
+      clock_(ClockOf(area.settings)),
+      settings_(SettingsOf(area.settings)),
+      threads_(new std::atomic<ThreadTracer*>[kMaxVcpus]()),
+      makers_(new std::atomic<int32_t>[kMaxVcpus]()),
+      calls_(new SystemCall[kMaxVcpus]) {}
+
+void EmulatedProcess::OnThreadMade(unsigned vcpu) {
+  if (vcpu >= kMaxVcpus) return;
+  // The number's former thread is gone.
+  delete threads_[vcpu].exchange(nullptr);
+  makers_[vcpu] = gettid();
+}
+
+// ---- code ----
+
+Block& EmulatedProcess::OnTranslated(uint64_t start, uint64_t base, Bytes code,
+                                     std::vector<uint8_t> lengths) {
+  const std::lock_guard lock(mutex_);
+  memory_.SetBase(base);
+  Block& block = blocks_.Add(start, code, std::move(lengths));
+  if (!code_.Knows(start)) LearnCode(start);
+  if (!code_.Knows(block.end - 1)) LearnCode(block.end - 1);
+  if (code_.InNoFile(start)) KeepCode(start, block.end);
+  return block;
+}
+
+// Code that no system call announced: what the program's start brought with it, or memory that is
+// executable because all is. It has been there since the mappings changed last, at the latest.
+void EmulatedProcess::LearnCode(uint64_t address) {
+  if (mappings_tsc_ == 0) mappings_tsc_ = TraceClock::Now();
+  code_.LearnAt(address, memory_.base(), Announcer(mappings_tsc_));
+}
+
+CodeMap::Announce EmulatedProcess::Announcer(uint64_t tsc) {
+  return [this, tsc](const CodeRange& range) {
+    const MessageHeader message{.kind = MessageKind::kMapping,
+                                .address = range.begin,
+                                .size = range.end - range.begin,
+                                .offset = range.file_offset};
+    Broadcast(tsc, message, range.path.empty() ? "//anon" : range.path);
+  };
+}
+
+// For the process, not for one thread: whoever is there tells it.
+void EmulatedProcess::Broadcast(uint64_t tsc, MessageHeader message, std::string_view text) {
+  const int32_t tid = gettid();
+  for (unsigned i = 0; started_ && i < kMaxVcpus; ++i)
+    if (ThreadTracer* thread = Thread(i); thread != nullptr && thread->tid() == tid)
+      return thread->SendAt(tsc, message, text);
+  unsent_.push_back({tsc, {message, std::string(text)}});
+}
+
+void EmulatedProcess::KeepCode(uint64_t begin, uint64_t end) {
+  for (uint64_t page = begin / kPage * kPage; page < end; page += kPage) {
+    if (!code_.FirstTime(page)) continue;
+    std::string bytes(kPage, '\0');
+    if (memory_.Read(page, bytes.data(), kPage))
+      Broadcast(TraceClock::Now(), {.kind = MessageKind::kCode, .address = page}, bytes);
+  }
+}
+
+// ---- threads ----
+
+ThreadTracer* EmulatedProcess::NewTracer() {
+  return new ThreadTracer(settings_, clock_, SlotWriter::Take(area_, getpid(), gettid()), gettid());
+}
+
+ThreadTracer* EmulatedProcess::StartThread(unsigned vcpu, const GuestRegisters* registers) {
+  const std::lock_guard lock(mutex_);
+  ThreadTracer* thread = NewTracer();
+  if (!started_) {
+    registers_known_ = LooksLikeProgramStart(*registers, memory_);
+    thread->SendAt(mappings_tsc_ - 1, {.kind = MessageKind::kComm, .offset = 1}, name_);
+  } else {
+    MessageHeader fork{.kind = MessageKind::kFork};
+    fork.address = static_cast<uint64_t>(getpid());
+    fork.size = static_cast<uint64_t>(makers_[vcpu].load());
+    thread->Send(fork);
+  }
+  started_ = true;
+  for (const auto& [tsc, message] : std::exchange(unsent_, {}))
+    thread->SendAt(tsc, message.first, message.second);
+  thread->Send({.kind = MessageKind::kStart});
+  threads_[vcpu] = thread;
+  return thread;
+}
+
+void EmulatedProcess::OnRareBlock(unsigned vcpu, const Block& block,
+                                  const GuestRegisters* registers) {
+  if (vcpu >= kMaxVcpus) return;
+  ThreadTracer* thread = Thread(vcpu);
+  if (thread == nullptr) thread = StartThread(vcpu, registers);
+  if (!thread->open()) return;
+  if (block.may_be_handler)
+    EnterPossibleHandler(*thread, block, *registers);
+  else
+    thread->Enter(block);
+}
+
+void EmulatedProcess::EnterPossibleHandler(ThreadTracer& thread, const Block& block,
+                                           const GuestRegisters& registers) {
+  std::optional<Interruption> interruption;
+  bool known = false;
+  {
+    const std::lock_guard lock(mutex_);
+    known = registers_known_;
+    if (known)
+      interruption = ReadSignalFrame(registers, memory_,
+                                     [this](uint64_t ip) { return blocks_.IsHandler(ip); });
+    // Where the handler gets no siginfo, what lies in its place is something else.
+    if (interruption && interruption->fault.value_or(false) &&
+        !wants_siginfo_[static_cast<size_t>(interruption->signal)])
+      interruption->fault.reset();
+  }
+  if (!known)
+    thread.EnterUnknown(block);
+  else if (interruption)
+    thread.EnterHandler(block, *interruption);
+  else
+    thread.Enter(block);
+}
+
+// ---- fork ----
+
+void EmulatedProcess::BeforeFork() {
+  mutex_.lock();
+  parent_pid_ = getpid();
+  parent_tid_ = gettid();
+  for (unsigned i = 0; i < kMaxVcpus; ++i)
+    if (const ThreadTracer* thread = Thread(i); thread != nullptr && thread->tid() == parent_tid_)
+      forking_ = i;
+}
+
+void EmulatedProcess::AfterForkInChild() {
+  // The other threads did not come along; their tracers' slots stay theirs.
+  for (unsigned i = 0; i < kMaxVcpus; ++i) threads_[i] = nullptr;
+  ThreadTracer* thread = NewTracer();
+  MessageHeader fork{.kind = MessageKind::kFork};
+  fork.address = static_cast<uint64_t>(parent_pid_);
+  fork.size = static_cast<uint64_t>(parent_tid_);
+  thread->Send(fork);
+  thread->Send({.kind = MessageKind::kStart});
+  threads_[forking_] = thread;
+  mutex_.unlock();
+}
+
+}  // namespace flowback::emulate

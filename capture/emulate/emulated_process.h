@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+// What the emulator's callbacks do, for all threads of the process. Its parts lie in
+// emulated_process.cc (threads and blocks) and system_calls.cc.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "capture/emulate/block.h"
+#include "capture/emulate/code_map.h"
+#include "capture/emulate/guest.h"
+#include "capture/emulate/thread_tracer.h"
+#include "capture/record/emulator_command.h"
+#include "capture/record/shared_area.h"
+#include "capture/record/trace_clock.h"
+
+namespace flowback::emulate {
+
+// A system call with its first arguments.
+struct SystemCall {
+  int64_t number = 0;
+  std::array<uint64_t, 6> arguments{};
+};
+
+// One for the process; a fork's child goes on with its copy. Each vCPU is a thread of the program
+// while that lives; the numbers are used again.
+class EmulatedProcess {
+ public:
+  // `name` is the program's, as the kernel would show it.
+  EmulatedProcess(record::SharedArea& area, record::EmulatorSetup setup, std::string name);
+
+  // A thread is about to be made, by the calling one.
+  void OnThreadMade(unsigned vcpu);
+  // The block was translated. What to pass to OnBlock when it runs.
+  Block& OnTranslated(uint64_t start, uint64_t base, Bytes code, std::vector<uint8_t> lengths);
+  void OnBlock(unsigned vcpu, const Block& block, const GuestRegisters* registers) {
+    ThreadTracer* thread = vcpu < kMaxVcpus ? Thread(vcpu) : nullptr;
+    if (thread == nullptr || block.may_be_handler.load(std::memory_order_relaxed)) [[unlikely]]
+      return OnRareBlock(vcpu, block, registers);
+    if (thread->open()) [[likely]]
+      thread->Enter(block);
+  }
+  void OnSystemCall(unsigned vcpu, const SystemCall& call);
+  void OnSystemCallDone(unsigned vcpu, int64_t number, int64_t result);
+
+  // Around fork, in the thread that forks.
+  void BeforeFork();
+  void AfterForkInParent() { mutex_.unlock(); }
+  void AfterForkInChild();
+
+ private:
+  static constexpr unsigned kMaxVcpus = 1u << 14;
+
+  ThreadTracer* Thread(unsigned vcpu) const {
+    return threads_[vcpu].load(std::memory_order_relaxed);
+  }
+  void OnRareBlock(unsigned vcpu, const Block& block, const GuestRegisters* registers);
+  ThreadTracer* StartThread(unsigned vcpu, const GuestRegisters* registers);
+  ThreadTracer* NewTracer();
+  void EnterPossibleHandler(ThreadTracer& thread, const Block& block,
+                            const GuestRegisters& registers);
+  CodeMap::Announce Announcer(uint64_t tsc);
+  void Broadcast(uint64_t tsc, record::MessageHeader message, std::string_view text);
+  void KeepCode(uint64_t begin, uint64_t end);
+  void LearnCode(uint64_t address);
+
+  // System calls.
+  void NoteHandler(const SystemCall& call);
+  void NoteName(ThreadTracer& thread, const SystemCall& call);
+  void Execute(unsigned vcpu, uint64_t path, uint64_t arguments, uint64_t environment);
+  void ExecuteAt(unsigned vcpu, const SystemCall& call);
+  std::string OutOfReach() const;
+  void OnMappingsChanged(const SystemCall& call, uint64_t result);
+
+  record::SharedArea& area_;
+  const record::EmulatorSetup setup_;
+  const std::string name_;
+  const record::TraceClock clock_;
+  const record::PtSettings settings_;
+  std::unique_ptr<std::atomic<ThreadTracer*>[]> threads_;  // by vCPU
+  std::unique_ptr<std::atomic<int32_t>[]> makers_;         // by vCPU: who made the thread
+  std::unique_ptr<SystemCall[]> calls_;                    // by vCPU: the one being done
+
+  std::mutex mutex_;  // over what follows
+  BlockTable blocks_;
+  CodeMap code_;
+  GuestMemory memory_;
+  std::array<bool, 65> wants_siginfo_{};  // by signal: its handler gets a siginfo
+  uint64_t mappings_tsc_ = 0;             // when they changed last
+  std::vector<std::pair<uint64_t, std::pair<record::MessageHeader, std::string>>> unsent_;
+  bool started_ = false;
+  bool registers_known_ = false;
+  unsigned forking_ = 0;  // the vCPU whose thread forks
+  int32_t parent_pid_ = 0;
+  int32_t parent_tid_ = 0;
+};
+
+}  // namespace flowback::emulate

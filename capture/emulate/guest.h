@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// The emulated program's registers and memory, as far as the tracer must see them.
+//
+// Version 1 of the plugin interface gives no registers. But on an x86-64 host, QEMU's generated
+// code keeps the address of the CPU's state in RBP while it runs, calls our callback straight from
+// there, and the state begins with the sixteen general registers in the processor's numbering.
+// That is no promise, so it is checked where a program starts, and whatever is concluded from
+// registers must agree with what the program's memory says.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace flowback::emulate {
+
+// The beginning of QEMU's CPU state.
+struct GuestRegisters {
+  uint64_t rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi;
+  uint64_t r8_to_r15[8];
+};
+
+// The memory of the emulated program, which is part of this process's at a distance.
+class GuestMemory {
+ public:
+  // Host address less guest address.
+  void SetBase(uint64_t base) { base_ = base; }
+  const uint8_t* HostAddress(uint64_t address) const {
+    return reinterpret_cast<const uint8_t*>(address + base_);
+  }
+  uint64_t base() const { return base_; }
+
+  // All of it or nothing; never faults.
+  bool Read(uint64_t address, void* out, uint64_t size) const;
+  std::optional<uint64_t> Word(uint64_t address) const;
+  // Up to a NUL; nothing when there is none in the first `limit` bytes.
+  std::optional<std::string> Text(uint64_t address, uint64_t limit) const;
+  // An array of addresses of texts that ends with a null.
+  std::optional<std::vector<std::string>> Texts(uint64_t address) const;
+
+ private:
+  uint64_t base_ = 0;
+};
+
+// Where a signal took the thread away.
+struct Interruption {
+  uint64_t ip = 0;  // the instruction that would have come next, or that raised the fault
+  int signal = 0;
+  std::optional<bool> fault;  // the instruction at `ip` raised it; empty: not known
+};
+
+// Whether the thread stands at the first instruction of a signal handler, with the frame that the
+// emulator lays on the stack for it. Of several frames laid at once the innermost interruption.
+// `is_handler` tells whether a handler begins at an address.
+template <class IsHandler>
+std::optional<Interruption> ReadSignalFrame(const GuestRegisters& registers,
+                                            const GuestMemory& memory, IsHandler is_handler);
+
+// Whether the registers are those of a program about to run its first instruction.
+bool LooksLikeProgramStart(const GuestRegisters& registers, const GuestMemory& memory);
+
+// ---- implementation ----
+
+// One frame: the stack pointer points to it. Nothing when there is none.
+struct SignalFrame {
+  Interruption interruption;
+  GuestRegisters registers;  // when interrupted
+};
+std::optional<SignalFrame> ReadOneSignalFrame(const GuestRegisters& registers,
+                                              const GuestMemory& memory);
+
+template <class IsHandler>
+std::optional<Interruption> ReadSignalFrame(const GuestRegisters& registers,
+                                            const GuestMemory& memory, IsHandler is_handler) {
+  constexpr int kMaxFrames = 128;  // as many as there are signals, and more
+  auto frame = ReadOneSignalFrame(registers, memory);
+  for (int i = 0; frame && i < kMaxFrames && is_handler(frame->interruption.ip); ++i) {
+    const auto outer = ReadOneSignalFrame(frame->registers, memory);
+    if (!outer) break;
+    frame = outer;
+  }
+  return frame ? std::optional(frame->interruption) : std::nullopt;
+}
+
+}  // namespace flowback::emulate

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+// flowback-tcg.so: what QEMU loads. It hands QEMU's callbacks to the process's one EmulatedProcess.
+//
+// QEMU's callbacks carry no data of ours but the one for a block's run, so the process is kept in a
+// variable of this file: the only one, set once when QEMU installs the plugin.
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "capture/emulate/emulated_process.h"
+#include "capture/emulate/qemu_plugin_api.h"
+
+namespace flowback::emulate {
+namespace {
+
+EmulatedProcess* process;
+
+// Arguments come as "name=value".
+std::map<std::string, std::string> ReadArguments(int count, char** words) {
+  std::map<std::string, std::string> arguments;
+  for (int i = 0; i < count; ++i) {
+    const std::string word = words[i];
+    const size_t equals = word.find('=');
+    if (equals != std::string::npos) arguments[word.substr(0, equals)] = word.substr(equals + 1);
+  }
+  return arguments;
+}
+
+// Null when the recorder is gone or is of another version.
+record::SharedArea* MapArea(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) return nullptr;
+  void* mapped = mmap(nullptr, record::SharedArea::Size(), PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_NORESERVE, fd, 0);
+  close(fd);
+  if (mapped == MAP_FAILED) return nullptr;
+  auto* area = static_cast<record::SharedArea*>(mapped);
+  return area->magic == record::kSharedAreaMagic && area->version == record::kSharedAreaVersion
+             ? area
+             : nullptr;
+}
+
+void OnTranslated(qemu_plugin_id_t, qemu_plugin_tb* tb);
+
+extern "C" [[gnu::used]] void FlowbackOnBlock(unsigned vcpu, void* block, void* registers) {
+  process->OnBlock(vcpu, *static_cast<const Block*>(block),
+                   static_cast<const GuestRegisters*>(registers));
+}
+
+// QEMU's generated code keeps the CPU state's address in RBP (see guest.h): passed on as a third
+// argument.
+extern "C" void FlowbackBlockEntry(unsigned vcpu, void* block);
+asm(".pushsection .text\n"
+    ".hidden FlowbackBlockEntry\n"
+    ".type FlowbackBlockEntry, @function\n"
+    "FlowbackBlockEntry:\n"
+    "  mov %rbp, %rdx\n"
+    "  jmp FlowbackOnBlock\n"
+    ".size FlowbackBlockEntry, . - FlowbackBlockEntry\n"
+    ".popsection\n");
+
+void OnTranslated(qemu_plugin_id_t, qemu_plugin_tb* tb) {
+  const size_t count = qemu_plugin_tb_n_insns(tb);
+  std::vector<uint8_t> code;
+  std::vector<uint8_t> lengths;
+  uint64_t base = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const qemu_plugin_insn* insn = qemu_plugin_tb_get_insn(tb, i);
+    const auto* bytes = static_cast<const uint8_t*>(qemu_plugin_insn_data(insn));
+    const size_t size = qemu_plugin_insn_size(insn);
+    code.insert(code.end(), bytes, bytes + size);
+    lengths.push_back(static_cast<uint8_t>(size));
+    if (i == 0)
+      base =
+          reinterpret_cast<uint64_t>(qemu_plugin_insn_haddr(insn)) - qemu_plugin_insn_vaddr(insn);
+  }
+  Block& block = process->OnTranslated(qemu_plugin_tb_vaddr(tb), base, code, std::move(lengths));
+  qemu_plugin_register_vcpu_tb_exec_cb(tb, FlowbackBlockEntry, QEMU_PLUGIN_CB_R_REGS, &block);
+}
+
+void OnThreadMade(qemu_plugin_id_t, unsigned vcpu) { process->OnThreadMade(vcpu); }
+
+void OnSystemCall(qemu_plugin_id_t, unsigned vcpu, int64_t number, uint64_t a1, uint64_t a2,
+                  uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6, uint64_t, uint64_t) {
+  process->OnSystemCall(vcpu, {number, {a1, a2, a3, a4, a5, a6}});
+}
+
+void OnSystemCallDone(qemu_plugin_id_t, unsigned vcpu, int64_t number, int64_t result) {
+  process->OnSystemCallDone(vcpu, number, result);
+}
+
+bool Install(qemu_plugin_id_t id, const qemu_info_t& info, int count, char** words) {
+  if (info.system_emulation || std::strcmp(info.target_name, "x86_64") != 0) return false;
+  auto arguments = ReadArguments(count, words);
+  record::SharedArea* area = MapArea(arguments["area"]);
+  if (area == nullptr) return false;
+  area->processes.fetch_add(1);
+  char emulator[4096] = {};
+  if (readlink("/proc/self/exe", emulator, sizeof emulator - 1) < 0) return false;
+  process = new EmulatedProcess(*area,
+                                {.emulator = emulator,
+                                 .plugin = record::FromHex(arguments["plugin"]),
+                                 .area = arguments["area"],
+                                 .one_instruction_blocks = arguments["exact"] == "on"},
+                                record::FromHex(arguments["name"]));
+  pthread_atfork([] { process->BeforeFork(); }, [] { process->AfterForkInParent(); },
+                 [] { process->AfterForkInChild(); });
+  qemu_plugin_register_vcpu_init_cb(id, OnThreadMade);
+  qemu_plugin_register_vcpu_tb_trans_cb(id, OnTranslated);
+  qemu_plugin_register_vcpu_syscall_cb(id, OnSystemCall);
+  qemu_plugin_register_vcpu_syscall_ret_cb(id, OnSystemCallDone);
+  return true;
+}
+
+}  // namespace
+}  // namespace flowback::emulate
+
+extern "C" {
+
+[[gnu::visibility("default")]] int qemu_plugin_version = 1;
+
+[[gnu::visibility("default")]] int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* info,
+                                                       int count, char** words) {
+  return flowback::emulate::Install(id, *info, count, words) ? 0 : -1;
+}
+}

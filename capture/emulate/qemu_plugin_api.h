@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// The functions of QEMU's plugin interface, version 1, that we call. Debian's packages bring no
+// header for it. QEMU offers them by name to a plugin that it loads; the facts are from the
+// documentation and the behaviour of QEMU 7.2.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+extern "C" {
+
+using qemu_plugin_id_t = uint64_t;
+struct qemu_plugin_tb;    // a block being translated
+struct qemu_plugin_insn;  // an instruction in it
+
+// Whether a callback looks at the guest's registers.
+enum qemu_plugin_cb_flags {
+  QEMU_PLUGIN_CB_NO_REGS,
+  QEMU_PLUGIN_CB_R_REGS,
+  QEMU_PLUGIN_CB_RW_REGS,
+};
+
+// What qemu_plugin_install is told; the rest of the structure depends on what is emulated.
+struct qemu_info_t {
+  const char* target_name;
+  struct {
+    int min;
+    int cur;
+  } version;
+  bool system_emulation;
+};
+
+using qemu_plugin_vcpu_simple_cb_t = void (*)(qemu_plugin_id_t id, unsigned vcpu);
+using qemu_plugin_vcpu_udata_cb_t = void (*)(unsigned vcpu, void* data);
+using qemu_plugin_vcpu_tb_trans_cb_t = void (*)(qemu_plugin_id_t id, qemu_plugin_tb* tb);
+using qemu_plugin_vcpu_syscall_cb_t = void (*)(qemu_plugin_id_t id, unsigned vcpu, int64_t number,
+                                               uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
+                                               uint64_t a5, uint64_t a6, uint64_t a7, uint64_t a8);
+using qemu_plugin_vcpu_syscall_ret_cb_t = void (*)(qemu_plugin_id_t id, unsigned vcpu,
+                                                   int64_t number, int64_t result);
+
+void qemu_plugin_register_vcpu_init_cb(qemu_plugin_id_t id, qemu_plugin_vcpu_simple_cb_t cb);
+void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, qemu_plugin_vcpu_tb_trans_cb_t cb);
+void qemu_plugin_register_vcpu_tb_exec_cb(qemu_plugin_tb* tb, qemu_plugin_vcpu_udata_cb_t cb,
+                                          qemu_plugin_cb_flags flags, void* data);
+void qemu_plugin_register_vcpu_syscall_cb(qemu_plugin_id_t id, qemu_plugin_vcpu_syscall_cb_t cb);
+void qemu_plugin_register_vcpu_syscall_ret_cb(qemu_plugin_id_t id,
+                                              qemu_plugin_vcpu_syscall_ret_cb_t cb);
+
+size_t qemu_plugin_tb_n_insns(const qemu_plugin_tb* tb);
+uint64_t qemu_plugin_tb_vaddr(const qemu_plugin_tb* tb);
+qemu_plugin_insn* qemu_plugin_tb_get_insn(const qemu_plugin_tb* tb, size_t index);
+const void* qemu_plugin_insn_data(const qemu_plugin_insn* insn);
+size_t qemu_plugin_insn_size(const qemu_plugin_insn* insn);
+uint64_t qemu_plugin_insn_vaddr(const qemu_plugin_insn* insn);
+void* qemu_plugin_insn_haddr(const qemu_plugin_insn* insn);
+void qemu_plugin_outs(const char* text);
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+// System calls that change what the tracer knows: mappings, signal handlers, names, programs.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "capture/emulate/emulated_process.h"
+#include "capture/record/program_file.h"
+
+namespace flowback::emulate {
+
+using record::MessageHeader;
+using record::MessageKind;
+using record::TraceClock;
+
+namespace {
+
+bool ChangesMappings(int64_t number) {
+  return number == SYS_mmap || number == SYS_mprotect || number == SYS_munmap ||
+         number == SYS_mremap || number == SYS_pkey_mprotect || number == SYS_shmat ||
+         number == SYS_shmdt;
+}
+
+std::vector<char*> Pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+}  // namespace
+
+void EmulatedProcess::OnSystemCall(unsigned vcpu, const SystemCall& call) {
+  if (vcpu >= kMaxVcpus) return;
+  ThreadTracer* thread = Thread(vcpu);
+  if (thread == nullptr) return;
+  thread->EnterKernel();
+  calls_[vcpu] = call;
+  const auto& [path, arguments, environment, at_environment, a5, a6] = call.arguments;
+  switch (call.number) {
+    case SYS_exit:
+    case SYS_exit_group:
+      return thread->End(true);
+    case SYS_rt_sigaction:
+      return NoteHandler(call);
+    case SYS_prctl:
+      return NoteName(*thread, call);
+    case SYS_execve:
+      return Execute(vcpu, path, arguments, environment);
+    case SYS_execveat:
+      return ExecuteAt(vcpu, call);
+    default:
+      return;
+  }
+}
+
+void EmulatedProcess::OnSystemCallDone(unsigned vcpu, int64_t number, int64_t result) {
+  if (vcpu >= kMaxVcpus || !ChangesMappings(number) || calls_[vcpu].number != number) return;
+  constexpr int64_t kLastError = -4095;
+  if (result < 0 && result >= kLastError) return;
+  OnMappingsChanged(calls_[vcpu], static_cast<uint64_t>(result));
+}
+
+void EmulatedProcess::OnMappingsChanged(const SystemCall& call, uint64_t result) {
+  const std::lock_guard lock(mutex_);
+  const auto& [address, size, third, fourth, fifth, sixth] = call.arguments;
+  const uint64_t now = TraceClock::Now();
+  const auto changed = [&](uint64_t begin, uint64_t bytes, bool executable) {
+    // The emulator has unmapped or mapped it already.
+    if (executable)
+      code_.Learn(begin, begin + (bytes + 4095) / 4096 * 4096, memory_.base(), Announcer(now));
+    else
+      code_.Forget(begin, begin + (bytes + 4095) / 4096 * 4096);
+  };
+  switch (call.number) {
+    case SYS_mmap:
+      code_.Forget(result, result + size);
+      changed(result, size, (third & PROT_EXEC) != 0);
+      break;
+    case SYS_mprotect:
+    case SYS_pkey_mprotect:
+      changed(address, size, (third & PROT_EXEC) != 0);
+      break;
+    case SYS_munmap:
+      changed(address, size, false);
+      break;
+    case SYS_mremap:
+      changed(address, size, false);
+      changed(result, third, false);
+      break;
+    default:  // shared memory, whose size the call does not tell
+      code_.Forget(0, ~uint64_t{0});
+      break;
+  }
+  mappings_tsc_ = now;
+}
+
+// A handler that the kernel then refuses does no harm here.
+void EmulatedProcess::NoteHandler(const SystemCall& call) {
+  constexpr uint64_t kFlagsAt = 8;  // in the kernel's struct sigaction, behind the handler
+  constexpr uint64_t kSaSiginfo = 4;
+  const std::lock_guard lock(mutex_);
+  const uint64_t signal = call.arguments[0];
+  const uint64_t action = call.arguments[1];
+  if (action == 0 || signal == 0 || signal >= wants_siginfo_.size()) return;
+  const auto handler = memory_.Word(action);
+  const auto flags = memory_.Word(action + kFlagsAt);
+  if (!handler || !flags || *handler <= 1) return;  // SIG_DFL, SIG_IGN
+  wants_siginfo_[signal] = (*flags & kSaSiginfo) != 0;
+  blocks_.AddHandler(*handler);
+}
+
+void EmulatedProcess::NoteName(ThreadTracer& thread, const SystemCall& call) {
+  constexpr uint64_t kMaxName = 15;
+  if (call.arguments[0] != PR_SET_NAME) return;
+  const std::lock_guard lock(mutex_);
+  char name[kMaxName + 1] = {};
+  for (uint64_t i = 0; i < kMaxName; ++i)
+    if (!memory_.Read(call.arguments[1] + i, name + i, 1) || name[i] == 0) break;
+  thread.Send({.kind = MessageKind::kComm}, name);
+}
+
+// With a path of its own, or one from the current folder on, it is an execve.
+void EmulatedProcess::ExecuteAt(unsigned vcpu, const SystemCall& call) {
+  const auto [folder, path, arguments, environment, flags, unused] = call.arguments;
+  uint8_t first = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    memory_.Read(path, &first, 1);
+  }
+  const bool from_here = first == '/' || static_cast<int>(folder) == AT_FDCWD;
+  if (from_here && first != 0 && flags == 0) return Execute(vcpu, path, arguments, environment);
+  Thread(vcpu)->Send({.kind = MessageKind::kNote},
+                     "a program was run by its file descriptor (execveat): it ran untraced");
+}
+
+// Another user, another root folder, or a recorder that has gone may put the emulator or the
+// recording out of reach.
+std::string EmulatedProcess::OutOfReach() const {
+  for (const auto& [file, access] :
+       {std::pair{&setup_.emulator, X_OK}, std::pair{&setup_.plugin, R_OK},
+        std::pair{&setup_.area, R_OK | W_OK}})
+    if (faccessat(AT_FDCWD, file->c_str(), access, AT_EACCESS) != 0) return *file;
+  return {};
+}
+
+// QEMU 7.2 would run the new program without emulation. So the emulator is run again with it. What
+// the kernel would refuse is left to it, so that the program sees the error.
+void EmulatedProcess::Execute(unsigned vcpu, uint64_t path, uint64_t arguments,
+                              uint64_t environment) {
+  ThreadTracer* thread = Thread(vcpu);
+  std::vector<std::string> command;
+  std::vector<std::string> variables;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto name = memory_.Text(path, 4096);
+    const auto words = memory_.Texts(arguments);
+    const auto values = memory_.Texts(environment);
+    if (!name || !words || !values) return;
+    const auto program = record::FindProgram(*name);
+    if (!program) {
+      if (program.error().error == 0)
+        thread->Send(
+            {.kind = MessageKind::kNote},
+            "'" + *name + "' is a program for " + program.error().machine + ": it ran untraced");
+      return;
+    }
+    if (const std::string file = OutOfReach(); !file.empty()) {
+      thread->Send({.kind = MessageKind::kNote},
+                   "'" + *name + "' could not reach " + file + " when it was run: it ran untraced");
+      return;
+    }
+    auto split = record::SplitEnvironment(*values);
+    command = record::EmulatorCommand(setup_, *program, *name, *words);
+    command.insert(command.begin() + 1, split.words.begin(), split.words.end());
+    variables = std::move(split.variables);
+  }
+  const auto command_pointers = Pointers(command);
+  const auto variable_pointers = Pointers(variables);
+  thread->End(false);
+  execve(setup_.emulator.c_str(), command_pointers.data(), variable_pointers.data());
+  // Refused: the arguments may be too long. The program goes on, and so does its trace.
+  delete threads_[vcpu].exchange(NewTracer());
+}
+
+}  // namespace flowback::emulate

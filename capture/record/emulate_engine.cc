@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT
+// The recorder's loop: every few milliseconds it empties the rings of all slots.
+//
+// A thread that ends says so. One that dies of a signal, or is killed, does not: now and then the
+// recorder asks the kernel whether the slots' threads are there still. Whatever was published is
+// whole packets, and the outcomes not yet in one stand in the slot: the recorder writes their TNT
+// packet, and with it the stream ends where the last proven branch led.
+#include "capture/record/emulate_engine.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "capture/record/file_build_id.h"
+#include "capture/record/process_maps.h"
+#include "capture/record/ring.h"
+#include "decode/pt/packets/packet_writer.h"
+
+namespace flowback::record {
+namespace {
+
+constexpr size_t kAuxUnit = 8;  // perf takes whole 64-bit words
+constexpr long kPauseNanoseconds = 2'000'000;
+constexpr unsigned kLookEvery = 100;  // rounds between two looks for dead threads
+
+void Pause() {
+  const timespec pause{.tv_sec = 0, .tv_nsec = kPauseNanoseconds};
+  nanosleep(&pause, nullptr);
+}
+
+void Pad(std::vector<uint8_t>& bytes) {
+  while (bytes.size() % kAuxUnit != 0) bytes.push_back(0);  // PAD packets
+}
+
+}  // namespace
+
+struct EmulateEngine::Message {
+  MessageHeader header;
+  int32_t pid;
+  int32_t tid;
+  std::string text;
+};
+
+Result<RecordSummary> EmulateEngine::Run(pid_t pid, RecordingSink& sink) {
+  unsigned rounds = 0;
+  while (!WaitForEnd(pid, sink)) {
+    Drain(sink);
+    if (++rounds % kLookEvery == 0) EndDeadThreads(sink);
+    if (!status_) {
+      kill(pid, SIGKILL);
+      RequestStop();
+    }
+    Pause();
+  }
+  // Threads of processes that outlive the command stop at their next packet.
+  area_.stopping.store(1);
+  Drain(sink);
+  EndDeadThreads(sink);
+  bool others = false;
+  for (uint32_t i = 0; i < kSlots; ++i) {
+    if (area_.slots[i].state.load() == SlotState::kFree) continue;
+    others = true;
+    FinishSlot(i, sink);
+  }
+  if (others)
+    AddNote("processes that the program started still ran when it ended: their traces end there");
+  if (area_.threads_left_out.load() != 0)
+    AddNote(std::to_string(area_.threads_left_out.load()) +
+            " threads were not recorded: more than " + std::to_string(kSlots) + " ran at once");
+  if (has_memory_code_)
+    AddNote(
+        "the program ran code that is in no file: it is kept in the raw output only, as it was "
+        "when it ran first");
+  if (!status_) return Fail(std::move(status_.error()));
+  if (area_.processes.load() == 0)
+    return Fail(Error(ErrorCode::kSystem,
+                      "the emulator ended before the program ran: it could not "
+                      "load the plugin, or not the program")
+                    .Remedy("what it says stands above; --engine step records without it"));
+  for (const RecordedThread& thread : summary_.threads)
+    summary_.instructions += thread.digest.count;
+  return std::move(summary_);
+}
+
+// Whether the command ended; its status goes to the summary.
+bool EmulateEngine::WaitForEnd(pid_t pid, RecordingSink&) {
+  int status = 0;
+  const pid_t ended = waitpid(pid, &status, WNOHANG);
+  if (ended == 0 || (ended < 0 && errno == EINTR)) return false;
+  if (ended == pid) summary_.command_status = status;
+  return true;
+}
+
+void EmulateEngine::Drain(RecordingSink& sink) {
+  std::vector<Message> messages;
+  for (uint32_t i = 0; i < kSlots; ++i) DrainSlot(i, sink, messages);
+  std::ranges::stable_sort(messages, {}, [](const Message& m) { return m.header.tsc; });
+  for (const Message& message : messages) Tell(message, sink);
+}
+
+void EmulateEngine::DrainSlot(uint32_t index, RecordingSink& sink, std::vector<Message>& messages) {
+  const SlotState state = area_.slots[index].state.load(std::memory_order_acquire);
+  if (state != SlotState::kLive && state != SlotState::kEnded) return;
+  ReadMessages(index, messages);
+  TakeTrace(index, sink);
+  if (state == SlotState::kEnded) FinishSlot(index, sink);
+}
+
+void EmulateEngine::TakeTrace(uint32_t index, RecordingSink& sink) {
+  Slot& slot = area_.slots[index];
+  const StreamInfo& stream = StreamOf(index, sink);
+  if (!TakeAll(slot.trace, area_.TraceRing(index), kTraceRingBytes, buffer_))
+    return Check(Fail(ErrorCode::kSystem, "the memory shared with the emulator was overwritten"));
+  if (buffer_.empty()) return;
+  Pad(buffer_);
+  summary_.bytes += buffer_.size();
+  summary_.threads[stream.index].bytes += buffer_.size();
+  Check(sink.AddTrace(stream, buffer_, TraceClock::Now()));
+}
+
+// The slot's thread writes no more, and the rings are empty.
+void EmulateEngine::FinishSlot(uint32_t index, RecordingSink& sink) {
+  Slot& slot = area_.slots[index];
+  const StreamInfo& stream = StreamOf(index, sink);
+  RecordedThread& thread = summary_.threads[stream.index];
+  pt::PacketWriter writer({.long_tnt = options_.long_tnt});
+  for (unsigned i = slot.pending_count; i-- > 0;) writer.TntBit((slot.pending_bits >> i & 1) != 0);
+  writer.FlushTnt();
+  if (std::vector<uint8_t> rest = writer.Take(); !rest.empty()) {
+    Pad(rest);
+    summary_.bytes += rest.size();
+    thread.bytes += rest.size();
+    Check(sink.AddTrace(stream, rest, TraceClock::Now()));
+  }
+  thread.digest.Append({slot.digest_count, slot.digest_hash});
+  owned_.Free(index);
+}
+
+void EmulateEngine::EndDeadThreads(RecordingSink& sink) {
+  for (uint32_t i = 0; i < kSlots; ++i) {
+    Slot& slot = area_.slots[i];
+    if (slot.state.load(std::memory_order_acquire) != SlotState::kLive) continue;
+    if (ThreadLives(slot.pid, slot.tid)) continue;
+    std::vector<Message> messages;
+    ReadMessages(i, messages);
+    TakeTrace(i, sink);
+    messages.push_back(
+        {{.kind = MessageKind::kExit, .tsc = TraceClock::Now()}, slot.pid, slot.tid, {}});
+    for (const Message& message : messages) Tell(message, sink);
+    FinishSlot(i, sink);
+  }
+}
+
+void EmulateEngine::ReadMessages(uint32_t index, std::vector<Message>& messages) {
+  Slot& slot = area_.slots[index];
+  std::vector<uint8_t> bytes;
+  if (!TakeAll(slot.sideband, area_.SidebandRing(index), kSidebandRingBytes, bytes))
+    return Check(Fail(ErrorCode::kSystem, "the memory shared with the emulator was overwritten"));
+  for (Bytes rest = bytes; rest.size() >= sizeof(MessageHeader);) {
+    Message message{.header = {}, .pid = slot.pid, .tid = slot.tid, .text = {}};
+    std::memcpy(&message.header, rest.data(), sizeof message.header);
+    if (message.header.TotalSize() > rest.size())
+      return Check(Fail(ErrorCode::kSystem, "the memory shared with the emulator was overwritten"));
+    message.text.assign(reinterpret_cast<const char*>(rest.data()) + sizeof message.header,
+                        message.header.text_size);
+    rest = rest.subspan(message.header.TotalSize());
+    messages.push_back(std::move(message));
+  }
+}
+
+void EmulateEngine::Tell(const Message& message, RecordingSink& sink) {
+  switch (message.header.kind) {
+    case MessageKind::kNote:
+      return AddNote(message.text);
+    case MessageKind::kCode:
+      has_memory_code_ = true;
+      return Check(sink.AddCode(
+          {message.header.address, "//anon",
+           Bytes{reinterpret_cast<const uint8_t*>(message.text.data()), message.text.size()}}));
+    default:
+      return TellSideband(message, sink);
+  }
+}
+
+void EmulateEngine::TellSideband(const Message& message, RecordingSink& sink) {
+  const auto add = [&](auto record) {
+    record.time = clock_.ToNanoseconds(message.header.tsc);
+    record.pid = message.pid;
+    record.tid = message.tid;
+    Check(sink.AddSideband(record));
+  };
+  switch (message.header.kind) {
+    case MessageKind::kStart:
+      return add(ItraceStartRecord{});
+    case MessageKind::kExit:
+      return add(ExitRecord{});
+    case MessageKind::kComm: {
+      CommRecord comm;
+      comm.comm = message.text;
+      comm.exec = message.header.offset != 0;
+      return add(comm);
+    }
+    case MessageKind::kFork: {
+      ForkRecord fork;
+      fork.parent_pid = static_cast<int32_t>(message.header.address);
+      fork.parent_tid = static_cast<int32_t>(message.header.size);
+      return add(fork);
+    }
+    case MessageKind::kMapping: {
+      MmapRecord map;
+      map.address = message.header.address;
+      map.size = message.header.size;
+      map.file_offset = message.header.offset;
+      map.path = message.text;
+      if (map.path.starts_with("/") && !map.path.starts_with("//")) {
+        const auto [found, added] = build_ids_.try_emplace(map.path);
+        if (added) found->second = BuildIdOfFile(map.path);
+        map.build_id = found->second;
+      }
+      return add(map);
+    }
+    default:
+      return;
+  }
+}
+
+const StreamInfo& EmulateEngine::StreamOf(uint32_t index, RecordingSink& sink) {
+  const Slot& slot = area_.slots[index];
+  const auto [found, added] = streams_.try_emplace({slot.pid, slot.tid});
+  if (added) {
+    found->second = {static_cast<uint32_t>(summary_.threads.size()), slot.pid, slot.tid};
+    summary_.threads.push_back({.pid = slot.pid, .tid = slot.tid, .bytes = 0, .digest = {}});
+    Check(sink.AddStream(found->second));
+  }
+  return found->second;
+}
+
+void EmulateEngine::AddNote(const std::string& text) {
+  auto& notes = summary_.notes;
+  if (std::ranges::find(notes, text) == notes.end()) notes.push_back(text);
+}
+
+void EmulateEngine::Check(Status status) {
+  if (status_ && !status) status_ = std::move(status);
+}
+
+}  // namespace flowback::record

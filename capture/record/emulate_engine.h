@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// Records a program by running it in QEMU with our plugin, which writes the packets; this side
+// starts it, takes the packets out of the shared memory while it runs, and hands them on.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "capture/record/launch.h"
+#include "capture/record/recording_sink.h"
+#include "capture/record/shared_area.h"
+#include "capture/record/trace_clock.h"
+#include "flowback/base/error.h"
+#include "flowback/capture/record.h"
+
+namespace flowback::record {
+
+// The shared area, as its owner holds it. Other processes open it by `path`.
+class OwnedArea {
+ public:
+  static Result<std::unique_ptr<OwnedArea>> Create(const RecordOptions& options,
+                                                   const TraceClock& clock);
+  ~OwnedArea();
+  OwnedArea(const OwnedArea&) = delete;
+  OwnedArea& operator=(const OwnedArea&) = delete;
+
+  SharedArea& area() { return *area_; }
+  std::string path() const;
+  // Gives the slot to whoever comes next, and its memory back.
+  void Free(uint32_t slot);
+
+ private:
+  OwnedArea(int fd, SharedArea* area) : fd_(fd), area_(area) {}
+
+  int fd_;
+  SharedArea* area_;
+};
+
+// The emulator, and what the program needs to run in it. Errors: kNoHardware when no emulator or no
+// plugin is found, kCommandMissing and kCommandRefused.
+struct EmulatedCommand {
+  std::vector<std::string> words;
+  std::vector<std::string> environment;
+  std::vector<std::string> notes;
+};
+Result<EmulatedCommand> MakeEmulatedCommand(const RecordOptions& options, const std::string& area);
+
+// One recording. RequestStop may be called by any thread.
+class EmulateEngine {
+ public:
+  EmulateEngine(const RecordOptions& options, const TraceClock& clock, OwnedArea& area)
+      : options_(options), clock_(clock), owned_(area), area_(area.area()) {}
+
+  // Takes everything the program writes until it ends. On an error it is killed.
+  Result<RecordSummary> Run(pid_t pid, RecordingSink& sink);
+  void RequestStop() { area_.stopping.store(1); }
+  void AddNote(const std::string& text);
+
+ private:
+  struct Message;
+
+  void Drain(RecordingSink& sink);
+  void DrainSlot(uint32_t index, RecordingSink& sink, std::vector<Message>& messages);
+  void TakeTrace(uint32_t index, RecordingSink& sink);
+  void FinishSlot(uint32_t index, RecordingSink& sink);
+  void EndDeadThreads(RecordingSink& sink);
+  void ReadMessages(uint32_t index, std::vector<Message>& messages);
+  void Tell(const Message& message, RecordingSink& sink);
+  void TellSideband(const Message& message, RecordingSink& sink);
+  const StreamInfo& StreamOf(uint32_t index, RecordingSink& sink);
+  bool WaitForEnd(pid_t pid, RecordingSink& sink);
+  void Check(Status status);
+
+  const RecordOptions& options_;
+  const TraceClock& clock_;
+  OwnedArea& owned_;
+  SharedArea& area_;
+  std::map<std::pair<int32_t, int32_t>, StreamInfo> streams_;  // by pid and tid
+  std::map<std::string, BuildId> build_ids_;                   // by path
+  std::vector<uint8_t> buffer_;
+  RecordSummary summary_;
+  Status status_;
+  bool has_memory_code_ = false;
+};
+
+}  // namespace flowback::record

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+// Before the emulator runs: the memory shared with it, where it and its plugin lie, its words.
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <new>
+
+#include "capture/record/emulate_engine.h"
+#include "capture/record/emulator_command.h"
+#include "capture/record/program_file.h"
+
+extern char** environ;
+
+namespace flowback::record {
+namespace {
+
+constexpr const char* kEmulator = "qemu-x86_64";
+constexpr const char* kPlugin = "flowback-tcg.so";
+
+std::string Reason(int error) { return std::strerror(error); }
+
+std::string OwnFolder() {
+  char path[4096] = {};
+  if (readlink("/proc/self/exe", path, sizeof path - 1) < 0) return ".";
+  const std::string program = path;
+  return program.substr(0, program.rfind('/'));
+}
+
+// Beside the program's bin/, as it is built and as it is installed.
+std::string FindPlugin(const RecordOptions& options) {
+  if (!options.emulator_plugin.empty()) return options.emulator_plugin;
+  for (const char* place : {"/../lib/flowback/", "/../" FLOWBACK_LIBDIR "/flowback/"}) {
+    const std::string path = OwnFolder() + place + kPlugin;
+    if (access(path.c_str(), R_OK) == 0) return path;
+  }
+  return {};
+}
+
+std::string FindEmulator() {
+  const std::string found = LookUpInPath(kEmulator);
+  return access(found.c_str(), X_OK) == 0 && found != kEmulator ? found : std::string();
+}
+
+std::vector<std::string> Environment() {
+  std::vector<std::string> variables;
+  for (char** variable = environ; *variable != nullptr; ++variable)
+    variables.emplace_back(*variable);
+  return variables;
+}
+
+Error Refused(const std::string& name, const std::string& path, const ProgramRefusal& refusal) {
+  if (refusal.error != 0) return ExecError(name, refusal.error);
+  return Error(ErrorCode::kCommandRefused, "can't run '" + name + "' in " + kEmulator + ": " +
+                                               path + " is a program for " + refusal.machine)
+      .Remedy("--engine step records what this machine runs by itself");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<OwnedArea>> OwnedArea::Create(const RecordOptions& options,
+                                                     const TraceClock& clock) {
+  const int fd = memfd_create("flowback", MFD_CLOEXEC);
+  if (fd < 0)
+    return Fail(ErrorCode::kSystem, "can't make shared memory: memfd_create: " + Reason(errno));
+  void* mapped = MAP_FAILED;
+  if (ftruncate(fd, static_cast<off_t>(SharedArea::Size())) == 0)
+    mapped = mmap(nullptr, SharedArea::Size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+                  fd, 0);
+  if (mapped == MAP_FAILED) {
+    const int error = errno;
+    close(fd);
+    return Fail(ErrorCode::kSystem, "can't map shared memory: " + Reason(error));
+  }
+  auto* area = new (mapped) SharedArea;  // the file's zeros are its initial state
+  area->version = kSharedAreaVersion;
+  area->recorder_pid = getpid();
+  area->settings = {.psb_period_bytes = options.psb_period_bytes,
+                    .return_compression = options.return_compression,
+                    .long_tnt = options.long_tnt,
+                    .timestamps = options.timestamps,
+                    .has_mtc = options.mtc_shift.has_value(),
+                    .mtc_shift = options.mtc_shift.value_or(0),
+                    .conversion_shift = clock.conversion().shift,
+                    .conversion_mult = clock.conversion().mult,
+                    .conversion_zero = clock.conversion().zero};
+  area->magic = kSharedAreaMagic;
+  return std::unique_ptr<OwnedArea>(new OwnedArea(fd, area));
+}
+
+OwnedArea::~OwnedArea() {
+  munmap(area_, SharedArea::Size());
+  close(fd_);
+}
+
+std::string OwnedArea::path() const {
+  return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd_);
+}
+
+void OwnedArea::Free(uint32_t index) {
+  Slot& slot = area_->slots[index];
+  // Gives the memory of the rings back; should that fail, it is only kept.
+  const auto offset =
+      static_cast<off_t>(area_->TraceRing(index) - reinterpret_cast<uint8_t*>(area_));
+  static_cast<void>(fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset,
+                              kTraceRingBytes + kSidebandRingBytes));
+  for (RingCounters* counters : {&slot.trace, &slot.sideband}) {
+    counters->head.store(0);
+    counters->tail.store(0);
+  }
+  slot.digest_count = slot.digest_hash = slot.pending_bits = 0;
+  slot.pending_count = 0;
+  slot.state.store(SlotState::kFree, std::memory_order_release);
+}
+
+Result<EmulatedCommand> MakeEmulatedCommand(const RecordOptions& options, const std::string& area) {
+  if (auto found = CheckEmulator(options); !found) return Fail(std::move(found.error()));
+  const std::string& name = options.command[0];
+  const std::string path = LookUpInPath(name);
+  auto program = FindProgram(path);
+  std::vector<std::string> arguments = options.command;
+  if (!program && program.error().error == ENOEXEC) {
+    // As execvp does: a file of unknown format is the shell's.
+    arguments.insert(arguments.begin() + 1, path);
+    program = FindProgram("/bin/sh");
+  }
+  if (!program) return Fail(Refused(name, path, program.error()));
+  const EmulatorSetup setup{.emulator = FindEmulator(),
+                            .plugin = FindPlugin(options),
+                            .area = area,
+                            .one_instruction_blocks = options.exact};
+  EmulatedCommand command;
+  command.words = EmulatorCommand(setup, *program, path, arguments);
+  EmulatorEnvironment environment = SplitEnvironment(Environment());
+  command.words.insert(command.words.begin() + 1, environment.words.begin(),
+                       environment.words.end());
+  command.environment = std::move(environment.variables);
+  if (program->changes_identity)
+    command.notes.push_back("'" + program->path +
+                            "' is set-user-ID: it ran without the rights that gives");
+  return command;
+}
+
+}  // namespace flowback::record
+
+namespace flowback {
+
+using namespace record;
+
+Status CheckEmulator(const RecordOptions& options) {
+  if (FindEmulator().empty())
+    return Fail(
+        Error(ErrorCode::kNoHardware, std::string("no emulator: ") + kEmulator + " is not in PATH")
+            .Remedy("sudo apt-get install qemu-user"));
+  if (FindPlugin(options).empty())
+    return Fail(Error(ErrorCode::kNoHardware,
+                      std::string("the emulator's plugin is missing: no lib/flowback/") + kPlugin +
+                          " beside " + OwnFolder())
+                    .Remedy("install flowback whole: cmake --install"));
+  return {};
+}
+
+}  // namespace flowback

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#include "capture/record/emulator_command.h"
+
+namespace flowback::record {
+namespace {
+
+constexpr size_t kMaxComm = 15;  // the kernel keeps so much of a program's name
+
+int DigitValue(char digit) { return digit <= '9' ? digit - '0' : digit - 'a' + 10; }
+
+}  // namespace
+
+std::string ToHex(const std::string& text) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string hex;
+  for (const char c : text) {
+    hex += kDigits[static_cast<uint8_t>(c) >> 4];
+    hex += kDigits[c & 0xf];
+  }
+  return hex;
+}
+
+std::string FromHex(const std::string& hex) {
+  std::string text;
+  for (size_t i = 0; i + 1 < hex.size(); i += 2)
+    text += static_cast<char>(DigitValue(hex[i]) << 4 | DigitValue(hex[i + 1]));
+  return text;
+}
+
+std::vector<std::string> EmulatorCommand(const EmulatorSetup& setup, const ProgramFile& program,
+                                         const std::string& asked_for,
+                                         const std::vector<std::string>& arguments) {
+  const std::vector<std::string> words = program.Arguments(arguments);
+  const std::string name = asked_for.substr(asked_for.rfind('/') + 1).substr(0, kMaxComm);
+  std::vector<std::string> command = {setup.emulator};
+  if (setup.one_instruction_blocks) command.push_back("-singlestep");
+  const std::string plugin = setup.plugin + ",plugin=" + ToHex(setup.plugin) +
+                             ",area=" + setup.area + ",name=" + ToHex(name) +
+                             ",exact=" + (setup.one_instruction_blocks ? "on" : "off");
+  command.insert(command.end(), {"-plugin", plugin});
+  if (!words.empty()) command.insert(command.end(), {"-0", words[0]});
+  command.push_back(program.path);
+  if (!words.empty()) command.insert(command.end(), words.begin() + 1, words.end());
+  return command;
+}
+
+EmulatorEnvironment SplitEnvironment(const std::vector<std::string>& variables) {
+  EmulatorEnvironment result;
+  for (const std::string& variable : variables) {
+    // The emulator splits what it is given at commas, so such a variable is left where it is.
+    const bool loader = variable.starts_with("LD_") && variable.find('=') != std::string::npos &&
+                        variable.find(',') == std::string::npos;
+    if (loader)
+      result.words.insert(result.words.end(), {"-E", variable});
+    else if (!variable.starts_with("QEMU_"))
+      result.variables.push_back(variable);
+  }
+  return result;
+}
+
+}  // namespace flowback::record

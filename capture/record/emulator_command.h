@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// The command line that runs a program under the emulator with our plugin.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "capture/record/program_file.h"
+
+namespace flowback::record {
+
+// What stays the same for every program of a recording.
+struct EmulatorSetup {
+  std::string emulator;  // file name of qemu-x86_64
+  std::string plugin;    // file name of flowback-tcg.so
+  std::string area;      // file name of the shared area
+  bool one_instruction_blocks = false;
+};
+
+// The program to run, by the name it was asked for, and its arguments from argv[0] on.
+std::vector<std::string> EmulatorCommand(const EmulatorSetup& setup, const ProgramFile& program,
+                                         const std::string& asked_for,
+                                         const std::vector<std::string>& arguments);
+
+// The environment as the emulator gets it. Variables of the dynamic loader are for the program
+// only: they come back as words for the emulator's command line.
+struct EmulatorEnvironment {
+  std::vector<std::string> variables;
+  std::vector<std::string> words;
+};
+EmulatorEnvironment SplitEnvironment(const std::vector<std::string>& variables);
+
+// Any text as the plugin takes it: its arguments can't hold commas.
+std::string ToHex(const std::string& text);
+std::string FromHex(const std::string& hex);
+
+}  // namespace flowback::record

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+#include "capture/record/program_file.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace flowback::record {
+namespace {
+
+constexpr int kMaxScripts = 5;      // one naming the next, as in the kernel
+constexpr size_t kMaxLine = 256;    // of a script's first line, as in the kernel
+constexpr size_t kMaxHeaders = 64;  // program headers looked at for the loader's name
+
+std::string MachineName(const Elf64_Ehdr& header) {
+  switch (header.e_machine) {
+    case EM_386:
+      return "32-bit x86";
+    case EM_X86_64:
+      return "x32";
+    case EM_AARCH64:
+      return "64-bit Arm";
+    case EM_ARM:
+      return "32-bit Arm";
+    case EM_RISCV:
+      return "RISC-V";
+    default:
+      return "ELF machine " + std::to_string(header.e_machine);
+  }
+}
+
+// The file name of the dynamic loader; empty for a static program.
+std::string LoaderOf(std::ifstream& file, const Elf64_Ehdr& header) {
+  for (size_t i = 0; i < header.e_phnum && i < kMaxHeaders; ++i) {
+    Elf64_Phdr segment{};
+    file.seekg(static_cast<std::streamoff>(header.e_phoff + i * sizeof segment));
+    if (!file.read(reinterpret_cast<char*>(&segment), sizeof segment)) break;
+    if (segment.p_type != PT_INTERP || segment.p_filesz > 4096) continue;
+    std::string name(segment.p_filesz, '\0');
+    file.seekg(static_cast<std::streamoff>(segment.p_offset));
+    file.read(name.data(), static_cast<std::streamsize>(name.size()));
+    return name.c_str();
+  }
+  return {};
+}
+
+std::optional<ProgramRefusal> Refusal(std::ifstream& file, const std::string& start) {
+  Elf64_Ehdr header{};
+  if (start.size() < sizeof header || start.compare(0, SELFMAG, ELFMAG) != 0)
+    return ProgramRefusal{ENOEXEC, {}};
+  std::memcpy(&header, start.data(), sizeof header);
+  if (header.e_machine != EM_X86_64 || header.e_ident[EI_CLASS] != ELFCLASS64)
+    return ProgramRefusal{0, MachineName(header)};
+  if (header.e_type != ET_EXEC && header.e_type != ET_DYN) return ProgramRefusal{ENOEXEC, {}};
+  const std::string loader = LoaderOf(file, header);
+  if (!loader.empty() && access(loader.c_str(), X_OK) != 0) return ProgramRefusal{errno, {}};
+  return std::nullopt;
+}
+
+// Interpreter and, if there is one, its single argument.
+std::vector<std::string> WordsOfFirstLine(const std::string& start) {
+  constexpr std::string_view kBlank = " \t";
+  std::string_view line = std::string_view(start).substr(2);
+  line = line.substr(0, line.find('\n'));
+  const size_t begin = line.find_first_not_of(kBlank);
+  if (begin == std::string_view::npos) return {};
+  line = line.substr(begin, line.find_last_not_of(kBlank) + 1 - begin);
+  const size_t end = line.find_first_of(kBlank);
+  std::vector<std::string> words{std::string(line.substr(0, end))};
+  if (end != std::string_view::npos)
+    words.emplace_back(line.substr(line.find_first_not_of(kBlank, end)));
+  return words;
+}
+
+}  // namespace
+
+std::vector<std::string> ProgramFile::Arguments(const std::vector<std::string>& given) const {
+  if (script_words.empty()) return given;
+  std::vector<std::string> words = script_words;
+  if (!given.empty()) words.insert(words.end(), given.begin() + 1, given.end());
+  return words;
+}
+
+std::expected<ProgramFile, ProgramRefusal> FindProgram(const std::string& path) {
+  ProgramFile program{.path = path, .script_words = {}};
+  for (int i = 0; i <= kMaxScripts; ++i) {
+    struct stat about{};
+    if (stat(program.path.c_str(), &about) != 0) return std::unexpected(ProgramRefusal{errno, {}});
+    if (!S_ISREG(about.st_mode)) return std::unexpected(ProgramRefusal{EACCES, {}});
+    if (access(program.path.c_str(), X_OK) != 0) return std::unexpected(ProgramRefusal{errno, {}});
+    std::ifstream file(program.path, std::ios::binary);
+    if (!file) return std::unexpected(ProgramRefusal{EACCES, {}});
+    std::string start(kMaxLine, '\0');
+    file.read(start.data(), kMaxLine);
+    start.resize(static_cast<size_t>(file.gcount()));
+    file.clear();
+    if (!start.starts_with("#!")) {
+      if (auto refusal = Refusal(file, start)) return std::unexpected(std::move(*refusal));
+      program.changes_identity = ((about.st_mode & S_ISUID) && about.st_uid != geteuid()) ||
+                                 ((about.st_mode & S_ISGID) && about.st_gid != getegid());
+      return program;
+    }
+    std::vector<std::string> words = WordsOfFirstLine(start);
+    if (words.empty()) return std::unexpected(ProgramRefusal{ENOEXEC, {}});
+    const std::string interpreter = words[0];
+    words.push_back(program.path);
+    // The script before it is an argument of this interpreter already.
+    if (!program.script_words.empty())
+      words.insert(words.end(), program.script_words.begin() + 1, program.script_words.end());
+    program.script_words = std::move(words);
+    program.path = interpreter;
+  }
+  return std::unexpected(ProgramRefusal{ELOOP, {}});
+}
+
+std::string LookUpInPath(const std::string& name) {
+  if (name.find('/') != std::string::npos) return name;
+  const char* path = std::getenv("PATH");
+  std::string_view rest = path != nullptr ? path : "/bin:/usr/bin";
+  std::string refused;  // there, and not executable: execvp goes on searching
+  while (true) {
+    const size_t end = rest.find(':');
+    const std::string folder(rest.substr(0, end));
+    const std::string file = (folder.empty() ? "." : folder) + "/" + name;
+    struct stat about{};
+    if (stat(file.c_str(), &about) == 0) {
+      if (S_ISREG(about.st_mode) && access(file.c_str(), X_OK) == 0) return file;
+      if (refused.empty()) refused = file;
+    }
+    if (end == std::string_view::npos) break;
+    rest.remove_prefix(end + 1);
+  }
+  return refused.empty() ? name : refused;
+}
+
+}  // namespace flowback::record

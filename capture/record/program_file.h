@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// What the kernel would run for a file: itself, or the interpreter that its first line names.
+#pragma once
+
+#include <expected>
+#include <string>
+#include <vector>
+
+namespace flowback::record {
+
+struct ProgramFile {
+  std::string path;  // the ELF file
+  // What stands in front of the caller's arguments after the first one, which it replaces; empty
+  // for a program that is no script.
+  std::vector<std::string> script_words;
+  bool changes_identity = false;  // set-user-ID or set-group-ID, which an emulator can't grant
+
+  // The words the program finds as its arguments.
+  std::vector<std::string> Arguments(const std::vector<std::string>& given) const;
+};
+
+struct ProgramRefusal {
+  int error = 0;        // as execve reports it; 0 when the kernel would run it
+  std::string machine;  // then: another architecture's program, "32-bit x86"
+};
+
+// `path` is not looked up in PATH. Accepts programs for 64-bit x86.
+std::expected<ProgramFile, ProgramRefusal> FindProgram(const std::string& path);
+
+// The file that execvp takes for `name`; `name` itself when there is none in PATH.
+std::string LookUpInPath(const std::string& name);
+
+}  // namespace flowback::record

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+// The memory that the recorder and the emulated processes share: how trace and sideband get from
+// one to the other. One slot for each thread that is being recorded, with two rings.
+//
+// A ring has one writer, the thread, and one reader, the recorder; both count bytes from the start
+// and never turn back. A thread publishes whole packets and whole messages only, so that whatever
+// the recorder finds is good, however the thread ended. That is why nothing here needs the thread's
+// help at its end: not the outcomes that no packet tells yet (`pending`), not the digest.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace flowback::record {
+
+constexpr uint32_t kSharedAreaVersion = 1;
+constexpr uint64_t kSharedAreaMagic = 0x6165726177666c66;
+constexpr uint32_t kSlots = 1024;
+constexpr uint64_t kTraceRingBytes = 512 * 1024;  // a power of two
+constexpr uint64_t kSidebandRingBytes = 64 * 1024;
+
+enum class SlotState : uint32_t {
+  kFree,
+  kTaken,  // a thread fills in its identity
+  kLive,   // it writes
+  kEnded,  // it won't write any more
+};
+
+// Byte counts since the start; `head - tail` are in the ring.
+struct RingCounters {
+  alignas(64) std::atomic<uint64_t> head;  // moved by the thread
+  alignas(64) std::atomic<uint64_t> tail;  // moved by the recorder
+};
+
+struct Slot {
+  std::atomic<SlotState> state;
+  int32_t pid;
+  int32_t tid;
+  RingCounters trace;
+  RingCounters sideband;
+  // What the thread executed, and the outcomes not in the ring: `pending_count` of them, the oldest
+  // highest. Written by the thread, read once it has ended.
+  alignas(64) uint64_t digest_count;
+  uint64_t digest_hash;
+  uint64_t pending_bits;
+  uint32_t pending_count;
+};
+
+// What the recorder tells the processes.
+struct SharedSettings {
+  uint32_t psb_period_bytes;
+  bool return_compression;
+  bool long_tnt;
+  bool timestamps;
+  bool has_mtc;
+  uint8_t mtc_shift;
+  uint16_t conversion_shift;
+  uint32_t conversion_mult;
+  uint64_t conversion_zero;
+};
+
+struct SharedArea {
+  uint64_t magic;
+  uint32_t version;
+  int32_t recorder_pid;
+  SharedSettings settings;
+  std::atomic<uint32_t> stopping;          // threads write no more
+  std::atomic<uint32_t> processes;         // that found the area so far
+  std::atomic<uint32_t> threads_left_out;  // no slot was free
+  Slot slots[kSlots];
+
+  static constexpr uint64_t kPage = 4096;
+  static constexpr uint64_t RingsOffset();
+  static constexpr uint64_t Size();
+
+  uint8_t* TraceRing(uint32_t slot) {
+    return reinterpret_cast<uint8_t*>(this) + RingsOffset() +
+           slot * (kTraceRingBytes + kSidebandRingBytes);
+  }
+  uint8_t* SidebandRing(uint32_t slot) { return TraceRing(slot) + kTraceRingBytes; }
+};
+
+constexpr uint64_t SharedArea::RingsOffset() {
+  return (sizeof(SharedArea) + kPage - 1) / kPage * kPage;
+}
+constexpr uint64_t SharedArea::Size() {
+  return RingsOffset() + kSlots * (kTraceRingBytes + kSidebandRingBytes);
+}
+
+enum class MessageKind : uint32_t {
+  kStart,    // the thread is traced from now on
+  kMapping,  // address, size, offset; text: the file's path, or "//anon"
+  kCode,     // address; text: bytes that are in no file
+  kComm,     // offset: 1 after exec; text: the name
+  kFork,     // address: the parent's pid; size: its tid
+  kExit,
+  kNote,  // text: what the user should know
+};
+
+// One piece of sideband; `text_size` bytes follow, then zeros up to a multiple of eight.
+struct MessageHeader {
+  MessageKind kind = MessageKind::kStart;
+  uint32_t text_size = 0;
+  uint64_t tsc = 0;
+  uint64_t address = 0;
+  uint64_t size = 0;
+  uint64_t offset = 0;
+
+  uint64_t TotalSize() const { return sizeof(MessageHeader) + (text_size + 7ull) / 8 * 8; }
+};
+
+static_assert(std::atomic<uint64_t>::is_always_lock_free);
+static_assert(kTraceRingBytes % SharedArea::kPage == 0 &&
+              kSidebandRingBytes % SharedArea::kPage == 0);
+
+}  // namespace flowback::record
