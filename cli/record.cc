@@ -25,7 +25,7 @@ constexpr int kCommandNotRunnable = 126;
 constexpr int kCommandNotFound = 127;
 
 struct RecordWords {
-  std::string engine = "auto", psb_period, mtc_period, duration, max_instructions;
+  std::string engine = "auto", clock, psb_period, mtc_period, duration, max_instructions;
   bool no_return_compression = false;
   bool no_timestamps = false;
   bool all_cpus = false;
@@ -90,6 +90,11 @@ Status UnderstandPacketOptions(const RecordWords& words, RecordOptions& options)
       return Fail(Error(ErrorCode::kUsage, "--mtc-period: not 0 to 15").Remedy("--mtc-period 3"));
     options.mtc_shift = static_cast<uint8_t>(*shift);
   }
+  if (words.clock == "instructions")
+    options.clock = RecordClock::kInstructions;
+  else if (!words.clock.empty() && words.clock != "host")
+    return Fail(Error(ErrorCode::kUsage, "--clock: no clock '" + words.clock + "'")
+                    .Remedy("--clock host or --clock instructions"));
   options.return_compression = !words.no_return_compression;
   options.timestamps = !words.no_timestamps;
   if (words.no_timestamps) options.mtc_shift.reset();
@@ -169,6 +174,7 @@ void TellJson(const RecordSummary& summary, const RecordOptions& options) {
       .Text("schema", "flowback.record/1")
       .Text("engine", options.engine)
       .Bool("emulated", true)
+      .Text("clock", options.clock == RecordClock::kHost ? "host" : "instructions")
       .Text("output", options.output)
       .Number("instructions", summary.instructions)
       .Number("bytes", summary.bytes)
@@ -198,6 +204,8 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
   app.add_option("-o,--output", options.output, "file to write (default perf.data)");
   app.add_option("--raw-dir", options.raw_directory,
                  "also write raw streams and code images there");
+  app.add_option("--clock", words.clock,
+                 "host (default), or instructions: times count executed instructions");
   app.add_option("--psb-period", words.psb_period, "bytes between sync points, 2K to 64M");
   app.add_option("--mtc-period", words.mtc_period, "MTC packet every 2^N crystal ticks, or none");
   app.add_flag("--noretcomp", words.no_return_compression, "tell every return's target");

@@ -24,17 +24,12 @@
 namespace flowback::record {
 namespace {
 
-constexpr size_t kAuxUnit = 8;  // perf takes whole 64-bit words
 constexpr long kPauseNanoseconds = 2'000'000;
 constexpr unsigned kLookEvery = 100;  // rounds between two looks for dead threads
 
 void Pause() {
   const timespec pause{.tv_sec = 0, .tv_nsec = kPauseNanoseconds};
   nanosleep(&pause, nullptr);
-}
-
-void Pad(std::vector<uint8_t>& bytes) {
-  while (bytes.size() % kAuxUnit != 0) bytes.push_back(0);  // PAD packets
 }
 
 }  // namespace
@@ -117,10 +112,9 @@ void EmulateEngine::TakeTrace(uint32_t index, RecordingSink& sink) {
   if (!TakeAll(slot.trace, area_.TraceRing(index), kTraceRingBytes, buffer_))
     return Check(Fail(ErrorCode::kSystem, "the memory shared with the emulator was overwritten"));
   if (buffer_.empty()) return;
-  Pad(buffer_);
   summary_.bytes += buffer_.size();
   summary_.threads[stream.index].bytes += buffer_.size();
-  Check(sink.AddTrace(stream, buffer_, TraceClock::Now()));
+  Check(sink.AddTrace(stream, buffer_, clock_.Now()));
 }
 
 // The slot's thread writes no more, and the rings are empty.
@@ -132,10 +126,9 @@ void EmulateEngine::FinishSlot(uint32_t index, RecordingSink& sink) {
   for (unsigned i = slot.pending_count; i-- > 0;) writer.TntBit((slot.pending_bits >> i & 1) != 0);
   writer.FlushTnt();
   if (std::vector<uint8_t> rest = writer.Take(); !rest.empty()) {
-    Pad(rest);
     summary_.bytes += rest.size();
     thread.bytes += rest.size();
-    Check(sink.AddTrace(stream, rest, TraceClock::Now()));
+    Check(sink.AddTrace(stream, rest, clock_.Now()));
   }
   thread.digest.Append({slot.digest_count, slot.digest_hash});
   owned_.Free(index);
@@ -150,7 +143,7 @@ void EmulateEngine::EndDeadThreads(RecordingSink& sink) {
     ReadMessages(i, messages);
     TakeTrace(i, sink);
     messages.push_back(
-        {{.kind = MessageKind::kExit, .tsc = TraceClock::Now()}, slot.pid, slot.tid, {}});
+        {{.kind = MessageKind::kExit, .tsc = clock_.Tick()}, slot.pid, slot.tid, {}});
     for (const Message& message : messages) Tell(message, sink);
     FinishSlot(i, sink);
   }

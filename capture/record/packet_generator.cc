@@ -31,9 +31,11 @@ uint64_t MaxMissedMtc(uint8_t mtc_shift) {
 
 }  // namespace
 
-PacketGenerator::PacketGenerator(const PtSettings& settings, const TraceClock& clock)
+PacketGenerator::PacketGenerator(const PtSettings& settings, const TraceClock& clock,
+                                 const uint64_t& executed)
     : settings_(settings),
       clock_(clock),
+      thread_clock_(clock, executed),
       writer_({.long_tnt = settings.long_tnt,
                .short_where_smaller = settings.short_tnt_where_smaller}) {}
 
@@ -109,7 +111,6 @@ void PacketGenerator::Interrupted(uint64_t ip) {
 void PacketGenerator::Finish() { writer_.FlushTnt(); }
 
 std::vector<uint8_t> PacketGenerator::Take() {
-  while (writer_.size() % kUnit != 0) writer_.TimePacket(pt::Pad{});
   written_ += writer_.size();
   return writer_.Take();
 }
@@ -129,13 +130,14 @@ void PacketGenerator::TurnOn(uint64_t ip, ExecMode mode) {
 }
 
 void PacketGenerator::TurnOff() {
+  thread_clock_.Publish();
   writer_.TipPgd(std::nullopt);
   on_ = false;
 }
 
 void PacketGenerator::WriteTime() {
   if (!settings_.timestamps) return;
-  const uint64_t tsc = TraceClock::Now();
+  const uint64_t tsc = thread_clock_.Now();
   writer_.TimePacket(pt::Tsc{tsc});
   if (!settings_.mtc_shift) return;
   const uint64_t ticks = clock_.CrystalTicks(tsc);
@@ -151,7 +153,7 @@ void PacketGenerator::TellMtc(uint64_t periods) {
 
 void PacketGenerator::WriteMtc() {
   if (!settings_.mtc_shift || !settings_.timestamps) return;
-  const uint64_t tsc = TraceClock::Now();
+  const uint64_t tsc = thread_clock_.Now();
   if (tsc < next_mtc_) return;
   const uint64_t now = clock_.CrystalTicks(tsc) >> *settings_.mtc_shift;
   if (now - last_mtc_ > MaxMissedMtc(*settings_.mtc_shift)) return WriteTime();

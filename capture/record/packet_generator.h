@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "capture/record/return_stack.h"
+#include "capture/record/thread_clock.h"
 #include "capture/record/trace_clock.h"
 #include "decode/pt/packets/packet_writer.h"
 #include "flowback/base/flow_digest.h"
@@ -29,7 +30,12 @@ struct PtSettings {
 // that a signal met on the way out of a system call resumes at the handler, as on hardware.
 class PacketGenerator {
  public:
-  PacketGenerator(const PtSettings& settings, const TraceClock& clock);
+  PacketGenerator(const PtSettings& settings, const TraceClock& clock)
+      : PacketGenerator(settings, clock, digest_.count) {}
+  // For an engine that counts the thread's instructions itself.
+  PacketGenerator(const PtSettings& settings, const TraceClock& clock, const uint64_t& executed);
+  PacketGenerator(const PacketGenerator&) = delete;
+  PacketGenerator& operator=(const PacketGenerator&) = delete;
 
   // Each takes `ip` of the instruction and the mode it runs in. Completed: it ran, and control is
   // at `next` in `next_mode`; `taken` is of meaning for conditional branches.
@@ -68,8 +74,7 @@ class PacketGenerator {
   void Finish();
 
   size_t size() const { return writer_.size(); }
-  // Hands out the bytes so far, pending branches excepted: whole packets, padded to whole 64-bit
-  // words, which is how perf takes pieces of a trace.
+  // Hands out the bytes so far, pending branches excepted: whole packets.
   std::vector<uint8_t> Take();
   // The bytes so far, whole packets without padding, and the outcomes that a packet will tell.
   Bytes bytes() const { return writer_.bytes(); }
@@ -77,11 +82,10 @@ class PacketGenerator {
   // Forgets the bytes so far: they were handed on.
   void Discard();
   bool on() const { return on_; }
+  ThreadClock& clock() { return thread_clock_; }
   const FlowDigest& digest() const { return digest_; }
 
  private:
-  static constexpr size_t kUnit = 8;
-
   void TurnOn(uint64_t ip, ExecMode mode);
   void TurnOff();
   void WriteTime();
@@ -97,6 +101,7 @@ class PacketGenerator {
 
   PtSettings settings_;
   const TraceClock& clock_;
+  ThreadClock thread_clock_;
   pt::PacketWriter writer_;
   ReturnStack returns_;
   FlowDigest digest_;

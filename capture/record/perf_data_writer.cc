@@ -3,8 +3,9 @@
 //
 // Two events, as perf makes them: intel_pt, which owns the trace, and a dummy that delivers the
 // sideband. Every sideband record ends with the same three fields (TID, TIME, IDENTIFIER), because
-// sample_id_all is set. The trace of a thread comes as AUXTRACE records, each followed by its bytes
-// outside the record's size, and AUX records that say which part of the buffer was filled.
+// sample_id_all is set. The trace of a thread comes as AUX records that say
+// which part of the buffer was filled, and behind each an AUXTRACE record, followed by the bytes
+// outside the record's size.
 #include "capture/record/perf_data_writer.h"
 
 #include <linux/perf_event.h>
@@ -395,19 +396,23 @@ Status PerfDataWriter::AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t 
   aux.tid = stream.tid;
   aux.offset = size;
   aux.size = bytes.size();
+  // As perf does: the next piece's offset tells that the zeros are none of the trace's.
+  const uint64_t padding = -bytes.size() % kAuxtraceAlignment;
+  constexpr uint8_t kZeros[kAuxtraceAlignment] = {};
   RecordBuffer record(kRecordAuxtrace, 0);
-  record.U64(bytes.size());
+  record.U64(bytes.size() + padding);
   record.U64(size);
   record.U64(tsc);  // tells perf the counter's upper bits, which TSC packets lack
   record.U32(stream.index);
   record.U32(static_cast<uint32_t>(stream.tid));
   record.U32(~uint32_t{0});  // no CPU
   record.U32(0);
-  trace_index_.push_back({file_.size(), record.size()});
   size += bytes.size();
+  if (auto written = AddSideband(aux); !written) return written;
+  trace_index_.push_back({file_.size(), record.size()});
   if (auto written = file_.Write(record.Done()); !written) return written;
   if (auto written = file_.Write(bytes); !written) return written;
-  return AddSideband(aux);
+  return file_.Write(Bytes(kZeros).first(padding));
 }
 
 Status PerfDataWriter::AddCode(const MemoryCode&) { return {}; }

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <functional>
 #include <future>
@@ -16,6 +17,7 @@
 
 #include "capture/record/cpu_binding.h"
 #include "capture/record/emulate_engine.h"
+#include "capture/record/fixed_addresses.h"
 #include "capture/record/launch.h"
 #include "capture/record/perf_data_writer.h"
 #include "capture/record/ptrace_calls.h"
@@ -101,6 +103,11 @@ Status CheckOptions(const RecordOptions& options) {
   return {};
 }
 
+std::string EngineText(const RecordOptions& options) {
+  return options.engine +
+         (options.clock == RecordClock::kInstructions ? ", instruction clock" : "");
+}
+
 Result<std::unique_ptr<Sinks>> OpenSinks(const RecordOptions& options, const TraceClock& clock) {
   auto sinks = std::make_unique<Sinks>();
   if (!options.output.empty()) {
@@ -109,7 +116,7 @@ Result<std::unique_ptr<Sinks>> OpenSinks(const RecordOptions& options, const Tra
       command_line.push_back(options.recorder_command_line);
     auto writer = PerfDataWriter::Create(
         options, clock,
-        {.recorder = "flowback " FLOWBACK_VERSION " emulated (" + options.engine + ")",
+        {.recorder = "flowback " FLOWBACK_VERSION " emulated (" + EngineText(options) + ")",
          .cpuid = kEmulatedCpu,
          .command_line = std::move(command_line)});
     if (!writer) return Fail(std::move(writer.error()));
@@ -165,8 +172,12 @@ Result<RecordSummary> Finished(Result<RecordSummary> summary, RecordingSink& sin
 
 Result<RecordSummary> RunStepped(const RecordOptions& options,
                                  const TerminalSignalsIgnored& signals, StopSwitch& stop) {
-  const TraceClock clock = TraceClock::ForThisMachine();
+  const bool counts = options.clock == RecordClock::kInstructions;
+  std::atomic<uint64_t> ticks = 0;
+  const TraceClock clock =
+      counts ? TraceClock::OfInstructions(ticks) : TraceClock::ForThisMachine();
   const CpuBinding binding(options.one_cpu);
+  const FixedAddresses addresses(counts);
   const auto pid = LaunchTraced(options.command, kPtraceOptions, signals);
   if (!pid) return Fail(pid.error());
   // Only now, so that a command that can't be run costs no older recording.
@@ -176,6 +187,10 @@ Result<RecordSummary> RunStepped(const RecordOptions& options,
     return Fail(std::move(sinks.error()));
   }
   StepEngine engine(*pid, options, clock, binding, **sinks);
+  if (counts && !addresses.in_force())
+    engine.AddNote(
+        "the program's addresses are chosen at random, which this system does not let be turned "
+        "off: the next recording will have others");
   stop.Connect([&engine] { engine.RequestStop(); });
   auto summary = engine.Run();
   stop.Connect({});
@@ -184,14 +199,13 @@ Result<RecordSummary> RunStepped(const RecordOptions& options,
 
 Result<RecordSummary> RunEmulated(const RecordOptions& options,
                                   const TerminalSignalsIgnored& signals, StopSwitch& stop) {
-  const TraceClock clock = TraceClock::ForThisMachine();
-  auto area = OwnedArea::Create(options, clock);
+  auto area = OwnedArea::Create(options);
   if (!area) return Fail(std::move(area.error()));
   const auto command = MakeEmulatedCommand(options, (*area)->path());
   if (!command) return Fail(command.error());
-  auto sinks = OpenSinks(options, clock);
+  auto sinks = OpenSinks(options, (*area)->clock());
   if (!sinks) return Fail(std::move(sinks.error()));
-  EmulateEngine engine(options, clock, **area);
+  EmulateEngine engine(options, **area);
   for (const std::string& note : command->notes) engine.AddNote(note);
   const auto pid = Launch(command->words, command->environment, signals);
   if (!pid) return Fail(pid.error());

@@ -33,6 +33,7 @@ class StepEngine {
   Result<RecordSummary> Run();
   // Ends the tracing soon; the program goes on and Run returns at its end.
   void RequestStop();
+  void AddNote(const std::string& text);
 
  private:
   struct Thread;
@@ -75,9 +76,8 @@ class StepEngine {
   bool FlushDue(const Thread& thread) const;
   void FlushTrace(Thread& thread);
   void KeepAnonymousCode();
-  void Note(const std::string& text);
   template <class Record>
-  Record Sideband(const Thread& thread) const;
+  Record Sideband(Thread& thread) const;
   void Check(Status status);
 
   const pid_t pid_;

@@ -47,6 +47,15 @@ TEST_F(RecordTest, OwnFailuresAre125WithTheReasonInJson) {
   EXPECT_EQ(Record({"--no-such-option", "--", "true"}).status, 125);
 }
 
+TEST_F(RecordTest, ClocksHaveNames) {
+  EXPECT_EQ(Record({"--clock", "instructions", "--", "true"}).status, 0);
+  const ProgramResult info = RunFlowback({"info", file_});
+  EXPECT_TRUE(info.out.contains("instruction clock)")) << info.out;
+  const ProgramResult unknown = Record({"--clock", "moon", "--", "true"});
+  EXPECT_EQ(unknown.status, 125);
+  EXPECT_TRUE(unknown.err.contains("--clock host or --clock instructions")) << unknown.err;
+}
+
 TEST_F(RecordTest, NothingToRun) {
   EXPECT_EQ(RunFlowback({"record"}).status, 2);
   EXPECT_EQ(RunFlowback({"record", "--"}).status, 2);

@@ -189,11 +189,14 @@ TEST_F(Generated, TellsTheTimeWhereTracingResumes) {
   EXPECT_EQ(lines[4], "TIP.PGE IPBytes 1, 0x1002");
 }
 
-TEST_F(Generated, PiecesAreWholeWords) {
+TEST_F(Generated, PiecesAreWholePackets) {
   auto generator = WithoutTime();
+  generator.Begin(0x1000, k64);
+  generator.Take();
   for (int i = 0; i < 7; ++i) {
+    Run(generator, InstructionClass::kConditional, 0x1000, 0x1000);
     Run(generator, InstructionClass::kIndirectJump, 0x1000, 0x1000);
-    EXPECT_EQ(generator.Take().size() % 8, 0u);
+    EXPECT_EQ(List(generator.Take()), (Lines{"TNT T", "TIP IPBytes 1, 0x1000"}));
   }
   EXPECT_TRUE(generator.Take().empty());
 }
