@@ -14,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/json.h"
 #include "cli/output.h"
+#include "cli/pt_event.h"
 #include "cli/quantity.h"
 #include "cli/status.h"
 
@@ -25,7 +26,9 @@ constexpr int kCommandNotRunnable = 126;
 constexpr int kCommandNotFound = 127;
 
 struct RecordWords {
-  std::string engine = "auto", clock, psb_period, mtc_period, duration, max_instructions;
+  std::string engine = "auto", clock, event, cyc_threshold, psb_period, mtc_period, duration,
+              max_instructions;
+  const CLI::Option* cyc = nullptr;
   bool no_return_compression = false;
   bool no_timestamps = false;
   bool all_cpus = false;
@@ -74,14 +77,12 @@ Result<std::string> ChooseEngine(const std::string& word) {
                   .Remedy("--engine auto, pt, lbr, brbe, emulate or step"));
 }
 
-Status UnderstandPacketOptions(const RecordWords& words, RecordOptions& options) {
-  if (!words.psb_period.empty()) {
-    const Result<uint64_t> bytes = ParseSize(words.psb_period, "--psb-period");
-    if (!bytes) return Fail(bytes.error());
-    if (*bytes > UINT32_MAX)
-      return Fail(Error(ErrorCode::kUsage, "--psb-period: too large").Remedy("2K to 64M"));
-    options.psb_period_bytes = static_cast<uint32_t>(*bytes);
-  }
+Status UnderstandClockOptions(const RecordWords& words, RecordOptions& options) {
+  if (words.clock == "instructions")
+    options.clock = RecordClock::kInstructions;
+  else if (!words.clock.empty() && words.clock != "host")
+    return Fail(Error(ErrorCode::kUsage, "--clock: no clock '" + words.clock + "'")
+                    .Remedy("--clock host or --clock instructions"));
   if (words.mtc_period == "none") {
     options.mtc_shift.reset();
   } else if (!words.mtc_period.empty()) {
@@ -90,15 +91,31 @@ Status UnderstandPacketOptions(const RecordWords& words, RecordOptions& options)
       return Fail(Error(ErrorCode::kUsage, "--mtc-period: not 0 to 15").Remedy("--mtc-period 3"));
     options.mtc_shift = static_cast<uint8_t>(*shift);
   }
-  if (words.clock == "instructions")
-    options.clock = RecordClock::kInstructions;
-  else if (!words.clock.empty() && words.clock != "host")
-    return Fail(Error(ErrorCode::kUsage, "--clock: no clock '" + words.clock + "'")
-                    .Remedy("--clock host or --clock instructions"));
-  options.return_compression = !words.no_return_compression;
-  options.timestamps = !words.no_timestamps;
-  if (words.no_timestamps) options.mtc_shift.reset();
+  if (words.cyc->count() != 0) {
+    const auto threshold = words.cyc_threshold.empty() ? 0 : ParseNumber(words.cyc_threshold);
+    if (!threshold || *threshold > 12)
+      return Fail(Error(ErrorCode::kUsage, "--cyc: not a threshold from 0 to 12")
+                      .Remedy("--cyc, or --cyc N: at least 2^(N-1) cycles apart"));
+    options.cyc_threshold = static_cast<uint8_t>(*threshold);
+  }
+  if (words.no_timestamps) options.timestamps = false;
+  if (!options.timestamps) options.mtc_shift.reset();
   return {};
+}
+
+// perf's terms first: options of our own say more.
+Status UnderstandPacketOptions(const RecordWords& words, RecordOptions& options) {
+  if (!words.event.empty())
+    if (Status status = ApplyPtEvent(words.event, options); !status) return status;
+  if (!words.psb_period.empty()) {
+    const Result<uint64_t> bytes = ParseSize(words.psb_period, "--psb-period");
+    if (!bytes) return Fail(bytes.error());
+    if (*bytes > UINT32_MAX)
+      return Fail(Error(ErrorCode::kUsage, "--psb-period: too large").Remedy("2K to 64M"));
+    options.psb_period_bytes = static_cast<uint32_t>(*bytes);
+  }
+  if (words.no_return_compression) options.return_compression = false;
+  return UnderstandClockOptions(words, options);
 }
 
 Status UnderstandLimits(const RecordWords& words, RecordOptions& options) {
@@ -207,6 +224,10 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
   app.add_option("--clock", words.clock,
                  "host (default), or instructions: times count executed instructions");
   app.add_option("--psb-period", words.psb_period, "bytes between sync points, 2K to 64M");
+  app.add_option("-e,--event", words.event, "perf's spelling: intel_pt/cyc=1,mtc_period=3,.../u");
+  words.cyc = app.add_option("--cyc", words.cyc_threshold,
+                             "CYC packets, at least 2^(N-1) cycles apart (default 0: all)")
+                  ->expected(0, 1);
   app.add_option("--mtc-period", words.mtc_period, "MTC packet every 2^N crystal ticks, or none");
   app.add_flag("--noretcomp", words.no_return_compression, "tell every return's target");
   app.add_flag("--no-tsc", words.no_timestamps, "no times");

@@ -20,11 +20,13 @@ record::PtSettings SettingsOf(const SharedSettings& shared) {
   record::PtSettings settings{
       .psb_period_bytes = shared.psb_period_bytes,
       .return_compression = shared.return_compression,
-      // Many outcomes at once: the clock is read before each packet of them.
-      .long_tnt = true,
-      .short_tnt_where_smaller = !shared.long_tnt,
+      // Many outcomes at once: the clock is read before each packet of them. With CYC packets it is
+      // read for each outcome, and fewer of them tell more of the time.
+      .long_tnt = shared.long_tnt || !shared.has_cyc,
+      .short_tnt_where_smaller = !shared.long_tnt && !shared.has_cyc,
       .timestamps = shared.timestamps};
   if (shared.has_mtc) settings.mtc_shift = shared.mtc_shift;
+  if (shared.has_cyc) settings.cyc_threshold = shared.cyc_threshold;
   return settings;
 }
 

@@ -85,6 +85,8 @@ Result<std::unique_ptr<OwnedArea>> OwnedArea::Create(const RecordOptions& option
                     .timestamps = options.timestamps,
                     .has_mtc = options.mtc_shift.has_value(),
                     .mtc_shift = options.mtc_shift.value_or(0),
+                    .has_cyc = options.cyc_threshold.has_value(),
+                    .cyc_threshold = options.cyc_threshold.value_or(0),
                     .conversion_shift = clock.conversion().shift,
                     .conversion_mult = clock.conversion().mult,
                     .conversion_zero = clock.conversion().zero,

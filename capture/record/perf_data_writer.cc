@@ -45,6 +45,7 @@ constexpr uint64_t kConfigNoRetComp = 1 << 11;
 constexpr uint64_t kConfigBranch = 1 << 13;
 constexpr unsigned kMtcPeriodShift = 14;
 constexpr uint64_t kConfigMtcPeriod = 0xf << kMtcPeriodShift;
+constexpr unsigned kCycThresholdShift = 19;
 constexpr unsigned kPsbPeriodShift = 24;
 
 constexpr uint64_t kSampleType =
@@ -162,6 +163,8 @@ uint64_t PtEventConfig(const RecordOptions& options) {
   if (options.timestamps) config |= kConfigTsc;
   if (options.timestamps && options.mtc_shift)
     config |= kConfigMtc | uint64_t{*options.mtc_shift} << kMtcPeriodShift;
+  if (options.cyc_threshold)
+    config |= kConfigCyc | uint64_t{*options.cyc_threshold} << kCycThresholdShift;
   if (!options.return_compression) config |= kConfigNoRetComp;
   // The field counts from 2 KiB in powers of two.
   const unsigned period = std::bit_width(std::max(options.psb_period_bytes, 2048u) / 2048) - 1u;

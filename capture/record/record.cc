@@ -35,6 +35,7 @@ constexpr std::string_view kEmulate = "emulate";
 constexpr uint32_t kMinPsbPeriod = 2048;
 constexpr uint32_t kMaxPsbPeriod = 2048u << 15;
 constexpr uint8_t kMaxMtcShift = 15;
+constexpr uint8_t kMaxCycThreshold = 12;
 
 // Decoders choose their workarounds for hardware errata by CPU model. This one's concern
 // virtualisation and address filters only, neither of which a step recording has.
@@ -100,6 +101,11 @@ Status CheckOptions(const RecordOptions& options) {
                                              std::to_string(*options.mtc_shift) +
                                              " crystal ticks is not one the hardware has")
                     .Remedy("use 0 to 15"));
+  if (options.cyc_threshold && *options.cyc_threshold > kMaxCycThreshold)
+    return Fail(Error(ErrorCode::kUsage, "a CYC threshold of " +
+                                             std::to_string(*options.cyc_threshold) +
+                                             " is not one the hardware has")
+                    .Remedy("use 0 (every packet) to 12 (2048 cycles apart)"));
   return {};
 }
 

@@ -55,6 +55,8 @@ struct SharedSettings {
   bool timestamps;
   bool has_mtc;
   uint8_t mtc_shift;
+  bool has_cyc;
+  uint8_t cyc_threshold;
   uint16_t conversion_shift;
   uint32_t conversion_mult;
   uint64_t conversion_zero;

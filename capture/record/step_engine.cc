@@ -47,7 +47,8 @@ PtSettings SettingsOf(const RecordOptions& options) {
           .return_compression = options.return_compression,
           .long_tnt = options.long_tnt,
           .timestamps = options.timestamps,
-          .mtc_shift = options.mtc_shift};
+          .mtc_shift = options.mtc_shift,
+          .cyc_threshold = options.cyc_threshold};
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 // The instruction clock: the same program has the same trace and the same times.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -133,8 +132,7 @@ TEST(InstructionClock, KeepsTheOrderBetweenProcesses) {
 
 TEST(InstructionClock, PerfReadsTheSameFlow) {
   FLOWBACK_NEEDS_EMULATOR();
-  if (std::system("perf --version >/dev/null 2>&1") != 0)
-    GTEST_SKIP() << "perf is not installed (Debian: linux-perf)";
+  if (!HavePerf()) GTEST_SKIP() << "perf is not installed (Debian: linux-perf)";
   for (const auto& command :
        {std::vector<std::string>{Program("execs"), Program("recursion")}, {Sample("threads")}}) {
     SCOPED_TRACE(command[0]);

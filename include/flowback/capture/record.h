@@ -38,6 +38,9 @@ struct RecordOptions {
   bool timestamps = true;
   // An MTC packet every 2^n ticks of a ~25 MHz crystal; empty: none. Wants `timestamps`.
   std::optional<uint8_t> mtc_shift = 14;
+  // CYC packets, which time each packet to the tick, at least 2^(n-1) cycles apart, 0: all, to 12;
+  // empty: none. A cycle is a tick of the time-stamp counter.
+  std::optional<uint8_t> cyc_threshold;
   RecordClock clock = RecordClock::kHost;
   // Stop tracing after so many instructions (all threads) or so long; the program then runs on
   // untraced to its end.
