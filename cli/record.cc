@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <bit>
 #include <chrono>
 
 #include "cli/arguments.h"
@@ -26,9 +27,10 @@ constexpr int kCommandNotRunnable = 126;
 constexpr int kCommandNotFound = 127;
 
 struct RecordWords {
-  std::string engine = "auto", clock, event, cyc_threshold, psb_period, mtc_period, duration,
+  std::string engine = "auto", clock, event, snapshot, buffers, cyc_threshold, psb_period, mtc_period, duration,
               max_instructions;
   const CLI::Option* cyc = nullptr;
+  const CLI::Option* snapshots = nullptr;
   bool no_return_compression = false;
   bool no_timestamps = false;
   bool all_cpus = false;
@@ -118,6 +120,42 @@ Status UnderstandPacketOptions(const RecordWords& words, RecordOptions& options)
   return UnderstandClockOptions(words, options);
 }
 
+// perf's way to say how large a buffer is: a number of pages, or a size with its unit.
+Result<uint64_t> ParsePages(const std::string& text) {
+  constexpr uint64_t kPage = 4096;
+  const auto pages = ParseNumber(text);
+  const Result<uint64_t> bytes = pages ? Result<uint64_t>(*pages * kPage) : ParseSize(text, "-m");
+  if (bytes && std::has_single_bit(*bytes) && *bytes >= kPage) return bytes;
+  return Fail(Error(ErrorCode::kUsage, "-m: '" + text + "' is no power of two of pages")
+                  .Remedy("-m 128,1024, or -m 512K,4M"));
+}
+
+// PAGES, for the kernel's records, is of no meaning here.
+Status UnderstandBuffers(const RecordWords& words, RecordOptions& options) {
+  constexpr uint64_t kUsualSnapshot = uint64_t{4} << 20;
+  const size_t comma = words.buffers.find(',');
+  const std::string pages = words.buffers.substr(0, comma);
+  if (!pages.empty())
+    if (const auto bytes = ParsePages(pages); !bytes) return Fail(bytes.error());
+  std::optional<uint64_t> buffer;
+  if (comma != std::string::npos) {
+    const auto bytes = ParsePages(words.buffers.substr(comma + 1));
+    if (!bytes) return Fail(bytes.error());
+    buffer = *bytes;
+  }
+  if (words.snapshots->count() == 0) return {};
+  options.snapshot_bytes = buffer.value_or(kUsualSnapshot);
+  if (words.snapshot.empty()) return {};
+  const Result<uint64_t> size = ParseSize(words.snapshot, "-S");
+  if (!size) return Fail(size.error());
+  if (buffer && *size > *buffer)
+    return Fail(Error(ErrorCode::kUsage, fmt::format("-S {}: more than the buffer of -m {} holds",
+                                                     words.snapshot, words.buffers))
+                    .Remedy("make AUXPAGES larger, or leave -m out"));
+  options.snapshot_bytes = *size;
+  return {};
+}
+
 Status UnderstandLimits(const RecordWords& words, RecordOptions& options) {
   if (!words.duration.empty()) {
     const Result<uint64_t> nanoseconds = ParseDuration(words.duration, "--duration");
@@ -167,6 +205,9 @@ int RecordFailure(const Error& error, bool json) {
 
 void TellText(const RecordSummary& summary, const RecordOptions& options) {
   for (const std::string& note : summary.notes) Warn("record: " + note);
+  if (options.snapshot_bytes)
+    Warn(fmt::format("record: of each thread's trace the last {} bytes were kept",
+                     *options.snapshot_bytes));
   const size_t threads = summary.threads.size();
   const double seconds = std::chrono::duration<double>(summary.elapsed).count();
   Warn(fmt::format(
@@ -206,6 +247,8 @@ int Execute(const RecordWords& words, RecordOptions& options) {
   options.engine = *engine;
   if (Status status = UnderstandPacketOptions(words, options); !status)
     return RecordFailure(status.error(), words.json);
+  if (Status status = UnderstandBuffers(words, options); !status)
+    return RecordFailure(status.error(), words.json);
   if (Status status = UnderstandLimits(words, options); !status)
     return RecordFailure(status.error(), words.json);
   const Result<RecordSummary> summary = Record(options);
@@ -232,6 +275,13 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
   app.add_flag("--noretcomp", words.no_return_compression, "tell every return's target");
   app.add_flag("--no-tsc", words.no_timestamps, "no times");
   app.add_flag("--all-cpus", words.all_cpus, "step: let the program use every CPU (slower)");
+  words.snapshots =
+      app.add_option("-S,--snapshot", words.snapshot,
+                     "keep only the last SIZE bytes (default 4M) of each thread, taken when it ends "
+                     "and at SIGUSR2")
+          ->expected(0, 1);
+  app.add_option("-m,--mmap-pages", words.buffers,
+                 "perf's PAGES[,AUXPAGES] or sizes: AUXPAGES is what -S keeps");
   app.add_option("--duration", words.duration, "stop recording after this time, e.g. 10s");
   app.add_option("--max-instructions", words.max_instructions, "stop recording after so many");
   app.add_flag("--json", words.json, "the result as JSON lines on stdout, after CMD's own output");

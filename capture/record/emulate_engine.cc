@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "capture/record/file_build_id.h"
 #include "capture/record/process_maps.h"
@@ -45,6 +46,7 @@ Result<RecordSummary> EmulateEngine::Run(pid_t pid, RecordingSink& sink) {
   unsigned rounds = 0;
   while (!WaitForEnd(pid, sink)) {
     Drain(sink);
+    if (snapshot_requested_.exchange(false)) Check(sink.TakeSnapshot(clock_.Now()));
     if (++rounds % kLookEvery == 0) EndDeadThreads(sink);
     if (!status_) {
       kill(pid, SIGKILL);
@@ -131,6 +133,7 @@ void EmulateEngine::FinishSlot(uint32_t index, RecordingSink& sink) {
     Check(sink.AddTrace(stream, rest, clock_.Now()));
   }
   thread.digest.Append({slot.digest_count, slot.digest_hash});
+  if (std::exchange(exits_[index], false)) Check(sink.EndStream(stream));
   owned_.Free(index);
 }
 
@@ -145,6 +148,7 @@ void EmulateEngine::EndDeadThreads(RecordingSink& sink) {
     messages.push_back(
         {{.kind = MessageKind::kExit, .tsc = clock_.Tick()}, slot.pid, slot.tid, {}});
     for (const Message& message : messages) Tell(message, sink);
+    exits_[i] = true;
     FinishSlot(i, sink);
   }
 }
@@ -162,6 +166,7 @@ void EmulateEngine::ReadMessages(uint32_t index, std::vector<Message>& messages)
     message.text.assign(reinterpret_cast<const char*>(rest.data()) + sizeof message.header,
                         message.header.text_size);
     rest = rest.subspan(message.header.TotalSize());
+    exits_[index] = exits_[index] || message.header.kind == MessageKind::kExit;
     messages.push_back(std::move(message));
   }
 }

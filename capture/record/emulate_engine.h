@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <atomic>
 #include <map>
 #include <memory>
@@ -63,6 +64,7 @@ class EmulateEngine {
   // Takes everything the program writes until it ends. On an error it is killed.
   Result<RecordSummary> Run(pid_t pid, RecordingSink& sink);
   void RequestStop() { area_.stopping.store(1); }
+  void RequestSnapshot() { snapshot_requested_.store(true); }
   void AddNote(const std::string& text);
 
  private:
@@ -90,6 +92,8 @@ class EmulateEngine {
   RecordSummary summary_;
   Status status_;
   bool has_memory_code_ = false;
+  std::array<bool, kSlots> exits_{};  // the slot's thread said that it ends
+  std::atomic<bool> snapshot_requested_ = false;
 };
 
 }  // namespace flowback::record

@@ -235,7 +235,7 @@ RecordBuffer EncodeIdIndex() {
   return record;
 }
 
-RecordBuffer EncodeAuxtraceInfo(const TraceClock& clock) {
+RecordBuffer EncodeAuxtraceInfo(const RecordOptions& options, const TraceClock& clock) {
   RecordBuffer record(kRecordAuxtraceInfo, 0);
   record.U32(kAuxtraceIntelPt);
   record.U32(0);
@@ -245,7 +245,7 @@ RecordBuffer EncodeAuxtraceInfo(const TraceClock& clock) {
       1,  // the zero is valid
       kConfigTsc,  kConfigNoRetComp,
       0,  // no context switch records
-      0,  // no snapshots
+      options.snapshot_bytes.has_value(),
       0,  // buffers are per thread, not per CPU
       kConfigMtc,  kConfigMtcPeriod,         clock.tsc_per_crystal_tick(), 1,
       kConfigCyc,  clock.nominal_ratio(),
@@ -357,7 +357,7 @@ Status PerfDataWriter::WritePreamble(const RecordOptions& options, const TraceCl
     attributes_.insert(attributes_.end(), AsBytes(attr).begin(), AsBytes(attr).end());
   }
   RecordBuffer records[] = {EncodeTimeConversion(clock.conversion()), EncodeIdIndex(),
-                            EncodeAuxtraceInfo(clock)};
+                            EncodeAuxtraceInfo(options, clock)};
   for (auto& record : records) header.Append(record.Done());
   // The header's features come last: a killed recorder leaves none. That the trace is emulated, and
   // by which rules it is read, must be known nevertheless.
@@ -393,24 +393,36 @@ Status PerfDataWriter::AddSideband(const SidebandRecord& sideband) {
 
 Status PerfDataWriter::AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t tsc) {
   uint64_t& size = stream_sizes_[stream.index];
+  const uint64_t offset = size;
+  size += bytes.size();
+  return WriteTrace(stream, bytes, offset, 0, tsc);
+}
+
+Status PerfDataWriter::AddSnapshot(const StreamInfo& stream, Bytes bytes, uint64_t offset,
+                                   uint64_t tsc) {
+  return WriteTrace(stream, bytes, offset, kAuxOverwrite, tsc);
+}
+
+Status PerfDataWriter::WriteTrace(const StreamInfo& stream, Bytes bytes, uint64_t offset,
+                                  uint64_t flags, uint64_t tsc) {
   AuxRecord aux;
   aux.time = conversion_.ToNanoseconds(tsc);
   aux.pid = stream.pid;
   aux.tid = stream.tid;
-  aux.offset = size;
+  aux.offset = offset;
   aux.size = bytes.size();
+  aux.flags = flags;
   // As perf does: the next piece's offset tells that the zeros are none of the trace's.
   const uint64_t padding = -bytes.size() % kAuxtraceAlignment;
   constexpr uint8_t kZeros[kAuxtraceAlignment] = {};
   RecordBuffer record(kRecordAuxtrace, 0);
   record.U64(bytes.size() + padding);
-  record.U64(size);
+  record.U64(offset);
   record.U64(tsc);  // tells perf the counter's upper bits, which TSC packets lack
   record.U32(stream.index);
   record.U32(static_cast<uint32_t>(stream.tid));
   record.U32(~uint32_t{0});  // no CPU
   record.U32(0);
-  size += bytes.size();
   if (auto written = AddSideband(aux); !written) return written;
   trace_index_.push_back({file_.size(), record.size()});
   if (auto written = file_.Write(record.Done()); !written) return written;

@@ -22,6 +22,8 @@
 #include "capture/record/perf_data_writer.h"
 #include "capture/record/ptrace_calls.h"
 #include "capture/record/raw_writer.h"
+#include "capture/record/snapshot_signal.h"
+#include "capture/record/snapshot_sink.h"
 #include "capture/record/step_engine.h"
 #include "capture/record/trace_clock.h"
 
@@ -36,6 +38,7 @@ constexpr uint32_t kMinPsbPeriod = 2048;
 constexpr uint32_t kMaxPsbPeriod = 2048u << 15;
 constexpr uint8_t kMaxMtcShift = 15;
 constexpr uint8_t kMaxCycThreshold = 12;
+constexpr uint64_t kMaxSnapshot = uint64_t{4} << 30;
 
 // Decoders choose their workarounds for hardware errata by CPU model. This one's concern
 // virtualisation and address filters only, neither of which a step recording has.
@@ -59,6 +62,10 @@ class Sinks : public RecordingSink {
   Status AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t time) override {
     return All([&](RecordingSink& sink) { return sink.AddTrace(stream, bytes, time); });
   }
+  Status AddSnapshot(const StreamInfo& stream, Bytes bytes, uint64_t offset,
+                     uint64_t time) override {
+    return All([&](RecordingSink& sink) { return sink.AddSnapshot(stream, bytes, offset, time); });
+  }
   Status AddCode(const MemoryCode& code) override {
     return All([&](RecordingSink& sink) { return sink.AddCode(code); });
   }
@@ -76,6 +83,25 @@ class Sinks : public RecordingSink {
 
   std::vector<std::unique_ptr<RecordingSink>> sinks_;
 };
+
+Status CheckSnapshots(const RecordOptions& options) {
+  const uint64_t least = 2 * uint64_t{options.psb_period_bytes};
+  if (*options.snapshot_bytes < least || *options.snapshot_bytes > kMaxSnapshot)
+    return Fail(Error(ErrorCode::kUsage, "snapshots of " +
+                                             std::to_string(*options.snapshot_bytes) +
+                                             " bytes: not between two PSB periods (" +
+                                             std::to_string(least) + ") and 4 GiB")
+                    .Remedy("-S" + std::to_string(std::max(least, uint64_t{65536}))));
+  if (!options.timestamps)
+    return Fail(Error(ErrorCode::kUsage,
+                      "snapshots without TSC packets: what two of them have in common could not be "
+                      "told")
+                    .Remedy("leave --no-tsc, tsc=0 or -S out"));
+  if (!options.raw_directory.empty())
+    return Fail(Error(ErrorCode::kUsage, "raw streams can't hold snapshots")
+                    .Remedy("leave --raw-dir or -S out"));
+  return {};
+}
 
 Status CheckOptions(const RecordOptions& options) {
   const auto engines = RecordEngineNames();
@@ -106,7 +132,7 @@ Status CheckOptions(const RecordOptions& options) {
                                              std::to_string(*options.cyc_threshold) +
                                              " is not one the hardware has")
                     .Remedy("use 0 (every packet) to 12 (2048 cycles apart)"));
-  return {};
+  return options.snapshot_bytes ? CheckSnapshots(options) : Status();
 }
 
 std::string EngineText(const RecordOptions& options) {
@@ -114,7 +140,7 @@ std::string EngineText(const RecordOptions& options) {
          (options.clock == RecordClock::kInstructions ? ", instruction clock" : "");
 }
 
-Result<std::unique_ptr<Sinks>> OpenSinks(const RecordOptions& options, const TraceClock& clock) {
+Result<std::unique_ptr<RecordingSink>> OpenSinks(const RecordOptions& options, const TraceClock& clock) {
   auto sinks = std::make_unique<Sinks>();
   if (!options.output.empty()) {
     std::vector<std::string> command_line;
@@ -133,7 +159,8 @@ Result<std::unique_ptr<Sinks>> OpenSinks(const RecordOptions& options, const Tra
     if (!writer) return Fail(std::move(writer.error()));
     sinks->Add(std::move(*writer));
   }
-  return sinks;
+  if (!options.snapshot_bytes) return sinks;
+  return std::make_unique<SnapshotSink>(std::move(sinks), *options.snapshot_bytes);
 }
 
 void KillAndReap(pid_t pid) {
@@ -149,14 +176,25 @@ void KillAndReap(pid_t pid) {
   }
 }
 
-// Lets the caller's thread stop the engine that runs in the tracing thread.
+// Lets the caller's thread stop the engine that runs in the tracing thread, or have it take a
+// snapshot.
 class StopSwitch {
  public:
-  // `stop` stops the engine; empty: there is none any more.
-  void Connect(std::function<void()> stop) {
+  template <class Engine>
+  void Connect(Engine& engine) {
     const std::lock_guard lock(mutex_);
-    stop_ = std::move(stop);
-    if (stop_ && stopped_) stop_();
+    stop_ = [&engine] { engine.RequestStop(); };
+    snapshot_ = [&engine] { engine.RequestSnapshot(); };
+    if (stopped_) stop_();
+  }
+  // The engine is no more.
+  void Disconnect() {
+    const std::lock_guard lock(mutex_);
+    stop_ = snapshot_ = {};
+  }
+  void TakeSnapshot() {
+    const std::lock_guard lock(mutex_);
+    if (snapshot_) snapshot_();
   }
   void Stop() {
     const std::lock_guard lock(mutex_);
@@ -167,6 +205,7 @@ class StopSwitch {
  private:
   std::mutex mutex_;
   std::function<void()> stop_;
+  std::function<void()> snapshot_;
   bool stopped_ = false;
 };
 
@@ -197,9 +236,9 @@ Result<RecordSummary> RunStepped(const RecordOptions& options,
     engine.AddNote(
         "the program's addresses are chosen at random, which this system does not let be turned "
         "off: the next recording will have others");
-  stop.Connect([&engine] { engine.RequestStop(); });
+  stop.Connect(engine);
   auto summary = engine.Run();
-  stop.Connect({});
+  stop.Disconnect();
   return Finished(std::move(summary), **sinks);
 }
 
@@ -215,10 +254,27 @@ Result<RecordSummary> RunEmulated(const RecordOptions& options,
   for (const std::string& note : command->notes) engine.AddNote(note);
   const auto pid = Launch(command->words, command->environment, signals);
   if (!pid) return Fail(pid.error());
-  stop.Connect([&engine] { engine.RequestStop(); });
+  stop.Connect(engine);
   auto summary = engine.Run(*pid, **sinks);
-  stop.Connect({});
+  stop.Disconnect();
   return Finished(std::move(summary), **sinks);
+}
+
+// Until the engine is done, does what it is to do meanwhile.
+void WaitFor(const std::future<Result<RecordSummary>>& result, const RecordOptions& options,
+             const SnapshotSignal& snapshot, StopSwitch& stop) {
+  constexpr std::chrono::milliseconds kLookEvery{10};
+  const auto begin = std::chrono::steady_clock::now();
+  const auto done = [&](auto time) { return result.wait_for(time) == std::future_status::ready; };
+  if (!options.snapshot_bytes) {
+    if (options.max_duration && !done(*options.max_duration)) stop.Stop();
+    return;
+  }
+  while (!done(std::chrono::seconds(0))) {
+    if (snapshot.Wait(kLookEvery)) stop.TakeSnapshot();
+    const auto now = std::chrono::steady_clock::now();
+    if (options.max_duration && now - begin > *options.max_duration) stop.Stop();
+  }
 }
 
 }  // namespace
@@ -228,13 +284,13 @@ Result<RecordSummary> Record(const RecordOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   const TerminalSignalsIgnored signals;
   StopSwitch stop;
+  const SnapshotSignal snapshot(options.snapshot_bytes.has_value());
   // A thread of its own, so that waiting for any child means the traced ones only.
   auto result = std::async(std::launch::async, [&] {
     return options.engine == kStep ? RunStepped(options, signals, stop)
                                    : RunEmulated(options, signals, stop);
   });
-  if (options.max_duration && result.wait_for(*options.max_duration) == std::future_status::timeout)
-    stop.Stop();
+  WaitFor(result, options, snapshot, stop);
   auto summary = result.get();
   if (summary) summary->elapsed = std::chrono::steady_clock::now() - begin;
   return summary;

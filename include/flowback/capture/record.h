@@ -41,6 +41,9 @@ struct RecordOptions {
   // CYC packets, which time each packet to the tick, at least 2^(n-1) cycles apart, 0: all, to 12;
   // empty: none. A cycle is a tick of the time-stamp counter.
   std::optional<uint8_t> cyc_threshold;
+  // Keep only so many of the latest bytes of each thread's trace. They are taken when the thread
+  // ends, and whenever the process gets SIGUSR2, which must be blocked in its other threads.
+  std::optional<uint64_t> snapshot_bytes;
   RecordClock clock = RecordClock::kHost;
   // Stop tracing after so many instructions (all threads) or so long; the program then runs on
   // untraced to its end.
