@@ -8,12 +8,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <bit>
 #include <chrono>
 
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/json.h"
 #include "cli/output.h"
+#include "cli/pt_event.h"
 #include "cli/quantity.h"
 #include "cli/status.h"
 
@@ -25,7 +27,10 @@ constexpr int kCommandNotRunnable = 126;
 constexpr int kCommandNotFound = 127;
 
 struct RecordWords {
-  std::string engine = "auto", psb_period, mtc_period, duration, max_instructions;
+  std::string engine = "auto", clock, event, snapshot, buffers, cyc_threshold, psb_period, mtc_period, duration,
+              max_instructions;
+  const CLI::Option* cyc = nullptr;
+  const CLI::Option* snapshots = nullptr;
   bool no_return_compression = false;
   bool no_timestamps = false;
   bool all_cpus = false;
@@ -74,14 +79,12 @@ Result<std::string> ChooseEngine(const std::string& word) {
                   .Remedy("--engine auto, pt, lbr, brbe, emulate or step"));
 }
 
-Status UnderstandPacketOptions(const RecordWords& words, RecordOptions& options) {
-  if (!words.psb_period.empty()) {
-    const Result<uint64_t> bytes = ParseSize(words.psb_period, "--psb-period");
-    if (!bytes) return Fail(bytes.error());
-    if (*bytes > UINT32_MAX)
-      return Fail(Error(ErrorCode::kUsage, "--psb-period: too large").Remedy("2K to 64M"));
-    options.psb_period_bytes = static_cast<uint32_t>(*bytes);
-  }
+Status UnderstandClockOptions(const RecordWords& words, RecordOptions& options) {
+  if (words.clock == "instructions")
+    options.clock = RecordClock::kInstructions;
+  else if (!words.clock.empty() && words.clock != "host")
+    return Fail(Error(ErrorCode::kUsage, "--clock: no clock '" + words.clock + "'")
+                    .Remedy("--clock host or --clock instructions"));
   if (words.mtc_period == "none") {
     options.mtc_shift.reset();
   } else if (!words.mtc_period.empty()) {
@@ -90,9 +93,66 @@ Status UnderstandPacketOptions(const RecordWords& words, RecordOptions& options)
       return Fail(Error(ErrorCode::kUsage, "--mtc-period: not 0 to 15").Remedy("--mtc-period 3"));
     options.mtc_shift = static_cast<uint8_t>(*shift);
   }
-  options.return_compression = !words.no_return_compression;
-  options.timestamps = !words.no_timestamps;
-  if (words.no_timestamps) options.mtc_shift.reset();
+  if (words.cyc->count() != 0) {
+    const auto threshold = words.cyc_threshold.empty() ? 0 : ParseNumber(words.cyc_threshold);
+    if (!threshold || *threshold > 12)
+      return Fail(Error(ErrorCode::kUsage, "--cyc: not a threshold from 0 to 12")
+                      .Remedy("--cyc, or --cyc N: at least 2^(N-1) cycles apart"));
+    options.cyc_threshold = static_cast<uint8_t>(*threshold);
+  }
+  if (words.no_timestamps) options.timestamps = false;
+  if (!options.timestamps) options.mtc_shift.reset();
+  return {};
+}
+
+// perf's terms first: options of our own say more.
+Status UnderstandPacketOptions(const RecordWords& words, RecordOptions& options) {
+  if (!words.event.empty())
+    if (Status status = ApplyPtEvent(words.event, options); !status) return status;
+  if (!words.psb_period.empty()) {
+    const Result<uint64_t> bytes = ParseSize(words.psb_period, "--psb-period");
+    if (!bytes) return Fail(bytes.error());
+    if (*bytes > UINT32_MAX)
+      return Fail(Error(ErrorCode::kUsage, "--psb-period: too large").Remedy("2K to 64M"));
+    options.psb_period_bytes = static_cast<uint32_t>(*bytes);
+  }
+  if (words.no_return_compression) options.return_compression = false;
+  return UnderstandClockOptions(words, options);
+}
+
+// perf's way to say how large a buffer is: a number of pages, or a size with its unit.
+Result<uint64_t> ParsePages(const std::string& text) {
+  constexpr uint64_t kPage = 4096;
+  const auto pages = ParseNumber(text);
+  const Result<uint64_t> bytes = pages ? Result<uint64_t>(*pages * kPage) : ParseSize(text, "-m");
+  if (bytes && std::has_single_bit(*bytes) && *bytes >= kPage) return bytes;
+  return Fail(Error(ErrorCode::kUsage, "-m: '" + text + "' is no power of two of pages")
+                  .Remedy("-m 128,1024, or -m 512K,4M"));
+}
+
+// PAGES, for the kernel's records, is of no meaning here.
+Status UnderstandBuffers(const RecordWords& words, RecordOptions& options) {
+  constexpr uint64_t kUsualSnapshot = uint64_t{4} << 20;
+  const size_t comma = words.buffers.find(',');
+  const std::string pages = words.buffers.substr(0, comma);
+  if (!pages.empty())
+    if (const auto bytes = ParsePages(pages); !bytes) return Fail(bytes.error());
+  std::optional<uint64_t> buffer;
+  if (comma != std::string::npos) {
+    const auto bytes = ParsePages(words.buffers.substr(comma + 1));
+    if (!bytes) return Fail(bytes.error());
+    buffer = *bytes;
+  }
+  if (words.snapshots->count() == 0) return {};
+  options.snapshot_bytes = buffer.value_or(kUsualSnapshot);
+  if (words.snapshot.empty()) return {};
+  const Result<uint64_t> size = ParseSize(words.snapshot, "-S");
+  if (!size) return Fail(size.error());
+  if (buffer && *size > *buffer)
+    return Fail(Error(ErrorCode::kUsage, fmt::format("-S {}: more than the buffer of -m {} holds",
+                                                     words.snapshot, words.buffers))
+                    .Remedy("make AUXPAGES larger, or leave -m out"));
+  options.snapshot_bytes = *size;
   return {};
 }
 
@@ -145,6 +205,9 @@ int RecordFailure(const Error& error, bool json) {
 
 void TellText(const RecordSummary& summary, const RecordOptions& options) {
   for (const std::string& note : summary.notes) Warn("record: " + note);
+  if (options.snapshot_bytes)
+    Warn(fmt::format("record: of each thread's trace the last {} bytes were kept",
+                     *options.snapshot_bytes));
   const size_t threads = summary.threads.size();
   const double seconds = std::chrono::duration<double>(summary.elapsed).count();
   Warn(fmt::format(
@@ -169,6 +232,7 @@ void TellJson(const RecordSummary& summary, const RecordOptions& options) {
       .Text("schema", "flowback.record/1")
       .Text("engine", options.engine)
       .Bool("emulated", true)
+      .Text("clock", options.clock == RecordClock::kHost ? "host" : "instructions")
       .Text("output", options.output)
       .Number("instructions", summary.instructions)
       .Number("bytes", summary.bytes)
@@ -182,6 +246,8 @@ int Execute(const RecordWords& words, RecordOptions& options) {
   if (!engine) return RecordFailure(engine.error(), words.json);
   options.engine = *engine;
   if (Status status = UnderstandPacketOptions(words, options); !status)
+    return RecordFailure(status.error(), words.json);
+  if (Status status = UnderstandBuffers(words, options); !status)
     return RecordFailure(status.error(), words.json);
   if (Status status = UnderstandLimits(words, options); !status)
     return RecordFailure(status.error(), words.json);
@@ -198,11 +264,24 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
   app.add_option("-o,--output", options.output, "file to write (default perf.data)");
   app.add_option("--raw-dir", options.raw_directory,
                  "also write raw streams and code images there");
+  app.add_option("--clock", words.clock,
+                 "host (default), or instructions: times count executed instructions");
   app.add_option("--psb-period", words.psb_period, "bytes between sync points, 2K to 64M");
+  app.add_option("-e,--event", words.event, "perf's spelling: intel_pt/cyc=1,mtc_period=3,.../u");
+  words.cyc = app.add_option("--cyc", words.cyc_threshold,
+                             "CYC packets, at least 2^(N-1) cycles apart (default 0: all)")
+                  ->expected(0, 1);
   app.add_option("--mtc-period", words.mtc_period, "MTC packet every 2^N crystal ticks, or none");
   app.add_flag("--noretcomp", words.no_return_compression, "tell every return's target");
   app.add_flag("--no-tsc", words.no_timestamps, "no times");
   app.add_flag("--all-cpus", words.all_cpus, "step: let the program use every CPU (slower)");
+  words.snapshots =
+      app.add_option("-S,--snapshot", words.snapshot,
+                     "keep only the last SIZE bytes (default 4M) of each thread, taken when it ends "
+                     "and at SIGUSR2")
+          ->expected(0, 1);
+  app.add_option("-m,--mmap-pages", words.buffers,
+                 "perf's PAGES[,AUXPAGES] or sizes: AUXPAGES is what -S keeps");
   app.add_option("--duration", words.duration, "stop recording after this time, e.g. 10s");
   app.add_option("--max-instructions", words.max_instructions, "stop recording after so many");
   app.add_flag("--json", words.json, "the result as JSON lines on stdout, after CMD's own output");

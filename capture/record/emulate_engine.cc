@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "capture/record/file_build_id.h"
 #include "capture/record/process_maps.h"
@@ -24,17 +25,12 @@
 namespace flowback::record {
 namespace {
 
-constexpr size_t kAuxUnit = 8;  // perf takes whole 64-bit words
 constexpr long kPauseNanoseconds = 2'000'000;
 constexpr unsigned kLookEvery = 100;  // rounds between two looks for dead threads
 
 void Pause() {
   const timespec pause{.tv_sec = 0, .tv_nsec = kPauseNanoseconds};
   nanosleep(&pause, nullptr);
-}
-
-void Pad(std::vector<uint8_t>& bytes) {
-  while (bytes.size() % kAuxUnit != 0) bytes.push_back(0);  // PAD packets
 }
 
 }  // namespace
@@ -50,6 +46,7 @@ Result<RecordSummary> EmulateEngine::Run(pid_t pid, RecordingSink& sink) {
   unsigned rounds = 0;
   while (!WaitForEnd(pid, sink)) {
     Drain(sink);
+    if (snapshot_requested_.exchange(false)) Check(sink.TakeSnapshot(clock_.Now()));
     if (++rounds % kLookEvery == 0) EndDeadThreads(sink);
     if (!status_) {
       kill(pid, SIGKILL);
@@ -117,10 +114,9 @@ void EmulateEngine::TakeTrace(uint32_t index, RecordingSink& sink) {
   if (!TakeAll(slot.trace, area_.TraceRing(index), kTraceRingBytes, buffer_))
     return Check(Fail(ErrorCode::kSystem, "the memory shared with the emulator was overwritten"));
   if (buffer_.empty()) return;
-  Pad(buffer_);
   summary_.bytes += buffer_.size();
   summary_.threads[stream.index].bytes += buffer_.size();
-  Check(sink.AddTrace(stream, buffer_, TraceClock::Now()));
+  Check(sink.AddTrace(stream, buffer_, clock_.Now()));
 }
 
 // The slot's thread writes no more, and the rings are empty.
@@ -132,12 +128,12 @@ void EmulateEngine::FinishSlot(uint32_t index, RecordingSink& sink) {
   for (unsigned i = slot.pending_count; i-- > 0;) writer.TntBit((slot.pending_bits >> i & 1) != 0);
   writer.FlushTnt();
   if (std::vector<uint8_t> rest = writer.Take(); !rest.empty()) {
-    Pad(rest);
     summary_.bytes += rest.size();
     thread.bytes += rest.size();
-    Check(sink.AddTrace(stream, rest, TraceClock::Now()));
+    Check(sink.AddTrace(stream, rest, clock_.Now()));
   }
   thread.digest.Append({slot.digest_count, slot.digest_hash});
+  if (std::exchange(exits_[index], false)) Check(sink.EndStream(stream));
   owned_.Free(index);
 }
 
@@ -150,8 +146,9 @@ void EmulateEngine::EndDeadThreads(RecordingSink& sink) {
     ReadMessages(i, messages);
     TakeTrace(i, sink);
     messages.push_back(
-        {{.kind = MessageKind::kExit, .tsc = TraceClock::Now()}, slot.pid, slot.tid, {}});
+        {{.kind = MessageKind::kExit, .tsc = clock_.Tick()}, slot.pid, slot.tid, {}});
     for (const Message& message : messages) Tell(message, sink);
+    exits_[i] = true;
     FinishSlot(i, sink);
   }
 }
@@ -169,6 +166,7 @@ void EmulateEngine::ReadMessages(uint32_t index, std::vector<Message>& messages)
     message.text.assign(reinterpret_cast<const char*>(rest.data()) + sizeof message.header,
                         message.header.text_size);
     rest = rest.subspan(message.header.TotalSize());
+    exits_[index] = exits_[index] || message.header.kind == MessageKind::kExit;
     messages.push_back(std::move(message));
   }
 }

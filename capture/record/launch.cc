@@ -20,6 +20,7 @@ namespace flowback::record {
 struct TerminalSignalsIgnored::Saved {
   struct sigaction interrupt;
   struct sigaction quit;
+  sigset_t mask;
 };
 
 TerminalSignalsIgnored::TerminalSignalsIgnored() : saved_(new Saved) {
@@ -27,6 +28,7 @@ TerminalSignalsIgnored::TerminalSignalsIgnored() : saved_(new Saved) {
   ignore.sa_handler = SIG_IGN;
   sigaction(SIGINT, &ignore, &saved_->interrupt);
   sigaction(SIGQUIT, &ignore, &saved_->quit);
+  pthread_sigmask(SIG_SETMASK, nullptr, &saved_->mask);
 }
 
 TerminalSignalsIgnored::~TerminalSignalsIgnored() {
@@ -35,6 +37,7 @@ TerminalSignalsIgnored::~TerminalSignalsIgnored() {
 }
 
 void TerminalSignalsIgnored::Restore() const {
+  pthread_sigmask(SIG_SETMASK, &saved_->mask, nullptr);
   sigaction(SIGINT, &saved_->interrupt, nullptr);
   sigaction(SIGQUIT, &saved_->quit, nullptr);
 }

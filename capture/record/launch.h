@@ -19,7 +19,7 @@ class TerminalSignalsIgnored {
   TerminalSignalsIgnored(const TerminalSignalsIgnored&) = delete;
   TerminalSignalsIgnored& operator=(const TerminalSignalsIgnored&) = delete;
 
-  // In the child, before exec: what the caller had.
+  // In the child, before exec: what the caller had, its signal mask as well.
   void Restore() const;
 
  private:

@@ -34,6 +34,7 @@ class PerfDataWriter : public RecordingSink {
   Status AddStream(const StreamInfo& stream) override;
   Status AddSideband(const SidebandRecord& record) override;
   Status AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t tsc) override;
+  Status AddSnapshot(const StreamInfo& stream, Bytes bytes, uint64_t offset, uint64_t tsc) override;
   Status AddCode(const MemoryCode& code) override;  // perf.data has no place for it
   Status Finish(const RecordSummary& summary) override;
 
@@ -43,6 +44,8 @@ class PerfDataWriter : public RecordingSink {
 
   Status WritePreamble(const RecordOptions& options, const TraceClock& clock);
   Status WriteFeatures();
+  Status WriteTrace(const StreamInfo& stream, Bytes bytes, uint64_t offset, uint64_t flags,
+                    uint64_t tsc);
   void NoteBuildId(const MmapRecord& record);
 
   struct TraceIndexEntry {

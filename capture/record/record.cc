@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <functional>
 #include <future>
@@ -16,10 +17,13 @@
 
 #include "capture/record/cpu_binding.h"
 #include "capture/record/emulate_engine.h"
+#include "capture/record/fixed_addresses.h"
 #include "capture/record/launch.h"
 #include "capture/record/perf_data_writer.h"
 #include "capture/record/ptrace_calls.h"
 #include "capture/record/raw_writer.h"
+#include "capture/record/snapshot_signal.h"
+#include "capture/record/snapshot_sink.h"
 #include "capture/record/step_engine.h"
 #include "capture/record/trace_clock.h"
 
@@ -33,6 +37,8 @@ constexpr std::string_view kEmulate = "emulate";
 constexpr uint32_t kMinPsbPeriod = 2048;
 constexpr uint32_t kMaxPsbPeriod = 2048u << 15;
 constexpr uint8_t kMaxMtcShift = 15;
+constexpr uint8_t kMaxCycThreshold = 12;
+constexpr uint64_t kMaxSnapshot = uint64_t{4} << 30;
 
 // Decoders choose their workarounds for hardware errata by CPU model. This one's concern
 // virtualisation and address filters only, neither of which a step recording has.
@@ -56,6 +62,10 @@ class Sinks : public RecordingSink {
   Status AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t time) override {
     return All([&](RecordingSink& sink) { return sink.AddTrace(stream, bytes, time); });
   }
+  Status AddSnapshot(const StreamInfo& stream, Bytes bytes, uint64_t offset,
+                     uint64_t time) override {
+    return All([&](RecordingSink& sink) { return sink.AddSnapshot(stream, bytes, offset, time); });
+  }
   Status AddCode(const MemoryCode& code) override {
     return All([&](RecordingSink& sink) { return sink.AddCode(code); });
   }
@@ -73,6 +83,25 @@ class Sinks : public RecordingSink {
 
   std::vector<std::unique_ptr<RecordingSink>> sinks_;
 };
+
+Status CheckSnapshots(const RecordOptions& options) {
+  const uint64_t least = 2 * uint64_t{options.psb_period_bytes};
+  if (*options.snapshot_bytes < least || *options.snapshot_bytes > kMaxSnapshot)
+    return Fail(Error(ErrorCode::kUsage, "snapshots of " +
+                                             std::to_string(*options.snapshot_bytes) +
+                                             " bytes: not between two PSB periods (" +
+                                             std::to_string(least) + ") and 4 GiB")
+                    .Remedy("-S" + std::to_string(std::max(least, uint64_t{65536}))));
+  if (!options.timestamps)
+    return Fail(Error(ErrorCode::kUsage,
+                      "snapshots without TSC packets: what two of them have in common could not be "
+                      "told")
+                    .Remedy("leave --no-tsc, tsc=0 or -S out"));
+  if (!options.raw_directory.empty())
+    return Fail(Error(ErrorCode::kUsage, "raw streams can't hold snapshots")
+                    .Remedy("leave --raw-dir or -S out"));
+  return {};
+}
 
 Status CheckOptions(const RecordOptions& options) {
   const auto engines = RecordEngineNames();
@@ -98,10 +127,20 @@ Status CheckOptions(const RecordOptions& options) {
                                              std::to_string(*options.mtc_shift) +
                                              " crystal ticks is not one the hardware has")
                     .Remedy("use 0 to 15"));
-  return {};
+  if (options.cyc_threshold && *options.cyc_threshold > kMaxCycThreshold)
+    return Fail(Error(ErrorCode::kUsage, "a CYC threshold of " +
+                                             std::to_string(*options.cyc_threshold) +
+                                             " is not one the hardware has")
+                    .Remedy("use 0 (every packet) to 12 (2048 cycles apart)"));
+  return options.snapshot_bytes ? CheckSnapshots(options) : Status();
 }
 
-Result<std::unique_ptr<Sinks>> OpenSinks(const RecordOptions& options, const TraceClock& clock) {
+std::string EngineText(const RecordOptions& options) {
+  return options.engine +
+         (options.clock == RecordClock::kInstructions ? ", instruction clock" : "");
+}
+
+Result<std::unique_ptr<RecordingSink>> OpenSinks(const RecordOptions& options, const TraceClock& clock) {
   auto sinks = std::make_unique<Sinks>();
   if (!options.output.empty()) {
     std::vector<std::string> command_line;
@@ -109,7 +148,7 @@ Result<std::unique_ptr<Sinks>> OpenSinks(const RecordOptions& options, const Tra
       command_line.push_back(options.recorder_command_line);
     auto writer = PerfDataWriter::Create(
         options, clock,
-        {.recorder = "flowback " FLOWBACK_VERSION " emulated (" + options.engine + ")",
+        {.recorder = "flowback " FLOWBACK_VERSION " emulated (" + EngineText(options) + ")",
          .cpuid = kEmulatedCpu,
          .command_line = std::move(command_line)});
     if (!writer) return Fail(std::move(writer.error()));
@@ -120,7 +159,8 @@ Result<std::unique_ptr<Sinks>> OpenSinks(const RecordOptions& options, const Tra
     if (!writer) return Fail(std::move(writer.error()));
     sinks->Add(std::move(*writer));
   }
-  return sinks;
+  if (!options.snapshot_bytes) return sinks;
+  return std::make_unique<SnapshotSink>(std::move(sinks), *options.snapshot_bytes);
 }
 
 void KillAndReap(pid_t pid) {
@@ -136,14 +176,25 @@ void KillAndReap(pid_t pid) {
   }
 }
 
-// Lets the caller's thread stop the engine that runs in the tracing thread.
+// Lets the caller's thread stop the engine that runs in the tracing thread, or have it take a
+// snapshot.
 class StopSwitch {
  public:
-  // `stop` stops the engine; empty: there is none any more.
-  void Connect(std::function<void()> stop) {
+  template <class Engine>
+  void Connect(Engine& engine) {
     const std::lock_guard lock(mutex_);
-    stop_ = std::move(stop);
-    if (stop_ && stopped_) stop_();
+    stop_ = [&engine] { engine.RequestStop(); };
+    snapshot_ = [&engine] { engine.RequestSnapshot(); };
+    if (stopped_) stop_();
+  }
+  // The engine is no more.
+  void Disconnect() {
+    const std::lock_guard lock(mutex_);
+    stop_ = snapshot_ = {};
+  }
+  void TakeSnapshot() {
+    const std::lock_guard lock(mutex_);
+    if (snapshot_) snapshot_();
   }
   void Stop() {
     const std::lock_guard lock(mutex_);
@@ -154,6 +205,7 @@ class StopSwitch {
  private:
   std::mutex mutex_;
   std::function<void()> stop_;
+  std::function<void()> snapshot_;
   bool stopped_ = false;
 };
 
@@ -165,8 +217,12 @@ Result<RecordSummary> Finished(Result<RecordSummary> summary, RecordingSink& sin
 
 Result<RecordSummary> RunStepped(const RecordOptions& options,
                                  const TerminalSignalsIgnored& signals, StopSwitch& stop) {
-  const TraceClock clock = TraceClock::ForThisMachine();
+  const bool counts = options.clock == RecordClock::kInstructions;
+  std::atomic<uint64_t> ticks = 0;
+  const TraceClock clock =
+      counts ? TraceClock::OfInstructions(ticks) : TraceClock::ForThisMachine();
   const CpuBinding binding(options.one_cpu);
+  const FixedAddresses addresses(counts);
   const auto pid = LaunchTraced(options.command, kPtraceOptions, signals);
   if (!pid) return Fail(pid.error());
   // Only now, so that a command that can't be run costs no older recording.
@@ -176,29 +232,49 @@ Result<RecordSummary> RunStepped(const RecordOptions& options,
     return Fail(std::move(sinks.error()));
   }
   StepEngine engine(*pid, options, clock, binding, **sinks);
-  stop.Connect([&engine] { engine.RequestStop(); });
+  if (counts && !addresses.in_force())
+    engine.AddNote(
+        "the program's addresses are chosen at random, which this system does not let be turned "
+        "off: the next recording will have others");
+  stop.Connect(engine);
   auto summary = engine.Run();
-  stop.Connect({});
+  stop.Disconnect();
   return Finished(std::move(summary), **sinks);
 }
 
 Result<RecordSummary> RunEmulated(const RecordOptions& options,
                                   const TerminalSignalsIgnored& signals, StopSwitch& stop) {
-  const TraceClock clock = TraceClock::ForThisMachine();
-  auto area = OwnedArea::Create(options, clock);
+  auto area = OwnedArea::Create(options);
   if (!area) return Fail(std::move(area.error()));
   const auto command = MakeEmulatedCommand(options, (*area)->path());
   if (!command) return Fail(command.error());
-  auto sinks = OpenSinks(options, clock);
+  auto sinks = OpenSinks(options, (*area)->clock());
   if (!sinks) return Fail(std::move(sinks.error()));
-  EmulateEngine engine(options, clock, **area);
+  EmulateEngine engine(options, **area);
   for (const std::string& note : command->notes) engine.AddNote(note);
   const auto pid = Launch(command->words, command->environment, signals);
   if (!pid) return Fail(pid.error());
-  stop.Connect([&engine] { engine.RequestStop(); });
+  stop.Connect(engine);
   auto summary = engine.Run(*pid, **sinks);
-  stop.Connect({});
+  stop.Disconnect();
   return Finished(std::move(summary), **sinks);
+}
+
+// Until the engine is done, does what it is to do meanwhile.
+void WaitFor(const std::future<Result<RecordSummary>>& result, const RecordOptions& options,
+             const SnapshotSignal& snapshot, StopSwitch& stop) {
+  constexpr std::chrono::milliseconds kLookEvery{10};
+  const auto begin = std::chrono::steady_clock::now();
+  const auto done = [&](auto time) { return result.wait_for(time) == std::future_status::ready; };
+  if (!options.snapshot_bytes) {
+    if (options.max_duration && !done(*options.max_duration)) stop.Stop();
+    return;
+  }
+  while (!done(std::chrono::seconds(0))) {
+    if (snapshot.Wait(kLookEvery)) stop.TakeSnapshot();
+    const auto now = std::chrono::steady_clock::now();
+    if (options.max_duration && now - begin > *options.max_duration) stop.Stop();
+  }
 }
 
 }  // namespace
@@ -208,13 +284,13 @@ Result<RecordSummary> Record(const RecordOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   const TerminalSignalsIgnored signals;
   StopSwitch stop;
+  const SnapshotSignal snapshot(options.snapshot_bytes.has_value());
   // A thread of its own, so that waiting for any child means the traced ones only.
   auto result = std::async(std::launch::async, [&] {
     return options.engine == kStep ? RunStepped(options, signals, stop)
                                    : RunEmulated(options, signals, stop);
   });
-  if (options.max_duration && result.wait_for(*options.max_duration) == std::future_status::timeout)
-    stop.Stop();
+  WaitFor(result, options, snapshot, stop);
   auto summary = result.get();
   if (summary) summary->elapsed = std::chrono::steady_clock::now() - begin;
   return summary;

@@ -118,7 +118,7 @@ void StepEngine::AfterSystemCall(Thread& thread, uint64_t number, uint64_t resul
   if (number == SYS_prctl) AnnounceComm(thread, false);
   if (!StartsChild(number) || static_cast<int64_t>(result) <= 0) return;
   if (ReadThreadGroup(static_cast<pid_t>(result)) != pid_)
-    Note("the program started child processes: they ran untraced");
+    AddNote("the program started child processes: they ran untraced");
 }
 
 void StepEngine::UpdateMode(Thread& thread) {

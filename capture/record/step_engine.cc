@@ -47,7 +47,8 @@ PtSettings SettingsOf(const RecordOptions& options) {
           .return_compression = options.return_compression,
           .long_tnt = options.long_tnt,
           .timestamps = options.timestamps,
-          .mtc_shift = options.mtc_shift};
+          .mtc_shift = options.mtc_shift,
+          .cyc_threshold = options.cyc_threshold};
 }
 
 }  // namespace
@@ -77,6 +78,16 @@ Result<RecordSummary> StepEngine::Run() {
 }
 
 void StepEngine::RequestStop() {
+  stop_requested_ = true;
+  GetAttention();
+}
+
+void StepEngine::RequestSnapshot() {
+  snapshot_requested_ = true;
+  GetAttention();
+}
+
+void StepEngine::GetAttention() {
   // The stop signal gets a thread out of any wait in the kernel; OnSignal knows whose it is and
   // does not deliver it.
   syscall(SYS_pidfd_send_signal, process_, SIGSTOP, nullptr, 0);
@@ -170,7 +181,7 @@ StepEngine::Signal StepEngine::OnSignal(Thread& thread, int signal, uint64_t nex
     CatchUp(thread, next);
     thread.generator.Interrupted(thread.ip);
   }
-  if (ours) return StopTracing(), 0;
+  if (ours) return ServeRequests(), 0;
   return signal;
 }
 
@@ -254,6 +265,7 @@ void StepEngine::FinishThread(Thread& thread) {
   FlushTrace(thread);
   summary_.threads[thread.stream.index].digest = thread.generator.digest();
   Check(sink_.AddSideband(Sideband<ExitRecord>(thread)));
+  Check(sink_.EndStream(thread.stream));
   threads_.erase(thread.tid);
 }
 
@@ -270,6 +282,13 @@ void StepEngine::Resume(Thread& thread, Signal signal) {
   thread.stopped = false;
   if (FlushDue(thread)) FlushTrace(thread);
   Step(thread.tid, signal);
+}
+
+void StepEngine::ServeRequests() {
+  if (stop_requested_) StopTracing();
+  if (!snapshot_requested_.exchange(false)) return;
+  for (const auto& [tid, thread] : threads_) FlushTrace(*thread);
+  Check(sink_.TakeSnapshot(clock_.Now()));
 }
 
 void StepEngine::StopTracing() {

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <string>
@@ -33,6 +34,8 @@ class StepEngine {
   Result<RecordSummary> Run();
   // Ends the tracing soon; the program goes on and Run returns at its end.
   void RequestStop();
+  void RequestSnapshot();
+  void AddNote(const std::string& text);
 
  private:
   struct Thread;
@@ -66,6 +69,8 @@ class StepEngine {
   void FinishThread(Thread& thread);
   void Resume(Thread& thread, Signal signal);
   void StopTracing();
+  void GetAttention();
+  void ServeRequests();
   void CountInstruction();
 
   void AnnounceProgram(Thread& thread, bool exec);
@@ -75,9 +80,8 @@ class StepEngine {
   bool FlushDue(const Thread& thread) const;
   void FlushTrace(Thread& thread);
   void KeepAnonymousCode();
-  void Note(const std::string& text);
   template <class Record>
-  Record Sideband(const Thread& thread) const;
+  Record Sideband(Thread& thread) const;
   void Check(Status status);
 
   const pid_t pid_;
@@ -90,6 +94,8 @@ class StepEngine {
   CodeReader code_;
   RecordSummary summary_;
   Status status_;          // first failure of the sink
+  std::atomic<bool> stop_requested_ = false;
+  std::atomic<bool> snapshot_requested_ = false;
   bool stopping_ = false;  // tracing ends: threads are let go at their next stop
 };
 

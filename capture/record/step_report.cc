@@ -12,7 +12,7 @@ namespace flowback::record {
 namespace {
 
 constexpr size_t kFlushBytes = 64 * 1024;
-constexpr uint64_t kFlushNanoseconds = 500'000'000;
+constexpr std::chrono::milliseconds kFlushInterval{500};
 
 }  // namespace
 
@@ -53,29 +53,28 @@ void StepEngine::AnnounceComm(Thread& thread, bool exec) {
 // Soon enough that a killed recorder leaves most of its trace.
 bool StepEngine::FlushDue(const Thread& thread) const {
   if (thread.generator.size() >= kFlushBytes) return true;
-  return clock_.ToNanoseconds(TraceClock::Now()) > thread.flush_time + kFlushNanoseconds;
+  return std::chrono::steady_clock::now() > thread.flushed + kFlushInterval;
 }
 
 void StepEngine::FlushTrace(Thread& thread) {
-  const uint64_t now = TraceClock::Now();
-  thread.flush_time = clock_.ToNanoseconds(now);
+  thread.flushed = std::chrono::steady_clock::now();
   const std::vector<uint8_t> bytes = thread.generator.Take();
   if (bytes.empty()) return;
   summary_.bytes += bytes.size();
   summary_.threads[thread.stream.index].bytes += bytes.size();
-  Check(sink_.AddTrace(thread.stream, bytes, now));
+  Check(sink_.AddTrace(thread.stream, bytes, clock_.Now()));
 }
 
 void StepEngine::KeepAnonymousCode() {
   for (const auto& [address, bytes] : code_.anonymous_pages())
     Check(sink_.AddCode({address, "//anon", bytes}));
   if (!code_.anonymous_pages().empty())
-    Note(
+    AddNote(
         "the program ran code that is in no file: it is kept in the raw output only, as it was "
         "when it ran first");
 }
 
-void StepEngine::Note(const std::string& text) {
+void StepEngine::AddNote(const std::string& text) {
   auto& notes = summary_.notes;
   if (std::find(notes.begin(), notes.end(), text) == notes.end()) notes.push_back(text);
 }

@@ -2,6 +2,7 @@
 // One thread of the program that the step engine traces.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 
@@ -21,17 +22,17 @@ struct StepEngine::Thread {
   PacketGenerator generator;
   uint64_t ip = 0;  // next instruction, as far as known
   ExecMode mode = ExecMode::k64Bit;
-  FetchedInstruction current;       // at `ip`, read before it runs
-  std::optional<uint64_t> restart;  // a SYSCALL the kernel may go back to
-  uint64_t flush_time = 0;          // of the last flush
-  bool signal_sent = false;         // the last resume delivered a signal
+  FetchedInstruction current;                     // at `ip`, read before it runs
+  std::optional<uint64_t> restart;                // a SYSCALL the kernel may go back to
+  std::chrono::steady_clock::time_point flushed;  // when its trace was handed on last
+  bool signal_sent = false;                       // the last resume delivered a signal
   bool stopped = true;
 };
 
 template <class Record>
-Record StepEngine::Sideband(const Thread& thread) const {
+Record StepEngine::Sideband(Thread& thread) const {
   Record record;
-  record.time = clock_.ToNanoseconds(TraceClock::Now());
+  record.time = clock_.ToNanoseconds(thread.generator.clock().Tick());
   record.pid = pid_;
   record.tid = thread.tid;
   return record;

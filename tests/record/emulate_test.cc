@@ -12,31 +12,11 @@
 #include <thread>
 
 #include "flowback/capture/open.h"
+#include "tests/record/emulator.h"
 #include "tests/record/recorded.h"
 
 namespace flowback::record_test {
 namespace {
-
-#ifdef FLOWBACK_TCG_PLUGIN
-constexpr const char* kPlugin = FLOWBACK_TCG_PLUGIN;
-#else
-constexpr const char* kPlugin = "";
-#endif
-
-void Emulate(RecordOptions& options) {
-  options.engine = "emulate";
-  options.emulator_plugin = kPlugin;
-}
-
-std::string WhyNotEmulated() {
-  if (*kPlugin == '\0') return "this build has no plugin for the emulator";
-  RecordOptions options;
-  Emulate(options);
-  const Status found = CheckEmulator(options);
-  return found ? "" : found.error().message() + ": " + found.error().remedy();
-}
-#define FLOWBACK_NEEDS_EMULATOR() \
-  if (const std::string why = WhyNotEmulated(); !why.empty()) GTEST_SKIP() << why
 
 // The threads' digests, in order of their start.
 std::vector<FlowDigest> Digests(const RecordSummary& summary) {
@@ -173,8 +153,7 @@ TEST(EmulatedWith, OtherPacketOptions) {
 
 TEST(EmulatedPerfScript, ListsTheSameAddresses) {
   FLOWBACK_NEEDS_EMULATOR();
-  if (std::system("perf --version >/dev/null 2>&1") != 0)
-    GTEST_SKIP() << "perf is not installed (Debian: linux-perf)";
+  if (!HavePerf()) GTEST_SKIP() << "perf is not installed (Debian: linux-perf)";
   for (const auto& command : {std::vector<std::string>{Program("faults")},
                               {Program("execs"), Program("recursion")},
                               {Program("far_calls")},

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <memory>
 
@@ -102,6 +103,8 @@ void ExpectSameFlow(const std::string& perf_data, const RecordSummary& truth) {
   options.input = perf_data;
   ExpectSameFlow(options, truth);
 }
+
+bool HavePerf() { return std::system("perf --version >/dev/null 2>&1") == 0; }
 
 std::vector<FlowDigest> PerfScriptDigests(const std::string& perf_data, const RecordSummary& truth,
                                           std::string& problem) {

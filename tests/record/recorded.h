@@ -43,6 +43,8 @@ void ExpectSameFlow(const OpenOptions& input, const RecordSummary& truth);
 // The same for a perf.data file.
 void ExpectSameFlow(const std::string& perf_data, const RecordSummary& truth);
 
+// Whether Debian's linux-perf is installed.
+bool HavePerf();
 // The digest of the addresses that `perf script` lists for each thread, in order of the truth's
 // threads. Empty when perf can't read the file; `problem` then says why.
 std::vector<FlowDigest> PerfScriptDigests(const std::string& perf_data, const RecordSummary& truth,

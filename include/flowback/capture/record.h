@@ -14,6 +14,16 @@
 
 namespace flowback {
 
+// What an emulated recording's times are.
+enum class RecordClock : uint8_t {
+  kHost,  // real time: the program runs slower than natively, sleeps and waits keep their length
+  // One nanosecond for each instruction that any thread executes and for each record of the
+  // sideband, from 1 s on; sleeps take none. A program of one thread that does the same again gets
+  // the same trace and times, for then addresses and the random numbers at its start are the same
+  // every time, too.
+  kInstructions,
+};
+
 struct RecordOptions {
   std::string engine = "step";        // a name from RecordEngineNames()
   std::vector<std::string> command;   // the program, looked up in PATH, and its arguments
@@ -28,6 +38,13 @@ struct RecordOptions {
   bool timestamps = true;
   // An MTC packet every 2^n ticks of a ~25 MHz crystal; empty: none. Wants `timestamps`.
   std::optional<uint8_t> mtc_shift = 14;
+  // CYC packets, which time each packet to the tick, at least 2^(n-1) cycles apart, 0: all, to 12;
+  // empty: none. A cycle is a tick of the time-stamp counter.
+  std::optional<uint8_t> cyc_threshold;
+  // Keep only so many of the latest bytes of each thread's trace. They are taken when the thread
+  // ends, and whenever the process gets SIGUSR2, which must be blocked in its other threads.
+  std::optional<uint64_t> snapshot_bytes;
+  RecordClock clock = RecordClock::kHost;
   // Stop tracing after so many instructions (all threads) or so long; the program then runs on
   // untraced to its end.
   std::optional<uint64_t> max_instructions;
