@@ -71,7 +71,7 @@ Result<RecordSummary> StepEngine::Run() {
   AnnounceProgram(thread, true);
   Resume(thread, 0);
   Loop();
-  KeepAnonymousCode();
+  Complete();
   if (!status_) return Fail(std::move(status_.error()));
   return std::move(summary_);
 }
@@ -90,8 +90,16 @@ void StepEngine::Loop() {
     if (tid < 0 && errno == EINTR) continue;
     if (tid < 0) return;
     HandleStatus(tid, status);
+    if (stopping_ && threads_.empty()) Complete();
     if (!status_) kill(pid_, SIGKILL);
   }
+}
+
+// The recording is, though the program may run on.
+void StepEngine::Complete() {
+  if (std::exchange(completed_, true)) return;
+  KeepAnonymousCode();
+  Check(sink_.Finish(summary_));
 }
 
 void StepEngine::HandleStatus(pid_t tid, int status) {
@@ -280,7 +288,9 @@ void StepEngine::StopTracing() {
 
 void StepEngine::CountInstruction() {
   ++summary_.instructions;
-  if (summary_.instructions == options_.max_instructions) StopTracing();
+  if (summary_.instructions != options_.max_instructions) return;
+  summary_.stop_reason = StopReason::kMaxInstructions;
+  StopTracing();
 }
 
 }  // namespace flowback::record

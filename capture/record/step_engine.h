@@ -40,6 +40,7 @@ class StepEngine {
   using Signal = int;
 
   void Loop();
+  void Complete();
   void HandleStatus(pid_t tid, int status);
   void HandleStop(Thread& thread, int status);
   void HandleEnd(pid_t tid, int status);
@@ -89,7 +90,8 @@ class StepEngine {
   std::map<pid_t, std::unique_ptr<Thread>> threads_;  // being traced
   CodeReader code_;
   RecordSummary summary_;
-  Status status_;          // first failure of the sink
+  Status status_;  // first failure of the sink
+  bool completed_ = false;
   bool stopping_ = false;  // tracing ends: threads are let go at their next stop
 };
 
