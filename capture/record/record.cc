@@ -39,8 +39,8 @@ constexpr uint8_t kMaxMtcShift = 15;
 constexpr const char* kEmulatedCpu = "GenuineIntel,6,85,7";
 constexpr const char* kEmulatedCpuOption = "6/85/7";
 
-constexpr long kPtraceOptions =
-    PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT | PTRACE_O_TRACECLONE;
+constexpr long kPtraceOptions = PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT |
+                                PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK;
 
 // Passes everything on to several sinks.
 class Sinks : public RecordingSink {
@@ -175,9 +175,9 @@ Result<RecordSummary> RunStepped(const RecordOptions& options,
     KillAndReap(*pid);
     return Fail(std::move(sinks.error()));
   }
-  StepEngine engine(*pid, options, clock, binding, **sinks);
+  StepEngine engine(options, clock, binding, **sinks);
   stop.Connect([&engine] { engine.RequestStop(); });
-  auto summary = engine.Run();
+  auto summary = engine.Run(*pid);
   stop.Connect({});
   return Finished(std::move(summary), **sinks);
 }

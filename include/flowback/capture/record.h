@@ -65,10 +65,11 @@ struct RecordSummary {
 // recording. Not to be called from two threads at once.
 //
 // Engine "step" single-steps the program with ptrace (20,000 to 35,000 instructions a second) and
-// writes the packets that user-only Intel PT hardware would write. Threads are recorded, one stream
-// each; child processes run untraced. A program that blocks SIGTRAP loses its handler for it. Page
-// faults and interrupts leave no packets, transactions (RTM) abort at once, and the pushed or saved
-// flags never show the trap flag. Address spaces follow execve.
+// writes the packets that user-only Intel PT hardware would write. Threads, child processes and the
+// programs they become are recorded, one stream each, until the command ends. A program that blocks
+// SIGTRAP loses its handler for it. Page faults and interrupts leave no packets, transactions (RTM)
+// abort at once, and the pushed or saved flags never show the trap flag. Address spaces follow
+// execve.
 //
 // Engine "emulate" runs the program in QEMU's user mode emulator with a plugin that writes those
 // packets: several times slower than native. Threads, child processes and the programs they become
