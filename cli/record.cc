@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `flowback record -- CMD`: runs a program and records its execution. It ends with the program's
 // own status, as env and timeout do: 125 when flowback failed, 126 and 127 when CMD can't be run.
+// `flowback record -p PID`: the same for a program that runs already; the statuses are flowback's.
 #include "flowback/capture/record.h"
 
 #include <fmt/format.h>
@@ -48,7 +49,11 @@ bool IsBuilt(std::string_view engine) {
   return std::ranges::find(built, engine) != built.end();
 }
 
-Result<std::string> ChooseEngine(const std::string& word) {
+Result<std::string> ChooseEngine(const std::string& word, bool attaches) {
+  if (word == "auto" && attaches) {
+    Warn("record: --engine auto takes 'step': the emulator can't take over a running program");
+    return "step";
+  }
   if (word == "auto") {
     const Status emulator = CheckEmulator({});
     if (emulator) {
@@ -126,10 +131,11 @@ int FailureStatus(const Error& error) {
   return kRecorderFailed;
 }
 
-// Prints the error; in JSON also the reason's number, which the exit status can't tell.
-int RecordFailure(const Error& error, bool json) {
+// Prints the error; in JSON also the reason's number, which the exit status can't tell where it is
+// the command's.
+int RecordFailure(const Error& error, bool has_command, bool json) {
   const int reason = Report(error);
-  const int status = FailureStatus(error);
+  const int status = has_command ? FailureStatus(error) : reason;
   if (json) {
     Output output;
     JsonLine(output.buffer())
@@ -178,21 +184,29 @@ void TellJson(const RecordSummary& summary, const RecordOptions& options) {
 }
 
 int Execute(const RecordWords& words, RecordOptions& options) {
-  const Result<std::string> engine = ChooseEngine(words.engine);
-  if (!engine) return RecordFailure(engine.error(), words.json);
+  const bool attaches = !options.pids.empty() || !options.tids.empty();
+  const auto fail = [&](const Error& error) {
+    return RecordFailure(error, !options.command.empty(), words.json);
+  };
+  const Result<std::string> engine = ChooseEngine(words.engine, attaches);
+  if (!engine) return fail(engine.error());
   options.engine = *engine;
-  if (Status status = UnderstandPacketOptions(words, options); !status)
-    return RecordFailure(status.error(), words.json);
-  if (Status status = UnderstandLimits(words, options); !status)
-    return RecordFailure(status.error(), words.json);
+  if (Status status = UnderstandPacketOptions(words, options); !status) return fail(status.error());
+  if (Status status = UnderstandLimits(words, options); !status) return fail(status.error());
   const Result<RecordSummary> summary = Record(options);
-  if (!summary) return RecordFailure(summary.error(), words.json);
+  if (!summary) return fail(summary.error());
   TellText(*summary, options);
   if (words.json) TellJson(*summary, options);
-  return CommandStatus(summary->command_status);
+  return attaches ? kDone : CommandStatus(summary->command_status);
 }
 
 void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
+  app.add_option("-p,--pid", options.pids, "record running processes: PID[,PID...] (step)")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("-t,--tid", options.tids, "record running threads: TID[,TID...] (step)")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   app.add_option("--engine", words.engine, "auto (default), pt, lbr, brbe, emulate or step");
   app.add_flag("--exact", options.exact, "emulate: one instruction a block (slower)");
   app.add_option("-o,--output", options.output, "file to write (default perf.data)");
@@ -226,9 +240,9 @@ int RunRecord(const Arguments& arguments) {
   if (dashes != arguments.end()) options.command.assign(dashes + 1, arguments.end());
   if (const auto status = Parse(app, Arguments(arguments.begin(), dashes)))
     return *status == kWrongUsage && !options.command.empty() ? kRecorderFailed : *status;
-  if (options.command.empty())
-    return Report(
-        Error(ErrorCode::kUsage, "record: no program to run").Remedy("flowback record -- CMD"));
+  if (options.command.empty() && options.pids.empty() && options.tids.empty())
+    return Report(Error(ErrorCode::kUsage, "record: no program to run")
+                      .Remedy("flowback record -- CMD, or -p PID for one that runs"));
   options.recorder_command_line = Joined(arguments);
   options.one_cpu = !words.all_cpus;
   return Execute(words, options);

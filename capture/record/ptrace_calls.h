@@ -29,6 +29,10 @@ void HidePushedTrapFlag(pid_t tid);
 // the program's handler for it then.
 void UnblockTrap(pid_t tid);
 
+// False: errno says why.
+inline bool Seize(pid_t tid, long options) {
+  return ptrace(PTRACE_SEIZE, tid, nullptr, options) == 0;
+}
 inline void Step(pid_t tid, int signal) { ptrace(PTRACE_SINGLESTEP, tid, nullptr, signal); }
 inline void Continue(pid_t tid) { ptrace(PTRACE_CONT, tid, nullptr, 0); }
 // Leaves a thread in group-stop stopped, but able to report its end and its going on.

@@ -50,11 +50,24 @@ StepEngine::~StepEngine() = default;
 
 Result<RecordSummary> StepEngine::Run(pid_t pid) {
   command_ = pid;
+  targets_ = {pid};
   Thread& thread = AddThread(pid, AddProcess(pid));
   thread.stopped = thread.begun = true;
   AnnounceProgram(thread);
   Resume(thread, 0);
   Loop();
+  return Finished();
+}
+
+Result<RecordSummary> StepEngine::RunAttached(const std::vector<SeizedThread>& threads) {
+  targets_.insert(options_.pids.begin(), options_.pids.end());
+  targets_.insert(options_.tids.begin(), options_.tids.end());
+  for (const SeizedThread& thread : threads) AddThread(thread.tid, AddProcess(thread.pid));
+  Loop();
+  return Finished();
+}
+
+Result<RecordSummary> StepEngine::Finished() {
   TellAnonymousCode();
   if (!status_) return Fail(std::move(status_.error()));
   return std::move(summary_);
@@ -70,9 +83,17 @@ void StepEngine::Loop() {
     if (tid < 0 && errno == EINTR) continue;
     if (tid < 0) return;
     HandleStatus(tid, status);
-    if (!status_)
-      for (const auto& [pid, process] : processes_) kill(pid, SIGKILL);
+    if (!status_) OnFailure();
   }
+}
+
+// A recording that can't be written is of no use; the programs that it was made of are.
+void StepEngine::OnFailure() {
+  if (command_ < 0) {
+    if (!stopping_) StopTracing();
+    return;
+  }
+  for (const auto& [pid, process] : processes_) kill(pid, SIGKILL);
 }
 
 void StepEngine::HandleStatus(pid_t tid, int status) {
@@ -93,11 +114,10 @@ void StepEngine::HandleEnd(pid_t tid, int status) {
   if (Thread* thread = Find(tid)) {
     // Without an exit event the thread was killed; what it did since its last stop is not known.
     thread->process.lost_threads = true;
-    FinishThread(*thread);
+    EndThread(*thread);
   }
-  if (tid != command_) return;
-  summary_.command_status = status;
-  if (threads_.empty() || stopping_) return;
+  if (tid == command_) summary_.command_status = status;
+  if (targets_.erase(tid) == 0 || !targets_.empty() || threads_.empty() || stopping_) return;
   Note("processes that the program started still ran when it ended: their traces end there");
   StopTracing();
 }
@@ -132,7 +152,10 @@ void StepEngine::HandleEventStop(Thread& thread, int signal) {
   // A thread let go before its step's signal came would die of it.
   if (stopping_ && HasPendingTrap(thread.tid)) return Continue(thread.tid);
   if (const auto next = ReadIp(thread.tid)) CatchUp(thread, *next);
-  if (signal != SIGTRAP && !stopping_) return Listen(thread.tid);
+  if (signal != SIGTRAP && !stopping_) {
+    thread.stopped = false;  // as far as we are concerned: it reports its going on
+    return Listen(thread.tid);
+  }
   Resume(thread, 0);
 }
 

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "capture/record/attach.h"
 #include "capture/record/bell.h"
 #include "capture/record/cpu_binding.h"
 #include "capture/record/packet_generator.h"
@@ -35,6 +36,9 @@ class StepEngine {
   // Runs the program `pid`, which is at its exec event, to its end. What it started and still runs
   // then goes on untraced. On an error all are killed.
   Result<RecordSummary> Run(pid_t pid);
+  // Records threads that ran before, until the processes and threads that the options name have
+  // ended or RequestStop; they go on unharmed, also after an error.
+  Result<RecordSummary> RunAttached(const std::vector<SeizedThread>& threads);
   // Ends the tracing soon; the programs go on. Any thread may call it.
   void RequestStop() { bell_.Ring(); }
 
@@ -44,7 +48,9 @@ class StepEngine {
   // A signal to deliver when the thread goes on; 0: none.
   using Signal = int;
 
+  Result<RecordSummary> Finished();
   void Loop();
+  void OnFailure();
   void HandleStatus(pid_t tid, int status);
   void HandleStop(Thread& thread, int status);
   void HandleEventStop(Thread& thread, int signal);
@@ -76,6 +82,7 @@ class StepEngine {
   Process* FindProcess(pid_t pid);
   Thread& AddThread(pid_t tid, Process& process);
   Thread* Find(pid_t tid);
+  void EndThread(Thread& thread);
   void FinishThread(Thread& thread);
   void Resume(Thread& thread, Signal signal);
   void LetGo(pid_t tid, Signal signal);
@@ -102,7 +109,8 @@ class StepEngine {
   const CpuBinding& binding_;
   RecordingSink& sink_;
   Bell bell_;
-  pid_t command_ = -1;
+  pid_t command_ = -1;       // -1: none was started
+  std::set<pid_t> targets_;  // processes and threads whose end is the recording's
   std::map<pid_t, std::unique_ptr<Process>> processes_;  // with threads being traced
   std::map<pid_t, std::unique_ptr<Thread>> threads_;     // being traced
   std::set<pid_t> unknown_;  // new threads, stopped, whose makers have not told of them yet

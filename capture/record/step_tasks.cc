@@ -35,11 +35,12 @@ void StepEngine::OnExec(pid_t tid) {
     caller->generator.EnteredKernel(caller->ip, caller->mode);
     CountInstruction();
   }
+  if (targets_.erase(former) != 0) targets_.insert(tid);
   for (auto it = threads_.begin(); it != threads_.end();) {
     Thread& thread = *(it++)->second;
     if (thread.tid == tid || thread.process.pid != tid) continue;
     thread.process.lost_threads = true;
-    FinishThread(thread);
+    EndThread(thread);
   }
   Thread* thread = Find(tid);
   if (thread == nullptr) thread = &AddThread(tid, AddProcess(tid));
@@ -55,7 +56,7 @@ void StepEngine::OnThreadExit(Thread& thread) {
   const auto end = static_cast<int>(ReadEventMessage(thread.tid).value_or(SIGKILL));
   if (WIFSIGNALED(end)) thread.process.lost_threads = true;
   const pid_t tid = thread.tid;
-  FinishThread(thread);
+  EndThread(thread);
   Continue(tid);
 }
 
@@ -101,14 +102,14 @@ void StepEngine::AddChild(pid_t tid, Process& parent, pid_t parent_tid, bool sha
   fork.parent_tid = parent_tid;
   Check(sink_.AddSideband(fork));
   if (pid == parent.pid) {
-    AddThread(tid, parent);
+    AddThread(tid, parent).named = true;
     return;
   }
   Process& process = AddProcess(pid);
   process.code.Inherit(parent.code);
   process.announced = true;
   if (shares_memory) process.memory = parent.memory;
-  AddThread(tid, process);
+  AddThread(tid, process).named = true;
 }
 
 void StepEngine::StartChild(pid_t tid) {
@@ -128,10 +129,8 @@ void StepEngine::Begin(Thread& thread) {
     thread.mode = ModeOf(*registers);
     if (MayRestart(*registers)) thread.restart = RestartAddress(*registers);
   }
-  if (!std::exchange(thread.process.announced, true)) {
-    AnnounceComm(thread, false);
-    AnnounceMappings(thread);
-  }
+  if (!thread.named) AnnounceComm(thread, false);
+  if (!std::exchange(thread.process.announced, true)) AnnounceMappings(thread);
   Check(sink_.AddSideband(Sideband<ItraceStartRecord>(thread)));
 }
 
@@ -163,13 +162,19 @@ StepEngine::Thread* StepEngine::Find(pid_t tid) {
   return found == threads_.end() ? nullptr : found->second.get();
 }
 
+void StepEngine::EndThread(Thread& thread) {
+  const pid_t pid = thread.process.pid;
+  const pid_t tid = thread.tid;
+  FinishThread(thread);
+  Check(sink_.AddSideband(Sideband<ExitRecord>(pid, tid)));
+}
+
 // Ends the thread's stream. `thread`, and its process if that was its last one, is gone afterwards.
 void StepEngine::FinishThread(Thread& thread) {
   thread.generator.Interrupted(thread.ip);
   thread.generator.Finish();
   FlushTrace(thread);
   summary_.threads[thread.stream.index].digest = thread.generator.digest();
-  Check(sink_.AddSideband(Sideband<ExitRecord>(thread)));
   Process& process = thread.process;
   threads_.erase(thread.tid);
   if (--process.threads == 0) {

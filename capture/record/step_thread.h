@@ -19,7 +19,7 @@ struct StepEngine::Process {
   uint64_t memory;  // the same number: the same memory (vfork)
   CodeReader code;
   size_t threads = 0;
-  bool announced = false;     // its name and its mappings
+  bool announced = false;     // its mappings
   bool lost_threads = false;  // some were killed: of a child that they made they may not have told
 };
 
@@ -40,6 +40,7 @@ struct StepEngine::Thread {
   bool signal_sent = false;         // the last resume delivered a signal
   bool made_child = false;          // the last system call did, and the child is traced
   bool begun = false;               // it stopped for the first time
+  bool named = false;               // its name is known, be it as its maker's
   bool stopped = false;
 };
 
