@@ -5,31 +5,32 @@
 #include "flowback/capture/record.h"
 
 #include <fmt/format.h>
-#include <sys/wait.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 
 #include "cli/arguments.h"
 #include "cli/command.h"
-#include "cli/json.h"
-#include "cli/output.h"
+#include "cli/doctor_facts.h"
 #include "cli/quantity.h"
+#include "cli/record_progress.h"
+#include "cli/record_report.h"
 #include "cli/status.h"
 
 namespace flowback::cli {
 namespace {
 
 constexpr int kRecorderFailed = 125;
-constexpr int kCommandNotRunnable = 126;
-constexpr int kCommandNotFound = 127;
 
 struct RecordWords {
-  std::string engine = "auto", psb_period, mtc_period, duration, max_instructions;
+  std::string engine = "auto", psb_period, mtc_period, duration, max_size, max_instructions;
+  std::string cpu_list;
   bool no_return_compression = false;
   bool no_timestamps = false;
   bool all_cpus = false;
+  bool machine_wide = false;
   bool json = false;
 };
 
@@ -49,23 +50,31 @@ bool IsBuilt(std::string_view engine) {
   return std::ranges::find(built, engine) != built.end();
 }
 
-Result<std::string> ChooseEngine(const std::string& word, bool attaches) {
-  if (word == "auto" && attaches) {
+// Why no hardware engine is taken, on this machine.
+std::string WhyNoHardware() {
+  const char* path = std::getenv("PATH");
+  return ReadDoctorFacts("", path == nullptr ? "" : path).pt_type
+             ? "this version can't drive this machine's Intel PT yet (`perf record -e intel_pt//u "
+               "-- CMD` can, and flowback reads it)"
+             : "this machine has no Intel PT";
+}
+
+std::string ChooseAutomatically(bool attaches) {
+  if (attaches) {
     Warn("record: --engine auto takes 'step': the emulator can't take over a running program");
     return "step";
   }
-  if (word == "auto") {
-    const Status emulator = CheckEmulator({});
-    if (emulator) {
-      Warn("record: --engine auto takes 'emulate': this version has no hardware engine yet");
-      return "emulate";
-    }
-    Warn(
-        fmt::format("record: --engine auto takes 'step': this version has no hardware engine yet, "
-                    "and {} ({})",
-                    emulator.error().message(), emulator.error().remedy()));
-    return "step";
-  }
+  const Status emulator = CheckEmulator({});
+  Warn(fmt::format("record: --engine auto takes '{}': {}{}", emulator ? "emulate" : "step",
+                   WhyNoHardware(),
+                   emulator ? ""
+                            : fmt::format(", and {} (much faster with it: {})",
+                                          emulator.error().message(), emulator.error().remedy())));
+  return emulator ? "emulate" : "step";
+}
+
+Result<std::string> ChooseEngine(const std::string& word, bool attaches) {
+  if (word == "auto") return ChooseAutomatically(attaches);
   if (IsBuilt(word)) return word;
   for (const KnownEngine& engine : kKnownEngines) {
     if (engine.name != word) continue;
@@ -110,6 +119,14 @@ Status UnderstandLimits(const RecordWords& words, RecordOptions& options) {
                       .Remedy("--duration 10s"));
     options.max_duration = std::chrono::nanoseconds(*nanoseconds);
   }
+  if (!words.max_size.empty()) {
+    const Result<uint64_t> bytes = ParseSize(words.max_size, "--max-size");
+    if (!bytes) return Fail(bytes.error());
+    if (*bytes == 0)
+      return Fail(Error(ErrorCode::kUsage, "--max-size: no bytes at all: nothing would be recorded")
+                      .Remedy("--max-size 100M"));
+    options.max_file_bytes = *bytes;
+  }
   if (!words.max_instructions.empty()) {
     const auto count = ParseNumber(words.max_instructions);
     if (!count || *count == 0)
@@ -120,84 +137,43 @@ Status UnderstandLimits(const RecordWords& words, RecordOptions& options) {
   return {};
 }
 
-int CommandStatus(int status) {
-  if (WIFEXITED(status)) return WEXITSTATUS(status);
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : kRecorderFailed;
+// What perf records and software can't.
+Status RefuseMachineWide(const RecordWords& words) {
+  if (!words.machine_wide && words.cpu_list.empty()) return {};
+  return Fail(Error(ErrorCode::kNoHardware,
+                    fmt::format("record: {} records whatever runs on a CPU, which takes tracing "
+                                "hardware: emulating and stepping reach one program only",
+                                words.machine_wide ? "-a" : "-C"))
+                  .Remedy("flowback record -- CMD"));
 }
 
-int FailureStatus(const Error& error) {
-  if (error.code() == ErrorCode::kCommandMissing) return kCommandNotFound;
-  if (error.code() == ErrorCode::kCommandRefused) return kCommandNotRunnable;
-  return kRecorderFailed;
+Status Understand(const RecordWords& words, RecordOptions& options) {
+  for (const Status& status : {RefuseMachineWide(words), UnderstandPacketOptions(words, options),
+                               UnderstandLimits(words, options)})
+    if (!status) return Fail(status.error());
+  const Result<std::string> engine =
+      ChooseEngine(words.engine, !options.pids.empty() || !options.tids.empty());
+  if (!engine) return Fail(engine.error());
+  options.engine = *engine;
+  return {};
 }
 
-// Prints the error; in JSON also the reason's number, which the exit status can't tell where it is
-// the command's.
-int RecordFailure(const Error& error, bool has_command, bool json) {
-  const int reason = Report(error);
-  const int status = has_command ? FailureStatus(error) : reason;
-  if (json) {
-    Output output;
-    JsonLine(output.buffer())
-        .Text("schema", "flowback.record/1")
-        .Text("error", error.message())
-        .Text("remedy", error.remedy())
-        .Number("reason", reason)
-        .Number("status", status)
-        .End();
-  }
-  return status;
-}
-
-void TellText(const RecordSummary& summary, const RecordOptions& options) {
-  for (const std::string& note : summary.notes) Warn("record: " + note);
-  const size_t threads = summary.threads.size();
-  const double seconds = std::chrono::duration<double>(summary.elapsed).count();
-  Warn(fmt::format(
-      "record: {} instructions of {} thread{} in {:.2f} s, {} trace bytes (emulated) to "
-      "{}",
-      summary.instructions, threads, threads == 1 ? "" : "s", seconds, summary.bytes,
-      options.output));
-}
-
-void TellJson(const RecordSummary& summary, const RecordOptions& options) {
-  Output output;
-  for (const RecordedThread& thread : summary.threads)
-    JsonLine(output.buffer())
-        .Text("schema", "flowback.record.thread/1")
-        .Number("pid", thread.pid)
-        .Number("tid", thread.tid)
-        .Number("bytes", thread.bytes)
-        .Number("count", thread.digest.count)
-        .Text("digest", fmt::format("{:016x}", thread.digest.hash))
-        .End();
-  JsonLine(output.buffer())
-      .Text("schema", "flowback.record/1")
-      .Text("engine", options.engine)
-      .Bool("emulated", true)
-      .Text("output", options.output)
-      .Number("instructions", summary.instructions)
-      .Number("bytes", summary.bytes)
-      .Number("threads", summary.threads.size())
-      .Number("status", CommandStatus(summary.command_status))
-      .End();
+Result<RecordSummary> RecordWithProgress(RecordOptions& options) {
+  RecordProgressLine line;
+  options.on_progress = [&line](const RecordProgress& progress) { line.Update(progress); };
+  return Record(options);
 }
 
 int Execute(const RecordWords& words, RecordOptions& options) {
-  const bool attaches = !options.pids.empty() || !options.tids.empty();
-  const auto fail = [&](const Error& error) {
-    return RecordFailure(error, !options.command.empty(), words.json);
-  };
-  const Result<std::string> engine = ChooseEngine(words.engine, attaches);
-  if (!engine) return fail(engine.error());
-  options.engine = *engine;
-  if (Status status = UnderstandPacketOptions(words, options); !status) return fail(status.error());
-  if (Status status = UnderstandLimits(words, options); !status) return fail(status.error());
-  const Result<RecordSummary> summary = Record(options);
-  if (!summary) return fail(summary.error());
+  const bool has_command = !options.command.empty();
+  if (Status status = Understand(words, options); !status)
+    return RecordFailure(status.error(), has_command, words.json);
+  const Result<RecordSummary> summary = RecordWithProgress(options);
+  if (!summary) return RecordFailure(summary.error(), has_command, words.json);
+  const int status = has_command ? CommandStatus(summary->command_status) : kDone;
   TellText(*summary, options);
-  if (words.json) TellJson(*summary, options);
-  return attaches ? kDone : CommandStatus(summary->command_status);
+  if (words.json) TellJson(*summary, options, status);
+  return status;
 }
 
 void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
@@ -218,7 +194,10 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
   app.add_flag("--no-tsc", words.no_timestamps, "no times");
   app.add_flag("--all-cpus", words.all_cpus, "step: let the program use every CPU (slower)");
   app.add_option("--duration", words.duration, "stop recording after this time, e.g. 10s");
+  app.add_option("--max-size", words.max_size, "stop recording at this file size, e.g. 100M");
   app.add_option("--max-instructions", words.max_instructions, "stop recording after so many");
+  app.add_flag("-a", words.machine_wide)->group("");
+  app.add_option("-C,--cpu", words.cpu_list)->group("");
   app.add_flag("--json", words.json, "the result as JSON lines on stdout, after CMD's own output");
   app.footer("usage: flowback record [options] -- CMD [arguments]");
 }

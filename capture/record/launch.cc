@@ -17,28 +17,6 @@
 
 namespace flowback::record {
 
-struct TerminalSignalsIgnored::Saved {
-  struct sigaction interrupt;
-  struct sigaction quit;
-};
-
-TerminalSignalsIgnored::TerminalSignalsIgnored() : saved_(new Saved) {
-  struct sigaction ignore{};
-  ignore.sa_handler = SIG_IGN;
-  sigaction(SIGINT, &ignore, &saved_->interrupt);
-  sigaction(SIGQUIT, &ignore, &saved_->quit);
-}
-
-TerminalSignalsIgnored::~TerminalSignalsIgnored() {
-  Restore();
-  delete saved_;
-}
-
-void TerminalSignalsIgnored::Restore() const {
-  sigaction(SIGINT, &saved_->interrupt, nullptr);
-  sigaction(SIGQUIT, &saved_->quit, nullptr);
-}
-
 namespace {
 
 class Pipe {
@@ -119,7 +97,7 @@ std::vector<char*> Pointers(const std::vector<std::string>& words) {
 }
 
 [[noreturn]] void ExecCommand(char* const* arguments, int go, int failure,
-                              const TerminalSignalsIgnored& signals) {
+                              const RecorderSignals& signals) {
   char ignored;
   if (ReadAll(go, &ignored, 1) != 1) _exit(125);
   signals.Restore();
@@ -129,7 +107,7 @@ std::vector<char*> Pointers(const std::vector<std::string>& words) {
 
 // The same without waiting.
 [[noreturn]] void ExecCommand(char* const* arguments, char* const* environment, int failure,
-                              const TerminalSignalsIgnored& signals) {
+                              const RecorderSignals& signals) {
   signals.Restore();
   execve(arguments[0], arguments, environment);
   TellErrno(failure);
@@ -194,7 +172,7 @@ Error ExecError(const std::string& name, int error) {
 }
 
 Result<pid_t> LaunchTraced(const std::vector<std::string>& command, long ptrace_options,
-                           const TerminalSignalsIgnored& signals) {
+                           const RecorderSignals& signals) {
   const std::vector<char*> arguments = Pointers(command);
   Pipe go;
   Pipe failure;
@@ -212,8 +190,7 @@ Result<pid_t> LaunchTraced(const std::vector<std::string>& command, long ptrace_
 }
 
 Result<pid_t> Launch(const std::vector<std::string>& command,
-                     const std::vector<std::string>& environment,
-                     const TerminalSignalsIgnored& signals) {
+                     const std::vector<std::string>& environment, const RecorderSignals& signals) {
   const std::vector<char*> arguments = Pointers(command);
   const std::vector<char*> variables = Pointers(environment);
   Pipe failure;

@@ -3,24 +3,24 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <algorithm>
 #include <bit>
-#include <functional>
 #include <future>
 #include <memory>
-#include <mutex>
-#include <thread>
 #include <utility>
 
 #include "capture/record/attach.h"
 #include "capture/record/cpu_binding.h"
 #include "capture/record/emulate_engine.h"
 #include "capture/record/launch.h"
+#include "capture/record/metered_sink.h"
 #include "capture/record/perf_data_writer.h"
 #include "capture/record/ptrace_calls.h"
 #include "capture/record/raw_writer.h"
+#include "capture/record/record_session.h"
 #include "capture/record/step_engine.h"
 #include "capture/record/trace_clock.h"
 
@@ -63,6 +63,11 @@ class Sinks : public RecordingSink {
   }
   Status Finish(const RecordSummary& summary) override {
     return All([&](RecordingSink& sink) { return sink.Finish(summary); });
+  }
+  uint64_t file_size() const override {
+    uint64_t size = 0;
+    for (const auto& sink : sinks_) size += sink->file_size();
+    return size;
   }
 
  private:
@@ -160,105 +165,129 @@ void KillAndReap(pid_t pid) {
   }
 }
 
-// Lets the caller's thread stop the engine that runs in the tracing thread.
-class StopSwitch {
- public:
-  // `stop` stops the engine; empty: there is none any more.
-  void Connect(std::function<void()> stop) {
-    const std::lock_guard lock(mutex_);
-    stop_ = std::move(stop);
-    if (stop_ && stopped_) stop_();
-  }
-  void Stop() {
-    const std::lock_guard lock(mutex_);
-    stopped_ = true;
-    if (stop_) stop_();
-  }
-
- private:
-  std::mutex mutex_;
-  std::function<void()> stop_;
-  bool stopped_ = false;
+// What both engines' runs share.
+struct Outputs {
+  std::unique_ptr<Sinks> sinks;
+  std::unique_ptr<MeteredSink> metered;
+  std::vector<std::string> notes;
 };
 
-Result<RecordSummary> Finished(Result<RecordSummary> summary, RecordingSink& sink) {
+Result<Outputs> OpenOutputs(const RecordOptions& options, const TraceClock& clock,
+                            RecordSession& session) {
+  Outputs outputs;
+  auto kept = KeepOlderFile(options.output);
+  if (!kept) return Fail(std::move(kept.error()));
+  if (!kept->empty()) outputs.notes.push_back(*kept);
+  auto sinks = OpenSinks(options, clock);
+  if (!sinks) return Fail(std::move(sinks.error()));
+  outputs.sinks = std::move(*sinks);
+  outputs.metered =
+      std::make_unique<MeteredSink>(*outputs.sinks, session.meter(), options.max_file_bytes,
+                                    [&session] { session.Stop(StopReason::kFileSize); });
+  return outputs;
+}
+
+// Completes the outputs, if stopping did not, and the summary.
+Result<RecordSummary> Finished(Result<RecordSummary> summary, Outputs& outputs,
+                               const TraceClock& clock, const RecordSession& session) {
   if (!summary) return summary;
-  if (auto finished = sink.Finish(*summary); !finished) return Fail(std::move(finished.error()));
+  if (auto finished = outputs.metered->Finish(*summary); !finished)
+    return Fail(std::move(finished.error()));
+  summary->notes.insert(summary->notes.begin(), outputs.notes.begin(), outputs.notes.end());
+  summary->file_bytes = outputs.metered->file_size();
+  summary->one_tick_each =
+      std::chrono::nanoseconds(clock.ToNanoseconds(summary->instructions) - clock.ToNanoseconds(0));
+  if (summary->stop_reason == StopReason::kProgramEnded)
+    summary->stop_reason = session.stop_reason();
   return summary;
 }
 
-Result<RecordSummary> RunStepped(const RecordOptions& options,
-                                 const TerminalSignalsIgnored& signals, StopSwitch& stop) {
+Result<RecordSummary> RunStepped(const RecordOptions& options, RecordSession& session) {
   const TraceClock clock = TraceClock::ForThisMachine();
   const CpuBinding binding(options.one_cpu);
-  const auto pid = LaunchTraced(options.command, kLaunchOptions, signals);
+  const auto pid = LaunchTraced(options.command, kLaunchOptions, session.signals());
   if (!pid) return Fail(pid.error());
   // Only now, so that a command that can't be run costs no older recording.
-  auto sinks = OpenSinks(options, clock);
-  if (!sinks) {
+  auto outputs = OpenOutputs(options, clock, session);
+  if (!outputs) {
     KillAndReap(*pid);
-    return Fail(std::move(sinks.error()));
+    return Fail(std::move(outputs.error()));
   }
-  StepEngine engine(options, clock, binding, **sinks);
-  stop.Connect([&engine] { engine.RequestStop(); });
+  StepEngine engine(options, clock, binding, *outputs->metered);
+  session.Connect(*pid, [&engine] { engine.RequestStop(); });
   auto summary = engine.Run(*pid);
-  stop.Connect({});
-  return Finished(std::move(summary), **sinks);
+  session.Disconnect();
+  return Finished(std::move(summary), *outputs, clock, session);
 }
 
-Result<RecordSummary> RunAttached(const RecordOptions& options, StopSwitch& stop) {
+Result<RecordSummary> RunAttached(const RecordOptions& options, RecordSession& session) {
   const TraceClock clock = TraceClock::ForThisMachine();
   const CpuBinding none(false);
   const auto threads = SeizeThreads(options.pids, options.tids, kAttachOptions);
   if (!threads) return Fail(threads.error());
-  auto sinks = OpenSinks(options, clock);
-  if (!sinks) {
+  auto outputs = OpenOutputs(options, clock, session);
+  if (!outputs) {
     ReleaseAll();
-    return Fail(std::move(sinks.error()));
+    return Fail(std::move(outputs.error()));
   }
-  StepEngine engine(options, clock, none, **sinks);
-  stop.Connect([&engine] { engine.RequestStop(); });
+  StepEngine engine(options, clock, none, *outputs->metered);
+  session.Connect(-1, [&engine] { engine.RequestStop(); });
   auto summary = engine.RunAttached(*threads);
-  stop.Connect({});
-  return Finished(std::move(summary), **sinks);
+  session.Disconnect();
+  return Finished(std::move(summary), *outputs, clock, session);
 }
 
-Result<RecordSummary> RunEmulated(const RecordOptions& options,
-                                  const TerminalSignalsIgnored& signals, StopSwitch& stop) {
+Result<RecordSummary> RunEmulated(const RecordOptions& options, RecordSession& session) {
   const TraceClock clock = TraceClock::ForThisMachine();
   auto area = OwnedArea::Create(options, clock);
   if (!area) return Fail(std::move(area.error()));
   const auto command = MakeEmulatedCommand(options, (*area)->path());
   if (!command) return Fail(command.error());
-  auto sinks = OpenSinks(options, clock);
-  if (!sinks) return Fail(std::move(sinks.error()));
-  EmulateEngine engine(options, clock, **area);
+  auto outputs = OpenOutputs(options, clock, session);
+  if (!outputs) return Fail(std::move(outputs.error()));
+  EmulateEngine engine(options, clock, **area, *outputs->metered);
   for (const std::string& note : command->notes) engine.AddNote(note);
-  const auto pid = Launch(command->words, command->environment, signals);
+  const auto pid = Launch(command->words, command->environment, session.signals());
   if (!pid) return Fail(pid.error());
-  stop.Connect([&engine] { engine.RequestStop(); });
-  auto summary = engine.Run(*pid, **sinks);
-  stop.Connect({});
-  return Finished(std::move(summary), **sinks);
+  session.Connect(*pid, [&engine] { engine.RequestStop(); });
+  auto summary = engine.Run(*pid);
+  session.Disconnect();
+  return Finished(std::move(summary), *outputs, clock, session);
+}
+
+// Of this process and of those of its children that it has waited for.
+std::chrono::nanoseconds CpuTime() {
+  std::chrono::nanoseconds sum{0};
+  for (const auto who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage usage{};
+    getrusage(who, &usage);
+    for (const timeval& time : {usage.ru_utime, usage.ru_stime})
+      sum += std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
+  }
+  return sum;
 }
 
 }  // namespace
 
 Result<RecordSummary> Record(const RecordOptions& options) {
   if (auto checked = CheckOptions(options); !checked) return Fail(std::move(checked.error()));
-  const auto begin = std::chrono::steady_clock::now();
-  const TerminalSignalsIgnored signals;
-  StopSwitch stop;
+  const auto cpu_time = CpuTime();
+  const RecorderSignals signals;
+  RecordSession session(options, signals);
   // A thread of its own, so that waiting for any child means the traced ones only.
   auto result = std::async(std::launch::async, [&] {
-    if (Attaches(options)) return RunAttached(options, stop);
-    return options.engine == kStep ? RunStepped(options, signals, stop)
-                                   : RunEmulated(options, signals, stop);
+    auto summary = Attaches(options)         ? RunAttached(options, session)
+                   : options.engine == kStep ? RunStepped(options, session)
+                                             : RunEmulated(options, session);
+    session.Done();
+    return summary;
   });
-  if (options.max_duration && result.wait_for(*options.max_duration) == std::future_status::timeout)
-    stop.Stop();
+  session.Supervise();
   auto summary = result.get();
-  if (summary) summary->elapsed = std::chrono::steady_clock::now() - begin;
+  if (summary) {
+    summary->elapsed = session.Elapsed();
+    summary->cpu_time = CpuTime() - cpu_time;
+  }
   return summary;
 }
 

@@ -37,6 +37,10 @@ class RecordingSink {
   virtual Status AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t tsc) = 0;
   virtual Status AddCode(const MemoryCode& code) = 0;
   virtual Status Finish(const RecordSummary& summary) = 0;
+  // What all threads executed so far, and at how many places the flow is not known.
+  virtual void CountFlow(uint64_t /*instructions*/, uint64_t /*losses*/) {}
+  // Bytes in the output file so far; 0 for other kinds of output.
+  virtual uint64_t file_size() const { return 0; }
 };
 
 }  // namespace flowback::record

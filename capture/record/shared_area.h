@@ -14,7 +14,7 @@
 
 namespace flowback::record {
 
-constexpr uint32_t kSharedAreaVersion = 1;
+constexpr uint32_t kSharedAreaVersion = 2;
 constexpr uint64_t kSharedAreaMagic = 0x6165726177666c66;
 constexpr uint32_t kSlots = 1024;
 constexpr uint64_t kTraceRingBytes = 512 * 1024;  // a power of two
@@ -68,6 +68,7 @@ struct SharedArea {
   std::atomic<uint32_t> stopping;          // threads write no more
   std::atomic<uint32_t> processes;         // that found the area so far
   std::atomic<uint32_t> threads_left_out;  // no slot was free
+  std::atomic<uint32_t> losses;            // places where the flow is not known
   Slot slots[kSlots];
 
   static constexpr uint64_t kPage = 4096;

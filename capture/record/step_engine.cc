@@ -68,7 +68,7 @@ Result<RecordSummary> StepEngine::RunAttached(const std::vector<SeizedThread>& t
 }
 
 Result<RecordSummary> StepEngine::Finished() {
-  TellAnonymousCode();
+  Complete();
   if (!status_) return Fail(std::move(status_.error()));
   return std::move(summary_);
 }
@@ -83,8 +83,16 @@ void StepEngine::Loop() {
     if (tid < 0 && errno == EINTR) continue;
     if (tid < 0) return;
     HandleStatus(tid, status);
+    if (stopping_ && threads_.empty()) Complete();
     if (!status_) OnFailure();
   }
+}
+
+// The recording is, though the program may run on.
+void StepEngine::Complete() {
+  if (std::exchange(completed_, true)) return;
+  TellAnonymousCode();
+  Check(sink_.Finish(summary_));
 }
 
 // A recording that can't be written is of no use; the programs that it was made of are.
@@ -229,7 +237,9 @@ void StepEngine::StopTracing() {
 
 void StepEngine::CountInstruction() {
   ++summary_.instructions;
-  if (summary_.instructions == options_.max_instructions) StopTracing();
+  if (summary_.instructions != options_.max_instructions) return;
+  summary_.stop_reason = StopReason::kMaxInstructions;
+  StopTracing();
 }
 
 }  // namespace flowback::record

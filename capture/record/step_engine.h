@@ -50,6 +50,7 @@ class StepEngine {
 
   Result<RecordSummary> Finished();
   void Loop();
+  void Complete();
   void OnFailure();
   void HandleStatus(pid_t tid, int status);
   void HandleStop(Thread& thread, int status);
@@ -117,7 +118,8 @@ class StepEngine {
   std::map<uint64_t, std::vector<uint8_t>> anonymous_code_;  // of processes that ended
   uint64_t memories_ = 0;                                    // how many there were so far
   RecordSummary summary_;
-  Status status_;          // first failure of the sink
+  Status status_;  // first failure of the sink
+  bool completed_ = false;
   bool stopping_ = false;  // tracing ends: threads are let go at their next stop
 };
 

@@ -74,6 +74,7 @@ bool StepEngine::FlushDue(const Thread& thread) const {
 void StepEngine::FlushTrace(Thread& thread) {
   const uint64_t now = TraceClock::Now();
   thread.flush_time = clock_.ToNanoseconds(now);
+  sink_.CountFlow(summary_.instructions, 0);
   const std::vector<uint8_t> bytes = thread.generator.Take();
   if (bytes.empty()) return;
   summary_.bytes += bytes.size();

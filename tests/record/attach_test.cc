@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "capture/record/process_maps.h"
 #include "flowback/capture/open.h"
@@ -204,6 +206,30 @@ TEST(Attach, AStoppedProgramStaysStopped) {
   EXPECT_EQ(program.State(), 'T');
   kill(program.pid(), SIGCONT);
   EXPECT_TRUE(EndedWith(program.End(), 9));
+}
+
+// Ctrl-C and the like end the recording, not the program.
+TEST(Attach, UntilASignal) {
+  FLOWBACK_NEEDS_PTRACE();
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    SCOPED_TRACE(strsignal(signal));
+    Running program(Program("spinner"));
+    program.WaitForByte();
+    Recorder recorder;
+    recorder.options().pids = {program.pid()};
+    bool signalled = false;
+    recorder.options().on_progress = [&](const RecordProgress& progress) {
+      if (progress.instructions == 0 || std::exchange(signalled, true)) return;
+      kill(getpid(), signal);
+    };
+    const auto summary = recorder.Run({});
+    ASSERT_TRUE(summary) << summary.error().message();
+    EXPECT_EQ(summary->stop_reason, StopReason::kSignal);
+    EXPECT_EQ(summary->command_status, 0);
+    ExpectSameFlow(recorder.File("perf.data"), *summary);
+    program.ExpectUntraced();
+    EXPECT_TRUE(EndedWith(program.End(), 9));
+  }
 }
 
 TEST(Attach, ThirtyTwoBits) {

@@ -12,31 +12,11 @@
 #include <thread>
 
 #include "flowback/capture/open.h"
+#include "tests/record/emulated.h"
 #include "tests/record/recorded.h"
 
 namespace flowback::record_test {
 namespace {
-
-#ifdef FLOWBACK_TCG_PLUGIN
-constexpr const char* kPlugin = FLOWBACK_TCG_PLUGIN;
-#else
-constexpr const char* kPlugin = "";
-#endif
-
-void Emulate(RecordOptions& options) {
-  options.engine = "emulate";
-  options.emulator_plugin = kPlugin;
-}
-
-std::string WhyNotEmulated() {
-  if (*kPlugin == '\0') return "this build has no plugin for the emulator";
-  RecordOptions options;
-  Emulate(options);
-  const Status found = CheckEmulator(options);
-  return found ? "" : found.error().message() + ": " + found.error().remedy();
-}
-#define FLOWBACK_NEEDS_EMULATOR() \
-  if (const std::string why = WhyNotEmulated(); !why.empty()) GTEST_SKIP() << why
 
 // The threads' digests, in order of their start.
 std::vector<FlowDigest> Digests(const RecordSummary& summary) {
@@ -274,7 +254,7 @@ TEST_F(EmulateErrors, CommandsThatCannotBeRun) {
 }
 
 TEST_F(EmulateErrors, WithoutAnEmulator) {
-  if (*kPlugin == '\0') GTEST_SKIP() << "this build has no plugin for the emulator";
+  FLOWBACK_NEEDS_EMULATOR();
   const std::string path = std::getenv("PATH");
   setenv("PATH", recorder_.File("").c_str(), 1);
   ExpectError({"/bin/true"}, ErrorCode::kNoHardware, "qemu-x86_64");

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,18 @@
 #include "flowback/base/flow_digest.h"
 
 namespace flowback {
+
+// How far a recording is.
+struct RecordProgress {
+  std::chrono::nanoseconds elapsed{0};
+  uint64_t instructions = 0;
+  uint64_t trace_bytes = 0;
+  uint64_t file_bytes = 0;
+  uint64_t threads = 0;      // so far, those that ended included
+  uint64_t losses = 0;       // places where the flow is not known
+  bool interrupted = false;  // Ctrl-C was left to the program, which still runs
+  bool complete = false;     // the recording is, and the program still runs
+};
 
 struct RecordOptions {
   std::string engine = "step";       // a name from RecordEngineNames()
@@ -32,10 +45,14 @@ struct RecordOptions {
   bool timestamps = true;
   // An MTC packet every 2^n ticks of a ~25 MHz crystal; empty: none. Wants `timestamps`.
   std::optional<uint8_t> mtc_shift = 14;
-  // Stop tracing after so many instructions (all threads) or so long; the program then runs on
-  // untraced to its end.
+  // Stop tracing after so many instructions (all threads), so long, or once the file has so many
+  // bytes (what was on its way then is still written); the program then runs on untraced to its
+  // end.
   std::optional<uint64_t> max_instructions;
   std::optional<std::chrono::nanoseconds> max_duration;
+  std::optional<uint64_t> max_file_bytes;
+  // Called a few times a second, by the thread that called Record. Empty: nobody wants to know.
+  std::function<void(const RecordProgress&)> on_progress;
   // Engine "emulate": one instruction a block. Slower; for judging the engine.
   bool exact = false;
   // Engine "emulate": its plugin; empty: lib/flowback/flowback-tcg.so beside this program's folder.
@@ -54,19 +71,41 @@ struct RecordedThread {
   FlowDigest digest;
 };
 
+// What ended a recording.
+enum class StopReason : uint8_t {
+  kProgramEnded,
+  kMaxInstructions,
+  kDuration,
+  kFileSize,
+  kSignal,  // to the recorder
+};
+
 struct RecordSummary {
   int command_status = 0;  // as waitpid gives it; 0 without a command
+  StopReason stop_reason = StopReason::kProgramEnded;
   uint64_t instructions = 0;
   uint64_t bytes = 0;                   // trace bytes of all threads
+  uint64_t file_bytes = 0;              // of the perf.data file; 0 without one
+  uint64_t losses = 0;                  // places where the flow is not known
+  uint64_t threads_left_out = 0;        // more ran at once than can be recorded
   std::vector<RecordedThread> threads;  // in order of their start: stream 0, 1, ...
-  std::chrono::nanoseconds elapsed{0};
+  std::chrono::nanoseconds elapsed{0};  // to the program's end
+  // What this process and its children used meanwhile: recorder and recorded program.
+  std::chrono::nanoseconds cpu_time{0};
+  // How long the processor's time-stamp counter takes for as many ticks as there are instructions.
+  std::chrono::nanoseconds one_tick_each{0};
   // What the user should know: "the program forked: children are not traced".
   std::vector<std::string> notes;
 };
 
-// Runs the command to its end and writes the recording. Runs a thread of its own; SIGINT and
-// SIGQUIT are ignored meanwhile, as system(3) does, so that Ctrl-C ends the program and not its
-// recording. Not to be called from two threads at once.
+// Runs the command to its end and writes the recording, in a thread of its own. An older recording
+// of the output's name is kept as NAME.old, as perf does.
+//
+// Signals: SIGINT from the terminal (Ctrl-C) is the program's, and the recording is complete when
+// that ends of it. A second one, and SIGINT, SIGTERM or SIGHUP sent to this process, end the
+// recording; once its file is complete, the program is sent SIGTERM (SIGHUP after SIGHUP), and
+// SIGKILL at the next such signal. SIGQUIT, SIGPIPE and SIGXFSZ are ignored. Afterwards all are as
+// before. Not to be called from two threads at once.
 //
 // Engine "step" single-steps the program with ptrace (20,000 to 35,000 instructions a second) and
 // writes the packets that user-only Intel PT hardware would write. Threads, child processes and the
