@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `flowback record -- CMD`: runs a program and records its execution. It ends with the program's
 // own status, as env and timeout do: 125 when flowback failed, 126 and 127 when CMD can't be run.
+// `flowback record -p PID`: the same for a program that runs already; the statuses are flowback's.
 #include "flowback/capture/record.h"
 
 #include <fcntl.h>
@@ -62,7 +63,11 @@ std::string WhyNoHardware() {
              : "this machine has no Intel PT";
 }
 
-std::string ChooseAutomatically() {
+std::string ChooseAutomatically(bool attaches) {
+  if (attaches) {
+    Warn("record: --engine auto takes 'step': the emulator can't take over a running program");
+    return "step";
+  }
   const Status emulator = CheckEmulator({});
   Warn(fmt::format("record: --engine auto takes '{}': {}{}", emulator ? "emulate" : "step",
                    WhyNoHardware(),
@@ -72,8 +77,8 @@ std::string ChooseAutomatically() {
   return emulator ? "emulate" : "step";
 }
 
-Result<std::string> ChooseEngine(const std::string& word) {
-  if (word == "auto") return ChooseAutomatically();
+Result<std::string> ChooseEngine(const std::string& word, bool attaches) {
+  if (word == "auto") return ChooseAutomatically(attaches);
   if (IsBuilt(word)) return word;
   for (const KnownEngine& engine : kKnownEngines) {
     if (engine.name != word) continue;
@@ -150,7 +155,8 @@ Status Understand(const RecordWords& words, RecordOptions& options) {
   for (const Status& status : {RefuseMachineWide(words), UnderstandPacketOptions(words, options),
                                UnderstandLimits(words, options)})
     if (!status) return Fail(status.error());
-  const Result<std::string> engine = ChooseEngine(words.engine);
+  const Result<std::string> engine =
+      ChooseEngine(words.engine, !options.pids.empty() || !options.tids.empty());
   if (!engine) return Fail(engine.error());
   options.engine = *engine;
   return {};
@@ -163,17 +169,24 @@ Result<RecordSummary> RecordWithProgress(RecordOptions& options) {
 }
 
 int Execute(const RecordWords& words, RecordOptions& options) {
+  const bool has_command = !options.command.empty();
   if (Status status = Understand(words, options); !status)
-    return RecordFailure(status.error(), words.json);
+    return RecordFailure(status.error(), has_command, words.json);
   const Result<RecordSummary> summary = RecordWithProgress(options);
-  if (!summary) return RecordFailure(summary.error(), words.json);
-  const int status = CommandStatus(summary->command_status);
+  if (!summary) return RecordFailure(summary.error(), has_command, words.json);
+  const int status = has_command ? CommandStatus(summary->command_status) : kDone;
   TellText(*summary, options);
   if (words.json) TellJson(*summary, options, status);
   return status;
 }
 
 void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
+  app.add_option("-p,--pid", options.pids, "record running processes: PID[,PID...] (step)")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("-t,--tid", options.tids, "record running threads: TID[,TID...] (step)")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   app.add_option("--engine", words.engine, "auto (default), pt, lbr, brbe, emulate or step");
   app.add_flag("--exact", options.exact, "emulate: one instruction a block (slower)");
   app.add_option("-o,--output", options.output, "file to write (default perf.data)");
@@ -215,7 +228,8 @@ Error NoProgram(const RecordWords& words) {
                    ? "record: no program to run"
                    : fmt::format("record: '{}' stands before --, which the program comes after",
                                  words.stray[0]))
-      .Remedy("flowback record [options] -- " + command);
+      .Remedy("flowback record [options] -- " + command +
+              (words.stray.empty() ? ", or -p PID for one that runs" : ""));
 }
 
 }  // namespace
@@ -229,9 +243,11 @@ int RunRecord(const Arguments& arguments) {
   if (dashes != arguments.end()) options.command.assign(dashes + 1, arguments.end());
   if (const auto status = Parse(app, Arguments(arguments.begin(), dashes)))
     return *status == kWrongUsage && !options.command.empty() ? kRecorderFailed : *status;
+  const bool attaches = !options.pids.empty() || !options.tids.empty();
   if (!words.stray.empty() && !options.command.empty())
     return RecordFailure(NoProgram(words), words.json);
-  if (options.command.empty()) return Report(NoProgram(words));
+  if (options.command.empty() && (!attaches || !words.stray.empty()))
+    return Report(NoProgram(words));
   KeepStandardStreams();
   options.recorder_command_line = Joined(arguments);
   options.one_cpu = !words.all_cpus;

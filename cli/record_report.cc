@@ -103,9 +103,9 @@ int CommandStatus(int wait_status) {
   return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : kRecorderFailed;
 }
 
-int RecordFailure(const Error& error, bool json) {
+int RecordFailure(const Error& error, bool has_command, bool json) {
   const int reason = Report(error);
-  int status = kRecorderFailed;
+  int status = has_command ? kRecorderFailed : reason;
   if (error.code() == ErrorCode::kCommandMissing) status = kCommandNotFound;
   if (error.code() == ErrorCode::kCommandRefused) status = kCommandNotRunnable;
   if (json) {

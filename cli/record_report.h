@@ -13,8 +13,8 @@ int CommandStatus(int wait_status);
 void TellText(const RecordSummary& summary, const RecordOptions& options);
 void TellJson(const RecordSummary& summary, const RecordOptions& options, int exit_status);
 
-// Prints the error and returns the exit status: 126 or 127 when the program can't be run, else 125.
-// In JSON also the reason's number, which the status can't tell.
-int RecordFailure(const Error& error, bool json);
+// Prints the error and returns the exit status: that of the error; with a command, whose status it
+// would be, 126 or 127 when that can't be run, else 125. In JSON also the reason's number.
+int RecordFailure(const Error& error, bool has_command, bool json);
 
 }  // namespace flowback::cli

@@ -12,6 +12,7 @@
 #include <memory>
 #include <utility>
 
+#include "capture/record/attach.h"
 #include "capture/record/cpu_binding.h"
 #include "capture/record/emulate_engine.h"
 #include "capture/record/launch.h"
@@ -39,8 +40,9 @@ constexpr uint8_t kMaxMtcShift = 15;
 constexpr const char* kEmulatedCpu = "GenuineIntel,6,85,7";
 constexpr const char* kEmulatedCpuOption = "6/85/7";
 
-constexpr long kPtraceOptions =
-    PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT | PTRACE_O_TRACECLONE;
+constexpr long kAttachOptions = PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT | PTRACE_O_TRACECLONE |
+                                PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK;
+constexpr long kLaunchOptions = kAttachOptions | PTRACE_O_EXITKILL;
 
 // Passes everything on to several sinks.
 class Sinks : public RecordingSink {
@@ -79,15 +81,37 @@ class Sinks : public RecordingSink {
   std::vector<std::unique_ptr<RecordingSink>> sinks_;
 };
 
+bool Attaches(const RecordOptions& options) {
+  return !options.pids.empty() || !options.tids.empty();
+}
+
+// What is to be recorded: a command, or what runs already.
+Status CheckTarget(const RecordOptions& options) {
+  const bool has_command = !options.command.empty() && !options.command[0].empty();
+  if (!Attaches(options))
+    return has_command ? Status()
+                       : Fail(Error(ErrorCode::kUsage, "no command to record")
+                                  .Remedy("give it after --: flowback record -- CMD"));
+  if (!options.command.empty())
+    return Fail(
+        Error(ErrorCode::kUsage, "a command and running processes can't be recorded at once")
+            .Remedy("either -- CMD, or -p PID"));
+  if (options.engine != kStep)
+    return Fail(Error(ErrorCode::kUsage,
+                      "the engine '" + options.engine +
+                          "' can't record a program that runs already: the emulator has to start "
+                          "it itself")
+                    .Remedy("--engine step single-steps it where it is"));
+  return {};
+}
+
 Status CheckOptions(const RecordOptions& options) {
   const auto engines = RecordEngineNames();
   if (std::find(engines.begin(), engines.end(), options.engine) == engines.end())
     return Fail(Error(ErrorCode::kUnsupported,
                       "this build can't record with the engine '" + options.engine + "'")
                     .Remedy("use --engine step"));
-  if (options.command.empty() || options.command[0].empty())
-    return Fail(Error(ErrorCode::kUsage, "no command to record")
-                    .Remedy("give it after --: flowback record -- CMD"));
+  if (auto fit = CheckTarget(options); !fit) return fit;
   const uint32_t period = options.psb_period_bytes;
   if (!std::has_single_bit(period) || period < kMinPsbPeriod || period > kMaxPsbPeriod)
     return Fail(Error(ErrorCode::kUsage, "a PSB period of " + std::to_string(period) +
@@ -181,7 +205,7 @@ Result<RecordSummary> Finished(Result<RecordSummary> summary, Outputs& outputs,
 Result<RecordSummary> RunStepped(const RecordOptions& options, RecordSession& session) {
   const TraceClock clock = TraceClock::ForThisMachine();
   const CpuBinding binding(options.one_cpu);
-  const auto pid = LaunchTraced(options.command, kPtraceOptions, session.signals());
+  const auto pid = LaunchTraced(options.command, kLaunchOptions, session.signals());
   if (!pid) return Fail(pid.error());
   // Only now, so that a command that can't be run costs no older recording.
   auto outputs = OpenOutputs(options, clock, session);
@@ -189,9 +213,26 @@ Result<RecordSummary> RunStepped(const RecordOptions& options, RecordSession& se
     KillAndReap(*pid);
     return Fail(std::move(outputs.error()));
   }
-  StepEngine engine(*pid, options, clock, binding, *outputs->metered);
+  StepEngine engine(options, clock, binding, *outputs->metered);
   session.Connect(*pid, [&engine] { engine.RequestStop(); });
-  auto summary = engine.Run();
+  auto summary = engine.Run(*pid);
+  session.Disconnect();
+  return Finished(std::move(summary), *outputs, clock, session);
+}
+
+Result<RecordSummary> RunAttached(const RecordOptions& options, RecordSession& session) {
+  const TraceClock clock = TraceClock::ForThisMachine();
+  const CpuBinding none(false);
+  const auto threads = SeizeThreads(options.pids, options.tids, kAttachOptions);
+  if (!threads) return Fail(threads.error());
+  auto outputs = OpenOutputs(options, clock, session);
+  if (!outputs) {
+    ReleaseAll();
+    return Fail(std::move(outputs.error()));
+  }
+  StepEngine engine(options, clock, none, *outputs->metered);
+  session.Connect(-1, [&engine] { engine.RequestStop(); });
+  auto summary = engine.RunAttached(*threads);
   session.Disconnect();
   return Finished(std::move(summary), *outputs, clock, session);
 }
@@ -235,8 +276,9 @@ Result<RecordSummary> Record(const RecordOptions& options) {
   RecordSession session(options, signals);
   // A thread of its own, so that waiting for any child means the traced ones only.
   auto result = std::async(std::launch::async, [&] {
-    auto summary =
-        options.engine == kStep ? RunStepped(options, session) : RunEmulated(options, session);
+    auto summary = Attaches(options)         ? RunAttached(options, session)
+                   : options.engine == kStep ? RunStepped(options, session)
+                                             : RunEmulated(options, session);
     session.Done();
     return summary;
   });

@@ -28,8 +28,12 @@ struct RecordProgress {
 };
 
 struct RecordOptions {
-  std::string engine = "step";        // a name from RecordEngineNames()
-  std::vector<std::string> command;   // the program, looked up in PATH, and its arguments
+  std::string engine = "step";       // a name from RecordEngineNames()
+  std::vector<std::string> command;  // the program, looked up in PATH, and its arguments
+  // Instead of a command: processes (all their threads) and threads that run already, which are
+  // recorded until they end or the recording is stopped. Engine "step" only.
+  std::vector<int32_t> pids;
+  std::vector<int32_t> tids;
   std::string output = "perf.data";   // the perf.data file to write; empty: none
   std::string raw_directory;          // also writes raw streams and code images here; empty: none
   std::string recorder_command_line;  // for the file's header, e.g. "flowback record -- ls"
@@ -77,7 +81,7 @@ enum class StopReason : uint8_t {
 };
 
 struct RecordSummary {
-  int command_status = 0;  // as waitpid gives it
+  int command_status = 0;  // as waitpid gives it; 0 without a command
   StopReason stop_reason = StopReason::kProgramEnded;
   uint64_t instructions = 0;
   uint64_t bytes = 0;                   // trace bytes of all threads
@@ -104,19 +108,26 @@ struct RecordSummary {
 // before. Not to be called from two threads at once.
 //
 // Engine "step" single-steps the program with ptrace (20,000 to 35,000 instructions a second) and
-// writes the packets that user-only Intel PT hardware would write. Threads are recorded, one stream
-// each; child processes run untraced. A program that blocks SIGTRAP loses its handler for it. Page
-// faults and interrupts leave no packets, transactions (RTM) abort at once, and the pushed or saved
-// flags never show the trap flag. Address spaces follow execve.
+// writes the packets that user-only Intel PT hardware would write. Threads, child processes and the
+// programs they become are recorded, one stream each, until the command ends. A program that blocks
+// SIGTRAP loses its handler for it. Page faults and interrupts leave no packets, transactions (RTM)
+// abort at once, and the pushed or saved flags never show the trap flag. Address spaces follow
+// execve.
+//
+// It can also be attached to programs that run: tracing begins where each thread stands, or when it
+// comes back from the kernel, and in the end they go on as before. A system call that waits is
+// interrupted and restarted; those few that the kernel does not restart, epoll_wait among them, end
+// with EINTR, as under any debugger. A recorder that is killed takes such a program with it. One
+// that is a child of the calling process is waited for by Record when it ends.
 //
 // Engine "emulate" runs the program in QEMU's user mode emulator with a plugin that writes those
 // packets: several times slower than native. Threads, child processes and the programs they become
 // are recorded, one stream each. What the engine can't know is a loss in the trace.
 //
-// Errors: kUsage (options), kCommandMissing and kCommandRefused (the command can't be run),
-// kPermission (ptrace is not allowed, the output can't be written), kUnsupported (unknown engine or
-// not x86-64), kNoHardware (no emulator is installed), kSystem. After an error no process is left
-// behind.
+// Errors: kUsage (options), kBusy (another program traces the one to attach to), kCommandMissing
+// and kCommandRefused (the command can't be run), kPermission (ptrace is not allowed, the output
+// can't be written), kUnsupported (unknown engine or not x86-64), kNoHardware (no emulator is
+// installed), kSystem. After an error no process is left behind.
 Result<RecordSummary> Record(const RecordOptions& options);
 
 std::vector<std::string_view> RecordEngineNames();
