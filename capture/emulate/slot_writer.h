@@ -39,6 +39,9 @@ class SlotWriter {
     slot_->pending_bits = pending_bits;
     slot_->pending_count = pending_count;
   }
+  void CountLoss() {
+    if (open()) area_->losses.fetch_add(1, std::memory_order_relaxed);
+  }
   // Nothing more comes. The recorder may give the slot to another thread.
   void End();
 

@@ -73,6 +73,12 @@ void ThreadTracer::CompleteOdd(const Block& last, uint64_t next) {
   if (repeats && next == last.last_ip) return CompletePart(last, last.instructions - 1);
   const auto index = last.kind == BlockEnd::kUnknown ? std::nullopt : last.IndexOf(next);
   if (index) return CompletePart(last, *index);
+  Lose(next);
+}
+
+// What ran before `next` is not known.
+void ThreadTracer::Lose(uint64_t next) {
+  if (generator_.on()) writer_.CountLoss();
   generator_.Lost(next, ExecMode::k64Bit);
 }
 
@@ -120,7 +126,7 @@ bool ThreadTracer::Interrupt(const Block& last, const Interruption& interruption
 void ThreadTracer::EnterHandler(const Block& next, const Interruption& interruption) {
   if (last_ != nullptr && !Interrupt(*last_, interruption)) {
     last_ = nullptr;
-    generator_.Lost(next.start, ExecMode::k64Bit);
+    Lose(next.start);
   }
   last_ = &next;
   generator_.Begin(next.start, ExecMode::k64Bit);
@@ -138,7 +144,7 @@ void ThreadTracer::Die(const Interruption& interruption) {
 void ThreadTracer::EnterUnknown(const Block& next) {
   if (last_ == nullptr) return Enter(next);
   last_ = &next;
-  generator_.Lost(next.start, ExecMode::k64Bit);
+  Lose(next.start);
   Publish(next.start);
 }
 
@@ -147,7 +153,7 @@ void ThreadTracer::EnterKernel() {
   if (last_->kind == BlockEnd::kKernel) {
     Count(*last_);
   } else {
-    generator_.Lost(last_->start, ExecMode::k64Bit);
+    Lose(last_->start);
   }
   generator_.LeftForKernel();
   last_ = nullptr;

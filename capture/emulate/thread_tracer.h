@@ -95,6 +95,7 @@ class ThreadTracer {
   void Complete(const Block& last, uint64_t next);
   void CompletePart(const Block& last, size_t instructions);
   void CompleteOdd(const Block& last, uint64_t next);
+  void Lose(uint64_t next);
   bool LeadsTo(const Block& last, uint64_t next) const;
   bool Interrupt(const Block& last, const Interruption& interruption);
   void Count(const Block& block) {

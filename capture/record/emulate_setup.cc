@@ -51,13 +51,6 @@ std::vector<std::string> Environment() {
   return variables;
 }
 
-Error Refused(const std::string& name, const std::string& path, const ProgramRefusal& refusal) {
-  if (refusal.error != 0) return ExecError(name, refusal.error);
-  return Error(ErrorCode::kCommandRefused, "can't run '" + name + "' in " + kEmulator + ": " +
-                                               path + " is a program for " + refusal.machine)
-      .Remedy("--engine step records what this machine runs by itself");
-}
-
 }  // namespace
 
 Result<std::unique_ptr<OwnedArea>> OwnedArea::Create(const RecordOptions& options) {
@@ -71,7 +64,10 @@ Result<std::unique_ptr<OwnedArea>> OwnedArea::Create(const RecordOptions& option
   if (mapped == MAP_FAILED) {
     const int error = errno;
     close(fd);
-    return Fail(ErrorCode::kSystem, "can't map shared memory: " + Reason(error));
+    return Fail(Error(ErrorCode::kSystem, "can't map shared memory: " + Reason(error))
+                    .Remedy(error == EFBIG ? "this shell limits the size of files, and of shared "
+                                             "memory with it: ulimit -f unlimited"
+                                           : "--engine step needs none"));
   }
   auto* area = new (mapped) SharedArea;  // the file's zeros are its initial state
   const TraceClock clock = options.clock == RecordClock::kInstructions
@@ -126,12 +122,13 @@ Result<EmulatedCommand> MakeEmulatedCommand(const RecordOptions& options, const 
   const std::string path = LookUpInPath(name);
   auto program = FindProgram(path);
   std::vector<std::string> arguments = options.command;
-  if (!program && program.error().error == ENOEXEC) {
+  if (!program && program.error().error == ENOEXEC && program.error().damage.empty()) {
     // As execvp does: a file of unknown format is the shell's.
     arguments.insert(arguments.begin() + 1, path);
     program = FindProgram("/bin/sh");
   }
-  if (!program) return Fail(Refused(name, path, program.error()));
+  if (!program)
+    return Fail(RefusedProgram(name, path, std::string(" in ") + kEmulator, program.error()));
   const EmulatorSetup setup{.emulator = FindEmulator(),
                             .plugin = FindPlugin(options),
                             .area = area,

@@ -3,9 +3,8 @@
 //
 // Two events, as perf makes them: intel_pt, which owns the trace, and a dummy that delivers the
 // sideband. Every sideband record ends with the same three fields (TID, TIME, IDENTIFIER), because
-// sample_id_all is set. The trace of a thread comes as AUX records that say
-// which part of the buffer was filled, and behind each an AUXTRACE record, followed by the bytes
-// outside the record's size.
+// sample_id_all is set. A thread's trace comes as AUX records, which say what part of the buffer was
+// filled, each with an AUXTRACE record behind it and the bytes outside that record's size.
 #include "capture/record/perf_data_writer.h"
 
 #include <linux/perf_event.h>
@@ -241,14 +240,22 @@ RecordBuffer EncodeAuxtraceInfo(const RecordOptions& options, const TraceClock& 
   record.U32(0);
   // In the order of the PtInfo enumeration.
   const uint64_t fields[] = {
-      kIntelPtPmu, clock.conversion().shift, clock.conversion().mult,      clock.conversion().zero,
+      kIntelPtPmu,
+      clock.conversion().shift,
+      clock.conversion().mult,
+      clock.conversion().zero,
       1,  // the zero is valid
-      kConfigTsc,  kConfigNoRetComp,
+      kConfigTsc,
+      kConfigNoRetComp,
       0,  // no context switch records
       options.snapshot_bytes.has_value(),
       0,  // buffers are per thread, not per CPU
-      kConfigMtc,  kConfigMtcPeriod,         clock.tsc_per_crystal_tick(), 1,
-      kConfigCyc,  clock.nominal_ratio(),
+      kConfigMtc,
+      kConfigMtcPeriod,
+      clock.tsc_per_crystal_tick(),
+      1,
+      kConfigCyc,
+      clock.nominal_ratio(),
       0,  // length of the filter text
       0,  // no event trace
   };
@@ -414,7 +421,6 @@ Status PerfDataWriter::WriteTrace(const StreamInfo& stream, Bytes bytes, uint64_
   aux.flags = flags;
   // As perf does: the next piece's offset tells that the zeros are none of the trace's.
   const uint64_t padding = -bytes.size() % kAuxtraceAlignment;
-  constexpr uint8_t kZeros[kAuxtraceAlignment] = {};
   RecordBuffer record(kRecordAuxtrace, 0);
   record.U64(bytes.size() + padding);
   record.U64(offset);
@@ -427,7 +433,7 @@ Status PerfDataWriter::WriteTrace(const StreamInfo& stream, Bytes bytes, uint64_
   trace_index_.push_back({file_.size(), record.size()});
   if (auto written = file_.Write(record.Done()); !written) return written;
   if (auto written = file_.Write(bytes); !written) return written;
-  return file_.Write(Bytes(kZeros).first(padding));
+  return file_.Write(std::vector<uint8_t>(padding));
 }
 
 Status PerfDataWriter::AddCode(const MemoryCode&) { return {}; }

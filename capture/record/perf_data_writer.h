@@ -37,6 +37,7 @@ class PerfDataWriter : public RecordingSink {
   Status AddSnapshot(const StreamInfo& stream, Bytes bytes, uint64_t offset, uint64_t tsc) override;
   Status AddCode(const MemoryCode& code) override;  // perf.data has no place for it
   Status Finish(const RecordSummary& summary) override;
+  uint64_t file_size() const override { return file_.size(); }
 
  private:
   PerfDataWriter(OutputFile file, PerfHeaderFacts facts, const TimeConversion& conversion)

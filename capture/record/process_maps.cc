@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <fstream>
 #include <string_view>
 
@@ -94,12 +95,20 @@ bool ThreadLives(pid_t pid, pid_t tid) {
   return state != 'Z' && state != 'X';
 }
 
-pid_t ReadThreadGroup(pid_t tid) {
+namespace {
+
+// A number from /proc/PID/status; -1 when the process is gone.
+pid_t ReadStatusNumber(pid_t tid, std::string_view key) {
   std::ifstream file(ProcPath(tid, "status"));
-  constexpr std::string_view kKey = "Tgid:";
   for (std::string line; std::getline(file, line);)
-    if (line.starts_with(kKey)) return static_cast<pid_t>(std::stol(line.substr(kKey.size())));
+    if (line.starts_with(key)) return static_cast<pid_t>(std::atol(line.c_str() + key.size()));
   return -1;
 }
+
+}  // namespace
+
+pid_t ReadThreadGroup(pid_t tid) { return ReadStatusNumber(tid, "Tgid:"); }
+pid_t ReadParent(pid_t pid) { return ReadStatusNumber(pid, "PPid:"); }
+pid_t ReadTracer(pid_t tid) { return ReadStatusNumber(tid, "TracerPid:"); }
 
 }  // namespace flowback::record

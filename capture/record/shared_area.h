@@ -71,6 +71,7 @@ struct SharedArea {
   std::atomic<uint32_t> stopping;           // threads write no more
   std::atomic<uint32_t> processes;          // that found the area so far
   std::atomic<uint32_t> threads_left_out;   // no slot was free
+  std::atomic<uint32_t> losses;             // places where the flow is not known
   alignas(64) std::atomic<uint64_t> ticks;  // of the instruction clock
   Slot slots[kSlots];
 

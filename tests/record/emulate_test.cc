@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "flowback/capture/open.h"
-#include "tests/record/emulator.h"
+#include "tests/record/emulated.h"
 #include "tests/record/recorded.h"
 
 namespace flowback::record_test {
@@ -296,7 +296,7 @@ TEST_F(EmulateErrors, CommandsThatCannotBeRun) {
 }
 
 TEST_F(EmulateErrors, WithoutAnEmulator) {
-  if (*kPlugin == '\0') GTEST_SKIP() << "this build has no plugin for the emulator";
+  FLOWBACK_NEEDS_EMULATOR();
   const std::string path = std::getenv("PATH");
   setenv("PATH", recorder_.File("").c_str(), 1);
   ExpectError({"/bin/true"}, ErrorCode::kNoHardware, "qemu-x86_64");

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#include "capture/record/bell.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace flowback::record {
+namespace {
+
+// In the child: nothing but async-signal-safe calls, for the parent has other threads.
+[[noreturn]] void WaitForRing(const int (&ends)[2]) {
+  // Not to outlive a recorder that is killed.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  close(ends[1]);
+  pollfd rung{.fd = ends[0], .events = POLLIN, .revents = 0};
+  while (poll(&rung, 1, -1) < 0 && errno == EINTR) {
+  }
+  _exit(0);
+}
+
+}  // namespace
+
+Bell::Bell() {
+  if (pipe2(ends_, O_CLOEXEC | O_NONBLOCK) != 0) ends_[0] = ends_[1] = -1;
+}
+
+Bell::~Bell() {
+  Disarm();
+  for (const int end : ends_)
+    if (end >= 0) close(end);
+}
+
+void Bell::Arm() {
+  if (child_ > 0 || ends_[0] < 0) return;
+  // What the terminal sends to all is not for the child. It inherits the mask.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  child_ = fork();
+  if (child_ == 0) WaitForRing(ends_);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Bell::Disarm() {
+  if (child_ <= 0) return;
+  kill(child_, SIGKILL);
+  while (waitpid(child_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  child_ = -1;
+}
+
+void Bell::Heard() {
+  child_ = -1;
+  char rings[16];
+  while (read(ends_[0], rings, sizeof rings) > 0) {
+  }
+}
+
+void Bell::Ring() {
+  // The byte stays in the pipe, so that a child made later hears it too.
+  if (ends_[1] >= 0) static_cast<void>(!write(ends_[1], "", 1));
+}
+
+}  // namespace flowback::record
