@@ -3,7 +3,7 @@
 //
 // Two events, as perf makes them: intel_pt, which owns the trace, and a dummy that delivers the
 // sideband. Every sideband record ends with the same three fields (TID, TIME, IDENTIFIER), because
-// sample_id_all is set. A thread's trace comes as AUX records, which say what part of the buffer was
+// sample_id_all is set. A thread's trace comes as AUX records, which say what part of a buffer was
 // filled, each with an AUXTRACE record behind it and the bytes outside that record's size.
 #include "capture/record/perf_data_writer.h"
 
