@@ -208,7 +208,7 @@ TEST_F(Generated, CyclesStandBeforeEachPacketGroup) {
   generator.Interrupted(0x1000);
   ASSERT_EQ(clock.tsc_per_crystal_tick(), 40u);
   EXPECT_EQ(Rest(generator),
-            (Lines{"TIP.PGE IPBytes 1, 0x1000", "CYC 4", "TNT TTTTTT", "CYC 6", "TNT TT", "CYC 2",
+            (Lines{"TIP.PGE IPBytes 3, 0x1000", "CYC 4", "TNT TTTTTT", "CYC 6", "TNT TT", "CYC 2",
                    "TIP IPBytes 1, 0x1000", "CYC 27", "TNT T", "CYC 1", "MTC 0x41", "CYC 1",
                    "TNT T", "CYC 1", "FUP IPBytes 1, 0x1000", "TIP.PGD no IP"}));
 }
@@ -221,7 +221,7 @@ TEST_F(Generated, CyclesWaitForTheThreshold) {
   for (int i = 0; i < 5; ++i) Run(generator, InstructionClass::kIndirectJump, 0x1000, 0x1000);
   generator.Interrupted(0x1000);
   EXPECT_EQ(Rest(generator),
-            (Lines{"TIP.PGE IPBytes 1, 0x1000", "TIP IPBytes 1, 0x1000", "TIP IPBytes 1, 0x1000",
+            (Lines{"TIP.PGE IPBytes 3, 0x1000", "TIP IPBytes 1, 0x1000", "TIP IPBytes 1, 0x1000",
                    "TIP IPBytes 1, 0x1000", "CYC 4", "TIP IPBytes 1, 0x1000",
                    "TIP IPBytes 1, 0x1000", "FUP IPBytes 1, 0x1000", "TIP.PGD no IP"}));
 }
