@@ -27,8 +27,8 @@ constexpr int kCommandNotRunnable = 126;
 constexpr int kCommandNotFound = 127;
 
 struct RecordWords {
-  std::string engine = "auto", clock, event, snapshot, buffers, cyc_threshold, psb_period, mtc_period, duration,
-              max_instructions;
+  std::string engine = "auto", clock, event, snapshot, buffers, cyc_threshold, psb_period,
+              mtc_period, duration, max_instructions;
   const CLI::Option* cyc = nullptr;
   const CLI::Option* snapshots = nullptr;
   bool no_return_compression = false;
@@ -276,9 +276,10 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
   app.add_flag("--no-tsc", words.no_timestamps, "no times");
   app.add_flag("--all-cpus", words.all_cpus, "step: let the program use every CPU (slower)");
   words.snapshots =
-      app.add_option("-S,--snapshot", words.snapshot,
-                     "keep only the last SIZE bytes (default 4M) of each thread, taken when it ends "
-                     "and at SIGUSR2")
+      app.add_option(
+             "-S,--snapshot", words.snapshot,
+             "keep only the last SIZE bytes (default 4M) of each thread, taken when it ends "
+             "and at SIGUSR2")
           ->expected(0, 1);
   app.add_option("-m,--mmap-pages", words.buffers,
                  "perf's PAGES[,AUXPAGES] or sizes: AUXPAGES is what -S keeps");

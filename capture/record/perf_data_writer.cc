@@ -241,14 +241,22 @@ RecordBuffer EncodeAuxtraceInfo(const RecordOptions& options, const TraceClock& 
   record.U32(0);
   // In the order of the PtInfo enumeration.
   const uint64_t fields[] = {
-      kIntelPtPmu, clock.conversion().shift, clock.conversion().mult,      clock.conversion().zero,
+      kIntelPtPmu,
+      clock.conversion().shift,
+      clock.conversion().mult,
+      clock.conversion().zero,
       1,  // the zero is valid
-      kConfigTsc,  kConfigNoRetComp,
+      kConfigTsc,
+      kConfigNoRetComp,
       0,  // no context switch records
       options.snapshot_bytes.has_value(),
       0,  // buffers are per thread, not per CPU
-      kConfigMtc,  kConfigMtcPeriod,         clock.tsc_per_crystal_tick(), 1,
-      kConfigCyc,  clock.nominal_ratio(),
+      kConfigMtc,
+      kConfigMtcPeriod,
+      clock.tsc_per_crystal_tick(),
+      1,
+      kConfigCyc,
+      clock.nominal_ratio(),
       0,  // length of the filter text
       0,  // no event trace
   };

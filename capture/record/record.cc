@@ -87,8 +87,7 @@ class Sinks : public RecordingSink {
 Status CheckSnapshots(const RecordOptions& options) {
   const uint64_t least = 2 * uint64_t{options.psb_period_bytes};
   if (*options.snapshot_bytes < least || *options.snapshot_bytes > kMaxSnapshot)
-    return Fail(Error(ErrorCode::kUsage, "snapshots of " +
-                                             std::to_string(*options.snapshot_bytes) +
+    return Fail(Error(ErrorCode::kUsage, "snapshots of " + std::to_string(*options.snapshot_bytes) +
                                              " bytes: not between two PSB periods (" +
                                              std::to_string(least) + ") and 4 GiB")
                     .Remedy("-S" + std::to_string(std::max(least, uint64_t{65536}))));
@@ -140,7 +139,8 @@ std::string EngineText(const RecordOptions& options) {
          (options.clock == RecordClock::kInstructions ? ", instruction clock" : "");
 }
 
-Result<std::unique_ptr<RecordingSink>> OpenSinks(const RecordOptions& options, const TraceClock& clock) {
+Result<std::unique_ptr<RecordingSink>> OpenSinks(const RecordOptions& options,
+                                                 const TraceClock& clock) {
   auto sinks = std::make_unique<Sinks>();
   if (!options.output.empty()) {
     std::vector<std::string> command_line;

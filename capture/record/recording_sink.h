@@ -35,8 +35,8 @@ class RecordingSink {
   virtual Status AddSideband(const SidebandRecord& record) = 0;
   // The next bytes of the stream; `tsc` is the time-stamp counter now.
   virtual Status AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t tsc) = 0;
-  // A copy of the stream's latest bytes, from `offset` in it on. Of one stream either pieces come or
-  // snapshots.
+  // A copy of the stream's latest bytes, from `offset` in it on. Of one stream either pieces come
+  // or snapshots.
   virtual Status AddSnapshot(const StreamInfo& stream, Bytes bytes, uint64_t offset, uint64_t tsc);
   // Nothing more comes of the stream.
   virtual Status EndStream(const StreamInfo&) { return {}; }

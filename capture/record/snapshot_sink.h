@@ -18,8 +18,8 @@ class TraceHistory {
   explicit TraceHistory(uint64_t size) : size_(size) {}
 
   void Add(Bytes bytes);
-  // What a snapshot takes: from the first PSB of the latest `size` bytes on. Empty when nothing came
-  // since the last one, or when there is no PSB.
+  // What a snapshot takes: from the first PSB of the latest `size` bytes on. Empty when nothing
+  // came since the last one, or when there is no PSB.
   struct Piece {
     Bytes bytes;
     uint64_t offset = 0;  // in the stream
@@ -36,8 +36,8 @@ class TraceHistory {
   uint64_t taken_ = 0;          // where the last snapshot ended
 };
 
-// Hands sideband on as it comes and trace when asked: each snapshot holds the latest `size` bytes of
-// each stream, less what comes before the first PSB in them. A stream that ends is taken then.
+// Hands sideband on as it comes and trace when asked: each snapshot holds the latest `size` bytes
+// of each stream, less what comes before the first PSB in them. A stream that ends is taken then.
 class SnapshotSink : public RecordingSink {
  public:
   SnapshotSink(std::unique_ptr<RecordingSink> next, uint64_t size)

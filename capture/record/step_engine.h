@@ -93,7 +93,7 @@ class StepEngine {
   std::map<pid_t, std::unique_ptr<Thread>> threads_;  // being traced
   CodeReader code_;
   RecordSummary summary_;
-  Status status_;          // first failure of the sink
+  Status status_;  // first failure of the sink
   std::atomic<bool> stop_requested_ = false;
   std::atomic<bool> snapshot_requested_ = false;
   bool stopping_ = false;  // tracing ends: threads are let go at their next stop

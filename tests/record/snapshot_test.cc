@@ -76,11 +76,11 @@ class Snapshot : public testing::TestWithParam<const char*> {
     if (bytes != 0) recorder.options().snapshot_bytes = bytes;
   }
 };
-#define FLOWBACK_NEEDS_ENGINE(engine)                     \
-  if (std::string(engine) == "emulate") {                 \
-    FLOWBACK_NEEDS_EMULATOR();                            \
-  } else {                                                \
-    FLOWBACK_NEEDS_PTRACE();                              \
+#define FLOWBACK_NEEDS_ENGINE(engine)     \
+  if (std::string(engine) == "emulate") { \
+    FLOWBACK_NEEDS_EMULATOR();            \
+  } else {                                \
+    FLOWBACK_NEEDS_PTRACE();              \
   }
 
 // The instruction clock makes two runs' traces the same.
@@ -166,10 +166,10 @@ TEST_P(Snapshot, IsTakenAtTheSignal) {
   Recorder recorder;
   Use(recorder, uint64_t{1} << 20);
   const std::string file = recorder.File("perf.data");
-  const std::string wait =
-      "n=0; while [ $n -lt 2 ]; do s=$(/usr/bin/stat -c %s " + file + "); kill -USR2 " +
-      std::to_string(getpid()) + "; while [ $(/usr/bin/stat -c %s " + file +
-      ") -le $s ]; do :; done; n=$((n+1)); done";
+  const std::string wait = "n=0; while [ $n -lt 2 ]; do s=$(/usr/bin/stat -c %s " + file +
+                           "); kill -USR2 " + std::to_string(getpid()) +
+                           "; while [ $(/usr/bin/stat -c %s " + file +
+                           ") -le $s ]; do :; done; n=$((n+1)); done";
   const auto summary = recorder.Run({"/bin/sh", "-c", wait});
   ASSERT_TRUE(summary) << summary.error().message();
   EXPECT_EQ(summary->command_status, 0);
