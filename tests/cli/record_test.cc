@@ -98,6 +98,27 @@ TEST_F(RecordTest, RefusesEventsItCannotEmulate) {
       Record({"-e", "intel_pt/magic/", "--", "true"}).err.contains("known: cyc, cyc_thresh"));
 }
 
+TEST_F(RecordTest, TakesPerfsWordsForSnapshots) {
+  const std::vector<std::vector<std::string>> right = {
+      {"-S"}, {"-S64K"}, {"-S", "-m", ",16"}, {"-S64K", "-m", "128,64K"}, {"-m", "512K"}};
+  for (auto words : right) {
+    words.insert(words.end(), {"--", "true"});
+    EXPECT_EQ(Record(words).status, 0) << words[0];
+  }
+  const std::pair<std::vector<std::string>, const char*> wrong[] = {
+      {{"-S1M", "-m", ",64K"}, "more than the buffer"},
+      {{"-S", "-m", ",3"}, "no power of two"},
+      {{"-S", "-m", "x,16"}, "no power of two"},
+      {{"-Sx"}, "no size"},
+      {{"-S100"}, "snapshots of 100 bytes"}};
+  for (auto [words, message] : wrong) {
+    words.insert(words.end(), {"--", "true"});
+    const ProgramResult result = Record(words);
+    EXPECT_EQ(result.status, 125) << words[0];
+    EXPECT_TRUE(result.err.contains(message)) << result.err;
+  }
+}
+
 TEST_F(RecordTest, NothingToRun) {
   EXPECT_EQ(RunFlowback({"record"}).status, 2);
   EXPECT_EQ(RunFlowback({"record", "--"}).status, 2);

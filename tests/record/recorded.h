@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "flowback/capture/open.h"
@@ -42,6 +43,9 @@ Result<Recording> OpenFile(const std::string& perf_data);
 void ExpectSameFlow(const OpenOptions& input, const RecordSummary& truth);
 // The same for a perf.data file.
 void ExpectSameFlow(const std::string& perf_data, const RecordSummary& truth);
+
+// What each engine of this build makes of the first stream.
+std::vector<std::pair<std::string, FlowDigest>> DecodedDigests(const Recording& recording);
 
 // Whether Debian's linux-perf is installed.
 bool HavePerf();
