@@ -245,7 +245,7 @@ int RunRecord(const Arguments& arguments) {
     return *status == kWrongUsage && !options.command.empty() ? kRecorderFailed : *status;
   const bool attaches = !options.pids.empty() || !options.tids.empty();
   if (!words.stray.empty() && !options.command.empty())
-    return RecordFailure(NoProgram(words), words.json);
+    return RecordFailure(NoProgram(words), true, words.json);
   if (options.command.empty() && (!attaches || !words.stray.empty()))
     return Report(NoProgram(words));
   KeepStandardStreams();

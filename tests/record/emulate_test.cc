@@ -157,10 +157,12 @@ TEST(EmulatedPerfScript, ListsTheSameAddresses) {
     GTEST_SKIP() << "perf is not installed (Debian: linux-perf)";
   for (const auto& command : {std::vector<std::string>{Program("faults")},
                               {Program("execs"), Program("recursion")},
+                              {Program("far_calls")},
                               {Sample("threads")}}) {
     SCOPED_TRACE(command[0]);
     Recorder recorder;
     Emulate(recorder.options());
+    recorder.options().psb_period_bytes = 2048;
     const auto summary = recorder.Run(command);
     ASSERT_TRUE(summary) << summary.error().message();
     std::string problem;
