@@ -10,6 +10,7 @@
 
 #include "capture/record/emulate_engine.h"
 #include "capture/record/emulator_command.h"
+#include "capture/record/function_name.h"
 #include "capture/record/program_file.h"
 
 extern char** environ;
@@ -152,8 +153,17 @@ namespace flowback {
 
 using namespace record;
 
+bool EmulatorLoadsPlugins(const std::string& emulator) {
+  return !FindFunction(emulator, "qemu_plugin_register_vcpu_tb_exec_cb").offsets.empty();
+}
+
 Status CheckEmulator(const RecordOptions& options) {
-  if (FindEmulator().empty())
+  const std::string emulator = FindEmulator();
+  if (!emulator.empty() && !EmulatorLoadsPlugins(emulator))
+    return Fail(Error(ErrorCode::kNoHardware,
+                      "the emulator " + emulator + " was built without support for plugins")
+                    .Remedy("sudo apt-get install qemu-user: Debian's has it"));
+  if (emulator.empty())
     return Fail(
         Error(ErrorCode::kNoHardware, std::string("no emulator: ") + kEmulator + " is not in PATH")
             .Remedy("sudo apt-get install qemu-user"));
