@@ -106,8 +106,8 @@ void StepEngine::OnFailure() {
 
 void StepEngine::HandleStatus(pid_t tid, int status) {
   if (bell_.Is(tid)) {
-    bell_.Heard();
-    return StopTracing();
+    if (bell_.OnEnd(status)) StopTracing();
+    return;
   }
   if (!WIFSTOPPED(status)) return HandleEnd(tid, status);
   if (EventOf(status) == PTRACE_EVENT_EXEC) return OnExec(tid);
