@@ -36,6 +36,7 @@ struct StepEngine::Thread {
   ExecMode mode = ExecMode::k64Bit;
   FetchedInstruction current;       // at `ip`, read before it runs
   std::optional<uint64_t> restart;  // a SYSCALL the kernel may go back to
+  bool undisturbed = false;         // if it does: only because the program is being traced
   uint64_t flush_time = 0;          // of the last flush
   bool signal_sent = false;         // the last resume delivered a signal
   bool made_child = false;          // the last system call did, and the child is traced
