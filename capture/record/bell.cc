@@ -9,6 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
+#include <initializer_list>
+
 namespace flowback::record {
 namespace {
 
@@ -17,6 +20,17 @@ namespace {
   // Not to outlive a recorder that is killed.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   close(ends[1]);
+  // Out of the terminal's reach. Who takes this process for the recorder and asks it to end is
+  // heard: OnEnd passes the signal on.
+  setsid();
+  prctl(PR_SET_NAME, "flowback-bell");
+  sigset_t asked;
+  sigemptyset(&asked);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+    std::signal(signal, SIG_DFL);
+    sigaddset(&asked, signal);
+  }
+  pthread_sigmask(SIG_UNBLOCK, &asked, nullptr);
   pollfd rung{.fd = ends[0], .events = POLLIN, .revents = 0};
   while (poll(&rung, 1, -1) < 0 && errno == EINTR) {
   }
@@ -37,7 +51,7 @@ Bell::~Bell() {
 
 void Bell::Arm() {
   if (child_ > 0 || ends_[0] < 0) return;
-  // What the terminal sends to all is not for the child. It inherits the mask.
+  // None of the caller's handlers is to run in the child. It inherits the mask.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -55,11 +69,16 @@ void Bell::Disarm() {
   child_ = -1;
 }
 
-void Bell::Heard() {
+bool Bell::OnEnd(int status) {
   child_ = -1;
+  if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL) {
+    kill(getpid(), WTERMSIG(status));
+    return false;
+  }
   char rings[16];
   while (read(ends_[0], rings, sizeof rings) > 0) {
   }
+  return true;
 }
 
 void Bell::Ring() {

@@ -20,10 +20,11 @@ class Bell {
   void Arm();
   // Ends the child and reaps it.
   void Disarm();
-  // Whether waitpid gave back the child: it rang.
+  // Whether waitpid gave back the child.
   bool Is(pid_t pid) const { return pid == child_; }
-  // The child is reaped; a new one waits for the next ring.
-  void Heard();
+  // The child ended so. False: not because the bell rang, but of a signal to this program that
+  // went astray; it is sent here. A new child waits for the next ring.
+  bool OnEnd(int status);
   // Rings. By any thread, once or more.
   void Ring();
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "capture/record/process_maps.h"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
@@ -97,12 +99,17 @@ bool ThreadLives(pid_t pid, pid_t tid) {
 
 namespace {
 
-// A number from /proc/PID/status; -1 when the process is gone.
-pid_t ReadStatusNumber(pid_t tid, std::string_view key) {
+// What stands behind `key` in /proc/PID/status; empty when the process is gone.
+std::string ReadStatus(pid_t tid, std::string_view key) {
   std::ifstream file(ProcPath(tid, "status"));
   for (std::string line; std::getline(file, line);)
-    if (line.starts_with(key)) return static_cast<pid_t>(std::atol(line.c_str() + key.size()));
-  return -1;
+    if (line.starts_with(key)) return line.substr(key.size());
+  return {};
+}
+
+pid_t ReadStatusNumber(pid_t tid, std::string_view key) {
+  const std::string text = ReadStatus(tid, key);
+  return text.empty() ? -1 : static_cast<pid_t>(std::atol(text.c_str()));
 }
 
 }  // namespace
@@ -110,5 +117,15 @@ pid_t ReadStatusNumber(pid_t tid, std::string_view key) {
 pid_t ReadThreadGroup(pid_t tid) { return ReadStatusNumber(tid, "Tgid:"); }
 pid_t ReadParent(pid_t pid) { return ReadStatusNumber(pid, "PPid:"); }
 pid_t ReadTracer(pid_t tid) { return ReadStatusNumber(tid, "TracerPid:"); }
+
+bool IgnoresSignal(pid_t tid, int signal) {
+  const auto has = [&](std::string_view key) {
+    constexpr int kHex = 16;
+    return (std::strtoull(ReadStatus(tid, key).c_str(), nullptr, kHex) >> (signal - 1) & 1) != 0;
+  };
+  const bool by_default =
+      signal == SIGCHLD || signal == SIGCONT || signal == SIGURG || signal == SIGWINCH;
+  return by_default ? !has("SigCgt:") : has("SigIgn:");
+}
 
 }  // namespace flowback::record

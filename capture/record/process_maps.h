@@ -48,4 +48,8 @@ pid_t ReadParent(pid_t pid);
 // Who traces it; 0: nobody. -1 when it is gone.
 pid_t ReadTracer(pid_t tid);
 
+// Whether the signal does nothing to the program, now: it has no handler, and ignores it or means
+// to by default.
+bool IgnoresSignal(pid_t tid, int signal);
+
 }  // namespace flowback::record

@@ -43,8 +43,10 @@ void StepEngine::CompleteStep(Thread& thread, uint64_t next) {
     case Outcome::kRepeats:
       return;
     case Outcome::kEntersKernel:
-      thread.generator.EnteredKernel(thread.ip, thread.mode);
-      CountInstruction();
+      if (!std::exchange(thread.undisturbed, false)) {
+        thread.generator.EnteredKernel(thread.ip, thread.mode);
+        CountInstruction();
+      }
       return AfterKernelEntry(thread);
     case Outcome::kTrapped:
       return CompleteTrapped(thread, next);

@@ -16,7 +16,8 @@
 //
 // A system call that a signal interrupts returns an internal code (ERESTART...) and the kernel may
 // go back to the SYSCALL instruction without stopping: then the step after it shows the second
-// SYSCALL's end. `restart` remembers the instruction until that is known.
+// SYSCALL's end. `restart` remembers the instruction until that is known. A signal that the program
+// ignores reaches traced programs only, and so does what it interrupts: nothing is told of that.
 //
 // Instructions are read before they run, because they may remove or change their own code.
 #include "capture/record/step_engine.h"
@@ -27,6 +28,7 @@
 #include <utility>
 
 #include "capture/record/branch_outcome.h"
+#include "capture/record/process_maps.h"
 #include "capture/record/ptrace_calls.h"
 #include "capture/record/step_thread.h"
 
@@ -106,8 +108,8 @@ void StepEngine::OnFailure() {
 
 void StepEngine::HandleStatus(pid_t tid, int status) {
   if (bell_.Is(tid)) {
-    bell_.Heard();
-    return ServeRequests();
+    if (bell_.OnEnd(status)) ServeRequests();
+    return;
   }
   if (!WIFSTOPPED(status)) return HandleEnd(tid, status);
   if (EventOf(status) == PTRACE_EVENT_EXEC) return OnExec(tid);
@@ -196,7 +198,9 @@ StepEngine::Signal StepEngine::OnSignal(Thread& thread, int signal, uint64_t nex
     thread.generator.Faulted(thread.ip, thread.mode);
   } else {
     CatchUp(thread, next);
-    thread.generator.Interrupted(thread.ip);
+    const bool ignored = IgnoresSignal(thread.tid, signal);
+    if (!ignored) thread.generator.Interrupted(thread.ip);
+    thread.undisturbed = ignored && thread.restart;
   }
   return signal;
 }
@@ -204,6 +208,7 @@ StepEngine::Signal StepEngine::OnSignal(Thread& thread, int signal, uint64_t nex
 void StepEngine::OnHandlerEntry(Thread& thread, uint64_t next) {
   thread.generator.Interrupted(thread.ip);
   thread.restart.reset();
+  thread.undisturbed = false;
   thread.ip = next;
   UpdateMode(thread);
   UnblockTrap(thread.tid);

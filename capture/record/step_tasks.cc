@@ -128,7 +128,9 @@ void StepEngine::Begin(Thread& thread) {
   if (const auto registers = ReadRegisters(thread.tid)) {
     thread.ip = registers->rip;
     thread.mode = ModeOf(*registers);
+    // Attached to in a system call: without us it would not begin again.
     if (MayRestart(*registers)) thread.restart = RestartAddress(*registers);
+    thread.undisturbed = thread.restart.has_value();
   }
   if (!thread.named) AnnounceComm(thread, false);
   if (!std::exchange(thread.process.announced, true)) AnnounceMappings(thread);

@@ -35,8 +35,9 @@ struct StepEngine::Thread {
   PacketGenerator generator;
   uint64_t ip = 0;  // next instruction, as far as known
   ExecMode mode = ExecMode::k64Bit;
-  FetchedInstruction current;                     // at `ip`, read before it runs
-  std::optional<uint64_t> restart;                // a SYSCALL the kernel may go back to
+  FetchedInstruction current;       // at `ip`, read before it runs
+  std::optional<uint64_t> restart;  // a SYSCALL the kernel may go back to
+  bool undisturbed = false;         // if it does: only because the program is being traced
   std::chrono::steady_clock::time_point flushed;  // when its trace was handed on last
   bool signal_sent = false;                       // the last resume delivered a signal
   bool made_child = false;  // the last system call did, and the child is traced

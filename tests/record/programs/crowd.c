@@ -6,7 +6,8 @@
 enum {
   kThreads = 4,
   kStackSize = 4096,
-  kThreadFlags = 0x100 | 0x200 | 0x400 | 0x800 | 0x10000  // VM, FS, FILES, SIGHAND, THREAD
+  kThreadFlags =
+      0x100 | 0x200 | 0x400 | 0x800 | 0x10000 | 0x40000  // VM, FS, FILES, SIGHAND, THREAD, SYSVSEM
 };
 
 static char stacks[kThreads][kStackSize] __attribute__((aligned(16)));
