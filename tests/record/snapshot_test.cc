@@ -9,7 +9,7 @@
 
 #include "capture/record/snapshot_sink.h"
 #include "decode/pt/packets/packet.h"
-#include "tests/record/emulator.h"
+#include "tests/record/emulated.h"
 #include "tests/record/recorded.h"
 
 namespace flowback::record_test {
