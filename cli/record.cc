@@ -234,7 +234,9 @@ int Execute(const RecordWords& words, RecordOptions& options) {
     return RecordFailure(status.error(), has_command, words.json);
   const Result<RecordSummary> summary = RecordWithProgress(options);
   if (!summary) return RecordFailure(summary.error(), has_command, words.json);
-  const int status = has_command ? CommandStatus(summary->command_status) : kDone;
+  int status = has_command ? CommandStatus(summary->command_status) : kDone;
+  // What was asked for is not there: no result of the program's.
+  if (!options.from.empty() && summary->from_places.empty()) status = kRecorderFailed;
   TellText(*summary, options);
   if (words.json) TellJson(*summary, options, status);
   return status;
@@ -273,6 +275,8 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
                  "perf's PAGES[,AUXPAGES] or sizes: AUXPAGES is what -S keeps");
   app.add_option("--duration", words.duration, "stop recording after this time, e.g. 10s");
   app.add_option("--max-size", words.max_size, "stop recording at this file size, e.g. 100M");
+  app.add_option("--from", options.from, "record from this function's first instruction on");
+  app.add_option("--until", options.until, "record up to this function's first instruction");
   app.add_option("--max-instructions", words.max_instructions, "stop recording after so many");
   app.add_option("CMD", words.stray)->group("");
   app.add_flag("-a", words.machine_wide)->group("");

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <vector>
 
 #include "cli/json.h"
 #include "cli/output.h"
@@ -87,11 +88,11 @@ std::string StopText(const RecordSummary& summary) {
   return fmt::format("stopped by --{}, the program ran on unrecorded; ", Name(summary.stop_reason));
 }
 
-std::string Notes(const RecordSummary& summary) {
+std::string JsonArray(const std::vector<std::string>& texts) {
   std::string json = "[";
-  for (const std::string& note : summary.notes) {
+  for (const std::string& text : texts) {
     if (json.size() > 1) json += ',';
-    AppendJsonString(json, note);
+    AppendJsonString(json, text);
   }
   return json + "]";
 }
@@ -172,7 +173,9 @@ void TellJson(const RecordSummary& summary, const RecordOptions& options, int ex
       .Number("elapsed_ns", summary.elapsed.count())
       .Number("cpu_ns", summary.cpu_time.count())
       .Raw("slow_down_estimate", slow_down ? fmt::format("{:.2f}", *slow_down) : "null")
-      .Raw("notes", Notes(summary))
+      .Raw("from", JsonArray(summary.from_places))
+      .Raw("until", JsonArray(summary.until_places))
+      .Raw("notes", JsonArray(summary.notes))
       .Text("next", NextCommand(options))
       .Number("status", exit_status)
       .End();

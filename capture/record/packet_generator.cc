@@ -40,6 +40,7 @@ PacketGenerator::PacketGenerator(const PtSettings& settings, const TraceClock& c
 
 void PacketGenerator::Completed(const Instruction& instruction, uint64_t ip, ExecMode mode,
                                 bool taken, uint64_t next, ExecMode next_mode) {
+  if (muted_) return;
   TurnOn(ip, mode);
   digest_.Append(ip);
   WriteMtc();
@@ -87,6 +88,7 @@ void PacketGenerator::Discard() {
 }
 
 void PacketGenerator::EnteredKernel(uint64_t ip, ExecMode mode) {
+  if (muted_) return;
   TurnOn(ip, mode);
   digest_.Append(ip);
   TimePacketGroup();
@@ -94,11 +96,13 @@ void PacketGenerator::EnteredKernel(uint64_t ip, ExecMode mode) {
 }
 
 void PacketGenerator::Faulted(uint64_t ip, ExecMode mode) {
+  if (muted_) return;
   TurnOn(ip, mode);
   Interrupted(ip);
 }
 
 void PacketGenerator::Aborted(uint64_t ip, ExecMode mode, uint64_t target) {
+  if (muted_) return;
   TurnOn(ip, mode);
   TimePacketGroup();
   writer_.Write(pt::ModeTsx{.in_transaction = false, .aborted = true});

@@ -70,6 +70,15 @@ class PacketGenerator {
   void Aborted(uint64_t ip, ExecMode mode, uint64_t target);
   // Nothing ran; something asynchronous took the thread away before `ip`. Silent in the kernel.
   void Interrupted(uint64_t ip);
+  // Tracing goes off before `ip`, and what Completed, EnteredKernel, Faulted and Aborted tell from
+  // now on is not recorded.
+  void Mute(uint64_t ip) {
+    Interrupted(ip);
+    muted_ = true;
+  }
+  // Tracing comes on again with the next thing told.
+  void Unmute() { muted_ = false; }
+  bool muted() const { return muted_; }
   // Writes the branches that are held back. Call it at the end.
   void Finish();
 
@@ -122,6 +131,7 @@ class PacketGenerator {
   std::optional<uint64_t> cycles_from_;  // time-stamp counter from which the next CYC counts
   uint64_t first_held_ = 0;              // time-stamp counter at the first of the pending branches
   bool on_ = false;
+  bool muted_ = false;
   std::optional<ExecMode> mode_;  // last MODE.Exec since the PSB
 };
 

@@ -23,6 +23,7 @@
 #include "capture/record/ptrace_calls.h"
 #include "capture/record/raw_writer.h"
 #include "capture/record/record_session.h"
+#include "capture/record/recorded_span.h"
 #include "capture/record/snapshot_sink.h"
 #include "capture/record/step_engine.h"
 #include "capture/record/trace_clock.h"
@@ -139,6 +140,11 @@ Status CheckOptions(const RecordOptions& options) {
                       "this build can't record with the engine '" + options.engine + "'")
                     .Remedy("use --engine step"));
   if (auto fit = CheckTarget(options); !fit) return fit;
+  const auto span = UnderstandSpan(options);
+  if (!span) return Fail(span.error());
+  if (!span->everything() && options.engine != kStep)
+    return Fail(Error(ErrorCode::kUsage, "the engine 'emulate' can't look for functions")
+                    .Remedy("--engine step"));
   const uint32_t period = options.psb_period_bytes;
   if (!std::has_single_bit(period) || period < kMinPsbPeriod || period > kMaxPsbPeriod)
     return Fail(Error(ErrorCode::kUsage, "a PSB period of " + std::to_string(period) +
@@ -337,6 +343,7 @@ Result<RecordSummary> Record(const RecordOptions& options) {
   if (summary) {
     summary->elapsed = session.Elapsed();
     summary->cpu_time = CpuTime() - cpu_time;
+    NoteSpan(*UnderstandSpan(options), *summary);
   }
   return summary;
 }

@@ -46,7 +46,11 @@ bool IsFault(int signal, const siginfo_t& info) {
 
 StepEngine::StepEngine(const RecordOptions& options, const TraceClock& clock,
                        const CpuBinding& binding, RecordingSink& sink)
-    : options_(options), clock_(clock), binding_(binding), sink_(sink) {}
+    : options_(options),
+      clock_(clock),
+      binding_(binding),
+      sink_(sink),
+      span_(UnderstandSpan(options).value_or(RecordedSpan{})) {}
 
 StepEngine::~StepEngine() = default;
 
@@ -220,6 +224,7 @@ void StepEngine::Resume(Thread& thread, Signal signal) {
     FinishThread(thread);
     return LetGo(tid, signal);
   }
+  if (thread.process.watch.watches()) SwitchRecording(thread);
   thread.signal_sent = signal != 0;
   thread.process.code.ReadThrough(thread.tid);
   thread.current = thread.process.code.Fetch(thread.ip, thread.mode);
@@ -247,7 +252,17 @@ void StepEngine::StopTracing() {
   for (const pid_t tid : std::exchange(unknown_, {})) LetGo(tid, 0);
 }
 
-void StepEngine::CountInstruction() {
+// The thread is about to execute what lies at its address.
+void StepEngine::SwitchRecording(Thread& thread) {
+  const RecordingSwitch turns = thread.process.watch.At(thread.ip);
+  if (turns == RecordingSwitch::kOn)
+    thread.generator.Unmute();
+  else if (turns == RecordingSwitch::kOff && !thread.generator.muted())
+    thread.generator.Mute(thread.ip);
+}
+
+void StepEngine::CountInstruction(const Thread& thread) {
+  if (thread.generator.muted()) return;
   ++summary_.instructions;
   if (summary_.instructions != options_.max_instructions) return;
   summary_.stop_reason = StopReason::kMaxInstructions;

@@ -18,6 +18,8 @@
 #include "capture/record/bell.h"
 #include "capture/record/cpu_binding.h"
 #include "capture/record/packet_generator.h"
+#include "capture/record/process_maps.h"
+#include "capture/record/recorded_span.h"
 #include "capture/record/recording_sink.h"
 #include "capture/record/trace_clock.h"
 #include "flowback/base/error.h"
@@ -78,6 +80,7 @@ class StepEngine {
   void StartOrphans();
   void AddChild(pid_t tid, Process& parent, pid_t parent_tid, bool shares_memory);
   void StartChild(pid_t tid);
+  static void GoOnAs(const Thread* maker, Thread& thread);
   void Begin(Thread& thread);
 
   void CatchUp(Thread& thread, uint64_t next);
@@ -99,7 +102,9 @@ class StepEngine {
   void LetGo(pid_t tid, Signal signal);
   void StopTracing();
   void ServeRequests();
-  void CountInstruction();
+  void CountInstruction(const Thread& thread);
+  void SwitchRecording(Thread& thread);
+  void Watch(Process& process, const ExecutableMapping& mapping);
 
   void AnnounceProgram(Thread& thread);
   void AnnounceMappings(Thread& thread);
@@ -119,6 +124,7 @@ class StepEngine {
   const TraceClock& clock_;
   const CpuBinding& binding_;
   RecordingSink& sink_;
+  const RecordedSpan span_;
   Bell bell_;
   pid_t command_ = -1;       // -1: none was started
   std::set<pid_t> targets_;  // processes and threads whose end is the recording's

@@ -6,6 +6,7 @@
 #include "capture/record/file_build_id.h"
 #include "capture/record/process_maps.h"
 #include "capture/record/ptrace_calls.h"
+#include "capture/record/recorded_span.h"
 #include "capture/record/step_engine.h"
 #include "capture/record/step_thread.h"
 
@@ -22,6 +23,7 @@ void StepEngine::AnnounceProgram(Thread& thread) {
   thread.process.announced = true;
   thread.process.code.ReadThrough(thread.tid);
   thread.process.code.Reset();
+  thread.process.watch.Reset();
   if (const auto ip = ReadIp(thread.tid)) thread.ip = *ip;
   UpdateMode(thread);
   AnnounceComm(thread, true);
@@ -47,6 +49,7 @@ void StepEngine::AnnounceMappingsOf(Process& process, pid_t tid) {
     record.size = mapping.end - mapping.begin;
     record.file_offset = mapping.file_offset;
     record.path = mapping.path;
+    Watch(process, mapping);
     if (mapping.path == "[vdso]") {
       const auto bytes = process.code.ReadMemory(mapping.begin, mapping.end - mapping.begin);
       record.build_id = BuildIdOf(bytes);
@@ -56,6 +59,13 @@ void StepEngine::AnnounceMappingsOf(Process& process, pid_t tid) {
     }
     Check(sink_.AddSideband(record));
   }
+}
+
+void StepEngine::Watch(Process& process, const ExecutableMapping& mapping) {
+  const std::string path = mapping.has_file ? mapping.path : "";
+  for (const FunctionWatch::Found& found :
+       process.watch.OnMapping(mapping.begin, mapping.end, mapping.file_offset, path))
+    NoteFunction(found.turns, found.address == 0, found.text, summary_);
 }
 
 void StepEngine::AnnounceComm(Thread& thread, bool exec) {

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "capture/record/code_reader.h"
+#include "capture/record/function_watch.h"
 #include "capture/record/packet_generator.h"
 #include "capture/record/recording_sink.h"
 #include "capture/record/step_engine.h"
@@ -19,6 +20,7 @@ struct StepEngine::Process {
   pid_t pid;
   uint64_t memory;  // the same number: the same memory (vfork)
   CodeReader code;
+  FunctionWatch watch;
   size_t threads = 0;
   bool announced = false;     // its mappings
   bool lost_threads = false;  // some were killed: of a child that they made they may not have told

@@ -68,6 +68,12 @@ struct RecordOptions {
   std::optional<uint64_t> max_instructions;
   std::optional<std::chrono::nanoseconds> max_duration;
   std::optional<uint64_t> max_file_bytes;
+  // Record only from the first instruction of one function to the first of another, which is not
+  // recorded any more; by thread, a new one begins as its maker is. "NAME", "NAME@FILE" or
+  // "FILE:NAME", in the program or any library it loads, at any time; every function of that name
+  // counts. Empty: from the start, to the end.
+  std::string from;
+  std::string until;
   // Called a few times a second, by the thread that called Record. Empty: nobody wants to know.
   std::function<void(const RecordProgress&)> on_progress;
   // Engine "emulate": one instruction a block. Slower; for judging the engine.
@@ -104,6 +110,9 @@ struct RecordSummary {
   uint64_t bytes = 0;                   // trace bytes of all threads
   uint64_t file_bytes = 0;              // of the perf.data file; 0 without one
   uint64_t losses = 0;                  // places where the flow is not known
+  // Where the functions RecordOptions names are: "f in /lib/libx.so at 0x1139" (of the file).
+  std::vector<std::string> from_places;
+  std::vector<std::string> until_places;
   uint64_t threads_left_out = 0;        // more ran at once than can be recorded
   std::vector<RecordedThread> threads;  // in order of their start: stream 0, 1, ...
   std::chrono::nanoseconds elapsed{0};  // to the program's end
