@@ -4,7 +4,10 @@
 // `flowback record -p PID`: the same for a program that runs already; the statuses are flowback's.
 #include "flowback/capture/record.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -27,6 +30,7 @@ constexpr int kRecorderFailed = 125;
 struct RecordWords {
   std::string engine = "auto", psb_period, mtc_period, duration, max_size, max_instructions;
   std::string cpu_list;
+  std::vector<std::string> stray;  // words that belong to no option
   bool no_return_compression = false;
   bool no_timestamps = false;
   bool all_cpus = false;
@@ -196,6 +200,7 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
   app.add_option("--duration", words.duration, "stop recording after this time, e.g. 10s");
   app.add_option("--max-size", words.max_size, "stop recording at this file size, e.g. 100M");
   app.add_option("--max-instructions", words.max_instructions, "stop recording after so many");
+  app.add_option("CMD", words.stray)->group("");
   app.add_flag("-a", words.machine_wide)->group("");
   app.add_option("-C,--cpu", words.cpu_list)->group("");
   app.add_flag("--json", words.json, "the result as JSON lines on stdout, after CMD's own output");
@@ -206,6 +211,25 @@ std::string Joined(const Arguments& arguments) {
   std::string text = "flowback record";
   for (const std::string& word : arguments) text += ' ' + word;
   return text;
+}
+
+// A file that is opened must not get the number of a standard stream that the caller has closed:
+// messages would end up in it. The program finds them closed as they were.
+void KeepStandardStreams() {
+  for (int descriptor = 0; descriptor <= STDERR_FILENO; ++descriptor)
+    if (fcntl(descriptor, F_GETFD) < 0) static_cast<void>(open("/dev/null", O_RDWR | O_CLOEXEC));
+}
+
+Error NoProgram(const RecordWords& words) {
+  std::string command = "CMD";
+  if (!words.stray.empty()) command = fmt::format("{}", fmt::join(words.stray, " "));
+  return Error(ErrorCode::kUsage,
+               words.stray.empty()
+                   ? "record: no program to run"
+                   : fmt::format("record: '{}' stands before --, which the program comes after",
+                                 words.stray[0]))
+      .Remedy("flowback record [options] -- " + command +
+              (words.stray.empty() ? ", or -p PID for one that runs" : ""));
 }
 
 }  // namespace
@@ -219,9 +243,12 @@ int RunRecord(const Arguments& arguments) {
   if (dashes != arguments.end()) options.command.assign(dashes + 1, arguments.end());
   if (const auto status = Parse(app, Arguments(arguments.begin(), dashes)))
     return *status == kWrongUsage && !options.command.empty() ? kRecorderFailed : *status;
-  if (options.command.empty() && options.pids.empty() && options.tids.empty())
-    return Report(Error(ErrorCode::kUsage, "record: no program to run")
-                      .Remedy("flowback record -- CMD, or -p PID for one that runs"));
+  const bool attaches = !options.pids.empty() || !options.tids.empty();
+  if (!words.stray.empty() && !options.command.empty())
+    return RecordFailure(NoProgram(words), true, words.json);
+  if (options.command.empty() && (!attaches || !words.stray.empty()))
+    return Report(NoProgram(words));
+  KeepStandardStreams();
   options.recorder_command_line = Joined(arguments);
   options.one_cpu = !words.all_cpus;
   return Execute(words, options);

@@ -43,14 +43,31 @@ EmulatedProcess::EmulatedProcess(record::SharedArea& area, record::EmulatorSetup
       clock_(ClockOf(area.settings)),
       settings_(SettingsOf(area.settings)),
       threads_(new std::atomic<ThreadTracer*>[kMaxVcpus]()),
+      tids_(new std::atomic<int32_t>[kMaxVcpus]()),
       makers_(new std::atomic<int32_t>[kMaxVcpus]()),
-      calls_(new SystemCall[kMaxVcpus]) {}
+      calls_(new SystemCall[kMaxVcpus]),
+      registers_(new const GuestRegisters*[kMaxVcpus]()) {}
 
 void EmulatedProcess::OnThreadMade(unsigned vcpu) {
   if (vcpu >= kMaxVcpus) return;
   // The number's former thread is gone.
+  tids_[vcpu] = 0;
   delete threads_[vcpu].exchange(nullptr);
   makers_[vcpu] = gettid();
+}
+
+unsigned EmulatedProcess::OwnVcpu() const {
+  const int32_t tid = gettid();
+  const unsigned count = vcpus_;
+  for (unsigned i = 0; i < count; ++i)
+    if (tids_[i] == tid) return i;
+  return kMaxVcpus;
+}
+
+void EmulatedProcess::SetThread(unsigned vcpu, ThreadTracer* thread) {
+  threads_[vcpu] = thread;
+  tids_[vcpu] = thread->tid();
+  if (vcpu >= vcpus_) vcpus_ = vcpu + 1;
 }
 
 // ---- code ----
@@ -85,10 +102,8 @@ CodeMap::Announce EmulatedProcess::Announcer(uint64_t tsc) {
 
 // For the process, not for one thread: whoever is there tells it.
 void EmulatedProcess::Broadcast(uint64_t tsc, MessageHeader message, std::string_view text) {
-  const int32_t tid = gettid();
-  for (unsigned i = 0; started_ && i < kMaxVcpus; ++i)
-    if (ThreadTracer* thread = Thread(i); thread != nullptr && thread->tid() == tid)
-      return thread->SendAt(tsc, message, text);
+  if (const unsigned vcpu = OwnVcpu(); vcpu < kMaxVcpus)
+    return Thread(vcpu)->SendAt(tsc, message, text);
   unsent_.push_back({tsc, {message, std::string(text)}});
 }
 
@@ -107,11 +122,12 @@ ThreadTracer* EmulatedProcess::NewTracer() {
   return new ThreadTracer(settings_, clock_, SlotWriter::Take(area_, getpid(), gettid()), gettid());
 }
 
-ThreadTracer* EmulatedProcess::StartThread(unsigned vcpu, const GuestRegisters* registers) {
+ThreadTracer* EmulatedProcess::StartThread(unsigned vcpu, const GuestRegisters* registers,
+                                           uint64_t start) {
   const std::lock_guard lock(mutex_);
   ThreadTracer* thread = NewTracer();
   if (!started_) {
-    registers_known_ = LooksLikeProgramStart(*registers, memory_);
+    registers_known_ = LooksLikeProgramStart(*registers, memory_, start);
     thread->SendAt(mappings_tsc_ - 1, {.kind = MessageKind::kComm, .offset = 1}, name_);
   } else {
     MessageHeader fork{.kind = MessageKind::kFork};
@@ -123,7 +139,8 @@ ThreadTracer* EmulatedProcess::StartThread(unsigned vcpu, const GuestRegisters* 
   for (const auto& [tsc, message] : std::exchange(unsent_, {}))
     thread->SendAt(tsc, message.first, message.second);
   thread->Send({.kind = MessageKind::kStart});
-  threads_[vcpu] = thread;
+  registers_[vcpu] = registers;
+  SetThread(vcpu, thread);
   return thread;
 }
 
@@ -131,7 +148,7 @@ void EmulatedProcess::OnRareBlock(unsigned vcpu, const Block& block,
                                   const GuestRegisters* registers) {
   if (vcpu >= kMaxVcpus) return;
   ThreadTracer* thread = Thread(vcpu);
-  if (thread == nullptr) thread = StartThread(vcpu, registers);
+  if (thread == nullptr) thread = StartThread(vcpu, registers, block.start);
   if (!thread->open()) return;
   if (block.may_be_handler)
     EnterPossibleHandler(*thread, block, *registers);
@@ -153,6 +170,7 @@ void EmulatedProcess::EnterPossibleHandler(ThreadTracer& thread, const Block& bl
     if (interruption && interruption->fault.value_or(false) &&
         !wants_siginfo_[static_cast<size_t>(interruption->signal)])
       interruption->fault.reset();
+    if (interruption && !interruption->fault && thread.faulted()) interruption->fault = true;
   }
   if (!known)
     thread.EnterUnknown(block);
@@ -168,21 +186,22 @@ void EmulatedProcess::BeforeFork() {
   mutex_.lock();
   parent_pid_ = getpid();
   parent_tid_ = gettid();
-  for (unsigned i = 0; i < kMaxVcpus; ++i)
-    if (const ThreadTracer* thread = Thread(i); thread != nullptr && thread->tid() == parent_tid_)
-      forking_ = i;
+  forking_ = OwnVcpu();
 }
 
 void EmulatedProcess::AfterForkInChild() {
   // The other threads did not come along; their tracers' slots stay theirs.
-  for (unsigned i = 0; i < kMaxVcpus; ++i) threads_[i] = nullptr;
+  for (unsigned i = 0; i < kMaxVcpus; ++i) {
+    threads_[i] = nullptr;
+    tids_[i] = 0;
+  }
   ThreadTracer* thread = NewTracer();
   MessageHeader fork{.kind = MessageKind::kFork};
   fork.address = static_cast<uint64_t>(parent_pid_);
   fork.size = static_cast<uint64_t>(parent_tid_);
   thread->Send(fork);
   thread->Send({.kind = MessageKind::kStart});
-  threads_[forking_] = thread;
+  if (forking_ < kMaxVcpus) SetThread(forking_, thread);
   mutex_.unlock();
 }
 

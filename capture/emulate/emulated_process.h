@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the emulator's callbacks do, for all threads of the process. Its parts lie in
-// emulated_process.cc (threads and blocks) and system_calls.cc.
+// emulated_process.cc (threads and blocks), system_calls.cc, and thread_ends.cc.
 #pragma once
 
 #include <array>
@@ -47,6 +47,10 @@ class EmulatedProcess {
   }
   void OnSystemCall(unsigned vcpu, const SystemCall& call);
   void OnSystemCallDone(unsigned vcpu, int64_t number, int64_t result);
+  // The calling thread dies of a signal, and the process with it.
+  void OnFatalSignal(int signal);
+  // The calling thread ran into a host's SIGSEGV or SIGBUS; `handled`: the emulator let it go on.
+  void OnHostFault(bool handled);
 
   // Around fork, in the thread that forks.
   void BeforeFork();
@@ -59,8 +63,11 @@ class EmulatedProcess {
   ThreadTracer* Thread(unsigned vcpu) const {
     return threads_[vcpu].load(std::memory_order_relaxed);
   }
+  // The calling thread's vCPU; kMaxVcpus: none. Async-signal-safe.
+  unsigned OwnVcpu() const;
+  void SetThread(unsigned vcpu, ThreadTracer* thread);
   void OnRareBlock(unsigned vcpu, const Block& block, const GuestRegisters* registers);
-  ThreadTracer* StartThread(unsigned vcpu, const GuestRegisters* registers);
+  ThreadTracer* StartThread(unsigned vcpu, const GuestRegisters* registers, uint64_t start);
   ThreadTracer* NewTracer();
   void EnterPossibleHandler(ThreadTracer& thread, const Block& block,
                             const GuestRegisters& registers);
@@ -83,8 +90,11 @@ class EmulatedProcess {
   const record::TraceClock clock_;
   const record::PtSettings settings_;
   std::unique_ptr<std::atomic<ThreadTracer*>[]> threads_;  // by vCPU
+  std::unique_ptr<std::atomic<int32_t>[]> tids_;           // by vCPU; 0: no thread seen yet
   std::unique_ptr<std::atomic<int32_t>[]> makers_;         // by vCPU: who made the thread
   std::unique_ptr<SystemCall[]> calls_;                    // by vCPU: the one being done
+  std::unique_ptr<const GuestRegisters*[]> registers_;     // by vCPU
+  std::atomic<unsigned> vcpus_ = 0;                        // numbers seen so far
 
   std::mutex mutex_;  // over what follows
   BlockTable blocks_;

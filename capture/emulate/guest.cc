@@ -20,12 +20,12 @@ constexpr uint64_t kRegistersAt = kContextAt + 40;
 constexpr unsigned kRdi = 8, kRsi = 9, kRbp = 10, kRbx = 11, kRdx = 12, kRax = 13, kRcx = 14,
                    kRsp = 15, kRip = 16, kRegisterCount = 17;
 
+}  // namespace
+
 bool MayBeFault(int signal) {
   return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL ||
          signal == SIGTRAP;
 }
-
-}  // namespace
 
 bool GuestMemory::Read(uint64_t address, void* out, uint64_t size) const {
   const iovec local{out, size};
@@ -99,8 +99,10 @@ std::optional<SignalFrame> ReadOneSignalFrame(const GuestRegisters& registers,
   return frame;
 }
 
-bool LooksLikeProgramStart(const GuestRegisters& registers, const GuestMemory& memory) {
+bool LooksLikeProgramStart(const GuestRegisters& registers, const GuestMemory& memory,
+                           uint64_t start) {
   constexpr uint64_t kMaxArguments = 1u << 20;
+  if (registers.rip != start) return false;
   const auto count = memory.Word(registers.rsp);
   if (!count || *count > kMaxArguments) return false;
   const auto end = memory.Word(registers.rsp + 8 * (*count + 1));

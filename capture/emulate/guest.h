@@ -3,9 +3,10 @@
 //
 // Version 1 of the plugin interface gives no registers. But on an x86-64 host, QEMU's generated
 // code keeps the address of the CPU's state in RBP while it runs, calls our callback straight from
-// there, and the state begins with the sixteen general registers in the processor's numbering.
-// That is no promise, so it is checked where a program starts, and whatever is concluded from
-// registers must agree with what the program's memory says.
+// there, and the state begins with the sixteen general registers in the processor's numbering and
+// the instruction pointer. That is no promise, so it is checked where a program starts, and
+// whatever is concluded from registers must agree with what the program's memory, or its flow,
+// says.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,7 @@ namespace flowback::emulate {
 struct GuestRegisters {
   uint64_t rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi;
   uint64_t r8_to_r15[8];
+  uint64_t rip;  // only between blocks up to date: not in a block's callback
 };
 
 // The memory of the emulated program, which is part of this process's at a distance.
@@ -50,6 +52,9 @@ struct Interruption {
   std::optional<bool> fault;  // the instruction at `ip` raised it; empty: not known
 };
 
+// Whether an instruction may raise the signal.
+bool MayBeFault(int signal);
+
 // Whether the thread stands at the first instruction of a signal handler, with the frame that the
 // emulator lays on the stack for it. Of several frames laid at once the innermost interruption.
 // `is_handler` tells whether a handler begins at an address.
@@ -57,8 +62,9 @@ template <class IsHandler>
 std::optional<Interruption> ReadSignalFrame(const GuestRegisters& registers,
                                             const GuestMemory& memory, IsHandler is_handler);
 
-// Whether the registers are those of a program about to run its first instruction.
-bool LooksLikeProgramStart(const GuestRegisters& registers, const GuestMemory& memory);
+// Whether the registers are those of a program about to run its first instruction, at `start`.
+bool LooksLikeProgramStart(const GuestRegisters& registers, const GuestMemory& memory,
+                           uint64_t start);
 
 // ---- implementation ----
 

@@ -2,19 +2,26 @@
 // flowback-tcg.so: what QEMU loads. It hands QEMU's callbacks to the process's one EmulatedProcess.
 //
 // QEMU's callbacks carry no data of ours but the one for a block's run, so the process is kept in a
-// variable of this file: the only one, set once when QEMU installs the plugin.
+// variable of this file, set once when QEMU installs the plugin; and so are the functions of the C
+// library and the signal handlers whose calls we see.
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstdarg>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "capture/emulate/emulated_process.h"
+#include "capture/emulate/emulator_hooks.h"
 #include "capture/emulate/qemu_plugin_api.h"
 
 namespace flowback::emulate {
@@ -47,8 +54,6 @@ record::SharedArea* MapArea(const std::string& path) {
              : nullptr;
 }
 
-void OnTranslated(qemu_plugin_id_t, qemu_plugin_tb* tb);
-
 extern "C" [[gnu::used]] void FlowbackOnBlock(unsigned vcpu, void* block, void* registers) {
   process->OnBlock(vcpu, *static_cast<const Block*>(block),
                    static_cast<const GuestRegisters*>(registers));
@@ -66,7 +71,53 @@ asm(".pushsection .text\n"
     ".size FlowbackBlockEntry, . - FlowbackBlockEntry\n"
     ".popsection\n");
 
+// ---- ends ----
+
+// The emulator kills itself when the program dies of a signal, in the thread that dies. The
+// program's own kill goes another way.
+int (*real_kill)(pid_t, int);
+
+int OnKill(pid_t pid, int signal) {
+  if (pid == getpid()) process->OnFatalSignal(signal);
+  return real_kill(pid, signal);
+}
+
+// The emulator says on the program's stderr that it dumped core, also where it did not. By itself
+// the program would say nothing.
+int OnPrint(FILE* file, int, const char* format, ...) {
+  constexpr std::string_view kUncaught = "qemu: uncaught target signal";
+  if (std::string_view(format).starts_with(kUncaught)) return 0;
+  va_list values;
+  va_start(values, format);
+  const int result = vfprintf(file, format, values);
+  va_end(values);
+  return result;
+}
+
+using SignalAction = void (*)(int, siginfo_t*, void*);
+std::array<SignalAction, 2> emulator_actions;  // for SIGSEGV and SIGBUS
+
+// The emulator leaves its handler by a jump when the program's own access failed.
+void OnHostFault(int signal, siginfo_t* info, void* context) {
+  if (info->si_code > 0) process->OnHostFault(false);
+  emulator_actions[signal == SIGSEGV ? 0 : 1](signal, info, context);
+  if (info->si_code > 0) process->OnHostFault(true);
+}
+
+void WatchHostFaults() {
+  for (const int signal : {SIGSEGV, SIGBUS}) {
+    struct sigaction action{};
+    if (sigaction(signal, nullptr, &action) != 0) continue;
+    if ((action.sa_flags & SA_SIGINFO) == 0 || action.sa_sigaction == OnHostFault) continue;
+    emulator_actions[signal == SIGSEGV ? 0 : 1] = action.sa_sigaction;
+    action.sa_sigaction = OnHostFault;
+    sigaction(signal, &action, nullptr);
+  }
+}
+
 void OnTranslated(qemu_plugin_id_t, qemu_plugin_tb* tb) {
+  // The emulator installs its handlers before the program runs, and before that one thread only.
+  if (emulator_actions[0] == nullptr) WatchHostFaults();
   const size_t count = qemu_plugin_tb_n_insns(tb);
   std::vector<uint8_t> code;
   std::vector<uint8_t> lengths;
@@ -112,6 +163,9 @@ bool Install(qemu_plugin_id_t id, const qemu_info_t& info, int count, char** wor
                                 record::FromHex(arguments["name"]));
   pthread_atfork([] { process->BeforeFork(); }, [] { process->AfterForkInParent(); },
                  [] { process->AfterForkInChild(); });
+  real_kill = reinterpret_cast<decltype(real_kill)>(
+      ReplaceImport("kill", reinterpret_cast<void*>(&OnKill)));
+  ReplaceImport("__fprintf_chk", reinterpret_cast<void*>(&OnPrint));
   qemu_plugin_register_vcpu_init_cb(id, OnThreadMade);
   qemu_plugin_register_vcpu_tb_trans_cb(id, OnTranslated);
   qemu_plugin_register_vcpu_syscall_cb(id, OnSystemCall);

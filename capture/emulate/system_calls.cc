@@ -182,7 +182,9 @@ void EmulatedProcess::Execute(unsigned vcpu, uint64_t path, uint64_t arguments,
   thread->End(false);
   execve(setup_.emulator.c_str(), command_pointers.data(), variable_pointers.data());
   // Refused: the arguments may be too long. The program goes on, and so does its trace.
-  delete threads_[vcpu].exchange(NewTracer());
+  ThreadTracer* former = thread;
+  SetThread(vcpu, NewTracer());
+  delete former;
 }
 
 }  // namespace flowback::emulate

@@ -16,8 +16,9 @@
 //   anywhere else                 not known: OVF, a loss
 //
 // SYSCALL is followed by a callback of its own, and then anything may come next: the kernel may
-// have delivered a signal, or returned from one. Nothing else ends tracing: a thread that dies of a
-// signal dies without a callback, and what it did since the last one is not proven.
+// have delivered a signal, or returned from one. A thread that dies of a signal dies without a
+// callback, but the emulator has noted where it stood (Die). Nothing else ends tracing: what a
+// killed thread did since its last block began is not proven.
 #include "capture/emulate/thread_tracer.h"
 
 namespace flowback::emulate {
@@ -132,6 +133,13 @@ void ThreadTracer::EnterHandler(const Block& next, const Interruption& interrupt
   generator_.Begin(next.start, ExecMode::k64Bit);
   Prove();
   Publish(next.start);
+}
+
+void ThreadTracer::Die(const Interruption& interruption) {
+  if (last_ == nullptr || !open() || !Interrupt(*last_, interruption)) return;
+  last_ = nullptr;
+  Prove();
+  Publish(0);
 }
 
 void ThreadTracer::EnterUnknown(const Block& next) {

@@ -62,6 +62,20 @@ class ThreadTracer {
   void EnterUnknown(const Block& next);
   // The last block's SYSCALL entered the kernel.
   void EnterKernel();
+  // The thread dies where `interruption` says, of a signal; told if its blocks agree. Silent in the
+  // kernel.
+  void Die(const Interruption& interruption);
+
+  // The host refused an access to memory, in the thread's current block; `handled`: the emulator
+  // made it possible after all. Async-signal-safe.
+  void OnHostFault(bool handled) {
+    fault_block_ = handled ? nullptr : last_;
+    fault_count_ = digest_.count;
+  }
+  // Whether the block that the thread is in raised such a fault.
+  bool faulted() const {
+    return last_ != nullptr && fault_block_ == last_ && fault_count_ == digest_.count;
+  }
 
   // `message` needs no time.
   void Send(record::MessageHeader message, std::string_view text = {});
@@ -97,6 +111,8 @@ class ThreadTracer {
   FlowDigest digest_;
   const Block* last_ = nullptr;  // began, and its end is not told yet; null in the kernel
   int32_t tid_;
+  const Block* fault_block_ = nullptr;
+  uint64_t fault_count_ = 0;
 };
 
 }  // namespace flowback::emulate

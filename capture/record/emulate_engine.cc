@@ -103,10 +103,12 @@ Result<RecordSummary> EmulateEngine::Summarize() {
         "the program ran code that is in no file: it is kept in the raw output only, as it was "
         "when it ran first");
   if (!status_) return Fail(std::move(status_.error()));
-  if (area_.processes.load() == 0 && !stopped_)
-    return Fail(Error(ErrorCode::kSystem,
-                      "the emulator ended before the program ran: it could not "
-                      "load the plugin, or not the program")
+  if (summary_.threads.empty() && !stopped_)
+    return Fail(Error(ErrorCode::kSystem, area_.processes.load() == 0
+                                              ? "the emulator ended before the program ran: it "
+                                                "could not load the plugin"
+                                              : "the emulator ended before the program's first "
+                                                "instruction: it could not load the program")
                     .Remedy("what it says stands above; --engine step records without it"));
   CountFlow();
   for (const RecordedThread& thread : summary_.threads)

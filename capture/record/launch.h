@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "capture/record/program_file.h"
 #include "capture/record/recorder_signals.h"
 #include "flowback/base/error.h"
 
@@ -23,5 +24,9 @@ Result<pid_t> Launch(const std::vector<std::string>& command,
 
 // What execve's `error` means for the command `name`.
 Error ExecError(const std::string& name, int error);
+
+// Why FindProgram refused the file at `path`, which `name` asked for; `by` would have run it.
+Error RefusedProgram(const std::string& name, const std::string& path, const std::string& by,
+                     const ProgramRefusal& refusal);
 
 }  // namespace flowback::record

@@ -35,7 +35,8 @@ PacketGenerator::PacketGenerator(const PtSettings& settings, const TraceClock& c
     : settings_(settings),
       clock_(clock),
       writer_({.long_tnt = settings.long_tnt,
-               .short_where_smaller = settings.short_tnt_where_smaller}) {}
+               .short_where_smaller = settings.short_tnt_where_smaller,
+               .full_ip_after_psb = true}) {}
 
 void PacketGenerator::Completed(const Instruction& instruction, uint64_t ip, ExecMode mode,
                                 bool taken, uint64_t next, ExecMode next_mode) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // `record -- CMD`: CMD's own status, and a recording that decodes to what was executed.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/run_program.h"
@@ -84,6 +86,22 @@ TEST_F(RecordTest, AnOddFileNameIsQuotedInTheNextCommand) {
   const std::string file = folder_.File("it's here.data");
   const ProgramResult result = RunFlowback({"record", "-o", file, "--", "true"});
   EXPECT_TRUE(result.err.contains("it'\\''s here.data'")) << result.err;
+}
+
+TEST_F(RecordTest, TheCommandComesAfterTwoDashes) {
+  const ProgramResult without = RunFlowback({"record", "true"});
+  EXPECT_EQ(without.status, 2);
+  EXPECT_TRUE(without.err.contains("try: flowback record [options] -- true")) << without.err;
+  EXPECT_EQ(Record({"stray", "--", "true"}).status, 125);
+}
+
+// Messages must not end up in the recording, and the program finds its streams as they were.
+TEST_F(RecordTest, ClosedStandardStreamsStayClosed) {
+  const std::string command = std::string(FLOWBACK_PROGRAM) + " record -o " + file_ +
+                              " -- sh -c 'test -e /proc/self/fd/2 && exit 9; exit 4'";
+  const int status = std::system((command + " <&- >&- 2>&-").c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 4);
+  EXPECT_EQ(RunFlowback({"info", "--strict", file_}).status, 0);
 }
 
 TEST_F(RecordTest, WhatOnlyHardwareRecordsIsRefused) {

@@ -25,15 +25,18 @@ std::vector<FlowDigest> Digests(const RecordSummary& summary) {
   return digests;
 }
 
+// The last packet but padding switches tracing off.
+bool EndsOutsideTheProgram(const Stream& stream) {
+  constexpr uint8_t kTipPgd = 0x01;
+  constexpr uint8_t kOpcode = 0x1f;
+  size_t end = stream.bytes.size();
+  while (end > 0 && stream.bytes[end - 1] == 0) --end;
+  return end > 0 && (stream.bytes[end - 1] & kOpcode) == kTipPgd;
+}
+
 // ---- judged by the step engine ----
 
-class Judged : public testing::TestWithParam<const char*> {};
-
-TEST_P(Judged, RunsAsWhenStepped) {
-  FLOWBACK_NEEDS_PTRACE();
-  FLOWBACK_NEEDS_EMULATOR();
-  const std::string name = GetParam();
-  const std::vector<std::string> command = {name == "tiny" ? Sample(name) : Program(name)};
+void ExpectToRunAsWhenStepped(const std::vector<std::string>& command) {
   Recorder stepped;
   const auto truth = stepped.Run(command);
   ASSERT_TRUE(truth) << truth.error().message();
@@ -51,10 +54,48 @@ TEST_P(Judged, RunsAsWhenStepped) {
   }
 }
 
+class Judged : public testing::TestWithParam<const char*> {};
+
+TEST_P(Judged, RunsAsWhenStepped) {
+  FLOWBACK_NEEDS_PTRACE();
+  FLOWBACK_NEEDS_EMULATOR();
+  const std::string name = GetParam();
+  ExpectToRunAsWhenStepped({name == "tiny" ? Sample(name) : Program(name)});
+}
+
 // Programs without a C library: that one looks at the CPU it runs on.
 INSTANTIATE_TEST_SUITE_P(, Judged,
                          testing::Values("known", "strings", "recursion", "faults", "tiny"),
                          [](const auto& test) { return std::string(test.param); });
+
+// The flow reaches the instruction that raises the fault, and no further.
+class Fatal : public testing::TestWithParam<const char*> {};
+
+TEST_P(Fatal, EndsAsWhenStepped) {
+  FLOWBACK_NEEDS_PTRACE();
+  FLOWBACK_NEEDS_EMULATOR();
+  ExpectToRunAsWhenStepped({Program("fatal"), GetParam()});
+}
+
+INSTANTIATE_TEST_SUITE_P(, Fatal,
+                         testing::Values("scan", "middle", "rep", "jump", "divide", "undefined",
+                                         "privileged", "trap", "kill"),
+                         [](const auto& test) { return std::string(test.param); });
+
+TEST(FatalAlarm, LosesNothing) {
+  FLOWBACK_NEEDS_EMULATOR();
+  for (int i = 0; i < 10; ++i) {
+    Recorder recorder;
+    Emulate(recorder.options());
+    const auto summary = recorder.Run({Program("fatal"), "alarm"});
+    ASSERT_TRUE(summary) << summary.error().message();
+    EXPECT_EQ(summary->command_status, SIGALRM);
+    ExpectSameFlow(recorder.File("perf.data"), *summary);
+    const auto recording = OpenFile(recorder.File("perf.data"));
+    ASSERT_TRUE(recording) << recording.error().message();
+    EXPECT_TRUE(EndsOutsideTheProgram(recording->streams.at(0)));
+  }
+}
 
 // ---- real programs ----
 
@@ -116,10 +157,12 @@ TEST(EmulatedPerfScript, ListsTheSameAddresses) {
     GTEST_SKIP() << "perf is not installed (Debian: linux-perf)";
   for (const auto& command : {std::vector<std::string>{Program("faults")},
                               {Program("execs"), Program("recursion")},
+                              {Program("far_calls")},
                               {Sample("threads")}}) {
     SCOPED_TRACE(command[0]);
     Recorder recorder;
     Emulate(recorder.options());
+    recorder.options().psb_period_bytes = 2048;
     const auto summary = recorder.Run(command);
     ASSERT_TRUE(summary) << summary.error().message();
     std::string problem;

@@ -132,6 +132,9 @@ Result<RecordSummary> Record(const RecordOptions& options);
 
 std::vector<std::string_view> RecordEngineNames();
 
+// Whether the emulator, an ELF file, was built to load plugins.
+bool EmulatorLoadsPlugins(const std::string& emulator);
+
 // Whether the engine "emulate" can work here; the error says what is missing and how to get it.
 Status CheckEmulator(const RecordOptions& options);
 
