@@ -36,13 +36,13 @@ TraceClock ClockOf(const SharedSettings& shared) {
 }  // namespace
 
 EmulatedProcess::EmulatedProcess(record::SharedArea& area, record::EmulatorSetup setup,
-                                 std::string name)
+                                 std::string name, ThreadTable& threads)
     : area_(area),
       setup_(std::move(setup)),
       name_(std::move(name)),
       clock_(ClockOf(area.settings)),
       settings_(SettingsOf(area.settings)),
-      threads_(new std::atomic<ThreadTracer*>[kMaxVcpus]()),
+      threads_(threads),
       tids_(new std::atomic<int32_t>[kMaxVcpus]()),
       makers_(new std::atomic<int32_t>[kMaxVcpus]()),
       calls_(new SystemCall[kMaxVcpus]),
@@ -51,8 +51,9 @@ EmulatedProcess::EmulatedProcess(record::SharedArea& area, record::EmulatorSetup
 void EmulatedProcess::OnThreadMade(unsigned vcpu) {
   if (vcpu >= kMaxVcpus) return;
   // The number's former thread is gone.
+  const std::lock_guard lock(mutex_);
   tids_[vcpu] = 0;
-  delete threads_[vcpu].exchange(nullptr);
+  delete threads_.threads[vcpu].exchange(nullptr);
   makers_[vcpu] = gettid();
 }
 
@@ -65,7 +66,7 @@ unsigned EmulatedProcess::OwnVcpu() const {
 }
 
 void EmulatedProcess::SetThread(unsigned vcpu, ThreadTracer* thread) {
-  threads_[vcpu] = thread;
+  threads_.threads[vcpu] = thread;
   tids_[vcpu] = thread->tid();
   if (vcpu >= vcpus_) vcpus_ = vcpu + 1;
 }
@@ -119,7 +120,9 @@ void EmulatedProcess::KeepCode(uint64_t begin, uint64_t end) {
 // ---- threads ----
 
 ThreadTracer* EmulatedProcess::NewTracer() {
-  return new ThreadTracer(settings_, clock_, SlotWriter::Take(area_, getpid(), gettid()), gettid());
+  const int32_t tid = gettid();
+  return new ThreadTracer(settings_, clock_,
+                          ending_ ? SlotWriter() : SlotWriter::Take(area_, getpid(), tid), tid);
 }
 
 ThreadTracer* EmulatedProcess::StartThread(unsigned vcpu, const GuestRegisters* registers,
@@ -144,16 +147,23 @@ ThreadTracer* EmulatedProcess::StartThread(unsigned vcpu, const GuestRegisters* 
   return thread;
 }
 
-void EmulatedProcess::OnRareBlock(unsigned vcpu, const Block& block,
-                                  const GuestRegisters* registers) {
+void EmulatedProcess::OnBlock(unsigned vcpu, const Block& block, const GuestRegisters* registers) {
   if (vcpu >= kMaxVcpus) return;
   ThreadTracer* thread = Thread(vcpu);
   if (thread == nullptr) thread = StartThread(vcpu, registers, block.start);
+  if (thread->EnterLessQuickly(block)) return;
   if (!thread->open()) return;
-  if (block.may_be_handler)
-    EnterPossibleHandler(*thread, block, *registers);
+  const uint32_t attention = thread->attention();
+  if (attention == 0 || !thread->in_kernel()) EnterBlock(*thread, block, *registers);
+  if (attention != 0 && thread->open()) LookUp(vcpu, block, attention);
+}
+
+void EmulatedProcess::EnterBlock(ThreadTracer& thread, const Block& block,
+                                 const GuestRegisters& registers) {
+  if (block.may_be_handler())
+    EnterPossibleHandler(thread, block, registers);
   else
-    thread->Enter(block);
+    thread.Enter(block);
 }
 
 void EmulatedProcess::EnterPossibleHandler(ThreadTracer& thread, const Block& block,
@@ -170,7 +180,7 @@ void EmulatedProcess::EnterPossibleHandler(ThreadTracer& thread, const Block& bl
     if (interruption && interruption->fault.value_or(false) &&
         !wants_siginfo_[static_cast<size_t>(interruption->signal)])
       interruption->fault.reset();
-    if (interruption && !interruption->fault && thread.faulted()) interruption->fault = true;
+    if (interruption && !interruption->fault) interruption->fault = thread.Faulted();
   }
   if (!known)
     thread.EnterUnknown(block);
@@ -190,9 +200,10 @@ void EmulatedProcess::BeforeFork() {
 }
 
 void EmulatedProcess::AfterForkInChild() {
+  ending_ = holding_ = false;
   // The other threads did not come along; their tracers' slots stay theirs.
   for (unsigned i = 0; i < kMaxVcpus; ++i) {
-    threads_[i] = nullptr;
+    threads_.threads[i] = nullptr;
     tids_[i] = 0;
   }
   ThreadTracer* thread = NewTracer();

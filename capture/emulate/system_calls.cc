@@ -36,13 +36,18 @@ void EmulatedProcess::OnSystemCall(unsigned vcpu, const SystemCall& call) {
   if (vcpu >= kMaxVcpus) return;
   ThreadTracer* thread = Thread(vcpu);
   if (thread == nullptr) return;
-  thread->EnterKernel();
+  {
+    const std::lock_guard telling(thread->telling());
+    thread->EnterKernel();
+  }
   calls_[vcpu] = call;
   const auto& [path, arguments, environment, at_environment, a5, a6] = call.arguments;
   switch (call.number) {
     case SYS_exit:
-    case SYS_exit_group:
       return thread->End(true);
+    case SYS_exit_group:
+      thread->End(true);
+      return EndOthers(vcpu);
     case SYS_rt_sigaction:
       return NoteHandler(call);
     case SYS_prctl:
@@ -180,11 +185,15 @@ void EmulatedProcess::Execute(unsigned vcpu, uint64_t path, uint64_t arguments,
   const auto command_pointers = Pointers(command);
   const auto variable_pointers = Pointers(variables);
   thread->End(false);
+  holding_ = true;
+  EndOthers(vcpu);
   execve(setup_.emulator.c_str(), command_pointers.data(), variable_pointers.data());
   // Refused: the arguments may be too long. The program goes on, and so does its trace.
-  ThreadTracer* former = thread;
+  const std::lock_guard lock(mutex_);
+  ending_ = false;
+  holding_ = false;
   SetThread(vcpu, NewTracer());
-  delete former;
+  delete thread;
 }
 
 }  // namespace flowback::emulate

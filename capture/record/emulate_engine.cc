@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "capture/record/file_build_id.h"
@@ -57,16 +58,11 @@ Result<RecordSummary> EmulateEngine::Run(pid_t pid, RecordingSink& sink) {
     }
     Pause();
   }
-  // Threads of processes that outlive the command stop at their next packet.
-  area_.stopping.store(1);
-  Drain(sink);
+  const bool others = StopThreads(sink);
   EndDeadThreads(sink);
-  bool others = false;
-  for (uint32_t i = 0; i < kSlots; ++i) {
-    if (area_.slots[i].state.load() == SlotState::kFree) continue;
-    others = true;
-    FinishSlot(i, sink);
-  }
+  for (uint32_t i = 0; i < kSlots; ++i)
+    if (area_.slots[i].state.load() != SlotState::kFree) FinishSlot(i, sink);
+  area_.recording.store(Recording::kOver);
   if (others)
     AddNote("processes that the program started still ran when it ended: their traces end there");
   if (area_.threads_left_out.load() != 0)
@@ -85,6 +81,29 @@ Result<RecordSummary> EmulateEngine::Run(pid_t pid, RecordingSink& sink) {
   for (const RecordedThread& thread : summary_.threads)
     summary_.instructions += thread.digest.count;
   return std::move(summary_);
+}
+
+void EmulateEngine::RequestStop() {
+  Recording expected = Recording::kGoesOn;
+  area_.recording.compare_exchange_strong(expected, Recording::kStops);
+  for (Slot& slot : area_.slots)
+    if (slot.state.load() == SlotState::kLive) slot.attention.fetch_or(kAttentionStop);
+}
+
+// Processes may outlive the command: gives their threads the time to tell where they are. Whether
+// there were any.
+bool EmulateEngine::StopThreads(RecordingSink& sink) {
+  constexpr int kRounds = 50;
+  RequestStop();
+  Drain(sink);
+  EndDeadThreads(sink);
+  const auto lives = [](const Slot& slot) { return slot.state.load() == SlotState::kLive; };
+  const bool others = std::ranges::any_of(area_.slots, lives);
+  for (int i = 0; i < kRounds && std::ranges::any_of(area_.slots, lives); ++i) {
+    Pause();
+    Drain(sink);
+  }
+  return others;
 }
 
 // Whether the command ended; its status goes to the summary.
@@ -128,8 +147,10 @@ void EmulateEngine::FinishSlot(uint32_t index, RecordingSink& sink) {
   Slot& slot = area_.slots[index];
   const StreamInfo& stream = StreamOf(index, sink);
   RecordedThread& thread = summary_.threads[stream.index];
+  const FlowState& flow = slot.LastFlow();
   pt::PacketWriter writer({.long_tnt = options_.long_tnt});
-  for (unsigned i = slot.pending_count; i-- > 0;) writer.TntBit((slot.pending_bits >> i & 1) != 0);
+  const uint64_t marked = flow.pending >> kPendingShift;
+  for (int i = 62 - std::countl_zero(marked); i >= 0; --i) writer.TntBit((marked >> i & 1) != 0);
   writer.FlushTnt();
   if (std::vector<uint8_t> rest = writer.Take(); !rest.empty()) {
     Pad(rest);
@@ -137,7 +158,7 @@ void EmulateEngine::FinishSlot(uint32_t index, RecordingSink& sink) {
     thread.bytes += rest.size();
     Check(sink.AddTrace(stream, rest, TraceClock::Now()));
   }
-  thread.digest.Append({slot.digest_count, slot.digest_hash});
+  thread.digest.Append({flow.count, flow.hash});
   owned_.Free(index);
 }
 

@@ -59,7 +59,7 @@ class EmulateEngine {
 
   // Takes everything the program writes until it ends. On an error it is killed.
   Result<RecordSummary> Run(pid_t pid, RecordingSink& sink);
-  void RequestStop() { area_.stopping.store(1); }
+  void RequestStop();
   void AddNote(const std::string& text);
 
  private:
@@ -70,6 +70,7 @@ class EmulateEngine {
   void TakeTrace(uint32_t index, RecordingSink& sink);
   void FinishSlot(uint32_t index, RecordingSink& sink);
   void EndDeadThreads(RecordingSink& sink);
+  bool StopThreads(RecordingSink& sink);
   void ReadMessages(uint32_t index, std::vector<Message>& messages);
   void Tell(const Message& message, RecordingSink& sink);
   void TellSideband(const Message& message, RecordingSink& sink);

@@ -39,17 +39,13 @@ class PacketGenerator {
   // the digest itself. Tracing is on. Reads the clock only where a packet is about to be written:
   // branches held back in a TNT packet may be older than the MTC before it, as on hardware.
   void BlockEnded(const Instruction& last, uint64_t ip, bool taken, uint64_t next);
-  // BlockEnded for a conditional branch; false: nothing was written.
-  bool BranchEnded(bool taken, uint64_t next) {
-    if (!writer_.NextTntFlushes()) {
-      writer_.HoldTnt(taken);
-      return false;
-    }
-    WriteMtc();
-    writer_.TntBit(taken);
-    if (SyncDue()) WriteSync(next, ExecMode::k64Bit);
-    return true;
+  // An engine may hold outcomes back by itself, up to what a packet holds, and keep to the return
+  // stack: a direct call, and a return of which true says that a taken outcome tells it.
+  void Called(uint64_t return_address) { returns_.Push(return_address); }
+  bool ReturnIsOutcome(uint64_t target) {
+    return settings_.return_compression && returns_.PopIf(target);
   }
+  void SetPending(pt::PendingTnt pending) { writer_.SetPending(pending); }
   // Control is at `ip` and tracing comes on, unless it is on already.
   void Begin(uint64_t ip, ExecMode mode) { TurnOn(ip, mode); }
   // The kernel was entered by the last instruction told. Silent when tracing is off.

@@ -117,6 +117,38 @@ TEST(FatalAlarm, LosesNothing) {
   }
 }
 
+// ---- threads that another one ends ----
+
+struct End {
+  const char* how;
+  int status;
+};
+
+class OtherThreads : public testing::TestWithParam<End> {};
+
+TEST_P(OtherThreads, TellWhereTheyWere) {
+  FLOWBACK_NEEDS_EMULATOR();
+  for (int i = 0; i < 2; ++i) {
+    Recorder recorder;
+    Emulate(recorder.options());
+    const auto summary = recorder.Run({Program("ends"), GetParam().how, Program("known")});
+    ASSERT_TRUE(summary) << summary.error().message();
+    EXPECT_EQ(summary->command_status, GetParam().status);
+    EXPECT_EQ(summary->threads.size(), 4u);
+    EXPECT_EQ(summary->notes, std::vector<std::string>{});
+    ExpectSameFlow(recorder.File("perf.data"), *summary);
+    const auto recording = OpenFile(recorder.File("perf.data"));
+    ASSERT_TRUE(recording) << recording.error().message();
+    for (const Stream& stream : recording->streams) EXPECT_TRUE(EndsOutsideTheProgram(stream));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, OtherThreads,
+                         testing::Values(End{"return", 3 << 8}, End{"exec", 0},
+                                         End{"failing_exec", 0}, End{"crash", SIGSEGV},
+                                         End{"alarm", SIGALRM}),
+                         [](const auto& test) { return std::string(test.param.how); });
+
 // ---- real programs ----
 
 struct Case {
