@@ -34,7 +34,7 @@ enum class BlockEnd : uint8_t {
 enum BlockMark : uint8_t {
   kMarkInside = 0x01,   // the first: jumps to an instruction of its own; the second: is one only
   kMarkHandler = 0x02,  // the first: any; the second: a signal handler may begin here
-  kMarkAny = 0xc0,      // any: meets what the thread's attention is asked for
+  kMarkAny = 0xe0,      // any: meets what the thread's attention is asked for
 };
 
 // Instructions one after the other, as the emulator runs them. Immutable but for `marks_after`.

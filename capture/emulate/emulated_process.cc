@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace flowback::emulate {
@@ -13,8 +14,6 @@ using record::SharedSettings;
 using record::TraceClock;
 
 namespace {
-
-constexpr uint64_t kPage = 4096;
 
 record::PtSettings SettingsOf(const SharedSettings& shared) {
   record::PtSettings settings{
@@ -80,7 +79,8 @@ Block& EmulatedProcess::OnTranslated(uint64_t start, uint64_t base, Bytes code,
   Block& block = blocks_.Add(start, code, std::move(lengths));
   if (!code_.Knows(start)) LearnCode(start);
   if (!code_.Knows(block.end - 1)) LearnCode(block.end - 1);
-  if (code_.InNoFile(start)) KeepCode(start, block.end);
+  if (code_.InNoFile(start) || versions_.IsWritable(start))
+    KeepCode(start, code.first(std::min(code.size(), block.end - start)));
   return block;
 }
 
@@ -91,13 +91,24 @@ void EmulatedProcess::LearnCode(uint64_t address) {
   code_.LearnAt(address, memory_.base(), Announcer(mappings_tsc_));
 }
 
+// Memory that is in no file is told by its pages, once there is code in them.
 CodeMap::Announce EmulatedProcess::Announcer(uint64_t tsc) {
   return [this, tsc](const CodeRange& range) {
-    const MessageHeader message{.kind = MessageKind::kMapping,
-                                .address = range.begin,
-                                .size = range.end - range.begin,
-                                .offset = range.file_offset};
-    Broadcast(tsc, message, range.path.empty() ? "//anon" : range.path);
+    if (range.path.empty()) return;
+    Broadcast(tsc,
+              {.kind = MessageKind::kMapping,
+               .address = range.begin,
+               .size = range.end - range.begin,
+               .offset = range.file_offset},
+              range.path);
+    versions_.Repeat(range.begin, range.end, CodeTeller(tsc + 1));
+  };
+}
+
+CodeVersions::Tell EmulatedProcess::CodeTeller(uint64_t tsc) {
+  return [this, tsc](uint64_t page, Bytes bytes) {
+    Broadcast(tsc, {.kind = MessageKind::kCode, .address = page},
+              {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   };
 }
 
@@ -108,13 +119,17 @@ void EmulatedProcess::Broadcast(uint64_t tsc, MessageHeader message, std::string
   unsent_.push_back({tsc, {message, std::string(text)}});
 }
 
-void EmulatedProcess::KeepCode(uint64_t begin, uint64_t end) {
-  for (uint64_t page = begin / kPage * kPage; page < end; page += kPage) {
-    if (!code_.FirstTime(page)) continue;
-    std::string bytes(kPage, '\0');
-    if (memory_.Read(page, bytes.data(), kPage))
-      Broadcast(TraceClock::Now(), {.kind = MessageKind::kCode, .address = page}, bytes);
-  }
+// All threads are to put a time between what they ran and what they run from now on. The other
+// threads find the new code only after the emulator has added it, and so after this.
+void EmulatedProcess::KeepCode(uint64_t start, Bytes code) {
+  const CodeVersions::Tell tell = CodeTeller(TraceClock::Now());
+  versions_.Update(start, code, memory_, [&](uint64_t page, Bytes bytes) {
+    tell(page, bytes);
+    const unsigned count = vcpus_;
+    for (unsigned i = 0; i < count; ++i)
+      if (ThreadTracer* thread = Thread(i); thread != nullptr)
+        thread->CallAttention(record::kAttentionCode);
+  });
 }
 
 // ---- threads ----
@@ -154,7 +169,7 @@ void EmulatedProcess::OnBlock(unsigned vcpu, const Block& block, const GuestRegi
   if (thread->EnterLessQuickly(block)) return;
   if (!thread->open()) return;
   const uint32_t attention = thread->attention();
-  if (attention == 0 || !thread->in_kernel()) EnterBlock(*thread, block, *registers);
+  EnterBlock(*thread, block, *registers);
   if (attention != 0 && thread->open()) LookUp(vcpu, block, attention);
 }
 

@@ -13,6 +13,7 @@
 
 #include "capture/emulate/block.h"
 #include "capture/emulate/code_map.h"
+#include "capture/emulate/code_versions.h"
 #include "capture/emulate/guest.h"
 #include "capture/emulate/thread_tracer.h"
 #include "capture/record/emulator_command.h"
@@ -77,8 +78,9 @@ class EmulatedProcess {
   void EnterPossibleHandler(ThreadTracer& thread, const Block& block,
                             const GuestRegisters& registers);
   CodeMap::Announce Announcer(uint64_t tsc);
+  CodeVersions::Tell CodeTeller(uint64_t tsc);
   void Broadcast(uint64_t tsc, record::MessageHeader message, std::string_view text);
-  void KeepCode(uint64_t begin, uint64_t end);
+  void KeepCode(uint64_t start, Bytes code);
   void LearnCode(uint64_t address);
 
   // Ends of threads.
@@ -112,6 +114,7 @@ class EmulatedProcess {
   std::mutex mutex_;  // over what follows
   BlockTable blocks_;
   CodeMap code_;
+  CodeVersions versions_;
   GuestMemory memory_;
   std::array<bool, 65> wants_siginfo_{};  // by signal: its handler gets a siginfo
   uint64_t mappings_tsc_ = 0;             // when they changed last

@@ -79,23 +79,32 @@ void EmulatedProcess::OnMappingsChanged(const SystemCall& call, uint64_t result)
     else
       code_.Forget(begin, begin + (bytes + 4095) / 4096 * 4096);
   };
+  const auto replaced = [&](uint64_t begin, uint64_t bytes) {
+    versions_.Forget(begin, begin + bytes);
+    code_.Forget(begin, begin + (bytes + 4095) / 4096 * 4096);
+  };
+  const bool writable = (third & PROT_WRITE) != 0;
+  const bool executable = (third & PROT_EXEC) != 0;
   switch (call.number) {
     case SYS_mmap:
-      code_.Forget(result, result + size);
-      changed(result, size, (third & PROT_EXEC) != 0);
+      replaced(result, size);
+      if (writable && (fourth & MAP_ANONYMOUS) == 0) versions_.NoteWritable(result, result + size);
+      if (executable) changed(result, size, true);
       break;
     case SYS_mprotect:
     case SYS_pkey_mprotect:
-      changed(address, size, (third & PROT_EXEC) != 0);
+      if (writable && code_.Knows(address)) versions_.NoteWritable(address, address + size);
+      changed(address, size, executable);
       break;
     case SYS_munmap:
-      changed(address, size, false);
+      replaced(address, size);
       break;
     case SYS_mremap:
-      changed(address, size, false);
-      changed(result, third, false);
+      replaced(address, size);
+      replaced(result, third);
       break;
     default:  // shared memory, whose size the call does not tell
+      versions_.Forget(0, ~uint64_t{0});
       code_.Forget(0, ~uint64_t{0});
       break;
   }

@@ -51,13 +51,13 @@ void EmulatedProcess::OnFatalSignal(int signal) {
 void EmulatedProcess::LookUp(unsigned vcpu, const Block& block, uint32_t attention) {
   ThreadTracer& thread = *Thread(vcpu);
   // A call may come late, for a thread that had the slot before.
-  thread.Ignore(record::kAttentionEnd);
+  thread.Ignore(record::kAttentionEnd | record::kAttentionCode);
   const bool ends = (attention & record::kAttentionEnd) != 0 && ending_;
   if (ends || (attention & record::kAttentionStop) != 0) {
     thread.Leave();
     thread.End(ends);
-  } else if (thread.in_kernel()) {
-    thread.Enter(block);
+  } else if ((attention & record::kAttentionCode) != 0) {
+    thread.Sync();
   }
   if (!ends) return;
   while (holding_) Pause();

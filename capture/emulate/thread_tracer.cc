@@ -57,6 +57,13 @@ void ThreadTracer::Enter(const Block& next) {
   SetDown(&next);
 }
 
+void ThreadTracer::Sync() {
+  if (!open() || in_kernel()) return;
+  const Block* last = TakeUp();
+  generator_.Sync(last->start, ExecMode::k64Bit);
+  SetDown(last);
+}
+
 void ThreadTracer::Leave() {
   if (!open() || in_kernel()) return;
   generator_.Interrupted(TakeUp()->start);

@@ -53,6 +53,8 @@ class ThreadTracer {
   void EnterUnknown(const Block& next);
   // The last block's SYSCALL entered the kernel.
   void EnterKernel();
+  // Puts a time between what it did so far and its last block, which has begun.
+  void Sync();
   // Nothing is told of what the thread does from the beginning of its last block on.
   void Leave();
   // The thread dies where `interruption` says, of a signal; told if its blocks agree. Silent in the

@@ -68,10 +68,9 @@ Result<RecordSummary> EmulateEngine::Run(pid_t pid, RecordingSink& sink) {
   if (area_.threads_left_out.load() != 0)
     AddNote(std::to_string(area_.threads_left_out.load()) +
             " threads were not recorded: more than " + std::to_string(kSlots) + " ran at once");
-  if (has_memory_code_)
+  if (code_changed_ && !options_.raw_directory.empty())
     AddNote(
-        "the program ran code that is in no file: it is kept in the raw output only, as it was "
-        "when it ran first");
+        "the program changed code while it ran: the raw output's command reads it as it was first");
   if (!status_) return Fail(std::move(status_.error()));
   if (area_.processes.load() == 0)
     return Fail(Error(ErrorCode::kSystem,
@@ -199,10 +198,14 @@ void EmulateEngine::Tell(const Message& message, RecordingSink& sink) {
     case MessageKind::kNote:
       return AddNote(message.text);
     case MessageKind::kCode:
-      has_memory_code_ = true;
+      code_changed_ |= !code_pages_.insert({message.pid, message.header.address}).second;
       return Check(sink.AddCode(
-          {message.header.address, "//anon",
-           Bytes{reinterpret_cast<const uint8_t*>(message.text.data()), message.text.size()}}));
+          {.address = message.header.address,
+           .name = "//anon",
+           .bytes = {reinterpret_cast<const uint8_t*>(message.text.data()), message.text.size()},
+           .time = clock_.ToNanoseconds(message.header.tsc),
+           .pid = message.pid,
+           .tid = message.tid}));
     default:
       return TellSideband(message, sink);
   }

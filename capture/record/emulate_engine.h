@@ -8,6 +8,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -87,7 +88,8 @@ class EmulateEngine {
   std::vector<uint8_t> buffer_;
   RecordSummary summary_;
   Status status_;
-  bool has_memory_code_ = false;
+  std::set<std::pair<int32_t, uint64_t>> code_pages_;  // code in no file, by pid and address
+  bool code_changed_ = false;
 };
 
 }  // namespace flowback::record

@@ -50,6 +50,11 @@ class PacketGenerator {
   void Begin(uint64_t ip, ExecMode mode) { TurnOn(ip, mode); }
   // The kernel was entered by the last instruction told. Silent when tracing is off.
   void LeftForKernel();
+  // Writes a PSB+ before control goes on at `ip`: what follows is later than what is done
+  // meanwhile.
+  void Sync(uint64_t ip, ExecMode mode) {
+    if (on_) WriteSync(ip, mode);
+  }
   // What ran is not known. Control is at `ip` now.
   void Lost(uint64_t ip, ExecMode mode);
   // It ran and entered the kernel (SYSCALL, SYSENTER).

@@ -35,7 +35,7 @@ void StepEngine::AnnounceMappings(Thread& thread) {
     if (mapping.path == "[vdso]") {
       const auto bytes = code_.ReadMemory(mapping.begin, mapping.end - mapping.begin);
       record.build_id = BuildIdOf(bytes);
-      Check(sink_.AddCode({mapping.begin, mapping.path, bytes}));
+      Check(sink_.AddCode({.address = mapping.begin, .name = mapping.path, .bytes = bytes}));
     } else if (mapping.has_file) {
       record.build_id = BuildIdOfFile(mapping.path);
     }
@@ -68,7 +68,7 @@ void StepEngine::FlushTrace(Thread& thread) {
 
 void StepEngine::KeepAnonymousCode() {
   for (const auto& [address, bytes] : code_.anonymous_pages())
-    Check(sink_.AddCode({address, "//anon", bytes}));
+    Check(sink_.AddCode({.address = address, .name = "//anon", .bytes = bytes}));
   if (!code_.anonymous_pages().empty())
     Note(
         "the program ran code that is in no file: it is kept in the raw output only, as it was "
