@@ -141,6 +141,8 @@ Block& BlockTable::Add(uint64_t start, Bytes code, std::vector<uint8_t> lengths)
       return *it->second.block;
   Entry entry{{code.begin(), code.end()}, lengths, DescribeBlock(start, code, lengths)};
   if (IsHandler(start)) entry.block->SetMayBeHandler();
+  if (!quick_outcomes_ && entry.block->outcome_mask != 0)
+    entry.block->when_taken = entry.block->when_not = Block::kNowhere;
   return *blocks_.emplace(start, std::move(entry))->second.block;
 }
 

@@ -80,6 +80,8 @@ std::unique_ptr<Block> DescribeBlock(uint64_t start, Bytes code, std::vector<uin
 // the emulator keeps their addresses in the code it makes. The caller locks.
 class BlockTable {
  public:
+  // `quick_outcomes`: the outcome of a branch may be held back without a look at the clock.
+  explicit BlockTable(bool quick_outcomes) : quick_outcomes_(quick_outcomes) {}
   // The block with this code at this address, told before or new.
   Block& Add(uint64_t start, Bytes code, std::vector<uint8_t> lengths);
   void AddHandler(uint64_t address);
@@ -91,6 +93,7 @@ class BlockTable {
     std::vector<uint8_t> lengths;
     std::unique_ptr<Block> block;
   };
+  const bool quick_outcomes_;
   std::multimap<uint64_t, Entry> blocks_;  // by start
   std::set<uint64_t> handlers_;
 };

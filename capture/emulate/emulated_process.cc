@@ -19,15 +19,19 @@ record::PtSettings SettingsOf(const SharedSettings& shared) {
   record::PtSettings settings{
       .psb_period_bytes = shared.psb_period_bytes,
       .return_compression = shared.return_compression,
-      // Many outcomes at once: the clock is read before each packet of them.
-      .long_tnt = true,
-      .short_tnt_where_smaller = !shared.long_tnt,
+      // Many outcomes at once: the clock is read before each packet of them. With CYC packets it is
+      // read for each outcome, and fewer of them tell more of the time.
+      .long_tnt = shared.long_tnt || !shared.has_cyc,
+      .short_tnt_where_smaller = !shared.long_tnt && !shared.has_cyc,
       .timestamps = shared.timestamps};
   if (shared.has_mtc) settings.mtc_shift = shared.mtc_shift;
+  if (shared.has_cyc) settings.cyc_threshold = shared.cyc_threshold;
   return settings;
 }
 
-TraceClock ClockOf(const SharedSettings& shared) {
+TraceClock ClockOf(record::SharedArea& area) {
+  const SharedSettings& shared = area.settings;
+  if (shared.instruction_clock) return TraceClock::OfInstructions(area.ticks);
   return TraceClock(
       TimeConversion{shared.conversion_shift, shared.conversion_mult, shared.conversion_zero});
 }
@@ -39,13 +43,14 @@ EmulatedProcess::EmulatedProcess(record::SharedArea& area, record::EmulatorSetup
     : area_(area),
       setup_(std::move(setup)),
       name_(std::move(name)),
-      clock_(ClockOf(area.settings)),
+      clock_(ClockOf(area)),
       settings_(SettingsOf(area.settings)),
       threads_(threads),
       tids_(new std::atomic<int32_t>[kMaxVcpus]()),
       makers_(new std::atomic<int32_t>[kMaxVcpus]()),
       calls_(new SystemCall[kMaxVcpus]),
-      registers_(new const GuestRegisters*[kMaxVcpus]()) {}
+      registers_(new const GuestRegisters*[kMaxVcpus]()),
+      blocks_(!area.settings.has_cyc) {}
 
 void EmulatedProcess::OnThreadMade(unsigned vcpu) {
   if (vcpu >= kMaxVcpus) return;
@@ -87,7 +92,10 @@ Block& EmulatedProcess::OnTranslated(uint64_t start, uint64_t base, Bytes code,
 // Code that no system call announced: what the program's start brought with it, or memory that is
 // executable because all is. It has been there since the mappings changed last, at the latest.
 void EmulatedProcess::LearnCode(uint64_t address) {
-  if (mappings_tsc_ == 0) mappings_tsc_ = TraceClock::Now();
+  if (mappings_tsc_ == 0) {
+    clock_.Tick();  // the program's name stands before its code, behind what another program did
+    mappings_tsc_ = clock_.Tick();
+  }
   code_.LearnAt(address, memory_.base(), Announcer(mappings_tsc_));
 }
 
@@ -122,7 +130,8 @@ void EmulatedProcess::Broadcast(uint64_t tsc, MessageHeader message, std::string
 // All threads are to put a time between what they ran and what they run from now on. The other
 // threads find the new code only after the emulator has added it, and so after this.
 void EmulatedProcess::KeepCode(uint64_t start, Bytes code) {
-  const CodeVersions::Tell tell = CodeTeller(TraceClock::Now());
+  const unsigned own = OwnVcpu();
+  const CodeVersions::Tell tell = CodeTeller(own < kMaxVcpus ? Thread(own)->Tick() : clock_.Tick());
   versions_.Update(start, code, memory_, [&](uint64_t page, Bytes bytes) {
     tell(page, bytes);
     const unsigned count = vcpus_;
@@ -130,6 +139,7 @@ void EmulatedProcess::KeepCode(uint64_t start, Bytes code) {
       if (ThreadTracer* thread = Thread(i); thread != nullptr)
         thread->CallAttention(record::kAttentionCode);
   });
+  clock_.Tick();  // what runs from now on is later
 }
 
 // ---- threads ----

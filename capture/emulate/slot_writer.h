@@ -44,6 +44,9 @@ class SlotWriter {
   // killed.
   void SetFlow(const FlowDigest& digest, pt::PendingTnt pending, Bytes packets);
 
+  void CountLoss() {
+    if (open()) area_->losses.fetch_add(1, std::memory_order_relaxed);
+  }
   void Send(record::MessageHeader message, std::string_view text);
   // Nothing more comes. The recorder may give the slot to another thread.
   void End();

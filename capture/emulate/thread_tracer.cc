@@ -25,7 +25,6 @@ namespace flowback::emulate {
 
 using record::MessageHeader;
 using record::MessageKind;
-using record::TraceClock;
 
 // A slot's last word on the flow is what a callback goes on from, and it can be enough to write
 // the next one: that is EnterQuickly. All else takes the state up, tells packets, and sets it down.
@@ -109,6 +108,12 @@ void ThreadTracer::CompleteOdd(const Block& last, uint64_t next) {
   if (repeats && next == last.last_ip) return CompletePart(last, last.instructions - 1);
   const auto index = last.kind == BlockEnd::kUnknown ? std::nullopt : last.IndexOf(next);
   if (index) return CompletePart(last, *index);
+  Lose(next);
+}
+
+// What ran before `next` is not known.
+void ThreadTracer::Lose(uint64_t next) {
+  if (generator_.on()) writer_.CountLoss();
   generator_.Lost(next, ExecMode::k64Bit);
 }
 
@@ -161,8 +166,7 @@ bool ThreadTracer::Interrupt(const Block& last, const Interruption& interruption
 
 void ThreadTracer::EnterHandler(const Block& next, const Interruption& interruption) {
   const Block* last = TakeUp();
-  if (last != nullptr && !Interrupt(*last, interruption))
-    generator_.Lost(next.start, ExecMode::k64Bit);
+  if (last != nullptr && !Interrupt(*last, interruption)) Lose(next.start);
   generator_.Begin(next.start, ExecMode::k64Bit);
   SetDown(&next);
 }
@@ -176,7 +180,7 @@ void ThreadTracer::Die(const Interruption& interruption) {
 void ThreadTracer::EnterUnknown(const Block& next) {
   if (in_kernel()) return Enter(next);
   TakeUp();
-  generator_.Lost(next.start, ExecMode::k64Bit);
+  Lose(next.start);
   SetDown(&next);
 }
 
@@ -186,13 +190,19 @@ void ThreadTracer::EnterKernel() {
   if (last->kind == BlockEnd::kKernel)
     Count(*last);
   else
-    generator_.Lost(last->start, ExecMode::k64Bit);
+    Lose(last->start);
   generator_.LeftForKernel();
   SetDown(nullptr);
 }
 
+// The clock may go by what the thread executed.
+uint64_t ThreadTracer::Tick() {
+  if (open()) digest_.count = writer_.flow().count;
+  return generator_.clock().Tick();
+}
+
 void ThreadTracer::Send(MessageHeader message, std::string_view text) {
-  SendAt(TraceClock::Now(), message, text);
+  SendAt(Tick(), message, text);
 }
 
 void ThreadTracer::SendAt(uint64_t tsc, MessageHeader message, std::string_view text) {

@@ -21,7 +21,7 @@ class ThreadTracer {
  public:
   ThreadTracer(const record::PtSettings& settings, const record::TraceClock& clock,
                SlotWriter writer, int32_t tid)
-      : writer_(writer), tid_(tid), generator_(settings, clock) {}
+      : writer_(writer), tid_(tid), generator_(settings, clock, digest_.count) {}
 
   int32_t tid() const { return tid_; }
   bool open() const { return writer_.open(); }
@@ -61,6 +61,8 @@ class ThreadTracer {
   // kernel.
   void Die(const Interruption& interruption);
 
+  // The time for a record of the sideband.
+  uint64_t Tick();
   // `message` needs no time.
   void Send(record::MessageHeader message, std::string_view text = {});
   void SendAt(uint64_t tsc, record::MessageHeader message, std::string_view text = {});
@@ -134,6 +136,7 @@ class ThreadTracer {
   void Complete(const Block& last, uint64_t next);
   void CompletePart(const Block& last, size_t instructions);
   void CompleteOdd(const Block& last, uint64_t next);
+  void Lose(uint64_t next);
   bool LeadsTo(const Block& last, uint64_t next) const;
   bool Interrupt(const Block& last, const Interruption& interruption);
   void Count(const Block& block) {

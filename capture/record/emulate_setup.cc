@@ -10,6 +10,7 @@
 
 #include "capture/record/emulate_engine.h"
 #include "capture/record/emulator_command.h"
+#include "capture/record/function_name.h"
 #include "capture/record/program_file.h"
 
 extern char** environ;
@@ -51,17 +52,9 @@ std::vector<std::string> Environment() {
   return variables;
 }
 
-Error Refused(const std::string& name, const std::string& path, const ProgramRefusal& refusal) {
-  if (refusal.error != 0) return ExecError(name, refusal.error);
-  return Error(ErrorCode::kCommandRefused, "can't run '" + name + "' in " + kEmulator + ": " +
-                                               path + " is a program for " + refusal.machine)
-      .Remedy("--engine step records what this machine runs by itself");
-}
-
 }  // namespace
 
-Result<std::unique_ptr<OwnedArea>> OwnedArea::Create(const RecordOptions& options,
-                                                     const TraceClock& clock) {
+Result<std::unique_ptr<OwnedArea>> OwnedArea::Create(const RecordOptions& options) {
   const int fd = memfd_create("flowback", MFD_CLOEXEC);
   if (fd < 0)
     return Fail(ErrorCode::kSystem, "can't make shared memory: memfd_create: " + Reason(errno));
@@ -72,9 +65,15 @@ Result<std::unique_ptr<OwnedArea>> OwnedArea::Create(const RecordOptions& option
   if (mapped == MAP_FAILED) {
     const int error = errno;
     close(fd);
-    return Fail(ErrorCode::kSystem, "can't map shared memory: " + Reason(error));
+    return Fail(Error(ErrorCode::kSystem, "can't map shared memory: " + Reason(error))
+                    .Remedy(error == EFBIG ? "this shell limits the size of files, and of shared "
+                                             "memory with it: ulimit -f unlimited"
+                                           : "--engine step needs none"));
   }
   auto* area = new (mapped) SharedArea;  // the file's zeros are its initial state
+  const TraceClock clock = options.clock == RecordClock::kInstructions
+                               ? TraceClock::OfInstructions(area->ticks)
+                               : TraceClock::ForThisMachine();
   area->version = kSharedAreaVersion;
   area->recorder_pid = getpid();
   area->settings = {.psb_period_bytes = options.psb_period_bytes,
@@ -83,11 +82,14 @@ Result<std::unique_ptr<OwnedArea>> OwnedArea::Create(const RecordOptions& option
                     .timestamps = options.timestamps,
                     .has_mtc = options.mtc_shift.has_value(),
                     .mtc_shift = options.mtc_shift.value_or(0),
+                    .has_cyc = options.cyc_threshold.has_value(),
+                    .cyc_threshold = options.cyc_threshold.value_or(0),
                     .conversion_shift = clock.conversion().shift,
                     .conversion_mult = clock.conversion().mult,
-                    .conversion_zero = clock.conversion().zero};
+                    .conversion_zero = clock.conversion().zero,
+                    .instruction_clock = clock.counts_instructions()};
   area->magic = kSharedAreaMagic;
-  return std::unique_ptr<OwnedArea>(new OwnedArea(fd, area));
+  return std::unique_ptr<OwnedArea>(new OwnedArea(fd, area, clock));
 }
 
 OwnedArea::~OwnedArea() {
@@ -120,16 +122,18 @@ Result<EmulatedCommand> MakeEmulatedCommand(const RecordOptions& options, const 
   const std::string path = LookUpInPath(name);
   auto program = FindProgram(path);
   std::vector<std::string> arguments = options.command;
-  if (!program && program.error().error == ENOEXEC) {
+  if (!program && program.error().error == ENOEXEC && program.error().damage.empty()) {
     // As execvp does: a file of unknown format is the shell's.
     arguments.insert(arguments.begin() + 1, path);
     program = FindProgram("/bin/sh");
   }
-  if (!program) return Fail(Refused(name, path, program.error()));
+  if (!program)
+    return Fail(RefusedProgram(name, path, std::string(" in ") + kEmulator, program.error()));
   const EmulatorSetup setup{.emulator = FindEmulator(),
                             .plugin = FindPlugin(options),
                             .area = area,
-                            .one_instruction_blocks = options.exact};
+                            .one_instruction_blocks = options.exact,
+                            .same_random_numbers = options.clock == RecordClock::kInstructions};
   EmulatedCommand command;
   command.words = EmulatorCommand(setup, *program, path, arguments);
   EmulatorEnvironment environment = SplitEnvironment(Environment());
@@ -148,8 +152,17 @@ namespace flowback {
 
 using namespace record;
 
+bool EmulatorLoadsPlugins(const std::string& emulator) {
+  return !FindFunction(emulator, "qemu_plugin_register_vcpu_tb_exec_cb").offsets.empty();
+}
+
 Status CheckEmulator(const RecordOptions& options) {
-  if (FindEmulator().empty())
+  const std::string emulator = FindEmulator();
+  if (!emulator.empty() && !EmulatorLoadsPlugins(emulator))
+    return Fail(Error(ErrorCode::kNoHardware,
+                      "the emulator " + emulator + " was built without support for plugins")
+                    .Remedy("sudo apt-get install qemu-user: Debian's has it"));
+  if (emulator.empty())
     return Fail(
         Error(ErrorCode::kNoHardware, std::string("no emulator: ") + kEmulator + " is not in PATH")
             .Remedy("sudo apt-get install qemu-user"));

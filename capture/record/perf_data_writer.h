@@ -36,10 +36,12 @@ class PerfDataWriter : public RecordingSink {
   Status AddStream(const StreamInfo& stream) override;
   Status AddSideband(const SidebandRecord& record) override;
   Status AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t tsc) override;
+  Status AddSnapshot(const StreamInfo& stream, Bytes bytes, uint64_t offset, uint64_t tsc) override;
   // Into a file of its own, OUTPUT.code, made when the first comes, which the records name as they
   // name any other file of code. Code without a time has no place here.
   Status AddCode(const MemoryCode& code) override;
   Status Finish(const RecordSummary& summary) override;
+  uint64_t file_size() const override { return file_.size(); }
 
  private:
   PerfDataWriter(OutputFile file, PerfHeaderFacts facts, const TimeConversion& conversion)
@@ -47,6 +49,8 @@ class PerfDataWriter : public RecordingSink {
 
   Status WritePreamble(const RecordOptions& options, const TraceClock& clock);
   Status WriteFeatures();
+  Status WriteTrace(const StreamInfo& stream, Bytes bytes, uint64_t offset, uint64_t flags,
+                    uint64_t tsc);
   void NoteBuildId(const MmapRecord& record);
 
   struct TraceIndexEntry {

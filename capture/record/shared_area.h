@@ -14,7 +14,7 @@
 
 namespace flowback::record {
 
-constexpr uint32_t kSharedAreaVersion = 2;
+constexpr uint32_t kSharedAreaVersion = 3;
 constexpr uint64_t kSharedAreaMagic = 0x6165726177666c66;
 constexpr uint32_t kSlots = 1024;
 constexpr uint64_t kTraceRingBytes = 512 * 1024;  // a power of two
@@ -98,9 +98,12 @@ struct SharedSettings {
   bool timestamps;
   bool has_mtc;
   uint8_t mtc_shift;
+  bool has_cyc;
+  uint8_t cyc_threshold;
   uint16_t conversion_shift;
   uint32_t conversion_mult;
   uint64_t conversion_zero;
+  bool instruction_clock;  // else the host's, with this conversion
 };
 
 struct SharedArea {
@@ -109,8 +112,10 @@ struct SharedArea {
   int32_t recorder_pid;
   SharedSettings settings;
   std::atomic<Recording> recording;
-  std::atomic<uint32_t> processes;         // that found the area so far
-  std::atomic<uint32_t> threads_left_out;  // no slot was free
+  std::atomic<uint32_t> processes;          // that found the area so far
+  std::atomic<uint32_t> threads_left_out;   // no slot was free
+  std::atomic<uint32_t> losses;             // places where the flow is not known
+  alignas(64) std::atomic<uint64_t> ticks;  // of the instruction clock
   Slot slots[kSlots];
 
   static constexpr uint64_t kPage = 4096;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // `record -- CMD`: CMD's own status, and a recording that decodes to what was executed.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/run_program.h"
@@ -47,9 +49,140 @@ TEST_F(RecordTest, OwnFailuresAre125WithTheReasonInJson) {
   EXPECT_EQ(Record({"--no-such-option", "--", "true"}).status, 125);
 }
 
+TEST_F(RecordTest, ClocksHaveNames) {
+  EXPECT_EQ(Record({"--clock", "instructions", "--", "true"}).status, 0);
+  const ProgramResult info = RunFlowback({"info", file_});
+  EXPECT_TRUE(info.out.contains("instruction clock)")) << info.out;
+  const ProgramResult unknown = Record({"--clock", "moon", "--", "true"});
+  EXPECT_EQ(unknown.status, 125);
+  EXPECT_TRUE(unknown.err.contains("--clock host or --clock instructions")) << unknown.err;
+}
+
+TEST_F(RecordTest, TakesPerfsWordsForAnEvent) {
+  EXPECT_EQ(
+      Record({"-e", "intel_pt/cyc=1,mtc_period=3,psb_period=0,noretcomp=1,tsc=0/u", "--", "true"})
+          .status,
+      0);
+  ProgramResult info = RunFlowback({"info", file_});
+  EXPECT_TRUE(info.out.contains("return compression off")) << info.out;
+  EXPECT_TRUE(info.out.contains("CYC ")) << info.out;
+  EXPECT_FALSE(info.out.contains("TSC ")) << info.out;
+  // Options of our own go before.
+  EXPECT_EQ(
+      Record({"-e", "intel_pt/mtc_period=3/u", "--mtc-period", "5", "--cyc", "--", "true"}).status,
+      0);
+  info = RunFlowback({"info", file_});
+  EXPECT_TRUE(info.out.contains("MTC period 5")) << info.out;
+  EXPECT_TRUE(info.out.contains("CYC ")) << info.out;
+}
+
+TEST_F(RecordTest, RefusesEventsItCannotEmulate) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"intel_pt/cyc=1,magic=2/u", "no term 'magic'"},
+      {"intel_pt/cyc=2/u", "'cyc' is not a number from 0 to 1"},
+      {"intel_pt/psb_period=16/u", "'psb_period' is not a number from 0 to 15"},
+      {"intel_pt/mtc_period=/u", "'mtc_period' is not a number"},
+      {"intel_pt/cyc,cyc_thresh=13/u", "a CYC threshold of 13"},
+      {"intel_pt/ptw/u", "'ptw' needs tracing hardware"},
+      {"intel_pt/branch=0/u", "nothing would be recorded"},
+      {"intel_pt//k", "only user code"},
+      {"cycles:u", "not an event that can be emulated"},
+      {"intel_pt/cyc", "not an event that can be emulated"}};
+  for (const auto& [event, message] : wrong) {
+    const ProgramResult result = Record({"-e", event, "--", "true"});
+    EXPECT_EQ(result.status, 125) << event;
+    EXPECT_TRUE(result.err.contains(message)) << result.err;
+    EXPECT_TRUE(result.err.contains("try: ")) << result.err;
+  }
+  EXPECT_TRUE(
+      Record({"-e", "intel_pt/magic/", "--", "true"}).err.contains("known: cyc, cyc_thresh"));
+}
+
+TEST_F(RecordTest, TakesPerfsWordsForSnapshots) {
+  const std::vector<std::vector<std::string>> right = {
+      {"-S"}, {"-S64K"}, {"-S", "-m", ",16"}, {"-S64K", "-m", "128,64K"}, {"-m", "512K"}};
+  for (auto words : right) {
+    words.insert(words.end(), {"--", "true"});
+    EXPECT_EQ(Record(words).status, 0) << words[0];
+  }
+  const std::pair<std::vector<std::string>, const char*> wrong[] = {
+      {{"-S1M", "-m", ",64K"}, "more than the buffer"},
+      {{"-S", "-m", ",3"}, "no power of two"},
+      {{"-S", "-m", "x,16"}, "no power of two"},
+      {{"-Sx"}, "no size"},
+      {{"-S100"}, "snapshots of 100 bytes"}};
+  for (auto [words, message] : wrong) {
+    words.insert(words.end(), {"--", "true"});
+    const ProgramResult result = Record(words);
+    EXPECT_EQ(result.status, 125) << words[0];
+    EXPECT_TRUE(result.err.contains(message)) << result.err;
+  }
+}
+
 TEST_F(RecordTest, NothingToRun) {
   EXPECT_EQ(RunFlowback({"record"}).status, 2);
   EXPECT_EQ(RunFlowback({"record", "--"}).status, 2);
+}
+
+TEST_F(RecordTest, SaysWhatItRecordedInWordsAndInJson) {
+  const ProgramResult result = Record({"--json", "--", "sh", "-c", "true | true"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  const json summary = json::parse(Lines(result.out).back());
+  const std::string count = std::to_string(summary["instructions"].get<uint64_t>());
+  EXPECT_TRUE(result.err.contains("record: " + count + " instructions of ")) << result.err;
+  EXPECT_TRUE(result.err.contains(" s, 0 % lost")) << result.err;
+  EXPECT_TRUE(result.err.contains("times slower than native (estimate")) << result.err;
+  EXPECT_TRUE(result.err.contains("next: flowback info " + file_)) << result.err;
+  EXPECT_EQ(summary["file_bytes"], ReadFile(file_).size());
+  EXPECT_EQ(summary["lost_percent"], 0);
+  EXPECT_EQ(summary["ended_by"], "program-ended");
+  EXPECT_EQ(summary["next"], "flowback info " + file_);
+  EXPECT_GE(summary["processes"], 1);
+  EXPECT_GT(summary["slow_down_estimate"], 1);
+  EXPECT_EQ(summary["notes"], json::array());
+}
+
+TEST_F(RecordTest, StopsAtASize) {
+  const ProgramResult result = Record({"--max-size", "8K", "--", "sh", "-c",
+                                       "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; exit 3"});
+  EXPECT_EQ(result.status, 3);
+  EXPECT_TRUE(result.err.contains("stopped by --max-size, the program ran on")) << result.err;
+  EXPECT_EQ(RunFlowback({"info", "--strict", file_}).status, 0);
+  for (const char* size : {"0", "many", "-1"})
+    EXPECT_EQ(Record({std::string("--max-size=") + size, "--", "true"}).status, 125);
+}
+
+TEST_F(RecordTest, AnOddFileNameIsQuotedInTheNextCommand) {
+  const std::string file = folder_.File("it's here.data");
+  const ProgramResult result = RunFlowback({"record", "-o", file, "--", "true"});
+  EXPECT_TRUE(result.err.contains("it'\\''s here.data'")) << result.err;
+}
+
+TEST_F(RecordTest, TheCommandComesAfterTwoDashes) {
+  const ProgramResult without = RunFlowback({"record", "true"});
+  EXPECT_EQ(without.status, 2);
+  EXPECT_TRUE(without.err.contains("try: flowback record [options] -- true")) << without.err;
+  EXPECT_EQ(Record({"stray", "--", "true"}).status, 125);
+}
+
+// Messages must not end up in the recording, and the program finds its streams as they were.
+TEST_F(RecordTest, ClosedStandardStreamsStayClosed) {
+  const std::string command = std::string(FLOWBACK_PROGRAM) + " record -o " + file_ +
+                              " -- sh -c 'test -e /proc/self/fd/2 && exit 9; exit 4'";
+  const int status = std::system((command + " <&- >&- 2>&-").c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 4);
+  EXPECT_EQ(RunFlowback({"info", "--strict", file_}).status, 0);
+}
+
+TEST_F(RecordTest, WhatOnlyHardwareRecordsIsRefused) {
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"-a"}, {"-C", "0"}}) {
+    std::vector<std::string> all = words;
+    all.insert(all.end(), {"--json", "--", "true"});
+    const ProgramResult result = Record(all);
+    EXPECT_EQ(result.status, 125);
+    EXPECT_TRUE(result.err.contains(words[0] + " records whatever runs on a CPU")) << result.err;
+    EXPECT_EQ(json::parse(result.out)["reason"], 3);
+  }
 }
 
 TEST_F(RecordTest, AutoSaysWhatItTakes) {

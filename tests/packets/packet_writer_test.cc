@@ -91,6 +91,16 @@ TEST(PacketWriter, CompressesAgainstTheIpBefore) {
                                  Fup{{IpPayload::kSignExtend48, 0x7fff00001000}}}));
 }
 
+TEST(PacketWriter, TellsTheIpAfterASyncPointInFullWhereAsked) {
+  PacketWriter writer({.full_ip_after_psb = true});
+  writer.Psb();
+  writer.Fup(0x401000);
+  writer.Tip(0x401234);
+  EXPECT_EQ(Read(writer.bytes()),
+            (std::vector<Packet>{Psb{}, Fup{{IpPayload::kSignExtend48, 0x401000}},
+                                 Tip{{IpPayload::kUpdate16, 0x1234}}}));
+}
+
 TEST(PacketWriter, VerbatimIpsCountForCompression) {
   PacketWriter writer;
   writer.Write(Tip{{IpPayload::kFull, 0x1122334455667788}});

@@ -12,31 +12,11 @@
 #include <thread>
 
 #include "flowback/capture/open.h"
+#include "tests/record/emulated.h"
 #include "tests/record/recorded.h"
 
 namespace flowback::record_test {
 namespace {
-
-#ifdef FLOWBACK_TCG_PLUGIN
-constexpr const char* kPlugin = FLOWBACK_TCG_PLUGIN;
-#else
-constexpr const char* kPlugin = "";
-#endif
-
-void Emulate(RecordOptions& options) {
-  options.engine = "emulate";
-  options.emulator_plugin = kPlugin;
-}
-
-std::string WhyNotEmulated() {
-  if (*kPlugin == '\0') return "this build has no plugin for the emulator";
-  RecordOptions options;
-  Emulate(options);
-  const Status found = CheckEmulator(options);
-  return found ? "" : found.error().message() + ": " + found.error().remedy();
-}
-#define FLOWBACK_NEEDS_EMULATOR() \
-  if (const std::string why = WhyNotEmulated(); !why.empty()) GTEST_SKIP() << why
 
 // The threads' digests, in order of their start.
 std::vector<FlowDigest> Digests(const RecordSummary& summary) {
@@ -86,7 +66,7 @@ TEST_P(Judged, RunsAsWhenStepped) {
 // Programs without a C library: that one looks at the CPU it runs on.
 INSTANTIATE_TEST_SUITE_P(, Judged,
                          testing::Values("known", "strings", "recursion", "faults", "rewrites",
-                                         "tiny"),
+                                         "versions", "tiny"),
                          [](const auto& test) { return std::string(test.param); });
 
 // The flow reaches the instruction that raises the fault, and no further.
@@ -207,15 +187,16 @@ TEST(EmulatedWith, OtherPacketOptions) {
 
 TEST(EmulatedPerfScript, ListsTheSameAddresses) {
   FLOWBACK_NEEDS_EMULATOR();
-  if (std::system("perf --version >/dev/null 2>&1") != 0)
-    GTEST_SKIP() << "perf is not installed (Debian: linux-perf)";
+  if (!HavePerf()) GTEST_SKIP() << "perf is not installed (Debian: linux-perf)";
   for (const auto& command : {std::vector<std::string>{Program("faults")},
                               {Program("execs"), Program("recursion")},
-                              {Program("rewrites")},
+                              {Program("versions")},
+                              {Program("far_calls")},
                               {Sample("threads")}}) {
     SCOPED_TRACE(command[0]);
     Recorder recorder;
     Emulate(recorder.options());
+    recorder.options().psb_period_bytes = 2048;
     const auto summary = recorder.Run(command);
     ASSERT_TRUE(summary) << summary.error().message();
     std::string problem;
@@ -244,7 +225,7 @@ TEST(EmulatedJit, CodeInNoFileIsKept) {
   Recorder recorder;
   Emulate(recorder.options());
   recorder.options().raw_directory = recorder.File("raw");
-  const auto summary = recorder.Run({Program("rewrites")});
+  const auto summary = recorder.Run({Program("versions")});
   ASSERT_TRUE(summary) << summary.error().message();
   ASSERT_EQ(summary->notes.size(), 1u);
   EXPECT_NE(summary->notes[0].find("changed code"), std::string::npos);
@@ -368,7 +349,7 @@ TEST_F(EmulateErrors, CommandsThatCannotBeRun) {
 }
 
 TEST_F(EmulateErrors, WithoutAnEmulator) {
-  if (*kPlugin == '\0') GTEST_SKIP() << "this build has no plugin for the emulator";
+  FLOWBACK_NEEDS_EMULATOR();
   const std::string path = std::getenv("PATH");
   setenv("PATH", recorder_.File("").c_str(), 1);
   ExpectError({"/bin/true"}, ErrorCode::kNoHardware, "qemu-x86_64");

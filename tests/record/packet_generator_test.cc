@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
 
 #include "decode/pt/packets/packet.h"
@@ -65,7 +66,7 @@ TEST_F(Generated, BeginsWithPsbThenEnables) {
   Run(generator, InstructionClass::kOther, 0x401000, 0x401002);
   generator.Finish();
   EXPECT_EQ(List(generator.Take()), (Lines{"PSB", "MODE.Exec 64-bit", "MODE.TSX commit", "PSBEND",
-                                           "TIP.PGE IPBytes 2, 0x401000"}));
+                                           "TIP.PGE IPBytes 3, 0x401000"}));
 }
 
 TEST_F(Generated, NothingForDirectTransfers) {
@@ -73,7 +74,7 @@ TEST_F(Generated, NothingForDirectTransfers) {
   Run(generator, InstructionClass::kOther, 0x401000, 0x401002);
   Run(generator, InstructionClass::kJump, 0x401002, 0x402000);
   Run(generator, InstructionClass::kCall, 0x402000, 0x403000);
-  EXPECT_EQ(Rest(generator), (Lines{"TIP.PGE IPBytes 2, 0x401000"}));
+  EXPECT_EQ(Rest(generator), (Lines{"TIP.PGE IPBytes 3, 0x401000"}));
   EXPECT_EQ(generator.digest().count, 3u);
 }
 
@@ -82,7 +83,7 @@ TEST_F(Generated, OneBitAConditionalBranchSixAPacket) {
   for (int i = 0; i < 5; ++i) Run(generator, InstructionClass::kConditional, 0x1000, 0x1000);
   Run(generator, InstructionClass::kConditional, 0x1000, 0x1002);
   Run(generator, InstructionClass::kConditional, 0x1002, 0x1004);
-  EXPECT_EQ(Rest(generator), (Lines{"TIP.PGE IPBytes 1, 0x1000", "TNT TTTTTN", "TNT N"}));
+  EXPECT_EQ(Rest(generator), (Lines{"TIP.PGE IPBytes 3, 0x1000", "TNT TTTTTN", "TNT N"}));
 }
 
 TEST_F(Generated, CompressesAReturnToItsCall) {
@@ -91,7 +92,7 @@ TEST_F(Generated, CompressesAReturnToItsCall) {
   Run(generator, InstructionClass::kReturn, 0x2000, 0x1002);
   Run(generator, InstructionClass::kReturn, 0x1002, 0x3000);  // the stack is empty
   EXPECT_EQ(Rest(generator),
-            (Lines{"TIP.PGE IPBytes 1, 0x1000", "TNT T", "TIP IPBytes 1, 0x3000"}));
+            (Lines{"TIP.PGE IPBytes 3, 0x1000", "TNT T", "TIP IPBytes 1, 0x3000"}));
 }
 
 // Decoders pop one address, none, or all for the return to 0x4000: nothing later depends on it.
@@ -101,7 +102,7 @@ TEST_F(Generated, ForgetsCallsAtAReturnElsewhere) {
   Run(generator, InstructionClass::kIndirectCall, 0x2000, 0x3000);
   Run(generator, InstructionClass::kReturn, 0x3000, 0x4000);  // not to 0x2002
   Run(generator, InstructionClass::kReturn, 0x4000, 0x1002);
-  EXPECT_EQ(Rest(generator), (Lines{"TIP.PGE IPBytes 1, 0x1000", "TIP IPBytes 1, 0x3000",
+  EXPECT_EQ(Rest(generator), (Lines{"TIP.PGE IPBytes 3, 0x1000", "TIP IPBytes 1, 0x3000",
                                     "TIP IPBytes 1, 0x4000", "TIP IPBytes 1, 0x1002"}));
 }
 
@@ -110,14 +111,14 @@ TEST_F(Generated, ACallToTheNextInstructionIsNotPushed) {
   Run(generator, InstructionClass::kCall, 0x1000, 0x2000);
   Run(generator, InstructionClass::kCall, 0x2000, 0x2002, kFlagZeroCall);
   Run(generator, InstructionClass::kReturn, 0x2002, 0x1002);
-  EXPECT_EQ(Rest(generator), (Lines{"TIP.PGE IPBytes 1, 0x1000", "TNT T"}));
+  EXPECT_EQ(Rest(generator), (Lines{"TIP.PGE IPBytes 3, 0x1000", "TNT T"}));
 }
 
 TEST_F(Generated, TellsEveryReturnWhenCompressionIsOff) {
   auto generator = Make({.return_compression = false, .timestamps = false});
   Run(generator, InstructionClass::kCall, 0x1000, 0x2000);
   Run(generator, InstructionClass::kReturn, 0x2000, 0x1002);
-  EXPECT_EQ(Rest(generator), (Lines{"TIP.PGE IPBytes 1, 0x1000", "TIP IPBytes 1, 0x1002"}));
+  EXPECT_EQ(Rest(generator), (Lines{"TIP.PGE IPBytes 3, 0x1000", "TIP IPBytes 1, 0x1002"}));
 }
 
 TEST_F(Generated, SystemCallsTurnTracingOffWithoutAnAddress) {
@@ -126,7 +127,7 @@ TEST_F(Generated, SystemCallsTurnTracingOffWithoutAnAddress) {
   generator.Interrupted(0x1002);  // in the kernel: nothing to tell
   Run(generator, InstructionClass::kOther, 0x1002, 0x1004);
   EXPECT_EQ(Rest(generator),
-            (Lines{"TIP.PGE IPBytes 1, 0x1000", "TIP.PGD no IP", "TIP.PGE IPBytes 1, 0x1002"}));
+            (Lines{"TIP.PGE IPBytes 3, 0x1000", "TIP.PGD no IP", "TIP.PGE IPBytes 1, 0x1002"}));
   EXPECT_EQ(generator.digest().count, 2u);
 }
 
@@ -136,7 +137,7 @@ TEST_F(Generated, FaultsAndInterruptsNameTheInstructionThatDidNotRun) {
   generator.Interrupted(0x1002);
   generator.Faulted(0x3000, k64);  // the first instruction back in user code
   EXPECT_EQ(Rest(generator),
-            (Lines{"TIP.PGE IPBytes 1, 0x1000", "FUP IPBytes 1, 0x1002", "TIP.PGD no IP",
+            (Lines{"TIP.PGE IPBytes 3, 0x1000", "FUP IPBytes 1, 0x1002", "TIP.PGD no IP",
                    "TIP.PGE IPBytes 1, 0x3000", "FUP IPBytes 1, 0x3000", "TIP.PGD no IP"}));
   EXPECT_EQ(generator.digest().count, 1u);
 }
@@ -144,7 +145,7 @@ TEST_F(Generated, FaultsAndInterruptsNameTheInstructionThatDidNotRun) {
 TEST_F(Generated, TransactionsAbort) {
   auto generator = WithoutTime();
   generator.Aborted(0x1000, k64, 0x2000);
-  EXPECT_EQ(Rest(generator), (Lines{"TIP.PGE IPBytes 1, 0x1000", "MODE.TSX aborted",
+  EXPECT_EQ(Rest(generator), (Lines{"TIP.PGE IPBytes 3, 0x1000", "MODE.TSX aborted",
                                     "FUP IPBytes 1, 0x1000", "TIP IPBytes 1, 0x2000"}));
   EXPECT_EQ(generator.digest().count, 0u);
 }
@@ -156,7 +157,7 @@ TEST_F(Generated, AFarJumpTellsTheNewModeFirst) {
   far_jump.kind = InstructionClass::kFarJump;
   generator.Completed(far_jump, 0x1000, k64, true, 0x2000, ExecMode::k32Bit);
   EXPECT_EQ(Rest(generator),
-            (Lines{"TIP.PGE IPBytes 1, 0x1000", "MODE.Exec 32-bit", "TIP IPBytes 1, 0x2000"}));
+            (Lines{"TIP.PGE IPBytes 3, 0x1000", "MODE.Exec 32-bit", "TIP IPBytes 1, 0x2000"}));
 }
 
 TEST_F(Generated, SyncPointsEmptyTheCallStackAndNameTheNextInstruction) {
@@ -173,7 +174,7 @@ TEST_F(Generated, SyncPointsEmptyTheCallStackAndNameTheNextInstruction) {
   ASSERT_NE(sync, lines.end());
   const Lines rest(sync, lines.end());
   EXPECT_EQ(rest[0], "PSB");
-  EXPECT_NE(std::find(rest.begin(), rest.end(), "FUP IPBytes 1, 0x2000"), rest.end());
+  EXPECT_NE(std::find(rest.begin(), rest.end(), "FUP IPBytes 3, 0x2000"), rest.end());
   EXPECT_EQ(rest.back(), "TIP IPBytes 1, 0x1002");
   EXPECT_EQ(generator.digest().count, instructions + 1);
 }
@@ -189,11 +190,50 @@ TEST_F(Generated, TellsTheTimeWhereTracingResumes) {
   EXPECT_EQ(lines[4], "TIP.PGE IPBytes 1, 0x1002");
 }
 
-TEST_F(Generated, PiecesAreWholeWords) {
+// On the instruction clock an instruction takes a cycle. A CYC stands before a TNT with the time of
+// its first branch, before what tracing stops with, and not between the packets of one group; an
+// MTC stands at its line of the grid, ahead of it what was held back.
+TEST_F(Generated, CyclesStandBeforeEachPacketGroup) {
+  std::atomic<uint64_t> ticks = 0;
+  const TraceClock clock = TraceClock::OfInstructions(ticks);
+  PacketGenerator generator({.timestamps = true, .mtc_shift = 0, .cyc_threshold = 0}, clock);
+  for (int i = 0; i < 3; ++i) Run(generator, InstructionClass::kOther, 0x1000, 0x1002);
+  for (int i = 0; i < 8; ++i) Run(generator, InstructionClass::kConditional, 0x1000, 0x1000);
+  Run(generator, InstructionClass::kIndirectJump, 0x1000, 0x1000);
+  for (int i = 0; i < 26; ++i) Run(generator, InstructionClass::kOther, 0x1000, 0x1002);
+  Run(generator, InstructionClass::kConditional, 0x1000, 0x1000);
+  Run(generator, InstructionClass::kOther, 0x1000, 0x1000);
+  Run(generator, InstructionClass::kConditional, 0x1000, 0x1000);
+  Run(generator, InstructionClass::kOther, 0x1000, 0x1000);
+  generator.Interrupted(0x1000);
+  ASSERT_EQ(clock.tsc_per_crystal_tick(), 40u);
+  EXPECT_EQ(Rest(generator),
+            (Lines{"TIP.PGE IPBytes 3, 0x1000", "CYC 4", "TNT TTTTTT", "CYC 6", "TNT TT", "CYC 2",
+                   "TIP IPBytes 1, 0x1000", "CYC 27", "TNT T", "CYC 1", "MTC 0x41", "CYC 1",
+                   "TNT T", "CYC 1", "FUP IPBytes 1, 0x1000", "TIP.PGD no IP"}));
+}
+
+// Below the threshold a CYC waits, and what it then counts begins at the last time told.
+TEST_F(Generated, CyclesWaitForTheThreshold) {
+  std::atomic<uint64_t> ticks = 0;
+  const TraceClock clock = TraceClock::OfInstructions(ticks);
+  PacketGenerator generator({.timestamps = true, .cyc_threshold = 3}, clock);  // 4 cycles
+  for (int i = 0; i < 5; ++i) Run(generator, InstructionClass::kIndirectJump, 0x1000, 0x1000);
+  generator.Interrupted(0x1000);
+  EXPECT_EQ(Rest(generator),
+            (Lines{"TIP.PGE IPBytes 3, 0x1000", "TIP IPBytes 1, 0x1000", "TIP IPBytes 1, 0x1000",
+                   "TIP IPBytes 1, 0x1000", "CYC 4", "TIP IPBytes 1, 0x1000",
+                   "TIP IPBytes 1, 0x1000", "FUP IPBytes 1, 0x1000", "TIP.PGD no IP"}));
+}
+
+TEST_F(Generated, PiecesAreWholePackets) {
   auto generator = WithoutTime();
+  generator.Begin(0x1000, k64);
+  generator.Take();
   for (int i = 0; i < 7; ++i) {
+    Run(generator, InstructionClass::kConditional, 0x1000, 0x1000);
     Run(generator, InstructionClass::kIndirectJump, 0x1000, 0x1000);
-    EXPECT_EQ(generator.Take().size() % 8, 0u);
+    EXPECT_EQ(List(generator.Take()), (Lines{"TNT T", "TIP IPBytes 1, 0x1000"}));
   }
   EXPECT_TRUE(generator.Take().empty());
 }

@@ -2,14 +2,10 @@
 // perf reads our files and rebuilds the same flow.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "tests/record/recorded.h"
 
 namespace flowback::record_test {
 namespace {
-
-bool HavePerf() { return std::system("perf --version >/dev/null 2>&1") == 0; }
 
 class PerfScript : public testing::TestWithParam<const char*> {};
 
@@ -32,8 +28,8 @@ TEST_P(PerfScript, ListsTheSameAddresses) {
 
 // Not `modes`: perf takes an instruction's mode from the file it lies in.
 INSTANTIATE_TEST_SUITE_P(, PerfScript,
-                         testing::Values("branches", "strings", "recursion", "signals", "crash",
-                                         "threads", "thirty_two", "vdso", "sample_tiny",
+                         testing::Values("branches", "families", "strings", "recursion", "signals",
+                                         "crash", "threads", "thirty_two", "vdso", "sample_tiny",
                                          "sample_recursion"),
                          [](const auto& test) { return std::string(test.param); });
 

@@ -18,6 +18,9 @@ struct PacketWriterOptions {
   // the outcomes and their packet. (A decoder takes only the first packet after a time packet to
   // hold branches older than that.)
   bool short_where_smaller = false;
+  // PSB resets Last IP, and the next IP may be compressed against zero. Hardware tells it in full
+  // all the same, and perf 6.1 relies on that.
+  bool full_ip_after_psb = false;
 };
 
 // Branch outcomes that no packet tells yet: `count` bits, the oldest highest.
@@ -95,7 +98,7 @@ class PacketWriter {
   }
   void ResetLastIp() {
     last_ip_.Reset();
-    last_ip_known_ = true;
+    last_ip_known_ = !options_.full_ip_after_psb;
   }
 
   PacketWriterOptions options_;
