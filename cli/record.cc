@@ -11,12 +11,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstdlib>
 
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/doctor_facts.h"
+#include "cli/pt_event.h"
 #include "cli/quantity.h"
 #include "cli/record_progress.h"
 #include "cli/record_report.h"
@@ -28,7 +30,10 @@ namespace {
 constexpr int kRecorderFailed = 125;
 
 struct RecordWords {
-  std::string engine = "auto", psb_period, mtc_period, duration, max_size, max_instructions;
+  std::string engine = "auto", clock, event, snapshot, buffers, cyc_threshold, psb_period,
+              mtc_period, duration, max_size, max_instructions;
+  const CLI::Option* cyc = nullptr;
+  const CLI::Option* snapshots = nullptr;
   std::string cpu_list;
   std::vector<std::string> stray;  // words that belong to no option
   bool no_return_compression = false;
@@ -92,14 +97,12 @@ Result<std::string> ChooseEngine(const std::string& word, bool attaches) {
                   .Remedy("--engine auto, pt, lbr, brbe, emulate or step"));
 }
 
-Status UnderstandPacketOptions(const RecordWords& words, RecordOptions& options) {
-  if (!words.psb_period.empty()) {
-    const Result<uint64_t> bytes = ParseSize(words.psb_period, "--psb-period");
-    if (!bytes) return Fail(bytes.error());
-    if (*bytes > UINT32_MAX)
-      return Fail(Error(ErrorCode::kUsage, "--psb-period: too large").Remedy("2K to 64M"));
-    options.psb_period_bytes = static_cast<uint32_t>(*bytes);
-  }
+Status UnderstandClockOptions(const RecordWords& words, RecordOptions& options) {
+  if (words.clock == "instructions")
+    options.clock = RecordClock::kInstructions;
+  else if (!words.clock.empty() && words.clock != "host")
+    return Fail(Error(ErrorCode::kUsage, "--clock: no clock '" + words.clock + "'")
+                    .Remedy("--clock host or --clock instructions"));
   if (words.mtc_period == "none") {
     options.mtc_shift.reset();
   } else if (!words.mtc_period.empty()) {
@@ -108,9 +111,66 @@ Status UnderstandPacketOptions(const RecordWords& words, RecordOptions& options)
       return Fail(Error(ErrorCode::kUsage, "--mtc-period: not 0 to 15").Remedy("--mtc-period 3"));
     options.mtc_shift = static_cast<uint8_t>(*shift);
   }
-  options.return_compression = !words.no_return_compression;
-  options.timestamps = !words.no_timestamps;
-  if (words.no_timestamps) options.mtc_shift.reset();
+  if (words.cyc->count() != 0) {
+    const auto threshold = words.cyc_threshold.empty() ? 0 : ParseNumber(words.cyc_threshold);
+    if (!threshold || *threshold > 12)
+      return Fail(Error(ErrorCode::kUsage, "--cyc: not a threshold from 0 to 12")
+                      .Remedy("--cyc, or --cyc N: at least 2^(N-1) cycles apart"));
+    options.cyc_threshold = static_cast<uint8_t>(*threshold);
+  }
+  if (words.no_timestamps) options.timestamps = false;
+  if (!options.timestamps) options.mtc_shift.reset();
+  return {};
+}
+
+// perf's terms first: options of our own say more.
+Status UnderstandPacketOptions(const RecordWords& words, RecordOptions& options) {
+  if (!words.event.empty())
+    if (Status status = ApplyPtEvent(words.event, options); !status) return status;
+  if (!words.psb_period.empty()) {
+    const Result<uint64_t> bytes = ParseSize(words.psb_period, "--psb-period");
+    if (!bytes) return Fail(bytes.error());
+    if (*bytes > UINT32_MAX)
+      return Fail(Error(ErrorCode::kUsage, "--psb-period: too large").Remedy("2K to 64M"));
+    options.psb_period_bytes = static_cast<uint32_t>(*bytes);
+  }
+  if (words.no_return_compression) options.return_compression = false;
+  return UnderstandClockOptions(words, options);
+}
+
+// perf's way to say how large a buffer is: a number of pages, or a size with its unit.
+Result<uint64_t> ParsePages(const std::string& text) {
+  constexpr uint64_t kPage = 4096;
+  const auto pages = ParseNumber(text);
+  const Result<uint64_t> bytes = pages ? Result<uint64_t>(*pages * kPage) : ParseSize(text, "-m");
+  if (bytes && std::has_single_bit(*bytes) && *bytes >= kPage) return bytes;
+  return Fail(Error(ErrorCode::kUsage, "-m: '" + text + "' is no power of two of pages")
+                  .Remedy("-m 128,1024, or -m 512K,4M"));
+}
+
+// PAGES, for the kernel's records, is of no meaning here.
+Status UnderstandBuffers(const RecordWords& words, RecordOptions& options) {
+  constexpr uint64_t kUsualSnapshot = uint64_t{4} << 20;
+  const size_t comma = words.buffers.find(',');
+  const std::string pages = words.buffers.substr(0, comma);
+  if (!pages.empty())
+    if (const auto bytes = ParsePages(pages); !bytes) return Fail(bytes.error());
+  std::optional<uint64_t> buffer;
+  if (comma != std::string::npos) {
+    const auto bytes = ParsePages(words.buffers.substr(comma + 1));
+    if (!bytes) return Fail(bytes.error());
+    buffer = *bytes;
+  }
+  if (words.snapshots->count() == 0) return {};
+  options.snapshot_bytes = buffer.value_or(kUsualSnapshot);
+  if (words.snapshot.empty()) return {};
+  const Result<uint64_t> size = ParseSize(words.snapshot, "-S");
+  if (!size) return Fail(size.error());
+  if (buffer && *size > *buffer)
+    return Fail(Error(ErrorCode::kUsage, fmt::format("-S {}: more than the buffer of -m {} holds",
+                                                     words.snapshot, words.buffers))
+                    .Remedy("make AUXPAGES larger, or leave -m out"));
+  options.snapshot_bytes = *size;
   return {};
 }
 
@@ -153,7 +213,7 @@ Status RefuseMachineWide(const RecordWords& words) {
 
 Status Understand(const RecordWords& words, RecordOptions& options) {
   for (const Status& status : {RefuseMachineWide(words), UnderstandPacketOptions(words, options),
-                               UnderstandLimits(words, options)})
+                               UnderstandBuffers(words, options), UnderstandLimits(words, options)})
     if (!status) return Fail(status.error());
   const Result<std::string> engine =
       ChooseEngine(words.engine, !options.pids.empty() || !options.tids.empty());
@@ -174,7 +234,9 @@ int Execute(const RecordWords& words, RecordOptions& options) {
     return RecordFailure(status.error(), has_command, words.json);
   const Result<RecordSummary> summary = RecordWithProgress(options);
   if (!summary) return RecordFailure(summary.error(), has_command, words.json);
-  const int status = has_command ? CommandStatus(summary->command_status) : kDone;
+  int status = has_command ? CommandStatus(summary->command_status) : kDone;
+  // What was asked for is not there: no result of the program's.
+  if (!options.from.empty() && summary->from_places.empty()) status = kRecorderFailed;
   TellText(*summary, options);
   if (words.json) TellJson(*summary, options, status);
   return status;
@@ -192,13 +254,29 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
   app.add_option("-o,--output", options.output, "file to write (default perf.data)");
   app.add_option("--raw-dir", options.raw_directory,
                  "also write raw streams and code images there");
+  app.add_option("--clock", words.clock,
+                 "host (default), or instructions: times count executed instructions");
   app.add_option("--psb-period", words.psb_period, "bytes between sync points, 2K to 64M");
+  app.add_option("-e,--event", words.event, "perf's spelling: intel_pt/cyc=1,mtc_period=3,.../u");
+  words.cyc = app.add_option("--cyc", words.cyc_threshold,
+                             "CYC packets, at least 2^(N-1) cycles apart (default 0: all)")
+                  ->expected(0, 1);
   app.add_option("--mtc-period", words.mtc_period, "MTC packet every 2^N crystal ticks, or none");
   app.add_flag("--noretcomp", words.no_return_compression, "tell every return's target");
   app.add_flag("--no-tsc", words.no_timestamps, "no times");
   app.add_flag("--all-cpus", words.all_cpus, "step: let the program use every CPU (slower)");
+  words.snapshots =
+      app.add_option(
+             "-S,--snapshot", words.snapshot,
+             "keep only the last SIZE bytes (default 4M) of each thread, taken when it ends "
+             "and at SIGUSR2")
+          ->expected(0, 1);
+  app.add_option("-m,--mmap-pages", words.buffers,
+                 "perf's PAGES[,AUXPAGES] or sizes: AUXPAGES is what -S keeps");
   app.add_option("--duration", words.duration, "stop recording after this time, e.g. 10s");
   app.add_option("--max-size", words.max_size, "stop recording at this file size, e.g. 100M");
+  app.add_option("--from", options.from, "record from this function's first instruction on");
+  app.add_option("--until", options.until, "record up to this function's first instruction");
   app.add_option("--max-instructions", words.max_instructions, "stop recording after so many");
   app.add_option("CMD", words.stray)->group("");
   app.add_flag("-a", words.machine_wide)->group("");

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <vector>
 
 #include "cli/json.h"
 #include "cli/output.h"
@@ -87,11 +88,11 @@ std::string StopText(const RecordSummary& summary) {
   return fmt::format("stopped by --{}, the program ran on unrecorded; ", Name(summary.stop_reason));
 }
 
-std::string Notes(const RecordSummary& summary) {
+std::string JsonArray(const std::vector<std::string>& texts) {
   std::string json = "[";
-  for (const std::string& note : summary.notes) {
+  for (const std::string& text : texts) {
     if (json.size() > 1) json += ',';
-    AppendJsonString(json, note);
+    AppendJsonString(json, text);
   }
   return json + "]";
 }
@@ -123,6 +124,9 @@ int RecordFailure(const Error& error, bool has_command, bool json) {
 
 void TellText(const RecordSummary& summary, const RecordOptions& options) {
   for (const std::string& note : summary.notes) Warn("record: " + note);
+  if (options.snapshot_bytes)
+    Warn(fmt::format("record: of each thread's trace the last {} were kept",
+                     Count(*options.snapshot_bytes, "byte")));
   const size_t processes = Processes(summary);
   Warn(fmt::format("record: {}{} of {}{} in {:.2f} s, {}", StopText(summary),
                    Count(summary.instructions, "instruction"),
@@ -155,6 +159,7 @@ void TellJson(const RecordSummary& summary, const RecordOptions& options, int ex
       .Text("schema", "flowback.record/1")
       .Text("engine", options.engine)
       .Bool("emulated", true)
+      .Text("clock", options.clock == RecordClock::kHost ? "host" : "instructions")
       .Text("output", options.output)
       .Number("instructions", summary.instructions)
       .Number("bytes", summary.bytes)
@@ -168,7 +173,9 @@ void TellJson(const RecordSummary& summary, const RecordOptions& options, int ex
       .Number("elapsed_ns", summary.elapsed.count())
       .Number("cpu_ns", summary.cpu_time.count())
       .Raw("slow_down_estimate", slow_down ? fmt::format("{:.2f}", *slow_down) : "null")
-      .Raw("notes", Notes(summary))
+      .Raw("from", JsonArray(summary.from_places))
+      .Raw("until", JsonArray(summary.until_places))
+      .Raw("notes", JsonArray(summary.notes))
       .Text("next", NextCommand(options))
       .Number("status", exit_status)
       .End();

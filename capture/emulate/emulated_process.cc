@@ -20,15 +20,19 @@ record::PtSettings SettingsOf(const SharedSettings& shared) {
   record::PtSettings settings{
       .psb_period_bytes = shared.psb_period_bytes,
       .return_compression = shared.return_compression,
-      // Many outcomes at once: the clock is read before each packet of them.
-      .long_tnt = true,
-      .short_tnt_where_smaller = !shared.long_tnt,
+      // Many outcomes at once: the clock is read before each packet of them. With CYC packets it is
+      // read for each outcome, and fewer of them tell more of the time.
+      .long_tnt = shared.long_tnt || !shared.has_cyc,
+      .short_tnt_where_smaller = !shared.long_tnt && !shared.has_cyc,
       .timestamps = shared.timestamps};
   if (shared.has_mtc) settings.mtc_shift = shared.mtc_shift;
+  if (shared.has_cyc) settings.cyc_threshold = shared.cyc_threshold;
   return settings;
 }
 
-TraceClock ClockOf(const SharedSettings& shared) {
+TraceClock ClockOf(record::SharedArea& area) {
+  const SharedSettings& shared = area.settings;
+  if (shared.instruction_clock) return TraceClock::OfInstructions(area.ticks);
   return TraceClock(
       TimeConversion{shared.conversion_shift, shared.conversion_mult, shared.conversion_zero});
 }
@@ -40,7 +44,7 @@ EmulatedProcess::EmulatedProcess(record::SharedArea& area, record::EmulatorSetup
     : area_(area),
       setup_(std::move(setup)),
       name_(std::move(name)),
-      clock_(ClockOf(area.settings)),
+      clock_(ClockOf(area)),
       settings_(SettingsOf(area.settings)),
       threads_(new std::atomic<ThreadTracer*>[kMaxVcpus]()),
       tids_(new std::atomic<int32_t>[kMaxVcpus]()),
@@ -86,7 +90,10 @@ Block& EmulatedProcess::OnTranslated(uint64_t start, uint64_t base, Bytes code,
 // Code that no system call announced: what the program's start brought with it, or memory that is
 // executable because all is. It has been there since the mappings changed last, at the latest.
 void EmulatedProcess::LearnCode(uint64_t address) {
-  if (mappings_tsc_ == 0) mappings_tsc_ = TraceClock::Now();
+  if (mappings_tsc_ == 0) {
+    clock_.Tick();  // the program's name stands before its code, behind what another program did
+    mappings_tsc_ = clock_.Tick();
+  }
   code_.LearnAt(address, memory_.base(), Announcer(mappings_tsc_));
 }
 
@@ -112,7 +119,7 @@ void EmulatedProcess::KeepCode(uint64_t begin, uint64_t end) {
     if (!code_.FirstTime(page)) continue;
     std::string bytes(kPage, '\0');
     if (memory_.Read(page, bytes.data(), kPage))
-      Broadcast(TraceClock::Now(), {.kind = MessageKind::kCode, .address = page}, bytes);
+      Broadcast(clock_.Tick(), {.kind = MessageKind::kCode, .address = page}, bytes);
   }
 }
 

@@ -82,7 +82,7 @@ class EmulatedProcess {
   void Execute(unsigned vcpu, uint64_t path, uint64_t arguments, uint64_t environment);
   void ExecuteAt(unsigned vcpu, const SystemCall& call);
   std::string OutOfReach() const;
-  void OnMappingsChanged(const SystemCall& call, uint64_t result);
+  void OnMappingsChanged(const SystemCall& call, uint64_t result, uint64_t now);
 
   record::SharedArea& area_;
   const record::EmulatorSetup setup_;

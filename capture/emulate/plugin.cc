@@ -159,7 +159,8 @@ bool Install(qemu_plugin_id_t id, const qemu_info_t& info, int count, char** wor
                                 {.emulator = emulator,
                                  .plugin = record::FromHex(arguments["plugin"]),
                                  .area = arguments["area"],
-                                 .one_instruction_blocks = arguments["exact"] == "on"},
+                                 .one_instruction_blocks = arguments["exact"] == "on",
+                                 .same_random_numbers = area->settings.instruction_clock},
                                 record::FromHex(arguments["name"]));
   pthread_atfork([] { process->BeforeFork(); }, [] { process->AfterForkInParent(); },
                  [] { process->AfterForkInChild(); });

@@ -13,7 +13,6 @@ namespace flowback::emulate {
 
 using record::MessageHeader;
 using record::MessageKind;
-using record::TraceClock;
 
 namespace {
 
@@ -60,13 +59,14 @@ void EmulatedProcess::OnSystemCallDone(unsigned vcpu, int64_t number, int64_t re
   if (vcpu >= kMaxVcpus || !ChangesMappings(number) || calls_[vcpu].number != number) return;
   constexpr int64_t kLastError = -4095;
   if (result < 0 && result >= kLastError) return;
-  OnMappingsChanged(calls_[vcpu], static_cast<uint64_t>(result));
+  ThreadTracer* thread = Thread(vcpu);
+  const uint64_t now = thread != nullptr ? thread->Tick() : clock_.Tick();
+  OnMappingsChanged(calls_[vcpu], static_cast<uint64_t>(result), now);
 }
 
-void EmulatedProcess::OnMappingsChanged(const SystemCall& call, uint64_t result) {
+void EmulatedProcess::OnMappingsChanged(const SystemCall& call, uint64_t result, uint64_t now) {
   const std::lock_guard lock(mutex_);
   const auto& [address, size, third, fourth, fifth, sixth] = call.arguments;
-  const uint64_t now = TraceClock::Now();
   const auto changed = [&](uint64_t begin, uint64_t bytes, bool executable) {
     // The emulator has unmapped or mapped it already.
     if (executable)

@@ -25,7 +25,6 @@ namespace flowback::emulate {
 
 using record::MessageHeader;
 using record::MessageKind;
-using record::TraceClock;
 
 void ThreadTracer::EnterOdd(const Block* last, const Block& next) {
   if (last != nullptr)
@@ -173,7 +172,7 @@ void ThreadTracer::Publish(uint64_t next) {
 }
 
 void ThreadTracer::Send(MessageHeader message, std::string_view text) {
-  SendAt(TraceClock::Now(), message, text);
+  SendAt(Tick(), message, text);
 }
 
 void ThreadTracer::SendAt(uint64_t tsc, MessageHeader message, std::string_view text) {

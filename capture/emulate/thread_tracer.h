@@ -19,7 +19,7 @@ class ThreadTracer {
  public:
   ThreadTracer(const record::PtSettings& settings, const record::TraceClock& clock,
                SlotWriter writer, int32_t tid)
-      : generator_(settings, clock), writer_(writer), tid_(tid) {}
+      : generator_(settings, clock, digest_.count), writer_(writer), tid_(tid) {}
 
   int32_t tid() const { return tid_; }
   bool open() const { return writer_.open(); }
@@ -77,6 +77,8 @@ class ThreadTracer {
     return last_ != nullptr && fault_block_ == last_ && fault_count_ == digest_.count;
   }
 
+  // The time for a record of the sideband.
+  uint64_t Tick() { return generator_.clock().Tick(); }
   // `message` needs no time.
   void Send(record::MessageHeader message, std::string_view text = {});
   void SendAt(uint64_t tsc, record::MessageHeader message, std::string_view text = {});

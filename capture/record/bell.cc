@@ -40,7 +40,7 @@ namespace {
 }  // namespace
 
 Bell::Bell() {
-  if (pipe2(ends_, O_CLOEXEC) != 0) ends_[0] = ends_[1] = -1;
+  if (pipe2(ends_, O_CLOEXEC | O_NONBLOCK) != 0) ends_[0] = ends_[1] = -1;
 }
 
 Bell::~Bell() {
@@ -71,9 +71,14 @@ void Bell::Disarm() {
 
 bool Bell::OnEnd(int status) {
   child_ = -1;
-  if (!WIFSIGNALED(status) || WTERMSIG(status) == SIGKILL) return true;
-  kill(getpid(), WTERMSIG(status));
-  return false;
+  if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL) {
+    kill(getpid(), WTERMSIG(status));
+    return false;
+  }
+  char rings[16];
+  while (read(ends_[0], rings, sizeof rings) > 0) {
+  }
+  return true;
 }
 
 void Bell::Ring() {

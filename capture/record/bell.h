@@ -23,7 +23,7 @@ class Bell {
   // Whether waitpid gave back the child.
   bool Is(pid_t pid) const { return pid == child_; }
   // The child ended so. False: not because the bell rang, but of a signal to this program that
-  // went astray; it is sent here.
+  // went astray; it is sent here. A new child waits for the next ring.
   bool OnEnd(int status);
   // Rings. By any thread, once or more.
   void Ring();

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "capture/record/file_build_id.h"
 #include "capture/record/process_maps.h"
@@ -24,7 +25,6 @@
 namespace flowback::record {
 namespace {
 
-constexpr size_t kAuxUnit = 8;  // perf takes whole 64-bit words
 constexpr long kPauseNanoseconds = 2'000'000;
 constexpr unsigned kLookEvery = 100;   // rounds between two looks for dead threads
 constexpr unsigned kCountEvery = 50;   // rounds between two counts for the progress
@@ -33,10 +33,6 @@ constexpr unsigned kStopRounds = 100;  // for the threads to end their traces
 void Pause() {
   const timespec pause{.tv_sec = 0, .tv_nsec = kPauseNanoseconds};
   nanosleep(&pause, nullptr);
-}
-
-void Pad(std::vector<uint8_t>& bytes) {
-  while (bytes.size() % kAuxUnit != 0) bytes.push_back(0);  // PAD packets
 }
 
 }  // namespace
@@ -53,6 +49,7 @@ Result<RecordSummary> EmulateEngine::Run(pid_t pid) {
   bool ended = false;
   for (unsigned rounds = 1; !(ended = HasEnded(pid)) && !StopIsDone(); ++rounds) {
     Drain();
+    if (snapshot_requested_.exchange(false)) Check(sink_.TakeSnapshot(clock_.Now()));
     if (rounds % kLookEvery == 0) EndDeadThreads();
     if (rounds % kCountEvery == 0) CountFlow();
     if (!status_) {
@@ -179,10 +176,9 @@ void EmulateEngine::TakeTrace(uint32_t index) {
   if (!TakeAll(slot.trace, area_.TraceRing(index), kTraceRingBytes, buffer_))
     return Check(Fail(ErrorCode::kSystem, "the memory shared with the emulator was overwritten"));
   if (buffer_.empty()) return;
-  Pad(buffer_);
   summary_.bytes += buffer_.size();
   summary_.threads[stream.index].bytes += buffer_.size();
-  Check(sink_.AddTrace(stream, buffer_, TraceClock::Now()));
+  Check(sink_.AddTrace(stream, buffer_, clock_.Now()));
 }
 
 // The slot's thread writes no more, and the rings are empty.
@@ -194,12 +190,12 @@ void EmulateEngine::FinishSlot(uint32_t index) {
   for (unsigned i = slot.pending_count; i-- > 0;) writer.TntBit((slot.pending_bits >> i & 1) != 0);
   writer.FlushTnt();
   if (std::vector<uint8_t> rest = writer.Take(); !rest.empty()) {
-    Pad(rest);
     summary_.bytes += rest.size();
     thread.bytes += rest.size();
-    Check(sink_.AddTrace(stream, rest, TraceClock::Now()));
+    Check(sink_.AddTrace(stream, rest, clock_.Now()));
   }
   thread.digest.Append({slot.digest_count, slot.digest_hash});
+  if (std::exchange(exits_[index], false)) Check(sink_.EndStream(stream));
   owned_.Free(index);
 }
 
@@ -212,8 +208,9 @@ void EmulateEngine::EndDeadThreads() {
     ReadMessages(i, messages);
     TakeTrace(i);
     messages.push_back(
-        {{.kind = MessageKind::kExit, .tsc = TraceClock::Now()}, slot.pid, slot.tid, {}});
+        {{.kind = MessageKind::kExit, .tsc = clock_.Tick()}, slot.pid, slot.tid, {}});
     for (const Message& message : messages) Tell(message);
+    exits_[i] = true;
     FinishSlot(i);
   }
 }
@@ -231,6 +228,7 @@ void EmulateEngine::ReadMessages(uint32_t index, std::vector<Message>& messages)
     message.text.assign(reinterpret_cast<const char*>(rest.data()) + sizeof message.header,
                         message.header.text_size);
     rest = rest.subspan(message.header.TotalSize());
+    exits_[index] = exits_[index] || message.header.kind == MessageKind::kExit;
     messages.push_back(std::move(message));
   }
 }

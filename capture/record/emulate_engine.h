@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <atomic>
 #include <map>
 #include <memory>
@@ -24,22 +25,25 @@ namespace flowback::record {
 // The shared area, as its owner holds it. Other processes open it by `path`.
 class OwnedArea {
  public:
-  static Result<std::unique_ptr<OwnedArea>> Create(const RecordOptions& options,
-                                                   const TraceClock& clock);
+  static Result<std::unique_ptr<OwnedArea>> Create(const RecordOptions& options);
   ~OwnedArea();
   OwnedArea(const OwnedArea&) = delete;
   OwnedArea& operator=(const OwnedArea&) = delete;
 
   SharedArea& area() { return *area_; }
+  // The recording's clock.
+  const TraceClock& clock() const { return clock_; }
   std::string path() const;
   // Gives the slot to whoever comes next, and its memory back.
   void Free(uint32_t slot);
 
  private:
-  OwnedArea(int fd, SharedArea* area) : fd_(fd), area_(area) {}
+  OwnedArea(int fd, SharedArea* area, const TraceClock& clock)
+      : fd_(fd), area_(area), clock_(clock) {}
 
   int fd_;
   SharedArea* area_;
+  TraceClock clock_;
 };
 
 // The emulator, and what the program needs to run in it. Errors: kNoHardware when no emulator or no
@@ -54,14 +58,14 @@ Result<EmulatedCommand> MakeEmulatedCommand(const RecordOptions& options, const 
 // One recording. RequestStop may be called by any thread.
 class EmulateEngine {
  public:
-  EmulateEngine(const RecordOptions& options, const TraceClock& clock, OwnedArea& area,
-                RecordingSink& sink)
-      : options_(options), clock_(clock), owned_(area), area_(area.area()), sink_(sink) {}
+  EmulateEngine(const RecordOptions& options, OwnedArea& area, RecordingSink& sink)
+      : options_(options), clock_(area.clock()), owned_(area), area_(area.area()), sink_(sink) {}
 
   // Takes everything the program writes until it ends, or until it is stopped: then the sink is
   // finished first and the program waited for afterwards. On an error it is killed.
   Result<RecordSummary> Run(pid_t pid);
   void RequestStop() { area_.stopping.store(1); }
+  void RequestSnapshot() { snapshot_requested_.store(true); }
   void AddNote(const std::string& text);
 
  private:
@@ -98,6 +102,8 @@ class EmulateEngine {
   bool has_memory_code_ = false;
   pid_t command_ = -1;
   uint64_t told_left_out_ = 0;
+  std::array<bool, kSlots> exits_{};  // the slot's thread said that it ends
+  std::atomic<bool> snapshot_requested_ = false;
   bool stopped_ = false;      // before the program ended
   bool others_ = false;       // processes outlived the recording
   unsigned stop_rounds_ = 0;  // since it was asked to stop

@@ -54,8 +54,7 @@ std::vector<std::string> Environment() {
 
 }  // namespace
 
-Result<std::unique_ptr<OwnedArea>> OwnedArea::Create(const RecordOptions& options,
-                                                     const TraceClock& clock) {
+Result<std::unique_ptr<OwnedArea>> OwnedArea::Create(const RecordOptions& options) {
   const int fd = memfd_create("flowback", MFD_CLOEXEC);
   if (fd < 0)
     return Fail(ErrorCode::kSystem, "can't make shared memory: memfd_create: " + Reason(errno));
@@ -72,6 +71,9 @@ Result<std::unique_ptr<OwnedArea>> OwnedArea::Create(const RecordOptions& option
                                            : "--engine step needs none"));
   }
   auto* area = new (mapped) SharedArea;  // the file's zeros are its initial state
+  const TraceClock clock = options.clock == RecordClock::kInstructions
+                               ? TraceClock::OfInstructions(area->ticks)
+                               : TraceClock::ForThisMachine();
   area->version = kSharedAreaVersion;
   area->recorder_pid = getpid();
   area->settings = {.psb_period_bytes = options.psb_period_bytes,
@@ -80,11 +82,14 @@ Result<std::unique_ptr<OwnedArea>> OwnedArea::Create(const RecordOptions& option
                     .timestamps = options.timestamps,
                     .has_mtc = options.mtc_shift.has_value(),
                     .mtc_shift = options.mtc_shift.value_or(0),
+                    .has_cyc = options.cyc_threshold.has_value(),
+                    .cyc_threshold = options.cyc_threshold.value_or(0),
                     .conversion_shift = clock.conversion().shift,
                     .conversion_mult = clock.conversion().mult,
-                    .conversion_zero = clock.conversion().zero};
+                    .conversion_zero = clock.conversion().zero,
+                    .instruction_clock = clock.counts_instructions()};
   area->magic = kSharedAreaMagic;
-  return std::unique_ptr<OwnedArea>(new OwnedArea(fd, area));
+  return std::unique_ptr<OwnedArea>(new OwnedArea(fd, area, clock));
 }
 
 OwnedArea::~OwnedArea() {
@@ -128,7 +133,8 @@ Result<EmulatedCommand> MakeEmulatedCommand(const RecordOptions& options, const 
   const EmulatorSetup setup{.emulator = FindEmulator(),
                             .plugin = FindPlugin(options),
                             .area = area,
-                            .one_instruction_blocks = options.exact};
+                            .one_instruction_blocks = options.exact,
+                            .same_random_numbers = options.clock == RecordClock::kInstructions};
   EmulatedCommand command;
   command.words = EmulatorCommand(setup, *program, path, arguments);
   EmulatorEnvironment environment = SplitEnvironment(Environment());

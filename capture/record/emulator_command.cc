@@ -34,6 +34,7 @@ std::vector<std::string> EmulatorCommand(const EmulatorSetup& setup, const Progr
   const std::string name = asked_for.substr(asked_for.rfind('/') + 1).substr(0, kMaxComm);
   std::vector<std::string> command = {setup.emulator};
   if (setup.one_instruction_blocks) command.push_back("-singlestep");
+  if (setup.same_random_numbers) command.insert(command.end(), {"-seed", "0"});
   const std::string plugin = setup.plugin + ",plugin=" + ToHex(setup.plugin) +
                              ",area=" + setup.area + ",name=" + ToHex(name) +
                              ",exact=" + (setup.one_instruction_blocks ? "on" : "off");

@@ -15,6 +15,7 @@ struct EmulatorSetup {
   std::string plugin;    // file name of flowback-tcg.so
   std::string area;      // file name of the shared area
   bool one_instruction_blocks = false;
+  bool same_random_numbers = false;  // those the kernel gives a program at its start
 };
 
 // The program to run, by the name it was asked for, and its arguments from argv[0] on.

@@ -100,6 +100,8 @@ class NameMatch {
 
   bool operator()(std::string_view symbol) const {
     symbol = symbol.substr(0, symbol.find('@'));  // its version
+    for (const std::string_view copy : {".constprop.", ".isra.", ".lto_priv."})
+      symbol = symbol.substr(0, symbol.find(copy));
     if (symbol == wanted_) return true;
     if (!symbol.starts_with("_Z") || symbol.find(identifier_) == std::string_view::npos)
       return false;

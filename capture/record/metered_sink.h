@@ -31,6 +31,8 @@ class MeteredSink : public RecordingSink {
   Status AddStream(const StreamInfo& stream) override;
   Status AddSideband(const SidebandRecord& record) override;
   Status AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t tsc) override;
+  Status EndStream(const StreamInfo& stream) override { return Measured(inner_.EndStream(stream)); }
+  Status TakeSnapshot(uint64_t tsc) override { return Measured(inner_.TakeSnapshot(tsc)); }
   Status AddCode(const MemoryCode& code) override { return inner_.AddCode(code); }
   // The second time it does nothing: an engine finishes early when it is stopped.
   Status Finish(const RecordSummary& summary) override;

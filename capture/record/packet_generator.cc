@@ -14,32 +14,33 @@
 // makes the next address a full one.
 #include "capture/record/packet_generator.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace flowback::record {
 namespace {
 
-// An MTC carries eight bits of the crystal clock, but the TMA before it tells only the lower 16
-// bits of that clock, so of a long period fewer than eight are known. More periods without an MTC
-// than half of what they can count, and the next one could be misread: then the time is told anew.
-uint64_t MaxMissedMtc(uint8_t mtc_shift) {
-  constexpr unsigned kTmaBits = 16;
-  const unsigned known_bits = std::min(8u, kTmaBits - mtc_shift);
-  return uint64_t{1} << (known_bits - 1);
+// The last branch of a packet writes it, and what the clock says before it; CYC packets time the
+// first one.
+unsigned HeldWithoutLooking(const PtSettings& settings) {
+  if (settings.cyc_threshold) return 0;
+  return (settings.long_tnt ? pt::LongTnt::kMaxCount : pt::ShortTnt::kMaxCount) - 1;
 }
 
 }  // namespace
 
-PacketGenerator::PacketGenerator(const PtSettings& settings, const TraceClock& clock)
+PacketGenerator::PacketGenerator(const PtSettings& settings, const TraceClock& clock,
+                                 const uint64_t& executed)
     : settings_(settings),
+      held_without_looking_(HeldWithoutLooking(settings)),
       clock_(clock),
+      thread_clock_(clock, executed),
       writer_({.long_tnt = settings.long_tnt,
                .short_where_smaller = settings.short_tnt_where_smaller,
                .full_ip_after_psb = true}) {}
 
 void PacketGenerator::Completed(const Instruction& instruction, uint64_t ip, ExecMode mode,
                                 bool taken, uint64_t next, ExecMode next_mode) {
+  if (muted_) return;
   TurnOn(ip, mode);
   digest_.Append(ip);
   WriteMtc();
@@ -68,11 +69,14 @@ bool PacketGenerator::WritesPacket(InstructionClass kind) const {
 }
 
 void PacketGenerator::LeftForKernel() {
-  if (on_) TurnOff();
+  if (!on_) return;
+  TimePacketGroup();
+  TurnOff();
 }
 
 void PacketGenerator::Lost(uint64_t ip, ExecMode mode) {
   if (!on_) return TurnOn(ip, mode);
+  FlushTnt();
   writer_.Write(pt::Ovf{});
   returns_.Clear();
   writer_.Fup(ip);
@@ -84,18 +88,23 @@ void PacketGenerator::Discard() {
 }
 
 void PacketGenerator::EnteredKernel(uint64_t ip, ExecMode mode) {
+  if (muted_) return;
   TurnOn(ip, mode);
   digest_.Append(ip);
+  TimePacketGroup();
   TurnOff();
 }
 
 void PacketGenerator::Faulted(uint64_t ip, ExecMode mode) {
+  if (muted_) return;
   TurnOn(ip, mode);
   Interrupted(ip);
 }
 
 void PacketGenerator::Aborted(uint64_t ip, ExecMode mode, uint64_t target) {
+  if (muted_) return;
   TurnOn(ip, mode);
+  TimePacketGroup();
   writer_.Write(pt::ModeTsx{.in_transaction = false, .aborted = true});
   writer_.Fup(ip);
   writer_.Tip(target);
@@ -103,14 +112,14 @@ void PacketGenerator::Aborted(uint64_t ip, ExecMode mode, uint64_t target) {
 
 void PacketGenerator::Interrupted(uint64_t ip) {
   if (!on_) return;
+  TimePacketGroup();
   writer_.Fup(ip);
   TurnOff();
 }
 
-void PacketGenerator::Finish() { writer_.FlushTnt(); }
+void PacketGenerator::Finish() { FlushTnt(); }
 
 std::vector<uint8_t> PacketGenerator::Take() {
-  while (writer_.size() % kUnit != 0) writer_.TimePacket(pt::Pad{});
   written_ += writer_.size();
   return writer_.Take();
 }
@@ -124,40 +133,16 @@ void PacketGenerator::TurnOn(uint64_t ip, ExecMode mode) {
     // mappings that the kernel made meanwhile are in force.
     WriteTime();
   }
+  TimePacketGroup();
   if (mode_ != mode) WriteMode(mode);
   writer_.TipPge(ip);
   on_ = true;
 }
 
 void PacketGenerator::TurnOff() {
+  thread_clock_.Publish();
   writer_.TipPgd(std::nullopt);
   on_ = false;
-}
-
-void PacketGenerator::WriteTime() {
-  if (!settings_.timestamps) return;
-  const uint64_t tsc = TraceClock::Now();
-  writer_.TimePacket(pt::Tsc{tsc});
-  if (!settings_.mtc_shift) return;
-  const uint64_t ticks = clock_.CrystalTicks(tsc);
-  writer_.TimePacket(pt::Tma{static_cast<uint16_t>(ticks), clock_.FastCounter(tsc)});
-  TellMtc(ticks >> *settings_.mtc_shift);
-}
-
-// `periods` of the crystal clock are told.
-void PacketGenerator::TellMtc(uint64_t periods) {
-  last_mtc_ = periods;
-  next_mtc_ = ((periods + 1) << *settings_.mtc_shift) * clock_.tsc_per_crystal_tick();
-}
-
-void PacketGenerator::WriteMtc() {
-  if (!settings_.mtc_shift || !settings_.timestamps) return;
-  const uint64_t tsc = TraceClock::Now();
-  if (tsc < next_mtc_) return;
-  const uint64_t now = clock_.CrystalTicks(tsc) >> *settings_.mtc_shift;
-  if (now - last_mtc_ > MaxMissedMtc(*settings_.mtc_shift)) return WriteTime();
-  writer_.TimePacket(pt::Mtc{static_cast<uint8_t>(now)});
-  TellMtc(now);
 }
 
 void PacketGenerator::WriteMode(ExecMode mode) {
@@ -166,7 +151,7 @@ void PacketGenerator::WriteMode(ExecMode mode) {
 }
 
 void PacketGenerator::WriteSync(std::optional<uint64_t> ip, ExecMode mode) {
-  writer_.FlushTnt();
+  FlushTnt();
   next_sync_ = written_ + writer_.size() + settings_.psb_period_bytes;
   writer_.Psb();
   returns_.Clear();
@@ -186,20 +171,23 @@ void PacketGenerator::WriteTransfer(const Instruction& instruction, uint64_t ip,
     case InstructionClass::kJump:
       return;
     case InstructionClass::kConditional:
-      return writer_.TntBit(taken);
+      return TntBit(taken);
     case InstructionClass::kCall:
       if (!(instruction.flags & kFlagZeroCall)) returns_.Push(after);
       return;
     case InstructionClass::kIndirectCall:
       returns_.Push(after);
+      TimePacketGroup();
       return writer_.Tip(next);
     case InstructionClass::kReturn:
       return WriteReturn(next);
     case InstructionClass::kIndirectJump:
+      TimePacketGroup();
       return writer_.Tip(next);
     case InstructionClass::kFarCall:
     case InstructionClass::kFarJump:
     case InstructionClass::kFarReturn:
+      TimePacketGroup();
       if (mode_ != next_mode) WriteMode(next_mode);
       return writer_.Tip(next);
   }
@@ -208,10 +196,11 @@ void PacketGenerator::WriteTransfer(const Instruction& instruction, uint64_t ip,
 void PacketGenerator::WriteReturn(uint64_t target) {
   // Popped also when compression is off: the stack follows the program.
   const bool predicted = returns_.Pop() == target;
-  if (predicted && settings_.return_compression) return writer_.TntBit(true);
+  if (predicted && settings_.return_compression) return TntBit(true);
   // Decoders differ in what they pop for a return elsewhere: one, none, or all. Once the stack is
   // empty, no later packet depends on that.
   if (!predicted) returns_.Clear();
+  TimePacketGroup();
   writer_.Tip(target);
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "capture/record/return_stack.h"
+#include "capture/record/thread_clock.h"
 #include "capture/record/trace_clock.h"
 #include "decode/pt/packets/packet_writer.h"
 #include "flowback/base/flow_digest.h"
@@ -21,6 +22,9 @@ struct PtSettings {
   bool short_tnt_where_smaller = false;  // see pt::PacketWriterOptions
   bool timestamps = true;
   std::optional<uint8_t> mtc_shift = std::nullopt;
+  // CYC packets, no closer than this many cycles, where above 0: 2^(n-1). A TNT then holds branches
+  // up to the next timing packet only.
+  std::optional<uint8_t> cyc_threshold = std::nullopt;
 };
 
 // One thread's trace under user-only tracing. Not thread-safe; `clock` must outlive it.
@@ -29,7 +33,12 @@ struct PtSettings {
 // that a signal met on the way out of a system call resumes at the handler, as on hardware.
 class PacketGenerator {
  public:
-  PacketGenerator(const PtSettings& settings, const TraceClock& clock);
+  PacketGenerator(const PtSettings& settings, const TraceClock& clock)
+      : PacketGenerator(settings, clock, digest_.count) {}
+  // For an engine that counts the thread's instructions itself.
+  PacketGenerator(const PtSettings& settings, const TraceClock& clock, const uint64_t& executed);
+  PacketGenerator(const PacketGenerator&) = delete;
+  PacketGenerator& operator=(const PacketGenerator&) = delete;
 
   // Each takes `ip` of the instruction and the mode it runs in. Completed: it ran, and control is
   // at `next` in `next_mode`; `taken` is of meaning for conditional branches.
@@ -41,14 +50,11 @@ class PacketGenerator {
   void BlockEnded(const Instruction& last, uint64_t ip, bool taken, uint64_t next);
   // BlockEnded for a conditional branch; false: nothing was written.
   bool BranchEnded(bool taken, uint64_t next) {
-    if (!writer_.NextTntFlushes()) {
+    if (writer_.pending_tnt() < held_without_looking_) {
       writer_.HoldTnt(taken);
       return false;
     }
-    WriteMtc();
-    writer_.TntBit(taken);
-    if (SyncDue()) WriteSync(next, ExecMode::k64Bit);
-    return true;
+    return FlushingBranchEnded(taken, next);
   }
   // Control is at `ip` and tracing comes on, unless it is on already.
   void Begin(uint64_t ip, ExecMode mode) { TurnOn(ip, mode); }
@@ -64,12 +70,20 @@ class PacketGenerator {
   void Aborted(uint64_t ip, ExecMode mode, uint64_t target);
   // Nothing ran; something asynchronous took the thread away before `ip`. Silent in the kernel.
   void Interrupted(uint64_t ip);
+  // Tracing goes off before `ip`, and what Completed, EnteredKernel, Faulted and Aborted tell from
+  // now on is not recorded.
+  void Mute(uint64_t ip) {
+    Interrupted(ip);
+    muted_ = true;
+  }
+  // Tracing comes on again with the next thing told.
+  void Unmute() { muted_ = false; }
+  bool muted() const { return muted_; }
   // Writes the branches that are held back. Call it at the end.
   void Finish();
 
   size_t size() const { return writer_.size(); }
-  // Hands out the bytes so far, pending branches excepted: whole packets, padded to whole 64-bit
-  // words, which is how perf takes pieces of a trace.
+  // Hands out the bytes so far, pending branches excepted: whole packets.
   std::vector<uint8_t> Take();
   // The bytes so far, whole packets without padding, and the outcomes that a packet will tell.
   Bytes bytes() const { return writer_.bytes(); }
@@ -77,16 +91,24 @@ class PacketGenerator {
   // Forgets the bytes so far: they were handed on.
   void Discard();
   bool on() const { return on_; }
+  ThreadClock& clock() { return thread_clock_; }
   const FlowDigest& digest() const { return digest_; }
 
  private:
-  static constexpr size_t kUnit = 8;
-
   void TurnOn(uint64_t ip, ExecMode mode);
   void TurnOff();
+  bool FlushingBranchEnded(bool taken, uint64_t next);
   void WriteTime();
   void WriteMtc();
   void TellMtc(uint64_t ticks);
+  // With CYC packets.
+  bool counts_cycles() const { return settings_.cyc_threshold.has_value(); }
+  void TimePacketGroup();
+  void TntBit(bool taken);
+  void FlushTnt();
+  void WriteTimedMtc(uint64_t now);
+  void WriteTimeAt(uint64_t tsc);
+  void WriteCyc(uint64_t tsc);
   bool WritesPacket(InstructionClass kind) const;
   void WriteMode(ExecMode mode);
   void WriteSync(std::optional<uint64_t> ip, ExecMode mode);
@@ -96,15 +118,20 @@ class PacketGenerator {
   bool SyncDue() const { return written_ + writer_.size() >= next_sync_; }
 
   PtSettings settings_;
+  const unsigned held_without_looking_;  // branches that need no look at the clock
   const TraceClock& clock_;
+  ThreadClock thread_clock_;
   pt::PacketWriter writer_;
   ReturnStack returns_;
   FlowDigest digest_;
-  uint64_t written_ = 0;    // bytes handed out
-  uint64_t next_sync_ = 0;  // stream offset from which the next PSB is due
-  uint64_t last_mtc_ = 0;   // crystal ticks >> mtc_shift last told
-  uint64_t next_mtc_ = 0;   // time-stamp counter from which the next MTC is due
+  uint64_t written_ = 0;                 // bytes handed out
+  uint64_t next_sync_ = 0;               // stream offset from which the next PSB is due
+  uint64_t last_mtc_ = 0;                // crystal ticks >> mtc_shift last told
+  uint64_t next_mtc_ = 0;                // time-stamp counter from which the next MTC is due
+  std::optional<uint64_t> cycles_from_;  // time-stamp counter from which the next CYC counts
+  uint64_t first_held_ = 0;              // time-stamp counter at the first of the pending branches
   bool on_ = false;
+  bool muted_ = false;
   std::optional<ExecMode> mode_;  // last MODE.Exec since the PSB
 };
 

@@ -3,8 +3,8 @@
 //
 // Two events, as perf makes them: intel_pt, which owns the trace, and a dummy that delivers the
 // sideband. Every sideband record ends with the same three fields (TID, TIME, IDENTIFIER), because
-// sample_id_all is set. The trace of a thread comes as AUXTRACE records, each followed by its bytes
-// outside the record's size, and AUX records that say which part of the buffer was filled.
+// sample_id_all is set. A thread's trace comes as AUX records, which say what part of a buffer was
+// filled, each with an AUXTRACE record behind it and the bytes outside that record's size.
 #include "capture/record/perf_data_writer.h"
 
 #include <linux/perf_event.h>
@@ -44,6 +44,7 @@ constexpr uint64_t kConfigNoRetComp = 1 << 11;
 constexpr uint64_t kConfigBranch = 1 << 13;
 constexpr unsigned kMtcPeriodShift = 14;
 constexpr uint64_t kConfigMtcPeriod = 0xf << kMtcPeriodShift;
+constexpr unsigned kCycThresholdShift = 19;
 constexpr unsigned kPsbPeriodShift = 24;
 
 constexpr uint64_t kSampleType =
@@ -161,6 +162,8 @@ uint64_t PtEventConfig(const RecordOptions& options) {
   if (options.timestamps) config |= kConfigTsc;
   if (options.timestamps && options.mtc_shift)
     config |= kConfigMtc | uint64_t{*options.mtc_shift} << kMtcPeriodShift;
+  if (options.cyc_threshold)
+    config |= kConfigCyc | uint64_t{*options.cyc_threshold} << kCycThresholdShift;
   if (!options.return_compression) config |= kConfigNoRetComp;
   // The field counts from 2 KiB in powers of two.
   const unsigned period = std::bit_width(std::max(options.psb_period_bytes, 2048u) / 2048) - 1u;
@@ -231,20 +234,28 @@ RecordBuffer EncodeIdIndex() {
   return record;
 }
 
-RecordBuffer EncodeAuxtraceInfo(const TraceClock& clock) {
+RecordBuffer EncodeAuxtraceInfo(const RecordOptions& options, const TraceClock& clock) {
   RecordBuffer record(kRecordAuxtraceInfo, 0);
   record.U32(kAuxtraceIntelPt);
   record.U32(0);
   // In the order of the PtInfo enumeration.
   const uint64_t fields[] = {
-      kIntelPtPmu, clock.conversion().shift, clock.conversion().mult,      clock.conversion().zero,
+      kIntelPtPmu,
+      clock.conversion().shift,
+      clock.conversion().mult,
+      clock.conversion().zero,
       1,  // the zero is valid
-      kConfigTsc,  kConfigNoRetComp,
+      kConfigTsc,
+      kConfigNoRetComp,
       0,  // no context switch records
-      0,  // no snapshots
+      options.snapshot_bytes.has_value(),
       0,  // buffers are per thread, not per CPU
-      kConfigMtc,  kConfigMtcPeriod,         clock.tsc_per_crystal_tick(), 1,
-      kConfigCyc,  clock.nominal_ratio(),
+      kConfigMtc,
+      kConfigMtcPeriod,
+      clock.tsc_per_crystal_tick(),
+      1,
+      kConfigCyc,
+      clock.nominal_ratio(),
       0,  // length of the filter text
       0,  // no event trace
   };
@@ -353,7 +364,7 @@ Status PerfDataWriter::WritePreamble(const RecordOptions& options, const TraceCl
     attributes_.insert(attributes_.end(), AsBytes(attr).begin(), AsBytes(attr).end());
   }
   RecordBuffer records[] = {EncodeTimeConversion(clock.conversion()), EncodeIdIndex(),
-                            EncodeAuxtraceInfo(clock)};
+                            EncodeAuxtraceInfo(options, clock)};
   for (auto& record : records) header.Append(record.Done());
   // The header's features come last: a killed recorder leaves none. That the trace is emulated, and
   // by which rules it is read, must be known nevertheless.
@@ -403,25 +414,40 @@ Status PerfDataWriter::WriteSideband(const SidebandRecord& sideband) {
 
 Status PerfDataWriter::AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t tsc) {
   uint64_t& size = stream_sizes_[stream.index];
+  const uint64_t offset = size;
+  size += bytes.size();
+  return WriteTrace(stream, bytes, offset, 0, tsc);
+}
+
+Status PerfDataWriter::AddSnapshot(const StreamInfo& stream, Bytes bytes, uint64_t offset,
+                                   uint64_t tsc) {
+  return WriteTrace(stream, bytes, offset, kAuxOverwrite, tsc);
+}
+
+Status PerfDataWriter::WriteTrace(const StreamInfo& stream, Bytes bytes, uint64_t offset,
+                                  uint64_t flags, uint64_t tsc) {
   AuxRecord aux;
   aux.time = conversion_.ToNanoseconds(tsc);
   aux.pid = stream.pid;
   aux.tid = stream.tid;
-  aux.offset = size;
+  aux.offset = offset;
   aux.size = bytes.size();
+  aux.flags = flags;
+  // As perf does: the next piece's offset tells that the zeros are none of the trace's.
+  const uint64_t padding = -bytes.size() % kAuxtraceAlignment;
   RecordBuffer record(kRecordAuxtrace, 0);
-  record.U64(bytes.size());
-  record.U64(size);
+  record.U64(bytes.size() + padding);
+  record.U64(offset);
   record.U64(tsc);  // tells perf the counter's upper bits, which TSC packets lack
   record.U32(stream.index);
   record.U32(static_cast<uint32_t>(stream.tid));
   record.U32(~uint32_t{0});  // no CPU
   record.U32(0);
+  if (auto written = WriteSideband(aux); !written) return written;
   trace_index_.push_back({file_.size(), record.size()});
-  size += bytes.size();
   if (auto written = file_.Write(record.Done()); !written) return written;
   if (auto written = file_.Write(bytes); !written) return written;
-  if (auto written = WriteSideband(aux); !written) return written;
+  if (auto written = file_.Write(std::vector<uint8_t>(padding)); !written) return written;
   return TellDataSize();
 }
 

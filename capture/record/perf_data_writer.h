@@ -35,6 +35,7 @@ class PerfDataWriter : public RecordingSink {
   Status AddStream(const StreamInfo& stream) override;
   Status AddSideband(const SidebandRecord& record) override;
   Status AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t tsc) override;
+  Status AddSnapshot(const StreamInfo& stream, Bytes bytes, uint64_t offset, uint64_t tsc) override;
   Status AddCode(const MemoryCode& code) override;  // perf.data has no place for it
   Status Finish(const RecordSummary& summary) override;
   uint64_t file_size() const override { return file_.size(); }
@@ -47,6 +48,8 @@ class PerfDataWriter : public RecordingSink {
   Status WriteSideband(const SidebandRecord& record);
   Status TellDataSize();
   Status WriteFeatures();
+  Status WriteTrace(const StreamInfo& stream, Bytes bytes, uint64_t offset, uint64_t flags,
+                    uint64_t tsc);
   void NoteBuildId(const MmapRecord& record);
 
   struct TraceIndexEntry {

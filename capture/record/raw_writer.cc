@@ -26,10 +26,13 @@ std::string Quoted(const std::string& text) {
 }
 
 std::string TimingOptions(const RecordOptions& options, const TraceClock& clock) {
-  if (!options.timestamps || !options.mtc_shift) return "";
-  return " --tsc-ctc " + std::to_string(clock.tsc_per_crystal_tick()) + "/1 --mtc-freq " +
-         std::to_string(*options.mtc_shift) + " --nominal-freq " +
-         std::to_string(clock.nominal_ratio());
+  std::string text;
+  if (options.timestamps && options.mtc_shift)
+    text += " --tsc-ctc " + std::to_string(clock.tsc_per_crystal_tick()) + "/1 --mtc-freq " +
+            std::to_string(*options.mtc_shift);
+  if (!text.empty() || options.cyc_threshold)
+    text += " --nominal-freq " + std::to_string(clock.nominal_ratio());
+  return text;
 }
 
 }  // namespace

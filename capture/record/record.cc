@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <future>
 #include <memory>
@@ -15,12 +16,15 @@
 #include "capture/record/attach.h"
 #include "capture/record/cpu_binding.h"
 #include "capture/record/emulate_engine.h"
+#include "capture/record/fixed_addresses.h"
 #include "capture/record/launch.h"
 #include "capture/record/metered_sink.h"
 #include "capture/record/perf_data_writer.h"
 #include "capture/record/ptrace_calls.h"
 #include "capture/record/raw_writer.h"
 #include "capture/record/record_session.h"
+#include "capture/record/recorded_span.h"
+#include "capture/record/snapshot_sink.h"
 #include "capture/record/step_engine.h"
 #include "capture/record/trace_clock.h"
 
@@ -34,6 +38,8 @@ constexpr std::string_view kEmulate = "emulate";
 constexpr uint32_t kMinPsbPeriod = 2048;
 constexpr uint32_t kMaxPsbPeriod = 2048u << 15;
 constexpr uint8_t kMaxMtcShift = 15;
+constexpr uint8_t kMaxCycThreshold = 12;
+constexpr uint64_t kMaxSnapshot = uint64_t{4} << 30;
 
 // Decoders choose their workarounds for hardware errata by CPU model. This one's concern
 // virtualisation and address filters only, neither of which a step recording has.
@@ -58,6 +64,10 @@ class Sinks : public RecordingSink {
   Status AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t time) override {
     return All([&](RecordingSink& sink) { return sink.AddTrace(stream, bytes, time); });
   }
+  Status AddSnapshot(const StreamInfo& stream, Bytes bytes, uint64_t offset,
+                     uint64_t time) override {
+    return All([&](RecordingSink& sink) { return sink.AddSnapshot(stream, bytes, offset, time); });
+  }
   Status AddCode(const MemoryCode& code) override {
     return All([&](RecordingSink& sink) { return sink.AddCode(code); });
   }
@@ -80,6 +90,24 @@ class Sinks : public RecordingSink {
 
   std::vector<std::unique_ptr<RecordingSink>> sinks_;
 };
+
+Status CheckSnapshots(const RecordOptions& options) {
+  const uint64_t least = 2 * uint64_t{options.psb_period_bytes};
+  if (*options.snapshot_bytes < least || *options.snapshot_bytes > kMaxSnapshot)
+    return Fail(Error(ErrorCode::kUsage, "snapshots of " + std::to_string(*options.snapshot_bytes) +
+                                             " bytes: not between two PSB periods (" +
+                                             std::to_string(least) + ") and 4 GiB")
+                    .Remedy("-S" + std::to_string(std::max(least, uint64_t{65536}))));
+  if (!options.timestamps)
+    return Fail(Error(ErrorCode::kUsage,
+                      "snapshots without TSC packets: what two of them have in common could not be "
+                      "told")
+                    .Remedy("leave --no-tsc, tsc=0 or -S out"));
+  if (!options.raw_directory.empty())
+    return Fail(Error(ErrorCode::kUsage, "raw streams can't hold snapshots")
+                    .Remedy("leave --raw-dir or -S out"));
+  return {};
+}
 
 bool Attaches(const RecordOptions& options) {
   return !options.pids.empty() || !options.tids.empty();
@@ -112,6 +140,11 @@ Status CheckOptions(const RecordOptions& options) {
                       "this build can't record with the engine '" + options.engine + "'")
                     .Remedy("use --engine step"));
   if (auto fit = CheckTarget(options); !fit) return fit;
+  const auto span = UnderstandSpan(options);
+  if (!span) return Fail(span.error());
+  if (!span->everything() && options.engine != kStep)
+    return Fail(Error(ErrorCode::kUsage, "the engine 'emulate' can't look for functions")
+                    .Remedy("--engine step"));
   const uint32_t period = options.psb_period_bytes;
   if (!std::has_single_bit(period) || period < kMinPsbPeriod || period > kMaxPsbPeriod)
     return Fail(Error(ErrorCode::kUsage, "a PSB period of " + std::to_string(period) +
@@ -127,10 +160,21 @@ Status CheckOptions(const RecordOptions& options) {
                                              std::to_string(*options.mtc_shift) +
                                              " crystal ticks is not one the hardware has")
                     .Remedy("use 0 to 15"));
-  return {};
+  if (options.cyc_threshold && *options.cyc_threshold > kMaxCycThreshold)
+    return Fail(Error(ErrorCode::kUsage, "a CYC threshold of " +
+                                             std::to_string(*options.cyc_threshold) +
+                                             " is not one the hardware has")
+                    .Remedy("use 0 (every packet) to 12 (2048 cycles apart)"));
+  return options.snapshot_bytes ? CheckSnapshots(options) : Status();
 }
 
-Result<std::unique_ptr<Sinks>> OpenSinks(const RecordOptions& options, const TraceClock& clock) {
+std::string EngineText(const RecordOptions& options) {
+  return options.engine +
+         (options.clock == RecordClock::kInstructions ? ", instruction clock" : "");
+}
+
+Result<std::unique_ptr<RecordingSink>> OpenSinks(const RecordOptions& options,
+                                                 const TraceClock& clock) {
   auto sinks = std::make_unique<Sinks>();
   if (!options.output.empty()) {
     std::vector<std::string> command_line;
@@ -138,7 +182,7 @@ Result<std::unique_ptr<Sinks>> OpenSinks(const RecordOptions& options, const Tra
       command_line.push_back(options.recorder_command_line);
     auto writer = PerfDataWriter::Create(
         options, clock,
-        {.recorder = "flowback " FLOWBACK_VERSION " emulated (" + options.engine + ")",
+        {.recorder = "flowback " FLOWBACK_VERSION " emulated (" + EngineText(options) + ")",
          .cpuid = kEmulatedCpu,
          .command_line = std::move(command_line)});
     if (!writer) return Fail(std::move(writer.error()));
@@ -149,7 +193,8 @@ Result<std::unique_ptr<Sinks>> OpenSinks(const RecordOptions& options, const Tra
     if (!writer) return Fail(std::move(writer.error()));
     sinks->Add(std::move(*writer));
   }
-  return sinks;
+  if (!options.snapshot_bytes) return sinks;
+  return std::make_unique<SnapshotSink>(std::move(sinks), *options.snapshot_bytes);
 }
 
 void KillAndReap(pid_t pid) {
@@ -167,7 +212,7 @@ void KillAndReap(pid_t pid) {
 
 // What both engines' runs share.
 struct Outputs {
-  std::unique_ptr<Sinks> sinks;
+  std::unique_ptr<RecordingSink> sinks;
   std::unique_ptr<MeteredSink> metered;
   std::vector<std::string> notes;
 };
@@ -202,9 +247,18 @@ Result<RecordSummary> Finished(Result<RecordSummary> summary, Outputs& outputs,
   return summary;
 }
 
+// What a recording by instruction clock needs of the system.
+constexpr const char* kRandomAddresses =
+    "the program's addresses are chosen at random, which this system does not let be turned off: "
+    "the next recording will have others";
+
 Result<RecordSummary> RunStepped(const RecordOptions& options, RecordSession& session) {
-  const TraceClock clock = TraceClock::ForThisMachine();
+  const bool counts = options.clock == RecordClock::kInstructions;
+  std::atomic<uint64_t> ticks = 0;
+  const TraceClock clock =
+      counts ? TraceClock::OfInstructions(ticks) : TraceClock::ForThisMachine();
   const CpuBinding binding(options.one_cpu);
+  const FixedAddresses addresses(counts);
   const auto pid = LaunchTraced(options.command, kLaunchOptions, session.signals());
   if (!pid) return Fail(pid.error());
   // Only now, so that a command that can't be run costs no older recording.
@@ -214,13 +268,15 @@ Result<RecordSummary> RunStepped(const RecordOptions& options, RecordSession& se
     return Fail(std::move(outputs.error()));
   }
   StepEngine engine(options, clock, binding, *outputs->metered);
-  session.Connect(*pid, [&engine] { engine.RequestStop(); });
+  if (counts && !addresses.in_force()) engine.AddNote(kRandomAddresses);
+  session.Connect(*pid, engine);
   auto summary = engine.Run(*pid);
   session.Disconnect();
   return Finished(std::move(summary), *outputs, clock, session);
 }
 
 Result<RecordSummary> RunAttached(const RecordOptions& options, RecordSession& session) {
+  // An instruction clock would tell nothing: where they begin is not the same twice.
   const TraceClock clock = TraceClock::ForThisMachine();
   const CpuBinding none(false);
   const auto threads = SeizeThreads(options.pids, options.tids, kAttachOptions);
@@ -231,25 +287,25 @@ Result<RecordSummary> RunAttached(const RecordOptions& options, RecordSession& s
     return Fail(std::move(outputs.error()));
   }
   StepEngine engine(options, clock, none, *outputs->metered);
-  session.Connect(-1, [&engine] { engine.RequestStop(); });
+  session.Connect(-1, engine);
   auto summary = engine.RunAttached(*threads);
   session.Disconnect();
   return Finished(std::move(summary), *outputs, clock, session);
 }
 
 Result<RecordSummary> RunEmulated(const RecordOptions& options, RecordSession& session) {
-  const TraceClock clock = TraceClock::ForThisMachine();
-  auto area = OwnedArea::Create(options, clock);
+  auto area = OwnedArea::Create(options);
   if (!area) return Fail(std::move(area.error()));
   const auto command = MakeEmulatedCommand(options, (*area)->path());
   if (!command) return Fail(command.error());
+  const TraceClock& clock = (*area)->clock();
   auto outputs = OpenOutputs(options, clock, session);
   if (!outputs) return Fail(std::move(outputs.error()));
-  EmulateEngine engine(options, clock, **area, *outputs->metered);
+  EmulateEngine engine(options, **area, *outputs->metered);
   for (const std::string& note : command->notes) engine.AddNote(note);
   const auto pid = Launch(command->words, command->environment, session.signals());
   if (!pid) return Fail(pid.error());
-  session.Connect(*pid, [&engine] { engine.RequestStop(); });
+  session.Connect(*pid, engine);
   auto summary = engine.Run(*pid);
   session.Disconnect();
   return Finished(std::move(summary), *outputs, clock, session);
@@ -287,6 +343,7 @@ Result<RecordSummary> Record(const RecordOptions& options) {
   if (summary) {
     summary->elapsed = session.Elapsed();
     summary->cpu_time = CpuTime() - cpu_time;
+    NoteSpan(*UnderstandSpan(options), *summary);
   }
   return summary;
 }

@@ -19,23 +19,33 @@ constexpr std::chrono::milliseconds kTellEvery(250);
 }  // namespace
 
 RecordSession::RecordSession(const RecordOptions& options, const RecorderSignals& signals)
-    : options_(options), signals_(signals), done_(eventfd(0, EFD_CLOEXEC)) {}
+    : options_(options),
+      signals_(signals),
+      snapshot_signal_(options.snapshot_bytes.has_value()),
+      done_(eventfd(0, EFD_CLOEXEC)) {}
 
 RecordSession::~RecordSession() {
   for (const int descriptor : {done_, program_})
     if (descriptor >= 0) close(descriptor);
 }
 
-void RecordSession::Connect(pid_t program, std::function<void()> stop) {
+void RecordSession::Connect(pid_t program, std::function<void()> stop,
+                            std::function<void()> snapshot) {
   const std::lock_guard lock(mutex_);
   if (program > 0) program_ = static_cast<int>(syscall(SYS_pidfd_open, program, 0));
   stop_ = std::move(stop);
+  snapshot_ = std::move(snapshot);
   if (reason_ != StopReason::kProgramEnded) stop_();
 }
 
 void RecordSession::Disconnect() {
   const std::lock_guard lock(mutex_);
-  stop_ = {};
+  stop_ = snapshot_ = {};
+}
+
+void RecordSession::TakeSnapshot() {
+  const std::lock_guard lock(mutex_);
+  if (snapshot_) snapshot_();
 }
 
 void RecordSession::Done() {
@@ -53,6 +63,8 @@ void RecordSession::Stop(StopReason reason) {
 void RecordSession::Supervise() {
   while (!WaitForEvent()) {
     while (const auto request = signals_.Take()) OnSignal(*request);
+    if (options_.snapshot_bytes && snapshot_signal_.Wait(std::chrono::milliseconds(0)))
+      TakeSnapshot();
     if (options_.max_duration && Elapsed() >= *options_.max_duration) Stop(StopReason::kDuration);
     if (end_signal_ != 0 && meter_.complete && !std::exchange(asked_to_end_, true))
       Signal(end_signal_);  // as perf does

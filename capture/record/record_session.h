@@ -12,6 +12,7 @@
 
 #include "capture/record/metered_sink.h"
 #include "capture/record/recorder_signals.h"
+#include "capture/record/snapshot_signal.h"
 #include "flowback/capture/record.h"
 
 namespace flowback::record {
@@ -26,8 +27,12 @@ class RecordSession {
   // ---- the engine's thread ----
   const RecorderSignals& signals() const { return signals_; }
   Meter& meter() { return meter_; }
-  // How to stop the engine; `program` is the one that was started, -1 when none was.
-  void Connect(pid_t program, std::function<void()> stop);
+  // What to stop, and to ask for snapshots; `program` is the one that was started, -1 when none
+  // was.
+  template <class Engine>
+  void Connect(pid_t program, Engine& engine) {
+    Connect(program, [&engine] { engine.RequestStop(); }, [&engine] { engine.RequestSnapshot(); });
+  }
   // There is no engine any more.
   void Disconnect();
   // The engine's thread ends: Supervise returns.
@@ -44,6 +49,8 @@ class RecordSession {
   void Supervise();
 
  private:
+  void Connect(pid_t program, std::function<void()> stop, std::function<void()> snapshot);
+  void TakeSnapshot();
   void OnSignal(const RecorderSignals::Request& request);
   bool HasProgram();
   void Signal(int signal);
@@ -53,6 +60,7 @@ class RecordSession {
   const RecordOptions& options_;
   const RecorderSignals& signals_;
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  const SnapshotSignal snapshot_signal_;
   Meter meter_;
   std::atomic<StopReason> reason_ = StopReason::kProgramEnded;
   const int done_;  // eventfd
@@ -64,6 +72,7 @@ class RecordSession {
 
   std::mutex mutex_;  // over what follows
   std::function<void()> stop_;
+  std::function<void()> snapshot_;
   int program_ = -1;  // pidfd: its number may be another's once it has ended
 };
 

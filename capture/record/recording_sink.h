@@ -35,6 +35,13 @@ class RecordingSink {
   virtual Status AddSideband(const SidebandRecord& record) = 0;
   // The next bytes of the stream; `tsc` is the time-stamp counter now.
   virtual Status AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t tsc) = 0;
+  // A copy of the stream's latest bytes, from `offset` in it on. Of one stream either pieces come
+  // or snapshots.
+  virtual Status AddSnapshot(const StreamInfo& stream, Bytes bytes, uint64_t offset, uint64_t tsc);
+  // Nothing more comes of the stream.
+  virtual Status EndStream(const StreamInfo&) { return {}; }
+  // Someone asked for what is kept now.
+  virtual Status TakeSnapshot(uint64_t) { return {}; }
   virtual Status AddCode(const MemoryCode& code) = 0;
   virtual Status Finish(const RecordSummary& summary) = 0;
   // What all threads executed so far, and at how many places the flow is not known.
@@ -42,5 +49,9 @@ class RecordingSink {
   // Bytes in the output file so far; 0 for other kinds of output.
   virtual uint64_t file_size() const { return 0; }
 };
+
+inline Status RecordingSink::AddSnapshot(const StreamInfo&, Bytes, uint64_t, uint64_t) {
+  return Fail(ErrorCode::kUnsupported, "this kind of output holds no snapshots");
+}
 
 }  // namespace flowback::record

@@ -55,9 +55,12 @@ struct SharedSettings {
   bool timestamps;
   bool has_mtc;
   uint8_t mtc_shift;
+  bool has_cyc;
+  uint8_t cyc_threshold;
   uint16_t conversion_shift;
   uint32_t conversion_mult;
   uint64_t conversion_zero;
+  bool instruction_clock;  // else the host's, with this conversion
 };
 
 struct SharedArea {
@@ -65,10 +68,11 @@ struct SharedArea {
   uint32_t version;
   int32_t recorder_pid;
   SharedSettings settings;
-  std::atomic<uint32_t> stopping;          // threads write no more
-  std::atomic<uint32_t> processes;         // that found the area so far
-  std::atomic<uint32_t> threads_left_out;  // no slot was free
-  std::atomic<uint32_t> losses;            // places where the flow is not known
+  std::atomic<uint32_t> stopping;           // threads write no more
+  std::atomic<uint32_t> processes;          // that found the area so far
+  std::atomic<uint32_t> threads_left_out;   // no slot was free
+  std::atomic<uint32_t> losses;             // places where the flow is not known
+  alignas(64) std::atomic<uint64_t> ticks;  // of the instruction clock
   Slot slots[kSlots];
 
   static constexpr uint64_t kPage = 4096;

@@ -45,7 +45,7 @@ void StepEngine::CompleteStep(Thread& thread, uint64_t next) {
     case Outcome::kEntersKernel:
       if (!std::exchange(thread.undisturbed, false)) {
         thread.generator.EnteredKernel(thread.ip, thread.mode);
-        CountInstruction();
+        CountInstruction(thread);
       }
       return AfterKernelEntry(thread);
     case Outcome::kTrapped:
@@ -71,7 +71,7 @@ void StepEngine::CompleteBranch(Thread& thread, bool taken, uint64_t next) {
   if (IsFar(instruction.kind)) UpdateMode(thread);
   if (IsPushFlags(thread.current.bytes())) HidePushedTrapFlag(thread.tid);
   thread.generator.Completed(instruction, ip, mode, taken, next, thread.mode);
-  CountInstruction();
+  CountInstruction(thread);
 }
 
 // An instruction that this build can't classify: it ran if it went on to just behind itself.
@@ -114,7 +114,7 @@ void StepEngine::AfterSystemCall(Thread& thread, uint64_t number, uint64_t resul
   const bool made_child = std::exchange(thread.made_child, false);
   // CLONE_UNTRACED keeps children from us.
   if (StartsChild(number) && static_cast<int64_t>(result) > 0 && !made_child)
-    Note("the program started a child that must not be traced: it ran untraced");
+    AddNote("the program started a child that must not be traced: it ran untraced");
 }
 
 void StepEngine::UpdateMode(Thread& thread) {

@@ -46,7 +46,11 @@ bool IsFault(int signal, const siginfo_t& info) {
 
 StepEngine::StepEngine(const RecordOptions& options, const TraceClock& clock,
                        const CpuBinding& binding, RecordingSink& sink)
-    : options_(options), clock_(clock), binding_(binding), sink_(sink) {}
+    : options_(options),
+      clock_(clock),
+      binding_(binding),
+      sink_(sink),
+      span_(UnderstandSpan(options).value_or(RecordedSpan{})) {}
 
 StepEngine::~StepEngine() = default;
 
@@ -108,7 +112,7 @@ void StepEngine::OnFailure() {
 
 void StepEngine::HandleStatus(pid_t tid, int status) {
   if (bell_.Is(tid)) {
-    if (bell_.OnEnd(status)) StopTracing();
+    if (bell_.OnEnd(status)) ServeRequests();
     return;
   }
   if (!WIFSTOPPED(status)) return HandleEnd(tid, status);
@@ -128,7 +132,7 @@ void StepEngine::HandleEnd(pid_t tid, int status) {
   }
   if (tid == command_) summary_.command_status = status;
   if (targets_.erase(tid) == 0 || !targets_.empty() || threads_.empty() || stopping_) return;
-  Note("processes that the program started still ran when it ended: their traces end there");
+  AddNote("processes that the program started still ran when it ended: their traces end there");
   StopTracing();
 }
 
@@ -220,6 +224,7 @@ void StepEngine::Resume(Thread& thread, Signal signal) {
     FinishThread(thread);
     return LetGo(tid, signal);
   }
+  if (thread.process.watch.watches()) SwitchRecording(thread);
   thread.signal_sent = signal != 0;
   thread.process.code.ReadThrough(thread.tid);
   thread.current = thread.process.code.Fetch(thread.ip, thread.mode);
@@ -233,6 +238,13 @@ void StepEngine::LetGo(pid_t tid, Signal signal) {
   Detach(tid, signal);
 }
 
+void StepEngine::ServeRequests() {
+  if (stop_requested_) StopTracing();
+  if (!snapshot_requested_.exchange(false)) return;
+  for (const auto& [tid, thread] : threads_) FlushTrace(*thread);
+  Check(sink_.TakeSnapshot(clock_.Now()));
+}
+
 void StepEngine::StopTracing() {
   stopping_ = true;
   for (const auto& [tid, thread] : threads_)
@@ -240,7 +252,17 @@ void StepEngine::StopTracing() {
   for (const pid_t tid : std::exchange(unknown_, {})) LetGo(tid, 0);
 }
 
-void StepEngine::CountInstruction() {
+// The thread is about to execute what lies at its address.
+void StepEngine::SwitchRecording(Thread& thread) {
+  const RecordingSwitch turns = thread.process.watch.At(thread.ip);
+  if (turns == RecordingSwitch::kOn)
+    thread.generator.Unmute();
+  else if (turns == RecordingSwitch::kOff && !thread.generator.muted())
+    thread.generator.Mute(thread.ip);
+}
+
+void StepEngine::CountInstruction(const Thread& thread) {
+  if (thread.generator.muted()) return;
   ++summary_.instructions;
   if (summary_.instructions != options_.max_instructions) return;
   summary_.stop_reason = StopReason::kMaxInstructions;

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <set>
@@ -17,6 +18,8 @@
 #include "capture/record/bell.h"
 #include "capture/record/cpu_binding.h"
 #include "capture/record/packet_generator.h"
+#include "capture/record/process_maps.h"
+#include "capture/record/recorded_span.h"
 #include "capture/record/recording_sink.h"
 #include "capture/record/trace_clock.h"
 #include "flowback/base/error.h"
@@ -40,7 +43,16 @@ class StepEngine {
   // ended or RequestStop; they go on unharmed, also after an error.
   Result<RecordSummary> RunAttached(const std::vector<SeizedThread>& threads);
   // Ends the tracing soon; the programs go on. Any thread may call it.
-  void RequestStop() { bell_.Ring(); }
+  void RequestStop() {
+    stop_requested_ = true;
+    bell_.Ring();
+  }
+  // Has the sink take a snapshot soon. Any thread may call it.
+  void RequestSnapshot() {
+    snapshot_requested_ = true;
+    bell_.Ring();
+  }
+  void AddNote(const std::string& text);
 
  private:
   struct Process;
@@ -68,6 +80,7 @@ class StepEngine {
   void StartOrphans();
   void AddChild(pid_t tid, Process& parent, pid_t parent_tid, bool shares_memory);
   void StartChild(pid_t tid);
+  static void GoOnAs(const Thread* maker, Thread& thread);
   void Begin(Thread& thread);
 
   void CatchUp(Thread& thread, uint64_t next);
@@ -88,7 +101,10 @@ class StepEngine {
   void Resume(Thread& thread, Signal signal);
   void LetGo(pid_t tid, Signal signal);
   void StopTracing();
-  void CountInstruction();
+  void ServeRequests();
+  void CountInstruction(const Thread& thread);
+  void SwitchRecording(Thread& thread);
+  void Watch(Process& process, const ExecutableMapping& mapping);
 
   void AnnounceProgram(Thread& thread);
   void AnnounceMappings(Thread& thread);
@@ -98,17 +114,17 @@ class StepEngine {
   void FlushTrace(Thread& thread);
   void KeepAnonymousCode(const Process& process);
   void TellAnonymousCode();
-  void Note(const std::string& text);
   template <class Record>
-  Record Sideband(pid_t pid, pid_t tid) const;
+  Record Sideband(pid_t pid, pid_t tid);
   template <class Record>
-  Record Sideband(const Thread& thread) const;
+  Record Sideband(const Thread& thread);
   void Check(Status status);
 
   const RecordOptions& options_;
   const TraceClock& clock_;
   const CpuBinding& binding_;
   RecordingSink& sink_;
+  const RecordedSpan span_;
   Bell bell_;
   pid_t command_ = -1;       // -1: none was started
   std::set<pid_t> targets_;  // processes and threads whose end is the recording's
@@ -120,6 +136,8 @@ class StepEngine {
   RecordSummary summary_;
   Status status_;  // first failure of the sink
   bool completed_ = false;
+  std::atomic<bool> stop_requested_ = false;
+  std::atomic<bool> snapshot_requested_ = false;
   bool stopping_ = false;  // tracing ends: threads are let go at their next stop
 };
 

@@ -6,6 +6,7 @@
 #include "capture/record/file_build_id.h"
 #include "capture/record/process_maps.h"
 #include "capture/record/ptrace_calls.h"
+#include "capture/record/recorded_span.h"
 #include "capture/record/step_engine.h"
 #include "capture/record/step_thread.h"
 
@@ -13,7 +14,7 @@ namespace flowback::record {
 namespace {
 
 constexpr size_t kFlushBytes = 64 * 1024;
-constexpr uint64_t kFlushNanoseconds = 500'000'000;
+constexpr std::chrono::milliseconds kFlushInterval{500};
 
 }  // namespace
 
@@ -22,6 +23,7 @@ void StepEngine::AnnounceProgram(Thread& thread) {
   thread.process.announced = true;
   thread.process.code.ReadThrough(thread.tid);
   thread.process.code.Reset();
+  thread.process.watch.Reset();
   if (const auto ip = ReadIp(thread.tid)) thread.ip = *ip;
   UpdateMode(thread);
   AnnounceComm(thread, true);
@@ -47,6 +49,7 @@ void StepEngine::AnnounceMappingsOf(Process& process, pid_t tid) {
     record.size = mapping.end - mapping.begin;
     record.file_offset = mapping.file_offset;
     record.path = mapping.path;
+    Watch(process, mapping);
     if (mapping.path == "[vdso]") {
       const auto bytes = process.code.ReadMemory(mapping.begin, mapping.end - mapping.begin);
       record.build_id = BuildIdOf(bytes);
@@ -56,6 +59,13 @@ void StepEngine::AnnounceMappingsOf(Process& process, pid_t tid) {
     }
     Check(sink_.AddSideband(record));
   }
+}
+
+void StepEngine::Watch(Process& process, const ExecutableMapping& mapping) {
+  const std::string path = mapping.has_file ? mapping.path : "";
+  for (const FunctionWatch::Found& found :
+       process.watch.OnMapping(mapping.begin, mapping.end, mapping.file_offset, path))
+    NoteFunction(found.turns, found.address == 0, found.text, summary_);
 }
 
 void StepEngine::AnnounceComm(Thread& thread, bool exec) {
@@ -68,18 +78,17 @@ void StepEngine::AnnounceComm(Thread& thread, bool exec) {
 // Soon enough that a killed recorder leaves most of its trace.
 bool StepEngine::FlushDue(const Thread& thread) const {
   if (thread.generator.size() >= kFlushBytes) return true;
-  return clock_.ToNanoseconds(TraceClock::Now()) > thread.flush_time + kFlushNanoseconds;
+  return std::chrono::steady_clock::now() > thread.flushed + kFlushInterval;
 }
 
 void StepEngine::FlushTrace(Thread& thread) {
-  const uint64_t now = TraceClock::Now();
-  thread.flush_time = clock_.ToNanoseconds(now);
+  thread.flushed = std::chrono::steady_clock::now();
   sink_.CountFlow(summary_.instructions, 0);
   const std::vector<uint8_t> bytes = thread.generator.Take();
   if (bytes.empty()) return;
   summary_.bytes += bytes.size();
   summary_.threads[thread.stream.index].bytes += bytes.size();
-  Check(sink_.AddTrace(thread.stream, bytes, now));
+  Check(sink_.AddTrace(thread.stream, bytes, clock_.Now()));
 }
 
 // Two processes' code at one address: the raw output has room for the first one's.
@@ -92,12 +101,12 @@ void StepEngine::TellAnonymousCode() {
   for (const auto& [address, bytes] : anonymous_code_)
     Check(sink_.AddCode({address, "//anon", bytes}));
   if (!anonymous_code_.empty())
-    Note(
+    AddNote(
         "the program ran code that is in no file: it is kept in the raw output only, as it was "
         "when it ran first");
 }
 
-void StepEngine::Note(const std::string& text) {
+void StepEngine::AddNote(const std::string& text) {
   auto& notes = summary_.notes;
   if (std::find(notes.begin(), notes.end(), text) == notes.end()) notes.push_back(text);
 }

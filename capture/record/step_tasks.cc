@@ -22,7 +22,8 @@ PtSettings SettingsOf(const RecordOptions& options) {
           .return_compression = options.return_compression,
           .long_tnt = options.long_tnt,
           .timestamps = options.timestamps,
-          .mtc_shift = options.mtc_shift};
+          .mtc_shift = options.mtc_shift,
+          .cyc_threshold = options.cyc_threshold};
 }
 
 }  // namespace
@@ -31,10 +32,12 @@ void StepEngine::OnExec(pid_t tid) {
   // A thread other than the first that calls exec goes on under the first one's number, and all
   // others are gone.
   const auto former = static_cast<pid_t>(ReadEventMessage(tid).value_or(tid));
-  if (Thread* caller = Find(former)) {
+  Thread* caller = Find(former);
+  if (caller != nullptr) {
     caller->generator.EnteredKernel(caller->ip, caller->mode);
-    CountInstruction();
+    CountInstruction(*caller);
   }
+  const bool muted = caller != nullptr && caller->generator.muted();
   if (targets_.erase(former) != 0) targets_.insert(tid);
   for (auto it = threads_.begin(); it != threads_.end();) {
     Thread& thread = *(it++)->second;
@@ -43,7 +46,10 @@ void StepEngine::OnExec(pid_t tid) {
     EndThread(thread);
   }
   Thread* thread = Find(tid);
-  if (thread == nullptr) thread = &AddThread(tid, AddProcess(tid));
+  if (thread == nullptr) {
+    thread = &AddThread(tid, AddProcess(tid));
+    if (!muted) thread->generator.Unmute();
+  }
   thread->stopped = thread->begun = true;
   thread->restart.reset();
   thread->process.memory = ++memories_;
@@ -102,14 +108,28 @@ void StepEngine::AddChild(pid_t tid, Process& parent, pid_t parent_tid, bool sha
   fork.parent_tid = parent_tid;
   Check(sink_.AddSideband(fork));
   if (pid == parent.pid) {
-    AddThread(tid, parent).named = true;
+    Thread& thread = AddThread(tid, parent);
+    thread.named = true;
+    GoOnAs(Find(parent_tid), thread);
     return;
   }
   Process& process = AddProcess(pid);
   process.code.Inherit(parent.code);
+  process.watch = parent.watch;
   process.announced = true;
   if (shares_memory) process.memory = parent.memory;
-  AddThread(tid, process).named = true;
+  Thread& thread = AddThread(tid, process);
+  thread.named = true;
+  GoOnAs(Find(parent_tid), thread);
+}
+
+// A new thread is recorded if its maker is; if that is gone, as the first one was at its start.
+void StepEngine::GoOnAs(const Thread* maker, Thread& thread) {
+  if (maker == nullptr) return;
+  if (maker->generator.muted())
+    thread.generator.Mute(thread.ip);
+  else
+    thread.generator.Unmute();
 }
 
 void StepEngine::StartChild(pid_t tid) {
@@ -140,7 +160,10 @@ void StepEngine::Begin(Thread& thread) {
 
 StepEngine::Process& StepEngine::AddProcess(pid_t pid) {
   auto& slot = processes_[pid];
-  if (slot == nullptr) slot = std::make_unique<Process>(pid, ++memories_);
+  if (slot == nullptr) {
+    slot = std::make_unique<Process>(pid, ++memories_);
+    slot->watch = FunctionWatch(span_);
+  }
   return *slot;
 }
 
@@ -156,6 +179,7 @@ StepEngine::Thread& StepEngine::AddThread(pid_t tid, Process& process) {
   auto& slot = threads_[tid];
   slot = std::make_unique<Thread>(tid, process, info, SettingsOf(options_), clock_);
   ++process.threads;
+  if (!span_.starts_on()) slot->generator.Mute(0);
   return *slot;
 }
 
@@ -177,6 +201,8 @@ void StepEngine::FinishThread(Thread& thread) {
   thread.generator.Finish();
   FlushTrace(thread);
   summary_.threads[thread.stream.index].digest = thread.generator.digest();
+  Check(sink_.EndStream(thread.stream));
+  thread.generator.clock().Publish();
   Process& process = thread.process;
   threads_.erase(thread.tid);
   if (--process.threads == 0) {

@@ -2,10 +2,12 @@
 // The processes and threads that the step engine traces.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 
 #include "capture/record/code_reader.h"
+#include "capture/record/function_watch.h"
 #include "capture/record/packet_generator.h"
 #include "capture/record/recording_sink.h"
 #include "capture/record/step_engine.h"
@@ -18,6 +20,7 @@ struct StepEngine::Process {
   pid_t pid;
   uint64_t memory;  // the same number: the same memory (vfork)
   CodeReader code;
+  FunctionWatch watch;
   size_t threads = 0;
   bool announced = false;     // its mappings
   bool lost_threads = false;  // some were killed: of a child that they made they may not have told
@@ -37,25 +40,27 @@ struct StepEngine::Thread {
   FetchedInstruction current;       // at `ip`, read before it runs
   std::optional<uint64_t> restart;  // a SYSCALL the kernel may go back to
   bool undisturbed = false;         // if it does: only because the program is being traced
-  uint64_t flush_time = 0;          // of the last flush
-  bool signal_sent = false;         // the last resume delivered a signal
-  bool made_child = false;          // the last system call did, and the child is traced
-  bool begun = false;               // it stopped for the first time
-  bool named = false;               // its name is known, be it as its maker's
+  std::chrono::steady_clock::time_point flushed;  // when its trace was handed on last
+  bool signal_sent = false;                       // the last resume delivered a signal
+  bool made_child = false;  // the last system call did, and the child is traced
+  bool begun = false;       // it stopped for the first time
+  bool named = false;       // its name is known, be it as its maker's
   bool stopped = false;
 };
 
 template <class Record>
-Record StepEngine::Sideband(pid_t pid, pid_t tid) const {
+Record StepEngine::Sideband(pid_t pid, pid_t tid) {
+  Thread* thread = Find(tid);
   Record record;
-  record.time = clock_.ToNanoseconds(TraceClock::Now());
+  record.time =
+      clock_.ToNanoseconds(thread != nullptr ? thread->generator.clock().Tick() : clock_.Tick());
   record.pid = pid;
   record.tid = tid;
   return record;
 }
 
 template <class Record>
-Record StepEngine::Sideband(const Thread& thread) const {
+Record StepEngine::Sideband(const Thread& thread) {
   return Sideband<Record>(thread.process.pid, thread.tid);
 }
 

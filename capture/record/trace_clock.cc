@@ -48,11 +48,11 @@ uint64_t MonotonicNanoseconds() {
 
 TimeConversion MeasuredConversion() {
   const uint64_t begin_ns = MonotonicNanoseconds();
-  const uint64_t begin_tsc = TraceClock::Now();
+  const uint64_t begin_tsc = TraceClock::HostNow();
   const timespec pause{.tv_sec = 0, .tv_nsec = 10'000'000};
   nanosleep(&pause, nullptr);
   const uint64_t end_ns = MonotonicNanoseconds();
-  const uint64_t end_tsc = TraceClock::Now();
+  const uint64_t end_tsc = TraceClock::HostNow();
   // 2^31 keeps the multiplier in 32 bits for counters from 0.5 GHz up, as the kernel does it.
   TimeConversion result{.shift = 31, .mult = 0, .zero = 0};
   const unsigned __int128 scaled = static_cast<unsigned __int128>(end_ns - begin_ns)
@@ -75,6 +75,12 @@ uint64_t RoundedRatio(uint64_t value, uint64_t unit) { return (value + unit / 2)
 TraceClock TraceClock::ForThisMachine() {
   const auto from_perf = PerfConversion();
   return TraceClock(from_perf && from_perf->known() ? *from_perf : MeasuredConversion());
+}
+
+TraceClock TraceClock::OfInstructions(std::atomic<uint64_t>& ticks) {
+  TraceClock clock(TimeConversion{.shift = 0, .mult = 1, .zero = 0}, kNanosecondsPerSecond);
+  clock.ticks_ = &ticks;
+  return clock;
 }
 
 TraceClock::TraceClock(TimeConversion conversion) : TraceClock(conversion, Frequency(conversion)) {}

@@ -13,6 +13,7 @@ _flowback() {
         choices="native libipt"
         [[ ${COMP_WORDS[1]} == record ]] && choices="auto emulate step"
         ;;
+      --clock) choices="host instructions" ;;
       --resync) choices="earliest psb" ;;
       *)
         [[ $word == -* ]] &&

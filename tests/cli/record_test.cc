@@ -49,6 +49,76 @@ TEST_F(RecordTest, OwnFailuresAre125WithTheReasonInJson) {
   EXPECT_EQ(Record({"--no-such-option", "--", "true"}).status, 125);
 }
 
+TEST_F(RecordTest, ClocksHaveNames) {
+  EXPECT_EQ(Record({"--clock", "instructions", "--", "true"}).status, 0);
+  const ProgramResult info = RunFlowback({"info", file_});
+  EXPECT_TRUE(info.out.contains("instruction clock)")) << info.out;
+  const ProgramResult unknown = Record({"--clock", "moon", "--", "true"});
+  EXPECT_EQ(unknown.status, 125);
+  EXPECT_TRUE(unknown.err.contains("--clock host or --clock instructions")) << unknown.err;
+}
+
+TEST_F(RecordTest, TakesPerfsWordsForAnEvent) {
+  EXPECT_EQ(
+      Record({"-e", "intel_pt/cyc=1,mtc_period=3,psb_period=0,noretcomp=1,tsc=0/u", "--", "true"})
+          .status,
+      0);
+  ProgramResult info = RunFlowback({"info", file_});
+  EXPECT_TRUE(info.out.contains("return compression off")) << info.out;
+  EXPECT_TRUE(info.out.contains("CYC ")) << info.out;
+  EXPECT_FALSE(info.out.contains("TSC ")) << info.out;
+  // Options of our own go before.
+  EXPECT_EQ(
+      Record({"-e", "intel_pt/mtc_period=3/u", "--mtc-period", "5", "--cyc", "--", "true"}).status,
+      0);
+  info = RunFlowback({"info", file_});
+  EXPECT_TRUE(info.out.contains("MTC period 5")) << info.out;
+  EXPECT_TRUE(info.out.contains("CYC ")) << info.out;
+}
+
+TEST_F(RecordTest, RefusesEventsItCannotEmulate) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"intel_pt/cyc=1,magic=2/u", "no term 'magic'"},
+      {"intel_pt/cyc=2/u", "'cyc' is not a number from 0 to 1"},
+      {"intel_pt/psb_period=16/u", "'psb_period' is not a number from 0 to 15"},
+      {"intel_pt/mtc_period=/u", "'mtc_period' is not a number"},
+      {"intel_pt/cyc,cyc_thresh=13/u", "a CYC threshold of 13"},
+      {"intel_pt/ptw/u", "'ptw' needs tracing hardware"},
+      {"intel_pt/branch=0/u", "nothing would be recorded"},
+      {"intel_pt//k", "only user code"},
+      {"cycles:u", "not an event that can be emulated"},
+      {"intel_pt/cyc", "not an event that can be emulated"}};
+  for (const auto& [event, message] : wrong) {
+    const ProgramResult result = Record({"-e", event, "--", "true"});
+    EXPECT_EQ(result.status, 125) << event;
+    EXPECT_TRUE(result.err.contains(message)) << result.err;
+    EXPECT_TRUE(result.err.contains("try: ")) << result.err;
+  }
+  EXPECT_TRUE(
+      Record({"-e", "intel_pt/magic/", "--", "true"}).err.contains("known: cyc, cyc_thresh"));
+}
+
+TEST_F(RecordTest, TakesPerfsWordsForSnapshots) {
+  const std::vector<std::vector<std::string>> right = {
+      {"-S"}, {"-S64K"}, {"-S", "-m", ",16"}, {"-S64K", "-m", "128,64K"}, {"-m", "512K"}};
+  for (auto words : right) {
+    words.insert(words.end(), {"--", "true"});
+    EXPECT_EQ(Record(words).status, 0) << words[0];
+  }
+  const std::pair<std::vector<std::string>, const char*> wrong[] = {
+      {{"-S1M", "-m", ",64K"}, "more than the buffer"},
+      {{"-S", "-m", ",3"}, "no power of two"},
+      {{"-S", "-m", "x,16"}, "no power of two"},
+      {{"-Sx"}, "no size"},
+      {{"-S100"}, "snapshots of 100 bytes"}};
+  for (auto [words, message] : wrong) {
+    words.insert(words.end(), {"--", "true"});
+    const ProgramResult result = Record(words);
+    EXPECT_EQ(result.status, 125) << words[0];
+    EXPECT_TRUE(result.err.contains(message)) << result.err;
+  }
+}
+
 TEST_F(RecordTest, NothingToRun) {
   EXPECT_EQ(RunFlowback({"record"}).status, 2);
   EXPECT_EQ(RunFlowback({"record", "--"}).status, 2);

@@ -153,8 +153,7 @@ TEST(EmulatedWith, OtherPacketOptions) {
 
 TEST(EmulatedPerfScript, ListsTheSameAddresses) {
   FLOWBACK_NEEDS_EMULATOR();
-  if (std::system("perf --version >/dev/null 2>&1") != 0)
-    GTEST_SKIP() << "perf is not installed (Debian: linux-perf)";
+  if (!HavePerf()) GTEST_SKIP() << "perf is not installed (Debian: linux-perf)";
   for (const auto& command : {std::vector<std::string>{Program("faults")},
                               {Program("execs"), Program("recursion")},
                               {Program("far_calls")},

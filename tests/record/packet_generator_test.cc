@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
 
 #include "decode/pt/packets/packet.h"
@@ -189,11 +190,50 @@ TEST_F(Generated, TellsTheTimeWhereTracingResumes) {
   EXPECT_EQ(lines[4], "TIP.PGE IPBytes 1, 0x1002");
 }
 
-TEST_F(Generated, PiecesAreWholeWords) {
+// On the instruction clock an instruction takes a cycle. A CYC stands before a TNT with the time of
+// its first branch, before what tracing stops with, and not between the packets of one group; an
+// MTC stands at its line of the grid, ahead of it what was held back.
+TEST_F(Generated, CyclesStandBeforeEachPacketGroup) {
+  std::atomic<uint64_t> ticks = 0;
+  const TraceClock clock = TraceClock::OfInstructions(ticks);
+  PacketGenerator generator({.timestamps = true, .mtc_shift = 0, .cyc_threshold = 0}, clock);
+  for (int i = 0; i < 3; ++i) Run(generator, InstructionClass::kOther, 0x1000, 0x1002);
+  for (int i = 0; i < 8; ++i) Run(generator, InstructionClass::kConditional, 0x1000, 0x1000);
+  Run(generator, InstructionClass::kIndirectJump, 0x1000, 0x1000);
+  for (int i = 0; i < 26; ++i) Run(generator, InstructionClass::kOther, 0x1000, 0x1002);
+  Run(generator, InstructionClass::kConditional, 0x1000, 0x1000);
+  Run(generator, InstructionClass::kOther, 0x1000, 0x1000);
+  Run(generator, InstructionClass::kConditional, 0x1000, 0x1000);
+  Run(generator, InstructionClass::kOther, 0x1000, 0x1000);
+  generator.Interrupted(0x1000);
+  ASSERT_EQ(clock.tsc_per_crystal_tick(), 40u);
+  EXPECT_EQ(Rest(generator),
+            (Lines{"TIP.PGE IPBytes 3, 0x1000", "CYC 4", "TNT TTTTTT", "CYC 6", "TNT TT", "CYC 2",
+                   "TIP IPBytes 1, 0x1000", "CYC 27", "TNT T", "CYC 1", "MTC 0x41", "CYC 1",
+                   "TNT T", "CYC 1", "FUP IPBytes 1, 0x1000", "TIP.PGD no IP"}));
+}
+
+// Below the threshold a CYC waits, and what it then counts begins at the last time told.
+TEST_F(Generated, CyclesWaitForTheThreshold) {
+  std::atomic<uint64_t> ticks = 0;
+  const TraceClock clock = TraceClock::OfInstructions(ticks);
+  PacketGenerator generator({.timestamps = true, .cyc_threshold = 3}, clock);  // 4 cycles
+  for (int i = 0; i < 5; ++i) Run(generator, InstructionClass::kIndirectJump, 0x1000, 0x1000);
+  generator.Interrupted(0x1000);
+  EXPECT_EQ(Rest(generator),
+            (Lines{"TIP.PGE IPBytes 3, 0x1000", "TIP IPBytes 1, 0x1000", "TIP IPBytes 1, 0x1000",
+                   "TIP IPBytes 1, 0x1000", "CYC 4", "TIP IPBytes 1, 0x1000",
+                   "TIP IPBytes 1, 0x1000", "FUP IPBytes 1, 0x1000", "TIP.PGD no IP"}));
+}
+
+TEST_F(Generated, PiecesAreWholePackets) {
   auto generator = WithoutTime();
+  generator.Begin(0x1000, k64);
+  generator.Take();
   for (int i = 0; i < 7; ++i) {
+    Run(generator, InstructionClass::kConditional, 0x1000, 0x1000);
     Run(generator, InstructionClass::kIndirectJump, 0x1000, 0x1000);
-    EXPECT_EQ(generator.Take().size() % 8, 0u);
+    EXPECT_EQ(List(generator.Take()), (Lines{"TNT T", "TIP IPBytes 1, 0x1000"}));
   }
   EXPECT_TRUE(generator.Take().empty());
 }

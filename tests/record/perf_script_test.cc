@@ -2,14 +2,10 @@
 // perf reads our files and rebuilds the same flow.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "tests/record/recorded.h"
 
 namespace flowback::record_test {
 namespace {
-
-bool HavePerf() { return std::system("perf --version >/dev/null 2>&1") == 0; }
 
 class PerfScript : public testing::TestWithParam<const char*> {};
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <memory>
 
@@ -102,6 +103,27 @@ void ExpectSameFlow(const std::string& perf_data, const RecordSummary& truth) {
   options.input = perf_data;
   ExpectSameFlow(options, truth);
 }
+
+std::vector<std::pair<std::string, FlowDigest>> DecodedDigests(const Recording& recording) {
+  std::vector<std::pair<std::string, FlowDigest>> digests;
+  const auto code = RecordingCode::Load(recording, {});
+  EXPECT_TRUE(code);
+  if (!code || recording.streams.empty()) return digests;
+  const Stream& stream = recording.streams[0];
+  DecodeInput input;
+  input.bytes = stream.bytes;
+  input.code = &code->ForStream(stream);
+  input.config = recording.pt;
+  input.gaps = stream.gaps;
+  for (const auto engine : DecoderNames()) {
+    const auto summary = (*MakeDecoder(engine))->Summarize(input);
+    EXPECT_TRUE(summary);
+    if (summary) digests.emplace_back(engine, summary->digest);
+  }
+  return digests;
+}
+
+bool HavePerf() { return std::system("perf --version >/dev/null 2>&1") == 0; }
 
 std::vector<FlowDigest> PerfScriptDigests(const std::string& perf_data, const RecordSummary& truth,
                                           std::string& problem) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "flowback/capture/open.h"
@@ -43,6 +44,11 @@ void ExpectSameFlow(const OpenOptions& input, const RecordSummary& truth);
 // The same for a perf.data file.
 void ExpectSameFlow(const std::string& perf_data, const RecordSummary& truth);
 
+// What each engine of this build makes of the first stream.
+std::vector<std::pair<std::string, FlowDigest>> DecodedDigests(const Recording& recording);
+
+// Whether Debian's linux-perf is installed.
+bool HavePerf();
 // The digest of the addresses that `perf script` lists for each thread, in order of the truth's
 // threads. Empty when perf can't read the file; `problem` then says why.
 std::vector<FlowDigest> PerfScriptDigests(const std::string& perf_data, const RecordSummary& truth,

@@ -15,6 +15,16 @@
 
 namespace flowback {
 
+// What an emulated recording's times are.
+enum class RecordClock : uint8_t {
+  kHost,  // real time: the program runs slower than natively, sleeps and waits keep their length
+  // One nanosecond for each instruction that any thread executes and for each record of the
+  // sideband, from 1 s on; sleeps take none. A program of one thread that does the same again gets
+  // the same trace and times, for then addresses and the random numbers at its start are the same
+  // every time, too.
+  kInstructions,
+};
+
 // How far a recording is.
 struct RecordProgress {
   std::chrono::nanoseconds elapsed{0};
@@ -45,12 +55,25 @@ struct RecordOptions {
   bool timestamps = true;
   // An MTC packet every 2^n ticks of a ~25 MHz crystal; empty: none. Wants `timestamps`.
   std::optional<uint8_t> mtc_shift = 14;
+  // CYC packets, which time each packet to the tick, at least 2^(n-1) cycles apart, 0: all, to 12;
+  // empty: none. A cycle is a tick of the time-stamp counter.
+  std::optional<uint8_t> cyc_threshold;
+  // Keep only so many of the latest bytes of each thread's trace. They are taken when the thread
+  // ends, and whenever the process gets SIGUSR2, which must be blocked in its other threads.
+  std::optional<uint64_t> snapshot_bytes;
+  RecordClock clock = RecordClock::kHost;
   // Stop tracing after so many instructions (all threads), so long, or once the file has so many
   // bytes (what was on its way then is still written); the program then runs on untraced to its
   // end.
   std::optional<uint64_t> max_instructions;
   std::optional<std::chrono::nanoseconds> max_duration;
   std::optional<uint64_t> max_file_bytes;
+  // Record only from the first instruction of one function to the first of another, which is not
+  // recorded any more; by thread, a new one begins as its maker is. "NAME", "NAME@FILE" or
+  // "FILE:NAME", in the program or any library it loads, at any time; every function of that name
+  // counts. Empty: from the start, to the end.
+  std::string from;
+  std::string until;
   // Called a few times a second, by the thread that called Record. Empty: nobody wants to know.
   std::function<void(const RecordProgress&)> on_progress;
   // Engine "emulate": one instruction a block. Slower; for judging the engine.
@@ -87,6 +110,9 @@ struct RecordSummary {
   uint64_t bytes = 0;                   // trace bytes of all threads
   uint64_t file_bytes = 0;              // of the perf.data file; 0 without one
   uint64_t losses = 0;                  // places where the flow is not known
+  // Where the functions RecordOptions names are: "f in /lib/libx.so at 0x1139" (of the file).
+  std::vector<std::string> from_places;
+  std::vector<std::string> until_places;
   uint64_t threads_left_out = 0;        // more ran at once than can be recorded
   std::vector<RecordedThread> threads;  // in order of their start: stream 0, 1, ...
   std::chrono::nanoseconds elapsed{0};  // to the program's end

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#include "capture/record/snapshot_sink.h"
+
+#include <algorithm>
+
+#include "decode/pt/packets/packet.h"
+
+namespace flowback::record {
+
+void TraceHistory::Add(Bytes bytes) {
+  if (bytes.size() > size_) {
+    begin_ = end() + bytes.size() - size_;
+    bytes_.assign(bytes.end() - static_cast<ptrdiff_t>(size_), bytes.end());
+    return;
+  }
+  // Rarely, so that keeping a byte costs two copies at most.
+  if (bytes_.size() + bytes.size() > 2 * size_) {
+    const uint64_t old = bytes_.size() + bytes.size() - size_;
+    bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<ptrdiff_t>(old));
+    begin_ += old;
+  }
+  bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+}
+
+TraceHistory::Piece TraceHistory::Take() {
+  if (taken_ == end()) return {};
+  taken_ = end();
+  const Bytes kept = Bytes(bytes_).last(std::min<uint64_t>(size_, bytes_.size()));
+  const Bytes piece = kept.subspan(std::min<size_t>(pt::FindPsb(kept, 0), kept.size()));
+  return {piece, end() - piece.size()};
+}
+
+void TraceHistory::Clear() {
+  begin_ = end();
+  bytes_ = {};
+}
+
+Status SnapshotSink::AddStream(const StreamInfo& stream) {
+  streams_.resize(std::max<size_t>(streams_.size(), stream.index + 1));
+  streams_[stream.index].emplace(stream, TraceHistory(size_));
+  return next_->AddStream(stream);
+}
+
+Status SnapshotSink::AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t tsc) {
+  Kept& kept = *streams_[stream.index];
+  kept.history.Add(bytes);
+  kept.tsc = tsc;
+  return {};
+}
+
+Status SnapshotSink::Take(Kept& stream, uint64_t tsc) {
+  const TraceHistory::Piece piece = stream.history.Take();
+  if (piece.bytes.empty()) return {};
+  return next_->AddSnapshot(stream.info, piece.bytes, piece.offset, tsc);
+}
+
+// Its bytes would never change again, and threads that come and go may be many.
+Status SnapshotSink::EndStream(const StreamInfo& stream) {
+  Kept& kept = *streams_[stream.index];
+  Status taken = Take(kept, kept.tsc);
+  kept.history.Clear();
+  return taken;
+}
+
+Status SnapshotSink::TakeSnapshot(uint64_t tsc) {
+  for (auto& stream : streams_)
+    if (stream)
+      if (Status taken = Take(*stream, tsc); !taken) return taken;
+  return {};
+}
+
+Status SnapshotSink::Finish(const RecordSummary& summary) {
+  for (auto& stream : streams_)
+    if (stream)
+      if (Status taken = Take(*stream, stream->tsc); !taken) return taken;
+  return next_->Finish(summary);
+}
+
+}  // namespace flowback::record

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// Snapshots: of each stream only the latest bytes are kept, until someone asks for them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "capture/record/recording_sink.h"
+
+namespace flowback::record {
+
+// The latest bytes of one stream.
+class TraceHistory {
+ public:
+  explicit TraceHistory(uint64_t size) : size_(size) {}
+
+  void Add(Bytes bytes);
+  // What a snapshot takes: from the first PSB of the latest `size` bytes on. Empty when nothing
+  // came since the last one, or when there is no PSB.
+  struct Piece {
+    Bytes bytes;
+    uint64_t offset = 0;  // in the stream
+  };
+  Piece Take();
+  void Clear();
+
+ private:
+  uint64_t end() const { return begin_ + bytes_.size(); }
+
+  const uint64_t size_;
+  std::vector<uint8_t> bytes_;  // twice `size_` at most
+  uint64_t begin_ = 0;          // where they begin in the stream
+  uint64_t taken_ = 0;          // where the last snapshot ended
+};
+
+// Hands sideband on as it comes and trace when asked: each snapshot holds the latest `size` bytes
+// of each stream, less what comes before the first PSB in them. A stream that ends is taken then.
+class SnapshotSink : public RecordingSink {
+ public:
+  SnapshotSink(std::unique_ptr<RecordingSink> next, uint64_t size)
+      : next_(std::move(next)), size_(size) {}
+
+  Status AddStream(const StreamInfo& stream) override;
+  Status AddSideband(const SidebandRecord& record) override { return next_->AddSideband(record); }
+  Status AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t tsc) override;
+  Status AddCode(const MemoryCode& code) override { return next_->AddCode(code); }
+  Status EndStream(const StreamInfo& stream) override;
+  Status TakeSnapshot(uint64_t tsc) override;
+  Status Finish(const RecordSummary& summary) override;
+  uint64_t file_size() const override { return next_->file_size(); }
+
+ private:
+  struct Kept {
+    StreamInfo info;
+    TraceHistory history;
+    uint64_t tsc = 0;  // when the latest bytes came
+  };
+
+  Status Take(Kept& stream, uint64_t tsc);
+
+  std::unique_ptr<RecordingSink> next_;
+  const uint64_t size_;
+  std::vector<std::optional<Kept>> streams_;  // by index
+};
+
+}  // namespace flowback::record
