@@ -40,7 +40,8 @@ const Block* ThreadTracer::TakeUp() {
 }
 
 void ThreadTracer::SetDown(const Block* last) {
-  writer_.SetFlow(digest_, generator_.pending(), generator_.bytes());
+  writer_.SetFlow(digest_, generator_.pending(), generator_.bytes(),
+                  last == nullptr ? 0 : last->start);
   generator_.Discard();
   last_.store(last == nullptr || !open() ? &kNoBlock : last, std::memory_order_relaxed);
 }

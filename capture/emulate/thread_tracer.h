@@ -110,6 +110,7 @@ class ThreadTracer {
     changed.count = count;
     changed.hash = hash;
     changed.pending = pending;
+    changed.next = next.start;
     slot.current.store(other, std::memory_order_release);
     last_.store(&next, std::memory_order_relaxed);
     return true;
