@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `flowback doctor`: what this machine can record, and what to do about what it can't.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
@@ -9,6 +10,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/doctor_facts.h"
+#include "cli/doctor_trials.h"
 #include "cli/doctor_verdicts.h"
 #include "cli/output.h"
 #include "cli/status.h"
@@ -35,7 +37,22 @@ std::string MachineText(const DoctorFacts& facts) {
       facts.model.empty() ? (facts.vendor.empty() ? "unknown CPU" : facts.vendor) : facts.model,
       facts.cpus, facts.cpus == 1 ? "" : "s",
       facts.kernel_release.empty() ? "unknown" : facts.kernel_release,
-      facts.Flag("hypervisor") ? ", in a virtual machine" : "");
+      !facts.Flag("hypervisor")
+          ? ""
+          : ", in a virtual machine" +
+                (facts.hypervisor.empty() ? "" : " (" + facts.hypervisor + ")"));
+}
+
+// Of the CPU's flags, those that matter here.
+std::vector<std::string> TellingFlags(const DoctorFacts& facts) {
+  std::vector<std::string> flags;
+  for (const char* flag : {"lm", "intel_pt", "arch_lbr", "brs", "amd_lbr_v2", "hypervisor"})
+    if (facts.Flag(flag)) flags.push_back(flag);
+  return flags;
+}
+
+std::string Joined(const std::vector<std::string>& words) {
+  return words.empty() ? "none" : fmt::format("{}", fmt::join(words, " "));
 }
 
 std::string PtText(const DoctorFacts& facts) {
@@ -48,6 +65,8 @@ std::string PtText(const DoctorFacts& facts) {
 void PrintText(const Diagnosis& diagnosis, Output& output) {
   std::string& out = output.buffer();
   out += "machine:    " + MachineText(diagnosis.facts) + "\n";
+  out += "CPU flags:  " + Joined(TellingFlags(diagnosis.facts)) + "\n";
+  out += "PMUs:       " + Joined(diagnosis.facts.pmus) + "\n";
   if (diagnosis.facts.pt_type) out += "intel_pt:   " + PtText(diagnosis.facts) + "\n";
   out += "\nrecording with\n";
   for (const Verdict& v : diagnosis.verdicts) {
@@ -74,7 +93,17 @@ void PrintJson(const Diagnosis& diagnosis, Output& output) {
                      {"model", TextOrNull(facts.model)},
                      {"cpus", facts.cpus},
                      {"kernel", TextOrNull(facts.kernel_release)},
-                     {"virtual", facts.Flag("hypervisor")}};
+                     {"virtual", facts.Flag("hypervisor")},
+                     {"hypervisor", TextOrNull(facts.hypervisor)},
+                     {"container", TextOrNull(facts.container)},
+                     {"flags", TellingFlags(facts)},
+                     {"pmus", facts.pmus}};
+  json["emulator"] =
+      facts.qemu_user.empty()
+          ? Json(nullptr)
+          : Json{{"path", facts.qemu_user},
+                 {"version", TextOrNull(facts.qemu_version)},
+                 {"plugins", facts.qemu_plugins ? Json(*facts.qemu_plugins) : Json(nullptr)}};
   json["intel_pt"] =
       facts.pt_type
           ? Json{{"type", *facts.pt_type}, {"caps", facts.pt_caps}, {"format", facts.pt_formats}}
@@ -106,6 +135,7 @@ int RunDoctor(const Arguments& arguments) {
   if (const std::optional<int> status = Parse(app, arguments)) return *status;
   const char* path = std::getenv("PATH");
   Diagnosis diagnosis{ReadDoctorFacts(root, path == nullptr ? "" : path), {}, {}};
+  root.empty() ? TryRecording(diagnosis.facts) : ReadTrials(root, diagnosis.facts);
   diagnosis.verdicts = JudgeEngines(diagnosis.facts, RecordEngineNames());
   diagnosis.notes = JudgePermissions(diagnosis.facts);
   Output output;

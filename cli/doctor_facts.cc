@@ -7,6 +7,9 @@
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <string_view>
+
+#include "flowback/capture/record.h"
 
 namespace flowback::cli {
 namespace {
@@ -67,20 +70,21 @@ void ReadCpu(const std::string& root, DoctorFacts& facts) {
 void ReadDevices(const std::string& root, DoctorFacts& facts) {
   const fs::path devices = root + kDevices;
   std::error_code ignored;
-  facts.has_event_sources = fs::is_directory(devices, ignored);
+  facts.has_brs_event = fs::exists(devices / "cpu/events/branch-brs", ignored);
   facts.pt_type = ReadLine(devices / "intel_pt/type");
   facts.pt_caps = ReadFolder(devices / "intel_pt/caps");
   facts.pt_formats = ReadFolder(devices / "intel_pt/format");
   for (const fs::directory_entry& entry : fs::directory_iterator(devices, ignored)) {
     const std::string name = entry.path().filename();
+    facts.pmus.push_back(name);
     const bool arm = name.starts_with("armv8_") || name.starts_with("armv9_");
-    facts.arm_pmu = facts.arm_pmu || arm;
     if (!arm && name != "cpu" && name != "cpu_core") continue;
     const auto entries = ReadNumber(entry.path() / "caps/branches");
     if (!entries || *entries <= 0) continue;
     facts.branch_entries = static_cast<uint64_t>(*entries);
     facts.branch_source = std::string(kDevices) + "/" + name + "/caps/branches";
   }
+  std::ranges::sort(facts.pmus);
 }
 
 // Bit numbers of linux/capability.h.
@@ -105,6 +109,25 @@ void ReadProcess(const std::string& root, DoctorFacts& facts) {
   }
 }
 
+// The soft limit: "Max locked memory  8388608  8388608  bytes" -> "8388608".
+void ReadLimits(const std::string& root, DoctorFacts& facts) {
+  constexpr std::string_view kName = "Max locked memory";
+  std::ifstream file(root + "/proc/self/limits");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(kName))
+      std::istringstream(line.substr(kName.size())) >> facts.locked_memory;
+}
+
+void ReadSurroundings(const std::string& root, DoctorFacts& facts) {
+  for (const char* file :
+       {"/sys/class/dmi/id/product_name", "/sys/class/dmi/id/sys_vendor", "/sys/hypervisor/type"})
+    if (facts.hypervisor.empty() && facts.Flag("hypervisor"))
+      facts.hypervisor = ReadLine(root + file).value_or("");
+  std::error_code ignored;
+  for (const char* file : {"/.dockerenv", "/run/.containerenv", "/run/systemd/container"})
+    if (facts.container.empty() && fs::exists(root + file, ignored)) facts.container = file;
+}
+
 // "none [integrity] confidentiality" -> "integrity"
 std::string ChosenWord(const std::string& line) {
   const size_t open = line.find('[');
@@ -126,6 +149,17 @@ std::string FindProgram(const std::string& root, const std::string& path, const 
   return "";
 }
 
+// Plugins are linked against the emulator itself: it has to export what they call.
+std::optional<bool> LoadsPlugins(const std::string& emulator) {
+  std::ifstream file(emulator, std::ios::binary);
+  std::string magic(4, '\0');
+  if (!file.read(magic.data(), 4) || magic !=
+                                         "\x7f"
+                                         "ELF")
+    return std::nullopt;
+  return EmulatorLoadsPlugins(emulator);
+}
+
 }  // namespace
 
 DoctorFacts ReadDoctorFacts(const std::string& root, const std::string& path) {
@@ -133,6 +167,8 @@ DoctorFacts ReadDoctorFacts(const std::string& root, const std::string& path) {
   ReadCpu(root, facts);
   ReadDevices(root, facts);
   ReadProcess(root, facts);
+  ReadLimits(root, facts);
+  ReadSurroundings(root, facts);
   const std::string kernel = root + "/proc/sys/kernel/";
   facts.kernel_release = ReadLine(kernel + "osrelease").value_or("");
   facts.perf_event_paranoid = ReadNumber(kernel + "perf_event_paranoid");
@@ -141,6 +177,7 @@ DoctorFacts ReadDoctorFacts(const std::string& root, const std::string& path) {
   facts.ptrace_scope = ReadNumber(kernel + "yama/ptrace_scope");
   facts.lockdown = ChosenWord(ReadLine(root + "/sys/kernel/security/lockdown").value_or(""));
   facts.qemu_user = FindProgram(root, path, "qemu-x86_64");
+  if (!facts.qemu_user.empty()) facts.qemu_plugins = LoadsPlugins(root + facts.qemu_user);
   return facts;
 }
 

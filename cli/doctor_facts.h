@@ -7,8 +7,18 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace flowback::cli {
+
+// One attempt at something whose outcome nothing else tells.
+struct Trial {
+  int error = 0;         // errno; 0: it worked
+  std::string text{};    // what happened, of those that are no system call
+  std::string remedy{};  // where it failed and more is known
+
+  bool ok() const { return error == 0; }
+};
 
 struct DoctorFacts {
   // CPU
@@ -17,15 +27,17 @@ struct DoctorFacts {
   std::set<std::string> cpu_flags;
   uint64_t cpus = 0;
   bool Flag(const std::string& flag) const { return cpu_flags.contains(flag); }
+  std::string hypervisor;  // by the firmware's tables: "QEMU", "Amazon EC2"; "" where not told
+  std::string container;   // what says that this is one: "/.dockerenv"; "" where nothing does
 
   // Tracing hardware as the kernel shows it.
-  bool has_event_sources = false;  // the folder of perf's devices is there
+  std::vector<std::string> pmus;  // perf's devices, by name
   std::optional<std::string> pt_type;
   std::map<std::string, std::string> pt_caps;
   std::map<std::string, std::string> pt_formats;
   std::optional<uint64_t> branch_entries;  // depth of the branch stack, by the CPU device's caps
   std::string branch_source;               // the file that says so
-  bool arm_pmu = false;
+  bool has_brs_event = false;              // cpu/branch-brs/, AMD's first branch sampling
 
   // Permissions; empty: the file is not there.
   std::string kernel_release;
@@ -35,9 +47,20 @@ struct DoctorFacts {
   std::optional<int64_t> ptrace_scope;
   std::string lockdown;  // "none", "integrity", "confidentiality"; "" where there is none
   std::set<std::string> capabilities;  // effective, of those that matter here: "CAP_PERFMON"
-  std::optional<int64_t> seccomp;      // mode of this process
+  std::optional<int64_t> seccomp;      // mode of this process; 2: a filter
+  std::string locked_memory;           // RLIMIT_MEMLOCK as /proc shows it: "8388608", "unlimited"
 
-  std::string qemu_user;  // path of qemu-x86_64; "" when not in PATH
+  std::string qemu_user;             // path of qemu-x86_64; "" when not in PATH
+  std::optional<bool> qemu_plugins;  // whether it loads plugins; empty: it is no ELF file
+  std::string qemu_version;          // "7.2.22"; "" where it was not asked
+
+  // "software", "pt", "branches": perf_event_open of that event. "emulate", "step": recorded
+  // /bin/true. Those not in here were not tried.
+  std::map<std::string, Trial> trials;
+  const Trial* Tried(const std::string& name) const {
+    const auto found = trials.find(name);
+    return found == trials.end() ? nullptr : &found->second;
+  }
   bool Can(const std::string& capability) const { return capabilities.contains(capability); }
 };
 

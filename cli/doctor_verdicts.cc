@@ -1,47 +1,81 @@
 // SPDX-License-Identifier: MIT
 #include "cli/doctor_verdicts.h"
 
+#include <errno.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 namespace flowback::cli {
 namespace {
 
-constexpr char kPtDevice[] = "/sys/bus/event_source/devices/intel_pt";
-constexpr char kRecordByStep[] = "flowback record --engine step -- CMD";
+constexpr char kDevices[] = "/sys/bus/event_source/devices";
 
-bool IsX86(const DoctorFacts& facts) {
-  return facts.vendor == "GenuineIntel" || facts.vendor == "AuthenticAMD" ||
-         facts.vendor == "HygonGenuine" || facts.Flag("lm");
+bool IsIntel(const DoctorFacts& facts) { return facts.vendor == "GenuineIntel"; }
+bool IsAmd(const DoctorFacts& facts) {
+  return facts.vendor == "AuthenticAMD" || facts.vendor == "HygonGenuine";
+}
+bool IsArm(const DoctorFacts& facts) { return facts.vendor.starts_with("ARM"); }
+bool IsX86(const DoctorFacts& facts) { return IsIntel(facts) || IsAmd(facts) || facts.Flag("lm"); }
+bool IsVirtual(const DoctorFacts& facts) { return facts.Flag("hypervisor"); }
+
+std::string FlagText(const DoctorFacts& facts, const std::string& flag) {
+  return fmt::format("flag {} {}", flag, facts.Flag(flag) ? "present" : "absent");
 }
 
-// User-only tracing of one's own programs.
+std::string VendorText(const DoctorFacts& facts) {
+  return "/proc/cpuinfo: vendor " + (facts.vendor.empty() ? "unknown" : facts.vendor);
+}
+
+// User-only tracing of one's own programs, by the rules that /proc tells.
 bool MayOpenPerfEvents(const DoctorFacts& facts) {
   return !facts.perf_event_paranoid || *facts.perf_event_paranoid <= 2 ||
          facts.Can("CAP_PERFMON") || facts.Can("CAP_SYS_ADMIN");
 }
 
-// The hardware is there; judges the permission and what this version can do with it.
-void JudgeUse(const DoctorFacts& facts, const std::string& perf_command, bool built, Verdict& v) {
-  if (!MayOpenPerfEvents(facts)) {
-    v.why += "; this user may not use it";
-    v.found_by += fmt::format("; perf_event_paranoid is {} and CAP_PERFMON is missing",
-                              *facts.perf_event_paranoid);
-    v.fix = "sudo sysctl kernel.perf_event_paranoid=2";
-    v.instead = kRecordByStep;
+// Why an event that the kernel offers can't be opened; nothing when it can, or when that was not
+// tried and no rule forbids it. `kind`: also "software" stands for all events.
+std::optional<Obstacle> WhyForbidden(const DoctorFacts& facts, const std::string& kind) {
+  for (const std::string& name : {kind, std::string("software")}) {
+    const Trial* trial = facts.Tried(name);
+    if (trial != nullptr && !trial->ok()) return ExplainRefusal(facts, trial->error);
+    if (trial != nullptr) return std::nullopt;
+  }
+  if (MayOpenPerfEvents(facts)) return std::nullopt;
+  return ExplainRefusal(facts, EACCES);
+}
+
+// The hardware is there, `v` says so; what permissions and this version of flowback make of it.
+void JudgeUse(const DoctorFacts& facts, const std::string& trial, const std::string& perf_command,
+              Verdict& v) {
+  if (const auto obstacle = WhyForbidden(facts, trial)) {
+    v.why += "; " + obstacle->why;
+    v.found_by += "; " + obstacle->found_by;
+    v.fix = obstacle->fix;
     return;
   }
+  if (facts.Tried(trial) != nullptr) v.found_by += "; tried: perf_event_open works";
   v.machine = true;
-  v.usable = built;
-  if (built) return;
+  if (v.usable) return;
   v.why += "; this version of flowback can't drive it yet";
   v.fix = perf_command;
   v.instead = perf_command + ": flowback reads what it writes";
 }
 
+// ---- Intel PT ----
+
+std::string NoPtReason(const DoctorFacts& facts) {
+  if (!IsX86(facts)) return "no Intel PT: not an Intel CPU";
+  if (!IsIntel(facts)) return "no Intel PT: the CPU is from another maker";
+  if (facts.Flag("intel_pt")) return "the CPU has Intel PT but the kernel does not offer it";
+  if (IsVirtual(facts)) return "no Intel PT: this virtual machine is not given it";
+  return "no Intel PT: the CPU is older than Broadwell, or the firmware has switched it off";
+}
+
 std::string NoPtFix(const DoctorFacts& facts) {
-  if (facts.Flag("hypervisor"))
+  if (!IsIntel(facts)) return "";
+  if (IsVirtual(facts))
     return "on the host: modprobe kvm_intel pt_mode=1, and start the guest with -cpu "
            "host,intel-pt=on";
   if (facts.Flag("intel_pt"))
@@ -49,178 +83,243 @@ std::string NoPtFix(const DoctorFacts& facts) {
   return "";
 }
 
-std::string NoPtReason(const DoctorFacts& facts) {
-  if (!IsX86(facts)) return "no Intel PT: not an Intel CPU";
-  if (facts.vendor != "GenuineIntel") return "no Intel PT: the CPU is from another maker";
-  if (facts.Flag("intel_pt")) return "the CPU has Intel PT but the kernel does not offer it";
-  if (facts.Flag("hypervisor")) return "no Intel PT: this virtual machine is not given it";
-  return "no Intel PT: the CPU is older than Broadwell, or the firmware has switched it off";
-}
-
-Verdict JudgePt(const DoctorFacts& facts, bool built) {
-  Verdict v{.kind = "pt"};
+Verdict JudgePt(const DoctorFacts& facts, bool built, const std::string& instead) {
+  Verdict v{.kind = "pt", .usable = built, .instead = instead};
   if (facts.pt_type) {
     v.why = "Intel PT is there";
-    v.found_by = fmt::format("{} has type {}", kPtDevice, *facts.pt_type);
-    JudgeUse(facts, "perf record -e intel_pt//u -o perf.data -- CMD", built, v);
-    return v;
+    v.found_by = fmt::format("{}/intel_pt has type {}", kDevices, *facts.pt_type);
+    JudgeUse(facts, "pt", "perf record -e intel_pt//u -o perf.data -- CMD", v);
+  } else {
+    v.why = NoPtReason(facts);
+    v.found_by = fmt::format("{}/intel_pt is missing; {}, {}, {}", kDevices, VendorText(facts),
+                             FlagText(facts, "intel_pt"), FlagText(facts, "hypervisor"));
+    v.fix = NoPtFix(facts);
   }
-  v.why = NoPtReason(facts);
-  v.found_by =
-      fmt::format("{} is missing; /proc/cpuinfo: vendor {}, flag intel_pt {}, flag hypervisor {}",
-                  kPtDevice, facts.vendor.empty() ? "unknown" : facts.vendor,
-                  facts.Flag("intel_pt") ? "present" : "absent",
-                  facts.Flag("hypervisor") ? "present" : "absent");
-  v.fix = NoPtFix(facts);
-  v.instead = kRecordByStep;
+  v.usable = v.usable && v.machine;
   return v;
 }
 
-// Branch stacks of either architecture, told apart by `here`: the CPU is of the right kind.
-Verdict JudgeBranchStack(const DoctorFacts& facts, const std::string& kind, const std::string& name,
-                         bool here, bool built) {
-  Verdict v{.kind = kind};
-  if (here && facts.branch_entries) {
-    v.why = fmt::format("branch stacks of {} entries are there", *facts.branch_entries);
-    v.found_by = facts.branch_source + " says so";
-    JudgeUse(facts, "perf record -j any,u -o perf.data -- CMD", built, v);
-    if (v.machine && !built)
-      v.instead = "perf record -j any,u -- CMD; exact flow: " + std::string(kRecordByStep);
-    return v;
+// ---- branch stacks ----
+
+// What the CPU would offer.
+std::string LbrName(const DoctorFacts& facts) {
+  if (!IsAmd(facts)) return facts.Flag("arch_lbr") ? "LBR (architectural)" : "LBR";
+  if (facts.Flag("amd_lbr_v2")) return "AMD LBR v2 (LbrExtV2)";
+  if (facts.Flag("brs") || facts.has_brs_event) return "AMD BRS";
+  return "branch stack of AMD";
+}
+
+std::string NoLbrFix(const DoctorFacts& facts) {
+  if (IsVirtual(facts))
+    return IsAmd(facts)
+               ? "on the host: -cpu host,pmu=on, where its hypervisor passes AMD's branch stack on"
+               : "on the host: give the guest a virtual PMU with LBR (-cpu host,pmu=on)";
+  if (facts.Flag("amd_lbr_v2")) return "boot Linux 6.1 or newer";
+  if (facts.Flag("brs")) return "boot Linux 5.19 or newer with CONFIG_PERF_EVENTS_AMD_BRS=y";
+  return "";
+}
+
+std::string NoLbrReason(const DoctorFacts& facts) {
+  if (IsVirtual(facts)) return "no LBR: this virtual machine is not given a branch stack";
+  if (facts.Flag("amd_lbr_v2") || facts.Flag("brs"))
+    return fmt::format("the CPU has {} but the kernel does not offer it", LbrName(facts));
+  if (IsAmd(facts)) return "no branch stack: AMD has one from Zen 3 on";
+  return "no LBR: the kernel offers no branch stack";
+}
+
+Verdict JudgeLbr(const DoctorFacts& facts, bool built, const std::string& instead) {
+  Verdict v{.kind = "lbr", .usable = built, .instead = instead};
+  const Trial* trial = facts.Tried("branches");
+  const bool works = trial != nullptr && trial->ok();
+  if (!IsX86(facts)) {
+    v.why = "no LBR: the CPU is of another architecture";
+    v.found_by = VendorText(facts);
+  } else if (facts.branch_entries || facts.has_brs_event || works) {
+    v.why = LbrName(facts);
+    v.why += facts.branch_entries
+                 ? fmt::format(": branch stacks of {} entries", *facts.branch_entries)
+                 : ": branch stacks are there";
+    v.found_by = facts.branch_entries  ? facts.branch_source + " says so"
+                 : facts.has_brs_event ? std::string(kDevices) + "/cpu/events/branch-brs is there"
+                                       : "the kernel opens them";
+    // BRS works with an event of its own, and with a fixed period only: the trial's is another.
+    const bool brs = facts.has_brs_event && !facts.Flag("amd_lbr_v2");
+    JudgeUse(facts, brs ? "software" : "branches",
+             brs ? "perf record -b -c 1000037 -e cpu/branch-brs/u -o perf.data -- CMD"
+                 : "perf record -j any,u -o perf.data -- CMD",
+             v);
+  } else {
+    v.why = NoLbrReason(facts);
+    v.found_by = fmt::format("no caps/branches under {}/cpu*; {}", kDevices, VendorText(facts));
+    if (trial != nullptr)
+      v.found_by += fmt::format("; perf_event_open: {}", std::strerror(trial->error));
+    if (const auto obstacle = WhyForbidden(facts, "software"))
+      v.found_by += "; " + obstacle->found_by;
+    v.fix = NoLbrFix(facts);
   }
-  v.instead = kRecordByStep;
-  v.found_by =
-      fmt::format("/proc/cpuinfo: vendor {}", facts.vendor.empty() ? "unknown" : facts.vendor);
-  if (!here) {
-    v.why = fmt::format("no {}: the CPU is of another architecture", name);
-    return v;
-  }
-  v.why = fmt::format("no {}: the kernel offers no branch stack", name);
-  v.found_by += "; no caps/branches under /sys/bus/event_source/devices/cpu*";
-  if (facts.Flag("hypervisor"))
-    v.fix = "on the host: give the guest a virtual PMU with LBR (-cpu host,pmu=on)";
-  if (kind == "brbe") v.fix = "boot Linux 6.17 or newer on a CPU with FEAT_BRBE";
+  v.usable = v.usable && v.machine;
   return v;
+}
+
+Verdict JudgeBrbe(const DoctorFacts& facts, bool built, const std::string& instead) {
+  Verdict v{.kind = "brbe", .usable = built, .instead = instead};
+  if (!IsArm(facts)) {
+    v.why = "no BRBE: the CPU is of another architecture";
+    v.found_by = VendorText(facts);
+  } else if (facts.branch_entries) {
+    v.why = fmt::format("BRBE: branch stacks of {} entries", *facts.branch_entries);
+    v.found_by = facts.branch_source + " says so";
+    JudgeUse(facts, "branches", "perf record -j any,u -o perf.data -- CMD", v);
+  } else {
+    v.why = "no BRBE: the kernel offers no branch stack";
+    v.found_by = fmt::format("{}; no caps/branches under {}/arm*", VendorText(facts), kDevices);
+    v.fix = "boot Linux 6.17 or newer with CONFIG_ARM64_BRBE on a CPU with FEAT_BRBE";
+  }
+  v.usable = v.usable && v.machine;
+  return v;
+}
+
+// ---- software ----
+
+std::string EmulatorText(const DoctorFacts& facts) {
+  return facts.qemu_user + (facts.qemu_version.empty() ? "" : ", version " + facts.qemu_version);
 }
 
 Verdict JudgeEmulator(const DoctorFacts& facts, bool built) {
-  Verdict v{.kind = "emulate", .machine = !facts.qemu_user.empty()};
-  v.usable = v.machine && built;
-  v.why = v.machine ? "an emulator is installed" : "no emulator is installed";
-  v.found_by = v.machine ? facts.qemu_user : "qemu-x86_64 is not in PATH";
-  if (!v.machine) v.fix = "apt-get install qemu-user";
-  if (!built) {
-    v.why += "; this version of flowback has no emulating engine yet";
-    v.fix.clear();
+  Verdict v{.kind = "emulate"};
+  const Trial* trial = facts.Tried("emulate");
+  if (!facts.Flag("lm")) {
+    v.why = "emulating is built for x86-64 only";
+    v.found_by = "/proc/cpuinfo has no flag lm";
+  } else if (facts.qemu_user.empty()) {
+    v.why = "no emulator is installed";
+    v.found_by = "qemu-x86_64 is not in PATH";
+    v.fix = "sudo apt-get install qemu-user";
+  } else if (facts.qemu_plugins == false) {
+    v.why = "the emulator was built without support for plugins";
+    v.found_by = EmulatorText(facts) + ": it exports none of the functions that plugins call";
+    v.fix = "sudo apt-get install qemu-user";
+  } else if (trial != nullptr && !trial->ok()) {
+    v.why = "an emulator is installed, but recording fails: " + trial->text;
+    v.found_by = EmulatorText(facts) + "; tried";
+    v.fix = trial->remedy;
+  } else {
+    v.machine = true;
+    v.usable = built;
+    v.why = "an emulator is installed: exact, some ten times slower than native";
+    v.found_by =
+        EmulatorText(facts) +
+        (facts.qemu_plugins ? ", loads plugins" : "; whether it loads plugins is not known");
+    if (trial != nullptr) v.found_by += "; tried: " + trial->text;
   }
-  if (!v.usable) v.instead = kRecordByStep;
   return v;
+}
+
+std::string YamaText(const DoctorFacts& facts) {
+  return facts.ptrace_scope
+             ? fmt::format("/proc/sys/kernel/yama/ptrace_scope is {}", *facts.ptrace_scope)
+             : "/proc/sys/kernel/yama is not there: ptrace is not restricted";
 }
 
 Verdict JudgeStep(const DoctorFacts& facts, bool built) {
   constexpr int64_t kNobodyMayAttach = 3;
   Verdict v{.kind = "step"};
-  v.instead = "open a recording made elsewhere: flowback info FILE";
+  const Trial* trial = facts.Tried("step");
+  v.found_by = YamaText(facts);
   if (!facts.Flag("lm")) {
     v.why = "single-stepping is built for x86-64 only";
     v.found_by = "/proc/cpuinfo has no flag lm";
-  } else if (facts.ptrace_scope == kNobodyMayAttach && !facts.Can("CAP_SYS_PTRACE")) {
-    v.why = "nobody may use ptrace";
-    v.found_by = "/proc/sys/kernel/yama/ptrace_scope is 3 (until the next boot)";
-    v.fix = "boot with kernel.yama.ptrace_scope=1 in /etc/sysctl.d";
+  } else if (trial != nullptr
+                 ? !trial->ok()
+                 : facts.ptrace_scope == kNobodyMayAttach && !facts.Can("CAP_SYS_PTRACE")) {
+    v.why = trial != nullptr ? trial->text : "nobody may use ptrace";
+    v.fix = facts.ptrace_scope == kNobodyMayAttach || trial == nullptr
+                ? "boot with kernel.yama.ptrace_scope=1 in /etc/sysctl.d"
+                : trial->remedy;
   } else {
     v.machine = true;
     v.usable = built;
     v.why =
         "ptrace works for programs one starts oneself: exact, at some 25000 instructions a second";
-    v.found_by = facts.ptrace_scope
-                     ? fmt::format("/proc/sys/kernel/yama/ptrace_scope is {}", *facts.ptrace_scope)
-                     : "/proc/sys/kernel/yama is not there: ptrace is not restricted";
-    if (built) v.instead.clear();
+    if (trial != nullptr) v.found_by += "; tried: " + trial->text;
   }
   return v;
 }
 
-Note JudgeParanoid(const DoctorFacts& facts) {
-  Note note{.name = "perf_event_paranoid", .text = {}, .fix = {}};
-  if (!facts.perf_event_paranoid) {
-    note.text = "not there: the kernel is built without perf events";
-    return note;
+// Of processes that run already.
+Verdict JudgeAttach(const DoctorFacts& facts, const Verdict& step) {
+  Verdict v{.kind = "attach", .found_by = YamaText(facts)};
+  const int64_t scope = facts.ptrace_scope.value_or(0);
+  if (!step.machine) {
+    v.why = step.why;
+    v.found_by = step.found_by;
+    v.fix = step.fix;
+  } else if (scope > 0 && !facts.Can("CAP_SYS_PTRACE")) {
+    v.why = "only programs that one starts oneself may be traced";
+    v.found_by += "; CAP_SYS_PTRACE is missing";
+    v.fix = scope < 3 ? "sudo sysctl kernel.yama.ptrace_scope=0"
+                      : "boot with kernel.yama.ptrace_scope=0 in /etc/sysctl.d";
+  } else {
+    v.machine = v.usable = true;
+    v.why = facts.Can("CAP_SYS_PTRACE")
+                ? "any process may be single-stepped: record -p PID"
+                : "one's own processes may be single-stepped: record -p PID";
   }
-  const int64_t value = *facts.perf_event_paranoid;
-  const bool privileged = facts.Can("CAP_PERFMON") || facts.Can("CAP_SYS_ADMIN");
-  const char* what = value >= 3   ? "nobody without CAP_PERFMON may trace"
-                     : value == 2 ? "own programs may be traced, user space only"
-                     : value >= 0 ? "own programs may be traced, kernel included"
-                                  : "everything may be traced";
-  note.text = fmt::format("{}: {}{}", value, what, privileged ? "; this process may anyway" : "");
-  if (value >= 2 && !privileged)
-    note.fix = value >= 3 ? "sudo sysctl kernel.perf_event_paranoid=2"
-                          : "sudo sysctl kernel.perf_event_paranoid=1 (for the kernel's part)";
-  return note;
+  return v;
 }
 
-Note JudgeMlock(const DoctorFacts& facts) {
-  if (!facts.perf_event_mlock_kb) return {"perf_event_mlock_kb", "not there", ""};
-  const bool unlimited = facts.Can("CAP_IPC_LOCK");
-  Note note{"perf_event_mlock_kb",
-            fmt::format("{}: {}", *facts.perf_event_mlock_kb,
-                        unlimited ? "does not bind this process" : "bounds the trace buffers"),
-            ""};
-  if (!unlimited && *facts.perf_event_mlock_kb < 4096)
-    note.fix = "sudo sysctl kernel.perf_event_mlock_kb=65536";
-  return note;
-}
-
-Note JudgeKernelPointers(const DoctorFacts& facts) {
-  if (!facts.kptr_restrict) return {"kptr_restrict", "not there", ""};
-  const bool hidden =
-      *facts.kptr_restrict == 2 || (*facts.kptr_restrict == 1 && !facts.Can("CAP_SYSLOG"));
-  return {"kptr_restrict",
-          fmt::format("{}: kernel symbols are {}", *facts.kptr_restrict,
-                      hidden ? "hidden" : "readable"),
-          hidden ? "sudo sysctl kernel.kptr_restrict=0" : ""};
-}
-
-Note JudgePtraceScope(const DoctorFacts& facts) {
-  if (!facts.ptrace_scope) return {"ptrace_scope", "not there: ptrace is not restricted", ""};
-  const int64_t value = *facts.ptrace_scope;
-  const char* what = value == 0   ? "may attach to own processes"
-                     : value == 1 ? "may trace what one starts"
-                     : value == 2 ? "only with CAP_SYS_PTRACE"
-                                  : "nobody may attach";
-  return {"ptrace_scope", fmt::format("{}: {}", value, what), ""};
-}
-
-Note JudgeLockdown(const DoctorFacts& facts) {
-  if (facts.lockdown.empty() || facts.lockdown == "none") return {"lockdown", "none", ""};
-  return {"lockdown", facts.lockdown + ": kernel memory (kcore) can't be read", ""};
+// The best that works here.
+std::string WhatWorks(const Verdict& emulate, const Verdict& step) {
+  if (emulate.usable) return "flowback record --engine emulate -- CMD";
+  if (step.usable) return "flowback record --engine step -- CMD";
+  return "open a recording made elsewhere: flowback info FILE";
 }
 
 }  // namespace
+
+Obstacle ExplainRefusal(const DoctorFacts& facts, int error) {
+  const std::string called = fmt::format("perf_event_open: {}", std::strerror(error));
+  const int64_t paranoid = facts.perf_event_paranoid.value_or(0);
+  if (error == EACCES && paranoid > 2)
+    return {"this user may not use it",
+            fmt::format("perf_event_paranoid is {} and CAP_PERFMON is missing", paranoid),
+            "sudo sysctl kernel.perf_event_paranoid=2"};
+  if (error == EPERM && facts.lockdown == "confidentiality")
+    return {"the kernel is locked down", called + "; lockdown is confidentiality",
+            "boot without lockdown=confidentiality (Secure Boot may set it)"};
+  if ((error == EPERM || error == ENOSYS) && (facts.seccomp == 2 || !facts.container.empty()))
+    return {"the container forbids it",
+            called + (facts.container.empty() ? "; a seccomp filter is set"
+                                              : "; " + facts.container + " is there"),
+            "start it with --cap-add=PERFMON --security-opt seccomp=unconfined"};
+  if (error == ENOSYS)
+    return {"the kernel is built without perf events", called,
+            "boot one with CONFIG_PERF_EVENTS=y"};
+  if (error == EACCES || error == EPERM)
+    return {"a security module forbids it", called,
+            "sudo dmesg shows which one refused perf_event_open"};
+  if (error == EBUSY)
+    return {"something else uses it now", called, "end the other recording: ps -C perf"};
+  return {"the kernel refuses it", called, ""};
+}
 
 std::vector<Verdict> JudgeEngines(const DoctorFacts& facts,
                                   const std::vector<std::string_view>& engines) {
   const auto built = [&](std::string_view name) {
     return std::ranges::find(engines, name) != engines.end();
   };
-  const bool arm = facts.vendor.starts_with("ARM");
-  return {JudgePt(facts, built("pt")),
-          JudgeBranchStack(facts, "lbr", "LBR", IsX86(facts), built("lbr")),
-          JudgeBranchStack(facts, "brbe", "BRBE", arm, built("brbe")),
-          JudgeEmulator(facts, built("emulate")), JudgeStep(facts, built("step"))};
-}
-
-std::vector<Note> JudgePermissions(const DoctorFacts& facts) {
-  std::string capabilities;
-  for (const std::string& name : facts.capabilities)
-    capabilities += (capabilities.empty() ? "" : ", ") + name;
-  return {JudgeParanoid(facts),
-          JudgeMlock(facts),
-          JudgeKernelPointers(facts),
-          JudgePtraceScope(facts),
-          JudgeLockdown(facts),
-          {"capabilities", capabilities.empty() ? "none" : capabilities, ""}};
+  Verdict emulate = JudgeEmulator(facts, built("emulate"));
+  Verdict step = JudgeStep(facts, built("step"));
+  Verdict attach = JudgeAttach(facts, step);
+  const std::string works = WhatWorks(emulate, step);
+  for (Verdict* verdict : {&emulate, &step, &attach})
+    if (!verdict->usable) verdict->instead = works;
+  return {JudgePt(facts, built("pt"), works),
+          JudgeLbr(facts, built("lbr"), works),
+          JudgeBrbe(facts, built("brbe"), works),
+          std::move(emulate),
+          std::move(step),
+          std::move(attach)};
 }
 
 }  // namespace flowback::cli

@@ -11,7 +11,8 @@
 namespace flowback::cli {
 
 struct Verdict {
-  std::string kind{};    // "pt", "lbr", "brbe", "emulate", "step": a value of record --engine
+  std::string kind{};    // a value of record --engine: "pt", "lbr", "brbe", "emulate", "step"; or
+                         // "attach": record -p
   bool usable = false;   // `flowback record --engine KIND` works here and now
   bool machine = false;  // hardware and permissions would do, whatever this version of flowback has
   std::string why{};     // one sentence
@@ -26,6 +27,16 @@ struct Note {
   std::string text{};
   std::string fix{};  // "" when there is nothing to fix
 };
+
+// Why something is refused, how that was found out, and what helps ("" when nothing does).
+struct Obstacle {
+  std::string why{};
+  std::string found_by{};
+  std::string fix{};
+};
+
+// Of perf_event_open's errno, on this machine.
+Obstacle ExplainRefusal(const DoctorFacts& facts, int error);
 
 // `engines`: what this version of flowback can record with.
 std::vector<Verdict> JudgeEngines(const DoctorFacts& facts,

@@ -1,39 +1,45 @@
 // SPDX-License-Identifier: MIT
 // `flowback record -- CMD`: runs a program and records its execution. It ends with the program's
 // own status, as env and timeout do: 125 when flowback failed, 126 and 127 when CMD can't be run.
+// `flowback record -p PID`: the same for a program that runs already; the statuses are flowback's.
 #include "flowback/capture/record.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/wait.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <cstdlib>
 
 #include "cli/arguments.h"
 #include "cli/command.h"
-#include "cli/json.h"
-#include "cli/output.h"
+#include "cli/doctor_facts.h"
 #include "cli/pt_event.h"
 #include "cli/quantity.h"
+#include "cli/record_progress.h"
+#include "cli/record_report.h"
 #include "cli/status.h"
 
 namespace flowback::cli {
 namespace {
 
 constexpr int kRecorderFailed = 125;
-constexpr int kCommandNotRunnable = 126;
-constexpr int kCommandNotFound = 127;
 
 struct RecordWords {
   std::string engine = "auto", clock, event, snapshot, buffers, cyc_threshold, psb_period,
-              mtc_period, duration, max_instructions;
+              mtc_period, duration, max_size, max_instructions;
   const CLI::Option* cyc = nullptr;
   const CLI::Option* snapshots = nullptr;
+  std::string cpu_list;
+  std::vector<std::string> stray;  // words that belong to no option
   bool no_return_compression = false;
   bool no_timestamps = false;
   bool all_cpus = false;
+  bool machine_wide = false;
   bool json = false;
 };
 
@@ -53,19 +59,31 @@ bool IsBuilt(std::string_view engine) {
   return std::ranges::find(built, engine) != built.end();
 }
 
-Result<std::string> ChooseEngine(const std::string& word) {
-  if (word == "auto") {
-    const Status emulator = CheckEmulator({});
-    if (emulator) {
-      Warn("record: --engine auto takes 'emulate': this version has no hardware engine yet");
-      return "emulate";
-    }
-    Warn(
-        fmt::format("record: --engine auto takes 'step': this version has no hardware engine yet, "
-                    "and {} ({})",
-                    emulator.error().message(), emulator.error().remedy()));
+// Why no hardware engine is taken, on this machine.
+std::string WhyNoHardware() {
+  const char* path = std::getenv("PATH");
+  return ReadDoctorFacts("", path == nullptr ? "" : path).pt_type
+             ? "this version can't drive this machine's Intel PT yet (`perf record -e intel_pt//u "
+               "-- CMD` can, and flowback reads it)"
+             : "this machine has no Intel PT";
+}
+
+std::string ChooseAutomatically(bool attaches) {
+  if (attaches) {
+    Warn("record: --engine auto takes 'step': the emulator can't take over a running program");
     return "step";
   }
+  const Status emulator = CheckEmulator({});
+  Warn(fmt::format("record: --engine auto takes '{}': {}{}", emulator ? "emulate" : "step",
+                   WhyNoHardware(),
+                   emulator ? ""
+                            : fmt::format(", and {} (much faster with it: {})",
+                                          emulator.error().message(), emulator.error().remedy())));
+  return emulator ? "emulate" : "step";
+}
+
+Result<std::string> ChooseEngine(const std::string& word, bool attaches) {
+  if (word == "auto") return ChooseAutomatically(attaches);
   if (IsBuilt(word)) return word;
   for (const KnownEngine& engine : kKnownEngines) {
     if (engine.name != word) continue;
@@ -165,6 +183,14 @@ Status UnderstandLimits(const RecordWords& words, RecordOptions& options) {
                       .Remedy("--duration 10s"));
     options.max_duration = std::chrono::nanoseconds(*nanoseconds);
   }
+  if (!words.max_size.empty()) {
+    const Result<uint64_t> bytes = ParseSize(words.max_size, "--max-size");
+    if (!bytes) return Fail(bytes.error());
+    if (*bytes == 0)
+      return Fail(Error(ErrorCode::kUsage, "--max-size: no bytes at all: nothing would be recorded")
+                      .Remedy("--max-size 100M"));
+    options.max_file_bytes = *bytes;
+  }
   if (!words.max_instructions.empty()) {
     const auto count = ParseNumber(words.max_instructions);
     if (!count || *count == 0)
@@ -175,90 +201,54 @@ Status UnderstandLimits(const RecordWords& words, RecordOptions& options) {
   return {};
 }
 
-int CommandStatus(int status) {
-  if (WIFEXITED(status)) return WEXITSTATUS(status);
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : kRecorderFailed;
+// What perf records and software can't.
+Status RefuseMachineWide(const RecordWords& words) {
+  if (!words.machine_wide && words.cpu_list.empty()) return {};
+  return Fail(Error(ErrorCode::kNoHardware,
+                    fmt::format("record: {} records whatever runs on a CPU, which takes tracing "
+                                "hardware: emulating and stepping reach one program only",
+                                words.machine_wide ? "-a" : "-C"))
+                  .Remedy("flowback record -- CMD"));
 }
 
-int FailureStatus(const Error& error) {
-  if (error.code() == ErrorCode::kCommandMissing) return kCommandNotFound;
-  if (error.code() == ErrorCode::kCommandRefused) return kCommandNotRunnable;
-  return kRecorderFailed;
+Status Understand(const RecordWords& words, RecordOptions& options) {
+  for (const Status& status : {UnderstandPacketOptions(words, options),
+                               UnderstandBuffers(words, options), UnderstandLimits(words, options)})
+    if (!status) return Fail(status.error());
+  const Result<std::string> engine =
+      ChooseEngine(words.engine, !options.pids.empty() || !options.tids.empty());
+  if (!engine) return Fail(engine.error());
+  options.engine = *engine;
+  return {};
 }
 
-// Prints the error; in JSON also the reason's number, which the exit status can't tell.
-int RecordFailure(const Error& error, bool json) {
-  const int reason = Report(error);
-  const int status = FailureStatus(error);
-  if (json) {
-    Output output;
-    JsonLine(output.buffer())
-        .Text("schema", "flowback.record/1")
-        .Text("error", error.message())
-        .Text("remedy", error.remedy())
-        .Number("reason", reason)
-        .Number("status", status)
-        .End();
-  }
-  return status;
-}
-
-void TellText(const RecordSummary& summary, const RecordOptions& options) {
-  for (const std::string& note : summary.notes) Warn("record: " + note);
-  if (options.snapshot_bytes)
-    Warn(fmt::format("record: of each thread's trace the last {} bytes were kept",
-                     *options.snapshot_bytes));
-  const size_t threads = summary.threads.size();
-  const double seconds = std::chrono::duration<double>(summary.elapsed).count();
-  Warn(fmt::format(
-      "record: {} instructions of {} thread{} in {:.2f} s, {} trace bytes (emulated) to "
-      "{}",
-      summary.instructions, threads, threads == 1 ? "" : "s", seconds, summary.bytes,
-      options.output));
-}
-
-void TellJson(const RecordSummary& summary, const RecordOptions& options) {
-  Output output;
-  for (const RecordedThread& thread : summary.threads)
-    JsonLine(output.buffer())
-        .Text("schema", "flowback.record.thread/1")
-        .Number("pid", thread.pid)
-        .Number("tid", thread.tid)
-        .Number("bytes", thread.bytes)
-        .Number("count", thread.digest.count)
-        .Text("digest", fmt::format("{:016x}", thread.digest.hash))
-        .End();
-  JsonLine(output.buffer())
-      .Text("schema", "flowback.record/1")
-      .Text("engine", options.engine)
-      .Bool("emulated", true)
-      .Text("clock", options.clock == RecordClock::kHost ? "host" : "instructions")
-      .Text("output", options.output)
-      .Number("instructions", summary.instructions)
-      .Number("bytes", summary.bytes)
-      .Number("threads", summary.threads.size())
-      .Number("status", CommandStatus(summary.command_status))
-      .End();
+Result<RecordSummary> RecordWithProgress(RecordOptions& options) {
+  RecordProgressLine line;
+  options.on_progress = [&line](const RecordProgress& progress) { line.Update(progress); };
+  return Record(options);
 }
 
 int Execute(const RecordWords& words, RecordOptions& options) {
-  const Result<std::string> engine = ChooseEngine(words.engine);
-  if (!engine) return RecordFailure(engine.error(), words.json);
-  options.engine = *engine;
-  if (Status status = UnderstandPacketOptions(words, options); !status)
-    return RecordFailure(status.error(), words.json);
-  if (Status status = UnderstandBuffers(words, options); !status)
-    return RecordFailure(status.error(), words.json);
-  if (Status status = UnderstandLimits(words, options); !status)
-    return RecordFailure(status.error(), words.json);
-  const Result<RecordSummary> summary = Record(options);
-  if (!summary) return RecordFailure(summary.error(), words.json);
+  const bool has_command = !options.command.empty();
+  if (Status status = Understand(words, options); !status)
+    return RecordFailure(status.error(), has_command, words.json);
+  const Result<RecordSummary> summary = RecordWithProgress(options);
+  if (!summary) return RecordFailure(summary.error(), has_command, words.json);
+  int status = has_command ? CommandStatus(summary->command_status) : kDone;
+  // What was asked for is not there: no result of the program's.
+  if (!options.from.empty() && summary->from_places.empty()) status = kRecorderFailed;
   TellText(*summary, options);
-  if (words.json) TellJson(*summary, options);
-  return CommandStatus(summary->command_status);
+  if (words.json) TellJson(*summary, options, status);
+  return status;
 }
 
 void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
+  app.add_option("-p,--pid", options.pids, "record running processes: PID[,PID...] (step)")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("-t,--tid", options.tids, "record running threads: TID[,TID...] (step)")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   app.add_option("--engine", words.engine, "auto (default), pt, lbr, brbe, emulate or step");
   app.add_flag("--exact", options.exact, "emulate: one instruction a block (slower)");
   app.add_option("-o,--output", options.output, "file to write (default perf.data)");
@@ -284,7 +274,13 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
   app.add_option("-m,--mmap-pages", words.buffers,
                  "perf's PAGES[,AUXPAGES] or sizes: AUXPAGES is what -S keeps");
   app.add_option("--duration", words.duration, "stop recording after this time, e.g. 10s");
+  app.add_option("--max-size", words.max_size, "stop recording at this file size, e.g. 100M");
+  app.add_option("--from", options.from, "record from this function's first instruction on");
+  app.add_option("--until", options.until, "record up to this function's first instruction");
   app.add_option("--max-instructions", words.max_instructions, "stop recording after so many");
+  app.add_option("CMD", words.stray)->group("");
+  app.add_flag("-a", words.machine_wide)->group("");
+  app.add_option("-C,--cpu", words.cpu_list)->group("");
   app.add_flag("--json", words.json, "the result as JSON lines on stdout, after CMD's own output");
   app.footer("usage: flowback record [options] -- CMD [arguments]");
 }
@@ -293,6 +289,25 @@ std::string Joined(const Arguments& arguments) {
   std::string text = "flowback record";
   for (const std::string& word : arguments) text += ' ' + word;
   return text;
+}
+
+// A file that is opened must not get the number of a standard stream that the caller has closed:
+// messages would end up in it. The program finds them closed as they were.
+void KeepStandardStreams() {
+  for (int descriptor = 0; descriptor <= STDERR_FILENO; ++descriptor)
+    if (fcntl(descriptor, F_GETFD) < 0) static_cast<void>(open("/dev/null", O_RDWR | O_CLOEXEC));
+}
+
+Error NoProgram(const RecordWords& words) {
+  std::string command = "CMD";
+  if (!words.stray.empty()) command = fmt::format("{}", fmt::join(words.stray, " "));
+  return Error(ErrorCode::kUsage,
+               words.stray.empty()
+                   ? "record: no program to run"
+                   : fmt::format("record: '{}' stands before --, which the program comes after",
+                                 words.stray[0]))
+      .Remedy("flowback record [options] -- " + command +
+              (words.stray.empty() ? ", or -p PID for one that runs" : ""));
 }
 
 }  // namespace
@@ -306,9 +321,14 @@ int RunRecord(const Arguments& arguments) {
   if (dashes != arguments.end()) options.command.assign(dashes + 1, arguments.end());
   if (const auto status = Parse(app, Arguments(arguments.begin(), dashes)))
     return *status == kWrongUsage && !options.command.empty() ? kRecorderFailed : *status;
-  if (options.command.empty())
-    return Report(
-        Error(ErrorCode::kUsage, "record: no program to run").Remedy("flowback record -- CMD"));
+  if (const Status status = RefuseMachineWide(words); !status)
+    return RecordFailure(status.error(), !options.command.empty(), words.json);
+  const bool attaches = !options.pids.empty() || !options.tids.empty();
+  if (!words.stray.empty() && !options.command.empty())
+    return RecordFailure(NoProgram(words), true, words.json);
+  if (options.command.empty() && (!attaches || !words.stray.empty()))
+    return Report(NoProgram(words));
+  KeepStandardStreams();
   options.recorder_command_line = Joined(arguments);
   options.one_cpu = !words.all_cpus;
   return Execute(words, options);

@@ -53,13 +53,13 @@ FetchedInstruction CodeReader::Read(uint64_t ip, ExecMode mode) const {
   FetchedInstruction fetched;
   fetched.mode = mode;
   fetched.size =
-      static_cast<uint8_t>(ReadProcess(pid_, ip, fetched.code.data(), fetched.code.size()));
+      static_cast<uint8_t>(ReadProcess(tid_, ip, fetched.code.data(), fetched.code.size()));
   fetched.known = Classify({fetched.code.data(), fetched.size}, mode, fetched.instruction);
   return fetched;
 }
 
 std::vector<ExecutableMapping> CodeReader::Refresh() {
-  std::vector<ExecutableMapping> now = ReadExecutableMappings(pid_);
+  std::vector<ExecutableMapping> now = ReadExecutableMappings(tid_);
   if (now == mappings_) return {};
   std::vector<ExecutableMapping> added;
   for (const auto& mapping : now)
@@ -77,7 +77,7 @@ void CodeReader::Reset() {
 
 std::vector<uint8_t> CodeReader::ReadMemory(uint64_t address, size_t size) const {
   std::vector<uint8_t> bytes(size);
-  bytes.resize(ReadProcess(pid_, address, bytes.data(), size));
+  bytes.resize(ReadProcess(tid_, address, bytes.data(), size));
   return bytes;
 }
 

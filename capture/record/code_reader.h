@@ -32,8 +32,13 @@ struct FetchedInstruction {
 // Not thread-safe. Reading happens while the thread that runs the code is stopped.
 class CodeReader {
  public:
-  explicit CodeReader(pid_t pid) : pid_(pid) {}
+  explicit CodeReader(pid_t tid) : tid_(tid) {}
 
+  // A thread of the process that is alive: the first one's end may come early, and the kernel shows
+  // no memory through it then.
+  void ReadThrough(pid_t tid) { tid_ = tid; }
+  // The mappings of a process just forked, which are its parent's.
+  void Inherit(const CodeReader& parent) { mappings_ = parent.mappings_; }
   // The instruction at `ip`, from the cache where the memory can't have changed.
   FetchedInstruction Fetch(uint64_t ip, ExecMode mode);
   // To be called after whatever may have changed the process's mappings. Returns the executable
@@ -53,7 +58,7 @@ class CodeReader {
   void KeepPage(uint64_t address);
   FetchedInstruction Read(uint64_t ip, ExecMode mode) const;
 
-  pid_t pid_;
+  pid_t tid_;
   std::vector<ExecutableMapping> mappings_;  // by address
   std::unordered_map<uint64_t, FetchedInstruction> cache_;
   std::map<uint64_t, std::vector<uint8_t>> anonymous_;

@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -26,7 +28,9 @@ namespace flowback::record {
 namespace {
 
 constexpr long kPauseNanoseconds = 2'000'000;
-constexpr unsigned kLookEvery = 100;  // rounds between two looks for dead threads
+constexpr unsigned kLookEvery = 100;   // rounds between two looks for dead threads
+constexpr unsigned kCountEvery = 50;   // rounds between two counts for the progress
+constexpr unsigned kStopRounds = 100;  // for the threads to end their traces
 
 void Pause() {
   const timespec pause{.tv_sec = 0, .tv_nsec = kPauseNanoseconds};
@@ -42,50 +46,91 @@ struct EmulateEngine::Message {
   std::string text;
 };
 
-Result<RecordSummary> EmulateEngine::Run(pid_t pid, RecordingSink& sink) {
-  unsigned rounds = 0;
-  while (!WaitForEnd(pid, sink)) {
-    Drain(sink);
-    if (snapshot_requested_.exchange(false)) Check(sink.TakeSnapshot(clock_.Now()));
-    if (++rounds % kLookEvery == 0) EndDeadThreads(sink);
+Result<RecordSummary> EmulateEngine::Run(pid_t pid) {
+  command_ = pid;
+  bool ended = false;
+  for (unsigned rounds = 1; !(ended = HasEnded(pid)) && !StopIsDone(); ++rounds) {
+    Drain();
+    if (snapshot_requested_.exchange(false)) Check(sink_.TakeSnapshot(clock_.Now()));
+    if (rounds % kLookEvery == 0) EndDeadThreads();
+    if (rounds % kCountEvery == 0) CountFlow();
     if (!status_) {
       kill(pid, SIGKILL);
       RequestStop();
     }
     Pause();
   }
-  // Threads of processes that outlive the command stop at their next packet.
-  area_.stopping.store(1);
-  Drain(sink);
-  EndDeadThreads(sink);
-  bool others = false;
-  for (uint32_t i = 0; i < kSlots; ++i) {
-    if (area_.slots[i].state.load() == SlotState::kFree) continue;
-    others = true;
-    FinishSlot(i, sink);
-  }
-  if (others)
+  stopped_ = area_.recording.load() != Recording::kGoesOn;
+  TakeLast();
+  if (others_ && !stopped_)
     AddNote("processes that the program started still ran when it ended: their traces end there");
-  if (area_.threads_left_out.load() != 0)
-    AddNote(std::to_string(area_.threads_left_out.load()) +
-            " threads were not recorded: more than " + std::to_string(kSlots) + " ran at once");
-  if (has_memory_code_)
+  Result<RecordSummary> summary = Summarize();
+  if (ended) return summary;
+  if (!summary) kill(pid, SIGKILL);
+  WaitForProgram(pid);
+  if (summary) summary->command_status = summary_.command_status;
+  return summary;
+}
+
+void EmulateEngine::RequestStop() {
+  Recording expected = Recording::kGoesOn;
+  area_.recording.compare_exchange_strong(expected, Recording::kStops);
+  for (Slot& slot : area_.slots)
+    if (slot.state.load() == SlotState::kLive) slot.attention.fetch_or(kAttentionStop);
+}
+
+// Processes may outlive the recording: gives their threads the time to tell where they are.
+void EmulateEngine::TakeLast() {
+  constexpr int kRounds = 50;
+  const auto lives = [](const Slot& slot) { return slot.state.load() == SlotState::kLive; };
+  RequestStop();
+  Drain();
+  EndDeadThreads();
+  others_ = std::ranges::any_of(area_.slots, lives);
+  for (int i = 0; i < kRounds && std::ranges::any_of(area_.slots, lives); ++i) {
+    Pause();
+    Drain();
+  }
+  for (uint32_t i = 0; i < kSlots; ++i)
+    if (area_.slots[i].state.load() != SlotState::kFree) FinishSlot(i);
+  area_.recording.store(Recording::kOver);
+}
+
+// What was asked to stop did, or has had its time: a thread in the kernel says nothing.
+bool EmulateEngine::StopIsDone() {
+  if (area_.recording.load() == Recording::kGoesOn) return false;
+  if (++stop_rounds_ > kStopRounds) return true;
+  return std::ranges::all_of(
+      area_.slots, [](const Slot& slot) { return slot.state.load() == SlotState::kFree; });
+}
+
+Result<RecordSummary> EmulateEngine::Summarize() {
+  summary_.threads_left_out = area_.threads_left_out.load();
+  summary_.losses = area_.losses.load();
+  if (summary_.threads_left_out != 0)
+    AddNote(std::to_string(summary_.threads_left_out) + " threads were not recorded: more than " +
+            std::to_string(kSlots) + " ran at once");
+  if (code_changed_ && !options_.raw_directory.empty())
     AddNote(
-        "the program ran code that is in no file: it is kept in the raw output only, as it was "
-        "when it ran first");
+        "the program changed code while it ran: the raw output's command reads it as it was first");
   if (!status_) return Fail(std::move(status_.error()));
-  if (area_.processes.load() == 0)
-    return Fail(Error(ErrorCode::kSystem,
-                      "the emulator ended before the program ran: it could not "
-                      "load the plugin, or not the program")
+  if (summary_.threads.empty() && !stopped_)
+    return Fail(Error(ErrorCode::kSystem, area_.processes.load() == 0
+                                              ? "the emulator ended before the program ran: it "
+                                                "could not load the plugin"
+                                              : "the emulator ended before the program's first "
+                                                "instruction: it could not load the program")
                     .Remedy("what it says stands above; --engine step records without it"));
+  CountFlow();
   for (const RecordedThread& thread : summary_.threads)
     summary_.instructions += thread.digest.count;
-  return std::move(summary_);
+  Check(sink_.Finish(summary_));
+  if (!status_) return Fail(std::move(status_.error()));
+  return summary_;
 }
 
 // Whether the command ended; its status goes to the summary.
-bool EmulateEngine::WaitForEnd(pid_t pid, RecordingSink&) {
+bool EmulateEngine::HasEnded(pid_t pid) {
   int status = 0;
   const pid_t ended = waitpid(pid, &status, WNOHANG);
   if (ended == 0 || (ended < 0 && errno == EINTR)) return false;
@@ -93,63 +138,95 @@ bool EmulateEngine::WaitForEnd(pid_t pid, RecordingSink&) {
   return true;
 }
 
-void EmulateEngine::Drain(RecordingSink& sink) {
-  std::vector<Message> messages;
-  for (uint32_t i = 0; i < kSlots; ++i) DrainSlot(i, sink, messages);
-  std::ranges::stable_sort(messages, {}, [](const Message& m) { return m.header.tsc; });
-  for (const Message& message : messages) Tell(message, sink);
+void EmulateEngine::WaitForProgram(pid_t pid) {
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0)
+    if (errno != EINTR) return;
+  summary_.command_status = status;
 }
 
-void EmulateEngine::DrainSlot(uint32_t index, RecordingSink& sink, std::vector<Message>& messages) {
+// What the ended threads executed, and the running ones so far.
+void EmulateEngine::CountFlow() {
+  uint64_t instructions = 0;
+  for (const RecordedThread& thread : summary_.threads) instructions += thread.digest.count;
+  for (Slot& slot : area_.slots)
+    if (slot.state.load(std::memory_order_relaxed) != SlotState::kFree)
+      instructions += std::atomic_ref(slot.flow[0].count).load(std::memory_order_relaxed);
+  sink_.CountFlow(instructions, area_.losses.load());
+}
+
+// At once, so that a recorder that is killed has said it too. Of each thread at least the record of
+// its start is missing.
+void EmulateEngine::TellThreadsLeftOut() {
+  const uint64_t count = area_.threads_left_out.load();
+  if (count == told_left_out_) return;
+  LostRecord lost;
+  lost.time = clock_.ToNanoseconds(clock_.Now());
+  lost.pid = lost.tid = command_;
+  lost.count = count - std::exchange(told_left_out_, count);
+  Check(sink_.AddSideband(lost));
+}
+
+void EmulateEngine::Drain() {
+  TellThreadsLeftOut();
+  std::vector<Message> messages;
+  for (uint32_t i = 0; i < kSlots; ++i) DrainSlot(i, messages);
+  std::ranges::stable_sort(messages, {}, [](const Message& m) { return m.header.tsc; });
+  for (const Message& message : messages) Tell(message);
+}
+
+void EmulateEngine::DrainSlot(uint32_t index, std::vector<Message>& messages) {
   const SlotState state = area_.slots[index].state.load(std::memory_order_acquire);
   if (state != SlotState::kLive && state != SlotState::kEnded) return;
   ReadMessages(index, messages);
-  TakeTrace(index, sink);
-  if (state == SlotState::kEnded) FinishSlot(index, sink);
+  TakeTrace(index);
+  if (state == SlotState::kEnded) FinishSlot(index);
 }
 
-void EmulateEngine::TakeTrace(uint32_t index, RecordingSink& sink) {
+void EmulateEngine::TakeTrace(uint32_t index) {
   Slot& slot = area_.slots[index];
-  const StreamInfo& stream = StreamOf(index, sink);
+  const StreamInfo& stream = StreamOf(index);
   if (!TakeAll(slot.trace, area_.TraceRing(index), kTraceRingBytes, buffer_))
     return Check(Fail(ErrorCode::kSystem, "the memory shared with the emulator was overwritten"));
   if (buffer_.empty()) return;
   summary_.bytes += buffer_.size();
   summary_.threads[stream.index].bytes += buffer_.size();
-  Check(sink.AddTrace(stream, buffer_, clock_.Now()));
+  Check(sink_.AddTrace(stream, buffer_, clock_.Now()));
 }
 
 // The slot's thread writes no more, and the rings are empty.
-void EmulateEngine::FinishSlot(uint32_t index, RecordingSink& sink) {
+void EmulateEngine::FinishSlot(uint32_t index) {
   Slot& slot = area_.slots[index];
-  const StreamInfo& stream = StreamOf(index, sink);
+  const StreamInfo& stream = StreamOf(index);
   RecordedThread& thread = summary_.threads[stream.index];
+  const FlowState& flow = slot.LastFlow();
   pt::PacketWriter writer({.long_tnt = options_.long_tnt});
-  for (unsigned i = slot.pending_count; i-- > 0;) writer.TntBit((slot.pending_bits >> i & 1) != 0);
+  const uint64_t marked = flow.pending >> kPendingShift;
+  for (int i = 62 - std::countl_zero(marked); i >= 0; --i) writer.TntBit((marked >> i & 1) != 0);
   writer.FlushTnt();
   if (std::vector<uint8_t> rest = writer.Take(); !rest.empty()) {
     summary_.bytes += rest.size();
     thread.bytes += rest.size();
-    Check(sink.AddTrace(stream, rest, clock_.Now()));
+    Check(sink_.AddTrace(stream, rest, clock_.Now()));
   }
-  thread.digest.Append({slot.digest_count, slot.digest_hash});
-  if (std::exchange(exits_[index], false)) Check(sink.EndStream(stream));
+  thread.digest.Append({flow.count, flow.hash});
+  if (std::exchange(exits_[index], false)) Check(sink_.EndStream(stream));
   owned_.Free(index);
 }
 
-void EmulateEngine::EndDeadThreads(RecordingSink& sink) {
+void EmulateEngine::EndDeadThreads() {
   for (uint32_t i = 0; i < kSlots; ++i) {
     Slot& slot = area_.slots[i];
     if (slot.state.load(std::memory_order_acquire) != SlotState::kLive) continue;
     if (ThreadLives(slot.pid, slot.tid)) continue;
     std::vector<Message> messages;
     ReadMessages(i, messages);
-    TakeTrace(i, sink);
+    TakeTrace(i);
     messages.push_back(
         {{.kind = MessageKind::kExit, .tsc = clock_.Tick()}, slot.pid, slot.tid, {}});
-    for (const Message& message : messages) Tell(message, sink);
+    for (const Message& message : messages) Tell(message);
     exits_[i] = true;
-    FinishSlot(i, sink);
+    FinishSlot(i);
   }
 }
 
@@ -171,26 +248,30 @@ void EmulateEngine::ReadMessages(uint32_t index, std::vector<Message>& messages)
   }
 }
 
-void EmulateEngine::Tell(const Message& message, RecordingSink& sink) {
+void EmulateEngine::Tell(const Message& message) {
   switch (message.header.kind) {
     case MessageKind::kNote:
       return AddNote(message.text);
     case MessageKind::kCode:
-      has_memory_code_ = true;
-      return Check(sink.AddCode(
-          {message.header.address, "//anon",
-           Bytes{reinterpret_cast<const uint8_t*>(message.text.data()), message.text.size()}}));
+      code_changed_ |= !code_pages_.insert({message.pid, message.header.address}).second;
+      return Check(sink_.AddCode(
+          {.address = message.header.address,
+           .name = "//anon",
+           .bytes = {reinterpret_cast<const uint8_t*>(message.text.data()), message.text.size()},
+           .time = clock_.ToNanoseconds(message.header.tsc),
+           .pid = message.pid,
+           .tid = message.tid}));
     default:
-      return TellSideband(message, sink);
+      return TellSideband(message);
   }
 }
 
-void EmulateEngine::TellSideband(const Message& message, RecordingSink& sink) {
+void EmulateEngine::TellSideband(const Message& message) {
   const auto add = [&](auto record) {
     record.time = clock_.ToNanoseconds(message.header.tsc);
     record.pid = message.pid;
     record.tid = message.tid;
-    Check(sink.AddSideband(record));
+    Check(sink_.AddSideband(record));
   };
   switch (message.header.kind) {
     case MessageKind::kStart:
@@ -227,13 +308,13 @@ void EmulateEngine::TellSideband(const Message& message, RecordingSink& sink) {
   }
 }
 
-const StreamInfo& EmulateEngine::StreamOf(uint32_t index, RecordingSink& sink) {
+const StreamInfo& EmulateEngine::StreamOf(uint32_t index) {
   const Slot& slot = area_.slots[index];
   const auto [found, added] = streams_.try_emplace({slot.pid, slot.tid});
   if (added) {
     found->second = {static_cast<uint32_t>(summary_.threads.size()), slot.pid, slot.tid};
     summary_.threads.push_back({.pid = slot.pid, .tid = slot.tid, .bytes = 0, .digest = {}});
-    Check(sink.AddStream(found->second));
+    Check(sink_.AddStream(found->second));
   }
   return found->second;
 }

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,42 +59,56 @@ Result<EmulatedCommand> MakeEmulatedCommand(const RecordOptions& options, const 
 // One recording. RequestStop may be called by any thread.
 class EmulateEngine {
  public:
-  EmulateEngine(const RecordOptions& options, OwnedArea& area)
-      : options_(options), clock_(area.clock()), owned_(area), area_(area.area()) {}
+  EmulateEngine(const RecordOptions& options, OwnedArea& area, RecordingSink& sink)
+      : options_(options), clock_(area.clock()), owned_(area), area_(area.area()), sink_(sink) {}
 
-  // Takes everything the program writes until it ends. On an error it is killed.
-  Result<RecordSummary> Run(pid_t pid, RecordingSink& sink);
-  void RequestStop() { area_.stopping.store(1); }
+  // Takes everything the program writes until it ends, or until it is stopped: then the sink is
+  // finished first and the program waited for afterwards. On an error it is killed.
+  Result<RecordSummary> Run(pid_t pid);
+  void RequestStop();
   void RequestSnapshot() { snapshot_requested_.store(true); }
   void AddNote(const std::string& text);
 
  private:
   struct Message;
 
-  void Drain(RecordingSink& sink);
-  void DrainSlot(uint32_t index, RecordingSink& sink, std::vector<Message>& messages);
-  void TakeTrace(uint32_t index, RecordingSink& sink);
-  void FinishSlot(uint32_t index, RecordingSink& sink);
-  void EndDeadThreads(RecordingSink& sink);
+  void TellThreadsLeftOut();
+  void Drain();
+  void DrainSlot(uint32_t index, std::vector<Message>& messages);
+  void TakeTrace(uint32_t index);
+  void FinishSlot(uint32_t index);
+  void EndDeadThreads();
   void ReadMessages(uint32_t index, std::vector<Message>& messages);
-  void Tell(const Message& message, RecordingSink& sink);
-  void TellSideband(const Message& message, RecordingSink& sink);
-  const StreamInfo& StreamOf(uint32_t index, RecordingSink& sink);
-  bool WaitForEnd(pid_t pid, RecordingSink& sink);
+  void Tell(const Message& message);
+  void TellSideband(const Message& message);
+  const StreamInfo& StreamOf(uint32_t index);
+  bool HasEnded(pid_t pid);
+  void WaitForProgram(pid_t pid);
+  void TakeLast();
+  bool StopIsDone();
+  void CountFlow();
+  Result<RecordSummary> Summarize();
   void Check(Status status);
 
   const RecordOptions& options_;
   const TraceClock& clock_;
   OwnedArea& owned_;
   SharedArea& area_;
+  RecordingSink& sink_;
   std::map<std::pair<int32_t, int32_t>, StreamInfo> streams_;  // by pid and tid
   std::map<std::string, BuildId> build_ids_;                   // by path
   std::vector<uint8_t> buffer_;
   RecordSummary summary_;
   Status status_;
-  bool has_memory_code_ = false;
+  std::set<std::pair<int32_t, uint64_t>> code_pages_;  // code in no file, by pid and address
+  bool code_changed_ = false;
   std::array<bool, kSlots> exits_{};  // the slot's thread said that it ends
   std::atomic<bool> snapshot_requested_ = false;
+  pid_t command_ = -1;
+  uint64_t told_left_out_ = 0;
+  bool stopped_ = false;      // before the program ended
+  bool others_ = false;       // processes outlived the recording
+  unsigned stop_rounds_ = 0;  // since it was asked to stop
 };
 
 }  // namespace flowback::record

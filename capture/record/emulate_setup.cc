@@ -10,6 +10,7 @@
 
 #include "capture/record/emulate_engine.h"
 #include "capture/record/emulator_command.h"
+#include "capture/record/function_name.h"
 #include "capture/record/program_file.h"
 
 extern char** environ;
@@ -51,13 +52,6 @@ std::vector<std::string> Environment() {
   return variables;
 }
 
-Error Refused(const std::string& name, const std::string& path, const ProgramRefusal& refusal) {
-  if (refusal.error != 0) return ExecError(name, refusal.error);
-  return Error(ErrorCode::kCommandRefused, "can't run '" + name + "' in " + kEmulator + ": " +
-                                               path + " is a program for " + refusal.machine)
-      .Remedy("--engine step records what this machine runs by itself");
-}
-
 }  // namespace
 
 Result<std::unique_ptr<OwnedArea>> OwnedArea::Create(const RecordOptions& options) {
@@ -71,7 +65,10 @@ Result<std::unique_ptr<OwnedArea>> OwnedArea::Create(const RecordOptions& option
   if (mapped == MAP_FAILED) {
     const int error = errno;
     close(fd);
-    return Fail(ErrorCode::kSystem, "can't map shared memory: " + Reason(error));
+    return Fail(Error(ErrorCode::kSystem, "can't map shared memory: " + Reason(error))
+                    .Remedy(error == EFBIG ? "this shell limits the size of files, and of shared "
+                                             "memory with it: ulimit -f unlimited"
+                                           : "--engine step needs none"));
   }
   auto* area = new (mapped) SharedArea;  // the file's zeros are its initial state
   const TraceClock clock = options.clock == RecordClock::kInstructions
@@ -115,8 +112,7 @@ void OwnedArea::Free(uint32_t index) {
     counters->head.store(0);
     counters->tail.store(0);
   }
-  slot.digest_count = slot.digest_hash = slot.pending_bits = 0;
-  slot.pending_count = 0;
+  slot.flow[0] = slot.flow[1] = {};
   slot.state.store(SlotState::kFree, std::memory_order_release);
 }
 
@@ -126,12 +122,13 @@ Result<EmulatedCommand> MakeEmulatedCommand(const RecordOptions& options, const 
   const std::string path = LookUpInPath(name);
   auto program = FindProgram(path);
   std::vector<std::string> arguments = options.command;
-  if (!program && program.error().error == ENOEXEC) {
+  if (!program && program.error().error == ENOEXEC && program.error().damage.empty()) {
     // As execvp does: a file of unknown format is the shell's.
     arguments.insert(arguments.begin() + 1, path);
     program = FindProgram("/bin/sh");
   }
-  if (!program) return Fail(Refused(name, path, program.error()));
+  if (!program)
+    return Fail(RefusedProgram(name, path, std::string(" in ") + kEmulator, program.error()));
   const EmulatorSetup setup{.emulator = FindEmulator(),
                             .plugin = FindPlugin(options),
                             .area = area,
@@ -155,8 +152,17 @@ namespace flowback {
 
 using namespace record;
 
+bool EmulatorLoadsPlugins(const std::string& emulator) {
+  return !FindFunction(emulator, "qemu_plugin_register_vcpu_tb_exec_cb").offsets.empty();
+}
+
 Status CheckEmulator(const RecordOptions& options) {
-  if (FindEmulator().empty())
+  const std::string emulator = FindEmulator();
+  if (!emulator.empty() && !EmulatorLoadsPlugins(emulator))
+    return Fail(Error(ErrorCode::kNoHardware,
+                      "the emulator " + emulator + " was built without support for plugins")
+                    .Remedy("sudo apt-get install qemu-user: Debian's has it"));
+  if (emulator.empty())
     return Fail(
         Error(ErrorCode::kNoHardware, std::string("no emulator: ") + kEmulator + " is not in PATH")
             .Remedy("sudo apt-get install qemu-user"));

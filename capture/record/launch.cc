@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,31 +17,6 @@
 #include <string_view>
 
 namespace flowback::record {
-
-struct TerminalSignalsIgnored::Saved {
-  struct sigaction interrupt;
-  struct sigaction quit;
-  sigset_t mask;
-};
-
-TerminalSignalsIgnored::TerminalSignalsIgnored() : saved_(new Saved) {
-  struct sigaction ignore{};
-  ignore.sa_handler = SIG_IGN;
-  sigaction(SIGINT, &ignore, &saved_->interrupt);
-  sigaction(SIGQUIT, &ignore, &saved_->quit);
-  pthread_sigmask(SIG_SETMASK, nullptr, &saved_->mask);
-}
-
-TerminalSignalsIgnored::~TerminalSignalsIgnored() {
-  Restore();
-  delete saved_;
-}
-
-void TerminalSignalsIgnored::Restore() const {
-  pthread_sigmask(SIG_SETMASK, &saved_->mask, nullptr);
-  sigaction(SIGINT, &saved_->interrupt, nullptr);
-  sigaction(SIGQUIT, &saved_->quit, nullptr);
-}
 
 namespace {
 
@@ -114,6 +90,25 @@ std::vector<char*> Pointers(const std::vector<std::string>& words) {
   return pointers;
 }
 
+// What to execute. As execvp does it, but a damaged or foreign program is no script.
+struct TracedCommand {
+  std::string path;
+  bool may_be_script = false;
+  std::vector<char*> arguments;
+  std::vector<char*> shell_arguments;
+};
+
+TracedCommand MakeTracedCommand(const std::vector<std::string>& words, std::string path,
+                                const std::expected<ProgramFile, ProgramRefusal>& program) {
+  TracedCommand command;
+  command.path = std::move(path);
+  command.arguments = Pointers(words);
+  command.may_be_script =
+      !program && program.error().machine.empty() && program.error().damage.empty();
+  command.shell_arguments = command.arguments;
+  return command;
+}
+
 // In the child: nothing but async-signal-safe calls, for the parent has other threads.
 [[noreturn]] void TellErrno(int failure) {
   const int error = errno;
@@ -121,18 +116,19 @@ std::vector<char*> Pointers(const std::vector<std::string>& words) {
   _exit(written == sizeof error ? 127 : 125);
 }
 
-[[noreturn]] void ExecCommand(char* const* arguments, int go, int failure,
-                              const TerminalSignalsIgnored& signals) {
+[[noreturn]] void ExecCommand(const TracedCommand& command, int go, int failure,
+                              const RecorderSignals& signals) {
   char ignored;
   if (ReadAll(go, &ignored, 1) != 1) _exit(125);
   signals.Restore();
-  execvp(arguments[0], arguments);
+  execv(command.path.c_str(), command.arguments.data());
+  if (errno == ENOEXEC && command.may_be_script) execv("/bin/sh", command.shell_arguments.data());
   TellErrno(failure);
 }
 
 // The same without waiting.
 [[noreturn]] void ExecCommand(char* const* arguments, char* const* environment, int failure,
-                              const TerminalSignalsIgnored& signals) {
+                              const RecorderSignals& signals) {
   signals.Restore();
   execve(arguments[0], arguments, environment);
   TellErrno(failure);
@@ -190,15 +186,37 @@ Error ExecError(const std::string& name, int error) {
     return Error(ErrorCode::kCommandRefused,
                  what + "the file exists, but the interpreter or loader it names does not")
         .Remedy("check the first line of the script, or the loader with readelf -l");
+  struct stat about{};
+  if (error == EACCES && stat(name.c_str(), &about) == 0 && S_ISDIR(about.st_mode))
+    return Error(ErrorCode::kCommandRefused, what + "it is a directory")
+        .Remedy("give the program's file");
   if (error == EACCES)
     return Error(ErrorCode::kCommandRefused, what + "permission denied")
         .Remedy("make it an executable file: chmod +x");
   return Error(ErrorCode::kCommandRefused, what + Reason(error) + " (exec)");
 }
 
+Error RefusedProgram(const std::string& name, const std::string& path, const std::string& by,
+                     const ProgramRefusal& refusal) {
+  const std::string what = "can't run '" + name + "'" + by + ": " + path + " ";
+  if (!refusal.damage.empty())
+    return Error(ErrorCode::kCommandRefused, what + "is damaged: " + refusal.damage)
+        .Remedy("build or copy it anew; readelf -hl '" + path + "' shows more");
+  if (refusal.machine.empty()) return ExecError(name, refusal.error);
+  // Linux on 64-bit x86 runs these by itself.
+  const bool relative = refusal.machine == "32-bit x86" || refusal.machine == "x32";
+  return Error(ErrorCode::kCommandRefused, what + "is a program for " + refusal.machine)
+      .Remedy(relative ? "--engine step records what this machine runs by itself"
+                       : "record it on such a machine, or build it for this one");
+}
+
 Result<pid_t> LaunchTraced(const std::vector<std::string>& command, long ptrace_options,
-                           const TerminalSignalsIgnored& signals) {
-  const std::vector<char*> arguments = Pointers(command);
+                           const RecorderSignals& signals) {
+  const std::string path = LookUpInPath(command[0]);
+  const auto program = FindProgram(path);
+  TracedCommand traced = MakeTracedCommand(command, path, program);
+  // The path stays where it is now.
+  traced.shell_arguments.insert(traced.shell_arguments.begin() + 1, traced.path.data());
   Pipe go;
   Pipe failure;
   if (!go.valid() || !failure.valid())
@@ -207,16 +225,18 @@ Result<pid_t> LaunchTraced(const std::vector<std::string>& command, long ptrace_
   if (child < 0) return Fail(ErrorCode::kSystem, "can't start a process: fork: " + Reason(errno));
   if (child == 0) {
     go.CloseWrite();
-    ExecCommand(arguments.data(), go.read_end(), failure.write_end(), signals);
+    ExecCommand(traced, go.read_end(), failure.write_end(), signals);
   }
   go.CloseRead();
   failure.CloseWrite();
-  return SeizeAndRelease(child, ptrace_options, go, failure, command[0]);
+  auto started = SeizeAndRelease(child, ptrace_options, go, failure, command[0]);
+  const bool refused = !started && started.error().code() == ErrorCode::kCommandRefused;
+  if (refused && !program) return Fail(RefusedProgram(command[0], path, "", program.error()));
+  return started;
 }
 
 Result<pid_t> Launch(const std::vector<std::string>& command,
-                     const std::vector<std::string>& environment,
-                     const TerminalSignalsIgnored& signals) {
+                     const std::vector<std::string>& environment, const RecorderSignals& signals) {
   const std::vector<char*> arguments = Pointers(command);
   const std::vector<char*> variables = Pointers(environment);
   Pipe failure;

@@ -7,37 +7,26 @@
 #include <string>
 #include <vector>
 
+#include "capture/record/program_file.h"
+#include "capture/record/recorder_signals.h"
 #include "flowback/base/error.h"
 
 namespace flowback::record {
 
-// Ignores SIGINT and SIGQUIT while it lives, as system(3) does for its caller.
-class TerminalSignalsIgnored {
- public:
-  TerminalSignalsIgnored();
-  ~TerminalSignalsIgnored();
-  TerminalSignalsIgnored(const TerminalSignalsIgnored&) = delete;
-  TerminalSignalsIgnored& operator=(const TerminalSignalsIgnored&) = delete;
-
-  // In the child, before exec: what the caller had, its signal mask as well.
-  void Restore() const;
-
- private:
-  struct Saved;
-  Saved* saved_;
-};
-
 // Starts the command as a child of the calling thread, seized with `ptrace_options`, and returns
 // when it stopped at the event of its exec. Errors: see Record.
 Result<pid_t> LaunchTraced(const std::vector<std::string>& command, long ptrace_options,
-                           const TerminalSignalsIgnored& signals);
+                           const RecorderSignals& signals);
 
 // Starts the command untraced, with `environment`.
 Result<pid_t> Launch(const std::vector<std::string>& command,
-                     const std::vector<std::string>& environment,
-                     const TerminalSignalsIgnored& signals);
+                     const std::vector<std::string>& environment, const RecorderSignals& signals);
 
 // What execve's `error` means for the command `name`.
 Error ExecError(const std::string& name, int error);
+
+// Why FindProgram refused the file at `path`, which `name` asked for; `by` would have run it.
+Error RefusedProgram(const std::string& name, const std::string& path, const std::string& by,
+                     const ProgramRefusal& refusal);
 
 }  // namespace flowback::record

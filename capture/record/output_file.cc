@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -17,6 +19,10 @@ Error FileError(const std::string& doing, const std::string& path, int error) {
   const bool forbidden = error == EACCES || error == EPERM || error == EROFS;
   Error result(forbidden ? ErrorCode::kPermission : ErrorCode::kSystem,
                "can't " + doing + " '" + path + "': " + std::strerror(error));
+  if (error == EFBIG)
+    return result.Remedy(
+        "this shell limits the size of files: ulimit -f unlimited, or end the recording in time: "
+        "--max-size");
   if (error == ENOSPC) return result.Remedy("free some space, or give another file with -o FILE");
   return result.Remedy("give another file with -o FILE");
 }
@@ -53,6 +59,16 @@ Status OutputFile::WriteAll(uint64_t offset, Bytes bytes) {
     offset += static_cast<uint64_t>(done);
   }
   return {};
+}
+
+Result<std::string> KeepOlderFile(const std::string& path) {
+  struct stat about{};
+  if (path.empty() || stat(path.c_str(), &about) != 0) return std::string();
+  if (!S_ISREG(about.st_mode) || about.st_size == 0) return std::string();
+  const std::string older = path + ".old";
+  if (rename(path.c_str(), older.c_str()) != 0)
+    return Fail(FileError("rename an older recording to '" + older + "' from", path, errno));
+  return "'" + path + "' was there already: kept as '" + older + "'";
 }
 
 }  // namespace flowback::record

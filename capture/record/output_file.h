@@ -39,4 +39,8 @@ class OutputFile {
   uint64_t size_ = 0;
 };
 
+// Renames what is at `path` to PATH.old, as perf does; an empty file and what is no file are left.
+// Returns what to tell the user; empty when nothing was there. Errors: kPermission, kSystem.
+Result<std::string> KeepOlderFile(const std::string& path);
+
 }  // namespace flowback::record

@@ -17,21 +17,9 @@
 #include <utility>
 
 namespace flowback::record {
-namespace {
-
-// The last branch of a packet writes it, and what the clock says before it; CYC packets time the
-// first one.
-unsigned HeldWithoutLooking(const PtSettings& settings) {
-  if (settings.cyc_threshold) return 0;
-  return (settings.long_tnt ? pt::LongTnt::kMaxCount : pt::ShortTnt::kMaxCount) - 1;
-}
-
-}  // namespace
-
 PacketGenerator::PacketGenerator(const PtSettings& settings, const TraceClock& clock,
                                  const uint64_t& executed)
     : settings_(settings),
-      held_without_looking_(HeldWithoutLooking(settings)),
       clock_(clock),
       thread_clock_(clock, executed),
       writer_({.long_tnt = settings.long_tnt,
@@ -40,6 +28,7 @@ PacketGenerator::PacketGenerator(const PtSettings& settings, const TraceClock& c
 
 void PacketGenerator::Completed(const Instruction& instruction, uint64_t ip, ExecMode mode,
                                 bool taken, uint64_t next, ExecMode next_mode) {
+  if (muted_) return;
   TurnOn(ip, mode);
   digest_.Append(ip);
   WriteMtc();
@@ -87,6 +76,7 @@ void PacketGenerator::Discard() {
 }
 
 void PacketGenerator::EnteredKernel(uint64_t ip, ExecMode mode) {
+  if (muted_) return;
   TurnOn(ip, mode);
   digest_.Append(ip);
   TimePacketGroup();
@@ -94,11 +84,13 @@ void PacketGenerator::EnteredKernel(uint64_t ip, ExecMode mode) {
 }
 
 void PacketGenerator::Faulted(uint64_t ip, ExecMode mode) {
+  if (muted_) return;
   TurnOn(ip, mode);
   Interrupted(ip);
 }
 
 void PacketGenerator::Aborted(uint64_t ip, ExecMode mode, uint64_t target) {
+  if (muted_) return;
   TurnOn(ip, mode);
   TimePacketGroup();
   writer_.Write(pt::ModeTsx{.in_transaction = false, .aborted = true});

@@ -48,18 +48,23 @@ class PacketGenerator {
   // the digest itself. Tracing is on. Reads the clock only where a packet is about to be written:
   // branches held back in a TNT packet may be older than the MTC before it, as on hardware.
   void BlockEnded(const Instruction& last, uint64_t ip, bool taken, uint64_t next);
-  // BlockEnded for a conditional branch; false: nothing was written.
-  bool BranchEnded(bool taken, uint64_t next) {
-    if (writer_.pending_tnt() < held_without_looking_) {
-      writer_.HoldTnt(taken);
-      return false;
-    }
-    return FlushingBranchEnded(taken, next);
+  // Without CYC packets an engine may hold outcomes back by itself, up to what a packet holds, and
+  // keep to the return stack: a direct call, and a return of which true says that a taken outcome
+  // tells it.
+  void Called(uint64_t return_address) { returns_.Push(return_address); }
+  bool ReturnIsOutcome(uint64_t target) {
+    return settings_.return_compression && !counts_cycles() && returns_.PopIf(target);
   }
+  void SetPending(pt::PendingTnt pending) { writer_.SetPending(pending); }
   // Control is at `ip` and tracing comes on, unless it is on already.
   void Begin(uint64_t ip, ExecMode mode) { TurnOn(ip, mode); }
   // The kernel was entered by the last instruction told. Silent when tracing is off.
   void LeftForKernel();
+  // Writes a PSB+ before control goes on at `ip`: what follows is later than what is done
+  // meanwhile.
+  void Sync(uint64_t ip, ExecMode mode) {
+    if (on_) WriteSync(ip, mode);
+  }
   // What ran is not known. Control is at `ip` now.
   void Lost(uint64_t ip, ExecMode mode);
   // It ran and entered the kernel (SYSCALL, SYSENTER).
@@ -70,6 +75,15 @@ class PacketGenerator {
   void Aborted(uint64_t ip, ExecMode mode, uint64_t target);
   // Nothing ran; something asynchronous took the thread away before `ip`. Silent in the kernel.
   void Interrupted(uint64_t ip);
+  // Tracing goes off before `ip`, and what Completed, EnteredKernel, Faulted and Aborted tell from
+  // now on is not recorded.
+  void Mute(uint64_t ip) {
+    Interrupted(ip);
+    muted_ = true;
+  }
+  // Tracing comes on again with the next thing told.
+  void Unmute() { muted_ = false; }
+  bool muted() const { return muted_; }
   // Writes the branches that are held back. Call it at the end.
   void Finish();
 
@@ -88,7 +102,6 @@ class PacketGenerator {
  private:
   void TurnOn(uint64_t ip, ExecMode mode);
   void TurnOff();
-  bool FlushingBranchEnded(bool taken, uint64_t next);
   void WriteTime();
   void WriteMtc();
   void TellMtc(uint64_t ticks);
@@ -109,7 +122,6 @@ class PacketGenerator {
   bool SyncDue() const { return written_ + writer_.size() >= next_sync_; }
 
   PtSettings settings_;
-  const unsigned held_without_looking_;  // branches that need no look at the clock
   const TraceClock& clock_;
   ThreadClock thread_clock_;
   pt::PacketWriter writer_;
@@ -122,6 +134,7 @@ class PacketGenerator {
   std::optional<uint64_t> cycles_from_;  // time-stamp counter from which the next CYC counts
   uint64_t first_held_ = 0;              // time-stamp counter at the first of the pending branches
   bool on_ = false;
+  bool muted_ = false;
   std::optional<ExecMode> mode_;  // last MODE.Exec since the PSB
 };
 

@@ -3,9 +3,8 @@
 //
 // Two events, as perf makes them: intel_pt, which owns the trace, and a dummy that delivers the
 // sideband. Every sideband record ends with the same three fields (TID, TIME, IDENTIFIER), because
-// sample_id_all is set. The trace of a thread comes as AUX records that say
-// which part of the buffer was filled, and behind each an AUXTRACE record, followed by the bytes
-// outside the record's size.
+// sample_id_all is set. A thread's trace comes as AUX records, which say what part of a buffer was
+// filled, each with an AUXTRACE record behind it and the bytes outside that record's size.
 #include "capture/record/perf_data_writer.h"
 
 #include <linux/perf_event.h>
@@ -15,6 +14,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <filesystem>
 
 #include "capture/formats/perf_layout.h"
 #include "capture/record/feature_buffer.h"
@@ -206,7 +206,7 @@ Status PerfDataWriter::WritePreamble(const RecordOptions& options, const TraceCl
   header.U64(kEntrySize);
   header.U64(kFileHeaderSize + kIdsSize);  // attributes
   header.U64(2 * kEntrySize);
-  header.U64(data_offset_);  // data; its size is set at the end
+  header.U64(data_offset_);  // data; its size is set with each record
   header.Zeros(kFileHeaderSize - header.size());
   header.U64(kTraceEventId);
   header.U64(kSidebandEventId);
@@ -225,7 +225,16 @@ Status PerfDataWriter::WritePreamble(const RecordOptions& options, const TraceCl
   // by which rules it is read, must be known nevertheless.
   for (const Feature& feature : IdentityFeatures(facts_))
     header.Append(EncodeFeature(feature).Done());
-  return file_.Write(header.bytes());
+  if (auto written = file_.Write(header.bytes()); !written) return written;
+  return TellDataSize();
+}
+
+// What was written so far is whole. perf takes no file whose data has the size 0, so a recorder
+// that may be killed keeps it true.
+Status PerfDataWriter::TellDataSize() {
+  LittleEndianBuffer data_size;
+  data_size.U64(file_.size() - data_offset_);
+  return file_.WriteAt(kDataSizeAt, data_size.bytes());
 }
 
 Status PerfDataWriter::AddStream(const StreamInfo& stream) {
@@ -234,6 +243,11 @@ Status PerfDataWriter::AddStream(const StreamInfo& stream) {
 }
 
 Status PerfDataWriter::AddSideband(const SidebandRecord& sideband) {
+  if (auto written = WriteSideband(sideband); !written) return written;
+  return TellDataSize();
+}
+
+Status PerfDataWriter::WriteSideband(const SidebandRecord& sideband) {
   return std::visit(
       [this](const auto& content) -> Status {
         if constexpr (!requires { Encode(content); }) {
@@ -276,7 +290,6 @@ Status PerfDataWriter::WriteTrace(const StreamInfo& stream, Bytes bytes, uint64_
   aux.flags = flags;
   // As perf does: the next piece's offset tells that the zeros are none of the trace's.
   const uint64_t padding = -bytes.size() % kAuxtraceAlignment;
-  constexpr uint8_t kZeros[kAuxtraceAlignment] = {};
   RecordBuffer record(kRecordAuxtrace, 0);
   record.U64(bytes.size() + padding);
   record.U64(offset);
@@ -285,14 +298,35 @@ Status PerfDataWriter::WriteTrace(const StreamInfo& stream, Bytes bytes, uint64_
   record.U32(static_cast<uint32_t>(stream.tid));
   record.U32(~uint32_t{0});  // no CPU
   record.U32(0);
-  if (auto written = AddSideband(aux); !written) return written;
+  if (auto written = WriteSideband(aux); !written) return written;
   trace_index_.push_back({file_.size(), record.size()});
   if (auto written = file_.Write(record.Done()); !written) return written;
   if (auto written = file_.Write(bytes); !written) return written;
-  return file_.Write(Bytes(kZeros).first(padding));
+  if (auto written = file_.Write(std::vector<uint8_t>(padding)); !written) return written;
+  return TellDataSize();
 }
 
-Status PerfDataWriter::AddCode(const MemoryCode&) { return {}; }
+Status PerfDataWriter::AddCode(const MemoryCode& code) {
+  if (code.time == 0) return {};
+  if (!code_file_) {
+    std::error_code ignored;
+    const auto path = std::filesystem::absolute(file_.path() + ".code", ignored);
+    auto made = CodeFile::Create(path.string());
+    if (!made) return Fail(std::move(made.error()));
+    code_file_.emplace(std::move(*made));
+  }
+  const auto offset = code_file_->Add(code.bytes);
+  if (!offset) return Fail(offset.error());
+  MmapRecord map;
+  map.time = code.time;
+  map.pid = code.pid;
+  map.tid = code.tid;
+  map.address = code.address;
+  map.size = code.bytes.size();
+  map.file_offset = *offset;
+  map.path = code_file_->path();
+  return AddSideband(map);
+}
 
 void PerfDataWriter::NoteBuildId(const MmapRecord& record) {
   if (record.build_id.empty()) return;
@@ -302,12 +336,7 @@ void PerfDataWriter::NoteBuildId(const MmapRecord& record) {
   if (!known) build_ids_.push_back(record);
 }
 
-Status PerfDataWriter::Finish(const RecordSummary&) {
-  LittleEndianBuffer data_size;
-  data_size.U64(file_.size() - data_offset_);
-  if (auto written = WriteFeatures(); !written) return written;
-  return file_.WriteAt(kDataSizeAt, data_size.bytes());
-}
+Status PerfDataWriter::Finish(const RecordSummary&) { return WriteFeatures(); }
 
 Status PerfDataWriter::WriteFeatures() {
   utsname system{};

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "capture/record/code_file.h"
 #include "capture/record/little_endian_buffer.h"
 #include "capture/record/output_file.h"
 #include "capture/record/recording_sink.h"
@@ -21,9 +23,10 @@ struct PerfHeaderFacts {
   std::vector<std::string> command_line;  // of the recorder
 };
 
-// Everything goes to the file as it comes, twice a second at least. Should the recorder be killed,
-// the header's data size stays 0 and its features are missing; perf and flowback read such a file
-// up to its end, and find recorder and processor in HEADER_FEATURE records at the data's beginning.
+// Everything goes to the file as it comes, twice a second at least, and the header's data size with
+// it. Should the recorder be killed, the header's features are missing; perf and flowback read such
+// a file up to its last whole record, and find recorder and processor in HEADER_FEATURE records at
+// the data's beginning.
 class PerfDataWriter : public RecordingSink {
  public:
   // Errors: kPermission or kSystem when the file can't be created.
@@ -35,14 +38,19 @@ class PerfDataWriter : public RecordingSink {
   Status AddSideband(const SidebandRecord& record) override;
   Status AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t tsc) override;
   Status AddSnapshot(const StreamInfo& stream, Bytes bytes, uint64_t offset, uint64_t tsc) override;
-  Status AddCode(const MemoryCode& code) override;  // perf.data has no place for it
+  // Into a file of its own, OUTPUT.code, made when the first comes, which the records name as they
+  // name any other file of code. Code without a time has no place here.
+  Status AddCode(const MemoryCode& code) override;
   Status Finish(const RecordSummary& summary) override;
+  uint64_t file_size() const override { return file_.size(); }
 
  private:
   PerfDataWriter(OutputFile file, PerfHeaderFacts facts, const TimeConversion& conversion)
       : file_(std::move(file)), facts_(std::move(facts)), conversion_(conversion) {}
 
   Status WritePreamble(const RecordOptions& options, const TraceClock& clock);
+  Status WriteSideband(const SidebandRecord& record);
+  Status TellDataSize();
   Status WriteFeatures();
   Status WriteTrace(const StreamInfo& stream, Bytes bytes, uint64_t offset, uint64_t flags,
                     uint64_t tsc);
@@ -54,6 +62,7 @@ class PerfDataWriter : public RecordingSink {
   };
 
   OutputFile file_;
+  std::optional<CodeFile> code_file_;
   PerfHeaderFacts facts_;
   TimeConversion conversion_;
   std::vector<uint8_t> attributes_;     // both perf_event_attr, for the header's feature

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "capture/record/process_maps.h"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <fstream>
 #include <string_view>
 
@@ -94,12 +97,35 @@ bool ThreadLives(pid_t pid, pid_t tid) {
   return state != 'Z' && state != 'X';
 }
 
-pid_t ReadThreadGroup(pid_t tid) {
+namespace {
+
+// What stands behind `key` in /proc/PID/status; empty when the process is gone.
+std::string ReadStatus(pid_t tid, std::string_view key) {
   std::ifstream file(ProcPath(tid, "status"));
-  constexpr std::string_view kKey = "Tgid:";
   for (std::string line; std::getline(file, line);)
-    if (line.starts_with(kKey)) return static_cast<pid_t>(std::stol(line.substr(kKey.size())));
-  return -1;
+    if (line.starts_with(key)) return line.substr(key.size());
+  return {};
+}
+
+pid_t ReadStatusNumber(pid_t tid, std::string_view key) {
+  const std::string text = ReadStatus(tid, key);
+  return text.empty() ? -1 : static_cast<pid_t>(std::atol(text.c_str()));
+}
+
+}  // namespace
+
+pid_t ReadThreadGroup(pid_t tid) { return ReadStatusNumber(tid, "Tgid:"); }
+pid_t ReadParent(pid_t pid) { return ReadStatusNumber(pid, "PPid:"); }
+pid_t ReadTracer(pid_t tid) { return ReadStatusNumber(tid, "TracerPid:"); }
+
+bool IgnoresSignal(pid_t tid, int signal) {
+  const auto has = [&](std::string_view key) {
+    constexpr int kHex = 16;
+    return (std::strtoull(ReadStatus(tid, key).c_str(), nullptr, kHex) >> (signal - 1) & 1) != 0;
+  };
+  const bool by_default =
+      signal == SIGCHLD || signal == SIGCONT || signal == SIGURG || signal == SIGWINCH;
+  return by_default ? !has("SigCgt:") : has("SigIgn:");
 }
 
 }  // namespace flowback::record

@@ -43,5 +43,13 @@ bool ThreadLives(pid_t pid, pid_t tid);
 
 // The thread group `tid` belongs to; -1 when it is gone.
 pid_t ReadThreadGroup(pid_t tid);
+// The process that made it or that it fell to.
+pid_t ReadParent(pid_t pid);
+// Who traces it; 0: nobody. -1 when it is gone.
+pid_t ReadTracer(pid_t tid);
+
+// Whether the signal does nothing to the program, now: it has no handler, and ignores it or means
+// to by default.
+bool IgnoresSignal(pid_t tid, int signal);
 
 }  // namespace flowback::record

@@ -52,16 +52,38 @@ std::string LoaderOf(std::ifstream& file, const Elf64_Ehdr& header) {
   return {};
 }
 
-std::optional<ProgramRefusal> Refusal(std::ifstream& file, const std::string& start) {
+// Why the file can't be loaded; empty: it can.
+std::string DamageOf(std::ifstream& file, const Elf64_Ehdr& header, uint64_t size) {
+  if (header.e_type != ET_EXEC && header.e_type != ET_DYN) return "it is no executable file";
+  bool loads = false;
+  for (size_t i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment{};
+    file.seekg(static_cast<std::streamoff>(header.e_phoff + i * sizeof segment));
+    if (!file.read(reinterpret_cast<char*>(&segment), sizeof segment)) {
+      file.clear();
+      return "its program headers are not all there";
+    }
+    loads |= segment.p_type == PT_LOAD;
+    if (segment.p_type == PT_LOAD &&
+        (segment.p_offset > size || segment.p_filesz > size - segment.p_offset))
+      return "a segment of it lies behind its end: it was cut short";
+  }
+  return loads ? "" : "it has no segment to load";
+}
+
+std::optional<ProgramRefusal> Refusal(std::ifstream& file, const std::string& start,
+                                      uint64_t size) {
   Elf64_Ehdr header{};
-  if (start.size() < sizeof header || start.compare(0, SELFMAG, ELFMAG) != 0)
-    return ProgramRefusal{ENOEXEC, {}};
+  if (start.size() < SELFMAG || start.compare(0, SELFMAG, ELFMAG) != 0)
+    return ProgramRefusal{ENOEXEC, {}, {}};
+  if (start.size() < sizeof header) return ProgramRefusal{ENOEXEC, {}, "its header is cut short"};
   std::memcpy(&header, start.data(), sizeof header);
   if (header.e_machine != EM_X86_64 || header.e_ident[EI_CLASS] != ELFCLASS64)
-    return ProgramRefusal{0, MachineName(header)};
-  if (header.e_type != ET_EXEC && header.e_type != ET_DYN) return ProgramRefusal{ENOEXEC, {}};
+    return ProgramRefusal{0, MachineName(header), {}};
+  if (std::string damage = DamageOf(file, header, size); !damage.empty())
+    return ProgramRefusal{ENOEXEC, {}, std::move(damage)};
   const std::string loader = LoaderOf(file, header);
-  if (!loader.empty() && access(loader.c_str(), X_OK) != 0) return ProgramRefusal{errno, {}};
+  if (!loader.empty() && access(loader.c_str(), X_OK) != 0) return ProgramRefusal{errno, {}, {}};
   return std::nullopt;
 }
 
@@ -93,23 +115,26 @@ std::expected<ProgramFile, ProgramRefusal> FindProgram(const std::string& path) 
   ProgramFile program{.path = path, .script_words = {}};
   for (int i = 0; i <= kMaxScripts; ++i) {
     struct stat about{};
-    if (stat(program.path.c_str(), &about) != 0) return std::unexpected(ProgramRefusal{errno, {}});
-    if (!S_ISREG(about.st_mode)) return std::unexpected(ProgramRefusal{EACCES, {}});
-    if (access(program.path.c_str(), X_OK) != 0) return std::unexpected(ProgramRefusal{errno, {}});
+    if (stat(program.path.c_str(), &about) != 0)
+      return std::unexpected(ProgramRefusal{errno, {}, {}});
+    if (!S_ISREG(about.st_mode)) return std::unexpected(ProgramRefusal{EACCES, {}, {}});
+    if (access(program.path.c_str(), X_OK) != 0)
+      return std::unexpected(ProgramRefusal{errno, {}, {}});
     std::ifstream file(program.path, std::ios::binary);
-    if (!file) return std::unexpected(ProgramRefusal{EACCES, {}});
+    if (!file) return std::unexpected(ProgramRefusal{EACCES, {}, {}});
     std::string start(kMaxLine, '\0');
     file.read(start.data(), kMaxLine);
     start.resize(static_cast<size_t>(file.gcount()));
     file.clear();
     if (!start.starts_with("#!")) {
-      if (auto refusal = Refusal(file, start)) return std::unexpected(std::move(*refusal));
+      if (auto refusal = Refusal(file, start, static_cast<uint64_t>(about.st_size)))
+        return std::unexpected(std::move(*refusal));
       program.changes_identity = ((about.st_mode & S_ISUID) && about.st_uid != geteuid()) ||
                                  ((about.st_mode & S_ISGID) && about.st_gid != getegid());
       return program;
     }
     std::vector<std::string> words = WordsOfFirstLine(start);
-    if (words.empty()) return std::unexpected(ProgramRefusal{ENOEXEC, {}});
+    if (words.empty()) return std::unexpected(ProgramRefusal{ENOEXEC, {}, {}});
     const std::string interpreter = words[0];
     words.push_back(program.path);
     // The script before it is an argument of this interpreter already.
@@ -118,7 +143,7 @@ std::expected<ProgramFile, ProgramRefusal> FindProgram(const std::string& path) 
     program.script_words = std::move(words);
     program.path = interpreter;
   }
-  return std::unexpected(ProgramRefusal{ELOOP, {}});
+  return std::unexpected(ProgramRefusal{ELOOP, {}, {}});
 }
 
 std::string LookUpInPath(const std::string& name) {

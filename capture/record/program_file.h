@@ -22,6 +22,7 @@ struct ProgramFile {
 struct ProgramRefusal {
   int error = 0;        // as execve reports it; 0 when the kernel would run it
   std::string machine;  // then: another architecture's program, "32-bit x86"
+  std::string damage;   // an ELF file that can't be loaded: "its program headers are missing"
 };
 
 // `path` is not looked up in PATH. Accepts programs for 64-bit x86.

@@ -2,6 +2,9 @@
 #include "capture/record/ptrace_calls.h"
 
 #include <errno.h>
+#include <linux/kcmp.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cstddef>
 
@@ -66,6 +69,19 @@ void UnblockTrap(pid_t tid) {
   if (ptrace(PTRACE_GETSIGMASK, tid, size, &blocked) != 0 || !(blocked & kTrapBit)) return;
   blocked &= ~kTrapBit;
   ptrace(PTRACE_SETSIGMASK, tid, size, &blocked);
+}
+
+// The kernel's internal results of interrupted system calls: ERESTARTSYS, ERESTARTNOINTR,
+// ERESTARTNOHAND, ERESTART_RESTARTBLOCK. User code never sees them.
+bool MayRestart(const user_regs_struct& registers) {
+  const auto result = static_cast<int64_t>(registers.rax);
+  return static_cast<int64_t>(registers.orig_rax) >= 0 &&
+         (result == -512 || result == -513 || result == -514 || result == -516);
+}
+
+bool SharesMemory(pid_t a, pid_t b, bool otherwise) {
+  const long order = syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0);
+  return order < 0 ? otherwise : order == 0;
 }
 
 ExecMode ModeOf(const user_regs_struct& registers) {

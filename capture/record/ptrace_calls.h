@@ -29,12 +29,24 @@ void HidePushedTrapFlag(pid_t tid);
 // the program's handler for it then.
 void UnblockTrap(pid_t tid);
 
+// False: errno says why.
+inline bool Seize(pid_t tid, long options) {
+  return ptrace(PTRACE_SEIZE, tid, nullptr, options) == 0;
+}
 inline void Step(pid_t tid, int signal) { ptrace(PTRACE_SINGLESTEP, tid, nullptr, signal); }
 inline void Continue(pid_t tid) { ptrace(PTRACE_CONT, tid, nullptr, 0); }
 // Leaves a thread in group-stop stopped, but able to report its end and its going on.
 inline void Listen(pid_t tid) { ptrace(PTRACE_LISTEN, tid, nullptr, 0); }
 inline void Interrupt(pid_t tid) { ptrace(PTRACE_INTERRUPT, tid, nullptr, 0); }
 inline void Detach(pid_t tid, int signal) { ptrace(PTRACE_DETACH, tid, nullptr, signal); }
+
+// Whether the thread stands behind a system call that a signal interrupted and that the kernel may
+// begin again; where it would go back to.
+bool MayRestart(const user_regs_struct& registers);
+inline uint64_t RestartAddress(const user_regs_struct& registers) { return registers.rip - 2; }
+
+// Whether the two processes have one and the same memory; `otherwise` where the kernel can't tell.
+bool SharesMemory(pid_t a, pid_t b, bool otherwise);
 
 // From the code segment selector that Linux gives 64-bit or 32-bit user code.
 ExecMode ModeOf(const user_regs_struct& registers);

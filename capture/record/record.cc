@@ -3,26 +3,27 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <algorithm>
 #include <atomic>
 #include <bit>
-#include <functional>
 #include <future>
 #include <memory>
-#include <mutex>
-#include <thread>
 #include <utility>
 
+#include "capture/record/attach.h"
 #include "capture/record/cpu_binding.h"
 #include "capture/record/emulate_engine.h"
 #include "capture/record/fixed_addresses.h"
 #include "capture/record/launch.h"
+#include "capture/record/metered_sink.h"
 #include "capture/record/perf_data_writer.h"
 #include "capture/record/ptrace_calls.h"
 #include "capture/record/raw_writer.h"
-#include "capture/record/snapshot_signal.h"
+#include "capture/record/record_session.h"
+#include "capture/record/recorded_span.h"
 #include "capture/record/snapshot_sink.h"
 #include "capture/record/step_engine.h"
 #include "capture/record/trace_clock.h"
@@ -45,8 +46,9 @@ constexpr uint64_t kMaxSnapshot = uint64_t{4} << 30;
 constexpr const char* kEmulatedCpu = "GenuineIntel,6,85,7";
 constexpr const char* kEmulatedCpuOption = "6/85/7";
 
-constexpr long kPtraceOptions =
-    PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT | PTRACE_O_TRACECLONE;
+constexpr long kAttachOptions = PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT | PTRACE_O_TRACECLONE |
+                                PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK;
+constexpr long kLaunchOptions = kAttachOptions | PTRACE_O_EXITKILL;
 
 // Passes everything on to several sinks.
 class Sinks : public RecordingSink {
@@ -71,6 +73,11 @@ class Sinks : public RecordingSink {
   }
   Status Finish(const RecordSummary& summary) override {
     return All([&](RecordingSink& sink) { return sink.Finish(summary); });
+  }
+  uint64_t file_size() const override {
+    uint64_t size = 0;
+    for (const auto& sink : sinks_) size += sink->file_size();
+    return size;
   }
 
  private:
@@ -102,15 +109,42 @@ Status CheckSnapshots(const RecordOptions& options) {
   return {};
 }
 
+bool Attaches(const RecordOptions& options) {
+  return !options.pids.empty() || !options.tids.empty();
+}
+
+// What is to be recorded: a command, or what runs already.
+Status CheckTarget(const RecordOptions& options) {
+  const bool has_command = !options.command.empty() && !options.command[0].empty();
+  if (!Attaches(options))
+    return has_command ? Status()
+                       : Fail(Error(ErrorCode::kUsage, "no command to record")
+                                  .Remedy("give it after --: flowback record -- CMD"));
+  if (!options.command.empty())
+    return Fail(
+        Error(ErrorCode::kUsage, "a command and running processes can't be recorded at once")
+            .Remedy("either -- CMD, or -p PID"));
+  if (options.engine != kStep)
+    return Fail(Error(ErrorCode::kUsage,
+                      "the engine '" + options.engine +
+                          "' can't record a program that runs already: the emulator has to start "
+                          "it itself")
+                    .Remedy("--engine step single-steps it where it is"));
+  return {};
+}
+
 Status CheckOptions(const RecordOptions& options) {
   const auto engines = RecordEngineNames();
   if (std::find(engines.begin(), engines.end(), options.engine) == engines.end())
     return Fail(Error(ErrorCode::kUnsupported,
                       "this build can't record with the engine '" + options.engine + "'")
                     .Remedy("use --engine step"));
-  if (options.command.empty() || options.command[0].empty())
-    return Fail(Error(ErrorCode::kUsage, "no command to record")
-                    .Remedy("give it after --: flowback record -- CMD"));
+  if (auto fit = CheckTarget(options); !fit) return fit;
+  const auto span = UnderstandSpan(options);
+  if (!span) return Fail(span.error());
+  if (!span->everything() && options.engine != kStep)
+    return Fail(Error(ErrorCode::kUsage, "the engine 'emulate' can't look for functions")
+                    .Remedy("--engine step"));
   const uint32_t period = options.psb_period_bytes;
   if (!std::has_single_bit(period) || period < kMinPsbPeriod || period > kMaxPsbPeriod)
     return Fail(Error(ErrorCode::kUsage, "a PSB period of " + std::to_string(period) +
@@ -176,123 +210,141 @@ void KillAndReap(pid_t pid) {
   }
 }
 
-// Lets the caller's thread stop the engine that runs in the tracing thread, or have it take a
-// snapshot.
-class StopSwitch {
- public:
-  template <class Engine>
-  void Connect(Engine& engine) {
-    const std::lock_guard lock(mutex_);
-    stop_ = [&engine] { engine.RequestStop(); };
-    snapshot_ = [&engine] { engine.RequestSnapshot(); };
-    if (stopped_) stop_();
-  }
-  // The engine is no more.
-  void Disconnect() {
-    const std::lock_guard lock(mutex_);
-    stop_ = snapshot_ = {};
-  }
-  void TakeSnapshot() {
-    const std::lock_guard lock(mutex_);
-    if (snapshot_) snapshot_();
-  }
-  void Stop() {
-    const std::lock_guard lock(mutex_);
-    stopped_ = true;
-    if (stop_) stop_();
-  }
-
- private:
-  std::mutex mutex_;
-  std::function<void()> stop_;
-  std::function<void()> snapshot_;
-  bool stopped_ = false;
+// What both engines' runs share.
+struct Outputs {
+  std::unique_ptr<RecordingSink> sinks;
+  std::unique_ptr<MeteredSink> metered;
+  std::vector<std::string> notes;
 };
 
-Result<RecordSummary> Finished(Result<RecordSummary> summary, RecordingSink& sink) {
+Result<Outputs> OpenOutputs(const RecordOptions& options, const TraceClock& clock,
+                            RecordSession& session) {
+  Outputs outputs;
+  auto kept = KeepOlderFile(options.output);
+  if (!kept) return Fail(std::move(kept.error()));
+  if (!kept->empty()) outputs.notes.push_back(*kept);
+  auto sinks = OpenSinks(options, clock);
+  if (!sinks) return Fail(std::move(sinks.error()));
+  outputs.sinks = std::move(*sinks);
+  outputs.metered =
+      std::make_unique<MeteredSink>(*outputs.sinks, session.meter(), options.max_file_bytes,
+                                    [&session] { session.Stop(StopReason::kFileSize); });
+  return outputs;
+}
+
+// Completes the outputs, if stopping did not, and the summary.
+Result<RecordSummary> Finished(Result<RecordSummary> summary, Outputs& outputs,
+                               const TraceClock& clock, const RecordSession& session) {
   if (!summary) return summary;
-  if (auto finished = sink.Finish(*summary); !finished) return Fail(std::move(finished.error()));
+  if (auto finished = outputs.metered->Finish(*summary); !finished)
+    return Fail(std::move(finished.error()));
+  summary->notes.insert(summary->notes.begin(), outputs.notes.begin(), outputs.notes.end());
+  summary->file_bytes = outputs.metered->file_size();
+  summary->one_tick_each =
+      std::chrono::nanoseconds(clock.ToNanoseconds(summary->instructions) - clock.ToNanoseconds(0));
+  if (summary->stop_reason == StopReason::kProgramEnded)
+    summary->stop_reason = session.stop_reason();
   return summary;
 }
 
-Result<RecordSummary> RunStepped(const RecordOptions& options,
-                                 const TerminalSignalsIgnored& signals, StopSwitch& stop) {
+// What a recording by instruction clock needs of the system.
+constexpr const char* kRandomAddresses =
+    "the program's addresses are chosen at random, which this system does not let be turned off: "
+    "the next recording will have others";
+
+Result<RecordSummary> RunStepped(const RecordOptions& options, RecordSession& session) {
   const bool counts = options.clock == RecordClock::kInstructions;
   std::atomic<uint64_t> ticks = 0;
   const TraceClock clock =
       counts ? TraceClock::OfInstructions(ticks) : TraceClock::ForThisMachine();
   const CpuBinding binding(options.one_cpu);
   const FixedAddresses addresses(counts);
-  const auto pid = LaunchTraced(options.command, kPtraceOptions, signals);
+  const auto pid = LaunchTraced(options.command, kLaunchOptions, session.signals());
   if (!pid) return Fail(pid.error());
   // Only now, so that a command that can't be run costs no older recording.
-  auto sinks = OpenSinks(options, clock);
-  if (!sinks) {
+  auto outputs = OpenOutputs(options, clock, session);
+  if (!outputs) {
     KillAndReap(*pid);
-    return Fail(std::move(sinks.error()));
+    return Fail(std::move(outputs.error()));
   }
-  StepEngine engine(*pid, options, clock, binding, **sinks);
-  if (counts && !addresses.in_force())
-    engine.AddNote(
-        "the program's addresses are chosen at random, which this system does not let be turned "
-        "off: the next recording will have others");
-  stop.Connect(engine);
-  auto summary = engine.Run();
-  stop.Disconnect();
-  return Finished(std::move(summary), **sinks);
+  StepEngine engine(options, clock, binding, *outputs->metered);
+  if (counts && !addresses.in_force()) engine.AddNote(kRandomAddresses);
+  session.Connect(*pid, engine);
+  auto summary = engine.Run(*pid);
+  session.Disconnect();
+  return Finished(std::move(summary), *outputs, clock, session);
 }
 
-Result<RecordSummary> RunEmulated(const RecordOptions& options,
-                                  const TerminalSignalsIgnored& signals, StopSwitch& stop) {
+Result<RecordSummary> RunAttached(const RecordOptions& options, RecordSession& session) {
+  // An instruction clock would tell nothing: where they begin is not the same twice.
+  const TraceClock clock = TraceClock::ForThisMachine();
+  const CpuBinding none(false);
+  const auto threads = SeizeThreads(options.pids, options.tids, kAttachOptions);
+  if (!threads) return Fail(threads.error());
+  auto outputs = OpenOutputs(options, clock, session);
+  if (!outputs) {
+    ReleaseAll();
+    return Fail(std::move(outputs.error()));
+  }
+  StepEngine engine(options, clock, none, *outputs->metered);
+  session.Connect(-1, engine);
+  auto summary = engine.RunAttached(*threads);
+  session.Disconnect();
+  return Finished(std::move(summary), *outputs, clock, session);
+}
+
+Result<RecordSummary> RunEmulated(const RecordOptions& options, RecordSession& session) {
   auto area = OwnedArea::Create(options);
   if (!area) return Fail(std::move(area.error()));
   const auto command = MakeEmulatedCommand(options, (*area)->path());
   if (!command) return Fail(command.error());
-  auto sinks = OpenSinks(options, (*area)->clock());
-  if (!sinks) return Fail(std::move(sinks.error()));
-  EmulateEngine engine(options, **area);
+  const TraceClock& clock = (*area)->clock();
+  auto outputs = OpenOutputs(options, clock, session);
+  if (!outputs) return Fail(std::move(outputs.error()));
+  EmulateEngine engine(options, **area, *outputs->metered);
   for (const std::string& note : command->notes) engine.AddNote(note);
-  const auto pid = Launch(command->words, command->environment, signals);
+  const auto pid = Launch(command->words, command->environment, session.signals());
   if (!pid) return Fail(pid.error());
-  stop.Connect(engine);
-  auto summary = engine.Run(*pid, **sinks);
-  stop.Disconnect();
-  return Finished(std::move(summary), **sinks);
+  session.Connect(*pid, engine);
+  auto summary = engine.Run(*pid);
+  session.Disconnect();
+  return Finished(std::move(summary), *outputs, clock, session);
 }
 
-// Until the engine is done, does what it is to do meanwhile.
-void WaitFor(const std::future<Result<RecordSummary>>& result, const RecordOptions& options,
-             const SnapshotSignal& snapshot, StopSwitch& stop) {
-  constexpr std::chrono::milliseconds kLookEvery{10};
-  const auto begin = std::chrono::steady_clock::now();
-  const auto done = [&](auto time) { return result.wait_for(time) == std::future_status::ready; };
-  if (!options.snapshot_bytes) {
-    if (options.max_duration && !done(*options.max_duration)) stop.Stop();
-    return;
+// Of this process and of those of its children that it has waited for.
+std::chrono::nanoseconds CpuTime() {
+  std::chrono::nanoseconds sum{0};
+  for (const auto who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage usage{};
+    getrusage(who, &usage);
+    for (const timeval& time : {usage.ru_utime, usage.ru_stime})
+      sum += std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
   }
-  while (!done(std::chrono::seconds(0))) {
-    if (snapshot.Wait(kLookEvery)) stop.TakeSnapshot();
-    const auto now = std::chrono::steady_clock::now();
-    if (options.max_duration && now - begin > *options.max_duration) stop.Stop();
-  }
+  return sum;
 }
 
 }  // namespace
 
 Result<RecordSummary> Record(const RecordOptions& options) {
   if (auto checked = CheckOptions(options); !checked) return Fail(std::move(checked.error()));
-  const auto begin = std::chrono::steady_clock::now();
-  const TerminalSignalsIgnored signals;
-  StopSwitch stop;
-  const SnapshotSignal snapshot(options.snapshot_bytes.has_value());
+  const auto cpu_time = CpuTime();
+  const RecorderSignals signals;
+  RecordSession session(options, signals);
   // A thread of its own, so that waiting for any child means the traced ones only.
   auto result = std::async(std::launch::async, [&] {
-    return options.engine == kStep ? RunStepped(options, signals, stop)
-                                   : RunEmulated(options, signals, stop);
+    auto summary = Attaches(options)         ? RunAttached(options, session)
+                   : options.engine == kStep ? RunStepped(options, session)
+                                             : RunEmulated(options, session);
+    session.Done();
+    return summary;
   });
-  WaitFor(result, options, snapshot, stop);
+  session.Supervise();
   auto summary = result.get();
-  if (summary) summary->elapsed = std::chrono::steady_clock::now() - begin;
+  if (summary) {
+    summary->elapsed = session.Elapsed();
+    summary->cpu_time = CpuTime() - cpu_time;
+    NoteSpan(*UnderstandSpan(options), *summary);
+  }
   return summary;
 }
 

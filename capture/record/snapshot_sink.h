@@ -50,6 +50,7 @@ class SnapshotSink : public RecordingSink {
   Status EndStream(const StreamInfo& stream) override;
   Status TakeSnapshot(uint64_t tsc) override;
   Status Finish(const RecordSummary& summary) override;
+  uint64_t file_size() const override { return next_->file_size(); }
 
  private:
   struct Kept {

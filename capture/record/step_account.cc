@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a step did, told to the packet generator.
 #include <sys/syscall.h>
+#include <sys/types.h>
 
 #include <utility>
 
@@ -11,14 +12,6 @@
 
 namespace flowback::record {
 namespace {
-
-// The kernel's internal results of interrupted system calls: ERESTARTSYS, ERESTARTNOINTR,
-// ERESTARTNOHAND, ERESTART_RESTARTBLOCK. User code never sees them.
-bool MayRestart(const user_regs_struct& registers) {
-  const auto result = static_cast<int64_t>(registers.rax);
-  return static_cast<int64_t>(registers.orig_rax) >= 0 &&
-         (result == -512 || result == -513 || result == -514 || result == -516);
-}
 
 bool StartsChild(uint64_t number) {
   return number == SYS_fork || number == SYS_vfork || number == SYS_clone || number == SYS_clone3;
@@ -50,8 +43,10 @@ void StepEngine::CompleteStep(Thread& thread, uint64_t next) {
     case Outcome::kRepeats:
       return;
     case Outcome::kEntersKernel:
-      thread.generator.EnteredKernel(thread.ip, thread.mode);
-      CountInstruction();
+      if (!std::exchange(thread.undisturbed, false)) {
+        thread.generator.EnteredKernel(thread.ip, thread.mode);
+        CountInstruction(thread);
+      }
       return AfterKernelEntry(thread);
     case Outcome::kTrapped:
       return CompleteTrapped(thread, next);
@@ -76,7 +71,7 @@ void StepEngine::CompleteBranch(Thread& thread, bool taken, uint64_t next) {
   if (IsFar(instruction.kind)) UpdateMode(thread);
   if (IsPushFlags(thread.current.bytes())) HidePushedTrapFlag(thread.tid);
   thread.generator.Completed(instruction, ip, mode, taken, next, thread.mode);
-  CountInstruction();
+  CountInstruction(thread);
 }
 
 // An instruction that this build can't classify: it ran if it went on to just behind itself.
@@ -104,7 +99,7 @@ void StepEngine::CompleteTrapped(Thread& thread, uint64_t next) {
 void StepEngine::AfterKernelEntry(Thread& thread) {
   const auto registers = ReadRegisters(thread.tid);
   if (!registers) return;
-  if (MayRestart(*registers)) thread.restart = thread.ip;
+  if (MayRestart(*registers)) thread.restart = RestartAddress(*registers);
   thread.ip = registers->rip;
   const ExecMode caller_mode = std::exchange(thread.mode, ModeOf(*registers));
   if (caller_mode == ExecMode::k64Bit)
@@ -116,9 +111,10 @@ void StepEngine::AfterKernelEntry(Thread& thread) {
 void StepEngine::AfterSystemCall(Thread& thread, uint64_t number, uint64_t result) {
   if (ChangesMappings(number)) AnnounceMappings(thread);
   if (number == SYS_prctl) AnnounceComm(thread, false);
-  if (!StartsChild(number) || static_cast<int64_t>(result) <= 0) return;
-  if (ReadThreadGroup(static_cast<pid_t>(result)) != pid_)
-    AddNote("the program started child processes: they ran untraced");
+  const bool made_child = std::exchange(thread.made_child, false);
+  // CLONE_UNTRACED keeps children from us.
+  if (StartsChild(number) && static_cast<int64_t>(result) > 0 && !made_child)
+    AddNote("the program started a child that must not be traced: it ran untraced");
 }
 
 void StepEngine::UpdateMode(Thread& thread) {

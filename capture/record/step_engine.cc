@@ -12,23 +12,23 @@
 //   to run
 //   a signal            that signal; nothing ran, unless the program's own INT3 raised it. Faults
 //                       are signals with a positive si_code
-//   an event            exec, clone, exit, group-stop
+//   an event            exec, a child made, exit, group-stop, the first stop of a new thread
 //
 // A system call that a signal interrupts returns an internal code (ERESTART...) and the kernel may
 // go back to the SYSCALL instruction without stopping: then the step after it shows the second
-// SYSCALL's end. `restart` remembers the instruction until that is known.
+// SYSCALL's end. `restart` remembers the instruction until that is known. A signal that the program
+// ignores reaches traced programs only, and so does what it interrupts: nothing is told of that.
 //
 // Instructions are read before they run, because they may remove or change their own code.
 #include "capture/record/step_engine.h"
 
 #include <errno.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <utility>
 
 #include "capture/record/branch_outcome.h"
+#include "capture/record/process_maps.h"
 #include "capture/record/ptrace_calls.h"
 #include "capture/record/step_thread.h"
 
@@ -42,88 +42,103 @@ bool IsFault(int signal, const siginfo_t& info) {
                               signal == SIGILL || signal == SIGTRAP);
 }
 
-PtSettings SettingsOf(const RecordOptions& options) {
-  return {.psb_period_bytes = options.psb_period_bytes,
-          .return_compression = options.return_compression,
-          .long_tnt = options.long_tnt,
-          .timestamps = options.timestamps,
-          .mtc_shift = options.mtc_shift,
-          .cyc_threshold = options.cyc_threshold};
-}
-
 }  // namespace
 
-StepEngine::StepEngine(pid_t pid, const RecordOptions& options, const TraceClock& clock,
+StepEngine::StepEngine(const RecordOptions& options, const TraceClock& clock,
                        const CpuBinding& binding, RecordingSink& sink)
-    : pid_(pid),
-      process_(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))),
-      options_(options),
+    : options_(options),
       clock_(clock),
       binding_(binding),
       sink_(sink),
-      code_(pid) {}
+      span_(UnderstandSpan(options).value_or(RecordedSpan{})) {}
 
-StepEngine::~StepEngine() {
-  if (process_ >= 0) close(process_);
-}
+StepEngine::~StepEngine() = default;
 
-Result<RecordSummary> StepEngine::Run() {
-  Thread& thread = AddThread(pid_);
-  AnnounceProgram(thread, true);
+Result<RecordSummary> StepEngine::Run(pid_t pid) {
+  command_ = pid;
+  targets_ = {pid};
+  Thread& thread = AddThread(pid, AddProcess(pid));
+  thread.stopped = thread.begun = true;
+  AnnounceProgram(thread);
   Resume(thread, 0);
   Loop();
-  KeepAnonymousCode();
+  return Finished();
+}
+
+Result<RecordSummary> StepEngine::RunAttached(const std::vector<SeizedThread>& threads) {
+  targets_.insert(options_.pids.begin(), options_.pids.end());
+  targets_.insert(options_.tids.begin(), options_.tids.end());
+  for (const SeizedThread& thread : threads) AddThread(thread.tid, AddProcess(thread.pid));
+  Loop();
+  return Finished();
+}
+
+Result<RecordSummary> StepEngine::Finished() {
+  Complete();
   if (!status_) return Fail(std::move(status_.error()));
   return std::move(summary_);
 }
 
-void StepEngine::RequestStop() {
-  stop_requested_ = true;
-  GetAttention();
-}
-
-void StepEngine::RequestSnapshot() {
-  snapshot_requested_ = true;
-  GetAttention();
-}
-
-void StepEngine::GetAttention() {
-  // The stop signal gets a thread out of any wait in the kernel; OnSignal knows whose it is and
-  // does not deliver it.
-  syscall(SYS_pidfd_send_signal, process_, SIGSTOP, nullptr, 0);
-}
-
 void StepEngine::Loop() {
   while (true) {
+    // Without traced threads nothing is to be stopped, and the bell would be waited for in vain.
+    threads_.empty() ? bell_.Disarm() : bell_.Arm();
     int status = 0;
     // Only this thread's children: a program that embeds the library may have others.
     const pid_t tid = waitpid(-1, &status, __WALL | __WNOTHREAD);
     if (tid < 0 && errno == EINTR) continue;
     if (tid < 0) return;
     HandleStatus(tid, status);
-    if (!status_) kill(pid_, SIGKILL);
+    if (stopping_ && threads_.empty()) Complete();
+    if (!status_) OnFailure();
   }
 }
 
+// The recording is, though the program may run on.
+void StepEngine::Complete() {
+  if (std::exchange(completed_, true)) return;
+  TellAnonymousCode();
+  Check(sink_.Finish(summary_));
+}
+
+// A recording that can't be written is of no use; the programs that it was made of are.
+void StepEngine::OnFailure() {
+  if (command_ < 0) {
+    if (!stopping_) StopTracing();
+    return;
+  }
+  for (const auto& [pid, process] : processes_) kill(pid, SIGKILL);
+}
+
 void StepEngine::HandleStatus(pid_t tid, int status) {
+  if (bell_.Is(tid)) {
+    if (bell_.OnEnd(status)) ServeRequests();
+    return;
+  }
   if (!WIFSTOPPED(status)) return HandleEnd(tid, status);
   if (EventOf(status) == PTRACE_EVENT_EXEC) return OnExec(tid);
   if (Thread* thread = Find(tid))
     HandleStop(*thread, status);
   else
-    OnNewThread(tid);
+    OnUnknownThread(tid);
 }
 
 void StepEngine::HandleEnd(pid_t tid, int status) {
+  unknown_.erase(tid);
   if (Thread* thread = Find(tid)) {
     // Without an exit event the thread was killed; what it did since its last stop is not known.
-    FinishThread(*thread);
+    thread->process.lost_threads = true;
+    EndThread(*thread);
   }
-  if (tid == pid_) summary_.command_status = status;
+  if (tid == command_) summary_.command_status = status;
+  if (targets_.erase(tid) == 0 || !targets_.empty() || threads_.empty() || stopping_) return;
+  AddNote("processes that the program started still ran when it ended: their traces end there");
+  StopTracing();
 }
 
 void StepEngine::HandleStop(Thread& thread, int status) {
   thread.stopped = true;
+  if (!thread.begun) Begin(thread);
   const int signal = WSTOPSIG(status);
   switch (EventOf(status)) {
     case 0:
@@ -135,18 +150,27 @@ void StepEngine::HandleStop(Thread& thread, int status) {
       return Resume(thread, 0);
     case PTRACE_EVENT_EXIT:
       return OnThreadExit(thread);
+    case PTRACE_EVENT_FORK:
+    case PTRACE_EVENT_VFORK:
     case PTRACE_EVENT_CLONE:
-      OnClone(thread);
+      OnChild(thread, EventOf(status) == PTRACE_EVENT_VFORK);
       return Resume(thread, 0);
     case PTRACE_EVENT_STOP:
-      // A thread let go before its step's signal came would die of it.
-      if (stopping_ && HasPendingTrap(thread.tid)) return Continue(thread.tid);
-      if (const auto next = ReadIp(thread.tid)) CatchUp(thread, *next);
-      if (signal != SIGTRAP && !stopping_) return Listen(thread.tid);
-      return Resume(thread, 0);
+      return HandleEventStop(thread, signal);
     default:
       return Resume(thread, 0);
   }
+}
+
+void StepEngine::HandleEventStop(Thread& thread, int signal) {
+  // A thread let go before its step's signal came would die of it.
+  if (stopping_ && HasPendingTrap(thread.tid)) return Continue(thread.tid);
+  if (const auto next = ReadIp(thread.tid)) CatchUp(thread, *next);
+  if (signal != SIGTRAP && !stopping_) {
+    thread.stopped = false;  // as far as we are concerned: it reports its going on
+    return Listen(thread.tid);
+  }
+  Resume(thread, 0);
 }
 
 StepEngine::Signal StepEngine::OnTrap(Thread& thread) {
@@ -163,7 +187,7 @@ StepEngine::Signal StepEngine::OnTrap(Thread& thread) {
     if (own_trap) return OnSignal(thread, SIGTRAP, *next, *info);
     if (thread.restart) {
       thread.ip = *std::exchange(thread.restart, std::nullopt);
-      thread.current = code_.Fetch(thread.ip, thread.mode);
+      thread.current = thread.process.code.Fetch(thread.ip, thread.mode);
     } else if (*next == thread.ip && info->si_code != TRAP_TRACE) {
       return 0;  // the end of an exec or of a clone
     }
@@ -174,114 +198,44 @@ StepEngine::Signal StepEngine::OnTrap(Thread& thread) {
 
 StepEngine::Signal StepEngine::OnSignal(Thread& thread, int signal, uint64_t next,
                                         const siginfo_t& info) {
-  const bool ours = signal == SIGSTOP && info.si_code == SI_USER && info.si_pid == getpid();
   if (IsFault(signal, info) && next == thread.ip) {
     thread.generator.Faulted(thread.ip, thread.mode);
   } else {
     CatchUp(thread, next);
-    thread.generator.Interrupted(thread.ip);
+    const bool ignored = IgnoresSignal(thread.tid, signal);
+    if (!ignored) thread.generator.Interrupted(thread.ip);
+    thread.undisturbed = ignored && thread.restart;
   }
-  if (ours) return ServeRequests(), 0;
   return signal;
 }
 
 void StepEngine::OnHandlerEntry(Thread& thread, uint64_t next) {
   thread.generator.Interrupted(thread.ip);
   thread.restart.reset();
+  thread.undisturbed = false;
   thread.ip = next;
   UpdateMode(thread);
   UnblockTrap(thread.tid);
-}
-
-void StepEngine::OnExec(pid_t tid) {
-  // A thread other than the first that calls exec goes on under the first one's number, and all
-  // others are gone.
-  const auto former = static_cast<pid_t>(ReadEventMessage(tid).value_or(tid));
-  if (Thread* caller = Find(former)) {
-    caller->generator.EnteredKernel(caller->ip, caller->mode);
-    CountInstruction();
-  }
-  for (auto it = threads_.begin(); it != threads_.end();) {
-    Thread& thread = *(it++)->second;
-    if (thread.tid != tid) FinishThread(thread);
-  }
-  Thread* thread = Find(tid);
-  if (thread == nullptr) thread = &AddThread(tid);
-  thread->stopped = true;
-  thread->restart.reset();
-  AnnounceProgram(*thread, true);
-  Resume(*thread, 0);
-}
-
-void StepEngine::OnThreadExit(Thread& thread) {
-  if (const auto next = ReadIp(thread.tid)) CatchUp(thread, *next);
-  const pid_t tid = thread.tid;
-  FinishThread(thread);
-  Continue(tid);
-}
-
-void StepEngine::OnClone(Thread& thread) {
-  const auto message = ReadEventMessage(thread.tid);
-  if (!message) return;
-  const auto child = static_cast<pid_t>(*message);
-  auto fork = Sideband<ForkRecord>(thread);
-  fork.parent_pid = pid_;
-  fork.parent_tid = thread.tid;
-  fork.tid = child;
-  Check(sink_.AddSideband(fork));
-}
-
-void StepEngine::OnNewThread(pid_t tid) {
-  if (ReadThreadGroup(tid) != pid_ || stopping_) {
-    Detach(tid, 0);
-    return;
-  }
-  Thread& thread = AddThread(tid);
-  if (const auto ip = ReadIp(tid)) thread.ip = *ip;
-  UpdateMode(thread);
-  AnnounceComm(thread, false);
-  Check(sink_.AddSideband(Sideband<ItraceStartRecord>(thread)));
-  Resume(thread, 0);
-}
-
-StepEngine::Thread& StepEngine::AddThread(pid_t tid) {
-  const StreamInfo info{static_cast<uint32_t>(summary_.threads.size()), pid_, tid};
-  summary_.threads.push_back({.pid = pid_, .tid = tid, .bytes = 0, .digest = {}});
-  Check(sink_.AddStream(info));
-  auto& slot = threads_[tid];
-  slot = std::make_unique<Thread>(tid, info, SettingsOf(options_), clock_);
-  return *slot;
-}
-
-StepEngine::Thread* StepEngine::Find(pid_t tid) {
-  const auto found = threads_.find(tid);
-  return found == threads_.end() ? nullptr : found->second.get();
-}
-
-// Ends the thread's stream. `thread` is gone afterwards.
-void StepEngine::FinishThread(Thread& thread) {
-  thread.generator.Interrupted(thread.ip);
-  thread.generator.Finish();
-  FlushTrace(thread);
-  summary_.threads[thread.stream.index].digest = thread.generator.digest();
-  Check(sink_.AddSideband(Sideband<ExitRecord>(thread)));
-  Check(sink_.EndStream(thread.stream));
-  threads_.erase(thread.tid);
 }
 
 void StepEngine::Resume(Thread& thread, Signal signal) {
   if (stopping_) {
     const pid_t tid = thread.tid;
     FinishThread(thread);
-    binding_.Release(tid);
-    Detach(tid, signal);
-    return;
+    return LetGo(tid, signal);
   }
+  if (thread.process.watch.watches()) SwitchRecording(thread);
   thread.signal_sent = signal != 0;
-  thread.current = code_.Fetch(thread.ip, thread.mode);
+  thread.process.code.ReadThrough(thread.tid);
+  thread.current = thread.process.code.Fetch(thread.ip, thread.mode);
   thread.stopped = false;
   if (FlushDue(thread)) FlushTrace(thread);
   Step(thread.tid, signal);
+}
+
+void StepEngine::LetGo(pid_t tid, Signal signal) {
+  binding_.Release(tid);
+  Detach(tid, signal);
 }
 
 void StepEngine::ServeRequests() {
@@ -295,11 +249,24 @@ void StepEngine::StopTracing() {
   stopping_ = true;
   for (const auto& [tid, thread] : threads_)
     if (!thread->stopped) Interrupt(tid);
+  for (const pid_t tid : std::exchange(unknown_, {})) LetGo(tid, 0);
 }
 
-void StepEngine::CountInstruction() {
+// The thread is about to execute what lies at its address.
+void StepEngine::SwitchRecording(Thread& thread) {
+  const RecordingSwitch turns = thread.process.watch.At(thread.ip);
+  if (turns == RecordingSwitch::kOn)
+    thread.generator.Unmute();
+  else if (turns == RecordingSwitch::kOff && !thread.generator.muted())
+    thread.generator.Mute(thread.ip);
+}
+
+void StepEngine::CountInstruction(const Thread& thread) {
+  if (thread.generator.muted()) return;
   ++summary_.instructions;
-  if (summary_.instructions == options_.max_instructions) StopTracing();
+  if (summary_.instructions != options_.max_instructions) return;
+  summary_.stop_reason = StopReason::kMaxInstructions;
+  StopTracing();
 }
 
 }  // namespace flowback::record

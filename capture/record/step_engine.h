@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Records a program by single-stepping it. step_engine.cc tells the stops apart (its essay says
-// how), step_account.cc what each step did, step_report.cc what goes to the sink.
+// Records programs by single-stepping them. step_engine.cc tells the stops apart (its essay says
+// how), step_account.cc what each step did, step_tasks.cc which threads and processes there are,
+// step_report.cc what goes to the sink.
 #pragma once
 
 #include <signal.h>
@@ -9,11 +10,16 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <vector>
 
-#include "capture/record/code_reader.h"
+#include "capture/record/attach.h"
+#include "capture/record/bell.h"
 #include "capture/record/cpu_binding.h"
 #include "capture/record/packet_generator.h"
+#include "capture/record/process_maps.h"
+#include "capture/record/recorded_span.h"
 #include "capture/record/recording_sink.h"
 #include "capture/record/trace_clock.h"
 #include "flowback/base/error.h"
@@ -21,39 +27,61 @@
 
 namespace flowback::record {
 
-// One recording. Run is to be called by the thread that launched the program, and that thread must
-// have no other children; RequestStop by any thread.
+// One recording. All but RequestStop is to be called by the thread that launched the program, and
+// that thread must have no other children.
 class StepEngine {
  public:
-  // `pid` is at its exec event. All must outlive the engine.
-  StepEngine(pid_t pid, const RecordOptions& options, const TraceClock& clock,
-             const CpuBinding& binding, RecordingSink& sink);
+  // All must outlive the engine.
+  StepEngine(const RecordOptions& options, const TraceClock& clock, const CpuBinding& binding,
+             RecordingSink& sink);
   ~StepEngine();
 
-  // Runs the program to its end. On an error the program is killed.
-  Result<RecordSummary> Run();
-  // Ends the tracing soon; the program goes on and Run returns at its end.
-  void RequestStop();
-  void RequestSnapshot();
+  // Runs the program `pid`, which is at its exec event, to its end. What it started and still runs
+  // then goes on untraced. On an error all are killed.
+  Result<RecordSummary> Run(pid_t pid);
+  // Records threads that ran before, until the processes and threads that the options name have
+  // ended or RequestStop; they go on unharmed, also after an error.
+  Result<RecordSummary> RunAttached(const std::vector<SeizedThread>& threads);
+  // Ends the tracing soon; the programs go on. Any thread may call it.
+  void RequestStop() {
+    stop_requested_ = true;
+    bell_.Ring();
+  }
+  // Has the sink take a snapshot soon. Any thread may call it.
+  void RequestSnapshot() {
+    snapshot_requested_ = true;
+    bell_.Ring();
+  }
   void AddNote(const std::string& text);
 
  private:
+  struct Process;
   struct Thread;
   // A signal to deliver when the thread goes on; 0: none.
   using Signal = int;
 
+  Result<RecordSummary> Finished();
   void Loop();
+  void Complete();
+  void OnFailure();
   void HandleStatus(pid_t tid, int status);
   void HandleStop(Thread& thread, int status);
+  void HandleEventStop(Thread& thread, int signal);
   void HandleEnd(pid_t tid, int status);
 
   Signal OnTrap(Thread& thread);
   Signal OnSignal(Thread& thread, int signal, uint64_t next, const siginfo_t& info);
   void OnHandlerEntry(Thread& thread, uint64_t next);
+
   void OnExec(pid_t tid);
   void OnThreadExit(Thread& thread);
-  void OnClone(Thread& thread);
-  void OnNewThread(pid_t tid);
+  void OnChild(Thread& thread, bool vfork);
+  void OnUnknownThread(pid_t tid);
+  void StartOrphans();
+  void AddChild(pid_t tid, Process& parent, pid_t parent_tid, bool shares_memory);
+  void StartChild(pid_t tid);
+  static void GoOnAs(const Thread* maker, Thread& thread);
+  void Begin(Thread& thread);
 
   void CatchUp(Thread& thread, uint64_t next);
   void CompleteStep(Thread& thread, uint64_t next);
@@ -64,36 +92,50 @@ class StepEngine {
   void AfterSystemCall(Thread& thread, uint64_t number, uint64_t result);
   void UpdateMode(Thread& thread);
 
-  Thread& AddThread(pid_t tid);
+  Process& AddProcess(pid_t pid);
+  Process* FindProcess(pid_t pid);
+  Thread& AddThread(pid_t tid, Process& process);
   Thread* Find(pid_t tid);
+  void EndThread(Thread& thread);
   void FinishThread(Thread& thread);
   void Resume(Thread& thread, Signal signal);
+  void LetGo(pid_t tid, Signal signal);
   void StopTracing();
-  void GetAttention();
   void ServeRequests();
-  void CountInstruction();
+  void CountInstruction(const Thread& thread);
+  void SwitchRecording(Thread& thread);
+  void Watch(Process& process, const ExecutableMapping& mapping);
 
-  void AnnounceProgram(Thread& thread, bool exec);
+  void AnnounceProgram(Thread& thread);
   void AnnounceMappings(Thread& thread);
+  void AnnounceMappingsOf(Process& process, pid_t tid);
   void AnnounceComm(Thread& thread, bool exec);
-  void AnnounceVdso(const ExecutableMapping& mapping);
   bool FlushDue(const Thread& thread) const;
   void FlushTrace(Thread& thread);
-  void KeepAnonymousCode();
+  void KeepAnonymousCode(const Process& process);
+  void TellAnonymousCode();
   template <class Record>
-  Record Sideband(Thread& thread) const;
+  Record Sideband(pid_t pid, pid_t tid);
+  template <class Record>
+  Record Sideband(const Thread& thread);
   void Check(Status status);
 
-  const pid_t pid_;
-  const int process_;  // pidfd, for RequestStop
   const RecordOptions& options_;
   const TraceClock& clock_;
   const CpuBinding& binding_;
   RecordingSink& sink_;
-  std::map<pid_t, std::unique_ptr<Thread>> threads_;  // being traced
-  CodeReader code_;
+  const RecordedSpan span_;
+  Bell bell_;
+  pid_t command_ = -1;       // -1: none was started
+  std::set<pid_t> targets_;  // processes and threads whose end is the recording's
+  std::map<pid_t, std::unique_ptr<Process>> processes_;  // with threads being traced
+  std::map<pid_t, std::unique_ptr<Thread>> threads_;     // being traced
+  std::set<pid_t> unknown_;  // new threads, stopped, whose makers have not told of them yet
+  std::map<uint64_t, std::vector<uint8_t>> anonymous_code_;  // of processes that ended
+  uint64_t memories_ = 0;                                    // how many there were so far
   RecordSummary summary_;
   Status status_;  // first failure of the sink
+  bool completed_ = false;
   std::atomic<bool> stop_requested_ = false;
   std::atomic<bool> snapshot_requested_ = false;
   bool stopping_ = false;  // tracing ends: threads are let go at their next stop

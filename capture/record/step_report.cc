@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "capture/record/file_build_id.h"
+#include "capture/record/process_maps.h"
 #include "capture/record/ptrace_calls.h"
+#include "capture/record/recorded_span.h"
 #include "capture/record/step_engine.h"
 #include "capture/record/step_thread.h"
 
@@ -16,26 +18,42 @@ constexpr std::chrono::milliseconds kFlushInterval{500};
 
 }  // namespace
 
-void StepEngine::AnnounceProgram(Thread& thread, bool exec) {
-  code_.Reset();
+// After exec.
+void StepEngine::AnnounceProgram(Thread& thread) {
+  thread.process.announced = true;
+  thread.process.code.ReadThrough(thread.tid);
+  thread.process.code.Reset();
+  thread.process.watch.Reset();
   if (const auto ip = ReadIp(thread.tid)) thread.ip = *ip;
   UpdateMode(thread);
-  AnnounceComm(thread, exec);
+  AnnounceComm(thread, true);
   AnnounceMappings(thread);
   Check(sink_.AddSideband(Sideband<ItraceStartRecord>(thread)));
 }
 
+// To every process that has this memory: the kernel tells the caller only.
 void StepEngine::AnnounceMappings(Thread& thread) {
-  for (const ExecutableMapping& mapping : code_.Refresh()) {
-    auto record = Sideband<MmapRecord>(thread);
+  thread.process.code.ReadThrough(thread.tid);
+  AnnounceMappingsOf(thread.process, thread.tid);
+  for (const auto& [pid, process] : processes_) {
+    if (pid == thread.process.pid || process->memory != thread.process.memory) continue;
+    process->code.ReadThrough(thread.tid);
+    AnnounceMappingsOf(*process, pid);
+  }
+}
+
+void StepEngine::AnnounceMappingsOf(Process& process, pid_t tid) {
+  for (const ExecutableMapping& mapping : process.code.Refresh()) {
+    auto record = Sideband<MmapRecord>(process.pid, tid);
     record.address = mapping.begin;
     record.size = mapping.end - mapping.begin;
     record.file_offset = mapping.file_offset;
     record.path = mapping.path;
+    Watch(process, mapping);
     if (mapping.path == "[vdso]") {
-      const auto bytes = code_.ReadMemory(mapping.begin, mapping.end - mapping.begin);
+      const auto bytes = process.code.ReadMemory(mapping.begin, mapping.end - mapping.begin);
       record.build_id = BuildIdOf(bytes);
-      Check(sink_.AddCode({mapping.begin, mapping.path, bytes}));
+      Check(sink_.AddCode({.address = mapping.begin, .name = mapping.path, .bytes = bytes}));
     } else if (mapping.has_file) {
       record.build_id = BuildIdOfFile(mapping.path);
     }
@@ -43,9 +61,16 @@ void StepEngine::AnnounceMappings(Thread& thread) {
   }
 }
 
+void StepEngine::Watch(Process& process, const ExecutableMapping& mapping) {
+  const std::string path = mapping.has_file ? mapping.path : "";
+  for (const FunctionWatch::Found& found :
+       process.watch.OnMapping(mapping.begin, mapping.end, mapping.file_offset, path))
+    NoteFunction(found.turns, found.address == 0, found.text, summary_);
+}
+
 void StepEngine::AnnounceComm(Thread& thread, bool exec) {
   auto record = Sideband<CommRecord>(thread);
-  record.comm = ReadComm(pid_, thread.tid);
+  record.comm = ReadComm(thread.process.pid, thread.tid);
   record.exec = exec;
   Check(sink_.AddSideband(record));
 }
@@ -58,6 +83,7 @@ bool StepEngine::FlushDue(const Thread& thread) const {
 
 void StepEngine::FlushTrace(Thread& thread) {
   thread.flushed = std::chrono::steady_clock::now();
+  sink_.CountFlow(summary_.instructions, 0);
   const std::vector<uint8_t> bytes = thread.generator.Take();
   if (bytes.empty()) return;
   summary_.bytes += bytes.size();
@@ -65,10 +91,16 @@ void StepEngine::FlushTrace(Thread& thread) {
   Check(sink_.AddTrace(thread.stream, bytes, clock_.Now()));
 }
 
-void StepEngine::KeepAnonymousCode() {
-  for (const auto& [address, bytes] : code_.anonymous_pages())
-    Check(sink_.AddCode({address, "//anon", bytes}));
-  if (!code_.anonymous_pages().empty())
+// Two processes' code at one address: the raw output has room for the first one's.
+void StepEngine::KeepAnonymousCode(const Process& process) {
+  for (const auto& [address, bytes] : process.code.anonymous_pages())
+    anonymous_code_.try_emplace(address, bytes);
+}
+
+void StepEngine::TellAnonymousCode() {
+  for (const auto& [address, bytes] : anonymous_code_)
+    Check(sink_.AddCode({.address = address, .name = "//anon", .bytes = bytes}));
+  if (!anonymous_code_.empty())
     AddNote(
         "the program ran code that is in no file: it is kept in the raw output only, as it was "
         "when it ran first");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One thread of the program that the step engine traces.
+// The processes and threads that the step engine traces.
 #pragma once
 
 #include <chrono>
@@ -7,35 +7,61 @@
 #include <optional>
 
 #include "capture/record/code_reader.h"
+#include "capture/record/function_watch.h"
 #include "capture/record/packet_generator.h"
 #include "capture/record/recording_sink.h"
 #include "capture/record/step_engine.h"
 
 namespace flowback::record {
 
+struct StepEngine::Process {
+  Process(pid_t id, uint64_t memory_number) : pid(id), memory(memory_number), code(id) {}
+
+  pid_t pid;
+  uint64_t memory;  // the same number: the same memory (vfork)
+  CodeReader code;
+  FunctionWatch watch;
+  size_t threads = 0;
+  bool announced = false;     // its mappings
+  bool lost_threads = false;  // some were killed: of a child that they made they may not have told
+};
+
 struct StepEngine::Thread {
-  Thread(pid_t id, const StreamInfo& info, const PtSettings& settings, const TraceClock& clock)
-      : tid(id), stream(info), generator(settings, clock) {}
+  Thread(pid_t id, Process& of, const StreamInfo& info, const PtSettings& settings,
+         const TraceClock& clock)
+      : tid(id), process(of), stream(info), generator(settings, clock) {}
 
   pid_t tid;
+  Process& process;
   StreamInfo stream;
   PacketGenerator generator;
   uint64_t ip = 0;  // next instruction, as far as known
   ExecMode mode = ExecMode::k64Bit;
-  FetchedInstruction current;                     // at `ip`, read before it runs
-  std::optional<uint64_t> restart;                // a SYSCALL the kernel may go back to
+  FetchedInstruction current;       // at `ip`, read before it runs
+  std::optional<uint64_t> restart;  // a SYSCALL the kernel may go back to
+  bool undisturbed = false;         // if it does: only because the program is being traced
   std::chrono::steady_clock::time_point flushed;  // when its trace was handed on last
   bool signal_sent = false;                       // the last resume delivered a signal
-  bool stopped = true;
+  bool made_child = false;  // the last system call did, and the child is traced
+  bool begun = false;       // it stopped for the first time
+  bool named = false;       // its name is known, be it as its maker's
+  bool stopped = false;
 };
 
 template <class Record>
-Record StepEngine::Sideband(Thread& thread) const {
+Record StepEngine::Sideband(pid_t pid, pid_t tid) {
+  Thread* thread = Find(tid);
   Record record;
-  record.time = clock_.ToNanoseconds(thread.generator.clock().Tick());
-  record.pid = pid_;
-  record.tid = thread.tid;
+  record.time =
+      clock_.ToNanoseconds(thread != nullptr ? thread->generator.clock().Tick() : clock_.Tick());
+  record.pid = pid;
+  record.tid = tid;
   return record;
+}
+
+template <class Record>
+Record StepEngine::Sideband(const Thread& thread) {
+  return Sideband<Record>(thread.process.pid, thread.tid);
 }
 
 }  // namespace flowback::record

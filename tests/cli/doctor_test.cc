@@ -32,6 +32,10 @@ class FakeMachine {
   void SetCapabilities(const std::string& mask) const {
     Set("proc/self/status", "Name:\ttest\nCapEff:\t" + mask + "\nSeccomp:\t0");
   }
+  void AddEmulator(const std::string& content) const {
+    const std::string path = root_.Write("usr/bin/qemu-x86_64", content);
+    std::filesystem::permissions(path, std::filesystem::perms(0755));
+  }
   void AddIntelPt() const {
     Set("sys/bus/event_source/devices/intel_pt/type", "8");
     Set("sys/bus/event_source/devices/intel_pt/caps/psb_cyc", "1");
@@ -106,6 +110,63 @@ TEST(Doctor, VirtualMachineWithoutPt) {
   EXPECT_TRUE(Says(verdict["found_by"], "flag hypervisor present"));
   EXPECT_TRUE(Says(verdict["fix"], "pt_mode=1"));
   EXPECT_TRUE(Says(verdict["instead"], "--engine step"));
+  const json machine_facts = machine.Diagnose()["machine"];
+  EXPECT_EQ(machine_facts["virtual"], true);
+  EXPECT_EQ(machine_facts["flags"], (json{"lm", "hypervisor"}));
+  EXPECT_EQ(machine_facts["pmus"], (json{"software"}));
+}
+
+// No PMU at all: the branch stack is the host's to give.
+TEST(Doctor, VirtualMachineWithoutPmu) {
+  FakeMachine machine("GenuineIntel", "lm hypervisor arch_lbr");
+  machine.Set("sys/class/dmi/id/product_name", "Standard PC");
+  machine.Set("perf_event_open", "software 0\nbranches 2");
+  const json lbr = machine.Judge("lbr");
+  EXPECT_EQ(lbr["machine"], false);
+  EXPECT_TRUE(Says(lbr["why"], "virtual machine")) << lbr;
+  EXPECT_TRUE(Says(lbr["found_by"], "No such file")) << lbr;
+  EXPECT_TRUE(Says(lbr["fix"], "on the host"));
+  EXPECT_EQ(machine.Diagnose()["machine"]["hypervisor"], "Standard PC");
+}
+
+// Nobody else tells what a container's filter refuses.
+TEST(Doctor, ContainerWithoutPerfEventOpen) {
+  FakeMachine machine("GenuineIntel", "lm intel_pt");
+  machine.AddIntelPt();
+  machine.Set("proc/self/status", "CapEff:\t0000000000000000\nSeccomp:\t2");
+  machine.Set(".dockerenv", "");
+  machine.Set("perf_event_open", "software 1\npt 1\nbranches 1");
+  const json pt = machine.Judge("pt");
+  EXPECT_EQ(pt["machine"], false);
+  EXPECT_TRUE(Says(pt["why"], "the container forbids it")) << pt;
+  EXPECT_TRUE(Says(pt["found_by"], "perf_event_open: Operation not permitted")) << pt;
+  EXPECT_TRUE(Says(pt["fix"], "--cap-add=PERFMON")) << pt;
+  EXPECT_TRUE(Says(machine.Permission("perf_event_open")["text"], "the container forbids"));
+  EXPECT_TRUE(Says(machine.Permission("seccomp")["text"], "a filter"));
+  EXPECT_TRUE(Says(machine.Permission("container")["text"], "/.dockerenv"));
+}
+
+TEST(Doctor, LockedDownKernel) {
+  FakeMachine machine("GenuineIntel", "lm intel_pt");
+  machine.AddIntelPt();
+  machine.Set("sys/kernel/security/lockdown", "none integrity [confidentiality]");
+  machine.Set("perf_event_open", "software 0\npt 1");
+  const json pt = machine.Judge("pt");
+  EXPECT_EQ(pt["machine"], false);
+  EXPECT_TRUE(Says(pt["why"], "locked down")) << pt;
+  EXPECT_TRUE(Says(pt["fix"], "lockdown=confidentiality")) << pt;
+}
+
+// What the kernel says counts more than what the rules would make one expect.
+TEST(Doctor, TryingDecides) {
+  FakeMachine machine("GenuineIntel", "lm intel_pt");
+  machine.AddIntelPt();
+  machine.Set("perf_event_open", "software 0\npt 16");
+  EXPECT_TRUE(Says(machine.Judge("pt")["why"], "something else uses it now"));
+  machine.Set("perf_event_open", "software 0\npt 0");
+  machine.Set("proc/sys/kernel/perf_event_paranoid", "3");
+  EXPECT_EQ(machine.Judge("pt")["machine"], true);
+  EXPECT_TRUE(Says(machine.Judge("pt")["found_by"], "tried: perf_event_open works"));
 }
 
 TEST(Doctor, CpuHasPtButTheKernelDoesNot) {
@@ -121,6 +182,71 @@ TEST(Doctor, AmdMachine) {
   EXPECT_EQ(lbr["machine"], true);
   EXPECT_TRUE(Says(lbr["why"], "16 entries")) << lbr;
   EXPECT_TRUE(Says(machine.Judge("brbe")["why"], "another architecture"));
+}
+
+TEST(Doctor, AmdZen3SamplesBranchesWithAnEventOfItsOwn) {
+  FakeMachine machine("AuthenticAMD", "lm brs");
+  EXPECT_TRUE(Says(machine.Judge("lbr")["why"], "has AMD BRS but the kernel"));
+  EXPECT_TRUE(Says(machine.Judge("lbr")["fix"], "Linux 5.19"));
+  machine.Set("sys/bus/event_source/devices/cpu/caps/branches", "16");
+  machine.Set("sys/bus/event_source/devices/cpu/events/branch-brs", "event=0xc4");
+  machine.Set("perf_event_open", "software 0\nbranches 22");  // any other event is refused
+  const json lbr = machine.Judge("lbr");
+  EXPECT_EQ(lbr["machine"], true) << lbr;
+  EXPECT_TRUE(Says(lbr["why"], "AMD BRS: branch stacks of 16 entries")) << lbr;
+  EXPECT_TRUE(Says(lbr["fix"], "-e cpu/branch-brs/")) << lbr;
+}
+
+TEST(Doctor, AmdZen4WithAnOldKernel) {
+  const json lbr = FakeMachine("AuthenticAMD", "lm amd_lbr_v2").Judge("lbr");
+  EXPECT_TRUE(Says(lbr["why"], "LbrExtV2"));
+  EXPECT_EQ(lbr["fix"], "boot Linux 6.1 or newer");
+}
+
+TEST(Doctor, IntelBranchStacksOfAnOlderKernelShowWhenTried) {
+  FakeMachine machine("GenuineIntel", "lm");
+  EXPECT_EQ(machine.Judge("lbr")["machine"], false);
+  machine.Set("perf_event_open", "software 0\nbranches 0");
+  EXPECT_EQ(machine.Judge("lbr")["machine"], true);
+}
+
+TEST(Doctor, AttachingNeedsMoreThanStarting) {
+  FakeMachine machine("GenuineIntel", "lm");
+  EXPECT_EQ(machine.Judge("attach")["usable"], true);
+  machine.Set("proc/sys/kernel/yama/ptrace_scope", "1");
+  EXPECT_EQ(machine.Judge("step")["usable"], true);
+  const json attach = machine.Judge("attach");
+  EXPECT_EQ(attach["usable"], false);
+  EXPECT_EQ(attach["fix"], "sudo sysctl kernel.yama.ptrace_scope=0");
+  EXPECT_TRUE(Says(attach["instead"], "--engine step"));
+  machine.SetCapabilities("0000000000080000");  // CAP_SYS_PTRACE
+  EXPECT_EQ(machine.Judge("attach")["usable"], true);
+}
+
+TEST(Doctor, EmulatorMustLoadPlugins) {
+  FakeMachine machine("AuthenticAMD", "lm");
+  EXPECT_EQ(machine.Judge("emulate")["fix"], "sudo apt-get install qemu-user");
+  EXPECT_TRUE(machine.Diagnose()["emulator"].is_null());
+  machine.AddEmulator(std::string("\x7f") + "ELF");
+  const json without = machine.Judge("emulate");
+  EXPECT_EQ(without["usable"], false);
+  EXPECT_TRUE(Says(without["why"], "without support for plugins")) << without;
+  EXPECT_EQ(machine.Diagnose()["emulator"]["plugins"], false);
+  EXPECT_TRUE(Says(machine.Judge("pt")["instead"], "--engine step"));
+}
+
+// The emulator comes before single-stepping wherever something else is missing.
+TEST(Doctor, EmulatorIsTheNextBest) {
+  const std::string emulator = ReadFile("/usr/bin/qemu-x86_64");
+  if (emulator.empty()) GTEST_SKIP() << "qemu-user is not installed";
+  FakeMachine machine("AuthenticAMD", "lm");
+  machine.AddEmulator(emulator);
+  const json verdict = machine.Judge("emulate");
+  EXPECT_EQ(verdict["machine"], true) << verdict;
+  EXPECT_TRUE(Says(verdict["found_by"], "/usr/bin/qemu-x86_64, loads plugins")) << verdict;
+  if (verdict["usable"] == true) {
+    EXPECT_TRUE(Says(machine.Judge("lbr")["instead"], "--engine emulate"));
+  }
 }
 
 TEST(Doctor, ArmMachineWithBrbe) {
@@ -164,7 +290,7 @@ TEST(Doctor, EmptyMachine) {
   const ScratchFolder nothing;
   const ProgramResult result = RunFlowback({"doctor", "--sysroot", nothing.path()});
   EXPECT_EQ(result.status, 0);
-  for (const char* engine : {"  pt ", "  lbr ", "  brbe ", "  emulate ", "  step "})
+  for (const char* engine : {"  pt ", "  lbr ", "  brbe ", "  emulate ", "  step ", "  attach "})
     EXPECT_TRUE(result.out.contains(engine)) << result.out;
 }
 
@@ -172,6 +298,16 @@ TEST(Doctor, ThisMachine) {
   const ProgramResult result = RunFlowback({"doctor"});
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_TRUE(result.out.contains("machine:")) << result.out;
+  EXPECT_TRUE(result.out.contains("perf_event_open: tried: ")) << result.out;
+  // What it says of the software engines is what they do.
+  const json diagnosis = json::parse(RunFlowback({"doctor", "--json"}).out);
+  for (const json& verdict : diagnosis["recording"]) {
+    const std::string engine = verdict["engine"];
+    if (engine != "emulate" && engine != "step") continue;
+    const ProgramResult recorded =
+        RunFlowback({"record", "--engine", engine, "-o", "/dev/null", "--", "true"});
+    EXPECT_EQ(recorded.status == 0, verdict["usable"] == true) << verdict << recorded.err;
+  }
 }
 
 }  // namespace

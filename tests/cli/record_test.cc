@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // `record -- CMD`: CMD's own status, and a recording that decodes to what was executed.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/run_program.h"
@@ -120,6 +122,68 @@ TEST_F(RecordTest, TakesPerfsWordsForSnapshots) {
 TEST_F(RecordTest, NothingToRun) {
   EXPECT_EQ(RunFlowback({"record"}).status, 2);
   EXPECT_EQ(RunFlowback({"record", "--"}).status, 2);
+}
+
+TEST_F(RecordTest, SaysWhatItRecordedInWordsAndInJson) {
+  const ProgramResult result = Record({"--json", "--", "sh", "-c", "true | true"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  const json summary = json::parse(Lines(result.out).back());
+  const std::string count = std::to_string(summary["instructions"].get<uint64_t>());
+  EXPECT_TRUE(result.err.contains("record: " + count + " instructions of ")) << result.err;
+  EXPECT_TRUE(result.err.contains(" s, 0 % lost")) << result.err;
+  EXPECT_TRUE(result.err.contains("times slower than native (estimate")) << result.err;
+  EXPECT_TRUE(result.err.contains("next: flowback info " + file_)) << result.err;
+  EXPECT_EQ(summary["file_bytes"], ReadFile(file_).size());
+  EXPECT_EQ(summary["lost_percent"], 0);
+  EXPECT_EQ(summary["ended_by"], "program-ended");
+  EXPECT_EQ(summary["next"], "flowback info " + file_);
+  EXPECT_GE(summary["processes"], 1);
+  EXPECT_GT(summary["slow_down_estimate"], 1);
+  EXPECT_EQ(summary["notes"], json::array());
+}
+
+TEST_F(RecordTest, StopsAtASize) {
+  const ProgramResult result = Record({"--max-size", "8K", "--", "sh", "-c",
+                                       "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; exit 3"});
+  EXPECT_EQ(result.status, 3);
+  EXPECT_TRUE(result.err.contains("stopped by --max-size, the program ran on")) << result.err;
+  EXPECT_EQ(RunFlowback({"info", "--strict", file_}).status, 0);
+  for (const char* size : {"0", "many", "-1"})
+    EXPECT_EQ(Record({std::string("--max-size=") + size, "--", "true"}).status, 125);
+}
+
+TEST_F(RecordTest, AnOddFileNameIsQuotedInTheNextCommand) {
+  const std::string file = folder_.File("it's here.data");
+  const ProgramResult result = RunFlowback({"record", "-o", file, "--", "true"});
+  EXPECT_TRUE(result.err.contains("it'\\''s here.data'")) << result.err;
+}
+
+TEST_F(RecordTest, TheCommandComesAfterTwoDashes) {
+  const ProgramResult without = RunFlowback({"record", "true"});
+  EXPECT_EQ(without.status, 2);
+  EXPECT_TRUE(without.err.contains("try: flowback record [options] -- true")) << without.err;
+  EXPECT_EQ(Record({"stray", "--", "true"}).status, 125);
+}
+
+// Messages must not end up in the recording, and the program finds its streams as they were.
+TEST_F(RecordTest, ClosedStandardStreamsStayClosed) {
+  const std::string command = std::string(FLOWBACK_PROGRAM) + " record -o " + file_ +
+                              " -- sh -c 'test -e /proc/self/fd/2 && exit 9; exit 4'";
+  const int status = std::system((command + " <&- >&- 2>&-").c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 4);
+  EXPECT_EQ(RunFlowback({"info", "--strict", file_}).status, 0);
+}
+
+TEST_F(RecordTest, WhatOnlyHardwareRecordsIsRefused) {
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"-a"}, {"-C", "0"}}) {
+    std::vector<std::string> all = words;
+    all.insert(all.end(), {"--json", "--", "true"});
+    const ProgramResult result = Record(all);
+    EXPECT_EQ(result.status, 125);
+    EXPECT_TRUE(result.err.contains(words[0] + " records whatever runs on a CPU")) << result.err;
+    EXPECT_EQ(json::parse(result.out)["reason"], 3);
+  }
+  EXPECT_EQ(Record({"-a"}).status, 3) << "also without a program";
 }
 
 TEST_F(RecordTest, AutoSaysWhatItTakes) {

@@ -10,7 +10,7 @@
 #include <tuple>
 
 #include "capture/record/thread_clock.h"
-#include "tests/record/emulator.h"
+#include "tests/record/emulated.h"
 #include "tests/record/recorded.h"
 
 namespace flowback::record_test {

@@ -8,7 +8,7 @@
 
 #include "capture/record/trace_clock.h"
 #include "flowback/decode/recording_code.h"
-#include "tests/record/emulator.h"
+#include "tests/record/emulated.h"
 #include "tests/record/recorded.h"
 
 namespace flowback::record_test {

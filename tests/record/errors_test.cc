@@ -2,16 +2,19 @@
 // What can't be recorded: each failure says what, how it was found out, and what to do.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <thread>
 
 #include "flowback/capture/open.h"
 #include "flowback/capture/record.h"
+#include "tests/record/emulated.h"
 #include "tests/record/recorded.h"
 
 namespace flowback::record_test {
@@ -63,7 +66,7 @@ TEST_F(RecordErrors, CommandNotExecutable) {
 TEST_F(RecordErrors, CommandIsAFolder) {
   FLOWBACK_NEEDS_PTRACE();
   options_.command = {folder_.path().string()};
-  ExpectError(ErrorCode::kCommandRefused, "permission denied");
+  ExpectError(ErrorCode::kCommandRefused, "it is a directory");
 }
 
 TEST_F(RecordErrors, CommandsInterpreterMissing) {
@@ -74,26 +77,46 @@ TEST_F(RecordErrors, CommandsInterpreterMissing) {
   ExpectError(ErrorCode::kCommandRefused, "interpreter");
 }
 
-TEST_F(RecordErrors, CommandIsADamagedProgram) {
+// A file of unknown format is the shell's, as for execvp; but a program is no script, be it damaged
+// or another machine's.
+TEST_F(RecordErrors, CommandIsADamagedOrForeignProgram) {
   FLOWBACK_NEEDS_PTRACE();
   std::vector<uint8_t> elf(64, 0);
   const char kMagic[] = {0x7f, 'E', 'L', 'F', 2, 1, 1};
   std::copy(std::begin(kMagic), std::end(kMagic), elf.begin());
-  elf[16] = 2;     // executable
-  elf[18] = 0xb7;  // for another architecture
-  const std::string program = folder_.Write("program", elf);
+  elf[16] = 2;  // executable
+  const auto expect = [&](uint8_t machine, const std::string& words) {
+    elf[18] = machine;
+    const std::string program = folder_.Write("program", elf);
+    fs::permissions(program, fs::perms::owner_all);
+    options_.command = {program};
+    for (const char* engine : {"step", "emulate"}) {
+      if (std::string(engine) == "emulate" && !WhyNotEmulated().empty()) continue;
+      SCOPED_TRACE(engine);
+      Emulate(options_);
+      options_.engine = engine;
+      ExpectError(ErrorCode::kCommandRefused, words);
+      EXPECT_FALSE(fs::exists(options_.output));
+    }
+  };
+  expect(62, "is damaged: it has no segment to load");
+  expect(0xb7, "is a program for 64-bit Arm");
+  elf[16] = 1;
+  expect(62, "is damaged: it is no executable file");
+  elf.resize(40);
+  expect(62, "is damaged: its header is cut short");
+}
+
+TEST_F(RecordErrors, CommandWasCutShort) {
+  FLOWBACK_NEEDS_EMULATOR();
+  std::ifstream file("/bin/true", std::ios::binary);
+  std::vector<uint8_t> bytes{std::istreambuf_iterator<char>(file), {}};
+  bytes.resize(4096);
+  const std::string program = folder_.Write("program", bytes);
   fs::permissions(program, fs::perms::owner_all);
+  Emulate(options_);
   options_.command = {program};
-  options_.max_instructions = 1;  // the shell may be long
-  const auto summary = Record(options_);
-  // execvp hands a file of unknown format to the shell, as the shell itself does: that runs, and
-  // fails by its own status.
-  if (summary) {
-    EXPECT_TRUE(WIFEXITED(summary->command_status));
-    EXPECT_NE(WEXITSTATUS(summary->command_status), 0);
-  } else {
-    EXPECT_EQ(summary.error().code(), ErrorCode::kCommandRefused) << summary.error().message();
-  }
+  ExpectError(ErrorCode::kCommandRefused, "a segment of it lies behind its end");
 }
 
 TEST_F(RecordErrors, NoCommand) {
@@ -136,6 +159,26 @@ TEST_F(RecordErrors, DiskFull) {
   FLOWBACK_NEEDS_PTRACE();
   options_.output = "/dev/full";
   ExpectError(ErrorCode::kSystem, "No space left");
+}
+
+// A limit on the size of files is an error like others: no signal ends the recorder.
+TEST_F(RecordErrors, FilesMayNotGrow) {
+  FLOWBACK_NEEDS_PTRACE();
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit limit{4096, 4096};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    options_.command = {"/bin/sh", "-c", "i=0; while [ $i -lt 9000 ]; do i=$((i+1)); done"};
+    const auto summary = Record(options_);
+    const bool right = !summary && summary.error().code() == ErrorCode::kSystem &&
+                       summary.error().message().contains("File too large") &&
+                       summary.error().remedy().contains("ulimit -f");
+    _exit(right ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status)) << status;
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST_F(RecordErrors, RawFolderUnderAFile) {

@@ -28,8 +28,8 @@ TEST_P(PerfScript, ListsTheSameAddresses) {
 
 // Not `modes`: perf takes an instruction's mode from the file it lies in.
 INSTANTIATE_TEST_SUITE_P(, PerfScript,
-                         testing::Values("branches", "strings", "recursion", "signals", "crash",
-                                         "threads", "thirty_two", "vdso", "sample_tiny",
+                         testing::Values("branches", "families", "strings", "recursion", "signals",
+                                         "crash", "threads", "thirty_two", "vdso", "sample_tiny",
                                          "sample_recursion"),
                          [](const auto& test) { return std::string(test.param); });
 

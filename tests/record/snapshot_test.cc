@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: MIT
 // Snapshots hold the end of what a whole recording holds.
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <future>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "capture/record/snapshot_sink.h"
 #include "decode/pt/packets/packet.h"
-#include "tests/record/emulator.h"
+#include "tests/record/emulated.h"
 #include "tests/record/recorded.h"
 
 namespace flowback::record_test {
@@ -161,16 +169,43 @@ size_t SnapshotsIn(const Recording& recording) {
 }
 
 // The recorded shell asks for the snapshots itself, and waits until each is in the file.
+// For each of two files that the program makes: asks for a snapshot, waits until `file` grew, and
+// lets the program go on. Gives up after a minute: then the test fails by what is in the file.
+void AskForSnapshots(const std::string& file, const std::array<std::string, 2>& made,
+                     const std::array<std::string, 2>& fifos) {
+  namespace fs = std::filesystem;
+  sigset_t signal;
+  sigemptyset(&signal);
+  sigaddset(&signal, SIGUSR2);
+  pthread_sigmask(SIG_BLOCK, &signal, nullptr);  // it is for the thread that records
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  const auto wait_for = [&](auto condition) {
+    while (!condition() && std::chrono::steady_clock::now() < end)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  };
+  for (size_t i = 0; i < made.size(); ++i) {
+    wait_for([&] { return fs::exists(made[i]); });
+    const auto size = fs::file_size(file);
+    kill(getpid(), SIGUSR2);
+    wait_for([&] { return fs::file_size(file) > size; });
+    std::ofstream{fifos[i]};
+  }
+}
+
 TEST_P(Snapshot, IsTakenAtTheSignal) {
   FLOWBACK_NEEDS_ENGINE(GetParam());
   Recorder recorder;
   Use(recorder, uint64_t{1} << 20);
   const std::string file = recorder.File("perf.data");
-  const std::string wait = "n=0; while [ $n -lt 2 ]; do s=$(/usr/bin/stat -c %s " + file +
-                           "); kill -USR2 " + std::to_string(getpid()) +
-                           "; while [ $(/usr/bin/stat -c %s " + file +
-                           ") -le $s ]; do :; done; n=$((n+1)); done";
-  const auto summary = recorder.Run({"/bin/sh", "-c", wait});
+  const std::array made = {recorder.File("first"), recorder.File("second")};
+  const std::array fifos = {recorder.File("go_on"), recorder.File("end")};
+  for (const std::string& fifo : fifos) ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  auto asked = std::async(std::launch::async, [&] { AskForSnapshots(file, made, fifos); });
+  // Nothing but the shell itself: stepping other programs takes seconds.
+  const auto summary = recorder.Run({"/bin/sh", "-c",
+                                     ": >" + made[0] + "; read x <" + fifos[0] + "; : >" + made[1] +
+                                         "; read x <" + fifos[1] + "; exit 0"});
+  asked.get();
   ASSERT_TRUE(summary) << summary.error().message();
   EXPECT_EQ(summary->command_status, 0);
   const auto recording = OpenFile(file);

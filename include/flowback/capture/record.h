@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,9 +25,25 @@ enum class RecordClock : uint8_t {
   kInstructions,
 };
 
+// How far a recording is.
+struct RecordProgress {
+  std::chrono::nanoseconds elapsed{0};
+  uint64_t instructions = 0;
+  uint64_t trace_bytes = 0;
+  uint64_t file_bytes = 0;
+  uint64_t threads = 0;      // so far, those that ended included
+  uint64_t losses = 0;       // places where the flow is not known
+  bool interrupted = false;  // Ctrl-C was left to the program, which still runs
+  bool complete = false;     // the recording is, and the program still runs
+};
+
 struct RecordOptions {
-  std::string engine = "step";        // a name from RecordEngineNames()
-  std::vector<std::string> command;   // the program, looked up in PATH, and its arguments
+  std::string engine = "step";       // a name from RecordEngineNames()
+  std::vector<std::string> command;  // the program, looked up in PATH, and its arguments
+  // Instead of a command: processes (all their threads) and threads that run already, which are
+  // recorded until they end or the recording is stopped. Engine "step" only.
+  std::vector<int32_t> pids;
+  std::vector<int32_t> tids;
   std::string output = "perf.data";   // the perf.data file to write; empty: none
   std::string raw_directory;          // also writes raw streams and code images here; empty: none
   std::string recorder_command_line;  // for the file's header, e.g. "flowback record -- ls"
@@ -45,10 +62,20 @@ struct RecordOptions {
   // ends, and whenever the process gets SIGUSR2, which must be blocked in its other threads.
   std::optional<uint64_t> snapshot_bytes;
   RecordClock clock = RecordClock::kHost;
-  // Stop tracing after so many instructions (all threads) or so long; the program then runs on
-  // untraced to its end.
+  // Stop tracing after so many instructions (all threads), so long, or once the file has so many
+  // bytes (what was on its way then is still written); the program then runs on untraced to its
+  // end.
   std::optional<uint64_t> max_instructions;
   std::optional<std::chrono::nanoseconds> max_duration;
+  std::optional<uint64_t> max_file_bytes;
+  // Record only from the first instruction of one function to the first of another, which is not
+  // recorded any more; by thread, a new one begins as its maker is. "NAME", "NAME@FILE" or
+  // "FILE:NAME", in the program or any library it loads, at any time; every function of that name
+  // counts. Empty: from the start, to the end.
+  std::string from;
+  std::string until;
+  // Called a few times a second, by the thread that called Record. Empty: nobody wants to know.
+  std::function<void(const RecordProgress&)> on_progress;
   // Engine "emulate": one instruction a block. Slower; for judging the engine.
   bool exact = false;
   // Engine "emulate": its plugin; empty: lib/flowback/flowback-tcg.so beside this program's folder.
@@ -67,37 +94,72 @@ struct RecordedThread {
   FlowDigest digest;
 };
 
+// What ended a recording.
+enum class StopReason : uint8_t {
+  kProgramEnded,
+  kMaxInstructions,
+  kDuration,
+  kFileSize,
+  kSignal,  // to the recorder
+};
+
 struct RecordSummary {
-  int command_status = 0;  // as waitpid gives it
+  int command_status = 0;  // as waitpid gives it; 0 without a command
+  StopReason stop_reason = StopReason::kProgramEnded;
   uint64_t instructions = 0;
-  uint64_t bytes = 0;                   // trace bytes of all threads
+  uint64_t bytes = 0;       // trace bytes of all threads
+  uint64_t file_bytes = 0;  // of the perf.data file; 0 without one
+  uint64_t losses = 0;      // places where the flow is not known
+  // Where the functions RecordOptions names are: "f in /lib/libx.so at 0x1139" (of the file).
+  std::vector<std::string> from_places;
+  std::vector<std::string> until_places;
+  uint64_t threads_left_out = 0;        // more ran at once than can be recorded
   std::vector<RecordedThread> threads;  // in order of their start: stream 0, 1, ...
-  std::chrono::nanoseconds elapsed{0};
+  std::chrono::nanoseconds elapsed{0};  // to the program's end
+  // What this process and its children used meanwhile: recorder and recorded program.
+  std::chrono::nanoseconds cpu_time{0};
+  // How long the processor's time-stamp counter takes for as many ticks as there are instructions.
+  std::chrono::nanoseconds one_tick_each{0};
   // What the user should know: "the program forked: children are not traced".
   std::vector<std::string> notes;
 };
 
-// Runs the command to its end and writes the recording. Runs a thread of its own; SIGINT and
-// SIGQUIT are ignored meanwhile, as system(3) does, so that Ctrl-C ends the program and not its
-// recording. Not to be called from two threads at once.
+// Runs the command to its end and writes the recording, in a thread of its own. An older recording
+// of the output's name is kept as NAME.old, as perf does.
+//
+// Signals: SIGINT from the terminal (Ctrl-C) is the program's, and the recording is complete when
+// that ends of it. A second one, and SIGINT, SIGTERM or SIGHUP sent to this process, end the
+// recording; once its file is complete, the program is sent SIGTERM (SIGHUP after SIGHUP), and
+// SIGKILL at the next such signal. SIGQUIT, SIGPIPE and SIGXFSZ are ignored. Afterwards all are as
+// before. Not to be called from two threads at once.
 //
 // Engine "step" single-steps the program with ptrace (20,000 to 35,000 instructions a second) and
-// writes the packets that user-only Intel PT hardware would write. Threads are recorded, one stream
-// each; child processes run untraced. A program that blocks SIGTRAP loses its handler for it. Page
-// faults and interrupts leave no packets, transactions (RTM) abort at once, and the pushed or saved
-// flags never show the trap flag. Address spaces follow execve.
+// writes the packets that user-only Intel PT hardware would write. Threads, child processes and the
+// programs they become are recorded, one stream each, until the command ends. A program that blocks
+// SIGTRAP loses its handler for it. Page faults and interrupts leave no packets, transactions (RTM)
+// abort at once, and the pushed or saved flags never show the trap flag. Address spaces follow
+// execve.
+//
+// It can also be attached to programs that run: tracing begins where each thread stands, or when it
+// comes back from the kernel, and in the end they go on as before. A system call that waits is
+// interrupted and restarted; those few that the kernel does not restart, epoll_wait among them, end
+// with EINTR, as under any debugger. A recorder that is killed takes such a program with it. One
+// that is a child of the calling process is waited for by Record when it ends.
 //
 // Engine "emulate" runs the program in QEMU's user mode emulator with a plugin that writes those
 // packets: several times slower than native. Threads, child processes and the programs they become
 // are recorded, one stream each. What the engine can't know is a loss in the trace.
 //
-// Errors: kUsage (options), kCommandMissing and kCommandRefused (the command can't be run),
-// kPermission (ptrace is not allowed, the output can't be written), kUnsupported (unknown engine or
-// not x86-64), kNoHardware (no emulator is installed), kSystem. After an error no process is left
-// behind.
+// Errors: kUsage (options), kBusy (another program traces the one to attach to), kCommandMissing
+// and kCommandRefused (the command can't be run), kPermission (ptrace is not allowed, the output
+// can't be written), kUnsupported (unknown engine or not x86-64), kNoHardware (no emulator is
+// installed), kSystem. After an error no process is left behind.
 Result<RecordSummary> Record(const RecordOptions& options);
 
 std::vector<std::string_view> RecordEngineNames();
+
+// Whether the emulator, an ELF file, was built to load plugins.
+bool EmulatorLoadsPlugins(const std::string& emulator);
 
 // Whether the engine "emulate" can work here; the error says what is missing and how to get it.
 Status CheckEmulator(const RecordOptions& options);

@@ -4,8 +4,8 @@
 
 enum {
   kStackSize = 16384,
-  kThreadFlags = 0x100 | 0x200 | 0x400 | 0x800 | 0x10000
-};  // VM, FS, FILES, SIGHAND, THREAD
+  kThreadFlags = 0x100 | 0x200 | 0x400 | 0x800 | 0x10000 | 0x40000
+};  // VM, FS, FILES, SIGHAND, THREAD, SYSVSEM
 
 static volatile int ready;
 static char stacks[2][kStackSize] __attribute__((aligned(16)));

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+// Reads symbol tables by itself, for the emulator's plugin uses it as well: that should bring no
+// library of ours into the emulated process. Each number from the file is checked before use.
+#include "capture/record/function_name.h"
+
+#include <cxxabi.h>
+#include <elf.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+#include "flowback/base/bytes.h"
+#include "flowback/base/mapped_file.h"
+
+namespace flowback::record {
+namespace {
+
+std::string_view LastPart(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+template <class T>
+std::optional<T> Load(Bytes file, uint64_t offset) {
+  const Bytes bytes = Slice(file, offset, sizeof(T));
+  if (bytes.size() != sizeof(T)) return std::nullopt;
+  T value;
+  std::memcpy(&value, bytes.data(), sizeof value);
+  return value;
+}
+
+// Up to a NUL; empty when there is none.
+std::string_view Text(Bytes table, uint64_t offset) {
+  const Bytes rest = Slice(table, offset, table.size());
+  const auto end = std::ranges::find(rest, 0);
+  if (end == rest.end()) return {};
+  return {reinterpret_cast<const char*>(rest.data()), static_cast<size_t>(end - rest.begin())};
+}
+
+// The tables of a 64-bit ELF file.
+class ElfTables {
+ public:
+  explicit ElfTables(Bytes file) : file_(file) {
+    const auto header = Load<Elf64_Ehdr>(file, 0);
+    if (!header || !std::equal(ELFMAG, ELFMAG + SELFMAG, header->e_ident) ||
+        header->e_ident[EI_CLASS] != ELFCLASS64)
+      return;
+    for (uint64_t i = 0; i < header->e_phnum; ++i)
+      if (const auto segment = Load<Elf64_Phdr>(file, header->e_phoff + i * sizeof(Elf64_Phdr)))
+        segments_.push_back(*segment);
+    for (uint64_t i = 0; i < header->e_shnum; ++i)
+      if (const auto section = Load<Elf64_Shdr>(file, header->e_shoff + i * sizeof(Elf64_Shdr)))
+        sections_.push_back(*section);
+  }
+
+  const std::vector<Elf64_Shdr>& sections() const { return sections_; }
+  Bytes Content(const Elf64_Shdr& section) const {
+    return section.sh_type == SHT_NOBITS ? Bytes{}
+                                         : Slice(file_, section.sh_offset, section.sh_size);
+  }
+  // Of code at the address the file was linked for.
+  std::optional<uint64_t> FileOffset(uint64_t address) const {
+    for (const Elf64_Phdr& segment : segments_)
+      if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0 &&
+          address >= segment.p_vaddr && address - segment.p_vaddr < segment.p_filesz)
+        return address - segment.p_vaddr + segment.p_offset;
+    return std::nullopt;
+  }
+  // In hexadecimal digits; empty when there is none.
+  std::string BuildId() const {
+    for (const Elf64_Shdr& section : sections_) {
+      const Bytes note = section.sh_type == SHT_NOTE ? Content(section) : Bytes{};
+      const auto header = Load<Elf64_Nhdr>(note, 0);
+      if (!header || header->n_type != NT_GNU_BUILD_ID || Text(note, sizeof *header) != "GNU")
+        continue;
+      std::string digits;
+      for (const uint8_t byte : Slice(note, sizeof *header + 4, header->n_descsz)) {
+        digits += "0123456789abcdef"[byte >> 4];
+        digits += "0123456789abcdef"[byte & 15];
+      }
+      return digits;
+    }
+    return {};
+  }
+
+ private:
+  Bytes file_;
+  std::vector<Elf64_Phdr> segments_;
+  std::vector<Elf64_Shdr> sections_;
+};
+
+// Whether a symbol's name is the one looked for.
+class NameMatch {
+ public:
+  explicit NameMatch(const std::string& wanted) : wanted_(wanted) {
+    // The last identifier stands in the mangled name as it is: few names need demangling.
+    const std::string head = wanted.substr(0, wanted.find('('));
+    const size_t scope = head.rfind("::");
+    identifier_ = scope == std::string::npos ? head : head.substr(scope + 2);
+    identifier_ = identifier_.substr(0, identifier_.find('<'));
+  }
+
+  bool operator()(std::string_view symbol) const {
+    symbol = symbol.substr(0, symbol.find('@'));  // its version
+    for (const std::string_view copy : {".constprop.", ".isra.", ".lto_priv."})
+      symbol = symbol.substr(0, symbol.find(copy));
+    if (symbol == wanted_) return true;
+    if (!symbol.starts_with("_Z") || symbol.find(identifier_) == std::string_view::npos)
+      return false;
+    return IsDemangled(std::string(symbol));
+  }
+
+ private:
+  bool IsDemangled(const std::string& symbol) const {
+    int status = 0;
+    const std::unique_ptr<char, decltype(&std::free)> text(
+        abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), &std::free);
+    if (text == nullptr) return false;
+    const std::string_view name = text.get();
+    if (name == wanted_) return true;
+    // Without the parameters, and without the result that templates have in front.
+    const size_t at = name.find(wanted_ + "(");
+    return at == 0 || (at != std::string_view::npos && name[at - 1] == ' ');
+  }
+
+  const std::string& wanted_;
+  std::string identifier_;
+};
+
+// Adds the functions of the table to `places`; `code` holds what the addresses mean.
+void Search(const ElfTables& file, const Elf64_Shdr& table, const NameMatch& matches,
+            const ElfTables& code, FunctionPlaces& places) {
+  if (table.sh_link >= file.sections().size()) return;
+  const Bytes names = file.Content(file.sections()[table.sh_link]);
+  Bytes symbols = file.Content(table);
+  for (; symbols.size() >= sizeof(Elf64_Sym); symbols = symbols.subspan(sizeof(Elf64_Sym))) {
+    const Elf64_Sym symbol = *Load<Elf64_Sym>(symbols, 0);
+    const unsigned type = ELF64_ST_TYPE(symbol.st_info);
+    const bool may_be_code = type == STT_FUNC || type == STT_NOTYPE || type == STT_GNU_IFUNC;
+    if (!may_be_code || symbol.st_shndx == SHN_UNDEF || !matches(Text(names, symbol.st_name)))
+      continue;
+    const auto offset = code.FileOffset(symbol.st_value);
+    if (!offset) continue;
+    if (type == STT_GNU_IFUNC)
+      places.indirect = true;
+    else
+      places.offsets.push_back(*offset);
+  }
+}
+
+void SearchTables(const ElfTables& file, const NameMatch& matches, const ElfTables& code,
+                  FunctionPlaces& places) {
+  for (const Elf64_Shdr& section : file.sections())
+    if (section.sh_type == SHT_SYMTAB || section.sh_type == SHT_DYNSYM)
+      Search(file, section, matches, code, places);
+}
+
+std::string DebugFile(const std::string& build_id) {
+  if (build_id.size() < 3) return {};
+  return "/usr/lib/debug/.build-id/" + build_id.substr(0, 2) + "/" + build_id.substr(2) + ".debug";
+}
+
+}  // namespace
+
+bool FunctionName::MayBeIn(std::string_view path) const {
+  if (file.empty() || path == file) return true;
+  if (file.find('/') != std::string::npos) return false;
+  const std::string_view last = LastPart(path);
+  return last == file || (last.starts_with(file) && last[file.size()] == '.');
+}
+
+std::optional<FunctionName> ParseFunctionName(const std::string& text) {
+  FunctionName result{.name = text, .file = {}};
+  const size_t at = text.rfind('@');
+  size_t colon = text.find(':');
+  while (colon != std::string::npos && text.substr(colon, 2) == "::")
+    colon = text.find(':', colon + 2);
+  if (at != std::string::npos)
+    result = {text.substr(0, at), text.substr(at + 1)};
+  else if (colon != std::string::npos)
+    result = {text.substr(colon + 1), text.substr(0, colon)};
+  const bool names_file = at != std::string::npos || colon != std::string::npos;
+  if (result.name.empty() || (names_file && result.file.empty())) return std::nullopt;
+  return result;
+}
+
+std::string ToText(const FunctionName& function) {
+  return function.file.empty() ? function.name : function.name + "@" + function.file;
+}
+
+FunctionPlaces FindFunction(const std::string& path, const std::string& name) {
+  FunctionPlaces places;
+  const auto file = MappedFile::Open(path);
+  if (!file) return places;
+  const ElfTables tables((*file)->bytes());
+  const NameMatch matches(name);
+  SearchTables(tables, matches, tables, places);
+  const auto debug = MappedFile::Open(DebugFile(tables.BuildId()));
+  if (debug) SearchTables(ElfTables((*debug)->bytes()), matches, tables, places);
+  std::ranges::sort(places.offsets);
+  const auto same = std::ranges::unique(places.offsets);
+  places.offsets.erase(same.begin(), same.end());
+  return places;
+}
+
+}  // namespace flowback::record

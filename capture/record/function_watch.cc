@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#include "capture/record/function_watch.h"
+
+namespace flowback::record {
+namespace {
+
+std::string Hex(uint64_t number) {
+  std::string digits;
+  do digits.insert(digits.begin(), "0123456789abcdef"[number % 16]);
+  while ((number /= 16) != 0);
+  return "0x" + digits;
+}
+
+}  // namespace
+
+const FunctionWatch::Places& FunctionWatch::PlacesIn(const std::string& path) {
+  const auto [found, added] = files_.try_emplace(path);
+  if (added) {
+    const auto look = [&](const FunctionName& function) {
+      return !function.empty() && function.MayBeIn(path) ? FindFunction(path, function.name)
+                                                         : FunctionPlaces{};
+    };
+    found->second = {look(span_.from), look(span_.until)};
+  }
+  return found->second;
+}
+
+std::vector<FunctionWatch::Found> FunctionWatch::OnMapping(uint64_t begin, uint64_t end,
+                                                           uint64_t file_offset,
+                                                           const std::string& path) {
+  std::vector<Found> result;
+  if (!watches()) return result;
+  switches_.erase(switches_.lower_bound(begin), switches_.lower_bound(end));
+  if (!path.starts_with("/") || path.starts_with("//")) return result;
+  const Places& places = PlacesIn(path);
+  const auto add = [&](const FunctionName& function, const FunctionPlaces& in,
+                       RecordingSwitch turns) {
+    if (in.indirect) result.push_back({0, turns, function.name + " in " + path});
+    for (const uint64_t offset : in.offsets) {
+      if (offset < file_offset || offset - file_offset >= end - begin) continue;
+      const uint64_t address = begin + (offset - file_offset);
+      switches_[address] = turns;
+      result.push_back({address, turns, function.name + " in " + path + " at " + Hex(offset)});
+    }
+  };
+  add(span_.until, places.until, RecordingSwitch::kOff);
+  add(span_.from, places.from, RecordingSwitch::kOn);
+  return result;
+}
+
+uint64_t FunctionWatch::FirstIn(uint64_t begin, uint64_t end) const {
+  const auto found = switches_.lower_bound(begin);
+  return found == switches_.end() || found->first >= end ? 0 : found->first;
+}
+
+}  // namespace flowback::record

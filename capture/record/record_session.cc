@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+#include "capture/record/record_session.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace flowback::record {
+namespace {
+
+// How often limits are looked at, and how often the progress is told.
+constexpr int kLookMilliseconds = 50;
+constexpr std::chrono::milliseconds kTellEvery(250);
+
+}  // namespace
+
+RecordSession::RecordSession(const RecordOptions& options, const RecorderSignals& signals)
+    : options_(options),
+      signals_(signals),
+      snapshot_signal_(options.snapshot_bytes.has_value()),
+      done_(eventfd(0, EFD_CLOEXEC)) {}
+
+RecordSession::~RecordSession() {
+  for (const int descriptor : {done_, program_})
+    if (descriptor >= 0) close(descriptor);
+}
+
+void RecordSession::Connect(pid_t program, std::function<void()> stop,
+                            std::function<void()> snapshot) {
+  const std::lock_guard lock(mutex_);
+  if (program > 0) program_ = static_cast<int>(syscall(SYS_pidfd_open, program, 0));
+  stop_ = std::move(stop);
+  snapshot_ = std::move(snapshot);
+  if (reason_ != StopReason::kProgramEnded) stop_();
+}
+
+void RecordSession::Disconnect() {
+  const std::lock_guard lock(mutex_);
+  stop_ = snapshot_ = {};
+}
+
+void RecordSession::TakeSnapshot() {
+  const std::lock_guard lock(mutex_);
+  if (snapshot_) snapshot_();
+}
+
+void RecordSession::Done() {
+  const uint64_t one = 1;
+  static_cast<void>(write(done_, &one, sizeof one));
+}
+
+void RecordSession::Stop(StopReason reason) {
+  StopReason none = StopReason::kProgramEnded;
+  if (!reason_.compare_exchange_strong(none, reason)) return;
+  const std::lock_guard lock(mutex_);
+  if (stop_) stop_();
+}
+
+void RecordSession::Supervise() {
+  while (!WaitForEvent()) {
+    while (const auto request = signals_.Take()) OnSignal(*request);
+    if (options_.snapshot_bytes && snapshot_signal_.Wait(std::chrono::milliseconds(0)))
+      TakeSnapshot();
+    if (options_.max_duration && Elapsed() >= *options_.max_duration) Stop(StopReason::kDuration);
+    if (end_signal_ != 0 && meter_.complete && !std::exchange(asked_to_end_, true))
+      Signal(end_signal_);  // as perf does
+    TellProgress();
+  }
+}
+
+// True: the engine's thread ends.
+bool RecordSession::WaitForEvent() {
+  pollfd events[] = {{done_, POLLIN, 0}, {signals_.descriptor(), POLLIN, 0}};
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+      options_.max_duration.value_or(std::chrono::nanoseconds::max()) - Elapsed());
+  const bool due = left.count() <= 0;
+  poll(events, 2,
+       due ? kLookMilliseconds
+           : static_cast<int>(std::min<int64_t>(left.count(), kLookMilliseconds)));
+  return (events[0].revents & POLLIN) != 0;
+}
+
+void RecordSession::OnSignal(const RecorderSignals::Request& request) {
+  const bool for_program = request.signal == SIGINT && request.from_terminal && HasProgram();
+  if (for_program && !std::exchange(interrupted_, true)) return;
+  if (end_signal_ != 0) return Signal(SIGKILL);  // it was asked kindly before
+  end_signal_ = request.signal == SIGHUP ? SIGHUP : SIGTERM;
+  Stop(StopReason::kSignal);
+}
+
+bool RecordSession::HasProgram() {
+  const std::lock_guard lock(mutex_);
+  return program_ >= 0;
+}
+
+void RecordSession::Signal(int signal) {
+  const std::lock_guard lock(mutex_);
+  if (program_ >= 0) syscall(SYS_pidfd_send_signal, program_, signal, nullptr, 0);
+}
+
+void RecordSession::TellProgress() {
+  const auto now = std::chrono::steady_clock::now();
+  if (!options_.on_progress || now - told_ < kTellEvery) return;
+  told_ = now;
+  RecordProgress progress;
+  progress.elapsed = Elapsed();
+  progress.instructions = meter_.instructions;
+  progress.trace_bytes = meter_.trace_bytes;
+  progress.file_bytes = meter_.file_bytes;
+  progress.threads = meter_.threads;
+  progress.losses = meter_.losses;
+  progress.interrupted = interrupted_;
+  progress.complete = meter_.complete;
+  options_.on_progress(progress);
+}
+
+}  // namespace flowback::record

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// One recording, as the thread that asked for it sees it: what ends it, and how far it is. The
+// engine runs in a thread of its own.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <mutex>
+
+#include "capture/record/metered_sink.h"
+#include "capture/record/recorder_signals.h"
+#include "capture/record/snapshot_signal.h"
+#include "flowback/capture/record.h"
+
+namespace flowback::record {
+
+class RecordSession {
+ public:
+  RecordSession(const RecordOptions& options, const RecorderSignals& signals);
+  ~RecordSession();
+  RecordSession(const RecordSession&) = delete;
+  RecordSession& operator=(const RecordSession&) = delete;
+
+  // ---- the engine's thread ----
+  const RecorderSignals& signals() const { return signals_; }
+  Meter& meter() { return meter_; }
+  // What to stop, and to ask for snapshots; `program` is the one that was started, -1 when none
+  // was.
+  template <class Engine>
+  void Connect(pid_t program, Engine& engine) {
+    Connect(program, [&engine] { engine.RequestStop(); }, [&engine] { engine.RequestSnapshot(); });
+  }
+  // There is no engine any more.
+  void Disconnect();
+  // The engine's thread ends: Supervise returns.
+  void Done();
+
+  // ---- any thread ----
+  // Ends the recording; the first reason counts. The program goes on.
+  void Stop(StopReason reason);
+  StopReason stop_reason() const { return reason_; }
+  std::chrono::nanoseconds Elapsed() const { return std::chrono::steady_clock::now() - begin_; }
+
+  // ---- the caller's thread ----
+  // Heeds signals and limits, and tells the progress, until Done.
+  void Supervise();
+
+ private:
+  void Connect(pid_t program, std::function<void()> stop, std::function<void()> snapshot);
+  void TakeSnapshot();
+  void OnSignal(const RecorderSignals::Request& request);
+  bool HasProgram();
+  void Signal(int signal);
+  void TellProgress();
+  bool WaitForEvent();
+
+  const RecordOptions& options_;
+  const RecorderSignals& signals_;
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  const SnapshotSignal snapshot_signal_;
+  Meter meter_;
+  std::atomic<StopReason> reason_ = StopReason::kProgramEnded;
+  const int done_;  // eventfd
+  // Of Supervise only.
+  int end_signal_ = 0;         // asks the program to end, once the recording is complete
+  bool asked_to_end_ = false;  // it was sent
+  bool interrupted_ = false;   // a Ctrl-C was left to the program
+  std::chrono::steady_clock::time_point told_ = begin_;
+
+  std::mutex mutex_;  // over what follows
+  std::function<void()> stop_;
+  std::function<void()> snapshot_;
+  int program_ = -1;  // pidfd: its number may be another's once it has ended
+};
+
+}  // namespace flowback::record

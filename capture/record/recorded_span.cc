@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#include "capture/record/recorded_span.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace flowback::record {
+namespace {
+
+// A file's path as the kernel tells it.
+std::string Canonical(const std::string& path) {
+  if (path.find('/') == std::string::npos) return path;
+  const std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr),
+                                                         &std::free);
+  return real == nullptr ? path : real.get();
+}
+
+Result<FunctionName> Understand(const std::string& text, const std::string& option) {
+  if (text.empty()) return FunctionName{};
+  auto function = ParseFunctionName(text);
+  if (!function)
+    return Fail(Error(ErrorCode::kUsage, option + ": '" + text + "' names no function")
+                    .Remedy(option + " main, or " + option + " deflate@libz.so.1"));
+  function->file = Canonical(function->file);
+  return *std::move(function);
+}
+
+void AddOnce(std::vector<std::string>& texts, const std::string& text) {
+  if (std::ranges::find(texts, text) == texts.end()) texts.push_back(text);
+}
+
+void NotePlaces(const std::string& option, const FunctionName& function,
+                const std::vector<std::string>& places, RecordSummary& summary) {
+  if (function.empty()) return;
+  if (places.empty())
+    summary.notes.push_back(option + ": no file that the program mapped as code has a function '" +
+                            ToText(function) + "'");
+  if (places.size() < 2) return;
+  std::string text = option + ": '" + ToText(function) + "' is in " +
+                     std::to_string(places.size()) + " places, and each counts";
+  for (const std::string& place : places) text += "; " + place;
+  summary.notes.push_back(text);
+}
+
+}  // namespace
+
+Result<RecordedSpan> UnderstandSpan(const RecordOptions& options) {
+  auto from = Understand(options.from, "--from");
+  if (!from) return Fail(std::move(from.error()));
+  auto until = Understand(options.until, "--until");
+  if (!until) return Fail(std::move(until.error()));
+  if (*from == *until && !from->empty())
+    return Fail(Error(ErrorCode::kUsage, "--from and --until name the same function")
+                    .Remedy("name the function that runs after it with --until"));
+  return RecordedSpan{*std::move(from), *std::move(until)};
+}
+
+void NoteFunction(RecordingSwitch turns, bool indirect, const std::string& text,
+                  RecordSummary& summary) {
+  const bool on = turns == RecordingSwitch::kOn;
+  if (indirect)
+    return AddOnce(summary.notes, std::string(on ? "--from: " : "--until: ") + text +
+                                      " is chosen at run time (IFUNC): name the function it "
+                                      "chooses, or one that calls it");
+  AddOnce(on ? summary.from_places : summary.until_places, text);
+}
+
+void NoteSpan(const RecordedSpan& span, RecordSummary& summary) {
+  NotePlaces("--from", span.from, summary.from_places, summary);
+  NotePlaces("--until", span.until, summary.until_places, summary);
+  if (summary.instructions != 0) return;
+  if (span.from.empty() && !summary.until_places.empty())
+    summary.notes.push_back("--until: '" + ToText(span.until) +
+                            "' was reached before anything else: nothing is recorded");
+  if (!summary.from_places.empty())
+    summary.notes.push_back("--from: '" + ToText(span.from) +
+                            "' was never reached: nothing is recorded");
+}
+
+}  // namespace flowback::record

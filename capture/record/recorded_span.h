@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// RecordOptions::from and until: understood, and what the summary says of them.
+#pragma once
+
+#include <string>
+
+#include "capture/record/function_watch.h"
+#include "flowback/capture/record.h"
+
+namespace flowback::record {
+
+// Errors: kUsage, for a text that names no function.
+Result<RecordedSpan> UnderstandSpan(const RecordOptions& options);
+
+// A place that an engine found, for the summary.
+void NoteFunction(RecordingSwitch turns, bool indirect, const std::string& text,
+                  RecordSummary& summary);
+
+// What the user should know at the end: functions that were nowhere, in several places, or not
+// reached.
+void NoteSpan(const RecordedSpan& span, RecordSummary& summary);
+
+}  // namespace flowback::record

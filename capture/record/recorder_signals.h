@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// What signals mean while a program is being recorded.
+//
+// A terminal's Ctrl-C goes to the program and to the recorder, for they are one job. It is the
+// program's: when that ends of it, the recording is complete. Only what is meant for the recorder
+// alone, or comes again, ends the recording. SIGQUIT is the program's always. A file size limit is
+// an error of the write that exceeds it, and not the recorder's death; so is a reader that left.
+#pragma once
+
+#include <signal.h>
+
+#include <memory>
+#include <optional>
+
+namespace flowback::record {
+
+// Lives while a recording runs, in the thread that controls it and that starts the others. Those
+// signals the caller ignores stay ignored. Other threads of the caller should block SIGTERM and
+// SIGHUP: what they take is not seen here.
+class RecorderSignals {
+ public:
+  RecorderSignals();
+  ~RecorderSignals();
+  RecorderSignals(const RecorderSignals&) = delete;
+  RecorderSignals& operator=(const RecorderSignals&) = delete;
+
+  // In the child, before exec: what the caller had.
+  void Restore() const;
+
+  // Becomes readable when Take has something; -1 when there is none such (no descriptors left).
+  int descriptor() const;
+  struct Request {
+    int signal = 0;              // SIGINT, SIGTERM or SIGHUP
+    bool from_terminal = false;  // the program got it as well
+  };
+  // The next signal that came; empty when none is there.
+  std::optional<Request> Take() const;
+
+ private:
+  struct Saved;
+  std::unique_ptr<Saved> saved_;
+};
+
+}  // namespace flowback::record

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+// Which threads and processes there are: exec, clone, fork, exit.
+//
+// A new thread and the event by which its maker tells of it come in either order. It goes on once
+// both are there, so that its FORK record stands before anything it did, and with the mappings that
+// its maker had then. A maker that dies in between, of SIGKILL or of another thread's exec, never
+// tells: then the child goes on without.
+#include <sys/wait.h>
+
+#include <utility>
+
+#include "capture/record/process_maps.h"
+#include "capture/record/ptrace_calls.h"
+#include "capture/record/step_engine.h"
+#include "capture/record/step_thread.h"
+
+namespace flowback::record {
+namespace {
+
+PtSettings SettingsOf(const RecordOptions& options) {
+  return {.psb_period_bytes = options.psb_period_bytes,
+          .return_compression = options.return_compression,
+          .long_tnt = options.long_tnt,
+          .timestamps = options.timestamps,
+          .mtc_shift = options.mtc_shift,
+          .cyc_threshold = options.cyc_threshold};
+}
+
+}  // namespace
+
+void StepEngine::OnExec(pid_t tid) {
+  // A thread other than the first that calls exec goes on under the first one's number, and all
+  // others are gone.
+  const auto former = static_cast<pid_t>(ReadEventMessage(tid).value_or(tid));
+  Thread* caller = Find(former);
+  if (caller != nullptr) {
+    caller->generator.EnteredKernel(caller->ip, caller->mode);
+    CountInstruction(*caller);
+  }
+  const bool muted = caller != nullptr && caller->generator.muted();
+  if (targets_.erase(former) != 0) targets_.insert(tid);
+  for (auto it = threads_.begin(); it != threads_.end();) {
+    Thread& thread = *(it++)->second;
+    if (thread.tid == tid || thread.process.pid != tid) continue;
+    thread.process.lost_threads = true;
+    EndThread(thread);
+  }
+  Thread* thread = Find(tid);
+  if (thread == nullptr) {
+    thread = &AddThread(tid, AddProcess(tid));
+    if (!muted) thread->generator.Unmute();
+  }
+  thread->stopped = thread->begun = true;
+  thread->restart.reset();
+  thread->process.memory = ++memories_;
+  AnnounceProgram(*thread);
+  Resume(*thread, 0);
+}
+
+void StepEngine::OnThreadExit(Thread& thread) {
+  if (const auto next = ReadIp(thread.tid)) CatchUp(thread, *next);
+  const auto end = static_cast<int>(ReadEventMessage(thread.tid).value_or(SIGKILL));
+  if (WIFSIGNALED(end)) thread.process.lost_threads = true;
+  const pid_t tid = thread.tid;
+  EndThread(thread);
+  Continue(tid);
+}
+
+// ---- new threads and processes ----
+
+void StepEngine::OnChild(Thread& thread, bool vfork) {
+  thread.made_child = true;
+  const auto message = ReadEventMessage(thread.tid);
+  if (!message) return;
+  const auto child = static_cast<pid_t>(*message);
+  if (Find(child) != nullptr || stopping_) return;
+  AddChild(child, thread.process, thread.tid, SharesMemory(thread.process.pid, child, vfork));
+  if (unknown_.erase(child) != 0) StartChild(child);
+}
+
+void StepEngine::OnUnknownThread(pid_t tid) {
+  if (stopping_) return LetGo(tid, 0);
+  unknown_.insert(tid);
+  StartOrphans();
+}
+
+// The new threads whose makers may have died before they told of them.
+void StepEngine::StartOrphans() {
+  for (const pid_t tid : std::set<pid_t>(unknown_)) {
+    const pid_t pid = ReadThreadGroup(tid);
+    Process* parent = FindProcess(pid);
+    if (parent == nullptr) parent = FindProcess(ReadParent(tid));
+    if (parent != nullptr && !parent->lost_threads) continue;
+    unknown_.erase(tid);
+    if (parent != nullptr)
+      AddChild(tid, *parent, parent->pid, SharesMemory(parent->pid, tid, false));
+    else if (pid > 0)
+      AddThread(tid, AddProcess(pid));
+    StartChild(tid);
+  }
+}
+
+void StepEngine::AddChild(pid_t tid, Process& parent, pid_t parent_tid, bool shares_memory) {
+  const pid_t pid = ReadThreadGroup(tid);
+  if (pid < 0) return;  // killed, and gone
+  auto fork = Sideband<ForkRecord>(pid, tid);
+  fork.parent_pid = parent.pid;
+  fork.parent_tid = parent_tid;
+  Check(sink_.AddSideband(fork));
+  if (pid == parent.pid) {
+    Thread& thread = AddThread(tid, parent);
+    thread.named = true;
+    GoOnAs(Find(parent_tid), thread);
+    return;
+  }
+  Process& process = AddProcess(pid);
+  process.code.Inherit(parent.code);
+  process.watch = parent.watch;
+  process.announced = true;
+  if (shares_memory) process.memory = parent.memory;
+  Thread& thread = AddThread(tid, process);
+  thread.named = true;
+  GoOnAs(Find(parent_tid), thread);
+}
+
+// A new thread is recorded if its maker is; if that is gone, as the first one was at its start.
+void StepEngine::GoOnAs(const Thread* maker, Thread& thread) {
+  if (maker == nullptr) return;
+  if (maker->generator.muted())
+    thread.generator.Mute(thread.ip);
+  else
+    thread.generator.Unmute();
+}
+
+void StepEngine::StartChild(pid_t tid) {
+  Thread* thread = Find(tid);
+  if (thread == nullptr) return;
+  thread->stopped = true;
+  Begin(*thread);
+  Resume(*thread, 0);
+}
+
+// The thread stopped for the first time; tracing begins where it stands.
+void StepEngine::Begin(Thread& thread) {
+  thread.begun = true;
+  thread.process.code.ReadThrough(thread.tid);
+  if (const auto registers = ReadRegisters(thread.tid)) {
+    thread.ip = registers->rip;
+    thread.mode = ModeOf(*registers);
+    // Attached to in a system call: without us it would not begin again.
+    if (MayRestart(*registers)) thread.restart = RestartAddress(*registers);
+    thread.undisturbed = thread.restart.has_value();
+  }
+  if (!thread.named) AnnounceComm(thread, false);
+  if (!std::exchange(thread.process.announced, true)) AnnounceMappings(thread);
+  Check(sink_.AddSideband(Sideband<ItraceStartRecord>(thread)));
+}
+
+// ---- the tables ----
+
+StepEngine::Process& StepEngine::AddProcess(pid_t pid) {
+  auto& slot = processes_[pid];
+  if (slot == nullptr) {
+    slot = std::make_unique<Process>(pid, ++memories_);
+    slot->watch = FunctionWatch(span_);
+  }
+  return *slot;
+}
+
+StepEngine::Process* StepEngine::FindProcess(pid_t pid) {
+  const auto found = processes_.find(pid);
+  return found == processes_.end() ? nullptr : found->second.get();
+}
+
+StepEngine::Thread& StepEngine::AddThread(pid_t tid, Process& process) {
+  const StreamInfo info{static_cast<uint32_t>(summary_.threads.size()), process.pid, tid};
+  summary_.threads.push_back({.pid = process.pid, .tid = tid, .bytes = 0, .digest = {}});
+  Check(sink_.AddStream(info));
+  auto& slot = threads_[tid];
+  slot = std::make_unique<Thread>(tid, process, info, SettingsOf(options_), clock_);
+  ++process.threads;
+  if (!span_.starts_on()) slot->generator.Mute(0);
+  return *slot;
+}
+
+StepEngine::Thread* StepEngine::Find(pid_t tid) {
+  const auto found = threads_.find(tid);
+  return found == threads_.end() ? nullptr : found->second.get();
+}
+
+void StepEngine::EndThread(Thread& thread) {
+  const pid_t pid = thread.process.pid;
+  const pid_t tid = thread.tid;
+  FinishThread(thread);
+  Check(sink_.AddSideband(Sideband<ExitRecord>(pid, tid)));
+}
+
+// Ends the thread's stream. `thread`, and its process if that was its last one, is gone afterwards.
+void StepEngine::FinishThread(Thread& thread) {
+  thread.generator.Interrupted(thread.ip);
+  thread.generator.Finish();
+  FlushTrace(thread);
+  summary_.threads[thread.stream.index].digest = thread.generator.digest();
+  Check(sink_.EndStream(thread.stream));
+  thread.generator.clock().Publish();
+  Process& process = thread.process;
+  threads_.erase(thread.tid);
+  if (--process.threads == 0) {
+    KeepAnonymousCode(process);
+    processes_.erase(process.pid);
+  }
+  if (!stopping_) StartOrphans();
+}
+
+}  // namespace flowback::record

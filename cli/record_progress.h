@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// The line on the terminal that says how far a recording is.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "flowback/capture/record.h"
+
+namespace flowback::cli {
+
+// "recording: 12 s, 3.4 MB/s, 705.3 million instructions, 0 lost".
+std::string ProgressText(const RecordProgress& progress, double bytes_per_second);
+
+// Draws on stderr, if that is a terminal, from the first second on, and erases what it drew when it
+// ends. Where the program writes to the terminal as well, the line stands below the cursor; a
+// program that draws the screen itself is left alone.
+class RecordProgressLine {
+ public:
+  RecordProgressLine();
+  ~RecordProgressLine() { Erase(); }
+  RecordProgressLine(const RecordProgressLine&) = delete;
+  RecordProgressLine& operator=(const RecordProgressLine&) = delete;
+
+  void Update(const RecordProgress& progress);
+
+ private:
+  void Draw(const std::string& text);
+  void Erase();
+
+  const bool on_;     // stderr is a terminal
+  const bool below_;  // the program's output goes there too
+  bool drawn_ = false;
+  std::chrono::nanoseconds last_time_{0};
+  uint64_t last_bytes_ = 0;
+};
+
+}  // namespace flowback::cli

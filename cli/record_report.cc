@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+#include "cli/record_report.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <optional>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "cli/json.h"
+#include "cli/output.h"
+#include "cli/status.h"
+
+namespace flowback::cli {
+namespace {
+
+constexpr int kRecorderFailed = 125;
+constexpr int kCommandNotRunnable = 126;
+constexpr int kCommandNotFound = 127;
+
+std::string_view Name(StopReason reason) {
+  switch (reason) {
+    case StopReason::kProgramEnded:
+      return "program-ended";
+    case StopReason::kMaxInstructions:
+      return "max-instructions";
+    case StopReason::kDuration:
+      return "duration";
+    case StopReason::kFileSize:
+      return "max-size";
+    case StopReason::kSignal:
+      return "signal";
+  }
+  return "";
+}
+
+size_t Processes(const RecordSummary& summary) {
+  std::set<int32_t> pids;
+  for (const RecordedThread& thread : summary.threads) pids.insert(thread.pid);
+  return pids.size();
+}
+
+// How many times longer the processor worked than it would for the recorded instructions alone, at
+// one a tick of its time-stamp counter. Empty where that says nothing: nothing was executed, or
+// the program went on unrecorded.
+std::optional<double> SlowDown(const RecordSummary& summary) {
+  if (summary.stop_reason != StopReason::kProgramEnded || summary.one_tick_each.count() <= 0)
+    return std::nullopt;
+  return static_cast<double>(summary.cpu_time.count()) /
+         static_cast<double>(summary.one_tick_each.count());
+}
+
+std::string Count(uint64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : (what.ends_with("ss") ? "es" : "s"));
+}
+
+// As one word of a shell's command line.
+std::string ShellWord(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+=:@%,";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string NextCommand(const RecordOptions& options) {
+  return "flowback info " + ShellWord(options.output);
+}
+
+bool NothingLost(const RecordSummary& summary) {
+  return summary.losses == 0 && summary.threads_left_out == 0;
+}
+
+std::string LossText(const RecordSummary& summary) {
+  if (NothingLost(summary)) return "0 % lost";
+  std::string text = Count(summary.losses, "loss");
+  if (summary.threads_left_out != 0)
+    text += ", " + Count(summary.threads_left_out, "thread") + " left out";
+  return text;
+}
+
+std::string StopText(const RecordSummary& summary) {
+  if (summary.stop_reason == StopReason::kProgramEnded) return {};
+  if (summary.stop_reason == StopReason::kSignal) return "stopped by a signal; ";
+  return fmt::format("stopped by --{}, the program ran on unrecorded; ", Name(summary.stop_reason));
+}
+
+std::string JsonArray(const std::vector<std::string>& texts) {
+  std::string json = "[";
+  for (const std::string& text : texts) {
+    if (json.size() > 1) json += ',';
+    AppendJsonString(json, text);
+  }
+  return json + "]";
+}
+
+}  // namespace
+
+int CommandStatus(int wait_status) {
+  if (WIFEXITED(wait_status)) return WEXITSTATUS(wait_status);
+  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : kRecorderFailed;
+}
+
+int RecordFailure(const Error& error, bool has_command, bool json) {
+  const int reason = Report(error);
+  int status = has_command ? kRecorderFailed : reason;
+  if (error.code() == ErrorCode::kCommandMissing) status = kCommandNotFound;
+  if (error.code() == ErrorCode::kCommandRefused) status = kCommandNotRunnable;
+  if (json) {
+    Output output;
+    JsonLine(output.buffer())
+        .Text("schema", "flowback.record/1")
+        .Text("error", error.message())
+        .Text("remedy", error.remedy())
+        .Number("reason", reason)
+        .Number("status", status)
+        .End();
+  }
+  return status;
+}
+
+void TellText(const RecordSummary& summary, const RecordOptions& options) {
+  for (const std::string& note : summary.notes) Warn("record: " + note);
+  if (options.snapshot_bytes)
+    Warn(fmt::format("record: of each thread's trace the last {} were kept",
+                     Count(*options.snapshot_bytes, "byte")));
+  const size_t processes = Processes(summary);
+  Warn(fmt::format("record: {}{} of {}{} in {:.2f} s, {}", StopText(summary),
+                   Count(summary.instructions, "instruction"),
+                   Count(summary.threads.size(), "thread"),
+                   processes > 1 ? " in " + Count(processes, "process") : "",
+                   std::chrono::duration<double>(summary.elapsed).count(), LossText(summary)));
+  Warn(fmt::format("record: {} (emulated) in {}, {}", Count(summary.bytes, "trace byte"),
+                   options.output, Count(summary.file_bytes, "byte")));
+  if (const auto slow_down = SlowDown(summary))
+    Warn(
+        fmt::format("record: some {:.{}f} times slower than native (estimate: native at one "
+                    "instruction a cycle)",
+                    *slow_down, *slow_down < 10 ? 1 : 0));
+  Warn("record: next: " + NextCommand(options));
+}
+
+void TellJson(const RecordSummary& summary, const RecordOptions& options, int exit_status) {
+  Output output;
+  for (const RecordedThread& thread : summary.threads)
+    JsonLine(output.buffer())
+        .Text("schema", "flowback.record.thread/1")
+        .Number("pid", thread.pid)
+        .Number("tid", thread.tid)
+        .Number("bytes", thread.bytes)
+        .Number("count", thread.digest.count)
+        .Text("digest", fmt::format("{:016x}", thread.digest.hash))
+        .End();
+  const auto slow_down = SlowDown(summary);
+  JsonLine(output.buffer())
+      .Text("schema", "flowback.record/1")
+      .Text("engine", options.engine)
+      .Bool("emulated", true)
+      .Text("clock", options.clock == RecordClock::kHost ? "host" : "instructions")
+      .Text("output", options.output)
+      .Number("instructions", summary.instructions)
+      .Number("bytes", summary.bytes)
+      .Number("file_bytes", summary.file_bytes)
+      .Number("threads", summary.threads.size())
+      .Number("processes", Processes(summary))
+      .Number("losses", summary.losses)
+      .Number("threads_left_out", summary.threads_left_out)
+      .Raw("lost_percent", NothingLost(summary) ? "0" : "null")
+      .Text("ended_by", Name(summary.stop_reason))
+      .Number("elapsed_ns", summary.elapsed.count())
+      .Number("cpu_ns", summary.cpu_time.count())
+      .Raw("slow_down_estimate", slow_down ? fmt::format("{:.2f}", *slow_down) : "null")
+      .Raw("from", JsonArray(summary.from_places))
+      .Raw("until", JsonArray(summary.until_places))
+      .Raw("notes", JsonArray(summary.notes))
+      .Text("next", NextCommand(options))
+      .Number("status", exit_status)
+      .End();
+}
+
+}  // namespace flowback::cli

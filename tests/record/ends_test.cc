@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+// What ends a recording before its program: signals, the file's size; and what is told meanwhile.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "tests/record/emulated.h"
+#include "tests/record/recorded.h"
+
+namespace flowback::record_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::vector<std::string> kEndless = {"/bin/sh", "-c", "while :; do :; done"};
+const std::vector<std::string> kStubborn = {"/bin/sh", "-c", "trap '' TERM; while :; do :; done"};
+
+// Each test for both engines.
+class Ends : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (std::string(GetParam()) == "step") {
+      FLOWBACK_NEEDS_PTRACE();
+    } else {
+      FLOWBACK_NEEDS_EMULATOR();
+      Emulate(recorder_.options());
+    }
+    recorder_.options().engine = GetParam();
+  }
+  // The signal comes while the program runs.
+  void SignalWhileRecording(int signal) {
+    recorder_.options().on_progress = [this, signal](const RecordProgress& progress) {
+      if (progress.instructions == 0 || signalled_) return;
+      signalled_ = true;
+      kill(getpid(), signal);
+    };
+  }
+  RecordSummary Run(const std::vector<std::string>& command) {
+    const auto summary = recorder_.Run(command);
+    EXPECT_TRUE(summary) << summary.error().message();
+    return summary.value_or(RecordSummary());
+  }
+
+  Recorder recorder_;
+  bool signalled_ = false;
+};
+
+TEST_P(Ends, BySignalsToTheRecorder) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    SCOPED_TRACE(strsignal(signal));
+    signalled_ = false;
+    SignalWhileRecording(signal);
+    const RecordSummary summary = Run(kEndless);
+    EXPECT_EQ(summary.stop_reason, StopReason::kSignal);
+    ASSERT_TRUE(WIFSIGNALED(summary.command_status)) << summary.command_status;
+    EXPECT_EQ(WTERMSIG(summary.command_status), signal == SIGHUP ? SIGHUP : SIGTERM);
+    EXPECT_GT(summary.instructions, 0u);
+    ExpectSameFlow(recorder_.File("perf.data"), summary);
+  }
+}
+
+// The file is whole before the program, which does not end when it is asked to.
+TEST_P(Ends, WithAFileThatIsCompleteWhileTheProgramRuns) {
+  bool complete = false;
+  recorder_.options().on_progress = [&](const RecordProgress& progress) {
+    if (progress.complete && !complete) {
+      complete = true;
+      const auto recording = OpenFile(recorder_.File("perf.data"));
+      EXPECT_TRUE(recording) << recording.error().message();
+      if (recording) {
+        EXPECT_TRUE(recording->warnings.empty());
+      }
+      EXPECT_EQ(progress.file_bytes, fs::file_size(recorder_.File("perf.data")));
+      kill(getpid(), SIGTERM);
+    } else if (progress.instructions > 10'000 && !complete && !signalled_) {
+      signalled_ = true;
+      kill(getpid(), SIGTERM);
+    }
+  };
+  const RecordSummary summary = Run(kStubborn);
+  EXPECT_TRUE(complete);
+  ASSERT_TRUE(WIFSIGNALED(summary.command_status));
+  ExpectSameFlow(recorder_.File("perf.data"), summary);
+}
+
+TEST_P(Ends, WhenTheFileIsFull) {
+  constexpr uint64_t kSize = 8000;
+  recorder_.options().max_file_bytes = kSize;
+  const RecordSummary summary =
+      Run({"/bin/sh", "-c", "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; exit 7"});
+  EXPECT_EQ(summary.stop_reason, StopReason::kFileSize);
+  EXPECT_EQ(WEXITSTATUS(summary.command_status), 7);
+  EXPECT_GE(summary.file_bytes, kSize);
+  EXPECT_EQ(summary.file_bytes, fs::file_size(recorder_.File("perf.data")));
+  ExpectSameFlow(recorder_.File("perf.data"), summary);
+}
+
+TEST_P(Ends, AreNoneOfThese) {
+  const RecordSummary summary = Run({Program("known")});
+  EXPECT_EQ(summary.stop_reason, StopReason::kProgramEnded);
+  EXPECT_EQ(summary.file_bytes, fs::file_size(recorder_.File("perf.data")));
+  EXPECT_EQ(summary.losses, 0u);
+  EXPECT_GT(summary.cpu_time.count(), 0);
+}
+
+TEST_P(Ends, TellTheProgressMeanwhile) {
+  RecordProgress last;
+  recorder_.options().on_progress = [&](const RecordProgress& progress) {
+    EXPECT_GE(progress.elapsed, last.elapsed);
+    EXPECT_GE(progress.instructions, last.instructions);
+    EXPECT_GE(progress.trace_bytes, last.trace_bytes);
+    EXPECT_GE(progress.file_bytes, last.file_bytes);
+    last = progress;
+    if (progress.trace_bytes > 0 && progress.instructions > 0 && !signalled_) {
+      signalled_ = true;
+      kill(getpid(), SIGTERM);
+    }
+  };
+  const RecordSummary summary = Run(kEndless);
+  EXPECT_EQ(last.threads, 1u);
+  EXPECT_GT(last.file_bytes, last.trace_bytes);
+  EXPECT_LE(last.instructions, summary.instructions);
+}
+
+INSTANTIATE_TEST_SUITE_P(, Ends, testing::Values("step", "emulate"),
+                         [](const auto& test) { return std::string(test.param); });
+
+TEST(OlderFile, IsKept) {
+  FLOWBACK_NEEDS_PTRACE();
+  Recorder recorder;
+  const auto size = [&](const char* name) { return fs::file_size(recorder.File(name)); };
+  const auto first = recorder.Run({Program("known")});
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->notes, std::vector<std::string>{});
+  const uint64_t before = size("perf.data");
+  const auto second = recorder.Run({Program("recursion")});
+  ASSERT_TRUE(second);
+  EXPECT_EQ(size("perf.data.old"), before);
+  ASSERT_EQ(second->notes.size(), 1u);
+  EXPECT_NE(second->notes[0].find("perf.data.old'"), std::string::npos) << second->notes[0];
+}
+
+// What Ctrl-C does to the caller of the library is its own matter again afterwards.
+TEST(RecordersSignals, AreTheCallersAgain) {
+  FLOWBACK_NEEDS_PTRACE();
+  sigset_t before, after;
+  pthread_sigmask(SIG_SETMASK, nullptr, &before);
+  Recorder recorder;
+  ASSERT_TRUE(recorder.Run({Program("known")}));
+  pthread_sigmask(SIG_SETMASK, nullptr, &after);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    EXPECT_EQ(sigismember(&before, signal), sigismember(&after, signal));
+    struct sigaction action;
+    sigaction(signal, nullptr, &action);
+    EXPECT_EQ(action.sa_handler, SIG_DFL);
+  }
+}
+
+}  // namespace
+}  // namespace flowback::record_test

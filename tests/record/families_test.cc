@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// Children are followed, and the sideband tells whose they are.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <map>
+#include <set>
+
+#include "capture/record/process_maps.h"
+#include "flowback/capture/open.h"
+#include "tests/record/recorded.h"
+
+namespace flowback::record_test {
+namespace {
+
+template <class Record>
+std::vector<Record> All(const Recording& recording) {
+  std::vector<Record> found;
+  for (const auto& record : recording.sideband)
+    if (const auto* one = std::get_if<Record>(&record)) found.push_back(*one);
+  return found;
+}
+
+class Families : public testing::Test {
+ protected:
+  void Run(std::vector<std::string> command) {
+    const auto summary = recorder_.Run(std::move(command));
+    ASSERT_TRUE(summary) << summary.error().message();
+    summary_ = *summary;
+    auto recording = OpenFile(recorder_.File("perf.data"));
+    ASSERT_TRUE(recording) << recording.error().message();
+    recording_ = std::move(*recording);
+  }
+
+  Recorder recorder_;
+  RecordSummary summary_;
+  Recording recording_;
+};
+
+TEST_F(Families, EachChildHasItsParentAndItsEnd) {
+  FLOWBACK_NEEDS_PTRACE();
+  Run({Program("families")});
+  EXPECT_EQ(summary_.notes, std::vector<std::string>{});
+  std::map<int32_t, int32_t> parents;
+  for (const ForkRecord& fork : All<ForkRecord>(recording_)) {
+    EXPECT_EQ(fork.pid, fork.tid);
+    EXPECT_EQ(fork.parent_pid, fork.parent_tid);
+    EXPECT_TRUE(parents.emplace(fork.pid, fork.parent_pid).second);
+  }
+  const auto& threads = summary_.threads;
+  ASSERT_EQ(threads.size(), 7u);
+  EXPECT_EQ(parents.size(), 6u);
+  const int32_t first = threads[0].pid;
+  EXPECT_EQ(parents[threads[1].pid], first);
+  EXPECT_EQ(parents[threads[2].pid], threads[1].pid);  // the grandchild
+  for (size_t i = 3; i < 7; ++i) EXPECT_EQ(parents[threads[i].pid], first);
+  EXPECT_EQ(All<ExitRecord>(recording_).size(), 7u);
+  EXPECT_EQ(All<ItraceStartRecord>(recording_).size(), 8u);  // one at exec
+}
+
+// What a child has from its parent is not told again.
+TEST_F(Families, MappingsComeWithAProgramOnly) {
+  FLOWBACK_NEEDS_PTRACE();
+  Run({Program("families")});
+  std::set<int32_t> processes;
+  for (const MmapRecord& map : All<MmapRecord>(recording_)) processes.insert(map.pid);
+  const int32_t first = summary_.threads[0].pid;
+  const int32_t again = summary_.threads[3].pid;  // vforked, then another program
+  EXPECT_EQ(processes, (std::set<int32_t>{first, again}));
+  std::vector<int32_t> programs;
+  for (const CommRecord& comm : All<CommRecord>(recording_)) {
+    EXPECT_TRUE(comm.exec);
+    programs.push_back(comm.pid);
+  }
+  EXPECT_EQ(programs, (std::vector<int32_t>{first, again}));
+}
+
+// A child is forked before anything else is said of it.
+TEST_F(Families, ForkComesFirst) {
+  FLOWBACK_NEEDS_PTRACE();
+  Run({Program("families")});
+  std::set<int32_t> known = {summary_.threads[0].pid};
+  uint64_t time = 0;
+  for (const auto& record : recording_.sideband) {
+    const auto& base = std::visit([](const auto& r) -> const SidebandBase& { return r; }, record);
+    if (std::holds_alternative<ForkRecord>(record))
+      known.insert(base.pid);
+    else
+      EXPECT_TRUE(known.contains(base.pid)) << base.pid;
+    EXPECT_LE(time, base.time);
+    time = base.time;
+  }
+}
+
+// The new program's mappings are in force from exec on, in the child and in its parent.
+TEST_F(Families, ExecNamesTheNewProgram) {
+  FLOWBACK_NEEDS_PTRACE();
+  Run({Program("execs"), Program("known")});
+  ASSERT_EQ(summary_.threads.size(), 2u);
+  const int32_t parent = summary_.threads[0].pid;
+  const int32_t child = summary_.threads[1].pid;
+  std::vector<std::pair<int32_t, std::string>> names;
+  for (const CommRecord& comm : All<CommRecord>(recording_)) names.push_back({comm.pid, comm.comm});
+  EXPECT_EQ(names, (std::vector<std::pair<int32_t, std::string>>{
+                       {parent, "execs"}, {child, "known"}, {parent, "known"}}));
+}
+
+// With many sibling threads that fork, one of which execs: its siblings die in the middle of it.
+TEST_F(Families, ThreadsForkAndOneExecs) {
+  FLOWBACK_NEEDS_PTRACE();
+  for (int i = 0; i < 5; ++i) {
+    Run({Program("crowd")});
+    EXPECT_EQ(WEXITSTATUS(summary_.command_status), 3);
+    ExpectSameFlow(recorder_.File("perf.data"), summary_);
+  }
+}
+
+// The command's end ends the recording; the child goes on.
+TEST_F(Families, AChildMayOutliveTheCommand) {
+  FLOWBACK_NEEDS_PTRACE();
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const int saved = dup(STDIN_FILENO);
+  dup2(ends[0], STDIN_FILENO);
+  close(ends[0]);
+  Run({Program("orphans")});
+  dup2(saved, STDIN_FILENO);
+  close(saved);
+  EXPECT_EQ(WEXITSTATUS(summary_.command_status), 5);
+  ASSERT_EQ(summary_.threads.size(), 2u);
+  ASSERT_EQ(summary_.notes.size(), 1u);
+  EXPECT_NE(summary_.notes[0].find("still ran"), std::string::npos);
+  ExpectSameFlow(recorder_.File("perf.data"), summary_);
+  const pid_t child = summary_.threads[1].pid;
+  EXPECT_EQ(kill(child, 0), 0);
+  // The child holds the last reading end, and nobody traces it.
+  EXPECT_EQ(write(ends[1], "x", 1), 1);
+  close(ends[1]);
+  while (kill(child, 0) == 0 && record::ThreadLives(child, child)) usleep(10'000);
+}
+
+}  // namespace
+}  // namespace flowback::record_test

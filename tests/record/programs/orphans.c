@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// Ends, with status 5, while its child still waits for its standard input to end.
+#include "freestanding.h"
+
+long Main(long* stack) {
+  (void)stack;
+  if (SystemCall(kFork, 0, 0, 0) == 0) {
+    char byte;
+    while (SystemCall(kRead, 0, (long)&byte, 1) > 0) {
+    }
+    Exit(0);
+  }
+  return 5;
+}
