@@ -9,6 +9,7 @@
 // The directory form (`perf record --kcore`, `--threads`) is a folder with such a file `data`, with
 // more records in files data.0, data.1, ..., which have no header, and with the kernel's code in
 // kcore_dir.
+#include <algorithm>
 #include <filesystem>
 #include <string_view>
 
@@ -45,6 +46,19 @@ void ReadLeadingFeatures(const RecordSection& section, ByteOrder order, Recordin
   damage.Report(recording);
 }
 
+// Our recorder keeps the size of the data true while it writes; the features come last.
+void TellWhetherItEnded(const FileHeader& header, Bytes file, Recording& recording) {
+  const bool has_features = std::ranges::any_of(header.features, [](uint64_t w) { return w != 0; });
+  if (has_features || !recording.machine.recorder.starts_with("flowback")) return;
+  const uint64_t left_over = file.size() - header.data.offset - header.data.size;
+  recording.warnings.push_back(
+      {"the header has no features: the recorder did not end properly; the recording goes as far "
+       "as "
+       "it was written, " +
+           ByteCount(left_over) + " of an unfinished record excepted",
+       "record again, and end the recorder with SIGINT, not SIGKILL"});
+}
+
 // The main file and, in the directory form, the others.
 Status ReadWithHeader(const std::string& path, Bytes file, const std::vector<RecordSection>& others,
                       Recording& recording) {
@@ -53,7 +67,9 @@ Status ReadWithHeader(const std::string& path, Bytes file, const std::vector<Rec
   std::vector<EventAttr> attrs = ReadAttrs(file, *header, recording.warnings);
   const RecordSection records{path, file, header->data.offset,
                               header->data.offset + header->data.size};
+  const bool told = !recording.warnings.empty();  // already, by the header's data size
   ReadLeadingFeatures(records, header->order, recording);
+  if (!told) TellWhetherItEnded(*header, file, recording);
   const Bytes tracing_data = ReadFeatures(file, *header, recording);
   Session session(std::move(attrs), header->order, recording);
   session.UseTracingData(tracing_data);

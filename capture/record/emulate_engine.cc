@@ -48,6 +48,7 @@ struct EmulateEngine::Message {
 };
 
 Result<RecordSummary> EmulateEngine::Run(pid_t pid) {
+  command_ = pid;
   bool ended = false;
   for (unsigned rounds = 1; !(ended = HasEnded(pid)) && !StopIsDone(); ++rounds) {
     Drain();
@@ -155,7 +156,20 @@ void EmulateEngine::CountFlow() {
   sink_.CountFlow(instructions, area_.losses.load());
 }
 
+// At once, so that a recorder that is killed has said it too. Of each thread at least the record of
+// its start is missing.
+void EmulateEngine::TellThreadsLeftOut() {
+  const uint64_t count = area_.threads_left_out.load();
+  if (count == told_left_out_) return;
+  LostRecord lost;
+  lost.time = clock_.ToNanoseconds(clock_.Now());
+  lost.pid = lost.tid = command_;
+  lost.count = count - std::exchange(told_left_out_, count);
+  Check(sink_.AddSideband(lost));
+}
+
 void EmulateEngine::Drain() {
+  TellThreadsLeftOut();
   std::vector<Message> messages;
   for (uint32_t i = 0; i < kSlots; ++i) DrainSlot(i, messages);
   std::ranges::stable_sort(messages, {}, [](const Message& m) { return m.header.tsc; });

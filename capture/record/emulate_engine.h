@@ -72,6 +72,7 @@ class EmulateEngine {
  private:
   struct Message;
 
+  void TellThreadsLeftOut();
   void Drain();
   void DrainSlot(uint32_t index, std::vector<Message>& messages);
   void TakeTrace(uint32_t index);
@@ -103,6 +104,8 @@ class EmulateEngine {
   bool code_changed_ = false;
   std::array<bool, kSlots> exits_{};  // the slot's thread said that it ends
   std::atomic<bool> snapshot_requested_ = false;
+  pid_t command_ = -1;
+  uint64_t told_left_out_ = 0;
   bool stopped_ = false;      // before the program ended
   bool others_ = false;       // processes outlived the recording
   unsigned stop_rounds_ = 0;  // since it was asked to stop

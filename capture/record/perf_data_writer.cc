@@ -352,7 +352,7 @@ Status PerfDataWriter::WritePreamble(const RecordOptions& options, const TraceCl
   header.U64(kEntrySize);
   header.U64(kFileHeaderSize + kIdsSize);  // attributes
   header.U64(2 * kEntrySize);
-  header.U64(data_offset_);  // data; its size is set at the end
+  header.U64(data_offset_);  // data; its size is set with each record
   header.Zeros(kFileHeaderSize - header.size());
   header.U64(kTraceEventId);
   header.U64(kSidebandEventId);
@@ -371,7 +371,16 @@ Status PerfDataWriter::WritePreamble(const RecordOptions& options, const TraceCl
   // by which rules it is read, must be known nevertheless.
   for (const Feature& feature : IdentityFeatures(facts_))
     header.Append(EncodeFeature(feature).Done());
-  return file_.Write(header.bytes());
+  if (auto written = file_.Write(header.bytes()); !written) return written;
+  return TellDataSize();
+}
+
+// What was written so far is whole. perf takes no file whose data has the size 0, so a recorder
+// that may be killed keeps it true.
+Status PerfDataWriter::TellDataSize() {
+  LittleEndianBuffer data_size;
+  data_size.U64(file_.size() - data_offset_);
+  return file_.WriteAt(kDataSizeAt, data_size.bytes());
 }
 
 Status PerfDataWriter::AddStream(const StreamInfo& stream) {
@@ -380,6 +389,11 @@ Status PerfDataWriter::AddStream(const StreamInfo& stream) {
 }
 
 Status PerfDataWriter::AddSideband(const SidebandRecord& sideband) {
+  if (auto written = WriteSideband(sideband); !written) return written;
+  return TellDataSize();
+}
+
+Status PerfDataWriter::WriteSideband(const SidebandRecord& sideband) {
   return std::visit(
       [this](const auto& content) -> Status {
         if constexpr (!requires { Encode(content); }) {
@@ -430,11 +444,12 @@ Status PerfDataWriter::WriteTrace(const StreamInfo& stream, Bytes bytes, uint64_
   record.U32(static_cast<uint32_t>(stream.tid));
   record.U32(~uint32_t{0});  // no CPU
   record.U32(0);
-  if (auto written = AddSideband(aux); !written) return written;
+  if (auto written = WriteSideband(aux); !written) return written;
   trace_index_.push_back({file_.size(), record.size()});
   if (auto written = file_.Write(record.Done()); !written) return written;
   if (auto written = file_.Write(bytes); !written) return written;
-  return file_.Write(std::vector<uint8_t>(padding));
+  if (auto written = file_.Write(std::vector<uint8_t>(padding)); !written) return written;
+  return TellDataSize();
 }
 
 Status PerfDataWriter::AddCode(const MemoryCode& code) {
@@ -467,12 +482,7 @@ void PerfDataWriter::NoteBuildId(const MmapRecord& record) {
   if (!known) build_ids_.push_back(record);
 }
 
-Status PerfDataWriter::Finish(const RecordSummary&) {
-  LittleEndianBuffer data_size;
-  data_size.U64(file_.size() - data_offset_);
-  if (auto written = WriteFeatures(); !written) return written;
-  return file_.WriteAt(kDataSizeAt, data_size.bytes());
-}
+Status PerfDataWriter::Finish(const RecordSummary&) { return WriteFeatures(); }
 
 Status PerfDataWriter::WriteFeatures() {
   utsname system{};

@@ -23,9 +23,10 @@ struct PerfHeaderFacts {
   std::vector<std::string> command_line;  // of the recorder
 };
 
-// Everything goes to the file as it comes, twice a second at least. Should the recorder be killed,
-// the header's data size stays 0 and its features are missing; perf and flowback read such a file
-// up to its end, and find recorder and processor in HEADER_FEATURE records at the data's beginning.
+// Everything goes to the file as it comes, twice a second at least, and the header's data size with
+// it. Should the recorder be killed, the header's features are missing; perf and flowback read such
+// a file up to its last whole record, and find recorder and processor in HEADER_FEATURE records at
+// the data's beginning.
 class PerfDataWriter : public RecordingSink {
  public:
   // Errors: kPermission or kSystem when the file can't be created.
@@ -48,6 +49,8 @@ class PerfDataWriter : public RecordingSink {
       : file_(std::move(file)), facts_(std::move(facts)), conversion_(conversion) {}
 
   Status WritePreamble(const RecordOptions& options, const TraceClock& clock);
+  Status WriteSideband(const SidebandRecord& record);
+  Status TellDataSize();
   Status WriteFeatures();
   Status WriteTrace(const StreamInfo& stream, Bytes bytes, uint64_t offset, uint64_t flags,
                     uint64_t tsc);

@@ -314,6 +314,10 @@ TEST(PerfHeader, FeaturesComeAsRecordsToo) {
   file.Record(kRecordHeaderFeature, 0, version);
   file.Record(kRecordHeaderFeature, 0, FieldWriter().U64(~uint64_t{0}));
   EXPECT_TRUE(Read(file).machine.emulated);
+  // Our recorder writes the header's features when it ends.
+  EXPECT_TRUE(Warns(Read(file), "did not end properly"));
+  file.TextFeature(kFeatureHostname, "host");
+  EXPECT_TRUE(Read(file).machine.emulated);
   EXPECT_TRUE(Read(file).warnings.empty());
   file.Record(kRecordHeaderFeature, 0, FieldWriter().U64(kFeatureCpuid).U32(~uint32_t{0}));
   ASSERT_EQ(Read(file).warnings.size(), 1u);

@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Kills the recorder, and the recorded program, with SIGKILL at random moments.
+
+usage: kill_moments.py FLOWBACK COUNT [ENGINE...]
+
+Each time what was written must be readable by `flowback info`, `flowback decode` and `perf script`
+(where perf is installed), whatever is missing must be said, and in the end no process may be left.
+When the recorder dies, a program in the emulator goes on by itself, as under perf; a stepped one
+dies with it. When the program dies, the recording is complete, and its digests are those that the
+recorder had.
+"""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+MARK = "FLOWBACK_KILL_MOMENTS"
+# Processes and pipes: for a second or so in the emulator, some more single-stepped.
+SCRIPT = "for i in 1 2 3 4; do echo $i | cat | /bin/true; done"
+LONGEST = {"emulate": 0.8, "step": 3}  # seconds until the kill
+SKIPPED = 77
+NOTHING_YET = b"no branch trace in this recording"
+PATIENCE = 120  # seconds for what must come to its end
+
+
+class Failure(Exception):
+    pass
+
+
+def processes(mark):
+    """All processes that descend from the recording with this mark, zombies excepted."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/environ", "rb") as file:
+                environment = file.read()
+            with open(f"/proc/{name}/stat", "rb") as file:
+                state = file.read().rsplit(b") ", 1)[1][:1]
+        except OSError:
+            continue
+        if f"{MARK}={mark}".encode() in environment.split(b"\0") and state not in b"ZX":
+            found.append(int(name))
+    return found
+
+
+def run(*words):
+    return subprocess.run(words, capture_output=True, timeout=PATIENCE, check=False)
+
+
+def digests_of(text):
+    """The `decode --as digest` lines of threads that executed something: tid, count, digest."""
+    lines = [tuple(line.split()) for line in text.decode().splitlines()]
+    return sorted(line for line in lines if line[1] != "0")
+
+
+def recorded_digests(text):
+    """The same from the recorder's JSON lines."""
+    threads = [json.loads(line) for line in text.decode().splitlines() if line.startswith("{")]
+    return sorted((str(t["tid"]), str(t["count"]), t["digest"]) for t in threads
+                  if t["schema"] == "flowback.record.thread/1" and t["count"])
+
+
+def check_readable(flowback, path):
+    """Returns what decode tells."""
+    info = run(flowback, "info", path)
+    if info.returncode != 0 or b"emulated" not in info.stdout:
+        raise Failure(f"info: {info.returncode}: {info.stderr.decode()}")
+    decoded = run(flowback, "decode", path, "--as", "digest")
+    if NOTHING_YET in decoded.stderr:
+        return b""
+    if decoded.returncode != 0:
+        raise Failure(f"decode: {decoded.returncode}: {decoded.stderr.decode()}")
+    if shutil.which("perf"):
+        script = run("perf", "script", "-i", path, "--itrace=i0ns", "-F", "tid,ip")
+        if script.returncode != 0:
+            raise Failure(f"perf script: {script.returncode}: {script.stderr.decode()}")
+    return decoded.stdout
+
+
+def check_gone(mark):
+    end = time.monotonic() + PATIENCE
+    while left := processes(mark):
+        if time.monotonic() > end:
+            for pid in left:
+                os.kill(pid, signal.SIGKILL)
+            raise Failure(f"processes were left behind: {left}")
+        time.sleep(0.02)
+
+
+def begin(flowback, engine, folder, mark):
+    path = os.path.join(folder, "perf.data")
+    command = [flowback, "record", "--engine", engine, "-o", path, "--json", "--", "/bin/sh", "-c",
+               SCRIPT]
+    with open(os.path.join(folder, "out"), "wb") as out:
+        recorder = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out,
+                                    stderr=subprocess.DEVNULL, env={**os.environ, MARK: mark})
+    return recorder, path
+
+
+def kill_recorder(flowback, engine, folder, mark, moment):
+    recorder, path = begin(flowback, engine, folder, mark)
+    time.sleep(moment)
+    recorder.kill()
+    recorder.wait()
+    check_gone(mark)
+    if not os.path.exists(path) or os.path.getsize(path) == 0:
+        return "before anything was written"
+    check_readable(flowback, path)
+    return f"{os.path.getsize(path)} bytes readable"
+
+
+def kill_program(flowback, engine, folder, mark, moment):
+    recorder, path = begin(flowback, engine, folder, mark)
+    time.sleep(moment)
+    victims = [pid for pid in processes(mark) if pid != recorder.pid and not is_bell(pid)]
+    if victims:
+        os.kill(random.choice(victims), signal.SIGKILL)
+    status = recorder.wait(timeout=PATIENCE)
+    if status < 0 or status == 125 and os.path.exists(path) and os.path.getsize(path) == 0:
+        raise Failure(f"the recorder ended with {status}")
+    check_gone(mark)
+    if not os.path.exists(path):
+        return "before anything was written"
+    with open(os.path.join(folder, "out"), "rb") as file:
+        recorded = recorded_digests(file.read())
+    decoded = digests_of(check_readable(flowback, path))
+    if status != 125 and recorded != decoded:
+        raise Failure(f"recorded {set(recorded) - set(decoded)}, decoded "
+                      f"{set(decoded) - set(recorded)}")
+    return f"{len(decoded)} threads, status {status}"
+
+
+def is_bell(pid):
+    """The recorder's own child."""
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
+            return file.read().strip() == "flowback-bell"
+    except OSError:
+        return True
+
+
+def works_here(flowback, engine):
+    with tempfile.TemporaryDirectory() as folder:
+        tried = run(flowback, "record", "--engine", engine, "-o", os.path.join(folder, "perf.data"),
+                    "--", "/bin/true")
+    if tried.returncode:
+        print(f"{engine} is skipped: {tried.stderr.decode()}")
+    return tried.returncode == 0
+
+
+def main():
+    flowback, count = os.path.abspath(sys.argv[1]), int(sys.argv[2])
+    engines = [engine for engine in sys.argv[3:] or ["emulate", "step"]
+               if works_here(flowback, engine)]
+    if not engines:
+        return SKIPPED
+    seed = int(os.environ.get("SEED", random.randrange(1 << 32)))
+    random.seed(seed)
+    print(f"SEED={seed}")
+    failures = 0
+    for round_number in range(count):
+        for engine in engines:
+            for kill in (kill_recorder, kill_program):
+                moment = random.uniform(0, LONGEST.get(engine, 1))
+                mark = f"{os.getpid()}-{round_number}-{engine}-{kill.__name__}"
+                with tempfile.TemporaryDirectory() as folder:
+                    try:
+                        said = kill(flowback, engine, folder, mark, moment)
+                    except (Failure, subprocess.TimeoutExpired) as failure:
+                        failures += 1
+                        said = f"FAILED: {failure}"
+                        kept = tempfile.mkdtemp(prefix="kill-moments-")
+                        shutil.copytree(folder, kept, dirs_exist_ok=True)
+                        said += f" (kept in {kept})"
+                print(f"{kill.__name__} {engine} after {moment:.3f} s: {said}", flush=True)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
