@@ -47,6 +47,7 @@ void ThreadTracer::SetDown(const Block* last) {
 }
 
 void ThreadTracer::Enter(const Block& next) {
+  if (off_) return;
   const Block* last = TakeUp();
   if (last == nullptr)
     generator_.Begin(next.start, ExecMode::k64Bit);
@@ -67,6 +68,15 @@ void ThreadTracer::Sync() {
 void ThreadTracer::Leave() {
   if (!open() || in_kernel()) return;
   generator_.Interrupted(TakeUp()->start);
+  SetDown(nullptr);
+}
+
+void ThreadTracer::SwitchOffInside(uint64_t address) {
+  off_ = true;
+  if (!open() || in_kernel()) return;
+  const Block* last = TakeUp();
+  CompleteOdd(*last, address);
+  generator_.Interrupted(address);
   SetDown(nullptr);
 }
 
@@ -166,6 +176,7 @@ bool ThreadTracer::Interrupt(const Block& last, const Interruption& interruption
 }
 
 void ThreadTracer::EnterHandler(const Block& next, const Interruption& interruption) {
+  if (off_) return;
   const Block* last = TakeUp();
   if (last != nullptr && !Interrupt(*last, interruption)) Lose(next.start);
   generator_.Begin(next.start, ExecMode::k64Bit);
@@ -179,6 +190,7 @@ void ThreadTracer::Die(const Interruption& interruption) {
 }
 
 void ThreadTracer::EnterUnknown(const Block& next) {
+  if (off_) return;
   if (in_kernel()) return Enter(next);
   TakeUp();
   Lose(next.start);

@@ -21,6 +21,7 @@
 
 #include "capture/record/file_build_id.h"
 #include "capture/record/process_maps.h"
+#include "capture/record/recorded_span.h"
 #include "capture/record/ring.h"
 #include "decode/pt/packets/packet_writer.h"
 
@@ -257,6 +258,9 @@ void EmulateEngine::Tell(const Message& message) {
   switch (message.header.kind) {
     case MessageKind::kNote:
       return AddNote(message.text);
+    case MessageKind::kFunction:
+      return NoteFunction(static_cast<RecordingSwitch>(message.header.offset),
+                          message.header.address == 0, message.text, summary_);
     case MessageKind::kCode:
       code_changed_ |= !code_pages_.insert({message.pid, message.header.address}).second;
       return Check(sink_.AddCode(

@@ -143,7 +143,8 @@ enum class MessageKind : uint32_t {
   kComm,     // offset: 1 after exec; text: the name
   kFork,     // address: the parent's pid; size: its tid
   kExit,
-  kNote,  // text: what the user should know
+  kFunction,  // offset: what it does, a RecordingSwitch; address: 0 when not known; text: where
+  kNote,      // text: what the user should know
 };
 
 // One piece of sideband; `text_size` bytes follow, then zeros up to a multiple of eight.
