@@ -107,9 +107,9 @@ struct RecordSummary {
   int command_status = 0;  // as waitpid gives it; 0 without a command
   StopReason stop_reason = StopReason::kProgramEnded;
   uint64_t instructions = 0;
-  uint64_t bytes = 0;                   // trace bytes of all threads
-  uint64_t file_bytes = 0;              // of the perf.data file; 0 without one
-  uint64_t losses = 0;                  // places where the flow is not known
+  uint64_t bytes = 0;       // trace bytes of all threads
+  uint64_t file_bytes = 0;  // of the perf.data file; 0 without one
+  uint64_t losses = 0;      // places where the flow is not known
   // Where the functions RecordOptions names are: "f in /lib/libx.so at 0x1139" (of the file).
   std::vector<std::string> from_places;
   std::vector<std::string> until_places;
