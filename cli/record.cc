@@ -212,7 +212,7 @@ Status RefuseMachineWide(const RecordWords& words) {
 }
 
 Status Understand(const RecordWords& words, RecordOptions& options) {
-  for (const Status& status : {RefuseMachineWide(words), UnderstandPacketOptions(words, options),
+  for (const Status& status : {UnderstandPacketOptions(words, options),
                                UnderstandBuffers(words, options), UnderstandLimits(words, options)})
     if (!status) return Fail(status.error());
   const Result<std::string> engine =
@@ -321,6 +321,8 @@ int RunRecord(const Arguments& arguments) {
   if (dashes != arguments.end()) options.command.assign(dashes + 1, arguments.end());
   if (const auto status = Parse(app, Arguments(arguments.begin(), dashes)))
     return *status == kWrongUsage && !options.command.empty() ? kRecorderFailed : *status;
+  if (const Status status = RefuseMachineWide(words); !status)
+    return RecordFailure(status.error(), !options.command.empty(), words.json);
   const bool attaches = !options.pids.empty() || !options.tids.empty();
   if (!words.stray.empty() && !options.command.empty())
     return RecordFailure(NoProgram(words), true, words.json);

@@ -21,8 +21,9 @@ BlockEnd EndOf(const Instruction& last, Bytes code, uint64_t ip) {
     case InstructionClass::kJump:
       return BlockEnd::kJump;
     case InstructionClass::kCall:
-      return BlockEnd::kCall;
+      return last.flags & kFlagZeroCall ? BlockEnd::kJump : BlockEnd::kCall;
     case InstructionClass::kReturn:
+      return BlockEnd::kReturn;
     case InstructionClass::kIndirectJump:
     case InstructionClass::kIndirectCall:
     case InstructionClass::kFarJump:
@@ -58,6 +59,37 @@ bool ClassifyAll(Bytes code, const std::vector<uint8_t>& lengths, Instruction& l
     code = code.subspan(lengths[i]);
   }
   return !lengths.empty();
+}
+
+// Division, and x87. (What else raises faults but memory ends a block.)
+bool MayRaise(Bytes code) {
+  size_t at = 0;
+  while (at + 1 < code.size() && ((code[at] & 0xf0) == 0x40 || code[at] == 0x66)) ++at;
+  if (code.empty()) return true;
+  const uint8_t opcode = code[at];
+  return opcode == 0xf6 || opcode == 0xf7 || opcode == 0x9b || (opcode >= 0xd8 && opcode <= 0xdf);
+}
+
+// Fills in what the callback of the next block goes by.
+void NoteSuccessors(Block& block) {
+  if (block.instructions == 1) block.marks_after.fetch_or(kMarkInside);
+  if (block.target >= block.start && block.target < block.last_ip)
+    block.marks_before |= kMarkInside;
+  switch (block.kind) {
+    case BlockEnd::kSequential:
+      block.when_taken = block.when_not = block.end;
+      break;
+    case BlockEnd::kJump:
+      block.when_taken = block.when_not = block.target;
+      break;
+    case BlockEnd::kConditional:
+      block.when_taken = block.target;
+      block.when_not = block.end;
+      block.outcome_mask = ~uint64_t{0};
+      break;
+    default:
+      break;
+  }
 }
 
 }  // namespace
@@ -97,6 +129,8 @@ std::unique_ptr<Block> DescribeBlock(uint64_t start, Bytes code, std::vector<uin
   block->hash = block->Prefix(sizes.size()).hash;
   block->instructions = static_cast<uint32_t>(sizes.size());
   block->power = FlowDigest::Power(sizes.size());
+  block->first_may_raise = MayRaise(code);
+  NoteSuccessors(*block);
   return block;
 }
 
@@ -106,14 +140,16 @@ Block& BlockTable::Add(uint64_t start, Bytes code, std::vector<uint8_t> lengths)
     if (it->second.lengths == lengths && std::ranges::equal(it->second.code, code))
       return *it->second.block;
   Entry entry{{code.begin(), code.end()}, lengths, DescribeBlock(start, code, lengths)};
-  entry.block->may_be_handler = IsHandler(start);
+  if (IsHandler(start)) entry.block->SetMayBeHandler();
+  if (!quick_outcomes_ && entry.block->outcome_mask != 0)
+    entry.block->when_taken = entry.block->when_not = Block::kNowhere;
   return *blocks_.emplace(start, std::move(entry))->second.block;
 }
 
 void BlockTable::AddHandler(uint64_t address) {
   handlers_.insert(address);
   const auto [first, last] = blocks_.equal_range(address);
-  for (auto it = first; it != last; ++it) it->second.block->may_be_handler = true;
+  for (auto it = first; it != last; ++it) it->second.block->SetMayBeHandler();
 }
 
 }  // namespace flowback::emulate

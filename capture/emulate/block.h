@@ -21,25 +21,43 @@ enum class BlockEnd : uint8_t {
   kSequential,  // to the next instruction: the emulator ended the block for reasons of its own
   kConditional,
   kEitherWay,  // a conditional branch to the next instruction: nothing shows what it did
-  kJump,
+  kJump,       // also a call to the next instruction, which does not go onto the return stack
   kCall,
-  kIndirect,  // a near return, an indirect jump or call, a far jump or return
+  kReturn,    // a near one
+  kIndirect,  // an indirect jump or call, a far jump or return
   kKernel,    // SYSCALL
   kTrap,      // INT3 and the like
   kUnknown,   // the emulator and we read the code differently
 };
 
-// Instructions one after the other, as the emulator runs them. Immutable but for `may_be_handler`.
+// What is special about a block. Two blocks that share a mark, one after the other, need a look.
+enum BlockMark : uint8_t {
+  kMarkInside = 0x01,   // the first: jumps to an instruction of its own; the second: is one only
+  kMarkHandler = 0x02,  // the first: any; the second: a signal handler may begin here
+  kMarkAny = 0xe0,      // any: meets what the thread's attention is asked for
+};
+
+// Instructions one after the other, as the emulator runs them. Immutable but for `marks_after`.
 struct alignas(64) Block {
-  uint64_t start = 0;
-  uint64_t end = 0;      // behind the last instruction
-  uint64_t last_ip = 0;  // of the last instruction
-  uint64_t target = 0;   // of a direct branch
-  uint64_t power = 1;    // FlowDigest::Power(instructions)
-  uint64_t hash = 0;     // of the digest of all its instructions
+  static constexpr uint64_t kNowhere = ~uint64_t{0};  // where no block begins
+
+  // One cache line: what a callback needs of the block before.
+  uint64_t start = kNowhere;
+  // Where its end leads, when at most the outcome of a branch must be told; else kNowhere.
+  uint64_t when_taken = kNowhere;
+  uint64_t when_not = kNowhere;
+  uint64_t power = 1;         // FlowDigest::Power(instructions)
+  uint64_t hash = 0;          // of the digest of all its instructions
+  uint64_t outcome_mask = 0;  // all ones: the branch has an outcome
   uint32_t instructions = 0;
   BlockEnd kind = BlockEnd::kUnknown;
-  std::atomic<bool> may_be_handler = false;  // a signal handler begins here
+  uint8_t marks_before = kMarkHandler;          // as the first of two
+  std::atomic<uint8_t> marks_after = kMarkAny;  // as the second
+
+  uint64_t end = 0;              // behind the last instruction
+  uint64_t last_ip = 0;          // of the last instruction
+  uint64_t target = 0;           // of a direct branch
+  bool first_may_raise = false;  // the first instruction may raise a fault that is not a memory's
   Instruction last;
   std::vector<uint8_t> lengths;  // of the instructions
 
@@ -47,6 +65,12 @@ struct alignas(64) Block {
   std::optional<size_t> IndexOf(uint64_t address) const;
   // Digest of the first `length` of them.
   FlowDigest Prefix(size_t length) const;
+  // All of it is an instruction that the emulator calls back for at each iteration.
+  bool IsRepAlone() const { return instructions == 1 && (last.flags & kFlagRep) != 0; }
+  bool may_be_handler() const {
+    return (marks_after.load(std::memory_order_relaxed) & kMarkHandler) != 0;
+  }
+  void SetMayBeHandler() { marks_after.fetch_or(kMarkHandler, std::memory_order_relaxed); }
 };
 
 // `code` holds the instructions' bytes one after the other.
@@ -56,6 +80,8 @@ std::unique_ptr<Block> DescribeBlock(uint64_t start, Bytes code, std::vector<uin
 // the emulator keeps their addresses in the code it makes. The caller locks.
 class BlockTable {
  public:
+  // `quick_outcomes`: the outcome of a branch may be held back without a look at the clock.
+  explicit BlockTable(bool quick_outcomes) : quick_outcomes_(quick_outcomes) {}
   // The block with this code at this address, told before or new.
   Block& Add(uint64_t start, Bytes code, std::vector<uint8_t> lengths);
   void AddHandler(uint64_t address);
@@ -67,6 +93,7 @@ class BlockTable {
     std::vector<uint8_t> lengths;
     std::unique_ptr<Block> block;
   };
+  const bool quick_outcomes_;
   std::multimap<uint64_t, Entry> blocks_;  // by start
   std::set<uint64_t> handlers_;
 };

@@ -92,7 +92,6 @@ void CodeMap::Forget(uint64_t begin, uint64_t end) {
       break;
     }
   }
-  pages_.erase(pages_.lower_bound(begin), pages_.lower_bound(end));
 }
 
 }  // namespace flowback::emulate

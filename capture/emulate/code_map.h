@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <set>
 #include <string>
 
 #include "flowback/base/bytes.h"
@@ -34,15 +33,12 @@ class CodeMap {
   void LearnAt(uint64_t address, uint64_t base, const Announce& announce);
   // What was there is there no more.
   void Forget(uint64_t begin, uint64_t end);
-  // Whether the page is asked for the first time since it was last forgotten.
-  bool FirstTime(uint64_t page) { return pages_.insert(page).second; }
 
  private:
   const CodeRange* Find(uint64_t address) const;
   void Add(CodeRange range, const Announce& announce);
 
   std::map<uint64_t, CodeRange> ranges_;  // by begin, apart
-  std::set<uint64_t> pages_;
 };
 
 }  // namespace flowback::emulate

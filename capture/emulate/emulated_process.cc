@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace flowback::emulate {
@@ -13,8 +14,6 @@ using record::SharedSettings;
 using record::TraceClock;
 
 namespace {
-
-constexpr uint64_t kPage = 4096;
 
 record::PtSettings SettingsOf(const SharedSettings& shared) {
   record::PtSettings settings{
@@ -40,23 +39,25 @@ TraceClock ClockOf(record::SharedArea& area) {
 }  // namespace
 
 EmulatedProcess::EmulatedProcess(record::SharedArea& area, record::EmulatorSetup setup,
-                                 std::string name)
+                                 std::string name, ThreadTable& threads)
     : area_(area),
       setup_(std::move(setup)),
       name_(std::move(name)),
       clock_(ClockOf(area)),
       settings_(SettingsOf(area.settings)),
-      threads_(new std::atomic<ThreadTracer*>[kMaxVcpus]()),
+      threads_(threads),
       tids_(new std::atomic<int32_t>[kMaxVcpus]()),
       makers_(new std::atomic<int32_t>[kMaxVcpus]()),
       calls_(new SystemCall[kMaxVcpus]),
-      registers_(new const GuestRegisters*[kMaxVcpus]()) {}
+      registers_(new const GuestRegisters*[kMaxVcpus]()),
+      blocks_(!area.settings.has_cyc) {}
 
 void EmulatedProcess::OnThreadMade(unsigned vcpu) {
   if (vcpu >= kMaxVcpus) return;
   // The number's former thread is gone.
+  const std::lock_guard lock(mutex_);
   tids_[vcpu] = 0;
-  delete threads_[vcpu].exchange(nullptr);
+  delete threads_.threads[vcpu].exchange(nullptr);
   makers_[vcpu] = gettid();
 }
 
@@ -69,7 +70,7 @@ unsigned EmulatedProcess::OwnVcpu() const {
 }
 
 void EmulatedProcess::SetThread(unsigned vcpu, ThreadTracer* thread) {
-  threads_[vcpu] = thread;
+  threads_.threads[vcpu] = thread;
   tids_[vcpu] = thread->tid();
   if (vcpu >= vcpus_) vcpus_ = vcpu + 1;
 }
@@ -83,7 +84,8 @@ Block& EmulatedProcess::OnTranslated(uint64_t start, uint64_t base, Bytes code,
   Block& block = blocks_.Add(start, code, std::move(lengths));
   if (!code_.Knows(start)) LearnCode(start);
   if (!code_.Knows(block.end - 1)) LearnCode(block.end - 1);
-  if (code_.InNoFile(start)) KeepCode(start, block.end);
+  if (code_.InNoFile(start) || versions_.IsWritable(start))
+    KeepCode(start, code.first(std::min(code.size(), block.end - start)));
   return block;
 }
 
@@ -97,13 +99,24 @@ void EmulatedProcess::LearnCode(uint64_t address) {
   code_.LearnAt(address, memory_.base(), Announcer(mappings_tsc_));
 }
 
+// Memory that is in no file is told by its pages, once there is code in them.
 CodeMap::Announce EmulatedProcess::Announcer(uint64_t tsc) {
   return [this, tsc](const CodeRange& range) {
-    const MessageHeader message{.kind = MessageKind::kMapping,
-                                .address = range.begin,
-                                .size = range.end - range.begin,
-                                .offset = range.file_offset};
-    Broadcast(tsc, message, range.path.empty() ? "//anon" : range.path);
+    if (range.path.empty()) return;
+    Broadcast(tsc,
+              {.kind = MessageKind::kMapping,
+               .address = range.begin,
+               .size = range.end - range.begin,
+               .offset = range.file_offset},
+              range.path);
+    versions_.Repeat(range.begin, range.end, CodeTeller(tsc + 1));
+  };
+}
+
+CodeVersions::Tell EmulatedProcess::CodeTeller(uint64_t tsc) {
+  return [this, tsc](uint64_t page, Bytes bytes) {
+    Broadcast(tsc, {.kind = MessageKind::kCode, .address = page},
+              {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   };
 }
 
@@ -114,19 +127,27 @@ void EmulatedProcess::Broadcast(uint64_t tsc, MessageHeader message, std::string
   unsent_.push_back({tsc, {message, std::string(text)}});
 }
 
-void EmulatedProcess::KeepCode(uint64_t begin, uint64_t end) {
-  for (uint64_t page = begin / kPage * kPage; page < end; page += kPage) {
-    if (!code_.FirstTime(page)) continue;
-    std::string bytes(kPage, '\0');
-    if (memory_.Read(page, bytes.data(), kPage))
-      Broadcast(clock_.Tick(), {.kind = MessageKind::kCode, .address = page}, bytes);
-  }
+// All threads are to put a time between what they ran and what they run from now on. The other
+// threads find the new code only after the emulator has added it, and so after this.
+void EmulatedProcess::KeepCode(uint64_t start, Bytes code) {
+  const unsigned own = OwnVcpu();
+  const CodeVersions::Tell tell = CodeTeller(own < kMaxVcpus ? Thread(own)->Tick() : clock_.Tick());
+  versions_.Update(start, code, memory_, [&](uint64_t page, Bytes bytes) {
+    tell(page, bytes);
+    const unsigned count = vcpus_;
+    for (unsigned i = 0; i < count; ++i)
+      if (ThreadTracer* thread = Thread(i); thread != nullptr)
+        thread->CallAttention(record::kAttentionCode);
+  });
+  clock_.Tick();  // what runs from now on is later
 }
 
 // ---- threads ----
 
 ThreadTracer* EmulatedProcess::NewTracer() {
-  return new ThreadTracer(settings_, clock_, SlotWriter::Take(area_, getpid(), gettid()), gettid());
+  const int32_t tid = gettid();
+  return new ThreadTracer(settings_, clock_,
+                          ending_ ? SlotWriter() : SlotWriter::Take(area_, getpid(), tid), tid);
 }
 
 ThreadTracer* EmulatedProcess::StartThread(unsigned vcpu, const GuestRegisters* registers,
@@ -151,16 +172,23 @@ ThreadTracer* EmulatedProcess::StartThread(unsigned vcpu, const GuestRegisters* 
   return thread;
 }
 
-void EmulatedProcess::OnRareBlock(unsigned vcpu, const Block& block,
-                                  const GuestRegisters* registers) {
+void EmulatedProcess::OnBlock(unsigned vcpu, const Block& block, const GuestRegisters* registers) {
   if (vcpu >= kMaxVcpus) return;
   ThreadTracer* thread = Thread(vcpu);
   if (thread == nullptr) thread = StartThread(vcpu, registers, block.start);
+  if (thread->EnterLessQuickly(block)) return;
   if (!thread->open()) return;
-  if (block.may_be_handler)
-    EnterPossibleHandler(*thread, block, *registers);
+  const uint32_t attention = thread->attention();
+  EnterBlock(*thread, block, *registers);
+  if (attention != 0 && thread->open()) LookUp(vcpu, block, attention);
+}
+
+void EmulatedProcess::EnterBlock(ThreadTracer& thread, const Block& block,
+                                 const GuestRegisters& registers) {
+  if (block.may_be_handler())
+    EnterPossibleHandler(thread, block, registers);
   else
-    thread->Enter(block);
+    thread.Enter(block);
 }
 
 void EmulatedProcess::EnterPossibleHandler(ThreadTracer& thread, const Block& block,
@@ -177,7 +205,7 @@ void EmulatedProcess::EnterPossibleHandler(ThreadTracer& thread, const Block& bl
     if (interruption && interruption->fault.value_or(false) &&
         !wants_siginfo_[static_cast<size_t>(interruption->signal)])
       interruption->fault.reset();
-    if (interruption && !interruption->fault && thread.faulted()) interruption->fault = true;
+    if (interruption && !interruption->fault) interruption->fault = thread.Faulted();
   }
   if (!known)
     thread.EnterUnknown(block);
@@ -197,9 +225,10 @@ void EmulatedProcess::BeforeFork() {
 }
 
 void EmulatedProcess::AfterForkInChild() {
+  ending_ = holding_ = false;
   // The other threads did not come along; their tracers' slots stay theirs.
   for (unsigned i = 0; i < kMaxVcpus; ++i) {
-    threads_[i] = nullptr;
+    threads_.threads[i] = nullptr;
     tids_[i] = 0;
   }
   ThreadTracer* thread = NewTracer();

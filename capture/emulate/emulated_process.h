@@ -13,6 +13,7 @@
 
 #include "capture/emulate/block.h"
 #include "capture/emulate/code_map.h"
+#include "capture/emulate/code_versions.h"
 #include "capture/emulate/guest.h"
 #include "capture/emulate/thread_tracer.h"
 #include "capture/record/emulator_command.h"
@@ -27,24 +28,31 @@ struct SystemCall {
   std::array<uint64_t, 6> arguments{};
 };
 
+// The tracers by vCPU; null: none yet. What a block's callback goes by, so it is found in one step.
+struct ThreadTable {
+  static constexpr unsigned kSize = 1u << 14;
+
+  std::atomic<ThreadTracer*> threads[kSize];
+
+  ThreadTracer* Get(unsigned vcpu) const {
+    return vcpu < kSize ? threads[vcpu].load(std::memory_order_relaxed) : nullptr;
+  }
+};
+
 // One for the process; a fork's child goes on with its copy. Each vCPU is a thread of the program
 // while that lives; the numbers are used again.
 class EmulatedProcess {
  public:
-  // `name` is the program's, as the kernel would show it.
-  EmulatedProcess(record::SharedArea& area, record::EmulatorSetup setup, std::string name);
+  // `name` is the program's, as the kernel would show it. `threads`, empty, must outlive it.
+  EmulatedProcess(record::SharedArea& area, record::EmulatorSetup setup, std::string name,
+                  ThreadTable& threads);
 
   // A thread is about to be made, by the calling one.
   void OnThreadMade(unsigned vcpu);
   // The block was translated. What to pass to OnBlock when it runs.
   Block& OnTranslated(uint64_t start, uint64_t base, Bytes code, std::vector<uint8_t> lengths);
-  void OnBlock(unsigned vcpu, const Block& block, const GuestRegisters* registers) {
-    ThreadTracer* thread = vcpu < kMaxVcpus ? Thread(vcpu) : nullptr;
-    if (thread == nullptr || block.may_be_handler.load(std::memory_order_relaxed)) [[unlikely]]
-      return OnRareBlock(vcpu, block, registers);
-    if (thread->open()) [[likely]]
-      thread->Enter(block);
-  }
+  // Where EnterQuickly refused.
+  void OnBlock(unsigned vcpu, const Block& block, const GuestRegisters* registers);
   void OnSystemCall(unsigned vcpu, const SystemCall& call);
   void OnSystemCallDone(unsigned vcpu, int64_t number, int64_t result);
   // The calling thread dies of a signal, and the process with it.
@@ -58,23 +66,28 @@ class EmulatedProcess {
   void AfterForkInChild();
 
  private:
-  static constexpr unsigned kMaxVcpus = 1u << 14;
+  static constexpr unsigned kMaxVcpus = ThreadTable::kSize;
 
-  ThreadTracer* Thread(unsigned vcpu) const {
-    return threads_[vcpu].load(std::memory_order_relaxed);
-  }
+  ThreadTracer* Thread(unsigned vcpu) const { return threads_.Get(vcpu); }
   // The calling thread's vCPU; kMaxVcpus: none. Async-signal-safe.
   unsigned OwnVcpu() const;
   void SetThread(unsigned vcpu, ThreadTracer* thread);
-  void OnRareBlock(unsigned vcpu, const Block& block, const GuestRegisters* registers);
   ThreadTracer* StartThread(unsigned vcpu, const GuestRegisters* registers, uint64_t start);
   ThreadTracer* NewTracer();
+  void EnterBlock(ThreadTracer& thread, const Block& block, const GuestRegisters& registers);
   void EnterPossibleHandler(ThreadTracer& thread, const Block& block,
                             const GuestRegisters& registers);
   CodeMap::Announce Announcer(uint64_t tsc);
+  CodeVersions::Tell CodeTeller(uint64_t tsc);
   void Broadcast(uint64_t tsc, record::MessageHeader message, std::string_view text);
-  void KeepCode(uint64_t begin, uint64_t end);
+  void KeepCode(uint64_t start, Bytes code);
   void LearnCode(uint64_t address);
+
+  // Ends of threads.
+  void LookUp(unsigned vcpu, const Block& block, uint32_t attention);
+  bool CallOthers(unsigned own);
+  void EndOthers(unsigned own);
+  void EndStopped(unsigned own);
 
   // System calls.
   void NoteHandler(const SystemCall& call);
@@ -89,16 +102,19 @@ class EmulatedProcess {
   const std::string name_;
   const record::TraceClock clock_;
   const record::PtSettings settings_;
-  std::unique_ptr<std::atomic<ThreadTracer*>[]> threads_;  // by vCPU
-  std::unique_ptr<std::atomic<int32_t>[]> tids_;           // by vCPU; 0: no thread seen yet
-  std::unique_ptr<std::atomic<int32_t>[]> makers_;         // by vCPU: who made the thread
-  std::unique_ptr<SystemCall[]> calls_;                    // by vCPU: the one being done
-  std::unique_ptr<const GuestRegisters*[]> registers_;     // by vCPU
-  std::atomic<unsigned> vcpus_ = 0;                        // numbers seen so far
+  ThreadTable& threads_;
+  std::unique_ptr<std::atomic<int32_t>[]> tids_;        // by vCPU; 0: no thread seen yet
+  std::unique_ptr<std::atomic<int32_t>[]> makers_;      // by vCPU: who made the thread
+  std::unique_ptr<SystemCall[]> calls_;                 // by vCPU: the one being done
+  std::unique_ptr<const GuestRegisters*[]> registers_;  // by vCPU
+  std::atomic<unsigned> vcpus_ = 0;                     // numbers seen so far
+  std::atomic<bool> ending_ = false;                    // a thread ends the process
+  std::atomic<bool> holding_ = false;                   // then: the others wait for that
 
   std::mutex mutex_;  // over what follows
   BlockTable blocks_;
   CodeMap code_;
+  CodeVersions versions_;
   GuestMemory memory_;
   std::array<bool, 65> wants_siginfo_{};  // by signal: its handler gets a siginfo
   uint64_t mappings_tsc_ = 0;             // when they changed last

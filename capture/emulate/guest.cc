@@ -42,7 +42,7 @@ std::optional<std::string> GuestMemory::Text(uint64_t address, uint64_t limit) c
   std::string text;
   // Page by page: what comes after the text may not be readable.
   while (text.size() < limit) {
-    char part[256];
+    char part[kPage];
     const uint64_t at = address + text.size();
     const uint64_t size =
         std::min({uint64_t{sizeof part}, kPage - at % kPage, limit - text.size()});
@@ -57,15 +57,18 @@ std::optional<std::string> GuestMemory::Text(uint64_t address, uint64_t limit) c
 }
 
 std::optional<std::vector<std::string>> GuestMemory::Texts(uint64_t address) const {
-  constexpr uint64_t kMaxText = 32 * kPage;  // the kernel's own limit
+  // The kernel's own limits, of one and of all.
+  constexpr uint64_t kMaxText = 32 * kPage;
+  constexpr uint64_t kMaxTotal = 8u << 20;
   std::vector<std::string> texts;
+  uint64_t total = 0;
   if (address == 0) return texts;
   for (;; address += sizeof(uint64_t)) {
     const auto pointer = Word(address);
     if (!pointer) return std::nullopt;
     if (*pointer == 0) return texts;
     auto text = Text(*pointer, kMaxText);
-    if (!text) return std::nullopt;
+    if (!text || (total += text->size()) > kMaxTotal) return std::nullopt;
     texts.push_back(std::move(*text));
   }
 }

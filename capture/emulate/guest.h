@@ -38,7 +38,8 @@ class GuestMemory {
   std::optional<uint64_t> Word(uint64_t address) const;
   // Up to a NUL; nothing when there is none in the first `limit` bytes.
   std::optional<std::string> Text(uint64_t address, uint64_t limit) const;
-  // An array of addresses of texts that ends with a null.
+  // An array of addresses of texts that ends with a null; nothing when the kernel would refuse it
+  // as a program's arguments.
   std::optional<std::vector<std::string>> Texts(uint64_t address) const;
 
  private:

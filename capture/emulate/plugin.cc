@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // flowback-tcg.so: what QEMU loads. It hands QEMU's callbacks to the process's one EmulatedProcess.
 //
-// QEMU's callbacks carry no data of ours but the one for a block's run, so the process is kept in a
-// variable of this file, set once when QEMU installs the plugin; and so are the functions of the C
-// library and the signal handlers whose calls we see.
+// QEMU's callbacks carry no data of ours but the one for a block's run, so the process is kept in
+// variables of this file; and so are the functions of the C library and the signal handlers whose
+// calls we see. All are set once, when QEMU installs the plugin or the program begins.
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -28,6 +28,7 @@ namespace flowback::emulate {
 namespace {
 
 EmulatedProcess* process;
+ThreadTable threads;  // its threads
 
 // Arguments come as "name=value".
 std::map<std::string, std::string> ReadArguments(int count, char** words) {
@@ -61,15 +62,25 @@ extern "C" [[gnu::used]] void FlowbackOnBlock(unsigned vcpu, void* block, void* 
 
 // QEMU's generated code keeps the CPU state's address in RBP (see guest.h): passed on as a third
 // argument.
-extern "C" void FlowbackBlockEntry(unsigned vcpu, void* block);
+extern "C" void FlowbackPassRegisters(unsigned vcpu, void* block);
 asm(".pushsection .text\n"
-    ".hidden FlowbackBlockEntry\n"
-    ".type FlowbackBlockEntry, @function\n"
-    "FlowbackBlockEntry:\n"
+    ".hidden FlowbackPassRegisters\n"
+    ".type FlowbackPassRegisters, @function\n"
+    "FlowbackPassRegisters:\n"
     "  mov %rbp, %rdx\n"
     "  jmp FlowbackOnBlock\n"
-    ".size FlowbackBlockEntry, . - FlowbackBlockEntry\n"
+    ".size FlowbackPassRegisters, . - FlowbackPassRegisters\n"
     ".popsection\n");
+
+// What the generated code calls. It needs no registers to be saved but where it goes on by a jump,
+// so that RBP is as it was.
+void OnBlock(unsigned vcpu, void* data) {
+  const auto& block = *static_cast<const Block*>(data);
+  ThreadTracer* thread = threads.Get(vcpu);
+  if (thread != nullptr && thread->EnterQuickly(block)) [[likely]]
+    return;
+  return FlowbackPassRegisters(vcpu, data);
+}
 
 // ---- ends ----
 
@@ -133,7 +144,7 @@ void OnTranslated(qemu_plugin_id_t, qemu_plugin_tb* tb) {
           reinterpret_cast<uint64_t>(qemu_plugin_insn_haddr(insn)) - qemu_plugin_insn_vaddr(insn);
   }
   Block& block = process->OnTranslated(qemu_plugin_tb_vaddr(tb), base, code, std::move(lengths));
-  qemu_plugin_register_vcpu_tb_exec_cb(tb, FlowbackBlockEntry, QEMU_PLUGIN_CB_R_REGS, &block);
+  qemu_plugin_register_vcpu_tb_exec_cb(tb, OnBlock, QEMU_PLUGIN_CB_R_REGS, &block);
 }
 
 void OnThreadMade(qemu_plugin_id_t, unsigned vcpu) { process->OnThreadMade(vcpu); }
@@ -161,7 +172,7 @@ bool Install(qemu_plugin_id_t id, const qemu_info_t& info, int count, char** wor
                                  .area = arguments["area"],
                                  .one_instruction_blocks = arguments["exact"] == "on",
                                  .same_random_numbers = area->settings.instruction_clock},
-                                record::FromHex(arguments["name"]));
+                                record::FromHex(arguments["name"]), threads);
   pthread_atfork([] { process->BeforeFork(); }, [] { process->AfterForkInParent(); },
                  [] { process->AfterForkInChild(); });
   real_kill = reinterpret_cast<decltype(real_kill)>(

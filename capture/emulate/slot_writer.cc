@@ -15,18 +15,50 @@ using record::SharedArea;
 using record::Slot;
 using record::SlotState;
 
+namespace {
+
+bool Wanted(const SharedArea& area) { return area.recording.load() == record::Recording::kGoesOn; }
+
+}  // namespace
+
 SlotWriter SlotWriter::Take(SharedArea& area, int32_t pid, int32_t tid) {
+  if (!Wanted(area)) return {};
   for (uint32_t i = 0; i < record::kSlots; ++i) {
     Slot& slot = area.slots[i];
     SlotState expected = SlotState::kFree;
     if (!slot.state.compare_exchange_strong(expected, SlotState::kTaken)) continue;
     slot.pid = pid;
     slot.tid = tid;
-    slot.state.store(SlotState::kLive, std::memory_order_release);
+    slot.attention.store(0);
+    slot.current.store(0);
+    slot.flow[0] = {.count = 0, .hash = 0, .pending = PendingWordOf({}, 0), .unused = 0};
+    slot.state.store(SlotState::kLive);
+    // The recorder first says that it stops, then calls the attention of those that live.
+    if (!Wanted(area)) slot.attention.fetch_or(record::kAttentionStop);
     return {area, i};
   }
   area.threads_left_out.fetch_add(1);
   return {};
+}
+
+void SlotWriter::SetFlow(const FlowDigest& digest, pt::PendingTnt pending, Bytes packets) {
+  constexpr uint64_t kSize = record::kTraceRingBytes;
+  if (trace_limit_ - trace_head_ < packets.size()) [[unlikely]] {
+    if (!WaitForRoom(packets.size())) return;
+  }
+  const uint64_t at = trace_head_ % kSize;
+  const uint64_t first = packets.size() < kSize - at ? packets.size() : kSize - at;
+  std::memcpy(trace_ + at, packets.data(), first);
+  if (first != packets.size()) [[unlikely]]
+    std::memcpy(trace_, packets.data() + first, packets.size() - first);
+  trace_head_ += packets.size();
+  const uint32_t next = slot_->current.load(std::memory_order_relaxed) ^ record::Slot::kOther;
+  slot_->FlowAt(next) = {.count = digest.count,
+                         .hash = digest.hash,
+                         .pending = PendingWordOf(pending, trace_head_),
+                         .unused = 0};
+  slot_->trace.head.store(trace_head_, std::memory_order_release);
+  slot_->current.store(next, std::memory_order_release);
 }
 
 void SlotWriter::Send(MessageHeader message, std::string_view text) {
@@ -43,8 +75,7 @@ void SlotWriter::Send(MessageHeader message, std::string_view text) {
 
 void SlotWriter::End() {
   if (open()) slot_->state.store(SlotState::kEnded, std::memory_order_release);
-  slot_ = nullptr;
-  trace_limit_ = trace_head_;
+  std::atomic_ref(slot_).store(nullptr);
 }
 
 // False: closed.
@@ -57,12 +88,13 @@ bool SlotWriter::WaitForRoom(uint64_t size) {
   return false;
 }
 
-// Waits a little. False: the recorder wants no more, or is gone.
+// Waits a little. False: nobody takes anything out any more.
 bool SlotWriter::GoesOn(unsigned waits) {
   constexpr unsigned kLookEvery = 256;  // waits between two looks whether the recorder is there
   const timespec pause{.tv_sec = 0, .tv_nsec = 200'000};
   nanosleep(&pause, nullptr);
-  return !stopping() && (waits % kLookEvery != kLookEvery - 1 || RecorderIsThere());
+  if (area_->recording.load() == record::Recording::kOver) return false;
+  return waits % kLookEvery != kLookEvery - 1 || RecorderIsThere();
 }
 
 bool SlotWriter::RecorderIsThere() const {

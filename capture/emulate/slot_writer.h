@@ -2,66 +2,81 @@
 // A thread's end of its slot in the shared area.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string_view>
 
 #include "capture/record/ring.h"
 #include "capture/record/shared_area.h"
+#include "decode/pt/packets/packet_writer.h"
 #include "flowback/base/bytes.h"
 #include "flowback/base/flow_digest.h"
 
 namespace flowback::emulate {
 
-// One thread writes. When a ring is full it waits for the recorder, and gives up when that is gone
-// or wants no more: `open` is false from then on.
+// One thread writes. When a ring is full it waits for the recorder, and gives up when that is gone:
+// `open` is false from then on.
 class SlotWriter {
  public:
   SlotWriter() = default;
-  // Takes a free slot for a thread; closed when there is none.
+  // Takes a free slot for a thread; closed when there is none, or the recorder wants no more.
   static SlotWriter Take(record::SharedArea& area, int32_t pid, int32_t tid);
 
   bool open() const { return slot_ != nullptr; }
-  // The recorder wants no more.
-  bool stopping() const { return area_->stopping.load(std::memory_order_relaxed) != 0; }
-  void Trace(Bytes bytes) {
-    if (trace_limit_ - trace_head_ < bytes.size()) [[unlikely]] {
-      if (!WaitForRoom(bytes.size())) return;
-    }
-    for (const uint8_t byte : bytes) trace_[trace_head_++ % record::kTraceRingBytes] = byte;
-    slot_->trace.head.store(trace_head_, std::memory_order_release);
+  // Reasons of Attention; only while open.
+  uint32_t attention() const { return slot_->attention.load(std::memory_order_relaxed); }
+  void Ignore(uint32_t reason) { slot_->attention.fetch_and(~reason); }
+  // For other threads: false when it is closed. Should it just close, another thread may get the
+  // call.
+  bool CallAttention(uint32_t reason) {
+    record::Slot* slot = std::atomic_ref(slot_).load();
+    if (slot != nullptr) slot->attention.fetch_or(reason);
+    return slot != nullptr;
   }
-  void Send(record::MessageHeader message, std::string_view text);
-  // What the packets so far prove, with `pending` outcomes that no packet tells yet.
-  void Prove(const FlowDigest& digest, uint64_t pending_bits, unsigned pending_count) {
-    if (!open()) return;
-    slot_->digest_count = digest.count;
-    slot_->digest_hash = digest.hash;
-    slot_->pending_bits = pending_bits;
-    slot_->pending_count = pending_count;
+
+  // What the packets so far and the outcomes pending prove; only while open. (The callback of a
+  // block changes it by itself: see ThreadTracer.)
+  const record::FlowState& flow() const {
+    return slot_->FlowAt(slot_->current.load(std::memory_order_relaxed));
   }
+  record::Slot& slot() const { return *slot_; }
+  // More packets, and what they prove. One step up to the new state, whenever the thread should be
+  // killed.
+  void SetFlow(const FlowDigest& digest, pt::PendingTnt pending, Bytes packets);
+
   void CountLoss() {
     if (open()) area_->losses.fetch_add(1, std::memory_order_relaxed);
   }
+  void Send(record::MessageHeader message, std::string_view text);
   // Nothing more comes. The recorder may give the slot to another thread.
   void End();
 
  private:
   SlotWriter(record::SharedArea& area, uint32_t index)
-      : area_(&area),
-        slot_(&area.slots[index]),
-        index_(index),
-        trace_(area.TraceRing(index)),
-        trace_limit_(record::kTraceRingBytes) {}
+      : slot_(&area.slots[index]), index_(index), area_(&area), trace_(area.TraceRing(index)) {}
   bool WaitForRoom(uint64_t size);
   bool GoesOn(unsigned waits);
   bool RecorderIsThere() const;
 
-  record::SharedArea* area_ = nullptr;
   record::Slot* slot_ = nullptr;
   uint32_t index_ = 0;
+  record::SharedArea* area_ = nullptr;
   uint8_t* trace_ = nullptr;
   uint64_t trace_head_ = 0;
-  uint64_t trace_limit_ = 0;  // the head may come so far; 0 when closed
+  uint64_t trace_limit_ = record::kTraceRingBytes;  // the head may come so far
 };
+
+// The outcomes that `word` holds.
+inline pt::PendingTnt PendingOf(record::PendingWord word) {
+  const uint64_t marked = word >> record::kPendingShift;
+  if (marked == 0) return {};
+  const auto count = static_cast<unsigned>(63 - __builtin_clzll(marked));
+  return {marked ^ uint64_t{1} << count, count};
+}
+
+inline record::PendingWord PendingWordOf(pt::PendingTnt pending, uint64_t head) {
+  return (uint64_t{1} << pending.count | pending.bits) << record::kPendingShift |
+         (head & record::kPendingTag);
+}
 
 }  // namespace flowback::emulate

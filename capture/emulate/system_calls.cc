@@ -35,13 +35,18 @@ void EmulatedProcess::OnSystemCall(unsigned vcpu, const SystemCall& call) {
   if (vcpu >= kMaxVcpus) return;
   ThreadTracer* thread = Thread(vcpu);
   if (thread == nullptr) return;
-  thread->EnterKernel();
+  {
+    const std::lock_guard telling(thread->telling());
+    thread->EnterKernel();
+  }
   calls_[vcpu] = call;
   const auto& [path, arguments, environment, at_environment, a5, a6] = call.arguments;
   switch (call.number) {
     case SYS_exit:
-    case SYS_exit_group:
       return thread->End(true);
+    case SYS_exit_group:
+      thread->End(true);
+      return EndOthers(vcpu);
     case SYS_rt_sigaction:
       return NoteHandler(call);
     case SYS_prctl:
@@ -74,23 +79,32 @@ void EmulatedProcess::OnMappingsChanged(const SystemCall& call, uint64_t result,
     else
       code_.Forget(begin, begin + (bytes + 4095) / 4096 * 4096);
   };
+  const auto replaced = [&](uint64_t begin, uint64_t bytes) {
+    versions_.Forget(begin, begin + bytes);
+    code_.Forget(begin, begin + (bytes + 4095) / 4096 * 4096);
+  };
+  const bool writable = (third & PROT_WRITE) != 0;
+  const bool executable = (third & PROT_EXEC) != 0;
   switch (call.number) {
     case SYS_mmap:
-      code_.Forget(result, result + size);
-      changed(result, size, (third & PROT_EXEC) != 0);
+      replaced(result, size);
+      if (writable && (fourth & MAP_ANONYMOUS) == 0) versions_.NoteWritable(result, result + size);
+      if (executable) changed(result, size, true);
       break;
     case SYS_mprotect:
     case SYS_pkey_mprotect:
-      changed(address, size, (third & PROT_EXEC) != 0);
+      if (writable && code_.Knows(address)) versions_.NoteWritable(address, address + size);
+      changed(address, size, executable);
       break;
     case SYS_munmap:
-      changed(address, size, false);
+      replaced(address, size);
       break;
     case SYS_mremap:
-      changed(address, size, false);
-      changed(result, third, false);
+      replaced(address, size);
+      replaced(result, third);
       break;
     default:  // shared memory, whose size the call does not tell
+      versions_.Forget(0, ~uint64_t{0});
       code_.Forget(0, ~uint64_t{0});
       break;
   }
@@ -180,11 +194,15 @@ void EmulatedProcess::Execute(unsigned vcpu, uint64_t path, uint64_t arguments,
   const auto command_pointers = Pointers(command);
   const auto variable_pointers = Pointers(variables);
   thread->End(false);
+  holding_ = true;
+  EndOthers(vcpu);
   execve(setup_.emulator.c_str(), command_pointers.data(), variable_pointers.data());
   // Refused: the arguments may be too long. The program goes on, and so does its trace.
-  ThreadTracer* former = thread;
+  const std::lock_guard lock(mutex_);
+  ending_ = false;
+  holding_ = false;
   SetThread(vcpu, NewTracer());
-  delete former;
+  delete thread;
 }
 
 }  // namespace flowback::emulate

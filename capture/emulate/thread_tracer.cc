@@ -26,12 +26,47 @@ namespace flowback::emulate {
 using record::MessageHeader;
 using record::MessageKind;
 
-void ThreadTracer::EnterOdd(const Block* last, const Block& next) {
-  if (last != nullptr)
+// A slot's last word on the flow is what a callback goes on from, and it can be enough to write
+// the next one: that is EnterQuickly. All else takes the state up, tells packets, and sets it down.
+
+const Block ThreadTracer::kNoBlock;
+
+const Block* ThreadTracer::TakeUp() {
+  const record::FlowState& flow = writer_.flow();
+  digest_ = {.count = flow.count, .hash = flow.hash};
+  generator_.SetPending(PendingOf(flow.pending));
+  const Block* last = last_.load(std::memory_order_relaxed);
+  return last == &kNoBlock ? nullptr : last;
+}
+
+void ThreadTracer::SetDown(const Block* last) {
+  writer_.SetFlow(digest_, generator_.pending(), generator_.bytes());
+  generator_.Discard();
+  last_.store(last == nullptr || !open() ? &kNoBlock : last, std::memory_order_relaxed);
+}
+
+void ThreadTracer::Enter(const Block& next) {
+  const Block* last = TakeUp();
+  if (last == nullptr)
+    generator_.Begin(next.start, ExecMode::k64Bit);
+  else if (next.instructions == 1 && LeftMidway(*last, next))
     CompletePart(*last, *last->IndexOf(next.start));
   else
-    generator_.Begin(next.start, ExecMode::k64Bit);
-  if (!generator_.bytes().empty()) Publish(next.start);
+    Complete(*last, next.start);
+  SetDown(&next);
+}
+
+void ThreadTracer::Sync() {
+  if (!open() || in_kernel()) return;
+  const Block* last = TakeUp();
+  generator_.Sync(last->start, ExecMode::k64Bit);
+  SetDown(last);
+}
+
+void ThreadTracer::Leave() {
+  if (!open() || in_kernel()) return;
+  generator_.Interrupted(TakeUp()->start);
+  SetDown(nullptr);
 }
 
 void ThreadTracer::Complete(const Block& last, uint64_t next) {
@@ -51,6 +86,7 @@ void ThreadTracer::Complete(const Block& last, uint64_t next) {
       if (next != last.target) return CompleteOdd(last, next);
       Count(last);
       return generator_.BlockEnded(last.last, last.last_ip, true, next);
+    case BlockEnd::kReturn:
     case BlockEnd::kIndirect:
       break;
     case BlockEnd::kEitherWay:
@@ -61,7 +97,6 @@ void ThreadTracer::Complete(const Block& last, uint64_t next) {
   }
   Count(last);
   generator_.BlockEnded(last.last, last.last_ip, taken, next);
-  Prove();
 }
 
 void ThreadTracer::CompletePart(const Block& last, size_t instructions) {
@@ -91,6 +126,7 @@ bool ThreadTracer::LeadsTo(const Block& last, uint64_t next) const {
     case BlockEnd::kJump:
     case BlockEnd::kCall:
       return next == last.target;
+    case BlockEnd::kReturn:
     case BlockEnd::kIndirect:
       return true;
     default:
@@ -102,6 +138,11 @@ bool ThreadTracer::LeadsTo(const Block& last, uint64_t next) const {
 bool ThreadTracer::Interrupt(const Block& last, const Interruption& interruption) {
   const uint64_t ip = interruption.ip;
   if (last.kind == BlockEnd::kUnknown) return false;
+  if (last.kind == BlockEnd::kKernel && ip == last.end) {
+    Count(last);
+    generator_.LeftForKernel();
+    return true;
+  }
   const auto index = last.IndexOf(ip);
   const bool trap = last.kind == BlockEnd::kTrap && ip == last.end;
   const bool leads = LeadsTo(last, ip);
@@ -124,51 +165,40 @@ bool ThreadTracer::Interrupt(const Block& last, const Interruption& interruption
 }
 
 void ThreadTracer::EnterHandler(const Block& next, const Interruption& interruption) {
-  if (last_ != nullptr && !Interrupt(*last_, interruption)) {
-    last_ = nullptr;
-    Lose(next.start);
-  }
-  last_ = &next;
+  const Block* last = TakeUp();
+  if (last != nullptr && !Interrupt(*last, interruption)) Lose(next.start);
   generator_.Begin(next.start, ExecMode::k64Bit);
-  Prove();
-  Publish(next.start);
+  SetDown(&next);
 }
 
 void ThreadTracer::Die(const Interruption& interruption) {
-  if (last_ == nullptr || !open() || !Interrupt(*last_, interruption)) return;
-  last_ = nullptr;
-  Prove();
-  Publish(0);
+  if (!open() || in_kernel()) return;
+  const Block* last = TakeUp();
+  if (Interrupt(*last, interruption)) SetDown(nullptr);
 }
 
 void ThreadTracer::EnterUnknown(const Block& next) {
-  if (last_ == nullptr) return Enter(next);
-  last_ = &next;
+  if (in_kernel()) return Enter(next);
+  TakeUp();
   Lose(next.start);
-  Publish(next.start);
+  SetDown(&next);
 }
 
 void ThreadTracer::EnterKernel() {
-  if (last_ == nullptr || !open()) return;
-  if (last_->kind == BlockEnd::kKernel) {
-    Count(*last_);
-  } else {
-    Lose(last_->start);
-  }
+  if (!open() || in_kernel()) return;
+  const Block* last = TakeUp();
+  if (last->kind == BlockEnd::kKernel)
+    Count(*last);
+  else
+    Lose(last->start);
   generator_.LeftForKernel();
-  last_ = nullptr;
-  Prove();
-  Publish(0);
+  SetDown(nullptr);
 }
 
-void ThreadTracer::Publish(uint64_t next) {
-  writer_.Trace(generator_.bytes());
-  generator_.Discard();
-  if (!open() || !writer_.stopping()) return;
-  if (last_ != nullptr) generator_.Interrupted(next);
-  writer_.Trace(generator_.bytes());
-  Prove();
-  writer_.End();
+// The clock may go by what the thread executed.
+uint64_t ThreadTracer::Tick() {
+  if (open()) digest_.count = writer_.flow().count;
+  return generator_.clock().Tick();
 }
 
 void ThreadTracer::Send(MessageHeader message, std::string_view text) {
@@ -183,6 +213,21 @@ void ThreadTracer::SendAt(uint64_t tsc, MessageHeader message, std::string_view 
 void ThreadTracer::End(bool exits) {
   if (exits) Send({.kind = MessageKind::kExit});
   writer_.End();
+  last_ = &kNoBlock;
+}
+
+void ThreadTracer::OnHostFault(bool handled) {
+  if (!open()) return;
+  fault_block_ = handled ? nullptr : last_.load(std::memory_order_relaxed);
+  fault_count_ = writer_.flow().count;
+}
+
+// What memory refuses, the host says.
+std::optional<bool> ThreadTracer::Faulted() const {
+  const Block& last = *last_.load(std::memory_order_relaxed);
+  if (!open() || &last == &kNoBlock) return false;
+  if (fault_block_ == &last && fault_count_ == writer_.flow().count) return true;
+  return last.first_may_raise ? std::nullopt : std::optional(false);
 }
 
 }  // namespace flowback::emulate

@@ -2,7 +2,9 @@
 // Turns the blocks that one thread runs into its trace. thread_tracer.cc tells how.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <string_view>
 
@@ -14,84 +16,123 @@
 
 namespace flowback::emulate {
 
-// Used by its own thread only. `clock` must outlive it.
+// Used by its own thread only, where nothing else is said. `clock` must outlive it.
 class ThreadTracer {
  public:
   ThreadTracer(const record::PtSettings& settings, const record::TraceClock& clock,
                SlotWriter writer, int32_t tid)
-      : generator_(settings, clock, digest_.count), writer_(writer), tid_(tid) {}
+      : writer_(writer), tid_(tid), generator_(settings, clock, digest_.count) {}
 
   int32_t tid() const { return tid_; }
   bool open() const { return writer_.open(); }
 
-  // The thread is at the beginning of `next`. What this says of the block before it is told.
-  void Enter(const Block& next) {
-    const Block* last = last_;
-    last_ = &next;
-    if (last == nullptr || (next.instructions == 1 && LeftMidway(*last, next))) [[unlikely]]
-      return EnterOdd(last, next);
-    switch (last->kind) {
-      case BlockEnd::kConditional: {
-        const bool taken = next.start == last->target;
-        if (!taken && next.start != last->end) [[unlikely]]
-          break;
-        Count(*last);
-        const bool wrote = generator_.BranchEnded(taken, next.start);
-        Prove();
-        if (wrote) [[unlikely]]
-          Publish(next.start);
-        return;
-      }
-      case BlockEnd::kSequential:
-        if (next.start != last->end) [[unlikely]]
-          break;
-        return Count(*last);
-      case BlockEnd::kJump:
-        if (next.start != last->target) [[unlikely]]
-          break;
-        return Count(*last);
-      default:
-        break;
-    }
-    Complete(*last, next.start);
-    if (!generator_.bytes().empty()) Publish(next.start);
+  // The thread is at the beginning of `next`. True: what this says of the block before it is told,
+  // and that was all; false: nothing is done, and the next function must be called. The most
+  // frequent ends only; never true while closed.
+  bool EnterQuickly(const Block& next) {
+    const Block& last = *last_.load(std::memory_order_relaxed);
+    // Which of the two it is can't be foretold: no branch of ours may depend on it.
+    uint64_t taken = next.start == last.when_taken ? 1 : 0;
+    uint64_t not_taken = next.start == last.when_not ? 1 : 0;
+    asm("" : "+r"(taken), "+r"(not_taken));
+    if ((taken | not_taken) == 0) [[unlikely]]
+      return false;
+    return Advance(last, next, taken << record::kPendingShift, last.outcome_mask);
   }
+  // The same for calls, most returns, and iterations; when false, call one of the others, if open.
+  bool EnterLessQuickly(const Block& next) {
+    const Block& last = *last_.load(std::memory_order_relaxed);
+    if (last.kind == BlockEnd::kCall) return EnterCalled(last, next);
+    if (last.kind == BlockEnd::kReturn) return EnterReturned(last, next);
+    return &next == &last && last.IsRepAlone() && attention() == 0 && !next.may_be_handler();
+  }
+  void Enter(const Block& next);
   // The same at a signal handler's first instruction: a signal was delivered.
   void EnterHandler(const Block& next, const Interruption& interruption);
   // The same where whether a signal was delivered is not known.
   void EnterUnknown(const Block& next);
   // The last block's SYSCALL entered the kernel.
   void EnterKernel();
+  // Puts a time between what it did so far and its last block, which has begun.
+  void Sync();
+  // Nothing is told of what the thread does from the beginning of its last block on.
+  void Leave();
   // The thread dies where `interruption` says, of a signal; told if its blocks agree. Silent in the
   // kernel.
   void Die(const Interruption& interruption);
 
-  // The host refused an access to memory, in the thread's current block; `handled`: the emulator
-  // made it possible after all. Async-signal-safe.
-  void OnHostFault(bool handled) {
-    fault_block_ = handled ? nullptr : last_;
-    fault_count_ = digest_.count;
-  }
-  // Whether the block that the thread is in raised such a fault.
-  bool faulted() const {
-    return last_ != nullptr && fault_block_ == last_ && fault_count_ == digest_.count;
-  }
-
   // The time for a record of the sideband.
-  uint64_t Tick() { return generator_.clock().Tick(); }
+  uint64_t Tick();
   // `message` needs no time.
   void Send(record::MessageHeader message, std::string_view text = {});
   void SendAt(uint64_t tsc, record::MessageHeader message, std::string_view text = {});
   // The thread ends; the recorder is told so if `exits`.
   void End(bool exits);
 
+  // The host refused an access to memory, in the thread's current block; `handled`: the emulator
+  // made it possible after all. Async-signal-safe.
+  void OnHostFault(bool handled);
+  // Whether an instruction in the thread's last block raised a fault; empty: not known.
+  std::optional<bool> Faulted() const;
+
+  // Why others call its attention; 0: they don't. Only while open.
+  uint32_t attention() const { return writer_.attention(); }
+  void Ignore(uint32_t reason) { writer_.Ignore(reason); }
+  // For any thread: false when it tells nothing any more.
+  bool CallAttention(uint32_t reason) { return writer_.CallAttention(reason); }
+  // For any thread: the end of its last block is told, and tracing is off.
+  bool in_kernel() const { return last_.load(std::memory_order_relaxed) == &kNoBlock; }
+  // Held by whoever tells what this thread did, outside of the emulator's generated code.
+  std::mutex& telling() { return telling_; }
+
  private:
+  static constexpr uint64_t kTakenOutcome = uint64_t{1} << record::kPendingShift;
+  static const Block kNoBlock;
+
+  // The last block ended with an outcome, if `mask` is not zero, or without.
+  bool Advance(const Block& last, const Block& next, uint64_t outcome, uint64_t mask) {
+    record::Slot& slot = writer_.slot();
+    const uint32_t attention = slot.attention.load(std::memory_order_relaxed);
+    if (((last.marks_before | attention) & next.marks_after.load(std::memory_order_relaxed)) != 0)
+        [[unlikely]]
+      return false;
+    const uint32_t current = slot.current.load(std::memory_order_relaxed);
+    const record::FlowState& flow = slot.FlowAt(current);
+    const record::PendingWord pending =
+        flow.pending + (((flow.pending & ~record::kPendingTag) + outcome) & mask);
+    // The word is full when a packet of outcomes is.
+    if (static_cast<int64_t>(pending) < 0) [[unlikely]]
+      return false;
+    const uint64_t hash = flow.hash * last.power + last.hash;
+    const uint64_t count = flow.count + last.instructions;
+    const uint32_t other = current ^ record::Slot::kOther;
+    record::FlowState& changed = slot.FlowAt(other);
+    changed.count = count;
+    changed.hash = hash;
+    changed.pending = pending;
+    slot.current.store(other, std::memory_order_release);
+    last_.store(&next, std::memory_order_relaxed);
+    return true;
+  }
+  bool EnterCalled(const Block& last, const Block& next) {
+    if (next.start != last.target || !Advance(last, next, 0, 0)) return false;
+    generator_.Called(last.end);
+    return true;
+  }
+  bool EnterReturned(const Block& last, const Block& next) {
+    constexpr uint64_t kHasOutcome = ~uint64_t{0};
+    if (next.instructions == 1 && LeftMidway(last, next)) return false;
+    if (!generator_.ReturnIsOutcome(next.start)) return false;
+    if (Advance(last, next, kTakenOutcome, kHasOutcome)) return true;
+    generator_.Called(next.start);  // as it was
+    return false;
+  }
+
   // Whether `next`, a block of one instruction, is a part of `last` run again and not a place that
   // `last` jumped to: a jump's target there would begin a block that goes on to the same end.
   static bool LeftMidway(const Block& last, const Block& next) {
     return next.start >= last.start && next.start < last.last_ip && last.IndexOf(next.start);
   }
-  void EnterOdd(const Block* last, const Block& next);
   void Complete(const Block& last, uint64_t next);
   void CompletePart(const Block& last, size_t instructions);
   void CompleteOdd(const Block& last, uint64_t next);
@@ -102,19 +143,18 @@ class ThreadTracer {
     digest_.hash = digest_.hash * block.power + block.hash;
     digest_.count += block.instructions;
   }
-  void Prove() {
-    const pt::PendingTnt pending = generator_.pending();
-    writer_.Prove(digest_, pending.bits, pending.count);
-  }
-  void Publish(uint64_t next);
+  // The last block; null in the kernel.
+  const Block* TakeUp();
+  void SetDown(const Block* last);
 
-  record::PacketGenerator generator_;
+  std::atomic<const Block*> last_ = &kNoBlock;  // began, and its end is not told yet
   SlotWriter writer_;
-  FlowDigest digest_;
-  const Block* last_ = nullptr;  // began, and its end is not told yet; null in the kernel
   int32_t tid_;
+  record::PacketGenerator generator_;
+  FlowDigest digest_;  // between TakeUp and SetDown
   const Block* fault_block_ = nullptr;
   uint64_t fault_count_ = 0;
+  std::mutex telling_;
 };
 
 }  // namespace flowback::emulate

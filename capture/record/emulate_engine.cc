@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -58,7 +60,7 @@ Result<RecordSummary> EmulateEngine::Run(pid_t pid) {
     }
     Pause();
   }
-  stopped_ = area_.stopping.exchange(1) != 0;
+  stopped_ = area_.recording.load() != Recording::kGoesOn;
   TakeLast();
   if (others_ && !stopped_)
     AddNote("processes that the program started still ran when it ended: their traces end there");
@@ -70,21 +72,33 @@ Result<RecordSummary> EmulateEngine::Run(pid_t pid) {
   return summary;
 }
 
-// Threads of processes that outlive the recording stop at their next packet.
-void EmulateEngine::TakeLast() {
-  Drain();
-  EndDeadThreads();
-  for (uint32_t i = 0; i < kSlots; ++i) {
-    if (area_.slots[i].state.load() == SlotState::kFree) continue;
-    others_ = true;
-    FinishSlot(i);
-  }
+void EmulateEngine::RequestStop() {
+  Recording expected = Recording::kGoesOn;
+  area_.recording.compare_exchange_strong(expected, Recording::kStops);
+  for (Slot& slot : area_.slots)
+    if (slot.state.load() == SlotState::kLive) slot.attention.fetch_or(kAttentionStop);
 }
 
-// What was asked to stop did, or has had its time: a thread in the kernel, or in a loop without
-// branches, writes nothing.
+// Processes may outlive the recording: gives their threads the time to tell where they are.
+void EmulateEngine::TakeLast() {
+  constexpr int kRounds = 50;
+  const auto lives = [](const Slot& slot) { return slot.state.load() == SlotState::kLive; };
+  RequestStop();
+  Drain();
+  EndDeadThreads();
+  others_ = std::ranges::any_of(area_.slots, lives);
+  for (int i = 0; i < kRounds && std::ranges::any_of(area_.slots, lives); ++i) {
+    Pause();
+    Drain();
+  }
+  for (uint32_t i = 0; i < kSlots; ++i)
+    if (area_.slots[i].state.load() != SlotState::kFree) FinishSlot(i);
+  area_.recording.store(Recording::kOver);
+}
+
+// What was asked to stop did, or has had its time: a thread in the kernel says nothing.
 bool EmulateEngine::StopIsDone() {
-  if (area_.stopping.load() == 0) return false;
+  if (area_.recording.load() == Recording::kGoesOn) return false;
   if (++stop_rounds_ > kStopRounds) return true;
   return std::ranges::all_of(
       area_.slots, [](const Slot& slot) { return slot.state.load() == SlotState::kFree; });
@@ -96,10 +110,9 @@ Result<RecordSummary> EmulateEngine::Summarize() {
   if (summary_.threads_left_out != 0)
     AddNote(std::to_string(summary_.threads_left_out) + " threads were not recorded: more than " +
             std::to_string(kSlots) + " ran at once");
-  if (has_memory_code_)
+  if (code_changed_ && !options_.raw_directory.empty())
     AddNote(
-        "the program ran code that is in no file: it is kept in the raw output only, as it was "
-        "when it ran first");
+        "the program changed code while it ran: the raw output's command reads it as it was first");
   if (!status_) return Fail(std::move(status_.error()));
   if (summary_.threads.empty() && !stopped_)
     return Fail(Error(ErrorCode::kSystem, area_.processes.load() == 0
@@ -138,7 +151,7 @@ void EmulateEngine::CountFlow() {
   for (const RecordedThread& thread : summary_.threads) instructions += thread.digest.count;
   for (Slot& slot : area_.slots)
     if (slot.state.load(std::memory_order_relaxed) != SlotState::kFree)
-      instructions += std::atomic_ref(slot.digest_count).load(std::memory_order_relaxed);
+      instructions += std::atomic_ref(slot.flow[0].count).load(std::memory_order_relaxed);
   sink_.CountFlow(instructions, area_.losses.load());
 }
 
@@ -186,15 +199,17 @@ void EmulateEngine::FinishSlot(uint32_t index) {
   Slot& slot = area_.slots[index];
   const StreamInfo& stream = StreamOf(index);
   RecordedThread& thread = summary_.threads[stream.index];
+  const FlowState& flow = slot.LastFlow();
   pt::PacketWriter writer({.long_tnt = options_.long_tnt});
-  for (unsigned i = slot.pending_count; i-- > 0;) writer.TntBit((slot.pending_bits >> i & 1) != 0);
+  const uint64_t marked = flow.pending >> kPendingShift;
+  for (int i = 62 - std::countl_zero(marked); i >= 0; --i) writer.TntBit((marked >> i & 1) != 0);
   writer.FlushTnt();
   if (std::vector<uint8_t> rest = writer.Take(); !rest.empty()) {
     summary_.bytes += rest.size();
     thread.bytes += rest.size();
     Check(sink_.AddTrace(stream, rest, clock_.Now()));
   }
-  thread.digest.Append({slot.digest_count, slot.digest_hash});
+  thread.digest.Append({flow.count, flow.hash});
   if (std::exchange(exits_[index], false)) Check(sink_.EndStream(stream));
   owned_.Free(index);
 }
@@ -238,10 +253,14 @@ void EmulateEngine::Tell(const Message& message) {
     case MessageKind::kNote:
       return AddNote(message.text);
     case MessageKind::kCode:
-      has_memory_code_ = true;
+      code_changed_ |= !code_pages_.insert({message.pid, message.header.address}).second;
       return Check(sink_.AddCode(
-          {message.header.address, "//anon",
-           Bytes{reinterpret_cast<const uint8_t*>(message.text.data()), message.text.size()}}));
+          {.address = message.header.address,
+           .name = "//anon",
+           .bytes = {reinterpret_cast<const uint8_t*>(message.text.data()), message.text.size()},
+           .time = clock_.ToNanoseconds(message.header.tsc),
+           .pid = message.pid,
+           .tid = message.tid}));
     default:
       return TellSideband(message);
   }

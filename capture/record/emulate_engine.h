@@ -9,6 +9,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,7 +65,7 @@ class EmulateEngine {
   // Takes everything the program writes until it ends, or until it is stopped: then the sink is
   // finished first and the program waited for afterwards. On an error it is killed.
   Result<RecordSummary> Run(pid_t pid);
-  void RequestStop() { area_.stopping.store(1); }
+  void RequestStop();
   void RequestSnapshot() { snapshot_requested_.store(true); }
   void AddNote(const std::string& text);
 
@@ -99,11 +100,12 @@ class EmulateEngine {
   std::vector<uint8_t> buffer_;
   RecordSummary summary_;
   Status status_;
-  bool has_memory_code_ = false;
-  pid_t command_ = -1;
-  uint64_t told_left_out_ = 0;
+  std::set<std::pair<int32_t, uint64_t>> code_pages_;  // code in no file, by pid and address
+  bool code_changed_ = false;
   std::array<bool, kSlots> exits_{};  // the slot's thread said that it ends
   std::atomic<bool> snapshot_requested_ = false;
+  pid_t command_ = -1;
+  uint64_t told_left_out_ = 0;
   bool stopped_ = false;      // before the program ended
   bool others_ = false;       // processes outlived the recording
   unsigned stop_rounds_ = 0;  // since it was asked to stop

@@ -112,8 +112,7 @@ void OwnedArea::Free(uint32_t index) {
     counters->head.store(0);
     counters->tail.store(0);
   }
-  slot.digest_count = slot.digest_hash = slot.pending_bits = 0;
-  slot.pending_count = 0;
+  slot.flow[0] = slot.flow[1] = {};
   slot.state.store(SlotState::kFree, std::memory_order_release);
 }
 

@@ -17,21 +17,9 @@
 #include <utility>
 
 namespace flowback::record {
-namespace {
-
-// The last branch of a packet writes it, and what the clock says before it; CYC packets time the
-// first one.
-unsigned HeldWithoutLooking(const PtSettings& settings) {
-  if (settings.cyc_threshold) return 0;
-  return (settings.long_tnt ? pt::LongTnt::kMaxCount : pt::ShortTnt::kMaxCount) - 1;
-}
-
-}  // namespace
-
 PacketGenerator::PacketGenerator(const PtSettings& settings, const TraceClock& clock,
                                  const uint64_t& executed)
     : settings_(settings),
-      held_without_looking_(HeldWithoutLooking(settings)),
       clock_(clock),
       thread_clock_(clock, executed),
       writer_({.long_tnt = settings.long_tnt,

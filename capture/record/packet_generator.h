@@ -48,18 +48,23 @@ class PacketGenerator {
   // the digest itself. Tracing is on. Reads the clock only where a packet is about to be written:
   // branches held back in a TNT packet may be older than the MTC before it, as on hardware.
   void BlockEnded(const Instruction& last, uint64_t ip, bool taken, uint64_t next);
-  // BlockEnded for a conditional branch; false: nothing was written.
-  bool BranchEnded(bool taken, uint64_t next) {
-    if (writer_.pending_tnt() < held_without_looking_) {
-      writer_.HoldTnt(taken);
-      return false;
-    }
-    return FlushingBranchEnded(taken, next);
+  // Without CYC packets an engine may hold outcomes back by itself, up to what a packet holds, and
+  // keep to the return stack: a direct call, and a return of which true says that a taken outcome
+  // tells it.
+  void Called(uint64_t return_address) { returns_.Push(return_address); }
+  bool ReturnIsOutcome(uint64_t target) {
+    return settings_.return_compression && !counts_cycles() && returns_.PopIf(target);
   }
+  void SetPending(pt::PendingTnt pending) { writer_.SetPending(pending); }
   // Control is at `ip` and tracing comes on, unless it is on already.
   void Begin(uint64_t ip, ExecMode mode) { TurnOn(ip, mode); }
   // The kernel was entered by the last instruction told. Silent when tracing is off.
   void LeftForKernel();
+  // Writes a PSB+ before control goes on at `ip`: what follows is later than what is done
+  // meanwhile.
+  void Sync(uint64_t ip, ExecMode mode) {
+    if (on_) WriteSync(ip, mode);
+  }
   // What ran is not known. Control is at `ip` now.
   void Lost(uint64_t ip, ExecMode mode);
   // It ran and entered the kernel (SYSCALL, SYSENTER).
@@ -97,7 +102,6 @@ class PacketGenerator {
  private:
   void TurnOn(uint64_t ip, ExecMode mode);
   void TurnOff();
-  bool FlushingBranchEnded(bool taken, uint64_t next);
   void WriteTime();
   void WriteMtc();
   void TellMtc(uint64_t ticks);
@@ -118,7 +122,6 @@ class PacketGenerator {
   bool SyncDue() const { return written_ + writer_.size() >= next_sync_; }
 
   PtSettings settings_;
-  const unsigned held_without_looking_;  // branches that need no look at the clock
   const TraceClock& clock_;
   ThreadClock thread_clock_;
   pt::PacketWriter writer_;

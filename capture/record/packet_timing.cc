@@ -60,13 +60,6 @@ void PacketGenerator::WriteMtc() {
   TellMtc(now);
 }
 
-bool PacketGenerator::FlushingBranchEnded(bool taken, uint64_t next) {
-  WriteMtc();
-  TntBit(taken);
-  if (SyncDue()) WriteSync(next, ExecMode::k64Bit);
-  return writer_.size() != 0;
-}
-
 // ---- with CYC packets ----
 
 // The packets about to be written, which belong together, are of now.

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "capture/record/code_file.h"
 #include "capture/record/little_endian_buffer.h"
 #include "capture/record/output_file.h"
 #include "capture/record/recording_sink.h"
@@ -36,7 +38,9 @@ class PerfDataWriter : public RecordingSink {
   Status AddSideband(const SidebandRecord& record) override;
   Status AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t tsc) override;
   Status AddSnapshot(const StreamInfo& stream, Bytes bytes, uint64_t offset, uint64_t tsc) override;
-  Status AddCode(const MemoryCode& code) override;  // perf.data has no place for it
+  // Into a file of its own, OUTPUT.code, made when the first comes, which the records name as they
+  // name any other file of code. Code without a time has no place here.
+  Status AddCode(const MemoryCode& code) override;
   Status Finish(const RecordSummary& summary) override;
   uint64_t file_size() const override { return file_.size(); }
 
@@ -58,6 +62,7 @@ class PerfDataWriter : public RecordingSink {
   };
 
   OutputFile file_;
+  std::optional<CodeFile> code_file_;
   PerfHeaderFacts facts_;
   TimeConversion conversion_;
   std::vector<uint8_t> attributes_;     // both perf_event_attr, for the header's feature

@@ -69,7 +69,7 @@ Status RawWriter::AddSideband(const SidebandRecord& record) {
                             ? 0
                             : std::min(map->size, file_size - map->file_offset);
   if (size != 0)
-    code_.push_back({map->path, map->path, map->file_offset, size, map->address, map->time});
+    code_.push_back({map->path, map->path, map->file_offset, size, map->address, map->time, 1});
   return {};
 }
 
@@ -78,10 +78,12 @@ Status RawWriter::AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t) {
 }
 
 Status RawWriter::AddCode(const MemoryCode& code) {
-  const std::string path = PathOf("code-" + Hex(code.address));
+  const unsigned version = ++versions_[code.address];
+  const std::string name = "code-" + Hex(code.address);
+  const std::string path = PathOf(version == 1 ? name : name + "." + std::to_string(version));
   auto file = OutputFile::Create(path);
   if (!file) return Fail(std::move(file.error()));
-  code_.push_back({path, code.name, 0, code.bytes.size(), code.address, 0});
+  code_.push_back({path, code.name, 0, code.bytes.size(), code.address, code.time, version});
   return file->Write(code.bytes);
 }
 
@@ -102,9 +104,11 @@ std::string RawWriter::MapsText() const {
 std::string RawWriter::CommandText() const {
   std::string text = "flowback decode --as digest --cpu " + cpu_ + timing_;
   for (const auto& stream : streams_) text += " \\\n  --raw-pt " + Quoted(stream.path());
+  // Raw streams are read with one state of the code.
   for (const auto& line : code_)
-    text += " \\\n  --section " + Quoted(line.file + ":" + Hex(line.offset) + ":" + Hex(line.size) +
-                                         ":" + Hex(line.address));
+    if (line.version == 1)
+      text += " \\\n  --section " + Quoted(line.file + ":" + Hex(line.offset) + ":" +
+                                           Hex(line.size) + ":" + Hex(line.address));
   return text + "\n";
 }
 

@@ -2,6 +2,7 @@
 // Writes a folder of raw streams and a description of the code that ran: input for any decoder.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,7 +17,7 @@ namespace flowback::record {
 // Files in the folder:
 //   pt-N.bin        stream N
 //   maps.txt        executable mappings in time order: address size file-offset file name time
-//   code-ADDRESS    code that is in no file
+//   code-ADDRESS    code that is in no file, as it was first; code-ADDRESS.2 and so on: later
 //   digests.tsv     stream, pid, tid, instructions, digest of the stepped addresses
 //   command.txt     a flowback command line that decodes the streams
 class RawWriter : public RecordingSink {
@@ -40,6 +41,7 @@ class RawWriter : public RecordingSink {
     uint64_t size;
     uint64_t address;
     uint64_t time;
+    unsigned version;
   };
 
   RawWriter(const RecordOptions& options, std::string timing, std::string cpu)
@@ -54,6 +56,7 @@ class RawWriter : public RecordingSink {
   std::string cpu_;
   std::vector<OutputFile> streams_;
   std::vector<CodeLine> code_;
+  std::map<uint64_t, unsigned> versions_;  // of code in no file, by address
 };
 
 }  // namespace flowback::record

@@ -19,12 +19,15 @@ struct StreamInfo {
   int32_t tid = -1;
 };
 
-// Code that is in no file: the vDSO, or memory that the program filled itself, as it was when it
-// ran first.
+// Code that is in no file: the vDSO, or memory that the program filled itself. Where the engine can
+// tell of its changes: as it was from `time` on, else as it was when it ran first.
 struct MemoryCode {
   uint64_t address = 0;
   std::string name;  // "[vdso]", "//anon"
   Bytes bytes;
+  uint64_t time = 0;  // nanoseconds; 0: from the start
+  int32_t pid = -1;
+  int32_t tid = -1;
 };
 
 // Calls come in time order, from one thread. A failed call ends the recording.

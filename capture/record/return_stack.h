@@ -24,6 +24,12 @@ class ReturnStack {
     --size_;
     return address;
   }
+  // Pops when the top is `address`.
+  bool PopIf(uint64_t address) {
+    if (size_ == 0 || addresses_[top_] != address) return false;
+    Pop();
+    return true;
+  }
   void Clear() { size_ = 0; }
 
  private:

@@ -5,7 +5,7 @@
 // A ring has one writer, the thread, and one reader, the recorder; both count bytes from the start
 // and never turn back. A thread publishes whole packets and whole messages only, so that whatever
 // the recorder finds is good, however the thread ended. That is why nothing here needs the thread's
-// help at its end: not the outcomes that no packet tells yet (`pending`), not the digest.
+// help at its end: not the outcomes that no packet tells yet, not the digest (FlowState).
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@
 
 namespace flowback::record {
 
-constexpr uint32_t kSharedAreaVersion = 2;
+constexpr uint32_t kSharedAreaVersion = 3;
 constexpr uint64_t kSharedAreaMagic = 0x6165726177666c66;
 constexpr uint32_t kSlots = 1024;
 constexpr uint64_t kTraceRingBytes = 512 * 1024;  // a power of two
@@ -33,18 +33,61 @@ struct RingCounters {
   alignas(64) std::atomic<uint64_t> tail;  // moved by the recorder
 };
 
+// Branch outcomes that no packet tells yet, in one word: a one, then the outcomes, the oldest
+// highest, above the low 16 bits of the trace's head when they were pending. Zero: none.
+using PendingWord = uint64_t;
+constexpr unsigned kPendingShift = 16;
+constexpr uint64_t kPendingTag = (uint64_t{1} << kPendingShift) - 1;
+
+// What a thread executed so far, as far as the trace up to `pending`'s head and these outcomes
+// prove it.
+struct FlowState {
+  uint64_t count;  // FlowDigest
+  uint64_t hash;
+  PendingWord pending;
+  uint64_t unused;
+};
+
+// Why a thread is to look up from its work.
+enum Attention : uint32_t {
+  kAttentionCode = 0x20,  // code has changed: what it runs from now on is to be told apart by time
+  kAttentionStop = 0x40,  // the recorder wants no more
+  kAttentionEnd = 0x80,   // its process ends
+};
+
 struct Slot {
+  // The thread fills in the one that is not `current`, moves the trace's head, then `current`. So,
+  // whenever it was killed, one of them is whole and tells of the trace up to the head: `current`,
+  // unless that tells of another head.
+  alignas(64) FlowState flow[2];
+  std::atomic<uint32_t> current;    // an offset in bytes, which is quick to find
+  std::atomic<uint32_t> attention;  // set by others
   std::atomic<SlotState> state;
   int32_t pid;
   int32_t tid;
   RingCounters trace;
   RingCounters sideband;
-  // What the thread executed, and the outcomes not in the ring: `pending_count` of them, the oldest
-  // highest. Written by the thread, read once it has ended.
-  alignas(64) uint64_t digest_count;
-  uint64_t digest_hash;
-  uint64_t pending_bits;
-  uint32_t pending_count;
+
+  static constexpr uint32_t kOther = sizeof(FlowState);  // xor: from one offset to the other
+  FlowState& FlowAt(uint32_t offset) {
+    return *reinterpret_cast<FlowState*>(reinterpret_cast<uint8_t*>(flow) + offset);
+  }
+  // Once the thread has ended.
+  const FlowState& LastFlow();
+};
+
+inline const FlowState& Slot::LastFlow() {
+  const uint32_t now = current.load(std::memory_order_acquire) & kOther;
+  const uint64_t head = trace.head.load(std::memory_order_relaxed);
+  const bool of_this_head = ((FlowAt(now).pending ^ head) & kPendingTag) == 0;
+  return FlowAt(of_this_head ? now : now ^ kOther);
+}
+
+// Whether the threads shall go on.
+enum class Recording : uint32_t {
+  kGoesOn,
+  kStops,  // they tell where they are, and no more
+  kOver,   // nobody takes anything out any more
 };
 
 // What the recorder tells the processes.
@@ -68,7 +111,7 @@ struct SharedArea {
   uint32_t version;
   int32_t recorder_pid;
   SharedSettings settings;
-  std::atomic<uint32_t> stopping;           // threads write no more
+  std::atomic<Recording> recording;
   std::atomic<uint32_t> processes;          // that found the area so far
   std::atomic<uint32_t> threads_left_out;   // no slot was free
   std::atomic<uint32_t> losses;             // places where the flow is not known

@@ -53,7 +53,7 @@ void StepEngine::AnnounceMappingsOf(Process& process, pid_t tid) {
     if (mapping.path == "[vdso]") {
       const auto bytes = process.code.ReadMemory(mapping.begin, mapping.end - mapping.begin);
       record.build_id = BuildIdOf(bytes);
-      Check(sink_.AddCode({mapping.begin, mapping.path, bytes}));
+      Check(sink_.AddCode({.address = mapping.begin, .name = mapping.path, .bytes = bytes}));
     } else if (mapping.has_file) {
       record.build_id = BuildIdOfFile(mapping.path);
     }
@@ -99,7 +99,7 @@ void StepEngine::KeepAnonymousCode(const Process& process) {
 
 void StepEngine::TellAnonymousCode() {
   for (const auto& [address, bytes] : anonymous_code_)
-    Check(sink_.AddCode({address, "//anon", bytes}));
+    Check(sink_.AddCode({.address = address, .name = "//anon", .bytes = bytes}));
   if (!anonymous_code_.empty())
     AddNote(
         "the program ran code that is in no file: it is kept in the raw output only, as it was "

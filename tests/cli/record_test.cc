@@ -183,6 +183,7 @@ TEST_F(RecordTest, WhatOnlyHardwareRecordsIsRefused) {
     EXPECT_TRUE(result.err.contains(words[0] + " records whatever runs on a CPU")) << result.err;
     EXPECT_EQ(json::parse(result.out)["reason"], 3);
   }
+  EXPECT_EQ(Record({"-a"}).status, 3) << "also without a program";
 }
 
 TEST_F(RecordTest, AutoSaysWhatItTakes) {

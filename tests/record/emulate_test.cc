@@ -65,7 +65,8 @@ TEST_P(Judged, RunsAsWhenStepped) {
 
 // Programs without a C library: that one looks at the CPU it runs on.
 INSTANTIATE_TEST_SUITE_P(, Judged,
-                         testing::Values("known", "strings", "recursion", "faults", "tiny"),
+                         testing::Values("known", "strings", "recursion", "faults", "rewrites",
+                                         "versions", "tiny"),
                          [](const auto& test) { return std::string(test.param); });
 
 // The flow reaches the instruction that raises the fault, and no further.
@@ -96,6 +97,38 @@ TEST(FatalAlarm, LosesNothing) {
     EXPECT_TRUE(EndsOutsideTheProgram(recording->streams.at(0)));
   }
 }
+
+// ---- threads that another one ends ----
+
+struct End {
+  const char* how;
+  int status;
+};
+
+class OtherThreads : public testing::TestWithParam<End> {};
+
+TEST_P(OtherThreads, TellWhereTheyWere) {
+  FLOWBACK_NEEDS_EMULATOR();
+  for (int i = 0; i < 2; ++i) {
+    Recorder recorder;
+    Emulate(recorder.options());
+    const auto summary = recorder.Run({Program("ends"), GetParam().how, Program("known")});
+    ASSERT_TRUE(summary) << summary.error().message();
+    EXPECT_EQ(summary->command_status, GetParam().status);
+    EXPECT_EQ(summary->threads.size(), 4u);
+    EXPECT_EQ(summary->notes, std::vector<std::string>{});
+    ExpectSameFlow(recorder.File("perf.data"), *summary);
+    const auto recording = OpenFile(recorder.File("perf.data"));
+    ASSERT_TRUE(recording) << recording.error().message();
+    for (const Stream& stream : recording->streams) EXPECT_TRUE(EndsOutsideTheProgram(stream));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, OtherThreads,
+                         testing::Values(End{"return", 3 << 8}, End{"exec", 0},
+                                         End{"failing_exec", 0}, End{"crash", SIGSEGV},
+                                         End{"alarm", SIGALRM}),
+                         [](const auto& test) { return std::string(test.param.how); });
 
 // ---- real programs ----
 
@@ -128,6 +161,7 @@ INSTANTIATE_TEST_SUITE_P(
     , Emulated,
     testing::Values(
         Case{"Gzip", {"/bin/gzip", "-c", "/etc/passwd"}},
+        Case{"RegularExpressionsCompiled", {"/bin/grep", "-cP", "ro{2,}t(?!x)", "/etc/passwd"}},
         Case{"Sqlite",
              {"/usr/bin/sqlite3", ":memory:", "create table t(a); select count(*) from t"}},
         Case{"Python", {"/usr/bin/python3", "-S", "-c", "print(sum(range(1000)))"}},
@@ -156,6 +190,7 @@ TEST(EmulatedPerfScript, ListsTheSameAddresses) {
   if (!HavePerf()) GTEST_SKIP() << "perf is not installed (Debian: linux-perf)";
   for (const auto& command : {std::vector<std::string>{Program("faults")},
                               {Program("execs"), Program("recursion")},
+                              {Program("versions")},
                               {Program("far_calls")},
                               {Sample("threads")}}) {
     SCOPED_TRACE(command[0]);
@@ -184,19 +219,37 @@ TEST(EmulatedLoss, IsSaid) {
   EXPECT_TRUE(text.contains("\x02\xf3"));  // OVF
 }
 
-TEST(EmulatedJit, CodeInNoFileIsKeptInTheRawOutput) {
+// Page by page, with every version; the raw output's command line has room for the first only.
+TEST(EmulatedJit, CodeInNoFileIsKept) {
   FLOWBACK_NEEDS_EMULATOR();
   Recorder recorder;
   Emulate(recorder.options());
   recorder.options().raw_directory = recorder.File("raw");
-  const auto summary = recorder.Run({Program("jit")});
+  const auto summary = recorder.Run({Program("versions")});
   ASSERT_TRUE(summary) << summary.error().message();
   ASSERT_EQ(summary->notes.size(), 1u);
-  EXPECT_NE(summary->notes[0].find("in no file"), std::string::npos);
-  size_t pages = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(recorder.File("raw")))
-    pages += entry.path().filename().string().starts_with("code-");
-  EXPECT_EQ(pages, 1u);
+  EXPECT_NE(summary->notes[0].find("changed code"), std::string::npos);
+  ExpectSameFlow(recorder.File("perf.data"), *summary);
+  size_t first = 0;
+  size_t later = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(recorder.File("raw"))) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("code-")) ++(name.contains('.') ? later : first);
+  }
+  EXPECT_EQ(first, 3u);  // two of its own, and one of the program
+  EXPECT_EQ(later, 3u + 19u + 1u);
+  constexpr uint64_t kPage = 4096;
+  EXPECT_EQ(std::filesystem::file_size(recorder.File("perf.data.code")),
+            (1 + first + later) * kPage);
+}
+
+// Programs whose code is all in files need no other.
+TEST(EmulatedJit, NoFileOfCodeWithoutNeed) {
+  FLOWBACK_NEEDS_EMULATOR();
+  Recorder recorder;
+  Emulate(recorder.options());
+  ASSERT_TRUE(recorder.Run({Sample("exceptions")}));
+  EXPECT_FALSE(std::filesystem::exists(recorder.File("perf.data.code")));
 }
 
 TEST(EmulatedSideband, NamesProgramsAndParents) {

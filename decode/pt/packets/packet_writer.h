@@ -74,6 +74,11 @@ class PacketWriter {
   void FlushTnt();
   unsigned pending_tnt() const { return tnt_count_; }
   PendingTnt pending() const { return {tnt_bits_, tnt_count_}; }
+  // Takes outcomes that were held back elsewhere in place of those held here.
+  void SetPending(PendingTnt pending) {
+    tnt_bits_ = pending.bits;
+    tnt_count_ = pending.count;
+  }
   bool NextTntFlushes() const {
     return tnt_count_ + 1 == (options_.long_tnt ? LongTnt::kMaxCount : ShortTnt::kMaxCount);
   }

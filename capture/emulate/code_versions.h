@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// Code that no file tells: what the program wrote, as it was when it was last translated.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "capture/emulate/guest.h"
+#include "flowback/base/bytes.h"
+
+namespace flowback::emulate {
+
+// By pages of 4 KiB. The caller locks. Addresses are the guest's.
+class CodeVersions {
+ public:
+  static constexpr uint64_t kPage = 4096;
+  using Tell = std::function<void(uint64_t page, Bytes bytes)>;
+
+  // The program may write to what lies in [begin, end), also if a file was mapped there.
+  void NoteWritable(uint64_t begin, uint64_t end);
+  bool IsWritable(uint64_t address) const;
+  // Something else is mapped there now.
+  void Forget(uint64_t begin, uint64_t end);
+  // This code is about to run: tells of each of its pages that is not as it was told last.
+  void Update(uint64_t start, Bytes code, const GuestMemory& memory, const Tell& tell);
+  // Tells what is known in the range once more.
+  void Repeat(uint64_t begin, uint64_t end, const Tell& tell) const;
+
+ private:
+  bool UpdatePage(uint64_t page, uint64_t start, Bytes code, const GuestMemory& memory);
+
+  std::map<uint64_t, std::vector<uint8_t>> pages_;  // by address
+  std::map<uint64_t, uint64_t> writable_;           // begin to end; may overlap
+};
+
+}  // namespace flowback::emulate

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// Two threads that never sleep, one that never wakes, and the first, which ends them all in the way
+// that its first argument's first letter says.
+#include "freestanding.h"
+
+enum {
+  kStackSize = 16384,
+  kThreadFlags = 0x100 | 0x200 | 0x400 | 0x800 | 0x10000 | 0x40000
+};  // VM, FS, FILES, SIGHAND, THREAD, SYSVSEM: what the emulator wants of a thread
+
+static volatile int ready;
+static volatile int never;
+static char stacks[3][kStackSize] __attribute__((aligned(16)));
+
+static void Ready(void) {
+  __atomic_fetch_add(&ready, 1, __ATOMIC_SEQ_CST);
+  SystemCall6(kFutex, (long)&ready, 1, 2, 0, 0, 0);  // wake
+}
+
+// A block that jumps to itself, of which the time it takes tells nothing.
+static void Spin(void) {
+  __asm__ volatile(
+      "1:\n"
+      "  pause\n"
+      "  cmpl $0, %0\n"
+      "  je 1b\n"
+      :
+      : "m"(never)
+      : "memory");
+}
+
+static void Branch(void) {
+  for (volatile long i = 0; !never; ++i)
+    if (i % 3 == 1) ready |= 0;
+}
+
+__attribute__((used, noreturn)) static void Work(long which) {
+  Ready();
+  if (which == 0) Spin();
+  if (which == 1) Branch();
+  SystemCall6(kFutex, (long)&never, 0, 0, 0, 0, 0);  // wait
+  SystemCall(kExit, 0, 0, 0);
+  __builtin_unreachable();
+}
+
+static void StartThread(long which) {
+  long result = kClone;
+  register long argument __asm__("rbx") = which;
+  __asm__ volatile(
+      "syscall\n"
+      "test %%eax, %%eax\n"
+      "jnz 1f\n"
+      "mov %%rbx, %%rdi\n"
+      "call Work\n"
+      "1:\n"
+      : "+a"(result)
+      : "D"((long)kThreadFlags), "S"(stacks[which] + kStackSize), "d"(0), "r"(argument)
+      : "rcx", "r8", "r9", "r10", "r11", "memory");
+  if (result < 0) Exit(1);
+}
+
+long Main(long* stack) {
+  const char* how = (const char*)stack[2];
+  for (long which = 0; which < 3; ++which) StartThread(which);
+  for (int seen = ready; seen != 3; seen = ready)
+    SystemCall6(kFutex, (long)&ready, 0, seen, 0, 0, 0);  // wait
+  SleepMilliseconds(2);
+  char* const program[] = {(char*)stack[3], 0};
+  char* const none[] = {0};
+  if (*how == 'f') {  // an execve that fails first: its arguments are too long
+    static char* arguments[40];
+    static char text[100000];
+    for (unsigned i = 0; i < sizeof text - 1; ++i) text[i] = 'a';
+    for (unsigned i = 0; i < sizeof arguments / sizeof *arguments - 1; ++i) arguments[i] = text;
+    SystemCall(kExecve, (long)program[0], (long)arguments, (long)none);
+    SleepMilliseconds(2);
+  }
+  if (*how == 'e' || *how == 'f') SystemCall(kExecve, (long)program[0], (long)program, (long)none);
+  if (*how == 'c') *(volatile char*)8 = 1;
+  if (*how == 'a') SetAlarm(1000);
+  if (*how == 'a') SystemCall(kPause, 0, 0, 0);
+  return 3;
+}
