@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Code in a perf.data recording: what was in no file is put into one that the records name.
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -30,6 +31,14 @@ Status PerfDataWriter::AddCode(const MemoryCode& code) {
   map.path = code_file_->path();
   map.build_id = code_file_->build_id();
   return AddSideband(map);
+}
+
+void PerfDataWriter::NoteBuildId(const MmapRecord& record) {
+  if (record.build_id.empty()) return;
+  const bool known = std::any_of(build_ids_.begin(), build_ids_.end(), [&](const MmapRecord& old) {
+    return old.path == record.path && old.build_id == record.build_id;
+  });
+  if (!known) build_ids_.push_back(record);
 }
 
 }  // namespace flowback::record

@@ -305,14 +305,6 @@ Status PerfDataWriter::WriteTrace(const StreamInfo& stream, Bytes bytes, uint64_
   return TellDataSize();
 }
 
-void PerfDataWriter::NoteBuildId(const MmapRecord& record) {
-  if (record.build_id.empty()) return;
-  const bool known = std::any_of(build_ids_.begin(), build_ids_.end(), [&](const MmapRecord& old) {
-    return old.path == record.path && old.build_id == record.build_id;
-  });
-  if (!known) build_ids_.push_back(record);
-}
-
 Status PerfDataWriter::Finish(const RecordSummary&) { return WriteFeatures(); }
 
 Status PerfDataWriter::WriteFeatures() {
