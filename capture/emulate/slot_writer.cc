@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <time.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -29,6 +30,7 @@ SlotWriter SlotWriter::Take(SharedArea& area, int32_t pid, int32_t tid) {
     if (!slot.state.compare_exchange_strong(expected, SlotState::kTaken)) continue;
     slot.pid = pid;
     slot.tid = tid;
+    slot.order = area.taken.fetch_add(1);
     slot.attention.store(0);
     slot.current.store(0);
     slot.flow[0] = {.count = 0, .hash = 0, .pending = PendingWordOf({}, 0), .unused = 0};
@@ -46,11 +48,13 @@ void SlotWriter::SetFlow(const FlowDigest& digest, pt::PendingTnt pending, Bytes
   if (trace_limit_ - trace_head_ < packets.size()) [[unlikely]] {
     if (!WaitForRoom(packets.size())) return;
   }
-  const uint64_t at = trace_head_ % kSize;
-  const uint64_t first = packets.size() < kSize - at ? packets.size() : kSize - at;
-  std::memcpy(trace_ + at, packets.data(), first);
-  if (first != packets.size()) [[unlikely]]
-    std::memcpy(trace_, packets.data() + first, packets.size() - first);
+  if (!packets.empty()) {
+    const uint64_t at = trace_head_ % kSize;
+    const uint64_t first = packets.size() < kSize - at ? packets.size() : kSize - at;
+    std::memcpy(trace_ + at, packets.data(), first);
+    if (first != packets.size()) [[unlikely]]
+      std::memcpy(trace_, packets.data() + first, packets.size() - first);
+  }
   trace_head_ += packets.size();
   const uint32_t next = slot_->current.load(std::memory_order_relaxed) ^ record::Slot::kOther;
   slot_->FlowAt(next) = {.count = digest.count,
@@ -66,7 +70,7 @@ void SlotWriter::Send(MessageHeader message, std::string_view text) {
   message.text_size = static_cast<uint32_t>(text.size());
   std::vector<uint8_t> bytes(message.TotalSize());
   std::memcpy(bytes.data(), &message, sizeof message);
-  std::memcpy(bytes.data() + sizeof message, text.data(), text.size());
+  std::ranges::copy(text, bytes.begin() + sizeof message);
   record::RingWriter writer(slot_->sideband, area_->SidebandRing(index_),
                             record::kSidebandRingBytes);
   for (unsigned waits = 1; !writer.Put(bytes); ++waits)
