@@ -33,7 +33,7 @@ SlotWriter SlotWriter::Take(SharedArea& area, int32_t pid, int32_t tid) {
     slot.order = area.taken.fetch_add(1);
     slot.attention.store(0);
     slot.current.store(0);
-    slot.flow[0] = {.count = 0, .hash = 0, .pending = PendingWordOf({}, 0), .unused = 0};
+    slot.flow[0] = {.count = 0, .hash = 0, .pending = PendingWordOf({}, 0), .next = 0};
     slot.state.store(SlotState::kLive);
     // The recorder first says that it stops, then calls the attention of those that live.
     if (!Wanted(area)) slot.attention.fetch_or(record::kAttentionStop);
@@ -43,7 +43,8 @@ SlotWriter SlotWriter::Take(SharedArea& area, int32_t pid, int32_t tid) {
   return {};
 }
 
-void SlotWriter::SetFlow(const FlowDigest& digest, pt::PendingTnt pending, Bytes packets) {
+void SlotWriter::SetFlow(const FlowDigest& digest, pt::PendingTnt pending, Bytes packets,
+                         uint64_t next_ip) {
   constexpr uint64_t kSize = record::kTraceRingBytes;
   if (trace_limit_ - trace_head_ < packets.size()) [[unlikely]] {
     if (!WaitForRoom(packets.size())) return;
@@ -60,7 +61,7 @@ void SlotWriter::SetFlow(const FlowDigest& digest, pt::PendingTnt pending, Bytes
   slot_->FlowAt(next) = {.count = digest.count,
                          .hash = digest.hash,
                          .pending = PendingWordOf(pending, trace_head_),
-                         .unused = 0};
+                         .next = next_ip};
   slot_->trace.head.store(trace_head_, std::memory_order_release);
   slot_->current.store(next, std::memory_order_release);
 }

@@ -40,12 +40,14 @@ const Block* ThreadTracer::TakeUp() {
 }
 
 void ThreadTracer::SetDown(const Block* last) {
-  writer_.SetFlow(digest_, generator_.pending(), generator_.bytes());
+  writer_.SetFlow(digest_, generator_.pending(), generator_.bytes(),
+                  last == nullptr ? 0 : last->start);
   generator_.Discard();
   last_.store(last == nullptr || !open() ? &kNoBlock : last, std::memory_order_relaxed);
 }
 
 void ThreadTracer::Enter(const Block& next) {
+  if (off_) return;
   const Block* last = TakeUp();
   if (last == nullptr)
     generator_.Begin(next.start, ExecMode::k64Bit);
@@ -66,6 +68,15 @@ void ThreadTracer::Sync() {
 void ThreadTracer::Leave() {
   if (!open() || in_kernel()) return;
   generator_.Interrupted(TakeUp()->start);
+  SetDown(nullptr);
+}
+
+void ThreadTracer::SwitchOffInside(uint64_t address) {
+  off_ = true;
+  if (!open() || in_kernel()) return;
+  const Block* last = TakeUp();
+  CompleteOdd(*last, address);
+  generator_.Interrupted(address);
   SetDown(nullptr);
 }
 
@@ -165,6 +176,7 @@ bool ThreadTracer::Interrupt(const Block& last, const Interruption& interruption
 }
 
 void ThreadTracer::EnterHandler(const Block& next, const Interruption& interruption) {
+  if (off_) return;
   const Block* last = TakeUp();
   if (last != nullptr && !Interrupt(*last, interruption)) Lose(next.start);
   generator_.Begin(next.start, ExecMode::k64Bit);
@@ -178,6 +190,7 @@ void ThreadTracer::Die(const Interruption& interruption) {
 }
 
 void ThreadTracer::EnterUnknown(const Block& next) {
+  if (off_) return;
   if (in_kernel()) return Enter(next);
   TakeUp();
   Lose(next.start);

@@ -3,8 +3,8 @@
 //
 // A thread that ends says so. One that dies of a signal, or is killed, does not: now and then the
 // recorder asks the kernel whether the slots' threads are there still. Whatever was published is
-// whole packets, and the outcomes not yet in one stand in the slot: the recorder writes their TNT
-// packet, and with it the stream ends where the last proven branch led.
+// whole packets; the outcomes not yet in one and where control stood are in the slot: the recorder
+// writes the packets that tell them.
 #include "capture/record/emulate_engine.h"
 
 #include <errno.h>
@@ -21,6 +21,7 @@
 
 #include "capture/record/file_build_id.h"
 #include "capture/record/process_maps.h"
+#include "capture/record/recorded_span.h"
 #include "capture/record/ring.h"
 #include "decode/pt/packets/packet_writer.h"
 
@@ -216,6 +217,11 @@ void EmulateEngine::FinishSlot(uint32_t index) {
   const uint64_t marked = flow.pending >> kPendingShift;
   for (int i = 62 - std::countl_zero(marked); i >= 0; --i) writer.TntBit((marked >> i & 1) != 0);
   writer.FlushTnt();
+  // It was killed: as at a context switch that nothing follows.
+  if (flow.next != 0) {
+    writer.Write(pt::Fup{pt::LastIp::Uncompressed(flow.next)});
+    writer.TipPgd(std::nullopt);
+  }
   if (std::vector<uint8_t> rest = writer.Take(); !rest.empty()) {
     summary_.bytes += rest.size();
     thread.bytes += rest.size();
@@ -264,6 +270,9 @@ void EmulateEngine::Tell(const Message& message) {
   switch (message.header.kind) {
     case MessageKind::kNote:
       return AddNote(message.text);
+    case MessageKind::kFunction:
+      return NoteFunction(static_cast<RecordingSwitch>(message.header.offset),
+                          message.header.address == 0, message.text, summary_);
     case MessageKind::kCode:
       code_changed_ |= !code_pages_.insert({message.pid, message.header.address}).second;
       return Check(sink_.AddCode(

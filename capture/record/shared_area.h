@@ -14,7 +14,7 @@
 
 namespace flowback::record {
 
-constexpr uint32_t kSharedAreaVersion = 3;
+constexpr uint32_t kSharedAreaVersion = 4;
 constexpr uint64_t kSharedAreaMagic = 0x6165726177666c66;
 constexpr uint32_t kSlots = 1024;
 constexpr uint64_t kTraceRingBytes = 512 * 1024;  // a power of two
@@ -45,7 +45,7 @@ struct FlowState {
   uint64_t count;  // FlowDigest
   uint64_t hash;
   PendingWord pending;
-  uint64_t unused;
+  uint64_t next;  // where control stands then; 0: in the kernel, or nothing is told any more
 };
 
 // Why a thread is to look up from its work.
@@ -145,7 +145,8 @@ enum class MessageKind : uint32_t {
   kComm,     // offset: 1 after exec; text: the name
   kFork,     // address: the parent's pid; size: its tid
   kExit,
-  kNote,  // text: what the user should know
+  kFunction,  // offset: what it does, a RecordingSwitch; address: 0 when not known; text: where
+  kNote,      // text: what the user should know
 };
 
 // One piece of sideband; `text_size` bytes follow, then zeros up to a multiple of eight.

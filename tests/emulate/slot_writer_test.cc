@@ -58,7 +58,7 @@ TEST(SlotWriter, TraceGoesRoundTheRing) {
   SlotWriter writer = SlotWriter::Take(area.area(), 1, 2);
   const std::vector<uint8_t> packets(1000, 7);
   for (uint64_t i = 1; i < 2000; ++i) {
-    writer.SetFlow({.count = i, .hash = 2 * i}, {.bits = 1, .count = 2}, packets);
+    writer.SetFlow({.count = i, .hash = 2 * i}, {.bits = 1, .count = 2}, packets, 0x1000);
     ASSERT_EQ(area.TakeTrace(), packets);
     const record::FlowState& flow = area.slot().LastFlow();
     ASSERT_EQ(flow.count, i);
@@ -73,7 +73,7 @@ TEST(SlotWriter, KilledBetweenTwoWrites) {
   record::Slot& slot = area.slot();
   SlotWriter writer = SlotWriter::Take(area.area(), 1, 2);
   const std::vector<uint8_t> packets(10, 7);
-  writer.SetFlow({.count = 5, .hash = 50}, {}, packets);
+  writer.SetFlow({.count = 5, .hash = 50}, {}, packets, 0x1000);
   const uint32_t before = slot.current;
   const uint64_t head = slot.trace.head;
   // The next state, half done and whole, the head not moved.
@@ -98,10 +98,10 @@ TEST(SlotWriter, ClosesWhenTheRingIsFullAndTheRecorderGone) {
   area.area().recorder_pid = child;
   SlotWriter writer = SlotWriter::Take(area.area(), 1, 2);
   const std::vector<uint8_t> packets(record::kTraceRingBytes / 2, 7);
-  writer.SetFlow({.count = 1, .hash = 1}, {}, packets);
-  writer.SetFlow({.count = 2, .hash = 2}, {}, packets);
+  writer.SetFlow({.count = 1, .hash = 1}, {}, packets, 0x1000);
+  writer.SetFlow({.count = 2, .hash = 2}, {}, packets, 0x1000);
   EXPECT_TRUE(writer.open());
-  writer.SetFlow({.count = 3, .hash = 3}, {}, packets);
+  writer.SetFlow({.count = 3, .hash = 3}, {}, packets, 0x1000);
   EXPECT_FALSE(writer.open());
   EXPECT_EQ(area.slot().LastFlow().count, 2u);  // what was published is all there
   EXPECT_EQ(area.TakeTrace().size(), record::kTraceRingBytes);
