@@ -36,7 +36,7 @@ class Collector : public record::RecordingSink {
 void WriteAndEnd(record::SharedArea& area, const std::string& text) {
   SlotWriter writer = SlotWriter::Take(area, getpid(), gettid());
   ASSERT_TRUE(writer.open());
-  writer.SetFlow({}, {}, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  writer.SetFlow({}, {}, {reinterpret_cast<const uint8_t*>(text.data()), text.size()}, 0);
   writer.End();
 }
 
