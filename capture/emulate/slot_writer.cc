@@ -30,6 +30,7 @@ SlotWriter SlotWriter::Take(SharedArea& area, int32_t pid, int32_t tid) {
     if (!slot.state.compare_exchange_strong(expected, SlotState::kTaken)) continue;
     slot.pid = pid;
     slot.tid = tid;
+    slot.order = area.taken.fetch_add(1);
     slot.attention.store(0);
     slot.current.store(0);
     slot.flow[0] = {.count = 0, .hash = 0, .pending = PendingWordOf({}, 0), .next = 0};

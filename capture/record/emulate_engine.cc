@@ -92,8 +92,7 @@ void EmulateEngine::TakeLast() {
     Pause();
     Drain();
   }
-  for (uint32_t i = 0; i < kSlots; ++i)
-    if (area_.slots[i].state.load() != SlotState::kFree) FinishSlot(i);
+  for (const uint32_t i : SlotsInOrder()) FinishSlot(i);
   area_.recording.store(Recording::kOver);
 }
 
@@ -171,9 +170,22 @@ void EmulateEngine::TellThreadsLeftOut() {
 void EmulateEngine::Drain() {
   TellThreadsLeftOut();
   std::vector<Message> messages;
-  for (uint32_t i = 0; i < kSlots; ++i) DrainSlot(i, messages);
+  for (const uint32_t i : SlotsInOrder()) DrainSlot(i, messages);
   std::ranges::stable_sort(messages, {}, [](const Message& m) { return m.header.tsc; });
   for (const Message& message : messages) Tell(message);
+}
+
+// Those in use. A thread that becomes another program leaves one slot and takes another, maybe a
+// lower one: what stands in the first comes first in its stream. Whoever sees the second one in use
+// sees all of the first.
+std::vector<uint32_t> EmulateEngine::SlotsInOrder() {
+  std::vector<uint32_t> slots;
+  for (uint32_t i = 0; i < kSlots; ++i) {
+    const SlotState state = area_.slots[i].state.load(std::memory_order_acquire);
+    if (state == SlotState::kLive || state == SlotState::kEnded) slots.push_back(i);
+  }
+  std::ranges::sort(slots, {}, [this](uint32_t i) { return area_.slots[i].order; });
+  return slots;
 }
 
 void EmulateEngine::DrainSlot(uint32_t index, std::vector<Message>& messages) {

@@ -65,6 +65,7 @@ struct Slot {
   std::atomic<SlotState> state;
   int32_t pid;
   int32_t tid;
+  uint64_t order;  // of all slots ever taken: a thread that execs has one after the other
   RingCounters trace;
   RingCounters sideband;
 
@@ -113,6 +114,7 @@ struct SharedArea {
   SharedSettings settings;
   std::atomic<Recording> recording;
   std::atomic<uint32_t> processes;          // that found the area so far
+  std::atomic<uint64_t> taken;              // slots so far
   std::atomic<uint32_t> threads_left_out;   // no slot was free
   std::atomic<uint32_t> losses;             // places where the flow is not known
   alignas(64) std::atomic<uint64_t> ticks;  // of the instruction clock

@@ -25,7 +25,7 @@ import time
 MARK = "FLOWBACK_KILL_MOMENTS"
 # Processes and pipes: for a second or so in the emulator, some more single-stepped.
 SCRIPT = "for i in 1 2 3 4; do echo $i | cat | /bin/true; done"
-LONGEST = {"emulate": 0.8, "step": 3}  # seconds until the kill
+LONGEST = {"emulate": 0.8, "step": 1.5}  # seconds until the kill
 SKIPPED = 77
 TRACE_CUT = b"trace cut"
 NOTHING_YET = b"no branch trace in this recording"
