@@ -39,6 +39,7 @@ struct RecordWords {
   bool no_return_compression = false;
   bool no_timestamps = false;
   bool all_cpus = false;
+  bool per_thread = false;  // which is the default
   bool machine_wide = false;
   bool json = false;
 };
@@ -271,6 +272,10 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
              "keep only the last SIZE bytes (default 4M) of each thread, taken when it ends "
              "and at SIGUSR2")
           ->expected(0, 1);
+  auto* per_cpu = app.add_flag("--per-cpu", options.per_cpu,
+                               "emulate: one stream for each (virtual) CPU, with thread switches");
+  app.add_flag("--per-thread", words.per_thread, "one stream for each thread (default)")
+      ->excludes(per_cpu);
   app.add_option("-m,--mmap-pages", words.buffers,
                  "perf's PAGES[,AUXPAGES] or sizes: AUXPAGES is what -S keeps");
   app.add_option("--duration", words.duration, "stop recording after this time, e.g. 10s");

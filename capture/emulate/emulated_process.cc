@@ -15,7 +15,7 @@ using record::TraceClock;
 
 namespace {
 
-record::PtSettings SettingsOf(const SharedSettings& shared) {
+record::PtSettings SettingsOf(const SharedSettings& shared, bool per_cpu) {
   record::PtSettings settings{
       .psb_period_bytes = shared.psb_period_bytes,
       .return_compression = shared.return_compression,
@@ -24,6 +24,7 @@ record::PtSettings SettingsOf(const SharedSettings& shared) {
       .long_tnt = shared.long_tnt || !shared.has_cyc,
       .short_tnt_where_smaller = !shared.long_tnt && !shared.has_cyc,
       .timestamps = shared.timestamps};
+  settings.times_ends = per_cpu;
   if (shared.has_mtc) settings.mtc_shift = shared.mtc_shift;
   if (shared.has_cyc) settings.cyc_threshold = shared.cyc_threshold;
   return settings;
@@ -44,7 +45,7 @@ EmulatedProcess::EmulatedProcess(record::SharedArea& area, record::EmulatorSetup
       setup_(std::move(setup)),
       name_(std::move(name)),
       clock_(ClockOf(area)),
-      settings_(SettingsOf(area.settings)),
+      settings_(SettingsOf(area.settings, area.cpu_count.load() != 0)),
       threads_(threads),
       tids_(new std::atomic<int32_t>[kMaxVcpus]()),
       makers_(new std::atomic<int32_t>[kMaxVcpus]()),
@@ -152,8 +153,11 @@ void EmulatedProcess::KeepCode(uint64_t start, Bytes code) {
 
 ThreadTracer* EmulatedProcess::NewTracer(bool off) {
   const int32_t tid = gettid();
-  auto* thread = new ThreadTracer(
-      settings_, clock_, ending_ ? SlotWriter() : SlotWriter::Take(area_, getpid(), tid), tid);
+  std::optional<CpuTurns> cpus;
+  if (area_.cpu_count.load() != 0) cpus.emplace(area_, getpid(), tid);
+  auto* thread =
+      new ThreadTracer(settings_, clock_,
+                       ending_ ? SlotWriter() : SlotWriter::Take(area_, getpid(), tid), tid, cpus);
   if (off) thread->SwitchOff();
   return thread;
 }
@@ -174,7 +178,6 @@ ThreadTracer* EmulatedProcess::StartThread(unsigned vcpu, const GuestRegisters* 
   started_ = true;
   for (const auto& [tsc, message] : std::exchange(unsent_, {}))
     thread->SendAt(tsc, message.first, message.second);
-  thread->Send({.kind = MessageKind::kStart});
   registers_[vcpu] = registers;
   SetThread(vcpu, thread);
   return thread;
@@ -183,7 +186,10 @@ ThreadTracer* EmulatedProcess::StartThread(unsigned vcpu, const GuestRegisters* 
 void EmulatedProcess::OnBlock(unsigned vcpu, const Block& block, const GuestRegisters* registers) {
   if (vcpu >= kMaxVcpus) return;
   ThreadTracer* thread = Thread(vcpu);
-  if (thread == nullptr) thread = StartThread(vcpu, registers, block.start);
+  if (thread == nullptr) {
+    thread = StartThread(vcpu, registers, block.start);
+    thread->Start();
+  }
   if (thread->EnterLessQuickly(block)) return;
   if (!thread->open()) return;
   const uint32_t attention = thread->attention();
@@ -248,9 +254,9 @@ void EmulatedProcess::AfterForkInChild() {
   fork.address = static_cast<uint64_t>(parent_pid_);
   fork.size = static_cast<uint64_t>(parent_tid_);
   thread->Send(fork);
-  thread->Send({.kind = MessageKind::kStart});
   if (forking_ < kMaxVcpus) SetThread(forking_, thread);
   mutex_.unlock();
+  thread->Start();
 }
 
 }  // namespace flowback::emulate

@@ -62,7 +62,7 @@ void SlotWriter::SetFlow(const FlowDigest& digest, pt::PendingTnt pending, Bytes
                          .hash = digest.hash,
                          .pending = PendingWordOf(pending, trace_head_),
                          .next = next_ip};
-  slot_->trace.head.store(trace_head_, std::memory_order_release);
+  counters_->head.store(trace_head_, std::memory_order_release);
   slot_->current.store(next, std::memory_order_release);
 }
 
@@ -78,6 +78,13 @@ void SlotWriter::Send(MessageHeader message, std::string_view text) {
     if (!GoesOn(waits)) return End();
 }
 
+void SlotWriter::UseCpu(uint32_t cpu) {
+  counters_ = &area_->cpus[cpu].trace;
+  trace_ = area_->CpuRing(cpu);
+  trace_head_ = counters_->head.load(std::memory_order_acquire);
+  trace_limit_ = counters_->tail.load(std::memory_order_acquire) + record::kTraceRingBytes;
+}
+
 void SlotWriter::End() {
   if (open()) slot_->state.store(SlotState::kEnded, std::memory_order_release);
   std::atomic_ref(slot_).store(nullptr);
@@ -86,7 +93,7 @@ void SlotWriter::End() {
 // False: closed.
 bool SlotWriter::WaitForRoom(uint64_t size) {
   for (unsigned waits = 0; open(); ++waits) {
-    trace_limit_ = slot_->trace.tail.load(std::memory_order_acquire) + record::kTraceRingBytes;
+    trace_limit_ = counters_->tail.load(std::memory_order_acquire) + record::kTraceRingBytes;
     if (trace_limit_ - trace_head_ >= size) return true;
     if (!GoesOn(waits)) End();
   }
@@ -95,9 +102,13 @@ bool SlotWriter::WaitForRoom(uint64_t size) {
 
 // Waits a little. False: nobody takes anything out any more.
 bool SlotWriter::GoesOn(unsigned waits) {
-  constexpr unsigned kLookEvery = 256;  // waits between two looks whether the recorder is there
   const timespec pause{.tv_sec = 0, .tv_nsec = 200'000};
   nanosleep(&pause, nullptr);
+  return StillWanted(waits);
+}
+
+bool SlotWriter::StillWanted(unsigned waits) const {
+  constexpr unsigned kLookEvery = 256;  // waits between two looks whether the recorder is there
   if (area_->recording.load() == record::Recording::kOver) return false;
   return waits % kLookEvery != kLookEvery - 1 || RecorderIsThere();
 }

@@ -47,13 +47,22 @@ class SlotWriter {
   void CountLoss() {
     if (open()) area_->losses.fetch_add(1, std::memory_order_relaxed);
   }
+  // From now on the trace goes to the ring of that virtual CPU, which nobody else writes to. The
+  // flow's state is to be set next.
+  void UseCpu(uint32_t cpu);
+  // Asked again and again by one that waits: false when the recorder is gone.
+  bool StillWanted(unsigned waits) const;
   void Send(record::MessageHeader message, std::string_view text);
   // Nothing more comes. The recorder may give the slot to another thread.
   void End();
 
  private:
   SlotWriter(record::SharedArea& area, uint32_t index)
-      : slot_(&area.slots[index]), index_(index), area_(&area), trace_(area.TraceRing(index)) {}
+      : slot_(&area.slots[index]),
+        index_(index),
+        area_(&area),
+        counters_(&slot_->trace),
+        trace_(area.TraceRing(index)) {}
   bool WaitForRoom(uint64_t size);
   bool GoesOn(unsigned waits);
   bool RecorderIsThere() const;
@@ -61,6 +70,7 @@ class SlotWriter {
   record::Slot* slot_ = nullptr;
   uint32_t index_ = 0;
   record::SharedArea* area_ = nullptr;
+  record::RingCounters* counters_ = nullptr;  // of the ring that the trace goes to
   uint8_t* trace_ = nullptr;
   uint64_t trace_head_ = 0;
   uint64_t trace_limit_ = record::kTraceRingBytes;  // the head may come so far

@@ -49,13 +49,17 @@ void ThreadTracer::SetDown(const Block* last) {
 void ThreadTracer::Enter(const Block& next) {
   if (off_) return;
   const Block* last = TakeUp();
-  if (last == nullptr)
+  if (last == nullptr) {
+    TakeCpu();
+    if (!open()) return;
     generator_.Begin(next.start, ExecMode::k64Bit);
-  else if (next.instructions == 1 && LeftMidway(*last, next))
+  } else if (next.instructions == 1 && LeftMidway(*last, next)) {
     CompletePart(*last, *last->IndexOf(next.start));
-  else
+  } else {
     Complete(*last, next.start);
+  }
   SetDown(&next);
+  if (cpus_ && open() && cpus_->ShouldGiveWay()) GiveWay();
 }
 
 void ThreadTracer::Sync() {
@@ -69,6 +73,7 @@ void ThreadTracer::Leave() {
   if (!open() || in_kernel()) return;
   generator_.Interrupted(TakeUp()->start);
   SetDown(nullptr);
+  if (cpus_) cpus_->Release(true);
 }
 
 void ThreadTracer::SwitchOffInside(uint64_t address) {
@@ -179,6 +184,8 @@ void ThreadTracer::EnterHandler(const Block& next, const Interruption& interrupt
   if (off_) return;
   const Block* last = TakeUp();
   if (last != nullptr && !Interrupt(*last, interruption)) Lose(next.start);
+  if (last == nullptr) TakeCpu();
+  if (!open()) return;
   generator_.Begin(next.start, ExecMode::k64Bit);
   SetDown(&next);
 }
@@ -206,6 +213,7 @@ void ThreadTracer::EnterKernel() {
     Lose(last->start);
   generator_.LeftForKernel();
   SetDown(nullptr);
+  if (cpus_) cpus_->Release(false);
 }
 
 // The clock may go by what the thread executed.
@@ -220,11 +228,15 @@ void ThreadTracer::Send(MessageHeader message, std::string_view text) {
 
 void ThreadTracer::SendAt(uint64_t tsc, MessageHeader message, std::string_view text) {
   message.tsc = tsc;
+  if (cpus_) message.cpu = cpus_->cpu();
   writer_.Send(message, text);
 }
 
 void ThreadTracer::End(bool exits) {
-  if (exits) Send({.kind = MessageKind::kExit});
+  if (exits) {
+    Send({.kind = MessageKind::kExit});
+    LeaveCpu();
+  }
   writer_.End();
   last_ = &kNoBlock;
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "capture/emulate/block.h"
+#include "capture/emulate/cpu_turns.h"
 #include "capture/emulate/guest.h"
 #include "capture/emulate/slot_writer.h"
 #include "capture/record/packet_generator.h"
@@ -20,12 +21,14 @@ namespace flowback::emulate {
 class ThreadTracer {
  public:
   ThreadTracer(const record::PtSettings& settings, const record::TraceClock& clock,
-               SlotWriter writer, int32_t tid)
-      : writer_(writer), tid_(tid), generator_(settings, clock, digest_.count) {}
+               SlotWriter writer, int32_t tid, std::optional<CpuTurns> cpus = {})
+      : writer_(writer), tid_(tid), generator_(settings, clock, digest_.count), cpus_(cpus) {}
 
   int32_t tid() const { return tid_; }
   bool open() const { return writer_.open(); }
 
+  // The thread begins: what comes before is told. It may wait for a CPU: the caller holds no lock.
+  void Start();
   // The thread is at the beginning of `next`. True: what this says of the block before it is told,
   // and that was all; false: nothing is done, and the next function must be called. The most
   // frequent ends only; never true while closed.
@@ -157,6 +160,11 @@ class ThreadTracer {
   // The last block; null in the kernel.
   const Block* TakeUp();
   void SetDown(const Block* last);
+  // Where the streams are of virtual CPUs; elsewhere these do nothing. REQUIRES for the first:
+  // taken up, tracing is off; for the second: set down.
+  void TakeCpu();
+  void GiveWay();
+  void LeaveCpu();
 
   std::atomic<const Block*> last_ = &kNoBlock;  // began, and its end is not told yet
   SlotWriter writer_;
@@ -167,6 +175,7 @@ class ThreadTracer {
   const Block* fault_block_ = nullptr;
   uint64_t fault_count_ = 0;
   std::mutex telling_;
+  std::optional<CpuTurns> cpus_;
 };
 
 }  // namespace flowback::emulate

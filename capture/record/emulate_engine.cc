@@ -40,13 +40,6 @@ void Pause() {
 
 }  // namespace
 
-struct EmulateEngine::Message {
-  MessageHeader header;
-  int32_t pid;
-  int32_t tid;
-  std::string text;
-};
-
 Result<RecordSummary> EmulateEngine::Run(pid_t pid) {
   command_ = pid;
   bool ended = false;
@@ -92,7 +85,10 @@ void EmulateEngine::TakeLast() {
     Pause();
     Drain();
   }
-  for (const uint32_t i : SlotsInOrder()) FinishSlot(i);
+  for (const uint32_t i : SlotsInOrder()) {
+    exits_[i] = true;  // as far as the recording goes
+    FinishSlot(i);
+  }
   area_.recording.store(Recording::kOver);
 }
 
@@ -173,6 +169,7 @@ void EmulateEngine::Drain() {
   for (const uint32_t i : SlotsInOrder()) DrainSlot(i, messages);
   std::ranges::stable_sort(messages, {}, [](const Message& m) { return m.header.tsc; });
   for (const Message& message : messages) Tell(message);
+  if (per_cpu()) TakeCpuTraces();
 }
 
 // Those in use. A thread that becomes another program leaves one slot and takes another, maybe a
@@ -199,6 +196,7 @@ void EmulateEngine::DrainSlot(uint32_t index, std::vector<Message>& messages) {
 void EmulateEngine::TakeTrace(uint32_t index) {
   Slot& slot = area_.slots[index];
   const StreamInfo& stream = StreamOf(index);
+  if (per_cpu()) return;
   if (!TakeAll(slot.trace, area_.TraceRing(index), kTraceRingBytes, buffer_))
     return Check(Fail(ErrorCode::kSystem, "the memory shared with the emulator was overwritten"));
   if (buffer_.empty()) return;
@@ -212,7 +210,10 @@ void EmulateEngine::FinishSlot(uint32_t index) {
   Slot& slot = area_.slots[index];
   const StreamInfo& stream = StreamOf(index);
   RecordedThread& thread = summary_.threads[stream.index];
-  const FlowState& flow = slot.LastFlow();
+  const std::optional<uint32_t> cpu = CpuOf(slot);
+  const FlowState& flow = cpu         ? slot.LastFlow(area_.cpus[*cpu].trace)
+                          : per_cpu() ? slot.CurrentFlow()
+                                      : slot.LastFlow(slot.trace);
   pt::PacketWriter writer({.long_tnt = options_.long_tnt});
   const uint64_t marked = flow.pending >> kPendingShift;
   for (int i = 62 - std::countl_zero(marked); i >= 0; --i) writer.TntBit((marked >> i & 1) != 0);
@@ -222,13 +223,17 @@ void EmulateEngine::FinishSlot(uint32_t index) {
     writer.Write(pt::Fup{pt::LastIp::Uncompressed(flow.next)});
     writer.TipPgd(std::nullopt);
   }
-  if (std::vector<uint8_t> rest = writer.Take(); !rest.empty()) {
+  const std::vector<uint8_t> rest = writer.Take();
+  const bool ended = std::exchange(exits_[index], false);
+  if (per_cpu()) {
+    if (ended) FreeCpu(slot, rest);
+  } else if (!rest.empty()) {
     summary_.bytes += rest.size();
     thread.bytes += rest.size();
     Check(sink_.AddTrace(stream, rest, clock_.Now()));
   }
   thread.digest.Append({flow.count, flow.hash});
-  if (std::exchange(exits_[index], false)) Check(sink_.EndStream(stream));
+  if (ended && !per_cpu()) Check(sink_.EndStream(stream));
   owned_.Free(index);
 }
 
@@ -292,6 +297,7 @@ void EmulateEngine::TellSideband(const Message& message) {
     record.time = clock_.ToNanoseconds(message.header.tsc);
     record.pid = message.pid;
     record.tid = message.tid;
+    record.cpu = static_cast<int32_t>(message.header.cpu);
     Check(sink_.AddSideband(record));
   };
   switch (message.header.kind) {
@@ -299,6 +305,9 @@ void EmulateEngine::TellSideband(const Message& message) {
       return add(ItraceStartRecord{});
     case MessageKind::kExit:
       return add(ExitRecord{});
+    case MessageKind::kSwitchIn:
+    case MessageKind::kSwitchOut:
+      return TellSwitch(message);
     case MessageKind::kComm: {
       CommRecord comm;
       comm.comm = message.text;
@@ -335,7 +344,7 @@ const StreamInfo& EmulateEngine::StreamOf(uint32_t index) {
   if (added) {
     found->second = {static_cast<uint32_t>(summary_.threads.size()), slot.pid, slot.tid};
     summary_.threads.push_back({.pid = slot.pid, .tid = slot.tid, .bytes = 0, .digest = {}});
-    Check(sink_.AddStream(found->second));
+    if (!per_cpu()) Check(sink_.AddStream(found->second));
   }
   return found->second;
 }

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -70,7 +71,13 @@ class EmulateEngine {
   void AddNote(const std::string& text);
 
  private:
-  struct Message;
+  // One piece of sideband, from a thread.
+  struct Message {
+    MessageHeader header;
+    int32_t pid;
+    int32_t tid;
+    std::string text;
+  };
 
   void TellThreadsLeftOut();
   void Drain();
@@ -83,6 +90,14 @@ class EmulateEngine {
   void Tell(const Message& message);
   void TellSideband(const Message& message);
   const StreamInfo& StreamOf(uint32_t index);
+  // Of virtual CPUs.
+  bool per_cpu() const { return options_.per_cpu; }
+  void TakeCpuTraces();
+  void TakeCpuTrace(uint32_t cpu);
+  const StreamInfo& CpuStream(uint32_t cpu);
+  std::optional<uint32_t> CpuOf(const Slot& slot) const;
+  void FreeCpu(const Slot& slot, Bytes rest);
+  void TellSwitch(const Message& message);
   bool HasEnded(pid_t pid);
   void WaitForProgram(pid_t pid);
   void TakeLast();
@@ -96,7 +111,8 @@ class EmulateEngine {
   OwnedArea& owned_;
   SharedArea& area_;
   RecordingSink& sink_;
-  std::map<std::pair<int32_t, int32_t>, StreamInfo> streams_;  // by pid and tid
+  std::map<std::pair<int32_t, int32_t>, StreamInfo> streams_;  // by pid and tid: threads
+  std::map<uint32_t, StreamInfo> cpu_streams_;                 // by virtual CPU
   std::map<std::string, BuildId> build_ids_;                   // by path
   std::vector<uint8_t> buffer_;
   RecordSummary summary_;

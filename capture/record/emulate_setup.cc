@@ -2,9 +2,11 @@
 // Before the emulator runs: the memory shared with it, where it and its plugin lie, its words.
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -39,6 +41,13 @@ std::string FindPlugin(const RecordOptions& options) {
     if (access(path.c_str(), R_OK) == 0) return path;
   }
   return {};
+}
+
+uint32_t UsableCpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return std::clamp<uint32_t>(static_cast<uint32_t>(CPU_COUNT(&set)), 1, kMaxVirtualCpus / 2);
 }
 
 std::string FindEmulator() {
@@ -89,6 +98,7 @@ Result<std::unique_ptr<OwnedArea>> OwnedArea::Create(const RecordOptions& option
                     .conversion_mult = clock.conversion().mult,
                     .conversion_zero = clock.conversion().zero,
                     .instruction_clock = clock.counts_instructions()};
+  if (options.per_cpu) area->cpu_count.store(UsableCpus());
   area->magic = kSharedAreaMagic;
   return std::unique_ptr<OwnedArea>(new OwnedArea(fd, area, clock));
 }

@@ -56,6 +56,11 @@ bool PacketGenerator::WritesPacket(InstructionClass kind) const {
   }
 }
 
+void PacketGenerator::StartElsewhere() {
+  next_sync_ = 0;
+  cycles_from_.reset();
+}
+
 void PacketGenerator::LeftForKernel() {
   if (!on_) return;
   TimePacketGroup();
@@ -131,6 +136,7 @@ void PacketGenerator::TurnOff() {
   thread_clock_.Publish();
   writer_.TipPgd(std::nullopt);
   on_ = false;
+  if (settings_.times_ends) WriteTime();
 }
 
 void PacketGenerator::WriteMode(ExecMode mode) {

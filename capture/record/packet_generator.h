@@ -22,6 +22,9 @@ struct PtSettings {
   bool short_tnt_where_smaller = false;  // see pt::PacketWriterOptions
   bool timestamps = true;
   std::optional<uint8_t> mtc_shift = std::nullopt;
+  // Tells the time behind where tracing goes off, too: of streams that threads take turns on it
+  // then proves in which of two pauses close to each other the threads changed.
+  bool times_ends = false;
   // CYC packets, no closer than this many cycles, where above 0: 2^(n-1). A TNT then holds branches
   // up to the next timing packet only.
   std::optional<uint8_t> cyc_threshold = std::nullopt;
@@ -56,6 +59,9 @@ class PacketGenerator {
     return settings_.return_compression && !counts_cycles() && returns_.PopIf(target);
   }
   void SetPending(pt::PendingTnt pending) { writer_.SetPending(pending); }
+  // Others have written to the stream since, or it is another one: tracing comes on with a PSB.
+  // REQUIRES: tracing is off.
+  void StartElsewhere();
   // Control is at `ip` and tracing comes on, unless it is on already.
   void Begin(uint64_t ip, ExecMode mode) { TurnOn(ip, mode); }
   // The kernel was entered by the last instruction told. Silent when tracing is off.

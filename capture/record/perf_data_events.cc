@@ -38,11 +38,12 @@ uint64_t PtEventConfig(const RecordOptions& options) {
   return config | uint64_t{std::min(period, 15u)} << kPsbPeriodShift;
 }
 
-perf_event_attr CommonAttributes() {
+perf_event_attr CommonAttributes(const RecordOptions& options) {
   perf_event_attr attr{};
   attr.size = sizeof attr;
   attr.sample_period = 1;
-  attr.sample_type = kSampleType;
+  attr.sample_type = kSampleType | (options.per_cpu ? PERF_SAMPLE_CPU : 0);
+  attr.inherit = options.per_cpu;
   attr.read_format = PERF_FORMAT_ID;
   attr.disabled = 1;
   attr.exclude_kernel = 1;
@@ -55,14 +56,14 @@ perf_event_attr CommonAttributes() {
 }  // namespace
 
 perf_event_attr TraceAttributes(const RecordOptions& options) {
-  perf_event_attr attr = CommonAttributes();
+  perf_event_attr attr = CommonAttributes(options);
   attr.type = kIntelPtPmu;
   attr.config = PtEventConfig(options);
   return attr;
 }
 
-perf_event_attr SidebandAttributes() {
-  perf_event_attr attr = CommonAttributes();
+perf_event_attr SidebandAttributes(const RecordOptions& options) {
+  perf_event_attr attr = CommonAttributes(options);
   attr.type = PERF_TYPE_SOFTWARE;
   attr.config = PERF_COUNT_SW_DUMMY;
   attr.mmap = 1;
@@ -71,6 +72,7 @@ perf_event_attr SidebandAttributes() {
   attr.comm_exec = 1;
   attr.task = 1;
   attr.build_id = 1;
+  attr.context_switch = options.per_cpu;
   return attr;
 }
 
@@ -100,6 +102,9 @@ RecordBuffer EncodeIdIndex() {
   return record;
 }
 
+// How the switches of threads are told, as perf numbers it: by SWITCH records of the tasks' events.
+constexpr uint64_t kSwitchRecords = 2;
+
 RecordBuffer EncodeAuxtraceInfo(const RecordOptions& options, const TraceClock& clock) {
   RecordBuffer record(kRecordAuxtraceInfo, 0);
   record.U32(kAuxtraceIntelPt);
@@ -113,9 +118,9 @@ RecordBuffer EncodeAuxtraceInfo(const RecordOptions& options, const TraceClock& 
       1,  // the zero is valid
       kConfigTsc,
       kConfigNoRetComp,
-      0,  // no context switch records
+      options.per_cpu ? kSwitchRecords : 0,
       options.snapshot_bytes.has_value(),
-      0,  // buffers are per thread, not per CPU
+      options.per_cpu,
       kConfigMtc,
       kConfigMtcPeriod,
       clock.tsc_per_crystal_tick(),

@@ -17,7 +17,7 @@ inline constexpr uint64_t kSidebandEventId = 101;
 
 // The event that owns the trace, and the dummy that delivers the sideband.
 perf_event_attr TraceAttributes(const RecordOptions& options);
-perf_event_attr SidebandAttributes();
+perf_event_attr SidebandAttributes(const RecordOptions& options);
 
 RecordBuffer EncodeTimeConversion(const TimeConversion& conversion);
 RecordBuffer EncodeIdIndex();

@@ -103,7 +103,10 @@ RecordBuffer Encode(const AuxRecord& aux) {
 }
 
 RecordBuffer Encode(const SwitchRecord& change) {
-  return RecordBuffer(kRecordSwitch, change.out ? kMiscSwitchOut : 0);
+  if (!change.out) return RecordBuffer(kRecordSwitch, 0);
+  return RecordBuffer(
+      kRecordSwitch,
+      static_cast<uint16_t>(kMiscSwitchOut | (change.preempted ? kMiscSwitchOutPreempt : 0)));
 }
 
 RecordBuffer Encode(const LostRecord& lost) {
@@ -187,14 +190,14 @@ Result<std::unique_ptr<PerfDataWriter>> PerfDataWriter::Create(const RecordOptio
   auto file = OutputFile::Create(options.output);
   if (!file) return Fail(std::move(file.error()));
   std::unique_ptr<PerfDataWriter> writer(
-      new PerfDataWriter(std::move(*file), std::move(facts), clock.conversion()));
+      new PerfDataWriter(std::move(*file), std::move(facts), clock.conversion(), options.per_cpu));
   if (auto written = writer->WritePreamble(options, clock); !written)
     return Fail(std::move(written.error()));
   return writer;
 }
 
 Status PerfDataWriter::WritePreamble(const RecordOptions& options, const TraceClock& clock) {
-  const perf_event_attr attributes[] = {TraceAttributes(options), SidebandAttributes()};
+  const perf_event_attr attributes[] = {TraceAttributes(options), SidebandAttributes(options)};
   constexpr uint64_t kIdsSize = 2 * sizeof(uint64_t);
   constexpr uint64_t kEntrySize = sizeof(perf_event_attr) + 2 * sizeof(uint64_t);
   data_offset_ = kFileHeaderSize + kIdsSize + 2 * kEntrySize;
@@ -255,7 +258,7 @@ Status PerfDataWriter::WriteSideband(const SidebandRecord& sideband) {
         } else {
           RecordBuffer record = Encode(content);
           const bool of_trace = std::is_same_v<std::decay_t<decltype(content)>, AuxRecord>;
-          record.SampleId(content, of_trace ? kTraceEventId : kSidebandEventId);
+          record.SampleId(content, per_cpu_, of_trace ? kTraceEventId : kSidebandEventId);
           if (first_time_ == 0) first_time_ = content.time;
           last_time_ = std::max(last_time_, content.time);
           if constexpr (std::is_same_v<std::decay_t<decltype(content)>, MmapRecord>)
@@ -284,6 +287,7 @@ Status PerfDataWriter::WriteTrace(const StreamInfo& stream, Bytes bytes, uint64_
   aux.time = conversion_.ToNanoseconds(tsc);
   aux.pid = stream.pid;
   aux.tid = stream.tid;
+  aux.cpu = stream.cpu;
   aux.offset = offset;
   aux.size = bytes.size();
   aux.flags = flags;
@@ -295,7 +299,7 @@ Status PerfDataWriter::WriteTrace(const StreamInfo& stream, Bytes bytes, uint64_
   record.U64(tsc);  // tells perf the counter's upper bits, which TSC packets lack
   record.U32(stream.index);
   record.U32(static_cast<uint32_t>(stream.tid));
-  record.U32(~uint32_t{0});  // no CPU
+  record.U32(static_cast<uint32_t>(stream.cpu));
   record.U32(0);
   if (auto written = WriteSideband(aux); !written) return written;
   trace_index_.push_back({file_.size(), record.size()});

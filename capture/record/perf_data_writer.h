@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Writes a perf.data file in file mode, as perf 6.1 does for `perf record --per-thread`.
+// Writes a perf.data file in file mode, as perf 6.1 does for `perf record`, with buffers per thread
+// or per CPU.
 #pragma once
 
 #include <memory>
@@ -45,8 +46,12 @@ class PerfDataWriter : public RecordingSink {
   uint64_t file_size() const override { return file_.size(); }
 
  private:
-  PerfDataWriter(OutputFile file, PerfHeaderFacts facts, const TimeConversion& conversion)
-      : file_(std::move(file)), facts_(std::move(facts)), conversion_(conversion) {}
+  PerfDataWriter(OutputFile file, PerfHeaderFacts facts, const TimeConversion& conversion,
+                 bool per_cpu)
+      : file_(std::move(file)),
+        facts_(std::move(facts)),
+        conversion_(conversion),
+        per_cpu_(per_cpu) {}
 
   Status WritePreamble(const RecordOptions& options, const TraceClock& clock);
   Status WriteSideband(const SidebandRecord& record);
@@ -65,6 +70,7 @@ class PerfDataWriter : public RecordingSink {
   std::optional<CodeFile> code_file_;
   PerfHeaderFacts facts_;
   TimeConversion conversion_;
+  bool per_cpu_;
   std::vector<uint8_t> attributes_;     // both perf_event_attr, for the header's feature
   std::vector<uint64_t> stream_sizes_;  // by stream index
   std::vector<TraceIndexEntry> trace_index_;

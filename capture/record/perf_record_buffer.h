@@ -22,10 +22,11 @@ class RecordBuffer : public LittleEndianBuffer {
     U32(static_cast<uint32_t>(base.pid));
     U32(static_cast<uint32_t>(base.tid));
   }
-  // What sample_id_all adds to every record.
-  void SampleId(const SidebandBase& base, uint64_t id) {
+  // What sample_id_all adds to every record; the CPU where the events ask for it.
+  void SampleId(const SidebandBase& base, bool with_cpu, uint64_t id) {
     Thread(base);
     U64(base.time);
+    if (with_cpu) U64(static_cast<uint32_t>(base.cpu));
     U64(id);
   }
   Bytes Done() {

@@ -91,6 +91,21 @@ class Sinks : public RecordingSink {
   std::vector<std::unique_ptr<RecordingSink>> sinks_;
 };
 
+Status CheckPerCpu(const RecordOptions& options) {
+  if (options.engine != kEmulate)
+    return Fail(
+        Error(ErrorCode::kUsage, "the engine 'step' has no CPUs: its buffers are per thread")
+            .Remedy("--per-thread, or --engine emulate"));
+  if (!options.timestamps)
+    return Fail(Error(ErrorCode::kUsage,
+                      "buffers per CPU without TSC packets: whose trace it is could not be told")
+                    .Remedy("--per-thread, or leave --no-tsc or tsc=0 out"));
+  if (!options.raw_directory.empty())
+    return Fail(Error(ErrorCode::kUsage, "raw streams of CPUs don't tell their threads")
+                    .Remedy("--per-thread, or leave --raw-dir out"));
+  return {};
+}
+
 Status CheckSnapshots(const RecordOptions& options) {
   const uint64_t least = 2 * uint64_t{options.psb_period_bytes};
   if (*options.snapshot_bytes < least || *options.snapshot_bytes > kMaxSnapshot)
@@ -161,6 +176,8 @@ Status CheckOptions(const RecordOptions& options) {
                                              std::to_string(*options.cyc_threshold) +
                                              " is not one the hardware has")
                     .Remedy("use 0 (every packet) to 12 (2048 cycles apart)"));
+  if (options.per_cpu)
+    if (auto checked = CheckPerCpu(options); !checked) return checked;
   return options.snapshot_bytes ? CheckSnapshots(options) : Status();
 }
 

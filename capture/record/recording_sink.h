@@ -12,11 +12,12 @@
 
 namespace flowback::record {
 
-// One thread's trace; `index` counts from 0 in order of start.
+// One thread's trace, or one CPU's, which is then nobody's; `index` counts from 0.
 struct StreamInfo {
   uint32_t index = 0;
   int32_t pid = -1;
   int32_t tid = -1;
+  int32_t cpu = -1;
 };
 
 // Code that is in no file: the vDSO, or memory that the program filled itself. Where the engine can

@@ -17,6 +17,7 @@ namespace flowback::record {
 constexpr uint32_t kSharedAreaVersion = 4;
 constexpr uint64_t kSharedAreaMagic = 0x6165726177666c66;
 constexpr uint32_t kSlots = 1024;
+constexpr uint32_t kMaxVirtualCpus = 256;
 constexpr uint64_t kTraceRingBytes = 512 * 1024;  // a power of two
 constexpr uint64_t kSidebandRingBytes = 64 * 1024;
 
@@ -73,16 +74,47 @@ struct Slot {
   FlowState& FlowAt(uint32_t offset) {
     return *reinterpret_cast<FlowState*>(reinterpret_cast<uint8_t*>(flow) + offset);
   }
-  // Once the thread has ended.
-  const FlowState& LastFlow();
+  // Once the thread has ended. `ring`: where it wrote to.
+  const FlowState& LastFlow(const RingCounters& ring);
+  // The same where others may have written to that since: it had nothing to tell.
+  const FlowState& CurrentFlow() { return FlowAt(current.load() & kOther); }
 };
 
-inline const FlowState& Slot::LastFlow() {
+inline const FlowState& Slot::LastFlow(const RingCounters& ring) {
   const uint32_t now = current.load(std::memory_order_acquire) & kOther;
-  const uint64_t head = trace.head.load(std::memory_order_relaxed);
+  const uint64_t head = ring.head.load(std::memory_order_relaxed);
   const bool of_this_head = ((FlowAt(now).pending ^ head) & kPendingTag) == 0;
   return FlowAt(of_this_head ? now : now ^ kOther);
 }
+
+// Who has a virtual CPU. A thread that entered the kernel keeps it until another one takes it.
+struct CpuHolder {
+  int32_t pid = 0;
+  int32_t tid = 0;         // 0: nobody
+  bool running = false;    // it writes there: nobody may take it
+  bool preempted = false;  // it gave way, and would have gone on
+
+  // In one word, so that it is taken in one step. The kernel's thread numbers have 22 bits.
+  static constexpr unsigned kIdBits = 24;
+  uint64_t Word() const {
+    return static_cast<uint64_t>(preempted) << 63 | static_cast<uint64_t>(running) << 62 |
+           static_cast<uint64_t>(pid) << kIdBits | static_cast<uint64_t>(tid);
+  }
+  static CpuHolder Of(uint64_t word) {
+    constexpr uint64_t kIdMask = (1u << kIdBits) - 1;
+    return {.pid = static_cast<int32_t>(word >> kIdBits & kIdMask),
+            .tid = static_cast<int32_t>(word & kIdMask),
+            .running = (word >> 62 & 1) != 0,
+            .preempted = word >> 63 != 0};
+  }
+  bool Is(int32_t a_pid, int32_t a_tid) const { return pid == a_pid && tid == a_tid; }
+};
+
+// Of recordings per CPU: its ring is written by the thread that runs there.
+struct VirtualCpu {
+  alignas(64) std::atomic<uint64_t> holder;  // CpuHolder's word; 0: nobody
+  RingCounters trace;
+};
 
 // Whether the threads shall go on.
 enum class Recording : uint32_t {
@@ -113,11 +145,14 @@ struct SharedArea {
   int32_t recorder_pid;
   SharedSettings settings;
   std::atomic<Recording> recording;
-  std::atomic<uint32_t> processes;          // that found the area so far
-  std::atomic<uint64_t> taken;              // slots so far
-  std::atomic<uint32_t> threads_left_out;   // no slot was free
-  std::atomic<uint32_t> losses;             // places where the flow is not known
-  alignas(64) std::atomic<uint64_t> ticks;  // of the instruction clock
+  std::atomic<uint32_t> processes;              // that found the area so far
+  std::atomic<uint64_t> taken;                  // slots so far
+  std::atomic<uint32_t> threads_left_out;       // no slot was free
+  std::atomic<uint32_t> losses;                 // places where the flow is not known
+  alignas(64) std::atomic<uint64_t> ticks;      // of the instruction clock
+  alignas(64) std::atomic<uint32_t> cpu_count;  // virtual CPUs; 0: the buffers are per thread
+  std::atomic<uint32_t> waiting;                // threads that want a virtual CPU
+  VirtualCpu cpus[kMaxVirtualCpus];
   Slot slots[kSlots];
 
   static constexpr uint64_t kPage = 4096;
@@ -129,13 +164,15 @@ struct SharedArea {
            slot * (kTraceRingBytes + kSidebandRingBytes);
   }
   uint8_t* SidebandRing(uint32_t slot) { return TraceRing(slot) + kTraceRingBytes; }
+  uint8_t* CpuRing(uint32_t cpu) { return TraceRing(kSlots) + cpu * kTraceRingBytes; }
 };
 
 constexpr uint64_t SharedArea::RingsOffset() {
   return (sizeof(SharedArea) + kPage - 1) / kPage * kPage;
 }
 constexpr uint64_t SharedArea::Size() {
-  return RingsOffset() + kSlots * (kTraceRingBytes + kSidebandRingBytes);
+  return RingsOffset() + kSlots * (kTraceRingBytes + kSidebandRingBytes) +
+         kMaxVirtualCpus * kTraceRingBytes;
 }
 
 enum class MessageKind : uint32_t {
@@ -145,8 +182,10 @@ enum class MessageKind : uint32_t {
   kComm,     // offset: 1 after exec; text: the name
   kFork,     // address: the parent's pid; size: its tid
   kExit,
-  kFunction,  // offset: what it does, a RecordingSwitch; address: 0 when not known; text: where
-  kNote,      // text: what the user should know
+  kFunction,   // offset: what it does, a RecordingSwitch; address: 0 when not known; text: where
+  kSwitchOut,  // address: the pid, size: the tid of who left the CPU; offset: 1 when it gave way
+  kSwitchIn,
+  kNote,  // text: what the user should know
 };
 
 // One piece of sideband; `text_size` bytes follow, then zeros up to a multiple of eight.
@@ -157,6 +196,7 @@ struct MessageHeader {
   uint64_t address = 0;
   uint64_t size = 0;
   uint64_t offset = 0;
+  int64_t cpu = -1;  // the virtual one that the thread has, or had last
 
   uint64_t TotalSize() const { return sizeof(MessageHeader) + (text_size + 7ull) / 8 * 8; }
 };

@@ -60,7 +60,7 @@ TEST(SlotWriter, TraceGoesRoundTheRing) {
   for (uint64_t i = 1; i < 2000; ++i) {
     writer.SetFlow({.count = i, .hash = 2 * i}, {.bits = 1, .count = 2}, packets, 0x1000);
     ASSERT_EQ(area.TakeTrace(), packets);
-    const record::FlowState& flow = area.slot().LastFlow();
+    const record::FlowState& flow = area.slot().LastFlow(area.slot().trace);
     ASSERT_EQ(flow.count, i);
     ASSERT_EQ(flow.hash, 2 * i);
     ASSERT_EQ(PendingOf(flow.pending).count, 2u);
@@ -79,15 +79,15 @@ TEST(SlotWriter, KilledBetweenTwoWrites) {
   // The next state, half done and whole, the head not moved.
   record::FlowState& next = slot.FlowAt(before ^ record::Slot::kOther);
   next.count = 9;
-  EXPECT_EQ(slot.LastFlow().count, 5u);
+  EXPECT_EQ(slot.LastFlow(slot.trace).count, 5u);
   next.hash = 90;
   next.pending = PendingWordOf({}, head + 10);
-  EXPECT_EQ(slot.LastFlow().count, 5u);
+  EXPECT_EQ(slot.LastFlow(slot.trace).count, 5u);
   // The head moved, the state not yet declared current.
   slot.trace.head = head + 10;
-  EXPECT_EQ(slot.LastFlow().count, 9u);
+  EXPECT_EQ(slot.LastFlow(slot.trace).count, 9u);
   slot.current = before ^ record::Slot::kOther;
-  EXPECT_EQ(slot.LastFlow().count, 9u);
+  EXPECT_EQ(slot.LastFlow(slot.trace).count, 9u);
 }
 
 TEST(SlotWriter, ClosesWhenTheRingIsFullAndTheRecorderGone) {
@@ -103,7 +103,7 @@ TEST(SlotWriter, ClosesWhenTheRingIsFullAndTheRecorderGone) {
   EXPECT_TRUE(writer.open());
   writer.SetFlow({.count = 3, .hash = 3}, {}, packets, 0x1000);
   EXPECT_FALSE(writer.open());
-  EXPECT_EQ(area.slot().LastFlow().count, 2u);  // what was published is all there
+  EXPECT_EQ(area.slot().LastFlow(area.slot().trace).count, 2u);  // what was published is all there
   EXPECT_EQ(area.TakeTrace().size(), record::kTraceRingBytes);
 }
 

@@ -111,19 +111,19 @@ class Tracer : public testing::Test {
   std::vector<uint8_t> TakeAll() {
     std::vector<uint8_t> bytes = area_.TakeTrace();
     pt::PacketWriter writer({.long_tnt = true, .short_where_smaller = true});
-    writer.SetPending(PendingOf(area_.slot().LastFlow().pending));
+    writer.SetPending(PendingOf(area_.slot().LastFlow(area_.slot().trace).pending));
     writer.FlushTnt();
     bytes.insert(bytes.end(), writer.bytes().begin(), writer.bytes().end());
     return bytes;
   }
   FlowDigest digest() {
-    const record::FlowState& flow = area_.slot().LastFlow();
+    const record::FlowState& flow = area_.slot().LastFlow(area_.slot().trace);
     return {.count = flow.count, .hash = flow.hash};
   }
 
   TestArea area_;
   record::TraceClock clock_{TimeConversion{.shift = 0, .mult = 1, .zero = 0}, 2'500'000'000};
-  ThreadTracer tracer_{kSettings, clock_, SlotWriter::Take(area_.area(), 1, 2), 2};
+  ThreadTracer tracer_{kSettings, clock_, SlotWriter::Take(area_.area(), 1, 2), 2, std::nullopt};
   size_t quick_ = 0;
 };
 
@@ -163,7 +163,7 @@ TEST_F(Tracer, WritesWhatInstructionsOneByOneDo) {
       const std::vector<uint8_t> more = area.TakeTrace();
       bytes.insert(bytes.end(), more.begin(), more.end());
     }
-    const record::FlowState& flow = area.slot().LastFlow();
+    const record::FlowState& flow = area.slot().LastFlow(area.slot().trace);
     EXPECT_EQ((FlowDigest{.count = flow.count, .hash = flow.hash}), truth.digest());
     EXPECT_EQ(PendingOf(flow.pending).bits, truth.pending().bits);
     EXPECT_EQ(PendingOf(flow.pending).count, truth.pending().count);

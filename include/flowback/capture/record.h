@@ -58,7 +58,11 @@ struct RecordOptions {
   // CYC packets, which time each packet to the tick, at least 2^(n-1) cycles apart, 0: all, to 12;
   // empty: none. A cycle is a tick of the time-stamp counter.
   std::optional<uint8_t> cyc_threshold;
-  // Keep only so many of the latest bytes of each thread's trace. They are taken when the thread
+  // Engine "emulate": one stream for each virtual CPU, which threads take turns on, with SWITCH
+  // records; else one for each thread. There are as many as CPUs may be used, and more where a thread
+  // does not let others on. Wants `timestamps`.
+  bool per_cpu = false;
+  // Keep only so many of the latest bytes of each stream. They are taken when the thread
   // ends, and whenever the process gets SIGUSR2, which must be blocked in its other threads.
   std::optional<uint64_t> snapshot_bytes;
   RecordClock clock = RecordClock::kHost;

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// The recorder's side of virtual CPUs: their rings become streams, and those of dead threads are
+// given to others.
+#include "capture/record/emulate_engine.h"
+#include "capture/record/ring.h"
+
+namespace flowback::record {
+
+const StreamInfo& EmulateEngine::CpuStream(uint32_t cpu) {
+  const auto [found, added] = cpu_streams_.try_emplace(cpu);
+  if (added) {
+    found->second.index = cpu;
+    found->second.cpu = static_cast<int32_t>(cpu);
+    Check(sink_.AddStream(found->second));
+  }
+  return found->second;
+}
+
+void EmulateEngine::TakeCpuTrace(uint32_t cpu) {
+  if (!TakeAll(area_.cpus[cpu].trace, area_.CpuRing(cpu), kTraceRingBytes, buffer_))
+    return Check(Fail(ErrorCode::kSystem, "the memory shared with the emulator was overwritten"));
+  if (buffer_.empty()) return;
+  summary_.bytes += buffer_.size();
+  Check(sink_.AddTrace(CpuStream(cpu), buffer_, clock_.Now()));
+}
+
+void EmulateEngine::TakeCpuTraces() {
+  for (uint32_t cpu = 0; cpu < kMaxVirtualCpus; ++cpu) TakeCpuTrace(cpu);
+}
+
+// The CPU that the slot's thread runs on.
+std::optional<uint32_t> EmulateEngine::CpuOf(const Slot& slot) const {
+  for (uint32_t cpu = 0; per_cpu() && cpu < kMaxVirtualCpus; ++cpu) {
+    const CpuHolder holder = CpuHolder::Of(area_.cpus[cpu].holder.load());
+    if (holder.running && holder.Is(slot.pid, slot.tid)) return cpu;
+  }
+  return std::nullopt;
+}
+
+// The slot's thread is dead. `rest` is what it did on its CPU and no packet told. One that ended by
+// itself has left its CPU already.
+void EmulateEngine::FreeCpu(const Slot& slot, Bytes rest) {
+  for (uint32_t cpu = 0; cpu < kMaxVirtualCpus; ++cpu) {
+    uint64_t word = area_.cpus[cpu].holder.load();
+    const CpuHolder holder = CpuHolder::Of(word);
+    if (!holder.Is(slot.pid, slot.tid)) continue;
+    // While it says "running" nobody else writes there.
+    if (holder.running) TakeCpuTrace(cpu);
+    if (holder.running && !rest.empty()) {
+      summary_.bytes += rest.size();
+      Check(sink_.AddTrace(CpuStream(cpu), rest, clock_.Now()));
+    }
+    const uint64_t now = clock_.Tick();
+    if (!area_.cpus[cpu].holder.compare_exchange_strong(word, 0)) continue;
+    SwitchRecord out;
+    out.time = clock_.ToNanoseconds(now);
+    out.pid = slot.pid;
+    out.tid = slot.tid;
+    out.cpu = static_cast<int32_t>(cpu);
+    out.out = true;
+    Check(sink_.AddSideband(out));
+  }
+}
+
+void EmulateEngine::TellSwitch(const Message& message) {
+  const MessageHeader& header = message.header;
+  SwitchRecord record;
+  record.time = clock_.ToNanoseconds(header.tsc);
+  record.cpu = static_cast<int32_t>(header.cpu);
+  record.out = header.kind == MessageKind::kSwitchOut;
+  record.preempted = record.out && header.offset != 0;
+  record.pid = record.out ? static_cast<int32_t>(header.address) : message.pid;
+  record.tid = record.out ? static_cast<int32_t>(header.size) : message.tid;
+  Check(sink_.AddSideband(record));
+}
+
+}  // namespace flowback::record
