@@ -44,8 +44,9 @@ size_t Processes(const RecordSummary& summary) {
 
 // How many times longer the processor worked than it would for the recorded instructions alone, at
 // one a tick of its time-stamp counter. Empty where that says nothing: nothing was executed, or
-// the program went on unrecorded.
-std::optional<double> SlowDown(const RecordSummary& summary) {
+// the program ran unrecorded for a time.
+std::optional<double> SlowDown(const RecordSummary& summary, const RecordOptions& options) {
+  if (!options.from.empty() || !options.until.empty()) return std::nullopt;
   if (summary.stop_reason != StopReason::kProgramEnded || summary.one_tick_each.count() <= 0)
     return std::nullopt;
   return static_cast<double>(summary.cpu_time.count()) /
@@ -135,7 +136,7 @@ void TellText(const RecordSummary& summary, const RecordOptions& options) {
                    std::chrono::duration<double>(summary.elapsed).count(), LossText(summary)));
   Warn(fmt::format("record: {} (emulated) in {}, {}", Count(summary.bytes, "trace byte"),
                    options.output, Count(summary.file_bytes, "byte")));
-  if (const auto slow_down = SlowDown(summary))
+  if (const auto slow_down = SlowDown(summary, options))
     Warn(
         fmt::format("record: some {:.{}f} times slower than native (estimate: native at one "
                     "instruction a cycle)",
@@ -154,7 +155,7 @@ void TellJson(const RecordSummary& summary, const RecordOptions& options, int ex
         .Number("count", thread.digest.count)
         .Text("digest", fmt::format("{:016x}", thread.digest.hash))
         .End();
-  const auto slow_down = SlowDown(summary);
+  const auto slow_down = SlowDown(summary, options);
   JsonLine(output.buffer())
       .Text("schema", "flowback.record/1")
       .Text("engine", options.engine)

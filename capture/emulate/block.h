@@ -32,9 +32,10 @@ enum class BlockEnd : uint8_t {
 
 // What is special about a block. Two blocks that share a mark, one after the other, need a look.
 enum BlockMark : uint8_t {
-  kMarkInside = 0x01,   // the first: jumps to an instruction of its own; the second: is one only
-  kMarkHandler = 0x02,  // the first: any; the second: a signal handler may begin here
-  kMarkAny = 0xe0,      // any: meets what the thread's attention is asked for
+  kMarkInside = 0x01,    // the first: jumps to an instruction of its own; the second: is one only
+  kMarkHandler = 0x02,   // the first: any; the second: a signal handler may begin here
+  kMarkFunction = 0x04,  // the first: any; the second: recording may be switched here
+  kMarkAny = 0xe0,       // any: meets what the thread's attention is asked for
 };
 
 // Instructions one after the other, as the emulator runs them. Immutable but for `marks_after`.
@@ -51,8 +52,8 @@ struct alignas(64) Block {
   uint64_t outcome_mask = 0;  // all ones: the branch has an outcome
   uint32_t instructions = 0;
   BlockEnd kind = BlockEnd::kUnknown;
-  uint8_t marks_before = kMarkHandler;          // as the first of two
-  std::atomic<uint8_t> marks_after = kMarkAny;  // as the second
+  uint8_t marks_before = kMarkHandler | kMarkFunction;  // as the first of two
+  std::atomic<uint8_t> marks_after = kMarkAny;          // as the second
 
   uint64_t end = 0;              // behind the last instruction
   uint64_t last_ip = 0;          // of the last instruction
@@ -70,6 +71,10 @@ struct alignas(64) Block {
   bool may_be_handler() const {
     return (marks_after.load(std::memory_order_relaxed) & kMarkHandler) != 0;
   }
+  bool may_switch() const {
+    return (marks_after.load(std::memory_order_relaxed) & kMarkFunction) != 0;
+  }
+  void SetMaySwitch() { marks_after.fetch_or(kMarkFunction, std::memory_order_relaxed); }
   void SetMayBeHandler() { marks_after.fetch_or(kMarkHandler, std::memory_order_relaxed); }
 };
 

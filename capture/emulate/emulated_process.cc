@@ -49,9 +49,11 @@ EmulatedProcess::EmulatedProcess(record::SharedArea& area, record::EmulatorSetup
       threads_(threads),
       tids_(new std::atomic<int32_t>[kMaxVcpus]()),
       makers_(new std::atomic<int32_t>[kMaxVcpus]()),
+      starts_off_(new std::atomic<bool>[kMaxVcpus]()),
       calls_(new SystemCall[kMaxVcpus]),
       registers_(new const GuestRegisters*[kMaxVcpus]()),
-      blocks_(!area.settings.has_cyc) {}
+      blocks_(!area.settings.has_cyc),
+      watch_(setup_.span) {}
 
 void EmulatedProcess::OnThreadMade(unsigned vcpu) {
   if (vcpu >= kMaxVcpus) return;
@@ -60,6 +62,8 @@ void EmulatedProcess::OnThreadMade(unsigned vcpu) {
   tids_[vcpu] = 0;
   delete threads_.threads[vcpu].exchange(nullptr);
   makers_[vcpu] = gettid();
+  const unsigned maker = OwnVcpu();
+  starts_off_[vcpu] = maker < kMaxVcpus ? Thread(maker)->off() : !setup_.starts_on;
 }
 
 unsigned EmulatedProcess::OwnVcpu() const {
@@ -85,6 +89,7 @@ Block& EmulatedProcess::OnTranslated(uint64_t start, uint64_t base, Bytes code,
   Block& block = blocks_.Add(start, code, std::move(lengths));
   if (!code_.Knows(start)) LearnCode(start);
   if (!code_.Knows(block.end - 1)) LearnCode(block.end - 1);
+  if (watch_.At(start) != record::RecordingSwitch::kNone) block.SetMaySwitch();
   if (code_.InNoFile(start) || versions_.IsWritable(start))
     KeepCode(start, code.first(std::min(code.size(), block.end - start)));
   return block;
@@ -110,6 +115,7 @@ CodeMap::Announce EmulatedProcess::Announcer(uint64_t tsc) {
                .size = range.end - range.begin,
                .offset = range.file_offset},
               range.path);
+    WatchFunctions(tsc, range);
     versions_.Repeat(range.begin, range.end, CodeTeller(tsc + 1));
   };
 }
@@ -145,19 +151,21 @@ void EmulatedProcess::KeepCode(uint64_t start, Bytes code) {
 
 // ---- threads ----
 
-ThreadTracer* EmulatedProcess::NewTracer() {
+ThreadTracer* EmulatedProcess::NewTracer(bool off) {
   const int32_t tid = gettid();
   std::optional<CpuTurns> cpus;
   if (area_.cpu_count.load() != 0) cpus.emplace(area_, getpid(), tid);
-  return new ThreadTracer(settings_, clock_,
-                          ending_ ? SlotWriter() : SlotWriter::Take(area_, getpid(), tid), tid,
-                          cpus);
+  auto* thread = new ThreadTracer(settings_, clock_,
+                                  ending_ ? SlotWriter() : SlotWriter::Take(area_, getpid(), tid),
+                                  tid, cpus);
+  if (off) thread->SwitchOff();
+  return thread;
 }
 
 ThreadTracer* EmulatedProcess::StartThread(unsigned vcpu, const GuestRegisters* registers,
                                            uint64_t start) {
   const std::lock_guard lock(mutex_);
-  ThreadTracer* thread = NewTracer();
+  ThreadTracer* thread = NewTracer(starts_off_[vcpu]);
   if (!started_) {
     registers_known_ = LooksLikeProgramStart(*registers, memory_, start);
     thread->SendAt(mappings_tsc_ - 1, {.kind = MessageKind::kComm, .offset = 1}, name_);
@@ -185,7 +193,10 @@ void EmulatedProcess::OnBlock(unsigned vcpu, const Block& block, const GuestRegi
   if (thread->EnterLessQuickly(block)) return;
   if (!thread->open()) return;
   const uint32_t attention = thread->attention();
-  EnterBlock(*thread, block, *registers);
+  if (block.may_switch())
+    EnterFunction(*thread, block, *registers);
+  else
+    EnterBlock(*thread, block, *registers);
   if (attention != 0 && thread->open()) LookUp(vcpu, block, attention);
 }
 
@@ -228,6 +239,7 @@ void EmulatedProcess::BeforeFork() {
   parent_pid_ = getpid();
   parent_tid_ = gettid();
   forking_ = OwnVcpu();
+  forking_off_ = forking_ < kMaxVcpus && Thread(forking_)->off();
 }
 
 void EmulatedProcess::AfterForkInChild() {
@@ -237,7 +249,7 @@ void EmulatedProcess::AfterForkInChild() {
     threads_.threads[i] = nullptr;
     tids_[i] = 0;
   }
-  ThreadTracer* thread = NewTracer();
+  ThreadTracer* thread = NewTracer(forking_off_);
   MessageHeader fork{.kind = MessageKind::kFork};
   fork.address = static_cast<uint64_t>(parent_pid_);
   fork.size = static_cast<uint64_t>(parent_tid_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the emulator's callbacks do, for all threads of the process. Its parts lie in
-// emulated_process.cc (threads and blocks), system_calls.cc, and thread_ends.cc.
+// emulated_process.cc (threads and blocks), system_calls.cc, thread_ends.cc, function_switches.cc.
 #pragma once
 
 #include <array>
@@ -51,6 +51,11 @@ class EmulatedProcess {
   void OnThreadMade(unsigned vcpu);
   // The block was translated. What to pass to OnBlock when it runs.
   Block& OnTranslated(uint64_t start, uint64_t base, Bytes code, std::vector<uint8_t> lengths);
+  // Of such a block, the instructions before which recording may be switched, by number, and what
+  // to pass to OnSwitchInside when they are about to run.
+  std::vector<std::pair<size_t, Block*>> SwitchesInside(const Block& block, Bytes code,
+                                                        const std::vector<uint8_t>& lengths);
+  void OnSwitchInside(unsigned vcpu, const Block& rest);
   // Where EnterQuickly refused.
   void OnBlock(unsigned vcpu, const Block& block, const GuestRegisters* registers);
   void OnSystemCall(unsigned vcpu, const SystemCall& call);
@@ -73,10 +78,13 @@ class EmulatedProcess {
   unsigned OwnVcpu() const;
   void SetThread(unsigned vcpu, ThreadTracer* thread);
   ThreadTracer* StartThread(unsigned vcpu, const GuestRegisters* registers, uint64_t start);
-  ThreadTracer* NewTracer();
+  ThreadTracer* NewTracer(bool off);
   void EnterBlock(ThreadTracer& thread, const Block& block, const GuestRegisters& registers);
   void EnterPossibleHandler(ThreadTracer& thread, const Block& block,
                             const GuestRegisters& registers);
+  void EnterFunction(ThreadTracer& thread, const Block& block, const GuestRegisters& registers);
+  record::RecordingSwitch SwitchAt(uint64_t address);
+  void WatchFunctions(uint64_t tsc, const CodeRange& range);
   CodeMap::Announce Announcer(uint64_t tsc);
   CodeVersions::Tell CodeTeller(uint64_t tsc);
   void Broadcast(uint64_t tsc, record::MessageHeader message, std::string_view text);
@@ -105,6 +113,7 @@ class EmulatedProcess {
   ThreadTable& threads_;
   std::unique_ptr<std::atomic<int32_t>[]> tids_;        // by vCPU; 0: no thread seen yet
   std::unique_ptr<std::atomic<int32_t>[]> makers_;      // by vCPU: who made the thread
+  std::unique_ptr<std::atomic<bool>[]> starts_off_;     // by vCPU: as its maker was
   std::unique_ptr<SystemCall[]> calls_;                 // by vCPU: the one being done
   std::unique_ptr<const GuestRegisters*[]> registers_;  // by vCPU
   std::atomic<unsigned> vcpus_ = 0;                     // numbers seen so far
@@ -116,12 +125,14 @@ class EmulatedProcess {
   CodeMap code_;
   CodeVersions versions_;
   GuestMemory memory_;
+  record::FunctionWatch watch_;
   std::array<bool, 65> wants_siginfo_{};  // by signal: its handler gets a siginfo
   uint64_t mappings_tsc_ = 0;             // when they changed last
   std::vector<std::pair<uint64_t, std::pair<record::MessageHeader, std::string>>> unsent_;
   bool started_ = false;
   bool registers_known_ = false;
   unsigned forking_ = 0;  // the vCPU whose thread forks
+  bool forking_off_ = false;
   int32_t parent_pid_ = 0;
   int32_t parent_tid_ = 0;
 };

@@ -41,6 +41,10 @@ std::map<std::string, std::string> ReadArguments(int count, char** words) {
   return arguments;
 }
 
+record::FunctionName ReadFunction(const std::string& hex) {
+  return record::ParseFunctionName(record::FromHex(hex)).value_or(record::FunctionName{});
+}
+
 // Null when the recorder is gone or is of another version.
 record::SharedArea* MapArea(const std::string& path) {
   const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
@@ -80,6 +84,10 @@ void OnBlock(unsigned vcpu, void* data) {
   if (thread != nullptr && thread->EnterQuickly(block)) [[likely]]
     return;
   return FlowbackPassRegisters(vcpu, data);
+}
+
+void OnSwitchInside(unsigned vcpu, void* rest) {
+  process->OnSwitchInside(vcpu, *static_cast<const Block*>(rest));
 }
 
 // ---- ends ----
@@ -143,8 +151,11 @@ void OnTranslated(qemu_plugin_id_t, qemu_plugin_tb* tb) {
       base =
           reinterpret_cast<uint64_t>(qemu_plugin_insn_haddr(insn)) - qemu_plugin_insn_vaddr(insn);
   }
-  Block& block = process->OnTranslated(qemu_plugin_tb_vaddr(tb), base, code, std::move(lengths));
+  Block& block = process->OnTranslated(qemu_plugin_tb_vaddr(tb), base, code, lengths);
   qemu_plugin_register_vcpu_tb_exec_cb(tb, OnBlock, QEMU_PLUGIN_CB_R_REGS, &block);
+  for (const auto& [index, rest] : process->SwitchesInside(block, code, lengths))
+    qemu_plugin_register_vcpu_insn_exec_cb(qemu_plugin_tb_get_insn(tb, index), OnSwitchInside,
+                                           QEMU_PLUGIN_CB_R_REGS, rest);
 }
 
 void OnThreadMade(qemu_plugin_id_t, unsigned vcpu) { process->OnThreadMade(vcpu); }
@@ -166,13 +177,16 @@ bool Install(qemu_plugin_id_t id, const qemu_info_t& info, int count, char** wor
   area->processes.fetch_add(1);
   char emulator[4096] = {};
   if (readlink("/proc/self/exe", emulator, sizeof emulator - 1) < 0) return false;
-  process = new EmulatedProcess(*area,
-                                {.emulator = emulator,
-                                 .plugin = record::FromHex(arguments["plugin"]),
-                                 .area = arguments["area"],
-                                 .one_instruction_blocks = arguments["exact"] == "on",
-                                 .same_random_numbers = area->settings.instruction_clock},
-                                record::FromHex(arguments["name"]), threads);
+  process = new EmulatedProcess(
+      *area,
+      {.emulator = emulator,
+       .plugin = record::FromHex(arguments["plugin"]),
+       .area = arguments["area"],
+       .one_instruction_blocks = arguments["exact"] == "on",
+       .span = {ReadFunction(arguments["from"]), ReadFunction(arguments["until"])},
+       .starts_on = arguments["start"] != "off",
+       .same_random_numbers = area->settings.instruction_clock},
+      record::FromHex(arguments["name"]), threads);
   pthread_atfork([] { process->BeforeFork(); }, [] { process->AfterForkInParent(); },
                  [] { process->AfterForkInChild(); });
   real_kill = reinterpret_cast<decltype(real_kill)>(

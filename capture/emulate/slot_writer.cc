@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <time.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -29,9 +30,10 @@ SlotWriter SlotWriter::Take(SharedArea& area, int32_t pid, int32_t tid) {
     if (!slot.state.compare_exchange_strong(expected, SlotState::kTaken)) continue;
     slot.pid = pid;
     slot.tid = tid;
+    slot.order = area.taken.fetch_add(1);
     slot.attention.store(0);
     slot.current.store(0);
-    slot.flow[0] = {.count = 0, .hash = 0, .pending = PendingWordOf({}, 0), .unused = 0};
+    slot.flow[0] = {.count = 0, .hash = 0, .pending = PendingWordOf({}, 0), .next = 0};
     slot.state.store(SlotState::kLive);
     // The recorder first says that it stops, then calls the attention of those that live.
     if (!Wanted(area)) slot.attention.fetch_or(record::kAttentionStop);
@@ -41,22 +43,25 @@ SlotWriter SlotWriter::Take(SharedArea& area, int32_t pid, int32_t tid) {
   return {};
 }
 
-void SlotWriter::SetFlow(const FlowDigest& digest, pt::PendingTnt pending, Bytes packets) {
+void SlotWriter::SetFlow(const FlowDigest& digest, pt::PendingTnt pending, Bytes packets,
+                         uint64_t next_ip) {
   constexpr uint64_t kSize = record::kTraceRingBytes;
   if (trace_limit_ - trace_head_ < packets.size()) [[unlikely]] {
     if (!WaitForRoom(packets.size())) return;
   }
-  const uint64_t at = trace_head_ % kSize;
-  const uint64_t first = packets.size() < kSize - at ? packets.size() : kSize - at;
-  std::memcpy(trace_ + at, packets.data(), first);
-  if (first != packets.size()) [[unlikely]]
-    std::memcpy(trace_, packets.data() + first, packets.size() - first);
+  if (!packets.empty()) {
+    const uint64_t at = trace_head_ % kSize;
+    const uint64_t first = packets.size() < kSize - at ? packets.size() : kSize - at;
+    std::memcpy(trace_ + at, packets.data(), first);
+    if (first != packets.size()) [[unlikely]]
+      std::memcpy(trace_, packets.data() + first, packets.size() - first);
+  }
   trace_head_ += packets.size();
   const uint32_t next = slot_->current.load(std::memory_order_relaxed) ^ record::Slot::kOther;
   slot_->FlowAt(next) = {.count = digest.count,
                          .hash = digest.hash,
                          .pending = PendingWordOf(pending, trace_head_),
-                         .unused = 0};
+                         .next = next_ip};
   counters_->head.store(trace_head_, std::memory_order_release);
   slot_->current.store(next, std::memory_order_release);
 }
@@ -66,7 +71,7 @@ void SlotWriter::Send(MessageHeader message, std::string_view text) {
   message.text_size = static_cast<uint32_t>(text.size());
   std::vector<uint8_t> bytes(message.TotalSize());
   std::memcpy(bytes.data(), &message, sizeof message);
-  std::memcpy(bytes.data() + sizeof message, text.data(), text.size());
+  std::ranges::copy(text, bytes.begin() + sizeof message);
   record::RingWriter writer(slot_->sideband, area_->SidebandRing(index_),
                             record::kSidebandRingBytes);
   for (unsigned waits = 1; !writer.Put(bytes); ++waits)

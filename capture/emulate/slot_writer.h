@@ -40,9 +40,9 @@ class SlotWriter {
     return slot_->FlowAt(slot_->current.load(std::memory_order_relaxed));
   }
   record::Slot& slot() const { return *slot_; }
-  // More packets, and what they prove. One step up to the new state, whenever the thread should be
-  // killed.
-  void SetFlow(const FlowDigest& digest, pt::PendingTnt pending, Bytes packets);
+  // More packets, what they prove, and where control stands (0: no more is told). One step up to
+  // the new state, whenever the thread should be killed.
+  void SetFlow(const FlowDigest& digest, pt::PendingTnt pending, Bytes packets, uint64_t next_ip);
 
   void CountLoss() {
     if (open()) area_->losses.fetch_add(1, std::memory_order_relaxed);

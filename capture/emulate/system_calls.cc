@@ -187,7 +187,9 @@ void EmulatedProcess::Execute(unsigned vcpu, uint64_t path, uint64_t arguments,
       return;
     }
     auto split = record::SplitEnvironment(*values);
-    command = record::EmulatorCommand(setup_, *program, *name, *words);
+    record::EmulatorSetup setup = setup_;
+    setup.starts_on = !thread->off();
+    command = record::EmulatorCommand(setup, *program, *name, *words);
     command.insert(command.begin() + 1, split.words.begin(), split.words.end());
     variables = std::move(split.variables);
   }
@@ -201,7 +203,7 @@ void EmulatedProcess::Execute(unsigned vcpu, uint64_t path, uint64_t arguments,
   const std::lock_guard lock(mutex_);
   ending_ = false;
   holding_ = false;
-  SetThread(vcpu, NewTracer());
+  SetThread(vcpu, NewTracer(thread->off()));
   delete thread;
 }
 

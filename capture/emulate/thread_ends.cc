@@ -64,7 +64,7 @@ void EmulatedProcess::LookUp(unsigned vcpu, const Block& block, uint32_t attenti
   if (ending_) return;
   // The process goes on after all.
   const std::lock_guard lock(mutex_);
-  SetThread(vcpu, NewTracer());
+  SetThread(vcpu, NewTracer(thread.off()));
   delete &thread;
   if (Thread(vcpu)->open()) Thread(vcpu)->Enter(block);
 }

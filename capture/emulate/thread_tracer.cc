@@ -40,12 +40,14 @@ const Block* ThreadTracer::TakeUp() {
 }
 
 void ThreadTracer::SetDown(const Block* last) {
-  writer_.SetFlow(digest_, generator_.pending(), generator_.bytes());
+  writer_.SetFlow(digest_, generator_.pending(), generator_.bytes(),
+                  last == nullptr ? 0 : last->start);
   generator_.Discard();
   last_.store(last == nullptr || !open() ? &kNoBlock : last, std::memory_order_relaxed);
 }
 
 void ThreadTracer::Enter(const Block& next) {
+  if (off_) return;
   const Block* last = TakeUp();
   if (last == nullptr) {
     TakeCpu();
@@ -70,6 +72,16 @@ void ThreadTracer::Sync() {
 void ThreadTracer::Leave() {
   if (!open() || in_kernel()) return;
   generator_.Interrupted(TakeUp()->start);
+  SetDown(nullptr);
+  if (cpus_) cpus_->Release(true);
+}
+
+void ThreadTracer::SwitchOffInside(uint64_t address) {
+  off_ = true;
+  if (!open() || in_kernel()) return;
+  const Block* last = TakeUp();
+  CompleteOdd(*last, address);
+  generator_.Interrupted(address);
   SetDown(nullptr);
   if (cpus_) cpus_->Release(true);
 }
@@ -170,6 +182,7 @@ bool ThreadTracer::Interrupt(const Block& last, const Interruption& interruption
 }
 
 void ThreadTracer::EnterHandler(const Block& next, const Interruption& interruption) {
+  if (off_) return;
   const Block* last = TakeUp();
   if (last != nullptr && !Interrupt(*last, interruption)) Lose(next.start);
   if (last == nullptr) TakeCpu();
@@ -185,6 +198,7 @@ void ThreadTracer::Die(const Interruption& interruption) {
 }
 
 void ThreadTracer::EnterUnknown(const Block& next) {
+  if (off_) return;
   if (in_kernel()) return Enter(next);
   TakeUp();
   Lose(next.start);
@@ -192,6 +206,7 @@ void ThreadTracer::EnterUnknown(const Block& next) {
 }
 
 void ThreadTracer::EnterKernel() {
+  if (cpus_ && in_kernel()) cpus_->Release(false);
   if (!open() || in_kernel()) return;
   const Block* last = TakeUp();
   if (last->kind == BlockEnd::kKernel)

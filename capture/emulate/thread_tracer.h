@@ -60,6 +60,16 @@ class ThreadTracer {
   void Sync();
   // Nothing is told of what the thread does from the beginning of its last block on.
   void Leave();
+  // Recording is switched off at the beginning of its last block: nothing is told of the flow until
+  // it is switched on again.
+  void SwitchOff() {
+    Leave();
+    off_ = true;
+  }
+  // The same at an instruction of that block.
+  void SwitchOffInside(uint64_t address);
+  void SwitchOn() { off_ = false; }
+  bool off() const { return off_; }
   // The thread dies where `interruption` says, of a signal; told if its blocks agree. Silent in the
   // kernel.
   void Die(const Interruption& interruption);
@@ -113,6 +123,7 @@ class ThreadTracer {
     changed.count = count;
     changed.hash = hash;
     changed.pending = pending;
+    changed.next = next.start;
     slot.current.store(other, std::memory_order_release);
     last_.store(&next, std::memory_order_relaxed);
     return true;
@@ -158,6 +169,7 @@ class ThreadTracer {
   std::atomic<const Block*> last_ = &kNoBlock;  // began, and its end is not told yet
   SlotWriter writer_;
   int32_t tid_;
+  bool off_ = false;
   record::PacketGenerator generator_;
   FlowDigest digest_;  // between TakeUp and SetDown
   const Block* fault_block_ = nullptr;

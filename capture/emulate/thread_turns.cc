@@ -27,7 +27,7 @@ void ThreadTracer::TakeCpu() {
   }
   writer_.UseCpu(turn->cpu);
   // The state says of which place in the ring it is.
-  writer_.SetFlow(digest_, generator_.pending(), {});
+  writer_.SetFlow(digest_, generator_.pending(), {}, 0);
   if (turn->same) return;
   generator_.StartElsewhere();
   if (turn->before.tid != 0)

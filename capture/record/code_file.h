@@ -4,14 +4,16 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "capture/record/output_file.h"
+#include "flowback/model/recording.h"
 
 namespace flowback::record {
 
 // An ELF file for x86-64 whose one segment is all the pieces, one behind the other, each at a
 // multiple of 4 KiB. (Decoders ask the file's class for the processor's mode.) Whole after each
-// piece.
+// piece. Its build-id is random: should another recording's file take its place, that shows.
 class CodeFile {
  public:
   // Truncates what is there. Errors: kPermission, kSystem.
@@ -20,12 +22,15 @@ class CodeFile {
   // Where in the file the piece is now.
   Result<uint64_t> Add(Bytes code);
   const std::string& path() const { return file_.path(); }
+  const BuildId& build_id() const { return build_id_; }
 
  private:
-  explicit CodeFile(OutputFile file) : file_(std::move(file)) {}
+  CodeFile(OutputFile file, BuildId build_id)
+      : file_(std::move(file)), build_id_(std::move(build_id)) {}
   Status WriteHeader();
 
   OutputFile file_;
+  BuildId build_id_;
 };
 
 }  // namespace flowback::record

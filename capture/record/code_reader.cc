@@ -4,13 +4,14 @@
 #include <sys/uio.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "decode/instruction/classify.h"
 
 namespace flowback::record {
 namespace {
 
-constexpr uint64_t kPageSize = 4096;
+constexpr uint64_t kPageSize = CodeReader::kPageSize;
 
 size_t ReadProcess(pid_t pid, uint64_t address, uint8_t* buffer, size_t size) {
   // Page by page: a call that reaches into unreadable memory would read nothing at all.
@@ -27,11 +28,6 @@ size_t ReadProcess(pid_t pid, uint64_t address, uint8_t* buffer, size_t size) {
   return done;
 }
 
-// Only code in files that the process can't write is sure to stay as it is.
-bool MayChange(const ExecutableMapping& mapping) {
-  return mapping.writable || (!mapping.has_file && mapping.path != "[vdso]");
-}
-
 }  // namespace
 
 FetchedInstruction CodeReader::Fetch(uint64_t ip, ExecMode mode) {
@@ -40,13 +36,33 @@ FetchedInstruction CodeReader::Fetch(uint64_t ip, ExecMode mode) {
   const FetchedInstruction fetched = Read(ip, mode);
   const ExecutableMapping* mapping = Find(ip);
   if (mapping == nullptr) return fetched;
-  if (MayChange(*mapping)) {
-    KeepPage(ip);
-    if (fetched.known) KeepPage(ip + fetched.instruction.length - 1);
+  if (MayChange(*mapping, ip) ||
+      MayChange(*mapping, ip + std::max<size_t>(fetched.bytes().size(), 1) - 1)) {
+    KeepPages(ip, fetched.bytes());
   } else if (fetched.known) {
     cache_[ip] = fetched;
   }
   return fetched;
+}
+
+// Only code in files that the process can't write is sure to stay as it is; and it may have been
+// written before.
+bool CodeReader::MayChange(const ExecutableMapping& mapping, uint64_t address) {
+  if (mapping.writable) return true;
+  if (!mapping.has_file) return mapping.path != "[vdso]";
+  if (address >= mapping.end) return false;  // the next mapping's
+  const uint64_t page = address - address % kPageSize;
+  const auto [compared, is_new] = as_in_file_.try_emplace(page);
+  if (is_new) compared->second = IsAsInFile(mapping, page);
+  return !compared->second;
+}
+
+bool CodeReader::IsAsInFile(const ExecutableMapping& mapping, uint64_t page) const {
+  std::vector<uint8_t> bytes(kPageSize);  // behind the file's end are zeros
+  std::ifstream file(mapping.path, std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(mapping.file_offset + (page - mapping.begin)));
+  file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  return file.gcount() > 0 && bytes == ReadMemory(page, kPageSize);
 }
 
 FetchedInstruction CodeReader::Read(uint64_t ip, ExecMode mode) const {
@@ -67,12 +83,18 @@ std::vector<ExecutableMapping> CodeReader::Refresh() {
       added.push_back(mapping);
   mappings_ = std::move(now);
   cache_.clear();
+  as_in_file_.clear();
+  // A mapping told now hides the pages told before.
+  for (const auto& mapping : added)
+    pages_.erase(pages_.lower_bound(mapping.begin), pages_.lower_bound(mapping.end));
   return added;
 }
 
 void CodeReader::Reset() {
   mappings_.clear();
   cache_.clear();
+  as_in_file_.clear();
+  pages_.clear();
 }
 
 std::vector<uint8_t> CodeReader::ReadMemory(uint64_t address, size_t size) const {
@@ -90,9 +112,21 @@ const ExecutableMapping* CodeReader::Find(uint64_t address) const {
   return address < mapping.end ? &mapping : nullptr;
 }
 
-void CodeReader::KeepPage(uint64_t address) {
-  const uint64_t page = address - address % kPageSize;
-  if (!anonymous_.contains(page)) anonymous_[page] = ReadMemory(page, kPageSize);
+void CodeReader::KeepPages(uint64_t address, Bytes code) {
+  while (!code.empty()) {
+    const uint64_t offset = address % kPageSize;
+    const Bytes part = code.first(std::min<size_t>(code.size(), kPageSize - offset));
+    std::vector<uint8_t>& page = pages_[address - offset];
+    const bool kept =
+        page.size() >= offset + part.size() &&
+        std::equal(part.begin(), part.end(), page.begin() + static_cast<ptrdiff_t>(offset));
+    if (!kept) {
+      page = ReadMemory(address - offset, kPageSize);
+      changed_.push_back(address - offset);
+    }
+    address += part.size();
+    code = code.subspan(part.size());
+  }
 }
 
 }  // namespace flowback::record

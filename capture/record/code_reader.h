@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "capture/record/process_maps.h"
@@ -38,7 +39,10 @@ class CodeReader {
   // no memory through it then.
   void ReadThrough(pid_t tid) { tid_ = tid; }
   // The mappings of a process just forked, which are its parent's.
-  void Inherit(const CodeReader& parent) { mappings_ = parent.mappings_; }
+  void Inherit(const CodeReader& parent) {
+    mappings_ = parent.mappings_;
+    pages_ = parent.pages_;
+  }
   // The instruction at `ip`, from the cache where the memory can't have changed.
   FetchedInstruction Fetch(uint64_t ip, ExecMode mode);
   // To be called after whatever may have changed the process's mappings. Returns the executable
@@ -50,18 +54,25 @@ class CodeReader {
   // `size` bytes of the process's memory; fewer when not all can be read.
   std::vector<uint8_t> ReadMemory(uint64_t address, size_t size) const;
 
-  // Pages of memory without a file that were executed, by address, as they were at first.
-  const std::map<uint64_t, std::vector<uint8_t>>& anonymous_pages() const { return anonymous_; }
+  // Code that may change is kept by pages, as it was when it was fetched. These are the ones that
+  // Fetch found new or changed since the last call.
+  std::vector<uint64_t> TakeChangedPages() { return std::exchange(changed_, {}); }
+  Bytes Page(uint64_t address) const { return pages_.at(address); }
+  static constexpr uint64_t kPageSize = 4096;
 
  private:
   const ExecutableMapping* Find(uint64_t address) const;
-  void KeepPage(uint64_t address);
+  bool MayChange(const ExecutableMapping& mapping, uint64_t address);
+  bool IsAsInFile(const ExecutableMapping& mapping, uint64_t page) const;
+  void KeepPages(uint64_t address, Bytes code);
   FetchedInstruction Read(uint64_t ip, ExecMode mode) const;
 
   pid_t tid_;
   std::vector<ExecutableMapping> mappings_;  // by address
   std::unordered_map<uint64_t, FetchedInstruction> cache_;
-  std::map<uint64_t, std::vector<uint8_t>> anonymous_;
+  std::map<uint64_t, std::vector<uint8_t>> pages_;
+  std::vector<uint64_t> changed_;
+  std::unordered_map<uint64_t, bool> as_in_file_;  // pages of files that were compared
 };
 
 }  // namespace flowback::record

@@ -3,8 +3,8 @@
 //
 // A thread that ends says so. One that dies of a signal, or is killed, does not: now and then the
 // recorder asks the kernel whether the slots' threads are there still. Whatever was published is
-// whole packets, and the outcomes not yet in one stand in the slot: the recorder writes their TNT
-// packet, and with it the stream ends where the last proven branch led.
+// whole packets; the outcomes not yet in one and where control stood are in the slot: the recorder
+// writes the packets that tell them.
 #include "capture/record/emulate_engine.h"
 
 #include <errno.h>
@@ -21,6 +21,7 @@
 
 #include "capture/record/file_build_id.h"
 #include "capture/record/process_maps.h"
+#include "capture/record/recorded_span.h"
 #include "capture/record/ring.h"
 #include "decode/pt/packets/packet_writer.h"
 
@@ -84,8 +85,7 @@ void EmulateEngine::TakeLast() {
     Pause();
     Drain();
   }
-  for (uint32_t i = 0; i < kSlots; ++i) {
-    if (area_.slots[i].state.load() == SlotState::kFree) continue;
+  for (const uint32_t i : SlotsInOrder()) {
     exits_[i] = true;  // as far as the recording goes
     FinishSlot(i);
   }
@@ -166,10 +166,23 @@ void EmulateEngine::TellThreadsLeftOut() {
 void EmulateEngine::Drain() {
   TellThreadsLeftOut();
   std::vector<Message> messages;
-  for (uint32_t i = 0; i < kSlots; ++i) DrainSlot(i, messages);
+  for (const uint32_t i : SlotsInOrder()) DrainSlot(i, messages);
   std::ranges::stable_sort(messages, {}, [](const Message& m) { return m.header.tsc; });
   for (const Message& message : messages) Tell(message);
   if (per_cpu()) TakeCpuTraces();
+}
+
+// Those in use. A thread that becomes another program leaves one slot and takes another, maybe a
+// lower one: what stands in the first comes first in its stream. Whoever sees the second one in use
+// sees all of the first.
+std::vector<uint32_t> EmulateEngine::SlotsInOrder() {
+  std::vector<uint32_t> slots;
+  for (uint32_t i = 0; i < kSlots; ++i) {
+    const SlotState state = area_.slots[i].state.load(std::memory_order_acquire);
+    if (state == SlotState::kLive || state == SlotState::kEnded) slots.push_back(i);
+  }
+  std::ranges::sort(slots, {}, [this](uint32_t i) { return area_.slots[i].order; });
+  return slots;
 }
 
 void EmulateEngine::DrainSlot(uint32_t index, std::vector<Message>& messages) {
@@ -205,6 +218,11 @@ void EmulateEngine::FinishSlot(uint32_t index) {
   const uint64_t marked = flow.pending >> kPendingShift;
   for (int i = 62 - std::countl_zero(marked); i >= 0; --i) writer.TntBit((marked >> i & 1) != 0);
   writer.FlushTnt();
+  // It was killed: as at a context switch that nothing follows.
+  if (flow.next != 0) {
+    writer.Write(pt::Fup{pt::LastIp::Uncompressed(flow.next)});
+    writer.TipPgd(std::nullopt);
+  }
   const std::vector<uint8_t> rest = writer.Take();
   const bool ended = std::exchange(exits_[index], false);
   if (per_cpu()) {
@@ -257,6 +275,9 @@ void EmulateEngine::Tell(const Message& message) {
   switch (message.header.kind) {
     case MessageKind::kNote:
       return AddNote(message.text);
+    case MessageKind::kFunction:
+      return NoteFunction(static_cast<RecordingSwitch>(message.header.offset),
+                          message.header.address == 0, message.text, summary_);
     case MessageKind::kCode:
       code_changed_ |= !code_pages_.insert({message.pid, message.header.address}).second;
       return Check(sink_.AddCode(

@@ -81,6 +81,7 @@ class EmulateEngine {
 
   void TellThreadsLeftOut();
   void Drain();
+  std::vector<uint32_t> SlotsInOrder();
   void DrainSlot(uint32_t index, std::vector<Message>& messages);
   void TakeTrace(uint32_t index);
   void FinishSlot(uint32_t index);

@@ -14,6 +14,7 @@
 #include "capture/record/emulator_command.h"
 #include "capture/record/function_name.h"
 #include "capture/record/program_file.h"
+#include "capture/record/recorded_span.h"
 
 extern char** environ;
 
@@ -139,10 +140,14 @@ Result<EmulatedCommand> MakeEmulatedCommand(const RecordOptions& options, const 
   }
   if (!program)
     return Fail(RefusedProgram(name, path, std::string(" in ") + kEmulator, program.error()));
+  const auto span = UnderstandSpan(options);
+  if (!span) return Fail(span.error());
   const EmulatorSetup setup{.emulator = FindEmulator(),
                             .plugin = FindPlugin(options),
                             .area = area,
                             .one_instruction_blocks = options.exact,
+                            .span = *span,
+                            .starts_on = span->starts_on(),
                             .same_random_numbers = options.clock == RecordClock::kInstructions};
   EmulatedCommand command;
   command.words = EmulatorCommand(setup, *program, path, arguments);

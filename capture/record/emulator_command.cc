@@ -35,9 +35,11 @@ std::vector<std::string> EmulatorCommand(const EmulatorSetup& setup, const Progr
   std::vector<std::string> command = {setup.emulator};
   if (setup.one_instruction_blocks) command.push_back("-singlestep");
   if (setup.same_random_numbers) command.insert(command.end(), {"-seed", "0"});
-  const std::string plugin = setup.plugin + ",plugin=" + ToHex(setup.plugin) +
-                             ",area=" + setup.area + ",name=" + ToHex(name) +
-                             ",exact=" + (setup.one_instruction_blocks ? "on" : "off");
+  const std::string plugin =
+      setup.plugin + ",plugin=" + ToHex(setup.plugin) + ",area=" + setup.area +
+      ",name=" + ToHex(name) + ",exact=" + (setup.one_instruction_blocks ? "on" : "off") +
+      ",from=" + ToHex(ToText(setup.span.from)) + ",until=" + ToHex(ToText(setup.span.until)) +
+      ",start=" + (setup.starts_on ? "on" : "off");
   command.insert(command.end(), {"-plugin", plugin});
   if (!words.empty()) command.insert(command.end(), {"-0", words[0]});
   command.push_back(program.path);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "capture/record/function_watch.h"
 #include "capture/record/program_file.h"
 
 namespace flowback::record {
@@ -15,6 +16,8 @@ struct EmulatorSetup {
   std::string plugin;    // file name of flowback-tcg.so
   std::string area;      // file name of the shared area
   bool one_instruction_blocks = false;
+  RecordedSpan span{};               // the functions between which is recorded
+  bool starts_on = true;             // the program's first thread is recorded from its start
   bool same_random_numbers = false;  // those the kernel gives a program at its start
 };
 

@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <filesystem>
 
 #include "capture/formats/perf_layout.h"
 #include "capture/record/feature_buffer.h"
@@ -308,36 +307,6 @@ Status PerfDataWriter::WriteTrace(const StreamInfo& stream, Bytes bytes, uint64_
   if (auto written = file_.Write(bytes); !written) return written;
   if (auto written = file_.Write(std::vector<uint8_t>(padding)); !written) return written;
   return TellDataSize();
-}
-
-Status PerfDataWriter::AddCode(const MemoryCode& code) {
-  if (code.time == 0) return {};
-  if (!code_file_) {
-    std::error_code ignored;
-    const auto path = std::filesystem::absolute(file_.path() + ".code", ignored);
-    auto made = CodeFile::Create(path.string());
-    if (!made) return Fail(std::move(made.error()));
-    code_file_.emplace(std::move(*made));
-  }
-  const auto offset = code_file_->Add(code.bytes);
-  if (!offset) return Fail(offset.error());
-  MmapRecord map;
-  map.time = code.time;
-  map.pid = code.pid;
-  map.tid = code.tid;
-  map.address = code.address;
-  map.size = code.bytes.size();
-  map.file_offset = *offset;
-  map.path = code_file_->path();
-  return AddSideband(map);
-}
-
-void PerfDataWriter::NoteBuildId(const MmapRecord& record) {
-  if (record.build_id.empty()) return;
-  const bool known = std::any_of(build_ids_.begin(), build_ids_.end(), [&](const MmapRecord& old) {
-    return old.path == record.path && old.build_id == record.build_id;
-  });
-  if (!known) build_ids_.push_back(record);
 }
 
 Status PerfDataWriter::Finish(const RecordSummary&) { return WriteFeatures(); }

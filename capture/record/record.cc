@@ -155,11 +155,7 @@ Status CheckOptions(const RecordOptions& options) {
                       "this build can't record with the engine '" + options.engine + "'")
                     .Remedy("use --engine step"));
   if (auto fit = CheckTarget(options); !fit) return fit;
-  const auto span = UnderstandSpan(options);
-  if (!span) return Fail(span.error());
-  if (!span->everything() && options.engine != kStep)
-    return Fail(Error(ErrorCode::kUsage, "the engine 'emulate' can't look for functions")
-                    .Remedy("--engine step"));
+  if (const auto span = UnderstandSpan(options); !span) return Fail(span.error());
   const uint32_t period = options.psb_period_bytes;
   if (!std::has_single_bit(period) || period < kMinPsbPeriod || period > kMaxPsbPeriod)
     return Fail(Error(ErrorCode::kUsage, "a PSB period of " + std::to_string(period) +

@@ -15,6 +15,8 @@ namespace {
 // How often limits are looked at, and how often the progress is told.
 constexpr int kLookMilliseconds = 50;
 constexpr std::chrono::milliseconds kTellEvery(250);
+// timeout(1) signals a process, and then its group: that is one request.
+constexpr std::chrono::milliseconds kSameRequest(500);
 
 }  // namespace
 
@@ -87,7 +89,13 @@ bool RecordSession::WaitForEvent() {
 void RecordSession::OnSignal(const RecorderSignals::Request& request) {
   const bool for_program = request.signal == SIGINT && request.from_terminal && HasProgram();
   if (for_program && !std::exchange(interrupted_, true)) return;
-  if (end_signal_ != 0) return Signal(SIGKILL);  // it was asked kindly before
+  const auto now = std::chrono::steady_clock::now();
+  if (end_signal_ != 0) {
+    // It was asked kindly before.
+    if (now - requested_ >= kSameRequest) Signal(SIGKILL);
+    return;
+  }
+  requested_ = now;
   end_signal_ = request.signal == SIGHUP ? SIGHUP : SIGTERM;
   Stop(StopReason::kSignal);
 }

@@ -65,9 +65,10 @@ class RecordSession {
   std::atomic<StopReason> reason_ = StopReason::kProgramEnded;
   const int done_;  // eventfd
   // Of Supervise only.
-  int end_signal_ = 0;         // asks the program to end, once the recording is complete
-  bool asked_to_end_ = false;  // it was sent
-  bool interrupted_ = false;   // a Ctrl-C was left to the program
+  int end_signal_ = 0;  // asks the program to end, once the recording is complete
+  std::chrono::steady_clock::time_point requested_{};  // when it was known
+  bool asked_to_end_ = false;                          // it was sent
+  bool interrupted_ = false;                           // a Ctrl-C was left to the program
   std::chrono::steady_clock::time_point told_ = begin_;
 
   std::mutex mutex_;  // over what follows

@@ -14,7 +14,7 @@
 
 namespace flowback::record {
 
-constexpr uint32_t kSharedAreaVersion = 4;
+constexpr uint32_t kSharedAreaVersion = 5;
 constexpr uint64_t kSharedAreaMagic = 0x6165726177666c66;
 constexpr uint32_t kSlots = 1024;
 constexpr uint32_t kMaxVirtualCpus = 256;
@@ -46,7 +46,7 @@ struct FlowState {
   uint64_t count;  // FlowDigest
   uint64_t hash;
   PendingWord pending;
-  uint64_t unused;
+  uint64_t next;  // where control stands then; 0: in the kernel, or nothing is told any more
 };
 
 // Why a thread is to look up from its work.
@@ -66,6 +66,7 @@ struct Slot {
   std::atomic<SlotState> state;
   int32_t pid;
   int32_t tid;
+  uint64_t order;  // of all slots ever taken: a thread that execs has one after the other
   RingCounters trace;
   RingCounters sideband;
 
@@ -145,6 +146,7 @@ struct SharedArea {
   SharedSettings settings;
   std::atomic<Recording> recording;
   std::atomic<uint32_t> processes;              // that found the area so far
+  std::atomic<uint64_t> taken;                  // slots so far
   std::atomic<uint32_t> threads_left_out;       // no slot was free
   std::atomic<uint32_t> losses;                 // places where the flow is not known
   alignas(64) std::atomic<uint64_t> ticks;      // of the instruction clock
@@ -182,6 +184,7 @@ enum class MessageKind : uint32_t {
   kExit,
   kSwitchOut,  // address: the pid, size: the tid of who left the CPU; offset: 1 when it gave way
   kSwitchIn,
+  kFunction,  // offset: what it does, a RecordingSwitch; address: 0 when not known; text: where
   kNote,  // text: what the user should know
 };
 

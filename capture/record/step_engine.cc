@@ -97,7 +97,7 @@ void StepEngine::Loop() {
 // The recording is, though the program may run on.
 void StepEngine::Complete() {
   if (std::exchange(completed_, true)) return;
-  TellAnonymousCode();
+  TellChangedCode();
   Check(sink_.Finish(summary_));
 }
 
@@ -187,7 +187,7 @@ StepEngine::Signal StepEngine::OnTrap(Thread& thread) {
     if (own_trap) return OnSignal(thread, SIGTRAP, *next, *info);
     if (thread.restart) {
       thread.ip = *std::exchange(thread.restart, std::nullopt);
-      thread.current = thread.process.code.Fetch(thread.ip, thread.mode);
+      FetchNext(thread);
     } else if (*next == thread.ip && info->si_code != TRAP_TRACE) {
       return 0;  // the end of an exec or of a clone
     }
@@ -226,8 +226,7 @@ void StepEngine::Resume(Thread& thread, Signal signal) {
   }
   if (thread.process.watch.watches()) SwitchRecording(thread);
   thread.signal_sent = signal != 0;
-  thread.process.code.ReadThrough(thread.tid);
-  thread.current = thread.process.code.Fetch(thread.ip, thread.mode);
+  FetchNext(thread);
   thread.stopped = false;
   if (FlushDue(thread)) FlushTrace(thread);
   Step(thread.tid, signal);

@@ -12,6 +12,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "capture/record/attach.h"
@@ -112,8 +113,8 @@ class StepEngine {
   void AnnounceComm(Thread& thread, bool exec);
   bool FlushDue(const Thread& thread) const;
   void FlushTrace(Thread& thread);
-  void KeepAnonymousCode(const Process& process);
-  void TellAnonymousCode();
+  void FetchNext(Thread& thread);
+  void TellChangedCode();
   template <class Record>
   Record Sideband(pid_t pid, pid_t tid);
   template <class Record>
@@ -131,8 +132,9 @@ class StepEngine {
   std::map<pid_t, std::unique_ptr<Process>> processes_;  // with threads being traced
   std::map<pid_t, std::unique_ptr<Thread>> threads_;     // being traced
   std::set<pid_t> unknown_;  // new threads, stopped, whose makers have not told of them yet
-  std::map<uint64_t, std::vector<uint8_t>> anonymous_code_;  // of processes that ended
-  uint64_t memories_ = 0;                                    // how many there were so far
+  std::set<std::pair<pid_t, uint64_t>> code_pages_;  // told, by process
+  bool code_changed_ = false;                        // some of them were told again
+  uint64_t memories_ = 0;                            // how many there were so far
   RecordSummary summary_;
   Status status_;  // first failure of the sink
   bool completed_ = false;

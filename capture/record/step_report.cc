@@ -91,19 +91,33 @@ void StepEngine::FlushTrace(Thread& thread) {
   Check(sink_.AddTrace(thread.stream, bytes, clock_.Now()));
 }
 
-// Two processes' code at one address: the raw output has room for the first one's.
-void StepEngine::KeepAnonymousCode(const Process& process) {
-  for (const auto& [address, bytes] : process.code.anonymous_pages())
-    anonymous_code_.try_emplace(address, bytes);
+// Reads the instruction that is to run next. Where its code is new, all threads that may run it get
+// a time between what they did before and what they do from now on.
+void StepEngine::FetchNext(Thread& thread) {
+  CodeReader& code = thread.process.code;
+  code.ReadThrough(thread.tid);
+  thread.current = code.Fetch(thread.ip, thread.mode);
+  const std::vector<uint64_t> changed = code.TakeChangedPages();
+  if (changed.empty()) return;
+  const uint64_t time = clock_.ToNanoseconds(thread.generator.clock().Tick());
+  for (const uint64_t page : changed) {
+    code_changed_ |= !code_pages_.insert({thread.process.pid, page}).second;
+    Check(sink_.AddCode({.address = page,
+                         .name = "//anon",
+                         .bytes = code.Page(page),
+                         .time = time,
+                         .pid = thread.process.pid,
+                         .tid = thread.tid}));
+  }
+  thread.generator.clock().Tick();  // what runs from now on is later
+  for (const auto& [tid, other] : threads_)
+    if (&other->process == &thread.process) other->generator.Sync(other->ip, other->mode);
 }
 
-void StepEngine::TellAnonymousCode() {
-  for (const auto& [address, bytes] : anonymous_code_)
-    Check(sink_.AddCode({.address = address, .name = "//anon", .bytes = bytes}));
-  if (!anonymous_code_.empty())
+void StepEngine::TellChangedCode() {
+  if (code_changed_ && !options_.raw_directory.empty())
     AddNote(
-        "the program ran code that is in no file: it is kept in the raw output only, as it was "
-        "when it ran first");
+        "the program changed code while it ran: the raw output's command reads it as it was first");
 }
 
 void StepEngine::AddNote(const std::string& text) {

@@ -205,10 +205,7 @@ void StepEngine::FinishThread(Thread& thread) {
   thread.generator.clock().Publish();
   Process& process = thread.process;
   threads_.erase(thread.tid);
-  if (--process.threads == 0) {
-    KeepAnonymousCode(process);
-    processes_.erase(process.pid);
-  }
+  if (--process.threads == 0) processes_.erase(process.pid);
   if (!stopping_) StartOrphans();
 }
 

@@ -186,6 +186,31 @@ TEST_F(RecordTest, WhatOnlyHardwareRecordsIsRefused) {
   EXPECT_EQ(Record({"-a"}).status, 3) << "also without a program";
 }
 
+TEST_F(RecordTest, WithoutAnEmulatorAutoStepsAndTheHintSaysWhatToInstall) {
+  const auto run = [&](const std::string& options) {
+    return std::system(("PATH=/nonexistent " FLOWBACK_PROGRAM " record " + options + " -o " +
+                        file_ + " -- /bin/true >/dev/null 2>" + folder_.File("messages"))
+                           .c_str());
+  };
+  EXPECT_EQ(WEXITSTATUS(run("--max-instructions 100")), 0);
+  const std::string chosen = ReadFile(folder_.File("messages"));
+  EXPECT_TRUE(chosen.contains("auto takes 'step'")) << chosen;
+  EXPECT_TRUE(chosen.contains("sudo apt-get install qemu-user")) << chosen;
+  EXPECT_EQ(WEXITSTATUS(run("--engine emulate")), 125);
+  const std::string refused = ReadFile(folder_.File("messages"));
+  EXPECT_TRUE(refused.contains("try: sudo apt-get install qemu-user")) << refused;
+}
+
+// The second one keeps the first one's file, which that still writes.
+TEST_F(RecordTest, TwoAtOnceIntoTheSameFile) {
+  const std::string command =
+      FLOWBACK_PROGRAM " record -o " + file_ + " -- sh -c 'sleep 0.5' 2>/dev/null";
+  const int status = std::system(
+      ("{ " + command + "; } & sleep 0.2; " + command + "; s=$?; wait; exit $s").c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_EQ(RunFlowback({"info", "--strict", file_}).status, 0);
+}
+
 TEST_F(RecordTest, AutoSaysWhatItTakes) {
   const ProgramResult result = Record({"--", "true"});
   EXPECT_TRUE(result.err.contains("--engine auto takes 'emulate'") ||

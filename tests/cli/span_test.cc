@@ -126,7 +126,7 @@ TEST_P(SpanTest, SaysWhatIsNowhereOrNotReached) {
     EXPECT_EQ(Record(wrong).status, 125);
 }
 
-INSTANTIATE_TEST_SUITE_P(, SpanTest, testing::Values("step"),
+INSTANTIATE_TEST_SUITE_P(, SpanTest, testing::Values("step", "emulate"),
                          [](const auto& test) { return std::string(test.param); });
 
 }  // namespace

@@ -16,6 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 const std::vector<std::string> kEndless = {"/bin/sh", "-c", "while :; do :; done"};
+const std::vector<std::string> kAsleep = {"/bin/sleep", "1000"};
 const std::vector<std::string> kStubborn = {"/bin/sh", "-c", "trap '' TERM; while :; do :; done"};
 
 // Each test for both engines.
@@ -53,7 +54,7 @@ TEST_P(Ends, BySignalsToTheRecorder) {
     SCOPED_TRACE(strsignal(signal));
     signalled_ = false;
     SignalWhileRecording(signal);
-    const RecordSummary summary = Run(kEndless);
+    const RecordSummary summary = Run(signal == SIGTERM ? kEndless : kAsleep);
     EXPECT_EQ(summary.stop_reason, StopReason::kSignal);
     ASSERT_TRUE(WIFSIGNALED(summary.command_status)) << summary.command_status;
     EXPECT_EQ(WTERMSIG(summary.command_status), signal == SIGHUP ? SIGHUP : SIGTERM);
@@ -66,7 +67,9 @@ TEST_P(Ends, BySignalsToTheRecorder) {
 TEST_P(Ends, WithAFileThatIsCompleteWhileTheProgramRuns) {
   bool complete = false;
   recorder_.options().on_progress = [&](const RecordProgress& progress) {
-    if (progress.complete && !complete) {
+    if (complete) {
+      kill(getpid(), SIGTERM);  // until it is heard: what comes at once is the same request
+    } else if (progress.complete) {
       complete = true;
       const auto recording = OpenFile(recorder_.File("perf.data"));
       EXPECT_TRUE(recording) << recording.error().message();
@@ -74,8 +77,7 @@ TEST_P(Ends, WithAFileThatIsCompleteWhileTheProgramRuns) {
         EXPECT_TRUE(recording->warnings.empty());
       }
       EXPECT_EQ(progress.file_bytes, fs::file_size(recorder_.File("perf.data")));
-      kill(getpid(), SIGTERM);
-    } else if (progress.instructions > 10'000 && !complete && !signalled_) {
+    } else if (progress.instructions > 10'000 && !signalled_) {
       signalled_ = true;
       kill(getpid(), SIGTERM);
     }
@@ -84,6 +86,22 @@ TEST_P(Ends, WithAFileThatIsCompleteWhileTheProgramRuns) {
   EXPECT_TRUE(complete);
   ASSERT_TRUE(WIFSIGNALED(summary.command_status));
   ExpectSameFlow(recorder_.File("perf.data"), summary);
+}
+
+// As timeout(1) does it. The program can still tidy up.
+TEST_P(Ends, SignalledTwiceAtOnce) {
+  const std::string ready = recorder_.File("ready");
+  recorder_.options().on_progress = [&](const RecordProgress&) {
+    if (signalled_ || !fs::exists(ready)) return;
+    signalled_ = true;
+    kill(getpid(), SIGTERM);
+    kill(getpid(), SIGINT);
+  };
+  const RecordSummary summary =
+      Run({"/bin/sh", "-c", "trap 'exit 3' TERM; : >'" + ready + "'; while :; do :; done"});
+  EXPECT_EQ(summary.stop_reason, StopReason::kSignal);
+  ASSERT_TRUE(WIFEXITED(summary.command_status)) << summary.command_status;
+  EXPECT_EQ(WEXITSTATUS(summary.command_status), 3);
 }
 
 TEST_P(Ends, WhenTheFileIsFull) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <filesystem>
 #include <ostream>
 
 #include "flowback/capture/open.h"
@@ -114,15 +115,26 @@ TEST(Known, ExecutesWhatIsWrittenThere) {
   EXPECT_EQ(summary->instructions, 23u);
 }
 
-TEST(Jit, CodeInNoFileIsKeptInTheRawOutput) {
+// Also code of the program's own file, once it was changed.
+TEST(Jit, CodeInNoFileIsKept) {
+  FLOWBACK_NEEDS_PTRACE();
+  for (const char* name : {"jit", "rewrites", "versions"}) {
+    SCOPED_TRACE(name);
+    Recorder recorder;
+    const auto summary = recorder.Run({Program(name)});
+    ASSERT_TRUE(summary) << summary.error().message();
+    EXPECT_EQ(summary->command_status, 0);
+    EXPECT_EQ(summary->notes, std::vector<std::string>{});
+    EXPECT_TRUE(std::filesystem::exists(recorder.File("perf.data.code")));
+    ExpectSameFlow(recorder.File("perf.data"), *summary);
+  }
+}
+
+TEST(Jit, NoFileOfCodeWithoutNeed) {
   FLOWBACK_NEEDS_PTRACE();
   Recorder recorder;
-  recorder.options().raw_directory = recorder.File("raw");
-  const auto summary = recorder.Run({Program("jit")});
-  ASSERT_TRUE(summary) << summary.error().message();
-  EXPECT_EQ(summary->command_status, 0);
-  ASSERT_EQ(summary->notes.size(), 1u);
-  EXPECT_NE(summary->notes[0].find("in no file"), std::string::npos);
+  ASSERT_TRUE(recorder.Run({Program("vdso")}));
+  EXPECT_FALSE(std::filesystem::exists(recorder.File("perf.data.code")));
 }
 
 // Under single-step a transaction aborts where it begins; the trace says so.

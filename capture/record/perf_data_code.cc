@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// Code in a perf.data recording: what was in no file is put into one that the records name.
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "capture/record/perf_data_writer.h"
+
+namespace flowback::record {
+
+Status PerfDataWriter::AddCode(const MemoryCode& code) {
+  if (code.time == 0) return {};
+  if (!code_file_) {
+    std::error_code ignored;
+    const auto path = std::filesystem::absolute(file_.path() + ".code", ignored);
+    if (auto kept = KeepOlderFile(path.string()); !kept) return Fail(std::move(kept.error()));
+    auto made = CodeFile::Create(path.string());
+    if (!made) return Fail(std::move(made.error()));
+    code_file_.emplace(std::move(*made));
+  }
+  const auto offset = code_file_->Add(code.bytes);
+  if (!offset) return Fail(offset.error());
+  MmapRecord map;
+  map.time = code.time;
+  map.pid = code.pid;
+  map.tid = code.tid;
+  map.address = code.address;
+  map.size = code.bytes.size();
+  map.file_offset = *offset;
+  map.path = code_file_->path();
+  map.build_id = code_file_->build_id();
+  return AddSideband(map);
+}
+
+void PerfDataWriter::NoteBuildId(const MmapRecord& record) {
+  if (record.build_id.empty()) return;
+  const bool known = std::any_of(build_ids_.begin(), build_ids_.end(), [&](const MmapRecord& old) {
+    return old.path == record.path && old.build_id == record.build_id;
+  });
+  if (!known) build_ids_.push_back(record);
+}
+
+}  // namespace flowback::record
