@@ -83,6 +83,7 @@ void ThreadTracer::SwitchOffInside(uint64_t address) {
   CompleteOdd(*last, address);
   generator_.Interrupted(address);
   SetDown(nullptr);
+  if (cpus_) cpus_->Release(true);
 }
 
 void ThreadTracer::Complete(const Block& last, uint64_t next) {
@@ -205,6 +206,7 @@ void ThreadTracer::EnterUnknown(const Block& next) {
 }
 
 void ThreadTracer::EnterKernel() {
+  if (cpus_ && in_kernel()) cpus_->Release(false);
   if (!open() || in_kernel()) return;
   const Block* last = TakeUp();
   if (last->kind == BlockEnd::kKernel)

@@ -28,8 +28,10 @@ void EmulateEngine::TakeCpuTraces() {
   for (uint32_t cpu = 0; cpu < kMaxVirtualCpus; ++cpu) TakeCpuTrace(cpu);
 }
 
-// The CPU that the slot's thread runs on.
+// The CPU that the slot's thread runs on. One that ended by itself is on none; if it became another
+// program, the numbers are that one's now.
 std::optional<uint32_t> EmulateEngine::CpuOf(const Slot& slot) const {
+  if (slot.state.load() != SlotState::kLive) return std::nullopt;
   for (uint32_t cpu = 0; per_cpu() && cpu < kMaxVirtualCpus; ++cpu) {
     const CpuHolder holder = CpuHolder::Of(area_.cpus[cpu].holder.load());
     if (holder.running && holder.Is(slot.pid, slot.tid)) return cpu;

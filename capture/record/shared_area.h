@@ -14,7 +14,7 @@
 
 namespace flowback::record {
 
-constexpr uint32_t kSharedAreaVersion = 4;
+constexpr uint32_t kSharedAreaVersion = 5;
 constexpr uint64_t kSharedAreaMagic = 0x6165726177666c66;
 constexpr uint32_t kSlots = 1024;
 constexpr uint32_t kMaxVirtualCpus = 256;

@@ -59,8 +59,8 @@ struct RecordOptions {
   // empty: none. A cycle is a tick of the time-stamp counter.
   std::optional<uint8_t> cyc_threshold;
   // Engine "emulate": one stream for each virtual CPU, which threads take turns on, with SWITCH
-  // records; else one for each thread. There are as many as CPUs may be used, and more where a thread
-  // does not let others on. Wants `timestamps`.
+  // records; else one for each thread. There are as many as CPUs may be used, and more where a
+  // thread does not let others on. Wants `timestamps`.
   bool per_cpu = false;
   // Keep only so many of the latest bytes of each stream. They are taken when the thread
   // ends, and whenever the process gets SIGUSR2, which must be blocked in its other threads.
