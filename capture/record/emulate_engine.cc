@@ -29,13 +29,20 @@ namespace flowback::record {
 namespace {
 
 constexpr long kPauseNanoseconds = 2'000'000;
-constexpr unsigned kLookEvery = 100;   // rounds between two looks for dead threads
-constexpr unsigned kCountEvery = 50;   // rounds between two counts for the progress
-constexpr unsigned kStopRounds = 100;  // for the threads to end their traces
+constexpr unsigned kLookEvery = 100;    // rounds between two looks for dead threads
+constexpr unsigned kCountEvery = 50;    // rounds between two counts for the progress
+constexpr unsigned kStopRounds = 2500;  // five seconds, for the threads to end their traces
 
 void Pause() {
   const timespec pause{.tv_sec = 0, .tv_nsec = kPauseNanoseconds};
   nanosleep(&pause, nullptr);
+}
+
+// Whether its thread would still say something when asked to stop. In the kernel it has said all,
+// and on its way back it finds that nobody wants more.
+bool HasMoreToTell(Slot& slot) {
+  const SlotState state = slot.state.load(std::memory_order_acquire);
+  return state == SlotState::kEnded || (state == SlotState::kLive && slot.CurrentFlow().next != 0);
 }
 
 }  // namespace
@@ -75,15 +82,15 @@ void EmulateEngine::RequestStop() {
 
 // Processes may outlive the recording: gives their threads the time to tell where they are.
 void EmulateEngine::TakeLast() {
-  constexpr int kRounds = 50;
   const auto lives = [](const Slot& slot) { return slot.state.load() == SlotState::kLive; };
   RequestStop();
   Drain();
   EndDeadThreads();
   others_ = std::ranges::any_of(area_.slots, lives);
-  for (int i = 0; i < kRounds && std::ranges::any_of(area_.slots, lives); ++i) {
+  for (unsigned i = 0; i < kStopRounds && std::ranges::any_of(area_.slots, HasMoreToTell); ++i) {
     Pause();
     Drain();
+    if (i % kLookEvery == 0) EndDeadThreads();
   }
   for (const uint32_t i : SlotsInOrder()) {
     exits_[i] = true;  // as far as the recording goes
@@ -92,12 +99,10 @@ void EmulateEngine::TakeLast() {
   area_.recording.store(Recording::kOver);
 }
 
-// What was asked to stop did, or has had its time: a thread in the kernel says nothing.
+// What was asked to stop did, or has had its time: it may be stopped by a signal, say.
 bool EmulateEngine::StopIsDone() {
   if (area_.recording.load() == Recording::kGoesOn) return false;
-  if (++stop_rounds_ > kStopRounds) return true;
-  return std::ranges::all_of(
-      area_.slots, [](const Slot& slot) { return slot.state.load() == SlotState::kFree; });
+  return ++stop_rounds_ > kStopRounds || std::ranges::none_of(area_.slots, HasMoreToTell);
 }
 
 Result<RecordSummary> EmulateEngine::Summarize() {
