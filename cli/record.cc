@@ -91,8 +91,9 @@ Result<std::string> ChooseEngine(const std::string& word, bool attaches) {
     Error error(ErrorCode::kNoHardware,
                 fmt::format("record: engine '{}' ({}) is not in this version", word, engine.needs));
     return Fail(error.Remedy(
-        word == "pt" ? "--engine step, or `perf record -e intel_pt//u -- CMD`, which flowback reads"
-                     : "--engine step"));
+        word == "pt"
+            ? "--engine emulate, or `perf record -e intel_pt//u -- CMD`, which flowback reads"
+            : "--engine emulate"));
   }
   return Fail(Error(ErrorCode::kUsage, fmt::format("record: no engine '{}'", word))
                   .Remedy("--engine auto, pt, lbr, brbe, emulate or step"));

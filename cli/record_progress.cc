@@ -40,7 +40,7 @@ std::string ProgressText(const RecordProgress& progress, double bytes_per_second
   return fmt::format("recording: {} s, {:.1f} MB/s, {:.1f} million instructions, {} lost{}",
                      seconds, bytes_per_second / 1e6,
                      static_cast<double>(progress.instructions) / 1e6, progress.losses,
-                     progress.interrupted ? "; Ctrl-C again ends it" : "");
+                     progress.interrupted ? "; ^C again ends it" : "");
 }
 
 RecordProgressLine::RecordProgressLine()

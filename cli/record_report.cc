@@ -43,11 +43,13 @@ size_t Processes(const RecordSummary& summary) {
 }
 
 // How many times longer the processor worked than it would for the recorded instructions alone, at
-// one a tick of its time-stamp counter. Empty where that says nothing: nothing was executed, or
+// one a tick of its time-stamp counter. Empty where that says nothing: little was executed, or
 // the program ran unrecorded for a time.
 std::optional<double> SlowDown(const RecordSummary& summary, const RecordOptions& options) {
   if (!options.from.empty() || !options.until.empty()) return std::nullopt;
-  if (summary.stop_reason != StopReason::kProgramEnded || summary.one_tick_each.count() <= 0)
+  // Of a short run most is the emulator's start.
+  constexpr std::chrono::milliseconds kLeast(20);
+  if (summary.stop_reason != StopReason::kProgramEnded || summary.one_tick_each < kLeast)
     return std::nullopt;
   return static_cast<double>(summary.cpu_time.count()) /
          static_cast<double>(summary.one_tick_each.count());
@@ -75,8 +77,8 @@ bool NothingLost(const RecordSummary& summary) {
   return summary.losses == 0 && summary.threads_left_out == 0;
 }
 
-std::string LossText(const RecordSummary& summary) {
-  if (NothingLost(summary)) return "0 % lost";
+std::string LossText(const RecordSummary& summary, const RecordOptions& options) {
+  if (NothingLost(summary)) return options.snapshot_bytes ? "the latest kept" : "0 % lost";
   std::string text = Count(summary.losses, "loss");
   if (summary.threads_left_out != 0)
     text += ", " + Count(summary.threads_left_out, "thread") + " left out";
@@ -129,11 +131,11 @@ void TellText(const RecordSummary& summary, const RecordOptions& options) {
     Warn(fmt::format("record: of each thread's trace the last {} were kept",
                      Count(*options.snapshot_bytes, "byte")));
   const size_t processes = Processes(summary);
-  Warn(fmt::format("record: {}{} of {}{} in {:.2f} s, {}", StopText(summary),
-                   Count(summary.instructions, "instruction"),
-                   Count(summary.threads.size(), "thread"),
-                   processes > 1 ? " in " + Count(processes, "process") : "",
-                   std::chrono::duration<double>(summary.elapsed).count(), LossText(summary)));
+  Warn(fmt::format(
+      "record: {}{} of {}{} in {:.2f} s, {}", StopText(summary),
+      Count(summary.instructions, "instruction"), Count(summary.threads.size(), "thread"),
+      processes > 1 ? " in " + Count(processes, "process") : "",
+      std::chrono::duration<double>(summary.elapsed).count(), LossText(summary, options)));
   Warn(fmt::format("record: {} (emulated) in {}, {}", Count(summary.bytes, "trace byte"),
                    options.output, Count(summary.file_bytes, "byte")));
   if (const auto slow_down = SlowDown(summary, options))

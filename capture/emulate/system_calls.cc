@@ -146,7 +146,7 @@ void EmulatedProcess::ExecuteAt(unsigned vcpu, const SystemCall& call) {
   }
   const bool from_here = first == '/' || static_cast<int>(folder) == AT_FDCWD;
   if (from_here && first != 0 && flags == 0) return Execute(vcpu, path, arguments, environment);
-  Thread(vcpu)->Send({.kind = MessageKind::kNote},
+  Thread(vcpu)->Send({.kind = MessageKind::kUntraced},
                      "a program was run by its file descriptor (execveat): it ran untraced");
 }
 
@@ -177,15 +177,17 @@ void EmulatedProcess::Execute(unsigned vcpu, uint64_t path, uint64_t arguments,
     if (!program) {
       if (program.error().error == 0)
         thread->Send(
-            {.kind = MessageKind::kNote},
+            {.kind = MessageKind::kUntraced},
             "'" + *name + "' is a program for " + program.error().machine + ": it ran untraced");
       return;
     }
     if (const std::string file = OutOfReach(); !file.empty()) {
-      thread->Send({.kind = MessageKind::kNote},
+      thread->Send({.kind = MessageKind::kUntraced},
                    "'" + *name + "' could not reach " + file + " when it was run: it ran untraced");
       return;
     }
+    if (program->changes_identity)
+      thread->Send({.kind = MessageKind::kNote}, record::IdentityNote(*program));
     auto split = record::SplitEnvironment(*values);
     record::EmulatorSetup setup = setup_;
     setup.starts_on = !thread->off();

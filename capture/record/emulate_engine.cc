@@ -161,10 +161,15 @@ void EmulateEngine::CountFlow() {
 void EmulateEngine::TellThreadsLeftOut() {
   const uint64_t count = area_.threads_left_out.load();
   if (count == told_left_out_) return;
+  TellLost(clock_.Now(), command_, command_, count - std::exchange(told_left_out_, count));
+}
+
+void EmulateEngine::TellLost(uint64_t tsc, int32_t pid, int32_t tid, uint64_t count) {
   LostRecord lost;
-  lost.time = clock_.ToNanoseconds(clock_.Now());
-  lost.pid = lost.tid = command_;
-  lost.count = count - std::exchange(told_left_out_, count);
+  lost.time = clock_.ToNanoseconds(tsc);
+  lost.pid = pid;
+  lost.tid = tid;
+  lost.count = count;
   Check(sink_.AddSideband(lost));
 }
 
@@ -278,6 +283,10 @@ void EmulateEngine::ReadMessages(uint32_t index, std::vector<Message>& messages)
 
 void EmulateEngine::Tell(const Message& message) {
   switch (message.header.kind) {
+    case MessageKind::kUntraced:
+      area_.losses.fetch_add(1);
+      AddNote(message.text);
+      return TellLost(message.header.tsc, message.pid, message.tid, 1);
     case MessageKind::kNote:
       return AddNote(message.text);
     case MessageKind::kFunction:

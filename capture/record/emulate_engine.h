@@ -80,6 +80,7 @@ class EmulateEngine {
   };
 
   void TellThreadsLeftOut();
+  void TellLost(uint64_t tsc, int32_t pid, int32_t tid, uint64_t count);
   void Drain();
   std::vector<uint32_t> SlotsInOrder();
   void DrainSlot(uint32_t index, std::vector<Message>& messages);

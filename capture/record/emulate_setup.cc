@@ -155,9 +155,7 @@ Result<EmulatedCommand> MakeEmulatedCommand(const RecordOptions& options, const 
   command.words.insert(command.words.begin() + 1, environment.words.begin(),
                        environment.words.end());
   command.environment = std::move(environment.variables);
-  if (program->changes_identity)
-    command.notes.push_back("'" + program->path +
-                            "' is set-user-ID: it ran without the rights that gives");
+  if (program->changes_identity) command.notes.push_back(IdentityNote(*program));
   return command;
 }
 

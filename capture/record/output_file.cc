@@ -36,7 +36,10 @@ Result<OutputFile> OutputFile::Create(const std::string& path) {
 }
 
 OutputFile::OutputFile(OutputFile&& other) noexcept
-    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)), size_(other.size_) {}
+    : path_(std::move(other.path_)),
+      fd_(std::exchange(other.fd_, -1)),
+      size_(other.size_),
+      failure_(std::move(other.failure_)) {}
 
 OutputFile::~OutputFile() {
   if (fd_ >= 0) close(fd_);
@@ -50,11 +53,16 @@ Status OutputFile::Write(Bytes bytes) {
 
 Status OutputFile::WriteAt(uint64_t offset, Bytes bytes) { return WriteAll(offset, bytes); }
 
+// After a failed write nothing more is written: it would stand in what the failed one left.
 Status OutputFile::WriteAll(uint64_t offset, Bytes bytes) {
+  if (failure_) return Fail(*failure_);
   while (!bytes.empty()) {
     const ssize_t done = pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) return Fail(FileError("write to", path_, done < 0 ? errno : ENOSPC).At(offset));
+    if (done <= 0) {
+      failure_ = FileError("write to", path_, done < 0 ? errno : ENOSPC).At(offset);
+      return Fail(*failure_);
+    }
     bytes = bytes.subspan(static_cast<size_t>(done));
     offset += static_cast<uint64_t>(done);
   }

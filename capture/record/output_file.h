@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,7 @@ class OutputFile {
   OutputFile& operator=(OutputFile&&) = delete;
   ~OutputFile();
 
+  // Once one has failed, all fail in the same way.
   Status Write(Bytes bytes);
   Status Write(std::string_view text) {
     return Write(Bytes{reinterpret_cast<const uint8_t*>(text.data()), text.size()});
@@ -37,6 +39,7 @@ class OutputFile {
   std::string path_;
   int fd_;
   uint64_t size_ = 0;
+  std::optional<Error> failure_;  // the first one: nothing is written after it
 };
 
 // Renames what is at `path` to PATH.old, as perf does; an empty file and what is no file are left.

@@ -20,6 +20,7 @@
 #include "capture/record/launch.h"
 #include "capture/record/metered_sink.h"
 #include "capture/record/perf_data_writer.h"
+#include "capture/record/program_file.h"
 #include "capture/record/ptrace_calls.h"
 #include "capture/record/raw_writer.h"
 #include "capture/record/record_session.h"
@@ -282,6 +283,8 @@ Result<RecordSummary> RunStepped(const RecordOptions& options, RecordSession& se
   }
   StepEngine engine(options, clock, binding, *outputs->metered);
   if (counts && !addresses.in_force()) engine.AddNote(kRandomAddresses);
+  const auto program = FindProgram(LookUpInPath(options.command[0]));
+  if (program && program->changes_identity) engine.AddNote(IdentityNote(*program));
   session.Connect(*pid, engine);
   auto summary = engine.Run(*pid);
   session.Disconnect();

@@ -185,7 +185,8 @@ enum class MessageKind : uint32_t {
   kFunction,   // offset: what it does, a RecordingSwitch; address: 0 when not known; text: where
   kSwitchOut,  // address: the pid, size: the tid of who left the CPU; offset: 1 when it gave way
   kSwitchIn,
-  kNote,  // text: what the user should know
+  kUntraced,  // text: what ran so, and why
+  kNote,      // text: what the user should know
 };
 
 // One piece of sideband; `text_size` bytes follow, then zeros up to a multiple of eight.

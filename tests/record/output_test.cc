@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What the recorder writes: the perf.data file's description of the recording, and the raw folder.
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 
 #include <algorithm>
@@ -8,6 +10,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "capture/record/output_file.h"
 #include "flowback/capture/open.h"
 #include "tests/record/recorded.h"
 
@@ -197,6 +200,26 @@ TEST(RawFolderCommand, NamesEveryStreamAndSection) {
   }
   EXPECT_EQ(streams, 3u);
   EXPECT_EQ(sections, 2u);
+}
+
+// What follows a failed write would stand in the place of what that one left.
+TEST(OutputFile, WritesNothingAfterAFailedWrite) {
+  const support::TemporaryFolder folder;
+  const std::string path = (folder.path() / "file").string();
+  auto file = record::OutputFile::Create(path);
+  ASSERT_TRUE(file) << file.error().message();
+  const auto before = signal(SIGXFSZ, SIG_IGN);
+  rlimit limit{};
+  getrlimit(RLIMIT_FSIZE, &limit);
+  const rlimit small{.rlim_cur = 4096, .rlim_max = limit.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  EXPECT_FALSE(file->Write(std::string(5000, 'a')));
+  setrlimit(RLIMIT_FSIZE, &limit);
+  signal(SIGXFSZ, before);
+  EXPECT_FALSE(file->Write("bbbb"));
+  std::ifstream written(path);
+  const std::string content{std::istreambuf_iterator<char>(written), {}};
+  EXPECT_EQ(content, std::string(4096, 'a'));
 }
 
 }  // namespace
