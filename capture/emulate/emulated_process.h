@@ -26,6 +26,7 @@ namespace flowback::emulate {
 struct SystemCall {
   int64_t number = 0;
   std::array<uint64_t, 6> arguments{};
+  bool untraced = false;  // it would run a program that can't be traced
 };
 
 // The tracers by vCPU; null: none yet. What a block's callback goes by, so it is found in one step.

@@ -61,10 +61,12 @@ void EmulatedProcess::OnSystemCall(unsigned vcpu, const SystemCall& call) {
 }
 
 void EmulatedProcess::OnSystemCallDone(unsigned vcpu, int64_t number, int64_t result) {
-  if (vcpu >= kMaxVcpus || !ChangesMappings(number) || calls_[vcpu].number != number) return;
-  constexpr int64_t kLastError = -4095;
-  if (result < 0 && result >= kLastError) return;
+  if (vcpu >= kMaxVcpus || calls_[vcpu].number != number) return;
   ThreadTracer* thread = Thread(vcpu);
+  if (std::exchange(calls_[vcpu].untraced, false) && thread != nullptr)
+    thread->Send({.kind = MessageKind::kUntraced});  // the kernel refused it
+  constexpr int64_t kLastError = -4095;
+  if (!ChangesMappings(number) || (result < 0 && result >= kLastError)) return;
   const uint64_t now = thread != nullptr ? thread->Tick() : clock_.Tick();
   OnMappingsChanged(calls_[vcpu], static_cast<uint64_t>(result), now);
 }
@@ -146,6 +148,7 @@ void EmulatedProcess::ExecuteAt(unsigned vcpu, const SystemCall& call) {
   }
   const bool from_here = first == '/' || static_cast<int>(folder) == AT_FDCWD;
   if (from_here && first != 0 && flags == 0) return Execute(vcpu, path, arguments, environment);
+  calls_[vcpu].untraced = true;
   Thread(vcpu)->Send({.kind = MessageKind::kUntraced},
                      "a program was run by its file descriptor (execveat): it ran untraced");
 }
@@ -174,17 +177,16 @@ void EmulatedProcess::Execute(unsigned vcpu, uint64_t path, uint64_t arguments,
     const auto values = memory_.Texts(environment);
     if (!name || !words || !values) return;
     const auto program = record::FindProgram(*name);
-    if (!program) {
-      if (program.error().error == 0)
-        thread->Send(
-            {.kind = MessageKind::kUntraced},
-            "'" + *name + "' is a program for " + program.error().machine + ": it ran untraced");
-      return;
-    }
-    if (const std::string file = OutOfReach(); !file.empty()) {
-      thread->Send({.kind = MessageKind::kUntraced},
-                   "'" + *name + "' could not reach " + file + " when it was run: it ran untraced");
-      return;
+    std::string obstacle;
+    if (!program && program.error().error != 0) return;
+    if (!program)
+      obstacle = "is a program for " + program.error().machine;
+    else if (const std::string file = OutOfReach(); !file.empty())
+      obstacle = "could not reach " + file + " when it was run";
+    if (!obstacle.empty()) {
+      calls_[vcpu].untraced = true;
+      return thread->Send({.kind = MessageKind::kUntraced},
+                          "'" + *name + "' " + obstacle + ": it ran untraced");
     }
     if (program->changes_identity)
       thread->Send({.kind = MessageKind::kNote}, record::IdentityNote(*program));

@@ -97,6 +97,17 @@ void EmulateEngine::TakeLast() {
     FinishSlot(i);
   }
   area_.recording.store(Recording::kOver);
+  TellUntraced();
+}
+
+// Programs that ran untraced. Of those not run after all nothing is left.
+void EmulateEngine::TellUntraced() {
+  for (const auto& [thread, text] : untraced_) {
+    if (text.empty()) continue;
+    area_.losses.fetch_add(1);
+    AddNote(text);
+    TellLost(clock_.Now(), thread.first, thread.second, 1);
+  }
 }
 
 // What was asked to stop did, or has had its time: it may be stopped by a signal, say.
@@ -284,9 +295,8 @@ void EmulateEngine::ReadMessages(uint32_t index, std::vector<Message>& messages)
 void EmulateEngine::Tell(const Message& message) {
   switch (message.header.kind) {
     case MessageKind::kUntraced:
-      area_.losses.fetch_add(1);
-      AddNote(message.text);
-      return TellLost(message.header.tsc, message.pid, message.tid, 1);
+      untraced_[{message.pid, message.tid}] = message.text;
+      return;
     case MessageKind::kNote:
       return AddNote(message.text);
     case MessageKind::kFunction:

@@ -80,6 +80,7 @@ class EmulateEngine {
   };
 
   void TellThreadsLeftOut();
+  void TellUntraced();
   void TellLost(uint64_t tsc, int32_t pid, int32_t tid, uint64_t count);
   void Drain();
   std::vector<uint32_t> SlotsInOrder();
@@ -124,9 +125,10 @@ class EmulateEngine {
   std::atomic<bool> snapshot_requested_ = false;
   pid_t command_ = -1;
   uint64_t told_left_out_ = 0;
-  bool stopped_ = false;      // before the program ended
-  bool others_ = false;       // processes outlived the recording
-  unsigned stop_rounds_ = 0;  // since it was asked to stop
+  std::map<std::pair<int32_t, int32_t>, std::string> untraced_;  // by pid and tid: why
+  bool stopped_ = false;                                         // before the program ended
+  bool others_ = false;                                          // processes outlived the recording
+  unsigned stop_rounds_ = 0;                                     // since it was asked to stop
 };
 
 }  // namespace flowback::record

@@ -185,7 +185,7 @@ enum class MessageKind : uint32_t {
   kFunction,   // offset: what it does, a RecordingSwitch; address: 0 when not known; text: where
   kSwitchOut,  // address: the pid, size: the tid of who left the CPU; offset: 1 when it gave way
   kSwitchIn,
-  kUntraced,  // text: what ran so, and why
+  kUntraced,  // text: what would be run so, and why; empty: it was not
   kNote,      // text: what the user should know
 };
 
