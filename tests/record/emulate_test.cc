@@ -108,9 +108,6 @@ struct End {
 class OtherThreads : public testing::TestWithParam<End> {};
 
 TEST_P(OtherThreads, TellWhereTheyWere) {
-  if (std::string(GetParam().how) == "crash")
-    GTEST_SKIP()
-        << "hangs once in some ten runs, the program waiting in the emulator: not found yet";
   FLOWBACK_NEEDS_EMULATOR();
   for (int i = 0; i < 2; ++i) {
     Recorder recorder;

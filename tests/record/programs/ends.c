@@ -10,6 +10,7 @@ enum {
 
 static volatile int ready;
 static volatile int never;
+static volatile int touched;
 static char stacks[3][kStackSize] __attribute__((aligned(16)));
 
 static void Ready(void) {
@@ -31,7 +32,7 @@ static void Spin(void) {
 
 static void Branch(void) {
   for (volatile long i = 0; !never; ++i)
-    if (i % 3 == 1) ready |= 0;
+    if (i % 3 == 1) touched |= 1;
 }
 
 __attribute__((used, noreturn)) static void Work(long which) {
