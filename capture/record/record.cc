@@ -254,6 +254,7 @@ Result<RecordSummary> Finished(Result<RecordSummary> summary, Outputs& outputs,
     return Fail(std::move(finished.error()));
   summary->notes.insert(summary->notes.begin(), outputs.notes.begin(), outputs.notes.end());
   summary->file_bytes = outputs.metered->file_size();
+  summary->overwritten_bytes = outputs.sinks->overwritten_bytes();
   summary->one_tick_each =
       std::chrono::nanoseconds(clock.ToNanoseconds(summary->instructions) - clock.ToNanoseconds(0));
   if (summary->stop_reason == StopReason::kProgramEnded)

@@ -119,6 +119,38 @@ TEST_F(RecordTest, TakesPerfsWordsForSnapshots) {
   }
 }
 
+// Overwritten on purpose is not lost, but it is not in the file either.
+TEST_F(RecordTest, SaysWhatSnapshotsDidNotKeep) {
+  const std::vector<std::string> loop = {"--json", "--", "sh", "-c",
+                                         "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done"};
+  const auto record = [&](const std::string& size) {
+    std::vector<std::string> words = {"-S" + size};
+    words.insert(words.end(), loop.begin(), loop.end());
+    return Record(words);
+  };
+  const ProgramResult some = record("16K");
+  ASSERT_EQ(some.status, 0) << some.err;
+  const json summary = json::parse(Lines(some.out).back());
+  const json info = json::parse(RunFlowback({"info", "--json", file_}).out);
+  const uint64_t made = summary["bytes"];
+  const uint64_t overwritten = summary["overwritten_bytes"];
+  const uint64_t kept = made - overwritten;
+  EXPECT_LE(kept, 16384u);
+  // perf's padding is zeros behind it.
+  EXPECT_LE(kept, info["streams"][0]["bytes"]);
+  EXPECT_GT(kept + 8, info["streams"][0]["bytes"]);
+  EXPECT_EQ(summary["lost_percent"], 0);
+  EXPECT_NEAR(summary["overwritten_percent"].get<double>(),
+              100.0 * static_cast<double>(overwritten) / static_cast<double>(made), 0.01);
+  EXPECT_TRUE(some.err.contains("0 % lost; " + std::to_string(overwritten) + " of " +
+                                std::to_string(made) + " trace bytes overwritten"))
+      << some.err;
+  EXPECT_TRUE(some.err.contains(std::to_string(kept) + " trace bytes (emulated) in ")) << some.err;
+  const ProgramResult all = record("64M");
+  EXPECT_TRUE(all.err.contains("0 % lost; nothing overwritten")) << all.err;
+  EXPECT_EQ(json::parse(Lines(all.out).back())["overwritten_bytes"], 0);
+}
+
 TEST_F(RecordTest, NothingToRun) {
   EXPECT_EQ(RunFlowback({"record"}).status, 2);
   EXPECT_EQ(RunFlowback({"record", "--"}).status, 2);

@@ -50,6 +50,22 @@ TEST(TraceHistory, BeginsAtAPsb) {
   EXPECT_EQ(history.Take().offset, 10u) << "the PSB is still kept";
   history.Add(Numbered(40, 0));
   EXPECT_TRUE(history.Take().bytes.empty()) << "no PSB is left in the last 100";
+  EXPECT_EQ(history.overwritten(), 10u + 40u) << "before the PSB, and what came last";
+}
+
+TEST(TraceHistory, CountsOnceWhatTwoSnapshotsHave) {
+  TraceHistory history(100);
+  history.Add(WithPsb(10, 30));
+  EXPECT_EQ(history.Take().bytes.size(), 46u);
+  EXPECT_EQ(history.overwritten(), 10u);
+  history.Add(WithPsb(0, 14));
+  EXPECT_EQ(history.Take().bytes.size(), 76u);
+  EXPECT_EQ(history.overwritten(), 10u);
+  history.Add(WithPsb(200, 4));
+  EXPECT_EQ(history.Take().bytes.size(), 20u);
+  EXPECT_EQ(history.overwritten(), 210u);
+  history.Clear();
+  EXPECT_EQ(history.overwritten(), 210u);
 }
 
 TEST(TraceHistory, KeepsTheLatestHoweverTheyCome) {
@@ -115,6 +131,9 @@ TEST_P(Snapshot, IsTheEndOfAWholeRecording) {
   const Bytes expected = all->streams[0].bytes.subspan(begin);
   ASSERT_GE(kept.size(), expected.size());
   EXPECT_TRUE(std::ranges::equal(kept.first(expected.size()), expected));
+  EXPECT_EQ(truth->overwritten_bytes, 0u);
+  EXPECT_EQ(summary->bytes, truth->bytes);
+  EXPECT_EQ(summary->overwritten_bytes, truth->bytes - expected.size());
 }
 
 TEST_P(Snapshot, IsReadByPerfAndByBothDecoders) {
@@ -150,6 +169,7 @@ TEST(Snapshots, OfThreadsThatCameAndWent) {
   ASSERT_TRUE(summary) << summary.error().message();
   const auto recording = OpenFile(recorder.File("perf.data"));
   ASSERT_TRUE(recording) << recording.error().message();
+  EXPECT_EQ(summary->overwritten_bytes, 0u);
   for (const Stream& stream : recording->streams) EXPECT_TRUE(stream.gaps.empty());
   EXPECT_EQ(recording->streams.size(), summary->threads.size());
   std::string problem;

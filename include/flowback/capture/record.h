@@ -111,7 +111,9 @@ struct RecordSummary {
   int command_status = 0;  // as waitpid gives it; 0 without a command
   StopReason stop_reason = StopReason::kProgramEnded;
   uint64_t instructions = 0;
-  uint64_t bytes = 0;       // trace bytes of all threads
+  uint64_t bytes = 0;  // trace bytes of all threads
+  // Of these, those that are in no snapshot: later trace took their place, as was asked for.
+  uint64_t overwritten_bytes = 0;
   uint64_t file_bytes = 0;  // of the perf.data file; 0 without one
   uint64_t losses = 0;      // places where the flow is not known
   // Where the functions RecordOptions names are: "f in /lib/libx.so at 0x1139" (of the file).
