@@ -20,6 +20,7 @@
 #include "cli/doctor_facts.h"
 #include "cli/pt_event.h"
 #include "cli/quantity.h"
+#include "cli/record_output.h"
 #include "cli/record_progress.h"
 #include "cli/record_report.h"
 #include "cli/status.h"
@@ -234,6 +235,8 @@ int Execute(const RecordWords& words, RecordOptions& options) {
   const bool has_command = !options.command.empty();
   if (Status status = Understand(words, options); !status)
     return RecordFailure(status.error(), has_command, words.json);
+  if (Status status = OpenOutputPipe(options, words.json); !status)
+    return RecordFailure(status.error(), has_command, words.json);
   const Result<RecordSummary> summary = RecordWithProgress(options);
   if (!summary) return RecordFailure(summary.error(), has_command, words.json);
   int status = has_command ? CommandStatus(summary->command_status) : kDone;
@@ -253,7 +256,8 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
       ->allow_extra_args(false);
   app.add_option("--engine", words.engine, "auto (default), pt, lbr, brbe, emulate or step");
   app.add_flag("--exact", options.exact, "emulate: one instruction a block (slower)");
-  app.add_option("-o,--output", options.output, "file to write (default perf.data)");
+  app.add_option("-o,--output", options.output,
+                 "file or FIFO to write (default perf.data); -: standard output");
   app.add_option("--raw-dir", options.raw_directory,
                  "also write raw streams and code images there");
   app.add_option("--clock", words.clock,

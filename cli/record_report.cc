@@ -11,6 +11,7 @@
 
 #include "cli/json.h"
 #include "cli/output.h"
+#include "cli/record_output.h"
 #include "cli/status.h"
 
 namespace flowback::cli {
@@ -69,7 +70,9 @@ std::string ShellWord(const std::string& word) {
   return quoted + "'";
 }
 
+// Empty: whoever reads the pipe is what comes next.
 std::string NextCommand(const RecordOptions& options) {
+  if (options.output_pipe >= 0) return {};
   return "flowback info " + ShellWord(options.output);
 }
 
@@ -102,6 +105,12 @@ std::string StopText(const RecordSummary& summary) {
   if (summary.stop_reason == StopReason::kProgramEnded) return {};
   if (summary.stop_reason == StopReason::kSignal) return "stopped by a signal; ";
   return fmt::format("stopped by --{}, the program ran on unrecorded; ", Name(summary.stop_reason));
+}
+
+std::string JsonText(std::string_view text) {
+  std::string json;
+  AppendJsonString(json, text);
+  return json;
 }
 
 std::string JsonArray(const std::vector<std::string>& texts) {
@@ -151,14 +160,14 @@ void TellText(const RecordSummary& summary, const RecordOptions& options) {
                    std::chrono::duration<double>(summary.elapsed).count(), LossText(summary),
                    OverwrittenText(summary, options)));
   Warn(fmt::format("record: {} (emulated) in {}, {}",
-                   Count(summary.bytes - summary.overwritten_bytes, "trace byte"), options.output,
-                   Count(summary.file_bytes, "byte")));
+                   Count(summary.bytes - summary.overwritten_bytes, "trace byte"),
+                   OutputName(options), Count(summary.file_bytes, "byte")));
   if (const auto slow_down = SlowDown(summary, options))
     Warn(
         fmt::format("record: some {:.{}f} times slower than native (estimate: native at one "
                     "instruction a cycle)",
                     *slow_down, *slow_down < 10 ? 1 : 0));
-  Warn("record: next: " + NextCommand(options));
+  if (const std::string next = NextCommand(options); !next.empty()) Warn("record: next: " + next);
 }
 
 void TellJson(const RecordSummary& summary, const RecordOptions& options, int exit_status) {
@@ -173,6 +182,7 @@ void TellJson(const RecordSummary& summary, const RecordOptions& options, int ex
         .Text("digest", fmt::format("{:016x}", thread.digest.hash))
         .End();
   const auto slow_down = SlowDown(summary, options);
+  const std::string next = NextCommand(options);
   JsonLine(output.buffer())
       .Text("schema", "flowback.record/1")
       .Text("engine", options.engine)
@@ -196,7 +206,7 @@ void TellJson(const RecordSummary& summary, const RecordOptions& options, int ex
       .Raw("from", JsonArray(summary.from_places))
       .Raw("until", JsonArray(summary.until_places))
       .Raw("notes", JsonArray(summary.notes))
-      .Text("next", NextCommand(options))
+      .Raw("next", next.empty() ? "null" : JsonText(next))
       .Number("status", exit_status)
       .End();
 }

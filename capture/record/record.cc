@@ -234,7 +234,7 @@ struct Outputs {
 Result<Outputs> OpenOutputs(const RecordOptions& options, const TraceClock& clock,
                             RecordSession& session) {
   Outputs outputs;
-  auto kept = KeepOlderFile(options.output);
+  auto kept = options.output_pipe < 0 ? KeepOlderFile(options.output) : std::string();
   if (!kept) return Fail(std::move(kept.error()));
   if (!kept->empty()) outputs.notes.push_back(*kept);
   auto sinks = OpenSinks(options, clock);
