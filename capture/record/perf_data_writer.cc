@@ -138,8 +138,7 @@ Status PerfDataWriter::WritePreamble(const RecordOptions& options, const TraceCl
   for (auto& record : records) preamble.Append(record.Done());
   // The header's features come last: a killed recorder leaves none. That the trace is emulated, and
   // by which rules it is read, must be known nevertheless.
-  for (const HeaderFeature& feature : IdentityFeatures(facts_.recorder, facts_.cpuid))
-    AppendFeatureRecord(preamble, feature);
+  for (const HeaderFeature& feature : Identity({})) AppendFeatureRecord(preamble, feature);
   if (auto written = file_.Write(preamble.bytes()); !written) return written;
   return TellDataSize();
 }
@@ -223,17 +222,25 @@ Status PerfDataWriter::WriteTrace(const StreamInfo& stream, Bytes bytes, uint64_
   return TellDataSize();
 }
 
-// A pipe's features stand in front; its reader goes on where the writer is done.
-Status PerfDataWriter::Finish(const RecordSummary&) {
-  if (!pipe_) return WriteFeatures();
-  file_.Close();
-  return {};
+std::vector<HeaderFeature> PerfDataWriter::Identity(const RecordSummary& summary) const {
+  return IdentityFeatures(facts_.recorder + SpanText(facts_.span, summary), facts_.cpuid);
 }
 
-Status PerfDataWriter::WriteFeatures() {
+// A pipe's features stand in front, but for what was not known then; its reader goes on where the
+// writer is done.
+Status PerfDataWriter::Finish(const RecordSummary& summary) {
+  if (!pipe_) return WriteFeatures(summary);
+  LittleEndianBuffer last;
+  if (!facts_.span.everything())
+    for (const HeaderFeature& feature : Identity(summary)) AppendFeatureRecord(last, feature);
+  Status written = file_.Write(last.bytes());
+  file_.Close();
+  return written;
+}
+
+Status PerfDataWriter::WriteFeatures(const RecordSummary& summary) {
   std::vector<HeaderFeature> features = MachineFeatures(facts_.command_line, events_);
-  for (HeaderFeature& feature : IdentityFeatures(facts_.recorder, facts_.cpuid))
-    features.push_back(std::move(feature));
+  for (HeaderFeature& feature : Identity(summary)) features.push_back(std::move(feature));
   features.push_back(BuildIdFeature(build_ids_));
   features.push_back(TraceIndexFeature(trace_index_));
   features.push_back(SampleTimeFeature(first_time_, last_time_));

@@ -197,6 +197,7 @@ Result<std::unique_ptr<RecordingSink>> OpenSinks(const RecordOptions& options,
     auto writer = PerfDataWriter::Create(
         options, clock,
         {.recorder = "flowback " FLOWBACK_VERSION " emulated (" + EngineText(options) + ")",
+         .span = *UnderstandSpan(options),
          .cpuid = kEmulatedCpu,
          .command_line = std::move(command_line)});
     if (!writer) return Fail(std::move(writer.error()));

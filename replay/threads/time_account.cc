@@ -26,7 +26,8 @@ class Accountant {
         inputs_(inputs),
         summaries_(summaries),
         unit_(recording.pt.time),
-        lives_(recording) {}
+        lives_(recording),
+        span_(recording) {}
 
   Result<TimeAccounts> Run(Decoder& decoder) {
     for (const auto& [tid, pid] : TracedThreads(recording_)) Thread(tid, pid);
@@ -94,13 +95,14 @@ class Accountant {
   void CountFlow();
   TimeAccount& AccountOf(const Stream& stream, const ThreadStay* stay);
   TimeAccounts Take();
-  static void AddOffCpu(Entry& entry, bool any_stays);
+  void AddOffCpu(Entry& entry, bool any_stays) const;
 
   const Recording& recording_;
   const StreamInputs& inputs_;
   const std::vector<FlowSummary>& summaries_;
   const TimeUnit unit_;
   const ThreadLives lives_;
+  const SpanAddresses span_;
   uint64_t begin_ = kOpenTime;  // of the recording
   uint64_t end_ = 0;
   std::map<int32_t, Entry> threads_;
@@ -258,7 +260,7 @@ Status Accountant::Time(const Stream& stream, Decoder& decoder) {
     }
     return {};
   }
-  StreamTimes times(owners, unit_, stream.bytes.size());
+  StreamTimes times(owners, unit_, span_, stream.bytes.size());
   if (stream.bytes.empty()) {
     times.Finish(0);
     return {};
@@ -293,11 +295,17 @@ void Accountant::CountFlow() {
 }
 
 // What the slots leave of the life. A thread that no record has on a CPU was on none, if such
-// records were made; else nothing is known.
-void Accountant::AddOffCpu(Entry& entry, bool any_stays) {
+// records were made, or ran outside the span; else nothing is known.
+void Accountant::AddOffCpu(Entry& entry, bool any_stays) const {
   TimeAccount& account = entry.account;
   const uint64_t rest = account.lifetime() - std::min(account.lifetime(), account.Sum());
   if (rest == 0) return;
+  if (!entry.has_slots && !span_.everything) {
+    TimeShare& filtered = account.Of(TimeClass::kFiltered);
+    filtered.time += rest;
+    filtered.hi += rest;
+    return;
+  }
   const bool known = entry.has_slots || any_stays;
   TimeShare& share = account.Of(known ? TimeClass::kOffCpu : TimeClass::kLost);
   share.time += rest;
@@ -313,7 +321,8 @@ TimeAccounts Accountant::Take() {
       std::ranges::any_of(threads_, [](const auto& thread) { return thread.second.has_stays; });
   for (auto& [tid, entry] : threads_) {
     AddOffCpu(entry, any_stays);
-    entry.account.off_cpu_told = entry.has_stays || (!entry.has_slots && any_stays);
+    entry.account.off_cpu_told =
+        entry.has_stays || (!entry.has_slots && (any_stays || !span_.everything));
     accounts.threads.push_back(std::move(entry.account));
   }
   for (auto& [index, account] : nobodies_) accounts.threads.push_back(std::move(account));
