@@ -18,6 +18,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/doctor_facts.h"
+#include "cli/hardware_options.h"
 #include "cli/pt_event.h"
 #include "cli/quantity.h"
 #include "cli/record_output.h"
@@ -35,13 +36,11 @@ struct RecordWords {
               mtc_period, duration, max_size, max_instructions;
   const CLI::Option* cyc = nullptr;
   const CLI::Option* snapshots = nullptr;
-  std::string cpu_list;
   std::vector<std::string> stray;  // words that belong to no option
   bool no_return_compression = false;
   bool no_timestamps = false;
   bool all_cpus = false;
   bool per_thread = false;  // which is the default
-  bool machine_wide = false;
   bool json = false;
 };
 
@@ -204,16 +203,6 @@ Status UnderstandLimits(const RecordWords& words, RecordOptions& options) {
   return {};
 }
 
-// What perf records and software can't.
-Status RefuseMachineWide(const RecordWords& words) {
-  if (!words.machine_wide && words.cpu_list.empty()) return {};
-  return Fail(Error(ErrorCode::kNoHardware,
-                    fmt::format("record: {} records whatever runs on a CPU, which takes tracing "
-                                "hardware: emulating and stepping reach one program only",
-                                words.machine_wide ? "-a" : "-C"))
-                  .Remedy("flowback record -- CMD"));
-}
-
 Status Understand(const RecordWords& words, RecordOptions& options) {
   for (const Status& status : {UnderstandPacketOptions(words, options),
                                UnderstandBuffers(words, options), UnderstandLimits(words, options)})
@@ -289,8 +278,7 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
   app.add_option("--until", options.until, "record up to this function's first instruction");
   app.add_option("--max-instructions", words.max_instructions, "stop recording after so many");
   app.add_option("CMD", words.stray)->group("");
-  app.add_flag("-a", words.machine_wide)->group("");
-  app.add_option("-C,--cpu", words.cpu_list)->group("");
+  AddHardwareOptions(app);
   app.add_flag("--json", words.json, "the result as JSON lines on stdout, after CMD's own output");
   app.footer("usage: flowback record [options] -- CMD [arguments]");
 }
@@ -331,7 +319,7 @@ int RunRecord(const Arguments& arguments) {
   if (dashes != arguments.end()) options.command.assign(dashes + 1, arguments.end());
   if (const auto status = Parse(app, Arguments(arguments.begin(), dashes)))
     return *status == kWrongUsage && !options.command.empty() ? kRecorderFailed : *status;
-  if (const Status status = RefuseMachineWide(words); !status)
+  if (const Status status = RefuseHardwareOptions(app); !status)
     return RecordFailure(status.error(), !options.command.empty(), words.json);
   const bool attaches = !options.pids.empty() || !options.tids.empty();
   if (!words.stray.empty() && !options.command.empty())
