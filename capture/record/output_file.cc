@@ -31,6 +31,18 @@ Error FileError(const std::string& doing, const std::string& path, int error) {
   return result.Remedy("give another file with -o FILE");
 }
 
+// A file, and not an empty one.
+bool HasContent(const std::string& path) {
+  struct stat about{};
+  return !path.empty() && stat(path.c_str(), &about) == 0 && S_ISREG(about.st_mode) &&
+         about.st_size != 0;
+}
+
+Status Rename(const std::string& path, const std::string& older) {
+  if (rename(path.c_str(), older.c_str()) == 0) return {};
+  return Fail(FileError("rename an older recording to '" + older + "' from", path, errno));
+}
+
 }  // namespace
 
 Result<OutputFile> OutputFile::Create(const std::string& path) {
@@ -95,14 +107,17 @@ Status OutputFile::WriteAll(uint64_t offset, Bytes bytes) {
   return {};
 }
 
+std::string CodePathOf(const std::string& recording) { return recording + ".code"; }
+
 Result<std::string> KeepOlderFile(const std::string& path) {
-  struct stat about{};
-  if (path.empty() || stat(path.c_str(), &about) != 0) return std::string();
-  if (!S_ISREG(about.st_mode) || about.st_size == 0) return std::string();
+  if (!HasContent(path)) return std::string();
   const std::string older = path + ".old";
-  if (rename(path.c_str(), older.c_str()) != 0)
-    return Fail(FileError("rename an older recording to '" + older + "' from", path, errno));
-  return "'" + path + "' was there already: kept as '" + older + "'";
+  if (Status renamed = Rename(path, older); !renamed) return Fail(std::move(renamed.error()));
+  std::string text = "'" + path + "' was there already: kept as '" + older + "'";
+  if (!HasContent(CodePathOf(path))) return text;
+  if (Status renamed = Rename(CodePathOf(path), CodePathOf(older)); !renamed)
+    return Fail(std::move(renamed.error()));
+  return text + ", its code as '" + CodePathOf(older) + "'";
 }
 
 }  // namespace flowback::record

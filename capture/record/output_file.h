@@ -53,8 +53,12 @@ class OutputFile {
   std::optional<Error> failure_;  // the first one: nothing is written after it
 };
 
-// Renames what is at `path` to PATH.old, as perf does; an empty file and what is no file are left.
-// Returns what to tell the user; empty when nothing was there. Errors: kPermission, kSystem.
+// Where the code that is in no file stands: beside the recording, whose name it has.
+std::string CodePathOf(const std::string& recording);
+
+// Renames what is at `path` to PATH.old, as perf does, and its file of code with it; an empty file
+// and what is no file are left. Returns what to tell the user; empty when nothing was there.
+// Errors: kPermission, kSystem.
 Result<std::string> KeepOlderFile(const std::string& path);
 
 }  // namespace flowback::record

@@ -13,7 +13,7 @@ namespace {
 // Beside the recording; where that goes to standard output, as beside perf.data.
 std::string CodePath(const std::string& output) {
   std::error_code ignored;
-  return std::filesystem::absolute((output == "-" ? "perf.data" : output) + ".code", ignored)
+  return std::filesystem::absolute(CodePathOf(output == "-" ? "perf.data" : output), ignored)
       .string();
 }
 
@@ -23,6 +23,7 @@ Status PerfDataWriter::AddCode(const MemoryCode& code) {
   if (code.time == 0) return {};
   if (!code_file_) {
     const std::string path = CodePath(file_.path());
+    // Of no recording that was here at the beginning: of one that is gone, or of a pipe.
     if (auto kept = KeepOlderFile(path); !kept) return Fail(std::move(kept.error()));
     auto made = CodeFile::Create(path);
     if (!made) return Fail(std::move(made.error()));
