@@ -95,6 +95,7 @@ class Accountant {
   void CountFlow();
   TimeAccount& AccountOf(const Stream& stream, const ThreadStay* stay);
   TimeAccounts Take();
+  TimePhase Unseen(bool any_stays) const;
   void AddOffCpu(Entry& entry, bool any_stays) const;
 
   const Recording& recording_;
@@ -294,24 +295,31 @@ void Accountant::CountFlow() {
         AccountOf(*piece.stream, piece.stay).bytes += piece.end - piece.begin;
 }
 
-// What the slots leave of the life. A thread that no record has on a CPU was on none, if such
-// records were made, or ran outside the span; else nothing is known.
+// What the time of a thread was that has no trace and that no record has on a CPU. Our recorder
+// tells whether it lost anything; hardware's trace may be missing for many reasons.
+TimePhase Accountant::Unseen(bool any_stays) const {
+  const bool all_there =
+      recording_.machine.emulated && recording_.warnings.empty() && recording_.losses.empty();
+  if (!span_.everything) return {.kind = TimeClass::kFiltered, .cause = {}};
+  if (any_stays) return {.kind = TimeClass::kOffCpu, .cause = {}};
+  if (all_there) return {.kind = TimeClass::kKernel, .cause = {}};
+  return TimePhase::Of(LossCause::kThreadUnknown);
+}
+
+// What the slots leave of the life.
 void Accountant::AddOffCpu(Entry& entry, bool any_stays) const {
   TimeAccount& account = entry.account;
   const uint64_t rest = account.lifetime() - std::min(account.lifetime(), account.Sum());
   if (rest == 0) return;
-  if (!entry.has_slots && !span_.everything) {
-    TimeShare& filtered = account.Of(TimeClass::kFiltered);
-    filtered.time += rest;
-    filtered.hi += rest;
-    return;
-  }
-  const bool known = entry.has_slots || any_stays;
-  TimeShare& share = account.Of(known ? TimeClass::kOffCpu : TimeClass::kLost);
+  const TimePhase phase =
+      entry.has_slots ? TimePhase{.kind = TimeClass::kOffCpu, .cause = {}} : Unseen(any_stays);
+  TimeShare& share = account.Of(phase.kind);
   share.time += rest;
   share.hi += rest;
-  if (known) share.lo += rest;
-  if (!known) account.causes[LossCause::kThreadUnknown] += rest;
+  if (phase.kind == TimeClass::kLost)
+    account.causes[phase.cause] += rest;
+  else
+    share.lo += rest;
 }
 
 TimeAccounts Accountant::Take() {

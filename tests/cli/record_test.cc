@@ -318,6 +318,26 @@ TEST_F(RecordTest, MtcPacketsThatAreOffAreToldAsOff) {
   EXPECT_TRUE(told["options"]["mtc_shift"].is_null());
 }
 
+// A thread that was killed before it came back from the kernel ran no user code: nothing of it is
+// lost, and info says the same as the summary.
+TEST_F(RecordTest, KilledInTheKernelWithoutTrace) {
+  const std::string script = folder_.Write(
+      "script", "sleep 1000 & p=$!\n" FLOWBACK_PROGRAM " record --json --engine step -p $p -o " +
+                    file_ + " >" + folder_.File("summary") +
+                    " & r=$!\n"
+                    "until [ -s " +
+                    file_ + " ]; do sleep 0.01; done\nkill -9 $p\nwait $r\n");
+  ASSERT_EQ(std::system(("timeout 60 bash " + script + " 2>/dev/null").c_str()), 0);
+  const json summary = json::parse(Lines(ReadFile(folder_.File("summary"))).back());
+  EXPECT_EQ(summary["lost_percent"], 0);
+  const ProgramResult told = RunFlowback({"info", "--json", "--strict", file_});
+  EXPECT_EQ(told.status, 0) << told.err;
+  const json info = json::parse(told.out);
+  EXPECT_EQ(info["losses"], json::array());
+  ASSERT_EQ(info["threads"].size(), 1u);
+  EXPECT_EQ(info["threads"][0]["times"]["lost"]["time"], 0);
+}
+
 // The recorder's own digest comes from the addresses it stepped over, not from the packets.
 TEST_F(RecordTest, DecodesToWhatWasExecuted) {
   const ProgramResult recorded = Record({"--json", "--", "true"});
