@@ -50,27 +50,12 @@ size_t Count(const Recording& recording) {
                     [](const auto& record) { return std::holds_alternative<Record>(record); }));
 }
 
-class PerfDataFile : public testing::Test {
- protected:
-  // Records `program` and opens the file.
-  void Open(const std::string& program) {
-    const auto summary = recorder_.Run({program});
-    ASSERT_TRUE(summary) << summary.error().message();
-    summary_ = *summary;
-    auto recording = OpenFile(recorder_.File("perf.data"));
-    ASSERT_TRUE(recording) << recording.error().message();
-    recording_ = std::move(*recording);
-  }
-
-  Recorder recorder_;
-  RecordSummary summary_;
-  Recording recording_;
-};
+class PerfDataFile : public RecordedFile {};
 
 TEST_F(PerfDataFile, DescribesTheMachine) {
   FLOWBACK_NEEDS_PTRACE();
   recorder_.options().recorder_command_line = "flowback record -- known";
-  Open(Program("known"));
+  Run({Program("known")});
   utsname system;
   uname(&system);
   const MachineInfo& machine = recording_.machine;
@@ -89,7 +74,7 @@ TEST_F(PerfDataFile, DescribesTheSettings) {
   FLOWBACK_NEEDS_PTRACE();
   recorder_.options().mtc_shift = 9;
   recorder_.options().return_compression = false;
-  Open(Program("known"));
+  Run({Program("known")});
   const PtConfig& pt = recording_.pt;
   EXPECT_EQ(pt.cpu, (CpuId{.intel = true, .family = 6, .model = 85, .stepping = 7}));
   EXPECT_EQ(pt.return_compression, false);
@@ -102,7 +87,7 @@ TEST_F(PerfDataFile, DescribesTheSettings) {
 
 TEST_F(PerfDataFile, TellsOfThreadsAndMappings) {
   FLOWBACK_NEEDS_PTRACE();
-  Open(Program("threads"));
+  Run({Program("threads")});
   EXPECT_EQ(recording_.streams.size(), 3u);
   EXPECT_EQ(Count<CommRecord>(recording_), 1u);  // threads have the name of their maker
   EXPECT_EQ(Count<ForkRecord>(recording_), 2u);
@@ -125,7 +110,7 @@ TEST_F(PerfDataFile, TellsOfThreadsAndMappings) {
 
 TEST_F(PerfDataFile, NamesTheBuildOfEveryImage) {
   FLOWBACK_NEEDS_PTRACE();
-  Open(Program("vdso"));
+  Run({Program("vdso")});
   for (const auto& record : recording_.sideband)
     if (const auto* map = std::get_if<MmapRecord>(&record)) {
       EXPECT_EQ(map->build_id.bytes.size(), 20u) << map->path;
@@ -135,7 +120,7 @@ TEST_F(PerfDataFile, NamesTheBuildOfEveryImage) {
 
 TEST_F(PerfDataFile, IsForItsOwnerOnly) {
   FLOWBACK_NEEDS_PTRACE();
-  Open(Program("known"));
+  Run({Program("known")});
   EXPECT_EQ(fs::status(recorder_.File("perf.data")).permissions(),
             fs::perms::owner_read | fs::perms::owner_write);
 }

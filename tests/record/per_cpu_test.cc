@@ -144,26 +144,23 @@ TEST(PerCpuOnOne, ManyTakeTurns) {
 }
 
 TEST(PerCpuErrors, WhereStreamsOfCpusCannotBe) {
-  const auto refused = [](auto change, const std::string& words) {
-    Recorder recorder;
-    recorder.options().engine = "emulate";
-    recorder.options().per_cpu = true;
-    change(recorder.options(), recorder.File("raw"));
-    const auto summary = recorder.Run({"/bin/true"});
-    ASSERT_FALSE(summary);
-    EXPECT_EQ(summary.error().code(), ErrorCode::kUsage);
-    EXPECT_NE(summary.error().message().find(words), std::string::npos)
-        << summary.error().message();
-    EXPECT_FALSE(summary.error().remedy().empty());
+  const auto refused = [](auto change, const char* words) {
+    ExpectRefused(
+        [&](Recorder& recorder) {
+          recorder.options().engine = "emulate";
+          recorder.options().per_cpu = true;
+          change(recorder);
+        },
+        words);
   };
-  refused([](RecordOptions& o, const std::string&) { o.engine = "step"; }, "'step'");
-  refused(
-      [](RecordOptions& o, const std::string&) {
-        o.timestamps = false;
-        o.mtc_shift.reset();
-      },
-      "TSC");
-  refused([](RecordOptions& o, const std::string& raw) { o.raw_directory = raw; }, "raw");
+  const auto without_times = [](Recorder& recorder) {
+    recorder.options().timestamps = false;
+    recorder.options().mtc_shift.reset();
+  };
+  refused([](Recorder& recorder) { recorder.options().engine = "step"; }, "'step'");
+  refused(without_times, "TSC");
+  refused([](Recorder& recorder) { recorder.options().raw_directory = recorder.File("raw"); },
+          "raw");
 }
 
 }  // namespace

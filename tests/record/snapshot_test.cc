@@ -240,26 +240,25 @@ TEST_P(Snapshot, IsTakenAtTheSignal) {
 }
 
 TEST(Snapshots, AreRefusedWhereTheyCannotBe) {
-  const auto refused = [](auto change, const std::string& words) {
-    Recorder recorder;
-    recorder.options().snapshot_bytes = 65536;
-    change(recorder.options(), recorder.File("raw"));
-    const auto summary = recorder.Run({"/bin/true"});
-    ASSERT_FALSE(summary);
-    EXPECT_EQ(summary.error().code(), ErrorCode::kUsage);
-    EXPECT_NE(summary.error().message().find(words), std::string::npos)
-        << summary.error().message();
+  const auto refused = [](uint64_t bytes, auto change, const char* words) {
+    ExpectRefused(
+        [&](Recorder& recorder) {
+          recorder.options().snapshot_bytes = bytes;
+          change(recorder);
+        },
+        words);
   };
-  refused([](RecordOptions& o, const std::string&) { o.snapshot_bytes = 8191; }, "PSB periods");
-  refused([](RecordOptions& o, const std::string&) { o.snapshot_bytes = uint64_t{5} << 30; },
-          "4 GiB");
+  const auto as_it_is = [](Recorder&) {};
+  refused(8191, as_it_is, "PSB periods");
+  refused(uint64_t{5} << 30, as_it_is, "4 GiB");
+  const auto without_times = [](Recorder& recorder) {
+    recorder.options().timestamps = false;
+    recorder.options().mtc_shift.reset();
+  };
+  refused(65536, without_times, "TSC");
   refused(
-      [](RecordOptions& o, const std::string&) {
-        o.timestamps = false;
-        o.mtc_shift.reset();
-      },
-      "TSC");
-  refused([](RecordOptions& o, const std::string& raw) { o.raw_directory = raw; }, "raw");
+      65536, [](Recorder& recorder) { recorder.options().raw_directory = recorder.File("raw"); },
+      "raw");
 }
 
 }  // namespace
