@@ -85,7 +85,7 @@ Status OutputFile::WriteAt(uint64_t offset, Bytes bytes) { return WriteAll(offse
 ssize_t OutputFile::WriteSome(uint64_t offset, Bytes bytes) const {
   if (!pipe_) return pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
   pollfd ready{fd_, POLLOUT, 0};
-  if (poll(&ready, 1, -1) < 0) return -1;
+  if (fd_ >= 0 && poll(&ready, 1, -1) < 0) return -1;
   const ssize_t done = write(fd_, bytes.data(), bytes.size());
   if (done < 0 && errno == EAGAIN) errno = EINTR;  // again
   return done;

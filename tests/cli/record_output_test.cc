@@ -2,7 +2,6 @@
 // `record -o -` and `-o FIFO`: perf.data in pipe mode, and CMD's own output apart from it.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -16,22 +15,13 @@ using nlohmann::json;
 
 class RecordOutput : public testing::Test {
  protected:
-  // `line` as bash takes it, where $F is the program. Ends it after two minutes.
+  // Fails as its first program that fails.
   ProgramResult Shell(const std::string& line) const {
-    const std::string script =
-        folder_.Write("script", "F=" FLOWBACK_PROGRAM "\nset -o pipefail\n" + line + "\n");
-    const std::string out = folder_.File("out");
-    const std::string err = folder_.File("err");
-    const int status = std::system(("cd " + folder_.path() + " && timeout 120 bash " + script +
-                                    " </dev/null >" + out + " 2>" + err)
-                                       .c_str());
-    ProgramResult result{.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
-                         .out = ReadFile(out),
-                         .err = ReadFile(err)};
-    EXPECT_NE(result.status, 124) << "still running: " << line;
+    ProgramResult result = RunShell(folder_, "set -o pipefail\n" + line);
+    EXPECT_FALSE(result.timed_out) << "still running: " << line;
     return result;
   }
-  // What one thread was recorded to execute: "TID COUNT".
+  // How many instructions the messages say were recorded.
   static std::string Executed(const std::string& messages) {
     const size_t at = messages.find("record: ", messages.find(" instructions of ") - 24);
     return messages.substr(at + 8, messages.find(' ', at + 8) - at - 8);

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
 // What the recorder writes: the perf.data file's description of the recording, and the raw folder.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <sstream>
 
 #include "capture/record/output_file.h"
@@ -185,6 +189,32 @@ TEST(RawFolderCommand, NamesEveryStreamAndSection) {
   }
   EXPECT_EQ(streams, 3u);
   EXPECT_EQ(sections, 2u);
+}
+
+// Its writer does not know how many bytes a write takes, nor whether it waits.
+TEST(OutputFile, WritesAPipeThatDoesNotWait) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_NONBLOCK), 0);
+  auto file = record::OutputFile::OfPipe("pipe", ends[1]);
+  ASSERT_TRUE(file);
+  const std::string text(500'000, 'a');  // more than a pipe holds
+  auto read = std::async(std::launch::async, [&] {
+    std::string all;
+    char buffer[4096];
+    pollfd ready{ends[0], POLLIN, 0};
+    while (poll(&ready, 1, 10'000) > 0) {
+      const ssize_t got = ::read(ends[0], buffer, sizeof buffer);
+      if (got <= 0) break;
+      all.append(buffer, static_cast<size_t>(got));
+    }
+    return all;
+  });
+  EXPECT_TRUE(file->Write(text));
+  EXPECT_EQ(file->size(), text.size());
+  file->Close();
+  EXPECT_EQ(read.get(), text);
+  close(ends[0]);
+  EXPECT_FALSE(file->Write("b"));
 }
 
 // What follows a failed write would stand in the place of what that one left.
