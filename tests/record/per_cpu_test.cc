@@ -143,6 +143,34 @@ TEST(PerCpuOnOne, ManyTakeTurns) {
   EXPECT_GE(in, summary->threads.size());
 }
 
+// A reader takes the CPU of an end for where the thread ran. Those that a signal ends while another
+// one has their CPU are on none.
+TEST(PerCpuEnds, AreWhereTheThreadRuns) {
+  FLOWBACK_NEEDS_EMULATOR();
+  size_t ends = 0;
+  for (int i = 0; i < 5; ++i) {
+    Recorder recorder;
+    Emulate(recorder.options());
+    recorder.options().per_cpu = true;
+    const auto summary = recorder.Run({Program("ends"), "a"});
+    ASSERT_TRUE(summary) << summary.error().message();
+    const auto recording = OpenFile(recorder.File("perf.data"));
+    ASSERT_TRUE(recording) << recording.error().message();
+    std::map<int32_t, int32_t> running;  // thread by CPU
+    for (const SidebandRecord& record : recording->sideband) {
+      if (const auto* change = std::get_if<SwitchRecord>(&record))
+        running[change->cpu] = change->out ? -1 : change->tid;
+      const auto* exit = std::get_if<ExitRecord>(&record);
+      if (exit == nullptr) continue;
+      ++ends;
+      if (exit->cpu >= 0) {
+        EXPECT_EQ(running[exit->cpu], exit->tid);
+      }
+    }
+  }
+  EXPECT_EQ(ends, 5u * 4u);
+}
+
 TEST(PerCpuErrors, WhereStreamsOfCpusCannotBe) {
   const auto refused = [](auto change, const char* words) {
     ExpectRefused(
