@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/info_report.h"
+#include "cli/stream_report.h"
 
 namespace flowback::cli {
 namespace {
@@ -46,6 +47,15 @@ Json DurationJson(const InfoReport& report) {
   json["begin"] = report.span ? Json(report.span->begin) : Json(nullptr);
   json["end"] = report.span ? Json(report.span->end) : Json(nullptr);
   json["emulated"] = report.clock->emulated();
+  return json;
+}
+
+Json SpanJson(const std::vector<SpanPlace>& places) {
+  Json json = Json::array();
+  for (const SpanPlace& place : places)
+    json.push_back({{"function", place.function},
+                    {"file", TextOrNull(place.file)},
+                    {"offset", place.file.empty() ? Json(nullptr) : Json(place.offset)}});
   return json;
 }
 
@@ -165,6 +175,9 @@ void PrintInfoJson(const InfoReport& report, Output& output) {
   json["command_line"] = TextOrNull(recording.machine.command_line);
   json["emulated"] = recording.machine.emulated;
   json["branch_trace"] = report.streams.empty() ? Json(nullptr) : Json("Intel PT");
+  json["no_trace_because"] = TextOrNull(NeverInSpan(recording));
+  json["from"] = SpanJson(recording.machine.from);
+  json["until"] = SpanJson(recording.machine.until);
   json["options"] = OptionsJson(recording.pt);
   json["time"] = DurationJson(report);
   json["threads"] = ThreadsJson(report, true);

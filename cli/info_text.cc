@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/info_report.h"
+#include "cli/stream_report.h"
 
 namespace flowback::cli {
 namespace {
@@ -205,7 +206,10 @@ std::vector<std::pair<std::string, std::string>> OptionWords(const PtConfig& con
 void PrintInfoText(const InfoReport& report, Output& output) {
   std::string& out = output.buffer();
   AppendMachine(report, out);
-  if (report.streams.empty()) {
+  if (const std::string why = NeverInSpan(*report.recording); !why.empty()) {
+    AppendField(out, "branch trace", "none: " + why);
+    out += fmt::format("  try: {}\n", kSpanRemedy);
+  } else if (report.streams.empty()) {
     AppendField(out, "branch trace", "none in this recording");
     out +=
         "  try: record with `flowback record -- CMD`, or `perf record -e intel_pt//u -- CMD`\n"

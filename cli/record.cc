@@ -18,8 +18,10 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/doctor_facts.h"
+#include "cli/hardware_options.h"
 #include "cli/pt_event.h"
 #include "cli/quantity.h"
+#include "cli/record_output.h"
 #include "cli/record_progress.h"
 #include "cli/record_report.h"
 #include "cli/status.h"
@@ -34,13 +36,11 @@ struct RecordWords {
               mtc_period, duration, max_size, max_instructions;
   const CLI::Option* cyc = nullptr;
   const CLI::Option* snapshots = nullptr;
-  std::string cpu_list;
   std::vector<std::string> stray;  // words that belong to no option
   bool no_return_compression = false;
   bool no_timestamps = false;
   bool all_cpus = false;
   bool per_thread = false;  // which is the default
-  bool machine_wide = false;
   bool json = false;
 };
 
@@ -203,16 +203,6 @@ Status UnderstandLimits(const RecordWords& words, RecordOptions& options) {
   return {};
 }
 
-// What perf records and software can't.
-Status RefuseMachineWide(const RecordWords& words) {
-  if (!words.machine_wide && words.cpu_list.empty()) return {};
-  return Fail(Error(ErrorCode::kNoHardware,
-                    fmt::format("record: {} records whatever runs on a CPU, which takes tracing "
-                                "hardware: emulating and stepping reach one program only",
-                                words.machine_wide ? "-a" : "-C"))
-                  .Remedy("flowback record -- CMD"));
-}
-
 Status Understand(const RecordWords& words, RecordOptions& options) {
   for (const Status& status : {UnderstandPacketOptions(words, options),
                                UnderstandBuffers(words, options), UnderstandLimits(words, options)})
@@ -234,6 +224,8 @@ int Execute(const RecordWords& words, RecordOptions& options) {
   const bool has_command = !options.command.empty();
   if (Status status = Understand(words, options); !status)
     return RecordFailure(status.error(), has_command, words.json);
+  if (Status status = OpenOutputPipe(options, words.json); !status)
+    return RecordFailure(status.error(), has_command, words.json);
   const Result<RecordSummary> summary = RecordWithProgress(options);
   if (!summary) return RecordFailure(summary.error(), has_command, words.json);
   int status = has_command ? CommandStatus(summary->command_status) : kDone;
@@ -253,7 +245,8 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
       ->allow_extra_args(false);
   app.add_option("--engine", words.engine, "auto (default), pt, lbr, brbe, emulate or step");
   app.add_flag("--exact", options.exact, "emulate: one instruction a block (slower)");
-  app.add_option("-o,--output", options.output, "file to write (default perf.data)");
+  app.add_option("-o,--output", options.output,
+                 "file or FIFO to write (default perf.data); -: standard output");
   app.add_option("--raw-dir", options.raw_directory,
                  "also write raw streams and code images there");
   app.add_option("--clock", words.clock,
@@ -285,8 +278,7 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
   app.add_option("--until", options.until, "record up to this function's first instruction");
   app.add_option("--max-instructions", words.max_instructions, "stop recording after so many");
   app.add_option("CMD", words.stray)->group("");
-  app.add_flag("-a", words.machine_wide)->group("");
-  app.add_option("-C,--cpu", words.cpu_list)->group("");
+  AddHardwareOptions(app);
   app.add_flag("--json", words.json, "the result as JSON lines on stdout, after CMD's own output");
   app.footer("usage: flowback record [options] -- CMD [arguments]");
 }
@@ -327,7 +319,7 @@ int RunRecord(const Arguments& arguments) {
   if (dashes != arguments.end()) options.command.assign(dashes + 1, arguments.end());
   if (const auto status = Parse(app, Arguments(arguments.begin(), dashes)))
     return *status == kWrongUsage && !options.command.empty() ? kRecorderFailed : *status;
-  if (const Status status = RefuseMachineWide(words); !status)
+  if (const Status status = RefuseHardwareOptions(app); !status)
     return RecordFailure(status.error(), !options.command.empty(), words.json);
   const bool attaches = !options.pids.empty() || !options.tids.empty();
   if (!words.stray.empty() && !options.command.empty())

@@ -11,6 +11,7 @@
 
 #include "cli/json.h"
 #include "cli/output.h"
+#include "cli/record_output.h"
 #include "cli/status.h"
 
 namespace flowback::cli {
@@ -69,7 +70,9 @@ std::string ShellWord(const std::string& word) {
   return quoted + "'";
 }
 
+// Empty: whoever reads the pipe is what comes next.
 std::string NextCommand(const RecordOptions& options) {
+  if (options.output_pipe >= 0) return {};
   return "flowback info " + ShellWord(options.output);
 }
 
@@ -77,18 +80,37 @@ bool NothingLost(const RecordSummary& summary) {
   return summary.losses == 0 && summary.threads_left_out == 0;
 }
 
-std::string LossText(const RecordSummary& summary, const RecordOptions& options) {
-  if (NothingLost(summary)) return options.snapshot_bytes ? "the latest kept" : "0 % lost";
+std::string LossText(const RecordSummary& summary) {
+  if (NothingLost(summary)) return "0 % lost";
   std::string text = Count(summary.losses, "loss");
   if (summary.threads_left_out != 0)
     text += ", " + Count(summary.threads_left_out, "thread") + " left out";
   return text;
 }
 
+double OverwrittenPercent(const RecordSummary& summary) {
+  if (summary.bytes == 0) return 0;
+  return 100 * static_cast<double>(summary.overwritten_bytes) / static_cast<double>(summary.bytes);
+}
+
+// On purpose, so it is not lost; but it is not in the file.
+std::string OverwrittenText(const RecordSummary& summary, const RecordOptions& options) {
+  if (!options.snapshot_bytes) return {};
+  if (summary.overwritten_bytes == 0) return "; nothing overwritten";
+  return fmt::format("; {} of {} overwritten ({:.1f} %)", summary.overwritten_bytes,
+                     Count(summary.bytes, "trace byte"), OverwrittenPercent(summary));
+}
+
 std::string StopText(const RecordSummary& summary) {
   if (summary.stop_reason == StopReason::kProgramEnded) return {};
   if (summary.stop_reason == StopReason::kSignal) return "stopped by a signal; ";
   return fmt::format("stopped by --{}, the program ran on unrecorded; ", Name(summary.stop_reason));
+}
+
+std::string JsonText(std::string_view text) {
+  std::string json;
+  AppendJsonString(json, text);
+  return json;
 }
 
 std::string JsonArray(const std::vector<std::string>& texts) {
@@ -128,22 +150,24 @@ int RecordFailure(const Error& error, bool has_command, bool json) {
 void TellText(const RecordSummary& summary, const RecordOptions& options) {
   for (const std::string& note : summary.notes) Warn("record: " + note);
   if (options.snapshot_bytes)
-    Warn(fmt::format("record: of each thread's trace the last {} were kept",
+    Warn(fmt::format("record: of each thread's trace the last {} were kept at most",
                      Count(*options.snapshot_bytes, "byte")));
   const size_t processes = Processes(summary);
-  Warn(fmt::format(
-      "record: {}{} of {}{} in {:.2f} s, {}", StopText(summary),
-      Count(summary.instructions, "instruction"), Count(summary.threads.size(), "thread"),
-      processes > 1 ? " in " + Count(processes, "process") : "",
-      std::chrono::duration<double>(summary.elapsed).count(), LossText(summary, options)));
-  Warn(fmt::format("record: {} (emulated) in {}, {}", Count(summary.bytes, "trace byte"),
-                   options.output, Count(summary.file_bytes, "byte")));
+  Warn(fmt::format("record: {}{} of {}{} in {:.2f} s, {}{}", StopText(summary),
+                   Count(summary.instructions, "instruction"),
+                   Count(summary.threads.size(), "thread"),
+                   processes > 1 ? " in " + Count(processes, "process") : "",
+                   std::chrono::duration<double>(summary.elapsed).count(), LossText(summary),
+                   OverwrittenText(summary, options)));
+  Warn(fmt::format("record: {} (emulated) in {}, {}",
+                   Count(summary.bytes - summary.overwritten_bytes, "trace byte"),
+                   OutputName(options), Count(summary.file_bytes, "byte")));
   if (const auto slow_down = SlowDown(summary, options))
     Warn(
         fmt::format("record: some {:.{}f} times slower than native (estimate: native at one "
                     "instruction a cycle)",
                     *slow_down, *slow_down < 10 ? 1 : 0));
-  Warn("record: next: " + NextCommand(options));
+  if (const std::string next = NextCommand(options); !next.empty()) Warn("record: next: " + next);
 }
 
 void TellJson(const RecordSummary& summary, const RecordOptions& options, int exit_status) {
@@ -158,6 +182,7 @@ void TellJson(const RecordSummary& summary, const RecordOptions& options, int ex
         .Text("digest", fmt::format("{:016x}", thread.digest.hash))
         .End();
   const auto slow_down = SlowDown(summary, options);
+  const std::string next = NextCommand(options);
   JsonLine(output.buffer())
       .Text("schema", "flowback.record/1")
       .Text("engine", options.engine)
@@ -167,6 +192,8 @@ void TellJson(const RecordSummary& summary, const RecordOptions& options, int ex
       .Number("instructions", summary.instructions)
       .Number("bytes", summary.bytes)
       .Number("file_bytes", summary.file_bytes)
+      .Number("overwritten_bytes", summary.overwritten_bytes)
+      .Raw("overwritten_percent", fmt::format("{:.3f}", OverwrittenPercent(summary)))
       .Number("threads", summary.threads.size())
       .Number("processes", Processes(summary))
       .Number("losses", summary.losses)
@@ -179,7 +206,7 @@ void TellJson(const RecordSummary& summary, const RecordOptions& options, int ex
       .Raw("from", JsonArray(summary.from_places))
       .Raw("until", JsonArray(summary.until_places))
       .Raw("notes", JsonArray(summary.notes))
-      .Text("next", NextCommand(options))
+      .Raw("next", next.empty() ? "null" : JsonText(next))
       .Number("status", exit_status)
       .End();
 }

@@ -10,6 +10,17 @@
 
 namespace flowback::cli {
 
+std::string NeverInSpan(const Recording& recording) {
+  const MachineInfo& machine = recording.machine;
+  const bool any = std::ranges::any_of(recording.streams,
+                                       [](const Stream& stream) { return !stream.bytes.empty(); });
+  if (any || (machine.from.empty() && machine.until.empty())) return {};
+  if (machine.from.empty())
+    return fmt::format("'{}' (--until) was reached before anything else",
+                       machine.until.front().function);
+  return fmt::format("'{}' (--from) was never reached", machine.from.front().function);
+}
+
 Status CheckHasTrace(const Recording& recording) {
   const bool any = std::ranges::any_of(recording.streams,
                                        [](const Stream& stream) { return !stream.bytes.empty(); });
@@ -23,6 +34,9 @@ Status CheckHasTrace(const Recording& recording) {
                       recording.path +
                           ": the file is cut before its branch trace, if it had one: " + cut->text)
                     .Remedy("copy the whole file again, or record again"));
+  if (const std::string why = NeverInSpan(recording); !why.empty())
+    return Fail(Error(ErrorCode::kUnsupported, recording.path + ": nothing was recorded: " + why)
+                    .Remedy(kSpanRemedy));
   Error error(ErrorCode::kUnsupported, recording.path + ": no branch trace in this recording");
   return Fail(error.Remedy(
       "record one with `flowback record -- CMD`, or `perf record -e intel_pt//u -- CMD` on a "

@@ -15,6 +15,12 @@
 
 namespace flowback::cli {
 
+// Why a recording between functions holds no trace; empty when it does, or when all was recorded.
+std::string NeverInSpan(const Recording& recording);
+inline constexpr const char* kSpanRemedy =
+    "record without --from and --until, or name functions that run (--from FUNCTION@FILE picks "
+    "one)";
+
 // Errors: kUnsupported when the recording holds no branch trace, with how to make one.
 Status CheckHasTrace(const Recording& recording);
 

@@ -142,7 +142,7 @@ __attribute__((noinline)) static void Strings(void) {
       : "rax", "rcx", "rsi", "rdi", "memory", "cc");
 }
 
-long Begin(long* stack) {
+long Main(long* stack) {
   (void)stack;
   sink += Deep(150);
   sink += Even(9);

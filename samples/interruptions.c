@@ -6,44 +6,12 @@
 
 enum {
   kSigIll = 4,
-  kSigTrap = 5,
-  kSigFpe = 8,
-  kSigUsr1 = 10,
-  kSigSegv = 11,
   kSigUsr2 = 12,
-  kSigWinch = 28,
-  kSaSiginfo = 4,
-  kSaRestart = 0x10000000,
-  kSaNodefer = 0x40000000,
-  kSaRestorer = 0x04000000,
   kInterrupted = -4,
 };
 
-struct Action {
-  void* handler;
-  unsigned long flags;
-  void (*restorer)(void);
-  unsigned long mask;
-};
-
-void Restore(void);
-__asm__(
-    ".globl Restore\n"
-    "Restore:\n"
-    "  mov $15, %eax\n"
-    "  syscall\n");
-
 static volatile long handled;
 static int ends[2];  // of a pipe
-
-static void Handle(int signal, void* handler, unsigned long flags) {
-  const struct Action action = {handler, flags | kSaRestorer, Restore, 0};
-  Call6(kRtSigaction, signal, (long)&action, 0, sizeof action.mask, 0, 0);
-}
-
-static unsigned long* InterruptedAt(void* context) {
-  return (unsigned long*)((char*)context + 168);
-}
 
 static void Count(int signal) {
   (void)signal;
@@ -55,7 +23,7 @@ static void Skip(int signal, void* info, void* context) {
   (void)signal;
   (void)info;
   ++handled;
-  *InterruptedAt(context) += 2;
+  *InterruptedIp(context) += 2;
 }
 
 // Faults itself, and is skipped.
@@ -69,17 +37,17 @@ static void GoElsewhere(int signal, void* info, void* context) {
   (void)signal;
   (void)info;
   ++handled;
-  *InterruptedAt(context) = (unsigned long)Elsewhere;
+  *InterruptedIp(context) = (unsigned long)Elsewhere;
 }
 
 static void Again(int signal) {
-  if (++handled % 5 != 0) Call(kKill, Call(kGetpid, 0, 0, 0), signal, 0);
+  if (++handled % 5 != 0) SystemCall(kKill, SystemCall(kGetpid, 0, 0, 0), signal, 0);
 }
 
 static void WriteByte(int signal) {
   (void)signal;
   ++handled;
-  Call(kWrite, ends[1], (long)"", 1);
+  SystemCall(kWrite, ends[1], (long)"", 1);
 }
 
 __attribute__((noinline)) static void Faults(void) {
@@ -110,48 +78,48 @@ __attribute__((noinline)) static void Faults(void) {
 // A child sends the signal while this process waits, then lets it go on. It gives this process time
 // to come to where it waits: on a machine too busy for that, fewer calls are interrupted.
 static void Disturb(int signal) {
-  const long parent = Call(kGetpid, 0, 0, 0);
-  if (Call(kFork, 0, 0, 0) != 0) return;
-  Sleep(200);
-  Call(kKill, parent, signal, 0);
-  Sleep(60);
-  Call(kWrite, ends[1], (long)"", 1);
-  End(0);
+  const long parent = SystemCall(kGetpid, 0, 0, 0);
+  if (SystemCall(kFork, 0, 0, 0) != 0) return;
+  SleepMilliseconds(200);
+  SystemCall(kKill, parent, signal, 0);
+  SleepMilliseconds(60);
+  SystemCall(kWrite, ends[1], (long)"", 1);
+  Exit(0);
 }
 
 static long ReadByte(void) {
   char byte;
-  return Call(kRead, ends[0], (long)&byte, 1);
+  return SystemCall(kRead, ends[0], (long)&byte, 1);
 }
 
 __attribute__((noinline)) static void SystemCalls(void) {
   // A signal nobody handles: the call goes on without a word.
   Disturb(kSigWinch);
-  if (ReadByte() != 1) End(1);
+  if (ReadByte() != 1) Exit(1);
   // A handler, and the call begins again after it.
   Handle(kSigUsr2, Count, kSaRestart);
   Disturb(kSigUsr2);
-  if (ReadByte() != 1) End(2);
+  if (ReadByte() != 1) Exit(2);
   // A handler, and the call has ended.
   Handle(kSigUsr2, Count, 0);
   Disturb(kSigUsr2);
-  if (ReadByte() != kInterrupted) End(3);
-  if (ReadByte() != 1) End(4);
+  if (ReadByte() != kInterrupted) Exit(3);
+  if (ReadByte() != 1) Exit(4);
   // The handler itself makes what the call waits for.
   Handle(kSigUsr2, WriteByte, kSaRestart);
-  Call(kKill, Call(kGetpid, 0, 0, 0), kSigUsr2, 0);
-  if (ReadByte() != 1) End(5);
+  SystemCall(kKill, SystemCall(kGetpid, 0, 0, 0), kSigUsr2, 0);
+  if (ReadByte() != 1) Exit(5);
 }
 
-long Begin(long* stack) {
+long Main(long* stack) {
   (void)stack;
-  Call(kPipe, (long)ends, 0, 0);
+  SystemCall(kPipe, (long)ends, 0, 0);
   Faults();
   Handle(kSigUsr1, Count, 0);
-  Call(kKill, Call(kGetpid, 0, 0, 0), kSigUsr1, 0);
+  SystemCall(kKill, SystemCall(kGetpid, 0, 0, 0), kSigUsr1, 0);
   Handle(kSigUsr1, Again, kSaNodefer);
   handled = 0;
-  Call(kKill, Call(kGetpid, 0, 0, 0), kSigUsr1, 0);
+  SystemCall(kKill, SystemCall(kGetpid, 0, 0, 0), kSigUsr1, 0);
   Handle(kSigTrap, Count, 0);
   __asm__ volatile("int3\n");
   SystemCalls();

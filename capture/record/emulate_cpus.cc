@@ -60,8 +60,18 @@ void EmulateEngine::FreeCpu(const Slot& slot, Bytes rest) {
     out.tid = slot.tid;
     out.cpu = static_cast<int32_t>(cpu);
     out.out = true;
+    on_cpu_.erase(out.cpu);
     Check(sink_.AddSideband(out));
   }
+}
+
+// The one it has, or had last. But a reader takes the CPU of a thread's end for where it ran: a
+// thread that was killed while another one had that CPU was on none.
+int32_t EmulateEngine::CpuFor(const Message& message) const {
+  const auto cpu = static_cast<int32_t>(message.header.cpu);
+  if (message.header.kind != MessageKind::kExit) return cpu;
+  const auto holder = on_cpu_.find(cpu);
+  return holder != on_cpu_.end() && holder->second == message.tid ? cpu : -1;
 }
 
 void EmulateEngine::TellSwitch(const Message& message) {
@@ -73,6 +83,10 @@ void EmulateEngine::TellSwitch(const Message& message) {
   record.preempted = record.out && header.offset != 0;
   record.pid = record.out ? static_cast<int32_t>(header.address) : message.pid;
   record.tid = record.out ? static_cast<int32_t>(header.size) : message.tid;
+  if (record.out)
+    on_cpu_.erase(record.cpu);
+  else
+    on_cpu_[record.cpu] = record.tid;
   Check(sink_.AddSideband(record));
 }
 

@@ -321,7 +321,7 @@ void EmulateEngine::TellSideband(const Message& message) {
     record.time = clock_.ToNanoseconds(message.header.tsc);
     record.pid = message.pid;
     record.tid = message.tid;
-    record.cpu = static_cast<int32_t>(message.header.cpu);
+    record.cpu = CpuFor(message);
     Check(sink_.AddSideband(record));
   };
   switch (message.header.kind) {

@@ -99,6 +99,7 @@ class EmulateEngine {
   const StreamInfo& CpuStream(uint32_t cpu);
   std::optional<uint32_t> CpuOf(const Slot& slot) const;
   void FreeCpu(const Slot& slot, Bytes rest);
+  int32_t CpuFor(const Message& message) const;
   void TellSwitch(const Message& message);
   bool HasEnded(pid_t pid);
   void WaitForProgram(pid_t pid);
@@ -115,7 +116,8 @@ class EmulateEngine {
   RecordingSink& sink_;
   std::map<std::pair<int32_t, int32_t>, StreamInfo> streams_;  // by pid and tid: threads
   std::map<uint32_t, StreamInfo> cpu_streams_;                 // by virtual CPU
-  std::map<std::string, BuildId> build_ids_;                   // by path
+  std::map<int32_t, int32_t> on_cpu_;         // thread by virtual CPU, as the records told so far
+  std::map<std::string, BuildId> build_ids_;  // by path
   std::vector<uint8_t> buffer_;
   RecordSummary summary_;
   Status status_;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,8 +24,23 @@ Error FileError(const std::string& doing, const std::string& path, int error) {
     return result.Remedy(
         "this shell limits the size of files: ulimit -f unlimited, or end the recording in time: "
         "--max-size");
+  if (error == EPIPE)
+    return result.Remedy(
+        "what read the recording ended before it was complete: see what that says");
   if (error == ENOSPC) return result.Remedy("free some space, or give another file with -o FILE");
   return result.Remedy("give another file with -o FILE");
+}
+
+// A file, and not an empty one.
+bool HasContent(const std::string& path) {
+  struct stat about{};
+  return !path.empty() && stat(path.c_str(), &about) == 0 && S_ISREG(about.st_mode) &&
+         about.st_size != 0;
+}
+
+Status Rename(const std::string& path, const std::string& older) {
+  if (rename(path.c_str(), older.c_str()) == 0) return {};
+  return Fail(FileError("rename an older recording to '" + older + "' from", path, errno));
 }
 
 }  // namespace
@@ -32,17 +48,29 @@ Error FileError(const std::string& doing, const std::string& path, int error) {
 Result<OutputFile> OutputFile::Create(const std::string& path) {
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, kOwnerOnly);
   if (fd < 0) return Fail(FileError("create", path, errno));
-  return OutputFile(path, fd);
+  OutputFile file(path, fd, false);
+  if (lseek(fd, 0, SEEK_CUR) >= 0) return file;
+  return Fail(Error(ErrorCode::kUsage,
+                    "can't write to '" + path + "': it is no file but a terminal or a pipe")
+                  .Remedy("give a file with -o FILE"));
+}
+
+Result<OutputFile> OutputFile::OfPipe(const std::string& name, int descriptor) {
+  return OutputFile(name, descriptor, true);
 }
 
 OutputFile::OutputFile(OutputFile&& other) noexcept
     : path_(std::move(other.path_)),
       fd_(std::exchange(other.fd_, -1)),
+      pipe_(other.pipe_),
       size_(other.size_),
       failure_(std::move(other.failure_)) {}
 
-OutputFile::~OutputFile() {
+OutputFile::~OutputFile() { Close(); }
+
+void OutputFile::Close() {
   if (fd_ >= 0) close(fd_);
+  fd_ = -1;
 }
 
 Status OutputFile::Write(Bytes bytes) {
@@ -53,11 +81,21 @@ Status OutputFile::Write(Bytes bytes) {
 
 Status OutputFile::WriteAt(uint64_t offset, Bytes bytes) { return WriteAll(offset, bytes); }
 
+// Whoever gave us a pipe may have it set so that a write does not wait.
+ssize_t OutputFile::WriteSome(uint64_t offset, Bytes bytes) const {
+  if (!pipe_) return pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+  pollfd ready{fd_, POLLOUT, 0};
+  if (fd_ >= 0 && poll(&ready, 1, -1) < 0) return -1;
+  const ssize_t done = write(fd_, bytes.data(), bytes.size());
+  if (done < 0 && errno == EAGAIN) errno = EINTR;  // again
+  return done;
+}
+
 // After a failed write nothing more is written: it would stand in what the failed one left.
 Status OutputFile::WriteAll(uint64_t offset, Bytes bytes) {
   if (failure_) return Fail(*failure_);
   while (!bytes.empty()) {
-    const ssize_t done = pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    const ssize_t done = WriteSome(offset, bytes);
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) {
       failure_ = FileError("write to", path_, done < 0 ? errno : ENOSPC).At(offset);
@@ -69,14 +107,17 @@ Status OutputFile::WriteAll(uint64_t offset, Bytes bytes) {
   return {};
 }
 
+std::string CodePathOf(const std::string& recording) { return recording + ".code"; }
+
 Result<std::string> KeepOlderFile(const std::string& path) {
-  struct stat about{};
-  if (path.empty() || stat(path.c_str(), &about) != 0) return std::string();
-  if (!S_ISREG(about.st_mode) || about.st_size == 0) return std::string();
+  if (!HasContent(path)) return std::string();
   const std::string older = path + ".old";
-  if (rename(path.c_str(), older.c_str()) != 0)
-    return Fail(FileError("rename an older recording to '" + older + "' from", path, errno));
-  return "'" + path + "' was there already: kept as '" + older + "'";
+  if (Status renamed = Rename(path, older); !renamed) return Fail(std::move(renamed.error()));
+  std::string text = "'" + path + "' was there already: kept as '" + older + "'";
+  if (!HasContent(CodePathOf(path))) return text;
+  if (Status renamed = Rename(CodePathOf(path), CodePathOf(older)); !renamed)
+    return Fail(std::move(renamed.error()));
+  return text + ", its code as '" + CodePathOf(older) + "'";
 }
 
 }  // namespace flowback::record

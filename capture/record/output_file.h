@@ -2,6 +2,8 @@
 // A file being written, with errors that name it.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,8 +17,12 @@ namespace flowback::record {
 // Movable, not copyable. Unbuffered: writers hand over whole records.
 class OutputFile {
  public:
-  // Truncates what is there. Errors: kPermission, kSystem.
+  // Truncates what is there. Errors: kPermission, kSystem; kUsage when it is a pipe or a terminal,
+  // where nothing can be overwritten.
   static Result<OutputFile> Create(const std::string& path);
+  // What is open at `descriptor`, and now the file's own: bytes go where it stands. `name` is for
+  // messages. No WriteAt.
+  static Result<OutputFile> OfPipe(const std::string& name, int descriptor);
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
   ~OutputFile();
@@ -29,21 +35,30 @@ class OutputFile {
   // Overwrites at `offset`, which must have been written before.
   Status WriteAt(uint64_t offset, Bytes bytes);
 
+  // Nothing more is written.
+  void Close();
+
   uint64_t size() const { return size_; }
   const std::string& path() const { return path_; }
 
  private:
-  OutputFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  OutputFile(std::string path, int fd, bool pipe) : path_(std::move(path)), fd_(fd), pipe_(pipe) {}
+  ssize_t WriteSome(uint64_t offset, Bytes bytes) const;
   Status WriteAll(uint64_t offset, Bytes bytes);
 
   std::string path_;
   int fd_;
+  bool pipe_;
   uint64_t size_ = 0;
   std::optional<Error> failure_;  // the first one: nothing is written after it
 };
 
-// Renames what is at `path` to PATH.old, as perf does; an empty file and what is no file are left.
-// Returns what to tell the user; empty when nothing was there. Errors: kPermission, kSystem.
+// Where the code that is in no file stands: beside the recording, whose name it has.
+std::string CodePathOf(const std::string& recording);
+
+// Renames what is at `path` to PATH.old, as perf does, and its file of code with it; an empty file
+// and what is no file are left. Returns what to tell the user; empty when nothing was there.
+// Errors: kPermission, kSystem.
 Result<std::string> KeepOlderFile(const std::string& path);
 
 }  // namespace flowback::record

@@ -8,14 +8,24 @@
 #include "capture/record/perf_data_writer.h"
 
 namespace flowback::record {
+namespace {
+
+// Beside the recording; where that goes to standard output, as beside perf.data.
+std::string CodePath(const std::string& output) {
+  std::error_code ignored;
+  return std::filesystem::absolute(CodePathOf(output == "-" ? "perf.data" : output), ignored)
+      .string();
+}
+
+}  // namespace
 
 Status PerfDataWriter::AddCode(const MemoryCode& code) {
   if (code.time == 0) return {};
   if (!code_file_) {
-    std::error_code ignored;
-    const auto path = std::filesystem::absolute(file_.path() + ".code", ignored);
-    if (auto kept = KeepOlderFile(path.string()); !kept) return Fail(std::move(kept.error()));
-    auto made = CodeFile::Create(path.string());
+    const std::string path = CodePath(file_.path());
+    // Of no recording that was here at the beginning: of one that is gone, or of a pipe.
+    if (auto kept = KeepOlderFile(path); !kept) return Fail(std::move(kept.error()));
+    auto made = CodeFile::Create(path);
     if (!made) return Fail(std::move(made.error()));
     code_file_.emplace(std::move(*made));
   }

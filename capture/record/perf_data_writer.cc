@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The file: header, event ids, attributes, records with trace bytes between them, features.
+// The file: header, event ids, attributes, records with trace bytes between them, features. In a
+// pipe all but the first words of the header are records, too, and stand in front.
 //
 // Two events, as perf makes them: intel_pt, which owns the trace, and a dummy that delivers the
 // sideband. Every sideband record ends with the same three fields (TID, TIME, IDENTIFIER), because
@@ -9,14 +10,11 @@
 
 #include <linux/perf_event.h>
 #include <sys/mman.h>
-#include <sys/utsname.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <bit>
+#include <utility>
 
 #include "capture/formats/perf_layout.h"
-#include "capture/record/feature_buffer.h"
 #include "capture/record/perf_data_events.h"
 
 namespace flowback::record {
@@ -27,15 +25,8 @@ using namespace perf;
 constexpr uint64_t kDataSizeAt = 48;     // in the header
 constexpr uint64_t kFeatureBitsAt = 72;  // in the header
 
-// Header features that no reader of ours needs.
-constexpr unsigned kFeaturePmuMappings = 16;
-constexpr unsigned kFeatureSampleTime = 21;
-
 constexpr uint16_t kMiscUser = PERF_RECORD_MISC_USER;
-constexpr size_t kStringUnit = 64;  // header strings
 constexpr size_t kBuildIdField = 20;
-
-// ---- sideband ----
 
 void PutBuildId(RecordBuffer& record, const BuildId& id) {
   record.U8(static_cast<uint8_t>(id.bytes.size()));
@@ -116,124 +107,46 @@ RecordBuffer Encode(const LostRecord& lost) {
   return record;
 }
 
-Bytes AsBytes(const perf_event_attr& attr) {
-  return {reinterpret_cast<const uint8_t*>(&attr), sizeof attr};
-}
-
-// ---- features ----
-
-FeatureBuffer BuildIdFeature(const std::vector<MmapRecord>& maps) {
-  FeatureBuffer feature;
-  for (const auto& map : maps) {
-    RecordBuffer entry(0, kMiscUser | kMiscBuildIdSize);
-    entry.U32(~uint32_t{0});  // of the host, not of a guest
-    entry.Append(map.build_id.bytes);
-    entry.Zeros(kBuildIdField - map.build_id.bytes.size());
-    entry.U8(static_cast<uint8_t>(map.build_id.bytes.size()));
-    entry.Zeros(3);
-    entry.Text(map.path, kStringUnit);
-    feature.Append(entry.Done());
-  }
-  return feature;
-}
-
-FeatureBuffer EventDescriptionFeature(Bytes attributes) {
-  FeatureBuffer feature;
-  feature.U32(2);
-  feature.U32(sizeof(perf_event_attr));
-  const std::pair<std::string_view, uint64_t> events[] = {{"intel_pt//u", kTraceEventId},
-                                                          {"dummy:u", kSidebandEventId}};
-  uint64_t at = 0;
-  for (const auto& [name, id] : events) {
-    feature.Append(Slice(attributes, at, sizeof(perf_event_attr)));
-    feature.U32(1);
-    feature.String(name);
-    feature.U64(id);
-    at += sizeof(perf_event_attr);
-  }
-  return feature;
-}
-
-FeatureBuffer PmuMappingsFeature() {
-  FeatureBuffer feature;
-  feature.U32(2);
-  feature.U32(PERF_TYPE_SOFTWARE);
-  feature.String("software");
-  feature.U32(kIntelPtPmu);
-  feature.String("intel_pt");
-  return feature;
-}
-
-using Feature = std::pair<unsigned, FeatureBuffer>;
-
-// Who recorded, and on which processor.
-std::vector<Feature> IdentityFeatures(const PerfHeaderFacts& facts) {
-  return {{kFeatureVersion, StringFeature(facts.recorder)},
-          {kFeatureCpuDescription, StringFeature("emulated Intel PT processor")},
-          {kFeatureCpuid, StringFeature(facts.cpuid)}};
-}
-
-// The same as a record among the data, as perf writes it into a pipe.
-RecordBuffer EncodeFeature(const Feature& feature) {
-  RecordBuffer record(kRecordHeaderFeature, 0);
-  record.U64(feature.first);
-  record.Append(feature.second.bytes());
-  record.Zeros((kRecordUnit - record.size() % kRecordUnit) % kRecordUnit);
-  return record;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<PerfDataWriter>> PerfDataWriter::Create(const RecordOptions& options,
                                                                const TraceClock& clock,
                                                                PerfHeaderFacts facts) {
-  auto file = OutputFile::Create(options.output);
+  const bool pipe = options.output_pipe >= 0;
+  auto file = pipe ? OutputFile::OfPipe(options.output, options.output_pipe)
+                   : OutputFile::Create(options.output);
   if (!file) return Fail(std::move(file.error()));
   std::unique_ptr<PerfDataWriter> writer(
-      new PerfDataWriter(std::move(*file), std::move(facts), clock.conversion(), options.per_cpu));
+      new PerfDataWriter(std::move(*file), std::move(facts), clock.conversion(), options));
   if (auto written = writer->WritePreamble(options, clock); !written)
     return Fail(std::move(written.error()));
   return writer;
 }
 
 Status PerfDataWriter::WritePreamble(const RecordOptions& options, const TraceClock& clock) {
-  const perf_event_attr attributes[] = {TraceAttributes(options), SidebandAttributes(options)};
-  constexpr uint64_t kIdsSize = 2 * sizeof(uint64_t);
-  constexpr uint64_t kEntrySize = sizeof(perf_event_attr) + 2 * sizeof(uint64_t);
-  data_offset_ = kFileHeaderSize + kIdsSize + 2 * kEntrySize;
-
-  LittleEndianBuffer header;
-  header.Append({reinterpret_cast<const uint8_t*>(kMagic), sizeof kMagic - 1});
-  header.U64(kFileHeaderSize);
-  header.U64(kEntrySize);
-  header.U64(kFileHeaderSize + kIdsSize);  // attributes
-  header.U64(2 * kEntrySize);
-  header.U64(data_offset_);  // data; its size is set with each record
-  header.Zeros(kFileHeaderSize - header.size());
-  header.U64(kTraceEventId);
-  header.U64(kSidebandEventId);
-  uint64_t id_at = kFileHeaderSize;
-  for (const auto& attr : attributes) {
-    header.Append(AsBytes(attr));
-    header.U64(id_at);
-    header.U64(sizeof(uint64_t));
-    id_at += sizeof(uint64_t);
-    attributes_.insert(attributes_.end(), AsBytes(attr).begin(), AsBytes(attr).end());
+  LittleEndianBuffer preamble;
+  if (pipe_) {
+    AppendPipeHeader(preamble, events_);
+    for (const HeaderFeature& feature : MachineFeatures(facts_.command_line, events_))
+      AppendFeatureRecord(preamble, feature);
+  } else {
+    AppendFileHeader(preamble, events_);
+    data_offset_ = preamble.size();
   }
   RecordBuffer records[] = {EncodeTimeConversion(clock.conversion()), EncodeIdIndex(),
                             EncodeAuxtraceInfo(options, clock)};
-  for (auto& record : records) header.Append(record.Done());
+  for (auto& record : records) preamble.Append(record.Done());
   // The header's features come last: a killed recorder leaves none. That the trace is emulated, and
   // by which rules it is read, must be known nevertheless.
-  for (const Feature& feature : IdentityFeatures(facts_))
-    header.Append(EncodeFeature(feature).Done());
-  if (auto written = file_.Write(header.bytes()); !written) return written;
+  for (const HeaderFeature& feature : Identity({})) AppendFeatureRecord(preamble, feature);
+  if (auto written = file_.Write(preamble.bytes()); !written) return written;
   return TellDataSize();
 }
 
 // What was written so far is whole. perf takes no file whose data has the size 0, so a recorder
 // that may be killed keeps it true.
 Status PerfDataWriter::TellDataSize() {
+  if (pipe_) return {};
   LittleEndianBuffer data_size;
   data_size.U64(file_.size() - data_offset_);
   return file_.WriteAt(kDataSizeAt, data_size.bytes());
@@ -309,41 +222,35 @@ Status PerfDataWriter::WriteTrace(const StreamInfo& stream, Bytes bytes, uint64_
   return TellDataSize();
 }
 
-Status PerfDataWriter::Finish(const RecordSummary&) { return WriteFeatures(); }
+std::vector<HeaderFeature> PerfDataWriter::Identity(const RecordSummary& summary) const {
+  return IdentityFeatures(facts_.recorder + SpanText(facts_.span, summary), facts_.cpuid);
+}
 
-Status PerfDataWriter::WriteFeatures() {
-  utsname system{};
-  uname(&system);
-  FeatureBuffer index;
-  index.U64(trace_index_.size());
-  for (const auto& entry : trace_index_) {
-    index.U64(entry.file_offset);
-    index.U64(entry.size);
-  }
-  FeatureBuffer times;
-  times.U64(first_time_);
-  times.U64(last_time_);
-  std::vector<Feature> features = {
-      {kFeatureBuildId, BuildIdFeature(build_ids_)},
-      {kFeatureHostname, StringFeature(system.nodename)},
-      {kFeatureOsRelease, StringFeature(system.release)},
-      {kFeatureArch, StringFeature(system.machine)},
-      {kFeatureCpuCount, CpuCountFeature()},
-      {kFeatureCommandLine, CommandLineFeature(facts_.command_line)},
-      {kFeatureEventDescriptions, EventDescriptionFeature(attributes_)},
-      {kFeaturePmuMappings, PmuMappingsFeature()},
-      {kFeatureAuxtrace, index},
-      {kFeatureSampleTime, times},
-  };
-  const auto identity = IdentityFeatures(facts_);
-  features.insert(features.end(), identity.begin(), identity.end());
-  std::ranges::sort(features, {}, &Feature::first);  // their sections stand in the bits' order
+// A pipe's features stand in front, but for what was not known then; its reader goes on where the
+// writer is done.
+Status PerfDataWriter::Finish(const RecordSummary& summary) {
+  if (!pipe_) return WriteFeatures(summary);
+  LittleEndianBuffer last;
+  if (!facts_.span.everything())
+    for (const HeaderFeature& feature : Identity(summary)) AppendFeatureRecord(last, feature);
+  Status written = file_.Write(last.bytes());
+  file_.Close();
+  return written;
+}
+
+Status PerfDataWriter::WriteFeatures(const RecordSummary& summary) {
+  std::vector<HeaderFeature> features = MachineFeatures(facts_.command_line, events_);
+  for (HeaderFeature& feature : Identity(summary)) features.push_back(std::move(feature));
+  features.push_back(BuildIdFeature(build_ids_));
+  features.push_back(TraceIndexFeature(trace_index_));
+  features.push_back(SampleTimeFeature(first_time_, last_time_));
+  std::ranges::sort(features, {}, &HeaderFeature::bit);  // their sections stand in the bits' order
   LittleEndianBuffer table;
   LittleEndianBuffer contents;
   const uint64_t contents_at = file_.size() + features.size() * 2 * sizeof(uint64_t);
   uint64_t bits = 0;
-  for (const auto& [feature, content] : features) {
-    bits |= uint64_t{1} << feature;
+  for (const auto& [bit, content] : features) {
+    bits |= uint64_t{1} << bit;
     table.U64(contents_at + contents.size());
     table.U64(content.size());
     contents.Append(content.bytes());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Writes a perf.data file in file mode, as perf 6.1 does for `perf record`, with buffers per thread
-// or per CPU.
+// Writes perf.data as perf 6.1 does for `perf record`, with buffers per thread or per CPU: a file,
+// or pipe mode, which needs no seeking.
 #pragma once
 
 #include <memory>
@@ -12,6 +12,9 @@
 #include "capture/record/code_file.h"
 #include "capture/record/little_endian_buffer.h"
 #include "capture/record/output_file.h"
+#include "capture/record/perf_data_events.h"
+#include "capture/record/perf_data_header.h"
+#include "capture/record/recorded_span.h"
 #include "capture/record/recording_sink.h"
 #include "capture/record/trace_clock.h"
 
@@ -19,7 +22,8 @@ namespace flowback::record {
 
 // Facts for the file's header.
 struct PerfHeaderFacts {
-  std::string recorder;                   // perf's VERSION feature
+  std::string recorder;                   // perf's VERSION feature, but for the span
+  RecordedSpan span;                      // the functions between which is recorded
   std::string cpuid;                      // CPU identity that decoders take errata from
   std::vector<std::string> command_line;  // of the recorder
 };
@@ -47,31 +51,31 @@ class PerfDataWriter : public RecordingSink {
 
  private:
   PerfDataWriter(OutputFile file, PerfHeaderFacts facts, const TimeConversion& conversion,
-                 bool per_cpu)
+                 const RecordOptions& options)
       : file_(std::move(file)),
         facts_(std::move(facts)),
         conversion_(conversion),
-        per_cpu_(per_cpu) {}
+        per_cpu_(options.per_cpu),
+        pipe_(options.output_pipe >= 0),
+        events_{TraceAttributes(options), SidebandAttributes(options)} {}
 
   Status WritePreamble(const RecordOptions& options, const TraceClock& clock);
   Status WriteSideband(const SidebandRecord& record);
   Status TellDataSize();
-  Status WriteFeatures();
+  Status WriteFeatures(const RecordSummary& summary);
+  // Who recorded, and on which processor; and where the functions of the span are, as far as known.
+  std::vector<HeaderFeature> Identity(const RecordSummary& summary) const;
   Status WriteTrace(const StreamInfo& stream, Bytes bytes, uint64_t offset, uint64_t flags,
                     uint64_t tsc);
   void NoteBuildId(const MmapRecord& record);
-
-  struct TraceIndexEntry {
-    uint64_t file_offset;
-    uint64_t size;
-  };
 
   OutputFile file_;
   std::optional<CodeFile> code_file_;
   PerfHeaderFacts facts_;
   TimeConversion conversion_;
   bool per_cpu_;
-  std::vector<uint8_t> attributes_;     // both perf_event_attr, for the header's feature
+  bool pipe_;
+  RecordedEvents events_;
   std::vector<uint64_t> stream_sizes_;  // by stream index
   std::vector<TraceIndexEntry> trace_index_;
   std::vector<MmapRecord> build_ids_;  // one per path and build-id

@@ -92,36 +92,36 @@ class Sinks : public RecordingSink {
   std::vector<std::unique_ptr<RecordingSink>> sinks_;
 };
 
+Status Refuse(const std::string& why, const std::string& remedy) {
+  return Fail(Error(ErrorCode::kUsage, why).Remedy(remedy));
+}
+
 Status CheckPerCpu(const RecordOptions& options) {
   if (options.engine != kEmulate)
-    return Fail(
-        Error(ErrorCode::kUsage, "the engine 'step' has no CPUs: its buffers are per thread")
-            .Remedy("--per-thread, or --engine emulate"));
+    return Refuse("the engine 'step' has no CPUs: its buffers are per thread",
+                  "--per-thread, or --engine emulate");
   if (!options.timestamps)
-    return Fail(Error(ErrorCode::kUsage,
-                      "buffers per CPU without TSC packets: whose trace it is could not be told")
-                    .Remedy("--per-thread, or leave --no-tsc or tsc=0 out"));
+    return Refuse("buffers per CPU without TSC packets: whose trace it is could not be told",
+                  "--per-thread, or leave --no-tsc or tsc=0 out");
   if (!options.raw_directory.empty())
-    return Fail(Error(ErrorCode::kUsage, "raw streams of CPUs don't tell their threads")
-                    .Remedy("--per-thread, or leave --raw-dir out"));
+    return Refuse("raw streams of CPUs don't tell their threads",
+                  "--per-thread, or leave --raw-dir out");
   return {};
 }
 
 Status CheckSnapshots(const RecordOptions& options) {
   const uint64_t least = 2 * uint64_t{options.psb_period_bytes};
   if (*options.snapshot_bytes < least || *options.snapshot_bytes > kMaxSnapshot)
-    return Fail(Error(ErrorCode::kUsage, "snapshots of " + std::to_string(*options.snapshot_bytes) +
-                                             " bytes: not between two PSB periods (" +
-                                             std::to_string(least) + ") and 4 GiB")
-                    .Remedy("-S" + std::to_string(std::max(least, uint64_t{65536}))));
+    return Refuse("snapshots of " + std::to_string(*options.snapshot_bytes) +
+                      " bytes: not between two PSB periods (" + std::to_string(least) +
+                      ") and 4 GiB",
+                  "-S" + std::to_string(std::max(least, uint64_t{65536})));
   if (!options.timestamps)
-    return Fail(Error(ErrorCode::kUsage,
-                      "snapshots without TSC packets: what two of them have in common could not be "
-                      "told")
-                    .Remedy("leave --no-tsc, tsc=0 or -S out"));
+    return Refuse(
+        "snapshots without TSC packets: what two of them have in common could not be told",
+        "leave --no-tsc, tsc=0 or -S out");
   if (!options.raw_directory.empty())
-    return Fail(Error(ErrorCode::kUsage, "raw streams can't hold snapshots")
-                    .Remedy("leave --raw-dir or -S out"));
+    return Refuse("raw streams can't hold snapshots", "leave --raw-dir or -S out");
   return {};
 }
 
@@ -132,20 +132,35 @@ bool Attaches(const RecordOptions& options) {
 // What is to be recorded: a command, or what runs already.
 Status CheckTarget(const RecordOptions& options) {
   const bool has_command = !options.command.empty() && !options.command[0].empty();
-  if (!Attaches(options))
-    return has_command ? Status()
-                       : Fail(Error(ErrorCode::kUsage, "no command to record")
-                                  .Remedy("give it after --: flowback record -- CMD"));
+  if (!Attaches(options) && !has_command)
+    return Refuse("no command to record", "give it after --: flowback record -- CMD");
+  if (!Attaches(options)) return {};
   if (!options.command.empty())
-    return Fail(
-        Error(ErrorCode::kUsage, "a command and running processes can't be recorded at once")
-            .Remedy("either -- CMD, or -p PID"));
+    return Refuse("a command and running processes can't be recorded at once",
+                  "either -- CMD, or -p PID");
   if (options.engine != kStep)
-    return Fail(Error(ErrorCode::kUsage,
-                      "the engine '" + options.engine +
-                          "' can't record a program that runs already: the emulator has to start "
-                          "it itself")
-                    .Remedy("--engine step single-steps it where it is"));
+    return Refuse("the engine '" + options.engine +
+                      "' can't record a program that runs already: the emulator has to start it "
+                      "itself",
+                  "--engine step single-steps it where it is");
+  return {};
+}
+
+// What the packets tell, and how often: as hardware can.
+Status CheckPackets(const RecordOptions& options) {
+  const uint32_t period = options.psb_period_bytes;
+  if (!std::has_single_bit(period) || period < kMinPsbPeriod || period > kMaxPsbPeriod)
+    return Refuse(
+        "a PSB period of " + std::to_string(period) + " bytes is not one the hardware has",
+        "use a power of two from 2K to 64M");
+  if (options.mtc_shift && *options.mtc_shift > kMaxMtcShift)
+    return Refuse("an MTC period of 2^" + std::to_string(*options.mtc_shift) +
+                      " crystal ticks is not one the hardware has",
+                  "use 0 to 15");
+  if (options.cyc_threshold && *options.cyc_threshold > kMaxCycThreshold)
+    return Refuse("a CYC threshold of " + std::to_string(*options.cyc_threshold) +
+                      " is not one the hardware has",
+                  "use 0 (every packet) to 12 (2048 cycles apart)");
   return {};
 }
 
@@ -157,26 +172,10 @@ Status CheckOptions(const RecordOptions& options) {
                     .Remedy("use --engine step"));
   if (auto fit = CheckTarget(options); !fit) return fit;
   if (const auto span = UnderstandSpan(options); !span) return Fail(span.error());
-  const uint32_t period = options.psb_period_bytes;
-  if (!std::has_single_bit(period) || period < kMinPsbPeriod || period > kMaxPsbPeriod)
-    return Fail(Error(ErrorCode::kUsage, "a PSB period of " + std::to_string(period) +
-                                             " bytes is not one the hardware has")
-                    .Remedy("use a power of two from 2K to 64M"));
+  if (auto fit = CheckPackets(options); !fit) return fit;
   if (options.max_instructions && options.engine != kStep)
-    return Fail(Error(ErrorCode::kUsage,
-                      "the engine 'emulate' can't stop after a number of "
-                      "instructions")
-                    .Remedy("--duration 10s, or --engine step"));
-  if (options.mtc_shift && *options.mtc_shift > kMaxMtcShift)
-    return Fail(Error(ErrorCode::kUsage, "an MTC period of 2^" +
-                                             std::to_string(*options.mtc_shift) +
-                                             " crystal ticks is not one the hardware has")
-                    .Remedy("use 0 to 15"));
-  if (options.cyc_threshold && *options.cyc_threshold > kMaxCycThreshold)
-    return Fail(Error(ErrorCode::kUsage, "a CYC threshold of " +
-                                             std::to_string(*options.cyc_threshold) +
-                                             " is not one the hardware has")
-                    .Remedy("use 0 (every packet) to 12 (2048 cycles apart)"));
+    return Refuse("the engine 'emulate' can't stop after a number of instructions",
+                  "--duration 10s, or --engine step");
   if (options.per_cpu)
     if (auto checked = CheckPerCpu(options); !checked) return checked;
   return options.snapshot_bytes ? CheckSnapshots(options) : Status();
@@ -197,6 +196,7 @@ Result<std::unique_ptr<RecordingSink>> OpenSinks(const RecordOptions& options,
     auto writer = PerfDataWriter::Create(
         options, clock,
         {.recorder = "flowback " FLOWBACK_VERSION " emulated (" + EngineText(options) + ")",
+         .span = *UnderstandSpan(options),
          .cpuid = kEmulatedCpu,
          .command_line = std::move(command_line)});
     if (!writer) return Fail(std::move(writer.error()));
@@ -234,7 +234,7 @@ struct Outputs {
 Result<Outputs> OpenOutputs(const RecordOptions& options, const TraceClock& clock,
                             RecordSession& session) {
   Outputs outputs;
-  auto kept = KeepOlderFile(options.output);
+  auto kept = options.output_pipe < 0 ? KeepOlderFile(options.output) : std::string();
   if (!kept) return Fail(std::move(kept.error()));
   if (!kept->empty()) outputs.notes.push_back(*kept);
   auto sinks = OpenSinks(options, clock);
@@ -254,6 +254,7 @@ Result<RecordSummary> Finished(Result<RecordSummary> summary, Outputs& outputs,
     return Fail(std::move(finished.error()));
   summary->notes.insert(summary->notes.begin(), outputs.notes.begin(), outputs.notes.end());
   summary->file_bytes = outputs.metered->file_size();
+  summary->overwritten_bytes = outputs.sinks->overwritten_bytes();
   summary->one_tick_each =
       std::chrono::nanoseconds(clock.ToNanoseconds(summary->instructions) - clock.ToNanoseconds(0));
   if (summary->stop_reason == StopReason::kProgramEnded)

@@ -69,6 +69,19 @@ void NoteFunction(RecordingSwitch turns, bool indirect, const std::string& text,
   AddOnce(on ? summary.from_places : summary.until_places, text);
 }
 
+std::string SpanText(const RecordedSpan& span, const RecordSummary& summary) {
+  std::string text;
+  const auto add = [&text](const char* word, const FunctionName& function,
+                           std::vector<std::string> places) {
+    if (function.empty()) return;
+    if (places.empty()) places.push_back(ToText(function));
+    for (const std::string& place : places) text += word + place;
+  };
+  add("; from ", span.from, summary.from_places);
+  add("; until ", span.until, summary.until_places);
+  return text;
+}
+
 void NoteSpan(const RecordedSpan& span, RecordSummary& summary) {
   NotePlaces("--from", span.from, summary.from_places, summary);
   NotePlaces("--until", span.until, summary.until_places, summary);

@@ -16,6 +16,10 @@ Result<RecordedSpan> UnderstandSpan(const RecordOptions& options);
 void NoteFunction(RecordingSwitch turns, bool indirect, const std::string& text,
                   RecordSummary& summary);
 
+// For the recording: "; from f in /lib/libx.so at 0x1139; until g", with the places that are known
+// so far, else the names. Empty when all is recorded.
+std::string SpanText(const RecordedSpan& span, const RecordSummary& summary);
+
 // What the user should know at the end: functions that were nowhere, in several places, or not
 // reached.
 void NoteSpan(const RecordedSpan& span, RecordSummary& summary);

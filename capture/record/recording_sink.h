@@ -52,6 +52,8 @@ class RecordingSink {
   virtual void CountFlow(uint64_t /*instructions*/, uint64_t /*losses*/) {}
   // Bytes in the output file so far; 0 for other kinds of output.
   virtual uint64_t file_size() const { return 0; }
+  // Trace bytes that later ones took the place of, on purpose: only the latest were to be kept.
+  virtual uint64_t overwritten_bytes() const { return 0; }
 };
 
 inline Status RecordingSink::AddSnapshot(const StreamInfo&, Bytes, uint64_t, uint64_t) {

@@ -2,6 +2,7 @@
 #include "capture/record/snapshot_sink.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "decode/pt/packets/packet.h"
 
@@ -27,7 +28,9 @@ TraceHistory::Piece TraceHistory::Take() {
   taken_ = end();
   const Bytes kept = Bytes(bytes_).last(std::min<uint64_t>(size_, bytes_.size()));
   const Bytes piece = kept.subspan(std::min<size_t>(pt::FindPsb(kept, 0), kept.size()));
-  return {piece, end() - piece.size()};
+  const uint64_t begin = end() - piece.size();
+  if (!piece.empty()) kept_ += end() - std::max(begin, std::exchange(kept_until_, end()));
+  return {piece, begin};
 }
 
 void TraceHistory::Clear() {
@@ -67,6 +70,13 @@ Status SnapshotSink::TakeSnapshot(uint64_t tsc) {
     if (stream)
       if (Status taken = Take(*stream, tsc); !taken) return taken;
   return {};
+}
+
+uint64_t SnapshotSink::overwritten_bytes() const {
+  uint64_t sum = 0;
+  for (const auto& stream : streams_)
+    if (stream) sum += stream->history.overwritten();
+  return sum;
 }
 
 Status SnapshotSink::Finish(const RecordSummary& summary) {

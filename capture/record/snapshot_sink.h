@@ -26,6 +26,8 @@ class TraceHistory {
   };
   Piece Take();
   void Clear();
+  // How many of the stream's bytes no piece has had so far.
+  uint64_t overwritten() const { return end() - kept_; }
 
  private:
   uint64_t end() const { return begin_ + bytes_.size(); }
@@ -34,6 +36,8 @@ class TraceHistory {
   std::vector<uint8_t> bytes_;  // twice `size_` at most
   uint64_t begin_ = 0;          // where they begin in the stream
   uint64_t taken_ = 0;          // where the last snapshot ended
+  uint64_t kept_ = 0;           // bytes that pieces had, each counted once
+  uint64_t kept_until_ = 0;     // where the last piece ended
 };
 
 // Hands sideband on as it comes and trace when asked: each snapshot holds the latest `size` bytes
@@ -51,6 +55,7 @@ class SnapshotSink : public RecordingSink {
   Status TakeSnapshot(uint64_t tsc) override;
   Status Finish(const RecordSummary& summary) override;
   uint64_t file_size() const override { return next_->file_size(); }
+  uint64_t overwritten_bytes() const override;
 
  private:
   struct Kept {

@@ -15,6 +15,7 @@ constexpr uint64_t k4GiB = uint64_t{1} << 32;
 constexpr size_t kNamedFiles = 2;  // of those that were looked for, in a message
 constexpr std::string_view kAbsent = "No such file or directory";
 constexpr const char* kVdso = "[vdso]";
+constexpr const char* kCodeFile = ".code";  // behind a recording's name
 
 std::string Key(const MmapRecord& record, const BuildId& build_id) {
   std::string key = record.path + '\n' + build_id.ToHex();
@@ -59,7 +60,12 @@ struct ImageFinder::Search {
 ImageFinder::ImageFinder(const Recording& recording, const ImageSearch& search,
                          const std::vector<GivenImage>& images, const AddressSpace& given,
                          const CoreCode& cores, ImageStore& store)
-    : search_(search), images_(images), given_(given), cores_(cores), store_(store) {
+    : recording_path_(recording.path),
+      search_(search),
+      images_(images),
+      given_(given),
+      cores_(cores),
+      store_(store) {
   for (const auto& [path, build_id] : recording.build_ids) build_ids_.emplace(path, &build_id);
 }
 
@@ -152,7 +158,12 @@ void ImageFinder::TryGiven(Search& search) const {
 }
 
 void ImageFinder::TryFiles(Search& search) {
-  for (const std::string& path : CandidateFiles(search_, search.record.path, search.build_id)) {
+  std::vector<std::string> files = CandidateFiles(search_, search.record.path, search.build_id);
+  // Code that was in no file stands beside the recording, as it was named when it was made. Both
+  // may have moved, or been renamed as an older recording is.
+  if (search.record.path.ends_with(kCodeFile) && !search.build_id.empty())
+    files.push_back(recording_path_ + kCodeFile);
+  for (const std::string& path : files) {
     const auto file = store_.Open(path);
     if (!file) {
       search.looked_for.push_back(file.error().message());

@@ -63,6 +63,7 @@ class ImageFinder {
   std::string Explain(const Search& search) const;
   void AddStatus(const Search& search, Found& found);
 
+  const std::string recording_path_;
   const ImageSearch& search_;
   const std::vector<GivenImage>& images_;
   const AddressSpace& given_;

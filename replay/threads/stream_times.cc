@@ -15,19 +15,49 @@
 #include "replay/threads/stream_times.h"
 
 #include <utility>
+#include <variant>
 
 namespace flowback {
+namespace {
 
-// An address told with the stop is that of the place behind a filter's border.
+constexpr TimePhase kFiltered{.kind = TimeClass::kFiltered, .cause = {}};
+
+// Wherever the file was mapped as code.
+void AddAddresses(const std::vector<SpanPlace>& places, const MmapRecord& map,
+                  std::set<uint64_t>& addresses) {
+  for (const SpanPlace& place : places)
+    if (place.file == map.path && place.offset >= map.file_offset &&
+        place.offset - map.file_offset < map.size)
+      addresses.insert(map.address + (place.offset - map.file_offset));
+}
+
+}  // namespace
+
+SpanAddresses::SpanAddresses(const Recording& recording)
+    : everything(recording.machine.from.empty() && recording.machine.until.empty()) {
+  if (everything) return;
+  for (const SidebandRecord& record : recording.sideband) {
+    const auto* map = std::get_if<MmapRecord>(&record);
+    if (map == nullptr) continue;
+    AddAddresses(recording.machine.from, *map, from);
+    AddAddresses(recording.machine.until, *map, until);
+  }
+}
+
+// An address told with the stop is that of the place behind a filter's border. A recording up to a
+// function stops ahead of its first instruction; no branch need lead there.
 TimePhase StreamTimes::After(const TraceEvent& event) const {
-  if (event.target != 0 || event.kind == EventKind::kTraceStop)
-    return {.kind = TimeClass::kFiltered, .cause = {}};
+  const bool span_ends =
+      event.kind == EventKind::kStoppedAsync && event.has_ip && span_.until.contains(event.ip);
+  if (event.target != 0 || event.kind == EventKind::kTraceStop || span_ends) return kFiltered;
   return Paused();
 }
 
 void StreamTimes::OnEvent(const TraceEvent& event) {
-  TimePhase next = phase_;
   EndLoss(event);
+  const bool starts = event.kind == EventKind::kStarted;
+  if (!begun_ && starts && phase_ == Paused() && span_.from.contains(event.ip)) phase_ = kFiltered;
+  TimePhase next = phase_;
   switch (event.kind) {
     case EventKind::kStarted:
     case EventKind::kOverflow:

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "flowback/decode/decoder.h"
 #include "flowback/model/machine.h"
+#include "flowback/model/recording.h"
 #include "replay/threads/time_slot.h"
 
 namespace flowback {
@@ -32,6 +34,15 @@ class TimeUnit {
   TimeConversion conversion_;
 };
 
+// Where the functions of a recording between functions (--from, --until) were, in any process.
+struct SpanAddresses {
+  explicit SpanAddresses(const Recording& recording);
+
+  bool everything = true;  // was recorded
+  std::set<uint64_t> from;
+  std::set<uint64_t> until;
+};
+
 // Who may have run on a stream, and what it is like outside its flow.
 struct StreamOwners {
   std::vector<TimeSlot> slots;  // in time order, without overlap
@@ -44,8 +55,9 @@ struct StreamOwners {
 // Follows a stream's events and losses, which come in its order, and fills the slots.
 class StreamTimes final : public ExecutionConsumer {
  public:
-  StreamTimes(StreamOwners& owners, const TimeUnit& unit, uint64_t stream_size)
-      : owners_(owners), unit_(unit), stream_size_(stream_size), phase_(Paused()) {
+  StreamTimes(StreamOwners& owners, const TimeUnit& unit, const SpanAddresses& span,
+              uint64_t stream_size)
+      : owners_(owners), unit_(unit), span_(span), stream_size_(stream_size), phase_(Paused()) {
     if (owners.overwritten) phase_ = TimePhase::Of(LossCause::kNotKept);
   }
 
@@ -69,6 +81,7 @@ class StreamTimes final : public ExecutionConsumer {
 
   StreamOwners& owners_;
   const TimeUnit& unit_;
+  const SpanAddresses& span_;
   uint64_t stream_size_;
   TimePhase phase_;
   bool begun_ = false;

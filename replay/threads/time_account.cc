@@ -26,7 +26,8 @@ class Accountant {
         inputs_(inputs),
         summaries_(summaries),
         unit_(recording.pt.time),
-        lives_(recording) {}
+        lives_(recording),
+        span_(recording) {}
 
   Result<TimeAccounts> Run(Decoder& decoder) {
     for (const auto& [tid, pid] : TracedThreads(recording_)) Thread(tid, pid);
@@ -94,13 +95,15 @@ class Accountant {
   void CountFlow();
   TimeAccount& AccountOf(const Stream& stream, const ThreadStay* stay);
   TimeAccounts Take();
-  static void AddOffCpu(Entry& entry, bool any_stays);
+  TimePhase Unseen(bool any_stays) const;
+  void AddOffCpu(Entry& entry, bool any_stays) const;
 
   const Recording& recording_;
   const StreamInputs& inputs_;
   const std::vector<FlowSummary>& summaries_;
   const TimeUnit unit_;
   const ThreadLives lives_;
+  const SpanAddresses span_;
   uint64_t begin_ = kOpenTime;  // of the recording
   uint64_t end_ = 0;
   std::map<int32_t, Entry> threads_;
@@ -258,7 +261,7 @@ Status Accountant::Time(const Stream& stream, Decoder& decoder) {
     }
     return {};
   }
-  StreamTimes times(owners, unit_, stream.bytes.size());
+  StreamTimes times(owners, unit_, span_, stream.bytes.size());
   if (stream.bytes.empty()) {
     times.Finish(0);
     return {};
@@ -292,18 +295,31 @@ void Accountant::CountFlow() {
         AccountOf(*piece.stream, piece.stay).bytes += piece.end - piece.begin;
 }
 
-// What the slots leave of the life. A thread that no record has on a CPU was on none, if such
-// records were made; else nothing is known.
-void Accountant::AddOffCpu(Entry& entry, bool any_stays) {
+// What the time of a thread was that has no trace and that no record has on a CPU. Our recorder
+// tells whether it lost anything; hardware's trace may be missing for many reasons.
+TimePhase Accountant::Unseen(bool any_stays) const {
+  const bool all_there =
+      recording_.machine.emulated && recording_.warnings.empty() && recording_.losses.empty();
+  if (!span_.everything) return {.kind = TimeClass::kFiltered, .cause = {}};
+  if (any_stays) return {.kind = TimeClass::kOffCpu, .cause = {}};
+  if (all_there) return {.kind = TimeClass::kKernel, .cause = {}};
+  return TimePhase::Of(LossCause::kThreadUnknown);
+}
+
+// What the slots leave of the life.
+void Accountant::AddOffCpu(Entry& entry, bool any_stays) const {
   TimeAccount& account = entry.account;
   const uint64_t rest = account.lifetime() - std::min(account.lifetime(), account.Sum());
   if (rest == 0) return;
-  const bool known = entry.has_slots || any_stays;
-  TimeShare& share = account.Of(known ? TimeClass::kOffCpu : TimeClass::kLost);
+  const TimePhase phase =
+      entry.has_slots ? TimePhase{.kind = TimeClass::kOffCpu, .cause = {}} : Unseen(any_stays);
+  TimeShare& share = account.Of(phase.kind);
   share.time += rest;
   share.hi += rest;
-  if (known) share.lo += rest;
-  if (!known) account.causes[LossCause::kThreadUnknown] += rest;
+  if (phase.kind == TimeClass::kLost)
+    account.causes[phase.cause] += rest;
+  else
+    share.lo += rest;
 }
 
 TimeAccounts Accountant::Take() {
@@ -313,7 +329,8 @@ TimeAccounts Accountant::Take() {
       std::ranges::any_of(threads_, [](const auto& thread) { return thread.second.has_stays; });
   for (auto& [tid, entry] : threads_) {
     AddOffCpu(entry, any_stays);
-    entry.account.off_cpu_told = entry.has_stays || (!entry.has_slots && any_stays);
+    entry.account.off_cpu_told =
+        entry.has_stays || (!entry.has_slots && (any_stays || !span_.everything));
     accounts.threads.push_back(std::move(entry.account));
   }
   for (auto& [index, account] : nobodies_) accounts.threads.push_back(std::move(account));

@@ -19,18 +19,9 @@ constexpr char kDigest[] = "4661 121899 05f92d9e03eb0afb\n";
 
 class Pipes : public testing::Test {
  protected:
-  // `line` as a shell takes it, where $F is the program. Ends it after two minutes.
   ProgramResult Shell(const std::string& line) const {
-    const std::string script = folder_.Write("script", "F=" FLOWBACK_PROGRAM "\n" + line + "\n");
-    const std::string out = folder_.File("out");
-    const std::string err = folder_.File("err");
-    const std::string command =
-        "TMPDIR=" + folder_.path() + " timeout 120 bash " + script + " >" + out + " 2>" + err;
-    const int status = std::system(command.c_str());
-    ProgramResult result{.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
-                         .out = ReadFile(out),
-                         .err = ReadFile(err)};
-    EXPECT_NE(result.status, 124) << "still running: " << line;
+    ProgramResult result = RunShell(folder_, line);
+    EXPECT_FALSE(result.timed_out) << "still running: " << line;
     return result;
   }
 

@@ -143,4 +143,18 @@ std::string ReadFile(const std::string& path) {
   return content.str();
 }
 
+ProgramResult RunShell(const ScratchFolder& folder, const std::string& line) {
+  const std::string script = folder.Write("script", "F=" FLOWBACK_PROGRAM "\n" + line + "\n");
+  const std::string out = folder.File("out");
+  const std::string err = folder.File("err");
+  const std::string command = "cd " + folder.path() + " && TMPDIR=" + folder.path() +
+                              " timeout 120 bash " + script + " >" + out + " 2>" + err;
+  const int status = std::system(command.c_str());
+  ProgramResult result{.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+                       .out = ReadFile(out),
+                       .err = ReadFile(err)};
+  result.timed_out = result.status == 124;
+  return result;
+}
+
 }  // namespace flowback::test

@@ -52,4 +52,7 @@ class ScratchFolder {
 
 std::string ReadFile(const std::string& path);
 
+// `line` as bash takes it, where $F is the program, in the folder. Ends it after two minutes.
+ProgramResult RunShell(const ScratchFolder& folder, const std::string& line);
+
 }  // namespace flowback::test

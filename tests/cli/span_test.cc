@@ -126,6 +126,66 @@ TEST_P(SpanTest, SaysWhatIsNowhereOrNotReached) {
     EXPECT_EQ(Record(wrong).status, 125);
 }
 
+// Ahead of --from's function, and from --until's on. What a system call takes is the kernel's.
+TEST_P(SpanTest, TimeOutsideIsFiltered) {
+  const std::pair<const char*, const char*> spans[] = {
+      {"", ""}, {"Double", ""}, {"", "Square"}, {"Square", "Negate"}, {"", "CountPrimes"}};
+  for (const auto& [from, until] : spans) {
+    SCOPED_TRACE(std::string(from) + " to " + until);
+    std::vector<std::string> options;
+    if (*from != 0) options.insert(options.end(), {"--from", from});
+    if (*until != 0) options.insert(options.end(), {"--until", until});
+    EXPECT_EQ(Record(options).status, 0);
+    const json info = json::parse(RunFlowback({"info", "--json", file_}).out);
+    ASSERT_EQ(info["threads"].size(), 1u);
+    const json& thread = info["threads"][0];
+    // Where nothing was traced, by how that began.
+    std::map<std::string, uint64_t> expected;
+    std::string last = *from != 0 ? "stopped-async" : "stopped";
+    uint64_t since = thread["begin"];
+    const ProgramResult listed = RunFlowback({"decode", "--as", "events", "--json", file_});
+    for (const std::string& line : Lines(listed.out)) {
+      const json event = json::parse(line);
+      if (event.value("type", "") != "event") continue;
+      const std::string name = event["event"];
+      if (name == "started") expected[last] += event["time"].get<uint64_t>() - since;
+      if (!name.starts_with("stopped")) continue;
+      last = name;
+      since = event["time"];
+    }
+    expected[last] += thread["end"].get<uint64_t>() - since;
+    // Estimates: the listing's know the blocks, the account's do not.
+    const double tolerance = thread["lifetime"].get<double>() / 100;
+    const auto time = [&](const char* kind) { return thread["times"][kind]["time"].get<double>(); };
+    EXPECT_NEAR(time("filtered"), static_cast<double>(expected["stopped-async"]), tolerance);
+    EXPECT_NEAR(time("kernel"), static_cast<double>(expected["stopped"]), tolerance);
+    EXPECT_EQ(time("filtered") > 0, *from != 0 || *until != 0);
+  }
+}
+
+// info, its JSON and decode say the same.
+TEST_P(SpanTest, NeverReached) {
+  const auto expect = [&](const std::string& why) {
+    EXPECT_TRUE(RunFlowback({"info", file_}).out.contains("branch trace: none: " + why + "\n"));
+    const json info = json::parse(RunFlowback({"info", "--json", file_}).out);
+    EXPECT_EQ(info["no_trace_because"], why);
+    EXPECT_TRUE(info["branch_trace"].is_null());
+    ASSERT_EQ(info["threads"].size(), 1u);
+    EXPECT_EQ(info["threads"][0]["times"]["filtered"]["time"], info["threads"][0]["lifetime"]);
+    for (const char* kind : {"instructions", "summary", "digest", "packets"}) {
+      const ProgramResult decoded = RunFlowback({"decode", "--as", kind, file_});
+      EXPECT_TRUE(decoded.err.contains(": nothing was recorded: " + why)) << decoded.err;
+      EXPECT_TRUE(decoded.err.contains("try: record without --from")) << decoded.err;
+    }
+  };
+  EXPECT_EQ(Record({"--from", "no_such_function"}).status, 125);
+  expect("'no_such_function' (--from) was never reached");
+  EXPECT_EQ(Record({"--from", "qsort_r"}, "/bin/true").status, 0);
+  expect("'qsort_r' (--from) was never reached");
+  EXPECT_EQ(Record({"--until", "_start"}).status, 0);
+  expect("'_start' (--until) was reached before anything else");
+}
+
 INSTANTIATE_TEST_SUITE_P(, SpanTest, testing::Values("step", "emulate"),
                          [](const auto& test) { return std::string(test.param); });
 

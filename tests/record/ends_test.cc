@@ -161,6 +161,31 @@ TEST(OlderFile, IsKept) {
   EXPECT_NE(second->notes[0].find("perf.data.old'"), std::string::npos) << second->notes[0];
 }
 
+// The older recording finds its own code, and not the newer one's; also where the two are moved.
+TEST(OlderFile, IsKeptWithItsCode) {
+  FLOWBACK_NEEDS_PTRACE();
+  Recorder recorder;
+  const auto first = recorder.Run({Program("versions")});
+  ASSERT_TRUE(first) << first.error().message();
+  ASSERT_TRUE(fs::exists(recorder.File("perf.data.code")));
+  const auto second = recorder.Run({Program("jit")});
+  ASSERT_TRUE(second) << second.error().message();
+  ASSERT_TRUE(fs::exists(recorder.File("perf.data.code")));
+  ASSERT_EQ(second->notes.size(), 1u);
+  EXPECT_NE(second->notes[0].find("perf.data.old.code'"), std::string::npos) << second->notes[0];
+  ExpectSameFlow(recorder.File("perf.data"), *second);
+  ExpectSameFlow(recorder.File("perf.data.old"), *first);
+  // One without such code takes no other's.
+  const auto third = recorder.Run({Program("known")});
+  ASSERT_TRUE(third) << third.error().message();
+  EXPECT_FALSE(fs::exists(recorder.File("perf.data.code")));
+  ExpectSameFlow(recorder.File("perf.data.old"), *second);
+  fs::create_directory(recorder.File("elsewhere"));
+  for (const char* end : {"", ".code"})
+    fs::rename(recorder.File("perf.data.old") + end, recorder.File("elsewhere/renamed") + end);
+  ExpectSameFlow(recorder.File("elsewhere/renamed"), *second);
+}
+
 // What Ctrl-C does to the caller of the library is its own matter again afterwards.
 TEST(RecordersSignals, AreTheCallersAgain) {
   FLOWBACK_NEEDS_PTRACE();

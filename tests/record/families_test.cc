@@ -24,21 +24,7 @@ std::vector<Record> All(const Recording& recording) {
   return found;
 }
 
-class Families : public testing::Test {
- protected:
-  void Run(std::vector<std::string> command) {
-    const auto summary = recorder_.Run(std::move(command));
-    ASSERT_TRUE(summary) << summary.error().message();
-    summary_ = *summary;
-    auto recording = OpenFile(recorder_.File("perf.data"));
-    ASSERT_TRUE(recording) << recording.error().message();
-    recording_ = std::move(*recording);
-  }
-
-  Recorder recorder_;
-  RecordSummary summary_;
-  Recording recording_;
-};
+class Families : public RecordedFile {};
 
 TEST_F(Families, EachChildHasItsParentAndItsEnd) {
   FLOWBACK_NEEDS_PTRACE();

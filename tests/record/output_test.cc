@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
 // What the recorder writes: the perf.data file's description of the recording, and the raw folder.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <sstream>
 
 #include "capture/record/output_file.h"
@@ -50,27 +54,12 @@ size_t Count(const Recording& recording) {
                     [](const auto& record) { return std::holds_alternative<Record>(record); }));
 }
 
-class PerfDataFile : public testing::Test {
- protected:
-  // Records `program` and opens the file.
-  void Open(const std::string& program) {
-    const auto summary = recorder_.Run({program});
-    ASSERT_TRUE(summary) << summary.error().message();
-    summary_ = *summary;
-    auto recording = OpenFile(recorder_.File("perf.data"));
-    ASSERT_TRUE(recording) << recording.error().message();
-    recording_ = std::move(*recording);
-  }
-
-  Recorder recorder_;
-  RecordSummary summary_;
-  Recording recording_;
-};
+class PerfDataFile : public RecordedFile {};
 
 TEST_F(PerfDataFile, DescribesTheMachine) {
   FLOWBACK_NEEDS_PTRACE();
   recorder_.options().recorder_command_line = "flowback record -- known";
-  Open(Program("known"));
+  Run({Program("known")});
   utsname system;
   uname(&system);
   const MachineInfo& machine = recording_.machine;
@@ -89,7 +78,7 @@ TEST_F(PerfDataFile, DescribesTheSettings) {
   FLOWBACK_NEEDS_PTRACE();
   recorder_.options().mtc_shift = 9;
   recorder_.options().return_compression = false;
-  Open(Program("known"));
+  Run({Program("known")});
   const PtConfig& pt = recording_.pt;
   EXPECT_EQ(pt.cpu, (CpuId{.intel = true, .family = 6, .model = 85, .stepping = 7}));
   EXPECT_EQ(pt.return_compression, false);
@@ -102,7 +91,7 @@ TEST_F(PerfDataFile, DescribesTheSettings) {
 
 TEST_F(PerfDataFile, TellsOfThreadsAndMappings) {
   FLOWBACK_NEEDS_PTRACE();
-  Open(Program("threads"));
+  Run({Program("threads")});
   EXPECT_EQ(recording_.streams.size(), 3u);
   EXPECT_EQ(Count<CommRecord>(recording_), 1u);  // threads have the name of their maker
   EXPECT_EQ(Count<ForkRecord>(recording_), 2u);
@@ -125,7 +114,7 @@ TEST_F(PerfDataFile, TellsOfThreadsAndMappings) {
 
 TEST_F(PerfDataFile, NamesTheBuildOfEveryImage) {
   FLOWBACK_NEEDS_PTRACE();
-  Open(Program("vdso"));
+  Run({Program("vdso")});
   for (const auto& record : recording_.sideband)
     if (const auto* map = std::get_if<MmapRecord>(&record)) {
       EXPECT_EQ(map->build_id.bytes.size(), 20u) << map->path;
@@ -135,7 +124,7 @@ TEST_F(PerfDataFile, NamesTheBuildOfEveryImage) {
 
 TEST_F(PerfDataFile, IsForItsOwnerOnly) {
   FLOWBACK_NEEDS_PTRACE();
-  Open(Program("known"));
+  Run({Program("known")});
   EXPECT_EQ(fs::status(recorder_.File("perf.data")).permissions(),
             fs::perms::owner_read | fs::perms::owner_write);
 }
@@ -200,6 +189,32 @@ TEST(RawFolderCommand, NamesEveryStreamAndSection) {
   }
   EXPECT_EQ(streams, 3u);
   EXPECT_EQ(sections, 2u);
+}
+
+// Its writer does not know how many bytes a write takes, nor whether it waits.
+TEST(OutputFile, WritesAPipeThatDoesNotWait) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_NONBLOCK), 0);
+  auto file = record::OutputFile::OfPipe("pipe", ends[1]);
+  ASSERT_TRUE(file);
+  const std::string text(500'000, 'a');  // more than a pipe holds
+  auto read = std::async(std::launch::async, [&] {
+    std::string all;
+    char buffer[4096];
+    pollfd ready{ends[0], POLLIN, 0};
+    while (poll(&ready, 1, 10'000) > 0) {
+      const ssize_t got = ::read(ends[0], buffer, sizeof buffer);
+      if (got <= 0) break;
+      all.append(buffer, static_cast<size_t>(got));
+    }
+    return all;
+  });
+  EXPECT_TRUE(file->Write(text));
+  EXPECT_EQ(file->size(), text.size());
+  file->Close();
+  EXPECT_EQ(read.get(), text);
+  close(ends[0]);
+  EXPECT_FALSE(file->Write("b"));
 }
 
 // What follows a failed write would stand in the place of what that one left.

@@ -143,27 +143,52 @@ TEST(PerCpuOnOne, ManyTakeTurns) {
   EXPECT_GE(in, summary->threads.size());
 }
 
-TEST(PerCpuErrors, WhereStreamsOfCpusCannotBe) {
-  const auto refused = [](auto change, const std::string& words) {
+// A reader takes the CPU of an end for where the thread ran. Those that a signal ends while another
+// one has their CPU are on none.
+TEST(PerCpuEnds, AreWhereTheThreadRuns) {
+  FLOWBACK_NEEDS_EMULATOR();
+  size_t ends = 0;
+  for (int i = 0; i < 5; ++i) {
     Recorder recorder;
-    recorder.options().engine = "emulate";
+    Emulate(recorder.options());
     recorder.options().per_cpu = true;
-    change(recorder.options(), recorder.File("raw"));
-    const auto summary = recorder.Run({"/bin/true"});
-    ASSERT_FALSE(summary);
-    EXPECT_EQ(summary.error().code(), ErrorCode::kUsage);
-    EXPECT_NE(summary.error().message().find(words), std::string::npos)
-        << summary.error().message();
-    EXPECT_FALSE(summary.error().remedy().empty());
+    const auto summary = recorder.Run({Program("ends"), "a"});
+    ASSERT_TRUE(summary) << summary.error().message();
+    const auto recording = OpenFile(recorder.File("perf.data"));
+    ASSERT_TRUE(recording) << recording.error().message();
+    std::map<int32_t, int32_t> running;  // thread by CPU
+    for (const SidebandRecord& record : recording->sideband) {
+      if (const auto* change = std::get_if<SwitchRecord>(&record))
+        running[change->cpu] = change->out ? -1 : change->tid;
+      const auto* exit = std::get_if<ExitRecord>(&record);
+      if (exit == nullptr) continue;
+      ++ends;
+      if (exit->cpu >= 0) {
+        EXPECT_EQ(running[exit->cpu], exit->tid);
+      }
+    }
+  }
+  EXPECT_EQ(ends, 5u * 4u);
+}
+
+TEST(PerCpuErrors, WhereStreamsOfCpusCannotBe) {
+  const auto refused = [](auto change, const char* words) {
+    ExpectRefused(
+        [&](Recorder& recorder) {
+          recorder.options().engine = "emulate";
+          recorder.options().per_cpu = true;
+          change(recorder);
+        },
+        words);
   };
-  refused([](RecordOptions& o, const std::string&) { o.engine = "step"; }, "'step'");
-  refused(
-      [](RecordOptions& o, const std::string&) {
-        o.timestamps = false;
-        o.mtc_shift.reset();
-      },
-      "TSC");
-  refused([](RecordOptions& o, const std::string& raw) { o.raw_directory = raw; }, "raw");
+  const auto without_times = [](Recorder& recorder) {
+    recorder.options().timestamps = false;
+    recorder.options().mtc_shift.reset();
+  };
+  refused([](Recorder& recorder) { recorder.options().engine = "step"; }, "'step'");
+  refused(without_times, "TSC");
+  refused([](Recorder& recorder) { recorder.options().raw_directory = recorder.File("raw"); },
+          "raw");
 }
 
 }  // namespace

@@ -65,6 +65,25 @@ Result<RecordSummary> Recorder::Run(std::vector<std::string> command) {
   return summary;
 }
 
+void RecordedFile::Run(std::vector<std::string> command) {
+  const auto summary = recorder_.Run(std::move(command));
+  ASSERT_TRUE(summary) << summary.error().message();
+  summary_ = *summary;
+  auto recording = OpenFile(recorder_.File("perf.data"));
+  ASSERT_TRUE(recording) << recording.error().message();
+  recording_ = std::move(*recording);
+}
+
+void ExpectRefused(const std::function<void(Recorder&)>& change, const std::string& words) {
+  Recorder recorder;
+  change(recorder);
+  const auto summary = recorder.Run({"/bin/true"});
+  ASSERT_FALSE(summary) << words;
+  EXPECT_EQ(summary.error().code(), ErrorCode::kUsage);
+  EXPECT_NE(summary.error().message().find(words), std::string::npos) << summary.error().message();
+  EXPECT_FALSE(summary.error().remedy().empty());
+}
+
 void ExpectSameFlow(const OpenOptions& input, const RecordSummary& truth) {
   const auto recording = OpenRecording(input);
   ASSERT_TRUE(recording) << recording.error().message();

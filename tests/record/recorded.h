@@ -2,6 +2,9 @@
 // Records a program into a folder of the test's own and decodes what was recorded.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +37,20 @@ class Recorder {
   support::TemporaryFolder folder_;
   RecordOptions options_;
 };
+
+// Tests of what is written: records, and opens what was recorded.
+class RecordedFile : public testing::Test {
+ protected:
+  void Run(std::vector<std::string> command);
+
+  Recorder recorder_;
+  RecordSummary summary_;
+  Recording recording_;
+};
+
+// `change` makes the options such that /bin/true can't be recorded with them: an error in usage,
+// whose message has `words` and which has a remedy.
+void ExpectRefused(const std::function<void(Recorder&)>& change, const std::string& words);
 
 // Opens a perf.data file.
 Result<Recording> OpenFile(const std::string& perf_data);

@@ -50,6 +50,22 @@ TEST(TraceHistory, BeginsAtAPsb) {
   EXPECT_EQ(history.Take().offset, 10u) << "the PSB is still kept";
   history.Add(Numbered(40, 0));
   EXPECT_TRUE(history.Take().bytes.empty()) << "no PSB is left in the last 100";
+  EXPECT_EQ(history.overwritten(), 10u + 40u) << "before the PSB, and what came last";
+}
+
+TEST(TraceHistory, CountsOnceWhatTwoSnapshotsHave) {
+  TraceHistory history(100);
+  history.Add(WithPsb(10, 30));
+  EXPECT_EQ(history.Take().bytes.size(), 46u);
+  EXPECT_EQ(history.overwritten(), 10u);
+  history.Add(WithPsb(0, 14));
+  EXPECT_EQ(history.Take().bytes.size(), 76u);
+  EXPECT_EQ(history.overwritten(), 10u);
+  history.Add(WithPsb(200, 4));
+  EXPECT_EQ(history.Take().bytes.size(), 20u);
+  EXPECT_EQ(history.overwritten(), 210u);
+  history.Clear();
+  EXPECT_EQ(history.overwritten(), 210u);
 }
 
 TEST(TraceHistory, KeepsTheLatestHoweverTheyCome) {
@@ -115,6 +131,9 @@ TEST_P(Snapshot, IsTheEndOfAWholeRecording) {
   const Bytes expected = all->streams[0].bytes.subspan(begin);
   ASSERT_GE(kept.size(), expected.size());
   EXPECT_TRUE(std::ranges::equal(kept.first(expected.size()), expected));
+  EXPECT_EQ(truth->overwritten_bytes, 0u);
+  EXPECT_EQ(summary->bytes, truth->bytes);
+  EXPECT_EQ(summary->overwritten_bytes, truth->bytes - expected.size());
 }
 
 TEST_P(Snapshot, IsReadByPerfAndByBothDecoders) {
@@ -150,6 +169,7 @@ TEST(Snapshots, OfThreadsThatCameAndWent) {
   ASSERT_TRUE(summary) << summary.error().message();
   const auto recording = OpenFile(recorder.File("perf.data"));
   ASSERT_TRUE(recording) << recording.error().message();
+  EXPECT_EQ(summary->overwritten_bytes, 0u);
   for (const Stream& stream : recording->streams) EXPECT_TRUE(stream.gaps.empty());
   EXPECT_EQ(recording->streams.size(), summary->threads.size());
   std::string problem;
@@ -220,26 +240,25 @@ TEST_P(Snapshot, IsTakenAtTheSignal) {
 }
 
 TEST(Snapshots, AreRefusedWhereTheyCannotBe) {
-  const auto refused = [](auto change, const std::string& words) {
-    Recorder recorder;
-    recorder.options().snapshot_bytes = 65536;
-    change(recorder.options(), recorder.File("raw"));
-    const auto summary = recorder.Run({"/bin/true"});
-    ASSERT_FALSE(summary);
-    EXPECT_EQ(summary.error().code(), ErrorCode::kUsage);
-    EXPECT_NE(summary.error().message().find(words), std::string::npos)
-        << summary.error().message();
+  const auto refused = [](uint64_t bytes, auto change, const char* words) {
+    ExpectRefused(
+        [&](Recorder& recorder) {
+          recorder.options().snapshot_bytes = bytes;
+          change(recorder);
+        },
+        words);
   };
-  refused([](RecordOptions& o, const std::string&) { o.snapshot_bytes = 8191; }, "PSB periods");
-  refused([](RecordOptions& o, const std::string&) { o.snapshot_bytes = uint64_t{5} << 30; },
-          "4 GiB");
+  const auto as_it_is = [](Recorder&) {};
+  refused(8191, as_it_is, "PSB periods");
+  refused(uint64_t{5} << 30, as_it_is, "4 GiB");
+  const auto without_times = [](Recorder& recorder) {
+    recorder.options().timestamps = false;
+    recorder.options().mtc_shift.reset();
+  };
+  refused(65536, without_times, "TSC");
   refused(
-      [](RecordOptions& o, const std::string&) {
-        o.timestamps = false;
-        o.mtc_shift.reset();
-      },
-      "TSC");
-  refused([](RecordOptions& o, const std::string& raw) { o.raw_directory = raw; }, "raw");
+      65536, [](Recorder& recorder) { recorder.options().raw_directory = recorder.File("raw"); },
+      "raw");
 }
 
 }  // namespace

@@ -44,7 +44,10 @@ struct RecordOptions {
   // recorded until they end or the recording is stopped. Engine "step" only.
   std::vector<int32_t> pids;
   std::vector<int32_t> tids;
-  std::string output = "perf.data";   // the perf.data file to write; empty: none
+  std::string output = "perf.data";  // the perf.data file to write; empty: none
+  // An open descriptor, of a pipe maybe, to which perf.data is written in pipe mode, and `output`
+  // is but its name. Record closes it as soon as the recording is complete. -1: none.
+  int output_pipe = -1;
   std::string raw_directory;          // also writes raw streams and code images here; empty: none
   std::string recorder_command_line;  // for the file's header, e.g. "flowback record -- ls"
   uint32_t psb_period_bytes = 4096;  // distance of sync points: 2 KiB << 0..15, as the hardware has
@@ -111,7 +114,9 @@ struct RecordSummary {
   int command_status = 0;  // as waitpid gives it; 0 without a command
   StopReason stop_reason = StopReason::kProgramEnded;
   uint64_t instructions = 0;
-  uint64_t bytes = 0;       // trace bytes of all threads
+  uint64_t bytes = 0;  // trace bytes of all threads
+  // Of these, those that are in no snapshot: later trace took their place, as was asked for.
+  uint64_t overwritten_bytes = 0;
   uint64_t file_bytes = 0;  // of the perf.data file; 0 without one
   uint64_t losses = 0;      // places where the flow is not known
   // Where the functions RecordOptions names are: "f in /lib/libx.so at 0x1139" (of the file).

@@ -66,6 +66,14 @@ struct PtConfig {
   TimeConversion time;
 };
 
+// Where a recording between functions (--from, --until) was switched on or off.
+struct SpanPlace {
+  std::string function;
+  std::string file;     // empty: no code that was mapped had such a function
+  uint64_t offset = 0;  // in the file
+  bool operator==(const SpanPlace&) const = default;
+};
+
 // The recording's header facts, for `info`; empty strings where the file has none.
 struct MachineInfo {
   std::string hostname;
@@ -77,6 +85,9 @@ struct MachineInfo {
   std::string recorder;      // e.g. "perf 6.1.0", "flowback (emulated: step)"
   uint32_t cpus_online = 0;
   bool emulated = false;  // written by an emulating engine, not by hardware
+  // Recorded was from these functions on and up to those, by thread. Both empty: everything.
+  std::vector<SpanPlace> from;
+  std::vector<SpanPlace> until;
 };
 
 }  // namespace flowback

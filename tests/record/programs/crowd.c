@@ -3,17 +3,13 @@
 // argument) meanwhile. Ends with status 3.
 #include "freestanding.h"
 
-enum {
-  kThreads = 4,
-  kStackSize = 4096,
-  kThreadFlags =
-      0x100 | 0x200 | 0x400 | 0x800 | 0x10000 | 0x40000  // VM, FS, FILES, SIGHAND, THREAD, SYSVSEM
-};
+enum { kThreads = 4, kStackSize = 4096 };
 
 static char stacks[kThreads][kStackSize] __attribute__((aligned(16)));
 static volatile int forked;
 
-__attribute__((used, noreturn)) static void ForkAllTheTime(void) {
+__attribute__((noreturn)) static void ForkAllTheTime(long which) {
+  (void)which;
   for (;;) {
     if (SystemCall(kFork, 0, 0, 0) == 0) {
       SystemCall(kGetpid, 0, 0, 0);
@@ -23,25 +19,12 @@ __attribute__((used, noreturn)) static void ForkAllTheTime(void) {
   }
 }
 
-static void StartThread(char* stack) {
-  long result = kClone;
-  __asm__ volatile(
-      "syscall\n"
-      "test %%eax, %%eax\n"
-      "jnz 1f\n"
-      "call ForkAllTheTime\n"
-      "1:\n"
-      : "+a"(result)
-      : "D"((long)kThreadFlags), "S"(stack + kStackSize), "d"(0)
-      : "rcx", "r8", "r9", "r10", "r11", "memory");
-}
-
 long Main(long* stack) {
   char* const self = ((char**)(stack + 1))[0];
   const char* const arguments[] = {self, "again", 0};
   const char* const environment[] = {0};
   if (stack[0] > 1) return 3;
-  for (int i = 0; i < kThreads; ++i) StartThread(stacks[i]);
+  for (long i = 0; i < kThreads; ++i) StartThread(ForkAllTheTime, stacks[i] + kStackSize, i, 0);
   while (forked < 2 * kThreads) SleepMilliseconds(1);
   SystemCall(kExecve, (long)self, (long)arguments, (long)environment);
   return 4;

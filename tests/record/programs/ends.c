@@ -3,10 +3,7 @@
 // that its first argument's first letter says.
 #include "freestanding.h"
 
-enum {
-  kStackSize = 16384,
-  kThreadFlags = 0x100 | 0x200 | 0x400 | 0x800 | 0x10000 | 0x40000
-};  // VM, FS, FILES, SIGHAND, THREAD, SYSVSEM: what the emulator wants of a thread
+enum { kStackSize = 16384 };
 
 static volatile int ready;
 static volatile int never;
@@ -35,7 +32,7 @@ static void Branch(void) {
     if (i % 3 == 1) touched |= 1;
 }
 
-__attribute__((used, noreturn)) static void Work(long which) {
+__attribute__((noreturn)) static void Work(long which) {
   Ready();
   if (which == 0) Spin();
   if (which == 1) Branch();
@@ -44,25 +41,10 @@ __attribute__((used, noreturn)) static void Work(long which) {
   __builtin_unreachable();
 }
 
-static void StartThread(long which) {
-  long result = kClone;
-  register long argument __asm__("rbx") = which;
-  __asm__ volatile(
-      "syscall\n"
-      "test %%eax, %%eax\n"
-      "jnz 1f\n"
-      "mov %%rbx, %%rdi\n"
-      "call Work\n"
-      "1:\n"
-      : "+a"(result)
-      : "D"((long)kThreadFlags), "S"(stacks[which] + kStackSize), "d"(0), "r"(argument)
-      : "rcx", "r8", "r9", "r10", "r11", "memory");
-  if (result < 0) Exit(1);
-}
-
 long Main(long* stack) {
   const char* how = (const char*)stack[2];
-  for (long which = 0; which < 3; ++which) StartThread(which);
+  for (long which = 0; which < 3; ++which)
+    if (StartThread(Work, stacks[which] + kStackSize, which, 0) < 0) return 1;
   for (int seen = ready; seen != 3; seen = ready)
     SystemCall6(kFutex, (long)&ready, 0, seen, 0, 0, 0);  // wait
   SleepMilliseconds(2);

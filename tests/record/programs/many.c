@@ -3,12 +3,7 @@
 // `many t 500` threads at once. All of those at once wait until the last one is there.
 #include "freestanding.h"
 
-enum {
-  kStack = 4096,
-  kMost = 2000,
-  // VM, FS, FILES, SIGHAND, THREAD, SYSVSEM, CHILD_CLEARTID
-  kThread = 0x100 | 0x200 | 0x400 | 0x800 | 0x10000 | 0x40000 | 0x200000
-};
+enum { kStack = 4096, kMost = 2000 };
 
 static char stacks[kMost][kStack] __attribute__((aligned(16)));
 static volatile int alive[kMost];
@@ -27,26 +22,11 @@ static void WaitTogether(void) {
   SystemCall(kRead, go[0], (long)&byte, 1);
 }
 
-__attribute__((used, noreturn)) static void Work(void) {
+__attribute__((noreturn)) static void Work(long which) {
+  (void)which;
   WaitTogether();
   SystemCall(kExit, 0, 0, 0);
   __builtin_unreachable();
-}
-
-static long StartThread(long which) {
-  alive[which] = 1;
-  long result = kClone;
-  register long child_tid __asm__("r10") = (long)&alive[which];
-  __asm__ volatile(
-      "syscall\n"
-      "test %%eax, %%eax\n"
-      "jnz 1f\n"
-      "call Work\n"
-      "1:\n"
-      : "+a"(result)
-      : "D"((long)kThread), "S"(stacks[which] + kStack), "d"(0), "r"(child_tid)
-      : "rcx", "r8", "r9", "r11", "memory");
-  return result;
 }
 
 static void LetAllGo(long count) {
@@ -65,7 +45,8 @@ long Main(long* stack) {
   const char kind = arguments[1][0];
   for (long i = 0; i < count; ++i) {
     if (kind == 't') {
-      if (StartThread(i) < 0) return 3;
+      alive[i] = 1;
+      if (StartThread(Work, stacks[i] + kStack, 0, &alive[i]) < 0) return 3;
       continue;
     }
     const long child = SystemCall(kFork, 0, 0, 0);

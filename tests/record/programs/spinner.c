@@ -3,11 +3,7 @@
 // second one computes, the third one sleeps and forks. Writes a byte when all run.
 #include "freestanding.h"
 
-enum {
-  kStackSize = 16384,
-  kThreadFlags =
-      0x100 | 0x200 | 0x400 | 0x800 | 0x10000 | 0x40000  // VM, FS, FILES, SIGHAND, THREAD, SYSVSEM
-};
+enum { kStackSize = 16384 };
 
 static volatile int running;
 static volatile long sum;
@@ -34,31 +30,16 @@ __attribute__((noinline)) static void SleepAndFork(void) {
   }
 }
 
-__attribute__((used, noreturn)) static void Work(long which) {
+__attribute__((noreturn)) static void Work(long which) {
   which ? Compute() : SleepAndFork();
   __builtin_unreachable();
-}
-
-static void StartThread(char* stack, long which) {
-  long result = kClone;
-  __asm__ volatile(
-      "mov %[which], %%rbx\n"
-      "syscall\n"
-      "test %%eax, %%eax\n"
-      "jnz 1f\n"
-      "mov %%rbx, %%rdi\n"
-      "call Work\n"
-      "1:\n"
-      : "+a"(result)
-      : "D"((long)kThreadFlags), "S"(stack + kStackSize), "d"(0), [which] "r"(which)
-      : "rbx", "rcx", "r8", "r9", "r10", "r11", "memory");
 }
 
 long Main(long* stack) {
   (void)stack;
   char byte;
-  StartThread(stacks[0], 0);
-  StartThread(stacks[1], 1);
+  for (long which = 0; which < 2; ++which)
+    StartThread(Work, stacks[which] + kStackSize, which, 0);
   while (running != 2) SleepMilliseconds(1);
   SystemCall(kWrite, 1, (long)"x", 1);
   while (SystemCall(kRead, 0, (long)&byte, 1) > 0) {

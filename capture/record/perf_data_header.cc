@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+#include "capture/record/perf_data_header.h"
+
+#include <sys/utsname.h>
+
+#include <string_view>
+#include <utility>
+
+#include "capture/formats/perf_layout.h"
+#include "capture/record/perf_data_events.h"
+#include "capture/record/perf_record_buffer.h"
+
+namespace flowback::record {
+namespace {
+
+using namespace perf;
+
+// Header features that no reader of ours needs.
+constexpr unsigned kFeaturePmuMappings = 16;
+constexpr unsigned kFeatureSampleTime = 21;
+
+constexpr size_t kStringUnit = 64;  // header strings
+constexpr size_t kBuildIdField = 20;
+constexpr size_t kMostOfRecord = 0xffff;
+
+Bytes AsBytes(const perf_event_attr& attr) {
+  return {reinterpret_cast<const uint8_t*>(&attr), sizeof attr};
+}
+
+void AppendMagic(LittleEndianBuffer& out) {
+  out.Append({reinterpret_cast<const uint8_t*>(kMagic), sizeof kMagic - 1});
+}
+
+void AppendAttrRecord(LittleEndianBuffer& out, const perf_event_attr& attr, uint64_t id) {
+  RecordBuffer record(kRecordHeaderAttr, 0);
+  record.Append(AsBytes(attr));
+  record.U64(id);
+  out.Append(record.Done());
+}
+
+HeaderFeature EventDescriptionFeature(const RecordedEvents& events) {
+  FeatureBuffer feature;
+  feature.U32(2);
+  feature.U32(sizeof(perf_event_attr));
+  const auto add = [&](const perf_event_attr& attr, std::string_view name, uint64_t id) {
+    feature.Append(AsBytes(attr));
+    feature.U32(1);
+    feature.String(name);
+    feature.U64(id);
+  };
+  add(events.trace, "intel_pt//u", kTraceEventId);
+  add(events.sideband, "dummy:u", kSidebandEventId);
+  return {kFeatureEventDescriptions, std::move(feature)};
+}
+
+HeaderFeature PmuMappingsFeature() {
+  FeatureBuffer feature;
+  feature.U32(2);
+  feature.U32(PERF_TYPE_SOFTWARE);
+  feature.String("software");
+  feature.U32(kIntelPtPmu);
+  feature.String("intel_pt");
+  return {kFeaturePmuMappings, std::move(feature)};
+}
+
+}  // namespace
+
+void AppendFileHeader(LittleEndianBuffer& out, const RecordedEvents& events) {
+  constexpr uint64_t kIdsSize = 2 * sizeof(uint64_t);
+  constexpr uint64_t kEntrySize = sizeof(perf_event_attr) + 2 * sizeof(uint64_t);
+  AppendMagic(out);
+  out.U64(kFileHeaderSize);
+  out.U64(kEntrySize);
+  out.U64(kFileHeaderSize + kIdsSize);  // attributes
+  out.U64(2 * kEntrySize);
+  out.U64(kFileHeaderSize + kIdsSize + 2 * kEntrySize);  // data
+  out.Zeros(kFileHeaderSize - out.size());
+  out.U64(kTraceEventId);
+  out.U64(kSidebandEventId);
+  uint64_t id_at = kFileHeaderSize;
+  for (const perf_event_attr* attr : {&events.trace, &events.sideband}) {
+    out.Append(AsBytes(*attr));
+    out.U64(id_at);
+    out.U64(sizeof(uint64_t));
+    id_at += sizeof(uint64_t);
+  }
+}
+
+void AppendPipeHeader(LittleEndianBuffer& out, const RecordedEvents& events) {
+  AppendMagic(out);
+  out.U64(kPipeHeaderSize);
+  AppendAttrRecord(out, events.trace, kTraceEventId);
+  AppendAttrRecord(out, events.sideband, kSidebandEventId);
+}
+
+std::vector<HeaderFeature> IdentityFeatures(const std::string& recorder, const std::string& cpuid) {
+  return {{kFeatureVersion, StringFeature(recorder)},
+          {kFeatureCpuDescription, StringFeature("emulated Intel PT processor")},
+          {kFeatureCpuid, StringFeature(cpuid)}};
+}
+
+std::vector<HeaderFeature> MachineFeatures(const std::vector<std::string>& command_line,
+                                           const RecordedEvents& events) {
+  utsname system{};
+  uname(&system);
+  return {{kFeatureHostname, StringFeature(system.nodename)},
+          {kFeatureOsRelease, StringFeature(system.release)},
+          {kFeatureArch, StringFeature(system.machine)},
+          {kFeatureCpuCount, CpuCountFeature()},
+          {kFeatureCommandLine, CommandLineFeature(command_line)},
+          EventDescriptionFeature(events),
+          PmuMappingsFeature()};
+}
+
+HeaderFeature BuildIdFeature(const std::vector<MmapRecord>& maps) {
+  FeatureBuffer feature;
+  for (const auto& map : maps) {
+    RecordBuffer entry(0, PERF_RECORD_MISC_USER | kMiscBuildIdSize);
+    entry.U32(~uint32_t{0});  // of the host, not of a guest
+    entry.Append(map.build_id.bytes);
+    entry.Zeros(kBuildIdField - map.build_id.bytes.size());
+    entry.U8(static_cast<uint8_t>(map.build_id.bytes.size()));
+    entry.Zeros(3);
+    entry.Text(map.path, kStringUnit);
+    feature.Append(entry.Done());
+  }
+  return {kFeatureBuildId, std::move(feature)};
+}
+
+HeaderFeature TraceIndexFeature(const std::vector<TraceIndexEntry>& index) {
+  FeatureBuffer feature;
+  feature.U64(index.size());
+  for (const auto& entry : index) {
+    feature.U64(entry.file_offset);
+    feature.U64(entry.size);
+  }
+  return {kFeatureAuxtrace, std::move(feature)};
+}
+
+HeaderFeature SampleTimeFeature(uint64_t first, uint64_t last) {
+  FeatureBuffer feature;
+  feature.U64(first);
+  feature.U64(last);
+  return {kFeatureSampleTime, std::move(feature)};
+}
+
+void AppendFeatureRecord(LittleEndianBuffer& out, const HeaderFeature& feature) {
+  RecordBuffer record(kRecordHeaderFeature, 0);
+  record.U64(feature.bit);
+  record.Append(feature.content.bytes());
+  record.Zeros(-record.size() % kRecordUnit);
+  if (record.size() <= kMostOfRecord) out.Append(record.Done());
+}
+
+}  // namespace flowback::record

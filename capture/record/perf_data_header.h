@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// The header of perf.data, in a file and in a pipe, and its features.
+#pragma once
+
+#include <linux/perf_event.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "capture/record/feature_buffer.h"
+#include "capture/record/little_endian_buffer.h"
+#include "flowback/model/recording.h"
+
+namespace flowback::record {
+
+// The two events: of the trace, and of the sideband.
+struct RecordedEvents {
+  perf_event_attr trace{};
+  perf_event_attr sideband{};
+};
+
+struct HeaderFeature {
+  unsigned bit = 0;
+  FeatureBuffer content;
+};
+
+struct TraceIndexEntry {
+  uint64_t file_offset = 0;
+  uint64_t size = 0;
+};
+
+// Header, event ids and attributes; behind them stands the data, whose size is set with each
+// record.
+void AppendFileHeader(LittleEndianBuffer& out, const RecordedEvents& events);
+// The same for a pipe: attributes are records.
+void AppendPipeHeader(LittleEndianBuffer& out, const RecordedEvents& events);
+
+// Who recorded, and on which processor.
+std::vector<HeaderFeature> IdentityFeatures(const std::string& recorder, const std::string& cpuid);
+// Of this machine, and of the recording as far as it is known before it begins.
+std::vector<HeaderFeature> MachineFeatures(const std::vector<std::string>& command_line,
+                                           const RecordedEvents& events);
+HeaderFeature BuildIdFeature(const std::vector<MmapRecord>& maps);
+HeaderFeature TraceIndexFeature(const std::vector<TraceIndexEntry>& index);
+HeaderFeature SampleTimeFeature(uint64_t first, uint64_t last);
+
+// The feature as a record among the data, as perf writes it into a pipe. One that is too large for
+// a record is left out.
+void AppendFeatureRecord(LittleEndianBuffer& out, const HeaderFeature& feature);
+
+}  // namespace flowback::record
