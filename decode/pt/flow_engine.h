@@ -185,6 +185,7 @@ class FlowEngine : private FlowState {
   // flow_memo.h
   HotStop RunMemoised();
   std::optional<HotStop> RunUnusual(PathMemo& memo);
+  std::optional<HotStop> RunLongTnt(PathMemo& memo);
   template <class Path>
   bool Take(PathMemo& memo, Path& path);
 

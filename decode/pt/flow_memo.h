@@ -160,6 +160,12 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
       clock_.OnCycles(byte >> 3);
       ++pos;
       continue;
+    } else if (Cyc cyc; Cyc::kOpcode.Matches(byte)) {
+      if (const ReadResult size = Cyc::Parse({pos, QuickPackets::kRoom}, cyc)) {
+        clock_.On(cyc);
+        pos += *size;
+        continue;
+      }
     } else if (byte == 0) {
       ++account_.padding;
       ++pos;
@@ -192,7 +198,7 @@ template <class Sink>
   }
   QuickPackets quick = QuickPackets::Read(pos_, last_ip_.value());
   for (;;) {
-    if (quick.size == 0) return HotStop::kOther;
+    if (quick.size == 0) return RunLongTnt(memo);
     PathMemo::Path* path = memo.Learn(seed, quick.packets, returns_, sink_.exits());
     if (path != nullptr && Take(memo, *path)) {
       last_ip_.Set(quick.last_ip);
@@ -213,6 +219,30 @@ template <class Sink>
   hot_bits_ = quick.packets.tnt >> 1;
   hot_count_ = OutcomeCount(quick.packets.tnt >> 1);
   return HotStop::kTnt;
+}
+
+// A long TNT packet is so many short ones.
+template <class Sink>
+std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunLongTnt(PathMemo& memo) {
+  if (pos_[0] != kExtendedPrefix || !LongTnt::kOpcode.Matches(pos_[1])) return HotStop::kOther;
+  LongTnt packet;
+  const ReadResult size = LongTnt::Parse({pos_, QuickPackets::kRoom}, packet);
+  if (!size) return HotStop::kOther;
+  hot_packet_ = pos_;
+  pos_ += *size;
+  for (unsigned left = packet.count; left != 0;) {
+    const unsigned count = std::min(left, ShortTnt::kMaxCount);
+    const uint64_t some = packet.bits >> (left - count) & ((1u << count) - 1);
+    const PathMemo::Packets packets{.tnt = static_cast<uint8_t>((1u << count | some) << 1)};
+    PathMemo::Path* path = memo.Find(PathMemo::SeedOf(cur_), packets, returns_, sink_.exits());
+    if (path == nullptr || !Take(memo, *path)) {
+      hot_bits_ = packet.bits;
+      hot_count_ = left;
+      return HotStop::kTnt;
+    }
+    left -= count;
+  }
+  return std::nullopt;
 }
 
 // Goes along `path`, if it can.

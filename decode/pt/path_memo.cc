@@ -203,6 +203,20 @@ PathMemo::Path* PathMemo::Learn(Seed seed, const Packets& packets, const ReturnS
   });
 }
 
+PathMemo::Path* PathMemo::Find(Seed seed, const Packets& packets, const ReturnStack& returns,
+                               ExitCounts& evicted) {
+  const uint64_t mixed = Mix(seed, packets);
+  const uint64_t key = Key(seed, packets);
+  Path* path = &At(mixed);
+  Length length = LengthOf(*path, packets.ip, key);
+  if (length == kLookBehindCall) {
+    path = &At(MixCall(mixed, returns.CallAt(0)));
+    length = LengthOf(*path, packets.ip, key ^ kBehindCall);
+  }
+  const bool found = IsPath(length) && returns.Allows(path->effect);
+  return found ? path : Learn(seed, packets, returns, evicted);
+}
+
 PathMemo::Pair* PathMemo::LearnPair(Seed seed, uint16_t word, const ReturnStack& returns,
                                     ExitCounts& evicted) {
   const uint64_t mixed = MixPair(seed, word);

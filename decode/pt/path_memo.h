@@ -163,6 +163,8 @@ class PathMemo {
   // without. Paths that give way are counted in `evicted` first.
   Path* Learn(Seed seed, const Packets& packets, const ReturnStack& returns, ExitCounts& evicted);
   Pair* LearnPair(Seed seed, uint16_t word, const ReturnStack& returns, ExitCounts& evicted);
+  // The same, but of packets whose path may be there.
+  Path* Find(Seed seed, const Packets& packets, const ReturnStack& returns, ExitCounts& evicted);
   // Adds the path's uses.
   void Count(Path& path, ExitCounts& counts) {
     Count(path.uses, counts_[paths_.IndexOf(path)], counts);

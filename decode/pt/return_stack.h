@@ -54,13 +54,16 @@ class ReturnStack {
   }
   // The call behind `newer` newer ones; 0 when it has no node, and, perhaps, when there is none.
   uint32_t CallAt(unsigned newer) const { return calls_[(top_ - newer) % kRing]; }
-  // False, and nothing is done, when the stack does not hold the calls that are taken. No branches
-  // but one.
-  [[gnu::always_inline]] bool Apply(const Effect& effect) {
+  // Whether the stack holds the calls that are taken.
+  [[gnu::always_inline]] bool Allows(const Effect& effect) const {
     uint32_t wrong = 0;
     for (unsigned i = 0; i < kMaxPops; ++i)
       wrong |= (CallAt(i) ^ effect.popped[i]) & static_cast<uint32_t>(effect.must_match[i]);
-    if ((wrong != 0) | (effect.pops > size_)) [[unlikely]]
+    return ((wrong != 0) | (effect.pops > size_)) == 0;
+  }
+  // False, and nothing is done, when it does not. No branches but that one.
+  [[gnu::always_inline]] bool Apply(const Effect& effect) {
+    if (!Allows(effect)) [[unlikely]]
       return false;
     const unsigned top = top_ - effect.pops;
     for (unsigned i = 0; i < kMaxPushes; ++i) calls_[(top + 1 + i) % kRing] = effect.pushed[i];
