@@ -186,6 +186,7 @@ class FlowEngine : private FlowState {
   HotStop RunMemoised();
   std::optional<HotStop> RunUnusual(PathMemo& memo);
   std::optional<HotStop> RunLongTnt(PathMemo& memo);
+  std::optional<HotStop> RunOutcomes(PathMemo& memo, uint64_t bits, unsigned count);
   template <class Path>
   bool Take(PathMemo& memo, Path& path);
 

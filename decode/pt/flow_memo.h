@@ -119,13 +119,13 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
   fetch();
   while (pos <= end) {
     if (const uint16_t word = FullPair::Load(pos); FullPair::Match(word)) {
-      const uint64_t mixed = PathMemo::MixPair(seed, word);
+      uint64_t mixed = PathMemo::MixPair(seed, word);
       PathMemo::Pair* pair = &memo.PairAt(mixed);
       PathMemo::Length length = PathMemo::LengthOf(*pair, mixed);
-      if (length == PathMemo::kLookBehindCall) {
-        const uint64_t behind = PathMemo::MixCall(mixed, returns_.CallAt(0));
-        pair = &memo.PairAt(behind);
-        length = PathMemo::LengthOf(*pair, behind) ^ PathMemo::kBehindCall;
+      for (unsigned newer = 0; length == PathMemo::kLookBehindCall; ++newer) {
+        mixed = PathMemo::MixCall(mixed, returns_.CallAt(newer));
+        pair = &memo.PairAt(mixed);
+        length = PathMemo::LengthOf(*pair, mixed) ^ (newer + 1) * PathMemo::kBehindCall;
       }
       if (PathMemo::IsPath(length)) [[likely]] {
         if (!PathMemo::HasEffect(length) || returns_.Apply(memo.EffectOf(*pair))) {
@@ -136,13 +136,15 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
       }
     } else if (const QuickPackets quick = QuickPackets::Read(pos, last_ip); quick.size != 0)
         [[likely]] {
-      const uint64_t mixed = PathMemo::Mix(seed, quick.packets);
-      const uint64_t key = PathMemo::Key(seed, quick.packets);
+      uint64_t mixed = PathMemo::Mix(seed, quick.packets);
+      uint64_t key = PathMemo::Key(seed, quick.packets);
       PathMemo::Path* path = &memo.At(mixed);
       PathMemo::Length length = PathMemo::LengthOf(*path, quick.packets.ip, key);
-      if (length == PathMemo::kLookBehindCall) {
-        path = &memo.At(PathMemo::MixCall(mixed, returns_.CallAt(0)));
-        length = PathMemo::LengthOf(*path, quick.packets.ip, key ^ PathMemo::kBehindCall);
+      for (unsigned newer = 0; length == PathMemo::kLookBehindCall; ++newer) {
+        mixed = PathMemo::MixCall(mixed, returns_.CallAt(newer));
+        path = &memo.At(mixed);
+        key += PathMemo::kBehindCall;
+        length = PathMemo::LengthOf(*path, quick.packets.ip, key);
       }
       if (PathMemo::IsPath(length)) [[likely]] {
         if (!PathMemo::HasEffect(length) || returns_.Apply(path->effect)) [[likely]] {
@@ -160,7 +162,7 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
       clock_.OnCycles(byte >> 3);
       ++pos;
       continue;
-    } else if (Cyc cyc; Cyc::kOpcode.Matches(byte)) {
+    } else if (Cyc cyc; Cyc::kOpcode.Matches(byte) && !errata_.cyc_cut_by_ovf) {
       if (const ReadResult size = Cyc::Parse({pos, QuickPackets::kRoom}, cyc)) {
         clock_.On(cyc);
         pos += *size;
@@ -216,9 +218,8 @@ template <class Sink>
     hot_ip_ = quick.packets.ip;
     return HotStop::kTip;
   }
-  hot_bits_ = quick.packets.tnt >> 1;
-  hot_count_ = OutcomeCount(quick.packets.tnt >> 1);
-  return HotStop::kTnt;
+  const Outcomes outcomes = quick.packets.tnt >> 1;
+  return RunOutcomes(memo, outcomes, OutcomeCount(outcomes));
 }
 
 // A long TNT packet is so many short ones.
@@ -230,17 +231,29 @@ std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunLongTnt(P
   if (!size) return HotStop::kOther;
   hot_packet_ = pos_;
   pos_ += *size;
-  for (unsigned left = packet.count; left != 0;) {
-    const unsigned count = std::min(left, ShortTnt::kMaxCount);
-    const uint64_t some = packet.bits >> (left - count) & ((1u << count) - 1);
-    const PathMemo::Packets packets{.tnt = static_cast<uint8_t>((1u << count | some) << 1)};
+  return RunOutcomes(memo, packet.bits, packet.count);
+}
+
+// Any number of outcomes, as many at a time as there is a path for.
+template <class Sink>
+std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunOutcomes(PathMemo& memo,
+                                                                                uint64_t bits,
+                                                                                unsigned count) {
+  for (unsigned most = ShortTnt::kMaxCount; count != 0;) {
+    const unsigned some = std::min(count, most);
+    const unsigned taken = static_cast<unsigned>(bits >> (count - some)) & ((1u << some) - 1);
+    const PathMemo::Packets packets{.tnt = static_cast<uint8_t>((1u << some | taken) << 1)};
     PathMemo::Path* path = memo.Find(PathMemo::SeedOf(cur_), packets, returns_, sink_.exits());
-    if (path == nullptr || !Take(memo, *path)) {
-      hot_bits_ = packet.bits;
-      hot_count_ = left;
+    if (path != nullptr && Take(memo, *path)) {
+      count -= some;
+      most = ShortTnt::kMaxCount;
+    } else if (some > 1) {
+      most = (some + 1) / 2;
+    } else {
+      hot_bits_ = bits;
+      hot_count_ = count;
       return HotStop::kTnt;
     }
-    left -= count;
   }
   return std::nullopt;
 }

@@ -76,6 +76,7 @@ PathMemo::Step PathMemo::Return(Walk& walk) {
     if (call == 0) return Step::kNotNow;
     effect.must_match[effect.pops] = -1;
     effect.popped[effect.pops++] = call;
+    effect.needs = effect.pops;
   }
   ++walk.counts.returns;
   walk.Pass(graph_.node(walk.node));
@@ -125,8 +126,6 @@ PathMemo::Step PathMemo::FollowTip(Walk& walk, uint64_t ip) {
         if (!compressed_returns_) break;
         if (walk.depth != 0)
           --walk.depth;
-        else if (walk.returns.empty())
-          return Step::kNotNow;
         else
           ++walk.effect.pops;
         break;
@@ -173,45 +172,54 @@ PathMemo::Pair* PathMemo::KeepPair(uint64_t mixed, Length length, const Walk& wa
   return &pair;
 }
 
-// Keeps what was walked, at its place or behind the newest call; `here` is what is at its place.
-template <class Keeper>
-auto PathMemo::Place(Length here, uint64_t mixed, const Walk& walk, Step step, const Keeper& keep) {
+// Keeps what was walked: at its place, or behind as many calls as it takes to tell it from others.
+template <class LengthAt, class Keeper>
+auto PathMemo::Place(uint64_t mixed, const Walk& walk, Step step, const LengthAt& length_at,
+                     const Keeper& keep) {
   decltype(keep(mixed, Length{0})) nothing = nullptr;
   if (step == Step::kNotNow) return nothing;
   if (step == Step::kNever) {
     keep(mixed, kNever);
     return nothing;
   }
-  // A path is here already, so that one is for other calls.
-  const bool another = IsPath(here) && walk.effect.must_match[0] + walk.effect.must_match[1] != 0;
-  if (another) keep(mixed, kLookBehindCall);
-  if (!another && here != kLookBehindCall) return keep(mixed, walk.length());
-  return keep(MixCall(mixed, walk.returns.CallAt(0)), walk.length() ^ kBehindCall);
+  uint64_t place = mixed;
+  uint64_t behind = 0;
+  for (unsigned newer = 0; newer < walk.effect.needs; ++newer, behind += kBehindCall) {
+    const Length here = length_at(place) ^ behind;
+    // A path that is here already is for other calls.
+    const bool another = IsPath(here);
+    if (another) keep(place, kLookBehindCall ^ behind);
+    if (!another && here != kLookBehindCall) break;
+    place = MixCall(place, walk.returns.CallAt(newer));
+  }
+  return keep(place, walk.length() ^ behind);
 }
 
 PathMemo::Path* PathMemo::Learn(Seed seed, const Packets& packets, const ReturnStack& returns,
                                 ExitCounts& evicted) {
   const uint64_t mixed = Mix(seed, packets);
   const uint64_t key = Key(seed, packets);
-  const Length here = LengthOf(At(mixed), packets.ip, key);
-  if (here == kNever) return nullptr;
+  const auto length_at = [&](uint64_t place) { return LengthOf(At(place), packets.ip, key); };
+  if (length_at(mixed) == kNever) return nullptr;
   Walk walk(NodeOf(seed), packets.tnt != 0 ? packets.tnt >> 1 : 1, returns);
   Step step = packets.tip ? FollowTip(walk, packets.ip) : Step::kOn;
   if (step == Step::kOn) step = Follow(walk);
-  return Place(here, mixed, walk, step, [&](uint64_t place, Length length) {
+  return Place(mixed, walk, step, length_at, [&](uint64_t place, Length length) {
     return Keep(place, packets.ip, key ^ length, walk, evicted);
   });
 }
 
 PathMemo::Path* PathMemo::Find(Seed seed, const Packets& packets, const ReturnStack& returns,
                                ExitCounts& evicted) {
-  const uint64_t mixed = Mix(seed, packets);
-  const uint64_t key = Key(seed, packets);
+  uint64_t mixed = Mix(seed, packets);
+  uint64_t key = Key(seed, packets);
   Path* path = &At(mixed);
   Length length = LengthOf(*path, packets.ip, key);
-  if (length == kLookBehindCall) {
-    path = &At(MixCall(mixed, returns.CallAt(0)));
-    length = LengthOf(*path, packets.ip, key ^ kBehindCall);
+  for (unsigned newer = 0; length == kLookBehindCall; ++newer) {
+    mixed = MixCall(mixed, returns.CallAt(newer));
+    path = &At(mixed);
+    key += kBehindCall;
+    length = LengthOf(*path, packets.ip, key);
   }
   const bool found = IsPath(length) && returns.Allows(path->effect);
   return found ? path : Learn(seed, packets, returns, evicted);
@@ -220,12 +228,11 @@ PathMemo::Path* PathMemo::Find(Seed seed, const Packets& packets, const ReturnSt
 PathMemo::Pair* PathMemo::LearnPair(Seed seed, uint16_t word, const ReturnStack& returns,
                                     ExitCounts& evicted) {
   const uint64_t mixed = MixPair(seed, word);
-  const Length here = LengthOf(PairAt(mixed), mixed);
-  if (here == kNever) return nullptr;
+  const auto length_at = [&](uint64_t place) { return LengthOf(PairAt(place), place); };
+  if (length_at(mixed) == kNever) return nullptr;
   const Outcomes outcomes = 1u << 12 | (word >> 1 & 0x3fu) << 6 | (word >> 9 & 0x3fu);
   Walk walk(NodeOf(seed), outcomes, returns);
-  const Step step = Follow(walk);
-  return Place(here, mixed, walk, step, [&](uint64_t place, Length length) {
+  return Place(mixed, walk, Follow(walk), length_at, [&](uint64_t place, Length length) {
     return KeepPair(place, length, walk, evicted);
   });
 }

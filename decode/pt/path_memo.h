@@ -14,7 +14,7 @@
 // newest call too, so that they don't replace each other:
 //
 //   (node, outcomes)          ->  "look behind the newest call"
-//   (node, outcomes, call)    ->  the path, if the stack holds its calls
+//   (node, outcomes, call)    ->  the path, if the stack holds its calls; or "look behind the next"
 //
 // The table is direct-mapped: a new path takes the place of an old one.
 #pragma once
@@ -144,11 +144,11 @@ class PathMemo {
     return pair.tag ^ mixed << kPairIndexBits;
   }
 
-  // Of paths that are found behind a call, too. The second is in their keys and tags.
-  static uint64_t MixCall(uint64_t mixed, uint32_t call) {
-    return mixed + (uint64_t{call} + 1) * kCallFactor;
-  }
+  // Of paths that are found behind calls, too: so many times kBehindCall is in their keys and tags.
   static constexpr uint64_t kBehindCall = 1 << 13;
+  static uint64_t MixCall(uint64_t mixed, uint32_t call) {
+    return (mixed + uint64_t{call} + 1) * kCallFactor;
+  }
 
   const ReturnStack::Effect& EffectOf(const Path& path) const { return path.effect; }
   const ReturnStack::Effect& EffectOf(const Pair& pair) const {
@@ -183,7 +183,8 @@ class PathMemo {
   }();
   static constexpr unsigned kIndexBits = 14;
   static constexpr unsigned kPairIndexBits = 16;
-  static_assert(uint64_t{1} << kPairIndexBits > kBehindCall, "a tag has no room for a Length");
+  static_assert(uint64_t{1} << kPairIndexBits > ReturnStack::kMaxPops * kBehindCall,
+                "a tag has no room for a Length");
 
   // How a path's blocks are left.
   struct Counts {
@@ -202,8 +203,9 @@ class PathMemo {
   Step StepOver(Walk& walk, const Node& node);
   Step Return(Walk& walk);
   bool Push(Walk& walk);
-  template <class Keep>
-  auto Place(Length here, uint64_t mixed, const Walk& walk, Step step, const Keep& keep);
+  template <class LengthAt, class Keep>
+  auto Place(uint64_t mixed, const Walk& walk, Step step, const LengthAt& length_at,
+             const Keep& keep);
   Path* Keep(uint64_t mixed, uint64_t ip, uint64_t key, const Walk& walk, ExitCounts& evicted);
   Pair* KeepPair(uint64_t mixed, Length length, const Walk& walk, ExitCounts& evicted);
   static void Count(uint32_t& uses, const Counts& each, ExitCounts& counts);

@@ -27,7 +27,8 @@ class ReturnStack {
     std::array<uint32_t, kMaxPops> popped{};  // the newest first
     std::array<uint32_t, kMaxPushes> pushed{};
     std::array<int8_t, kMaxPops> must_match{};  // -1: `popped` must be that call; 0: any will do
-    uint8_t pops = 0;
+    uint8_t needs = 0;                          // calls that must be there
+    uint8_t pops = 0;                           // that many, or all if there are fewer
     uint8_t pushes = 0;
     uint8_t room = kDepth;  // kDepth less most calls of its own that have not returned at a time
 
@@ -59,7 +60,7 @@ class ReturnStack {
     uint32_t wrong = 0;
     for (unsigned i = 0; i < kMaxPops; ++i)
       wrong |= (CallAt(i) ^ effect.popped[i]) & static_cast<uint32_t>(effect.must_match[i]);
-    return ((wrong != 0) | (effect.pops > size_)) == 0;
+    return ((wrong != 0) | (effect.needs > size_)) == 0;
   }
   // False, and nothing is done, when it does not. No branches but that one.
   [[gnu::always_inline]] bool Apply(const Effect& effect) {
@@ -68,7 +69,8 @@ class ReturnStack {
     const unsigned top = top_ - effect.pops;
     for (unsigned i = 0; i < kMaxPushes; ++i) calls_[(top + 1 + i) % kRing] = effect.pushed[i];
     top_ = top + effect.pushes;
-    size_ = std::min<unsigned>(size_ - effect.pops, effect.room) + effect.pushes;
+    const unsigned left = size_ - std::min<unsigned>(size_, effect.pops);
+    size_ = std::min<unsigned>(left, effect.room) + effect.pushes;
     return true;
   }
   // Node numbers of another graph mean nothing: keeps the addresses behind the calls instead.
