@@ -28,6 +28,9 @@ Clock::Clock(const PtConfig& config)
       nominal_ratio_(config.nominal_ratio) {}
 
 uint64_t Clock::TicksOf(uint64_t crystal_ticks) const {
+  uint64_t product;
+  if (!__builtin_mul_overflow(crystal_ticks, uint64_t{numerator_}, &product)) [[likely]]
+    return product / denominator_;  // several times as fast as the wide division
   const auto wide = static_cast<unsigned __int128>(crystal_ticks) * numerator_;
   return static_cast<uint64_t>(wide / denominator_);
 }

@@ -45,8 +45,13 @@ void FlowEngine<Sink>::SelectCode() {
   const uint64_t tsc = clock_.tsc();
   const TimeConversion& time = input_.config.time;
   code_.Advance(time.known() && tsc != 0 ? time.ToNanoseconds(tsc) : 0, sink_.retired());
+  UseGraph();
+}
+
+template <class Sink>
+void FlowEngine<Sink>::UseGraph() {
   BlockGraph* graph = &code_.Graph(exec_mode_);
-  if (graph != graph_) returns_.ForgetNodes();
+  if (graph != graph_) ForgetNodes(*this);
   graph_ = graph;
 }
 
@@ -60,8 +65,7 @@ void FlowEngine<Sink>::SetMode(const ModeExec& packet, std::optional<uint64_t> i
     event.extra = (packet.iflag ? 1 : 0) | (packet.cs_l ? 0x100 : 0) | (packet.cs_d ? 0x200 : 0);
     const uint64_t here = CurrentAddress();
     exec_mode_ = packet.Mode();
-    graph_ = &code_.Graph(exec_mode_);
-    returns_.ForgetNodes();
+    UseGraph();
     if (state_ == State::kOn) Goto(here);
     Notify(event);
   }

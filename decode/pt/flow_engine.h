@@ -28,9 +28,10 @@
 // (Resync::kPsb), and a DataLoss says so.
 //
 // The class is a template on its sink so that counting and delivering each get a hot loop of their
-// own: see sinks.h. Its parts: flow_walk.h walks code, flow_hot.h as fast as it gets; flow_bind.h
-// binds FUPs; flow_packets.h has the meaning of each packet; flow_sync.h finds sync points and
-// loses and regains the flow.
+// own: see sinks.h. Its parts: flow_walk.h walks code, flow_hot.h the
+// usual packets without detours, flow_memo.h whole packets by memory; flow_bind.h binds FUPs;
+// flow_packets.h has the meaning of each packet; flow_sync.h finds sync points and loses and
+// regains the flow.
 #pragma once
 
 #include <cstdint>
@@ -178,7 +179,16 @@ class FlowEngine : private FlowState {
   enum class HotStop : uint8_t { kOther, kTnt, kTip };
   HotStop RunHot();
   NodeKind RunTnt(typename Sink::Run& run, uint32_t& cur, uint64_t bits, unsigned& count);
-  bool RunTip(typename Sink::Run& run, uint32_t& cur, uint64_t ip);
+  template <class Output>
+  bool RunTip(Output& run, uint32_t& cur, uint64_t ip);
+
+  // flow_memo.h
+  HotStop RunMemoised();
+  std::optional<HotStop> RunUnusual(PathMemo& memo);
+  std::optional<HotStop> RunLongTnt(PathMemo& memo);
+  std::optional<HotStop> RunOutcomes(PathMemo& memo, uint64_t bits, unsigned count);
+  template <class Path>
+  bool Take(PathMemo& memo, Path& path);
 
   // flow_walk.h
   bool WalkTnt(uint64_t bits, unsigned count);
@@ -204,6 +214,9 @@ class FlowEngine : private FlowState {
   void Goto(uint64_t ip);
   uint32_t Successor(uint32_t id, unsigned direction);
   uint32_t ReturnTo(const ReturnStack::Entry& entry);
+  uint64_t AddressOf(const ReturnStack::Entry& entry) const {
+    return entry.call != 0 ? graph_->SuccessorAddress(entry.call, 0) : entry.address;
+  }
   void Emit(uint32_t id, BlockExit exit, uint64_t next);
 
   // flow_bind.h
@@ -218,6 +231,11 @@ class FlowEngine : private FlowState {
   void ApplyMode(std::optional<uint64_t> ip);
   void SetMode(const ModeExec& packet, std::optional<uint64_t> ip);
   void SelectCode();
+  void UseGraph();
+  static void ForgetNodes(FlowState& state) {
+    state.returns_.ForgetNodes(
+        [&state](uint32_t call) { return state.graph_->SuccessorAddress(call, 0); });
+  }
   void ClearCompound();
 
   // flow_packets.h: each returns false after setting failure_.
@@ -300,6 +318,7 @@ class FlowEngine : private FlowState {
   const DecodeInput& input_;
   CodeView& code_;
   Sink& sink_;
+  const uint8_t* uses_begin_ = nullptr;  // of memoised paths that are in no sum yet
   const Errata errata_;
   const bool compressed_returns_;
 };

@@ -11,7 +11,11 @@ namespace flowback::pt {
 template <class Sink>
 void FlowEngine<Sink>::FastPackets() {
   while (pos_ < end_ && !sink_.Done()) {
-    const HotStop stop = RunHot();
+    HotStop stop;
+    if constexpr (Sink::kMemoises)
+      stop = RunMemoised();
+    else
+      stop = RunHot();
     if (stop == HotStop::kOther) return;
     packet_ = hot_packet_;
     bool ok = true;
@@ -89,7 +93,8 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunHot() {
 // A TIP at an indirect branch, if the walk there and the target are the usual ones; else does
 // nothing more than walk, and returns false.
 template <class Sink>
-inline bool FlowEngine<Sink>::RunTip(typename Sink::Run& run, uint32_t& cur, uint64_t ip) {
+template <class Output>
+inline bool FlowEngine<Sink>::RunTip(Output& run, uint32_t& cur, uint64_t ip) {
   for (;;) {
     const Node& node = graph_->node(cur);
     switch (node.kind) {
@@ -103,7 +108,7 @@ inline bool FlowEngine<Sink>::RunTip(typename Sink::Run& run, uint32_t& cur, uin
         returns_.PopIfAny();
         break;
       case NodeKind::kIndirectCall:
-        returns_.Push(graph_->SuccessorAddress(cur, 0), cur);
+        returns_.Push(cur);
         break;
       case NodeKind::kIndirect:
       case NodeKind::kFar:
@@ -146,7 +151,9 @@ template <class Sink>
         if (!compressed_returns_ || !taken || returns_.empty()) return NodeKind::kReturn;
         --count;
         const ReturnStack::Entry entry = returns_.Pop();
-        run.Block(*graph_, cur, node, BlockExit::kTaken, entry.address, now);
+        uint64_t next = 0;
+        if constexpr (Sink::kWantsAddresses) next = AddressOf(entry);
+        run.Block(*graph_, cur, node, BlockExit::kTaken, next, now);
         cur = ReturnTo(entry);
         break;
       }

@@ -25,7 +25,7 @@ void FlowEngine<Sink>::BeginAtPsb(size_t psb, bool deferred_tips) {
   deferred_tips_ = deferred_tips;
   end_ = input_.bytes.data() + EndOfPart(psb);
   EnterStays(psb);
-  graph_ = &code_.Graph(exec_mode_);
+  UseGraph();
   pos_ = input_.bytes.data() + psb;
   OnePacket();
   // What the PSB+ gave belongs to the piece before.
@@ -41,8 +41,7 @@ void FlowEngine<Sink>::Restore(const Carry& carry) {
   account_ = {};
   counted_padding_ = 0;
   code_.Return(carry.place);
-  graph_ = &code_.Graph(exec_mode_);
-  returns_.ForgetNodes();
+  UseGraph();
   cur_ = 0;
   if (state_ == State::kOn) Goto(carry.ip);
   if (next_change_ != 0) sink_.Enter(input_.changes[next_change_ - 1].stay, {});
@@ -59,7 +58,10 @@ ByteAccount FlowEngine<Sink>::EndPiece() {
 
 template <class Sink>
 typename FlowEngine<Sink>::Carry FlowEngine<Sink>::Save() const {
-  return {*this, state_ == State::kOn ? CurrentAddress() : 0, code_.place()};
+  Carry carry{*this, state_ == State::kOn ? CurrentAddress() : 0, code_.place()};
+  ForgetNodes(carry.state);
+  carry.state.graph_ = nullptr;
+  return carry;
 }
 
 // Whether what is counted from here on is the same, told by two engines over the same stream.

@@ -81,7 +81,7 @@ template <class Sink>
 void FlowEngine<Sink>::BeginPart(size_t begin) {
   end_ = input_.bytes.data() + EndOfPart(begin);
   EnterStays(begin);
-  graph_ = &code_.Graph(exec_mode_);
+  UseGraph();
   if (!losing_) SkipStatusOnly(input_.bytes.first(Offset(end_)), begin);
   SyncForward(begin);
 }

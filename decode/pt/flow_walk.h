@@ -40,8 +40,7 @@ bool FlowEngine<Sink>::NoCode() {
     const std::string* why = graph_->space().WhyNothing(ip);
     return Fail(LossCause::kNoImage, "no code at " + Hex(ip) + (why == nullptr ? "" : ": " + *why));
   }
-  graph_ = &code_.Graph(exec_mode_);
-  returns_.ForgetNodes();
+  UseGraph();
   Goto(ip);
   return true;
 }
@@ -51,8 +50,7 @@ template <class Sink>
 template <class Output>
 inline uint32_t FlowEngine<Sink>::StepOver(Output& output, uint32_t cur) {
   const Node& node = graph_->node(cur);
-  if (node.kind == NodeKind::kCall && node.pushes)
-    returns_.Push(graph_->SuccessorAddress(cur, 0), cur);
+  if (node.kind == NodeKind::kCall && node.pushes) returns_.Push(cur);
   uint64_t next = 0;
   if constexpr (Sink::kWantsAddresses) next = graph_->SuccessorAddress(cur, 1);
   output.Block(*graph_, cur, node,
@@ -169,7 +167,7 @@ bool FlowEngine<Sink>::TakeTip(uint64_t ip) {
   const Node& node = graph_->node(cur_);
   if (node.kind == NodeKind::kConditional) return MismatchAtBranch("TIP at a conditional branch");
   if (node.kind == NodeKind::kReturn) returns_.PopIfAny();
-  if (node.pushes) returns_.Push(graph_->SuccessorAddress(cur_, 0), cur_);
+  if (node.pushes) returns_.Push(cur_);
   Emit(cur_, BlockExit::kTaken, ip);
   const uint32_t from = cur_;
   const BlockGraph* graph = graph_;

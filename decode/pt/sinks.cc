@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: MIT
 #include "decode/pt/sinks.h"
 
-#include <cstring>
-
 namespace flowback::pt {
 
+void CountingSink::CountUses() {
+  for (const UsedPath& used : used_)
+    std::visit([&](auto* path) { used.memo->Count(*path, exits_); }, used.path);
+  used_.clear();
+}
+
 FlowTotals CountingSink::TakeTotals() {
-  auto of = [this](InstructionClass kind, BlockExit exit) {
-    return exits_[static_cast<unsigned>(kind)][static_cast<unsigned>(exit)];
-  };
+  CountUses();
+  auto of = [this](InstructionClass kind, BlockExit exit) { return exits_.Of(kind, exit); };
   auto left = [&of](InstructionClass kind) {
     return of(kind, BlockExit::kTaken) + of(kind, BlockExit::kStopped);
   };
   FlowTotals summary;
-  summary.digest = {count_, hash_};
+  summary.digest = flow_;
   summary.taken = left(InstructionClass::kConditional);
   summary.not_taken = of(InstructionClass::kConditional, BlockExit::kNotTaken);
   summary.jumps = left(InstructionClass::kJump);
@@ -27,14 +30,14 @@ FlowTotals CountingSink::TakeTotals() {
                    summary.jumps + summary.calls + summary.indirect_jumps + summary.indirect_calls +
                    summary.returns + summary.far;
   summary.losses = std::exchange(losses_, {});
-  retired_before_ += count_;
-  hash_ = count_ = 0;
-  std::memset(exits_, 0, sizeof(exits_));
+  retired_before_ += flow_.count;
+  flow_ = {};
+  exits_ = {};
   return summary;
 }
 
 void CountingSink::Enter(const ThreadStay* stay, const PartMark& mark) {
-  const bool anything = mark.offset != mark_.offset || count_ != 0 || !losses_.empty();
+  const bool anything = mark.offset != mark_.offset || flow_.count != 0 || !losses_.empty();
   if (anything) {
     FlowPart& part = parts_.emplace_back();
     part.stay = stay_;

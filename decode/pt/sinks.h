@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "decode/pt/block_graph.h"
+#include "decode/pt/path_memo.h"
 #include "decode/pt/time_estimator.h"
 #include "flowback/base/flow_digest.h"
 #include "flowback/decode/decoder.h"
@@ -33,27 +35,28 @@ struct PartMark {
 // Sums up without looking at addresses: every node carries its block's digest and counts.
 class CountingSink {
  public:
+  static constexpr bool kMemoises = true;
   static constexpr bool kWantsAddresses = false;
   static constexpr bool kWantsTimes = false;
 
   void Block(const BlockGraph&, uint32_t, const Node& node, BlockExit exit, uint64_t,
              const Moment&) {
-    hash_ = hash_ * node.power + node.hash;
-    count_ += node.count;
-    ++exits_[static_cast<unsigned>(node.last)][static_cast<unsigned>(exit)];
+    flow_.hash = flow_.hash * node.power + node.hash;
+    flow_.count += node.count;
+    ++exits_.Of(node.last, exit);
   }
 
   // The same for a run of blocks, with the sums in registers: through memory each block would wait
   // for the one before it. Ends when the object goes.
   class Run {
    public:
-    explicit Run(CountingSink& sink) : sink_(sink), hash_(sink.hash_), count_(sink.count_) {}
+    explicit Run(CountingSink& sink)
+        : sink_(sink), hash_(sink.flow_.hash), count_(sink.flow_.count) {}
     ~Run() {
-      sink_.hash_ = hash_;
-      sink_.count_ = count_;
-      uint64_t* exits = sink_.exits_[static_cast<unsigned>(InstructionClass::kConditional)];
-      exits[static_cast<unsigned>(BlockExit::kTaken)] += taken_;
-      exits[static_cast<unsigned>(BlockExit::kNotTaken)] += conditionals_ - taken_;
+      sink_.flow_ = {count_, hash_};
+      sink_.exits_.Of(InstructionClass::kConditional, BlockExit::kTaken) += taken_;
+      sink_.exits_.Of(InstructionClass::kConditional, BlockExit::kNotTaken) +=
+          conditionals_ - taken_;
     }
     void Conditional(const BlockGraph&, uint32_t, const Node& node, unsigned taken, const Moment&) {
       Add(node);
@@ -63,7 +66,7 @@ class CountingSink {
     void Block(const BlockGraph&, uint32_t, const Node& node, BlockExit exit, uint64_t,
                const Moment&) {
       Add(node);
-      ++sink_.exits_[static_cast<unsigned>(node.last)][static_cast<unsigned>(exit)];
+      ++sink_.exits_.Of(node.last, exit);
     }
 
    private:
@@ -78,22 +81,29 @@ class CountingSink {
     uint64_t conditionals_ = 0;
     uint64_t taken_ = 0;
   };
+  // Of whole paths the engine adds the flow itself; the rest is counted when the part ends. `memo`
+  // must stay until then.
+  FlowDigest& flow() { return flow_; }
+  template <class Path>
+  void Use(PathMemo& memo, Path& path) {
+    used_.push_back({&memo, &path});
+  }
+  void CountUses();
+  // Of paths that made place for others.
+  ExitCounts& exits() { return exits_; }
   // The first `count` instructions of a block that was left in its middle.
   void Part(const BlockGraph& graph, uint32_t id, unsigned count, const Moment&) {
     const NodeInfo& info = graph.info(id);
-    FlowDigest digest{count_, hash_};
     uint64_t ip = info.address;
     for (unsigned i = 0; i < count; ++i) {
-      digest.Append(ip);
+      flow_.Append(ip);
       ip += info.block->lengths[i];
     }
-    count_ = digest.count;
-    hash_ = digest.hash;
   }
   void Event(const TraceEvent&) {}
   void Loss(DataLoss loss) { losses_.push_back(std::move(loss)); }
   bool Done() const { return false; }
-  uint64_t retired() const { return retired_before_ + count_; }
+  uint64_t retired() const { return retired_before_ + flow_.count; }
 
   // Ends the part at hand; what follows is `stay`'s.
   void Enter(const ThreadStay* stay, const PartMark& mark);
@@ -106,11 +116,15 @@ class CountingSink {
   FlowSummary Summary() &&;
 
  private:
+  struct UsedPath {
+    PathMemo* memo;
+    std::variant<PathMemo::Path*, PathMemo::Pair*> path;
+  };
   FlowTotals TakeTotals();
   // Of the part at hand.
-  uint64_t hash_ = 0;
-  uint64_t count_ = 0;
-  uint64_t exits_[16][4] = {};  // by class of the last instruction and BlockExit
+  FlowDigest flow_;
+  ExitCounts exits_;
+  std::vector<UsedPath> used_;  // whose exits are not counted yet; may name one twice
   std::vector<DataLoss> losses_;
   const ThreadStay* stay_ = nullptr;
   PartMark mark_;
@@ -123,6 +137,7 @@ class CountingSink {
 template <class Receiver>
 class DeliveringSink {
  public:
+  static constexpr bool kMemoises = false;
   static constexpr bool kWantsAddresses = true;
   static constexpr bool kWantsTimes = std::is_same_v<Receiver, TimeEstimator>;
 
@@ -198,6 +213,7 @@ class DeliveringSink {
 // matters, between which the times of events are estimated.
 class EventSink {
  public:
+  static constexpr bool kMemoises = false;
   static constexpr bool kWantsAddresses = false;
   static constexpr bool kWantsTimes = true;
 

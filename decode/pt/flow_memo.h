@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+// FlowEngine, the hot loop of sinks that only count: whole packets by the memo of walks.
+//
+// It does what RunHot does and stops where that one stops; only the walks of a TNT packet, of two
+// full ones, or of a TIP and the TNT behind it are one look-up here. See path_memo.h.
+#pragma once
+
+#include <cstring>
+
+#include "decode/pt/flow_hot.h"
+#include "decode/pt/path_memo.h"
+
+namespace flowback::pt {
+
+// Two short TNT packets, each as full as it can be.
+struct FullPair {
+  static constexpr size_t kSize = 2;
+  static uint16_t Load(const uint8_t* at) {
+    uint16_t word;
+    std::memcpy(&word, at, sizeof word);
+    return word;
+  }
+  static bool Match(uint16_t word) { return (word & 0x8181) == 0x8080; }
+};
+
+constexpr uint8_t TipByte(uint8_t ip_bytes) {
+  return static_cast<uint8_t>(ip_bytes << 5 | Tip::kOpcode.value);
+}
+
+// What a step of the loop takes: a TIP packet, a short TNT packet, or one behind the other.
+struct QuickPackets {
+  static constexpr ptrdiff_t kRoom = 10;  // bytes that must be readable
+
+  PathMemo::Packets packets;
+  size_t size = 0;       // 0: it is something else
+  uint64_t last_ip = 0;  // behind it
+
+  // By branches, which the processor foresees: sizes from a table would keep the next step waiting.
+  [[gnu::always_inline]] static QuickPackets Read(const uint8_t* at, uint64_t last_ip) {
+    QuickPackets result;
+    result.last_ip = last_ip;
+    if (const uint8_t tnt = TntAt(at); tnt != 0) {
+      result.packets.tnt = tnt;
+      result.size = 1;
+      return result;
+    }
+    uint64_t payload;
+    std::memcpy(&payload, at + 1, sizeof payload);
+    switch (*at) {
+      case TipByte(IpPayload::kUpdate16):
+        result.size = 3;
+        result.last_ip = (last_ip & ~uint64_t{0xffff}) | (payload & 0xffff);
+        break;
+      case TipByte(IpPayload::kUpdate32):
+        result.size = 5;
+        result.last_ip = (last_ip & ~uint64_t{0xffffffff}) | (payload & 0xffffffff);
+        break;
+      case TipByte(IpPayload::kSignExtend48):
+        result.size = 7;
+        result.last_ip = static_cast<uint64_t>(static_cast<int64_t>(payload << 16) >> 16);
+        break;
+      case TipByte(IpPayload::kFull):
+        result.size = 9;
+        result.last_ip = payload;
+        break;
+      default:
+        return result;
+    }
+    result.packets.tip = true;
+    result.packets.ip = result.last_ip;
+    if (const uint8_t tnt = TntAt(at + result.size); tnt != 0) {
+      result.packets.tnt = tnt;
+      ++result.size;
+    }
+    return result;
+  }
+  // The short TNT packet there; 0 when it is another one.
+  static uint8_t TntAt(const uint8_t* at) {
+    return (*at & 1) == 0 && *at > kExtendedPrefix ? *at : 0;
+  }
+};
+
+// Only what is usual is done here, on copies that stay in registers; for the rest they are put
+// where it is found, and fetched again.
+template <class Sink>
+typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
+  PathMemo& memo = graph_->memo(compressed_returns_);
+  // Uses are counted in 32 bits, and each takes a byte of the stream at least.
+  constexpr ptrdiff_t kMostUses = ptrdiff_t{1} << 31;
+  if (uses_begin_ == nullptr || pos_ - uses_begin_ >= kMostUses) {
+    sink_.CountUses();
+    uses_begin_ = pos_;
+  }
+  const bool all = hot_end_ - uses_begin_ <= kMostUses;
+  const uint8_t* const end = (all ? hot_end_ : uses_begin_ + kMostUses) - QuickPackets::kRoom;
+  const uint8_t* pos;
+  PathMemo::Seed seed;
+  FlowDigest flow;
+  uint64_t last_ip;
+  const auto fetch = [&]() __attribute__((always_inline)) {
+    pos = pos_;
+    seed = PathMemo::SeedOf(cur_);
+    flow = sink_.flow();
+    last_ip = last_ip_.value();
+  };
+  const auto put = [&]() __attribute__((always_inline)) {
+    pos_ = pos;
+    cur_ = PathMemo::NodeOf(seed);
+    sink_.flow() = flow;
+    last_ip_.Set(last_ip);
+  };
+  const auto add = [&](auto& path, PathMemo::Length length) __attribute__((always_inline)) {
+    flow.hash = flow.hash * path.power + path.hash;
+    flow.count += PathMemo::InstructionsOf(length);
+    seed = path.next;
+    if (path.uses++ == 0) [[unlikely]]
+      sink_.Use(memo, path);
+  };
+  fetch();
+  while (pos <= end) {
+    if (const uint16_t word = FullPair::Load(pos); FullPair::Match(word)) {
+      uint64_t mixed = PathMemo::MixPair(seed, word);
+      PathMemo::Pair* pair = &memo.PairAt(mixed);
+      PathMemo::Length length = PathMemo::LengthOf(*pair, mixed);
+      for (unsigned newer = 0; length == PathMemo::kLookBehindCall; ++newer) {
+        mixed = PathMemo::MixCall(mixed, returns_.CallAt(newer));
+        pair = &memo.PairAt(mixed);
+        length = PathMemo::LengthOf(*pair, mixed) ^ (newer + 1) * PathMemo::kBehindCall;
+      }
+      if (PathMemo::IsPath(length)) [[likely]] {
+        if (!PathMemo::HasEffect(length) || returns_.Apply(memo.EffectOf(*pair))) {
+          add(*pair, length);
+          pos += FullPair::kSize;
+          continue;
+        }
+      }
+    } else if (const QuickPackets quick = QuickPackets::Read(pos, last_ip); quick.size != 0)
+        [[likely]] {
+      uint64_t mixed = PathMemo::Mix(seed, quick.packets);
+      uint64_t key = PathMemo::Key(seed, quick.packets);
+      PathMemo::Path* path = &memo.At(mixed);
+      PathMemo::Length length = PathMemo::LengthOf(*path, quick.packets.ip, key);
+      for (unsigned newer = 0; length == PathMemo::kLookBehindCall; ++newer) {
+        mixed = PathMemo::MixCall(mixed, returns_.CallAt(newer));
+        path = &memo.At(mixed);
+        key += PathMemo::kBehindCall;
+        length = PathMemo::LengthOf(*path, quick.packets.ip, key);
+      }
+      if (PathMemo::IsPath(length)) [[likely]] {
+        if (!PathMemo::HasEffect(length) || returns_.Apply(path->effect)) [[likely]] {
+          add(*path, length);
+          last_ip = quick.last_ip;
+          pos += quick.size;
+          continue;
+        }
+      }
+    } else if (const uint8_t byte = *pos; byte == Mtc::kOpcode.value) {
+      clock_.On(Mtc{pos[1]});
+      pos += 2;
+      continue;
+    } else if ((byte & 7) == 3) {  // a CYC of one byte
+      clock_.OnCycles(byte >> 3);
+      ++pos;
+      continue;
+    } else if (Cyc cyc; Cyc::kOpcode.Matches(byte) && !errata_.cyc_cut_by_ovf) {
+      if (const ReadResult size = Cyc::Parse({pos, QuickPackets::kRoom}, cyc)) {
+        clock_.On(cyc);
+        pos += *size;
+        continue;
+      }
+    } else if (byte == 0) {
+      ++account_.padding;
+      ++pos;
+      continue;
+    }
+    put();
+    const std::optional<HotStop> stop = RunUnusual(memo);
+    if (stop) return *stop;
+    fetch();
+  }
+  put();
+  if (!all) {
+    uses_begin_ = nullptr;
+    return RunMemoised();
+  }
+  return RunHot();  // the last few bytes
+}
+
+// Packets that RunMemoised does not take by itself, but by the memo; else says why not.
+template <class Sink>
+[[gnu::noinline]] std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunUnusual(
+    PathMemo& memo) {
+  const PathMemo::Seed seed = PathMemo::SeedOf(cur_);
+  if (const uint16_t word = FullPair::Load(pos_); FullPair::Match(word)) {
+    PathMemo::Pair* pair = memo.LearnPair(seed, word, returns_, sink_.exits());
+    if (pair != nullptr && Take(memo, *pair)) {
+      pos_ += FullPair::kSize;
+      return std::nullopt;
+    }
+  }
+  QuickPackets quick = QuickPackets::Read(pos_, last_ip_.value());
+  for (;;) {
+    if (quick.size == 0) return RunLongTnt(memo);
+    PathMemo::Path* path = memo.Learn(seed, quick.packets, returns_, sink_.exits());
+    if (path != nullptr && Take(memo, *path)) {
+      last_ip_.Set(quick.last_ip);
+      pos_ += quick.size;
+      return std::nullopt;
+    }
+    if (!quick.packets.tip || quick.packets.tnt == 0) break;
+    quick.packets.tnt = 0;
+    --quick.size;
+  }
+  hot_packet_ = pos_;
+  pos_ += quick.size;
+  if (quick.packets.tip) {
+    last_ip_.Set(quick.last_ip);
+    hot_ip_ = quick.packets.ip;
+    return HotStop::kTip;
+  }
+  const Outcomes outcomes = quick.packets.tnt >> 1;
+  return RunOutcomes(memo, outcomes, OutcomeCount(outcomes));
+}
+
+// A long TNT packet is so many short ones.
+template <class Sink>
+std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunLongTnt(PathMemo& memo) {
+  if (pos_[0] != kExtendedPrefix || !LongTnt::kOpcode.Matches(pos_[1])) return HotStop::kOther;
+  LongTnt packet;
+  const ReadResult size = LongTnt::Parse({pos_, QuickPackets::kRoom}, packet);
+  if (!size) return HotStop::kOther;
+  hot_packet_ = pos_;
+  pos_ += *size;
+  return RunOutcomes(memo, packet.bits, packet.count);
+}
+
+// Any number of outcomes, as many at a time as there is a path for.
+template <class Sink>
+std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunOutcomes(PathMemo& memo,
+                                                                                uint64_t bits,
+                                                                                unsigned count) {
+  for (unsigned most = ShortTnt::kMaxCount; count != 0;) {
+    const unsigned some = std::min(count, most);
+    const unsigned taken = static_cast<unsigned>(bits >> (count - some)) & ((1u << some) - 1);
+    const PathMemo::Packets packets{.tnt = static_cast<uint8_t>((1u << some | taken) << 1)};
+    PathMemo::Path* path = memo.Find(PathMemo::SeedOf(cur_), packets, returns_, sink_.exits());
+    if (path != nullptr && Take(memo, *path)) {
+      count -= some;
+      most = ShortTnt::kMaxCount;
+    } else if (some > 1) {
+      most = (some + 1) / 2;
+    } else {
+      hot_bits_ = bits;
+      hot_count_ = count;
+      return HotStop::kTnt;
+    }
+  }
+  return std::nullopt;
+}
+
+// Goes along `path`, if it can.
+template <class Sink>
+template <class Path>
+bool FlowEngine<Sink>::Take(PathMemo& memo, Path& path) {
+  if (!returns_.Apply(memo.EffectOf(path))) return false;
+  cur_ = PathMemo::NodeOf(path.next);
+  FlowDigest& flow = sink_.flow();
+  flow.hash = flow.hash * path.power + path.hash;
+  flow.count += PathMemo::InstructionsOf(PathMemo::LengthOf(path));
+  if (path.uses++ == 0) sink_.Use(memo, path);
+  return true;
+}
+
+}  // namespace flowback::pt

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MIT
+#include "decode/pt/path_memo.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "flowback/model/execution.h"
+
+namespace flowback::pt {
+
+struct PathMemo::Walk {
+  Walk(uint32_t begin, Outcomes all, const ReturnStack& stack)
+      : node(begin), outcomes(all), left(OutcomeCount(all)), returns(stack) {}
+
+  uint32_t node;
+  const Outcomes outcomes;
+  unsigned left;  // outcomes
+  const ReturnStack& returns;
+  FlowDigest digest;
+  uint64_t power = 1;
+  std::array<uint32_t, 6> own{};  // calls that have not returned
+  unsigned depth = 0;             // of them
+  ReturnStack::Effect effect;
+  Counts counts;
+
+  bool NextOutcome() { return (outcomes >> --left & 1) != 0; }
+  void Pass(const Node& n) {
+    digest.hash = digest.hash * n.power + n.hash;
+    digest.count += n.count;
+    power *= n.power;
+  }
+  Step Fits() const {
+    constexpr uint8_t kMost = 255;
+    return digest.count < kEffect && counts.jumps < kMost && counts.calls < kMost ? Step::kOn
+                                                                                  : Step::kNever;
+  }
+  Length length() const { return digest.count | (effect.Nothing() ? 0 : kEffect); }
+  // All outcomes are used up.
+  Step Finish() {
+    if (depth > effect.pushed.size()) return Step::kNever;
+    effect.pushes = static_cast<uint8_t>(depth);
+    std::copy_n(own.begin(), depth, effect.pushed.begin());
+    return Step::kOn;
+  }
+};
+
+bool PathMemo::Push(Walk& walk) {
+  if (!compressed_returns_) return true;
+  if (walk.depth == walk.own.size()) return false;
+  walk.own[walk.depth++] = walk.node;
+  walk.effect.room =
+      std::min(walk.effect.room, static_cast<uint8_t>(ReturnStack::kDepth - walk.depth));
+  return true;
+}
+
+// Passes a block that needs no packet.
+PathMemo::Step PathMemo::StepOver(Walk& walk, const Node& node) {
+  if (!graph_.Terminates(walk.node)) return Step::kNever;
+  if (node.kind == NodeKind::kCall && node.pushes && !Push(walk)) return Step::kNever;
+  walk.counts.calls += node.last == InstructionClass::kCall;
+  walk.counts.jumps += node.last == InstructionClass::kJump;
+  walk.Pass(node);
+  walk.node = graph_.Successor(walk.node, 1);
+  return walk.Fits();
+}
+
+// Where a return with a taken outcome leads.
+PathMemo::Step PathMemo::Return(Walk& walk) {
+  ReturnStack::Effect& effect = walk.effect;
+  uint32_t call = 0;
+  if (walk.depth != 0) {
+    call = walk.own[--walk.depth];
+  } else {
+    if (effect.pops == effect.popped.size()) return Step::kNever;
+    call = effect.pops < walk.returns.size() ? walk.returns.CallAt(effect.pops) : 0;
+    if (call == 0) return Step::kNotNow;
+    effect.must_match[effect.pops] = -1;
+    effect.popped[effect.pops++] = call;
+    effect.needs = effect.pops;
+  }
+  ++walk.counts.returns;
+  walk.Pass(graph_.node(walk.node));
+  walk.node = graph_.Successor(call, 0);
+  return walk.Fits();
+}
+
+// One block further.
+PathMemo::Step PathMemo::Advance(Walk& walk) {
+  const Node node = graph_.node(walk.node);
+  switch (node.kind) {
+    case NodeKind::kConditional: {
+      const bool taken = walk.NextOutcome();
+      ++(taken ? walk.counts.taken : walk.counts.not_taken);
+      walk.Pass(node);
+      walk.node = graph_.Successor(walk.node, taken ? 1 : 0);
+      return walk.Fits();
+    }
+    case NodeKind::kReturn:
+      return compressed_returns_ && walk.NextOutcome() ? Return(walk) : Step::kNever;
+    case NodeKind::kGoto:
+    case NodeKind::kCall:
+    case NodeKind::kSpecial:
+      return StepOver(walk, node);
+    default:
+      return Step::kNever;
+  }
+}
+
+PathMemo::Step PathMemo::Follow(Walk& walk) {
+  while (walk.left > 0)
+    if (const Step step = Advance(walk); step != Step::kOn) return step;
+  return walk.Finish();
+}
+
+// As far as the TIP leads.
+PathMemo::Step PathMemo::FollowTip(Walk& walk, uint64_t ip) {
+  for (;;) {
+    const Node node = graph_.node(walk.node);
+    switch (node.kind) {
+      case NodeKind::kGoto:
+      case NodeKind::kCall:
+      case NodeKind::kSpecial:
+        if (const Step step = StepOver(walk, node); step != Step::kOn) return step;
+        continue;
+      case NodeKind::kReturn:
+        if (!compressed_returns_) break;
+        if (walk.depth != 0)
+          --walk.depth;
+        else
+          ++walk.effect.pops;
+        break;
+      case NodeKind::kIndirectCall:
+        if (!Push(walk)) return Step::kNever;
+        break;
+      case NodeKind::kIndirect:
+      case NodeKind::kFar:
+        break;
+      default:
+        return Step::kNever;
+    }
+    walk.counts.branch = node.last;
+    walk.Pass(node);
+    walk.node = graph_.NodeAt(ip);
+    return walk.Fits();
+  }
+}
+
+PathMemo::Path* PathMemo::Keep(uint64_t mixed, uint64_t ip, uint64_t key, const Walk& walk,
+                               ExitCounts& evicted) {
+  Path& path = At(mixed);
+  Count(path, evicted);
+  path = {.ip = ip,
+          .key = key,
+          .hash = walk.digest.hash,
+          .power = walk.power,
+          .next = SeedOf(walk.node),
+          .effect = walk.effect};
+  counts_[paths_.IndexOf(path)] = walk.counts;
+  return &path;
+}
+
+PathMemo::Pair* PathMemo::KeepPair(uint64_t mixed, Length length, const Walk& walk,
+                                   ExitCounts& evicted) {
+  Pair& pair = PairAt(mixed);
+  Count(pair, evicted);
+  pair = {.tag = mixed << kPairIndexBits ^ length,
+          .hash = walk.digest.hash,
+          .power = walk.power,
+          .next = SeedOf(walk.node)};
+  pair_effects_[pairs_.IndexOf(pair)] = walk.effect;
+  pair_counts_[pairs_.IndexOf(pair)] = walk.counts;
+  return &pair;
+}
+
+// Keeps what was walked: at its place, or behind as many calls as it takes to tell it from others.
+template <class LengthAt, class Keeper>
+auto PathMemo::Place(uint64_t mixed, const Walk& walk, Step step, const LengthAt& length_at,
+                     const Keeper& keep) {
+  decltype(keep(mixed, Length{0})) nothing = nullptr;
+  if (step == Step::kNotNow) return nothing;
+  if (step == Step::kNever) {
+    keep(mixed, kNever);
+    return nothing;
+  }
+  uint64_t place = mixed;
+  uint64_t behind = 0;
+  for (unsigned newer = 0; newer < walk.effect.needs; ++newer, behind += kBehindCall) {
+    const Length here = length_at(place) ^ behind;
+    // A path that is here already is for other calls.
+    const bool another = IsPath(here);
+    if (another) keep(place, kLookBehindCall ^ behind);
+    if (!another && here != kLookBehindCall) break;
+    place = MixCall(place, walk.returns.CallAt(newer));
+  }
+  return keep(place, walk.length() ^ behind);
+}
+
+PathMemo::Path* PathMemo::Learn(Seed seed, const Packets& packets, const ReturnStack& returns,
+                                ExitCounts& evicted) {
+  const uint64_t mixed = Mix(seed, packets);
+  const uint64_t key = Key(seed, packets);
+  const auto length_at = [&](uint64_t place) { return LengthOf(At(place), packets.ip, key); };
+  if (length_at(mixed) == kNever) return nullptr;
+  Walk walk(NodeOf(seed), packets.tnt != 0 ? packets.tnt >> 1 : 1, returns);
+  Step step = packets.tip ? FollowTip(walk, packets.ip) : Step::kOn;
+  if (step == Step::kOn) step = Follow(walk);
+  return Place(mixed, walk, step, length_at, [&](uint64_t place, Length length) {
+    return Keep(place, packets.ip, key ^ length, walk, evicted);
+  });
+}
+
+PathMemo::Path* PathMemo::Find(Seed seed, const Packets& packets, const ReturnStack& returns,
+                               ExitCounts& evicted) {
+  uint64_t mixed = Mix(seed, packets);
+  uint64_t key = Key(seed, packets);
+  Path* path = &At(mixed);
+  Length length = LengthOf(*path, packets.ip, key);
+  for (unsigned newer = 0; length == kLookBehindCall; ++newer) {
+    mixed = MixCall(mixed, returns.CallAt(newer));
+    path = &At(mixed);
+    key += kBehindCall;
+    length = LengthOf(*path, packets.ip, key);
+  }
+  const bool found = IsPath(length) && returns.Allows(path->effect);
+  return found ? path : Learn(seed, packets, returns, evicted);
+}
+
+PathMemo::Pair* PathMemo::LearnPair(Seed seed, uint16_t word, const ReturnStack& returns,
+                                    ExitCounts& evicted) {
+  const uint64_t mixed = MixPair(seed, word);
+  const auto length_at = [&](uint64_t place) { return LengthOf(PairAt(place), place); };
+  if (length_at(mixed) == kNever) return nullptr;
+  const Outcomes outcomes = 1u << 12 | (word >> 1 & 0x3fu) << 6 | (word >> 9 & 0x3fu);
+  Walk walk(NodeOf(seed), outcomes, returns);
+  return Place(mixed, walk, Follow(walk), length_at, [&](uint64_t place, Length length) {
+    return KeepPair(place, length, walk, evicted);
+  });
+}
+
+void PathMemo::Count(uint32_t& uses, const Counts& each, ExitCounts& counts) {
+  if (uses == 0) return;
+  const uint64_t times = std::exchange(uses, 0);
+  counts.Of(InstructionClass::kConditional, BlockExit::kTaken) += times * each.taken;
+  counts.Of(InstructionClass::kConditional, BlockExit::kNotTaken) += times * each.not_taken;
+  counts.Of(InstructionClass::kJump, BlockExit::kTaken) += times * each.jumps;
+  counts.Of(InstructionClass::kCall, BlockExit::kTaken) += times * each.calls;
+  counts.Of(InstructionClass::kReturn, BlockExit::kTaken) += times * each.returns;
+  if (each.branch != InstructionClass::kOther) counts.Of(each.branch, BlockExit::kTaken) += times;
+}
+
+}  // namespace flowback::pt

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+// The memo of walks: what a run of branch outcomes leads to from a node of the block graph.
+//
+// A path is the walk that a few outcomes prove: one TNT packet's, four packets', or a TIP's and
+// those of the TNT packet behind it. The same paths come again and again, so each is walked once
+// and kept with its digest and counts; the next time one look-up takes the place of the walk.
+//
+//   key (node, outcomes)   ->   next node, instructions, digest and its factor; how often used
+//
+// Compressed returns lead to where the return stack says. A path's own calls and returns cancel
+// out; what is left are returns of calls that were on the stack before, then calls that have not
+// returned. A path knows which calls those returns take, and is right only where the same lie on
+// the stack. Where a second caller comes along, the paths are kept in other places, found by the
+// newest call too, so that they don't replace each other:
+//
+//   (node, outcomes)          ->  "look behind the newest call"
+//   (node, outcomes, call)    ->  the path, if the stack holds its calls; or "look behind the next"
+//
+// The table is direct-mapped: a new path takes the place of an old one.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <type_traits>
+
+#include "decode/pt/block_graph.h"
+#include "decode/pt/return_stack.h"
+
+namespace flowback::pt {
+
+// How a walk's blocks were left, by class of their last instruction.
+struct ExitCounts {
+  uint64_t exits[16][4] = {};  // [InstructionClass][BlockExit]
+
+  uint64_t& Of(InstructionClass kind, BlockExit exit) {
+    return exits[static_cast<unsigned>(kind)][static_cast<unsigned>(exit)];
+  }
+};
+
+// Branch outcomes, the oldest in the highest bit, below a one that marks their number.
+using Outcomes = uint32_t;
+constexpr unsigned OutcomeCount(Outcomes outcomes) {
+  return 31 - static_cast<unsigned>(__builtin_clz(outcomes));
+}
+// A big array of zeros; memory comes where it is touched. `T` is valid when all its bytes are zero,
+// and needs no destruction.
+template <class T>
+class ZeroedArray {
+ public:
+  explicit ZeroedArray(size_t count) {
+    memory_.reset(std::calloc(count * sizeof(T) + alignof(T), 1));
+    if (memory_ == nullptr) throw std::bad_alloc();
+    void* begin = memory_.get();
+    size_t room = count * sizeof(T) + alignof(T);
+    items_ = static_cast<T*>(std::align(alignof(T), count * sizeof(T), begin, room));
+  }
+  T& operator[](size_t index) { return items_[index]; }
+  const T& operator[](size_t index) const { return items_[index]; }
+  size_t IndexOf(const T& item) const { return static_cast<size_t>(&item - items_); }
+
+ private:
+  static_assert(std::is_trivially_destructible_v<T> && std::is_trivially_copyable_v<T>);
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<void, Free> memory_;
+  T* items_;
+};
+
+class PathMemo {
+ public:
+  // A node's part of a key; another writing of its number.
+  using Seed = uint32_t;
+
+  // How many instructions a path has, with kEffect if it does something to the return stack. 0, and
+  // kSign and above: no path.
+  using Length = uint64_t;
+  static constexpr Length kEffect = 1 << 11;
+  static constexpr Length kSign = 1 << 12;
+  static bool IsPath(Length length) { return length - 1 < kSign - 1; }
+  static bool HasEffect(Length path) { return path >= kEffect; }
+  static uint64_t InstructionsOf(Length path) { return path & (kEffect - 1); }
+  // Instead of a length, of packets that have no path there.
+  static constexpr Length kLookBehindCall = kSign + 1;
+  static constexpr Length kNever = kSign + 2;
+
+  // A TIP packet, a TNT packet, or a TIP and the TNT behind it.
+  struct Packets {
+    uint64_t ip = 0;  // of the TIP
+    bool tip = false;
+    uint8_t tnt = 0;  // the short TNT packet; 0 for none
+  };
+  // The path of such packets. One line of the cache.
+  struct alignas(64) Path {
+    uint64_t ip = 0;
+    uint64_t key = 0;  // the rest of the packets and the node; and the Length
+    uint64_t hash = 0;
+    uint64_t power = 1;
+    Seed next = 0;
+    uint32_t uses = 0;  // that are in no sum yet
+    ReturnStack::Effect effect;
+  };
+  // The path of two full short TNT packets. Half a line.
+  struct alignas(32) Pair {
+    uint64_t tag = 0;  // what its place leaves open of the key; and the Length
+    uint64_t hash = 0;
+    uint64_t power = 1;
+    Seed next = 0;
+    uint32_t uses = 0;
+  };
+
+  // `compressed_returns`: whether the trace has them; else the return stack is left alone.
+  PathMemo(BlockGraph& graph, bool compressed_returns)
+      : graph_(graph), compressed_returns_(compressed_returns) {}
+
+  static Seed SeedOf(uint32_t node) { return node * kFactor; }
+  static uint32_t NodeOf(Seed seed) { return seed * kInverse; }
+
+  // ---- look-up: `mixed` is all of a key, mixed to tell the place in the table ----
+
+  static uint64_t Mix(Seed seed, const Packets& packets) {
+    return (uint64_t{seed} << 32) +
+           (packets.ip + (uint64_t{packets.tnt} << 48)) * FlowDigest::kFactor;
+  }
+  static uint64_t Key(Seed seed, const Packets& packets) {
+    return uint64_t{seed} << 32 | uint64_t{packets.tip} << 24 | packets.tnt << 16;
+  }
+  Path& At(uint64_t mixed) { return paths_[mixed >> (64 - kIndexBits)]; }
+  static Length LengthOf(const Path& path, uint64_t ip, uint64_t key) {
+    const Length length = path.key ^ key;
+    return path.ip == ip ? length : 0;
+  }
+
+  // `word`: the two packets as they lie in memory, little-endian.
+  static uint64_t MixPair(Seed seed, uint16_t word) {
+    return (uint64_t{seed} << 32) + word * FlowDigest::kFactor;
+  }
+  Pair& PairAt(uint64_t mixed) { return pairs_[mixed >> (64 - kPairIndexBits)]; }
+  static Length LengthOf(const Pair& pair, uint64_t mixed) {
+    return pair.tag ^ mixed << kPairIndexBits;
+  }
+
+  // Of paths that are found behind calls, too: so many times kBehindCall is in their keys and tags.
+  static constexpr uint64_t kBehindCall = 1 << 13;
+  static uint64_t MixCall(uint64_t mixed, uint32_t call) {
+    return (mixed + uint64_t{call} + 1) * kCallFactor;
+  }
+
+  const ReturnStack::Effect& EffectOf(const Path& path) const { return path.effect; }
+  const ReturnStack::Effect& EffectOf(const Pair& pair) const {
+    return pair_effects_[pairs_.IndexOf(pair)];
+  }
+  static Length LengthOf(const Path& path) { return path.key & (2 * kSign - 1); }
+  static Length LengthOf(const Pair& pair) { return pair.tag & (2 * kSign - 1); }
+
+  // ---- learning ----
+
+  // The path of these packets where the stack is `returns`: walks it and keeps it. Null: walk
+  // without. Paths that give way are counted in `evicted` first.
+  Path* Learn(Seed seed, const Packets& packets, const ReturnStack& returns, ExitCounts& evicted);
+  Pair* LearnPair(Seed seed, uint16_t word, const ReturnStack& returns, ExitCounts& evicted);
+  // The same, but of packets whose path may be there.
+  Path* Find(Seed seed, const Packets& packets, const ReturnStack& returns, ExitCounts& evicted);
+  // Adds the path's uses.
+  void Count(Path& path, ExitCounts& counts) {
+    Count(path.uses, counts_[paths_.IndexOf(path)], counts);
+  }
+  void Count(Pair& pair, ExitCounts& counts) {
+    Count(pair.uses, pair_counts_[pairs_.IndexOf(pair)], counts);
+  }
+
+ private:
+  static constexpr uint64_t kCallFactor = 0xd1b54a32d192ed03;
+  static constexpr uint32_t kFactor = static_cast<uint32_t>(FlowDigest::kFactor);
+  static constexpr uint32_t kInverse = [] {
+    uint32_t inverse = kFactor;  // right in the lowest three bits; each round doubles them
+    for (int i = 0; i < 4; ++i) inverse *= 2 - kFactor * inverse;
+    return inverse;
+  }();
+  static constexpr unsigned kIndexBits = 14;
+  static constexpr unsigned kPairIndexBits = 16;
+  static_assert(uint64_t{1} << kPairIndexBits > ReturnStack::kMaxPops * kBehindCall,
+                "a tag has no room for a Length");
+
+  // How a path's blocks are left.
+  struct Counts {
+    InstructionClass branch = InstructionClass::kOther;  // of the TIP
+    uint8_t taken = 0;
+    uint8_t not_taken = 0;
+    uint8_t jumps = 0;
+    uint8_t calls = 0;
+    uint8_t returns = 0;  // compressed ones
+  };
+  struct Walk;
+  enum class Step : uint8_t { kOn, kNever, kNotNow };
+  Step Follow(Walk& walk);
+  Step FollowTip(Walk& walk, uint64_t ip);
+  Step Advance(Walk& walk);
+  Step StepOver(Walk& walk, const Node& node);
+  Step Return(Walk& walk);
+  bool Push(Walk& walk);
+  template <class LengthAt, class Keep>
+  auto Place(uint64_t mixed, const Walk& walk, Step step, const LengthAt& length_at,
+             const Keep& keep);
+  Path* Keep(uint64_t mixed, uint64_t ip, uint64_t key, const Walk& walk, ExitCounts& evicted);
+  Pair* KeepPair(uint64_t mixed, Length length, const Walk& walk, ExitCounts& evicted);
+  static void Count(uint32_t& uses, const Counts& each, ExitCounts& counts);
+
+  BlockGraph& graph_;
+  const bool compressed_returns_;
+  ZeroedArray<Path> paths_{size_t{1} << kIndexBits};
+  ZeroedArray<Counts> counts_{size_t{1} << kIndexBits};
+  ZeroedArray<Pair> pairs_{size_t{1} << kPairIndexBits};
+  ZeroedArray<ReturnStack::Effect> pair_effects_{size_t{1} << kPairIndexBits};
+  ZeroedArray<Counts> pair_counts_{size_t{1} << kPairIndexBits};
+};
+
+}  // namespace flowback::pt

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+// What the memo keeps of packets, on code small enough to be walked by hand. That counting with it
+// is counting without it, the generated streams and the recordings tell.
+#include "decode/pt/path_memo.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "flowback/model/execution.h"
+#include "tests/pt/test_code.h"
+
+namespace flowback::pt {
+namespace {
+
+// Two calls of one function, which returns behind a conditional branch.
+const std::vector<uint8_t> kCode = {
+    0xe8, 0x0b, 0x00, 0x00, 0x00,  // 1000 first:  call 1010
+    0x75, 0xf9,                    // 1005         jne 1000
+    0xe8, 0x04, 0x00, 0x00, 0x00,  // 1007 second: call 1010
+    0x75, 0xf2,                    // 100c         jne 1000
+    0xff, 0xe0,                    // 100e         jmp rax
+    0x75, 0x00,                    // 1010 callee: jne 1012
+    0xc3,                          // 1012         ret
+};
+constexpr uint64_t kFirst = 0x1000, kSecond = 0x1007, kJump = 0x100e, kCallee = 0x1010;
+
+// A short TNT packet of these outcomes, 't' and 'n', the oldest first.
+uint8_t Tnt(std::string_view outcomes) {
+  unsigned bits = 1;
+  for (const char outcome : outcomes) bits = bits << 1 | (outcome == 't' ? 1u : 0u);
+  return static_cast<uint8_t>(bits << 1);
+}
+
+class Memo : public testing::Test {
+ protected:
+  PathMemo::Path* Learn(uint64_t at, uint8_t tnt) {
+    return memo_.Learn(Seed(at), {.tnt = tnt}, stack_, evicted_);
+  }
+  PathMemo::Path* LearnTip(uint64_t at, uint64_t ip, uint8_t tnt) {
+    return memo_.Learn(Seed(at), {.ip = ip, .tip = true, .tnt = tnt}, stack_, evicted_);
+  }
+  // What the table says without a look at calls.
+  PathMemo::Length Found(uint64_t at, uint8_t tnt) {
+    const PathMemo::Packets packets{.tnt = tnt};
+    return PathMemo::LengthOf(memo_.At(PathMemo::Mix(Seed(at), packets)), 0,
+                              PathMemo::Key(Seed(at), packets));
+  }
+  PathMemo::Seed Seed(uint64_t at) { return PathMemo::SeedOf(graph_.NodeAt(at)); }
+  uint64_t Next(const PathMemo::Path& path) {
+    return graph_.info(PathMemo::NodeOf(path.next)).address;
+  }
+  static uint64_t Instructions(const PathMemo::Path& path) {
+    return PathMemo::InstructionsOf(PathMemo::LengthOf(path));
+  }
+
+  BlockGraph graph_{Space({At(0x1000, kCode)}), ExecMode::k64Bit};
+  PathMemo memo_{graph_, true};
+  ReturnStack stack_;
+  ExitCounts evicted_;
+};
+
+TEST_F(Memo, ASeedIsANode) {
+  for (const uint32_t node : {0u, 1u, 77u, 0x7fffffffu, 0xffffffffu})
+    EXPECT_EQ(PathMemo::NodeOf(PathMemo::SeedOf(node)), node);
+}
+
+TEST_F(Memo, APathsOwnCallsAndReturnsCancelOut) {
+  // call, jne taken, ret, jne taken: at 1000 again.
+  const PathMemo::Path* path = Learn(kFirst, Tnt("ttt"));
+  ASSERT_NE(path, nullptr);
+  EXPECT_EQ(Next(*path), kFirst);
+  EXPECT_EQ(Instructions(*path), 4u);
+  FlowDigest digest;
+  for (const uint64_t ip : {0x1000, 0x1010, 0x1012, 0x1005}) digest.Append(ip);
+  EXPECT_EQ(path->hash, digest.hash);
+  EXPECT_EQ(path->power, FlowDigest::Power(4));
+  EXPECT_EQ(path->effect.pops, 0);
+  EXPECT_EQ(path->effect.pushes, 0);
+  EXPECT_EQ(path->effect.room, ReturnStack::kDepth - 1);
+  EXPECT_EQ(Found(kFirst, Tnt("ttt")), PathMemo::LengthOf(*path));
+}
+
+TEST_F(Memo, ACallThatHasNotReturnedIsLeftOnTheStack) {
+  const PathMemo::Path* path = Learn(kFirst, Tnt("n"));
+  ASSERT_NE(path, nullptr);
+  EXPECT_EQ(Next(*path), 0x1012u);
+  EXPECT_EQ(path->effect.pushes, 1);
+  EXPECT_EQ(path->effect.pushed[0], graph_.NodeAt(kFirst));
+}
+
+TEST_F(Memo, TheSecondCallersPathIsKeptBesideTheFirsts) {
+  stack_.Push(graph_.NodeAt(kFirst));
+  const PathMemo::Path* first = Learn(kCallee, Tnt("tt"));
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(Next(*first), 0x1005u);
+  EXPECT_TRUE(PathMemo::IsPath(Found(kCallee, Tnt("tt"))));
+
+  stack_.Push(graph_.NodeAt(kSecond));
+  const PathMemo::Path* second = Learn(kCallee, Tnt("tt"));
+  ASSERT_NE(second, nullptr);
+  EXPECT_EQ(Next(*second), 0x100cu);
+  EXPECT_EQ(Found(kCallee, Tnt("tt")), PathMemo::kLookBehindCall);
+  EXPECT_TRUE(stack_.Apply(second->effect));
+
+  // The first caller's is found behind its call now, and not behind the other's.
+  const PathMemo::Path* again = Learn(kCallee, Tnt("tt"));
+  ASSERT_NE(again, nullptr);
+  EXPECT_NE(again, second);
+  EXPECT_EQ(Next(*again), 0x1005u);
+  EXPECT_FALSE(stack_.Apply(second->effect));
+  EXPECT_TRUE(stack_.Apply(again->effect));
+}
+
+TEST_F(Memo, AReturnWithoutACallIsNoPathNowButMayBeLater) {
+  EXPECT_EQ(Learn(kCallee, Tnt("tt")), nullptr);
+  EXPECT_FALSE(PathMemo::IsPath(Found(kCallee, Tnt("tt"))));
+  EXPECT_NE(Found(kCallee, Tnt("tt")), PathMemo::kNever);
+  stack_.Push(graph_.NodeAt(kFirst));
+  EXPECT_NE(Learn(kCallee, Tnt("tt")), nullptr);
+}
+
+TEST_F(Memo, OutcomesThatCodeContradictsAreNeverAPath) {
+  EXPECT_EQ(Learn(kJump, Tnt("t")), nullptr);
+  EXPECT_EQ(Found(kJump, Tnt("t")), PathMemo::kNever);
+  stack_.Push(graph_.NodeAt(kFirst));
+  EXPECT_EQ(Learn(kCallee, Tnt("tn")), nullptr) << "a return is not taken";
+}
+
+TEST_F(Memo, WithoutCompressedReturnsAnOutcomeAtAReturnIsNeverAPath) {
+  PathMemo plain(graph_, false);
+  stack_.Push(graph_.NodeAt(kFirst));
+  EXPECT_EQ(plain.Learn(Seed(kCallee), {.tnt = Tnt("tt")}, stack_, evicted_), nullptr);
+  const PathMemo::Path* path = plain.Learn(Seed(kFirst), {.tnt = Tnt("n")}, stack_, evicted_);
+  ASSERT_NE(path, nullptr);
+  EXPECT_TRUE(path->effect.Nothing()) << "the stack is not used";
+}
+
+TEST_F(Memo, ATipAndTheOutcomesBehindIt) {
+  const PathMemo::Path* path = LearnTip(kJump, kFirst, Tnt("nt"));
+  ASSERT_NE(path, nullptr);
+  EXPECT_EQ(Next(*path), 0x1005u);
+  FlowDigest digest;
+  for (const uint64_t ip : {0x100e, 0x1000, 0x1010, 0x1012}) digest.Append(ip);
+  EXPECT_EQ(Instructions(*path), digest.count);
+  EXPECT_EQ(path->hash, digest.hash);
+}
+
+TEST_F(Memo, ATipThatCompletesAReturnTakesWhicheverCallIsThere) {
+  stack_.Push(graph_.NodeAt(kFirst));
+  const PathMemo::Path* path = LearnTip(0x1012, kSecond, 0);
+  ASSERT_NE(path, nullptr);
+  EXPECT_EQ(path->effect.pops, 1);
+  EXPECT_EQ(path->effect.must_match[0], 0);
+  EXPECT_EQ(Next(*path), kSecond);
+}
+
+TEST_F(Memo, CountsEachUseOnce) {
+  PathMemo::Path* path = Learn(kFirst, Tnt("ttn"));
+  ASSERT_NE(path, nullptr);
+  path->uses = 5;
+  ExitCounts counts;
+  memo_.Count(*path, counts);
+  memo_.Count(*path, counts);
+  EXPECT_EQ(counts.Of(InstructionClass::kConditional, BlockExit::kTaken), 5u);
+  EXPECT_EQ(counts.Of(InstructionClass::kConditional, BlockExit::kNotTaken), 5u);
+  EXPECT_EQ(counts.Of(InstructionClass::kReturn, BlockExit::kTaken), 5u);
+  EXPECT_EQ(counts.Of(InstructionClass::kCall, BlockExit::kTaken), 5u);
+}
+
+TEST_F(Memo, APathThatGivesWayIsCounted) {
+  stack_.Push(graph_.NodeAt(kFirst));
+  PathMemo::Path* first = Learn(kCallee, Tnt("tt"));
+  ASSERT_NE(first, nullptr);
+  first->uses = 3;
+  stack_.Push(graph_.NodeAt(kSecond));
+  ASSERT_NE(Learn(kCallee, Tnt("tt")), nullptr);
+  EXPECT_EQ(evicted_.Of(InstructionClass::kReturn, BlockExit::kTaken), 3u);
+}
+
+TEST_F(Memo, TwoFullPackets) {
+  const uint8_t bytes[2] = {Tnt("tttttt"), Tnt("tttttn")};
+  uint16_t word;
+  std::memcpy(&word, bytes, sizeof word);
+  PathMemo::Pair* pair = memo_.LearnPair(Seed(kFirst), word, stack_, evicted_);
+  ASSERT_NE(pair, nullptr);
+  FlowDigest digest;
+  for (int i = 0; i < 4; ++i)
+    for (const uint64_t ip : {0x1000, 0x1010, 0x1012, 0x1005}) digest.Append(ip);
+  EXPECT_EQ(PathMemo::InstructionsOf(PathMemo::LengthOf(*pair)), digest.count);
+  EXPECT_EQ(pair->hash, digest.hash);
+  EXPECT_EQ(graph_.info(PathMemo::NodeOf(pair->next)).address, kSecond);
+}
+
+}  // namespace
+}  // namespace flowback::pt
