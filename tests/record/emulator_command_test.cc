@@ -70,7 +70,7 @@ TEST(EmulatorCommandTest, TextsSurviveThePluginsArguments) {
 }
 
 TEST(EmulatorCommandTest, TheLoadersVariablesAreTheProgramsOnly) {
-  const auto split = SplitEnvironment({"A=1", "LD_PRELOAD=x.so", "QEMU_STRACE=1"});
+  const auto split = SplitEnvironment({"A=1", "LD_PRELOAD=x.so", "QEMU_STRACE=1"}, false);
   EXPECT_EQ(split.variables, (Words{"A=1"}));
   EXPECT_EQ(split.words, (Words{"-E", "LD_PRELOAD=x.so"}));
 }
