@@ -110,12 +110,24 @@ int OnKill(pid_t pid, int signal) {
 
 // The emulator says on the program's stderr that it dumped core, also where it did not. By itself
 // the program would say nothing.
-int OnPrint(FILE* file, int, const char* format, ...) {
+int Print(FILE* file, const char* format, va_list values) {
   constexpr std::string_view kUncaught = "qemu: uncaught target signal";
-  if (std::string_view(format).starts_with(kUncaught)) return 0;
+  return std::string_view(format).starts_with(kUncaught) ? 0 : vfprintf(file, format, values);
+}
+
+int OnPrint(FILE* file, const char* format, ...) {
   va_list values;
   va_start(values, format);
-  const int result = vfprintf(file, format, values);
+  const int result = Print(file, format, values);
+  va_end(values);
+  return result;
+}
+
+// What the compiler makes of it where the C library's checks are on.
+int OnCheckedPrint(FILE* file, int, const char* format, ...) {
+  va_list values;
+  va_start(values, format);
+  const int result = Print(file, format, values);
   va_end(values);
   return result;
 }
@@ -238,7 +250,8 @@ bool Install(qemu_plugin_id_t id, const qemu_info_t& info, int count, char** wor
       ReplaceImport("kill", reinterpret_cast<void*>(&OnKill)));
   real_pthread_create = reinterpret_cast<decltype(real_pthread_create)>(
       ReplaceImport("pthread_create", reinterpret_cast<void*>(&OnCreate)));
-  ReplaceImport("__fprintf_chk", reinterpret_cast<void*>(&OnPrint));
+  ReplaceImport("fprintf", reinterpret_cast<void*>(&OnPrint));
+  ReplaceImport("__fprintf_chk", reinterpret_cast<void*>(&OnCheckedPrint));
   qemu_plugin_register_vcpu_init_cb(id, OnThreadMade);
   qemu_plugin_register_vcpu_tb_trans_cb(id, OnTranslated);
   qemu_plugin_register_vcpu_syscall_cb(id, OnSystemCall);
