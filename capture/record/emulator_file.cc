@@ -54,8 +54,8 @@ Error NoPlugins(const std::string& emulator, const EmulatorPlugins& plugins) {
                    (plugins.linked_statically ? " is linked statically: it can't load plugins"
                                               : " was built without support for plugins"))
       .Remedy(
-          "a QEMU built with --enable-plugins can, and so can Debian 12's qemu-user 7.2, but not "
-          "Debian 13's or the backports'; --engine step needs no emulator");
+          "use Debian 12's qemu-user (7.2) or a QEMU built with --enable-plugins: Debian 13's and "
+          "the backports' load none; --engine step needs none");
 }
 
 }  // namespace flowback

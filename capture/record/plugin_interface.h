@@ -21,7 +21,8 @@ namespace flowback::record {
 
 inline constexpr int kNewestPluginInterface = 6;
 inline constexpr int kCopyingPluginInterface = 3;  // from here on
-// The releases this was tried with.
+// What this was tried with: 7.2, 8.2, 9.2, 10.0, 10.1, 10.2, 11.0. Of 9.0 and 9.1 only the
+// interface was, which tests/record/programs/fake_emulator.c imitates.
 inline constexpr const char* kKnownEmulators = "QEMU 7.2 to 11.0";
 
 // The version of a QEMU of which `offers` tells whether it has a function; 0: it takes no plugins.
