@@ -98,12 +98,16 @@ void PrintJson(const Diagnosis& diagnosis, Output& output) {
                      {"container", TextOrNull(facts.container)},
                      {"flags", TellingFlags(facts)},
                      {"pmus", facts.pmus}};
+  const auto& plugins = facts.qemu_plugins;
   json["emulator"] =
       facts.qemu_user.empty()
           ? Json(nullptr)
           : Json{{"path", facts.qemu_user},
                  {"version", TextOrNull(facts.qemu_version)},
-                 {"plugins", facts.qemu_plugins ? Json(*facts.qemu_plugins) : Json(nullptr)}};
+                 {"plugins", plugins ? Json(plugins->interface_version != 0) : Json(nullptr)},
+                 {"plugin_interface", plugins && plugins->interface_version != 0
+                                          ? Json(plugins->interface_version)
+                                          : Json(nullptr)}};
   json["intel_pt"] =
       facts.pt_type
           ? Json{{"type", *facts.pt_type}, {"caps", facts.pt_caps}, {"format", facts.pt_formats}}

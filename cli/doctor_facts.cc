@@ -150,14 +150,14 @@ std::string FindProgram(const std::string& root, const std::string& path, const 
 }
 
 // Plugins are linked against the emulator itself: it has to export what they call.
-std::optional<bool> LoadsPlugins(const std::string& emulator) {
+std::optional<EmulatorPlugins> ReadEmulator(const std::string& emulator) {
   std::ifstream file(emulator, std::ios::binary);
   std::string magic(4, '\0');
   if (!file.read(magic.data(), 4) || magic !=
                                          "\x7f"
                                          "ELF")
     return std::nullopt;
-  return EmulatorLoadsPlugins(emulator);
+  return PluginsOf(emulator);
 }
 
 }  // namespace
@@ -177,7 +177,7 @@ DoctorFacts ReadDoctorFacts(const std::string& root, const std::string& path) {
   facts.ptrace_scope = ReadNumber(kernel + "yama/ptrace_scope");
   facts.lockdown = ChosenWord(ReadLine(root + "/sys/kernel/security/lockdown").value_or(""));
   facts.qemu_user = FindProgram(root, path, "qemu-x86_64");
-  if (!facts.qemu_user.empty()) facts.qemu_plugins = LoadsPlugins(root + facts.qemu_user);
+  if (!facts.qemu_user.empty()) facts.qemu_plugins = ReadEmulator(root + facts.qemu_user);
   return facts;
 }
 

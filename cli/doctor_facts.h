@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "flowback/capture/record.h"
+
 namespace flowback::cli {
 
 // One attempt at something whose outcome nothing else tells.
@@ -50,9 +52,9 @@ struct DoctorFacts {
   std::optional<int64_t> seccomp;      // mode of this process; 2: a filter
   std::string locked_memory;           // RLIMIT_MEMLOCK as /proc shows it: "8388608", "unlimited"
 
-  std::string qemu_user;             // path of qemu-x86_64; "" when not in PATH
-  std::optional<bool> qemu_plugins;  // whether it loads plugins; empty: it is no ELF file
-  std::string qemu_version;          // "7.2.22"; "" where it was not asked
+  std::string qemu_user;                        // path of qemu-x86_64; "" when not in PATH
+  std::optional<EmulatorPlugins> qemu_plugins;  // empty: it is no ELF file
+  std::string qemu_version;                     // "7.2.22"; "" where it was not asked
 
   // "software", "pt", "branches": perf_event_open of that event. "emulate", "step": recorded
   // /bin/true. Those not in here were not tried.

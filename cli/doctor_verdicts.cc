@@ -194,11 +194,15 @@ Verdict JudgeEmulator(const DoctorFacts& facts, bool built) {
   } else if (facts.qemu_user.empty()) {
     v.why = "no emulator is installed";
     v.found_by = "qemu-x86_64 is not in PATH";
-    v.fix = "sudo apt-get install qemu-user";
-  } else if (facts.qemu_plugins == false) {
-    v.why = "the emulator was built without support for plugins";
-    v.found_by = EmulatorText(facts) + ": it exports none of the functions that plugins call";
-    v.fix = "sudo apt-get install qemu-user";
+    v.fix = kInstallEmulator;
+  } else if (facts.qemu_plugins && facts.qemu_plugins->interface_version == 0) {
+    const Error error = NoPlugins(facts.qemu_user, *facts.qemu_plugins);
+    v.why = error.message();
+    v.found_by =
+        EmulatorText(facts) + (facts.qemu_plugins->linked_statically
+                                   ? ": its file names no dynamic linker"
+                                   : ": it exports none of the functions that plugins call");
+    v.fix = error.remedy();
   } else if (trial != nullptr && !trial->ok()) {
     v.why = "an emulator is installed, but recording fails: " + trial->text;
     v.found_by = EmulatorText(facts) + "; tried";
@@ -207,9 +211,10 @@ Verdict JudgeEmulator(const DoctorFacts& facts, bool built) {
     v.machine = true;
     v.usable = built;
     v.why = "an emulator is installed: exact, some ten times slower than native";
-    v.found_by =
-        EmulatorText(facts) +
-        (facts.qemu_plugins ? ", loads plugins" : "; whether it loads plugins is not known");
+    v.found_by = EmulatorText(facts) + (facts.qemu_plugins
+                                            ? fmt::format(", loads plugins, interface version {}",
+                                                          facts.qemu_plugins->interface_version)
+                                            : "; whether it loads plugins is not known");
     if (trial != nullptr) v.found_by += "; tried: " + trial->text;
   }
   return v;

@@ -55,15 +55,21 @@ EmulatedProcess::EmulatedProcess(record::SharedArea& area, record::EmulatorSetup
       blocks_(!area.settings.has_cyc),
       watch_(setup_.span) {}
 
-void EmulatedProcess::OnThreadMade(unsigned vcpu) {
+ThreadMaker EmulatedProcess::AsMaker() const {
+  const unsigned vcpu = OwnVcpu();
+  return {.tid = gettid(), .off = vcpu < kMaxVcpus ? Thread(vcpu)->off() : !setup_.starts_on};
+}
+
+void EmulatedProcess::OnThreadMade(unsigned vcpu, const std::optional<ThreadMaker>& maker) {
   if (vcpu >= kMaxVcpus) return;
+  // One that has a vCPU is no new one.
+  const ThreadMaker made_by = maker && OwnVcpu() == kMaxVcpus ? *maker : AsMaker();
   // The number's former thread is gone.
   const std::lock_guard lock(mutex_);
   tids_[vcpu] = 0;
   delete threads_.threads[vcpu].exchange(nullptr);
-  makers_[vcpu] = gettid();
-  const unsigned maker = OwnVcpu();
-  starts_off_[vcpu] = maker < kMaxVcpus ? Thread(maker)->off() : !setup_.starts_on;
+  makers_[vcpu] = made_by.tid;
+  starts_off_[vcpu] = made_by.off;
 }
 
 unsigned EmulatedProcess::OwnVcpu() const {
@@ -167,7 +173,7 @@ ThreadTracer* EmulatedProcess::StartThread(unsigned vcpu, const GuestRegisters* 
   const std::lock_guard lock(mutex_);
   ThreadTracer* thread = NewTracer(starts_off_[vcpu]);
   if (!started_) {
-    registers_known_ = LooksLikeProgramStart(*registers, memory_, start);
+    registers_known_ = CountAtProgramStart(*registers, memory_, start);
     thread->SendAt(mappings_tsc_ - 1, {.kind = MessageKind::kComm, .offset = 1}, name_);
   } else {
     MessageHeader fork{.kind = MessageKind::kFork};
@@ -214,7 +220,7 @@ void EmulatedProcess::EnterPossibleHandler(ThreadTracer& thread, const Block& bl
   bool known = false;
   {
     const std::lock_guard lock(mutex_);
-    known = registers_known_;
+    known = registers_known_ != 0;
     if (known)
       interruption = ReadSignalFrame(registers, memory_,
                                      [this](uint64_t ip) { return blocks_.IsHandler(ip); });

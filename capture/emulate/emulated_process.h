@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,12 @@ struct SystemCall {
   bool untraced = false;  // it would run a program that can't be traced
 };
 
+// The thread that makes another, as it is then.
+struct ThreadMaker {
+  int32_t tid = 0;
+  bool off = false;  // it is not recorded
+};
+
 // The tracers by vCPU; null: none yet. What a block's callback goes by, so it is found in one step.
 struct ThreadTable {
   static constexpr unsigned kSize = 1u << 14;
@@ -48,8 +55,11 @@ class EmulatedProcess {
   EmulatedProcess(record::SharedArea& area, record::EmulatorSetup setup, std::string name,
                   ThreadTable& threads);
 
-  // A thread is about to be made, by the calling one.
-  void OnThreadMade(unsigned vcpu);
+  // Before a thread's first block: QEMU 7 and 8 call in the thread that makes it, later ones in the
+  // new one, whose maker has to be given.
+  void OnThreadMade(unsigned vcpu, const std::optional<ThreadMaker>& maker);
+  // The calling thread.
+  ThreadMaker AsMaker() const;
   // The block was translated. What to pass to OnBlock when it runs.
   Block& OnTranslated(uint64_t start, uint64_t base, Bytes code, std::vector<uint8_t> lengths);
   // Of such a block, the instructions before which recording may be switched, by number, and what
@@ -131,8 +141,8 @@ class EmulatedProcess {
   uint64_t mappings_tsc_ = 0;             // when they changed last
   std::vector<std::pair<uint64_t, std::pair<record::MessageHeader, std::string>>> unsent_;
   bool started_ = false;
-  bool registers_known_ = false;
-  unsigned forking_ = 0;  // the vCPU whose thread forks
+  unsigned registers_known_ = 0;  // how many general registers there are; 0: not where they are
+  unsigned forking_ = 0;          // the vCPU whose thread forks
   bool forking_off_ = false;
   int32_t parent_pid_ = 0;
   int32_t parent_tid_ = 0;

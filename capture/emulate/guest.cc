@@ -20,6 +20,17 @@ constexpr uint64_t kRegistersAt = kContextAt + 40;
 constexpr unsigned kRdi = 8, kRsi = 9, kRbp = 10, kRbx = 11, kRdx = 12, kRax = 13, kRcx = 14,
                    kRsp = 15, kRip = 16, kRegisterCount = 17;
 
+// Whether a program's arguments lie there: their number, their addresses, and a null.
+bool HasArguments(uint64_t stack, const GuestMemory& memory) {
+  constexpr uint64_t kMaxArguments = 1u << 20;
+  const auto count = memory.Word(stack);
+  if (!count || *count > kMaxArguments) return false;
+  const auto end = memory.Word(stack + 8 * (*count + 1));
+  const auto first = memory.Word(stack + 8);
+  if (!end || *end != 0 || !first) return false;
+  return *count == 0 || memory.Text(*first, 32 * kPage).has_value();
+}
+
 }  // namespace
 
 bool MayBeFault(int signal) {
@@ -102,16 +113,12 @@ std::optional<SignalFrame> ReadOneSignalFrame(const GuestRegisters& registers,
   return frame;
 }
 
-bool LooksLikeProgramStart(const GuestRegisters& registers, const GuestMemory& memory,
-                           uint64_t start) {
-  constexpr uint64_t kMaxArguments = 1u << 20;
-  if (registers.rip != start) return false;
-  const auto count = memory.Word(registers.rsp);
-  if (!count || *count > kMaxArguments) return false;
-  const auto end = memory.Word(registers.rsp + 8 * (*count + 1));
-  const auto first = memory.Word(registers.rsp + 8);
-  if (!end || *end != 0 || !first) return false;
-  return *count == 0 || memory.Text(*first, 32 * kPage).has_value();
+unsigned CountAtProgramStart(const GuestRegisters& registers, const GuestMemory& memory,
+                             uint64_t start) {
+  if (!HasArguments(registers.rsp, memory)) return 0;
+  for (const unsigned count : {16u, 32u})
+    if (registers.Rip(count) == start) return count;
+  return 0;
 }
 
 }  // namespace flowback::emulate

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The emulated program's registers and memory, as far as the tracer must see them.
 //
-// Version 1 of the plugin interface gives no registers. But on an x86-64 host, QEMU's generated
-// code keeps the address of the CPU's state in RBP while it runs, calls our callback straight from
-// there, and the state begins with the sixteen general registers in the processor's numbering and
-// the instruction pointer. That is no promise, so it is checked where a program starts, and
-// whatever is concluded from registers must agree with what the program's memory, or its flow,
-// says.
+// Version 1 of the plugin interface gives no registers, later ones only slowly. But on an x86-64
+// host, QEMU's generated code keeps the address of the CPU's state in RBP while it runs, calls our
+// callback straight from there, and the state begins with the general registers in the processor's
+// numbering, sixteen or (QEMU 11) thirty-two, and the instruction pointer. That is no promise, so
+// it is checked where a program starts, and whatever is concluded from registers must agree with
+// what the program's memory, or its flow, says.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,10 @@ namespace flowback::emulate {
 // The beginning of QEMU's CPU state.
 struct GuestRegisters {
   uint64_t rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi;
-  uint64_t r8_to_r15[8];
-  uint64_t rip;  // only between blocks up to date: not in a block's callback
+  uint64_t from_r8[25];  // to r15 or r31, then the instruction pointer
+
+  // Only between blocks up to date: not in a block's callback. `count` is the general registers'.
+  uint64_t Rip(unsigned count) const { return from_r8[count - 8]; }
 };
 
 // The memory of the emulated program, which is part of this process's at a distance.
@@ -63,9 +65,10 @@ template <class IsHandler>
 std::optional<Interruption> ReadSignalFrame(const GuestRegisters& registers,
                                             const GuestMemory& memory, IsHandler is_handler);
 
-// Whether the registers are those of a program about to run its first instruction, at `start`.
-bool LooksLikeProgramStart(const GuestRegisters& registers, const GuestMemory& memory,
-                           uint64_t start);
+// How many general registers there are, told where a program is about to run its first instruction,
+// at `start`; 0: these are no such program's.
+unsigned CountAtProgramStart(const GuestRegisters& registers, const GuestMemory& memory,
+                             uint64_t start);
 
 // ---- implementation ----
 

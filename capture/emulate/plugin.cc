@@ -4,6 +4,7 @@
 // QEMU's callbacks carry no data of ours but the one for a block's run, so the process is kept in
 // variables of this file; and so are the functions of the C library and the signal handlers whose
 // calls we see. All are set once, when QEMU installs the plugin or the program begins.
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -23,11 +24,17 @@
 #include "capture/emulate/emulated_process.h"
 #include "capture/emulate/emulator_hooks.h"
 #include "capture/emulate/qemu_plugin_api.h"
+#include "capture/record/plugin_interface.h"
 
 namespace flowback::emulate {
 namespace {
 
+// Before QEMU asks for it, which is before Install: it is this module's first initialized.
+const int interface_version = record::PluginInterface(
+    [](const char* function) { return dlsym(RTLD_DEFAULT, function) != nullptr; });
+
 EmulatedProcess* process;
+bool copies_code;     // how QEMU gives an instruction's bytes
 ThreadTable threads;  // its threads
 
 // Arguments come as "name=value".
@@ -103,12 +110,24 @@ int OnKill(pid_t pid, int signal) {
 
 // The emulator says on the program's stderr that it dumped core, also where it did not. By itself
 // the program would say nothing.
-int OnPrint(FILE* file, int, const char* format, ...) {
+int Print(FILE* file, const char* format, va_list values) {
   constexpr std::string_view kUncaught = "qemu: uncaught target signal";
-  if (std::string_view(format).starts_with(kUncaught)) return 0;
+  return std::string_view(format).starts_with(kUncaught) ? 0 : vfprintf(file, format, values);
+}
+
+int OnPrint(FILE* file, const char* format, ...) {
   va_list values;
   va_start(values, format);
-  const int result = vfprintf(file, format, values);
+  const int result = Print(file, format, values);
+  va_end(values);
+  return result;
+}
+
+// What the compiler makes of it where the C library's checks are on.
+int OnCheckedPrint(FILE* file, int, const char* format, ...) {
+  va_list values;
+  va_start(values, format);
+  const int result = Print(file, format, values);
   va_end(values);
   return result;
 }
@@ -134,6 +153,19 @@ void WatchHostFaults() {
   }
 }
 
+// How many bytes the instruction has.
+size_t AppendCode(const qemu_plugin_insn* insn, std::vector<uint8_t>& code) {
+  const size_t size = qemu_plugin_insn_size(insn);
+  const size_t before = code.size();
+  code.resize(before + size);
+  if (copies_code)
+    reinterpret_cast<qemu_plugin_insn_data_3_t>(&qemu_plugin_insn_data)(insn, &code[before], size);
+  else
+    std::memcpy(&code[before],
+                reinterpret_cast<qemu_plugin_insn_data_1_t>(&qemu_plugin_insn_data)(insn), size);
+  return size;
+}
+
 void OnTranslated(qemu_plugin_id_t, qemu_plugin_tb* tb) {
   // The emulator installs its handlers before the program runs, and before that one thread only.
   if (emulator_actions[0] == nullptr) WatchHostFaults();
@@ -143,10 +175,7 @@ void OnTranslated(qemu_plugin_id_t, qemu_plugin_tb* tb) {
   uint64_t base = 0;
   for (size_t i = 0; i < count; ++i) {
     const qemu_plugin_insn* insn = qemu_plugin_tb_get_insn(tb, i);
-    const auto* bytes = static_cast<const uint8_t*>(qemu_plugin_insn_data(insn));
-    const size_t size = qemu_plugin_insn_size(insn);
-    code.insert(code.end(), bytes, bytes + size);
-    lengths.push_back(static_cast<uint8_t>(size));
+    lengths.push_back(static_cast<uint8_t>(AppendCode(insn, code)));
     if (i == 0)
       base =
           reinterpret_cast<uint64_t>(qemu_plugin_insn_haddr(insn)) - qemu_plugin_insn_vaddr(insn);
@@ -158,7 +187,33 @@ void OnTranslated(qemu_plugin_id_t, qemu_plugin_tb* tb) {
                                            QEMU_PLUGIN_CB_R_REGS, rest);
 }
 
-void OnThreadMade(qemu_plugin_id_t, unsigned vcpu) { process->OnThreadMade(vcpu); }
+// ---- new threads ----
+
+struct NewThread {
+  void* (*run)(void*);
+  void* argument;
+  ThreadMaker maker;
+};
+
+thread_local std::optional<ThreadMaker> maker;  // of this thread; empty: it is the program's first
+
+void* RunThread(void* data) {
+  const NewThread thread = *static_cast<NewThread*>(data);
+  delete static_cast<NewThread*>(data);
+  maker = thread.maker;
+  return thread.run(thread.argument);
+}
+
+int (*real_pthread_create)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+
+int OnCreate(pthread_t* id, const pthread_attr_t* attributes, void* (*run)(void*), void* argument) {
+  auto* thread = new NewThread{run, argument, process->AsMaker()};
+  const int error = real_pthread_create(id, attributes, RunThread, thread);
+  if (error != 0) delete thread;
+  return error;
+}
+
+void OnThreadMade(qemu_plugin_id_t, unsigned vcpu) { process->OnThreadMade(vcpu, maker); }
 
 void OnSystemCall(qemu_plugin_id_t, unsigned vcpu, int64_t number, uint64_t a1, uint64_t a2,
                   uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6, uint64_t, uint64_t) {
@@ -177,11 +232,13 @@ bool Install(qemu_plugin_id_t id, const qemu_info_t& info, int count, char** wor
   area->processes.fetch_add(1);
   char emulator[4096] = {};
   if (readlink("/proc/self/exe", emulator, sizeof emulator - 1) < 0) return false;
+  copies_code = info.version.cur >= record::kCopyingPluginInterface;
   process = new EmulatedProcess(
       *area,
       {.emulator = emulator,
        .plugin = record::FromHex(arguments["plugin"]),
        .area = arguments["area"],
+       .plugin_interface = interface_version,
        .one_instruction_blocks = arguments["exact"] == "on",
        .span = {ReadFunction(arguments["from"]), ReadFunction(arguments["until"])},
        .starts_on = arguments["start"] != "off",
@@ -191,7 +248,10 @@ bool Install(qemu_plugin_id_t id, const qemu_info_t& info, int count, char** wor
                  [] { process->AfterForkInChild(); });
   real_kill = reinterpret_cast<decltype(real_kill)>(
       ReplaceImport("kill", reinterpret_cast<void*>(&OnKill)));
-  ReplaceImport("__fprintf_chk", reinterpret_cast<void*>(&OnPrint));
+  real_pthread_create = reinterpret_cast<decltype(real_pthread_create)>(
+      ReplaceImport("pthread_create", reinterpret_cast<void*>(&OnCreate)));
+  ReplaceImport("fprintf", reinterpret_cast<void*>(&OnPrint));
+  ReplaceImport("__fprintf_chk", reinterpret_cast<void*>(&OnCheckedPrint));
   qemu_plugin_register_vcpu_init_cb(id, OnThreadMade);
   qemu_plugin_register_vcpu_tb_trans_cb(id, OnTranslated);
   qemu_plugin_register_vcpu_syscall_cb(id, OnSystemCall);
@@ -204,7 +264,7 @@ bool Install(qemu_plugin_id_t id, const qemu_info_t& info, int count, char** wor
 
 extern "C" {
 
-[[gnu::visibility("default")]] int qemu_plugin_version = 1;
+[[gnu::visibility("default")]] int qemu_plugin_version = flowback::emulate::interface_version;
 
 [[gnu::visibility("default")]] int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* info,
                                                        int count, char** words) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The functions of QEMU's plugin interface, version 1, that we call. Debian's packages bring no
-// header for it. QEMU offers them by name to a plugin that it loads; the facts are from the
-// documentation and the behaviour of QEMU 7.2.
+// The functions of QEMU's plugin interface that we call. Debian's packages bring no header for it.
+// QEMU offers them by name to a plugin that it loads; the facts are from the documentation and the
+// behaviour of QEMU 7.2 to 11.0. What the versions differ in: see plugin_interface.h.
 #pragma once
 
 #include <cstddef>
@@ -52,7 +52,11 @@ void qemu_plugin_register_vcpu_syscall_ret_cb(qemu_plugin_id_t id,
 size_t qemu_plugin_tb_n_insns(const qemu_plugin_tb* tb);
 uint64_t qemu_plugin_tb_vaddr(const qemu_plugin_tb* tb);
 qemu_plugin_insn* qemu_plugin_tb_get_insn(const qemu_plugin_tb* tb, size_t index);
-const void* qemu_plugin_insn_data(const qemu_plugin_insn* insn);
+// Versions 1 and 2 return a pointer to the bytes and take the instruction alone. Later ones copy at
+// most `size` of them to `to`.
+void qemu_plugin_insn_data();
+using qemu_plugin_insn_data_1_t = const void* (*)(const qemu_plugin_insn* insn);
+using qemu_plugin_insn_data_3_t = size_t (*)(const qemu_plugin_insn* insn, void* to, size_t size);
 size_t qemu_plugin_insn_size(const qemu_plugin_insn* insn);
 uint64_t qemu_plugin_insn_vaddr(const qemu_plugin_insn* insn);
 void* qemu_plugin_insn_haddr(const qemu_plugin_insn* insn);

@@ -163,7 +163,7 @@ std::string EmulatedProcess::OutOfReach() const {
   return {};
 }
 
-// QEMU 7.2 would run the new program without emulation. So the emulator is run again with it. What
+// QEMU would run the new program without emulation. So the emulator is run again with it. What
 // the kernel would refuse is left to it, so that the program sees the error.
 void EmulatedProcess::Execute(unsigned vcpu, uint64_t path, uint64_t arguments,
                               uint64_t environment) {
@@ -190,7 +190,7 @@ void EmulatedProcess::Execute(unsigned vcpu, uint64_t path, uint64_t arguments,
     }
     if (program->changes_identity)
       thread->Send({.kind = MessageKind::kNote}, record::IdentityNote(*program));
-    auto split = record::SplitEnvironment(*values);
+    auto split = record::SplitEnvironment(*values, setup_.WantsSamePlaces());
     record::EmulatorSetup setup = setup_;
     setup.starts_on = !thread->off();
     command = record::EmulatorCommand(setup, *program, *name, *words);

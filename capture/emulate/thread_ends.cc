@@ -39,8 +39,10 @@ void EmulatedProcess::OnFatalSignal(int signal) {
   const unsigned vcpu = OwnVcpu();
   if (vcpu >= kMaxVcpus) return;
   ThreadTracer& thread = *Thread(vcpu);
-  if (registers_known_)
-    thread.Die({.ip = registers_[vcpu]->rip, .signal = signal, .fault = thread.Faulted()});
+  if (registers_known_ != 0)
+    thread.Die({.ip = registers_[vcpu]->Rip(registers_known_),
+                .signal = signal,
+                .fault = thread.Faulted()});
   thread.End(true);
   if (DumpsCore(signal)) return EndStopped(vcpu);
   holding_ = true;
@@ -98,11 +100,12 @@ void EmulatedProcess::EndStopped(unsigned own) {
   const unsigned count = vcpus_;
   for (unsigned i = 0; i < count; ++i) {
     ThreadTracer* thread = i == own ? nullptr : Thread(i);
-    if (thread == nullptr || registers_[i] == nullptr || !registers_known_) continue;
+    if (thread == nullptr || registers_[i] == nullptr || registers_known_ == 0) continue;
     // One that is about to make a system call tells that itself.
     const std::lock_guard telling(thread->telling());
     if (!thread->open() || thread->in_kernel()) continue;
-    thread->Die({.ip = registers_[i]->rip, .signal = 0, .fault = thread->Faulted()});
+    thread->Die(
+        {.ip = registers_[i]->Rip(registers_known_), .signal = 0, .fault = thread->Faulted()});
     thread->End(true);
   }
 }

@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "capture/record/file_build_id.h"
+#include "capture/record/plugin_interface.h"
 #include "capture/record/process_maps.h"
 #include "capture/record/recorded_span.h"
 #include "capture/record/ring.h"
@@ -126,19 +127,28 @@ Result<RecordSummary> EmulateEngine::Summarize() {
     AddNote(
         "the program changed code while it ran: the raw output's command reads it as it was first");
   if (!status_) return Fail(std::move(status_.error()));
-  if (summary_.threads.empty() && !stopped_)
-    return Fail(Error(ErrorCode::kSystem, area_.processes.load() == 0
-                                              ? "the emulator ended before the program ran: it "
-                                                "could not load the plugin"
-                                              : "the emulator ended before the program's first "
-                                                "instruction: it could not load the program")
-                    .Remedy("what it says stands above; --engine step records without it"));
+  if (summary_.threads.empty() && !stopped_) return Fail(NothingRan());
   CountFlow();
   for (const RecordedThread& thread : summary_.threads)
     summary_.instructions += thread.digest.count;
   Check(sink_.Finish(summary_));
   if (!status_) return Fail(std::move(status_.error()));
   return summary_;
+}
+
+Error EmulateEngine::NothingRan() const {
+  const std::string says = "what it says stands above; ";
+  const std::string step = "--engine step records without it";
+  if (area_.processes.load() != 0)
+    return Error(ErrorCode::kSystem,
+                 "the emulator ended before the program's first instruction: it could not load the "
+                 "program")
+        .Remedy(says + step);
+  return Error(ErrorCode::kSystem,
+               "the emulator ended before the program ran: it could not load the plugin, made for "
+               "version " +
+                   std::to_string(plugin_interface_) + " of its interface")
+      .Remedy(says + "known to work are " + kKnownEmulators + "; " + step);
 }
 
 // Whether the command ended; its status goes to the summary.

@@ -54,14 +54,22 @@ struct EmulatedCommand {
   std::vector<std::string> words;
   std::vector<std::string> environment;
   std::vector<std::string> notes;
+  int plugin_interface = 0;        // the version that the plugin will state
+  bool wants_same_places = false;  // addresses must not be chosen at random
 };
 Result<EmulatedCommand> MakeEmulatedCommand(const RecordOptions& options, const std::string& area);
 
 // One recording. RequestStop may be called by any thread.
 class EmulateEngine {
  public:
-  EmulateEngine(const RecordOptions& options, OwnedArea& area, RecordingSink& sink)
-      : options_(options), clock_(area.clock()), owned_(area), area_(area.area()), sink_(sink) {}
+  EmulateEngine(const RecordOptions& options, int plugin_interface, OwnedArea& area,
+                RecordingSink& sink)
+      : options_(options),
+        plugin_interface_(plugin_interface),
+        clock_(area.clock()),
+        owned_(area),
+        area_(area.area()),
+        sink_(sink) {}
 
   // Takes everything the program writes until it ends, or until it is stopped: then the sink is
   // finished first and the program waited for afterwards. On an error it is killed.
@@ -107,9 +115,11 @@ class EmulateEngine {
   bool StopIsDone();
   void CountFlow();
   Result<RecordSummary> Summarize();
+  Error NothingRan() const;
   void Check(Status status);
 
   const RecordOptions& options_;
+  const int plugin_interface_;
   const TraceClock& clock_;
   OwnedArea& owned_;
   SharedArea& area_;

@@ -142,16 +142,20 @@ Result<EmulatedCommand> MakeEmulatedCommand(const RecordOptions& options, const 
     return Fail(RefusedProgram(name, path, std::string(" in ") + kEmulator, program.error()));
   const auto span = UnderstandSpan(options);
   if (!span) return Fail(span.error());
-  const EmulatorSetup setup{.emulator = FindEmulator(),
+  const std::string emulator = FindEmulator();
+  const EmulatorSetup setup{.emulator = emulator,
                             .plugin = FindPlugin(options),
                             .area = area,
+                            .plugin_interface = PluginsOf(emulator).interface_version,
                             .one_instruction_blocks = options.exact,
                             .span = *span,
                             .starts_on = span->starts_on(),
                             .same_random_numbers = options.clock == RecordClock::kInstructions};
   EmulatedCommand command;
+  command.plugin_interface = setup.plugin_interface;
+  command.wants_same_places = setup.WantsSamePlaces();
   command.words = EmulatorCommand(setup, *program, path, arguments);
-  EmulatorEnvironment environment = SplitEnvironment(Environment());
+  EmulatorEnvironment environment = SplitEnvironment(Environment(), setup.WantsSamePlaces());
   command.words.insert(command.words.begin() + 1, environment.words.begin(),
                        environment.words.end());
   command.environment = std::move(environment.variables);
@@ -165,20 +169,15 @@ namespace flowback {
 
 using namespace record;
 
-bool EmulatorLoadsPlugins(const std::string& emulator) {
-  return !FindFunction(emulator, "qemu_plugin_register_vcpu_tb_exec_cb").offsets.empty();
-}
-
 Status CheckEmulator(const RecordOptions& options) {
   const std::string emulator = FindEmulator();
-  if (!emulator.empty() && !EmulatorLoadsPlugins(emulator))
-    return Fail(Error(ErrorCode::kNoHardware,
-                      "the emulator " + emulator + " was built without support for plugins")
-                    .Remedy("sudo apt-get install qemu-user: Debian's has it"));
+  const EmulatorPlugins plugins = PluginsOf(emulator);
+  if (!emulator.empty() && plugins.interface_version == 0)
+    return Fail(NoPlugins(emulator, plugins));
   if (emulator.empty())
     return Fail(
         Error(ErrorCode::kNoHardware, std::string("no emulator: ") + kEmulator + " is not in PATH")
-            .Remedy("sudo apt-get install qemu-user"));
+            .Remedy(kInstallEmulator));
   if (FindPlugin(options).empty())
     return Fail(Error(ErrorCode::kNoHardware,
                       std::string("the emulator's plugin is missing: no lib/flowback/") + kPlugin +

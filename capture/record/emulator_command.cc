@@ -33,7 +33,7 @@ std::vector<std::string> EmulatorCommand(const EmulatorSetup& setup, const Progr
   const std::vector<std::string> words = program.Arguments(arguments);
   const std::string name = asked_for.substr(asked_for.rfind('/') + 1).substr(0, kMaxComm);
   std::vector<std::string> command = {setup.emulator};
-  if (setup.one_instruction_blocks) command.push_back("-singlestep");
+  if (setup.one_instruction_blocks) command.push_back(OneInstructionOption(setup.plugin_interface));
   if (setup.same_random_numbers) command.insert(command.end(), {"-seed", "0"});
   const std::string plugin =
       setup.plugin + ",plugin=" + ToHex(setup.plugin) + ",area=" + setup.area +
@@ -47,13 +47,19 @@ std::vector<std::string> EmulatorCommand(const EmulatorSetup& setup, const Progr
   return command;
 }
 
-EmulatorEnvironment SplitEnvironment(const std::vector<std::string>& variables) {
+EmulatorEnvironment SplitEnvironment(const std::vector<std::string>& variables, bool same_places) {
+  // Its threads would get arenas of their own, earlier or later than the program's mappings.
+  const std::string arenas = "MALLOC_ARENA_MAX";
   EmulatorEnvironment result;
+  if (same_places) {
+    result.words = {"-U", arenas};
+    result.variables = {arenas + "=1"};
+  }
   for (const std::string& variable : variables) {
     // The emulator splits what it is given at commas, so such a variable is left where it is.
     const bool loader = variable.starts_with("LD_") && variable.find('=') != std::string::npos &&
                         variable.find(',') == std::string::npos;
-    if (loader)
+    if (loader || (same_places && variable.starts_with(arenas + "=")))
       result.words.insert(result.words.end(), {"-E", variable});
     else if (!variable.starts_with("QEMU_"))
       result.variables.push_back(variable);

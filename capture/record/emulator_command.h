@@ -6,19 +6,26 @@
 #include <vector>
 
 #include "capture/record/function_watch.h"
+#include "capture/record/plugin_interface.h"
 #include "capture/record/program_file.h"
 
 namespace flowback::record {
 
 // What stays the same for every program of a recording.
 struct EmulatorSetup {
-  std::string emulator;  // file name of qemu-x86_64
-  std::string plugin;    // file name of flowback-tcg.so
-  std::string area;      // file name of the shared area
+  std::string emulator;      // file name of qemu-x86_64
+  std::string plugin;        // file name of flowback-tcg.so
+  std::string area;          // file name of the shared area
+  int plugin_interface = 1;  // the version that the emulator offers
   bool one_instruction_blocks = false;
   RecordedSpan span{};               // the functions between which is recorded
   bool starts_on = true;             // the program's first thread is recorded from its start
   bool same_random_numbers = false;  // those the kernel gives a program at its start
+
+  // Whether same addresses take more than same random numbers.
+  bool WantsSamePlaces() const {
+    return same_random_numbers && MapsWhereTheKernelDoes(plugin_interface);
+  }
 };
 
 // The program to run, by the name it was asked for, and its arguments from argv[0] on.
@@ -27,12 +34,13 @@ std::vector<std::string> EmulatorCommand(const EmulatorSetup& setup, const Progr
                                          const std::vector<std::string>& arguments);
 
 // The environment as the emulator gets it. Variables of the dynamic loader are for the program
-// only: they come back as words for the emulator's command line.
+// only: they come back as words for the emulator's command line. `same_places`: the emulator is to
+// map the same each time, so that the program's mappings come to lie at the same places.
 struct EmulatorEnvironment {
   std::vector<std::string> variables;
   std::vector<std::string> words;
 };
-EmulatorEnvironment SplitEnvironment(const std::vector<std::string>& variables);
+EmulatorEnvironment SplitEnvironment(const std::vector<std::string>& variables, bool same_places);
 
 // Any text as the plugin takes it: its arguments can't hold commas.
 std::string ToHex(const std::string& text);

@@ -1,91 +1,19 @@
 // SPDX-License-Identifier: MIT
-// Reads symbol tables by itself, for the emulator's plugin uses it as well: that should bring no
-// library of ours into the emulated process. Each number from the file is checked before use.
 #include "capture/record/function_name.h"
 
 #include <cxxabi.h>
-#include <elf.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
 
-#include "flowback/base/bytes.h"
+#include "capture/record/elf_tables.h"
 #include "flowback/base/mapped_file.h"
 
 namespace flowback::record {
 namespace {
 
 std::string_view LastPart(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
-template <class T>
-std::optional<T> Load(Bytes file, uint64_t offset) {
-  const Bytes bytes = Slice(file, offset, sizeof(T));
-  if (bytes.size() != sizeof(T)) return std::nullopt;
-  T value;
-  std::memcpy(&value, bytes.data(), sizeof value);
-  return value;
-}
-
-// Up to a NUL; empty when there is none.
-std::string_view Text(Bytes table, uint64_t offset) {
-  const Bytes rest = Slice(table, offset, table.size());
-  const auto end = std::ranges::find(rest, 0);
-  if (end == rest.end()) return {};
-  return {reinterpret_cast<const char*>(rest.data()), static_cast<size_t>(end - rest.begin())};
-}
-
-// The tables of a 64-bit ELF file.
-class ElfTables {
- public:
-  explicit ElfTables(Bytes file) : file_(file) {
-    const auto header = Load<Elf64_Ehdr>(file, 0);
-    if (!header || !std::equal(ELFMAG, ELFMAG + SELFMAG, header->e_ident) ||
-        header->e_ident[EI_CLASS] != ELFCLASS64)
-      return;
-    for (uint64_t i = 0; i < header->e_phnum; ++i)
-      if (const auto segment = Load<Elf64_Phdr>(file, header->e_phoff + i * sizeof(Elf64_Phdr)))
-        segments_.push_back(*segment);
-    for (uint64_t i = 0; i < header->e_shnum; ++i)
-      if (const auto section = Load<Elf64_Shdr>(file, header->e_shoff + i * sizeof(Elf64_Shdr)))
-        sections_.push_back(*section);
-  }
-
-  const std::vector<Elf64_Shdr>& sections() const { return sections_; }
-  Bytes Content(const Elf64_Shdr& section) const {
-    return section.sh_type == SHT_NOBITS ? Bytes{}
-                                         : Slice(file_, section.sh_offset, section.sh_size);
-  }
-  // Of code at the address the file was linked for.
-  std::optional<uint64_t> FileOffset(uint64_t address) const {
-    for (const Elf64_Phdr& segment : segments_)
-      if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0 &&
-          address >= segment.p_vaddr && address - segment.p_vaddr < segment.p_filesz)
-        return address - segment.p_vaddr + segment.p_offset;
-    return std::nullopt;
-  }
-  // In hexadecimal digits; empty when there is none.
-  std::string BuildId() const {
-    for (const Elf64_Shdr& section : sections_) {
-      const Bytes note = section.sh_type == SHT_NOTE ? Content(section) : Bytes{};
-      const auto header = Load<Elf64_Nhdr>(note, 0);
-      if (!header || header->n_type != NT_GNU_BUILD_ID || Text(note, sizeof *header) != "GNU")
-        continue;
-      std::string digits;
-      for (const uint8_t byte : Slice(note, sizeof *header + 4, header->n_descsz)) {
-        digits += "0123456789abcdef"[byte >> 4];
-        digits += "0123456789abcdef"[byte & 15];
-      }
-      return digits;
-    }
-    return {};
-  }
-
- private:
-  Bytes file_;
-  std::vector<Elf64_Phdr> segments_;
-  std::vector<Elf64_Shdr> sections_;
-};
 
 // Whether a symbol's name is the one looked for.
 class NameMatch {
@@ -132,10 +60,11 @@ void Search(const ElfTables& file, const Elf64_Shdr& table, const NameMatch& mat
   const Bytes names = file.Content(file.sections()[table.sh_link]);
   Bytes symbols = file.Content(table);
   for (; symbols.size() >= sizeof(Elf64_Sym); symbols = symbols.subspan(sizeof(Elf64_Sym))) {
-    const Elf64_Sym symbol = *Load<Elf64_Sym>(symbols, 0);
+    const Elf64_Sym symbol = *ElfTables::Load<Elf64_Sym>(symbols, 0);
     const unsigned type = ELF64_ST_TYPE(symbol.st_info);
     const bool may_be_code = type == STT_FUNC || type == STT_NOTYPE || type == STT_GNU_IFUNC;
-    if (!may_be_code || symbol.st_shndx == SHN_UNDEF || !matches(Text(names, symbol.st_name)))
+    if (!may_be_code || symbol.st_shndx == SHN_UNDEF ||
+        !matches(ElfTables::Text(names, symbol.st_name)))
       continue;
     const auto offset = code.FileOffset(symbol.st_value);
     if (!offset) continue;

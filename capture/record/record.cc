@@ -318,8 +318,10 @@ Result<RecordSummary> RunEmulated(const RecordOptions& options, RecordSession& s
   const TraceClock& clock = (*area)->clock();
   auto outputs = OpenOutputs(options, clock, session);
   if (!outputs) return Fail(std::move(outputs.error()));
-  EmulateEngine engine(options, **area, *outputs->metered);
+  EmulateEngine engine(options, command->plugin_interface, **area, *outputs->metered);
   for (const std::string& note : command->notes) engine.AddNote(note);
+  const FixedAddresses addresses(command->wants_same_places);
+  if (command->wants_same_places && !addresses.in_force()) engine.AddNote(kRandomAddresses);
   const auto pid = Launch(command->words, command->environment, session.signals());
   if (!pid) return Fail(pid.error());
   session.Connect(*pid, engine);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // `doctor` on machines made of files.
+#include <elf.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -225,14 +227,39 @@ TEST(Doctor, AttachingNeedsMoreThanStarting) {
 
 TEST(Doctor, EmulatorMustLoadPlugins) {
   FakeMachine machine("AuthenticAMD", "lm");
-  EXPECT_EQ(machine.Judge("emulate")["fix"], "sudo apt-get install qemu-user");
+  EXPECT_TRUE(Says(machine.Judge("emulate")["fix"], "sudo apt-get install qemu-user"));
   EXPECT_TRUE(machine.Diagnose()["emulator"].is_null());
   machine.AddEmulator(std::string("\x7f") + "ELF");
   const json without = machine.Judge("emulate");
   EXPECT_EQ(without["usable"], false);
   EXPECT_TRUE(Says(without["why"], "without support for plugins")) << without;
+  EXPECT_FALSE(Says(without["fix"], "apt-get")) << without;
+  EXPECT_TRUE(Says(without["fix"], "--enable-plugins")) << without;
   EXPECT_EQ(machine.Diagnose()["emulator"]["plugins"], false);
+  EXPECT_TRUE(machine.Diagnose()["emulator"]["plugin_interface"].is_null());
   EXPECT_TRUE(Says(machine.Judge("pt")["instead"], "--engine step"));
+}
+
+// As Debian 13's: no dynamic linker is there to load them.
+TEST(Doctor, AStaticEmulatorCantLoadPlugins) {
+  Elf64_Ehdr header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_phoff = sizeof header;
+  header.e_phnum = 1;
+  Elf64_Phdr segment{};
+  segment.p_type = PT_LOAD;
+  std::string file(reinterpret_cast<const char*>(&header), sizeof header);
+  file.append(reinterpret_cast<const char*>(&segment), sizeof segment);
+  FakeMachine machine("AuthenticAMD", "lm");
+  machine.AddEmulator(file);
+  const json verdict = machine.Judge("emulate");
+  EXPECT_EQ(verdict["usable"], false);
+  EXPECT_TRUE(Says(verdict["why"], "is linked statically")) << verdict;
+  EXPECT_TRUE(Says(verdict["found_by"], "names no dynamic linker")) << verdict;
+  EXPECT_TRUE(Says(verdict["fix"], "Debian 12's qemu-user")) << verdict;
+  EXPECT_FALSE(Says(verdict["fix"], "apt-get")) << verdict;
+  EXPECT_TRUE(Says(verdict["instead"], "--engine step"));
 }
 
 // The emulator comes before single-stepping wherever something else is missing.
@@ -243,7 +270,9 @@ TEST(Doctor, EmulatorIsTheNextBest) {
   machine.AddEmulator(emulator);
   const json verdict = machine.Judge("emulate");
   EXPECT_EQ(verdict["machine"], true) << verdict;
-  EXPECT_TRUE(Says(verdict["found_by"], "/usr/bin/qemu-x86_64, loads plugins")) << verdict;
+  EXPECT_TRUE(Says(verdict["found_by"], "/usr/bin/qemu-x86_64, loads plugins, interface version "))
+      << verdict;
+  EXPECT_GE(machine.Diagnose()["emulator"]["plugin_interface"], 1);
   if (verdict["usable"] == true) {
     EXPECT_TRUE(Says(machine.Judge("lbr")["instead"], "--engine emulate"));
   }

@@ -120,14 +120,26 @@ TEST(ProgramStart, HasArgumentsOnItsStack) {
   const uint64_t stack[] = {2, AddressOf("name"), AddressOf("argument"), 0, 0};
   GuestRegisters registers{};
   registers.rsp = AddressOf(stack);
-  registers.rip = kCode;
-  EXPECT_TRUE(LooksLikeProgramStart(registers, memory, kCode));
-  EXPECT_FALSE(LooksLikeProgramStart(registers, memory, kCode + 1));
+  registers.from_r8[8] = kCode;
+  EXPECT_EQ(CountAtProgramStart(registers, memory, kCode), 16u);
+  EXPECT_EQ(registers.Rip(16), kCode);
+  EXPECT_EQ(CountAtProgramStart(registers, memory, kCode + 1), 0u);
   const uint64_t wrong[] = {1, AddressOf("name"), AddressOf("argument"), 0, 0};
   registers.rsp = AddressOf(wrong);
-  EXPECT_FALSE(LooksLikeProgramStart(registers, memory, kCode));
+  EXPECT_EQ(CountAtProgramStart(registers, memory, kCode), 0u);
   registers.rsp = 8;
-  EXPECT_FALSE(LooksLikeProgramStart(registers, memory, kCode));
+  EXPECT_EQ(CountAtProgramStart(registers, memory, kCode), 0u);
+}
+
+// As QEMU 11 has them.
+TEST(ProgramStart, ThirtyTwoRegistersStandBeforeTheInstructionPointer) {
+  const GuestMemory memory;
+  const uint64_t stack[] = {0, 0, 0};
+  GuestRegisters registers{};
+  registers.rsp = AddressOf(stack);
+  registers.from_r8[24] = kCode;
+  EXPECT_EQ(CountAtProgramStart(registers, memory, kCode), 32u);
+  EXPECT_EQ(registers.Rip(32), kCode);
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ TEST(SlotOrder, IsThatInWhichTheyWereTaken) {
   const pid_t program = fork();
   if (program == 0) _exit(0);
   Collector sink;
-  record::EmulateEngine engine(options, **owned, sink);
+  record::EmulateEngine engine(options, 0, **owned, sink);
   const auto summary = engine.Run(program);
   ASSERT_TRUE(summary) << summary.error().message();
   EXPECT_EQ(sink.streams(), 1u);

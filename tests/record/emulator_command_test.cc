@@ -70,9 +70,24 @@ TEST(EmulatorCommandTest, TextsSurviveThePluginsArguments) {
 }
 
 TEST(EmulatorCommandTest, TheLoadersVariablesAreTheProgramsOnly) {
-  const auto split = SplitEnvironment({"A=1", "LD_PRELOAD=x.so", "QEMU_STRACE=1"});
+  const auto split = SplitEnvironment({"A=1", "LD_PRELOAD=x.so", "QEMU_STRACE=1"}, false);
   EXPECT_EQ(split.variables, (Words{"A=1"}));
   EXPECT_EQ(split.words, (Words{"-E", "LD_PRELOAD=x.so"}));
+}
+
+// Later emulators leave the program's addresses to the kernel, which goes by the emulator's own
+// mappings.
+TEST(EmulatorCommandTest, TheEmulatorMapsTheSameEachTime) {
+  auto split = SplitEnvironment({"A=1"}, true);
+  EXPECT_EQ(split.variables, (Words{"MALLOC_ARENA_MAX=1", "A=1"}));
+  EXPECT_EQ(split.words, (Words{"-U", "MALLOC_ARENA_MAX"}));
+  split = SplitEnvironment({"MALLOC_ARENA_MAX=4"}, true);
+  EXPECT_EQ(split.variables, (Words{"MALLOC_ARENA_MAX=1"}));
+  EXPECT_EQ(split.words, (Words{"-U", "MALLOC_ARENA_MAX", "-E", "MALLOC_ARENA_MAX=4"}));
+  EmulatorSetup setup;
+  setup.same_random_numbers = true;
+  setup.plugin_interface = 1;
+  EXPECT_FALSE(setup.WantsSamePlaces());
 }
 
 TEST(Ring, TakesOutWhatWasPutInAcrossItsEnd) {

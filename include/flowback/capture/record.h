@@ -167,8 +167,17 @@ Result<RecordSummary> Record(const RecordOptions& options);
 
 std::vector<std::string_view> RecordEngineNames();
 
-// Whether the emulator, an ELF file, was built to load plugins.
-bool EmulatorLoadsPlugins(const std::string& emulator);
+// What an emulator's ELF file says about loading plugins.
+struct EmulatorPlugins {
+  int interface_version = 0;       // of QEMU's plugin interface, up to the newest known; 0: none
+  bool linked_statically = false;  // so it can load none, whatever it was built for
+};
+EmulatorPlugins PluginsOf(const std::string& emulator);
+// How to get an emulator that loads plugins, where there is no emulator.
+inline constexpr const char* kInstallEmulator =
+    "sudo apt-get install qemu-user (Debian 12's: Debian 13's can't load plugins)";
+// Why the emulator loads none, and what can be done about it.
+Error NoPlugins(const std::string& emulator, const EmulatorPlugins& plugins);
 
 // Whether the engine "emulate" can work here; the error says what is missing and how to get it.
 Status CheckEmulator(const RecordOptions& options);
