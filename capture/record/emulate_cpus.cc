@@ -39,8 +39,7 @@ std::optional<uint32_t> EmulateEngine::CpuOf(const Slot& slot) const {
   return std::nullopt;
 }
 
-// The slot's thread is dead. `rest` is what it did on its CPU and no packet told. One that ended by
-// itself has left its CPU already.
+// The slot's thread was killed. `rest` is what it did on its CPU and no packet told.
 void EmulateEngine::FreeCpu(const Slot& slot, Bytes rest) {
   for (uint32_t cpu = 0; cpu < kMaxVirtualCpus; ++cpu) {
     uint64_t word = area_.cpus[cpu].holder.load();

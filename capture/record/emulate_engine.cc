@@ -256,8 +256,11 @@ void EmulateEngine::FinishSlot(uint32_t index) {
   }
   const std::vector<uint8_t> rest = writer.Take();
   const bool ended = std::exchange(exits_[index], false);
+  // Who ended by itself left its CPU before it said so; should an execve have failed, it may have
+  // come back to it by now.
+  const bool killed = ended && slot.state.load() == SlotState::kLive;
   if (per_cpu()) {
-    if (ended) FreeCpu(slot, rest);
+    if (killed) FreeCpu(slot, rest);
   } else if (!rest.empty()) {
     summary_.bytes += rest.size();
     thread.bytes += rest.size();

@@ -105,6 +105,20 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"Shell", {"/bin/sh", "-c", "ls / | /bin/cat; exec /bin/true"}}),
     [](const auto& test) { return std::string(test.param.name); });
 
+// The threads have said that they end, and their CPUs were others' for a while.
+TEST(PerCpuThreads, GoOnBehindAnExecveThatFails) {
+  FLOWBACK_NEEDS_EMULATOR();
+  for (int i = 0; i < 10; ++i) {
+    Recorder recorder;
+    Emulate(recorder.options());
+    recorder.options().per_cpu = true;
+    const auto summary = recorder.Run({Program("ends"), "failing_exec", Program("known")});
+    ASSERT_TRUE(summary) << summary.error().message();
+    EXPECT_EQ(summary->threads.size(), 4u);
+    ExpectEachThreadsFlow(recorder.File("perf.data"), *summary);
+  }
+}
+
 // The calling thread, and what it starts, has one CPU.
 class OneCpu {
  public:
