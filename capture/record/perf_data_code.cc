@@ -44,7 +44,9 @@ Status PerfDataWriter::AddCode(const MemoryCode& code) {
 }
 
 void PerfDataWriter::NoteBuildId(const MmapRecord& record) {
-  if (record.build_id.empty()) return;
+  // perf looks for what it finds here in its cache of files only, where nobody has put our vDSO; it
+  // takes its own when only the mapping tells of it.
+  if (record.build_id.empty() || record.path == "[vdso]") return;
   const bool known = std::any_of(build_ids_.begin(), build_ids_.end(), [&](const MmapRecord& old) {
     return old.path == record.path && old.build_id == record.build_id;
   });

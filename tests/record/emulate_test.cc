@@ -153,7 +153,8 @@ TEST_P(Emulated, LosesNothing) {
   ASSERT_TRUE(summary) << summary.error().message() << "; " << summary.error().remedy();
   EXPECT_EQ(summary->command_status & ~0x80, test.status);  // without the core dump flag
   EXPECT_EQ(summary->threads.size(), test.threads);
-  EXPECT_EQ(summary->notes, std::vector<std::string>{});
+  // Killed by its child, which may still be there then.
+  if (test.status != SIGKILL) EXPECT_EQ(summary->notes, std::vector<std::string>{});
   ExpectSameFlow(recorder.File("perf.data"), *summary);
 }
 
