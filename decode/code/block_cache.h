@@ -68,7 +68,7 @@ class BlockCache {
   // A slot per section offset: 0, a block that starts there, or, marked with kInside, a block that
   // has an instruction starting there. Pages of slots come into being as code is walked.
   static constexpr uintptr_t kInside = 1;
-  static constexpr unsigned kPageBits = 8;
+  static constexpr unsigned kPageBits = 6;
   using Slot = std::atomic<uintptr_t>;
   struct Page {
     Slot slots[1 << kPageBits];
