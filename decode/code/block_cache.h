@@ -56,47 +56,50 @@ class BlockCache {
   // The block that starts at `offset`; the same object on every call. Past the section's end: a
   // block without instructions.
   const StaticBlock* Get(uint64_t offset, ExecMode mode) {
-    if (const uintptr_t slot = modes_[static_cast<size_t>(mode)].Load(offset);
-        slot != 0 && (slot & kInside) == 0)
-      return reinterpret_cast<const StaticBlock*>(slot);
-    return Build(offset, mode);
+    const StaticBlock* block = modes_[static_cast<size_t>(mode)].Find(offset);
+    return block != nullptr ? block : Build(offset, mode);
   }
   // Whether any instruction has been decoded in `mode`.
   bool HasDecoded(ExecMode mode) const { return modes_[static_cast<size_t>(mode)].HasAny(); }
 
  private:
-  // A slot per section offset: 0, a block that starts there, or, marked with kInside, a block that
-  // has an instruction starting there. Pages of slots come into being as code is walked.
-  static constexpr uintptr_t kInside = 1;
-  static constexpr unsigned kPageBits = 6;
-  using Slot = std::atomic<uintptr_t>;
-  struct Page {
-    Slot slots[1 << kPageBits];
-  };
-
-  class SlotTable {
+  // The blocks by offset, in open addressing. A table that has become too small is replaced, and
+  // kept for those who are still reading it.
+  class BlockTable {
    public:
-    uintptr_t Load(uint64_t offset) const {
-      const PagePointer* directory = directory_.load(std::memory_order_acquire);
-      if (directory == nullptr || offset >= size_) return 0;
-      const Page* page = directory[offset >> kPageBits].load(std::memory_order_acquire);
-      if (page == nullptr) return 0;
-      return page->slots[offset & ((1 << kPageBits) - 1)].load(std::memory_order_acquire);
+    // Null: there is none, or it came into being while this was running.
+    const StaticBlock* Find(uint64_t offset) const {
+      const Slots* slots = slots_.load(std::memory_order_acquire);
+      if (slots == nullptr) return nullptr;
+      for (size_t at = slots->First(offset);; at = slots->Next(at)) {
+        const StaticBlock* block = slots->blocks[at].load(std::memory_order_acquire);
+        if (block == nullptr || block->offset == offset) return block;
+      }
     }
-    bool HasAny() const { return directory_.load(std::memory_order_acquire) != nullptr; }
-    // Only under the cache's mutex; `offset` is inside the section.
-    void Store(uint64_t offset, uintptr_t slot);
-    void SetSize(uint64_t size) { size_ = size; }
-    ~SlotTable();
+    bool HasAny() const { return slots_.load(std::memory_order_acquire) != nullptr; }
+    // Only under the cache's mutex. The block's offset must be new.
+    void Add(const StaticBlock& block);
 
    private:
-    using PagePointer = std::atomic<Page*>;
-    std::atomic<PagePointer*> directory_ = nullptr;
-    uint64_t size_ = 0;
-    std::vector<std::unique_ptr<Page>> pages_;
-  };
+    struct Slots {
+      explicit Slots(unsigned size_bits)
+          : bits(size_bits),
+            blocks(std::make_unique<std::atomic<const StaticBlock*>[]>(size_t{1} << size_bits)) {}
+      size_t size() const { return size_t{1} << bits; }
+      size_t First(uint64_t offset) const { return offset * FlowDigest::kFactor >> (64 - bits); }
+      size_t Next(size_t at) const { return (at + 1) & (size() - 1); }
+      void Put(const StaticBlock& block);
 
-  class Builder;
+      unsigned bits;
+      std::unique_ptr<std::atomic<const StaticBlock*>[]> blocks;
+    };
+    void Grow();
+
+    static constexpr unsigned kFirstBits = 8;
+    std::atomic<const Slots*> slots_ = nullptr;  // the newest of all_
+    std::vector<std::unique_ptr<Slots>> all_;
+    size_t count_ = 0;
+  };
 
   const StaticBlock* Build(uint64_t offset, ExecMode mode);
   const StaticBlock* KeepBlock(const StaticBlock& block);
@@ -104,7 +107,7 @@ class BlockCache {
 
   const Bytes bytes_;
   const StaticBlock past_end_;
-  SlotTable modes_[3];
+  BlockTable modes_[3];
   std::mutex mutex_;  // guards all below, and stores to the tables
   std::vector<std::unique_ptr<StaticBlock[]>> block_chunks_;
   std::vector<std::unique_ptr<uint8_t[]>> length_chunks_;

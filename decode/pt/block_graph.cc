@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "decode/pt/block_graph.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "decode/instruction/classify.h"
@@ -104,6 +105,16 @@ void BlockGraph::Grow() {
   for (uint32_t id = 1; id < nodes_.size(); ++id) table_[Slot(infos_[id].address)] = id;
 }
 
+// In big steps: memory that is not touched yet costs nothing, but each move touches all anew.
+void BlockGraph::MakeRoom() {
+  constexpr size_t kFirst = 256;
+  constexpr size_t kManyNodes = 1 << 16;
+  const size_t size = nodes_.size();
+  const size_t room = std::max(kFirst, size * (size < kManyNodes ? 8 : 2));
+  nodes_.reserve(room);
+  infos_.reserve(room);
+}
+
 uint32_t BlockGraph::NodeAt(uint64_t address) {
   address &= address_mask_;
   const size_t slot = Slot(address);
@@ -132,6 +143,7 @@ uint32_t BlockGraph::AddNode(uint64_t address) {
     node.pushes = (node.kind == NodeKind::kCall || node.kind == NodeKind::kIndirectCall) &&
                   !(block->last.flags & kFlagZeroCall);
   }
+  if (nodes_.size() == nodes_.capacity()) MakeRoom();
   nodes_.push_back(node);
   infos_.push_back({address, block});
   return static_cast<uint32_t>(nodes_.size() - 1);

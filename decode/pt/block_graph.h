@@ -97,6 +97,7 @@ class BlockGraph {
   const StaticBlock* CrossingInstruction(uint64_t address);
   bool GoesInCircles(uint32_t id);
   void Grow();
+  void MakeRoom();
   size_t Slot(uint64_t address) const;
 
   std::shared_ptr<const AddressSpace> space_;
