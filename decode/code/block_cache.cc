@@ -23,20 +23,6 @@ constexpr size_t kBlocksPerChunk = 512;
 constexpr size_t kLengthsPerChunk = 16384;
 constexpr uint8_t kStoppingFlags = kFlagPtwrite | kFlagMovCr3 | kFlagVmEntry | kFlagVmPtrld;
 
-// K^n and the sums of the powers below it, for every block length.
-struct PowerTable {
-  std::array<uint64_t, StaticBlock::kMaxInstructions + 1> power{};
-  std::array<uint64_t, StaticBlock::kMaxInstructions + 1> sum{};
-  constexpr PowerTable() {
-    power[0] = 1;
-    for (size_t i = 1; i < power.size(); ++i) {
-      power[i] = power[i - 1] * FlowDigest::kFactor;
-      sum[i] = sum[i - 1] + power[i - 1];
-    }
-  }
-};
-constexpr PowerTable kPowers;
-
 void SetDigest(StaticBlock& block) {
   uint64_t offset = 0;
   FlowDigest digest;
@@ -45,8 +31,6 @@ void SetDigest(StaticBlock& block) {
     offset += block.lengths[i];
   }
   block.size = static_cast<uint32_t>(offset);
-  block.power = kPowers.power[block.count];
-  block.address_factor = kPowers.sum[block.count];
   block.offset_hash = digest.hash;
 }
 

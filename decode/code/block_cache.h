@@ -2,6 +2,7 @@
 // The blocks of one code section: each instruction decoded once, whoever walks over it.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -14,11 +15,27 @@
 
 namespace flowback {
 
+// Powers of the flow digest's K, by number of instructions.
+template <size_t N>
+struct DigestPowers {
+  std::array<uint64_t, N + 1> power{};  // K^n
+  std::array<uint64_t, N + 1> sum{};    // of K^i over i < n
+
+  constexpr DigestPowers() {
+    power[0] = 1;
+    for (size_t i = 1; i <= N; ++i) {
+      power[i] = power[i - 1] * FlowDigest::kFactor;
+      sum[i] = sum[i - 1] + power[i - 1];
+    }
+  }
+};
+
 // Instructions that run in sequence, only the last of which may branch. Immutable; lives as long as
 // its cache. A function of the section's bytes, the offset and the mode alone: neither the order of
 // requests nor the number of threads changes it.
 struct StaticBlock {
   static constexpr unsigned kMaxInstructions = 256;
+  static constexpr DigestPowers<kMaxInstructions> kPowers{};
 
   enum class Stop : uint8_t {
     kBranch,      // the last instruction may transfer control
@@ -35,14 +52,17 @@ struct StaticBlock {
   Stop stop = Stop::kBad;
   Instruction last;  // the last instruction: kOther where it is not the reason for the stop
 
-  // For the flow digest: the addresses are `address` + offset_i, so the digest is linear in it.
-  uint64_t power = 1;           // K^count
-  uint64_t address_factor = 0;  // sum of K^i over i < count
-  uint64_t offset_hash = 0;     // digest of the offsets from the block's start
+  uint64_t offset_hash = 0;  // digest of the offsets from the block's start
 
-  // Digest of the whole block executed at `address`.
-  FlowDigest At(uint64_t address) const { return {count, address * address_factor + offset_hash}; }
+  uint64_t power() const { return kPowers.power[count]; }
+  // Digest of the whole block executed at `address`: the addresses of its instructions are
+  // `address` + offset_i, so the digest is linear in it.
+  FlowDigest At(uint64_t address) const {
+    return {count, address * kPowers.sum[count] + offset_hash};
+  }
 };
+// A cold decode touches each block a few times, and waits for memory each time.
+static_assert(sizeof(StaticBlock) <= 64);
 
 // Thread-safety: Get may be called from any thread; one that hits takes no lock.
 class BlockCache {

@@ -49,29 +49,24 @@ NodeKind KindOf(const StaticBlock& block) {
   return NodeKind::kGoto;
 }
 
-// The digest parts of a block whose instruction lengths are known.
+// The digest part of a block whose instruction lengths are known.
 void FillDigest(StaticBlock& block) {
   FlowDigest offsets;
   uint64_t offset = 0;
-  block.address_factor = 0;
   for (unsigned i = 0; i < block.count; ++i) {
     offsets.Append(offset);
-    block.address_factor = block.address_factor * FlowDigest::kFactor + 1;
     offset += block.lengths[i];
   }
   block.offset_hash = offsets.hash;
-  block.power = FlowDigest::Power(block.count);
 }
 
 const StaticBlock kNothing = [] {
   StaticBlock block{};
-  block.power = 1;
   block.stop = StaticBlock::Stop::kSectionEnd;
   return block;
 }();
 const StaticBlock kUndecodable = [] {
   StaticBlock block{};
-  block.power = 1;
   block.stop = StaticBlock::Stop::kBad;
   return block;
 }();
@@ -135,7 +130,7 @@ uint32_t BlockGraph::AddNode(uint64_t address) {
         block->stop == StaticBlock::Stop::kBad ? NodeKind::kBadInstruction : NodeKind::kNoImage;
   } else {
     const FlowDigest digest = block->At(address);
-    node.power = block->power;
+    node.power = block->power();
     node.hash = digest.hash;
     node.count = block->count;
     node.kind = KindOf(*block);
