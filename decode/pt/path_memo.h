@@ -191,7 +191,7 @@ class PathMemo {
   Pair* KeepPair(uint64_t mixed, Length length, const Walk& walk, ExitCounts& evicted);
   // A path is about to be kept.
   void OnKeep() {
-    if (kept_ < kManyPaths && ++kept_ == kManyPaths) pool_.MakeHuge();
+    if (kept_ < kManyPaths && ++kept_ == kManyPaths) pool_.MakeResident();
   }
   static void Count(uint32_t& uses, const Counts& each, ExitCounts& counts);
 

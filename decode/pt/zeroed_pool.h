@@ -22,7 +22,7 @@ class ZeroedPool {
   T* Take(size_t count) {
     static_assert(std::is_trivially_destructible_v<T> && std::is_trivially_copyable_v<T>);
     static_assert(alignof(T) <= kAlignment);
-    T* items = reinterpret_cast<T*>(begin_ + taken_);
+    T* items = reinterpret_cast<T*>(memory_.data() + taken_);
     taken_ += SizeOf<T>(count);
     return items;
   }
@@ -32,16 +32,15 @@ class ZeroedPool {
     return (count * sizeof(T) + kAlignment - 1) & ~(kAlignment - 1);
   }
 
-  // Makes all of it resident in huge pages, at once: for tables that fill up, where each page would
-  // cost a page fault or two. Where the system can't, nothing changes.
-  void MakeHuge();
+  // Makes all of it resident at once: for tables that fill up, where each page would cost a page
+  // fault, or two when it is read before it is written. Where the system can't, nothing changes.
+  // (Huge pages would be faster still, but looking for them takes 30 ms when there are none.)
+  void MakeResident();
 
  private:
   static constexpr size_t kAlignment = 64;
-  static constexpr size_t kHugePage = size_t{2} << 20;
 
-  std::span<uint8_t> mapping_;
-  uint8_t* begin_ = nullptr;  // in mapping_, at a huge page's boundary
+  std::span<uint8_t> memory_;
   size_t taken_ = 0;
 };
 
