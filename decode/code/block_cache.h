@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The blocks of one code section: each instruction decoded once, whoever walks over it.
+// The blocks of one code section: each decoded once, whoever walks over it.
 #pragma once
 
 #include <array>

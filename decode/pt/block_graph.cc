@@ -96,7 +96,7 @@ size_t BlockGraph::Slot(uint64_t address) const {
 }
 
 void BlockGraph::Grow() {
-  table_.assign(table_.size() * 2, 0);
+  table_.assign(table_.size() * 4, 0);
   for (uint32_t id = 1; id < nodes_.size(); ++id) table_[Slot(infos_[id].address)] = id;
 }
 
