@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Nine of ten instructions of compiled code have few forms: a prefix or none, REX or none, an
+// Nearly all instructions of compiled code have few forms: a prefix or none, REX or none, an
 // opcode of the first two maps, ModRM, an immediate. A table of those costs a twentieth of a full
 // decode.
 //
@@ -152,22 +152,22 @@ struct Head {
   bool segment = false;
 };
 
-// False: more of them than is common.
+// False: more of them than is common, or F2 or F3 among others: it depends on the opcode which one
+// counts then.
 bool ReadHead(const uint8_t* code, Head& head) {
   constexpr size_t kMostPrefixes = 3;
   for (;; ++head.size) {
     const uint8_t byte = code[head.size];
-    if (byte == 0x66)
-      head.prefix = head.prefix == kNone ? k66 : head.prefix;
-    else if (byte == 0x2e || byte == 0x64)
-      head.segment = true;
-    else if ((byte == 0xf2 || byte == 0xf3) && head.size == 0)
+    const bool repeat = byte == 0xf2 || byte == 0xf3;
+    if (!repeat && byte != 0x66 && byte != 0x2e && byte != 0x64) break;
+    if (head.size == kMostPrefixes || head.prefix >= kF3 || (repeat && head.size != 0))
+      return false;
+    if (repeat)
       head.prefix = byte == 0xf3 ? kF3 : kF2;
+    else if (byte == 0x66)
+      head.prefix = k66;
     else
-      break;
-    if (head.size == kMostPrefixes) return false;
-    // With both, it depends on the opcode which one counts.
-    if (head.size != 0 && (head.prefix == kF2 || head.prefix == kF3)) return false;
+      head.segment = true;
   }
   if ((code[head.size] & 0xf0) == 0x40) head.rex = code[head.size++];
   return true;
@@ -222,7 +222,7 @@ bool ClassifyCommonForm(Bytes code, Instruction& out) {
     if ((form.regs >> opcode.reg() & 1) == 0) return false;
     if ((parts & kMemory) != 0 && opcode.mod() == 3) return false;
     if ((parts & kTestImm) != 0 && opcode.reg() == 0)
-      parts |= (opcode.opcode & 1) != 0 ? kImmZ : kImm8;
+      parts |= static_cast<uint8_t>((opcode.opcode & 1) != 0 ? uint8_t{kImmZ} : uint8_t{kImm8});
     at += AddressSize(at);
   }
   out = {};

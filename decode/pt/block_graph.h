@@ -3,8 +3,8 @@
 //
 // A node is a block at an absolute address. Its successors are node numbers, found once and then
 // followed without looking at addresses again: walking a TNT bit costs one load and one index. A
-// block is decoded once per file section, in the section's BlockCache, however often and wherever it
-// is mapped; a graph adds only the addresses.
+// block is decoded once per file section, in the section's BlockCache, however often and wherever
+// it is mapped; a graph adds only the addresses.
 //
 //   code:   401000 dec rax ; jne 401000 ; ret        nodes:  1 {401000, conditional, next: 2, 1}
 //                                                            2 {401005, return}
