@@ -5,6 +5,8 @@
 // middle of a block makes another one of its tail, which is decoded anew: that costs less than
 // keeping, for every byte of code, which block has an instruction there. So a block depends on
 // nothing but its offset, and the order in which threads ask can't show in the counts of blocks.
+// Only instructions that need a full decoder are remembered one by one: it may be a thousand times
+// slower (LLVM), and a trace may lead to every byte of such code.
 //
 // Readers take no lock: a table's slots are written once, after the block is complete (release),
 // and neither blocks nor outgrown tables move or die before the cache. A reader of an outgrown
@@ -15,6 +17,7 @@
 #include <array>
 
 #include "decode/instruction/classify.h"
+#include "decode/instruction/common_form.h"
 
 namespace flowback {
 namespace {
@@ -37,7 +40,8 @@ void SetDigest(StaticBlock& block) {
 // Builds one block; lives during one miss.
 class Builder {
  public:
-  Builder(Bytes bytes, ExecMode mode) : bytes_(bytes), mode_(mode) {}
+  Builder(Bytes bytes, ExecMode mode, std::unordered_map<uint64_t, Instruction>& uncommon)
+      : bytes_(bytes), mode_(mode), uncommon_(uncommon) {}
 
   // The block at `offset`. Its lengths are in this object.
   StaticBlock Run(uint64_t offset) {
@@ -57,7 +61,7 @@ class Builder {
   void DecodeOne() {
     const Bytes rest = Slice(bytes_, at_, kMaxInstructionBytes);
     Instruction instruction;
-    if (!Classify(rest, mode_, instruction))
+    if (!Read(rest, instruction))
       return Finish(rest.size() < kMaxInstructionBytes ? StaticBlock::Stop::kSectionEnd
                                                        : StaticBlock::Stop::kBad);
     block_.last = instruction;
@@ -67,6 +71,14 @@ class Builder {
     if ((instruction.flags & kStoppingFlags) != 0) Finish(StaticBlock::Stop::kSpecial);
   }
 
+  bool Read(Bytes rest, Instruction& out) {
+    if (mode_ == ExecMode::k64Bit && ClassifyCommonForm(rest, out)) return true;
+    const auto [known, is_new] = uncommon_.try_emplace(at_);
+    if (is_new && !ClassifyAnyForm(rest, mode_, known->second)) known->second = {};
+    out = known->second;
+    return out.length != 0;
+  }
+
   void Finish(StaticBlock::Stop stop) {
     block_.stop = stop;
     done_ = true;
@@ -74,6 +86,7 @@ class Builder {
 
   const Bytes bytes_;
   const ExecMode mode_;
+  std::unordered_map<uint64_t, Instruction>& uncommon_;
   uint64_t at_ = 0;  // where the next instruction starts
   bool done_ = false;
   StaticBlock block_;
@@ -118,7 +131,7 @@ const StaticBlock* BlockCache::Build(uint64_t offset, ExecMode mode) {
   const std::scoped_lock lock(mutex_);
   // Another thread may have been faster.
   if (const StaticBlock* known = table.Find(offset); known != nullptr) return known;
-  Builder builder(bytes_, mode);
+  Builder builder(bytes_, mode, uncommon_[static_cast<size_t>(mode)]);
   StaticBlock block = builder.Run(offset);
   block.lengths = KeepLengths(block.lengths, block.count);
   const StaticBlock* kept = KeepBlock(block);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <unordered_map>
 #include <vector>
 
 #include "flowback/base/bytes.h"
@@ -129,6 +130,8 @@ class BlockCache {
   const StaticBlock past_end_;
   BlockTable modes_[3];
   std::mutex mutex_;  // guards all below, and stores to the tables
+  // By mode and offset: what only a full decoder could tell. Length 0: no instruction.
+  std::unordered_map<uint64_t, Instruction> uncommon_[3];
   std::vector<std::unique_ptr<StaticBlock[]>> block_chunks_;
   std::vector<std::unique_ptr<uint8_t[]>> length_chunks_;
   size_t blocks_left_ = 0;  // in the newest chunk
