@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The blocks of one code section: each instruction decoded once, whoever walks over it.
+// The blocks of one code section: each decoded once, whoever walks over it.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <unordered_map>
 #include <vector>
 
 #include "flowback/base/bytes.h"
@@ -14,11 +16,27 @@
 
 namespace flowback {
 
+// Powers of the flow digest's K, by number of instructions.
+template <size_t N>
+struct DigestPowers {
+  std::array<uint64_t, N + 1> power{};  // K^n
+  std::array<uint64_t, N + 1> sum{};    // of K^i over i < n
+
+  constexpr DigestPowers() {
+    power[0] = 1;
+    for (size_t i = 1; i <= N; ++i) {
+      power[i] = power[i - 1] * FlowDigest::kFactor;
+      sum[i] = sum[i - 1] + power[i - 1];
+    }
+  }
+};
+
 // Instructions that run in sequence, only the last of which may branch. Immutable; lives as long as
 // its cache. A function of the section's bytes, the offset and the mode alone: neither the order of
 // requests nor the number of threads changes it.
 struct StaticBlock {
   static constexpr unsigned kMaxInstructions = 256;
+  static constexpr DigestPowers<kMaxInstructions> kPowers{};
 
   enum class Stop : uint8_t {
     kBranch,      // the last instruction may transfer control
@@ -35,14 +53,17 @@ struct StaticBlock {
   Stop stop = Stop::kBad;
   Instruction last;  // the last instruction: kOther where it is not the reason for the stop
 
-  // For the flow digest: the addresses are `address` + offset_i, so the digest is linear in it.
-  uint64_t power = 1;           // K^count
-  uint64_t address_factor = 0;  // sum of K^i over i < count
-  uint64_t offset_hash = 0;     // digest of the offsets from the block's start
+  uint64_t offset_hash = 0;  // digest of the offsets from the block's start
 
-  // Digest of the whole block executed at `address`.
-  FlowDigest At(uint64_t address) const { return {count, address * address_factor + offset_hash}; }
+  uint64_t power() const { return kPowers.power[count]; }
+  // Digest of the whole block executed at `address`: the addresses of its instructions are
+  // `address` + offset_i, so the digest is linear in it.
+  FlowDigest At(uint64_t address) const {
+    return {count, address * kPowers.sum[count] + offset_hash};
+  }
 };
+// A cold decode touches each block a few times, and waits for memory each time.
+static_assert(sizeof(StaticBlock) <= 64);
 
 // Thread-safety: Get may be called from any thread; one that hits takes no lock.
 class BlockCache {
@@ -56,47 +77,50 @@ class BlockCache {
   // The block that starts at `offset`; the same object on every call. Past the section's end: a
   // block without instructions.
   const StaticBlock* Get(uint64_t offset, ExecMode mode) {
-    if (const uintptr_t slot = modes_[static_cast<size_t>(mode)].Load(offset);
-        slot != 0 && (slot & kInside) == 0)
-      return reinterpret_cast<const StaticBlock*>(slot);
-    return Build(offset, mode);
+    const StaticBlock* block = modes_[static_cast<size_t>(mode)].Find(offset);
+    return block != nullptr ? block : Build(offset, mode);
   }
   // Whether any instruction has been decoded in `mode`.
   bool HasDecoded(ExecMode mode) const { return modes_[static_cast<size_t>(mode)].HasAny(); }
 
  private:
-  // A slot per section offset: 0, a block that starts there, or, marked with kInside, a block that
-  // has an instruction starting there. Pages of slots come into being as code is walked.
-  static constexpr uintptr_t kInside = 1;
-  static constexpr unsigned kPageBits = 8;
-  using Slot = std::atomic<uintptr_t>;
-  struct Page {
-    Slot slots[1 << kPageBits];
-  };
-
-  class SlotTable {
+  // The blocks by offset, in open addressing. A table that has become too small is replaced, and
+  // kept for those who are still reading it.
+  class BlockTable {
    public:
-    uintptr_t Load(uint64_t offset) const {
-      const PagePointer* directory = directory_.load(std::memory_order_acquire);
-      if (directory == nullptr || offset >= size_) return 0;
-      const Page* page = directory[offset >> kPageBits].load(std::memory_order_acquire);
-      if (page == nullptr) return 0;
-      return page->slots[offset & ((1 << kPageBits) - 1)].load(std::memory_order_acquire);
+    // Null: there is none, or it came into being while this was running.
+    const StaticBlock* Find(uint64_t offset) const {
+      const Slots* slots = slots_.load(std::memory_order_acquire);
+      if (slots == nullptr) return nullptr;
+      for (size_t at = slots->First(offset);; at = slots->Next(at)) {
+        const StaticBlock* block = slots->blocks[at].load(std::memory_order_acquire);
+        if (block == nullptr || block->offset == offset) return block;
+      }
     }
-    bool HasAny() const { return directory_.load(std::memory_order_acquire) != nullptr; }
-    // Only under the cache's mutex; `offset` is inside the section.
-    void Store(uint64_t offset, uintptr_t slot);
-    void SetSize(uint64_t size) { size_ = size; }
-    ~SlotTable();
+    bool HasAny() const { return slots_.load(std::memory_order_acquire) != nullptr; }
+    // Only under the cache's mutex. The block's offset must be new.
+    void Add(const StaticBlock& block);
 
    private:
-    using PagePointer = std::atomic<Page*>;
-    std::atomic<PagePointer*> directory_ = nullptr;
-    uint64_t size_ = 0;
-    std::vector<std::unique_ptr<Page>> pages_;
-  };
+    struct Slots {
+      explicit Slots(unsigned size_bits)
+          : bits(size_bits),
+            blocks(std::make_unique<std::atomic<const StaticBlock*>[]>(size_t{1} << size_bits)) {}
+      size_t size() const { return size_t{1} << bits; }
+      size_t First(uint64_t offset) const { return offset * FlowDigest::kFactor >> (64 - bits); }
+      size_t Next(size_t at) const { return (at + 1) & (size() - 1); }
+      void Put(const StaticBlock& block);
 
-  class Builder;
+      unsigned bits;
+      std::unique_ptr<std::atomic<const StaticBlock*>[]> blocks;
+    };
+    void Grow();
+
+    static constexpr unsigned kFirstBits = 8;
+    std::atomic<const Slots*> slots_ = nullptr;  // the newest of all_
+    std::vector<std::unique_ptr<Slots>> all_;
+    size_t count_ = 0;
+  };
 
   const StaticBlock* Build(uint64_t offset, ExecMode mode);
   const StaticBlock* KeepBlock(const StaticBlock& block);
@@ -104,8 +128,10 @@ class BlockCache {
 
   const Bytes bytes_;
   const StaticBlock past_end_;
-  SlotTable modes_[3];
+  BlockTable modes_[3];
   std::mutex mutex_;  // guards all below, and stores to the tables
+  // By mode and offset: what only a full decoder could tell. Length 0: no instruction.
+  std::unordered_map<uint64_t, Instruction> uncommon_[3];
   std::vector<std::unique_ptr<StaticBlock[]>> block_chunks_;
   std::vector<std::unique_ptr<uint8_t[]>> length_chunks_;
   size_t blocks_left_ = 0;  // in the newest chunk

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Zydis in its minimal mode finds the length and the opcode (about ten times faster than a full
-// decode); the table in opcode_class.cc gives the class. What Zydis 4.0 does not know goes to
-// LLVM's disassembler for the length, and the opcode is read here: the prefixes REX and REX2 before
-// a legacy opcode are all that a branch newer than Zydis can have.
+// What common_form.cc does not know goes to Zydis, which in its minimal mode finds the length and
+// the opcode (about ten times faster than a full decode); the table in opcode_class.cc gives the
+// class. What Zydis 4.0 does not know goes to LLVM's disassembler for the length, and the opcode is
+// read here: the prefixes REX and REX2 before a legacy opcode are all that a branch newer than
+// Zydis can have.
 //
 // Targets of direct branches. A 16-bit operand size cuts the new instruction pointer to 16 bits, a
 // 32-bit one to 32. In 64-bit mode Intel's processors ignore the prefix 66 there (AMD's do not). In
@@ -16,6 +17,7 @@
 #include <algorithm>
 #include <array>
 
+#include "decode/instruction/common_form.h"
 #include "decode/instruction/llvm_fallback.h"
 #include "decode/instruction/opcode_class.h"
 
@@ -134,6 +136,11 @@ bool IsFinal(ZyanStatus status) {
 }  // namespace
 
 bool Classify(Bytes code, ExecMode mode, Instruction& out) {
+  if (mode == ExecMode::k64Bit && ClassifyCommonForm(code, out)) return true;
+  return ClassifyAnyForm(code, mode, out);
+}
+
+bool ClassifyAnyForm(Bytes code, ExecMode mode, Instruction& out) {
   code = code.first(std::min<size_t>(code.size(), kMaxInstructionBytes));
   out = {};
   if (code.empty()) return false;

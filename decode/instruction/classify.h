@@ -12,5 +12,7 @@ constexpr unsigned kMaxInstructionBytes = 15;
 // The instruction at the start of `code`; bytes after it are not looked at. False when `code` ends
 // inside the instruction or holds none; `out` is then unspecified. Thread-safe.
 bool Classify(Bytes code, ExecMode mode, Instruction& out);
+// The same, without the short way for common forms.
+bool ClassifyAnyForm(Bytes code, ExecMode mode, Instruction& out);
 
 }  // namespace flowback

@@ -3,11 +3,11 @@
 #include "decode/instruction/disassemble.h"
 
 #include <Zydis/Zydis.h>
-#include <capstone/capstone.h>
 
 #include <algorithm>
 #include <array>
 
+#include "decode/instruction/capstone_library.h"
 #include "decode/instruction/classify.h"
 #include "decode/instruction/llvm_fallback.h"
 
@@ -36,8 +36,8 @@ bool IsComparison(std::string_view capstone, std::string_view zydis) {
 class CapstoneDecoder {
  public:
   explicit CapstoneDecoder(cs_mode mode) {
-    if (cs_open(CS_ARCH_X86, mode, &handle_) != CS_ERR_OK) return;
-    instruction_ = cs_malloc(handle_);
+    if (library_.open == nullptr || library_.open(CS_ARCH_X86, mode, &handle_) != CS_ERR_OK) return;
+    instruction_ = library_.allocate(handle_);
     // capstone sorts tables of its own when it first decodes, and without a lock.
     [[maybe_unused]] static const bool kSorted = [this] {
       constexpr uint8_t kNop[] = {0x90};
@@ -45,8 +45,8 @@ class CapstoneDecoder {
     }();
   }
   ~CapstoneDecoder() {
-    if (instruction_ != nullptr) cs_free(instruction_, 1);
-    if (handle_ != 0) cs_close(&handle_);
+    if (instruction_ != nullptr) library_.free(instruction_, 1);
+    if (handle_ != 0) library_.close(&handle_);
   }
   CapstoneDecoder(const CapstoneDecoder&) = delete;
   CapstoneDecoder& operator=(const CapstoneDecoder&) = delete;
@@ -55,15 +55,16 @@ class CapstoneDecoder {
     if (instruction_ == nullptr) return nullptr;
     const uint8_t* at = code.data();
     size_t size = code.size();
-    return cs_disasm_iter(handle_, &at, &size, &address, instruction_) ? instruction_ : nullptr;
+    return library_.decode(handle_, &at, &size, &address, instruction_) ? instruction_ : nullptr;
   }
   // The mnemonic without its prefixes.
   const char* Name(const cs_insn& instruction) const {
-    const char* name = cs_insn_name(handle_, instruction.id);
+    const char* name = library_.name(handle_, instruction.id);
     return name == nullptr ? "" : name;
   }
 
  private:
+  const CapstoneLibrary& library_ = CapstoneLibrary::Get();
   csh handle_ = 0;
   cs_insn* instruction_ = nullptr;
 };

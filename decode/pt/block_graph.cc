@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "decode/pt/block_graph.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "decode/instruction/classify.h"
@@ -48,29 +49,24 @@ NodeKind KindOf(const StaticBlock& block) {
   return NodeKind::kGoto;
 }
 
-// The digest parts of a block whose instruction lengths are known.
+// The digest part of a block whose instruction lengths are known.
 void FillDigest(StaticBlock& block) {
   FlowDigest offsets;
   uint64_t offset = 0;
-  block.address_factor = 0;
   for (unsigned i = 0; i < block.count; ++i) {
     offsets.Append(offset);
-    block.address_factor = block.address_factor * FlowDigest::kFactor + 1;
     offset += block.lengths[i];
   }
   block.offset_hash = offsets.hash;
-  block.power = FlowDigest::Power(block.count);
 }
 
 const StaticBlock kNothing = [] {
   StaticBlock block{};
-  block.power = 1;
   block.stop = StaticBlock::Stop::kSectionEnd;
   return block;
 }();
 const StaticBlock kUndecodable = [] {
   StaticBlock block{};
-  block.power = 1;
   block.stop = StaticBlock::Stop::kBad;
   return block;
 }();
@@ -100,8 +96,18 @@ size_t BlockGraph::Slot(uint64_t address) const {
 }
 
 void BlockGraph::Grow() {
-  table_.assign(table_.size() * 2, 0);
+  table_.assign(table_.size() * 4, 0);
   for (uint32_t id = 1; id < nodes_.size(); ++id) table_[Slot(infos_[id].address)] = id;
+}
+
+// In big steps: memory that is not touched yet costs nothing, but each move touches all anew.
+void BlockGraph::MakeRoom() {
+  constexpr size_t kFirst = 256;
+  constexpr size_t kManyNodes = 1 << 16;
+  const size_t size = nodes_.size();
+  const size_t room = std::max(kFirst, size * (size < kManyNodes ? 8 : 2));
+  nodes_.reserve(room);
+  infos_.reserve(room);
 }
 
 uint32_t BlockGraph::NodeAt(uint64_t address) {
@@ -124,7 +130,7 @@ uint32_t BlockGraph::AddNode(uint64_t address) {
         block->stop == StaticBlock::Stop::kBad ? NodeKind::kBadInstruction : NodeKind::kNoImage;
   } else {
     const FlowDigest digest = block->At(address);
-    node.power = block->power;
+    node.power = block->power();
     node.hash = digest.hash;
     node.count = block->count;
     node.kind = KindOf(*block);
@@ -132,6 +138,7 @@ uint32_t BlockGraph::AddNode(uint64_t address) {
     node.pushes = (node.kind == NodeKind::kCall || node.kind == NodeKind::kIndirectCall) &&
                   !(block->last.flags & kFlagZeroCall);
   }
+  if (nodes_.size() == nodes_.capacity()) MakeRoom();
   nodes_.push_back(node);
   infos_.push_back({address, block});
   return static_cast<uint32_t>(nodes_.size() - 1);

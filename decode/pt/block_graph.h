@@ -2,8 +2,8 @@
 // The block graph: the control flow of one address space as far as a trace has walked it.
 //
 // A node is a block at an absolute address. Its successors are node numbers, found once and then
-// followed without looking at addresses again: walking a TNT bit costs one load and one index. The
-// bytes are decoded once per file section, in the section's BlockCache, however often and wherever
+// followed without looking at addresses again: walking a TNT bit costs one load and one index. A
+// block is decoded once per file section, in the section's BlockCache, however often and wherever
 // it is mapped; a graph adds only the addresses.
 //
 //   code:   401000 dec rax ; jne 401000 ; ret        nodes:  1 {401000, conditional, next: 2, 1}
@@ -97,6 +97,7 @@ class BlockGraph {
   const StaticBlock* CrossingInstruction(uint64_t address);
   bool GoesInCircles(uint32_t id);
   void Grow();
+  void MakeRoom();
   size_t Slot(uint64_t address) const;
 
   std::shared_ptr<const AddressSpace> space_;

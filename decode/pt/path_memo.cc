@@ -147,6 +147,7 @@ PathMemo::Step PathMemo::FollowTip(Walk& walk, uint64_t ip) {
 
 PathMemo::Path* PathMemo::Keep(uint64_t mixed, uint64_t ip, uint64_t key, const Walk& walk,
                                ExitCounts& evicted) {
+  OnKeep();
   Path& path = At(mixed);
   Count(path, evicted);
   path = {.ip = ip,
@@ -161,6 +162,7 @@ PathMemo::Path* PathMemo::Keep(uint64_t mixed, uint64_t ip, uint64_t key, const 
 
 PathMemo::Pair* PathMemo::KeepPair(uint64_t mixed, Length length, const Walk& walk,
                                    ExitCounts& evicted) {
+  OnKeep();
   Pair& pair = PairAt(mixed);
   Count(pair, evicted);
   pair = {.tag = mixed << kPairIndexBits ^ length,

@@ -22,13 +22,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
-#include <new>
-#include <type_traits>
 
 #include "decode/pt/block_graph.h"
 #include "decode/pt/return_stack.h"
+#include "decode/pt/zeroed_pool.h"
 
 namespace flowback::pt {
 
@@ -46,29 +43,17 @@ using Outcomes = uint32_t;
 constexpr unsigned OutcomeCount(Outcomes outcomes) {
   return 31 - static_cast<unsigned>(__builtin_clz(outcomes));
 }
-// A big array of zeros; memory comes where it is touched. `T` is valid when all its bytes are zero,
-// and needs no destruction.
+// A big array of zeros.
 template <class T>
 class ZeroedArray {
  public:
-  explicit ZeroedArray(size_t count) {
-    memory_.reset(std::calloc(count * sizeof(T) + alignof(T), 1));
-    if (memory_ == nullptr) throw std::bad_alloc();
-    void* begin = memory_.get();
-    size_t room = count * sizeof(T) + alignof(T);
-    items_ = static_cast<T*>(std::align(alignof(T), count * sizeof(T), begin, room));
-  }
+  ZeroedArray(ZeroedPool& pool, size_t count) : items_(pool.Take<T>(count)) {}
   T& operator[](size_t index) { return items_[index]; }
   const T& operator[](size_t index) const { return items_[index]; }
   size_t IndexOf(const T& item) const { return static_cast<size_t>(&item - items_); }
 
  private:
-  static_assert(std::is_trivially_destructible_v<T> && std::is_trivially_copyable_v<T>);
-  struct Free {
-    void operator()(void* memory) const { std::free(memory); }
-  };
-  std::unique_ptr<void, Free> memory_;
-  T* items_;
+  T* const items_;
 };
 
 class PathMemo {
@@ -208,15 +193,28 @@ class PathMemo {
              const Keep& keep);
   Path* Keep(uint64_t mixed, uint64_t ip, uint64_t key, const Walk& walk, ExitCounts& evicted);
   Pair* KeepPair(uint64_t mixed, Length length, const Walk& walk, ExitCounts& evicted);
+  // A path is about to be kept.
+  void OnKeep() {
+    if (kept_ < kManyPaths && ++kept_ == kManyPaths) pool_.MakeResident();
+  }
   static void Count(uint32_t& uses, const Counts& each, ExitCounts& counts);
 
   BlockGraph& graph_;
   const bool compressed_returns_;
-  ZeroedArray<Path> paths_{size_t{1} << kIndexBits};
-  ZeroedArray<Counts> counts_{size_t{1} << kIndexBits};
-  ZeroedArray<Pair> pairs_{size_t{1} << kPairIndexBits};
-  ZeroedArray<ReturnStack::Effect> pair_effects_{size_t{1} << kPairIndexBits};
-  ZeroedArray<Counts> pair_counts_{size_t{1} << kPairIndexBits};
+  static constexpr size_t kPaths = size_t{1} << kIndexBits;
+  static constexpr size_t kPairs = size_t{1} << kPairIndexBits;
+  ZeroedPool pool_{ZeroedPool::SizeOf<Path>(kPaths) + ZeroedPool::SizeOf<Counts>(kPaths) +
+                   ZeroedPool::SizeOf<Pair>(kPairs) +
+                   ZeroedPool::SizeOf<ReturnStack::Effect>(kPairs) +
+                   ZeroedPool::SizeOf<Counts>(kPairs)};
+  ZeroedArray<Path> paths_{pool_, kPaths};
+  ZeroedArray<Counts> counts_{pool_, kPaths};
+  ZeroedArray<Pair> pairs_{pool_, kPairs};
+  ZeroedArray<ReturnStack::Effect> pair_effects_{pool_, kPairs};
+  ZeroedArray<Counts> pair_counts_{pool_, kPairs};
+  // A memo of few paths shall not take the memory of a full one.
+  static constexpr unsigned kManyPaths = 128;
+  unsigned kept_ = 0;  // no more than kManyPaths
 };
 
 }  // namespace flowback::pt

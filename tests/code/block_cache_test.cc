@@ -68,7 +68,7 @@ void ExpectRight(const Code& code, const StaticBlock& block, uint64_t offset, Ex
   EXPECT_EQ(block.size, size);
   constexpr uint64_t kAddress = 0x7ffff7dc1234;
   EXPECT_EQ(block.At(kAddress), DigestAt(kAddress, expected.lengths));
-  EXPECT_EQ(block.power, FlowDigest::Power(block.count));
+  EXPECT_EQ(block.power(), FlowDigest::Power(block.count));
 }
 
 Code Nops(size_t count) { return Code(count, 0x90); }
@@ -111,7 +111,6 @@ TEST(BlockCache, GivesTheSameObjectEveryTime) {
   EXPECT_EQ(cache.Get(0, ExecMode::k64Bit), whole);
   EXPECT_EQ(cache.Get(5, ExecMode::k64Bit), tail);
   EXPECT_NE(tail, whole);
-  EXPECT_EQ(tail->lengths, whole->lengths + 5) << "a tail shares the lengths of its block";
 }
 
 TEST(BlockCache, KeepsModesApart) {
