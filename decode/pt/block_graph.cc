@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "decode/instruction/classify.h"
-#include "decode/pt/path_memo.h"
 
 namespace flowback::pt {
 namespace {
@@ -78,14 +77,6 @@ BlockGraph::BlockGraph(std::shared_ptr<const AddressSpace> space, ExecMode mode)
   nodes_.emplace_back();  // number 0 means "not resolved"
   infos_.push_back({0, &kNothing});
   table_.resize(1024);
-}
-
-BlockGraph::~BlockGraph() = default;
-
-PathMemo& BlockGraph::memo(bool compressed_returns) {
-  std::unique_ptr<PathMemo>& memo = memos_[compressed_returns ? 1 : 0];
-  if (memo == nullptr) memo = std::make_unique<PathMemo>(*this, compressed_returns);
-  return *memo;
 }
 
 size_t BlockGraph::Slot(uint64_t address) const {

@@ -38,8 +38,6 @@ enum class NodeKind : uint8_t {
   kBadInstruction,  // the bytes here are no instruction; no instructions
 };
 
-class PathMemo;
-
 struct Node {
   uint32_t next[2] = {0, 0};  // 0: not resolved yet. [0] not taken / after a call, [1] taken
   uint64_t power = 1;         // FlowDigest::Power(count)
@@ -64,7 +62,6 @@ struct NodeInfo {
 class BlockGraph {
  public:
   BlockGraph(std::shared_ptr<const AddressSpace> space, ExecMode mode);
-  ~BlockGraph();
 
   Node* nodes() { return nodes_.data(); }  // invalidated by NodeAt and Resolve
   const Node& node(uint32_t id) const { return nodes_[id]; }
@@ -72,8 +69,6 @@ class BlockGraph {
   const AddressSpace& space() const { return *space_; }
   ExecMode mode() const { return mode_; }
   size_t size() const { return nodes_.size(); }
-  // Walks of this graph; those of traces with and of traces without compressed returns differ.
-  PathMemo& memo(bool compressed_returns);
 
   // The node that starts at `address`, made when there is none.
   uint32_t NodeAt(uint64_t address);
@@ -105,7 +100,6 @@ class BlockGraph {
   uint64_t address_mask_;
   std::vector<Node> nodes_;
   std::vector<NodeInfo> infos_;
-  std::unique_ptr<PathMemo> memos_[2];
   std::vector<uint32_t> table_;  // open addressing by address; 0: free
   // Blocks that belong to no section: cut by a mapping's end, or across two mappings.
   struct OwnedBlock {

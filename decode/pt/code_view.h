@@ -3,12 +3,15 @@
 // address space and mode it has met.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <list>
 #include <map>
 #include <memory>
 #include <utility>
 
 #include "decode/pt/block_graph.h"
+#include "decode/pt/path_memo.h"
 #include "flowback/decode/code_image.h"
 
 namespace flowback::pt {
@@ -17,8 +20,15 @@ namespace flowback::pt {
 class GraphCache {
  public:
   BlockGraph& Get(const std::shared_ptr<const AddressSpace>& space, ExecMode mode);
+  // Walks of one of these graphs; those of traces with and of traces without compressed returns
+  // differ. A memo is big, and there may be thousands of processes: only those used last are kept.
+  // What is returned is valid until the next call.
+  PathMemo& Memo(BlockGraph& graph, bool compressed_returns);
 
  private:
+  static constexpr size_t kMostMemos = 8;
+
+  std::list<PathMemo> memos_;  // the one used last first
   std::map<std::pair<const AddressSpace*, ExecMode>, std::unique_ptr<BlockGraph>> graphs_;
 };
 
@@ -46,6 +56,9 @@ class CodeView {
 
   // The graph of the current epoch.
   BlockGraph& Graph(ExecMode mode) { return graphs_.Get(Epoch().space, mode); }
+  PathMemo& Memo(BlockGraph& graph, bool compressed_returns) {
+    return graphs_.Memo(graph, compressed_returns);
+  }
   // Moves to the epoch that holds at `time` (0: not known) or after `instructions`, whichever the
   // history goes by. Never backwards. True when the address space changed.
   bool Advance(uint64_t time, uint64_t instructions);

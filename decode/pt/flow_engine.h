@@ -318,6 +318,7 @@ class FlowEngine : private FlowState {
   const DecodeInput& input_;
   CodeView& code_;
   Sink& sink_;
+  PathMemo* memo_ = nullptr;             // of graph_, if that has one yet
   const uint8_t* uses_begin_ = nullptr;  // of memoised paths that are in no sum yet
   const Errata errata_;
   const bool compressed_returns_;

@@ -84,7 +84,11 @@ struct QuickPackets {
 // where it is found, and fetched again.
 template <class Sink>
 typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
-  PathMemo& memo = graph_->memo(compressed_returns_);
+  if (memo_ == nullptr || &memo_->graph() != graph_) {
+    sink_.CountUses();  // another one may have to go
+    memo_ = &code_.Memo(*graph_, compressed_returns_);
+  }
+  PathMemo& memo = *memo_;
   // Uses are counted in 32 bits, and each takes a byte of the stream at least.
   constexpr ptrdiff_t kMostUses = ptrdiff_t{1} << 31;
   if (uses_begin_ == nullptr || pos_ - uses_begin_ >= kMostUses) {

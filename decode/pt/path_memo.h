@@ -102,6 +102,9 @@ class PathMemo {
   PathMemo(BlockGraph& graph, bool compressed_returns)
       : graph_(graph), compressed_returns_(compressed_returns) {}
 
+  const BlockGraph& graph() const { return graph_; }
+  bool compressed_returns() const { return compressed_returns_; }
+
   static Seed SeedOf(uint32_t node) { return node * kFactor; }
   static uint32_t NodeOf(Seed seed) { return seed * kInverse; }
 
