@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The memo of walks: what a run of branch outcomes leads to from a node of the block graph.
 //
-// A path is the walk that a few outcomes prove: one TNT packet's, four packets', or a TIP's and
-// those of the TNT packet behind it. The same paths come again and again, so each is walked once
-// and kept with its digest and counts; the next time one look-up takes the place of the walk.
+// A path is the walk that a few outcomes prove: one short TNT packet's, those of two full ones, or a
+// TIP's and those of the TNT packet behind it. The same paths come again and again, so each is
+// walked once and kept with its digest and counts; the next time one look-up takes the place of the
+// walk.
 //
 //   key (node, outcomes)   ->   next node, instructions, digest and its factor; how often used
 //
@@ -11,12 +12,12 @@
 // out; what is left are returns of calls that were on the stack before, then calls that have not
 // returned. A path knows which calls those returns take, and is right only where the same lie on
 // the stack. Where a second caller comes along, the paths are kept in other places, found by the
-// newest call too, so that they don't replace each other:
+// newest calls too, so that they don't replace each other:
 //
 //   (node, outcomes)          ->  "look behind the newest call"
 //   (node, outcomes, call)    ->  the path, if the stack holds its calls; or "look behind the next"
 //
-// The table is direct-mapped: a new path takes the place of an old one.
+// The tables are direct-mapped: a new path takes the place of an old one.
 #pragma once
 
 #include <array>
@@ -43,6 +44,7 @@ using Outcomes = uint32_t;
 constexpr unsigned OutcomeCount(Outcomes outcomes) {
   return 31 - static_cast<unsigned>(__builtin_clz(outcomes));
 }
+
 // A big array of zeros.
 template <class T>
 class ZeroedArray {
