@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The memo of walks: what a run of branch outcomes leads to from a node of the block graph.
 //
-// A path is the walk that a few outcomes prove: one short TNT packet's, those of two full ones, or a
-// TIP's and those of the TNT packet behind it. The same paths come again and again, so each is
+// A path is the walk that a few outcomes prove: one short TNT packet's, those of two full ones, or
+// a TIP's and those of the TNT packet behind it. The same paths come again and again, so each is
 // walked once and kept with its digest and counts; the next time one look-up takes the place of the
 // walk.
 //
