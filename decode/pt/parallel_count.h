@@ -161,8 +161,11 @@ class ParallelCounter {
       parts_.push_back(std::move(part));
       return;
     }
-    parts_.back().totals.Append(part.totals);
-    parts_.back().end = part.end;
+    FlowPart& last = parts_.back();
+    const uint64_t first_tsc = last.totals.first_tsc;  // 0, too: when the part began
+    last.totals.Append(part.totals);
+    last.totals.first_tsc = first_tsc;
+    last.end = part.end;
   }
 
   const DecodeInput& input_;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <sstream>
 
 #include "decode/pt/native_decoder.h"
 #ifdef FLOWBACK_HAVE_LIBIPT
@@ -146,7 +147,7 @@ std::string DigestText(const FlowDigest& digest) {
   return text;
 }
 
-std::string CountsText(const FlowSummary& sum) {
+std::string CountsText(const FlowTotals& sum) {
   return DigestText(sum.digest) + "\n" + BranchText(sum);
 }
 
@@ -161,6 +162,16 @@ std::string LossText(const DataLoss& loss) {
                 static_cast<unsigned long long>(loss.end), Name(loss.cause),
                 static_cast<unsigned long long>(loss.last_ip));
   return line + loss.detail + "\n";
+}
+
+std::string PartsText(const std::vector<FlowPart>& parts) {
+  std::ostringstream text;
+  for (const FlowPart& part : parts)
+    text << '[' << part.begin << ", " << part.end << ") of " << part.stay << ", time "
+         << part.totals.first_tsc << " to " << part.totals.last_tsc << ", bytes "
+         << part.totals.bytes_decoded << ' ' << part.totals.bytes_padding << ' '
+         << part.totals.bytes_lost << ": " << CountsText(part.totals) << '\n';
+  return text.str();
 }
 
 std::unique_ptr<Decoder> Native() { return pt::MakeNativeDecoder(); }
@@ -188,7 +199,7 @@ void ExpectSameInParallel(Decoder& decoder, const DecodeInput& input, const Flow
     EXPECT_EQ(sum.bytes_lost, serial.bytes_lost);
     EXPECT_EQ(sum.first_tsc, serial.first_tsc);
     EXPECT_EQ(sum.last_tsc, serial.last_tsc);
-    EXPECT_EQ(sum.parts.size(), serial.parts.size());
+    EXPECT_EQ(PartsText(sum.parts), PartsText(serial.parts)) << "pieces of " << piece_size;
     const auto same_times = [](const DataLoss& a, const DataLoss& b) {
       return a.tsc == b.tsc && a.end_tsc == b.end_tsc;
     };

@@ -48,7 +48,7 @@ Seen DecodeWithTimes(Decoder& decoder, DecodeInput input, size_t& disorder);
 FlowSummary SummarizeAll(Decoder& decoder, const DecodeInput& input);
 
 // The fields that the flow determines, one a line; equal texts are equal flows.
-std::string CountsText(const FlowSummary& sum);
+std::string CountsText(const FlowTotals& sum);
 std::string CountsText(const GeneratedTruth& truth);
 std::string LossText(const DataLoss& loss);
 std::string DigestText(const FlowDigest& digest);
