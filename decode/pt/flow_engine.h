@@ -50,6 +50,8 @@
 
 namespace flowback::pt {
 
+struct OutcomePart;  // flow_memo.h
+
 // All that the engine knows; what it reads, and where it puts things, is not in it.
 struct FlowState {
   explicit FlowState(const PtConfig& config) : clock_(config) {}
@@ -186,7 +188,8 @@ class FlowEngine : private FlowState {
   HotStop RunMemoised();
   std::optional<HotStop> RunUnusual(PathMemo& memo);
   std::optional<HotStop> RunLongTnt(PathMemo& memo);
-  std::optional<HotStop> RunOutcomes(PathMemo& memo, uint64_t bits, unsigned count);
+  std::optional<HotStop> RunOutcomes(PathMemo& memo, uint64_t bits, unsigned left);
+  bool TakeOutcomes(PathMemo& memo, const OutcomePart& part);
   template <class Path>
   bool Take(PathMemo& memo, Path& path);
 

@@ -80,6 +80,32 @@ struct QuickPackets {
   }
 };
 
+inline bool IsLongTnt(const uint8_t* at) {
+  return at[0] == kExtendedPrefix && LongTnt::kOpcode.Matches(at[1]);
+}
+
+// The next few of the `left` outcomes in `bits`, in the writing of short TNT packets.
+struct OutcomePart {
+  static constexpr unsigned kMost = 2 * ShortTnt::kMaxCount;
+
+  uint64_t bits;
+  unsigned left;
+  unsigned count;  // of the part
+
+  // REQUIRES: no more than one has.
+  uint8_t AsShort() const {
+    const uint64_t outcomes = bits >> (left - count) & ((uint64_t{1} << count) - 1);
+    return static_cast<uint8_t>((uint64_t{1} << count | outcomes) << 1);
+  }
+  // REQUIRES: more than that.
+  uint16_t AsPair() const {
+    constexpr unsigned kFirst = ShortTnt::kMaxCount;
+    const OutcomePart first{bits, left, kFirst};
+    const OutcomePart second{bits, left - kFirst, count - kFirst};
+    return static_cast<uint16_t>(first.AsShort() | second.AsShort() << 8);
+  }
+};
+
 // Only what is usual is done here, on copies that stay in registers; for the rest they are put
 // where it is found, and fetched again.
 template <class Sink>
@@ -123,14 +149,7 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
   fetch();
   while (pos <= end) {
     if (const uint16_t word = FullPair::Load(pos); FullPair::Match(word)) {
-      uint64_t mixed = PathMemo::MixPair(seed, word);
-      PathMemo::Pair* pair = &memo.PairAt(mixed);
-      PathMemo::Length length = PathMemo::LengthOf(*pair, mixed);
-      for (unsigned newer = 0; length == PathMemo::kLookBehindCall; ++newer) {
-        mixed = PathMemo::MixCall(mixed, returns_.CallAt(newer));
-        pair = &memo.PairAt(mixed);
-        length = PathMemo::LengthOf(*pair, mixed) ^ (newer + 1) * PathMemo::kBehindCall;
-      }
+      const auto [pair, length] = memo.LookUpPair(seed, word, returns_);
       if (PathMemo::IsPath(length)) [[likely]] {
         if (!PathMemo::HasEffect(length) || returns_.Apply(memo.EffectOf(*pair))) {
           add(*pair, length);
@@ -140,16 +159,7 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
       }
     } else if (const QuickPackets quick = QuickPackets::Read(pos, last_ip); quick.size != 0)
         [[likely]] {
-      uint64_t mixed = PathMemo::Mix(seed, quick.packets);
-      uint64_t key = PathMemo::Key(seed, quick.packets);
-      PathMemo::Path* path = &memo.At(mixed);
-      PathMemo::Length length = PathMemo::LengthOf(*path, quick.packets.ip, key);
-      for (unsigned newer = 0; length == PathMemo::kLookBehindCall; ++newer) {
-        mixed = PathMemo::MixCall(mixed, returns_.CallAt(newer));
-        path = &memo.At(mixed);
-        key += PathMemo::kBehindCall;
-        length = PathMemo::LengthOf(*path, quick.packets.ip, key);
-      }
+      const auto [path, length] = memo.LookUp(seed, quick.packets, returns_);
       if (PathMemo::IsPath(length)) [[likely]] {
         if (!PathMemo::HasEffect(length) || returns_.Apply(path->effect)) [[likely]] {
           add(*path, length);
@@ -226,40 +236,84 @@ template <class Sink>
   return RunOutcomes(memo, outcomes, OutcomeCount(outcomes));
 }
 
-// A long TNT packet is so many short ones.
+// Long TNT packets, one behind the other; on copies that stay in registers, as above.
 template <class Sink>
 std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunLongTnt(PathMemo& memo) {
-  if (pos_[0] != kExtendedPrefix || !LongTnt::kOpcode.Matches(pos_[1])) return HotStop::kOther;
+  const uint8_t* const begin = pos_;
+  const uint8_t* pos = pos_;
+  PathMemo::Seed seed = PathMemo::SeedOf(cur_);
+  FlowDigest flow = sink_.flow();
+  const auto add = [&](auto& path, PathMemo::Length length) __attribute__((always_inline)) {
+    flow.hash = flow.hash * path.power + path.hash;
+    flow.count += PathMemo::InstructionsOf(length);
+    seed = path.next;
+    if (path.uses++ == 0) [[unlikely]]
+      sink_.Use(memo, path);
+  };
   LongTnt packet;
-  const ReadResult size = LongTnt::Parse({pos_, QuickPackets::kRoom}, packet);
-  if (!size) return HotStop::kOther;
-  hot_packet_ = pos_;
-  pos_ += *size;
-  return RunOutcomes(memo, packet.bits, packet.count);
+  while (hot_end_ - pos >= QuickPackets::kRoom && IsLongTnt(pos)) {
+    const ReadResult size = LongTnt::Parse({pos, QuickPackets::kRoom}, packet);
+    if (!size) break;
+    unsigned left = packet.count;
+    while (left > ShortTnt::kMaxCount) {
+      const unsigned some = std::min(left, OutcomePart::kMost);
+      const auto [pair, length] =
+          memo.LookUpPair(seed, OutcomePart{packet.bits, left, some}.AsPair(), returns_);
+      if (!PathMemo::IsPath(length)) [[unlikely]]
+        break;
+      if (PathMemo::HasEffect(length) && !returns_.Apply(memo.EffectOf(*pair))) [[unlikely]]
+        break;
+      add(*pair, length);
+      left -= some;
+    }
+    pos += *size;
+    if (left == 0) continue;
+    hot_packet_ = pos - *size;
+    pos_ = pos;
+    cur_ = PathMemo::NodeOf(seed);
+    sink_.flow() = flow;
+    const std::optional<HotStop> stop = RunOutcomes(memo, packet.bits, left);
+    if (stop) return stop;
+    seed = PathMemo::SeedOf(cur_);
+    flow = sink_.flow();
+  }
+  pos_ = pos;
+  cur_ = PathMemo::NodeOf(seed);
+  sink_.flow() = flow;
+  if (pos == begin) return HotStop::kOther;
+  return std::nullopt;
 }
 
-// Any number of outcomes, as many at a time as there is a path for.
+// The oldest `left` of `bits`, as many at a time as there is a path for.
 template <class Sink>
 std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunOutcomes(PathMemo& memo,
                                                                                 uint64_t bits,
-                                                                                unsigned count) {
-  for (unsigned most = ShortTnt::kMaxCount; count != 0;) {
-    const unsigned some = std::min(count, most);
-    const unsigned taken = static_cast<unsigned>(bits >> (count - some)) & ((1u << some) - 1);
-    const PathMemo::Packets packets{.tnt = static_cast<uint8_t>((1u << some | taken) << 1)};
-    PathMemo::Path* path = memo.Find(PathMemo::SeedOf(cur_), packets, returns_, sink_.exits());
-    if (path != nullptr && Take(memo, *path)) {
-      count -= some;
-      most = ShortTnt::kMaxCount;
-    } else if (some > 1) {
-      most = (some + 1) / 2;
+                                                                                unsigned left) {
+  for (unsigned most = OutcomePart::kMost; left != 0;) {
+    const OutcomePart part{bits, left, std::min(left, most)};
+    if (TakeOutcomes(memo, part)) {
+      left -= part.count;
+      most = OutcomePart::kMost;
+    } else if (part.count > 1) {
+      most = std::min((part.count + 1) / 2, ShortTnt::kMaxCount);
     } else {
       hot_bits_ = bits;
-      hot_count_ = count;
+      hot_count_ = left;
       return HotStop::kTnt;
     }
   }
   return std::nullopt;
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::TakeOutcomes(PathMemo& memo, const OutcomePart& part) {
+  const PathMemo::Seed seed = PathMemo::SeedOf(cur_);
+  if (part.count > ShortTnt::kMaxCount) {
+    PathMemo::Pair* pair = memo.FindPair(seed, part.AsPair(), returns_, sink_.exits());
+    return pair != nullptr && Take(memo, *pair);
+  }
+  PathMemo::Path* path = memo.Find(seed, {.tnt = part.AsShort()}, returns_, sink_.exits());
+  return path != nullptr && Take(memo, *path);
 }
 
 // Goes along `path`, if it can.

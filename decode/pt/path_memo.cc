@@ -213,16 +213,7 @@ PathMemo::Path* PathMemo::Learn(Seed seed, const Packets& packets, const ReturnS
 
 PathMemo::Path* PathMemo::Find(Seed seed, const Packets& packets, const ReturnStack& returns,
                                ExitCounts& evicted) {
-  uint64_t mixed = Mix(seed, packets);
-  uint64_t key = Key(seed, packets);
-  Path* path = &At(mixed);
-  Length length = LengthOf(*path, packets.ip, key);
-  for (unsigned newer = 0; length == kLookBehindCall; ++newer) {
-    mixed = MixCall(mixed, returns.CallAt(newer));
-    path = &At(mixed);
-    key += kBehindCall;
-    length = LengthOf(*path, packets.ip, key);
-  }
+  const auto [path, length] = LookUp(seed, packets, returns);
   const bool found = IsPath(length) && returns.Allows(path->effect);
   return found ? path : Learn(seed, packets, returns, evicted);
 }
@@ -232,11 +223,20 @@ PathMemo::Pair* PathMemo::LearnPair(Seed seed, uint16_t word, const ReturnStack&
   const uint64_t mixed = MixPair(seed, word);
   const auto length_at = [&](uint64_t place) { return LengthOf(PairAt(place), place); };
   if (length_at(mixed) == kNever) return nullptr;
-  const Outcomes outcomes = 1u << 12 | (word >> 1 & 0x3fu) << 6 | (word >> 9 & 0x3fu);
+  const Outcomes second = static_cast<Outcomes>(word >> 9);
+  const unsigned count = OutcomeCount(second);
+  const Outcomes outcomes = (word >> 1 & 0x7fu) << count | (second ^ 1u << count);
   Walk walk(NodeOf(seed), outcomes, returns);
   return Place(mixed, walk, Follow(walk), length_at, [&](uint64_t place, Length length) {
     return KeepPair(place, length, walk, evicted);
   });
+}
+
+PathMemo::Pair* PathMemo::FindPair(Seed seed, uint16_t word, const ReturnStack& returns,
+                                   ExitCounts& evicted) {
+  const auto [pair, length] = LookUpPair(seed, word, returns);
+  const bool found = IsPath(length) && returns.Allows(EffectOf(*pair));
+  return found ? pair : LearnPair(seed, word, returns, evicted);
 }
 
 void PathMemo::Count(uint32_t& uses, const Counts& each, ExitCounts& counts) {

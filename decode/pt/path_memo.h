@@ -125,7 +125,7 @@ class PathMemo {
     return path.ip == ip ? length : 0;
   }
 
-  // `word`: the two packets as they lie in memory, little-endian.
+  // `word`: two short TNT packets as they lie in memory, little-endian; the first is full.
   static uint64_t MixPair(Seed seed, uint16_t word) {
     return (uint64_t{seed} << 32) + word * FlowDigest::kFactor;
   }
@@ -147,6 +147,40 @@ class PathMemo {
   static Length LengthOf(const Path& path) { return path.key & (2 * kSign - 1); }
   static Length LengthOf(const Pair& pair) { return pair.tag & (2 * kSign - 1); }
 
+  // What is kept of packets, and its length; something else than a path's if there is none.
+  template <class Kept>
+  struct Found {
+    Kept* kept;
+    Length length;
+  };
+  // Where a step begins; whether the path is right is still to be asked of the stack.
+  [[gnu::always_inline]] Found<Pair> LookUpPair(Seed seed, uint16_t word,
+                                                const ReturnStack& returns) {
+    uint64_t mixed = MixPair(seed, word);
+    Pair* pair = &PairAt(mixed);
+    Length length = LengthOf(*pair, mixed);
+    for (unsigned newer = 0; length == kLookBehindCall; ++newer) {
+      mixed = MixCall(mixed, returns.CallAt(newer));
+      pair = &PairAt(mixed);
+      length = LengthOf(*pair, mixed) ^ (newer + 1) * kBehindCall;
+    }
+    return {pair, length};
+  }
+  [[gnu::always_inline]] Found<Path> LookUp(Seed seed, const Packets& packets,
+                                            const ReturnStack& returns) {
+    uint64_t mixed = Mix(seed, packets);
+    uint64_t key = Key(seed, packets);
+    Path* path = &At(mixed);
+    Length length = LengthOf(*path, packets.ip, key);
+    for (unsigned newer = 0; length == kLookBehindCall; ++newer) {
+      mixed = MixCall(mixed, returns.CallAt(newer));
+      path = &At(mixed);
+      key += kBehindCall;
+      length = LengthOf(*path, packets.ip, key);
+    }
+    return {path, length};
+  }
+
   // ---- learning ----
 
   // The path of these packets where the stack is `returns`: walks it and keeps it. Null: walk
@@ -155,6 +189,7 @@ class PathMemo {
   Pair* LearnPair(Seed seed, uint16_t word, const ReturnStack& returns, ExitCounts& evicted);
   // The same, but of packets whose path may be there.
   Path* Find(Seed seed, const Packets& packets, const ReturnStack& returns, ExitCounts& evicted);
+  Pair* FindPair(Seed seed, uint16_t word, const ReturnStack& returns, ExitCounts& evicted);
   // Adds the path's uses.
   void Count(Path& path, ExitCounts& counts) {
     Count(path.uses, counts_[paths_.IndexOf(path)], counts);

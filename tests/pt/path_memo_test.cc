@@ -180,18 +180,25 @@ TEST_F(Memo, APathThatGivesWayIsCounted) {
   EXPECT_EQ(evicted_.Of(InstructionClass::kReturn, BlockExit::kTaken), 3u);
 }
 
-TEST_F(Memo, TwoFullPackets) {
-  const uint8_t bytes[2] = {Tnt("tttttt"), Tnt("tttttn")};
-  uint16_t word;
-  std::memcpy(&word, bytes, sizeof word);
-  PathMemo::Pair* pair = memo_.LearnPair(Seed(kFirst), word, stack_, evicted_);
-  ASSERT_NE(pair, nullptr);
-  FlowDigest digest;
-  for (int i = 0; i < 4; ++i)
-    for (const uint64_t ip : {0x1000, 0x1010, 0x1012, 0x1005}) digest.Append(ip);
-  EXPECT_EQ(PathMemo::InstructionsOf(PathMemo::LengthOf(*pair)), digest.count);
-  EXPECT_EQ(pair->hash, digest.hash);
-  EXPECT_EQ(graph_.info(PathMemo::NodeOf(pair->next)).address, kSecond);
+TEST_F(Memo, TwoPackets) {
+  // The second one full, and not.
+  for (const char* const second : {"tttttn", "ttt"}) {
+    const std::array bytes = {Tnt("tttttt"), Tnt(second)};
+    uint16_t word;
+    std::memcpy(&word, bytes.data(), sizeof word);
+    PathMemo::Pair* pair = memo_.LearnPair(Seed(kFirst), word, stack_, evicted_);
+    ASSERT_NE(pair, nullptr);
+    FlowDigest digest;
+    const size_t calls = (6 + std::strlen(second)) / 3;
+    for (size_t i = 0; i < calls; ++i)
+      for (const uint64_t ip : {0x1000, 0x1010, 0x1012, 0x1005}) digest.Append(ip);
+    EXPECT_EQ(PathMemo::InstructionsOf(PathMemo::LengthOf(*pair)), digest.count) << second;
+    EXPECT_EQ(pair->hash, digest.hash) << second;
+    EXPECT_EQ(graph_.info(PathMemo::NodeOf(pair->next)).address,
+              second[std::strlen(second) - 1] == 'n' ? kSecond : kFirst)
+        << second;
+    EXPECT_EQ(memo_.FindPair(Seed(kFirst), word, stack_, evicted_), pair) << second;
+  }
 }
 
 }  // namespace
