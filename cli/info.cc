@@ -80,7 +80,7 @@ Status Collect(const ReaderOptions& options, const RecordingCode& code, InfoRepo
   return {};
 }
 
-int Execute(const ReaderOptions& options) {
+int Execute(const ReaderOptions& options, bool stats) {
   const Result<Recording> recording = OpenInput(options);
   if (!recording) return Report(recording.error(), options.InputName());
   Threads threads(*recording);
@@ -92,6 +92,7 @@ int Execute(const ReaderOptions& options) {
   report.recording = &*recording;
   report.threads = &threads;
   report.clock = &clock;
+  report.stats = stats;
   if (Status status = Collect(options, *code, report); !status)
     return Report(status.error(), options.InputName());
   Result<Output> output = Output::Open(options.output);
@@ -115,6 +116,8 @@ int RunInfo(const Arguments& arguments) {
   ReaderOptions options;
   ReaderWords words;
   AddReaderOptions(app, options, words);
+  bool stats = false;
+  app.add_flag("--stats", stats, "tell how the packets were decoded, and with how much memory");
   app.get_option("--time")->group(
       "");  // not listed: it is known only to say that it does not apply
   if (const std::optional<int> status = Parse(app, arguments)) return *status;
@@ -125,7 +128,7 @@ int RunInfo(const Arguments& arguments) {
             .Remedy(fmt::format("flowback decode --as summary --time {} {}{}", options.time,
                                 options.open.input.empty() ? "--raw-pt " : "",
                                 options.InputName())));
-  return Execute(options);
+  return Execute(options, stats);
 }
 
 }  // namespace flowback::cli

@@ -2,6 +2,7 @@
 // `info` as one JSON object.
 #include <nlohmann/json.hpp>
 
+#include "cli/info_effort.h"
 #include "cli/info_report.h"
 #include "cli/stream_report.h"
 
@@ -190,6 +191,7 @@ void PrintInfoJson(const InfoReport& report, Output& output) {
   json["records"] = Json::object();
   for (const auto& [name, count] : recording.record_counts) json["records"][name] = count;
   json["losses"] = LossesJson(report.losses);
+  if (report.stats) json["decoding"] = EffortJson(report);
   json["images"] = Json::array();
   for (const ImageStatus& image : report.images) json["images"].push_back(ImageJson(image));
   json["warnings"] = Json::array();

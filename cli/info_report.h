@@ -38,6 +38,7 @@ struct InfoReport {
   TimeAccounts times;  // of the threads that were asked for
   LossTally losses;
   std::vector<ImageStatus> images;
+  bool stats = false;  // tell how it was decoded, too
 };
 
 void PrintInfoText(const InfoReport& report, Output& output);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/info_effort.h"
 #include "cli/info_report.h"
 #include "cli/stream_report.h"
 
@@ -224,6 +225,7 @@ void PrintInfoText(const InfoReport& report, Output& output) {
     AppendStreams(report, out);
     AppendPackets(report, out);
     AppendLosses(report, out);
+    if (report.stats) AppendEffort(report, out);
   }
   AppendImages(report, out);
   output.Commit();

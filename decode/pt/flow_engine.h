@@ -157,6 +157,7 @@ class FlowEngine : private FlowState {
   void CountDecoded(size_t offset);
   void SkipStatusOnly(Bytes part, size_t begin);
   void OnePacket();
+  void CountSlow(const Packet& packet, bool plain);
   void SyncForward(size_t from);
   void Damaged(ReadError error);
   void Failed();
@@ -192,6 +193,10 @@ class FlowEngine : private FlowState {
   bool TakeOutcomes(PathMemo& memo, const OutcomePart& part);
   template <class Path>
   bool Take(PathMemo& memo, Path& path);
+  void CountWalked(SlowPacket reason, int packets);
+  void CountSlow(SlowPacket reason) {
+    if constexpr (Sink::kCountsEffort) sink_.Slow(reason);
+  }
 
   // flow_walk.h
   bool WalkTnt(uint64_t bits, unsigned count);

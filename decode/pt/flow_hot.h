@@ -7,7 +7,8 @@
 namespace flowback::pt {
 
 // The packets that make up most of a trace, while nothing is pending. Works on copies of the
-// position and the sums, which then stay in registers; stops at whatever needs more thought.
+// position and the sums, which then stay in registers; stops at whatever needs more thought. Where
+// RunMemoised does most of it, only the last few bytes are RunHot's.
 template <class Sink>
 void FlowEngine<Sink>::FastPackets() {
   while (pos_ < end_ && !sink_.Done()) {
@@ -56,6 +57,7 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunHot() {
       }
       if (byte == kExtendedPrefix) return leave(HotStop::kOther);
       hot_packet_ = pos++;
+      CountSlow(SlowPacket::kEnd);
       const uint64_t bits = byte >> 1;
       unsigned count = 30 - static_cast<unsigned>(__builtin_clz(byte));
       [[maybe_unused]] const unsigned all = count;
@@ -73,6 +75,7 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunHot() {
       if (!size) return leave(HotStop::kOther);
       hot_packet_ = pos;
       pos += *size;
+      CountSlow(SlowPacket::kEnd);
       hot_ip_ = last_ip_.Apply(tip.ip);
       if (!hot_ip_ || !RunTip(run, cur, *hot_ip_)) return leave(HotStop::kTip);
       PacketEnd();

@@ -208,6 +208,7 @@ template <class Sink>
   if (const uint16_t word = FullPair::Load(pos_); FullPair::Match(word)) {
     PathMemo::Pair* pair = memo.LearnPair(seed, word, returns_, sink_.exits());
     if (pair != nullptr && Take(memo, *pair)) {
+      CountWalked(SlowPacket::kNewPath, FullPair::kSize);
       pos_ += FullPair::kSize;
       return std::nullopt;
     }
@@ -217,6 +218,7 @@ template <class Sink>
     if (quick.size == 0) return RunLongTnt(memo);
     PathMemo::Path* path = memo.Learn(seed, quick.packets, returns_, sink_.exits());
     if (path != nullptr && Take(memo, *path)) {
+      CountWalked(SlowPacket::kNewPath, quick.packets.tip + (quick.packets.tnt != 0));
       last_ip_.Set(quick.last_ip);
       pos_ += quick.size;
       return std::nullopt;
@@ -228,6 +230,7 @@ template <class Sink>
   hot_packet_ = pos_;
   pos_ += quick.size;
   if (quick.packets.tip) {
+    sink_.Slow(memo.slow().value_or(SlowPacket::kNoPath));
     last_ip_.Set(quick.last_ip);
     hot_ip_ = quick.packets.ip;
     return HotStop::kTip;
@@ -255,6 +258,7 @@ std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunLongTnt(P
     const ReadResult size = LongTnt::Parse({pos, QuickPackets::kRoom}, packet);
     if (!size) break;
     unsigned left = packet.count;
+    int pairs = 0;
     while (left > ShortTnt::kMaxCount) {
       const unsigned some = std::min(left, OutcomePart::kMost);
       const auto [pair, length] =
@@ -264,10 +268,15 @@ std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunLongTnt(P
       if (PathMemo::HasEffect(length) && !returns_.Apply(memo.EffectOf(*pair))) [[unlikely]]
         break;
       add(*pair, length);
+      ++pairs;
       left -= some;
     }
     pos += *size;
-    if (left == 0) continue;
+    sink_.Fast(-2 * pairs);
+    if (left == 0) {
+      sink_.Fast(1);
+      continue;
+    }
     hot_packet_ = pos - *size;
     pos_ = pos;
     cur_ = PathMemo::NodeOf(seed);
@@ -284,14 +293,17 @@ std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunLongTnt(P
   return std::nullopt;
 }
 
-// The oldest `left` of `bits`, as many at a time as there is a path for.
+// What is left of a packet: the last `left` of `bits`, as many at a time as there is a path for.
 template <class Sink>
 std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunOutcomes(PathMemo& memo,
                                                                                 uint64_t bits,
                                                                                 unsigned left) {
+  std::optional<SlowPacket> slow;
   for (unsigned most = OutcomePart::kMost; left != 0;) {
     const OutcomePart part{bits, left, std::min(left, most)};
-    if (TakeOutcomes(memo, part)) {
+    const bool taken = TakeOutcomes(memo, part);
+    if (!slow) slow = memo.slow();
+    if (taken) {
       left -= part.count;
       most = OutcomePart::kMost;
     } else if (part.count > 1) {
@@ -299,9 +311,14 @@ std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunOutcomes(
     } else {
       hot_bits_ = bits;
       hot_count_ = left;
+      sink_.Slow(slow.value_or(SlowPacket::kNoPath));
       return HotStop::kTnt;
     }
   }
+  if (slow)
+    sink_.Slow(*slow);
+  else
+    sink_.Fast(1);
   return std::nullopt;
 }
 
@@ -310,10 +327,21 @@ bool FlowEngine<Sink>::TakeOutcomes(PathMemo& memo, const OutcomePart& part) {
   const PathMemo::Seed seed = PathMemo::SeedOf(cur_);
   if (part.count > ShortTnt::kMaxCount) {
     PathMemo::Pair* pair = memo.FindPair(seed, part.AsPair(), returns_, sink_.exits());
-    return pair != nullptr && Take(memo, *pair);
+    if (pair == nullptr || !Take(memo, *pair)) return false;
+    sink_.Fast(-2);
+    return true;
   }
   PathMemo::Path* path = memo.Find(seed, {.tnt = part.AsShort()}, returns_, sink_.exits());
-  return path != nullptr && Take(memo, *path);
+  if (path == nullptr || !Take(memo, *path)) return false;
+  sink_.Fast(-1);
+  return true;
+}
+
+// Packets just taken by a path that had to be walked first.
+template <class Sink>
+void FlowEngine<Sink>::CountWalked(SlowPacket reason, int packets) {
+  sink_.Fast(-packets);
+  sink_.Slow(reason, static_cast<uint64_t>(packets));
 }
 
 // Goes along `path`, if it can.

@@ -113,6 +113,7 @@ void FlowEngine<Sink>::SkipStatusOnly(Bytes part, size_t begin) {
     const ReadResult size = ReadPacket(before.subspan(at), pebs_, packet);
     at += size.value_or(before.size());
     if (std::holds_alternative<Pad>(packet)) ++account_.padding;
+    if (size) CountSlow(packet, false);
   }
 }
 
@@ -120,11 +121,13 @@ template <class Sink>
 void FlowEngine<Sink>::OnePacket() {
   packet_ = pos_;
   EnterStays(Offset(pos_));
+  const bool plain = Plain();
   Packet packet;
   const ReadResult size = ReadPacket(Rest(), pebs_, packet, errata_);
   if (!size) return Damaged(size.error());
   if (state_ == State::kLost && SwallowsPsb(pos_, *size)) return;
   pos_ += *size;
+  CountSlow(packet, plain);
   const bool is_time = std::visit([]<class P>(const P&) { return kIsTiming<P>; }, packet);
   if (std::holds_alternative<Pad>(packet) && !losing_) ++account_.padding;
   if (!std::visit([this](const auto& p) { return On(p); }, packet)) {
@@ -144,6 +147,17 @@ void FlowEngine<Sink>::OnePacket() {
   if (is_time || std::holds_alternative<Ovf>(packet) || std::holds_alternative<Psb>(packet)) return;
   only_time_since_ovf_ = false;
   if (state_ != State::kLost) overflowed_ = false;
+}
+
+// `plain`: so was the state, yet the hot loop has left the packet.
+template <class Sink>
+void FlowEngine<Sink>::CountSlow(const Packet& packet, bool plain) {
+  const auto is = [&packet]<class... Kinds>(Kinds...) {
+    return std::visit([]<class P>(const P&) { return kIsOneOf<P, Kinds...>; }, packet);
+  };
+  if (is(Pad(), Mtc(), Cyc())) return;
+  const bool usual = is(ShortTnt(), LongTnt(), Tip());
+  CountSlow(!usual ? SlowPacket::kKind : plain ? SlowPacket::kNoPath : SlowPacket::kState);
 }
 
 // Bytes that are no packet.
@@ -301,6 +315,7 @@ bool FlowEngine<Sink>::ReadHeader(Header& header) {
     if (!size && size.error() == ReadError::kTruncated) break;
     if (!size) return Fail(LossCause::kBadPacket, "inside PSB+");
     pos_ += *size;
+    CountSlow(packet, false);
     if (std::holds_alternative<PsbEnd>(packet)) return true;
     if (std::holds_alternative<Ovf>(packet)) return header.overflow = true;
     if (!std::visit(take, packet)) return false;

@@ -78,6 +78,7 @@ class ParallelCounter {
     if (!parts_.empty() && parts_.front().totals.first_tsc == 0)
       parts_.front().totals.first_tsc = first_tsc_;
     summary.parts = std::move(parts_);
+    summary.effort = effort_;
     return summary;
   }
   ParallelReport report() const { return report_; }
@@ -88,6 +89,7 @@ class ParallelCounter {
     std::optional<Engine::Carry> end;
     std::vector<FlowPart> parts;
     ByteAccount account;
+    DecodeEffort effort;
     bool done = false;
   };
 
@@ -129,6 +131,7 @@ class ParallelCounter {
     engine.RunTo(EndOf(piece));
     result.account = piece + 1 < begins_.size() ? engine.EndPiece() : engine.Finish();
     result.parts = sink.TakeParts();
+    result.effort = sink.effort();
     result.end = engine.Save();
     if (result.end->state.deferred_tips_) deferred_tips_.store(true, std::memory_order_relaxed);
     return result;
@@ -152,6 +155,7 @@ class ParallelCounter {
     account_.decoded += result.account.decoded;
     account_.padding += result.account.padding;
     account_.lost += result.account.lost;
+    effort_.Append(result.effort);
     carry_ = std::move(result.end);
     if (first_tsc_ == 0) first_tsc_ = carry_->state.clock_.first_tsc();
   }
@@ -185,6 +189,7 @@ class ParallelCounter {
   std::optional<Engine::Carry> carry_;
   std::vector<FlowPart> parts_;
   ByteAccount account_;
+  DecodeEffort effort_;
   uint64_t first_tsc_ = 0;
   ParallelReport report_;
 };

@@ -179,6 +179,9 @@ template <class LengthAt, class Keeper>
 auto PathMemo::Place(uint64_t mixed, const Walk& walk, Step step, const LengthAt& length_at,
                      const Keeper& keep) {
   decltype(keep(mixed, Length{0})) nothing = nullptr;
+  slow_ = step == Step::kOn       ? SlowPacket::kNewPath
+          : step == Step::kNotNow ? SlowPacket::kUnknownCall
+                                  : SlowPacket::kNoPath;
   if (step == Step::kNotNow) return nothing;
   if (step == Step::kNever) {
     keep(mixed, kNever);
@@ -202,8 +205,10 @@ PathMemo::Path* PathMemo::Learn(Seed seed, const Packets& packets, const ReturnS
   const uint64_t mixed = Mix(seed, packets);
   const uint64_t key = Key(seed, packets);
   const auto length_at = [&](uint64_t place) { return LengthOf(At(place), packets.ip, key); };
+  slow_ = SlowPacket::kNoPath;
   if (length_at(mixed) == kNever) return nullptr;
   Walk walk(NodeOf(seed), packets.tnt != 0 ? packets.tnt >> 1 : 1, returns);
+  walk.counts.packets = static_cast<uint8_t>(packets.tip + (packets.tnt != 0));
   Step step = packets.tip ? FollowTip(walk, packets.ip) : Step::kOn;
   if (step == Step::kOn) step = Follow(walk);
   return Place(mixed, walk, step, length_at, [&](uint64_t place, Length length) {
@@ -214,6 +219,7 @@ PathMemo::Path* PathMemo::Learn(Seed seed, const Packets& packets, const ReturnS
 PathMemo::Path* PathMemo::Find(Seed seed, const Packets& packets, const ReturnStack& returns,
                                ExitCounts& evicted) {
   const auto [path, length] = LookUp(seed, packets, returns);
+  slow_.reset();
   const bool found = IsPath(length) && returns.Allows(path->effect);
   return found ? path : Learn(seed, packets, returns, evicted);
 }
@@ -222,11 +228,13 @@ PathMemo::Pair* PathMemo::LearnPair(Seed seed, uint16_t word, const ReturnStack&
                                     ExitCounts& evicted) {
   const uint64_t mixed = MixPair(seed, word);
   const auto length_at = [&](uint64_t place) { return LengthOf(PairAt(place), place); };
+  slow_ = SlowPacket::kNoPath;
   if (length_at(mixed) == kNever) return nullptr;
   const Outcomes second = static_cast<Outcomes>(word >> 9);
   const unsigned count = OutcomeCount(second);
   const Outcomes outcomes = (word >> 1 & 0x7fu) << count | (second ^ 1u << count);
   Walk walk(NodeOf(seed), outcomes, returns);
+  walk.counts.packets = 2;
   return Place(mixed, walk, Follow(walk), length_at, [&](uint64_t place, Length length) {
     return KeepPair(place, length, walk, evicted);
   });
@@ -235,6 +243,7 @@ PathMemo::Pair* PathMemo::LearnPair(Seed seed, uint16_t word, const ReturnStack&
 PathMemo::Pair* PathMemo::FindPair(Seed seed, uint16_t word, const ReturnStack& returns,
                                    ExitCounts& evicted) {
   const auto [pair, length] = LookUpPair(seed, word, returns);
+  slow_.reset();
   const bool found = IsPath(length) && returns.Allows(EffectOf(*pair));
   return found ? pair : LearnPair(seed, word, returns, evicted);
 }
@@ -247,6 +256,7 @@ void PathMemo::Count(uint32_t& uses, const Counts& each, ExitCounts& counts) {
   counts.Of(InstructionClass::kJump, BlockExit::kTaken) += times * each.jumps;
   counts.Of(InstructionClass::kCall, BlockExit::kTaken) += times * each.calls;
   counts.Of(InstructionClass::kReturn, BlockExit::kTaken) += times * each.returns;
+  counts.packets += times * each.packets;
   if (each.branch != InstructionClass::kOther) counts.Of(each.branch, BlockExit::kTaken) += times;
 }
 

@@ -23,16 +23,19 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "decode/pt/block_graph.h"
 #include "decode/pt/return_stack.h"
 #include "decode/pt/zeroed_pool.h"
+#include "flowback/decode/effort.h"
 
 namespace flowback::pt {
 
 // How a walk's blocks were left, by class of their last instruction.
 struct ExitCounts {
   uint64_t exits[16][4] = {};  // [InstructionClass][BlockExit]
+  uint64_t packets = 0;        // of the paths that were taken
 
   uint64_t& Of(InstructionClass kind, BlockExit exit) {
     return exits[static_cast<unsigned>(kind)][static_cast<unsigned>(exit)];
@@ -183,6 +186,9 @@ class PathMemo {
 
   // ---- learning ----
 
+  // Why the last Learn or Find was no mere look-up; empty: it was one.
+  std::optional<SlowPacket> slow() const { return slow_; }
+
   // The path of these packets where the stack is `returns`: walks it and keeps it. Null: walk
   // without. Paths that give way are counted in `evicted` first.
   Path* Learn(Seed seed, const Packets& packets, const ReturnStack& returns, ExitCounts& evicted);
@@ -219,6 +225,7 @@ class PathMemo {
     uint8_t jumps = 0;
     uint8_t calls = 0;
     uint8_t returns = 0;  // compressed ones
+    uint8_t packets = 0;
   };
   struct Walk;
   enum class Step : uint8_t { kOn, kNever, kNotNow };
@@ -241,6 +248,7 @@ class PathMemo {
 
   BlockGraph& graph_;
   const bool compressed_returns_;
+  std::optional<SlowPacket> slow_;
   static constexpr size_t kPaths = size_t{1} << kIndexBits;
   static constexpr size_t kPairs = size_t{1} << kPairIndexBits;
   ZeroedPool pool_{ZeroedPool::SizeOf<Path>(kPaths) + ZeroedPool::SizeOf<Counts>(kPaths) +

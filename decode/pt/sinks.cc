@@ -31,6 +31,7 @@ FlowTotals CountingSink::TakeTotals() {
                    summary.returns + summary.far;
   summary.losses = std::exchange(losses_, {});
   retired_before_ += flow_.count;
+  effort_.fast += exits_.packets;
   flow_ = {};
   exits_ = {};
   return summary;
@@ -58,6 +59,7 @@ void CountingSink::Enter(const ThreadStay* stay, const PartMark& mark) {
 void CountingSink::Restart(const PartMark& mark) {
   TakeTotals();
   parts_.clear();
+  effort_ = {};
   mark_ = mark;
 }
 
@@ -65,6 +67,7 @@ FlowSummary CountingSink::Summary() && {
   FlowSummary summary;
   for (const FlowPart& part : parts_) summary.Append(part.totals);
   summary.parts = std::move(parts_);
+  summary.effort = effort_;
   return summary;
 }
 

@@ -36,6 +36,7 @@ struct PartMark {
 class CountingSink {
  public:
   static constexpr bool kMemoises = true;
+  static constexpr bool kCountsEffort = true;
   static constexpr bool kWantsAddresses = false;
   static constexpr bool kWantsTimes = false;
 
@@ -91,6 +92,11 @@ class CountingSink {
   void CountUses();
   // Of paths that made place for others.
   ExitCounts& exits() { return exits_; }
+  // Packets taken by paths are counted with their uses. The engine tells of all others, and what of
+  // a path's use is to be added for it to stand for so many.
+  void Fast(int64_t packets) { effort_.fast += static_cast<uint64_t>(packets); }
+  void Slow(SlowPacket reason, uint64_t packets = 1) { effort_.Of(reason) += packets; }
+  const DecodeEffort& effort() const { return effort_; }
   // The first `count` instructions of a block that was left in its middle.
   void Part(const BlockGraph& graph, uint32_t id, unsigned count, const Moment&) {
     const NodeInfo& info = graph.info(id);
@@ -131,6 +137,7 @@ class CountingSink {
 
   uint64_t retired_before_ = 0;
   std::vector<FlowPart> parts_;
+  DecodeEffort effort_;
 };
 
 // Hands every piece to a receiver: an ExecutionConsumer, or a TimeEstimator before it.
@@ -138,6 +145,7 @@ template <class Receiver>
 class DeliveringSink {
  public:
   static constexpr bool kMemoises = false;
+  static constexpr bool kCountsEffort = false;
   static constexpr bool kWantsAddresses = true;
   static constexpr bool kWantsTimes = std::is_same_v<Receiver, TimeEstimator>;
 
@@ -214,6 +222,7 @@ class DeliveringSink {
 class EventSink {
  public:
   static constexpr bool kMemoises = false;
+  static constexpr bool kCountsEffort = false;
   static constexpr bool kWantsAddresses = false;
   static constexpr bool kWantsTimes = true;
 

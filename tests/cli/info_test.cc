@@ -19,6 +19,32 @@ json Info(std::vector<std::string> words) {
   return json::parse(result.out, nullptr, false);
 }
 
+TEST(InfoStats, CountsEveryPacketByHeartOrByWhyNot) {
+  FLOWBACK_NEEDS_TRACES();
+  const auto folder = golden::TracesFolder() / "generated";
+  const std::vector<std::string> words = {folder / "big-gzip/perf.data", "--symfs",
+                                          folder / "images"};
+  EXPECT_FALSE(Info(words).contains("decoding"));
+  std::vector<std::string> with = words;
+  with.push_back("--stats");
+  const json info = Info(with);
+  uint64_t packets = 0;
+  for (const auto& [name, packet] : info["packets"].items())
+    if (name != "PAD" && name != "MTC" && name != "CYC") packets += packet["count"].get<uint64_t>();
+  const json& decoding = info["decoding"];
+  EXPECT_EQ(decoding["packets"], packets);
+  uint64_t slow = 0;
+  for (const json& count : decoding["slow"]) slow += count.get<uint64_t>();
+  EXPECT_EQ(decoding["fast"].get<uint64_t>() + slow, packets);
+  EXPECT_GT(decoding["fast"].get<uint64_t>(), packets / 10 * 9);
+  EXPECT_GT(decoding["peak_memory"].get<uint64_t>(), 1u << 20);
+
+  with.insert(with.begin(), "info");
+  const ProgramResult text = RunFlowback(with);
+  EXPECT_EQ(text.status, 0) << text.err;
+  EXPECT_NE(text.out.find("%  by heart\n"), std::string::npos) << text.out;
+}
+
 class InfoOfReal : public testing::TestWithParam<RealRecording> {};
 
 TEST_P(InfoOfReal, EveryByteIsAccountedFor) {

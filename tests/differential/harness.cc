@@ -199,6 +199,7 @@ void ExpectSameInParallel(Decoder& decoder, const DecodeInput& input, const Flow
     EXPECT_EQ(sum.bytes_lost, serial.bytes_lost);
     EXPECT_EQ(sum.first_tsc, serial.first_tsc);
     EXPECT_EQ(sum.last_tsc, serial.last_tsc);
+    EXPECT_EQ(sum.effort.All(), serial.effort.All()) << "pieces of " << piece_size;
     EXPECT_EQ(PartsText(sum.parts), PartsText(serial.parts)) << "pieces of " << piece_size;
     const auto same_times = [](const DataLoss& a, const DataLoss& b) {
       return a.tsc == b.tsc && a.end_tsc == b.end_tsc;

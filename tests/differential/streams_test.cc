@@ -14,6 +14,8 @@
 #include <map>
 #include <string>
 
+#include "decode/pt/packets/packet.h"
+#include "decode/pt/packets/packet_groups.h"
 #include "tests/differential/harness.h"
 #include "tests/support/byte_account.h"
 
@@ -45,6 +47,21 @@ void ExpectTruth(const Subject& subject, Decoder& native) {
   }
 }
 
+// But padding, MTC and CYC.
+uint64_t PacketsIn(Bytes bytes) {
+  uint64_t count = 0;
+  pt::PebsState pebs;
+  pt::Packet packet;
+  while (!bytes.empty()) {
+    const pt::ReadResult size = pt::ReadPacket(bytes, pebs, packet);
+    if (!size) break;
+    bytes = bytes.subspan(*size);
+    count += std::visit(
+        []<class P>(const P&) { return !pt::kIsOneOf<P, pt::Pad, pt::Mtc, pt::Cyc>; }, packet);
+  }
+  return count;
+}
+
 void ExpectSameSums(const Subject& subject, Decoder& native) {
   const Seen seen = DecodeAll(native, subject.Input());
   const FlowSummary sum = SummarizeAll(native, subject.Input());
@@ -55,6 +72,10 @@ void ExpectSameSums(const Subject& subject, Decoder& native) {
   EXPECT_EQ(sum.bytes_decoded, seen.account.decoded);
   EXPECT_EQ(sum.bytes_padding, seen.account.padding);
   EXPECT_EQ(sum.bytes_lost, seen.account.lost);
+  // Each packet was taken by heart, or is counted by why not.
+  if (sum.losses.empty()) {
+    EXPECT_EQ(sum.effort.All(), PacketsIn(subject.stream().bytes));
+  }
 }
 
 // Each piece ends behind the next PSB+, whose FUP proves the last instructions before it.

@@ -12,6 +12,7 @@
 #include "flowback/base/error.h"
 #include "flowback/base/flow_digest.h"
 #include "flowback/decode/code_image.h"
+#include "flowback/decode/effort.h"
 #include "flowback/decode/schedule.h"
 #include "flowback/model/execution.h"
 #include "flowback/model/machine.h"
@@ -78,6 +79,7 @@ struct FlowPart {
 // Totals of one stream, and of its parts in order; those of the parts add up to the stream's.
 struct FlowSummary : FlowTotals {
   std::vector<FlowPart> parts;
+  DecodeEffort effort;  // of a decoder that knows anything by heart; else all zero
 };
 
 // Byte account of one pass, for law 1.
