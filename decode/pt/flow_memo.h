@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
-// FlowEngine, the hot loop of sinks that only count: whole packets by the memo of walks.
+// FlowEngine, the hot loop of sinks that count, or that take lists of blocks: whole packets by the
+// memo of walks.
 //
 // It does what RunHot does and stops where that one stops; only the walks of a TNT packet, of two
-// full ones, or of a TIP and the TNT behind it are one look-up here. See path_memo.h.
+// full ones, or of a TIP and the TNT behind it are one look-up here. See path_memo.h. Where lists
+// of blocks are taken, packets that tell the time are RunHot's, and what follows them as long as
+// the sink must see each block.
 #pragma once
 
 #include <cstring>
@@ -84,9 +87,11 @@ struct QuickPackets {
 // where it is found, and fetched again.
 template <class Sink>
 typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
+  if constexpr (Sink::kListsBlocks)
+    if (const std::optional<HotStop> stop = RunToPaths()) return *stop;
   if (memo_ == nullptr || &memo_->graph() != graph_) {
     sink_.CountUses();  // another one may have to go
-    memo_ = &code_.Memo(*graph_, compressed_returns_);
+    memo_ = &code_.Memo(*graph_, compressed_returns_, Sink::kListsBlocks);
   }
   PathMemo& memo = *memo_;
   // Uses are counted in 32 bits, and each takes a byte of the stream at least.
@@ -101,7 +106,14 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
   PathMemo::Seed seed;
   FlowDigest flow;
   uint64_t last_ip;
+  [[maybe_unused]] BlockStep* steps = nullptr;  // behind the last one
+  [[maybe_unused]] BlockStep* limit = nullptr;
   const auto fetch = [&]() __attribute__((always_inline)) {
+    if constexpr (Sink::kListsBlocks) {
+      sink_.BeginPaths(*graph_, cur_, Now());
+      steps = sink_.end();
+      limit = sink_.Limit();
+    }
     pos = pos_;
     seed = PathMemo::SeedOf(cur_);
     flow = sink_.flow();
@@ -112,16 +124,29 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
     cur_ = PathMemo::NodeOf(seed);
     sink_.flow() = flow;
     last_ip_.Set(last_ip);
+    if constexpr (Sink::kListsBlocks) sink_.EndPaths(*graph_, cur_, steps);
   };
   const auto add = [&](auto& path, PathMemo::Length length) __attribute__((always_inline)) {
     flow.hash = flow.hash * path.power + path.hash;
     flow.count += PathMemo::InstructionsOf(length);
     seed = path.next;
-    if (path.uses++ == 0) [[unlikely]]
+    if constexpr (Sink::kListsBlocks) {
+      steps = memo.lists().Copy(path.blocks, steps);
+    } else if (path.uses++ == 0) [[unlikely]] {
       sink_.Use(memo, path);
+    }
   };
   fetch();
   while (pos <= end) {
+    if constexpr (Sink::kListsBlocks) {
+      if (steps > limit) [[unlikely]] {
+        put();
+        sink_.MakeRoom();
+        if (const std::optional<HotStop> stop = RunToPaths()) return *stop;
+        fetch();
+        continue;
+      }
+    }
     if (const uint16_t word = FullPair::Load(pos); FullPair::Match(word)) {
       uint64_t mixed = PathMemo::MixPair(seed, word);
       PathMemo::Pair* pair = &memo.PairAt(mixed);
@@ -158,7 +183,9 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
           continue;
         }
       }
-    } else if (const uint8_t byte = *pos; byte == Mtc::kOpcode.value) {
+    } else if (const uint8_t byte = *pos; Sink::kListsBlocks && byte != 0) {
+      // Perhaps a time.
+    } else if (byte == Mtc::kOpcode.value) {
       clock_.On(Mtc{pos[1]});
       pos += 2;
       continue;
@@ -178,7 +205,9 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
       continue;
     }
     put();
-    const std::optional<HotStop> stop = RunUnusual(memo);
+    std::optional<HotStop> stop = RunUnusual(memo);
+    if constexpr (Sink::kListsBlocks)
+      if (stop == HotStop::kOther) stop = RunPastTime();
     if (stop) return *stop;
     fetch();
   }
@@ -188,6 +217,21 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
     return RunMemoised();
   }
   return RunHot();  // the last few bytes
+}
+
+// Walks packets as long as the sink must see each block.
+template <class Sink>
+std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunToPaths() {
+  if (sink_.Done()) return HotStop::kOther;
+  return sink_.TakesPaths() ? std::nullopt : RunPastTime();
+}
+
+// Walks one packet, and those behind it that it changes something for.
+template <class Sink>
+[[gnu::noinline]] std::optional<typename FlowEngine<Sink>::HotStop>
+FlowEngine<Sink>::RunPastTime() {
+  const HotStop stop = RunHot<true>();
+  return stop == HotStop::kPaths ? std::nullopt : std::optional(stop);
 }
 
 // Packets that RunMemoised does not take by itself, but by the memo; else says why not.
@@ -266,12 +310,17 @@ std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunOutcomes(
 template <class Sink>
 template <class Path>
 bool FlowEngine<Sink>::Take(PathMemo& memo, Path& path) {
+  if constexpr (Sink::kListsBlocks)
+    if (!sink_.HasRoom()) return false;
   if (!returns_.Apply(memo.EffectOf(path))) return false;
   cur_ = PathMemo::NodeOf(path.next);
   FlowDigest& flow = sink_.flow();
   flow.hash = flow.hash * path.power + path.hash;
   flow.count += PathMemo::InstructionsOf(PathMemo::LengthOf(path));
-  if (path.uses++ == 0) sink_.Use(memo, path);
+  if constexpr (Sink::kListsBlocks)
+    sink_.EndPaths(*graph_, cur_, memo.lists().Copy(path.blocks, sink_.end()));
+  else if (path.uses++ == 0)
+    sink_.Use(memo, path);
   return true;
 }
 

@@ -36,6 +36,7 @@ struct PartMark {
 class CountingSink {
  public:
   static constexpr bool kMemoises = true;
+  static constexpr bool kListsBlocks = false;
   static constexpr bool kWantsAddresses = false;
   static constexpr bool kWantsTimes = false;
 
@@ -133,11 +134,13 @@ class CountingSink {
   std::vector<FlowPart> parts_;
 };
 
-// Hands every piece to a receiver: an ExecutionConsumer, or a TimeEstimator before it.
+// Hands every piece to a receiver by itself: an ExecutionConsumer, or a TimeEstimator before it.
+// batch_sink.h is the faster way to the same flow.
 template <class Receiver>
 class DeliveringSink {
  public:
   static constexpr bool kMemoises = false;
+  static constexpr bool kListsBlocks = false;
   static constexpr bool kWantsAddresses = true;
   static constexpr bool kWantsTimes = std::is_same_v<Receiver, TimeEstimator>;
 
@@ -167,6 +170,7 @@ class DeliveringSink {
   };
 
   void Event(const TraceEvent& event) {
+    if (done_) return;
     receiver_.OnEvent(event);
     done_ = receiver_.Done();
   }
@@ -176,6 +180,7 @@ class DeliveringSink {
     receiver_.OnLossBegin();
   }
   void Loss(const DataLoss& loss) {
+    if (done_) return;
     receiver_.OnLoss(loss);
     done_ = receiver_.Done();
   }
@@ -214,6 +219,7 @@ class DeliveringSink {
 class EventSink {
  public:
   static constexpr bool kMemoises = false;
+  static constexpr bool kListsBlocks = false;
   static constexpr bool kWantsAddresses = false;
   static constexpr bool kWantsTimes = true;
 
