@@ -60,8 +60,8 @@ class BatchSink {
     *end = BlockStep::Of(id, exit == BlockExit::kTaken);
     steps_.set_end(end + 1);
     ++open_.count;
-    open_.digest.hash = open_.digest.hash * node.power + node.hash;
-    open_.digest.count += node.count;
+    open_.behind.hash = open_.behind.hash * node.power + node.hash;
+    open_.behind.count += node.count;
     open_.next = next;
     if (end + 1 > steps_.limit() || open_.count >= Room()) [[unlikely]]
       MakeRoom();
@@ -99,11 +99,13 @@ class BatchSink {
       if (receiver_.WantsPacketEnd()) return false;
     return Room() - open_.count >= 2 * BlockLists::kMost;
   }
+  // The next block goes by itself.
+  bool TakesSingles() const { return TimesNext(); }
   // They begin at node `id`.
   void BeginPaths(BlockGraph& graph, uint32_t id, const Moment& moment) {
     if (!GoesOn(graph, id, moment)) Begin(graph, id, moment);
   }
-  FlowDigest& flow() { return open_.digest; }
+  FlowDigest& flow() { return open_.behind; }
   BlockStep* end() { return steps_.end(); }
   // A path may begin here or before.
   BlockStep* Limit() {
@@ -172,7 +174,7 @@ class BatchSink {
     done_ = receiver_.Done();
   }
   bool Done() const { return done_; }
-  uint64_t retired() const { return closed_ + open_.digest.count; }
+  uint64_t retired() const { return open_.behind.count; }
   void Enter(const ThreadStay* stay, const PartMark&) {
     Close();
     stay_ = stay;
@@ -195,6 +197,7 @@ class BatchSink {
   }
   void Begin(BlockGraph& graph, uint32_t id, const Moment& moment) {
     Close();
+    open_.goes_on = false;
     open_.graph = &graph;
     open_.next = graph.info(id).address;
     open_.tsc = moment.tsc;
@@ -203,24 +206,32 @@ class BatchSink {
   // The stretch at hand ends here; the next one may go on behind it.
   void Close() {
     if (open_.count == 0) return;
-    closed_ += open_.digest.count;
-    BlockStretch stretch = open_;
+    if (done_) {
+      steps_.set_end(steps_.end() - open_.count);
+    } else {
+      open_.begin = steps_.position() - open_.count;
+      open_.stay = stay_;
+      receiver_.OnBlocks(open_);
+      done_ = receiver_.Done();
+    }
     open_.count = 0;
-    open_.digest = {};
-    stretch.begin = steps_.position() - stretch.count;
-    stretch.stay = stay_;
-    if (done_) return steps_.set_end(steps_.end() - stretch.count);
-    receiver_.OnBlocks(stretch);
-    done_ = receiver_.Done();
+    open_.before = open_.behind;
+    open_.goes_on = true;
   }
   void Single(BlockRun& run, const Moment& moment) {
     Close();
     open_.next = run.next;
+    open_.goes_on = false;
     if (done_) return;
     run.tsc = moment.tsc;
     run.in_transaction = moment.in_transaction;
     run.stay = stay_;
-    closed_ += run.lengths.size();
+    uint64_t ip = run.address;
+    for (const uint8_t length : run.lengths) {
+      open_.behind.Append(ip);
+      ip += length;
+    }
+    open_.before = open_.behind;
     receiver_.OnBlock(run);
     done_ = receiver_.Done();
   }
@@ -229,7 +240,6 @@ class BatchSink {
   StepBuffer& steps_;
   BlockStretch open_;
   const ThreadStay* stay_ = nullptr;
-  uint64_t closed_ = 0;  // instructions
   ExitCounts no_exits_;
   bool done_ = false;
 };

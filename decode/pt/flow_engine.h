@@ -185,8 +185,9 @@ class FlowEngine : private FlowState {
 
   // flow_memo.h
   HotStop RunMemoised();
-  std::optional<HotStop> RunToPaths();
-  std::optional<HotStop> RunPastTime();
+  std::optional<HotStop> RunToPaths(PathMemo& memo);
+  std::optional<HotStop> RunPastTime(PathMemo& memo);
+  bool RunAlone(PathMemo& memo);
   std::optional<HotStop> RunUnusual(PathMemo& memo);
   std::optional<HotStop> RunLongTnt(PathMemo& memo);
   std::optional<HotStop> RunOutcomes(PathMemo& memo, uint64_t bits, unsigned count);

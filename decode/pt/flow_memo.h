@@ -77,6 +77,10 @@ struct QuickPackets {
     }
     return result;
   }
+  // An MTC, or a CYC.
+  static bool TellsTime(uint8_t byte) {
+    return byte == Mtc::kOpcode.value || Cyc::kOpcode.Matches(byte);
+  }
   // The short TNT packet there; 0 when it is another one.
   static uint8_t TntAt(const uint8_t* at) {
     return (*at & 1) == 0 && *at > kExtendedPrefix ? *at : 0;
@@ -87,13 +91,13 @@ struct QuickPackets {
 // where it is found, and fetched again.
 template <class Sink>
 typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
-  if constexpr (Sink::kListsBlocks)
-    if (const std::optional<HotStop> stop = RunToPaths()) return *stop;
   if (memo_ == nullptr || &memo_->graph() != graph_) {
     sink_.CountUses();  // another one may have to go
     memo_ = &code_.Memo(*graph_, compressed_returns_, Sink::kListsBlocks);
   }
   PathMemo& memo = *memo_;
+  if constexpr (Sink::kListsBlocks)
+    if (const std::optional<HotStop> stop = RunToPaths(memo)) return *stop;
   // Uses are counted in 32 bits, and each takes a byte of the stream at least.
   constexpr ptrdiff_t kMostUses = ptrdiff_t{1} << 31;
   if (uses_begin_ == nullptr || pos_ - uses_begin_ >= kMostUses) {
@@ -142,7 +146,7 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
       if (steps > limit) [[unlikely]] {
         put();
         sink_.MakeRoom();
-        if (const std::optional<HotStop> stop = RunToPaths()) return *stop;
+        if (const std::optional<HotStop> stop = RunToPaths(memo)) return *stop;
         fetch();
         continue;
       }
@@ -205,9 +209,11 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
       continue;
     }
     put();
-    std::optional<HotStop> stop = RunUnusual(memo);
+    std::optional<HotStop> stop;
     if constexpr (Sink::kListsBlocks)
-      if (stop == HotStop::kOther) stop = RunPastTime();
+      stop = QuickPackets::TellsTime(*pos_) ? RunPastTime(memo) : RunUnusual(memo);
+    else
+      stop = RunUnusual(memo);
     if (stop) return *stop;
     fetch();
   }
@@ -219,19 +225,48 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
   return RunHot();  // the last few bytes
 }
 
-// Walks packets as long as the sink must see each block.
+// Packets one by one, as long as the sink must hear of each.
 template <class Sink>
-std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunToPaths() {
+std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunToPaths(PathMemo& memo) {
   if (sink_.Done()) return HotStop::kOther;
-  return sink_.TakesPaths() ? std::nullopt : RunPastTime();
+  return sink_.TakesPaths() ? std::nullopt : RunPastTime(memo);
 }
 
-// Walks one packet, and those behind it that it changes something for.
+// One packet, and those behind it that it changes something for.
 template <class Sink>
-[[gnu::noinline]] std::optional<typename FlowEngine<Sink>::HotStop>
-FlowEngine<Sink>::RunPastTime() {
+[[gnu::noinline]] std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunPastTime(
+    PathMemo& memo) {
+  while (hot_end_ - pos_ >= QuickPackets::kRoom) {
+    if (*pos_ == Mtc::kOpcode.value) {
+      if (clock_.On(Mtc{pos_[1]})) Told(TimeMark::Kind::kMtc);
+      pos_ += 2;
+    } else if (!RunAlone(memo)) {
+      break;
+    }
+    if (sink_.TakesPaths()) return std::nullopt;
+    if (sink_.Done()) return HotStop::kOther;
+  }
   const HotStop stop = RunHot<true>();
   return stop == HotStop::kPaths ? std::nullopt : std::optional(stop);
+}
+
+// A TNT or TIP packet by itself. False, and nothing is done: it must be walked.
+template <class Sink>
+bool FlowEngine<Sink>::RunAlone(PathMemo& memo) {
+  if (sink_.TakesSingles()) return false;
+  QuickPackets quick = QuickPackets::Read(pos_, last_ip_.value());
+  if (quick.size == 0) return false;
+  if (quick.packets.tip && std::exchange(quick.packets.tnt, 0) != 0) --quick.size;
+  sink_.BeginPaths(*graph_, cur_, Now());
+  PathMemo::Path* path = memo.Find(PathMemo::SeedOf(cur_), quick.packets, returns_, sink_.exits());
+  if (path == nullptr || !Take(memo, *path)) return false;
+  last_ip_.Set(quick.last_ip);
+  pos_ += quick.size;
+  if (quick.packets.tip)
+    PacketEnd();
+  else
+    TntEnd(OutcomeCount(quick.packets.tnt >> 1), pos_);
+  return true;
 }
 
 // Packets that RunMemoised does not take by itself, but by the memo; else says why not.

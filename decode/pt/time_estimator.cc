@@ -139,7 +139,7 @@ void TimeEstimator::OnBlock(const BlockRun& run) {
 void TimeEstimator::OnBlocks(const BlockStretch& stretch) {
   Add(Piece::Kind::kBlocks, stretch.count);
   stretches_.push_back(stretch);
-  count_ += stretch.digest.count;
+  count_ += stretch.instructions();
   FlushIfMany();
 }
 
@@ -277,7 +277,10 @@ void TimeEstimator::FlushAll(double pace) {
   Forget();
 }
 
-void TimeEstimator::Finish() { FlushAll(usual_pace_); }
+void TimeEstimator::Finish() {
+  FlushAll(usual_pace_);
+  HandOn();
+}
 
 TscInterval TimeEstimator::BoundsOf(const Piece& piece) {
   TscInterval bounds;
@@ -290,6 +293,7 @@ TscInterval TimeEstimator::BoundsOf(const Piece& piece) {
 
 void TimeEstimator::DeliverFirst() {
   Piece& piece = pieces_.front();
+  if (piece.kind != Piece::Kind::kBlocks) HandOn();
   switch (piece.kind) {
     case Piece::Kind::kBlock:
       --waiting_;
@@ -306,7 +310,7 @@ void TimeEstimator::DeliverFirst() {
       DeliverOther(piece);
   }
   pieces_.pop_front();
-  done_ = done_ || consumer_.Done();
+  if (batch_.count == 0) done_ = done_ || consumer_.Done();
 }
 
 // Events and losses.
@@ -342,50 +346,49 @@ void TimeEstimator::DeliverBlock(Piece& piece, BlockRun& run) {
   if (!done_) consumer_.OnBlock(run);
 }
 
-// In as many batches as there are lines that it lies on. A block that begins on one and ends on the
-// next goes by itself.
-void TimeEstimator::DeliverBlocks(Piece& piece, BlockStretch& stretch) {
-  const TscInterval bounds = BoundsOf(piece);
-  const StepBuffer::Position end_of_steps = stretch.begin + stretch.count;
-  while (stretch.count != 0) {
-    if (bounds.lo == 0) {
-      HandOn(stretch, bounds, TimeLine{.latest = 0});
-      break;
-    }
-    FindSegment(piece, piece.count + 1);
-    const uint64_t end = EndOfLine();
-    BlockStretch part = stretch;
-    if (end - piece.count < stretch.digest.count)
-      part = stretch.TakeFirst(steps_, end - piece.count);
-    else
-      stretch.count = 0;
-    if (part.count == 0) {
-      BlockRun run = stretch.TakeBlock(steps_);
-      run.bounds = bounds;
-      run.first_tsc = TimeAt(piece, piece.count + 1, bounds);
-      run.tsc = TimeAt(piece, piece.count + run.lengths.size(), bounds);
-      piece.count += run.lengths.size();
-      if (!done_) consumer_.OnBlock(run);
-    } else {
-      TimeLine line = LineAt(bounds);
-      line.ahead = piece.count - segment_.begin;
-      piece.count += part.digest.count;
-      HandOn(part, bounds, line);
-      tsc_floor_ = line.At(part.digest.count);
-    }
-    done_ = done_ || consumer_.Done();
+void TimeEstimator::DeliverBlocks(const Piece& piece, const BlockStretch& stretch) {
+  constexpr size_t kLong = 1000;  // steps
+  if (batch_.count != 0 && stretch.goes_on && stretch.stay == batch_.stay) {
+    batch_.Append(stretch);
+  } else {
+    HandOn();
+    batch_ = stretch;
   }
-  steps_.Release(end_of_steps);
+  AddTimes(piece, stretch.instructions());
+  if (batch_.count >= kLong) HandOn();
 }
 
-void TimeEstimator::HandOn(const BlockStretch& stretch, const TscInterval& bounds,
-                           const TimeLine& line) {
-  if (done_) return;
-  BlockBatch batch = stretch.Batch(steps_);
-  batch.bounds = bounds;
-  batch.estimated = true;
-  batch.line = line;
-  consumer_.OnBlocks(batch);
+// The times of the last instructions of batch_.
+void TimeEstimator::AddTimes(const Piece& piece, uint64_t instructions) {
+  const uint64_t before = batch_.instructions() - instructions;
+  const TscInterval bounds = BoundsOf(piece);
+  if (bounds.lo == 0) {  // nothing was known yet
+    times_.push_back({before + instructions, bounds, TimeLine{.latest = 0}});
+    return;
+  }
+  const uint64_t begin = piece.count - before;  // of the batch
+  const uint64_t end = piece.count + instructions;
+  for (uint64_t count = piece.count; count != end;) {
+    FindSegment(piece, count + 1);
+    count = std::min(EndOfLine(), end);
+    TimedPart& part = times_.emplace_back(count - begin, bounds, LineAt(bounds));
+    part.line.ahead = begin - segment_.begin;
+    tsc_floor_ = part.line.At(count - begin);
+  }
+}
+
+// What has come together in batch_.
+void TimeEstimator::HandOn() {
+  if (batch_.count == 0) return;
+  if (!done_) {
+    BlockBatch batch = batch_.Batch(steps_);
+    batch.times = times_;
+    consumer_.OnBlocks(batch);
+    done_ = consumer_.Done();
+  }
+  steps_.Release(batch_.begin + batch_.count);
+  times_.clear();
+  batch_.count = 0;
 }
 
 // The most likely time when `count` instructions had executed.
@@ -416,6 +419,7 @@ TimeLine TimeEstimator::LineAt(const TscInterval& bounds) const {
     line.begin = At(points_.front().mark).tsc;
     line.pace = segment_.pace;
     line.pauses = static_cast<double>(segment_.passed - 1) * segment_.pause;
+    if (segment_.end_mark != 0) line.end = At(segment_.end_mark).tsc;
   }
   line.earliest = std::max(bounds.lo, tsc_floor_);
   if (bounds.hi != 0) line.latest = std::max(bounds.hi, tsc_floor_);

@@ -132,8 +132,9 @@ class TimeEstimator {
   void DeliverFirst();
   void DeliverOther(const Piece& piece);
   void DeliverBlock(Piece& piece, BlockRun& run);
-  void DeliverBlocks(Piece& piece, BlockStretch& stretch);
-  void HandOn(const BlockStretch& stretch, const TscInterval& bounds, const TimeLine& line);
+  void DeliverBlocks(const Piece& piece, const BlockStretch& stretch);
+  void AddTimes(const Piece& piece, uint64_t instructions);
+  void HandOn();
   TscInterval BoundsOf(const Piece& piece);
   uint64_t TimeAt(const Piece& piece, uint64_t count, const TscInterval& bounds);
   void FindSegment(const Piece& piece, uint64_t count);
@@ -169,6 +170,8 @@ class TimeEstimator {
   std::deque<BlockRun> blocks_;
   std::deque<BlockStretch> stretches_;
   StepBuffer steps_;
+  BlockStretch batch_;  // whose times are known; is handed on when it is long enough
+  std::vector<TimedPart> times_;
   std::deque<TraceEvent> events_;
   std::deque<DataLoss> losses_;
   uint64_t loss_begin_ = 0;  // of the loss that is handed on next

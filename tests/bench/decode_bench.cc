@@ -30,8 +30,8 @@ class BatchTaker : public ExecutionConsumer {
     Add(run.bounds, run.tsc);
   }
   void OnBlocks(const BlockBatch& batch) override {
-    digest_.Append(batch.digest);
-    Add(batch.bounds, batch.line.At(batch.digest.count));
+    digest_ = batch.behind;
+    for (const TimedPart& part : batch.times) Add(part.bounds, part.line.At(part.end));
     blocks_ += batch.steps.size();
   }
   void OnEvent(const TraceEvent&) override {}
@@ -65,7 +65,7 @@ class StepTaker : public BatchTaker {
     }
     sum_ += sum;
     digest_.count += count;
-    Add(batch.bounds, batch.line.At(count));
+    for (const TimedPart& part : batch.times) Add(part.bounds, part.line.At(part.end));
   }
 
  private:
@@ -90,11 +90,9 @@ class RunTaker final : public BatchTaker {
 class DigestChecker final : public BatchTaker {
  public:
   void OnBlocks(const BlockBatch& batch) override {
-    const FlowDigest before = digest_;
-    for (BlockRuns runs(batch); runs.Next();) OnBlock(runs.run());
-    FlowDigest composed = before;
-    composed.Append(batch.digest);
-    right_ &= composed == digest_;
+    right_ &= batch.before == digest_;
+    for (BlockRuns runs(batch); runs.Next();) BatchTaker::OnBlock(runs.run());
+    right_ &= batch.behind == digest_;
   }
   bool right() const { return right_; }
 

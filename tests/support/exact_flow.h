@@ -111,7 +111,8 @@ class PieceNumbers final : public ExecutionConsumer {
       }
       EXPECT_EQ(ip, block.address + block.size);
     }
-    EXPECT_EQ(batch.digest, digest);
+    EXPECT_EQ(batch.digest(), digest);
+    EXPECT_EQ(batch.instructions(), digest.count);
     EXPECT_FALSE(batch.steps.empty());
   }
 

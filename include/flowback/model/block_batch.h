@@ -59,34 +59,48 @@ struct BlockStep {
 // When instructions most likely executed: so many ticks for each one, within limits.
 struct TimeLine {
   uint64_t begin = 0;  // TSC
-  uint64_t ahead = 0;  // instructions since then before the first; modulo 2^64: it may begin later
+  uint64_t end = ~uint64_t{0};
+  uint64_t ahead = 0;  // instructions since `begin`, before those counted; modulo 2^64: it may come
+                       // after some of them
   double pace = 0;     // ticks an instruction
-  double pauses = 0;   // ticks in which nothing executed, since `begin`
+  double pauses = 0;   // ticks since `begin` in which nothing executed
   uint64_t earliest = 0;
   uint64_t latest = ~uint64_t{0};
 
-  // When `count` more instructions had executed. 0: nothing is known.
-  uint64_t At(uint64_t count) const { return AtOrAfter(count, earliest); }
-  uint64_t AtOrAfter(uint64_t count, uint64_t lo) const {
+  // When `count` instructions had executed. 0: nothing is known.
+  uint64_t At(uint64_t count) const {
     const auto run = static_cast<int64_t>(ahead + count);
     const double ticks = static_cast<double>(std::max<int64_t>(run, 0)) * pace + pauses;
-    return std::min(std::max(begin + static_cast<uint64_t>(ticks), lo), latest);
+    const uint64_t tsc = std::min(begin + static_cast<uint64_t>(ticks), end);
+    return std::min(std::max(tsc, earliest), latest);
   }
+};
+
+// Instructions of a batch about whose times the same is known.
+struct TimedPart {
+  uint64_t end = 0;  // so many instructions of the batch lie in or before it
+  TscInterval bounds;
+  TimeLine line;  // counts from the batch's first instruction
 };
 
 // Blocks that were executed one behind the other: each leads to where the next one begins.
 struct BlockBatch {
-  std::span<const BlockStep> steps;  // valid during the call only
+  std::span<const BlockStep> steps;  // valid during the call only, like `times`
   const BlockTable* table = nullptr;
   uint64_t next = 0;  // where control went behind the last one
-  FlowDigest digest;  // of all their instructions
-  // As BlockRun has them, of every block.
-  TscInterval bounds;
-  uint64_t tsc = 0;        // only where no times are estimated
-  bool estimated = false;  // `line` has the times
-  TimeLine line;           // counts from the batch's first instruction
+  FlowDigest before;  // of all instructions that the decoder has handed on before it
+  FlowDigest behind;  // and with it
+  // Where DecodeInput::times asks for them: parts of the batch, up to its end. A block has the
+  // bounds of its first instruction; its last one may lie in another part with the same bounds.
+  std::span<const TimedPart> times;
+  uint64_t tsc = 0;  // else: as BlockRun::tsc, of every block
   bool in_transaction = false;
   const ThreadStay* stay = nullptr;
+
+  uint64_t instructions() const { return behind.count - before.count; }
+  FlowDigest digest() const {
+    return {instructions(), behind.hash - before.hash * FlowDigest::Power(instructions())};
+  }
 };
 
 // The block runs of a batch, one after the other:
@@ -95,7 +109,6 @@ class BlockRuns {
  public:
   // Both must stay.
   explicit BlockRuns(const BlockBatch& batch) : batch_(batch) {
-    run_.bounds = batch.bounds;
     run_.tsc = batch.tsc;
     run_.mode = batch.table->mode();
     run_.in_transaction = batch.in_transaction;
@@ -116,9 +129,11 @@ class BlockRuns {
     run_.exit = step.taken()                                   ? BlockExit::kTaken
                 : block.last == InstructionClass::kConditional ? BlockExit::kNotTaken
                                                                : BlockExit::kFallThrough;
-    if (batch_.estimated) {
-      run_.first_tsc = batch_.line.At(before_ + 1);
-      run_.tsc = batch_.line.At(before_ + block.count);
+    if (!batch_.times.empty()) {
+      const TimedPart& first = PartOf(before_ + 1);
+      run_.bounds = first.bounds;
+      run_.first_tsc = first.line.At(before_ + 1);
+      run_.tsc = PartOf(before_ + block.count).line.At(before_ + block.count);
     }
     before_ += block.count;
     return true;
@@ -126,8 +141,15 @@ class BlockRuns {
   const BlockRun& run() const { return run_; }
 
  private:
+  // Where the instruction lies that is the `count`th; counts must not fall.
+  const TimedPart& PartOf(uint64_t count) {
+    while (batch_.times[part_].end < count) ++part_;
+    return batch_.times[part_];
+  }
+
   const BlockBatch& batch_;
   size_t at_ = 0;
+  size_t part_ = 0;
   uint64_t before_ = 0;  // instructions
   BlockRun run_;
 };
