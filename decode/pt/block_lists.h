@@ -30,13 +30,16 @@ class BlockLists {
   // Its place is another's now. Of 0, nothing.
   void Free(Ref list);
 
-  // Copies the list to `to`; returns the end of it there.
+  // Copies the list to `to`; returns the end of it there. So many steps at a time: most lists
+  // should have no more.
+  template <unsigned kAtOnce>
   [[gnu::always_inline]] BlockStep* Copy(Ref list, BlockStep* to) const {
+    static_assert(kAtOnce <= kSpill);
     const BlockStep* from = steps_ + (list >> kCountBits) * size_t{kUnit};
-    std::memcpy(to, from, sizeof(BlockStep) * kSpill);
+    std::memcpy(to, from, sizeof(BlockStep) * kAtOnce);
     const unsigned count = CountOf(list);
-    for (unsigned i = kSpill; i < count; i += kSpill) [[unlikely]]
-      std::memcpy(to + i, from + i, sizeof(BlockStep) * kSpill);
+    for (unsigned i = kAtOnce; i < count; i += kAtOnce)
+      std::memcpy(to + i, from + i, sizeof(BlockStep) * kAtOnce);
     return to + count;
   }
   static unsigned CountOf(Ref list) { return list & ((1u << kCountBits) - 1); }

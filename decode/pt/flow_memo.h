@@ -135,7 +135,8 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
     flow.count += PathMemo::InstructionsOf(length);
     seed = path.next;
     if constexpr (Sink::kListsBlocks) {
-      steps = memo.lists().Copy(path.blocks, steps);
+      steps = memo.lists().template Copy<std::decay_t<decltype(path)>::kUsualBlocks>(path.blocks,
+                                                                                     steps);
     } else if (path.uses++ == 0) [[unlikely]] {
       sink_.Use(memo, path);
     }
@@ -353,7 +354,7 @@ bool FlowEngine<Sink>::Take(PathMemo& memo, Path& path) {
   flow.hash = flow.hash * path.power + path.hash;
   flow.count += PathMemo::InstructionsOf(PathMemo::LengthOf(path));
   if constexpr (Sink::kListsBlocks)
-    sink_.EndPaths(*graph_, cur_, memo.lists().Copy(path.blocks, sink_.end()));
+    sink_.EndPaths(*graph_, cur_, memo.lists().Copy<Path::kUsualBlocks>(path.blocks, sink_.end()));
   else if (path.uses++ == 0)
     sink_.Use(memo, path);
   return true;

@@ -87,6 +87,8 @@ class PathMemo {
   };
   // The path of such packets. One line of the cache.
   struct alignas(64) Path {
+    static constexpr unsigned kUsualBlocks = 8;  // no more, in most
+
     uint64_t ip = 0;
     uint64_t key = 0;  // the rest of the packets and the node; and the Length
     uint64_t hash = 0;
@@ -100,6 +102,8 @@ class PathMemo {
   };
   // The path of two full short TNT packets. Half a line.
   struct alignas(32) Pair {
+    static constexpr unsigned kUsualBlocks = 16;
+
     uint64_t tag = 0;  // what its place leaves open of the key; and the Length
     uint64_t hash = 0;
     uint64_t power = 1;

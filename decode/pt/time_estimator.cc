@@ -371,8 +371,10 @@ void TimeEstimator::AddTimes(const Piece& piece, uint64_t instructions) {
   for (uint64_t count = piece.count; count != end;) {
     FindSegment(piece, count + 1);
     count = std::min(EndOfLine(), end);
-    TimedPart& part = times_.emplace_back(count - begin, bounds, LineAt(bounds));
-    part.line.ahead = begin - segment_.begin;
+    TimedPart& part = times_.emplace_back();
+    part.end = count - begin;
+    part.bounds = bounds;
+    SetLine(bounds, begin - segment_.begin, part.line);
     tsc_floor_ = part.line.At(count - begin);
   }
 }
@@ -395,8 +397,8 @@ void TimeEstimator::HandOn() {
 uint64_t TimeEstimator::TimeAt(const Piece& piece, uint64_t count, const TscInterval& bounds) {
   if (bounds.lo == 0) return 0;  // nothing was known yet
   FindSegment(piece, count);
-  TimeLine line = LineAt(bounds);
-  line.ahead = -segment_.begin;
+  TimeLine line;
+  SetLine(bounds, -segment_.begin, line);
   return tsc_floor_ = line.At(count);
 }
 
@@ -412,9 +414,9 @@ void TimeEstimator::FindSegment(const Piece& piece, uint64_t count) {
   while (passed < segment_.points && points_[passed].count < behind) ++passed;
 }
 
-// The line of times there, but for where on it the counting begins.
-TimeLine TimeEstimator::LineAt(const TscInterval& bounds) const {
-  TimeLine line;
+// The line of times there. (Not returned: copies wait for the stores of their parts.)
+void TimeEstimator::SetLine(const TscInterval& bounds, uint64_t ahead, TimeLine& line) const {
+  line.ahead = ahead;
   if (!points_.empty() && points_.front().mark != 0) {
     line.begin = At(points_.front().mark).tsc;
     line.pace = segment_.pace;
@@ -423,7 +425,6 @@ TimeLine TimeEstimator::LineAt(const TscInterval& bounds) const {
   }
   line.earliest = std::max(bounds.lo, tsc_floor_);
   if (bounds.hi != 0) line.latest = std::max(bounds.hi, tsc_floor_);
-  return line;
 }
 
 // So many instructions had executed at the end of that line.

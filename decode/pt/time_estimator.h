@@ -138,7 +138,7 @@ class TimeEstimator {
   TscInterval BoundsOf(const Piece& piece);
   uint64_t TimeAt(const Piece& piece, uint64_t count, const TscInterval& bounds);
   void FindSegment(const Piece& piece, uint64_t count);
-  TimeLine LineAt(const TscInterval& bounds) const;
+  void SetLine(const TscInterval& bounds, uint64_t ahead, TimeLine& line) const;
   uint64_t EndOfLine() const;
   void Measure();
   void NextSegment();
