@@ -73,7 +73,10 @@ const StaticBlock kUndecodable = [] {
 }  // namespace
 
 BlockGraph::BlockGraph(std::shared_ptr<const AddressSpace> space, ExecMode mode)
-    : space_(std::move(space)), mode_(mode), address_mask_(AddressMask(mode)) {
+    : space_(std::move(space)),
+      mode_(mode),
+      address_mask_(AddressMask(mode)),
+      table_of_blocks_(*space_, mode) {
   nodes_.emplace_back();  // number 0 means "not resolved"
   infos_.push_back({0, &kNothing});
   table_.resize(1024);
@@ -99,6 +102,17 @@ void BlockGraph::MakeRoom() {
   const size_t room = std::max(kFirst, size * (size < kManyNodes ? 8 : 2));
   nodes_.reserve(room);
   infos_.reserve(room);
+}
+
+void BlockGraph::FillTable() {
+  for (size_t id = table_of_blocks_.size(); id < infos_.size(); ++id) {
+    const StaticBlock& block = *infos_[id].block;
+    table_of_blocks_.Add({.address = infos_[id].address,
+                          .lengths = block.lengths,
+                          .size = block.size,
+                          .count = block.count,
+                          .last = nodes_[id].last});
+  }
 }
 
 uint32_t BlockGraph::NodeAt(uint64_t address) {

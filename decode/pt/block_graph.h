@@ -20,6 +20,7 @@
 #include "decode/code/block_cache.h"
 #include "flowback/base/flow_digest.h"
 #include "flowback/decode/code_image.h"
+#include "flowback/model/block_batch.h"
 #include "flowback/model/instruction.h"
 
 namespace flowback::pt {
@@ -69,6 +70,11 @@ class BlockGraph {
   const AddressSpace& space() const { return *space_; }
   ExecMode mode() const { return mode_; }
   size_t size() const { return nodes_.size(); }
+  // The blocks by node number, with all that are known now.
+  const BlockTable& Table() {
+    if (table_of_blocks_.size() != infos_.size()) FillTable();
+    return table_of_blocks_;
+  }
 
   // The node that starts at `address`, made when there is none.
   uint32_t NodeAt(uint64_t address);
@@ -93,6 +99,7 @@ class BlockGraph {
   bool GoesInCircles(uint32_t id);
   void Grow();
   void MakeRoom();
+  void FillTable();
   size_t Slot(uint64_t address) const;
 
   std::shared_ptr<const AddressSpace> space_;
@@ -101,6 +108,7 @@ class BlockGraph {
   std::vector<Node> nodes_;
   std::vector<NodeInfo> infos_;
   std::vector<uint32_t> table_;  // open addressing by address; 0: free
+  BlockTable table_of_blocks_;   // only as far as somebody asked for it
   // Blocks that belong to no section: cut by a mapping's end, or across two mappings.
   struct OwnedBlock {
     StaticBlock block;

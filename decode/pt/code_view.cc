@@ -11,15 +11,16 @@ BlockGraph& GraphCache::Get(const std::shared_ptr<const AddressSpace>& space, Ex
   return *graph;
 }
 
-PathMemo& GraphCache::Memo(BlockGraph& graph, bool compressed_returns) {
+PathMemo& GraphCache::Memo(BlockGraph& graph, bool compressed_returns, bool lists_blocks) {
   const auto found = std::ranges::find_if(memos_, [&](const PathMemo& memo) {
-    return &memo.graph() == &graph && memo.compressed_returns() == compressed_returns;
+    return &memo.graph() == &graph && memo.compressed_returns() == compressed_returns &&
+           memo.lists_blocks() == lists_blocks;
   });
   if (found != memos_.end()) {
     memos_.splice(memos_.begin(), memos_, found);
   } else {
     if (memos_.size() == kMostMemos) memos_.pop_back();
-    memos_.emplace_front(graph, compressed_returns);
+    memos_.emplace_front(graph, compressed_returns, lists_blocks);
   }
   return memos_.front();
 }

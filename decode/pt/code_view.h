@@ -21,9 +21,10 @@ class GraphCache {
  public:
   BlockGraph& Get(const std::shared_ptr<const AddressSpace>& space, ExecMode mode);
   // Walks of one of these graphs; those of traces with and of traces without compressed returns
-  // differ. A memo is big, and there may be thousands of processes: only those used last are kept.
-  // What is returned is valid until the next call.
-  PathMemo& Memo(BlockGraph& graph, bool compressed_returns);
+  // differ, and those that list their blocks from those that count. A memo is big, and there may be
+  // thousands of processes: only those used last are kept. What is returned is valid until the next
+  // call.
+  PathMemo& Memo(BlockGraph& graph, bool compressed_returns, bool lists_blocks = false);
 
  private:
   static constexpr size_t kMostMemos = 8;
@@ -56,8 +57,8 @@ class CodeView {
 
   // The graph of the current epoch.
   BlockGraph& Graph(ExecMode mode) { return graphs_.Get(Epoch().space, mode); }
-  PathMemo& Memo(BlockGraph& graph, bool compressed_returns) {
-    return graphs_.Memo(graph, compressed_returns);
+  PathMemo& Memo(BlockGraph& graph, bool compressed_returns, bool lists_blocks = false) {
+    return graphs_.Memo(graph, compressed_returns, lists_blocks);
   }
   // Moves to the epoch that holds at `time` (0: not known) or after `instructions`, whichever the
   // history goes by. Never backwards. True when the address space changed.

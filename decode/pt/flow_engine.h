@@ -179,7 +179,8 @@ class FlowEngine : private FlowState {
   void FastPackets();
   // Why RunHot stopped: at a packet of another kind, or after a TNT or TIP that it could not
   // finish.
-  enum class HotStop : uint8_t { kOther, kTnt, kTip };
+  enum class HotStop : uint8_t { kOther, kTnt, kTip, kPaths };
+  template <bool kToPaths = false>
   HotStop RunHot();
   NodeKind RunTnt(typename Sink::Run& run, uint32_t& cur, uint64_t bits, unsigned& count);
   template <class Output>
@@ -187,8 +188,12 @@ class FlowEngine : private FlowState {
 
   // flow_memo.h
   HotStop RunMemoised();
+  std::optional<HotStop> RunToPaths(PathMemo& memo);
+  std::optional<HotStop> RunPastTime(PathMemo& memo);
+  bool RunAlone(PathMemo& memo);
   std::optional<HotStop> RunUnusual(PathMemo& memo);
   std::optional<HotStop> RunLongTnt(PathMemo& memo);
+  std::optional<HotStop> RunLongTnts(PathMemo& memo);
   std::optional<HotStop> RunOutcomes(PathMemo& memo, uint64_t bits, unsigned left);
   bool TakeOutcomes(PathMemo& memo, const OutcomePart& part);
   template <class Path>

@@ -34,7 +34,9 @@ void FlowEngine<Sink>::FastPackets() {
   }
 }
 
+// `kToPaths`: ends with kPaths where RunMemoised may go on; not before the first packet.
 template <class Sink>
+template <bool kToPaths>
 typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunHot() {
   typename Sink::Run run(sink_);
   const uint8_t* pos = pos_;
@@ -48,6 +50,8 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunHot() {
     return stop;
   };
   while (pos < end && !sink_.Done()) {
+    if constexpr (kToPaths)
+      if (pos != pos_ && sink_.TakesPaths()) return leave(HotStop::kPaths);
     const uint8_t byte = *pos;
     if ((byte & 1) == 0) {
       if (byte == 0) {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
-// FlowEngine, the hot loop of sinks that only count: whole packets by the memo of walks.
+// FlowEngine, the hot loop of sinks that count, or that take lists of blocks: whole packets by the
+// memo of walks.
 //
 // It does what RunHot does and stops where that one stops; only the walks of a TNT packet, of two
-// full ones, or of a TIP and the TNT behind it are one look-up here. See path_memo.h.
+// full ones, or of a TIP and the TNT behind it are one look-up here. See path_memo.h. Where lists
+// of blocks are taken, packets that tell the time are RunHot's, and what follows them as long as
+// the sink must see each block.
 #pragma once
 
 #include <cstring>
@@ -74,6 +77,10 @@ struct QuickPackets {
     }
     return result;
   }
+  // An MTC, or a CYC.
+  static bool TellsTime(uint8_t byte) {
+    return byte == Mtc::kOpcode.value || Cyc::kOpcode.Matches(byte);
+  }
   // The short TNT packet there; 0 when it is another one.
   static uint8_t TntAt(const uint8_t* at) {
     return (*at & 1) == 0 && *at > kExtendedPrefix ? *at : 0;
@@ -112,9 +119,11 @@ template <class Sink>
 typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
   if (memo_ == nullptr || &memo_->graph() != graph_) {
     sink_.CountUses();  // another one may have to go
-    memo_ = &code_.Memo(*graph_, compressed_returns_);
+    memo_ = &code_.Memo(*graph_, compressed_returns_, Sink::kListsBlocks);
   }
   PathMemo& memo = *memo_;
+  if constexpr (Sink::kListsBlocks)
+    if (const std::optional<HotStop> stop = RunToPaths(memo)) return *stop;
   // Uses are counted in 32 bits, and each takes a byte of the stream at least.
   constexpr ptrdiff_t kMostUses = ptrdiff_t{1} << 31;
   if (uses_begin_ == nullptr || pos_ - uses_begin_ >= kMostUses) {
@@ -127,7 +136,14 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
   PathMemo::Seed seed;
   FlowDigest flow;
   uint64_t last_ip;
+  [[maybe_unused]] BlockStep* steps = nullptr;  // behind the last one
+  [[maybe_unused]] BlockStep* limit = nullptr;
   const auto fetch = [&]() __attribute__((always_inline)) {
+    if constexpr (Sink::kListsBlocks) {
+      sink_.BeginPaths(*graph_, cur_, Now());
+      steps = sink_.end();
+      limit = sink_.Limit();
+    }
     pos = pos_;
     seed = PathMemo::SeedOf(cur_);
     flow = sink_.flow();
@@ -138,16 +154,30 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
     cur_ = PathMemo::NodeOf(seed);
     sink_.flow() = flow;
     last_ip_.Set(last_ip);
+    if constexpr (Sink::kListsBlocks) sink_.EndPaths(*graph_, cur_, steps);
   };
   const auto add = [&](auto& path, PathMemo::Length length) __attribute__((always_inline)) {
     flow.hash = flow.hash * path.power + path.hash;
     flow.count += PathMemo::InstructionsOf(length);
     seed = path.next;
-    if (path.uses++ == 0) [[unlikely]]
+    if constexpr (Sink::kListsBlocks) {
+      steps = memo.lists().template Copy<std::decay_t<decltype(path)>::kUsualBlocks>(path.blocks,
+                                                                                     steps);
+    } else if (path.uses++ == 0) [[unlikely]] {
       sink_.Use(memo, path);
+    }
   };
   fetch();
   while (pos <= end) {
+    if constexpr (Sink::kListsBlocks) {
+      if (steps > limit) [[unlikely]] {
+        put();
+        sink_.MakeRoom();
+        if (const std::optional<HotStop> stop = RunToPaths(memo)) return *stop;
+        fetch();
+        continue;
+      }
+    }
     if (const uint16_t word = FullPair::Load(pos); FullPair::Match(word)) {
       const auto [pair, length] = memo.LookUpPair(seed, word, returns_);
       if (PathMemo::IsPath(length)) [[likely]] {
@@ -168,7 +198,9 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
           continue;
         }
       }
-    } else if (const uint8_t byte = *pos; byte == Mtc::kOpcode.value) {
+    } else if (const uint8_t byte = *pos; Sink::kListsBlocks && byte != 0) {
+      // Perhaps a time.
+    } else if (byte == Mtc::kOpcode.value) {
       clock_.On(Mtc{pos[1]});
       pos += 2;
       continue;
@@ -188,7 +220,11 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
       continue;
     }
     put();
-    const std::optional<HotStop> stop = RunUnusual(memo);
+    std::optional<HotStop> stop;
+    if constexpr (Sink::kListsBlocks)
+      stop = QuickPackets::TellsTime(*pos_) ? RunPastTime(memo) : RunUnusual(memo);
+    else
+      stop = RunUnusual(memo);
     if (stop) return *stop;
     fetch();
   }
@@ -198,6 +234,50 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
     return RunMemoised();
   }
   return RunHot();  // the last few bytes
+}
+
+// Packets one by one, as long as the sink must hear of each.
+template <class Sink>
+std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunToPaths(PathMemo& memo) {
+  if (sink_.Done()) return HotStop::kOther;
+  return sink_.TakesPaths() ? std::nullopt : RunPastTime(memo);
+}
+
+// One packet, and those behind it that it changes something for.
+template <class Sink>
+[[gnu::noinline]] std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunPastTime(
+    PathMemo& memo) {
+  while (hot_end_ - pos_ >= QuickPackets::kRoom) {
+    if (*pos_ == Mtc::kOpcode.value) {
+      if (clock_.On(Mtc{pos_[1]})) Told(TimeMark::Kind::kMtc);
+      pos_ += 2;
+    } else if (!RunAlone(memo)) {
+      break;
+    }
+    if (sink_.TakesPaths()) return std::nullopt;
+    if (sink_.Done()) return HotStop::kOther;
+  }
+  const HotStop stop = RunHot<true>();
+  return stop == HotStop::kPaths ? std::nullopt : std::optional(stop);
+}
+
+// A TNT or TIP packet by itself. False, and nothing is done: it must be walked.
+template <class Sink>
+bool FlowEngine<Sink>::RunAlone(PathMemo& memo) {
+  if (sink_.TakesSingles()) return false;
+  QuickPackets quick = QuickPackets::Read(pos_, last_ip_.value());
+  if (quick.size == 0) return false;
+  if (quick.packets.tip && std::exchange(quick.packets.tnt, 0) != 0) --quick.size;
+  sink_.BeginPaths(*graph_, cur_, Now());
+  PathMemo::Path* path = memo.Find(PathMemo::SeedOf(cur_), quick.packets, returns_, sink_.exits());
+  if (path == nullptr || !Take(memo, *path)) return false;
+  last_ip_.Set(quick.last_ip);
+  pos_ += quick.size;
+  if (quick.packets.tip)
+    PacketEnd();
+  else
+    TntEnd(OutcomeCount(quick.packets.tnt >> 1), pos_);
+  return true;
 }
 
 // Packets that RunMemoised does not take by itself, but by the memo; else says why not.
@@ -239,9 +319,22 @@ template <class Sink>
   return RunOutcomes(memo, outcomes, OutcomeCount(outcomes));
 }
 
-// Long TNT packets, one behind the other; on copies that stay in registers, as above.
+// A long TNT packet is so many short ones.
 template <class Sink>
 std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunLongTnt(PathMemo& memo) {
+  LongTnt packet;
+  if (!IsLongTnt(pos_)) return HotStop::kOther;
+  if constexpr (!Sink::kListsBlocks) return RunLongTnts(memo);
+  const ReadResult size = LongTnt::Parse({pos_, QuickPackets::kRoom}, packet);
+  if (!size) return HotStop::kOther;
+  hot_packet_ = pos_;
+  pos_ += *size;
+  return RunOutcomes(memo, packet.bits, packet.count);
+}
+
+// One behind the other; on copies that stay in registers, as above.
+template <class Sink>
+std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunLongTnts(PathMemo& memo) {
   const uint8_t* const begin = pos_;
   const uint8_t* pos = pos_;
   PathMemo::Seed seed = PathMemo::SeedOf(cur_);
@@ -348,12 +441,17 @@ void FlowEngine<Sink>::CountWalked(SlowPacket reason, int packets) {
 template <class Sink>
 template <class Path>
 bool FlowEngine<Sink>::Take(PathMemo& memo, Path& path) {
+  if constexpr (Sink::kListsBlocks)
+    if (!sink_.HasRoom()) return false;
   if (!returns_.Apply(memo.EffectOf(path))) return false;
   cur_ = PathMemo::NodeOf(path.next);
   FlowDigest& flow = sink_.flow();
   flow.hash = flow.hash * path.power + path.hash;
   flow.count += PathMemo::InstructionsOf(PathMemo::LengthOf(path));
-  if (path.uses++ == 0) sink_.Use(memo, path);
+  if constexpr (Sink::kListsBlocks)
+    sink_.EndPaths(*graph_, cur_, memo.lists().Copy<Path::kUsualBlocks>(path.blocks, sink_.end()));
+  else if (path.uses++ == 0)
+    sink_.Use(memo, path);
   return true;
 }
 

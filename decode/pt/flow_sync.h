@@ -410,6 +410,8 @@ inline const std::type_info* NextKind(Bytes rest, PebsState pebs, const Errata& 
 // Whether the next packet that tells of the flow is a TNT.
 template <class Sink>
 bool FlowEngine<Sink>::FollowedByTnt(Bytes rest) const {
+  if (pebs_.item_bytes == 0 && !rest.empty() && (rest[0] & 1) == 0 && rest[0] > kExtendedPrefix)
+    return true;
   PebsState pebs = pebs_;
   Packet packet;
   while (const ReadResult size = ReadPacket(rest, pebs, packet, errata_)) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "decode/pt/native_decoder.h"
 
+#include "decode/pt/batch_sink.h"
 #include "decode/pt/code_view.h"
 #include "decode/pt/flow_bind.h"
 #include "decode/pt/flow_engine.h"
@@ -23,12 +24,21 @@ Status Check(const DecodeInput& input) {
 
 class NativeDecoder final : public Decoder {
  public:
+  explicit NativeDecoder(Delivery delivery) : batches_(delivery == Delivery::kBatches) {}
+
   Result<ByteAccount> Decode(const DecodeInput& input, ExecutionConsumer& consumer) override {
     if (Status status = Check(input); !status) return Fail(status.error());
     CodeView code(*input.code, graphs_);
-    if (input.times)
-      return input.blocks ? DecodeTimed<TimedSink>(input, code, consumer)
-                          : DecodeTimed<EventSink>(input, code, consumer);
+    if (input.times) {
+      if (!input.blocks) return DecodeTimed<EventSink>(input, code, consumer);
+      return batches_ ? DecodeTimed<BatchedTimedSink>(input, code, consumer)
+                      : DecodeTimed<TimedSink>(input, code, consumer);
+    }
+    if (batches_) {
+      BatchWriter writer(consumer);
+      BatchedSink sink(writer);
+      return FlowEngine<BatchedSink>(input, code, sink).Run();
+    }
     ConsumerSink sink(consumer);
     return FlowEngine<ConsumerSink>(input, code, sink).Run();
   }
@@ -78,12 +88,17 @@ class NativeDecoder final : public Decoder {
     return ParallelCounter(input, parallel_graphs_, size, window).Run();
   }
 
+  const bool batches_;
   GraphCache graphs_;
   std::deque<GraphCache> parallel_graphs_;  // one for each thread
 };
 
 }  // namespace
 
-std::unique_ptr<Decoder> MakeNativeDecoder() { return std::make_unique<NativeDecoder>(); }
+std::unique_ptr<Decoder> MakeNativeDecoder(Delivery delivery) {
+  return std::make_unique<NativeDecoder>(delivery);
+}
+
+std::unique_ptr<Decoder> MakeNativeDecoder() { return MakeNativeDecoder(Delivery::kBatches); }
 
 }  // namespace flowback::pt

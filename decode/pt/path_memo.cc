@@ -22,12 +22,16 @@ struct PathMemo::Walk {
   unsigned depth = 0;             // of them
   ReturnStack::Effect effect;
   Counts counts;
+  std::array<BlockStep, BlockLists::kMost> steps;  // those that have room
+  unsigned blocks = 0;
 
   bool NextOutcome() { return (outcomes >> --left & 1) != 0; }
-  void Pass(const Node& n) {
+  void Pass(const Node& n, bool taken) {
     digest.hash = digest.hash * n.power + n.hash;
     digest.count += n.count;
     power *= n.power;
+    if (blocks < steps.size()) steps[blocks] = BlockStep::Of(node, taken);
+    ++blocks;
   }
   Step Fits() const {
     constexpr uint8_t kMost = 255;
@@ -59,7 +63,7 @@ PathMemo::Step PathMemo::StepOver(Walk& walk, const Node& node) {
   if (node.kind == NodeKind::kCall && node.pushes && !Push(walk)) return Step::kNever;
   walk.counts.calls += node.last == InstructionClass::kCall;
   walk.counts.jumps += node.last == InstructionClass::kJump;
-  walk.Pass(node);
+  walk.Pass(node, IsDirect(node.last));
   walk.node = graph_.Successor(walk.node, 1);
   return walk.Fits();
 }
@@ -79,7 +83,7 @@ PathMemo::Step PathMemo::Return(Walk& walk) {
     effect.needs = effect.pops;
   }
   ++walk.counts.returns;
-  walk.Pass(graph_.node(walk.node));
+  walk.Pass(graph_.node(walk.node), true);
   walk.node = graph_.Successor(call, 0);
   return walk.Fits();
 }
@@ -91,7 +95,7 @@ PathMemo::Step PathMemo::Advance(Walk& walk) {
     case NodeKind::kConditional: {
       const bool taken = walk.NextOutcome();
       ++(taken ? walk.counts.taken : walk.counts.not_taken);
-      walk.Pass(node);
+      walk.Pass(node, taken);
       walk.node = graph_.Successor(walk.node, taken ? 1 : 0);
       return walk.Fits();
     }
@@ -139,24 +143,42 @@ PathMemo::Step PathMemo::FollowTip(Walk& walk, uint64_t ip) {
         return Step::kNever;
     }
     walk.counts.branch = node.last;
-    walk.Pass(node);
+    walk.Pass(node, true);
     walk.node = graph_.NodeAt(ip);
+    // A list goes on where a block leads; a target beyond the mode's addresses says more.
+    if (lists_ && graph_.info(walk.node).address != ip) return Step::kNever;
     return walk.Fits();
   }
+}
+
+// The path gives its place to another one.
+template <class Any>
+void PathMemo::Evict(Any& path, ExitCounts& evicted) {
+  if (lists_)
+    lists_->Free(path.blocks);
+  else
+    Count(path, evicted);
+}
+
+// The blocks of what was walked, if it is a path and they are wanted; else 0.
+BlockLists::Ref PathMemo::ListOf(const Walk& walk, uint64_t key) {
+  if (!lists_ || !IsPath(key & (2 * kSign - 1))) return 0;
+  return lists_->Keep({walk.steps.data(), walk.blocks});
 }
 
 PathMemo::Path* PathMemo::Keep(uint64_t mixed, uint64_t ip, uint64_t key, const Walk& walk,
                                ExitCounts& evicted) {
   OnKeep();
   Path& path = At(mixed);
-  Count(path, evicted);
+  Evict(path, evicted);
   path = {.ip = ip,
           .key = key,
           .hash = walk.digest.hash,
           .power = walk.power,
           .next = SeedOf(walk.node),
+          .blocks = ListOf(walk, key),
           .effect = walk.effect};
-  counts_[paths_.IndexOf(path)] = walk.counts;
+  if (!lists_) counts_[paths_.IndexOf(path)] = walk.counts;
   return &path;
 }
 
@@ -164,13 +186,14 @@ PathMemo::Pair* PathMemo::KeepPair(uint64_t mixed, Length length, const Walk& wa
                                    ExitCounts& evicted) {
   OnKeep();
   Pair& pair = PairAt(mixed);
-  Count(pair, evicted);
+  Evict(pair, evicted);
   pair = {.tag = mixed << kPairIndexBits ^ length,
           .hash = walk.digest.hash,
           .power = walk.power,
-          .next = SeedOf(walk.node)};
+          .next = SeedOf(walk.node),
+          .blocks = ListOf(walk, length)};
   pair_effects_[pairs_.IndexOf(pair)] = walk.effect;
-  pair_counts_[pairs_.IndexOf(pair)] = walk.counts;
+  if (!lists_) pair_counts_[pairs_.IndexOf(pair)] = walk.counts;
   return &pair;
 }
 
@@ -179,6 +202,10 @@ template <class LengthAt, class Keeper>
 auto PathMemo::Place(uint64_t mixed, const Walk& walk, Step step, const LengthAt& length_at,
                      const Keeper& keep) {
   decltype(keep(mixed, Length{0})) nothing = nullptr;
+  if (step == Step::kOn && lists_) {
+    if (walk.blocks > walk.steps.size()) step = Step::kNever;
+    if (!lists_->HasRoom(walk.blocks)) step = Step::kNotNow;
+  }
   slow_ = step == Step::kOn       ? SlowPacket::kNewPath
           : step == Step::kNotNow ? SlowPacket::kUnknownCall
                                   : SlowPacket::kNoPath;

@@ -18,14 +18,18 @@
 //   (node, outcomes, call)    ->  the path, if the stack holds its calls; or "look behind the next"
 //
 // The tables are direct-mapped: a new path takes the place of an old one.
+//
+// Sinks that want every block get memos of their own, whose paths list the blocks that they pass.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "decode/pt/block_graph.h"
+#include "decode/pt/block_lists.h"
 #include "decode/pt/return_stack.h"
 #include "decode/pt/zeroed_pool.h"
 #include "flowback/decode/effort.h"
@@ -86,29 +90,45 @@ class PathMemo {
   };
   // The path of such packets. One line of the cache.
   struct alignas(64) Path {
+    static constexpr unsigned kUsualBlocks = 8;  // no more, in most
+
     uint64_t ip = 0;
     uint64_t key = 0;  // the rest of the packets and the node; and the Length
     uint64_t hash = 0;
     uint64_t power = 1;
     Seed next = 0;
-    uint32_t uses = 0;  // that are in no sum yet
+    union {
+      uint32_t uses = 0;  // that are in no sum yet
+      BlockLists::Ref blocks;
+    };
     ReturnStack::Effect effect;
   };
   // The path of two full short TNT packets. Half a line.
   struct alignas(32) Pair {
+    static constexpr unsigned kUsualBlocks = 16;
+
     uint64_t tag = 0;  // what its place leaves open of the key; and the Length
     uint64_t hash = 0;
     uint64_t power = 1;
     Seed next = 0;
-    uint32_t uses = 0;
+    union {
+      uint32_t uses = 0;
+      BlockLists::Ref blocks;
+    };
   };
 
   // `compressed_returns`: whether the trace has them; else the return stack is left alone.
-  PathMemo(BlockGraph& graph, bool compressed_returns)
-      : graph_(graph), compressed_returns_(compressed_returns) {}
+  // `lists_blocks`: of paths their blocks are kept, not how often they are used.
+  PathMemo(BlockGraph& graph, bool compressed_returns, bool lists_blocks = false)
+      : graph_(graph),
+        compressed_returns_(compressed_returns),
+        lists_(lists_blocks ? std::make_unique<BlockLists>() : nullptr) {}
 
   const BlockGraph& graph() const { return graph_; }
   bool compressed_returns() const { return compressed_returns_; }
+  bool lists_blocks() const { return lists_ != nullptr; }
+  // REQUIRES: lists_blocks().
+  const BlockLists& lists() const { return *lists_; }
 
   static Seed SeedOf(uint32_t node) { return node * kFactor; }
   static uint32_t NodeOf(Seed seed) { return seed * kInverse; }
@@ -245,10 +265,14 @@ class PathMemo {
     if (kept_ < kManyPaths && ++kept_ == kManyPaths) pool_.MakeResident();
   }
   static void Count(uint32_t& uses, const Counts& each, ExitCounts& counts);
+  template <class Any>
+  void Evict(Any& path, ExitCounts& evicted);
+  BlockLists::Ref ListOf(const Walk& walk, uint64_t key);
 
   BlockGraph& graph_;
   const bool compressed_returns_;
   std::optional<SlowPacket> slow_;
+  const std::unique_ptr<BlockLists> lists_;  // null: of memos that count
   static constexpr size_t kPaths = size_t{1} << kIndexBits;
   static constexpr size_t kPairs = size_t{1} << kPairIndexBits;
   ZeroedPool pool_{ZeroedPool::SizeOf<Path>(kPaths) + ZeroedPool::SizeOf<Counts>(kPaths) +

@@ -37,6 +37,7 @@ class CountingSink {
  public:
   static constexpr bool kMemoises = true;
   static constexpr bool kCountsEffort = true;
+  static constexpr bool kListsBlocks = false;
   static constexpr bool kWantsAddresses = false;
   static constexpr bool kWantsTimes = false;
 
@@ -140,12 +141,14 @@ class CountingSink {
   DecodeEffort effort_;
 };
 
-// Hands every piece to a receiver: an ExecutionConsumer, or a TimeEstimator before it.
+// Hands every piece to a receiver by itself: an ExecutionConsumer, or a TimeEstimator before it.
+// batch_sink.h is the faster way to the same flow.
 template <class Receiver>
 class DeliveringSink {
  public:
   static constexpr bool kMemoises = false;
   static constexpr bool kCountsEffort = false;
+  static constexpr bool kListsBlocks = false;
   static constexpr bool kWantsAddresses = true;
   static constexpr bool kWantsTimes = std::is_same_v<Receiver, TimeEstimator>;
 
@@ -175,6 +178,7 @@ class DeliveringSink {
   };
 
   void Event(const TraceEvent& event) {
+    if (done_) return;
     receiver_.OnEvent(event);
     done_ = receiver_.Done();
   }
@@ -184,6 +188,7 @@ class DeliveringSink {
     receiver_.OnLossBegin();
   }
   void Loss(const DataLoss& loss) {
+    if (done_) return;
     receiver_.OnLoss(loss);
     done_ = receiver_.Done();
   }
@@ -223,6 +228,7 @@ class EventSink {
  public:
   static constexpr bool kMemoises = false;
   static constexpr bool kCountsEffort = false;
+  static constexpr bool kListsBlocks = false;
   static constexpr bool kWantsAddresses = false;
   static constexpr bool kWantsTimes = true;
 

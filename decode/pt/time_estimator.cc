@@ -115,8 +115,9 @@ void TimeEstimator::Settle() {
   Flush();
 }
 
-TimeEstimator::Piece& TimeEstimator::Add(Piece::Kind kind) {
+TimeEstimator::Piece& TimeEstimator::Add(Piece::Kind kind, size_t blocks) {
   Piece& piece = pieces_.emplace_back();
+  waiting_ += blocks;
   piece.kind = kind;
   piece.count = count_;
   piece.lo = settled_;
@@ -126,13 +127,20 @@ TimeEstimator::Piece& TimeEstimator::Add(Piece::Kind kind) {
 
 void TimeEstimator::OnBlock(const BlockRun& run) {
   Piece& piece = Add(Piece::Kind::kBlock);
-  piece.run = run;
+  blocks_.push_back(run);
   count_ += run.lengths.size();
   if (exact_ && TakesPacket(run.last, run.exit)) {
     TakeExact();
     piece.last_lo = settled_;
   }
-  if (pieces_.size() >= kMaxWaiting) FlushAll(0);
+  FlushIfMany();
+}
+
+void TimeEstimator::OnBlocks(const BlockStretch& stretch) {
+  Add(Piece::Kind::kBlocks, stretch.count);
+  stretches_.push_back(stretch);
+  count_ += stretch.instructions();
+  FlushIfMany();
 }
 
 void TimeEstimator::OnEvent(const TraceEvent& event) {
@@ -152,13 +160,13 @@ void TimeEstimator::OnEvent(const TraceEvent& event) {
     tracing_ = false;
     Break();
   }
-  if (pieces_.size() >= kMaxWaiting) FlushAll(0);
+  FlushIfMany();
 }
 
 // Somewhere behind the last packet that told of the flow.
 void TimeEstimator::OnLossBegin() {
   Add(Piece::Kind::kLossBegin);
-  if (pieces_.size() >= kMaxWaiting) FlushAll(0);
+  FlushIfMany();
 }
 
 // The packet in work ends it, which the marks ahead of it precede.
@@ -168,7 +176,7 @@ void TimeEstimator::OnLoss(const DataLoss& loss) {
   piece.lo = last_;
   piece.starts = true;
   Break();
-  if (pieces_.size() >= kMaxWaiting) FlushAll(0);
+  FlushIfMany();
 }
 
 // The marks that were in doubt: where there is one reason for it, they were all as late.
@@ -255,10 +263,7 @@ void TimeEstimator::ResolveOpen() {
 void TimeEstimator::Flush() {
   const Number known = std::min(resolved_, placed_);
   segment_.valid = false;
-  while (!pieces_.empty() && pieces_.front().hi <= known) {
-    Deliver(pieces_.front());
-    pieces_.pop_front();
-  }
+  while (!pieces_.empty() && pieces_.front().hi <= known) DeliverFirst();
   Forget();
 }
 
@@ -268,14 +273,14 @@ void TimeEstimator::FlushAll(double pace) {
   ResolveOpen();
   segment_.valid = false;
   tail_pace_ = pace;
-  while (!pieces_.empty()) {
-    Deliver(pieces_.front());
-    pieces_.pop_front();
-  }
+  while (!pieces_.empty()) DeliverFirst();
   Forget();
 }
 
-void TimeEstimator::Finish() { FlushAll(usual_pace_); }
+void TimeEstimator::Finish() {
+  FlushAll(usual_pace_);
+  HandOn();
+}
 
 TscInterval TimeEstimator::BoundsOf(const Piece& piece) {
   TscInterval bounds;
@@ -286,7 +291,30 @@ TscInterval TimeEstimator::BoundsOf(const Piece& piece) {
   return bounds;
 }
 
-void TimeEstimator::Deliver(Piece& piece) {
+void TimeEstimator::DeliverFirst() {
+  Piece& piece = pieces_.front();
+  if (piece.kind != Piece::Kind::kBlocks) HandOn();
+  switch (piece.kind) {
+    case Piece::Kind::kBlock:
+      --waiting_;
+      DeliverBlock(piece, blocks_.front());
+      blocks_.pop_front();
+      break;
+    case Piece::Kind::kBlocks:
+      waiting_ -= stretches_.front().count;
+      DeliverBlocks(piece, stretches_.front());
+      stretches_.pop_front();
+      break;
+    default:
+      --waiting_;
+      DeliverOther(piece);
+  }
+  pieces_.pop_front();
+  if (batch_.count == 0) done_ = done_ || consumer_.Done();
+}
+
+// Events and losses.
+void TimeEstimator::DeliverOther(const Piece& piece) {
   if (piece.kind == Piece::Kind::kLossBegin) {
     loss_begin_bounds_ = BoundsOf(piece);
     loss_begin_ = TimeAt(piece, piece.count, loss_begin_bounds_);
@@ -298,47 +326,112 @@ void TimeEstimator::Deliver(Piece& piece) {
     loss.end_tsc = TimeAt(piece, piece.count, loss.end_bounds);
     if (!done_) consumer_.OnLoss(loss);
     losses_.pop_front();
-  } else if (piece.kind == Piece::Kind::kEvent) {
+  } else {
     TraceEvent& event = events_.front();
     event.bounds = BoundsOf(piece);
     event.tsc = TimeAt(piece, piece.count, event.bounds);
     if (!done_) consumer_.OnEvent(event);
     events_.pop_front();
-  } else {
-    BlockRun& run = piece.run;
-    run.bounds = BoundsOf(piece);
-    run.first_tsc = TimeAt(piece, piece.count + 1, run.bounds);
-    if (piece.last_lo != 0) {
-      piece.lo = piece.last_lo;
-      run.last_lo = BoundsOf(piece).lo;
-    }
-    run.tsc = TimeAt(piece, piece.count + run.lengths.size(), run.BoundsOf(run.lengths.size() - 1));
-    if (!done_) consumer_.OnBlock(run);
   }
-  done_ = done_ || consumer_.Done();
+}
+
+void TimeEstimator::DeliverBlock(Piece& piece, BlockRun& run) {
+  run.bounds = BoundsOf(piece);
+  run.first_tsc = TimeAt(piece, piece.count + 1, run.bounds);
+  if (piece.last_lo != 0) {
+    piece.lo = piece.last_lo;
+    run.last_lo = BoundsOf(piece).lo;
+  }
+  run.tsc = TimeAt(piece, piece.count + run.lengths.size(), run.BoundsOf(run.lengths.size() - 1));
+  if (!done_) consumer_.OnBlock(run);
+}
+
+void TimeEstimator::DeliverBlocks(const Piece& piece, const BlockStretch& stretch) {
+  constexpr size_t kLong = 1000;  // steps
+  if (batch_.count != 0 && stretch.goes_on && stretch.stay == batch_.stay) {
+    batch_.Append(stretch);
+  } else {
+    HandOn();
+    batch_ = stretch;
+  }
+  AddTimes(piece, stretch.instructions());
+  if (batch_.count >= kLong) HandOn();
+}
+
+// The times of the last instructions of batch_.
+void TimeEstimator::AddTimes(const Piece& piece, uint64_t instructions) {
+  const uint64_t before = batch_.instructions() - instructions;
+  const TscInterval bounds = BoundsOf(piece);
+  if (bounds.lo == 0) {  // nothing was known yet
+    times_.push_back({before + instructions, bounds, TimeLine{.latest = 0}});
+    return;
+  }
+  const uint64_t begin = piece.count - before;  // of the batch
+  const uint64_t end = piece.count + instructions;
+  for (uint64_t count = piece.count; count != end;) {
+    FindSegment(piece, count + 1);
+    count = std::min(EndOfLine(), end);
+    TimedPart& part = times_.emplace_back();
+    part.end = count - begin;
+    part.bounds = bounds;
+    SetLine(bounds, begin - segment_.begin, part.line);
+    tsc_floor_ = part.line.At(count - begin);
+  }
+}
+
+// What has come together in batch_.
+void TimeEstimator::HandOn() {
+  if (batch_.count == 0) return;
+  if (!done_) {
+    BlockBatch batch = batch_.Batch(steps_);
+    batch.times = times_;
+    consumer_.OnBlocks(batch);
+    done_ = consumer_.Done();
+  }
+  steps_.Release(batch_.begin + batch_.count);
+  times_.clear();
+  batch_.count = 0;
 }
 
 // The most likely time when `count` instructions had executed.
 uint64_t TimeEstimator::TimeAt(const Piece& piece, uint64_t count, const TscInterval& bounds) {
   if (bounds.lo == 0) return 0;  // nothing was known yet
+  FindSegment(piece, count);
+  TimeLine line;
+  SetLine(bounds, -segment_.begin, line);
+  return tsc_floor_ = line.At(count);
+}
+
+// Goes on to the segment in which `count` instructions had executed.
+void TimeEstimator::FindSegment(const Piece& piece, uint64_t count) {
   if (!segment_.valid) Measure();
   while (segment_.end_mark != 0 &&
          (segment_.end < count ||
           (piece.starts && segment_.end == count && segment_.end_mark < piece.hi)))
     NextSegment();
-  uint64_t tsc = bounds.lo;
+  const uint64_t behind = piece.starts ? count + 1 : count;
+  size_t& passed = segment_.passed;
+  while (passed < segment_.points && points_[passed].count < behind) ++passed;
+}
+
+// The line of times there. (Not returned: copies wait for the stores of their parts.)
+void TimeEstimator::SetLine(const TscInterval& bounds, uint64_t ahead, TimeLine& line) const {
+  line.ahead = ahead;
   if (!points_.empty() && points_.front().mark != 0) {
-    const uint64_t behind = piece.starts ? count + 1 : count;
-    size_t& passed = segment_.passed;
-    while (passed < segment_.points && points_[passed].count < behind) ++passed;
-    const uint64_t run = count - std::min(count, segment_.begin);
-    const double ticks =
-        static_cast<double>(run) * segment_.pace + static_cast<double>(passed - 1) * segment_.pause;
-    tsc = At(points_.front().mark).tsc + static_cast<uint64_t>(ticks);
+    line.begin = At(points_.front().mark).tsc;
+    line.pace = segment_.pace;
+    line.pauses = static_cast<double>(segment_.passed - 1) * segment_.pause;
+    if (segment_.end_mark != 0) line.end = At(segment_.end_mark).tsc;
   }
-  tsc = std::max({tsc, bounds.lo, tsc_floor_});
-  if (bounds.hi != 0) tsc = std::min(tsc, bounds.hi);
-  return tsc_floor_ = std::max(tsc, tsc_floor_);
+  line.earliest = std::max(bounds.lo, tsc_floor_);
+  if (bounds.hi != 0) line.latest = std::max(bounds.hi, tsc_floor_);
+}
+
+// So many instructions had executed at the end of that line.
+uint64_t TimeEstimator::EndOfLine() const {
+  uint64_t end = segment_.end_mark != 0 ? segment_.end : ~uint64_t{0};
+  if (segment_.passed < segment_.points) end = std::min(end, points_[segment_.passed].count);
+  return end;
 }
 
 // The segment that begins with the first mark among the points.

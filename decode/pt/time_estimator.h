@@ -23,7 +23,9 @@
 #include <deque>
 #include <vector>
 
+#include "decode/pt/block_stretch.h"
 #include "decode/pt/clock.h"
+#include "decode/pt/step_buffer.h"
 #include "flowback/model/execution.h"
 
 namespace flowback::pt {
@@ -40,6 +42,14 @@ class TimeEstimator {
   void OnMark(const TimeMark& mark, bool tracing);
   // A piece of flow that the packet in work proves. What it points to must stay until Finish.
   void OnBlock(const BlockRun& run);
+  // Blocks that no packet told the time between: they have the same bounds. Its steps are the last
+  // ones in steps(). REQUIRES: !TimesNext().
+  void OnBlocks(const BlockStretch& stretch);
+  StepBuffer& steps() { return steps_; }
+  // The next block that takes a packet has a time of its own.
+  bool TimesNext() const { return exact_; }
+  // So many more blocks may come until all go on with what is known.
+  size_t Room() const { return kMaxWaiting - waiting_; }
   void OnEvent(const TraceEvent& event);
   // Instead of OnBlock, where only the times of events matter.
   void OnInstructions(unsigned count, bool takes_packet) {
@@ -80,14 +90,13 @@ class TimeEstimator {
     bool starts = false;  // the mark is when tracing started: the next instruction's time, too
   };
   struct Piece {
-    enum class Kind : uint8_t { kBlock, kEvent, kLossBegin, kLoss };
+    enum class Kind : uint8_t { kBlock, kBlocks, kEvent, kLossBegin, kLoss };
     Kind kind{};
     bool starts = false;  // an event behind a break
     uint64_t count = 0;   // instructions before it
     Number lo = 0;
     Number hi = 0;
     Number last_lo = 0;  // kBlock: of the last instruction; 0: as lo
-    BlockRun run;        // kBlock
   };
   // The line from the first of points_ to the next mark.
   struct Segment {
@@ -102,7 +111,8 @@ class TimeEstimator {
   };
 
   Mark& At(Number number) { return marks_[number < first_ ? 0 : number - first_]; }
-  Piece& Add(Piece::Kind kind);
+  const Mark& At(Number number) const { return marks_[number < first_ ? 0 : number - first_]; }
+  Piece& Add(Piece::Kind kind, size_t blocks = 1);
   void Place(Number number, uint64_t count);
   void PlaceHere();
   void PlaceWaiting();
@@ -116,9 +126,20 @@ class TimeEstimator {
   void KeepOrder(Number number);
   void Flush();
   void FlushAll(double pace);
-  void Deliver(Piece& piece);
+  void FlushIfMany() {
+    if (waiting_ >= kMaxWaiting) FlushAll(0);
+  }
+  void DeliverFirst();
+  void DeliverOther(const Piece& piece);
+  void DeliverBlock(Piece& piece, BlockRun& run);
+  void DeliverBlocks(const Piece& piece, const BlockStretch& stretch);
+  void AddTimes(const Piece& piece, uint64_t instructions);
+  void HandOn();
   TscInterval BoundsOf(const Piece& piece);
   uint64_t TimeAt(const Piece& piece, uint64_t count, const TscInterval& bounds);
+  void FindSegment(const Piece& piece, uint64_t count);
+  void SetLine(const TscInterval& bounds, uint64_t ahead, TimeLine& line) const;
+  uint64_t EndOfLine() const;
   void Measure();
   void NextSegment();
   void Forget();
@@ -145,6 +166,12 @@ class TimeEstimator {
   double tail_pace_ = 0;  // behind the last mark
 
   std::deque<Piece> pieces_;
+  size_t waiting_ = 0;  // pieces, each block counted
+  std::deque<BlockRun> blocks_;
+  std::deque<BlockStretch> stretches_;
+  StepBuffer steps_;
+  BlockStretch batch_;  // whose times are known; is handed on when it is long enough
+  std::vector<TimedPart> times_;
   std::deque<TraceEvent> events_;
   std::deque<DataLoss> losses_;
   uint64_t loss_begin_ = 0;  // of the loss that is handed on next

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How fast the native engine counts a flow, and how that compares with libipt's block decoder. See
-// README.md beside this file.
+// How fast the native engine counts a flow, and hands on all of it with times, and how that
+// compares with libipt's block decoder. See README.md beside this file.
 #include <benchmark/benchmark.h>
 
 #include <cstdio>
@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "flowback/model/block_batch.h"
 #include "tests/bench/libipt_peer.h"
 #include "tests/bench/workload.h"
 
@@ -16,6 +17,89 @@ namespace {
 
 constexpr int kRepetitions = 5;
 
+// Takes the flow as an analysis would that keeps sums only: of each batch the digest, the bounds
+// and the time of its end.
+class BatchTaker : public ExecutionConsumer {
+ public:
+  void OnBlock(const BlockRun& run) override {
+    uint64_t ip = run.address;
+    for (const uint8_t length : run.lengths) {
+      digest_.Append(ip);
+      ip += length;
+    }
+    Add(run.bounds, run.tsc);
+  }
+  void OnBlocks(const BlockBatch& batch) override {
+    digest_ = batch.behind;
+    for (const TimedPart& part : batch.times) Add(part.bounds, part.line.At(part.end));
+    blocks_ += batch.steps.size();
+  }
+  void OnEvent(const TraceEvent&) override {}
+  void OnLoss(const DataLoss&) override {}
+
+  const FlowDigest& digest() const { return digest_; }
+
+ protected:
+  void Add(const TscInterval& bounds, uint64_t tsc) {
+    width_ += bounds.hi - bounds.lo;
+    last_ = tsc;
+  }
+
+  FlowDigest digest_;
+  uint64_t width_ = 0;
+  uint64_t last_ = 0;
+  uint64_t blocks_ = 0;
+};
+
+// Looks at every block: where it is, how it was left, how many instructions it has.
+class StepTaker : public BatchTaker {
+ public:
+  void OnBlocks(const BlockBatch& batch) override {
+    const BlockTable& table = *batch.table;
+    uint64_t sum = 0;
+    uint64_t count = 0;
+    for (const BlockStep step : batch.steps) {
+      const CodeBlock& block = table[step.number()];
+      sum += block.address + step.value;
+      count += block.count;
+    }
+    sum_ += sum;
+    digest_.count += count;
+    for (const TimedPart& part : batch.times) Add(part.bounds, part.line.At(part.end));
+  }
+
+ private:
+  uint64_t sum_ = 0;
+};
+
+// Gets each block by itself, with the times of its ends.
+class RunTaker final : public BatchTaker {
+ public:
+  void OnBlock(const BlockRun& run) override {
+    digest_.count += run.lengths.size();
+    sum_ += run.address + run.next;
+    Add(run.bounds, run.tsc);
+  }
+  void OnBlocks(const BlockBatch& batch) override { ExecutionConsumer::OnBlocks(batch); }
+
+ private:
+  uint64_t sum_ = 0;
+};
+
+// Checks the digest of every batch by its instructions.
+class DigestChecker final : public BatchTaker {
+ public:
+  void OnBlocks(const BlockBatch& batch) override {
+    right_ &= batch.before == digest_;
+    for (BlockRuns runs(batch); runs.Next();) BatchTaker::OnBlock(runs.run());
+    right_ &= batch.behind == digest_;
+  }
+  bool right() const { return right_; }
+
+ private:
+  bool right_ = true;
+};
+
 // One workload with both decoders, warm after the comparison of counts.
 struct Contest {
   Workload workload;
@@ -23,6 +107,12 @@ struct Contest {
   std::unique_ptr<LibiptPeer> libipt;
   uint64_t instructions = 0;
 };
+
+DecodeInput TimedInput(const Workload& workload) {
+  DecodeInput input = workload.Input();
+  input.times = true;
+  return input;
+}
 
 Result<Contest> Prepare(Workload workload) {
   Contest contest;
@@ -40,6 +130,10 @@ Result<Contest> Prepare(Workload workload) {
     return Fail(ErrorCode::kSystem,
                 contest.workload.name + ": native counts " + std::to_string(summary->digest.count) +
                     " instructions, libipt " + std::to_string(contest.instructions));
+  DigestChecker checker;
+  if (!contest.native->Decode(TimedInput(contest.workload), checker) || !checker.right() ||
+      checker.digest() != summary->digest)
+    return Fail(ErrorCode::kSystem, contest.workload.name + ": the flow is not what is counted");
   return contest;
 }
 
@@ -55,10 +149,35 @@ void RunNative(benchmark::State& state, Contest* contest) {
   Report(state, *contest);
 }
 
+template <class Taker>
+void RunFlow(benchmark::State& state, Contest* contest) {
+  const DecodeInput input = TimedInput(contest->workload);
+  for (auto _ : state) {
+    Taker taker;
+    if (!contest->native->Decode(input, taker)) state.SkipWithError("no flow");
+    benchmark::DoNotOptimize(taker);
+    if (taker.digest().count != contest->instructions) state.SkipWithError("another flow");
+  }
+  Report(state, *contest);
+}
+
 void RunLibipt(benchmark::State& state, Contest* contest) {
   for (auto _ : state) benchmark::DoNotOptimize(contest->libipt->Decode());
   Report(state, *contest);
 }
+
+struct Engine {
+  const char* name;
+  void (*run)(benchmark::State&, Contest*);
+};
+
+constexpr Engine kEngines[] = {
+    {"native", RunNative},
+    {"flow", RunFlow<BatchTaker>},
+    {"flow-steps", RunFlow<StepTaker>},
+    {"flow-runs", RunFlow<RunTaker>},
+    {"libipt", RunLibipt},
+};
 
 // Prints as usual, and keeps each median for the ratios.
 class MedianReporter final : public benchmark::ConsoleReporter {
@@ -91,13 +210,15 @@ int PrintRatios(const std::vector<Contest>& contests, const MedianReporter& repo
   int status = 0;
   for (const Contest& contest : contests) {
     const std::string& name = contest.workload.name;
-    const double native = reporter.MedianOf(name + "/native");
     const double libipt = reporter.MedianOf(name + "/libipt");
-    if (native == 0 || libipt == 0) continue;  // filtered out
-    std::printf("%s: %llu instructions, native %.2f times as fast as libipt's block decoder\n",
-                name.c_str(), static_cast<unsigned long long>(contest.instructions),
-                libipt / native);
-    if (libipt / native < required) status = 1;
+    for (const Engine& engine : kEngines) {
+      const double native = reporter.MedianOf(name + "/" + engine.name);
+      if (native == 0 || libipt == 0 || engine.run == RunLibipt) continue;  // filtered out
+      std::printf("%s: %llu instructions, %s %.2f times as fast as libipt's block decoder\n",
+                  name.c_str(), static_cast<unsigned long long>(contest.instructions), engine.name,
+                  libipt / native);
+      if (engine.run == RunNative && libipt / native < required) status = 1;
+    }
   }
   return status;
 }
@@ -134,10 +255,8 @@ int Main(int argc, char** argv) {
     }
     contests.push_back(std::move(*contest));
   }
-  for (Contest& contest : contests) {
-    Register(&contest, "native", RunNative);
-    Register(&contest, "libipt", RunLibipt);
-  }
+  for (Contest& contest : contests)
+    for (const Engine& engine : kEngines) Register(&contest, engine.name, engine.run);
   MedianReporter reporter;
   benchmark::RunSpecifiedBenchmarks(&reporter);
   return PrintRatios(contests, reporter, required);

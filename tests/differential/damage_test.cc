@@ -19,6 +19,7 @@
 #include "tests/differential/comparison.h"
 #include "tests/differential/harness.h"
 #include "tests/support/byte_account.h"
+#include "tests/support/exact_flow.h"
 #include "tests/support/random.h"
 
 namespace flowback::testing {
@@ -102,6 +103,7 @@ std::vector<Bytes> Pieces(Bytes bytes) {
 
 void ExpectLaws(const Subject& subject, Decoder& native) {
   uint64_t counts[2] = {};
+  deliveries::DeliveryComparison comparison;
   for (const Resync resync : {Resync::kPsb, Resync::kEarliest}) {
     const Seen seen = DecodeAll(native, subject.Input(resync));
     const FlowSummary sum = SummarizeAll(native, subject.Input(resync));
@@ -109,6 +111,7 @@ void ExpectLaws(const Subject& subject, Decoder& native) {
     accounts::ExpectAccount(subject.Input(resync), seen.sum.losses, seen.account);
     EXPECT_EQ(CountsText(sum), CountsText(seen.sum));
     EXPECT_EQ(LossesText(sum.losses), LossesText(seen.sum.losses));
+    comparison.ExpectSame(subject.Input(resync));
     size_t disorder = 0;
     const Seen timed = DecodeWithTimes(native, subject.Input(resync), disorder);
     EXPECT_EQ(disorder, 0u) << "times";

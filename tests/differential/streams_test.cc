@@ -12,12 +12,14 @@
 
 #include <cstdio>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "decode/pt/packets/packet.h"
 #include "decode/pt/packets/packet_groups.h"
 #include "tests/differential/harness.h"
 #include "tests/support/byte_account.h"
+#include "tests/support/exact_flow.h"
 
 namespace flowback::testing {
 namespace {
@@ -78,6 +80,15 @@ void ExpectSameSums(const Subject& subject, Decoder& native) {
   }
 }
 
+// Also where the code is another program's.
+void ExpectSameDelivery(const Subject& subject, const Subject& other) {
+  deliveries::DeliveryComparison comparison;
+  DecodeInput input = subject.Input();
+  comparison.ExpectSame(input);
+  input.code = other.Input().code;
+  comparison.ExpectSame(input);
+}
+
 // Each piece ends behind the next PSB+, whose FUP proves the last instructions before it.
 void ExpectPiecesMakeTheWhole(const Subject& subject, Decoder& native) {
   const std::vector<GeneratedPsb>& psbs = subject.truth().psbs;
@@ -99,11 +110,16 @@ TEST_P(Streams, NativeEqualsTruthEqualsReference) {
   const std::unique_ptr<Decoder> reference = Reference();
   std::map<std::string, unsigned> left_out;
   unsigned compared = 0;
+  std::unique_ptr<Subject> subject_now;
   for (uint64_t i = 0; i < kSeedsPerShard; ++i) {
-    const Subject subject(GenerateStream(MixedOptions(1 + GetParam() * kSeedsPerShard + i)));
+    const std::unique_ptr<Subject> before = std::move(subject_now);
+    subject_now = std::make_unique<Subject>(
+        GenerateStream(MixedOptions(1 + GetParam() * kSeedsPerShard + i)));
+    const Subject& subject = *subject_now;
     SCOPED_TRACE(Describe(subject.stream().options));
     ExpectTruth(subject, *native);
     ExpectSameSums(subject, *native);
+    if (before) ExpectSameDelivery(subject, *before);
     ExpectPiecesMakeTheWhole(subject, *native);
     if (reference == nullptr) continue;
     if (const char* why = WhyNotReference(subject.truth())) {

@@ -11,6 +11,7 @@
 #include "decode/pt/packets/packet.h"
 #include "decode/pt/packets/packet_writer.h"
 #include "tests/pt/test_code.h"
+#include "tests/support/exact_flow.h"
 
 namespace flowback::pt {
 namespace {
@@ -92,6 +93,7 @@ class TimesTest : public testing::Test {
       EXPECT_EQ(told_.losses.size(), plain.losses.size());
       EXPECT_EQ(told_.events.size(), plain.events.size());
     }
+    deliveries::DeliveryComparison().ExpectSame(input);
     ExpectOrder();
     return told_;
   }

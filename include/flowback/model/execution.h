@@ -13,6 +13,7 @@
 namespace flowback {
 
 class AddressSpace;  // decode/code_image.h
+struct BlockBatch;   // model/block_batch.h
 class CodeSection;   // decode/code_image.h
 struct ThreadStay;   // decode/schedule.h
 
@@ -128,9 +129,12 @@ class ExecutionConsumer {
  public:
   virtual ~ExecutionConsumer() = default;
   virtual void OnBlock(const BlockRun& run) = 0;
+  // Many of them at once. By default each goes to OnBlock, until Done says so.
+  virtual void OnBlocks(const BlockBatch& batch);
   virtual void OnEvent(const TraceEvent& event) = 0;
   virtual void OnLoss(const DataLoss& loss) = 0;
-  // Asked after each piece; true ends the decoding early, without an error (`| head`).
+  // Asked after each piece, or batch of them; true ends the decoding early, without an error
+  // (`| head`).
   virtual bool Done() const { return false; }
 };
 

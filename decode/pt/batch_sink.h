@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT
+// Hands on the flow in batches. The engine's hot loop adds the steps of whole paths to the stretch
+// at hand; whatever else happens ends that.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "decode/pt/block_stretch.h"
+#include "decode/pt/sinks.h"
+#include "decode/pt/step_buffer.h"
+#include "decode/pt/time_estimator.h"
+
+namespace flowback::pt {
+
+// Gives the consumer each stretch as soon as it ends.
+class BatchWriter {
+ public:
+  explicit BatchWriter(ExecutionConsumer& consumer) : consumer_(consumer) {}
+
+  StepBuffer& steps() { return steps_; }
+  void OnBlocks(const BlockStretch& stretch) {
+    consumer_.OnBlocks(stretch.Batch(steps_));
+    steps_.Release(stretch.begin + stretch.count);
+  }
+  void OnBlock(const BlockRun& run) { consumer_.OnBlock(run); }
+  void OnEvent(const TraceEvent& event) { consumer_.OnEvent(event); }
+  void OnLoss(const DataLoss& loss) { consumer_.OnLoss(loss); }
+  bool Done() const { return consumer_.Done(); }
+
+ private:
+  ExecutionConsumer& consumer_;
+  StepBuffer steps_;
+};
+
+// The receiver is a BatchWriter, or a TimeEstimator.
+template <class Receiver>
+class BatchSink {
+ public:
+  static constexpr bool kMemoises = true;
+  static constexpr bool kCountsEffort = false;
+  static constexpr bool kListsBlocks = true;
+  static constexpr bool kWantsAddresses = true;
+  static constexpr bool kWantsTimes = std::is_same_v<Receiver, TimeEstimator>;
+
+  explicit BatchSink(Receiver& receiver) : receiver_(receiver), steps_(receiver.steps()) {}
+
+  void Block(BlockGraph& graph, uint32_t id, const Node& node, BlockExit exit, uint64_t next,
+             const Moment& moment) {
+    if (exit == BlockExit::kStopped || TimesNext()) {
+      BlockRun run = RunOf(graph, id, node.count);
+      run.exit = exit;
+      run.last = node.last;
+      run.next = next;
+      return Single(run, moment);
+    }
+    if (!GoesOn(graph, id, moment)) Begin(graph, id, moment);
+    BlockStep* end = steps_.end();
+    *end = BlockStep::Of(id, exit == BlockExit::kTaken);
+    steps_.set_end(end + 1);
+    ++open_.count;
+    open_.behind.hash = open_.behind.hash * node.power + node.hash;
+    open_.behind.count += node.count;
+    open_.next = next;
+    if (end + 1 > steps_.limit() || open_.count >= Room()) [[unlikely]]
+      MakeRoom();
+  }
+  // The first `count` instructions of a block that was left in its middle.
+  void Part(const BlockGraph& graph, uint32_t id, unsigned count, const Moment& moment) {
+    if (count == 0) return;
+    BlockRun run = RunOf(graph, id, count);
+    run.next = run.LastAddress() + run.lengths.back();
+    Single(run, moment);
+  }
+
+  class Run {
+   public:
+    explicit Run(BatchSink& sink) : sink_(sink) {}
+    void Conditional(BlockGraph& graph, uint32_t id, const Node& node, unsigned taken,
+                     const Moment& moment) {
+      sink_.Block(graph, id, node, taken ? BlockExit::kTaken : BlockExit::kNotTaken,
+                  graph.SuccessorAddress(id, taken), moment);
+    }
+    void Block(BlockGraph& graph, uint32_t id, const Node& node, BlockExit exit, uint64_t next,
+               const Moment& moment) {
+      sink_.Block(graph, id, node, exit, next, moment);
+    }
+
+   private:
+    BatchSink& sink_;
+  };
+
+  // ---- whole paths: the engine writes their steps behind end() itself ----
+
+  // Whether it may: no packet, and no block, changes what the receiver says of the next ones.
+  bool TakesPaths() const {
+    if constexpr (kWantsTimes)
+      if (receiver_.WantsPacketEnd()) return false;
+    return Room() - open_.count >= 2 * BlockLists::kMost;
+  }
+  // The next block goes by itself.
+  bool TakesSingles() const { return TimesNext(); }
+  // They begin at node `id`.
+  void BeginPaths(BlockGraph& graph, uint32_t id, const Moment& moment) {
+    if (!GoesOn(graph, id, moment)) Begin(graph, id, moment);
+  }
+  FlowDigest& flow() { return open_.behind; }
+  BlockStep* end() { return steps_.end(); }
+  // A path may begin here or before.
+  BlockStep* Limit() {
+    const size_t room = std::min(Room() - open_.count, size_t{1} << 20);
+    return std::min(steps_.limit(), steps_.end() + room - BlockLists::kMost);
+  }
+  // They end at node `id`.
+  void EndPaths(const BlockGraph& graph, uint32_t id, BlockStep* end) {
+    open_.count += static_cast<size_t>(end - steps_.end());
+    steps_.set_end(end);
+    open_.next = graph.info(id).address;
+  }
+  // False: there is none, the next packet must be walked.
+  bool HasRoom() {
+    if (steps_.end() > steps_.limit()) MakeRoom();
+    return Room() - open_.count >= BlockLists::kMost;
+  }
+  void MakeRoom() {
+    if constexpr (kWantsTimes) {
+      if (open_.count >= Room()) Close();
+      if (steps_.end() > steps_.limit()) steps_.MakeRoom();
+    } else {
+      Close();
+    }
+  }
+  // Nothing is counted here.
+  void CountUses() {}
+  void Fast(int64_t) {}
+  void Slow(SlowPacket, uint64_t = 1) {}
+  ExitCounts& exits() { return no_exits_; }
+
+  void Event(const TraceEvent& event) {
+    Close();
+    if (done_) return;
+    receiver_.OnEvent(event);
+    done_ = receiver_.Done();
+  }
+  void LossBegins()
+    requires kWantsTimes
+  {
+    Close();
+    receiver_.OnLossBegin();
+  }
+  void Loss(const DataLoss& loss) {
+    Close();
+    if (done_) return;
+    receiver_.OnLoss(loss);
+    done_ = receiver_.Done();
+  }
+  void Mark(const TimeMark& mark, bool tracing)
+    requires kWantsTimes
+  {
+    Close();
+    receiver_.OnMark(mark, tracing);
+    done_ = receiver_.Done();
+  }
+  bool WantsPacketEnd() const
+    requires kWantsTimes
+  {
+    return receiver_.WantsPacketEnd();
+  }
+  void PacketEnd()
+    requires kWantsTimes
+  {
+    if (!receiver_.WantsPacketEnd()) return;
+    Close();
+    receiver_.OnPacketEnd();
+    done_ = receiver_.Done();
+  }
+  bool Done() const { return done_; }
+  uint64_t retired() const { return open_.behind.count; }
+  void Enter(const ThreadStay* stay, const PartMark&) {
+    Close();
+    stay_ = stay;
+  }
+  const ThreadStay* stay() const { return stay_; }
+
+ private:
+  bool TimesNext() const {
+    if constexpr (kWantsTimes) return receiver_.TimesNext();
+    return false;
+  }
+  size_t Room() const {
+    if constexpr (kWantsTimes) return receiver_.Room();
+    return ~size_t{0};
+  }
+  bool GoesOn(const BlockGraph& graph, uint32_t id, const Moment& moment) const {
+    return open_.graph == &graph && graph.info(id).address == open_.next &&
+           (kWantsTimes || open_.tsc == moment.tsc) &&
+           open_.in_transaction == moment.in_transaction;
+  }
+  void Begin(BlockGraph& graph, uint32_t id, const Moment& moment) {
+    Close();
+    open_.goes_on = false;
+    open_.graph = &graph;
+    open_.next = graph.info(id).address;
+    open_.tsc = moment.tsc;
+    open_.in_transaction = moment.in_transaction;
+  }
+  // The stretch at hand ends here; the next one may go on behind it.
+  void Close() {
+    if (open_.count == 0) return;
+    if (done_) {
+      steps_.set_end(steps_.end() - open_.count);
+    } else {
+      open_.begin = steps_.position() - open_.count;
+      open_.stay = stay_;
+      receiver_.OnBlocks(open_);
+      done_ = receiver_.Done();
+    }
+    open_.count = 0;
+    open_.before = open_.behind;
+    open_.goes_on = true;
+  }
+  void Single(BlockRun& run, const Moment& moment) {
+    Close();
+    open_.next = run.next;
+    open_.goes_on = false;
+    if (done_) return;
+    run.tsc = moment.tsc;
+    run.in_transaction = moment.in_transaction;
+    run.stay = stay_;
+    uint64_t ip = run.address;
+    for (const uint8_t length : run.lengths) {
+      open_.behind.Append(ip);
+      ip += length;
+    }
+    open_.before = open_.behind;
+    receiver_.OnBlock(run);
+    done_ = receiver_.Done();
+  }
+
+  Receiver& receiver_;
+  StepBuffer& steps_;
+  BlockStretch open_;
+  const ThreadStay* stay_ = nullptr;
+  ExitCounts no_exits_;
+  bool done_ = false;
+};
+
+using BatchedSink = BatchSink<BatchWriter>;
+using BatchedTimedSink = BatchSink<TimeEstimator>;
+
+}  // namespace flowback::pt

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// The blocks that a memo's paths pass, for sinks that hand on each of them: lists of steps in one
+// piece of memory, so that using a path is a copy of a few fixed sizes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "decode/pt/zeroed_pool.h"
+#include "flowback/model/block_batch.h"
+
+namespace flowback::pt {
+
+class BlockLists {
+ public:
+  // Of a list: where it begins, in units, and how many steps it has, in the lowest byte. 0: none.
+  using Ref = uint32_t;
+  static constexpr unsigned kMost = 64;  // steps in a list
+  // Copying may write so many steps behind the list's end.
+  static constexpr unsigned kSpill = 16;
+
+  // Keeps a list. REQUIRES: HasRoom for it; 1 to kMost steps.
+  Ref Keep(std::span<const BlockStep> steps);
+  bool HasRoom(unsigned count) const {
+    return !free_[UnitsOf(count)].empty() || used_ + UnitsOf(count) <= kUnits;
+  }
+  // Its place is another's now. Of 0, nothing.
+  void Free(Ref list);
+
+  // Copies the list to `to`; returns the end of it there. So many steps at a time: most lists
+  // should have no more.
+  template <unsigned kAtOnce>
+  [[gnu::always_inline]] BlockStep* Copy(Ref list, BlockStep* to) const {
+    static_assert(kAtOnce <= kSpill);
+    const BlockStep* from = steps_ + (list >> kCountBits) * size_t{kUnit};
+    std::memcpy(to, from, sizeof(BlockStep) * kAtOnce);
+    const unsigned count = CountOf(list);
+    for (unsigned i = kAtOnce; i < count; i += kAtOnce)
+      std::memcpy(to + i, from + i, sizeof(BlockStep) * kAtOnce);
+    return to + count;
+  }
+  static unsigned CountOf(Ref list) { return list & ((1u << kCountBits) - 1); }
+
+ private:
+  static constexpr unsigned kCountBits = 8;
+  static constexpr unsigned kUnit = 8;  // steps
+  static constexpr size_t kUnits = size_t{1} << 19;
+  static unsigned UnitsOf(unsigned count) { return (count + kUnit - 1) / kUnit; }
+
+  ZeroedPool pool_{ZeroedPool::SizeOf<BlockStep>(kUnits * kUnit + kSpill)};
+  BlockStep* const steps_ = pool_.Take<BlockStep>(kUnits * kUnit + kSpill);
+  uint32_t used_ = 1;                                          // units; the first one is of no list
+  std::array<std::vector<uint32_t>, kMost / kUnit + 1> free_;  // by size in units
+};
+
+}  // namespace flowback::pt

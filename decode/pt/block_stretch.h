@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// A stretch of the flow: blocks one behind the other, of which the engine has told the same.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "decode/pt/block_graph.h"
+#include "decode/pt/step_buffer.h"
+#include "flowback/base/flow_digest.h"
+#include "flowback/model/block_batch.h"
+
+namespace flowback::pt {
+
+struct BlockStretch {
+  BlockGraph* graph = nullptr;
+  StepBuffer::Position begin = 0;
+  size_t count = 0;   // steps
+  uint64_t next = 0;  // where control went behind the last one
+  FlowDigest before;  // of all instructions of the flow before it
+  FlowDigest behind;  // and with it
+  uint64_t tsc = 0;   // the latest one known then
+  bool in_transaction = false;
+  bool goes_on = false;  // where the stretch before it ended, with the same graph and transaction
+  const ThreadStay* stay = nullptr;
+
+  uint64_t instructions() const { return behind.count - before.count; }
+  // What comes directly behind it.
+  void Append(const BlockStretch& rest) {
+    count += rest.count;
+    next = rest.next;
+    behind = rest.behind;
+  }
+  // All of it, without estimated times.
+  BlockBatch Batch(const StepBuffer& steps) const {
+    BlockBatch batch;
+    batch.steps = steps.Steps(begin, count);
+    batch.table = &graph->Table();
+    batch.next = next;
+    batch.before = before;
+    batch.behind = behind;
+    batch.tsc = tsc;
+    batch.in_transaction = in_transaction;
+    batch.stay = stay;
+    return batch;
+  }
+};
+
+// Of a node's block the first `count` instructions, without times.
+inline BlockRun RunOf(const BlockGraph& graph, uint32_t id, unsigned count) {
+  const NodeInfo& info = graph.info(id);
+  BlockRun run;
+  run.address = info.address;
+  run.lengths = {info.block->lengths, count};
+  run.mode = graph.mode();
+  run.space = &graph.space();
+  return run;
+}
+
+}  // namespace flowback::pt

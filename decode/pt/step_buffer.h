@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// The steps of a flow that wait to be handed on. A writer adds them at the end; what the receiver
+// needs no longer gives its place to what comes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "decode/pt/block_lists.h"
+#include "flowback/model/block_batch.h"
+
+namespace flowback::pt {
+
+class StepBuffer {
+ public:
+  // Of a step, from the flow's begin.
+  using Position = uint64_t;
+
+  StepBuffer() : steps_(kFirst + kMargin) {}
+
+  BlockStep* end() { return end_; }
+  void set_end(BlockStep* end) { end_ = end; }
+  // A list may be copied to any place up to here.
+  BlockStep* limit() { return steps_.data() + steps_.size() - kMargin; }
+  Position position() { return base_ + static_cast<size_t>(end_ - steps_.data()); }
+  std::span<const BlockStep> Steps(Position begin, size_t count) const {
+    return {steps_.data() + (begin - base_), count};
+  }
+  // Steps before `position` are not needed any more.
+  void Release(Position position) {
+    released_ = position;
+    if (position != this->position()) return;
+    base_ = position;
+    end_ = steps_.data();
+  }
+  // Makes end() smaller than limit(). Moves the steps.
+  void MakeRoom();
+
+ private:
+  static constexpr size_t kFirst = 4096;
+  static constexpr size_t kMargin = BlockLists::kMost + BlockLists::kSpill;
+
+  std::vector<BlockStep> steps_;
+  BlockStep* end_ = steps_.data();
+  Position base_ = 0;  // of steps_[0]
+  Position released_ = 0;
+};
+
+}  // namespace flowback::pt

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+// Many block runs at a time, as a decoder that is fast hands them on: the blocks by number, and one
+// line from which the time of each follows.
+//
+// An analysis that takes batches looks each block up where it is kept already, and may keep things
+// of its own by the same numbers; one that does not gets block runs (ExecutionConsumer).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "flowback/base/flow_digest.h"
+#include "flowback/model/execution.h"
+#include "flowback/model/instruction.h"
+
+namespace flowback {
+
+// A block of code at its place in an address space.
+struct CodeBlock {
+  uint64_t address = 0;              // of the first instruction
+  const uint8_t* lengths = nullptr;  // of its instructions, in bytes; `count` of them
+  uint32_t size = 0;                 // bytes of all instructions
+  uint16_t count = 0;
+  InstructionClass last = InstructionClass::kOther;  // class of the last instruction
+};
+
+// The blocks of an address space in one mode, by number. Blocks are added, none is changed: what a
+// consumer keeps by table and number stays right as long as the decoder lives.
+class BlockTable {
+ public:
+  BlockTable(const AddressSpace& space, ExecMode mode) : space_(space), mode_(mode) {}
+
+  const AddressSpace& space() const { return space_; }
+  ExecMode mode() const { return mode_; }
+  size_t size() const { return blocks_.size(); }
+  const CodeBlock& operator[](uint32_t number) const { return blocks_[number]; }
+  void Add(const CodeBlock& block) { blocks_.push_back(block); }
+
+ private:
+  const AddressSpace& space_;
+  ExecMode mode_;
+  std::vector<CodeBlock> blocks_;
+};
+
+// One execution of a block.
+struct BlockStep {
+  uint32_t value = 0;
+
+  static constexpr BlockStep Of(uint32_t number, bool taken) {
+    return {number << 1 | uint32_t{taken}};
+  }
+  uint32_t number() const { return value >> 1; }
+  // Its last instruction transferred control.
+  bool taken() const { return (value & 1) != 0; }
+};
+
+// When instructions most likely executed: so many ticks for each one, within limits.
+struct TimeLine {
+  uint64_t begin = 0;  // TSC
+  uint64_t end = ~uint64_t{0};
+  uint64_t ahead = 0;  // instructions since `begin`, before those counted; modulo 2^64: it may come
+                       // after some of them
+  double pace = 0;     // ticks an instruction
+  double pauses = 0;   // ticks since `begin` in which nothing executed
+  uint64_t earliest = 0;
+  uint64_t latest = ~uint64_t{0};
+
+  // When `count` instructions had executed. 0: nothing is known.
+  uint64_t At(uint64_t count) const {
+    const auto run = static_cast<int64_t>(ahead + count);
+    const double ticks = static_cast<double>(std::max<int64_t>(run, 0)) * pace + pauses;
+    const uint64_t tsc = std::min(begin + static_cast<uint64_t>(ticks), end);
+    return std::min(std::max(tsc, earliest), latest);
+  }
+};
+
+// Instructions of a batch about whose times the same is known.
+struct TimedPart {
+  uint64_t end = 0;  // so many instructions of the batch lie in or before it
+  TscInterval bounds;
+  TimeLine line;  // counts from the batch's first instruction
+};
+
+// Blocks that were executed one behind the other: each leads to where the next one begins.
+struct BlockBatch {
+  std::span<const BlockStep> steps;  // valid during the call only, like `times`
+  const BlockTable* table = nullptr;
+  uint64_t next = 0;  // where control went behind the last one
+  FlowDigest before;  // of all instructions that the decoder has handed on before it
+  FlowDigest behind;  // and with it
+  // Where DecodeInput::times asks for them: parts of the batch, up to its end. A block has the
+  // bounds of its first instruction; its last one may lie in another part with the same bounds.
+  std::span<const TimedPart> times;
+  uint64_t tsc = 0;  // else: as BlockRun::tsc, of every block
+  bool in_transaction = false;
+  const ThreadStay* stay = nullptr;
+
+  uint64_t instructions() const { return behind.count - before.count; }
+  FlowDigest digest() const {
+    return {instructions(), behind.hash - before.hash * FlowDigest::Power(instructions())};
+  }
+};
+
+// The block runs of a batch, one after the other:
+//   for (BlockRuns runs(batch); runs.Next();) Use(runs.run());
+class BlockRuns {
+ public:
+  // Both must stay.
+  explicit BlockRuns(const BlockBatch& batch) : batch_(batch) {
+    run_.tsc = batch.tsc;
+    run_.mode = batch.table->mode();
+    run_.in_transaction = batch.in_transaction;
+    run_.space = &batch.table->space();
+    run_.stay = batch.stay;
+  }
+  // False: there is none left.
+  bool Next() {
+    if (at_ == batch_.steps.size()) return false;
+    const BlockTable& table = *batch_.table;
+    const BlockStep step = batch_.steps[at_++];
+    const CodeBlock& block = table[step.number()];
+    run_.address = block.address;
+    run_.lengths = {block.lengths, block.count};
+    run_.next =
+        at_ == batch_.steps.size() ? batch_.next : table[batch_.steps[at_].number()].address;
+    run_.last = block.last;
+    run_.exit = step.taken()                                   ? BlockExit::kTaken
+                : block.last == InstructionClass::kConditional ? BlockExit::kNotTaken
+                                                               : BlockExit::kFallThrough;
+    if (!batch_.times.empty()) {
+      const TimedPart& first = PartOf(before_ + 1);
+      run_.bounds = first.bounds;
+      run_.first_tsc = first.line.At(before_ + 1);
+      run_.tsc = PartOf(before_ + block.count).line.At(before_ + block.count);
+    }
+    before_ += block.count;
+    return true;
+  }
+  const BlockRun& run() const { return run_; }
+
+ private:
+  // Where the instruction lies that is the `count`th; counts must not fall.
+  const TimedPart& PartOf(uint64_t count) {
+    while (batch_.times[part_].end < count) ++part_;
+    return batch_.times[part_];
+  }
+
+  const BlockBatch& batch_;
+  size_t at_ = 0;
+  size_t part_ = 0;
+  uint64_t before_ = 0;  // instructions
+  BlockRun run_;
+};
+
+}  // namespace flowback
