@@ -105,6 +105,7 @@ int Execute(const ReaderOptions& options) {
   report.losses.Warn(options.InputName());
   if (!report.streams.empty()) report.losses.images().Warn(*code, options);
   WarnOfModes(*code, options.InputName());
+  code->KeepBlocks();
   return report.losses.Status(options.strict);
 }
 
