@@ -193,7 +193,7 @@ bool BlockCache::Keep() {
   const std::scoped_lock lock(mutex_);
   for (const ExecMode mode : {ExecMode::k64Bit, ExecMode::k32Bit, ExecMode::k16Bit}) {
     const auto blocks = modes_[static_cast<size_t>(mode)].WorthKeeping();
-    if (!blocks.empty())
+    if (!blocks.empty() && disk_->HasRoomFor(blocks.size() * sizeof(StaticBlock)))
       stored |= disk_->Store(NameOnDisk(mode), StoredBlocks::Write(blocks, bytes_));
   }
   return stored;

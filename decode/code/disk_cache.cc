@@ -190,11 +190,14 @@ std::unique_ptr<const CachedBytes> DiskCache::Load(const std::string& name) cons
   return result;
 }
 
-bool DiskCache::Store(const std::string& name, Bytes content) const {
+bool DiskCache::HasRoomFor(size_t size) const {
   // One file shall not drive out all others.
-  if (settings_.folder.empty() || sizeof(Header) + content.size() > settings_.most_bytes / 2)
-    return false;
-  if (!MakeFolders(settings_.folder) || !IsOwn()) return false;
+  if (settings_.folder.empty() || sizeof(Header) + size > settings_.most_bytes / 2) return false;
+  return MakeFolders(settings_.folder) && IsOwn();
+}
+
+bool DiskCache::Store(const std::string& name, Bytes content) const {
+  if (!HasRoomFor(content.size())) return false;
   std::string path = settings_.folder + "/" + std::string(kUnfinished) + "XXXXXX";
   const Descriptor fd(mkostemp(path.data(), O_CLOEXEC));  // for the user alone
   if (*fd < 0) return false;

@@ -52,6 +52,8 @@ class DiskCache {
 
   // What was kept under `name`, which is a file's name; null when there is nothing.
   std::unique_ptr<const CachedBytes> Load(const std::string& name) const;
+  // Whether so many bytes could be kept, before work is put into them. Makes the folder.
+  bool HasRoomFor(size_t size) const;
   // Keeps it, with the folder where that is absent. False when that can't be.
   bool Store(const std::string& name, Bytes content) const;
   // Removes the files used longest ago, as many as there are too many.
