@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "decode/code/block_cache.h"
@@ -214,6 +215,25 @@ TEST_F(StoredBlocksTest, ATableWithoutAnEndIsRefused) {
   }
   ASSERT_TRUE(Disk()->Store("section-64", bad));
   EXPECT_EQ(Stored(code), nullptr);
+  ExpectSameAsWithout(code);
+}
+
+TEST_F(StoredBlocksTest, ManyThreadsGetTheSameBlocks) {
+  const Code code = RandomCode(10, 8000);
+  ASSERT_TRUE(Decode(code, 0, 2));
+  BlockCache cache(code);
+  cache.UseDisk(Disk(), kName);
+  std::vector<std::vector<const StaticBlock*>> seen(4);
+  {
+    std::vector<std::jthread> threads;
+    for (auto& blocks : seen)
+      threads.emplace_back([&] {
+        for (size_t at = 0; at < code.size(); ++at)
+          blocks.push_back(cache.Get(at, ExecMode::k64Bit));
+      });
+  }
+  for (const auto& blocks : seen) EXPECT_EQ(blocks, seen[0]);
+  EXPECT_TRUE(cache.Keep());
   ExpectSameAsWithout(code);
 }
 
