@@ -106,6 +106,7 @@ int Execute(const ReaderOptions& options, bool stats) {
   report.losses.Warn(options.InputName());
   if (!report.streams.empty()) report.losses.images().Warn(*code, options);
   WarnOfModes(*code, options.InputName());
+  code->KeepBlocks();
   return report.losses.Status(options.strict);
 }
 

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "cli/arguments.h"
+#include "cli/cache_folder.h"
 #include "replay/symbols/kallsyms.h"
 
 namespace flowback::cli {
@@ -42,6 +43,13 @@ void AddImageOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words) 
                  "the recorded kernel's memory: a copy of its /proc/kcore");
   app.add_option("--kallsyms", options.search.kallsyms,
                  "the recorded kernel's symbols: a copy of its /proc/kallsyms");
+}
+
+void AddCacheOption(CLI::App& app, ReaderWords& words) {
+  app.add_flag(
+      "--no-cache", words.no_cache,
+      "neither use nor keep decoded code on disk ($FLOWBACK_CACHE, else ~/.cache/flowback; "
+      "at most $FLOWBACK_CACHE_SIZE, else 256M)");
 }
 
 void AddSelectionOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words) {
@@ -221,6 +229,7 @@ std::string ReaderOptions::InputName() const {
 void AddReaderOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words) {
   AddInputOptions(app, options, words);
   AddImageOptions(app, options, words);
+  AddCacheOption(app, words);
   AddSelectionOptions(app, options, words);
   app.add_option("--engine", options.engine, "native (default) or libipt, the slow reference");
   app.add_option(
@@ -240,6 +249,8 @@ void AddReaderOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words)
 Status Understand(const ReaderWords& words, ReaderOptions& options) {
   options.search.debug_dirs = words.debug_dirs;
   if (Status status = CheckSearch(options.search); !status) return status;
+  if (!words.no_cache)
+    if (Status status = FindCache(options.search); !status) return status;
   if (Status status = UnderstandResync(words.resync, options); !status) return status;
   if (Status status = UnderstandInput(words, options.open); !status) return status;
   if (Status status = UnderstandCode(words, options.open); !status) return status;

@@ -42,6 +42,7 @@ struct ReaderWords {
   std::string input, input_option, cpu, tsc_ctc, mtc_freq, nominal_freq, resync;
   std::string tid, comm, cpu_list, sample_type, time_conv;
   std::vector<std::string> sections, images, debug_dirs;
+  bool no_cache = false;
 };
 
 void AddReaderOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words);

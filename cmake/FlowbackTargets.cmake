@@ -35,6 +35,23 @@ function(flowback_room name)
   set_property(GLOBAL APPEND PROPERTY FLOWBACK_ROOMS flowback_${name})
 endfunction()
 
+# flowback_source_version(SOURCE MACRO sources...): in SOURCE, MACRO is a string that changes with any
+# of the sources.
+function(flowback_source_version source macro)
+  set(hashes "")
+  foreach(path IN LISTS ARGN)
+    cmake_path(ABSOLUTE_PATH path BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
+    file(SHA256 ${path} hash)
+    string(APPEND hashes ${hash})
+  endforeach()
+  string(SHA256 version "${hashes}")
+  set_source_files_properties(${source} PROPERTIES COMPILE_DEFINITIONS ${macro}="${version}")
+endfunction()
+
+# What tests keep on disk is neither the user's nor in the user's place.
+set(FLOWBACK_TEST_ENVIRONMENT "FLOWBACK_CACHE=${PROJECT_BINARY_DIR}/test-cache")
+
 # flowback_test(NAME SOURCES... [LINK lib...]): one GoogleTest program, found by ctest case by case.
 function(flowback_test name)
   cmake_parse_arguments(TEST "" "" "SOURCES;LINK" ${ARGN})
@@ -44,7 +61,8 @@ function(flowback_test name)
   target_compile_definitions(${name} PRIVATE
     FLOWBACK_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
     FLOWBACK_PROGRAM="${PROJECT_BINARY_DIR}/bin/flowback")
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST NO_PRETTY_VALUES)
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST NO_PRETTY_VALUES
+    PROPERTIES ENVIRONMENT "${FLOWBACK_TEST_ENVIRONMENT}")
 endfunction()
 
 # flowback_fuzzer(NAME SOURCES... [LINK lib...]): bin/fuzz/NAME in a build with FLOWBACK_FUZZERS,

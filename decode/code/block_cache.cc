@@ -23,6 +23,10 @@ namespace flowback {
 namespace {
 
 constexpr size_t kBlocksPerChunk = 512;
+// So few are decoded as fast as a file is opened.
+constexpr size_t kFewBlocks = 128;
+// A file is written again when its blocks have become more by one in so many.
+constexpr size_t kSmallPart = 8;
 constexpr size_t kLengthsPerChunk = 16384;
 constexpr uint8_t kStoppingFlags = kFlagPtwrite | kFlagMovCr3 | kFlagVmEntry | kFlagVmPtrld;
 
@@ -40,7 +44,7 @@ void SetDigest(StaticBlock& block) {
 // Builds one block; lives during one miss.
 class Builder {
  public:
-  Builder(Bytes bytes, ExecMode mode, std::unordered_map<uint64_t, Instruction>& uncommon)
+  Builder(Bytes bytes, ExecMode mode, std::unordered_map<uint64_t, UncommonInstruction>& uncommon)
       : bytes_(bytes), mode_(mode), uncommon_(uncommon) {}
 
   // The block at `offset`. Its lengths are in this object.
@@ -73,9 +77,15 @@ class Builder {
 
   bool Read(Bytes rest, Instruction& out) {
     if (mode_ == ExecMode::k64Bit && ClassifyCommonForm(rest, out)) return true;
-    const auto [known, is_new] = uncommon_.try_emplace(at_);
-    if (is_new && !ClassifyAnyForm(rest, mode_, known->second)) known->second = {};
-    out = known->second;
+    const auto [place, is_new] = uncommon_.try_emplace(at_);
+    UncommonInstruction& known = place->second;
+    if (is_new) {
+      bool needed_llvm = false;
+      if (!ClassifyAnyForm(rest, mode_, known.instruction, &needed_llvm)) known.instruction = {};
+      known.lasting = !needed_llvm;
+    }
+    block_.lasting &= known.lasting;
+    out = known.instruction;
     return out.length != 0;
   }
 
@@ -86,7 +96,7 @@ class Builder {
 
   const Bytes bytes_;
   const ExecMode mode_;
-  std::unordered_map<uint64_t, Instruction>& uncommon_;
+  std::unordered_map<uint64_t, UncommonInstruction>& uncommon_;
   uint64_t at_ = 0;  // where the next instruction starts
   bool done_ = false;
   StaticBlock block_;
@@ -101,10 +111,20 @@ void BlockCache::BlockTable::Slots::Put(const StaticBlock& block) {
   blocks[at].store(&block, std::memory_order_release);
 }
 
-void BlockCache::BlockTable::Add(const StaticBlock& block) {
+const StaticBlock* BlockCache::BlockTable::Add(const StaticBlock& block) {
   if (all_.empty() || (count_ + 1) * 2 > all_.back()->size()) Grow();
-  all_.back()->Put(block);
-  ++count_;
+  const StaticBlock* kept = Keep(block);
+  all_.back()->Put(*kept);
+  return kept;
+}
+
+const StaticBlock* BlockCache::BlockTable::Keep(const StaticBlock& block) {
+  const size_t at = count_++ % kBlocksPerChunk;
+  if (at == 0) chunks_.push_back(std::make_unique<StaticBlock[]>(kBlocksPerChunk));
+  StaticBlock& place = chunks_.back()[at];
+  place = block;
+  lasting_ += block.lasting;
+  return &place;
 }
 
 void BlockCache::BlockTable::Grow() {
@@ -119,6 +139,24 @@ void BlockCache::BlockTable::Grow() {
   slots_.store(all_.back().get(), std::memory_order_release);
 }
 
+void BlockCache::BlockTable::Use(std::unique_ptr<const StoredBlocks> stored) {
+  owned_ = std::move(stored);
+  stored_.store(owned_.get(), std::memory_order_release);
+}
+
+std::vector<const StaticBlock*> BlockCache::BlockTable::WorthKeeping() const {
+  std::vector<const StaticBlock*> blocks;
+  const size_t stored = owned_ == nullptr ? 0 : owned_->blocks().size();
+  if (lasting_ < std::max(kFewBlocks, stored / kSmallPart)) return blocks;
+  blocks.reserve(stored + lasting_);
+  if (owned_ != nullptr)
+    for (const StaticBlock& block : owned_->blocks()) blocks.push_back(&block);
+  for (size_t i = 0; i < count_; ++i)
+    if (const StaticBlock& block = chunks_[i / kBlocksPerChunk][i % kBlocksPerChunk]; block.lasting)
+      blocks.push_back(&block);
+  return blocks;
+}
+
 BlockCache::BlockCache(Bytes bytes)
     : bytes_(bytes),
       past_end_{.offset = bytes.size(), .stop = StaticBlock::Stop::kSectionEnd, .last = {}} {}
@@ -129,24 +167,36 @@ const StaticBlock* BlockCache::Build(uint64_t offset, ExecMode mode) {
   if (offset >= bytes_.size()) return &past_end_;
   BlockTable& table = modes_[static_cast<size_t>(mode)];
   const std::scoped_lock lock(mutex_);
+  if (table.NoteAsked() && disk_ != nullptr)
+    table.Use(StoredBlocks::Open(disk_->Load(NameOnDisk(mode)), bytes_));
   // Another thread may have been faster.
   if (const StaticBlock* known = table.Find(offset); known != nullptr) return known;
   Builder builder(bytes_, mode, uncommon_[static_cast<size_t>(mode)]);
   StaticBlock block = builder.Run(offset);
   block.lengths = KeepLengths(block.lengths, block.count);
-  const StaticBlock* kept = KeepBlock(block);
-  table.Add(*kept);
-  return kept;
+  return table.Add(block);
 }
 
-const StaticBlock* BlockCache::KeepBlock(const StaticBlock& block) {
-  if (blocks_left_ == 0) {
-    block_chunks_.push_back(std::make_unique<StaticBlock[]>(kBlocksPerChunk));
-    blocks_left_ = kBlocksPerChunk;
+void BlockCache::UseDisk(std::shared_ptr<const DiskCache> disk, std::string name) {
+  disk_ = std::move(disk);
+  name_ = std::move(name);
+}
+
+std::string BlockCache::NameOnDisk(ExecMode mode) const {
+  constexpr const char* kModes[] = {"-64", "-32", "-16"};
+  return name_ + kModes[static_cast<size_t>(mode)];
+}
+
+bool BlockCache::Keep() {
+  if (disk_ == nullptr) return false;
+  bool stored = false;
+  const std::scoped_lock lock(mutex_);
+  for (const ExecMode mode : {ExecMode::k64Bit, ExecMode::k32Bit, ExecMode::k16Bit}) {
+    const auto blocks = modes_[static_cast<size_t>(mode)].WorthKeeping();
+    if (!blocks.empty() && disk_->HasRoomFor(blocks.size() * sizeof(StaticBlock)))
+      stored |= disk_->Store(NameOnDisk(mode), StoredBlocks::Write(blocks, bytes_));
   }
-  StaticBlock* place = block_chunks_.back().get() + (kBlocksPerChunk - blocks_left_--);
-  *place = block;
-  return place;
+  return stored;
 }
 
 const uint8_t* BlockCache::KeepLengths(const uint8_t* lengths, size_t count) {

@@ -2,68 +2,27 @@
 // The blocks of one code section: each decoded once, whoever walks over it.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "decode/code/static_block.h"
+#include "decode/code/stored_blocks.h"
 #include "flowback/base/bytes.h"
 #include "flowback/base/flow_digest.h"
 #include "flowback/model/instruction.h"
 
 namespace flowback {
 
-// Powers of the flow digest's K, by number of instructions.
-template <size_t N>
-struct DigestPowers {
-  std::array<uint64_t, N + 1> power{};  // K^n
-  std::array<uint64_t, N + 1> sum{};    // of K^i over i < n
-
-  constexpr DigestPowers() {
-    power[0] = 1;
-    for (size_t i = 1; i <= N; ++i) {
-      power[i] = power[i - 1] * FlowDigest::kFactor;
-      sum[i] = sum[i - 1] + power[i - 1];
-    }
-  }
+// What only a full decoder could tell. Length 0: no instruction.
+struct UncommonInstruction {
+  Instruction instruction;
+  bool lasting = true;  // as StaticBlock's
 };
-
-// Instructions that run in sequence, only the last of which may branch. Immutable; lives as long as
-// its cache. A function of the section's bytes, the offset and the mode alone: neither the order of
-// requests nor the number of threads changes it.
-struct StaticBlock {
-  static constexpr unsigned kMaxInstructions = 256;
-  static constexpr DigestPowers<kMaxInstructions> kPowers{};
-
-  enum class Stop : uint8_t {
-    kBranch,      // the last instruction may transfer control
-    kSpecial,     // the last instruction binds packets: PTWRITE, MOV to CR3, VMPTRLD
-    kLimit,       // kMaxInstructions reached
-    kSectionEnd,  // the next instruction may go on in what is mapped behind this section
-    kBad,         // the next bytes are no instruction
-  };
-
-  uint64_t offset = 0;               // of the first instruction, in the section
-  const uint8_t* lengths = nullptr;  // of each instruction, `count` of them
-  uint32_t size = 0;                 // bytes of all instructions
-  uint16_t count = 0;                // 0 only with kSectionEnd and kBad
-  Stop stop = Stop::kBad;
-  Instruction last;  // the last instruction: kOther where it is not the reason for the stop
-
-  uint64_t offset_hash = 0;  // digest of the offsets from the block's start
-
-  uint64_t power() const { return kPowers.power[count]; }
-  // Digest of the whole block executed at `address`: the addresses of its instructions are
-  // `address` + offset_i, so the digest is linear in it.
-  FlowDigest At(uint64_t address) const {
-    return {count, address * kPowers.sum[count] + offset_hash};
-  }
-};
-// A cold decode touches each block a few times, and waits for memory each time.
-static_assert(sizeof(StaticBlock) <= 64);
 
 // Thread-safety: Get may be called from any thread; one that hits takes no lock.
 class BlockCache {
@@ -80,8 +39,14 @@ class BlockCache {
     const StaticBlock* block = modes_[static_cast<size_t>(mode)].Find(offset);
     return block != nullptr ? block : Build(offset, mode);
   }
-  // Whether any instruction has been decoded in `mode`.
+  // Whether any instruction has been asked for in `mode`.
   bool HasDecoded(ExecMode mode) const { return modes_[static_cast<size_t>(mode)].HasAny(); }
+
+  // Blocks are looked for in `disk` first, under `name`; Keep keeps them there. Before the first
+  // Get.
+  void UseDisk(std::shared_ptr<const DiskCache> disk, std::string name);
+  // Writes the blocks to the disk where enough were not there yet. True: it did.
+  bool Keep();
 
  private:
   // The blocks by offset, in open addressing. A table that has become too small is replaced, and
@@ -90,6 +55,11 @@ class BlockCache {
    public:
     // Null: there is none, or it came into being while this was running.
     const StaticBlock* Find(uint64_t offset) const {
+      if (const StoredBlocks* stored = stored_.load(std::memory_order_acquire); stored != nullptr)
+        if (const StaticBlock* block = stored->Find(offset); block != nullptr) return block;
+      return FindNew(offset);
+    }
+    const StaticBlock* FindNew(uint64_t offset) const {
       const Slots* slots = slots_.load(std::memory_order_acquire);
       if (slots == nullptr) return nullptr;
       for (size_t at = slots->First(offset);; at = slots->Next(at)) {
@@ -97,9 +67,14 @@ class BlockCache {
         if (block == nullptr || block->offset == offset) return block;
       }
     }
-    bool HasAny() const { return slots_.load(std::memory_order_acquire) != nullptr; }
-    // Only under the cache's mutex. The block's offset must be new.
-    void Add(const StaticBlock& block);
+    bool HasAny() const { return asked_.load(std::memory_order_relaxed); }
+    // Only under the cache's mutex, as all below. False: it was known.
+    bool NoteAsked() { return !asked_.exchange(true, std::memory_order_relaxed); }
+    // A copy of the block, whose offset must be new.
+    const StaticBlock* Add(const StaticBlock& block);
+    void Use(std::unique_ptr<const StoredBlocks> stored);
+    // Those from the disk and those that may go there; none if too few of these are new.
+    std::vector<const StaticBlock*> WorthKeeping() const;
 
    private:
     struct Slots {
@@ -115,27 +90,33 @@ class BlockCache {
       std::unique_ptr<std::atomic<const StaticBlock*>[]> blocks;
     };
     void Grow();
+    const StaticBlock* Keep(const StaticBlock& block);
 
     static constexpr unsigned kFirstBits = 8;
+    std::atomic<bool> asked_ = false;
+    std::atomic<const StoredBlocks*> stored_ = nullptr;  // owned_
+    std::unique_ptr<const StoredBlocks> owned_;
     std::atomic<const Slots*> slots_ = nullptr;  // the newest of all_
     std::vector<std::unique_ptr<Slots>> all_;
-    size_t count_ = 0;
+    std::vector<std::unique_ptr<StaticBlock[]>> chunks_;
+    size_t count_ = 0;    // blocks in the chunks
+    size_t lasting_ = 0;  // of them
   };
 
   const StaticBlock* Build(uint64_t offset, ExecMode mode);
-  const StaticBlock* KeepBlock(const StaticBlock& block);
+  std::string NameOnDisk(ExecMode mode) const;
   const uint8_t* KeepLengths(const uint8_t* lengths, size_t count);
 
   const Bytes bytes_;
   const StaticBlock past_end_;
   BlockTable modes_[3];
-  std::mutex mutex_;  // guards all below, and stores to the tables
-  // By mode and offset: what only a full decoder could tell. Length 0: no instruction.
-  std::unordered_map<uint64_t, Instruction> uncommon_[3];
-  std::vector<std::unique_ptr<StaticBlock[]>> block_chunks_;
+  std::mutex mutex_;                       // guards all below, and stores to the tables
+  std::shared_ptr<const DiskCache> disk_;  // null: none
+  std::string name_;
+  // By mode and offset: what only a full decoder could tell.
+  std::unordered_map<uint64_t, UncommonInstruction> uncommon_[3];
   std::vector<std::unique_ptr<uint8_t[]>> length_chunks_;
-  size_t blocks_left_ = 0;  // in the newest chunk
-  size_t lengths_left_ = 0;
+  size_t lengths_left_ = 0;  // in the newest chunk
 };
 
 }  // namespace flowback

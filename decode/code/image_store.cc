@@ -2,8 +2,11 @@
 #include "decode/code/image_store.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
+
+#include "decode/code/block_cache.h"
 
 namespace flowback {
 namespace {
@@ -74,11 +77,20 @@ CodeMapping ImageStore::MapFile(const FilePointer& file, uint64_t file_offset, u
 CodeMapping ImageStore::MapRange(const FilePointer& file, uint64_t file_offset, uint64_t size,
                                  uint64_t address, Verification verification) {
   auto& section = sections_[{file.get(), file_offset, size, verification}];
-  if (section == nullptr)
+  if (section == nullptr) {
     section = std::make_shared<CodeSection>(file->path, file_offset,
                                             Slice(file->bytes, file_offset, size), file,
                                             verification, file->bits(), file->kallsyms);
+    UseDisk(*section, *file);
+  }
   return {.address = address, .size = section->bytes().size(), .section = section};
+}
+
+void ImageStore::UseDisk(const CodeSection& section, const ImageFile& file) const {
+  const BuildId build_id = file.build_id();
+  if (disk_ == nullptr || build_id.empty()) return;
+  section.blocks().UseDisk(disk_, build_id.ToHex() + "-" + std::to_string(section.file_offset()) +
+                                      "-" + std::to_string(section.bytes().size()));
 }
 
 std::vector<std::shared_ptr<const CodeSection>> ImageStore::Sections() const {

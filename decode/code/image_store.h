@@ -8,7 +8,9 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 
+#include "decode/code/disk_cache.h"
 #include "decode/code/elf_file.h"
 #include "flowback/base/error.h"
 #include "flowback/base/mapped_file.h"
@@ -32,6 +34,9 @@ class ImageStore {
  public:
   using FilePointer = std::shared_ptr<const ImageFile>;
 
+  // `disk` keeps the blocks of sections whose files have build-ids; null: they are not kept.
+  explicit ImageStore(std::shared_ptr<const DiskCache> disk = nullptr) : disk_(std::move(disk)) {}
+
   // Errors: those of MappedFile::Open. Damage inside the file is for the caller to judge.
   Result<FilePointer> Open(const std::string& path);
   // Bytes from elsewhere, under a name that is no path.
@@ -52,6 +57,9 @@ class ImageStore {
 
  private:
   using SectionKey = std::tuple<const ImageFile*, uint64_t, uint64_t, Verification>;
+  void UseDisk(const CodeSection& section, const ImageFile& file) const;
+
+  const std::shared_ptr<const DiskCache> disk_;
   std::map<std::string, Result<FilePointer>> files_;
   std::map<SectionKey, std::shared_ptr<const CodeSection>> sections_;
 };

@@ -169,7 +169,11 @@ int32_t WriterOf(const Stream& stream, const Recording& recording) {
 }  // namespace
 
 Result<RecordingCode> RecordingCode::Load(const Recording& recording, const ImageSearch& search) {
-  ImageStore store;
+  std::shared_ptr<const DiskCache> disk;
+  if (!search.cache.empty())
+    disk = std::make_shared<const DiskCache>(DiskCacheSettings{search.cache, search.cache_bytes},
+                                             StoredBlocks::Version());
+  ImageStore store(disk);
   auto given = OpenGiven(recording, store);
   if (!given) return Fail(std::move(given.error()));
 
@@ -218,7 +222,15 @@ Result<RecordingCode> RecordingCode::Load(const Recording& recording, const Imag
   code.images_ = finder.TakeStatuses();
   code.images_.insert(code.images_.end(), kernel->images.begin(), kernel->images.end());
   code.sections_ = store.Sections();
+  code.disk_ = std::move(disk);
   return code;
+}
+
+void RecordingCode::KeepBlocks() const {
+  if (disk_ == nullptr) return;
+  bool any = false;
+  for (const auto& section : sections_) any |= section->blocks().Keep();
+  if (any) disk_->Trim();
 }
 
 std::vector<ModeConflict> RecordingCode::ModeConflicts() const {

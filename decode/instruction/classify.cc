@@ -140,7 +140,10 @@ bool Classify(Bytes code, ExecMode mode, Instruction& out) {
   return ClassifyAnyForm(code, mode, out);
 }
 
-bool ClassifyAnyForm(Bytes code, ExecMode mode, Instruction& out) {
+uint64_t ClassifierLibraryVersion() { return ZydisGetVersion(); }
+
+bool ClassifyAnyForm(Bytes code, ExecMode mode, Instruction& out, bool* needed_llvm) {
+  if (needed_llvm != nullptr) *needed_llvm = false;
   code = code.first(std::min<size_t>(code.size(), kMaxInstructionBytes));
   out = {};
   if (code.empty()) return false;
@@ -151,7 +154,9 @@ bool ClassifyAnyForm(Bytes code, ExecMode mode, Instruction& out) {
     FromZydis(decoded, mode, out);
     return true;
   }
-  return !IsFinal(status) && FromLlvm(code, mode, out);
+  if (IsFinal(status)) return false;
+  if (needed_llvm != nullptr) *needed_llvm = true;
+  return FromLlvm(code, mode, out);
 }
 
 }  // namespace flowback

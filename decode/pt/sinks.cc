@@ -88,7 +88,7 @@ void DeliveringSink<Receiver>::Deliver(const BlockGraph& graph, uint32_t id, uns
   const NodeInfo& info = graph.info(id);
   BlockRun run;
   run.address = info.address;
-  run.lengths = {info.block->lengths, count};
+  run.lengths = {static_cast<const uint8_t*>(info.block->lengths), count};
   run.next = next;
   run.tsc = moment.tsc;
   run.exit = exit;

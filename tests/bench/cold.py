@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Whole-process times of a first decode: flowback against libipt's block decoder.
+"""Whole-process times of a first decode: flowback, without and with its blocks on disk, against
+libipt's block decoder.
 
 cold.py --bin BUILD/bin [--runs N] NAME[:CPU]...      generated recordings
 cold.py --bin BUILD/bin [--runs N] -- --raw-pt FILE.. any raw stream, options as flowback has them
@@ -12,6 +13,7 @@ import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -47,11 +49,11 @@ def options_of(name):
     return options + ["--nominal-freq", truth["ratio"]]
 
 
-def run(command):
+def run(command, environment=None):
     """(wall seconds, CPU seconds, output) of one process."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    result = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     wall = time.perf_counter() - start
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if result.returncode != 0:
@@ -61,29 +63,41 @@ def run(command):
 
 
 def counts_agree(flowback, libipt, options):
-    ours = run([flowback, "decode", "--as", "digest", *options])[2].split()
+    ours = run([flowback, "decode", "--as", "digest", "--no-cache", *options])[2].split()
     theirs = run([libipt, *options])[2].split()
     if len(ours) < 2 or ours[1] != theirs[0]:
         sys.exit(f"cold.py: the counts differ: flowback {ours}, libipt {theirs}")
     return int(ours[1])
 
 
+def measure(flowback, libipt, options, runs, cache):
+    """Medians of (elapsed, CPU) in ms by program; `cache` is an empty folder."""
+    summary = [flowback, "decode", "--as", "summary", "--threads", "1"]
+    environment = dict(os.environ, FLOWBACK_CACHE=cache)
+    filled = run([*summary, *options], environment)[2]
+    times = {"flowback": [], "disk cache": [], "libipt": []}
+    for _ in range(runs):  # in turns, so that a slow moment of the machine meets all
+        without = run([*summary, "--no-cache", *options])
+        with_cache = run([*summary, *options], environment)
+        if not filled == without[2] == with_cache[2]:
+            sys.exit("cold.py: the disk cache changes the result")
+        times["flowback"].append(without[:2])
+        times["disk cache"].append(with_cache[:2])
+        times["libipt"].append(run([libipt, *options])[:2])
+    return {who: [statistics.median(column) * 1e3 for column in zip(*rows)]
+            for who, rows in times.items()}
+
+
 def compare(name, options, binaries, runs):
     flowback, libipt = str(binaries / "flowback"), str(binaries / "libipt_once")
     count = counts_agree(flowback, libipt, options)
-    times = {"flowback": [], "libipt": []}
-    for _ in range(runs):  # in turns, so that a slow moment of the machine meets both
-        times["flowback"].append(
-            run([flowback, "decode", "--as", "summary", "--threads", "1", *options])[:2])
-        times["libipt"].append(run([libipt, *options])[:2])
-    medians = {who: [statistics.median(column) * 1e3 for column in zip(*rows)]
-               for who, rows in times.items()}
+    with tempfile.TemporaryDirectory() as cache:
+        medians = measure(flowback, libipt, options, runs, cache)
     print(f"{name}: {count} instructions, median of {runs} processes")
+    theirs = medians["libipt"]
     for who, (wall, cpu) in medians.items():
-        print(f"  {who:9} {wall:8.1f} ms elapsed {cpu:8.1f} ms CPU")
-    ours, theirs = medians["flowback"], medians["libipt"]
-    print(f"  flowback is {theirs[0] / ours[0]:.2f} times as fast elapsed, "
-          f"{theirs[1] / ours[1]:.2f} times in CPU time")
+        print(f"  {who:10} {wall:8.1f} ms elapsed {cpu:8.1f} ms CPU: libipt takes "
+              f"{theirs[0] / wall:.2f} times as long elapsed, {theirs[1] / cpu:.2f} times in CPU time")
 
 
 def main():

@@ -57,7 +57,7 @@ FlowDigest DigestAt(uint64_t address, const std::vector<uint8_t>& lengths) {
 void ExpectRight(const Code& code, const StaticBlock& block, uint64_t offset, ExecMode mode) {
   const Expected expected = DecodeAnew(code, offset, mode);
   ASSERT_EQ(block.count, expected.lengths.size()) << "at offset " << offset;
-  EXPECT_TRUE(std::equal(expected.lengths.begin(), expected.lengths.end(), block.lengths));
+  EXPECT_TRUE(std::equal(expected.lengths.begin(), expected.lengths.end(), &block.lengths[0]));
   EXPECT_EQ(block.offset, offset);
   EXPECT_EQ(block.stop, expected.stop) << "at offset " << offset;
   EXPECT_EQ(block.last.length, expected.last.length);

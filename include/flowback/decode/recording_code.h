@@ -13,6 +13,8 @@
 
 namespace flowback {
 
+class DiskCache;  // decode/code/disk_cache.h
+
 // Where to look for images besides the recorded path.
 struct ImageSearch {
   std::string symfs;                    // prefix for every recorded path (perf's --symfs)
@@ -21,6 +23,10 @@ struct ImageSearch {
   std::vector<std::string> cores = {};  // core dumps of recorded processes
   std::string kcore = {};               // the kernel's memory, as /proc/kcore shows it
   std::string kallsyms = {};            // the kernel's symbols, as /proc/kallsyms shows them
+  // Folder of decoded blocks, of this program's files only, and how many bytes it may take. Empty:
+  // none is used.
+  std::string cache = {};
+  uint64_t cache_bytes = uint64_t{256} << 20;
 };
 
 // Code that was decoded in another mode than its file is for.
@@ -60,6 +66,9 @@ class RecordingCode {
   // The given images that the native engine has not come to so far; none where it has decoded
   // nothing at all.
   std::vector<UnusedImage> UnusedImages() const;
+  // Keeps the blocks that were decoded in ImageSearch::cache, so that they need not be decoded
+  // again. What keeps it from that is told nobody. Call it when nothing decodes.
+  void KeepBlocks() const;
 
  private:
   std::vector<std::pair<int32_t, History>> processes_;  // sorted by pid
@@ -67,7 +76,8 @@ class RecordingCode {
   History given_;                                       // --section and --image alone
   std::vector<ImageStatus> images_;
   std::vector<std::shared_ptr<const CodeSection>> sections_;
-  std::vector<UnusedImage> given_files_;  // why each is not used, if it is not
+  std::shared_ptr<const DiskCache> disk_;  // null: none
+  std::vector<UnusedImage> given_files_;   // why each is not used, if it is not
 };
 
 }  // namespace flowback

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#include "cli/cache_folder.h"
+
+#include <cstdlib>
+
+#include "cli/quantity.h"
+
+namespace flowback::cli {
+namespace {
+
+// Empty: it is not set.
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// Relative ones mean nothing.
+std::string FolderIn(const std::string& base, const char* below) {
+  return base.starts_with('/') ? base + below : "";
+}
+
+std::string Folder() {
+  if (std::string folder = Variable("FLOWBACK_CACHE"); !folder.empty()) return folder;
+  if (std::string folder = FolderIn(Variable("XDG_CACHE_HOME"), "/flowback"); !folder.empty())
+    return folder;
+  return FolderIn(Variable("HOME"), "/.cache/flowback");
+}
+
+}  // namespace
+
+Status FindCache(ImageSearch& search) {
+  search.cache = Folder();
+  const std::string size = Variable("FLOWBACK_CACHE_SIZE");
+  if (size.empty()) return {};
+  if (size == "0") {
+    search.cache.clear();
+    return {};
+  }
+  const Result<uint64_t> bytes = ParseSize(size, "FLOWBACK_CACHE_SIZE");
+  if (!bytes) return Fail(bytes.error());
+  search.cache_bytes = *bytes;
+  return {};
+}
+
+}  // namespace flowback::cli

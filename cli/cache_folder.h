@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// Where decoded code is kept between runs, as the environment says.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "flowback/base/error.h"
+#include "flowback/decode/recording_code.h"
+
+namespace flowback::cli {
+
+// Fills in ImageSearch::cache: $FLOWBACK_CACHE, else $XDG_CACHE_HOME/flowback, else
+// ~/.cache/flowback; none where no variable names a place. Its size is $FLOWBACK_CACHE_SIZE, 0 for
+// no cache. Errors: kUsage when that is no size.
+Status FindCache(ImageSearch& search);
+
+}  // namespace flowback::cli

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+#include "decode/code/disk_cache.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+namespace flowback {
+namespace {
+
+constexpr std::string_view kSuffix = ".cache";
+constexpr std::string_view kUnfinished = "new-";  // names of files that are being written
+constexpr time_t kHour = 3600;
+constexpr mode_t kOthersMayWrite = S_IWGRP | S_IWOTH;
+
+// A file begins with it. As it lies in memory: an order of bytes other than this machine's shows in
+// the magic number. One of another length or checksum is damaged.
+struct Header {
+  static constexpr uint64_t kMagic = 0x656863616362'6c66;
+
+  uint64_t magic = kMagic;
+  uint64_t version = 0;
+  uint64_t name = 0;  // hash of it
+  uint64_t size = 0;  // of the content behind the header
+  uint64_t unused[3] = {};
+  uint64_t checksum = 0;  // of all before it, and the content
+
+  static uint64_t HashOf(const std::string& name) {
+    return ContentHash({reinterpret_cast<const uint8_t*>(name.data()), name.size()});
+  }
+  uint64_t Sum(Bytes content) const {
+    const auto* begin = reinterpret_cast<const uint8_t*>(this);
+    return ContentHash(content, ContentHash({begin, offsetof(Header, checksum)}));
+  }
+};
+static_assert(sizeof(Header) == 64);
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() {
+    if (number_ >= 0) close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int operator*() const { return number_; }
+
+ private:
+  const int number_;
+};
+
+bool IsOwn(const struct stat& info) {
+  return info.st_uid == geteuid() && (info.st_mode & kOthersMayWrite) == 0;
+}
+
+// The user may make a folder in it that nobody else takes away: in one of their own, or in one like
+// /tmp. Not in the home of somebody else, which sudo may leave in HOME.
+bool MayHoldCache(const struct stat& info) {
+  return info.st_uid == geteuid() ? (info.st_mode & S_IWUSR) != 0 : (info.st_mode & S_ISVTX) != 0;
+}
+
+bool MakeFolders(const std::filesystem::path& folder) {
+  struct stat info{};
+  if (stat(folder.c_str(), &info) == 0) return S_ISDIR(info.st_mode) && MayHoldCache(info);
+  if (errno != ENOENT || folder == folder.parent_path()) return false;
+  return MakeFolders(folder.has_parent_path() ? folder.parent_path() : ".") &&
+         (mkdir(folder.c_str(), S_IRWXU) == 0 || errno == EEXIST);
+}
+
+bool WriteAll(int fd, Bytes bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = write(fd, bytes.data(), bytes.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) return false;
+    bytes = bytes.subspan(static_cast<size_t>(put));
+  }
+  return true;
+}
+
+// The file is in use: others are removed before it.
+void MarkUsed(int fd, const struct stat& info) {
+  if (info.st_mtime + kHour < time(nullptr)) futimens(fd, nullptr);
+}
+
+struct KeptFile {
+  std::string path;
+  uint64_t size;
+  struct timespec used;
+};
+
+// Ours by name; those left unfinished for long are removed.
+std::vector<KeptFile> ListFiles(const std::string& folder) {
+  std::vector<KeptFile> files;
+  DIR* const entries = opendir(folder.c_str());
+  if (entries == nullptr) return files;
+  while (const dirent* entry = readdir(entries)) {
+    const std::string_view name = entry->d_name;
+    const bool unfinished = name.starts_with(kUnfinished);
+    if (!unfinished && !name.ends_with(kSuffix)) continue;
+    KeptFile file{folder + "/" + entry->d_name, 0, {}};
+    struct stat info{};
+    if (lstat(file.path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
+    if (unfinished) {
+      if (info.st_mtime + kHour < time(nullptr)) unlink(file.path.c_str());
+      continue;
+    }
+    file.size = static_cast<uint64_t>(info.st_size);
+    file.used = info.st_mtim;
+    files.push_back(std::move(file));
+  }
+  closedir(entries);
+  return files;
+}
+
+}  // namespace
+
+uint64_t ContentHash(Bytes bytes, uint64_t seed) {
+  constexpr uint64_t kFactor = 0x9fb21c651e98df25;  // odd: a word's change changes its lane
+  constexpr size_t kLanes = 8;
+  constexpr size_t kStep = kLanes * sizeof(uint64_t);
+  std::array<uint64_t, kLanes> lanes;
+  for (size_t i = 0; i < kLanes; ++i) lanes[i] = seed + i * kFactor;
+  const auto mix = [&](const uint8_t* at) {
+    for (size_t i = 0; i < kLanes; ++i) {
+      uint64_t word;
+      std::memcpy(&word, at + i * sizeof word, sizeof word);
+      lanes[i] = (lanes[i] ^ word) * kFactor;
+      lanes[i] ^= lanes[i] >> 29;
+    }
+  };
+  const uint8_t* at = bytes.data();
+  size_t left = bytes.size();
+  for (; left >= kStep; at += kStep, left -= kStep) mix(at);
+  std::array<uint8_t, kStep> tail{};
+  if (left != 0) std::memcpy(tail.data(), at, left);
+  mix(tail.data());
+  uint64_t all = bytes.size();
+  for (const uint64_t lane : lanes) {
+    all = (all ^ lane) * kFactor;
+    all ^= all >> 32;
+  }
+  return all;
+}
+
+CachedBytes::~CachedBytes() { munmap(const_cast<uint8_t*>(file_.data()), file_.size()); }
+
+std::string DiskCache::PathOf(const std::string& name) const {
+  return settings_.folder + "/" + name + std::string(kSuffix);
+}
+
+bool DiskCache::IsOwn() const {
+  struct stat info{};
+  return !settings_.folder.empty() && stat(settings_.folder.c_str(), &info) == 0 &&
+         S_ISDIR(info.st_mode) && flowback::IsOwn(info);
+}
+
+std::unique_ptr<const CachedBytes> DiskCache::Load(const std::string& name) const {
+  if (!IsOwn()) return nullptr;
+  const Descriptor fd(
+      open(PathOf(name).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+  struct stat info{};
+  if (*fd < 0 || fstat(*fd, &info) != 0 || !S_ISREG(info.st_mode) || !flowback::IsOwn(info))
+    return nullptr;
+  const auto size = static_cast<size_t>(info.st_size);
+  if (size < sizeof(Header)) return nullptr;
+  void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, *fd, 0);
+  if (data == MAP_FAILED) return nullptr;
+  const Bytes file(static_cast<const uint8_t*>(data), size);
+  auto result = std::make_unique<const CachedBytes>(file, file.subspan(sizeof(Header)));
+  Header header;
+  std::memcpy(&header, data, sizeof header);
+  const Bytes content = result->content();
+  if (header.magic != Header::kMagic || header.version != version_ ||
+      header.name != Header::HashOf(name) || header.size != content.size() ||
+      header.checksum != header.Sum(content))
+    return nullptr;
+  MarkUsed(*fd, info);
+  return result;
+}
+
+bool DiskCache::HasRoomFor(size_t size) const {
+  // One file shall not drive out all others.
+  if (settings_.folder.empty() || sizeof(Header) + size > settings_.most_bytes / 2) return false;
+  return MakeFolders(settings_.folder) && IsOwn();
+}
+
+bool DiskCache::Store(const std::string& name, Bytes content) const {
+  if (!HasRoomFor(content.size())) return false;
+  std::string path = settings_.folder + "/" + std::string(kUnfinished) + "XXXXXX";
+  const Descriptor fd(mkostemp(path.data(), O_CLOEXEC));  // for the user alone
+  if (*fd < 0) return false;
+  Header header{.version = version_, .name = Header::HashOf(name), .size = content.size()};
+  header.checksum = header.Sum(content);
+  const bool stored = WriteAll(*fd, {reinterpret_cast<const uint8_t*>(&header), sizeof header}) &&
+                      WriteAll(*fd, content) && rename(path.c_str(), PathOf(name).c_str()) == 0;
+  if (!stored) unlink(path.c_str());
+  return stored;
+}
+
+void DiskCache::Trim() const {
+  if (!IsOwn()) return;
+  std::vector<KeptFile> files = ListFiles(settings_.folder);
+  uint64_t sum = 0;
+  for (const KeptFile& file : files) sum += file.size;
+  if (sum <= settings_.most_bytes) return;
+  std::ranges::sort(files, {}, [](const KeptFile& file) {
+    return std::pair(file.used.tv_sec, file.used.tv_nsec);
+  });
+  for (const KeptFile& file : files) {
+    if (sum <= settings_.most_bytes) return;
+    unlink(file.path.c_str());
+    sum -= file.size;
+  }
+}
+
+}  // namespace flowback
