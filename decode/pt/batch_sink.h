@@ -40,7 +40,9 @@ template <class Receiver>
 class BatchSink {
  public:
   static constexpr bool kMemoises = true;
+  static constexpr bool kCountsUses = false;
   static constexpr bool kListsBlocks = true;
+  static constexpr bool kHearsPackets = true;
   static constexpr bool kWantsAddresses = true;
   static constexpr bool kWantsTimes = std::is_same_v<Receiver, TimeEstimator>;
 

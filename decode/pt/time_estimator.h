@@ -52,7 +52,7 @@ class TimeEstimator {
   size_t Room() const { return kMaxWaiting - waiting_; }
   void OnEvent(const TraceEvent& event);
   // Instead of OnBlock, where only the times of events matter.
-  void OnInstructions(unsigned count, bool takes_packet) {
+  void OnInstructions(uint64_t count, bool takes_packet) {
     count_ += count;
     if (exact_ && takes_packet) TakeExact();
   }
