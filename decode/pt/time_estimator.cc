@@ -136,10 +136,14 @@ void TimeEstimator::OnBlock(const BlockRun& run) {
   FlushIfMany();
 }
 
-void TimeEstimator::OnBlocks(const BlockStretch& stretch) {
-  Add(Piece::Kind::kBlocks, stretch.count);
+void TimeEstimator::OnBlocks(const BlockStretch& stretch, bool takes_packet) {
+  Piece& piece = Add(Piece::Kind::kBlocks, stretch.count);
   stretches_.push_back(stretch);
   count_ += stretch.instructions();
+  if (exact_ && takes_packet) {
+    TakeExact();
+    piece.last_lo = settled_;
+  }
   FlushIfMany();
 }
 
@@ -346,7 +350,7 @@ void TimeEstimator::DeliverBlock(Piece& piece, BlockRun& run) {
   if (!done_) consumer_.OnBlock(run);
 }
 
-void TimeEstimator::DeliverBlocks(const Piece& piece, const BlockStretch& stretch) {
+void TimeEstimator::DeliverBlocks(Piece& piece, const BlockStretch& stretch) {
   constexpr size_t kLong = 1000;  // steps
   if (batch_.count != 0 && stretch.goes_on && stretch.stay == batch_.stay) {
     batch_.Append(stretch);
@@ -359,23 +363,34 @@ void TimeEstimator::DeliverBlocks(const Piece& piece, const BlockStretch& stretc
 }
 
 // The times of the last instructions of batch_.
-void TimeEstimator::AddTimes(const Piece& piece, uint64_t instructions) {
+void TimeEstimator::AddTimes(Piece& piece, uint64_t instructions) {
   const uint64_t before = batch_.instructions() - instructions;
   const TscInterval bounds = BoundsOf(piece);
-  if (bounds.lo == 0) {  // nothing was known yet
-    times_.push_back({before + instructions, bounds, TimeLine{.latest = 0}});
-    return;
-  }
   const uint64_t begin = piece.count - before;  // of the batch
   const uint64_t end = piece.count + instructions;
-  for (uint64_t count = piece.count; count != end;) {
+  uint64_t last_lo = 0;
+  if (piece.last_lo != 0) {
+    piece.lo = piece.last_lo;
+    last_lo = BoundsOf(piece).lo;
+  }
+  uint64_t count = piece.count;
+  if (bounds.lo == 0) {  // nothing was known yet; of the last one, perhaps
+    count = last_lo == 0 ? end : end - 1;
+    if (count != piece.count) {
+      TimedPart& part = times_.emplace_back();
+      part.end = count - begin;
+      part.bounds = bounds;
+    }
+  }
+  while (count != end) {
     FindSegment(piece, count + 1);
     count = std::min(EndOfLine(), end);
     TimedPart& part = times_.emplace_back();
     part.end = count - begin;
     part.bounds = bounds;
     SetLine(bounds, begin - segment_.begin, part.line);
-    tsc_floor_ = part.line.At(count - begin);
+    if (count == end) part.last_lo = last_lo;
+    tsc_floor_ = part.line.NotBefore(part.last_lo, count - begin);
   }
 }
 

@@ -43,8 +43,8 @@ class TimeEstimator {
   // A piece of flow that the packet in work proves. What it points to must stay until Finish.
   void OnBlock(const BlockRun& run);
   // Blocks that no packet told the time between: they have the same bounds. Its steps are the last
-  // ones in steps(). REQUIRES: !TimesNext().
-  void OnBlocks(const BlockStretch& stretch);
+  // ones in steps(). `takes_packet`: so does the last one, none before it.
+  void OnBlocks(const BlockStretch& stretch, bool takes_packet = false);
   StepBuffer& steps() { return steps_; }
   // The next block that takes a packet has a time of its own.
   bool TimesNext() const { return exact_; }
@@ -96,7 +96,7 @@ class TimeEstimator {
     uint64_t count = 0;   // instructions before it
     Number lo = 0;
     Number hi = 0;
-    Number last_lo = 0;  // kBlock: of the last instruction; 0: as lo
+    Number last_lo = 0;  // of a block's, or a stretch's, last instruction; 0: as lo
   };
   // The line from the first of points_ to the next mark.
   struct Segment {
@@ -132,8 +132,8 @@ class TimeEstimator {
   void DeliverFirst();
   void DeliverOther(const Piece& piece);
   void DeliverBlock(Piece& piece, BlockRun& run);
-  void DeliverBlocks(const Piece& piece, const BlockStretch& stretch);
-  void AddTimes(const Piece& piece, uint64_t instructions);
+  void DeliverBlocks(Piece& piece, const BlockStretch& stretch);
+  void AddTimes(Piece& piece, uint64_t instructions);
   void HandOn();
   TscInterval BoundsOf(const Piece& piece);
   uint64_t TimeAt(const Piece& piece, uint64_t count, const TscInterval& bounds);

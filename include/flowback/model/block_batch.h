@@ -68,11 +68,13 @@ struct TimeLine {
   uint64_t latest = ~uint64_t{0};
 
   // When `count` instructions had executed. 0: nothing is known.
-  uint64_t At(uint64_t count) const {
+  uint64_t At(uint64_t count) const { return NotBefore(earliest, count); }
+  // The same where that is known better than by `earliest`.
+  uint64_t NotBefore(uint64_t lo, uint64_t count) const {
     const auto run = static_cast<int64_t>(ahead + count);
     const double ticks = static_cast<double>(std::max<int64_t>(run, 0)) * pace + pauses;
     const uint64_t tsc = std::min(begin + static_cast<uint64_t>(ticks), end);
-    return std::min(std::max(tsc, earliest), latest);
+    return std::min(std::max({tsc, earliest, lo}), latest);
   }
 };
 
@@ -80,7 +82,16 @@ struct TimeLine {
 struct TimedPart {
   uint64_t end = 0;  // so many instructions of the batch lie in or before it
   TscInterval bounds;
-  TimeLine line;  // counts from the batch's first instruction
+  uint64_t last_lo = 0;  // a closer lower bound of its last instruction's time; 0: bounds.lo
+  TimeLine line;         // counts from the batch's first instruction
+
+  // When the instruction executed that is the batch's `count`th; 0: nothing is known. One that
+  // ends its block may have a closer bound.
+  uint64_t FirstAt(uint64_t count) const { return bounds.lo == 0 ? 0 : line.At(count); }
+  uint64_t LastAt(uint64_t count) const {
+    const bool closer = count == end && last_lo != 0;
+    return closer ? line.NotBefore(last_lo, count) : FirstAt(count);
+  }
 };
 
 // Blocks that were executed one behind the other: each leads to where the next one begins.
@@ -99,8 +110,8 @@ struct BlockBatch {
 
   uint64_t instructions() const { return behind.count - before.count; }
   // When its first and its last instruction executed, as BlockRun has it.
-  uint64_t first_tsc() const { return times.empty() ? tsc : times.front().line.At(1); }
-  uint64_t last_tsc() const { return times.empty() ? tsc : times.back().line.At(instructions()); }
+  uint64_t first_tsc() const { return times.empty() ? tsc : times.front().FirstAt(1); }
+  uint64_t last_tsc() const { return times.empty() ? tsc : times.back().LastAt(instructions()); }
   FlowDigest digest() const {
     return {instructions(), behind.hash - before.hash * FlowDigest::Power(instructions())};
   }
@@ -146,8 +157,10 @@ class BlockRuns {
     if (batch_.times.empty()) return run_;
     const TimedPart& first = PartOf(before_ + 1);
     run_.bounds = first.bounds;
-    run_.first_tsc = first.line.At(before_ + 1);
-    run_.tsc = PartOf(behind_).line.At(behind_);
+    run_.first_tsc = first.FirstAt(before_ + 1);
+    const TimedPart& last = PartOf(behind_);
+    run_.last_lo = last.end == behind_ ? last.last_lo : 0;
+    run_.tsc = last.LastAt(behind_);
     return run_;
   }
 
