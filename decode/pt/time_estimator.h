@@ -25,6 +25,7 @@
 
 #include "decode/pt/block_stretch.h"
 #include "decode/pt/clock.h"
+#include "decode/pt/ring.h"
 #include "decode/pt/step_buffer.h"
 #include "flowback/model/execution.h"
 
@@ -147,7 +148,7 @@ class TimeEstimator {
   ExecutionConsumer& consumer_;
   const Clock rates_;
 
-  std::deque<Mark> marks_;
+  Ring<Mark> marks_;
   Number first_ = 1;     // number of marks_.front()
   Number last_ = 0;      // of marks_.back()
   Number settled_ = 0;   // the last mark ahead of the last flow packet
@@ -160,15 +161,15 @@ class TimeEstimator {
   bool tracing_ = false;
   bool has_cyc_ = false;
 
-  std::deque<Point> points_;
+  Ring<Point> points_;
   Segment segment_;
   double usual_pace_ = 1.0 / 3;
   double tail_pace_ = 0;  // behind the last mark
 
-  std::deque<Piece> pieces_;
+  Ring<Piece> pieces_;
   size_t waiting_ = 0;  // pieces, each block counted
-  std::deque<BlockRun> blocks_;
-  std::deque<BlockStretch> stretches_;
+  Ring<BlockRun> blocks_;
+  Ring<BlockStretch> stretches_;
   StepBuffer steps_;
   BlockStretch batch_;  // whose times are known; is handed on when it is long enough
   std::vector<TimedPart> times_;
