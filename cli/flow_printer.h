@@ -142,13 +142,18 @@ class FlowPrinter : public ExecutionConsumer {
   void Resume(const StreamOwner& owner, const Stream& stream);
   // The stream has ended.
   void End() { PrintEnd(); }
+  // Batches print little text, and fast.
+  virtual bool TakesBatches() const { return false; }
 
   void OnBlock(const BlockRun& run) final { PrintBlock(run); }
+  void OnBlocks(const BlockBatch& batch) final { PrintBlocks(batch); }
   void OnEvent(const TraceEvent& event) final { PrintEvent(event); }
   void OnLoss(const DataLoss& loss) final;
 
  protected:
   virtual void PrintBlock(const BlockRun&) {}
+  // Those that print little, or nothing, for most blocks may take many at once.
+  virtual void PrintBlocks(const BlockBatch& batch) { ExecutionConsumer::OnBlocks(batch); }
   virtual void PrintEvent(const TraceEvent&) {}
   virtual void PrintBegin(const StreamOwner&) {}
   // Before the line that tells of the loss.

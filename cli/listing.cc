@@ -29,6 +29,11 @@ class SerialListing final : public Listing {
     printer_->OnBlock(run);
     MaybeCommit();
   }
+  void OnBlocks(const BlockBatch& batch) override {
+    if (!printer_->TakesBatches()) return ExecutionConsumer::OnBlocks(batch);
+    printer_->OnBlocks(batch);
+    MaybeCommit();
+  }
   void OnEvent(const TraceEvent& event) override {
     printer_->OnEvent(event);
     MaybeCommit();

@@ -104,6 +104,8 @@ class CallPrinter final : public FlowPrinter, private CallListener {
   }
 
   void PrintBlock(const BlockRun& run) override { stack_.OnBlock(run); }
+  bool TakesBatches() const override { return true; }
+  void PrintBlocks(const BlockBatch& batch) override { stack_.OnBlocks(batch); }
   void PrintEvent(const TraceEvent& event) override { stack_.OnEvent(event); }
   void BeforeLoss(const DataLoss& loss) override { stack_.OnLoss(loss); }
   void PrintEnd() override { stack_.Finish(); }

@@ -15,6 +15,8 @@ class EventPrinter final : public FlowPrinter {
   explicit EventPrinter(const PrintSettings& settings) : FlowPrinter(settings, "event") {}
 
  private:
+  bool TakesBatches() const override { return true; }
+  void PrintBlocks(const BlockBatch&) override {}
   void PrintEvent(const TraceEvent& event) override {
     BeginLine({event.tsc, event.bounds});
     const bool has_ip = event.has_ip || event.ip != 0;

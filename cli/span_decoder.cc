@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/status.h"
+#include "flowback/model/block_batch.h"
 
 namespace flowback::cli {
 namespace {
@@ -28,6 +29,14 @@ class SpanFilter final : public ExecutionConsumer {
     if (end == begin) return;
     Found();
     next_.OnBlock(Part(run, begin, end));
+  }
+  void OnBlocks(const BlockBatch& batch) override {
+    const uint64_t first = batch.first_tsc();
+    const uint64_t last = batch.last_tsc();
+    if (last == 0 || Before(last)) return;
+    if (first == 0 || Before(first) || Behind(last)) return ExecutionConsumer::OnBlocks(batch);
+    Found();
+    next_.OnBlocks(batch);
   }
   void OnEvent(const TraceEvent& event) override {
     if (Selected(event.tsc)) next_.OnEvent(event);

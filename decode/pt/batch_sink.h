@@ -21,7 +21,7 @@ class BatchWriter {
   explicit BatchWriter(ExecutionConsumer& consumer) : consumer_(consumer) {}
 
   StepBuffer& steps() { return steps_; }
-  void OnBlocks(const BlockStretch& stretch) {
+  void OnBlocks(const BlockStretch& stretch, bool) {
     consumer_.OnBlocks(stretch.Batch(steps_));
     steps_.Release(stretch.begin + stretch.count);
   }
@@ -40,8 +40,9 @@ template <class Receiver>
 class BatchSink {
  public:
   static constexpr bool kMemoises = true;
-  static constexpr bool kCountsEffort = false;
+  static constexpr bool kCountsUses = false;
   static constexpr bool kListsBlocks = true;
+  static constexpr bool kHearsPackets = true;
   static constexpr bool kWantsAddresses = true;
   static constexpr bool kWantsTimes = std::is_same_v<Receiver, TimeEstimator>;
 
@@ -49,7 +50,7 @@ class BatchSink {
 
   void Block(BlockGraph& graph, uint32_t id, const Node& node, BlockExit exit, uint64_t next,
              const Moment& moment) {
-    if (exit == BlockExit::kStopped || TimesNext()) {
+    if (exit == BlockExit::kStopped) {
       BlockRun run = RunOf(graph, id, node.count);
       run.exit = exit;
       run.last = node.last;
@@ -64,6 +65,8 @@ class BatchSink {
     open_.behind.hash = open_.behind.hash * node.power + node.hash;
     open_.behind.count += node.count;
     open_.next = next;
+    if constexpr (kWantsTimes)
+      if (receiver_.TimesNext() && TimeEstimator::TakesPacket(node.last, exit)) Close(true);
     if (end + 1 > steps_.limit() || open_.count >= Room()) [[unlikely]]
       MakeRoom();
   }
@@ -207,14 +210,14 @@ class BatchSink {
     open_.in_transaction = moment.in_transaction;
   }
   // The stretch at hand ends here; the next one may go on behind it.
-  void Close() {
+  void Close(bool takes_packet = false) {
     if (open_.count == 0) return;
     if (done_) {
       steps_.set_end(steps_.end() - open_.count);
     } else {
       open_.begin = steps_.position() - open_.count;
       open_.stay = stay_;
-      receiver_.OnBlocks(open_);
+      receiver_.OnBlocks(open_, takes_packet);
       done_ = receiver_.Done();
     }
     open_.count = 0;

@@ -18,6 +18,18 @@
 #include <variant>
 
 namespace flowback::pt {
+namespace {
+
+// value * numerator / denominator, rounded down.
+uint64_t Scaled(uint64_t value, uint64_t numerator, uint64_t denominator) {
+  uint64_t product;
+  if (!__builtin_mul_overflow(value, numerator, &product)) [[likely]]
+    return product / denominator;  // several times as fast as the wide division
+  const auto wide = static_cast<unsigned __int128>(value) * numerator;
+  return static_cast<uint64_t>(wide / denominator);
+}
+
+}  // namespace
 
 Clock::Clock(const PtConfig& config)
     : numerator_(config.tsc_ctc_numerator),
@@ -28,22 +40,17 @@ Clock::Clock(const PtConfig& config)
       nominal_ratio_(config.nominal_ratio) {}
 
 uint64_t Clock::TicksOf(uint64_t crystal_ticks) const {
-  uint64_t product;
-  if (!__builtin_mul_overflow(crystal_ticks, uint64_t{numerator_}, &product)) [[likely]]
-    return product / denominator_;  // several times as fast as the wide division
-  const auto wide = static_cast<unsigned __int128>(crystal_ticks) * numerator_;
-  return static_cast<uint64_t>(wide / denominator_);
+  return Scaled(crystal_ticks, numerator_, denominator_);
 }
 
 uint64_t Clock::AtLeast(uint64_t cycles, unsigned ratio) const {
   if (ratio == 0 || nominal_ratio_ == 0) return 0;
-  const auto wide = static_cast<unsigned __int128>(cycles) * (2 * uint64_t{nominal_ratio_} - 1);
-  return static_cast<uint64_t>(wide / (2 * ratio + 1));
+  return Scaled(cycles, 2 * uint64_t{nominal_ratio_} - 1, 2 * uint64_t{ratio} + 1);
 }
 
 uint64_t Clock::Likely(uint64_t cycles, unsigned ratio) const {
   if (ratio == 0 || nominal_ratio_ == 0) return 0;
-  return static_cast<uint64_t>(static_cast<unsigned __int128>(cycles) * nominal_ratio_ / ratio);
+  return Scaled(cycles, nominal_ratio_, ratio);
 }
 
 uint64_t Clock::AtCycles() const {

@@ -28,7 +28,7 @@
 // (Resync::kPsb), and a DataLoss says so.
 //
 // The class is a template on its sink so that counting and delivering each get a hot loop of their
-// own: see sinks.h. Its parts: flow_walk.h walks code, flow_hot.h the
+// own: see sinks.h, batch_sink.h, event_sink.h. Its parts: flow_walk.h walks code, flow_hot.h the
 // usual packets without detours, flow_memo.h whole packets by memory; flow_bind.h binds FUPs;
 // flow_packets.h has the meaning of each packet; flow_sync.h finds sync points and loses and
 // regains the flow.
@@ -200,7 +200,7 @@ class FlowEngine : private FlowState {
   bool Take(PathMemo& memo, Path& path);
   void CountWalked(SlowPacket reason, int packets);
   void CountSlow(SlowPacket reason) {
-    if constexpr (Sink::kCountsEffort) sink_.Slow(reason);
+    if constexpr (Sink::kCountsUses) sink_.Slow(reason);
   }
 
   // flow_walk.h

@@ -122,7 +122,7 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
     memo_ = &code_.Memo(*graph_, compressed_returns_, Sink::kListsBlocks);
   }
   PathMemo& memo = *memo_;
-  if constexpr (Sink::kListsBlocks)
+  if constexpr (Sink::kHearsPackets)
     if (const std::optional<HotStop> stop = RunToPaths(memo)) return *stop;
   // Uses are counted in 32 bits, and each takes a byte of the stream at least.
   constexpr ptrdiff_t kMostUses = ptrdiff_t{1} << 31;
@@ -163,8 +163,9 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
     if constexpr (Sink::kListsBlocks) {
       steps = memo.lists().template Copy<std::decay_t<decltype(path)>::kUsualBlocks>(path.blocks,
                                                                                      steps);
-    } else if (path.uses++ == 0) [[unlikely]] {
-      sink_.Use(memo, path);
+    } else if constexpr (Sink::kCountsUses) {
+      if (path.uses++ == 0) [[unlikely]]
+        sink_.Use(memo, path);
     }
   };
   fetch();
@@ -198,7 +199,7 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
           continue;
         }
       }
-    } else if (const uint8_t byte = *pos; Sink::kListsBlocks && byte != 0) {
+    } else if (const uint8_t byte = *pos; Sink::kHearsPackets && byte != 0) {
       // Perhaps a time.
     } else if (byte == Mtc::kOpcode.value) {
       clock_.On(Mtc{pos[1]});
@@ -221,7 +222,7 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
     }
     put();
     std::optional<HotStop> stop;
-    if constexpr (Sink::kListsBlocks)
+    if constexpr (Sink::kHearsPackets)
       stop = QuickPackets::TellsTime(*pos_) ? RunPastTime(memo) : RunUnusual(memo);
     else
       stop = RunUnusual(memo);
@@ -268,7 +269,7 @@ bool FlowEngine<Sink>::RunAlone(PathMemo& memo) {
   QuickPackets quick = QuickPackets::Read(pos_, last_ip_.value());
   if (quick.size == 0) return false;
   if (quick.packets.tip && std::exchange(quick.packets.tnt, 0) != 0) --quick.size;
-  sink_.BeginPaths(*graph_, cur_, Now());
+  if constexpr (Sink::kListsBlocks) sink_.BeginPaths(*graph_, cur_, Now());
   PathMemo::Path* path = memo.Find(PathMemo::SeedOf(cur_), quick.packets, returns_, sink_.exits());
   if (path == nullptr || !Take(memo, *path)) return false;
   last_ip_.Set(quick.last_ip);
@@ -324,7 +325,7 @@ template <class Sink>
 std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunLongTnt(PathMemo& memo) {
   LongTnt packet;
   if (!IsLongTnt(pos_)) return HotStop::kOther;
-  if constexpr (!Sink::kListsBlocks) return RunLongTnts(memo);
+  if constexpr (Sink::kCountsUses) return RunLongTnts(memo);
   const ReadResult size = LongTnt::Parse({pos_, QuickPackets::kRoom}, packet);
   if (!size) return HotStop::kOther;
   hot_packet_ = pos_;
@@ -450,8 +451,8 @@ bool FlowEngine<Sink>::Take(PathMemo& memo, Path& path) {
   flow.count += PathMemo::InstructionsOf(PathMemo::LengthOf(path));
   if constexpr (Sink::kListsBlocks)
     sink_.EndPaths(*graph_, cur_, memo.lists().Copy<Path::kUsualBlocks>(path.blocks, sink_.end()));
-  else if (path.uses++ == 0)
-    sink_.Use(memo, path);
+  else if constexpr (Sink::kCountsUses)
+    if (path.uses++ == 0) sink_.Use(memo, path);
   return true;
 }
 

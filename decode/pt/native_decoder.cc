@@ -3,6 +3,7 @@
 
 #include "decode/pt/batch_sink.h"
 #include "decode/pt/code_view.h"
+#include "decode/pt/event_sink.h"
 #include "decode/pt/flow_bind.h"
 #include "decode/pt/flow_engine.h"
 #include "decode/pt/flow_hot.h"
@@ -30,7 +31,9 @@ class NativeDecoder final : public Decoder {
     if (Status status = Check(input); !status) return Fail(status.error());
     CodeView code(*input.code, graphs_);
     if (input.times) {
-      if (!input.blocks) return DecodeTimed<EventSink>(input, code, consumer);
+      if (!input.blocks)
+        return batches_ ? DecodeTimed<EventSink<true>>(input, code, consumer)
+                        : DecodeTimed<EventSink<false>>(input, code, consumer);
       return batches_ ? DecodeTimed<BatchedTimedSink>(input, code, consumer)
                       : DecodeTimed<TimedSink>(input, code, consumer);
     }

@@ -36,8 +36,9 @@ struct PartMark {
 class CountingSink {
  public:
   static constexpr bool kMemoises = true;
-  static constexpr bool kCountsEffort = true;
+  static constexpr bool kCountsUses = true;
   static constexpr bool kListsBlocks = false;
+  static constexpr bool kHearsPackets = false;
   static constexpr bool kWantsAddresses = false;
   static constexpr bool kWantsTimes = false;
 
@@ -147,8 +148,9 @@ template <class Receiver>
 class DeliveringSink {
  public:
   static constexpr bool kMemoises = false;
-  static constexpr bool kCountsEffort = false;
+  static constexpr bool kCountsUses = false;
   static constexpr bool kListsBlocks = false;
+  static constexpr bool kHearsPackets = false;
   static constexpr bool kWantsAddresses = true;
   static constexpr bool kWantsTimes = std::is_same_v<Receiver, TimeEstimator>;
 
@@ -219,68 +221,6 @@ class DeliveringSink {
   Receiver& receiver_;
   const ThreadStay* stay_ = nullptr;
   uint64_t count_ = 0;
-  bool done_ = false;
-};
-
-// Hands on events and losses with their times. Of the blocks only the number of instructions
-// matters, between which the times of events are estimated.
-class EventSink {
- public:
-  static constexpr bool kMemoises = false;
-  static constexpr bool kCountsEffort = false;
-  static constexpr bool kListsBlocks = false;
-  static constexpr bool kWantsAddresses = false;
-  static constexpr bool kWantsTimes = true;
-
-  explicit EventSink(TimeEstimator& receiver) : receiver_(receiver) {}
-
-  void Block(const BlockGraph&, uint32_t, const Node& node, BlockExit exit, uint64_t,
-             const Moment&) {
-    Count(node.count, TimeEstimator::TakesPacket(node.last, exit));
-  }
-  void Part(const BlockGraph&, uint32_t, unsigned count, const Moment&) { Count(count, false); }
-
-  class Run {
-   public:
-    explicit Run(EventSink& sink) : sink_(sink) {}
-    void Conditional(const BlockGraph&, uint32_t, const Node& node, unsigned, const Moment&) {
-      sink_.Count(node.count, true);
-    }
-    void Block(const BlockGraph& graph, uint32_t id, const Node& node, BlockExit exit,
-               uint64_t next, const Moment& moment) {
-      sink_.Block(graph, id, node, exit, next, moment);
-    }
-
-   private:
-    EventSink& sink_;
-  };
-
-  void Event(const TraceEvent& event) {
-    receiver_.OnEvent(event);
-    done_ = receiver_.Done();
-  }
-  void LossBegins() { receiver_.OnLossBegin(); }
-  void Loss(const DataLoss& loss) {
-    receiver_.OnLoss(loss);
-    done_ = receiver_.Done();
-  }
-  void Mark(const TimeMark& mark, bool tracing) { receiver_.OnMark(mark, tracing); }
-  bool WantsPacketEnd() const { return receiver_.WantsPacketEnd(); }
-  void PacketEnd() { receiver_.OnPacketEnd(); }
-  bool Done() const { return done_; }
-  uint64_t retired() const { return retired_; }
-  void Enter(const ThreadStay* stay, const PartMark&) { stay_ = stay; }
-  const ThreadStay* stay() const { return stay_; }
-
- private:
-  void Count(unsigned count, bool takes_packet) {
-    retired_ += count;
-    if (count != 0) receiver_.OnInstructions(count, takes_packet);
-  }
-
-  TimeEstimator& receiver_;
-  const ThreadStay* stay_ = nullptr;
-  uint64_t retired_ = 0;
   bool done_ = false;
 };
 

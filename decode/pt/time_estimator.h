@@ -25,6 +25,7 @@
 
 #include "decode/pt/block_stretch.h"
 #include "decode/pt/clock.h"
+#include "decode/pt/ring.h"
 #include "decode/pt/step_buffer.h"
 #include "flowback/model/execution.h"
 
@@ -43,8 +44,8 @@ class TimeEstimator {
   // A piece of flow that the packet in work proves. What it points to must stay until Finish.
   void OnBlock(const BlockRun& run);
   // Blocks that no packet told the time between: they have the same bounds. Its steps are the last
-  // ones in steps(). REQUIRES: !TimesNext().
-  void OnBlocks(const BlockStretch& stretch);
+  // ones in steps(). `takes_packet`: so does the last one, none before it.
+  void OnBlocks(const BlockStretch& stretch, bool takes_packet = false);
   StepBuffer& steps() { return steps_; }
   // The next block that takes a packet has a time of its own.
   bool TimesNext() const { return exact_; }
@@ -52,7 +53,7 @@ class TimeEstimator {
   size_t Room() const { return kMaxWaiting - waiting_; }
   void OnEvent(const TraceEvent& event);
   // Instead of OnBlock, where only the times of events matter.
-  void OnInstructions(unsigned count, bool takes_packet) {
+  void OnInstructions(uint64_t count, bool takes_packet) {
     count_ += count;
     if (exact_ && takes_packet) TakeExact();
   }
@@ -96,7 +97,7 @@ class TimeEstimator {
     uint64_t count = 0;   // instructions before it
     Number lo = 0;
     Number hi = 0;
-    Number last_lo = 0;  // kBlock: of the last instruction; 0: as lo
+    Number last_lo = 0;  // of a block's, or a stretch's, last instruction; 0: as lo
   };
   // The line from the first of points_ to the next mark.
   struct Segment {
@@ -132,8 +133,8 @@ class TimeEstimator {
   void DeliverFirst();
   void DeliverOther(const Piece& piece);
   void DeliverBlock(Piece& piece, BlockRun& run);
-  void DeliverBlocks(const Piece& piece, const BlockStretch& stretch);
-  void AddTimes(const Piece& piece, uint64_t instructions);
+  void DeliverBlocks(Piece& piece, const BlockStretch& stretch);
+  void AddTimes(Piece& piece, uint64_t instructions);
   void HandOn();
   TscInterval BoundsOf(const Piece& piece);
   uint64_t TimeAt(const Piece& piece, uint64_t count, const TscInterval& bounds);
@@ -147,7 +148,7 @@ class TimeEstimator {
   ExecutionConsumer& consumer_;
   const Clock rates_;
 
-  std::deque<Mark> marks_;
+  Ring<Mark> marks_;
   Number first_ = 1;     // number of marks_.front()
   Number last_ = 0;      // of marks_.back()
   Number settled_ = 0;   // the last mark ahead of the last flow packet
@@ -160,15 +161,15 @@ class TimeEstimator {
   bool tracing_ = false;
   bool has_cyc_ = false;
 
-  std::deque<Point> points_;
+  Ring<Point> points_;
   Segment segment_;
   double usual_pace_ = 1.0 / 3;
   double tail_pace_ = 0;  // behind the last mark
 
-  std::deque<Piece> pieces_;
+  Ring<Piece> pieces_;
   size_t waiting_ = 0;  // pieces, each block counted
-  std::deque<BlockRun> blocks_;
-  std::deque<BlockStretch> stretches_;
+  Ring<BlockRun> blocks_;
+  Ring<BlockStretch> stretches_;
   StepBuffer steps_;
   BlockStretch batch_;  // whose times are known; is handed on when it is long enough
   std::vector<TimedPart> times_;

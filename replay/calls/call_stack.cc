@@ -59,6 +59,33 @@ void CallStack::OnBlock(const BlockRun& run) {
     Transfer(run, site, after);
 }
 
+// Most blocks only go on in the function that they are in. The last one sets the time of what comes
+// next.
+void CallStack::OnBlocks(const BlockBatch& batch) {
+  for (BlockRuns runs(batch); runs.Next();) {
+    const bool goes_on = !stop_.active && !calls_.empty() && piece_space_ == &batch.table->space();
+    if (runs.IsLast() || !goes_on || !StaysInPiece(runs)) {
+      OnBlock(runs.run());
+    } else {
+      space_ = piece_space_;
+      instructions_ += runs.block().count;
+      calls_.back().self += runs.block().count;
+    }
+  }
+}
+
+// Whether there is nothing but instructions to count.
+bool CallStack::StaysInPiece(const BlockRuns& runs) const {
+  if (!runs.taken()) return true;
+  const CodeBlock& block = runs.block();
+  const bool jumps = block.last == InstructionClass::kConditional ||
+                     block.last == InstructionClass::kJump ||
+                     block.last == InstructionClass::kIndirectJump;
+  if (!jumps) return false;
+  const uint64_t site = block.address + block.size - block.lengths[block.count - 1];
+  return piece_.Holds(site) && piece_.Holds(runs.next());
+}
+
 void CallStack::Transfer(const BlockRun& run, uint64_t site, uint64_t after) {
   switch (run.last) {
     case InstructionClass::kOther:

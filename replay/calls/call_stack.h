@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "flowback/model/block_batch.h"
 #include "flowback/model/execution.h"
 #include "replay/calls/functions.h"
 
@@ -93,6 +94,7 @@ class CallStack {
 
   // The flow, as ExecutionConsumer receives it.
   void OnBlock(const BlockRun& run);
+  void OnBlocks(const BlockBatch& batch);
   void OnEvent(const TraceEvent& event);
   void OnLoss(const DataLoss& loss);
   // The stream has ended; what follows is another one.
@@ -114,6 +116,7 @@ class CallStack {
     uint64_t expected = 0;       // address; 0: anywhere
   };
 
+  bool StaysInPiece(const BlockRuns& runs) const;
   void Resume(const BlockRun& run);
   void ResumeElsewhere(const BlockRun& run, const Stop& stop);
   void EndHandler(const FunctionPiece& target, const BlockRun& run);

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "decode/pt/packets/psb.h"
+#include "flowback/model/block_batch.h"
 
 namespace flowback {
 namespace {
@@ -17,6 +18,9 @@ class StayFilter final : public ExecutionConsumer {
 
   void OnBlock(const BlockRun& run) override {
     if (Passes(run.stay)) next_.OnBlock(run);
+  }
+  void OnBlocks(const BlockBatch& batch) override {
+    if (Passes(batch.stay)) next_.OnBlocks(batch);
   }
   void OnEvent(const TraceEvent& event) override {
     if (Passes(event.stay)) next_.OnEvent(event);

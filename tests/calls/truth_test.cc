@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 
+#include "flowback/base/flow_digest.h"
 #include "flowback/capture/open.h"
 #include "flowback/decode/decoder.h"
 #include "flowback/decode/recording_code.h"
@@ -37,9 +38,16 @@ std::string WholeFunction(const std::string& name) {
 // Sums up each function's own instructions, and checks that calls nest.
 class Sums final : public CallListener, public ExecutionConsumer {
  public:
-  explicit Sums(Symbolizer& symbolizer) : symbolizer_(symbolizer), functions_(symbolizer) {}
+  explicit Sums(Symbolizer& symbolizer, bool takes_batches = true)
+      : symbolizer_(symbolizer), functions_(symbolizer), takes_batches_(takes_batches) {}
 
   void OnBlock(const BlockRun& run) override { stack_.OnBlock(run); }
+  void OnBlocks(const BlockBatch& batch) override {
+    if (takes_batches_)
+      stack_.OnBlocks(batch);
+    else
+      ExecutionConsumer::OnBlocks(batch);
+  }
   void OnEvent(const TraceEvent& event) override { stack_.OnEvent(event); }
   void OnLoss(const DataLoss& loss) override { stack_.OnLoss(loss); }
   uint64_t Finish() {
@@ -51,8 +59,12 @@ class Sums final : public CallListener, public ExecutionConsumer {
   void OnEnter(const Call& call, size_t depth) override {
     EXPECT_EQ(depth, open_.size());
     open_.push_back(call.entry_ip);
+    Log({call.entry_ip, call.tsc, call.bounds.lo, call.bounds.hi, call.instructions_before});
   }
-  void OnExit(const Call& call, size_t depth, CallExit how, uint64_t, const ExitTime&) override {
+  void OnExit(const Call& call, size_t depth, CallExit how, uint64_t instructions,
+              const ExitTime& time) override {
+    Log({static_cast<uint64_t>(how), call.self, instructions, time.tsc, time.bounds.lo,
+         time.bounds.hi});
     ASSERT_EQ(depth + 1, open_.size());
     EXPECT_EQ(call.entry_ip, open_.back());
     open_.pop_back();
@@ -68,16 +80,25 @@ class Sums final : public CallListener, public ExecutionConsumer {
     self[name] += call.self;
     if (call.via_stub) through_stubs.insert(name);
   }
-  void OnGap(const UntracedGap&, size_t depth) override { EXPECT_EQ(depth, open_.size()); }
+  void OnGap(const UntracedGap& gap, size_t depth) override {
+    EXPECT_EQ(depth, open_.size());
+    Log({gap.site, gap.begin_tsc, gap.begin_bounds.lo, gap.end_tsc});
+  }
 
   std::map<std::string, uint64_t> self;
   std::map<CallExit, uint64_t> exits;
   std::set<std::string> through_stubs;  // their instructions include the stubs'
   uint64_t total = 0;
+  FlowDigest log;  // of everything told
 
  private:
+  void Log(std::initializer_list<uint64_t> numbers) {
+    for (const uint64_t number : numbers) log.Append(number);
+  }
+
   Symbolizer& symbolizer_;
   SymbolFunctions functions_;
+  const bool takes_batches_;
   CallStack stack_{functions_, *this};
   std::vector<uint64_t> open_;
 };
@@ -115,7 +136,7 @@ bool IsOfLibrary(const std::string& name) {
 
 class CallsOfRecording : public testing::TestWithParam<const char*> {
  protected:
-  void Decode(Sums& sums) {
+  void Decode(Sums& sums, bool times = false) {
     const std::filesystem::path folder = golden::TracesFolder() / "generated";
     OpenOptions options;
     options.input = folder / GetParam() / "perf.data";
@@ -132,6 +153,7 @@ class CallsOfRecording : public testing::TestWithParam<const char*> {
       input.code = &code->ForStream(stream);
       input.config = recording->pt;
       input.gaps = stream.gaps;
+      input.times = times;
       ASSERT_TRUE((*decoder)->Decode(input, sums));
       counted_ += sums.Finish();
     }
@@ -158,6 +180,20 @@ TEST_P(CallsOfRecording, OwnInstructionsAreTheTrueOnes) {
   }
   EXPECT_TRUE(std::ranges::any_of(compared,
                                   [](const std::string& name) { return name.ends_with(":main"); }));
+}
+
+TEST_P(CallsOfRecording, AreTheSameOneByOne) {
+  FLOWBACK_NEEDS_TRACES();
+  Symbolizer symbolizer;
+  for (const bool times : {false, true}) {
+    Sums batches(symbolizer, true);
+    Sums one_by_one(symbolizer, false);
+    Decode(batches, times);
+    Decode(one_by_one, times);
+    EXPECT_EQ(batches.log, one_by_one.log);
+    EXPECT_EQ(batches.self, one_by_one.self);
+    EXPECT_NE(batches.log.count, 0u);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Recordings, CallsOfRecording,

@@ -135,6 +135,7 @@ class DeliveryComparison {
       for (const size_t stop : {pieces / 3, pieces / 2 + 1})
         if (stop != 0 && stop < pieces) ExpectSameUpTo(input, stop);
     }
+    ExpectSameEvents(input);
   }
   // Without stopping anywhere.
   void ExpectSameWhole(DecodeInput input) {
@@ -143,6 +144,13 @@ class DeliveryComparison {
       SCOPED_TRACE(times ? "with times" : "without times");
       ExpectSameUpTo(input, PieceNumbers::kAll);
     }
+  }
+  // Of events and losses alone.
+  void ExpectSameEvents(DecodeInput input) {
+    SCOPED_TRACE("events only");
+    input.times = true;
+    input.blocks = false;
+    ExpectSameUpTo(input, PieceNumbers::kAll);
   }
   size_t batches() const { return batches_; }
 

@@ -68,11 +68,13 @@ struct TimeLine {
   uint64_t latest = ~uint64_t{0};
 
   // When `count` instructions had executed. 0: nothing is known.
-  uint64_t At(uint64_t count) const {
+  uint64_t At(uint64_t count) const { return NotBefore(earliest, count); }
+  // The same where that is known better than by `earliest`.
+  uint64_t NotBefore(uint64_t lo, uint64_t count) const {
     const auto run = static_cast<int64_t>(ahead + count);
     const double ticks = static_cast<double>(std::max<int64_t>(run, 0)) * pace + pauses;
     const uint64_t tsc = std::min(begin + static_cast<uint64_t>(ticks), end);
-    return std::min(std::max(tsc, earliest), latest);
+    return std::min(std::max({tsc, earliest, lo}), latest);
   }
 };
 
@@ -80,7 +82,16 @@ struct TimeLine {
 struct TimedPart {
   uint64_t end = 0;  // so many instructions of the batch lie in or before it
   TscInterval bounds;
-  TimeLine line;  // counts from the batch's first instruction
+  uint64_t last_lo = 0;  // a closer lower bound of its last instruction's time; 0: bounds.lo
+  TimeLine line;         // counts from the batch's first instruction
+
+  // When the instruction executed that is the batch's `count`th; 0: nothing is known. One that
+  // ends its block may have a closer bound.
+  uint64_t FirstAt(uint64_t count) const { return bounds.lo == 0 ? 0 : line.At(count); }
+  uint64_t LastAt(uint64_t count) const {
+    const bool closer = count == end && last_lo != 0;
+    return closer ? line.NotBefore(last_lo, count) : FirstAt(count);
+  }
 };
 
 // Blocks that were executed one behind the other: each leads to where the next one begins.
@@ -98,6 +109,9 @@ struct BlockBatch {
   const ThreadStay* stay = nullptr;
 
   uint64_t instructions() const { return behind.count - before.count; }
+  // When its first and its last instruction executed, as BlockRun has it.
+  uint64_t first_tsc() const { return times.empty() ? tsc : times.front().FirstAt(1); }
+  uint64_t last_tsc() const { return times.empty() ? tsc : times.back().LastAt(instructions()); }
   FlowDigest digest() const {
     return {instructions(), behind.hash - before.hash * FlowDigest::Power(instructions())};
   }
@@ -105,40 +119,50 @@ struct BlockBatch {
 
 // The block runs of a batch, one after the other:
 //   for (BlockRuns runs(batch); runs.Next();) Use(runs.run());
+// Only run() takes time: a consumer may pass over blocks that say nothing to it.
 class BlockRuns {
  public:
   // Both must stay.
-  explicit BlockRuns(const BlockBatch& batch) : batch_(batch) {
+  explicit BlockRuns(const BlockBatch& batch) : batch_(batch), table_(*batch.table) {
     run_.tsc = batch.tsc;
-    run_.mode = batch.table->mode();
+    run_.mode = table_.mode();
     run_.in_transaction = batch.in_transaction;
-    run_.space = &batch.table->space();
+    run_.space = &table_.space();
     run_.stay = batch.stay;
   }
   // False: there is none left.
   bool Next() {
-    if (at_ == batch_.steps.size()) return false;
-    const BlockTable& table = *batch_.table;
-    const BlockStep step = batch_.steps[at_++];
-    const CodeBlock& block = table[step.number()];
-    run_.address = block.address;
-    run_.lengths = {block.lengths, block.count};
-    run_.next =
-        at_ == batch_.steps.size() ? batch_.next : table[batch_.steps[at_].number()].address;
-    run_.last = block.last;
-    run_.exit = step.taken()                                   ? BlockExit::kTaken
-                : block.last == InstructionClass::kConditional ? BlockExit::kNotTaken
-                                                               : BlockExit::kFallThrough;
-    if (!batch_.times.empty()) {
-      const TimedPart& first = PartOf(before_ + 1);
-      run_.bounds = first.bounds;
-      run_.first_tsc = first.line.At(before_ + 1);
-      run_.tsc = PartOf(before_ + block.count).line.At(before_ + block.count);
-    }
-    before_ += block.count;
+    if (next_ == batch_.steps.size()) return false;
+    step_ = batch_.steps[next_++];
+    before_ = behind_;
+    behind_ += block().count;
     return true;
   }
-  const BlockRun& run() const { return run_; }
+  bool IsLast() const { return next_ == batch_.steps.size(); }
+  const CodeBlock& block() const { return table_[step_.number()]; }
+  bool taken() const { return step_.taken(); }
+  // Where control went.
+  uint64_t next() const {
+    return IsLast() ? batch_.next : table_[batch_.steps[next_].number()].address;
+  }
+  const BlockRun& run() {
+    const CodeBlock& at = block();
+    run_.address = at.address;
+    run_.lengths = {at.lengths, at.count};
+    run_.next = next();
+    run_.last = at.last;
+    run_.exit = taken()                                     ? BlockExit::kTaken
+                : at.last == InstructionClass::kConditional ? BlockExit::kNotTaken
+                                                            : BlockExit::kFallThrough;
+    if (batch_.times.empty()) return run_;
+    const TimedPart& first = PartOf(before_ + 1);
+    run_.bounds = first.bounds;
+    run_.first_tsc = first.FirstAt(before_ + 1);
+    const TimedPart& last = PartOf(behind_);
+    run_.last_lo = last.end == behind_ ? last.last_lo : 0;
+    run_.tsc = last.LastAt(behind_);
+    return run_;
+  }
 
  private:
   // Where the instruction lies that is the `count`th; counts must not fall.
@@ -148,9 +172,12 @@ class BlockRuns {
   }
 
   const BlockBatch& batch_;
-  size_t at_ = 0;
+  const BlockTable& table_;
+  size_t next_ = 0;  // step
+  BlockStep step_;
+  uint64_t before_ = 0;  // instructions of the batch, before the block
+  uint64_t behind_ = 0;  // and with it
   size_t part_ = 0;
-  uint64_t before_ = 0;  // instructions
   BlockRun run_;
 };
 

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// A queue that keeps its memory: what comes takes the place of what has gone.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace flowback::pt {
+
+// Of a type that can be copied and made from nothing. Positions count from the front.
+template <class T>
+class Ring {
+ public:
+  bool empty() const { return size_ == 0; }
+  size_t size() const { return size_; }
+  T& operator[](size_t index) { return items_[(first_ + index) & (items_.size() - 1)]; }
+  const T& operator[](size_t index) const { return items_[(first_ + index) & (items_.size() - 1)]; }
+  T& front() { return (*this)[0]; }
+  const T& front() const { return (*this)[0]; }
+  T& back() { return (*this)[size_ - 1]; }
+  void push_back(const T& item) { emplace_back() = item; }
+  // An item that is as if just made.
+  T& emplace_back() {
+    if (size_ == items_.size()) Grow();
+    ++size_;
+    return back() = T{};
+  }
+  void pop_front(size_t count = 1) {
+    first_ = (first_ + count) & (items_.size() - 1);
+    size_ -= count;
+  }
+
+ private:
+  void Grow() {
+    std::vector<T> more(2 * items_.size());
+    for (size_t i = 0; i < size_; ++i) more[i] = (*this)[i];
+    items_ = std::move(more);
+    first_ = 0;
+  }
+
+  std::vector<T> items_ = std::vector<T>(16);  // a power of two
+  size_t first_ = 0;
+  size_t size_ = 0;
+};
+
+}  // namespace flowback::pt
