@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How fast the native engine counts a flow, and how that compares with libipt's block decoder. See
+// How fast the native engine counts a flow, and how that compares with libipt's decoders. See
 // README.md beside this file.
 #include <benchmark/benchmark.h>
 
@@ -35,17 +35,22 @@ Result<Contest> Prepare(Workload workload) {
   contest.libipt = std::make_unique<LibiptPeer>(std::move(*libipt));
   const Result<FlowSummary> summary = contest.native->Summarize(contest.workload.Input());
   if (!summary) return Fail(summary.error());
-  contest.instructions = contest.libipt->Decode();
-  if (contest.instructions != summary->digest.count)
+  contest.instructions = summary->digest.count;
+  for (const LibiptDecoder with : {LibiptDecoder::kBlocks, LibiptDecoder::kInstructions}) {
+    const uint64_t theirs = contest.libipt->Decode(with);
+    if (theirs == contest.instructions) continue;
+    const char* name = with == LibiptDecoder::kBlocks ? "block" : "instruction";
     return Fail(ErrorCode::kSystem,
-                contest.workload.name + ": native counts " + std::to_string(summary->digest.count) +
-                    " instructions, libipt " + std::to_string(contest.instructions));
+                contest.workload.name + ": native counts " + std::to_string(contest.instructions) +
+                    " instructions, libipt's " + name + " decoder " + std::to_string(theirs));
+  }
   return contest;
 }
 
 void Report(benchmark::State& state, const Contest& contest) {
   const auto iterations = static_cast<int64_t>(state.iterations());
   state.SetItemsProcessed(iterations * static_cast<int64_t>(contest.instructions));
+  state.counters["instructions"] = static_cast<double>(contest.instructions);
   state.SetBytesProcessed(iterations * static_cast<int64_t>(contest.workload.bytes.size()));
 }
 
@@ -57,6 +62,12 @@ void RunNative(benchmark::State& state, Contest* contest) {
 
 void RunLibipt(benchmark::State& state, Contest* contest) {
   for (auto _ : state) benchmark::DoNotOptimize(contest->libipt->Decode());
+  Report(state, *contest);
+}
+
+void RunLibiptInstructions(benchmark::State& state, Contest* contest) {
+  for (auto _ : state)
+    benchmark::DoNotOptimize(contest->libipt->Decode(LibiptDecoder::kInstructions));
   Report(state, *contest);
 }
 
@@ -81,7 +92,7 @@ class MedianReporter final : public benchmark::ConsoleReporter {
 void Register(Contest* contest, const char* engine, void (*run)(benchmark::State&, Contest*)) {
   benchmark::RegisterBenchmark((contest->workload.name + "/" + engine).c_str(), run, contest)
       ->Repetitions(kRepetitions)
-      ->ReportAggregatesOnly()
+      ->DisplayAggregatesOnly()
       ->Unit(benchmark::kMillisecond);
 }
 
@@ -137,6 +148,7 @@ int Main(int argc, char** argv) {
   for (Contest& contest : contests) {
     Register(&contest, "native", RunNative);
     Register(&contest, "libipt", RunLibipt);
+    Register(&contest, "libipt-instructions", RunLibiptInstructions);
   }
   MedianReporter reporter;
   benchmark::RunSpecifiedBenchmarks(&reporter);
