@@ -14,6 +14,7 @@ import argparse
 import json
 import pathlib
 import re
+import signal
 import statistics
 import sys
 import tempfile
@@ -148,6 +149,12 @@ class Comparison:
                 name, lambda: self.inputs.recorded(name).options)
 
     def _flow(self, name, options):
+        if "/flow/" in output([self.program("decode_bench"), "--benchmark_list_tests", *options]):
+            times, counts = self.benchmark("decode_bench", options, ["flow", "libipt"])
+            ours = statistics.median(times["flow"])
+            return result("flow", name, statistics.median(times["libipt"]) / ours,
+                          max(a / b for a, b in zip(times["libipt"], times["flow"])), counts,
+                          f"in batches; {ours * 1e3:.1f} ms")
         times, counts = self.benchmark("parts_bench", options,
                                        ["flow-times-digest", "flow-times", "flow", "libipt"])
         libipt = statistics.median(times["libipt"])
@@ -306,6 +313,7 @@ def main():
         parser.error(f"there is no row {' '.join(sorted(unknown))}; rows: {' '.join(WHAT)}")
     if options.recording is not None and not options.recording.exists():
         parser.error(f"there is no {options.recording}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the recordings go then, too
     about = machine.describe(options.bin)
     print("\n".join(f"{key}: {value}" for key, value in about.items()))
     with tempfile.TemporaryDirectory(prefix="flowback-compare-") as folder:
