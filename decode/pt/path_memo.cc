@@ -79,7 +79,8 @@ PathMemo::Step PathMemo::Return(Walk& walk) {
     call = effect.pops < walk.returns.size() ? walk.returns.CallAt(effect.pops) : 0;
     if (call == 0) return Step::kNotNow;
     effect.must_match[effect.pops] = -1;
-    effect.popped[effect.pops++] = call;
+    effect.popped[effect.pops] = call;
+    effect.CountPop();
     effect.needs = effect.pops;
   }
   ++walk.counts.returns;
@@ -131,7 +132,7 @@ PathMemo::Step PathMemo::FollowTip(Walk& walk, uint64_t ip) {
         if (walk.depth != 0)
           --walk.depth;
         else
-          ++walk.effect.pops;
+          walk.effect.CountPop();
         break;
       case NodeKind::kIndirectCall:
         if (!Push(walk)) return Step::kNever;

@@ -30,8 +30,15 @@ class ReturnStack {
     uint8_t needs = 0;                          // calls that must be there
     uint8_t pops = 0;                           // that many, or all if there are fewer
     uint8_t pushes = 0;
-    uint8_t room = kDepth;  // kDepth less most calls of its own that have not returned at a time
+    // So many of the calls that were there can be left at most: calls of its own make the oldest
+    // fall out, which later returns do not bring back.
+    uint8_t room = kDepth;
 
+    // One more of the calls that were there returns.
+    void CountPop() {
+      ++pops;
+      --room;
+    }
     bool Nothing() const { return pops == 0 && room == kDepth; }
   };
 

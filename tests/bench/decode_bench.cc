@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // How fast the native engine counts a flow, and hands on all of it with times, and how that
-// compares with libipt's block decoder. See README.md beside this file.
+// compares with libipt's decoders. See README.md beside this file.
 #include <benchmark/benchmark.h>
 
 #include <cstdio>
@@ -125,11 +125,15 @@ Result<Contest> Prepare(Workload workload) {
   contest.libipt = std::make_unique<LibiptPeer>(std::move(*libipt));
   const Result<FlowSummary> summary = contest.native->Summarize(contest.workload.Input());
   if (!summary) return Fail(summary.error());
-  contest.instructions = contest.libipt->Decode();
-  if (contest.instructions != summary->digest.count)
+  contest.instructions = summary->digest.count;
+  for (const LibiptDecoder with : {LibiptDecoder::kBlocks, LibiptDecoder::kInstructions}) {
+    const uint64_t theirs = contest.libipt->Decode(with);
+    if (theirs == contest.instructions) continue;
+    const char* name = with == LibiptDecoder::kBlocks ? "block" : "instruction";
     return Fail(ErrorCode::kSystem,
-                contest.workload.name + ": native counts " + std::to_string(summary->digest.count) +
-                    " instructions, libipt " + std::to_string(contest.instructions));
+                contest.workload.name + ": native counts " + std::to_string(contest.instructions) +
+                    " instructions, libipt's " + name + " decoder " + std::to_string(theirs));
+  }
   DigestChecker checker;
   if (!contest.native->Decode(TimedInput(contest.workload), checker) || !checker.right() ||
       checker.digest() != summary->digest)
@@ -140,6 +144,7 @@ Result<Contest> Prepare(Workload workload) {
 void Report(benchmark::State& state, const Contest& contest) {
   const auto iterations = static_cast<int64_t>(state.iterations());
   state.SetItemsProcessed(iterations * static_cast<int64_t>(contest.instructions));
+  state.counters["instructions"] = static_cast<double>(contest.instructions);
   state.SetBytesProcessed(iterations * static_cast<int64_t>(contest.workload.bytes.size()));
 }
 
@@ -166,6 +171,12 @@ void RunLibipt(benchmark::State& state, Contest* contest) {
   Report(state, *contest);
 }
 
+void RunLibiptInstructions(benchmark::State& state, Contest* contest) {
+  for (auto _ : state)
+    benchmark::DoNotOptimize(contest->libipt->Decode(LibiptDecoder::kInstructions));
+  Report(state, *contest);
+}
+
 struct Engine {
   const char* name;
   void (*run)(benchmark::State&, Contest*);
@@ -177,6 +188,7 @@ constexpr Engine kEngines[] = {
     {"flow-steps", RunFlow<StepTaker>},
     {"flow-runs", RunFlow<RunTaker>},
     {"libipt", RunLibipt},
+    {"libipt-instructions", RunLibiptInstructions},
 };
 
 // Prints as usual, and keeps each median for the ratios.
@@ -200,7 +212,7 @@ class MedianReporter final : public benchmark::ConsoleReporter {
 void Register(Contest* contest, const char* engine, void (*run)(benchmark::State&, Contest*)) {
   benchmark::RegisterBenchmark((contest->workload.name + "/" + engine).c_str(), run, contest)
       ->Repetitions(kRepetitions)
-      ->ReportAggregatesOnly()
+      ->DisplayAggregatesOnly()
       ->Unit(benchmark::kMillisecond);
 }
 

@@ -14,8 +14,60 @@ constexpr uint64_t kCacheLimit = uint64_t{1} << 30;
 struct Free {
   void operator()(pt_image* image) const { pt_image_free(image); }
   void operator()(pt_image_section_cache* cache) const { pt_iscache_free(cache); }
-  void operator()(pt_block_decoder* decoder) const { pt_blk_free_decoder(decoder); }
 };
+
+// What its two decoders have in common, under one name.
+struct Blocks {
+  using Decoder = pt_block_decoder;
+  static constexpr auto kAlloc = pt_blk_alloc_decoder;
+  static constexpr auto kFree = pt_blk_free_decoder;
+  static constexpr auto kSetImage = pt_blk_set_image;
+  static constexpr auto kSync = pt_blk_sync_forward;
+  static constexpr auto kEvent = pt_blk_event;
+  static int Next(Decoder* decoder, uint64_t& instructions) {
+    pt_block block;
+    block.ninsn = 0;
+    const int status = pt_blk_next(decoder, &block, sizeof(block));
+    instructions += block.ninsn;
+    return status;
+  }
+};
+
+struct Instructions {
+  using Decoder = pt_insn_decoder;
+  static constexpr auto kAlloc = pt_insn_alloc_decoder;
+  static constexpr auto kFree = pt_insn_free_decoder;
+  static constexpr auto kSetImage = pt_insn_set_image;
+  static constexpr auto kSync = pt_insn_sync_forward;
+  static constexpr auto kEvent = pt_insn_event;
+  static int Next(Decoder* decoder, uint64_t& instructions) {
+    pt_insn instruction;
+    instruction.iclass = ptic_error;
+    const int status = pt_insn_next(decoder, &instruction, sizeof(instruction));
+    instructions += instruction.iclass != ptic_error;
+    return status;
+  }
+};
+
+template <class With>
+uint64_t CountWith(const pt_config& config, pt_image* image) {
+  const auto free = [](typename With::Decoder* decoder) { With::kFree(decoder); };
+  const std::unique_ptr<typename With::Decoder, decltype(free)> decoder(With::kAlloc(&config));
+  if (!decoder) return 0;
+  With::kSetImage(decoder.get(), image);
+  uint64_t instructions = 0;
+  int status = With::kSync(decoder.get());
+  while (status >= 0) {
+    if ((status & pts_event_pending) != 0) {
+      pt_event event;
+      status = With::kEvent(decoder.get(), &event, sizeof(event));
+      continue;
+    }
+    if ((status & pts_eos) != 0) break;
+    status = With::Next(decoder.get(), instructions);
+  }
+  return instructions;
+}
 
 Error LibiptError(const std::string& what, int status) {
   return {ErrorCode::kSystem, "libipt: " + what + ": " + pt_errstr(pt_errcode(status))};
@@ -56,25 +108,10 @@ Result<LibiptPeer> LibiptPeer::Create(const Workload& workload) {
   return LibiptPeer(std::move(state));
 }
 
-uint64_t LibiptPeer::Decode() {
-  std::unique_ptr<pt_block_decoder, Free> decoder(pt_blk_alloc_decoder(&state_->config));
-  if (!decoder) return 0;
-  pt_blk_set_image(decoder.get(), state_->image.get());
-  uint64_t instructions = 0;
-  int status = pt_blk_sync_forward(decoder.get());
-  while (status >= 0) {
-    if ((status & pts_event_pending) != 0) {
-      pt_event event;
-      status = pt_blk_event(decoder.get(), &event, sizeof(event));
-      continue;
-    }
-    if ((status & pts_eos) != 0) break;
-    pt_block block;
-    block.ninsn = 0;
-    status = pt_blk_next(decoder.get(), &block, sizeof(block));
-    instructions += block.ninsn;
-  }
-  return instructions;
+uint64_t LibiptPeer::Decode(LibiptDecoder with) {
+  return with == LibiptDecoder::kBlocks
+             ? CountWith<Blocks>(state_->config, state_->image.get())
+             : CountWith<Instructions>(state_->config, state_->image.get());
 }
 
 }  // namespace flowback::bench

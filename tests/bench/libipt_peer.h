@@ -10,9 +10,12 @@
 
 namespace flowback::bench {
 
-// The block decoder with an image section cache that may keep everything mapped, errata set. The
-// image and the cache, with libipt's block caches in it, live as long as the object: a second
-// Decode() is warm.
+// Its decoder of blocks, or the slower one of single instructions, which most of its users have.
+enum class LibiptDecoder : uint8_t { kBlocks, kInstructions };
+
+// A decoder with an image section cache that may keep everything mapped, errata set. The image and
+// the cache, with libipt's block caches in it, live as long as the object: a second Decode() is
+// warm.
 class LibiptPeer {
  public:
   static Result<LibiptPeer> Create(const Workload& workload);
@@ -20,7 +23,7 @@ class LibiptPeer {
   ~LibiptPeer();
 
   // Number of instructions. Errors in the trace end it: the counts then differ.
-  uint64_t Decode();
+  uint64_t Decode(LibiptDecoder with = LibiptDecoder::kBlocks);
 
  private:
   struct State;

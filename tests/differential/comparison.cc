@@ -14,6 +14,7 @@ namespace flowback::testing {
 namespace {
 
 constexpr uint8_t kIntoOpcode = 0xce;
+constexpr uint8_t kRex2Prefix = 0xd5;
 
 class Recorder : public ExecutionConsumer {
  public:
@@ -82,7 +83,32 @@ std::optional<Verdict> JudgeLoss(Bytes bytes, const DataLoss& lost, const Story:
   const auto ends_there = [&lost](const DataLoss& loss) { return loss.end == lost.end; };
   const bool at_psb = lost.end < bytes.size() && pt::FindPsb(bytes, lost.end) == lost.end;
   if (at_psb && std::ranges::none_of(reference.losses, ends_there)) return Verdict::kMissedPsb;
+  const size_t before = pt::FindPsb(bytes, lost.begin - std::min<uint64_t>(lost.begin, 15));
+  const auto found_it = [before](const DataLoss& loss) { return loss.end == before; };
+  if (before < lost.begin && std::ranges::any_of(reference.losses, found_it))
+    return Verdict::kSwallowedPsb;
+  const auto later = [&lost](const DataLoss& loss) {
+    return loss.end == lost.end && loss.begin > lost.begin;
+  };
+  if (std::ranges::any_of(reference.losses, later)) return Verdict::kNativeSooner;
   return std::nullopt;
+}
+
+// The last loss of native's before step `end` that the other has not, or not up to there. The same
+// flow on both sides behind it, as in a loop, is chance.
+const DataLoss* LastOwnLoss(const Story& native, const Story& reference, size_t end) {
+  while (end-- > 0) {
+    const DataLoss* ours = native.steps[end].after;
+    const DataLoss* theirs = reference.steps[end].after;
+    if (ours != nullptr && (theirs == nullptr || theirs->end != ours->end)) return ours;
+  }
+  return nullptr;
+}
+
+// The stories part behind an instruction that has two lengths.
+Verdict JudgeLength(const Subject& subject, const Story::Step& last) {
+  if (ByteAt(subject, last.ip) == kRex2Prefix) return Verdict::kRex2;
+  return subject.stream().options.compat ? Verdict::kMode : Verdict::kContradiction;
 }
 
 Verdict JudgeTransfer(const Subject& subject, const Story& native, size_t common) {
@@ -119,6 +145,12 @@ Verdict Judge(const Subject& subject, Bytes bytes, const Story& native, const St
   if (native_ends && native.damaged) return Verdict::kNativeSooner;
   if (reference_ends && reference.damaged) return Verdict::kReferenceSooner;
   if (common == 0 || native_ends || reference_ends) return Verdict::kContradiction;
+  const Story::Step& last = native.steps[common - 1];
+  if (last.length != reference.steps[common - 1].length) return JudgeLength(subject, last);
+  if (const DataLoss* before = LastOwnLoss(native, reference, common)) {
+    const std::optional<Verdict> verdict = JudgeLoss(bytes, *before, nullptr, reference);
+    if (verdict) return *verdict;
+  }
   return JudgeTransfer(subject, native, common);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A thousand damaged streams: flipped bits, changed, deleted and doubled bytes, cuts, overflows
-// that were none.
+// that were none; and streams decoded against wrong code.
 //
 // Each damaged stream is decoded whole and from PSB to PSB, with Resync::kPsb. The engines need not
 // tell the same: comparison.h has the rules by which they may part, the output counts each one, and
@@ -112,6 +112,7 @@ void ExpectLaws(const Subject& subject, Decoder& native) {
     EXPECT_EQ(CountsText(sum), CountsText(seen.sum));
     EXPECT_EQ(LossesText(sum.losses), LossesText(seen.sum.losses));
     comparison.ExpectSame(subject.Input(resync));
+    ExpectSameTimes(sum, seen.sum);
     size_t disorder = 0;
     const Seen timed = DecodeWithTimes(native, subject.Input(resync), disorder);
     EXPECT_EQ(disorder, 0u) << "times";
@@ -148,6 +149,11 @@ bool ComparePieces(const Subject& subject, Decoder& native, Decoder& reference,
   return all_equal;
 }
 
+// How whole streams may relate whose pieces tell the same: libipt carries its state past PSBs.
+bool WholeMayBe(Verdict verdict) {
+  return verdict != Verdict::kReferenceSooner && verdict != Verdict::kContradiction;
+}
+
 class DamagedStreams : public ::testing::TestWithParam<uint64_t> {};
 
 TEST_P(DamagedStreams, NativeEqualsReference) {
@@ -155,9 +161,10 @@ TEST_P(DamagedStreams, NativeEqualsReference) {
   const std::unique_ptr<Decoder> reference = Reference();
   Verdicts pieces{};
   unsigned same = 0;
-  for (uint64_t i = 0; i < kSeedsPerShard; ++i) {
+  const Seeds seeds = SeedsOf(GetParam(), kFirstSeed, kSeedsPerShard);
+  for (uint64_t i = 0; i < seeds.count; ++i) {
     std::string what;
-    const Subject subject(Damaged(kFirstSeed + GetParam() * kSeedsPerShard + i, what));
+    const Subject subject(Damaged(seeds.first + i, what));
     SCOPED_TRACE(what + Describe(subject.stream().options));
     ExpectLaws(subject, *native);
     if (reference == nullptr) continue;
@@ -165,22 +172,70 @@ TEST_P(DamagedStreams, NativeEqualsReference) {
     const Story theirs = StoryOf(*reference, subject.Input(Resync::kPsb));
     const Verdict whole = Judge(subject, subject.stream().bytes, ours, theirs);
     same += whole == Verdict::kEqual;
-    // A whole stream can differ where its pieces don't: libipt carries its state past PSBs.
     if (ComparePieces(subject, *native, *reference, pieces)) {
-      EXPECT_TRUE(whole == Verdict::kEqual || whole == Verdict::kReturn ||
-                  whole == Verdict::kOldCall || whole == Verdict::kSyncPoint ||
-                  whole == Verdict::kMissedPsb)
-          << PartingText(ours, theirs);
+      EXPECT_TRUE(WholeMayBe(whole))
+          << kVerdictNames[static_cast<size_t>(whole)] << ": " << PartingText(ours, theirs);
     }
   }
   if (reference == nullptr) return;
   Print(pieces);
-  std::printf("whole streams: equal %u of %u\n", same, static_cast<unsigned>(kSeedsPerShard));
+  std::printf("whole streams: equal %u of %u\n", same, static_cast<unsigned>(seeds.count));
   // Nearly all damage is noticed at the same place; no rule may become the way out for most.
-  EXPECT_GE(same, kSeedsPerShard * 3 / 4);
+  if (seeds.usual) {
+    EXPECT_GE(same, kSeedsPerShard * 3 / 4);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Shard, DamagedStreams, ::testing::Range(uint64_t{0}, kShards));
+
+// Found by tests/soak. The 64 calls that are kept are all there when a memoised path makes two
+// more, returns from them, and from an older one: the oldest two have gone by then.
+TEST(DamagedStream, CallsFallOutBeforeOlderOnesReturn) {
+  std::string what;
+  const Subject subject(Damaged(5'000'907, what));
+  SCOPED_TRACE(what + Describe(subject.stream().options));
+  ExpectLaws(subject, *Native());
+}
+
+// Code that is not the one that ran, in a few bytes: as another build of it is.
+GeneratedStream AgainstWrongCode(uint64_t seed, std::string& what) {
+  GeneratorOptions options = MixedOptions(seed);
+  // A loss that only the code causes can end inside a PEBS block, of which the account does not
+  // know.
+  options.pebs = false;
+  GeneratedStream stream = GenerateStream(options);
+  Random random(seed * 78);
+  for (uint64_t bytes = 1 + random.Below(12); bytes > 0; --bytes) {
+    std::vector<uint8_t>& code = stream.sections[random.Below(stream.sections.size())].bytes;
+    const size_t at = random.Below(code.size());
+    code[at] = static_cast<uint8_t>(random.Next());
+    what += "code changed at " + std::to_string(at) + "; ";
+  }
+  if (random.Chance(300)) what += Damage(stream.bytes, random);
+  return stream;
+}
+
+class WrongCode : public ::testing::TestWithParam<uint64_t> {};
+
+// Which packet shows that the code is wrong differs between the engines, and so does what they make
+// of bytes that are no code; but our fast ways and our slow one must tell the same.
+TEST_P(WrongCode, EveryWayTellsTheSame) {
+  const std::unique_ptr<Decoder> native = Native();
+  const Seeds seeds = SeedsOf(GetParam(), kFirstSeed, kSeedsPerShard / 2);
+  uint64_t lost = 0;
+  for (uint64_t i = 0; i < seeds.count; ++i) {
+    std::string what;
+    const Subject subject(AgainstWrongCode(seeds.first + i, what));
+    SCOPED_TRACE(what + Describe(subject.stream().options));
+    ExpectLaws(subject, *native);
+    lost += !SummarizeAll(*native, subject.Input()).losses.empty();
+  }
+  if (seeds.usual) {
+    EXPECT_GE(lost, kSeedsPerShard / 10) << "hardly any was noticed";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shard, WrongCode, ::testing::Range(uint64_t{0}, kShards));
 
 }  // namespace
 }  // namespace flowback::testing

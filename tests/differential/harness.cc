@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <sstream>
 
 #include "decode/pt/native_decoder.h"
@@ -174,6 +176,18 @@ std::string PartsText(const std::vector<FlowPart>& parts) {
   return text.str();
 }
 
+Seeds SeedsOf(uint64_t shard, uint64_t first, uint64_t count) {
+  const char* given = std::getenv("FLOWBACK_SEEDS");
+  if (given == nullptr) return {.first = first + shard * count, .count = count};
+  char* rest = nullptr;
+  Seeds seeds{.first = std::strtoull(given, &rest, 10), .usual = false};
+  if (*rest == ':') seeds.count = std::strtoull(rest + 1, &rest, 10);
+  if (*rest != '\0' || seeds.count == 0)
+    ADD_FAILURE() << "FLOWBACK_SEEDS is FIRST:COUNT, not " << given;
+  if (shard != 0) seeds.count = 0;
+  return seeds;
+}
+
 std::unique_ptr<Decoder> Native() { return pt::MakeNativeDecoder(); }
 
 std::unique_ptr<Decoder> Reference() {
@@ -182,6 +196,13 @@ std::unique_ptr<Decoder> Reference() {
 #else
   return nullptr;
 #endif
+}
+
+void ExpectSameTimes(const FlowSummary& sum, const FlowSummary& other) {
+  const auto same = [](const DataLoss& a, const DataLoss& b) {
+    return a.tsc == b.tsc && a.end_tsc == b.end_tsc;
+  };
+  EXPECT_TRUE(std::ranges::equal(sum.losses, other.losses, same)) << "times of losses";
 }
 
 void ExpectSameInParallel(Decoder& decoder, const DecodeInput& input, const FlowSummary& serial) {
@@ -201,10 +222,7 @@ void ExpectSameInParallel(Decoder& decoder, const DecodeInput& input, const Flow
     EXPECT_EQ(sum.last_tsc, serial.last_tsc);
     EXPECT_EQ(sum.effort.All(), serial.effort.All()) << "pieces of " << piece_size;
     EXPECT_EQ(PartsText(sum.parts), PartsText(serial.parts)) << "pieces of " << piece_size;
-    const auto same_times = [](const DataLoss& a, const DataLoss& b) {
-      return a.tsc == b.tsc && a.end_tsc == b.end_tsc;
-    };
-    EXPECT_TRUE(std::ranges::equal(sum.losses, serial.losses, same_times));
+    ExpectSameTimes(sum, serial);
   }
 }
 

@@ -40,6 +40,9 @@ class Subject {
 // Sums up on several threads, cut into many pieces, and expects what one thread found.
 void ExpectSameInParallel(Decoder& decoder, const DecodeInput& input, const FlowSummary& serial);
 
+// The losses' times, as both tell them.
+void ExpectSameTimes(const FlowSummary& sum, const FlowSummary& other);
+
 // Fails the running test when the decoder can't be set up.
 Seen DecodeAll(Decoder& decoder, const DecodeInput& input);
 // The same with times, which have to be in order: `disorder` counts those that are not, or that lie
@@ -58,6 +61,16 @@ std::string LossesText(const Losses& losses) {
   for (const DataLoss& loss : losses) text += LossText(loss);
   return text.empty() ? "no losses\n" : text;
 }
+
+// The seeds [first, first + count).
+struct Seeds {
+  uint64_t first = 0;
+  uint64_t count = 0;
+  bool usual = true;
+};
+// Those of a shard: `count` of them, from `first` on for shard 0. With FLOWBACK_SEEDS=FIRST:COUNT
+// in the environment (tests/soak) shard 0 has those instead, and the others none.
+Seeds SeedsOf(uint64_t shard, uint64_t first, uint64_t count);
 
 std::unique_ptr<Decoder> Native();
 // Null in a build without libipt.

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#include "tests/bench/graph_walk.h"
+
+#include <utility>
+
+#include "decode/pt/code_view.h"
+#include "decode/pt/flow_bind.h"
+#include "decode/pt/flow_engine.h"
+#include "decode/pt/flow_hot.h"
+#include "decode/pt/flow_memo.h"
+#include "decode/pt/flow_packets.h"
+#include "decode/pt/flow_pieces.h"
+#include "decode/pt/flow_sync.h"
+#include "decode/pt/flow_walk.h"
+#include "decode/pt/sinks.h"
+
+namespace flowback::bench {
+namespace {
+
+class WalkingSink : public pt::CountingSink {
+ public:
+  static constexpr bool kMemoises = false;
+};
+
+}  // namespace
+
+struct GraphWalk::Graphs {
+  pt::GraphCache cache;
+};
+
+GraphWalk::GraphWalk() : graphs_(std::make_unique<Graphs>()) {}
+GraphWalk::~GraphWalk() = default;
+
+uint64_t GraphWalk::Count(const DecodeInput& input) {
+  pt::CodeView code(*input.code, graphs_->cache);
+  WalkingSink sink;
+  pt::FlowEngine<WalkingSink>(input, code, sink).Run();
+  return std::move(sink).Summary().digest.count;
+}
+
+}  // namespace flowback::bench
