@@ -51,7 +51,7 @@ inline BlockRun RunOf(const BlockGraph& graph, uint32_t id, unsigned count) {
   const NodeInfo& info = graph.info(id);
   BlockRun run;
   run.address = info.address;
-  run.lengths = {info.block->lengths, count};
+  run.lengths = {static_cast<const uint8_t*>(info.block->lengths), count};
   run.mode = graph.mode();
   run.space = &graph.space();
   return run;
