@@ -90,6 +90,12 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunHot() {
       clock_.OnCycles(byte >> 3);
       Told(TimeMark::Kind::kCyc);
       ++pos;
+    } else if (Cyc cyc; Cyc::kOpcode.Matches(byte) && !errata_.cyc_cut_by_ovf) {
+      const ReadResult size = Cyc::Parse({pos, static_cast<size_t>(end - pos)}, cyc);
+      if (!size) return leave(HotStop::kOther);
+      clock_.On(cyc);
+      Told(TimeMark::Kind::kCyc);
+      pos += *size;
     } else {
       return leave(HotStop::kOther);
     }

@@ -19,19 +19,19 @@ class Ring {
   T& front() { return (*this)[0]; }
   const T& front() const { return (*this)[0]; }
   T& back() { return (*this)[size_ - 1]; }
-  void push_back(const T& item) { emplace_back() = item; }
-  // An item that is as if just made.
-  T& emplace_back() {
-    if (size_ == items_.size()) Grow();
-    ++size_;
-    return back() = T{};
-  }
+  // REQUIRES: an item that is not in the ring.
+  void push_back(const T& item) { Append() = item; }
+  T& emplace_back() { return Append() = T{}; }
   void pop_front(size_t count = 1) {
     first_ = (first_ + count) & (items_.size() - 1);
     size_ -= count;
   }
 
  private:
+  T& Append() {
+    if (size_ == items_.size()) Grow();
+    return (*this)[size_++];
+  }
   void Grow() {
     std::vector<T> more(2 * items_.size());
     for (size_t i = 0; i < size_; ++i) more[i] = (*this)[i];

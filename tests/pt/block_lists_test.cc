@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// Lists of blocks, and the buffer that they are copied to.
+#include "decode/pt/block_lists.h"
+
+#include <gtest/gtest.h>
+
+#include <span>
+#include <vector>
+
+#include "decode/pt/step_buffer.h"
+
+namespace flowback::pt {
+namespace {
+
+std::vector<BlockStep> Steps(unsigned count, uint32_t first) {
+  std::vector<BlockStep> steps;
+  for (unsigned i = 0; i < count; ++i) steps.push_back(BlockStep::Of(first + i, i % 2 == 0));
+  return steps;
+}
+
+std::vector<uint32_t> Values(std::span<const BlockStep> steps) {
+  std::vector<uint32_t> values;
+  for (const BlockStep step : steps) values.push_back(step.value);
+  return values;
+}
+
+std::vector<uint32_t> Copied(const BlockLists& lists, BlockLists::Ref list) {
+  std::vector<BlockStep> to(BlockLists::kMost + BlockLists::kSpill);
+  BlockStep* const end = lists.Copy<8>(list, to.data());
+  return Values({to.data(), end});
+}
+
+TEST(BlockListsTest, KeepListsOfAnySize) {
+  BlockLists lists;
+  std::vector<BlockLists::Ref> refs;
+  for (unsigned count = 1; count <= BlockLists::kMost; ++count)
+    refs.push_back(lists.Keep(Steps(count, 1000 * count)));
+  for (unsigned count = 1; count <= BlockLists::kMost; ++count)
+    EXPECT_EQ(Copied(lists, refs[count - 1]), Values(Steps(count, 1000 * count))) << count;
+}
+
+TEST(BlockListsTest, GiveTheirPlaceToOthers) {
+  BlockLists lists;
+  uint64_t kept = 0;
+  while (lists.HasRoom(BlockLists::kMost)) {
+    lists.Keep(Steps(BlockLists::kMost, static_cast<uint32_t>(kept)));
+    ASSERT_LT(++kept, 1u << 20) << "memory is not bounded";
+  }
+  const BlockLists::Ref last = [&] {
+    BlockLists other;
+    return other.Keep(Steps(BlockLists::kMost, 1));
+  }();
+  lists.Free(last);  // the first list there is
+  ASSERT_TRUE(lists.HasRoom(BlockLists::kMost));
+  const BlockLists::Ref again = lists.Keep(Steps(BlockLists::kMost, 7));
+  EXPECT_EQ(again, last);
+  EXPECT_EQ(Copied(lists, again), Values(Steps(BlockLists::kMost, 7)));
+  EXPECT_FALSE(lists.HasRoom(BlockLists::kMost));
+}
+
+TEST(StepBufferTest, KeepsWhatIsNotReleased) {
+  StepBuffer buffer;
+  StepBuffer::Position released = 0;
+  for (uint32_t i = 0; i < 50'000; ++i) {
+    *buffer.end() = BlockStep::Of(i, false);
+    buffer.set_end(buffer.end() + 1);
+    // Up to 20 thousand wait, then none, then a few.
+    if (i == 20'000) buffer.Release(released = i + 1);
+    if (i > 30'000) buffer.Release(released = i - 10);
+    if (buffer.end() > buffer.limit()) buffer.MakeRoom();
+    ASSERT_LE(buffer.end(), buffer.limit());
+    ASSERT_EQ(buffer.position(), i + 1);
+    if (released <= i) {
+      ASSERT_EQ(buffer.Steps(released, 1).front().number(), released);
+      ASSERT_EQ(buffer.Steps(i, 1).front().number(), i);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace flowback::pt
