@@ -72,7 +72,7 @@ class Inputs:
         short, text = self._folder / "short", self._folder / "text"
         if not text.exists():
             text.write_bytes(_text(20_000_000))
-            short.write_bytes(text.read_bytes()[:400_000])
+            short.write_bytes(text.read_bytes()[:200_000])
         source = self._folder / "source.i"
         source.write_text(_source(4))
         return {
