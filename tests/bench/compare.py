@@ -21,8 +21,8 @@ import tempfile
 
 import machine
 from inputs import Inputs
-from processes import (Differ, Skip, anonymous_peak, count_lines, in_turns, need, output, ratios,
-                       run)
+from processes import (ENVIRONMENT, Differ, Skip, anonymous_peak, count_lines, in_turns, need,
+                       output, ratios, run)
 
 # Row -> what it measures, the target, whether more is better.
 TARGETS = {
@@ -58,9 +58,9 @@ class Comparison:
             raise Skip(f"{path} is not built: cmake --build --preset release --target {name}")
         return str(path)
 
-    def decode(self, kind, *options, threads=1):
+    def decode(self, kind, *options, threads=1, cache=False):
         return [self.program("flowback"), "decode", "--as", kind, "--threads", str(threads),
-                *options]
+                *([] if cache else ["--no-cache"]), *options]
 
     def counts(self, options):
         """Instructions by ours and by libipt's block decoder, in a raw stream; equal or Differ."""
@@ -113,9 +113,9 @@ class Comparison:
             yield "plain", name, lambda name=name: self.contest(
                 "plain", name, self.inputs.recorded(name, "plain").options)
 
-    def _cold(self, row, name, options, cache):
+    def _cold(self, row, name, options, cache=False):
         counts = self.counts(options)
-        summary = self.decode("summary", *options, *cache)
+        summary = self.decode("summary", *options, cache=cache)
         libipt = self.program("libipt_once")
         times = in_turns({"flowback": summary, "libipt": [libipt, *options],
                           "insn": [libipt, "--instructions", *options]}, self.runs)
@@ -126,22 +126,20 @@ class Comparison:
                       f"{insn:.0f}x the instruction decoder; {ours * 1e3:.1f} ms CPU")
 
     def cold(self):
-        no_cache = ["--no-cache"] if self.has_cache() else []
         yield "cold", "big-sqlite3", lambda: self._cold(
-            "cold", "big-sqlite3", self.inputs.generated("big-sqlite3"), no_cache)
+            "cold", "big-sqlite3", self.inputs.generated("big-sqlite3"))
         for name in CODE_HEAVY:
             yield "cold", name, lambda name=name: self._cold(
-                "cold", name, self.inputs.recorded(name).options, no_cache)
-
-    def has_cache(self):
-        return "--cache-dir" in output([self.program("flowback"), "decode", "--help"])
+                "cold", name, self.inputs.recorded(name).options)
 
     def disk(self):
         def one(name, options):
-            if not self.has_cache():
-                raise Skip("flowback decode has no --cache-dir: blocks are not kept on disk yet")
             with tempfile.TemporaryDirectory() as cache:
-                return self._cold("disk", name, options(), ["--cache-dir", cache])
+                ENVIRONMENT["FLOWBACK_CACHE"] = cache
+                try:
+                    return self._cold("disk", name, options(), cache=True)
+                finally:
+                    del ENVIRONMENT["FLOWBACK_CACHE"]
         yield "disk", "big-sqlite3", lambda: one(
             "big-sqlite3", lambda: self.inputs.generated("big-sqlite3"))
         for name in CODE_HEAVY:
