@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "cli/cache_folder.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
 
 #include "cli/quantity.h"
@@ -23,7 +25,9 @@ std::string Folder() {
   if (std::string folder = Variable("FLOWBACK_CACHE"); !folder.empty()) return folder;
   if (std::string folder = FolderIn(Variable("XDG_CACHE_HOME"), "/flowback"); !folder.empty())
     return folder;
-  return FolderIn(Variable("HOME"), "/.cache/flowback");
+  const std::string home = Variable("HOME");
+  // A home that does not exist, as services have, is not made.
+  return access(home.c_str(), F_OK) == 0 ? FolderIn(home, "/.cache/flowback") : "";
 }
 
 }  // namespace

@@ -188,10 +188,13 @@ TEST_F(Cache, StandsWhereTheEnvironmentSays) {
   };
   ends_in("HOME=" + home + "/h XDG_CACHE_HOME=" + home + "/x FLOWBACK_CACHE=" + home + "/f", "f");
   ends_in("HOME=" + home + "/h XDG_CACHE_HOME=" + home + "/x", "x/flowback");
+  fs::create_directory(home + "/h");
   ends_in("HOME=" + home + "/h", "h/.cache/flowback");
   ends_in("HOME=" + home + "/h FLOWBACK_CACHE= XDG_CACHE_HOME=relative", "h/.cache/flowback");
   EXPECT_FALSE(fs::exists(folder_.File("relative")));
   ExpectSame(Run("HOME=", words_));
+  ExpectSame(Run("HOME=" + home + "/none", words_));
+  EXPECT_FALSE(fs::exists(home + "/none"));
 }
 
 TEST_F(Cache, ItsSizeIsBounded) {
