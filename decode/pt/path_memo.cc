@@ -9,8 +9,8 @@
 namespace flowback::pt {
 
 struct PathMemo::Walk {
-  Walk(uint32_t begin, Outcomes all, const ReturnStack& stack)
-      : node(begin), outcomes(all), left(OutcomeCount(all)), returns(stack) {}
+  Walk(uint32_t begin, Outcomes all, const ReturnStack& stack, BlockStep* list)
+      : node(begin), outcomes(all), left(OutcomeCount(all)), returns(stack), steps(list) {}
 
   uint32_t node;
   const Outcomes outcomes;
@@ -22,7 +22,7 @@ struct PathMemo::Walk {
   unsigned depth = 0;             // of them
   ReturnStack::Effect effect;
   Counts counts;
-  std::array<BlockStep, BlockLists::kMost> steps;  // those that have room
+  BlockStep* const steps;  // the first BlockLists::kMost; null: they are not wanted
   unsigned blocks = 0;
 
   bool NextOutcome() { return (outcomes >> --left & 1) != 0; }
@@ -30,7 +30,7 @@ struct PathMemo::Walk {
     digest.hash = digest.hash * n.power + n.hash;
     digest.count += n.count;
     power *= n.power;
-    if (blocks < steps.size()) steps[blocks] = BlockStep::Of(node, taken);
+    if (steps != nullptr && blocks < BlockLists::kMost) steps[blocks] = BlockStep::Of(node, taken);
     ++blocks;
   }
   Step Fits() const {
@@ -164,7 +164,7 @@ void PathMemo::Evict(Any& path, ExitCounts& evicted) {
 // The blocks of what was walked, if it is a path and they are wanted; else 0.
 BlockLists::Ref PathMemo::ListOf(const Walk& walk, uint64_t key) {
   if (!lists_ || !IsPath(key & (2 * kSign - 1))) return 0;
-  return lists_->Keep({walk.steps.data(), walk.blocks});
+  return lists_->Keep({walk.steps, walk.blocks});
 }
 
 PathMemo::Path* PathMemo::Keep(uint64_t mixed, uint64_t ip, uint64_t key, const Walk& walk,
@@ -204,8 +204,10 @@ auto PathMemo::Place(uint64_t mixed, const Walk& walk, Step step, const LengthAt
                      const Keeper& keep) {
   decltype(keep(mixed, Length{0})) nothing = nullptr;
   if (step == Step::kOn && lists_) {
-    if (walk.blocks > walk.steps.size()) step = Step::kNever;
-    if (!lists_->HasRoom(walk.blocks)) step = Step::kNotNow;
+    if (walk.blocks > BlockLists::kMost)
+      step = Step::kNever;
+    else if (!lists_->HasRoom(walk.blocks))
+      step = Step::kNotNow;
   }
   slow_ = step == Step::kOn       ? SlowPacket::kNewPath
           : step == Step::kNotNow ? SlowPacket::kUnknownCall
@@ -235,7 +237,7 @@ PathMemo::Path* PathMemo::Learn(Seed seed, const Packets& packets, const ReturnS
   const auto length_at = [&](uint64_t place) { return LengthOf(At(place), packets.ip, key); };
   slow_ = SlowPacket::kNoPath;
   if (length_at(mixed) == kNever) return nullptr;
-  Walk walk(NodeOf(seed), packets.tnt != 0 ? packets.tnt >> 1 : 1, returns);
+  Walk walk(NodeOf(seed), packets.tnt != 0 ? packets.tnt >> 1 : 1, returns, Scratch());
   walk.counts.packets = static_cast<uint8_t>(packets.tip + (packets.tnt != 0));
   Step step = packets.tip ? FollowTip(walk, packets.ip) : Step::kOn;
   if (step == Step::kOn) step = Follow(walk);
@@ -261,7 +263,7 @@ PathMemo::Pair* PathMemo::LearnPair(Seed seed, uint16_t word, const ReturnStack&
   const Outcomes second = static_cast<Outcomes>(word >> 9);
   const unsigned count = OutcomeCount(second);
   const Outcomes outcomes = (word >> 1 & 0x7fu) << count | (second ^ 1u << count);
-  Walk walk(NodeOf(seed), outcomes, returns);
+  Walk walk(NodeOf(seed), outcomes, returns, Scratch());
   walk.counts.packets = 2;
   return Place(mixed, walk, Follow(walk), length_at, [&](uint64_t place, Length length) {
     return KeepPair(place, length, walk, evicted);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The memo of walks: what a run of branch outcomes leads to from a node of the block graph.
 //
-// A path is the walk that a few outcomes prove: one short TNT packet's, those of two full ones, or
-// a TIP's and those of the TNT packet behind it. The same paths come again and again, so each is
-// walked once and kept with its digest and counts; the next time one look-up takes the place of the
-// walk.
+// A path is the walk that a few outcomes prove: one short TNT packet's, those of two of which the
+// first is full, or a TIP's and those of the TNT packet behind it. A long TNT packet is cut into
+// such. The same paths come again and again, so each is walked once and kept with its digest and
+// counts; the next time one look-up takes the place of the walk.
 //
 //   key (node, outcomes)   ->   next node, instructions, digest and its factor; how often used
 //
@@ -103,7 +103,7 @@ class PathMemo {
     };
     ReturnStack::Effect effect;
   };
-  // The path of two full short TNT packets. Half a line.
+  // The path of two short TNT packets, the first one full. Half a line.
   struct alignas(32) Pair {
     static constexpr unsigned kUsualBlocks = 16;
 
@@ -267,12 +267,14 @@ class PathMemo {
   static void Count(uint32_t& uses, const Counts& each, ExitCounts& counts);
   template <class Any>
   void Evict(Any& path, ExitCounts& evicted);
+  BlockStep* Scratch() { return lists_ ? scratch_.data() : nullptr; }
   BlockLists::Ref ListOf(const Walk& walk, uint64_t key);
 
   BlockGraph& graph_;
   const bool compressed_returns_;
   std::optional<SlowPacket> slow_;
-  const std::unique_ptr<BlockLists> lists_;  // null: of memos that count
+  const std::unique_ptr<BlockLists> lists_;           // null: of memos that count
+  std::array<BlockStep, BlockLists::kMost> scratch_;  // of the walk in work
   static constexpr size_t kPaths = size_t{1} << kIndexBits;
   static constexpr size_t kPairs = size_t{1} << kPairIndexBits;
   ZeroedPool pool_{ZeroedPool::SizeOf<Path>(kPaths) + ZeroedPool::SizeOf<Counts>(kPaths) +
