@@ -201,5 +201,23 @@ TEST_F(Memo, TwoPackets) {
   }
 }
 
+TEST(MemoOfLists, APathOfMoreBlocksThanAListHoldsIsNone) {
+  for (const unsigned jumps : {BlockLists::kMost - 1, BlockLists::kMost, 4 * BlockLists::kMost}) {
+    std::vector<uint8_t> code;
+    for (unsigned i = 0; i < jumps; ++i) code.insert(code.end(), {0xeb, 0x00});  // jmp to the next
+    code.insert(code.end(), {0x75, 0x00, 0xff, 0xe0});                           // jne; jmp rax
+    BlockGraph graph(Space({At(0x1000, code)}), ExecMode::k64Bit);
+    PathMemo memo(graph, true, true);
+    const ReturnStack stack;
+    ExitCounts evicted;
+    const PathMemo::Seed seed = PathMemo::SeedOf(graph.NodeAt(0x1000));
+    const PathMemo::Path* path = memo.Learn(seed, {.tnt = Tnt("t")}, stack, evicted);
+    EXPECT_EQ(path != nullptr, jumps < BlockLists::kMost) << jumps;
+    EXPECT_EQ(memo.slow(), path != nullptr ? SlowPacket::kNewPath : SlowPacket::kNoPath) << jumps;
+    if (path == nullptr) continue;
+    EXPECT_EQ(BlockLists::CountOf(path->blocks), jumps + 1);
+  }
+}
+
 }  // namespace
 }  // namespace flowback::pt
