@@ -43,7 +43,7 @@ struct QuickPackets {
     QuickPackets result;
     result.last_ip = last_ip;
     if (const uint8_t tnt = TntAt(at); tnt != 0) {
-      result.packets.tnt = tnt;
+      result.packets = PathMemo::Packets::Tnt(tnt);
       result.size = 1;
       return result;
     }
@@ -63,19 +63,24 @@ struct QuickPackets {
         result.last_ip = static_cast<uint64_t>(static_cast<int64_t>(payload << 16) >> 16);
         break;
       case TipByte(IpPayload::kFull):
+        if (!PathMemo::Packets::HasWord(payload)) return result;
         result.size = 9;
         result.last_ip = payload;
         break;
       default:
         return result;
     }
-    result.packets.tip = true;
-    result.packets.ip = result.last_ip;
+    result.packets = PathMemo::Packets::Tip(result.last_ip);
     if (const uint8_t tnt = TntAt(at + result.size); tnt != 0) {
-      result.packets.tnt = tnt;
+      result.packets = result.packets.With(tnt);
       ++result.size;
     }
     return result;
+  }
+  // Of a TIP and a TNT packet only the TIP.
+  void DropTnt() {
+    packets = packets.WithoutTnt();
+    --size;
   }
   // An MTC, or a CYC.
   static bool TellsTime(uint8_t byte) {
@@ -131,7 +136,8 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
     uses_begin_ = pos_;
   }
   const bool all = hot_end_ - uses_begin_ <= kMostUses;
-  const uint8_t* const end = (all ? hot_end_ : uses_begin_ + kMostUses) - QuickPackets::kRoom;
+  const uint8_t* const last = (all ? hot_end_ : uses_begin_ + kMostUses) - QuickPackets::kRoom;
+  const uint8_t* end = last;
   const uint8_t* pos;
   PathMemo::Seed seed;
   FlowDigest flow;
@@ -148,6 +154,7 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
     seed = PathMemo::SeedOf(cur_);
     flow = sink_.flow();
     last_ip = last_ip_.value();
+    end = PathMemo::Packets::HasWord(last_ip) ? last : nullptr;
   };
   const auto put = [&]() __attribute__((always_inline)) {
     pos_ = pos;
@@ -182,7 +189,7 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
     if (const uint16_t word = FullPair::Load(pos); FullPair::Match(word)) {
       const auto [pair, length] = memo.LookUpPair(seed, word, returns_);
       if (PathMemo::IsPath(length)) [[likely]] {
-        if (!PathMemo::HasEffect(length) || returns_.Apply(memo.EffectOf(*pair))) {
+        if (!PathMemo::HasEffect(length) || memo.Apply(*pair, returns_)) {
           add(*pair, length);
           pos += FullPair::kSize;
           continue;
@@ -192,7 +199,7 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
         [[likely]] {
       const auto [path, length] = memo.LookUp(seed, quick.packets, returns_);
       if (PathMemo::IsPath(length)) [[likely]] {
-        if (!PathMemo::HasEffect(length) || returns_.Apply(path->effect)) [[likely]] {
+        if (!PathMemo::HasEffect(length) || memo.Apply(*path, returns_)) [[likely]] {
           add(*path, length);
           last_ip = quick.last_ip;
           pos += quick.size;
@@ -230,11 +237,11 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
     fetch();
   }
   put();
-  if (!all) {
+  if (!all && end != nullptr) {
     uses_begin_ = nullptr;
     return RunMemoised();
   }
-  return RunHot();  // the last few bytes
+  return RunHot();  // the last few bytes, or addresses of more bits
 }
 
 // Packets one by one, as long as the sink must hear of each.
@@ -265,19 +272,19 @@ template <class Sink>
 // A TNT or TIP packet by itself. False, and nothing is done: it must be walked.
 template <class Sink>
 bool FlowEngine<Sink>::RunAlone(PathMemo& memo) {
-  if (sink_.TakesSingles()) return false;
+  if (sink_.TakesSingles() || !PathMemo::Packets::HasWord(last_ip_.value())) return false;
   QuickPackets quick = QuickPackets::Read(pos_, last_ip_.value());
   if (quick.size == 0) return false;
-  if (quick.packets.tip && std::exchange(quick.packets.tnt, 0) != 0) --quick.size;
+  if (quick.packets.count() == 2) quick.DropTnt();
   if constexpr (Sink::kListsBlocks) sink_.BeginPaths(*graph_, cur_, Now());
   PathMemo::Path* path = memo.Find(PathMemo::SeedOf(cur_), quick.packets, returns_, sink_.exits());
   if (path == nullptr || !Take(memo, *path)) return false;
   last_ip_.Set(quick.last_ip);
   pos_ += quick.size;
-  if (quick.packets.tip)
+  if (quick.packets.tip())
     PacketEnd();
   else
-    TntEnd(OutcomeCount(quick.packets.tnt >> 1), pos_);
+    TntEnd(OutcomeCount(quick.packets.tnt() >> 1), pos_);
   return true;
 }
 
@@ -297,26 +304,25 @@ template <class Sink>
   QuickPackets quick = QuickPackets::Read(pos_, last_ip_.value());
   for (;;) {
     if (quick.size == 0) return RunLongTnt(memo);
-    PathMemo::Path* path = memo.Learn(seed, quick.packets, returns_, sink_.exits());
+    PathMemo::Path* path = memo.Find(seed, quick.packets, returns_, sink_.exits());
     if (path != nullptr && Take(memo, *path)) {
-      CountWalked(SlowPacket::kNewPath, quick.packets.tip + (quick.packets.tnt != 0));
+      CountWalked(memo.slow().value_or(SlowPacket::kNoPath), quick.packets.count());
       last_ip_.Set(quick.last_ip);
       pos_ += quick.size;
       return std::nullopt;
     }
-    if (!quick.packets.tip || quick.packets.tnt == 0) break;
-    quick.packets.tnt = 0;
-    --quick.size;
+    if (quick.packets.count() == 1) break;
+    quick.DropTnt();
   }
   hot_packet_ = pos_;
   pos_ += quick.size;
-  if (quick.packets.tip) {
+  if (quick.packets.tip()) {
     sink_.Slow(memo.slow().value_or(SlowPacket::kNoPath));
     last_ip_.Set(quick.last_ip);
-    hot_ip_ = quick.packets.ip;
+    hot_ip_ = quick.last_ip;
     return HotStop::kTip;
   }
-  const Outcomes outcomes = quick.packets.tnt >> 1;
+  const Outcomes outcomes = quick.packets.tnt() >> 1;
   return RunOutcomes(memo, outcomes, OutcomeCount(outcomes));
 }
 
@@ -359,7 +365,7 @@ std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunLongTnts(
           memo.LookUpPair(seed, OutcomePart{packet.bits, left, some}.AsPair(), returns_);
       if (!PathMemo::IsPath(length)) [[unlikely]]
         break;
-      if (PathMemo::HasEffect(length) && !returns_.Apply(memo.EffectOf(*pair))) [[unlikely]]
+      if (PathMemo::HasEffect(length) && !memo.Apply(*pair, returns_)) [[unlikely]]
         break;
       add(*pair, length);
       ++pairs;
@@ -425,7 +431,8 @@ bool FlowEngine<Sink>::TakeOutcomes(PathMemo& memo, const OutcomePart& part) {
     sink_.Fast(-2);
     return true;
   }
-  PathMemo::Path* path = memo.Find(seed, {.tnt = part.AsShort()}, returns_, sink_.exits());
+  PathMemo::Path* path =
+      memo.Find(seed, PathMemo::Packets::Tnt(part.AsShort()), returns_, sink_.exits());
   if (path == nullptr || !Take(memo, *path)) return false;
   sink_.Fast(-1);
   return true;
@@ -444,7 +451,7 @@ template <class Path>
 bool FlowEngine<Sink>::Take(PathMemo& memo, Path& path) {
   if constexpr (Sink::kListsBlocks)
     if (!sink_.HasRoom()) return false;
-  if (!returns_.Apply(memo.EffectOf(path))) return false;
+  if (!memo.Apply(path, returns_)) return false;
   cur_ = PathMemo::NodeOf(path.next);
   FlowDigest& flow = sink_.flow();
   flow.hash = flow.hash * path.power + path.hash;

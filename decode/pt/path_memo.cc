@@ -18,9 +18,13 @@ struct PathMemo::Walk {
   const ReturnStack& returns;
   FlowDigest digest;
   uint64_t power = 1;
-  std::array<uint32_t, 6> own{};  // calls that have not returned
-  unsigned depth = 0;             // of them
-  ReturnStack::Effect effect;
+  // What it does to the stack. Its own calls that have not returned:
+  std::array<uint32_t, ReturnStack::kMaxDeep> own;
+  unsigned depth = 0;  // of them
+  // The calls it takes, and of which only the first may be any: a TIP's return.
+  std::array<uint32_t, ReturnStack::kMaxDeep> popped;
+  bool any_newest = false;
+  ReturnStack::Effect effect;  // but its calls
   Counts counts;
   BlockStep* const steps;  // the first BlockLists::kMost; null: they are not wanted
   unsigned blocks = 0;
@@ -41,9 +45,7 @@ struct PathMemo::Walk {
   Length length() const { return digest.count | (effect.Nothing() ? 0 : kEffect); }
   // All outcomes are used up.
   Step Finish() {
-    if (depth > effect.pushed.size()) return Step::kNever;
     effect.pushes = static_cast<uint8_t>(depth);
-    std::copy_n(own.begin(), depth, effect.pushed.begin());
     return Step::kOn;
   }
 };
@@ -75,11 +77,10 @@ PathMemo::Step PathMemo::Return(Walk& walk) {
   if (walk.depth != 0) {
     call = walk.own[--walk.depth];
   } else {
-    if (effect.pops == effect.popped.size()) return Step::kNever;
+    if (effect.pops == walk.popped.size()) return Step::kNever;
     call = effect.pops < walk.returns.size() ? walk.returns.CallAt(effect.pops) : 0;
     if (call == 0) return Step::kNotNow;
-    effect.must_match[effect.pops] = -1;
-    effect.popped[effect.pops] = call;
+    walk.popped[effect.pops] = call;
     effect.CountPop();
     effect.needs = effect.pops;
   }
@@ -129,10 +130,13 @@ PathMemo::Step PathMemo::FollowTip(Walk& walk, uint64_t ip) {
         continue;
       case NodeKind::kReturn:
         if (!compressed_returns_) break;
-        if (walk.depth != 0)
+        if (walk.depth != 0) {
           --walk.depth;
-        else
+        } else {
+          walk.popped[0] = 0;
+          walk.any_newest = true;
           walk.effect.CountPop();
+        }
         break;
       case NodeKind::kIndirectCall:
         if (!Push(walk)) return Step::kNever;
@@ -155,6 +159,8 @@ PathMemo::Step PathMemo::FollowTip(Walk& walk, uint64_t ip) {
 // The path gives its place to another one.
 template <class Any>
 void PathMemo::Evict(Any& path, ExitCounts& evicted) {
+  if (const ReturnStack::Effect& effect = EffectOf(path); effect.deep())
+    free_deep_.push_back(effect.popped[0]);
   if (lists_)
     lists_->Free(path.blocks);
   else
@@ -163,22 +169,51 @@ void PathMemo::Evict(Any& path, ExitCounts& evicted) {
 
 // The blocks of what was walked, if it is a path and they are wanted; else 0.
 BlockLists::Ref PathMemo::ListOf(const Walk& walk, uint64_t key) {
-  if (!lists_ || !IsPath(key & (2 * kSign - 1))) return 0;
+  if (!lists_ || !HasPath(key)) return 0;
   return lists_->Keep({walk.steps, walk.blocks});
 }
 
-PathMemo::Path* PathMemo::Keep(uint64_t mixed, uint64_t ip, uint64_t key, const Walk& walk,
+// With its calls; many are put where there is room for them.
+ReturnStack::Effect PathMemo::EffectOf(const Walk& walk) {
+  ReturnStack::Effect effect = walk.effect;
+  if (effect.pops <= ReturnStack::kMaxPops && effect.pushes <= ReturnStack::kMaxPushes) {
+    for (unsigned i = 0; i < effect.pops; ++i) *(effect.popped.rbegin() + i) = walk.popped[i];
+    if (effect.pops > 1) effect.must_match |= ReturnStack::Effect::kMatchNext;
+    if (effect.pops > 0 && !walk.any_newest) effect.must_match |= ReturnStack::Effect::kMatchNewest;
+    std::copy_n(walk.own.begin(), effect.pushes, effect.pushed.begin());
+    return effect;
+  }
+  if (free_deep_.empty()) {
+    effect.popped[0] = static_cast<uint32_t>(deep_.size());
+    deep_.emplace_back();
+  } else {
+    effect.popped[0] = free_deep_.back();
+    free_deep_.pop_back();
+  }
+  deep_[effect.popped[0]] = {.popped = walk.popped,
+                             .pushed = walk.own,
+                             .needs = effect.needs,
+                             .any_newest = walk.any_newest};
+  effect.needs = ReturnStack::Effect::kDeep;
+  return effect;
+}
+
+bool PathMemo::ApplyDeep(const ReturnStack::Effect& effect, ReturnStack& returns) const {
+  return returns.Apply(effect, deep_[effect.popped[0]]);
+}
+
+PathMemo::Path* PathMemo::Keep(uint64_t mixed, Packets packets, uint64_t key, const Walk& walk,
                                ExitCounts& evicted) {
   OnKeep();
   Path& path = At(mixed);
   Evict(path, evicted);
-  path = {.ip = ip,
+  path = {.word = packets.word(),
           .key = key,
           .hash = walk.digest.hash,
           .power = walk.power,
           .next = SeedOf(walk.node),
           .blocks = ListOf(walk, key),
-          .effect = walk.effect};
+          .effect = HasPath(key) ? EffectOf(walk) : ReturnStack::Effect{}};
   if (!lists_) counts_[paths_.IndexOf(path)] = walk.counts;
   return &path;
 }
@@ -193,12 +228,13 @@ PathMemo::Pair* PathMemo::KeepPair(uint64_t mixed, Length length, const Walk& wa
           .power = walk.power,
           .next = SeedOf(walk.node),
           .blocks = ListOf(walk, length)};
-  pair_effects_[pairs_.IndexOf(pair)] = walk.effect;
+  pair_effects_[pairs_.IndexOf(pair)] = HasPath(length) ? EffectOf(walk) : ReturnStack::Effect{};
   if (!lists_) pair_counts_[pairs_.IndexOf(pair)] = walk.counts;
   return &pair;
 }
 
-// Keeps what was walked: at its place, or behind as many calls as it takes to tell it from others.
+// Keeps what was walked: at its place, or behind as many calls as it takes to tell it from others,
+// but no more than kMostBehind.
 template <class LengthAt, class Keeper>
 auto PathMemo::Place(uint64_t mixed, const Walk& walk, Step step, const LengthAt& length_at,
                      const Keeper& keep) {
@@ -219,7 +255,8 @@ auto PathMemo::Place(uint64_t mixed, const Walk& walk, Step step, const LengthAt
   }
   uint64_t place = mixed;
   uint64_t behind = 0;
-  for (unsigned newer = 0; newer < walk.effect.needs; ++newer, behind += kBehindCall) {
+  const unsigned deepest = std::min<unsigned>(walk.effect.needs, kMostBehind);
+  for (unsigned newer = 0; newer < deepest; ++newer, behind += kBehindCall) {
     const Length here = length_at(place) ^ behind;
     // A path that is here already is for other calls.
     const bool another = IsPath(here);
@@ -230,27 +267,27 @@ auto PathMemo::Place(uint64_t mixed, const Walk& walk, Step step, const LengthAt
   return keep(place, walk.length() ^ behind);
 }
 
-PathMemo::Path* PathMemo::Learn(Seed seed, const Packets& packets, const ReturnStack& returns,
+PathMemo::Path* PathMemo::Learn(Seed seed, Packets packets, const ReturnStack& returns,
                                 ExitCounts& evicted) {
   const uint64_t mixed = Mix(seed, packets);
-  const uint64_t key = Key(seed, packets);
-  const auto length_at = [&](uint64_t place) { return LengthOf(At(place), packets.ip, key); };
+  const uint64_t key = Key(seed);
+  const auto length_at = [&](uint64_t place) { return LengthOf(At(place), packets, key); };
   slow_ = SlowPacket::kNoPath;
   if (length_at(mixed) == kNever) return nullptr;
-  Walk walk(NodeOf(seed), packets.tnt != 0 ? packets.tnt >> 1 : 1, returns, Scratch());
-  walk.counts.packets = static_cast<uint8_t>(packets.tip + (packets.tnt != 0));
-  Step step = packets.tip ? FollowTip(walk, packets.ip) : Step::kOn;
+  Walk walk(NodeOf(seed), packets.tnt() != 0 ? packets.tnt() >> 1 : 1, returns, Scratch());
+  walk.counts.packets = static_cast<uint8_t>(packets.count());
+  Step step = packets.tip() ? FollowTip(walk, packets.ip()) : Step::kOn;
   if (step == Step::kOn) step = Follow(walk);
   return Place(mixed, walk, step, length_at, [&](uint64_t place, Length length) {
-    return Keep(place, packets.ip, key ^ length, walk, evicted);
+    return Keep(place, packets, key ^ length, walk, evicted);
   });
 }
 
-PathMemo::Path* PathMemo::Find(Seed seed, const Packets& packets, const ReturnStack& returns,
+PathMemo::Path* PathMemo::Find(Seed seed, Packets packets, const ReturnStack& returns,
                                ExitCounts& evicted) {
   const auto [path, length] = LookUp(seed, packets, returns);
   slow_.reset();
-  const bool found = IsPath(length) && returns.Allows(path->effect);
+  const bool found = IsPath(length) && Allows(*path, returns);
   return found ? path : Learn(seed, packets, returns, evicted);
 }
 
@@ -274,7 +311,7 @@ PathMemo::Pair* PathMemo::FindPair(Seed seed, uint16_t word, const ReturnStack& 
                                    ExitCounts& evicted) {
   const auto [pair, length] = LookUpPair(seed, word, returns);
   slow_.reset();
-  const bool found = IsPath(length) && returns.Allows(EffectOf(*pair));
+  const bool found = IsPath(length) && Allows(*pair, returns);
   return found ? pair : LearnPair(seed, word, returns, evicted);
 }
 

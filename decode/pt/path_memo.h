@@ -27,6 +27,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "decode/pt/block_graph.h"
 #include "decode/pt/block_lists.h"
@@ -76,24 +77,50 @@ class PathMemo {
   static constexpr Length kEffect = 1 << 11;
   static constexpr Length kSign = 1 << 12;
   static bool IsPath(Length length) { return length - 1 < kSign - 1; }
+  // Of a key or tag of a path or its place: whether its Length is a path's.
+  static bool HasPath(uint64_t key) { return IsPath(key & (2 * kSign - 1)); }
   static bool HasEffect(Length path) { return path >= kEffect; }
   static uint64_t InstructionsOf(Length path) { return path & (kEffect - 1); }
   // Instead of a length, of packets that have no path there.
   static constexpr Length kLookBehindCall = kSign + 1;
   static constexpr Length kNever = kSign + 2;
 
-  // A TIP packet, a TNT packet, or a TIP and the TNT behind it.
-  struct Packets {
-    uint64_t ip = 0;  // of the TIP
-    bool tip = false;
-    uint8_t tnt = 0;  // the short TNT packet; 0 for none
+  // A TIP packet, a TNT packet, or a TIP and the TNT behind it, in a word that tells them from all
+  // others. Only of targets that are sign-extended from 48 bits: see HasWord.
+  class Packets {
+   public:
+    Packets() = default;
+    static constexpr Packets Tnt(uint8_t tnt) { return Packets(uint64_t{tnt} << kTntShift); }
+    static constexpr Packets Tip(uint64_t ip) { return Packets(ip << kIpShift | kTip); }
+    static constexpr bool HasWord(uint64_t ip) {
+      return ip == static_cast<uint64_t>(static_cast<int64_t>(ip << kIpShift) >> kIpShift);
+    }
+    // The same with a short TNT packet behind it. REQUIRES: there is none.
+    constexpr Packets With(uint8_t tnt) const {
+      return Packets(word_ | uint64_t{tnt} << kTntShift);
+    }
+    constexpr Packets WithoutTnt() const { return Packets(word_ & ~(uint64_t{0xff} << kTntShift)); }
+
+    uint64_t word() const { return word_; }
+    bool tip() const { return (word_ & kTip) != 0; }
+    uint8_t tnt() const { return static_cast<uint8_t>(word_ >> kTntShift); }  // 0: none
+    uint64_t ip() const { return static_cast<uint64_t>(static_cast<int64_t>(word_) >> kIpShift); }
+    int count() const { return int{tip()} + int{tnt() != 0}; }
+
+   private:
+    static constexpr uint64_t kTip = 1;
+    static constexpr unsigned kTntShift = 8;
+    static constexpr unsigned kIpShift = 16;
+    explicit constexpr Packets(uint64_t word) : word_(word) {}
+
+    uint64_t word_ = 0;
   };
   // The path of such packets. One line of the cache.
   struct alignas(64) Path {
     static constexpr unsigned kUsualBlocks = 8;  // no more, in most
 
-    uint64_t ip = 0;
-    uint64_t key = 0;  // the rest of the packets and the node; and the Length
+    uint64_t word = 0;  // of the packets
+    uint64_t key = 0;   // the node; and the Length
     uint64_t hash = 0;
     uint64_t power = 1;
     Seed next = 0;
@@ -103,6 +130,7 @@ class PathMemo {
     };
     ReturnStack::Effect effect;
   };
+  static_assert(sizeof(Path) == 64);
   // The path of two short TNT packets, the first one full. Half a line.
   struct alignas(32) Pair {
     static constexpr unsigned kUsualBlocks = 16;
@@ -135,17 +163,14 @@ class PathMemo {
 
   // ---- look-up: `mixed` is all of a key, mixed to tell the place in the table ----
 
-  static uint64_t Mix(Seed seed, const Packets& packets) {
-    return (uint64_t{seed} << 32) +
-           (packets.ip + (uint64_t{packets.tnt} << 48)) * FlowDigest::kFactor;
+  static uint64_t Mix(Seed seed, Packets packets) {
+    return Key(seed) + packets.word() * FlowDigest::kFactor;
   }
-  static uint64_t Key(Seed seed, const Packets& packets) {
-    return uint64_t{seed} << 32 | uint64_t{packets.tip} << 24 | packets.tnt << 16;
-  }
+  static uint64_t Key(Seed seed) { return uint64_t{seed} << 32; }
   Path& At(uint64_t mixed) { return paths_[mixed >> (64 - kIndexBits)]; }
-  static Length LengthOf(const Path& path, uint64_t ip, uint64_t key) {
+  static Length LengthOf(const Path& path, Packets packets, uint64_t key) {
     const Length length = path.key ^ key;
-    return path.ip == ip ? length : 0;
+    return path.word == packets.word() ? length : 0;
   }
 
   // `word`: two short TNT packets as they lie in memory, little-endian; the first is full.
@@ -159,6 +184,7 @@ class PathMemo {
 
   // Of paths that are found behind calls, too: so many times kBehindCall is in their keys and tags.
   static constexpr uint64_t kBehindCall = 1 << 13;
+  static constexpr unsigned kMostBehind = 2;
   static uint64_t MixCall(uint64_t mixed, uint32_t call) {
     return (mixed + uint64_t{call} + 1) * kCallFactor;
   }
@@ -166,6 +192,17 @@ class PathMemo {
   const ReturnStack::Effect& EffectOf(const Path& path) const { return path.effect; }
   const ReturnStack::Effect& EffectOf(const Pair& pair) const {
     return pair_effects_[pairs_.IndexOf(pair)];
+  }
+  // What a path does to the stack; false, and nothing is done, where it is not right there.
+  template <class Any>
+  [[gnu::always_inline]] bool Apply(const Any& path, ReturnStack& returns) const {
+    const ReturnStack::Effect& effect = EffectOf(path);
+    return returns.Apply(effect) || (effect.deep() && ApplyDeep(effect, returns));
+  }
+  template <class Any>
+  bool Allows(const Any& path, const ReturnStack& returns) const {
+    const ReturnStack::Effect& effect = EffectOf(path);
+    return effect.deep() ? returns.Allows(effect, deep_[effect.popped[0]]) : returns.Allows(effect);
   }
   static Length LengthOf(const Path& path) { return path.key & (2 * kSign - 1); }
   static Length LengthOf(const Pair& pair) { return pair.tag & (2 * kSign - 1); }
@@ -189,17 +226,17 @@ class PathMemo {
     }
     return {pair, length};
   }
-  [[gnu::always_inline]] Found<Path> LookUp(Seed seed, const Packets& packets,
+  [[gnu::always_inline]] Found<Path> LookUp(Seed seed, Packets packets,
                                             const ReturnStack& returns) {
     uint64_t mixed = Mix(seed, packets);
-    uint64_t key = Key(seed, packets);
+    uint64_t key = Key(seed);
     Path* path = &At(mixed);
-    Length length = LengthOf(*path, packets.ip, key);
+    Length length = LengthOf(*path, packets, key);
     for (unsigned newer = 0; length == kLookBehindCall; ++newer) {
       mixed = MixCall(mixed, returns.CallAt(newer));
       path = &At(mixed);
       key += kBehindCall;
-      length = LengthOf(*path, packets.ip, key);
+      length = LengthOf(*path, packets, key);
     }
     return {path, length};
   }
@@ -211,10 +248,10 @@ class PathMemo {
 
   // The path of these packets where the stack is `returns`: walks it and keeps it. Null: walk
   // without. Paths that give way are counted in `evicted` first.
-  Path* Learn(Seed seed, const Packets& packets, const ReturnStack& returns, ExitCounts& evicted);
+  Path* Learn(Seed seed, Packets packets, const ReturnStack& returns, ExitCounts& evicted);
   Pair* LearnPair(Seed seed, uint16_t word, const ReturnStack& returns, ExitCounts& evicted);
   // The same, but of packets whose path may be there.
-  Path* Find(Seed seed, const Packets& packets, const ReturnStack& returns, ExitCounts& evicted);
+  Path* Find(Seed seed, Packets packets, const ReturnStack& returns, ExitCounts& evicted);
   Pair* FindPair(Seed seed, uint16_t word, const ReturnStack& returns, ExitCounts& evicted);
   // Adds the path's uses.
   void Count(Path& path, ExitCounts& counts) {
@@ -234,7 +271,7 @@ class PathMemo {
   }();
   static constexpr unsigned kIndexBits = 14;
   static constexpr unsigned kPairIndexBits = 16;
-  static_assert(uint64_t{1} << kPairIndexBits > ReturnStack::kMaxPops * kBehindCall,
+  static_assert(uint64_t{1} << kPairIndexBits > kMostBehind * kBehindCall,
                 "a tag has no room for a Length");
 
   // How a path's blocks are left.
@@ -258,7 +295,7 @@ class PathMemo {
   template <class LengthAt, class Keep>
   auto Place(uint64_t mixed, const Walk& walk, Step step, const LengthAt& length_at,
              const Keep& keep);
-  Path* Keep(uint64_t mixed, uint64_t ip, uint64_t key, const Walk& walk, ExitCounts& evicted);
+  Path* Keep(uint64_t mixed, Packets packets, uint64_t key, const Walk& walk, ExitCounts& evicted);
   Pair* KeepPair(uint64_t mixed, Length length, const Walk& walk, ExitCounts& evicted);
   // A path is about to be kept.
   void OnKeep() {
@@ -269,6 +306,8 @@ class PathMemo {
   void Evict(Any& path, ExitCounts& evicted);
   BlockStep* Scratch() { return lists_ ? scratch_.data() : nullptr; }
   BlockLists::Ref ListOf(const Walk& walk, uint64_t key);
+  ReturnStack::Effect EffectOf(const Walk& walk);
+  bool ApplyDeep(const ReturnStack::Effect& effect, ReturnStack& returns) const;
 
   BlockGraph& graph_;
   const bool compressed_returns_;
@@ -286,6 +325,8 @@ class PathMemo {
   ZeroedArray<Pair> pairs_{pool_, kPairs};
   ZeroedArray<ReturnStack::Effect> pair_effects_{pool_, kPairs};
   ZeroedArray<Counts> pair_counts_{pool_, kPairs};
+  std::vector<ReturnStack::DeepEffect> deep_;
+  std::vector<uint32_t> free_deep_;  // of them
   // A memo of few paths shall not take the memory of a full one.
   static constexpr unsigned kManyPaths = 128;
   unsigned kept_ = 0;  // no more than kManyPaths

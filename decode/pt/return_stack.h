@@ -5,13 +5,18 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
+#include <cstring>
 
 namespace flowback::pt {
 
 // 64 deep; the oldest entry falls out. Every near return pops, compressed or not: that is right for
 // processors that pop one entry at a mismatch, and for those that empty their stack, because a
 // return is compressed only when the processor's top entry matches, and then it is ours too.
+//
+// The entries lie one behind the other, the newest last, in the middle of a longer array; they are
+// moved back there when they have come near one of its ends.
 class ReturnStack {
  public:
   static constexpr unsigned kDepth = 64;
@@ -24,11 +29,17 @@ class ReturnStack {
   static constexpr unsigned kMaxPops = 2;
   static constexpr unsigned kMaxPushes = 2;
   struct Effect {
-    std::array<uint32_t, kMaxPops> popped{};  // the newest first
-    std::array<uint32_t, kMaxPushes> pushed{};
-    std::array<int8_t, kMaxPops> must_match{};  // -1: `popped` must be that call; 0: any will do
-    uint8_t needs = 0;                          // calls that must be there
-    uint8_t pops = 0;                           // that many, or all if there are fewer
+    static constexpr uint8_t kMatchNewest = 1;
+    static constexpr uint8_t kMatchNext = 2;
+    static constexpr uint8_t kDeep = 0xff;
+
+    std::array<uint32_t, kMaxPops> popped{};    // the newest last
+    std::array<uint32_t, kMaxPushes> pushed{};  // the newest last
+    uint8_t must_match = 0;  // which of `popped` must be the calls that are there; others: any
+    // Calls that must be there. kDeep: there are more calls than have room here; they are in a
+    // DeepEffect, whose number is popped[0].
+    uint8_t needs = 0;
+    uint8_t pops = 0;  // that many, or all if there are fewer
     uint8_t pushes = 0;
     // So many of the calls that were there can be left at most: calls of its own make the oldest
     // fall out, which later returns do not bring back.
@@ -40,63 +51,112 @@ class ReturnStack {
       --room;
     }
     bool Nothing() const { return pops == 0 && room == kDepth; }
+    bool deep() const { return needs == kDeep; }
+  };
+  // The calls of an effect that takes or leaves many.
+  static constexpr unsigned kMaxDeep = 14;
+  struct DeepEffect {
+    std::array<uint32_t, kMaxDeep> popped;  // the newest first
+    std::array<uint32_t, kMaxDeep> pushed;  // the newest last
+    uint8_t needs;
+    bool any_newest;  // the newest of `popped` need not match
   };
 
   bool empty() const { return size_ == 0; }
   unsigned size() const { return size_; }
   void Clear() { size_ = 0; }
   void Push(uint32_t call) {
-    ++top_;
-    calls_[top_ % kRing] = call;
+    calls_[++top_] = call;
     if (size_ < kDepth) ++size_;
+    StayInside();
   }
   // REQUIRES: !empty().
   Entry Pop() {
-    const Entry entry{addresses_[top_ % kRing], calls_[top_ % kRing]};
+    const Entry entry{addresses_[top_], calls_[top_]};
     --top_;
     --size_;
+    StayInside();
     return entry;
   }
   void PopIfAny() {
     if (!empty()) Pop();
   }
-  // The call behind `newer` newer ones; 0 when it has no node, and, perhaps, when there is none.
-  uint32_t CallAt(unsigned newer) const { return calls_[(top_ - newer) % kRing]; }
-  // Whether the stack holds the calls that are taken.
+  // The call behind `newer` newer ones, no more than kMaxDeep; 0 when it has no node, and, perhaps,
+  // when there is none.
+  uint32_t CallAt(unsigned newer) const { return calls_[top_ - newer]; }
+  // Whether the stack holds the calls that are taken. REQUIRES of these two: not deep; but then
+  // both say no.
   [[gnu::always_inline]] bool Allows(const Effect& effect) const {
-    uint32_t wrong = 0;
-    for (unsigned i = 0; i < kMaxPops; ++i)
-      wrong |= (CallAt(i) ^ effect.popped[i]) & static_cast<uint32_t>(effect.must_match[i]);
-    return ((wrong != 0) | (effect.needs > size_)) == 0;
+    const uint64_t wrong =
+        (Two(&calls_[top_ - 1]) ^ Two(effect.popped.data())) & kMasks[effect.must_match];
+    return wrong == 0 && effect.needs <= size_;
   }
-  // False, and nothing is done, when it does not. No branches but that one.
+  // False, and nothing is done, when it does not.
   [[gnu::always_inline]] bool Apply(const Effect& effect) {
     if (!Allows(effect)) [[unlikely]]
       return false;
-    const unsigned top = top_ - effect.pops;
-    for (unsigned i = 0; i < kMaxPushes; ++i) calls_[(top + 1 + i) % kRing] = effect.pushed[i];
-    top_ = top + effect.pushes;
-    const unsigned left = size_ - std::min<unsigned>(size_, effect.pops);
-    size_ = std::min<unsigned>(left, effect.room) + effect.pushes;
+    std::memcpy(&calls_[top_ - effect.pops + 1], effect.pushed.data(), sizeof effect.pushed);
+    Resize(effect);
+    return true;
+  }
+  // The same with many calls.
+  bool Allows(const Effect& effect, const DeepEffect& deep) const {
+    if (deep.needs > size_) return false;
+    for (unsigned i = deep.any_newest ? 1 : 0; i < effect.pops; ++i)
+      if (CallAt(i) != deep.popped[i]) return false;
+    return true;
+  }
+  bool Apply(const Effect& effect, const DeepEffect& deep) {
+    if (!Allows(effect, deep)) return false;
+    std::copy_n(deep.pushed.begin(), effect.pushes, &calls_[top_ - effect.pops + 1]);
+    Resize(effect);
     return true;
   }
   // Node numbers of another graph mean nothing: keeps the addresses behind the calls instead.
   template <class AddressBehind>
   void ForgetNodes(AddressBehind address_behind) {
     for (unsigned i = 0; i < size_; ++i) {
-      uint32_t& call = calls_[(top_ - i) % kRing];
-      if (call != 0) addresses_[(top_ - i) % kRing] = address_behind(call);
+      uint32_t& call = calls_[top_ - i];
+      if (call != 0) addresses_[top_ - i] = address_behind(call);
       call = 0;
     }
   }
 
  private:
-  static constexpr unsigned kRing = 128;  // so that what is written ahead touches no entry
-  static_assert(kDepth + kMaxPushes <= kRing);
+  static constexpr unsigned kFirst = kDepth + 2 * kMaxDeep;  // where the newest may stand
+  static constexpr unsigned kLast = 4 * kFirst;
+  static constexpr unsigned kMiddle = (kFirst + kLast) / 2;
+  static constexpr std::array<uint64_t, 4> kMasks = {
+      0, std::endian::native == std::endian::little ? ~uint64_t{0} << 32 : ~uint64_t{0} >> 32,
+      std::endian::native == std::endian::little ? ~uint64_t{0} >> 32 : ~uint64_t{0} << 32,
+      ~uint64_t{0}};
 
-  std::array<uint32_t, kRing> calls_{};
-  std::array<uint64_t, kRing> addresses_{};
-  unsigned top_ = 0;  // modulo kRing
+  static uint64_t Two(const uint32_t* at) {
+    uint64_t two;
+    std::memcpy(&two, at, sizeof two);
+    return two;
+  }
+  [[gnu::always_inline]] void Resize(const Effect& effect) {
+    top_ += effect.pushes - unsigned{effect.pops};
+    const int left = std::max(static_cast<int>(size_) - effect.pops, 0);
+    size_ = static_cast<unsigned>(std::min<int>(left, effect.room) + effect.pushes);
+    StayInside();
+  }
+  [[gnu::always_inline]] void StayInside() {
+    if (top_ - kFirst > kLast - kFirst) [[unlikely]]
+      MoveToMiddle();
+  }
+  [[gnu::noinline]] void MoveToMiddle() {
+    const unsigned from = top_ + 1 - size_;
+    const unsigned to = kMiddle + 1 - size_;
+    std::memmove(&calls_[to], &calls_[from], size_ * sizeof calls_[0]);
+    std::memmove(&addresses_[to], &addresses_[from], size_ * sizeof addresses_[0]);
+    top_ = kMiddle;
+  }
+
+  std::array<uint32_t, kLast + kMaxDeep + kMaxPushes> calls_{};
+  std::array<uint64_t, kLast + kMaxDeep + kMaxPushes> addresses_{};
+  unsigned top_ = kMiddle;  // the newest
   unsigned size_ = 0;
 };
 

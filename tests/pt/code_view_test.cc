@@ -62,11 +62,11 @@ TEST(GraphCache, KeepsTheMemosThatWereUsedLast) {
   const auto graph = [&](unsigned process) -> BlockGraph& {
     return cache.Get(spaces[process], ExecMode::k64Bit);
   };
-  const PathMemo::Packets taken{.tnt = 0b110};
+  const auto taken = PathMemo::Packets::Tnt(0b110);
   const auto knows = [&] {
     const PathMemo::Seed seed = PathMemo::SeedOf(graph(0).NodeAt(0x401000));
     const PathMemo::Path& path = cache.Memo(graph(0), true).At(PathMemo::Mix(seed, taken));
-    return PathMemo::IsPath(PathMemo::LengthOf(path, 0, PathMemo::Key(seed, taken)));
+    return PathMemo::IsPath(PathMemo::LengthOf(path, taken, PathMemo::Key(seed)));
   };
   ReturnStack stack;
   ExitCounts evicted;

@@ -2,6 +2,7 @@
 // What the one-file behaviour tests can't say: changing code, gaps, early ends, both sinks.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -85,6 +86,31 @@ TEST(FlowEngine, CountingAndDeliveringAgree) {
   EXPECT_EQ(out.summary.blocks, 43u);
   EXPECT_EQ(out.account.decoded + out.account.padding + out.account.lost, input.bytes.size());
   EXPECT_EQ(out.account.lost, 0u);
+}
+
+// Addresses of 57 bits, of which the lower 48 are those of others.
+TEST(FlowEngine, TellsAddressesByAllTheirBits) {
+  constexpr uint64_t kFar = kCode | uint64_t{0x81} << 48;
+  PacketWriter writer;
+  Sync(writer, kCode);
+  for (int i = 0; i < 60; ++i) {
+    writer.TntBit(false);
+    writer.FlushTnt();
+    writer.Tip(i % 3 == 0 ? kFar : kCode);
+    if (i % 5 == 0) writer.TntBit(true);
+  }
+  writer.TntBit(false);
+  writer.FlushTnt();
+  for (int i = 0; i < 20; ++i) writer.Write(Pad{});
+  const AddressSpaceHistory history =
+      History(Space({At(kCode, kLoop), At(kFar, {0x90, 0x48, 0xff, 0xc8, 0x75, 0xfa, 0xc3})}));
+  DecodeInput input;
+  input.bytes = writer.bytes();
+  input.code = &history;
+  const Decoded out = DecodeBoth(input);
+  EXPECT_TRUE(out.flow.losses.empty());
+  EXPECT_EQ(out.flow.digest, out.summary.digest);
+  EXPECT_EQ(std::ranges::count(out.flow.ips, kFar + 6), 20);
 }
 
 TEST(FlowEngine, StopsWhenTheConsumerIsDone) {

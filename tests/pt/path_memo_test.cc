@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -37,16 +39,16 @@ uint8_t Tnt(std::string_view outcomes) {
 class Memo : public testing::Test {
  protected:
   PathMemo::Path* Learn(uint64_t at, uint8_t tnt) {
-    return memo_.Learn(Seed(at), {.tnt = tnt}, stack_, evicted_);
+    return memo_.Learn(Seed(at), PathMemo::Packets::Tnt(tnt), stack_, evicted_);
   }
   PathMemo::Path* LearnTip(uint64_t at, uint64_t ip, uint8_t tnt) {
-    return memo_.Learn(Seed(at), {.ip = ip, .tip = true, .tnt = tnt}, stack_, evicted_);
+    return memo_.Learn(Seed(at), PathMemo::Packets::Tip(ip).With(tnt), stack_, evicted_);
   }
   // What the table says without a look at calls.
   PathMemo::Length Found(uint64_t at, uint8_t tnt) {
-    const PathMemo::Packets packets{.tnt = tnt};
-    return PathMemo::LengthOf(memo_.At(PathMemo::Mix(Seed(at), packets)), 0,
-                              PathMemo::Key(Seed(at), packets));
+    const auto packets = PathMemo::Packets::Tnt(tnt);
+    return PathMemo::LengthOf(memo_.At(PathMemo::Mix(Seed(at), packets)), packets,
+                              PathMemo::Key(Seed(at)));
   }
   PathMemo::Seed Seed(uint64_t at) { return PathMemo::SeedOf(graph_.NodeAt(at)); }
   uint64_t Next(const PathMemo::Path& path) {
@@ -132,8 +134,10 @@ TEST_F(Memo, OutcomesThatCodeContradictsAreNeverAPath) {
 TEST_F(Memo, WithoutCompressedReturnsAnOutcomeAtAReturnIsNeverAPath) {
   PathMemo plain(graph_, false);
   stack_.Push(graph_.NodeAt(kFirst));
-  EXPECT_EQ(plain.Learn(Seed(kCallee), {.tnt = Tnt("tt")}, stack_, evicted_), nullptr);
-  const PathMemo::Path* path = plain.Learn(Seed(kFirst), {.tnt = Tnt("n")}, stack_, evicted_);
+  EXPECT_EQ(plain.Learn(Seed(kCallee), PathMemo::Packets::Tnt(Tnt("tt")), stack_, evicted_),
+            nullptr);
+  const PathMemo::Path* path =
+      plain.Learn(Seed(kFirst), PathMemo::Packets::Tnt(Tnt("n")), stack_, evicted_);
   ASSERT_NE(path, nullptr);
   EXPECT_TRUE(path->effect.Nothing()) << "the stack is not used";
 }
@@ -153,8 +157,93 @@ TEST_F(Memo, ATipThatCompletesAReturnTakesWhicheverCallIsThere) {
   const PathMemo::Path* path = LearnTip(0x1012, kSecond, 0);
   ASSERT_NE(path, nullptr);
   EXPECT_EQ(path->effect.pops, 1);
-  EXPECT_EQ(path->effect.must_match[0], 0);
+  EXPECT_EQ(path->effect.must_match, 0);
   EXPECT_EQ(Next(*path), kSecond);
+}
+
+TEST(Packets, AreToldByTheirWord) {
+  using Packets = PathMemo::Packets;
+  const uint64_t low = 0x7fff'ffff'ffff, high = 0xffff'8000'0000'0000;
+  std::vector<uint64_t> words;
+  for (const uint64_t ip : {uint64_t{0}, uint64_t{0x401000}, low, high, ~uint64_t{0}}) {
+    ASSERT_TRUE(Packets::HasWord(ip));
+    EXPECT_EQ(Packets::Tip(ip).ip(), ip);
+    for (const uint8_t tnt : {0x04, 0x06, 0xfe}) {
+      const Packets both = Packets::Tip(ip).With(tnt);
+      EXPECT_EQ(both.ip(), ip);
+      EXPECT_EQ(both.tnt(), tnt);
+      EXPECT_EQ(both.count(), 2);
+      EXPECT_EQ(both.WithoutTnt().word(), Packets::Tip(ip).word());
+      words.push_back(both.word());
+    }
+    words.push_back(Packets::Tip(ip).word());
+  }
+  words.push_back(Packets::Tnt(4).word());
+  std::ranges::sort(words);
+  EXPECT_EQ(std::ranges::adjacent_find(words), words.end());
+  EXPECT_FALSE(Packets::HasWord(low + 1)) << "57 bits";
+  EXPECT_FALSE(Packets::HasWord(high - 1));
+}
+
+// A function that calls the next one at once, and returns when that has, many times.
+struct DeepCalls {
+  static constexpr uint64_t kBegin = 0x1000;
+
+  explicit DeepCalls(unsigned depth) {
+    for (unsigned i = 0; i < depth; ++i)
+      code.insert(code.end(), {0xe8, 0x01, 0x00, 0x00, 0x00, 0xc3});
+    code.insert(code.end(), {0x75, 0x00, 0xc3});  // jne to the ret behind it
+  }
+
+  std::vector<uint8_t> code;
+};
+
+TEST(MemoOfDeepCalls, WhatManyCallsAndReturnsDoToTheStack) {
+  for (const unsigned depth : {2u, 3u, 6u, 12u, ReturnStack::kMaxDeep}) {
+    const DeepCalls calls(depth);
+    BlockGraph graph(Space({At(DeepCalls::kBegin, calls.code)}), ExecMode::k64Bit);
+    PathMemo memo(graph, true);
+    ExitCounts evicted;
+    ReturnStack stack;
+    stack.Push(graph.NodeAt(0x1006));  // so that one more return has somewhere to go
+    const PathMemo::Seed begin = PathMemo::SeedOf(graph.NodeAt(DeepCalls::kBegin));
+    const PathMemo::Path* in = memo.Learn(begin, PathMemo::Packets::Tnt(Tnt("n")), stack, evicted);
+    ASSERT_NE(in, nullptr) << depth;
+    EXPECT_EQ(in->effect.deep(), depth > ReturnStack::kMaxPushes);
+    ASSERT_TRUE(memo.Apply(*in, stack));
+    EXPECT_EQ(stack.size(), depth + 1);
+
+    // Out again, as far as one pair of packets leads: so many returns, each compressed.
+    const unsigned returns = std::min(depth, 12u);
+    const std::array bytes = {Tnt("tttttt"), Tnt(std::string(std::max(returns, 7u) - 6, 't'))};
+    uint16_t word;
+    std::memcpy(&word, bytes.data(), sizeof word);
+    if (returns < 7) continue;
+    PathMemo::Pair* out = memo.LearnPair(in->next, word, stack, evicted);
+    ASSERT_NE(out, nullptr) << depth;
+    EXPECT_TRUE(memo.EffectOf(*out).deep());
+    ReturnStack another = stack;
+    another.Pop();
+    another.Push(graph.NodeAt(DeepCalls::kBegin));
+    EXPECT_FALSE(memo.Allows(*out, another)) << "another caller";
+    EXPECT_FALSE(memo.Apply(*out, another));
+    EXPECT_EQ(another.size(), depth + 1) << "nothing is done";
+    ReturnStack shallow;
+    EXPECT_FALSE(memo.Apply(*out, shallow)) << "no callers";
+    ASSERT_TRUE(memo.Apply(*out, stack));
+    EXPECT_EQ(stack.size(), depth + 1 - returns);
+  }
+}
+
+TEST(MemoOfDeepCalls, MoreThanAnEffectHoldsAreNoPath) {
+  const DeepCalls calls(ReturnStack::kMaxDeep + 1);
+  BlockGraph graph(Space({At(DeepCalls::kBegin, calls.code)}), ExecMode::k64Bit);
+  PathMemo memo(graph, true);
+  ExitCounts evicted;
+  const ReturnStack stack;
+  const PathMemo::Seed begin = PathMemo::SeedOf(graph.NodeAt(DeepCalls::kBegin));
+  EXPECT_EQ(memo.Learn(begin, PathMemo::Packets::Tnt(Tnt("n")), stack, evicted), nullptr);
+  EXPECT_EQ(memo.slow(), SlowPacket::kNoPath);
 }
 
 TEST_F(Memo, CountsEachUseOnce) {
@@ -211,7 +300,7 @@ TEST(MemoOfLists, APathOfMoreBlocksThanAListHoldsIsNone) {
     const ReturnStack stack;
     ExitCounts evicted;
     const PathMemo::Seed seed = PathMemo::SeedOf(graph.NodeAt(0x1000));
-    const PathMemo::Path* path = memo.Learn(seed, {.tnt = Tnt("t")}, stack, evicted);
+    const PathMemo::Path* path = memo.Learn(seed, PathMemo::Packets::Tnt(Tnt("t")), stack, evicted);
     EXPECT_EQ(path != nullptr, jumps < BlockLists::kMost) << jumps;
     EXPECT_EQ(memo.slow(), path != nullptr ? SlowPacket::kNewPath : SlowPacket::kNoPath) << jumps;
     if (path == nullptr) continue;
