@@ -34,7 +34,10 @@ struct PathMemo::Walk {
     digest.hash = digest.hash * n.power + n.hash;
     digest.count += n.count;
     power *= n.power;
-    if (steps != nullptr && blocks < BlockLists::kMost) steps[blocks] = BlockStep::Of(node, taken);
+    if (steps != nullptr) List(node, taken);
+  }
+  void List(uint32_t block, bool taken) {
+    if (blocks < BlockLists::kMost) steps[blocks] = BlockStep::Of(block, taken);
     ++blocks;
   }
   Step Fits() const {
@@ -112,10 +115,75 @@ PathMemo::Step PathMemo::Advance(Walk& walk) {
   }
 }
 
+// Goes on along blocks as most are, on copies that stay in registers; stops where there is more to
+// do, or nothing.
+template <bool kLists>
+void PathMemo::FollowUsual(Walk& walk) {
+  constexpr unsigned kMostJumps = 200;
+  uint32_t at = walk.node;
+  unsigned left = walk.left;
+  unsigned depth = walk.depth;
+  unsigned deepest = ReturnStack::kDepth - walk.effect.room;
+  FlowDigest digest = walk.digest;
+  uint64_t power = walk.power;
+  Counts counts = walk.counts;
+  while (left > 0) {
+    const Node& node = graph_.node(at);
+    uint32_t next = 0;
+    bool taken = true;
+    if (node.kind == NodeKind::kConditional) {
+      taken = (walk.outcomes >> (left - 1) & 1) != 0;
+      next = node.next[taken ? 1 : 0];
+      if (next == 0) break;
+      --left;
+      counts.taken += taken;
+      counts.not_taken += !taken;
+    } else if (node.kind == NodeKind::kReturn) {
+      if (depth == 0 || !compressed_returns_ || (walk.outcomes >> (left - 1) & 1) == 0) break;
+      next = graph_.node(walk.own[depth - 1]).next[0];
+      if (next == 0) break;
+      --left;
+      --depth;
+      ++counts.returns;
+    } else if (node.kind == NodeKind::kGoto || node.kind == NodeKind::kCall) {
+      next = node.next[1];
+      if (next == 0 || !node.terminates || counts.jumps + counts.calls > kMostJumps) break;
+      if (node.kind == NodeKind::kCall && node.pushes && compressed_returns_) {
+        if (depth == walk.own.size()) break;
+        walk.own[depth++] = at;
+        deepest = std::max(deepest, depth);
+      }
+      taken = IsDirect(node.last);
+      counts.calls += node.last == InstructionClass::kCall;
+      counts.jumps += node.last == InstructionClass::kJump;
+    } else {
+      break;
+    }
+    digest.hash = digest.hash * node.power + node.hash;
+    digest.count += node.count;
+    power *= node.power;
+    if constexpr (kLists) walk.List(at, taken);
+    at = next;
+  }
+  walk.node = at;
+  walk.left = left;
+  walk.depth = depth;
+  walk.effect.room = static_cast<uint8_t>(ReturnStack::kDepth - deepest);
+  walk.digest = digest;
+  walk.power = power;
+  walk.counts = counts;
+}
+
 PathMemo::Step PathMemo::Follow(Walk& walk) {
-  while (walk.left > 0)
+  for (;;) {
+    if (lists_)
+      FollowUsual<true>(walk);
+    else
+      FollowUsual<false>(walk);
+    if (const Step step = walk.Fits(); step != Step::kOn) return step;
+    if (walk.left == 0) return walk.Finish();
     if (const Step step = Advance(walk); step != Step::kOn) return step;
-  return walk.Finish();
+  }
 }
 
 // As far as the TIP leads.
@@ -228,8 +296,8 @@ PathMemo::Pair* PathMemo::KeepPair(uint64_t mixed, Length length, const Walk& wa
           .power = walk.power,
           .next = SeedOf(walk.node),
           .blocks = ListOf(walk, length)};
-  pair_effects_[pairs_.IndexOf(pair)] = HasPath(length) ? EffectOf(walk) : ReturnStack::Effect{};
-  if (!lists_) pair_counts_[pairs_.IndexOf(pair)] = walk.counts;
+  pair_details_[pairs_.IndexOf(pair)] = {
+      .effect = HasPath(length) ? EffectOf(walk) : ReturnStack::Effect{}, .counts = walk.counts};
   return &pair;
 }
 
@@ -313,6 +381,30 @@ PathMemo::Pair* PathMemo::FindPair(Seed seed, uint16_t word, const ReturnStack& 
   slow_.reset();
   const bool found = IsPath(length) && Allows(*pair, returns);
   return found ? pair : LearnPair(seed, word, returns, evicted);
+}
+
+void PathMemo::FetchAhead(uint32_t used) const {
+  const uint32_t index = used & ~kUsedPair;
+  if ((used & kUsedPair) != 0) {
+    __builtin_prefetch(&pairs_[index]);
+    __builtin_prefetch(&pair_details_[index]);
+  } else {
+    __builtin_prefetch(&paths_[index]);
+    __builtin_prefetch(&counts_[index]);
+  }
+}
+
+void PathMemo::CountUses(ExitCounts& counts) {
+  constexpr size_t kAhead = 8;  // most are far apart in memory
+  for (size_t i = 0; i < used_.size(); ++i) {
+    if (i + kAhead < used_.size()) FetchAhead(used_[i + kAhead]);
+    const uint32_t index = used_[i] & ~kUsedPair;
+    if ((used_[i] & kUsedPair) != 0)
+      Count(pairs_[index], counts);
+    else
+      Count(paths_[index], counts);
+  }
+  used_.clear();
 }
 
 void PathMemo::Count(uint32_t& uses, const Counts& each, ExitCounts& counts) {

@@ -191,7 +191,7 @@ class PathMemo {
 
   const ReturnStack::Effect& EffectOf(const Path& path) const { return path.effect; }
   const ReturnStack::Effect& EffectOf(const Pair& pair) const {
-    return pair_effects_[pairs_.IndexOf(pair)];
+    return pair_details_[pairs_.IndexOf(pair)].effect;
   }
   // What a path does to the stack; false, and nothing is done, where it is not right there.
   template <class Any>
@@ -253,12 +253,18 @@ class PathMemo {
   // The same, but of packets whose path may be there.
   Path* Find(Seed seed, Packets packets, const ReturnStack& returns, ExitCounts& evicted);
   Pair* FindPair(Seed seed, uint16_t word, const ReturnStack& returns, ExitCounts& evicted);
-  // Adds the path's uses.
+  // A path's first use since the uses were counted.
+  void Use(const Path& path) { used_.push_back(static_cast<uint32_t>(paths_.IndexOf(path))); }
+  void Use(const Pair& pair) {
+    used_.push_back(static_cast<uint32_t>(pairs_.IndexOf(pair)) | kUsedPair);
+  }
+  // Adds the uses of all, or of one path.
+  void CountUses(ExitCounts& counts);
   void Count(Path& path, ExitCounts& counts) {
     Count(path.uses, counts_[paths_.IndexOf(path)], counts);
   }
   void Count(Pair& pair, ExitCounts& counts) {
-    Count(pair.uses, pair_counts_[pairs_.IndexOf(pair)], counts);
+    Count(pair.uses, pair_details_[pairs_.IndexOf(pair)].counts, counts);
   }
 
  private:
@@ -284,9 +290,18 @@ class PathMemo {
     uint8_t returns = 0;  // compressed ones
     uint8_t packets = 0;
   };
+  // What has no room in a Pair. Half a line.
+  struct alignas(32) PairDetails {
+    ReturnStack::Effect effect;
+    Counts counts;
+  };
+  static_assert(sizeof(PairDetails) == 32);
+  static constexpr uint32_t kUsedPair = uint32_t{1} << 31;
   struct Walk;
   enum class Step : uint8_t { kOn, kNever, kNotNow };
   Step Follow(Walk& walk);
+  template <bool kLists>
+  void FollowUsual(Walk& walk);
   Step FollowTip(Walk& walk, uint64_t ip);
   Step Advance(Walk& walk);
   Step StepOver(Walk& walk, const Node& node);
@@ -302,6 +317,7 @@ class PathMemo {
     if (kept_ < kManyPaths && ++kept_ == kManyPaths) pool_.MakeResident();
   }
   static void Count(uint32_t& uses, const Counts& each, ExitCounts& counts);
+  void FetchAhead(uint32_t used) const;
   template <class Any>
   void Evict(Any& path, ExitCounts& evicted);
   BlockStep* Scratch() { return lists_ ? scratch_.data() : nullptr; }
@@ -317,14 +333,12 @@ class PathMemo {
   static constexpr size_t kPaths = size_t{1} << kIndexBits;
   static constexpr size_t kPairs = size_t{1} << kPairIndexBits;
   ZeroedPool pool_{ZeroedPool::SizeOf<Path>(kPaths) + ZeroedPool::SizeOf<Counts>(kPaths) +
-                   ZeroedPool::SizeOf<Pair>(kPairs) +
-                   ZeroedPool::SizeOf<ReturnStack::Effect>(kPairs) +
-                   ZeroedPool::SizeOf<Counts>(kPairs)};
+                   ZeroedPool::SizeOf<Pair>(kPairs) + ZeroedPool::SizeOf<PairDetails>(kPairs)};
   ZeroedArray<Path> paths_{pool_, kPaths};
   ZeroedArray<Counts> counts_{pool_, kPaths};
   ZeroedArray<Pair> pairs_{pool_, kPairs};
-  ZeroedArray<ReturnStack::Effect> pair_effects_{pool_, kPairs};
-  ZeroedArray<Counts> pair_counts_{pool_, kPairs};
+  ZeroedArray<PairDetails> pair_details_{pool_, kPairs};
+  std::vector<uint32_t> used_;  // whose uses are not counted yet; may name one twice
   std::vector<ReturnStack::DeepEffect> deep_;
   std::vector<uint32_t> free_deep_;  // of them
   // A memo of few paths shall not take the memory of a full one.

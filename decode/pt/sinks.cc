@@ -3,12 +3,6 @@
 
 namespace flowback::pt {
 
-void CountingSink::CountUses() {
-  for (const UsedPath& used : used_)
-    std::visit([&](auto* path) { used.memo->Count(*path, exits_); }, used.path);
-  used_.clear();
-}
-
 FlowTotals CountingSink::TakeTotals() {
   CountUses();
   auto of = [this](InstructionClass kind, BlockExit exit) { return exits_.Of(kind, exit); };

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "decode/pt/block_graph.h"
@@ -85,13 +84,17 @@ class CountingSink {
     uint64_t taken_ = 0;
   };
   // Of whole paths the engine adds the flow itself; the rest is counted when the part ends. `memo`
-  // must stay until then.
+  // must stay until then, or until CountUses.
   FlowDigest& flow() { return flow_; }
   template <class Path>
   void Use(PathMemo& memo, Path& path) {
-    used_.push_back({&memo, &path});
+    memo_ = &memo;
+    memo.Use(path);
   }
-  void CountUses();
+  void CountUses() {
+    if (memo_ != nullptr) memo_->CountUses(exits_);
+    memo_ = nullptr;
+  }
   // Of paths that made place for others.
   ExitCounts& exits() { return exits_; }
   // Packets taken by paths are counted with their uses. The engine tells of all others, and what of
@@ -124,15 +127,11 @@ class CountingSink {
   FlowSummary Summary() &&;
 
  private:
-  struct UsedPath {
-    PathMemo* memo;
-    std::variant<PathMemo::Path*, PathMemo::Pair*> path;
-  };
   FlowTotals TakeTotals();
   // Of the part at hand.
   FlowDigest flow_;
   ExitCounts exits_;
-  std::vector<UsedPath> used_;  // whose exits are not counted yet; may name one twice
+  PathMemo* memo_ = nullptr;  // that has uses which are not counted yet
   std::vector<DataLoss> losses_;
   const ThreadStay* stay_ = nullptr;
   PartMark mark_;
