@@ -29,9 +29,9 @@
 //
 // The class is a template on its sink so that counting and delivering each get a hot loop of their
 // own: see sinks.h, batch_sink.h, event_sink.h. Its parts: flow_walk.h walks code, flow_hot.h the
-// usual packets without detours, flow_memo.h whole packets by memory; flow_bind.h binds FUPs;
-// flow_packets.h has the meaning of each packet; flow_sync.h finds sync points and loses and
-// regains the flow.
+// usual packets without detours, flow_memo.h whole packets by memory (quick_packets.h); flow_bind.h
+// binds FUPs; flow_packets.h has the meaning of each packet; flow_sync.h finds sync points and
+// loses and regains the flow.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@
 
 namespace flowback::pt {
 
-struct OutcomePart;  // flow_memo.h
+struct OutcomePart;  // quick_packets.h
 
 // All that the engine knows; what it reads, and where it puts things, is not in it.
 struct FlowState {
@@ -99,6 +99,7 @@ struct FlowState {
   uint64_t held_bits_ = 0;
   unsigned held_count_ = 0;
   bool deferred_tips_ = false;  // the stream has shown some
+  bool cycles_told_ = false;    // by CYC packets, in RunMemoised
   ExecMode exec_mode_ = ExecMode::k64Bit;
   std::optional<bool> interrupt_flag_;
   bool in_transaction_ = false;
@@ -188,6 +189,10 @@ class FlowEngine : private FlowState {
 
   // flow_memo.h
   HotStop RunMemoised();
+  template <bool kOverCyc>
+  HotStop RunMemoised();
+  // Whether CYC packets are there and need not be taken one by one.
+  bool OverCyc() const { return cycles_told_ && !Sink::kHearsPackets && !errata_.cyc_cut_by_ovf; }
   std::optional<HotStop> RunToPaths(PathMemo& memo);
   std::optional<HotStop> RunPastTime(PathMemo& memo);
   bool RunAlone(PathMemo& memo);

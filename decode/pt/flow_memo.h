@@ -8,119 +8,25 @@
 // the sink must see each block.
 #pragma once
 
-#include <cstring>
-
 #include "decode/pt/flow_hot.h"
 #include "decode/pt/path_memo.h"
+#include "decode/pt/quick_packets.h"
 
 namespace flowback::pt {
 
-// Two short TNT packets, each as full as it can be.
-struct FullPair {
-  static constexpr size_t kSize = 2;
-  static uint16_t Load(const uint8_t* at) {
-    uint16_t word;
-    std::memcpy(&word, at, sizeof word);
-    return word;
-  }
-  static bool Match(uint16_t word) { return (word & 0x8181) == 0x8080; }
-};
-
-constexpr uint8_t TipByte(uint8_t ip_bytes) {
-  return static_cast<uint8_t>(ip_bytes << 5 | Tip::kOpcode.value);
+// Where CYC packets are there, one stands before most others: they get a loop of their own, so that
+// the usual one need not look for them.
+template <class Sink>
+typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
+  if constexpr (!Sink::kHearsPackets)
+    if (OverCyc()) return RunMemoised<true>();
+  return RunMemoised<false>();
 }
-
-// What a step of the loop takes: a TIP packet, a short TNT packet, or one behind the other.
-struct QuickPackets {
-  static constexpr ptrdiff_t kRoom = 10;  // bytes that must be readable
-
-  PathMemo::Packets packets;
-  size_t size = 0;       // 0: it is something else
-  uint64_t last_ip = 0;  // behind it
-
-  // By branches, which the processor foresees: sizes from a table would keep the next step waiting.
-  [[gnu::always_inline]] static QuickPackets Read(const uint8_t* at, uint64_t last_ip) {
-    QuickPackets result;
-    result.last_ip = last_ip;
-    if (const uint8_t tnt = TntAt(at); tnt != 0) {
-      result.packets = PathMemo::Packets::Tnt(tnt);
-      result.size = 1;
-      return result;
-    }
-    uint64_t payload;
-    std::memcpy(&payload, at + 1, sizeof payload);
-    switch (*at) {
-      case TipByte(IpPayload::kUpdate16):
-        result.size = 3;
-        result.last_ip = (last_ip & ~uint64_t{0xffff}) | (payload & 0xffff);
-        break;
-      case TipByte(IpPayload::kUpdate32):
-        result.size = 5;
-        result.last_ip = (last_ip & ~uint64_t{0xffffffff}) | (payload & 0xffffffff);
-        break;
-      case TipByte(IpPayload::kSignExtend48):
-        result.size = 7;
-        result.last_ip = static_cast<uint64_t>(static_cast<int64_t>(payload << 16) >> 16);
-        break;
-      case TipByte(IpPayload::kFull):
-        if (!PathMemo::Packets::HasWord(payload)) return result;
-        result.size = 9;
-        result.last_ip = payload;
-        break;
-      default:
-        return result;
-    }
-    result.packets = PathMemo::Packets::Tip(result.last_ip);
-    if (const uint8_t tnt = TntAt(at + result.size); tnt != 0) {
-      result.packets = result.packets.With(tnt);
-      ++result.size;
-    }
-    return result;
-  }
-  // Of a TIP and a TNT packet only the TIP.
-  void DropTnt() {
-    packets = packets.WithoutTnt();
-    --size;
-  }
-  // An MTC, or a CYC.
-  static bool TellsTime(uint8_t byte) {
-    return byte == Mtc::kOpcode.value || Cyc::kOpcode.Matches(byte);
-  }
-  // The short TNT packet there; 0 when it is another one.
-  static uint8_t TntAt(const uint8_t* at) {
-    return (*at & 1) == 0 && *at > kExtendedPrefix ? *at : 0;
-  }
-};
-
-inline bool IsLongTnt(const uint8_t* at) {
-  return at[0] == kExtendedPrefix && LongTnt::kOpcode.Matches(at[1]);
-}
-
-// The next few of the `left` outcomes in `bits`, in the writing of short TNT packets.
-struct OutcomePart {
-  static constexpr unsigned kMost = 2 * ShortTnt::kMaxCount;
-
-  uint64_t bits;
-  unsigned left;
-  unsigned count;  // of the part
-
-  // REQUIRES: no more than one has.
-  uint8_t AsShort() const {
-    const uint64_t outcomes = bits >> (left - count) & ((uint64_t{1} << count) - 1);
-    return static_cast<uint8_t>((uint64_t{1} << count | outcomes) << 1);
-  }
-  // REQUIRES: more than that.
-  uint16_t AsPair() const {
-    constexpr unsigned kFirst = ShortTnt::kMaxCount;
-    const OutcomePart first{bits, left, kFirst};
-    const OutcomePart second{bits, left - kFirst, count - kFirst};
-    return static_cast<uint16_t>(first.AsShort() | second.AsShort() << 8);
-  }
-};
 
 // Only what is usual is done here, on copies that stay in registers; for the rest they are put
 // where it is found, and fetched again.
 template <class Sink>
+template <bool kOverCyc>
 typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
   if (memo_ == nullptr || &memo_->graph() != graph_) {
     sink_.CountUses();  // another one may have to go
@@ -186,6 +92,13 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
         continue;
       }
     }
+    if constexpr (kOverCyc) {
+      if ((*pos & 3) == 3) {  // before most packets
+        const QuickCyc cyc = QuickCyc::Read(pos);
+        clock_.OnCycles(cyc.cycles);
+        pos += cyc.size;
+      }
+    }
     if (const uint16_t word = FullPair::Load(pos); FullPair::Match(word)) {
       const auto [pair, length] = memo.LookUpPair(seed, word, returns_);
       if (PathMemo::IsPath(length)) [[likely]] {
@@ -195,12 +108,13 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
           continue;
         }
       }
-    } else if (const QuickPackets quick = QuickPackets::Read(pos, last_ip); quick.size != 0)
-        [[likely]] {
+    } else if (const QuickPackets quick = QuickPackets::Read(pos, last_ip, kOverCyc);
+               quick.size != 0) [[likely]] {
       const auto [path, length] = memo.LookUp(seed, quick.packets, returns_);
       if (PathMemo::IsPath(length)) [[likely]] {
         if (!PathMemo::HasEffect(length) || memo.Apply(*path, returns_)) [[likely]] {
           add(*path, length);
+          if constexpr (kOverCyc) clock_.OnCycles(quick.cycles);
           last_ip = quick.last_ip;
           pos += quick.size;
           continue;
@@ -212,16 +126,12 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
       clock_.On(Mtc{pos[1]});
       pos += 2;
       continue;
-    } else if ((byte & 7) == 3) {  // a CYC of one byte
-      clock_.OnCycles(byte >> 3);
-      ++pos;
+    } else if (const QuickCyc cyc = QuickCyc::Read(pos);
+               cyc.size == 1 || (cyc.size != 0 && !errata_.cyc_cut_by_ovf)) {
+      clock_.OnCycles(cyc.cycles);
+      cycles_told_ = true;
+      pos += cyc.size;
       continue;
-    } else if (Cyc cyc; Cyc::kOpcode.Matches(byte) && !errata_.cyc_cut_by_ovf) {
-      if (const ReadResult size = Cyc::Parse({pos, QuickPackets::kRoom}, cyc)) {
-        clock_.On(cyc);
-        pos += *size;
-        continue;
-      }
     } else if (byte == 0) {
       ++account_.padding;
       ++pos;
@@ -239,7 +149,7 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
   put();
   if (!all && end != nullptr) {
     uses_begin_ = nullptr;
-    return RunMemoised();
+    return RunMemoised<kOverCyc>();
   }
   return RunHot();  // the last few bytes, or addresses of more bits
 }
@@ -273,7 +183,7 @@ template <class Sink>
 template <class Sink>
 bool FlowEngine<Sink>::RunAlone(PathMemo& memo) {
   if (sink_.TakesSingles() || !PathMemo::Packets::HasWord(last_ip_.value())) return false;
-  QuickPackets quick = QuickPackets::Read(pos_, last_ip_.value());
+  QuickPackets quick = QuickPackets::Read(pos_, last_ip_.value(), false);
   if (quick.size == 0) return false;
   if (quick.packets.count() == 2) quick.DropTnt();
   if constexpr (Sink::kListsBlocks) sink_.BeginPaths(*graph_, cur_, Now());
@@ -301,12 +211,13 @@ template <class Sink>
       return std::nullopt;
     }
   }
-  QuickPackets quick = QuickPackets::Read(pos_, last_ip_.value());
+  QuickPackets quick = QuickPackets::Read(pos_, last_ip_.value(), OverCyc());
   for (;;) {
     if (quick.size == 0) return RunLongTnt(memo);
     PathMemo::Path* path = memo.Find(seed, quick.packets, returns_, sink_.exits());
     if (path != nullptr && Take(memo, *path)) {
       CountWalked(memo.slow().value_or(SlowPacket::kNoPath), quick.packets.count());
+      clock_.OnCycles(quick.cycles);
       last_ip_.Set(quick.last_ip);
       pos_ += quick.size;
       return std::nullopt;

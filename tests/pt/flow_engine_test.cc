@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "decode/pt/clock.h"
 #include "decode/pt/native_decoder.h"
 #include "decode/pt/packets/packet.h"
 #include "decode/pt/packets/packet_writer.h"
@@ -111,6 +112,51 @@ TEST(FlowEngine, TellsAddressesByAllTheirBits) {
   EXPECT_TRUE(out.flow.losses.empty());
   EXPECT_EQ(out.flow.digest, out.summary.digest);
   EXPECT_EQ(std::ranges::count(out.flow.ips, kFar + 6), 20);
+}
+
+// CYC packets of all sizes, between all that the memo of walks takes together.
+TEST(FlowEngine, CountsOverCycPackets) {
+  constexpr uint64_t kCycles[] = {
+      0, 31, 32, 4095, 4096, (1 << 19) - 1, 1 << 19, 1 << 26, 1 << 30, 5u << 28, uint64_t{1} << 40};
+  for (const bool with_cyc : {false, true}) {
+    PacketWriter writer;
+    Sync(writer, kCode);
+    writer.Write(Tsc{1'000'000});
+    writer.Write(Cbr{24});
+    size_t next = 0;
+    const auto cyc = [&] {
+      if (with_cyc) writer.Write(Cyc{kCycles[next++ % std::size(kCycles)]});
+    };
+    for (int i = 0; i < 300; ++i) {
+      cyc();
+      for (const bool taken : {true, false}) writer.TntBit(taken);
+      writer.FlushTnt();
+      cyc();
+      if (i % 7 == 0) cyc();
+      writer.Tip(kCode);
+      if (i % 5 != 0) cyc();
+    }
+    const AddressSpaceHistory history = History(Space({At(kCode, kLoop)}));
+    DecodeInput input;
+    input.bytes = writer.bytes();
+    input.code = &history;
+    input.config.nominal_ratio = 24;
+    const Decoded out = DecodeBoth(input);
+    EXPECT_TRUE(out.flow.losses.empty());
+    EXPECT_EQ(out.summary.digest.count, 300u * 5);
+    EXPECT_EQ(out.flow.digest, out.summary.digest);
+    Clock clock(input.config);
+    PebsState pebs;
+    Packet packet;
+    for (Bytes rest = input.bytes; !rest.empty();) {
+      const ReadResult size = ReadPacket(rest, pebs, packet);
+      ASSERT_TRUE(size);
+      clock.OnAny(packet);
+      rest = rest.subspan(*size);
+    }
+    EXPECT_EQ(out.summary.last_tsc, clock.tsc());
+    EXPECT_EQ(out.summary.last_tsc > 1'000'000, with_cyc);
+  }
 }
 
 TEST(FlowEngine, StopsWhenTheConsumerIsDone) {
