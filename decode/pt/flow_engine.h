@@ -197,7 +197,6 @@ class FlowEngine : private FlowState {
   std::optional<HotStop> RunPastTime(PathMemo& memo);
   bool RunAlone(PathMemo& memo);
   std::optional<HotStop> RunUnusual(PathMemo& memo);
-  std::optional<HotStop> RunLongTnt(PathMemo& memo);
   std::optional<HotStop> RunLongTnts(PathMemo& memo);
   std::optional<HotStop> RunOutcomes(PathMemo& memo, uint64_t bits, unsigned left);
   bool TakeOutcomes(PathMemo& memo, const OutcomePart& part);

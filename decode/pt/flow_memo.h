@@ -213,7 +213,7 @@ template <class Sink>
   }
   QuickPackets quick = QuickPackets::Read(pos_, last_ip_.value(), OverCyc());
   for (;;) {
-    if (quick.size == 0) return RunLongTnt(memo);
+    if (quick.size == 0) return RunLongTnts(memo);
     PathMemo::Path* path = memo.Find(seed, quick.packets, returns_, sink_.exits());
     if (path != nullptr && Take(memo, *path)) {
       CountWalked(memo.slow().value_or(SlowPacket::kNoPath), quick.packets.count());
@@ -237,40 +237,54 @@ template <class Sink>
   return RunOutcomes(memo, outcomes, OutcomeCount(outcomes));
 }
 
-// A long TNT packet is so many short ones.
-template <class Sink>
-std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunLongTnt(PathMemo& memo) {
-  LongTnt packet;
-  if (!IsLongTnt(pos_)) return HotStop::kOther;
-  if constexpr (Sink::kCountsUses) return RunLongTnts(memo);
-  const ReadResult size = LongTnt::Parse({pos_, QuickPackets::kRoom}, packet);
-  if (!size) return HotStop::kOther;
-  hot_packet_ = pos_;
-  pos_ += *size;
-  return RunOutcomes(memo, packet.bits, packet.count);
-}
-
-// One behind the other; on copies that stay in registers, as above.
+// Long TNT packets, one behind the other, each so many short ones; on copies that stay in
+// registers, as above.
 template <class Sink>
 std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunLongTnts(PathMemo& memo) {
   const uint8_t* const begin = pos_;
   const uint8_t* pos = pos_;
-  PathMemo::Seed seed = PathMemo::SeedOf(cur_);
-  FlowDigest flow = sink_.flow();
+  PathMemo::Seed seed;
+  FlowDigest flow;
+  [[maybe_unused]] BlockStep* steps = nullptr;  // behind the last one
+  [[maybe_unused]] BlockStep* limit = nullptr;
+  const auto fetch = [&]() __attribute__((always_inline)) {
+    if constexpr (Sink::kListsBlocks) {
+      sink_.BeginPaths(*graph_, cur_, Now());
+      steps = sink_.end();
+      limit = sink_.Limit();
+    }
+    seed = PathMemo::SeedOf(cur_);
+    flow = sink_.flow();
+  };
+  const auto put = [&]() __attribute__((always_inline)) {
+    pos_ = pos;
+    cur_ = PathMemo::NodeOf(seed);
+    sink_.flow() = flow;
+    if constexpr (Sink::kListsBlocks) sink_.EndPaths(*graph_, cur_, steps);
+  };
   const auto add = [&](auto& path, PathMemo::Length length) __attribute__((always_inline)) {
     flow.hash = flow.hash * path.power + path.hash;
     flow.count += PathMemo::InstructionsOf(length);
     seed = path.next;
-    if (path.uses++ == 0) [[unlikely]]
-      sink_.Use(memo, path);
+    if constexpr (Sink::kListsBlocks) {
+      steps = memo.lists().template Copy<std::decay_t<decltype(path)>::kUsualBlocks>(path.blocks,
+                                                                                     steps);
+    } else if constexpr (Sink::kCountsUses) {
+      if (path.uses++ == 0) [[unlikely]]
+        sink_.Use(memo, path);
+    }
   };
   LongTnt packet;
+  fetch();
   while (hot_end_ - pos >= QuickPackets::kRoom && IsLongTnt(pos)) {
     const ReadResult size = LongTnt::Parse({pos, QuickPackets::kRoom}, packet);
     if (!size) break;
     unsigned left = packet.count;
     int pairs = 0;
     while (left > ShortTnt::kMaxCount) {
+      if constexpr (Sink::kListsBlocks)
+        if (steps > limit) [[unlikely]]
+          break;
       const unsigned some = std::min(left, OutcomePart::kMost);
       const auto [pair, length] =
           memo.LookUpPair(seed, OutcomePart{packet.bits, left, some}.AsPair(), returns_);
@@ -289,17 +303,13 @@ std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunLongTnts(
       continue;
     }
     hot_packet_ = pos - *size;
-    pos_ = pos;
-    cur_ = PathMemo::NodeOf(seed);
-    sink_.flow() = flow;
-    const std::optional<HotStop> stop = RunOutcomes(memo, packet.bits, left);
-    if (stop) return stop;
-    seed = PathMemo::SeedOf(cur_);
-    flow = sink_.flow();
+    put();
+    if (const std::optional<HotStop> stop = RunOutcomes(memo, packet.bits, left)) return stop;
+    if constexpr (Sink::kHearsPackets)
+      if (sink_.Done()) return HotStop::kOther;
+    fetch();
   }
-  pos_ = pos;
-  cur_ = PathMemo::NodeOf(seed);
-  sink_.flow() = flow;
+  put();
   if (pos == begin) return HotStop::kOther;
   return std::nullopt;
 }
