@@ -228,6 +228,26 @@ TEST_F(DiskCacheTest, OneFileTakesNoMoreThanHalf) {
   EXPECT_TRUE(Make(2 * (content_.size() + kHeaderSize)).Store("one", content_));
 }
 
+// Work goes only into what may be kept; what it then turns out to be may still be too much.
+TEST_F(DiskCacheTest, ContentIsMadeWhereItMayBeKept) {
+  int made = 0;
+  const auto make = [&] {
+    ++made;
+    return content_;
+  };
+  const uint64_t least = content_.size() + kHeaderSize;
+  EXPECT_FALSE(Make(2 * least - 2).Store("one", content_.size(), make));
+  EXPECT_FALSE(DiskCache({}, kVersion).Store("one", 1, make));
+  EXPECT_EQ(made, 0);
+  EXPECT_FALSE(Make(2 * least - 2).Store("one", 1, make));
+  EXPECT_EQ(made, 1);
+  EXPECT_EQ(Make().Load("one"), nullptr);
+  EXPECT_TRUE(Make(2 * least).Store("one", content_.size(), make));
+  EXPECT_EQ(made, 2);
+  ASSERT_NE(Make().Load("one"), nullptr);
+  EXPECT_TRUE(std::ranges::equal(Make().Load("one")->content(), content_));
+}
+
 TEST_F(DiskCacheTest, TrimLeavesOtherFilesAloneAndRemovesUnfinishedOnes) {
   const DiskCache cache = Make(1);
   fs::create_directory(folder_ / "cache");
