@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -172,9 +173,11 @@ std::unique_ptr<const CachedBytes> DiskCache::Load(const std::string& name) cons
   return result;
 }
 
-// One file shall not drive out all others.
+// One file shall not drive out all others. A write beyond the process's limit would kill it.
 bool DiskCache::HasRoomFor(size_t size) const {
-  return sizeof(Header) + size <= settings_.most_bytes / 2;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0) return false;
+  return sizeof(Header) + size <= std::min<uint64_t>(settings_.most_bytes / 2, limit.rlim_cur);
 }
 
 bool DiskCache::HasFolder() const {
