@@ -83,7 +83,8 @@ Result<RecordSummary> StepEngine::Finished() {
 void StepEngine::Loop() {
   std::vector<ChildStatus> statuses;
   while (true) {
-    // Each time: the bell is for a thread that sleeps, and may be slow on a busy machine.
+    // Each time: the bell is for a thread that sleeps. While this one and the program hand a CPU to
+    // each other at every step, the bell may not get it.
     ServeRequests();
     // Without traced threads nothing is to be stopped, and the bell would be waited for in vain.
     threads_.empty() ? bell_.Disarm() : bell_.Arm();
