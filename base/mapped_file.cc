@@ -12,6 +12,8 @@
 #include <filesystem>
 #include <vector>
 
+#include "base/descriptor.h"
+
 namespace flowback {
 namespace {
 
@@ -20,22 +22,6 @@ Error OpenError(const std::string& path, int error_number) {
                                                                          : ErrorCode::kUnreadable;
   return Error(code, path + ": " + std::strerror(error_number));
 }
-
-// Closes itself.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  int operator*() const { return number_; }
-
- private:
-  int number_;
-};
 
 // As many bytes as there are, but no more than fit. Negative when reading failed.
 ssize_t ReadUp(int fd, std::span<uint8_t> buffer) {
@@ -48,16 +34,6 @@ ssize_t ReadUp(int fd, std::span<uint8_t> buffer) {
     done += static_cast<size_t>(got);
   }
   return static_cast<ssize_t>(done);
-}
-
-bool WriteAll(int fd, Bytes bytes) {
-  while (!bytes.empty()) {
-    const ssize_t put = write(fd, bytes.data(), bytes.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) return false;
-    bytes = bytes.subspan(static_cast<size_t>(put));
-  }
-  return true;
 }
 
 std::string TemporaryFolder() {
@@ -122,30 +98,19 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::Spool(const std::string& p
 }
 
 Result<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return Fail(OpenError(path, errno));
+  const Descriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat info{};
-  if (fstat(fd, &info) != 0) {
-    const int error_number = errno;
-    close(fd);
-    return Fail(OpenError(path, error_number));
-  }
-  if (!S_ISREG(info.st_mode)) {
-    close(fd);
+  if (*fd < 0 || fstat(*fd, &info) != 0) return Fail(OpenError(path, errno));
+  if (!S_ISREG(info.st_mode))
     return Fail(ErrorCode::kUnreadable,
                 path + (S_ISDIR(info.st_mode) ? ": is a directory" : ": is not a regular file"));
-  }
   Bytes bytes;
   if (info.st_size > 0) {
-    void* data = mmap(nullptr, static_cast<size_t>(info.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
-    if (data == MAP_FAILED) {
-      const int error_number = errno;
-      close(fd);
-      return Fail(OpenError(path, error_number));
-    }
-    bytes = Bytes(static_cast<const uint8_t*>(data), static_cast<size_t>(info.st_size));
+    const auto size = static_cast<size_t>(info.st_size);
+    void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, *fd, 0);
+    if (data == MAP_FAILED) return Fail(OpenError(path, errno));
+    bytes = Bytes(static_cast<const uint8_t*>(data), size);
   }
-  close(fd);
   return std::shared_ptr<const MappedFile>(new MappedFile(path, bytes));
 }
 

@@ -18,6 +18,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/descriptor.h"
+
 extern char** environ;
 
 namespace flowback::cli {
@@ -37,9 +39,9 @@ Trial OpenEvent(uint32_t type, uint64_t config, uint64_t branches) {
     attr.sample_type = PERF_SAMPLE_BRANCH_STACK;
     attr.branch_sample_type = branches;
   }
-  const long event = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-  if (event < 0) return {.error = errno};
-  close(static_cast<int>(event));
+  const Descriptor event(
+      static_cast<int>(syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC)));
+  if (*event < 0) return {.error = errno};
   return {};
 }
 

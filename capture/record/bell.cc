@@ -69,16 +69,15 @@ void Bell::Disarm() {
   child_ = -1;
 }
 
-bool Bell::OnEnd(int status) {
+void Bell::OnEnd(int status) {
   child_ = -1;
   if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL) {
     kill(getpid(), WTERMSIG(status));
-    return false;
+    return;
   }
   char rings[16];
   while (read(ends_[0], rings, sizeof rings) > 0) {
   }
-  return true;
 }
 
 void Bell::Ring() {

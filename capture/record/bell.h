@@ -22,9 +22,9 @@ class Bell {
   void Disarm();
   // Whether waitpid gave back the child.
   bool Is(pid_t pid) const { return pid == child_; }
-  // The child ended so. False: not because the bell rang, but of a signal to this program that
-  // went astray; it is sent here. A new child waits for the next ring.
-  bool OnEnd(int status);
+  // The child ended so: because the bell rang, or of a signal to this program that went astray,
+  // which is sent here. The next child, once it is armed, waits for the next ring.
+  void OnEnd(int status);
   // Rings. By any thread, once or more.
   void Ring();
 

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "capture/record/launch.h"
 #include "capture/record/recording_sink.h"
 #include "capture/record/shared_area.h"
@@ -40,10 +41,10 @@ class OwnedArea {
   void Free(uint32_t slot);
 
  private:
-  OwnedArea(int fd, SharedArea* area, const TraceClock& clock)
-      : fd_(fd), area_(area), clock_(clock) {}
+  OwnedArea(Descriptor fd, SharedArea* area, const TraceClock& clock)
+      : fd_(std::move(fd)), area_(area), clock_(clock) {}
 
-  int fd_;
+  Descriptor fd_;
   SharedArea* area_;
   TraceClock clock_;
 };

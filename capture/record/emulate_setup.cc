@@ -65,16 +65,15 @@ std::vector<std::string> Environment() {
 }  // namespace
 
 Result<std::unique_ptr<OwnedArea>> OwnedArea::Create(const RecordOptions& options) {
-  const int fd = memfd_create("flowback", MFD_CLOEXEC);
-  if (fd < 0)
+  Descriptor fd(memfd_create("flowback", MFD_CLOEXEC));
+  if (*fd < 0)
     return Fail(ErrorCode::kSystem, "can't make shared memory: memfd_create: " + Reason(errno));
   void* mapped = MAP_FAILED;
-  if (ftruncate(fd, static_cast<off_t>(SharedArea::Size())) == 0)
+  if (ftruncate(*fd, static_cast<off_t>(SharedArea::Size())) == 0)
     mapped = mmap(nullptr, SharedArea::Size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-                  fd, 0);
+                  *fd, 0);
   if (mapped == MAP_FAILED) {
     const int error = errno;
-    close(fd);
     return Fail(Error(ErrorCode::kSystem, "can't map shared memory: " + Reason(error))
                     .Remedy(error == EFBIG ? "this shell limits the size of files, and of shared "
                                              "memory with it: ulimit -f unlimited"
@@ -100,16 +99,13 @@ Result<std::unique_ptr<OwnedArea>> OwnedArea::Create(const RecordOptions& option
                     .instruction_clock = clock.counts_instructions()};
   if (options.per_cpu) area->cpu_count.store(UsableCpus());
   area->magic = kSharedAreaMagic;
-  return std::unique_ptr<OwnedArea>(new OwnedArea(fd, area, clock));
+  return std::unique_ptr<OwnedArea>(new OwnedArea(std::move(fd), area, clock));
 }
 
-OwnedArea::~OwnedArea() {
-  munmap(area_, SharedArea::Size());
-  close(fd_);
-}
+OwnedArea::~OwnedArea() { munmap(area_, SharedArea::Size()); }
 
 std::string OwnedArea::path() const {
-  return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd_);
+  return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(*fd_);
 }
 
 void OwnedArea::Free(uint32_t index) {
@@ -117,7 +113,7 @@ void OwnedArea::Free(uint32_t index) {
   // Gives the memory of the rings back; should that fail, it is only kept.
   const auto offset =
       static_cast<off_t>(area_->TraceRing(index) - reinterpret_cast<uint8_t*>(area_));
-  static_cast<void>(fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset,
+  static_cast<void>(fallocate(*fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset,
                               kTraceRingBytes + kSidebandRingBytes));
   for (RingCounters* counters : {&slot.trace, &slot.sideband}) {
     counters->head.store(0);

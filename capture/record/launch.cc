@@ -16,34 +16,30 @@
 #include <fstream>
 #include <string_view>
 
+#include "base/descriptor.h"
+
 namespace flowback::record {
 
 namespace {
 
 class Pipe {
  public:
-  Pipe() { valid_ = pipe2(ends_, O_CLOEXEC) == 0; }
-  ~Pipe() {
-    CloseRead();
-    CloseWrite();
+  Pipe() {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return;
+    read_ = Descriptor(ends[0]);
+    write_ = Descriptor(ends[1]);
   }
-  Pipe(const Pipe&) = delete;
-  Pipe& operator=(const Pipe&) = delete;
 
-  bool valid() const { return valid_; }
-  int read_end() const { return ends_[0]; }
-  int write_end() const { return ends_[1]; }
-  void CloseRead() { Close(ends_[0]); }
-  void CloseWrite() { Close(ends_[1]); }
+  bool valid() const { return *read_ >= 0; }
+  int read_end() const { return *read_; }
+  int write_end() const { return *write_; }
+  void CloseRead() { read_.Close(); }
+  void CloseWrite() { write_.Close(); }
 
  private:
-  static void Close(int& fd) {
-    if (fd >= 0) close(fd);
-    fd = -1;
-  }
-
-  int ends_[2] = {-1, -1};
-  bool valid_ = false;
+  Descriptor read_;
+  Descriptor write_;
 };
 
 ssize_t ReadAll(int fd, void* buffer, size_t size) {

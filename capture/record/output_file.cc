@@ -46,31 +46,16 @@ Status Rename(const std::string& path, const std::string& older) {
 }  // namespace
 
 Result<OutputFile> OutputFile::Create(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, kOwnerOnly);
-  if (fd < 0) return Fail(FileError("create", path, errno));
-  OutputFile file(path, fd, false);
-  if (lseek(fd, 0, SEEK_CUR) >= 0) return file;
+  Descriptor fd(open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, kOwnerOnly));
+  if (*fd < 0) return Fail(FileError("create", path, errno));
+  if (lseek(*fd, 0, SEEK_CUR) >= 0) return OutputFile(path, std::move(fd), false);
   return Fail(Error(ErrorCode::kUsage,
                     "can't write to '" + path + "': it is no file but a terminal or a pipe")
                   .Remedy("give a file with -o FILE"));
 }
 
 Result<OutputFile> OutputFile::OfPipe(const std::string& name, int descriptor) {
-  return OutputFile(name, descriptor, true);
-}
-
-OutputFile::OutputFile(OutputFile&& other) noexcept
-    : path_(std::move(other.path_)),
-      fd_(std::exchange(other.fd_, -1)),
-      pipe_(other.pipe_),
-      size_(other.size_),
-      failure_(std::move(other.failure_)) {}
-
-OutputFile::~OutputFile() { Close(); }
-
-void OutputFile::Close() {
-  if (fd_ >= 0) close(fd_);
-  fd_ = -1;
+  return OutputFile(name, Descriptor(descriptor), true);
 }
 
 Status OutputFile::Write(Bytes bytes) {
@@ -83,10 +68,10 @@ Status OutputFile::WriteAt(uint64_t offset, Bytes bytes) { return WriteAll(offse
 
 // Whoever gave us a pipe may have it set so that a write does not wait.
 ssize_t OutputFile::WriteSome(uint64_t offset, Bytes bytes) const {
-  if (!pipe_) return pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-  pollfd ready{fd_, POLLOUT, 0};
-  if (fd_ >= 0 && poll(&ready, 1, -1) < 0) return -1;
-  const ssize_t done = write(fd_, bytes.data(), bytes.size());
+  if (!pipe_) return pwrite(*fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+  pollfd ready{*fd_, POLLOUT, 0};
+  if (*fd_ >= 0 && poll(&ready, 1, -1) < 0) return -1;
+  const ssize_t done = write(*fd_, bytes.data(), bytes.size());
   if (done < 0 && errno == EAGAIN) errno = EINTR;  // again
   return done;
 }

@@ -8,7 +8,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "base/descriptor.h"
 #include "flowback/base/bytes.h"
 #include "flowback/base/error.h"
 
@@ -23,9 +25,6 @@ class OutputFile {
   // What is open at `descriptor`, and now the file's own: bytes go where it stands. `name` is for
   // messages. No WriteAt.
   static Result<OutputFile> OfPipe(const std::string& name, int descriptor);
-  OutputFile(OutputFile&& other) noexcept;
-  OutputFile& operator=(OutputFile&&) = delete;
-  ~OutputFile();
 
   // Once one has failed, all fail in the same way.
   Status Write(Bytes bytes);
@@ -36,18 +35,19 @@ class OutputFile {
   Status WriteAt(uint64_t offset, Bytes bytes);
 
   // Nothing more is written.
-  void Close();
+  void Close() { fd_.Close(); }
 
   uint64_t size() const { return size_; }
   const std::string& path() const { return path_; }
 
  private:
-  OutputFile(std::string path, int fd, bool pipe) : path_(std::move(path)), fd_(fd), pipe_(pipe) {}
+  OutputFile(std::string path, Descriptor fd, bool pipe)
+      : path_(std::move(path)), fd_(std::move(fd)), pipe_(pipe) {}
   ssize_t WriteSome(uint64_t offset, Bytes bytes) const;
   Status WriteAll(uint64_t offset, Bytes bytes);
 
   std::string path_;
-  int fd_;
+  Descriptor fd_;
   bool pipe_;
   uint64_t size_ = 0;
   std::optional<Error> failure_;  // the first one: nothing is written after it

@@ -26,15 +26,10 @@ RecordSession::RecordSession(const RecordOptions& options, const RecorderSignals
       snapshot_signal_(options.snapshot_bytes.has_value()),
       done_(eventfd(0, EFD_CLOEXEC)) {}
 
-RecordSession::~RecordSession() {
-  for (const int descriptor : {done_, program_})
-    if (descriptor >= 0) close(descriptor);
-}
-
 void RecordSession::Connect(pid_t program, std::function<void()> stop,
                             std::function<void()> snapshot) {
   const std::lock_guard lock(mutex_);
-  if (program > 0) program_ = static_cast<int>(syscall(SYS_pidfd_open, program, 0));
+  if (program > 0) program_ = Descriptor(static_cast<int>(syscall(SYS_pidfd_open, program, 0)));
   stop_ = std::move(stop);
   snapshot_ = std::move(snapshot);
   if (reason_ != StopReason::kProgramEnded) stop_();
@@ -52,7 +47,7 @@ void RecordSession::TakeSnapshot() {
 
 void RecordSession::Done() {
   const uint64_t one = 1;
-  static_cast<void>(write(done_, &one, sizeof one));
+  static_cast<void>(write(*done_, &one, sizeof one));
 }
 
 void RecordSession::Stop(StopReason reason) {
@@ -76,7 +71,7 @@ void RecordSession::Supervise() {
 
 // True: the engine's thread ends.
 bool RecordSession::WaitForEvent() {
-  pollfd events[] = {{done_, POLLIN, 0}, {signals_.descriptor(), POLLIN, 0}};
+  pollfd events[] = {{*done_, POLLIN, 0}, {signals_.descriptor(), POLLIN, 0}};
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(
       options_.max_duration.value_or(std::chrono::nanoseconds::max()) - Elapsed());
   const bool due = left.count() <= 0;
@@ -102,12 +97,12 @@ void RecordSession::OnSignal(const RecorderSignals::Request& request) {
 
 bool RecordSession::HasProgram() {
   const std::lock_guard lock(mutex_);
-  return program_ >= 0;
+  return *program_ >= 0;
 }
 
 void RecordSession::Signal(int signal) {
   const std::lock_guard lock(mutex_);
-  if (program_ >= 0) syscall(SYS_pidfd_send_signal, program_, signal, nullptr, 0);
+  if (*program_ >= 0) syscall(SYS_pidfd_send_signal, *program_, signal, nullptr, 0);
 }
 
 void RecordSession::TellProgress() {

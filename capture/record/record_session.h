@@ -10,6 +10,7 @@
 #include <functional>
 #include <mutex>
 
+#include "base/descriptor.h"
 #include "capture/record/metered_sink.h"
 #include "capture/record/recorder_signals.h"
 #include "capture/record/snapshot_signal.h"
@@ -20,7 +21,6 @@ namespace flowback::record {
 class RecordSession {
  public:
   RecordSession(const RecordOptions& options, const RecorderSignals& signals);
-  ~RecordSession();
   RecordSession(const RecordSession&) = delete;
   RecordSession& operator=(const RecordSession&) = delete;
 
@@ -63,7 +63,7 @@ class RecordSession {
   const SnapshotSignal snapshot_signal_;
   Meter meter_;
   std::atomic<StopReason> reason_ = StopReason::kProgramEnded;
-  const int done_;  // eventfd
+  const Descriptor done_;  // eventfd
   // Of Supervise only.
   int end_signal_ = 0;  // asks the program to end, once the recording is complete
   std::chrono::steady_clock::time_point requested_{};  // when it was known
@@ -74,7 +74,7 @@ class RecordSession {
   std::mutex mutex_;  // over what follows
   std::function<void()> stop_;
   std::function<void()> snapshot_;
-  int program_ = -1;  // pidfd: its number may be another's once it has ended
+  Descriptor program_;  // pidfd: its number may be another's once it has ended
 };
 
 }  // namespace flowback::record

@@ -22,12 +22,13 @@
 // Instructions are read before they run, because they may remove or change their own code.
 #include "capture/record/step_engine.h"
 
-#include <errno.h>
 #include <sys/wait.h>
 
 #include <utility>
+#include <vector>
 
 #include "capture/record/branch_outcome.h"
+#include "capture/record/child_status.h"
 #include "capture/record/process_maps.h"
 #include "capture/record/ptrace_calls.h"
 #include "capture/record/step_thread.h"
@@ -80,17 +81,19 @@ Result<RecordSummary> StepEngine::Finished() {
 }
 
 void StepEngine::Loop() {
+  std::vector<ChildStatus> statuses;
   while (true) {
+    // Each time: the bell is for a thread that sleeps. While this one and the program hand a CPU to
+    // each other at every step, the bell may not get it.
+    ServeRequests();
     // Without traced threads nothing is to be stopped, and the bell would be waited for in vain.
     threads_.empty() ? bell_.Disarm() : bell_.Arm();
-    int status = 0;
-    // Only this thread's children: a program that embeds the library may have others.
-    const pid_t tid = waitpid(-1, &status, __WALL | __WNOTHREAD);
-    if (tid < 0 && errno == EINTR) continue;
-    if (tid < 0) return;
-    HandleStatus(tid, status);
-    if (stopping_ && threads_.empty()) Complete();
-    if (!status_) OnFailure();
+    if (!TakeStatuses(statuses)) return;
+    for (const auto& [tid, status] : statuses) {
+      HandleStatus(tid, status);
+      if (stopping_ && threads_.empty()) Complete();
+      if (!status_) OnFailure();
+    }
   }
 }
 
@@ -111,10 +114,7 @@ void StepEngine::OnFailure() {
 }
 
 void StepEngine::HandleStatus(pid_t tid, int status) {
-  if (bell_.Is(tid)) {
-    if (bell_.OnEnd(status)) ServeRequests();
-    return;
-  }
+  if (bell_.Is(tid)) return bell_.OnEnd(status);
   if (!WIFSTOPPED(status)) return HandleEnd(tid, status);
   if (EventOf(status) == PTRACE_EVENT_EXEC) return OnExec(tid);
   if (Thread* thread = Find(tid))
@@ -238,7 +238,7 @@ void StepEngine::LetGo(pid_t tid, Signal signal) {
 }
 
 void StepEngine::ServeRequests() {
-  if (stop_requested_) StopTracing();
+  if (stop_requested_ && !stopping_) StopTracing();
   if (!snapshot_requested_.exchange(false)) return;
   for (const auto& [tid, thread] : threads_) FlushTrace(*thread);
   Check(sink_.TakeSnapshot(clock_.Now()));

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/descriptor.h"
+
 namespace flowback::record {
 namespace {
 
@@ -25,11 +27,10 @@ std::optional<TimeConversion> PerfConversion() {
   attr.type = PERF_TYPE_SOFTWARE;
   attr.config = PERF_COUNT_SW_DUMMY;
   attr.exclude_kernel = 1;
-  const int fd = static_cast<int>(syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0));
-  if (fd < 0) return std::nullopt;
+  const Descriptor fd(static_cast<int>(syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0)));
+  if (*fd < 0) return std::nullopt;
   const size_t page_size = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  void* mapped = mmap(nullptr, page_size, PROT_READ, MAP_SHARED, fd, 0);
-  close(fd);
+  void* mapped = mmap(nullptr, page_size, PROT_READ, MAP_SHARED, *fd, 0);
   if (mapped == MAP_FAILED) return std::nullopt;
   const auto* page = static_cast<const perf_event_mmap_page*>(mapped);
   std::optional<TimeConversion> result;

@@ -159,7 +159,10 @@ std::vector<const StaticBlock*> BlockCache::BlockTable::WorthKeeping() const {
 
 BlockCache::BlockCache(Bytes bytes)
     : bytes_(bytes),
-      past_end_{.offset = bytes.size(), .stop = StaticBlock::Stop::kSectionEnd, .last = {}} {}
+      past_end_{.offset = bytes.size(),
+                .lengths = {},
+                .stop = StaticBlock::Stop::kSectionEnd,
+                .last = {}} {}
 
 BlockCache::~BlockCache() = default;
 
@@ -193,8 +196,9 @@ bool BlockCache::Keep() {
   const std::scoped_lock lock(mutex_);
   for (const ExecMode mode : {ExecMode::k64Bit, ExecMode::k32Bit, ExecMode::k16Bit}) {
     const auto blocks = modes_[static_cast<size_t>(mode)].WorthKeeping();
-    if (!blocks.empty() && disk_->HasRoomFor(blocks.size() * sizeof(StaticBlock)))
-      stored |= disk_->Store(NameOnDisk(mode), StoredBlocks::Write(blocks, bytes_));
+    if (!blocks.empty())
+      stored |= disk_->Store(NameOnDisk(mode), blocks.size() * sizeof(StaticBlock),
+                             [&] { return StoredBlocks::Write(blocks, bytes_); });
   }
   return stored;
 }

@@ -4,18 +4,25 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
+
+#include "base/descriptor.h"
 
 namespace flowback {
 namespace {
@@ -47,20 +54,6 @@ struct Header {
 };
 static_assert(sizeof(Header) == 64);
 
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int operator*() const { return number_; }
-
- private:
-  const int number_;
-};
-
 bool IsOwn(const struct stat& info) {
   return info.st_uid == geteuid() && (info.st_mode & kOthersMayWrite) == 0;
 }
@@ -77,16 +70,6 @@ bool MakeFolders(const std::filesystem::path& folder) {
   if (errno != ENOENT || folder == folder.parent_path()) return false;
   return MakeFolders(folder.has_parent_path() ? folder.parent_path() : ".") &&
          (mkdir(folder.c_str(), S_IRWXU) == 0 || errno == EEXIST);
-}
-
-bool WriteAll(int fd, Bytes bytes) {
-  while (!bytes.empty()) {
-    const ssize_t put = write(fd, bytes.data(), bytes.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) return false;
-    bytes = bytes.subspan(static_cast<size_t>(put));
-  }
-  return true;
 }
 
 // The file is in use: others are removed before it.
@@ -190,14 +173,29 @@ std::unique_ptr<const CachedBytes> DiskCache::Load(const std::string& name) cons
   return result;
 }
 
+// One file shall not drive out all others. A write beyond the process's limit would kill it.
 bool DiskCache::HasRoomFor(size_t size) const {
-  // One file shall not drive out all others.
-  if (settings_.folder.empty() || sizeof(Header) + size > settings_.most_bytes / 2) return false;
-  return MakeFolders(settings_.folder) && IsOwn();
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0) return false;
+  return sizeof(Header) + size <= std::min<uint64_t>(settings_.most_bytes / 2, limit.rlim_cur);
+}
+
+bool DiskCache::HasFolder() const {
+  return !settings_.folder.empty() && MakeFolders(settings_.folder) && IsOwn();
 }
 
 bool DiskCache::Store(const std::string& name, Bytes content) const {
-  if (!HasRoomFor(content.size())) return false;
+  return HasRoomFor(content.size()) && HasFolder() && Write(name, content);
+}
+
+bool DiskCache::Store(const std::string& name, size_t least,
+                      const std::function<std::vector<uint8_t>()>& make) const {
+  if (!HasRoomFor(least) || !HasFolder()) return false;
+  const std::vector<uint8_t> content = make();
+  return HasRoomFor(content.size()) && Write(name, content);
+}
+
+bool DiskCache::Write(const std::string& name, Bytes content) const {
   std::string path = settings_.folder + "/" + std::string(kUnfinished) + "XXXXXX";
   const Descriptor fd(mkostemp(path.data(), O_CLOEXEC));  // for the user alone
   if (*fd < 0) return false;

@@ -8,11 +8,13 @@
 // same file, the later one wins.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <mutex>
-#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "flowback/base/bytes.h"
 
@@ -52,15 +54,21 @@ class DiskCache {
 
   // What was kept under `name`, which is a file's name; null when there is nothing.
   std::unique_ptr<const CachedBytes> Load(const std::string& name) const;
-  // Whether so many bytes could be kept, before work is put into them. Makes the folder.
-  bool HasRoomFor(size_t size) const;
   // Keeps it, with the folder where that is absent. False when that can't be.
   bool Store(const std::string& name, Bytes content) const;
+  // The same for content that is work to make: `make` is called only where `least` bytes, which it
+  // gives or more, could be kept.
+  bool Store(const std::string& name, size_t least,
+             const std::function<std::vector<uint8_t>()>& make) const;
   // Removes the files used longest ago, as many as there are too many.
   void Trim() const;
 
  private:
   bool IsOwn() const;
+  bool HasRoomFor(size_t size) const;
+  // Makes it where it is absent.
+  bool HasFolder() const;
+  bool Write(const std::string& name, Bytes content) const;
   std::string PathOf(const std::string& name) const;
 
   const DiskCacheSettings settings_;

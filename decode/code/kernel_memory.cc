@@ -44,27 +44,16 @@ Result<KernelMemory> KernelMemory::Open(const std::string& path) {
     memory.core_ = std::move(*core);
     return memory;
   }
-  memory.fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (memory.fd_ < 0)
+  memory.file_ = Descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (*memory.file_ < 0)
     return Fail(Error(ErrorCode::kUnreadable, path + ": " + std::strerror(errno))
                     .Remedy("name a copy of /proc/kcore that may be read"));
-  const std::vector<uint8_t> beginning = ReadAt(memory.fd_, 0, kHeaders);
+  const std::vector<uint8_t> beginning = ReadAt(*memory.file_, 0, kHeaders);
   auto core = ReadCoreHeaders(beginning, path);
   if (!core) return Fail(std::move(core.error()));
   for (CoreSegment& segment : core->segments) segment.bytes = {};
   memory.core_ = std::move(*core);
   return memory;
-}
-
-KernelMemory::KernelMemory(KernelMemory&& other) noexcept
-    : path_(std::move(other.path_)),
-      mapped_(std::move(other.mapped_)),
-      fd_(std::exchange(other.fd_, -1)),
-      read_(other.read_),
-      core_(std::move(other.core_)) {}
-
-KernelMemory::~KernelMemory() {
-  if (fd_ >= 0) close(fd_);
 }
 
 KernelMemory::Part KernelMemory::Read(const CoreSegment& segment, uint64_t address, uint64_t size) {
@@ -77,7 +66,7 @@ KernelMemory::Part KernelMemory::Read(const CoreSegment& segment, uint64_t addre
             .bytes = mapped_->bytes()};
   size = std::min(size, kMostRead - read_);
   const auto bytes = std::make_shared<const std::vector<uint8_t>>(
-      ReadAt(fd_, segment.file_offset + skipped, size));
+      ReadAt(*file_, segment.file_offset + skipped, size));
   read_ += bytes->size();
   return {.address = address, .size = bytes->size(), .offset = 0, .owner = bytes, .bytes = *bytes};
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "decode/code/core_file.h"
 #include "decode/code/image_store.h"
 #include "flowback/base/error.h"
@@ -20,9 +21,6 @@ class KernelMemory {
   // `path` may be a copy, or /proc/kcore itself, which can be read but not mapped. Errors:
   // kUnreadable.
   static Result<KernelMemory> Open(const std::string& path);
-  ~KernelMemory();
-  KernelMemory(KernelMemory&& other) noexcept;
-  KernelMemory& operator=(KernelMemory&&) = delete;
 
   const std::string& path() const { return path_; }
   // From its VMCOREINFO note; empty: it has none.
@@ -50,8 +48,8 @@ class KernelMemory {
   Part Read(const CoreSegment& segment, uint64_t address, uint64_t size);
 
   std::string path_;
-  std::shared_ptr<const MappedFile> mapped_;  // null: read through fd_
-  int fd_ = -1;
+  std::shared_ptr<const MappedFile> mapped_;  // null: read through file_
+  Descriptor file_;
   uint64_t read_ = 0;
   CoreFile core_;
 };

@@ -33,16 +33,15 @@ struct BlockStretch {
   }
   // All of it, without estimated times.
   BlockBatch Batch(const StepBuffer& steps) const {
-    BlockBatch batch;
-    batch.steps = steps.Steps(begin, count);
-    batch.table = &graph->Table();
-    batch.next = next;
-    batch.before = before;
-    batch.behind = behind;
-    batch.tsc = tsc;
-    batch.in_transaction = in_transaction;
-    batch.stay = stay;
-    return batch;
+    return {.steps = steps.Steps(begin, count),
+            .table = &graph->Table(),
+            .next = next,
+            .before = before,
+            .behind = behind,
+            .times = {},
+            .tsc = tsc,
+            .in_transaction = in_transaction,
+            .stay = stay};
   }
 };
 

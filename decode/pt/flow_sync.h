@@ -130,12 +130,12 @@ void FlowEngine<Sink>::OnePacket() {
   CountSlow(packet, plain);
   const bool is_time = std::visit([]<class P>(const P&) { return kIsTiming<P>; }, packet);
   if (std::holds_alternative<Pad>(packet) && !losing_) ++account_.padding;
-  if (!std::visit([this](const auto& p) { return On(p); }, packet)) {
+  if (!std::visit([this](const auto& p) { return this->On(p); }, packet)) {
     Failed();
     // The same packet may tell where execution is.
     if (state_ == State::kLost && pos_ == packet_ + *size && input_.resync == Resync::kEarliest &&
         !std::holds_alternative<Psb>(packet))
-      if (!std::visit([this](const auto& p) { return On(p); }, packet)) Failed();
+      if (!std::visit([this](const auto& p) { return this->On(p); }, packet)) Failed();
   }
   if (const auto* tnt = std::get_if<ShortTnt>(&packet))
     TntEnd(InCompound() ? 0 : tnt->count, pos_);

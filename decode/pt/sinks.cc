@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "decode/pt/sinks.h"
 
+#include "decode/pt/block_stretch.h"
+
 namespace flowback::pt {
 
 FlowTotals CountingSink::TakeTotals() {
@@ -79,17 +81,12 @@ void DeliveringSink<Receiver>::Deliver(const BlockGraph& graph, uint32_t id, uns
                                        InstructionClass last, BlockExit exit, uint64_t next,
                                        const Moment& moment) {
   if (done_ || count == 0) return;
-  const NodeInfo& info = graph.info(id);
-  BlockRun run;
-  run.address = info.address;
-  run.lengths = {static_cast<const uint8_t*>(info.block->lengths), count};
+  BlockRun run = RunOf(graph, id, count);
   run.next = next;
   run.tsc = moment.tsc;
   run.exit = exit;
   run.last = last;
-  run.mode = graph.mode();
   run.in_transaction = moment.in_transaction;
-  run.space = &graph.space();
   run.stay = stay_;
   count_ += count;
   receiver_.OnBlock(run);

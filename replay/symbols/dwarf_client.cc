@@ -110,9 +110,9 @@ bool DwarfClient::Start(std::string& problem) {
     problem = std::string("socketpair: ") + std::strerror(errno);
     return false;
   }
-  socket_ = ends[0];
-  const int error = Spawn(program, ends[1], process_);
-  close(ends[1]);
+  socket_ = Descriptor(ends[0]);
+  const Descriptor program_end(ends[1]);
+  const int error = Spawn(program, *program_end, process_);
   if (error == 0) return true;
   process_ = -1;
   problem = program + ": " + std::strerror(error);
@@ -120,14 +120,14 @@ bool DwarfClient::Start(std::string& problem) {
 }
 
 DwarfClient::~DwarfClient() {
-  if (socket_ >= 0) close(socket_);
+  socket_.Close();
   if (process_ < 0) return;
   kill(process_, SIGKILL);
   EndOf(process_);
 }
 
 void DwarfClient::End(const std::string& problem) {
-  close(std::exchange(socket_, -1));
+  socket_.Close();
   if (!problem.empty()) kill(process_, SIGKILL);
   const std::string end = EndOf(std::exchange(process_, -1));
   problems_.push_back(problem.empty() ? end : problem);
@@ -135,14 +135,14 @@ void DwarfClient::End(const std::string& problem) {
 
 bool DwarfClient::Receive(char* data, size_t size) {
   while (size > 0) {
-    pollfd wait{.fd = socket_, .events = POLLIN, .revents = 0};
+    pollfd wait{.fd = *socket_, .events = POLLIN, .revents = 0};
     const int ready = poll(&wait, 1, kPatienceMs);
     if (ready < 0 && errno == EINTR) continue;
     if (ready == 0) {
       End("their reader came to no end");
       return false;
     }
-    const ssize_t got = recv(socket_, data, size, 0);
+    const ssize_t got = recv(*socket_, data, size, 0);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) {
       End("");
@@ -160,7 +160,7 @@ bool DwarfClient::Ask(const std::string& request, std::string& reply) {
   message.Put(request);
   const std::string& bytes = message.bytes();
   for (size_t sent = 0; sent < bytes.size();) {
-    const ssize_t count = send(socket_, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+    const ssize_t count = send(*socket_, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) {
       End("");

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "replay/symbols/dwarf_file.h"
 
 namespace flowback::symbols {
@@ -40,7 +41,7 @@ class DwarfClient {
   bool Receive(char* data, size_t size);
   void End(const std::string& problem);
 
-  int socket_ = -1;
+  Descriptor socket_;
   pid_t process_ = -1;
   std::vector<UnitRange> units_;
   std::vector<std::string> problems_;

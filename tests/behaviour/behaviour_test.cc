@@ -13,6 +13,7 @@
 #include "tests/behaviour/trace_assembler.h"
 #include "tests/behaviour/transcript.h"
 #include "tests/support/byte_account.h"
+#include "tests/support/flow_consumers.h"
 
 namespace flowback::behaviour {
 namespace {
@@ -95,23 +96,6 @@ class Behaviour : public testing::TestWithParam<std::string> {
   AddressSpaceHistory code_;
 };
 
-// Digest of what the consumer was told.
-class Digest : public ExecutionConsumer {
- public:
-  void OnBlock(const BlockRun& run) override {
-    uint64_t ip = run.address;
-    for (const uint8_t length : run.lengths) {
-      digest.Append(ip);
-      ip += length;
-    }
-  }
-  void OnEvent(const TraceEvent&) override {}
-  void OnLoss(const DataLoss& loss) override { losses.push_back(loss); }
-
-  FlowDigest digest;
-  std::vector<DataLoss> losses;
-};
-
 TEST_P(Behaviour, NativeSaysWhatIsExpected) {
   auto decoder = MakeDecoder("native");
   ASSERT_TRUE(decoder.has_value()) << decoder.error().message();
@@ -131,13 +115,13 @@ TEST_P(Behaviour, SummaryEqualsTheFlow) {
   auto decoder = MakeDecoder("native");
   ASSERT_TRUE(decoder.has_value()) << decoder.error().message();
   for (const Resync resync : {Resync::kEarliest, Resync::kPsb}) {
-    Digest told;
+    FlowDigester told;
     const auto account = (*decoder)->Decode(Input(resync), told);
     ASSERT_TRUE(account.has_value()) << account.error().message();
     const FlowSummary summary = Summarize("native", resync);
-    EXPECT_EQ(summary.digest, told.digest);
-    EXPECT_EQ(summary.losses.size(), told.losses.size());
-    accounts::ExpectAccount(Input(resync), told.losses, *account);
+    EXPECT_EQ(summary.digest, told.digest());
+    EXPECT_EQ(summary.losses.size(), told.losses().size());
+    accounts::ExpectAccount(Input(resync), told.losses(), *account);
     EXPECT_EQ(summary.bytes_decoded, account->decoded);
     EXPECT_EQ(summary.bytes_padding, account->padding);
     EXPECT_EQ(summary.bytes_lost, account->lost);
@@ -153,10 +137,10 @@ TEST_P(Behaviour, EveryPrefixIsAccountedFor) {
     const std::vector<uint8_t> prefix(trace_.begin(), trace_.begin() + size);
     input.bytes = prefix;
     input.gaps.clear();
-    Digest told;
+    FlowDigester told;
     const auto account = (*decoder)->Decode(input, told);
     ASSERT_TRUE(account.has_value()) << account.error().message();
-    accounts::ExpectAccount(input, told.losses, *account);
+    accounts::ExpectAccount(input, told.losses(), *account);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "flowback/model/block_batch.h"
 #include "tests/bench/libipt_peer.h"
 #include "tests/bench/workload.h"
+#include "tests/support/flow_consumers.h"
 
 namespace flowback::bench {
 namespace {
@@ -22,11 +23,7 @@ constexpr int kRepetitions = 5;
 class BatchTaker : public ExecutionConsumer {
  public:
   void OnBlock(const BlockRun& run) override {
-    uint64_t ip = run.address;
-    for (const uint8_t length : run.lengths) {
-      digest_.Append(ip);
-      ip += length;
-    }
+    AppendRun(run, digest_);
     Add(run.bounds, run.tsc);
   }
   void OnBlocks(const BlockBatch& batch) override {

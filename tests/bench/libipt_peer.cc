@@ -17,13 +17,18 @@ struct Free {
 };
 
 // What its two decoders have in common, under one name.
-struct Blocks {
-  using Decoder = pt_block_decoder;
-  static constexpr auto kAlloc = pt_blk_alloc_decoder;
-  static constexpr auto kFree = pt_blk_free_decoder;
-  static constexpr auto kSetImage = pt_blk_set_image;
-  static constexpr auto kSync = pt_blk_sync_forward;
-  static constexpr auto kEvent = pt_blk_event;
+template <class DecoderType, auto alloc, auto release, auto set_image, auto sync, auto event>
+struct Calls {
+  using Decoder = DecoderType;
+  static constexpr auto kAlloc = alloc;
+  static constexpr auto kFree = release;
+  static constexpr auto kSetImage = set_image;
+  static constexpr auto kSync = sync;
+  static constexpr auto kEvent = event;
+};
+
+struct Blocks : Calls<pt_block_decoder, pt_blk_alloc_decoder, pt_blk_free_decoder, pt_blk_set_image,
+                      pt_blk_sync_forward, pt_blk_event> {
   static int Next(Decoder* decoder, uint64_t& instructions) {
     pt_block block;
     block.ninsn = 0;
@@ -33,13 +38,8 @@ struct Blocks {
   }
 };
 
-struct Instructions {
-  using Decoder = pt_insn_decoder;
-  static constexpr auto kAlloc = pt_insn_alloc_decoder;
-  static constexpr auto kFree = pt_insn_free_decoder;
-  static constexpr auto kSetImage = pt_insn_set_image;
-  static constexpr auto kSync = pt_insn_sync_forward;
-  static constexpr auto kEvent = pt_insn_event;
+struct Instructions : Calls<pt_insn_decoder, pt_insn_alloc_decoder, pt_insn_free_decoder,
+                            pt_insn_set_image, pt_insn_sync_forward, pt_insn_event> {
   static int Next(Decoder* decoder, uint64_t& instructions) {
     pt_insn instruction;
     instruction.iclass = ptic_error;

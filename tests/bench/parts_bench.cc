@@ -16,6 +16,7 @@
 #include "tests/bench/graph_walk.h"
 #include "tests/bench/libipt_peer.h"
 #include "tests/bench/workload.h"
+#include "tests/support/flow_consumers.h"
 #include "tests/support/stream_generator.h"
 
 namespace flowback::bench {
@@ -78,34 +79,6 @@ void RunLibipt(benchmark::State& state, Subject* subject) {
   Report(state, *subject, count);
 }
 
-class CountingConsumer final : public ExecutionConsumer {
- public:
-  void OnBlock(const BlockRun& run) override { count_ += run.lengths.size(); }
-  void OnEvent(const TraceEvent&) override {}
-  void OnLoss(const DataLoss&) override {}
-  uint64_t count() const { return count_; }
-
- private:
-  uint64_t count_ = 0;
-};
-
-class DigestingConsumer final : public ExecutionConsumer {
- public:
-  void OnBlock(const BlockRun& run) override {
-    uint64_t ip = run.address;
-    for (const uint8_t length : run.lengths) {
-      digest_.Append(ip);
-      ip += length;
-    }
-  }
-  void OnEvent(const TraceEvent&) override {}
-  void OnLoss(const DataLoss&) override {}
-  uint64_t count() const { return digest_.count; }
-
- private:
-  FlowDigest digest_;
-};
-
 template <class Consumer>
 void RunFlow(benchmark::State& state, Subject& subject, bool times) {
   DecodeInput input = subject.workload.Input();
@@ -120,13 +93,13 @@ void RunFlow(benchmark::State& state, Subject& subject, bool times) {
 }
 
 void RunPlainFlow(benchmark::State& state, Subject* subject) {
-  RunFlow<CountingConsumer>(state, *subject, false);
+  RunFlow<FlowCounter>(state, *subject, false);
 }
 void RunTimedFlow(benchmark::State& state, Subject* subject) {
-  RunFlow<CountingConsumer>(state, *subject, true);
+  RunFlow<FlowCounter>(state, *subject, true);
 }
 void RunDigestedFlow(benchmark::State& state, Subject* subject) {
-  RunFlow<DigestingConsumer>(state, *subject, true);
+  RunFlow<FlowDigester>(state, *subject, true);
 }
 
 // The lines that `--as instructions -F ip` prints, in pieces of the output's size.

@@ -2,6 +2,7 @@
 #include "decode/code/disk_cache.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -226,6 +227,40 @@ TEST_F(DiskCacheTest, FilesUsedLongestAgoGoFirst) {
 TEST_F(DiskCacheTest, OneFileTakesNoMoreThanHalf) {
   EXPECT_FALSE(Make(2 * content_.size()).Store("one", content_));
   EXPECT_TRUE(Make(2 * (content_.size() + kHeaderSize)).Store("one", content_));
+}
+
+// As `ulimit -f` has it. Who writes beyond that is killed.
+TEST_F(DiskCacheTest, NoFileIsLargerThanTheProcessMayWrite) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlim_t size = content_.size() + kHeaderSize;
+  for (const rlim_t allowed : {size - 1, size}) {
+    const rlimit limit{.rlim_cur = allowed, .rlim_max = before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    const bool stored = Make().Store("one", content_);
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+    EXPECT_EQ(stored, allowed == size);
+  }
+  EXPECT_TRUE(Has(Make(), "one", content_));
+}
+
+// Work goes only into what may be kept; what it then turns out to be may still be too much.
+TEST_F(DiskCacheTest, ContentIsMadeWhereItMayBeKept) {
+  int made = 0;
+  const auto make = [&] {
+    ++made;
+    return content_;
+  };
+  const uint64_t least = content_.size() + kHeaderSize;
+  EXPECT_FALSE(Make(2 * least - 2).Store("one", content_.size(), make));
+  EXPECT_FALSE(DiskCache({}, kVersion).Store("one", 1, make));
+  EXPECT_EQ(made, 0);
+  EXPECT_FALSE(Make(2 * least - 2).Store("one", 1, make));
+  EXPECT_EQ(made, 1);
+  EXPECT_EQ(Make().Load("one"), nullptr);
+  EXPECT_TRUE(Make(2 * least).Store("one", content_.size(), make));
+  EXPECT_EQ(made, 2);
+  EXPECT_TRUE(Has(Make(), "one", content_));
 }
 
 TEST_F(DiskCacheTest, TrimLeavesOtherFilesAloneAndRemovesUnfinishedOnes) {

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "decode/pt/native_decoder.h"
+#include "tests/support/flow_consumers.h"
 #ifdef FLOWBACK_HAVE_LIBIPT
 #include "decode/pt/libipt/libipt_decoder.h"
 #endif
@@ -20,11 +21,7 @@ namespace {
 class Adder : public ExecutionConsumer {
  public:
   void OnBlock(const BlockRun& run) override {
-    uint64_t ip = run.address;
-    for (uint8_t length : run.lengths) {
-      sum_.digest.Append(ip);
-      ip += length;
-    }
+    AppendRun(run, sum_.digest);
     CountBranch(run);
   }
   void OnEvent(const TraceEvent&) override {}

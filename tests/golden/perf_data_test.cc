@@ -11,33 +11,19 @@
 #include "tests/golden/engines.h"
 #include "tests/golden/perf_recordings.h"
 #include "tests/golden/shared_traces.h"
+#include "tests/support/flow_consumers.h"
 
 namespace flowback::golden {
 namespace {
-
-class Digester final : public ExecutionConsumer {
- public:
-  void OnBlock(const BlockRun& run) override {
-    uint64_t ip = run.address;
-    for (const uint8_t length : run.lengths) {
-      digest.Append(ip);
-      ip += length;
-    }
-  }
-  void OnEvent(const TraceEvent&) override {}
-  void OnLoss(const DataLoss&) override {}
-
-  FlowDigest digest;
-};
 
 // Thread by thread, piece by piece, as a listing does.
 DigestOfThread ListedDigests(const OpenedPerf& opened, Decoder& decoder) {
   DigestOfThread digests;
   for (const ThreadFlow& flow : ThreadFlows(opened.recording, *opened.inputs)) {
-    Digester digester;
+    FlowDigester digester;
     for (const FlowPiece& piece : flow.pieces)
       EXPECT_TRUE(DecodePiece(piece, *opened.inputs, decoder, digester));
-    if (digester.digest.count != 0) digests[flow.tid] = digester.digest;
+    if (digester.count() != 0) digests[flow.tid] = digester.digest();
   }
   return digests;
 }

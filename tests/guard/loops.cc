@@ -8,6 +8,7 @@
 #include "decode/pt/native_decoder.h"
 #include "decode/pt/packets/packet.h"
 #include "flowback/decode/decoder.h"
+#include "tests/support/flow_consumers.h"
 #include "tests/support/stream_generator.h"
 
 namespace {
@@ -16,18 +17,6 @@ using namespace flowback;
 
 // Something the compiler must compute.
 uint64_t checksum = 0;
-
-// Takes everything, keeps a count.
-class Counter final : public ExecutionConsumer {
- public:
-  void OnBlock(const BlockRun& run) override { count_ += run.lengths.size(); }
-  void OnEvent(const TraceEvent&) override {}
-  void OnLoss(const DataLoss&) override {}
-  uint64_t count() const { return count_; }
-
- private:
-  uint64_t count_ = 0;
-};
 
 }  // namespace
 
@@ -55,12 +44,13 @@ extern "C" {
   checksum += decoder.Summarize(input)->digest.hash;
 }
 
-[[gnu::noinline]] void guard_flow(Decoder& decoder, const DecodeInput& input, Counter& counter) {
+[[gnu::noinline]] void guard_flow(Decoder& decoder, const DecodeInput& input,
+                                  FlowCounter& counter) {
   checksum += decoder.Decode(input, counter)->decoded;
 }
 
 [[gnu::noinline]] void guard_flow_with_times(Decoder& decoder, const DecodeInput& input,
-                                             Counter& counter) {
+                                             FlowCounter& counter) {
   checksum += decoder.Decode(input, counter)->decoded * 3;
 }
 }
@@ -107,7 +97,7 @@ void RunFlow() {
   guard_lexing(trace.input);
   const std::unique_ptr<Decoder> decoder = pt::MakeNativeDecoder();
   guard_counting_cold(*decoder, trace.input);
-  Counter counter;
+  FlowCounter counter;
   checksum += decoder->Decode(trace.input, counter)->decoded;
   guard_flow(*decoder, trace.input, counter);
   trace.input.times = true;

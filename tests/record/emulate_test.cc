@@ -154,7 +154,9 @@ TEST_P(Emulated, LosesNothing) {
   EXPECT_EQ(summary->command_status & ~0x80, test.status);  // without the core dump flag
   EXPECT_EQ(summary->threads.size(), test.threads);
   // Killed by its child, which may still be there then.
-  if (test.status != SIGKILL) EXPECT_EQ(summary->notes, std::vector<std::string>{});
+  if (test.status != SIGKILL) {
+    EXPECT_EQ(summary->notes, std::vector<std::string>{});
+  }
   ExpectSameFlow(recorder.File("perf.data"), *summary);
 }
 

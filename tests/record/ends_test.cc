@@ -5,8 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <filesystem>
 
+#include "capture/record/process_maps.h"
 #include "tests/record/emulated.h"
 #include "tests/record/recorded.h"
 
@@ -61,6 +63,39 @@ TEST_P(Ends, BySignalsToTheRecorder) {
     EXPECT_GT(summary.instructions, 0u);
     ExpectSameFlow(recorder_.File("perf.data"), summary);
   }
+}
+
+// The child that is to wake the recorder, beside the one that it records; -1 when there is none. It
+// may not have come to name itself yet.
+pid_t FindBell(const std::string& recorded) {
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename();
+    pid_t pid = -1;
+    std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (pid > 0 && record::ReadParent(pid) == getpid() && record::ReadComm(pid, pid) != recorded)
+      return pid;
+  }
+  return -1;
+}
+
+// What should wake the recorder may wait for a CPU as long as recorder and program hand that to
+// each other at every step: the recorder, awake, hears without.
+TEST(StopRequest, IsHeardWithoutTheBell) {
+  FLOWBACK_NEEDS_PTRACE();
+  Recorder recorder;
+  pid_t bell = -1;
+  recorder.options().max_instructions = 5'000'000;  // the end, where the signal is not
+  recorder.options().on_progress = [&](const RecordProgress& progress) {
+    if (progress.instructions == 0 || bell > 0 || (bell = FindBell("sh")) < 0) return;
+    kill(bell, SIGSTOP);
+    kill(getpid(), SIGTERM);
+  };
+  const auto summary = recorder.Run(kEndless);
+  ASSERT_TRUE(summary) << summary.error().message();
+  EXPECT_GT(bell, 0);
+  EXPECT_EQ(summary->stop_reason, StopReason::kSignal);
+  EXPECT_LT(summary->instructions, recorder.options().max_instructions);
+  ExpectSameFlow(recorder.File("perf.data"), *summary);
 }
 
 // The file is whole before the program, which does not end when it is asked to.

@@ -104,6 +104,17 @@ TEST_F(Families, ThreadsForkAndOneExecs) {
   }
 }
 
+// A thread whose every step is done by the time it is waited for does not keep the others waiting.
+TEST_F(Families, EachThreadHasItsTurns) {
+  FLOWBACK_NEEDS_PTRACE();
+  Run({Program("waits_busily")});
+  const int status = WEXITSTATUS(summary_.command_status);
+  if (status == 2) GTEST_SKIP() << "SCHED_FIFO is not permitted here";
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(summary_.threads.size(), 2u);
+  ExpectSameFlow(recorder_.File("perf.data"), summary_);
+}
+
 // The command's end ends the recording; the child goes on.
 TEST_F(Families, AChildMayOutliveTheCommand) {
   FLOWBACK_NEEDS_PTRACE();

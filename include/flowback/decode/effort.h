@@ -20,8 +20,8 @@ constexpr size_t kSlowPackets = 0
     ;
 
 // In packets, without what a loss skips, and without padding, MTC and CYC, which always cost the
-// same. How much is known by heart depends on what was
-// decoded before, on which thread: not a property of the recording.
+// same. How much is known by heart depends on what was decoded before, on which thread: not a
+// property of the recording.
 struct DecodeEffort {
   uint64_t fast = 0;
   std::array<uint64_t, kSlowPackets> slow{};

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// File descriptors that close themselves.
+#pragma once
+
+#include <utility>
+
+#include "flowback/base/bytes.h"
+
+namespace flowback {
+
+// Owns a file descriptor. A negative number: there is none.
+class Descriptor {
+ public:
+  explicit Descriptor(int number = -1) : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~Descriptor() { Close(); }
+
+  int operator*() const { return number_; }
+  // There is none afterwards.
+  void Close();
+
+ private:
+  int number_;
+};
+
+// Writes all of the bytes where the file stands. False: errno says why; some may be written.
+bool WriteAll(int descriptor, Bytes bytes);
+
+}  // namespace flowback
