@@ -83,8 +83,8 @@ struct KeptFile {
   struct timespec used;
 };
 
-// Ours by name; those left unfinished for long are removed.
-std::vector<KeptFile> ListFiles(const std::string& folder) {
+// Ours by name; on the way those left unfinished for long are removed.
+std::vector<KeptFile> ListFinished(const std::string& folder) {
   std::vector<KeptFile> files;
   DIR* const entries = opendir(folder.c_str());
   if (entries == nullptr) return files;
@@ -209,7 +209,7 @@ bool DiskCache::Write(const std::string& name, Bytes content) const {
 
 void DiskCache::Trim() const {
   if (!IsOwn()) return;
-  std::vector<KeptFile> files = ListFiles(settings_.folder);
+  std::vector<KeptFile> files = ListFinished(settings_.folder);
   uint64_t sum = 0;
   for (const KeptFile& file : files) sum += file.size;
   if (sum <= settings_.most_bytes) return;
