@@ -90,6 +90,7 @@ class CountingSink {
   template <class Path>
   void Use(PathMemo& memo, Path& path) {
     used_.push_back({&memo, &path});
+    if (used_.size() == kMostUsed) CountUses();
   }
   void CountUses();
   // Of paths that made place for others.
@@ -128,6 +129,7 @@ class CountingSink {
     PathMemo* memo;
     std::variant<PathMemo::Path*, PathMemo::Pair*> path;
   };
+  static constexpr size_t kMostUsed = size_t{1} << 18;  // more would grow with the stream
   FlowTotals TakeTotals();
   // Of the part at hand.
   FlowDigest flow_;

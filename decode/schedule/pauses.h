@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "flowback/base/bytes.h"
+#include "flowback/base/joined_bytes.h"
 #include "flowback/model/machine.h"
 #include "flowback/model/recording.h"
 
