@@ -31,6 +31,7 @@ uint64_t FirstTsc(const FlowPiece& piece, const PtConfig& config) {
     if (gap.offset > from) end = std::min(end, gap.offset);
   Stream part;
   part.bytes = Slice(piece.stream->bytes, from, end - from);
+  part.joined = piece.stream->joined;
   pt::Clock clock(config);
   const auto on_packet = [&](size_t, size_t, const pt::Packet& packet) {
     clock.OnAny(packet);

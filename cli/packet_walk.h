@@ -22,6 +22,7 @@ class PacketWalk {
  public:
   PacketWalk(const Stream& stream, const CpuId& cpu, OnPacket on_packet, OnLoss on_loss)
       : stream_(stream),
+        window_(stream.bytes, stream.joined),
         errata_(pt::ErrataOf(cpu)),
         on_packet_(std::move(on_packet)),
         on_loss_(std::move(on_loss)) {}
@@ -39,39 +40,40 @@ class PacketWalk {
  private:
   // The bytes between two gaps are a stream of their own.
   bool Part(size_t begin, size_t end) {
-    const Bytes bytes = stream_.bytes.subspan(begin, end - begin);
     LossCause cause = LossCause::kNoSync;
-    size_t at = 0;
-    if (begin == 0 && pt::IsStatusOnly(bytes.first(pt::FindPsb(bytes, 0))) &&
-        !Packets(bytes, begin, at, cause))
+    size_t at = begin;
+    if (begin == 0 && pt::IsStatusOnly(window_, 0, pt::FindPsb(window_, end, 0)) &&
+        !Packets(at, end, cause))
       return false;
-    while (at < bytes.size()) {
-      const size_t psb = pt::FindPsb(bytes, at);
-      if (psb > at && !on_loss_(cause, begin + at, begin + psb)) return false;
+    while (at < end) {
+      const size_t psb = pt::FindPsb(window_, end, at);
+      if (psb > at && !on_loss_(cause, at, psb)) return false;
       at = psb;
-      if (!Packets(bytes, begin, at, cause)) return false;
+      if (!Packets(at, end, cause)) return false;
     }
     return true;
   }
 
   // From `at`, a PSB, to the first bytes that are no packet, or the end.
-  bool Packets(Bytes bytes, size_t begin, size_t& at, LossCause& cause) {
+  bool Packets(size_t& at, size_t end, LossCause& cause) {
     pt::PebsState pebs;
     pt::Packet packet;
-    while (at < bytes.size()) {
-      const auto size = pt::ReadPacket(bytes.subspan(at), pebs, packet, errata_);
+    while (at < end) {
+      window_.MoveTo(at);
+      const auto size = pt::ReadPacket(stream_.bytes.subspan(at, end - at), pebs, packet, errata_);
       if (!size) {
         cause = size.error() == pt::ReadError::kTruncated ? LossCause::kTruncated
                                                           : LossCause::kBadPacket;
         return true;
       }
-      if (!on_packet_(begin + at, *size, packet)) return false;
+      if (!on_packet_(at, *size, packet)) return false;
       at += *size;
     }
     return true;
   }
 
   const Stream& stream_;
+  StreamWindow window_;
   pt::Errata errata_;
   OnPacket on_packet_;
   OnLoss on_loss_;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <iterator>
 #include <vector>
@@ -162,9 +163,12 @@ class PacketPrinter {
   }
 
   std::string Bytes8(size_t begin, size_t end) const {
-    const Bytes bytes = Slice(stream_.bytes, begin, std::min<size_t>(end - begin, 8));
-    return fmt::format("{:02x}{}", fmt::join(bytes.begin(), bytes.end(), " "),
-                       end - begin > bytes.size() ? " ..." : "");
+    std::array<uint8_t, 8> bytes{};
+    const size_t size =
+        StreamWindow(stream_.bytes, stream_.joined)
+            .Copy(begin, std::span(bytes).first(std::min(end - begin, bytes.size())));
+    return fmt::format("{:02x}{}", fmt::join(bytes.begin(), bytes.begin() + size, " "),
+                       end - begin > size ? " ..." : "");
   }
 
   const Stream& stream_;

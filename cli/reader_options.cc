@@ -260,7 +260,9 @@ Status Understand(const ReaderWords& words, ReaderOptions& options) {
 }
 
 Result<Recording> OpenInput(const ReaderOptions& options) {
-  Result<Recording> recording = OpenRecording(options.open);
+  OpenOptions open = options.open;
+  open.whole_streams = false;  // all that reads here has a window
+  Result<Recording> recording = OpenRecording(open);
   if (recording || recording.error().code() != ErrorCode::kPermission) return recording;
   Error error(ErrorCode::kUnreadable, recording.error().message());
   return Fail(error.Remedy("chmod +r the file, or run as its owner or with sudo"));

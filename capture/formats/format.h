@@ -36,7 +36,11 @@ std::span<const Format> Formats();
 Status CheckRecognised(const Candidate& candidate);
 
 // Reads whatever the candidate is. Errors: as Format::read; kUnreadable when no format matches.
+// Streams of many pieces have Stream::joined.
 Result<Recording> ReadCandidate(const Candidate& candidate);
+
+// From here on all bytes of the streams are in memory, for readers without windows, too.
+void KeepWholeStreams(Recording& recording);
 
 #define FLOWBACK_FORMAT(id, name)               \
   bool Matches##id(const Candidate& candidate); \

@@ -93,4 +93,13 @@ Result<Recording> ReadCandidate(const Candidate& candidate) {
   return Fail(NotRecognised(candidate));
 }
 
+void KeepWholeStreams(Recording& recording) {
+  for (Stream& stream : recording.streams) {
+    if (stream.joined == nullptr) continue;
+    if (!stream.bytes.empty())
+      stream.joined->Acquire(0, stream.joined->GranuleOf(stream.bytes.size() - 1) + 1);
+    recording.storage.push_back(std::exchange(stream.joined, nullptr));
+  }
+}
+
 }  // namespace flowback

@@ -111,6 +111,9 @@ Result<Recording> OpenRecording(const OpenOptions& options) {
   // After the recording's own, so that they lie over them.
   recording->images.insert(recording->images.end(), options.images.begin(), options.images.end());
   Override(options, recording->pt);
+  for (const Stream& stream : recording->streams)
+    if (stream.joined != nullptr) stream.joined->SetLimits(options.join);
+  if (options.whole_streams) KeepWholeStreams(*recording);
   return recording;
 }
 

@@ -205,17 +205,14 @@ Stream StreamCollector::Join(AuxBuffer& buffer, Recording& recording) {
     return stream;
   }
   uint64_t size = 0;
+  std::vector<Bytes> pieces;
   for (AuxPiece& piece : buffer.pieces) {
     piece.stream_offset = size;
     size += piece.bytes.size();
+    pieces.push_back(piece.bytes);
   }
-  auto joined = std::make_shared<std::vector<uint8_t>>();
-  joined->reserve(size);
-  for (const AuxPiece& piece : buffer.pieces) {
-    joined->insert(joined->end(), piece.bytes.begin(), piece.bytes.end());
-  }
-  stream.bytes = *joined;
-  recording.storage.push_back(std::move(joined));
+  stream.joined = std::make_shared<JoinedBytes>(std::move(pieces));
+  stream.bytes = stream.joined->bytes();
   return stream;
 }
 

@@ -36,8 +36,8 @@ class StreamCollector {
   // The buffers were written round and round and copied now and then.
   void SetSnapshots() { snapshots_ = true; }
 
-  // Appends the streams to recording.streams, by the buffers' index. Copies only the bytes of
-  // buffers that were written in several pieces. REQUIRES: recording.sideband is complete.
+  // Appends the streams to recording.streams, by the buffers' index. Those of buffers that were
+  // written in several pieces have Stream::joined. REQUIRES: recording.sideband is complete.
   void Finish(Recording& recording) &&;
 
  private:

@@ -46,6 +46,7 @@
 #include "decode/pt/packets/packet.h"
 #include "decode/pt/return_stack.h"
 #include "decode/pt/sinks.h"
+#include "flowback/base/joined_bytes.h"
 #include "flowback/decode/decoder.h"
 
 namespace flowback::pt {
@@ -154,9 +155,10 @@ class FlowEngine : private FlowState {
   size_t EndOfPart(size_t begin);
   void BeginPart(size_t begin);
   void EnterStays(size_t offset);
+  void LimitHotLoop(size_t offset);
   PartMark Mark(size_t offset) const;
   void CountDecoded(size_t offset);
-  void SkipStatusOnly(Bytes part, size_t begin);
+  void SkipStatusOnly(size_t begin);
   void OnePacket();
   void CountSlow(const Packet& packet, bool plain);
   void SyncForward(size_t from);
@@ -172,6 +174,7 @@ class FlowEngine : private FlowState {
   bool ReadHeader(Header& header);
   bool ApplyHeader(const Header& header);
   bool StartsBeforeEnable();
+  const std::type_info* NextKind();
   bool FollowedByTip();
   bool FollowedByEnable();
   bool TracingIsOffNext();
@@ -298,7 +301,8 @@ class FlowEngine : private FlowState {
   }
   bool Mismatch(const char* what);
   size_t Offset(const uint8_t* at) const { return static_cast<size_t>(at - input_.bytes.data()); }
-  Bytes Rest() const { return {pos_, static_cast<size_t>(end_ - pos_)}; }
+  Bytes Rest() const { return RestFrom(pos_); }
+  Bytes RestFrom(const uint8_t* at) const { return {at, static_cast<size_t>(end_ - at)}; }
   uint64_t CurrentAddress() const { return graph_->info(cur_).address; }
   // The time goes on to a sink that wants it.
   void Told([[maybe_unused]] TimeMark::Kind kind) {
@@ -316,11 +320,9 @@ class FlowEngine : private FlowState {
   // them, and belong to it: so does a full short one where long ones are in use.
   void TntEnd([[maybe_unused]] unsigned count, [[maybe_unused]] const uint8_t* next) {
     if constexpr (Sink::kWantsTimes)
-      if (sink_.WantsPacketEnd() && IsFullTnt(count) &&
-          FollowedByTnt({next, static_cast<size_t>(end_ - next)}))
-        sink_.PacketEnd();
+      if (sink_.WantsPacketEnd() && IsFullTnt(count) && FollowedByTnt(next)) sink_.PacketEnd();
   }
-  bool FollowedByTnt(Bytes rest) const;
+  bool FollowedByTnt(const uint8_t* next);
   Moment Now() const { return {clock_.tsc(), in_transaction_}; }
   // No packet before this one waits for one to come.
   bool InCompound() const {
@@ -333,6 +335,7 @@ class FlowEngine : private FlowState {
   }
 
   const DecodeInput& input_;
+  StreamWindow window_;
   CodeView& code_;
   Sink& sink_;
   PathMemo* memo_ = nullptr;             // of graph_, if that has one yet

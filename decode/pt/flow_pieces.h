@@ -42,6 +42,7 @@ void FlowEngine<Sink>::Restore(const Carry& carry) {
   counted_padding_ = 0;
   code_.Return(carry.place);
   UseGraph();
+  LimitHotLoop(Offset(pos_));
   cur_ = 0;
   if (state_ == State::kOn) Goto(carry.ip);
   if (next_change_ != 0) sink_.Enter(input_.changes[next_change_ - 1].stay, {});

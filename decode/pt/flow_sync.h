@@ -20,6 +20,7 @@ template <class Sink>
 FlowEngine<Sink>::FlowEngine(const DecodeInput& input, CodeView& code, Sink& sink)
     : FlowState(input.config),
       input_(input),
+      window_(input.bytes, input.joined),
       code_(code),
       sink_(sink),
       errata_(ErrataOf(input.config.cpu)),
@@ -56,9 +57,16 @@ void FlowEngine<Sink>::EnterStays(size_t offset) {
     SelectCode();
     Goto(here);
   }
-  hot_end_ = end_;
-  if (next_change_ < changes.size())
-    hot_end_ = std::min(end_, input_.bytes.data() + changes[next_change_].offset);
+  LimitHotLoop(offset);
+}
+
+// The hot loop ends where the next stay begins, and where the window must move on.
+template <class Sink>
+void FlowEngine<Sink>::LimitHotLoop(size_t offset) {
+  window_.MoveTo(offset);
+  hot_end_ = std::min(end_, input_.bytes.data() + window_.reach());
+  if (next_change_ < input_.changes.size())
+    hot_end_ = std::min(hot_end_, input_.bytes.data() + input_.changes[next_change_].offset);
 }
 
 template <class Sink>
@@ -82,7 +90,7 @@ void FlowEngine<Sink>::BeginPart(size_t begin) {
   end_ = input_.bytes.data() + EndOfPart(begin);
   EnterStays(begin);
   UseGraph();
-  if (!losing_) SkipStatusOnly(input_.bytes.first(Offset(end_)), begin);
+  if (!losing_) SkipStatusOnly(begin);
   SyncForward(begin);
 }
 
@@ -105,13 +113,14 @@ void FlowEngine<Sink>::RunTo(size_t stop) {
 
 // A processor may tell the time before it writes its first PSB; no flow is lost with that.
 template <class Sink>
-void FlowEngine<Sink>::SkipStatusOnly(Bytes part, size_t begin) {
-  const Bytes before = part.subspan(begin, FindPsb(part, begin) - begin);
-  if (!IsStatusOnly(before)) return BeginLoss(LossCause::kNoSync, begin, {});
+void FlowEngine<Sink>::SkipStatusOnly(size_t begin) {
+  const size_t psb = FindPsb(window_, Offset(end_), begin);
+  if (!IsStatusOnly(window_, begin, psb)) return BeginLoss(LossCause::kNoSync, begin, {});
   Packet packet;
-  for (size_t at = 0; at < before.size();) {
-    const ReadResult size = ReadPacket(before.subspan(at), pebs_, packet);
-    at += size.value_or(before.size());
+  for (size_t at = begin; at < psb;) {
+    window_.MoveTo(at);
+    const ReadResult size = ReadPacket(input_.bytes.subspan(at, psb - at), pebs_, packet);
+    at += size.value_or(psb - at);
     if (std::holds_alternative<Pad>(packet)) ++account_.padding;
     if (size) CountSlow(packet, false);
   }
@@ -246,8 +255,7 @@ void FlowEngine<Sink>::EndLoss(size_t offset) {
 // On to the next PSB at or after `from`; the packet there gives the state.
 template <class Sink>
 void FlowEngine<Sink>::SyncForward(size_t from) {
-  const Bytes part(input_.bytes.data(), Offset(end_));
-  pos_ = input_.bytes.data() + FindPsb(part, from);
+  pos_ = input_.bytes.data() + FindPsb(window_, Offset(end_), from);
   clock_.OnGap();
   pebs_ = {};
   ClearCompound();
@@ -310,6 +318,7 @@ bool FlowEngine<Sink>::ReadHeader(Header& header) {
     return true;
   };
   while (pos_ < end_) {
+    window_.Reach(Offset(pos_));
     Packet packet;
     const ReadResult size = ReadPacket(Rest(), pebs_, packet, errata_);
     if (!size && size.error() == ReadError::kTruncated) break;
@@ -391,10 +400,13 @@ bool FlowEngine<Sink>::StartsBeforeEnable() {
 }
 
 // What kind of packet comes next, apart from those that may stand in between; null at the end.
-inline const std::type_info* NextKind(Bytes rest, PebsState pebs, const Errata& errata) {
+template <class Sink>
+const std::type_info* FlowEngine<Sink>::NextKind() {
+  PebsState pebs = pebs_;
   Packet packet;
-  for (size_t at = 0; at < rest.size();) {
-    const ReadResult size = ReadPacket(rest.subspan(at), pebs, packet, errata);
+  for (const uint8_t* at = pos_; at < end_;) {
+    window_.Reach(Offset(at));
+    const ReadResult size = ReadPacket(RestFrom(at), pebs, packet, errata_);
     if (!size) return nullptr;
     at += *size;
     const std::type_info* kind = std::visit(
@@ -409,29 +421,32 @@ inline const std::type_info* NextKind(Bytes rest, PebsState pebs, const Errata& 
 
 // Whether the next packet that tells of the flow is a TNT.
 template <class Sink>
-bool FlowEngine<Sink>::FollowedByTnt(Bytes rest) const {
-  if (pebs_.item_bytes == 0 && !rest.empty() && (rest[0] & 1) == 0 && rest[0] > kExtendedPrefix)
+bool FlowEngine<Sink>::FollowedByTnt(const uint8_t* next) {
+  if (pebs_.item_bytes == 0 && next < end_ && (*next & 1) == 0 && *next > kExtendedPrefix)
     return true;
   PebsState pebs = pebs_;
   Packet packet;
-  while (const ReadResult size = ReadPacket(rest, pebs, packet, errata_)) {
+  while (next < end_) {
+    window_.Reach(Offset(next));
+    const ReadResult size = ReadPacket(RestFrom(next), pebs, packet, errata_);
+    if (!size) return false;
     if (std::holds_alternative<ShortTnt>(packet) || std::holds_alternative<LongTnt>(packet))
       return true;
     if (!std::visit([]<class P>(const P&) { return kIsTiming<P>; }, packet)) return false;
-    rest = rest.subspan(*size);
+    next += *size;
   }
   return false;
 }
 
 template <class Sink>
 bool FlowEngine<Sink>::FollowedByTip() {
-  const std::type_info* kind = NextKind(Rest(), pebs_, errata_);
+  const std::type_info* kind = NextKind();
   return kind != nullptr && (*kind == typeid(Tip) || *kind == typeid(TipPgd));
 }
 
 template <class Sink>
 bool FlowEngine<Sink>::FollowedByEnable() {
-  const std::type_info* kind = NextKind(Rest(), pebs_, errata_);
+  const std::type_info* kind = NextKind();
   return kind != nullptr && *kind == typeid(TipPge);
 }
 
@@ -441,10 +456,11 @@ bool FlowEngine<Sink>::TracingIsOffNext() {
   PebsState pebs = pebs_;
   Packet packet;
   bool in_header = false;
-  for (Bytes rest = Rest();;) {
-    const ReadResult size = ReadPacket(rest, pebs, packet, errata_);
+  for (const uint8_t* at = pos_;;) {
+    if (at < end_) window_.Reach(Offset(at));
+    const ReadResult size = ReadPacket(RestFrom(at), pebs, packet, errata_);
     if (!size) return false;
-    rest = rest.subspan(*size);
+    at += *size;
     if (std::holds_alternative<TipPge>(packet)) return true;
     if (in_header && std::holds_alternative<PsbEnd>(packet)) return true;
     in_header |= std::holds_alternative<Psb>(packet);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "decode/pt/native_decoder.h"
 
+#include <algorithm>
+
 #include "decode/pt/batch_sink.h"
 #include "decode/pt/code_view.h"
 #include "decode/pt/event_sink.h"
@@ -75,8 +77,11 @@ class NativeDecoder final : public Decoder {
     return account;
   }
 
-  // Less than this is decoded before the threads have started.
+  // Less than this is decoded before the threads have started. Each piece adds up its sums anew, so
+  // large ones are better, as long as there are enough for no thread to wait long for the last.
   static constexpr size_t kPieceSize = size_t{256} << 10;
+  static constexpr size_t kMostPieceSize = size_t{4} << 20;
+  static constexpr size_t kPiecesOfThread = 48;
 
   static bool InParallel(const DecodeInput& input) {
     return input.threads > 1 && input.from == 0 &&
@@ -86,7 +91,9 @@ class NativeDecoder final : public Decoder {
 
   FlowSummary SummarizeInParallel(const DecodeInput& input) {
     parallel_graphs_.resize(input.threads + 1);
-    const size_t size = input.piece_size != 0 ? input.piece_size : kPieceSize;
+    const size_t fair = input.bytes.size() / (kPiecesOfThread * input.threads);
+    const size_t size =
+        input.piece_size != 0 ? input.piece_size : std::clamp(fair, kPieceSize, kMostPieceSize);
     const size_t window = input.window != 0 ? input.window : 4 * size_t{input.threads};
     return ParallelCounter(input, parallel_graphs_, size, window).Run();
   }

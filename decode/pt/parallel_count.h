@@ -26,12 +26,12 @@ namespace flowback::pt {
 
 // Where the pieces begin: 0, then PSBs at least `size` bytes apart. What two sides of a gap make up
 // between them is no PSB.
-inline std::vector<size_t> CutAtPsbs(Bytes stream, const std::vector<StreamGap>& gaps,
-                                     size_t size) {
+inline std::vector<size_t> CutAtPsbs(const DecodeInput& input, size_t size) {
+  const StreamWindow stream(input.bytes, input.joined);
   std::vector<size_t> begins = {0};
-  for (size_t at = size; (at = FindPsb(stream, at)) < stream.size();) {
-    const auto gap = std::ranges::upper_bound(gaps, at, {}, &StreamGap::offset);
-    if (gap != gaps.end() && gap->offset < at + Psb::kPattern.size()) {
+  for (size_t at = size; (at = FindPsbUnheld(stream, at)) < input.bytes.size();) {
+    const auto gap = std::ranges::upper_bound(input.gaps, at, {}, &StreamGap::offset);
+    if (gap != input.gaps.end() && gap->offset < at + Psb::kPattern.size()) {
       at = gap->offset;
       continue;
     }
@@ -57,7 +57,7 @@ class ParallelCounter {
                   size_t window)
       : input_(input),
         graphs_(graphs),
-        begins_(CutAtPsbs(input.bytes, input.gaps, piece_size)),
+        begins_(CutAtPsbs(input, piece_size)),
         results_(begins_.size()),
         window_(window) {}
 

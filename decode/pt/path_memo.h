@@ -253,10 +253,11 @@ class PathMemo {
   // The same, but of packets whose path may be there.
   Path* Find(Seed seed, Packets packets, const ReturnStack& returns, ExitCounts& evicted);
   Pair* FindPair(Seed seed, uint16_t word, const ReturnStack& returns, ExitCounts& evicted);
-  // A path's first use since the uses were counted.
-  void Use(const Path& path) { used_.push_back(static_cast<uint32_t>(paths_.IndexOf(path))); }
-  void Use(const Pair& pair) {
-    used_.push_back(static_cast<uint32_t>(pairs_.IndexOf(pair)) | kUsedPair);
+  // A path's first use since the uses were counted. True: count them now, the list of those that
+  // are to be counted has become long.
+  bool Use(const Path& path) { return AddUsed(static_cast<uint32_t>(paths_.IndexOf(path))); }
+  bool Use(const Pair& pair) {
+    return AddUsed(static_cast<uint32_t>(pairs_.IndexOf(pair)) | kUsedPair);
   }
   // Adds the uses of all, or of one path.
   void CountUses(ExitCounts& counts);
@@ -317,6 +318,11 @@ class PathMemo {
     if (kept_ < kManyPaths && ++kept_ == kManyPaths) pool_.MakeResident();
   }
   static void Count(uint32_t& uses, const Counts& each, ExitCounts& counts);
+  bool AddUsed(uint32_t used) {
+    constexpr size_t kMost = size_t{1} << 18;  // paths that were learned anew are listed anew
+    used_.push_back(used);
+    return used_.size() >= kMost;
+  }
   void FetchAhead(uint32_t used) const;
   template <class Any>
   void Evict(Any& path, ExitCounts& evicted);

@@ -89,7 +89,7 @@ class CountingSink {
   template <class Path>
   void Use(PathMemo& memo, Path& path) {
     memo_ = &memo;
-    memo.Use(path);
+    if (memo.Use(path)) CountUses();
   }
   void CountUses() {
     if (memo_ != nullptr) memo_->CountUses(exits_);

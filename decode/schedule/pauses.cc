@@ -19,9 +19,10 @@ using pt::kIsOneOf;
 
 class PauseFinder {
  public:
-  PauseFinder(Bytes stream, const std::vector<StreamGap>& gaps, const PtConfig& config,
+  PauseFinder(StreamWindow& stream, const std::vector<StreamGap>& gaps, const PtConfig& config,
               const std::function<bool(const Pause&)>& visit)
-      : stream_(stream),
+      : window_(stream),
+        stream_(stream.bytes()),
         gaps_(gaps),
         config_(config),
         errata_(pt::ErrataOf(config.cpu)),
@@ -48,16 +49,18 @@ class PauseFinder {
   // The bytes up to `end`, which are whole.
   void Part(size_t end) {
     const Bytes part = stream_.first(end);
-    at_ = pt::FindPsb(part, std::min(at_, end));
+    at_ = pt::FindPsb(window_, end, std::min(at_, end));
     pebs_ = {};
     pt::Packet packet;
     while (at_ < end && going_on_) {
+      window_.MoveTo(at_);
       SkipFlow(part);
       if (at_ == end) break;
+      window_.MoveTo(at_);
       const pt::ReadResult size = pt::ReadPacket(part.subspan(at_), pebs_, packet, errata_);
       if (!size) {
         Lose();
-        at_ = pt::FindPsb(part, at_ + 1);
+        at_ = pt::FindPsb(window_, end, at_ + 1);
         pebs_ = {};
         continue;
       }
@@ -70,7 +73,8 @@ class PauseFinder {
   // Over what moves neither time nor state: most of a stream.
   void SkipFlow(Bytes part) {
     if (state_ != State::kOn || pebs_.item_bytes != 0) return;
-    for (; at_ < part.size(); ++at_) {
+    const size_t end = std::min(part.size(), window_.reach());
+    for (; at_ < end; ++at_) {
       const uint8_t byte = part[at_];
       if ((byte & 1) != 0 || byte == pt::kExtendedPrefix) {
         if (!pt::Tip::kOpcode.Matches(byte)) return;
@@ -143,7 +147,8 @@ class PauseFinder {
     pending_.clear();
   }
 
-  Bytes stream_;
+  StreamWindow& window_;
+  const Bytes stream_;
   const std::vector<StreamGap>& gaps_;
   const PtConfig& config_;
   const pt::Errata errata_;
@@ -162,7 +167,7 @@ class PauseFinder {
 
 }  // namespace
 
-bool VisitPauses(Bytes stream, const std::vector<StreamGap>& gaps, const PtConfig& config,
+bool VisitPauses(StreamWindow stream, const std::vector<StreamGap>& gaps, const PtConfig& config,
                  const std::function<bool(const Pause&)>& visit) {
   return PauseFinder(stream, gaps, config, visit).Run();
 }

@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "flowback/base/bytes.h"
+#include "flowback/base/joined_bytes.h"
 #include "flowback/model/machine.h"
 #include "flowback/model/recording.h"
 
@@ -25,7 +25,7 @@ struct Pause {
 // Calls `visit` for each pause, in stream order; its begin, its end and each gap are some.
 // Stops when it returns false. False when the stream does not tell the time. REQUIRES:
 // config.time.known().
-bool VisitPauses(Bytes stream, const std::vector<StreamGap>& gaps, const PtConfig& config,
+bool VisitPauses(StreamWindow stream, const std::vector<StreamGap>& gaps, const PtConfig& config,
                  const std::function<bool(const Pause&)>& visit);
 
 }  // namespace flowback

@@ -81,10 +81,11 @@ void RefineChanges(const Recording& recording, std::deque<Schedule>& schedules,
     if (places[stream.index].empty()) continue;
     SharedStream& shared = streams.emplace_back(&stream, &schedules[stream.index]);
     shared.places = places[stream.index];
-    VisitPauses(stream.bytes, stream.gaps, recording.pt, [&](const Pause& pause) {
-      shared.pauses.push_back(pause);
-      return true;
-    });
+    VisitPauses(StreamWindow(stream.bytes, stream.joined), stream.gaps, recording.pt,
+                [&](const Pause& pause) {
+                  shared.pauses.push_back(pause);
+                  return true;
+                });
     if (!FindPoints(inputs[stream.index], shared.points)) return;
   }
   const ResumeEvidence evidence(streams, recording.sideband);

@@ -262,9 +262,9 @@ StayChanges FindStayChanges(const Stream& stream, const PtConfig& config, Schedu
   const bool one_thread = OneThread(schedule.stays);
   if (one_thread && schedule.alone) return one;
   Matcher matcher(schedule.stays, nullptr, nullptr);
-  const bool timed =
-      config.time.known() && VisitPauses(stream.bytes, stream.gaps, config,
-                                         [&](const Pause& pause) { return matcher.Take(pause); });
+  const bool timed = config.time.known() &&
+                     VisitPauses(StreamWindow(stream.bytes, stream.joined), stream.gaps, config,
+                                 [&](const Pause& pause) { return matcher.Take(pause); });
   if (!timed && one_thread) return one;
   if (!timed) return {{{.offset = 0, .stay = &schedule.nobody}}, {}};
   return ChangesOf(matcher, schedule);

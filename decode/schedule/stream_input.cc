@@ -73,6 +73,7 @@ StreamInputs::StreamInputs(const Recording& recording, const RecordingCode& code
     Schedule& schedule = schedules_.emplace_back(builder.Build(stream));
     DecodeInput& input = inputs_.emplace_back();
     input.bytes = stream.bytes;
+    input.joined = stream.joined;
     input.config = recording.pt;
     input.resync = resync;
     input.gaps = stream.gaps;

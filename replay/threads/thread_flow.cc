@@ -45,12 +45,15 @@ class StayFilter final : public ExecutionConsumer {
 };
 
 // Offset of the last PSB at or before `offset`; 0 when there is none.
-size_t LastPsb(Bytes bytes, size_t offset) {
+size_t LastPsb(const Stream& stream, size_t offset) {
+  const Bytes bytes = stream.bytes;
+  StreamWindow window(bytes, stream.joined);
   constexpr size_t kFirstLook = 1 << 13;
   const size_t size = pt::Psb::kPattern.size();
   size_t end = std::min(offset + size, bytes.size());
   for (size_t look = kFirstLook;; look *= 2) {
     const size_t begin = end - std::min(end, look);
+    window.Hold(begin, end);
     size_t last = end;
     for (size_t at = begin; (at = pt::FindPsb(bytes.first(end), at)) < end; at += size) last = at;
     if (last < end) return last;
@@ -87,7 +90,7 @@ std::vector<ThreadFlow> ThreadFlows(const Recording& recording, const StreamInpu
 }
 
 uint64_t DecodeFrom(const FlowPiece& piece) {
-  return piece.begin == 0 ? 0 : LastPsb(piece.stream->bytes, piece.begin);
+  return piece.begin == 0 ? 0 : LastPsb(*piece.stream, piece.begin);
 }
 
 Status DecodePiece(const FlowPiece& piece, const StreamInputs& inputs, Decoder& decoder,

@@ -37,7 +37,9 @@ Result<Recording> ReadBytes(const std::vector<uint8_t>& bytes) {
   candidate.bytes = Bytes(block.get(), bytes.size());
   candidate.owner = block;
   auto recording = ReadCandidate(candidate);
-  if (recording) recording->storage.push_back(block);
+  if (!recording) return recording;
+  KeepWholeStreams(*recording);
+  recording->storage.push_back(block);
   return recording;
 }
 

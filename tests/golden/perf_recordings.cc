@@ -50,9 +50,14 @@ DigestOfThread DigestsOf(const PerfRecording& truth) {
 }
 
 void OpenPerf(const PerfRecording& truth, const Change& change, OpenedPerf& opened) {
-  const std::filesystem::path generated = TracesFolder() / "generated";
   OpenOptions options;
-  options.input = generated / truth.name / "perf.data";
+  options.input = TracesFolder() / "generated" / truth.name / "perf.data";
+  OpenPerf(truth, options, change, opened);
+}
+
+void OpenPerf(const PerfRecording& truth, OpenOptions options, const Change& change,
+              OpenedPerf& opened) {
+  const std::filesystem::path generated = TracesFolder() / "generated";
   options.sections = OwnSections(generated / truth.name);
   Result<Recording> recording = OpenRecording(options);
   ASSERT_TRUE(recording) << recording.error().message();

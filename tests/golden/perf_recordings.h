@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "flowback/capture/open.h"
 #include "flowback/decode/recording_code.h"
 #include "flowback/decode/stream_input.h"
 #include "flowback/model/recording.h"
@@ -47,6 +48,9 @@ using Change = std::function<std::vector<uint8_t>(const Stream&)>;
 
 // Fails the running test when the recording can't be opened. `change` may be empty.
 void OpenPerf(const PerfRecording& truth, const Change& change, OpenedPerf& opened);
+// The same from another file, or read otherwise.
+void OpenPerf(const PerfRecording& truth, OpenOptions options, const Change& change,
+              OpenedPerf& opened);
 
 // Each stream once, its parts given to the threads, as a summary does.
 DigestOfThread SummedDigests(const OpenedPerf& opened, Decoder& decoder);

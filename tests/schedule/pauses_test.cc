@@ -44,7 +44,7 @@ class PausesTest : public testing::Test {
 
   std::vector<Pause> Pauses(const std::vector<StreamGap>& gaps = {}) {
     std::vector<Pause> pauses;
-    timed_ = VisitPauses(writer_.bytes(), gaps, Config(), [&](const Pause& pause) {
+    timed_ = VisitPauses(StreamWindow(writer_.bytes()), gaps, Config(), [&](const Pause& pause) {
       pauses.push_back(pause);
       return true;
     });

@@ -137,6 +137,9 @@ class StreamDecoder {
 };
 
 Result<ByteAccount> StreamDecoder::Decode() {
+  // libipt reads as it likes, in all that is between two gaps.
+  StreamWindow window(input_.bytes, input_.joined);
+  window.Hold(input_.from, input_.bytes.size());
   uint64_t begin = input_.from;
   const StreamGap* before = nullptr;
   for (const StreamGap& gap : input_.gaps) {

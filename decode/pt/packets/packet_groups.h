@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "decode/pt/packets/packet.h"
+#include "flowback/base/joined_bytes.h"
 
 namespace flowback::pt {
 
@@ -25,16 +26,17 @@ inline constexpr bool kMayIntervene = kIsTiming<P> || kIsOneOf<P, Pip, Vmcs, Mod
 template <class P>
 inline constexpr bool kIsStatus = kMayIntervene<P> || kIsOneOf<P, Pwre, Pwrx, ExStop, TraceStop>;
 
-// Whether `bytes` are whole packets that say nothing about the flow: what a processor may write
-// before the first PSB of a trace.
-inline bool IsStatusOnly(Bytes bytes) {
+// Whether the bytes [begin, end) are whole packets that say nothing about the flow: what a
+// processor may write before the first PSB of a trace. Moves the window along.
+inline bool IsStatusOnly(StreamWindow& window, size_t begin, size_t end) {
   Packet packet;
   PebsState pebs;
-  while (!bytes.empty()) {
-    const ReadResult size = ReadPacket(bytes, pebs, packet);
+  while (begin < end) {
+    window.MoveTo(begin);
+    const ReadResult size = ReadPacket(window.bytes().subspan(begin, end - begin), pebs, packet);
     if (!size) return false;
     if (!std::visit([]<class P>(const P&) { return kIsStatus<P>; }, packet)) return false;
-    bytes = bytes.subspan(*size);
+    begin += *size;
   }
   return true;
 }

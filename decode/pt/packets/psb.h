@@ -6,6 +6,7 @@
 #include <array>
 
 #include "decode/pt/packets/wire.h"
+#include "flowback/base/joined_bytes.h"
 
 namespace flowback::pt {
 
@@ -32,5 +33,9 @@ struct Psb {
 
 // Offset of the first complete PSB pattern at or after `from`; bytes.size() when there is none.
 size_t FindPsb(Bytes bytes, size_t from);
+// The same in the first `end` bytes of a window's; moves it along.
+size_t FindPsb(StreamWindow& window, size_t end, size_t from);
+// The same in all of them, without holding more than the window does: for a look far ahead.
+size_t FindPsbUnheld(const StreamWindow& window, size_t from);
 
 }  // namespace flowback::pt

@@ -27,6 +27,10 @@ struct OpenOptions {
   std::optional<uint8_t> mtc_shift;
   uint32_t nominal_ratio = 0;
   std::optional<TimeConversion> time_conversion;
+  // Streams that the recording has in many pieces are kept in memory as a whole. False: they have
+  // Stream::joined, for readers with windows, which bring `join`'s granules as they go.
+  bool whole_streams = true;
+  JoinedBytes::Limits join;
 };
 
 // Errors: kUnreadable with offset and remedy; kUsage when nothing or two kinds of input are named.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "flowback/base/bytes.h"
+#include "flowback/base/joined_bytes.h"
 #include "flowback/model/execution.h"
 #include "flowback/model/machine.h"
 
@@ -46,6 +47,8 @@ struct Stream {
   uint64_t repeated_bytes = 0;
   // Bytes that the recorder says it wrote and the file does not hold: at gaps, so not in `bytes`.
   uint64_t missing_bytes = 0;
+  // What `bytes` is of: it is then read through StreamWindows only. Null: all of it can be read.
+  std::shared_ptr<JoinedBytes> joined{};
 };
 
 // Sideband: what the kernel said about processes while the trace was taken. `time` is in
