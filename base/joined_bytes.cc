@@ -15,10 +15,6 @@ constexpr size_t kHugePage = size_t{2} << 20;
 
 size_t RoundUp(size_t value, size_t step) { return (value + step - 1) / step * step; }
 
-void MustSucceed(int result) {
-  if (result != 0) throw std::bad_alloc();
-}
-
 }  // namespace
 
 JoinedBytes::JoinedBytes(std::vector<Bytes> pieces)
@@ -64,7 +60,19 @@ void JoinedBytes::Acquire(size_t first, size_t last) {
     granule.state = State::kComing;
     most_present_ = std::max(most_present_, ++present_);
     lock.unlock();
-    Bring(i);
+    try {
+      Bring(i);
+    } catch (const std::bad_alloc&) {
+      // As if nothing had been asked for; whoever waits for the same tries for itself.
+      lock.lock();
+      granule.state = State::kAbsent;
+      --granule.users;
+      --present_;
+      has_come_.notify_all();
+      lock.unlock();
+      Release(first, i);
+      throw;
+    }
     lock.lock();
     granule.state = State::kPresent;
     has_come_.notify_all();
@@ -84,14 +92,16 @@ void JoinedBytes::Release(size_t first, size_t last) {
 // Without the lock: others may read what is there meanwhile.
 void JoinedBytes::Bring(size_t granule) {
   const std::span<uint8_t> range = RangeOf(granule);
-  MustSucceed(mprotect(range.data(), range.size(), PROT_READ | PROT_WRITE));
+  if (mprotect(range.data(), range.size(), PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();
   Copy(BeginOf(granule), range);
 }
 
 void JoinedBytes::Drop(size_t granule) {
   const std::span<uint8_t> range = RangeOf(granule);
   madvise(range.data(), range.size(), MADV_DONTNEED);
-  MustSucceed(mprotect(range.data(), range.size(), PROT_NONE));
+  // Where the system has no room to note that, zeros could be read, were there a reader without a
+  // window.
+  static_cast<void>(mprotect(range.data(), range.size(), PROT_NONE));
   granules_[granule].state = State::kAbsent;
   --present_;
 }

@@ -86,6 +86,7 @@ void StepEngine::Loop() {
     // Each time: the bell is for a thread that sleeps. While this one and the program hand a CPU to
     // each other at every step, the bell may not get it.
     ServeRequests();
+    if (!status_) OnFailure();
     // Without traced threads nothing is to be stopped, and the bell would be waited for in vain.
     threads_.empty() ? bell_.Disarm() : bell_.Arm();
     if (!TakeStatuses(statuses)) return;

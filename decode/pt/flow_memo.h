@@ -2,10 +2,10 @@
 // FlowEngine, the hot loop of sinks that count, or that take lists of blocks: whole packets by the
 // memo of walks.
 //
-// It does what RunHot does and stops where that one stops; only the walks of a TNT packet, of two
-// full ones, or of a TIP and the TNT behind it are one look-up here. See path_memo.h. Where lists
-// of blocks are taken, packets that tell the time are RunHot's, and what follows them as long as
-// the sink must see each block.
+// It does what RunHot does, but the walks of a TNT packet, of two full ones, or of a TIP and the
+// TNT behind it are one look-up here, and it takes long TNT packets, too. See path_memo.h. Where
+// the sink hears of packets, one that tells the time is taken by itself (RunPastTime), and what
+// follows it as long as the sink must see each block.
 #pragma once
 
 #include "decode/pt/flow_hot.h"

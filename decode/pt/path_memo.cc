@@ -316,11 +316,9 @@ auto PathMemo::Place(uint64_t mixed, const Walk& walk, Step step, const LengthAt
   slow_ = step == Step::kOn       ? SlowPacket::kNewPath
           : step == Step::kNotNow ? SlowPacket::kUnknownCall
                                   : SlowPacket::kNoPath;
-  if (step == Step::kNotNow) return nothing;
-  if (step == Step::kNever) {
-    keep(mixed, kNever);
-    return nothing;
-  }
+  // Behind other calls it may be a path.
+  if (step == Step::kNever && walk.effect.needs == 0) keep(mixed, kNever);
+  if (step != Step::kOn) return nothing;
   uint64_t place = mixed;
   uint64_t behind = 0;
   const unsigned deepest = std::min<unsigned>(walk.effect.needs, kMostBehind);

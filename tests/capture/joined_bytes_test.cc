@@ -3,11 +3,13 @@
 #include "flowback/base/joined_bytes.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <new>
 #include <random>
 #include <thread>
 
@@ -52,6 +54,33 @@ TEST(JoinedBytes, NothingIsThereBeforeItIsWanted) {
   joined->Release(3, 5);
   EXPECT_EQ(joined->present(), 0u);
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they need memory meanwhile
+TEST(JoinedBytes, WhereMemoryIsOutNothingIsHeld) {
+  const std::vector<uint8_t> bytes = SomeBytes(10 * kPage);
+  const auto joined = Join(bytes, 100, kPage, 0);
+  joined->Acquire(0, 1);
+  rlimit limit{};
+  getrlimit(RLIMIT_DATA, &limit);
+  const rlimit none{.rlim_cur = kPage, .rlim_max = limit.rlim_max};
+  bool thrown = false;
+  setrlimit(RLIMIT_DATA, &none);
+  try {
+    joined->Acquire(0, 3);
+  } catch (const std::bad_alloc&) {
+    thrown = true;
+  }
+  setrlimit(RLIMIT_DATA, &limit);
+  EXPECT_TRUE(thrown);
+  EXPECT_EQ(joined->present(), 1u);
+  joined->Acquire(0, 3);  // once there is memory again
+  EXPECT_EQ(joined->present(), 3u);
+  EXPECT_TRUE(std::ranges::equal(joined->bytes().first(3 * kPage), Bytes(bytes).first(3 * kPage)));
+  joined->Release(0, 3);
+  joined->Release(0, 1);
+  EXPECT_EQ(joined->present(), 0u);
+}
+#endif
 
 TEST(JoinedBytes, PiecesOfAnySizeAndNone) {
   for (const size_t size : {size_t{1}, size_t{15}, kPage - 1, kPage, kPage + 1, 5 * kPage + 77}) {

@@ -235,6 +235,72 @@ TEST(MemoOfDeepCalls, WhatManyCallsAndReturnsDoToTheStack) {
   }
 }
 
+// Paths of many calls that take each other's places: each has its own calls, always.
+TEST(MemoOfDeepCalls, ArePutWhereOthersGaveWay) {
+  constexpr unsigned kFunctions = 600;
+  constexpr uint64_t kApart = 0x100;
+  std::vector<uint8_t> code(kFunctions * kApart, 0x90);
+  for (unsigned i = 0; i < kFunctions; ++i) {
+    std::vector<uint8_t> calls;
+    for (unsigned depth = 0; depth < 3 + i % 5; ++depth)
+      calls.insert(calls.end(), {0xe8, 0x01, 0x00, 0x00, 0x00, 0xc3});
+    calls.insert(calls.end(), {0x75, 0x00, 0xc3});
+    std::ranges::copy(calls, code.begin() + static_cast<ptrdiff_t>(i * kApart));
+    code[(i + 1) * kApart - 2] = 0xff;  // jmp rax
+    code[(i + 1) * kApart - 1] = 0xe0;
+  }
+  BlockGraph graph(Space({At(DeepCalls::kBegin, code)}), ExecMode::k64Bit);
+  PathMemo memo(graph, true);
+  ExitCounts evicted;
+  for (unsigned round = 0; round < 3; ++round) {
+    for (unsigned i = 0; i < kFunctions; ++i) {
+      const uint64_t begin = DeepCalls::kBegin + i * kApart;
+      const PathMemo::Seed seed = PathMemo::SeedOf(graph.NodeAt(begin));
+      for (const uint8_t tnt : {Tnt("n"), Tnt("t")}) {
+        for (unsigned tip = 0; tip < 20; ++tip) {  // as many as there are places, and more
+          const uint64_t from = DeepCalls::kBegin + (i + tip) % kFunctions * kApart;
+          const auto packets = PathMemo::Packets::Tip(begin).With(tnt);
+          const PathMemo::Seed jump = PathMemo::SeedOf(graph.NodeAt(from + kApart - 2));
+          const PathMemo::Path* other = memo.Find(jump, packets, ReturnStack(), evicted);
+          ASSERT_TRUE(other != nullptr && other->effect.deep());
+        }
+        ReturnStack stack;
+        PathMemo::Path* path = memo.Find(seed, PathMemo::Packets::Tnt(tnt), stack, evicted);
+        ASSERT_NE(path, nullptr);
+        ASSERT_TRUE(memo.Apply(*path, stack));
+        ASSERT_EQ(stack.size(), 3 + i % 5);
+        for (unsigned depth = 0; depth < stack.size(); ++depth)
+          ASSERT_EQ(graph.info(stack.CallAt(stack.size() - 1 - depth)).address, begin + 6 * depth);
+      }
+    }
+  }
+}
+
+// What is too long behind one call may be a path behind another.
+TEST(MemoOfDeepCalls, OneCallerDoesNotKeepAnothersPathAway) {
+  std::vector<uint8_t> code = {0xc3};                       // 1000 ret
+  code.insert(code.end(), {0xe8, 0xfa, 0xff, 0xff, 0xff});  // 1001 call 1000
+  code.insert(code.end(), {0x75, 0x00, 0xc3, 0x90});        // 1006 jne 1008; ret
+  code.insert(code.end(), {0xe8, 0xf1, 0xff, 0xff, 0xff});  // 100a call 1000
+  code.insert(code.end(), 2100, 0x90);                      // 100f 2100 nops
+  code.insert(code.end(), {0x75, 0x00, 0xc3});
+  BlockGraph graph(Space({At(0x1000, code)}), ExecMode::k64Bit);
+  PathMemo memo(graph, true);
+  ExitCounts evicted;
+  const PathMemo::Seed seed = PathMemo::SeedOf(graph.NodeAt(0x1000));
+  const auto packets = PathMemo::Packets::Tnt(Tnt("tn"));
+  ReturnStack near, far;
+  near.Push(graph.NodeAt(0x1001));
+  far.Push(graph.NodeAt(0x100a));
+  EXPECT_EQ(memo.Learn(seed, packets, far, evicted), nullptr);
+  EXPECT_EQ(memo.slow(), SlowPacket::kNoPath);
+  PathMemo::Path* path = memo.Learn(seed, packets, near, evicted);
+  ASSERT_NE(path, nullptr);
+  EXPECT_EQ(memo.Learn(seed, packets, far, evicted), nullptr);
+  EXPECT_EQ(memo.Find(seed, packets, near, evicted), path);
+  EXPECT_FALSE(memo.slow()) << "it was there";
+}
+
 TEST(MemoOfDeepCalls, MoreThanAnEffectHoldsAreNoPath) {
   const DeepCalls calls(ReturnStack::kMaxDeep + 1);
   BlockGraph graph(Space({At(DeepCalls::kBegin, calls.code)}), ExecMode::k64Bit);

@@ -2,11 +2,14 @@
 // What ends a recording before its program: signals, the file's size; and what is told meanwhile.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <charconv>
 #include <filesystem>
+#include <fstream>
+#include <string>
 
 #include "capture/record/process_maps.h"
 #include "tests/record/emulated.h"
@@ -96,6 +99,45 @@ TEST(StopRequest, IsHeardWithoutTheBell) {
   EXPECT_EQ(summary->stop_reason, StopReason::kSignal);
   EXPECT_LT(summary->instructions, recorder.options().max_instructions);
   ExpectSameFlow(recorder.File("perf.data"), *summary);
+}
+
+// Whether the program of this name sleeps, untraced as it were: while it is stepped, it is stopped
+// or runs.
+bool ChildSleeps(const std::string& name) {
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    std::ifstream file(entry.path() / "stat");
+    std::string pid, comm, state, parent;
+    if (file >> pid >> comm >> state >> parent && comm == "(" + name + ")" &&
+        parent == std::to_string(getpid()))
+      return state == "S";
+  }
+  return false;
+}
+
+// A snapshot that can't be written ends the recording also while the program sleeps.
+TEST(FailedSnapshot, IsHeardOfWithoutTheProgram) {
+  FLOWBACK_NEEDS_PTRACE();
+  Recorder recorder;
+  recorder.options().snapshot_bytes = 65536;
+  const auto before = signal(SIGXFSZ, SIG_IGN);
+  rlimit limit{};
+  getrlimit(RLIMIT_FSIZE, &limit);
+  bool asked = false;
+  recorder.options().on_progress = [&](const RecordProgress&) {
+    if (asked || !ChildSleeps("sleep")) return;
+    asked = true;
+    const rlimit full{.rlim_cur = fs::file_size(recorder.File("perf.data")),
+                      .rlim_max = limit.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &full);
+    kill(getpid(), SIGUSR2);
+  };
+  const auto summary = recorder.Run(kAsleep);
+  setrlimit(RLIMIT_FSIZE, &limit);
+  signal(SIGXFSZ, before);
+  EXPECT_TRUE(asked);
+  ASSERT_FALSE(summary);
+  EXPECT_NE(summary.error().message().find("can't write"), std::string::npos)
+      << summary.error().message();
 }
 
 // The file is whole before the program, which does not end when it is asked to.

@@ -8,8 +8,8 @@
 //      pieces   |====|  |=========|   |==|  |======|       in the file, mapped
 //      joined   |....:..XX:XX.....:........:.......|       X: held by a window; . : no memory
 //
-// Memory is bounded by the windows, not by the stream. What no window holds can't be read at all: a
-// reader without a window ends the program at once, it never sees zeros.
+// Memory is bounded by the windows, not by the stream. What is not in memory can't be read at all: a
+// reader without a window ends the program there, it never sees zeros.
 #pragma once
 
 #include <condition_variable>
