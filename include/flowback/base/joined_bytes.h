@@ -8,7 +8,7 @@
 //      pieces   |====|  |=========|   |==|  |======|       in the file, mapped
 //      joined   |....:..XX:XX.....:........:.......|       X: held by a window; . : no memory
 //
-// Memory is bounded by the windows, not by the stream. What is not in memory can't be read at all: a
+// Memory is bounded by the windows, not by the stream. What is not in memory cannot be read: a
 // reader without a window ends the program there, it never sees zeros.
 #pragma once
 
