@@ -192,6 +192,7 @@ class FlowEngine : private FlowState {
 
   // flow_memo.h
   HotStop RunMemoised();
+  struct PathRun;
   template <bool kOverCyc>
   HotStop RunMemoised();
   // Whether CYC packets are there and need not be taken one by one.

@@ -23,6 +23,47 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
   return RunMemoised<false>();
 }
 
+// Goes along paths, from where the engine stands, on copies that stay in registers; the engine
+// knows of it when it ends.
+template <class Sink>
+struct FlowEngine<Sink>::PathRun {
+  FlowEngine& engine;
+  PathMemo& memo;
+  PathMemo::Seed seed{};
+  FlowDigest flow{};
+  BlockStep* steps = nullptr;  // behind the last one; of sinks that take lists of blocks
+  BlockStep* limit = nullptr;
+
+  [[gnu::always_inline]] void Begin() {
+    if constexpr (Sink::kListsBlocks) {
+      engine.sink_.BeginPaths(*engine.graph_, engine.cur_, engine.Now());
+      steps = engine.sink_.end();
+      limit = engine.sink_.Limit();
+    }
+    seed = PathMemo::SeedOf(engine.cur_);
+    flow = engine.sink_.flow();
+  }
+  [[gnu::always_inline]] void End() {
+    engine.cur_ = PathMemo::NodeOf(seed);
+    engine.sink_.flow() = flow;
+    if constexpr (Sink::kListsBlocks) engine.sink_.EndPaths(*engine.graph_, engine.cur_, steps);
+  }
+  bool IsFull() const { return steps > limit; }
+  // REQUIRES: what the path does to the stack has been done.
+  template <class Path>
+  [[gnu::always_inline]] void Add(Path& path, PathMemo::Length length) {
+    flow.hash = flow.hash * path.power + path.hash;
+    flow.count += PathMemo::InstructionsOf(length);
+    seed = path.next;
+    if constexpr (Sink::kListsBlocks) {
+      steps = memo.lists().template Copy<Path::kUsualBlocks>(path.blocks, steps);
+    } else if constexpr (Sink::kCountsUses) {
+      if (path.uses++ == 0) [[unlikely]]
+        engine.sink_.Use(memo, path);
+    }
+  }
+};
+
 // Only what is usual is done here, on copies that stay in registers; for the rest they are put
 // where it is found, and fetched again.
 template <class Sink>
@@ -45,46 +86,23 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
   const uint8_t* const last = (all ? hot_end_ : uses_begin_ + kMostUses) - QuickPackets::kRoom;
   const uint8_t* end = last;
   const uint8_t* pos;
-  PathMemo::Seed seed;
-  FlowDigest flow;
   uint64_t last_ip;
-  [[maybe_unused]] BlockStep* steps = nullptr;  // behind the last one
-  [[maybe_unused]] BlockStep* limit = nullptr;
+  PathRun run{*this, memo};
   const auto fetch = [&]() __attribute__((always_inline)) {
-    if constexpr (Sink::kListsBlocks) {
-      sink_.BeginPaths(*graph_, cur_, Now());
-      steps = sink_.end();
-      limit = sink_.Limit();
-    }
+    run.Begin();
     pos = pos_;
-    seed = PathMemo::SeedOf(cur_);
-    flow = sink_.flow();
     last_ip = last_ip_.value();
     end = PathMemo::Packets::HasWord(last_ip) ? last : nullptr;
   };
   const auto put = [&]() __attribute__((always_inline)) {
+    run.End();
     pos_ = pos;
-    cur_ = PathMemo::NodeOf(seed);
-    sink_.flow() = flow;
     last_ip_.Set(last_ip);
-    if constexpr (Sink::kListsBlocks) sink_.EndPaths(*graph_, cur_, steps);
-  };
-  const auto add = [&](auto& path, PathMemo::Length length) __attribute__((always_inline)) {
-    flow.hash = flow.hash * path.power + path.hash;
-    flow.count += PathMemo::InstructionsOf(length);
-    seed = path.next;
-    if constexpr (Sink::kListsBlocks) {
-      steps = memo.lists().template Copy<std::decay_t<decltype(path)>::kUsualBlocks>(path.blocks,
-                                                                                     steps);
-    } else if constexpr (Sink::kCountsUses) {
-      if (path.uses++ == 0) [[unlikely]]
-        sink_.Use(memo, path);
-    }
   };
   fetch();
   while (pos <= end) {
     if constexpr (Sink::kListsBlocks) {
-      if (steps > limit) [[unlikely]] {
+      if (run.IsFull()) [[unlikely]] {
         put();
         sink_.MakeRoom();
         if (const std::optional<HotStop> stop = RunToPaths(memo)) return *stop;
@@ -100,20 +118,20 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
       }
     }
     if (const uint16_t word = FullPair::Load(pos); FullPair::Match(word)) {
-      const auto [pair, length] = memo.LookUpPair(seed, word, returns_);
+      const auto [pair, length] = memo.LookUpPair(run.seed, word, returns_);
       if (PathMemo::IsPath(length)) [[likely]] {
         if (!PathMemo::HasEffect(length) || memo.Apply(*pair, returns_)) {
-          add(*pair, length);
+          run.Add(*pair, length);
           pos += FullPair::kSize;
           continue;
         }
       }
     } else if (const QuickPackets quick = QuickPackets::Read(pos, last_ip, kOverCyc);
                quick.size != 0) [[likely]] {
-      const auto [path, length] = memo.LookUp(seed, quick.packets, returns_);
+      const auto [path, length] = memo.LookUp(run.seed, quick.packets, returns_);
       if (PathMemo::IsPath(length)) [[likely]] {
         if (!PathMemo::HasEffect(length) || memo.Apply(*path, returns_)) [[likely]] {
-          add(*path, length);
+          run.Add(*path, length);
           if constexpr (kOverCyc) clock_.OnCycles(quick.cycles);
           last_ip = quick.last_ip;
           pos += quick.size;
@@ -186,7 +204,6 @@ bool FlowEngine<Sink>::RunAlone(PathMemo& memo) {
   QuickPackets quick = QuickPackets::Read(pos_, last_ip_.value(), false);
   if (quick.size == 0) return false;
   if (quick.packets.count() == 2) quick.DropTnt();
-  if constexpr (Sink::kListsBlocks) sink_.BeginPaths(*graph_, cur_, Now());
   PathMemo::Path* path = memo.Find(PathMemo::SeedOf(cur_), quick.packets, returns_, sink_.exits());
   if (path == nullptr || !Take(memo, *path)) return false;
   last_ip_.Set(quick.last_ip);
@@ -243,39 +260,9 @@ template <class Sink>
 std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunLongTnts(PathMemo& memo) {
   const uint8_t* const begin = pos_;
   const uint8_t* pos = pos_;
-  PathMemo::Seed seed;
-  FlowDigest flow;
-  [[maybe_unused]] BlockStep* steps = nullptr;  // behind the last one
-  [[maybe_unused]] BlockStep* limit = nullptr;
-  const auto fetch = [&]() __attribute__((always_inline)) {
-    if constexpr (Sink::kListsBlocks) {
-      sink_.BeginPaths(*graph_, cur_, Now());
-      steps = sink_.end();
-      limit = sink_.Limit();
-    }
-    seed = PathMemo::SeedOf(cur_);
-    flow = sink_.flow();
-  };
-  const auto put = [&]() __attribute__((always_inline)) {
-    pos_ = pos;
-    cur_ = PathMemo::NodeOf(seed);
-    sink_.flow() = flow;
-    if constexpr (Sink::kListsBlocks) sink_.EndPaths(*graph_, cur_, steps);
-  };
-  const auto add = [&](auto& path, PathMemo::Length length) __attribute__((always_inline)) {
-    flow.hash = flow.hash * path.power + path.hash;
-    flow.count += PathMemo::InstructionsOf(length);
-    seed = path.next;
-    if constexpr (Sink::kListsBlocks) {
-      steps = memo.lists().template Copy<std::decay_t<decltype(path)>::kUsualBlocks>(path.blocks,
-                                                                                     steps);
-    } else if constexpr (Sink::kCountsUses) {
-      if (path.uses++ == 0) [[unlikely]]
-        sink_.Use(memo, path);
-    }
-  };
+  PathRun run{*this, memo};
   LongTnt packet;
-  fetch();
+  run.Begin();
   while (hot_end_ - pos >= QuickPackets::kRoom && IsLongTnt(pos)) {
     const ReadResult size = LongTnt::Parse({pos, QuickPackets::kRoom}, packet);
     if (!size) break;
@@ -283,16 +270,16 @@ std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunLongTnts(
     int pairs = 0;
     while (left > ShortTnt::kMaxCount) {
       if constexpr (Sink::kListsBlocks)
-        if (steps > limit) [[unlikely]]
+        if (run.IsFull()) [[unlikely]]
           break;
       const unsigned some = std::min(left, OutcomePart::kMost);
       const auto [pair, length] =
-          memo.LookUpPair(seed, OutcomePart{packet.bits, left, some}.AsPair(), returns_);
+          memo.LookUpPair(run.seed, OutcomePart{packet.bits, left, some}.AsPair(), returns_);
       if (!PathMemo::IsPath(length)) [[unlikely]]
         break;
       if (PathMemo::HasEffect(length) && !memo.Apply(*pair, returns_)) [[unlikely]]
         break;
-      add(*pair, length);
+      run.Add(*pair, length);
       ++pairs;
       left -= some;
     }
@@ -303,13 +290,15 @@ std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunLongTnts(
       continue;
     }
     hot_packet_ = pos - *size;
-    put();
+    pos_ = pos;
+    run.End();
     if (const std::optional<HotStop> stop = RunOutcomes(memo, packet.bits, left)) return stop;
     if constexpr (Sink::kHearsPackets)
       if (sink_.Done()) return HotStop::kOther;
-    fetch();
+    run.Begin();
   }
-  put();
+  pos_ = pos;
+  run.End();
   if (pos == begin) return HotStop::kOther;
   return std::nullopt;
 }
@@ -373,14 +362,10 @@ bool FlowEngine<Sink>::Take(PathMemo& memo, Path& path) {
   if constexpr (Sink::kListsBlocks)
     if (!sink_.HasRoom()) return false;
   if (!memo.Apply(path, returns_)) return false;
-  cur_ = PathMemo::NodeOf(path.next);
-  FlowDigest& flow = sink_.flow();
-  flow.hash = flow.hash * path.power + path.hash;
-  flow.count += PathMemo::InstructionsOf(PathMemo::LengthOf(path));
-  if constexpr (Sink::kListsBlocks)
-    sink_.EndPaths(*graph_, cur_, memo.lists().Copy<Path::kUsualBlocks>(path.blocks, sink_.end()));
-  else if constexpr (Sink::kCountsUses)
-    if (path.uses++ == 0) sink_.Use(memo, path);
+  PathRun run{*this, memo};
+  run.Begin();
+  run.Add(path, PathMemo::LengthOf(path));
+  run.End();
   return true;
 }
 
