@@ -145,15 +145,20 @@ TEST_P(Windows, EverySumIsTheSame) {
     EXPECT_EQ(opened.inputs->For(stream).changes.size(),
               whole.inputs->For(whole.recording.streams[i]).changes.size());
     joined += stream.joined != nullptr;
-    if (stream.joined != nullptr) EXPECT_LE(stream.joined->most_present(), 4u);
+    if (stream.joined != nullptr) {
+      EXPECT_LE(stream.joined->most_present(), 4u);
+    }
   }
   EXPECT_NE(joined, 0u);
   const auto decoder = Engine("native");
   EXPECT_EQ(SummedDigests(opened, *decoder), DigestsOf(GetParam()));
   EXPECT_EQ(PieceDigests(opened), PieceDigests(whole));
   EXPECT_EQ(Times(opened), Times(whole));
-  for (const Stream& stream : opened.recording.streams)
-    if (stream.joined != nullptr) EXPECT_EQ(stream.joined->present(), 0u);
+  for (const Stream& stream : opened.recording.streams) {
+    if (stream.joined != nullptr) {
+      EXPECT_EQ(stream.joined->present(), 0u);
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Recordings, Windows, testing::ValuesIn(PerfRecordings()),

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "capture/record/process_maps.h"
@@ -68,12 +70,10 @@ class Running {
       tids.push_back(std::stoi(entry.path().filename()));
     return tids;
   }
-  // From /proc/PID/stat: T when stopped.
   char State() const {
-    std::ifstream file(Folder() + "/stat");
-    std::string line;
-    std::getline(file, line);
-    return line.at(line.rfind(") ") + 2);
+    const char state = StateOf(pid_);
+    if (state == '\0') throw std::runtime_error("the program is gone");
+    return state;
   }
   void ExpectUntraced() const {
     for (const pid_t tid : Threads()) EXPECT_EQ(ReadTracer(tid), 0);

@@ -8,7 +8,6 @@
 
 #include <charconv>
 #include <filesystem>
-#include <fstream>
 #include <string>
 
 #include "capture/record/process_maps.h"
@@ -68,17 +67,22 @@ TEST_P(Ends, BySignalsToTheRecorder) {
   }
 }
 
-// The child that is to wake the recorder, beside the one that it records; -1 when there is none. It
-// may not have come to name itself yet.
-pid_t FindBell(const std::string& recorded) {
+// The first child of this process that is `wanted`; -1 when there is none.
+template <class Wanted>
+pid_t FindChild(const Wanted& wanted) {
   for (const auto& entry : fs::directory_iterator("/proc")) {
     const std::string name = entry.path().filename();
     pid_t pid = -1;
     std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (pid > 0 && record::ReadParent(pid) == getpid() && record::ReadComm(pid, pid) != recorded)
-      return pid;
+    if (pid > 0 && record::ReadParent(pid) == getpid() && wanted(pid)) return pid;
   }
   return -1;
+}
+
+// The child that is to wake the recorder, beside the one that it records; -1 when there is none. It
+// may not have come to name itself yet.
+pid_t FindBell(const std::string& recorded) {
+  return FindChild([&](pid_t pid) { return record::ReadComm(pid, pid) != recorded; });
 }
 
 // What should wake the recorder may wait for a CPU as long as recorder and program hand that to
@@ -104,14 +108,10 @@ TEST(StopRequest, IsHeardWithoutTheBell) {
 // Whether the program of this name sleeps, untraced as it were: while it is stepped, it is stopped
 // or runs.
 bool ChildSleeps(const std::string& name) {
-  for (const auto& entry : fs::directory_iterator("/proc")) {
-    std::ifstream file(entry.path() / "stat");
-    std::string pid, comm, state, parent;
-    if (file >> pid >> comm >> state >> parent && comm == "(" + name + ")" &&
-        parent == std::to_string(getpid()))
-      return state == "S";
-  }
-  return false;
+  const auto sleeps = [&](pid_t pid) {
+    return record::ReadComm(pid, pid) == name && StateOf(pid) == 'S';
+  };
+  return FindChild(sleeps) > 0;
 }
 
 // A snapshot that can't be written ends the recording also while the program sleeps.

@@ -8,8 +8,10 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <memory>
+#include <string>
 
 #include "flowback/capture/open.h"
 #include "flowback/decode/recording_code.h"
@@ -140,6 +142,14 @@ std::vector<std::pair<std::string, FlowDigest>> DecodedDigests(const Recording& 
     if (summary) digests.emplace_back(engine, summary->digest);
   }
   return digests;
+}
+
+char StateOf(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string line;
+  std::getline(file, line);
+  const size_t comm_end = line.rfind(") ");
+  return comm_end == std::string::npos ? '\0' : line.at(comm_end + 2);
 }
 
 bool HavePerf() { return std::system("perf --version >/dev/null 2>&1") == 0; }

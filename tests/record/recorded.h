@@ -3,6 +3,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sys/types.h>
 
 #include <functional>
 #include <string>
@@ -25,6 +26,9 @@ std::string Sample(const std::string& name);
 bool MayTrace();
 #define FLOWBACK_NEEDS_PTRACE() \
   if (!flowback::record_test::MayTrace()) GTEST_SKIP() << "ptrace is not permitted here"
+
+// From /proc/PID/stat: S when the process sleeps, T when it is stopped; 0: there is none.
+char StateOf(pid_t pid);
 
 class Recorder {
  public:
