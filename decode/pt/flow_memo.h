@@ -52,7 +52,7 @@ struct FlowEngine<Sink>::PathRun {
   // REQUIRES: what the path does to the stack has been done.
   template <class Path>
   [[gnu::always_inline]] void Add(Path& path, PathMemo::Length length) {
-    flow.hash = flow.hash * path.power + path.hash;
+    flow.hash = flow.hash * PathMemo::PowerOf(length) + path.hash;
     flow.count += PathMemo::InstructionsOf(length);
     seed = path.next;
     if constexpr (Sink::kListsBlocks) {
@@ -267,7 +267,6 @@ std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunLongTnts(
     const ReadResult size = LongTnt::Parse({pos, QuickPackets::kRoom}, packet);
     if (!size) break;
     unsigned left = packet.count;
-    int pairs = 0;
     while (left > ShortTnt::kMaxCount) {
       if constexpr (Sink::kListsBlocks)
         if (run.IsFull()) [[unlikely]]
@@ -280,11 +279,11 @@ std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunLongTnts(
       if (PathMemo::HasEffect(length) && !memo.Apply(*pair, returns_)) [[unlikely]]
         break;
       run.Add(*pair, length);
-      ++pairs;
       left -= some;
     }
     pos += *size;
-    sink_.Fast(-2 * pairs);
+    const unsigned taken = packet.count - left;
+    sink_.Fast(-2 * static_cast<int>((taken + OutcomePart::kMost - 1) / OutcomePart::kMost));
     if (left == 0) {
       sink_.Fast(1);
       continue;

@@ -8,6 +8,12 @@
 
 namespace flowback::pt {
 
+constinit const std::array<uint64_t, PathMemo::kEffect> PathMemo::kPowers = [] {
+  std::array<uint64_t, kEffect> powers{1};
+  for (size_t i = 1; i < powers.size(); ++i) powers[i] = powers[i - 1] * FlowDigest::kFactor;
+  return powers;
+}();
+
 struct PathMemo::Walk {
   Walk(uint32_t begin, Outcomes all, const ReturnStack& stack, BlockStep* list)
       : node(begin), outcomes(all), left(OutcomeCount(all)), returns(stack), steps(list) {}
@@ -17,7 +23,6 @@ struct PathMemo::Walk {
   unsigned left;  // outcomes
   const ReturnStack& returns;
   FlowDigest digest;
-  uint64_t power = 1;
   // What it does to the stack. Its own calls that have not returned:
   std::array<uint32_t, ReturnStack::kMaxDeep> own;
   unsigned depth = 0;  // of them
@@ -33,7 +38,6 @@ struct PathMemo::Walk {
   void Pass(const Node& n, bool taken) {
     digest.hash = digest.hash * n.power + n.hash;
     digest.count += n.count;
-    power *= n.power;
     if (steps != nullptr) List(node, taken);
   }
   void List(uint32_t block, bool taken) {
@@ -125,7 +129,6 @@ void PathMemo::FollowUsual(Walk& walk) {
   unsigned depth = walk.depth;
   unsigned deepest = ReturnStack::kDepth - walk.effect.room;
   FlowDigest digest = walk.digest;
-  uint64_t power = walk.power;
   Counts counts = walk.counts;
   while (left > 0) {
     const Node& node = graph_.node(at);
@@ -161,7 +164,6 @@ void PathMemo::FollowUsual(Walk& walk) {
     }
     digest.hash = digest.hash * node.power + node.hash;
     digest.count += node.count;
-    power *= node.power;
     if constexpr (kLists) walk.List(at, taken);
     at = next;
   }
@@ -170,7 +172,6 @@ void PathMemo::FollowUsual(Walk& walk) {
   walk.depth = depth;
   walk.effect.room = static_cast<uint8_t>(ReturnStack::kDepth - deepest);
   walk.digest = digest;
-  walk.power = power;
   walk.counts = counts;
 }
 
@@ -227,8 +228,6 @@ PathMemo::Step PathMemo::FollowTip(Walk& walk, uint64_t ip) {
 // The path gives its place to another one.
 template <class Any>
 void PathMemo::Evict(Any& path, ExitCounts& evicted) {
-  if (const ReturnStack::Effect& effect = EffectOf(path); effect.deep())
-    free_deep_.push_back(effect.popped[0]);
   if (lists_)
     lists_->Free(path.blocks);
   else
@@ -236,75 +235,77 @@ void PathMemo::Evict(Any& path, ExitCounts& evicted) {
 }
 
 // The blocks of what was walked, if it is a path and they are wanted; else 0.
-BlockLists::Ref PathMemo::ListOf(const Walk& walk, uint64_t key) {
-  if (!lists_ || !HasPath(key)) return 0;
+BlockLists::Ref PathMemo::ListOf(const Walk& walk, Length length) {
+  if (!lists_ || !HasPath(length)) return 0;
   return lists_->Keep({walk.steps, walk.blocks});
 }
 
-// With its calls; many are put where there is room for them.
-ReturnStack::Effect PathMemo::EffectOf(const Walk& walk) {
+// With its calls.
+EffectTable::Number PathMemo::EffectOf(const Walk& walk) {
   ReturnStack::Effect effect = walk.effect;
-  if (effect.pops <= ReturnStack::kMaxPops && effect.pushes <= ReturnStack::kMaxPushes) {
-    for (unsigned i = 0; i < effect.pops; ++i) *(effect.popped.rbegin() + i) = walk.popped[i];
-    if (effect.pops > 1) effect.must_match |= ReturnStack::Effect::kMatchNext;
-    if (effect.pops > 0 && !walk.any_newest) effect.must_match |= ReturnStack::Effect::kMatchNewest;
-    std::copy_n(walk.own.begin(), effect.pushes, effect.pushed.begin());
-    return effect;
-  }
-  if (free_deep_.empty()) {
-    effect.popped[0] = static_cast<uint32_t>(deep_.size());
-    deep_.emplace_back();
-  } else {
-    effect.popped[0] = free_deep_.back();
-    free_deep_.pop_back();
-  }
-  deep_[effect.popped[0]] = {.popped = walk.popped,
-                             .pushed = walk.own,
-                             .needs = effect.needs,
-                             .any_newest = walk.any_newest};
-  effect.needs = ReturnStack::Effect::kDeep;
-  return effect;
+  if (effect.pops > ReturnStack::kMaxPops || effect.pushes > ReturnStack::kMaxPushes)
+    return effects_.Keep(effect, {.popped = walk.popped,
+                                  .pushed = walk.own,
+                                  .needs = effect.needs,
+                                  .any_newest = walk.any_newest});
+  std::copy_n(walk.popped.begin(), effect.pops, effect.popped.rbegin());
+  std::fill_n(effect.must_match.rbegin(), effect.pops, ReturnStack::Effect::kMustMatch);
+  if (walk.any_newest) effect.must_match.back() = 0;
+  std::copy_n(walk.own.begin(), effect.pushes, effect.pushed.begin());
+  return effects_.Keep(effect);
 }
 
 bool PathMemo::ApplyDeep(const ReturnStack::Effect& effect, ReturnStack& returns) const {
-  return returns.Apply(effect, deep_[effect.popped[0]]);
+  return returns.Apply(effect, effects_.Deep(effect));
 }
 
-PathMemo::Path* PathMemo::Keep(uint64_t mixed, Packets packets, uint64_t key, const Walk& walk,
-                               ExitCounts& evicted) {
+PathMemo::Path* PathMemo::Keep(Mixed mixed, Packets packets, uint64_t key, Length length,
+                               const Walk& walk, ExitCounts& evicted) {
   OnKeep();
   Path& path = At(mixed);
   Evict(path, evicted);
   path = {.word = packets.word(),
-          .key = key,
+          .key = key ^ length << kEffectBits,
           .hash = walk.digest.hash,
-          .power = walk.power,
           .next = SeedOf(walk.node),
-          .blocks = ListOf(walk, key),
-          .effect = HasPath(key) ? EffectOf(walk) : ReturnStack::Effect{}};
+          .blocks = ListOf(walk, length)};
+  if (HasPath(length)) path.key |= EffectOf(walk);
   if (!lists_) counts_[paths_.IndexOf(path)] = walk.counts;
   return &path;
 }
 
-PathMemo::Pair* PathMemo::KeepPair(uint64_t mixed, Length length, const Walk& walk,
+PathMemo::Pair* PathMemo::KeepPair(Mixed mixed, uint64_t key, Length length, const Walk& walk,
                                    ExitCounts& evicted) {
   OnKeep();
   Pair& pair = PairAt(mixed);
   Evict(pair, evicted);
-  pair = {.tag = mixed << kPairIndexBits ^ length,
+  pair = {.key = key ^ length,
           .hash = walk.digest.hash,
-          .power = walk.power,
           .next = SeedOf(walk.node),
           .blocks = ListOf(walk, length)};
-  pair_details_[pairs_.IndexOf(pair)] = {
-      .effect = HasPath(length) ? EffectOf(walk) : ReturnStack::Effect{}, .counts = walk.counts};
+  if (HasPath(length)) pair.effect = EffectOf(walk);
+  if (!lists_) pair_counts_[pairs_.IndexOf(pair)] = walk.counts;
   return &pair;
+}
+
+// There is no room for another effect.
+void PathMemo::ForgetAll(ExitCounts& evicted) {
+  for (size_t i = 0; i < kPaths; ++i) {
+    Evict(paths_[i], evicted);
+    paths_[i] = {};
+  }
+  for (size_t i = 0; i < kPairs; ++i) {
+    Evict(pairs_[i], evicted);
+    pairs_[i] = {};
+  }
+  used_.clear();
+  effects_.Clear();
 }
 
 // Keeps what was walked: at its place, or behind as many calls as it takes to tell it from others,
 // but no more than kMostBehind.
 template <class LengthAt, class Keeper>
-auto PathMemo::Place(uint64_t mixed, const Walk& walk, Step step, const LengthAt& length_at,
+auto PathMemo::Place(Mixed mixed, const Walk& walk, Step step, const LengthAt& length_at,
                      const Keeper& keep) {
   decltype(keep(mixed, Length{0})) nothing = nullptr;
   if (step == Step::kOn && lists_) {
@@ -319,7 +320,7 @@ auto PathMemo::Place(uint64_t mixed, const Walk& walk, Step step, const LengthAt
   // Behind other calls it may be a path.
   if (step == Step::kNever && walk.effect.needs == 0) keep(mixed, kNever);
   if (step != Step::kOn) return nothing;
-  uint64_t place = mixed;
+  Mixed place = mixed;
   uint64_t behind = 0;
   const unsigned deepest = std::min<unsigned>(walk.effect.needs, kMostBehind);
   for (unsigned newer = 0; newer < deepest; ++newer, behind += kBehindCall) {
@@ -335,17 +336,18 @@ auto PathMemo::Place(uint64_t mixed, const Walk& walk, Step step, const LengthAt
 
 PathMemo::Path* PathMemo::Learn(Seed seed, Packets packets, const ReturnStack& returns,
                                 ExitCounts& evicted) {
-  const uint64_t mixed = Mix(seed, packets);
+  if (effects_.full()) ForgetAll(evicted);
+  const Mixed mixed = Mix(seed, packets);
   const uint64_t key = Key(seed);
-  const auto length_at = [&](uint64_t place) { return LengthOf(At(place), packets, key); };
+  const auto length_at = [&](Mixed place) { return LengthOf(At(place), packets, key); };
   slow_ = SlowPacket::kNoPath;
   if (length_at(mixed) == kNever) return nullptr;
   Walk walk(NodeOf(seed), packets.tnt() != 0 ? packets.tnt() >> 1 : 1, returns, Scratch());
   walk.counts.packets = static_cast<uint8_t>(packets.count());
   Step step = packets.tip() ? FollowTip(walk, packets.ip()) : Step::kOn;
   if (step == Step::kOn) step = Follow(walk);
-  return Place(mixed, walk, step, length_at, [&](uint64_t place, Length length) {
-    return Keep(place, packets, key ^ length, walk, evicted);
+  return Place(mixed, walk, step, length_at, [&](Mixed place, Length length) {
+    return Keep(place, packets, key, length, walk, evicted);
   });
 }
 
@@ -359,8 +361,10 @@ PathMemo::Path* PathMemo::Find(Seed seed, Packets packets, const ReturnStack& re
 
 PathMemo::Pair* PathMemo::LearnPair(Seed seed, uint16_t word, const ReturnStack& returns,
                                     ExitCounts& evicted) {
-  const uint64_t mixed = MixPair(seed, word);
-  const auto length_at = [&](uint64_t place) { return LengthOf(PairAt(place), place); };
+  if (effects_.full()) ForgetAll(evicted);
+  const Mixed mixed = MixPair(seed, word);
+  const uint64_t key = KeyOfPair(seed, word);
+  const auto length_at = [&](Mixed place) { return LengthOf(PairAt(place), key); };
   slow_ = SlowPacket::kNoPath;
   if (length_at(mixed) == kNever) return nullptr;
   const Outcomes second = static_cast<Outcomes>(word >> 9);
@@ -368,8 +372,8 @@ PathMemo::Pair* PathMemo::LearnPair(Seed seed, uint16_t word, const ReturnStack&
   const Outcomes outcomes = (word >> 1 & 0x7fu) << count | (second ^ 1u << count);
   Walk walk(NodeOf(seed), outcomes, returns, Scratch());
   walk.counts.packets = 2;
-  return Place(mixed, walk, Follow(walk), length_at, [&](uint64_t place, Length length) {
-    return KeepPair(place, length, walk, evicted);
+  return Place(mixed, walk, Follow(walk), length_at, [&](Mixed place, Length length) {
+    return KeepPair(place, key, length, walk, evicted);
   });
 }
 
@@ -385,7 +389,7 @@ void PathMemo::FetchAhead(uint32_t used) const {
   const uint32_t index = used & ~kUsedPair;
   if ((used & kUsedPair) != 0) {
     __builtin_prefetch(&pairs_[index]);
-    __builtin_prefetch(&pair_details_[index]);
+    __builtin_prefetch(&pair_counts_[index]);
   } else {
     __builtin_prefetch(&paths_[index]);
     __builtin_prefetch(&counts_[index]);

@@ -31,6 +31,7 @@
 
 #include "decode/pt/block_graph.h"
 #include "decode/pt/block_lists.h"
+#include "decode/pt/effect_table.h"
 #include "decode/pt/return_stack.h"
 #include "decode/pt/zeroed_pool.h"
 #include "flowback/decode/effort.h"
@@ -60,6 +61,10 @@ class ZeroedArray {
   ZeroedArray(ZeroedPool& pool, size_t count) : items_(pool.Take<T>(count)) {}
   T& operator[](size_t index) { return items_[index]; }
   const T& operator[](size_t index) const { return items_[index]; }
+  // `offset`: of an item, in bytes.
+  T& AtOffset(size_t offset) {
+    return *reinterpret_cast<T*>(reinterpret_cast<uint8_t*>(items_) + offset);
+  }
   size_t IndexOf(const T& item) const { return static_cast<size_t>(&item - items_); }
 
  private:
@@ -77,10 +82,12 @@ class PathMemo {
   static constexpr Length kEffect = 1 << 11;
   static constexpr Length kSign = 1 << 12;
   static bool IsPath(Length length) { return length - 1 < kSign - 1; }
-  // Of a key or tag of a path or its place: whether its Length is a path's.
-  static bool HasPath(uint64_t key) { return IsPath(key & (2 * kSign - 1)); }
+  // The same with kBehindCall in it.
+  static bool HasPath(Length length) { return IsPath(length & (2 * kSign - 1)); }
   static bool HasEffect(Length path) { return path >= kEffect; }
   static uint64_t InstructionsOf(Length path) { return path & (kEffect - 1); }
+  // The digest's factor of so many instructions.
+  static uint64_t PowerOf(Length path) { return kPowers[InstructionsOf(path)]; }
   // Instead of a length, of packets that have no path there.
   static constexpr Length kLookBehindCall = kSign + 1;
   static constexpr Length kNever = kSign + 2;
@@ -115,35 +122,34 @@ class PathMemo {
 
     uint64_t word_ = 0;
   };
-  // The path of such packets. One line of the cache.
-  struct alignas(64) Path {
+  // The path of such packets. Half a line of the cache.
+  struct alignas(32) Path {
     static constexpr unsigned kUsualBlocks = 8;  // no more, in most
 
     uint64_t word = 0;  // of the packets
-    uint64_t key = 0;   // the node; and the Length
+    uint64_t key = 0;   // the node; the Length; the effect's number
     uint64_t hash = 0;
-    uint64_t power = 1;
     Seed next = 0;
     union {
       uint32_t uses = 0;  // that are in no sum yet
       BlockLists::Ref blocks;
     };
-    ReturnStack::Effect effect;
   };
-  static_assert(sizeof(Path) == 64);
-  // The path of two short TNT packets, the first one full. Half a line.
+  static_assert(sizeof(Path) == 32);
+  // The path of two short TNT packets, the first one full.
   struct alignas(32) Pair {
     static constexpr unsigned kUsualBlocks = 16;
 
-    uint64_t tag = 0;  // what its place leaves open of the key; and the Length
+    uint64_t key = 0;  // the node, the packets, the Length
     uint64_t hash = 0;
-    uint64_t power = 1;
     Seed next = 0;
     union {
       uint32_t uses = 0;
       BlockLists::Ref blocks;
     };
+    EffectTable::Number effect = 0;
   };
+  static_assert(sizeof(Pair) == 32);
 
   // `compressed_returns`: whether the trace has them; else the return stack is left alone.
   // `lists_blocks`: of paths their blocks are kept, not how often they are used.
@@ -161,38 +167,40 @@ class PathMemo {
   static Seed SeedOf(uint32_t node) { return node * kFactor; }
   static uint32_t NodeOf(Seed seed) { return seed * kInverse; }
 
-  // ---- look-up: `mixed` is all of a key, mixed to tell the place in the table ----
+  // ---- look-up ----
 
-  static uint64_t Mix(Seed seed, Packets packets) {
-    return Key(seed) + packets.word() * FlowDigest::kFactor;
+  // All of a key mixed, to tell the place in the table: some of the bits are its offset there. The
+  // seed comes in last, for that is what a look-up waits for.
+  using Mixed = uint32_t;
+  static Mixed Mix(Seed seed, Packets packets) {
+    return seed ^ static_cast<Mixed>(packets.word() * FlowDigest::kFactor >> 32);
   }
   static uint64_t Key(Seed seed) { return uint64_t{seed} << 32; }
-  Path& At(uint64_t mixed) { return paths_[mixed >> (64 - kIndexBits)]; }
+  Path& At(Mixed mixed) { return paths_.AtOffset(mixed & (kPaths - 1) * sizeof(Path)); }
   static Length LengthOf(const Path& path, Packets packets, uint64_t key) {
-    const Length length = path.key ^ key;
+    const Length length = (path.key ^ key) >> kEffectBits;
     return path.word == packets.word() ? length : 0;
   }
 
   // `word`: two short TNT packets as they lie in memory, little-endian; the first is full.
-  static uint64_t MixPair(Seed seed, uint16_t word) {
-    return (uint64_t{seed} << 32) + word * FlowDigest::kFactor;
+  static Mixed MixPair(Seed seed, uint16_t word) {
+    return seed ^ static_cast<Mixed>(word * FlowDigest::kFactor >> 32);
   }
-  Pair& PairAt(uint64_t mixed) { return pairs_[mixed >> (64 - kPairIndexBits)]; }
-  static Length LengthOf(const Pair& pair, uint64_t mixed) {
-    return pair.tag ^ mixed << kPairIndexBits;
+  static uint64_t KeyOfPair(Seed seed, uint16_t word) {
+    return Key(seed) | uint64_t{word} << kLengthBits;
   }
+  Pair& PairAt(Mixed mixed) { return pairs_.AtOffset(mixed & (kPairs - 1) * sizeof(Pair)); }
+  static Length LengthOf(const Pair& pair, uint64_t key) { return pair.key ^ key; }
 
-  // Of paths that are found behind calls, too: so many times kBehindCall is in their keys and tags.
+  // Of paths that are found behind calls, too: so many times kBehindCall is in their keys.
   static constexpr uint64_t kBehindCall = 1 << 13;
   static constexpr unsigned kMostBehind = 2;
-  static uint64_t MixCall(uint64_t mixed, uint32_t call) {
-    return (mixed + uint64_t{call} + 1) * kCallFactor;
-  }
+  static Mixed MixCall(Mixed mixed, uint32_t call) { return (mixed + call + 1) * kCallFactor; }
 
-  const ReturnStack::Effect& EffectOf(const Path& path) const { return path.effect; }
-  const ReturnStack::Effect& EffectOf(const Pair& pair) const {
-    return pair_details_[pairs_.IndexOf(pair)].effect;
+  const ReturnStack::Effect& EffectOf(const Path& path) const {
+    return effects_[static_cast<EffectTable::Number>(path.key)];
   }
+  const ReturnStack::Effect& EffectOf(const Pair& pair) const { return effects_[pair.effect]; }
   // What a path does to the stack; false, and nothing is done, where it is not right there.
   template <class Any>
   [[gnu::always_inline]] bool Apply(const Any& path, ReturnStack& returns) const {
@@ -202,10 +210,10 @@ class PathMemo {
   template <class Any>
   bool Allows(const Any& path, const ReturnStack& returns) const {
     const ReturnStack::Effect& effect = EffectOf(path);
-    return effect.deep() ? returns.Allows(effect, deep_[effect.popped[0]]) : returns.Allows(effect);
+    return effect.deep() ? returns.Allows(effect, effects_.Deep(effect)) : returns.Allows(effect);
   }
-  static Length LengthOf(const Path& path) { return path.key & (2 * kSign - 1); }
-  static Length LengthOf(const Pair& pair) { return pair.tag & (2 * kSign - 1); }
+  static Length LengthOf(const Path& path) { return path.key >> kEffectBits & (2 * kSign - 1); }
+  static Length LengthOf(const Pair& pair) { return pair.key & (2 * kSign - 1); }
 
   // What is kept of packets, and its length; something else than a path's if there is none.
   template <class Kept>
@@ -216,26 +224,28 @@ class PathMemo {
   // Where a step begins; whether the path is right is still to be asked of the stack.
   [[gnu::always_inline]] Found<Pair> LookUpPair(Seed seed, uint16_t word,
                                                 const ReturnStack& returns) {
-    uint64_t mixed = MixPair(seed, word);
+    Mixed mixed = MixPair(seed, word);
+    uint64_t key = KeyOfPair(seed, word);
     Pair* pair = &PairAt(mixed);
-    Length length = LengthOf(*pair, mixed);
+    Length length = LengthOf(*pair, key);
     for (unsigned newer = 0; length == kLookBehindCall; ++newer) {
       mixed = MixCall(mixed, returns.CallAt(newer));
       pair = &PairAt(mixed);
-      length = LengthOf(*pair, mixed) ^ (newer + 1) * kBehindCall;
+      key += kBehindCall;
+      length = LengthOf(*pair, key);
     }
     return {pair, length};
   }
   [[gnu::always_inline]] Found<Path> LookUp(Seed seed, Packets packets,
                                             const ReturnStack& returns) {
-    uint64_t mixed = Mix(seed, packets);
+    Mixed mixed = Mix(seed, packets);
     uint64_t key = Key(seed);
     Path* path = &At(mixed);
     Length length = LengthOf(*path, packets, key);
     for (unsigned newer = 0; length == kLookBehindCall; ++newer) {
       mixed = MixCall(mixed, returns.CallAt(newer));
       path = &At(mixed);
-      key += kBehindCall;
+      key += kBehindCall << kEffectBits;
       length = LengthOf(*path, packets, key);
     }
     return {path, length};
@@ -265,22 +275,24 @@ class PathMemo {
     Count(path.uses, counts_[paths_.IndexOf(path)], counts);
   }
   void Count(Pair& pair, ExitCounts& counts) {
-    Count(pair.uses, pair_details_[pairs_.IndexOf(pair)].counts, counts);
+    Count(pair.uses, pair_counts_[pairs_.IndexOf(pair)], counts);
   }
 
  private:
-  static constexpr uint64_t kCallFactor = 0xd1b54a32d192ed03;
+  static const std::array<uint64_t, kEffect> kPowers;
+  static constexpr uint32_t kCallFactor = 0xd192ed03;
   static constexpr uint32_t kFactor = static_cast<uint32_t>(FlowDigest::kFactor);
   static constexpr uint32_t kInverse = [] {
     uint32_t inverse = kFactor;  // right in the lowest three bits; each round doubles them
     for (int i = 0; i < 4; ++i) inverse *= 2 - kFactor * inverse;
     return inverse;
   }();
-  static constexpr unsigned kIndexBits = 14;
+  static constexpr unsigned kEffectBits = 16;  // of a key, the lowest
+  static constexpr unsigned kIndexBits = 15;
   static constexpr unsigned kPairIndexBits = 16;
-  static_assert(uint64_t{1} << kPairIndexBits > kMostBehind * kBehindCall,
-                "a tag has no room for a Length");
-
+  // Bits of a key that a Length has, with kBehindCall in it.
+  static constexpr unsigned kLengthBits = 16;
+  static_assert(kMostBehind * kBehindCall < uint64_t{1} << kLengthBits);
   // How a path's blocks are left.
   struct Counts {
     InstructionClass branch = InstructionClass::kOther;  // of the TIP
@@ -291,12 +303,6 @@ class PathMemo {
     uint8_t returns = 0;  // compressed ones
     uint8_t packets = 0;
   };
-  // What has no room in a Pair. Half a line.
-  struct alignas(32) PairDetails {
-    ReturnStack::Effect effect;
-    Counts counts;
-  };
-  static_assert(sizeof(PairDetails) == 32);
   static constexpr uint32_t kUsedPair = uint32_t{1} << 31;
   struct Walk;
   enum class Step : uint8_t { kOn, kNever, kNotNow };
@@ -309,10 +315,10 @@ class PathMemo {
   Step Return(Walk& walk);
   bool Push(Walk& walk);
   template <class LengthAt, class Keep>
-  auto Place(uint64_t mixed, const Walk& walk, Step step, const LengthAt& length_at,
-             const Keep& keep);
-  Path* Keep(uint64_t mixed, Packets packets, uint64_t key, const Walk& walk, ExitCounts& evicted);
-  Pair* KeepPair(uint64_t mixed, Length length, const Walk& walk, ExitCounts& evicted);
+  auto Place(Mixed mixed, const Walk& walk, Step step, const LengthAt& length_at, const Keep& keep);
+  Path* Keep(Mixed mixed, Packets packets, uint64_t key, Length length, const Walk& walk,
+             ExitCounts& evicted);
+  Pair* KeepPair(Mixed mixed, uint64_t key, Length length, const Walk& walk, ExitCounts& evicted);
   // A path is about to be kept.
   void OnKeep() {
     if (kept_ < kManyPaths && ++kept_ == kManyPaths) pool_.MakeResident();
@@ -327,8 +333,9 @@ class PathMemo {
   template <class Any>
   void Evict(Any& path, ExitCounts& evicted);
   BlockStep* Scratch() { return lists_ ? scratch_.data() : nullptr; }
-  BlockLists::Ref ListOf(const Walk& walk, uint64_t key);
-  ReturnStack::Effect EffectOf(const Walk& walk);
+  BlockLists::Ref ListOf(const Walk& walk, Length length);
+  EffectTable::Number EffectOf(const Walk& walk);
+  void ForgetAll(ExitCounts& evicted);
   bool ApplyDeep(const ReturnStack::Effect& effect, ReturnStack& returns) const;
 
   BlockGraph& graph_;
@@ -339,14 +346,13 @@ class PathMemo {
   static constexpr size_t kPaths = size_t{1} << kIndexBits;
   static constexpr size_t kPairs = size_t{1} << kPairIndexBits;
   ZeroedPool pool_{ZeroedPool::SizeOf<Path>(kPaths) + ZeroedPool::SizeOf<Counts>(kPaths) +
-                   ZeroedPool::SizeOf<Pair>(kPairs) + ZeroedPool::SizeOf<PairDetails>(kPairs)};
+                   ZeroedPool::SizeOf<Pair>(kPairs) + ZeroedPool::SizeOf<Counts>(kPairs)};
   ZeroedArray<Path> paths_{pool_, kPaths};
   ZeroedArray<Counts> counts_{pool_, kPaths};
   ZeroedArray<Pair> pairs_{pool_, kPairs};
-  ZeroedArray<PairDetails> pair_details_{pool_, kPairs};
+  ZeroedArray<Counts> pair_counts_{pool_, kPairs};
   std::vector<uint32_t> used_;  // whose uses are not counted yet; may name one twice
-  std::vector<ReturnStack::DeepEffect> deep_;
-  std::vector<uint32_t> free_deep_;  // of them
+  EffectTable effects_;
   // A memo of few paths shall not take the memory of a full one.
   static constexpr unsigned kManyPaths = 128;
   unsigned kept_ = 0;  // no more than kManyPaths

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstdint>
 #include <cstring>
 
@@ -28,14 +27,13 @@ class ReturnStack {
   // What a stretch of code does to the stack: takes calls that were there, then leaves its own.
   static constexpr unsigned kMaxPops = 2;
   static constexpr unsigned kMaxPushes = 2;
-  struct Effect {
-    static constexpr uint8_t kMatchNewest = 1;
-    static constexpr uint8_t kMatchNext = 2;
+  struct alignas(32) Effect {
+    static constexpr uint32_t kMustMatch = 0xffffffff;
     static constexpr uint8_t kDeep = 0xff;
 
-    std::array<uint32_t, kMaxPops> popped{};    // the newest last
-    std::array<uint32_t, kMaxPushes> pushed{};  // the newest last
-    uint8_t must_match = 0;  // which of `popped` must be the calls that are there; others: any
+    std::array<uint32_t, kMaxPops> popped{};      // the newest last
+    std::array<uint32_t, kMaxPops> must_match{};  // which of them must be there; 0: any may be
+    std::array<uint32_t, kMaxPushes> pushed{};    // the newest last
     // Calls that must be there. kDeep: there are more calls than have room here; they are in a
     // DeepEffect, whose number is popped[0].
     uint8_t needs = 0;
@@ -56,10 +54,10 @@ class ReturnStack {
   // The calls of an effect that takes or leaves many.
   static constexpr unsigned kMaxDeep = 14;
   struct DeepEffect {
-    std::array<uint32_t, kMaxDeep> popped;  // the newest first
-    std::array<uint32_t, kMaxDeep> pushed;  // the newest last
-    uint8_t needs;
-    bool any_newest;  // the newest of `popped` need not match
+    std::array<uint32_t, kMaxDeep> popped{};  // the newest first
+    std::array<uint32_t, kMaxDeep> pushed{};  // the newest last
+    uint8_t needs = 0;
+    bool any_newest = false;  // the newest of `popped` need not match
   };
 
   bool empty() const { return size_ == 0; }
@@ -88,7 +86,7 @@ class ReturnStack {
   // both say no.
   [[gnu::always_inline]] bool Allows(const Effect& effect) const {
     const uint64_t wrong =
-        (Two(&calls_[top_ - 1]) ^ Two(effect.popped.data())) & kMasks[effect.must_match];
+        (Two(&calls_[top_ - 1]) ^ Two(effect.popped.data())) & Two(effect.must_match.data());
     return wrong == 0 && effect.needs <= size_;
   }
   // False, and nothing is done, when it does not.
@@ -126,11 +124,6 @@ class ReturnStack {
   static constexpr unsigned kFirst = kDepth + 2 * kMaxDeep;  // where the newest may stand
   static constexpr unsigned kLast = 4 * kFirst;
   static constexpr unsigned kMiddle = (kFirst + kLast) / 2;
-  static constexpr std::array<uint64_t, 4> kMasks = {
-      0, std::endian::native == std::endian::little ? ~uint64_t{0} << 32 : ~uint64_t{0} >> 32,
-      std::endian::native == std::endian::little ? ~uint64_t{0} >> 32 : ~uint64_t{0} << 32,
-      ~uint64_t{0}};
-
   static uint64_t Two(const uint32_t* at) {
     uint64_t two;
     std::memcpy(&two, at, sizeof two);

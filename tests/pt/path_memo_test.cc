@@ -78,10 +78,10 @@ TEST_F(Memo, APathsOwnCallsAndReturnsCancelOut) {
   FlowDigest digest;
   for (const uint64_t ip : {0x1000, 0x1010, 0x1012, 0x1005}) digest.Append(ip);
   EXPECT_EQ(path->hash, digest.hash);
-  EXPECT_EQ(path->power, FlowDigest::Power(4));
-  EXPECT_EQ(path->effect.pops, 0);
-  EXPECT_EQ(path->effect.pushes, 0);
-  EXPECT_EQ(path->effect.room, ReturnStack::kDepth - 1);
+  EXPECT_EQ(PathMemo::PowerOf(PathMemo::LengthOf(*path)), FlowDigest::Power(4));
+  EXPECT_EQ(memo_.EffectOf(*path).pops, 0);
+  EXPECT_EQ(memo_.EffectOf(*path).pushes, 0);
+  EXPECT_EQ(memo_.EffectOf(*path).room, ReturnStack::kDepth - 1);
   EXPECT_EQ(Found(kFirst, Tnt("ttt")), PathMemo::LengthOf(*path));
 }
 
@@ -89,8 +89,8 @@ TEST_F(Memo, ACallThatHasNotReturnedIsLeftOnTheStack) {
   const PathMemo::Path* path = Learn(kFirst, Tnt("n"));
   ASSERT_NE(path, nullptr);
   EXPECT_EQ(Next(*path), 0x1012u);
-  EXPECT_EQ(path->effect.pushes, 1);
-  EXPECT_EQ(path->effect.pushed[0], graph_.NodeAt(kFirst));
+  EXPECT_EQ(memo_.EffectOf(*path).pushes, 1);
+  EXPECT_EQ(memo_.EffectOf(*path).pushed[0], graph_.NodeAt(kFirst));
 }
 
 TEST_F(Memo, TheSecondCallersPathIsKeptBesideTheFirsts) {
@@ -105,15 +105,15 @@ TEST_F(Memo, TheSecondCallersPathIsKeptBesideTheFirsts) {
   ASSERT_NE(second, nullptr);
   EXPECT_EQ(Next(*second), 0x100cu);
   EXPECT_EQ(Found(kCallee, Tnt("tt")), PathMemo::kLookBehindCall);
-  EXPECT_TRUE(stack_.Apply(second->effect));
+  EXPECT_TRUE(stack_.Apply(memo_.EffectOf(*second)));
 
   // The first caller's is found behind its call now, and not behind the other's.
   const PathMemo::Path* again = Learn(kCallee, Tnt("tt"));
   ASSERT_NE(again, nullptr);
   EXPECT_NE(again, second);
   EXPECT_EQ(Next(*again), 0x1005u);
-  EXPECT_FALSE(stack_.Apply(second->effect));
-  EXPECT_TRUE(stack_.Apply(again->effect));
+  EXPECT_FALSE(stack_.Apply(memo_.EffectOf(*second)));
+  EXPECT_TRUE(stack_.Apply(memo_.EffectOf(*again)));
 }
 
 TEST_F(Memo, AReturnWithoutACallIsNoPathNowButMayBeLater) {
@@ -139,7 +139,7 @@ TEST_F(Memo, WithoutCompressedReturnsAnOutcomeAtAReturnIsNeverAPath) {
   const PathMemo::Path* path =
       plain.Learn(Seed(kFirst), PathMemo::Packets::Tnt(Tnt("n")), stack_, evicted_);
   ASSERT_NE(path, nullptr);
-  EXPECT_TRUE(path->effect.Nothing()) << "the stack is not used";
+  EXPECT_TRUE(memo_.EffectOf(*path).Nothing()) << "the stack is not used";
 }
 
 TEST_F(Memo, ATipAndTheOutcomesBehindIt) {
@@ -156,8 +156,8 @@ TEST_F(Memo, ATipThatCompletesAReturnTakesWhicheverCallIsThere) {
   stack_.Push(graph_.NodeAt(kFirst));
   const PathMemo::Path* path = LearnTip(0x1012, kSecond, 0);
   ASSERT_NE(path, nullptr);
-  EXPECT_EQ(path->effect.pops, 1);
-  EXPECT_EQ(path->effect.must_match, 0);
+  EXPECT_EQ(memo_.EffectOf(*path).pops, 1);
+  EXPECT_EQ(memo_.EffectOf(*path).must_match.back(), 0u);
   EXPECT_EQ(Next(*path), kSecond);
 }
 
@@ -209,7 +209,7 @@ TEST(MemoOfDeepCalls, WhatManyCallsAndReturnsDoToTheStack) {
     const PathMemo::Seed begin = PathMemo::SeedOf(graph.NodeAt(DeepCalls::kBegin));
     const PathMemo::Path* in = memo.Learn(begin, PathMemo::Packets::Tnt(Tnt("n")), stack, evicted);
     ASSERT_NE(in, nullptr) << depth;
-    EXPECT_EQ(in->effect.deep(), depth > ReturnStack::kMaxPushes);
+    EXPECT_EQ(memo.EffectOf(*in).deep(), depth > ReturnStack::kMaxPushes);
     ASSERT_TRUE(memo.Apply(*in, stack));
     EXPECT_EQ(stack.size(), depth + 1);
 
@@ -262,7 +262,7 @@ TEST(MemoOfDeepCalls, ArePutWhereOthersGaveWay) {
           const auto packets = PathMemo::Packets::Tip(begin).With(tnt);
           const PathMemo::Seed jump = PathMemo::SeedOf(graph.NodeAt(from + kApart - 2));
           const PathMemo::Path* other = memo.Find(jump, packets, ReturnStack(), evicted);
-          ASSERT_TRUE(other != nullptr && other->effect.deep());
+          ASSERT_TRUE(other != nullptr && memo.EffectOf(*other).deep());
         }
         ReturnStack stack;
         PathMemo::Path* path = memo.Find(seed, PathMemo::Packets::Tnt(tnt), stack, evicted);
@@ -310,6 +310,38 @@ TEST(MemoOfDeepCalls, MoreThanAnEffectHoldsAreNoPath) {
   const PathMemo::Seed begin = PathMemo::SeedOf(graph.NodeAt(DeepCalls::kBegin));
   EXPECT_EQ(memo.Learn(begin, PathMemo::Packets::Tnt(Tnt("n")), stack, evicted), nullptr);
   EXPECT_EQ(memo.slow(), SlowPacket::kNoPath);
+}
+
+// More effects than there are numbers for: the memo begins anew, and no use is forgotten.
+TEST(MemoOfDeepCalls, ForgetsAllWhenThereIsNoRoomForAnEffect) {
+  constexpr uint64_t kCalls = 70'000;
+  constexpr uint64_t kSize = 5;
+  std::vector<uint8_t> code = {0xc3};
+  for (uint64_t i = 0; i < kCalls; ++i) {
+    code.insert(code.end(), {0xe8, 0, 0, 0, 0});
+    const auto distance = static_cast<int32_t>(-static_cast<int64_t>(1 + (i + 1) * kSize));
+    std::memcpy(&code[code.size() - sizeof distance], &distance, sizeof distance);
+  }
+  code.push_back(0xc3);
+  BlockGraph graph(Space({At(DeepCalls::kBegin, code)}), ExecMode::k64Bit);
+  PathMemo memo(graph, true);
+  ExitCounts counts;
+  const PathMemo::Seed seed = PathMemo::SeedOf(graph.NodeAt(DeepCalls::kBegin));
+  const auto packets = PathMemo::Packets::Tnt(Tnt("t"));
+  for (uint64_t i = 0; i < kCalls; ++i) {
+    const uint64_t call = DeepCalls::kBegin + 1 + i * kSize;
+    ReturnStack stack;
+    stack.Push(graph.NodeAt(call));
+    PathMemo::Path* path = memo.Find(seed, packets, stack, counts);
+    ASSERT_NE(path, nullptr);
+    ASSERT_TRUE(memo.Apply(*path, stack));
+    ASSERT_EQ(graph.info(PathMemo::NodeOf(path->next)).address, call + kSize);
+    ASSERT_EQ(memo.LengthOf(*path), 1 | PathMemo::kEffect);
+    ++path->uses;
+    memo.Use(*path);
+  }
+  memo.CountUses(counts);
+  EXPECT_EQ(counts.Of(InstructionClass::kReturn, BlockExit::kTaken), kCalls);
 }
 
 TEST_F(Memo, CountsEachUseOnce) {

@@ -77,8 +77,7 @@ Told EffectOf(const ReturnStack& stack, unsigned pops, unsigned depth, unsigned 
   }
   for (unsigned i = 0; i < pops; ++i) {
     effect.popped[ReturnStack::kMaxPops - 1 - i] = stack.CallAt(i);
-    effect.must_match |=
-        i == 0 ? ReturnStack::Effect::kMatchNewest : ReturnStack::Effect::kMatchNext;
+    effect.must_match[ReturnStack::kMaxPops - 1 - i] = ReturnStack::Effect::kMustMatch;
   }
   for (uint32_t i = 0; i < pushes; ++i) effect.pushed[i] = 1000 + i;
   return told;
@@ -139,12 +138,12 @@ TEST(ReturnStack, AnEffectNeedsItsCalls) {
   ReturnStack::Effect effect;
   effect.pops = 2;
   effect.popped = {7, 8};
-  effect.must_match = ReturnStack::Effect::kMatchNewest | ReturnStack::Effect::kMatchNext;
+  effect.must_match.fill(ReturnStack::Effect::kMustMatch);
   stack.Push(8);
   EXPECT_FALSE(stack.Apply(effect)) << "one call only";
   stack.Push(7);
   EXPECT_FALSE(stack.Apply(effect)) << "in the other order";
-  effect.must_match = 0;
+  effect.must_match = {};
   EXPECT_TRUE(stack.Apply(effect)) << "any calls";
   EXPECT_TRUE(stack.empty());
 }

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// What paths do to the return stack. Most do one of a few things, so each thing is kept once, and a
+// path has its number.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "decode/pt/return_stack.h"
+
+namespace flowback::pt {
+
+class EffectTable {
+ public:
+  // 0: nothing.
+  using Number = uint16_t;
+
+  EffectTable() { Clear(); }
+  // Forgets all.
+  void Clear();
+  // There is no room for others.
+  bool full() const { return effects_.size() > kMost; }
+  const ReturnStack::Effect& operator[](Number number) const { return effects_[number]; }
+  // REQUIRES: effect.deep().
+  const ReturnStack::DeepEffect& Deep(const ReturnStack::Effect& effect) const {
+    return deep_[effect.popped[0]];
+  }
+  // The number of an effect, new or not. REQUIRES: !full().
+  Number Keep(const ReturnStack::Effect& effect);
+  // The same of a deep one, whose calls are `deep`.
+  Number Keep(ReturnStack::Effect effect, const ReturnStack::DeepEffect& deep);
+
+ private:
+  static constexpr size_t kMost = 0xffff;
+  static constexpr unsigned kSlotBits = 17;
+
+  struct Slot {
+    Number number = 0;  // 0: free
+    uint16_t tag = 0;   // more of the hash
+  };
+  static uint16_t TagOf(uint64_t hash) { return static_cast<uint16_t>(hash >> 24); }
+  template <class Same>
+  Slot& Find(uint64_t hash, const Same& same);
+  Number Add(const ReturnStack::Effect& effect);
+
+  std::vector<ReturnStack::Effect> effects_;
+  std::vector<ReturnStack::DeepEffect> deep_;
+  std::vector<Slot> slots_;  // by hash
+};
+
+}  // namespace flowback::pt
