@@ -40,16 +40,15 @@ uint64_t Mix(uint64_t hash, std::span<const uint32_t> calls) {
 }  // namespace
 
 void EffectTable::Clear() {
-  effects_.assign(1, {});
-  deep_.clear();
-  slots_.clear();
+  std::fill_n(slots_, kSlots, Slot{});
+  count_ = 1;
+  deep_count_ = 0;
 }
 
 // The slot of the effect with that hash, and which is `same`; a free one if there is none.
 template <class Same>
 EffectTable::Slot& EffectTable::Find(uint64_t hash, const Same& same) {
-  if (slots_.empty()) slots_.resize(size_t{1} << kSlotBits);
-  for (size_t at = hash >> (64 - kSlotBits);; at = (at + 1) % slots_.size()) {
+  for (size_t at = hash >> (64 - kSlotBits);; at = (at + 1) % kSlots) {
     Slot& slot = slots_[at];
     if (slot.number == 0) slot.tag = TagOf(hash);
     if (slot.number == 0 || (slot.tag == TagOf(hash) && same(effects_[slot.number]))) return slot;
@@ -57,8 +56,8 @@ EffectTable::Slot& EffectTable::Find(uint64_t hash, const Same& same) {
 }
 
 EffectTable::Number EffectTable::Add(const Effect& effect) {
-  effects_.push_back(effect);
-  return static_cast<Number>(effects_.size() - 1);
+  effects_[count_] = effect;
+  return static_cast<Number>(count_++);
 }
 
 EffectTable::Number EffectTable::Keep(const Effect& effect) {
@@ -80,8 +79,8 @@ EffectTable::Number EffectTable::Keep(Effect effect, const DeepEffect& deep) {
     return FormOf(other) == form && SameCalls(effect, Deep(other), deep);
   });
   if (slot.number == 0) {
-    effect.popped[0] = static_cast<uint32_t>(deep_.size());
-    deep_.push_back(deep);
+    effect.popped[0] = deep_count_;
+    deep_[deep_count_++] = deep;
     slot.number = Add(effect);
   }
   return slot.number;

@@ -5,9 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "decode/pt/return_stack.h"
+#include "decode/pt/zeroed_pool.h"
 
 namespace flowback::pt {
 
@@ -16,11 +16,11 @@ class EffectTable {
   // 0: nothing.
   using Number = uint16_t;
 
-  EffectTable() { Clear(); }
+  EffectTable() { effects_[0] = {}; }
   // Forgets all.
   void Clear();
   // There is no room for others.
-  bool full() const { return effects_.size() > kMost; }
+  bool full() const { return count_ == kMost; }
   const ReturnStack::Effect& operator[](Number number) const { return effects_[number]; }
   // REQUIRES: effect.deep().
   const ReturnStack::DeepEffect& Deep(const ReturnStack::Effect& effect) const {
@@ -32,8 +32,9 @@ class EffectTable {
   Number Keep(ReturnStack::Effect effect, const ReturnStack::DeepEffect& deep);
 
  private:
-  static constexpr size_t kMost = 0xffff;
+  static constexpr size_t kMost = size_t{1} << 16;
   static constexpr unsigned kSlotBits = 17;
+  static constexpr size_t kSlots = size_t{1} << kSlotBits;
 
   struct Slot {
     Number number = 0;  // 0: free
@@ -44,9 +45,14 @@ class EffectTable {
   Slot& Find(uint64_t hash, const Same& same);
   Number Add(const ReturnStack::Effect& effect);
 
-  std::vector<ReturnStack::Effect> effects_;
-  std::vector<ReturnStack::DeepEffect> deep_;
-  std::vector<Slot> slots_;  // by hash
+  ZeroedPool pool_{ZeroedPool::SizeOf<ReturnStack::Effect>(kMost) +
+                   ZeroedPool::SizeOf<ReturnStack::DeepEffect>(kMost) +
+                   ZeroedPool::SizeOf<Slot>(kSlots)};
+  ReturnStack::Effect* const effects_ = pool_.Take<ReturnStack::Effect>(kMost);
+  ReturnStack::DeepEffect* const deep_ = pool_.Take<ReturnStack::DeepEffect>(kMost);
+  Slot* const slots_ = pool_.Take<Slot>(kSlots);  // by hash
+  size_t count_ = 1;                              // the first one is nothing
+  uint32_t deep_count_ = 0;
 };
 
 }  // namespace flowback::pt
