@@ -87,7 +87,8 @@ struct FlowState {
   LastIp last_ip_;
   Clock clock_;
   ByteAccount account_;
-  size_t counted_ = 0;  // bytes before it are in the account
+  size_t behind_last_psb_ = 0;  // where it begins, and one
+  size_t counted_ = 0;          // bytes before it are in the account
   uint64_t counted_padding_ = 0;
 
   // The flow.
@@ -162,6 +163,7 @@ class FlowEngine : private FlowState {
   void OnePacket();
   void CountSlow(const Packet& packet, bool plain);
   void SyncForward(size_t from);
+  void LoseAt(size_t offset, LossCause cause, std::string detail);
   void Damaged(ReadError error);
   void Failed();
   bool SwallowsPsb(const uint8_t* packet, size_t size);

@@ -184,20 +184,28 @@ void FlowEngine<Sink>::Damaged(ReadError error) {
     constexpr char kDigits[] = "0123456789abcdef";
     bytes += {' ', kDigits[byte >> 4], kDigits[byte & 15]};
   }
-  ClearCompound();
-  BeginLoss(LossCause::kBadPacket, offset, std::move(bytes));
-  SyncForward(offset + 1);
+  LoseAt(offset, LossCause::kBadPacket, std::move(bytes));
 }
 
 // failure_ says what is wrong with the packet that was just taken.
 template <class Sink>
 void FlowEngine<Sink>::Failed() {
+  if (input_.resync == Resync::kPsb)
+    return LoseAt(Offset(packet_), failure_.cause, std::move(failure_.detail));
   ClearCompound();
   BeginLoss(failure_.cause, Offset(packet_), std::move(failure_.detail));
-  if (input_.resync == Resync::kPsb)
-    SyncForward(Offset(packet_) + 1);
-  else
-    SwallowsPsb(packet_, static_cast<size_t>(pos_ - packet_));
+  SwallowsPsb(packet_, static_cast<size_t>(pos_ - packet_));
+}
+
+// What is at `offset` can't be: on to the next PSB. Damage before may have swallowed the first
+// bytes of that; then what they seemed to tell was decoded, and the loss is nothing but a place.
+template <class Sink>
+void FlowEngine<Sink>::LoseAt(size_t offset, LossCause cause, std::string detail) {
+  constexpr size_t kBack = Psb::kPattern.size() - 1;
+  const size_t from = std::max(offset - std::min(offset, kBack), behind_last_psb_);
+  ClearCompound();
+  BeginLoss(cause, offset, std::move(detail));
+  SyncForward(from);
 }
 
 // Read from a wrong place, bytes may look like a packet that reaches into a PSB: goes there then.
@@ -245,6 +253,11 @@ void FlowEngine<Sink>::EndLoss(size_t offset) {
   overflowed_ = only_time_since_ovf_ = false;
   if (!losing_) return;
   losing_ = false;
+  if (offset < loss_.begin && offset + 1 == behind_last_psb_) {
+    // A PSB whose first bytes were taken for something else: they count once.
+    account_.decoded -= loss_.begin - offset;
+    loss_.begin = offset;
+  }
   loss_.end = std::max<uint64_t>(offset, loss_.begin);
   loss_.end_tsc = clock_.tsc();
   account_.lost += loss_.end - loss_.begin;
@@ -336,6 +349,7 @@ bool FlowEngine<Sink>::ReadHeader(Header& header) {
 template <class Sink>
 bool FlowEngine<Sink>::PsbPlus() {
   const uint8_t* const psb = packet_;
+  behind_last_psb_ = Offset(psb) + 1;
   last_ip_.Reset();
   Header header;
   if (!ReadHeader(header)) {

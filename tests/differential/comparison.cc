@@ -83,10 +83,6 @@ std::optional<Verdict> JudgeLoss(Bytes bytes, const DataLoss& lost, const Story:
   const auto ends_there = [&lost](const DataLoss& loss) { return loss.end == lost.end; };
   const bool at_psb = lost.end < bytes.size() && pt::FindPsb(bytes, lost.end) == lost.end;
   if (at_psb && std::ranges::none_of(reference.losses, ends_there)) return Verdict::kMissedPsb;
-  const size_t before = pt::FindPsb(bytes, lost.begin - std::min<uint64_t>(lost.begin, 15));
-  const auto found_it = [before](const DataLoss& loss) { return loss.end == before; };
-  if (before < lost.begin && std::ranges::any_of(reference.losses, found_it))
-    return Verdict::kSwallowedPsb;
   const auto later = [&lost](const DataLoss& loss) {
     return loss.end == lost.end && loss.begin > lost.begin;
   };
