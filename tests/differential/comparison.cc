@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <optional>
 #include <utility>
@@ -21,13 +22,14 @@ class Recorder : public ExecutionConsumer {
   void OnBlock(const BlockRun& run) override {
     uint64_t ip = run.address;
     for (uint8_t length : run.lengths) {
-      story_.steps.push_back({.ip = ip, .length = length});
+      story_.steps.push_back({.ip = ip, .length = length, .mode = run.mode});
       ip += length;
       story_.steps.back().after = std::exchange(lost_, nullptr);
     }
     if (run.lengths.empty() || run.exit == BlockExit::kFallThrough) return;
     story_.steps.back().kind = run.last;
     story_.steps.back().exit = run.exit;
+    story_.steps.back().next = run.next;
   }
   void OnEvent(const TraceEvent&) override {}
   void OnLoss(const DataLoss& loss) override {
@@ -56,7 +58,7 @@ uint64_t CallerAt(const Story& story, size_t end) {
     const Story::Step& step = story.steps[i];
     if (step.after != nullptr) stack.clear();
     const uint64_t next = step.ip + step.length;
-    const bool zero_call = step.kind == InstructionClass::kCall && story.steps[i + 1].ip == next;
+    const bool zero_call = step.kind == InstructionClass::kCall && step.next == next;
     const bool call =
         step.kind == InstructionClass::kCall || step.kind == InstructionClass::kIndirectCall;
     if (call && !zero_call && step.exit != BlockExit::kStopped) stack.push_back(next);
@@ -80,9 +82,10 @@ std::optional<Verdict> JudgeLoss(Bytes bytes, const DataLoss& lost, const Story:
       lost.cause == LossCause::kReturnMismatch || lost.cause == LossCause::kReturnAcrossLoss;
   if (theirs != nullptr && no_call && lost.last_ip == theirs->ip) return Verdict::kOldCall;
   if (pt::FindPsb(bytes, lost.begin) == lost.begin) return Verdict::kSyncPoint;
+  const bool psb_follows = pt::FindPsb(bytes, lost.end) == lost.end && lost.end < bytes.size();
+  if (lost.cause == LossCause::kOverflow && psb_follows) return Verdict::kOverflowPsb;
   const auto ends_there = [&lost](const DataLoss& loss) { return loss.end == lost.end; };
-  const bool at_psb = lost.end < bytes.size() && pt::FindPsb(bytes, lost.end) == lost.end;
-  if (at_psb && std::ranges::none_of(reference.losses, ends_there)) return Verdict::kMissedPsb;
+  if (psb_follows && std::ranges::none_of(reference.losses, ends_there)) return Verdict::kMissedPsb;
   const auto later = [&lost](const DataLoss& loss) {
     return loss.end == lost.end && loss.begin > lost.begin;
   };
@@ -101,10 +104,20 @@ const DataLoss* LastOwnLoss(const Story& native, const Story& reference, size_t 
   return nullptr;
 }
 
+// The first byte of the instruction at `address` that is no legacy prefix.
+uint8_t ByteBehindPrefixes(const Subject& subject, uint64_t address) {
+  constexpr std::array<uint8_t, 10> kPrefixes = {0x26, 0x2e, 0x36, 0x3e, 0x64,
+                                                 0x65, 0x66, 0x67, 0xf2, 0xf3};
+  for (;; ++address) {
+    const uint8_t byte = ByteAt(subject, address);
+    if (std::ranges::find(kPrefixes, byte) == kPrefixes.end()) return byte;
+  }
+}
+
 // The stories part behind an instruction that has two lengths.
 Verdict JudgeLength(const Subject& subject, const Story::Step& last) {
-  if (ByteAt(subject, last.ip) == kRex2Prefix) return Verdict::kRex2;
-  return subject.stream().options.compat ? Verdict::kMode : Verdict::kContradiction;
+  return ByteBehindPrefixes(subject, last.ip) == kRex2Prefix ? Verdict::kRex2
+                                                             : Verdict::kContradiction;
 }
 
 Verdict JudgeTransfer(const Subject& subject, const Story& native, size_t common) {
@@ -142,6 +155,7 @@ Verdict Judge(const Subject& subject, Bytes bytes, const Story& native, const St
   if (reference_ends && reference.damaged) return Verdict::kReferenceSooner;
   if (common == 0 || native_ends || reference_ends) return Verdict::kContradiction;
   const Story::Step& last = native.steps[common - 1];
+  if (last.mode != reference.steps[common - 1].mode) return Verdict::kMode;
   if (last.length != reference.steps[common - 1].length) return JudgeLength(subject, last);
   if (const DataLoss* before = LastOwnLoss(native, reference, common)) {
     const std::optional<Verdict> verdict = JudgeLoss(bytes, *before, nullptr, reference);

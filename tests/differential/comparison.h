@@ -18,8 +18,10 @@ struct Story {
   struct Step {
     uint64_t ip = 0;
     uint8_t length = 0;
+    ExecMode mode = ExecMode::k64Bit;
     InstructionClass kind = InstructionClass::kOther;  // of a block's last instruction, else kOther
     BlockExit exit = BlockExit::kFallThrough;
+    uint64_t next = 0;                // of a block's last instruction: where control went
     const DataLoss* after = nullptr;  // the flow broke off before it; in `losses`
   };
   std::vector<Step> steps;
@@ -39,24 +41,26 @@ enum class Verdict : uint8_t {
   kReturn,           // they part at a compressed RET, where native goes to the caller found by
                      // popping at every RET as the SDM says; libipt keeps entries at uncompressed
                      // ones and goes to a stale one
-  kOldCall,    // they part at a compressed RET whose call native does not know, because a PSB or
-               // OVF came in between; only RETs of later calls may be compressed, but
-               // libipt keeps its stack
-  kSyncPoint,  // they part at a PSB+ in mid-stream whose FUP is not where the flow has got to;
-               // libipt does not look at it
-  kMissedPsb,  // native goes on at a PSB that libipt, its bytes misaligned by the damage, has
-               // read as a part of other packets
-  kInto,       // they part at an INTO, which the SDM tells as an event when it traps; libipt
-               // takes every INTO for a far transfer
-  kMode,       // they part at an instruction that they read in different modes: after a MODE.Exec
-               // whose packets the damage has moved, libipt changes over at the first instruction
-               // with the address of its TIP, which may come before the branch that goes there
-  kRex2,       // they part at the prefix D5H of newer processors, which libipt 2.0.5 does not know
+  kOldCall,      // they part at a compressed RET whose call native does not know, because a PSB or
+                 // OVF came in between; only RETs of later calls may be compressed, but
+                 // libipt keeps its stack
+  kSyncPoint,    // they part at a PSB+ in mid-stream whose FUP is not where the flow has got to;
+                 // libipt does not look at it
+  kMissedPsb,    // native goes on at a PSB that libipt, its bytes misaligned by the damage, has
+                 // read as a part of other packets
+  kOverflowPsb,  // they part at an OVF right behind which damage has put a PSB+: native takes the
+                 // state that this tells, libipt waits for a FUP of the OVF's own
+  kInto,         // they part at an INTO, which the SDM tells as an event when it traps; libipt
+                 // takes every INTO for a far transfer
+  kMode,         // they part at an instruction that they read in different modes: after a MODE.Exec
+                 // whose packets the damage has moved, libipt changes over at the first instruction
+                 // with the address of its TIP, which may come before the branch that goes there
+  kRex2,  // they part at the prefix D5H of newer processors, which libipt 2.0.5 does not know
   kContradiction,
 };
-inline constexpr std::array<const char*, 11> kVerdictNames = {
-    "equal",      "native sooner", "libipt sooner", "stale return", "old call",     "PSB+",
-    "missed PSB", "INTO",          "mode",          "REX2",         "contradiction"};
+inline constexpr std::array<const char*, 12> kVerdictNames = {
+    "equal",      "native sooner", "libipt sooner", "stale return", "old call", "PSB+",
+    "missed PSB", "OVF, PSB",      "INTO",          "mode",         "REX2",     "contradiction"};
 
 // `bytes`: what was decoded, in the subject's code.
 Verdict Judge(const Subject& subject, Bytes bytes, const Story& native, const Story& reference);
