@@ -357,6 +357,20 @@ TEST_F(Memo, CountsEachUseOnce) {
   EXPECT_EQ(counts.Of(InstructionClass::kCall, BlockExit::kTaken), 5u);
 }
 
+// What is used and in no sum yet is bounded: whoever uses a path is told when to count.
+TEST_F(Memo, SaysWhenUsesAreToBeCounted) {
+  PathMemo::Path* path = Learn(kFirst, Tnt("ttn"));
+  ASSERT_NE(path, nullptr);
+  path->uses = 1;
+  ExitCounts counts;
+  for (int round = 0; round < 2; ++round) {
+    for (uint32_t i = 1; i < 1u << 18; ++i) ASSERT_FALSE(memo_.Use(*path)) << i;
+    EXPECT_TRUE(memo_.Use(*path));
+    memo_.CountUses(counts);
+  }
+  EXPECT_EQ(counts.packets, 1u) << "named often, used once";
+}
+
 TEST_F(Memo, APathThatGivesWayIsCounted) {
   stack_.Push(graph_.NodeAt(kFirst));
   PathMemo::Path* first = Learn(kCallee, Tnt("tt"));

@@ -40,9 +40,12 @@ struct DecodeInput {
   bool blocks = true;
   // Summarize may use so many threads; the result does not depend on it, nor on the two below.
   unsigned threads = 1;
-  size_t window = 0;                      // pieces in work at one time; 0: as many as are useful
-  size_t piece_size = 0;                  // in bytes; 0: as is useful
-  std::shared_ptr<JoinedBytes> joined{};  // the stream's
+  size_t window = 0;      // pieces in work at one time; 0: as many as are useful
+  size_t piece_size = 0;  // in bytes; 0: as is useful
+  // Where `bytes` is a part of joined bytes: these (Stream::joined), through which the decoder
+  // brings what it reads; without them it would read memory that is not there. Null: all can be
+  // read.
+  std::shared_ptr<JoinedBytes> joined{};
 };
 
 // Totals of a piece of flow; sums are exact.
