@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include "decode/pt/errata.h"
 #include "decode/pt/packets/packet.h"
@@ -16,7 +17,8 @@ namespace flowback::cli {
 
 // Calls on_packet(offset, size, packet) for every packet, on_loss(cause, begin, end) for every
 // range that can't be read, in stream order; what they cover adds up to the stream. After bytes
-// that are no packet it goes on at the next PSB. Either returns false to end the walk.
+// that are no packet it goes on at the next PSB; into that a packet that damage made may reach.
+// Either returns false to end the walk.
 template <class OnPacket, class OnLoss>
 class PacketWalk {
  public:
@@ -46,8 +48,10 @@ class PacketWalk {
         !Packets(at, end, cause))
       return false;
     while (at < end) {
-      const size_t psb = pt::FindPsb(window_, end, at);
-      if (psb > at && !on_loss_(cause, at, psb)) return false;
+      const bool damaged = cause == LossCause::kBadPacket;
+      const size_t from = damaged ? pt::PsbSearchBegin(at, behind_last_psb_) : at;
+      const size_t psb = pt::FindPsb(window_, end, from);
+      if (psb != at && !on_loss_(cause, std::min(at, psb), psb)) return false;
       at = psb;
       if (!Packets(at, end, cause)) return false;
     }
@@ -66,6 +70,7 @@ class PacketWalk {
                                                           : LossCause::kBadPacket;
         return true;
       }
+      if (std::holds_alternative<pt::Psb>(packet)) behind_last_psb_ = at + 1;
       if (!on_packet_(at, *size, packet)) return false;
       at += *size;
     }
@@ -77,6 +82,7 @@ class PacketWalk {
   pt::Errata errata_;
   OnPacket on_packet_;
   OnLoss on_loss_;
+  size_t behind_last_psb_ = 0;  // where it begins, and one
 };
 
 }  // namespace flowback::cli

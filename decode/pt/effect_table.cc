@@ -32,8 +32,10 @@ bool SameCalls(const Effect& effect, const DeepEffect& a, const DeepEffect& b) {
          std::equal(a.pushed.begin(), a.pushed.begin() + effect.pushes, b.pushed.begin());
 }
 
-uint64_t Mix(uint64_t hash, std::span<const uint32_t> calls) {
-  for (const uint32_t call : calls) hash = (hash + call + 1) * FlowDigest::kFactor;
+uint64_t HashOf(uint64_t form, std::span<const uint32_t> popped, std::span<const uint32_t> pushed) {
+  uint64_t hash = form * FlowDigest::kFactor;
+  for (const auto calls : {popped, pushed})
+    for (const uint32_t call : calls) hash = (hash + call + 1) * FlowDigest::kFactor;
   return hash;
 }
 
@@ -45,13 +47,13 @@ void EffectTable::Clear() {
   deep_count_ = 0;
 }
 
-// The slot of the effect with that hash, and which is `same`; a free one if there is none.
-template <class Same>
-EffectTable::Slot& EffectTable::Find(uint64_t hash, const Same& same) {
+// The slot of the effect with that hash of which `is_it` says so; a free one if there is none.
+template <class IsIt>
+EffectTable::Slot& EffectTable::Find(uint64_t hash, const IsIt& is_it) {
   for (size_t at = hash >> (64 - kSlotBits);; at = (at + 1) % kSlots) {
     Slot& slot = slots_[at];
     if (slot.number == 0) slot.tag = TagOf(hash);
-    if (slot.number == 0 || (slot.tag == TagOf(hash) && same(effects_[slot.number]))) return slot;
+    if (slot.number == 0 || (slot.tag == TagOf(hash) && is_it(effects_[slot.number]))) return slot;
   }
 }
 
@@ -62,8 +64,7 @@ EffectTable::Number EffectTable::Add(const Effect& effect) {
 
 EffectTable::Number EffectTable::Keep(const Effect& effect) {
   if (effect.Nothing() && effect.pushes == 0) return 0;
-  const uint64_t hash =
-      Mix(Mix(FormOf(effect) * FlowDigest::kFactor, effect.popped), effect.pushed);
+  const uint64_t hash = HashOf(FormOf(effect), effect.popped, effect.pushed);
   Slot& slot = Find(hash, [&](const Effect& other) { return Same(effect, other); });
   if (slot.number == 0) slot.number = Add(effect);
   return slot.number;
@@ -74,7 +75,7 @@ EffectTable::Number EffectTable::Keep(Effect effect, const DeepEffect& deep) {
   const std::span popped(deep.popped.data(), effect.pops);
   const std::span pushed(deep.pushed.data(), effect.pushes);
   const uint64_t form = FormOf(effect);
-  const uint64_t hash = Mix(Mix(form * FlowDigest::kFactor, popped), pushed);
+  const uint64_t hash = HashOf(form, popped, pushed);
   Slot& slot = Find(hash, [&](const Effect& other) {
     return FormOf(other) == form && SameCalls(effect, Deep(other), deep);
   });

@@ -41,8 +41,8 @@ class EffectTable {
     uint16_t tag = 0;   // more of the hash
   };
   static uint16_t TagOf(uint64_t hash) { return static_cast<uint16_t>(hash >> 24); }
-  template <class Same>
-  Slot& Find(uint64_t hash, const Same& same);
+  template <class IsIt>
+  Slot& Find(uint64_t hash, const IsIt& is_it);
   Number Add(const ReturnStack::Effect& effect);
 
   ZeroedPool pool_{ZeroedPool::SizeOf<ReturnStack::Effect>(kMost) +

@@ -3,7 +3,8 @@
 //
 // Every byte is accounted for once. A loss begins where the packet begins that can't be right, and
 // ends where the packet begins that gives the full state again; that may be the same packet, and
-// the loss then has no bytes, only a break in the flow.
+// the loss then has no bytes, only a break in the flow. So it is, too, where that is a PSB that
+// begins before: inside a packet that damage made, of which the bytes before the PSB count.
 #pragma once
 
 #include <algorithm>
@@ -197,12 +198,12 @@ void FlowEngine<Sink>::Failed() {
   SwallowsPsb(packet_, static_cast<size_t>(pos_ - packet_));
 }
 
-// What is at `offset` can't be: on to the next PSB. Damage before may have swallowed the first
-// bytes of that; then what they seemed to tell was decoded, and the loss is nothing but a place.
+// What is at `offset` can't be: on to the next PSB, which may begin a little before.
 template <class Sink>
 void FlowEngine<Sink>::LoseAt(size_t offset, LossCause cause, std::string detail) {
-  constexpr size_t kBack = Psb::kPattern.size() - 1;
-  const size_t from = std::max(offset - std::min(offset, kBack), behind_last_psb_);
+  size_t from = PsbSearchBegin(offset, behind_last_psb_);
+  // Whose bytes those are has been told where others came to run since.
+  if (next_change_ != 0 && input_.changes[next_change_ - 1].offset > from) from = offset + 1;
   ClearCompound();
   BeginLoss(cause, offset, std::move(detail));
   SyncForward(from);

@@ -265,7 +265,7 @@ PathMemo::Path* PathMemo::Keep(Mixed mixed, Packets packets, uint64_t key, Lengt
   Path& path = At(mixed);
   Evict(path, evicted);
   path = {.word = packets.word(),
-          .key = key ^ length << kEffectBits,
+          .key = key ^ length << kNumberBits,
           .hash = walk.digest.hash,
           .next = SeedOf(walk.node),
           .blocks = ListOf(walk, length)};

@@ -6,13 +6,13 @@
 // such. The same paths come again and again, so each is walked once and kept with its digest and
 // counts; the next time one look-up takes the place of the walk.
 //
-//   key (node, outcomes)   ->   next node, instructions, digest and its factor; how often used
+//   key (node, outcomes)   ->   next node, instructions, digest, effect; how often used
 //
 // Compressed returns lead to where the return stack says. A path's own calls and returns cancel
-// out; what is left are returns of calls that were on the stack before, then calls that have not
-// returned. A path knows which calls those returns take, and is right only where the same lie on
-// the stack. Where a second caller comes along, the paths are kept in other places, found by the
-// newest calls too, so that they don't replace each other:
+// out; what is left, its effect, are returns of calls that were on the stack before, then calls
+// that have not returned. A path knows which calls those returns take, and is right only where the
+// same lie on the stack. Where a second caller comes along, the paths are kept in other places,
+// found by the newest calls too, so that they don't replace each other:
 //
 //   (node, outcomes)          ->  "look behind the newest call"
 //   (node, outcomes, call)    ->  the path, if the stack holds its calls; or "look behind the next"
@@ -178,7 +178,7 @@ class PathMemo {
   static uint64_t Key(Seed seed) { return uint64_t{seed} << 32; }
   Path& At(Mixed mixed) { return paths_.AtOffset(mixed & (kPaths - 1) * sizeof(Path)); }
   static Length LengthOf(const Path& path, Packets packets, uint64_t key) {
-    const Length length = (path.key ^ key) >> kEffectBits;
+    const Length length = (path.key ^ key) >> kNumberBits;
     return path.word == packets.word() ? length : 0;
   }
 
@@ -212,7 +212,7 @@ class PathMemo {
     const ReturnStack::Effect& effect = EffectOf(path);
     return effect.deep() ? returns.Allows(effect, effects_.Deep(effect)) : returns.Allows(effect);
   }
-  static Length LengthOf(const Path& path) { return path.key >> kEffectBits & (2 * kSign - 1); }
+  static Length LengthOf(const Path& path) { return path.key >> kNumberBits & (2 * kSign - 1); }
   static Length LengthOf(const Pair& pair) { return pair.key & (2 * kSign - 1); }
 
   // What is kept of packets, and its length; something else than a path's if there is none.
@@ -245,7 +245,7 @@ class PathMemo {
     for (unsigned newer = 0; length == kLookBehindCall; ++newer) {
       mixed = MixCall(mixed, returns.CallAt(newer));
       path = &At(mixed);
-      key += kBehindCall << kEffectBits;
+      key += kBehindCall << kNumberBits;
       length = LengthOf(*path, packets, key);
     }
     return {path, length};
@@ -287,12 +287,13 @@ class PathMemo {
     for (int i = 0; i < 4; ++i) inverse *= 2 - kFactor * inverse;
     return inverse;
   }();
-  static constexpr unsigned kEffectBits = 16;  // of a key, the lowest
+  // Of a Path's key the lowest: the effect's number; then the Length, with kBehindCall in it.
+  static constexpr unsigned kNumberBits = 8 * sizeof(EffectTable::Number);
   static constexpr unsigned kIndexBits = 15;
   static constexpr unsigned kPairIndexBits = 16;
-  // Bits of a key that a Length has, with kBehindCall in it.
   static constexpr unsigned kLengthBits = 16;
-  static_assert(kMostBehind * kBehindCall < uint64_t{1} << kLengthBits);
+  static_assert(kMostBehind * kBehindCall + 2 * kSign <= uint64_t{1} << kLengthBits);
+  static_assert(kNumberBits + kLengthBits <= 32);  // the node's are the highest
   // How a path's blocks are left.
   struct Counts {
     InstructionClass branch = InstructionClass::kOther;  // of the TIP

@@ -4,11 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <optional>
+#include <set>
 #include <utility>
 
+#include "decode/instruction/opcode_class.h"
 #include "decode/pt/packets/psb.h"
 
 namespace flowback::testing {
@@ -81,9 +82,12 @@ std::optional<Verdict> JudgeLoss(Bytes bytes, const DataLoss& lost, const Story:
   const bool no_call =
       lost.cause == LossCause::kReturnMismatch || lost.cause == LossCause::kReturnAcrossLoss;
   if (theirs != nullptr && no_call && lost.last_ip == theirs->ip) return Verdict::kOldCall;
-  if (pt::FindPsb(bytes, lost.begin) == lost.begin) return Verdict::kSyncPoint;
+  if (lost.begin < lost.end && pt::FindPsb(bytes, lost.begin) == lost.begin)
+    return Verdict::kSyncPoint;
   const bool psb_follows = pt::FindPsb(bytes, lost.end) == lost.end && lost.end < bytes.size();
-  if (lost.cause == LossCause::kOverflow && psb_follows) return Verdict::kOverflowPsb;
+  constexpr uint64_t kOvfSize = 2;
+  const bool only_ovf = lost.cause == LossCause::kOverflow && lost.end - lost.begin == kOvfSize;
+  if (only_ovf && psb_follows) return Verdict::kOverflowPsb;
   const auto ends_there = [&lost](const DataLoss& loss) { return loss.end == lost.end; };
   if (psb_follows && std::ranges::none_of(reference.losses, ends_there)) return Verdict::kMissedPsb;
   const auto later = [&lost](const DataLoss& loss) {
@@ -106,12 +110,20 @@ const DataLoss* LastOwnLoss(const Story& native, const Story& reference, size_t 
 
 // The first byte of the instruction at `address` that is no legacy prefix.
 uint8_t ByteBehindPrefixes(const Subject& subject, uint64_t address) {
-  constexpr std::array<uint8_t, 10> kPrefixes = {0x26, 0x2e, 0x36, 0x3e, 0x64,
-                                                 0x65, 0x66, 0x67, 0xf2, 0xf3};
-  for (;; ++address) {
-    const uint8_t byte = ByteAt(subject, address);
-    if (std::ranges::find(kPrefixes, byte) == kPrefixes.end()) return byte;
-  }
+  while (IsLegacyPrefix(ByteAt(subject, address))) ++address;
+  return ByteAt(subject, address);
+}
+
+// Whether a MODE.Exec may be there that tells another mode than the stream's own.
+bool TellsOtherMode(const Subject& subject, Bytes bytes) {
+  if (subject.stream().options.compat) return true;
+  constexpr uint8_t kMode = 0x99;
+  constexpr uint8_t kLeafAndMode = 0b1110'0011;
+  std::set<uint8_t> told;
+  for (size_t i = 0; i + 1 < bytes.size(); ++i)
+    if (bytes[i] == kMode && (bytes[i + 1] & kLeafAndMode) < 4)
+      told.insert(bytes[i + 1] & kLeafAndMode);
+  return told.size() > 1;
 }
 
 // The stories part behind an instruction that has two lengths.
@@ -155,7 +167,8 @@ Verdict Judge(const Subject& subject, Bytes bytes, const Story& native, const St
   if (reference_ends && reference.damaged) return Verdict::kReferenceSooner;
   if (common == 0 || native_ends || reference_ends) return Verdict::kContradiction;
   const Story::Step& last = native.steps[common - 1];
-  if (last.mode != reference.steps[common - 1].mode) return Verdict::kMode;
+  if (last.mode != reference.steps[common - 1].mode)
+    return TellsOtherMode(subject, bytes) ? Verdict::kMode : Verdict::kContradiction;
   if (last.length != reference.steps[common - 1].length) return JudgeLength(subject, last);
   if (const DataLoss* before = LastOwnLoss(native, reference, common)) {
     const std::optional<Verdict> verdict = JudgeLoss(bytes, *before, nullptr, reference);

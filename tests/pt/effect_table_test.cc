@@ -86,12 +86,19 @@ TEST(EffectTable, TellsDeepOnesApartByAllTheirCalls) {
   EXPECT_TRUE(is_new(any) && is_new(needy));
 }
 
-TEST(EffectTable, SaysWhenItIsFull) {
+TEST(EffectTable, SaysWhenItIsFullAndBeginsAnew) {
   EffectTable table;
-  std::set<EffectTable::Number> numbers;
-  uint32_t call = 1;
-  for (; !table.full(); ++call) ASSERT_TRUE(numbers.insert(table.Keep(PopOf(call))).second);
-  EXPECT_EQ(call, 0x10000u);
+  for (uint32_t first : {1u, 1u, 1'000'000u}) {
+    std::set<EffectTable::Number> numbers;
+    uint32_t count = 0;
+    for (; !table.full(); ++count) {
+      const EffectTable::Number number = table.Keep(PopOf(first + count));
+      ASSERT_TRUE(numbers.insert(number).second) << count;
+      ASSERT_EQ(table[number].popped.back(), first + count);
+    }
+    EXPECT_EQ(count, 0xffffu);
+    table.Clear();
+  }
 }
 
 }  // namespace

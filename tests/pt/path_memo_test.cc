@@ -139,7 +139,7 @@ TEST_F(Memo, WithoutCompressedReturnsAnOutcomeAtAReturnIsNeverAPath) {
   const PathMemo::Path* path =
       plain.Learn(Seed(kFirst), PathMemo::Packets::Tnt(Tnt("n")), stack_, evicted_);
   ASSERT_NE(path, nullptr);
-  EXPECT_TRUE(memo_.EffectOf(*path).Nothing()) << "the stack is not used";
+  EXPECT_TRUE(plain.EffectOf(*path).Nothing()) << "the stack is not used";
 }
 
 TEST_F(Memo, ATipAndTheOutcomesBehindIt) {
@@ -257,7 +257,7 @@ TEST(MemoOfDeepCalls, ArePutWhereOthersGaveWay) {
       const uint64_t begin = DeepCalls::kBegin + i * kApart;
       const PathMemo::Seed seed = PathMemo::SeedOf(graph.NodeAt(begin));
       for (const uint8_t tnt : {Tnt("n"), Tnt("t")}) {
-        for (unsigned tip = 0; tip < 20; ++tip) {  // as many as there are places, and more
+        for (unsigned tip = 0; tip < 40; ++tip) {  // as many as there are places, and more
           const uint64_t from = DeepCalls::kBegin + (i + tip) % kFunctions * kApart;
           const auto packets = PathMemo::Packets::Tip(begin).With(tnt);
           const PathMemo::Seed jump = PathMemo::SeedOf(graph.NodeAt(from + kApart - 2));
@@ -312,36 +312,59 @@ TEST(MemoOfDeepCalls, MoreThanAnEffectHoldsAreNoPath) {
   EXPECT_EQ(memo.slow(), SlowPacket::kNoPath);
 }
 
-// More effects than there are numbers for: the memo begins anew, and no use is forgotten.
-TEST(MemoOfDeepCalls, ForgetsAllWhenThereIsNoRoomForAnEffect) {
-  constexpr uint64_t kCalls = 70'000;
-  constexpr uint64_t kSize = 5;
+// A function that returns at once, and very many calls of it, one behind the other: more effects
+// than there are numbers for.
+struct ManyCalls {
+  static constexpr uint64_t kBegin = 0x1000;
+  static constexpr uint64_t kCalls = 70'000;
+  static constexpr uint64_t kSize = 5;
+
+  ManyCalls() {
+    for (uint64_t i = 0; i < kCalls + 8; ++i) {
+      code.insert(code.end(), {0xe8, 0, 0, 0, 0});
+      const auto distance = static_cast<int32_t>(-static_cast<int64_t>(1 + (i + 1) * kSize));
+      std::memcpy(&code[code.size() - sizeof distance], &distance, sizeof distance);
+    }
+  }
+  static uint64_t CallAt(uint64_t i) { return kBegin + 1 + i * kSize; }
+
   std::vector<uint8_t> code = {0xc3};
-  for (uint64_t i = 0; i < kCalls; ++i) {
-    code.insert(code.end(), {0xe8, 0, 0, 0, 0});
-    const auto distance = static_cast<int32_t>(-static_cast<int64_t>(1 + (i + 1) * kSize));
-    std::memcpy(&code[code.size() - sizeof distance], &distance, sizeof distance);
+};
+
+// It begins anew then: no use is forgotten, and no path has another one's effect.
+TEST(MemoOfDeepCalls, ForgetsAllWhenThereIsNoRoomForAnEffect) {
+  for (const bool lists : {false, true}) {
+    BlockGraph graph(Space({At(ManyCalls::kBegin, ManyCalls().code)}), ExecMode::k64Bit);
+    PathMemo memo(graph, true, lists);
+    ExitCounts counts;
+    const PathMemo::Seed seed = PathMemo::SeedOf(graph.NodeAt(ManyCalls::kBegin));
+    const auto packets = PathMemo::Packets::Tnt(Tnt("t"));
+    const auto word = static_cast<uint16_t>(Tnt("tttttt") | Tnt("t") << 8);
+    const auto check = [&](auto* path, uint64_t i, uint64_t returns, ReturnStack& stack) {
+      ASSERT_NE(path, nullptr);
+      ASSERT_TRUE(memo.Apply(*path, stack));
+      ASSERT_EQ(graph.info(PathMemo::NodeOf(path->next)).address,
+                ManyCalls::CallAt(i) + returns * ManyCalls::kSize);
+      ASSERT_TRUE(stack.empty());
+      if (lists) return;
+      ++path->uses;
+      memo.Use(*path);
+    };
+    constexpr uint64_t kRounds = 2;
+    for (uint64_t round = 0; round < kRounds; ++round) {
+      for (uint64_t i = 0; i < ManyCalls::kCalls; ++i) {
+        ReturnStack stack;
+        stack.Push(graph.NodeAt(ManyCalls::CallAt(i)));
+        ReturnStack same = stack;
+        ASSERT_NO_FATAL_FAILURE(check(memo.Find(seed, packets, stack, counts), i, 1, stack));
+        ASSERT_NO_FATAL_FAILURE(check(memo.FindPair(seed, word, same, counts), i, 7, same));
+      }
+    }
+    memo.CountUses(counts);
+    if (lists) continue;
+    EXPECT_EQ(counts.Of(InstructionClass::kReturn, BlockExit::kTaken),
+              kRounds * ManyCalls::kCalls * 8);
   }
-  code.push_back(0xc3);
-  BlockGraph graph(Space({At(DeepCalls::kBegin, code)}), ExecMode::k64Bit);
-  PathMemo memo(graph, true);
-  ExitCounts counts;
-  const PathMemo::Seed seed = PathMemo::SeedOf(graph.NodeAt(DeepCalls::kBegin));
-  const auto packets = PathMemo::Packets::Tnt(Tnt("t"));
-  for (uint64_t i = 0; i < kCalls; ++i) {
-    const uint64_t call = DeepCalls::kBegin + 1 + i * kSize;
-    ReturnStack stack;
-    stack.Push(graph.NodeAt(call));
-    PathMemo::Path* path = memo.Find(seed, packets, stack, counts);
-    ASSERT_NE(path, nullptr);
-    ASSERT_TRUE(memo.Apply(*path, stack));
-    ASSERT_EQ(graph.info(PathMemo::NodeOf(path->next)).address, call + kSize);
-    ASSERT_EQ(memo.LengthOf(*path), 1 | PathMemo::kEffect);
-    ++path->uses;
-    memo.Use(*path);
-  }
-  memo.CountUses(counts);
-  EXPECT_EQ(counts.Of(InstructionClass::kReturn, BlockExit::kTaken), kCalls);
 }
 
 TEST_F(Memo, CountsEachUseOnce) {

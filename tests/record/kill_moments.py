@@ -119,6 +119,7 @@ def kill_recorder(flowback, engine, folder, mark, moment):
 
 
 def kill_program(flowback, engine, folder, mark, moment):
+    """Kills one of the program's processes, if there is one then."""
     recorder, path = begin(flowback, engine, folder, mark)
     time.sleep(moment)
     # The recorder has processes of its own. The leak sanitizer's, too, stops the recorder while it
@@ -143,7 +144,7 @@ def kill_program(flowback, engine, folder, mark, moment):
         behind = sum(int(n) for _, n, _ in less) < sum(int(n) for _, n, _ in more)
         if not (stated and of_victim and behind):
             raise Failure(f"recorded {more}, decoded {less}")
-    return f"{len(decoded)} threads, status {status}"
+    return f"{len(decoded)} threads, status {status}, {'one' if victim else 'none'} killed"
 
 
 def runs(pid, program):
@@ -172,7 +173,7 @@ def main():
     seed = int(os.environ.get("SEED", random.randrange(1 << 32)))
     random.seed(seed)
     print(f"SEED={seed}")
-    failures = 0
+    failures = hits = 0
     for round_number in range(count):
         for engine in engines:
             for kill in (kill_recorder, kill_program):
@@ -187,7 +188,11 @@ def main():
                         kept = tempfile.mkdtemp(prefix="kill-moments-")
                         shutil.copytree(folder, kept, dirs_exist_ok=True)
                         said += f" (kept in {kept})"
+                hits += said.endswith("one killed")
                 print(f"{kill.__name__} {engine} after {moment:.3f} s: {said}", flush=True)
+    if count >= 5 and hits == 0:
+        print("FAILED: there was never a process of the program to kill")
+        failures += 1
     return 1 if failures else 0
 
 

@@ -38,4 +38,11 @@ size_t FindPsb(StreamWindow& window, size_t end, size_t from);
 // The same in all of them, without holding more than the window does: for a look far ahead.
 size_t FindPsbUnheld(const StreamWindow& window, size_t from);
 
+// Where to look for a PSB when the bytes at `offset` can't be right. Damage before them may look
+// like a packet that reaches into it; but it begins at or after `least`.
+constexpr size_t PsbSearchBegin(size_t offset, size_t least) {
+  constexpr size_t kBack = Psb::kPattern.size() - 1;
+  return std::max(offset - std::min(offset, kBack), least);
+}
+
 }  // namespace flowback::pt
