@@ -299,18 +299,6 @@ TEST_F(BadInput, StreamWithoutSyncPoint) {
   EXPECT_EQ(TryIt(strict).status, 6);
 }
 
-// What looks like a CBR reaches into a PSB: that is where all kinds of output go on.
-TEST_F(BadInput, APacketThatReachesIntoAPsb) {
-  std::string psb;
-  for (int i = 0; i < 8; ++i) psb += "\x02\x82";
-  psb += "\x02\x23";  // PSBEND
-  const std::string trace = folder_.Write("trace", psb + "\x02\x03" + psb);
-  const ProgramResult result = TryIt({"decode", "--raw-pt", trace, "--as", "packets"});
-  EXPECT_TRUE(result.out.contains("# loss: unknown or damaged packet, 0 bytes at offset 0x14"))
-      << result.out;
-  EXPECT_TRUE(result.out.contains("\n00000014 PSB\n00000024 PSBEND\n")) << result.out;
-}
-
 // The program is not at its recorded path, which is not on this machine.
 TEST_F(BadInput, ImageMissing) {
   FLOWBACK_NEEDS_TRACES();

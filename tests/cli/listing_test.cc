@@ -300,5 +300,18 @@ TEST(Emulated, IsSaidWhereTimesAre) {
   EXPECT_NE(RunFlowback({"info", file}).out.find("(emulated)"), std::string::npos);
 }
 
+// What looks like a CBR reaches into a PSB: that is where all kinds of output go on.
+TEST(Packets, GoOnAtAPsbIntoWhichDamageReaches) {
+  const ScratchFolder folder;
+  std::string psb;
+  for (int i = 0; i < 8; ++i) psb += "\x02\x82";
+  psb += "\x02\x23";  // PSBEND
+  const std::string trace = folder.Write("trace", psb + "\x02\x03" + psb);
+  const ProgramResult result = RunFlowback({"decode", "--raw-pt", trace, "--as", "packets"});
+  EXPECT_TRUE(result.out.contains("# loss: unknown or damaged packet, 0 bytes at offset 0x14"))
+      << result.out;
+  EXPECT_TRUE(result.out.contains("\n00000014 PSB\n00000024 PSBEND\n")) << result.out;
+}
+
 }  // namespace
 }  // namespace flowback::test
