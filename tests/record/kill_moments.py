@@ -118,13 +118,21 @@ def kill_recorder(flowback, engine, folder, mark, moment):
     return f"{os.path.getsize(path)} bytes readable"
 
 
-def kill_program(flowback, engine, folder, mark, moment):
-    """Kills one of the program's processes, if there is one then."""
-    recorder, path = begin(flowback, engine, folder, mark)
-    time.sleep(moment)
+def program_processes(flowback, mark):
     # The recorder has processes of its own. The leak sanitizer's, too, stops the recorder while it
     # looks, and when that one is killed, its other half waits for ever.
-    victims = [pid for pid in processes(mark) if not runs(pid, flowback)]
+    return [pid for pid in processes(mark) if not runs(pid, flowback)]
+
+
+def kill_program(flowback, engine, folder, mark, moment):
+    """Kills one of the program's processes, if there is one then. At moment 0: the first one."""
+    recorder, path = begin(flowback, engine, folder, mark)
+    time.sleep(moment)
+    victims = program_processes(flowback, mark)
+    while moment == 0 and not victims:
+        if recorder.poll() is not None:
+            raise Failure("no process of the program was seen")
+        victims = program_processes(flowback, mark)
     victim = random.choice(victims) if victims else None
     if victim:
         os.kill(victim, signal.SIGKILL)
@@ -144,7 +152,7 @@ def kill_program(flowback, engine, folder, mark, moment):
         behind = sum(int(n) for _, n, _ in less) < sum(int(n) for _, n, _ in more)
         if not (stated and of_victim and behind):
             raise Failure(f"recorded {more}, decoded {less}")
-    return f"{len(decoded)} threads, status {status}, {'one' if victim else 'none'} killed"
+    return f"{len(decoded)} threads, status {status}"
 
 
 def runs(pid, program):
@@ -173,11 +181,13 @@ def main():
     seed = int(os.environ.get("SEED", random.randrange(1 << 32)))
     random.seed(seed)
     print(f"SEED={seed}")
-    failures = hits = 0
+    failures = 0
     for round_number in range(count):
         for engine in engines:
             for kill in (kill_recorder, kill_program):
                 moment = random.uniform(0, LONGEST.get(engine, 1))
+                if kill is kill_program and round_number == 0:
+                    moment = 0  # one kill hits, however slow the machine is
                 mark = f"{os.getpid()}-{round_number}-{engine}-{kill.__name__}"
                 with tempfile.TemporaryDirectory() as folder:
                     try:
@@ -188,11 +198,7 @@ def main():
                         kept = tempfile.mkdtemp(prefix="kill-moments-")
                         shutil.copytree(folder, kept, dirs_exist_ok=True)
                         said += f" (kept in {kept})"
-                hits += said.endswith("one killed")
                 print(f"{kill.__name__} {engine} after {moment:.3f} s: {said}", flush=True)
-    if count >= 5 and hits == 0:
-        print("FAILED: there was never a process of the program to kill")
-        failures += 1
     return 1 if failures else 0
 
 
