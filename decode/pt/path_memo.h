@@ -294,6 +294,7 @@ class PathMemo {
   static constexpr unsigned kLengthBits = 16;
   static_assert(kMostBehind * kBehindCall + 2 * kSign <= uint64_t{1} << kLengthBits);
   static_assert(kNumberBits + kLengthBits <= 32);  // the node's are the highest
+
   // How a path's blocks are left.
   struct Counts {
     InstructionClass branch = InstructionClass::kOther;  // of the TIP

@@ -124,6 +124,7 @@ class ReturnStack {
   static constexpr unsigned kFirst = kDepth + 2 * kMaxDeep;  // where the newest may stand
   static constexpr unsigned kLast = 4 * kFirst;
   static constexpr unsigned kMiddle = (kFirst + kLast) / 2;
+
   static uint64_t Two(const uint32_t* at) {
     uint64_t two;
     std::memcpy(&two, at, sizeof two);
