@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+#include "tests/judge/true_flow.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "decode/pt/errata.h"
+#include "decode/pt/packets/packet.h"
+#include "decode/pt/packets/psb.h"
+
+namespace flowback::judge {
+namespace {
+
+class Lister final : public ExecutionConsumer {
+ public:
+  Lister(TrueFlow& flow, const std::vector<ThreadStay>& stays) : flow_(flow), stays_(stays) {}
+
+  void OnBlock(const BlockRun& run) override {
+    AddTimes(run, flow_.ips.size(), flow_.times);
+    AddMode(run, flow_.ips.size(), flow_.modes);
+    uint64_t ip = run.address;
+    for (const uint8_t length : run.lengths) {
+      flow_.ips.push_back(ip);
+      flow_.digest.Append(ip);
+      ip += length;
+    }
+    flow_.packets[static_cast<size_t>(run.stay - stays_.data())].told += run.lengths.size();
+  }
+  void OnEvent(const TraceEvent&) override {}
+  void OnLoss(const DataLoss& loss) override { flow_.losses.push_back(loss); }
+
+ private:
+  TrueFlow& flow_;
+  const std::vector<ThreadStay>& stays_;
+};
+
+}  // namespace
+
+std::vector<TrueFlow::Packet> PacketsOf(const DecodeInput& input) {
+  std::vector<TrueFlow::Packet> packets;
+  const pt::Errata errata = pt::ErrataOf(input.config.cpu);
+  pt::PebsState pebs;
+  pt::Packet packet;
+  size_t psb = ~size_t{0};
+  bool in_header = false;
+  for (size_t at = pt::FindPsb(input.bytes, 0); at < input.bytes.size();) {
+    const pt::ReadResult size = pt::ReadPacket(input.bytes.subspan(at), pebs, packet, errata);
+    if (!size) {
+      at = pt::FindPsb(input.bytes, at + 1);
+      pebs = {};
+      continue;
+    }
+    packets.push_back({.offset = at, .size = *size});
+    packets.back().psb = std::holds_alternative<pt::Psb>(packet);
+    packets.back().fup = std::holds_alternative<pt::Fup>(packet);
+    packets.back().starts = std::holds_alternative<pt::ShortTnt>(packet) ||
+                            std::holds_alternative<pt::LongTnt>(packet) ||
+                            std::holds_alternative<pt::TipPge>(packet);
+    packets.back().header_part = in_header;
+    in_header |= packets.back().psb;
+    if (std::holds_alternative<pt::PsbEnd>(packet)) in_header = false;
+    if (packets.back().psb) psb = packets.size() - 1;
+    at += *size;
+    if (std::holds_alternative<pt::PsbEnd>(packet) && psb < packets.size())
+      packets[psb].header = at;
+  }
+  return packets;
+}
+
+void AddTimes(const BlockRun& run, uint64_t first, std::vector<TimeRun>& times) {
+  const auto add = [&times](uint64_t index, const TscInterval& bounds) {
+    if (times.empty() || times.back().bounds.lo != bounds.lo || times.back().bounds.hi != bounds.hi)
+      times.push_back({.first = index, .bounds = bounds});
+  };
+  if (run.lengths.empty()) return;
+  if (run.lengths.size() > 1) add(first, run.bounds);
+  const size_t last = run.lengths.size() - 1;
+  add(first + last, run.BoundsOf(last));
+}
+
+void AddMode(const BlockRun& run, uint64_t first, std::vector<ModeRun>& modes) {
+  if (modes.empty() || modes.back().mode != run.mode)
+    modes.push_back({.first = first, .mode = run.mode});
+}
+
+ExecMode ModeAt(const std::vector<ModeRun>& modes, uint64_t index) {
+  const auto next = std::ranges::upper_bound(modes, index, {}, &ModeRun::first);
+  return next == modes.begin() ? ExecMode::k64Bit : std::prev(next)->mode;
+}
+
+size_t TrueFlow::PacketAt(uint64_t offset) const {
+  return static_cast<size_t>(std::ranges::lower_bound(packets, offset, {}, &Packet::offset) -
+                             packets.begin());
+}
+
+bool TrueFlow::IsPacket(uint64_t offset) const {
+  const size_t at = PacketAt(offset);
+  return at < packets.size() ? packets[at].offset == offset : offset == size;
+}
+
+uint64_t TrueFlow::ToldBefore(uint64_t offset) const {
+  const size_t at = PacketAt(offset);
+  return at == 0 ? 0 : packets[at - 1].told;
+}
+
+uint64_t TrueFlow::ToldThrough(uint64_t offset) const { return ToldBefore(offset + 1); }
+
+std::vector<uint64_t> TrueFlow::PlacesAt(uint64_t offset) const {
+  size_t at = PacketAt(offset);
+  if (at == packets.size()) return {ips.size()};
+  std::vector<uint64_t> places = {packets[at].told};
+  if (!packets[at].fup) return places;
+  constexpr size_t kMostBetween = 12;  // no more than timing, a mode and the like
+  const size_t end = std::min(packets.size(), at + kMostBetween);
+  for (size_t next = at; next < end; ++next) {
+    if (packets[next].told == packets[at].told) continue;
+    places.push_back(packets[next].told);
+    break;
+  }
+  if (places[0] != 0) places.push_back(places[0] - 1);
+  return places;
+}
+
+TrueFlow TrueFlowOf(Decoder& decoder, DecodeInput input) {
+  TrueFlow flow;
+  flow.size = input.bytes.size();
+  flow.packets = PacketsOf(input);
+  // The bytes before the first PSB are nobody's.
+  std::vector<ThreadStay> stays(flow.packets.size());
+  const std::shared_ptr<const AddressSpaceHistory> code(input.code, [](const auto*) {});
+  input.changes.clear();
+  for (size_t i = 0; i < stays.size(); ++i) {
+    stays[i].code = code;
+    input.changes.push_back({.offset = flow.packets[i].offset, .stay = &stays[i]});
+  }
+  input.times = true;
+  Lister lister(flow, stays);
+  const Result<ByteAccount> account = decoder.Decode(input, lister);
+  if (!account) ADD_FAILURE() << account.error().message();
+  uint64_t told = 0;
+  for (TrueFlow::Packet& packet : flow.packets) packet.told = told += packet.told;
+  for (DataLoss& loss : flow.losses) loss.stay = nullptr;
+  return flow;
+}
+
+}  // namespace flowback::judge
