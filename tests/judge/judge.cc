@@ -16,7 +16,8 @@
 namespace flowback::judge {
 namespace {
 
-constexpr size_t kMostWords = 5;
+constexpr size_t kMostWords = 3;
+constexpr size_t kMostShown = 100;
 
 class Recorder final : public ExecutionConsumer {
  public:
@@ -235,8 +236,8 @@ class Judge {
     return text;
   }
 
-  void Say(std::string text) {
-    if (findings_.wrong.size() < kMostWords) findings_.wrong.push_back(std::move(text));
+  static void Say(std::vector<std::string>& list, std::string text) {
+    if (list.size() < kMostWords) list.push_back(std::move(text));
   }
 
   void WrongTime(size_t number, const Segment& segment, uint64_t at, const TscInterval& told,
@@ -247,7 +248,7 @@ class Judge {
                   ": instruction %" PRIu64 " has times [%" PRIu64 ", %" PRIu64
                   "], in truth [%" PRIu64 ", %" PRIu64 "]",
                   at, told.lo, told.hi, truth.lo, truth.hi);
-    Say(Where(number, segment) + text);
+    Say(findings_.late, Where(number, segment) + text);
   }
 
   // What is told from the first false instruction on, at the place that fits best.
@@ -270,7 +271,7 @@ class Judge {
                   ", in truth %" PRIx64,
                   same, segment.end - first, first < segment.end ? told_.ips[first] : 0,
                   best + same < truth_.ips.size() ? truth_.ips[best + same] : 0);
-    Say(Where(number, segment) + text);
+    Say(findings_.wrong, Where(number, segment) + text);
   }
 
  public:
@@ -361,8 +362,8 @@ void Findings::Add(const Findings& other) {
   wrong_instructions += other.wrong_instructions;
   wrong_times += other.wrong_times;
   excused_times += other.excused_times;
-  for (const std::string& text : other.wrong)
-    if (wrong.size() < 4 * kMostWords) wrong.push_back(text);
+  wrong.insert(wrong.end(), other.wrong.begin(), other.wrong.end());
+  late.insert(late.end(), other.late.begin(), other.late.end());
 }
 
 std::string Findings::Text() const {
@@ -375,7 +376,8 @@ std::string Findings::Text() const {
                 cuts, stretches, instructions, times, excused_stretches, excused_instructions,
                 excused_times, wrong_stretches, wrong_instructions, wrong_times);
   std::string all = text;
-  for (const std::string& line : wrong) all += "\n  " + line;
+  for (const std::vector<std::string>* list : {&wrong, &late})
+    for (size_t i = 0; i < std::min(list->size(), kMostShown); ++i) all += "\n  " + (*list)[i];
   return all;
 }
 

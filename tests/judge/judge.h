@@ -83,9 +83,10 @@ struct Findings {
   uint64_t wrong_instructions = 0;
   uint64_t wrong_times = 0;
   uint64_t excused_times = 0;
-  std::vector<std::string> wrong;  // in words, the first few
+  std::vector<std::string> wrong;  // in words, the first few of each input
+  std::vector<std::string> late;   // the same of times
 
-  bool AllTrue() const { return wrong.empty(); }
+  bool AllTrue() const { return wrong_stretches == 0 && wrong_times == 0; }
   void Add(const Findings& other);
   std::string Text() const;
 };

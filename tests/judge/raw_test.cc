@@ -36,7 +36,7 @@ class RawRecording : public ::testing::TestWithParam<RawName> {
 
   void TearDown() override {
     std::printf("%s\n", findings_.Text().c_str());
-    EXPECT_TRUE(findings_.AllTrue()) << findings_.Text();
+    EXPECT_TRUE(findings_.AllTrue());
   }
 
   std::unique_ptr<Decoder> decoder_;

@@ -64,15 +64,18 @@ TEST_P(GeneratedSeeds, TellNothingFalse) {
   for (uint64_t i = 0; i < seeds.count; ++i) {
     const Subject subject(GenerateStream(testing::MixedOptions(seeds.first + i)));
     SCOPED_TRACE(Describe(subject.stream().options));
-    const TrueFlow truth = TrueFlowOf(*decoder_, subject.Input());
+    TrueFlow truth = TrueFlowOf(*decoder_, subject.Input());
+    for (size_t n = 0; n < subject.truth().times.size(); ++n)
+      truth.known.push_back({n, subject.truth().times[n]});
     ASSERT_EQ(truth.digest, subject.truth().digest);
+    if (const uint64_t out = truth.TimesOutOfBounds(); out != 0) std::printf("OUT seed %d: %d of %d: %s\n", (int)(seeds.first + i), (int)out, (int)truth.known.size(), Describe(subject.stream().options).c_str());
     if (truth.ips.empty()) continue;
     testing::Random random(seeds.first + i);
     JudgeCode(subject, truth, random);
     for (unsigned kind = 0; kind < kByteDamages; ++kind) JudgeBytes(subject, truth, kind, random);
   }
   std::printf("%s\n", findings_.Text().c_str());
-  EXPECT_TRUE(findings_.AllTrue()) << findings_.Text();
+  EXPECT_TRUE(findings_.AllTrue());
 }
 
 INSTANTIATE_TEST_SUITE_P(Shard, GeneratedSeeds, ::testing::Range(uint64_t{0}, kShards));

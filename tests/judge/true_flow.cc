@@ -8,6 +8,7 @@
 
 #include "decode/pt/errata.h"
 #include "decode/pt/packets/packet.h"
+#include "decode/pt/packets/packet_groups.h"
 #include "decode/pt/packets/psb.h"
 
 namespace flowback::judge {
@@ -36,6 +37,11 @@ class Lister final : public ExecutionConsumer {
   const std::vector<ThreadStay>& stays_;
 };
 
+bool IsTime(const pt::Packet& packet) {
+  return std::visit([]<class P>(const P&) { return pt::kIsTiming<P> || pt::kIsOneOf<P, pt::Pad>; },
+                    packet);
+}
+
 }  // namespace
 
 std::vector<TrueFlow::Packet> PacketsOf(const DecodeInput& input) {
@@ -45,6 +51,7 @@ std::vector<TrueFlow::Packet> PacketsOf(const DecodeInput& input) {
   pt::Packet packet;
   size_t psb = ~size_t{0};
   bool in_header = false;
+  bool after_mode = false;
   for (size_t at = pt::FindPsb(input.bytes, 0); at < input.bytes.size();) {
     const pt::ReadResult size = pt::ReadPacket(input.bytes.subspan(at), pebs, packet, errata);
     if (!size) {
@@ -57,7 +64,8 @@ std::vector<TrueFlow::Packet> PacketsOf(const DecodeInput& input) {
     packets.back().fup = std::holds_alternative<pt::Fup>(packet);
     packets.back().starts = std::holds_alternative<pt::ShortTnt>(packet) ||
                             std::holds_alternative<pt::LongTnt>(packet) ||
-                            std::holds_alternative<pt::TipPge>(packet);
+                            (std::holds_alternative<pt::TipPge>(packet) && !after_mode);
+    if (!IsTime(packet)) after_mode = std::holds_alternative<pt::ModeExec>(packet);
     packets.back().header_part = in_header;
     in_header |= packets.back().psb;
     if (std::holds_alternative<pt::PsbEnd>(packet)) in_header = false;
@@ -106,6 +114,17 @@ uint64_t TrueFlow::ToldBefore(uint64_t offset) const {
 }
 
 uint64_t TrueFlow::ToldThrough(uint64_t offset) const { return ToldBefore(offset + 1); }
+
+uint64_t TrueFlow::TimesOutOfBounds() const {
+  uint64_t out = 0;
+  size_t run = 0;
+  for (const KnownTime& time : known) {
+    while (run + 1 < times.size() && times[run + 1].first <= time.index) ++run;
+    const TscInterval& bounds = times[run].bounds;
+    out += (bounds.lo != 0 && time.tsc < bounds.lo) || (bounds.hi != 0 && time.tsc > bounds.hi);
+  }
+  return out;
+}
 
 std::vector<uint64_t> TrueFlow::PlacesAt(uint64_t offset) const {
   size_t at = PacketAt(offset);

@@ -53,7 +53,8 @@ struct TrueFlow {
   };
 
   std::vector<uint64_t> ips;
-  std::vector<TimeRun> times;    // as the undamaged stream proves them
+  std::vector<TimeRun> times;  // as the undamaged stream proves them
+  std::vector<ModeRun> modes;
   std::vector<KnownTime> known;  // from elsewhere: by index; may be few, or none
   std::vector<Packet> packets;   // by offset
   std::vector<DataLoss> losses;
@@ -67,6 +68,8 @@ struct TrueFlow {
   // Instructions that the packets before `offset` prove, and those at or before it.
   uint64_t ToldBefore(uint64_t offset) const;
   uint64_t ToldThrough(uint64_t offset) const;
+  // How many of the known times the undamaged stream's bounds exclude.
+  uint64_t TimesOutOfBounds() const;
   // Behind how many instructions execution may have stood by what the packet at `offset` tells: as
   // many as are told with it, but for a FUP. That may name the instruction that its compound is
   // about and proves, a PTWRITE, or one that is told with the compound's last packet only.
