@@ -21,16 +21,20 @@ constexpr size_t kMostShown = 100;
 
 class Recorder final : public ExecutionConsumer {
  public:
-  Recorder(ToldFlow& flow, const std::vector<StayChange>& changes)
-      : flow_(flow), changes_(changes) {
-    flow_.parts.assign(changes.size(), ~uint64_t{0});
+  // `parts` of them; `labels` may be null where that is none.
+  Recorder(ToldFlow& flow, const Labels* labels, size_t parts) : flow_(flow), labels_(labels) {
+    flow_.parts.assign(parts, ~uint64_t{0});
     flow_.stretches.emplace_back();
   }
 
   void OnBlock(const BlockRun& run) override {
-    for (size_t i = 0; i < changes_.size(); ++i)
-      if (changes_[i].stay == run.stay && flow_.parts[i] == ~uint64_t{0})
-        flow_.parts[i] = flow_.ips.size();
+    if (labels_ != nullptr) {
+      uint64_t& part = flow_.parts[labels_->PartOf(run.stay)];
+      part = std::min<uint64_t>(part, flow_.ips.size());
+    }
+    AddStay(labels_ == nullptr ? run.stay : labels_->SourceOf(run.stay), flow_.ips.size(),
+            flow_.stays);
+    See(run.stay, {run.bounds.lo, std::max(run.tsc, run.bounds.hi)});
     AddTimes(run, flow_.ips.size(), flow_.times);
     AddMode(run, flow_.ips.size(), flow_.modes);
     uint64_t ip = run.address;
@@ -40,8 +44,12 @@ class Recorder final : public ExecutionConsumer {
       ip += length;
     }
   }
-  void OnEvent(const TraceEvent&) override {}
+  void OnEvent(const TraceEvent& event) override {
+    See(event.stay, {event.tsc, std::max(event.bounds.lo, event.bounds.hi)});
+  }
   void OnLoss(const DataLoss& loss) override {
+    See(loss.stay,
+        {std::max(loss.tsc, loss.bounds.hi), std::max(loss.end_tsc, loss.end_bounds.hi)});
     flow_.stretches.back().end = loss.begin;
     flow_.losses.push_back(loss);
     flow_.stretches.push_back(
@@ -56,8 +64,14 @@ class Recorder final : public ExecutionConsumer {
   }
 
  private:
+  void See(const ThreadStay* stay, const TscInterval& time) {
+    if (labels_ == nullptr) return;
+    if (stay != nullptr && labels_->PartOf(stay) + 1 == flow_.parts.size()) return;
+    flow_.latest_in_doubt = std::max({flow_.latest_in_doubt, time.lo, time.hi});
+  }
+
   ToldFlow& flow_;
-  const std::vector<StayChange>& changes_;
+  const Labels* labels_;
 };
 
 // Instructions of the told flow of which one thing is demanded.
@@ -68,9 +82,8 @@ struct Segment {
   bool at_stretch = false;  // it begins with a stretch, behind a loss
   uint64_t begin = 0;       // offset of the packet that says so, in the true stream
   bool demanded = true;
-  uint64_t most = ~uint64_t{0};  // place up to which it is true where nothing is demanded
-  bool hi_demanded = true;       // upper bounds of times come from packets that are true
-  bool times_demanded = true;
+  uint64_t most = ~uint64_t{0};   // place up to which it is true where nothing is demanded
+  uint64_t timed = ~uint64_t{0};  // so many of its instructions must have true times
   // Times up to this one were told in doubt; what follows is not told as earlier.
   uint64_t time_in_doubt = 0;
 };
@@ -104,10 +117,12 @@ class Judge {
     const uint64_t doubt = std::clamp(told_.parts[1], stretch.first, end);
     const uint64_t behind = std::clamp(told_.parts[2], stretch.first, end);
     Segment before = SegmentOf(number, stretch.first, doubt);
-    before.hi_demanded = false;
+    // Later packets bound times, too: in doubt are those behind the last TSC.
+    const uint64_t certain = truth_.ToldBefore(last_tsc_);
+    before.timed = certain - std::min(certain, before.place);
     Look(number, before);
     Segment between = SegmentOf(number, doubt, behind);
-    between.times_demanded = false;
+    between.timed = 0;
     between.demanded = number != 0 && stretch.begin >= damage_.begin + damage_.inserted &&
                        truth_.IsPacket(damage_.TrueOffset(stretch.begin)) &&
                        ModeAt(told_.modes, between.first) == ModeAt(truth_.modes, between.place);
@@ -120,21 +135,8 @@ class Judge {
       rest.place = truth_.ToldBefore(damage_.TrueOffset(behind_offset_));
       rest.at_stretch = false;
     }
-    rest.time_in_doubt = TimeInDoubt();
+    rest.time_in_doubt = told_.latest_in_doubt;
     Look(number, rest);
-  }
-
-  // The latest time that was told before all became certain again.
-  uint64_t TimeInDoubt() const {
-    uint64_t latest = 0;
-    for (const TimeRun& run : told_.times) {
-      if (run.first >= told_.parts[2]) break;
-      latest = std::max({latest, run.bounds.lo, run.bounds.hi});
-    }
-    for (const DataLoss& loss : told_.losses)
-      if (loss.begin < behind_offset_)
-        latest = std::max({latest, loss.tsc, loss.bounds.hi, loss.end_tsc, loss.end_bounds.hi});
-    return latest;
   }
 
   // As its packets say, where it begins with the stretch.
@@ -177,13 +179,14 @@ class Judge {
     if (!place) return Wrong(number, segment);
     told_up_to_ = *place + count;
     ++findings_.stretches;
+    findings_.placed.push_back({segment.first, segment.end, *place});
     findings_.instructions += count;
     JudgeTimes(number, segment, *place);
   }
 
-  static bool Meet(const TscInterval& a, const TscInterval& b, bool hi) {
+  static bool Meet(const TscInterval& a, const TscInterval& b) {
     if (a.lo != 0 && b.hi != 0 && a.lo > b.hi) return false;
-    return !hi || a.hi == 0 || b.lo == 0 || a.hi >= b.lo;
+    return a.hi == 0 || b.lo == 0 || a.hi >= b.lo;
   }
 
   static size_t RunAt(const std::vector<TimeRun>& times, uint64_t index) {
@@ -192,17 +195,17 @@ class Judge {
   }
 
   void JudgeTimes(size_t number, const Segment& segment, uint64_t place) {
-    if (told_.times.empty() || truth_.times.empty() || !segment.times_demanded) return;
+    if (told_.times.empty() || truth_.times.empty()) return;
+    const uint64_t timed_end = segment.first + std::min(segment.timed, segment.end - segment.first);
     size_t ours = RunAt(told_.times, segment.first);
     size_t theirs = RunAt(truth_.times, place);
     auto known = std::ranges::lower_bound(truth_.known, place, {}, &KnownTime::index);
-    for (uint64_t at = segment.first; at < segment.end;) {
+    for (uint64_t at = segment.first; at < timed_end;) {
       const TscInterval& told = told_.times[ours].bounds;
       const TscInterval& truth = truth_.times[theirs].bounds;
       const bool excused = segment.time_in_doubt != 0 && truth.lo <= segment.time_in_doubt;
       ++(excused ? findings_.excused_times : findings_.times);
-      if (!excused && !Meet(told, truth, segment.hi_demanded))
-        return WrongTime(number, segment, at, told, truth);
+      if (!excused && !Meet(told, truth)) return WrongTime(number, segment, at, told, truth);
       const auto end_of = [](const std::vector<TimeRun>& times, size_t run) {
         return run + 1 < times.size() ? times[run + 1].first : ~uint64_t{0};
       };
@@ -210,11 +213,11 @@ class Judge {
       const uint64_t their_end = end_of(truth_.times, theirs);
       const uint64_t their_length = their_end == ~uint64_t{0} ? their_end : their_end - place;
       const uint64_t next =
-          std::min({segment.end, our_end,
+          std::min({timed_end, our_end,
                     their_length == ~uint64_t{0} ? their_length : segment.first + their_length});
       for (; known != truth_.known.end() && known->index - place < next - segment.first; ++known) {
         const TscInterval exact{known->tsc, known->tsc};
-        if (!excused && !Meet(told, exact, segment.hi_demanded))
+        if (!excused && !Meet(told, exact))
           return WrongTime(number, segment, segment.first + (known->index - place), told, exact);
       }
       at = next;
@@ -275,6 +278,7 @@ class Judge {
   }
 
  public:
+  uint64_t last_tsc_ = 0;       // in the true stream: of the last TSC ahead of the damage
   uint64_t behind_offset_ = 0;  // of the input: where what is told must be true again
 
  private:
@@ -291,6 +295,7 @@ struct Doubt {
   bool at_stretch = false;  // it begins with a stretch, behind a loss
   uint64_t begin = 0;
   uint64_t end = 0;
+  uint64_t last_tsc = 0;  // ahead of it, in the true stream
 };
 
 Doubt DoubtOf(const TrueFlow& truth, const Damage& damage, uint64_t size) {
@@ -300,6 +305,7 @@ Doubt DoubtOf(const TrueFlow& truth, const Damage& damage, uint64_t size) {
     const uint64_t end = std::max(packet.offset + packet.size, packet.header);
     const bool hit = packet.offset <= damage.begin && end > damage.begin;
     if (hit) doubt.begin = std::min(doubt.begin, packet.offset);
+    if (packet.tsc && packet.offset < doubt.begin) doubt.last_tsc = packet.offset;
     if (packet.psb && packet.header != 0 && packet.offset >= damage.begin + damage.removed) {
       doubt.end = damage.DamagedOffset(packet.header);
       break;
@@ -342,9 +348,12 @@ void ExpectOneAnswer(Decoder& decoder, DecodeInput input, const ToldFlow& told) 
 
 }  // namespace
 
-ToldFlow ToldFlowOf(Decoder& decoder, const DecodeInput& input) {
+ToldFlow ToldFlowOf(Decoder& decoder, DecodeInput input, const std::vector<uint64_t>& parts) {
   ToldFlow flow;
-  Recorder recorder(flow, input.changes);
+  const Labels labels(input, parts);
+  if (!parts.empty()) input.changes = labels.changes();
+  input.times = true;
+  Recorder recorder(flow, parts.empty() ? nullptr : &labels, parts.size());
   const Result<ByteAccount> account = decoder.Decode(input, recorder);
   if (!account) ADD_FAILURE() << account.error().message();
   recorder.Finish(input.bytes.size());
@@ -361,6 +370,7 @@ void Findings::Add(const Findings& other) {
   wrong_stretches += other.wrong_stretches;
   wrong_instructions += other.wrong_instructions;
   wrong_times += other.wrong_times;
+  wrong_threads += other.wrong_threads;
   excused_times += other.excused_times;
   wrong.insert(wrong.end(), other.wrong.begin(), other.wrong.end());
   late.insert(late.end(), other.late.begin(), other.late.end());
@@ -376,30 +386,28 @@ std::string Findings::Text() const {
                 cuts, stretches, instructions, times, excused_stretches, excused_instructions,
                 excused_times, wrong_stretches, wrong_instructions, wrong_times);
   std::string all = text;
+  if (wrong_threads != 0) all += ", wrong threads " + std::to_string(wrong_threads);
   for (const std::vector<std::string>* list : {&wrong, &late})
     for (size_t i = 0; i < std::min(list->size(), kMostShown); ++i) all += "\n  " + (*list)[i];
   return all;
 }
 
-Findings JudgeInput(Decoder& decoder, const TrueFlow& truth, DecodeInput input,
-                    const Damage* damage, const std::string& what) {
-  std::array<ThreadStay, 3> parts;
+Findings JudgeInput(Decoder& decoder, const TrueFlow& truth, const DecodeInput& input,
+                    const Damage* damage, const std::string& what, ToldFlow* told) {
   Doubt doubt;
+  std::vector<uint64_t> parts;
   if (damage != nullptr && damage->silent) {
     doubt = DoubtOf(truth, *damage, input.bytes.size());
-    const std::shared_ptr<const AddressSpaceHistory> code(input.code, [](const auto*) {});
-    for (ThreadStay& part : parts) part.code = code;
-    input.changes = {{.offset = 0, .stay = &parts[0]},
-                     {.offset = doubt.begin, .stay = &parts[1]},
-                     {.offset = doubt.end, .stay = &parts[2]}};
+    parts = {0, doubt.begin, doubt.end};
   }
-  input.times = true;
-  const ToldFlow told = ToldFlowOf(decoder, input);
-  Judge judge(truth, told, damage, what);
+  ToldFlow flow = ToldFlowOf(decoder, input, parts);
+  Judge judge(truth, flow, damage, what);
   judge.behind_offset_ = doubt.end;
+  judge.last_tsc_ = doubt.last_tsc;
   Findings findings = judge.Run();
   SCOPED_TRACE(what);
-  ExpectOneAnswer(decoder, input, told);
+  ExpectOneAnswer(decoder, input, flow);
+  if (told != nullptr) *told = std::move(flow);
   return findings;
 }
 

@@ -65,11 +65,21 @@ struct ToldFlow {
   std::vector<ModeRun> modes;
   std::vector<Stretch> stretches;  // all of them, empty ones too
   std::vector<DataLoss> losses;
-  std::vector<uint64_t> parts;  // instructions before each of DecodeInput::changes
+  std::vector<StayRun> stays;
+  std::vector<uint64_t> parts;   // instructions before each part that was asked for
+  uint64_t latest_in_doubt = 0;  // time that anything has that was told before the last part
   FlowDigest digest;
 };
 
-ToldFlow ToldFlowOf(Decoder& decoder, const DecodeInput& input);
+// `parts`: stream offsets where parts of it begin.
+ToldFlow ToldFlowOf(Decoder& decoder, DecodeInput input, const std::vector<uint64_t>& parts);
+
+// Told instructions [first, end) are those from `place` on of the truth.
+struct Placed {
+  uint64_t first = 0;
+  uint64_t end = 0;
+  uint64_t place = 0;
+};
 
 // What judging found.
 struct Findings {
@@ -82,17 +92,21 @@ struct Findings {
   uint64_t wrong_stretches = 0;
   uint64_t wrong_instructions = 0;
   uint64_t wrong_times = 0;
+  uint64_t wrong_threads = 0;  // runs told as another thread's, or out of its order
   uint64_t excused_times = 0;
   std::vector<std::string> wrong;  // in words, the first few of each input
   std::vector<std::string> late;   // the same of times
 
-  bool AllTrue() const { return wrong_stretches == 0 && wrong_times == 0; }
+  std::vector<Placed> placed;  // of the last input
+
+  bool AllTrue() const { return wrong_stretches == 0 && wrong_times == 0 && wrong_threads == 0; }
   void Add(const Findings& other);
   std::string Text() const;
 };
 
 // Decodes the input in every way, expects one answer of all, and judges that.
-Findings JudgeInput(Decoder& decoder, const TrueFlow& truth, DecodeInput input,
-                    const Damage* damage, const std::string& what);
+// `told`: where to leave what was told; null: nowhere.
+Findings JudgeInput(Decoder& decoder, const TrueFlow& truth, const DecodeInput& input,
+                    const Damage* damage, const std::string& what, ToldFlow* told = nullptr);
 
 }  // namespace flowback::judge

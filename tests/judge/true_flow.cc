@@ -16,25 +16,26 @@ namespace {
 
 class Lister final : public ExecutionConsumer {
  public:
-  Lister(TrueFlow& flow, const std::vector<ThreadStay>& stays) : flow_(flow), stays_(stays) {}
+  Lister(TrueFlow& flow, const Labels& labels) : flow_(flow), labels_(labels) {}
 
   void OnBlock(const BlockRun& run) override {
     AddTimes(run, flow_.ips.size(), flow_.times);
     AddMode(run, flow_.ips.size(), flow_.modes);
+    AddStay(labels_.SourceOf(run.stay), flow_.ips.size(), flow_.stays);
     uint64_t ip = run.address;
     for (const uint8_t length : run.lengths) {
       flow_.ips.push_back(ip);
       flow_.digest.Append(ip);
       ip += length;
     }
-    flow_.packets[static_cast<size_t>(run.stay - stays_.data())].told += run.lengths.size();
+    flow_.packets[labels_.PartOf(run.stay)].told += run.lengths.size();
   }
   void OnEvent(const TraceEvent&) override {}
   void OnLoss(const DataLoss& loss) override { flow_.losses.push_back(loss); }
 
  private:
   TrueFlow& flow_;
-  const std::vector<ThreadStay>& stays_;
+  const Labels& labels_;
 };
 
 bool IsTime(const pt::Packet& packet) {
@@ -61,6 +62,7 @@ std::vector<TrueFlow::Packet> PacketsOf(const DecodeInput& input) {
     }
     packets.push_back({.offset = at, .size = *size});
     packets.back().psb = std::holds_alternative<pt::Psb>(packet);
+    packets.back().tsc = std::holds_alternative<pt::Tsc>(packet);
     packets.back().fup = std::holds_alternative<pt::Fup>(packet);
     packets.back().starts = std::holds_alternative<pt::ShortTnt>(packet) ||
                             std::holds_alternative<pt::LongTnt>(packet) ||
@@ -86,6 +88,29 @@ void AddTimes(const BlockRun& run, uint64_t first, std::vector<TimeRun>& times) 
   if (run.lengths.size() > 1) add(first, run.bounds);
   const size_t last = run.lengths.size() - 1;
   add(first + last, run.BoundsOf(last));
+}
+
+Labels::Labels(const DecodeInput& input, const std::vector<uint64_t>& offsets) {
+  const std::shared_ptr<const AddressSpaceHistory> code(input.code, [](const auto*) {});
+  size_t part = 0;
+  size_t change = 0;
+  const auto& given = input.changes;
+  while (part < offsets.size() || change < given.size()) {
+    const uint64_t next_part = part < offsets.size() ? offsets[part] : ~uint64_t{0};
+    const uint64_t next_change = change < given.size() ? given[change].offset : ~uint64_t{0};
+    const uint64_t at = std::min(next_part, next_change);
+    part += next_part == at;
+    while (change < given.size() && given[change].offset == at) ++change;
+    const ThreadStay* stay = change == 0 ? nullptr : given[change - 1].stay;
+    sources_.push_back({.part = part == 0 ? 0 : part - 1, .stay = stay});
+    stays_.push_back(stay == nullptr ? ThreadStay{.code = code} : *stay);
+    changes_.push_back({.offset = at, .stay = nullptr});
+  }
+  for (size_t i = 0; i < stays_.size(); ++i) changes_[i].stay = &stays_[i];
+}
+
+void AddStay(const ThreadStay* stay, uint64_t first, std::vector<StayRun>& stays) {
+  if (stays.empty() || stays.back().stay != stay) stays.push_back({.first = first, .stay = stay});
 }
 
 void AddMode(const BlockRun& run, uint64_t first, std::vector<ModeRun>& modes) {
@@ -146,16 +171,12 @@ TrueFlow TrueFlowOf(Decoder& decoder, DecodeInput input) {
   TrueFlow flow;
   flow.size = input.bytes.size();
   flow.packets = PacketsOf(input);
-  // The bytes before the first PSB are nobody's.
-  std::vector<ThreadStay> stays(flow.packets.size());
-  const std::shared_ptr<const AddressSpaceHistory> code(input.code, [](const auto*) {});
-  input.changes.clear();
-  for (size_t i = 0; i < stays.size(); ++i) {
-    stays[i].code = code;
-    input.changes.push_back({.offset = flow.packets[i].offset, .stay = &stays[i]});
-  }
+  std::vector<uint64_t> offsets;
+  for (const TrueFlow::Packet& packet : flow.packets) offsets.push_back(packet.offset);
+  const Labels labels(input, offsets);
+  input.changes = labels.changes();
   input.times = true;
-  Lister lister(flow, stays);
+  Lister lister(flow, labels);
   const Result<ByteAccount> account = decoder.Decode(input, lister);
   if (!account) ADD_FAILURE() << account.error().message();
   uint64_t told = 0;

@@ -23,6 +23,39 @@ struct TimeRun {
   TscInterval bounds;
 };
 
+// Parts of a stream as stays of a decode, each that of the thread that runs there, so that every
+// piece of flow comes with the part that told it. Never moved: the changes point into it.
+class Labels {
+ public:
+  // A part begins at each of `offsets`, which are sorted.
+  Labels(const DecodeInput& input, const std::vector<uint64_t>& offsets);
+  Labels(const Labels&) = delete;
+  Labels& operator=(const Labels&) = delete;
+
+  const std::vector<StayChange>& changes() const { return changes_; }
+  // The number of the part, and who ran there.
+  size_t PartOf(const ThreadStay* stay) const { return sources_[IndexOf(stay)].part; }
+  const ThreadStay* SourceOf(const ThreadStay* stay) const { return sources_[IndexOf(stay)].stay; }
+
+ private:
+  struct Source {
+    size_t part = 0;
+    const ThreadStay* stay = nullptr;  // null: the input does not say
+  };
+  size_t IndexOf(const ThreadStay* stay) const { return static_cast<size_t>(stay - stays_.data()); }
+
+  std::vector<ThreadStay> stays_;
+  std::vector<Source> sources_;
+  std::vector<StayChange> changes_;
+};
+
+// From instruction `first` on, up to the next run's: who executed it, as the input says.
+struct StayRun {
+  uint64_t first = 0;
+  const ThreadStay* stay = nullptr;
+};
+void AddStay(const ThreadStay* stay, uint64_t first, std::vector<StayRun>& stays);
+
 // From instruction `first` on, up to the next run's: how they are read.
 struct ModeRun {
   uint64_t first = 0;
@@ -46,6 +79,7 @@ struct TrueFlow {
     uint64_t size = 0;
     uint64_t told = 0;  // instructions that it and those before it prove
     bool psb = false;
+    bool tsc = false;
     bool fup = false;
     bool header_part = false;  // inside PSB+, behind its PSB
     bool starts = false;       // TNT, TIP, TIP.PGE: no part of a compound that begins before
@@ -55,6 +89,7 @@ struct TrueFlow {
   std::vector<uint64_t> ips;
   std::vector<TimeRun> times;  // as the undamaged stream proves them
   std::vector<ModeRun> modes;
+  std::vector<StayRun> stays;
   std::vector<KnownTime> known;  // from elsewhere: by index; may be few, or none
   std::vector<Packet> packets;   // by offset
   std::vector<DataLoss> losses;
