@@ -13,6 +13,8 @@ namespace {
 
 bool Fits(const PerfRecording& recording) { return !recording.name.ends_with("-ovf"); }
 
+}  // namespace
+
 // maps.txt rows whose image lies in the recording's own folder: nothing else has their bytes.
 std::vector<SectionSpec> OwnSections(const std::filesystem::path& folder) {
   std::map<std::string, SectionSpec> sections;
@@ -27,8 +29,6 @@ std::vector<SectionSpec> OwnSections(const std::filesystem::path& folder) {
   for (auto& [image, section] : sections) list.push_back(std::move(section));
   return list;
 }
-
-}  // namespace
 
 std::vector<PerfRecording> PerfRecordings() {
   std::vector<PerfRecording> recordings;

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
@@ -31,6 +32,9 @@ struct PerfRecording {
 
 // All but those that lost something to overflows; overflow_test.cc looks at those.
 std::vector<PerfRecording> PerfRecordings();
+
+// The code of a recording's folder that only its own files have: vDSO, anonymous memory.
+std::vector<SectionSpec> OwnSections(const std::filesystem::path& folder);
 
 using DigestOfThread = std::map<int32_t, FlowDigest>;
 DigestOfThread DigestsOf(const PerfRecording& truth);

@@ -94,6 +94,7 @@ struct GeneratedLoss {
 // What a decoder must find. Counts are of what the packets prove, not of what was executed.
 struct GeneratedTruth {
   FlowDigest digest;
+  std::vector<uint64_t> times;  // TSC of each instruction; empty in a stream without
   uint64_t taken = 0;
   uint64_t not_taken = 0;
   uint64_t jumps = 0;

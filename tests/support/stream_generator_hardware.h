@@ -44,7 +44,10 @@ class TracingHardware {
   // --- retirement. An instruction that transfers no control, or a branch not taken:
   void Retire(uint64_t ip) {
     if (tracing()) Count(ip);
-    if (options_.tsc) Tick(1);
+    if (!options_.tsc) return;
+    Tick(1);
+    // Packets that its last cycle brings come before those that prove it.
+    if (tracing()) truth_.times.back() = tsc();
   }
   void NotTaken(uint64_t ip);
   // Control goes from `ip` (an instruction before `next`) to `target`.
@@ -86,7 +89,11 @@ class TracingHardware {
     uint64_t not_taken = 0;
   };
 
-  void Count(uint64_t ip) { now_.digest.Append(ip); }
+  void Count(uint64_t ip) {
+    now_.digest.Append(ip);
+    // Those that an overflow threw away are written over.
+    if (options_.tsc) truth_.times.resize(now_.digest.count);
+  }
   void CountTransfer(Transfer kind) { ++now_.transfers[static_cast<size_t>(kind)]; }
   bool telling() const { return tracing() && !losing_; }
   void Tell() {

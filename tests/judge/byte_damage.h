@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// Damages a stream's bytes, and says what it did.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "flowback/decode/decoder.h"
+#include "tests/judge/judge.h"
+#include "tests/judge/true_flow.h"
+#include "tests/support/random.h"
+
+namespace flowback::judge {
+
+struct DamagedBytes {
+  std::vector<uint8_t> bytes;
+  std::vector<StreamGap> gaps;
+  Damage damage;
+  std::string what;
+};
+
+// The kinds: 0 bytes taken away, told as a gap; 1 packets taken away for an OVF with the FUP that
+// resolves it; 2 an OVF between two packets; 3 bytes taken away in silence; 4 a bit flipped; 5 a
+// byte changed; 6 bytes doubled.
+constexpr unsigned kByteDamages = 7;
+
+DamagedBytes DamageBytes(const TrueFlow& truth, Bytes bytes, unsigned kind,
+                         testing::Random& random);
+
+}  // namespace flowback::judge

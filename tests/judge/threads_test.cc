@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: MIT
+// Every generated perf.data file: with each image taken away, with sections cut out of its code and
+// with its bytes damaged; each CPU's flow by itself, and each thread's over all CPUs.
+//
+// A thread's true flow is that of its stays on the undamaged CPUs, one after the other, whose
+// digest is the generator's. Of the damaged recording every instruction that is told as a thread's
+// must be one that this thread executed, and come in the order in which it did.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "decode/pt/native_decoder.h"
+#include "flowback/capture/open.h"
+#include "flowback/decode/recording_code.h"
+#include "flowback/decode/stream_input.h"
+#include "flowback/replay/thread_flow.h"
+#include "tests/golden/perf_recordings.h"
+#include "tests/golden/shared_traces.h"
+#include "tests/judge/byte_damage.h"
+#include "tests/judge/judge.h"
+#include "tests/support/flow_consumers.h"
+
+namespace flowback::judge {
+namespace {
+
+// Longer ones are judged raw, in parts.
+constexpr uint64_t kMostBytes = 1'500'000;
+
+struct Opened {
+  Recording recording;
+  std::deque<std::vector<uint8_t>> changed;  // streams' bytes
+  std::optional<RecordingCode> code;
+  std::optional<StreamInputs> inputs;
+};
+
+using Change = std::function<void(Opened&)>;
+
+void Open(const golden::PerfRecording& name, Resync resync, const Change& change, Opened& opened) {
+  const std::filesystem::path generated = golden::TracesFolder() / "generated";
+  OpenOptions options;
+  options.input = generated / name.name / "perf.data";
+  options.sections = golden::OwnSections(generated / name.name);
+  Result<Recording> recording = OpenRecording(options);
+  ASSERT_TRUE(recording) << recording.error().message();
+  opened.recording = std::move(*recording);
+  if (change) change(opened);
+  ImageSearch search;
+  search.symfs = generated / "images";
+  Result<RecordingCode> code = RecordingCode::Load(opened.recording, search);
+  ASSERT_TRUE(code) << code.error().message();
+  opened.code.emplace(std::move(*code));
+  opened.inputs.emplace(opened.recording, *opened.code, resync);
+}
+
+// What each thread executed, as places in the streams' true flows.
+class TrueThreads {
+ public:
+  TrueThreads(const Opened& opened, const std::vector<TrueFlow>& truths) {
+    for (const ThreadFlow& flow : ThreadFlows(opened.recording, *opened.inputs))
+      for (const FlowPiece& piece : flow.pieces) pieces_[piece.stay].tid = flow.tid;
+    std::map<const ThreadStay*, FlowDigest> digests;
+    for (const TrueFlow& truth : truths) {
+      for (size_t i = 0; i < truth.stays.size(); ++i) {
+        const bool last = i + 1 == truth.stays.size();
+        const uint64_t end = last ? truth.ips.size() : truth.stays[i + 1].first;
+        Piece& piece = pieces_[truth.stays[i].stay];
+        piece.first = truth.stays[i].first;
+        piece.count = end - piece.first;
+        for (uint64_t at = piece.first; at < end; ++at)
+          digests[truth.stays[i].stay].Append(truth.ips[at]);
+      }
+    }
+    for (const ThreadFlow& flow : ThreadFlows(opened.recording, *opened.inputs)) {
+      uint64_t position = 0;
+      for (const FlowPiece& piece : flow.pieces) {
+        pieces_[piece.stay].position = position;
+        position += pieces_[piece.stay].count;
+        if (flow.tid >= 0 && pieces_[piece.stay].count != 0)
+          digests_[flow.tid].Append(digests[piece.stay]);
+      }
+    }
+  }
+
+  const std::map<int32_t, FlowDigest>& digests() const { return digests_; }
+  int32_t TidOf(const ThreadStay* stay) const { return pieces_.at(stay).tid; }
+  // Where an instruction of its thread lies in all that it executed.
+  uint64_t PositionOf(const ThreadStay* stay, uint64_t place) const {
+    const Piece& piece = pieces_.at(stay);
+    return piece.position + (place - piece.first);
+  }
+
+ private:
+  struct Piece {
+    int32_t tid = -1;
+    uint64_t position = 0;  // in the thread's flow
+    uint64_t first = 0;     // in the stream's
+    uint64_t count = 0;
+  };
+  std::map<const ThreadStay*, Piece> pieces_;
+  std::map<int32_t, FlowDigest> digests_;
+};
+
+template <class Run>
+const Run& RunAt(const std::vector<Run>& runs, uint64_t index) {
+  return *std::prev(std::ranges::upper_bound(runs, index, {}, &Run::first));
+}
+
+template <class Run>
+uint64_t EndOfRun(const std::vector<Run>& runs, uint64_t index) {
+  const auto next = std::ranges::upper_bound(runs, index, {}, &Run::first);
+  return next == runs.end() ? ~uint64_t{0} : next->first;
+}
+
+class PerfRecording : public ::testing::TestWithParam<golden::PerfRecording> {
+ protected:
+  void SetUp() override {
+    FLOWBACK_NEEDS_TRACES();
+    ASSERT_NO_FATAL_FAILURE(Open(GetParam(), Resync::kEarliest, {}, whole_));
+    for (const Stream& stream : whole_.recording.streams)
+      truths_.push_back(TrueFlowOf(*decoder_, whole_.inputs->For(stream)));
+    threads_.emplace(whole_, truths_);
+    ASSERT_EQ(threads_->digests(), golden::DigestsOf(GetParam()));
+  }
+
+  void TearDown() override {
+    std::printf("%s\n", findings_.Text().c_str());
+    EXPECT_TRUE(findings_.AllTrue());
+  }
+
+  // `damages`: by stream; null where only code was taken away.
+  void JudgeChange(const Change& change, const std::vector<DamagedBytes>* damages,
+                   const std::string& what) {
+    for (const Resync resync : {Resync::kPsb, Resync::kEarliest}) {
+      SCOPED_TRACE(what);
+      Opened opened;
+      ASSERT_NO_FATAL_FAILURE(Open(GetParam(), resync, change, opened));
+      const std::string words =
+          GetParam().name + what + (resync == Resync::kPsb ? ", psb" : ", earliest");
+      std::map<const ThreadStay*, std::vector<Ordered>> ordered;
+      std::map<const ThreadStay*, FlowDigest> digests;
+      for (const Stream& stream : opened.recording.streams) {
+        const Damage* damage = damages == nullptr ? nullptr : &(*damages)[stream.index].damage;
+        const TrueFlow& truth = truths_[stream.index];
+        ToldFlow told;
+        const Findings found = JudgeInput(*decoder_, truth, opened.inputs->For(stream), damage,
+                                          words + ", CPU " + std::to_string(stream.cpu), &told);
+        Attribute(truth, told, found.placed, words, ordered);
+        for (size_t i = 0; i < told.stays.size(); ++i) {
+          const uint64_t end =
+              i + 1 < told.stays.size() ? told.stays[i + 1].first : told.ips.size();
+          for (uint64_t at = told.stays[i].first; at < end; ++at)
+            digests[told.stays[i].stay].Append(told.ips[at]);
+        }
+        findings_.Add(found);
+      }
+      ExpectOrder(opened, ordered, digests, words);
+    }
+  }
+
+  struct Ordered {
+    uint64_t position = 0;  // in the thread's true flow
+    uint64_t count = 0;
+  };
+
+  // Whose each told instruction is, and where it lies in what that thread executed.
+  void Attribute(const TrueFlow& truth, const ToldFlow& told, const std::vector<Placed>& placed,
+                 const std::string& what,
+                 std::map<const ThreadStay*, std::vector<Ordered>>& ordered) {
+    for (const Placed& part : placed) {
+      for (uint64_t at = part.first; at < part.end;) {
+        const uint64_t place = part.place + (at - part.first);
+        const ThreadStay* ours = RunAt(told.stays, at).stay;
+        const ThreadStay* theirs = RunAt(truth.stays, place).stay;
+        const uint64_t their_end = EndOfRun(truth.stays, place);
+        uint64_t end = std::min(part.end, EndOfRun(told.stays, at));
+        if (their_end != ~uint64_t{0}) end = std::min(end, at + (their_end - place));
+        if (ours != nullptr && ours->tid >= 0) {
+          ++attributed_;
+          if (ours->tid != threads_->TidOf(theirs) && ++findings_.wrong_threads <= 3)
+            findings_.wrong.push_back(what + ": instructions [" + std::to_string(at) + ", " +
+                                      std::to_string(end) + ") are thread " +
+                                      std::to_string(threads_->TidOf(theirs)) + "'s, told as " +
+                                      std::to_string(ours->tid) + "'s");
+          ordered[ours].push_back({threads_->PositionOf(theirs, place), end - at});
+        }
+        at = end;
+      }
+    }
+  }
+
+  // Thread by thread, as a listing does: the same flow, in the order in which it executed.
+  void ExpectOrder(const Opened& opened,
+                   const std::map<const ThreadStay*, std::vector<Ordered>>& ordered,
+                   const std::map<const ThreadStay*, FlowDigest>& digests,
+                   const std::string& what) {
+    for (const ThreadFlow& flow : ThreadFlows(opened.recording, *opened.inputs)) {
+      uint64_t position = 0;
+      FlowDigest expected;
+      FlowDigester listed;
+      for (const FlowPiece& piece : flow.pieces) {
+        if (const auto found = digests.find(piece.stay); found != digests.end())
+          expected.Append(found->second);
+        EXPECT_TRUE(DecodePiece(piece, *opened.inputs, *decoder_, listed));
+        const auto found = ordered.find(piece.stay);
+        if (found == ordered.end() || flow.tid < 0) continue;
+        for (const Ordered& part : found->second) {
+          if (part.position < position && ++findings_.wrong_threads <= 3)
+            findings_.wrong.push_back(what + ": thread " + std::to_string(flow.tid) +
+                                      " goes back from " + std::to_string(position) + " to " +
+                                      std::to_string(part.position));
+          position = part.position + part.count;
+        }
+      }
+      EXPECT_EQ(listed.digest(), expected) << what << ", thread " << flow.tid << " listed";
+    }
+  }
+
+  const std::unique_ptr<Decoder> decoder_ = pt::MakeNativeDecoder();
+  Opened whole_;
+  std::vector<TrueFlow> truths_;
+  std::optional<TrueThreads> threads_;
+  Findings findings_;
+  uint64_t attributed_ = 0;
+};
+
+void Forget(Recording& recording, const std::string& path) {
+  for (SidebandRecord& record : recording.sideband)
+    if (auto* map = std::get_if<MmapRecord>(&record); map != nullptr && map->path == path) {
+      map->path = "/taken/away";
+      map->build_id = {};
+    }
+}
+
+TEST_P(PerfRecording, WithoutAnImage) {
+  std::set<std::string> paths;
+  for (const SidebandRecord& record : whole_.recording.sideband)
+    if (const auto* map = std::get_if<MmapRecord>(&record); map != nullptr && map->executable)
+      paths.insert(map->path);
+  for (const std::string& path : paths)
+    JudgeChange([&path](Opened& opened) { Forget(opened.recording, path); }, nullptr,
+                " without " + path);
+  for (size_t i = 0; i < whole_.recording.sections.size(); ++i)
+    JudgeChange(
+        [i](Opened& opened) {
+          opened.recording.sections.erase(opened.recording.sections.begin() +
+                                          static_cast<ptrdiff_t>(i));
+        },
+        nullptr, " without section " + std::to_string(i));
+}
+
+TEST_P(PerfRecording, WithDamagedBytes) {
+  testing::Random random(whole_.recording.streams[0].bytes.size());
+  for (unsigned kind = 0; kind < kByteDamages; ++kind) {
+    std::vector<DamagedBytes> damages;
+    std::string what;
+    for (size_t i = 0; i < truths_.size(); ++i) {
+      damages.push_back(DamageBytes(truths_[i], whole_.recording.streams[i].bytes, kind, random));
+      what += ", " + damages.back().what;
+    }
+    JudgeChange(
+        [&damages](Opened& opened) {
+          for (Stream& stream : opened.recording.streams) {
+            stream.bytes = damages[stream.index].bytes;
+            stream.gaps = damages[stream.index].gaps;
+          }
+        },
+        &damages, what);
+  }
+}
+
+std::vector<golden::PerfRecording> Recordings() {
+  std::vector<golden::PerfRecording> recordings = golden::PerfRecordings();
+  std::erase_if(recordings, [](const golden::PerfRecording& one) {
+    return std::filesystem::file_size(golden::TracesFolder() / "generated" / one.name /
+                                      "perf.data") > kMostBytes;
+  });
+  return recordings;
+}
+
+std::string TestNameOf(const ::testing::TestParamInfo<golden::PerfRecording>& info) {
+  return golden::TestName(info.param.name);
+}
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(PerfRecording);
+INSTANTIATE_TEST_SUITE_P(Shared, PerfRecording, ::testing::ValuesIn(Recordings()), TestNameOf);
+
+}  // namespace
+}  // namespace flowback::judge
