@@ -91,7 +91,7 @@ std::optional<Verdict> JudgeLoss(Bytes bytes, const DataLoss& lost, const Story:
   const auto ends_there = [&lost](const DataLoss& loss) { return loss.end == lost.end; };
   if (psb_follows && std::ranges::none_of(reference.losses, ends_there)) return Verdict::kMissedPsb;
   const auto later = [&lost](const DataLoss& loss) {
-    return loss.end == lost.end && loss.begin > lost.begin;
+    return loss.end == lost.end && loss.begin >= lost.begin;
   };
   if (std::ranges::any_of(reference.losses, later)) return Verdict::kNativeSooner;
   return std::nullopt;
@@ -155,6 +155,7 @@ Verdict JudgeParting(const Subject& subject, Bytes bytes, const Story& native,
   }
   if (native_ends && native.at_end != nullptr) return Verdict::kNativeSooner;
   if (reference_ends && reference.at_end != nullptr) return Verdict::kReferenceSooner;
+  if (theirs != nullptr && theirs->after != nullptr) return Verdict::kReferenceSooner;
   if (common == 0 || native_ends || reference_ends) return Verdict::kContradiction;
   const Story::Step& last = native.steps[common - 1];
   if (last.mode != reference.steps[common - 1].mode)
@@ -165,6 +166,12 @@ Verdict JudgeParting(const Subject& subject, Bytes bytes, const Story& native,
     if (verdict) return *verdict;
   }
   return JudgeTransfer(subject, native, common);
+}
+
+// Whether native may tell flow that the reference does not, rather than other flow.
+bool ExcusesMore(Verdict verdict) {
+  return verdict == Verdict::kReferenceSooner || verdict == Verdict::kSyncPoint ||
+         verdict == Verdict::kMissedPsb || verdict == Verdict::kOverflowPsb;
 }
 
 // Native's flow from step `first` on, stretch by stretch between its losses: each is one that the
@@ -195,7 +202,7 @@ Verdict Judge(const Subject& subject, Bytes bytes, const std::vector<uint64_t>& 
               const Story& native, const Story& reference) {
   const size_t common = CommonLength(native, reference);
   const Verdict verdict = JudgeParting(subject, bytes, native, reference, common);
-  if (verdict == Verdict::kEqual || verdict == Verdict::kContradiction) return verdict;
+  if (!ExcusesMore(verdict)) return verdict;
   return RestIsProven(truth, native, reference, common) ? verdict : Verdict::kUnproven;
 }
 

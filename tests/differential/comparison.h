@@ -37,7 +37,7 @@ Story StoryOf(Decoder& decoder, const DecodeInput& input);
 enum class Verdict : uint8_t {
   kEqual,
   kNativeSooner,     // native's is the beginning of the other, and a loss ends it there
-  kReferenceSooner,  // the other way round
+  kReferenceSooner,  // the other way round, or it is lost there and goes on later
   kReturn,           // they part at a compressed RET, where native goes to the caller found by
                      // popping at every RET as the SDM says; libipt keeps entries at uncompressed
                      // ones and goes to a stale one
@@ -56,7 +56,8 @@ enum class Verdict : uint8_t {
                  // whose packets the damage has moved, libipt changes over at the first instruction
                  // with the address of its TIP, which may come before the branch that goes there
   kRex2,      // they part at the prefix D5H of newer processors, which libipt 2.0.5 does not know
-  kUnproven,  // no rule lets native tell more than the other but what really executed: this is not
+  kUnproven,  // by a rule that lets native tell more, it tells what did not execute. Between silent
+              // damage and the next PSB no decoder can know: rare, and counted by the tests
   kContradiction,
 };
 inline constexpr std::array<const char*, 13> kVerdictNames = {
