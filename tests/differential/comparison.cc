@@ -22,6 +22,7 @@ class Recorder : public ExecutionConsumer {
  public:
   void OnBlock(const BlockRun& run) override {
     uint64_t ip = run.address;
+    if (!run.lengths.empty()) story_.at_end = nullptr;
     for (uint8_t length : run.lengths) {
       story_.steps.push_back({.ip = ip, .length = length, .mode = run.mode});
       ip += length;
@@ -35,8 +36,7 @@ class Recorder : public ExecutionConsumer {
   void OnEvent(const TraceEvent&) override {}
   void OnLoss(const DataLoss& loss) override {
     story_.losses.push_back(loss);
-    story_.damaged |= loss.cause != LossCause::kOverflow;
-    lost_ = &story_.losses.back();
+    lost_ = story_.at_end = &story_.losses.back();
   }
   Story Take() { return std::move(story_); }
 
@@ -91,7 +91,7 @@ std::optional<Verdict> JudgeLoss(Bytes bytes, const DataLoss& lost, const Story:
   const auto ends_there = [&lost](const DataLoss& loss) { return loss.end == lost.end; };
   if (psb_follows && std::ranges::none_of(reference.losses, ends_there)) return Verdict::kMissedPsb;
   const auto later = [&lost](const DataLoss& loss) {
-    return loss.end == lost.end && loss.begin > lost.begin;
+    return loss.end == lost.end && loss.begin >= lost.begin;
   };
   if (std::ranges::any_of(reference.losses, later)) return Verdict::kNativeSooner;
   return std::nullopt;
@@ -142,29 +142,20 @@ Verdict JudgeTransfer(const Subject& subject, const Story& native, size_t common
   return Verdict::kContradiction;
 }
 
-}  // namespace
-
-Story StoryOf(Decoder& decoder, const DecodeInput& input) {
-  Recorder recorder;
-  const Result<ByteAccount> account = decoder.Decode(input, recorder);
-  if (!account) ADD_FAILURE() << account.error().message();
-  return recorder.Take();
-}
-
-Verdict Judge(const Subject& subject, Bytes bytes, const Story& native, const Story& reference) {
-  const size_t common = CommonLength(native, reference);
+Verdict JudgeParting(const Subject& subject, Bytes bytes, const Story& native,
+                     const Story& reference, size_t common) {
   const bool native_ends = common == native.steps.size();
   const bool reference_ends = common == reference.steps.size();
   if (native_ends && reference_ends) return Verdict::kEqual;
-  const DataLoss* at_end = native.losses.empty() ? nullptr : &native.losses.back();
-  const DataLoss* lost = native_ends ? at_end : native.steps[common].after;
+  const DataLoss* lost = native_ends ? native.at_end : native.steps[common].after;
   const Story::Step* theirs = reference_ends ? nullptr : &reference.steps[common];
   if (lost != nullptr) {
     const std::optional<Verdict> verdict = JudgeLoss(bytes, *lost, theirs, reference);
     if (verdict) return *verdict;
   }
-  if (native_ends && native.damaged) return Verdict::kNativeSooner;
-  if (reference_ends && reference.damaged) return Verdict::kReferenceSooner;
+  if (native_ends && native.at_end != nullptr) return Verdict::kNativeSooner;
+  if (reference_ends && reference.at_end != nullptr) return Verdict::kReferenceSooner;
+  if (theirs != nullptr && theirs->after != nullptr) return Verdict::kReferenceSooner;
   if (common == 0 || native_ends || reference_ends) return Verdict::kContradiction;
   const Story::Step& last = native.steps[common - 1];
   if (last.mode != reference.steps[common - 1].mode)
@@ -175,6 +166,51 @@ Verdict Judge(const Subject& subject, Bytes bytes, const Story& native, const St
     if (verdict) return *verdict;
   }
   return JudgeTransfer(subject, native, common);
+}
+
+// Whether native may tell flow that the reference does not, rather than other flow.
+bool ExcusesMore(Verdict verdict) {
+  return verdict == Verdict::kReferenceSooner || verdict == Verdict::kSyncPoint ||
+         verdict == Verdict::kMissedPsb || verdict == Verdict::kOverflowPsb;
+}
+
+// Native's flow from step `first` on, stretch by stretch between its losses: each is one that the
+// reference tells as well, behind where they parted, or one of the true flow; both in order.
+bool RestIsProven(const std::vector<uint64_t>& truth, const Story& native, const Story& reference,
+                  size_t first) {
+  std::vector<uint64_t> theirs;
+  for (size_t i = first; i < reference.steps.size(); ++i) theirs.push_back(reference.steps[i].ip);
+  auto in_theirs = theirs.begin();
+  auto in_truth = truth.begin();
+  for (size_t begin = first; begin < native.steps.size();) {
+    std::vector<uint64_t> stretch = {native.steps[begin].ip};
+    for (++begin; begin < native.steps.size() && native.steps[begin].after == nullptr; ++begin)
+      stretch.push_back(native.steps[begin].ip);
+    const auto told = std::search(in_theirs, theirs.end(), stretch.begin(), stretch.end());
+    const auto true_one = std::search(in_truth, truth.end(), stretch.begin(), stretch.end());
+    if (told == theirs.end() && true_one == truth.end()) return false;
+    const auto size = static_cast<ptrdiff_t>(stretch.size());
+    if (told != theirs.end()) in_theirs = told + size;
+    if (true_one != truth.end()) in_truth = true_one + size;
+  }
+  return true;
+}
+
+}  // namespace
+
+Verdict Judge(const Subject& subject, Bytes bytes, const std::vector<uint64_t>& truth,
+              const Story& native, const Story& reference) {
+  const size_t common = CommonLength(native, reference);
+  const Verdict verdict = JudgeParting(subject, bytes, native, reference, common);
+  if (!ExcusesMore(verdict)) return verdict;
+  return RestIsProven(truth, native, reference, common) ? verdict : Verdict::kUnproven;
+}
+
+Story StoryOf(Decoder& decoder, const DecodeInput& input) {
+  Recorder recorder;
+  const Result<ByteAccount> account = decoder.Decode(input, recorder);
+  if (!account) ADD_FAILURE() << account.error().message();
+  return recorder.Take();
 }
 
 std::string PartingText(const Story& native, const Story& reference) {

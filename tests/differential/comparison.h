@@ -26,7 +26,7 @@ struct Story {
   };
   std::vector<Step> steps;
   std::deque<DataLoss> losses;
-  bool damaged = false;  // a loss other than an overflow
+  const DataLoss* at_end = nullptr;  // no flow was told behind it; in `losses`
 };
 
 Story StoryOf(Decoder& decoder, const DecodeInput& input);
@@ -36,8 +36,8 @@ Story StoryOf(Decoder& decoder, const DecodeInput& input);
 // exceptions are rules that say who is right and why; anything else is a contradiction.
 enum class Verdict : uint8_t {
   kEqual,
-  kNativeSooner,     // native's is the beginning of the other, and it reports the damage
-  kReferenceSooner,  // the other way round
+  kNativeSooner,     // native's is the beginning of the other, and a loss ends it there
+  kReferenceSooner,  // the other way round, or it is lost there and goes on later
   kReturn,           // they part at a compressed RET, where native goes to the caller found by
                      // popping at every RET as the SDM says; libipt keeps entries at uncompressed
                      // ones and goes to a stale one
@@ -55,15 +55,19 @@ enum class Verdict : uint8_t {
   kMode,         // they part at an instruction that they read in different modes: after a MODE.Exec
                  // whose packets the damage has moved, libipt changes over at the first instruction
                  // with the address of its TIP, which may come before the branch that goes there
-  kRex2,  // they part at the prefix D5H of newer processors, which libipt 2.0.5 does not know
+  kRex2,      // they part at the prefix D5H of newer processors, which libipt 2.0.5 does not know
+  kUnproven,  // by a rule that lets native tell more, it tells what did not execute. Between silent
+              // damage and the next PSB no decoder can know: rare, and counted by the tests
   kContradiction,
 };
-inline constexpr std::array<const char*, 12> kVerdictNames = {
-    "equal",      "native sooner", "libipt sooner", "stale return", "old call", "PSB+",
-    "missed PSB", "OVF, PSB",      "INTO",          "mode",         "REX2",     "contradiction"};
+inline constexpr std::array<const char*, 13> kVerdictNames = {
+    "equal", "native sooner", "libipt sooner", "stale return", "old call",
+    "PSB+",  "missed PSB",    "OVF, PSB",      "INTO",         "mode",
+    "REX2",  "unproven",      "contradiction"};
 
-// `bytes`: what was decoded, in the subject's code.
-Verdict Judge(const Subject& subject, Bytes bytes, const Story& native, const Story& reference);
+// `bytes`: what was decoded, in the subject's code. `truth`: the addresses of all that executed.
+Verdict Judge(const Subject& subject, Bytes bytes, const std::vector<uint64_t>& truth,
+              const Story& native, const Story& reference);
 
 // The place where the stories part, for messages.
 std::string PartingText(const Story& native, const Story& reference);

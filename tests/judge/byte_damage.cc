@@ -21,6 +21,15 @@ void Replace(DamagedBytes& damaged, uint64_t begin, uint64_t removed,
 
 }  // namespace
 
+uint64_t PlaceForOverflow(const std::vector<TrueFlow::Packet>& packets, uint64_t offset,
+                          uint64_t size) {
+  const auto fits = [offset](const TrueFlow::Packet& packet) {
+    return packet.offset >= offset && packet.starts && !packet.header_part;
+  };
+  const auto found = std::ranges::find_if(packets, fits);
+  return found == packets.end() ? size : found->offset;
+}
+
 DamagedBytes DamageBytes(const TrueFlow& truth, Bytes bytes, unsigned kind,
                          testing::Random& random) {
   DamagedBytes damaged;
@@ -38,11 +47,7 @@ DamagedBytes DamageBytes(const TrueFlow& truth, Bytes bytes, unsigned kind,
       damaged.what = std::to_string(size) + " bytes taken away" + where + ", with a gap";
       break;
     case 2: {
-      // Not ahead of a FUP that is another packet's, where hardware writes none.
-      const auto fits = [](const TrueFlow::Packet& one) { return one.starts && !one.header_part; };
-      const auto found = std::find_if(truth.packets.begin() + (&packet - truth.packets.data()),
-                                      truth.packets.end(), fits);
-      const uint64_t at = found == truth.packets.end() ? bytes.size() : found->offset;
+      const uint64_t at = PlaceForOverflow(truth.packets, packet.offset, bytes.size());
       Replace(damaged, at, 0, {kOverflow.begin(), kOverflow.end()});
       damaged.what = "OVF inserted at " + std::to_string(at);
       break;

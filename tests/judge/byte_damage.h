@@ -25,6 +25,12 @@ struct DamagedBytes {
 // byte changed; 6 bytes doubled.
 constexpr unsigned kByteDamages = 7;
 
+// At `offset` or behind it: where hardware might have written an OVF of its own, not inside a PSB+
+// and not ahead of an address that belongs to another packet. `size`, the stream's, where none
+// follows.
+uint64_t PlaceForOverflow(const std::vector<TrueFlow::Packet>& packets, uint64_t offset,
+                          uint64_t size);
+
 DamagedBytes DamageBytes(const TrueFlow& truth, Bytes bytes, unsigned kind,
                          testing::Random& random);
 

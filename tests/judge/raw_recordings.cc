@@ -220,7 +220,7 @@ std::vector<RawStream> LoadGenerated(const RawName& name) {
            std::filesystem::path(stream->folder) / ("psb-cpu" + std::to_string(name.cpu) + ".txt")))
     psbs.push_back({.offset = std::stoull(row.at(0)), .instructions = std::stoull(row.at(1))});
   size_t next = 0;
-  for (const TrueFlow::Packet& packet : PacketsOf(stream->Input()))
+  for (const TrueFlow::Packet& packet : PacketsOf(raw.bytes))
     if (packet.psb && next < psbs.size()) psbs[next++].end = packet.header;
   EXPECT_EQ(next, psbs.size());
   return PartsOf(raw, stream->Input(), psbs);

@@ -45,18 +45,18 @@ bool IsTime(const pt::Packet& packet) {
 
 }  // namespace
 
-std::vector<TrueFlow::Packet> PacketsOf(const DecodeInput& input) {
+std::vector<TrueFlow::Packet> PacketsOf(Bytes bytes, const CpuId& cpu) {
   std::vector<TrueFlow::Packet> packets;
-  const pt::Errata errata = pt::ErrataOf(input.config.cpu);
+  const pt::Errata errata = pt::ErrataOf(cpu);
   pt::PebsState pebs;
   pt::Packet packet;
   size_t psb = ~size_t{0};
   bool in_header = false;
   bool after_mode = false;
-  for (size_t at = pt::FindPsb(input.bytes, 0); at < input.bytes.size();) {
-    const pt::ReadResult size = pt::ReadPacket(input.bytes.subspan(at), pebs, packet, errata);
+  for (size_t at = pt::FindPsb(bytes, 0); at < bytes.size();) {
+    const pt::ReadResult size = pt::ReadPacket(bytes.subspan(at), pebs, packet, errata);
     if (!size) {
-      at = pt::FindPsb(input.bytes, at + 1);
+      at = pt::FindPsb(bytes, at + 1);
       pebs = {};
       continue;
     }
@@ -170,7 +170,7 @@ std::vector<uint64_t> TrueFlow::PlacesAt(uint64_t offset) const {
 TrueFlow TrueFlowOf(Decoder& decoder, DecodeInput input) {
   TrueFlow flow;
   flow.size = input.bytes.size();
-  flow.packets = PacketsOf(input);
+  flow.packets = PacketsOf(input.bytes, input.config.cpu);
   std::vector<uint64_t> offsets;
   for (const TrueFlow::Packet& packet : flow.packets) offsets.push_back(packet.offset);
   const Labels labels(input, offsets);

@@ -115,6 +115,6 @@ struct TrueFlow {
 TrueFlow TrueFlowOf(Decoder& decoder, DecodeInput input);
 
 // The packets of the stream from its first PSB on; none of them is told by then.
-std::vector<TrueFlow::Packet> PacketsOf(const DecodeInput& input);
+std::vector<TrueFlow::Packet> PacketsOf(Bytes bytes, const CpuId& cpu = {});
 
 }  // namespace flowback::judge
