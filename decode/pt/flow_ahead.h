@@ -52,8 +52,7 @@ bool FlowEngine<Sink>::FollowedByTnt(const uint8_t* next) {
     window_.Reach(Offset(next));
     const ReadResult size = ReadPacket(RestFrom(next), pebs, packet, errata_);
     if (!size) return false;
-    if (std::holds_alternative<ShortTnt>(packet) || std::holds_alternative<LongTnt>(packet))
-      return true;
+    if (TntCount(packet) != 0) return true;
     if (!std::visit([]<class P>(const P&) { return kIsTiming<P>; }, packet)) return false;
     next += *size;
   }
@@ -92,34 +91,36 @@ bool FlowEngine<Sink>::TracingIsOffNext() {
   }
 }
 
-// Whether the packets ahead prove that this processor does not defer TIPs. One that does holds back
-// a TNT until it is full, and the TIPs with it; other packets send off both. So a TNT that is not
-// full, one TIP, and the next TNT directly behind each other come from a processor that sends a TNT
-// off for the TIP behind it.  [SDM "Deferred TIPs"]
+// Whether the packets ahead show that this processor does not defer TIPs. One that does holds back
+// a TNT until it is full, and the TIPs with it; some other packets send off both. So where most of
+// the TNTs that stand directly before a TIP and a further TNT are not full, it was the TIP that
+// sent them off. A few may be so for another reason: far transfers need not be deferred. [SDM
+// "Deferred TIPs"]
 template <class Sink>
 bool FlowEngine<Sink>::TipsComeAtOnce() {
-  constexpr ptrdiff_t kFar = 4096;  // bytes: most traces have it within some twenty
+  constexpr ptrdiff_t kFar = 4096;  // bytes; most traces show it within a hundred
+  constexpr unsigned kEnough = 16;
+  constexpr unsigned kMost = 4;  // times as many as full ones
   if (no_proof_.first <= pos_ && pos_ < no_proof_.second) return false;
-  const uint8_t* const begin = pos_;
   PebsState pebs = pebs_;
   Packet packet;
-  enum { kNothing, kPartialTnt, kTip } seen = kNothing;
-  for (const uint8_t* at = begin; at < end_ && at - begin < kFar;) {
+  unsigned partial = 0;
+  unsigned full = 0;
+  unsigned bits = 0;         // of the packet before, if that is a TNT
+  unsigned bits_at_tip = 0;  // of the TNT before the TIP before
+  for (const uint8_t* at = pos_; at < end_ && at - pos_ < kFar;) {
     window_.Reach(Offset(at));
     const ReadResult size = ReadPacket(RestFrom(at), pebs, packet, errata_);
     if (!size) break;
     at += *size;
     if (std::holds_alternative<Pad>(packet) || std::holds_alternative<Cyc>(packet)) continue;
-    const auto* tnt = std::get_if<ShortTnt>(&packet);
-    const auto* long_tnt = std::get_if<LongTnt>(&packet);
-    if (tnt == nullptr && long_tnt == nullptr) {
-      seen = seen == kPartialTnt && std::holds_alternative<Tip>(packet) ? kTip : kNothing;
-      continue;
-    }
-    if (seen == kTip) return true;
-    seen = IsFullTnt(tnt != nullptr ? tnt->count : long_tnt->count) ? kNothing : kPartialTnt;
+    const unsigned count = TntCount(packet);
+    if (count != 0 && bits_at_tip != 0) ++(IsFullTnt(bits_at_tip) ? full : partial);
+    if (partial >= kEnough && partial >= kMost * full) return true;
+    bits_at_tip = std::holds_alternative<Tip>(packet) ? bits : 0;
+    bits = count;
   }
-  no_proof_ = {begin, begin + kFar / 2};
+  no_proof_ = {pos_, pos_ + kFar / 2};
   return false;
 }
 

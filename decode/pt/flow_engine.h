@@ -122,7 +122,8 @@ struct FlowState {
   Failure failure_{};
   DataLoss loss_;
   bool losing_ = false;
-  bool tnt_passed_ = false;           // while it went on, and nothing since that sends off TIPs
+  bool tnt_passed_ = false;  // bits were lost with it, and nothing since sends off TIPs
+  std::pair<const uint8_t*, const uint8_t*> no_proof_;  // where TipsComeAtOnce saw too little
   bool overflowed_ = false;           // the loss is an overflow that has not resolved yet
   bool only_time_since_ovf_ = false;  // the next FUP resolves it
 };
@@ -377,7 +378,6 @@ class FlowEngine : private FlowState {
   PathMemo* memo_ = nullptr;             // of graph_, if that has one yet
   const uint8_t* uses_begin_ = nullptr;  // of memoised paths that are in no sum yet
   Ahead ahead_;
-  std::pair<const uint8_t*, const uint8_t*> no_proof_;  // where TipsComeAtOnce has looked in vain
   NoFlag no_flag_;
   const Errata errata_;
   const bool compressed_returns_;

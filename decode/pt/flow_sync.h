@@ -147,10 +147,8 @@ void FlowEngine<Sink>::OnePacket() {
         !std::holds_alternative<Psb>(packet))
       if (!std::visit([this](const auto& p) { return this->On(p); }, packet)) Failed();
   }
-  if (const auto* tnt = std::get_if<ShortTnt>(&packet))
-    TntEnd(InCompound() ? 0 : tnt->count, pos_);
-  else if (const auto* long_tnt = std::get_if<LongTnt>(&packet))
-    TntEnd(InCompound() ? 0 : long_tnt->count, pos_);
+  if (const unsigned count = TntCount(packet); count != 0)
+    TntEnd(InCompound() ? 0 : count, pos_);
   else if (!is_time && !InCompound())
     PacketEnd();
   // PSB+ may stand between an OVF and the FUP or TIP.PGE that resolves it.
@@ -240,7 +238,6 @@ void FlowEngine<Sink>::BeginLoss(LossCause cause, size_t offset, std::string det
   overflowed_ = only_time_since_ovf_ = false;
   if (losing_) return;  // one loss, for the reason that began it
   losing_ = true;
-  tnt_passed_ = false;
   no_proof_ = {};
   CountDecoded(offset);
   loss_ = {.cause = cause,
@@ -264,7 +261,7 @@ void FlowEngine<Sink>::CountDecoded(size_t offset) {
 
 template <class Sink>
 void FlowEngine<Sink>::EndLoss(size_t offset) {
-  overflowed_ = only_time_since_ovf_ = false;
+  overflowed_ = only_time_since_ovf_ = tnt_passed_ = false;
   if (!losing_) return;
   losing_ = false;
   if (offset < loss_.begin && offset + 1 == behind_last_psb_) {

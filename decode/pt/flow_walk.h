@@ -111,7 +111,9 @@ void FlowEngine<Sink>::ComeToBranch() {
 // The TIP of the branch before the held bits won't come.
 template <class Sink>
 void FlowEngine<Sink>::DropHeldBits() {
-  if (state_ == State::kOn && held_count_ != 0) ComeToBranch();
+  if (held_count_ == 0) return;
+  if (state_ == State::kOn) ComeToBranch();
+  tnt_passed_ = true;
   held_count_ = 0;
 }
 
@@ -131,7 +133,9 @@ template <class Sink>
 bool FlowEngine<Sink>::WalkHeldBits() {
   if (held_count_ == 0) return true;
   deferred_tips_ = true;
-  return WalkTnt(held_bits_, std::exchange(held_count_, 0));
+  if (WalkTnt(held_bits_, std::exchange(held_count_, 0))) return true;
+  tnt_passed_ = true;
+  return false;
 }
 
 // On to the next block whose end needs a packet.

@@ -28,19 +28,19 @@ std::vector<uint8_t> Code() {
 constexpr uint64_t kChain = kCode + 2;
 constexpr uint64_t kRound = kChain + 2000;
 
-std::vector<uint8_t> BytesOf(const std::vector<Packet>& packets) {
+std::vector<uint8_t> EncodingOf(const std::vector<Packet>& packets) {
   std::vector<uint8_t> bytes;
   for (const Packet& packet : packets) Encode(packet, bytes);
   return bytes;
 }
 
-struct Run {
+struct PacketRun {
   const char* name;
   uint64_t begin;  // the address in the PSB+ before it
   std::vector<Packet> packets;
 };
 
-std::vector<Run> Runs() {
+std::vector<PacketRun> Runs() {
   const IpPayload full = LastIp::Uncompressed(kCode);
   const IpPayload shortened{IpPayload::kUpdate16, kCode & 0xffff};
   const IpPayload none{};
@@ -75,17 +75,17 @@ std::vector<Run> Runs() {
           {"TRACESTOP", kCode, {TraceStop{}}}};
 }
 
-class PacketRuns : public ::testing::TestWithParam<Run> {};
+class PacketRuns : public ::testing::TestWithParam<PacketRun> {};
 
 TEST_P(PacketRuns, CostTheirOwnTimeAndABoundedAccount) {
-  const Run& run = GetParam();
+  const PacketRun& run = GetParam();
   PacketWriter writer;
   writer.Psb();
   writer.Write(ModeExec{.cs_l = true});
   writer.Fup(run.begin);
   writer.Write(PsbEnd{});
   std::vector<uint8_t> bytes = writer.Take();
-  const std::vector<uint8_t> once = BytesOf(run.packets);
+  const std::vector<uint8_t> once = EncodingOf(run.packets);
   while (bytes.size() < kSize) bytes.insert(bytes.end(), once.begin(), once.end());
   const AddressSpaceHistory history = History(Space({At(kCode, Code())}));
   DecodeInput input;
@@ -95,7 +95,7 @@ TEST_P(PacketRuns, CostTheirOwnTimeAndABoundedAccount) {
     input.resync = resync;
     const Result<FlowSummary> sum = MakeNativeDecoder()->Summarize(input);
     ASSERT_TRUE(sum);
-    EXPECT_LE(sum->losses.size(), 3 * FlowTotals::kToldInARow);
+    EXPECT_LE(sum->losses.size(), FlowTotals::kTold + 3);
     EXPECT_EQ(sum->bytes_decoded + sum->bytes_padding + sum->bytes_lost, bytes.size());
     uint64_t lost = 0;
     for (const DataLoss& loss : sum->losses) lost += loss.bytes();
@@ -103,9 +103,9 @@ TEST_P(PacketRuns, CostTheirOwnTimeAndABoundedAccount) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, PacketRuns, ::testing::ValuesIn(Runs()), [](const auto& info) {
+INSTANTIATE_TEST_SUITE_P(Kinds, PacketRuns, ::testing::ValuesIn(Runs()), [](const auto& param) {
   std::string name;
-  for (const char c : std::string(info.param.name)) name += std::isalnum(c) != 0 ? c : '_';
+  for (const char c : std::string(param.param.name)) name += std::isalnum(c) != 0 ? c : '_';
   return name;
 });
 
