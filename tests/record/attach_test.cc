@@ -234,6 +234,7 @@ TEST(Attach, UntilASignal) {
 
 TEST(Attach, ThirtyTwoBits) {
   FLOWBACK_NEEDS_PTRACE();
+  FLOWBACK_NEEDS_TO_RUN({Program("thirty_two_spins")});
   Running program(Program("thirty_two_spins"));
   while (record::ReadComm(program.pid(), program.pid()) != "thirty_two_spin") usleep(1000);
   Recorder recorder;

@@ -190,7 +190,7 @@ TEST(EmulatedWith, OtherPacketOptions) {
 
 TEST(EmulatedPerfScript, ListsTheSameAddresses) {
   FLOWBACK_NEEDS_EMULATOR();
-  if (!HavePerf()) GTEST_SKIP() << "perf is not installed (Debian: linux-perf)";
+  FLOWBACK_NEEDS_PERF();
   for (const auto& command : {std::vector<std::string>{Program("faults")},
                               {Program("execs"), Program("recursion")},
                               {Program("versions")},
