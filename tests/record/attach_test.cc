@@ -347,7 +347,7 @@ TEST_F(AttachErrors, UnwritableOutputLeavesTheProgramAsItWas) {
 }
 
 TEST_F(AttachErrors, OtherUsersProcess) {
-  if (geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  FLOWBACK_NEEDS_HOST(host::Trait::kRoot);  // to become another user
   Running program(Program("spinner"));
   program.WaitForByte();
   int ends[2];

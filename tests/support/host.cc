@@ -65,6 +65,8 @@ std::string Probe(Trait trait) {
       return HowItEnded(OpensASoftwareEvent);
     case Trait::kKernelClock:
       return HowItEnded(FindsTheKernelsClock);
+    case Trait::kTemporaryPrograms:
+      return HowItEnded(RunsATemporaryScript);
     case Trait::kRoot:
       return geteuid() == 0 ? "" : "user " + std::to_string(geteuid());
   }

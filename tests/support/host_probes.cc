@@ -6,12 +6,17 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace flowback::host {
@@ -104,6 +109,19 @@ int FindsTheKernelsClock() {
   void* mapped = mmap(nullptr, size, PROT_READ, MAP_SHARED, event, 0);
   if (mapped == MAP_FAILED) return kFailed;
   return static_cast<const perf_event_mmap_page*>(mapped)->cap_user_time_zero ? 0 : kFailed;
+}
+
+int RunsATemporaryScript() {
+  std::error_code error;
+  std::string path = std::filesystem::temp_directory_path(error) / "flowback-host-XXXXXX";
+  const int file = mkstemp(path.data());
+  constexpr std::string_view kScript = "#!/bin/sh\nexit 0\n";
+  if (file < 0 || write(file, kScript.data(), kScript.size()) < 0) return kFailed;
+  fchmod(file, S_IRWXU);
+  close(file);  // what is open for writing does not run
+  const bool runs = std::system(("'" + path + "' 2>/dev/null").c_str()) == 0;
+  unlink(path.c_str());
+  return runs ? 0 : kFailed;
 }
 
 bool HasTransactions() {

@@ -11,6 +11,8 @@ int TracesItsChild();
 int OpensASoftwareEvent();
 // Whether the page of an event tells how the kernel's clock follows from the TSC.
 int FindsTheKernelsClock();
+// Whether a script runs in the folder for temporary files: that may be mounted without.
+int RunsATemporaryScript();
 
 // By CPUID, in this process.
 bool HasTransactions();

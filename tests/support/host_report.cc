@@ -12,7 +12,7 @@ int main() {
   for (const TraitInfo& info : Traits()) {
     const std::string why = WhyNot(info.trait);
     if (why.empty()) continue;
-    std::printf("  %-12s  %s\n", std::string(info.word).c_str(), why.c_str());
+    std::printf("  %-18s  %s\n", std::string(info.word).c_str(), why.c_str());
     lacks = true;
   }
   if (!lacks) std::printf("  has all that tests ask a machine for\n");
