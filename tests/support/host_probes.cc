@@ -71,8 +71,8 @@ int ChangesTo32BitCode() {
   std::vector<uint8_t> code = {0xea};  // in 32-bit code: ljmp $0x33, to what follows it
   Append(code, {static_cast<uint32_t>(reinterpret_cast<uintptr_t>(page)) + kBack}, 4);
   Append(code, {0x33}, 2);
-  // In 64-bit code: mov $60, %eax; xor %edi, %edi; syscall. That is exit(0).
-  Append(code, {0xb8, 60, 0, 0, 0, 0x31, 0xff, 0x0f, 0x05}, 1);
+  // In 64-bit code: mov $231, %eax; xor %edi, %edi; syscall. That is exit_group(0).
+  Append(code, {0xb8, 231, 0, 0, 0, 0x31, 0xff, 0x0f, 0x05}, 1);
   std::memcpy(page, code.data(), code.size());
   if (mprotect(page, kSize, PROT_READ | PROT_EXEC) != 0) return kFailed;
   __asm__ volatile("pushq $0x23\n  pushq %0\n  lretq\n" : : "r"(page) : "memory");
