@@ -88,10 +88,25 @@ void LossTally::AddRecording(const Recording& recording) {
   for (const Stream& stream : recording.streams) missing_bytes_ += stream.missing_bytes;
 }
 
+namespace {
+
+// Who made the trace may be known and yet not when: decode/schedule/cpu_moves.h.
+LossCause WhyNobodys(const StreamOwner& owner) {
+  const ThreadStay* stay = owner.pieces.empty() ? nullptr : owner.pieces.front().stay;
+  const bool one_thread = stay != nullptr && stay->first_tid >= 0 &&
+                          stay->first_tid == stay->last_tid && stay->begin_bound == Bound::kOpen &&
+                          stay->end_bound == Bound::kOpen;
+  return one_thread ? LossCause::kNoTime : LossCause::kThreadUnknown;
+}
+
+}  // namespace
+
 void LossTally::AddNobodys(const Threads& threads) {
   for (const StreamOwner& owner : threads.owners()) {
     if (!owner.shared || owner.stream->bytes.empty()) continue;
-    ++sums_[static_cast<size_t>(LossCause::kThreadUnknown)].count;
+    const LossCause cause = WhyNobodys(owner);
+    ++sums_[static_cast<size_t>(cause)].count;
+    if (cause == LossCause::kNoTime) continue;
     for (const FlowPiece& piece : owner.pieces) nobodys_bytes_ += piece.end - piece.begin;
   }
 }

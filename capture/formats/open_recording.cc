@@ -4,6 +4,7 @@
 
 #include "capture/formats/format.h"
 #include "capture/formats/raw_pt.h"
+#include "capture/formats/tsc_reference.h"
 #include "flowback/base/mapped_file.h"
 #include "flowback/capture/open.h"
 
@@ -113,6 +114,7 @@ Result<Recording> OpenRecording(const OpenOptions& options) {
   Override(options, recording->pt);
   for (const Stream& stream : recording->streams)
     if (stream.joined != nullptr) stream.joined->SetLimits(options.join);
+  ChooseTscReference(*recording);
   if (options.whole_streams) KeepWholeStreams(*recording);
   return recording;
 }

@@ -62,7 +62,7 @@ void StreamCollector::AddData(const Record& record) {
   const uint64_t size = fields.U64();
   AuxPiece piece;
   piece.aux_offset = fields.U64();
-  fields.Skip(8);  // reference
+  if (const uint64_t reference = fields.U64(); reference != 0) references_.push_back(reference);
   const uint32_t index = fields.U32();
   const int32_t tid = fields.I32();
   const int32_t cpu = fields.I32();
@@ -305,6 +305,15 @@ void StreamCollector::AddSnapshotGaps(const AuxBuffer& buffer, Stream& stream) {
   }
 }
 
+// perf reads the time-stamp counter when it writes an AUXTRACE record. One that is damaged does not
+// count among several.
+uint64_t StreamCollector::MiddleReference() {
+  if (references_.empty()) return 0;
+  const auto middle = references_.begin() + references_.size() / 2;
+  std::ranges::nth_element(references_, middle);
+  return *middle;
+}
+
 void StreamCollector::Finish(Recording& recording) && {
   PlaceRemainingRecords();
   uint64_t repeated = 0;
@@ -333,6 +342,7 @@ void StreamCollector::Finish(Recording& recording) && {
     Normalize(stream.gaps);
     recording.streams.push_back(std::move(stream));
   }
+  recording.pt.tsc_reference = MiddleReference();
   check.Report(recording);
   owners_.Report(recording);
   if (repeated != 0) {

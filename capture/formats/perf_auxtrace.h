@@ -36,8 +36,9 @@ class StreamCollector {
   // The buffers were written round and round and copied now and then.
   void SetSnapshots() { snapshots_ = true; }
 
-  // Appends the streams to recording.streams, by the buffers' index. Those of buffers that were
-  // written in several pieces have Stream::joined. REQUIRES: recording.sideband is complete.
+  // Sets recording.pt.tsc_reference as the records tell it, and appends the streams to
+  // recording.streams, by the buffers' index. Those of buffers that were written in several pieces
+  // have Stream::joined. REQUIRES: recording.sideband is complete.
   void Finish(Recording& recording) &&;
 
  private:
@@ -53,6 +54,7 @@ class StreamCollector {
   static Stream Join(AuxBuffer& buffer, Recording& recording);
   static void AddSeamGaps(const AuxBuffer& buffer, Stream& stream);
   static void AddRecordGaps(const AuxBuffer& buffer, Stream& stream);
+  uint64_t MiddleReference();
   static uint64_t StreamPosition(const AuxBuffer& buffer, uint64_t aux_position);
 
   bool snapshots_ = false;
@@ -62,8 +64,9 @@ class StreamCollector {
   // Those whose records contradict themselves: index, thread, CPU.
   std::map<std::tuple<uint32_t, int32_t, int32_t>, uint32_t> doubtful_;
   AuxLies owners_;
-  std::vector<AuxEntry> pending_;   // since the last AUXTRACE
-  std::vector<AuxEntry> unplaced_;  // buffer not known from the order in the file
+  std::vector<uint64_t> references_;  // of the AUXTRACE records; without zeros
+  std::vector<AuxEntry> pending_;     // since the last AUXTRACE
+  std::vector<AuxEntry> unplaced_;    // buffer not known from the order in the file
 };
 
 }  // namespace flowback::perf

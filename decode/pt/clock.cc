@@ -37,7 +37,8 @@ Clock::Clock(const PtConfig& config)
       mtc_shift_(config.mtc_shift.value_or(0)),
       mtc_known_(config.mtc_shift.has_value() && config.tsc_ctc_numerator != 0 &&
                  config.tsc_ctc_denominator != 0),
-      nominal_ratio_(config.nominal_ratio) {}
+      nominal_ratio_(config.nominal_ratio),
+      reference_(config.tsc_reference) {}
 
 uint64_t Clock::TicksOf(uint64_t crystal_ticks) const {
   return Scaled(crystal_ticks, numerator_, denominator_);
@@ -88,10 +89,8 @@ TimeMark Clock::Mark(TimeMark::Kind kind) const {
 }
 
 void Clock::On(const Tsc& packet) {
-  constexpr uint64_t kMask = (uint64_t{1} << 56) - 1;
-  // The packet holds the lower 56 bits; a smaller value than before means that they wrapped.
-  uint64_t value = (tsc_ & ~kMask) | packet.tsc;
-  if (tsc_ != 0 && value < tsc_ && tsc_ - value > kMask / 2) value += kMask + 1;
+  // By the reference, so that it does not matter where in the stream decoding began.
+  const uint64_t value = WholeTsc(packet.tsc, reference_ != 0 ? reference_ : tsc_);
   doubts_at_tsc_ = std::exchange(doubts_, 0);
   late_ = 0;
   if (doubts_at_tsc_ != 0 && anchored_) {

@@ -89,6 +89,7 @@ class Clock {
   unsigned mtc_shift_;
   bool mtc_known_;
   uint32_t nominal_ratio_;
+  uint64_t reference_;  // PtConfig::tsc_reference
 
   uint64_t tsc_ = 0;
   uint64_t first_tsc_ = 0;

@@ -4,13 +4,23 @@
 #include <utility>
 
 #include "decode/pt/time_estimator.h"
+#include "flowback/decode/schedule.h"
 
 namespace flowback::pt {
 
-TscInterval TimeEstimator::BoundsOf(const Piece& piece) {
+// A thread that was on other CPUs meanwhile: when it left and came back their streams tell.
+void TimeEstimator::Limit(const ThreadStay* stay, TscInterval& bounds) {
+  if (stay == nullptr) return;
+  bounds.lo = std::max(bounds.lo, stay->begin_tsc);
+  if (stay->end_tsc != ~uint64_t{0} && (bounds.hi == 0 || bounds.hi > stay->end_tsc))
+    bounds.hi = stay->end_tsc;
+}
+
+TscInterval TimeEstimator::BoundsOf(const Piece& piece, const ThreadStay* stay) {
   TscInterval bounds;
   if (piece.lo != 0) bounds.lo = At(piece.lo).bounds.lo;
   if (piece.hi != 0 && piece.hi <= resolved_) bounds.hi = At(piece.hi).bounds.hi;
+  Limit(stay, bounds);
   bounds.lo = lo_floor_ = std::max(bounds.lo, lo_floor_);
   if (bounds.hi != 0) bounds.hi = std::max(bounds.hi, bounds.lo);
   return bounds;
@@ -41,19 +51,21 @@ void TimeEstimator::DeliverFirst() {
 // Events and losses.
 void TimeEstimator::DeliverOther(const Piece& piece) {
   if (piece.kind == Piece::Kind::kLossBegin) {
-    loss_begin_bounds_ = BoundsOf(piece);
+    loss_begin_bounds_ = BoundsOf(piece, nullptr);
     loss_begin_ = TimeAt(piece, piece.count, loss_begin_bounds_);
   } else if (piece.kind == Piece::Kind::kLoss) {
     DataLoss& loss = losses_.front();
+    Limit(loss.stay, loss_begin_bounds_);
     loss.tsc = loss_begin_;
+    if (loss_begin_bounds_.hi != 0) loss.tsc = std::min(loss.tsc, loss_begin_bounds_.hi);
     loss.bounds = loss_begin_bounds_;
-    loss.end_bounds = BoundsOf(piece);
+    loss.end_bounds = BoundsOf(piece, nullptr);
     loss.end_tsc = TimeAt(piece, piece.count, loss.end_bounds);
     if (!done_) consumer_.OnLoss(loss);
     losses_.pop_front();
   } else {
     TraceEvent& event = events_.front();
-    event.bounds = BoundsOf(piece);
+    event.bounds = BoundsOf(piece, event.stay);
     event.tsc = TimeAt(piece, piece.count, event.bounds);
     if (!done_) consumer_.OnEvent(event);
     events_.pop_front();
@@ -61,11 +73,11 @@ void TimeEstimator::DeliverOther(const Piece& piece) {
 }
 
 void TimeEstimator::DeliverBlock(Piece& piece, BlockRun& run) {
-  run.bounds = BoundsOf(piece);
+  run.bounds = BoundsOf(piece, run.stay);
   run.first_tsc = TimeAt(piece, piece.count + 1, run.bounds);
   if (piece.last_lo != 0) {
     piece.lo = piece.last_lo;
-    run.last_lo = BoundsOf(piece).lo;
+    run.last_lo = BoundsOf(piece, run.stay).lo;
   }
   run.tsc = TimeAt(piece, piece.count + run.lengths.size(), run.BoundsOf(run.lengths.size() - 1));
   if (!done_) consumer_.OnBlock(run);
@@ -86,13 +98,13 @@ void TimeEstimator::DeliverBlocks(Piece& piece, const BlockStretch& stretch) {
 // The times of the last instructions of batch_.
 void TimeEstimator::AddTimes(Piece& piece, uint64_t instructions) {
   const uint64_t before = batch_.instructions() - instructions;
-  const TscInterval bounds = BoundsOf(piece);
+  const TscInterval bounds = BoundsOf(piece, batch_.stay);
   const uint64_t begin = piece.count - before;  // of the batch
   const uint64_t end = piece.count + instructions;
   uint64_t last_lo = 0;
   if (piece.last_lo != 0) {
     piece.lo = piece.last_lo;
-    last_lo = BoundsOf(piece).lo;
+    last_lo = BoundsOf(piece, batch_.stay).lo;
   }
   uint64_t count = piece.count;
   if (bounds.lo == 0) {  // nothing was known yet; of the last one, perhaps

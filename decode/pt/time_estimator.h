@@ -136,7 +136,8 @@ class TimeEstimator {
   void DeliverBlocks(Piece& piece, const BlockStretch& stretch);
   void AddTimes(Piece& piece, uint64_t instructions);
   void HandOn();
-  TscInterval BoundsOf(const Piece& piece);
+  static void Limit(const ThreadStay* stay, TscInterval& bounds);
+  TscInterval BoundsOf(const Piece& piece, const ThreadStay* stay);
   uint64_t TimeAt(const Piece& piece, uint64_t count, const TscInterval& bounds);
   void FindSegment(const Piece& piece, uint64_t count);
   void SetLine(const TscInterval& bounds, uint64_t ahead, TimeLine& line) const;

@@ -123,7 +123,7 @@ class PauseFinder {
     state_ = State::kLost;
   }
   void End(size_t offset) {
-    if (state_ != State::kOn) Add({.offset = offset, .earliest = earliest_});
+    if (state_ != State::kOn) Add({.offset = offset, .earliest = earliest_, .resumed = Now()});
     state_ = State::kOn;
   }
   void AddressSpaceChanged() { Add({.offset = at_, .earliest = Now(), .inside = true}); }

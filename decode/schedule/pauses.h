@@ -17,6 +17,7 @@ namespace flowback {
 struct Pause {
   uint64_t offset = 0;    // of the packet that begins the flow again
   uint64_t earliest = 0;  // the pause did not begin before; 0: not known
+  uint64_t resumed = 0;   // the flow does not go on before; 0: not known, or at_end
   uint64_t latest = 0;    // the flow goes on at this time at the latest
   bool inside = false;    // a change of address space while tracing was on: part of a switch
   bool at_end = false;    // no flow follows: the stream ends

@@ -195,13 +195,16 @@ void StaysOfCpus::LookForOthers(const std::vector<SidebandRecord>& records) {
   for (const Cpu& cpu : cpus_)
     for (const ThreadStay& stay : cpu.stays) {
       threads.emplace(stay.pid, stay.tid);
+      for (const int32_t tid : {stay.tid, stay.first_tid, stay.last_tid})
+        if (tid >= 0) named_.insert(tid);
       begin = std::min(begin, stay.end);
     }
   one_thread_ = threads.size() <= 1;
-  if (threads.size() != 1) return;
+  if (named_.size() != 1) return;
   for (const SidebandRecord& record : records)
     if (const auto* fork = std::get_if<ForkRecord>(&record))
-      if (fork->tid == threads.begin()->second && fork->time > begin) one_thread_ = false;
+      reused_ |= fork->tid == *named_.begin() && fork->time > begin;
+  if (reused_) one_thread_ = false;
 }
 
 // Without a single scheduling record, the thread for which the trace was started is not the only

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "flowback/decode/schedule.h"
@@ -20,6 +21,9 @@ class StaysOfCpus {
   const std::vector<ThreadStay>& Of(int32_t cpu) const;
   // All stays are of one thread.
   bool OneThread() const { return one_thread_; }
+  // No record names another thread, though some stays may be nobody's: records are missing, or tell
+  // where the thread was seen and not when it left.
+  bool NameOnly(int32_t tid) const { return !reused_ && named_ == std::set<int32_t>{tid}; }
 
  private:
   struct Cpu {
@@ -50,6 +54,8 @@ class StaysOfCpus {
 
   std::vector<Cpu> cpus_;  // by number
   bool one_thread_ = true;
+  std::set<int32_t> named_;  // threads
+  bool reused_ = false;      // the only one's number, by another one later
 };
 
 }  // namespace flowback

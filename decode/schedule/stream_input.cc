@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "decode/schedule/cpu_moves.h"
 #include "decode/schedule/refine_changes.h"
 #include "decode/schedule/stay_changes.h"
 #include "decode/schedule/stays.h"
@@ -17,14 +18,21 @@ namespace {
 class Builder {
  public:
   Builder(const Recording& recording, const RecordingCode& code)
-      : code_(code), traced_(TracedThreads(recording)), stays_(recording.sideband) {}
+      : code_(code), traced_(TracedThreads(recording)), stays_(recording.sideband) {
+    const bool lost = std::ranges::any_of(recording.sideband, [](const SidebandRecord& record) {
+      return std::holds_alternative<LostRecord>(record);
+    });
+    // Of one traced thread all trace is, whether or not the records tell when it was where.
+    only_one_ = traced_.size() == 1 && !lost && stays_.NameOnly(traced_.begin()->first);
+  }
 
   Schedule Build(const Stream& stream) const {
     Schedule schedule;
-    schedule.alone = traced_.size() <= 1 && stays_.OneThread();
+    schedule.alone = only_one_ || (traced_.size() <= 1 && stays_.OneThread());
     if (stream.tid >= 0)
       schedule.stays.push_back(Whole(stream, stream.tid));
-    else if (const auto& stays = stays_.Of(stream.cpu); stream.cpu >= 0 && !stays.empty())
+    else if (const auto& stays = stays_.Of(stream.cpu);
+             stream.cpu >= 0 && !stays.empty() && !(only_one_ && HasGaps(stays)))
       schedule.stays = stays;
     else if (traced_.size() == 1)
       schedule.stays.push_back(Whole(stream, traced_.begin()->first));
@@ -37,6 +45,9 @@ class Builder {
   }
 
  private:
+  static bool HasGaps(const std::vector<ThreadStay>& stays) {
+    return std::ranges::any_of(stays, [](const ThreadStay& stay) { return stay.tid < 0; });
+  }
   ThreadStay Whole(const Stream& stream, int32_t tid) const {
     const auto traced = traced_.find(tid);
     int32_t pid = stream.pid;
@@ -48,6 +59,7 @@ class Builder {
   const RecordingCode& code_;
   std::map<int32_t, int32_t> traced_;
   StaysOfCpus stays_;
+  bool only_one_ = false;
 };
 
 }  // namespace
@@ -83,6 +95,7 @@ StreamInputs::StreamInputs(const Recording& recording, const RecordingCode& code
     places.push_back(std::move(found.places));
   }
   RefineChanges(recording, schedules_, inputs_, places);
+  OrderMoves(recording, schedules_, inputs_);
   for (DecodeInput& input : inputs_) input.code = input.changes.front().stay->code.get();
 }
 

@@ -86,6 +86,8 @@ class Accountant {
   StreamOwners OwnersOf(const Stream& stream);
   void AddStays(const Schedule& schedule, bool one_thread, StreamOwners& owners);
   void AddWhole(const Stream& stream, const ThreadStay& stay, StreamOwners& owners);
+  void AddPart(const Stream& stream, const ThreadStay& stay, uint64_t from, uint64_t until,
+               StreamOwners& owners);
   void AddSlot(std::vector<TimeSlot>& slots, uint64_t begin, uint64_t end, TimeAccount* account,
                bool told);
   void Live();
@@ -134,9 +136,11 @@ StreamOwners Accountant::OwnersOf(const Stream& stream) {
   owners.overwritten = lives_.overwrites();
   const Schedule& schedule = inputs_.ScheduleOf(stream);
   const std::vector<StayChange>& changes = inputs_.For(stream).changes;
-  const ThreadStay* whole = changes.size() == 1 ? changes.front().stay : nullptr;
-  const bool untold =
-      whole != nullptr && whole->begin_bound == Bound::kOpen && whole->end_bound == Bound::kOpen;
+  const bool one_owner = changes.size() == 1 || !schedule.moves.empty();
+  const ThreadStay* whole = one_owner ? changes.front().stay : nullptr;
+  const bool untold = whole != nullptr &&
+                      (!schedule.moves.empty() ||
+                       (whole->begin_bound == Bound::kOpen && whole->end_bound == Bound::kOpen));
   if (whole != nullptr && whole->tid > 0 && (untold || !unit_.nanoseconds()))
     AddWhole(stream, *whole, owners);
   else if (unit_.nanoseconds() && !schedule.stays.empty())
@@ -178,23 +182,39 @@ void Accountant::AddStays(const Schedule& schedule, bool one_thread, StreamOwner
   }
 }
 
-// The buffer of one thread: records of the thread itself tell when it was on a CPU, if any do.
 void Accountant::AddWhole(const Stream& stream, const ThreadStay& stay, StreamOwners& owners) {
+  const std::deque<ThreadStay>& moves = inputs_.ScheduleOf(stream).moves;
+  if (moves.empty()) AddPart(stream, stay, 0, kOpenTime, owners);
+  for (const ThreadStay& move : moves) {
+    const uint64_t until = move.end_tsc == ~uint64_t{0} ? kOpenTime : unit_.At(move.end_tsc);
+    const uint64_t from = move.begin_tsc == 0 ? 0 : unit_.At(move.begin_tsc);
+    // An empty one would end another that begins with it.
+    if (from < until) AddPart(stream, move, from, until, owners);
+  }
+}
+
+// All that the buffer holds of this time is one thread's: records of the thread itself tell when it
+// was on a CPU, if any do.
+void Accountant::AddPart(const Stream& stream, const ThreadStay& stay, uint64_t from,
+                         uint64_t until, StreamOwners& owners) {
   TimeAccount* account = Thread(stay.tid, stay.pid);
   const std::vector<LifeStay>* stays = unit_.nanoseconds() ? lives_.StaysOf(stay.tid) : nullptr;
   if (stays == nullptr) {
     account->off_cpu_told = false;
-    const uint64_t begin =
+    const uint64_t first =
         unit_.nanoseconds() ? lives_.BornAt(stay.tid).value_or(FirstOf(stream)) : FirstOf(stream);
-    const uint64_t end = unit_.nanoseconds() ? end_ : LastOf(stream);
+    const uint64_t last = unit_.nanoseconds() ? end_ : LastOf(stream);
+    const uint64_t begin = from != 0 ? from : first;
+    const uint64_t end = until != kOpenTime ? until : last;
     if (!unit_.nanoseconds()) threads_[stay.tid].last = std::max(threads_[stay.tid].last, end);
     return AddSlot(owners.slots, begin, end, account, true);
   }
   Entry& entry = threads_[stay.tid];
   entry.has_stays = true;
   for (const LifeStay& one : *stays) {
-    const uint64_t begin = std::max(one.begin, begin_);
-    const uint64_t end = std::min(one.end, end_);
+    if (one.end <= from || one.begin >= until) continue;
+    const uint64_t begin = std::max({one.begin, begin_, from});
+    const uint64_t end = std::min({one.end, end_, until});
     AddSlot(one.missing ? unknown_ : owners.slots, begin, end, account, one.begin_told);
     if (one.end != kOpenTime) entry.last = std::max(entry.last, end);
   }

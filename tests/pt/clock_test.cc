@@ -76,6 +76,30 @@ TEST(Clock, TheTscPacketWrapsAtFiftySixBits) {
   EXPECT_EQ(clock.tsc(), (uint64_t{1} << 56) + 5);
 }
 
+TEST(Clock, TheReferenceTellsTheUpperBits) {
+  constexpr uint64_t kTurn = uint64_t{1} << 56;
+  PtConfig config = Config();
+  config.tsc_reference = 3 * kTurn + 100;
+  Clock clock(config);
+  clock.On(Tsc{kTurn - 10});  // a little before the counter's lower bits turned over
+  EXPECT_EQ(clock.tsc(), 3 * kTurn - 10);
+  clock.On(Tsc{200});
+  EXPECT_EQ(clock.tsc(), 3 * kTurn + 200);
+  Clock later(config);  // that begins to read there
+  later.On(Tsc{200});
+  EXPECT_EQ(later.tsc(), 3 * kTurn + 200);
+}
+
+TEST(Clock, TheWholeCounterIsTheNearest) {
+  constexpr uint64_t kTurn = uint64_t{1} << 56;
+  EXPECT_EQ(WholeTsc(5, 0), 5);
+  EXPECT_EQ(WholeTsc(kTurn - 1, 5), kTurn - 1);  // there is nothing below 0
+  EXPECT_EQ(WholeTsc(kTurn - 1, kTurn + 5), kTurn - 1);
+  EXPECT_EQ(WholeTsc(5, kTurn - 1), kTurn + 5);
+  EXPECT_EQ(WholeTsc(5, ~uint64_t{0}), 255 * kTurn + 5);  // nor above the counter
+  EXPECT_EQ(WholeTsc(kTurn / 2, 7 * kTurn), 7 * kTurn + kTurn / 2);
+}
+
 TEST(Clock, CyclesCountAtTheCoreBusRatio) {
   Clock clock(Config());
   clock.On(Cbr{30});  // 3 GHz core

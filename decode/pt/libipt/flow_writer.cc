@@ -22,7 +22,7 @@ void FlowWriter::Add(const Completed& instruction, const AddressSpace* space) {
   lengths_.push_back(instruction.size);
   fall_through_ = instruction.ip + instruction.size;
   run_.last = instruction.kind;
-  run_.tsc = tsc_;
+  run_.tsc = tsc();
   ended_ = instruction.kind != InstructionClass::kOther;
   run_.exit = instruction.exit;
   run_.next = ended_ ? instruction.next : fall_through_;
@@ -67,7 +67,7 @@ void FlowWriter::Event(TraceEvent event) {
 
 void FlowWriter::Loss(DataLoss loss) {
   Close();
-  loss.tsc = tsc_;
+  loss.tsc = tsc();
   loss.stay = stay_;
   if (!Done()) consumer_.OnLoss(loss);
   position_ = 0;

@@ -2,10 +2,12 @@
 // From single instructions and events to block runs in order.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
+#include "flowback/decode/schedule.h"
 #include "flowback/model/execution.h"
 
 namespace flowback::libipt {
@@ -47,7 +49,11 @@ class FlowWriter {
     stay_ = stay;
   }
   void set_tsc(uint64_t tsc) { tsc_ = tsc; }
-  uint64_t tsc() const { return tsc_; }
+  // As libipt tells it, but of the stay: meanwhile the thread may have been on other CPUs.
+  uint64_t tsc() const {
+    if (stay_ == nullptr || tsc_ == 0) return tsc_;
+    return std::min(std::max(tsc_, stay_->begin_tsc), stay_->end_tsc);
+  }
   bool Done() const { return consumer_.Done(); }
   // Of the latest kExecMode event; empty before the first.
   std::optional<ExecMode> mode() const { return mode_; }

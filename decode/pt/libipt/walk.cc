@@ -67,6 +67,7 @@ Completed Describe(const pt_insn& insn) {
 Result<Walk> Walk::Start(const Window& window, const PtConfig& pt, CodeReader& code,
                          FlowWriter& writer, uint64_t skip, uint64_t retired) {
   Walk walk(window, code, writer, skip, retired);
+  walk.tsc_reference_ = pt.tsc_reference;
   const pt_config config = MakeConfig(window.bytes, pt);
   walk.image_.reset(pt_image_alloc(nullptr));
   walk.decoder_.reset(pt_insn_alloc_decoder(&config));
@@ -138,7 +139,10 @@ uint64_t Walk::Position() const {
 
 void Walk::UpdateTime() {
   uint64_t tsc = 0;
-  if (pt_insn_time(decoder_.get(), &tsc, nullptr, nullptr) >= 0) writer_->set_tsc(tsc);
+  if (pt_insn_time(decoder_.get(), &tsc, nullptr, nullptr) < 0) return;
+  // libipt's has 56 bits, and what MTCs carry over them.
+  constexpr uint64_t kMask = (uint64_t{1} << 56) - 1;
+  writer_->set_tsc(tsc_reference_ == 0 ? tsc : WholeTsc(tsc & kMask, tsc_reference_));
 }
 
 int Walk::NextInstruction() {

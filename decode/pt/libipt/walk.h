@@ -85,6 +85,7 @@ class Walk {
   FlowWriter* writer_;
   uint64_t skip_;
   uint64_t retired_;
+  uint64_t tsc_reference_ = 0;  // PtConfig's
   uint64_t steps_ = 0;
   Image image_;
   InsnDecoder decoder_;

@@ -30,6 +30,9 @@ struct ThreadStay {
   Bound begin_bound = Bound::kOpen;
   Bound end_bound = Bound::kOpen;
   std::shared_ptr<const AddressSpaceHistory> code;  // of the process
+  // Of Schedule::moves alone: begin and end as the trace tells them.
+  uint64_t begin_tsc = 0;
+  uint64_t end_tsc = ~uint64_t{0};
 };
 
 // By begin, without overlap. What lies between two stays is idle time, or records were lost.
@@ -40,6 +43,9 @@ struct Schedule {
   ThreadStay nobody;  // for trace that no stay can be shown to have made
   // The same for trace that one of two stays in succession made. Never moved.
   std::deque<ThreadStay> between;
+  // The stream's parts, where it is all of one thread's and that was on other CPUs in between. By
+  // begin; where the recording has no conversion, their begins tell the order alone. Never moved.
+  std::deque<ThreadStay> moves;
 };
 
 // From the packet at `offset` on, the stream is `stay`'s.

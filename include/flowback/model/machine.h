@@ -35,6 +35,16 @@ struct TimeConversion {
   }
 };
 
+// The time-stamp counter's value of which a TSC packet holds the lower 56 bits: of those that may
+// be meant, the one nearest to `near`. `near` 0 is not known: then `low` itself.
+constexpr uint64_t WholeTsc(uint64_t low, uint64_t near) {
+  constexpr uint64_t kTurn = uint64_t{1} << 56;
+  const uint64_t value = near == 0 ? low : (near & ~(kTurn - 1)) | low;
+  if (value < near && near - value > kTurn / 2 && value <= ~kTurn) return value + kTurn;
+  if (value > near && near != 0 && value - near > kTurn / 2 && value >= kTurn) return value - kTurn;
+  return value;
+}
+
 // Addresses from `begin` up to but not including `end`.
 struct AddressRange {
   uint64_t begin = 0;
@@ -64,6 +74,10 @@ struct PtConfig {
   // Maximum non-turbo ratio: TSC frequency / bus frequency, the unit of CBR.
   uint32_t nominal_ratio = 0;
   TimeConversion time;
+  // The whole time-stamp counter at some moment of the recording; 0: not known. TSC packets lack
+  // its upper 8 bits: no more than half a turn of the others (139 days at 3 GHz) may lie between
+  // that moment and any packet.
+  uint64_t tsc_reference = 0;
 };
 
 // Where a recording between functions (--from, --until) was switched on or off.

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT
+//
+// A thread runs on one CPU at a time. Each CPU's stream tells when the thread's flow stopped there
+// and went on, within bounds: by the timing packets around.
+//
+//      CPU 0   |--a1--| |-a2-|                  |---a3---|
+//      CPU 1                    |-b1-| |--b2--|             |--b3--|
+//      order       a1, a2          b1, b2            a3        b3
+//
+// So the streams' stretches of flow are merged. One that goes on until after another began at the
+// latest can't be before it. Mostly that decides. Where both orders are possible, for a stretch
+// that no timing packet lies in, the thread is taken to stay on its CPU unless a timing packet in
+// the pause tells that it was away: a CPU that begins to trace tells the time first. Then the
+// stretch goes first that has the earlier time ahead of it.
+//
+// Stretches that follow each other on a CPU make one part, a stay of the thread.
+#include "decode/schedule/cpu_moves.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "decode/schedule/pauses.h"
+
+namespace flowback {
+namespace {
+
+// Flow between two pauses. TSC ticks.
+struct Stretch {
+  uint64_t offset = 0;
+  uint64_t begin_lo = 0;  // it did not begin before
+  uint64_t begin_hi = 0;  // nor after
+  uint64_t end_lo = 0;    // it did not end before
+  bool told = false;      // a packet told the time in the pause before it
+
+  // When it began, as far as that can be guessed without the CPU that the thread was on.
+  uint64_t Guess() const { return told ? begin_lo : begin_hi; }
+};
+
+// One of the thread's streams.
+struct Source {
+  uint32_t stream = 0;
+  std::vector<Stretch> stretches;  // at least one
+  size_t next = 0;                 // that has not found its place yet
+
+  bool done() const { return next == stretches.size(); }
+  const Stretch& head() const { return stretches[next]; }
+};
+
+// Stretches [first, end) of a source: a stay.
+struct Part {
+  size_t source = 0;
+  size_t first = 0;
+  size_t end = 0;
+};
+
+// False when the stream does not tell the time.
+bool FindStretches(const Stream& stream, const PtConfig& config, std::vector<Stretch>& stretches) {
+  PtConfig in_ticks = config;
+  in_ticks.time = {.shift = 0, .mult = 1, .zero = 0};
+  return VisitPauses(
+      StreamWindow(stream.bytes, stream.joined), stream.gaps, in_ticks, [&](const Pause& pause) {
+        if (pause.inside) return true;
+        if (!stretches.empty())
+          stretches.back().end_lo = std::max(stretches.back().begin_lo, pause.earliest);
+        if (!pause.at_end)
+          stretches.push_back({.offset = pause.offset,
+                               .begin_lo = pause.resumed,
+                               .begin_hi = std::max(pause.latest, pause.resumed),
+                               .end_lo = pause.resumed,
+                               .told = pause.resumed > pause.earliest});
+        return true;
+      });
+}
+
+class Merge {
+ public:
+  explicit Merge(std::vector<Source>& sources) : sources_(sources) {}
+
+  std::vector<Part> Run() {
+    for (size_t left = Left(); left != 0; --left) {
+      if (!Stays()) {
+        current_ = Choose();
+        Part part{.source = current_, .first = sources_[current_].next, .end = 0};
+        if (parts_.empty() || parts_.back().source != current_) parts_.push_back(part);
+        LookAtOthers();
+      }
+      parts_.back().end = ++sources_[current_].next;
+    }
+    return std::move(parts_);
+  }
+
+ private:
+  size_t Left() const {
+    size_t left = 0;
+    for (const Source& source : sources_) left += source.stretches.size();
+    return left;
+  }
+
+  // What the other sources' next stretches have in common, until the thread moves.
+  void LookAtOthers() {
+    latest_of_others_ = guess_of_others_ = ~uint64_t{0};
+    for (size_t i = 0; i < sources_.size(); ++i) {
+      if (i == current_ || sources_[i].done()) continue;
+      latest_of_others_ = std::min(latest_of_others_, sources_[i].head().begin_hi);
+      guess_of_others_ = std::min(guess_of_others_, sources_[i].head().Guess());
+    }
+  }
+
+  // Whether the thread goes on where it is.
+  bool Stays() const {
+    if (parts_.empty() || sources_[current_].done()) return false;
+    const Stretch& head = sources_[current_].head();
+    return head.end_lo <= latest_of_others_ && (!head.told || head.begin_lo <= guess_of_others_);
+  }
+
+  bool MayBeNext(size_t source) const {
+    for (size_t i = 0; i < sources_.size(); ++i)
+      if (i != source && !sources_[i].done() &&
+          sources_[source].head().end_lo > sources_[i].head().begin_hi)
+        return false;
+    return true;
+  }
+
+  size_t Choose() const {
+    size_t best = sources_.size();
+    size_t soonest = sources_.size();
+    for (size_t i = 0; i < sources_.size(); ++i) {
+      if (sources_[i].done()) continue;
+      const Stretch& head = sources_[i].head();
+      if (soonest == sources_.size() || head.begin_hi < sources_[soonest].head().begin_hi)
+        soonest = i;
+      if ((best == sources_.size() || head.Guess() < sources_[best].head().Guess()) && MayBeNext(i))
+        best = i;
+    }
+    // The clocks of two CPUs contradict each other.
+    return best == sources_.size() ? soonest : best;
+  }
+
+  std::vector<Source>& sources_;
+  std::vector<Part> parts_;
+  size_t current_ = 0;
+  uint64_t latest_of_others_ = 0;
+  uint64_t guess_of_others_ = 0;
+};
+
+class Mover {
+ public:
+  Mover(const Recording& recording, std::deque<Schedule>& schedules,
+        std::vector<DecodeInput>& inputs)
+      : recording_(recording), schedules_(schedules), inputs_(inputs) {}
+
+  void Run() {
+    std::map<std::pair<int32_t, int32_t>, std::vector<uint32_t>> threads;
+    for (const Stream& stream : recording_.streams)
+      if (IsOfOneThread(stream)) {
+        const ThreadStay& stay = *inputs_[stream.index].changes.front().stay;
+        threads[{stay.pid, stay.tid}].push_back(stream.index);
+      }
+    for (const auto& [thread, streams] : threads)
+      if (streams.size() > 1) Order(streams);
+  }
+
+ private:
+  // No record tells when the thread was there, or none need be asked.
+  bool IsOfOneThread(const Stream& stream) const {
+    const std::vector<StayChange>& changes = inputs_[stream.index].changes;
+    const ThreadStay* stay = changes.front().stay;
+    if (stream.bytes.empty() || changes.size() != 1 || stay->tid < 0) return false;
+    return schedules_[stream.index].alone || stay->begin_bound == Bound::kOpen;
+  }
+
+  void Order(const std::vector<uint32_t>& streams) {
+    std::vector<Source> sources;
+    std::vector<uint32_t> timeless;
+    for (const uint32_t stream : streams) {
+      Source source{.stream = stream, .stretches = {}};
+      const bool timed = FindStretches(recording_.streams[stream], recording_.pt, source.stretches);
+      if (source.stretches.empty()) continue;
+      if (timed)
+        sources.push_back(std::move(source));
+      else
+        timeless.push_back(stream);
+    }
+    if (sources.size() + timeless.size() < 2) return;
+    for (const uint32_t stream : timeless) GiveToNobody(stream);
+    if (sources.size() > 1) Divide(sources, Merge(sources).Run());
+  }
+
+  void GiveToNobody(uint32_t stream) {
+    const ThreadStay& stay = *inputs_[stream].changes.front().stay;
+    ThreadStay& nobody = schedules_[stream].nobody;
+    nobody.first_tid = nobody.last_tid = stay.tid;
+    nobody.pid = stay.pid;
+    nobody.code = stay.code;
+    inputs_[stream].changes = {{.offset = 0, .stay = &nobody}};
+  }
+
+  uint64_t TimeOf(uint64_t tsc) const {
+    const TimeConversion& conversion = recording_.pt.time;
+    return conversion.known() ? conversion.ToNanoseconds(tsc) : 0;
+  }
+
+  // The thread came to the part's CPU by then.
+  uint64_t BeginOf(const std::vector<Source>& sources, const Part& before, const Part& part) const {
+    const uint64_t left = sources[before.source].stretches[before.end - 1].end_lo;
+    return std::max(left, sources[part.source].stretches[part.first].begin_lo);
+  }
+
+  void Divide(const std::vector<Source>& sources, const std::vector<Part>& parts) {
+    std::vector<ThreadStay> whole;
+    for (const Source& source : sources) {
+      whole.push_back(*inputs_[source.stream].changes.front().stay);
+      inputs_[source.stream].changes.clear();
+    }
+    ThreadStay* before = nullptr;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const Source& source = sources[parts[i].source];
+      Schedule& schedule = schedules_[source.stream];
+      ThreadStay& stay = schedule.moves.emplace_back(whole[parts[i].source]);
+      stay.begin_bound = stay.end_bound = Bound::kOpen;
+      stay.begin = stay.begin_tsc = 0;
+      stay.end = stay.end_tsc = ~uint64_t{0};
+      if (before != nullptr) {
+        stay.begin_tsc = std::max(BeginOf(sources, parts[i - 1], parts[i]), before->begin_tsc);
+        before->end_tsc = stay.begin_tsc;
+        // One more where the clock stands still, so that no two begin at once.
+        before->end = stay.begin = std::max(TimeOf(stay.begin_tsc), before->begin + 1);
+      }
+      before = &stay;
+      const uint64_t offset = parts[i].first == 0 ? 0 : source.stretches[parts[i].first].offset;
+      inputs_[source.stream].changes.push_back({.offset = offset, .stay = &stay});
+    }
+  }
+
+  const Recording& recording_;
+  std::deque<Schedule>& schedules_;
+  std::vector<DecodeInput>& inputs_;
+};
+
+}  // namespace
+
+void OrderMoves(const Recording& recording, std::deque<Schedule>& schedules,
+                std::vector<DecodeInput>& inputs) {
+  Mover(recording, schedules, inputs).Run();
+}
+
+}  // namespace flowback
