@@ -49,7 +49,11 @@ void SymbolFile::ReadHeaders() {
   }
 }
 
+// libelf would unpack a compressed table whatever size that claims to be. Linkers and objcopy only
+// compress what DWARF is made of, which is not read here.
 std::string_view SymbolFile::String(size_t table, size_t offset) const {
+  const FileSection* section = At(table);
+  if (section != nullptr && (section->header.sh_flags & SHF_COMPRESSED) != 0) return {};
   const char* text = elf_strptr(elf_, table, offset);
   return text == nullptr ? std::string_view() : std::string_view(text);
 }
