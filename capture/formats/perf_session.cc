@@ -38,13 +38,6 @@ Bytes CompressedData(const Record& record) {
   return fields.Take(std::min(size, fields.remaining()));
 }
 
-// A switch without a trailer is of no thread, no CPU and no time.
-bool TellsNothing(const SidebandRecord& record) {
-  const auto* change = std::get_if<SwitchRecord>(&record);
-  return change != nullptr && change->time == 0 && change->tid < 0 && change->cpu < 0 &&
-         change->other_tid < 0;
-}
-
 // The events' names come in the attributes' order.
 void NameEvents(const std::vector<std::string>& names, std::vector<EventAttr>& attrs) {
   if (names.size() != attrs.size()) return;
@@ -130,7 +123,8 @@ void Session::TakeSideband(const Record& record) {
   if (!sideband) return CountMalformed(record);
   if (const auto* aux = std::get_if<AuxRecord>(&*sideband)) streams_.AddRecord(*aux, record.offset);
   CountLost(*sideband);
-  if (!TellsNothing(*sideband)) Add(*std::move(sideband));
+  // A switch of eight bytes is of no thread, no CPU and no time: it is counted and not kept.
+  if (!record.body.empty()) Add(*std::move(sideband));
 }
 
 void Session::TakeSample(const Record& record) {
