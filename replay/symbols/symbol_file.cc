@@ -94,8 +94,10 @@ Bytes SymbolFile::Contents(const FileSection& section) const {
 
 BuildId SymbolFile::build_id() const {
   BuildId id;
+  uint64_t left = file_->bytes().size();  // sections may name the same notes
   for (const FileSection& section : sections_) {
-    if (section.header.sh_type != SHT_NOTE) continue;
+    if (section.header.sh_type != SHT_NOTE || section.header.sh_size > left) continue;
+    left -= section.header.sh_size;
     Elf_Data* data = Data(section);
     GElf_Nhdr note;
     size_t name = 0;
