@@ -35,6 +35,10 @@ std::vector<HostileKind> TraceKinds(size_t size) {
     trace.Psb();
     trace.Write(pt::PsbEnd{});
   };
+  const auto off_on = [](pt::PacketWriter& trace, uint64_t) {
+    trace.TipPgd(std::nullopt);
+    trace.TipPge(kCode + 0x100);
+  };
   return {
       Run("Pad", size, 2, [](pt::PacketWriter& trace, uint64_t) { trace.Write(pt::Pad{}); }),
       Run("Tnt", size, 2, [](pt::PacketWriter& trace, uint64_t i) { trace.TntBit(i % 3 != 0); }),
@@ -44,6 +48,16 @@ std::vector<HostileKind> TraceKinds(size_t size) {
           [](pt::PacketWriter& trace, uint64_t i) { trace.Write(pt::Tsc{.tsc = i}); }),
       Run("Cyc", size, 2,
           [](pt::PacketWriter& trace, uint64_t) { trace.Write(pt::Cyc{.cycles = 1}); }),
+      // In the flow engine: losses of one kind that follow each other, and look-aheads.
+      Run("Ovf", size, 4, [](pt::PacketWriter& trace, uint64_t) { trace.Write(pt::Ovf{}); }),
+      Run("PgdPge", size, 4, off_on),
+      Run("Pge", size, 4, [](pt::PacketWriter& trace, uint64_t) { trace.TipPge(kCode); }),
+      Run("Tip", size, 4, [](pt::PacketWriter& trace, uint64_t) { trace.Tip(kCode); }),
+      Run("Fup", size, 4, [](pt::PacketWriter& trace, uint64_t) { trace.Fup(kCode + 0x100); }),
+      Run("Pip", size, 4,
+          [](pt::PacketWriter& trace, uint64_t i) { trace.Write(pt::Pip{.cr3 = i << 12}); }),
+      Run("Vmcs", size, 4,
+          [](pt::PacketWriter& trace, uint64_t i) { trace.Write(pt::Vmcs{.base = i << 12}); }),
   };
 }
 

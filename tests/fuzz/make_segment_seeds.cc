@@ -79,6 +79,8 @@ constexpr Run kRuns[] = {
        writer.TipPge(kCode);
      }},
     {"mode", [](pt::PacketWriter& writer) { writer.Write(pt::ModeExec{}); }},
+    {"pip", [](pt::PacketWriter& writer) { writer.Write(pt::Pip{.cr3 = 0x1000}); }},
+    {"vmcs", [](pt::PacketWriter& writer) { writer.Write(pt::Vmcs{.base = 0x1000}); }},
 };
 
 std::vector<uint8_t> Packets(const Run& run) {
