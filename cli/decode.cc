@@ -152,7 +152,8 @@ class DecodeJob {
   Status PrepareThreads();
   Status SelectThreads();
   void WarnOfNothingFound() const;
-  Status SumStream(const Stream& stream, std::vector<PieceTotals>& totals);
+  using Places = std::map<const ThreadStay*, FlowTotals*>;  // null: of the whole stream
+  Status SumStream(const Stream& stream, const Places& places);
   Status PrepareCode();
   Status List(Output& output);
   Status ListByTime(unsigned threads, Output& output);
@@ -334,8 +335,15 @@ Status DecodeJob::Sum(Output& output) {
   std::vector<PieceTotals> totals;
   for (const StreamOwner& owner : threads_.owners())
     totals.push_back({&owner, std::vector<FlowTotals>(owner.pieces.size())});
+  std::map<const Stream*, Places> places;
+  for (PieceTotals& each : totals)
+    for (size_t i = 0; i < each.pieces.size(); ++i) {
+      const FlowPiece& piece = each.owner->pieces[i];
+      places[piece.stream].emplace(piece.stay, &each.pieces[i]);
+    }
   for (const Stream& stream : recording_.streams)
-    if (Status status = SumStream(stream, totals); !status) return status;
+    if (const auto of_stream = places.find(&stream); of_stream != places.end())
+      if (Status status = SumStream(stream, of_stream->second); !status) return status;
   std::vector<StreamTotals> sums;
   for (const PieceTotals& each : totals) {
     sums.push_back(each.Sum());
@@ -347,13 +355,7 @@ Status DecodeJob::Sum(Output& output) {
 }
 
 // Decodes the stream once and gives each piece its part of the totals.
-Status DecodeJob::SumStream(const Stream& stream, std::vector<PieceTotals>& totals) {
-  std::map<const ThreadStay*, FlowTotals*> places;  // null: of the whole stream
-  for (PieceTotals& each : totals)
-    for (size_t i = 0; i < each.pieces.size(); ++i)
-      if (const FlowPiece& piece = each.owner->pieces[i]; piece.stream == &stream)
-        places.emplace(piece.stay, &each.pieces[i]);
-  if (places.empty()) return {};
+Status DecodeJob::SumStream(const Stream& stream, const Places& places) {
   Result<FlowSummary> summary = decoder_->Summarize(inputs_->For(stream));
   if (!summary) return Fail(summary.error());
   const ByteAccount account{summary->bytes_decoded, summary->bytes_padding, summary->bytes_lost};

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // `info` as one JSON object.
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "cli/info_effort.h"
 #include "cli/info_report.h"
@@ -154,11 +157,66 @@ Json ThreadJson(const TimeAccount& account, const Threads& threads) {
   return json;
 }
 
+// An object whose members are written one by one, and its arrays' elements, too: a recording may
+// have a hundred thousand threads, and a tree of all would take a thousand times what is printed.
+class ObjectWriter {
+ public:
+  explicit ObjectWriter(Output& output) : output_(output) { output_.Write("{"); }
+
+  void Member(std::string_view key, const Json& value) {
+    Key(key);
+    Value(value, 2);
+  }
+  // `make` gives an element's value; an empty one is left out.
+  template <class Range, class Make>
+  void Array(std::string_view key, const Range& range, const Make& make) {
+    Key(key);
+    bool any = false;
+    for (const auto& element : range) {
+      const std::optional<Json> value = make(element);
+      if (!value) continue;
+      output_.Write(any ? ",\n    " : "[\n    ");
+      Value(*value, 4);
+      any = true;
+    }
+    output_.Write(any ? "\n  ]" : "[]");
+  }
+  void End() { output_.Write("\n}\n"); }
+
+ private:
+  void Key(std::string_view key) {
+    output_.Write(any_ ? ",\n  " : "\n  ");
+    output_.Write(Json(key).dump() + ": ");
+    any_ = true;
+  }
+  // JSON's strings have no line ends of their own.
+  void Value(const Json& value, size_t indent) {
+    const std::string text = value.dump(2, ' ', false, Json::error_handler_t::replace);
+    std::string indented;
+    for (const char c : text) {
+      indented += c;
+      if (c == '\n') indented.append(indent, ' ');
+    }
+    output_.Write(indented);
+  }
+
+  Output& output_;
+  bool any_ = false;
+};
+
 // Threads, or what is nobody's.
-Json ThreadsJson(const InfoReport& report, bool known) {
-  Json json = Json::array();
-  for (const TimeAccount& account : report.times.threads)
-    if ((account.tid >= 0) == known) json.push_back(ThreadJson(account, *report.threads));
+void WriteThreads(const InfoReport& report, bool known, ObjectWriter& out) {
+  out.Array(known ? "threads" : "nobody", report.times.threads,
+            [&](const TimeAccount& account) -> std::optional<Json> {
+              if ((account.tid >= 0) != known) return std::nullopt;
+              return ThreadJson(account, *report.threads);
+            });
+}
+
+Json PacketsJson(const InfoReport& report) {
+  Json json = Json::object();
+  for (const auto& [name, count] : report.packets)
+    json[std::string(name)] = {{"count", count.count}, {"bytes", count.bytes}};
   return json;
 }
 
@@ -166,41 +224,39 @@ Json ThreadsJson(const InfoReport& report, bool known) {
 
 void PrintInfoJson(const InfoReport& report, Output& output) {
   const Recording& recording = *report.recording;
-  Json json;
-  json["schema"] = "flowback.info/1";
-  json["input"] = recording.path;
-  json["format"] = recording.format;
-  json["size"] = recording.file_size;
-  json["machine"] = MachineJson(recording);
-  json["recorder"] = TextOrNull(recording.machine.recorder);
-  json["command_line"] = TextOrNull(recording.machine.command_line);
-  json["emulated"] = recording.machine.emulated;
-  json["branch_trace"] = report.streams.empty() ? Json(nullptr) : Json("Intel PT");
-  json["no_trace_because"] = TextOrNull(NeverInSpan(recording));
-  json["from"] = SpanJson(recording.machine.from);
-  json["until"] = SpanJson(recording.machine.until);
-  json["options"] = OptionsJson(recording.pt);
-  json["time"] = DurationJson(report);
-  json["threads"] = ThreadsJson(report, true);
-  json["nobody"] = ThreadsJson(report, false);
-  json["streams"] = Json::array();
-  for (const StreamInfo& info : report.streams) json["streams"].push_back(StreamJson(info));
-  json["packets"] = Json::object();
-  for (const auto& [name, count] : report.packets)
-    json["packets"][std::string(name)] = {{"count", count.count}, {"bytes", count.bytes}};
-  json["records"] = Json::object();
-  for (const auto& [name, count] : recording.record_counts) json["records"][name] = count;
-  json["losses"] = LossesJson(report.losses);
-  if (report.stats) json["decoding"] = EffortJson(report);
-  json["images"] = Json::array();
-  for (const ImageStatus& image : report.images) json["images"].push_back(ImageJson(image));
-  json["warnings"] = Json::array();
-  json["remedies"] = Json::array();  // of the warnings, in their order
-  for (const Warning& warning : recording.warnings) {
-    json["warnings"].push_back(warning.text);
-    json["remedies"].push_back(warning.remedy);
-  }
-  output.Write(json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n');
+  ObjectWriter out(output);
+  out.Member("schema", "flowback.info/1");
+  out.Member("input", recording.path);
+  out.Member("format", recording.format);
+  out.Member("size", recording.file_size);
+  out.Member("machine", MachineJson(recording));
+  out.Member("recorder", TextOrNull(recording.machine.recorder));
+  out.Member("command_line", TextOrNull(recording.machine.command_line));
+  out.Member("emulated", recording.machine.emulated);
+  out.Member("branch_trace", report.streams.empty() ? Json(nullptr) : Json("Intel PT"));
+  out.Member("no_trace_because", TextOrNull(NeverInSpan(recording)));
+  out.Member("from", SpanJson(recording.machine.from));
+  out.Member("until", SpanJson(recording.machine.until));
+  out.Member("options", OptionsJson(recording.pt));
+  out.Member("time", DurationJson(report));
+  WriteThreads(report, true, out);
+  WriteThreads(report, false, out);
+  out.Array("streams", report.streams,
+            [](const StreamInfo& info) -> std::optional<Json> { return StreamJson(info); });
+  out.Member("packets", PacketsJson(report));
+  Json records = Json::object();
+  for (const auto& [name, count] : recording.record_counts) records[name] = count;
+  out.Member("records", records);
+  out.Member("losses", LossesJson(report.losses));
+  if (report.stats) out.Member("decoding", EffortJson(report));
+  out.Array("images", report.images,
+            [](const ImageStatus& image) -> std::optional<Json> { return ImageJson(image); });
+  out.Array("warnings", recording.warnings,
+            [](const Warning& warning) -> std::optional<Json> { return warning.text; });
+  // Of the warnings, in their order.
+  out.Array("remedies", recording.warnings,
+            [](const Warning& warning) -> std::optional<Json> { return warning.remedy; });
+  out.End();
 }
 
 }  // namespace flowback::cli

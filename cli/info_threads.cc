@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/saturated.h"
 #include "cli/info_report.h"
 #include "cli/stream_report.h"
 
@@ -36,11 +37,12 @@ std::vector<const TimeAccount*> ByLifetime(const TimeAccounts& times) {
 TimeAccount SumOf(const std::vector<const TimeAccount*>& accounts, size_t from) {
   TimeAccount sum;
   for (size_t i = from; i < accounts.size(); ++i) {
-    sum.end += accounts[i]->lifetime();
+    AddSaturated(sum.end, accounts[i]->lifetime());
     sum.instructions += accounts[i]->instructions;
     sum.bytes += accounts[i]->bytes;
     sum.losses += accounts[i]->losses;
-    for (const TimeClass kind : kAllTimeClasses) sum.Of(kind).time += accounts[i]->Of(kind).time;
+    for (const TimeClass kind : kAllTimeClasses)
+      AddSaturated(sum.Of(kind).time, accounts[i]->Of(kind).time);
   }
   return sum;
 }

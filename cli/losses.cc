@@ -29,13 +29,13 @@ bool LossTally::any() const { return std::ranges::any_of(sums_, &Sum::any); }
 
 uint64_t LossTally::count() const {
   uint64_t total = 0;
-  for (const Sum& sum : sums_) total += sum.count;
+  for (const Sum& sum : sums_) AddSaturated(total, sum.count);
   return total;
 }
 
 uint64_t LossTally::bytes() const {
   uint64_t total = 0;
-  for (const Sum& sum : sums_) total += sum.bytes;
+  for (const Sum& sum : sums_) AddSaturated(total, sum.bytes);
   return total;
 }
 
@@ -59,7 +59,7 @@ std::string LossTally::Shares() const {
   if (missing_bytes_ != 0)
     add(fmt::format("{} bytes of trace that are not in the file", missing_bytes_));
   uint64_t time = 0;
-  for (const Sum& sum : sums_) time += sum.count == 0 ? 0 : sum.time;
+  for (const Sum& sum : sums_) AddSaturated(time, sum.count == 0 ? 0 : sum.time);
   if (time != 0)
     add(fmt::format("{} of the threads' time ({} of {} {})", Percent(time, lifetime_), time,
                     lifetime_, nanoseconds_ ? "ns" : "TSC ticks"));
@@ -84,8 +84,8 @@ void LossTally::Warn(const std::string& file) const {
 void LossTally::AddRecording(const Recording& recording) {
   for (const Warning& warning : recording.warnings) damage_ += warning.remedy.empty() ? 0 : 1;
   for (const RecorderLoss& loss : recording.losses)
-    sums_[static_cast<size_t>(loss.cause)].count += loss.count;
-  for (const Stream& stream : recording.streams) missing_bytes_ += stream.missing_bytes;
+    AddSaturated(sums_[static_cast<size_t>(loss.cause)].count, loss.count);
+  for (const Stream& stream : recording.streams) AddSaturated(missing_bytes_, stream.missing_bytes);
 }
 
 namespace {
@@ -114,8 +114,9 @@ void LossTally::AddNobodys(const Threads& threads) {
 void LossTally::AddTimes(const TimeAccounts& accounts) {
   nanoseconds_ = accounts.nanoseconds;
   for (const TimeAccount& account : accounts.threads) {
-    lifetime_ += account.lifetime();
-    for (const auto& [cause, time] : account.causes) sums_[static_cast<size_t>(cause)].time += time;
+    AddSaturated(lifetime_, account.lifetime());
+    for (const auto& [cause, time] : account.causes)
+      AddSaturated(sums_[static_cast<size_t>(cause)].time, time);
   }
 }
 

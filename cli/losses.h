@@ -7,6 +7,7 @@
 #include <iterator>
 #include <string>
 
+#include "base/saturated.h"
 #include "cli/image_report.h"
 #include "cli/threads.h"
 #include "flowback/model/execution.h"
@@ -37,7 +38,7 @@ class LossTally {
 
   void Add(const DataLoss& loss) {
     Sum& sum = sums_[static_cast<size_t>(loss.cause)];
-    sum.count += loss.count;
+    AddSaturated(sum.count, loss.count);
     sum.bytes += loss.bytes();
     images_.Add(loss);
   }

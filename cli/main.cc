@@ -2,6 +2,9 @@
 // The program `flowback`: picks the subcommand and runs it.
 #include <fmt/format.h>
 
+#include <cstdio>
+#include <exception>
+#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,9 +28,7 @@ std::string_view CommandName(std::string_view word) {
   return word;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int Run(int argc, char** argv) {
   if (argc < 2) {
     flowback::cli::RunHelp({});
     return flowback::cli::kWrongUsage;
@@ -35,4 +36,29 @@ int main(int argc, char** argv) {
   const flowback::cli::Command* command = flowback::cli::FindCommand(CommandName(argv[1]));
   if (command == nullptr) return UnknownCommand(argv[1]);
   return command->run(Arguments(argv + 2, argv + argc));
+}
+
+// Where no memory is left, neither is any for an Error.
+int ReportOutOfMemory() {
+  std::fputs(
+      "flowback: out of memory: what was printed before is right, and not all of it\n"
+      "  try: allow more (ulimit -v), decode with fewer --threads, or choose less with --tid or "
+      "--time\n",
+      stderr);
+  return flowback::cli::kFailed;
+}
+
+}  // namespace
+
+// The one place that catches: no function of ours throws, but any allocation may.
+int main(int argc, char** argv) {
+  try {
+    return Run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    return ReportOutOfMemory();
+  } catch (const std::exception& exception) {
+    std::fprintf(stderr, "flowback: failed: %s\n  try: report it, with the command and its input\n",
+                 exception.what());
+    return flowback::cli::kFailed;
+  }
 }

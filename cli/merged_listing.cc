@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "cli/merged_listing.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <deque>
 #include <queue>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -72,6 +75,7 @@ class Merge {
   Status Fetch(Source& source, bool& found);
   Status Open(Source& source);
   Result<PieceReader*> FreeReader();
+  Status AddReader();
   void GiveWay(Source& source);
   void EndPiece(Source& source);
   void ComeToPiece(Source& source);
@@ -96,10 +100,11 @@ class Merge {
 size_t UsefulReaders(const std::vector<StreamOwner>& owners) {
   constexpr size_t kLeast = 64;
   constexpr size_t kMost = 1024;
-  int32_t cpus = 0;
+  int64_t last_cpu = -1;  // a damaged recording may name any
   for (const StreamOwner& owner : owners)
-    for (const FlowPiece& piece : owner.pieces) cpus = std::max(cpus, piece.stream->cpu + 1);
-  return std::clamp<size_t>(static_cast<size_t>(cpus) + 8, kLeast, kMost);
+    for (const FlowPiece& piece : owner.pieces)
+      last_cpu = std::max<int64_t>(last_cpu, piece.stream->cpu);
+  return std::clamp<size_t>(static_cast<size_t>(last_cpu + 9), kLeast, kMost);
 }
 
 // Thousands of owners may each have three chunks that wait.
@@ -210,22 +215,35 @@ Status Merge::Open(Source& source) {
 }
 
 Result<PieceReader*> Merge::FreeReader() {
-  if (free_.empty() && readers_.size() >= most_readers_) {
+  if (free_.empty() && readers_.size() < most_readers_)
+    if (Status status = AddReader(); !status) return Fail(status.error());
+  if (free_.empty()) {
     Source* last = nullptr;
     for (Source& source : sources_)
       if (source.reader != nullptr && (last == nullptr || PlaceOf(*last) < PlaceOf(source)))
         last = &source;
     GiveWay(*last);
   }
-  if (free_.empty()) {
-    Result<std::unique_ptr<Decoder>> decoder = plan_.make_decoder();
-    if (!decoder) return Fail(decoder.error());
-    readers_.push_back(std::make_unique<PieceReader>(settings_, context_, std::move(*decoder)));
-    return readers_.back().get();
-  }
   PieceReader* reader = free_.back();
   free_.pop_back();
   return reader;
+}
+
+// With fewer readers than there should be, pieces would be decoded again and again.
+Status Merge::AddReader() {
+  Result<std::unique_ptr<Decoder>> decoder = plan_.make_decoder();
+  if (!decoder) return Fail(decoder.error());
+  try {
+    readers_.push_back(std::make_unique<PieceReader>(settings_, context_, std::move(*decoder)));
+  } catch (const std::system_error& error) {
+    return Fail(
+        Error(ErrorCode::kSystem, fmt::format("--by-time: the system gives no thread beside {}: {}",
+                                              readers_.size(), error.code().message()))
+            .Remedy("allow more threads (ulimit -u) and memory (ulimit -v), leave --by-time out, "
+                    "or choose less with --tid"));
+  }
+  free_.push_back(readers_.back().get());
+  return {};
 }
 
 void Merge::GiveWay(Source& source) {

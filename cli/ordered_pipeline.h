@@ -5,16 +5,21 @@
 // delivers all that are finished at the front, so no thread is kept for that. When `window` jobs
 // are under way, the adding thread works on one itself: with two cores both are always busy,
 // whichever side is slower, and memory is that of `window` jobs.
+//
+// What a step throws, std::bad_alloc, is thrown again by the adding thread's next Add or Finish.
 #pragma once
 
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "base/threads.h"
 
 namespace flowback::cli {
 
@@ -80,7 +85,7 @@ class OrderedPipeline {
   // A listing of a few lines is done before a thread has started.
   void StartWorkers() {
     if (++added_ != 2) return;
-    for (unsigned i = 1; i < threads_; ++i) workers_.emplace_back([this, i] { Run(i); });
+    StartThreads(workers_, threads_ - 1, [this](size_t number) { Run(number + 1); });
   }
 
   void Run(size_t worker) {
@@ -88,11 +93,20 @@ class OrderedPipeline {
     for (;;) {
       changed_.wait(lock, [this] { return stopped_ || MayWork(); });
       if (stopped_) return;
-      Work(lock, worker);
+      try {
+        Work(lock, worker);
+      } catch (...) {
+        if (!lock.owns_lock()) lock.lock();
+        failure_ = std::current_exception();
+        stopped_ = true;
+        changed_.notify_all();
+        return;
+      }
     }
   }
 
   void Help(std::unique_lock<std::mutex>& lock) {
+    if (failure_) std::rethrow_exception(failure_);
     if (MayWork())
       Work(lock, 0);
     else
@@ -144,6 +158,7 @@ class OrderedPipeline {
   size_t working_ = 0;
   bool delivering_ = false;
   bool stopped_ = false;
+  std::exception_ptr failure_;  // of a worker
   std::vector<std::unique_ptr<Job>> free_;
   size_t added_ = 0;  // of the adding thread
 

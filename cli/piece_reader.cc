@@ -9,6 +9,18 @@ namespace {
 // Readers are many: each keeps the text of the code that it is in.
 constexpr size_t kCacheBytes = PrintTools::kCacheBytes / 16;
 
+// One of the permits to work.
+class Permit {
+ public:
+  explicit Permit(std::counting_semaphore<>& permits) : permits_(permits) { permits_.acquire(); }
+  ~Permit() { permits_.release(); }
+  Permit(const Permit&) = delete;
+  Permit& operator=(const Permit&) = delete;
+
+ private:
+  std::counting_semaphore<>& permits_;
+};
+
 }  // namespace
 
 // Prints items and passes the text on in chunks.
@@ -112,6 +124,7 @@ void PieceReader::Start(const FlowPiece& piece, FlowPrinter& printer, uint64_t s
 bool PieceReader::Next(ListingText& text) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return !chunks_.empty() || piece_ == nullptr; });
+  if (failure_) std::rethrow_exception(failure_);
   if (chunks_.empty()) return false;
   text = std::move(chunks_.front());
   chunks_.pop_front();
@@ -124,6 +137,7 @@ PieceReader::Stopped PieceReader::Stop() {
   stop_ = true;
   changed_.notify_all();
   changed_.wait(lock, [this] { return piece_ == nullptr; });
+  if (failure_) std::rethrow_exception(failure_);
   return {.items = items_, .at_end = at_end_};
 }
 
@@ -132,7 +146,12 @@ void PieceReader::Run() {
   for (;;) {
     changed_.wait(lock, [this] { return quit_ || piece_ != nullptr; });
     if (quit_) return;
-    Work(lock);
+    try {
+      Work(lock);
+    } catch (...) {
+      if (!lock.owns_lock()) lock.lock();
+      failure_ = std::current_exception();
+    }
     piece_ = nullptr;
     changed_.notify_all();
   }
@@ -142,9 +161,11 @@ void PieceReader::Work(std::unique_lock<std::mutex>& lock) {
   const FlowPiece& piece = *piece_;
   Consumer consumer(*this, *printer_, items_);
   lock.unlock();
-  context_.permits.acquire();
-  Status status = context_.decode(piece, *decoder_, consumer);
-  context_.permits.release();
+  Status status;
+  {
+    const Permit permit(context_.permits);
+    status = context_.decode(piece, *decoder_, consumer);
+  }
   lock.lock();
   status_ = std::move(status);
   items_ = consumer.items();

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -30,6 +31,7 @@ struct ReaderContext {
 // All members belong to one thread, the owner's.
 class PieceReader {
  public:
+  // Throws std::system_error where the system gives no thread.
   PieceReader(const PrintSettings& settings, ReaderContext& context,
               std::unique_ptr<Decoder> decoder);
   ~PieceReader();
@@ -49,6 +51,7 @@ class PieceReader {
     bool at_end = false;
   };
   Stopped Stop();
+  // Next and Stop throw what the work threw, std::bad_alloc.
   // Why decoding ended, when it was an error.
   const Status& status() const { return status_; }
 
@@ -75,6 +78,7 @@ class PieceReader {
   bool at_end_ = false;
   std::deque<ListingText> chunks_;
   Status status_;
+  std::exception_ptr failure_;
 
   std::jthread thread_;  // the last member: it uses the others
 };

@@ -194,7 +194,10 @@ class CallPrinter final : public FlowPrinter, private CallListener {
   void BeginText(const Instant& instant, size_t level) {
     held_.Mark(instant.tsc);
     held_.text += ColumnsAt(instant);
-    held_.text.append(2 * level, ' ');
+    // Beyond that a line would be mostly blanks, and a deep recursion's listing nothing else.
+    held_.text.append(2 * std::min(level, kMostIndented), ' ');
+    if (level > kMostIndented)
+      fmt::format_to(std::back_inserter(held_.text), FMT_COMPILE("[{}] "), level);
   }
   // Objects of three types share the thread's columns.
   void BeginJson(const Instant& instant, std::string_view type, size_t level) {
@@ -327,6 +330,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
       line.Null("duration_tsc");
   }
 
+  static constexpr size_t kMostIndented = 64;
   static constexpr size_t kNoRoot = SIZE_MAX;
 
   CallStack stack_{*settings().functions, *this};

@@ -208,6 +208,19 @@ Status UnderstandInput(const ReaderWords& words, OpenOptions& open) {
   return {};
 }
 
+// More than any machine makes use of: threads that wait for each other, and their memory.
+Status CheckMost(const std::string& option, uint64_t number, uint64_t most) {
+  if (number <= most) return {};
+  return Fail(
+      Error(ErrorCode::kUsage, fmt::format("{} {}: at most {}", option, number, most))
+          .Remedy(fmt::format("leave {} out: the default is made for this machine", option)));
+}
+
+Status CheckParallelism(const ReaderOptions& options) {
+  if (Status status = CheckMost("--threads", options.threads, 1024); !status) return status;
+  return CheckMost("--window", options.window, 4096);
+}
+
 Status UnderstandSelection(const ReaderWords& words, ReaderOptions& options) {
   Result<std::vector<int32_t>> tids = ParseNumberList(words.tid, "--tid");
   if (!tids) return Fail(tids.error());
@@ -252,6 +265,7 @@ Status Understand(const ReaderWords& words, ReaderOptions& options) {
   if (!words.no_cache)
     if (Status status = FindCache(options.search); !status) return status;
   if (Status status = UnderstandResync(words.resync, options); !status) return status;
+  if (Status status = CheckParallelism(options); !status) return status;
   if (Status status = UnderstandInput(words, options.open); !status) return status;
   if (Status status = UnderstandCode(words, options.open); !status) return status;
   if (Status status = UnderstandClock(words, options.open); !status) return status;

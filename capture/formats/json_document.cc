@@ -11,6 +11,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr size_t kMaxDepth = 32;
+constexpr size_t kMaxValues = size_t{1} << 20;  // a hundred bytes each, of two in the text
 
 // Gets what the parser reads, piece by piece, and builds the tree. The parser asks each call
 // whether to go on.
@@ -62,6 +63,7 @@ class TreeBuilder : public nlohmann::json_sax<Json> {
   JsonValue root;
 
   bool too_deep() const { return too_deep_; }
+  bool too_many() const { return too_many_; }
   uint64_t error_at() const { return error_at_; }
   // The parser's own sentence, from behind its number and place.
   std::string problem() const {
@@ -76,6 +78,8 @@ class TreeBuilder : public nlohmann::json_sax<Json> {
     return value;
   }
   bool Add(JsonValue value) {
+    too_many_ = ++values_ > kMaxValues;
+    if (too_many_) return false;
     if (open_.empty()) {
       root = std::move(value);
     } else {
@@ -96,6 +100,8 @@ class TreeBuilder : public nlohmann::json_sax<Json> {
 
   std::vector<JsonValue> open_;
   bool too_deep_ = false;
+  bool too_many_ = false;
+  size_t values_ = 0;
   uint64_t error_at_ = 0;
   std::string problem_;
 };
@@ -134,10 +140,11 @@ Result<JsonValue> ParseJson(Bytes text, const std::string& path) {
   const char* const begin = reinterpret_cast<const char*>(text.data());
   if (Json::sax_parse(begin, begin + text.size(), &tree)) return std::move(tree.root);
   const std::string problem =
-      tree.too_deep() ? "is nested deeper than " + Dec(kMaxDepth) + " levels"
-                      : "is no JSON: at offset " + Hex(tree.error_at()) + ": " + tree.problem();
+      tree.too_many()   ? "holds more than " + Dec(kMaxValues) + " values"
+      : tree.too_deep() ? "is nested deeper than " + Dec(kMaxDepth) + " levels"
+                        : "is no JSON: at offset " + Hex(tree.error_at()) + ": " + tree.problem();
   Error error(ErrorCode::kUnreadable, path + ": " + problem);
-  if (!tree.too_deep()) error.At(tree.error_at());
+  if (!tree.too_deep() && !tree.too_many()) error.At(tree.error_at());
   return Fail(
       error.Remedy("the file was cut or edited by hand: copy it again, or save the trace "
                    "again in LLDB with `trace save`"));

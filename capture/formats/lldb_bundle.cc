@@ -149,6 +149,7 @@ Status ReadLldbBundle(const Candidate& candidate, Recording& recording) {
   const std::string folder = std::filesystem::path(candidate.path).parent_path();
   perf::Session session({SwitchEvent()}, ByteOrder::kLittle, recording);
   session.IgnoreRounds();
+  session.TakeSidebandOnly();
   if (Status status = AddMaps(*bundle, folder, candidate.path, session); !status) return status;
   if (Status status = AddThreads(*bundle, folder, recording); !status) return status;
   if (Status status = AddCpus(*bundle, folder, session, recording); !status) return status;

@@ -15,6 +15,15 @@
 #include "capture/formats/text.h"
 
 namespace flowback::perf {
+namespace {
+
+// An AUX offset counts all that was ever written to a buffer: at 10 GB a second for ten years not
+// so much. And a record tells of no more than its buffer holds, whose pages the kernel counts with
+// an int. So nothing adds up to more than 64 bits by being true.
+constexpr uint64_t kMostOffset = uint64_t{1} << 62;
+constexpr uint64_t kMostSize = uint64_t{1} << 43;
+
+}  // namespace
 
 std::string AuxPlace::Text() const { return Hex(offset) + (file ? " of " + *file : ""); }
 
@@ -38,7 +47,8 @@ void AuxLies::Report(Recording& recording) const {
 // then data is missing.
 void AuxBufferCheck::CheckRecords(AuxBuffer& buffer) {
   uint64_t held = 0;
-  for (const AuxPiece& piece : buffer.pieces) held = std::max(held, piece.aux_end());
+  for (const AuxPiece& piece : buffer.pieces)
+    if (piece.aux_offset <= kMostOffset) held = std::max(held, piece.aux_end());
   std::vector<uint64_t> begins, ends;
   for (const AuxEntry& record : buffer.records) {
     begins.push_back(record.told.offset);
@@ -48,11 +58,12 @@ void AuxBufferCheck::CheckRecords(AuxBuffer& buffer) {
   std::sort(ends.begin(), ends.end());
   const auto lies = [&](const AuxEntry& record) {
     const AuxRecord& told = record.told;
-    const bool wraps = told.size > ~told.offset;
+    const bool impossible =
+        told.size > kMostSize || told.offset > kMostOffset || record.end() > kMostOffset;
     const bool follows = told.offset <= held || std::ranges::binary_search(ends, told.offset);
     const auto next = std::ranges::upper_bound(begins, told.offset);
     const bool overlaps = next != begins.end() && *next < record.end();
-    if (!wraps && (record.end() <= held || (follows && !overlaps))) return false;
+    if (!impossible && (record.end() <= held || (follows && !overlaps))) return false;
     records_.Add("the AUX record at offset " + record.place.Text() +
                  " is damaged and not used: " + ByteCount(told.size) + " at AUX offset " +
                  Hex(told.offset) + " contradict the buffer's data, which ends at " + Hex(held) +
@@ -67,8 +78,8 @@ void AuxBufferCheck::CheckOffsets(AuxBuffer& buffer) {
   const uint64_t recorded = buffer.RecordedEnd();
   uint64_t end = 0;
   for (AuxPiece& piece : buffer.pieces) {
-    const bool wraps = piece.aux_end() < piece.aux_offset;
-    if (wraps || (recorded != 0 && piece.aux_offset >= recorded && piece.aux_offset > end)) {
+    const bool impossible = piece.aux_offset > kMostOffset;
+    if (impossible || (recorded != 0 && piece.aux_offset >= recorded && piece.aux_offset > end)) {
       offsets_.Add("the AUXTRACE record at offset " + piece.place.Text() +
                    " is damaged: it says that its data stands at AUX offset " +
                    Hex(piece.told_offset) +

@@ -25,6 +25,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "base/saturated.h"
 #include "capture/formats/field_reader.h"
 #include "capture/formats/perf_layout.h"
 #include "capture/formats/snapshot_overlap.h"
@@ -225,7 +226,7 @@ void StreamCollector::AddSeamGaps(const AuxBuffer& buffer, Stream& stream) {
                                                      next.place.Text() +
                                                      " does not tell how it goes on here"});
     } else if (next.aux_offset > end) {
-      stream.missing_bytes += next.aux_offset - end;
+      AddSaturated(stream.missing_bytes, next.aux_offset - end);
       stream.gaps.push_back({next.stream_offset, ByteCount(next.aux_offset - end) +
                                                      " of AUX data missing: offsets " + Hex(end) +
                                                      " to " + Hex(next.aux_offset)});
@@ -256,7 +257,7 @@ void StreamCollector::AddRecordGaps(const AuxBuffer& buffer, Stream& stream) {
   const uint64_t held = buffer.pieces.back().aux_end();
   const uint64_t recorded = buffer.RecordedEnd();
   if (recorded > held) {
-    stream.missing_bytes += recorded - held;
+    AddSaturated(stream.missing_bytes, recorded - held);
     stream.gaps.push_back({stream.bytes.size(), ByteCount(recorded - held) +
                                                     " of AUX data at the end are not in the file"});
   }

@@ -73,6 +73,7 @@ void Session::LookForSwitchEvents() {
 }
 
 Status Session::Read(const RecordSection& section) {
+  file_ = section.file;
   if (section.file != recording_.path) streams_.BeginFile(section.file);
   RecordReader reader(section.bytes, section.begin, section.end, order_);
   for (Record record; reader.Next(record);) {
@@ -93,7 +94,7 @@ void Session::Take(const Record& record) {
       if (!info_) info_ = ParseAuxtraceInfo(record);
       break;
     case kRecordAuxtrace:
-      streams_.AddData(record);
+      sideband_only_ ? CountUnexpected(record) : streams_.AddData(record);
       break;
     case kRecordTimeConv:
       ApplyTimeConv(record, recording_.pt);
@@ -122,13 +123,15 @@ void Session::TakeSideband(const Record& record) {
   if (!sideband) return CountMalformed(record);
   if (const auto* aux = std::get_if<AuxRecord>(&*sideband)) streams_.AddRecord(*aux, record.offset);
   CountLost(*sideband);
-  Add(*std::move(sideband));
+  // A switch of eight bytes is of no thread, no CPU and no time: it is counted and not kept.
+  if (!record.body.empty()) Add(*std::move(sideband));
 }
 
 void Session::TakeSample(const Record& record) {
   if (!has_switch_events_ && !has_aux_samples_) return;
   const auto sample = ids_.ParseSample(record);
-  if (sample && !sample->aux.empty()) TakeAuxSample(*sample, record);
+  if (sample && !sample->aux.empty())
+    sideband_only_ ? CountUnexpected(record) : TakeAuxSample(*sample, record);
   if (sample && !sched_switch_.IsOne(*sample->attr)) return;
   const auto change = sample ? sched_switch_.Parse(*sample, record.order) : std::nullopt;
   if (!change) return CountMalformed(record);
@@ -150,6 +153,10 @@ void Session::TakeAuxSample(const Sample& sample, const Record& record) {
   const uint64_t offset = unpacking_ ? 0 : record.offset + kRecordHeaderSize + into;
   streams_.AddSample({.time = sample.id.time, .tid = sample.id.tid, .cpu = cpu}, data,
                      record.offset, offset);
+}
+
+void Session::CountUnexpected(const Record& record) {
+  if (unexpected_++ == 0) first_unexpected_ = Hex(record.offset) + " of " + file_;
 }
 
 void Session::CountMalformed(const Record& record) {
@@ -254,6 +261,14 @@ void Session::ReportCounts() {
              " records are too short for their fields and left out; the first is at offset " +
              Hex(first_malformed_),
          kDamageRemedy);
+  }
+  if (unexpected_ != 0) {
+    Warn("the record at offset " + first_unexpected_ +
+             (unexpected_ == 1 ? "" : ", and " + Dec(unexpected_ - 1) + " more,") +
+             " carries trace, in a file that is given for its sideband only: that trace is not "
+             "decoded",
+         "name the trace itself (--raw-pt, iptTrace), or read the perf.data file that this was "
+         "cut from");
   }
   if (sideband_.late() != 0) {
     Warn(Dec(sideband_.late()) +

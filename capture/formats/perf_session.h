@@ -42,6 +42,9 @@ class Session {
   // Several files hold records of the same time: no end of a round is meant for all of them.
   void IgnoreRounds() { ignore_rounds_ = true; }
 
+  // The streams are known from elsewhere: trace in the records' file is not looked at, and said so.
+  void TakeSidebandOnly() { sideband_only_ = true; }
+
   // Damage becomes a warning, and what stands before it is kept. Errors: kUnreadable when
   // compressed records unpack to more than memory should be given for.
   Status Read(const RecordSection& section);
@@ -60,6 +63,7 @@ class Session {
   Status Unpack(const Record& record, const RecordSection& section);
   std::optional<uint64_t> TakeUnpacked(Bytes unpacked, uint64_t offset);
   void EndCompression();
+  void CountUnexpected(const Record& record);
   void CountMalformed(const Record& record);
   void CountLost(const SidebandRecord& record);
   void ReportLost();
@@ -79,6 +83,7 @@ class Session {
   bool has_switch_events_ = false;
   bool has_aux_samples_ = false;
   bool unpacking_ = false;  // records do not stay where they are
+  std::string file_;        // whose records are read
   TimeOrder sideband_;
   StreamCollector streams_;
   std::optional<AuxtraceInfo> info_;
@@ -86,6 +91,9 @@ class Session {
   uint64_t last_compressed_ = 0;     // offset of the last compressed record
   bool compression_broken_ = false;  // what follows can't be unpacked
   bool ignore_rounds_ = false;
+  bool sideband_only_ = false;
+  uint64_t unexpected_ = 0;       // records with trace where only sideband should be
+  std::string first_unexpected_;  // where
   int32_t default_cpu_ = -1;
   std::map<std::string_view, uint64_t> counts_;
   uint64_t malformed_ = 0;  // records too short for their fields

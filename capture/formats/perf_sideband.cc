@@ -78,7 +78,10 @@ Parsed ParseComm(const Record& record, const SampleId& id) {
   comm.pid = fields.I32();
   comm.tid = fields.I32();
   comm.exec = record.misc & kMiscCommExec;
-  comm.comm = TextOf(fields.Take(fields.remaining()));
+  // The kernel has 15 letters. A longer name would be inherited, at its length, by each thread
+  // made.
+  constexpr uint64_t kLongest = 64;
+  comm.comm = TextOf(fields.Take(std::min(kLongest, fields.remaining())));
   return Finish(fields, std::move(comm));
 }
 

@@ -56,6 +56,7 @@ Status ReadRawSideband(const std::vector<std::string>& files, std::optional<uint
   attr.flags = sample_type ? perf::kAttrSampleIdAll : 0;
   perf::Session session({attr}, ByteOrder::kLittle, recording);
   if (files.size() > 1) session.IgnoreRounds();
+  session.TakeSidebandOnly();
   for (const std::string& path : files) {
     auto file = MappedFile::Open(path);
     if (!file) {

@@ -3,6 +3,8 @@
 
 #include <zstd.h>
 
+#include <new>
+
 #include "capture/formats/text.h"
 
 namespace flowback::perf {
@@ -10,15 +12,17 @@ namespace {
 
 constexpr size_t kPiece = size_t{1} << 18;
 
-// Records of the kernel shrink to a third or a fifth, some to a hundredth. A
-// file that claims more is made to fill the memory.
+// Records of the kernel shrink to a third or a fifth; switches of two threads at equal distances,
+// as regular as records can be, to a fiftieth. A file that claims more is made to fill the memory.
 constexpr uint64_t kFree = uint64_t{16} << 20;
-constexpr uint64_t kMostPerByte = 256;
+constexpr uint64_t kMostPerByte = 64;
 
 }  // namespace
 
 struct RecordDecompressor::Stream {
-  Stream() : context(ZSTD_createDStream()) {}
+  Stream() : context(ZSTD_createDStream()) {
+    if (context == nullptr) throw std::bad_alloc();
+  }
   ~Stream() { ZSTD_freeDStream(context); }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;

@@ -46,21 +46,26 @@ void TimeOrder::FinishRound() {
 }
 
 void TimeOrder::Flush(uint64_t limit) {
-  std::stable_sort(waiting_.begin(), waiting_.end(), Earlier);
+  if (!std::is_sorted(waiting_.begin(), waiting_.end(), Earlier))
+    std::stable_sort(waiting_.begin(), waiting_.end(), Earlier);
   const auto end =
       std::partition_point(waiting_.begin(), waiting_.end(),
                            [&](const SidebandRecord& record) { return TimeOf(record) <= limit; });
   if (end == waiting_.begin()) return;
   newest_done_ = std::max(newest_done_, TimeOf(*std::prev(end)));
-  done_.insert(done_.end(), std::make_move_iterator(waiting_.begin()),
-               std::make_move_iterator(end));
-  waiting_.erase(waiting_.begin(), end);
+  for (auto left = end - waiting_.begin(); left != 0; --left) {
+    done_.push_back(std::move(waiting_.front()));
+    waiting_.pop_front();
+  }
 }
 
 std::vector<SidebandRecord> TimeOrder::Take() && {
   Flush(std::numeric_limits<uint64_t>::max());
-  if (late_ != 0) SortAll(done_);
-  return std::move(done_);
+  std::vector<SidebandRecord> records;
+  records.reserve(done_.size());
+  for (; !done_.empty(); done_.pop_front()) records.push_back(std::move(done_.front()));
+  if (late_ != 0) SortAll(records);
+  return records;
 }
 
 }  // namespace flowback

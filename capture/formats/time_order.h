@@ -2,6 +2,7 @@
 // Sideband in time order, out of buffers that each CPU filled on its own.
 #pragma once
 
+#include <deque>
 #include <vector>
 
 #include "flowback/model/recording.h"
@@ -30,8 +31,10 @@ class TimeOrder {
  private:
   void Flush(uint64_t limit);
 
-  std::vector<SidebandRecord> done_;
-  std::vector<SidebandRecord> waiting_;
+  // Each record is many times as large as in its file: none is held twice, not even while more room
+  // is made.
+  std::deque<SidebandRecord> done_;
+  std::deque<SidebandRecord> waiting_;
   uint64_t newest_ = 0;      // of all
   uint64_t last_round_ = 0;  // the newest at the end of the round before
   uint64_t newest_done_ = 0;

@@ -161,6 +161,9 @@ class Reader {
 
   Status ReadNotes(const Elf64_Phdr& header, uint64_t at) {
     if (Status status = CheckRange(header, at, "notes"); !status) return status;
+    if (header.p_filesz > notes_left_)
+      return Damaged("notes that overlap: more of them than there are bytes", at);
+    notes_left_ -= header.p_filesz;
     const Bytes notes = Slice(bytes_, header.p_offset, header.p_filesz);
     for (uint64_t offset = 0; notes.size() - offset >= sizeof(Elf64_Nhdr);) {
       const auto note = *Load<Elf64_Nhdr>(notes, offset);
@@ -271,6 +274,7 @@ class Reader {
   }
 
   Bytes bytes_;
+  uint64_t notes_left_ = bytes_.size();  // tens of thousands of headers may name the same ones
   const std::string& name_;
   bool headers_only_;
   Elf64_Ehdr header_{};

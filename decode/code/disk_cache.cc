@@ -44,6 +44,9 @@ struct Header {
   uint64_t unused[3] = {};
   uint64_t checksum = 0;  // of all before it, and the content
 
+  bool IsOf(const std::string& of, uint64_t its_version) const {
+    return magic == kMagic && version == its_version && name == HashOf(of);
+  }
   static uint64_t HashOf(const std::string& name) {
     return ContentHash({reinterpret_cast<const uint8_t*>(name.data()), name.size()});
   }
@@ -156,19 +159,19 @@ std::unique_ptr<const CachedBytes> DiskCache::Load(const std::string& name) cons
   struct stat info{};
   if (*fd < 0 || fstat(*fd, &info) != 0 || !S_ISREG(info.st_mode) || !flowback::IsOwn(info))
     return nullptr;
+  // Read before the file is mapped: whatever its size has become, no more than what was written,
+  // and may be written, is looked at.
+  Header header;
+  if (pread(*fd, &header, sizeof header, 0) != sizeof header || !header.IsOf(name, version_) ||
+      header.size > settings_.most_bytes / 2 ||
+      header.size + sizeof header != static_cast<uint64_t>(info.st_size))
+    return nullptr;
   const auto size = static_cast<size_t>(info.st_size);
-  if (size < sizeof(Header)) return nullptr;
   void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, *fd, 0);
   if (data == MAP_FAILED) return nullptr;
   const Bytes file(static_cast<const uint8_t*>(data), size);
   auto result = std::make_unique<const CachedBytes>(file, file.subspan(sizeof(Header)));
-  Header header;
-  std::memcpy(&header, data, sizeof header);
-  const Bytes content = result->content();
-  if (header.magic != Header::kMagic || header.version != version_ ||
-      header.name != Header::HashOf(name) || header.size != content.size() ||
-      header.checksum != header.Sum(content))
-    return nullptr;
+  if (header.checksum != header.Sum(result->content())) return nullptr;
   MarkUsed(*fd, info);
   return result;
 }

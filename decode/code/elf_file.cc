@@ -31,10 +31,14 @@ ElfHandle Open(Bytes bytes) {
   return ElfHandle(elf_memory(image, bytes.size()));
 }
 
-// The build-id among the notes in [offset, offset + size) of the file.
-BuildId FindBuildId(Elf* elf, Bytes bytes, uint64_t offset, uint64_t size, uint64_t alignment) {
+// The build-id among the notes in [offset, offset + size) of the file. `left`: of the bytes that
+// may still be looked at. Headers may name the same notes, by segment and by section; tens of
+// thousands that do would take days.
+BuildId FindBuildId(Elf* elf, Bytes bytes, uint64_t offset, uint64_t size, uint64_t alignment,
+                    uint64_t& left) {
   const Bytes range = Slice(bytes, offset, size);
-  if (range.empty()) return {};
+  if (range.empty() || range.size() > left) return {};
+  left -= range.size();
   Elf_Data* data = elf_getdata_rawchunk(elf, static_cast<int64_t>(offset), range.size(),
                                         alignment == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
   if (data == nullptr) return {};
@@ -80,7 +84,8 @@ Error Damaged(const std::string& name, const std::string& what) {
       .Remedy("get an undamaged copy of the file");
 }
 
-Status ReadProgramHeaders(Elf* elf, Bytes bytes, const std::string& name, ElfFile& file) {
+Status ReadProgramHeaders(Elf* elf, Bytes bytes, const std::string& name, uint64_t& notes_left,
+                          ElfFile& file) {
   size_t count = 0;
   if (elf_getphdrnum(elf, &count) != 0) return Fail(Damaged(name, elf_errmsg(-1)));
   file.first_page = ~uint64_t{0};
@@ -91,14 +96,15 @@ Status ReadProgramHeaders(Elf* elf, Bytes bytes, const std::string& name, ElfFil
                                     std::to_string(count) + ": " + elf_errmsg(-1)));
     if (header.p_type == PT_LOAD) AddLoad(header, bytes.size(), file);
     if (header.p_type == PT_NOTE && file.build_id.empty())
-      file.build_id = FindBuildId(elf, bytes, header.p_offset, header.p_filesz, header.p_align);
+      file.build_id =
+          FindBuildId(elf, bytes, header.p_offset, header.p_filesz, header.p_align, notes_left);
   }
   if (file.first_page == ~uint64_t{0}) file.first_page = 0;
   return {};
 }
 
 // Section headers may be missing or damaged: they only add what the program headers lack.
-void ReadSections(Elf* elf, Bytes bytes, ElfFile& file) {
+void ReadSections(Elf* elf, Bytes bytes, uint64_t& notes_left, ElfFile& file) {
   bool code = false;
   bool code_without_bytes = false;
   for (Elf_Scn* section = elf_nextscn(elf, nullptr); section != nullptr;
@@ -106,8 +112,8 @@ void ReadSections(Elf* elf, Bytes bytes, ElfFile& file) {
     GElf_Shdr header;
     if (gelf_getshdr(section, &header) == nullptr) return;
     if (header.sh_type == SHT_NOTE && file.build_id.empty())
-      file.build_id =
-          FindBuildId(elf, bytes, header.sh_offset, header.sh_size, header.sh_addralign);
+      file.build_id = FindBuildId(elf, bytes, header.sh_offset, header.sh_size, header.sh_addralign,
+                                  notes_left);
     if ((header.sh_flags & SHF_EXECINSTR) == 0) continue;
     (header.sh_type == SHT_NOBITS ? code_without_bytes : code) = true;
   }
@@ -147,9 +153,10 @@ Result<ElfFile> ReadElf(Bytes bytes, const std::string& name) {
                                   " program headers lie past its end, at " +
                                   std::to_string(bytes.size()))
                     .At(bytes.size()));
-  if (Status status = ReadProgramHeaders(elf.get(), bytes, name, file); !status)
+  uint64_t notes_left = 2 * bytes.size();
+  if (Status status = ReadProgramHeaders(elf.get(), bytes, name, notes_left, file); !status)
     return Fail(std::move(status.error()));
-  ReadSections(elf.get(), bytes, file);
+  ReadSections(elf.get(), bytes, notes_left, file);
   return file;
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 
 #include "decode/instruction/capstone_library.h"
 #include "decode/instruction/classify.h"
@@ -39,10 +40,8 @@ class CapstoneDecoder {
     if (library_.open == nullptr || library_.open(CS_ARCH_X86, mode, &handle_) != CS_ERR_OK) return;
     instruction_ = library_.allocate(handle_);
     // capstone sorts tables of its own when it first decodes, and without a lock.
-    [[maybe_unused]] static const bool kSorted = [this] {
-      constexpr uint8_t kNop[] = {0x90};
-      return Decode(kNop, 0) != nullptr;
-    }();
+    [[maybe_unused]] static const bool kSorted = DecodeNop();
+    DecodeNop();
   }
   ~CapstoneDecoder() {
     if (instruction_ != nullptr) library_.free(instruction_, 1);
@@ -57,6 +56,16 @@ class CapstoneDecoder {
     size_t size = code.size();
     return library_.decode(handle_, &at, &size, &address, instruction_) ? instruction_ : nullptr;
   }
+
+  // When a handle first decodes, capstone makes a table for it and does not look whether it got the
+  // memory. What it needs is taken here for a moment: std::bad_alloc where there is none.
+  bool DecodeNop() {
+    constexpr size_t kTable = size_t{64} << 10;
+    constexpr uint8_t kNop[] = {0x90};
+    ::operator delete(::operator new(kTable));
+    return Decode(kNop, 0) != nullptr;
+  }
+
   // The mnemonic without its prefixes.
   const char* Name(const cs_insn& instruction) const {
     const char* name = library_.name(handle_, instruction.id);

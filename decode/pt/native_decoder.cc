@@ -90,10 +90,11 @@ class NativeDecoder final : public Decoder {
   }
 
   FlowSummary SummarizeInParallel(const DecodeInput& input) {
-    parallel_graphs_.resize(input.threads + 1);
     const size_t fair = input.bytes.size() / (kPiecesOfThread * input.threads);
     const size_t size =
         input.piece_size != 0 ? input.piece_size : std::clamp(fair, kPieceSize, kMostPieceSize);
+    const size_t useful = std::min<size_t>(input.threads, input.bytes.size() / size);
+    parallel_graphs_.resize(useful + 1);
     const size_t window = input.window != 0 ? input.window : 4 * size_t{input.threads};
     return ParallelCounter(input, parallel_graphs_, size, window).Run();
   }

@@ -10,12 +10,14 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/threads.h"
 #include "decode/pt/code_view.h"
 #include "decode/pt/flow_engine.h"
 #include "decode/pt/flow_pieces.h"
@@ -62,12 +64,7 @@ class ParallelCounter {
         window_(window) {}
 
   FlowSummary Run() {
-    {
-      std::vector<std::jthread> workers;
-      for (size_t i = 0; i + 1 < graphs_.size(); ++i)
-        workers.emplace_back([this, i] { Work(graphs_[i]); });
-      for (size_t i = 0; i < begins_.size(); ++i) Merge(i);
-    }
+    Count();
     FlowSummary summary;
     for (const FlowPart& part : parts_) summary.FlowTotals::Append(part.totals);
     summary.bytes_decoded = account_.decoded;
@@ -84,6 +81,19 @@ class ParallelCounter {
   ParallelReport report() const { return report_; }
 
  private:
+  // Without a worker the calling thread decodes all pieces itself.
+  void Count() {
+    std::vector<std::jthread> workers;
+    try {
+      StartThreads(workers, graphs_.size() - 1, [this](size_t i) { Work(graphs_[i]); });
+      for (size_t i = 0; i < begins_.size(); ++i)
+        workers.empty() ? Take(Decode(i, graphs_.back(), carry_ ? &*carry_ : nullptr)) : Merge(i);
+    } catch (...) {
+      Stop(nullptr);  // the workers, which the vector waits for
+      throw;
+    }
+  }
+
   struct Result {
     std::optional<Engine::Carry> guess;  // empty for the first piece
     std::optional<Engine::Carry> end;
@@ -97,7 +107,24 @@ class ParallelCounter {
     return piece + 1 < begins_.size() ? begins_[piece + 1] : input_.bytes.size();
   }
 
+  // What a worker throws, std::bad_alloc, is thrown again by the calling thread.
   void Work(GraphCache& graphs) {
+    try {
+      DecodePieces(graphs);
+    } catch (...) {
+      Stop(std::current_exception());
+    }
+  }
+
+  void Stop(std::exception_ptr failure) {
+    const std::scoped_lock lock(mutex_);
+    if (!failure_) failure_ = std::move(failure);
+    next_ = begins_.size();
+    may_begin_.notify_all();
+    has_ended_.notify_all();
+  }
+
+  void DecodePieces(GraphCache& graphs) {
     for (;;) {
       size_t piece;
       {
@@ -141,7 +168,8 @@ class ParallelCounter {
     Result result;
     {
       std::unique_lock lock(mutex_);
-      has_ended_.wait(lock, [&] { return results_[piece].done; });
+      has_ended_.wait(lock, [&] { return results_[piece].done || failure_; });
+      if (failure_) std::rethrow_exception(failure_);
       result = std::move(results_[piece]);
       merged_ = piece + 1;
     }
@@ -151,6 +179,10 @@ class ParallelCounter {
       ++report_.again;
       result = Decode(piece, graphs_.back(), &*carry_);
     }
+    Take(std::move(result));
+  }
+
+  void Take(Result result) {
     for (FlowPart& part : result.parts) Append(std::move(part));
     account_.decoded += result.account.decoded;
     account_.padding += result.account.padding;
@@ -181,6 +213,7 @@ class ParallelCounter {
   std::mutex mutex_;
   std::condition_variable may_begin_;
   std::condition_variable has_ended_;
+  std::exception_ptr failure_;
   size_t next_ = 0;
   size_t merged_ = 0;
   std::atomic<bool> deferred_tips_ = false;

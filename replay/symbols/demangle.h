@@ -6,7 +6,8 @@
 
 namespace flowback::symbols {
 
-// A version or "@plt" behind the mangled name is kept; what is not mangled comes back as it is.
+// A name that would become megabytes, or kilobytes as it is, stays mangled or is cut. A version or
+// "@plt" behind the mangled name is kept; what is not mangled comes back as it is.
 std::string Demangled(const std::string& name);
 
 }  // namespace flowback::symbols

@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <spawn.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -84,6 +85,9 @@ std::string EndOf(pid_t process) {
 std::unique_ptr<DwarfClient> DwarfClient::Open(const DwarfRequest& request, std::string& problem) {
   std::unique_ptr<DwarfClient> client(new DwarfClient);
   if (!client->Start(problem)) return nullptr;
+  struct stat info{};
+  if (stat(request.path.c_str(), &info) == 0)
+    client->most_message_ += kMostDwarfMessagePerByte * static_cast<uint64_t>(info.st_size);
   WireWriter writer;
   writer.Put(DwarfCommand::kOpen);
   writer.Put(request.path);
@@ -170,7 +174,7 @@ bool DwarfClient::Ask(const std::string& request, std::string& reply) {
   }
   uint64_t size = 0;
   if (!Receive(reinterpret_cast<char*>(&size), sizeof size)) return false;
-  if (size > kMaxDwarfMessage) {
+  if (size > most_message_) {
     End("their reader went astray");
     return false;
   }

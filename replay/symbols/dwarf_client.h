@@ -11,6 +11,7 @@
 
 #include "base/descriptor.h"
 #include "replay/symbols/dwarf_file.h"
+#include "replay/symbols/dwarf_wire.h"
 
 namespace flowback::symbols {
 
@@ -43,6 +44,7 @@ class DwarfClient {
 
   Descriptor socket_;
   pid_t process_ = -1;
+  uint64_t most_message_ = kFreeDwarfMessage;
   std::vector<UnitRange> units_;
   std::vector<std::string> problems_;
 };

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "replay/symbols/demangle.h"
+#include "replay/symbols/name_budget.h"
 
 namespace flowback::symbols {
 namespace {
@@ -44,7 +45,7 @@ uint64_t SectionEnd(const SymbolFile& file, const GElf_Sym& symbol) {
 
 // Adds the symbols of `source`; offsets are those of `file`.
 void AddTable(const SymbolFile& file, const SymbolFile& source, const FileSection& table,
-              std::vector<ElfSymbol>& symbols) {
+              NameBudget& names, std::vector<ElfSymbol>& symbols) {
   Elf_Data* data = source.Data(table);
   if (data == nullptr || table.header.sh_entsize == 0) return;
   const size_t count = data->d_size / table.header.sh_entsize;
@@ -62,7 +63,7 @@ void AddTable(const SymbolFile& file, const SymbolFile& source, const FileSectio
                        .limit = *begin + rest,
                        .rank = Rank(symbol),
                        .is_function = IsFunction(symbol),
-                       .name = std::string(name)});
+                       .name = names.Take(name)});
   }
 }
 
@@ -70,13 +71,16 @@ void AddTable(const SymbolFile& file, const SymbolFile& source, const FileSectio
 
 ElfSymbols ElfSymbols::Read(const SymbolFile& file, const SymbolFile* debug_file) {
   ElfSymbols result;
+  NameBudget names(file.bytes().size());
   for (const FileSection& section : file.sections())
     if (section.header.sh_type == SHT_SYMTAB || section.header.sh_type == SHT_DYNSYM)
-      AddTable(file, file, section, result.symbols_);
-  if (debug_file != nullptr)
+      AddTable(file, file, section, names, result.symbols_);
+  if (debug_file != nullptr) {
+    NameBudget more(debug_file->bytes().size());
     for (const FileSection& section : debug_file->sections())
       if (section.header.sh_type == SHT_SYMTAB)
-        AddTable(file, *debug_file, section, result.symbols_);
+        AddTable(file, *debug_file, section, more, result.symbols_);
+  }
   for (ElfSymbol& symbol : ReadPltSymbols(file)) result.symbols_.push_back(std::move(symbol));
   result.Build();
   return result;
@@ -84,7 +88,8 @@ ElfSymbols ElfSymbols::Read(const SymbolFile& file, const SymbolFile* debug_file
 
 void ElfSymbols::Build() {
   std::ranges::sort(symbols_, {}, [](const ElfSymbol& symbol) {
-    return std::tuple(symbol.begin, symbol.begin == symbol.end, symbol.rank, symbol.name);
+    return std::tuple(symbol.begin, symbol.begin == symbol.end, symbol.rank,
+                      std::string_view(symbol.name));
   });
   const auto same_place = std::ranges::unique(symbols_, {}, &ElfSymbol::begin);
   symbols_.erase(same_place.begin(), same_place.end());

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "replay/symbols/elf_symbols.h"
+#include "replay/symbols/name_budget.h"
 
 namespace flowback::symbols {
 namespace {
@@ -23,7 +24,8 @@ std::string IndirectName(uint64_t resolver) {
   return text.data();
 }
 
-void AddRelocations(const SymbolFile& file, const FileSection& table, SlotNames& names) {
+void AddRelocations(const SymbolFile& file, const FileSection& table, NameBudget& budget,
+                    SlotNames& names) {
   Elf_Data* data = file.Data(table);
   const FileSection* symbols = file.At(table.header.sh_link);
   if (data == nullptr || symbols == nullptr || table.header.sh_entsize == 0) return;
@@ -49,7 +51,7 @@ void AddRelocations(const SymbolFile& file, const FileSection& table, SlotNames&
     const auto index = static_cast<int>(GELF_R_SYM(relocation.r_info));
     if (index <= 0 || gelf_getsym(symbol_data, index, &symbol) == nullptr) continue;
     const std::string_view name = file.String(symbols->header.sh_link, symbol.st_name);
-    if (!name.empty()) names.emplace(relocation.r_offset, name);
+    if (!name.empty()) names.emplace(relocation.r_offset, budget.Take(name));
   }
 }
 
@@ -66,7 +68,7 @@ std::optional<uint64_t> SlotOf(const SymbolFile& file, Bytes stub, uint64_t addr
 }
 
 void AddStubs(const SymbolFile& file, const FileSection& section, const SlotNames& names,
-              std::vector<ElfSymbol>& symbols) {
+              NameBudget& budget, std::vector<ElfSymbol>& symbols) {
   const Bytes bytes = file.Contents(section);
   const uint64_t size = section.header.sh_entsize == 8 ? 8 : 16;
   for (uint64_t at = 0; at + size <= bytes.size(); at += size) {
@@ -81,7 +83,7 @@ void AddStubs(const SymbolFile& file, const FileSection& section, const SlotName
                        .limit = *begin + size,
                        .rank = kStubRank,
                        .is_function = true,
-                       .name = name->second + "@plt"});
+                       .name = budget.Take(name->second) + "@plt"});
   }
 }
 
@@ -91,12 +93,14 @@ std::vector<ElfSymbol> ReadPltSymbols(const SymbolFile& file) {
   std::vector<ElfSymbol> symbols;
   if (file.machine() != EM_X86_64 && file.machine() != EM_386) return symbols;
   SlotNames names;
+  NameBudget budget(file.bytes().size());
   for (const FileSection& section : file.sections())
     if (section.header.sh_type == SHT_RELA || section.header.sh_type == SHT_REL)
-      AddRelocations(file, section, names);
+      AddRelocations(file, section, budget, names);
   if (names.empty()) return symbols;
   for (const char* name : {".plt", ".plt.sec", ".plt.got"})
-    if (const FileSection* section = file.Find(name)) AddStubs(file, *section, names, symbols);
+    if (const FileSection* section = file.Find(name))
+      AddStubs(file, *section, names, budget, symbols);
   return symbols;
 }
 

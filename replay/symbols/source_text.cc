@@ -29,7 +29,10 @@ std::string_view SourceText::Line(uint32_t number) const {
   constexpr std::string_view kWhite = " \t\r\n\f\v";
   const size_t first = line.find_first_not_of(kWhite);
   if (first == std::string_view::npos) return {};
-  return line.substr(first, line.find_last_not_of(kWhite) - first + 1);
+  // Printed each time that it executes: what is longer is no line that a person reads.
+  constexpr size_t kLongest = 4096;
+  line = line.substr(first, line.find_last_not_of(kWhite) - first + 1);
+  return line.substr(0, kLongest);
 }
 
 }  // namespace flowback::symbols

@@ -49,7 +49,11 @@ void SymbolFile::ReadHeaders() {
   }
 }
 
+// libelf would unpack a compressed table whatever size that claims to be. Linkers and objcopy only
+// compress what DWARF is made of, which is not read here.
 std::string_view SymbolFile::String(size_t table, size_t offset) const {
+  const FileSection* section = At(table);
+  if (section != nullptr && (section->header.sh_flags & SHF_COMPRESSED) != 0) return {};
   const char* text = elf_strptr(elf_, table, offset);
   return text == nullptr ? std::string_view() : std::string_view(text);
 }
@@ -90,8 +94,10 @@ Bytes SymbolFile::Contents(const FileSection& section) const {
 
 BuildId SymbolFile::build_id() const {
   BuildId id;
+  uint64_t left = file_->bytes().size();  // sections may name the same notes
   for (const FileSection& section : sections_) {
-    if (section.header.sh_type != SHT_NOTE) continue;
+    if (section.header.sh_type != SHT_NOTE || section.header.sh_size > left) continue;
+    left -= section.header.sh_size;
     Elf_Data* data = Data(section);
     GElf_Nhdr note;
     size_t name = 0;

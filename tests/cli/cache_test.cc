@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Decoded code that is kept between runs: it changes how fast the program is, and nothing else.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
@@ -84,6 +85,19 @@ TEST_F(Cache, ResultsAreTheSameColdAndWarmAndWithout) {
   }
   EXPECT_GT(Files().size(), 3U);
   EXPECT_FALSE(fs::exists(folder_.File("unused")));
+}
+
+// Behind what was written; the hole takes no room on the disk.
+TEST_F(Cache, AFileThatGrewIsNotRead) {
+  ExpectSame(Cached(words_));
+  const auto good = Files();
+  ASSERT_FALSE(good.empty());
+  for (const auto& [path, content] : good) fs::resize_file(path, uint64_t{3} << 30);
+  ExpectSame(Cached(words_));
+  rusage usage{};
+  getrusage(RUSAGE_CHILDREN, &usage);
+  EXPECT_LT(usage.ru_maxrss, 1 << 20);  // of all that ran here, in KiB
+  EXPECT_TRUE(Files() == good);
 }
 
 TEST_F(Cache, ListingsAreTheSame) {

@@ -7,6 +7,7 @@
 // The seeds are made here rather than kept as files: a mutation of an input that is too short to be
 // a perf.data file starts anew from a well-formed one.
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 
@@ -316,12 +317,26 @@ std::vector<uint8_t> Seed(unsigned int number) {
   }
 }
 
+// A pipe and behind it as many of the smallest records as there is room for.
+size_t LongRun(uint8_t* data, size_t max_size, unsigned int number) {
+  const std::vector<uint8_t> pipe = support::ToPipe(support::TakeApart(PerCpuBuffer().Build()));
+  size_t size = std::min(pipe.size(), max_size);
+  std::memcpy(data, pipe.data(), size);
+  constexpr uint8_t kTypes[] = {perf::kRecordSwitch, perf::kRecordFinishedRound, perf::kRecordLost,
+                                perf::kRecordSample};
+  const std::array<uint8_t, 8> record = {kTypes[number % 4], 0, 0, 0, 0, 0, 8, 0};
+  for (; size + record.size() <= max_size; size += record.size())
+    std::memcpy(data + size, record.data(), record.size());
+  return size;
+}
+
 }  // namespace
 }  // namespace flowback
 
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
                                           unsigned int seed) {
   if (size < flowback::perf::kPipeHeaderSize) {
+    if (seed % 16 == 0) return flowback::LongRun(data, max_size, seed / 16);
     const std::vector<uint8_t> file = flowback::Seed(seed);
     size = std::min(file.size(), max_size);
     std::memcpy(data, file.data(), size);

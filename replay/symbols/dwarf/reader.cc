@@ -25,6 +25,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -43,9 +44,13 @@ using FileLineInfoKind = llvm::DILineInfoSpecifier::FileLineInfoKind;
 constexpr size_t kMaxProblems = 4;
 constexpr unsigned kMaxDepth = 10'000;  // of nested DIEs; real ones stay below a hundred
 
-// zlib makes at most 1032 bytes out of one; zstd has no such bound, but no section is that large.
-constexpr uint64_t kZlibRatio = 1040;
-constexpr uint64_t kMaxUnpacked = uint64_t{8} << 30;
+// What all compressed sections of a file may unpack to, and what reading it may take in memory, in
+// proportion to the file. Debug sections shrink to a third; the tables of strings and lines, which
+// repeat themselves most, to a tenth. LLVM itself, mapped, is some 200 MB.
+constexpr uint64_t kFreeUnpacked = uint64_t{64} << 20;
+constexpr uint64_t kMostUnpackedPerByte = 16;
+constexpr uint64_t kFreeMemory = uint64_t{1} << 30;
+constexpr uint64_t kMostMemoryPerByte = 40;
 
 uint64_t LittleEndian(const char* data, size_t width) {
   uint64_t value = 0;
@@ -53,14 +58,16 @@ uint64_t LittleEndian(const char* data, size_t width) {
   return value;
 }
 
-// What the header of a compressed section claims is possible.
-bool UnpacksToASaneSize(StringRef contents, bool is_64_bit) {
-  const size_t header = is_64_bit ? 24 : 12;
-  if (contents.size() < header) return false;
-  const uint64_t type = LittleEndian(contents.data(), 4);
-  const uint64_t size = LittleEndian(contents.data() + (is_64_bit ? 8 : 4), is_64_bit ? 8 : 4);
-  if (size > kMaxUnpacked) return false;
-  return type != llvm::ELF::ELFCOMPRESS_ZLIB || size / kZlibRatio <= contents.size();
+// What a section unpacks to, by its header; 0: it is not compressed.
+std::optional<uint64_t> UnpackedSize(const llvm::object::ELFSectionRef& section, bool is_64_bit) {
+  if ((section.getFlags() & llvm::ELF::SHF_COMPRESSED) == 0) return 0;
+  Expected<StringRef> contents = section.getContents();
+  if (!contents) {
+    llvm::consumeError(contents.takeError());
+    return std::nullopt;
+  }
+  if (contents->size() < (is_64_bit ? 24U : 12U)) return std::nullopt;
+  return LittleEndian(contents->data() + (is_64_bit ? 8 : 4), is_64_bit ? 8 : 4);
 }
 
 using Object = llvm::object::ELFObjectFileBase;
@@ -72,13 +79,20 @@ struct OpenedObject {
 };
 
 bool SectionsAreSane(const Object& elf, std::string& problem) {
+  uint64_t rest = kFreeUnpacked + kMostUnpackedPerByte * elf.getData().size();
   for (const llvm::object::ELFSectionRef section : elf.sections()) {
-    if ((section.getFlags() & llvm::ELF::SHF_COMPRESSED) == 0) continue;
-    Expected<StringRef> contents = section.getContents();
-    if (contents && UnpacksToASaneSize(*contents, elf.getBytesInAddress() == 8)) continue;
-    if (!contents) llvm::consumeError(contents.takeError());
-    problem = "a compressed section's header is damaged";
-    return false;
+    const std::optional<uint64_t> size = UnpackedSize(section, elf.getBytesInAddress() == 8);
+    if (!size) {
+      problem = "a compressed section's header is damaged";
+      return false;
+    }
+    if (*size > rest) {
+      problem = "its compressed sections unpack to more than " +
+                std::to_string(kMostUnpackedPerByte) +
+                " times the file's size: it is damaged or made to fill the memory, and not read";
+      return false;
+    }
+    rest -= *size;
   }
   return true;
 }
@@ -369,10 +383,13 @@ constexpr bool kHasShadowMemory = false;
 // size. No core files either: a crash here is an expected outcome.
 void LimitItself(const DwarfRequest& request) {
   uint64_t size = 0;
-  struct stat status{};
-  if (stat(request.path.c_str(), &status) == 0) size = static_cast<uint64_t>(status.st_size);
-  const rlim_t bytes = (rlim_t{4} << 30) + 40 * size;
-  const rlimit memory{bytes, bytes};
+  for (const std::string& path :
+       {request.path, request.path + ".dwp", request.program_path + ".dwp"})
+    if (struct stat status{}; stat(path.c_str(), &status) == 0)
+      size += static_cast<uint64_t>(status.st_size);
+  rlimit memory{};
+  getrlimit(RLIMIT_AS, &memory);  // what the user set stays true
+  memory.rlim_cur = std::min<rlim_t>(memory.rlim_cur, kFreeMemory + kMostMemoryPerByte * size);
   // A sanitizer maps terabytes.
   if (!kHasShadowMemory) setrlimit(RLIMIT_AS, &memory);
   const rlimit no_core{0, 0};
@@ -409,7 +426,7 @@ class Server {
     uint64_t size = 0;
     std::string request;
     while (Receive(reinterpret_cast<char*>(&size), sizeof size)) {
-      if (size > kMaxDwarfMessage) return 1;
+      if (size > kFreeDwarfMessage) return 1;
       request.resize(size);
       if (!Receive(request.data(), size)) return 1;
       WireWriter reply;

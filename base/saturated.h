@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// Sums of numbers that an input tells, which may be any.
+#pragma once
+
+#include <cstdint>
+
+namespace flowback {
+
+// The largest number where the sum would be larger: "at least so many", never few.
+constexpr uint64_t SaturatedSum(uint64_t a, uint64_t b) { return b > ~a ? ~uint64_t{0} : a + b; }
+
+inline void AddSaturated(uint64_t& sum, uint64_t more) { sum = SaturatedSum(sum, more); }
+
+}  // namespace flowback

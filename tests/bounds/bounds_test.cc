@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// Every command on every kind of hostile input, in the memory that docs/bounds.md promises: it ends
+// as it should, and before the two minutes after which RunFlowback ends it.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "tests/bounds/hostile_files.h"
+
+namespace flowback::test {
+namespace {
+
+const std::vector<std::vector<std::string>> kCommands = {
+    {"info"},
+    {"info", "--json"},
+    {"decode", "--as", "digest"},
+    {"decode", "--as", "summary"},
+    {"decode", "--as", "packets"},
+    {"decode", "--as", "events"},
+    {"decode", "--as", "calls"},
+    {"decode", "--as", "branches", "--by-time"},
+};
+
+uint64_t SizeOf(const ScratchFolder& folder) {
+  uint64_t size = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path()))
+    if (entry.is_regular_file()) size += entry.file_size();
+  return size;
+}
+
+void ExpectBounded(const HostileKind& kind) {
+  // What the threads' heaps reserve of the address space, and do not use, depends on how they meet.
+  setenv("MALLOC_ARENA_MAX", "1", 1);
+  const ScratchFolder folder;
+  const std::vector<std::string> input = kind.make(folder);
+  const size_t memory = kFreeMib + kind.per_byte * SizeOf(folder) / (1 << 20);
+  for (std::vector<std::string> words : kCommands) {
+    std::string said;
+    for (const std::string& word : words) said += word + " ";
+    words.insert(words.end(), input.begin(), input.end());
+    words.insert(words.end(), {"--threads", "2", "--no-cache", "-o", "/dev/null"});
+    const ProgramResult result = RunFlowback(words, {.memory_mib = memory});
+    EXPECT_EQ(result.status, kind.status) << said << "in " << memory << " MiB: " << result.err;
+    EXPECT_FALSE(result.timed_out) << said;
+  }
+}
+
+class Bound : public testing::TestWithParam<HostileKind> {};
+
+TEST_P(Bound, Holds) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer takes more memory than any bound";
+#endif
+  ExpectBounded(GetParam());
+}
+
+std::string NameOf(const testing::TestParamInfo<HostileKind>& info) { return info.param.name; }
+
+INSTANTIATE_TEST_SUITE_P(Records, Bound, testing::ValuesIn(RecordKinds()), NameOf);
+INSTANTIATE_TEST_SUITE_P(Traces, Bound, testing::ValuesIn(TraceKinds()), NameOf);
+
+}  // namespace
+}  // namespace flowback::test

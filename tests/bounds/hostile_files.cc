@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+#include "tests/bounds/hostile_files.h"
+
+#include "capture/formats/perf_layout.h"
+#include "decode/pt/packets/packet_writer.h"
+#include "tests/support/perf_data_builder.h"
+#include "tests/support/perf_data_converter.h"
+
+namespace flowback::test {
+namespace {
+
+using support::FieldWriter;
+using support::PerfDataBuilder;
+using support::Trailer;
+
+constexpr int32_t kPid = 1000;
+constexpr uint64_t kBegin = 1000000000000;
+
+Trailer At(uint64_t time, int32_t tid = kPid) { return {kBegin + time, kPid, tid, 0, 102}; }
+
+std::vector<uint8_t> ShortTrace() {
+  pt::PacketWriter trace;
+  trace.Psb();
+  trace.Write(pt::ModeExec{.cs_l = true, .cs_d = false});
+  trace.Write(pt::PsbEnd{});
+  trace.TipPge(0x401000);
+  trace.TipPgd(std::nullopt);
+  return trace.Take();
+}
+
+std::string Text(const std::vector<uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
+
+using Fill = std::function<void(PerfDataBuilder& file, uint64_t number)>;
+
+// `count` times what `fill` adds, and one short trace.
+HostileKind Records(const char* name, uint64_t count, size_t per_byte, Fill fill) {
+  const auto make = [=](const ScratchFolder& folder) -> std::vector<std::string> {
+    PerfDataBuilder file = PerfDataBuilder::WithIntelPt();
+    for (uint64_t i = 0; i < count; ++i) fill(file, i);
+    const std::vector<uint8_t> trace = ShortTrace();
+    file.Aux(0, trace.size(), 0, At(count + 1));
+    file.Auxtrace(0, 0, -1, 0, trace);
+    return {folder.Write("perf.data", Text(file.Build()))};
+  };
+  return {name, make, per_byte};
+}
+
+// Of one type, each the header alone.
+HostileKind Headers(const char* name, uint32_t type) {
+  return Records(name, 1'000'000, 2,
+                 [=](PerfDataBuilder& file, uint64_t) { file.Record(type, 0, FieldWriter()); });
+}
+
+HostileKind Compressed() {
+  const auto make = [](const ScratchFolder& folder) -> std::vector<std::string> {
+    PerfDataBuilder file = PerfDataBuilder::WithIntelPt();
+    for (int i = 0; i < 1'500'000; ++i) file.Record(perf::kRecordSwitch, 0, FieldWriter());
+    file.Auxtrace(0, 0, -1, 0, ShortTrace());
+    const support::FileBytes packed =
+        support::ToCompressed(support::TakeApart(file.Build()), size_t{1} << 20);
+    return {folder.Write("perf.data", Text(packed))};
+  };
+  return {"CompressedToATenThousandth", make, 2};
+}
+
+void Switch(PerfDataBuilder& file, uint64_t i) {
+  file.KernelRecord(perf::kRecordSwitch, i % 2 == 0 ? 0 : perf::kMiscSwitchOut, FieldWriter(),
+                    At(i));
+}
+
+// A name of 64 KB, inherited by all.
+void LongName(PerfDataBuilder& file, uint64_t i) {
+  if (i == 0) file.Comm(kPid, kPid, std::string(60'000, 'n'), true, At(0));
+  file.Fork(kPid, kPid + 1 + static_cast<int32_t>(i), kPid, kPid, At(i + 1));
+}
+
+}  // namespace
+
+std::vector<HostileKind> RecordKinds() {
+  const auto tid = [](uint64_t i) { return kPid + static_cast<int32_t>(i); };
+  return {
+      Headers("SwitchHeaders", perf::kRecordSwitch),
+      Headers("UnknownHeaders", 200),
+      Headers("FinishedRounds", perf::kRecordFinishedRound),
+      Headers("LostHeaders", perf::kRecordLost),
+      Compressed(),
+      Records("Switches", 100'000, 12, Switch),
+      Records("Starts", 40'000, 40,
+              [=](PerfDataBuilder& file, uint64_t i) { file.ItraceStart(kPid, tid(i), At(i)); }),
+      Records(
+          "Names", 40'000, 16,
+          [=](PerfDataBuilder& file, uint64_t i) { file.Comm(kPid, tid(i), "", false, At(i)); }),
+      Records("LongNamesOfMany", 40'000, 40, LongName),
+      Records("Mappings", 40'000, 24,
+              [](PerfDataBuilder& file, uint64_t i) {
+                file.Mmap2(kPid, 0x2000 * i, 0x1000, 0, "", At(i));
+              }),
+      Records("Exits", 40'000, 40,
+              [=](PerfDataBuilder& file, uint64_t i) { file.Exit(kPid, tid(i), At(i)); }),
+      Records("AuxRecords", 60'000, 24,
+              [](PerfDataBuilder& file, uint64_t i) { file.Aux(8 * i, 8, 1, At(i)); }),
+      Records("AuxAreas", 20'000, 24,
+              [](PerfDataBuilder& file, uint64_t i) {
+                file.Auxtrace(64 + 64 * i, 0, -1, 0, {0x02, 0x82, 0, 0, 0, 0, 0, 0});
+              }),
+      Records("AuxBuffers", 10'000, 64,
+              [](PerfDataBuilder& file, uint64_t i) {
+                file.Auxtrace(0, static_cast<uint32_t>(i + 1), -1, static_cast<int32_t>(i + 1), {});
+              }),
+  };
+}
+
+}  // namespace flowback::test
