@@ -371,10 +371,9 @@ void DecodeJob::WarnOfNothingFound() const {
     // Packets are not decoded, so nothing could find them in the span.
     WarnOfEmptySpan(recording_, clock_, settings_.span, options_.reader, kind_.name == "packets");
   } else if (!options_.calls.function.empty() && !function_ran_) {
-    Warn(fmt::format(
-        "{}: --function {}: no such function was called{}\n"
-        "  try: its name as `--as calls` prints it without --function",
-        InputName(), options_.calls.function, settings_.all_times ? "" : " in that time"));
+    Warn(fmt::format("{}: --function {}: no such function was called{}", InputName(),
+                     options_.calls.function, settings_.all_times ? "" : " in that time"),
+         {"its name as `--as calls` prints it without --function"});
   }
 }
 

@@ -200,7 +200,8 @@ void PrintInfoJson(const InfoReport& report, Output& output) {
     json["warnings"].push_back(warning.text);
     json["remedies"].push_back(warning.remedy);
   }
-  output.Write(json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n');
+  // ASCII alone: no character of a name rules the terminal (printable.h).
+  output.Write(json.dump(2, ' ', true, Json::error_handler_t::replace) + '\n');
 }
 
 }  // namespace flowback::cli

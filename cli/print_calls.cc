@@ -12,6 +12,7 @@
 
 #include "cli/flow_printer.h"
 #include "cli/json.h"
+#include "cli/printable.h"
 #include "cli/source_columns.h"
 #include "replay/calls/call_stack.h"
 
@@ -211,7 +212,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
     if (settings().json) return RenderEntryJson(call, shown);
     BeginText({call.tsc, call.bounds}, shown.level);
     held_.text += "-> ";
-    held_.text += shown.name;
+    AppendPrintable(held_.text, shown.name);
     if (call.entry != CallEntry::kCall) {
       held_.text += " (";
       held_.text += EntryWord(call.entry);
@@ -223,11 +224,12 @@ class CallPrinter final : public FlowPrinter, private CallListener {
 
   void AppendSite(const Call& call) {
     held_.text += " from ";
-    if (const auto symbol = SymbolAt(call.space, call.site))
-      fmt::format_to(std::back_inserter(held_.text), FMT_COMPILE("{}+{:#x}"), symbol->name,
-                     symbol->offset);
-    else
+    if (const auto symbol = SymbolAt(call.space, call.site)) {
+      AppendPrintable(held_.text, symbol->name);
+      fmt::format_to(std::back_inserter(held_.text), FMT_COMPILE("+{:#x}"), symbol->offset);
+    } else {
       fmt::format_to(std::back_inserter(held_.text), "{:x}", call.site);
+    }
     if (!settings().fields.Has(Field::kSrcline)) return;
     held_.text += " at ";
     SourceColumns::AppendShort(held_.text, source_.At(call.space, call.site));
@@ -277,7 +279,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
     }
     BeginText({time.tsc, time.bounds}, shown.level);
     held_.text += "<- ";
-    held_.text += shown.name;
+    AppendPrintable(held_.text, shown.name);
     if (how != CallExit::kReturn) {
       held_.text += " (";
       held_.text += ExitWord(how);
