@@ -11,6 +11,7 @@
 
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/cut_files.h"
 #include "cli/flow_printer.h"
 #include "cli/json.h"
 #include "cli/listing.h"
@@ -147,6 +148,8 @@ class DecodeJob {
   // Errors: what keeps decoding from going on; what came before it has been printed.
   Status Run(Output& output);
   int Finish(Output& output, const Status& status);
+  // Whether all that has been read was there.
+  Status CheckInputs() const { return CheckUncut(recording_, code_ ? &*code_ : nullptr); }
 
  private:
   Status PrepareThreads();
@@ -404,6 +407,7 @@ int Execute(const DecodeOptions& options) {
     return Report(status.error());  // it names the file that it is about
   Result<Output> output = Output::Open(options.reader.output);
   if (!output) return Report(output.error());
+  output->CheckWith([&job] { return job.CheckInputs(); });
   const Status status = job.Run(*output);
   return job.Finish(*output, status);
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/cut_files.h"
 #include "cli/status.h"
 
 namespace {
@@ -34,5 +35,6 @@ int main(int argc, char** argv) {
   }
   const flowback::cli::Command* command = flowback::cli::FindCommand(CommandName(argv[1]));
   if (command == nullptr) return UnknownCommand(argv[1]);
+  flowback::cli::SurviveCutFiles();
   return command->run(Arguments(argv + 2, argv + argc));
 }

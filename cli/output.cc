@@ -27,7 +27,9 @@ Output::Output(Output&& other) noexcept
       commits_(other.commits_),
       written_(other.written_),
       closed_(other.closed_),
-      error_(other.error_) {
+      error_(other.error_),
+      check_(std::move(other.check_)),
+      checked_(std::move(other.checked_)) {
   other.buffer_.clear();
 }
 
@@ -52,7 +54,15 @@ bool Output::Waited() const {
   return std::chrono::steady_clock::now() - written_ > kPatience;
 }
 
+bool Output::MayWrite() {
+  if (closed_ || !check_) return !closed_;
+  checked_ = check_();
+  closed_ = !checked_;
+  return !closed_;
+}
+
 void Output::WriteAll(std::string_view text) {
+  if (text.empty() || !MayWrite()) return;
   while (!text.empty() && !closed_) {
     const ssize_t written = write(fd_, text.data(), text.size());
     if (written < 0) {
@@ -79,6 +89,9 @@ void Output::WriteThrough(std::string_view text) {
 
 Status Output::Finish() {
   Flush();
+  // A command that printed nothing so far has read its input all the same.
+  if (checked_ && !closed_ && check_) checked_ = check_();
+  if (!checked_) return checked_;
   if (error_ != 0)
     return Fail(Error(ErrorCode::kSystem, name_ + ": writing failed: " + std::strerror(error_))
                     .Remedy(error_ == ENOSPC

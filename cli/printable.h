@@ -39,30 +39,31 @@ bool IsControl(uint32_t code);
 
 void AppendEscaped(std::string& out, std::string_view text, Backslash backslash);
 
-// Eight bytes at a time: false when one of them is not a printable ASCII character other than the
-// backslash. May also be false of others' sake, never true wrongly.
+// Whether all eight bytes are printable ASCII characters, and none a backslash. Where none has its
+// highest bit set, each sum below sets it for a byte that is not: under a space, 0x7f, '\\'.
 inline bool IsPlain(uint64_t eight) {
   constexpr uint64_t kOnes = 0x0101010101010101;
-  constexpr uint64_t kHighs = 0x80 * kOnes;
-  const auto has_zero = [](uint64_t x) { return (x - kOnes) & ~x & kHighs; };
-  const uint64_t below_space = (eight - 0x20 * kOnes) & ~eight & kHighs;
-  return (eight & kHighs) == 0 && below_space == 0 && has_zero(eight ^ 0x7f * kOnes) == 0 &&
-         has_zero(eight ^ 0x5c * kOnes) == 0;
+  const uint64_t bad =
+      eight | (eight - 0x20 * kOnes) | (eight + kOnes) | ((eight ^ '\\' * kOnes) - kOnes);
+  return (bad & 0x80 * kOnes) == 0;
 }
 
 // Names are short and nearly always plain, and listings print many.
 inline bool IsPlain(std::string_view text) {
-  size_t at = 0;
-  for (; text.size() - at >= sizeof(uint64_t); at += sizeof(uint64_t)) {
-    uint64_t eight = 0;
-    std::memcpy(&eight, text.data() + at, sizeof eight);
-    if (!IsPlain(eight)) return false;
+  constexpr size_t kStep = sizeof(uint64_t);
+  const auto eight = [&](size_t at) {
+    uint64_t bytes = 0;
+    std::memcpy(&bytes, text.data() + at, sizeof bytes);
+    return bytes;
+  };
+  if (text.size() < kStep) {
+    for (const char c : text)
+      if (static_cast<uint8_t>(c - 0x20) >= 0x7f - 0x20 || c == '\\') return false;
+    return true;
   }
-  for (; at < text.size(); ++at) {
-    const auto c = static_cast<uint8_t>(text[at]);
-    if (c < 0x20 || c >= 0x7f || c == '\\') return false;
-  }
-  return true;
+  for (size_t at = 0; at + kStep <= text.size(); at += kStep)
+    if (!IsPlain(eight(at))) return false;
+  return IsPlain(eight(text.size() - kStep));
 }
 
 // Appends a name, as above.

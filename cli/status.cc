@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "cli/cut_files.h"
 #include "cli/printable.h"
 
 namespace flowback::cli {
@@ -41,7 +42,10 @@ int StatusOf(ErrorCode code) {
   return kFailed;
 }
 
-int Report(const Error& error, std::string_view file) {
+int Report(const Error& met, std::string_view file) {
+  // What went wrong may come from zeros in the place of a file that was cut.
+  const Status uncut = CheckNothingMet();
+  const Error& error = uncut || met.code() == ErrorCode::kUnreadable ? met : uncut.error();
   std::string text;
   if (!file.empty() && !error.message().contains(file)) text += fmt::format("{}: ", file);
   text += error.message();

@@ -222,6 +222,7 @@ Result<RecordingCode> RecordingCode::Load(const Recording& recording, const Imag
   code.images_ = finder.TakeStatuses();
   code.images_.insert(code.images_.end(), kernel->images.begin(), kernel->images.end());
   code.sections_ = store.Sections();
+  code.files_ = store.mapped();
   code.disk_ = std::move(disk);
   return code;
 }
