@@ -389,7 +389,10 @@ int DecodeJob::Finish(Output& output, const Status& status) {
     losses_.images().Warn(*code_, options_.reader);
     WarnOfModes(*code_, InputName());
   }
-  if (code_) code_->KeepBlocks();  // all is written: nobody waits for it
+  if (code_) {
+    code_->KeepBlocks();  // all is written: nobody waits for it
+    WarnOfCache(*code_);
+  }
   if (!status) return Report(status.error(), InputName());
   WarnOfNothingFound();
   return losses_.Status(options_.reader.strict);

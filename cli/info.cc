@@ -109,6 +109,7 @@ int Execute(const ReaderOptions& options, bool stats) {
   if (!report.streams.empty()) report.losses.images().Warn(*code, options);
   WarnOfModes(*code, options.InputName());
   code->KeepBlocks();
+  WarnOfCache(*code);
   return report.losses.Status(options.strict);
 }
 

@@ -74,6 +74,11 @@ void WarnOfDamage(const Recording& recording) {
   }
 }
 
+void WarnOfCache(const RecordingCode& code) {
+  if (const std::optional<Error> refusal = code.CacheRefusal())
+    Warn(refusal->message(), {refusal->remedy()});
+}
+
 void WarnOfModes(const RecordingCode& code, const std::string& file) {
   for (const ModeConflict& conflict : code.ModeConflicts())
     Warn(

@@ -234,6 +234,10 @@ void RecordingCode::KeepBlocks() const {
   if (any) disk_->Trim();
 }
 
+std::optional<Error> RecordingCode::CacheRefusal() const {
+  return disk_ == nullptr ? std::nullopt : disk_->Refusal();
+}
+
 std::vector<ModeConflict> RecordingCode::ModeConflicts() const {
   constexpr std::pair<ExecMode, unsigned> kModes[] = {
       {ExecMode::k16Bit, 16}, {ExecMode::k32Bit, 32}, {ExecMode::k64Bit, 64}};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,6 +72,9 @@ class RecordingCode {
   // Keeps the blocks that were decoded in ImageSearch::cache, so that they need not be decoded
   // again. What keeps it from that is told nobody. Call it when nothing decodes.
   void KeepBlocks() const;
+  // What of the cache was not used because another user has a hand in it: the folder, or the first
+  // such file. Its code is kPermission.
+  std::optional<Error> CacheRefusal() const;
 
  private:
   std::vector<std::pair<int32_t, History>> processes_;  // sorted by pid
