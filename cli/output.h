@@ -40,6 +40,7 @@ class Output {
     buffer_ += text;
     Commit();
   }
+  // Writes it out, but for what has to wait for its check.
   void Flush();
 
   // True once the reader has gone, or writing or the check failed: nothing more needs to be
@@ -52,6 +53,7 @@ class Output {
   // The first lines go out soon: somebody may be waiting for them.
   static constexpr size_t kFirstWriteSize = 4 * 1024;
   static constexpr size_t kWriteSize = 256 * 1024;
+  static constexpr size_t kMostHeld = size_t{1} << 20;
   static constexpr unsigned kCommits = 64;
 
   Output(int fd, std::string name);
@@ -61,6 +63,9 @@ class Output {
   // Much text is not copied once more.
   void WriteThrough(std::string_view text);
   void WriteAll(std::string_view text);
+  // The pending text, and `more` behind it.
+  void WriteOut(std::string_view more);
+  bool HasToWait(size_t more) const;
   bool MayWrite();
 
   int fd_;
@@ -73,6 +78,7 @@ class Output {
   int error_ = 0;
   std::function<Status()> check_;
   Status checked_;
+  std::chrono::steady_clock::time_point next_check_;
 };
 
 }  // namespace flowback::cli
