@@ -90,11 +90,11 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::Spool(const std::string& p
   if (*copy < 0) return Fail(CopyError(path, folder));
   const Result<size_t> size = CopyToEnd(*from, *copy, path, folder, check);
   if (!size) return Fail(size.error());
-  if (*size == 0) return std::shared_ptr<const MappedFile>(new MappedFile(path, {}));
+  if (*size == 0) return std::shared_ptr<const MappedFile>(new MappedFile(path, {}, {}));
   void* data = mmap(nullptr, *size, PROT_READ, MAP_PRIVATE, *copy, 0);
   if (data == MAP_FAILED) return Fail(CopyError(path, folder));
   const Bytes bytes(static_cast<const uint8_t*>(data), *size);
-  return std::shared_ptr<const MappedFile>(new MappedFile(path, bytes));
+  return std::shared_ptr<const MappedFile>(new MappedFile(path, bytes, {}));
 }
 
 Result<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::string& path) {
@@ -111,7 +111,32 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::string& pa
     if (data == MAP_FAILED) return Fail(OpenError(path, errno));
     bytes = Bytes(static_cast<const uint8_t*>(data), size);
   }
-  return std::shared_ptr<const MappedFile>(new MappedFile(path, bytes));
+  const Identity identity{.device = info.st_dev, .inode = info.st_ino};
+  return std::shared_ptr<const MappedFile>(new MappedFile(path, bytes, identity));
+}
+
+Status MappedFile::CheckWhole() const {
+  struct stat info{};
+  if (identity_.inode == 0 || stat(path_.c_str(), &info) != 0) return {};
+  if (info.st_dev != identity_.device || info.st_ino != identity_.inode) return {};
+  const auto size = static_cast<uint64_t>(info.st_size);
+  if (size >= bytes_.size()) return {};
+  return Fail(CutWhileRead(path_, size));
+}
+
+Status CheckWhole(std::span<const std::shared_ptr<const MappedFile>> files) {
+  for (const auto& file : files)
+    if (Status status = file->CheckWhole(); !status) return status;
+  return {};
+}
+
+Error CutWhileRead(const std::string& path, uint64_t end) {
+  return Error(ErrorCode::kUnreadable,
+               path + ": was cut while it was read: what lay behind this place is gone")
+      .At(end)
+      .Remedy(
+          "wait until whoever writes the file has finished, or read a copy; what was printed "
+          "before is right");
 }
 
 MappedFile::~MappedFile() {

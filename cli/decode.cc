@@ -11,6 +11,7 @@
 
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/cut_files.h"
 #include "cli/flow_printer.h"
 #include "cli/json.h"
 #include "cli/listing.h"
@@ -147,6 +148,8 @@ class DecodeJob {
   // Errors: what keeps decoding from going on; what came before it has been printed.
   Status Run(Output& output);
   int Finish(Output& output, const Status& status);
+  // Whether all that has been read was there.
+  Status CheckInputs() const { return CheckUncut(recording_, code_ ? &*code_ : nullptr); }
 
  private:
   Status PrepareThreads();
@@ -373,10 +376,9 @@ void DecodeJob::WarnOfNothingFound() const {
     // Packets are not decoded, so nothing could find them in the span.
     WarnOfEmptySpan(recording_, clock_, settings_.span, options_.reader, kind_.name == "packets");
   } else if (!options_.calls.function.empty() && !function_ran_) {
-    Warn(fmt::format(
-        "{}: --function {}: no such function was called{}\n"
-        "  try: its name as `--as calls` prints it without --function",
-        InputName(), options_.calls.function, settings_.all_times ? "" : " in that time"));
+    Warn(fmt::format("{}: --function {}: no such function was called{}", InputName(),
+                     options_.calls.function, settings_.all_times ? "" : " in that time"),
+         {"its name as `--as calls` prints it without --function"});
   }
 }
 
@@ -389,7 +391,10 @@ int DecodeJob::Finish(Output& output, const Status& status) {
     losses_.images().Warn(*code_, options_.reader);
     WarnOfModes(*code_, InputName());
   }
-  if (code_) code_->KeepBlocks();  // all is written: nobody waits for it
+  if (code_) {
+    code_->KeepBlocks();  // all is written: nobody waits for it
+    WarnOfCache(*code_);
+  }
   if (!status) return Report(status.error(), InputName());
   WarnOfNothingFound();
   return losses_.Status(options_.reader.strict);
@@ -407,6 +412,7 @@ int Execute(const DecodeOptions& options) {
     return Report(status.error());  // it names the file that it is about
   Result<Output> output = Output::Open(options.reader.output);
   if (!output) return Report(output.error());
+  output->CheckWith([&job] { return job.CheckInputs(); });
   const Status status = job.Run(*output);
   return job.Finish(*output, status);
 }

@@ -13,6 +13,7 @@
 #include "cli/doctor_trials.h"
 #include "cli/doctor_verdicts.h"
 #include "cli/output.h"
+#include "cli/printable.h"
 #include "cli/status.h"
 #include "flowback/capture/record.h"
 
@@ -28,7 +29,7 @@ struct Diagnosis {
 };
 
 void AppendPart(std::string& out, std::string_view name, const std::string& text) {
-  if (!text.empty()) out += fmt::format("            {}: {}\n", name, text);
+  if (!text.empty()) out += fmt::format("            {}: {}\n", name, PrintableProse(text));
 }
 
 std::string MachineText(const DoctorFacts& facts) {
@@ -64,20 +65,23 @@ std::string PtText(const DoctorFacts& facts) {
 
 void PrintText(const Diagnosis& diagnosis, Output& output) {
   std::string& out = output.buffer();
-  out += "machine:    " + MachineText(diagnosis.facts) + "\n";
-  out += "CPU flags:  " + Joined(TellingFlags(diagnosis.facts)) + "\n";
-  out += "PMUs:       " + Joined(diagnosis.facts.pmus) + "\n";
-  if (diagnosis.facts.pt_type) out += "intel_pt:   " + PtText(diagnosis.facts) + "\n";
+  const auto line = [&out](std::string_view name, const std::string& text) {
+    out += fmt::format("{:<12}{}\n", name, PrintableProse(text));
+  };
+  line("machine:", MachineText(diagnosis.facts));
+  line("CPU flags:", Joined(TellingFlags(diagnosis.facts)));
+  line("PMUs:", Joined(diagnosis.facts.pmus));
+  if (diagnosis.facts.pt_type) line("intel_pt:", PtText(diagnosis.facts));
   out += "\nrecording with\n";
   for (const Verdict& v : diagnosis.verdicts) {
-    out += fmt::format("  {:<8}{:<3} {}\n", v.kind, v.usable ? "yes" : "no", v.why);
+    out += fmt::format("  {:<8}{:<3} {}\n", v.kind, v.usable ? "yes" : "no", PrintableProse(v.why));
     AppendPart(out, "found by", v.found_by);
     AppendPart(out, "fix", v.fix);
     AppendPart(out, "instead", v.instead);
   }
   out += "\npermissions\n";
   for (const Note& note : diagnosis.notes) {
-    out += fmt::format("  {}: {}\n", note.name, note.text);
+    out += fmt::format("  {}: {}\n", note.name, PrintableProse(note.text));
     AppendPart(out, "fix", note.fix);
   }
   out += "\nReading recordings made elsewhere works on any machine.\n";
@@ -125,7 +129,8 @@ void PrintJson(const Diagnosis& diagnosis, Output& output) {
   for (const Note& note : diagnosis.notes)
     json["permissions"].push_back(
         {{"name", note.name}, {"text", note.text}, {"fix", TextOrNull(note.fix)}});
-  output.Write(json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n');
+  // ASCII alone: no character of a name rules the terminal (printable.h).
+  output.Write(json.dump(2, ' ', true, Json::error_handler_t::replace) + '\n');
 }
 
 }  // namespace

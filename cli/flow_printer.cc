@@ -9,6 +9,7 @@
 #include "cli/instruction_text.h"
 #include "cli/json.h"
 #include "cli/line_text.h"
+#include "cli/printable.h"
 
 namespace flowback::cli {
 
@@ -55,7 +56,7 @@ void ThreadColumns::RenderHead(std::string_view comm) {
     return value < 0 ? std::string("-") : std::to_string(value);
   };
   if (fields.Has(Field::kComm)) {
-    text_ += comm.empty() ? "-" : comm;
+    AppendPrintable(text_, comm.empty() ? "-" : comm);
     text_ += ' ';
   }
   if (fields.Has(Field::kPid)) text_ += number(owner_->pid) + ' ';
@@ -137,7 +138,7 @@ void FlowPrinter::Begin(const StreamOwner& owner) {
         return piece.stream->cpu == owner.stream->cpu;
       });
   out() += fmt::format("# {} {}{}{}\n", owner.tid >= 0 ? "thread" : "stream", owner.label,
-                       comm.empty() ? "" : fmt::format(" ({})", comm),
+                       comm.empty() ? "" : fmt::format(" ({})", Printable(comm)),
                        one_cpu ? fmt::format(", cpu {}", owner.stream->cpu) : "");
 }
 

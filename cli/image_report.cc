@@ -65,11 +65,9 @@ void ImageTally::WarnOfRejected(const std::vector<ImageStatus>& images,
     const bool given = !image.usable && image.source == CodeSource::kGiven;
     if (!image.rejected || (!given && !IsMissed(image))) continue;
     const size_t remedy = image.problem.find("; ");
-    std::string text = fmt::format("{}: {}: not used: {}", file, image.path,
-                                   std::string_view(image.problem).substr(0, remedy));
-    if (remedy != std::string::npos)
-      text += fmt::format("\n  try: {}", std::string_view(image.problem).substr(remedy + 2));
-    cli::Warn(text);
+    cli::Warn(
+        fmt::format("{}: {}: not used: {}", file, image.path, image.problem.substr(0, remedy)),
+        {remedy == std::string::npos ? "" : image.problem.substr(remedy + 2)});
   }
 }
 
@@ -83,10 +81,8 @@ void ImageTally::WarnOfMissing(const std::vector<ImageStatus>& images,
   }
   if (count == 0) return;
   if (count > kNamedImages) names += fmt::format(", and {} more", count - kNamedImages);
-  cli::Warn(
-      fmt::format("{}: no code image of {}\n"
-                  "  try: `flowback info {}` tells where each was looked for",
-                  file, names, file));
+  cli::Warn(fmt::format("{}: no code image of {}", file, names),
+            {fmt::format("`flowback info {}` tells where each was looked for", file)});
 }
 
 std::vector<ImageTally::Suspect> ImageTally::Suspects(
@@ -113,10 +109,9 @@ void ImageTally::Warn(const RecordingCode& code, const ReaderOptions& options) c
   WarnOfRejected(code.images(), file);
   WarnOfMissing(code.images(), file);
   for (const Suspect& suspect : Suspects(code.images()))
-    cli::Warn(
-        fmt::format("{}: {}\n  try: give the file that ran with --image or --symfs; where this is "
-                    "the one, bytes of the trace are missing or damaged",
-                    file, suspect.text));
+    cli::Warn(fmt::format("{}: {}", file, suspect.text),
+              {"give the file that ran with --image or --symfs; where this is the one, bytes of "
+               "the trace are missing or damaged"});
   for (const UnusedImage& unused : UnusedImages(code, options)) {
     const bool told = std::ranges::any_of(code.images(), [&](const ImageStatus& image) {
       return image.rejected && IsMissed(image) && image.problem.starts_with(unused.file + " ");

@@ -6,6 +6,7 @@
 
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/cut_files.h"
 #include "cli/info_report.h"
 #include "cli/packet_walk.h"
 #include "cli/reader_options.h"
@@ -97,6 +98,7 @@ int Execute(const ReaderOptions& options, bool stats) {
     return Report(status.error(), options.InputName());
   Result<Output> output = Output::Open(options.output);
   if (!output) return Report(output.error());
+  output->CheckWith([&] { return CheckUncut(*recording, &*code); });
   if (options.json)
     PrintInfoJson(report, *output);
   else
@@ -107,6 +109,7 @@ int Execute(const ReaderOptions& options, bool stats) {
   if (!report.streams.empty()) report.losses.images().Warn(*code, options);
   WarnOfModes(*code, options.InputName());
   code->KeepBlocks();
+  WarnOfCache(*code);
   return report.losses.Status(options.strict);
 }
 

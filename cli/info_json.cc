@@ -186,12 +186,13 @@ class ObjectWriter {
  private:
   void Key(std::string_view key) {
     output_.Write(any_ ? ",\n  " : "\n  ");
-    output_.Write(Json(key).dump() + ": ");
+    output_.Write(Json(key).dump(-1, ' ', true, Json::error_handler_t::replace) + ": ");
     any_ = true;
   }
   // JSON's strings have no line ends of their own.
   void Value(const Json& value, size_t indent) {
-    const std::string text = value.dump(2, ' ', false, Json::error_handler_t::replace);
+    // ASCII alone: no character of a name rules the terminal (printable.h).
+    const std::string text = value.dump(2, ' ', true, Json::error_handler_t::replace);
     std::string indented;
     for (const char c : text) {
       indented += c;

@@ -9,13 +9,14 @@
 
 #include "cli/info_effort.h"
 #include "cli/info_report.h"
+#include "cli/printable.h"
 #include "cli/stream_report.h"
 
 namespace flowback::cli {
 namespace {
 
 void AppendField(std::string& out, std::string_view name, std::string_view value) {
-  if (!value.empty()) out += fmt::format("{:<14}{}\n", fmt::format("{}:", name), value);
+  if (!value.empty()) out += fmt::format("{:<14}{}\n", fmt::format("{}:", name), Printable(value));
 }
 
 void AppendMachine(const InfoReport& report, std::string& out) {
@@ -53,7 +54,7 @@ void AppendRecords(const InfoReport& report, std::string& out) {
 void AppendDamage(const InfoReport& report, std::string& out) {
   for (const Warning& warning : report.recording->warnings) {
     AppendField(out, "damage", warning.text);
-    if (!warning.remedy.empty()) out += fmt::format("    try: {}\n", warning.remedy);
+    if (!warning.remedy.empty()) out += fmt::format("    try: {}\n", Printable(warning.remedy));
   }
 }
 
@@ -160,13 +161,16 @@ void AppendImages(const InfoReport& report, std::string& out) {
   if (report.images.empty()) return;
   out += "\nimages\n";
   for (const ImageStatus& image : report.images) {
-    out += fmt::format("  {}\n", image.path);
+    const auto line = [&](const char* indent, const std::string& text) {
+      out += indent + Printable(text) + '\n';
+    };
+    line("  ", image.path);
     if (!image.recorded.empty()) out += fmt::format("    build-id {}\n", image.recorded.ToHex());
     if (image.usable && (image.source != CodeSource::kFile || image.file != image.path))
-      out += fmt::format("    read from {} ({})\n", image.file, Name(image.source));
-    out += fmt::format("    {}\n", ImageVerdict(image));
-    for (const std::string& place : image.looked_for) out += fmt::format("      {}\n", place);
-    if (image.usable && !image.problem.empty()) out += fmt::format("    {}\n", image.problem);
+      line("    ", fmt::format("read from {} ({})", image.file, Name(image.source)));
+    line("    ", ImageVerdict(image));
+    for (const std::string& place : image.looked_for) line("      ", place);
+    if (image.usable && !image.problem.empty()) line("    ", image.problem);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/saturated.h"
 #include "cli/info_report.h"
+#include "cli/printable.h"
 #include "cli/stream_report.h"
 
 namespace flowback::cli {
@@ -16,7 +17,7 @@ namespace {
 std::string Number(int32_t value) { return value < 0 ? std::string("-") : std::to_string(value); }
 
 std::string NameOf(const TimeAccount& account, const Threads& threads) {
-  if (account.tid >= 0) return std::string(threads.CommAt(account.tid, 0).comm);
+  if (account.tid >= 0) return Printable(threads.CommAt(account.tid, 0).comm);
   const std::string stream = account.stream->cpu >= 0
                                  ? fmt::format("cpu{}", account.stream->cpu)
                                  : fmt::format("stream {}", account.stream->index);

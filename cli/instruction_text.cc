@@ -8,6 +8,7 @@
 
 #include "cli/flow_printer.h"
 #include "cli/json.h"
+#include "cli/printable.h"
 #include "cli/source_columns.h"
 #include "decode/instruction/disassemble.h"
 
@@ -30,12 +31,14 @@ class InstructionColumns {
 
   void AppendDefault(std::string& out, const InstructionView& view) {
     fmt::format_to(std::back_inserter(out), "{:x} ", view.ip);
-    if (const auto symbol = SymbolOf(view))
-      fmt::format_to(std::back_inserter(out), "{}+{:#x} (", symbol->name, symbol->offset);
-    else
+    if (const auto symbol = SymbolOf(view)) {
+      AppendPrintable(out, symbol->name);
+      fmt::format_to(std::back_inserter(out), "+{:#x} (", symbol->offset);
+    } else {
       out += "[unknown] (";
+    }
     const std::string_view dso = DsoOf(view);
-    out += dso.empty() ? "[unknown]" : dso;
+    AppendPrintable(out, dso.empty() ? "[unknown]" : dso);
     out += ") ";
     out += TextOf(view);
   }
@@ -49,7 +52,7 @@ class InstructionColumns {
     if (fields.HasSymbols()) {
       const auto symbol = SymbolOf(view);
       if (fields.Has(Field::kSym)) {
-        out += symbol ? symbol->name : "[unknown]";
+        AppendPrintable(out, symbol ? symbol->name : "[unknown]");
         out += ' ';
       }
       if (fields.Has(Field::kSymoff))
@@ -57,7 +60,7 @@ class InstructionColumns {
     }
     if (fields.Has(Field::kDso)) {
       const std::string_view dso = DsoOf(view);
-      out += dso.empty() ? "[unknown]" : dso;
+      AppendPrintable(out, dso.empty() ? "[unknown]" : dso);
       out += ' ';
     }
     if (fields.Has(Field::kSrcline)) {

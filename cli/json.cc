@@ -5,25 +5,10 @@
 
 #include <iterator>
 
+#include "cli/printable.h"
+
 namespace flowback::cli {
 namespace {
-
-// Length of the UTF-8 sequence at the start of `text`, 0 when it is none.
-size_t Utf8Length(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
-  const uint8_t lead = byte(0);
-  if (lead < 0x80) return 1;
-  const size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i)
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  // Overlong forms, surrogates and what lies beyond U+10FFFF.
-  const uint8_t second = byte(1);
-  if ((lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) ||
-      (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second > 0x8f))
-    return 0;
-  return length;
-}
 
 void AppendAscii(std::string& out, char c) {
   switch (c) {
@@ -42,28 +27,28 @@ void AppendAscii(std::string& out, char c) {
     default:
       break;
   }
-  if (static_cast<uint8_t>(c) < 0x20 || c == 0x7f)
-    fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(c));
-  else
-    out += c;
+  out += c;
 }
 
 }  // namespace
 
 void AppendJsonString(std::string& out, std::string_view text) {
   out += '"';
+  if (IsPlain(text) && !text.contains('"')) {
+    out += text;
+    text = {};
+  }
   while (!text.empty()) {
-    const size_t length = Utf8Length(text);
-    if (length == 0) {
+    const TextUnit unit = FirstUnit(text);
+    if (!unit.valid)
       out += "\\ufffd";
-      text.remove_prefix(1);
-      continue;
-    }
-    if (length == 1)
+    else if (IsControl(unit.code) && unit.code != '\n' && unit.code != '\t')
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", unit.code);
+    else if (unit.length == 1)
       AppendAscii(out, text[0]);
     else
-      out += text.substr(0, length);
-    text.remove_prefix(length);
+      out += text.substr(0, unit.length);
+    text.remove_prefix(unit.length);
   }
   out += '"';
 }

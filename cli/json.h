@@ -10,7 +10,8 @@
 
 namespace flowback::cli {
 
-// Appends `text` quoted and escaped; bytes that are not UTF-8 become U+FFFD.
+// Appends `text` quoted and escaped; bytes that are not UTF-8 become U+FFFD. What rules a terminal
+// (printable.h) is escaped, too.
 void AppendJsonString(std::string& out, std::string_view text);
 
 // Writes one object into `out`, which the caller owns. `End` closes it with a newline.

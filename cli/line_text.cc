@@ -9,6 +9,7 @@
 
 #include "cli/flow_printer.h"
 #include "cli/json.h"
+#include "cli/printable.h"
 #include "cli/source_columns.h"
 
 namespace flowback::cli {
@@ -85,7 +86,7 @@ class LineText::Renderer {
   void RenderText(uint64_t ip, const SourcePlace& place) {
     const Fields& fields = settings_.fields;
     const auto add = [&](std::string_view word, std::string_view otherwise) {
-      *text_ += word.empty() ? otherwise : word;
+      AppendPrintable(*text_, word.empty() ? otherwise : word);
       *text_ += ' ';
     };
     if (fields.Has(Field::kIp)) fmt::format_to(std::back_inserter(*text_), "{:x} ", ip);

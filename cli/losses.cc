@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "cli/printable.h"
 #include "cli/status.h"
 
 namespace flowback::cli {
@@ -21,7 +22,7 @@ std::string Percent(uint64_t part, uint64_t whole) {
 std::string LossText(const DataLoss& loss) {
   std::string text =
       fmt::format("loss: {}, {} bytes at offset {:#x}", Name(loss.cause), loss.bytes(), loss.begin);
-  if (!loss.detail.empty()) text += ": " + loss.detail;
+  if (!loss.detail.empty()) text += ": " + Printable(loss.detail);
   return text;
 }
 
@@ -69,15 +70,15 @@ std::string LossTally::Shares() const {
 void LossTally::Warn(const std::string& file) const {
   if (count() == 0) return;
   std::string causes;
-  std::string remedies;
+  std::vector<std::string> remedies;
   for (const LossCause cause : kAllLossCauses) {
     if (Of(cause).count == 0) continue;
     causes += (causes.empty() ? "" : ", ") + CountText(cause);
-    remedies += fmt::format("\n  try: {}: {}", Name(cause), Remedy(cause));
+    remedies.push_back(fmt::format("{}: {}", Name(cause), Remedy(cause)));
   }
   const std::string shares = Shares();
-  cli::Warn(fmt::format("{}: {}: {}{}", file, shares.empty() ? "losses" : "lost " + shares, causes,
-                        remedies));
+  cli::Warn(fmt::format("{}: {}: {}", file, shares.empty() ? "losses" : "lost " + shares, causes),
+            remedies);
 }
 
 // A warning without a remedy says that nothing is lacking.

@@ -22,7 +22,7 @@ inline constexpr LossCause kAllLossCauses[] = {
 #undef FLOWBACK_LOSS
 };
 
-// "loss: no code image, 12 bytes at offset 0x345: DETAIL"
+// "loss: no code image, 12 bytes at offset 0x345: DETAIL", printable
 std::string LossText(const DataLoss& loss);
 
 class LossTally {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/cut_files.h"
 #include "cli/status.h"
 
 namespace {
@@ -35,6 +36,7 @@ int Run(int argc, char** argv) {
   }
   const flowback::cli::Command* command = flowback::cli::FindCommand(CommandName(argv[1]));
   if (command == nullptr) return UnknownCommand(argv[1]);
+  flowback::cli::SurviveCutFiles();
   return command->run(Arguments(argv + 2, argv + argc));
 }
 

@@ -27,13 +27,15 @@ Output::Output(Output&& other) noexcept
       commits_(other.commits_),
       written_(other.written_),
       closed_(other.closed_),
-      error_(other.error_) {
+      error_(other.error_),
+      check_(std::move(other.check_)),
+      checked_(std::move(other.checked_)) {
   other.buffer_.clear();
 }
 
 Output::~Output() {
   if (fd_ < 0) return;
-  Flush();
+  WriteOut({});
   if (fd_ > STDERR_FILENO) close(fd_);
 }
 
@@ -52,6 +54,25 @@ bool Output::Waited() const {
   return std::chrono::steady_clock::now() - written_ > kPatience;
 }
 
+// With thousands of files the check may take as long as a good part of the text. Then it waits
+// until it is a small part, and what is not checked stays here meanwhile, at the cost of a copy.
+bool Output::HasToWait(size_t more) const {
+  return check_ && buffer_.size() + more < kMostHeld &&
+         std::chrono::steady_clock::now() < next_check_;
+}
+
+bool Output::MayWrite() {
+  if (closed_ || !check_) return !closed_;
+  constexpr int kShare = 20;
+  constexpr std::chrono::microseconds kCheap(200);
+  const auto begin = std::chrono::steady_clock::now();
+  checked_ = check_();
+  const auto end = std::chrono::steady_clock::now();
+  next_check_ = end - begin < kCheap ? end : end + kShare * (end - begin);
+  closed_ = !checked_;
+  return !closed_;
+}
+
 void Output::WriteAll(std::string_view text) {
   while (!text.empty() && !closed_) {
     const ssize_t written = write(fd_, text.data(), text.size());
@@ -65,20 +86,32 @@ void Output::WriteAll(std::string_view text) {
   }
 }
 
-void Output::Flush() {
-  WriteAll(buffer_);
+void Output::WriteOut(std::string_view more) {
+  if ((!buffer_.empty() || !more.empty()) && MayWrite()) {
+    WriteAll(buffer_);
+    WriteAll(more);
+  }
   buffer_.clear();
   write_size_ = std::min(2 * write_size_, kWriteSize);
   written_ = std::chrono::steady_clock::now();
 }
 
+void Output::Flush() {
+  if (!HasToWait(0)) WriteOut({});
+}
+
 void Output::WriteThrough(std::string_view text) {
-  Flush();
-  WriteAll(text);
+  if (HasToWait(text.size()))
+    buffer_ += text;
+  else
+    WriteOut(text);
 }
 
 Status Output::Finish() {
-  Flush();
+  WriteOut({});
+  // A command that printed nothing so far has read its input all the same.
+  if (checked_ && !closed_ && check_) checked_ = check_();
+  if (!checked_) return checked_;
   if (error_ != 0)
     return Fail(Error(ErrorCode::kSystem, name_ + ": writing failed: " + std::strerror(error_))
                     .Remedy(error_ == ENOSPC

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -24,6 +25,10 @@ class Output {
   Output& operator=(Output&&) = delete;
   ~Output();
 
+  // Asks `check` before text is written: where that fails the text is dropped, the writer is
+  // closed, and Finish returns the error.
+  void CheckWith(std::function<Status()> check) { check_ = std::move(check); }
+
   // The pending text: append to it, then call Commit.
   std::string& buffer() { return buffer_; }
   // Writes the buffer out once it is large, or has waited for long.
@@ -35,17 +40,20 @@ class Output {
     buffer_ += text;
     Commit();
   }
+  // Writes it out, but for what has to wait for its check.
   void Flush();
 
-  // True once the reader has gone or writing failed: nothing more needs to be produced.
+  // True once the reader has gone, or writing or the check failed: nothing more needs to be
+  // produced.
   bool closed() const { return closed_; }
-  // Writes the rest. Errors: kSystem for a failure other than a reader that went away.
+  // Writes the rest. Errors: kSystem for a failure other than a reader that went away; the check's.
   Status Finish();
 
  private:
   // The first lines go out soon: somebody may be waiting for them.
   static constexpr size_t kFirstWriteSize = 4 * 1024;
   static constexpr size_t kWriteSize = 256 * 1024;
+  static constexpr size_t kMostHeld = size_t{1} << 20;
   static constexpr unsigned kCommits = 64;
 
   Output(int fd, std::string name);
@@ -55,6 +63,10 @@ class Output {
   // Much text is not copied once more.
   void WriteThrough(std::string_view text);
   void WriteAll(std::string_view text);
+  // The pending text, and `more` behind it.
+  void WriteOut(std::string_view more);
+  bool HasToWait(size_t more) const;
+  bool MayWrite();
 
   int fd_;
   std::string name_;
@@ -64,6 +76,9 @@ class Output {
   std::chrono::steady_clock::time_point written_ = std::chrono::steady_clock::now();
   bool closed_ = false;
   int error_ = 0;
+  std::function<Status()> check_;
+  Status checked_;
+  std::chrono::steady_clock::time_point next_check_;
 };
 
 }  // namespace flowback::cli

@@ -12,6 +12,7 @@
 
 #include "cli/flow_printer.h"
 #include "cli/json.h"
+#include "cli/printable.h"
 #include "cli/source_columns.h"
 #include "replay/calls/call_stack.h"
 
@@ -214,7 +215,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
     if (settings().json) return RenderEntryJson(call, shown);
     BeginText({call.tsc, call.bounds}, shown.level);
     held_.text += "-> ";
-    held_.text += shown.name;
+    AppendName(shown.name);
     if (call.entry != CallEntry::kCall) {
       held_.text += " (";
       held_.text += EntryWord(call.entry);
@@ -224,13 +225,24 @@ class CallPrinter final : public FlowPrinter, private CallListener {
     held_.text += '\n';
   }
 
+  // Few functions are called most; their names stay where they are.
+  void AppendName(std::string_view name) {
+    std::string_view& slot = plain_[reinterpret_cast<uintptr_t>(name.data()) % kPlainNames];
+    if (slot.data() != name.data() || slot.size() != name.size()) {
+      if (!IsPlain(name)) return AppendPrintable(held_.text, name);
+      slot = name;
+    }
+    held_.text += name;
+  }
+
   void AppendSite(const Call& call) {
     held_.text += " from ";
-    if (const auto symbol = SymbolAt(call.space, call.site))
-      fmt::format_to(std::back_inserter(held_.text), FMT_COMPILE("{}+{:#x}"), symbol->name,
-                     symbol->offset);
-    else
+    if (const auto symbol = SymbolAt(call.space, call.site)) {
+      AppendName(symbol->name);
+      fmt::format_to(std::back_inserter(held_.text), FMT_COMPILE("+{:#x}"), symbol->offset);
+    } else {
       fmt::format_to(std::back_inserter(held_.text), "{:x}", call.site);
+    }
     if (!settings().fields.Has(Field::kSrcline)) return;
     held_.text += " at ";
     SourceColumns::AppendShort(held_.text, source_.At(call.space, call.site));
@@ -280,7 +292,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
     }
     BeginText({time.tsc, time.bounds}, shown.level);
     held_.text += "<- ";
-    held_.text += shown.name;
+    AppendName(shown.name);
     if (how != CallExit::kReturn) {
       held_.text += " (";
       held_.text += ExitWord(how);
@@ -339,6 +351,9 @@ class CallPrinter final : public FlowPrinter, private CallListener {
   std::vector<Shown> shown_;     // the stack's calls
   size_t root_ = kNoRoot;        // depth of the outermost call that --function names
   ListingText held_;             // rendered, not yet printed
+
+  static constexpr size_t kPlainNames = 509;
+  std::vector<std::string_view> plain_{kPlainNames};  // names that are printed as they are
 };
 
 }  // namespace

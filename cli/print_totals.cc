@@ -7,6 +7,7 @@
 
 #include "cli/json.h"
 #include "cli/listings.h"
+#include "cli/printable.h"
 
 namespace flowback::cli {
 namespace {
@@ -110,7 +111,7 @@ void AddTo(FlowSummary& all, const FlowSummary& part) {
 std::string TitleOf(const StreamOwner& owner, const Threads& threads) {
   const std::string_view comm = threads.CommAt(owner.tid, 0).comm;
   return fmt::format("{} {}{}{}", owner.tid >= 0 ? "thread" : "stream", owner.label,
-                     comm.empty() ? "" : " ", comm);
+                     comm.empty() ? "" : " ", Printable(comm));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "cli/json.h"
 #include "cli/output.h"
+#include "cli/printable.h"
 #include "cli/record_output.h"
 #include "cli/status.h"
 
@@ -65,8 +66,17 @@ std::string ShellWord(const std::string& word) {
   constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+=:@%,";
   if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  const bool reaches_terminal = PrintableProse(word) == word;
+  std::string quoted = reaches_terminal ? "'" : "$'";
+  for (const char c : word) {
+    const auto byte = static_cast<uint8_t>(c);
+    if (reaches_terminal)
+      quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    else if (byte < 0x20 || byte >= 0x7f)  // bash reads two digits
+      quoted += fmt::format("\\x{:02x}", byte);
+    else
+      quoted += c == '\'' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+  }
   return quoted + "'";
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "cli/source_columns.h"
 
+#include "cli/printable.h"
+
 namespace flowback::cli {
 namespace {
 
@@ -9,7 +11,7 @@ void AppendPlace(std::string& out, const SourceFrame& frame) {
     out += '-';
     return;
   }
-  out += frame.file.substr(frame.file.rfind('/') + 1);
+  AppendPrintable(out, frame.file.substr(frame.file.rfind('/') + 1));
   out += ':';
   out += frame.line == 0 ? "?" : std::to_string(frame.line);
 }
@@ -36,7 +38,7 @@ void SourceColumns::AppendChain(std::string& out, const SourcePlace& place) {
   AppendShort(out, place);
   for (size_t i = 1; i < place.frames.size(); ++i) {
     out += " (inlined by ";
-    out += place.frames[i].function.empty() ? "[unknown]" : place.frames[i].function;
+    AppendPrintable(out, place.frames[i].function.empty() ? "[unknown]" : place.frames[i].function);
     out += " at ";
     AppendPlace(out, place.frames[i]);
     out += ')';
@@ -70,7 +72,7 @@ std::string_view SourceColumns::TextOf(const SourcePlace& place) const {
 
 void SourceColumns::AppendText(std::string& out, const SourcePlace& place) const {
   const std::string_view text = TextOf(place);
-  out += text.empty() ? "-" : text;
+  out += text.empty() ? "-" : PrintableSource(text);
 }
 
 void SourceColumns::AppendText(JsonLine& line, const SourcePlace& place) const {

@@ -120,17 +120,15 @@ void WarnOfEmptySpan(const Recording& recording, const TraceClock& clock, TimeSp
   const std::optional<TimeSpan> trace = SpanOfRecording(recording, clock);
   const std::string start =
       fmt::format("{}: --time {}: nothing to show", options.InputName(), options.time);
-  if (!trace) return Warn(start + ": the trace tells no times\n  try: leave --time out");
+  if (!trace) return Warn(start + ": the trace tells no times", {"leave --time out"});
   if (unless_overlapping && span.begin <= trace->end && span.end >= trace->begin) return;
   const auto text = [&](uint64_t value) {
     return clock.has_nanoseconds() ? SecondsText(value) : fmt::format("tsc:{}", value);
   };
   const std::string first = text(trace->begin);
   const std::string last = text(trace->end);
-  Warn(
-      fmt::format("{} in that time; the trace is from {} to {}\n"
-                  "  try: --time {},{}, or per cent of it: --time 10%,20%",
-                  start, first, last, first, last));
+  Warn(fmt::format("{} in that time; the trace is from {} to {}", start, first, last),
+       {fmt::format("--time {},{}, or per cent of it: --time 10%,20%", first, last)});
 }
 
 }  // namespace flowback::cli

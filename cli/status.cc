@@ -5,7 +5,20 @@
 
 #include <cstdio>
 
+#include "cli/cut_files.h"
+#include "cli/printable.h"
+
 namespace flowback::cli {
+namespace {
+
+void Tell(std::string_view text, const std::vector<std::string>& remedies) {
+  std::string lines = "flowback: " + PrintableProse(text) + '\n';
+  for (const std::string& remedy : remedies)
+    if (!remedy.empty()) lines += "  try: " + PrintableProse(remedy) + '\n';
+  std::fputs(lines.c_str(), stderr);
+}
+
+}  // namespace
 
 int StatusOf(ErrorCode code) {
   switch (code) {
@@ -29,19 +42,18 @@ int StatusOf(ErrorCode code) {
   return kFailed;
 }
 
-int Report(const Error& error, std::string_view file) {
-  std::string text = "flowback: ";
+int Report(const Error& met, std::string_view file) {
+  // What went wrong may come from zeros in the place of a file that was cut.
+  const Status uncut = CheckNothingMet();
+  const Error& error = uncut || met.code() == ErrorCode::kUnreadable ? met : uncut.error();
+  std::string text;
   if (!file.empty() && !error.message().contains(file)) text += fmt::format("{}: ", file);
   text += error.message();
   if (error.offset()) text += fmt::format(" (offset {})", *error.offset());
-  text += '\n';
-  if (!error.remedy().empty()) text += fmt::format("  try: {}\n", error.remedy());
-  std::fputs(text.c_str(), stderr);
+  Tell(text, {error.remedy()});
   return StatusOf(error.code());
 }
 
-void Warn(std::string_view text) {
-  std::fputs(fmt::format("flowback: {}\n", text).c_str(), stderr);
-}
+void Warn(std::string_view text, const std::vector<std::string>& remedies) { Tell(text, remedies); }
 
 }  // namespace flowback::cli

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "flowback/base/error.h"
 
@@ -25,10 +26,12 @@ enum ExitStatus : int {
 int StatusOf(ErrorCode code);
 
 // Writes `flowback: [FILE: ]message (offset N)` and `  try: remedy` to stderr; returns StatusOf.
-// `file` is left out when the message names it already or it is empty.
+// `file` is left out when the message names it already or it is empty. Message and remedy are a
+// line each, whatever they name.
 int Report(const Error& error, std::string_view file = {});
 
-// One line on stderr, `flowback: text`, that does not end the work.
-void Warn(std::string_view text);
+// One line on stderr, `flowback: text`, that does not end the work, and `  try: remedy` for each of
+// the remedies that is not empty.
+void Warn(std::string_view text, const std::vector<std::string>& remedies = {});
 
 }  // namespace flowback::cli

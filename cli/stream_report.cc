@@ -70,19 +70,23 @@ Status CheckTimes(const TimeAccounts& accounts) {
 void WarnOfDamage(const Recording& recording) {
   for (const Warning& warning : recording.warnings) {
     const bool named = warning.text.contains(recording.path);
-    const std::string remedy = warning.remedy.empty() ? "" : "\n  try: " + warning.remedy;
-    Warn((named ? "" : recording.path + ": ") + warning.text + remedy);
+    Warn((named ? "" : recording.path + ": ") + warning.text, {warning.remedy});
   }
+}
+
+void WarnOfCache(const RecordingCode& code) {
+  if (const std::optional<Error> refusal = code.CacheRefusal())
+    Warn(refusal->message(), {refusal->remedy()});
 }
 
 void WarnOfModes(const RecordingCode& code, const std::string& file) {
   for (const ModeConflict& conflict : code.ModeConflicts())
-    Warn(fmt::format(
-        "{}: trace says {}-bit code, {} is a {}-bit image: its instructions were read "
-        "as {}-bit ones\n"
-        "  try: give the file that ran with --image; this is right only for a program "
-        "that switches modes itself",
-        file, conflict.mode_bits, conflict.file, conflict.elf_bits, conflict.mode_bits));
+    Warn(
+        fmt::format("{}: trace says {}-bit code, {} is a {}-bit image: its instructions were read "
+                    "as {}-bit ones",
+                    file, conflict.mode_bits, conflict.file, conflict.elf_bits, conflict.mode_bits),
+        {"give the file that ran with --image; this is right only for a program that switches "
+         "modes itself"});
 }
 
 // An emulating recorder sees one thread at a time, and LLDB's bundles are by thread or tell.
@@ -101,18 +105,16 @@ void WarnOfSharedStreams(const Recording& recording, const Threads& threads,
   const bool switches = std::ranges::any_of(recording.sideband, [](const SidebandRecord& record) {
     return std::holds_alternative<SwitchRecord>(record);
   });
-  std::string text = fmt::format("{}: {}: ", file, names);
-  if (switches) {
-    text +=
-        "the records of thread switches are missing there in part, or contradict each other or "
-        "the trace: trace whose thread they don't tell is shown per CPU\n"
-        "  try: a larger buffer for the records (-m PAGES); --by-cpu shows the CPU's whole trace";
-  } else {
-    text += "the recording does not tell which threads ran there; shown per CPU";
-    const std::string_view remedy = SwitchRemedy(recording);
-    if (!remedy.empty()) text += fmt::format("\n  try: perf: {}, or --per-thread", remedy);
-  }
-  Warn(text);
+  const std::string where = fmt::format("{}: {}: ", file, names);
+  if (switches)
+    return Warn(
+        where +
+            "the records of thread switches are missing there in part, or contradict each other "
+            "or the trace: trace whose thread they don't tell is shown per CPU",
+        {"a larger buffer for the records (-m PAGES); --by-cpu shows the CPU's whole trace"});
+  const std::string_view remedy = SwitchRemedy(recording);
+  Warn(where + "the recording does not tell which threads ran there; shown per CPU",
+       {remedy.empty() ? "" : fmt::format("perf: {}, or --per-thread", remedy)});
 }
 
 }  // namespace flowback::cli

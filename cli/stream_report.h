@@ -30,6 +30,9 @@ Status CheckAccount(const ByteAccount& account, const Stream& stream);
 // Damage that opening met but survived.
 void WarnOfDamage(const Recording& recording);
 
+// A cache that another user has a hand in, which was not used.
+void WarnOfCache(const RecordingCode& code);
+
 // Images that the trace has in another mode than theirs: 32-bit code in a 64-bit file.
 void WarnOfModes(const RecordingCode& code, const std::string& file);
 

@@ -176,13 +176,18 @@ void EmulatedProcess::Execute(unsigned vcpu, uint64_t path, uint64_t arguments,
     const auto words = memory_.Texts(arguments);
     const auto values = memory_.Texts(environment);
     if (!name || !words || !values) return;
-    const auto program = record::FindProgram(*name);
+    const std::string file = record::BehindExeLink(*name, setup_.emulator);
+    const auto program = record::FindProgram(file);
     std::string obstacle;
-    if (!program && program.error().error != 0) return;
-    if (!program)
+    // The kernel finds the emulator where the program looks for itself.
+    const bool gone = !program && program.error().error != 0 && file != *name;
+    if (!program && program.error().error != 0 && !gone) return;
+    if (gone)
+      obstacle = "is '" + file + "', which is not there any more";
+    else if (!program)
       obstacle = "is a program for " + program.error().machine;
-    else if (const std::string file = OutOfReach(); !file.empty())
-      obstacle = "could not reach " + file + " when it was run";
+    else if (const std::string missing = OutOfReach(); !missing.empty())
+      obstacle = "could not reach " + missing + " when it was run";
     if (!obstacle.empty()) {
       calls_[vcpu].untraced = true;
       return thread->Send({.kind = MessageKind::kUntraced},

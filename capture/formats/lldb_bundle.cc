@@ -39,6 +39,7 @@ Status AddStream(const std::string& key, const std::string& file, Stream stream,
   stream.file = file;
   recording.file_size += stream.bytes.size();
   recording.storage.push_back(*opened);
+  recording.files.push_back(*opened);
   if (stream.bytes.empty()) {
     recording.warnings.push_back({file + " is empty: nothing was traced, or the file was cut",
                                   "copy the bundle's folder again, or trace again"});

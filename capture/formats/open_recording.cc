@@ -56,6 +56,7 @@ Result<File> OpenFile(const std::string& path, fs::file_type type) {
 Result<Recording> OpenByContent(const std::string& path) {
   Candidate candidate;
   candidate.path = path;
+  File whole;
   std::error_code ignored;
   const fs::file_type type = fs::status(path, ignored).type();
   candidate.is_directory = type == fs::file_type::directory;
@@ -64,9 +65,15 @@ Result<Recording> OpenByContent(const std::string& path) {
     if (!file) return Fail(file.error());
     candidate.bytes = (*file)->bytes();
     candidate.owner = *file;
+    whole = *file;
   }
   auto recording = ReadCandidate(candidate);
-  if (recording && candidate.owner) recording->storage.push_back(candidate.owner);
+  if (whole == nullptr) return recording;
+  // What is wrong with it may be that it was cut meanwhile.
+  if (Status status = whole->CheckWhole(); !status) return Fail(status.error());
+  if (!recording) return recording;
+  recording->storage.push_back(whole);
+  recording->files.push_back(whole);
   return recording;
 }
 

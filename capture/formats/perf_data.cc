@@ -90,6 +90,7 @@ Result<std::vector<RecordSection>> OpenOthers(const fs::path& folder, Recording&
     auto file = MappedFile::Open(path);
     if (!file) return Fail(std::move(file.error()).Remedy("copy the whole folder again"));
     recording.storage.push_back(*file);
+    recording.files.push_back(*file);
     recording.file_size += (*file)->bytes().size();
     files.push_back({path, (*file)->bytes(), 0, (*file)->bytes().size()});
   }
@@ -130,6 +131,7 @@ Status ReadPerfDataDirectory(const Candidate& candidate, Recording& recording) {
                     .Remedy("name the folder that `perf record -o` was given"));
   }
   recording.storage.push_back(*file);
+  recording.files.push_back(*file);
   recording.file_size = data.bytes.size();
   const auto others = perf::OpenOthers(folder, recording);
   if (!others) return Fail(others.error());

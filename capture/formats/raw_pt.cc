@@ -31,6 +31,7 @@ Result<Stream> OpenStream(const std::string& path, Recording& recording) {
             .Remedy("check how the file was written; a trace has at least one 16-byte PSB packet"));
   }
   recording.storage.push_back(*file);
+  recording.files.push_back(*file);
   return stream;
 }
 
@@ -74,6 +75,7 @@ Status ReadRawSideband(const std::vector<std::string>& files, std::optional<uint
     }
     recording.file_size += bytes.size();
     if (Status status = session.Read({path, bytes, 0, bytes.size()}); !status) return status;
+    if (Status status = (*file)->CheckWhole(); !status) return status;
   }
   if (!sample_type) {
     recording.warnings.push_back(

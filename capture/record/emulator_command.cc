@@ -1,10 +1,46 @@
 // SPDX-License-Identifier: MIT
 #include "capture/record/emulator_command.h"
 
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "base/descriptor.h"
+
 namespace flowback::record {
 namespace {
 
+constexpr char kProgramArgument[] = ",program=";
 constexpr size_t kMaxComm = 15;  // the kernel keeps so much of a program's name
+
+// The program may change its folder.
+std::string WholePath(const std::string& path) {
+  std::error_code failed;
+  const std::filesystem::path whole = std::filesystem::absolute(path, failed);
+  return failed ? path : whole.string();
+}
+
+bool IsSameFile(const std::string& one, const std::string& other) {
+  struct stat about_one{};
+  struct stat about_other{};
+  return stat(one.c_str(), &about_one) == 0 && stat(other.c_str(), &about_other) == 0 &&
+         about_one.st_dev == about_other.st_dev && about_one.st_ino == about_other.st_ino;
+}
+
+// "/proc/self/exe", "/proc/1234/exe" and the like, whatever they lead to.
+bool IsExeLink(const std::string& path) {
+  if (path.substr(path.rfind('/') + 1) != "exe") return false;
+  const Descriptor link(open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  struct stat about{};
+  struct statfs system{};
+  return *link >= 0 && fstat(*link, &about) == 0 && S_ISLNK(about.st_mode) &&
+         fstatfs(*link, &system) == 0 && system.f_type == PROC_SUPER_MAGIC;
+}
 
 int DigitValue(char digit) { return digit <= '9' ? digit - '0' : digit - 'a' + 10; }
 
@@ -36,8 +72,9 @@ std::vector<std::string> EmulatorCommand(const EmulatorSetup& setup, const Progr
   if (setup.one_instruction_blocks) command.push_back(OneInstructionOption(setup.plugin_interface));
   if (setup.same_random_numbers) command.insert(command.end(), {"-seed", "0"});
   const std::string plugin =
-      setup.plugin + ",plugin=" + ToHex(setup.plugin) + ",area=" + setup.area +
-      ",name=" + ToHex(name) + ",exact=" + (setup.one_instruction_blocks ? "on" : "off") +
+      setup.plugin + ",plugin=" + ToHex(setup.plugin) + ",area=" + setup.area + kProgramArgument +
+      ToHex(WholePath(program.path)) + ",name=" + ToHex(name) +
+      ",exact=" + (setup.one_instruction_blocks ? "on" : "off") +
       ",from=" + ToHex(ToText(setup.span.from)) + ",until=" + ToHex(ToText(setup.span.until)) +
       ",start=" + (setup.starts_on ? "on" : "off");
   command.insert(command.end(), {"-plugin", plugin});
@@ -45,6 +82,18 @@ std::vector<std::string> EmulatorCommand(const EmulatorSetup& setup, const Progr
   command.push_back(program.path);
   if (!words.empty()) command.insert(command.end(), words.begin() + 1, words.end());
   return command;
+}
+
+std::string BehindExeLink(const std::string& path, const std::string& emulator) {
+  if (!IsExeLink(path) || !IsSameFile(path, emulator)) return path;
+  // What the emulator was told, word behind word.
+  std::ifstream file(path.substr(0, path.size() - std::string("exe").size()) + "cmdline");
+  const std::string words{std::istreambuf_iterator<char>(file), {}};
+  const size_t argument = words.find(kProgramArgument);
+  if (argument == std::string::npos) return path;
+  const size_t begin = argument + sizeof kProgramArgument - 1;
+  const size_t end = words.find_first_of(std::string(",\0", 2), begin);
+  return FromHex(words.substr(begin, end - begin));
 }
 
 EmulatorEnvironment SplitEnvironment(const std::vector<std::string>& variables, bool same_places) {

@@ -33,6 +33,11 @@ std::vector<std::string> EmulatorCommand(const EmulatorSetup& setup, const Progr
                                          const std::string& asked_for,
                                          const std::vector<std::string>& arguments);
 
+// `path` as the kernel would follow it, were the program not emulated: where it is the link `exe`
+// of a process in /proc that `emulator` runs in, that process's program. An emulator that the
+// program calls by its own name stays what it is.
+std::string BehindExeLink(const std::string& path, const std::string& emulator);
+
 // The environment as the emulator gets it. Variables of the dynamic loader are for the program
 // only: they come back as words for the emulator's command line. `same_places`: the emulator is to
 // map the same each time, so that the program's mappings come to lie at the same places.

@@ -76,9 +76,39 @@ ssize_t OutputFile::WriteSome(uint64_t offset, Bytes bytes) const {
   return done;
 }
 
+Status OutputFile::CheckSize() {
+  struct stat about{};
+  if (pipe_ || *fd_ < 0 || fstat(*fd_, &about) != 0 || !S_ISREG(about.st_mode)) return {};
+  const auto size = static_cast<uint64_t>(about.st_size);
+  if (size == size_) return {};
+  failure_ = Error(ErrorCode::kSystem, "'" + path_ +
+                                           "' was changed by another program while it was being "
+                                           "recorded: it has " +
+                                           std::to_string(size) + " bytes, and " +
+                                           std::to_string(size_) + " were written")
+                 .Remedy("give a file with -o FILE that the recorded program leaves alone");
+  return Fail(*failure_);
+}
+
+Status OutputFile::Close() {
+  Status result = failure_ ? Fail(*failure_) : CheckSize();
+  struct stat made{};
+  struct stat named{};
+  if (result && !pipe_ && *fd_ >= 0 && fstat(*fd_, &made) == 0 &&
+      (stat(path_.c_str(), &named) != 0 || named.st_dev != made.st_dev ||
+       named.st_ino != made.st_ino))
+    result = Fail(Error(ErrorCode::kSystem, "'" + path_ +
+                                                "' was removed, renamed or replaced while it was "
+                                                "being recorded: the recording is not there")
+                      .Remedy("give a file with -o FILE that the recorded program leaves alone"));
+  fd_.Close();
+  return result;
+}
+
 // After a failed write nothing more is written: it would stand in what the failed one left.
 Status OutputFile::WriteAll(uint64_t offset, Bytes bytes) {
   if (failure_) return Fail(*failure_);
+  if (Status own = CheckSize(); !own) return own;
   while (!bytes.empty()) {
     const ssize_t done = WriteSome(offset, bytes);
     if (done < 0 && errno == EINTR) continue;

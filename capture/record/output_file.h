@@ -17,6 +17,10 @@
 namespace flowback::record {
 
 // Movable, not copyable. Unbuffered: writers hand over whole records.
+//
+// The recorded program may write to the file, too. That it has another size than was written is
+// seen before each write and at the end, and then nothing in it can be relied on: an error. What
+// is overwritten in place is not seen.
 class OutputFile {
  public:
   // Truncates what is there. Errors: kPermission, kSystem; kUsage when it is a pipe or a terminal,
@@ -34,8 +38,9 @@ class OutputFile {
   // Overwrites at `offset`, which must have been written before.
   Status WriteAt(uint64_t offset, Bytes bytes);
 
-  // Nothing more is written.
-  void Close() { fd_.Close(); }
+  // Nothing more is written. Errors: also kSystem when the file is not as it was written, or not
+  // where it was made.
+  Status Close();
 
   uint64_t size() const { return size_; }
   const std::string& path() const { return path_; }
@@ -45,6 +50,7 @@ class OutputFile {
       : path_(std::move(path)), fd_(std::move(fd)), pipe_(pipe) {}
   ssize_t WriteSome(uint64_t offset, Bytes bytes) const;
   Status WriteAll(uint64_t offset, Bytes bytes);
+  Status CheckSize();
 
   std::string path_;
   Descriptor fd_;

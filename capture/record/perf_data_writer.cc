@@ -229,13 +229,16 @@ std::vector<HeaderFeature> PerfDataWriter::Identity(const RecordSummary& summary
 // A pipe's features stand in front, but for what was not known then; its reader goes on where the
 // writer is done.
 Status PerfDataWriter::Finish(const RecordSummary& summary) {
-  if (!pipe_) return WriteFeatures(summary);
+  const Status written = pipe_ ? WriteLast(summary) : WriteFeatures(summary);
+  const Status closed = file_.Close();
+  return written ? closed : written;
+}
+
+Status PerfDataWriter::WriteLast(const RecordSummary& summary) {
   LittleEndianBuffer last;
   if (!facts_.span.everything())
     for (const HeaderFeature& feature : Identity(summary)) AppendFeatureRecord(last, feature);
-  Status written = file_.Write(last.bytes());
-  file_.Close();
-  return written;
+  return file_.Write(last.bytes());
 }
 
 Status PerfDataWriter::WriteFeatures(const RecordSummary& summary) {

@@ -62,6 +62,7 @@ class PerfDataWriter : public RecordingSink {
   Status WritePreamble(const RecordOptions& options, const TraceClock& clock);
   Status WriteSideband(const SidebandRecord& record);
   Status TellDataSize();
+  Status WriteLast(const RecordSummary& summary);
   Status WriteFeatures(const RecordSummary& summary);
   // Who recorded, and on which processor; and where the functions of the span are, as far as known.
   std::vector<HeaderFeature> Identity(const RecordSummary& summary) const;

@@ -57,9 +57,7 @@ struct Header {
 };
 static_assert(sizeof(Header) == 64);
 
-bool IsOwn(const struct stat& info) {
-  return info.st_uid == geteuid() && (info.st_mode & kOthersMayWrite) == 0;
-}
+std::string UserText(uid_t user) { return "user " + std::to_string(user); }
 
 // The user may make a folder in it that nobody else takes away: in one of their own, or in one like
 // /tmp. Not in the home of somebody else, which sudo may leave in HOME.
@@ -146,19 +144,54 @@ std::string DiskCache::PathOf(const std::string& name) const {
   return settings_.folder + "/" + name + std::string(kSuffix);
 }
 
+void DiskCache::Refuse(const std::string& path, const std::string& why) const {
+  const std::scoped_lock lock(mutex_);
+  if (refusal_) return;
+  const bool folder = path == settings_.folder;
+  refusal_ = Error(ErrorCode::kPermission, path + ": not used as a cache of decoded code: " + why +
+                                               "; code is decoded anew instead")
+                 .Remedy(folder ? "make the folder your own and writable by nobody else (chown, "
+                                  "chmod go-w), name another in FLOWBACK_CACHE, or --no-cache"
+                                : "remove it: a new one takes its place");
+}
+
+std::optional<Error> DiskCache::Refusal() const {
+  const std::scoped_lock lock(mutex_);
+  return refusal_;
+}
+
+bool DiskCache::Accept(const std::string& path, const struct stat& info) const {
+  if (info.st_uid != geteuid())
+    Refuse(path, "it belongs to " + UserText(info.st_uid) + ", not to " + UserText(geteuid()));
+  else if ((info.st_mode & kOthersMayWrite) != 0)
+    Refuse(path, "others than its owner may write to it");
+  else
+    return true;
+  return false;
+}
+
+// A link may lead to a folder elsewhere, but nobody else may say where.
 bool DiskCache::IsOwn() const {
+  const std::string& folder = settings_.folder;
   struct stat info{};
-  return !settings_.folder.empty() && stat(settings_.folder.c_str(), &info) == 0 &&
-         S_ISDIR(info.st_mode) && flowback::IsOwn(info);
+  if (folder.empty() || lstat(folder.c_str(), &info) != 0) return false;
+  if (S_ISLNK(info.st_mode) && info.st_uid != geteuid() && info.st_uid != 0) {
+    Refuse(folder, "it is a link that belongs to " + UserText(info.st_uid));
+    return false;
+  }
+  return stat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && Accept(folder, info);
 }
 
 std::unique_ptr<const CachedBytes> DiskCache::Load(const std::string& name) const {
   if (!IsOwn()) return nullptr;
+  const std::string path = PathOf(name);
   const Descriptor fd(
-      open(PathOf(name).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+      open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+  if (*fd < 0 && errno == ELOOP) Refuse(path, "it is a link");
   struct stat info{};
-  if (*fd < 0 || fstat(*fd, &info) != 0 || !S_ISREG(info.st_mode) || !flowback::IsOwn(info))
-    return nullptr;
+  if (*fd < 0 || fstat(*fd, &info) != 0) return nullptr;
+  if (!S_ISREG(info.st_mode)) Refuse(path, "it is no regular file");
+  if (!S_ISREG(info.st_mode) || !Accept(path, info)) return nullptr;
   // Read before the file is mapped: whatever its size has become, no more than what was written,
   // and may be written, is looked at.
   Header header;

@@ -1,22 +1,29 @@
 // SPDX-License-Identifier: MIT
 // A folder of files that can be made anew: what decoding found out once and may want again.
 //
-// Nothing in it is trusted. A file counts only where it is whole (a checksum over all of it), of
-// this version, the right one by name, and the user's own; else it is as if it were absent, and
-// written again. Files are never changed in place: a new one takes the old one's name when it is
-// complete. So any number of processes may use the folder without locks; of two that write the
-// same file, the later one wins.
+// A file counts only where it is whole (a checksum over all of it), of this version, the right one
+// by name, and the user's own; else it is as if it were absent, and written again. Its content is
+// not made a second time to compare: that is the work it saves. So whoever can write as the user
+// can write what the user then reads, and the folder and its files must be the user's own, with
+// nobody else allowed to write: what is not is refused, and Refusal says why. Files are never
+// changed in place: a new one takes the old one's name when it is complete. So any number of
+// processes may use the folder without locks; of two that write the same file, the later one wins.
 #pragma once
+
+#include <sys/stat.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "flowback/base/bytes.h"
+#include "flowback/base/error.h"
 
 namespace flowback {
 
@@ -44,8 +51,8 @@ class CachedBytes {
 // only eight bytes in a row, at a multiple of eight, do. As fast as memory.
 uint64_t ContentHash(Bytes bytes, uint64_t seed = 0);
 
-// Thread-safe. Nothing is reported: a folder that is absent, full, not writable or not the user's
-// own only makes the next run slower.
+// Thread-safe. A folder that is absent, full or not writable only makes the next run slower, and is
+// not reported.
 class DiskCache {
  public:
   // `version`: of all that gives the files' contents their meaning.
@@ -63,8 +70,14 @@ class DiskCache {
   // Removes the files used longest ago, as many as there are too many.
   void Trim() const;
 
+  // The first thing that was not used because others have a hand in it; empty: there was none.
+  std::optional<Error> Refusal() const;
+
  private:
   bool IsOwn() const;
+  // True, or notes why not.
+  bool Accept(const std::string& path, const struct stat& info) const;
+  void Refuse(const std::string& path, const std::string& why) const;
   bool HasRoomFor(size_t size) const;
   // Makes it where it is absent.
   bool HasFolder() const;
@@ -73,6 +86,8 @@ class DiskCache {
 
   const DiskCacheSettings settings_;
   const uint64_t version_;
+  mutable std::mutex mutex_;
+  mutable std::optional<Error> refusal_;
 };
 
 }  // namespace flowback

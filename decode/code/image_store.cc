@@ -32,7 +32,8 @@ Result<ImageStore::FilePointer> ImageStore::Open(const std::string& path) {
   auto file = std::make_shared<ImageFile>();
   file->path = path;
   file->bytes = (*mapped)->bytes();
-  file->owner = std::move(*mapped);
+  file->owner = *mapped;
+  mapped_.push_back(std::move(*mapped));
   ReadHeaders(*file);
   return remember(FilePointer(std::move(file)));
 }

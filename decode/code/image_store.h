@@ -54,6 +54,8 @@ class ImageStore {
                        uint64_t address, Verification verification);
   // All that have been mapped.
   std::vector<std::shared_ptr<const CodeSection>> Sections() const;
+  // All that have been opened.
+  const std::vector<std::shared_ptr<const MappedFile>>& mapped() const { return mapped_; }
 
  private:
   using SectionKey = std::tuple<const ImageFile*, uint64_t, uint64_t, Verification>;
@@ -61,6 +63,7 @@ class ImageStore {
 
   const std::shared_ptr<const DiskCache> disk_;
   std::map<std::string, Result<FilePointer>> files_;
+  std::vector<std::shared_ptr<const MappedFile>> mapped_;
   std::map<SectionKey, std::shared_ptr<const CodeSection>> sections_;
 };
 

@@ -222,6 +222,7 @@ Result<RecordingCode> RecordingCode::Load(const Recording& recording, const Imag
   code.images_ = finder.TakeStatuses();
   code.images_.insert(code.images_.end(), kernel->images.begin(), kernel->images.end());
   code.sections_ = store.Sections();
+  code.files_ = store.mapped();
   code.disk_ = std::move(disk);
   return code;
 }
@@ -231,6 +232,10 @@ void RecordingCode::KeepBlocks() const {
   bool any = false;
   for (const auto& section : sections_) any |= section->blocks().Keep();
   if (any) disk_->Trim();
+}
+
+std::optional<Error> RecordingCode::CacheRefusal() const {
+  return disk_ == nullptr ? std::nullopt : disk_->Refusal();
 }
 
 std::vector<ModeConflict> RecordingCode::ModeConflicts() const {

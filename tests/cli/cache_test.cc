@@ -2,6 +2,7 @@
 // Decoded code that is kept between runs: it changes how fast the program is, and nothing else.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -44,6 +45,20 @@ class Cache : public testing::Test {
     EXPECT_EQ(got.out, expected_.out);
     EXPECT_EQ(got.err, expected_.err);
     EXPECT_EQ(got.status, expected_.status);
+  }
+  // The result is the same; stderr has one message of the cache, with a remedy.
+  void ExpectRefused(const fs::path& path, const std::string& why) const {
+    const ProgramResult got = Cached(words_);
+    EXPECT_EQ(got.out, expected_.out);
+    EXPECT_EQ(got.status, expected_.status);
+    ASSERT_TRUE(got.err.starts_with(expected_.err));
+    const std::string told = got.err.substr(expected_.err.size());
+    const std::string name = path.lexically_relative(folder_.path());
+    EXPECT_TRUE(told.starts_with("flowback: " + name + ": not used as a cache of decoded code: "))
+        << told;
+    EXPECT_TRUE(told.contains(why)) << told;
+    EXPECT_TRUE(told.contains("\n  try: ")) << told;
+    EXPECT_EQ(std::ranges::count(told, '\n'), 2) << told;
   }
   fs::path Folder() const { return folder_.File("c"); }
   std::map<fs::path, std::string> Files() const {
@@ -138,14 +153,15 @@ TEST_F(Cache, ADamagedFileIsMadeAnew) {
     expect_made_anew("doubled");
     fs::remove(path);
     fs::create_symlink("/dev/zero", path);
-    expect_made_anew("a link");
+    ExpectRefused(path, "it is a link");
+    EXPECT_TRUE(Files() == good);
     if (good.size() > 1) {
       Overwrite(path, (path == good.begin()->first ? good.rbegin() : --good.rend())->second);
       expect_made_anew("another file's content");
     }
     fs::remove(path);
     fs::create_directory(path);
-    ExpectSame(Cached(words_));
+    ExpectRefused(path, "it is no regular file");
     fs::remove(path);
     expect_made_anew("absent");
   }
@@ -225,6 +241,42 @@ TEST_F(Cache, ItsSizeIsBounded) {
   const ProgramResult wrong = Run("FLOWBACK_CACHE_SIZE=many", words_);
   EXPECT_EQ(wrong.status, 2);
   EXPECT_NE(wrong.err.find("FLOWBACK_CACHE_SIZE"), std::string::npos) << wrong.err;
+}
+
+// Its blocks are not decoded again to compare, so nobody else may have written them.
+TEST_F(Cache, WhatOthersMayWriteIsRefused) {
+  ExpectSame(Cached(words_));
+  const auto good = Files();
+  ASSERT_FALSE(good.empty());
+  for (const fs::perms who : {fs::perms::group_write, fs::perms::others_write}) {
+    fs::permissions(Folder(), who, fs::perm_options::add);
+    ExpectRefused(Folder(), "others than its owner may write");
+    fs::permissions(Folder(), fs::perms::owner_all);
+    EXPECT_TRUE(Files() == good);
+    const fs::path file = good.begin()->first;
+    fs::permissions(file, who, fs::perm_options::add);
+    ExpectRefused(file, "others than its owner may write");
+    ExpectSame(Cached(words_));  // a new one has taken its place
+  }
+}
+
+TEST_F(Cache, WhatIsAnotherUsersIsRefused) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+  constexpr uid_t kNobody = 65534;
+  ExpectSame(Cached(words_));
+  const fs::path file = Files().begin()->first;
+  ASSERT_EQ(chown(file.c_str(), kNobody, kNobody), 0);
+  ExpectRefused(file, "it belongs to user 65534, not to user 0");
+  ExpectSame(Cached(words_));
+  ASSERT_EQ(chown(Folder().c_str(), kNobody, kNobody), 0);
+  ExpectRefused(Folder(), "it belongs to user 65534, not to user 0");
+  ASSERT_EQ(chown(Folder().c_str(), 0, 0), 0);
+  // A link to a folder that is all right, where another may change what it leads to.
+  fs::rename(Folder(), folder_.File("elsewhere"));
+  fs::create_directory_symlink(folder_.File("elsewhere"), Folder());
+  ExpectSame(Cached(words_));
+  ASSERT_EQ(lchown(Folder().c_str(), kNobody, kNobody), 0);
+  ExpectRefused(Folder(), "it is a link that belongs to user 65534");
 }
 
 TEST_F(Cache, WhereNothingCanBeWrittenNothingIsSaid) {

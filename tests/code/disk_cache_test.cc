@@ -155,8 +155,25 @@ TEST_F(DiskCacheTest, AFolderThatOthersMayWriteIsNotUsed) {
   fs::permissions(folder_ / "cache", fs::perms::others_write, fs::perm_options::add);
   EXPECT_EQ(cache.Load("one"), nullptr);
   EXPECT_FALSE(cache.Store("two", content_));
+  ASSERT_TRUE(cache.Refusal());
+  EXPECT_TRUE(cache.Refusal()->message().contains(folder_ / "cache" + ": not used"));
+  EXPECT_FALSE(cache.Refusal()->remedy().empty());
   fs::permissions(folder_ / "cache", fs::perms::owner_all);
   EXPECT_TRUE(Has(cache, "one", content_));
+}
+
+// What is absent, damaged or of another version is nobody's fault.
+TEST_F(DiskCacheTest, OnlyWhatOthersHaveAHandInIsARefusal) {
+  const DiskCache cache = Make();
+  EXPECT_EQ(cache.Load("one"), nullptr);
+  ASSERT_TRUE(cache.Store("one", content_));
+  Overwrite("one", Content(100));
+  EXPECT_EQ(cache.Load("one"), nullptr);
+  EXPECT_FALSE(cache.Refusal());
+  fs::create_symlink(File("one"), File("two"));
+  EXPECT_EQ(cache.Load("two"), nullptr);
+  ASSERT_TRUE(cache.Refusal());
+  EXPECT_TRUE(cache.Refusal()->message().contains(File("two").string() + ": not used"));
 }
 
 TEST_F(DiskCacheTest, NothingIsWrittenWhereTheOwnerMayNot) {

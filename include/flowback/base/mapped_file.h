@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: MIT
 // A file's bytes, mapped read-only.
+//
+// Another process may cut the file meanwhile. What lies on a page behind the new end then can't be
+// read: the kernel sends SIGBUS. What lies behind the end on its last page reads as zeros. No
+// library can make either into data, so it is for the program to care: a handler for SIGBUS that
+// maps zeros in the place of what is gone lets the reader go on, and CheckWhole tells afterwards
+// that it read what never was there. Without a handler the program ends.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "flowback/base/bytes.h"
@@ -34,11 +42,30 @@ class MappedFile {
   const std::string& path() const { return path_; }
   Bytes bytes() const { return bytes_; }
 
+  // What has been read so far was the file's content. Errors: kUnreadable when the file at the path
+  // is the one that was opened and is shorter now. A copy, or a file that the path does not name
+  // any more, is whole.
+  Status CheckWhole() const;
+
  private:
-  MappedFile(std::string path, Bytes bytes) : path_(std::move(path)), bytes_(bytes) {}
+  // Which file of the machine it is; 0: nobody can cut it.
+  struct Identity {
+    uint64_t device = 0;
+    uint64_t inode = 0;
+  };
+
+  MappedFile(std::string path, Bytes bytes, Identity identity)
+      : path_(std::move(path)), bytes_(bytes), identity_(identity) {}
 
   std::string path_;
   Bytes bytes_;
+  Identity identity_;
 };
+
+// What is said of a file that ends at `end` now.
+Error CutWhileRead(const std::string& path, uint64_t end);
+
+// MappedFile::CheckWhole of all of them.
+Status CheckWhole(std::span<const std::shared_ptr<const MappedFile>> files);
 
 }  // namespace flowback

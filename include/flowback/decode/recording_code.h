@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,9 +67,14 @@ class RecordingCode {
   // The given images that the native engine has not come to so far; none where it has decoded
   // nothing at all.
   std::vector<UnusedImage> UnusedImages() const;
+  // The mapped files that code is read from: as Recording::files.
+  const std::vector<std::shared_ptr<const MappedFile>>& files() const { return files_; }
   // Keeps the blocks that were decoded in ImageSearch::cache, so that they need not be decoded
   // again. What keeps it from that is told nobody. Call it when nothing decodes.
   void KeepBlocks() const;
+  // What of the cache was not used because another user has a hand in it: the folder, or the first
+  // such file. Its code is kPermission.
+  std::optional<Error> CacheRefusal() const;
 
  private:
   std::vector<std::pair<int32_t, History>> processes_;  // sorted by pid
@@ -76,6 +82,7 @@ class RecordingCode {
   History given_;                                       // --section and --image alone
   std::vector<ImageStatus> images_;
   std::vector<std::shared_ptr<const CodeSection>> sections_;
+  std::vector<std::shared_ptr<const MappedFile>> files_;
   std::shared_ptr<const DiskCache> disk_;  // null: none
   std::vector<UnusedImage> given_files_;   // why each is not used, if it is not
 };

@@ -13,6 +13,7 @@
 
 #include "flowback/base/bytes.h"
 #include "flowback/base/joined_bytes.h"
+#include "flowback/base/mapped_file.h"
 #include "flowback/model/execution.h"
 #include "flowback/model/machine.h"
 
@@ -208,6 +209,9 @@ struct Recording {
   std::vector<RecorderLoss> losses;  // one for each cause
   // Keeps alive what the spans point into.
   std::vector<std::shared_ptr<const void>> storage;
+  // The mapped files among it. CheckWhole(files) tells whether all that was read of them so far was
+  // there.
+  std::vector<std::shared_ptr<const MappedFile>> files;
 };
 
 }  // namespace flowback
