@@ -162,7 +162,7 @@ void FlowPrinter::OnLoss(const DataLoss& loss) {
   line.Text("type", "loss").Number("stream", stream_);
   if (owner_->tid >= 0) line.Number("tid", owner_->tid);
   line.Text("cause", Name(loss.cause)).Number("offset", loss.begin);
-  line.Number("bytes", loss.end - loss.begin).Text("detail", loss.detail);
+  line.Number("bytes", loss.bytes()).Text("detail", loss.detail);
   if (loss.last_ip != 0) line.Hex("last_ip", loss.last_ip);
   line.Text("remedy", Remedy(loss.cause)).End();
 }

@@ -44,10 +44,10 @@ std::vector<UnusedImage> UnusedImages(const RecordingCode& code, const ReaderOpt
 
 void ImageTally::Add(const DataLoss& loss) {
   if (IsContradiction(loss.cause)) {
-    ++contradictions_;
-    ++counts_[loss.code].contradictions;
+    contradictions_ += loss.count;
+    counts_[loss.code].contradictions += loss.count;
   } else if (loss.cause == LossCause::kNoImage) {
-    ++counts_[loss.code].missing;
+    counts_[loss.code].missing += loss.count;
   }
 }
 

@@ -19,8 +19,8 @@ std::string Percent(uint64_t part, uint64_t whole) {
 }  // namespace
 
 std::string LossText(const DataLoss& loss) {
-  std::string text = fmt::format("loss: {}, {} bytes at offset {:#x}", Name(loss.cause),
-                                 loss.end - loss.begin, loss.begin);
+  std::string text =
+      fmt::format("loss: {}, {} bytes at offset {:#x}", Name(loss.cause), loss.bytes(), loss.begin);
   if (!loss.detail.empty()) text += ": " + loss.detail;
   return text;
 }

@@ -37,8 +37,8 @@ class LossTally {
 
   void Add(const DataLoss& loss) {
     Sum& sum = sums_[static_cast<size_t>(loss.cause)];
-    ++sum.count;
-    sum.bytes += loss.end - loss.begin;
+    sum.count += loss.count;
+    sum.bytes += loss.bytes();
     images_.Add(loss);
   }
   void AddStreamBytes(uint64_t bytes) { stream_bytes_ += bytes; }

@@ -82,7 +82,7 @@ class PacketText {
     JsonLine line(out);
     line.Text("type", "loss").Number("stream", stream_.index);
     line.Text("cause", Name(loss.cause)).Number("offset", loss.begin);
-    line.Number("bytes", loss.end - loss.begin);
+    line.Number("bytes", loss.bytes());
     line.Text("detail", loss.detail).Text("remedy", Remedy(loss.cause)).End();
   }
 

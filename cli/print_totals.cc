@@ -63,7 +63,7 @@ void PrintJson(std::string_view type, const StreamOwner* owner, const FlowSummar
   }
   line.Number("instructions", summary.digest.count);
   for (const Row& row : RowsFor(settings)) line.Number(row.key, summary.*row.value);
-  line.Number("losses", summary.losses.size());
+  line.Number("losses", summary.LossCount());
   AppendTimes(line, summary, *settings.clock);
   line.End();
   output.Commit();
@@ -89,16 +89,19 @@ void PrintText(const std::string& title, const FlowSummary& summary, const Print
   out += fmt::format("  {:<24}{}\n", "instructions", summary.digest.count);
   for (const Row& row : RowsFor(settings))
     out += fmt::format("  {:<24}{}\n", row.words, summary.*row.value);
-  out += fmt::format("  {:<24}{}\n", "losses", summary.losses.size());
+  out += fmt::format("  {:<24}{}\n", "losses", summary.LossCount());
   out += fmt::format("  {:<24}{}\n", "time", SpanText(summary, *settings.clock));
   output.Commit();
 }
 
 // Adds all of `part` but its digest's hash, which means nothing over several streams.
 void AddTo(FlowSummary& all, const FlowSummary& part) {
+  for (DataLoss loss : part.losses) {
+    loss.after += all.digest.count;
+    all.AddLoss(std::move(loss));
+  }
   all.digest.count += part.digest.count;
   for (const Row& row : kRows) all.*row.value += part.*row.value;
-  all.losses.insert(all.losses.end(), part.losses.begin(), part.losses.end());
   if (part.first_tsc != 0 && (all.first_tsc == 0 || part.first_tsc < all.first_tsc))
     all.first_tsc = part.first_tsc;
   all.last_tsc = std::max(all.last_tsc, part.last_tsc);

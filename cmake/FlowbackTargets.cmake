@@ -52,9 +52,41 @@ endfunction()
 # What tests keep on disk is neither the user's nor in the user's place.
 set(FLOWBACK_TEST_ENVIRONMENT "FLOWBACK_CACHE=${PROJECT_BINARY_DIR}/test-cache")
 
-# flowback_test(NAME SOURCES... [LINK lib...]): one GoogleTest program, found by ctest case by case.
+# A test that has not ended after so many seconds never will: on an idle machine none takes a tenth of
+# them, but for those that say so. tests/conventions/limits.py sees to it that each has a limit.
+set(FLOWBACK_TEST_SECONDS 120)
+set(FLOWBACK_TEST_SECONDS_MAX 900)
+
+# flowback_test_limit(VARIABLE [SECONDS]): the limit for this build; sanitizers take several times as long.
+function(flowback_test_limit variable)
+  set(seconds ${FLOWBACK_TEST_SECONDS})
+  if(ARGC GREATER 1 AND NOT "${ARGV1}" STREQUAL "")
+    set(seconds ${ARGV1})
+  endif()
+  if(FLOWBACK_SANITIZE)
+    math(EXPR seconds "${seconds} * 5")
+  endif()
+  set(${variable} ${seconds} PARENT_SCOPE)
+endfunction()
+
+# flowback_command_test(NAME COMMAND words... [SECONDS limit] [SKIPS]): a test that is a command. With
+# SKIPS, status 77 says that this machine lacks what it needs.
+function(flowback_command_test name)
+  cmake_parse_arguments(TEST "SKIPS" "SECONDS" "COMMAND" ${ARGN})
+  flowback_test_limit(seconds ${TEST_SECONDS})
+  add_test(NAME ${name} COMMAND ${TEST_COMMAND})
+  set_tests_properties(${name} PROPERTIES
+    TIMEOUT ${seconds} ENVIRONMENT "${FLOWBACK_TEST_ENVIRONMENT}")
+  if(TEST_SKIPS)
+    set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77)
+  endif()
+endfunction()
+
+# flowback_test(NAME SOURCES... [LINK lib...] [SECONDS limit]): one GoogleTest program, found by ctest
+# case by case; the limit is each case's.
 function(flowback_test name)
-  cmake_parse_arguments(TEST "" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(TEST "" "SECONDS" "SOURCES;LINK" ${ARGN})
+  flowback_test_limit(seconds ${TEST_SECONDS})
   add_executable(${name} ${TEST_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE flowback_options ${TEST_LINK} GTest::gtest_main)
@@ -62,7 +94,7 @@ function(flowback_test name)
     FLOWBACK_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
     FLOWBACK_PROGRAM="${PROJECT_BINARY_DIR}/bin/flowback")
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST NO_PRETTY_VALUES
-    PROPERTIES ENVIRONMENT "${FLOWBACK_TEST_ENVIRONMENT}")
+    PROPERTIES TIMEOUT ${seconds} ENVIRONMENT "${FLOWBACK_TEST_ENVIRONMENT}")
 endfunction()
 
 # flowback_fuzzer(NAME SOURCES... [LINK lib...]): bin/fuzz/NAME in a build with FLOWBACK_FUZZERS,

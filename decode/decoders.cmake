@@ -5,7 +5,7 @@ if(FLOWBACK_LIBIPT)
 endif()
 
 # What every engine inherits: below the engines, as the registry is above them.
-flowback_room(summarize SOURCES effort.cc summarize.cc ROOMS flowback_base)
+flowback_room(summarize SOURCES effort.cc flow_totals.cc summarize.cc ROOMS flowback_base)
 
 flowback_room(decoders
   SOURCES decoders.cc

@@ -24,7 +24,9 @@ class Totals final : public ExecutionConsumer {
   void OnEvent(const TraceEvent& event) override { Note(event.tsc); }
   void OnLoss(const DataLoss& loss) override {
     Enter(loss.stay);
-    summary_.losses.push_back(loss);
+    DataLoss added = loss;
+    added.after = summary_.digest.count;
+    summary_.AddLoss(std::move(added));
   }
 
   FlowSummary Take(const ByteAccount& account) {
@@ -84,19 +86,6 @@ class Totals final : public ExecutionConsumer {
 };
 
 }  // namespace
-
-void FlowTotals::Append(const FlowTotals& next) {
-  digest.Append(next.digest);
-  for (const auto counter :
-       {&FlowTotals::blocks, &FlowTotals::taken, &FlowTotals::not_taken, &FlowTotals::jumps,
-        &FlowTotals::indirect_jumps, &FlowTotals::calls, &FlowTotals::indirect_calls,
-        &FlowTotals::returns, &FlowTotals::far, &FlowTotals::bytes_decoded,
-        &FlowTotals::bytes_padding, &FlowTotals::bytes_lost})
-    this->*counter += next.*counter;
-  if (first_tsc == 0) first_tsc = next.first_tsc;
-  if (next.last_tsc != 0) last_tsc = next.last_tsc;
-  losses.insert(losses.end(), next.losses.begin(), next.losses.end());
-}
 
 Result<FlowSummary> Decoder::Summarize(const DecodeInput& input) {
   Totals totals;

@@ -227,29 +227,32 @@ bool NeedsNoPacket(const Node& node) {
 }  // namespace
 
 bool BlockGraph::Terminates(uint32_t id) {
-  if (GoesInCircles(id)) return false;
-  while (!nodes_[id].terminates) {
-    nodes_[id].terminates = true;
-    if (!NeedsNoPacket(nodes_[id])) break;
-    id = nodes_[id].next[1];
+  const uint32_t first = id;
+  const std::optional<unsigned> distance = DistanceToPacket(first);
+  // Now it is known of the nodes passed on the way, too. Where no packet was found, of the first
+  // half of them: those are too far from one, whatever comes.
+  for (unsigned left = distance.value_or(2 * kMaxWalk); distance || left > kMaxWalk; --left) {
+    Node& node = nodes_[id];
+    if (node.terminates || node.distance == Node::kEndless) break;
+    node.terminates = left <= kMaxWalk;
+    node.distance = node.terminates ? static_cast<uint16_t>(left) : Node::kEndless;
+    if (left == 0) break;
+    id = node.next[1];
   }
-  return true;
+  return nodes_[first].terminates;
 }
 
-bool BlockGraph::GoesInCircles(uint32_t id) {
-  // Brent's cycle detection: the hare walks, the tortoise waits at powers of two.
-  uint32_t tortoise = id;
-  for (uint64_t steps = 1, power = 1; NeedsNoPacket(nodes_[id]); ++steps) {
-    if (nodes_[id].terminates) return false;
-    id = nodes_[id].next[1] != 0 ? nodes_[id].next[1] : Resolve(id, 1);
-    if (id == tortoise) return true;
-    if (steps == power) {
-      tortoise = id;
-      steps = 0;
-      power *= 2;
-    }
+// Blocks from `id` to the one that needs a packet; nullopt: more than 2 * kMaxWalk, or known to be
+// more than kMaxWalk.
+std::optional<unsigned> BlockGraph::DistanceToPacket(uint32_t id) {
+  for (unsigned passed = 0; passed < 2 * kMaxWalk; ++passed) {
+    const Node& node = nodes_[id];
+    if (node.distance == Node::kEndless) return std::nullopt;
+    if (node.terminates) return passed + node.distance;
+    if (!NeedsNoPacket(node)) return passed;
+    id = node.next[1] != 0 ? node.next[1] : Resolve(id, 1);
   }
-  return false;
+  return std::nullopt;
 }
 
 }  // namespace flowback::pt

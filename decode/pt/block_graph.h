@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "decode/code/block_cache.h"
@@ -48,6 +49,9 @@ struct Node {
   InstructionClass last = InstructionClass::kOther;
   bool pushes = false;      // a call that return compression remembers
   bool terminates = false;  // known: a walk from here comes to a packet; see Terminates
+  uint16_t distance = 0;    // if so, blocks up to the one that needs it; kEndless: it never does
+
+  static constexpr uint16_t kEndless = 0xffff;
 };
 
 // The rest of a node, needed off the hot path only.
@@ -86,9 +90,14 @@ class BlockGraph {
   }
   // Where `direction` leads: 1 the branch target or the code after a cut, 0 the next instruction.
   uint64_t SuccessorAddress(uint32_t id, unsigned direction) const;
-  // False when following next[1] from `id` through nodes that need no packet comes back to a node
-  // already passed: such a walk would never end. Remembers nodes that do end, so that each is
-  // looked at once. Nothing else in a walk can be endless.
+  // Blocks that follow each other without a packet, at most: a million instructions in one line.
+  // Code that goes on for longer is none that a program runs, and each block takes memory.
+  static constexpr unsigned kMaxWalk = 4096;
+
+  // False when following next[1] from `id` through nodes that need no packet comes to none that
+  // needs one within kMaxWalk: the code goes in circles, or is too long. Remembers the answer for
+  // all nodes passed, so that each is looked at a few times at most. Nothing else in a walk can be
+  // endless.
   bool Terminates(uint32_t id);
 
  private:
@@ -96,7 +105,7 @@ class BlockGraph {
   const StaticBlock* FindBlock(uint64_t address);
   const StaticBlock* CutBlock(const StaticBlock& block, uint64_t limit);
   const StaticBlock* CrossingInstruction(uint64_t address);
-  bool GoesInCircles(uint32_t id);
+  std::optional<unsigned> DistanceToPacket(uint32_t id);
   void Grow();
   void MakeRoom();
   void FillTable();

@@ -39,6 +39,7 @@ bool CodeView::Advance(uint64_t time, uint64_t instructions) {
 bool CodeView::AdvanceFor(uint64_t address) {
   if (history_->key != AddressSpaceHistory::Key::kTime) return false;
   if (current_ + 1 >= history_->epochs.size()) return false;
+  if (Epoch().space->WhyNothing(address) != nullptr) return false;
   if (history_->epochs[current_ + 1].space->Find(address) == nullptr) return false;
   ++current_;
   return true;

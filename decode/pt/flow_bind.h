@@ -35,8 +35,38 @@ void FlowEngine<Sink>::ClearCompound() {
   waiting_.clear();
   transfer_.reset();
   transfer_aborts_ = false;
-  mode_.reset();
   DropHeldBits();
+}
+
+// While the flow is lost, at a FUP whose address is not known: of the packets that waited for it,
+// only what they say beside their place holds.
+template <class Sink>
+void FlowEngine<Sink>::PassWaiting() {
+  for (const Waiting& w : std::exchange(waiting_, {}))
+    if (w.transaction) in_transaction_ = w.in_transaction;
+}
+
+// Where it is not known which instruction comes next, or none is traced: a MODE.Exec holds from the
+// packet on that it binds to.
+template <class Sink>
+void FlowEngine<Sink>::PassMode() {
+  if (!mode_) return;
+  exec_mode_ = mode_->Mode();
+  interrupt_flag_ = mode_->iflag;
+  mode_.reset();
+}
+
+// While the flow is lost: whether execution stands where the FUP says that was just read. Not where
+// its packet only informs of a place, nor where that packet is not known.
+template <class Sink>
+bool FlowEngine<Sink>::FupTellsPlace() {
+  bool taken = false;
+  for (const Waiting& w : waiting_) {
+    if (w.must_reach) return true;
+    taken |= w.takes_fup;
+  }
+  if (taken) return false;
+  return mode_.has_value() || FollowedByTip();
 }
 
 // The code that is mapped now, in the current mode; only while no node number is held.
@@ -179,19 +209,15 @@ bool FlowEngine<Sink>::FinishTransfer(std::optional<uint64_t> target, bool stops
 // branch-free code leads to one; else to a transfer whose TIP follows.
 template <class Sink>
 void FlowEngine<Sink>::WalkPastFlag(uint8_t flag) {
-  const auto binds = [&](uint32_t id) {
-    return graph_->node(id).kind == NodeKind::kSpecial &&
-           (graph_->info(id).block->last.flags & flag) != 0;
-  };
-  uint32_t target = cur_;
-  while (!binds(target)) {
-    const NodeKind kind = graph_->node(target).kind;
-    if (kind != NodeKind::kGoto && kind != NodeKind::kCall && kind != NodeKind::kSpecial) return;
-    if (!graph_->node(target).terminates && !graph_->Terminates(target)) return;
-    target = Successor(target, 1);
+  const auto binds = [&](uint32_t id) { return Binds(id, flag); };
+  const NoFlag here{graph_, cur_, flag};
+  if (no_flag_ == here) return;
+  if (!Meets(binds)) {
+    no_flag_ = here;
+    return;
   }
   for (bool passed = false; !passed;) {
-    passed = cur_ == target;
+    passed = binds(cur_);
     cur_ = StepOver(sink_, cur_);
   }
 }

@@ -31,7 +31,7 @@
 // own: see sinks.h, batch_sink.h, event_sink.h. Its parts: flow_walk.h walks code, flow_hot.h the
 // usual packets without detours, flow_memo.h whole packets by memory (quick_packets.h); flow_bind.h
 // binds FUPs; flow_packets.h has the meaning of each packet; flow_sync.h finds sync points and
-// loses and regains the flow.
+// loses and regains the flow; flow_ahead.h looks at the packets ahead.
 #pragma once
 
 #include <cstdint>
@@ -122,6 +122,8 @@ struct FlowState {
   Failure failure_{};
   DataLoss loss_;
   bool losing_ = false;
+  bool tnt_passed_ = false;  // bits were lost with it, and nothing since sends off TIPs
+  std::pair<const uint8_t*, const uint8_t*> no_proof_;  // where TipsComeAtOnce saw too little
   bool overflowed_ = false;           // the loss is an overflow that has not resolved yet
   bool only_time_since_ovf_ = false;  // the next FUP resolves it
 };
@@ -169,6 +171,7 @@ class FlowEngine : private FlowState {
   bool SwallowsPsb(const uint8_t* packet, size_t size);
   void BeginLoss(LossCause cause, size_t offset, std::string detail);
   void EndLoss(size_t offset);
+  void Regain();
   void Resume(uint64_t ip);
   bool MayResume() const;
   bool PsbPlus();
@@ -176,10 +179,14 @@ class FlowEngine : private FlowState {
   bool ReadHeader(Header& header);
   bool ApplyHeader(const Header& header);
   bool StartsBeforeEnable();
+
+  // flow_ahead.h
   const std::type_info* NextKind();
+  void Look();
   bool FollowedByTip();
   bool FollowedByEnable();
   bool TracingIsOffNext();
+  bool TipsComeAtOnce();
 
   // flow_hot.h
   void FastPackets();
@@ -230,9 +237,16 @@ class FlowEngine : private FlowState {
   bool TipWithoutIp();
   bool LeaveAtConditional(std::optional<uint64_t> ip);
   bool NoCode();
+  template <class Predicate>
+  bool Meets(Predicate is_it);
+  template <class Predicate>
+  bool LeadsSomewhere(Predicate is_it);
+  bool StandsIn(uint32_t id, uint64_t ip) const;
+  bool Binds(uint32_t id, uint8_t flags) const;
   bool Reaches(uint64_t ip);
   unsigned InstructionsBefore(uint32_t id, uint64_t ip) const;
   bool LeavesFilter(uint32_t id) const;
+  bool StopsTracing(uint32_t id, std::optional<uint64_t> ip) const;
   bool TakeTip(uint64_t ip);
   void Goto(uint64_t ip);
   uint32_t Successor(uint32_t id, unsigned direction);
@@ -260,6 +274,9 @@ class FlowEngine : private FlowState {
         [&state](uint32_t call) { return state.graph_->SuccessorAddress(call, 0); });
   }
   void ClearCompound();
+  void PassWaiting();
+  void PassMode();
+  bool FupTellsPlace();
 
   // flow_packets.h: each returns false after setting failure_.
   bool On(const Pad&) { return true; }
@@ -267,6 +284,7 @@ class FlowEngine : private FlowState {
   bool On(const LongTnt& packet) { return OnTnt(packet.bits, packet.count); }
   bool OnTnt(uint64_t bits, unsigned count);
   bool On(const Tip& packet);
+  void ResumeAtTip(std::optional<uint64_t> ip);
   bool On(const TipPge& packet);
   bool On(const TipPgd& packet);
   bool On(const Fup& packet);
@@ -337,12 +355,30 @@ class FlowEngine : private FlowState {
            pebs_.item_bytes == 0;
   }
 
+  // What the last look ahead found: from any packet at `begin` to `at` on the next one that tells
+  // of the flow is that at `at`. Null: there is none.
+  struct Ahead {
+    const uint8_t* begin = nullptr;
+    const uint8_t* at = nullptr;
+    const std::type_info* kind = nullptr;
+  };
+  // Where WalkPastFlag has looked last, in vain.
+  struct NoFlag {
+    const BlockGraph* graph = nullptr;
+    uint32_t from = 0;
+    uint8_t flag = 0;
+
+    bool operator==(const NoFlag&) const = default;
+  };
+
   const DecodeInput& input_;
   StreamWindow window_;
   CodeView& code_;
   Sink& sink_;
   PathMemo* memo_ = nullptr;             // of graph_, if that has one yet
   const uint8_t* uses_begin_ = nullptr;  // of memoised paths that are in no sum yet
+  Ahead ahead_;
+  NoFlag no_flag_;
   const Errata errata_;
   const bool compressed_returns_;
 };

@@ -9,6 +9,7 @@ namespace flowback::pt {
 template <class Sink>
 bool FlowEngine<Sink>::OnTnt(uint64_t bits, unsigned count) {
   if (state_ == State::kLost) {
+    tnt_passed_ = true;
     if (!MayResume()) SyncForward(Offset(pos_));
     return true;
   }
@@ -22,16 +23,10 @@ template <class Sink>
 bool FlowEngine<Sink>::On(const Tip& packet) {
   const std::optional<uint64_t> ip = last_ip_.Apply(packet.ip);
   if (state_ == State::kLost) {
-    if (!MayResume()) {
+    if (MayResume())
+      ResumeAtTip(ip);
+    else
       SyncForward(Offset(pos_));
-    } else if (ip && !deferred_tips_) {
-      // After a FUP this is the target of a transfer, else of a branch: either way execution is
-      // there now. With deferred TIPs, bits of the TNT before might belong behind it.
-      const uint32_t node = (SelectCode(), graph_->NodeAt(*ip));
-      if (graph_->node(node).count == 0) return true;
-      ClearCompound();
-      Resume(*ip);
-    }
     return true;
   }
   if (state_ == State::kOff) return Mismatch("TIP");
@@ -43,17 +38,32 @@ bool FlowEngine<Sink>::On(const Tip& packet) {
   return true;
 }
 
+// While the flow is lost. After a FUP a TIP has the target of a transfer, else of a branch: either
+// way execution is there now. But where TIPs may be deferred, bits of a TNT before might belong
+// behind it.
+template <class Sink>
+void FlowEngine<Sink>::ResumeAtTip(std::optional<uint64_t> ip) {
+  PassMode();
+  if (!ip || (tnt_passed_ && (deferred_tips_ || !TipsComeAtOnce()))) return;
+  SelectCode();
+  if (graph_->node(graph_->NodeAt(*ip)).count == 0) return;
+  ClearCompound();
+  Resume(*ip);
+}
+
 template <class Sink>
 bool FlowEngine<Sink>::On(const TipPge& packet) {
   const std::optional<uint64_t> ip = last_ip_.Apply(packet.ip);
-  if (!ip) return Mismatch("TIP.PGE without an IP");
   if (state_ == State::kOn) return Mismatch("TIP.PGE while tracing is on");
+  tnt_passed_ = false;
+  if (!ip && last_ip_.in_doubt()) {
+    PassMode();
+    return true;
+  }
+  if (!ip) return Mismatch("TIP.PGE without an IP");
   transfer_.reset();
   waiting_.clear();
-  if (state_ == State::kLost) {
-    EndLoss(Offset(packet_));
-    returns_.Clear();
-  }
+  if (state_ == State::kLost) Regain();
   SelectCode();
   ApplyMode(ip);
   state_ = State::kOn;
@@ -73,8 +83,12 @@ bool FlowEngine<Sink>::On(const TipPgd& packet) {
       SyncForward(Offset(pos_));
       return true;
     }
-    EndLoss(Offset(packet_));
+    tnt_passed_ = false;
+    PassMode();
     ClearCompound();
+    // Else where tracing begins again could not be told.
+    if (last_ip_.in_doubt()) return true;
+    Regain();
     state_ = State::kOff;
     return true;
   }
@@ -97,14 +111,20 @@ bool FlowEngine<Sink>::On(const TipPgd& packet) {
 template <class Sink>
 bool FlowEngine<Sink>::On(const Fup& packet) {
   const std::optional<uint64_t> ip = last_ip_.Apply(packet.ip);
-  if (!ip) return state_ == State::kLost ? true : Mismatch("FUP without an IP");
+  if (!ip && state_ != State::kLost) return Mismatch("FUP without an IP");
   if (state_ == State::kLost) {
     const bool resolves = overflowed_ && only_time_since_ovf_;
     if (resolves && errata_.overflow_false_fup && TracingIsOffNext()) return true;
-    if (!resolves && !MayResume()) {
+    if (ip && !resolves && !MayResume()) {
       SyncForward(Offset(pos_));
       return true;
     }
+    tnt_passed_ = false;  // it has sent off all that waited
+    if (!ip) {
+      PassWaiting();
+      return true;
+    }
+    if (!resolves && !FupTellsPlace()) return BindWaiting(*ip);
     Resume(*ip);
     if (resolves) return true;
   } else if (overflowed_ && only_time_since_ovf_ && !FollowedByTip()) {
@@ -213,6 +233,7 @@ template <class Sink>
 bool FlowEngine<Sink>::On(const Ovf&) {
   clock_.OnGap();
   ClearCompound();
+  PassMode();
   returns_.Clear();
   in_transaction_ = false;
   EndLoss(Offset(packet_));  // of another cause, if there is one

@@ -77,7 +77,7 @@ bool SameFromHere(const Carry& one, const Carry& other) {
   const FlowState& b = other.state;
   return simple(a) && simple(b) && a.pos_ == b.pos_ && a.state_ == b.state_ && one.ip == other.ip &&
          one.place == other.place && a.next_change_ == b.next_change_ &&
-         a.next_gap_ == b.next_gap_ && a.last_ip_.value() == b.last_ip_.value() &&
+         a.next_gap_ == b.next_gap_ && a.last_ip_ == b.last_ip_ &&
          a.clock_.TellsTheSame(b.clock_) && a.calls_lost_ == b.calls_lost_ &&
          a.deferred_tips_ == b.deferred_tips_ && a.exec_mode_ == b.exec_mode_ &&
          a.in_transaction_ == b.in_transaction_ && a.overflowed_ == b.overflowed_ &&

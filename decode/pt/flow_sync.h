@@ -9,9 +9,9 @@
 
 #include <algorithm>
 #include <type_traits>
-#include <typeinfo>
 #include <variant>
 
+#include "decode/pt/flow_ahead.h"
 #include "decode/pt/flow_engine.h"
 #include "decode/pt/packets/packet_groups.h"
 
@@ -147,10 +147,8 @@ void FlowEngine<Sink>::OnePacket() {
         !std::holds_alternative<Psb>(packet))
       if (!std::visit([this](const auto& p) { return this->On(p); }, packet)) Failed();
   }
-  if (const auto* tnt = std::get_if<ShortTnt>(&packet))
-    TntEnd(InCompound() ? 0 : tnt->count, pos_);
-  else if (const auto* long_tnt = std::get_if<LongTnt>(&packet))
-    TntEnd(InCompound() ? 0 : long_tnt->count, pos_);
+  if (const unsigned count = TntCount(packet); count != 0)
+    TntEnd(InCompound() ? 0 : count, pos_);
   else if (!is_time && !InCompound())
     PacketEnd();
   // PSB+ may stand between an OVF and the FUP or TIP.PGE that resolves it.
@@ -220,8 +218,19 @@ bool FlowEngine<Sink>::SwallowsPsb(const uint8_t* packet, size_t size) {
   return true;
 }
 
+// Whether the packets up to a loss of this kind are what was written: it is code, a call or packets
+// that the processor dropped that is missing, and nothing contradicts them.
+inline bool PacketsAreSound(LossCause cause) {
+  return cause == LossCause::kNoImage || cause == LossCause::kReturnAcrossLoss ||
+         cause == LossCause::kOverflow;
+}
+
 template <class Sink>
 void FlowEngine<Sink>::BeginLoss(LossCause cause, size_t offset, std::string detail) {
+  if (!PacketsAreSound(cause)) {
+    last_ip_.Doubt();
+    in_transaction_ = false;
+  }
   const bool on = state_ == State::kOn;
   const uint64_t last_ip = on ? CurrentAddress() : 0;
   state_ = State::kLost;
@@ -229,6 +238,7 @@ void FlowEngine<Sink>::BeginLoss(LossCause cause, size_t offset, std::string det
   overflowed_ = only_time_since_ovf_ = false;
   if (losing_) return;  // one loss, for the reason that began it
   losing_ = true;
+  no_proof_ = {};
   CountDecoded(offset);
   loss_ = {.cause = cause,
            .begin = offset,
@@ -251,7 +261,7 @@ void FlowEngine<Sink>::CountDecoded(size_t offset) {
 
 template <class Sink>
 void FlowEngine<Sink>::EndLoss(size_t offset) {
-  overflowed_ = only_time_since_ovf_ = false;
+  overflowed_ = only_time_since_ovf_ = tnt_passed_ = false;
   if (!losing_) return;
   losing_ = false;
   if (offset < loss_.begin && offset + 1 == behind_last_psb_) {
@@ -272,7 +282,9 @@ void FlowEngine<Sink>::SyncForward(size_t from) {
   pos_ = input_.bytes.data() + FindPsb(window_, Offset(end_), from);
   clock_.OnGap();
   pebs_ = {};
+  ahead_ = {};
   ClearCompound();
+  mode_.reset();  // PSB+ tells it
   if (pos_ == end_) return;
   state_ = State::kLost;
 }
@@ -283,14 +295,20 @@ bool FlowEngine<Sink>::MayResume() const {
   return input_.resync == Resync::kEarliest || (overflowed_ && errata_.overflow_no_fup);
 }
 
+// The packet in work tells where things stand again, but not all: no calls that the processor
+// remembers are known. An overflow empties its call stack; only time may have passed since.
+template <class Sink>
+void FlowEngine<Sink>::Regain() {
+  calls_lost_ = !(overflowed_ && only_time_since_ovf_);
+  EndLoss(Offset(packet_));
+  returns_.Clear();
+}
+
 // The flow is known again: tracing is on, the next instruction is at `ip`.
 template <class Sink>
 void FlowEngine<Sink>::Resume(uint64_t ip) {
   const bool overflow = overflowed_;
-  // An overflow empties the processor's call stack; only time may have passed since.
-  calls_lost_ = !(overflow && only_time_since_ovf_);
-  EndLoss(Offset(packet_));
-  returns_.Clear();
+  Regain();
   state_ = State::kOn;
   SelectCode();
   Goto(ip);
@@ -361,10 +379,11 @@ bool FlowEngine<Sink>::PsbPlus() {
     return true;
   }
   packet_ = psb;
-  const bool ok = ApplyHeader(header);
-  if (!ok && input_.resync == Resync::kPsb) return false;
-  if (!ok) {  // the flow before was wrong; this PSB+ has the whole state
-    Failed();
+  if (!ApplyHeader(header)) {  // the flow before was wrong; this PSB+ has the whole state
+    const LastIp told = last_ip_;
+    ClearCompound();
+    BeginLoss(failure_.cause, Offset(psb), std::move(failure_.detail));
+    last_ip_ = told;
     ApplyHeader(header);
   }
   account_.padding += header.padding;
@@ -385,12 +404,15 @@ bool FlowEngine<Sink>::ApplyHeader(const Header& header) {
   const bool enabling = header.ip && state_ != State::kOn && StartsBeforeEnable();
   if (state_ == State::kOff && header.ip && !enabling)
     return Mismatch("PSB+ says that tracing is on");
+  if (state_ == State::kOn && !header.ip && !header.overflow)
+    return Mismatch("PSB+ says that tracing is off");
   returns_.Clear();  // PSB empties the processor's as well
   calls_lost_ = false;
   if (header.mode) SetMode(*header.mode, header.ip);
   if (header.tsx) in_transaction_ = header.tsx->in_transaction;
   if (was_lost) {
     ClearCompound();
+    mode_.reset();
     EndLoss(Offset(packet_));
     state_ = State::kOff;
     SelectCode();
@@ -412,77 +434,6 @@ bool FlowEngine<Sink>::StartsBeforeEnable() {
   const bool erratum =
       errata_.psb_in_enable || (!input_.config.cpu.known() && input_.resync == Resync::kEarliest);
   return erratum && FollowedByEnable();
-}
-
-// What kind of packet comes next, apart from those that may stand in between; null at the end.
-template <class Sink>
-const std::type_info* FlowEngine<Sink>::NextKind() {
-  PebsState pebs = pebs_;
-  Packet packet;
-  for (const uint8_t* at = pos_; at < end_;) {
-    window_.Reach(Offset(at));
-    const ReadResult size = ReadPacket(RestFrom(at), pebs, packet, errata_);
-    if (!size) return nullptr;
-    at += *size;
-    const std::type_info* kind = std::visit(
-        []<class P>(const P&) -> const std::type_info* {
-          return kMayIntervene<P> ? nullptr : &typeid(P);
-        },
-        packet);
-    if (kind != nullptr) return kind;
-  }
-  return nullptr;
-}
-
-// Whether the next packet that tells of the flow is a TNT.
-template <class Sink>
-bool FlowEngine<Sink>::FollowedByTnt(const uint8_t* next) {
-  if (pebs_.item_bytes == 0 && next < end_ && (*next & 1) == 0 && *next > kExtendedPrefix)
-    return true;
-  PebsState pebs = pebs_;
-  Packet packet;
-  while (next < end_) {
-    window_.Reach(Offset(next));
-    const ReadResult size = ReadPacket(RestFrom(next), pebs, packet, errata_);
-    if (!size) return false;
-    if (std::holds_alternative<ShortTnt>(packet) || std::holds_alternative<LongTnt>(packet))
-      return true;
-    if (!std::visit([]<class P>(const P&) { return kIsTiming<P>; }, packet)) return false;
-    next += *size;
-  }
-  return false;
-}
-
-template <class Sink>
-bool FlowEngine<Sink>::FollowedByTip() {
-  const std::type_info* kind = NextKind();
-  return kind != nullptr && (*kind == typeid(Tip) || *kind == typeid(TipPgd));
-}
-
-template <class Sink>
-bool FlowEngine<Sink>::FollowedByEnable() {
-  const std::type_info* kind = NextKind();
-  return kind != nullptr && *kind == typeid(TipPge);
-}
-
-// Whether what comes next shows that tracing is off: a TIP.PGE, or a PSB+ without an IP.
-template <class Sink>
-bool FlowEngine<Sink>::TracingIsOffNext() {
-  PebsState pebs = pebs_;
-  Packet packet;
-  bool in_header = false;
-  for (const uint8_t* at = pos_;;) {
-    if (at < end_) window_.Reach(Offset(at));
-    const ReadResult size = ReadPacket(RestFrom(at), pebs, packet, errata_);
-    if (!size) return false;
-    at += *size;
-    if (std::holds_alternative<TipPge>(packet)) return true;
-    if (in_header && std::holds_alternative<PsbEnd>(packet)) return true;
-    in_header |= std::holds_alternative<Psb>(packet);
-    const bool may_intervene =
-        std::visit([]<class P>(const P&) { return kMayIntervene<P> || kIsOneOf<P, Psb>; }, packet);
-    if (!may_intervene) return false;
-  }
 }
 
 }  // namespace flowback::pt

@@ -111,7 +111,9 @@ void FlowEngine<Sink>::ComeToBranch() {
 // The TIP of the branch before the held bits won't come.
 template <class Sink>
 void FlowEngine<Sink>::DropHeldBits() {
-  if (state_ == State::kOn && held_count_ != 0) ComeToBranch();
+  if (held_count_ == 0) return;
+  if (state_ == State::kOn) ComeToBranch();
+  tnt_passed_ = true;
   held_count_ = 0;
 }
 
@@ -131,7 +133,9 @@ template <class Sink>
 bool FlowEngine<Sink>::WalkHeldBits() {
   if (held_count_ == 0) return true;
   deferred_tips_ = true;
-  return WalkTnt(held_bits_, std::exchange(held_count_, 0));
+  if (WalkTnt(held_bits_, std::exchange(held_count_, 0))) return true;
+  tnt_passed_ = true;
+  return false;
 }
 
 // On to the next block whose end needs a packet.
@@ -202,7 +206,8 @@ unsigned FlowEngine<Sink>::InstructionsBefore(uint32_t id, uint64_t ip) const {
 template <class Sink>
 bool FlowEngine<Sink>::WalkTo(uint64_t ip) {
   if (held_count_ != 0) return MismatchAtBranch("FUP where a TIP is due");
-  for (;;) {
+  const auto is_there = [&](uint32_t id) { return StandsIn(id, ip); };
+  for (bool leads = false;;) {
     if (CurrentAddress() == ip) return true;
     if (const unsigned before = InstructionsBefore(cur_, ip); before != 0) {
       sink_.Part(*graph_, cur_, before, Now());
@@ -213,13 +218,13 @@ bool FlowEngine<Sink>::WalkTo(uint64_t ip) {
       case NodeKind::kGoto:
       case NodeKind::kCall:
       case NodeKind::kSpecial:
-        if (!graph_->node(cur_).terminates && !graph_->Terminates(cur_) && !Reaches(ip))
-          return Runaway();
+        if (!leads && !(leads = LeadsSomewhere(is_there))) return Runaway();
         cur_ = StepOver(sink_, cur_);
         break;
       case NodeKind::kNoImage:
       case NodeKind::kBadInstruction:
         if (!NoCode()) return false;
+        leads = false;
         break;
       default:
         return MismatchAtBranch(("a branch lies before the FUP address " + Hex(ip)).c_str());
@@ -227,19 +232,46 @@ bool FlowEngine<Sink>::WalkTo(uint64_t ip) {
   }
 }
 
-// Whether branch-free code leads from here to `ip`. Nothing is executed.
+// Whether code that needs no packet leads from here to a node that `is_it` says yes to. Nothing is
+// executed. What is looked for may lie in a cycle, so being endless is no reason to end.
 template <class Sink>
-bool FlowEngine<Sink>::Reaches(uint64_t ip) {
+template <class Predicate>
+bool FlowEngine<Sink>::Meets(Predicate is_it) {
   uint32_t id = cur_;
-  // Every node is passed at most once on a path without packets; a longer one goes in circles.
-  for (size_t steps = 0; steps <= graph_->size(); ++steps) {
-    if (graph_->info(id).address == ip || InstructionsBefore(id, ip) != 0) return true;
+  for (unsigned blocks = 0; blocks <= BlockGraph::kMaxWalk; ++blocks) {
+    if (is_it(id)) return true;
     const NodeKind kind = graph_->node(id).kind;
     if (kind != NodeKind::kGoto && kind != NodeKind::kCall && kind != NodeKind::kSpecial)
       return false;
     id = Successor(id, 1);
   }
   return false;
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::Reaches(uint64_t ip) {
+  return Meets([&](uint32_t id) { return StandsIn(id, ip); });
+}
+
+// Whether an instruction of block `id` begins at `ip`.
+template <class Sink>
+bool FlowEngine<Sink>::StandsIn(uint32_t id, uint64_t ip) const {
+  return graph_->info(id).address == ip || InstructionsBefore(id, ip) != 0;
+}
+
+// Whether the walk may go on from here, where no packet is needed: it comes to where one is, or
+// before that to what `is_it` says yes to. To be asked once for a walk.
+template <class Sink>
+template <class Predicate>
+bool FlowEngine<Sink>::LeadsSomewhere(Predicate is_it) {
+  return graph_->node(cur_).terminates || graph_->Terminates(cur_) || Meets(is_it);
+}
+
+// Whether a packet binds to the last instruction of `id`, which has one of `flags`.
+template <class Sink>
+bool FlowEngine<Sink>::Binds(uint32_t id, uint8_t flags) const {
+  return graph_->node(id).kind == NodeKind::kSpecial &&
+         (graph_->info(id).block->last.flags & flags) != 0;
 }
 
 template <class Sink>
@@ -253,15 +285,25 @@ bool FlowEngine<Sink>::LeavesFilter(uint32_t id) const {
   return true;
 }
 
+// Whether tracing stops at the end of block `id`, which needs no packet: it leads to where the
+// filter range ends, or, without an IP, out of the range, or to other page tables.
+template <class Sink>
+bool FlowEngine<Sink>::StopsTracing(uint32_t id, std::optional<uint64_t> ip) const {
+  if (ip) return graph_->SuccessorAddress(id, 1) == *ip;
+  return LeavesFilter(id) || Binds(id, kFlagMovCr3);
+}
+
 // TIP.PGD without a FUP before it: on to the instruction that stops tracing. Without an IP that is
 // a change to a level that is not traced; with one, the branch that leaves the filter range for it.
 template <class Sink>
 bool FlowEngine<Sink>::WalkToStop(std::optional<uint64_t> ip) {
   if (held_count_ != 0) return MismatchAtBranch("TIP.PGD where a TIP is due");
-  for (;;) {
+  const auto stops_in = [&](uint32_t id) { return ip ? InstructionsBefore(id, *ip) : 0; };
+  const auto stops_at = [&](uint32_t id) { return StopsTracing(id, ip); };
+  for (bool leads = false;;) {
     const uint32_t id = cur_;
     const Node& node = graph_->node(id);
-    if (const unsigned before = ip ? InstructionsBefore(id, *ip) : 0; before != 0) {
+    if (const unsigned before = stops_in(id); before != 0) {
       sink_.Part(*graph_, id, before, Now());  // the range ends in mid-block
       return true;
     }
@@ -279,23 +321,21 @@ bool FlowEngine<Sink>::WalkToStop(std::optional<uint64_t> ip) {
         return true;
       case NodeKind::kGoto:
       case NodeKind::kCall:
-      case NodeKind::kSpecial: {
-        const bool direct = IsDirect(node.last);
-        const bool stops = ip ? graph_->SuccessorAddress(id, 1) == *ip : LeavesFilter(id);
-        const bool paging = !ip && node.kind == NodeKind::kSpecial &&
-                            (graph_->info(id).block->last.flags & kFlagMovCr3) != 0;
-        if (stops || paging) {
-          Emit(id, direct || paging ? BlockExit::kStopped : BlockExit::kFallThrough,
-               ip.value_or(0));
+      case NodeKind::kSpecial:
+        if (stops_at(id)) {
+          const bool leaves = IsDirect(node.last) || !ip;
+          Emit(id, leaves ? BlockExit::kStopped : BlockExit::kFallThrough, ip.value_or(0));
           return true;
         }
-        if (!node.terminates && !graph_->Terminates(id)) return Runaway();
+        if (!leads && !(leads = LeadsSomewhere(
+                            [&](uint32_t at) { return stops_in(at) != 0 || stops_at(at); })))
+          return Runaway();
         cur_ = StepOver(sink_, cur_);
         break;
-      }
       case NodeKind::kNoImage:
       case NodeKind::kBadInstruction:
         if (!NoCode()) return false;
+        leads = false;
         break;
     }
   }
@@ -317,11 +357,12 @@ bool FlowEngine<Sink>::LeaveAtConditional(std::optional<uint64_t> ip) {
 template <class Sink>
 bool FlowEngine<Sink>::WalkPastPtwrite(TraceEvent event) {
   if (held_count_ != 0) return MismatchAtBranch("PTW where a TIP is due");
-  for (;;) {
+  const auto is_ptwrite = [&](uint32_t id) { return Binds(id, kFlagPtwrite); };
+  for (bool leads = false;;) {
     const Node& node = graph_->node(cur_);
     switch (node.kind) {
       case NodeKind::kSpecial:
-        if ((graph_->info(cur_).block->last.flags & kFlagPtwrite) != 0) {
+        if (is_ptwrite(cur_)) {
           event.ip = graph_->info(cur_).LastAddress();
           event.has_ip = true;
           cur_ = StepOver(sink_, cur_);
@@ -331,12 +372,13 @@ bool FlowEngine<Sink>::WalkPastPtwrite(TraceEvent event) {
         [[fallthrough]];
       case NodeKind::kGoto:
       case NodeKind::kCall:
-        if (!graph_->node(cur_).terminates && !graph_->Terminates(cur_)) return Runaway();
+        if (!leads && !(leads = LeadsSomewhere(is_ptwrite))) return Runaway();
         cur_ = StepOver(sink_, cur_);
         break;
       case NodeKind::kNoImage:
       case NodeKind::kBadInstruction:
         if (!NoCode()) return false;
+        leads = false;
         break;
       default:
         return MismatchAtBranch("PTW, but no PTWRITE before the next branch");

@@ -25,7 +25,7 @@ FlowTotals CountingSink::TakeTotals() {
   summary.blocks = left(InstructionClass::kOther) + summary.taken + summary.not_taken +
                    summary.jumps + summary.calls + summary.indirect_jumps + summary.indirect_calls +
                    summary.returns + summary.far;
-  summary.losses = std::exchange(losses_, {});
+  summary.losses = std::exchange(losses_.losses, {});
   retired_before_ += flow_.count;
   effort_.fast += exits_.packets;
   flow_ = {};
@@ -34,7 +34,7 @@ FlowTotals CountingSink::TakeTotals() {
 }
 
 void CountingSink::Enter(const ThreadStay* stay, const PartMark& mark) {
-  const bool anything = mark.offset != mark_.offset || flow_.count != 0 || !losses_.empty();
+  const bool anything = mark.offset != mark_.offset || flow_.count != 0 || !losses_.losses.empty();
   if (anything) {
     FlowPart& part = parts_.emplace_back();
     part.stay = stay_;

@@ -112,7 +112,10 @@ class CountingSink {
     }
   }
   void Event(const TraceEvent&) {}
-  void Loss(DataLoss loss) { losses_.push_back(std::move(loss)); }
+  void Loss(DataLoss loss) {
+    loss.after = flow_.count;
+    losses_.AddLoss(std::move(loss));
+  }
   bool Done() const { return false; }
   uint64_t retired() const { return retired_before_ + flow_.count; }
 
@@ -132,7 +135,7 @@ class CountingSink {
   FlowDigest flow_;
   ExitCounts exits_;
   PathMemo* memo_ = nullptr;  // that has uses which are not counted yet
-  std::vector<DataLoss> losses_;
+  FlowTotals losses_;         // nothing but them
   const ThreadStay* stay_ = nullptr;
   PartMark mark_;
 

@@ -287,7 +287,7 @@ void Accountant::CountFlow() {
       if (part.totals.digest.count == 0 && part.totals.losses.empty()) continue;
       TimeAccount& account = AccountOf(stream, part.stay);
       account.instructions += part.totals.digest.count;
-      account.losses += part.totals.losses.size();
+      account.losses += part.totals.LossCount();
     }
   for (const ThreadFlow& flow : ThreadFlows(recording_, inputs_))
     for (const FlowPiece& piece : flow.pieces)

@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/run_program.h"
+#include "tests/support/host.h"
 
 namespace flowback::test {
 namespace {
@@ -55,8 +55,7 @@ TEST_F(RecordOutput, StandardOutputIsAPipeOfRecords) {
 }
 
 TEST_F(RecordOutput, PerfReadsThePipe) {
-  if (std::system("perf --version >/dev/null 2>&1") != 0)
-    GTEST_SKIP() << "perf is not installed (Debian: linux-perf)";
+  FLOWBACK_NEEDS_HOST(host::Trait::kPerf);
   const ProgramResult listed = Shell(
       "$F record -o - -- true 2>messages | perf script -i - --itrace=i0ns -F ip 2>perf.err | wc "
       "-l");
@@ -80,6 +79,7 @@ TEST_F(RecordOutput, Fifo) {
 
 // Whoever reads sees the end as soon as the recording is complete.
 TEST_F(RecordOutput, EndsWithTheRecordingNotTheProgram) {
+  FLOWBACK_NEEDS_HOST(host::Trait::kPtrace);
   const ProgramResult result = Shell(
       "$F record --engine step --max-instructions 1000 -o - -- sh -c "
       "'until [ -e seen ]; do sleep 0.02; done' | { $F decode --as digest - >digest; touch seen; "

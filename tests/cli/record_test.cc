@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/run_program.h"
+#include "tests/support/host.h"
 
 namespace flowback::test {
 namespace {
@@ -264,6 +265,7 @@ TEST_F(RecordTest, PerfsOptionsForHardwareAreKnown) {
 }
 
 TEST_F(RecordTest, WithoutAnEmulatorAutoStepsAndTheHintSaysWhatToInstall) {
+  FLOWBACK_NEEDS_HOST(host::Trait::kPtrace);
   const auto run = [&](const std::string& options) {
     return std::system(("PATH=/nonexistent " FLOWBACK_PROGRAM " record " + options + " -o " +
                         file_ + " -- /bin/true >/dev/null 2>" + folder_.File("messages"))
@@ -321,6 +323,7 @@ TEST_F(RecordTest, MtcPacketsThatAreOffAreToldAsOff) {
 // A thread that was killed before it came back from the kernel ran no user code: nothing of it is
 // lost, and info says the same as the summary.
 TEST_F(RecordTest, KilledInTheKernelWithoutTrace) {
+  FLOWBACK_NEEDS_HOST(host::Trait::kPtrace);
   const std::string script = folder_.Write(
       "script", "sleep 1000 & p=$!\n" FLOWBACK_PROGRAM " record --json --engine step -p $p -o " +
                     file_ + " >" + folder_.File("summary") +

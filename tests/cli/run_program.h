@@ -25,7 +25,8 @@ struct RunOptions {
   std::string folder{};  // working directory; empty: the caller's
 };
 
-// `words` follow the program's name. Ends the program after two minutes.
+// `words` follow the program's name. Ends the program after a minute, sanitized
+// ones after five.
 ProgramResult RunFlowback(const std::vector<std::string>& words, const RunOptions& options = {});
 
 // The lines of `text`, without their ends; `comments` keeps those that begin with '#'.
@@ -52,7 +53,7 @@ class ScratchFolder {
 
 std::string ReadFile(const std::string& path);
 
-// `line` as bash takes it, where $F is the program, in the folder. Ends it after two minutes.
+// `line` as bash takes it, where $F is the program, in the folder. Ends it after as long.
 ProgramResult RunShell(const ScratchFolder& folder, const std::string& line);
 
 }  // namespace flowback::test

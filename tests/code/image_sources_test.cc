@@ -5,6 +5,7 @@
 #include "decode/code/elf_file.h"
 #include "decode/code/own_vdso.h"
 #include "tests/code/recording_fixture.h"
+#include "tests/support/host.h"
 
 namespace flowback {
 namespace {
@@ -12,6 +13,7 @@ namespace {
 using ImageSourcesTest = RecordingCodeTest;
 
 TEST_F(ImageSourcesTest, OwnVdsoOnlyByBuildId) {
+  FLOWBACK_NEEDS_HOST(host::Trait::kVdso);
   const std::vector<uint8_t> own = CopyOwnVdso();
   ASSERT_FALSE(own.empty());
   const auto elf = ReadElf(own, "[vdso]");

@@ -7,6 +7,7 @@ import unittest
 
 import documents
 import layering
+import limits
 import registries
 import sources
 from project import Project
@@ -70,6 +71,22 @@ class Checks(unittest.TestCase):
         for files, expected in cases:
             with self.subTest(expected=expected):
                 self.assertIn(expected, self.findings(registries, files))
+
+    def test_limits(self):
+        def test(name, *values):
+            return {"name": name, "properties": [{"name": "TIMEOUT", "value": v} for v in values]}
+
+        self.assertEqual([], list(limits.findings([test("a.b", 60.0), test("c_NOT_BUILT")], 60)))
+        cases = [
+            ([test("a.b", 60.0), {"name": "c.d"}], "c.d: has no time limit"),
+            ([test("a.b")], "a.b: has no time limit"),
+            ([test("a.b", 61.0)], "a.b: its time limit of 61 s"),
+            ([test("a.b", 0.0)], "a.b: its time limit of 0 s"),
+            ([], "finds no tests"),
+        ]
+        for tests, expected in cases:
+            with self.subTest(expected):
+                self.assertIn(expected, "\n".join(limits.findings(tests, 60)))
 
     def test_sources(self):
         path = "/".join(["", "home", "jo", "x"])

@@ -25,7 +25,11 @@ class Adder : public ExecutionConsumer {
     CountBranch(run);
   }
   void OnEvent(const TraceEvent&) override {}
-  void OnLoss(const DataLoss& loss) override { sum_.losses.push_back(loss); }
+  void OnLoss(const DataLoss& loss) override {
+    DataLoss added = loss;
+    added.after = sum_.digest.count;
+    sum_.AddLoss(std::move(added));
+  }
 
   FlowSummary Take() { return std::move(sum_); }
 

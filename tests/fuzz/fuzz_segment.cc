@@ -33,7 +33,7 @@ class Adder : public ExecutionConsumer {
     Check(loss.begin <= loss.end);
     Check(loss.begin >= last_end);
     last_end = loss.end;
-    lost += loss.end - loss.begin;
+    lost += loss.bytes();
   }
 
   FlowDigest digest;

@@ -45,7 +45,7 @@ inline std::string Describe(const std::vector<DataLoss>& losses) {
 inline void ExpectEveryByteCounted(const FlowSummary& summary, size_t stream_size) {
   EXPECT_EQ(summary.bytes_decoded + summary.bytes_padding + summary.bytes_lost, stream_size);
   uint64_t in_losses = 0;
-  for (const DataLoss& loss : summary.losses) in_losses += loss.end - loss.begin;
+  for (const DataLoss& loss : summary.losses) in_losses += loss.bytes();
   EXPECT_EQ(in_losses, summary.bytes_lost);
 }
 

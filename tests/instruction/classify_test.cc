@@ -203,6 +203,7 @@ const Case kOldModes[] = {
     {"int 80", {0xcd, 0x80}, kFarCall, kFlagSyscall, k32Bit},
     {"into is no transfer by itself", {0xce}, kOther, 0, k32Bit},
     {"sysenter", {0x0f, 0x34}, kFarCall, kFlagSyscall, k32Bit},
+    {"syscall", {0x0f, 0x05}, kFarCall, kFlagSyscall, k32Bit},  // AMD's vDSO for 32-bit programs
     {"iret", {0xcf}, kFarReturn, 0, k16Bit},
     {"inc eax, not rex", {0x40}, kOther, 0, k32Bit},
     {"lds, not vex", {0xc5, 0x00}, kOther, 0, k32Bit},

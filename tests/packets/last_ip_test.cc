@@ -37,6 +37,24 @@ TEST(LastIp, SuppressedChangesNothing) {
   EXPECT_EQ(last.value(), kLast);
 }
 
+TEST(LastIp, InDoubtOnlyAnAddressThatNeedsNoneBeforeItIsTold) {
+  for (const uint8_t size : {IpPayload::kUpdate16, IpPayload::kUpdate32, IpPayload::kUpdate48}) {
+    LastIp last;
+    last.Set(kLast);
+    last.Doubt();
+    EXPECT_EQ(last.Apply({size, 0x1234}), std::nullopt);
+    EXPECT_EQ(last.Apply({}), std::nullopt);
+    EXPECT_TRUE(last.in_doubt());
+    EXPECT_EQ(last.Apply({IpPayload::kSignExtend48, 0x405678}), 0x405678);
+    EXPECT_EQ(last.Apply({IpPayload::kUpdate16, 0x1234}), 0x401234);
+    last.Doubt();
+    EXPECT_EQ(last.Apply({IpPayload::kFull, kLast}), kLast);
+    last.Doubt();
+    last.Reset();
+    EXPECT_EQ(last.Apply({IpPayload::kUpdate16, 0x1234}), 0x1234);
+  }
+}
+
 TEST(LastIp, ReservedSizesAreInvalid) {
   for (uint8_t code = 0; code < 8; ++code) {
     EXPECT_EQ(IpPayload::Valid(code), code != 5 && code != 7);

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <memory>
+#include <vector>
+
 #include "tests/pt/test_code.h"
 
 namespace flowback::pt {
@@ -75,6 +79,42 @@ TEST(BlockGraph, FindsLoopsThatNeedNoPacket) {
   BlockGraph chain(Space({At(0x401000, {0xeb, 0x00, 0xeb, 0x00, 0xc3})}), ExecMode::k64Bit);
   EXPECT_TRUE(chain.Terminates(chain.NodeAt(0x401000)));
   EXPECT_TRUE(chain.node(chain.NodeAt(0x401002)).terminates);
+}
+
+// Jumps to the next instruction, and behind them a ret.
+class Line {
+ public:
+  explicit Line(size_t jumps) : code_(2 * jumps, 0x00) {
+    for (size_t i = 0; i < jumps; ++i) code_[2 * i] = 0xeb;
+    code_.push_back(0xc3);
+    space_ = Space({At(0x401000, code_)});
+  }
+  // The answer of each graph must not depend on what it was asked before.
+  void ExpectFrom(const std::vector<size_t>& begins) const {
+    BlockGraph graph(space_, ExecMode::k64Bit);
+    for (const size_t begin : begins) {
+      const bool ends = code_.size() / 2 - begin <= BlockGraph::kMaxWalk;
+      EXPECT_EQ(graph.Terminates(graph.NodeAt(0x401000 + 2 * begin)), ends) << begin;
+    }
+  }
+
+ private:
+  std::vector<uint8_t> code_;
+  std::shared_ptr<const AddressSpace> space_;
+};
+
+TEST(BlockGraph, AWalkWithoutPacketsHasABoundThatNothingElseMoves) {
+  constexpr size_t kMost = BlockGraph::kMaxWalk;
+  for (const size_t jumps : {kMost, kMost + 1, 2 * kMost, 2 * kMost + 1, 5 * kMost}) {
+    const Line line(jumps);
+    const size_t last = jumps - kMost;  // from where it ends within the bound
+    line.ExpectFrom({0, last, last - std::min<size_t>(last, 1), jumps});
+    line.ExpectFrom({jumps, last, 0});
+    line.ExpectFrom({jumps / 2, 0, last, 1, jumps - 1});
+    std::vector<size_t> all;
+    for (size_t begin = 0; begin <= jumps; ++begin) all.push_back(begin * 7919 % (jumps + 1));
+    line.ExpectFrom(all);
+  }
 }
 
 TEST(BlockGraph, ThirtyTwoBitAddressesWrap) {

@@ -242,7 +242,7 @@ TEST(FlowEngine, AfterDeferredTipsOnlyAnUnambiguousPacketEndsALoss) {
   writer.Tip(0x1002);                             // whose bits came before?
   writer.TntBit(false);
   writer.FlushTnt();
-  writer.TipPge(0x1000);
+  writer.Write(TipPge{LastIp::Uncompressed(0x1000)});
   writer.Tip(0x1002);
   const AddressSpaceHistory history = History(Space({At(0x1000, code)}));
   DecodeInput input;

@@ -234,6 +234,7 @@ TEST(Attach, UntilASignal) {
 
 TEST(Attach, ThirtyTwoBits) {
   FLOWBACK_NEEDS_PTRACE();
+  FLOWBACK_NEEDS_TO_RUN({Program("thirty_two_spins")});
   Running program(Program("thirty_two_spins"));
   while (record::ReadComm(program.pid(), program.pid()) != "thirty_two_spin") usleep(1000);
   Recorder recorder;
@@ -346,7 +347,7 @@ TEST_F(AttachErrors, UnwritableOutputLeavesTheProgramAsItWas) {
 }
 
 TEST_F(AttachErrors, OtherUsersProcess) {
-  if (geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  FLOWBACK_NEEDS_HOST(host::Trait::kRoot);  // to become another user
   Running program(Program("spinner"));
   program.WaitForByte();
   int ends[2];

@@ -133,7 +133,7 @@ TEST(InstructionClock, KeepsTheOrderBetweenProcesses) {
 
 TEST(InstructionClock, PerfReadsTheSameFlow) {
   FLOWBACK_NEEDS_EMULATOR();
-  if (!HavePerf()) GTEST_SKIP() << "perf is not installed (Debian: linux-perf)";
+  FLOWBACK_NEEDS_PERF();
   for (const auto& command :
        {std::vector<std::string>{Program("execs"), Program("recursion")}, {Sample("threads")}}) {
     SCOPED_TRACE(command[0]);

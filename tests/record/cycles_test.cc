@@ -152,7 +152,7 @@ TEST_P(CyclesOf, RealProgramsCostNoFlow) {
   const auto summary = recorder.Run(GetParam().command);
   ASSERT_TRUE(summary) << summary.error().message();
   ExpectSameFlow(recorder.File("perf.data"), *summary);
-  if (!HavePerf()) GTEST_SKIP() << "perf is not installed (Debian: linux-perf)";
+  FLOWBACK_NEEDS_PERF();
   std::string problem;
   const auto digests = PerfScriptDigests(recorder.File("perf.data"), *summary, problem);
   ASSERT_EQ(digests.size(), summary->threads.size()) << problem;

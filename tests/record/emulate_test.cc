@@ -190,7 +190,7 @@ TEST(EmulatedWith, OtherPacketOptions) {
 
 TEST(EmulatedPerfScript, ListsTheSameAddresses) {
   FLOWBACK_NEEDS_EMULATOR();
-  if (!HavePerf()) GTEST_SKIP() << "perf is not installed (Debian: linux-perf)";
+  FLOWBACK_NEEDS_PERF();
   for (const auto& command : {std::vector<std::string>{Program("faults")},
                               {Program("execs"), Program("recursion")},
                               {Program("versions")},
@@ -343,6 +343,7 @@ class EmulateErrors : public testing::Test {
 
 TEST_F(EmulateErrors, CommandsThatCannotBeRun) {
   FLOWBACK_NEEDS_EMULATOR();
+  FLOWBACK_NEEDS_HOST(host::Trait::kTemporaryPrograms);
   ExpectError({"no-such-program-anywhere"}, ErrorCode::kCommandMissing, "no such program in PATH");
   ExpectError({"/no/such/program"}, ErrorCode::kCommandMissing, "'/no/such/program'");
   ExpectError({"/etc/passwd"}, ErrorCode::kCommandRefused, "permission denied");
@@ -361,6 +362,7 @@ TEST_F(EmulateErrors, WithoutAnEmulator) {
 
 TEST_F(EmulateErrors, ScriptsRunInTheirInterpreter) {
   FLOWBACK_NEEDS_EMULATOR();
+  FLOWBACK_NEEDS_HOST(host::Trait::kTemporaryPrograms);
   Emulate(recorder_.options());
   const auto summary = recorder_.Run({Write("script", "#!/bin/sh\nexit $(($# + 4))\n"), "a", "b"});
   ASSERT_TRUE(summary) << summary.error().message();

@@ -10,6 +10,7 @@
 
 #include "capture/record/ring.h"
 #include "tests/capture/temporary_file.h"
+#include "tests/support/host.h"
 
 namespace flowback::record {
 namespace {
@@ -35,6 +36,7 @@ TEST_F(FindProgramTest, AProgramKeepsItsArguments) {
 }
 
 TEST_F(FindProgramTest, AScriptsInterpreterGetsOneArgument) {
+  FLOWBACK_NEEDS_HOST(host::Trait::kTemporaryPrograms);
   const std::string script = Script("script", "#! /bin/sh  -e -u \nexit\n");
   const auto program = FindProgram(script);
   ASSERT_TRUE(program);
@@ -43,6 +45,7 @@ TEST_F(FindProgramTest, AScriptsInterpreterGetsOneArgument) {
 }
 
 TEST_F(FindProgramTest, AScriptMayInterpretAnother) {
+  FLOWBACK_NEEDS_HOST(host::Trait::kTemporaryPrograms);
   const std::string inner = Script("inner", "#!/bin/sh\n");
   const std::string outer = Script("outer", "#!" + inner + " -x\n");
   const auto program = FindProgram(outer);
@@ -51,6 +54,7 @@ TEST_F(FindProgramTest, AScriptMayInterpretAnother) {
 }
 
 TEST_F(FindProgramTest, RefusesAsTheKernelDoes) {
+  FLOWBACK_NEEDS_HOST(host::Trait::kTemporaryPrograms);
   const auto refused = [](const std::string& path) {
     const auto program = FindProgram(path);
     return program ? -1 : program.error().error;

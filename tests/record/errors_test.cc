@@ -71,6 +71,7 @@ TEST_F(RecordErrors, CommandIsAFolder) {
 
 TEST_F(RecordErrors, CommandsInterpreterMissing) {
   FLOWBACK_NEEDS_PTRACE();
+  FLOWBACK_NEEDS_HOST(host::Trait::kTemporaryPrograms);
   const std::string script = folder_.Write("script", std::string("#!/no/such/interpreter\n"));
   fs::permissions(script, fs::perms::owner_all);
   options_.command = {script};
@@ -81,6 +82,7 @@ TEST_F(RecordErrors, CommandsInterpreterMissing) {
 // or another machine's.
 TEST_F(RecordErrors, CommandIsADamagedOrForeignProgram) {
   FLOWBACK_NEEDS_PTRACE();
+  FLOWBACK_NEEDS_HOST(host::Trait::kTemporaryPrograms);
   std::vector<uint8_t> elf(64, 0);
   const char kMagic[] = {0x7f, 'E', 'L', 'F', 2, 1, 1};
   std::copy(std::begin(kMagic), std::end(kMagic), elf.begin());
@@ -109,6 +111,7 @@ TEST_F(RecordErrors, CommandIsADamagedOrForeignProgram) {
 
 TEST_F(RecordErrors, CommandWasCutShort) {
   FLOWBACK_NEEDS_EMULATOR();
+  FLOWBACK_NEEDS_HOST(host::Trait::kTemporaryPrograms);
   std::ifstream file("/bin/true", std::ios::binary);
   std::vector<uint8_t> bytes{std::istreambuf_iterator<char>(file), {}};
   bytes.resize(4096);

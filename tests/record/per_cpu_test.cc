@@ -53,7 +53,7 @@ void ExpectEachThreadsFlow(const std::string& file, const RecordSummary& summary
 }
 
 void ExpectPerfsFlow(const std::string& file, const RecordSummary& summary) {
-  if (!HavePerf()) GTEST_SKIP() << "perf is not installed (Debian: linux-perf)";
+  FLOWBACK_NEEDS_PERF();
   std::string problem;
   const auto listed = PerfScriptDigests(file, summary, problem);
   ASSERT_EQ(listed.size(), summary.threads.size()) << problem;

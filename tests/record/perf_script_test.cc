@@ -11,11 +11,13 @@ class PerfScript : public testing::TestWithParam<const char*> {};
 
 TEST_P(PerfScript, ListsTheSameAddresses) {
   FLOWBACK_NEEDS_PTRACE();
-  if (!HavePerf()) GTEST_SKIP() << "perf is not installed (Debian: linux-perf)";
-  Recorder recorder;
+  FLOWBACK_NEEDS_PERF();
   const std::string name = GetParam();
-  const auto summary =
-      recorder.Run({name.starts_with("sample_") ? Sample(name.substr(7)) : Program(name)});
+  const std::vector<std::string> command = {name.starts_with("sample_") ? Sample(name.substr(7))
+                                                                        : Program(name)};
+  FLOWBACK_NEEDS_TO_RUN(command);
+  Recorder recorder;
+  const auto summary = recorder.Run(ForThisHost(command));
   ASSERT_TRUE(summary) << summary.error().message();
   std::string problem;
   const auto digests = PerfScriptDigests(recorder.File("perf.data"), *summary, problem);

@@ -35,8 +35,7 @@ class PerfTools : public testing::TestWithParam<const char*> {
  protected:
   // Processes, threads, signals: `changes` has all that sideband tells.
   void SetUp() override {
-    if (std::system("perf --version >/dev/null 2>&1") != 0)
-      GTEST_SKIP() << "perf is not installed (Debian: linux-perf)";
+    FLOWBACK_NEEDS_PERF();
     if (std::string(GetParam()) == "emulate") {
       FLOWBACK_NEEDS_EMULATOR();
       Emulate(recorder_.options());

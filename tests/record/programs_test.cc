@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Real programs, recorded and decoded: the packets tell what the recorder stepped over.
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <ostream>
@@ -42,7 +45,7 @@ std::vector<Case> SmallPrograms() {
 class SmallPrograms_ : public testing::TestWithParam<Case> {};
 
 void RecordAndCompare(Recorder& recorder, const Case& test) {
-  const auto summary = recorder.Run(test.command);
+  const auto summary = recorder.Run(ForThisHost(test.command));
   ASSERT_TRUE(summary) << summary.error().message() << "; " << summary.error().remedy();
   EXPECT_EQ(summary->command_status & ~0x80, test.status);  // without the core dump flag
   ASSERT_EQ(summary->threads.size(), test.threads);
@@ -60,6 +63,7 @@ void RecordAndCompare(Recorder& recorder, const Case& test) {
 
 TEST_P(SmallPrograms_, DecodeToWhatWasStepped) {
   FLOWBACK_NEEDS_PTRACE();
+  FLOWBACK_NEEDS_TO_RUN(GetParam().command);
   Recorder recorder;
   RecordAndCompare(recorder, GetParam());
 }
@@ -67,6 +71,7 @@ TEST_P(SmallPrograms_, DecodeToWhatWasStepped) {
 // Sync points as close as the hardware has them, full returns, other clocks.
 TEST_P(SmallPrograms_, WithOtherPacketOptions) {
   FLOWBACK_NEEDS_PTRACE();
+  FLOWBACK_NEEDS_TO_RUN(GetParam().command);
   Recorder recorder;
   recorder.options().psb_period_bytes = 2048;
   recorder.options().return_compression = false;
@@ -137,13 +142,42 @@ TEST(Jit, NoFileOfCodeWithoutNeed) {
   EXPECT_FALSE(std::filesystem::exists(recorder.File("perf.data.code")));
 }
 
+// How many traps the program raises, run with nobody stepping it; -1 when it fails.
+int TrapsOf(const std::vector<std::string>& command) {
+  std::vector<char*> words;
+  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+    execv(words[0], words.data());
+    _exit(127);
+  }
+  int status = 0;
+  int traps = -1;  // the first one is exec's
+  while (waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
+    const int signal = WSTOPSIG(status);
+    traps += signal == SIGTRAP;
+    ptrace(PTRACE_CONT, child, nullptr, traps == 0 && signal == SIGTRAP ? 0 : signal);
+  }
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? traps : -1;
+}
+
+// Where INT1 is left out it is not executed: the run could have no end.
+TEST(SignalsProgram, LeavesOutWhatItIsTold) {
+  FLOWBACK_NEEDS_PTRACE();
+  EXPECT_EQ(TrapsOf({Program("signals"), "int1", "int80"}), 3);
+  const auto here = ForThisHost({Program("signals")});
+  EXPECT_EQ(TrapsOf(here), host::Has(host::Trait::kInt1) ? 4 : 3);
+}
+
 // Under single-step a transaction aborts where it begins; the trace says so.
 TEST(Transaction, AbortsAtItsBegin) {
   FLOWBACK_NEEDS_PTRACE();
+  FLOWBACK_NEEDS_HOST(host::Trait::kTransactions);
   Recorder recorder;
   const auto summary = recorder.Run({Program("transaction")});
   ASSERT_TRUE(summary) << summary.error().message();
-  if (WEXITSTATUS(summary->command_status) == 0) GTEST_SKIP() << "this CPU has no transactions";
   EXPECT_EQ(WEXITSTATUS(summary->command_status), 2);
   ExpectSameFlow(recorder.File("perf.data"), *summary);
 }

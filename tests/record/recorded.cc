@@ -39,17 +39,25 @@ std::string Program(const std::string& name) {
 
 std::string Sample(const std::string& name) { return std::string(FLOWBACK_SAMPLES) + "/" + name; }
 
-bool MayTrace() {
-  const pid_t child = fork();
-  if (child == 0) {
-    pause();
-    _exit(0);
+std::string WhyNotHere(const std::vector<std::string>& command) {
+  static const std::map<std::string, host::Trait> kNeeds = {
+      {Program("modes"), host::Trait::kCode32},
+      {Program("thirty_two"), host::Trait::kPrograms32},
+      {Program("thirty_two_spins"), host::Trait::kPrograms32}};
+  const auto found = kNeeds.find(command.at(0));
+  return found == kNeeds.end() ? "" : host::WhyNot(found->second);
+}
+
+std::vector<std::string> ForThisHost(std::vector<std::string> command) {
+  if (command.at(0) != Program("signals")) return command;
+  for (const auto& [word, trait] :
+       {std::pair("int1", host::Trait::kInt1), std::pair("int80", host::Trait::kInterrupt80)}) {
+    const std::string why = host::WhyNot(trait);
+    if (why.empty()) continue;
+    host::SayLeftOut(std::string(word) + " of the program `signals`", why);
+    command.push_back(word);
   }
-  const bool may = ptrace(PTRACE_SEIZE, child, nullptr, PTRACE_O_EXITKILL) == 0;
-  kill(child, SIGKILL);
-  while (waitpid(child, nullptr, __WALL) < 0 && errno == EINTR) {
-  }
-  return may;
+  return command;
 }
 
 Result<RecordSummary> Recorder::Run(std::vector<std::string> command) {
@@ -151,8 +159,6 @@ char StateOf(pid_t pid) {
   const size_t comm_end = line.rfind(") ");
   return comm_end == std::string::npos ? '\0' : line.at(comm_end + 2);
 }
-
-bool HavePerf() { return std::system("perf --version >/dev/null 2>&1") == 0; }
 
 std::vector<FlowDigest> PerfScriptDigests(const std::string& perf_data, const RecordSummary& truth,
                                           std::string& problem) {

@@ -15,6 +15,7 @@
 #include "flowback/decode/decoder.h"
 #include "flowback/model/recording.h"
 #include "tests/capture/temporary_file.h"
+#include "tests/support/host.h"
 
 namespace flowback::record_test {
 
@@ -22,10 +23,18 @@ namespace flowback::record_test {
 std::string Program(const std::string& name);
 std::string Sample(const std::string& name);
 
-// Whether this machine lets a process trace its child; tests that record are skipped otherwise.
-bool MayTrace();
-#define FLOWBACK_NEEDS_PTRACE() \
-  if (!flowback::record_test::MayTrace()) GTEST_SKIP() << "ptrace is not permitted here"
+// Recording by steps needs that this machine lets a process trace its child.
+#define FLOWBACK_NEEDS_PTRACE() FLOWBACK_NEEDS_HOST(flowback::host::Trait::kPtrace)
+
+// Of what the command's program can't do without, what this machine lacks; empty: nothing.
+std::string WhyNotHere(const std::vector<std::string>& command);
+#define FLOWBACK_NEEDS_TO_RUN(command)                                                  \
+  if (const std::string why = flowback::record_test::WhyNotHere(command); !why.empty()) \
+  GTEST_SKIP() << why
+
+// The command as this machine can run it: with arguments that leave out the parts of the program
+// that would never end or fail here, which is said.
+std::vector<std::string> ForThisHost(std::vector<std::string> command);
 
 // From /proc/PID/stat: S when the process sleeps, T when it is stopped; 0: there is none.
 char StateOf(pid_t pid);
@@ -68,8 +77,8 @@ void ExpectSameFlow(const std::string& perf_data, const RecordSummary& truth);
 // What each engine of this build makes of the first stream.
 std::vector<std::pair<std::string, FlowDigest>> DecodedDigests(const Recording& recording);
 
-// Whether Debian's linux-perf is installed.
-bool HavePerf();
+// perf reads the recordings, too.
+#define FLOWBACK_NEEDS_PERF() FLOWBACK_NEEDS_HOST(flowback::host::Trait::kPerf)
 // The digest of the addresses that `perf script` lists for each thread, in order of the truth's
 // threads. Empty when perf can't read the file; `problem` then says why.
 std::vector<FlowDigest> PerfScriptDigests(const std::string& perf_data, const RecordSummary& truth,

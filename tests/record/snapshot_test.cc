@@ -149,7 +149,7 @@ TEST_P(Snapshot, IsReadByPerfAndByBothDecoders) {
   ASSERT_FALSE(digests.empty());
   EXPECT_GT(digests[0].second.count, 1000u);
   EXPECT_LT(digests[0].second.count, summary->instructions);
-  if (!HavePerf()) GTEST_SKIP() << "perf is not installed (Debian: linux-perf)";
+  FLOWBACK_NEEDS_PERF();
   std::string problem;
   const auto listed = PerfScriptDigests(recorder.File("perf.data"), *summary, problem);
   ASSERT_EQ(listed.size(), 1u) << problem;
@@ -173,7 +173,7 @@ TEST(Snapshots, OfThreadsThatCameAndWent) {
   for (const Stream& stream : recording->streams) EXPECT_TRUE(stream.gaps.empty());
   EXPECT_EQ(recording->streams.size(), summary->threads.size());
   std::string problem;
-  if (!HavePerf()) GTEST_SKIP() << "perf is not installed (Debian: linux-perf)";
+  FLOWBACK_NEEDS_PERF();
   const auto listed = PerfScriptDigests(recorder.File("perf.data"), *summary, problem);
   ASSERT_EQ(listed.size(), summary->threads.size()) << problem;
   for (size_t i = 0; i < listed.size(); ++i) EXPECT_EQ(listed[i], summary->threads[i].digest);

@@ -24,7 +24,8 @@ bool TellsLostRecords(const Recording& recording) {
 
 TEST(Untraced, InAnotherRootFolderIsALoss) {
   FLOWBACK_NEEDS_EMULATOR();
-  if (geteuid() != 0) GTEST_SKIP() << "only root may change the root folder";
+  FLOWBACK_NEEDS_HOST(host::Trait::kTemporaryPrograms);
+  FLOWBACK_NEEDS_HOST(host::Trait::kRoot);  // to change the root folder
   Recorder recorder;
   Emulate(recorder.options());
   const std::string folder = recorder.File("root");

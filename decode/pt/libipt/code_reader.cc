@@ -51,11 +51,12 @@ void CodeReader::Use(size_t epoch) {
 }
 
 // The trace's clock may lag behind the kernel's: code that is mapped a moment later counts as
-// mapped when it runs.
+// mapped when it runs. Not where it is known what is missing there now.
 const CodeMapping* CodeReader::Find(uint64_t ip) {
   if (space_ == nullptr) return nullptr;
   if (const CodeMapping* mapping = space_->Find(ip)) return mapping;
   if (history_->key != AddressSpaceHistory::Key::kTime || !HasNext()) return nullptr;
+  if (space_->WhyNothing(ip) != nullptr) return nullptr;
   const CodeMapping* next = history_->epochs[epoch_ + 1].space->Find(ip);
   if (next != nullptr) Use(epoch_ + 1);
   return next;

@@ -33,22 +33,33 @@ struct IpPayload {
 // with an IP replace it.
 class LastIp {
  public:
-  void Reset() { value_ = 0; }
+  void Reset() {
+    value_ = 0;
+    in_doubt_ = false;
+  }
   uint64_t value() const { return value_; }
   void Set(uint64_t ip) { value_ = ip; }
+  // A packet before may have been misread. Until a PSB, or an address that needs none before it,
+  // shortened addresses tell nothing.
+  void Doubt() { in_doubt_ = true; }
+  bool in_doubt() const { return in_doubt_; }
+  bool operator==(const LastIp&) const = default;
 
-  // The packet's IP, which becomes the Last IP; nullopt for a suppressed IP, which changes nothing.
+  // The packet's IP, which becomes the Last IP; nullopt for a suppressed IP, which changes nothing,
+  // and for a shortened one that completes a value in doubt.
   std::optional<uint64_t> Apply(const IpPayload& ip) {
     switch (ip.ip_bytes) {
       case IpPayload::kUpdate16:
-        return value_ = (value_ & ~uint64_t{0xffff}) | ip.payload;
+        return Complete((value_ & ~uint64_t{0xffff}) | ip.payload);
       case IpPayload::kUpdate32:
-        return value_ = (value_ & ~uint64_t{0xffffffff}) | ip.payload;
-      case IpPayload::kSignExtend48:
-        return value_ = SignExtend48(ip.payload);
+        return Complete((value_ & ~uint64_t{0xffffffff}) | ip.payload);
       case IpPayload::kUpdate48:
-        return value_ = (value_ & kUpper16) | ip.payload;
+        return Complete((value_ & kUpper16) | ip.payload);
+      case IpPayload::kSignExtend48:
+        in_doubt_ = false;
+        return value_ = SignExtend48(ip.payload);
       case IpPayload::kFull:
+        in_doubt_ = false;
         return value_ = ip.payload;
       default:
         return std::nullopt;
@@ -78,7 +89,14 @@ class LastIp {
     return static_cast<uint64_t>(static_cast<int64_t>(value << 16) >> 16);
   }
 
+  std::optional<uint64_t> Complete(uint64_t ip) {
+    value_ = ip;
+    if (in_doubt_) return std::nullopt;
+    return ip;
+  }
+
   uint64_t value_ = 0;
+  bool in_doubt_ = false;
 };
 
 }  // namespace flowback::pt

@@ -26,6 +26,13 @@ inline constexpr bool kMayIntervene = kIsTiming<P> || kIsOneOf<P, Pip, Vmcs, Mod
 template <class P>
 inline constexpr bool kIsStatus = kMayIntervene<P> || kIsOneOf<P, Pwre, Pwrx, ExStop, TraceStop>;
 
+// How many branches a TNT packet tells of; 0: it is another kind.
+inline unsigned TntCount(const Packet& packet) {
+  if (const auto* tnt = std::get_if<ShortTnt>(&packet)) return tnt->count;
+  if (const auto* tnt = std::get_if<LongTnt>(&packet)) return tnt->count;
+  return 0;
+}
+
 // Whether the bytes [begin, end) are whole packets that say nothing about the flow: what a
 // processor may write before the first PSB of a trace. Moves the window along.
 inline bool IsStatusOnly(StreamWindow& window, size_t begin, size_t end) {

@@ -70,6 +70,15 @@ struct FlowTotals {
 
   // Adds what was executed after it.
   void Append(const FlowTotals& next);
+  // Adds a loss behind all that was executed. Damage can make one of every byte. So of those that
+  // no instruction lies between, kToldInARow of a cause and its code are kept one by one, and of
+  // all kTold; the others are added to the last one of their kind.
+  void AddLoss(DataLoss loss);
+  // How many there are; those that are kept as one counted each.
+  uint64_t LossCount() const;
+
+  static constexpr size_t kToldInARow = 64;
+  static constexpr size_t kTold = 4096;
 };
 
 // What one stay of a thread gave.

@@ -115,6 +115,14 @@ struct DataLoss {
   // Of the file that `last_ip` lies in, or what AddressSpace::Explain was told where it lies in
   // none; null: neither is known.
   std::shared_ptr<const CodeSection> code = nullptr;
+  // In totals, which keep many as one (FlowTotals::AddLoss): how many it stands for. The details
+  // are then those of the first.
+  uint64_t count = 1;
+  uint64_t between = 0;  // bytes between those, which were decoded
+  uint64_t after = 0;    // instructions of the totals that executed before it
+
+  // How many bytes are lost.
+  uint64_t bytes() const { return end - begin - between; }
 };
 
 const char* Name(EventKind kind);

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+// FlowEngine, part 6: looking at the packets ahead.
+//
+// What some packets mean depends on the next one that tells of the flow: a FUP begins a transfer
+// when a TIP follows it. Any number of packets that say nothing of the flow may stand in between,
+// and many of them ask the same, so what a look has found holds for all the packets that it went
+// over.
+#pragma once
+
+#include <typeinfo>
+#include <variant>
+
+#include "decode/pt/flow_engine.h"
+#include "decode/pt/packets/packet_groups.h"
+
+namespace flowback::pt {
+
+// What kind of packet comes next, apart from those that may stand in between; null at the end.
+template <class Sink>
+const std::type_info* FlowEngine<Sink>::NextKind() {
+  if (pos_ < ahead_.begin || pos_ > ahead_.at) Look();
+  return ahead_.kind;
+}
+
+template <class Sink>
+void FlowEngine<Sink>::Look() {
+  ahead_ = {.begin = pos_, .at = pos_};
+  PebsState pebs = pebs_;
+  Packet packet;
+  while (ahead_.at < end_) {
+    window_.Reach(Offset(ahead_.at));
+    const ReadResult size = ReadPacket(RestFrom(ahead_.at), pebs, packet, errata_);
+    if (!size) return;
+    ahead_.kind = std::visit(
+        []<class P>(const P&) -> const std::type_info* {
+          return kMayIntervene<P> ? nullptr : &typeid(P);
+        },
+        packet);
+    if (ahead_.kind != nullptr) return;
+    ahead_.at += *size;
+  }
+}
+
+// Whether the next packet that tells of the flow is a TNT.
+template <class Sink>
+bool FlowEngine<Sink>::FollowedByTnt(const uint8_t* next) {
+  if (pebs_.item_bytes == 0 && next < end_ && (*next & 1) == 0 && *next > kExtendedPrefix)
+    return true;
+  PebsState pebs = pebs_;
+  Packet packet;
+  while (next < end_) {
+    window_.Reach(Offset(next));
+    const ReadResult size = ReadPacket(RestFrom(next), pebs, packet, errata_);
+    if (!size) return false;
+    if (TntCount(packet) != 0) return true;
+    if (!std::visit([]<class P>(const P&) { return kIsTiming<P>; }, packet)) return false;
+    next += *size;
+  }
+  return false;
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::FollowedByTip() {
+  const std::type_info* kind = NextKind();
+  return kind != nullptr && (*kind == typeid(Tip) || *kind == typeid(TipPgd));
+}
+
+template <class Sink>
+bool FlowEngine<Sink>::FollowedByEnable() {
+  const std::type_info* kind = NextKind();
+  return kind != nullptr && *kind == typeid(TipPge);
+}
+
+// Whether what comes next shows that tracing is off: a TIP.PGE, or a PSB+ without an IP.
+template <class Sink>
+bool FlowEngine<Sink>::TracingIsOffNext() {
+  PebsState pebs = pebs_;
+  Packet packet;
+  bool in_header = false;
+  for (const uint8_t* at = pos_;;) {
+    if (at < end_) window_.Reach(Offset(at));
+    const ReadResult size = ReadPacket(RestFrom(at), pebs, packet, errata_);
+    if (!size) return false;
+    at += *size;
+    if (std::holds_alternative<TipPge>(packet)) return true;
+    if (in_header && std::holds_alternative<PsbEnd>(packet)) return true;
+    in_header |= std::holds_alternative<Psb>(packet);
+    const bool may_intervene =
+        std::visit([]<class P>(const P&) { return kMayIntervene<P> || kIsOneOf<P, Psb>; }, packet);
+    if (!may_intervene) return false;
+  }
+}
+
+// Whether the packets ahead show that this processor does not defer TIPs. One that does holds back
+// a TNT until it is full, and the TIPs with it; some other packets send off both. So where most of
+// the TNTs that stand directly before a TIP and a further TNT are not full, it was the TIP that
+// sent them off. A few may be so for another reason: far transfers need not be deferred. [SDM
+// "Deferred TIPs"]
+template <class Sink>
+bool FlowEngine<Sink>::TipsComeAtOnce() {
+  constexpr ptrdiff_t kFar = 4096;  // bytes; most traces show it within a hundred
+  constexpr unsigned kEnough = 16;
+  constexpr unsigned kMost = 4;  // times as many as full ones
+  if (no_proof_.first <= pos_ && pos_ < no_proof_.second) return false;
+  PebsState pebs = pebs_;
+  Packet packet;
+  unsigned partial = 0;
+  unsigned full = 0;
+  unsigned bits = 0;         // of the packet before, if that is a TNT
+  unsigned bits_at_tip = 0;  // of the TNT before the TIP before
+  for (const uint8_t* at = pos_; at < end_ && at - pos_ < kFar;) {
+    window_.Reach(Offset(at));
+    const ReadResult size = ReadPacket(RestFrom(at), pebs, packet, errata_);
+    if (!size) break;
+    at += *size;
+    if (std::holds_alternative<Pad>(packet) || std::holds_alternative<Cyc>(packet)) continue;
+    const unsigned count = TntCount(packet);
+    if (count != 0 && bits_at_tip != 0) ++(IsFullTnt(bits_at_tip) ? full : partial);
+    if (partial >= kEnough && partial >= kMost * full) return true;
+    bits_at_tip = std::holds_alternative<Tip>(packet) ? bits : 0;
+    bits = count;
+  }
+  no_proof_ = {pos_, pos_ + kFar / 2};
+  return false;
+}
+
+}  // namespace flowback::pt
