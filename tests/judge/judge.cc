@@ -347,6 +347,7 @@ void ExpectOneAnswer(Decoder& decoder, DecodeInput input, const ToldFlow& told) 
   const Result<FlowSummary> parallel = decoder.Summarize(input);
   ASSERT_TRUE(parallel);
   ExpectSame(told, *parallel, "summed up by two threads");
+  EXPECT_TRUE(SameLosses(parallel->losses, serial->losses)) << "by one thread and by two";
 }
 
 }  // namespace

@@ -100,6 +100,12 @@ struct Findings {
   std::vector<Placed> placed;  // of the last input
 
   bool AllTrue() const { return wrong_stretches == 0 && wrong_times == 0 && wrong_threads == 0; }
+  // What is excused is the exception: fewer stretches than cuts, and not a third of what was told.
+  bool FewExcused() const {
+    return excused_stretches <= cuts &&
+           2 * excused_instructions <= instructions + wrong_instructions + kTooFewToSay;
+  }
+  static constexpr uint64_t kTooFewToSay = 10'000;  // instructions
   void Add(const Findings& other);
   std::string Text() const;
 };

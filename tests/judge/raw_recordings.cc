@@ -280,9 +280,15 @@ std::vector<std::string> ImagesOf(const AddressSpaceHistory& code) {
 }
 
 AddressSpaceHistory WithoutImage(const AddressSpaceHistory& code, const std::string& image) {
-  return Changed(code, [&image](AddressSpace& space) {
-    for (const CodeMapping& mapping : space.mappings())
-      if (mapping.section->name() == image) space.Unmap(mapping.address, mapping.size);
+  // As where a recorded file is not found: it is known that something is missing.
+  const auto reason =
+      std::make_shared<CodeSection>("taken away", 0, Bytes(), nullptr, Verification::kGiven);
+  return Changed(code, [&](AddressSpace& space) {
+    for (const CodeMapping& mapping : space.mappings()) {
+      if (mapping.section->name() != image) continue;
+      space.Unmap(mapping.address, mapping.size);
+      space.Explain(mapping.address, mapping.size, reason);
+    }
   });
 }
 

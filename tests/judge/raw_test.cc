@@ -37,6 +37,7 @@ class RawRecording : public ::testing::TestWithParam<RawName> {
   void TearDown() override {
     std::printf("%s\n", findings_.Text().c_str());
     EXPECT_TRUE(findings_.AllTrue());
+    EXPECT_TRUE(findings_.FewExcused());
   }
 
   std::unique_ptr<Decoder> decoder_;

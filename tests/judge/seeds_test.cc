@@ -86,6 +86,7 @@ TEST_P(GeneratedSeeds, TellNothingFalse) {
   std::printf("streams whose times are not judged: %llu\n",
               static_cast<unsigned long long>(without_times));
   EXPECT_TRUE(findings_.AllTrue());
+  EXPECT_TRUE(findings_.FewExcused());
   if (seeds.usual) {
     EXPECT_LE(without_times, kSeedsPerShard / 2);
   }

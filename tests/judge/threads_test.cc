@@ -137,6 +137,7 @@ class PerfRecording : public ::testing::TestWithParam<golden::PerfRecording> {
   void TearDown() override {
     std::printf("%s\n", findings_.Text().c_str());
     EXPECT_TRUE(findings_.AllTrue());
+    EXPECT_TRUE(findings_.FewExcused());
   }
 
   // `damages`: by stream; null where only code was taken away.

@@ -4,8 +4,9 @@
 
 soak.py --bin BUILD/bin [--seconds N] [--seed S] [--jobs N]
 
-Runs the tests on generated and damaged streams (tests/differential) with seeds of their own: fast
-ways against slow ones, one thread against several, native against libipt by the tests' rules. The
+Runs the tests on generated and damaged streams (tests/differential, tests/judge) with seeds of their
+own: fast ways against slow ones, one thread against several, native against libipt by the tests'
+rules, what is told of damaged streams against what executed. The
 batches follow from --seed, which is printed. Status 1 at the first failure, with the stream's seed
 and the command that decodes it again.
 """
@@ -21,7 +22,8 @@ import time
 BATCH = 50
 MOST_SECONDS = 600  # for a batch: none takes a tenth of it, so something hangs
 PROGRAMS = {"generated_streams_test": ["Shard/Streams"],
-            "damaged_streams_test": ["Shard/DamagedStreams", "Shard/WrongCode"]}
+            "damaged_streams_test": ["Shard/DamagedStreams", "Shard/WrongCode"],
+            "judge_seeds_test": ["Shard/GeneratedSeeds"]}
 
 
 def suites():

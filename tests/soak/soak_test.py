@@ -24,7 +24,7 @@ echo "[  PASSED  ] {passed} test."
 
 class Soak(unittest.TestCase):
     def soak(self, folder, bound=0, failing="exit 1", passed=1):
-        for name in ("generated_streams_test", "damaged_streams_test"):
+        for name in ("generated_streams_test", "damaged_streams_test", "judge_seeds_test"):
             program = pathlib.Path(folder) / name
             program.write_text(PROGRAM.format(bound=bound, failing=failing, passed=passed))
             program.chmod(0o755)
