@@ -36,6 +36,10 @@ bool AddToLast(std::span<DataLoss> told, size_t most, const DataLoss& loss) {
 }  // namespace
 
 void FlowTotals::AddLoss(DataLoss loss) {
+  // Most of very many are of one kind: that the last one stands for several says it is full.
+  if (!losses.empty() && losses.back().count > 1 && losses.back().after == loss.after &&
+      losses.back().cause == loss.cause && losses.back().code == loss.code)
+    return Extend(losses.back(), loss);
   size_t row = losses.size();
   while (row != 0 && losses[row - 1].after == loss.after) --row;
   if (AddToLast(std::span(losses).subspan(row), kToldInARow, loss)) return;

@@ -12,6 +12,7 @@
 #include "capture/record/output_file.h"
 #include "tests/record/emulated.h"
 #include "tests/record/recorded.h"
+#include "tests/support/host.h"
 
 namespace flowback::record_test {
 namespace {
@@ -23,8 +24,8 @@ class Tampering : public testing::TestWithParam<const char*> {
   void SetUp() override {
     const bool emulates = std::string(GetParam()) == "emulate";
     if (const std::string why = emulates ? WhyNotEmulated() : ""; !why.empty()) GTEST_SKIP() << why;
-    if (!emulates && !MayTrace()) GTEST_SKIP() << "ptrace is not permitted here";
-    if (emulates) Emulate(recorder_.options());
+    if (emulates) return Emulate(recorder_.options());
+    FLOWBACK_NEEDS_HOST(host::Trait::kPtrace);
   }
   std::string Output() const { return recorder_.File("perf.data"); }
 
