@@ -12,6 +12,7 @@
 
 #include "decode/pt/flow_engine.h"
 #include "decode/pt/packets/packet_groups.h"
+#include "decode/pt/tip_order.h"
 
 namespace flowback::pt {
 
@@ -91,37 +92,15 @@ bool FlowEngine<Sink>::TracingIsOffNext() {
   }
 }
 
-// Whether the packets ahead show that this processor does not defer TIPs. One that does holds back
-// a TNT until it is full, and the TIPs with it; some other packets send off both. So where most of
-// the TNTs that stand directly before a TIP and a further TNT are not full, it was the TIP that
-// sent them off. A few may be so for another reason: far transfers need not be deferred. [SDM
-// "Deferred TIPs"]
+// Whether the stream shows that its processor does not defer TIPs. One that does holds back a TNT
+// until it is full, and the TIPs with it; some other packets send off both. So where most of the
+// TNTs that stand directly before a TIP and a further TNT are not full, it was the TIP that sent
+// them off. A few may be so for another reason: far transfers need not be deferred.
+// [SDM "Deferred TIPs"]
 template <class Sink>
 bool FlowEngine<Sink>::TipsComeAtOnce() {
-  constexpr ptrdiff_t kFar = 4096;  // bytes; most traces show it within a hundred
-  constexpr unsigned kEnough = 16;
-  constexpr unsigned kMost = 4;  // times as many as full ones
-  if (no_proof_.first <= pos_ && pos_ < no_proof_.second) return false;
-  PebsState pebs = pebs_;
-  Packet packet;
-  unsigned partial = 0;
-  unsigned full = 0;
-  unsigned bits = 0;         // of the packet before, if that is a TNT
-  unsigned bits_at_tip = 0;  // of the TNT before the TIP before
-  for (const uint8_t* at = pos_; at < end_ && at - pos_ < kFar;) {
-    window_.Reach(Offset(at));
-    const ReadResult size = ReadPacket(RestFrom(at), pebs, packet, errata_);
-    if (!size) break;
-    at += *size;
-    if (std::holds_alternative<Pad>(packet) || std::holds_alternative<Cyc>(packet)) continue;
-    const unsigned count = TntCount(packet);
-    if (count != 0 && bits_at_tip != 0) ++(IsFullTnt(bits_at_tip) ? full : partial);
-    if (partial >= kEnough && partial >= kMost * full) return true;
-    bits_at_tip = std::holds_alternative<Tip>(packet) ? bits : 0;
-    bits = count;
-  }
-  no_proof_ = {pos_, pos_ + kFar / 2};
-  return false;
+  if (!tips_come_at_once_) tips_come_at_once_ = ShowsTipsAtOnce(input_, errata_);
+  return *tips_come_at_once_;
 }
 
 }  // namespace flowback::pt

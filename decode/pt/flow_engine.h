@@ -44,6 +44,7 @@
 #include "decode/pt/code_view.h"
 #include "decode/pt/errata.h"
 #include "decode/pt/packets/packet.h"
+#include "decode/pt/packets/packet_groups.h"
 #include "decode/pt/return_stack.h"
 #include "decode/pt/sinks.h"
 #include "flowback/base/joined_bytes.h"
@@ -122,8 +123,7 @@ struct FlowState {
   Failure failure_{};
   DataLoss loss_;
   bool losing_ = false;
-  bool tnt_passed_ = false;  // bits were lost with it, and nothing since sends off TIPs
-  std::pair<const uint8_t*, const uint8_t*> no_proof_;  // where TipsComeAtOnce saw too little
+  bool tnt_passed_ = false;           // bits were lost with it, and nothing since sends off TIPs
   bool overflowed_ = false;           // the loss is an overflow that has not resolved yet
   bool only_time_since_ovf_ = false;  // the next FUP resolves it
 };
@@ -333,10 +333,6 @@ class FlowEngine : private FlowState {
   void PacketEnd() {
     if constexpr (Sink::kWantsTimes) sink_.PacketEnd();
   }
-  // As many branches as a TNT packet can hold.
-  static constexpr bool IsFullTnt(unsigned count) {
-    return count == ShortTnt::kMaxCount || count == LongTnt::kMaxCount;
-  }
   // A full TNT was sent when its last branch executed. Others were sent off by the packet behind
   // them, and belong to it: so does a full short one where long ones are in use.
   void TntEnd([[maybe_unused]] unsigned count, [[maybe_unused]] const uint8_t* next) {
@@ -379,6 +375,7 @@ class FlowEngine : private FlowState {
   const uint8_t* uses_begin_ = nullptr;  // of memoised paths that are in no sum yet
   Ahead ahead_;
   NoFlag no_flag_;
+  std::optional<bool> tips_come_at_once_;  // once somebody has asked
   const Errata errata_;
   const bool compressed_returns_;
 };

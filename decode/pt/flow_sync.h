@@ -239,7 +239,6 @@ void FlowEngine<Sink>::BeginLoss(LossCause cause, size_t offset, std::string det
   overflowed_ = only_time_since_ovf_ = false;
   if (losing_) return;  // one loss, for the reason that began it
   losing_ = true;
-  no_proof_ = {};
   CountDecoded(offset);
   loss_ = {.cause = cause,
            .begin = offset,

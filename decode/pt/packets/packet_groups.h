@@ -33,6 +33,11 @@ inline unsigned TntCount(const Packet& packet) {
   return 0;
 }
 
+// As many branches as a TNT packet can hold.
+constexpr bool IsFullTnt(unsigned count) {
+  return count == ShortTnt::kMaxCount || count == LongTnt::kMaxCount;
+}
+
 // Whether the bytes [begin, end) are whole packets that say nothing about the flow: what a
 // processor may write before the first PSB of a trace. Moves the window along.
 inline bool IsStatusOnly(StreamWindow& window, size_t begin, size_t end) {

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// Whether a stream's processor sends TIPs at once, or may defer them.  [SDM "Deferred TIPs"]
+#pragma once
+
+#include "decode/pt/errata.h"
+#include "flowback/decode/decoder.h"
+
+namespace flowback::pt {
+
+// Looks at the first 256 KB behind the first PSB, or as much of it as it takes. A function of the
+// stream alone, so that all pieces of it are decoded alike. False where too little is seen.
+bool ShowsTipsAtOnce(const DecodeInput& input, const Errata& errata);
+
+}  // namespace flowback::pt
