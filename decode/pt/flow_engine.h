@@ -256,6 +256,7 @@ class FlowEngine : private FlowState {
   void Emit(uint32_t id, BlockExit exit, uint64_t next);
 
   // flow_bind.h
+  std::optional<uint64_t> PlaceOf(const IpPayload& payload);
   bool BindFup(uint64_t ip);
   bool BindWaiting(uint64_t ip);
   void WalkPastFlag(uint8_t flag);
