@@ -27,7 +27,7 @@ struct Place {
 // The first time that the trace tells which a piece is decoded from; 0: not known. No item of the
 // piece is earlier. A sync point tells the time, so it is soon there, if at all.
 uint64_t FirstTsc(const FlowPiece& piece, const PtConfig& config) {
-  const uint64_t from = DecodeFrom(piece);
+  const uint64_t from = DecodeFrom(piece, config);
   constexpr uint64_t kFar = uint64_t{1} << 20;
   uint64_t end = std::min(piece.end, from + kFar);
   for (const StreamGap& gap : piece.stream->gaps)

@@ -56,6 +56,18 @@ void FlowEngine<Sink>::PassMode() {
   mode_.reset();
 }
 
+// The packet's address. While the flow is lost: none where no code can be. In modes other than
+// 64-bit an address has 32 bits; one with more was completed from a false one, or the mode is.
+// [SDM "IP Compression"]
+template <class Sink>
+std::optional<uint64_t> FlowEngine<Sink>::PlaceOf(const IpPayload& payload) {
+  const std::optional<uint64_t> ip = last_ip_.Apply(payload);
+  if (state_ != State::kLost || !ip || *ip >> 32 == 0) return ip;
+  if ((mode_ ? mode_->Mode() : exec_mode_) == ExecMode::k64Bit) return ip;
+  last_ip_.Doubt();
+  return std::nullopt;
+}
+
 // While the flow is lost: whether execution stands where the FUP says that was just read. Not where
 // its packet only informs of a place, nor where that packet is not known.
 template <class Sink>

@@ -101,7 +101,7 @@ struct FlowState {
   bool calls_lost_ = false;
   uint64_t held_bits_ = 0;
   unsigned held_count_ = 0;
-  bool deferred_tips_ = false;  // the stream has shown some
+  bool deferred_tips_ = false;  // the stream has shown some since the last PSB
   bool cycles_told_ = false;    // by CYC packets, in RunMemoised
   ExecMode exec_mode_ = ExecMode::k64Bit;
   std::optional<bool> interrupt_flag_;
@@ -144,8 +144,7 @@ class FlowEngine : private FlowState {
     CodeView::Place place;
   };
   void Begin();
-  // `deferred_tips`: a guess at what the stream before has shown.
-  void BeginAtPsb(size_t psb, bool deferred_tips);
+  void BeginAtPsb(size_t psb);
   void Restore(const Carry& carry);
   void RunTo(size_t stop);
   ByteAccount EndPiece();
@@ -257,6 +256,7 @@ class FlowEngine : private FlowState {
   void Emit(uint32_t id, BlockExit exit, uint64_t next);
 
   // flow_bind.h
+  std::optional<uint64_t> PlaceOf(const IpPayload& payload);
   bool BindFup(uint64_t ip);
   bool BindWaiting(uint64_t ip);
   void WalkPastFlag(uint8_t flag);

@@ -21,7 +21,7 @@ bool FlowEngine<Sink>::OnTnt(uint64_t bits, unsigned count) {
 
 template <class Sink>
 bool FlowEngine<Sink>::On(const Tip& packet) {
-  const std::optional<uint64_t> ip = last_ip_.Apply(packet.ip);
+  const std::optional<uint64_t> ip = PlaceOf(packet.ip);
   if (state_ == State::kLost) {
     if (MayResume())
       ResumeAtTip(ip);
@@ -53,7 +53,7 @@ void FlowEngine<Sink>::ResumeAtTip(std::optional<uint64_t> ip) {
 
 template <class Sink>
 bool FlowEngine<Sink>::On(const TipPge& packet) {
-  const std::optional<uint64_t> ip = last_ip_.Apply(packet.ip);
+  const std::optional<uint64_t> ip = PlaceOf(packet.ip);
   if (state_ == State::kOn) return Mismatch("TIP.PGE while tracing is on");
   tnt_passed_ = false;
   if (!ip && last_ip_.in_doubt()) {
@@ -110,7 +110,7 @@ bool FlowEngine<Sink>::On(const TipPgd& packet) {
 
 template <class Sink>
 bool FlowEngine<Sink>::On(const Fup& packet) {
-  const std::optional<uint64_t> ip = last_ip_.Apply(packet.ip);
+  const std::optional<uint64_t> ip = PlaceOf(packet.ip);
   if (!ip && state_ != State::kLost) return Mismatch("FUP without an IP");
   if (state_ == State::kLost) {
     const bool resolves = overflowed_ && only_time_since_ovf_;

@@ -21,8 +21,7 @@ void FlowEngine<Sink>::Begin() {
 }
 
 template <class Sink>
-void FlowEngine<Sink>::BeginAtPsb(size_t psb, bool deferred_tips) {
-  deferred_tips_ = deferred_tips;
+void FlowEngine<Sink>::BeginAtPsb(size_t psb) {
   end_ = input_.bytes.data() + EndOfPart(psb);
   EnterStays(psb);
   UseGraph();

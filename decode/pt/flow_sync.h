@@ -370,6 +370,7 @@ bool FlowEngine<Sink>::PsbPlus() {
   const uint8_t* const psb = packet_;
   behind_last_psb_ = Offset(psb) + 1;
   last_ip_.Reset();
+  deferred_tips_ = false;  // as for a decoder that begins here
   Header header;
   if (!ReadHeader(header)) {
     // No sync point, unless the pattern begins a little later.

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -152,7 +151,7 @@ class ParallelCounter {
     } else if (piece == 0) {
       engine.Begin();
     } else {
-      engine.BeginAtPsb(begins_[piece], deferred_tips_.load(std::memory_order_relaxed));
+      engine.BeginAtPsb(begins_[piece]);
       result.guess = engine.Save();
     }
     engine.RunTo(EndOf(piece));
@@ -160,7 +159,6 @@ class ParallelCounter {
     result.parts = sink.TakeParts();
     result.effort = sink.effort();
     result.end = engine.Save();
-    if (result.end->state.deferred_tips_) deferred_tips_.store(true, std::memory_order_relaxed);
     return result;
   }
 
@@ -216,7 +214,6 @@ class ParallelCounter {
   std::exception_ptr failure_;
   size_t next_ = 0;
   size_t merged_ = 0;
-  std::atomic<bool> deferred_tips_ = false;
 
   // Of the calling thread.
   std::optional<Engine::Carry> carry_;

@@ -30,12 +30,17 @@ struct ThreadFlow {
 // By tid; nobody's last, by stream. Every byte of every stream is in one piece.
 std::vector<ThreadFlow> ThreadFlows(const Recording& recording, const StreamInputs& inputs);
 
-// Where decoding of the piece begins: the last sync point before it, or 0.
-uint64_t DecodeFrom(const FlowPiece& piece);
+// Where decoding of the piece begins: the last sync point before it from which the flow is that of
+// the whole stream, or 0. One that an overflow before it reaches over is none.
+uint64_t DecodeFrom(const FlowPiece& piece, const PtConfig& config);
 
-// Decodes one piece, from the last sync point before it. What lies there before the piece is not
-// delivered; a loss is delivered with the piece in which it begins. Errors: as Decoder::Decode.
+// Decodes one piece, from DecodeFrom. What lies there before the piece is not delivered; a loss is
+// delivered with the piece in which it begins. The result is what decoding the whole stream tells
+// of the stay. Errors: as Decoder::Decode.
 Status DecodePiece(const FlowPiece& piece, const StreamInputs& inputs, Decoder& decoder,
+                   ExecutionConsumer& consumer);
+// The same; `whole` is the piece's stream's input.
+Status DecodePiece(const FlowPiece& piece, const DecodeInput& whole, Decoder& decoder,
                    ExecutionConsumer& consumer);
 
 }  // namespace flowback
