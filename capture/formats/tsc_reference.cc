@@ -52,26 +52,29 @@ std::optional<uint64_t> ByRecords(const Recording& recording) {
   return TscAt(times[times.size() / 2], recording.pt.time);
 }
 
-// What the first TSC packet holds; 0 when there is none near the stream's begin.
+// What the first TSC packet holds; 0 when there is none. Where TSC packets are on, each PSB+ has
+// one, so a few of them tell, even where damage has reached one.
 uint64_t FirstTsc(const Stream& stream) {
   constexpr size_t kFar = size_t{1} << 20;
+  constexpr int kPsbs = 4;
   size_t end = std::min(stream.bytes.size(), kFar);
   for (const StreamGap& gap : stream.gaps)
     if (gap.offset != 0) end = std::min<size_t>(end, gap.offset);
   StreamWindow window(stream.bytes, stream.joined);
   window.Hold(0, end);
   const Bytes bytes = stream.bytes.first(end);
-  pt::PebsState pebs;
-  pt::Packet packet;
-  for (size_t at = pt::FindPsb(bytes, 0); at < end;) {
-    const pt::ReadResult size = pt::ReadPacket(bytes.subspan(at), pebs, packet);
-    if (size) {
+  size_t at = pt::FindPsb(bytes, 0);
+  for (int psbs = 0; psbs < kPsbs && at < end; ++psbs) {
+    const size_t psb = at;
+    pt::PebsState pebs;
+    pt::Packet packet;
+    do {
+      const pt::ReadResult size = pt::ReadPacket(bytes.subspan(at), pebs, packet);
+      if (!size) break;
       if (const auto* tsc = std::get_if<pt::Tsc>(&packet); tsc != nullptr) return tsc->tsc;
       at += *size;
-    } else {
-      at = pt::FindPsb(bytes, at + 1);
-      pebs = {};
-    }
+    } while (at < end && !std::holds_alternative<pt::PsbEnd>(packet));
+    at = pt::FindPsb(bytes, std::max(at, psb + 1));
   }
   return 0;
 }
