@@ -156,7 +156,8 @@ Status CheckNothingMet() {
 Status CheckUncut(const Recording& recording, const RecordingCode* code) {
   // By size first: that names a file as the user did, and the place where it ends.
   if (Status status = CheckWhole(recording.files); !status) return status;
-  if (code != nullptr)
+  // Code is decoded once: most text is made without another look at the images.
+  if (code != nullptr && code->TakeRead())
     if (Status status = CheckWhole(code->files()); !status) return status;
   return CheckNothingMet();
 }

@@ -392,7 +392,7 @@ int DecodeJob::Finish(Output& output, const Status& status) {
     WarnOfModes(*code_, InputName());
   }
   if (code_) {
-    code_->KeepBlocks();  // all is written: nobody waits for it
+    if (CheckWhole(code_->files())) code_->KeepBlocks();  // all is written: nobody waits for it
     WarnOfCache(*code_);
   }
   if (!status) return Report(status.error(), InputName());

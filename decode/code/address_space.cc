@@ -14,6 +14,7 @@
 #include <cstring>
 #include <utility>
 
+#include "decode/code/block_cache.h"
 #include "flowback/decode/code_image.h"
 
 namespace flowback {
@@ -252,6 +253,7 @@ size_t AddressSpace::Read(uint64_t address, uint8_t* buffer, size_t size) const 
     const Bytes bytes = mapping->section->bytes().subspan(mapping->section_offset + skipped);
     const size_t part = std::min<uint64_t>(size - done, mapping->size - skipped);
     std::memcpy(buffer + done, bytes.data(), part);
+    mapping->section->blocks().NoteRead();
     done += part;
   }
   return done;

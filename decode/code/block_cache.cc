@@ -176,6 +176,7 @@ const StaticBlock* BlockCache::Build(uint64_t offset, ExecMode mode) {
   if (const StaticBlock* known = table.Find(offset); known != nullptr) return known;
   Builder builder(bytes_, mode, uncommon_[static_cast<size_t>(mode)]);
   StaticBlock block = builder.Run(offset);
+  NoteRead();
   block.lengths = KeepLengths(block.lengths, block.count);
   return table.Add(block);
 }

@@ -45,6 +45,15 @@ class BlockCache {
   // Blocks are looked for in `disk` first, under `name`; Keep keeps them there. Before the first
   // Get.
   void UseDisk(std::shared_ptr<const DiskCache> disk, std::string name);
+  // Who has read bytes of the section calls it before another thread sees what came of them.
+  void NoteRead() {
+    if (!read_.load(std::memory_order_seq_cst)) read_.store(true, std::memory_order_seq_cst);
+  }
+  // Whether any have been read since the last call; at first, that is not known.
+  bool TakeRead() {
+    return read_.load(std::memory_order_relaxed) &&
+           read_.exchange(false, std::memory_order_seq_cst);
+  }
   // Writes the blocks to the disk where enough were not there yet. True: it did.
   bool Keep();
 
@@ -108,6 +117,7 @@ class BlockCache {
   const uint8_t* KeepLengths(const uint8_t* lengths, size_t count);
 
   const Bytes bytes_;
+  std::atomic<bool> read_ = true;
   const StaticBlock past_end_;
   BlockTable modes_[3];
   std::mutex mutex_;                       // guards all below, and stores to the tables

@@ -227,6 +227,12 @@ Result<RecordingCode> RecordingCode::Load(const Recording& recording, const Imag
   return code;
 }
 
+bool RecordingCode::TakeRead() const {
+  bool any = false;
+  for (const auto& section : sections_) any |= section->blocks().TakeRead();
+  return any;
+}
+
 void RecordingCode::KeepBlocks() const {
   if (disk_ == nullptr) return;
   bool any = false;

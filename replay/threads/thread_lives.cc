@@ -25,40 +25,43 @@ ThreadLives::ThreadLives(const Recording& recording) {
     } else if constexpr (std::is_same_v<Record, ItraceStartRecord>) {
       Life& life = lives_[record.tid];
       if (!life.born) life.born = record.time;
-      In(life, record.time, true);
+      In(life, record, true);
     } else if constexpr (std::is_same_v<Record, SwitchRecord>) {
       Life& life = lives_[record.tid];
       life.switched = true;
       if (record.out)
-        Out(life, record.time);
+        Out(life, record);
       else
-        In(life, record.time, false);
+        In(life, record, false);
     }
   };
   for (const SidebandRecord& record : recording.sideband) std::visit(take, record);
 }
 
-void ThreadLives::In(Life& life, uint64_t time, bool started) {
+void ThreadLives::In(Life& life, const SidebandBase& record, bool started) {
   if (life.running && !started && !life.started) {
-    life.stays.back().end = time;
+    life.stays.back().end = record.time;
     life.stays.back().missing = true;
   } else if (life.running) {
     life.started = started;
     return;  // said twice
   }
-  life.stays.push_back({.begin = time});
+  life.stays.push_back({.begin = record.time, .cpu = record.cpu});
   life.running = true;
   life.started = started;
 }
 
-void ThreadLives::Out(Life& life, uint64_t time) {
+void ThreadLives::Out(Life& life, const SidebandBase& record) {
   if (life.running)
-    life.stays.back().end = time;
+    life.stays.back().end = record.time;
   else
-    life.stays.push_back(
-        {.begin = life.out, .end = time, .begin_told = false, .missing = life.out != 0});
+    life.stays.push_back({.begin = life.out,
+                          .end = record.time,
+                          .begin_told = false,
+                          .missing = life.out != 0,
+                          .cpu = record.cpu});
   life.running = false;
-  life.out = time;
+  life.out = record.time;
 }
 
 const ThreadLives::Life* ThreadLives::Find(int32_t tid) const {

@@ -18,6 +18,7 @@ struct LifeStay {
   uint64_t end = kOpenTime;
   bool begin_told = true;
   bool missing = false;  // between two records of one kind: it was on a CPU for a part of it
+  int32_t cpu = -1;      // of the record that told of it first; -1: it did not say
 };
 
 class ThreadLives {
@@ -27,7 +28,7 @@ class ThreadLives {
   // By FORK, or where tracing of it began.
   std::optional<uint64_t> BornAt(int32_t tid) const;
   std::optional<uint64_t> ExitedAt(int32_t tid) const;
-  // Null: no record tells when it was switched in or out.
+  // In time order, without overlap. Null: no record tells when it was switched in or out.
   const std::vector<LifeStay>* StaysOf(int32_t tid) const;
   // Of all records that carry a time.
   uint64_t first() const { return first_; }
@@ -46,8 +47,8 @@ class ThreadLives {
     uint64_t out = 0;
   };
 
-  static void In(Life& life, uint64_t time, bool started);
-  static void Out(Life& life, uint64_t time);
+  static void In(Life& life, const SidebandBase& record, bool started);
+  static void Out(Life& life, const SidebandBase& record);
   const Life* Find(int32_t tid) const;
 
   std::map<int32_t, Life> lives_;

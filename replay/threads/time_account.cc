@@ -32,6 +32,8 @@ class Accountant {
   Result<TimeAccounts> Run(Decoder& decoder) {
     for (const auto& [tid, pid] : TracedThreads(recording_)) Thread(tid, pid);
     FindSpan();
+    for (const Stream& stream : recording_.streams) FindHome(stream);
+    BringHome();
     for (const Stream& stream : recording_.streams) streams_.push_back(OwnersOf(stream));
     Live();
     RemoveOverlaps();
@@ -53,6 +55,12 @@ class Accountant {
     bool has_stays = false;      // a record tells of one
     uint64_t first = kOpenTime;  // of its slots
     uint64_t last = 0;           // end of its slots that have one
+  };
+
+  // Of the streams that are all of one thread's: which ones its times on CPUs belong to.
+  struct Home {
+    const Stream* most = nullptr;             // has the most trace
+    std::map<int32_t, const Stream*> of_cpu;  // the same of one CPU's
   };
 
   TimeAccount* Thread(int32_t tid, int32_t pid) {
@@ -83,10 +91,22 @@ class Accountant {
     return tsc == 0 ? end_ : unit_.Behind(tsc);
   }
 
+  const std::vector<LifeStay>* StaysOf(int32_t tid) const {
+    return unit_.nanoseconds() ? lives_.StaysOf(tid) : nullptr;
+  }
+  const ThreadStay* OnlyOwner(const Stream& stream) const;
+  const ThreadStay* WholeOf(const Stream& stream) const;
+  void FindHome(const Stream& stream);
+  void BringHome();
   StreamOwners OwnersOf(const Stream& stream);
   void AddStays(const Schedule& schedule, bool one_thread, StreamOwners& owners);
   void AddWhole(const Stream& stream, const ThreadStay& stay, StreamOwners& owners);
+  void AddAll(const Stream& stream, const ThreadStay& stay, StreamOwners& owners);
   void AddPart(const Stream& stream, const ThreadStay& stay, uint64_t from, uint64_t until,
+               StreamOwners& owners);
+  void AddUntold(const Stream& stream, int32_t tid, uint64_t from, uint64_t until,
+                 StreamOwners& owners);
+  void AddStay(const LifeStay& stay, int32_t tid, uint64_t from, uint64_t until,
                StreamOwners& owners);
   void AddSlot(std::vector<TimeSlot>& slots, uint64_t begin, uint64_t end, TimeAccount* account,
                bool told);
@@ -110,8 +130,11 @@ class Accountant {
   uint64_t end_ = 0;
   std::map<int32_t, Entry> threads_;
   std::map<uint32_t, TimeAccount> nobodies_;  // by stream
-  std::vector<StreamOwners> streams_;         // by index
-  std::vector<TimeSlot> unknown_;             // of several threads one, on some CPU
+  std::map<int32_t, Home> homes_;             // by tid
+  std::set<int32_t> told_cpus_;               // the records tell who was there when
+  std::map<const Stream*, std::vector<const LifeStay*>> at_home_;
+  std::vector<StreamOwners> streams_;  // by index
+  std::vector<TimeSlot> unknown_;      // of several threads one, on some CPU
 };
 
 void Accountant::FindSpan() {
@@ -127,7 +150,60 @@ void Accountant::FindSpan() {
   if (begin_ > end_) begin_ = end_ = 0;  // nothing tells the time
 }
 
-// Ticks can't be compared with the records' nanoseconds: then only the trace tells.
+// The thread that all of the stream is, if it is one's.
+const ThreadStay* Accountant::OnlyOwner(const Stream& stream) const {
+  const std::vector<StayChange>& changes = inputs_.For(stream).changes;
+  if (changes.size() != 1 && inputs_.ScheduleOf(stream).moves.empty()) return nullptr;
+  const ThreadStay* owner = changes.front().stay;
+  return owner->tid > 0 ? owner : nullptr;
+}
+
+// The same where no record tells when it was there, or can: ticks can't be compared with the
+// records' nanoseconds.
+const ThreadStay* Accountant::WholeOf(const Stream& stream) const {
+  const ThreadStay* owner = OnlyOwner(stream);
+  if (owner == nullptr) return nullptr;
+  const bool untold = !inputs_.ScheduleOf(stream).moves.empty() ||
+                      (owner->begin_bound == Bound::kOpen && owner->end_bound == Bound::kOpen);
+  return untold || !unit_.nanoseconds() ? owner : nullptr;
+}
+
+void Accountant::FindHome(const Stream& stream) {
+  const ThreadStay* whole = WholeOf(stream);
+  const Schedule& schedule = inputs_.ScheduleOf(stream);
+  if (whole == nullptr) {
+    const bool told = !schedule.stays.empty() &&
+                      (schedule.stays.size() > 1 || schedule.stays[0].begin_bound != Bound::kOpen ||
+                       schedule.stays[0].end_bound != Bound::kOpen);
+    if (stream.cpu >= 0 && told) told_cpus_.insert(stream.cpu);
+    return;
+  }
+  if (!schedule.moves.empty()) return;
+  const auto take = [&](const Stream*& home) {
+    if (home == nullptr || home->bytes.size() < stream.bytes.size()) home = &stream;
+  };
+  Home& home = homes_[whole->tid];
+  take(home.most);
+  if (stream.cpu >= 0) take(home.of_cpu[stream.cpu]);
+}
+
+// Where several buffers may hold the trace of a stay, one gets it: a thousand buffers that are all
+// of one thread's do not make its life a thousand times as long.
+void Accountant::BringHome() {
+  for (const auto& [tid, home] : homes_) {
+    const std::vector<LifeStay>* stays = StaysOf(tid);
+    if (stays == nullptr) continue;
+    const bool by_cpu = home.most->cpu >= 0;
+    for (const LifeStay& stay : *stays) {
+      const auto of_cpu = home.of_cpu.find(stay.cpu);
+      if (by_cpu && of_cpu != home.of_cpu.end())
+        at_home_[of_cpu->second].push_back(&stay);
+      else if (!by_cpu || !told_cpus_.contains(stay.cpu))
+        at_home_[home.most].push_back(&stay);
+    }
+  }
+}
+
 StreamOwners Accountant::OwnersOf(const Stream& stream) {
   StreamOwners owners;
   const PtConfig& config = recording_.pt;
@@ -135,16 +211,10 @@ StreamOwners Accountant::OwnersOf(const Stream& stream) {
     owners.paused = TimeClass::kFiltered;
   owners.overwritten = lives_.overwrites();
   const Schedule& schedule = inputs_.ScheduleOf(stream);
-  const std::vector<StayChange>& changes = inputs_.For(stream).changes;
-  const bool one_owner = changes.size() == 1 || !schedule.moves.empty();
-  const ThreadStay* whole = one_owner ? changes.front().stay : nullptr;
-  const bool untold = whole != nullptr &&
-                      (!schedule.moves.empty() ||
-                       (whole->begin_bound == Bound::kOpen && whole->end_bound == Bound::kOpen));
-  if (whole != nullptr && whole->tid > 0 && (untold || !unit_.nanoseconds()))
+  if (const ThreadStay* whole = WholeOf(stream); whole != nullptr)
     AddWhole(stream, *whole, owners);
   else if (unit_.nanoseconds() && !schedule.stays.empty())
-    AddStays(schedule, whole != nullptr && whole->tid > 0, owners);
+    AddStays(schedule, OnlyOwner(stream) != nullptr, owners);
   else
     AddSlot(owners.slots, FirstOf(stream), LastOf(stream), Nobody(stream), true);
   return owners;
@@ -184,7 +254,7 @@ void Accountant::AddStays(const Schedule& schedule, bool one_thread, StreamOwner
 
 void Accountant::AddWhole(const Stream& stream, const ThreadStay& stay, StreamOwners& owners) {
   const std::deque<ThreadStay>& moves = inputs_.ScheduleOf(stream).moves;
-  if (moves.empty()) AddPart(stream, stay, 0, kOpenTime, owners);
+  if (moves.empty()) return AddAll(stream, stay, owners);
   for (const ThreadStay& move : moves) {
     const uint64_t until = move.end_tsc == ~uint64_t{0} ? kOpenTime : unit_.At(move.end_tsc);
     const uint64_t from = move.begin_tsc == 0 ? 0 : unit_.At(move.begin_tsc);
@@ -193,31 +263,52 @@ void Accountant::AddWhole(const Stream& stream, const ThreadStay& stay, StreamOw
   }
 }
 
+void Accountant::AddAll(const Stream& stream, const ThreadStay& stay, StreamOwners& owners) {
+  Thread(stay.tid, stay.pid);
+  if (StaysOf(stay.tid) == nullptr) {
+    if (!unit_.nanoseconds() || homes_.at(stay.tid).most == &stream)
+      AddUntold(stream, stay.tid, 0, kOpenTime, owners);
+    return;
+  }
+  threads_[stay.tid].has_stays = true;
+  if (const auto found = at_home_.find(&stream); found != at_home_.end())
+    for (const LifeStay* one : found->second) AddStay(*one, stay.tid, 0, kOpenTime, owners);
+}
+
 // All that the buffer holds of this time is one thread's: records of the thread itself tell when it
 // was on a CPU, if any do.
 void Accountant::AddPart(const Stream& stream, const ThreadStay& stay, uint64_t from,
                          uint64_t until, StreamOwners& owners) {
-  TimeAccount* account = Thread(stay.tid, stay.pid);
-  const std::vector<LifeStay>* stays = unit_.nanoseconds() ? lives_.StaysOf(stay.tid) : nullptr;
-  if (stays == nullptr) {
-    account->off_cpu_told = false;
-    const uint64_t first =
-        unit_.nanoseconds() ? lives_.BornAt(stay.tid).value_or(FirstOf(stream)) : FirstOf(stream);
-    const uint64_t last = unit_.nanoseconds() ? end_ : LastOf(stream);
-    const uint64_t begin = from != 0 ? from : first;
-    const uint64_t end = until != kOpenTime ? until : last;
-    if (!unit_.nanoseconds()) threads_[stay.tid].last = std::max(threads_[stay.tid].last, end);
-    return AddSlot(owners.slots, begin, end, account, true);
-  }
-  Entry& entry = threads_[stay.tid];
-  entry.has_stays = true;
-  for (const LifeStay& one : *stays) {
-    if (one.end <= from || one.begin >= until) continue;
-    const uint64_t begin = std::max({one.begin, begin_, from});
-    const uint64_t end = std::min({one.end, end_, until});
-    AddSlot(one.missing ? unknown_ : owners.slots, begin, end, account, one.begin_told);
-    if (one.end != kOpenTime) entry.last = std::max(entry.last, end);
-  }
+  Thread(stay.tid, stay.pid);
+  const std::vector<LifeStay>* stays = StaysOf(stay.tid);
+  if (stays == nullptr) return AddUntold(stream, stay.tid, from, until, owners);
+  threads_[stay.tid].has_stays = true;
+  auto one = std::ranges::partition_point(
+      *stays, [from](const LifeStay& earlier) { return earlier.end <= from; });
+  for (; one != stays->end() && one->begin < until; ++one)
+    AddStay(*one, stay.tid, from, until, owners);
+}
+
+void Accountant::AddUntold(const Stream& stream, int32_t tid, uint64_t from, uint64_t until,
+                           StreamOwners& owners) {
+  Entry& entry = threads_[tid];
+  entry.account.off_cpu_told = false;
+  const uint64_t first =
+      unit_.nanoseconds() ? lives_.BornAt(tid).value_or(FirstOf(stream)) : FirstOf(stream);
+  const uint64_t last = unit_.nanoseconds() ? end_ : LastOf(stream);
+  const uint64_t begin = from != 0 ? from : first;
+  const uint64_t end = until != kOpenTime ? until : last;
+  if (!unit_.nanoseconds()) entry.last = std::max(entry.last, end);
+  AddSlot(owners.slots, begin, end, &entry.account, true);
+}
+
+void Accountant::AddStay(const LifeStay& stay, int32_t tid, uint64_t from, uint64_t until,
+                         StreamOwners& owners) {
+  Entry& entry = threads_[tid];
+  const uint64_t begin = std::max({stay.begin, begin_, from});
+  const uint64_t end = std::min({stay.end, end_, until});
+  AddSlot(stay.missing ? unknown_ : owners.slots, begin, end, &entry.account, stay.begin_told);
+  if (stay.end != kOpenTime) entry.last = std::max(entry.last, end);
 }
 
 void Accountant::Live() {

@@ -68,6 +68,13 @@ void Switch(PerfDataBuilder& file, uint64_t i) {
                     At(i));
 }
 
+// Five switches of the one thread for each CPU with trace of it.
+void BufferOfTheThread(PerfDataBuilder& file, uint64_t i) {
+  Switch(file, i);
+  const auto cpu = static_cast<int32_t>(i / 5 + 1);
+  if (i % 5 == 0) file.Auxtrace(0, static_cast<uint32_t>(cpu), -1, cpu, ShortTrace());
+}
+
 // A name of 64 KB, inherited by all.
 void LongName(PerfDataBuilder& file, uint64_t i) {
   if (i == 0) file.Comm(kPid, kPid, std::string(60'000, 'n'), true, At(0));
@@ -107,6 +114,7 @@ std::vector<HostileKind> RecordKinds() {
               [](PerfDataBuilder& file, uint64_t i) {
                 file.Auxtrace(0, static_cast<uint32_t>(i + 1), -1, static_cast<int32_t>(i + 1), {});
               }),
+      Records("AuxBuffersOfOneThread", 20'000, 64, BufferOfTheThread),
   };
 }
 

@@ -364,6 +364,17 @@ TEST_F(TimeAccountTest, AThreadsOwnSwitchRecordsTellWhenItWasOffTheCpu) {
   ExpectTime(Of(7), TimeClass::kExecuting, 150, 8);
 }
 
+TEST_F(TimeAccountTest, ABufferWithoutFlowTakesNoTime) {
+  TraceWriter flow, none;
+  flow.Psb(10).Run(150, 200).Time(400), none.Psb(10);
+  AddStream(0, 7, flow), AddStream(1, 7, none), Started(100, 7);
+  Account();
+  ExpectTime(Of(7), TimeClass::kExecuting, 50);
+  In(100, 7, 0), Out(300, 7, 0);
+  Account();
+  ExpectTime(Of(7), TimeClass::kExecuting, 50);
+}
+
 TEST_F(TimeAccountTest, WithoutAnyTimePacketTheTimeOnCpusIsLost) {
   TraceWriter trace;
   trace.raw().Psb();
@@ -481,9 +492,7 @@ TEST_F(TimeAccountTest, AddsUpOnNonsense) {
       }
     }
     ASSERT_NO_FATAL_FAILURE(Account());
-    if (HasFailure()) {
-      FAIL() << "round " << round;
-    }
+    ASSERT_FALSE(HasFailure()) << "round " << round;
   }
 }
 

@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "decode/code/block_cache.h"
+
 namespace flowback::libipt {
 
 void CodeReader::Select(uint64_t retired, uint64_t tsc) {
@@ -76,6 +78,7 @@ int CodeReader::Read(uint8_t* buffer, size_t size, const pt_asid*, uint64_t ip, 
   const Bytes bytes = Slice(mapping->section->bytes(), mapping->section_offset + into, size);
   if (bytes.empty()) return -pte_nomap;
   std::memcpy(buffer, bytes.data(), bytes.size());
+  mapping->section->blocks().NoteRead();
   return static_cast<int>(bytes.size());
 }
 

@@ -69,6 +69,8 @@ class RecordingCode {
   std::vector<UnusedImage> UnusedImages() const;
   // The mapped files that code is read from: as Recording::files.
   const std::vector<std::shared_ptr<const MappedFile>>& files() const { return files_; }
+  // Whether code was read from them since the last call: else they need not be checked again.
+  bool TakeRead() const;
   // Keeps the blocks that were decoded in ImageSearch::cache, so that they need not be decoded
   // again. What keeps it from that is told nobody. Call it when nothing decodes.
   void KeepBlocks() const;
