@@ -61,7 +61,8 @@ uint64_t Clock::AtCycles() const {
 void Clock::SetBase(uint64_t lo, uint64_t hi) {
   cycle_base_tsc_ = tsc_;
   cycles_to_base_ = folded_cycles_ + std::exchange(cycles_, 0);
-  ratio_to_base_ = std::exchange(highest_ratio_, core_bus_ratio_);
+  ratio_to_base_ = std::exchange(highest_ratio_, known_ratio_);
+  gap_since_base_ = false;
   folded_cycles_ = 0;
   base_lo_ = lo;
   base_hi_ = hi;
@@ -70,7 +71,7 @@ void Clock::SetBase(uint64_t lo, uint64_t hi) {
 TimeMark Clock::Mark(TimeMark::Kind kind) const {
   TimeMark mark;
   mark.kind = kind;
-  mark.in_doubt = doubts_ != 0;
+  mark.in_doubt = in_doubt_;
   mark.tsc = tsc();
   mark.lo = lo();
   if (kind == TimeMark::Kind::kCyc) {
@@ -88,24 +89,39 @@ TimeMark Clock::Mark(TimeMark::Kind kind) const {
   return mark;
 }
 
+// The whole turns of the MTC counter between the MTCs in doubt and a TSC packet; counts the time in
+// between as a doubt where turns may lie there as well.
+uint64_t Clock::LateAt(uint64_t tsc) {
+  const uint64_t last = anchor_tsc_ + TicksOf(crystal_ticks_);
+  if (tsc < last) return 0;
+  const uint64_t turn = uint64_t{256} << mtc_shift_;
+  // The MTC may stand for a moment that is a tick later than the packet's, as it is rounded.
+  const uint64_t ticks = Scaled(tsc - anchor_tsc_ + 1, denominator_, numerator_);
+  const uint64_t turns = (ticks - std::min(ticks, crystal_ticks_)) / turn;
+  const uint64_t late = TicksOf(crystal_ticks_ + turns * turn) - TicksOf(crystal_ticks_);
+  // The next MTC would have come before.
+  constexpr uint64_t kRounding = 4;
+  const bool missing = tsc > last + late + TicksOf(uint64_t{1} << mtc_shift_) + kRounding;
+  if (unseen_turns_ || missing) ++doubts_;
+  return late;
+}
+
 void Clock::On(const Tsc& packet) {
   // By the reference, so that it does not matter where in the stream decoding began.
   const uint64_t value = WholeTsc(packet.tsc, reference_ != 0 ? reference_ : tsc_);
+  late_ = in_doubt_ ? LateAt(value) : 0;
+  in_doubt_ = unseen_turns_ = false;
   doubts_at_tsc_ = std::exchange(doubts_, 0);
-  late_ = 0;
-  if (doubts_at_tsc_ != 0 && anchored_) {
-    const uint64_t turn = TicksOf(uint64_t{256} << mtc_shift_);
-    const uint64_t last = anchor_tsc_ + TicksOf(crystal_ticks_);
-    if (turn != 0 && value > last) late_ = (value - last) / turn * turn;
-  }
   tsc_ = value;
   SetBase(value, value);
   anchored_ = false;
+  tma_due_ = true;
   if (first_tsc_ == 0) first_tsc_ = value;
 }
 
 void Clock::On(const Tma& packet) {
   if (!mtc_known_ || tsc_ == 0) return;
+  if (!std::exchange(tma_due_, false)) return OnGap();  // its TSC packet is missing
   anchor_tsc_ = base_lo_ - packet.fast;
   const uint32_t period = uint32_t{1} << mtc_shift_;
   last_mtc_ = static_cast<uint8_t>(packet.ctc >> mtc_shift_);
@@ -124,19 +140,20 @@ bool Clock::On(const Mtc& packet) {
   crystal_ticks_ += uint64_t{periods} << mtc_shift_;
   const uint64_t value = anchor_tsc_ + TicksOf(crystal_ticks_);
   tsc_ = std::max(tsc(), value);
+  if (in_doubt_ && (std::exchange(unseen_turns_, false) || periods != 1)) ++doubts_;
   // Anchor and grid line are each rounded to a whole tick.
   SetBase(std::max(base_lo_, value - 1), std::max(base_hi_, value + 2));
   return true;
 }
 
 void Clock::On(const Cbr& packet) {
-  if (packet.ratio == core_bus_ratio_) return;
+  if (packet.ratio == known_ratio_) return;
   tsc_ = cycle_base_tsc_ = tsc();
   folded_cycles_ += std::exchange(cycles_, 0);
-  // Cycles before the first ratio is known are of no use.
-  if (core_bus_ratio_ != 0 || folded_cycles_ == 0)
+  // Cycles at a ratio that is not known are of no use.
+  if (!gap_since_base_ && (highest_ratio_ != 0 || folded_cycles_ == 0))
     highest_ratio_ = std::max(highest_ratio_, packet.ratio);
-  core_bus_ratio_ = packet.ratio;
+  core_bus_ratio_ = known_ratio_ = packet.ratio;
 }
 
 void Clock::On(const Cyc& packet) { OnCycles(std::min(packet.cycles, kMostCycles)); }
@@ -144,7 +161,7 @@ void Clock::On(const Cyc& packet) { OnCycles(std::min(packet.cycles, kMostCycles
 bool Clock::TellsTheSame(const Clock& other) const {
   const auto all = [](const Clock& c) {
     return std::tuple(c.tsc_, c.base_lo_, c.cycles_, c.cycle_base_tsc_, c.core_bus_ratio_,
-                      c.anchored_, c.anchored_ ? c.anchor_tsc_ : 0,
+                      c.known_ratio_, c.anchored_, c.tma_due_, c.anchored_ ? c.anchor_tsc_ : 0,
                       c.anchored_ ? c.crystal_ticks_ : 0, c.anchored_ ? c.last_mtc_ : 0,
                       c.anchored_ ? c.mtc_mask_ : 0);
   };

@@ -26,8 +26,8 @@ struct TimeMark {
   // in between (0: not known).
   uint64_t cycles = 0;
   uint8_t ratio = 0;
-  // kTsc: by how much the MTCs in doubt before it were too early; of them `doubts` places might
-  // have been the reason.
+  // kTsc: by how much the MTCs in doubt before it were too early at most. At `doubts` places the
+  // counter may have turned over unseen, the first of them ahead of all these MTCs.
   uint64_t late = 0;
   uint32_t doubts = 0;
 };
@@ -57,11 +57,20 @@ class Clock {
   void On(const Cbr& packet);
   void On(const Cyc& packet);
   void OnCycles(uint64_t cycles) { cycles_ += cycles; }
-  // Packets may be missing here: MTCs may have been lost, by whole turns of their counter.
+  // Packets may be missing here: MTCs may have been lost, by whole turns of their counter, and
+  // what CBR packets told.
   void OnGap() {
-    if (anchored_) ++doubts_;
+    gap_since_base_ = true;
+    known_ratio_ = highest_ratio_ = 0;
+    tma_due_ = false;
+    unseen_turns_ = true;
+    in_doubt_ = anchored_;
   }
-  bool in_doubt() const { return doubts_ != 0; }
+  // The processor may have sent no MTCs for a while since the last one, although all packets are
+  // there: tracing was off, or the next TSC packet comes because the clocks had stopped. Where they
+  // are in doubt already, the turns that the next TSC packet shows may have been here.
+  void OnPause() { unseen_turns_ = true; }
+  bool in_doubt() const { return in_doubt_; }
   // Whether tsc() will be the same after the same packets. Bounds may differ.
   bool TellsTheSame(const Clock& other) const;
 
@@ -83,6 +92,7 @@ class Clock {
   uint64_t TicksOf(uint64_t crystal_ticks) const;
   uint64_t AtCycles() const;
   void SetBase(uint64_t lo, uint64_t hi);
+  uint64_t LateAt(uint64_t tsc);
 
   uint32_t numerator_;
   uint32_t denominator_;
@@ -101,15 +111,20 @@ class Clock {
   uint8_t mtc_mask_ = 0xff;  // bits of `last_mtc_` that are known
   uint8_t core_bus_ratio_ = 0;
   bool anchored_ = false;
+  bool tma_due_ = false;  // a TSC packet came, and no TMA since
 
   // The last TSC or MTC packet, and what came after it.
   uint64_t base_lo_ = 0;
   uint64_t base_hi_ = 0;
   uint64_t folded_cycles_ = 0;   // up to the last CBR packet
   uint64_t cycles_to_base_ = 0;  // from the one before it
-  uint8_t highest_ratio_ = 0;
+  uint8_t highest_ratio_ = 0;    // 0: not known
   uint8_t ratio_to_base_ = 0;
-  uint32_t doubts_ = 0;
+  bool gap_since_base_ = false;
+  uint8_t known_ratio_ = 0;    // core_bus_ratio_; 0 while no CBR packet came since a gap
+  bool in_doubt_ = false;      // the MTCs since a gap
+  bool unseen_turns_ = false;  // the counter may have turned over since the last MTC
+  uint32_t doubts_ = 0;        // MTCs ahead of which it may, since the gap
   uint32_t doubts_at_tsc_ = 0;
   uint64_t late_ = 0;
 };

@@ -77,6 +77,7 @@ bool FlowEngine<Sink>::On(const TipPge& packet) {
 
 template <class Sink>
 bool FlowEngine<Sink>::On(const TipPgd& packet) {
+  clock_.OnPause();
   const std::optional<uint64_t> ip = last_ip_.Apply(packet.ip);
   if (state_ == State::kLost) {
     if (!MayResume() && !(overflowed_ && errata_.overflow_extra_pgd)) {
@@ -196,6 +197,8 @@ bool FlowEngine<Sink>::On(const Vmcs& packet) {
 
 template <class Sink>
 bool FlowEngine<Sink>::On(const Tsc& packet) {
+  // Outside PSB+ it comes because clocks had stopped.  [SDM "Timestamp Counter (TSC) Packet"]
+  if (state_ != State::kOn || Tsc::kOpcode.Matches(*packet_)) clock_.OnPause();
   clock_.On(packet);
   Told(TimeMark::Kind::kTsc);
   return true;
@@ -210,6 +213,7 @@ bool FlowEngine<Sink>::On(const Tma& packet) {
 template <class Sink>
 bool FlowEngine<Sink>::On(const Mtc& packet) {
   if (clock_.On(packet)) Told(TimeMark::Kind::kMtc);
+  if (state_ != State::kOn) clock_.OnPause();
   return true;
 }
 

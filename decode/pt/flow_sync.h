@@ -229,6 +229,7 @@ inline bool PacketsAreSound(LossCause cause) {
 template <class Sink>
 void FlowEngine<Sink>::BeginLoss(LossCause cause, size_t offset, std::string detail) {
   if (!PacketsAreSound(cause)) {
+    clock_.OnGap();
     last_ip_.Doubt();
     in_transaction_ = false;
   }
@@ -239,6 +240,7 @@ void FlowEngine<Sink>::BeginLoss(LossCause cause, size_t offset, std::string det
   overflowed_ = only_time_since_ovf_ = false;
   if (losing_) return;  // one loss, for the reason that began it
   losing_ = true;
+  clock_.OnPause();  // tracing may go off and on
   CountDecoded(offset);
   loss_ = {.cause = cause,
            .begin = offset,

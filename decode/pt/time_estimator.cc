@@ -183,15 +183,16 @@ void TimeEstimator::OnLoss(const DataLoss& loss) {
   FlushIfMany();
 }
 
-// The marks that were in doubt: where there is one reason for it, they were all as late.
+// The marks that were in doubt: where the counter may have turned over at one place only, they were
+// all as late. Else each of them by some of these turns, or none.
 void TimeEstimator::Correct(const TimeMark& tsc) {
   if (tsc.late == 0) return;
   for (Number number = std::max(resolved_ + 1, first_); number <= last_; ++number) {
     TimeMark& told = At(number).told;
     if (!told.in_doubt || !TellsItself(told)) continue;
-    told.hi += tsc.late;
+    told.hi += tsc.late + 1;  // rounded to a whole tick
     if (tsc.doubts == 1) {
-      told.lo += tsc.late;
+      told.lo += tsc.late - 1;
       told.tsc += tsc.late;
     }
   }
@@ -224,8 +225,9 @@ void TimeEstimator::Calibrate(Number number, Number end) {
     mark.bounds.lo = from.bounds.lo + rates_.AtLeast(told.cycles, to.told.ratio);
     const uint64_t range = to.tsc - std::min(from.tsc, to.tsc);
     const uint64_t likely = rates_.Likely(all, to.told.ratio);
-    // Fewer cycles than there was time: the core stood still at some place; at none known.
-    const bool steady = range <= likely + likely / 10 && all != 0;
+    // Fewer cycles than there was time: the core stood still at some place; at none known. Without
+    // a ratio, of two likely courses the plain one.
+    const bool steady = all != 0 && (to.told.ratio == 0 || range <= likely + likely / 10);
     // Cycles are whole ones: half a one more is the likeliest.
     const auto scaled = static_cast<unsigned __int128>(range) * (2 * told.cycles + 1);
     mark.tsc = from.tsc + (steady ? static_cast<uint64_t>(scaled / (2 * all))

@@ -190,6 +190,39 @@ TEST(ClockBounds, CyclesWithoutRatiosBoundNothing) {
   EXPECT_EQ(clock.lo(), 1000u);
 }
 
+// A frequency change may have been told in what is missing.
+TEST(ClockBounds, BehindAGapCyclesBoundNothingUntilARatioIsTold) {
+  Clock clock(Config());
+  clock.On(Cbr{30});
+  clock.On(Tsc{1'000'000});
+  clock.OnCycles(6100);
+  EXPECT_EQ(clock.lo(), 1'000'000u + 4700);
+  clock.OnGap();
+  clock.OnCycles(6100);
+  EXPECT_EQ(clock.lo(), 1'000'000u);
+  clock.On(Tsc{2'000'000});
+  clock.OnCycles(6100);
+  EXPECT_EQ(clock.lo(), 2'000'000u);
+  EXPECT_EQ(clock.tsc(), 2'004'880u);
+  clock.On(Cbr{30});  // the same again; at which one those before it ran is not known
+  clock.OnCycles(6100);
+  EXPECT_EQ(clock.lo(), 2'000'000u);
+  clock.On(Tsc{3'000'000});
+  EXPECT_EQ(clock.Mark(TimeMark::Kind::kTsc).ratio, 0);
+  clock.OnCycles(6100);
+  EXPECT_EQ(clock.lo(), 3'000'000u + 4700);
+}
+
+TEST(ClockBounds, ARatioToldBehindAGapDoesNotHoldForTheCyclesOfTheGap) {
+  Clock clock(Config());
+  clock.On(Cbr{30});
+  clock.On(Tsc{1'000'000});
+  clock.OnGap();
+  clock.On(Cbr{12});
+  clock.OnCycles(6100);  // of the time before it as well
+  EXPECT_EQ(clock.lo(), 1'000'000u);
+}
+
 TEST(ClockBounds, ADamagedCycHasALimit) {
   Clock clock(Config());
   clock.On(Cbr{1});
@@ -225,6 +258,86 @@ TEST(ClockBounds, ATscClearsADoubtThatWasNone) {
   clock.On(Tsc{1'000'000 + 3 * 800 + 799});
   EXPECT_EQ(clock.Mark(TimeMark::Kind::kTsc).late, 0u);
   EXPECT_FALSE(clock.in_doubt());
+}
+
+// Each a place where turns may have been lost; twice before the same MTC is one place.
+TEST(ClockBounds, APauseBehindAGapIsAnotherPlaceForLostTurns) {
+  Clock clock(Config());
+  clock.On(Tsc{1'000'000});
+  clock.On(Tma{0x40, 0});
+  clock.OnPause();
+  clock.On(Mtc{0x09});
+  EXPECT_FALSE(clock.in_doubt());
+  clock.OnPause();
+  clock.OnGap();
+  clock.OnGap();
+  clock.On(Mtc{0x0a});
+  clock.OnPause();
+  clock.On(Mtc{0x0b});
+  clock.On(Mtc{0x0c});
+  clock.On(Tsc{1'000'000 + 4 * 800 + 256 * 800 + 300});
+  const TimeMark mark = clock.Mark(TimeMark::Kind::kTsc);
+  EXPECT_EQ(mark.late, 256u * 800);
+  EXPECT_EQ(mark.doubts, 2u);
+}
+
+TEST(ClockBounds, ThePauseBeforeTheTscMayHaveAllLostTurns) {
+  Clock clock(Config());
+  clock.On(Tsc{1'000'000});
+  clock.On(Tma{0x40, 0});
+  clock.OnGap();
+  clock.On(Mtc{0x09});
+  clock.OnPause();
+  clock.On(Tsc{1'000'000 + 800 + 256 * 800 + 300});
+  EXPECT_EQ(clock.Mark(TimeMark::Kind::kTsc).doubts, 2u);
+}
+
+// No MTC for longer than a period: they stopped, whatever the reason.
+TEST(ClockBounds, MissingMtcsBehindAGapAreAPause) {
+  for (const bool before_tsc : {false, true}) {
+    Clock clock(Config());
+    clock.On(Tsc{1'000'000});
+    clock.On(Tma{0x40, 0});
+    clock.OnGap();
+    clock.On(Mtc{0x09});
+    uint64_t last = 1'000'000 + 800;
+    if (!before_tsc) {
+      clock.On(Mtc{0x0b});
+      last += 1600;
+    }
+    clock.On(Tsc{last + 256 * 800 + (before_tsc ? 900 : 300)});
+    EXPECT_EQ(clock.Mark(TimeMark::Kind::kTsc).late, 256u * 800);
+    EXPECT_EQ(clock.Mark(TimeMark::Kind::kTsc).doubts, 2u) << before_tsc;
+  }
+}
+
+// Rounded, the line of an MTC may lie a tick behind a TSC packet that came after it.
+TEST(ClockBounds, AWholeTurnIsNotMissedByRounding) {
+  Clock clock(Config());
+  clock.On(Tsc{1'000'000});
+  clock.On(Tma{0x40, 0});
+  clock.OnGap();
+  clock.On(Mtc{0x09});
+  clock.On(Tsc{1'000'000 + 800 + 256 * 800 - 1});
+  EXPECT_EQ(clock.Mark(TimeMark::Kind::kTsc).late, 256u * 800);
+}
+
+// It is always sent with a TSC packet, of whose time it tells.
+TEST(ClockBounds, ATmaWhoseTscIsLostSaysNothing) {
+  Clock clock(Config());
+  clock.On(Tsc{1'000'000});
+  clock.On(Tma{0x40, 0});
+  clock.On(Mtc{0x09});
+  clock.On(Tma{0x99, 50});
+  EXPECT_TRUE(clock.in_doubt());
+  ASSERT_TRUE(clock.On(Mtc{0x14}));
+  EXPECT_EQ(clock.tsc(), 1'000'000u + 12 * 800);
+
+  clock.On(Tsc{2'000'000});
+  clock.OnGap();
+  clock.On(Tma{0x40, 0});
+  EXPECT_FALSE(clock.On(Mtc{0x09}));
+  EXPECT_EQ(clock.tsc(), 2'000'000u);
 }
 
 class TimeAfterTest : public testing::Test {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -73,12 +74,30 @@ class TimesTest : public testing::Test {
   void Loop(int times) {
     for (int i = 0; i < times; ++i) writer_.TntBit(true);
   }
+  // Leaves the loop; a system call stops tracing. Four instructions.
+  void Stop() {
+    writer_.TntBit(false);
+    writer_.Tip(kSyscall);
+    writer_.TipPgd(std::nullopt);
+  }
+  // Just behind an MTC.
+  void PsbPlusAt(uint64_t tsc, std::optional<uint64_t> ip) {
+    writer_.Psb();
+    writer_.TimePacket(Tsc{tsc});
+    writer_.TimePacket(Tma{static_cast<uint16_t>(0x40 + (tsc - kStart) / 100), 0});
+    if (ip) {
+      writer_.Write(ModeExec{.cs_l = true});
+      writer_.Fup(*ip);
+    }
+    writer_.Write(PsbEnd{});
+  }
   // `n` periods after the start.
   static uint64_t Line(uint64_t n) { return kStart + n * 800; }
 
   const Recorder& Decode() {
     writer_.FlushTnt();
     DecodeInput input;
+    input.resync = resync_;
     input.bytes = writer_.bytes();
     input.code = &history_;
     input.config = Config();
@@ -129,6 +148,7 @@ class TimesTest : public testing::Test {
 
   AddressSpaceHistory history_;
   PacketWriter writer_;
+  Resync resync_ = Resync::kPsb;
   Recorder told_;
 };
 
@@ -281,6 +301,88 @@ TEST_F(TimesTest, MtcsBehindAnOverflowWaitForATsc) {
   ExpectBounds(0, 12, kStart, Line(1));
   ExpectBounds(12, 24, Line(1), Line(3) + late);
   ExpectBounds(36, 48, Line(3) + late, Line(4) + late);
+}
+
+// The same packets, but the thread was away between the last MTC and the TSC packet: the turns may
+// all have been then.
+TEST_F(TimesTest, TurnsBehindAnOverflowMayBeThoseOfAPause) {
+  Loop(6);
+  writer_.TimePacket(Mtc{9});
+  writer_.Write(Ovf{});
+  writer_.Fup(kCode);
+  Loop(6);
+  writer_.TimePacket(Mtc{11});
+  Loop(12);
+  Stop();
+  const uint64_t turns = 2 * 256 * 800;
+  PsbPlusAt(Line(3) + 100 + turns, std::nullopt);
+  writer_.TipPge(kCode);
+  Loop(6);
+  writer_.TimePacket(Mtc{12});
+  Decode();
+  ASSERT_EQ(told_.instructions.size(), 12u + 12 + 24 + 4 + 12);
+  ExpectBounds(0, 12, kStart, Line(1));
+  ExpectBounds(12, 24, Line(1), Line(3) + turns);
+  ExpectBounds(24, 36, Line(1), Line(3) + 100 + turns);
+  ExpectBounds(36, 52, Line(3), Line(3) + 100 + turns);
+  EXPECT_LE(told_.instructions[48].tsc, Line(4));
+}
+
+TEST_F(TimesTest, TurnsBehindAnOverflowMayBeThoseOfAnEarlierPause) {
+  Loop(6);
+  writer_.TimePacket(Mtc{9});
+  writer_.Write(Ovf{});
+  writer_.Fup(kCode);
+  Loop(6);
+  writer_.TimePacket(Mtc{11});
+  Loop(12);
+  Stop();
+  writer_.TipPge(kCode);
+  Loop(6);
+  writer_.TimePacket(Mtc{12});
+  Loop(12);
+  const uint64_t turns = 2 * 256 * 800;
+  PsbPlusAt(Line(4) + 100 + turns, kCode);
+  Decode();
+  ASSERT_EQ(told_.instructions.size(), 12u + 12 + 24 + 4 + 12 + 24);
+  ExpectBounds(36, 52, Line(3), Line(4) + turns);
+  ExpectBounds(76, 88, Line(4), Line(4) + 100 + turns);
+}
+
+// Outside PSB+, it comes when the clocks had stopped: then the turns may be of that time.
+TEST_F(TimesTest, TurnsBehindAnOverflowMayBeThoseOfASleep) {
+  Loop(6);
+  writer_.TimePacket(Mtc{9});
+  writer_.Write(Ovf{});
+  writer_.Fup(kCode);
+  Loop(6);
+  writer_.TimePacket(Mtc{11});
+  Loop(12);
+  const uint64_t turns = 2 * 256 * 800;
+  writer_.TimePacket(Tsc{Line(3) + 100 + turns});
+  writer_.TimePacket(Tma{0x58, 100});
+  Loop(6);
+  Decode();
+  ExpectBounds(36, 48, Line(3), Line(3) + 100 + turns);
+}
+
+// Nothing tells of the packets that are missing but one that can't be: as behind an overflow.
+TEST_F(TimesTest, MtcsBehindAContradictionWaitForATsc) {
+  resync_ = Resync::kEarliest;
+  Loop(6);
+  writer_.TimePacket(Mtc{9});
+  writer_.FlushTnt();
+  writer_.Write(TipPge{{IpPayload::kFull, kCode}});  // tracing is on already
+  Loop(6);
+  writer_.TimePacket(Mtc{11});
+  Loop(12);
+  const uint64_t turns = 2 * 256 * 800;
+  PsbPlusAt(Line(3) + 100 + turns, kCode);
+  Decode();
+  ASSERT_EQ(told_.losses.size(), 1u);
+  ASSERT_EQ(told_.instructions.size(), 12u + 12 + 24);
+  ExpectBounds(0, 12, kStart, Line(1));
+  ExpectBounds(12, 24, Line(1), Line(3) + turns);
 }
 
 TEST_F(TimesTest, WithoutATscBehindAnOverflowTheEndIsOpen) {
