@@ -50,6 +50,7 @@ void FlowEngine<Sink>::EnterStays(size_t offset) {
   const std::vector<StayChange>& changes = input_.changes;
   for (; next_change_ < changes.size() && changes[next_change_].offset <= offset; ++next_change_) {
     const StayChange& change = changes[next_change_];
+    stay_entered_ = offset;
     sink_.Enter(change.stay, Mark(std::min<size_t>(offset, input_.bytes.size())));
     code_.Use(*change.stay->code);
     // Its process was there by then: an older one of the same number may have ended before.
@@ -187,10 +188,19 @@ void FlowEngine<Sink>::Damaged(ReadError error) {
   LoseAt(offset, LossCause::kBadPacket, std::move(bytes));
 }
 
+// Whether the packets up to a loss of this kind are what was written: it is code, a call or packets
+// that the processor dropped that is missing, and nothing contradicts them.
+inline bool PacketsAreSound(LossCause cause) {
+  return cause == LossCause::kNoImage || cause == LossCause::kReturnAcrossLoss ||
+         cause == LossCause::kOverflow;
+}
+
 // failure_ says what is wrong with the packet that was just taken.
 template <class Sink>
 void FlowEngine<Sink>::Failed() {
-  if (input_.resync == Resync::kPsb)
+  // A BIP looks like a TNT: what is wrong may be that the group of PEBS packets has ended.
+  const bool ambiguous = pebs_.item_bytes != 0 && !PacketsAreSound(failure_.cause);
+  if (input_.resync == Resync::kPsb || ambiguous)
     return LoseAt(Offset(packet_), failure_.cause, std::move(failure_.detail));
   ClearCompound();
   BeginLoss(failure_.cause, Offset(packet_), std::move(failure_.detail));
@@ -202,7 +212,7 @@ template <class Sink>
 void FlowEngine<Sink>::LoseAt(size_t offset, LossCause cause, std::string detail) {
   size_t from = PsbSearchBegin(offset, behind_last_psb_);
   // Whose bytes those are has been told where others came to run since.
-  if (next_change_ != 0 && input_.changes[next_change_ - 1].offset > from) from = offset + 1;
+  if (next_change_ != 0) from = std::max(from, stay_entered_);
   ClearCompound();
   BeginLoss(cause, offset, std::move(detail));
   SyncForward(from);
@@ -217,13 +227,6 @@ bool FlowEngine<Sink>::SwallowsPsb(const uint8_t* packet, size_t size) {
   if (psb >= begin + size) return false;
   SyncForward(psb);
   return true;
-}
-
-// Whether the packets up to a loss of this kind are what was written: it is code, a call or packets
-// that the processor dropped that is missing, and nothing contradicts them.
-inline bool PacketsAreSound(LossCause cause) {
-  return cause == LossCause::kNoImage || cause == LossCause::kReturnAcrossLoss ||
-         cause == LossCause::kOverflow;
 }
 
 template <class Sink>

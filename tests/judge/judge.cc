@@ -177,12 +177,23 @@ class Judge {
       findings_.excused_instructions += count;
       return;
     }
+    if (!place && BeginsWithDeferred(segment)) {
+      ++findings_.deferred_stretches;
+      findings_.deferred_instructions += count;
+      return;
+    }
     if (!place) return Wrong(number, segment);
     told_up_to_ = *place + count;
     ++findings_.stretches;
     findings_.placed.push_back({segment.first, segment.end, *place});
     findings_.instructions += count;
     JudgeTimes(number, segment, *place);
+  }
+
+  bool BeginsWithDeferred(const Segment& segment) const {
+    if (!truth_.deferred_tips || !segment.at_stretch || !truth_.IsPacket(segment.begin))
+      return false;
+    return truth_.packets[truth_.PacketAt(segment.begin)].tip;
   }
 
   static bool Meet(const TscInterval& a, const TscInterval& b) {
@@ -371,6 +382,8 @@ void Findings::Add(const Findings& other) {
   times += other.times;
   excused_stretches += other.excused_stretches;
   excused_instructions += other.excused_instructions;
+  deferred_stretches += other.deferred_stretches;
+  deferred_instructions += other.deferred_instructions;
   wrong_stretches += other.wrong_stretches;
   wrong_instructions += other.wrong_instructions;
   wrong_times += other.wrong_times;
@@ -381,14 +394,15 @@ void Findings::Add(const Findings& other) {
 }
 
 std::string Findings::Text() const {
-  char text[400];
-  std::snprintf(text, sizeof(text),
-                "cuts %" PRIu64 ", stretches %" PRIu64 ", instructions %" PRIu64 ", times %" PRIu64
-                ", excused stretches %" PRIu64 ", excused instructions %" PRIu64
-                ", excused times %" PRIu64 ", wrong stretches %" PRIu64
-                ", wrong instructions %" PRIu64 ", wrong times %" PRIu64,
-                cuts, stretches, instructions, times, excused_stretches, excused_instructions,
-                excused_times, wrong_stretches, wrong_instructions, wrong_times);
+  char text[500];
+  std::snprintf(
+      text, sizeof(text),
+      "cuts %" PRIu64 ", stretches %" PRIu64 ", instructions %" PRIu64 ", times %" PRIu64
+      ", excused stretches %" PRIu64 ", excused instructions %" PRIu64 ", excused times %" PRIu64
+      ", deferred stretches %" PRIu64 ", deferred instructions %" PRIu64
+      ", wrong stretches %" PRIu64 ", wrong instructions %" PRIu64 ", wrong times %" PRIu64,
+      cuts, stretches, instructions, times, excused_stretches, excused_instructions, excused_times,
+      deferred_stretches, deferred_instructions, wrong_stretches, wrong_instructions, wrong_times);
   std::string all = text;
   if (wrong_threads != 0) all += ", wrong threads " + std::to_string(wrong_threads);
   for (const std::vector<std::string>* list : {&wrong, &late})

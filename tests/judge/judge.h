@@ -22,6 +22,11 @@
 //    the hardware wrote there: its first byte lies behind the damage, where a packet of the
 //    undamaged stream begins. Excused is flow in doubt without a loss before it, or whose first
 //    packet is none of the hardware's; it is counted, and bounded by its tests.
+//
+// Where the processor deferred TIPs, a TIP is where execution was, not where it is: bits of a TNT
+// packet ahead of it belong behind it. Packets alone do not prove that a processor never does so,
+// and a TNT that is gone is not there to warn. What is false behind a loss and begins with a TIP of
+// such a processor is counted by itself, and bounded.
 #pragma once
 
 #include <algorithm>
@@ -89,6 +94,9 @@ struct Findings {
   uint64_t times = 0;  // runs of instructions whose bounds were held against the truth
   uint64_t excused_stretches = 0;
   uint64_t excused_instructions = 0;
+  // False ones behind a loss that begin with a TIP of a processor that defers them.
+  uint64_t deferred_stretches = 0;
+  uint64_t deferred_instructions = 0;
   uint64_t wrong_stretches = 0;
   uint64_t wrong_instructions = 0;
   uint64_t wrong_times = 0;

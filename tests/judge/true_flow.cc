@@ -64,6 +64,7 @@ std::vector<TrueFlow::Packet> PacketsOf(Bytes bytes, const CpuId& cpu) {
     packets.back().psb = std::holds_alternative<pt::Psb>(packet);
     packets.back().tsc = std::holds_alternative<pt::Tsc>(packet);
     packets.back().fup = std::holds_alternative<pt::Fup>(packet);
+    packets.back().tip = std::holds_alternative<pt::Tip>(packet);
     packets.back().starts = std::holds_alternative<pt::ShortTnt>(packet) ||
                             std::holds_alternative<pt::LongTnt>(packet) ||
                             (std::holds_alternative<pt::TipPge>(packet) && !after_mode);

@@ -81,6 +81,7 @@ struct TrueFlow {
     bool psb = false;
     bool tsc = false;
     bool fup = false;
+    bool tip = false;
     bool header_part = false;  // inside PSB+, behind its PSB
     bool starts = false;       // TNT, TIP, TIP.PGE: no part of a compound that begins before
     uint64_t header = 0;       // of a PSB: where its PSBEND ends
@@ -95,6 +96,8 @@ struct TrueFlow {
   std::vector<DataLoss> losses;
   FlowDigest digest;
   uint64_t size = 0;  // of the stream, in bytes
+  // Whether TIPs were written behind bits of later branches.
+  bool deferred_tips = false;
 
   // The first packet at `offset` or behind it; packets.size(): none.
   size_t PacketAt(uint64_t offset) const;
