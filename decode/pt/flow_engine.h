@@ -238,7 +238,7 @@ class FlowEngine : private FlowState {
   bool LeaveAtConditional(std::optional<uint64_t> ip);
   bool NoCode();
   template <class Predicate>
-  bool Meets(Predicate is_it);
+  bool Meets(Predicate is_it, unsigned most = BlockGraph::kMaxWalk);
   template <class Predicate>
   bool LeadsSomewhere(Predicate is_it);
   bool StandsIn(uint32_t id, uint64_t ip) const;

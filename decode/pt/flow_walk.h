@@ -236,9 +236,9 @@ bool FlowEngine<Sink>::WalkTo(uint64_t ip) {
 // executed. What is looked for may lie in a cycle, so being endless is no reason to end.
 template <class Sink>
 template <class Predicate>
-bool FlowEngine<Sink>::Meets(Predicate is_it) {
+bool FlowEngine<Sink>::Meets(Predicate is_it, unsigned most) {
   uint32_t id = cur_;
-  for (unsigned blocks = 0; blocks <= BlockGraph::kMaxWalk; ++blocks) {
+  for (unsigned blocks = 0; blocks <= most; ++blocks) {
     if (is_it(id)) return true;
     const NodeKind kind = graph_->node(id).kind;
     if (kind != NodeKind::kGoto && kind != NodeKind::kCall && kind != NodeKind::kSpecial)
@@ -248,9 +248,12 @@ bool FlowEngine<Sink>::Meets(Predicate is_it) {
   return false;
 }
 
+// For packets that only inform of `ip`: nothing moves on when it is not found, and the next one
+// looks again, so it does not look far.
 template <class Sink>
 bool FlowEngine<Sink>::Reaches(uint64_t ip) {
-  return Meets([&](uint32_t id) { return StandsIn(id, ip); });
+  constexpr unsigned kMostBlocks = 256;
+  return Meets([&](uint32_t id) { return StandsIn(id, ip); }, kMostBlocks);
 }
 
 // Whether an instruction of block `id` begins at `ip`.
