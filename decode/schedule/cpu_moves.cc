@@ -20,39 +20,11 @@
 #include <map>
 #include <utility>
 
+#include "decode/schedule/merge_stretches.h"
 #include "decode/schedule/pauses.h"
 
 namespace flowback {
 namespace {
-
-// Flow between two pauses. TSC ticks.
-struct Stretch {
-  uint64_t offset = 0;
-  uint64_t begin_lo = 0;  // it did not begin before
-  uint64_t begin_hi = 0;  // nor after
-  uint64_t end_lo = 0;    // it did not end before
-  bool told = false;      // a packet told the time in the pause before it
-
-  // When it began, as far as that can be guessed without the CPU that the thread was on.
-  uint64_t Guess() const { return told ? begin_lo : begin_hi; }
-};
-
-// One of the thread's streams.
-struct Source {
-  uint32_t stream = 0;
-  std::vector<Stretch> stretches;  // at least one
-  size_t next = 0;                 // that has not found its place yet
-
-  bool done() const { return next == stretches.size(); }
-  const Stretch& head() const { return stretches[next]; }
-};
-
-// Stretches [first, end) of a source: a stay.
-struct Part {
-  size_t source = 0;
-  size_t first = 0;
-  size_t end = 0;
-};
 
 // False when the stream does not tell the time.
 bool FindStretches(const Stream& stream, const PtConfig& config, std::vector<Stretch>& stretches) {
@@ -72,77 +44,6 @@ bool FindStretches(const Stream& stream, const PtConfig& config, std::vector<Str
         return true;
       });
 }
-
-class Merge {
- public:
-  explicit Merge(std::vector<Source>& sources) : sources_(sources) {}
-
-  std::vector<Part> Run() {
-    for (size_t left = Left(); left != 0; --left) {
-      if (!Stays()) {
-        current_ = Choose();
-        Part part{.source = current_, .first = sources_[current_].next, .end = 0};
-        if (parts_.empty() || parts_.back().source != current_) parts_.push_back(part);
-        LookAtOthers();
-      }
-      parts_.back().end = ++sources_[current_].next;
-    }
-    return std::move(parts_);
-  }
-
- private:
-  size_t Left() const {
-    size_t left = 0;
-    for (const Source& source : sources_) left += source.stretches.size();
-    return left;
-  }
-
-  // What the other sources' next stretches have in common, until the thread moves.
-  void LookAtOthers() {
-    latest_of_others_ = guess_of_others_ = ~uint64_t{0};
-    for (size_t i = 0; i < sources_.size(); ++i) {
-      if (i == current_ || sources_[i].done()) continue;
-      latest_of_others_ = std::min(latest_of_others_, sources_[i].head().begin_hi);
-      guess_of_others_ = std::min(guess_of_others_, sources_[i].head().Guess());
-    }
-  }
-
-  // Whether the thread goes on where it is.
-  bool Stays() const {
-    if (parts_.empty() || sources_[current_].done()) return false;
-    const Stretch& head = sources_[current_].head();
-    return head.end_lo <= latest_of_others_ && (!head.told || head.begin_lo <= guess_of_others_);
-  }
-
-  bool MayBeNext(size_t source) const {
-    for (size_t i = 0; i < sources_.size(); ++i)
-      if (i != source && !sources_[i].done() &&
-          sources_[source].head().end_lo > sources_[i].head().begin_hi)
-        return false;
-    return true;
-  }
-
-  size_t Choose() const {
-    size_t best = sources_.size();
-    size_t soonest = sources_.size();
-    for (size_t i = 0; i < sources_.size(); ++i) {
-      if (sources_[i].done()) continue;
-      const Stretch& head = sources_[i].head();
-      if (soonest == sources_.size() || head.begin_hi < sources_[soonest].head().begin_hi)
-        soonest = i;
-      if ((best == sources_.size() || head.Guess() < sources_[best].head().Guess()) && MayBeNext(i))
-        best = i;
-    }
-    // The clocks of two CPUs contradict each other.
-    return best == sources_.size() ? soonest : best;
-  }
-
-  std::vector<Source>& sources_;
-  std::vector<Part> parts_;
-  size_t current_ = 0;
-  uint64_t latest_of_others_ = 0;
-  uint64_t guess_of_others_ = 0;
-};
 
 class Mover {
  public:
@@ -171,10 +72,10 @@ class Mover {
   }
 
   void Order(const std::vector<uint32_t>& streams) {
-    std::vector<Source> sources;
+    std::vector<StretchSource> sources;
     std::vector<uint32_t> timeless;
     for (const uint32_t stream : streams) {
-      Source source{.stream = stream, .stretches = {}};
+      StretchSource source{.stream = stream, .stretches = {}};
       const bool timed = FindStretches(recording_.streams[stream], recording_.pt, source.stretches);
       if (source.stretches.empty()) continue;
       if (timed)
@@ -184,7 +85,7 @@ class Mover {
     }
     if (sources.size() + timeless.size() < 2) return;
     for (const uint32_t stream : timeless) GiveToNobody(stream);
-    if (sources.size() > 1) Divide(sources, Merge(sources).Run());
+    if (sources.size() > 1) Divide(sources, MergeStretches(sources));
   }
 
   void GiveToNobody(uint32_t stream) {
@@ -202,20 +103,21 @@ class Mover {
   }
 
   // The thread came to the part's CPU by then.
-  uint64_t BeginOf(const std::vector<Source>& sources, const Part& before, const Part& part) const {
+  uint64_t BeginOf(const std::vector<StretchSource>& sources, const StretchPart& before,
+                   const StretchPart& part) const {
     const uint64_t left = sources[before.source].stretches[before.end - 1].end_lo;
     return std::max(left, sources[part.source].stretches[part.first].begin_lo);
   }
 
-  void Divide(const std::vector<Source>& sources, const std::vector<Part>& parts) {
+  void Divide(const std::vector<StretchSource>& sources, const std::vector<StretchPart>& parts) {
     std::vector<ThreadStay> whole;
-    for (const Source& source : sources) {
+    for (const StretchSource& source : sources) {
       whole.push_back(*inputs_[source.stream].changes.front().stay);
       inputs_[source.stream].changes.clear();
     }
     ThreadStay* before = nullptr;
     for (size_t i = 0; i < parts.size(); ++i) {
-      const Source& source = sources[parts[i].source];
+      const StretchSource& source = sources[parts[i].source];
       Schedule& schedule = schedules_[source.stream];
       ThreadStay& stay = schedule.moves.emplace_back(whole[parts[i].source]);
       stay.begin_bound = stay.end_bound = Bound::kOpen;

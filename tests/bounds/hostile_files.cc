@@ -75,6 +75,25 @@ void BufferOfTheThread(PerfDataBuilder& file, uint64_t i) {
   if (i % 5 == 0) file.Auxtrace(0, static_cast<uint32_t>(cpu), -1, cpu, ShortTrace());
 }
 
+constexpr uint64_t kStreams = 8'000;
+
+// Each stream's flow is ahead of that of all streams before it.
+void BufferFromBefore(PerfDataBuilder& file, uint64_t i) {
+  if (i == 0) file.ItraceStart(kPid, kPid, At(0));
+  pt::PacketWriter trace;
+  trace.Psb();
+  trace.Write(pt::Tsc{.tsc = 100 * (kStreams - i)});
+  trace.Write(pt::ModeExec{.cs_l = true, .cs_d = false});
+  trace.Write(pt::PsbEnd{});
+  for (uint64_t time = 1; time <= 3; ++time) {
+    trace.Write(pt::Tsc{.tsc = 100 * (kStreams - i) + 10 * time});
+    trace.TipPge(0x401000);
+    trace.TipPgd(std::nullopt);
+  }
+  const auto cpu = static_cast<int32_t>(i + 1);
+  file.Auxtrace(0, static_cast<uint32_t>(cpu), -1, cpu, trace.Take());
+}
+
 // A name of 64 KB, inherited by all.
 void LongName(PerfDataBuilder& file, uint64_t i) {
   if (i == 0) file.Comm(kPid, kPid, std::string(60'000, 'n'), true, At(0));
@@ -115,6 +134,7 @@ std::vector<HostileKind> RecordKinds() {
                 file.Auxtrace(0, static_cast<uint32_t>(i + 1), -1, static_cast<int32_t>(i + 1), {});
               }),
       Records("AuxBuffersOfOneThread", 20'000, 64, BufferOfTheThread),
+      Records("AuxBuffersLastFirst", kStreams, 64, BufferFromBefore),
   };
 }
 
