@@ -92,11 +92,7 @@ bool FlowEngine<Sink>::TracingIsOffNext() {
   }
 }
 
-// Whether the stream shows that its processor does not defer TIPs. One that does holds back a TNT
-// until it is full, and the TIPs with it; some other packets send off both. So where most of the
-// TNTs that stand directly before a TIP and a further TNT are not full, it was the TIP that sent
-// them off. A few may be so for another reason: far transfers need not be deferred.
-// [SDM "Deferred TIPs"]
+// Asked once for a stream, and only where the answer counts: see tip_order.h.
 template <class Sink>
 bool FlowEngine<Sink>::TipsComeAtOnce() {
   if (!tips_come_at_once_) tips_come_at_once_ = ShowsTipsAtOnce(input_, errata_);
