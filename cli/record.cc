@@ -19,6 +19,7 @@
 #include "cli/command.h"
 #include "cli/doctor_facts.h"
 #include "cli/hardware_options.h"
+#include "cli/native_run.h"
 #include "cli/pt_event.h"
 #include "cli/quantity.h"
 #include "cli/record_output.h"
@@ -41,6 +42,7 @@ struct RecordWords {
   bool no_timestamps = false;
   bool all_cpus = false;
   bool per_thread = false;  // which is the default
+  bool compare = false;
   bool json = false;
 };
 
@@ -220,19 +222,38 @@ Result<RecordSummary> RecordWithProgress(RecordOptions& options) {
   return Record(options);
 }
 
+// The program once more by itself, if its recorded run was whole.
+std::optional<NativeRun> Compare(const RecordSummary& summary, const RecordOptions& options,
+                                 const RepeatableInput& input) {
+  if (summary.stop_reason != StopReason::kProgramEnded) {
+    Warn("record: --compare: the recording ended before the program did: nothing to compare");
+    return std::nullopt;
+  }
+  const auto native = RunNatively(options.command, input, summary.elapsed);
+  if (!native) {
+    Report(native.error());
+    return std::nullopt;
+  }
+  TellComparison(summary, *native);
+  return *native;
+}
+
 int Execute(const RecordWords& words, RecordOptions& options) {
   const bool has_command = !options.command.empty();
   if (Status status = Understand(words, options); !status)
     return RecordFailure(status.error(), has_command, words.json);
   if (Status status = OpenOutputPipe(options, words.json); !status)
     return RecordFailure(status.error(), has_command, words.json);
+  const RepeatableInput input;
   const Result<RecordSummary> summary = RecordWithProgress(options);
   if (!summary) return RecordFailure(summary.error(), has_command, words.json);
   int status = has_command ? CommandStatus(summary->command_status) : kDone;
   // What was asked for is not there: no result of the program's.
   if (!options.from.empty() && summary->from_places.empty()) status = kRecorderFailed;
   TellText(*summary, options);
-  if (words.json) TellJson(*summary, options, status);
+  std::optional<NativeRun> native;
+  if (words.compare) native = Compare(*summary, options, input);
+  if (words.json) TellJson(*summary, options, native, status);
   return status;
 }
 
@@ -277,6 +298,8 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
   app.add_option("--from", options.from, "record from this function's first instruction on");
   app.add_option("--until", options.until, "record up to this function's first instruction");
   app.add_option("--max-instructions", words.max_instructions, "stop recording after so many");
+  app.add_flag("--compare", words.compare,
+               "run CMD once more by itself, its output thrown away, and tell what recording cost");
   app.add_option("CMD", words.stray)->group("");
   AddHardwareOptions(app);
   app.add_flag("--json", words.json, "the result as JSON lines on stdout, after CMD's own output");
@@ -326,6 +349,10 @@ int RunRecord(const Arguments& arguments) {
     return RecordFailure(NoProgram(words), true, words.json);
   if (options.command.empty() && (!attaches || !words.stray.empty()))
     return Report(NoProgram(words));
+  if (words.compare && options.command.empty())
+    return Report(
+        Error(ErrorCode::kUsage, "record: --compare needs a program that can be run again")
+            .Remedy("flowback record --compare -- CMD"));
   KeepStandardStreams();
   options.recorder_command_line = Joined(arguments);
   options.one_cpu = !words.all_cpus;

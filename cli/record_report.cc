@@ -44,17 +44,20 @@ size_t Processes(const RecordSummary& summary) {
   return pids.size();
 }
 
-// How many times longer the processor worked than it would for the recorded instructions alone, at
-// one a tick of its time-stamp counter. Empty where that says nothing: little was executed, or
-// the program ran unrecorded for a time.
-std::optional<double> SlowDown(const RecordSummary& summary, const RecordOptions& options) {
-  if (!options.from.empty() || !options.until.empty()) return std::nullopt;
-  // Of a short run most is the emulator's start.
-  constexpr std::chrono::milliseconds kLeast(20);
-  if (summary.stop_reason != StopReason::kProgramEnded || summary.one_tick_each < kLeast)
-    return std::nullopt;
-  return static_cast<double>(summary.cpu_time.count()) /
-         static_cast<double>(summary.one_tick_each.count());
+// How many times longer `recorded` is. Empty where `native` is too short to divide by.
+std::optional<double> Ratio(std::chrono::nanoseconds recorded, std::chrono::nanoseconds native) {
+  constexpr std::chrono::milliseconds kLeast(1);
+  if (native < kLeast) return std::nullopt;
+  return static_cast<double>(recorded.count()) / static_cast<double>(native.count());
+}
+
+std::string RatioText(std::optional<double> ratio) {
+  if (!ratio) return "the program alone is too short to compare";
+  return fmt::format("{:.{}f} times", *ratio, *ratio < 10 ? 1 : 0);
+}
+
+double Seconds(std::chrono::nanoseconds time) {
+  return std::chrono::duration<double>(time).count();
 }
 
 std::string Count(uint64_t count, std::string_view what) {
@@ -172,15 +175,22 @@ void TellText(const RecordSummary& summary, const RecordOptions& options) {
   Warn(fmt::format("record: {} (emulated) in {}, {}",
                    Count(summary.bytes - summary.overwritten_bytes, "trace byte"),
                    OutputName(options), Count(summary.file_bytes, "byte")));
-  if (const auto slow_down = SlowDown(summary, options))
-    Warn(
-        fmt::format("record: some {:.{}f} times slower than native (estimate: native at one "
-                    "instruction a cycle)",
-                    *slow_down, *slow_down < 10 ? 1 : 0));
   if (const std::string next = NextCommand(options); !next.empty()) Warn("record: next: " + next);
 }
 
-void TellJson(const RecordSummary& summary, const RecordOptions& options, int exit_status) {
+void TellComparison(const RecordSummary& summary, const NativeRun& native) {
+  Warn(
+      fmt::format("record: alone the program takes {:.3f} s ({:.3f} s of processor time), recorded "
+                  "{:.3f} s ({:.3f} s): {}",
+                  Seconds(native.elapsed), Seconds(native.cpu_time), Seconds(summary.elapsed),
+                  Seconds(summary.cpu_time), RatioText(Ratio(summary.elapsed, native.elapsed))));
+  if (native.command_status != summary.command_status)
+    Warn(fmt::format("record: alone it ended with status {}, recorded with {}: the two runs differ",
+                     CommandStatus(native.command_status), CommandStatus(summary.command_status)));
+}
+
+void TellJson(const RecordSummary& summary, const RecordOptions& options,
+              const std::optional<NativeRun>& native, int exit_status) {
   Output output;
   for (const RecordedThread& thread : summary.threads)
     JsonLine(output.buffer())
@@ -191,7 +201,10 @@ void TellJson(const RecordSummary& summary, const RecordOptions& options, int ex
         .Number("count", thread.digest.count)
         .Text("digest", fmt::format("{:016x}", thread.digest.hash))
         .End();
-  const auto slow_down = SlowDown(summary, options);
+  const auto nanoseconds = [&](std::chrono::nanoseconds NativeRun::* time) {
+    return native ? fmt::format("{}", ((*native).*time).count()) : std::string("null");
+  };
+  const auto slow_down = native ? Ratio(summary.elapsed, native->elapsed) : std::optional<double>();
   const std::string next = NextCommand(options);
   JsonLine(output.buffer())
       .Text("schema", "flowback.record/1")
@@ -212,7 +225,9 @@ void TellJson(const RecordSummary& summary, const RecordOptions& options, int ex
       .Text("ended_by", Name(summary.stop_reason))
       .Number("elapsed_ns", summary.elapsed.count())
       .Number("cpu_ns", summary.cpu_time.count())
-      .Raw("slow_down_estimate", slow_down ? fmt::format("{:.2f}", *slow_down) : "null")
+      .Raw("native_elapsed_ns", nanoseconds(&NativeRun::elapsed))
+      .Raw("native_cpu_ns", nanoseconds(&NativeRun::cpu_time))
+      .Raw("slow_down", slow_down ? fmt::format("{:.2f}", *slow_down) : "null")
       .Raw("from", JsonArray(summary.from_places))
       .Raw("until", JsonArray(summary.until_places))
       .Raw("notes", JsonArray(summary.notes))

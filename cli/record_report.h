@@ -2,6 +2,9 @@
 // What `record` says at its end: words on stderr, JSON lines on stdout.
 #pragma once
 
+#include <optional>
+
+#include "cli/native_run.h"
 #include "flowback/base/error.h"
 #include "flowback/capture/record.h"
 
@@ -11,7 +14,11 @@ namespace flowback::cli {
 int CommandStatus(int wait_status);
 
 void TellText(const RecordSummary& summary, const RecordOptions& options);
-void TellJson(const RecordSummary& summary, const RecordOptions& options, int exit_status);
+// How the recorded run compares with `native`.
+void TellComparison(const RecordSummary& summary, const NativeRun& native);
+// `native`: absent when the program was not run by itself.
+void TellJson(const RecordSummary& summary, const RecordOptions& options,
+              const std::optional<NativeRun>& native, int exit_status);
 
 // Prints the error and returns the exit status: that of the error; with a command, whose status it
 // would be, 126 or 127 when that can't be run, else 125. In JSON also the reason's number.

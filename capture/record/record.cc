@@ -248,15 +248,13 @@ Result<Outputs> OpenOutputs(const RecordOptions& options, const TraceClock& cloc
 
 // Completes the outputs, if stopping did not, and the summary.
 Result<RecordSummary> Finished(Result<RecordSummary> summary, Outputs& outputs,
-                               const TraceClock& clock, const RecordSession& session) {
+                               const RecordSession& session) {
   if (!summary) return summary;
   if (auto finished = outputs.metered->Finish(*summary); !finished)
     return Fail(std::move(finished.error()));
   summary->notes.insert(summary->notes.begin(), outputs.notes.begin(), outputs.notes.end());
   summary->file_bytes = outputs.metered->file_size();
   summary->overwritten_bytes = outputs.sinks->overwritten_bytes();
-  summary->one_tick_each =
-      std::chrono::nanoseconds(clock.ToNanoseconds(summary->instructions) - clock.ToNanoseconds(0));
   if (summary->stop_reason == StopReason::kProgramEnded)
     summary->stop_reason = session.stop_reason();
   return summary;
@@ -289,7 +287,7 @@ Result<RecordSummary> RunStepped(const RecordOptions& options, RecordSession& se
   session.Connect(*pid, engine);
   auto summary = engine.Run(*pid);
   session.Disconnect();
-  return Finished(std::move(summary), *outputs, clock, session);
+  return Finished(std::move(summary), *outputs, session);
 }
 
 Result<RecordSummary> RunAttached(const RecordOptions& options, RecordSession& session) {
@@ -307,7 +305,7 @@ Result<RecordSummary> RunAttached(const RecordOptions& options, RecordSession& s
   session.Connect(-1, engine);
   auto summary = engine.RunAttached(*threads);
   session.Disconnect();
-  return Finished(std::move(summary), *outputs, clock, session);
+  return Finished(std::move(summary), *outputs, session);
 }
 
 Result<RecordSummary> RunEmulated(const RecordOptions& options, RecordSession& session) {
@@ -327,7 +325,7 @@ Result<RecordSummary> RunEmulated(const RecordOptions& options, RecordSession& s
   session.Connect(*pid, engine);
   auto summary = engine.Run(*pid);
   session.Disconnect();
-  return Finished(std::move(summary), *outputs, clock, session);
+  return Finished(std::move(summary), *outputs, session);
 }
 
 // Of this process and of those of its children that it has waited for.

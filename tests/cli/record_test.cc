@@ -171,17 +171,50 @@ TEST_F(RecordTest, SaysWhatItRecordedInWordsAndInJson) {
   EXPECT_EQ(summary["ended_by"], "program-ended");
   EXPECT_EQ(summary["next"], "flowback info " + file_);
   EXPECT_GE(summary["processes"], 1);
-  EXPECT_TRUE(summary["slow_down_estimate"].is_null()) << "a run too short to tell";
+  EXPECT_TRUE(summary["slow_down"].is_null()) << "nobody asked to compare";
   EXPECT_EQ(summary["notes"], json::array());
 }
 
-TEST_F(RecordTest, EstimatesTheSlowDown) {
-  const ProgramResult result = Record({"--json", "--engine", "emulate", "--", "sh", "-c",
-                                       "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"});
+// The program leaves what both of its runs read and wrote: the second had the same input.
+TEST_F(RecordTest, ComparesWithTheProgramAlone) {
+  const std::string seen = folder_.File("seen");
+  const std::string script =
+      "read line; echo \"$line\" >>" + seen + "; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
+  const ProgramResult result = RunShell(
+      folder_, "printf 'one\\ntwo\\n' >in; $F record --json --engine emulate --compare -o " +
+                   file_ + " -- bash -c '" + script + "; echo told; exit 3' <in");
   if (result.err.contains("no emulator: ")) GTEST_SKIP() << result.err;
-  ASSERT_EQ(result.status, 0) << result.err;
-  EXPECT_TRUE(result.err.contains("times slower than native (estimate")) << result.err;
-  EXPECT_GT(json::parse(Lines(result.out).back())["slow_down_estimate"], 1);
+  EXPECT_EQ(result.status, 3) << result.err;
+  EXPECT_EQ(ReadFile(seen), "one\none\n");
+  EXPECT_EQ(Lines(result.out)[0], "told");
+  EXPECT_FALSE(Lines(result.out)[1].contains("told")) << "its output is thrown away";
+  EXPECT_TRUE(result.err.contains("record: alone the program takes ")) << result.err;
+  const json summary = json::parse(Lines(result.out).back());
+  const double ratio = summary["slow_down"];
+  EXPECT_GT(ratio, 1);
+  EXPECT_NEAR(ratio,
+              summary["elapsed_ns"].get<double>() / summary["native_elapsed_ns"].get<double>(),
+              0.01);
+  EXPECT_GT(summary["native_cpu_ns"], 0);
+}
+
+TEST_F(RecordTest, ComparesOnlyWhatCanRunAgain) {
+  const ProgramResult attached = Record({"--compare", "-p", "1"});
+  EXPECT_EQ(attached.status, 2);
+  EXPECT_TRUE(attached.err.contains("--compare needs a program")) << attached.err;
+  const ProgramResult cut =
+      Record({"--compare", "--json", "--duration", "50ms", "--", "sleep", "0.3"});
+  EXPECT_TRUE(cut.err.contains("nothing to compare")) << cut.err;
+  EXPECT_TRUE(json::parse(Lines(cut.out).back())["slow_down"].is_null());
+}
+
+// It ends at once when recorded, and waits for ever when it is run once more.
+TEST_F(RecordTest, DoesNotWaitLongerForTheProgramAlone) {
+  const std::string mark = folder_.File("mark");
+  const ProgramResult result =
+      Record({"--compare", "--", "sh", "-c", "[ -e " + mark + " ] && exec sleep 1000; : >" + mark});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_TRUE(result.err.contains("ran longer than it did recorded")) << result.err;
 }
 
 TEST_F(RecordTest, StopsAtASize) {

@@ -127,8 +127,6 @@ struct RecordSummary {
   std::chrono::nanoseconds elapsed{0};  // to the program's end
   // What this process and its children used meanwhile: recorder and recorded program.
   std::chrono::nanoseconds cpu_time{0};
-  // How long the processor's time-stamp counter takes for as many ticks as there are instructions.
-  std::chrono::nanoseconds one_tick_each{0};
   // What the user should know: "the program forked: children are not traced".
   std::vector<std::string> notes;
 };
