@@ -2,31 +2,77 @@
 #include "cli/arguments.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
 
+#include "cli/help_text.h"
 #include "cli/output.h"
 #include "cli/status.h"
+#include "cli/suggestion.h"
+#include "cli/terminal.h"
 
 namespace flowback::cli {
 
+namespace {
+
+// What the build asks each command for.
+constexpr std::string_view kManualPage = "--manual-page";
+
+int Print(const std::string& text) {
+  Output output;
+  output.Write(text);
+  const Status written = output.Finish();
+  return written ? int{kDone} : Report(written.error());
+}
+
+std::vector<std::string> Spellings(const CLI::App& app) {
+  std::vector<std::string> all;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group().empty()) continue;
+    for (const std::string& name : option->get_lnames()) all.push_back("--" + name);
+  }
+  return all;
+}
+
+// The word that the parser knew nothing to do with. It is named without its value.
+std::string UnknownWord(const CLI::App& app) {
+  const std::vector<std::string> words = app.remaining();
+  const auto option = std::ranges::find_if(
+      words, [](const std::string& word) { return word.size() > 1 && word[0] == '-'; });
+  if (option == words.end()) return words.empty() ? std::string() : words[0];
+  return option->substr(0, option->find('='));
+}
+
+Error UnknownWordError(const CLI::App& app, std::string_view command) {
+  const std::string word = UnknownWord(app);
+  if (!word.starts_with('-'))
+    return Error(ErrorCode::kUsage, fmt::format("{}: '{}' is one word too many", command, word));
+  return Error(ErrorCode::kUsage,
+               fmt::format("{}: no option {}{}", command, word, DidYouMean(word, Spellings(app))));
+}
+
+}  // namespace
+
 std::optional<int> Parse(CLI::App& app, const Arguments& arguments) {
+  std::string name = app.get_name();
+  if (name.starts_with("flowback ")) name.erase(0, 9);
+  app.set_help_flag("-h,--help", "this help");
+  DescribeOptions(app);
+  if (arguments.size() == 1 && arguments[0] == kManualPage) return Print(ManualPage(app));
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
     return std::nullopt;
   } catch (const CLI::CallForHelp&) {
-    Output output;
-    output.Write(app.help());
-    const Status written = output.Finish();
-    return written ? int{kDone} : Report(written.error());
+    return Print(HelpText(app, TerminalWidth(STDOUT_FILENO)));
+  } catch (const CLI::ExtrasError&) {
+    return Report(UnknownWordError(app, name).Remedy(fmt::format("flowback help {}", name)));
   } catch (const CLI::ParseError& error) {
     std::string message = error.what();
     std::ranges::replace(message, '\n', ' ');
-    std::string name = app.get_name();
-    if (name.starts_with("flowback ")) name.erase(0, 9);
     return Report(Error(ErrorCode::kUsage, fmt::format("{}: {}", name, message))
                       .Remedy(fmt::format("flowback help {}", name)));
   }

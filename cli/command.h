@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "flowback/base/error.h"
+
 namespace flowback::cli {
 
 // The words after the subcommand's name.
@@ -19,13 +21,16 @@ struct Command {
   std::string_view name;
   CommandFunction run;
   std::string_view summary;
+  std::string_view usage;  // what follows its name: a line for each way to use it
 };
 
 // Every subcommand, in the order `help` lists them.
 std::span<const Command> Commands();
 const Command* FindCommand(std::string_view name);
+// That there is none of this name, and which one may be meant.
+Error UnknownCommand(std::string_view name);
 
-#define FLOWBACK_COMMAND(name, function, summary) int function(const Arguments& arguments);
+#define FLOWBACK_COMMAND(name, function, summary, usage) int function(const Arguments& arguments);
 #include "cli/commands.def"
 #undef FLOWBACK_COMMAND
 

@@ -89,14 +89,23 @@ Result<const Kind*> FindKind(const std::string& name) {
                   .Remedy("--as with one of " + all));
 }
 
+// A line that stands between those of other threads tells whose it is, and when.
+std::string UsualFields(const Kind& kind, bool by_time) {
+  return std::string(by_time && !kind.has_layout ? "tid,time" : kind.default_fields);
+}
+
+// Whether lines are laid out for people: as usual, or as usual with columns added.
+bool HasUsualLayout(const Kind& kind, const std::string& words, const Fields& fields) {
+  if (!kind.has_layout || words.empty()) return kind.has_layout;
+  const Result<Fields> usual = Fields::Parse(std::string(kind.default_fields));
+  return Fields::Change(words) && usual && fields.Include(*usual);
+}
+
 Result<Fields> FieldsFor(const Kind& kind, const std::string& words, bool by_time) {
-  if (words.empty()) {
-    // A line that stands between those of other threads tells whose it is, and when.
-    const std::string_view by_default =
-        by_time && !kind.has_layout ? "tid,time" : kind.default_fields;
-    return by_default.empty() ? Fields() : Fields::Parse(std::string(by_default));
-  }
-  Result<Fields> fields = Fields::Parse(words);
+  const std::string usual = UsualFields(kind, by_time);
+  if (words.empty()) return Fields::Changed(usual, "");
+  Result<Fields> fields =
+      Fields::Change(words) ? Fields::Changed(usual, words) : Fields::Parse(words);
   if (!fields) return fields;
   const std::string allowed =
       kind.make_printer == nullptr ? "" : kThreadFields + std::string(kind.own_fields);
@@ -200,7 +209,7 @@ Status DecodeJob::Prepare() {
   if (options_.time_of_day)
     if (Status status = clock_.ShowTimeOfDay(); !status) return status;
   settings_.fields = *fields;
-  settings_.default_layout = kind_.has_layout && options_.fields.empty();
+  settings_.default_layout = HasUsualLayout(kind_, options_.fields, *fields);
   settings_.json = reader.json;
   settings_.not_taken = options_.not_taken;
   settings_.span = *span;
@@ -429,7 +438,8 @@ int RunDecode(const Arguments& arguments) {
                  "or summary");
   app.add_option(
       "-F,--fields", options.fields,
-      "columns: comm,pid,tid,cpu,time,ip,insn,bytes,sym,symoff,dso,srcline,flags,source");
+      "columns: comm, pid, tid, cpu, time, ip, insn, bytes, sym, symoff, dso, srcline, flags, "
+      "source; +FIELD adds to the usual ones, -FIELD takes away (-F +srcline, --fields=-comm)");
   app.add_flag("--not-taken", options.not_taken, "branches: also those not taken");
   app.add_option("--depth,--max-depth", options.calls.max_depth, "calls: only so many levels")
       ->check(CLI::PositiveNumber);

@@ -5,12 +5,13 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/status.h"
+#include "cli/suggestion.h"
 
 namespace flowback::cli {
 namespace {
 
 constexpr Command kCommands[] = {
-#define FLOWBACK_COMMAND(name, function, summary) {name, function, summary},
+#define FLOWBACK_COMMAND(name, function, summary, usage) {name, function, summary, usage},
 #include "cli/commands.def"
 #undef FLOWBACK_COMMAND
 };
@@ -42,13 +43,17 @@ const Command* FindCommand(std::string_view name) {
   return nullptr;
 }
 
+Error UnknownCommand(std::string_view name) {
+  std::vector<std::string> known;
+  for (const Command& command : kCommands) known.emplace_back(command.name);
+  return Error(ErrorCode::kUsage, fmt::format("no command '{}'{}", name, DidYouMean(name, known)))
+      .Remedy("flowback help");
+}
+
 int RunHelp(const Arguments& arguments) {
   if (arguments.empty() || arguments[0].starts_with('-')) return ListCommands();
   const Command* command = FindCommand(arguments[0]);
-  if (command == nullptr) {
-    Error error(ErrorCode::kUsage, fmt::format("no command '{}'", arguments[0]));
-    return Report(error.Remedy("flowback help"));
-  }
+  if (command == nullptr) return Report(UnknownCommand(arguments[0]));
   if (command->run == &RunHelp) return ListCommands();
   return command->run({"--help"});
 }

@@ -41,6 +41,7 @@ class InstructionColumns {
     AppendPrintable(out, dso.empty() ? "[unknown]" : dso);
     out += ") ";
     out += TextOf(view);
+    AppendAdded(out, view);
   }
 
   void AppendPlain(std::string& out, const InstructionView& view) {
@@ -48,7 +49,7 @@ class InstructionColumns {
     auto to = std::back_inserter(out);
     if (fields.Has(Field::kIp)) fmt::format_to(to, "{:x} ", view.ip);
     if (fields.Has(Field::kInsn)) out += TextOf(view) + ' ';
-    if (fields.Has(Field::kBytes)) out += (view.bytes.empty() ? "-" : HexOf(view.bytes)) + ' ';
+    if (fields.Has(Field::kBytes)) AppendBytes(out, view);
     if (fields.HasSymbols()) {
       const auto symbol = SymbolOf(view);
       if (fields.Has(Field::kSym)) {
@@ -63,10 +64,7 @@ class InstructionColumns {
       AppendPrintable(out, dso.empty() ? "[unknown]" : dso);
       out += ' ';
     }
-    if (fields.Has(Field::kSrcline)) {
-      source_.AppendShort(out, source_.At(view.space, view.ip));
-      out += ' ';
-    }
+    if (fields.Has(Field::kSrcline)) AppendSourceLine(out, view);
   }
 
   void AppendJson(std::string& out, const InstructionView& view) {
@@ -81,6 +79,24 @@ class InstructionColumns {
   }
 
  private:
+  // What the default layout lacks (-F +bytes), behind it. Flags are told later, by the next place.
+  void AppendAdded(std::string& out, const InstructionView& view) {
+    const Fields& fields = settings_.fields;
+    for (const Field added : {Field::kBytes, Field::kSrcline, Field::kFlags})
+      if (fields.Has(added) && !out.ends_with(' ')) out += ' ';
+    if (fields.Has(Field::kBytes)) AppendBytes(out, view);
+    if (fields.Has(Field::kSrcline)) AppendSourceLine(out, view);
+  }
+
+  static void AppendBytes(std::string& out, const InstructionView& view) {
+    out += (view.bytes.empty() ? "-" : HexOf(view.bytes)) + ' ';
+  }
+
+  void AppendSourceLine(std::string& out, const InstructionView& view) {
+    source_.AppendShort(out, source_.At(view.space, view.ip));
+    out += ' ';
+  }
+
   void AppendJsonSymbol(JsonLine& line, const InstructionView& view) {
     const Fields& fields = settings_.fields;
     const auto symbol = SymbolOf(view);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The program `flowback`: picks the subcommand and runs it.
-#include <fmt/format.h>
-
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -17,11 +15,6 @@ namespace {
 
 using flowback::cli::Arguments;
 
-int UnknownCommand(std::string_view name) {
-  flowback::Error error(flowback::ErrorCode::kUsage, fmt::format("no command '{}'", name));
-  return flowback::cli::Report(error.Remedy("flowback help"));
-}
-
 // `flowback --help` and `--version` as the same-named commands.
 std::string_view CommandName(std::string_view word) {
   if (word == "--help" || word == "-h") return "help";
@@ -35,7 +28,7 @@ int Run(int argc, char** argv) {
     return flowback::cli::kWrongUsage;
   }
   const flowback::cli::Command* command = flowback::cli::FindCommand(CommandName(argv[1]));
-  if (command == nullptr) return UnknownCommand(argv[1]);
+  if (command == nullptr) return flowback::cli::Report(flowback::cli::UnknownCommand(argv[1]));
   flowback::cli::SurviveCutFiles();
   return command->run(Arguments(argv + 2, argv + argc));
 }

@@ -20,6 +20,7 @@
 #include "cli/doctor_facts.h"
 #include "cli/hardware_options.h"
 #include "cli/native_run.h"
+#include "cli/program_words.h"
 #include "cli/pt_event.h"
 #include "cli/quantity.h"
 #include "cli/record_output.h"
@@ -37,7 +38,6 @@ struct RecordWords {
               mtc_period, duration, max_size, max_instructions;
   const CLI::Option* cyc = nullptr;
   const CLI::Option* snapshots = nullptr;
-  std::vector<std::string> stray;  // words that belong to no option
   bool no_return_compression = false;
   bool no_timestamps = false;
   bool all_cpus = false;
@@ -300,10 +300,8 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
   app.add_option("--max-instructions", words.max_instructions, "stop recording after so many");
   app.add_flag("--compare", words.compare,
                "run CMD once more by itself, its output thrown away, and tell what recording cost");
-  app.add_option("CMD", words.stray)->group("");
   AddHardwareOptions(app);
   app.add_flag("--json", words.json, "the result as JSON lines on stdout, after CMD's own output");
-  app.footer("usage: flowback record [options] -- CMD [arguments]");
 }
 
 std::string Joined(const Arguments& arguments) {
@@ -319,16 +317,9 @@ void KeepStandardStreams() {
     if (fcntl(descriptor, F_GETFD) < 0) static_cast<void>(open("/dev/null", O_RDWR | O_CLOEXEC));
 }
 
-Error NoProgram(const RecordWords& words) {
-  std::string command = "CMD";
-  if (!words.stray.empty()) command = fmt::format("{}", fmt::join(words.stray, " "));
-  return Error(ErrorCode::kUsage,
-               words.stray.empty()
-                   ? "record: no program to run"
-                   : fmt::format("record: '{}' stands before --, which the program comes after",
-                                 words.stray[0]))
-      .Remedy("flowback record [options] -- " + command +
-              (words.stray.empty() ? ", or -p PID for one that runs" : ""));
+Error NoProgram() {
+  return Error(ErrorCode::kUsage, "record: no program to run")
+      .Remedy("flowback record [options] -- CMD, or -p PID for one that runs");
 }
 
 }  // namespace
@@ -338,17 +329,14 @@ int RunRecord(const Arguments& arguments) {
   RecordWords words;
   RecordOptions options;
   AddOptions(app, words, options);
-  const auto dashes = std::ranges::find(arguments, "--");
-  if (dashes != arguments.end()) options.command.assign(dashes + 1, arguments.end());
-  if (const auto status = Parse(app, Arguments(arguments.begin(), dashes)))
+  ProgramWords split = SplitAtProgram(app, arguments);
+  options.command = std::move(split.command);
+  if (const auto status = Parse(app, split.options))
     return *status == kWrongUsage && !options.command.empty() ? kRecorderFailed : *status;
   if (const Status status = RefuseHardwareOptions(app); !status)
     return RecordFailure(status.error(), !options.command.empty(), words.json);
   const bool attaches = !options.pids.empty() || !options.tids.empty();
-  if (!words.stray.empty() && !options.command.empty())
-    return RecordFailure(NoProgram(words), true, words.json);
-  if (options.command.empty() && (!attaches || !words.stray.empty()))
-    return Report(NoProgram(words));
+  if (options.command.empty() && !attaches) return Report(NoProgram());
   if (words.compare && options.command.empty())
     return Report(
         Error(ErrorCode::kUsage, "record: --compare needs a program that can be run again")

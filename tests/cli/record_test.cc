@@ -233,11 +233,12 @@ TEST_F(RecordTest, AnOddFileNameIsQuotedInTheNextCommand) {
   EXPECT_TRUE(result.err.contains("it'\\''s here.data'")) << result.err;
 }
 
-TEST_F(RecordTest, TheCommandComesAfterTwoDashes) {
-  const ProgramResult without = RunFlowback({"record", "true"});
-  EXPECT_EQ(without.status, 2);
-  EXPECT_TRUE(without.err.contains("try: flowback record [options] -- true")) << without.err;
-  EXPECT_EQ(Record({"stray", "--", "true"}).status, 125);
+TEST_F(RecordTest, TheCommandIsWhatFollowsTheOptions) {
+  EXPECT_EQ(Record({"true"}).status, 0);
+  EXPECT_EQ(Record({"sh", "-c", "exit 3"}).status, 3);
+  const ProgramResult stray = Record({"stray", "--", "true"});
+  EXPECT_EQ(stray.status, 127);
+  EXPECT_TRUE(stray.err.contains("stray")) << stray.err;
 }
 
 // Messages must not end up in the recording, and the program finds its streams as they were.

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// What somebody who mistyped a word may have meant.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace flowback::cli {
+
+// How many letters to insert, leave out, change or swap with their neighbour, at least, to make one
+// word from the other.
+size_t EditDistance(std::string_view one, std::string_view other);
+
+// The known word that is nearest to `word`, if it is near: at most a third of its letters differ,
+// or one begins with the other. Empty: none is. Of equally near ones, the first.
+std::string_view NearestWord(std::string_view word, std::span<const std::string> known);
+
+// " (did you mean 'record'?)", or nothing.
+std::string DidYouMean(std::string_view word, std::span<const std::string> known);
+
+}  // namespace flowback::cli
