@@ -2,10 +2,15 @@
 // `flowback help`, and the table of subcommands it prints.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/status.h"
 #include "cli/suggestion.h"
+#include "cli/topics.h"
 
 namespace flowback::cli {
 namespace {
@@ -16,21 +21,41 @@ constexpr Command kCommands[] = {
 #undef FLOWBACK_COMMAND
 };
 
-int ListCommands() {
+int Print(const std::string& text) {
   Output output;
-  output.Write(
-      "flowback: what exactly did a program execute, from hardware branch traces\n\n"
-      "usage: flowback COMMAND [options] INPUT\n\n"
-      "commands:\n");
-  for (const Command& command : kCommands)
-    output.Write(fmt::format("  {:<9} {}\n", command.name, command.summary));
-  output.Write(
-      "\n`flowback help COMMAND` lists a command's options.\n"
-      "Exit status: 0 done; 1 failed; 2 wrong usage; 3 no such hardware; 4 no permission;\n"
-      "5 device busy; 6 finished with losses and 7 an image is missing (both under --strict);\n"
-      "8 input unreadable.\n");
+  output.Write(text);
   const Status written = output.Finish();
   return written ? int{kDone} : Report(written.error());
+}
+
+std::string AllText() {
+  std::string text =
+      "flowback: what exactly did a program execute, from hardware branch traces\n\n"
+      "usage: flowback COMMAND [options] INPUT\n\n"
+      "commands:\n";
+  for (const Command& command : kCommands)
+    text += fmt::format("  {:<9} {}\n", command.name, command.summary);
+  text += "\n`flowback help COMMAND` lists a command's options. Topics of `flowback help TOPIC`:\n";
+  for (const Topic& topic : Topics())
+    text += fmt::format("  {:<9} {}\n", topic.name, topic.summary);
+  return text +
+         "\nExit status: 0 done; 1 failed; 2 wrong usage; 3 no such hardware; 4 no permission;\n"
+         "5 device busy; 6 finished with losses and 7 an image is missing (both under --strict);\n"
+         "8 input unreadable.\n";
+}
+
+const Topic* FindTopic(std::string_view name) {
+  const auto topic = std::ranges::find(Topics(), name, &Topic::name);
+  return topic == Topics().end() ? nullptr : &*topic;
+}
+
+Error NothingToHelpWith(std::string_view name) {
+  std::vector<std::string> known;
+  for (const Command& command : kCommands) known.emplace_back(command.name);
+  for (const Topic& topic : Topics()) known.emplace_back(topic.name);
+  return Error(ErrorCode::kUsage,
+               fmt::format("no command '{}'{}, and no topic", name, DidYouMean(name, known)))
+      .Remedy("flowback help");
 }
 
 }  // namespace
@@ -51,11 +76,14 @@ Error UnknownCommand(std::string_view name) {
 }
 
 int RunHelp(const Arguments& arguments) {
-  if (arguments.empty() || arguments[0].starts_with('-')) return ListCommands();
-  const Command* command = FindCommand(arguments[0]);
-  if (command == nullptr) return Report(UnknownCommand(arguments[0]));
-  if (command->run == &RunHelp) return ListCommands();
-  return command->run({"--help"});
+  CLI::App app("Lists the commands, the options of one, or prints a topic.", "flowback help");
+  std::string word;
+  app.add_option("WORD", word, "a command, or a topic: both are listed without it");
+  if (const std::optional<int> status = Parse(app, arguments)) return *status;
+  if (word.empty()) return Print(AllText());
+  if (const Command* command = FindCommand(word)) return command->run({"--help"});
+  if (const Topic* topic = FindTopic(word)) return Print(std::string(topic->text));
+  return Report(NothingToHelpWith(word));
 }
 
 }  // namespace flowback::cli

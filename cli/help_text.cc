@@ -51,7 +51,9 @@ Spelling Spell(const CLI::Option& option) {
   };
   for (const std::string& name : option.get_snames()) add("-" + name);
   for (const std::string& name : option.get_lnames()) add("--" + name);
-  if (option.get_items_expected_max() == 0) return spelling;
+  // INPUT, which a word without a dash is.
+  if (option.get_positional()) spelling.names = option.get_name();
+  if (option.get_positional() || option.get_items_expected_max() == 0) return spelling;
   const bool optional = option.get_items_expected_min() == 0;
   spelling.value = optional ? "[" + option.get_type_name() + "]" : option.get_type_name();
   return spelling;
@@ -64,7 +66,7 @@ std::vector<Section> Sections(const CLI::App& app) {
   constexpr std::string_view kLast = "Output";
   std::vector<Section> sections;
   for (const CLI::Option* option : app.get_options()) {
-    if (option->get_group().empty() || option->get_positional()) continue;
+    if (option->get_group().empty()) continue;
     auto section = std::ranges::find(sections, option->get_group(), &Section::first);
     if (section == sections.end())
       section = sections.insert(sections.end(), {option->get_group(), {}});
@@ -126,7 +128,7 @@ void DescribeOptions(CLI::App& app) {
   const std::string_view command = CommandName(app);
   for (CLI::Option* option : app.get_options()) {
     const OptionWords* words = WordsOf(command, *option);
-    if (words == nullptr || option->get_group().empty() || option->get_positional()) continue;
+    if (words == nullptr || option->get_group().empty()) continue;
     option->group(std::string(words->heading));
     if (option->get_items_expected_max() != 0) option->type_name(std::string(words->value));
   }
