@@ -14,6 +14,7 @@
 #include "cli/status.h"
 #include "cli/suggestion.h"
 #include "cli/terminal.h"
+#include "cli/terminal_session.h"
 
 namespace flowback::cli {
 
@@ -55,18 +56,34 @@ Error UnknownWordError(const CLI::App& app, std::string_view command) {
                fmt::format("{}: no option {}{}", command, word, DidYouMean(word, Spellings(app))));
 }
 
+// What a recorded program prints is its own, so `record` has no pager; other commands do.
+void AddCommonOptions(CLI::App& app, std::string_view command, TerminalOptions& terminal) {
+  app.set_help_flag("-h,--help", "this help");
+  app.add_flag("-v,--verbose", terminal.verbose, "tell more of how it was done");
+  app.add_flag("-q,--quiet", terminal.quiet, "no messages but errors");
+  app.add_option("--color", terminal.color,
+                 "auto (default: on a terminal, unless $NO_COLOR is set), always or never");
+  if (command == "record") return;
+  terminal.pages = true;
+  app.add_flag("!--no-pager", terminal.pages,
+               "on a terminal: not through $FLOWBACK_PAGER, else $PAGER, else less");
+}
+
 }  // namespace
 
 std::optional<int> Parse(CLI::App& app, const Arguments& arguments) {
   std::string name = app.get_name();
   if (name.starts_with("flowback ")) name.erase(0, 9);
-  app.set_help_flag("-h,--help", "this help");
+  TerminalOptions terminal;
+  AddCommonOptions(app, name, terminal);
   DescribeOptions(app);
   if (arguments.size() == 1 && arguments[0] == kManualPage) return Print(ManualPage(app));
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    if (Status status = BeginTerminalSession(terminal); !status) return Report(status.error());
     return std::nullopt;
   } catch (const CLI::CallForHelp&) {
+    static_cast<void>(BeginTerminalSession({.pages = true}));
     return Print(HelpText(app, TerminalWidth(STDOUT_FILENO)));
   } catch (const CLI::ExtrasError&) {
     return Report(UnknownWordError(app, name).Remedy(fmt::format("flowback help {}", name)));

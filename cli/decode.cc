@@ -22,6 +22,7 @@
 #include "cli/span_decoder.h"
 #include "cli/status.h"
 #include "cli/stream_report.h"
+#include "cli/terminal_session.h"
 #include "replay/calls/functions.h"
 
 namespace flowback::cli {
@@ -157,6 +158,8 @@ class DecodeJob {
   // Errors: what keeps decoding from going on; what came before it has been printed.
   Status Run(Output& output);
   int Finish(Output& output, const Status& status);
+  // Of all that is to be decoded.
+  uint64_t TraceBytes() const;
   // Whether all that has been read was there.
   Status CheckInputs() const { return CheckUncut(recording_, code_ ? &*code_ : nullptr); }
 
@@ -197,6 +200,7 @@ class DecodeJob {
   LossTally losses_;
   std::atomic<bool> found_in_span_ = false;
   std::atomic<bool> function_ran_ = false;
+  std::atomic<uint64_t> bytes_done_ = 0;
 };
 
 Status DecodeJob::Prepare() {
@@ -263,6 +267,7 @@ Status DecodeJob::PrepareCode() {
   code_.emplace(std::move(*code));
   inputs_.emplace(recording_, *code_, options_.reader.resync);
   inputs_->set_threads(options_.reader.threads, options_.reader.window);
+  inputs_->set_progress(bytes_done_);
   inputs_->set_times(settings_.fields.Has(Field::kTime) || !settings_.all_times ||
                      options_.by_time);
   return {};
@@ -280,7 +285,15 @@ std::string_view DecodeJob::RecordedPath(const std::string& file) const {
   return file;
 }
 
+uint64_t DecodeJob::TraceBytes() const {
+  uint64_t bytes = 0;
+  for (const StreamOwner& owner : threads_.owners())
+    for (const FlowPiece& piece : owner.pieces) bytes += piece.end - piece.begin;
+  return bytes;
+}
+
 Status DecodeJob::Run(Output& output) {
+  const WorkProgress progress("decode", TraceBytes(), bytes_done_);
   PrintListingHeader(output, recording_, kind_.name, settings_.json,
                      settings_.fields.Has(Field::kTime));
   losses_.AddRecording(recording_);
@@ -404,6 +417,7 @@ int DecodeJob::Finish(Output& output, const Status& status) {
     if (CheckWhole(code_->files())) code_->KeepBlocks();  // all is written: nobody waits for it
     WarnOfCache(*code_);
   }
+  if (code_ && IsVerbose()) TellImages(code_->images());
   if (!status) return Report(status.error(), InputName());
   WarnOfNothingFound();
   return losses_.Status(options_.reader.strict);

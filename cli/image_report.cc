@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "cli/info_report.h"
 #include "cli/reader_options.h"
 #include "cli/status.h"
 
@@ -130,6 +131,12 @@ void ImageTally::Mark(const RecordingCode& code, const ReaderOptions& options,
   for (const Suspect& suspect : Suspects(code.images())) mark(suspect.image, suspect.text);
   for (const UnusedImage& unused : UnusedImages(code, options))
     mark(unused.file, "not used: " + unused.why);
+}
+
+void TellImages(const std::vector<ImageStatus>& images) {
+  for (const ImageStatus& image : images)
+    Warn(fmt::format("code of {}: {}{}", image.path, ImageVerdict(image),
+                     image.usable && image.file != image.path ? ", in " + image.file : ""));
 }
 
 }  // namespace flowback::cli

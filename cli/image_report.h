@@ -47,4 +47,7 @@ class ImageTally {
   uint64_t contradictions_ = 0;                                 // wherever
 };
 
+// A line on stderr for each: which file its code was read from, and what vouches for it.
+void TellImages(const std::vector<ImageStatus>& images);
+
 }  // namespace flowback::cli

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <atomic>
 
 #include "cli/arguments.h"
 #include "cli/command.h"
@@ -12,6 +13,7 @@
 #include "cli/reader_options.h"
 #include "cli/status.h"
 #include "cli/stream_report.h"
+#include "cli/terminal_session.h"
 
 namespace flowback::cli {
 namespace {
@@ -57,6 +59,11 @@ Status Collect(const ReaderOptions& options, const RecordingCode& code, InfoRepo
   report.losses.AddRecording(*report.recording);
   StreamInputs inputs(*report.recording, code, options.resync);
   inputs.set_threads(options.threads, options.window);
+  uint64_t bytes = 0;
+  for (const Stream& stream : report.recording->streams) bytes += stream.bytes.size();
+  std::atomic<uint64_t> done = 0;
+  inputs.set_progress(done);
+  const WorkProgress progress("info", bytes, done);
   // A thread's time may be on any of the streams, shown or not.
   std::vector<FlowSummary> summaries;
   for (const Stream& stream : report.recording->streams) {

@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/cut_files.h"
 #include "cli/status.h"
+#include "cli/terminal_session.h"
 
 namespace {
 
@@ -48,7 +49,9 @@ int ReportOutOfMemory() {
 // The one place that catches: no function of ours throws, but any allocation may.
 int main(int argc, char** argv) {
   try {
-    return Run(argc, argv);
+    const int status = Run(argc, argv);
+    flowback::cli::EndTerminalSession();
+    return status;
   } catch (const std::bad_alloc&) {
     return ReportOutOfMemory();
   } catch (const std::exception& exception) {

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "cli/terminal_session.h"
+
 namespace flowback::cli {
 
 Output::Output() : Output(STDOUT_FILENO, "standard output") {}
@@ -28,6 +30,8 @@ Output::Output(Output&& other) noexcept
       written_(other.written_),
       closed_(other.closed_),
       error_(other.error_),
+      met_terminal_(other.met_terminal_),
+      colors_(other.colors_),
       check_(std::move(other.check_)),
       checked_(std::move(other.checked_)) {
   other.buffer_.clear();
@@ -73,6 +77,19 @@ bool Output::MayWrite() {
   return !closed_;
 }
 
+void Output::WriteText(std::string_view text) {
+  if (text.empty()) return;
+  if (fd_ == STDOUT_FILENO && !met_terminal_) {
+    met_terminal_ = true;
+    BeforeOutput();
+    if (HasColor(fd_)) colors_.emplace();
+  }
+  if (colors_)
+    WriteAll(colors_->Colored(text));
+  else
+    WriteAll(text);
+}
+
 void Output::WriteAll(std::string_view text) {
   while (!text.empty() && !closed_) {
     const ssize_t written = write(fd_, text.data(), text.size());
@@ -88,8 +105,8 @@ void Output::WriteAll(std::string_view text) {
 
 void Output::WriteOut(std::string_view more) {
   if ((!buffer_.empty() || !more.empty()) && MayWrite()) {
-    WriteAll(buffer_);
-    WriteAll(more);
+    WriteText(buffer_);
+    WriteText(more);
   }
   buffer_.clear();
   write_size_ = std::min(2 * write_size_, kWriteSize);

@@ -4,9 +4,11 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "cli/colored.h"
 #include "flowback/base/error.h"
 
 namespace flowback::cli {
@@ -62,6 +64,7 @@ class Output {
   bool Waited() const;
   // Much text is not copied once more.
   void WriteThrough(std::string_view text);
+  void WriteText(std::string_view text);
   void WriteAll(std::string_view text);
   // The pending text, and `more` behind it.
   void WriteOut(std::string_view more);
@@ -76,6 +79,8 @@ class Output {
   std::chrono::steady_clock::time_point written_ = std::chrono::steady_clock::now();
   bool closed_ = false;
   int error_ = 0;
+  bool met_terminal_ = false;  // BeforeOutput was called
+  std::optional<LineColors> colors_;
   std::function<Status()> check_;
   Status checked_;
   std::chrono::steady_clock::time_point next_check_;

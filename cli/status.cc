@@ -2,19 +2,28 @@
 #include "cli/status.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdio>
 
+#include "cli/colored.h"
 #include "cli/cut_files.h"
 #include "cli/printable.h"
+#include "cli/terminal_session.h"
 
 namespace flowback::cli {
 namespace {
 
-void Tell(std::string_view text, const std::vector<std::string>& remedies) {
-  std::string lines = "flowback: " + PrintableProse(text) + '\n';
-  for (const std::string& remedy : remedies)
-    if (!remedy.empty()) lines += "  try: " + PrintableProse(remedy) + '\n';
+void Tell(std::string_view text, const std::vector<std::string>& remedies, bool is_error) {
+  BeforeMessage();
+  const bool color = is_error && HasColor(STDERR_FILENO);
+  const std::string said = PrintableProse(text);
+  std::string lines = (color ? ColoredMessage(said) : "flowback: " + said) + '\n';
+  for (const std::string& remedy : remedies) {
+    if (remedy.empty()) continue;
+    const std::string line = "  try: " + PrintableProse(remedy);
+    lines += (color ? ColoredRemedy(line) : line) + '\n';
+  }
   std::fputs(lines.c_str(), stderr);
 }
 
@@ -50,10 +59,12 @@ int Report(const Error& met, std::string_view file) {
   if (!file.empty() && !error.message().contains(file)) text += fmt::format("{}: ", file);
   text += error.message();
   if (error.offset()) text += fmt::format(" (offset {})", *error.offset());
-  Tell(text, {error.remedy()});
+  Tell(text, {error.remedy()}, true);
   return StatusOf(error.code());
 }
 
-void Warn(std::string_view text, const std::vector<std::string>& remedies) { Tell(text, remedies); }
+void Warn(std::string_view text, const std::vector<std::string>& remedies) {
+  if (!IsQuiet()) Tell(text, remedies, false);
+}
 
 }  // namespace flowback::cli

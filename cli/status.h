@@ -31,7 +31,7 @@ int StatusOf(ErrorCode code);
 int Report(const Error& error, std::string_view file = {});
 
 // One line on stderr, `flowback: text`, that does not end the work, and `  try: remedy` for each of
-// the remedies that is not empty.
+// the remedies that is not empty. With --quiet nothing.
 void Warn(std::string_view text, const std::vector<std::string>& remedies = {});
 
 }  // namespace flowback::cli

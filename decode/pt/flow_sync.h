@@ -373,6 +373,8 @@ bool FlowEngine<Sink>::ReadHeader(Header& header) {
 template <class Sink>
 bool FlowEngine<Sink>::PsbPlus() {
   const uint8_t* const psb = packet_;
+  if (input_.progress != nullptr && behind_last_psb_ != 0 && Offset(psb) >= behind_last_psb_)
+    input_.progress->fetch_add(Offset(psb) + 1 - behind_last_psb_, std::memory_order_relaxed);
   behind_last_psb_ = Offset(psb) + 1;
   last_ip_.Reset();
   deferred_tips_ = false;  // as for a decoder that begins here

@@ -6,10 +6,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
 #include <string>
 
+#include "cli/terminal_session.h"
 #include "tests/cli/run_program.h"
 
 namespace flowback::test {
@@ -123,6 +127,101 @@ TEST_F(TerminalTest, NothingIsDrawnForShortWorkOrOffATerminal) {
   EXPECT_FALSE(terminal.text().contains('\033')) << terminal.text();
   const ProgramResult piped = RunFlowback(Command("sleep 1.5"));
   EXPECT_FALSE(piped.err.contains("MB/s")) << piped.err;
+}
+
+// The environment of the programs that a test starts.
+class Setting {
+ public:
+  Setting(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~Setting() { unsetenv(name_); }
+  Setting(const Setting&) = delete;
+  Setting& operator=(const Setting&) = delete;
+
+ private:
+  const char* name_;
+};
+
+std::string TextOf(const std::vector<std::string>& words) {
+  Terminal terminal(words);
+  EXPECT_EQ(terminal.End(), 0) << terminal.text();
+  return terminal.text();
+}
+
+TEST_F(TerminalTest, LongTextGoesThroughThePagerOnATerminalOnly) {
+  const Setting pager("PAGER", "sed 's/^/paged: /'");
+  EXPECT_TRUE(TextOf({"help"}).contains("paged:   record  "));
+  EXPECT_TRUE(TextOf({"help", "decode"}).contains("paged: usage: flowback decode"));
+  EXPECT_TRUE(TextOf({"version"}).contains("paged: "));
+  EXPECT_FALSE(TextOf({"version", "--no-pager"}).contains("paged: "));
+  EXPECT_FALSE(RunFlowback({"version"}).out.contains("paged: ")) << "off a terminal";
+  const Setting none("FLOWBACK_PAGER", "cat");
+  EXPECT_FALSE(TextOf({"version"}).contains("paged: ")) << "FLOWBACK_PAGER comes first";
+}
+
+TEST_F(TerminalTest, APagerThatEndsEndsTheWork) {
+  ASSERT_EQ(RunFlowback(Command(":")).status, 0);
+  const Setting pager("PAGER", "head -n 3");
+  const std::string text = TextOf({"decode", file_});
+  EXPECT_EQ(std::ranges::count(text, '\n'), 3) << text;
+}
+
+TEST_F(TerminalTest, WhatTheErrorIsComesBehindTheTextInThePager) {
+  ASSERT_EQ(RunFlowback(Command(":")).status, 0);
+  const Setting pager("PAGER", "sed 's/^/paged: /'");
+  const std::string text = TextOf({"decode", "--verbose", "--as", "summary", file_});
+  const size_t message = text.find("paged: flowback: code of ");
+  ASSERT_NE(message, std::string::npos) << text;
+  EXPECT_LT(text.find("instructions"), message);
+}
+
+TEST_F(TerminalTest, ColoursAreForTerminalsUnlessAskedFor) {
+  const Setting pager("PAGER", "cat");
+  const Setting kind("TERM", "xterm");
+  constexpr const char* kBold = "\033[1m";
+  EXPECT_TRUE(TextOf({"help", "decode"}).contains(kBold));
+  EXPECT_FALSE(RunFlowback({"help", "decode"}).out.contains('\033'));
+  ASSERT_EQ(RunFlowback(Command(":")).status, 0);
+  const auto info = [&](const char* when) {
+    return RunFlowback({"info", "--color", when, file_}).out;
+  };
+  EXPECT_TRUE(info("always").contains(std::string(kBold) + "images"));
+  EXPECT_FALSE(info("auto").contains('\033'));
+  EXPECT_FALSE(TextOf({"info", "--color=never", file_}).contains('\033'));
+  EXPECT_EQ(RunFlowback({"info", "--color", "mauve", file_}).status, 2);
+  const Setting without("NO_COLOR", "1");
+  EXPECT_FALSE(TextOf({"info", file_}).contains('\033'));
+}
+
+TEST_F(TerminalTest, ReadersTellHowFarTheyAre) {
+  const std::filesystem::path shared =
+      std::getenv("FLOWBACK_SHARED") != nullptr
+          ? std::filesystem::path(std::getenv("FLOWBACK_SHARED"))
+          : std::filesystem::path(FLOWBACK_SOURCE_DIR).parent_path() / "shared";
+  const std::filesystem::path big = shared / "traces/generated/big-sqlite3/perf.data";
+  if (!std::filesystem::exists(big)) GTEST_SKIP() << "no " << big;
+  Terminal terminal({"decode", "-o", "/dev/null", "--symfs",
+                     (shared / "traces/generated/images").string(), big.string()});
+  EXPECT_TRUE(terminal.Shows(" MB/s, ")) << terminal.text();
+  EXPECT_TRUE(terminal.text().contains("\rdecode: ")) << terminal.text();
+}
+
+TEST_F(TerminalTest, QuietSaysNothingAndVerboseMore) {
+  std::vector<std::string> words = Command(":");
+  words.insert(words.begin() + 1, "-q");
+  EXPECT_EQ(RunFlowback(words).err, "");
+  const ProgramResult usual = RunFlowback({"decode", "--as", "digest", file_});
+  const ProgramResult verbose = RunFlowback({"decode", "-v", "--as", "digest", file_});
+  EXPECT_EQ(usual.out, verbose.out);
+  EXPECT_FALSE(usual.err.contains("code of "));
+  EXPECT_TRUE(verbose.err.contains("code of ")) << verbose.err;
+  EXPECT_NE(RunFlowback({"decode", "-q", folder_.File("none")}).err, "") << "errors are told";
+}
+
+TEST(WorkProgress, TellsShareRateAndTimeLeft) {
+  EXPECT_EQ(cli::WorkProgressText("decode", 400'000'000, 100'000'000, 2),
+            "decode: 25 %, 50.0 MB/s, 6 s left");
+  EXPECT_EQ(cli::WorkProgressText("info", 100, 200, 2), "info: 100 %, 0.0 MB/s, 0 s left");
+  EXPECT_EQ(cli::WorkProgressText("info", 0, 0, 3), "info: 3 s");
 }
 
 }  // namespace

@@ -51,6 +51,7 @@ class Project:
                 yield number, match[1] == "<", match[2]
 
     def table(self, path):
-        """The argument lists of a .def file's rows: [["kNoSync", '"no sync point"', ...], ...]."""
-        rows = re.findall(r"^FLOWBACK_\w+\(([^\n]*?)\)\s*(?://.*)?$", self.text(path), re.M)
+        """The argument lists of a .def file's rows: [["kNoSync", '"no sync point"', ...], ...]. A row
+        may go on in lines that begin with a blank."""
+        rows = re.findall(r"^FLOWBACK_\w+\(((?:[^\n]|\n )*?)\)\s*(?://.*)?$", self.text(path), re.M)
         return [[cell.strip() for cell in row.split(",")] for row in rows]

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -46,6 +47,9 @@ struct DecodeInput {
   // brings what it reads; without them it would read memory that is not there. Null: all can be
   // read.
   std::shared_ptr<JoinedBytes> joined{};
+  // Gets the bytes gone through added, from PSB to PSB, by any thread: for who wants to tell how
+  // far the work is. Null: nobody looks.
+  std::atomic<uint64_t>* progress = nullptr;
 };
 
 // Totals of a piece of flow; sums are exact.

@@ -29,6 +29,9 @@ class StreamInputs {
     for (DecodeInput& input : inputs_) input.times = times;
   }
   // REQUIRES: `stream` is one of the recording's.
+  void set_progress(std::atomic<uint64_t>& progress) {
+    for (DecodeInput& input : inputs_) input.progress = &progress;
+  }
   const DecodeInput& For(const Stream& stream) const { return inputs_[stream.index]; }
   const Schedule& ScheduleOf(const Stream& stream) const { return schedules_[stream.index]; }
 

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""The programs of the tour: what a machine with Debian's packages has, each with a small task.
+
+A task's output depends on nothing but its input, so that the recorded run can be held against the
+native one. $IN is a folder with the inputs that tour.py makes: text, lines, data, tree/."""
+
+# (name, command as a shell has it, whether it may run from another folder: others look for their
+# own files beside themselves)
+PROGRAMS = [
+    ("true", "true", True),
+    ("echo", "/bin/echo hello", True),
+    ("ls", "ls -lR $IN/tree", True),
+    ("cat", "cat $IN/text", True),
+    ("cp", "cp -r $IN/tree copy", True),
+    ("find", "find $IN/tree -name '*1*'", True),
+    ("du", "du -a --apparent-size $IN/tree", True),
+    ("grep", "grep -c 'a.*b' $IN/text", True),
+    ("sed", "sed -n 's/a/A/gp' $IN/lines", True),
+    ("mawk", "mawk '{n += $1 * NR} END {print n}' $IN/lines", True),
+    ("gawk", "gawk '{n += $1 * NR} END {print n}' $IN/lines", True),
+    ("sort", "sort --parallel=2 -n $IN/lines", True),
+    ("uniq", "uniq -c $IN/lines", True),
+    ("cut", "cut -c1-3 $IN/lines", True),
+    ("tr", "tr a-z A-Z <$IN/text", True),
+    ("wc", "wc $IN/text", True),
+    ("diff", "diff $IN/text $IN/lines", True),
+    ("od", "od -x $IN/data", True),
+    ("base64", "base64 $IN/data", True),
+    ("factor", "factor 1234567890123 98765432109876", True),
+    ("sha256sum", "sha256sum $IN/data", True),
+    ("md5sum", "md5sum $IN/data", True),
+    ("gzip", "gzip -c $IN/data", True),
+    ("bzip2", "bzip2 -c $IN/text", True),
+    ("xz", "xz -0 -T2 -c $IN/text", True),
+    ("zstd", "zstd -q -c $IN/data", True),
+    ("pigz", "pigz -p 2 -c $IN/data", True),
+    ("tar", "tar -C $IN -cf - --sort=name --mtime=@0 tree", True),
+    ("bc", "bc -l <$IN/sums", True),
+    ("dash", "dash -c 'i=0; while [ $i -lt 2000 ]; do i=$((i+1)); done; echo $i | cat'", True),
+    ("bash", "bash -c 'for i in 1 2 3; do (echo $i) & wait; done; cat <(echo end)'", True),
+    ("perl", "perl -ne '$h{length()}++; END {print scalar keys %h, \"\\n\"}' $IN/text", True),
+    ("python3", "python3 -I -S -c 'print(sum(i * i for i in range(3000)))'", True),
+    ("lua5.4", "lua5.4 -e 'local n = 0; for i = 1, 1e4 do n = n + i end; print(n)'", True),
+    ("ruby", "ruby --disable-gems -e 'puts (1..1000).sum'", False),
+    ("php", "php -n -r 'echo array_sum(range(1, 1000)), PHP_EOL;'", True),
+    ("sqlite3", "sqlite3 :memory: 'create table t(a); insert into t values (1), (2); "
+                "select sum(a) from t, t as u, t as v'", True),
+    ("git", "git --no-pager diff --no-index --stat $IN/text $IN/lines", True),
+    ("make", "make -s -f $IN/makefile", True),
+    ("ninja", "ninja --version", True),
+    ("jq", "jq .a[1] $IN/json", True),
+    ("file", "file -b $IN/data", True),
+    ("objdump", "objdump -h /bin/true", True),
+    ("readelf", "readelf -sW /bin/true", True),
+    ("nm", "nm -D /bin/true", True),
+    ("strings", "strings -n 12 /bin/true", True),
+    ("openssl", "openssl dgst -sha512 $IN/data", True),
+    ("cc1", "cc -S -O1 -o - -x c $IN/program", False),
+    ("ed", "ed -s $IN/text <$IN/edits", True),
+    ("xargs", "xargs -P 2 -n 1 true <$IN/lines10", True),
+    ("timeout", "timeout 50 sh -c 'exit 7'", True),
+    ("abort", "sh -c 'kill -SEGV $$'", True),
+]
