@@ -467,7 +467,7 @@ int RunDecode(const Arguments& arguments) {
   app.add_flag("--tod", options.time_of_day,
                "times as time of day, where the recording has it (perf record -k CLOCK)");
   app.footer(
-      "Lines that start with '#' tell what was lost, where it is missing. docs/output.md\n"
+      "Lines that start with '#' tell what was lost, where it is missing. `flowback help output` "
       "describes every kind.");
   if (const std::optional<int> status = Parse(app, arguments)) return *status;
   if (Status status = Understand(words, options.reader); !status) return Report(status.error());

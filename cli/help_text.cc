@@ -156,7 +156,7 @@ std::string HelpText(const CLI::App& app, size_t width) {
 std::string ManualPage(const CLI::App& app) {
   const Command& command = CommandOf(app);
   std::string text = fmt::format(
-      ".TH FLOWBACK\\-{} 1 \"\" flowback\n.SH NAME\nflowback\\-{} \\- {}\n.SH SYNOPSIS\n",
+      ".TH flowback\\-{} 1 \"\" flowback\n.SH NAME\nflowback\\-{} \\- {}\n.SH SYNOPSIS\n",
       command.name, command.name, Roff(command.summary));
   std::string_view usages = command.usage;
   while (true) {

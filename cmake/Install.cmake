@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# cmake --install: program, library, headers, CMake package, manual page, shell completion.
+# cmake --install: program, library, headers, CMake package, manual pages, documents, shell completion.
 # Other projects link flowback::flowback, which is all rooms.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -47,6 +47,9 @@ if(TARGET flowback)
   install(TARGETS flowback RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(FILES docs/man/flowback.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN *.md)
+if(TARGET flowback)
+  install(DIRECTORY ${PROJECT_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+endif()
 install(FILES docs/completions/flowback.bash RENAME flowback
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)

@@ -63,8 +63,11 @@ if [ -e "$build/lib/flowback/flowback-tcg.so" ] && command -v qemu-x86_64 >/dev/
     fail "reading what was recorded where installed"
 fi
 
-[ -s "$prefix/share/man/man1/flowback.1" ] || fail "no manual page"
+for page in flowback flowback-record flowback-decode; do
+  [ -s "$prefix/share/man/man1/$page.1" ] || fail "no manual page $page"
+done
+[ -s "$prefix/share/doc/flowback/docs/output.md" ] || fail "the documents that help names are missing"
 completion=$prefix/share/bash-completion/completions/flowback
 actual=$(bash -c ". '$completion'; COMP_WORDS=($prefix/bin/flowback dec); COMP_CWORD=1; _flowback; echo \"\${COMPREPLY[*]}\"")
 [ "$actual" = decode ] || fail "completing 'flowback dec' gives '$actual'"
-echo "installed in an empty folder: program, library, manual page and completion work"
+echo "installed in an empty folder: program, library, manual pages and completion work"
