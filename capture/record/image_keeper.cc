@@ -157,11 +157,7 @@ ImageKeeper::Entry ImageKeeper::Keep(const std::string& path, const MappedImage&
       Problem(path, "it was written to while it was mapped");
       return {};
     }
-    if (counted_.insert(version).second) {
-      ++kept_.files;
-      kept_.bytes += copy->size;
-      if (copy->shared) kept_.shared_bytes += copy->size;
-    }
+    if (counted_.insert(version).second) Count(*copy);
     AddLine(KeptImage{name, copy->size, copy->hash, build_id, path}.Line());
     return {name, !build_id.empty()};
   }
@@ -204,6 +200,28 @@ Status ImageKeeper::AddCode(const MemoryCode& code) {
   return {};
 }
 
+void ImageKeeper::KeepScript(const std::string& path) {
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  struct stat info{};
+  char start[2] = {};
+  if (*file < 0 || fstat(*file, &info) != 0 || !S_ISREG(info.st_mode) ||
+      static_cast<uint64_t>(info.st_size) > kMostBytes ||
+      pread(*file, start, sizeof start, 0) != sizeof start || start[0] != '#' || start[1] != '!' ||
+      !HasFolder())
+    return;
+  const std::string name = NewName(path);
+  const auto copy = shared_.Put(*file, PathOf(name));
+  if (!copy) return Problem(path, copy.error().message());
+  Count(*copy);
+  AddLine(KeptImage{name, copy->size, copy->hash, {}, path}.Line());
+}
+
+void ImageKeeper::Count(const SharedImages::Copy& copy) {
+  ++kept_.files;
+  kept_.bytes += copy.size;
+  if (copy.shared) kept_.shared_bytes += copy.size;
+}
+
 void ImageKeeper::KeepNames(int file, int32_t pid, const std::string& path) {
   struct stat info{};
   if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size == 0) return;
@@ -214,8 +232,7 @@ void ImageKeeper::KeepNames(int file, int32_t pid, const std::string& path) {
   // Two recordings never have the same names: a store would be of no use.
   const auto copy = SharedImages("", 0).Put(file, PathOf(name));
   if (!copy) return Problem(path, copy.error().message());
-  ++kept_.files;
-  kept_.bytes += copy->size;
+  Count(*copy);
   AddLine(KeptNames{name, pid}.Line());
 }
 

@@ -30,6 +30,8 @@ class ImageKeeper : public RecordingSink {
   Status AddCode(const MemoryCode& code) override;
   void AddImage(const MmapRecord& record, const MappedImage& image) override;
   Status Finish(const RecordSummary& summary) override;
+  // The command's own text, where it is a script: nothing maps it.
+  void KeepScript(const std::string& path);
 
   const KeptImagesSummary& kept() const { return kept_; }
 
@@ -46,6 +48,7 @@ class ImageKeeper : public RecordingSink {
   };
 
   bool HasFolder();
+  void Count(const SharedImages::Copy& copy);
   std::string NewName(const std::string& path);
   std::string PathOf(const std::string& name) const { return folder_ + "/" + name; }
   Entry Keep(const std::string& path, const MappedImage& image);

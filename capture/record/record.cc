@@ -251,6 +251,8 @@ Result<Outputs> OpenOutputs(const RecordOptions& options, const TraceClock& cloc
   auto sinks = OpenSinks(options, clock, outputs.keeper);
   if (!sinks) return Fail(std::move(sinks.error()));
   outputs.sinks = std::move(*sinks);
+  if (outputs.keeper != nullptr && !options.command.empty())
+    outputs.keeper->KeepScript(LookUpInPath(options.command[0]));
   outputs.metered =
       std::make_unique<MeteredSink>(*outputs.sinks, session.meter(), options.max_file_bytes,
                                     [&session] { session.Stop(StopReason::kFileSize); });

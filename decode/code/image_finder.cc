@@ -71,7 +71,8 @@ ImageFinder::ImageFinder(const Recording& recording, const ImageSearch& search,
 }
 
 const BuildId& ImageFinder::BuildIdOf(const MmapRecord& record) const {
-  if (!record.build_id.empty()) return record.build_id;
+  // The recording's list by path may tell of another file that was there.
+  if (!record.build_id.empty() || kept_.Find(record, {}) != nullptr) return record.build_id;
   if (const auto known = build_ids_.find(record.path); known != build_ids_.end())
     return *known->second;
   const BuildId* dumped = cores_.BuildIdOf(record);
