@@ -37,7 +37,8 @@ struct FetchedInstruction {
 class CodeReader {
  public:
   // `files_are_kept`: those that are mapped need not be found at their paths later.
-  CodeReader(pid_t tid, bool files_are_kept) : tid_(tid), files_are_kept_(files_are_kept) {}
+  explicit CodeReader(pid_t tid, bool files_are_kept = false)
+      : tid_(tid), files_are_kept_(files_are_kept) {}
 
   // A thread of the process that is alive: the first one's end may come early, and the kernel shows
   // no memory through it then.

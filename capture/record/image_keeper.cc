@@ -43,6 +43,13 @@ bool IsJitDump(const std::string& path) {
   return name.starts_with("jit-") && name.ends_with(".dump");
 }
 
+std::optional<int64_t> OffsetOfMonotonicClock(const TraceClock& clock) {
+  timespec now{};
+  if (clock.counts_instructions() || clock_gettime(CLOCK_MONOTONIC, &now) != 0) return std::nullopt;
+  const int64_t own = static_cast<int64_t>(clock.ToNanoseconds(clock.Now()));
+  return now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec - own;
+}
+
 bool IsElf(int file) {
   char magic[4] = {};
   return pread(file, magic, sizeof magic, 0) == sizeof magic &&
@@ -83,8 +90,9 @@ Status MoveImages(const std::string& from, const std::string& target) {
                   .Remedy("remove " + target + ", or give another file with -o FILE"));
 }
 
-ImageKeeper::ImageKeeper(const RecordOptions& options)
+ImageKeeper::ImageKeeper(const RecordOptions& options, const TraceClock& clock)
     : output_(options.output),
+      clock_(clock),
       folder_(ImagesFolderOf(options.output)),
       began_(time(nullptr)),
       shared_(options.image_store, options.image_store_bytes) {}
@@ -233,7 +241,7 @@ void ImageKeeper::KeepNames(int file, int32_t pid, const std::string& path) {
   const auto copy = SharedImages("", 0).Put(file, PathOf(name));
   if (!copy) return Problem(path, copy.error().message());
   Count(*copy);
-  AddLine(KeptNames{name, pid}.Line());
+  AddLine(KeptNames{name, pid, OffsetOfMonotonicClock(clock_)}.Line());
 }
 
 // Anybody can put a file into /tmp, and a process's number is used again.

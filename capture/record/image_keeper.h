@@ -12,6 +12,7 @@
 #include "capture/record/output_file.h"
 #include "capture/record/recording_sink.h"
 #include "capture/record/shared_images.h"
+#include "capture/record/trace_clock.h"
 
 namespace flowback::record {
 
@@ -20,8 +21,8 @@ namespace flowback::record {
 // kept is told in the summary and fails nothing.
 class ImageKeeper : public RecordingSink {
  public:
-  // The recording's file; the folder is made when there is something to keep.
-  ImageKeeper(const RecordOptions& options);
+  // Beside the recording's file; the folder is made when there is something to keep.
+  ImageKeeper(const RecordOptions& options, const TraceClock& clock);
 
   Status AddStream(const StreamInfo&) override { return {}; }
   Status AddTrace(const StreamInfo&, Bytes, uint64_t) override { return {}; }
@@ -58,6 +59,7 @@ class ImageKeeper : public RecordingSink {
   void Problem(const std::string& path, const std::string& why);
 
   const std::string output_;
+  const TraceClock& clock_;
   const std::string folder_;
   const int64_t began_;  // seconds since 1970
   SharedImages shared_;

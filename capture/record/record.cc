@@ -208,7 +208,7 @@ Result<std::unique_ptr<RecordingSink>> OpenSinks(const RecordOptions& options,
     sinks->Add(std::move(*writer));
   }
   if (KeepsImages(options)) {
-    auto own = std::make_unique<ImageKeeper>(options);
+    auto own = std::make_unique<ImageKeeper>(options, clock);
     keeper = own.get();
     sinks->Add(std::move(own));
   }

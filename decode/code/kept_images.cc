@@ -136,7 +136,10 @@ std::string KeptMapping::Line() const {
          HashText(address) + "\n";
 }
 
-std::string KeptNames::Line() const { return "names " + name + " " + std::to_string(pid) + "\n"; }
+std::string KeptNames::Line() const {
+  return "names " + name + " " + std::to_string(pid) + " " +
+         (clock_offset ? std::to_string(*clock_offset) : "-") + "\n";
+}
 
 void KeptImages::AddLine(std::string_view line) {
   const std::vector<std::string_view> words = WordsOf(line);
@@ -155,8 +158,9 @@ void KeptImages::AddLine(std::string_view line) {
     const auto pid = NumberIn<int32_t>(words[3]);
     const auto address = NumberIn<uint64_t>(words[4], kHex);
     if (time && pid && address) mapped_.insert_or_assign({*time, *pid, *address}, name);
-  } else if (words[0] == "names" && words.size() == 3) {
-    if (const auto pid = NumberIn<int32_t>(words[2])) names_.push_back({name, *pid});
+  } else if (words[0] == "names" && words.size() == 4) {
+    if (const auto pid = NumberIn<int32_t>(words[2]))
+      names_.push_back({name, *pid, NumberIn<int64_t>(words[3])});
   }
 }
 

@@ -6,7 +6,7 @@
 //   flowback-images 1
 //   image NAME SIZE HASH BUILD-ID|- PATH     a file, and the path it was mapped from
 //   mapped NAME TIME PID ADDRESS             of one without a build-id: a mapping that it was
-//   names NAME PID                           names that the process gave to code it made
+//   names NAME PID CLOCK-OFFSET|-            names that the process gave to code it made
 // A PATH's bytes other than printable ones are written %XX. What has a build-id is known by that;
 // anything else by the mapping's record, which no other recording has, by size and by hash.
 #pragma once
@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -66,6 +67,9 @@ struct KeptMapping {
 struct KeptNames {
   std::string name;
   int32_t pid = -1;
+  // How far CLOCK_MONOTONIC, which times in it are of, was ahead of the recording's clock, in
+  // nanoseconds; empty: they have nothing to do with each other.
+  std::optional<int64_t> clock_offset;
 
   std::string Line() const;
 };
