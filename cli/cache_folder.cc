@@ -46,4 +46,13 @@ Status FindCache(ImageSearch& search) {
   return {};
 }
 
+Status FindImageStore(RecordOptions& options) {
+  ImageSearch search;
+  if (Status found = FindCache(search); !found) return found;
+  if (search.cache.empty()) return {};
+  options.image_store = search.cache + "/images";
+  options.image_store_bytes = search.cache_bytes;
+  return {};
+}
+
 }  // namespace flowback::cli

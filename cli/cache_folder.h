@@ -6,6 +6,7 @@
 #include <string>
 
 #include "flowback/base/error.h"
+#include "flowback/capture/record.h"
 #include "flowback/decode/recording_code.h"
 
 namespace flowback::cli {
@@ -14,5 +15,8 @@ namespace flowback::cli {
 // ~/.cache/flowback; none where no variable names a place. Its size is $FLOWBACK_CACHE_SIZE, 0 for
 // no cache. Errors: kUsage when that is no size.
 Status FindCache(ImageSearch& search);
+
+// Fills in RecordOptions::image_store, a folder in that one, and its size. Errors: as FindCache.
+Status FindImageStore(RecordOptions& options);
 
 }  // namespace flowback::cli

@@ -150,7 +150,7 @@ class DecodeJob {
         recording_(std::move(recording)),
         threads_(recording_),
         clock_(recording_),
-        symbolizer_(options.reader.search),
+        symbolizer_(options.reader.search, &recording_),
         functions_(symbolizer_),
         lines_(options.reader.search) {}
 

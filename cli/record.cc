@@ -16,6 +16,7 @@
 #include <cstdlib>
 
 #include "cli/arguments.h"
+#include "cli/cache_folder.h"
 #include "cli/command.h"
 #include "cli/doctor_facts.h"
 #include "cli/hardware_options.h"
@@ -242,6 +243,8 @@ int Execute(const RecordWords& words, RecordOptions& options) {
   const bool has_command = !options.command.empty();
   if (Status status = Understand(words, options); !status)
     return RecordFailure(status.error(), has_command, words.json);
+  if (Status status = FindImageStore(options); !status)
+    return RecordFailure(status.error(), has_command, words.json);
   if (Status status = OpenOutputPipe(options, words.json); !status)
     return RecordFailure(status.error(), has_command, words.json);
   const RepeatableInput input;
@@ -270,6 +273,8 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
                  "file or FIFO to write (default perf.data); -: standard output");
   app.add_option("--raw-dir", options.raw_directory,
                  "also write raw streams and code images there");
+  app.add_flag("--no-images{false}", options.keep_images,
+               "don't keep the files that run, in OUTPUT.images");
   app.add_option("--clock", words.clock,
                  "host (default), or instructions: times count executed instructions");
   app.add_option("--psb-period", words.psb_period, "bytes between sync points, 2K to 64M");

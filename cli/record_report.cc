@@ -120,6 +120,26 @@ std::string StopText(const RecordSummary& summary) {
   return fmt::format("stopped by --{}, the program ran on unrecorded; ", Name(summary.stop_reason));
 }
 
+std::string SizeText(uint64_t bytes) {
+  if (bytes < 1'000'000) return fmt::format("{:.1f} kB", static_cast<double>(bytes) / 1e3);
+  return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
+}
+
+// What is left of the program when its files have changed.
+std::string ImagesText(const RecordSummary& summary, const RecordOptions& options) {
+  if (!options.keep_images) return {};
+  if (options.output_pipe >= 0)
+    return "images: none, for nothing stands beside a pipe: decode before the programs change";
+  if (!summary.images) return {};
+  const KeptImagesSummary& images = *summary.images;
+  if (!images.why_none.empty()) return "images: none: " + images.why_none;
+  std::string text =
+      fmt::format("images: {}, {}", Count(images.files, "file"), SizeText(images.bytes));
+  if (images.shared_bytes != 0)
+    text += fmt::format(", {} of it shared with earlier recordings", SizeText(images.shared_bytes));
+  return text;
+}
+
 std::string JsonText(std::string_view text) {
   std::string json;
   AppendJsonString(json, text);
@@ -133,6 +153,15 @@ std::string JsonArray(const std::vector<std::string>& texts) {
     AppendJsonString(json, text);
   }
   return json + "]";
+}
+
+// Null: none were to be kept.
+std::string ImagesJson(const RecordSummary& summary) {
+  if (!summary.images) return "null";
+  const KeptImagesSummary& images = *summary.images;
+  return fmt::format(R"({{"files":{},"bytes":{},"shared_bytes":{},"why_none":{}}})", images.files,
+                     images.bytes, images.shared_bytes,
+                     images.why_none.empty() ? "null" : JsonText(images.why_none));
 }
 
 }  // namespace
@@ -175,6 +204,8 @@ void TellText(const RecordSummary& summary, const RecordOptions& options) {
   Warn(fmt::format("record: {} (emulated) in {}, {}",
                    Count(summary.bytes - summary.overwritten_bytes, "trace byte"),
                    OutputName(options), Count(summary.file_bytes, "byte")));
+  if (const std::string images = ImagesText(summary, options); !images.empty())
+    Warn("record: " + images);
   if (const std::string next = NextCommand(options); !next.empty()) Warn("record: next: " + next);
 }
 
@@ -228,6 +259,7 @@ void TellJson(const RecordSummary& summary, const RecordOptions& options,
       .Raw("native_elapsed_ns", nanoseconds(&NativeRun::elapsed))
       .Raw("native_cpu_ns", nanoseconds(&NativeRun::cpu_time))
       .Raw("slow_down", slow_down ? fmt::format("{:.2f}", *slow_down) : "null")
+      .Raw("images", ImagesJson(summary))
       .Raw("from", JsonArray(summary.from_places))
       .Raw("until", JsonArray(summary.until_places))
       .Raw("notes", JsonArray(summary.notes))

@@ -1,24 +1,46 @@
 // SPDX-License-Identifier: MIT
 #include "capture/emulate/code_map.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
 #include <utility>
 #include <vector>
 
+#include "base/descriptor.h"
+#include "capture/record/mapped_file_text.h"
 #include "capture/record/process_maps.h"
 
 namespace flowback::emulate {
 namespace {
 
+// A deleted file, or one that never had a path, is found through the kernel's list of mappings
+// only, for which it wants a privilege; and of what is no program but memory the bytes change. Else
+// its code is taken for code in no file.
+bool CanBeFound(const record::ExecutableMapping& mapping) {
+  char name[64];
+  std::snprintf(name, sizeof name, "/proc/self/map_files/%" PRIx64 "-%" PRIx64, mapping.begin,
+                mapping.end);
+  const Descriptor file(open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  char magic[4] = {};
+  return *file >= 0 && pread(*file, magic, sizeof magic, 0) == sizeof magic &&
+         std::memcmp(magic, "\177ELF", sizeof magic) == 0;
+}
+
 // The emulator keeps the program's code readable only; pieces of one file that lie behind each
 // other there and here are one mapping to the program.
-std::vector<CodeRange> ReadMappings(uint64_t base) {
+std::vector<CodeRange> ReadMappings(uint64_t base, bool files_are_kept) {
   std::vector<CodeRange> result;
   for (const auto& mapping : record::ReadMappings(getpid())) {
-    CodeRange range{mapping.begin - base, mapping.end - base, mapping.file_offset,
-                    mapping.has_file ? mapping.path : ""};
+    CodeRange range{mapping.begin - base, mapping.end - base, mapping.file_offset, "", ""};
+    const bool found = !mapping.deleted || (files_are_kept && CanBeFound(mapping));
+    if (mapping.has_file && found) range.path = mapping.path;
+    if (mapping.has_file && found && files_are_kept)
+      range.file = record::MappedFileText::Of(mapping).Text();
     const bool goes_on = !result.empty() && result.back().end == range.begin &&
                          result.back().path == range.path &&
                          (range.path.empty() ||
@@ -68,11 +90,12 @@ void CodeMap::Add(CodeRange range, const Announce& announce) {
 }
 
 void CodeMap::Learn(uint64_t begin, uint64_t end, uint64_t base, const Announce& announce) {
-  for (const CodeRange& mapping : ReadMappings(base)) Add(Clipped(mapping, begin, end), announce);
+  for (const CodeRange& mapping : ReadMappings(base, files_are_kept_))
+    Add(Clipped(mapping, begin, end), announce);
 }
 
 void CodeMap::LearnAt(uint64_t address, uint64_t base, const Announce& announce) {
-  for (const CodeRange& mapping : ReadMappings(base))
+  for (const CodeRange& mapping : ReadMappings(base, files_are_kept_))
     if (address >= mapping.begin && address < mapping.end) Add(mapping, announce);
 }
 

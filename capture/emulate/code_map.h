@@ -17,11 +17,16 @@ struct CodeRange {
   uint64_t end = 0;
   uint64_t file_offset = 0;
   std::string path;  // empty: no file
+  std::string file;  // MappedFileText: how the recorder finds the very file; empty: no need
 };
 
 // The caller locks. Addresses are the guest's; `base` is what the host adds to them.
 class CodeMap {
  public:
+  // `files_are_kept`: the recorder copies the files, so that deleted ones need not be told by
+  // pages.
+  explicit CodeMap(bool files_are_kept = false) : files_are_kept_(files_are_kept) {}
+
   using Announce = std::function<void(const CodeRange&)>;
 
   bool Knows(uint64_t address) const { return Find(address) != nullptr; }
@@ -38,6 +43,7 @@ class CodeMap {
   const CodeRange* Find(uint64_t address) const;
   void Add(CodeRange range, const Announce& announce);
 
+  const bool files_are_kept_;
   std::map<uint64_t, CodeRange> ranges_;  // by begin, apart
 };
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "capture/emulate/emulated_process.h"
 
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <utility>
+
+#include "capture/record/mapped_file_text.h"
 
 namespace flowback::emulate {
 
@@ -53,6 +56,7 @@ EmulatedProcess::EmulatedProcess(record::SharedArea& area, record::EmulatorSetup
       calls_(new SystemCall[kMaxVcpus]),
       registers_(new const GuestRegisters*[kMaxVcpus]()),
       blocks_(!area.settings.has_cyc),
+      code_(area.settings.keeps_images),
       watch_(setup_.span) {}
 
 ThreadMaker EmulatedProcess::AsMaker() const {
@@ -95,6 +99,7 @@ Block& EmulatedProcess::OnTranslated(uint64_t start, uint64_t base, Bytes code,
   Block& block = blocks_.Add(start, code, std::move(lengths));
   if (!code_.Knows(start)) LearnCode(start);
   if (!code_.Knows(block.end - 1)) LearnCode(block.end - 1);
+  AwaitRecorder();
   if (watch_.At(start) != record::RecordingSwitch::kNone) block.SetMaySwitch();
   if (code_.InNoFile(start) || versions_.IsWritable(start))
     KeepCode(start, code.first(std::min(code.size(), block.end - start)));
@@ -115,15 +120,35 @@ void EmulatedProcess::LearnCode(uint64_t address) {
 CodeMap::Announce EmulatedProcess::Announcer(uint64_t tsc) {
   return [this, tsc](const CodeRange& range) {
     if (range.path.empty()) return;
+    std::string text = range.path;
+    if (const auto file = record::MappedFileText::Parse(range.file)) {
+      text += '\0' + range.file;
+      if (area_.Opened(file->key) != file->key) awaited_.push_back(file->key);
+    }
     Broadcast(tsc,
               {.kind = MessageKind::kMapping,
                .address = range.begin,
                .size = range.end - range.begin,
                .offset = range.file_offset},
-              range.path);
+              text);
     WatchFunctions(tsc, range);
     versions_.Repeat(range.begin, range.end, CodeTeller(tsc + 1));
   };
+}
+
+// The recorder is to open a file while it is mapped: the program may delete it at once, and end. It
+// looks every few milliseconds, once for each file of a recording; where it is busy with others,
+// the program does not wait for long.
+void EmulatedProcess::AwaitRecorder() {
+  constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 100'000};
+  constexpr int kMostPauses = 1000;
+  if (!unsent_.empty()) return;
+  const auto is_opened = [this](uint64_t key) { return area_.Opened(key) == key; };
+  for (int i = 0; i < kMostPauses && area_.recording != record::Recording::kOver &&
+                  !std::ranges::all_of(awaited_, is_opened);
+       ++i)
+    nanosleep(&kPause, nullptr);
+  awaited_.clear();
 }
 
 CodeVersions::Tell EmulatedProcess::CodeTeller(uint64_t tsc) {
@@ -184,6 +209,7 @@ ThreadTracer* EmulatedProcess::StartThread(unsigned vcpu, const GuestRegisters* 
   started_ = true;
   for (const auto& [tsc, message] : std::exchange(unsent_, {}))
     thread->SendAt(tsc, message.first, message.second);
+  AwaitRecorder();
   registers_[vcpu] = registers;
   SetThread(vcpu, thread);
   return thread;

@@ -101,6 +101,7 @@ class EmulatedProcess {
   void Broadcast(uint64_t tsc, record::MessageHeader message, std::string_view text);
   void KeepCode(uint64_t start, Bytes code);
   void LearnCode(uint64_t address);
+  void AwaitRecorder();
 
   // Ends of threads.
   void LookUp(unsigned vcpu, const Block& block, uint32_t attention);
@@ -140,6 +141,7 @@ class EmulatedProcess {
   std::array<bool, 65> wants_siginfo_{};  // by signal: its handler gets a siginfo
   uint64_t mappings_tsc_ = 0;             // when they changed last
   std::vector<std::pair<uint64_t, std::pair<record::MessageHeader, std::string>>> unsent_;
+  std::vector<uint64_t> awaited_;  // keys of mapped files that were told
   bool started_ = false;
   unsigned registers_known_ = 0;  // how many general registers there are; 0: not where they are
   unsigned forking_ = 0;          // the vCPU whose thread forks

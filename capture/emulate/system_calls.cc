@@ -110,6 +110,7 @@ void EmulatedProcess::OnMappingsChanged(const SystemCall& call, uint64_t result,
       code_.Forget(0, ~uint64_t{0});
       break;
   }
+  AwaitRecorder();
   mappings_tsc_ = now;
 }
 

@@ -2,9 +2,9 @@
 #include "capture/record/code_reader.h"
 
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 
 #include "decode/instruction/classify.h"
 
@@ -58,11 +58,30 @@ bool CodeReader::MayChange(const ExecutableMapping& mapping, uint64_t address) {
 }
 
 bool CodeReader::IsAsInFile(const ExecutableMapping& mapping, uint64_t page) const {
+  const MappedImage* image = ImageOf(mapping);
+  if (image == nullptr || *image->file < 0) return false;
+  if (!files_are_kept_ && !image->IsAt(mapping.path)) return false;
   std::vector<uint8_t> bytes(kPageSize);  // behind the file's end are zeros
-  std::ifstream file(mapping.path, std::ios::binary);
-  file.seekg(static_cast<std::streamoff>(mapping.file_offset + (page - mapping.begin)));
-  file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  return file.gcount() > 0 && bytes == ReadMemory(page, kPageSize);
+  const uint64_t at = mapping.file_offset + (page - mapping.begin);
+  return pread(*image->file, bytes.data(), bytes.size(), static_cast<off_t>(at)) > 0 &&
+         bytes == ReadMemory(page, kPageSize);
+}
+
+const MappedImage* CodeReader::ImageOf(const ExecutableMapping& mapping) const {
+  const auto image = images_.find(mapping.identity);
+  return mapping.has_file && image != images_.end() ? image->second.get() : nullptr;
+}
+
+// While they are mapped they are in use anyway: to have them open keeps nobody from anything.
+void CodeReader::OpenImages() {
+  std::map<std::string, std::shared_ptr<const MappedImage>> former = std::move(images_);
+  images_.clear();
+  for (const ExecutableMapping& mapping : mappings_) {
+    if (!mapping.has_file || images_.contains(mapping.identity)) continue;
+    const auto known = former.find(mapping.identity);
+    images_[mapping.identity] =
+        known != former.end() ? known->second : MappedImage::Open(tid_, mapping);
+  }
 }
 
 FetchedInstruction CodeReader::Read(uint64_t ip, ExecMode mode) const {
@@ -82,6 +101,7 @@ std::vector<ExecutableMapping> CodeReader::Refresh() {
     if (std::find(mappings_.begin(), mappings_.end(), mapping) == mappings_.end())
       added.push_back(mapping);
   mappings_ = std::move(now);
+  OpenImages();
   cache_.clear();
   as_in_file_.clear();
   // A mapping told now hides the pages told before.
@@ -92,6 +112,7 @@ std::vector<ExecutableMapping> CodeReader::Refresh() {
 
 void CodeReader::Reset() {
   mappings_.clear();
+  images_.clear();
   cache_.clear();
   as_in_file_.clear();
   pages_.clear();

@@ -7,10 +7,13 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "capture/record/mapped_image.h"
 #include "capture/record/process_maps.h"
 #include "flowback/base/bytes.h"
 #include "flowback/model/instruction.h"
@@ -33,7 +36,9 @@ struct FetchedInstruction {
 // Not thread-safe. Reading happens while the thread that runs the code is stopped.
 class CodeReader {
  public:
-  explicit CodeReader(pid_t tid) : tid_(tid) {}
+  // `files_are_kept`: those that are mapped need not be found at their paths later.
+  explicit CodeReader(pid_t tid, bool files_are_kept = false)
+      : tid_(tid), files_are_kept_(files_are_kept) {}
 
   // A thread of the process that is alive: the first one's end may come early, and the kernel shows
   // no memory through it then.
@@ -42,12 +47,15 @@ class CodeReader {
   void Inherit(const CodeReader& parent) {
     mappings_ = parent.mappings_;
     pages_ = parent.pages_;
+    images_ = parent.images_;
   }
   // The instruction at `ip`, from the cache where the memory can't have changed.
   FetchedInstruction Fetch(uint64_t ip, ExecMode mode);
   // To be called after whatever may have changed the process's mappings. Returns the executable
   // mappings that are new.
   std::vector<ExecutableMapping> Refresh();
+  // The file behind a mapping that Refresh returned last; null: it has none.
+  const MappedImage* ImageOf(const ExecutableMapping& mapping) const;
   // The process runs another program now: forget everything.
   void Reset();
 
@@ -67,9 +75,13 @@ class CodeReader {
   void KeepPages(uint64_t address, Bytes code);
   FetchedInstruction Read(uint64_t ip, ExecMode mode) const;
 
+  void OpenImages();
+
   pid_t tid_;
+  bool files_are_kept_;
   std::vector<ExecutableMapping> mappings_;  // by address
   std::unordered_map<uint64_t, FetchedInstruction> cache_;
+  std::map<std::string, std::shared_ptr<const MappedImage>> images_;  // by identity
   std::map<uint64_t, std::vector<uint8_t>> pages_;
   std::vector<uint64_t> changed_;
   std::unordered_map<uint64_t, bool> as_in_file_;  // pages of files that were compared

@@ -20,6 +20,8 @@
 #include <utility>
 
 #include "capture/record/file_build_id.h"
+#include "capture/record/mapped_file_text.h"
+#include "capture/record/mapped_image.h"
 #include "capture/record/plugin_interface.h"
 #include "capture/record/process_maps.h"
 #include "capture/record/recorded_span.h"
@@ -362,17 +364,30 @@ void EmulateEngine::TellSideband(const Message& message) {
       map.address = message.header.address;
       map.size = message.header.size;
       map.file_offset = message.header.offset;
-      map.path = message.text;
-      if (map.path.starts_with("/") && !map.path.starts_with("//")) {
-        const auto [found, added] = build_ids_.try_emplace(map.path);
-        if (added) found->second = BuildIdOfFile(map.path);
-        map.build_id = found->second;
-      }
+      const size_t path_end = std::min(message.text.find('\0'), message.text.size());
+      map.path = message.text.substr(0, path_end);
+      if (path_end != message.text.size())
+        TakeImage(message, message.text.substr(path_end + 1), map);
+      else if (map.path.starts_with("/") && !map.path.starts_with("//"))
+        map.build_id = BuildIdOfFile(map.path);
       return add(map);
     }
     default:
       return;
   }
+}
+
+// The process waits until its file is open: after that it may do with it what it likes.
+void EmulateEngine::TakeImage(const Message& message, const std::string& text, MmapRecord& map) {
+  auto file = MappedFileText::Parse(text);
+  if (!file) return;
+  file->mapping.path = map.path;
+  const auto image = MappedImage::Open(message.pid, file->mapping);
+  area_.Opened(file->key) = file->key;
+  map.build_id = image->build_id;
+  map.time = clock_.ToNanoseconds(message.header.tsc);
+  map.pid = message.pid;
+  sink_.AddImage(map, *image);
 }
 
 const StreamInfo& EmulateEngine::StreamOf(uint32_t index) {

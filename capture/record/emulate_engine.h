@@ -100,6 +100,7 @@ class EmulateEngine {
   void ReadMessages(uint32_t index, std::vector<Message>& messages);
   void Tell(const Message& message);
   void TellSideband(const Message& message);
+  void TakeImage(const Message& message, const std::string& text, MmapRecord& map);
   const StreamInfo& StreamOf(uint32_t index);
   // Of virtual CPUs.
   bool per_cpu() const { return options_.per_cpu; }
@@ -127,8 +128,7 @@ class EmulateEngine {
   RecordingSink& sink_;
   std::map<std::pair<int32_t, int32_t>, StreamInfo> streams_;  // by pid and tid: threads
   std::map<uint32_t, StreamInfo> cpu_streams_;                 // by virtual CPU
-  std::map<int32_t, int32_t> on_cpu_;         // thread by virtual CPU, as the records told so far
-  std::map<std::string, BuildId> build_ids_;  // by path
+  std::map<int32_t, int32_t> on_cpu_;  // thread by virtual CPU, as the records told so far
   std::vector<uint8_t> buffer_;
   RecordSummary summary_;
   Status status_;

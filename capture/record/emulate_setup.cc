@@ -13,6 +13,7 @@
 #include "capture/record/emulate_engine.h"
 #include "capture/record/emulator_command.h"
 #include "capture/record/function_name.h"
+#include "capture/record/image_keeper.h"
 #include "capture/record/program_file.h"
 #include "capture/record/recorded_span.h"
 
@@ -96,6 +97,7 @@ Result<std::unique_ptr<OwnedArea>> OwnedArea::Create(const RecordOptions& option
                     .conversion_shift = clock.conversion().shift,
                     .conversion_mult = clock.conversion().mult,
                     .conversion_zero = clock.conversion().zero,
+                    .keeps_images = KeepsImages(options),
                     .instruction_clock = clock.counts_instructions()};
   if (options.per_cpu) area->cpu_count.store(UsableCpus());
   area->magic = kSharedAreaMagic;

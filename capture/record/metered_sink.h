@@ -34,6 +34,9 @@ class MeteredSink : public RecordingSink {
   Status EndStream(const StreamInfo& stream) override { return Measured(inner_.EndStream(stream)); }
   Status TakeSnapshot(uint64_t tsc) override { return Measured(inner_.TakeSnapshot(tsc)); }
   Status AddCode(const MemoryCode& code) override { return inner_.AddCode(code); }
+  void AddImage(const MmapRecord& record, const MappedImage& image) override {
+    inner_.AddImage(record, image);
+  }
   // The second time it does nothing: an engine finishes early when it is stopped.
   Status Finish(const RecordSummary& summary) override;
   void CountFlow(uint64_t instructions, uint64_t losses) override;

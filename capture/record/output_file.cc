@@ -11,6 +11,9 @@
 #include <cstring>
 #include <utility>
 
+#include "capture/record/image_keeper.h"
+#include "decode/code/kept_images.h"
+
 namespace flowback::record {
 namespace {
 
@@ -128,6 +131,8 @@ Result<std::string> KeepOlderFile(const std::string& path) {
   if (!HasContent(path)) return std::string();
   const std::string older = path + ".old";
   if (Status renamed = Rename(path, older); !renamed) return Fail(std::move(renamed.error()));
+  if (Status moved = MoveImages(ImagesFolderOf(path), ImagesFolderOf(older)); !moved)
+    return Fail(std::move(moved.error()));
   std::string text = "'" + path + "' was there already: kept as '" + older + "'";
   if (!HasContent(CodePathOf(path))) return text;
   if (Status renamed = Rename(CodePathOf(path), CodePathOf(older)); !renamed)

@@ -47,7 +47,8 @@ bool ParseLine(const std::string& line, ExecutableMapping& out, std::string_view
   out.writable = access[1] == 'w';
   out.has_file = inode != "0";
   out.identity = std::string(device) + " " + std::string(inode);
-  if (out.has_file && rest.ends_with(kDeleted)) rest.remove_suffix(kDeleted.size());
+  out.deleted = out.has_file && rest.ends_with(kDeleted);
+  if (out.deleted) rest.remove_suffix(kDeleted.size());
   out.path = out.has_file || rest.starts_with("[vdso]") ? std::string(rest) : "//anon";
   return rest != "[vsyscall]";
 }

@@ -22,8 +22,14 @@ struct ExecutableMapping {
   std::string identity;   // device and inode, to tell two files of one name apart
   bool writable = false;  // its bytes may change at any time
   bool has_file = false;
+  bool deleted = false;  // the path does not lead to the file, any more or from the start
 
-  bool operator==(const ExecutableMapping&) const = default;
+  // A mapping stays the same one when its file is deleted.
+  bool operator==(const ExecutableMapping& other) const {
+    return begin == other.begin && end == other.end && file_offset == other.file_offset &&
+           path == other.path && identity == other.identity && writable == other.writable &&
+           has_file == other.has_file;
+  }
 };
 
 // Empty when the process is gone. [vsyscall] is left out: its code can't be read.

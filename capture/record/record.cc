@@ -17,6 +17,7 @@
 #include "capture/record/cpu_binding.h"
 #include "capture/record/emulate_engine.h"
 #include "capture/record/fixed_addresses.h"
+#include "capture/record/image_keeper.h"
 #include "capture/record/launch.h"
 #include "capture/record/metered_sink.h"
 #include "capture/record/perf_data_writer.h"
@@ -71,6 +72,9 @@ class Sinks : public RecordingSink {
   }
   Status AddCode(const MemoryCode& code) override {
     return All([&](RecordingSink& sink) { return sink.AddCode(code); });
+  }
+  void AddImage(const MmapRecord& record, const MappedImage& image) override {
+    for (const auto& sink : sinks_) sink->AddImage(record, image);
   }
   Status Finish(const RecordSummary& summary) override {
     return All([&](RecordingSink& sink) { return sink.Finish(summary); });
@@ -186,8 +190,9 @@ std::string EngineText(const RecordOptions& options) {
          (options.clock == RecordClock::kInstructions ? ", instruction clock" : "");
 }
 
+// `keeper` is set where there is one.
 Result<std::unique_ptr<RecordingSink>> OpenSinks(const RecordOptions& options,
-                                                 const TraceClock& clock) {
+                                                 const TraceClock& clock, ImageKeeper*& keeper) {
   auto sinks = std::make_unique<Sinks>();
   if (!options.output.empty()) {
     std::vector<std::string> command_line;
@@ -201,6 +206,11 @@ Result<std::unique_ptr<RecordingSink>> OpenSinks(const RecordOptions& options,
          .command_line = std::move(command_line)});
     if (!writer) return Fail(std::move(writer.error()));
     sinks->Add(std::move(*writer));
+  }
+  if (KeepsImages(options)) {
+    auto own = std::make_unique<ImageKeeper>(options, clock);
+    keeper = own.get();
+    sinks->Add(std::move(own));
   }
   if (!options.raw_directory.empty()) {
     auto writer = RawWriter::Create(options, clock, kEmulatedCpuOption);
@@ -226,6 +236,7 @@ void KillAndReap(pid_t pid) {
 
 // What both engines' runs share.
 struct Outputs {
+  ImageKeeper* keeper = nullptr;  // one of the sinks; null: no images are kept
   std::unique_ptr<RecordingSink> sinks;
   std::unique_ptr<MeteredSink> metered;
   std::vector<std::string> notes;
@@ -237,9 +248,11 @@ Result<Outputs> OpenOutputs(const RecordOptions& options, const TraceClock& cloc
   auto kept = options.output_pipe < 0 ? KeepOlderFile(options.output) : std::string();
   if (!kept) return Fail(std::move(kept.error()));
   if (!kept->empty()) outputs.notes.push_back(*kept);
-  auto sinks = OpenSinks(options, clock);
+  auto sinks = OpenSinks(options, clock, outputs.keeper);
   if (!sinks) return Fail(std::move(sinks.error()));
   outputs.sinks = std::move(*sinks);
+  if (outputs.keeper != nullptr && !options.command.empty())
+    outputs.keeper->KeepScript(LookUpInPath(options.command[0]));
   outputs.metered =
       std::make_unique<MeteredSink>(*outputs.sinks, session.meter(), options.max_file_bytes,
                                     [&session] { session.Stop(StopReason::kFileSize); });
@@ -253,6 +266,11 @@ Result<RecordSummary> Finished(Result<RecordSummary> summary, Outputs& outputs,
   if (auto finished = outputs.metered->Finish(*summary); !finished)
     return Fail(std::move(finished.error()));
   summary->notes.insert(summary->notes.begin(), outputs.notes.begin(), outputs.notes.end());
+  if (outputs.keeper != nullptr) {
+    summary->images = outputs.keeper->kept();
+    const auto& problems = summary->images->problems;
+    summary->notes.insert(summary->notes.end(), problems.begin(), problems.end());
+  }
   summary->file_bytes = outputs.metered->file_size();
   summary->overwritten_bytes = outputs.sinks->overwritten_bytes();
   if (summary->stop_reason == StopReason::kProgramEnded)

@@ -31,6 +31,8 @@ struct MemoryCode {
   int32_t tid = -1;
 };
 
+struct MappedImage;  // capture/record/mapped_image.h
+
 // Calls come in time order, from one thread. A failed call ends the recording.
 class RecordingSink {
  public:
@@ -47,6 +49,8 @@ class RecordingSink {
   // Someone asked for what is kept now.
   virtual Status TakeSnapshot(uint64_t) { return {}; }
   virtual Status AddCode(const MemoryCode& code) = 0;
+  // The file of a mapping that is told next.
+  virtual void AddImage(const MmapRecord&, const MappedImage&) {}
   virtual Status Finish(const RecordSummary& summary) = 0;
   // What all threads executed so far, and at how many places the flow is not known.
   virtual void CountFlow(uint64_t /*instructions*/, uint64_t /*losses*/) {}

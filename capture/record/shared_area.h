@@ -14,12 +14,13 @@
 
 namespace flowback::record {
 
-constexpr uint32_t kSharedAreaVersion = 5;
+constexpr uint32_t kSharedAreaVersion = 6;
 constexpr uint64_t kSharedAreaMagic = 0x6165726177666c66;
 constexpr uint32_t kSlots = 1024;
 constexpr uint32_t kMaxVirtualCpus = 256;
 constexpr uint64_t kTraceRingBytes = 512 * 1024;  // a power of two
 constexpr uint64_t kSidebandRingBytes = 64 * 1024;
+constexpr uint32_t kOpened = 1024;
 
 enum class SlotState : uint32_t {
   kFree,
@@ -136,6 +137,7 @@ struct SharedSettings {
   uint16_t conversion_shift;
   uint32_t conversion_mult;
   uint64_t conversion_zero;
+  bool keeps_images;       // files are copied while they are mapped
   bool instruction_clock;  // else the host's, with this conversion
 };
 
@@ -152,12 +154,16 @@ struct SharedArea {
   alignas(64) std::atomic<uint64_t> ticks;      // of the instruction clock
   alignas(64) std::atomic<uint32_t> cpu_count;  // virtual CPUs; 0: the buffers are per thread
   std::atomic<uint32_t> waiting;                // threads that want a virtual CPU
+  // By key: the mapped files that the recorder has opened, of those with the same place the latest.
+  std::atomic<uint64_t> opened[kOpened];
   VirtualCpu cpus[kMaxVirtualCpus];
   Slot slots[kSlots];
 
   static constexpr uint64_t kPage = 4096;
   static constexpr uint64_t RingsOffset();
   static constexpr uint64_t Size();
+
+  std::atomic<uint64_t>& Opened(uint64_t key) { return opened[key % kOpened]; }
 
   uint8_t* TraceRing(uint32_t slot) {
     return reinterpret_cast<uint8_t*>(this) + RingsOffset() +
@@ -177,7 +183,7 @@ constexpr uint64_t SharedArea::Size() {
 
 enum class MessageKind : uint32_t {
   kStart,    // the thread is traced from now on
-  kMapping,  // address, size, offset; text: the file's path, or "//anon"
+  kMapping,  // address, size, offset; text: the file's path, then maybe a zero and MappedFileText
   kCode,     // address; text: bytes that are in no file
   kComm,     // offset: 1 after exec; text: the name
   kFork,     // address: the parent's pid; size: its tid

@@ -51,6 +51,9 @@ class SnapshotSink : public RecordingSink {
   Status AddSideband(const SidebandRecord& record) override { return next_->AddSideband(record); }
   Status AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t tsc) override;
   Status AddCode(const MemoryCode& code) override { return next_->AddCode(code); }
+  void AddImage(const MmapRecord& record, const MappedImage& image) override {
+    next_->AddImage(record, image);
+  }
   Status EndStream(const StreamInfo& stream) override;
   Status TakeSnapshot(uint64_t tsc) override;
   Status Finish(const RecordSummary& summary) override;

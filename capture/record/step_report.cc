@@ -54,8 +54,9 @@ void StepEngine::AnnounceMappingsOf(Process& process, pid_t tid) {
       const auto bytes = process.code.ReadMemory(mapping.begin, mapping.end - mapping.begin);
       record.build_id = BuildIdOf(bytes);
       Check(sink_.AddCode({.address = mapping.begin, .name = mapping.path, .bytes = bytes}));
-    } else if (mapping.has_file) {
-      record.build_id = BuildIdOfFile(mapping.path);
+    } else if (const MappedImage* image = process.code.ImageOf(mapping)) {
+      record.build_id = image->build_id;
+      sink_.AddImage(record, *image);
     }
     Check(sink_.AddSideband(record));
   }

@@ -9,6 +9,7 @@
 
 #include <utility>
 
+#include "capture/record/image_keeper.h"
 #include "capture/record/process_maps.h"
 #include "capture/record/ptrace_calls.h"
 #include "capture/record/step_engine.h"
@@ -161,7 +162,9 @@ void StepEngine::Begin(Thread& thread) {
 StepEngine::Process& StepEngine::AddProcess(pid_t pid) {
   auto& slot = processes_[pid];
   if (slot == nullptr) {
-    slot = std::make_unique<Process>(pid, ++memories_);
+    // The raw output's command takes files from their paths.
+    const bool files_are_kept = KeepsImages(options_) && options_.raw_directory.empty();
+    slot = std::make_unique<Process>(pid, ++memories_, files_are_kept);
     slot->watch = FunctionWatch(span_);
   }
   return *slot;

@@ -15,7 +15,8 @@
 namespace flowback::record {
 
 struct StepEngine::Process {
-  Process(pid_t id, uint64_t memory_number) : pid(id), memory(memory_number), code(id) {}
+  Process(pid_t id, uint64_t memory_number, bool files_are_kept)
+      : pid(id), memory(memory_number), code(id, files_are_kept) {}
 
   pid_t pid;
   uint64_t memory;  // the same number: the same memory (vfork)

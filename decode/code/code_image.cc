@@ -27,6 +27,8 @@ const char* Name(CodeSource source) {
       return "nowhere";
     case CodeSource::kFile:
       return "file";
+    case CodeSource::kKept:
+      return "kept image";
     case CodeSource::kBuildIdCache:
       return "build-id cache";
     case CodeSource::kDebugFolder:

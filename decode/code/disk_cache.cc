@@ -16,13 +16,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <filesystem>
 #include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "base/descriptor.h"
+#include "decode/code/own_folder.h"
 
 namespace flowback {
 namespace {
@@ -30,7 +30,6 @@ namespace {
 constexpr std::string_view kSuffix = ".cache";
 constexpr std::string_view kUnfinished = "new-";  // names of files that are being written
 constexpr time_t kHour = 3600;
-constexpr mode_t kOthersMayWrite = S_IWGRP | S_IWOTH;
 
 // A file begins with it. As it lies in memory: an order of bytes other than this machine's shows in
 // the magic number. One of another length or checksum is damaged.
@@ -56,22 +55,6 @@ struct Header {
   }
 };
 static_assert(sizeof(Header) == 64);
-
-std::string UserText(uid_t user) { return "user " + std::to_string(user); }
-
-// The user may make a folder in it that nobody else takes away: in one of their own, or in one like
-// /tmp. Not in the home of somebody else, which sudo may leave in HOME.
-bool MayHoldCache(const struct stat& info) {
-  return info.st_uid == geteuid() ? (info.st_mode & S_IWUSR) != 0 : (info.st_mode & S_ISVTX) != 0;
-}
-
-bool MakeFolders(const std::filesystem::path& folder) {
-  struct stat info{};
-  if (stat(folder.c_str(), &info) == 0) return S_ISDIR(info.st_mode) && MayHoldCache(info);
-  if (errno != ENOENT || folder == folder.parent_path()) return false;
-  return MakeFolders(folder.has_parent_path() ? folder.parent_path() : ".") &&
-         (mkdir(folder.c_str(), S_IRWXU) == 0 || errno == EEXIST);
-}
 
 // The file is in use: others are removed before it.
 void MarkUsed(int fd, const struct stat& info) {
@@ -161,25 +144,17 @@ std::optional<Error> DiskCache::Refusal() const {
 }
 
 bool DiskCache::Accept(const std::string& path, const struct stat& info) const {
-  if (info.st_uid != geteuid())
-    Refuse(path, "it belongs to " + UserText(info.st_uid) + ", not to " + UserText(geteuid()));
-  else if ((info.st_mode & kOthersMayWrite) != 0)
-    Refuse(path, "others than its owner may write to it");
-  else
-    return true;
-  return false;
+  const std::string why = WhyNotOwn(info);
+  if (!why.empty()) Refuse(path, why);
+  return why.empty();
 }
 
 // A link may lead to a folder elsewhere, but nobody else may say where.
 bool DiskCache::IsOwn() const {
-  const std::string& folder = settings_.folder;
-  struct stat info{};
-  if (folder.empty() || lstat(folder.c_str(), &info) != 0) return false;
-  if (S_ISLNK(info.st_mode) && info.st_uid != geteuid() && info.st_uid != 0) {
-    Refuse(folder, "it is a link that belongs to " + UserText(info.st_uid));
-    return false;
-  }
-  return stat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && Accept(folder, info);
+  bool exists = false;
+  const std::string why = WhyFolderNotOwn(settings_.folder, exists);
+  if (!why.empty()) Refuse(settings_.folder, why);
+  return exists && why.empty();
 }
 
 std::unique_ptr<const CachedBytes> DiskCache::Load(const std::string& name) const {
@@ -217,7 +192,7 @@ bool DiskCache::HasRoomFor(size_t size) const {
 }
 
 bool DiskCache::HasFolder() const {
-  return !settings_.folder.empty() && MakeFolders(settings_.folder) && IsOwn();
+  return !settings_.folder.empty() && MakeOwnFolders(settings_.folder) && IsOwn();
 }
 
 bool DiskCache::Store(const std::string& name, Bytes content) const {

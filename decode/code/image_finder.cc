@@ -61,6 +61,7 @@ ImageFinder::ImageFinder(const Recording& recording, const ImageSearch& search,
                          const std::vector<GivenImage>& images, const AddressSpace& given,
                          const CoreCode& cores, ImageStore& store)
     : recording_path_(recording.path),
+      kept_(KeptImages::Of(recording.path)),
       search_(search),
       images_(images),
       given_(given),
@@ -70,7 +71,8 @@ ImageFinder::ImageFinder(const Recording& recording, const ImageSearch& search,
 }
 
 const BuildId& ImageFinder::BuildIdOf(const MmapRecord& record) const {
-  if (!record.build_id.empty()) return record.build_id;
+  // The recording's list by path may tell of another file that was there.
+  if (!record.build_id.empty() || kept_.Find(record, {}) != nullptr) return record.build_id;
   if (const auto known = build_ids_.find(record.path); known != build_ids_.end())
     return *known->second;
   const BuildId* dumped = cores_.BuildIdOf(record);
@@ -132,10 +134,13 @@ std::optional<CodeMapping> ImageFinder::Map(const MmapRecord& record) {
 
 ImageFinder::Found& ImageFinder::Find(const MmapRecord& record) {
   const BuildId& build_id = BuildIdOf(record);
-  const auto [place, is_new] = found_.try_emplace(Key(record, build_id));
+  const KeptImage* kept = kept_.Find(record, build_id);
+  const auto [place, is_new] =
+      found_.try_emplace(Key(record, build_id) + (kept == nullptr ? "" : '\n' + kept->name));
   if (is_new) {
     Search search(record, build_id);
     TryGiven(search);
+    if (search.file == nullptr) TryKept(search, kept);
     if (search.file == nullptr) TryFiles(search);
     if (search.file == nullptr) TryOwnVdso(search);
     place->second.file = search.file;
@@ -154,6 +159,26 @@ void ImageFinder::TryGiven(Search& search) const {
     search.source = CodeSource::kGiven;
     if (search.build_id.empty()) search.verification = Verification::kGiven;
     return;
+  }
+}
+
+// What was kept for the mapping itself is what ran; that nobody has changed it since is known by
+// its build-id, or by all its bytes.
+void ImageFinder::TryKept(Search& search, const KeptImage* kept) {
+  if (kept == nullptr) return;
+  const auto file = store_.Open(kept_.FileOf(kept->name));
+  if (!file) {
+    search.looked_for.push_back(file.error().message());
+    return;
+  }
+  const bool whole = (*file)->bytes.size() == kept->size &&
+                     (!search.build_id.empty() || ImageHash::Of((*file)->bytes) == kept->hash);
+  if (!whole) {
+    search.misfit = (*file)->path + " is not as it was kept: it has been changed";
+  } else if (Fits(*file, search)) {
+    search.file = *file;
+    search.source = CodeSource::kKept;
+    if (search.build_id.empty()) search.verification = Verification::kGiven;
   }
 }
 

@@ -11,6 +11,7 @@
 #include "decode/code/core_code.h"
 #include "decode/code/given_code.h"
 #include "decode/code/image_store.h"
+#include "decode/code/kept_images.h"
 #include "flowback/base/error.h"
 #include "flowback/decode/code_image.h"
 #include "flowback/decode/recording_code.h"
@@ -55,6 +56,7 @@ class ImageFinder {
 
   Found& Find(const MmapRecord& record);
   void TryGiven(Search& search) const;
+  void TryKept(Search& search, const KeptImage* kept);
   void TryFiles(Search& search);
   void TryOwnVdso(Search& search);
   bool Fits(const ImageStore::FilePointer& file, Search& search) const;
@@ -64,6 +66,7 @@ class ImageFinder {
   void AddStatus(const Search& search, Found& found);
 
   const std::string recording_path_;
+  const KeptImages kept_;
   const ImageSearch& search_;
   const std::vector<GivenImage>& images_;
   const AddressSpace& given_;

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "decode/code/image_search.h"
+#include "decode/code/kept_images.h"
 
 namespace flowback::symbols {
 namespace {
@@ -58,7 +59,7 @@ std::string InstalledFolder(const std::string& folder, const std::string& symfs)
 std::unique_ptr<SymbolFile> OpenByLink(const SymbolFile& file, const ImageSearch& search) {
   const auto link = ReadDebugLink(file);
   if (!link || link->name.find('/') != std::string::npos) return nullptr;
-  const std::string folder = FolderOf(file.path());
+  const std::string folder = FolderOf(OriginOf(file.path()));
   std::vector<std::string> places = {folder + "/" + link->name, folder + "/.debug/" + link->name};
   for (const std::string& root : DebugFolders(search)) {
     places.push_back(

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "decode/code/kept_images.h"
 #include "replay/symbols/debug_file.h"
 #include "replay/symbols/demangle.h"
 
@@ -31,7 +32,7 @@ SourceFile::SourceFile(const std::string& path, const ImageSearch& search)
   }
   DwarfRequest request;
   request.path = debug_file != nullptr ? debug_file->path() : path;
-  request.program_path = path;
+  request.program_path = OriginOf(path);
   request.folders = search.debug_dirs;
   if (!search.symfs.empty()) request.folders.push_back(search.symfs);
   dwarf_ = DwarfClient::Open(request, problem_);

@@ -2,16 +2,19 @@
 #include "flowback/replay/symbolizer.h"
 
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 
 #include "replay/symbols/debug_file.h"
 #include "replay/symbols/elf_symbols.h"
+#include "replay/symbols/jit_names.h"
 #include "replay/symbols/kallsyms.h"
 
 namespace flowback {
 namespace {
 
 using symbols::ElfSymbols;
+using symbols::JitNames;
 using symbols::Kallsyms;
 using symbols::OpenDebugFile;
 using symbols::SymbolFile;
@@ -33,17 +36,24 @@ struct Symbolizer::Files {
   struct Known {
     std::shared_ptr<const CodeSection> section;
     ElfSymbols* symbols = nullptr;
+    bool is_jit = false;  // code that was in no file
   };
 
-  ElfSymbols& Of(const std::shared_ptr<const CodeSection>& section, const ImageSearch& search) {
+  const JitNames& Jit() {
+    if (!jit) jit.emplace(recording == nullptr ? JitNames() : JitNames::Read(*recording));
+    return *jit;
+  }
+
+  Known& Of(const std::shared_ptr<const CodeSection>& section, const ImageSearch& search) {
     Known& known = by_section[section.get()];
     if (known.symbols == nullptr) {
       auto file = by_path.find(section->name());
       if (file == by_path.end())
         file = by_path.emplace(section->name(), ReadSymbols(section->name(), search)).first;
-      known = {.section = section, .symbols = &file->second};
+      known = {
+          .section = section, .symbols = &file->second, .is_jit = Jit().IsCode(section->name())};
     }
-    return *known.symbols;
+    return known;
   }
 
   const Kallsyms& OfKernel(const std::string& path) {
@@ -52,14 +62,18 @@ struct Symbolizer::Files {
     return list->second;
   }
 
+  const Recording* recording = nullptr;
+  std::optional<JitNames> jit;
   std::mutex mutex;
   std::unordered_map<std::string, Kallsyms> kernels;
   std::unordered_map<std::string, ElfSymbols> by_path;
   std::unordered_map<const CodeSection*, Known> by_section;
 };
 
-Symbolizer::Symbolizer(ImageSearch search)
-    : search_(std::move(search)), files_(std::make_unique<Files>()) {}
+Symbolizer::Symbolizer(ImageSearch search, const Recording* recording)
+    : search_(std::move(search)), files_(std::make_unique<Files>()) {
+  files_->recording = recording;
+}
 
 Symbolizer::~Symbolizer() = default;
 
@@ -73,7 +87,14 @@ std::optional<Symbolizer::Symbol> Symbolizer::Find(const AddressSpace& space, ui
     return Symbol{
         .name = symbol->name, .offset = symbol->offset, .size = symbol->size, .is_function = true};
   }
-  const auto hit = files_->Of(mapping->section, search_).Find(ip - mapping->FileBase());
+  const Files::Known& file = files_->Of(mapping->section, search_);
+  if (file.is_jit) {
+    const auto name = files_->Jit().Find(ip - mapping->FileBase());
+    if (!name) return std::nullopt;
+    return Symbol{
+        .name = name->name, .offset = name->offset, .size = name->size, .is_function = true};
+  }
+  const auto hit = file.symbols->Find(ip - mapping->FileBase());
   if (!hit) return std::nullopt;
   return Symbol{
       .name = hit->name, .offset = hit->offset, .size = hit->size, .is_function = hit->is_function};

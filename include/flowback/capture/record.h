@@ -69,6 +69,13 @@ struct RecordOptions {
   // ends, and whenever the process gets SIGUSR2, which must be blocked in its other threads.
   std::optional<uint64_t> snapshot_bytes;
   RecordClock clock = RecordClock::kHost;
+  // Keep the files that ran, and the names that a process gives to code it makes, in
+  // `output`.images (not where the output is a pipe). Recordings share copies in `image_store`, a
+  // folder of the user's alone, made when missing; empty: each has its own. There, copies that no
+  // recording has any more take so many bytes at most.
+  bool keep_images = true;
+  std::string image_store;
+  uint64_t image_store_bytes = uint64_t{256} << 20;
   // Stop tracing after so many instructions (all threads), so long, or once the file has so many
   // bytes (what was on its way then is still written); the program then runs on untraced to its
   // end.
@@ -110,6 +117,15 @@ enum class StopReason : uint8_t {
   kSignal,  // to the recorder
 };
 
+// What stands beside the recording.
+struct KeptImagesSummary {
+  uint64_t files = 0;
+  uint64_t bytes = 0;
+  uint64_t shared_bytes = 0;          // of these, those that earlier recordings had brought
+  std::string why_none;               // why nothing is kept, though it was wanted; else empty
+  std::vector<std::string> problems;  // what is not, and why; a sentence each
+};
+
 struct RecordSummary {
   int command_status = 0;  // as waitpid gives it; 0 without a command
   StopReason stop_reason = StopReason::kProgramEnded;
@@ -127,6 +143,7 @@ struct RecordSummary {
   std::chrono::nanoseconds elapsed{0};  // to the program's end
   // What this process and its children used meanwhile: recorder and recorded program.
   std::chrono::nanoseconds cpu_time{0};
+  std::optional<KeptImagesSummary> images;  // empty: none were to be kept
   // What the user should know: "the program forked: children are not traced".
   std::vector<std::string> notes;
 };

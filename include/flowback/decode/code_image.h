@@ -113,6 +113,7 @@ struct AddressSpaceHistory {
 // Where an image's bytes were read from.
 enum class CodeSource : uint8_t {
   kNone,          // nowhere
+  kKept,          // beside the recording, where the recorder kept it
   kFile,          // the recorded path, below --symfs where that is given
   kBuildIdCache,  // perf's or debuginfod's files by build-id
   kDebugFolder,   // --debug-dir

@@ -24,8 +24,9 @@ class Symbolizer {
     bool is_function = false;  // the symbol table says so; else it is a label in code
   };
 
-  // `search` tells where separate debug files lie.
-  explicit Symbolizer(ImageSearch search = {});
+  // `search` tells where separate debug files lie. `recording`, which must outlive the object: the
+  // one whose code it is; kept with it may be names of code that its processes made.
+  explicit Symbolizer(ImageSearch search = {}, const Recording* recording = nullptr);
   ~Symbolizer();
 
   // Empty when nothing is mapped at `ip` or no symbol covers it. The name lives as long as this.

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// Folders whose content is believed because nobody but the user can have put it there.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <string>
+
+namespace flowback {
+
+// Makes the folder, for the user alone, and those above it, where they are absent: below folders of
+// the user's own, or ones like /tmp, only. False: it is not there.
+bool MakeOwnFolders(const std::string& folder);
+
+// Why what `info` tells of is not the user's alone: another owner, or others may write to it.
+// Empty: it is.
+std::string WhyNotOwn(const struct stat& info);
+
+// The same for a folder, which a link may stand for where nobody else made that. Also empty where
+// there is no such folder: then `exists` is false.
+std::string WhyFolderNotOwn(const std::string& folder, bool& exists);
+
+}  // namespace flowback

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// The two formats in which a process tells the names of its code. Both are whatever it wrote: a
+// killed one leaves half a record, a hostile one anything.
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include "replay/symbols/jit_names.h"
+
+namespace flowback::symbols {
+namespace {
+
+constexpr uint64_t kUserEnd = uint64_t{1} << 47;  // Linux gives programs no higher addresses
+constexpr size_t kLongestName = size_t{16} << 10;
+constexpr int kHex = 16;
+
+constexpr uint32_t kDumpMagic = 0x4a695444;  // as the dump's machine writes it
+constexpr size_t kDumpHeader = 40;
+constexpr size_t kRecordHeader = 16;
+constexpr size_t kRecordFixed = 40;  // of a load, behind the header, ahead of the name
+
+enum DumpRecord : uint32_t { kLoad = 0, kMove = 1 };
+
+std::optional<uint64_t> TakeHex(std::string_view& line) {
+  const size_t begin = std::min(line.find_first_not_of(' '), line.size());
+  line.remove_prefix(begin);
+  if (line.starts_with("0x") || line.starts_with("0X")) line.remove_prefix(2);
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number, kHex);
+  if (error != std::errc() || end == line.data() + line.size() || *end != ' ') return std::nullopt;
+  line.remove_prefix(static_cast<size_t>(end - line.data()) + 1);
+  return number;
+}
+
+std::string_view Cut(std::string_view name) { return name.substr(0, kLongestName); }
+
+bool IsPlace(uint64_t begin, uint64_t size) {
+  return begin < kUserEnd && size != 0 && size <= kUserEnd - begin;
+}
+
+uint64_t Word(Bytes bytes, size_t at) { return LoadLittleEndian(bytes.data() + at, 8); }
+uint32_t Half(Bytes bytes, size_t at) {
+  return static_cast<uint32_t>(LoadLittleEndian(bytes.data() + at, 4));
+}
+
+// The recording's time of one of the dump's; 0: before all.
+uint64_t TimeOf(uint64_t time, std::optional<int64_t> offset) {
+  if (!offset) return 0;
+  const uint64_t moved = time - static_cast<uint64_t>(*offset);
+  return *offset > 0 && time < static_cast<uint64_t>(*offset) ? 0 : moved;
+}
+
+}  // namespace
+
+std::vector<JitSymbol> ReadPerfMap(Bytes text) {
+  std::vector<JitSymbol> symbols;
+  std::string_view rest(reinterpret_cast<const char*>(text.data()), text.size());
+  while (!rest.empty()) {
+    std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    const auto begin = TakeHex(line);
+    const auto size = begin ? TakeHex(line) : std::nullopt;
+    if (size && IsPlace(*begin, *size) && !line.empty())
+      symbols.push_back({*begin, *begin + *size, 0, Cut(line)});
+  }
+  return symbols;
+}
+
+bool IsJitDump(Bytes bytes) { return bytes.size() >= kDumpHeader && Half(bytes, 0) == kDumpMagic; }
+
+std::vector<JitSymbol> ReadJitDump(Bytes dump, std::optional<int64_t> offset) {
+  std::vector<JitSymbol> symbols;
+  std::map<uint64_t, std::string_view> names;  // by the code's number
+  if (!IsJitDump(dump)) return symbols;
+  Bytes rest =
+      dump.subspan(std::min<size_t>(std::max<size_t>(Half(dump, 8), kDumpHeader), dump.size()));
+  while (rest.size() >= kRecordHeader) {
+    const uint32_t kind = Half(rest, 0);
+    const size_t size = Half(rest, 4);
+    if (size < kRecordHeader || size > rest.size()) break;
+    const uint64_t time = TimeOf(Word(rest, 8), offset);
+    const Bytes content = rest.first(size).subspan(kRecordHeader);
+    rest = rest.subspan(size);
+    if (kind == kLoad && content.size() > kRecordFixed) {
+      const Bytes behind = content.subspan(kRecordFixed);
+      const auto end = std::ranges::find(behind, 0);
+      if (end == behind.end()) continue;
+      const std::string_view name(reinterpret_cast<const char*>(behind.data()),
+                                  static_cast<size_t>(end - behind.begin()));
+      names.insert_or_assign(Word(content, 32), Cut(name));
+      if (IsPlace(Word(content, 16), Word(content, 24)))
+        symbols.push_back(
+            {Word(content, 16), Word(content, 16) + Word(content, 24), time, Cut(name)});
+    } else if (kind == kMove && content.size() >= kRecordFixed + 8) {
+      const auto name = names.find(Word(content, 40));
+      if (name != names.end() && IsPlace(Word(content, 24), Word(content, 32)))
+        symbols.push_back(
+            {Word(content, 24), Word(content, 24) + Word(content, 32), time, name->second});
+    }
+  }
+  return symbols;
+}
+
+}  // namespace flowback::symbols

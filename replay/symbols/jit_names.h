@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// Names of code that processes made themselves, as they wrote them down: perf's map
+// (/tmp/perf-PID.map: a line "START SIZE NAME" for each function) and jitdump (records with times).
+//
+// The same address may have held one function and then another. The recorder keeps a page of such
+// code anew when it changes, in a file of code beside the recording; so the place in that file
+// tells the process, the address, and the time from which on the page was as it is. A map has no
+// times: there the last line for an address counts.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flowback/base/mapped_file.h"
+#include "flowback/model/recording.h"
+
+namespace flowback::symbols {
+
+// A name given to [begin, end) at a time of the recording's clock; 0: before all.
+struct JitSymbol {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  uint64_t time = 0;
+  std::string_view name;  // in the file that was read
+};
+
+// Lines that can't be understood, or lie at no possible addresses, are passed over.
+std::vector<JitSymbol> ReadPerfMap(Bytes text);
+// As far as the records are whole. `offset`: what its clock (CLOCK_MONOTONIC) was ahead of the
+// recording's; empty: they have nothing to do with each other, and the records' order counts.
+std::vector<JitSymbol> ReadJitDump(Bytes dump, std::optional<int64_t> offset);
+bool IsJitDump(Bytes bytes);
+
+class JitNames {
+ public:
+  // What was kept with the recording. Nothing where that has no names.
+  static JitNames Read(const Recording& recording);
+
+  // Whether a file is this recording's file of code.
+  bool IsCode(const std::string& file) const { return files_.contains(file); }
+
+  struct Hit {
+    std::string_view name;  // lives as long as this
+    uint64_t offset;
+    uint64_t size;
+  };
+  // By the place in the file of code.
+  std::optional<Hit> Find(uint64_t file_offset) const;
+
+ private:
+  struct Range {
+    uint64_t begin = 0;  // places in the file
+    uint64_t end = 0;
+    uint64_t offset = 0;  // of the first in the symbol
+    uint64_t size = 0;    // of the symbol
+    std::string_view name;
+  };
+  struct Page;
+  class Names;
+
+  void Place(std::vector<Page> pages, std::vector<JitSymbol> symbols);
+
+  std::set<std::string> files_;
+  std::vector<Range> ranges_;  // sorted, apart
+  std::vector<std::shared_ptr<const MappedFile>> mapped_;
+};
+
+}  // namespace flowback::symbols

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// Code that a program made has the names that the program wrote down, however long ago that was.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/cli/run_program.h"
+#include "tests/support/host.h"
+
+namespace flowback::test {
+namespace {
+
+class JitNames : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == std::string("step")) FLOWBACK_NEEDS_HOST(host::Trait::kPtrace);
+    const ProgramResult trial =
+        RunShell(folder_, "$F record --no-images --engine " + std::string(GetParam()) +
+                              " -o trial -- " + FLOWBACK_RECORD_PROGRAMS + "/known");
+    if (trial.err.find("no emulator: ") != std::string::npos) GTEST_SKIP() << trial.err;
+  }
+
+  // Records the command, and removes what it wrote; the names of what it called, by line.
+  std::string Called(const std::string& command, const std::string& filter = "sed 's/.*-> //'") {
+    const ProgramResult result =
+        RunShell(folder_, "export FLOWBACK_CACHE=; $F record --engine " + std::string(GetParam()) +
+                              " -o r.data -- " + command +
+                              " >said && pid=$(sed -n 's/^names [^ ]* \\([0-9]*\\) .*/\\1/p' "
+                              "r.data.images/index) && rm -f /tmp/perf-$pid.map && "
+                              "$F decode --strict --as calls r.data | grep -ae '->' | " +
+                              filter);
+    EXPECT_EQ(result.status, 0) << result.out << result.err;
+    return "\n" + result.out;
+  }
+  std::string Own(const std::string& word) {
+    return Called(std::string(FLOWBACK_RECORD_PROGRAMS) + "/jit_named " + word);
+  }
+
+  ScratchFolder folder_;
+};
+
+bool Has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST_P(JitNames, OfPerfsMap) {
+  const std::string called = Own("map");
+  EXPECT_TRUE(Has(called, "\nFirst from Run")) << called;
+  EXPECT_TRUE(Has(called, "\nSecond \\x1b[31mred from Run")) << called;
+  EXPECT_FALSE(Has(called, "stale") || Has(called, "everything")) << called;
+}
+
+// The same address held two functions.
+TEST_P(JitNames, OfAJitDump) {
+  const std::string called = Own("dump");
+  const size_t first = called.find("\nFirst from Run");
+  const size_t third = called.find("\nThird from Run");
+  EXPECT_TRUE(first < third && third != std::string::npos) << called;
+  EXPECT_EQ(called.find("\nFirst from Run", first + 1), std::string::npos) << called;
+  EXPECT_TRUE(Has(called, "\nSecond \\x1b[31mred from Run")) << called;
+}
+
+TEST_P(JitNames, OfNode) {
+  if (GetParam() == std::string("step")) GTEST_SKIP() << "node's start takes hours to step";
+  const ProgramResult node = RunShell(folder_, "node --version");
+  if (node.status != 0) GTEST_SKIP() << "node is not installed (Debian: nodejs)";
+  folder_.Write("work.js",
+                "function hotLoop(n) { let s = 0; for (let i = 0; i < n; i++) s = (s + i * 3) % "
+                "1000007; return s; }\n"
+                "function caller(n) { let t = 0; for (let k = 0; k < n; k++) t += hotLoop(300); "
+                "return t; }\nconsole.log(caller(20));\n");
+  const std::string called =
+      Called("node --perf-basic-prof --interpreted-frames-native-stack work.js",
+             "grep -aoE -e 'JS:.(caller|hotLoop) ' | sort -u");
+  EXPECT_TRUE(Has(called, "caller ")) << called;
+  EXPECT_TRUE(Has(called, "hotLoop ")) << called;
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, JitNames, testing::Values("emulate", "step"),
+                         [](const auto& engine) { return std::string(engine.param); });
+
+}  // namespace
+}  // namespace flowback::test
