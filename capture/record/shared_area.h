@@ -12,9 +12,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "capture/record/presence.h"
+
 namespace flowback::record {
 
-constexpr uint32_t kSharedAreaVersion = 5;
+constexpr uint32_t kSharedAreaVersion = 6;
 constexpr uint64_t kSharedAreaMagic = 0x6165726177666c66;
 constexpr uint32_t kSlots = 1024;
 constexpr uint32_t kMaxVirtualCpus = 256;
@@ -152,6 +154,7 @@ struct SharedArea {
   alignas(64) std::atomic<uint64_t> ticks;      // of the instruction clock
   alignas(64) std::atomic<uint32_t> cpu_count;  // virtual CPUs; 0: the buffers are per thread
   std::atomic<uint32_t> waiting;                // threads that want a virtual CPU
+  PresenceTable presence;
   VirtualCpu cpus[kMaxVirtualCpus];
   Slot slots[kSlots];
 
