@@ -219,7 +219,13 @@ Status Understand(const RecordWords& words, RecordOptions& options) {
 
 Result<RecordSummary> RecordWithProgress(RecordOptions& options) {
   RecordProgressLine line;
-  options.on_progress = [&line](const RecordProgress& progress) { line.Update(progress); };
+  RecordAnnouncements announcements;
+  options.on_progress = [&](const RecordProgress& progress) {
+    const std::vector<std::string> news = announcements.About(progress);
+    if (!news.empty()) line.Erase();
+    for (const std::string& text : news) Warn(text);
+    line.Update(progress);
+  };
   return Record(options);
 }
 

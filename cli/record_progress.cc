@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <utility>
 
 namespace flowback::cli {
 namespace {
@@ -40,7 +41,22 @@ std::string ProgressText(const RecordProgress& progress, double bytes_per_second
   return fmt::format("recording: {} s, {:.1f} MB/s, {:.1f} million instructions, {} lost{}",
                      seconds, bytes_per_second / 1e6,
                      static_cast<double>(progress.instructions) / 1e6, progress.losses,
-                     progress.interrupted ? "; ^C again ends it" : "");
+                     progress.left_running != 0 ? "; ^C ends it"
+                     : progress.interrupted     ? "; ^C again ends it"
+                                                : "");
+}
+
+std::vector<std::string> RecordAnnouncements::About(const RecordProgress& progress) {
+  std::vector<std::string> news;
+  if (progress.left_running != 0 && !std::exchange(left_running_, true))
+    news.push_back(fmt::format(
+        "record: the program has ended; {} still run{}: recording until {} end{}; "
+        "Ctrl-C ends the recording",
+        progress.left_running == 1 ? "1 process"
+                                   : fmt::format("{} processes", progress.left_running),
+        progress.left_running == 1 ? "s" : "", progress.left_running == 1 ? "it" : "they",
+        progress.left_running == 1 ? "s" : ""));
+  return news;
 }
 
 RecordProgressLine::RecordProgressLine()
@@ -67,7 +83,7 @@ void RecordProgressLine::Draw(const std::string& text) {
 }
 
 void RecordProgressLine::Erase() {
-  if (!drawn_) return;
+  if (!std::exchange(drawn_, false)) return;
   Write(below_ ? "\033D\033M\0337\r\033[1B\033[K\0338" : "\r\033[K");
 }
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "flowback/capture/record.h"
 
@@ -12,6 +13,16 @@ namespace flowback::cli {
 
 // "recording: 12 s, 3.4 MB/s, 705.3 million instructions, 0 lost".
 std::string ProgressText(const RecordProgress& progress, double bytes_per_second);
+
+// What is said at once, while the program runs, on a terminal or not; each thing once.
+class RecordAnnouncements {
+ public:
+  // What is new.
+  std::vector<std::string> About(const RecordProgress& progress);
+
+ private:
+  bool left_running_ = false;
+};
 
 // Draws on stderr, if that is a terminal, from the first second on, and erases what it drew when it
 // ends. Where the program writes to the terminal as well, the line stands below the cursor; a
@@ -24,10 +35,11 @@ class RecordProgressLine {
   RecordProgressLine& operator=(const RecordProgressLine&) = delete;
 
   void Update(const RecordProgress& progress);
+  // For what is to stand on the terminal by itself: the next update draws again.
+  void Erase();
 
  private:
   void Draw(const std::string& text);
-  void Erase();
 
   const bool on_;     // stderr is a terminal
   const bool below_;  // the program's output goes there too

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "capture/emulate/block.h"
 #include "capture/emulate/code_map.h"
 #include "capture/emulate/code_versions.h"
@@ -114,7 +115,9 @@ class EmulatedProcess {
   void NoteName(ThreadTracer& thread, const SystemCall& call);
   void Execute(unsigned vcpu, uint64_t path, uint64_t arguments, uint64_t environment);
   void ExecuteAt(unsigned vcpu, const SystemCall& call);
-  std::string OutOfReach() const;
+  std::string OutOfReach(Descriptor& area) const;
+  static void ExecuteNatively(const std::string& file, const std::vector<std::string>& arguments,
+                              const std::vector<std::string>& environment);
   void OnMappingsChanged(const SystemCall& call, uint64_t result, uint64_t now);
 
   record::SharedArea& area_;

@@ -52,10 +52,14 @@ record::FunctionName ReadFunction(const std::string& hex) {
   return record::ParseFunctionName(record::FromHex(hex)).value_or(record::FunctionName{});
 }
 
-// Null when the recorder is gone or is of another version.
-record::SharedArea* MapArea(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (fd < 0) return nullptr;
+// What the program before this one opened, else by its name. Negative when the recorder is gone.
+int OpenArea(const std::string& path, const std::string& open_area) {
+  const int fd = open_area.empty() ? -1 : std::atoi(open_area.c_str());
+  return fd >= 0 ? fd : open(path.c_str(), O_RDWR | O_CLOEXEC);
+}
+
+// Null when it is another version's. Closes the descriptor.
+record::SharedArea* MapArea(int fd) {
   void* mapped = mmap(nullptr, record::SharedArea::Size(), PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_NORESERVE, fd, 0);
   close(fd);
@@ -227,9 +231,14 @@ void OnSystemCallDone(qemu_plugin_id_t, unsigned vcpu, int64_t number, int64_t r
 bool Install(qemu_plugin_id_t id, const qemu_info_t& info, int count, char** words) {
   if (info.system_emulation || std::strcmp(info.target_name, "x86_64") != 0) return false;
   auto arguments = ReadArguments(count, words);
-  record::SharedArea* area = MapArea(arguments["area"]);
+  const std::string& name = arguments["area"];
+  const int area_file = OpenArea(name, arguments["open"]);
+  if (area_file < 0) return true;  // the program is run without us
+  record::SharedArea* area = MapArea(area_file);
   if (area == nullptr) return false;
   area->processes.fetch_add(1);
+  record::ShowPresence(area->presence, name.substr(0, name.rfind('/') + 1));
+  area->presence.Leave(getpid());
   char emulator[4096] = {};
   if (readlink("/proc/self/exe", emulator, sizeof emulator - 1) < 0) return false;
   copies_code = info.version.cur >= record::kCopyingPluginInterface;
@@ -237,7 +246,7 @@ bool Install(qemu_plugin_id_t id, const qemu_info_t& info, int count, char** wor
       *area,
       {.emulator = emulator,
        .plugin = record::FromHex(arguments["plugin"]),
-       .area = arguments["area"],
+       .area = name,
        .plugin_interface = interface_version,
        .one_instruction_blocks = arguments["exact"] == "on",
        .span = {ReadFunction(arguments["from"]), ReadFunction(arguments["until"])},

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "capture/emulate/emulated_process.h"
 #include "capture/record/program_file.h"
 
@@ -155,13 +156,23 @@ void EmulatedProcess::ExecuteAt(unsigned vcpu, const SystemCall& call) {
 }
 
 // Another user, another root folder, or a recorder that has gone may put the emulator or the
-// recording out of reach.
-std::string EmulatedProcess::OutOfReach() const {
+// recording out of reach. `area` is opened, for the new program, to which it stays when the
+// recorder goes meanwhile.
+std::string EmulatedProcess::OutOfReach(Descriptor& area) const {
   for (const auto& [file, access] :
-       {std::pair{&setup_.emulator, X_OK}, std::pair{&setup_.plugin, R_OK},
-        std::pair{&setup_.area, R_OK | W_OK}})
+       {std::pair{&setup_.emulator, X_OK}, std::pair{&setup_.plugin, R_OK}})
     if (faccessat(AT_FDCWD, file->c_str(), access, AT_EACCESS) != 0) return *file;
-  return {};
+  const Descriptor opened(open(setup_.area.c_str(), O_RDWR | O_CLOEXEC));
+  // Not among the standard streams: the program may have closed one.
+  area = Descriptor(fcntl(*opened, F_DUPFD, STDERR_FILENO + 1));
+  return *area < 0 ? setup_.area : std::string();
+}
+
+// Nobody records any more. The emulator would take the link to itself for the program.
+void EmulatedProcess::ExecuteNatively(const std::string& file,
+                                      const std::vector<std::string>& arguments,
+                                      const std::vector<std::string>& environment) {
+  execve(file.c_str(), Pointers(arguments).data(), Pointers(environment).data());
 }
 
 // QEMU would run the new program without emulation. So the emulator is run again with it. What
@@ -171,6 +182,7 @@ void EmulatedProcess::Execute(unsigned vcpu, uint64_t path, uint64_t arguments,
   ThreadTracer* thread = Thread(vcpu);
   std::vector<std::string> command;
   std::vector<std::string> variables;
+  Descriptor area;
   {
     const std::lock_guard lock(mutex_);
     const auto name = memory_.Text(path, 4096);
@@ -179,6 +191,8 @@ void EmulatedProcess::Execute(unsigned vcpu, uint64_t path, uint64_t arguments,
     if (!name || !words || !values) return;
     const std::string file = record::BehindExeLink(*name, setup_.emulator);
     const auto program = record::FindProgram(file);
+    if (program && area_.recording.load() != record::Recording::kGoesOn)
+      return ExecuteNatively(file, *words, *values);
     std::string obstacle;
     // The kernel finds the emulator where the program looks for itself.
     const bool gone = !program && program.error().error != 0 && file != *name;
@@ -187,7 +201,7 @@ void EmulatedProcess::Execute(unsigned vcpu, uint64_t path, uint64_t arguments,
       obstacle = "is '" + file + "', which is not there any more";
     else if (!program)
       obstacle = "is a program for " + program.error().machine;
-    else if (const std::string missing = OutOfReach(); !missing.empty())
+    else if (const std::string missing = OutOfReach(area); !missing.empty())
       obstacle = "could not reach " + missing + " when it was run";
     if (!obstacle.empty()) {
       calls_[vcpu].untraced = true;
@@ -199,6 +213,7 @@ void EmulatedProcess::Execute(unsigned vcpu, uint64_t path, uint64_t arguments,
     auto split = record::SplitEnvironment(*values, setup_.WantsSamePlaces());
     record::EmulatorSetup setup = setup_;
     setup.starts_on = !thread->off();
+    setup.open_area = *area;
     command = record::EmulatorCommand(setup, *program, *name, *words);
     command.insert(command.begin() + 1, split.words.begin(), split.words.end());
     variables = std::move(split.variables);
@@ -208,8 +223,10 @@ void EmulatedProcess::Execute(unsigned vcpu, uint64_t path, uint64_t arguments,
   thread->End(false);
   holding_ = true;
   EndOthers(vcpu);
+  area_.presence.Enter(getpid());
   execve(setup_.emulator.c_str(), command_pointers.data(), variable_pointers.data());
   // Refused: the arguments may be too long. The program goes on, and so does its trace.
+  area_.presence.Leave(getpid());
   const std::lock_guard lock(mutex_);
   ending_ = false;
   holding_ = false;

@@ -32,9 +32,10 @@ namespace flowback::record {
 namespace {
 
 constexpr long kPauseNanoseconds = 2'000'000;
-constexpr unsigned kLookEvery = 100;    // rounds between two looks for dead threads
-constexpr unsigned kCountEvery = 50;    // rounds between two counts for the progress
-constexpr unsigned kStopRounds = 2500;  // five seconds, for the threads to end their traces
+constexpr unsigned kLookEvery = 100;      // rounds between two looks for dead threads
+constexpr unsigned kCountEvery = 50;      // rounds between two counts for the progress
+constexpr unsigned kCountLeftEvery = 10;  // the same of processes that outlive the command
+constexpr unsigned kStopRounds = 2500;    // five seconds, for the threads to end their traces
 
 void Pause() {
   const timespec pause{.tv_sec = 0, .tv_nsec = kPauseNanoseconds};
@@ -52,8 +53,7 @@ bool HasMoreToTell(Slot& slot) {
 
 Result<RecordSummary> EmulateEngine::Run(pid_t pid) {
   command_ = pid;
-  bool ended = false;
-  for (unsigned rounds = 1; !(ended = HasEnded(pid)) && !StopIsDone(); ++rounds) {
+  for (unsigned rounds = 1; !AllEnded(pid, rounds) && !StopIsDone(); ++rounds) {
     Drain();
     if (snapshot_requested_.exchange(false)) Check(sink_.TakeSnapshot(clock_.Now()));
     if (rounds % kLookEvery == 0) EndDeadThreads();
@@ -66,14 +66,24 @@ Result<RecordSummary> EmulateEngine::Run(pid_t pid) {
   }
   stopped_ = area_.recording.load() != Recording::kGoesOn;
   TakeLast();
-  if (others_ && !stopped_)
-    AddNote("processes that the program started still ran when it ended: their traces end there");
+  if (stopped_ && left_running_ != 0) AddNote(kRunOn);
   Result<RecordSummary> summary = Summarize();
-  if (ended) return summary;
+  if (ended_) return summary;
   if (!summary) kill(pid, SIGKILL);
   WaitForProgram(pid);
   if (summary) summary->command_status = summary_.command_status;
   return summary;
+}
+
+// Whether nothing is left to record: not the command, and none of the processes that it started.
+bool EmulateEngine::AllEnded(pid_t pid, unsigned round) {
+  const bool had_ended = ended_;
+  ended_ = ended_ || HasEnded(pid);
+  if (!ended_ || (had_ended && round % kCountLeftEvery != 0)) return false;
+  EndDeadThreads();
+  left_running_ = owned_.CountProcesses();
+  sink_.CountLeftRunning(left_running_);
+  return left_running_ == 0;
 }
 
 void EmulateEngine::RequestStop() {
@@ -85,11 +95,9 @@ void EmulateEngine::RequestStop() {
 
 // Processes may outlive the recording: gives their threads the time to tell where they are.
 void EmulateEngine::TakeLast() {
-  const auto lives = [](const Slot& slot) { return slot.state.load() == SlotState::kLive; };
   RequestStop();
   Drain();
   EndDeadThreads();
-  others_ = std::ranges::any_of(area_.slots, lives);
   for (unsigned i = 0; i < kStopRounds && std::ranges::any_of(area_.slots, HasMoreToTell); ++i) {
     Pause();
     Drain();

@@ -39,14 +39,18 @@ class OwnedArea {
   std::string path() const;
   // Gives the slot to whoever comes next, and its memory back.
   void Free(uint32_t slot);
+  // How many processes of the recording there are, the command's own aside as long as it has not
+  // begun. Once there is none, none comes in any more.
+  uint64_t CountProcesses();
 
  private:
   OwnedArea(Descriptor fd, SharedArea* area, const TraceClock& clock)
-      : fd_(std::move(fd)), area_(area), clock_(clock) {}
+      : fd_(std::move(fd)), area_(area), clock_(clock), presence_(area->presence) {}
 
   Descriptor fd_;
   SharedArea* area_;
   TraceClock clock_;
+  PresencePage presence_;
 };
 
 // The emulator, and what the program needs to run in it. Errors: kNoHardware when no emulator or no
@@ -72,8 +76,9 @@ class EmulateEngine {
         area_(area.area()),
         sink_(sink) {}
 
-  // Takes everything the program writes until it ends, or until it is stopped: then the sink is
-  // finished first and the program waited for afterwards. On an error it is killed.
+  // Takes everything the program and the processes that it starts write until all have ended, or
+  // until it is stopped: then the sink is finished first and the program waited for afterwards. On
+  // an error it is killed.
   Result<RecordSummary> Run(pid_t pid);
   void RequestStop();
   void RequestSnapshot() { snapshot_requested_.store(true); }
@@ -112,6 +117,7 @@ class EmulateEngine {
   int32_t CpuFor(const Message& message) const;
   void TellSwitch(const Message& message);
   bool HasEnded(pid_t pid);
+  bool AllEnded(pid_t pid, unsigned round);
   void WaitForProgram(pid_t pid);
   void TakeLast();
   bool StopIsDone();
@@ -139,8 +145,9 @@ class EmulateEngine {
   pid_t command_ = -1;
   uint64_t told_left_out_ = 0;
   std::map<std::pair<int32_t, int32_t>, std::string> untraced_;  // by pid and tid: why
-  bool stopped_ = false;                                         // before the program ended
-  bool others_ = false;                                          // processes outlived the recording
+  bool ended_ = false;                                           // the command
+  uint64_t left_running_ = 0;                                    // processes, when it had ended
+  bool stopped_ = false;                                         // before all ended
   unsigned stop_rounds_ = 0;                                     // since it was asked to stop
 };
 

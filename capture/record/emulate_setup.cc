@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <set>
 
 #include "capture/record/emulate_engine.h"
 #include "capture/record/emulator_command.h"
@@ -108,6 +109,14 @@ OwnedArea::~OwnedArea() { munmap(area_, SharedArea::Size()); }
 
 std::string OwnedArea::path() const {
   return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(*fd_);
+}
+
+uint64_t OwnedArea::CountProcesses() {
+  std::set<pid_t> processes = area_->presence.Executing();
+  for (const Slot& slot : area_->slots)
+    if (slot.state.load() == SlotState::kLive) processes.insert(slot.pid);
+  if (!processes.empty()) return processes.size();
+  return presence_.IsHeld() ? 1 : 0;  // one that was forked just now, or a thread without a slot
 }
 
 void OwnedArea::Free(uint32_t index) {

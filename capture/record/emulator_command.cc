@@ -76,7 +76,7 @@ std::vector<std::string> EmulatorCommand(const EmulatorSetup& setup, const Progr
       ToHex(WholePath(program.path)) + ",name=" + ToHex(name) +
       ",exact=" + (setup.one_instruction_blocks ? "on" : "off") +
       ",from=" + ToHex(ToText(setup.span.from)) + ",until=" + ToHex(ToText(setup.span.until)) +
-      ",start=" + (setup.starts_on ? "on" : "off");
+      ",start=" + (setup.starts_on ? "on" : "off") + ",open=" + std::to_string(setup.open_area);
   command.insert(command.end(), {"-plugin", plugin});
   if (!words.empty()) command.insert(command.end(), {"-0", words[0]});
   command.push_back(program.path);

@@ -16,6 +16,7 @@ struct EmulatorSetup {
   std::string emulator;      // file name of qemu-x86_64
   std::string plugin;        // file name of flowback-tcg.so
   std::string area;          // file name of the shared area
+  int open_area = -1;        // a descriptor of it, for the new program's emulator; -1: by its name
   int plugin_interface = 1;  // the version that the emulator offers
   bool one_instruction_blocks = false;
   RecordedSpan span{};               // the functions between which is recorded

@@ -17,8 +17,9 @@ struct Meter {
   std::atomic<uint64_t> trace_bytes = 0;
   std::atomic<uint64_t> file_bytes = 0;
   std::atomic<uint64_t> threads = 0;
-  std::atomic<uint64_t> losses = 0;    // places where the flow is not known
-  std::atomic<bool> complete = false;  // the outputs are finished
+  std::atomic<uint64_t> losses = 0;        // places where the flow is not known
+  std::atomic<bool> complete = false;      // the outputs are finished
+  std::atomic<uint64_t> left_running = 0;  // processes, though the program has ended
 };
 
 // Passes everything on to `inner`. Once the file has `max_size` bytes, it calls `on_full`.
@@ -40,6 +41,7 @@ class MeteredSink : public RecordingSink {
   // The second time it does nothing: an engine finishes early when it is stopped.
   Status Finish(const RecordSummary& summary) override;
   void CountFlow(uint64_t instructions, uint64_t losses) override;
+  void CountLeftRunning(uint64_t processes) override { meter_.left_running.store(processes); }
   uint64_t file_size() const override { return inner_.file_size(); }
 
  private:

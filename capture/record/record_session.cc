@@ -82,7 +82,7 @@ bool RecordSession::WaitForEvent() {
 }
 
 void RecordSession::OnSignal(const RecorderSignals::Request& request) {
-  const bool for_program = request.signal == SIGINT && request.from_terminal && HasProgram();
+  const bool for_program = request.signal == SIGINT && request.from_terminal && ProgramRuns();
   if (for_program && !std::exchange(interrupted_, true)) return;
   const auto now = std::chrono::steady_clock::now();
   if (end_signal_ != 0) {
@@ -95,9 +95,11 @@ void RecordSession::OnSignal(const RecorderSignals::Request& request) {
   Stop(StopReason::kSignal);
 }
 
-bool RecordSession::HasProgram() {
+// Whether the program that was started still does: else no Ctrl-C can be meant for it.
+bool RecordSession::ProgramRuns() {
   const std::lock_guard lock(mutex_);
-  return *program_ >= 0;
+  pollfd ended{*program_, POLLIN, 0};
+  return *program_ >= 0 && poll(&ended, 1, 0) == 0;
 }
 
 void RecordSession::Signal(int signal) {
@@ -118,6 +120,7 @@ void RecordSession::TellProgress() {
   progress.losses = meter_.losses;
   progress.interrupted = interrupted_;
   progress.complete = meter_.complete;
+  progress.left_running = meter_.left_running;
   options_.on_progress(progress);
 }
 

@@ -52,7 +52,7 @@ class RecordSession {
   void Connect(pid_t program, std::function<void()> stop, std::function<void()> snapshot);
   void TakeSnapshot();
   void OnSignal(const RecorderSignals::Request& request);
-  bool HasProgram();
+  bool ProgramRuns();
   void Signal(int signal);
   void TellProgress();
   bool WaitForEvent();

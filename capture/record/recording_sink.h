@@ -33,6 +33,10 @@ struct MemoryCode {
 
 struct MappedImage;  // capture/record/mapped_image.h
 
+// Of a recording that was stopped though its program had ended.
+inline constexpr const char* kRunOn =
+    "the program had ended; processes that it started run on unrecorded";
+
 // Calls come in time order, from one thread. A failed call ends the recording.
 class RecordingSink {
  public:
@@ -54,6 +58,8 @@ class RecordingSink {
   virtual Status Finish(const RecordSummary& summary) = 0;
   // What all threads executed so far, and at how many places the flow is not known.
   virtual void CountFlow(uint64_t /*instructions*/, uint64_t /*losses*/) {}
+  // The program has ended, and so many processes that it started still run.
+  virtual void CountLeftRunning(uint64_t /*processes*/) {}
   // Bytes in the output file so far; 0 for other kinds of output.
   virtual uint64_t file_size() const { return 0; }
   // Trace bytes that later ones took the place of, on purpose: only the latest were to be kept.

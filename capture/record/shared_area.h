@@ -12,6 +12,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "capture/record/presence.h"
+
 namespace flowback::record {
 
 constexpr uint32_t kSharedAreaVersion = 6;
@@ -156,6 +158,7 @@ struct SharedArea {
   std::atomic<uint32_t> waiting;                // threads that want a virtual CPU
   // By key: the mapped files that the recorder has opened, of those with the same place the latest.
   std::atomic<uint64_t> opened[kOpened];
+  PresenceTable presence;
   VirtualCpu cpus[kMaxVirtualCpus];
   Slot slots[kSlots];
 

@@ -132,9 +132,13 @@ void StepEngine::HandleEnd(pid_t tid, int status) {
     EndThread(*thread);
   }
   if (tid == command_) summary_.command_status = status;
-  if (targets_.erase(tid) == 0 || !targets_.empty() || threads_.empty() || stopping_) return;
-  AddNote("processes that the program started still ran when it ended: their traces end there");
-  StopTracing();
+  targets_.erase(tid);
+  TellLeftRunning();
+}
+
+// What was to be recorded has ended; what it started is recorded to its end, too.
+void StepEngine::TellLeftRunning() {
+  if (!stopping_) sink_.CountLeftRunning(targets_.empty() ? processes_.size() : 0);
 }
 
 void StepEngine::HandleStop(Thread& thread, int status) {
@@ -247,6 +251,7 @@ void StepEngine::ServeRequests() {
 
 void StepEngine::StopTracing() {
   stopping_ = true;
+  if (targets_.empty() && !threads_.empty()) AddNote(kRunOn);
   for (const auto& [tid, thread] : threads_)
     if (!thread->stopped) Interrupt(tid);
   for (const pid_t tid : std::exchange(unknown_, {})) LetGo(tid, 0);

@@ -37,8 +37,8 @@ class StepEngine {
              RecordingSink& sink);
   ~StepEngine();
 
-  // Runs the program `pid`, which is at its exec event, to its end. What it started and still runs
-  // then goes on untraced. On an error all are killed.
+  // Runs the program `pid`, which is at its exec event, to its end, and what it
+  // started to theirs. On an error all are killed.
   Result<RecordSummary> Run(pid_t pid);
   // Records threads that ran before, until the processes and threads that the options name have
   // ended or RequestStop; they go on unharmed, also after an error.
@@ -69,6 +69,7 @@ class StepEngine {
   void HandleStop(Thread& thread, int status);
   void HandleEventStop(Thread& thread, int signal);
   void HandleEnd(pid_t tid, int status);
+  void TellLeftRunning();
 
   Signal OnTrap(Thread& thread);
   Signal OnSignal(Thread& thread, int signal, uint64_t next, const siginfo_t& info);

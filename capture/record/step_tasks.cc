@@ -183,6 +183,7 @@ StepEngine::Thread& StepEngine::AddThread(pid_t tid, Process& process) {
   slot = std::make_unique<Thread>(tid, process, info, SettingsOf(options_), clock_);
   ++process.threads;
   if (!span_.starts_on()) slot->generator.Mute(0);
+  TellLeftRunning();
   return *slot;
 }
 

@@ -115,29 +115,5 @@ TEST_F(Families, EachThreadHasItsTurns) {
   ExpectSameFlow(recorder_.File("perf.data"), summary_);
 }
 
-// The command's end ends the recording; the child goes on.
-TEST_F(Families, AChildMayOutliveTheCommand) {
-  FLOWBACK_NEEDS_PTRACE();
-  int ends[2];
-  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
-  const int saved = dup(STDIN_FILENO);
-  dup2(ends[0], STDIN_FILENO);
-  close(ends[0]);
-  Run({Program("orphans")});
-  dup2(saved, STDIN_FILENO);
-  close(saved);
-  EXPECT_EQ(WEXITSTATUS(summary_.command_status), 5);
-  ASSERT_EQ(summary_.threads.size(), 2u);
-  ASSERT_EQ(summary_.notes.size(), 1u);
-  EXPECT_NE(summary_.notes[0].find("still ran"), std::string::npos);
-  ExpectSameFlow(recorder_.File("perf.data"), summary_);
-  const pid_t child = summary_.threads[1].pid;
-  EXPECT_EQ(kill(child, 0), 0);
-  // The child holds the last reading end, and nobody traces it.
-  EXPECT_EQ(write(ends[1], "x", 1), 1);
-  close(ends[1]);
-  while (kill(child, 0) == 0 && record::ThreadLives(child, child)) usleep(10'000);
-}
-
 }  // namespace
 }  // namespace flowback::record_test

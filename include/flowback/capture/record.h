@@ -35,6 +35,9 @@ struct RecordProgress {
   uint64_t losses = 0;       // places where the flow is not known
   bool interrupted = false;  // Ctrl-C was left to the program, which still runs
   bool complete = false;     // the recording is, and the program still runs
+  // Processes that the program started and that run though it has ended: they are recorded until
+  // they end.
+  uint64_t left_running = 0;
 };
 
 struct RecordOptions {
@@ -148,18 +151,19 @@ struct RecordSummary {
   std::vector<std::string> notes;
 };
 
-// Runs the command to its end and writes the recording, in a thread of its own. An older recording
-// of the output's name is kept as NAME.old, as perf does.
+// Runs the command, and the processes that it starts, to their ends and writes the recording, in a
+// thread of its own. An older recording of the output's name is kept as NAME.old, as perf does.
 //
 // Signals: SIGINT from the terminal (Ctrl-C) is the program's, and the recording is complete when
 // that ends of it. A second one, and SIGINT, SIGTERM or SIGHUP sent to this process, end the
 // recording; once its file is complete, the program is sent SIGTERM (SIGHUP after SIGHUP), and
-// SIGKILL at the next such signal. SIGQUIT, SIGPIPE and SIGXFSZ are ignored. Afterwards all are as
-// before. Not to be called from two threads at once.
+// SIGKILL at the next such signal. Once the command has ended, any of them ends the recording at
+// once, and the processes that it left run on unrecorded. SIGQUIT, SIGPIPE and SIGXFSZ are ignored.
+// Afterwards all are as before. Not to be called from two threads at once.
 //
 // Engine "step" single-steps the program with ptrace (20,000 to 35,000 instructions a second) and
 // writes the packets that user-only Intel PT hardware would write. Threads, child processes and the
-// programs they become are recorded, one stream each, until the command ends. A program that blocks
+// programs they become are recorded, one stream each, until all have ended. A program that blocks
 // SIGTRAP loses its handler for it. Page faults and interrupts leave no packets, transactions (RTM)
 // abort at once, and the pushed or saved flags never show the trap flag. Address spaces follow
 // execve.
