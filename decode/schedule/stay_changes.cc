@@ -220,7 +220,7 @@ class Changes {
   }
 
   const ThreadStay* Between(size_t stay) {
-    if (stay == schedule_.stays.size()) return &schedule_.nobody;
+    if (stay == schedule_.stays.size()) return Behind();
     const ThreadStay& one = schedule_.stays[stay - 1];
     const ThreadStay& other = schedule_.stays[stay];
     ThreadStay& between = schedule_.between.emplace_back(schedule_.nobody);
@@ -231,6 +231,13 @@ class Changes {
       between.code = one.code;
     }
     return &between;
+  }
+
+  // Whoever asks for a piece by its stay must not get the flow ahead of the first one.
+  const ThreadStay* Behind() {
+    schedule_.behind = schedule_.nobody;
+    schedule_.behind.begin = schedule_.stays.back().end;
+    return &schedule_.behind;
   }
 
   void Append(const StayChange& change) {

@@ -41,6 +41,7 @@ struct Schedule {
   // The recording tells of one thread only, on all CPUs: what lies between its stays is its own.
   bool alone = false;
   ThreadStay nobody;  // for trace that no stay can be shown to have made
+  ThreadStay behind;  // the same for what is behind the last stay; begins where that one ends
   // The same for trace that one of two stays in succession made. Never moved.
   std::deque<ThreadStay> between;
   // The stream's parts, where it is all of one thread's and that was on other CPUs in between. By
@@ -48,7 +49,7 @@ struct Schedule {
   std::deque<ThreadStay> moves;
 };
 
-// From the packet at `offset` on, the stream is `stay`'s.
+// From the packet at `offset` on, the stream is `stay`'s. No two changes of a stream have the same.
 struct StayChange {
   uint64_t offset = 0;
   const ThreadStay* stay = nullptr;
