@@ -16,6 +16,7 @@
 #include "tests/cli/real_recordings.h"
 #include "tests/cli/run_program.h"
 #include "tests/support/cpu_mover.h"
+#include "tests/support/host.h"
 #include "tests/support/perf_data_builder.h"
 #include "tests/support/perf_data_converter.h"
 #include "tests/support/stream_generator.h"
@@ -299,7 +300,7 @@ TEST(CpuMovesOfARecording, AreTakenInPerfsOrder) {
   // Without switch records nobody can tell that it was off its CPUs.
   const ProgramResult info = RunFlowback({"info", moved, "--symfs", symfs, "--no-cache"});
   EXPECT_TRUE(info.out.contains("executing + kernel = lifetime (no time off-CPU")) << info.out;
-  if (std::system("perf --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "no perf here";
+  FLOWBACK_NEEDS_HOST(host::Trait::kPerf);
   const ProgramResult perf =
       RunShell(folder, "HOME=/nonexistent perf script -i perf.data --symfs '" + symfs +
                            "' --itrace=i0ns -F ip 2>/dev/null");

@@ -15,6 +15,7 @@
 #include "tests/cli/real_recordings.h"
 #include "tests/cli/run_program.h"
 #include "tests/support/clock_shift.h"
+#include "tests/support/host.h"
 
 namespace flowback::test {
 namespace {
@@ -170,7 +171,7 @@ std::vector<Sample> Samples(const std::string& text, bool times_end_with_colon) 
 // perf's times of the same instructions are off by no more than its own error, half a microsecond.
 TEST(Uptime, IsReadAsPerfReadsIt) {
   FLOWBACK_NEEDS_TRACES();
-  if (std::system("perf --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "no perf here";
+  FLOWBACK_NEEDS_HOST(host::Trait::kPerf);
   const PerfDataParts parts = PartsOf("hello");
   const std::vector<uint64_t> tscs = support::TscsOf(parts);
   for (const uint64_t ticks : {3 * kTurn, kTurn - tscs[tscs.size() / 2]}) {

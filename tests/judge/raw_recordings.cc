@@ -7,12 +7,15 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "decode/pt/packets/psb.h"
 #include "flowback/capture/open.h"
 #include "flowback/decode/recording_code.h"
+#include "tests/golden/flow_list.h"
 #include "tests/golden/generated.h"
 #include "tests/golden/shared_traces.h"
 #include "tests/golden/time_truth.h"
@@ -23,6 +26,8 @@ namespace {
 // A stream longer than this is judged in parts of it, from its begin, its middle and its end.
 constexpr uint64_t kLongStream = 400'000;
 constexpr uint64_t kPartSize = 60'000;
+// Recordings of this name are those of the name before it, with overflows.
+constexpr std::string_view kOvf = "-ovf";
 
 struct RealRaw {
   const char* name;
@@ -32,6 +37,7 @@ struct RealRaw {
   const char* cpu;
   FlowDigest digest;
   bool from_psbs_only = false;
+  bool raw = true;  // else the file tells of itself: perf.data, or LLDB's bundle
 };
 
 const RealRaw kReal[] = {
@@ -72,6 +78,38 @@ const RealRaw kReal[] = {
      "6/79/1",
      {45, 0xbc30d85133c2aad7},
      true},
+    {"hase_control_flow_perf_data",
+     "hase-2018-04-04",
+     "control_flow-20180404T163033.perf",
+     {"control_flow"},
+     nullptr,
+     {1092, 0xdf52c17262245b01},
+     false,
+     false},
+    {"hase_loopy_perf_data",
+     "hase-2018-04-04",
+     "loopy-20180404T162955.perf",
+     {"loopy"},
+     nullptr,
+     {57, 0x58ca80eae7b4f27d},
+     false,
+     false},
+    {"lldb_one_file_bundle",
+     "lldb/intelpt-trace",
+     "trace.json",
+     {},
+     nullptr,
+     {21, 0x84165e174e170b3a},
+     false,
+     false},
+    {"lldb_multi_file_bundle",
+     "lldb/intelpt-trace-multi-file",
+     "multi-file-no-ld.json",
+     {},
+     nullptr,
+     {45, 0xbc30d85133c2aad7},
+     true,
+     false},
 };
 
 struct OpenedRaw {
@@ -82,9 +120,12 @@ struct OpenedRaw {
 std::vector<RawStream> LoadReal(const RealRaw& real) {
   const std::filesystem::path folder = golden::TracesFolder() / "intel-pt" / real.folder;
   OpenOptions options;
-  options.raw_pt = {folder / real.file};
+  if (real.raw)
+    options.raw_pt = {folder / real.file};
+  else
+    options.input = folder / real.file;
   for (const char* image : real.images) options.images.push_back(*ParseImageSpec(folder / image));
-  options.cpu = *ParseCpuId(real.cpu);
+  if (real.cpu != nullptr) options.cpu = *ParseCpuId(real.cpu);
   Result<Recording> recording = OpenRecording(options);
   if (!recording) ADD_FAILURE() << recording.error().message();
   if (!recording) return {};
@@ -94,7 +135,9 @@ std::vector<RawStream> LoadReal(const RealRaw& real) {
   if (!code) ADD_FAILURE() << code.error().message();
   if (!code) return {};
   opened->code = std::move(*code);
-  const Stream& stream = opened->recording.streams[0];
+  // The others are empty: the program ran on one CPU.
+  const Stream& stream = *std::ranges::max_element(
+      opened->recording.streams, {}, [](const Stream& one) { return one.bytes.size(); });
   return {{.name = real.name,
            .bytes = stream.bytes,
            .config = opened->recording.pt,
@@ -197,6 +240,50 @@ std::vector<RawStream> PartsOf(const RawStream& whole, const DecodeInput& input,
   return parts;
 }
 
+// What overflows have cut out of a stream's flow: instructions are counted with them elsewhere.
+class Told {
+ public:
+  Told(const std::string& folder, unsigned cpu) : gaps_(golden::ReadOverflowGaps(folder, cpu)) {}
+
+  // The instruction's number among those that are told; of one that is lost, that of the next.
+  uint64_t NumberOf(uint64_t index) const {
+    uint64_t lost = 0;
+    for (const golden::OverflowGap& gap : gaps_) {
+      if (gap.proven >= index) break;
+      lost += std::min(index, gap.told_again) - gap.proven;
+    }
+    return index - lost;
+  }
+  bool Has(uint64_t index) const {
+    return std::ranges::none_of(gaps_, [index](const golden::OverflowGap& gap) {
+      return gap.proven <= index && index < gap.told_again;
+    });
+  }
+
+ private:
+  std::vector<golden::OverflowGap> gaps_;
+};
+
+// The generator's digest is of what executed, which the same run without overflows tells.
+void CutOutOverflows(const golden::GeneratedStream& stream, const RawName& name, RawStream& raw) {
+  const Told told(stream.folder, name.cpu);
+  const std::string whole_name = name.recording.substr(0, name.recording.size() - kOvf.size());
+  Result<golden::GeneratedStream> whole = golden::LoadGenerated(whole_name, name.cpu);
+  ASSERT_TRUE(whole) << whole.error().message();
+  golden::FlowList flow;
+  ASSERT_TRUE((*MakeDecoder("native"))->Decode(whole->Input(), flow));
+  FlowDigest all, cut;
+  for (size_t i = 0; i < flow.addresses.size(); ++i) {
+    all.Append(flow.addresses[i]);
+    if (told.Has(i)) cut.Append(flow.addresses[i]);
+  }
+  ASSERT_EQ(all, raw.digest) << whole_name;
+  ASSERT_LT(cut.count, all.count);
+  raw.digest = cut;
+  std::erase_if(raw.known, [&told](const KnownTime& time) { return !told.Has(time.index); });
+  for (KnownTime& time : raw.known) time.index = told.NumberOf(time.index);
+}
+
 std::vector<RawStream> LoadGenerated(const RawName& name) {
   Result<golden::GeneratedStream> stream = golden::LoadGenerated(name.recording, name.cpu);
   if (!stream) ADD_FAILURE() << stream.error().message();
@@ -214,11 +301,19 @@ std::vector<RawStream> LoadGenerated(const RawName& name) {
   for (const golden::TrueTime& time : times.points) raw.known.push_back({time.index, time.tsc});
   for (size_t i = 0; i < times.every.size(); ++i) raw.known.push_back({i, times.every[i]});
   std::ranges::sort(raw.known, {}, &KnownTime::index);
+  const bool overflows = name.recording.ends_with(kOvf);
+  if (overflows) CutOutOverflows(*stream, name, raw);
   if (raw.bytes.size() < kLongStream) return {std::move(raw)};
   std::vector<Psb> psbs;
-  for (const std::vector<std::string>& row : golden::ReadTable(
-           std::filesystem::path(stream->folder) / ("psb-cpu" + std::to_string(name.cpu) + ".txt")))
-    psbs.push_back({.offset = std::stoull(row.at(0)), .instructions = std::stoull(row.at(1))});
+  const std::optional<Told> told =
+      overflows ? std::optional<Told>(std::in_place, stream->folder, name.cpu) : std::nullopt;
+  for (const std::vector<std::string>& row :
+       golden::ReadTable(std::filesystem::path(stream->folder) /
+                         ("psb-cpu" + std::to_string(name.cpu) + ".txt"))) {
+    const uint64_t index = std::stoull(row.at(1));
+    psbs.push_back(
+        {.offset = std::stoull(row.at(0)), .instructions = told ? told->NumberOf(index) : index});
+  }
   size_t next = 0;
   for (const TrueFlow::Packet& packet : PacketsOf(raw.bytes))
     if (packet.psb && next < psbs.size()) psbs[next++].end = packet.header;
@@ -255,10 +350,8 @@ std::vector<Resync> RawStream::Resyncs() const {
 
 std::vector<RawName> RawNames() {
   std::vector<RawName> names;
-  // Where instructions are lost already, the list of those that are told is no digest's.
   for (const golden::TrueDigest& truth : golden::TrueDigests())
-    if (truth.IsStream() && !truth.recording.ends_with("-ovf"))
-      names.push_back({truth.recording, truth.Number(), false});
+    if (truth.IsStream()) names.push_back({truth.recording, truth.Number(), false});
   if (golden::HaveTraces())
     for (const RealRaw& real : kReal) names.push_back({real.name, 0, true});
   return names;
