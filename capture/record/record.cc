@@ -250,8 +250,10 @@ Result<Outputs> OpenOutputs(const RecordOptions& options, const TraceClock& cloc
 Result<RecordSummary> Finished(Result<RecordSummary> summary, Outputs& outputs,
                                const TraceClock& clock, const RecordSession& session) {
   if (!summary) return summary;
-  if (auto finished = outputs.metered->Finish(*summary); !finished)
-    return Fail(std::move(finished.error()));
+  if (!summary->failure)
+    if (auto finished = outputs.metered->Finish(*summary); !finished)
+      return Fail(std::move(finished.error()));
+  summary->written_bytes = session.meter().trace_bytes;
   summary->notes.insert(summary->notes.begin(), outputs.notes.begin(), outputs.notes.end());
   summary->file_bytes = outputs.metered->file_size();
   summary->overwritten_bytes = outputs.sinks->overwritten_bytes();
@@ -285,7 +287,8 @@ Result<RecordSummary> RunStepped(const RecordOptions& options, RecordSession& se
   StepEngine engine(options, clock, binding, *outputs->metered);
   if (counts && !addresses.in_force()) engine.AddNote(kRandomAddresses);
   const auto program = FindProgram(LookUpInPath(options.command[0]));
-  if (program && program->changes_identity) engine.AddNote(IdentityNote(*program));
+  if (program && program->changes_identity && !MayTraceOtherRights())
+    engine.AddNote(IdentityNote(*program));
   session.Connect(*pid, engine);
   auto summary = engine.Run(*pid);
   session.Disconnect();

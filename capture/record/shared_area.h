@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "capture/record/presence.h"
+#include "capture/record/unlike_native.h"
 
 namespace flowback::record {
 
@@ -155,6 +156,7 @@ struct SharedArea {
   alignas(64) std::atomic<uint32_t> cpu_count;  // virtual CPUs; 0: the buffers are per thread
   std::atomic<uint32_t> waiting;                // threads that want a virtual CPU
   PresenceTable presence;
+  std::atomic<uint64_t> unlike_native[kUnlikeNativeCalls];  // how often, by row
   VirtualCpu cpus[kMaxVirtualCpus];
   Slot slots[kSlots];
 
@@ -188,8 +190,9 @@ enum class MessageKind : uint32_t {
   kFunction,   // offset: what it does, a RecordingSwitch; address: 0 when not known; text: where
   kSwitchOut,  // address: the pid, size: the tid of who left the CPU; offset: 1 when it gave way
   kSwitchIn,
-  kUntraced,  // text: what would be run so, and why; empty: it was not
-  kNote,      // text: what the user should know
+  kUntraced,      // text: what would be run so, and why; empty: it was not
+  kNote,          // text: what the user should know
+  kUnlikeNative,  // address: the row of unlike_native.def; text: the program's name
 };
 
 // One piece of sideband; `text_size` bytes follow, then zeros up to a multiple of eight.
