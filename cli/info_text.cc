@@ -19,6 +19,17 @@ void AppendField(std::string& out, std::string_view name, std::string_view value
   if (!value.empty()) out += fmt::format("{:<14}{}\n", fmt::format("{}:", name), Printable(value));
 }
 
+// Our recorder appends them to its name: "; unlike native: CALL by NAME (PID)".
+void AppendUnlikeNative(std::string_view recorder, std::string& out) {
+  constexpr std::string_view kMark = "; unlike native: ";
+  for (size_t at = recorder.find(kMark); at != recorder.npos; at = recorder.find(kMark, at)) {
+    at += kMark.size();
+    AppendField(out, "not natively",
+                fmt::format("{}: refused by the emulator; natively the flow may be another",
+                            recorder.substr(at, recorder.find("; ", at) - at)));
+  }
+}
+
 void AppendMachine(const InfoReport& report, std::string& out) {
   const Recording& recording = *report.recording;
   const MachineInfo& machine = recording.machine;
@@ -40,6 +51,7 @@ void AppendMachine(const InfoReport& report, std::string& out) {
   AppendField(out, "command", machine.command_line);
   if (machine.emulated)
     AppendField(out, "emulated", "yes: the flow is exact, times are the emulation's");
+  AppendUnlikeNative(machine.recorder, out);
 }
 
 // How many records of each kind there are, also of those that nothing is made of.

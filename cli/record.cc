@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstdlib>
 
+#include "capture/record/program_file.h"
 #include "cli/arguments.h"
 #include "cli/cache_folder.h"
 #include "cli/command.h"
@@ -72,12 +73,26 @@ std::string WhyNoHardware() {
              : "this machine has no Intel PT";
 }
 
-std::string ChooseAutomatically(bool attaches) {
-  if (attaches) {
+// Whether the command is a set-user-ID program whose rights the step engine leaves it. The emulator
+// can't give it any.
+bool KeepsRightsWhenStepped(const std::vector<std::string>& command) {
+  if (command.empty() || !record::MayTraceOtherRights()) return false;
+  const auto program = record::FindProgram(record::LookUpInPath(command[0]));
+  return program && program->changes_identity;
+}
+
+std::string ChooseAutomatically(const RecordOptions& options) {
+  if (!options.pids.empty() || !options.tids.empty()) {
     Warn("record: --engine auto takes 'step': the emulator can't take over a running program");
     return "step";
   }
   const Status emulator = CheckEmulator({});
+  if (emulator && KeepsRightsWhenStepped(options.command)) {
+    Warn(
+        "record: --engine auto takes 'step': the program is set-user-ID, and in the emulator it "
+        "would not have the rights that gives (--engine emulate: much faster)");
+    return "step";
+  }
   Warn(fmt::format("record: --engine auto takes '{}': {}{}", emulator ? "emulate" : "step",
                    WhyNoHardware(),
                    emulator ? ""
@@ -86,8 +101,8 @@ std::string ChooseAutomatically(bool attaches) {
   return emulator ? "emulate" : "step";
 }
 
-Result<std::string> ChooseEngine(const std::string& word, bool attaches) {
-  if (word == "auto") return ChooseAutomatically(attaches);
+Result<std::string> ChooseEngine(const std::string& word, const RecordOptions& options) {
+  if (word == "auto") return ChooseAutomatically(options);
   if (IsBuilt(word)) return word;
   for (const KnownEngine& engine : kKnownEngines) {
     if (engine.name != word) continue;
@@ -210,8 +225,7 @@ Status Understand(const RecordWords& words, RecordOptions& options) {
   for (const Status& status : {UnderstandPacketOptions(words, options),
                                UnderstandBuffers(words, options), UnderstandLimits(words, options)})
     if (!status) return Fail(status.error());
-  const Result<std::string> engine =
-      ChooseEngine(words.engine, !options.pids.empty() || !options.tids.empty());
+  const Result<std::string> engine = ChooseEngine(words.engine, options);
   if (!engine) return Fail(engine.error());
   options.engine = *engine;
   return {};
@@ -259,6 +273,7 @@ int Execute(const RecordWords& words, RecordOptions& options) {
   int status = has_command ? CommandStatus(summary->command_status) : kDone;
   // What was asked for is not there: no result of the program's.
   if (!options.from.empty() && summary->from_places.empty()) status = kRecorderFailed;
+  if (summary->failure) status = has_command ? kRecorderFailed : StatusOf(summary->failure->code());
   TellText(*summary, options);
   std::optional<NativeRun> native;
   if (words.compare) native = Compare(*summary, options, input);
@@ -308,6 +323,8 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
   app.add_option("--max-size", words.max_size, "stop recording at this file size, e.g. 100M");
   app.add_option("--from", options.from, "record from this function's first instruction on");
   app.add_option("--until", options.until, "record up to this function's first instruction");
+  app.add_flag("--kill", options.kill_on_failure,
+               "end CMD when the recording can't be written; else it runs on");
   app.add_option("--max-instructions", words.max_instructions, "stop recording after so many");
   app.add_flag("--compare", words.compare,
                "run CMD once more by itself, its output thrown away, and tell what recording cost");

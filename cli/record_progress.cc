@@ -35,6 +35,8 @@ void Write(const std::string& text) {
 
 std::string ProgressText(const RecordProgress& progress, double bytes_per_second) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(progress.elapsed).count();
+  if (!progress.failure.empty())
+    return fmt::format("recording failed; the program still runs: {} s", seconds);
   if (progress.complete)
     return fmt::format("recording complete, {:.1f} MB; the program still runs: {} s",
                        static_cast<double>(progress.file_bytes) / 1e6, seconds);
@@ -56,6 +58,9 @@ std::vector<std::string> RecordAnnouncements::About(const RecordProgress& progre
                                    : fmt::format("{} processes", progress.left_running),
         progress.left_running == 1 ? "s" : "", progress.left_running == 1 ? "it" : "they",
         progress.left_running == 1 ? "s" : ""));
+  if (!progress.failure.empty() && !std::exchange(failed_, true))
+    news.push_back(fmt::format("record: {}: tracing has stopped, the program runs on untraced",
+                               progress.failure));
   return news;
 }
 

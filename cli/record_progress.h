@@ -22,6 +22,7 @@ class RecordAnnouncements {
 
  private:
   bool left_running_ = false;
+  bool failed_ = false;
 };
 
 // Draws on stderr, if that is a terminal, from the first second on, and erases what it drew when it

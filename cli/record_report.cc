@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -34,6 +35,8 @@ std::string_view Name(StopReason reason) {
       return "max-size";
     case StopReason::kSignal:
       return "signal";
+    case StopReason::kOutputFailed:
+      return "output-failed";
   }
   return "";
 }
@@ -116,6 +119,7 @@ std::string OverwrittenText(const RecordSummary& summary, const RecordOptions& o
 
 std::string StopText(const RecordSummary& summary) {
   if (summary.stop_reason == StopReason::kProgramEnded) return {};
+  if (summary.stop_reason == StopReason::kOutputFailed) return "up to that; ";
   if (summary.stop_reason == StopReason::kSignal) return "stopped by a signal; ";
   return fmt::format("stopped by --{}, the program ran on unrecorded; ", Name(summary.stop_reason));
 }
@@ -164,6 +168,42 @@ std::string ImagesJson(const RecordSummary& summary) {
                      images.why_none.empty() ? "null" : JsonText(images.why_none));
 }
 
+// The flow is what executed; but natively it might have been another.
+void TellUnlikeNative(const RecordSummary& summary) {
+  for (const UnlikeNative& call : summary.unlike_native)
+    Warn(
+        fmt::format("record: not as natively: '{}' ({}) asked for {}, {}: under emulation it is {}",
+                    PrintableProse(call.comm), call.pid, call.call, Count(call.times, "time"),
+                    call.difference),
+        {call.remedy + "; flowback help emulation"});
+}
+
+std::string UnlikeNativeJson(const RecordSummary& summary) {
+  std::string json = "[";
+  for (const UnlikeNative& call : summary.unlike_native) {
+    if (json.size() > 1) json += ',';
+    json +=
+        fmt::format(R"({{"call":{},"pid":{},"comm":{},"times":{},"difference":{},"remedy":{}}})",
+                    JsonText(call.call), call.pid, JsonText(call.comm), call.times,
+                    JsonText(call.difference), JsonText(call.remedy));
+  }
+  return json + "]";
+}
+
+// At once it was said that it failed; this is what has become of it.
+void TellFailure(const RecordSummary& summary, const RecordOptions& options) {
+  std::string program;
+  if (!options.command.empty())
+    program = fmt::format("; the program {}, status {}",
+                          options.kill_on_failure ? "was to be killed then" : "ran on untraced",
+                          CommandStatus(summary.command_status));
+  Warn(fmt::format("record: the recording is not whole: {}: {} of {} were written, and can be "
+                   "read{}",
+                   summary.failure->message(), summary.written_bytes,
+                   Count(summary.bytes, "trace byte"), program),
+       {summary.failure->remedy()});
+}
+
 }  // namespace
 
 int CommandStatus(int wait_status) {
@@ -194,6 +234,8 @@ void TellText(const RecordSummary& summary, const RecordOptions& options) {
   if (options.snapshot_bytes)
     Warn(fmt::format("record: of each thread's trace the last {} were kept at most",
                      Count(*options.snapshot_bytes, "byte")));
+  TellUnlikeNative(summary);
+  if (summary.failure) TellFailure(summary, options);
   const size_t processes = Processes(summary);
   Warn(fmt::format("record: {}{} of {}{} in {:.2f} s, {}{}", StopText(summary),
                    Count(summary.instructions, "instruction"),
@@ -201,8 +243,9 @@ void TellText(const RecordSummary& summary, const RecordOptions& options) {
                    processes > 1 ? " in " + Count(processes, "process") : "",
                    std::chrono::duration<double>(summary.elapsed).count(), LossText(summary),
                    OverwrittenText(summary, options)));
+  const uint64_t kept = summary.failure ? summary.written_bytes : summary.bytes;
   Warn(fmt::format("record: {} (emulated) in {}, {}",
-                   Count(summary.bytes - summary.overwritten_bytes, "trace byte"),
+                   Count(kept - std::min(kept, summary.overwritten_bytes), "trace byte"),
                    OutputName(options), Count(summary.file_bytes, "byte")));
   if (const std::string images = ImagesText(summary, options); !images.empty())
     Warn("record: " + images);
@@ -263,6 +306,12 @@ void TellJson(const RecordSummary& summary, const RecordOptions& options,
       .Raw("from", JsonArray(summary.from_places))
       .Raw("until", JsonArray(summary.until_places))
       .Raw("notes", JsonArray(summary.notes))
+      .Raw("unlike_native", UnlikeNativeJson(summary))
+      .Number("written_bytes", summary.written_bytes)
+      .Raw("error", summary.failure ? JsonText(summary.failure->message()) : "null")
+      .Raw("remedy", summary.failure ? JsonText(summary.failure->remedy()) : "null")
+      .Raw("reason",
+           summary.failure ? std::to_string(StatusOf(summary.failure->code())) : std::string("0"))
       .Raw("next", next.empty() ? "null" : JsonText(next))
       .Number("status", exit_status)
       .End();

@@ -118,6 +118,7 @@ class EmulatedProcess {
   std::string OutOfReach(Descriptor& area) const;
   static void ExecuteNatively(const std::string& file, const std::vector<std::string>& arguments,
                               const std::vector<std::string>& environment);
+  void TellUnlikeNative(ThreadTracer& thread, const SystemCall& call, int64_t result);
   void OnMappingsChanged(const SystemCall& call, uint64_t result, uint64_t now);
 
   record::SharedArea& area_;
@@ -132,8 +133,9 @@ class EmulatedProcess {
   std::unique_ptr<SystemCall[]> calls_;                 // by vCPU: the one being done
   std::unique_ptr<const GuestRegisters*[]> registers_;  // by vCPU
   std::atomic<unsigned> vcpus_ = 0;                     // numbers seen so far
-  std::atomic<bool> ending_ = false;                    // a thread ends the process
-  std::atomic<bool> holding_ = false;                   // then: the others wait for that
+  std::array<std::atomic<bool>, record::kUnlikeNativeCalls> unlike_native_told_{};
+  std::atomic<bool> ending_ = false;   // a thread ends the process
+  std::atomic<bool> holding_ = false;  // then: the others wait for that
 
   std::mutex mutex_;  // over what follows
   BlockTable blocks_;

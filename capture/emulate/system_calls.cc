@@ -66,10 +66,22 @@ void EmulatedProcess::OnSystemCallDone(unsigned vcpu, int64_t number, int64_t re
   ThreadTracer* thread = Thread(vcpu);
   if (std::exchange(calls_[vcpu].untraced, false) && thread != nullptr)
     thread->Send({.kind = MessageKind::kUntraced});  // the kernel refused it
+  if (thread != nullptr && result < 0) TellUnlikeNative(*thread, calls_[vcpu], result);
   constexpr int64_t kLastError = -4095;
   if (!ChangesMappings(number) || (result < 0 && result >= kLastError)) return;
   const uint64_t now = thread != nullptr ? thread->Tick() : clock_.Tick();
   OnMappingsChanged(calls_[vcpu], static_cast<uint64_t>(result), now);
+}
+
+// Each kind once a process: some programs ask again and again.
+void EmulatedProcess::TellUnlikeNative(ThreadTracer& thread, const SystemCall& call,
+                                       int64_t result) {
+  const auto found = record::FindUnlikeNative(call.number, call.arguments[0], result);
+  if (!found) return;
+  const auto row = static_cast<uint32_t>(*found);
+  area_.unlike_native[row].fetch_add(1);
+  if (unlike_native_told_[row].exchange(true)) return;
+  thread.Send({.kind = MessageKind::kUnlikeNative, .address = row}, name_);
 }
 
 void EmulatedProcess::OnMappingsChanged(const SystemCall& call, uint64_t result, uint64_t now) {

@@ -19,7 +19,9 @@ namespace {
 [[noreturn]] void WaitForRing(const int (&ends)[2]) {
   // Not to outlive a recorder that is killed.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  close(ends[1]);
+  // Nobody is to wait for the end of a pipe that only this process holds.
+  if (ends[0] > 0) close_range(0, static_cast<unsigned>(ends[0]) - 1, 0);
+  close_range(static_cast<unsigned>(ends[0]) + 1, ~0u, 0);
   // Out of the terminal's reach. Who takes this process for the recorder and asks it to end is
   // heard: OnEnd passes the signal on.
   setsid();

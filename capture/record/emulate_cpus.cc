@@ -17,8 +17,7 @@ const StreamInfo& EmulateEngine::CpuStream(uint32_t cpu) {
 }
 
 void EmulateEngine::TakeCpuTrace(uint32_t cpu) {
-  if (!TakeAll(area_.cpus[cpu].trace, area_.CpuRing(cpu), kTraceRingBytes, buffer_))
-    return Check(Fail(ErrorCode::kSystem, "the memory shared with the emulator was overwritten"));
+  if (!TakeAll(area_.cpus[cpu].trace, area_.CpuRing(cpu), kTraceRingBytes, buffer_)) return Break();
   if (buffer_.empty()) return;
   summary_.bytes += buffer_.size();
   Check(sink_.AddTrace(CpuStream(cpu), buffer_, clock_.Now()));

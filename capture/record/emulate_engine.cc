@@ -58,21 +58,32 @@ Result<RecordSummary> EmulateEngine::Run(pid_t pid) {
     if (snapshot_requested_.exchange(false)) Check(sink_.TakeSnapshot(clock_.Now()));
     if (rounds % kLookEvery == 0) EndDeadThreads();
     if (rounds % kCountEvery == 0) CountFlow();
-    if (!status_) {
-      kill(pid, SIGKILL);
-      RequestStop();
-    }
+    if (!status_) OnFailure();
     Pause();
   }
   stopped_ = area_.recording.load() != Recording::kGoesOn;
   TakeLast();
   if (stopped_ && left_running_ != 0) AddNote(kRunOn);
-  Result<RecordSummary> summary = Summarize();
-  if (ended_) return summary;
-  if (!summary) kill(pid, SIGKILL);
-  WaitForProgram(pid);
-  if (summary) summary->command_status = summary_.command_status;
-  return summary;
+  if (summary_.threads.empty() && !stopped_) return Fail(NothingRan());
+  Summarize();
+  if (!status_) OnFailure();
+  if (!ended_) WaitForProgram(pid);
+  if (broken_) return Fail(std::move(status_.error()));
+  if (!status_) summary_.failure = std::move(status_.error());
+  return std::move(summary_);
+}
+
+// The output can't be written, or the program overwrote what it shares with the recorder: that can
+// be trusted no more, nor then the program's own memory.
+void EmulateEngine::OnFailure() {
+  if (!broken_) summary_.stop_reason = StopReason::kOutputFailed;
+  if ((broken_ || options_.kill_on_failure) && !ended_) kill(command_, SIGKILL);
+  RequestStop();
+}
+
+void EmulateEngine::Break() {
+  broken_ = broken_ || status_;
+  Check(Fail(ErrorCode::kSystem, "the memory shared with the emulator was overwritten"));
 }
 
 // Whether nothing is left to record: not the command, and none of the processes that it started.
@@ -127,7 +138,7 @@ bool EmulateEngine::StopIsDone() {
   return ++stop_rounds_ > kStopRounds || std::ranges::none_of(area_.slots, HasMoreToTell);
 }
 
-Result<RecordSummary> EmulateEngine::Summarize() {
+void EmulateEngine::Summarize() {
   summary_.threads_left_out = area_.threads_left_out.load();
   summary_.losses = area_.losses.load();
   if (summary_.threads_left_out != 0)
@@ -136,14 +147,11 @@ Result<RecordSummary> EmulateEngine::Summarize() {
   if (code_changed_ && !options_.raw_directory.empty())
     AddNote(
         "the program changed code while it ran: the raw output's command reads it as it was first");
-  if (!status_) return Fail(std::move(status_.error()));
-  if (summary_.threads.empty() && !stopped_) return Fail(NothingRan());
   CountFlow();
+  CountUnlikeNative();
   for (const RecordedThread& thread : summary_.threads)
     summary_.instructions += thread.digest.count;
   Check(sink_.Finish(summary_));
-  if (!status_) return Fail(std::move(status_.error()));
-  return summary_;
 }
 
 Error EmulateEngine::NothingRan() const {
@@ -238,8 +246,7 @@ void EmulateEngine::TakeTrace(uint32_t index) {
   Slot& slot = area_.slots[index];
   const StreamInfo& stream = StreamOf(index);
   if (per_cpu()) return;
-  if (!TakeAll(slot.trace, area_.TraceRing(index), kTraceRingBytes, buffer_))
-    return Check(Fail(ErrorCode::kSystem, "the memory shared with the emulator was overwritten"));
+  if (!TakeAll(slot.trace, area_.TraceRing(index), kTraceRingBytes, buffer_)) return Break();
   if (buffer_.empty()) return;
   summary_.bytes += buffer_.size();
   summary_.threads[stream.index].bytes += buffer_.size();
@@ -300,13 +307,11 @@ void EmulateEngine::EndDeadThreads() {
 void EmulateEngine::ReadMessages(uint32_t index, std::vector<Message>& messages) {
   Slot& slot = area_.slots[index];
   std::vector<uint8_t> bytes;
-  if (!TakeAll(slot.sideband, area_.SidebandRing(index), kSidebandRingBytes, bytes))
-    return Check(Fail(ErrorCode::kSystem, "the memory shared with the emulator was overwritten"));
+  if (!TakeAll(slot.sideband, area_.SidebandRing(index), kSidebandRingBytes, bytes)) return Break();
   for (Bytes rest = bytes; rest.size() >= sizeof(MessageHeader);) {
     Message message{.header = {}, .pid = slot.pid, .tid = slot.tid, .text = {}};
     std::memcpy(&message.header, rest.data(), sizeof message.header);
-    if (message.header.TotalSize() > rest.size())
-      return Check(Fail(ErrorCode::kSystem, "the memory shared with the emulator was overwritten"));
+    if (message.header.TotalSize() > rest.size()) return Break();
     message.text.assign(reinterpret_cast<const char*>(rest.data()) + sizeof message.header,
                         message.header.text_size);
     rest = rest.subspan(message.header.TotalSize());
@@ -322,6 +327,8 @@ void EmulateEngine::Tell(const Message& message) {
       return;
     case MessageKind::kNote:
       return AddNote(message.text);
+    case MessageKind::kUnlikeNative:
+      return NoteUnlikeNative(message);
     case MessageKind::kFunction:
       return NoteFunction(static_cast<RecordingSwitch>(message.header.offset),
                           message.header.address == 0, message.text, summary_);
@@ -396,6 +403,27 @@ void EmulateEngine::TakeImage(const Message& message, const std::string& text, M
   map.time = clock_.ToNanoseconds(message.header.tsc);
   map.pid = message.pid;
   sink_.AddImage(map, *image);
+}
+
+void EmulateEngine::NoteUnlikeNative(const Message& message) {
+  const uint64_t row = message.header.address;
+  if (row >= kUnlikeNativeCalls) return Break();
+  const UnlikeNativeRow& known = UnlikeNativeRows()[row];
+  auto& told = summary_.unlike_native;
+  if (std::ranges::find(told, known.call, &UnlikeNative::call) != told.end()) return;
+  told.push_back({.call = known.call,
+                  .pid = message.pid,
+                  .comm = message.text,
+                  .times = 0,
+                  .difference = known.emulated,
+                  .remedy = known.instead});
+}
+
+// How often, now that all is over.
+void EmulateEngine::CountUnlikeNative() {
+  for (uint32_t row = 0; row < kUnlikeNativeCalls; ++row)
+    for (UnlikeNative& told : summary_.unlike_native)
+      if (told.call == UnlikeNativeRows()[row].call) told.times = area_.unlike_native[row].load();
 }
 
 const StreamInfo& EmulateEngine::StreamOf(uint32_t index) {

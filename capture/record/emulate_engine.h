@@ -77,8 +77,8 @@ class EmulateEngine {
         sink_(sink) {}
 
   // Takes everything the program and the processes that it starts write until all have ended, or
-  // until it is stopped: then the sink is finished first and the program waited for afterwards. On
-  // an error it is killed.
+  // until it is stopped: then the sink is finished first and the program waited for afterwards.
+  // Where the output can't be written the same, and the summary says so.
   Result<RecordSummary> Run(pid_t pid);
   void RequestStop();
   void RequestSnapshot() { snapshot_requested_.store(true); }
@@ -95,6 +95,8 @@ class EmulateEngine {
 
   void TellThreadsLeftOut();
   void TellUntraced();
+  void NoteUnlikeNative(const Message& message);
+  void CountUnlikeNative();
   void TellLost(uint64_t tsc, int32_t pid, int32_t tid, uint64_t count);
   void Drain();
   std::vector<uint32_t> SlotsInOrder();
@@ -122,8 +124,10 @@ class EmulateEngine {
   void TakeLast();
   bool StopIsDone();
   void CountFlow();
-  Result<RecordSummary> Summarize();
+  void Summarize();
   Error NothingRan() const;
+  void OnFailure();
+  void Break();
   void Check(Status status);
 
   const RecordOptions& options_;
@@ -139,6 +143,7 @@ class EmulateEngine {
   RecordSummary summary_;
   Status status_;
   std::set<std::pair<int32_t, uint64_t>> code_pages_;  // code in no file, by pid and address
+  bool broken_ = false;                                // status_ is not the output's
   bool code_changed_ = false;
   std::array<bool, kSlots> exits_{};  // the slot's thread said that it ends
   std::atomic<bool> snapshot_requested_ = false;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "capture/record/recording_sink.h"
 
@@ -17,8 +18,11 @@ struct Meter {
   std::atomic<uint64_t> trace_bytes = 0;
   std::atomic<uint64_t> file_bytes = 0;
   std::atomic<uint64_t> threads = 0;
-  std::atomic<uint64_t> losses = 0;        // places where the flow is not known
-  std::atomic<bool> complete = false;      // the outputs are finished
+  std::atomic<uint64_t> losses = 0;    // places where the flow is not known
+  std::atomic<bool> complete = false;  // the outputs are finished
+  // The output can't be written any more; `failure`, which does not change after that, says why.
+  std::atomic<bool> failed = false;
+  std::string failure;
   std::atomic<uint64_t> left_running = 0;  // processes, though the program has ended
 };
 
@@ -34,7 +38,7 @@ class MeteredSink : public RecordingSink {
   Status AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t tsc) override;
   Status EndStream(const StreamInfo& stream) override { return Measured(inner_.EndStream(stream)); }
   Status TakeSnapshot(uint64_t tsc) override { return Measured(inner_.TakeSnapshot(tsc)); }
-  Status AddCode(const MemoryCode& code) override { return inner_.AddCode(code); }
+  Status AddCode(const MemoryCode& code) override { return Noted(inner_.AddCode(code)); }
   void AddImage(const MmapRecord& record, const MappedImage& image) override {
     inner_.AddImage(record, image);
   }
@@ -45,6 +49,7 @@ class MeteredSink : public RecordingSink {
   uint64_t file_size() const override { return inner_.file_size(); }
 
  private:
+  Status Noted(Status written);
   Status Measured(Status written);
 
   RecordingSink& inner_;

@@ -83,6 +83,11 @@ Status OutputFile::CheckSize() {
   struct stat about{};
   if (pipe_ || *fd_ < 0 || fstat(*fd_, &about) != 0 || !S_ISREG(about.st_mode)) return {};
   const auto size = static_cast<uint64_t>(about.st_size);
+  if (about.st_nlink == 0) {
+    failure_ = Error(ErrorCode::kSystem, "'" + path_ + "' was removed while it was being recorded")
+                   .Remedy("give a file with -o FILE that everybody leaves alone");
+    return Fail(*failure_);
+  }
   if (size == size_) return {};
   failure_ = Error(ErrorCode::kSystem, "'" + path_ +
                                            "' was changed by another program while it was being "
@@ -117,6 +122,8 @@ Status OutputFile::WriteAll(uint64_t offset, Bytes bytes) {
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) {
       failure_ = FileError("write to", path_, done < 0 ? errno : ENOSPC).At(offset);
+      // A record that is there in part would only be in the way. Should that fail, it stays.
+      if (!pipe_) static_cast<void>(!ftruncate(*fd_, static_cast<off_t>(size_)));
       return Fail(*failure_);
     }
     bytes = bytes.subspan(static_cast<size_t>(done));

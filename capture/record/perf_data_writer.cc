@@ -22,6 +22,17 @@ namespace {
 
 using namespace perf;
 
+// What the reader is to know of the program's calls; "; " parts these words from others.
+std::string UnlikeNativeText(const RecordSummary& summary) {
+  std::string text;
+  for (const UnlikeNative& call : summary.unlike_native) {
+    std::string name = call.comm;
+    std::ranges::replace(name, ';', '_');
+    text += "; unlike native: " + call.call + " by " + name + " (" + std::to_string(call.pid) + ")";
+  }
+  return text;
+}
+
 constexpr uint64_t kDataSizeAt = 48;     // in the header
 constexpr uint64_t kFeatureBitsAt = 72;  // in the header
 
@@ -223,7 +234,8 @@ Status PerfDataWriter::WriteTrace(const StreamInfo& stream, Bytes bytes, uint64_
 }
 
 std::vector<HeaderFeature> PerfDataWriter::Identity(const RecordSummary& summary) const {
-  return IdentityFeatures(facts_.recorder + SpanText(facts_.span, summary), facts_.cpuid);
+  return IdentityFeatures(
+      facts_.recorder + SpanText(facts_.span, summary) + UnlikeNativeText(summary), facts_.cpuid);
 }
 
 // A pipe's features stand in front, but for what was not known then; its reader goes on where the
@@ -236,7 +248,7 @@ Status PerfDataWriter::Finish(const RecordSummary& summary) {
 
 Status PerfDataWriter::WriteLast(const RecordSummary& summary) {
   LittleEndianBuffer last;
-  if (!facts_.span.everything())
+  if (!facts_.span.everything() || !summary.unlike_native.empty())
     for (const HeaderFeature& feature : Identity(summary)) AppendFeatureRecord(last, feature);
   return file_.Write(last.bytes());
 }

@@ -146,6 +146,16 @@ std::expected<ProgramFile, ProgramRefusal> FindProgram(const std::string& path) 
   return std::unexpected(ProgramRefusal{ELOOP, {}, {}});
 }
 
+bool MayTraceOtherRights() {
+  constexpr unsigned kCapSysPtrace = 19;
+  std::ifstream file("/proc/self/status");
+  constexpr std::string_view kKey = "CapEff:";
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(kKey))
+      return (std::strtoull(line.c_str() + kKey.size(), nullptr, 16) >> kCapSysPtrace & 1) != 0;
+  return false;
+}
+
 std::string LookUpInPath(const std::string& name) {
   if (name.find('/') != std::string::npos) return name;
   const char* path = std::getenv("PATH");

@@ -31,6 +31,9 @@ std::expected<ProgramFile, ProgramRefusal> FindProgram(const std::string& path);
 // The file that execvp takes for `name`; `name` itself when there is none in PATH.
 std::string LookUpInPath(const std::string& name);
 
+// Whether the kernel gives a set-user-ID program its rights although this process traces it.
+bool MayTraceOtherRights();
+
 // What the user should know of a program that changes its identity: here it could not.
 inline std::string IdentityNote(const ProgramFile& program) {
   return "'" + program.path + "' is set-user-ID: it ran without the rights that gives";

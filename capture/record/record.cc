@@ -263,8 +263,10 @@ Result<Outputs> OpenOutputs(const RecordOptions& options, const TraceClock& cloc
 Result<RecordSummary> Finished(Result<RecordSummary> summary, Outputs& outputs,
                                const RecordSession& session) {
   if (!summary) return summary;
-  if (auto finished = outputs.metered->Finish(*summary); !finished)
-    return Fail(std::move(finished.error()));
+  if (!summary->failure)
+    if (auto finished = outputs.metered->Finish(*summary); !finished)
+      return Fail(std::move(finished.error()));
+  summary->written_bytes = session.meter().trace_bytes;
   summary->notes.insert(summary->notes.begin(), outputs.notes.begin(), outputs.notes.end());
   if (outputs.keeper != nullptr) {
     summary->images = outputs.keeper->kept();
@@ -301,7 +303,8 @@ Result<RecordSummary> RunStepped(const RecordOptions& options, RecordSession& se
   StepEngine engine(options, clock, binding, *outputs->metered);
   if (counts && !addresses.in_force()) engine.AddNote(kRandomAddresses);
   const auto program = FindProgram(LookUpInPath(options.command[0]));
-  if (program && program->changes_identity) engine.AddNote(IdentityNote(*program));
+  if (program && program->changes_identity && !MayTraceOtherRights())
+    engine.AddNote(IdentityNote(*program));
   session.Connect(*pid, engine);
   auto summary = engine.Run(*pid);
   session.Disconnect();

@@ -63,7 +63,8 @@ void RecordSession::Supervise() {
     if (options_.snapshot_bytes && snapshot_signal_.Wait(std::chrono::milliseconds(0)))
       TakeSnapshot();
     if (options_.max_duration && Elapsed() >= *options_.max_duration) Stop(StopReason::kDuration);
-    if (end_signal_ != 0 && meter_.complete && !std::exchange(asked_to_end_, true))
+    if (end_signal_ != 0 && (meter_.complete || meter_.failed) &&
+        !std::exchange(asked_to_end_, true))
       Signal(end_signal_);  // as perf does
     TellProgress();
   }
@@ -121,6 +122,7 @@ void RecordSession::TellProgress() {
   progress.interrupted = interrupted_;
   progress.complete = meter_.complete;
   progress.left_running = meter_.left_running;
+  if (meter_.failed) progress.failure = meter_.failure;
   options_.on_progress(progress);
 }
 

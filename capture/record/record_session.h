@@ -27,6 +27,7 @@ class RecordSession {
   // ---- the engine's thread ----
   const RecorderSignals& signals() const { return signals_; }
   Meter& meter() { return meter_; }
+  const Meter& meter() const { return meter_; }
   // What to stop, and to ask for snapshots; `program` is the one that was started, -1 when none
   // was.
   template <class Engine>

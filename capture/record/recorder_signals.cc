@@ -13,7 +13,10 @@ namespace {
 constexpr std::array kIgnored = {SIGINT, SIGQUIT, SIGXFSZ, SIGPIPE};
 constexpr std::array kWatched = {SIGINT, SIGTERM, SIGHUP};
 
-bool IsIgnored(int signal) {
+// nohup's request. An ignored SIGINT is no request: a shell gives it to everything it runs in the
+// background, where it is the way to end a recording. Nor is SIGTERM.
+bool IsToBeIgnored(int signal) {
+  if (signal != SIGHUP) return false;
   struct sigaction action{};
   return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
@@ -30,7 +33,7 @@ RecorderSignals::RecorderSignals() : saved_(std::make_unique<Saved>()) {
   sigset_t watched;
   sigemptyset(&watched);
   for (const int signal : kWatched)
-    if (!IsIgnored(signal)) sigaddset(&watched, signal);
+    if (!IsToBeIgnored(signal)) sigaddset(&watched, signal);
   // The kernel keeps a blocked signal even where it is ignored; ignoring it as well is for threads
   // of the caller that do not block it.
   pthread_sigmask(SIG_BLOCK, &watched, &saved_->mask);

@@ -14,9 +14,9 @@
 
 namespace flowback::record {
 
-// Lives while a recording runs, in the thread that controls it and that starts the others. Those
-// signals the caller ignores stay ignored. Other threads of the caller should block SIGTERM and
-// SIGHUP: what they take is not seen here.
+// Lives while a recording runs, in the thread that controls it and that starts the others. A SIGHUP
+// that the caller ignores stays ignored; the others are heeded all the same. Other threads of the
+// caller should block SIGTERM and SIGHUP: what they take is not seen here.
 class RecorderSignals {
  public:
   RecorderSignals();
@@ -24,7 +24,7 @@ class RecorderSignals {
   RecorderSignals(const RecorderSignals&) = delete;
   RecorderSignals& operator=(const RecorderSignals&) = delete;
 
-  // In the child, before exec: what the caller had.
+  // In the child, before exec: what the caller had, so that it ignores what it would natively.
   void Restore() const;
 
   // Becomes readable when Take has something; -1 when there is none such (no descriptors left).

@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "capture/record/presence.h"
+#include "capture/record/unlike_native.h"
 
 namespace flowback::record {
 
@@ -159,6 +160,7 @@ struct SharedArea {
   // By key: the mapped files that the recorder has opened, of those with the same place the latest.
   std::atomic<uint64_t> opened[kOpened];
   PresenceTable presence;
+  std::atomic<uint64_t> unlike_native[kUnlikeNativeCalls];  // how often, by row
   VirtualCpu cpus[kMaxVirtualCpus];
   Slot slots[kSlots];
 
@@ -194,8 +196,9 @@ enum class MessageKind : uint32_t {
   kFunction,   // offset: what it does, a RecordingSwitch; address: 0 when not known; text: where
   kSwitchOut,  // address: the pid, size: the tid of who left the CPU; offset: 1 when it gave way
   kSwitchIn,
-  kUntraced,  // text: what would be run so, and why; empty: it was not
-  kNote,      // text: what the user should know
+  kUntraced,      // text: what would be run so, and why; empty: it was not
+  kNote,          // text: what the user should know
+  kUnlikeNative,  // address: the row of unlike_native.def; text: the program's name
 };
 
 // One piece of sideband; `text_size` bytes follow, then zeros up to a multiple of eight.

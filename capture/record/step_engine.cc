@@ -76,7 +76,10 @@ Result<RecordSummary> StepEngine::RunAttached(const std::vector<SeizedThread>& t
 
 Result<RecordSummary> StepEngine::Finished() {
   Complete();
-  if (!status_) return Fail(std::move(status_.error()));
+  if (!status_) {
+    summary_.stop_reason = StopReason::kOutputFailed;
+    summary_.failure = std::move(status_.error());
+  }
   return std::move(summary_);
 }
 
@@ -105,13 +108,13 @@ void StepEngine::Complete() {
   Check(sink_.Finish(summary_));
 }
 
-// A recording that can't be written is of no use; the programs that it was made of are.
+// Of the output, which then can't be written any more. What it was made of goes on, as a rule.
 void StepEngine::OnFailure() {
-  if (command_ < 0) {
-    if (!stopping_) StopTracing();
-    return;
-  }
-  for (const auto& [pid, process] : processes_) kill(pid, SIGKILL);
+  if (stopping_) return;
+  summary_.stop_reason = StopReason::kOutputFailed;
+  if (options_.kill_on_failure && command_ >= 0)
+    for (const auto& [pid, process] : processes_) kill(pid, SIGKILL);
+  StopTracing();
 }
 
 void StepEngine::HandleStatus(pid_t tid, int status) {

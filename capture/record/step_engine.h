@@ -38,10 +38,11 @@ class StepEngine {
   ~StepEngine();
 
   // Runs the program `pid`, which is at its exec event, to its end, and what it
-  // started to theirs. On an error all are killed.
+  // started to theirs. Where the output can't be written, tracing stops and
+  // the summary says so.
   Result<RecordSummary> Run(pid_t pid);
   // Records threads that ran before, until the processes and threads that the options name have
-  // ended or RequestStop; they go on unharmed, also after an error.
+  // ended or RequestStop; they go on unharmed, also where the output can't be written.
   Result<RecordSummary> RunAttached(const std::vector<SeizedThread>& threads);
   // Ends the tracing soon; the programs go on. Any thread may call it.
   void RequestStop() {

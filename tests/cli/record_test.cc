@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // `record -- CMD`: CMD's own status, and a recording that decodes to what was executed.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -329,6 +331,18 @@ TEST_F(RecordTest, AutoSaysWhatItTakes) {
   EXPECT_TRUE(result.err.contains("--engine auto takes 'emulate'") ||
               result.err.contains("--engine auto takes 'step'"))
       << result.err;
+}
+
+// Only a stepped one may have the rights.
+TEST_F(RecordTest, AutoStepsSetUserIdProgramsThatMayBeTraced) {
+  FLOWBACK_NEEDS_HOST(host::Trait::kTemporaryPrograms);
+  const std::string program = file_ + ".program";
+  std::filesystem::copy_file("/bin/true", program);
+  if (chown(program.c_str(), 65534, getegid()) != 0 || chmod(program.c_str(), S_ISUID | 0755) != 0)
+    GTEST_SKIP() << "only root can make another user's program here";
+  const ProgramResult result = Record({"--", program});
+  std::filesystem::remove(program);
+  EXPECT_TRUE(result.err.contains("--engine auto takes 'step'")) << result.err;
 }
 
 // What would be written last is missing then; that the times are no hardware's is said all the

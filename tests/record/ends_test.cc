@@ -114,11 +114,13 @@ bool ChildSleeps(const std::string& name) {
   return FindChild(sleeps) > 0;
 }
 
-// A snapshot that can't be written ends the recording also while the program sleeps.
+// A snapshot that can't be written ends the recording also while the program sleeps, and here the
+// program with it.
 TEST(FailedSnapshot, IsHeardOfWithoutTheProgram) {
   FLOWBACK_NEEDS_PTRACE();
   Recorder recorder;
   recorder.options().snapshot_bytes = 65536;
+  recorder.options().kill_on_failure = true;
   const auto before = signal(SIGXFSZ, SIG_IGN);
   rlimit limit{};
   getrlimit(RLIMIT_FSIZE, &limit);
@@ -135,9 +137,12 @@ TEST(FailedSnapshot, IsHeardOfWithoutTheProgram) {
   setrlimit(RLIMIT_FSIZE, &limit);
   signal(SIGXFSZ, before);
   EXPECT_TRUE(asked);
-  ASSERT_FALSE(summary);
-  EXPECT_NE(summary.error().message().find("can't write"), std::string::npos)
-      << summary.error().message();
+  ASSERT_TRUE(summary) << summary.error().message();
+  ASSERT_TRUE(summary->failure);
+  EXPECT_NE(summary->failure->message().find("can't write"), std::string::npos)
+      << summary->failure->message();
+  ASSERT_TRUE(WIFSIGNALED(summary->command_status));
+  EXPECT_EQ(WTERMSIG(summary->command_status), SIGKILL);
 }
 
 // The file is whole before the program, which does not end when it is asked to.

@@ -2,7 +2,6 @@
 // What can't be recorded: each failure says what, how it was found out, and what to do.
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -162,26 +161,6 @@ TEST_F(RecordErrors, DiskFull) {
   FLOWBACK_NEEDS_PTRACE();
   options_.output = "/dev/full";
   ExpectError(ErrorCode::kSystem, "No space left");
-}
-
-// A limit on the size of files is an error like others: no signal ends the recorder.
-TEST_F(RecordErrors, FilesMayNotGrow) {
-  FLOWBACK_NEEDS_PTRACE();
-  const pid_t child = fork();
-  if (child == 0) {
-    const rlimit limit{4096, 4096};
-    setrlimit(RLIMIT_FSIZE, &limit);
-    options_.command = {"/bin/sh", "-c", "i=0; while [ $i -lt 9000 ]; do i=$((i+1)); done"};
-    const auto summary = Record(options_);
-    const bool right = !summary && summary.error().code() == ErrorCode::kSystem &&
-                       summary.error().message().contains("File too large") &&
-                       summary.error().remedy().contains("ulimit -f");
-    _exit(right ? 0 : 1);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  EXPECT_TRUE(WIFEXITED(status)) << status;
-  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST_F(RecordErrors, RawFolderUnderAFile) {

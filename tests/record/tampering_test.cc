@@ -32,15 +32,16 @@ class Tampering : public testing::TestWithParam<const char*> {
   Recorder recorder_;
 };
 
-TEST_P(Tampering, WithTheRecordingIsAnError) {
+TEST_P(Tampering, WithTheRecordingIsAFailure) {
   for (const char* how : {"t", "w", "r"}) {
     SCOPED_TRACE(how);
     const auto summary = recorder_.Run({Program("tampers"), how, Output()});
-    ASSERT_FALSE(summary) << "as if nothing had happened";
-    EXPECT_EQ(summary.error().code(), ErrorCode::kSystem);
-    EXPECT_NE(summary.error().message().find("'" + Output() + "' was "), std::string::npos)
-        << summary.error().message();
-    EXPECT_NE(summary.error().remedy().find("-o FILE"), std::string::npos);
+    ASSERT_TRUE(summary) << summary.error().message();
+    ASSERT_TRUE(summary->failure) << "as if nothing had happened";
+    EXPECT_EQ(summary->failure->code(), ErrorCode::kSystem);
+    EXPECT_NE(summary->failure->message().find("'" + Output() + "' was "), std::string::npos)
+        << summary->failure->message();
+    EXPECT_NE(summary->failure->remedy().find("-o FILE"), std::string::npos);
     fs::remove(Output());
   }
 }

@@ -38,6 +38,9 @@ struct RecordProgress {
   // Processes that the program started and that run though it has ended: they are recorded until
   // they end.
   uint64_t left_running = 0;
+  // Why the output can't be written any more; empty: it can. Tracing has stopped then, and the
+  // program runs on.
+  std::string failure;
 };
 
 struct RecordOptions {
@@ -91,6 +94,8 @@ struct RecordOptions {
   // counts. Empty: from the start, to the end.
   std::string from;
   std::string until;
+  // When the output can't be written any more: kill the program, which else runs on untraced.
+  bool kill_on_failure = false;
   // Called a few times a second, by the thread that called Record. Empty: nobody wants to know.
   std::function<void(const RecordProgress&)> on_progress;
   // Engine "emulate": one instruction a block. Slower; for judging the engine.
@@ -117,7 +122,19 @@ enum class StopReason : uint8_t {
   kMaxInstructions,
   kDuration,
   kFileSize,
-  kSignal,  // to the recorder
+  kSignal,        // to the recorder
+  kOutputFailed,  // it could not be written any more
+};
+
+// What a program asked the emulator for and the emulator does otherwise than the kernel: the
+// program ran on, maybe another way than natively.
+struct UnlikeNative {
+  std::string call;  // "seccomp"
+  int32_t pid = -1;  // of the first process that asked, and its name then
+  std::string comm;
+  uint64_t times = 0;      // in all processes
+  std::string difference;  // "the filter is refused: ..."
+  std::string remedy;
 };
 
 // What stands beside the recording.
@@ -141,6 +158,12 @@ struct RecordSummary {
   // Where the functions RecordOptions names are: "f in /lib/libx.so at 0x1139" (of the file).
   std::vector<std::string> from_places;
   std::vector<std::string> until_places;
+  // Engine "emulate": in the order of the first of each kind.
+  std::vector<UnlikeNative> unlike_native;
+  // Why the output is not whole: it could not be written any more. What was written before can be
+  // read: the first `written_bytes` of `bytes`. Instructions are counted until tracing stopped.
+  std::optional<Error> failure;
+  uint64_t written_bytes = 0;
   uint64_t threads_left_out = 0;        // more ran at once than can be recorded
   std::vector<RecordedThread> threads;  // in order of their start: stream 0, 1, ...
   std::chrono::nanoseconds elapsed{0};  // to the program's end
@@ -177,6 +200,9 @@ struct RecordSummary {
 // Engine "emulate" runs the program in QEMU's user mode emulator with a plugin that writes those
 // packets: several times slower than native. Threads, child processes and the programs they become
 // are recorded, one stream each. What the engine can't know is a loss in the trace.
+//
+// When the output can't be written any more (no space is left, say), tracing stops, the programs
+// run on, unless they are to be killed, and the summary tells the `failure`.
 //
 // Errors: kUsage (options), kBusy (another program traces the one to attach to), kCommandMissing
 // and kCommandRefused (the command can't be run), kPermission (ptrace is not allowed, the output

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// What the emulator does otherwise than the kernel is told, and documented as it is told.
+#include "capture/record/unlike_native.h"
+
+#include <errno.h>
+#include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include <fstream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/record/emulated.h"
+#include "tests/record/recorded.h"
+
+namespace flowback::record_test {
+namespace {
+
+using record::FindUnlikeNative;
+using record::UnlikeNativeCall;
+
+TEST(UnlikeNative, IsWhatTheTableSays) {
+  EXPECT_EQ(FindUnlikeNative(SYS_seccomp, 1, -ENOSYS), UnlikeNativeCall::kSeccomp);
+  EXPECT_EQ(FindUnlikeNative(SYS_seccomp, 1, -EINVAL), std::nullopt) << "its arguments' fault";
+  EXPECT_EQ(FindUnlikeNative(SYS_prctl, PR_SET_SECCOMP, -EINVAL), UnlikeNativeCall::kPrctlSeccomp);
+  EXPECT_EQ(FindUnlikeNative(SYS_prctl, PR_SET_NAME, -EINVAL), std::nullopt);
+  EXPECT_EQ(FindUnlikeNative(SYS_ptrace, 0, 0), std::nullopt);
+  EXPECT_EQ(FindUnlikeNative(SYS_rseq, 0, -ENOSYS), std::nullopt) << "every program asks";
+}
+
+TEST(UnlikeNative, IsDocumentedAsInTheTable) {
+  std::set<std::string> documented;
+  std::ifstream file(FLOWBACK_DOCS "/emulation.md");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("| `")) documented.insert(line);
+  std::set<std::string> known;
+  for (const record::UnlikeNativeRow& row : record::UnlikeNativeRows())
+    known.insert(std::string("| `") + row.call + "` | " + row.natively + " | " + row.emulated +
+                 " | " + row.instead + " | " + (row.told ? "yes" : "no") + " |");
+  EXPECT_EQ(documented, known);
+  EXPECT_EQ(known.size(), record::UnlikeNativeRows().size()) << "two rows are the same";
+}
+
+TEST(UnlikeNative, IsToldOfTheFirstProcessThatAsks) {
+  FLOWBACK_NEEDS_EMULATOR();
+  Recorder recorder;
+  Emulate(recorder.options());
+  const auto summary = recorder.Run({Program("asks")});
+  ASSERT_TRUE(summary) << summary.error().message();
+  ASSERT_EQ(summary->threads.size(), 2u);
+  std::vector<std::string> told;
+  for (const flowback::UnlikeNative& call : summary->unlike_native) {
+    told.push_back(call.call + " " + std::to_string(call.times));
+    EXPECT_EQ(call.pid, summary->threads[call.call == "ptrace" ? 1 : 0].pid);
+    EXPECT_EQ(call.comm, "asks");
+    EXPECT_FALSE(call.difference.empty());
+    EXPECT_FALSE(call.remedy.empty());
+  }
+  EXPECT_EQ(told, (std::vector<std::string>{"seccomp 4", "prctl(PR_SET_SECCOMP) 4", "ptrace 1"}));
+  const auto recording = OpenFile(recorder.File("perf.data"));
+  ASSERT_TRUE(recording) << recording.error().message();
+  const std::string pid = std::to_string(summary->threads[0].pid);
+  EXPECT_NE(recording->machine.recorder.find("; unlike native: seccomp by asks (" + pid + ")"),
+            std::string::npos)
+      << recording->machine.recorder;
+  ExpectSameFlow(recorder.File("perf.data"), *summary);
+}
+
+// What every program does is no news.
+TEST(UnlikeNative, IsNotToldOfOrdinaryPrograms) {
+  FLOWBACK_NEEDS_EMULATOR();
+  Recorder recorder;
+  Emulate(recorder.options());
+  const auto summary = recorder.Run({"/bin/sh", "-c", "/bin/ls / | /bin/cat"});
+  ASSERT_TRUE(summary) << summary.error().message();
+  EXPECT_TRUE(summary->unlike_native.empty()) << summary->unlike_native[0].call;
+}
+
+}  // namespace
+}  // namespace flowback::record_test
