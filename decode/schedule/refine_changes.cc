@@ -2,6 +2,9 @@
 #include "decode/schedule/refine_changes.h"
 
 #include <algorithm>
+#include <map>
+#include <ranges>
+#include <span>
 #include <utility>
 #include <variant>
 
@@ -72,13 +75,17 @@ bool FindPoints(const DecodeInput& input, std::vector<ResumePoint>& points) {
 }  // namespace
 
 void RefineChanges(const Recording& recording, std::deque<Schedule>& schedules,
-                   std::vector<DecodeInput>& inputs,
-                   const std::vector<std::vector<SwitchPlace>>& places) {
-  const auto in_doubt = [](const Schedule& schedule) { return !schedule.between.empty(); };
-  if (std::ranges::none_of(schedules, in_doubt) || MayMissRecords(recording)) return;
+                   std::vector<DecodeInput>& inputs, const std::vector<SwitchPlaces>& places) {
+  if (MayMissRecords(recording)) return;
   std::deque<SharedStream> streams;
+  std::map<const ThreadStay*, std::span<const ThreadStay>> untold;  // of a CPU once
   for (const Stream& stream : recording.streams) {
     if (places[stream.index].empty()) continue;
+    const Schedule& schedule = schedules[stream.index];
+    if (schedule.shared) {
+      untold.emplace(schedule.stays.data(), schedule.stays);
+      continue;
+    }
     SharedStream& shared = streams.emplace_back(&stream, &schedules[stream.index]);
     shared.places = places[stream.index];
     VisitPauses(StreamWindow(stream.bytes, stream.joined), stream.gaps, recording.pt,
@@ -88,7 +95,8 @@ void RefineChanges(const Recording& recording, std::deque<Schedule>& schedules,
                 });
     if (!FindPoints(inputs[stream.index], shared.points)) return;
   }
-  const ResumeEvidence evidence(streams, recording.sideband);
+  const auto cpus = std::views::values(untold);
+  const ResumeEvidence evidence(streams, recording.sideband, {cpus.begin(), cpus.end()});
   bool better = true;
   for (int round = 0; better && round < kMostRounds; ++round) {
     better = false;

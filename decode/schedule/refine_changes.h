@@ -14,9 +14,10 @@ namespace flowback {
 
 // Makes the `changes` of the inputs better where it can, and the schedules' `between` with them.
 // All by stream index; `places` as FindStayChanges told them. Decodes the streams concerned once
-// or twice; does nothing where no switch is in doubt, or where switch records may be missing.
+// or twice. Call it where a switch is in doubt; it does nothing where switch records may be
+// missing, and for CPUs whose trace is in several buffers: where a thread stopped in the one, the
+// other may tell more.
 void RefineChanges(const Recording& recording, std::deque<Schedule>& schedules,
-                   std::vector<DecodeInput>& inputs,
-                   const std::vector<std::vector<SwitchPlace>>& places);
+                   std::vector<DecodeInput>& inputs, const std::vector<SwitchPlaces>& places);
 
 }  // namespace flowback

@@ -23,10 +23,11 @@ std::span<const Pause> PausesIn(const SharedStream& stream, const SwitchPlace& p
 // From where the stay at `index` may have begun to where it may have ended; not known when one of
 // them is not.
 SwitchPlace WholePlace(const SharedStream& stream, size_t index) {
-  const std::vector<SwitchPlace>& places = stream.places;
-  if (!places[index].known()) return {};
-  if (index + 1 == places.size()) return {places[index].first, ~uint64_t{0}};
-  return {places[index].first, places[index + 1].known() ? places[index + 1].last : 0};
+  const SwitchPlace begin = stream.places[index];
+  if (!begin.known()) return {};
+  if (index + 1 == stream.places.size()) return {begin.first, ~uint64_t{0}};
+  const SwitchPlace end = stream.places[index + 1];
+  return {begin.first, end.known() ? end.last : 0};
 }
 
 }  // namespace
@@ -37,12 +38,16 @@ const ResumePoint* SharedStream::PointAt(uint64_t offset) const {
 }
 
 ResumeEvidence::ResumeEvidence(const std::deque<SharedStream>& streams,
-                               const std::vector<SidebandRecord>& records) {
-  for (const SharedStream& stream : streams)
-    for (size_t i = 0; i < stream.schedule->stays.size(); ++i)
-      stays_[stream.schedule->stays[i].tid].push_back({&stream, i});
+                               const std::vector<SidebandRecord>& records,
+                               const std::vector<std::span<const ThreadStay>>& untold) {
+  const auto add = [this](const SharedStream* stream, std::span<const ThreadStay> stays) {
+    for (size_t i = 0; i < stays.size(); ++i)
+      stays_[stays[i].tid].push_back({stream, &stays[i], i});
+  };
+  for (const SharedStream& stream : streams) add(&stream, stream.schedule->stays);
+  for (const std::span<const ThreadStay>& stays : untold) add(nullptr, stays);
   for (auto& [tid, stays] : stays_)
-    std::ranges::stable_sort(stays, {}, [](const StayOfThread& at) { return at.stay().begin; });
+    std::ranges::stable_sort(stays, {}, [](const StayOfThread& at) { return at.stay->begin; });
   for (const SidebandRecord& record : records)
     if (const auto* fork = std::get_if<ForkRecord>(&record)) forks_[fork->tid].push_back(fork);
 }
@@ -62,23 +67,24 @@ bool ResumeEvidence::AddStopsBefore(const ThreadStay& stay, Addresses& stops) co
   if (found == stays_.end()) return false;
   const std::vector<StayOfThread>& stays = found->second;
   auto at = std::ranges::lower_bound(stays, stay.begin, {},
-                                     [](const StayOfThread& other) { return other.stay().begin; });
+                                     [](const StayOfThread& other) { return other.stay->begin; });
   for (size_t looked = 0; at != stays.begin() && looked < kMostStays; ++looked) {
     --at;
-    if (birth != nullptr && birth->time > at->stay().begin) break;
+    if (birth != nullptr && birth->time > at->stay->begin) break;
     if (!AddStopsAtEnd(*at, stops)) return false;
-    const std::vector<SwitchPlace>& places = at->stream->places;
+    const SwitchPlaces& places = at->stream->places;
     if (places[at->index].last < places[at->index + 1].first) return true;
   }
   const bool from_birth =
-      birth != nullptr && (at == stays.begin() || birth->time > at->stay().begin);
+      birth != nullptr && (at == stays.begin() || birth->time > at->stay->begin);
   return from_birth && AddStopsAtFork(*birth, stops);
 }
 
 bool ResumeEvidence::AddStopsAtEnd(const StayOfThread& at, Addresses& stops) const {
-  const std::vector<SwitchPlace>& places = at.stream->places;
+  if (at.stream == nullptr) return false;
+  const SwitchPlaces& places = at.stream->places;
   if (at.index + 1 >= places.size() || !places[at.index].known()) return false;
-  const SwitchPlace& end = places[at.index + 1];
+  const SwitchPlace end = places[at.index + 1];
   if (!end.known()) return false;
   const std::span<const Pause> pauses = PausesIn(*at.stream, end);
   if (pauses.empty() || pauses.size() > kMostPauses) return false;
@@ -96,7 +102,8 @@ bool ResumeEvidence::AddStopsAtFork(const ForkRecord& fork, Addresses& stops) co
   if (parent == stays_.end()) return false;
   bool found = false;
   for (const StayOfThread& at : parent->second) {
-    if (fork.time < at.stay().begin || fork.time > at.stay().end) continue;
+    if (fork.time < at.stay->begin || fork.time > at.stay->end) continue;
+    if (at.stream == nullptr) return false;
     const SwitchPlace place = WholePlace(*at.stream, at.index);
     if (!place.known()) return false;
     for (const Pause& pause : PausesIn(*at.stream, place)) {

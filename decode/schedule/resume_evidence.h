@@ -9,26 +9,16 @@
 #include <deque>
 #include <map>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "decode/schedule/pauses.h"
 #include "decode/schedule/resume_points.h"
+#include "decode/schedule/switch_places.h"
 #include "flowback/decode/schedule.h"
 #include "flowback/model/recording.h"
 
 namespace flowback {
-
-// Between which pauses a stay began: stream offsets of the first one and of the last. The other way
-// round: the stream does not tell.
-struct SwitchPlace {
-  uint64_t first = 1;
-  uint64_t last = 0;
-  bool missed = false;  // and it was in none of these: that pause is missing
-
-  bool found() const { return first <= last; }
-  bool known() const { return found() && !missed; }
-  bool operator==(const SwitchPlace&) const = default;
-};
 
 // A stream that several threads wrote.
 struct SharedStream {
@@ -36,7 +26,7 @@ struct SharedStream {
   const Schedule* schedule = nullptr;
   std::vector<Pause> pauses;        // by offset
   std::vector<ResumePoint> points;  // by offset; not every pause has one
-  std::vector<SwitchPlace> places;  // of each stay, as far as they are known by now
+  SwitchPlaces places;              // of the stays, as far as they are known by now
 
   // Null when the flow does not tell.
   const ResumePoint* PointAt(uint64_t offset) const;
@@ -45,8 +35,10 @@ struct SharedStream {
 class ResumeEvidence {
  public:
   // `streams` and `records`, the recording's, must outlive this; the streams' places may change.
+  // `untold`: the stays of CPUs about which nothing can be told.
   ResumeEvidence(const std::deque<SharedStream>& streams,
-                 const std::vector<SidebandRecord>& records);
+                 const std::vector<SidebandRecord>& records,
+                 const std::vector<std::span<const ThreadStay>>& untold = {});
 
   // Whether the thread of `stay` may have gone on at `address` when the stay began, for all that is
   // known.
@@ -54,10 +46,9 @@ class ResumeEvidence {
 
  private:
   struct StayOfThread {
-    const SharedStream* stream = nullptr;
+    const SharedStream* stream = nullptr;  // null: nothing can be told
+    const ThreadStay* stay = nullptr;
     size_t index = 0;  // in stream->schedule->stays
-
-    const ThreadStay& stay() const { return stream->schedule->stays[index]; }
   };
   using Addresses = std::set<uint64_t>;
 

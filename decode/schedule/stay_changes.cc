@@ -12,6 +12,9 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <ranges>
+#include <span>
+#include <utility>
 
 #include "decode/schedule/pauses.h"
 
@@ -25,7 +28,7 @@ bool SameThread(const ThreadStay& one, const ThreadStay& other) {
 
 // Where a CPU's stays begin in its stream.
 struct Places {
-  std::vector<SwitchPlace> places;  // by stay
+  SwitchPlaces places;
   // By stay, and behind the last: from this offset on a thread ran that no record tells of.
   std::map<size_t, uint64_t> strangers;
 };
@@ -33,10 +36,10 @@ struct Places {
 class Matcher {
  public:
   // Both or none of `stream` and `evidence` are null.
-  Matcher(const std::vector<ThreadStay>& stays, const SharedStream* stream,
+  Matcher(std::span<const ThreadStay> stays, const SharedStream* stream,
           const ResumeEvidence* evidence)
       : stays_(stays), stream_(stream), evidence_(evidence) {
-    found_.places.resize(stays.size());
+    found_.places = SwitchPlaces(stays.size());
   }
 
   // False when nothing more can change.
@@ -48,7 +51,7 @@ class Matcher {
         window_.push_back(pause);
         return true;
       }
-      if (pause.earliest <= (pause.inside ? In(next_) : Out(next_))) return TooEarly(pause);
+      if (!IsPast(pause, next_)) return TooEarly(pause);
       if (!window_.empty()) {
         Settle();
       } else if (pause.latest < In(next_)) {
@@ -57,10 +60,7 @@ class Matcher {
         if (next_ > 0) found_.strangers[next_] = left_->offset;
         return true;
       } else {
-        // The right pause is missing: the flow may have changed hands anywhere before.
-        found_.places[next_] = {
-            .first = left_ ? left_->offset : 0, .last = pause.offset, .missed = true};
-        left_ = pause;
+        Miss(pause);
       }
     }
     return TakeBehindTheLast(pause);
@@ -68,7 +68,7 @@ class Matcher {
 
   Places Finish() {
     SettleAll();
-    KeepOrder();
+    found_.places.KeepOrder();
     return std::move(found_);
   }
   // Offset of the first pause.
@@ -85,6 +85,27 @@ class Matcher {
   bool Fits(const Pause& pause, size_t stay) const {
     if (pause.inside) return pause.earliest <= In(stay) && pause.latest >= Out(stay);
     return pause.earliest <= Out(stay) && pause.latest >= In(stay);
+  }
+
+  // The switch to the stay was before the pause.
+  bool IsPast(const Pause& pause, size_t stay) const {
+    return pause.earliest > (pause.inside ? In(stay) : Out(stay));
+  }
+
+  // The right pause is missing: the flow may have changed hands anywhere before. So it may have to
+  // the stays that follow and are over, too. There are as many as the stream has gaps, or as the
+  // CPU has other buffers that hold them.
+  void Miss(const Pause& pause) {
+    const auto missed = [&pause](uint64_t first) {
+      return SwitchPlace{.first = first, .last = pause.offset, .missed = true};
+    };
+    const size_t first = next_;
+    const auto rest = std::views::iota(first + 1, stays_.size());
+    const auto over = [&](size_t stay) { return IsPast(pause, stay) && pause.latest >= In(stay); };
+    next_ += static_cast<size_t>(std::ranges::partition_point(rest, over) - rest.begin());
+    found_.places.Add(first, first + 1, missed(left_ ? left_->offset : 0));
+    found_.places.Add(first + 1, next_ + 1, missed(pause.offset));
+    left_ = pause;
   }
 
   // The thread before may have gone in the first pause that does not end before its time.
@@ -126,7 +147,7 @@ class Matcher {
     if (evidence_ == nullptr || next_ == 0 || pause.inside) return false;
     const ResumePoint* point = stream_->PointAt(pause.offset);
     if (point == nullptr || !point->OtherThread()) return false;
-    const SwitchPlace& before = found_.places[next_ - 1];
+    const SwitchPlace before = found_.places[next_ - 1];
     const bool may_be_before =
         Fits(pause, next_ - 1) && !(before.known() && before.last < pause.offset);
     const bool may_be_next = next_ + 1 < stays_.size() && Fits(pause, next_ + 1);
@@ -134,19 +155,23 @@ class Matcher {
   }
 
   void Settle() {
-    std::vector<Pause> candidates;
-    for (const Pause& pause : window_) {
-      if (Certain(pause)) {
-        candidates = {pause};
-        break;
+    std::span<const Pause> candidates = window_;
+    std::vector<Pause> left;
+    if (evidence_ != nullptr) {
+      for (const Pause& pause : window_) {
+        if (Certain(pause)) {
+          left = {pause};
+          break;
+        }
+        if (!RuledOut(pause)) left.push_back(pause);
       }
-      if (!RuledOut(pause)) candidates.push_back(pause);
+      // If none is left, the addresses contradict the times: something is missing.
+      if (!left.empty()) candidates = left;
     }
-    // The addresses contradict the times: something is missing.
-    if (candidates.empty()) candidates = window_;
     // No record tells of anyone before the first.
-    if (next_ == 0) candidates.resize(1);
-    found_.places[next_] = {.first = candidates.front().offset, .last = candidates.back().offset};
+    if (next_ == 0) candidates = candidates.first(1);
+    found_.places.Add(next_, next_ + 1,
+                      {.first = candidates.front().offset, .last = candidates.back().offset});
     left_ = candidates.back();
   }
   void SettleAll() {
@@ -162,18 +187,7 @@ class Matcher {
       window_.clear();
   }
 
-  // A switch is not behind the one that follows it.
-  void KeepOrder() {
-    std::vector<SwitchPlace>& places = found_.places;
-    for (size_t i = 1; i < places.size(); ++i)
-      if (places[i].known() && places[i - 1].known())
-        places[i].first = std::max(places[i].first, places[i - 1].first);
-    for (size_t i = places.size(); i-- > 1;)
-      if (places[i].known() && places[i - 1].known())
-        places[i - 1].last = std::min(places[i - 1].last, places[i].last);
-  }
-
-  const std::vector<ThreadStay>& stays_;
+  const std::span<const ThreadStay> stays_;
   const SharedStream* stream_;
   const ResumeEvidence* evidence_;
   Places found_;
@@ -188,16 +202,13 @@ class Matcher {
 // Makes changes of places.
 class Changes {
  public:
-  explicit Changes(Schedule& schedule) : schedule_(schedule) {
-    changes_.push_back({.offset = 0, .stay = &schedule.nobody});
-  }
+  explicit Changes(Schedule& schedule) : schedule_(schedule) { changes_.push_back({}); }
 
   void Add(const Places& found) {
-    for (size_t stay = 0; stay <= found.places.size(); ++stay) {
-      if (const auto stranger = found.strangers.find(stay); stranger != found.strangers.end())
-        Append({.offset = stranger->second, .stay = Between(stay)});
-      if (stay < found.places.size()) Begin(stay, found.places[stay]);
-    }
+    stranger_ = found.strangers.begin();
+    strangers_end_ = found.strangers.end();
+    for (const SwitchPlaces::Run& run : found.places.runs()) AddRun(run);
+    AddStrangers(found.places.size());
   }
 
   // `begin`: of the flow; nobody ran before.
@@ -206,21 +217,68 @@ class Changes {
       changes_.erase(changes_.begin());
       changes_.front().offset = 0;
     }
-    return std::move(changes_);
+    std::vector<StayChange> changes;
+    for (const Part& part : changes_)
+      changes.push_back({.offset = part.offset, .stay = StayOf(part)});
+    return changes;
   }
+  bool in_doubt() const { return in_doubt_; }
 
  private:
+  enum class Whose : uint8_t { kNobodys, kOfTheStay, kBetween };
+  // A change whose stay is still to be made, as most that lie between two are replaced.
+  struct Part {
+    uint64_t offset = 0;
+    Whose whose = Whose::kNobodys;
+    size_t stay = 0;  // the stay, or that behind; behind the last: their number
+  };
+
+  // Of stays that began in one place, only the last has any trace.
+  void AddRun(const SwitchPlaces::Run& run) {
+    const bool one_pause = run.place.missed || run.place.first == run.place.last;
+    for (size_t stay = run.begin; stay < run.end; ++stay) {
+      if (one_pause) {
+        AddStrangers(stay);
+        const bool more = stranger_ != strangers_end_ && stranger_->first < run.end;
+        stay = (more ? stranger_->first : run.end) - 1;
+      }
+      AddStrangers(stay);
+      Begin(stay, run.place);
+    }
+  }
+
+  // Those up to the stay.
+  void AddStrangers(size_t stay) {
+    for (; stranger_ != strangers_end_ && stranger_->first <= stay; ++stranger_)
+      AppendBetween(stranger_->second, stranger_->first);
+  }
+
   void Begin(size_t stay, const SwitchPlace& place) {
     if (!place.found()) return;
-    const std::vector<ThreadStay>& stays = schedule_.stays;
+    const std::span<const ThreadStay> stays = schedule_.stays;
     if (stay > 0 &&
         (place.missed || (place.first < place.last && !SameThread(stays[stay - 1], stays[stay]))))
-      Append({.offset = place.first, .stay = Between(stay)});
-    Append({.offset = place.last, .stay = &stays[stay]});
+      AppendBetween(place.first, stay);
+    Append({.offset = place.last, .whose = Whose::kOfTheStay, .stay = stay});
+  }
+
+  void AppendBetween(uint64_t offset, size_t stay) {
+    in_doubt_ |= stay < schedule_.stays.size();
+    Append({.offset = offset, .whose = Whose::kBetween, .stay = stay});
+  }
+
+  void Append(const Part& change) {
+    while (!changes_.empty() && changes_.back().offset >= change.offset) changes_.pop_back();
+    changes_.push_back(change);
+  }
+
+  const ThreadStay* StayOf(const Part& part) {
+    if (part.whose == Whose::kNobodys) return &schedule_.nobody;
+    if (part.whose == Whose::kOfTheStay) return &schedule_.stays[part.stay];
+    return part.stay == schedule_.stays.size() ? Behind() : Between(part.stay);
   }
 
   const ThreadStay* Between(size_t stay) {
-    if (stay == schedule_.stays.size()) return Behind();
     const ThreadStay& one = schedule_.stays[stay - 1];
     const ThreadStay& other = schedule_.stays[stay];
     ThreadStay& between = schedule_.between.emplace_back(schedule_.nobody);
@@ -240,23 +298,31 @@ class Changes {
     return &schedule_.behind;
   }
 
-  void Append(const StayChange& change) {
-    while (!changes_.empty() && changes_.back().offset >= change.offset) changes_.pop_back();
-    changes_.push_back(change);
-  }
+  using Stranger = std::map<size_t, uint64_t>::const_iterator;
 
   Schedule& schedule_;
-  std::vector<StayChange> changes_;
+  std::vector<Part> changes_;
+  Stranger stranger_;  // the first that has not been added
+  Stranger strangers_end_;
+  bool in_doubt_ = false;
 };
 
 StayChanges ChangesOf(Matcher& matcher, Schedule& schedule) {
   Places found = matcher.Finish();
   Changes changes(schedule);
   changes.Add(found);
-  return {changes.Finish(matcher.begin()), std::move(found.places)};
+  return {.changes = changes.Finish(matcher.begin()),
+          .places = std::move(found.places),
+          .in_doubt = changes.in_doubt()};
 }
 
-bool OneThread(const std::vector<ThreadStay>& stays) {
+StayChanges WithoutChoice(const ThreadStay* stay) {
+  StayChanges all;
+  all.changes.push_back({.offset = 0, .stay = stay});
+  return all;
+}
+
+bool OneThread(std::span<const ThreadStay> stays) {
   return std::ranges::all_of(
       stays, [&](const ThreadStay& stay) { return SameThread(stay, stays.front()); });
 }
@@ -264,8 +330,8 @@ bool OneThread(const std::vector<ThreadStay>& stays) {
 }  // namespace
 
 StayChanges FindStayChanges(const Stream& stream, const PtConfig& config, Schedule& schedule) {
-  if (schedule.stays.empty()) return {{{.offset = 0, .stay = &schedule.nobody}}, {}};
-  const StayChanges one = {{{.offset = 0, .stay = &schedule.stays.front()}}, {}};
+  if (schedule.stays.empty()) return WithoutChoice(&schedule.nobody);
+  const StayChanges one = WithoutChoice(&schedule.stays.front());
   const bool one_thread = OneThread(schedule.stays);
   if (one_thread && schedule.alone) return one;
   Matcher matcher(schedule.stays, nullptr, nullptr);
@@ -273,7 +339,7 @@ StayChanges FindStayChanges(const Stream& stream, const PtConfig& config, Schedu
                      VisitPauses(StreamWindow(stream.bytes, stream.joined), stream.gaps, config,
                                  [&](const Pause& pause) { return matcher.Take(pause); });
   if (!timed && one_thread) return one;
-  if (!timed) return {{{.offset = 0, .stay = &schedule.nobody}}, {}};
+  if (!timed) return WithoutChoice(&schedule.nobody);
   return ChangesOf(matcher, schedule);
 }
 

@@ -13,7 +13,8 @@ namespace flowback {
 
 struct StayChanges {
   std::vector<StayChange> changes;  // by offset
-  std::vector<SwitchPlace> places;  // of each of the schedule's stays; none when there is no choice
+  SwitchPlaces places;              // of the schedule's stays; of none when there is no choice
+  bool in_doubt = false;            // more than one place was left for a switch, or none
 };
 
 // One change for each stay that has trace. A stream without time, or one whose times can't be

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <thread>
 #include <utility>
 #include <variant>
@@ -22,22 +23,22 @@ class Builder {
     const bool lost = std::ranges::any_of(recording.sideband, [](const SidebandRecord& record) {
       return std::holds_alternative<LostRecord>(record);
     });
+    std::map<int32_t, size_t> buffers;
+    for (const Stream& stream : recording.streams)
+      if (stream.tid < 0) cpus_[stream.cpu].shared = ++buffers[stream.cpu] > 1;
     // Of one traced thread all trace is, whether or not the records tell when it was where.
     only_one_ = traced_.size() == 1 && !lost && stays_.NameOnly(traced_.begin()->first);
   }
 
-  Schedule Build(const Stream& stream) const {
+  Schedule Build(const Stream& stream) {
     Schedule schedule;
     schedule.alone = only_one_ || (traced_.size() <= 1 && stays_.OneThread());
     if (stream.tid >= 0)
-      schedule.stays.push_back(Whole(stream, stream.tid));
-    else if (const auto& stays = stays_.Of(stream.cpu);
-             stream.cpu >= 0 && !stays.empty() && !(only_one_ && HasGaps(stays)))
-      schedule.stays = stays;
+      Give(schedule, {Whole(stream, stream.tid)});
+    else if (const Cpu& cpu = Of(stream.cpu); !cpu.stays->empty() && !(only_one_ && cpu.has_gaps))
+      GiveAll(schedule, cpu);
     else if (traced_.size() == 1)
-      schedule.stays.push_back(Whole(stream, traced_.begin()->first));
-    for (ThreadStay& stay : schedule.stays)
-      stay.code = stay.pid >= 0 ? code_.OfProcess(stay.pid) : code_.Given();
+      Give(schedule, {Whole(stream, traced_.begin()->first)});
     schedule.nobody.pid = code_.ProcessOf(stream);
     schedule.nobody.code =
         schedule.nobody.pid >= 0 ? code_.OfProcess(schedule.nobody.pid) : code_.Given();
@@ -45,8 +46,33 @@ class Builder {
   }
 
  private:
-  static bool HasGaps(const std::vector<ThreadStay>& stays) {
-    return std::ranges::any_of(stays, [](const ThreadStay& stay) { return stay.tid < 0; });
+  using Stays = std::vector<ThreadStay>;
+  struct Cpu {
+    std::shared_ptr<const Stays> stays;
+    bool has_gaps = false;  // some of them are nobody's
+    bool shared = false;    // by several streams
+  };
+
+  const Cpu& Of(int32_t number) {
+    Cpu& cpu = cpus_[number];
+    if (cpu.stays != nullptr) return cpu;
+    cpu.stays = number < 0 ? std::make_shared<Stays>() : WithCode(stays_.Of(number));
+    cpu.has_gaps = std::ranges::any_of(*cpu.stays, [](const auto& stay) { return stay.tid < 0; });
+    return cpu;
+  }
+  std::shared_ptr<const Stays> WithCode(Stays stays) const {
+    for (ThreadStay& stay : stays)
+      stay.code = stay.pid >= 0 ? code_.OfProcess(stay.pid) : code_.Given();
+    return std::make_shared<const Stays>(std::move(stays));
+  }
+  void Give(Schedule& schedule, Stays stays) const {
+    schedule.storage = WithCode(std::move(stays));
+    schedule.stays = *schedule.storage;
+  }
+  static void GiveAll(Schedule& schedule, const Cpu& cpu) {
+    schedule.storage = cpu.stays;
+    schedule.stays = *schedule.storage;
+    schedule.shared = cpu.shared;
   }
   ThreadStay Whole(const Stream& stream, int32_t tid) const {
     const auto traced = traced_.find(tid);
@@ -59,6 +85,7 @@ class Builder {
   const RecordingCode& code_;
   std::map<int32_t, int32_t> traced_;
   StaysOfCpus stays_;
+  std::map<int32_t, Cpu> cpus_;
   bool only_one_ = false;
 };
 
@@ -79,8 +106,9 @@ std::map<int32_t, int32_t> TracedThreads(const Recording& recording) {
 }
 
 StreamInputs::StreamInputs(const Recording& recording, const RecordingCode& code, Resync resync) {
-  const Builder builder(recording, code);
-  std::vector<std::vector<SwitchPlace>> places;
+  Builder builder(recording, code);
+  std::vector<SwitchPlaces> places;
+  bool in_doubt = false;
   for (const Stream& stream : recording.streams) {
     Schedule& schedule = schedules_.emplace_back(builder.Build(stream));
     DecodeInput& input = inputs_.emplace_back();
@@ -93,8 +121,9 @@ StreamInputs::StreamInputs(const Recording& recording, const RecordingCode& code
     input.changes = std::move(found.changes);
     input.code = input.changes.front().stay->code.get();
     places.push_back(std::move(found.places));
+    in_doubt |= found.in_doubt;
   }
-  RefineChanges(recording, schedules_, inputs_, places);
+  if (in_doubt) RefineChanges(recording, schedules_, inputs_, places);
   OrderMoves(recording, schedules_, inputs_);
   for (DecodeInput& input : inputs_) input.code = input.changes.front().stay->code.get();
 }

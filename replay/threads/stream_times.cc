@@ -14,6 +14,8 @@
 // Trace that one of two threads made is neither's; whose slot it is then was lost for that long.
 #include "replay/threads/stream_times.h"
 
+#include <algorithm>
+#include <functional>
 #include <utility>
 #include <variant>
 
@@ -108,8 +110,10 @@ void StreamTimes::Finish(uint64_t last_tsc) {
 }
 
 size_t StreamTimes::IndexOf(const ThreadStay* stay) const {
-  if (stay < owners_.stays || stay >= owners_.stays + owners_.slots.size()) return kNone;
-  return static_cast<size_t>(stay - owners_.stays);
+  if (stay == stay_ && begun_) return own_;
+  const auto found = std::ranges::lower_bound(owners_.stays, stay, std::ranges::less());
+  if (found == owners_.stays.end() || *found != stay) return kNone;
+  return static_cast<size_t>(found - owners_.stays.begin());
 }
 
 // The phase so far ended at `at`; what follows is `next`, and `stay`'s.

@@ -46,8 +46,9 @@ struct SpanAddresses {
 // Who may have run on a stream, and what it is like outside its flow.
 struct StreamOwners {
   std::vector<TimeSlot> slots;  // in time order, without overlap
-  // The stay of each slot; null: the slots are all of one thread, whose the whole stream is.
-  const ThreadStay* stays = nullptr;
+  // The stay of each slot, by place in memory; none: the slots are all of one thread, whose the
+  // whole stream is.
+  std::vector<const ThreadStay*> stays;
   TimeClass paused = TimeClass::kKernel;  // when tracing stops without telling where to
   bool overwritten = false;               // the buffer may have held trace before its first byte
 };
@@ -74,7 +75,7 @@ class StreamTimes final : public ExecutionConsumer {
   void Turn(const TimePoint& at, TimePhase next, const ThreadStay* stay);
   void GoTo(size_t slot, TimePhase phase);
   void CoverByTime(const TimePoint& at, TimePhase phase);
-  bool Several() const { return owners_.stays != nullptr; }
+  bool Several() const { return !owners_.stays.empty(); }
   size_t IndexOf(const ThreadStay* stay) const;
 
   static constexpr size_t kNone = ~size_t{0};

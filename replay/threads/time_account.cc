@@ -8,10 +8,12 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <span>
 #include <utility>
 #include <variant>
 
 #include "flowback/replay/thread_flow.h"
+#include "replay/threads/stay_holders.h"
 #include "replay/threads/stream_times.h"
 #include "replay/threads/thread_lives.h"
 
@@ -34,6 +36,7 @@ class Accountant {
     FindSpan();
     for (const Stream& stream : recording_.streams) FindHome(stream);
     BringHome();
+    holders_.Decide();
     for (const Stream& stream : recording_.streams) streams_.push_back(OwnersOf(stream));
     Live();
     RemoveOverlaps();
@@ -99,7 +102,10 @@ class Accountant {
   void FindHome(const Stream& stream);
   void BringHome();
   StreamOwners OwnersOf(const Stream& stream);
-  void AddStays(const Schedule& schedule, bool one_thread, StreamOwners& owners);
+  bool HasStays(const Stream& stream) const {
+    return unit_.nanoseconds() && !inputs_.ScheduleOf(stream).stays.empty();
+  }
+  void AddStays(const Stream& stream, StreamOwners& owners);
   void AddWhole(const Stream& stream, const ThreadStay& stay, StreamOwners& owners);
   void AddAll(const Stream& stream, const ThreadStay& stay, StreamOwners& owners);
   void AddPart(const Stream& stream, const ThreadStay& stay, uint64_t from, uint64_t until,
@@ -133,6 +139,7 @@ class Accountant {
   std::map<int32_t, Home> homes_;             // by tid
   std::set<int32_t> told_cpus_;               // the records tell who was there when
   std::map<const Stream*, std::vector<const LifeStay*>> at_home_;
+  StayHolders holders_;
   std::vector<StreamOwners> streams_;  // by index
   std::vector<TimeSlot> unknown_;      // of several threads one, on some CPU
 };
@@ -172,6 +179,7 @@ void Accountant::FindHome(const Stream& stream) {
   const ThreadStay* whole = WholeOf(stream);
   const Schedule& schedule = inputs_.ScheduleOf(stream);
   if (whole == nullptr) {
+    if (HasStays(stream)) holders_.Add(stream, schedule, summaries_[stream.index]);
     const bool told = !schedule.stays.empty() &&
                       (schedule.stays.size() > 1 || schedule.stays[0].begin_bound != Bound::kOpen ||
                        schedule.stays[0].end_bound != Bound::kOpen);
@@ -210,11 +218,10 @@ StreamOwners Accountant::OwnersOf(const Stream& stream) {
   if (config.kernel_traced.value_or(false) || !config.user_traced.value_or(true))
     owners.paused = TimeClass::kFiltered;
   owners.overwritten = lives_.overwrites();
-  const Schedule& schedule = inputs_.ScheduleOf(stream);
   if (const ThreadStay* whole = WholeOf(stream); whole != nullptr)
     AddWhole(stream, *whole, owners);
-  else if (unit_.nanoseconds() && !schedule.stays.empty())
-    AddStays(schedule, OnlyOwner(stream) != nullptr, owners);
+  else if (HasStays(stream))
+    AddStays(stream, owners);
   else
     AddSlot(owners.slots, FirstOf(stream), LastOf(stream), Nobody(stream), true);
   return owners;
@@ -229,12 +236,14 @@ void Accountant::AddSlot(std::vector<TimeSlot>& slots, uint64_t begin, uint64_t 
   entry.first = std::min(entry.first, begin);
 }
 
-void Accountant::AddStays(const Schedule& schedule, bool one_thread, StreamOwners& owners) {
-  const bool same = std::ranges::all_of(schedule.stays, [&](const ThreadStay& stay) {
-    return stay.tid == schedule.stays.front().tid;
-  });
-  if (!one_thread || !same) owners.stays = schedule.stays.data();
-  for (const ThreadStay& stay : schedule.stays) {
+void Accountant::AddStays(const Stream& stream, StreamOwners& owners) {
+  const std::span<const ThreadStay> all = inputs_.ScheduleOf(stream).stays;
+  const bool one_thread =
+      OnlyOwner(stream) != nullptr &&
+      std::ranges::all_of(all, [&](const ThreadStay& stay) { return stay.tid == all.front().tid; });
+  if (!one_thread) owners.stays = holders_.Of(stream);
+  for (const ThreadStay* one : holders_.Of(stream)) {
+    const ThreadStay& stay = *one;
     const uint64_t begin = std::max(stay.begin, begin_);
     const uint64_t end = stay.end_bound == Bound::kOpen ? end_ : stay.end;
     TimeAccount* account = Thread(stay.tid, stay.pid);

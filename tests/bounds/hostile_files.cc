@@ -75,6 +75,32 @@ void BufferOfTheThread(PerfDataBuilder& file, uint64_t i) {
   if (i % 5 == 0) file.Auxtrace(0, static_cast<uint32_t>(cpu), -1, cpu, ShortTrace());
 }
 
+// Two threads take turns on one CPU, and each tenth record adds a buffer of it with flow in some of
+// the stays: at the begin, somewhere, and at the end.
+constexpr uint64_t kTurns = 20'000;
+
+void BufferOfTwoThreads(PerfDataBuilder& file, uint64_t i) {
+  const int32_t tid = kPid + static_cast<int32_t>(i / 2 % 2);
+  const uint16_t misc = i % 2 == 0 ? 0 : perf::kMiscSwitchOut;
+  const uint64_t microsecond = 1000;
+  file.KernelRecord(perf::kRecordSwitch, misc, FieldWriter(), At(i * microsecond, tid));
+  if (i % 10 != 0) return;
+  if (i == 0) file.ItraceStart(kPid, kPid, At(0));
+  if (i == 0) file.ItraceStart(kPid, kPid + 1, At(1, kPid + 1));
+  pt::PacketWriter trace;
+  trace.Psb();
+  trace.Write(pt::ModeExec{.cs_l = true, .cs_d = false});
+  trace.Write(pt::PsbEnd{});
+  for (const uint64_t turn : {uint64_t{2}, i / 4 * 4 + 2, kTurns - 4}) {
+    const uint64_t tsc = (turn * microsecond + microsecond / 2) * 12 / 5;
+    trace.Write(pt::Tsc{.tsc = tsc});
+    trace.TipPge(0x401000);
+    trace.TipPgd(std::nullopt);
+    trace.Write(pt::Tsc{.tsc = tsc + 100});
+  }
+  file.Auxtrace(0, static_cast<uint32_t>(i + 1), -1, 0, trace.Take());
+}
+
 constexpr uint64_t kStreams = 8'000;
 
 // Each stream's flow is ahead of that of all streams before it.
@@ -134,6 +160,7 @@ std::vector<HostileKind> RecordKinds() {
                 file.Auxtrace(0, static_cast<uint32_t>(i + 1), -1, static_cast<int32_t>(i + 1), {});
               }),
       Records("AuxBuffersOfOneThread", 20'000, 64, BufferOfTheThread),
+      Records("AuxBuffersOfTwoThreads", kTurns, 64, BufferOfTwoThreads),
       Records("AuxBuffersLastFirst", kStreams, 64, BufferFromBefore),
   };
 }

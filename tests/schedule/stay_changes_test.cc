@@ -39,7 +39,8 @@ class StayChangesTest : public testing::Test {
   std::string Found() {
     shared().stream = &stream_;
     shared().schedule = &schedule_;
-    shared().places.assign(schedule_.stays.size(), {});
+    schedule_.stays = stays_;
+    shared().places = SwitchPlaces(stays_.size());
     const ResumeEvidence evidence(streams_, records_);
     StayChanges found;
     for (int round = 0; round < 4; ++round) {
@@ -53,13 +54,14 @@ class StayChangesTest : public testing::Test {
   }
 
   Stream stream_;
+  std::vector<ThreadStay> stays_;
   Schedule schedule_;
   std::deque<SharedStream> streams_ = std::deque<SharedStream>(1);
   std::vector<SidebandRecord> records_;
 };
 
 TEST_F(StayChangesTest, OnePauseThatFitsIsIt) {
-  schedule_.stays = {Stay(1, 10, 100), Stay(2, 110, 900)};
+  stays_ = {Stay(1, 10, 100), Stay(2, 110, 900)};
   Add(0, 10, 0, kRead);
   Add(20, 30, kRead, kRead);
   Add(95, 115, kRead, kFutex);
@@ -68,7 +70,7 @@ TEST_F(StayChangesTest, OnePauseThatFitsIsIt) {
 }
 
 TEST_F(StayChangesTest, BetweenTwoThatFitItIsNobodys) {
-  schedule_.stays = {Stay(1, 10, 100), Stay(2, 110, 900)};
+  stays_ = {Stay(1, 10, 100), Stay(2, 110, 900)};
   Add(0, 10, 0, kRead);
   Add(50, 150, kRead, kRead);
   Add(50, 150, kRead, kFutex);
@@ -77,7 +79,7 @@ TEST_F(StayChangesTest, BetweenTwoThatFitItIsNobodys) {
 
 // Thread 2 stopped in a futex call when it left; where thread 1's read goes on, it does not begin.
 TEST_F(StayChangesTest, AThreadGoesOnWhereItStopped) {
-  schedule_.stays = {Stay(2, 10, 20), Stay(1, 30, 100), Stay(2, 110, 900)};
+  stays_ = {Stay(2, 10, 20), Stay(1, 30, 100), Stay(2, 110, 900)};
   Add(0, 10, 0, kFutex);
   Add(15, 32, kFutex, kRead);
   Add(50, 150, kRead, kRead);
@@ -89,7 +91,7 @@ TEST_F(StayChangesTest, AThreadGoesOnWhereItStopped) {
 
 // A new thread begins where its parent's clone returns; so the parent's own return may be it.
 TEST_F(StayChangesTest, ANewThreadBeginsBehindClone) {
-  schedule_.stays = {Stay(1, 10, 100), Stay(2, 110, 900)};
+  stays_ = {Stay(1, 10, 100), Stay(2, 110, 900)};
   ForkRecord fork;
   fork.time = 60;
   fork.tid = 2;
@@ -105,7 +107,7 @@ TEST_F(StayChangesTest, ANewThreadBeginsBehindClone) {
 
 // Two switches within the reach of the same pauses: the second may be in the first one's first.
 TEST_F(StayChangesTest, SwitchesOverlap) {
-  schedule_.stays = {Stay(1, 10, 100), Stay(2, 102, 104), Stay(3, 106, 900)};
+  stays_ = {Stay(1, 10, 100), Stay(2, 102, 104), Stay(3, 106, 900)};
   Add(0, 10, 0, kRead);
   Add(50, 150, 0, kRead);
   Add(50, 150, 0, kFutex);
@@ -116,7 +118,7 @@ TEST_F(StayChangesTest, SwitchesOverlap) {
 
 // Nothing is said about a switch whose pause is missing, but that it lies between its neighbours.
 TEST_F(StayChangesTest, AMissingPauseLeavesAGap) {
-  schedule_.stays = {Stay(1, 10, 100), Stay(2, 110, 900)};
+  stays_ = {Stay(1, 10, 100), Stay(2, 110, 900)};
   Add(0, 10, 0, kRead);
   Add(20, 30, kRead, kRead);
   Add(200, 210, kFutex, kFutex);

@@ -18,6 +18,7 @@
 #include "decode/pt/packets/packet_writer.h"
 #include "flowback/decode/recording_code.h"
 #include "flowback/replay/thread_flow.h"
+#include "flowback/replay/time_account.h"
 #include "tests/support/flow_consumers.h"
 
 namespace flowback::testing {
@@ -98,6 +99,17 @@ class CpuPiecesTest : public ::testing::Test {
     return told;
   }
 
+  TimeAccounts Account() {
+    const Result<RecordingCode> code = RecordingCode::Load(recording_, {});
+    EXPECT_TRUE(code);
+    const StreamInputs inputs(recording_, *code, Resync::kEarliest);
+    const std::unique_ptr<Decoder> decoder = pt::MakeNativeDecoder();
+    std::vector<FlowSummary> summaries;
+    for (const Stream& stream : recording_.streams)
+      summaries.push_back(*decoder->Summarize(inputs.For(stream)));
+    return *AccountTimes(recording_, inputs, summaries, *decoder);
+  }
+
   using Told = std::vector<std::pair<int32_t, uint64_t>>;
 
   Recording recording_;
@@ -109,6 +121,32 @@ TEST_F(CpuPiecesTest, WhatIsAheadOfTheFirstStayAndBehindTheLastAreTwo) {
   AddStream({{20, 40}, {150, 200}, {320, 350}, {500, 550}, {600, 650}});
   Stay(7, 100, 300), Stay(8, 310, 400);
   EXPECT_EQ(Pieces(), (Told{{7, 1}, {8, 1}, {-1, 1}, {-1, 2}}));
+}
+
+// Each with most of the stays between two of its runs of flow.
+TEST_F(CpuPiecesTest, BuffersOfOneCpuHaveItsStaysInCommon) {
+  AddStream({{20, 40}, {150, 200}, {1320, 1350}});
+  AddStream({{320, 350}, {1750, 1780}, {1800, 1850}, {1900, 1910}});
+  for (uint64_t time = 100; time < 1800; time += 200)
+    Stay(7, time, time + 150), Stay(8, time + 160, time + 190);
+  EXPECT_EQ(Pieces(), (Told{{7, 1}, {7, 1}, {7, 1}, {7, 2}, {-1, 1}, {-1, 1}}));
+}
+
+// Each stay's time is told of by the buffer that has its trace, and counted once.
+TEST_F(CpuPiecesTest, ATimeOnACpuOfTwoBuffersCountsOnce) {
+  AddStream({{150, 200}});
+  AddStream({{600, 700}, {1100, 1150}});
+  Stay(7, 100, 300), Stay(8, 500, 900), Stay(7, 1000, 1300), Stay(8, 1400, 1500);
+  const TimeAccounts accounts = Account();
+  ASSERT_EQ(accounts.threads.size(), 2u);
+  for (const TimeAccount& account : accounts.threads)
+    EXPECT_EQ(account.Sum(), account.lifetime()) << account.tid;
+  const auto executing = [&](size_t thread) {
+    return accounts.threads[thread].shares[static_cast<size_t>(TimeClass::kExecuting)].time;
+  };
+  EXPECT_EQ(accounts.threads[0].instructions, 2u);
+  EXPECT_NEAR(static_cast<double>(executing(0)), 100, 8);
+  EXPECT_NEAR(static_cast<double>(executing(1)), 100, 4);
 }
 
 }  // namespace

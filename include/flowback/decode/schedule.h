@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "flowback/decode/code_image.h"
@@ -37,7 +38,10 @@ struct ThreadStay {
 
 // By begin, without overlap. What lies between two stays is idle time, or records were lost.
 struct Schedule {
-  std::vector<ThreadStay> stays;
+  std::span<const ThreadStay> stays;  // in `storage`
+  std::shared_ptr<const std::vector<ThreadStay>> storage;
+  // Other buffers hold trace of the same CPU; they have the same stays, in the same storage.
+  bool shared = false;
   // The recording tells of one thread only, on all CPUs: what lies between its stays is its own.
   bool alone = false;
   ThreadStay nobody;  // for trace that no stay can be shown to have made

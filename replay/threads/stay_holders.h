@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// Which of a CPU's buffers tells of a stay's time, where several hold the CPU's trace.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "flowback/decode/decoder.h"
+#include "flowback/decode/schedule.h"
+#include "flowback/model/recording.h"
+
+namespace flowback {
+
+// A stay's time counts once, however many buffers there are: by the one that has most of its trace,
+// and by the largest where none has any.
+class StayHolders {
+ public:
+  // `schedule` and `summary` are the stream's, and must outlive this.
+  void Add(const Stream& stream, const Schedule& schedule, const FlowSummary& summary);
+  // When all streams have been added.
+  void Decide();
+  // The stays that the stream tells of, by place in memory.
+  const std::vector<const ThreadStay*>& Of(const Stream& stream) const;
+
+ private:
+  using Size = std::pair<uint64_t, uint64_t>;  // bytes, or instructions where no bytes are told
+  struct Holder {
+    const Stream* stream = nullptr;
+    Size size;
+  };
+  struct Cpu {
+    std::span<const ThreadStay> stays;
+    const Stream* largest = nullptr;
+    std::map<size_t, Holder> holders;  // by stay
+  };
+
+  std::map<const ThreadStay*, Cpu> cpus_;                     // by their first stay
+  std::map<uint32_t, std::vector<const ThreadStay*>> stays_;  // by stream
+};
+
+}  // namespace flowback
