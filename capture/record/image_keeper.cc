@@ -100,7 +100,8 @@ ImageKeeper::ImageKeeper(const RecordOptions& options, const TraceClock& clock)
 void ImageKeeper::Problem(const std::string& path, const std::string& why) {
   constexpr size_t kMost = 20;
   if (kept_.problems.size() >= kMost) return;
-  std::string text = "'" + path + "' is not kept with the recording: " + why;
+  std::string text =
+      "'" + path + "' is not kept with the recording: " + why + "; decode before it changes";
   if (std::ranges::find(kept_.problems, text) == kept_.problems.end())
     kept_.problems.push_back(std::move(text));
 }

@@ -108,6 +108,14 @@ void JitNames::Place(std::vector<Page> pages, std::vector<JitSymbol> symbols) {
                   });
     first.ForEach(done, page.address + page.size, add);
   }
+  // Of a map, which has no times, the last line counts; else who came first.
+  const bool timeless = !symbols.empty() && symbols.front().time == 0;
+  by_address_.clear();
+  (timeless ? names : first)
+      .ForEach(0, ~uint64_t{0}, [&](uint64_t begin, uint64_t end, const JitSymbol& symbol) {
+        by_address_.push_back(
+            {begin, end, begin - symbol.begin, symbol.end - symbol.begin, symbol.name});
+      });
 }
 
 JitNames JitNames::Read(const Recording& recording) {
@@ -132,16 +140,25 @@ JitNames JitNames::Read(const Recording& recording) {
     pages[map->pid].push_back({map->address, map->size, map->file_offset, map->time});
   }
   for (auto& [pid, own] : pages) result.Place(std::move(own), std::move(symbols[pid]));
+  if (pages.size() != 1) result.by_address_.clear();
   std::ranges::sort(result.ranges_, {}, &Range::begin);
   return result;
 }
 
-std::optional<JitNames::Hit> JitNames::Find(uint64_t file_offset) const {
-  auto range = std::ranges::upper_bound(ranges_, file_offset, {}, &Range::begin);
-  if (range == ranges_.begin()) return std::nullopt;
+std::optional<JitNames::Hit> JitNames::FindIn(const std::vector<Range>& ranges, uint64_t at) {
+  auto range = std::ranges::upper_bound(ranges, at, {}, &Range::begin);
+  if (range == ranges.begin()) return std::nullopt;
   --range;
-  if (file_offset >= range->end) return std::nullopt;
-  return Hit{range->name, range->offset + (file_offset - range->begin), range->size};
+  if (at >= range->end) return std::nullopt;
+  return Hit{range->name, range->offset + (at - range->begin), range->size};
+}
+
+std::optional<JitNames::Hit> JitNames::Find(uint64_t file_offset) const {
+  return FindIn(ranges_, file_offset);
+}
+
+std::optional<JitNames::Hit> JitNames::FindUnmapped(uint64_t address) const {
+  return FindIn(by_address_, address);
 }
 
 }  // namespace flowback::symbols

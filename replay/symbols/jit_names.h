@@ -51,6 +51,9 @@ class JitNames {
   };
   // By the place in the file of code.
   std::optional<Hit> Find(uint64_t file_offset) const;
+  // By the address, where no code is known yet: a call is told before the code that it leads to,
+  // which is kept when it runs. Nothing where several processes gave names.
+  std::optional<Hit> FindUnmapped(uint64_t address) const;
 
  private:
   struct Range {
@@ -66,7 +69,10 @@ class JitNames {
   void Place(std::vector<Page> pages, std::vector<JitSymbol> symbols);
 
   std::set<std::string> files_;
-  std::vector<Range> ranges_;  // sorted, apart
+  static std::optional<Hit> FindIn(const std::vector<Range>& ranges, uint64_t at);
+
+  std::vector<Range> ranges_;      // sorted, apart
+  std::vector<Range> by_address_;  // the same, with addresses in place of places
   std::vector<std::shared_ptr<const MappedFile>> mapped_;
 };
 

@@ -21,6 +21,12 @@ using symbols::SymbolFile;
 
 bool IsStripped(const SymbolFile& file) { return file.Find(".symtab") == nullptr; }
 
+std::optional<Symbolizer::Symbol> OfJit(const std::optional<JitNames::Hit>& hit) {
+  if (!hit) return std::nullopt;
+  return Symbolizer::Symbol{
+      .name = hit->name, .offset = hit->offset, .size = hit->size, .is_function = true};
+}
+
 ElfSymbols ReadSymbols(const std::string& path, const ImageSearch& search) {
   const auto file = SymbolFile::Open(path);
   if (file == nullptr) return {};
@@ -79,8 +85,8 @@ Symbolizer::~Symbolizer() = default;
 
 std::optional<Symbolizer::Symbol> Symbolizer::Find(const AddressSpace& space, uint64_t ip) {
   const CodeMapping* mapping = space.Find(ip);
-  if (mapping == nullptr) return std::nullopt;
   const std::scoped_lock lock(files_->mutex);
+  if (mapping == nullptr) return OfJit(files_->Jit().FindUnmapped(ip));
   if (const std::string& kallsyms = mapping->section->kallsyms(); !kallsyms.empty()) {
     const auto symbol = files_->OfKernel(kallsyms).Find(ip);
     if (!symbol) return std::nullopt;
@@ -88,12 +94,7 @@ std::optional<Symbolizer::Symbol> Symbolizer::Find(const AddressSpace& space, ui
         .name = symbol->name, .offset = symbol->offset, .size = symbol->size, .is_function = true};
   }
   const Files::Known& file = files_->Of(mapping->section, search_);
-  if (file.is_jit) {
-    const auto name = files_->Jit().Find(ip - mapping->FileBase());
-    if (!name) return std::nullopt;
-    return Symbol{
-        .name = name->name, .offset = name->offset, .size = name->size, .is_function = true};
-  }
+  if (file.is_jit) return OfJit(files_->Jit().Find(ip - mapping->FileBase()));
   const auto hit = file.symbols->Find(ip - mapping->FileBase());
   if (!hit) return std::nullopt;
   return Symbol{

@@ -82,6 +82,17 @@ TEST_P(KeptImages, OfAProgramThatDeletesItself) {
   EXPECT_NE(decoded.out.find("AfterItIsGone"), std::string::npos) << decoded.out;
 }
 
+// No path leads to what runs: it is kept whole where the kernel lets us, else by the pages that
+// ran.
+TEST_P(KeptImages, OfAProgramInMemoryOnly) {
+  Sh("$R -- " + RecordProgram("in_memory") + " ./prog >/dev/null; rm prog");
+  const ProgramResult decoded = Sh("$F decode --strict --as digest r.data; ls r.data.images");
+  const bool whole = decoded.out.find("memfd_copy") != std::string::npos;
+  EXPECT_EQ(Sh("$F info r.data").out.find("memfd:copy") != std::string::npos,
+            whole || GetParam() == std::string("step"))
+      << decoded.out;
+}
+
 // One program after the other at the same path, in one recording.
 TEST_P(KeptImages, OfTwoProgramsOfOnePath) {
   if (GetParam() == std::string("step")) GTEST_SKIP() << "a shell takes a minute to step";
@@ -116,7 +127,8 @@ TEST_P(KeptImages, OnlyIfTheyAreWanted) {
 }
 
 TEST_P(KeptImages, NotBesideAPipe) {
-  const std::string said = Sh("${R% -o*} -o - -- ./prog 2>said | $F info - >/dev/null; cat said >&2").err;
+  const std::string said =
+      Sh("${R% -o*} -o - -- ./prog 2>said | $F info - >/dev/null; cat said >&2").err;
   EXPECT_NE(said.find("images: none, for nothing stands beside a pipe"), std::string::npos) << said;
   Sh("test ! -e r.data.images; test ! -e ./-.images");
 }
