@@ -93,7 +93,7 @@ std::string NextCommand(const RecordOptions& options) {
 }
 
 bool NothingLost(const RecordSummary& summary) {
-  return summary.losses == 0 && summary.threads_left_out == 0;
+  return summary.losses == 0 && summary.threads_left_out == 0 && !summary.failure;
 }
 
 std::string LossText(const RecordSummary& summary) {
@@ -101,6 +101,9 @@ std::string LossText(const RecordSummary& summary) {
   std::string text = Count(summary.losses, "loss");
   if (summary.threads_left_out != 0)
     text += ", " + Count(summary.threads_left_out, "thread") + " left out";
+  if (summary.failure)
+    text +=
+        fmt::format(", {} not written", Count(summary.bytes - summary.written_bytes, "trace byte"));
   return text;
 }
 
@@ -119,7 +122,7 @@ std::string OverwrittenText(const RecordSummary& summary, const RecordOptions& o
 
 std::string StopText(const RecordSummary& summary) {
   if (summary.stop_reason == StopReason::kProgramEnded) return {};
-  if (summary.stop_reason == StopReason::kOutputFailed) return "up to that; ";
+  if (summary.stop_reason == StopReason::kOutputFailed) return "until tracing stopped: ";
   if (summary.stop_reason == StopReason::kSignal) return "stopped by a signal; ";
   return fmt::format("stopped by --{}, the program ran on unrecorded; ", Name(summary.stop_reason));
 }

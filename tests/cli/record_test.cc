@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `record -- CMD`: CMD's own status, and a recording that decodes to what was executed.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -227,6 +228,27 @@ TEST_F(RecordTest, StopsAtASize) {
   EXPECT_EQ(RunFlowback({"info", "--strict", file_}).status, 0);
   for (const char* size : {"0", "many", "-1"})
     EXPECT_EQ(Record({std::string("--max-size=") + size, "--", "true"}).status, 125);
+}
+
+// Nothing is whole then, least of all "0 % lost".
+TEST_F(RecordTest, AFullOutputIsTheRecordersFailure) {
+  FLOWBACK_NEEDS_HOST(host::Trait::kPtrace);
+  rlimit limit{};
+  getrlimit(RLIMIT_FSIZE, &limit);
+  const rlimit small{.rlim_cur = 8192, .rlim_max = limit.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  const ProgramResult result = Record({"--engine", "step", "--json", "--", "sh", "-c",
+                                       "i=0; while [ $i -lt 20 ]; do i=$((i+1)); done; exit 3"});
+  setrlimit(RLIMIT_FSIZE, &limit);
+  EXPECT_EQ(result.status, 125) << result.err;
+  EXPECT_TRUE(result.err.contains("the program ran on untraced, status 3")) << result.err;
+  EXPECT_FALSE(result.err.contains("0 % lost")) << result.err;
+  const json told = json::parse(Lines(result.out).back());
+  EXPECT_EQ(told["ended_by"], "output-failed");
+  EXPECT_EQ(told["reason"], 1);
+  EXPECT_TRUE(told["lost_percent"].is_null());
+  EXPECT_LT(told["written_bytes"], told["bytes"]);
+  EXPECT_EQ(RunFlowback({"decode", "--as", "summary", file_}).status, 0);
 }
 
 TEST_F(RecordTest, AnOddFileNameIsQuotedInTheNextCommand) {
