@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Every generated perf.data file: with each image taken away, with sections cut out of its code and
-// with its bytes damaged; each CPU's flow by itself, and each thread's over all CPUs.
+// Every generated perf.data file: with each image taken away or cut short, with its bytes damaged,
+// and with trace data lost as the file's records tell it; each CPU's flow by itself, and each
+// thread's over all CPUs.
 //
 // A thread's true flow is that of its stays on the undamaged CPUs, one after the other, whose
 // digest is the generator's. Of the damaged recording every instruction that is told as a thread's
@@ -9,8 +10,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <deque>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
@@ -28,6 +31,7 @@
 #include "flowback/replay/thread_flow.h"
 #include "tests/golden/perf_recordings.h"
 #include "tests/golden/shared_traces.h"
+#include "tests/judge/aux_losses.h"
 #include "tests/judge/byte_damage.h"
 #include "tests/judge/judge.h"
 #include "tests/support/flow_consumers.h"
@@ -45,19 +49,43 @@ struct Opened {
   std::optional<StreamInputs> inputs;
 };
 
-using Change = std::function<void(Opened&)>;
+// What is other than as it was recorded.
+struct Change {
+  std::function<void(Opened&)> done = {};
+  std::filesystem::path file = {};   // in place of the recording's; empty: that
+  std::filesystem::path symfs = {};  // in place of the shared images
+};
+
+// A folder that is removed with the object.
+class Scratch {
+ public:
+  Scratch() {
+    std::string name = ::testing::TempDir() + "judgeXXXXXX";
+    if (mkdtemp(name.data()) != nullptr) path_ = name;
+  }
+  ~Scratch() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
 
 void Open(const golden::PerfRecording& name, Resync resync, const Change& change, Opened& opened) {
   const std::filesystem::path generated = golden::TracesFolder() / "generated";
   OpenOptions options;
-  options.input = generated / name.name / "perf.data";
+  options.input = change.file.empty() ? generated / name.name / "perf.data" : change.file;
   options.sections = golden::OwnSections(generated / name.name);
   Result<Recording> recording = OpenRecording(options);
   ASSERT_TRUE(recording) << recording.error().message();
   opened.recording = std::move(*recording);
-  if (change) change(opened);
+  if (change.done) change.done(opened);
   ImageSearch search;
-  search.symfs = generated / "images";
+  search.symfs = change.symfs.empty() ? generated / "images" : change.symfs;
   Result<RecordingCode> code = RecordingCode::Load(opened.recording, search);
   ASSERT_TRUE(code) << code.error().message();
   opened.code.emplace(std::move(*code));
@@ -141,7 +169,7 @@ class PerfRecording : public ::testing::TestWithParam<golden::PerfRecording> {
   }
 
   // `damages`: by stream; null where only code was taken away.
-  void JudgeChange(const Change& change, const std::vector<DamagedBytes>* damages,
+  void JudgeChange(const Change& change, const std::vector<Damage>* damages,
                    const std::string& what) {
     for (const Resync resync : {Resync::kPsb, Resync::kEarliest}) {
       SCOPED_TRACE(what);
@@ -152,7 +180,7 @@ class PerfRecording : public ::testing::TestWithParam<golden::PerfRecording> {
       std::map<const ThreadStay*, std::vector<Ordered>> ordered;
       std::map<const ThreadStay*, FlowDigest> digests;
       for (const Stream& stream : opened.recording.streams) {
-        const Damage* damage = damages == nullptr ? nullptr : &(*damages)[stream.index].damage;
+        const Damage* damage = damages == nullptr ? nullptr : &(*damages)[stream.index];
         const TrueFlow& truth = truths_[stream.index];
         ToldFlow told;
         const Findings found = JudgeInput(*decoder_, truth, opened.inputs->For(stream), damage,
@@ -250,34 +278,104 @@ TEST_P(PerfRecording, WithoutAnImage) {
     if (const auto* map = std::get_if<MmapRecord>(&record); map != nullptr && map->executable)
       paths.insert(map->path);
   for (const std::string& path : paths)
-    JudgeChange([&path](Opened& opened) { Forget(opened.recording, path); }, nullptr,
+    JudgeChange({.done = [&path](Opened& opened) { Forget(opened.recording, path); }}, nullptr,
                 " without " + path);
   for (size_t i = 0; i < whole_.recording.sections.size(); ++i)
-    JudgeChange(
-        [i](Opened& opened) {
-          opened.recording.sections.erase(opened.recording.sections.begin() +
-                                          static_cast<ptrdiff_t>(i));
-        },
-        nullptr, " without section " + std::to_string(i));
+    JudgeChange({.done =
+                     [i](Opened& opened) {
+                       opened.recording.sections.erase(opened.recording.sections.begin() +
+                                                       static_cast<ptrdiff_t>(i));
+                     }},
+                nullptr, " without section " + std::to_string(i));
 }
 
 TEST_P(PerfRecording, WithDamagedBytes) {
   testing::Random random(whole_.recording.streams[0].bytes.size());
   for (unsigned kind = 0; kind < kByteDamages; ++kind) {
-    std::vector<DamagedBytes> damages;
+    std::vector<DamagedBytes> damaged;
+    std::vector<Damage> damages;
     std::string what;
     for (size_t i = 0; i < truths_.size(); ++i) {
-      damages.push_back(DamageBytes(truths_[i], whole_.recording.streams[i].bytes, kind, random));
-      what += ", " + damages.back().what;
+      damaged.push_back(DamageBytes(truths_[i], whole_.recording.streams[i].bytes, kind, random));
+      damages.push_back(damaged.back().damage);
+      what += ", " + damaged.back().what;
     }
-    JudgeChange(
-        [&damages](Opened& opened) {
-          for (Stream& stream : opened.recording.streams) {
-            stream.bytes = damages[stream.index].bytes;
-            stream.gaps = damages[stream.index].gaps;
-          }
-        },
-        &damages, what);
+    JudgeChange({.done =
+                     [&damaged](Opened& opened) {
+                       for (Stream& stream : opened.recording.streams) {
+                         stream.bytes = damaged[stream.index].bytes;
+                         stream.gaps = damaged[stream.index].gaps;
+                       }
+                     }},
+                &damages, what);
+  }
+}
+
+// The code of a mapping's end is missing: the file ends inside it.
+void CutImage(const std::filesystem::path& images, const MmapRecord& map, uint64_t size,
+              const std::filesystem::path& symfs) {
+  const std::string cut = map.path.substr(1);
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(images)) {
+    const std::filesystem::path name = std::filesystem::relative(entry.path(), images);
+    if (entry.is_directory() && !entry.is_symlink()) {
+      std::filesystem::create_directories(symfs / name);
+    } else if (name == cut) {
+      std::filesystem::copy_file(entry.path(), symfs / name);
+      std::filesystem::permissions(symfs / name, std::filesystem::perms::owner_all);
+      std::filesystem::resize_file(symfs / name, size);
+    } else {
+      std::filesystem::create_symlink(entry.path(), symfs / name);
+    }
+  }
+}
+
+TEST_P(PerfRecording, WithImagesCutShort) {
+  const std::filesystem::path images = golden::TracesFolder() / "generated" / "images";
+  testing::Random random(whole_.recording.streams[0].bytes.size() + 1);
+  std::set<std::string> seen;
+  for (const SidebandRecord& record : whole_.recording.sideband) {
+    const auto* map = std::get_if<MmapRecord>(&record);
+    if (map == nullptr || !map->executable || !seen.insert(map->path).second) continue;
+    if (!std::filesystem::exists(images / map->path.substr(1))) continue;
+    const uint64_t size = map->file_offset + random.Below(map->size);
+    const Scratch scratch;
+    ASSERT_NO_FATAL_FAILURE(CutImage(images, *map, size, scratch.path()));
+    JudgeChange({.symfs = scratch.path()}, nullptr,
+                ", " + map->path + " of " + std::to_string(size) + " bytes");
+  }
+}
+
+TEST_P(PerfRecording, WithLostTraceData) {
+  testing::Random random(whole_.recording.streams[0].bytes.size() + 2);
+  const support::PerfDataParts whole =
+      ReadPerfData(golden::TracesFolder() / "generated" / GetParam().name / "perf.data");
+  for (const AuxLoss loss : {AuxLoss::kTruncated, AuxLoss::kHole}) {
+    support::PerfDataParts parts = whole;
+    const std::vector<Damage> damages = LoseAuxData(parts, loss, whole_.recording.streams, random);
+    std::string what = loss == AuxLoss::kHole ? ", hole" : ", truncated";
+    ASSERT_TRUE(std::ranges::any_of(damages, [](const Damage& one) { return one.removed != 0; }));
+    for (const Damage& damage : damages) {
+      what += " " + std::to_string(damage.removed) + " at " + std::to_string(damage.begin);
+    }
+    const Scratch scratch;
+    const std::filesystem::path file = scratch.path() / "perf.data";
+    const support::FileBytes bytes = support::ToFile(parts);
+    std::ofstream(file, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+    Opened opened;
+    ASSERT_NO_FATAL_FAILURE(Open(GetParam(), Resync::kEarliest, {.file = file}, opened));
+    for (const Stream& stream : opened.recording.streams) {
+      const Damage& damage = damages[stream.index];
+      // The file is damaged as is meant, and tells so.
+      ASSERT_EQ(stream.bytes.size() + damage.removed,
+                whole_.recording.streams[stream.index].bytes.size());
+      ASSERT_EQ(stream.gaps.size(), damage.removed == 0 ? 0 : 1);
+      if (!stream.gaps.empty()) {
+        ASSERT_EQ(stream.gaps[0].offset, damage.begin);
+      }
+    }
+    JudgeChange({.file = file}, &damages, what);
   }
 }
 

@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Takes the rules of docs/resync.md and their neighbours out of the decoder, one at a time, and says which tests fail.
+
+    without_fixes.py --folder FOLDER [--traces SHARED] [NAME...]
+
+The sources are copied to FOLDER/source and built there once, with every rule behind a switch that FLOWBACK_WITHOUT
+names; so nothing here changes in the checkout. Takes minutes. `--check` only looks whether each rule's text still stands
+in its file exactly once.
+"""
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+from typing import NamedTuple
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+HEADER = "without_fixes.h"
+HEADER_TEXT = """#pragma once
+#include <cstdlib>
+#include <string_view>
+inline bool Without(std::string_view name) {
+  static const char* const without = std::getenv("FLOWBACK_WITHOUT");
+  return without != nullptr && name == without;
+}
+"""
+
+
+class Fix(NamedTuple):
+    name: str
+    file: str
+    old: str
+    new: str  # `Without` in it stands for the question whether this rule is out
+
+
+FIXES = [
+    Fix("calls forgotten at a loss's end", "decode/pt/flow_sync.h",
+        "  EndLoss(Offset(packet_));\n  returns_.Clear();\n",
+        "  EndLoss(Offset(packet_));\n  if (!Without) returns_.Clear();\n"),
+    Fix("MODE.Exec counts while lost", "decode/pt/flow_bind.h",
+        "  exec_mode_ = mode_->Mode();\n", "  if (!Without) exec_mode_ = mode_->Mode();\n"),
+    Fix("no transaction behind a contradiction", "decode/pt/flow_sync.h",
+        "    last_ip_.Doubt();\n    in_transaction_ = false;\n",
+        "    last_ip_.Doubt();\n    if (!Without) in_transaction_ = false;\n"),
+    Fix("last IP in doubt", "decode/pt/packets/last_ip.h",
+        "void Doubt() { in_doubt_ = true; }", "void Doubt() { in_doubt_ = !Without; }"),
+    Fix("no 48-bit address in 32-bit modes", "decode/pt/flow_bind.h",
+        "== ExecMode::k64Bit) return ip;", "== ExecMode::k64Bit || Without) return ip;"),
+    Fix("FUPs that only inform", "decode/pt/flow_bind.h",
+        "  bool taken = false;\n", "  if (Without) return true;\n  bool taken = false;\n"),
+    Fix("TIP.PGE with its address in doubt", "decode/pt/flow_packets.h",
+        "  if (!ip && last_ip_.in_doubt()) {", "  if (!Without && !ip && last_ip_.in_doubt()) {"),
+    Fix("TIP.PGD with the last IP in doubt", "decode/pt/flow_packets.h",
+        "    if (last_ip_.in_doubt()) return true;\n    Regain();",
+        "    if (!Without && last_ip_.in_doubt()) return true;\n    Regain();"),
+    Fix("deferred TIPs", "decode/pt/flow_ahead.h",
+        "  if (!tips_come_at_once_) tips", "  if (Without) return true;\n  if (!tips_come_at_once_) tips"),
+    Fix("PSB+ at another place", "decode/pt/flow_sync.h",
+        "header.ip && !WalkTo(*header.ip)) return false;",
+        "header.ip && !Without && !WalkTo(*header.ip)) return false;"),
+    Fix("PSB+ without a FUP", "decode/pt/flow_sync.h",
+        "!header.ip && !header.overflow)", "!header.ip && !header.overflow && !Without)"),
+    Fix("PSB+ with a FUP while off", "decode/pt/flow_sync.h",
+        "  if (state_ == State::kOff && header.ip && !enabling)",
+        "  if (state_ == State::kOff && header.ip && !enabling && !Without)"),
+    Fix("PSB inside a misread packet", "decode/pt/flow_sync.h",
+        "  if (psb >= begin + size) return false;", "  if (psb >= begin + size || Without) return false;"),
+    Fix("PEBS group that may have ended", "decode/pt/flow_sync.h",
+        "  const bool ambiguous = pebs_", "  const bool ambiguous = !Without && pebs_"),
+    Fix("code that is known to be missing", "decode/pt/code_view.cc",
+        "  if (Epoch().space->WhyNothing(", "  if (!Without && Epoch().space->WhyNothing("),
+    Fix("resynchronising behind a switch", "decode/pt/flow_sync.h",
+        "  if (next_change_ != 0) from =", "  if (!Without && next_change_ != 0) from ="),
+    Fix("clock in doubt behind a gap", "decode/pt/clock.h",
+        "    in_doubt_ = anchored_;", "    in_doubt_ = anchored_ && !Without;"),
+    Fix("turns unseen in a pause", "decode/pt/clock.h",
+        "  void OnPause() { unseen_turns_ = true; }", "  void OnPause() { unseen_turns_ = !Without; }"),
+    Fix("TSC's upper bits by a reference", "decode/pt/clock.cc",
+        "reference_(config.tsc_reference)", "reference_(Without ? 0 : config.tsc_reference)"),
+    Fix("moves between CPUs", "decode/schedule/cpu_moves.cc",
+        "  Mover(recording, schedules, inputs).Run();",
+        "  if (!Without) Mover(recording, schedules, inputs).Run();"),
+    Fix("moves in the order of time", "decode/schedule/merge_stretches.cc",
+        "    if (parts_.empty() || sources_[current_].done()) return false;\n",
+        "    if (parts_.empty() || sources_[current_].done()) return false;\n    if (Without) return true;\n"),
+]
+
+# Each test program, and which of its tests are quick enough to run for each rule.
+PROGRAMS = {
+    "behaviour_test": "*",
+    "judge_seeds_test": "*",
+    "judge_raw_test": "*",
+    "judge_threads_test": "*",
+    "cli_cpu_moves_test": "CpuMoves*",
+    "cli_uptime_test": "*/Uptime.*",
+    "pt_test": "Clock*",
+}
+
+
+def changed_sources():
+    """The text of each file with a rule, with all of its rules behind switches."""
+    texts = {}
+    for fix in FIXES:
+        text = texts.setdefault(fix.file, (ROOT / fix.file).read_text())
+        if text.count(fix.old) != 1:
+            raise SystemExit(f"{fix.file}: the text of '{fix.name}' stands there {text.count(fix.old)} times, not once:\n"
+                             f"{fix.old}\nGive the rule's present text in {__file__}.")
+        switch = re.sub(r"\bWithout\b", f'Without("{fix.name}")', fix.new)
+        texts[fix.file] = text.replace(fix.old, switch)
+    return {file: f'#include "{HEADER}"\n{text}' for file, text in texts.items()}
+
+
+def write(path, text):
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
+def copy_sources(target):
+    changed = changed_sources()
+
+    def copy(source, to):
+        if os.path.relpath(source, ROOT) in changed:
+            return
+        new = os.stat(source)
+        old = os.stat(to) if os.path.exists(to) else None
+        if old is None or (old.st_size, old.st_mtime_ns) != (new.st_size, new.st_mtime_ns):
+            shutil.copy2(source, to)
+
+    shutil.copytree(ROOT, target, copy_function=copy, dirs_exist_ok=True,
+                    ignore=shutil.ignore_patterns("build", ".git"))
+    for file, text in changed.items():
+        write(target / file, text)
+    write(target / HEADER, HEADER_TEXT)
+
+
+def build(source):
+    subprocess.run(["cmake", "--preset", "release"], cwd=source, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["cmake", "--build", "--preset", "release", "--target", "flowback", *PROGRAMS],
+                   cwd=source, check=True, stdout=subprocess.DEVNULL)
+
+
+def failing(program, tests, environment):
+    """How many tests fail, and what the judges count as false: stretches, times, threads."""
+    done = subprocess.run([program, f"--gtest_filter={tests}"], env=environment, text=True, errors="replace",
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=1800)
+    failed = set(re.findall(r"^\[  FAILED  \] (\S+?)(?:,.*)? \(\d+ ms\)$", done.stdout, re.M))
+    counts = {}
+    for what, number in re.findall(r"wrong (stretches|times|threads) (\d+)", done.stdout):
+        counts[what] = counts.get(what, 0) + int(number)
+    false = ", ".join(f"{number:,} {what}" for what, number in counts.items() if number)
+    if done.returncode not in (0, 1):
+        return f"ends with {done.returncode}"
+    if not failed and done.returncode == 0:
+        return ""
+    return f"{len(failed)} tests" + (f" ({false} false)" if false else "")
+
+
+def report(source, names, shared):
+    environment = dict(os.environ, FLOWBACK_SHARED=str(shared))
+    missed = 0
+    for name in names:
+        environment["FLOWBACK_WITHOUT"] = name
+        found = {}
+        for program, tests in PROGRAMS.items():
+            says = failing(source / "build/release/bin" / program, tests, environment)
+            if says:
+                found[program] = says
+        missed += name != "" and not found
+        print(f"| {name or '(all in)'} | " + ("; ".join(f"`{p}`: {s}" for p, s in found.items()) or "nothing fails") + " |",
+              flush=True)
+    return missed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="only look whether the rules' texts are still there")
+    parser.add_argument("--folder", type=pathlib.Path, help="where to build")
+    parser.add_argument("--traces", type=pathlib.Path, default=ROOT.parent / "shared", help="shared recordings")
+    parser.add_argument("names", nargs="*", help="rules; all when none is named")
+    arguments = parser.parse_args()
+    unknown = set(arguments.names) - {fix.name for fix in FIXES}
+    if unknown:
+        parser.error(f"no such rule: {', '.join(sorted(unknown))}")
+    if arguments.check:
+        changed_sources()
+        print(f"{len(FIXES)} rules, each once in its file")
+        return 0
+    if arguments.folder is None:
+        parser.error("--folder says where to build")
+    source = arguments.folder.resolve() / "source"
+    copy_sources(source)
+    build(source)
+    names = arguments.names or ["", *(fix.name for fix in FIXES)]
+    return 1 if report(source, names, arguments.traces.resolve()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
