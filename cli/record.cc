@@ -69,12 +69,12 @@ std::string WhyNoHardware() {
              : "this machine has no Intel PT";
 }
 
-std::string ChooseAutomatically(bool attaches) {
-  if (attaches) {
+std::string ChooseAutomatically(const RecordOptions& options) {
+  if (!options.pids.empty() || !options.tids.empty()) {
     Warn("record: --engine auto takes 'step': the emulator can't take over a running program");
     return "step";
   }
-  const Status emulator = CheckEmulator({});
+  const Status emulator = CheckEmulated(options);
   Warn(fmt::format("record: --engine auto takes '{}': {}{}", emulator ? "emulate" : "step",
                    WhyNoHardware(),
                    emulator ? ""
@@ -83,8 +83,8 @@ std::string ChooseAutomatically(bool attaches) {
   return emulator ? "emulate" : "step";
 }
 
-Result<std::string> ChooseEngine(const std::string& word, bool attaches) {
-  if (word == "auto") return ChooseAutomatically(attaches);
+Result<std::string> ChooseEngine(const std::string& word, const RecordOptions& options) {
+  if (word == "auto") return ChooseAutomatically(options);
   if (IsBuilt(word)) return word;
   for (const KnownEngine& engine : kKnownEngines) {
     if (engine.name != word) continue;
@@ -207,8 +207,7 @@ Status Understand(const RecordWords& words, RecordOptions& options) {
   for (const Status& status : {UnderstandPacketOptions(words, options),
                                UnderstandBuffers(words, options), UnderstandLimits(words, options)})
     if (!status) return Fail(status.error());
-  const Result<std::string> engine =
-      ChooseEngine(words.engine, !options.pids.empty() || !options.tids.empty());
+  const Result<std::string> engine = ChooseEngine(words.engine, options);
   if (!engine) return Fail(engine.error());
   options.engine = *engine;
   return {};

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/wait.h>
 
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "cli/json.h"
 #include "cli/output.h"
 #include "cli/printable.h"
+#include "cli/process_ends.h"
 #include "cli/record_output.h"
 #include "cli/status.h"
 
@@ -84,6 +86,33 @@ std::string ShellWord(const std::string& word) {
 std::string NextCommand(const RecordOptions& options) {
   if (options.output_pipe >= 0) return {};
   return "flowback info " + ShellWord(options.output);
+}
+
+// The command's own end, and of other processes those that a signal ended.
+void TellEnds(const RecordSummary& summary, const RecordOptions& options) {
+  constexpr size_t kMostLines = 32;
+  const std::vector<EndPlace> places = FindPlaces(summary.process_ends);
+  size_t lines = 0;
+  for (size_t i = 0; i < summary.process_ends.size(); ++i) {
+    const ProcessEnd& end = summary.process_ends[i];
+    if (!WasKilled(end) || ++lines > kMostLines) continue;
+    const std::string text = EndText(end, places[i]);
+    const bool own =
+        !options.command.empty() && !summary.threads.empty() && end.pid == summary.threads[0].pid;
+    Warn(own ? "record: " + text
+             : fmt::format("record: process {} ({}) {}", end.pid, end.comm, text));
+  }
+  if (lines > kMostLines)
+    Warn(fmt::format("record: {} more processes were killed: flowback info tells",
+                     lines - kMostLines));
+}
+
+std::string EndsJson(const RecordSummary& summary) {
+  const std::vector<EndPlace> places = FindPlaces(summary.process_ends);
+  nlohmann::ordered_json ends = nlohmann::ordered_json::array();
+  for (size_t i = 0; i < summary.process_ends.size(); ++i)
+    ends.push_back(EndJson(summary.process_ends[i], places[i]));
+  return ends.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 bool NothingLost(const RecordSummary& summary) {
@@ -162,6 +191,7 @@ void TellText(const RecordSummary& summary, const RecordOptions& options) {
   if (options.snapshot_bytes)
     Warn(fmt::format("record: of each thread's trace the last {} were kept at most",
                      Count(*options.snapshot_bytes, "byte")));
+  TellEnds(summary, options);
   const size_t processes = Processes(summary);
   Warn(fmt::format("record: {}{} of {}{} in {:.2f} s, {}{}", StopText(summary),
                    Count(summary.instructions, "instruction"),
@@ -215,6 +245,7 @@ void TellJson(const RecordSummary& summary, const RecordOptions& options, int ex
       .Raw("slow_down_estimate", slow_down ? fmt::format("{:.2f}", *slow_down) : "null")
       .Raw("from", JsonArray(summary.from_places))
       .Raw("until", JsonArray(summary.until_places))
+      .Raw("ends", EndsJson(summary))
       .Raw("notes", JsonArray(summary.notes))
       .Raw("next", next.empty() ? "null" : JsonText(next))
       .Number("status", exit_status)

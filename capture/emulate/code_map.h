@@ -34,8 +34,10 @@ class CodeMap {
   // What was there is there no more.
   void Forget(uint64_t begin, uint64_t end);
 
- private:
+  // What lies there; null: nothing known.
   const CodeRange* Find(uint64_t address) const;
+
+ private:
   void Add(CodeRange range, const Announce& announce);
 
   std::map<uint64_t, CodeRange> ranges_;  // by begin, apart

@@ -21,6 +21,7 @@
 
 #include "capture/record/file_build_id.h"
 #include "capture/record/plugin_interface.h"
+#include "capture/record/process_ends.h"
 #include "capture/record/process_maps.h"
 #include "capture/record/recorded_span.h"
 #include "capture/record/ring.h"
@@ -66,6 +67,9 @@ Result<RecordSummary> EmulateEngine::Run(pid_t pid) {
   TakeLast();
   if (others_ && !stopped_)
     AddNote("processes that the program started still ran when it ended: their traces end there");
+  CompleteProcessEnds(summary_, command_,
+                      ended ? std::optional(summary_.command_status) : std::nullopt,
+                      clock_.ToNanoseconds(clock_.Now()));
   Result<RecordSummary> summary = Summarize();
   if (ended) return summary;
   if (!summary) kill(pid, SIGKILL);
@@ -312,6 +316,12 @@ void EmulateEngine::Tell(const Message& message) {
       return;
     case MessageKind::kNote:
       return AddNote(message.text);
+    case MessageKind::kEnd:
+      if (auto end = DecodeProcessEnd(message.text)) {
+        end->time = clock_.ToNanoseconds(message.header.tsc);
+        summary_.process_ends.push_back(std::move(*end));
+      }
+      return;
     case MessageKind::kFunction:
       return NoteFunction(static_cast<RecordingSwitch>(message.header.offset),
                           message.header.address == 0, message.text, summary_);

@@ -14,7 +14,7 @@
 
 namespace flowback::record {
 
-constexpr uint32_t kSharedAreaVersion = 5;
+constexpr uint32_t kSharedAreaVersion = 6;
 constexpr uint64_t kSharedAreaMagic = 0x6165726177666c66;
 constexpr uint32_t kSlots = 1024;
 constexpr uint32_t kMaxVirtualCpus = 256;
@@ -187,6 +187,7 @@ enum class MessageKind : uint32_t {
   kSwitchIn,
   kUntraced,  // text: what would be run so, and why; empty: it was not
   kNote,      // text: what the user should know
+  kEnd,       // the thread ends its process; text: as capture/record/process_end.h writes it
 };
 
 // One piece of sideband; `text_size` bytes follow, then zeros up to a multiple of eight.

@@ -12,6 +12,7 @@
 
 #include "flowback/base/error.h"
 #include "flowback/base/flow_digest.h"
+#include "flowback/model/recording.h"
 
 namespace flowback {
 
@@ -122,9 +123,10 @@ struct RecordSummary {
   // Where the functions RecordOptions names are: "f in /lib/libx.so at 0x1139" (of the file).
   std::vector<std::string> from_places;
   std::vector<std::string> until_places;
-  uint64_t threads_left_out = 0;        // more ran at once than can be recorded
-  std::vector<RecordedThread> threads;  // in order of their start: stream 0, 1, ...
-  std::chrono::nanoseconds elapsed{0};  // to the program's end
+  uint64_t threads_left_out = 0;         // more ran at once than can be recorded
+  std::vector<ProcessEnd> process_ends;  // those that are known, in order of time
+  std::vector<RecordedThread> threads;   // in order of their start: stream 0, 1, ...
+  std::chrono::nanoseconds elapsed{0};   // to the program's end
   // What this process and its children used meanwhile: recorder and recorded program.
   std::chrono::nanoseconds cpu_time{0};
   // How long the processor's time-stamp counter takes for as many ticks as there are instructions.
@@ -181,5 +183,8 @@ Error NoPlugins(const std::string& emulator, const EmulatorPlugins& plugins);
 
 // Whether the engine "emulate" can work here; the error says what is missing and how to get it.
 Status CheckEmulator(const RecordOptions& options);
+// The same, and whether the options' command is a program that it can run: of those that this
+// machine runs, 32-bit ones are none. A command that can't be run at all is not its matter.
+Status CheckEmulated(const RecordOptions& options);
 
 }  // namespace flowback
