@@ -19,7 +19,9 @@ const std::string kFatal = FLOWBACK_RECORD_PROGRAMS "/fatal";
 class ProcessEnds : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    if (std::string(GetParam()) == "step") FLOWBACK_NEEDS_HOST(host::Trait::kPtrace);
+    if (std::string(GetParam()) == "step") {
+      FLOWBACK_NEEDS_HOST(host::Trait::kPtrace);
+    }
     if (std::string(GetParam()) == "emulate" && RunShell(folder_, "qemu-x86_64 --version").status)
       GTEST_SKIP() << "qemu-x86_64 is not installed (Debian: qemu-user)";
   }

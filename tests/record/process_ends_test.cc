@@ -15,10 +15,11 @@ namespace {
 class ProcessEnds : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    if (std::string(GetParam()) == "step")
+    if (std::string(GetParam()) == "step") {
       FLOWBACK_NEEDS_PTRACE();
-    else
+    } else {
       FLOWBACK_NEEDS_EMULATOR();
+    }
   }
   // As the file has them, which are the summary's.
   std::vector<ProcessEnd> Run(const std::vector<std::string>& command) {
