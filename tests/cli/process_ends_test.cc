@@ -16,6 +16,12 @@ namespace fs = std::filesystem;
 
 const std::string kFatal = FLOWBACK_RECORD_PROGRAMS "/fatal";
 
+// Of `record`: its last line, behind those of the threads.
+json EndsOf(const ProgramResult& result) {
+  const std::vector<std::string> lines = Lines(result.out);
+  return lines.empty() ? json() : json::parse(lines.back())["ends"];
+}
+
 class ProcessEnds : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
@@ -43,7 +49,7 @@ TEST_P(ProcessEnds, SayWhereTheProgramDied) {
   EXPECT_TRUE(result.err.contains("record: killed by SIGSEGV at 0x")) << result.err;
   EXPECT_TRUE(result.err.contains("fatal.c:")) << result.err;
   EXPECT_TRUE(result.err.contains(", accessing 0x8\n")) << result.err;
-  const json end = json::parse(result.out)["ends"].at(0);
+  const json end = EndsOf(result).at(0);
   EXPECT_EQ(end["signal_name"], "SIGSEGV");
   EXPECT_EQ(end["fault_address"], "8");
   EXPECT_EQ(end["dso"], kFatal);
@@ -89,7 +95,7 @@ TEST_P(ProcessEnds, LeaveTheProgramsCoreDump) {
       pattern.starts_with("|") || pattern.starts_with("/"))
     GTEST_SKIP() << "core dumps don't go to the program's folder here: " << pattern;
   const ProgramResult result = Record(kFatal + " scan", "ulimit -c unlimited; ");
-  const json end = json::parse(result.out)["ends"].at(0);
+  const json end = EndsOf(result).at(0);
   ASSERT_TRUE(end["core"].is_string()) << result.err;
   const std::string core = end["core"];
   EXPECT_TRUE(result.err.contains("; core dump: " + core + "\n")) << result.err;
@@ -109,7 +115,7 @@ TEST_P(ProcessEnds, LeaveTheProgramsCoreDump) {
 
 TEST_P(ProcessEnds, LeaveNoCoreDumpWhereTheLimitIsZero) {
   const ProgramResult result = Record(kFatal + " scan", "ulimit -c 0; ");
-  EXPECT_TRUE(json::parse(result.out)["ends"].at(0)["core"].is_null());
+  EXPECT_TRUE(EndsOf(result).at(0)["core"].is_null());
   EXPECT_TRUE(OtherFiles(folder_).empty());
 }
 
