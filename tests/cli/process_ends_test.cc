@@ -81,12 +81,14 @@ TEST_P(ProcessEnds, StandInAPipeToo) {
   EXPECT_EQ(info["ends"][0]["signal"], 4);
 }
 
-// Files in the folder but the recording.
+// Files in the folder but the recording and RunShell's own.
 std::vector<std::string> OtherFiles(const ScratchFolder& folder) {
   std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(folder.path()))
-    if (const std::string name = entry.path().filename(); !name.starts_with("perf.data"))
+  for (const auto& entry : fs::directory_iterator(folder.path())) {
+    const std::string name = entry.path().filename();
+    if (!name.starts_with("perf.data") && name != "out" && name != "err" && name != "script")
       names.push_back(name);
+  }
   return names;
 }
 
