@@ -56,6 +56,7 @@ Status Collect(const ReaderOptions& options, const RecordingCode& code, InfoRepo
   Result<std::unique_ptr<Decoder>> decoder = MakeDecoder(options.engine);
   if (!decoder) return Fail(decoder.error());
   report.images = code.images();
+  report.ends = FindPlaces(*report.recording, code, options.search);
   report.losses.AddRecording(*report.recording);
   StreamInputs inputs(*report.recording, code, options.resync);
   inputs.set_threads(options.threads, options.window);

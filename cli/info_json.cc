@@ -242,6 +242,10 @@ void PrintInfoJson(const InfoReport& report, Output& output) {
   out.Member("time", DurationJson(report));
   WriteThreads(report, true, out);
   WriteThreads(report, false, out);
+  size_t next_end = 0;
+  out.Array("ends", recording.process_ends, [&](const ProcessEnd& end) -> std::optional<Json> {
+    return EndJson(end, report.ends[next_end++]);
+  });
   out.Array("streams", report.streams,
             [](const StreamInfo& info) -> std::optional<Json> { return StreamJson(info); });
   out.Member("packets", PacketsJson(report));

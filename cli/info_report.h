@@ -10,6 +10,7 @@
 
 #include "cli/losses.h"
 #include "cli/output.h"
+#include "cli/process_ends.h"
 #include "cli/threads.h"
 #include "cli/trace_clock.h"
 #include "flowback/decode/decoder.h"
@@ -38,7 +39,8 @@ struct InfoReport {
   TimeAccounts times;  // of the threads that were asked for
   LossTally losses;
   std::vector<ImageStatus> images;
-  bool stats = false;  // tell how it was decoded, too
+  std::vector<EndPlace> ends;  // of the recording's process_ends
+  bool stats = false;          // tell how it was decoded, too
 };
 
 void PrintInfoText(const InfoReport& report, Output& output);

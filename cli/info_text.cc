@@ -54,6 +54,22 @@ void AppendMachine(const InfoReport& report, std::string& out) {
   AppendUnlikeNative(machine.recorder, out);
 }
 
+// How each process ended, the killed ones first.
+void AppendEnds(const InfoReport& report, std::string& out) {
+  const std::vector<ProcessEnd>& ends = report.recording->process_ends;
+  if (ends.empty()) return;
+  out += "\nprocesses, how they ended\n";
+  const size_t shown = ShownOf(ends.size());
+  size_t lines = 0;
+  for (const bool killed : {true, false})
+    for (size_t i = 0; i < ends.size(); ++i)
+      if (WasKilled(ends[i]) == killed && ++lines <= shown)
+        out += Printable(fmt::format("{:>10} {:<15} {}", ends[i].pid, ends[i].comm,
+                                     EndText(ends[i], report.ends[i]))) +
+               '\n';
+  if (shown < lines) out += fmt::format("{:>10} more\n", lines - shown);
+}
+
 // How many records of each kind there are, also of those that nothing is made of.
 void AppendRecords(const InfoReport& report, std::string& out) {
   std::string words;
@@ -237,6 +253,7 @@ void PrintInfoText(const InfoReport& report, Output& output) {
   AppendRecords(report, out);
   AppendDamage(report, out);
   AppendThreads(report, out);
+  AppendEnds(report, out);
   if (!report.streams.empty()) {
     AppendStreams(report, out);
     AppendPackets(report, out);

@@ -86,7 +86,7 @@ std::string ChooseAutomatically(const RecordOptions& options) {
     Warn("record: --engine auto takes 'step': the emulator can't take over a running program");
     return "step";
   }
-  const Status emulator = CheckEmulator({});
+  const Status emulator = CheckEmulated(options);
   if (emulator && KeepsRightsWhenStepped(options.command)) {
     Warn(
         "record: --engine auto takes 'step': the program is set-user-ID, and in the emulator it "

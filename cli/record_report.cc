@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "cli/json.h"
 #include "cli/output.h"
 #include "cli/printable.h"
+#include "cli/process_ends.h"
 #include "cli/record_output.h"
 #include "cli/status.h"
 
@@ -90,6 +92,33 @@ std::string ShellWord(const std::string& word) {
 std::string NextCommand(const RecordOptions& options) {
   if (options.output_pipe >= 0) return {};
   return "flowback info " + ShellWord(options.output);
+}
+
+// The command's own end, and of other processes those that a signal ended.
+void TellEnds(const RecordSummary& summary, const RecordOptions& options) {
+  constexpr size_t kMostLines = 32;
+  const std::vector<EndPlace> places = FindPlaces(summary.process_ends);
+  size_t lines = 0;
+  for (size_t i = 0; i < summary.process_ends.size(); ++i) {
+    const ProcessEnd& end = summary.process_ends[i];
+    if (!WasKilled(end) || ++lines > kMostLines) continue;
+    const std::string text = EndText(end, places[i]);
+    const bool own =
+        !options.command.empty() && !summary.threads.empty() && end.pid == summary.threads[0].pid;
+    Warn(own ? "record: " + text
+             : fmt::format("record: process {} ({}) {}", end.pid, end.comm, text));
+  }
+  if (lines > kMostLines)
+    Warn(fmt::format("record: {} more processes were killed: flowback info tells",
+                     lines - kMostLines));
+}
+
+std::string EndsJson(const RecordSummary& summary) {
+  const std::vector<EndPlace> places = FindPlaces(summary.process_ends);
+  nlohmann::ordered_json ends = nlohmann::ordered_json::array();
+  for (size_t i = 0; i < summary.process_ends.size(); ++i)
+    ends.push_back(EndJson(summary.process_ends[i], places[i]));
+  return ends.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 bool NothingLost(const RecordSummary& summary) {
@@ -239,6 +268,7 @@ void TellText(const RecordSummary& summary, const RecordOptions& options) {
                      Count(*options.snapshot_bytes, "byte")));
   TellUnlikeNative(summary);
   if (summary.failure) TellFailure(summary, options);
+  TellEnds(summary, options);
   const size_t processes = Processes(summary);
   Warn(fmt::format("record: {}{} of {}{} in {:.2f} s, {}{}", StopText(summary),
                    Count(summary.instructions, "instruction"),
@@ -308,6 +338,7 @@ void TellJson(const RecordSummary& summary, const RecordOptions& options,
       .Raw("images", ImagesJson(summary))
       .Raw("from", JsonArray(summary.from_places))
       .Raw("until", JsonArray(summary.until_places))
+      .Raw("ends", EndsJson(summary))
       .Raw("notes", JsonArray(summary.notes))
       .Raw("unlike_native", UnlikeNativeJson(summary))
       .Number("written_bytes", summary.written_bytes)

@@ -39,8 +39,10 @@ class CodeMap {
   // What was there is there no more.
   void Forget(uint64_t begin, uint64_t end);
 
- private:
+  // What lies there; null: nothing known.
   const CodeRange* Find(uint64_t address) const;
+
+ private:
   void Add(CodeRange range, const Announce& announce);
 
   const bool files_are_kept_;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // What the emulator's callbacks do, for all threads of the process. Its parts lie in
-// emulated_process.cc (threads and blocks), system_calls.cc, thread_ends.cc, function_switches.cc.
+// emulated_process.cc (threads and blocks), system_calls.cc, thread_ends.cc, process_end.cc,
+// function_switches.cc.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -21,6 +23,7 @@
 #include "capture/record/emulator_command.h"
 #include "capture/record/shared_area.h"
 #include "capture/record/trace_clock.h"
+#include "flowback/model/recording.h"
 
 namespace flowback::emulate {
 
@@ -72,10 +75,14 @@ class EmulatedProcess {
   void OnBlock(unsigned vcpu, const Block& block, const GuestRegisters* registers);
   void OnSystemCall(unsigned vcpu, const SystemCall& call);
   void OnSystemCallDone(unsigned vcpu, int64_t number, int64_t result);
-  // The calling thread dies of a signal, and the process with it.
-  void OnFatalSignal(int signal);
+  // The calling thread dies of a signal, and the process with it. `core`: where its core dump is;
+  // empty: there is none.
+  void OnFatalSignal(int signal, const std::string& core);
   // The calling thread ran into a host's SIGSEGV or SIGBUS; `handled`: the emulator let it go on.
-  void OnHostFault(bool handled);
+  // `address` of the host's memory; 0: not known.
+  void OnHostFault(bool handled, uint64_t address);
+  // The calling thread's name, as the kernel would show it.
+  std::string OwnComm();
 
   // Around fork, in the thread that forks.
   void BeforeFork();
@@ -109,6 +116,11 @@ class EmulatedProcess {
   bool CallOthers(unsigned own);
   void EndOthers(unsigned own);
   void EndStopped(unsigned own);
+  std::string CommOf(int32_t tid);
+  std::optional<uint64_t> FaultAddress(const ThreadTracer& thread, int signal, uint64_t ip) const;
+  void TellKilled(unsigned vcpu, int signal, const std::string& core);
+  void TellExit(unsigned vcpu, const SystemCall& call);
+  void TellEnd(ThreadTracer& thread, ProcessEnd end);
 
   // System calls.
   void NoteHandler(const SystemCall& call);
@@ -144,6 +156,7 @@ class EmulatedProcess {
   GuestMemory memory_;
   record::FunctionWatch watch_;
   std::array<bool, 65> wants_siginfo_{};  // by signal: its handler gets a siginfo
+  std::map<int32_t, std::string> names_;  // of threads that gave themselves one
   uint64_t mappings_tsc_ = 0;             // when they changed last
   std::vector<std::pair<uint64_t, std::pair<record::MessageHeader, std::string>>> unsent_;
   std::vector<uint64_t> awaited_;  // keys of mapped files that were told

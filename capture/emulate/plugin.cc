@@ -21,6 +21,7 @@
 #include <string>
 #include <string_view>
 
+#include "capture/emulate/core_dump.h"
 #include "capture/emulate/emulated_process.h"
 #include "capture/emulate/emulator_hooks.h"
 #include "capture/emulate/qemu_plugin_api.h"
@@ -34,6 +35,8 @@ const int interface_version = record::PluginInterface(
     [](const char* function) { return dlsym(RTLD_DEFAULT, function) != nullptr; });
 
 EmulatedProcess* process;
+CoreDump core_dump;
+std::string program;  // its file
 bool copies_code;     // how QEMU gives an instruction's bytes
 ThreadTable threads;  // its threads
 
@@ -108,8 +111,29 @@ void OnSwitchInside(unsigned vcpu, void* rest) {
 int (*real_kill)(pid_t, int);
 
 int OnKill(pid_t pid, int signal) {
-  if (pid == getpid()) process->OnFatalSignal(signal);
+  if (pid == getpid()) {
+    core_dump.Finish(signal);
+    process->OnFatalSignal(signal, core_dump.path());
+    CoreDump::KeepKernelFromDumping();
+  }
   return real_kill(pid, signal);
+}
+
+int (*real_open)(const char*, int, ...);
+
+// Only where a file may be made is there a mode.
+int OnOpen(const char* path, int flags, ...) {
+  if (CoreDump::IsDump(path, flags)) return core_dump.Open(process->OwnComm(), program);
+  if ((flags & (O_CREAT | O_TMPFILE)) == 0) return real_open(path, flags);
+  va_list values;
+  va_start(values, flags);
+  const mode_t mode = va_arg(values, mode_t);
+  va_end(values);
+  return real_open(path, flags, mode);
+}
+
+ssize_t OnWrite(int descriptor, const void* bytes, size_t size) {
+  return core_dump.Write(descriptor, bytes, size);
 }
 
 // The emulator says on the program's stderr that it dumped core, also where it did not. By itself
@@ -141,9 +165,12 @@ std::array<SignalAction, 2> emulator_actions;  // for SIGSEGV and SIGBUS
 
 // The emulator leaves its handler by a jump when the program's own access failed.
 void OnHostFault(int signal, siginfo_t* info, void* context) {
-  if (info->si_code > 0) process->OnHostFault(false);
+  // At addresses that can be none (not canonical) the kernel tells nothing.
+  const uint64_t address =
+      info->si_code == SI_KERNEL ? 0 : reinterpret_cast<uint64_t>(info->si_addr);
+  if (info->si_code > 0) process->OnHostFault(false, address);
   emulator_actions[signal == SIGSEGV ? 0 : 1](signal, info, context);
-  if (info->si_code > 0) process->OnHostFault(true);
+  if (info->si_code > 0) process->OnHostFault(true, 0);
 }
 
 void WatchHostFaults() {
@@ -242,6 +269,7 @@ bool Install(qemu_plugin_id_t id, const qemu_info_t& info, int count, char** wor
   char emulator[4096] = {};
   if (readlink("/proc/self/exe", emulator, sizeof emulator - 1) < 0) return false;
   copies_code = info.version.cur >= record::kCopyingPluginInterface;
+  program = record::FromHex(arguments["program"]);
   process = new EmulatedProcess(
       *area,
       {.emulator = emulator,
@@ -259,6 +287,9 @@ bool Install(qemu_plugin_id_t id, const qemu_info_t& info, int count, char** wor
       ReplaceImport("kill", reinterpret_cast<void*>(&OnKill)));
   real_pthread_create = reinterpret_cast<decltype(real_pthread_create)>(
       ReplaceImport("pthread_create", reinterpret_cast<void*>(&OnCreate)));
+  real_open = reinterpret_cast<decltype(real_open)>(
+      ReplaceImport("open64", reinterpret_cast<void*>(&OnOpen)));
+  if (real_open != nullptr) ReplaceImport("write", reinterpret_cast<void*>(&OnWrite));
   ReplaceImport("fprintf", reinterpret_cast<void*>(&OnPrint));
   ReplaceImport("__fprintf_chk", reinterpret_cast<void*>(&OnCheckedPrint));
   qemu_plugin_register_vcpu_init_cb(id, OnThreadMade);

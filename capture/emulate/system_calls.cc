@@ -44,8 +44,10 @@ void EmulatedProcess::OnSystemCall(unsigned vcpu, const SystemCall& call) {
   const auto& [path, arguments, environment, at_environment, a5, a6] = call.arguments;
   switch (call.number) {
     case SYS_exit:
+      TellExit(vcpu, call);
       return thread->End(true);
     case SYS_exit_group:
+      TellExit(vcpu, call);
       thread->End(true);
       return EndOthers(vcpu);
     case SYS_rt_sigaction:
@@ -149,6 +151,7 @@ void EmulatedProcess::NoteName(ThreadTracer& thread, const SystemCall& call) {
   char name[kMaxName + 1] = {};
   for (uint64_t i = 0; i < kMaxName; ++i)
     if (!memory_.Read(call.arguments[1] + i, name + i, 1) || name[i] == 0) break;
+  names_[thread.tid()] = name;
   thread.Send({.kind = MessageKind::kComm}, name);
 }
 

@@ -30,15 +30,17 @@ void Pause() {
 
 }  // namespace
 
-void EmulatedProcess::OnHostFault(bool handled) {
-  if (const unsigned vcpu = OwnVcpu(); vcpu < kMaxVcpus) Thread(vcpu)->OnHostFault(handled);
+void EmulatedProcess::OnHostFault(bool handled, uint64_t address) {
+  if (const unsigned vcpu = OwnVcpu(); vcpu < kMaxVcpus)
+    Thread(vcpu)->OnHostFault(handled, address);
 }
 
 // The emulator has left its generated code: the state it keeps is up to date.
-void EmulatedProcess::OnFatalSignal(int signal) {
+void EmulatedProcess::OnFatalSignal(int signal, const std::string& core) {
   const unsigned vcpu = OwnVcpu();
   if (vcpu >= kMaxVcpus) return;
   ThreadTracer& thread = *Thread(vcpu);
+  TellKilled(vcpu, signal, core);
   if (registers_known_ != 0)
     thread.Die({.ip = registers_[vcpu]->Rip(registers_known_),
                 .signal = signal,

@@ -243,8 +243,9 @@ void ThreadTracer::End(bool exits) {
   last_ = &kNoBlock;
 }
 
-void ThreadTracer::OnHostFault(bool handled) {
+void ThreadTracer::OnHostFault(bool handled, uint64_t address) {
   if (!open()) return;
+  fault_address_ = address;
   fault_block_ = handled ? nullptr : last_.load(std::memory_order_relaxed);
   fault_count_ = writer_.flow().count;
 }

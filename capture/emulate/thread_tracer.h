@@ -84,7 +84,9 @@ class ThreadTracer {
 
   // The host refused an access to memory, in the thread's current block; `handled`: the emulator
   // made it possible after all. Async-signal-safe.
-  void OnHostFault(bool handled);
+  void OnHostFault(bool handled, uint64_t address);
+  // What the last such access was to; 0: not known.
+  uint64_t fault_address() const { return fault_address_; }
   // Whether an instruction in the thread's last block raised a fault; empty: not known.
   std::optional<bool> Faulted() const;
 
@@ -174,6 +176,7 @@ class ThreadTracer {
   FlowDigest digest_;  // between TakeUp and SetDown
   const Block* fault_block_ = nullptr;
   uint64_t fault_count_ = 0;
+  uint64_t fault_address_ = 0;
   std::mutex telling_;
   std::optional<CpuTurns> cpus_;
 };

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "capture/formats/field_reader.h"
+#include "capture/formats/process_end.h"
 #include "capture/formats/text.h"
 
 namespace flowback::perf {
@@ -156,6 +157,16 @@ bool ReadClockData(FieldReader& fields, Recording& recording) {
   return fields.ok();
 }
 
+// A pipe has as many such records as its ends need.
+bool ReadProcessEnds(FieldReader& fields, Recording& recording) {
+  while (fields.remaining() != 0) {
+    ProcessEnd end;
+    if (!ReadProcessEnd(fields, end)) return false;
+    recording.process_ends.push_back(std::move(end));
+  }
+  return true;
+}
+
 struct FeatureReader {
   unsigned bit;
   const char* name;
@@ -174,6 +185,7 @@ constexpr FeatureReader kReaders[] = {
     {kFeatureCommandLine, "command line", ReadCommandLine},
     {kFeatureEventDescriptions, "event descriptions", ReadEventDescriptions},
     {kFeatureClockData, "clock data", ReadClockData},
+    {kFeatureProcessEnds, "ends of processes", ReadProcessEnds},
 };
 
 // One feature, whose place in the file is `section`: `content` is what of it is there.

@@ -146,6 +146,8 @@ enum Feature : unsigned {
   kFeatureAuxtrace = 18,
   kFeatureCompressed = 27,
   kFeatureClockData = 29,
+  // Our recorder's own, far from perf's, which passes over what it doesn't know.
+  kFeatureProcessEnds = 192,
 };
 inline constexpr unsigned kFeatureBits = 256;
 

@@ -68,8 +68,10 @@ class CodeReader {
   Bytes Page(uint64_t address) const { return pages_.at(address); }
   static constexpr uint64_t kPageSize = 4096;
 
- private:
+  // Null: the code there is none's.
   const ExecutableMapping* Find(uint64_t address) const;
+
+ private:
   bool MayChange(const ExecutableMapping& mapping, uint64_t address);
   bool IsAsInFile(const ExecutableMapping& mapping, uint64_t page) const;
   void KeepPages(uint64_t address, Bytes code);

@@ -23,6 +23,7 @@
 #include "capture/record/mapped_file_text.h"
 #include "capture/record/mapped_image.h"
 #include "capture/record/plugin_interface.h"
+#include "capture/record/process_ends.h"
 #include "capture/record/process_maps.h"
 #include "capture/record/recorded_span.h"
 #include "capture/record/ring.h"
@@ -65,6 +66,9 @@ Result<RecordSummary> EmulateEngine::Run(pid_t pid) {
   TakeLast();
   if (stopped_ && left_running_ != 0) AddNote(kRunOn);
   if (summary_.threads.empty() && !stopped_) return Fail(NothingRan());
+  CompleteProcessEnds(summary_, command_,
+                      ended_ ? std::optional(summary_.command_status) : std::nullopt,
+                      clock_.ToNanoseconds(clock_.Now()));
   Summarize();
   if (!status_) OnFailure();
   if (!ended_) WaitForProgram(pid);
@@ -329,6 +333,12 @@ void EmulateEngine::Tell(const Message& message) {
       return AddNote(message.text);
     case MessageKind::kUnlikeNative:
       return NoteUnlikeNative(message);
+    case MessageKind::kEnd:
+      if (auto end = DecodeProcessEnd(message.text)) {
+        end->time = clock_.ToNanoseconds(message.header.tsc);
+        summary_.process_ends.push_back(std::move(*end));
+      }
+      return;
     case MessageKind::kFunction:
       return NoteFunction(static_cast<RecordingSwitch>(message.header.offset),
                           message.header.address == 0, message.text, summary_);

@@ -193,4 +193,16 @@ Status CheckEmulator(const RecordOptions& options) {
   return {};
 }
 
+Status CheckEmulated(const RecordOptions& options) {
+  if (auto emulator = CheckEmulator(options); !emulator) return emulator;
+  if (options.command.empty()) return {};
+  const std::string path = LookUpInPath(options.command[0]);
+  const auto program = FindProgram(path);
+  if (program || program.error().error != 0) return {};
+  return Fail(Error(ErrorCode::kUnsupported, "'" + path + "' is a program for " +
+                                                 program.error().machine + ", which " + kEmulator +
+                                                 " does not run")
+                  .Remedy("a 64-bit build of it"));
+}
+
 }  // namespace flowback

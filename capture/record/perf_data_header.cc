@@ -9,6 +9,7 @@
 #include "capture/formats/perf_layout.h"
 #include "capture/record/perf_data_events.h"
 #include "capture/record/perf_record_buffer.h"
+#include "capture/record/process_end.h"
 
 namespace flowback::record {
 namespace {
@@ -142,6 +143,20 @@ HeaderFeature SampleTimeFeature(uint64_t first, uint64_t last) {
   feature.U64(first);
   feature.U64(last);
   return {kFeatureSampleTime, std::move(feature)};
+}
+
+std::vector<HeaderFeature> ProcessEndFeatures(const std::vector<ProcessEnd>& ends,
+                                              bool in_records) {
+  constexpr size_t kRoom = kMostOfRecord - 64;  // for what stands around it
+  std::vector<HeaderFeature> features;
+  for (const ProcessEnd& end : ends) {
+    FeatureBuffer one;
+    AppendProcessEnd(end, one);
+    if (features.empty() || (in_records && features.back().content.size() + one.size() > kRoom))
+      features.push_back({kFeatureProcessEnds, {}});
+    features.back().content.Append(one.bytes());
+  }
+  return features;
 }
 
 void AppendFeatureRecord(LittleEndianBuffer& out, const HeaderFeature& feature) {

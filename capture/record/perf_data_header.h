@@ -44,6 +44,8 @@ std::vector<HeaderFeature> MachineFeatures(const std::vector<std::string>& comma
 HeaderFeature BuildIdFeature(const std::vector<MmapRecord>& maps);
 HeaderFeature TraceIndexFeature(const std::vector<TraceIndexEntry>& index);
 HeaderFeature SampleTimeFeature(uint64_t first, uint64_t last);
+// One feature with all of them, or several that each fit into a record; none where there are none.
+std::vector<HeaderFeature> ProcessEndFeatures(const std::vector<ProcessEnd>& ends, bool in_records);
 
 // The feature as a record among the data, as perf writes it into a pipe. One that is too large for
 // a record is left out.

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "capture/formats/perf_layout.h"
@@ -250,6 +251,8 @@ Status PerfDataWriter::WriteLast(const RecordSummary& summary) {
   LittleEndianBuffer last;
   if (!facts_.span.everything() || !summary.unlike_native.empty())
     for (const HeaderFeature& feature : Identity(summary)) AppendFeatureRecord(last, feature);
+  for (const HeaderFeature& feature : ProcessEndFeatures(summary.process_ends, true))
+    AppendFeatureRecord(last, feature);
   return file_.Write(last.bytes());
 }
 
@@ -259,13 +262,15 @@ Status PerfDataWriter::WriteFeatures(const RecordSummary& summary) {
   features.push_back(BuildIdFeature(build_ids_));
   features.push_back(TraceIndexFeature(trace_index_));
   features.push_back(SampleTimeFeature(first_time_, last_time_));
+  for (HeaderFeature& feature : ProcessEndFeatures(summary.process_ends, false))
+    features.push_back(std::move(feature));
   std::ranges::sort(features, {}, &HeaderFeature::bit);  // their sections stand in the bits' order
   LittleEndianBuffer table;
   LittleEndianBuffer contents;
   const uint64_t contents_at = file_.size() + features.size() * 2 * sizeof(uint64_t);
-  uint64_t bits = 0;
+  std::array<uint64_t, kFeatureBits / 64> bits{};
   for (const auto& [bit, content] : features) {
-    bits |= uint64_t{1} << bit;
+    bits[bit / 64] |= uint64_t{1} << bit % 64;
     table.U64(contents_at + contents.size());
     table.U64(content.size());
     contents.Append(content.bytes());
@@ -273,7 +278,7 @@ Status PerfDataWriter::WriteFeatures(const RecordSummary& summary) {
   if (auto written = file_.Write(table.bytes()); !written) return written;
   if (auto written = file_.Write(contents.bytes()); !written) return written;
   LittleEndianBuffer bitmap;
-  bitmap.U64(bits);
+  for (const uint64_t word : bits) bitmap.U64(word);
   return file_.WriteAt(kFeatureBitsAt, bitmap.bytes());
 }
 

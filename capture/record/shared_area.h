@@ -199,6 +199,7 @@ enum class MessageKind : uint32_t {
   kUntraced,      // text: what would be run so, and why; empty: it was not
   kNote,          // text: what the user should know
   kUnlikeNative,  // address: the row of unlike_native.def; text: the program's name
+  kEnd,           // the thread ends its process; text: as capture/record/process_end.h writes it
 };
 
 // One piece of sideband; `text_size` bytes follow, then zeros up to a multiple of eight.

@@ -29,6 +29,7 @@
 
 #include "capture/record/branch_outcome.h"
 #include "capture/record/child_status.h"
+#include "capture/record/process_ends.h"
 #include "capture/record/process_maps.h"
 #include "capture/record/ptrace_calls.h"
 #include "capture/record/step_thread.h"
@@ -105,6 +106,9 @@ void StepEngine::Loop() {
 void StepEngine::Complete() {
   if (std::exchange(completed_, true)) return;
   TellChangedCode();
+  CompleteProcessEnds(summary_, command_,
+                      command_ended_ ? std::optional(summary_.command_status) : std::nullopt,
+                      clock_.ToNanoseconds(clock_.Now()));
   Check(sink_.Finish(summary_));
 }
 
@@ -134,7 +138,10 @@ void StepEngine::HandleEnd(pid_t tid, int status) {
     thread->process.lost_threads = true;
     EndThread(*thread);
   }
-  if (tid == command_) summary_.command_status = status;
+  if (tid == command_) {
+    summary_.command_status = status;
+    command_ended_ = true;
+  }
   targets_.erase(tid);
   TellLeftRunning();
 }
@@ -206,6 +213,7 @@ StepEngine::Signal StepEngine::OnTrap(Thread& thread) {
 
 StepEngine::Signal StepEngine::OnSignal(Thread& thread, int signal, uint64_t next,
                                         const siginfo_t& info) {
+  NoteSignal(thread, signal, info);
   if (IsFault(signal, info) && next == thread.ip) {
     thread.generator.Faulted(thread.ip, thread.mode);
   } else {
@@ -218,6 +226,7 @@ StepEngine::Signal StepEngine::OnSignal(Thread& thread, int signal, uint64_t nex
 }
 
 void StepEngine::OnHandlerEntry(Thread& thread, uint64_t next) {
+  thread.last_signal = 0;
   thread.generator.Interrupted(thread.ip);
   thread.restart.reset();
   thread.undisturbed = false;

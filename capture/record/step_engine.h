@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Records programs by single-stepping them. step_engine.cc tells the stops apart (its essay says
 // how), step_account.cc what each step did, step_tasks.cc which threads and processes there are,
-// step_report.cc what goes to the sink.
+// step_ends.cc how processes
+// end, step_report.cc what goes to the sink.
 #pragma once
 
 #include <signal.h>
@@ -76,6 +77,11 @@ class StepEngine {
   Signal OnSignal(Thread& thread, int signal, uint64_t next, const siginfo_t& info);
   void OnHandlerEntry(Thread& thread, uint64_t next);
 
+  void NoteSignal(Thread& thread, int signal, const siginfo_t& info);
+  void NoteExit(Thread& thread, int status);
+  void DescribeDeath(Thread& thread, uint64_t ip, ProcessEnd& end);
+  void EndProcess(Process& process);
+
   void OnExec(pid_t tid);
   void OnThreadExit(Thread& thread);
   void OnChild(Thread& thread, bool vfork);
@@ -112,6 +118,7 @@ class StepEngine {
   void AnnounceProgram(Thread& thread);
   void AnnounceMappings(Thread& thread);
   void AnnounceMappingsOf(Process& process, pid_t tid);
+  void TellVdso(const MmapRecord& mapping, Bytes bytes);
   void AnnounceComm(Thread& thread, bool exec);
   bool FlushDue(const Thread& thread) const;
   void FlushTrace(Thread& thread);
@@ -129,7 +136,8 @@ class StepEngine {
   RecordingSink& sink_;
   const RecordedSpan span_;
   Bell bell_;
-  pid_t command_ = -1;       // -1: none was started
+  pid_t command_ = -1;  // -1: none was started
+  bool command_ended_ = false;
   std::set<pid_t> targets_;  // processes and threads whose end is the recording's
   std::map<pid_t, std::unique_ptr<Process>> processes_;  // with threads being traced
   std::map<pid_t, std::unique_ptr<Thread>> threads_;     // being traced

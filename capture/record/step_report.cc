@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the step engine tells its sink: programs, mappings, names, trace bytes.
+#include <elf.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -53,13 +55,29 @@ void StepEngine::AnnounceMappingsOf(Process& process, pid_t tid) {
     if (mapping.path == "[vdso]") {
       const auto bytes = process.code.ReadMemory(mapping.begin, mapping.end - mapping.begin);
       record.build_id = BuildIdOf(bytes);
-      Check(sink_.AddCode({.address = mapping.begin, .name = mapping.path, .bytes = bytes}));
-    } else if (const MappedImage* image = process.code.ImageOf(mapping)) {
+      Check(sink_.AddSideband(record));
+      TellVdso(record, bytes);
+      continue;
+    }
+    if (const MappedImage* image = process.code.ImageOf(mapping)) {
       record.build_id = image->build_id;
       sink_.AddImage(record, *image);
     }
     Check(sink_.AddSideband(record));
   }
+}
+
+// A reader finds the vDSO of 64-bit processes in itself. Another one is kept as memory is that is
+// in no file.
+void StepEngine::TellVdso(const MmapRecord& mapping, Bytes bytes) {
+  MemoryCode code{.address = mapping.address, .name = mapping.path, .bytes = bytes};
+  const bool own_kind = bytes.size() > EI_CLASS && bytes[EI_CLASS] == ELFCLASS64;
+  if (!own_kind && !bytes.empty()) {
+    code.time = mapping.time;
+    code.pid = mapping.pid;
+    code.tid = mapping.tid;
+  }
+  Check(sink_.AddCode(code));
 }
 
 void StepEngine::Watch(Process& process, const ExecutableMapping& mapping) {

@@ -40,6 +40,11 @@ void StepEngine::OnExec(pid_t tid) {
   }
   const bool muted = caller != nullptr && caller->generator.muted();
   if (targets_.erase(former) != 0) targets_.insert(tid);
+  // Its other threads ended, not the process.
+  if (Process* process = FindProcess(tid)) {
+    process->end.reset();
+    process->end_decided = false;
+  }
   for (auto it = threads_.begin(); it != threads_.end();) {
     Thread& thread = *(it++)->second;
     if (thread.tid == tid || thread.process.pid != tid) continue;
@@ -62,6 +67,7 @@ void StepEngine::OnThreadExit(Thread& thread) {
   if (const auto next = ReadIp(thread.tid)) CatchUp(thread, *next);
   const auto end = static_cast<int>(ReadEventMessage(thread.tid).value_or(SIGKILL));
   if (WIFSIGNALED(end)) thread.process.lost_threads = true;
+  NoteExit(thread, end);
   const pid_t tid = thread.tid;
   EndThread(thread);
   Continue(tid);
@@ -209,7 +215,10 @@ void StepEngine::FinishThread(Thread& thread) {
   thread.generator.clock().Publish();
   Process& process = thread.process;
   threads_.erase(thread.tid);
-  if (--process.threads == 0) processes_.erase(process.pid);
+  if (--process.threads == 0) {
+    EndProcess(process);
+    processes_.erase(process.pid);
+  }
   if (!stopping_) StartOrphans();
 }
 

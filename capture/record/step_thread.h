@@ -23,7 +23,9 @@ struct StepEngine::Process {
   CodeReader code;
   FunctionWatch watch;
   size_t threads = 0;
-  bool announced = false;     // its mappings
+  bool announced = false;           // its mappings
+  std::optional<ProcessEnd> end{};  // as far as its threads have told
+  bool end_decided = false;         // no other thread's end changes that
   bool lost_threads = false;  // some were killed: of a child that they made they may not have told
 };
 
@@ -38,9 +40,11 @@ struct StepEngine::Thread {
   PacketGenerator generator;
   uint64_t ip = 0;  // next instruction, as far as known
   ExecMode mode = ExecMode::k64Bit;
-  FetchedInstruction current;       // at `ip`, read before it runs
-  std::optional<uint64_t> restart;  // a SYSCALL the kernel may go back to
-  bool undisturbed = false;         // if it does: only because the program is being traced
+  FetchedInstruction current;          // at `ip`, read before it runs
+  std::optional<uint64_t> restart;     // a SYSCALL the kernel may go back to
+  int last_signal = 0;                 // delivered to it, and no handler has run since
+  std::optional<uint64_t> last_fault;  // the access that raised that
+  bool undisturbed = false;            // if it does: only because the program is being traced
   std::chrono::steady_clock::time_point flushed;  // when its trace was handed on last
   bool signal_sent = false;                       // the last resume delivered a signal
   bool made_child = false;  // the last system call did, and the child is traced

@@ -185,7 +185,7 @@ class SelfLoop : public Tracer {
 };
 
 TEST_F(SelfLoop, AFaultDoesNotCount) {
-  tracer_.OnHostFault(false);
+  tracer_.OnHostFault(false, 0);
   EXPECT_EQ(tracer_.Faulted(), true);
   tracer_.Die({.ip = 0x1000, .signal = SIGSEGV, .fault = tracer_.Faulted()});
   EXPECT_EQ(digest().count, 3u);
@@ -194,8 +194,8 @@ TEST_F(SelfLoop, AFaultDoesNotCount) {
 }
 
 TEST_F(SelfLoop, ASignalBetweenTwoRoundsCounts) {
-  tracer_.OnHostFault(false);
-  tracer_.OnHostFault(true);  // made possible after all
+  tracer_.OnHostFault(false, 0);
+  tracer_.OnHostFault(true, 0);  // made possible after all
   EXPECT_EQ(tracer_.Faulted(), false);
   tracer_.Die({.ip = 0x1000, .signal = SIGTERM, .fault = false});
   EXPECT_EQ(digest().count, 6u);
@@ -287,7 +287,7 @@ TEST(ClosedTracer, DoesNothing) {
   tracer.EnterKernel();
   tracer.Leave();
   tracer.Sync();
-  tracer.OnHostFault(false);
+  tracer.OnHostFault(false, 0);
   tracer.Die({.ip = 0x1000, .signal = SIGSEGV, .fault = true});
   tracer.End(true);
 }

@@ -43,6 +43,7 @@ std::string WhyNotHere(const std::vector<std::string>& command) {
   static const std::map<std::string, host::Trait> kNeeds = {
       {Program("modes"), host::Trait::kCode32},
       {Program("thirty_two"), host::Trait::kPrograms32},
+      {Program("thirty_two_vdso"), host::Trait::kPrograms32},
       {Program("thirty_two_spins"), host::Trait::kPrograms32}};
   const auto found = kNeeds.find(command.at(0));
   return found == kNeeds.end() ? "" : host::WhyNot(found->second);

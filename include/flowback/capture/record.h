@@ -12,6 +12,7 @@
 
 #include "flowback/base/error.h"
 #include "flowback/base/flow_digest.h"
+#include "flowback/model/recording.h"
 
 namespace flowback {
 
@@ -164,9 +165,10 @@ struct RecordSummary {
   // read: the first `written_bytes` of `bytes`. Instructions are counted until tracing stopped.
   std::optional<Error> failure;
   uint64_t written_bytes = 0;
-  uint64_t threads_left_out = 0;        // more ran at once than can be recorded
-  std::vector<RecordedThread> threads;  // in order of their start: stream 0, 1, ...
-  std::chrono::nanoseconds elapsed{0};  // to the program's end
+  uint64_t threads_left_out = 0;         // more ran at once than can be recorded
+  std::vector<ProcessEnd> process_ends;  // those that are known, in order of time
+  std::vector<RecordedThread> threads;   // in order of their start: stream 0, 1, ...
+  std::chrono::nanoseconds elapsed{0};   // to the program's end
   // What this process and its children used meanwhile: recorder and recorded program.
   std::chrono::nanoseconds cpu_time{0};
   std::optional<KeptImagesSummary> images;  // empty: none were to be kept
@@ -226,5 +228,8 @@ Error NoPlugins(const std::string& emulator, const EmulatorPlugins& plugins);
 
 // Whether the engine "emulate" can work here; the error says what is missing and how to get it.
 Status CheckEmulator(const RecordOptions& options);
+// The same, and whether the options' command is a program that it can run: of those that this
+// machine runs, 32-bit ones are none. A command that can't be run at all is not its matter.
+Status CheckEmulated(const RecordOptions& options);
 
 }  // namespace flowback

@@ -183,6 +183,22 @@ struct RecorderLoss {
   bool operator==(const RecorderLoss&) const = default;
 };
 
+// How a process ended, where its recorder tells. Of a process that none of these names nothing is
+// known.
+struct ProcessEnd {
+  int32_t pid = -1;
+  int32_t tid = -1;     // the thread that ended it
+  uint64_t time = 0;    // as in SidebandBase
+  int wait_status = 0;  // as waitpid gives it: an exit status or a signal
+  std::string comm;     // the thread's name
+  // Where that thread stood when a signal killed it: at the instruction that raised a fault.
+  std::optional<uint64_t> ip;
+  std::optional<uint64_t> fault_address;  // the access that failed (SIGSEGV, SIGBUS)
+  std::string file;                       // what was mapped at `ip`; empty: no file
+  uint64_t file_offset = 0;               // of `ip` in it
+  std::string core;                       // its core dump; empty: none was made
+};
+
 struct Recording {
   std::string path;    // as the user named it
   std::string format;  // "perf.data", "raw Intel PT"
@@ -200,6 +216,7 @@ struct Recording {
   std::vector<std::pair<std::string, BuildId>> build_ids;
   std::vector<SectionSpec> sections;
   std::vector<ImageSpec> images;
+  std::vector<ProcessEnd> process_ends;
   // How many records of each kind the file holds, by perf's names ("MMAP2"); for `info`.
   std::vector<std::pair<std::string, uint64_t>> record_counts;
   // The recorded events, as the recorder was asked for them ("intel_pt//u").

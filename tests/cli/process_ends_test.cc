@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+// What is said of processes that die, and their core dumps: `record` and `info`, both engines.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/run_program.h"
+#include "tests/support/host.h"
+
+namespace flowback::test {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+const std::string kFatal = FLOWBACK_RECORD_PROGRAMS "/fatal";
+
+// Of `record`: its last line, behind those of the threads.
+json EndsOf(const ProgramResult& result) {
+  const std::vector<std::string> lines = Lines(result.out);
+  return lines.empty() ? json() : json::parse(lines.back())["ends"];
+}
+
+class ProcessEnds : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (std::string(GetParam()) == "step") {
+      FLOWBACK_NEEDS_HOST(host::Trait::kPtrace);
+    }
+    if (std::string(GetParam()) == "emulate" && RunShell(folder_, "qemu-x86_64 --version").status)
+      GTEST_SKIP() << "qemu-x86_64 is not installed (Debian: qemu-user)";
+  }
+  ProgramResult Record(const std::string& command, const std::string& before = "") const {
+    return RunShell(folder_, before + "$F record --json --engine " + std::string(GetParam()) +
+                                 " -o perf.data -- " + command);
+  }
+  json Info() const {
+    return json::parse(RunFlowback({"info", "--json", folder_.File("perf.data")}).out, nullptr,
+                       false);
+  }
+
+  ScratchFolder folder_;
+};
+
+TEST_P(ProcessEnds, SayWhereTheProgramDied) {
+  const ProgramResult result = Record(kFatal + " scan");
+  EXPECT_EQ(result.status, 128 + 11);
+  EXPECT_TRUE(result.err.contains("record: killed by SIGSEGV at 0x")) << result.err;
+  EXPECT_TRUE(result.err.contains("fatal.c:")) << result.err;
+  EXPECT_TRUE(result.err.contains(", accessing 0x8\n")) << result.err;
+  const json end = EndsOf(result).at(0);
+  EXPECT_EQ(end["signal_name"], "SIGSEGV");
+  EXPECT_EQ(end["fault_address"], "8");
+  EXPECT_EQ(end["dso"], kFatal);
+  EXPECT_TRUE(end["sym"].is_string()) << end;
+  EXPECT_TRUE(end["core"].is_null());
+  EXPECT_EQ(Info()["ends"].at(0), end);
+  const ProgramResult info = RunFlowback({"info", folder_.File("perf.data")});
+  EXPECT_TRUE(info.out.contains("killed by SIGSEGV at 0x")) << info.out;
+}
+
+TEST_P(ProcessEnds, NameTheOtherProcesses) {
+  const ProgramResult result = Record("sh -c '" + kFatal + " divide; exit 3'");
+  EXPECT_EQ(result.status, 3);
+  EXPECT_TRUE(result.err.contains(" (fatal) killed by SIGFPE at 0x")) << result.err;
+  const json ends = Info()["ends"];
+  ASSERT_EQ(ends.size(), 2u) << ends;
+  EXPECT_EQ(ends[0]["signal"], 8);
+  EXPECT_EQ(ends[1]["exit_status"], 3);
+  EXPECT_TRUE(ends[1]["signal"].is_null());
+}
+
+TEST_P(ProcessEnds, StandInAPipeToo) {
+  const ProgramResult result =
+      RunShell(folder_, "$F record --engine " + std::string(GetParam()) + " -o - -- " + kFatal +
+                            " undefined | $F info --json -");
+  const json info = json::parse(result.out, nullptr, false);
+  ASSERT_TRUE(info.is_object()) << result.out << result.err;
+  ASSERT_EQ(info["ends"].size(), 1u);
+  EXPECT_EQ(info["ends"][0]["signal"], 4);
+}
+
+// Files in the folder but the recording and RunShell's own.
+std::vector<std::string> OtherFiles(const ScratchFolder& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder.path())) {
+    const std::string name = entry.path().filename();
+    if (!name.starts_with("perf.data") && name != "out" && name != "err" && name != "script")
+      names.push_back(name);
+  }
+  return names;
+}
+
+TEST_P(ProcessEnds, LeaveTheProgramsCoreDump) {
+  if (const std::string pattern = ReadFile("/proc/sys/kernel/core_pattern");
+      pattern.starts_with("|") || pattern.starts_with("/"))
+    GTEST_SKIP() << "core dumps don't go to the program's folder here: " << pattern;
+  const ProgramResult result = Record(kFatal + " scan", "ulimit -c unlimited; ");
+  const json end = EndsOf(result).at(0);
+  ASSERT_TRUE(end["core"].is_string()) << result.err;
+  const std::string core = end["core"];
+  EXPECT_TRUE(result.err.contains("; core dump: " + core + "\n")) << result.err;
+  EXPECT_EQ(OtherFiles(folder_), std::vector<std::string>{fs::path(core).filename()});
+  EXPECT_TRUE(
+      ReadFile(core).starts_with("\x7f"
+                                 "ELF"));
+  // The emulator's has the memory shared with the recorder, 800 MB.
+  EXPECT_LT(fs::file_size(core), 64u << 20);
+  if (RunShell(folder_, "command -v gdb").status != 0)
+    return host::SayLeftOut("a debugger's view of the core dump", "gdb is not installed");
+  const ProgramResult gdb = RunShell(folder_, "gdb -batch -ex bt " + kFatal + " '" + core + "'");
+  EXPECT_TRUE(gdb.out.contains("SIGSEGV")) << gdb.out << gdb.err;
+  EXPECT_TRUE(gdb.out.contains("#0 ")) << gdb.out << gdb.err;
+  EXPECT_TRUE(gdb.out.contains("fatal.c:")) << gdb.out << gdb.err;
+}
+
+TEST_P(ProcessEnds, LeaveNoCoreDumpWhereTheLimitIsZero) {
+  const ProgramResult result = Record(kFatal + " scan", "ulimit -c 0; ");
+  EXPECT_TRUE(EndsOf(result).at(0)["core"].is_null());
+  EXPECT_TRUE(OtherFiles(folder_).empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(, ProcessEnds, testing::Values("step", "emulate"),
+                         [](const auto& test) { return std::string(test.param); });
+
+TEST(AutomaticEngine, StepsWhatTheEmulatorDoesNotRun) {
+  FLOWBACK_NEEDS_HOST(host::Trait::kPtrace);
+  FLOWBACK_NEEDS_HOST(host::Trait::kPrograms32);
+  const ScratchFolder folder;
+  const ProgramResult result = RunFlowback(
+      {"record", "-o", folder.File("perf.data"), "--", FLOWBACK_RECORD_PROGRAMS "/thirty_two"});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_TRUE(result.err.contains("--engine auto takes 'step'")) << result.err;
+  EXPECT_TRUE(result.err.contains(", 0 % lost")) << result.err;
+}
+
+}  // namespace
+}  // namespace flowback::test
