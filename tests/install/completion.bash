@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# completion.sh COMPLETION PROGRAM: what bash would offer at the end of some command lines.
+# completion.bash COMPLETION PROGRAM: what bash would offer at the end of some command lines.
 set -u
 # shellcheck source=/dev/null
 . "$1"
