@@ -97,7 +97,7 @@ std::unique_ptr<Decoder> MakeFunctionDecoder(std::unique_ptr<Decoder> decoder, F
 std::string WhyNoFunction(const NamePattern& pattern, Symbolizer& symbolizer) {
   std::vector<std::string> names = symbolizer.KnownNames(kMostNames);
   for (const std::string& name : names)
-    if (pattern.Matches(name)) return " ('" + name + "' is in a file that ran, and did not run)";
+    if (pattern.Matches(name)) return " ('" + name + "' is in a file that ran; nothing came to it)";
   if (!pattern.is_plain()) return {};
   for (std::string& name : names) name.resize(std::min(name.find('('), name.size()));
   return DidYouMean(pattern.text(), names);

@@ -67,7 +67,7 @@ void AddTable(const SymbolFile& file, const SymbolFile& source, const FileSectio
                        .rank = Rank(symbol),
                        .is_function = IsFunction(symbol),
                        .name = names.Take(name),
-                       .version = std::string(versions.Of(static_cast<int>(i)))});
+                       .version = names.Take(versions.Of(static_cast<int>(i)))});
   }
 }
 

@@ -4,13 +4,16 @@
 namespace flowback::symbols {
 namespace {
 
+// Libraries have a few dozen; damage can make one of every byte.
+constexpr int kMost = 4096;
 constexpr uint16_t kNumber = 0x7fff;  // the other bit hides a version that is not the usual one
 
 }  // namespace
 
 SymbolVersions::SymbolVersions(const SymbolFile& file, const FileSection& table) {
+  if (table.header.sh_type != SHT_DYNSYM) return;
   for (const FileSection& section : file.sections()) {
-    if (section.header.sh_type == SHT_GNU_verdef) ReadDefinitions(file, section);
+    if (section.header.sh_type == SHT_GNU_verdef && names_.empty()) ReadDefinitions(file, section);
     if (section.header.sh_type == SHT_GNU_versym && file.At(section.header.sh_link) == &table)
       numbers_ = file.Data(section);
   }
@@ -20,7 +23,8 @@ void SymbolVersions::ReadDefinitions(const SymbolFile& file, const FileSection& 
   Elf_Data* data = file.Data(section);
   if (data == nullptr) return;
   GElf_Verdef definition;
-  for (size_t at = 0; at < data->d_size; at += definition.vd_next) {
+  size_t at = 0;
+  for (int i = 0; i < kMost && at < data->d_size; ++i, at += definition.vd_next) {
     GElf_Verdaux name;
     if (gelf_getverdef(data, static_cast<int>(at), &definition) == nullptr ||
         gelf_getverdaux(data, static_cast<int>(at + definition.vd_aux), &name) == nullptr)

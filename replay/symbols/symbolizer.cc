@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "flowback/replay/symbolizer.h"
 
+#include <algorithm>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
@@ -113,6 +114,7 @@ std::vector<std::string> Symbolizer::KnownNames(size_t most) {
   const std::scoped_lock lock(files_->mutex);
   std::vector<std::string> names;
   for (const auto& [path, symbols] : files_->by_path) symbols.AppendNames(most, names);
+  std::ranges::sort(names);
   return names;
 }
 
