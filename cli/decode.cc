@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `flowback decode`: the flow as text or JSON lines.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -12,13 +13,17 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/cut_files.h"
+#include "cli/decode_kinds.h"
 #include "cli/flow_printer.h"
+#include "cli/flow_shares.h"
+#include "cli/function_filter.h"
 #include "cli/json.h"
 #include "cli/listing.h"
 #include "cli/listings.h"
 #include "cli/merged_listing.h"
 #include "cli/quantity.h"
 #include "cli/reader_options.h"
+#include "cli/reader_output.h"
 #include "cli/span_decoder.h"
 #include "cli/status.h"
 #include "cli/stream_report.h"
@@ -37,6 +42,9 @@ struct DecodeOptions {
   bool by_time = false;
   bool time_of_day = false;
   CallSelection calls;
+  std::string function;
+  std::string by;
+  std::optional<ShareKind> shares;
   std::string min_duration;
 };
 
@@ -53,76 +61,13 @@ struct PieceTotals {
   }
 };
 
-constexpr char kThreadFields[] = "comm,pid,tid,cpu,time";
-
-// A kind of listing, and its columns when -F does not say.
-struct Kind {
-  std::string_view name;
-  PrinterMaker make_printer;  // null: not a listing of the flow
-  std::string_view default_fields;
-  std::string_view own_fields;  // that -F may name beside a thread's
-  bool has_layout = false;      // is laid out for people when -F does not say
-  // Whether a line depends on lines before it.
-  WorkOrder order = WorkOrder::kAny;
-  bool looks_back = false;  // MergePlan::looks_back
-};
-constexpr Kind kKinds[] = {
-    {"instructions", &MakeInstructionPrinter, "comm,tid,cpu,time,ip,sym,symoff,dso,insn",
-     ",ip,insn,bytes,sym,symoff,dso,srcline,flags", true},
-    {"lines", &MakeLinePrinter, "comm,tid,cpu,time,sym,srcline,source",
-     ",ip,sym,dso,srcline,source", true, WorkOrder::kOneByOne},
-    {"blocks", &MakeBlockPrinter, "", ",srcline"},
-    {"branches", &MakeBranchPrinter, "", ""},
-    {"calls", &MakeCallPrinter, "comm,tid,cpu,time", ",srcline", true, WorkOrder::kOneByOne, true},
-    {"events", &MakeEventPrinter, "time", ""},
-    {"packets", nullptr, "", ""},
-    {"digest", nullptr, "", ""},
-    {"summary", nullptr, "", ""},
-};
-
-Result<const Kind*> FindKind(const std::string& name) {
-  std::string all;
-  for (const Kind& kind : kKinds) {
-    if (kind.name == name) return &kind;
-    all += (all.empty() ? "" : ", ") + std::string(kind.name);
-  }
-  return Fail(Error(ErrorCode::kUsage, fmt::format("decode: no kind '{}'", name))
-                  .Remedy("--as with one of " + all));
-}
-
-// A line that stands between those of other threads tells whose it is, and when.
-std::string UsualFields(const Kind& kind, bool by_time) {
-  return std::string(by_time && !kind.has_layout ? "tid,time" : kind.default_fields);
-}
-
-// Whether lines are laid out for people: as usual, or as usual with columns added.
-bool HasUsualLayout(const Kind& kind, const std::string& words, const Fields& fields) {
-  if (!kind.has_layout || words.empty()) return kind.has_layout;
-  const Result<Fields> usual = Fields::Parse(std::string(kind.default_fields));
-  return Fields::Change(words) && usual && fields.Include(*usual);
-}
-
-Result<Fields> FieldsFor(const Kind& kind, const std::string& words, bool by_time) {
-  const std::string usual = UsualFields(kind, by_time);
-  if (words.empty()) return Fields::Changed(usual, "");
-  Result<Fields> fields =
-      Fields::Change(words) ? Fields::Changed(usual, words) : Fields::Parse(words);
-  if (!fields) return fields;
-  const std::string allowed =
-      kind.make_printer == nullptr ? "" : kThreadFields + std::string(kind.own_fields);
-  if (Status status = fields->CheckOnly(words, allowed, kind.name); !status)
-    return Fail(status.error());
-  return fields;
-}
-
 Status UnderstandCalls(DecodeOptions& options) {
-  const bool selects = options.calls.max_depth != UINT64_MAX || !options.calls.function.empty() ||
-                       !options.min_duration.empty();
+  const bool selects = options.calls.max_depth != UINT64_MAX || !options.min_duration.empty();
   if (selects && options.kind != "calls")
-    return Fail(Error(ErrorCode::kUsage, fmt::format("decode --as {}: --depth, --function and "
-                                                     "--min-duration do not apply",
-                                                     options.kind))
-                    .Remedy("use them with --as calls"));
+    return Fail(
+        Error(ErrorCode::kUsage,
+              fmt::format("decode --as {}: --depth and --min-duration do not apply", options.kind))
+            .Remedy("use them with --as calls"));
   if (options.min_duration.empty()) return {};
   const Result<uint64_t> duration = ParseDuration(options.min_duration, "--min-duration");
   if (!duration) return Fail(duration.error());
@@ -130,15 +75,29 @@ Status UnderstandCalls(DecodeOptions& options) {
   return {};
 }
 
-Status UnderstandByTime(const DecodeOptions& options, const Kind& kind) {
-  if (!options.by_time || kind.make_printer != nullptr) return {};
-  std::string fitting;
-  for (const Kind& each : kKinds)
-    if (each.make_printer != nullptr)
-      fitting += (fitting.empty() ? "" : ", ") + std::string(each.name);
-  return Fail(
-      Error(ErrorCode::kUsage, fmt::format("decode --as {}: --by-time does not apply", kind.name))
-          .Remedy("use it with --as " + fitting));
+Status UnderstandShares(DecodeOptions& options) {
+  if (options.by.empty()) return {};
+  if (options.kind != "summary")
+    return Fail(
+        Error(ErrorCode::kUsage, fmt::format("decode --as {}: --by does not apply", options.kind))
+            .Remedy("use it with --as summary"));
+  const Result<ShareKind> kind = ParseShareKind(options.by);
+  if (!kind) return Fail(kind.error());
+  options.shares = *kind;
+  return {};
+}
+
+Status UnderstandFunction(DecodeOptions& options) {
+  if (options.function.empty()) return {};
+  constexpr std::string_view kFitting[] = {"calls", "instructions", "lines", "blocks", "branches"};
+  if (std::ranges::find(kFitting, options.kind) == std::end(kFitting))
+    return Fail(Error(ErrorCode::kUsage,
+                      fmt::format("decode --as {}: --function does not apply", options.kind))
+                    .Remedy(fmt::format("use it with --as {}", fmt::join(kFitting, ", "))));
+  Result<NamePattern> pattern = NamePattern::Parse(options.function);
+  if (!pattern) return Fail(pattern.error());
+  options.calls.function = *std::move(pattern);
+  return {};
 }
 
 // One run of the command: everything opened, then one stream after the other.
@@ -158,6 +117,9 @@ class DecodeJob {
   // Errors: what keeps decoding from going on; what came before it has been printed.
   Status Run(Output& output);
   int Finish(Output& output, const Status& status);
+  Result<Output> OpenOutput() const {
+    return cli::OpenOutput(options_.reader, recording_, code_ ? &*code_ : nullptr);
+  }
   // Of all that is to be decoded.
   uint64_t TraceBytes() const;
   // Whether all that has been read was there.
@@ -166,12 +128,13 @@ class DecodeJob {
  private:
   Status PrepareThreads();
   Status SelectThreads();
-  void WarnOfNothingFound() const;
+  void WarnOfNothingFound();
   using Places = std::map<const ThreadStay*, FlowTotals*>;  // null: of the whole stream
   Status SumStream(const Stream& stream, const Places& places);
   Status PrepareCode();
   Status List(Output& output);
   Status ListByTime(unsigned threads, Output& output);
+  Status ListShares(Output& output);
   Status ListPiece(const FlowPiece& piece, Decoder& decoder, ExecutionConsumer& consumer) const;
   Result<std::unique_ptr<Decoder>> NewDecoder();
   Status Sum(Output& output);
@@ -275,8 +238,14 @@ Status DecodeJob::PrepareCode() {
 
 Result<std::unique_ptr<Decoder>> DecodeJob::NewDecoder() {
   Result<std::unique_ptr<Decoder>> decoder = MakeDecoder(options_.reader.engine);
-  if (!decoder || settings_.all_times) return decoder;
-  return MakeSpanDecoder(std::move(*decoder), settings_.span, clock_, found_in_span_);
+  if (!decoder) return decoder;
+  if (!settings_.all_times)
+    decoder = MakeSpanDecoder(std::move(*decoder), settings_.span, clock_, found_in_span_);
+  // Of a call all is shown that it calls: its listing chooses for itself.
+  if (options_.calls.function && kind_.name != "calls")
+    decoder = MakeFunctionDecoder(
+        std::move(*decoder), FunctionMatch(*options_.calls.function, symbolizer_), function_ran_);
+  return decoder;
 }
 
 std::string_view DecodeJob::RecordedPath(const std::string& file) const {
@@ -301,6 +270,7 @@ Status DecodeJob::Run(Output& output) {
   for (const StreamOwner& owner : threads_.owners())
     for (const FlowPiece& piece : owner.pieces) losses_.AddStreamBytes(piece.end - piece.begin);
   if (kind_.make_printer != nullptr) return List(output);
+  if (options_.shares) return ListShares(output);
   if (kind_.name != "packets") return Sum(output);
   for (const StreamOwner& owner : threads_.owners()) {
     PrintPackets(owner, settings_, {.threads = ThreadCount(), .window = options_.reader.window},
@@ -344,6 +314,16 @@ Status DecodeJob::ListByTime(unsigned threads, Output& output) {
       .threads = threads,
       .open = options_.reader.window};
   return cli::ListByTime(plan, threads_.owners(), settings_, output);
+}
+
+Status DecodeJob::ListShares(Output& output) {
+  const SharePlan plan{
+      .kind = *options_.shares,
+      .make_decoder = [this] { return NewDecoder(); },
+      .decode = [this](const FlowPiece& piece, Decoder& decoder,
+                       ExecutionConsumer& consumer) { return ListPiece(piece, decoder, consumer); },
+      .threads = ThreadCount()};
+  return cli::ListShares(plan, threads_.owners(), settings_, output);
 }
 
 // Any thread.
@@ -393,14 +373,17 @@ Status DecodeJob::SumStream(const Stream& stream, const Places& places) {
 }
 
 // An empty listing looks the same whether nothing ran or the wrong thing was asked for.
-void DecodeJob::WarnOfNothingFound() const {
+void DecodeJob::WarnOfNothingFound() {
   if (!settings_.all_times && !found_in_span_) {
     // Packets are not decoded, so nothing could find them in the span.
     WarnOfEmptySpan(recording_, clock_, settings_.span, options_.reader, kind_.name == "packets");
-  } else if (!options_.calls.function.empty() && !function_ran_) {
-    Warn(fmt::format("{}: --function {}: no such function was called{}", InputName(),
-                     options_.calls.function, settings_.all_times ? "" : " in that time"),
-         {"its name as `--as calls` prints it without --function"});
+  } else if (options_.calls.function && !function_ran_) {
+    Warn(fmt::format("{}: --function {}: no such function {}{}{}", InputName(), options_.function,
+                     kind_.name == "calls" ? "was called" : "ran",
+                     settings_.all_times ? "" : " in that time",
+                     WhyNoFunction(*options_.calls.function, symbolizer_)),
+         {"its name as `--as calls` prints it without --function, a pattern ('str*'), or a regular "
+          "expression ('/^str/')"});
   }
 }
 
@@ -429,11 +412,11 @@ int Execute(const DecodeOptions& options) {
   Result<Recording> recording = OpenInput(options.reader);
   if (!recording) return Report(recording.error(), options.reader.InputName());
   WarnOfDamage(*recording);
-  if (Status status = UnderstandByTime(options, **kind); !status) return Report(status.error());
+  if (Status status = CheckByTime(**kind, options.by_time); !status) return Report(status.error());
   DecodeJob job(options, **kind, std::move(*recording));
   if (Status status = job.Prepare(); !status)
     return Report(status.error());  // it names the file that it is about
-  Result<Output> output = Output::Open(options.reader.output);
+  Result<Output> output = job.OpenOutput();
   if (!output) return Report(output.error());
   output->CheckWith([&job] { return job.CheckInputs(); });
   const Status status = job.Run(*output);
@@ -457,21 +440,28 @@ int RunDecode(const Arguments& arguments) {
   app.add_flag("--not-taken", options.not_taken, "branches: also those not taken");
   app.add_option("--depth,--max-depth", options.calls.max_depth, "calls: only so many levels")
       ->check(CLI::PositiveNumber);
-  app.add_option("--function", options.calls.function,
-                 "calls: only those of this function, and what they call");
+  app.add_option(
+      "--function", options.function,
+      "only this function's instructions, lines, blocks or branches; calls: only its "
+      "own, and what they call. By any of its names, a pattern (str*) or /an expression/");
   app.add_option("--min-duration", options.min_duration,
                  "calls: only those that took at least so long, e.g. 50us");
+  app.add_option("--by", options.by,
+                 "summary: what each function, object (file) or line of the source executed");
   app.add_flag("--by-cpu", options.by_cpu, "one result per CPU stream, named cpuN");
   app.add_flag("--by-time", options.by_time,
                "all threads' lines in the order of time, instead of one thread after the other");
-  app.add_flag("--tod", options.time_of_day,
-               "times as time of day, where the recording has it (perf record -k CLOCK)");
+  app.add_flag(
+      "--tod", options.time_of_day,
+      "times as time of day, where the recording has it (flowback record, perf record -k CLOCK)");
   app.footer(
       "Lines that start with '#' tell what was lost, where it is missing. `flowback help output` "
       "describes every kind.");
   if (const std::optional<int> status = Parse(app, arguments)) return *status;
   if (Status status = Understand(words, options.reader); !status) return Report(status.error());
   if (Status status = UnderstandCalls(options); !status) return Report(status.error());
+  if (Status status = UnderstandFunction(options); !status) return Report(status.error());
+  if (Status status = UnderstandShares(options); !status) return Report(status.error());
   return Execute(options);
 }
 

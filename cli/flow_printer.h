@@ -5,9 +5,11 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/name_pattern.h"
 #include "cli/fields.h"
 #include "cli/json.h"
 #include "cli/listing_text.h"
@@ -32,7 +34,7 @@ class LineText;         // cli/line_text.h
 // Which calls `--as calls` shows.
 struct CallSelection {
   uint64_t max_depth = UINT64_MAX;            // how many levels
-  std::string function;                       // calls of this one and what it calls; empty: all
+  std::optional<NamePattern> function;        // calls of these and what they call; empty: all
   uint64_t min_duration = 0;                  // nanoseconds, or ticks where the clock has none
   std::atomic<bool>* function_ran = nullptr;  // becomes true when `function` was called
 };

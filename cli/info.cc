@@ -11,6 +11,7 @@
 #include "cli/info_report.h"
 #include "cli/packet_walk.h"
 #include "cli/reader_options.h"
+#include "cli/reader_output.h"
 #include "cli/status.h"
 #include "cli/stream_report.h"
 #include "cli/terminal_session.h"
@@ -96,6 +97,11 @@ int Execute(const ReaderOptions& options, bool stats) {
   if (Status status = threads.Select(options); !status) return Report(status.error());
   const Result<RecordingCode> code = RecordingCode::Load(*recording, options.search);
   if (!code) return Report(code.error());
+  // Before the work, which may take long.
+  if (Status status =
+          CheckMayOverwrite(options.output, options.output, options, *recording, &*code);
+      !status)
+    return Report(status.error());
   const TraceClock clock(*recording);
   InfoReport report;
   report.recording = &*recording;
@@ -104,7 +110,7 @@ int Execute(const ReaderOptions& options, bool stats) {
   report.stats = stats;
   if (Status status = Collect(options, *code, report); !status)
     return Report(status.error(), options.InputName());
-  Result<Output> output = Output::Open(options.output);
+  Result<Output> output = OpenOutput(options, *recording, &*code);
   if (!output) return Report(output.error());
   output->CheckWith([&] { return CheckUncut(*recording, &*code); });
   if (options.json)

@@ -235,7 +235,8 @@ void PrintInfoJson(const InfoReport& report, Output& output) {
   out.Member("command_line", TextOrNull(recording.machine.command_line));
   out.Member("emulated", recording.machine.emulated);
   out.Member("branch_trace", report.streams.empty() ? Json(nullptr) : Json("Intel PT"));
-  out.Member("no_trace_because", TextOrNull(NeverInSpan(recording)));
+  const std::string never = NeverInSpan(recording);
+  out.Member("no_trace_because", TextOrNull(never.empty() ? BranchStacksOnly(recording) : never));
   out.Member("from", SpanJson(recording.machine.from));
   out.Member("until", SpanJson(recording.machine.until));
   out.Member("options", OptionsJson(recording.pt));

@@ -79,9 +79,10 @@ void AppendRecords(const InfoReport& report, std::string& out) {
   AppendField(out, "kernel code", report.recording->kcore_dir);
 }
 
+// What lacks nothing is no damage.
 void AppendDamage(const InfoReport& report, std::string& out) {
   for (const Warning& warning : report.recording->warnings) {
-    AppendField(out, "damage", warning.text);
+    AppendField(out, warning.remedy.empty() ? "remark" : "damage", warning.text);
     if (!warning.remedy.empty()) out += fmt::format("    try: {}\n", Printable(warning.remedy));
   }
 }
@@ -242,6 +243,9 @@ void PrintInfoText(const InfoReport& report, Output& output) {
   if (const std::string why = NeverInSpan(*report.recording); !why.empty()) {
     AppendField(out, "branch trace", "none: " + why);
     out += fmt::format("  try: {}\n", kSpanRemedy);
+  } else if (const std::string stacks = BranchStacksOnly(*report.recording); !stacks.empty()) {
+    AppendField(out, "branch trace", "none: " + stacks);
+    out += fmt::format("  try: {}\n", kBranchStacksRemedy);
   } else if (report.streams.empty()) {
     AppendField(out, "branch trace", "none in this recording");
     out +=

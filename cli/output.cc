@@ -2,6 +2,7 @@
 #include "cli/output.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -43,14 +44,22 @@ Output::~Output() {
   if (fd_ > STDERR_FILENO) close(fd_);
 }
 
-Result<Output> Output::Open(const std::string& path) {
+Result<Output> Output::Open(const std::string& path, const FileCheck& check) {
   if (path.empty() || path == "-") return Output();
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd < 0)
-    return Fail(
-        Error(ErrorCode::kSystem, path + ": can't write: " + std::strerror(errno))
-            .Remedy("name a file in an existing folder that you may write to, or leave -o out"));
-  return Output(fd, path);
+  const auto failure = [&] {
+    return Error(ErrorCode::kSystem, path + ": can't write: " + std::strerror(errno))
+        .Remedy("name a file in an existing folder that you may write to, or leave -o out");
+  };
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (fd < 0) return Fail(failure());
+  Output output(fd, path);  // from here on it closes the file
+  if (Status status = check("/proc/self/fd/" + std::to_string(fd)); !status)
+    return Fail(status.error());
+  // A pipe or a device has no length to take away.
+  struct stat about{};
+  if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode) && ftruncate(fd, 0) != 0)
+    return Fail(failure());
+  return output;
 }
 
 bool Output::Waited() const {

@@ -20,8 +20,11 @@ class Output {
   // To standard output. From then on the process ignores SIGPIPE, so that a closed pipe shows up
   // as a failed write.
   Output();
-  // To the file at `path`, created or overwritten; "-" and "" mean standard output.
-  static Result<Output> Open(const std::string& path);
+  // To the file at `path`, created or overwritten; "-" and "" mean standard output. `check` is
+  // asked about the file that was opened, by a name that no other file can take meanwhile, before
+  // it is emptied. Errors: the check's; kSystem.
+  using FileCheck = std::function<Status(const std::string& opened)>;
+  static Result<Output> Open(const std::string& path, const FileCheck& check);
 
   Output(Output&& other) noexcept;
   Output& operator=(Output&&) = delete;

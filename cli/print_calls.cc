@@ -8,9 +8,11 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <vector>
 
 #include "cli/flow_printer.h"
+#include "cli/function_filter.h"
 #include "cli/json.h"
 #include "cli/printable.h"
 #include "cli/source_columns.h"
@@ -65,16 +67,10 @@ std::string_view CauseWord(UntracedGap::Cause cause) {
   return "-";
 }
 
-// "f" names f(int) and f<int>(int), too.
-bool IsNamed(std::string_view function, std::string_view wanted) {
-  if (function == wanted) return true;
-  return function.starts_with(wanted) &&
-         (function[wanted.size()] == '(' || function[wanted.size()] == '<');
-}
-
 class CallPrinter final : public FlowPrinter, private CallListener {
  public:
   explicit CallPrinter(const PrintSettings& settings) : FlowPrinter(settings, "call") {
+    if (settings.calls.function) match_.emplace(*settings.calls.function, *settings.symbolizer);
     stack_.LookForExec([this](uint64_t begin, uint64_t end) { return ExecBetween(begin, end); });
   }
 
@@ -114,7 +110,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
   void OnEnter(const Call& call, size_t depth) override {
     Shown& shown = shown_.emplace_back();
     shown.name = NameAt(call.space, call.entry_ip);
-    Select(shown, depth);
+    Select(shown, call, depth);
     if (!shown.selected) return;
     shown.text = held_.text.size();
     RenderEntry(call, depth, shown);
@@ -136,7 +132,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
   }
 
   void OnGap(const UntracedGap& gap, size_t depth) override {
-    const bool in_selected = selection().function.empty() || root_ != kNoRoot;
+    const bool in_selected = !selection().function || root_ != kNoRoot;
     const size_t level = depth - (root_ == kNoRoot ? 0 : root_);
     if (!in_selected || level >= selection().max_depth) return;
     if (selection().min_duration != 0 && !Lasted(gap.begin_tsc, gap.end_tsc)) return;
@@ -147,14 +143,14 @@ class CallPrinter final : public FlowPrinter, private CallListener {
 
   const CallSelection& selection() const { return settings().calls; }
 
-  void Select(Shown& shown, size_t depth) {
+  void Select(Shown& shown, const Call& call, size_t depth) {
     const CallSelection& wanted = selection();
-    if (!wanted.function.empty() && root_ == kNoRoot && IsNamed(shown.name, wanted.function)) {
+    if (match_ && root_ == kNoRoot && (*match_)(call.space, call.entry_ip)) {
       root_ = depth;
       if (wanted.function_ran != nullptr)
         wanted.function_ran->store(true, std::memory_order_relaxed);
     }
-    if (!wanted.function.empty() && root_ == kNoRoot) return;
+    if (match_ && root_ == kNoRoot) return;
     shown.level = depth - (root_ == kNoRoot ? 0 : root_);
     shown.selected = shown.level < wanted.max_depth;
   }
@@ -346,6 +342,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
   static constexpr size_t kNoRoot = SIZE_MAX;
 
   CallStack stack_{*settings().functions, *this};
+  std::optional<FunctionMatch> match_;  // --function
   SourceColumns source_{settings()};
   std::vector<uint64_t> execs_;  // times at which the process became another program
   std::vector<Shown> shown_;     // the stack's calls

@@ -14,8 +14,12 @@
 namespace flowback::cli {
 namespace {
 
+// What record and perf write where no other name is given.
+constexpr char kUsualInput[] = "perf.data";
+
 void AddInputOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words) {
-  app.add_option("INPUT", words.input, "a recording, e.g. perf.data; - for standard input");
+  app.add_option("INPUT", words.input,
+                 "a recording (default perf.data, unless --raw-pt is given); - for standard input");
   app.add_option("-i,--input", words.input_option, "the same, as perf spells it");
   AddRepeatable(app, "--raw-pt", options.open.raw_pt, "raw Intel PT bytes; one stream per file");
   AddRepeatable(app, "--pevent", options.open.pevent,
@@ -202,9 +206,14 @@ Status UnderstandInput(const ReaderWords& words, OpenOptions& open) {
                     .Remedy("one recording at a time"));
   open.input = words.input.empty() ? words.input_option : words.input;
   if (open.input == "-") open.input = "/dev/stdin";
-  if (open.input.empty() && open.raw_pt.empty())
-    return Fail(Error(ErrorCode::kUsage, "no input")
-                    .Remedy("name a recording, e.g. perf.data, or raw bytes with --raw-pt FILE"));
+  if (!open.input.empty() || !open.raw_pt.empty()) return {};
+  if (!Exists(kUsualInput))
+    return Fail(
+        Error(ErrorCode::kUsage,
+              fmt::format("no input: none is named, and this folder has no {}", kUsualInput))
+            .Remedy("make one with `flowback record -- CMD`, name a recording, or raw "
+                    "bytes with --raw-pt FILE"));
+  open.input = kUsualInput;
   return {};
 }
 
@@ -254,6 +263,8 @@ void AddReaderOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words)
   app.add_option("--window", options.window,
                  "pieces of a stream, or of a listing, in work at one time");
   app.add_option("-o,--output", options.output, "write to this file");
+  app.add_flag("--force", options.force,
+               "let -o overwrite a recording or an ELF file (never one that is read)");
   app.add_flag("--json", options.json, "JSON instead of text");
   app.add_flag("--strict", options.strict,
                "exit with 6 when anything was lost, with 7 when an image was missing");

@@ -23,6 +23,7 @@ struct ReaderOptions {
   std::string engine = "native";
   Resync resync = Resync::kEarliest;
   std::string output;  // empty: standard output
+  bool force = false;  // overwrites also what is worth keeping
   bool json = false;
   bool strict = false;
   unsigned threads = 0;  // 0: all

@@ -20,6 +20,7 @@
 #include "cli/cache_folder.h"
 #include "cli/command.h"
 #include "cli/doctor_facts.h"
+#include "cli/function_hint.h"
 #include "cli/hardware_options.h"
 #include "cli/native_run.h"
 #include "cli/program_words.h"
@@ -29,6 +30,7 @@
 #include "cli/record_progress.h"
 #include "cli/record_report.h"
 #include "cli/status.h"
+#include "cli/terminal_session.h"
 
 namespace flowback::cli {
 namespace {
@@ -46,6 +48,7 @@ struct RecordWords {
   bool per_thread = false;  // which is the default
   bool compare = false;
   bool json = false;
+  bool force = false;
 };
 
 // Engines of the contract, each with what it would need; those not listed do not exist.
@@ -81,9 +84,11 @@ bool KeepsRightsWhenStepped(const std::vector<std::string>& command) {
   return program && program->changes_identity;
 }
 
+// What is taken here every time is told only who asks.
 std::string ChooseAutomatically(const RecordOptions& options) {
   if (!options.pids.empty() || !options.tids.empty()) {
-    Warn("record: --engine auto takes 'step': the emulator can't take over a running program");
+    if (IsVerbose())
+      Warn("record: --engine auto takes 'step': the emulator can't take over a running program");
     return "step";
   }
   const Status emulator = CheckEmulated(options);
@@ -93,6 +98,7 @@ std::string ChooseAutomatically(const RecordOptions& options) {
         "would not have the rights that gives (--engine emulate: much faster)");
     return "step";
   }
+  if (emulator && !IsVerbose()) return "emulate";
   Warn(fmt::format("record: --engine auto takes '{}': {}{}", emulator ? "emulate" : "step",
                    WhyNoHardware(),
                    emulator ? ""
@@ -259,6 +265,19 @@ std::optional<NativeRun> Compare(const RecordSummary& summary, const RecordOptio
   return *native;
 }
 
+// The notes say that no file has the function.
+void TellNearFunctions(const RecordSummary& summary, const RecordOptions& options) {
+  const auto tell = [&](const char* option, const std::string& function,
+                        const std::vector<std::string>& places) {
+    if (function.empty() || !places.empty() || options.output_pipe >= 0) return;
+    const std::string name = function.substr(0, function.find('@'));
+    const std::string hint = DidYouMeanFunction(options.output, name);
+    if (!hint.empty()) Warn(fmt::format("record: {} {}{}", option, function, hint));
+  };
+  tell("--from", options.from, summary.from_places);
+  tell("--until", options.until, summary.until_places);
+}
+
 int Execute(const RecordWords& words, RecordOptions& options) {
   const bool has_command = !options.command.empty();
   if (Status status = Understand(words, options); !status)
@@ -266,6 +285,8 @@ int Execute(const RecordWords& words, RecordOptions& options) {
   if (Status status = FindImageStore(options); !status)
     return RecordFailure(status.error(), has_command, words.json);
   if (Status status = OpenOutputPipe(options, words.json); !status)
+    return RecordFailure(status.error(), has_command, words.json);
+  if (Status status = CheckOlderFile(options, words.force); !status)
     return RecordFailure(status.error(), has_command, words.json);
   const RepeatableInput input;
   const Result<RecordSummary> summary = RecordWithProgress(options);
@@ -275,6 +296,7 @@ int Execute(const RecordWords& words, RecordOptions& options) {
   if (!options.from.empty() && summary->from_places.empty()) status = kRecorderFailed;
   if (summary->failure) status = has_command ? kRecorderFailed : StatusOf(summary->failure->code());
   TellText(*summary, options);
+  TellNearFunctions(*summary, options);
   std::optional<NativeRun> native;
   if (words.compare) native = Compare(*summary, options, input);
   if (words.json) TellJson(*summary, options, native, status);
@@ -292,6 +314,8 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
   app.add_flag("--exact", options.exact, "emulate: one instruction a block (slower)");
   app.add_option("-o,--output", options.output,
                  "file or FIFO to write (default perf.data); -: standard output");
+  app.add_flag("--force", words.force,
+               "let -o take the place of a file that is no recording (kept as OUTPUT.old)");
   app.add_option("--raw-dir", options.raw_directory,
                  "also write raw streams and code images there");
   app.add_flag("--no-images{false}", options.keep_images,
@@ -321,7 +345,9 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
                  "perf's PAGES[,AUXPAGES] or sizes: AUXPAGES is what -S keeps");
   app.add_option("--duration", words.duration, "stop recording after this time, e.g. 10s");
   app.add_option("--max-size", words.max_size, "stop recording at this file size, e.g. 100M");
-  app.add_option("--from", options.from, "record from this function's first instruction on");
+  app.add_option("--from", options.from,
+                 "record from this function's first instruction on: a name, a pattern (str*) or "
+                 "/an expression/");
   app.add_option("--until", options.until, "record up to this function's first instruction");
   app.add_flag("--kill", options.kill_on_failure,
                "end CMD when the recording can't be written; else it runs on");

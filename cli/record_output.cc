@@ -9,6 +9,7 @@
 
 #include <cstring>
 
+#include "cli/file_head.h"
 #include "cli/status.h"
 
 namespace flowback::cli {
@@ -68,6 +69,18 @@ Status OpenFifo(RecordOptions& options) {
 Status OpenOutputPipe(RecordOptions& options, bool json) {
   if (IsStandardOutput(options.output)) return TakeStandardOutput(options, json);
   return IsFifo(options.output) ? OpenFifo(options) : Status();
+}
+
+Status CheckOlderFile(const RecordOptions& options, bool force) {
+  const std::string& path = options.output;
+  struct stat about{};
+  const bool makes_way = options.output_pipe >= 0 || stat(path.c_str(), &about) != 0 ||
+                         !S_ISREG(about.st_mode) || about.st_size == 0;
+  if (force || makes_way || IsRecording(path)) return {};
+  return Fail(Error(ErrorCode::kUsage,
+                    fmt::format("record: -o {}: the file that is there is no recording", path))
+                  .Remedy("give another file with -o FILE, or --force: the old one becomes " +
+                          path + ".old"));
 }
 
 std::string OutputName(const RecordOptions& options) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `record -o -` and `-o FIFO`: the recording goes into a pipe.
+// Where `record -o` leads: into a pipe, or to a file that may be there already.
 #pragma once
 
 #include <string>
@@ -13,6 +13,10 @@ namespace flowback::cli {
 // What CMD and others then write to standard output goes to stderr, as perf has it. Waits until a
 // FIFO is opened for reading. Errors: kUsage, kPermission, kSystem.
 Status OpenOutputPipe(RecordOptions& options, bool json);
+
+// What is at the output's name makes way for the recording, as NAME.old; what is no recording does
+// so only where `force` says that this is meant. Errors: kUsage.
+Status CheckOlderFile(const RecordOptions& options, bool force);
 
 // In messages.
 std::string OutputName(const RecordOptions& options);

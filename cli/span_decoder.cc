@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "cli/block_part.h"
 #include "cli/status.h"
 #include "flowback/model/block_batch.h"
 
@@ -28,7 +29,7 @@ class SpanFilter final : public ExecutionConsumer {
     while (end > begin && Behind(run.TscOf(end - 1))) --end;
     if (end == begin) return;
     Found();
-    next_.OnBlock(Part(run, begin, end));
+    next_.OnBlock(PartOf(run, begin, end));
   }
   void OnBlocks(const BlockBatch& batch) override {
     const uint64_t first = batch.first_tsc();
@@ -49,22 +50,6 @@ class SpanFilter final : public ExecutionConsumer {
  private:
   bool Before(uint64_t tsc) const { return clock_.Value(tsc) < span_.begin; }
   bool Behind(uint64_t tsc) const { return clock_.Value(tsc) > span_.end; }
-
-  // The instructions from `begin` up to but not including `end`.
-  static BlockRun Part(const BlockRun& run, size_t begin, size_t end) {
-    BlockRun part = run;
-    part.lengths = run.lengths.subspan(begin, end - begin);
-    for (size_t i = 0; i < begin; ++i) part.address += run.lengths[i];
-    part.first_tsc = run.TscOf(begin);
-    if (end == run.lengths.size()) return part;
-    part.tsc = run.TscOf(end - 1);
-    part.last_lo = 0;
-    part.exit = BlockExit::kFallThrough;
-    part.last = InstructionClass::kOther;
-    part.next = part.address;
-    for (const uint8_t length : part.lengths) part.next += length;
-    return part;
-  }
 
   bool Selected(uint64_t tsc) {
     if (tsc == 0) return false;

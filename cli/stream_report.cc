@@ -7,24 +7,37 @@
 #include <variant>
 
 #include "cli/status.h"
+#include "flowback/capture/branch_stacks.h"
 
 namespace flowback::cli {
 
+namespace {
+
+bool HasTrace(const Recording& recording) {
+  return std::ranges::any_of(recording.streams,
+                             [](const Stream& stream) { return !stream.bytes.empty(); });
+}
+
+}  // namespace
+
 std::string NeverInSpan(const Recording& recording) {
   const MachineInfo& machine = recording.machine;
-  const bool any = std::ranges::any_of(recording.streams,
-                                       [](const Stream& stream) { return !stream.bytes.empty(); });
-  if (any || (machine.from.empty() && machine.until.empty())) return {};
+  if (HasTrace(recording) || (machine.from.empty() && machine.until.empty())) return {};
   if (machine.from.empty())
     return fmt::format("'{}' (--until) was reached before anything else",
                        machine.until.front().function);
   return fmt::format("'{}' (--from) was never reached", machine.from.front().function);
 }
 
+std::string BranchStacksOnly(const Recording& recording) {
+  const uint64_t count = BranchStacksOf(recording);
+  if (count == 0 || HasTrace(recording)) return {};
+  return fmt::format("{} {} branch stacks (perf record -b), which are not read yet", count,
+                     count == 1 ? "sample has" : "samples have");
+}
+
 Status CheckHasTrace(const Recording& recording) {
-  const bool any = std::ranges::any_of(recording.streams,
-                                       [](const Stream& stream) { return !stream.bytes.empty(); });
-  if (any) return {};
+  if (HasTrace(recording)) return {};
   const auto cut = std::ranges::find_if(recording.warnings, [](const Warning& warning) {
     return warning.text.contains("cut at offset") ||
            warning.text.contains("is cut by the file's end");
@@ -37,6 +50,10 @@ Status CheckHasTrace(const Recording& recording) {
   if (const std::string why = NeverInSpan(recording); !why.empty())
     return Fail(Error(ErrorCode::kUnsupported, recording.path + ": nothing was recorded: " + why)
                     .Remedy(kSpanRemedy));
+  if (const std::string stacks = BranchStacksOnly(recording); !stacks.empty())
+    return Fail(Error(ErrorCode::kUnsupported,
+                      recording.path + ": no branch trace in this recording: " + stacks)
+                    .Remedy(std::string(kBranchStacksRemedy)));
   Error error(ErrorCode::kUnsupported, recording.path + ": no branch trace in this recording");
   return Fail(error.Remedy(
       "record one with `flowback record -- CMD`, or `perf record -e intel_pt//u -- CMD` on a "

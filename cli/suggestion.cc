@@ -19,6 +19,14 @@ bool BeginsWith(std::string_view longer, std::string_view shorter) {
   return shorter.size() >= kLeastPrefix && longer.starts_with(shorter);
 }
 
+// Who stopped early meant the longer word. One that goes on behind a known word may rather be
+// another one that is misspelt: "--by-tiem" is "--by-time", not "--by".
+size_t Distance(std::string_view word, std::string_view known) {
+  if (BeginsWith(known, word)) return 1;
+  const size_t distance = EditDistance(word, known);
+  return BeginsWith(word, known) ? std::min<size_t>(distance, 2) : distance;
+}
+
 }  // namespace
 
 // Row by row, with the two rows before, which a swap of neighbours looks back to.
@@ -45,8 +53,7 @@ std::string_view NearestWord(std::string_view word, std::span<const std::string>
   size_t least = std::max<size_t>(1, word.size() / 3) + 1;
   for (const std::string& each : known) {
     if (each.size() > kLongest) continue;
-    const size_t distance =
-        BeginsWith(each, word) || BeginsWith(word, each) ? 1 : EditDistance(word, each);
+    const size_t distance = Distance(word, each);
     if (distance >= least) continue;
     least = distance;
     nearest = each;

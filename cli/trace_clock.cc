@@ -106,8 +106,9 @@ Status TraceClock::ShowTimeOfDay() {
   if (wall_.wall_ns == 0)
     return Fail(Error(ErrorCode::kUnsupported,
                       "--tod: the recording does not say what time of day its clock showed")
-                    .Remedy("record with perf record -k CLOCK (-k CLOCK_MONOTONIC), which writes "
-                            "that down, or leave --tod out"));
+                    .Remedy("record with `flowback record` (without --clock instructions), or perf "
+                            "record -k CLOCK_MONOTONIC, which write that down; or leave --tod "
+                            "out"));
   time_of_day_ = true;
   return {};
 }

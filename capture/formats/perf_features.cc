@@ -153,8 +153,10 @@ bool ReadClockData(FieldReader& fields, Recording& recording) {
   const int32_t clock_id = fields.I32();
   const uint64_t wall_ns = fields.U64();
   const uint64_t clock_ns = fields.U64();
-  if (fields.ok()) recording.clock = {clock_id, wall_ns, clock_ns};
-  return fields.ok();
+  if (!fields.ok()) return false;
+  recording.clock = {.clock_id = {}, .wall_ns = wall_ns, .clock_ns = clock_ns};
+  if (clock_id >= 0) recording.clock.clock_id = clock_id;  // else perf's own
+  return true;
 }
 
 // A pipe has as many such records as its ends need.

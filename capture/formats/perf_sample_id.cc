@@ -220,6 +220,11 @@ std::optional<Sample> SampleIdParser::ParseSample(const Record& record) const {
   if (type & kSampleRead) SkipRead(fields, sample.attr->read_format);
   if (type & kSampleCallchain) SkipCallchain(fields);
   if (type & kSampleRaw) sample.raw = fields.Take(fields.U32());
+  if (type & kSampleBranchStack) {
+    FieldReader stack = fields;
+    sample.branches = stack.U64();
+    if (!stack.ok()) return std::nullopt;
+  }
   if (type & kSampleAux) {
     SkipUpToAux(fields, *sample.attr);
     sample.aux = fields.Take(fields.U64());

@@ -26,8 +26,9 @@ struct SampleId {
 struct Sample {
   SampleId id;
   const EventAttr* attr = nullptr;
-  Bytes raw;  // PERF_SAMPLE_RAW, as a tracepoint writes it
-  Bytes aux;  // PERF_SAMPLE_AUX: the end of the CPU's trace when the sample was taken
+  Bytes raw;              // PERF_SAMPLE_RAW, as a tracepoint writes it
+  uint64_t branches = 0;  // PERF_SAMPLE_BRANCH_STACK: how many
+  Bytes aux;              // PERF_SAMPLE_AUX: the end of the CPU's trace when the sample was taken
 };
 
 // Knows which event, and so which layout, each record has.

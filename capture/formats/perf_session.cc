@@ -12,6 +12,7 @@
 #include "capture/formats/perf_sideband.h"
 #include "capture/formats/stream_owner.h"
 #include "capture/formats/text.h"
+#include "flowback/capture/branch_stacks.h"
 
 namespace flowback::perf {
 namespace {
@@ -58,6 +59,8 @@ Session::Session(std::vector<EventAttr> attrs, ByteOrder order, Recording& recor
       ids_(attrs_, recording.warnings) {
   has_aux_samples_ = std::ranges::any_of(
       attrs_, [](const EventAttr& attr) { return attr.sample_type & kSampleAux; });
+  has_branch_stacks_ = std::ranges::any_of(
+      attrs_, [](const EventAttr& attr) { return attr.sample_type & kSampleBranchStack; });
   LookForSwitchEvents();
 }
 
@@ -128,8 +131,10 @@ void Session::TakeSideband(const Record& record) {
 }
 
 void Session::TakeSample(const Record& record) {
-  if (!has_switch_events_ && !has_aux_samples_) return;
+  if (!has_switch_events_ && !has_aux_samples_ && !has_branch_stacks_) return;
   const auto sample = ids_.ParseSample(record);
+  if (sample && sample->branches != 0) ++branch_stacks_;
+  if (!has_switch_events_ && !has_aux_samples_) return;
   if (sample && !sample->aux.empty())
     sideband_only_ ? CountUnexpected(record) : TakeAuxSample(*sample, record);
   if (sample && !sched_switch_.IsOne(*sample->attr)) return;
@@ -276,6 +281,8 @@ void Session::ReportCounts() {
          "record again where the order of mappings or switches matters");
   }
   for (const auto& [name, count] : counts_) recording_.record_counts.emplace_back(name, count);
+  if (branch_stacks_ != 0)
+    recording_.record_counts.emplace_back(kBranchStackSamples, branch_stacks_);
   const auto throttled = counts_.find(NameOfType(kRecordThrottle));
   if (throttled != counts_.end())
     recording_.losses.push_back({LossCause::kThrottled, throttled->second});

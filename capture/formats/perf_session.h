@@ -82,6 +82,7 @@ class Session {
   SchedSwitch sched_switch_;
   bool has_switch_events_ = false;
   bool has_aux_samples_ = false;
+  bool has_branch_stacks_ = false;
   bool unpacking_ = false;  // records do not stay where they are
   std::string file_;        // whose records are read
   TimeOrder sideband_;
@@ -96,7 +97,8 @@ class Session {
   std::string first_unexpected_;  // where
   int32_t default_cpu_ = -1;
   std::map<std::string_view, uint64_t> counts_;
-  uint64_t malformed_ = 0;  // records too short for their fields
+  uint64_t branch_stacks_ = 0;  // samples that have branches
+  uint64_t malformed_ = 0;      // records too short for their fields
   uint64_t first_malformed_ = 0;
   uint64_t lost_samples_ = 0;        // as the kernel counted them
   std::string first_decoder_error_;  // of AUXTRACE_ERROR records

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 
+#include "base/name_pattern.h"
 #include "capture/record/elf_tables.h"
 #include "flowback/base/mapped_file.h"
 
@@ -19,6 +21,8 @@ std::string_view LastPart(std::string_view path) { return path.substr(path.rfind
 class NameMatch {
  public:
   explicit NameMatch(const std::string& wanted) : wanted_(wanted) {
+    if (auto pattern = NamePattern::Parse(wanted); pattern && !pattern->is_plain())
+      pattern_ = *std::move(pattern);
     // The last identifier stands in the mangled name as it is: few names need demangling.
     const std::string head = wanted.substr(0, wanted.find('('));
     const size_t scope = head.rfind("::");
@@ -28,6 +32,7 @@ class NameMatch {
 
   bool operator()(std::string_view symbol) const {
     symbol = symbol.substr(0, symbol.find('@'));  // its version
+    if (pattern_) return pattern_->Matches(symbol) || pattern_->Matches(Demangled(symbol));
     for (const std::string_view copy : {".constprop.", ".isra.", ".lto_priv."})
       symbol = symbol.substr(0, symbol.find(copy));
     if (symbol == wanted_) return true;
@@ -37,20 +42,26 @@ class NameMatch {
   }
 
  private:
-  bool IsDemangled(const std::string& symbol) const {
+  // Empty: it is no mangled name.
+  static std::string Demangled(std::string_view symbol) {
+    if (!symbol.starts_with("_Z")) return {};
     int status = 0;
     const std::unique_ptr<char, decltype(&std::free)> text(
-        abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), &std::free);
-    if (text == nullptr) return false;
-    const std::string_view name = text.get();
+        abi::__cxa_demangle(std::string(symbol).c_str(), nullptr, nullptr, &status), &std::free);
+    return text == nullptr ? std::string() : text.get();
+  }
+  bool IsDemangled(const std::string& symbol) const {
+    const std::string name = Demangled(symbol);
+    if (name.empty()) return false;
     if (name == wanted_) return true;
     // Without the parameters, and without the result that templates have in front.
     const size_t at = name.find(wanted_ + "(");
-    return at == 0 || (at != std::string_view::npos && name[at - 1] == ' ');
+    return at == 0 || (at != std::string::npos && name[at - 1] == ' ');
   }
 
   const std::string& wanted_;
   std::string identifier_;
+  std::optional<NamePattern> pattern_;  // it is no single name
 };
 
 // Adds the functions of the table to `places`; `code` holds what the addresses mean.
@@ -98,6 +109,8 @@ bool FunctionName::MayBeIn(std::string_view path) const {
 
 std::optional<FunctionName> ParseFunctionName(const std::string& text) {
   FunctionName result{.name = text, .file = {}};
+  if (text.size() > 2 && text.starts_with('/') && text.ends_with('/'))
+    return NamePattern::Parse(text) ? std::optional(result) : std::nullopt;
   const size_t at = text.rfind('@');
   size_t colon = text.find(':');
   while (colon != std::string::npos && text.substr(colon, 2) == "::")

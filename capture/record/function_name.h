@@ -22,7 +22,8 @@ struct FunctionName {
 
 // "NAME", "NAME@FILE" or "FILE:NAME"; empty when it is none of these. A name in C++ is the mangled
 // one, or as demangled: with its scopes, with or without the parameters. Copies that the compiler
-// made of a function (f.constprop.0) go by its name.
+// made of a function (f.constprop.0) go by its name. NAME may be a pattern with * and ?, and the
+// whole /a regular expression/.
 std::optional<FunctionName> ParseFunctionName(const std::string& text);
 std::string ToText(const FunctionName& function);
 

@@ -2,6 +2,7 @@
 #include "capture/record/perf_data_header.h"
 
 #include <sys/utsname.h>
+#include <time.h>
 
 #include <string_view>
 #include <utility>
@@ -111,6 +112,27 @@ std::vector<HeaderFeature> MachineFeatures(const std::vector<std::string>& comma
           {kFeatureCommandLine, CommandLineFeature(command_line)},
           EventDescriptionFeature(events),
           PmuMappingsFeature()};
+}
+
+// The wall clock is read between two readings of the other: it is taken for their middle.
+ClockMoment MomentOf(const TraceClock& clock) {
+  constexpr uint64_t kSecond = 1'000'000'000;
+  timespec wall{};
+  const uint64_t before = TraceClock::HostNow();
+  clock_gettime(CLOCK_REALTIME, &wall);
+  const uint64_t after = TraceClock::HostNow();
+  return {
+      .wall_ns = static_cast<uint64_t>(wall.tv_sec) * kSecond + static_cast<uint64_t>(wall.tv_nsec),
+      .clock_ns = clock.ToNanoseconds(before + (after - before) / 2)};
+}
+
+HeaderFeature ClockDataFeature(const ClockMoment& moment) {
+  FeatureBuffer feature;
+  feature.U32(1);             // version
+  feature.U32(~uint32_t{0});  // perf's own clock is none of clock_gettime's
+  feature.U64(moment.wall_ns);
+  feature.U64(moment.clock_ns);
+  return {kFeatureClockData, std::move(feature)};
 }
 
 HeaderFeature BuildIdFeature(const std::vector<MmapRecord>& maps) {

@@ -10,6 +10,7 @@
 
 #include "capture/record/feature_buffer.h"
 #include "capture/record/little_endian_buffer.h"
+#include "capture/record/trace_clock.h"
 #include "flowback/model/recording.h"
 
 namespace flowback::record {
@@ -41,6 +42,14 @@ std::vector<HeaderFeature> IdentityFeatures(const std::string& recorder, const s
 // Of this machine, and of the recording as far as it is known before it begins.
 std::vector<HeaderFeature> MachineFeatures(const std::vector<std::string>& command_line,
                                            const RecordedEvents& events);
+// What the wall clock and the recording's show at the same moment.
+struct ClockMoment {
+  uint64_t wall_ns = 0;   // since 1970
+  uint64_t clock_ns = 0;  // as the records' times
+};
+// Of now. REQUIRES: the clock is the host's.
+ClockMoment MomentOf(const TraceClock& clock);
+HeaderFeature ClockDataFeature(const ClockMoment& moment);
 HeaderFeature BuildIdFeature(const std::vector<MmapRecord>& maps);
 HeaderFeature TraceIndexFeature(const std::vector<TraceIndexEntry>& index);
 HeaderFeature SampleTimeFeature(uint64_t first, uint64_t last);

@@ -151,6 +151,8 @@ Status PerfDataWriter::WritePreamble(const RecordOptions& options, const TraceCl
   // The header's features come last: a killed recorder leaves none. That the trace is emulated, and
   // by which rules it is read, must be known nevertheless.
   for (const HeaderFeature& feature : Identity({})) AppendFeatureRecord(preamble, feature);
+  if (!clock.counts_instructions()) moment_ = MomentOf(clock);
+  if (moment_) AppendFeatureRecord(preamble, ClockDataFeature(*moment_));
   if (auto written = file_.Write(preamble.bytes()); !written) return written;
   return TellDataSize();
 }
@@ -259,6 +261,7 @@ Status PerfDataWriter::WriteLast(const RecordSummary& summary) {
 Status PerfDataWriter::WriteFeatures(const RecordSummary& summary) {
   std::vector<HeaderFeature> features = MachineFeatures(facts_.command_line, events_);
   for (HeaderFeature& feature : Identity(summary)) features.push_back(std::move(feature));
+  if (moment_) features.push_back(ClockDataFeature(*moment_));
   features.push_back(BuildIdFeature(build_ids_));
   features.push_back(TraceIndexFeature(trace_index_));
   features.push_back(SampleTimeFeature(first_time_, last_time_));

@@ -80,6 +80,7 @@ class PerfDataWriter : public RecordingSink {
   std::vector<uint64_t> stream_sizes_;  // by stream index
   std::vector<TraceIndexEntry> trace_index_;
   std::vector<MmapRecord> build_ids_;  // one per path and build-id
+  std::optional<ClockMoment> moment_;  // none of a clock that counts instructions
   uint64_t first_time_ = 0;
   uint64_t last_time_ = 0;
   uint64_t data_offset_ = 0;

@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "replay/symbols/demangle.h"
 #include "replay/symbols/name_budget.h"
+#include "replay/symbols/symbol_versions.h"
 
 namespace flowback::symbols {
 namespace {
@@ -49,6 +51,7 @@ void AddTable(const SymbolFile& file, const SymbolFile& source, const FileSectio
   Elf_Data* data = source.Data(table);
   if (data == nullptr || table.header.sh_entsize == 0) return;
   const size_t count = data->d_size / table.header.sh_entsize;
+  const SymbolVersions versions(source, table);
   for (size_t i = 1; i < count; ++i) {
     GElf_Sym symbol;
     if (gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) break;
@@ -63,7 +66,8 @@ void AddTable(const SymbolFile& file, const SymbolFile& source, const FileSectio
                        .limit = *begin + rest,
                        .rank = Rank(symbol),
                        .is_function = IsFunction(symbol),
-                       .name = names.Take(name)});
+                       .name = names.Take(name),
+                       .version = names.Take(versions.Of(static_cast<int>(i)))});
   }
 }
 
@@ -86,13 +90,34 @@ ElfSymbols ElfSymbols::Read(const SymbolFile& file, const SymbolFile* debug_file
   return result;
 }
 
+// Of several symbols at one place the first stays.
+void ElfSymbols::TakeAliases() {
+  size_t kept = 0;
+  const auto add = [&](uint64_t begin, std::string name) {
+    if (name != symbols_[kept - 1].name) aliases_.push_back({begin, std::move(name)});
+  };
+  for (size_t i = 0; i < symbols_.size(); ++i) {
+    ElfSymbol& symbol = symbols_[i];
+    const std::string version = std::exchange(symbol.version, {});
+    std::string versioned = version.empty() ? "" : symbol.name + '@' + version;
+    const uint64_t begin = symbol.begin;
+    if (kept == 0 || symbols_[kept - 1].begin != begin) {
+      if (kept != i) symbols_[kept] = std::move(symbol);
+      ++kept;
+    } else {
+      add(begin, std::move(symbol.name));
+    }
+    if (!versioned.empty()) add(begin, std::move(versioned));
+  }
+  symbols_.resize(kept);
+}
+
 void ElfSymbols::Build() {
   std::ranges::sort(symbols_, {}, [](const ElfSymbol& symbol) {
     return std::tuple(symbol.begin, symbol.begin == symbol.end, symbol.rank,
                       std::string_view(symbol.name));
   });
-  const auto same_place = std::ranges::unique(symbols_, {}, &ElfSymbol::begin);
-  symbols_.erase(same_place.begin(), same_place.end());
+  TakeAliases();
   for (size_t i = 0; i < symbols_.size(); ++i) {
     ElfSymbol& symbol = symbols_[i];
     if (symbol.end != symbol.begin) continue;
@@ -121,11 +146,33 @@ void ElfSymbols::Build() {
   demangled_.assign(symbols_.size(), false);
 }
 
-std::optional<ElfSymbols::Hit> ElfSymbols::Find(uint64_t file_offset) {
+const ElfSymbols::Range* ElfSymbols::RangeAt(uint64_t file_offset) const {
   auto range = std::ranges::upper_bound(ranges_, file_offset, {}, &Range::begin);
-  if (range == ranges_.begin()) return std::nullopt;
+  if (range == ranges_.begin()) return nullptr;
   --range;
-  if (file_offset >= range->end) return std::nullopt;
+  return file_offset < range->end ? &*range : nullptr;
+}
+
+std::vector<std::string> ElfSymbols::OtherNames(uint64_t file_offset) {
+  const Range* range = RangeAt(file_offset);
+  if (range == nullptr) return {};
+  std::vector<std::string> names;
+  const uint64_t begin = symbols_[range->symbol].begin;
+  for (const Alias& alias : std::ranges::equal_range(aliases_, begin, {}, &Alias::begin))
+    names.push_back(Demangled(alias.name));
+  return names;
+}
+
+void ElfSymbols::AppendNames(size_t most, std::vector<std::string>& names) const {
+  for (const ElfSymbol& symbol : symbols_)
+    if (names.size() < most && symbol.is_function) names.push_back(Demangled(symbol.name));
+  for (const Alias& alias : aliases_)
+    if (names.size() < most) names.push_back(Demangled(alias.name));
+}
+
+std::optional<ElfSymbols::Hit> ElfSymbols::Find(uint64_t file_offset) {
+  const Range* range = RangeAt(file_offset);
+  if (range == nullptr) return std::nullopt;
   ElfSymbol& symbol = symbols_[range->symbol];
   if (!demangled_[range->symbol]) {
     symbol.name = Demangled(symbol.name);

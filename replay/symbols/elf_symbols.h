@@ -19,6 +19,7 @@ struct ElfSymbol {
   int rank = 0;              // the lowest wins among several at one place
   bool is_function = false;  // the table says so; else it is a label in code
   std::string name;
+  std::string version{};  // of the name; empty: none
 };
 
 class ElfSymbols {
@@ -34,6 +35,10 @@ class ElfSymbols {
     bool is_function;
   };
   std::optional<Hit> Find(uint64_t file_offset);
+  // What else the symbol that Find gives is called.
+  std::vector<std::string> OtherNames(uint64_t file_offset);
+  // Appends names, demangled, until there are `most`.
+  void AppendNames(size_t most, std::vector<std::string>& names) const;
   bool empty() const { return ranges_.empty(); }
 
  private:
@@ -44,9 +49,18 @@ class ElfSymbols {
     uint32_t symbol;
   };
 
+  // A name that a symbol has beside its own.
+  struct Alias {
+    uint64_t begin;
+    std::string name;
+  };
+
+  void TakeAliases();
   void Build();
+  const Range* RangeAt(uint64_t file_offset) const;
 
   std::vector<ElfSymbol> symbols_;
+  std::vector<Alias> aliases_;  // sorted
   std::vector<bool> demangled_;
   std::vector<Range> ranges_;  // sorted
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "flowback/replay/symbolizer.h"
 
+#include <algorithm>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
@@ -99,6 +100,23 @@ std::optional<Symbolizer::Symbol> Symbolizer::Find(const AddressSpace& space, ui
   if (!hit) return std::nullopt;
   return Symbol{
       .name = hit->name, .offset = hit->offset, .size = hit->size, .is_function = hit->is_function};
+}
+
+std::vector<std::string> Symbolizer::OtherNames(const AddressSpace& space, uint64_t ip) {
+  const CodeMapping* mapping = space.Find(ip);
+  if (mapping == nullptr || !mapping->section->kallsyms().empty()) return {};
+  const std::scoped_lock lock(files_->mutex);
+  const Files::Known& file = files_->Of(mapping->section, search_);
+  return file.is_jit ? std::vector<std::string>()
+                     : file.symbols->OtherNames(ip - mapping->FileBase());
+}
+
+std::vector<std::string> Symbolizer::KnownNames(size_t most) {
+  const std::scoped_lock lock(files_->mutex);
+  std::vector<std::string> names;
+  for (const auto& [path, symbols] : files_->by_path) symbols.AppendNames(most, names);
+  std::ranges::sort(names);
+  return names;
 }
 
 }  // namespace flowback

@@ -349,7 +349,7 @@ TEST_F(RecordTest, TwoAtOnceIntoTheSameFile) {
 }
 
 TEST_F(RecordTest, AutoSaysWhatItTakes) {
-  const ProgramResult result = Record({"--", "true"});
+  const ProgramResult result = Record({"--verbose", "--", "true"});
   EXPECT_TRUE(result.err.contains("--engine auto takes 'emulate'") ||
               result.err.contains("--engine auto takes 'step'"))
       << result.err;

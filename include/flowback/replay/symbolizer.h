@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "flowback/decode/code_image.h"
 #include "flowback/decode/recording_code.h"
@@ -31,6 +32,12 @@ class Symbolizer {
 
   // Empty when nothing is mapped at `ip` or no symbol covers it. The name lives as long as this.
   std::optional<Symbol> Find(const AddressSpace& space, uint64_t ip);
+  // What else the symbol that Find gives is called, demangled: its aliases in the file's tables
+  // ("malloc" of "__libc_malloc"), also with their versions ("memcpy@GLIBC_2.14"). Empty for code
+  // that is in no ELF file.
+  std::vector<std::string> OtherNames(const AddressSpace& space, uint64_t ip);
+  // The names in all ELF files that were asked about so far, at most `most` of them, demangled.
+  std::vector<std::string> KnownNames(size_t most);
 
  private:
   struct Files;

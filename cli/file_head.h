@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// What a file is, by its first bytes: whether overwriting it would be a pity.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace flowback::cli {
+
+// A file of perf's format, of either byte order.
+bool IsRecording(const std::string& path);
+// "a recording" or "an ELF file"; empty where the file is neither, or can't be read.
+std::string_view WhatIsPrecious(const std::string& path);
+
+}  // namespace flowback::cli
