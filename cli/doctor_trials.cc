@@ -104,7 +104,7 @@ Trial RecordTrue(std::vector<std::string> options) {
   const auto result = nlohmann::json::parse(
       last == std::string::npos ? ended.out : ended.out.substr(last + 1), nullptr, false);
   if (!result.is_object()) return {.error = EIO, .text = "it ended without a result"};
-  if (result.contains("error"))
+  if (result.contains("error") && !result["error"].is_null())
     return {.error = EIO, .text = result.value("error", ""), .remedy = result.value("remedy", "")};
   const auto instructions = result.value("instructions", uint64_t{0});
   if (instructions == 0) return {.error = EIO, .text = "it recorded nothing"};

@@ -159,9 +159,10 @@ bool ReadClockData(FieldReader& fields, Recording& recording) {
   return true;
 }
 
-// A pipe has as many such records as its ends need.
+// A pipe has as many such records as its ends need, each with zeros up to a multiple of eight bytes.
 bool ReadProcessEnds(FieldReader& fields, Recording& recording) {
-  while (fields.remaining() != 0) {
+  constexpr size_t kUnit = 8;
+  while (fields.remaining() >= kUnit) {
     ProcessEnd end;
     if (!ReadProcessEnd(fields, end)) return false;
     recording.process_ends.push_back(std::move(end));

@@ -419,7 +419,8 @@ struct WrongUse {
 class Usage : public testing::TestWithParam<WrongUse> {};
 
 TEST_P(Usage, IsExplained) {
-  const ProgramResult result = RunFlowback(GetParam().words);
+  const ScratchFolder empty;  // with no perf.data in it
+  const ProgramResult result = RunFlowback(GetParam().words, {.folder = empty.path()});
   EXPECT_EQ(result.status, GetParam().status) << result.err;
   EXPECT_TRUE(result.err.contains(GetParam().says)) << result.err;
   EXPECT_TRUE(result.err.contains("\n  try: ")) << result.err;
