@@ -159,7 +159,8 @@ bool ReadClockData(FieldReader& fields, Recording& recording) {
   return true;
 }
 
-// A pipe has as many such records as its ends need, each with zeros up to a multiple of eight bytes.
+// A pipe has as many such records as its ends need, each with zeros up to a multiple of eight
+// bytes.
 bool ReadProcessEnds(FieldReader& fields, Recording& recording) {
   constexpr size_t kUnit = 8;
   while (fields.remaining() >= kUnit) {

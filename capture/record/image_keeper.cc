@@ -146,30 +146,27 @@ std::string ImageKeeper::NewName(const std::string& path) {
   return std::to_string(++names_) + "-" + PlainName(path);
 }
 
-// A file that is written to meanwhile is read again.
+// A file that is written to meanwhile is read again. So is one that is unlinked meanwhile, which
+// its version can't tell from the other.
 ImageKeeper::Entry ImageKeeper::Keep(const std::string& path, const MappedImage& image) {
-  for (int tries = 1;; ++tries) {
+  const std::string name = NewName(path);
+  for (int tries = 1; tries <= kMostTries; ++tries) {
     const std::string version = image.Version();
-    const std::string name = NewName(path);
     const auto copy = shared_.Put(*image.file, PathOf(name));
     if (!copy) {
       Problem(path, copy.error().message());
       return {};
     }
-    if (version != image.Version() && tries < kMostTries) {
-      unlink(PathOf(name).c_str());
-      continue;
-    }
     const BuildId build_id = BuildIdOfFile(PathOf(name));
-    if (build_id != image.build_id || version != image.Version()) {
-      unlink(PathOf(name).c_str());
-      Problem(path, "it was written to while it was mapped");
-      return {};
+    if (build_id == image.build_id && version == image.Version()) {
+      if (counted_.insert(version).second) Count(*copy);
+      AddLine(KeptImage{name, copy->size, copy->hash, build_id, path}.Line());
+      return {name, !build_id.empty()};
     }
-    if (counted_.insert(version).second) Count(*copy);
-    AddLine(KeptImage{name, copy->size, copy->hash, build_id, path}.Line());
-    return {name, !build_id.empty()};
+    unlink(PathOf(name).c_str());
   }
+  Problem(path, "it was written to while it was mapped");
+  return {};
 }
 
 void ImageKeeper::AddImage(const MmapRecord& record, const MappedImage& image) {

@@ -20,8 +20,15 @@ SnapshotSignal::SnapshotSignal(bool wanted) : wanted_(wanted) {
   if (wanted_) pthread_sigmask(SIG_BLOCK, &set, &before_);
 }
 
+// To ignore a signal throws away what waits of it.
 SnapshotSignal::~SnapshotSignal() {
-  if (wanted_) pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  if (!wanted_) return;
+  struct sigaction action{};
+  if (sigaction(SIGUSR2, nullptr, &action) == 0 && action.sa_handler == SIG_DFL) {
+    action.sa_handler = SIG_IGN;
+    sigaction(SIGUSR2, &action, nullptr);
+  }
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
 bool SnapshotSignal::Wait(std::chrono::milliseconds time) const {

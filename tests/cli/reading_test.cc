@@ -336,11 +336,13 @@ TEST_F(Reading, RecordTellsTheFunctionNearestToAMissingOne) {
 TEST_F(Reading, SnapshotsThatOverlapAreARemark) {
   FLOWBACK_NEEDS_HOST(host::Trait::kPtrace);
   const std::string file = folder_.File("perf.data");
-  const std::string twice = "kill -USR2 $PPID; kill -USR2 $PPID";
-  ASSERT_EQ(RunFlowback({"record", "--engine", "step", "-S", "64K", "-o", file, "--", "/bin/sh",
-                         "-c", twice})
-                .status,
-            0);
+  // Signals that come together are one: the program waits between them, for what the pipe's other
+  // end says half a second after it was opened.
+  const ProgramResult recorded =
+      RunShell(folder_,
+               "mkfifo pipe; { sleep 0.5; echo; } >pipe & $F record --engine step -S 64K -o "
+               "perf.data -- /bin/sh -c 'kill -USR2 $PPID; read x <pipe; kill -USR2 $PPID'");
+  ASSERT_EQ(recorded.status, 0) << recorded.err;
   const ProgramResult info = RunFlowback({"info", "--strict", file});
   EXPECT_EQ(info.status, 0) << info.err;
   EXPECT_TRUE(info.out.contains("remark:       pieces of the trace overlap")) << info.out;
