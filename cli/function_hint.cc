@@ -25,7 +25,9 @@ void AppendFunctions(const std::string& path, std::vector<std::string>& names) {
 
 std::string DidYouMeanFunction(const std::string& recording, const std::string& function) {
   const Result<NamePattern> pattern = NamePattern::Parse(function);
-  const Result<Recording> opened = OpenRecording({.input = recording});
+  OpenOptions options;
+  options.input = recording;
+  const Result<Recording> opened = OpenRecording(options);
   if (!pattern || !pattern->is_plain() || !opened) return {};
   const Result<RecordingCode> code = RecordingCode::Load(*opened, {});
   if (!code) return {};

@@ -49,7 +49,7 @@ function(flowback_share_headers target owner)
 endfunction()
 
 # Of all libraries.
-file(WRITE ${PROJECT_BINARY_DIR}/headers/none.cc "")
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/headers/none.cc CONTENT "")
 add_library(flowback_headers STATIC ${PROJECT_BINARY_DIR}/headers/none.cc)
 target_link_libraries(flowback_headers PRIVATE flowback_options)
 flowback_precompile(flowback_headers ${FLOWBACK_COMMON_HEADERS})
@@ -102,14 +102,27 @@ function(flowback_test_limit variable)
   set(${variable} ${seconds} PARENT_SCOPE)
 endfunction()
 
+# A test has its folder's name as a label; those of one room alone, without the program, are `unit`.
+set(FLOWBACK_UNIT_FOLDERS base calls capture code emulate flow instruction packets pt schedule symbols
+  threads)
+function(flowback_test_labels variable)
+  cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
+  set(labels ${folder})
+  if(folder IN_LIST FLOWBACK_UNIT_FOLDERS)
+    list(APPEND labels unit)
+  endif()
+  set(${variable} "${labels}" PARENT_SCOPE)
+endfunction()
+
 # flowback_command_test(NAME COMMAND words... [SECONDS limit] [SKIPS]): a test that is a command. With
 # SKIPS, status 77 says that this machine lacks what it needs.
 function(flowback_command_test name)
   cmake_parse_arguments(TEST "SKIPS" "SECONDS" "COMMAND" ${ARGN})
   flowback_test_limit(seconds ${TEST_SECONDS})
+  flowback_test_labels(labels)
   add_test(NAME ${name} COMMAND ${TEST_COMMAND})
   set_tests_properties(${name} PROPERTIES
-    TIMEOUT ${seconds} ENVIRONMENT "${FLOWBACK_TEST_ENVIRONMENT}")
+    LABELS "${labels}" TIMEOUT ${seconds} ENVIRONMENT "${FLOWBACK_TEST_ENVIRONMENT}")
   if(TEST_SKIPS)
     set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77)
   endif()
@@ -131,8 +144,9 @@ function(flowback_test name)
   target_compile_definitions(${name} PRIVATE
     FLOWBACK_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
     FLOWBACK_PROGRAM="${PROJECT_BINARY_DIR}/bin/flowback")
+  flowback_test_labels(labels)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST NO_PRETTY_VALUES
-    PROPERTIES TIMEOUT ${seconds} ENVIRONMENT "${FLOWBACK_TEST_ENVIRONMENT}")
+    PROPERTIES LABELS "${labels}" TIMEOUT ${seconds} ENVIRONMENT "${FLOWBACK_TEST_ENVIRONMENT}")
 endfunction()
 
 # flowback_fuzzer(NAME SOURCES... [LINK lib...]): bin/fuzz/NAME in a build with FLOWBACK_FUZZERS,

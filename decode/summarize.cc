@@ -87,6 +87,11 @@ class Totals final : public ExecutionConsumer {
 
 }  // namespace
 
+Result<std::unique_ptr<FlowReader>> Decoder::Read(const DecodeInput&) {
+  return Fail(Error(ErrorCode::kUnsupported, "this decoder does not read a stream in segments")
+                  .Remedy("use the decoder \"native\""));
+}
+
 Result<FlowSummary> Decoder::Summarize(const DecodeInput& input) {
   Totals totals;
   const Result<ByteAccount> account = Decode(input, totals);

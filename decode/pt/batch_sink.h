@@ -8,9 +8,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "decode/pt/block_stretch.h"
+#include "decode/pt/flow_names.h"
 #include "decode/pt/sinks.h"
-#include "decode/pt/step_buffer.h"
 #include "decode/pt/time_estimator.h"
 
 namespace flowback::pt {
@@ -18,20 +17,28 @@ namespace flowback::pt {
 // Gives the consumer each stretch as soon as it ends.
 class BatchWriter {
  public:
-  explicit BatchWriter(ExecutionConsumer& consumer) : consumer_(consumer) {}
+  // It keeps nothing back.
+  struct State {};
+
+  explicit BatchWriter(ExecutionConsumer& consumer) : consumer_(&consumer) {}
+
+  State Save() const { return {}; }
+  void Restore(const State&) { steps_.Release(steps_.position()); }
+  void Use(ExecutionConsumer& consumer) { consumer_ = &consumer; }
+  void Finish() {}
 
   StepBuffer& steps() { return steps_; }
   void OnBlocks(const BlockStretch& stretch, bool) {
-    consumer_.OnBlocks(stretch.Batch(steps_));
+    consumer_->OnBlocks(stretch.Batch(steps_));
     steps_.Release(stretch.begin + stretch.count);
   }
-  void OnBlock(const BlockRun& run) { consumer_.OnBlock(run); }
-  void OnEvent(const TraceEvent& event) { consumer_.OnEvent(event); }
-  void OnLoss(const DataLoss& loss) { consumer_.OnLoss(loss); }
-  bool Done() const { return consumer_.Done(); }
+  void OnBlock(const BlockRun& run) { consumer_->OnBlock(run); }
+  void OnEvent(const TraceEvent& event) { consumer_->OnEvent(event); }
+  void OnLoss(const DataLoss& loss) { consumer_->OnLoss(loss); }
+  bool Done() const { return consumer_->Done(); }
 
  private:
-  ExecutionConsumer& consumer_;
+  ExecutionConsumer* consumer_;
   StepBuffer steps_;
 };
 
@@ -46,7 +53,24 @@ class BatchSink {
   static constexpr bool kWantsAddresses = true;
   static constexpr bool kWantsTimes = std::is_same_v<Receiver, TimeEstimator>;
 
+  // Where it stands, between two packets; the receiver's state is the receiver's.
+  struct State {
+    BlockStretch open;
+    const ThreadStay* stay = nullptr;
+  };
+
   explicit BatchSink(Receiver& receiver) : receiver_(receiver), steps_(receiver.steps()) {}
+
+  // Tells what it has of the flow so far.
+  void Flush() { Close(); }
+  // REQUIRES: it has been flushed.
+  State Save() const { return {open_, stay_}; }
+  void Restore(const State& state) {
+    open_ = state.open;
+    stay_ = state.stay;
+    done_ = false;
+  }
+  void Restart(const PartMark&) {}
 
   void Block(BlockGraph& graph, uint32_t id, const Node& node, BlockExit exit, uint64_t next,
              const Moment& moment) {

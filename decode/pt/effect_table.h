@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/zeroed_pool.h"
 #include "decode/pt/return_stack.h"
-#include "decode/pt/zeroed_pool.h"
 
 namespace flowback::pt {
 

@@ -41,8 +41,9 @@
 #include <vector>
 
 #include "decode/pt/clock.h"
-#include "decode/pt/code_view.h"
 #include "decode/pt/errata.h"
+#include "decode/pt/flow_names.h"
+#include "decode/pt/memo_cache.h"
 #include "decode/pt/packets/packet.h"
 #include "decode/pt/packets/packet_groups.h"
 #include "decode/pt/return_stack.h"
@@ -132,7 +133,7 @@ struct FlowState {
 template <class Sink>
 class FlowEngine : private FlowState {
  public:
-  FlowEngine(const DecodeInput& input, CodeView& code, Sink& sink);
+  FlowEngine(const DecodeInput& input, CodeView& code, MemoCache& memos, Sink& sink);
 
   // Decodes the whole stream.
   ByteAccount Run();
@@ -148,9 +149,11 @@ class FlowEngine : private FlowState {
   void BeginAtPsb(size_t psb);
   void Restore(const Carry& carry);
   void RunTo(size_t stop);
+  void RunJustTo(size_t stop);
   ByteAccount EndPiece();
   ByteAccount Finish();
   Carry Save() const;
+  uint64_t offset() const { return Offset(pos_); }
   const Clock& clock() const { return clock_; }
 
  private:
@@ -371,7 +374,9 @@ class FlowEngine : private FlowState {
   const DecodeInput& input_;
   StreamWindow window_;
   CodeView& code_;
+  MemoCache& memos_;
   Sink& sink_;
+  const uint8_t* stop_ = nullptr;        // where the hot loop ends at the latest; null: anywhere
   PathMemo* memo_ = nullptr;             // of graph_, if that has one yet
   const uint8_t* uses_begin_ = nullptr;  // of memoised paths that are in no sum yet
   Ahead ahead_;

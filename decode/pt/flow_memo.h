@@ -71,7 +71,7 @@ template <bool kOverCyc>
 typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
   if (memo_ == nullptr || &memo_->graph() != graph_) {
     sink_.CountUses();  // another one may have to go
-    memo_ = &code_.Memo(*graph_, compressed_returns_, Sink::kListsBlocks);
+    memo_ = &memos_.Of(*graph_, compressed_returns_, Sink::kListsBlocks);
   }
   PathMemo& memo = *memo_;
   if constexpr (Sink::kHearsPackets)

@@ -48,6 +48,15 @@ void FlowEngine<Sink>::Restore(const Carry& carry) {
   sink_.Restart(Mark(Offset(pos_)));
 }
 
+// As RunTo, but no packet behind the one at `stop` is taken, whatever the memos know.
+template <class Sink>
+void FlowEngine<Sink>::RunJustTo(size_t stop) {
+  memo_ = nullptr;  // other engines have used the memos since
+  stop_ = input_.bytes.data() + stop;
+  if (pos_ != nullptr) LimitHotLoop(Offset(pos_));
+  RunTo(stop);
+}
+
 // The account of the piece; what has been lost so far, too, where a loss goes on.
 template <class Sink>
 ByteAccount FlowEngine<Sink>::EndPiece() {

@@ -19,11 +19,12 @@
 namespace flowback::pt {
 
 template <class Sink>
-FlowEngine<Sink>::FlowEngine(const DecodeInput& input, CodeView& code, Sink& sink)
+FlowEngine<Sink>::FlowEngine(const DecodeInput& input, CodeView& code, MemoCache& memos, Sink& sink)
     : FlowState(input.config),
       input_(input),
       window_(input.bytes, input.joined),
       code_(code),
+      memos_(memos),
       sink_(sink),
       errata_(ErrataOf(input.config.cpu)),
       compressed_returns_(input.config.return_compression.value_or(true)) {}
@@ -70,6 +71,8 @@ void FlowEngine<Sink>::LimitHotLoop(size_t offset) {
   hot_end_ = std::min(end_, input_.bytes.data() + window_.reach());
   if (next_change_ < input_.changes.size())
     hot_end_ = std::min(hot_end_, input_.bytes.data() + input_.changes[next_change_].offset);
+  if (stop_ != nullptr)
+    hot_end_ = std::min(hot_end_, std::max(stop_, input_.bytes.data() + offset));
 }
 
 template <class Sink>

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "decode/pt/batch_sink.h"
-#include "decode/pt/code_view.h"
 #include "decode/pt/event_sink.h"
 #include "decode/pt/flow_bind.h"
 #include "decode/pt/flow_engine.h"
@@ -13,8 +12,10 @@
 #include "decode/pt/flow_packets.h"
 #include "decode/pt/flow_sync.h"
 #include "decode/pt/flow_walk.h"
+#include "decode/pt/memo_cache.h"
 #include "decode/pt/parallel_count.h"
 #include "decode/pt/sinks.h"
+#include "decode/pt/segment_reader.h"
 
 namespace flowback::pt {
 namespace {
@@ -31,7 +32,7 @@ class NativeDecoder final : public Decoder {
 
   Result<ByteAccount> Decode(const DecodeInput& input, ExecutionConsumer& consumer) override {
     if (Status status = Check(input); !status) return Fail(status.error());
-    CodeView code(*input.code, graphs_);
+    CodeView code(*input.code, memory_.graphs);
     if (input.times) {
       if (!input.blocks)
         return batches_ ? DecodeTimed<EventSink<true>>(input, code, consumer)
@@ -42,18 +43,30 @@ class NativeDecoder final : public Decoder {
     if (batches_) {
       BatchWriter writer(consumer);
       BatchedSink sink(writer);
-      return FlowEngine<BatchedSink>(input, code, sink).Run();
+      return FlowEngine<BatchedSink>(input, code, memory_.memos, sink).Run();
     }
     ConsumerSink sink(consumer);
-    return FlowEngine<ConsumerSink>(input, code, sink).Run();
+    return FlowEngine<ConsumerSink>(input, code, memory_.memos, sink).Run();
+  }
+
+  Result<std::unique_ptr<FlowReader>> Read(const DecodeInput& input) override {
+    if (Status status = Check(input); !status) return Fail(status.error());
+    if (input.times)
+      return std::make_unique<SegmentReader<TimeEstimator>>(
+          input, memory_, [](ExecutionConsumer& consumer, const DecodeInput& of) {
+            return TimeEstimator(consumer, of.config);
+          });
+    return std::make_unique<SegmentReader<BatchWriter>>(
+        input, memory_,
+        [](ExecutionConsumer& consumer, const DecodeInput&) { return BatchWriter(consumer); });
   }
 
   Result<FlowSummary> Summarize(const DecodeInput& input) override {
     if (Status status = Check(input); !status) return Fail(status.error());
     if (InParallel(input)) return SummarizeInParallel(input);
-    CodeView code(*input.code, graphs_);
+    CodeView code(*input.code, memory_.graphs);
     CountingSink sink;
-    FlowEngine<CountingSink> engine(input, code, sink);
+    FlowEngine<CountingSink> engine(input, code, memory_.memos, sink);
     const ByteAccount account = engine.Run();
     FlowSummary summary = std::move(sink).Summary();
     summary.bytes_decoded = account.decoded;
@@ -68,11 +81,10 @@ class NativeDecoder final : public Decoder {
 
  private:
   template <class Sink>
-  static ByteAccount DecodeTimed(const DecodeInput& input, CodeView& code,
-                                 ExecutionConsumer& consumer) {
+  ByteAccount DecodeTimed(const DecodeInput& input, CodeView& code, ExecutionConsumer& consumer) {
     TimeEstimator estimator(consumer, input.config);
     Sink sink(estimator);
-    const ByteAccount account = FlowEngine<Sink>(input, code, sink).Run();
+    const ByteAccount account = FlowEngine<Sink>(input, code, memory_.memos, sink).Run();
     estimator.Finish();
     return account;
   }
@@ -94,14 +106,14 @@ class NativeDecoder final : public Decoder {
     const size_t size =
         input.piece_size != 0 ? input.piece_size : std::clamp(fair, kPieceSize, kMostPieceSize);
     const size_t useful = std::min<size_t>(input.threads, input.bytes.size() / size);
-    parallel_graphs_.resize(useful + 1);
+    parallel_memory_.resize(useful + 1);
     const size_t window = input.window != 0 ? input.window : 4 * size_t{input.threads};
-    return ParallelCounter(input, parallel_graphs_, size, window).Run();
+    return ParallelCounter(input, parallel_memory_, size, window).Run();
   }
 
   const bool batches_;
-  GraphCache graphs_;
-  std::deque<GraphCache> parallel_graphs_;  // one for each thread
+  CodeMemory memory_;
+  std::deque<CodeMemory> parallel_memory_;  // one for each thread
 };
 
 }  // namespace

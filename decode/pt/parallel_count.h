@@ -17,9 +17,10 @@
 #include <vector>
 
 #include "base/threads.h"
-#include "decode/pt/code_view.h"
 #include "decode/pt/flow_engine.h"
+#include "decode/pt/flow_names.h"
 #include "decode/pt/flow_pieces.h"
+#include "decode/pt/memo_cache.h"
 #include "decode/pt/packets/psb.h"
 #include "decode/pt/sinks.h"
 
@@ -52,12 +53,12 @@ class ParallelCounter {
  public:
   using Engine = FlowEngine<CountingSink>;
 
-  // `graphs` has one cache for each worker and one more for the calling thread; a window of
+  // `memory` has one for each worker and one more for the calling thread; a window of
   // `window` pieces is in work or waits at most. REQUIRES: the input begins at 0.
-  ParallelCounter(const DecodeInput& input, std::deque<GraphCache>& graphs, size_t piece_size,
+  ParallelCounter(const DecodeInput& input, std::deque<CodeMemory>& memory, size_t piece_size,
                   size_t window)
       : input_(input),
-        graphs_(graphs),
+        memory_(memory),
         begins_(CutAtPsbs(input, piece_size)),
         results_(begins_.size()),
         window_(window) {}
@@ -84,9 +85,9 @@ class ParallelCounter {
   void Count() {
     std::vector<std::jthread> workers;
     try {
-      StartThreads(workers, graphs_.size() - 1, [this](size_t i) { Work(graphs_[i]); });
+      StartThreads(workers, memory_.size() - 1, [this](size_t i) { Work(memory_[i]); });
       for (size_t i = 0; i < begins_.size(); ++i)
-        workers.empty() ? Take(Decode(i, graphs_.back(), carry_ ? &*carry_ : nullptr)) : Merge(i);
+        workers.empty() ? Take(Decode(i, memory_.back(), carry_ ? &*carry_ : nullptr)) : Merge(i);
     } catch (...) {
       Stop(nullptr);  // the workers, which the vector waits for
       throw;
@@ -107,9 +108,9 @@ class ParallelCounter {
   }
 
   // What a worker throws, std::bad_alloc, is thrown again by the calling thread.
-  void Work(GraphCache& graphs) {
+  void Work(CodeMemory& memory) {
     try {
-      DecodePieces(graphs);
+      DecodePieces(memory);
     } catch (...) {
       Stop(std::current_exception());
     }
@@ -123,7 +124,7 @@ class ParallelCounter {
     has_ended_.notify_all();
   }
 
-  void DecodePieces(GraphCache& graphs) {
+  void DecodePieces(CodeMemory& memory) {
     for (;;) {
       size_t piece;
       {
@@ -132,7 +133,7 @@ class ParallelCounter {
         if (next_ >= begins_.size()) return;
         piece = next_++;
       }
-      Result result = Decode(piece, graphs, nullptr);
+      Result result = Decode(piece, memory, nullptr);
       const std::scoped_lock lock(mutex_);
       results_[piece] = std::move(result);
       results_[piece].done = true;
@@ -141,10 +142,10 @@ class ParallelCounter {
   }
 
   // From the true state, or from the PSB+ alone.
-  Result Decode(size_t piece, GraphCache& graphs, const Engine::Carry* from) {
-    CodeView code(*input_.code, graphs);
+  Result Decode(size_t piece, CodeMemory& memory, const Engine::Carry* from) {
+    CodeView code(*input_.code, memory.graphs);
     CountingSink sink;
-    Engine engine(input_, code, sink);
+    Engine engine(input_, code, memory.memos, sink);
     Result result;
     if (from != nullptr) {
       engine.Restore(*from);
@@ -175,7 +176,7 @@ class ParallelCounter {
     ++report_.pieces;
     if (piece != 0 && !SameFromHere(*carry_, *result.guess)) {
       ++report_.again;
-      result = Decode(piece, graphs_.back(), &*carry_);
+      result = Decode(piece, memory_.back(), &*carry_);
     }
     Take(std::move(result));
   }
@@ -203,7 +204,7 @@ class ParallelCounter {
   }
 
   const DecodeInput& input_;
-  std::deque<GraphCache>& graphs_;
+  std::deque<CodeMemory>& memory_;
   const std::vector<size_t> begins_;
   std::vector<Result> results_;
   const size_t window_;

@@ -29,11 +29,10 @@
 #include <optional>
 #include <vector>
 
-#include "decode/pt/block_graph.h"
-#include "decode/pt/block_lists.h"
+#include "base/zeroed_pool.h"
 #include "decode/pt/effect_table.h"
+#include "decode/pt/flow_names.h"
 #include "decode/pt/return_stack.h"
-#include "decode/pt/zeroed_pool.h"
 #include "flowback/decode/effort.h"
 
 namespace flowback::pt {

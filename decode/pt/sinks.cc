@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "decode/pt/sinks.h"
 
-#include "decode/pt/block_stretch.h"
-
 namespace flowback::pt {
 
 FlowTotals CountingSink::TakeTotals() {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "decode/pt/block_graph.h"
+#include "decode/pt/flow_names.h"
 #include "decode/pt/path_memo.h"
 #include "decode/pt/time_estimator.h"
 #include "flowback/base/flow_digest.h"

@@ -45,7 +45,7 @@ void TimeEstimator::DeliverFirst() {
       DeliverOther(piece);
   }
   pieces_.pop_front();
-  if (batch_.count == 0) done_ = done_ || consumer_.Done();
+  if (batch_.count == 0) done_ = done_ || consumer_->Done();
 }
 
 // Events and losses.
@@ -61,13 +61,13 @@ void TimeEstimator::DeliverOther(const Piece& piece) {
     loss.bounds = loss_begin_bounds_;
     loss.end_bounds = BoundsOf(piece, nullptr);
     loss.end_tsc = TimeAt(piece, piece.count, loss.end_bounds);
-    if (!done_) consumer_.OnLoss(loss);
+    if (!done_) consumer_->OnLoss(loss);
     losses_.pop_front();
   } else {
     TraceEvent& event = events_.front();
     event.bounds = BoundsOf(piece, event.stay);
     event.tsc = TimeAt(piece, piece.count, event.bounds);
-    if (!done_) consumer_.OnEvent(event);
+    if (!done_) consumer_->OnEvent(event);
     events_.pop_front();
   }
 }
@@ -80,7 +80,7 @@ void TimeEstimator::DeliverBlock(Piece& piece, BlockRun& run) {
     run.last_lo = BoundsOf(piece, run.stay).lo;
   }
   run.tsc = TimeAt(piece, piece.count + run.lengths.size(), run.BoundsOf(run.lengths.size() - 1));
-  if (!done_) consumer_.OnBlock(run);
+  if (!done_) consumer_->OnBlock(run);
 }
 
 void TimeEstimator::DeliverBlocks(Piece& piece, const BlockStretch& stretch) {
@@ -133,8 +133,8 @@ void TimeEstimator::HandOn() {
   if (!done_) {
     BlockBatch batch = batch_.Batch(steps_);
     batch.times = times_;
-    consumer_.OnBlocks(batch);
-    done_ = consumer_.Done();
+    consumer_->OnBlocks(batch);
+    done_ = consumer_->Done();
   }
   steps_.Release(batch_.begin + batch_.count);
   times_.clear();

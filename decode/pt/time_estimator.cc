@@ -115,7 +115,7 @@ void TimeEstimator::Settle() {
   Flush();
 }
 
-TimeEstimator::Piece& TimeEstimator::Add(Piece::Kind kind, size_t blocks) {
+EstimatorState::Piece& TimeEstimator::Add(Piece::Kind kind, size_t blocks) {
   Piece& piece = pieces_.emplace_back();
   waiting_ += blocks;
   piece.kind = kind;

@@ -23,21 +23,97 @@
 #include <deque>
 #include <vector>
 
-#include "decode/pt/block_stretch.h"
+#include "base/ring.h"
 #include "decode/pt/clock.h"
-#include "decode/pt/ring.h"
-#include "decode/pt/step_buffer.h"
+#include "decode/pt/flow_names.h"
 #include "flowback/model/execution.h"
 
 namespace flowback::pt {
 
-class TimeEstimator {
+// All that it knows; where it puts things is not in it. What blocks point to must stay as long as a
+// copy does.
+struct EstimatorState {
+  using Number = uint64_t;  // of a mark, from 1; 0: none
+  struct Mark {
+    TimeMark told;
+    uint64_t tsc = 0;  // this and the bounds are final up to resolved_
+    TscInterval bounds;
+  };
+  // A point of the line: so many instructions had executed at a mark, or where tracing was off.
+  struct Point {
+    uint64_t count = 0;
+    Number mark = 0;      // 0: a break
+    bool starts = false;  // the mark is when tracing started: the next instruction's time, too
+  };
+  struct Piece {
+    enum class Kind : uint8_t { kBlock, kBlocks, kEvent, kLossBegin, kLoss };
+    Kind kind{};
+    bool starts = false;  // an event behind a break
+    uint64_t count = 0;   // instructions before it
+    Number lo = 0;
+    Number hi = 0;
+    Number last_lo = 0;  // of a block's, or a stretch's, last instruction; 0: as lo
+  };
+  // The line from the first of points_ to the next mark.
+  struct Segment {
+    bool valid = false;
+    uint64_t begin = 0;  // counts; `begin` one more where the first instruction has the mark's time
+    uint64_t end = 0;
+    Number end_mark = 0;  // 0: there is none yet
+    size_t points = 0;    // up to the next mark
+    size_t passed = 1;    // of them, by the pieces handed on
+    double pace = 0;      // ticks an instruction
+    double pause = 0;     // ticks a break
+  };
+
+  Ring<Mark> marks_;
+  Number first_ = 1;     // number of marks_.front()
+  Number last_ = 0;      // of marks_.back()
+  Number settled_ = 0;   // the last mark ahead of the last flow packet
+  Number base_ = 0;      // the last TSC or MTC up to resolved_
+  Number resolved_ = 0;  // up to here marks are final
+  Number placed_ = 0;    // up to here marks are points
+  std::vector<Number> unplaced_;
+  uint64_t unplaced_count_ = 0;  // instructions when the first of them came
+  bool exact_ = false;           // the last mark is a CYC that times the packet in work
+  bool tracing_ = false;
+  bool has_cyc_ = false;
+
+  Ring<Point> points_;
+  Segment segment_;
+  double usual_pace_ = 1.0 / 3;
+  double tail_pace_ = 0;  // behind the last mark
+
+  Ring<Piece> pieces_;
+  size_t waiting_ = 0;  // pieces, each block counted
+  Ring<BlockRun> blocks_;
+  Ring<BlockStretch> stretches_;
+  StepBuffer steps_;
+  BlockStretch batch_;  // whose times are known; is handed on when it is long enough
+  std::vector<TimedPart> times_;
+  std::deque<TraceEvent> events_;
+  std::deque<DataLoss> losses_;
+  uint64_t loss_begin_ = 0;  // of the loss that is handed on next
+  TscInterval loss_begin_bounds_;
+  uint64_t count_ = 0;
+  uint64_t lo_floor_ = 0;  // of the last piece handed on
+  uint64_t tsc_floor_ = 0;
+  bool done_ = false;
+};
+
+class TimeEstimator : private EstimatorState {
  public:
   // Pieces that wait at most. When more would, they go on with what is known, their end open.
   static constexpr size_t kMaxWaiting = size_t{1} << 17;
 
   TimeEstimator(ExecutionConsumer& consumer, const PtConfig& config)
-      : consumer_(consumer), rates_(config) {}
+      : consumer_(&consumer), rates_(config) {}
+
+  // Between two packets.
+  EstimatorState Save() const { return *this; }
+  void Restore(const EstimatorState& state) { static_cast<EstimatorState&>(*this) = state; }
+  // From now on hands on to that one.
+  void Use(ExecutionConsumer& consumer) { consumer_ = &consumer; }
 
   // A packet told the time. `tracing`: instructions may execute now.
   void OnMark(const TimeMark& mark, bool tracing);
@@ -78,39 +154,6 @@ class TimeEstimator {
   }
 
  private:
-  using Number = uint64_t;  // of a mark, from 1; 0: none
-  struct Mark {
-    TimeMark told;
-    uint64_t tsc = 0;  // this and the bounds are final up to resolved_
-    TscInterval bounds;
-  };
-  // A point of the line: so many instructions had executed at a mark, or where tracing was off.
-  struct Point {
-    uint64_t count = 0;
-    Number mark = 0;      // 0: a break
-    bool starts = false;  // the mark is when tracing started: the next instruction's time, too
-  };
-  struct Piece {
-    enum class Kind : uint8_t { kBlock, kBlocks, kEvent, kLossBegin, kLoss };
-    Kind kind{};
-    bool starts = false;  // an event behind a break
-    uint64_t count = 0;   // instructions before it
-    Number lo = 0;
-    Number hi = 0;
-    Number last_lo = 0;  // of a block's, or a stretch's, last instruction; 0: as lo
-  };
-  // The line from the first of points_ to the next mark.
-  struct Segment {
-    bool valid = false;
-    uint64_t begin = 0;  // counts; `begin` one more where the first instruction has the mark's time
-    uint64_t end = 0;
-    Number end_mark = 0;  // 0: there is none yet
-    size_t points = 0;    // up to the next mark
-    size_t passed = 1;    // of them, by the pieces handed on
-    double pace = 0;      // ticks an instruction
-    double pause = 0;     // ticks a break
-  };
-
   Mark& At(Number number) { return marks_[number < first_ ? 0 : number - first_]; }
   const Mark& At(Number number) const { return marks_[number < first_ ? 0 : number - first_]; }
   Piece& Add(Piece::Kind kind, size_t blocks = 1);
@@ -146,42 +189,8 @@ class TimeEstimator {
   void NextSegment();
   void Forget();
 
-  ExecutionConsumer& consumer_;
+  ExecutionConsumer* consumer_;
   const Clock rates_;
-
-  Ring<Mark> marks_;
-  Number first_ = 1;     // number of marks_.front()
-  Number last_ = 0;      // of marks_.back()
-  Number settled_ = 0;   // the last mark ahead of the last flow packet
-  Number base_ = 0;      // the last TSC or MTC up to resolved_
-  Number resolved_ = 0;  // up to here marks are final
-  Number placed_ = 0;    // up to here marks are points
-  std::vector<Number> unplaced_;
-  uint64_t unplaced_count_ = 0;  // instructions when the first of them came
-  bool exact_ = false;           // the last mark is a CYC that times the packet in work
-  bool tracing_ = false;
-  bool has_cyc_ = false;
-
-  Ring<Point> points_;
-  Segment segment_;
-  double usual_pace_ = 1.0 / 3;
-  double tail_pace_ = 0;  // behind the last mark
-
-  Ring<Piece> pieces_;
-  size_t waiting_ = 0;  // pieces, each block counted
-  Ring<BlockRun> blocks_;
-  Ring<BlockStretch> stretches_;
-  StepBuffer steps_;
-  BlockStretch batch_;  // whose times are known; is handed on when it is long enough
-  std::vector<TimedPart> times_;
-  std::deque<TraceEvent> events_;
-  std::deque<DataLoss> losses_;
-  uint64_t loss_begin_ = 0;  // of the loss that is handed on next
-  TscInterval loss_begin_bounds_;
-  uint64_t count_ = 0;
-  uint64_t lo_floor_ = 0;  // of the last piece handed on
-  uint64_t tsc_floor_ = 0;
-  bool done_ = false;
 };
 
 }  // namespace flowback::pt

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "decode/pt/code_view.h"
+#include "decode/flow/code_view.h"
 #include "decode/pt/flow_bind.h"
 #include "decode/pt/flow_engine.h"
 #include "decode/pt/flow_hot.h"
@@ -12,6 +12,7 @@
 #include "decode/pt/flow_pieces.h"
 #include "decode/pt/flow_sync.h"
 #include "decode/pt/flow_walk.h"
+#include "decode/pt/memo_cache.h"
 #include "decode/pt/sinks.h"
 
 namespace flowback::bench {
@@ -25,16 +26,16 @@ class WalkingSink : public pt::CountingSink {
 }  // namespace
 
 struct GraphWalk::Graphs {
-  pt::GraphCache cache;
+  pt::CodeMemory memory;
 };
 
 GraphWalk::GraphWalk() : graphs_(std::make_unique<Graphs>()) {}
 GraphWalk::~GraphWalk() = default;
 
 uint64_t GraphWalk::Count(const DecodeInput& input) {
-  pt::CodeView code(*input.code, graphs_->cache);
+  pt::CodeView code(*input.code, graphs_->memory.graphs);
   WalkingSink sink;
-  pt::FlowEngine<WalkingSink>(input, code, sink).Run();
+  pt::FlowEngine<WalkingSink>(input, code, graphs_->memory.memos, sink).Run();
   return std::move(sink).Summary().digest.count;
 }
 

@@ -19,7 +19,9 @@ ROOMS = {
         ],
         _FIRST + ["instruction"],
     ),
-    "decode": (["decode/", "include/flowback/decode/"], _FIRST + _THREE),
+    # What flow is, whatever hardware told it.
+    "flow": (["decode/flow/"], _FIRST + ["instruction", "code"]),
+    "decode": (["decode/", "include/flowback/decode/"], _FIRST + _THREE + ["flow"]),
     "capture": (["capture/", "include/flowback/capture/"], _FIRST + _THREE),
     # Loaded by QEMU into the emulated process: it shares the packet generator with the recorders.
     "emulate": (["capture/emulate/"], _FIRST + ["packets", "instruction", "capture"]),

@@ -71,7 +71,7 @@ FIXES = [
         "  if (psb >= begin + size) return false;", "  if (psb >= begin + size || Without) return false;"),
     Fix("PEBS group that may have ended", "decode/pt/flow_sync.h",
         "  const bool ambiguous = pebs_", "  const bool ambiguous = !Without && pebs_"),
-    Fix("code that is known to be missing", "decode/pt/code_view.cc",
+    Fix("code that is known to be missing", "decode/flow/code_view.cc",
         "  if (Epoch().space->WhyNothing(", "  if (!Without && Epoch().space->WhyNothing("),
     Fix("resynchronising behind a switch", "decode/pt/flow_sync.h",
         "  if (next_change_ != 0) from =", "  if (!Without && next_change_ != 0) from ="),

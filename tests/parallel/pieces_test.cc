@@ -13,6 +13,7 @@
 #include "decode/pt/flow_packets.h"
 #include "decode/pt/flow_sync.h"
 #include "decode/pt/flow_walk.h"
+#include "decode/pt/memo_cache.h"
 #include "decode/pt/parallel_count.h"
 #include "tests/differential/harness.h"
 
@@ -20,8 +21,8 @@ namespace flowback::testing {
 namespace {
 
 pt::ParallelReport Count(const DecodeInput& input, FlowSummary& summary) {
-  std::deque<pt::GraphCache> graphs(4);
-  pt::ParallelCounter counter(input, graphs, 1, 8);
+  std::deque<pt::CodeMemory> memory(4);
+  pt::ParallelCounter counter(input, memory, 1, 8);
   summary = counter.Run();
   return counter.report();
 }

@@ -10,7 +10,7 @@
 #include "decode/pt/native_decoder.h"
 #include "decode/pt/packets/packet.h"
 #include "decode/pt/packets/packet_writer.h"
-#include "tests/pt/test_code.h"
+#include "tests/flow/test_code.h"
 
 namespace flowback::pt {
 namespace {

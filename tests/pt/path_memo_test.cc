@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "flowback/model/execution.h"
-#include "tests/pt/test_code.h"
+#include "tests/flow/test_code.h"
 
 namespace flowback::pt {
 namespace {

@@ -14,6 +14,7 @@
 #include "flowback/base/flow_digest.h"
 #include "flowback/decode/code_image.h"
 #include "flowback/decode/effort.h"
+#include "flowback/decode/flow_reader.h"
 #include "flowback/decode/schedule.h"
 #include "flowback/model/execution.h"
 #include "flowback/model/machine.h"
@@ -115,6 +116,9 @@ class Decoder {
   virtual Result<ByteAccount> Decode(const DecodeInput& input, ExecutionConsumer& consumer) = 0;
   // Totals only; a decoder may have a faster way than Decode. Same result as summing Decode's flow.
   virtual Result<FlowSummary> Summarize(const DecodeInput& input);
+  // The same flow as Decode's, in segments. Errors: as Decode's; kUnsupported where a decoder
+  // can't keep its state.
+  virtual Result<std::unique_ptr<FlowReader>> Read(const DecodeInput& input);
 };
 
 // Engines by name: "native", and "libipt" where it was built in. Errors: kUsage for an unknown

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "decode/pt/block_lists.h"
+#include "decode/flow/block_lists.h"
 
 #include <algorithm>
 
-namespace flowback::pt {
+namespace flowback::flow {
 
 BlockLists::Ref BlockLists::Keep(std::span<const BlockStep> steps) {
   const auto count = static_cast<uint32_t>(steps.size());
@@ -24,4 +24,4 @@ void BlockLists::Free(Ref list) {
   if (list != 0) free_[UnitsOf(CountOf(list))].push_back(list >> kCountBits);
 }
 
-}  // namespace flowback::pt
+}  // namespace flowback::flow

@@ -5,31 +5,21 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <list>
 #include <map>
 #include <memory>
 #include <utility>
 
-#include "decode/pt/block_graph.h"
-#include "decode/pt/path_memo.h"
+#include "decode/flow/block_graph.h"
 #include "flowback/decode/code_image.h"
 
-namespace flowback::pt {
+namespace flowback::flow {
 
 // Block graphs by address space; kept between decodes, so that a second one is warm.
 class GraphCache {
  public:
   BlockGraph& Get(const std::shared_ptr<const AddressSpace>& space, ExecMode mode);
-  // Walks of one of these graphs; those of traces with and of traces without compressed returns
-  // differ, and those that list their blocks from those that count. A memo is big, and there may be
-  // thousands of processes: only those used last are kept. What is returned is valid until the next
-  // call.
-  PathMemo& Memo(BlockGraph& graph, bool compressed_returns, bool lists_blocks = false);
 
  private:
-  static constexpr size_t kMostMemos = 8;
-
-  std::list<PathMemo> memos_;  // the one used last first
   std::map<std::pair<const AddressSpace*, ExecMode>, std::unique_ptr<BlockGraph>> graphs_;
 };
 
@@ -57,9 +47,6 @@ class CodeView {
 
   // The graph of the current epoch.
   BlockGraph& Graph(ExecMode mode) { return graphs_.Get(Epoch().space, mode); }
-  PathMemo& Memo(BlockGraph& graph, bool compressed_returns, bool lists_blocks = false) {
-    return graphs_.Memo(graph, compressed_returns, lists_blocks);
-  }
   // Moves to the epoch that holds at `time` (0: not known) or after `instructions`, whichever the
   // history goes by. Never backwards. True when the address space changed.
   bool Advance(uint64_t time, uint64_t instructions);
@@ -76,4 +63,4 @@ class CodeView {
   size_t current_ = 0;
 };
 
-}  // namespace flowback::pt
+}  // namespace flowback::flow

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Code at addresses for unit tests of the flow engine.
+// Code at addresses for unit tests of what walks it.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 #include "flowback/decode/code_image.h"
 
-namespace flowback::pt {
+namespace flowback {
 
 inline std::shared_ptr<const CodeSection> Section(std::vector<uint8_t> code) {
   auto owner = std::make_shared<std::vector<uint8_t>>(std::move(code));
@@ -31,4 +31,4 @@ inline AddressSpaceHistory History(std::shared_ptr<const AddressSpace> space) {
   return history;
 }
 
-}  // namespace flowback::pt
+}  // namespace flowback

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Lists of blocks, and the buffer that they are copied to.
-#include "decode/pt/block_lists.h"
+#include "decode/flow/block_lists.h"
 
 #include <gtest/gtest.h>
 
 #include <span>
 #include <vector>
 
-#include "decode/pt/step_buffer.h"
+#include "decode/flow/step_buffer.h"
 
-namespace flowback::pt {
+namespace flowback::flow {
 namespace {
 
 std::vector<BlockStep> Steps(unsigned count, uint32_t first) {
@@ -78,4 +78,4 @@ TEST(StepBufferTest, KeepsWhatIsNotReleased) {
 }
 
 }  // namespace
-}  // namespace flowback::pt
+}  // namespace flowback::flow

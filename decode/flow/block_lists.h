@@ -9,10 +9,10 @@
 #include <span>
 #include <vector>
 
-#include "decode/pt/zeroed_pool.h"
+#include "base/zeroed_pool.h"
 #include "flowback/model/block_batch.h"
 
-namespace flowback::pt {
+namespace flowback::flow {
 
 class BlockLists {
  public:
@@ -56,4 +56,4 @@ class BlockLists {
   std::array<std::vector<uint32_t>, kMost / kUnit + 1> free_;  // by size in units
 };
 
-}  // namespace flowback::pt
+}  // namespace flowback::flow

@@ -2,16 +2,30 @@
 // A queue that keeps its memory: what comes takes the place of what has gone.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <utility>
 #include <vector>
 
-namespace flowback::pt {
+namespace flowback {
 
 // Of a type that can be copied and made from nothing. Positions count from the front.
 template <class T>
 class Ring {
  public:
+  Ring() = default;
+  // A copy has room for little more than there is.
+  Ring(const Ring& other) { *this = other; }
+  Ring& operator=(const Ring& other) {
+    if (this == &other) return *this;
+    items_.assign(std::bit_ceil(std::max(kLeast, other.size_)), T());
+    for (size_t i = 0; i < other.size_; ++i) items_[i] = other[i];
+    first_ = 0;
+    size_ = other.size_;
+    return *this;
+  }
+
   bool empty() const { return size_ == 0; }
   size_t size() const { return size_; }
   T& operator[](size_t index) { return items_[(first_ + index) & (items_.size() - 1)]; }
@@ -39,9 +53,11 @@ class Ring {
     first_ = 0;
   }
 
-  std::vector<T> items_ = std::vector<T>(16);  // a power of two
+  static constexpr size_t kLeast = 16;
+
+  std::vector<T> items_ = std::vector<T>(kLeast);  // a power of two
   size_t first_ = 0;
   size_t size_ = 0;
 };
 
-}  // namespace flowback::pt
+}  // namespace flowback

@@ -5,12 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "decode/pt/block_graph.h"
-#include "decode/pt/step_buffer.h"
+#include "decode/flow/block_graph.h"
+#include "decode/flow/step_buffer.h"
 #include "flowback/base/flow_digest.h"
 #include "flowback/model/block_batch.h"
 
-namespace flowback::pt {
+namespace flowback::flow {
 
 struct BlockStretch {
   BlockGraph* graph = nullptr;
@@ -56,4 +56,4 @@ inline BlockRun RunOf(const BlockGraph& graph, uint32_t id, unsigned count) {
   return run;
 }
 
-}  // namespace flowback::pt
+}  // namespace flowback::flow

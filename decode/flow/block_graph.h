@@ -24,7 +24,7 @@
 #include "flowback/model/block_batch.h"
 #include "flowback/model/instruction.h"
 
-namespace flowback::pt {
+namespace flowback::flow {
 
 // What a walk must do at the end of a node's block.
 enum class NodeKind : uint8_t {
@@ -126,4 +126,4 @@ class BlockGraph {
   std::vector<std::unique_ptr<OwnedBlock>> owned_;
 };
 
-}  // namespace flowback::pt
+}  // namespace flowback::flow

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "decode/pt/zeroed_pool.h"
+#include "base/zeroed_pool.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
 
-namespace flowback::pt {
+namespace flowback {
 namespace {
 
 struct alignas(64) Line {
@@ -34,4 +34,4 @@ TEST(ZeroedPool, BecomingResidentKeepsWhatIsThere) {
 }
 
 }  // namespace
-}  // namespace flowback::pt
+}  // namespace flowback

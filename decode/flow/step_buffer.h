@@ -8,10 +8,10 @@
 #include <span>
 #include <vector>
 
-#include "decode/pt/block_lists.h"
+#include "decode/flow/block_lists.h"
 #include "flowback/model/block_batch.h"
 
-namespace flowback::pt {
+namespace flowback::flow {
 
 class StepBuffer {
  public:
@@ -19,12 +19,15 @@ class StepBuffer {
   using Position = uint64_t;
 
   StepBuffer() : steps_(kFirst + kMargin) {}
+  // A copy has what has not been released, and room for little more.
+  StepBuffer(const StepBuffer& other) { *this = other; }
+  StepBuffer& operator=(const StepBuffer& other);
 
   BlockStep* end() { return end_; }
   void set_end(BlockStep* end) { end_ = end; }
   // A list may be copied to any place up to here.
   BlockStep* limit() { return steps_.data() + steps_.size() - kMargin; }
-  Position position() { return base_ + static_cast<size_t>(end_ - steps_.data()); }
+  Position position() const { return base_ + static_cast<size_t>(end_ - steps_.data()); }
   std::span<const BlockStep> Steps(Position begin, size_t count) const {
     return {steps_.data() + (begin - base_), count};
   }
@@ -48,4 +51,4 @@ class StepBuffer {
   Position released_ = 0;
 };
 
-}  // namespace flowback::pt
+}  // namespace flowback::flow

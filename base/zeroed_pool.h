@@ -7,7 +7,7 @@
 #include <span>
 #include <type_traits>
 
-namespace flowback::pt {
+namespace flowback {
 
 class ZeroedPool {
  public:
@@ -44,4 +44,4 @@ class ZeroedPool {
   size_t taken_ = 0;
 };
 
-}  // namespace flowback::pt
+}  // namespace flowback

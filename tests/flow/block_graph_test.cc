@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "decode/pt/block_graph.h"
+#include "decode/flow/block_graph.h"
 
 #include <gtest/gtest.h>
 
@@ -7,9 +7,9 @@
 #include <memory>
 #include <vector>
 
-#include "tests/pt/test_code.h"
+#include "tests/flow/test_code.h"
 
-namespace flowback::pt {
+namespace flowback::flow {
 namespace {
 
 // dec rax; jne -5; ret
@@ -144,4 +144,4 @@ TEST(BlockGraph, ThousandsOfNodesKeepTheirNumbers) {
 }
 
 }  // namespace
-}  // namespace flowback::pt
+}  // namespace flowback::flow

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "decode/pt/code_view.h"
+#include "decode/flow/code_view.h"
 
 #include <gtest/gtest.h>
 
-#include "tests/pt/test_code.h"
+#include "tests/flow/test_code.h"
 
-namespace flowback::pt {
+namespace flowback::flow {
 namespace {
 
 AddressSpaceHistory TwoEpochs(AddressSpaceHistory::Key key) {
@@ -51,34 +51,5 @@ TEST(GraphCache, OneGraphForAnAddressSpaceAndMode) {
   EXPECT_NE(&graphs.Get(history.epochs[1].space, ExecMode::k64Bit), &first);
 }
 
-// A recording of a thousand processes must not need a thousand big tables.
-TEST(GraphCache, KeepsTheMemosThatWereUsedLast) {
-  GraphCache cache;
-  const auto space = [](unsigned process) {
-    return Space({At(0x401000 + 0x1000 * uint64_t{process}, {0x75, 0xfe, 0xc3})});
-  };
-  std::vector<std::shared_ptr<const AddressSpace>> spaces;
-  for (unsigned process = 0; process < 12; ++process) spaces.push_back(space(process));
-  const auto graph = [&](unsigned process) -> BlockGraph& {
-    return cache.Get(spaces[process], ExecMode::k64Bit);
-  };
-  const auto taken = PathMemo::Packets::Tnt(0b110);
-  const auto knows = [&] {
-    const PathMemo::Seed seed = PathMemo::SeedOf(graph(0).NodeAt(0x401000));
-    const PathMemo::Path& path = cache.Memo(graph(0), true).At(PathMemo::Mix(seed, taken));
-    return PathMemo::IsPath(PathMemo::LengthOf(path, taken, PathMemo::Key(seed)));
-  };
-  ReturnStack stack;
-  ExitCounts evicted;
-  const PathMemo::Seed seed = PathMemo::SeedOf(graph(0).NodeAt(0x401000));
-  ASSERT_NE(cache.Memo(graph(0), true).Learn(seed, taken, stack, evicted), nullptr);
-  EXPECT_TRUE(knows());
-  EXPECT_NE(&cache.Memo(graph(0), false), &cache.Memo(graph(0), true));
-  for (unsigned process = 1; process < 4; ++process) cache.Memo(graph(process), true);
-  EXPECT_TRUE(knows());
-  for (unsigned process = 1; process < 12; ++process) cache.Memo(graph(process), true);
-  EXPECT_FALSE(knows());
-}
-
 }  // namespace
-}  // namespace flowback::pt
+}  // namespace flowback::flow

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "decode/pt/zeroed_pool.h"
+#include "base/zeroed_pool.h"
 
 #include <sys/mman.h>
 
@@ -9,7 +9,7 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-namespace flowback::pt {
+namespace flowback {
 
 ZeroedPool::ZeroedPool(size_t size) {
   void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE,
@@ -22,4 +22,4 @@ ZeroedPool::~ZeroedPool() { munmap(memory_.data(), memory_.size()); }
 
 void ZeroedPool::MakeResident() { madvise(memory_.data(), memory_.size(), MADV_POPULATE_WRITE); }
 
-}  // namespace flowback::pt
+}  // namespace flowback

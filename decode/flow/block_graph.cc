@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "decode/pt/block_graph.h"
+#include "decode/flow/block_graph.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "decode/instruction/classify.h"
 
-namespace flowback::pt {
+namespace flowback::flow {
 namespace {
 
 constexpr unsigned kMaxInstructionBytes = 15;
@@ -255,4 +255,4 @@ std::optional<unsigned> BlockGraph::DistanceToPacket(uint32_t id) {
   return std::nullopt;
 }
 
-}  // namespace flowback::pt
+}  // namespace flowback::flow

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+// FlowReader: the engine, its sink and what estimates times, stopped between two packets.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "decode/pt/batch_sink.h"
+#include "decode/pt/flow_engine.h"
+#include "decode/pt/flow_pieces.h"
+#include "decode/pt/memo_cache.h"
+#include "flowback/decode/flow_reader.h"
+
+namespace flowback::pt {
+
+// Nobody listens before the first ReadTo.
+class Nobody final : public ExecutionConsumer {
+  void OnBlock(const BlockRun&) override {}
+  void OnBlocks(const BlockBatch&) override {}
+  void OnEvent(const TraceEvent&) override {}
+  void OnLoss(const DataLoss&) override {}
+};
+
+// The receiver is a BatchWriter or a TimeEstimator; `make` makes one for a consumer.
+template <class Receiver>
+class SegmentReader final : public FlowReader {
+ public:
+  using Make = Receiver (*)(ExecutionConsumer& consumer, const DecodeInput& input);
+
+  SegmentReader(const DecodeInput& input, CodeMemory& memory, Make make)
+      : input_(input), memory_(memory), make_(make) {
+    Rewind();
+  }
+
+  void ReadTo(uint64_t offset, ExecutionConsumer& consumer) override {
+    if (at_end_) return;
+    work_->receiver.Use(consumer);
+    Engine& engine = work_->engine;
+    if (!std::exchange(begun_, true)) engine.Begin();
+    engine.RunJustTo(std::min<uint64_t>(offset, input_.bytes.size()));
+    work_->sink.Flush();
+    if (engine.offset() < input_.bytes.size() || work_->sink.Done()) return;
+    engine.RunJustTo(input_.bytes.size());  // a gap may lie there
+    engine.Finish();
+    work_->receiver.Finish();
+    at_end_ = true;
+  }
+  uint64_t offset() const override {
+    if (at_end_) return input_.bytes.size();
+    return begun_ ? work_->engine.offset() : input_.from;
+  }
+  bool at_end() const override { return at_end_; }
+
+  std::shared_ptr<const State> Save() override {
+    auto kept = std::make_shared<Kept>();
+    kept->at_end = at_end_;
+    if (begun_ && !at_end_)
+      kept->middle.emplace(work_->sink.Save(), work_->receiver.Save(), work_->engine.Save());
+    return kept;
+  }
+  void Return(const State& state) override {
+    const Kept& kept = static_cast<const Kept&>(state);
+    at_end_ = kept.at_end;
+    begun_ = at_end_ || kept.middle;
+    if (at_end_) return;
+    if (!kept.middle) return Rewind();
+    const auto& [sink, receiver, engine] = *kept.middle;
+    // In this order: an engine that comes back to a stay says so to the sink.
+    work_->sink.Restore(sink);
+    work_->engine.Restore(engine);
+    work_->receiver.Restore(receiver);
+  }
+
+ private:
+  using Sink = BatchSink<Receiver>;
+  using Engine = FlowEngine<Sink>;
+  using ReceiverState = decltype(std::declval<Receiver&>().Save());
+
+  struct Kept final : State {
+    bool at_end = false;
+    // Empty: before the first packet, or behind the last one.
+    std::optional<std::tuple<typename Sink::State, ReceiverState, typename Engine::Carry>> middle;
+  };
+  struct Work {
+    Work(SegmentReader& reader)
+        : code(*reader.input_.code, reader.memory_.graphs),
+          receiver(reader.make_(reader.nobody_, reader.input_)),
+          sink(receiver),
+          engine(reader.input_, code, reader.memory_.memos, sink) {}
+
+    CodeView code;
+    Receiver receiver;
+    Sink sink;
+    Engine engine;
+  };
+
+  // To before the first packet.
+  void Rewind() { work_ = std::make_unique<Work>(*this); }
+
+  const DecodeInput& input_;
+  CodeMemory& memory_;
+  const Make make_;
+  Nobody nobody_;
+  std::unique_ptr<Work> work_;
+  bool begun_ = false;
+  bool at_end_ = false;
+};
+
+}  // namespace flowback::pt

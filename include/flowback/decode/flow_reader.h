@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// A stream's flow read a segment at a time, forward from any place that was kept.
+//
+//   auto reader = decoder.Read(input);
+//   FlowSegment segment;
+//   SegmentRecorder recorder(segment);
+//   while (!(*reader)->at_end()) {
+//     kept.push_back((*reader)->Save());
+//     (*reader)->ReadTo((*reader)->offset() + size, recorder);   // the next segment
+//   }
+//
+// What the segments tell, one behind the other, is what decoding the stream in one go tells,
+// wherever they are cut: a state has all that the flow before it says about the flow behind it. So
+// a segment may begin with what an earlier packet proved, whose time no packet had told yet.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "flowback/model/execution.h"
+
+namespace flowback {
+
+// Belongs to one thread, which may use other readers of the same decoder in between. The decoder
+// and the input must outlive it, and the states.
+class FlowReader {
+ public:
+  // All that is known at a place between two packets.
+  class State {
+   public:
+    virtual ~State() = default;
+  };
+
+  virtual ~FlowReader() = default;
+  // Tells the flow on to the first packet that begins behind `offset`; at the stream's end all of
+  // it. Where the consumer is done before, nothing more is told until Return.
+  virtual void ReadTo(uint64_t offset, ExecutionConsumer& consumer) = 0;
+  // Where it stands, in the stream.
+  virtual uint64_t offset() const = 0;
+  // All has been told.
+  virtual bool at_end() const = 0;
+  // Some kilobytes, and more where much waits for its time.
+  virtual std::shared_ptr<const State> Save() = 0;
+  // REQUIRES: a state of this reader.
+  virtual void Return(const State& state) = 0;
+};
+
+}  // namespace flowback

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+// A segment: a stretch of decoded flow as a value, which can be kept, played again, and asked for
+// its n-th instruction.
+//
+// It consists of items in program order. A batch of blocks is kept as the decoder gave it (the
+// numbers of its blocks, and lines of time); so an executed block takes about four bytes, and
+// playing hands the batch on as it came.
+//
+//   items      | blocks            | event | blocks     | loss |
+//   first      0                   57      57           71     71      instructions before it
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "flowback/model/block_batch.h"
+#include "flowback/model/execution.h"
+
+namespace flowback {
+
+// Valid as long as the decoder that gave the flow, the code and the stays live.
+class FlowSegment {
+ public:
+  enum class Kind : uint8_t { kBlocks, kBlock, kEvent, kLoss };
+  struct Item {
+    Kind kind{};
+    uint32_t index = 0;  // among its kind
+    uint64_t first = 0;  // instructions of the segment before it
+  };
+
+  size_t size() const { return items_.size(); }
+  bool empty() const { return items_.empty(); }
+  const Item& operator[](size_t item) const { return items_[item]; }
+  uint64_t instructions() const { return instructions_; }
+  // So many of them are the item's.
+  uint64_t InstructionsOf(size_t item) const {
+    return (item + 1 < items_.size() ? items_[item + 1].first : instructions_) - items_[item].first;
+  }
+  // The item that has instruction `number`, counted from 0. REQUIRES: number < instructions().
+  size_t ItemOf(uint64_t number) const;
+
+  // REQUIRES: of that kind.
+  BlockBatch Batch(size_t item) const;
+  BlockRun Run(size_t item) const;
+  const TraceEvent& Event(size_t item) const { return events_[items_[item].index]; }
+  const DataLoss& Loss(size_t item) const { return losses_[items_[item].index]; }
+
+  // All of it, until the consumer is done.
+  void Play(ExecutionConsumer& consumer) const;
+  void Clear();
+  // Bytes that it takes, about.
+  size_t memory() const;
+
+ private:
+  friend class SegmentRecorder;
+  struct KeptBatch {
+    BlockBatch batch;  // but for its two spans
+    size_t steps = 0;  // where they begin
+    size_t step_count = 0;
+    size_t times = 0;
+    size_t time_count = 0;
+  };
+  struct KeptRun {
+    BlockRun run;  // but for its lengths
+    size_t lengths = 0;
+    size_t count = 0;
+  };
+
+  void Add(Kind kind, size_t index, uint64_t instructions);
+
+  std::vector<Item> items_;
+  uint64_t instructions_ = 0;
+  std::vector<KeptBatch> batches_;
+  std::vector<BlockStep> steps_;
+  std::vector<TimedPart> times_;
+  std::vector<KeptRun> runs_;
+  std::vector<uint8_t> lengths_;
+  std::vector<TraceEvent> events_;
+  std::vector<DataLoss> losses_;
+};
+
+// Adds to a segment what a decoder tells.
+class SegmentRecorder : public ExecutionConsumer {
+ public:
+  explicit SegmentRecorder(FlowSegment& segment) : segment_(&segment) {}
+  // What comes from now on goes there.
+  void Use(FlowSegment& segment) { segment_ = &segment; }
+
+  void OnBlock(const BlockRun& run) override;
+  void OnBlocks(const BlockBatch& batch) override;
+  void OnEvent(const TraceEvent& event) override;
+  void OnLoss(const DataLoss& loss) override;
+
+ private:
+  FlowSegment* segment_;
+};
+
+}  // namespace flowback

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// Goes through a thread's flow, forward and backward: by instruction, event and loss, or to any
+// place at once.
+//
+//   ThreadCursor cursor(index, index.threads()[0]);
+//   cursor.ToEnd();
+//   while (cursor.PreviousInstruction()) Use(cursor.instruction());
+//
+// It stands at an element of the flow, or behind the last one. An event stands between the
+// instructions that it happened between; where the flow was lost, a loss stands.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "flowback/model/execution.h"
+#include "flowback/replay/flow_index.h"
+
+namespace flowback {
+
+// One executed instruction.
+struct CursorInstruction {
+  uint64_t address = 0;
+  uint8_t length = 0;        // bytes
+  uint64_t next = 0;         // where control went; 0 when not known
+  uint64_t tsc = 0;          // as BlockRun::TscOf
+  TscInterval bounds;        // as BlockRun::BoundsOf
+  bool first_of_run = true;  // nothing of its block run executed before it
+  bool last_of_run = true;
+  BlockExit exit = BlockExit::kFallThrough;  // of the run; as BlockRun has them
+  InstructionClass last = InstructionClass::kOther;
+  ExecMode mode = ExecMode::k64Bit;
+  bool in_transaction = false;
+  const AddressSpace* space = nullptr;
+  const ThreadStay* stay = nullptr;
+};
+
+// Needs the memory of a few segments, however long the flow is. Several cursors of one index may
+// be used in turn by the thread that it belongs to; they must not outlive it.
+class ThreadCursor {
+ public:
+  enum class Kind : uint8_t { kInstruction, kEvent, kLoss, kEnd };
+
+  // At the thread's first element.
+  ThreadCursor(FlowIndex& index, const IndexedThread& thread);
+  ThreadCursor(ThreadCursor&&) noexcept;
+  ThreadCursor& operator=(ThreadCursor&&) noexcept;
+  ~ThreadCursor();
+
+  // What it stands at.
+  Kind kind() const;
+  const CursorInstruction& instruction() const;  // REQUIRES: kind() == kInstruction
+  const TraceEvent& event() const;               // REQUIRES: kind() == kEvent
+  const DataLoss& loss() const;                  // REQUIRES: kind() == kLoss
+  // So many instructions of the thread lie before it.
+  uint64_t number() const;
+
+  void ToBegin();
+  void ToEnd();  // behind the last element
+  // To the thread's instruction of that number, from 0; behind all where there are fewer.
+  void ToInstruction(uint64_t number);
+  // To the first element whose time is not before `tsc`; what has no time has that of what lies
+  // before it.
+  void ToTime(uint64_t tsc);
+
+  // One element on or back. False: there is none; a cursor that goes on stands behind the last
+  // element then, one that goes back at the first one.
+  bool Next();
+  bool Previous();
+  // The same, to the next or previous element of a kind.
+  bool Next(Kind kind);
+  bool Previous(Kind kind);
+  bool NextInstruction() { return Next(Kind::kInstruction); }
+  bool PreviousInstruction() { return Previous(Kind::kInstruction); }
+  // To the next or previous block run's first instruction.
+  bool NextRun();
+  bool PreviousRun();
+  // To the next or previous execution of the instruction at `address`. False: there is none, and
+  // the cursor stays.
+  bool NextAt(uint64_t address);
+  bool PreviousAt(uint64_t address);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace flowback

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+// The cursor against the flow as a decoder tells it: forward, backward, and wherever it jumps to.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "flowback/replay/thread_cursor.h"
+#include "tests/differential/harness.h"
+#include "tests/support/random.h"
+#include "tests/threads/cursor_elements.h"
+#include "tests/threads/divided_stream.h"
+
+namespace flowback::testing {
+namespace {
+
+using namespace cursor_elements;
+
+// Jumps of the cursor and where they must lead.
+class Jumps {
+ public:
+  Jumps(ThreadCursor& cursor, const std::vector<Element>& truth, uint64_t seed)
+      : cursor_(cursor), truth_(truth), random_(seed) {
+    for (size_t i = 0; i < truth.size(); ++i)
+      if (truth[i].kind == Kind::kInstruction) instructions_.push_back(i);
+  }
+
+  void Run(int count) {
+    if (instructions_.empty()) return;
+    for (int i = 0; i < count && !::testing::Test::HasFailure(); ++i) {
+      ToInstruction();
+      ToTime();
+      ToAddress();
+    }
+    cursor_.ToInstruction(instructions_.size());
+    EXPECT_EQ(cursor_.kind(), Kind::kEnd);
+  }
+
+ private:
+  void ToInstruction() {
+    number_ = random_.Below(instructions_.size());
+    cursor_.ToInstruction(number_);
+    EXPECT_EQ(cursor_.number(), number_);
+    ExpectAt(instructions_[number_], "instruction");
+  }
+  void ToTime() {
+    const uint64_t tsc = truth_[random_.Below(truth_.size())].tsc + random_.Below(3) - 1;
+    if (tsc + 1 < 2) return;
+    size_t to = 0;
+    while (to < truth_.size() && truth_[to].tsc < tsc) ++to;
+    cursor_.ToTime(tsc);
+    ExpectAt(to, "time " + std::to_string(tsc));
+  }
+  void ToAddress() {
+    const size_t from = instructions_[number_];
+    const uint64_t address = truth_[instructions_[random_.Below(instructions_.size())]].place;
+    const auto is_it = [&](const Element& e) {
+      return e.kind == Kind::kInstruction && e.place == address;
+    };
+    cursor_.ToInstruction(number_);
+    const auto next =
+        std::find_if(truth_.begin() + static_cast<ptrdiff_t>(from) + 1, truth_.end(), is_it);
+    EXPECT_EQ(cursor_.NextAt(address), next != truth_.end());
+    ExpectAt(next != truth_.end() ? static_cast<size_t>(next - truth_.begin()) : from, "next at");
+    cursor_.ToInstruction(number_);
+    size_t before = from;
+    while (before != 0 && !is_it(truth_[before - 1])) --before;
+    EXPECT_EQ(cursor_.PreviousAt(address), before != 0);
+    ExpectAt(before != 0 ? before - 1 : from, "previous at");
+  }
+  void ExpectAt(size_t element, const std::string& what) {
+    const Element expected = element < truth_.size() ? truth_[element] : Element{Kind::kEnd};
+    EXPECT_TRUE(At(cursor_) == expected)
+        << what << ": element " << element << " of " << truth_.size() << ", kind "
+        << static_cast<int>(At(cursor_).kind) << " at " << At(cursor_).place << ", expected "
+        << static_cast<int>(expected.kind) << " at " << expected.place;
+  }
+
+  ThreadCursor& cursor_;
+  const std::vector<Element>& truth_;
+  Random random_;
+  std::vector<size_t> instructions_;  // elements that are
+  uint64_t number_ = 0;
+};
+
+class Cursor : public ::testing::TestWithParam<Change> {};
+
+TEST_P(Cursor, GoesWhereTheFlowIs) {
+  size_t elements = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    GeneratorOptions options = MixedOptions(seed);
+    options.instructions = 20'000;
+    const Subject subject(GenerateStream(options));
+    const DividedStream divided(subject, GetParam());
+    SCOPED_TRACE(Describe(options));
+    DecodeInput input = divided.Input(seed % 2 == 0 ? Resync::kEarliest : Resync::kPsb);
+    input.times = true;
+    std::vector<ThreadFlow> flows;
+    for (const FlowPiece& piece : divided.Pieces())
+      flows.push_back({.tid = piece.stay->tid, .pieces = {piece}});
+    const std::unique_ptr<Decoder> decoder = Native();
+    Result<FlowIndex> index = FlowIndex::Build({{&divided.stream(), &input}}, flows, *decoder,
+                                               {.times = true, .segment_bytes = 200 * seed});
+    ASSERT_TRUE(index) << index.error().message();
+    Elements brute;
+    ASSERT_TRUE(decoder->Decode(input, brute));
+    for (size_t i = 0; i < flows.size(); i += 1 + seed % 7) {
+      SCOPED_TRACE("stay " + std::to_string(i));
+      const std::vector<Element>& truth = brute.Of(flows[i].pieces[0].stay);
+      ThreadCursor cursor(*index, index->threads()[i]);
+      ASSERT_EQ(Difference(Forward(cursor), truth), "");
+      ASSERT_EQ(Difference(Backward(cursor), truth), "");
+      Jumps(cursor, truth, seed).Run(5);
+      elements += truth.size();
+      if (HasFailure()) return;
+    }
+  }
+  EXPECT_GT(elements, 10'000u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Changes, Cursor,
+                         ::testing::Values(Change::kNone, Change::kCode, Change::kBytes,
+                                           Change::kGaps));
+
+}  // namespace
+}  // namespace flowback::testing
