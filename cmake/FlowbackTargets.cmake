@@ -102,16 +102,16 @@ function(flowback_test_limit variable)
   set(${variable} ${seconds} PARENT_SCOPE)
 endfunction()
 
-# A test has its folder's name as a label; those of one room alone, without the program, are `unit`.
+# A test has its folder's name as its label, with `unit.` before it where it is of one room alone,
+# without the program. ctest -L takes a part of it.
 set(FLOWBACK_UNIT_FOLDERS base calls capture code emulate flow instruction packets pt schedule symbols
   threads)
-function(flowback_test_labels variable)
+function(flowback_test_label variable)
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
-  set(labels ${folder})
   if(folder IN_LIST FLOWBACK_UNIT_FOLDERS)
-    list(APPEND labels unit)
+    set(folder unit.${folder})
   endif()
-  set(${variable} "${labels}" PARENT_SCOPE)
+  set(${variable} ${folder} PARENT_SCOPE)
 endfunction()
 
 # flowback_command_test(NAME COMMAND words... [SECONDS limit] [SKIPS]): a test that is a command. With
@@ -119,10 +119,10 @@ endfunction()
 function(flowback_command_test name)
   cmake_parse_arguments(TEST "SKIPS" "SECONDS" "COMMAND" ${ARGN})
   flowback_test_limit(seconds ${TEST_SECONDS})
-  flowback_test_labels(labels)
+  flowback_test_label(label)
   add_test(NAME ${name} COMMAND ${TEST_COMMAND})
   set_tests_properties(${name} PROPERTIES
-    LABELS "${labels}" TIMEOUT ${seconds} ENVIRONMENT "${FLOWBACK_TEST_ENVIRONMENT}")
+    LABELS ${label} TIMEOUT ${seconds} ENVIRONMENT "${FLOWBACK_TEST_ENVIRONMENT}")
   if(TEST_SKIPS)
     set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77)
   endif()
@@ -144,9 +144,9 @@ function(flowback_test name)
   target_compile_definitions(${name} PRIVATE
     FLOWBACK_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
     FLOWBACK_PROGRAM="${PROJECT_BINARY_DIR}/bin/flowback")
-  flowback_test_labels(labels)
+  flowback_test_label(label)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST NO_PRETTY_VALUES
-    PROPERTIES LABELS "${labels}" TIMEOUT ${seconds} ENVIRONMENT "${FLOWBACK_TEST_ENVIRONMENT}")
+    PROPERTIES LABELS ${label} TIMEOUT ${seconds} ENVIRONMENT "${FLOWBACK_TEST_ENVIRONMENT}")
 endfunction()
 
 # flowback_fuzzer(NAME SOURCES... [LINK lib...]): bin/fuzz/NAME in a build with FLOWBACK_FUZZERS,

@@ -14,8 +14,8 @@
 #include "decode/pt/flow_walk.h"
 #include "decode/pt/memo_cache.h"
 #include "decode/pt/parallel_count.h"
-#include "decode/pt/sinks.h"
 #include "decode/pt/segment_reader.h"
+#include "decode/pt/sinks.h"
 
 namespace flowback::pt {
 namespace {
