@@ -12,7 +12,7 @@ static unsigned long rounds;
 static void (*volatile moved)(void);
 static volatile int alive = 1;
 
-// Their code is the same wherever it lies. Processors are slow in code right beside a break point.
+// Their code is the same wherever it lies, and in lines of its own, apart from the loops.
 void First(void);
 void Last(void);
 __asm__(
