@@ -191,6 +191,32 @@ TEST(FlowEngine, TheCodeChangesWhereTracingStartsAgain) {
   EXPECT_TRUE(out.flow.losses.empty());
 }
 
+TEST(FlowEngine, CodeThatIsKnownToBeMissingIsNotTakenFromALaterMap) {
+  // A library without its file at kLibrary; another one comes there at time 1000.
+  constexpr uint64_t kLibrary = 0x500000;
+  PacketWriter writer;
+  Sync(writer, kCode);
+  writer.Tip(kLibrary);
+  writer.TntBit(true);
+  writer.TntBit(false);
+  Sync(writer, kCode);
+  writer.Tip(kCode);
+  auto first = std::make_shared<AddressSpace>();
+  first->Map(At(kCode, {0xff, 0xe0}));  // jmp rax
+  first->Explain(kLibrary, kLoop.size(), Section({}));
+  AddressSpaceHistory history = History(first);
+  history.key = AddressSpaceHistory::Key::kTime;
+  history.epochs.push_back({1000, 0, Space({At(kCode, {0xff, 0xe0}), At(kLibrary, kLoop)})});
+  DecodeInput input;
+  input.bytes = writer.bytes();
+  input.code = &history;
+  const Decoded out = DecodeBoth(input);
+  // One before the library, one behind it.
+  EXPECT_EQ(out.flow.ips, (std::vector<uint64_t>{kCode, kCode}));
+  ASSERT_EQ(out.flow.losses.size(), 1u);
+  EXPECT_EQ(out.flow.losses[0].cause, LossCause::kNoImage);
+}
+
 TEST(FlowEngine, WhatTheRecorderLostIsALossAndDecodingGoesOnAfterIt) {
   PacketWriter writer;
   Sync(writer, kCode);
