@@ -38,22 +38,22 @@ BlockEnd EndOf(const Instruction& last, Bytes code, uint64_t ip) {
 
 // An instruction that would cross into the next page begins a block of its own: the emulator ends
 // the block before it, yet lists the bytes it had read of it already.
-void DropUnfinished(uint64_t start, Bytes code, std::vector<uint8_t>& lengths) {
+void DropUnfinished(uint64_t start, Bytes code, ExecMode mode, std::vector<uint8_t>& lengths) {
   constexpr uint64_t kPage = 4096;
   if (lengths.size() < 2) return;
   const uint64_t before = std::accumulate(lengths.begin(), lengths.end() - 1, uint64_t{0});
   Instruction instruction;
   const bool near_end = (start + before + kMaxInstructionBytes) / kPage != start / kPage;
-  if (near_end && !Classify(code.subspan(before), ExecMode::k64Bit, instruction))
-    lengths.pop_back();
+  if (near_end && !Classify(code.subspan(before), mode, instruction)) lengths.pop_back();
 }
 
 // The class of each instruction; false when one is not as the emulator has it, or transfers control
 // in mid-block.
-bool ClassifyAll(Bytes code, const std::vector<uint8_t>& lengths, Instruction& last) {
+bool ClassifyAll(Bytes code, const std::vector<uint8_t>& lengths, ExecMode mode,
+                 Instruction& last) {
   for (size_t i = 0; i < lengths.size(); ++i) {
     if (lengths[i] > code.size()) return false;
-    if (!Classify(code.first(lengths[i]), ExecMode::k64Bit, last)) return false;
+    if (!Classify(code.first(lengths[i]), mode, last)) return false;
     if (last.length != lengths[i]) return false;
     if (i + 1 < lengths.size() && last.kind != InstructionClass::kOther) return false;
     code = code.subspan(lengths[i]);
@@ -61,12 +61,15 @@ bool ClassifyAll(Bytes code, const std::vector<uint8_t>& lengths, Instruction& l
   return !lengths.empty();
 }
 
-// Division, and x87. (What else raises faults but memory ends a block.)
-bool MayRaise(Bytes code) {
+// Division, and x87; in 32-bit code also BOUND, AAM and a segment's load. (What else raises faults
+// but memory ends a block.)
+bool MayRaise(Bytes code, ExecMode mode) {
+  const bool is_long = mode == ExecMode::k64Bit;
   size_t at = 0;
-  while (at + 1 < code.size() && ((code[at] & 0xf0) == 0x40 || code[at] == 0x66)) ++at;
+  while (at + 1 < code.size() && ((is_long && (code[at] & 0xf0) == 0x40) || code[at] == 0x66)) ++at;
   if (code.empty()) return true;
   const uint8_t opcode = code[at];
+  if (!is_long && (opcode == 0x62 || opcode == 0x8e || opcode == 0xd4)) return true;
   return opcode == 0xf6 || opcode == 0xf7 || opcode == 0x9b || (opcode >= 0xd8 && opcode <= 0xdf);
 }
 
@@ -113,15 +116,17 @@ FlowDigest Block::Prefix(size_t length) const {
   return result;
 }
 
-std::unique_ptr<Block> DescribeBlock(uint64_t start, Bytes code, std::vector<uint8_t> lengths) {
+std::unique_ptr<Block> DescribeBlock(uint64_t start, Bytes code, std::vector<uint8_t> lengths,
+                                     ExecMode mode) {
   auto block = std::make_unique<Block>();
   block->start = start;
-  DropUnfinished(start, code, lengths);
+  block->mode = mode;
+  DropUnfinished(start, code, mode, lengths);
   block->lengths = std::move(lengths);
   const auto& sizes = block->lengths;
   block->end = std::accumulate(sizes.begin(), sizes.end(), start);
   block->last_ip = block->end - (sizes.empty() ? 0 : sizes.back());
-  if (ClassifyAll(code, sizes, block->last)) {
+  if (ClassifyAll(code, sizes, mode, block->last)) {
     const Bytes last = code.subspan(block->last_ip - start, sizes.back());
     block->kind = EndOf(block->last, last, block->last_ip);
     if (IsDirect(block->last.kind)) block->target = block->last.Target(block->last_ip);
@@ -129,7 +134,7 @@ std::unique_ptr<Block> DescribeBlock(uint64_t start, Bytes code, std::vector<uin
   block->hash = block->Prefix(sizes.size()).hash;
   block->instructions = static_cast<uint32_t>(sizes.size());
   block->power = FlowDigest::Power(sizes.size());
-  block->first_may_raise = MayRaise(code);
+  block->first_may_raise = MayRaise(code, mode);
   NoteSuccessors(*block);
   return block;
 }
@@ -139,7 +144,7 @@ Block& BlockTable::Add(uint64_t start, Bytes code, std::vector<uint8_t> lengths)
   for (auto it = first; it != last; ++it)
     if (it->second.lengths == lengths && std::ranges::equal(it->second.code, code))
       return *it->second.block;
-  Entry entry{{code.begin(), code.end()}, lengths, DescribeBlock(start, code, lengths)};
+  Entry entry{{code.begin(), code.end()}, lengths, DescribeBlock(start, code, lengths, mode_)};
   if (IsHandler(start)) entry.block->SetMayBeHandler();
   if (!quick_outcomes_ && entry.block->outcome_mask != 0)
     entry.block->when_taken = entry.block->when_not = Block::kNowhere;

@@ -55,8 +55,9 @@ EmulatedProcess::EmulatedProcess(record::SharedArea& area, record::EmulatorSetup
       starts_off_(new std::atomic<bool>[kMaxVcpus]()),
       calls_(new SystemCall[kMaxVcpus]),
       registers_(new const GuestRegisters*[kMaxVcpus]()),
-      blocks_(!area.settings.has_cyc),
+      blocks_(!area.settings.has_cyc, setup_.mode),
       code_(area.settings.keeps_images),
+      memory_(setup_.mode),
       watch_(setup_.span) {}
 
 ThreadMaker EmulatedProcess::AsMaker() const {
@@ -198,7 +199,7 @@ ThreadTracer* EmulatedProcess::StartThread(unsigned vcpu, const GuestRegisters* 
   const std::lock_guard lock(mutex_);
   ThreadTracer* thread = NewTracer(starts_off_[vcpu]);
   if (!started_) {
-    registers_known_ = CountAtProgramStart(*registers, memory_, start);
+    registers_known_ = CountAtProgramStart(ReadRegisters(registers, setup_.mode), memory_, start);
     thread->SendAt(mappings_tsc_ - 1, {.kind = MessageKind::kComm, .offset = 1}, name_);
   } else {
     MessageHeader fork{.kind = MessageKind::kFork};
@@ -248,7 +249,7 @@ void EmulatedProcess::EnterPossibleHandler(ThreadTracer& thread, const Block& bl
     const std::lock_guard lock(mutex_);
     known = registers_known_ != 0;
     if (known)
-      interruption = ReadSignalFrame(registers, memory_,
+      interruption = ReadSignalFrame(ReadRegisters(&registers, setup_.mode), memory_,
                                      [this](uint64_t ip) { return blocks_.IsHandler(ip); });
     // Where the handler gets no siginfo, what lies in its place is something else.
     if (interruption && interruption->fault.value_or(false) &&

@@ -27,9 +27,10 @@
 
 namespace flowback::emulate {
 
-// A system call with its first arguments.
+// A system call with its first arguments, as 64-bit programs make it.
 struct SystemCall {
   int64_t number = 0;
+  int64_t own_number = 0;  // as the program made it
   std::array<uint64_t, 6> arguments{};
   bool untraced = false;  // it would run a program that can't be traced
 };
@@ -123,11 +124,16 @@ class EmulatedProcess {
   void TellEnd(ThreadTracer& thread, ProcessEnd end);
 
   // System calls.
+  SystemCall AsLong(const SystemCall& made);
   void NoteHandler(const SystemCall& call);
   void NoteName(ThreadTracer& thread, const SystemCall& call);
+  // Of a thread outside of the emulator's generated code. REQUIRES: registers_known_.
+  uint64_t InstructionPointer(unsigned vcpu) const {
+    return ReadRegisters(registers_[vcpu], setup_.mode).Rip(registers_known_);
+  }
   void Execute(unsigned vcpu, uint64_t path, uint64_t arguments, uint64_t environment);
   void ExecuteAt(unsigned vcpu, const SystemCall& call);
-  std::string OutOfReach(Descriptor& area) const;
+  std::string OutOfReach(const record::EmulatorSetup& setup, Descriptor& area) const;
   static void ExecuteNatively(const std::string& file, const std::vector<std::string>& arguments,
                               const std::vector<std::string>& environment);
   void TellUnlikeNative(ThreadTracer& thread, const SystemCall& call, int64_t result);

@@ -25,13 +25,71 @@ bool HasArguments(uint64_t stack, const GuestMemory& memory) {
   constexpr uint64_t kMaxArguments = 1u << 20;
   const auto count = memory.Word(stack);
   if (!count || *count > kMaxArguments) return false;
-  const auto end = memory.Word(stack + 8 * (*count + 1));
-  const auto first = memory.Word(stack + 8);
+  const uint64_t size = memory.word_size();
+  const auto end = memory.Word(stack + size * (*count + 1));
+  const auto first = memory.Word(stack + size);
   if (!end || *end != 0 || !first) return false;
   return *count == 0 || memory.Text(*first, 32 * kPage).has_value();
 }
 
+// A 32-bit program's frame: the return address, the signal's number, and then for a handler that
+// asked for a siginfo where that and the ucontext are, both in the frame; for others the registers.
+namespace frame32 {
+constexpr uint64_t kSignalAt = 4, kPlainRegistersAt = 8;
+constexpr uint64_t kInfoAt = 16, kContextAt = kInfoAt + 128;
+constexpr uint64_t kRegistersAt = kContextAt + 20;
+// In the registers, words.
+constexpr unsigned kEdi = 4, kEsi = 5, kEbp = 6, kEsp = 7, kEbx = 8, kEdx = 9, kEcx = 10, kEax = 11,
+                   kEip = 14, kCs = 15, kEspAgain = 17, kCount = 18;
+
+GuestRegisters RegistersOf(const uint32_t* saved) {
+  GuestRegisters registers{};
+  registers.rdi = saved[kEdi];
+  registers.rsi = saved[kEsi];
+  registers.rbp = saved[kEbp];
+  registers.rbx = saved[kEbx];
+  registers.rdx = saved[kEdx];
+  registers.rax = saved[kEax];
+  registers.rcx = saved[kEcx];
+  registers.rsp = saved[kEsp];
+  return registers;
+}
+
+// What the emulator passes in registers as well is not the same in all its versions.
+std::optional<SignalFrame> Read(const GuestRegisters& registers, const GuestMemory& memory) {
+  constexpr uint32_t kUserCode = 0x23;
+  const uint64_t stack = registers.rsp;
+  uint32_t head[3];  // signal, siginfo, ucontext
+  uint32_t saved[kCount];
+  if (!memory.Read(stack + kSignalAt, head, sizeof head)) return std::nullopt;
+  if (head[0] == 0 || head[0] > 64) return std::nullopt;
+  const bool has_info = head[1] == stack + kInfoAt && head[2] == stack + kContextAt;
+  if (!memory.Read(stack + (has_info ? kRegistersAt : kPlainRegistersAt), saved, sizeof saved))
+    return std::nullopt;
+  if ((saved[kCs] & 0xffff) != kUserCode || saved[kEspAgain] != saved[kEsp]) return std::nullopt;
+  SignalFrame frame{};
+  frame.interruption.ip = saved[kEip];
+  frame.interruption.signal = static_cast<int>(head[0]);
+  frame.registers = RegistersOf(saved);
+  int info[3] = {};  // si_signo, si_errno, si_code
+  if (!MayBeFault(frame.interruption.signal))
+    frame.interruption.fault = false;
+  else if (has_info && memory.Read(head[1], info, sizeof info) &&
+           info[0] == frame.interruption.signal)
+    frame.interruption.fault = info[2] > 0;
+  return frame;
+}
+}  // namespace frame32
+
 }  // namespace
+
+GuestRegisters ReadRegisters(const GuestRegisters* state, ExecMode mode) {
+  if (mode == ExecMode::k64Bit) return *state;
+  uint32_t words[9];
+  std::memcpy(words, state, sizeof words);
+  return {words[0], words[1], words[2], words[3],  words[4],
+          words[5], words[6], words[7], {words[8]}};
+}
 
 bool MayBeFault(int signal) {
   return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL ||
@@ -45,8 +103,8 @@ bool GuestMemory::Read(uint64_t address, void* out, uint64_t size) const {
 }
 
 std::optional<uint64_t> GuestMemory::Word(uint64_t address) const {
-  uint64_t word = 0;
-  return Read(address, &word, sizeof word) ? std::optional(word) : std::nullopt;
+  uint64_t word = 0;  // the lower half comes first
+  return Read(address, &word, word_size()) ? std::optional(word) : std::nullopt;
 }
 
 std::optional<std::string> GuestMemory::Text(uint64_t address, uint64_t limit) const {
@@ -74,7 +132,7 @@ std::optional<std::vector<std::string>> GuestMemory::Texts(uint64_t address) con
   std::vector<std::string> texts;
   uint64_t total = 0;
   if (address == 0) return texts;
-  for (;; address += sizeof(uint64_t)) {
+  for (;; address += word_size()) {
     const auto pointer = Word(address);
     if (!pointer) return std::nullopt;
     if (*pointer == 0) return texts;
@@ -86,6 +144,7 @@ std::optional<std::vector<std::string>> GuestMemory::Texts(uint64_t address) con
 
 std::optional<SignalFrame> ReadOneSignalFrame(const GuestRegisters& registers,
                                               const GuestMemory& memory) {
+  if (memory.mode() == ExecMode::k32Bit) return frame32::Read(registers, memory);
   if (registers.rdx != registers.rsp + kContextAt) return std::nullopt;
   if (registers.rdi == 0 || registers.rdi > 64 || registers.rsi <= registers.rdx)
     return std::nullopt;
@@ -116,6 +175,7 @@ std::optional<SignalFrame> ReadOneSignalFrame(const GuestRegisters& registers,
 unsigned CountAtProgramStart(const GuestRegisters& registers, const GuestMemory& memory,
                              uint64_t start) {
   if (!HasArguments(registers.rsp, memory)) return 0;
+  if (memory.mode() == ExecMode::k32Bit) return registers.Rip(8) == start ? 8 : 0;
   for (const unsigned count : {16u, 32u})
     if (registers.Rip(count) == start) return count;
   return 0;

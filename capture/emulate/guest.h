@@ -4,15 +4,18 @@
 // Version 1 of the plugin interface gives no registers, later ones only slowly. But on an x86-64
 // host, QEMU's generated code keeps the address of the CPU's state in RBP while it runs, calls our
 // callback straight from there, and the state begins with the general registers in the processor's
-// numbering, sixteen or (QEMU 11) thirty-two, and the instruction pointer. That is no promise, so
-// it is checked where a program starts, and whatever is concluded from registers must agree with
-// what the program's memory, or its flow, says.
+// numbering, sixteen or (QEMU 11) thirty-two, and the instruction pointer. For 32-bit programs
+// these are eight, and all of 32 bits. That is no promise, so it is checked where a program starts,
+// and whatever is concluded from registers must agree with what the program's memory, or its flow,
+// says.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "flowback/model/instruction.h"
 
 namespace flowback::emulate {
 
@@ -25,9 +28,18 @@ struct GuestRegisters {
   uint64_t Rip(unsigned count) const { return from_r8[count - 8]; }
 };
 
+// The same of either emulator: `state` is the beginning of a CPU's state. Of a 32-bit one's nine
+// words, each zero-extended, eight are general registers.
+GuestRegisters ReadRegisters(const GuestRegisters* state, ExecMode mode);
+
 // The memory of the emulated program, which is part of this process's at a distance.
 class GuestMemory {
  public:
+  explicit GuestMemory(ExecMode mode = ExecMode::k64Bit) : mode_(mode) {}
+
+  // 64-bit or 32-bit: how long a word is.
+  ExecMode mode() const { return mode_; }
+  uint64_t word_size() const { return mode_ == ExecMode::k64Bit ? 8 : 4; }
   // Host address less guest address.
   void SetBase(uint64_t base) { base_ = base; }
   const uint8_t* HostAddress(uint64_t address) const {
@@ -45,6 +57,7 @@ class GuestMemory {
   std::optional<std::vector<std::string>> Texts(uint64_t address) const;
 
  private:
+  ExecMode mode_;
   uint64_t base_ = 0;
 };
 

@@ -248,7 +248,7 @@ void OnThreadMade(qemu_plugin_id_t, unsigned vcpu) { process->OnThreadMade(vcpu,
 
 void OnSystemCall(qemu_plugin_id_t, unsigned vcpu, int64_t number, uint64_t a1, uint64_t a2,
                   uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6, uint64_t, uint64_t) {
-  process->OnSystemCall(vcpu, {number, {a1, a2, a3, a4, a5, a6}});
+  process->OnSystemCall(vcpu, {number, number, {a1, a2, a3, a4, a5, a6}});
 }
 
 void OnSystemCallDone(qemu_plugin_id_t, unsigned vcpu, int64_t number, int64_t result) {
@@ -256,7 +256,9 @@ void OnSystemCallDone(qemu_plugin_id_t, unsigned vcpu, int64_t number, int64_t r
 }
 
 bool Install(qemu_plugin_id_t id, const qemu_info_t& info, int count, char** words) {
-  if (info.system_emulation || std::strcmp(info.target_name, "x86_64") != 0) return false;
+  const bool is_short = std::strcmp(info.target_name, "i386") == 0;
+  if (info.system_emulation || (!is_short && std::strcmp(info.target_name, "x86_64") != 0))
+    return false;
   auto arguments = ReadArguments(count, words);
   const std::string& name = arguments["area"];
   const int area_file = OpenArea(name, arguments["open"]);
@@ -279,7 +281,10 @@ bool Install(qemu_plugin_id_t id, const qemu_info_t& info, int count, char** wor
        .one_instruction_blocks = arguments["exact"] == "on",
        .span = {ReadFunction(arguments["from"]), ReadFunction(arguments["until"])},
        .starts_on = arguments["start"] != "off",
-       .same_random_numbers = area->settings.instruction_clock},
+       .same_random_numbers = area->settings.instruction_clock,
+       .mode = is_short ? ExecMode::k32Bit : ExecMode::k64Bit,
+       .other = {record::FromHex(arguments["other"]),
+                 std::atoi(arguments["other_interface"].c_str())}},
       record::FromHex(arguments["name"]), threads);
   pthread_atfork([] { process->BeforeFork(); }, [] { process->AfterForkInParent(); },
                  [] { process->AfterForkInChild(); });

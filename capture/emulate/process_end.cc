@@ -39,7 +39,7 @@ void EmulatedProcess::TellKilled(unsigned vcpu, int signal, const std::string& c
   end.core = core;
   if (registers_known_ != 0) {
     const std::lock_guard lock(mutex_);
-    const uint64_t ip = registers_[vcpu]->Rip(registers_known_);
+    const uint64_t ip = InstructionPointer(vcpu);
     end.ip = ip;
     end.fault_address = FaultAddress(thread, signal, ip);
     if (const CodeRange* range = code_.Find(ip); range != nullptr && !range->path.empty()) {

@@ -8,6 +8,7 @@
 
 #include "base/descriptor.h"
 #include "capture/emulate/emulated_process.h"
+#include "capture/emulate/short_calls.h"
 #include "capture/record/program_file.h"
 
 namespace flowback::emulate {
@@ -32,7 +33,13 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
 
 }  // namespace
 
-void EmulatedProcess::OnSystemCall(unsigned vcpu, const SystemCall& call) {
+SystemCall EmulatedProcess::AsLong(const SystemCall& made) {
+  if (setup_.mode == ExecMode::k64Bit) return made;
+  const std::lock_guard lock(mutex_);
+  return AsLongCall(made, memory_);
+}
+
+void EmulatedProcess::OnSystemCall(unsigned vcpu, const SystemCall& made) {
   if (vcpu >= kMaxVcpus) return;
   ThreadTracer* thread = Thread(vcpu);
   if (thread == nullptr) return;
@@ -40,6 +47,7 @@ void EmulatedProcess::OnSystemCall(unsigned vcpu, const SystemCall& call) {
     const std::lock_guard telling(thread->telling());
     thread->EnterKernel();
   }
+  const SystemCall call = AsLong(made);
   calls_[vcpu] = call;
   const auto& [path, arguments, environment, at_environment, a5, a6] = call.arguments;
   switch (call.number) {
@@ -51,6 +59,8 @@ void EmulatedProcess::OnSystemCall(unsigned vcpu, const SystemCall& call) {
       thread->End(true);
       return EndOthers(vcpu);
     case SYS_rt_sigaction:
+    case kOldSigaction:
+    case kOldSignal:
       return NoteHandler(call);
     case SYS_prctl:
       return NoteName(*thread, call);
@@ -63,8 +73,9 @@ void EmulatedProcess::OnSystemCall(unsigned vcpu, const SystemCall& call) {
   }
 }
 
-void EmulatedProcess::OnSystemCallDone(unsigned vcpu, int64_t number, int64_t result) {
-  if (vcpu >= kMaxVcpus || calls_[vcpu].number != number) return;
+void EmulatedProcess::OnSystemCallDone(unsigned vcpu, int64_t own_number, int64_t result) {
+  if (vcpu >= kMaxVcpus || calls_[vcpu].own_number != own_number) return;
+  const int64_t number = calls_[vcpu].number;
   ThreadTracer* thread = Thread(vcpu);
   if (std::exchange(calls_[vcpu].untraced, false) && thread != nullptr)
     thread->Send({.kind = MessageKind::kUntraced});  // the kernel refused it
@@ -72,7 +83,11 @@ void EmulatedProcess::OnSystemCallDone(unsigned vcpu, int64_t number, int64_t re
   constexpr int64_t kLastError = -4095;
   if (!ChangesMappings(number) || (result < 0 && result >= kLastError)) return;
   const uint64_t now = thread != nullptr ? thread->Tick() : clock_.Tick();
-  OnMappingsChanged(calls_[vcpu], static_cast<uint64_t>(result), now);
+  const auto address = static_cast<uint64_t>(result);
+  // A 32-bit one came as a signed number.
+  OnMappingsChanged(calls_[vcpu],
+                    setup_.mode == ExecMode::k32Bit ? static_cast<uint32_t>(address) : address,
+                    now);
 }
 
 // Each kind once a process: some programs ask again and again.
@@ -129,16 +144,19 @@ void EmulatedProcess::OnMappingsChanged(const SystemCall& call, uint64_t result,
   mappings_tsc_ = now;
 }
 
-// A handler that the kernel then refuses does no harm here.
+// A handler that the kernel then refuses does no harm here. Behind the handler stand its flags; in
+// what the older call of 32-bit programs is given the mask lies between.
 void EmulatedProcess::NoteHandler(const SystemCall& call) {
-  constexpr uint64_t kFlagsAt = 8;  // in the kernel's struct sigaction, behind the handler
   constexpr uint64_t kSaSiginfo = 4;
   const std::lock_guard lock(mutex_);
-  const uint64_t signal = call.arguments[0];
-  const uint64_t action = call.arguments[1];
+  const auto [signal, action, a3, a4, a5, a6] = call.arguments;
   if (action == 0 || signal == 0 || signal >= wants_siginfo_.size()) return;
-  const auto handler = memory_.Word(action);
-  const auto flags = memory_.Word(action + kFlagsAt);
+  const uint64_t words_between = call.number == kOldSigaction ? 1 : 0;
+  const bool is_plain = call.number == kOldSignal;
+  const std::optional<uint64_t> handler = is_plain ? std::optional(action) : memory_.Word(action);
+  const std::optional<uint64_t> flags =
+      is_plain ? std::optional<uint64_t>(0)
+               : memory_.Word(action + (1 + words_between) * memory_.word_size());
   if (!handler || !flags || *handler <= 1) return;  // SIG_DFL, SIG_IGN
   wants_siginfo_[signal] = (*flags & kSaSiginfo) != 0;
   blocks_.AddHandler(*handler);
@@ -173,9 +191,10 @@ void EmulatedProcess::ExecuteAt(unsigned vcpu, const SystemCall& call) {
 // Another user, another root folder, or a recorder that has gone may put the emulator or the
 // recording out of reach. `area` is opened, for the new program, to which it stays when the
 // recorder goes meanwhile.
-std::string EmulatedProcess::OutOfReach(Descriptor& area) const {
+std::string EmulatedProcess::OutOfReach(const record::EmulatorSetup& setup,
+                                        Descriptor& area) const {
   for (const auto& [file, access] :
-       {std::pair{&setup_.emulator, X_OK}, std::pair{&setup_.plugin, R_OK}})
+       {std::pair{&setup.emulator, X_OK}, std::pair{&setup.plugin, R_OK}})
     if (faccessat(AT_FDCWD, file->c_str(), access, AT_EACCESS) != 0) return *file;
   const Descriptor opened(open(setup_.area.c_str(), O_RDWR | O_CLOEXEC));
   // Not among the standard streams: the program may have closed one.
@@ -190,7 +209,7 @@ void EmulatedProcess::ExecuteNatively(const std::string& file,
   execve(file.c_str(), Pointers(arguments).data(), Pointers(environment).data());
 }
 
-// QEMU would run the new program without emulation. So the emulator is run again with it. What
+// QEMU would run the new program without emulation. So its emulator is run with it. What
 // the kernel would refuse is left to it, so that the program sees the error.
 void EmulatedProcess::Execute(unsigned vcpu, uint64_t path, uint64_t arguments,
                               uint64_t environment) {
@@ -198,16 +217,18 @@ void EmulatedProcess::Execute(unsigned vcpu, uint64_t path, uint64_t arguments,
   std::vector<std::string> command;
   std::vector<std::string> variables;
   Descriptor area;
+  record::EmulatorSetup setup;
   {
     const std::lock_guard lock(mutex_);
     const auto name = memory_.Text(path, 4096);
     const auto words = memory_.Texts(arguments);
     const auto values = memory_.Texts(environment);
     if (!name || !words || !values) return;
-    const std::string file = record::BehindExeLink(*name, setup_.emulator);
+    const std::string file = record::BehindExeLink(*name, setup_.emulator, setup_.other.path);
     const auto program = record::FindProgram(file);
     if (program && area_.recording.load() != record::Recording::kGoesOn)
       return ExecuteNatively(file, *words, *values);
+    setup = setup_.For(program ? program->mode : setup_.mode);
     std::string obstacle;
     // The kernel finds the emulator where the program looks for itself.
     const bool gone = !program && program.error().error != 0 && file != *name;
@@ -216,7 +237,10 @@ void EmulatedProcess::Execute(unsigned vcpu, uint64_t path, uint64_t arguments,
       obstacle = "is '" + file + "', which is not there any more";
     else if (!program)
       obstacle = "is a program for " + program.error().machine;
-    else if (const std::string missing = OutOfReach(area); !missing.empty())
+    else if (setup.emulator.empty())
+      obstacle = std::string("is a program for ") + record::EmulatorName(setup.mode) +
+                 ", which was not found, or takes no plugins,";
+    else if (const std::string missing = OutOfReach(setup, area); !missing.empty())
       obstacle = "could not reach " + missing + " when it was run";
     if (!obstacle.empty()) {
       calls_[vcpu].untraced = true;
@@ -225,8 +249,7 @@ void EmulatedProcess::Execute(unsigned vcpu, uint64_t path, uint64_t arguments,
     }
     if (program->changes_identity)
       thread->Send({.kind = MessageKind::kNote}, record::IdentityNote(*program));
-    auto split = record::SplitEnvironment(*values, setup_.WantsSamePlaces());
-    record::EmulatorSetup setup = setup_;
+    auto split = record::SplitEnvironment(*values, setup.WantsSamePlaces());
     setup.starts_on = !thread->off();
     setup.open_area = *area;
     command = record::EmulatorCommand(setup, *program, *name, *words);
@@ -239,7 +262,7 @@ void EmulatedProcess::Execute(unsigned vcpu, uint64_t path, uint64_t arguments,
   holding_ = true;
   EndOthers(vcpu);
   area_.presence.Enter(getpid());
-  execve(setup_.emulator.c_str(), command_pointers.data(), variable_pointers.data());
+  execve(setup.emulator.c_str(), command_pointers.data(), variable_pointers.data());
   // Refused: the arguments may be too long. The program goes on, and so does its trace.
   area_.presence.Leave(getpid());
   const std::lock_guard lock(mutex_);

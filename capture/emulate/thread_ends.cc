@@ -42,9 +42,7 @@ void EmulatedProcess::OnFatalSignal(int signal, const std::string& core) {
   ThreadTracer& thread = *Thread(vcpu);
   TellKilled(vcpu, signal, core);
   if (registers_known_ != 0)
-    thread.Die({.ip = registers_[vcpu]->Rip(registers_known_),
-                .signal = signal,
-                .fault = thread.Faulted()});
+    thread.Die({.ip = InstructionPointer(vcpu), .signal = signal, .fault = thread.Faulted()});
   thread.End(true);
   if (DumpsCore(signal)) return EndStopped(vcpu);
   holding_ = true;
@@ -106,8 +104,7 @@ void EmulatedProcess::EndStopped(unsigned own) {
     // One that is about to make a system call tells that itself.
     const std::lock_guard telling(thread->telling());
     if (!thread->open() || thread->in_kernel()) continue;
-    thread->Die(
-        {.ip = registers_[i]->Rip(registers_known_), .signal = 0, .fault = thread->Faulted()});
+    thread->Die({.ip = InstructionPointer(i), .signal = 0, .fault = thread->Faulted()});
     thread->End(true);
   }
 }

@@ -52,7 +52,7 @@ void ThreadTracer::Enter(const Block& next) {
   if (last == nullptr) {
     TakeCpu();
     if (!open()) return;
-    generator_.Begin(next.start, ExecMode::k64Bit);
+    generator_.Begin(next.start, next.mode);
   } else if (next.instructions == 1 && LeftMidway(*last, next)) {
     CompletePart(*last, *last->IndexOf(next.start));
   } else {
@@ -65,7 +65,7 @@ void ThreadTracer::Enter(const Block& next) {
 void ThreadTracer::Sync() {
   if (!open() || in_kernel()) return;
   const Block* last = TakeUp();
-  generator_.Sync(last->start, ExecMode::k64Bit);
+  generator_.Sync(last->start, last->mode);
   SetDown(last);
 }
 
@@ -102,7 +102,7 @@ void ThreadTracer::Complete(const Block& last, uint64_t next) {
     case BlockEnd::kCall:
       if (next != last.target) return CompleteOdd(last, next);
       Count(last);
-      return generator_.BlockEnded(last.last, last.last_ip, true, next);
+      return generator_.BlockEnded(last.last, last.last_ip, true, next, last.mode);
     case BlockEnd::kReturn:
     case BlockEnd::kIndirect:
       break;
@@ -113,7 +113,7 @@ void ThreadTracer::Complete(const Block& last, uint64_t next) {
       return CompleteOdd(last, next);
   }
   Count(last);
-  generator_.BlockEnded(last.last, last.last_ip, taken, next);
+  generator_.BlockEnded(last.last, last.last_ip, taken, next, last.mode);
 }
 
 void ThreadTracer::CompletePart(const Block& last, size_t instructions) {
@@ -125,13 +125,13 @@ void ThreadTracer::CompleteOdd(const Block& last, uint64_t next) {
   if (repeats && next == last.last_ip) return CompletePart(last, last.instructions - 1);
   const auto index = last.kind == BlockEnd::kUnknown ? std::nullopt : last.IndexOf(next);
   if (index) return CompletePart(last, *index);
-  Lose(next);
+  Lose(next, last.mode);
 }
 
 // What ran before `next` is not known.
-void ThreadTracer::Lose(uint64_t next) {
+void ThreadTracer::Lose(uint64_t next, ExecMode mode) {
   if (generator_.on()) writer_.CountLoss();
-  generator_.Lost(next, ExecMode::k64Bit);
+  generator_.Lost(next, mode);
 }
 
 bool ThreadTracer::LeadsTo(const Block& last, uint64_t next) const {
@@ -151,6 +151,12 @@ bool ThreadTracer::LeadsTo(const Block& last, uint64_t next) const {
   }
 }
 
+// The trap's own instruction counts as not executed, as on hardware.
+void ThreadTracer::Trap(const Block& last) {
+  CompletePart(last, last.instructions - 1);
+  generator_.Faulted(last.last_ip, last.mode);
+}
+
 // Tells the last block up to where the signal came. False: that can't be.
 bool ThreadTracer::Interrupt(const Block& last, const Interruption& interruption) {
   const uint64_t ip = interruption.ip;
@@ -164,15 +170,13 @@ bool ThreadTracer::Interrupt(const Block& last, const Interruption& interruption
   const bool trap = last.kind == BlockEnd::kTrap && ip == last.end;
   const bool leads = LeadsTo(last, ip);
   if (trap) {
-    // The trap's own instruction counts as not executed, as on hardware.
-    CompletePart(last, last.instructions - 1);
-    generator_.Faulted(last.last_ip, ExecMode::k64Bit);
+    Trap(last);
     return true;
   }
   if (index && leads && !interruption.fault) return false;  // a loop on itself, or a fault in it
   if (index && (!leads || *interruption.fault)) {
     CompletePart(last, *index);
-    generator_.Faulted(ip, ExecMode::k64Bit);
+    generator_.Faulted(ip, last.mode);
     return true;
   }
   if (!leads) return false;
@@ -184,10 +188,10 @@ bool ThreadTracer::Interrupt(const Block& last, const Interruption& interruption
 void ThreadTracer::EnterHandler(const Block& next, const Interruption& interruption) {
   if (off_) return;
   const Block* last = TakeUp();
-  if (last != nullptr && !Interrupt(*last, interruption)) Lose(next.start);
+  if (last != nullptr && !Interrupt(*last, interruption)) Lose(next.start, next.mode);
   if (last == nullptr) TakeCpu();
   if (!open()) return;
-  generator_.Begin(next.start, ExecMode::k64Bit);
+  generator_.Begin(next.start, next.mode);
   SetDown(&next);
 }
 
@@ -201,7 +205,7 @@ void ThreadTracer::EnterUnknown(const Block& next) {
   if (off_) return;
   if (in_kernel()) return Enter(next);
   TakeUp();
-  Lose(next.start);
+  Lose(next.start, next.mode);
   SetDown(&next);
 }
 
@@ -211,8 +215,10 @@ void ThreadTracer::EnterKernel() {
   const Block* last = TakeUp();
   if (last->kind == BlockEnd::kKernel)
     Count(*last);
+  else if (last->kind == BlockEnd::kTrap)
+    Trap(*last);  // INT 80h
   else
-    Lose(last->start);
+    Lose(last->start, last->mode);
   generator_.LeftForKernel();
   SetDown(nullptr);
   if (cpus_) cpus_->Release(false);

@@ -23,7 +23,6 @@ extern char** environ;
 namespace flowback::record {
 namespace {
 
-constexpr const char* kEmulator = "qemu-x86_64";
 constexpr const char* kPlugin = "flowback-tcg.so";
 
 std::string Reason(int error) { return std::strerror(error); }
@@ -52,9 +51,29 @@ uint32_t UsableCpus() {
   return std::clamp<uint32_t>(static_cast<uint32_t>(CPU_COUNT(&set)), 1, kMaxVirtualCpus / 2);
 }
 
-std::string FindEmulator() {
-  const std::string found = LookUpInPath(kEmulator);
-  return access(found.c_str(), X_OK) == 0 && found != kEmulator ? found : std::string();
+// Empty when it is not in PATH.
+std::string FindEmulator(ExecMode mode) {
+  const std::string name = EmulatorName(mode);
+  const std::string found = LookUpInPath(name);
+  return access(found.c_str(), X_OK) == 0 && found != name ? found : std::string();
+}
+
+// One that loads plugins.
+EmulatorFile UsableEmulator(ExecMode mode) {
+  const std::string found = FindEmulator(mode);
+  const int version = found.empty() ? 0 : PluginsOf(found).interface_version;
+  return version == 0 ? EmulatorFile{} : EmulatorFile{found, version};
+}
+
+// Of the emulator that the command needs; where it is no program, the shell's.
+ExecMode ModeOfCommand(const RecordOptions& options) {
+  if (options.command.empty()) return ExecMode::k64Bit;
+  const auto program = FindProgram(LookUpInPath(options.command[0]));
+  return program ? program->mode : ExecMode::k64Bit;
+}
+
+ExecMode OtherMode(ExecMode mode) {
+  return mode == ExecMode::k64Bit ? ExecMode::k32Bit : ExecMode::k64Bit;
 }
 
 std::vector<std::string> Environment() {
@@ -146,18 +165,21 @@ Result<EmulatedCommand> MakeEmulatedCommand(const RecordOptions& options, const 
     program = FindProgram("/bin/sh");
   }
   if (!program)
-    return Fail(RefusedProgram(name, path, std::string(" in ") + kEmulator, program.error()));
+    return Fail(RefusedProgram(
+        name, path, std::string(" in ") + EmulatorName(ModeOfCommand(options)), program.error()));
   const auto span = UnderstandSpan(options);
   if (!span) return Fail(span.error());
-  const std::string emulator = FindEmulator();
-  const EmulatorSetup setup{.emulator = emulator,
+  const EmulatorFile emulator = UsableEmulator(program->mode);
+  const EmulatorSetup setup{.emulator = emulator.path,
                             .plugin = FindPlugin(options),
                             .area = area,
-                            .plugin_interface = PluginsOf(emulator).interface_version,
+                            .plugin_interface = emulator.plugin_interface,
                             .one_instruction_blocks = options.exact,
                             .span = *span,
                             .starts_on = span->starts_on(),
-                            .same_random_numbers = options.clock == RecordClock::kInstructions};
+                            .same_random_numbers = options.clock == RecordClock::kInstructions,
+                            .mode = program->mode,
+                            .other = UsableEmulator(OtherMode(program->mode))};
   EmulatedCommand command;
   command.plugin_interface = setup.plugin_interface;
   command.wants_same_places = setup.WantsSamePlaces();
@@ -177,14 +199,15 @@ namespace flowback {
 using namespace record;
 
 Status CheckEmulator(const RecordOptions& options) {
-  const std::string emulator = FindEmulator();
+  const ExecMode mode = ModeOfCommand(options);
+  const std::string emulator = FindEmulator(mode);
   const EmulatorPlugins plugins = PluginsOf(emulator);
   if (!emulator.empty() && plugins.interface_version == 0)
     return Fail(NoPlugins(emulator, plugins));
   if (emulator.empty())
-    return Fail(
-        Error(ErrorCode::kNoHardware, std::string("no emulator: ") + kEmulator + " is not in PATH")
-            .Remedy(kInstallEmulator));
+    return Fail(Error(ErrorCode::kNoHardware,
+                      std::string("no emulator: ") + EmulatorName(mode) + " is not in PATH")
+                    .Remedy(kInstallEmulator));
   if (FindPlugin(options).empty())
     return Fail(Error(ErrorCode::kNoHardware,
                       std::string("the emulator's plugin is missing: no lib/flowback/") + kPlugin +
@@ -200,9 +223,9 @@ Status CheckEmulated(const RecordOptions& options) {
   const auto program = FindProgram(path);
   if (program || program.error().error != 0) return {};
   return Fail(Error(ErrorCode::kUnsupported, "'" + path + "' is a program for " +
-                                                 program.error().machine + ", which " + kEmulator +
-                                                 " does not run")
-                  .Remedy("a 64-bit build of it"));
+                                                 program.error().machine +
+                                                 ", which the emulator does not run")
+                  .Remedy("a build of it for 64-bit or 32-bit x86"));
 }
 
 }  // namespace flowback

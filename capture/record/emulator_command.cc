@@ -63,6 +63,16 @@ std::string FromHex(const std::string& hex) {
   return text;
 }
 
+EmulatorSetup EmulatorSetup::For(ExecMode program) const {
+  EmulatorSetup setup = *this;
+  if (program == mode) return setup;
+  setup.mode = program;
+  setup.emulator = other.path;
+  setup.plugin_interface = other.plugin_interface;
+  setup.other = {.path = emulator, .plugin_interface = plugin_interface};
+  return setup;
+}
+
 std::vector<std::string> EmulatorCommand(const EmulatorSetup& setup, const ProgramFile& program,
                                          const std::string& asked_for,
                                          const std::vector<std::string>& arguments) {
@@ -76,7 +86,9 @@ std::vector<std::string> EmulatorCommand(const EmulatorSetup& setup, const Progr
       ToHex(WholePath(program.path)) + ",name=" + ToHex(name) +
       ",exact=" + (setup.one_instruction_blocks ? "on" : "off") +
       ",from=" + ToHex(ToText(setup.span.from)) + ",until=" + ToHex(ToText(setup.span.until)) +
-      ",start=" + (setup.starts_on ? "on" : "off") + ",open=" + std::to_string(setup.open_area);
+      ",start=" + (setup.starts_on ? "on" : "off") + ",open=" + std::to_string(setup.open_area) +
+      ",other=" + ToHex(setup.other.path) +
+      ",other_interface=" + std::to_string(setup.other.plugin_interface);
   command.insert(command.end(), {"-plugin", plugin});
   if (!words.empty()) command.insert(command.end(), {"-0", words[0]});
   command.push_back(program.path);
@@ -84,8 +96,9 @@ std::vector<std::string> EmulatorCommand(const EmulatorSetup& setup, const Progr
   return command;
 }
 
-std::string BehindExeLink(const std::string& path, const std::string& emulator) {
-  if (!IsExeLink(path) || !IsSameFile(path, emulator)) return path;
+std::string BehindExeLink(const std::string& path, const std::string& emulator,
+                          const std::string& other) {
+  if (!IsExeLink(path) || (!IsSameFile(path, emulator) && !IsSameFile(path, other))) return path;
   // What the emulator was told, word behind word.
   std::ifstream file(path.substr(0, path.size() - std::string("exe").size()) + "cmdline");
   const std::string words{std::istreambuf_iterator<char>(file), {}};

@@ -11,9 +11,20 @@
 
 namespace flowback::record {
 
-// What stays the same for every program of a recording.
+// An emulator's file, and the version of the plugin interface that it offers.
+struct EmulatorFile {
+  std::string path;  // empty: there is none
+  int plugin_interface = 1;
+};
+
+// The emulator's name by the mode of the programs that it runs.
+constexpr const char* EmulatorName(ExecMode mode) {
+  return mode == ExecMode::k32Bit ? "qemu-i386" : "qemu-x86_64";
+}
+
+// What stays the same for every program of a recording, but which of the two emulators runs it.
 struct EmulatorSetup {
-  std::string emulator;      // file name of qemu-x86_64
+  std::string emulator;      // file name of qemu-x86_64, or of qemu-i386
   std::string plugin;        // file name of flowback-tcg.so
   std::string area;          // file name of the shared area
   int open_area = -1;        // a descriptor of it, for the new program's emulator; -1: by its name
@@ -22,11 +33,15 @@ struct EmulatorSetup {
   RecordedSpan span{};               // the functions between which is recorded
   bool starts_on = true;             // the program's first thread is recorded from its start
   bool same_random_numbers = false;  // those the kernel gives a program at its start
+  ExecMode mode = ExecMode::k64Bit;  // of the programs that `emulator` runs
+  EmulatorFile other{};              // runs those of the other one of 64-bit and 32-bit
 
   // Whether same addresses take more than same random numbers.
   bool WantsSamePlaces() const {
     return same_random_numbers && MapsWhereTheKernelDoes(plugin_interface);
   }
+  // For a program of that mode, whose emulator may be missing.
+  EmulatorSetup For(ExecMode program) const;
 };
 
 // The program to run, by the name it was asked for, and its arguments from argv[0] on.
@@ -35,9 +50,10 @@ std::vector<std::string> EmulatorCommand(const EmulatorSetup& setup, const Progr
                                          const std::vector<std::string>& arguments);
 
 // `path` as the kernel would follow it, were the program not emulated: where it is the link `exe`
-// of a process in /proc that `emulator` runs in, that process's program. An emulator that the
-// program calls by its own name stays what it is.
-std::string BehindExeLink(const std::string& path, const std::string& emulator);
+// of a process in /proc that `emulator`, or the other one, runs in, that process's program. An
+// emulator that the program calls by its own name stays what it is.
+std::string BehindExeLink(const std::string& path, const std::string& emulator,
+                          const std::string& other = {});
 
 // The environment as the emulator gets it. Variables of the dynamic loader are for the program
 // only: they come back as words for the emulator's command line. `same_places`: the emulator is to

@@ -48,6 +48,13 @@ std::vector<FunctionWatch::Found> FunctionWatch::OnMapping(uint64_t begin, uint6
   return result;
 }
 
+std::vector<uint64_t> FunctionWatch::Beginnings() const {
+  std::vector<uint64_t> addresses;
+  for (const auto& [address, turns] : switches_)
+    if (turns == RecordingSwitch::kOn) addresses.push_back(address);
+  return addresses;
+}
+
 uint64_t FunctionWatch::FirstIn(uint64_t begin, uint64_t end) const {
   const auto found = switches_.lower_bound(begin);
   return found == switches_.end() || found->first >= end ? 0 : found->first;

@@ -50,6 +50,8 @@ class FunctionWatch {
   }
   // The first switch in [begin, end); 0: none.
   uint64_t FirstIn(uint64_t begin, uint64_t end) const;
+  // Where recording is switched on, by address.
+  std::vector<uint64_t> Beginnings() const;
   // Another program.
   void Reset() { switches_.clear(); }
 

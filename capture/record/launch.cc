@@ -200,7 +200,7 @@ Error RefusedProgram(const std::string& name, const std::string& path, const std
         .Remedy("build or copy it anew; readelf -hl '" + path + "' shows more");
   if (refusal.machine.empty()) return ExecError(name, refusal.error);
   // Linux on 64-bit x86 runs these by itself.
-  const bool relative = refusal.machine == "32-bit x86" || refusal.machine == "x32";
+  const bool relative = refusal.machine == "x32";
   return Error(ErrorCode::kCommandRefused, what + "is a program for " + refusal.machine)
       .Remedy(relative ? "--engine step records what this machine runs by itself"
                        : "record it on such a machine, or build it for this one");

@@ -36,10 +36,11 @@ void PacketGenerator::Completed(const Instruction& instruction, uint64_t ip, Exe
   if (SyncDue()) WriteSync(next, next_mode);
 }
 
-void PacketGenerator::BlockEnded(const Instruction& last, uint64_t ip, bool taken, uint64_t next) {
+void PacketGenerator::BlockEnded(const Instruction& last, uint64_t ip, bool taken, uint64_t next,
+                                 ExecMode mode) {
   if (WritesPacket(last.kind)) WriteMtc();
-  WriteTransfer(last, ip, taken, next, ExecMode::k64Bit);
-  if (SyncDue()) WriteSync(next, ExecMode::k64Bit);
+  WriteTransfer(last, ip, taken, next, mode);
+  if (SyncDue()) WriteSync(next, mode);
 }
 
 // Calls and jumps tell nothing, a branch most often joins others.

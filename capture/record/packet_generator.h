@@ -47,10 +47,12 @@ class PacketGenerator {
   // at `next` in `next_mode`; `taken` is of meaning for conditional branches.
   void Completed(const Instruction& instruction, uint64_t ip, ExecMode mode, bool taken,
                  uint64_t next, ExecMode next_mode);
-  // The same for an engine that tells whole 64-bit blocks, each by its last instruction, and keeps
-  // the digest itself. Tracing is on. Reads the clock only where a packet is about to be written:
-  // branches held back in a TNT packet may be older than the MTC before it, as on hardware.
-  void BlockEnded(const Instruction& last, uint64_t ip, bool taken, uint64_t next);
+  // The same for an engine that tells whole blocks of one mode, each by its last instruction, and
+  // keeps the digest itself. Tracing is on. Reads the clock only where a packet is about to be
+  // written: branches held back in a TNT packet may be older than the MTC before it, as on
+  // hardware.
+  void BlockEnded(const Instruction& last, uint64_t ip, bool taken, uint64_t next,
+                  ExecMode mode = ExecMode::k64Bit);
   // Without CYC packets an engine may hold outcomes back by itself, up to what a packet holds, and
   // keep to the return stack: a direct call, and a return of which true says that a taken outcome
   // tells it.

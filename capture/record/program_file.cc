@@ -20,10 +20,18 @@ constexpr int kMaxScripts = 5;      // one naming the next, as in the kernel
 constexpr size_t kMaxLine = 256;    // of a script's first line, as in the kernel
 constexpr size_t kMaxHeaders = 64;  // program headers looked at for the loader's name
 
-std::string MachineName(const Elf64_Ehdr& header) {
-  switch (header.e_machine) {
-    case EM_386:
-      return "32-bit x86";
+// The structures of a class of ELF files.
+struct Elf64 {
+  using Header = Elf64_Ehdr;
+  using Segment = Elf64_Phdr;
+};
+struct Elf32 {
+  using Header = Elf32_Ehdr;
+  using Segment = Elf32_Phdr;
+};
+
+std::string MachineName(unsigned machine) {
+  switch (machine) {
     case EM_X86_64:
       return "x32";
     case EM_AARCH64:
@@ -33,14 +41,15 @@ std::string MachineName(const Elf64_Ehdr& header) {
     case EM_RISCV:
       return "RISC-V";
     default:
-      return "ELF machine " + std::to_string(header.e_machine);
+      return "ELF machine " + std::to_string(machine);
   }
 }
 
 // The file name of the dynamic loader; empty for a static program.
-std::string LoaderOf(std::ifstream& file, const Elf64_Ehdr& header) {
+template <class Elf>
+std::string LoaderOf(std::ifstream& file, const typename Elf::Header& header) {
   for (size_t i = 0; i < header.e_phnum && i < kMaxHeaders; ++i) {
-    Elf64_Phdr segment{};
+    typename Elf::Segment segment{};
     file.seekg(static_cast<std::streamoff>(header.e_phoff + i * sizeof segment));
     if (!file.read(reinterpret_cast<char*>(&segment), sizeof segment)) break;
     if (segment.p_type != PT_INTERP || segment.p_filesz > 4096) continue;
@@ -53,11 +62,12 @@ std::string LoaderOf(std::ifstream& file, const Elf64_Ehdr& header) {
 }
 
 // Why the file can't be loaded; empty: it can.
-std::string DamageOf(std::ifstream& file, const Elf64_Ehdr& header, uint64_t size) {
+template <class Elf>
+std::string DamageOf(std::ifstream& file, const typename Elf::Header& header, uint64_t size) {
   if (header.e_type != ET_EXEC && header.e_type != ET_DYN) return "it is no executable file";
   bool loads = false;
   for (size_t i = 0; i < header.e_phnum; ++i) {
-    Elf64_Phdr segment{};
+    typename Elf::Segment segment{};
     file.seekg(static_cast<std::streamoff>(header.e_phoff + i * sizeof segment));
     if (!file.read(reinterpret_cast<char*>(&segment), sizeof segment)) {
       file.clear();
@@ -71,20 +81,32 @@ std::string DamageOf(std::ifstream& file, const Elf64_Ehdr& header, uint64_t siz
   return loads ? "" : "it has no segment to load";
 }
 
-std::optional<ProgramRefusal> Refusal(std::ifstream& file, const std::string& start,
-                                      uint64_t size) {
-  Elf64_Ehdr header{};
-  if (start.size() < SELFMAG || start.compare(0, SELFMAG, ELFMAG) != 0)
-    return ProgramRefusal{ENOEXEC, {}, {}};
-  if (start.size() < sizeof header) return ProgramRefusal{ENOEXEC, {}, "its header is cut short"};
+template <class Elf>
+std::optional<ProgramRefusal> RefusalOf(std::ifstream& file, const std::string& start,
+                                        uint64_t size) {
+  typename Elf::Header header{};
   std::memcpy(&header, start.data(), sizeof header);
-  if (header.e_machine != EM_X86_64 || header.e_ident[EI_CLASS] != ELFCLASS64)
-    return ProgramRefusal{0, MachineName(header), {}};
-  if (std::string damage = DamageOf(file, header, size); !damage.empty())
+  if (std::string damage = DamageOf<Elf>(file, header, size); !damage.empty())
     return ProgramRefusal{ENOEXEC, {}, std::move(damage)};
-  const std::string loader = LoaderOf(file, header);
+  const std::string loader = LoaderOf<Elf>(file, header);
   if (!loader.empty() && access(loader.c_str(), X_OK) != 0) return ProgramRefusal{errno, {}, {}};
   return std::nullopt;
+}
+
+// Fills in the mode of what it does not refuse.
+std::optional<ProgramRefusal> Refusal(std::ifstream& file, const std::string& start, uint64_t size,
+                                      ExecMode& mode) {
+  Elf32_Ehdr header{};  // up to the machine both classes are the same
+  if (start.size() < SELFMAG || start.compare(0, SELFMAG, ELFMAG) != 0)
+    return ProgramRefusal{ENOEXEC, {}, {}};
+  const bool is_long = start.size() > EI_CLASS && start[EI_CLASS] == ELFCLASS64;
+  if (start.size() < (is_long ? sizeof(Elf64_Ehdr) : sizeof header))
+    return ProgramRefusal{ENOEXEC, {}, "its header is cut short"};
+  std::memcpy(&header, start.data(), sizeof header);
+  mode = is_long ? ExecMode::k64Bit : ExecMode::k32Bit;
+  if (header.e_machine != (is_long ? EM_X86_64 : EM_386))
+    return ProgramRefusal{0, MachineName(header.e_machine), {}};
+  return is_long ? RefusalOf<Elf64>(file, start, size) : RefusalOf<Elf32>(file, start, size);
 }
 
 // Interpreter and, if there is one, its single argument.
@@ -127,7 +149,7 @@ std::expected<ProgramFile, ProgramRefusal> FindProgram(const std::string& path) 
     start.resize(static_cast<size_t>(file.gcount()));
     file.clear();
     if (!start.starts_with("#!")) {
-      if (auto refusal = Refusal(file, start, static_cast<uint64_t>(about.st_size)))
+      if (auto refusal = Refusal(file, start, static_cast<uint64_t>(about.st_size), program.mode))
         return std::unexpected(std::move(*refusal));
       program.changes_identity = ((about.st_mode & S_ISUID) && about.st_uid != geteuid()) ||
                                  ((about.st_mode & S_ISGID) && about.st_gid != getegid());

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "flowback/model/instruction.h"
+
 namespace flowback::record {
 
 struct ProgramFile {
@@ -13,7 +15,8 @@ struct ProgramFile {
   // What stands in front of the caller's arguments after the first one, which it replaces; empty
   // for a program that is no script.
   std::vector<std::string> script_words;
-  bool changes_identity = false;  // set-user-ID or set-group-ID, which an emulator can't grant
+  ExecMode mode = ExecMode::k64Bit;  // of its code: 64-bit or 32-bit
+  bool changes_identity = false;     // set-user-ID or set-group-ID, which an emulator can't grant
 
   // The words the program finds as its arguments.
   std::vector<std::string> Arguments(const std::vector<std::string>& given) const;
@@ -21,11 +24,11 @@ struct ProgramFile {
 
 struct ProgramRefusal {
   int error = 0;        // as execve reports it; 0 when the kernel would run it
-  std::string machine;  // then: another architecture's program, "32-bit x86"
+  std::string machine;  // then: another architecture's program, "32-bit Arm"
   std::string damage;   // an ELF file that can't be loaded: "its program headers are missing"
 };
 
-// `path` is not looked up in PATH. Accepts programs for 64-bit x86.
+// `path` is not looked up in PATH. Accepts programs for 64-bit and for 32-bit x86.
 std::expected<ProgramFile, ProgramRefusal> FindProgram(const std::string& path);
 
 // The file that execvp takes for `name`; `name` itself when there is none in PATH.

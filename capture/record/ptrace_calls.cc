@@ -79,6 +79,14 @@ bool MayRestart(const user_regs_struct& registers) {
          (result == -512 || result == -513 || result == -514 || result == -516);
 }
 
+bool SystemCallBegins(pid_t tid, const user_regs_struct& registers) {
+  __ptrace_syscall_info info{};
+  auto* size = reinterpret_cast<void*>(sizeof info);
+  if (ptrace(PTRACE_GET_SYSCALL_INFO, tid, size, &info) > 0)
+    return info.op == PTRACE_SYSCALL_INFO_ENTRY;
+  return static_cast<int64_t>(registers.rax) == -ENOSYS;  // before Linux 5.3
+}
+
 bool SharesMemory(pid_t a, pid_t b, bool otherwise) {
   const long order = syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0);
   return order < 0 ? otherwise : order == 0;

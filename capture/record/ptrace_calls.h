@@ -34,6 +34,8 @@ inline bool Seize(pid_t tid, long options) {
   return ptrace(PTRACE_SEIZE, tid, nullptr, options) == 0;
 }
 inline void Step(pid_t tid, int signal) { ptrace(PTRACE_SINGLESTEP, tid, nullptr, signal); }
+// To the next signal or event, or where a system call begins or ends.
+inline void RunToSystemCall(pid_t tid) { ptrace(PTRACE_SYSCALL, tid, nullptr, 0); }
 inline void Continue(pid_t tid) { ptrace(PTRACE_CONT, tid, nullptr, 0); }
 // Leaves a thread in group-stop stopped, but able to report its end and its going on.
 inline void Listen(pid_t tid) { ptrace(PTRACE_LISTEN, tid, nullptr, 0); }
@@ -44,6 +46,9 @@ inline void Detach(pid_t tid, int signal) { ptrace(PTRACE_DETACH, tid, nullptr, 
 // begin again; where it would go back to.
 bool MayRestart(const user_regs_struct& registers);
 inline uint64_t RestartAddress(const user_regs_struct& registers) { return registers.rip - 2; }
+
+// Of a thread that stopped for a system call's beginning or end: whether for its beginning.
+bool SystemCallBegins(pid_t tid, const user_regs_struct& registers);
 
 // Whether the two processes have one and the same memory; `otherwise` where the kernel can't tell.
 bool SharesMemory(pid_t a, pid_t b, bool otherwise);

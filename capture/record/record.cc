@@ -49,7 +49,7 @@ constexpr const char* kEmulatedCpu = "GenuineIntel,6,85,7";
 constexpr const char* kEmulatedCpuOption = "6/85/7";
 
 constexpr long kAttachOptions = PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT | PTRACE_O_TRACECLONE |
-                                PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK;
+                                PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACESYSGOOD;
 constexpr long kLaunchOptions = kAttachOptions | PTRACE_O_EXITKILL;
 
 // Passes everything on to several sinks.

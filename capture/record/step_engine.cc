@@ -20,6 +20,8 @@
 // ignores reaches traced programs only, and so does what it interrupts: nothing is told of that.
 //
 // Instructions are read before they run, because they may remove or change their own code.
+//
+// What is not recorded is not stepped, where that can be: step_passage.cc.
 #include "capture/record/step_engine.h"
 
 #include <sys/wait.h>
@@ -28,6 +30,7 @@
 #include <vector>
 
 #include "capture/record/branch_outcome.h"
+#include "capture/record/break_points.h"
 #include "capture/record/child_status.h"
 #include "capture/record/process_ends.h"
 #include "capture/record/process_maps.h"
@@ -36,6 +39,8 @@
 
 namespace flowback::record {
 namespace {
+
+constexpr int kSystemCallStop = SIGTRAP | 0x80;  // PTRACE_O_TRACESYSGOOD
 
 int EventOf(int status) { return status >> 16; }
 
@@ -52,7 +57,13 @@ StepEngine::StepEngine(const RecordOptions& options, const TraceClock& clock,
       clock_(clock),
       binding_(binding),
       sink_(sink),
-      span_(UnderstandSpan(options).value_or(RecordedSpan{})) {}
+      span_(UnderstandSpan(options).value_or(RecordedSpan{})),
+      passes_(!span_.everything() && BreakPointsWork()) {
+  if (!span_.everything() && !passes_)
+    AddNote(
+        "this machine has no debug registers to stop the program with: what is not recorded was "
+        "single-stepped, too");
+}
 
 StepEngine::~StepEngine() = default;
 
@@ -96,6 +107,7 @@ void StepEngine::Loop() {
     if (!TakeStatuses(statuses)) return;
     for (const auto& [tid, status] : statuses) {
       HandleStatus(tid, status);
+      ResumeHeld();
       if (stopping_ && threads_.empty()) Complete();
       if (!status_) OnFailure();
     }
@@ -153,10 +165,13 @@ void StepEngine::TellLeftRunning() {
 
 void StepEngine::HandleStop(Thread& thread, int status) {
   thread.stopped = true;
+  Redirected(thread);
   if (!thread.begun) Begin(thread);
+  if (thread.passes) CatchUpPassage(thread);
   const int signal = WSTOPSIG(status);
   switch (EventOf(status)) {
     case 0:
+      if (signal == kSystemCallStop) return OnPassedSystemCall(thread);
       if (signal == SIGTRAP) return Resume(thread, OnTrap(thread));
       if (const auto info = ReadSignalInfo(thread.tid)) {
         const auto next = ReadIp(thread.tid);
@@ -168,6 +183,7 @@ void StepEngine::HandleStop(Thread& thread, int status) {
     case PTRACE_EVENT_FORK:
     case PTRACE_EVENT_VFORK:
     case PTRACE_EVENT_CLONE:
+      thread.in_system_call = true;
       OnChild(thread, EventOf(status) == PTRACE_EVENT_VFORK);
       return Resume(thread, 0);
     case PTRACE_EVENT_STOP:
@@ -191,6 +207,7 @@ void StepEngine::HandleEventStop(Thread& thread, int signal) {
 StepEngine::Signal StepEngine::OnTrap(Thread& thread) {
   const auto next = ReadIp(thread.tid);
   if (!next) return 0;
+  if (thread.passes) return OnPassedTrap(thread);
   const FetchedInstruction& current = thread.current;
   const bool raises_trap = current.known && RaisesTrap(current.instruction, current.bytes());
   if (thread.signal_sent || thread.restart || raises_trap || *next == thread.ip) {
@@ -214,6 +231,11 @@ StepEngine::Signal StepEngine::OnTrap(Thread& thread) {
 StepEngine::Signal StepEngine::OnSignal(Thread& thread, int signal, uint64_t next,
                                         const siginfo_t& info) {
   NoteSignal(thread, signal, info);
+  if (thread.passes) {
+    if (const auto registers = ReadRegisters(thread.tid); registers && MayRestart(*registers))
+      thread.restart = RestartAddress(*registers);
+    return signal;
+  }
   if (IsFault(signal, info) && next == thread.ip) {
     thread.generator.Faulted(thread.ip, thread.mode);
   } else {
@@ -238,11 +260,19 @@ void StepEngine::OnHandlerEntry(Thread& thread, uint64_t next) {
 void StepEngine::Resume(Thread& thread, Signal signal) {
   if (stopping_) {
     const pid_t tid = thread.tid;
+    EndPassage(thread);
     FinishThread(thread);
     return LetGo(tid, signal);
   }
+  if (redirected_ > 0) {
+    thread.held_signal = signal;
+    return;
+  }
   if (thread.process.watch.watches()) SwitchRecording(thread);
   thread.signal_sent = signal != 0;
+  // Handlers begin where nothing but a step tells.
+  if (passes_ && signal == 0 && RunUnrecorded(thread)) return;
+  EndPassage(thread);
   FetchNext(thread);
   thread.stopped = false;
   if (FlushDue(thread)) FlushTrace(thread);

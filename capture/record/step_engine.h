@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Records programs by single-stepping them. step_engine.cc tells the stops apart (its essay says
-// how), step_account.cc what each step did, step_tasks.cc which threads and processes there are,
-// step_ends.cc how processes
-// end, step_report.cc what goes to the sink.
+// how), step_account.cc what each step did, step_passage.cc how unrecorded threads run at full
+// speed, step_tasks.cc which threads and processes there are, step_ends.cc how processes end,
+// step_report.cc what goes to the sink.
 #pragma once
 
 #include <signal.h>
@@ -74,6 +74,7 @@ class StepEngine {
   void TellLeftRunning();
 
   Signal OnTrap(Thread& thread);
+  Signal OnPassedTrap(Thread& thread);
   Signal OnSignal(Thread& thread, int signal, uint64_t next, const siginfo_t& info);
   void OnHandlerEntry(Thread& thread, uint64_t next);
 
@@ -111,6 +112,14 @@ class StepEngine {
   void LetGo(pid_t tid, Signal signal);
   void StopTracing();
   void ServeRequests();
+  bool RunUnrecorded(Thread& thread);
+  void EndPassage(Thread& thread);
+  void ForgetPassage(Thread& thread);
+  void CatchUpPassage(Thread& thread);
+  void OnPassedSystemCall(Thread& thread);
+  void Redirect(const Process& process);
+  void Redirected(Thread& thread);
+  void ResumeHeld();
   void CountInstruction(const Thread& thread);
   void SwitchRecording(Thread& thread);
   void Watch(Process& process, const ExecutableMapping& mapping);
@@ -135,6 +144,7 @@ class StepEngine {
   const CpuBinding& binding_;
   RecordingSink& sink_;
   const RecordedSpan span_;
+  const bool passes_;  // unrecorded threads do, at full speed
   Bell bell_;
   pid_t command_ = -1;  // -1: none was started
   bool command_ended_ = false;
@@ -144,7 +154,8 @@ class StepEngine {
   std::set<pid_t> unknown_;  // new threads, stopped, whose makers have not told of them yet
   std::set<std::pair<pid_t, uint64_t>> code_pages_;  // told, by process
   bool code_changed_ = false;                        // some of them were told again
-  uint64_t memories_ = 0;                            // how many there were so far
+  size_t redirected_ = 0;  // threads that are to stop before others of their memory go on
+  uint64_t memories_ = 0;  // how many there were so far
   RecordSummary summary_;
   Status status_;  // first failure of the sink
   bool completed_ = false;

@@ -42,6 +42,7 @@ void StepEngine::AnnounceMappings(Thread& thread) {
     process->code.ReadThrough(thread.tid);
     AnnounceMappingsOf(*process, pid);
   }
+  if (passes_) Redirect(thread.process);
 }
 
 void StepEngine::AnnounceMappingsOf(Process& process, pid_t tid) {

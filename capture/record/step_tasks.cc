@@ -58,6 +58,9 @@ void StepEngine::OnExec(pid_t tid) {
   }
   thread->stopped = thread->begun = true;
   thread->restart.reset();
+  Redirected(*thread);
+  thread->held_signal.reset();
+  ForgetPassage(*thread);  // and execve took its break points away
   thread->process.memory = ++memories_;
   AnnounceProgram(*thread);
   Resume(*thread, 0);
@@ -213,6 +216,7 @@ void StepEngine::FinishThread(Thread& thread) {
   summary_.threads[thread.stream.index].digest = thread.generator.digest();
   Check(sink_.EndStream(thread.stream));
   thread.generator.clock().Publish();
+  Redirected(thread);
   Process& process = thread.process;
   threads_.erase(thread.tid);
   if (--process.threads == 0) {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "capture/record/code_reader.h"
 #include "capture/record/function_watch.h"
@@ -51,6 +52,11 @@ struct StepEngine::Thread {
   bool begun = false;       // it stopped for the first time
   bool named = false;       // its name is known, be it as its maker's
   bool stopped = false;
+  bool passes = false;               // it runs unrecorded, without being stepped
+  std::vector<uint64_t> stops_at{};  // while it passes: before these instructions
+  bool in_system_call = false;       // while it passes
+  bool redirected = false;           // it was interrupted, to learn of other such instructions
+  std::optional<int> held_signal{};  // it waits for redirected ones; what it goes on with
 };
 
 template <class Record>

@@ -83,7 +83,6 @@ struct FlowState {
   const uint8_t* end_ = nullptr;      // of the stream, or the next gap's place
   const uint8_t* hot_end_ = nullptr;  // the same, or where the next stay begins
   size_t next_change_ = 0;            // in input_.changes
-  size_t stay_entered_ = 0;           // where the stay's first packet begins
   size_t next_gap_ = 0;               // in input_.gaps
   const uint8_t* packet_ = nullptr;   // the packet in work
   PebsState pebs_;

@@ -51,7 +51,6 @@ void FlowEngine<Sink>::EnterStays(size_t offset) {
   const std::vector<StayChange>& changes = input_.changes;
   for (; next_change_ < changes.size() && changes[next_change_].offset <= offset; ++next_change_) {
     const StayChange& change = changes[next_change_];
-    stay_entered_ = offset;
     sink_.Enter(change.stay, Mark(std::min<size_t>(offset, input_.bytes.size())));
     code_.Use(*change.stay->code);
     // Its process was there by then: an older one of the same number may have ended before.
@@ -213,9 +212,7 @@ void FlowEngine<Sink>::Failed() {
 // What is at `offset` can't be: on to the next PSB, which may begin a little before.
 template <class Sink>
 void FlowEngine<Sink>::LoseAt(size_t offset, LossCause cause, std::string detail) {
-  size_t from = PsbSearchBegin(offset, behind_last_psb_);
-  // Whose bytes those are has been told where others came to run since.
-  if (next_change_ != 0) from = std::max(from, stay_entered_);
+  const size_t from = PsbSearchBegin(offset, behind_last_psb_);
   ClearCompound();
   BeginLoss(cause, offset, std::move(detail));
   SyncForward(from);

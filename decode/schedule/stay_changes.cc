@@ -53,7 +53,7 @@ class Matcher {
       }
       if (!IsPast(pause, next_)) return TooEarly(pause);
       if (!window_.empty()) {
-        Settle();
+        Settle(FirstOf([&](size_t stay) { return IsPast(pause, stay); }, stays_.size()));
       } else if (pause.latest < In(next_)) {
         // The flow went on behind the one stay and before the other: a third thread made it, whose
         // records were lost.
@@ -154,7 +154,28 @@ class Matcher {
     return !may_be_before && !may_be_next;
   }
 
-  void Settle() {
+  // The first stay behind next_ for which that is not so any more; as stays go on, it never is
+  // again.
+  template <class Condition>
+  size_t FirstOf(const Condition& holds, size_t end) const {
+    const auto behind = std::views::iota(next_ + 1, end);
+    return next_ + 1 +
+           static_cast<size_t>(std::ranges::partition_point(behind, holds) - behind.begin());
+  }
+
+  // Without addresses to choose by, the same pauses hold the switches to the stays that follow, up
+  // to the first that one of them ends before. A stream with little trace of a long time has many.
+  size_t EndOfRun(size_t end) const {
+    if (evidence_ != nullptr || next_ == 0) return next_ + 1;
+    for (const Pause& pause : window_) {
+      if (end == next_ + 1) break;
+      end = FirstOf([&](size_t stay) { return Fits(pause, stay); }, end);
+    }
+    return end;
+  }
+
+  // Where the switch to next_ was, and to all that follow in the same place and are before `end`.
+  void Settle(size_t end) {
     std::span<const Pause> candidates = window_;
     std::vector<Pause> left;
     if (evidence_ != nullptr) {
@@ -170,12 +191,14 @@ class Matcher {
     }
     // No record tells of anyone before the first.
     if (next_ == 0) candidates = candidates.first(1);
-    found_.places.Add(next_, next_ + 1,
+    const size_t run_end = EndOfRun(end);
+    found_.places.Add(next_, run_end,
                       {.first = candidates.front().offset, .last = candidates.back().offset});
     left_ = candidates.back();
+    next_ = run_end - 1;
   }
   void SettleAll() {
-    for (; next_ < stays_.size() && !window_.empty(); Next()) Settle();
+    for (; next_ < stays_.size() && !window_.empty(); Next()) Settle(stays_.size());
   }
 
   // The next switch may be in the same pause as the one before.
@@ -237,14 +260,22 @@ class Changes {
   void AddRun(const SwitchPlaces::Run& run) {
     const bool one_pause = run.place.missed || run.place.first == run.place.last;
     for (size_t stay = run.begin; stay < run.end; ++stay) {
-      if (one_pause) {
-        AddStrangers(stay);
-        const bool more = stranger_ != strangers_end_ && stranger_->first < run.end;
-        stay = (more ? stranger_->first : run.end) - 1;
-      }
       AddStrangers(stay);
-      Begin(stay, run.place);
+      const bool more = stranger_ != strangers_end_ && stranger_->first < run.end;
+      const size_t last = (more ? stranger_->first : run.end) - 1;
+      // What is between the two pauses is what the last change of threads left there.
+      const size_t change = one_pause ? last : LastChange(stay, last);
+      if (change != last) Begin(change, run.place);
+      Begin(last, run.place);
+      stay = last;
     }
+  }
+
+  // The last of the stays whose thread is not that of the one before; else the first.
+  size_t LastChange(size_t first, size_t last) const {
+    const std::span<const ThreadStay> stays = schedule_.stays;
+    while (last > first && SameThread(stays[last - 1], stays[last])) --last;
+    return last;
   }
 
   // Those up to the stay.

@@ -44,14 +44,16 @@ void Transcript::Add(std::string line, uint64_t tsc) {
 void Transcript::FlushBlock() {
   if (block_count_ == 0) return;
   Add("block " + Hex(block_) + " " + Hex(block_count_) +
-          (block_count_ == 1 ? " instruction" : " instructions"),
+          (block_count_ == 1 ? " instruction" : " instructions") +
+          (block_in_transaction_ ? " transaction" : ""),
       block_tsc_);
   block_count_ = 0;
 }
 
 void Transcript::OnBlock(const BlockRun& run) {
-  if (block_count_ != 0 && run.address != block_end_) FlushBlock();
+  if (run.address != block_end_ || run.in_transaction != block_in_transaction_) FlushBlock();
   if (block_count_ == 0) block_ = run.address;
+  block_in_transaction_ = run.in_transaction;
   block_count_ += run.lengths.size();
   block_end_ = run.address;
   for (const uint8_t length : run.lengths) block_end_ += length;

@@ -40,6 +40,7 @@ class Transcript : public ExecutionConsumer {
   uint64_t block_ = 0;  // the block at hand
   uint64_t block_end_ = 0;
   uint64_t block_tsc_ = 0;
+  bool block_in_transaction_ = false;
   size_t block_count_ = 0;
 };
 

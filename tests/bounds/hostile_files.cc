@@ -77,7 +77,7 @@ void BufferOfTheThread(PerfDataBuilder& file, uint64_t i) {
 
 // Two threads take turns on one CPU, and each tenth record adds a buffer of it with flow in some of
 // the stays: at the begin, somewhere, and at the end.
-constexpr uint64_t kTurns = 20'000;
+constexpr uint64_t kTurns = 200'000;
 
 void BufferOfTwoThreads(PerfDataBuilder& file, uint64_t i) {
   const int32_t tid = kPid + static_cast<int32_t>(i / 2 % 2);

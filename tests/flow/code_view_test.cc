@@ -42,6 +42,17 @@ TEST(CodeView, AMapThatTheClockHasNotReachedIsTakenWhenNothingElseIsThere) {
   EXPECT_TRUE(view.AdvanceFor(0x2000));
 }
 
+TEST(CodeView, CodeThatIsKnownToBeMissingIsNotTakenFromALaterMap) {
+  AddressSpaceHistory history = TwoEpochs(AddressSpaceHistory::Key::kTime);
+  auto first = std::make_shared<AddressSpace>();
+  first->Explain(0x2000, 0x100, Section({}));
+  history.epochs[0].space = std::move(first);
+  GraphCache graphs;
+  CodeView view(history, graphs);
+  EXPECT_FALSE(view.AdvanceFor(0x2000));
+  EXPECT_TRUE(view.AdvanceFor(0x1000));
+}
+
 TEST(GraphCache, OneGraphForAnAddressSpaceAndMode) {
   const AddressSpaceHistory history = TwoEpochs(AddressSpaceHistory::Key::kTime);
   GraphCache graphs;

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "decode/pt/clock.h"
@@ -191,6 +193,32 @@ TEST(FlowEngine, TheCodeChangesWhereTracingStartsAgain) {
   EXPECT_TRUE(out.flow.losses.empty());
 }
 
+TEST(FlowEngine, CodeThatIsKnownToBeMissingIsNotTakenFromALaterMap) {
+  // A library without its file at kLibrary; another one comes there at time 1000.
+  constexpr uint64_t kLibrary = 0x500000;
+  PacketWriter writer;
+  Sync(writer, kCode);
+  writer.Tip(kLibrary);
+  writer.TntBit(true);
+  writer.TntBit(false);
+  Sync(writer, kCode);
+  writer.Tip(kCode);
+  auto first = std::make_shared<AddressSpace>();
+  first->Map(At(kCode, {0xff, 0xe0}));  // jmp rax
+  first->Explain(kLibrary, kLoop.size(), Section({}));
+  AddressSpaceHistory history = History(first);
+  history.key = AddressSpaceHistory::Key::kTime;
+  history.epochs.push_back({1000, 0, Space({At(kCode, {0xff, 0xe0}), At(kLibrary, kLoop)})});
+  DecodeInput input;
+  input.bytes = writer.bytes();
+  input.code = &history;
+  const Decoded out = DecodeBoth(input);
+  // One before the library, one behind it.
+  EXPECT_EQ(out.flow.ips, (std::vector<uint64_t>{kCode, kCode}));
+  ASSERT_EQ(out.flow.losses.size(), 1u);
+  EXPECT_EQ(out.flow.losses[0].cause, LossCause::kNoImage);
+}
+
 TEST(FlowEngine, WhatTheRecorderLostIsALossAndDecodingGoesOnAfterIt) {
   PacketWriter writer;
   Sync(writer, kCode);
@@ -210,6 +238,47 @@ TEST(FlowEngine, WhatTheRecorderLostIsALossAndDecodingGoesOnAfterIt) {
   EXPECT_EQ(out.flow.losses[0].cause, LossCause::kAuxLost);
   EXPECT_EQ(out.flow.losses[0].detail, "AUX data truncated");
   EXPECT_EQ(out.flow.ips.size(), 4u);
+}
+
+TEST(FlowEngine, WhereStaysBeginHidesNoPsb) {
+  // Half a CBR takes the first two bytes of the PSB behind it.
+  PacketWriter writer;
+  Sync(writer, kCode);
+  std::vector<uint8_t> bytes = writer.Take();
+  const size_t damage = bytes.size();
+  bytes.insert(bytes.end(), {0x02, 0x03});
+  Sync(writer, kCode);
+  writer.TntBit(true);
+  writer.TntBit(false);
+  writer.FlushTnt();
+  const std::vector<uint8_t> behind = writer.Take();
+  bytes.insert(bytes.end(), behind.begin(), behind.end());
+  const AddressSpaceHistory history = History(Space({At(kCode, kLoop)}));
+  DecodeInput input;
+  input.bytes = bytes;
+  input.code = &history;
+  const std::vector<uint64_t> expected = DecodeBoth(input).flow.ips;
+  EXPECT_EQ(expected.size(), 4u);
+  const std::shared_ptr<const AddressSpaceHistory> code(&history, [](const auto*) {});
+  const ThreadStay first{.code = code};
+  const ThreadStay second{.code = code};
+  for (size_t at = damage; at < damage + 24; ++at) {
+    input.changes = {{0, &first}, {at, &second}};
+    const Decoded out = DecodeBoth(input);
+    EXPECT_EQ(out.flow.ips, expected) << at - damage;
+    EXPECT_EQ(out.summary.digest, out.flow.digest) << at - damage;
+    uint64_t end = 0;
+    for (const FlowPart& part : out.summary.parts) {
+      EXPECT_EQ(std::exchange(end, part.end), part.begin);
+      EXPECT_EQ(part.totals.bytes_decoded, part.end - part.begin);
+    }
+    EXPECT_EQ(end, bytes.size());
+    input.threads = 2;
+    input.piece_size = 16;
+    const FlowSummary pieces = MakeNativeDecoder()->Summarize(input).value();
+    EXPECT_EQ(pieces.digest, out.summary.digest) << at - damage;
+    EXPECT_EQ(pieces.parts.size(), out.summary.parts.size()) << at - damage;
+  }
 }
 
 TEST(FlowEngine, WithoutReturnCompressionAReturnNeverTakesABit) {

@@ -349,7 +349,6 @@ TEST_F(EmulateErrors, CommandsThatCannotBeRun) {
   ExpectError({"/etc/passwd"}, ErrorCode::kCommandRefused, "permission denied");
   ExpectError({Write("script", "#!/no/such/interpreter\n")}, ErrorCode::kCommandRefused,
               "interpreter");
-  ExpectError({Program("thirty_two")}, ErrorCode::kCommandRefused, "32-bit x86");
 }
 
 TEST_F(EmulateErrors, WithoutAnEmulator) {
