@@ -191,9 +191,9 @@ struct RecordSummary {
 // programs they become are recorded, one stream each, until all have ended. A program that blocks
 // SIGTRAP loses its handler for it. Page faults and interrupts leave no packets, transactions (RTM)
 // abort at once, and the pushed or saved flags never show the trap flag. Address spaces follow
-// execve. Threads that are not recorded (`from`, `until`) run at full speed, stopped at system calls
-// and signals only, if the processor's debug registers work and `from` names no more than four
-// places in a process; else they are stepped as well, and a note says so.
+// execve. Threads that are not recorded (`from`, `until`) run at full speed, stopped at system
+// calls and signals only, if the processor's debug registers work and `from` names no more than
+// four places in a process; else they are stepped as well, and a note says so.
 //
 // It can also be attached to programs that run: tracing begins where each thread stands, or when it
 // comes back from the kernel, and in the end they go on as before. A system call that waits is
