@@ -149,10 +149,10 @@ thread: imul $100, %ebp, %ecx
 // ---- code of its own ----
 
 mapped: mov $192, %eax                  // mmap2
-        xor %ebx, %ebx
+        mov $0x10000000, %ebx           // there, that the flow be the same each time
         mov $4096, %ecx
         mov $7, %edx
-        mov $0x22, %esi
+        mov $0x32, %esi
         mov $-1, %edi
         xor %ebp, %ebp
         int $0x80
@@ -194,7 +194,7 @@ old_action: .long on_usr1, 0, 0x04000000, old_return
 new_action: .long on_usr2, 0x04000004, new_return, 0, 0
 fault_action: .long on_fault, 0x04000004, new_return, 0, 0
 plain_action: .long on_division, 0x04000000, old_return, 0, 0
-old_mapping: .long 0, 4096, 7, 0x22, -1, 0
+old_mapping: .long 0x11000000, 4096, 7, 0x32, -1, 0
         .bss
         .balign 4096
 ids:    .skip 16
