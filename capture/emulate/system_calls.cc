@@ -238,8 +238,8 @@ void EmulatedProcess::Execute(unsigned vcpu, uint64_t path, uint64_t arguments,
     else if (!program)
       obstacle = "is a program for " + program.error().machine;
     else if (setup.emulator.empty())
-      obstacle = std::string("is a program for ") + record::EmulatorName(setup.mode) +
-                 ", which was not found, or takes no plugins,";
+      obstacle = std::string("needs ") + record::EmulatorName(setup.mode) +
+                 " (package qemu-user), which is not in PATH or takes no plugins";
     else if (const std::string missing = OutOfReach(setup, area); !missing.empty())
       obstacle = "could not reach " + missing + " when it was run";
     if (!obstacle.empty()) {
