@@ -124,15 +124,34 @@ TEST_P(ProcessEnds, LeaveNoCoreDumpWhereTheLimitIsZero) {
 INSTANTIATE_TEST_SUITE_P(, ProcessEnds, testing::Values("step", "emulate"),
                          [](const auto& test) { return std::string(test.param); });
 
+// A 32-bit program, recorded with the emulators that `emulators` puts into the folder `bin`.
+ProgramResult RecordShort(const ScratchFolder& folder, const std::string& emulators) {
+  return RunShell(folder, "mkdir bin; " + emulators +
+                              "; PATH=$PWD/bin $F record -o perf.data -- " FLOWBACK_RECORD_PROGRAMS
+                              "/thirty_two");
+}
+
 TEST(AutomaticEngine, StepsWhatTheEmulatorDoesNotRun) {
   FLOWBACK_NEEDS_HOST(host::Trait::kPtrace);
   FLOWBACK_NEEDS_HOST(host::Trait::kPrograms32);
   const ScratchFolder folder;
-  const ProgramResult result = RunFlowback(
-      {"record", "-o", folder.File("perf.data"), "--", FLOWBACK_RECORD_PROGRAMS "/thirty_two"});
+  const ProgramResult result =
+      RecordShort(folder, "q=$(command -v qemu-x86_64) && ln -s $q bin/ || true");
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_TRUE(result.err.contains("--engine auto takes 'step'")) << result.err;
   EXPECT_TRUE(result.err.contains(", 0 % lost")) << result.err;
+}
+
+TEST(AutomaticEngine, EmulatesProgramsOf32Bits) {
+  const ScratchFolder folder;
+  if (RunShell(folder, "command -v qemu-x86_64 && command -v qemu-i386").status != 0)
+    GTEST_SKIP() << "qemu-i386 is not installed";
+  const ProgramResult result =
+      RecordShort(folder, "ln -s $(command -v qemu-x86_64) $(command -v qemu-i386) bin/");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_FALSE(result.err.contains("takes 'step'")) << result.err;
+  EXPECT_TRUE(result.err.contains(", 0 % lost")) << result.err;
+  EXPECT_TRUE(RunShell(folder, "$F info perf.data").out.contains("emulated (emulate)"));
 }
 
 }  // namespace
