@@ -12,9 +12,9 @@
 #include "decode/pt/flow_packets.h"
 #include "decode/pt/flow_sync.h"
 #include "decode/pt/flow_walk.h"
+#include "decode/pt/make_segment_reader.h"
 #include "decode/pt/memo_cache.h"
 #include "decode/pt/parallel_count.h"
-#include "decode/pt/segment_reader.h"
 #include "decode/pt/sinks.h"
 
 namespace flowback::pt {
@@ -51,14 +51,7 @@ class NativeDecoder final : public Decoder {
 
   Result<std::unique_ptr<FlowReader>> Read(const DecodeInput& input) override {
     if (Status status = Check(input); !status) return Fail(status.error());
-    if (input.times)
-      return std::make_unique<SegmentReader<TimeEstimator>>(
-          input, memory_, [](ExecutionConsumer& consumer, const DecodeInput& of) {
-            return TimeEstimator(consumer, of.config);
-          });
-    return std::make_unique<SegmentReader<BatchWriter>>(
-        input, memory_,
-        [](ExecutionConsumer& consumer, const DecodeInput&) { return BatchWriter(consumer); });
+    return MakeSegmentReader(input, memory_);
   }
 
   Result<FlowSummary> Summarize(const DecodeInput& input) override {

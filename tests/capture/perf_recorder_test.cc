@@ -115,7 +115,8 @@ TEST_F(PerfRecorder, DirectoryOfThreads) {
 
 // perf prints what the tracepoint says; we tell the same from the same bytes.
 TEST_F(PerfRecorder, SchedSwitch) {
-  FLOWBACK_NEEDS_PERF(Record("-a -e sched:sched_switch", "sleep 0.1"));
+  // A busy machine fills the usual buffers before perf gets its turn.
+  FLOWBACK_NEEDS_PERF(Record("-a -m 8M -e sched:sched_switch", "sleep 0.1"));
   std::string ours;
   const auto switches = All<SwitchRecord>(Open(file_));
   ASSERT_FALSE(switches.empty());
