@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // `record` as a person at a terminal sees it: the progress line, and Ctrl-C.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <pty.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,7 +13,10 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <stop_token>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "cli/terminal_session.h"
 #include "tests/cli/run_program.h"
@@ -192,6 +197,34 @@ TEST_F(TerminalTest, ColoursAreForTerminalsUnlessAskedFor) {
   EXPECT_FALSE(TextOf({"info", file_}).contains('\033'));
 }
 
+// A pipe with a name, read so slowly that nobody writes a large listing to it within a second.
+class SlowReader {
+ public:
+  explicit SlowReader(const std::string& path) {
+    EXPECT_EQ(mkfifo(path.c_str(), 0600), 0) << path;
+    // Opened for both, it neither waits for a writer nor ends with one.
+    pipe_ = open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    reader_ = std::jthread([pipe = pipe_](const std::stop_token& stop) {
+      std::vector<char> buffer(64 << 10);
+      while (!stop.stop_requested()) {
+        [[maybe_unused]] const ssize_t size = read(pipe, buffer.data(), buffer.size());
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      }
+    });
+  }
+  ~SlowReader() {
+    reader_.request_stop();
+    reader_.join();
+    close(pipe_);
+  }
+  SlowReader(const SlowReader&) = delete;
+  SlowReader& operator=(const SlowReader&) = delete;
+
+ private:
+  int pipe_ = -1;
+  std::jthread reader_;
+};
+
 TEST_F(TerminalTest, ReadersTellHowFarTheyAre) {
   const std::filesystem::path shared =
       std::getenv("FLOWBACK_SHARED") != nullptr
@@ -199,8 +232,11 @@ TEST_F(TerminalTest, ReadersTellHowFarTheyAre) {
           : std::filesystem::path(FLOWBACK_SOURCE_DIR).parent_path() / "shared";
   const std::filesystem::path big = shared / "traces/generated/big-sqlite3/perf.data";
   if (!std::filesystem::exists(big)) GTEST_SKIP() << "no " << big;
-  Terminal terminal({"decode", "-o", "/dev/null", "--symfs",
-                     (shared / "traces/generated/images").string(), big.string()});
+  // A fast machine writes this listing to /dev/null before the line would be drawn.
+  const std::string slow = folder_.File("slow");
+  const SlowReader reader(slow);
+  Terminal terminal({"decode", "-o", slow, "--symfs", (shared / "traces/generated/images").string(),
+                     big.string()});
   EXPECT_TRUE(terminal.Shows(" MB/s, ")) << terminal.text();
   EXPECT_TRUE(terminal.text().contains("\rdecode: ")) << terminal.text();
 }
