@@ -402,6 +402,7 @@ int DecodeJob::Finish(Output& output, const Status& status) {
   }
   if (code_ && IsVerbose()) TellImages(code_->images());
   if (!status) return Report(status.error(), InputName());
+  if (recording_.refusal) return Report(*recording_.refusal);
   WarnOfNothingFound();
   return losses_.Status(options_.reader.strict);
 }

@@ -124,6 +124,7 @@ int Execute(const ReaderOptions& options, bool stats) {
   WarnOfModes(*code, options.InputName());
   code->KeepBlocks();
   WarnOfCache(*code);
+  if (recording->refusal) return Report(*recording->refusal);
   return report.losses.Status(options.strict);
 }
 

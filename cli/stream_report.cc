@@ -38,6 +38,7 @@ std::string BranchStacksOnly(const Recording& recording) {
 
 Status CheckHasTrace(const Recording& recording) {
   if (HasTrace(recording)) return {};
+  if (recording.refusal) return Fail(*recording.refusal);
   const auto cut = std::ranges::find_if(recording.warnings, [](const Warning& warning) {
     return warning.text.contains("cut at offset") ||
            warning.text.contains("is cut by the file's end");

@@ -82,7 +82,7 @@ Status Session::Read(const RecordSection& section) {
   for (Record record; reader.Next(record);) {
     Take(record);
     if (!IsCompressed(record.type) || compression_broken_) continue;
-    if (Status status = Unpack(record, section); !status) return status;
+    if (!Unpack(record, section)) break;
   }
   const std::string where = section.file == recording_.path ? "" : section.file + ": ";
   if (!reader.damage().empty()) Warn(where + reader.damage(), kDamageRemedy);
@@ -175,7 +175,7 @@ void Session::CountLost(const SidebandRecord& record) {
   if (error && first_decoder_error_.empty()) first_decoder_error_ = error->message;
 }
 
-Status Session::Unpack(const Record& record, const RecordSection& section) {
+bool Session::Unpack(const Record& record, const RecordSection& section) {
   if (!decompressor_) decompressor_.emplace();
   last_compressed_ = record.offset;
   unpacking_ = true;
@@ -183,20 +183,27 @@ Status Session::Unpack(const Record& record, const RecordSection& section) {
     return TakeUnpacked(unpacked, record.offset);
   });
   unpacking_ = false;
-  if (status) return {};
+  if (status) return true;
+  compression_broken_ = true;
   if (status.error().code() == ErrorCode::kUnreadable) {
-    compression_broken_ = true;
     Warn("the compressed record at offset " + Hex(record.offset) + " " + status.error().message() +
              ": no compressed record from there on is read",
          kDamageRemedy);
-    return {};
+    return true;
   }
-  return Fail(Error(ErrorCode::kUnreadable,
-                    section.file + ": the compressed record at offset " + Hex(record.offset) + " " +
-                        status.error().message() +
-                        ", more than records ever shrink: it is made to fill the memory")
-                  .At(record.offset)
-                  .Remedy("do not trust this file; record again without -z"));
+  const char* const remedy = "do not trust this file; record again without -z";
+  const std::string what =
+      "the compressed record at offset " + Hex(record.offset) + " " + status.error().message();
+  Warn(what + ": nothing is read from there on", remedy);
+  if (!recording_.refusal)
+    recording_.refusal =
+        Error(ErrorCode::kUnreadable,
+              section.file + ": " + what +
+                  ", more than records ever shrink: it is made to fill the memory, and nothing was "
+                  "read from there on")
+            .At(record.offset)
+            .Remedy(remedy);
+  return false;
 }
 
 std::optional<uint64_t> Session::TakeUnpacked(Bytes unpacked, uint64_t offset) {

@@ -60,7 +60,8 @@ class Session {
   void TakeSideband(const Record& record);
   void TakeSample(const Record& record);
   void TakeAuxSample(const Sample& sample, const Record& record);
-  Status Unpack(const Record& record, const RecordSection& section);
+  // False where nothing more may be read: recording_.refusal says why.
+  bool Unpack(const Record& record, const RecordSection& section);
   std::optional<uint64_t> TakeUnpacked(Bytes unpacked, uint64_t offset);
   void EndCompression();
   void CountUnexpected(const Record& record);

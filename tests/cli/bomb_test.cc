@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "capture/formats/perf_layout.h"
+#include "decode/pt/packets/packet_writer.h"
 #include "tests/cli/run_program.h"
 #include "tests/support/perf_data_builder.h"
 #include "tests/support/perf_data_converter.h"
@@ -18,6 +19,12 @@ using support::PerfDataParts;
 std::string PackedFile(size_t size, const FileBytes& record) {
   PerfDataBuilder builder = PerfDataBuilder::WithIntelPt();
   builder.Comm(100, 100, "before", true, {.time = 1, .pid = 100, .tid = 100, .cpu = 0, .id = 102});
+  pt::PacketWriter trace;
+  trace.Psb();
+  trace.Write(pt::PsbEnd{});
+  trace.TipPge(0x401000);
+  trace.TipPgd(std::nullopt);
+  builder.Auxtrace(0, 1, 100, -1, trace.Take());
   PerfDataParts parts = support::TakeApart(builder.Build());
   FileBytes bytes;
   bytes.reserve(size + record.size());
@@ -36,12 +43,27 @@ TEST(Bomb, IsRefusedInLittleMemory) {
   for (const char* command : {"info", "decode"}) {
     const ProgramResult result = RunFlowback({command, file}, {.memory_mib = 256});
     EXPECT_EQ(result.status, 8) << result.err;
-    EXPECT_TRUE(
-        result.err.starts_with("flowback: " + file + ": the compressed record at offset 0x"))
+    EXPECT_TRUE(result.err.contains("flowback: " + file + ": the compressed record at offset 0x"))
         << result.err;
     EXPECT_TRUE(result.err.contains("unpacks to more than")) << result.err;
     EXPECT_TRUE(result.err.contains("\n  try: ")) << result.err;
   }
+}
+
+// What was read before the records that are too many is told, and that it is not all.
+TEST(Bomb, KeepsWhatWasReadBefore) {
+  const ScratchFolder folder;
+  const FileBytes throttle = {5, 0, 0, 0, 0, 0, 8, 0};
+  const std::string file = folder.Write("perf.data", PackedFile(size_t{40} << 20, throttle));
+  const ProgramResult decoded = RunFlowback({"decode", "--as", "packets", file}, {});
+  EXPECT_EQ(decoded.status, 8) << decoded.err;
+  EXPECT_TRUE(decoded.out.contains("TIP.PGE 0x401000")) << decoded.out;
+  EXPECT_TRUE(decoded.err.contains("nothing is read from there on")) << decoded.err;
+  const ProgramResult info = RunFlowback({"info", file}, {});
+  EXPECT_EQ(info.status, 8) << info.err;
+  EXPECT_TRUE(info.out.contains("before")) << info.out;
+  EXPECT_TRUE(info.out.contains("damage")) << info.out;
+  EXPECT_TRUE(info.err.contains("it is made to fill the memory")) << info.err;
 }
 
 // Mappings take more memory than they have bytes, and shrink well.

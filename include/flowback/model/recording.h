@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "flowback/base/bytes.h"
+#include "flowback/base/error.h"
 #include "flowback/base/joined_bytes.h"
 #include "flowback/base/mapped_file.h"
 #include "flowback/model/execution.h"
@@ -223,6 +224,9 @@ struct Recording {
   std::vector<std::string> events;
   // Damage met while reading that did not stop it.
   std::vector<Warning> warnings;
+  // Why the rest was not read, where reading on would have cost too much; a warning says the same.
+  // What was read before stands, but whoever tells of it should not end as if that were all.
+  std::optional<Error> refusal;
   std::vector<RecorderLoss> losses;  // one for each cause
   // Keeps alive what the spans point into.
   std::vector<std::shared_ptr<const void>> storage;
