@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Totals of a stream for decoders that have no faster way than to decode all of it.
+// Totals and counts of a stream for decoders that have no faster way than to decode all of it.
+#include <map>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "flowback/decode/decoder.h"
 
@@ -8,7 +11,7 @@ namespace flowback {
 namespace {
 
 // Parts have no offsets: pieces of flow do not tell theirs.
-class Totals final : public ExecutionConsumer {
+class Totals : public ExecutionConsumer {
  public:
   void OnBlock(const BlockRun& run) override {
     Enter(run.stay);
@@ -85,6 +88,67 @@ class Totals final : public ExecutionConsumer {
   std::vector<FlowPart> parts_;
 };
 
+// Counts block runs as well; what such a decoder cuts is a block.
+class Counts final : public Totals {
+ public:
+  explicit Counts(BlockCountConsumer& consumer) : consumer_(consumer) {}
+
+  void OnBlock(const BlockRun& run) override {
+    if (run.stay != counted_) Tell();
+    counted_ = run.stay;
+    Count(run);
+    Totals::OnBlock(run);
+  }
+  // What has been counted so far.
+  void Tell() {
+    for (auto& [code, of_code] : codes_) {
+      if (of_code.uses.empty()) continue;
+      BlockCounts counts{.space = code.first, .mode = code.second, .uses = {}, .targets = {}};
+      for (auto& [key, use] : of_code.uses) {
+        counts.uses.push_back(use.use);
+        counts.uses.back().block.lengths = use.lengths.data();
+      }
+      for (const auto& [ends, times] : of_code.targets)
+        counts.targets.push_back({ends.first, ends.second, times});
+      consumer_.OnCounts(counted_, counts);
+    }
+    codes_.clear();
+  }
+
+ private:
+  struct Use {
+    BlockUse use;
+    std::vector<uint8_t> lengths;
+  };
+  struct OfCode {
+    std::map<std::tuple<uint64_t, size_t, BlockExit>, Use> uses;
+    std::map<std::pair<uint64_t, uint64_t>, uint64_t> targets;
+  };
+
+  void Count(const BlockRun& run) {
+    OfCode& of_code = codes_[{run.space, run.mode}];
+    Use& use = of_code.uses[{run.address, run.lengths.size(), run.exit}];
+    if (use.use.times++ == 0) {
+      use.lengths.assign(run.lengths.begin(), run.lengths.end());
+      use.use.block = {.address = run.address,
+                       .lengths = nullptr,
+                       .size = 0,
+                       .count = static_cast<uint16_t>(run.lengths.size()),
+                       .last = run.last};
+      for (const uint8_t length : run.lengths) use.use.block.size += length;
+      use.use.count = use.use.block.count;
+      use.use.exit = run.exit;
+    }
+    const bool left = run.exit == BlockExit::kTaken || run.exit == BlockExit::kStopped;
+    if (left && IsIndirect(run.last) && run.next != 0)
+      ++of_code.targets[{run.LastAddress(), run.next}];
+  }
+
+  BlockCountConsumer& consumer_;
+  const ThreadStay* counted_ = nullptr;  // whose the counts are
+  std::map<std::pair<const AddressSpace*, ExecMode>, OfCode> codes_;
+};
+
 }  // namespace
 
 Result<std::unique_ptr<FlowReader>> Decoder::Read(const DecodeInput&) {
@@ -97,6 +161,14 @@ Result<FlowSummary> Decoder::Summarize(const DecodeInput& input) {
   const Result<ByteAccount> account = Decode(input, totals);
   if (!account) return Fail(account.error());
   return totals.Take(*account);
+}
+
+Result<FlowSummary> Decoder::Count(const DecodeInput& input, BlockCountConsumer& consumer) {
+  Counts counts(consumer);
+  const Result<ByteAccount> account = Decode(input, counts);
+  if (!account) return Fail(account.error());
+  counts.Tell();
+  return counts.Take(*account);
 }
 
 }  // namespace flowback

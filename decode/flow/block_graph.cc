@@ -104,15 +104,18 @@ void BlockGraph::MakeRoom() {
   infos_.reserve(room);
 }
 
+CodeBlock BlockGraph::Block(uint32_t id) const {
+  const StaticBlock& block = *infos_[id].block;
+  return {.address = infos_[id].address,
+          .lengths = block.lengths,
+          .size = block.size,
+          .count = block.count,
+          .last = nodes_[id].last};
+}
+
 void BlockGraph::FillTable() {
-  for (size_t id = table_of_blocks_.size(); id < infos_.size(); ++id) {
-    const StaticBlock& block = *infos_[id].block;
-    table_of_blocks_.Add({.address = infos_[id].address,
-                          .lengths = block.lengths,
-                          .size = block.size,
-                          .count = block.count,
-                          .last = nodes_[id].last});
-  }
+  for (size_t id = table_of_blocks_.size(); id < infos_.size(); ++id)
+    table_of_blocks_.Add(Block(static_cast<uint32_t>(id)));
 }
 
 uint32_t BlockGraph::NodeAt(uint64_t address) {

@@ -74,6 +74,7 @@ class BlockGraph {
   const AddressSpace& space() const { return *space_; }
   ExecMode mode() const { return mode_; }
   size_t size() const { return nodes_.size(); }
+  CodeBlock Block(uint32_t id) const;
   // The blocks by node number, with all that are known now.
   const BlockTable& Table() {
     if (table_of_blocks_.size() != infos_.size()) FillTable();

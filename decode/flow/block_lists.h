@@ -30,6 +30,10 @@ class BlockLists {
   // Its place is another's now. Of 0, nothing.
   void Free(Ref list);
 
+  // The steps of a list; valid until it is freed.
+  std::span<const BlockStep> At(Ref list) const {
+    return {steps_ + (list >> kCountBits) * size_t{kUnit}, CountOf(list)};
+  }
   // Copies the list to `to`; returns the end of it there. So many steps at a time: most lists
   // should have no more.
   template <unsigned kAtOnce>

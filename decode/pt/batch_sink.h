@@ -47,6 +47,7 @@ template <class Receiver>
 class BatchSink {
  public:
   static constexpr bool kMemoises = true;
+  static constexpr MemoContent kMemoContent = MemoContent::kBlocks;
   static constexpr bool kCountsUses = false;
   static constexpr bool kListsBlocks = true;
   static constexpr bool kHearsPackets = true;
@@ -163,7 +164,7 @@ class BatchSink {
   void CountUses() {}
   void Fast(int64_t) {}
   void Slow(SlowPacket, uint64_t = 1) {}
-  ExitCounts& exits() { return no_exits_; }
+  PathUses& uses() { return no_uses_; }
 
   void Event(const TraceEvent& event) {
     Close();
@@ -270,7 +271,7 @@ class BatchSink {
   StepBuffer& steps_;
   BlockStretch open_;
   const ThreadStay* stay_ = nullptr;
-  ExitCounts no_exits_;
+  PathUses no_uses_;
   bool done_ = false;
 };
 

@@ -16,6 +16,7 @@ template <bool kByMemo>
 class EventSink {
  public:
   static constexpr bool kMemoises = kByMemo;
+  static constexpr MemoContent kMemoContent = MemoContent::kUses;
   static constexpr bool kCountsUses = false;
   static constexpr bool kListsBlocks = false;
   static constexpr bool kHearsPackets = kByMemo;
@@ -52,7 +53,7 @@ class EventSink {
   void CountUses() {}
   void Fast(int64_t) {}
   void Slow(SlowPacket, uint64_t = 1) {}
-  ExitCounts& exits() { return no_exits_; }
+  PathUses& uses() { return no_uses_; }
 
   void Event(const TraceEvent& event) {
     Tell();
@@ -99,7 +100,7 @@ class EventSink {
   const ThreadStay* stay_ = nullptr;
   FlowDigest flow_;    // its count only
   uint64_t told_ = 0;  // of it, to the receiver
-  ExitCounts no_exits_;
+  PathUses no_uses_;
   bool done_ = false;
 };
 

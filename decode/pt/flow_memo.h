@@ -71,7 +71,7 @@ template <bool kOverCyc>
 typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
   if (memo_ == nullptr || &memo_->graph() != graph_) {
     sink_.CountUses();  // another one may have to go
-    memo_ = &memos_.Of(*graph_, compressed_returns_, Sink::kListsBlocks);
+    memo_ = &memos_.Of(*graph_, compressed_returns_, Sink::kMemoContent);
   }
   PathMemo& memo = *memo_;
   if constexpr (Sink::kHearsPackets)
@@ -204,7 +204,7 @@ bool FlowEngine<Sink>::RunAlone(PathMemo& memo) {
   QuickPackets quick = QuickPackets::Read(pos_, last_ip_.value(), false);
   if (quick.size == 0) return false;
   if (quick.packets.count() == 2) quick.DropTnt();
-  PathMemo::Path* path = memo.Find(PathMemo::SeedOf(cur_), quick.packets, returns_, sink_.exits());
+  PathMemo::Path* path = memo.Find(PathMemo::SeedOf(cur_), quick.packets, returns_, sink_.uses());
   if (path == nullptr || !Take(memo, *path)) return false;
   last_ip_.Set(quick.last_ip);
   pos_ += quick.size;
@@ -221,7 +221,7 @@ template <class Sink>
     PathMemo& memo) {
   const PathMemo::Seed seed = PathMemo::SeedOf(cur_);
   if (const uint16_t word = FullPair::Load(pos_); FullPair::Match(word)) {
-    PathMemo::Pair* pair = memo.LearnPair(seed, word, returns_, sink_.exits());
+    PathMemo::Pair* pair = memo.LearnPair(seed, word, returns_, sink_.uses());
     if (pair != nullptr && Take(memo, *pair)) {
       CountWalked(SlowPacket::kNewPath, FullPair::kSize);
       pos_ += FullPair::kSize;
@@ -231,7 +231,7 @@ template <class Sink>
   QuickPackets quick = QuickPackets::Read(pos_, last_ip_.value(), OverCyc());
   for (;;) {
     if (quick.size == 0) return RunLongTnts(memo);
-    PathMemo::Path* path = memo.Find(seed, quick.packets, returns_, sink_.exits());
+    PathMemo::Path* path = memo.Find(seed, quick.packets, returns_, sink_.uses());
     if (path != nullptr && Take(memo, *path)) {
       CountWalked(memo.slow().value_or(SlowPacket::kNoPath), quick.packets.count());
       clock_.OnCycles(quick.cycles);
@@ -335,13 +335,13 @@ template <class Sink>
 bool FlowEngine<Sink>::TakeOutcomes(PathMemo& memo, const OutcomePart& part) {
   const PathMemo::Seed seed = PathMemo::SeedOf(cur_);
   if (part.count > ShortTnt::kMaxCount) {
-    PathMemo::Pair* pair = memo.FindPair(seed, part.AsPair(), returns_, sink_.exits());
+    PathMemo::Pair* pair = memo.FindPair(seed, part.AsPair(), returns_, sink_.uses());
     if (pair == nullptr || !Take(memo, *pair)) return false;
     sink_.Fast(-2);
     return true;
   }
   PathMemo::Path* path =
-      memo.Find(seed, PathMemo::Packets::Tnt(part.AsShort()), returns_, sink_.exits());
+      memo.Find(seed, PathMemo::Packets::Tnt(part.AsShort()), returns_, sink_.uses());
   if (path == nullptr || !Take(memo, *path)) return false;
   sink_.Fast(-1);
   return true;

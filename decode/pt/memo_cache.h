@@ -12,10 +12,11 @@ namespace flowback::pt {
 
 class MemoCache {
  public:
-  // Walks of one graph; those of traces with and of traces without compressed returns differ, and
-  // those that list their blocks from those that count. A memo is big, and there may be thousands
-  // of processes: only those used last are kept. What is returned is valid until the next call.
-  PathMemo& Of(BlockGraph& graph, bool compressed_returns, bool lists_blocks = false);
+  // Walks of one graph; those of traces with and of traces without compressed returns differ. A
+  // memo is big, and there may be thousands of processes: only those used last are kept. What is
+  // returned is valid until the next call.
+  PathMemo& Of(BlockGraph& graph, bool compressed_returns,
+               MemoContent content = MemoContent::kUses);
 
  private:
   static constexpr size_t kMost = 8;

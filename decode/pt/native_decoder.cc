@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "decode/pt/batch_sink.h"
+#include "decode/pt/count_blocks.h"
 #include "decode/pt/event_sink.h"
 #include "decode/pt/flow_bind.h"
 #include "decode/pt/flow_engine.h"
@@ -16,6 +17,7 @@
 #include "decode/pt/memo_cache.h"
 #include "decode/pt/parallel_count.h"
 #include "decode/pt/sinks.h"
+#include "decode/pt/sum_stream.h"
 
 namespace flowback::pt {
 namespace {
@@ -56,20 +58,19 @@ class NativeDecoder final : public Decoder {
 
   Result<FlowSummary> Summarize(const DecodeInput& input) override {
     if (Status status = Check(input); !status) return Fail(status.error());
-    if (InParallel(input)) return SummarizeInParallel(input);
-    CodeView code(*input.code, memory_.graphs);
+    if (const size_t piece = PieceSize(input); piece != 0)
+      return ParallelCounter<CountingSink>(input, ParallelMemory(input, piece), piece,
+                                           Window(input))
+          .Run();
     CountingSink sink;
-    FlowEngine<CountingSink> engine(input, code, memory_.memos, sink);
-    const ByteAccount account = engine.Run();
-    FlowSummary summary = std::move(sink).Summary();
-    summary.bytes_decoded = account.decoded;
-    summary.bytes_padding = account.padding;
-    summary.bytes_lost = account.lost;
-    if (!summary.parts.empty() && summary.parts.front().totals.first_tsc == 0)
-      summary.parts.front().totals.first_tsc = engine.clock().first_tsc();
-    summary.first_tsc = engine.clock().first_tsc();
-    summary.last_tsc = engine.clock().tsc();
-    return summary;
+    return SumStream(input, memory_, sink);
+  }
+
+  Result<FlowSummary> Count(const DecodeInput& input, BlockCountConsumer& consumer) override {
+    if (Status status = Check(input); !status) return Fail(status.error());
+    if (const size_t piece = PieceSize(input); piece != 0)
+      return CountBlocks(input, ParallelMemory(input, piece), piece, Window(input), consumer);
+    return CountBlocks(input, memory_, consumer);
   }
 
  private:
@@ -88,20 +89,22 @@ class NativeDecoder final : public Decoder {
   static constexpr size_t kMostPieceSize = size_t{4} << 20;
   static constexpr size_t kPiecesOfThread = 48;
 
-  static bool InParallel(const DecodeInput& input) {
-    return input.threads > 1 && input.from == 0 &&
-           input.bytes.size() >= 2 * (input.piece_size != 0 ? input.piece_size : kPieceSize) &&
-           input.code->key == AddressSpaceHistory::Key::kTime;
-  }
-
-  FlowSummary SummarizeInParallel(const DecodeInput& input) {
+  // Of the pieces to count in parallel; 0: not in parallel.
+  static size_t PieceSize(const DecodeInput& input) {
+    const size_t least = 2 * (input.piece_size != 0 ? input.piece_size : kPieceSize);
+    if (input.threads <= 1 || input.from != 0 || input.bytes.size() < least ||
+        input.code->key != AddressSpaceHistory::Key::kTime)
+      return 0;
+    if (input.piece_size != 0) return input.piece_size;
     const size_t fair = input.bytes.size() / (kPiecesOfThread * input.threads);
-    const size_t size =
-        input.piece_size != 0 ? input.piece_size : std::clamp(fair, kPieceSize, kMostPieceSize);
-    const size_t useful = std::min<size_t>(input.threads, input.bytes.size() / size);
-    parallel_memory_.resize(useful + 1);
-    const size_t window = input.window != 0 ? input.window : 4 * size_t{input.threads};
-    return ParallelCounter(input, parallel_memory_, size, window).Run();
+    return std::clamp(fair, kPieceSize, kMostPieceSize);
+  }
+  static size_t Window(const DecodeInput& input) {
+    return input.window != 0 ? input.window : 4 * size_t{input.threads};
+  }
+  std::deque<CodeMemory>& ParallelMemory(const DecodeInput& input, size_t piece) {
+    parallel_memory_.resize(std::min<size_t>(input.threads, input.bytes.size() / piece) + 1);
+    return parallel_memory_;
   }
 
   const bool batches_;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Counting one stream on several threads; the sums are those of one thread, bit for bit.
+// Counting one stream on several threads; the sums are those of one thread, bit for bit. With a
+// sink that counts blocks the counts of each part add up to the same; a part may be told in several
+// pieces.
 //
 // The stream is cut at PSBs. Workers take the pieces in order, each with a block graph of its own;
 // what they found is put together in order by the calling thread, which also decodes again what was
@@ -17,6 +19,7 @@
 #include <vector>
 
 #include "base/threads.h"
+#include "decode/pt/block_counting_sink.h"
 #include "decode/pt/flow_engine.h"
 #include "decode/pt/flow_names.h"
 #include "decode/pt/flow_pieces.h"
@@ -49,16 +52,19 @@ struct ParallelReport {
   size_t again = 0;
 };
 
+template <class Sink>
 class ParallelCounter {
  public:
-  using Engine = FlowEngine<CountingSink>;
+  using Engine = FlowEngine<Sink>;
 
   // `memory` has one for each worker and one more for the calling thread; a window of
-  // `window` pieces is in work or waits at most. REQUIRES: the input begins at 0.
+  // `window` pieces is in work or waits at most. The consumer, of a sink that counts blocks, is
+  // called by the calling thread. REQUIRES: the input begins at 0.
   ParallelCounter(const DecodeInput& input, std::deque<CodeMemory>& memory, size_t piece_size,
-                  size_t window)
+                  size_t window, BlockCountConsumer* consumer = nullptr)
       : input_(input),
         memory_(memory),
+        consumer_(consumer),
         begins_(CutAtPsbs(input, piece_size)),
         results_(begins_.size()),
         window_(window) {}
@@ -95,9 +101,10 @@ class ParallelCounter {
   }
 
   struct Result {
-    std::optional<Engine::Carry> guess;  // empty for the first piece
-    std::optional<Engine::Carry> end;
+    std::optional<typename Engine::Carry> guess;  // empty for the first piece
+    std::optional<typename Engine::Carry> end;
     std::vector<FlowPart> parts;
+    std::vector<PartCounts> counts;
     ByteAccount account;
     DecodeEffort effort;
     bool done = false;
@@ -142,9 +149,9 @@ class ParallelCounter {
   }
 
   // From the true state, or from the PSB+ alone.
-  Result Decode(size_t piece, CodeMemory& memory, const Engine::Carry* from) {
+  Result Decode(size_t piece, CodeMemory& memory, const typename Engine::Carry* from) {
     CodeView code(*input_.code, memory.graphs);
-    CountingSink sink;
+    Sink sink;
     Engine engine(input_, code, memory.memos, sink);
     Result result;
     if (from != nullptr) {
@@ -158,6 +165,7 @@ class ParallelCounter {
     engine.RunTo(EndOf(piece));
     result.account = piece + 1 < begins_.size() ? engine.EndPiece() : engine.Finish();
     result.parts = sink.TakeParts();
+    if constexpr (Sink::kCountsBlocks) result.counts = sink.TakeCounts();
     result.effort = sink.effort();
     result.end = engine.Save();
     return result;
@@ -183,6 +191,7 @@ class ParallelCounter {
 
   void Take(Result result) {
     for (FlowPart& part : result.parts) Append(std::move(part));
+    for (const PartCounts& part : result.counts) part.Tell(*consumer_);
     account_.decoded += result.account.decoded;
     account_.padding += result.account.padding;
     account_.lost += result.account.lost;
@@ -205,6 +214,7 @@ class ParallelCounter {
 
   const DecodeInput& input_;
   std::deque<CodeMemory>& memory_;
+  BlockCountConsumer* const consumer_;
   const std::vector<size_t> begins_;
   std::vector<Result> results_;
   const size_t window_;
@@ -217,7 +227,7 @@ class ParallelCounter {
   size_t merged_ = 0;
 
   // Of the calling thread.
-  std::optional<Engine::Carry> carry_;
+  std::optional<typename Engine::Carry> carry_;
   std::vector<FlowPart> parts_;
   ByteAccount account_;
   DecodeEffort effort_;

@@ -227,17 +227,22 @@ PathMemo::Step PathMemo::FollowTip(Walk& walk, uint64_t ip) {
 
 // The path gives its place to another one.
 template <class Any>
-void PathMemo::Evict(Any& path, ExitCounts& evicted) {
-  if (lists_)
-    lists_->Free(path.blocks);
-  else
-    Count(path, evicted);
+void PathMemo::Evict(Any& path, PathUses& evicted) {
+  if (content_ == MemoContent::kBlocks) return lists_->Free(path.blocks);
+  Count(path, evicted);
+  if (CountsBlocks()) lists_->Free(std::exchange(CountedList(path), 0));
 }
 
 // The blocks of what was walked, if it is a path and they are wanted; else 0.
 BlockLists::Ref PathMemo::ListOf(const Walk& walk, Length length) {
   if (!lists_ || !HasPath(length)) return 0;
   return lists_->Keep({walk.steps, walk.blocks});
+}
+
+template <class Any>
+void PathMemo::KeepList(Any& path, const Walk& walk, Length length) {
+  if (content_ == MemoContent::kBlocks) path.blocks = ListOf(walk, length);
+  if (CountsBlocks()) CountedList(path) = ListOf(walk, length);
 }
 
 // With its calls.
@@ -260,7 +265,7 @@ bool PathMemo::ApplyDeep(const ReturnStack::Effect& effect, ReturnStack& returns
 }
 
 PathMemo::Path* PathMemo::Keep(Mixed mixed, Packets packets, uint64_t key, Length length,
-                               const Walk& walk, ExitCounts& evicted) {
+                               const Walk& walk, PathUses& evicted) {
   OnKeep();
   Path& path = At(mixed);
   Evict(path, evicted);
@@ -268,28 +273,27 @@ PathMemo::Path* PathMemo::Keep(Mixed mixed, Packets packets, uint64_t key, Lengt
           .key = key ^ length << kNumberBits,
           .hash = walk.digest.hash,
           .next = SeedOf(walk.node),
-          .blocks = ListOf(walk, length)};
+          .uses = 0};
+  KeepList(path, walk, length);
   if (HasPath(length)) path.key |= EffectOf(walk);
-  if (!lists_) counts_[paths_.IndexOf(path)] = walk.counts;
+  if (content_ != MemoContent::kBlocks) counts_[paths_.IndexOf(path)] = walk.counts;
   return &path;
 }
 
 PathMemo::Pair* PathMemo::KeepPair(Mixed mixed, uint64_t key, Length length, const Walk& walk,
-                                   ExitCounts& evicted) {
+                                   PathUses& evicted) {
   OnKeep();
   Pair& pair = PairAt(mixed);
   Evict(pair, evicted);
-  pair = {.key = key ^ length,
-          .hash = walk.digest.hash,
-          .next = SeedOf(walk.node),
-          .blocks = ListOf(walk, length)};
+  pair = {.key = key ^ length, .hash = walk.digest.hash, .next = SeedOf(walk.node), .uses = 0};
+  KeepList(pair, walk, length);
   if (HasPath(length)) pair.effect = EffectOf(walk);
-  if (!lists_) pair_counts_[pairs_.IndexOf(pair)] = walk.counts;
+  if (content_ != MemoContent::kBlocks) pair_counts_[pairs_.IndexOf(pair)] = walk.counts;
   return &pair;
 }
 
 // There is no room for another effect.
-void PathMemo::ForgetAll(ExitCounts& evicted) {
+void PathMemo::ForgetAll(PathUses& evicted) {
   for (size_t i = 0; i < kPaths; ++i) {
     Evict(paths_[i], evicted);
     paths_[i] = {};
@@ -335,7 +339,7 @@ auto PathMemo::Place(Mixed mixed, const Walk& walk, Step step, const LengthAt& l
 }
 
 PathMemo::Path* PathMemo::Learn(Seed seed, Packets packets, const ReturnStack& returns,
-                                ExitCounts& evicted) {
+                                PathUses& evicted) {
   if (effects_.full()) ForgetAll(evicted);
   const Mixed mixed = Mix(seed, packets);
   const uint64_t key = Key(seed);
@@ -352,7 +356,7 @@ PathMemo::Path* PathMemo::Learn(Seed seed, Packets packets, const ReturnStack& r
 }
 
 PathMemo::Path* PathMemo::Find(Seed seed, Packets packets, const ReturnStack& returns,
-                               ExitCounts& evicted) {
+                               PathUses& evicted) {
   const auto [path, length] = LookUp(seed, packets, returns);
   slow_.reset();
   const bool found = IsPath(length) && Allows(*path, returns);
@@ -360,7 +364,7 @@ PathMemo::Path* PathMemo::Find(Seed seed, Packets packets, const ReturnStack& re
 }
 
 PathMemo::Pair* PathMemo::LearnPair(Seed seed, uint16_t word, const ReturnStack& returns,
-                                    ExitCounts& evicted) {
+                                    PathUses& evicted) {
   if (effects_.full()) ForgetAll(evicted);
   const Mixed mixed = MixPair(seed, word);
   const uint64_t key = KeyOfPair(seed, word);
@@ -378,7 +382,7 @@ PathMemo::Pair* PathMemo::LearnPair(Seed seed, uint16_t word, const ReturnStack&
 }
 
 PathMemo::Pair* PathMemo::FindPair(Seed seed, uint16_t word, const ReturnStack& returns,
-                                   ExitCounts& evicted) {
+                                   PathUses& evicted) {
   const auto [pair, length] = LookUpPair(seed, word, returns);
   slow_.reset();
   const bool found = IsPath(length) && Allows(*pair, returns);
@@ -396,17 +400,31 @@ void PathMemo::FetchAhead(uint32_t used) const {
   }
 }
 
-void PathMemo::CountUses(ExitCounts& counts) {
+void PathMemo::CountUses(PathUses& sums) {
   constexpr size_t kAhead = 8;  // most are far apart in memory
   for (size_t i = 0; i < used_.size(); ++i) {
     if (i + kAhead < used_.size()) FetchAhead(used_[i + kAhead]);
     const uint32_t index = used_[i] & ~kUsedPair;
     if ((used_[i] & kUsedPair) != 0)
-      Count(pairs_[index], counts);
+      Count(pairs_[index], sums);
     else
-      Count(paths_[index], counts);
+      Count(paths_[index], sums);
   }
   used_.clear();
+}
+
+// A path's last block leads to where the path does; what comes behind an indirect branch is where
+// that led.
+void PathMemo::CountBlocks(uint32_t uses, Seed next, BlockLists::Ref list, PathUses& sums) const {
+  if (uses == 0 || sums.blocks == nullptr) return;
+  sums.blocks->Use(graph_);
+  const std::span<const BlockStep> steps = lists_->At(list);
+  for (size_t i = 0; i < steps.size(); ++i) {
+    sums.blocks->Add(steps[i], uses);
+    if (!IsIndirect(graph_.node(steps[i].number()).last)) continue;
+    const uint32_t to = i + 1 < steps.size() ? steps[i + 1].number() : NodeOf(next);
+    sums.blocks->AddTarget(steps[i].number(), graph_.info(to).address, uses);
+  }
 }
 
 void PathMemo::Count(uint32_t& uses, const Counts& each, ExitCounts& counts) {

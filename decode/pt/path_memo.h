@@ -19,7 +19,8 @@
 //
 // The tables are direct-mapped: a new path takes the place of an old one.
 //
-// Sinks that want every block get memos of their own, whose paths list the blocks that they pass.
+// Sinks that want every block, or to know how often each was executed, get memos of their own,
+// whose paths list the blocks that they pass.
 #pragma once
 
 #include <array>
@@ -30,6 +31,7 @@
 #include <vector>
 
 #include "base/zeroed_pool.h"
+#include "decode/flow/block_counter.h"
 #include "decode/pt/effect_table.h"
 #include "decode/pt/flow_names.h"
 #include "decode/pt/return_stack.h"
@@ -45,6 +47,19 @@ struct ExitCounts {
   uint64_t& Of(InstructionClass kind, BlockExit exit) {
     return exits[static_cast<unsigned>(kind)][static_cast<unsigned>(exit)];
   }
+};
+
+// Where a memo adds up the uses of its paths.
+struct PathUses {
+  ExitCounts exits;
+  flow::BlockCounter* blocks = nullptr;  // null: the blocks are not counted
+};
+
+// What a memo keeps of its paths beside where they lead.
+enum class MemoContent : uint8_t {
+  kUses,           // how often they are used
+  kBlocks,         // the blocks that they pass
+  kUsesAndBlocks,  // both: how often each block is executed follows
 };
 
 // Branch outcomes, the oldest in the highest bit, below a one that marks their number.
@@ -151,16 +166,18 @@ class PathMemo {
   static_assert(sizeof(Pair) == 32);
 
   // `compressed_returns`: whether the trace has them; else the return stack is left alone.
-  // `lists_blocks`: of paths their blocks are kept, not how often they are used.
-  PathMemo(BlockGraph& graph, bool compressed_returns, bool lists_blocks = false)
+  PathMemo(BlockGraph& graph, bool compressed_returns, MemoContent content = MemoContent::kUses)
       : graph_(graph),
         compressed_returns_(compressed_returns),
-        lists_(lists_blocks ? std::make_unique<BlockLists>() : nullptr) {}
+        content_(content),
+        lists_(content != MemoContent::kUses ? std::make_unique<BlockLists>() : nullptr),
+        path_lists_(CountsBlocks() ? kPaths : 0),
+        pair_lists_(CountsBlocks() ? kPairs : 0) {}
 
   const BlockGraph& graph() const { return graph_; }
   bool compressed_returns() const { return compressed_returns_; }
-  bool lists_blocks() const { return lists_ != nullptr; }
-  // REQUIRES: lists_blocks().
+  MemoContent content() const { return content_; }
+  // REQUIRES: the content is kBlocks.
   const BlockLists& lists() const { return *lists_; }
 
   static Seed SeedOf(uint32_t node) { return node * kFactor; }
@@ -257,11 +274,11 @@ class PathMemo {
 
   // The path of these packets where the stack is `returns`: walks it and keeps it. Null: walk
   // without. Paths that give way are counted in `evicted` first.
-  Path* Learn(Seed seed, Packets packets, const ReturnStack& returns, ExitCounts& evicted);
-  Pair* LearnPair(Seed seed, uint16_t word, const ReturnStack& returns, ExitCounts& evicted);
+  Path* Learn(Seed seed, Packets packets, const ReturnStack& returns, PathUses& evicted);
+  Pair* LearnPair(Seed seed, uint16_t word, const ReturnStack& returns, PathUses& evicted);
   // The same, but of packets whose path may be there.
-  Path* Find(Seed seed, Packets packets, const ReturnStack& returns, ExitCounts& evicted);
-  Pair* FindPair(Seed seed, uint16_t word, const ReturnStack& returns, ExitCounts& evicted);
+  Path* Find(Seed seed, Packets packets, const ReturnStack& returns, PathUses& evicted);
+  Pair* FindPair(Seed seed, uint16_t word, const ReturnStack& returns, PathUses& evicted);
   // A path's first use since the uses were counted. True: count them now, the list of those that
   // are to be counted has become long.
   bool Use(const Path& path) { return AddUsed(static_cast<uint32_t>(paths_.IndexOf(path))); }
@@ -269,12 +286,16 @@ class PathMemo {
     return AddUsed(static_cast<uint32_t>(pairs_.IndexOf(pair)) | kUsedPair);
   }
   // Adds the uses of all, or of one path.
-  void CountUses(ExitCounts& counts);
-  void Count(Path& path, ExitCounts& counts) {
-    Count(path.uses, counts_[paths_.IndexOf(path)], counts);
+  void CountUses(PathUses& sums);
+  void Count(Path& path, PathUses& sums) {
+    const size_t index = paths_.IndexOf(path);
+    if (CountsBlocks()) CountBlocks(path.uses, path.next, path_lists_[index], sums);
+    Count(path.uses, counts_[index], sums.exits);
   }
-  void Count(Pair& pair, ExitCounts& counts) {
-    Count(pair.uses, pair_counts_[pairs_.IndexOf(pair)], counts);
+  void Count(Pair& pair, PathUses& sums) {
+    const size_t index = pairs_.IndexOf(pair);
+    if (CountsBlocks()) CountBlocks(pair.uses, pair.next, pair_lists_[index], sums);
+    Count(pair.uses, pair_counts_[index], sums.exits);
   }
 
  private:
@@ -318,13 +339,20 @@ class PathMemo {
   template <class LengthAt, class Keep>
   auto Place(Mixed mixed, const Walk& walk, Step step, const LengthAt& length_at, const Keep& keep);
   Path* Keep(Mixed mixed, Packets packets, uint64_t key, Length length, const Walk& walk,
-             ExitCounts& evicted);
-  Pair* KeepPair(Mixed mixed, uint64_t key, Length length, const Walk& walk, ExitCounts& evicted);
+             PathUses& evicted);
+  Pair* KeepPair(Mixed mixed, uint64_t key, Length length, const Walk& walk, PathUses& evicted);
   // A path is about to be kept.
   void OnKeep() {
     if (kept_ < kManyPaths && ++kept_ == kManyPaths) pool_.MakeResident();
   }
   static void Count(uint32_t& uses, const Counts& each, ExitCounts& counts);
+  void CountBlocks(uint32_t uses, Seed next, BlockLists::Ref list, PathUses& sums) const;
+  bool CountsBlocks() const { return content_ == MemoContent::kUsesAndBlocks; }
+  // The list of a path that is kept there; of a memo that counts blocks.
+  BlockLists::Ref& CountedList(const Path& path) { return path_lists_[paths_.IndexOf(path)]; }
+  BlockLists::Ref& CountedList(const Pair& pair) { return pair_lists_[pairs_.IndexOf(pair)]; }
+  template <class Any>
+  void KeepList(Any& path, const Walk& walk, Length length);
   bool AddUsed(uint32_t used) {
     constexpr size_t kMost = size_t{1} << 18;  // paths that were learned anew are listed anew
     used_.push_back(used);
@@ -332,17 +360,18 @@ class PathMemo {
   }
   void FetchAhead(uint32_t used) const;
   template <class Any>
-  void Evict(Any& path, ExitCounts& evicted);
+  void Evict(Any& path, PathUses& evicted);
   BlockStep* Scratch() { return lists_ ? scratch_.data() : nullptr; }
   BlockLists::Ref ListOf(const Walk& walk, Length length);
   EffectTable::Number EffectOf(const Walk& walk);
-  void ForgetAll(ExitCounts& evicted);
+  void ForgetAll(PathUses& evicted);
   bool ApplyDeep(const ReturnStack::Effect& effect, ReturnStack& returns) const;
 
   BlockGraph& graph_;
   const bool compressed_returns_;
+  const MemoContent content_;
   std::optional<SlowPacket> slow_;
-  const std::unique_ptr<BlockLists> lists_;           // null: of memos that count
+  const std::unique_ptr<BlockLists> lists_;           // null: blocks are not wanted
   std::array<BlockStep, BlockLists::kMost> scratch_;  // of the walk in work
   static constexpr size_t kPaths = size_t{1} << kIndexBits;
   static constexpr size_t kPairs = size_t{1} << kPairIndexBits;
@@ -352,6 +381,9 @@ class PathMemo {
   ZeroedArray<Counts> counts_{pool_, kPaths};
   ZeroedArray<Pair> pairs_{pool_, kPairs};
   ZeroedArray<Counts> pair_counts_{pool_, kPairs};
+  // Of memos that count blocks; the others keep their lists, if any, with the paths.
+  std::vector<BlockLists::Ref> path_lists_;
+  std::vector<BlockLists::Ref> pair_lists_;
   std::vector<uint32_t> used_;  // whose uses are not counted yet; may name one twice
   EffectTable effects_;
   // A memo of few paths shall not take the memory of a full one.

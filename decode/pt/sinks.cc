@@ -5,7 +5,7 @@ namespace flowback::pt {
 
 FlowTotals CountingSink::TakeTotals() {
   CountUses();
-  auto of = [this](InstructionClass kind, BlockExit exit) { return exits_.Of(kind, exit); };
+  auto of = [this](InstructionClass kind, BlockExit exit) { return uses_.exits.Of(kind, exit); };
   auto left = [&of](InstructionClass kind) {
     return of(kind, BlockExit::kTaken) + of(kind, BlockExit::kStopped);
   };
@@ -25,9 +25,9 @@ FlowTotals CountingSink::TakeTotals() {
                    summary.returns + summary.far;
   summary.losses = std::exchange(losses_.losses, {});
   retired_before_ += flow_.count;
-  effort_.fast += exits_.packets;
+  effort_.fast += uses_.exits.packets;
   flow_ = {};
-  exits_ = {};
+  uses_.exits = {};
   return summary;
 }
 

@@ -35,7 +35,9 @@ struct PartMark {
 class CountingSink {
  public:
   static constexpr bool kMemoises = true;
+  static constexpr MemoContent kMemoContent = MemoContent::kUses;
   static constexpr bool kCountsUses = true;
+  static constexpr bool kCountsBlocks = false;
   static constexpr bool kListsBlocks = false;
   static constexpr bool kHearsPackets = false;
   static constexpr bool kWantsAddresses = false;
@@ -45,7 +47,7 @@ class CountingSink {
              const Moment&) {
     flow_.hash = flow_.hash * node.power + node.hash;
     flow_.count += node.count;
-    ++exits_.Of(node.last, exit);
+    ++uses_.exits.Of(node.last, exit);
   }
 
   // The same for a run of blocks, with the sums in registers: through memory each block would wait
@@ -56,8 +58,8 @@ class CountingSink {
         : sink_(sink), hash_(sink.flow_.hash), count_(sink.flow_.count) {}
     ~Run() {
       sink_.flow_ = {count_, hash_};
-      sink_.exits_.Of(InstructionClass::kConditional, BlockExit::kTaken) += taken_;
-      sink_.exits_.Of(InstructionClass::kConditional, BlockExit::kNotTaken) +=
+      sink_.uses_.exits.Of(InstructionClass::kConditional, BlockExit::kTaken) += taken_;
+      sink_.uses_.exits.Of(InstructionClass::kConditional, BlockExit::kNotTaken) +=
           conditionals_ - taken_;
     }
     void Conditional(const BlockGraph&, uint32_t, const Node& node, unsigned taken, const Moment&) {
@@ -68,7 +70,7 @@ class CountingSink {
     void Block(const BlockGraph&, uint32_t, const Node& node, BlockExit exit, uint64_t,
                const Moment&) {
       Add(node);
-      ++sink_.exits_.Of(node.last, exit);
+      ++sink_.uses_.exits.Of(node.last, exit);
     }
 
    private:
@@ -92,11 +94,11 @@ class CountingSink {
     if (memo.Use(path)) CountUses();
   }
   void CountUses() {
-    if (memo_ != nullptr) memo_->CountUses(exits_);
+    if (memo_ != nullptr) memo_->CountUses(uses_);
     memo_ = nullptr;
   }
   // Of paths that made place for others.
-  ExitCounts& exits() { return exits_; }
+  PathUses& uses() { return uses_; }
   // Packets taken by paths are counted with their uses. The engine tells of all others, and what of
   // a path's use is to be added for it to stand for so many.
   void Fast(int64_t packets) { effort_.fast += static_cast<uint64_t>(packets); }
@@ -133,7 +135,7 @@ class CountingSink {
   FlowTotals TakeTotals();
   // Of the part at hand.
   FlowDigest flow_;
-  ExitCounts exits_;
+  PathUses uses_;
   PathMemo* memo_ = nullptr;  // that has uses which are not counted yet
   FlowTotals losses_;         // nothing but them
   const ThreadStay* stay_ = nullptr;

@@ -22,7 +22,7 @@ namespace {
 
 pt::ParallelReport Count(const DecodeInput& input, FlowSummary& summary) {
   std::deque<pt::CodeMemory> memory(4);
-  pt::ParallelCounter counter(input, memory, 1, 8);
+  pt::ParallelCounter<pt::CountingSink> counter(input, memory, 1, 8);
   summary = counter.Run();
   return counter.report();
 }

@@ -29,7 +29,7 @@ TEST(MemoCache, KeepsThoseThatWereUsedLast) {
     return PathMemo::IsPath(PathMemo::LengthOf(path, taken, PathMemo::Key(seed)));
   };
   ReturnStack stack;
-  ExitCounts evicted;
+  PathUses evicted;
   const PathMemo::Seed seed = PathMemo::SeedOf(graph(0).NodeAt(0x401000));
   ASSERT_NE(memory.memos.Of(graph(0), true).Learn(seed, taken, stack, evicted), nullptr);
   EXPECT_TRUE(knows());

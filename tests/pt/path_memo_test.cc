@@ -61,7 +61,7 @@ class Memo : public testing::Test {
   BlockGraph graph_{Space({At(0x1000, kCode)}), ExecMode::k64Bit};
   PathMemo memo_{graph_, true};
   ReturnStack stack_;
-  ExitCounts evicted_;
+  PathUses evicted_;
 };
 
 TEST_F(Memo, ASeedIsANode) {
@@ -203,7 +203,7 @@ TEST(MemoOfDeepCalls, WhatManyCallsAndReturnsDoToTheStack) {
     const DeepCalls calls(depth);
     BlockGraph graph(Space({At(DeepCalls::kBegin, calls.code)}), ExecMode::k64Bit);
     PathMemo memo(graph, true);
-    ExitCounts evicted;
+    PathUses evicted;
     ReturnStack stack;
     stack.Push(graph.NodeAt(0x1006));  // so that one more return has somewhere to go
     const PathMemo::Seed begin = PathMemo::SeedOf(graph.NodeAt(DeepCalls::kBegin));
@@ -251,7 +251,7 @@ TEST(MemoOfDeepCalls, ArePutWhereOthersGaveWay) {
   }
   BlockGraph graph(Space({At(DeepCalls::kBegin, code)}), ExecMode::k64Bit);
   PathMemo memo(graph, true);
-  ExitCounts evicted;
+  PathUses evicted;
   for (unsigned round = 0; round < 3; ++round) {
     for (unsigned i = 0; i < kFunctions; ++i) {
       const uint64_t begin = DeepCalls::kBegin + i * kApart;
@@ -286,7 +286,7 @@ TEST(MemoOfDeepCalls, OneCallerDoesNotKeepAnothersPathAway) {
   code.insert(code.end(), {0x75, 0x00, 0xc3});
   BlockGraph graph(Space({At(0x1000, code)}), ExecMode::k64Bit);
   PathMemo memo(graph, true);
-  ExitCounts evicted;
+  PathUses evicted;
   const PathMemo::Seed seed = PathMemo::SeedOf(graph.NodeAt(0x1000));
   const auto packets = PathMemo::Packets::Tnt(Tnt("tn"));
   ReturnStack near, far;
@@ -305,7 +305,7 @@ TEST(MemoOfDeepCalls, MoreThanAnEffectHoldsAreNoPath) {
   const DeepCalls calls(ReturnStack::kMaxDeep + 1);
   BlockGraph graph(Space({At(DeepCalls::kBegin, calls.code)}), ExecMode::k64Bit);
   PathMemo memo(graph, true);
-  ExitCounts evicted;
+  PathUses evicted;
   const ReturnStack stack;
   const PathMemo::Seed begin = PathMemo::SeedOf(graph.NodeAt(DeepCalls::kBegin));
   EXPECT_EQ(memo.Learn(begin, PathMemo::Packets::Tnt(Tnt("n")), stack, evicted), nullptr);
@@ -333,10 +333,12 @@ struct ManyCalls {
 
 // It begins anew then: no use is forgotten, and no path has another one's effect.
 TEST(MemoOfDeepCalls, ForgetsAllWhenThereIsNoRoomForAnEffect) {
-  for (const bool lists : {false, true}) {
+  for (const MemoContent content :
+       {MemoContent::kUses, MemoContent::kBlocks, MemoContent::kUsesAndBlocks}) {
+    const bool lists = content == MemoContent::kBlocks;
     BlockGraph graph(Space({At(ManyCalls::kBegin, ManyCalls().code)}), ExecMode::k64Bit);
-    PathMemo memo(graph, true, lists);
-    ExitCounts counts;
+    PathMemo memo(graph, true, content);
+    PathUses counts;
     const PathMemo::Seed seed = PathMemo::SeedOf(graph.NodeAt(ManyCalls::kBegin));
     const auto packets = PathMemo::Packets::Tnt(Tnt("t"));
     const auto word = static_cast<uint16_t>(Tnt("tttttt") | Tnt("t") << 8);
@@ -362,7 +364,7 @@ TEST(MemoOfDeepCalls, ForgetsAllWhenThereIsNoRoomForAnEffect) {
     }
     memo.CountUses(counts);
     if (lists) continue;
-    EXPECT_EQ(counts.Of(InstructionClass::kReturn, BlockExit::kTaken),
+    EXPECT_EQ(counts.exits.Of(InstructionClass::kReturn, BlockExit::kTaken),
               kRounds * ManyCalls::kCalls * 8);
   }
 }
@@ -371,13 +373,13 @@ TEST_F(Memo, CountsEachUseOnce) {
   PathMemo::Path* path = Learn(kFirst, Tnt("ttn"));
   ASSERT_NE(path, nullptr);
   path->uses = 5;
-  ExitCounts counts;
+  PathUses counts;
   memo_.Count(*path, counts);
   memo_.Count(*path, counts);
-  EXPECT_EQ(counts.Of(InstructionClass::kConditional, BlockExit::kTaken), 5u);
-  EXPECT_EQ(counts.Of(InstructionClass::kConditional, BlockExit::kNotTaken), 5u);
-  EXPECT_EQ(counts.Of(InstructionClass::kReturn, BlockExit::kTaken), 5u);
-  EXPECT_EQ(counts.Of(InstructionClass::kCall, BlockExit::kTaken), 5u);
+  EXPECT_EQ(counts.exits.Of(InstructionClass::kConditional, BlockExit::kTaken), 5u);
+  EXPECT_EQ(counts.exits.Of(InstructionClass::kConditional, BlockExit::kNotTaken), 5u);
+  EXPECT_EQ(counts.exits.Of(InstructionClass::kReturn, BlockExit::kTaken), 5u);
+  EXPECT_EQ(counts.exits.Of(InstructionClass::kCall, BlockExit::kTaken), 5u);
 }
 
 // What is used and in no sum yet is bounded: whoever uses a path is told when to count.
@@ -385,13 +387,13 @@ TEST_F(Memo, SaysWhenUsesAreToBeCounted) {
   PathMemo::Path* path = Learn(kFirst, Tnt("ttn"));
   ASSERT_NE(path, nullptr);
   path->uses = 1;
-  ExitCounts counts;
+  PathUses counts;
   for (int round = 0; round < 2; ++round) {
     for (uint32_t i = 1; i < 1u << 18; ++i) ASSERT_FALSE(memo_.Use(*path)) << i;
     EXPECT_TRUE(memo_.Use(*path));
     memo_.CountUses(counts);
   }
-  EXPECT_EQ(counts.packets, 1u) << "named often, used once";
+  EXPECT_EQ(counts.exits.packets, 1u) << "named often, used once";
 }
 
 TEST_F(Memo, APathThatGivesWayIsCounted) {
@@ -401,7 +403,7 @@ TEST_F(Memo, APathThatGivesWayIsCounted) {
   first->uses = 3;
   stack_.Push(graph_.NodeAt(kSecond));
   ASSERT_NE(Learn(kCallee, Tnt("tt")), nullptr);
-  EXPECT_EQ(evicted_.Of(InstructionClass::kReturn, BlockExit::kTaken), 3u);
+  EXPECT_EQ(evicted_.exits.Of(InstructionClass::kReturn, BlockExit::kTaken), 3u);
 }
 
 TEST_F(Memo, TwoPackets) {
@@ -431,9 +433,9 @@ TEST(MemoOfLists, APathOfMoreBlocksThanAListHoldsIsNone) {
     for (unsigned i = 0; i < jumps; ++i) code.insert(code.end(), {0xeb, 0x00});  // jmp to the next
     code.insert(code.end(), {0x75, 0x00, 0xff, 0xe0});                           // jne; jmp rax
     BlockGraph graph(Space({At(0x1000, code)}), ExecMode::k64Bit);
-    PathMemo memo(graph, true, true);
+    PathMemo memo(graph, true, MemoContent::kBlocks);
     const ReturnStack stack;
-    ExitCounts evicted;
+    PathUses evicted;
     const PathMemo::Seed seed = PathMemo::SeedOf(graph.NodeAt(0x1000));
     const PathMemo::Path* path = memo.Learn(seed, PathMemo::Packets::Tnt(Tnt("t")), stack, evicted);
     EXPECT_EQ(path != nullptr, jumps < BlockLists::kMost) << jumps;

@@ -16,6 +16,7 @@
 #include "flowback/decode/effort.h"
 #include "flowback/decode/flow_reader.h"
 #include "flowback/decode/schedule.h"
+#include "flowback/model/block_counts.h"
 #include "flowback/model/execution.h"
 #include "flowback/model/machine.h"
 #include "flowback/model/recording.h"
@@ -40,7 +41,8 @@ struct DecodeInput {
   // False: the consumer wants events and losses only. With `times` the native engine then leaves
   // the blocks out, which is several times faster.
   bool blocks = true;
-  // Summarize may use so many threads; the result does not depend on it, nor on the two below.
+  // Summarize and Count may use so many threads; the result does not depend on it, nor on the two
+  // below.
   unsigned threads = 1;
   size_t window = 0;      // pieces in work at one time; 0: as many as are useful
   size_t piece_size = 0;  // in bytes; 0: as is useful
@@ -116,6 +118,8 @@ class Decoder {
   virtual Result<ByteAccount> Decode(const DecodeInput& input, ExecutionConsumer& consumer) = 0;
   // Totals only; a decoder may have a faster way than Decode. Same result as summing Decode's flow.
   virtual Result<FlowSummary> Summarize(const DecodeInput& input);
+  // Summarize's result, and how often each block was executed.
+  virtual Result<FlowSummary> Count(const DecodeInput& input, BlockCountConsumer& consumer);
   // The same flow as Decode's, in segments. Errors: as Decode's; kUnsupported where a decoder
   // can't keep its state.
   virtual Result<std::unique_ptr<FlowReader>> Read(const DecodeInput& input);

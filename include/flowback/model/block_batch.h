@@ -56,6 +56,12 @@ struct BlockStep {
   bool taken() const { return (value & 1) != 0; }
 };
 
+// How a step ended whose last instruction is of that class.
+constexpr BlockExit ExitOf(InstructionClass last, bool taken) {
+  if (taken) return BlockExit::kTaken;
+  return last == InstructionClass::kConditional ? BlockExit::kNotTaken : BlockExit::kFallThrough;
+}
+
 // When instructions most likely executed: so many ticks for each one, within limits.
 struct TimeLine {
   uint64_t begin = 0;  // TSC
@@ -151,9 +157,7 @@ class BlockRuns {
     run_.lengths = {at.lengths, at.count};
     run_.next = next();
     run_.last = at.last;
-    run_.exit = taken()                                     ? BlockExit::kTaken
-                : at.last == InstructionClass::kConditional ? BlockExit::kNotTaken
-                                                            : BlockExit::kFallThrough;
+    run_.exit = ExitOf(at.last, taken());
     if (batch_.times.empty()) return run_;
     const TimedPart& first = PartOf(before_ + 1);
     run_.bounds = first.bounds;

@@ -54,6 +54,10 @@ inline bool IsDirect(InstructionClass c) {
   return c == InstructionClass::kConditional || c == InstructionClass::kJump ||
          c == InstructionClass::kCall;
 }
+// A jump or call to where the code alone does not tell.
+inline bool IsIndirect(InstructionClass c) {
+  return c == InstructionClass::kIndirectJump || c == InstructionClass::kIndirectCall;
+}
 inline bool IsFar(InstructionClass c) { return c >= InstructionClass::kFarCall; }
 
 }  // namespace flowback

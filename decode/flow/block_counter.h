@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// Counts executions of blocks of any graphs. A step is counted in a table by its value, so that
+// adding is one addition; a list of those that are not zero makes taking the counts as cheap as
+// there are different ones.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "decode/flow/block_graph.h"
+#include "flowback/model/block_batch.h"
+#include "flowback/model/block_counts.h"
+
+namespace flowback::flow {
+
+// The graphs must outlive it.
+class BlockCounter {
+ public:
+  // What is added from now on is of this graph.
+  void Use(BlockGraph& graph) {
+    if (&graph != graph_) Select(graph);
+  }
+  // Whole blocks that ended in their branch, or fell through. REQUIRES: Use of their graph.
+  void Add(BlockStep step, uint64_t times) {
+    if (step.value >= counts_->steps.size()) [[unlikely]]
+      Grow(step);
+    uint64_t& count = counts_->steps[step.value];
+    if (count == 0) counts_->touched.push_back(step);
+    count += times;
+  }
+  // An execution of any other kind.
+  void AddOther(uint32_t block, unsigned count, BlockExit exit) {
+    ++counts_->others[{block, static_cast<uint16_t>(count), exit}];
+  }
+  void AddTarget(uint32_t block, uint64_t address, uint64_t times) {
+    counts_->targets[{block, address}] += times;
+  }
+  // What has been counted since the last time, by graph.
+  std::vector<BlockCounts> Take();
+  void Clear();
+
+ private:
+  struct Counts {
+    std::vector<uint64_t> steps;  // by BlockStep::value
+    std::vector<BlockStep> touched;
+    std::map<std::tuple<uint32_t, uint16_t, BlockExit>, uint64_t> others;
+    std::map<std::pair<uint32_t, uint64_t>, uint64_t> targets;
+
+    bool empty() const { return touched.empty() && others.empty() && targets.empty(); }
+    void Clear();
+  };
+
+  void Select(BlockGraph& graph);
+  void Grow(BlockStep step);
+  static BlockCounts TakeOf(const BlockGraph& graph, Counts& counts);
+
+  BlockGraph* graph_ = nullptr;
+  Counts* counts_ = nullptr;  // of graph_
+  std::map<BlockGraph*, Counts> all_;
+};
+
+}  // namespace flowback::flow

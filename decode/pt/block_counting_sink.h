@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// Sums up as CountingSink does, and counts how often each block was executed. Whole paths cost the
+// same as there: their blocks are added up when their uses are.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "decode/flow/block_counter.h"
+#include "decode/pt/sinks.h"
+#include "flowback/model/block_counts.h"
+
+namespace flowback::pt {
+
+// What a part of the flow executed.
+struct PartCounts {
+  const ThreadStay* stay = nullptr;
+  std::vector<BlockCounts> counts;  // by code
+
+  void Tell(BlockCountConsumer& consumer) const {
+    for (const BlockCounts& of_code : counts) consumer.OnCounts(stay, of_code);
+  }
+};
+
+class BlockCountingSink : public CountingSink {
+ public:
+  static constexpr MemoContent kMemoContent = MemoContent::kUsesAndBlocks;
+  static constexpr bool kCountsBlocks = true;
+
+  // Each part goes to the consumer when it has ended; without one they are kept.
+  explicit BlockCountingSink(BlockCountConsumer* consumer = nullptr) : consumer_(consumer) {
+    uses().blocks = &counter_;
+  }
+  BlockCountingSink(const BlockCountingSink&) = delete;
+  BlockCountingSink& operator=(const BlockCountingSink&) = delete;
+
+  void Block(BlockGraph& graph, uint32_t id, const Node& node, BlockExit exit, uint64_t next,
+             const Moment& moment) {
+    counter_.Use(graph);
+    if (exit == BlockExit::kStopped)
+      counter_.AddOther(id, node.count, exit);
+    else
+      counter_.Add(BlockStep::Of(id, exit == BlockExit::kTaken), 1);
+    if (IsIndirect(node.last) && next != 0) counter_.AddTarget(id, next, 1);
+    CountingSink::Block(graph, id, node, exit, next, moment);
+  }
+  void Part(BlockGraph& graph, uint32_t id, unsigned count, const Moment& moment) {
+    if (count == 0) return;
+    counter_.Use(graph);
+    counter_.AddOther(id, count, BlockExit::kFallThrough);
+    CountingSink::Part(graph, id, count, moment);
+  }
+
+  class Run {
+   public:
+    explicit Run(BlockCountingSink& sink) : sink_(sink) {}
+    void Conditional(BlockGraph& graph, uint32_t id, const Node& node, unsigned taken,
+                     const Moment& moment) {
+      sink_.Block(graph, id, node, taken != 0 ? BlockExit::kTaken : BlockExit::kNotTaken, 0,
+                  moment);
+    }
+    void Block(BlockGraph& graph, uint32_t id, const Node& node, BlockExit exit, uint64_t next,
+               const Moment& moment) {
+      sink_.Block(graph, id, node, exit, next, moment);
+    }
+
+   private:
+    BlockCountingSink& sink_;
+  };
+
+  void Enter(const ThreadStay* next, const PartMark& mark) {
+    const ThreadStay* const ended = stay();
+    CountingSink::Enter(next, mark);
+    PartCounts part{ended, counter_.Take()};
+    if (part.counts.empty()) return;
+    if (consumer_ != nullptr)
+      part.Tell(*consumer_);
+    else
+      counts_.push_back(std::move(part));
+  }
+  void Restart(const PartMark& mark) {
+    CountingSink::Restart(mark);
+    counter_.Clear();
+    counts_.clear();
+  }
+  std::vector<PartCounts> TakeCounts() { return std::exchange(counts_, {}); }
+
+ private:
+  flow::BlockCounter counter_;
+  BlockCountConsumer* const consumer_;
+  std::vector<PartCounts> counts_;
+};
+
+}  // namespace flowback::pt

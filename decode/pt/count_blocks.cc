@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+#include "decode/pt/count_blocks.h"
+
+#include "decode/pt/block_counting_sink.h"
+#include "decode/pt/flow_bind.h"
+#include "decode/pt/flow_hot.h"
+#include "decode/pt/flow_memo.h"
+#include "decode/pt/flow_packets.h"
+#include "decode/pt/flow_sync.h"
+#include "decode/pt/flow_walk.h"
+#include "decode/pt/parallel_count.h"
+#include "decode/pt/sum_stream.h"
+
+namespace flowback::pt {
+
+FlowSummary CountBlocks(const DecodeInput& input, CodeMemory& memory,
+                        BlockCountConsumer& consumer) {
+  BlockCountingSink sink(&consumer);
+  return SumStream(input, memory, sink);
+}
+
+FlowSummary CountBlocks(const DecodeInput& input, std::deque<CodeMemory>& memory, size_t piece_size,
+                        size_t window, BlockCountConsumer& consumer) {
+  return ParallelCounter<BlockCountingSink>(input, memory, piece_size, window, &consumer).Run();
+}
+
+}  // namespace flowback::pt
