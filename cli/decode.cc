@@ -130,11 +130,13 @@ class DecodeJob {
   Status SelectThreads();
   void WarnOfNothingFound();
   using Places = std::map<const ThreadStay*, FlowTotals*>;  // null: of the whole stream
-  Status SumStream(const Stream& stream, const Places& places);
+  class PlacesFilter;
+  std::vector<PieceTotals> NewTotals() const;
+  Status SumStreams(std::vector<PieceTotals>& totals, BlockCountConsumer* counter);
+  Status SumStream(const Stream& stream, const Places& places, BlockCountConsumer* counter);
   Status PrepareCode();
   Status List(Output& output);
   Status ListByTime(unsigned threads, Output& output);
-  Status ListShares(Output& output);
   Status ListPiece(const FlowPiece& piece, Decoder& decoder, ExecutionConsumer& consumer) const;
   Result<std::unique_ptr<Decoder>> NewDecoder();
   Status Sum(Output& output);
@@ -270,7 +272,6 @@ Status DecodeJob::Run(Output& output) {
   for (const StreamOwner& owner : threads_.owners())
     for (const FlowPiece& piece : owner.pieces) losses_.AddStreamBytes(piece.end - piece.begin);
   if (kind_.make_printer != nullptr) return List(output);
-  if (options_.shares) return ListShares(output);
   if (kind_.name != "packets") return Sum(output);
   for (const StreamOwner& owner : threads_.owners()) {
     PrintPackets(owner, settings_, {.threads = ThreadCount(), .window = options_.reader.window},
@@ -316,16 +317,6 @@ Status DecodeJob::ListByTime(unsigned threads, Output& output) {
   return cli::ListByTime(plan, threads_.owners(), settings_, output);
 }
 
-Status DecodeJob::ListShares(Output& output) {
-  const SharePlan plan{
-      .kind = *options_.shares,
-      .make_decoder = [this] { return NewDecoder(); },
-      .decode = [this](const FlowPiece& piece, Decoder& decoder,
-                       ExecutionConsumer& consumer) { return ListPiece(piece, decoder, consumer); },
-      .threads = ThreadCount()};
-  return cli::ListShares(plan, threads_.owners(), settings_, output);
-}
-
 // Any thread.
 Status DecodeJob::ListPiece(const FlowPiece& piece, Decoder& decoder,
                             ExecutionConsumer& consumer) const {
@@ -337,9 +328,33 @@ Status DecodeJob::ListPiece(const FlowPiece& piece, Decoder& decoder,
 }
 
 Status DecodeJob::Sum(Output& output) {
+  std::vector<PieceTotals> totals = NewTotals();
+  std::optional<ShareCounter> shares;
+  if (options_.shares) shares.emplace(*options_.shares, settings_);
+  const Status status = SumStreams(totals, shares ? &*shares : nullptr);
+  if (!status && !shares) return status;
+  std::vector<StreamTotals> sums;
+  for (const PieceTotals& each : totals) {
+    sums.push_back(each.Sum());
+    for (const DataLoss& loss : sums.back().summary.losses) losses_.Add(loss);
+    if (kind_.name == "digest") PrintDigest(sums.back(), settings_.json, output);
+  }
+  if (shares)
+    PrintShares(*options_.shares, shares->Take(), settings_.json, output);
+  else if (kind_.name == "summary")
+    PrintSummary(sums, settings_, output);
+  return status;
+}
+
+std::vector<PieceTotals> DecodeJob::NewTotals() const {
   std::vector<PieceTotals> totals;
   for (const StreamOwner& owner : threads_.owners())
     totals.push_back({&owner, std::vector<FlowTotals>(owner.pieces.size())});
+  return totals;
+}
+
+// Each stream once; `counter`, which may be null, gets the counts of what is asked for.
+Status DecodeJob::SumStreams(std::vector<PieceTotals>& totals, BlockCountConsumer* counter) {
   std::map<const Stream*, Places> places;
   for (PieceTotals& each : totals)
     for (size_t i = 0; i < each.pieces.size(); ++i) {
@@ -348,20 +363,33 @@ Status DecodeJob::Sum(Output& output) {
     }
   for (const Stream& stream : recording_.streams)
     if (const auto of_stream = places.find(&stream); of_stream != places.end())
-      if (Status status = SumStream(stream, of_stream->second); !status) return status;
-  std::vector<StreamTotals> sums;
-  for (const PieceTotals& each : totals) {
-    sums.push_back(each.Sum());
-    for (const DataLoss& loss : sums.back().summary.losses) losses_.Add(loss);
-    if (kind_.name == "digest") PrintDigest(sums.back(), settings_.json, output);
-  }
-  if (kind_.name == "summary") PrintSummary(sums, settings_, output);
+      if (Status status = SumStream(stream, of_stream->second, counter); !status) return status;
   return {};
 }
 
+// Passes on what belongs to the pieces.
+class DecodeJob::PlacesFilter final : public BlockCountConsumer {
+ public:
+  PlacesFilter(const Places& places, BlockCountConsumer& next)
+      : places_(places), all_(places.contains(nullptr)), next_(next) {}
+  void OnCounts(const ThreadStay* stay, const BlockCounts& counts) override {
+    if (all_ || places_.contains(stay)) next_.OnCounts(stay, counts);
+  }
+
+ private:
+  const Places& places_;
+  const bool all_;
+  BlockCountConsumer& next_;
+};
+
 // Decodes the stream once and gives each piece its part of the totals.
-Status DecodeJob::SumStream(const Stream& stream, const Places& places) {
-  Result<FlowSummary> summary = decoder_->Summarize(inputs_->For(stream));
+Status DecodeJob::SumStream(const Stream& stream, const Places& places,
+                            BlockCountConsumer* counter) {
+  const DecodeInput input = inputs_->For(stream);
+  std::optional<PlacesFilter> filter;
+  if (counter != nullptr) filter.emplace(places, *counter);
+  Result<FlowSummary> summary =
+      filter ? decoder_->Count(input, *filter) : decoder_->Summarize(input);
   if (!summary) return Fail(summary.error());
   const ByteAccount account{summary->bytes_decoded, summary->bytes_padding, summary->bytes_lost};
   if (Status status = Check(account, stream); !status) return status;

@@ -5,10 +5,7 @@
 
 #include <compare>
 #include <cstdint>
-#include <functional>
 #include <map>
-#include <memory>
-#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -17,7 +14,7 @@
 #include "cli/flow_printer.h"
 #include "cli/source_columns.h"
 #include "flowback/decode/decoder.h"
-#include "flowback/model/block_batch.h"
+#include "flowback/model/block_counts.h"
 
 namespace flowback::cli {
 
@@ -42,57 +39,39 @@ struct Share {
 };
 using Shares = std::map<SharePlace, Share>;
 
-// Adds up a flow. Its memory is in proportion to the code that ran. One thread at a time.
-class ShareCounter final : public ExecutionConsumer {
+// Adds up the counts of flows. Its memory is in proportion to the code that ran.
+class ShareCounter final : public BlockCountConsumer {
  public:
   ShareCounter(ShareKind kind, const PrintSettings& settings)
       : kind_(kind), settings_(settings), source_(settings) {}
 
-  void OnBlock(const BlockRun& run) override;
-  void OnBlocks(const BlockBatch& batch) override;
-  void OnEvent(const TraceEvent&) override {}
-  void OnLoss(const DataLoss& loss) override { totals_.AddLoss(loss); }
-
-  // Of the blocks so far, which must be asked for before the decoder of the flow dies.
+  void OnCounts(const ThreadStay* stay, const BlockCounts& counts) override;
+  // Where a block's instructions belong is looked up here, once, as long as the code lives.
   Shares Take();
-  // Damage can make one of every byte: many are kept as one.
-  const std::vector<DataLoss>& losses() const { return totals_.losses; }
 
  private:
-  // Code runs in the same few places again and again.
-  struct Answer {
-    const AddressSpace* space = nullptr;
-    uint64_t ip = 0;
-    Share* share = nullptr;
+  using Place = std::pair<const AddressSpace*, uint64_t>;  // address
+  struct Block {
+    std::vector<uint8_t> lengths;
+    std::vector<uint64_t> times;  // that so many of its instructions executed, less one
   };
-  static constexpr size_t kAnswers = 4096;
+  struct HashOfPlace {
+    size_t operator()(const Place& place) const {
+      constexpr uint64_t kFactor = 0x9e3779b97f4a7c15;
+      return (place.second + reinterpret_cast<uintptr_t>(place.first)) * kFactor >> 20;
+    }
+  };
 
-  Share& At(const AddressSpace* space, uint64_t ip);
   SharePlace PlaceOf(const AddressSpace* space, uint64_t ip) const;
-  void AddInstructions(const AddressSpace* space, uint64_t ip, std::span<const uint8_t> lengths,
-                       uint64_t times);
 
   ShareKind kind_;
   const PrintSettings& settings_;
   SourceColumns source_;
-  Shares shares_;
-  std::vector<Answer> answers_ = std::vector<Answer>(kAnswers);
-  std::unordered_map<const BlockTable*, std::vector<uint64_t>> times_;  // each block ran, by number
-  FlowTotals totals_;                                                   // instructions and losses
+  std::unordered_map<Place, Block, HashOfPlace> blocks_;
+  std::unordered_map<Place, uint64_t, HashOfPlace> calls_;  // by target
 };
 
-struct SharePlan {
-  ShareKind kind{};
-  // Any thread may call these two, as MergePlan's.
-  std::function<Result<std::unique_ptr<Decoder>>()> make_decoder;
-  std::function<Status(const FlowPiece& piece, Decoder& decoder, ExecutionConsumer& consumer)>
-      decode;
-  unsigned threads = 1;
-};
-
-// The shares of all owners' flows together: most instructions first, and a line for all. Errors:
-// what keeps decoding from going on; what came before it has been printed.
-Status ListShares(const SharePlan& plan, const std::vector<StreamOwner>& owners,
-                  const PrintSettings& settings, Output& output);
+// Most instructions first, and a line for all.
+void PrintShares(ShareKind kind, const Shares& shares, bool json, Output& output);
 
 }  // namespace flowback::cli

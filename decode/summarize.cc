@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Totals and counts of a stream for decoders that have no faster way than to decode all of it.
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -13,17 +14,7 @@ namespace {
 // Parts have no offsets: pieces of flow do not tell theirs.
 class Totals : public ExecutionConsumer {
  public:
-  void OnBlock(const BlockRun& run) override {
-    Enter(run.stay);
-    if (run.exit != BlockExit::kFallThrough) ++summary_.blocks;
-    uint64_t ip = run.address;
-    for (const uint8_t length : run.lengths) {
-      summary_.digest.Append(ip);
-      ip += length;
-    }
-    CountBranch(run);
-    Note(run.tsc);
-  }
+  void OnBlock(const BlockRun& run) override { Add(run); }
   void OnEvent(const TraceEvent& event) override { Note(event.tsc); }
   void OnLoss(const DataLoss& loss) override {
     Enter(loss.stay);
@@ -41,6 +32,19 @@ class Totals : public ExecutionConsumer {
     all.bytes_padding = account.padding;
     all.bytes_lost = account.lost;
     return all;
+  }
+
+ protected:
+  void Add(const BlockRun& run) {
+    Enter(run.stay);
+    if (run.exit != BlockExit::kFallThrough) ++summary_.blocks;
+    uint64_t ip = run.address;
+    for (const uint8_t length : run.lengths) {
+      summary_.digest.Append(ip);
+      ip += length;
+    }
+    CountBranch(run);
+    Note(run.tsc);
   }
 
  private:
@@ -88,65 +92,105 @@ class Totals : public ExecutionConsumer {
   std::vector<FlowPart> parts_;
 };
 
-// Counts block runs as well; what such a decoder cuts is a block.
+// Counts the executions of blocks as well: batches by the numbers of their blocks, and block runs
+// as what such a decoder cuts.
 class Counts final : public Totals {
  public:
   explicit Counts(BlockCountConsumer& consumer) : consumer_(consumer) {}
 
   void OnBlock(const BlockRun& run) override {
-    if (run.stay != counted_) Tell();
-    counted_ = run.stay;
-    Count(run);
-    Totals::OnBlock(run);
+    EnterStay(run.stay);
+    OfCode& of_code = codes_[{run.space, run.mode}];
+    Use& use = of_code.uses[{run.address, run.lengths.size(), run.exit}];
+    if (use.use.times++ == 0) use.Set(run);
+    const bool left = run.exit == BlockExit::kTaken || run.exit == BlockExit::kStopped;
+    if (left && HasTarget(run.last) && run.next != 0)
+      ++of_code.targets[{run.LastAddress(), run.last, run.next}];
+    Add(run);
+  }
+  void OnBlocks(const BlockBatch& batch) override {
+    EnterStay(batch.stay);
+    OfTable& of_table = tables_[batch.table];
+    of_table.times.resize(2 * batch.table->size());
+    for (BlockRuns runs(batch); runs.Next();) {
+      const BlockStep step = runs.step();
+      if (of_table.times[step.value]++ == 0) of_table.touched.push_back(step);
+      if (HasTarget(runs.block().last) && runs.taken() && runs.next() != 0)
+        ++of_table.targets[{runs.block().LastAddress(), runs.block().last, runs.next()}];
+      Add(runs.run());
+    }
   }
   // What has been counted so far.
   void Tell() {
-    for (auto& [code, of_code] : codes_) {
-      if (of_code.uses.empty()) continue;
-      BlockCounts counts{.space = code.first, .mode = code.second, .uses = {}, .targets = {}};
-      for (auto& [key, use] : of_code.uses) {
-        counts.uses.push_back(use.use);
-        counts.uses.back().block.lengths = use.lengths.data();
-      }
-      for (const auto& [ends, times] : of_code.targets)
-        counts.targets.push_back({ends.first, ends.second, times});
-      consumer_.OnCounts(counted_, counts);
-    }
+    for (auto& [code, of_code] : codes_) of_code.Tell(code, counted_, consumer_);
     codes_.clear();
+    for (auto& [table, of_table] : tables_)
+      if (!of_table.touched.empty()) of_table.Tell(*table, counted_, consumer_);
   }
 
  private:
+  using Targets = std::map<std::tuple<uint64_t, InstructionClass, uint64_t>, uint64_t>;
+  using Code = std::pair<const AddressSpace*, ExecMode>;
+
+  static void Append(const Targets& targets, BlockCounts& counts) {
+    for (const auto& [ends, times] : targets)
+      counts.targets.push_back({std::get<0>(ends), std::get<1>(ends), std::get<2>(ends), times});
+  }
+
   struct Use {
     BlockUse use;
     std::vector<uint8_t> lengths;
+
+    void Set(const BlockRun& run) {
+      lengths.assign(run.lengths.begin(), run.lengths.end());
+      use.count = static_cast<uint16_t>(lengths.size());
+      use.exit = run.exit;
+      use.block = {.address = run.address,
+                   .lengths = lengths.data(),
+                   .size = std::accumulate(lengths.begin(), lengths.end(), uint32_t{0}),
+                   .count = use.count,
+                   .last = run.last};
+    }
   };
   struct OfCode {
     std::map<std::tuple<uint64_t, size_t, BlockExit>, Use> uses;
-    std::map<std::pair<uint64_t, uint64_t>, uint64_t> targets;
+    Targets targets;
+
+    void Tell(const Code& code, const ThreadStay* stay, BlockCountConsumer& consumer) const {
+      BlockCounts counts{.space = code.first, .mode = code.second, .uses = {}, .targets = {}};
+      for (const auto& [key, use] : uses) counts.uses.push_back(use.use);
+      Append(targets, counts);
+      consumer.OnCounts(stay, counts);
+    }
+  };
+  struct OfTable {
+    std::vector<uint64_t> times;  // by BlockStep::value
+    std::vector<BlockStep> touched;
+    Targets targets;
+
+    void Tell(const BlockTable& table, const ThreadStay* stay, BlockCountConsumer& consumer) {
+      BlockCounts counts{.space = &table.space(), .mode = table.mode(), .uses = {}, .targets = {}};
+      for (const BlockStep step : touched) {
+        const CodeBlock& block = table[step.number()];
+        counts.uses.push_back({block, block.count, ExitOf(block.last, step.taken()),
+                               std::exchange(times[step.value], 0)});
+      }
+      Append(targets, counts);
+      consumer.OnCounts(stay, counts);
+      touched.clear();
+      targets.clear();
+    }
   };
 
-  void Count(const BlockRun& run) {
-    OfCode& of_code = codes_[{run.space, run.mode}];
-    Use& use = of_code.uses[{run.address, run.lengths.size(), run.exit}];
-    if (use.use.times++ == 0) {
-      use.lengths.assign(run.lengths.begin(), run.lengths.end());
-      use.use.block = {.address = run.address,
-                       .lengths = nullptr,
-                       .size = 0,
-                       .count = static_cast<uint16_t>(run.lengths.size()),
-                       .last = run.last};
-      for (const uint8_t length : run.lengths) use.use.block.size += length;
-      use.use.count = use.use.block.count;
-      use.use.exit = run.exit;
-    }
-    const bool left = run.exit == BlockExit::kTaken || run.exit == BlockExit::kStopped;
-    if (left && IsIndirect(run.last) && run.next != 0)
-      ++of_code.targets[{run.LastAddress(), run.next}];
+  void EnterStay(const ThreadStay* stay) {
+    if (stay != counted_) Tell();
+    counted_ = stay;
   }
 
   BlockCountConsumer& consumer_;
   const ThreadStay* counted_ = nullptr;  // whose the counts are
-  std::map<std::pair<const AddressSpace*, ExecMode>, OfCode> codes_;
+  std::map<Code, OfCode> codes_;
+  std::map<const BlockTable*, OfTable> tables_;
 };
 
 }  // namespace

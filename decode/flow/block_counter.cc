@@ -43,6 +43,12 @@ BlockCounts BlockCounter::TakeOf(const BlockGraph& graph, Counts& counts) {
                           .count = block.count,
                           .exit = ExitOf(block.last, step.taken()),
                           .times = counts.steps[step.value]});
+    // The code alone tells where a direct call leads.
+    if (block.last == InstructionClass::kCall && step.taken())
+      taken.targets.push_back({.branch = graph.info(step.number()).LastAddress(),
+                               .kind = block.last,
+                               .target = graph.SuccessorAddress(step.number(), 1),
+                               .times = counts.steps[step.value]});
   }
   for (const auto& [use, times] : counts.others)
     taken.uses.push_back({.block = graph.Block(std::get<0>(use)),
@@ -51,6 +57,7 @@ BlockCounts BlockCounter::TakeOf(const BlockGraph& graph, Counts& counts) {
                           .times = times});
   for (const auto& [target, times] : counts.targets)
     taken.targets.push_back({.branch = graph.info(target.first).LastAddress(),
+                             .kind = graph.node(target.first).last,
                              .target = target.second,
                              .times = times});
   counts.Clear();

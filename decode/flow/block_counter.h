@@ -35,6 +35,7 @@ class BlockCounter {
   void AddOther(uint32_t block, unsigned count, BlockExit exit) {
     ++counts_->others[{block, static_cast<uint16_t>(count), exit}];
   }
+  // Of a branch whose code alone does not tell where it leads, or that ended the traced part.
   void AddTarget(uint32_t block, uint64_t address, uint64_t times) {
     counts_->targets[{block, address}] += times;
   }

@@ -41,7 +41,8 @@ class BlockCountingSink : public CountingSink {
       counter_.AddOther(id, node.count, exit);
     else
       counter_.Add(BlockStep::Of(id, exit == BlockExit::kTaken), 1);
-    if (IsIndirect(node.last) && next != 0) counter_.AddTarget(id, next, 1);
+    const bool told = exit == BlockExit::kStopped ? HasTarget(node.last) : IsIndirect(node.last);
+    if (told && next != 0) counter_.AddTarget(id, next, 1);
     CountingSink::Block(graph, id, node, exit, next, moment);
   }
   void Part(BlockGraph& graph, uint32_t id, unsigned count, const Moment& moment) {

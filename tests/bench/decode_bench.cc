@@ -151,6 +151,28 @@ void RunNative(benchmark::State& state, Contest* contest) {
   Report(state, *contest);
 }
 
+// Looks at all that it gets, as whoever adds them up must.
+class CountTaker final : public BlockCountConsumer {
+ public:
+  void OnCounts(const ThreadStay*, const BlockCounts& counts) override {
+    for (const BlockUse& use : counts.uses) instructions_ += use.count * use.times;
+  }
+  uint64_t instructions() const { return instructions_; }
+
+ private:
+  uint64_t instructions_ = 0;
+};
+
+void RunBlockCounts(benchmark::State& state, Contest* contest) {
+  const DecodeInput input = contest->workload.Input();
+  for (auto _ : state) {
+    CountTaker taker;
+    if (!contest->native->Count(input, taker)) state.SkipWithError("no counts");
+    if (taker.instructions() != contest->instructions) state.SkipWithError("another flow");
+  }
+  Report(state, *contest);
+}
+
 template <class Taker>
 void RunFlow(benchmark::State& state, Contest* contest) {
   const DecodeInput input = TimedInput(contest->workload);
@@ -181,6 +203,7 @@ struct Engine {
 
 constexpr Engine kEngines[] = {
     {"native", RunNative},
+    {"block_counts", RunBlockCounts},
     {"flow", RunFlow<BatchTaker>},
     {"flow-steps", RunFlow<StepTaker>},
     {"flow-runs", RunFlow<RunTaker>},

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 #include <map>
-#include <ostream>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -20,7 +20,7 @@ struct CodeCounts {
   using At = std::pair<Where, uint64_t>;  // address
   std::map<At, uint64_t> instructions;
   std::map<std::pair<At, BlockExit>, uint64_t> branches;  // by the branch's address
-  std::map<std::pair<At, uint64_t>, uint64_t> targets;    // of indirect jumps and calls
+  std::map<std::pair<At, uint64_t>, uint64_t> targets;    // of calls and indirect jumps
 
   void Add(const Where& where, uint64_t address, std::span<const uint8_t> lengths,
            InstructionClass last, BlockExit exit, uint64_t times) {
@@ -65,7 +65,7 @@ class CountedFlow final : public ExecutionConsumer {
     const CodeCounts::Where where{run.stay, run.space, run.mode};
     counts_.Add(where, run.address, run.lengths, run.last, run.exit, 1);
     const bool left = run.exit == BlockExit::kTaken || run.exit == BlockExit::kStopped;
-    if (left && IsIndirect(run.last) && run.next != 0)
+    if (left && HasTarget(run.last) && run.next != 0)
       ++counts_.targets[{{where, run.LastAddress()}, run.next}];
   }
   void OnEvent(const TraceEvent&) override {}

@@ -24,6 +24,9 @@ struct CodeBlock {
   uint32_t size = 0;                 // bytes of all instructions
   uint16_t count = 0;
   InstructionClass last = InstructionClass::kOther;  // class of the last instruction
+
+  // Of the last instruction. REQUIRES: it has one.
+  uint64_t LastAddress() const { return address + size - lengths[count - 1]; }
 };
 
 // The blocks of an address space in one mode, by number. Blocks are added, none is changed: what a
@@ -146,6 +149,7 @@ class BlockRuns {
   }
   bool IsLast() const { return next_ == batch_.steps.size(); }
   const CodeBlock& block() const { return table_[step_.number()]; }
+  BlockStep step() const { return step_; }
   bool taken() const { return step_.taken(); }
   // Where control went.
   uint64_t next() const {

@@ -27,12 +27,17 @@ struct BlockUse {
   uint64_t times = 0;
 };
 
-// Where an indirect jump or call led.
+// Where a call, or an indirect jump, led.
 struct BlockTarget {
   uint64_t branch = 0;  // its address
+  InstructionClass kind = InstructionClass::kOther;
   uint64_t target = 0;
   uint64_t times = 0;
 };
+// Whether BlockCounts::targets has it.
+inline bool HasTarget(InstructionClass kind) {
+  return IsIndirect(kind) || kind == InstructionClass::kCall;
+}
 
 // Of one address space, in one mode; in no order. A block may be there several times, and blocks
 // may overlap: one begins wherever control came to.
