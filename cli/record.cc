@@ -19,6 +19,7 @@
 #include "cli/arguments.h"
 #include "cli/cache_folder.h"
 #include "cli/command.h"
+#include "cli/completion.h"
 #include "cli/doctor_facts.h"
 #include "cli/function_hint.h"
 #include "cli/hardware_options.h"
@@ -383,6 +384,12 @@ int RunRecord(const Arguments& arguments) {
   RecordWords words;
   RecordOptions options;
   AddOptions(app, words, options);
+  if (const auto query = AsksToComplete(arguments)) {
+    ProgramWords line = SplitAtProgram(app, query->words);
+    if (!ParseQuietly(app, line.options)) return kDone;
+    options.command = std::move(line.command);
+    return CompleteOfProgram(query->prefix, options);
+  }
   ProgramWords split = SplitAtProgram(app, arguments);
   options.command = std::move(split.command);
   if (const auto status = Parse(app, split.options))
