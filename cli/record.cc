@@ -305,7 +305,9 @@ int Execute(const RecordWords& words, RecordOptions& options) {
 }
 
 void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
-  app.add_option("-p,--pid", options.pids, "record running processes: PID[,PID...] (step)")
+  app.add_option("-p,--pid", options.pids,
+                 "record running processes: PID[,PID...] (step); to end it, Ctrl-C or SIGTERM: "
+                 "after kill -9 of flowback they die of SIGTRAP")
       ->delimiter(',')
       ->allow_extra_args(false);
   app.add_option("-t,--tid", options.tids, "record running threads: TID[,TID...] (step)")
