@@ -112,7 +112,7 @@ class DecodeJob {
         clock_(recording_),
         symbolizer_(options.reader.search, &recording_),
         functions_(symbolizer_),
-        lines_(options.reader.search) {}
+        lines_(options.reader.search, &recording_) {}
 
   Status Prepare();
   // Errors: what keeps decoding from going on; what came before it has been printed.
