@@ -95,6 +95,17 @@ std::optional<int> Parse(CLI::App& app, const Arguments& arguments) {
   }
 }
 
+bool ParseQuietly(CLI::App& app, const Arguments& arguments) {
+  TerminalOptions terminal;
+  AddCommonOptions(app, app.get_name(), terminal);
+  try {
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    return true;
+  } catch (const CLI::Error&) {
+    return false;
+  }
+}
+
 void AddRepeatable(CLI::App& app, const std::string& names, std::vector<std::string>& words,
                    const std::string& help) {
   app.add_option(names, words, help)->allow_extra_args(false);

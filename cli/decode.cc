@@ -12,6 +12,7 @@
 
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/completion.h"
 #include "cli/cut_files.h"
 #include "cli/decode_kinds.h"
 #include "cli/flow_printer.h"
@@ -111,7 +112,7 @@ class DecodeJob {
         clock_(recording_),
         symbolizer_(options.reader.search, &recording_),
         functions_(symbolizer_),
-        lines_(options.reader.search) {}
+        lines_(options.reader.search, &recording_) {}
 
   Status Prepare();
   // Errors: what keeps decoding from going on; what came before it has been printed.
@@ -452,13 +453,7 @@ int Execute(const DecodeOptions& options) {
   return job.Finish(*output, status);
 }
 
-}  // namespace
-
-int RunDecode(const Arguments& arguments) {
-  CLI::App app("Prints what executed.", "flowback decode");
-  DecodeOptions options;
-  ReaderWords words;
-  AddReaderOptions(app, options.reader, words);
+void AddDecodeOptions(CLI::App& app, DecodeOptions& options) {
   app.add_option("--as", options.kind,
                  "instructions (default), lines, blocks, branches, calls, events, packets, digest "
                  "or summary");
@@ -486,6 +481,22 @@ int RunDecode(const Arguments& arguments) {
   app.footer(
       "Lines that start with '#' tell what was lost, where it is missing. `flowback help output` "
       "describes every kind.");
+}
+
+}  // namespace
+
+int RunDecode(const Arguments& arguments) {
+  CLI::App app("Prints what executed.", "flowback decode");
+  DecodeOptions options;
+  ReaderWords words;
+  AddReaderOptions(app, options.reader, words);
+  AddDecodeOptions(app, options);
+  if (const auto query = AsksToComplete(arguments)) {
+    const bool parsed = ParseQuietly(app, query->words);
+    words.no_cache = true;
+    if (!parsed || !Understand(words, options.reader)) return kDone;
+    return CompleteRecorded(query->prefix, options.reader);
+  }
   if (const std::optional<int> status = Parse(app, arguments)) return *status;
   if (Status status = Understand(words, options.reader); !status) return Report(status.error());
   if (Status status = UnderstandCalls(options); !status) return Report(status.error());

@@ -89,6 +89,16 @@ void PrintText(const Diagnosis& diagnosis, Output& output) {
 
 Json TextOrNull(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
+Json EmulatorJson(const std::string& path, const std::string& version,
+                  const std::optional<EmulatorPlugins>& plugins) {
+  if (path.empty()) return nullptr;
+  const bool loads = plugins && plugins->interface_version != 0;
+  return {{"path", path},
+          {"version", TextOrNull(version)},
+          {"plugins", plugins ? Json(loads) : Json(nullptr)},
+          {"plugin_interface", loads ? Json(plugins->interface_version) : Json(nullptr)}};
+}
+
 void PrintJson(const Diagnosis& diagnosis, Output& output) {
   const DoctorFacts& facts = diagnosis.facts;
   Json json;
@@ -102,16 +112,9 @@ void PrintJson(const Diagnosis& diagnosis, Output& output) {
                      {"container", TextOrNull(facts.container)},
                      {"flags", TellingFlags(facts)},
                      {"pmus", facts.pmus}};
-  const auto& plugins = facts.qemu_plugins;
-  json["emulator"] =
-      facts.qemu_user.empty()
-          ? Json(nullptr)
-          : Json{{"path", facts.qemu_user},
-                 {"version", TextOrNull(facts.qemu_version)},
-                 {"plugins", plugins ? Json(plugins->interface_version != 0) : Json(nullptr)},
-                 {"plugin_interface", plugins && plugins->interface_version != 0
-                                          ? Json(plugins->interface_version)
-                                          : Json(nullptr)}};
+  json["emulator"] = EmulatorJson(facts.qemu_user, facts.qemu_version, facts.qemu_plugins);
+  json["emulator_32"] =
+      EmulatorJson(facts.short_qemu_user, facts.short_qemu_version, facts.short_qemu_plugins);
   json["intel_pt"] =
       facts.pt_type
           ? Json{{"type", *facts.pt_type}, {"caps", facts.pt_caps}, {"format", facts.pt_formats}}

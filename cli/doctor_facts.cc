@@ -178,6 +178,9 @@ DoctorFacts ReadDoctorFacts(const std::string& root, const std::string& path) {
   facts.lockdown = ChosenWord(ReadLine(root + "/sys/kernel/security/lockdown").value_or(""));
   facts.qemu_user = FindProgram(root, path, "qemu-x86_64");
   if (!facts.qemu_user.empty()) facts.qemu_plugins = ReadEmulator(root + facts.qemu_user);
+  facts.short_qemu_user = FindProgram(root, path, "qemu-i386");
+  if (!facts.short_qemu_user.empty())
+    facts.short_qemu_plugins = ReadEmulator(root + facts.short_qemu_user);
   return facts;
 }
 

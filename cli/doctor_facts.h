@@ -55,6 +55,10 @@ struct DoctorFacts {
   std::string qemu_user;                        // path of qemu-x86_64; "" when not in PATH
   std::optional<EmulatorPlugins> qemu_plugins;  // empty: it is no ELF file
   std::string qemu_version;                     // "7.2.22"; "" where it was not asked
+  // The same of qemu-i386, which runs 32-bit programs.
+  std::string short_qemu_user;
+  std::optional<EmulatorPlugins> short_qemu_plugins;
+  std::string short_qemu_version;
 
   // "software", "pt", "branches": perf_event_open of that event. "emulate", "step": recorded
   // /bin/true. Those not in here were not tried.

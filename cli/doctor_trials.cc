@@ -124,6 +124,7 @@ void TryRecording(DoctorFacts& facts) {
     facts.qemu_version = AskVersion(facts.qemu_user);
     facts.trials["emulate"] = RecordTrue({"--engine", "emulate"});
   }
+  if (!facts.short_qemu_user.empty()) facts.short_qemu_version = AskVersion(facts.short_qemu_user);
   facts.trials["step"] = RecordTrue({"--engine", "step", "--max-instructions", "1000"});
 }
 

@@ -181,41 +181,82 @@ Verdict JudgeBrbe(const DoctorFacts& facts, bool built, const std::string& inste
 
 // ---- software ----
 
-std::string EmulatorText(const DoctorFacts& facts) {
-  return facts.qemu_user + (facts.qemu_version.empty() ? "" : ", version " + facts.qemu_version);
+// An emulator, as far as its file tells.
+struct Emulator {
+  std::string_view name;
+  const std::string& path;
+  const std::string& version;
+  const std::optional<EmulatorPlugins>& plugins;
+
+  std::string Text() const { return path + (version.empty() ? "" : ", version " + version); }
+};
+
+// False where its file tells that it can't record; why is then told.
+bool FileWillDo(const Emulator& emulator, Verdict& v) {
+  if (emulator.path.empty()) {
+    v.why = "no emulator is installed";
+    v.found_by = fmt::format("{} is not in PATH", emulator.name);
+    v.fix = kInstallEmulator;
+    return false;
+  }
+  if (!emulator.plugins || emulator.plugins->interface_version != 0) {
+    v.found_by =
+        emulator.Text() + (emulator.plugins ? fmt::format(", loads plugins, interface version {}",
+                                                          emulator.plugins->interface_version)
+                                            : "; whether it loads plugins is not known");
+    return true;
+  }
+  const Error error = NoPlugins(emulator.path, *emulator.plugins);
+  v.why = error.message();
+  v.found_by = emulator.Text() + (emulator.plugins->linked_statically
+                                      ? ": its file names no dynamic linker"
+                                      : ": it exports none of the functions that plugins call");
+  v.fix = error.remedy();
+  return false;
 }
 
 Verdict JudgeEmulator(const DoctorFacts& facts, bool built) {
   Verdict v{.kind = "emulate"};
   const Trial* trial = facts.Tried("emulate");
+  const Emulator emulator{.name = "qemu-x86_64",
+                          .path = facts.qemu_user,
+                          .version = facts.qemu_version,
+                          .plugins = facts.qemu_plugins};
   if (!facts.Flag("lm")) {
     v.why = "emulating is built for x86-64 only";
     v.found_by = "/proc/cpuinfo has no flag lm";
-  } else if (facts.qemu_user.empty()) {
-    v.why = "no emulator is installed";
-    v.found_by = "qemu-x86_64 is not in PATH";
-    v.fix = kInstallEmulator;
-  } else if (facts.qemu_plugins && facts.qemu_plugins->interface_version == 0) {
-    const Error error = NoPlugins(facts.qemu_user, *facts.qemu_plugins);
-    v.why = error.message();
-    v.found_by =
-        EmulatorText(facts) + (facts.qemu_plugins->linked_statically
-                                   ? ": its file names no dynamic linker"
-                                   : ": it exports none of the functions that plugins call");
-    v.fix = error.remedy();
+  } else if (!FileWillDo(emulator, v)) {
+    return v;
   } else if (trial != nullptr && !trial->ok()) {
     v.why = "an emulator is installed, but recording fails: " + trial->text;
-    v.found_by = EmulatorText(facts) + "; tried";
+    v.found_by = emulator.Text() + "; tried";
     v.fix = trial->remedy;
   } else {
     v.machine = true;
     v.usable = built;
     v.why = "an emulator is installed: exact, 7 to 40 times slower than native (gzip; python3)";
-    v.found_by = EmulatorText(facts) + (facts.qemu_plugins
-                                            ? fmt::format(", loads plugins, interface version {}",
-                                                          facts.qemu_plugins->interface_version)
-                                            : "; whether it loads plugins is not known");
     if (trial != nullptr) v.found_by += "; tried: " + trial->text;
+  }
+  return v;
+}
+
+// No 32-bit program is sure to be there: its emulator's file is all that can be judged.
+Verdict JudgeShortEmulator(const DoctorFacts& facts, bool built) {
+  Verdict v{.kind = "32-bit"};
+  const Emulator emulator{.name = "qemu-i386",
+                          .path = facts.short_qemu_user,
+                          .version = facts.short_qemu_version,
+                          .plugins = facts.short_qemu_plugins};
+  if (!facts.Flag("lm")) {
+    v.why = "emulating is built for x86-64 only";
+    v.found_by = "/proc/cpuinfo has no flag lm";
+  } else if (FileWillDo(emulator, v)) {
+    v.machine = true;
+    v.usable = built;
+    v.why = "--engine emulate runs 32-bit programs, too";
+    v.found_by += "; not tried, for want of such a program";
+  } else {
+    v.why = "--engine emulate can't run 32-bit programs: " + v.why;
   }
   return v;
 }
@@ -314,15 +355,18 @@ std::vector<Verdict> JudgeEngines(const DoctorFacts& facts,
     return std::ranges::find(engines, name) != engines.end();
   };
   Verdict emulate = JudgeEmulator(facts, built("emulate"));
+  Verdict short_emulate = JudgeShortEmulator(facts, built("emulate"));
   Verdict step = JudgeStep(facts, built("step"));
   Verdict attach = JudgeAttach(facts, step);
   const std::string works = WhatWorks(emulate, step);
   for (Verdict* verdict : {&emulate, &step, &attach})
     if (!verdict->usable) verdict->instead = works;
+  if (!short_emulate.usable) short_emulate.instead = WhatWorks(short_emulate, step);
   return {JudgePt(facts, built("pt"), works),
           JudgeLbr(facts, built("lbr"), works),
           JudgeBrbe(facts, built("brbe"), works),
           std::move(emulate),
+          std::move(short_emulate),
           std::move(step),
           std::move(attach)};
 }

@@ -12,7 +12,8 @@ namespace flowback::cli {
 
 struct Verdict {
   std::string kind{};    // a value of record --engine: "pt", "lbr", "brbe", "emulate", "step"; or
-                         // "attach": record -p
+                         // "attach": record -p; or "32-bit": emulate, of
+                         // 32-bit programs
   bool usable = false;   // `flowback record --engine KIND` works here and now
   bool machine = false;  // hardware and permissions would do, whatever this version of flowback has
   std::string why{};     // one sentence

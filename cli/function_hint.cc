@@ -2,12 +2,12 @@
 #include "cli/function_hint.h"
 
 #include <algorithm>
-#include <vector>
+#include <set>
 
 #include "base/name_pattern.h"
 #include "cli/suggestion.h"
 #include "flowback/capture/open.h"
-#include "flowback/decode/recording_code.h"
+#include "replay/symbols/debug_file.h"
 #include "replay/symbols/elf_symbols.h"
 
 namespace flowback::cli {
@@ -16,12 +16,28 @@ namespace {
 // The time of a spelling check.
 constexpr size_t kMostNames = 100'000;
 
-void AppendFunctions(const std::string& path, std::vector<std::string>& names) {
-  if (const auto file = symbols::SymbolFile::Open(path))
-    symbols::ElfSymbols::Read(*file, nullptr).AppendNames(kMostNames, names);
+}  // namespace
+
+void AppendFunctions(const std::string& path, const ImageSearch& search, size_t most,
+                     std::vector<std::string>& names) {
+  const auto file = symbols::SymbolFile::Open(path);
+  if (file == nullptr) return;
+  const auto debug_file =
+      file->Find(".symtab") == nullptr ? symbols::OpenDebugFile(*file, search) : nullptr;
+  symbols::ElfSymbols::Read(*file, debug_file.get()).AppendNames(most, names);
 }
 
-}  // namespace
+std::vector<std::string> RecordedFunctions(const Recording& recording, const ImageSearch& search,
+                                           size_t most) {
+  std::vector<std::string> names;
+  const Result<RecordingCode> code = RecordingCode::Load(recording, search);
+  if (!code) return names;
+  std::set<std::string> files;
+  for (const ImageStatus& image : code->images())
+    if (image.usable && files.insert(image.file).second)
+      AppendFunctions(image.file, search, most, names);
+  return names;
+}
 
 std::string DidYouMeanFunction(const std::string& recording, const std::string& function) {
   const Result<NamePattern> pattern = NamePattern::Parse(function);
@@ -29,11 +45,7 @@ std::string DidYouMeanFunction(const std::string& recording, const std::string& 
   options.input = recording;
   const Result<Recording> opened = OpenRecording(options);
   if (!pattern || !pattern->is_plain() || !opened) return {};
-  const Result<RecordingCode> code = RecordingCode::Load(*opened, {});
-  if (!code) return {};
-  std::vector<std::string> names;
-  for (const ImageStatus& image : code->images())
-    if (image.usable) AppendFunctions(image.file, names);
+  std::vector<std::string> names = RecordedFunctions(*opened, {}, kMostNames);
   for (std::string& name : names)
     name.resize(std::min({name.size(), name.find('('), name.find('@')}));
   return DidYouMean(function, names);

@@ -19,6 +19,7 @@
 #include "cli/arguments.h"
 #include "cli/cache_folder.h"
 #include "cli/command.h"
+#include "cli/completion.h"
 #include "cli/doctor_facts.h"
 #include "cli/function_hint.h"
 #include "cli/hardware_options.h"
@@ -304,7 +305,9 @@ int Execute(const RecordWords& words, RecordOptions& options) {
 }
 
 void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
-  app.add_option("-p,--pid", options.pids, "record running processes: PID[,PID...] (step)")
+  app.add_option("-p,--pid", options.pids,
+                 "record running processes: PID[,PID...] (step); to end it, Ctrl-C or SIGTERM: "
+                 "after kill -9 of flowback they die of SIGTRAP")
       ->delimiter(',')
       ->allow_extra_args(false);
   app.add_option("-t,--tid", options.tids, "record running threads: TID[,TID...] (step)")
@@ -383,6 +386,12 @@ int RunRecord(const Arguments& arguments) {
   RecordWords words;
   RecordOptions options;
   AddOptions(app, words, options);
+  if (const auto query = AsksToComplete(arguments)) {
+    ProgramWords line = SplitAtProgram(app, query->words);
+    if (!ParseQuietly(app, line.options)) return kDone;
+    options.command = std::move(line.command);
+    return CompleteOfProgram(query->prefix, options);
+  }
   ProgramWords split = SplitAtProgram(app, arguments);
   options.command = std::move(split.command);
   if (const auto status = Parse(app, split.options))

@@ -232,8 +232,11 @@ void EmulatedProcess::Execute(unsigned vcpu, uint64_t path, uint64_t arguments,
     std::string obstacle;
     // The kernel finds the emulator where the program looks for itself.
     const bool gone = !program && program.error().error != 0 && file != *name;
-    if (!program && program.error().error != 0 && !gone) return;
-    if (gone)
+    const bool unreadable = !program && program.error().unreadable;
+    if (!program && program.error().error != 0 && !gone && !unreadable) return;
+    if (unreadable)
+      obstacle = "may be executed but not read by this user";
+    else if (gone)
       obstacle = "is '" + file + "', which is not there any more";
     else if (!program)
       obstacle = "is a program for " + program.error().machine;

@@ -17,15 +17,11 @@ namespace {
 // Plugins find the functions they call by these names.
 std::set<std::string_view> ExportedNames(const ElfTables& file) {
   std::set<std::string_view> result;
-  for (const Elf64_Shdr& table : file.sections()) {
-    if (table.sh_type != SHT_DYNSYM || table.sh_link >= file.sections().size()) continue;
-    const Bytes names = file.Content(file.sections()[table.sh_link]);
-    Bytes symbols = file.Content(table);
-    for (; symbols.size() >= sizeof(Elf64_Sym); symbols = symbols.subspan(sizeof(Elf64_Sym)))
-      if (const Elf64_Sym symbol = *ElfTables::Load<Elf64_Sym>(symbols, 0);
-          symbol.st_shndx != SHN_UNDEF)
-        result.insert(ElfTables::Text(names, symbol.st_name));
-  }
+  for (const Elf64_Shdr& table : file.sections())
+    if (table.sh_type == SHT_DYNSYM)
+      file.VisitSymbols(table, [&](const Elf64_Sym& symbol, std::string_view name) {
+        if (symbol.st_shndx != SHN_UNDEF) result.insert(name);
+      });
   return result;
 }
 

@@ -67,23 +67,17 @@ class NameMatch {
 // Adds the functions of the table to `places`; `code` holds what the addresses mean.
 void Search(const ElfTables& file, const Elf64_Shdr& table, const NameMatch& matches,
             const ElfTables& code, FunctionPlaces& places) {
-  if (table.sh_link >= file.sections().size()) return;
-  const Bytes names = file.Content(file.sections()[table.sh_link]);
-  Bytes symbols = file.Content(table);
-  for (; symbols.size() >= sizeof(Elf64_Sym); symbols = symbols.subspan(sizeof(Elf64_Sym))) {
-    const Elf64_Sym symbol = *ElfTables::Load<Elf64_Sym>(symbols, 0);
+  file.VisitSymbols(table, [&](const Elf64_Sym& symbol, std::string_view name) {
     const unsigned type = ELF64_ST_TYPE(symbol.st_info);
     const bool may_be_code = type == STT_FUNC || type == STT_NOTYPE || type == STT_GNU_IFUNC;
-    if (!may_be_code || symbol.st_shndx == SHN_UNDEF ||
-        !matches(ElfTables::Text(names, symbol.st_name)))
-      continue;
+    if (!may_be_code || symbol.st_shndx == SHN_UNDEF || !matches(name)) return;
     const auto offset = code.FileOffset(symbol.st_value);
-    if (!offset) continue;
+    if (!offset) return;
     if (type == STT_GNU_IFUNC)
       places.indirect = true;
     else
       places.offsets.push_back(*offset);
-  }
+  });
 }
 
 void SearchTables(const ElfTables& file, const NameMatch& matches, const ElfTables& code,

@@ -198,6 +198,11 @@ Error RefusedProgram(const std::string& name, const std::string& path, const std
   if (!refusal.damage.empty())
     return Error(ErrorCode::kCommandRefused, what + "is damaged: " + refusal.damage)
         .Remedy("build or copy it anew; readelf -hl '" + path + "' shows more");
+  if (refusal.unreadable)
+    return Error(ErrorCode::kPermission,
+                 "can't record '" + name + "': " + path +
+                     " may be executed but not read by this user: what it executes can't be told")
+        .Remedy("chmod +r it, or record as its owner or with sudo; by itself it runs");
   if (refusal.machine.empty()) return ExecError(name, refusal.error);
   // Linux on 64-bit x86 runs these by itself.
   const bool relative = refusal.machine == "x32";
@@ -210,6 +215,8 @@ Result<pid_t> LaunchTraced(const std::vector<std::string>& command, long ptrace_
                            const RecorderSignals& signals) {
   const std::string path = LookUpInPath(command[0]);
   const auto program = FindProgram(path);
+  if (!program && program.error().unreadable)
+    return Fail(RefusedProgram(command[0], path, "", program.error()));
   TracedCommand traced = MakeTracedCommand(command, path, program);
   // The path stays where it is now.
   traced.shell_arguments.insert(traced.shell_arguments.begin() + 1, traced.path.data());

@@ -143,7 +143,7 @@ std::expected<ProgramFile, ProgramRefusal> FindProgram(const std::string& path) 
     if (access(program.path.c_str(), X_OK) != 0)
       return std::unexpected(ProgramRefusal{errno, {}, {}});
     std::ifstream file(program.path, std::ios::binary);
-    if (!file) return std::unexpected(ProgramRefusal{EACCES, {}, {}});
+    if (!file) return std::unexpected(ProgramRefusal{EACCES, {}, {}, true});
     std::string start(kMaxLine, '\0');
     file.read(start.data(), kMaxLine);
     start.resize(static_cast<size_t>(file.gcount()));

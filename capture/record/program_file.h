@@ -23,9 +23,10 @@ struct ProgramFile {
 };
 
 struct ProgramRefusal {
-  int error = 0;        // as execve reports it; 0 when the kernel would run it
-  std::string machine;  // then: another architecture's program, "32-bit Arm"
-  std::string damage;   // an ELF file that can't be loaded: "its program headers are missing"
+  int error = 0;            // as execve reports it; 0 when the kernel would run it
+  std::string machine;      // then: another architecture's program, "32-bit Arm"
+  std::string damage;       // an ELF file that can't be loaded: "its program headers are missing"
+  bool unreadable = false;  // the kernel may run it, but lets this user see nothing of its code
 };
 
 // `path` is not looked up in PATH. Accepts programs for 64-bit and for 32-bit x86.

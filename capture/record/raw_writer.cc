@@ -102,7 +102,10 @@ std::string RawWriter::MapsText() const {
 }
 
 std::string RawWriter::CommandText() const {
-  std::string text = "flowback decode --as digest --cpu " + cpu_ + timing_;
+  std::string text =
+      "# Files are read from their own paths, as they are now: keep those that ran.\n"
+      "flowback decode --as digest --cpu " +
+      cpu_ + timing_;
   for (const auto& stream : streams_) text += " \\\n  --raw-pt " + Quoted(stream.path());
   // Raw streams are read with one state of the code.
   for (const auto& line : code_)

@@ -84,6 +84,7 @@ class StepEngine {
   void EndProcess(Process& process);
 
   void OnExec(pid_t tid);
+  void LeaveProgram(Thread& thread);
   void OnThreadExit(Thread& thread);
   void OnChild(Thread& thread, bool vfork);
   void OnUnknownThread(pid_t tid);

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 // What the step engine tells its sink: programs, mappings, names, trace bytes.
 #include <elf.h>
+#include <errno.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "capture/record/file_build_id.h"
@@ -23,6 +26,11 @@ constexpr std::chrono::milliseconds kFlushInterval{500};
 // After exec.
 void StepEngine::AnnounceProgram(Thread& thread) {
   thread.process.announced = true;
+  // The kernel hides the memory of what may be executed and not read.
+  const pid_t pid = thread.process.pid;
+  if (access(("/proc/" + std::to_string(pid) + "/exe").c_str(), R_OK) != 0 && errno == EACCES)
+    AddNote("process " + std::to_string(pid) +
+            " ran a program that this user may execute but not read: what it executed is not told");
   thread.process.code.ReadThrough(thread.tid);
   thread.process.code.Reset();
   thread.process.watch.Reset();

@@ -9,6 +9,7 @@
 
 #include <utility>
 
+#include "capture/record/branch_outcome.h"
 #include "capture/record/image_keeper.h"
 #include "capture/record/process_maps.h"
 #include "capture/record/ptrace_calls.h"
@@ -29,15 +30,22 @@ PtSettings SettingsOf(const RecordOptions& options) {
 
 }  // namespace
 
+// By its last instruction, which never returns to a place that would tell of it. An INT n is told
+// as one that did not run, as everywhere.
+void StepEngine::LeaveProgram(Thread& thread) {
+  const FetchedInstruction& current = thread.current;
+  if (current.known && RaisesTrap(current.instruction, current.bytes()))
+    return thread.generator.Faulted(thread.ip, thread.mode);
+  thread.generator.EnteredKernel(thread.ip, thread.mode);
+  CountInstruction(thread);
+}
+
 void StepEngine::OnExec(pid_t tid) {
   // A thread other than the first that calls exec goes on under the first one's number, and all
   // others are gone.
   const auto former = static_cast<pid_t>(ReadEventMessage(tid).value_or(tid));
   Thread* caller = Find(former);
-  if (caller != nullptr) {
-    caller->generator.EnteredKernel(caller->ip, caller->mode);
-    CountInstruction(*caller);
-  }
+  if (caller != nullptr) LeaveProgram(*caller);
   const bool muted = caller != nullptr && caller->generator.muted();
   if (targets_.erase(former) != 0) targets_.insert(tid);
   // Its other threads ended, not the process.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# bash completion for flowback: commands, topics, options and columns are asked of the program
-# itself.
+# bash completion for flowback: commands, topics, options, columns and functions are asked of the
+# program itself.
 
 # The options of a command, one a line, as its help has them.
 _flowback_options() {
@@ -34,10 +34,95 @@ _flowback_program_at() {
   done
 }
 
+# Splits a line as the shell does. Sets `words`, the last of which is empty behind a blank; `typed`,
+# the part of it as it stands in the line that readline would replace; and `quote`, which is open.
+_flowback_split() {
+  local line=${1-} i c word='' some='' breaks=${COMP_WORDBREAKS-$' \t\n"\'@><=;|&(:'}
+  words=() typed='' quote=''
+  for ((i = 0; i < ${#line}; ++i)); do
+    c=${line:i:1}
+    typed+=$c
+    if [[ $c == "$quote" ]]; then
+      quote='' typed=''
+      continue
+    elif [[ $quote != "'" && $c == \\ ]]; then
+      c=${line:++i:1}
+      typed+=$c
+    elif [[ -z $quote && $c == [\'\"] ]]; then
+      quote=$c typed='' some=1
+      continue
+    elif [[ -z $quote && $c == [[:space:]] ]]; then
+      [[ -n $some ]] && words+=("$word")
+      word='' some='' typed=''
+      continue
+    elif [[ -z $quote && $breaks == *"$c"* ]]; then
+      typed=''
+    fi
+    word+=$c some=1
+  done
+  words+=("$word")
+}
+
+# Sets `behind` to the words of the command behind the cursor, which may stand in a quote: the
+# recording or the program may be there.
+_flowback_behind() {
+  local words typed quote word
+  _flowback_split "x$2$1"
+  for word in "${words[@]:1}"; do
+    case $word in
+      '') ;;
+      [\<\>\|\&\;]* | [0-9]*[\<\>]*) return ;;
+      *) behind+=("$word") ;;
+    esac
+  done
+}
+
+# Offers names where a function's name is typed. False: it is no such place.
+_flowback_functions() {
+  local words typed quote last option prefix line=() behind=() name rest
+  _flowback_split "${COMP_LINE:0:COMP_POINT}"
+  last=$((${#words[@]} - 1))
+  case $last,${words[last]} in
+    [01],*) return 1 ;;
+    *,--function=* | *,--from=* | *,--until=*)
+      option=${words[last]%%=*} prefix=${words[last]#*=}
+      line=("${words[@]:2:last-2}")
+      ;;
+    2,*) return 1 ;;
+    *)
+      option=${words[last - 1]} prefix=${words[last]}
+      line=("${words[@]:2:last-3}")
+      ;;
+  esac
+  case ${words[1]}$option in
+    decode--function) ;;
+    record--from | record--until)
+      local COMP_WORDS=("$program" "${words[@]:1}") COMP_CWORD=$last
+      [[ -z $(_flowback_program_at) ]] || return
+      ;;
+    *) return 1 ;;
+  esac
+  _flowback_behind "${COMP_LINE:COMP_POINT}" "$quote"
+  line=("${line[@]/#\~\//$HOME/}" "${behind[@]/#\~\//$HOME/}")
+  # Names are not to be quoted or marked as files are, and no files stand in for them.
+  compopt +o filenames +o default 2>/dev/null
+  while IFS= read -r name; do
+    rest=${name:${#prefix}}
+    if [[ -n $quote ]]; then
+      [[ $rest == *[\'\"\$\`!\\]* ]] && continue
+    elif [[ -n $rest ]]; then
+      printf -v rest %q "$rest"
+    fi
+    COMPREPLY+=("$typed$rest")
+  done < <("$program" "${words[1]}" --complete-function "$prefix" "${line[@]}" 2>/dev/null </dev/null)
+  return 0
+}
+
 _flowback() {
   local program=${COMP_WORDS[0]} word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
   local choices='' prefix='' command=${COMP_WORDS[1]} at=''
   COMPREPLY=()
+  [[ -n ${COMP_LINE-} ]] && _flowback_functions && return
   [[ $command == record && $COMP_CWORD -gt 1 ]] && at=$(_flowback_program_at)
   if [[ -n $at ]]; then
     # Of the program's own words flowback knows nothing: names of files, as by default.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <utility>
 
 #include "replay/symbols/jit_names.h"
 
@@ -19,7 +20,11 @@ constexpr size_t kDumpHeader = 40;
 constexpr size_t kRecordHeader = 16;
 constexpr size_t kRecordFixed = 40;  // of a load, behind the header, ahead of the name
 
-enum DumpRecord : uint32_t { kLoad = 0, kMove = 1 };
+constexpr size_t kLineFixed = 16;  // of a line, ahead of its file's name
+// V8 adds the size of the ELF header that `perf inject` puts in front of each function.
+constexpr uint64_t kElfHeader = 64;
+
+enum DumpRecord : uint32_t { kLoad = 0, kMove = 1, kDebugInfo = 2 };
 
 std::optional<uint64_t> TakeHex(std::string_view& line) {
   const size_t begin = std::min(line.find_first_not_of(' '), line.size());
@@ -50,6 +55,42 @@ uint64_t TimeOf(uint64_t time, std::optional<int64_t> offset) {
   return *offset > 0 && time < static_cast<uint64_t>(*offset) ? 0 : moved;
 }
 
+// The text before a NUL; nothing where there is none.
+std::optional<std::string_view> TextOf(Bytes bytes) {
+  const auto end = std::ranges::find(bytes, 0);
+  if (end == bytes.end()) return std::nullopt;
+  return std::string_view(reinterpret_cast<const char*>(bytes.data()),
+                          static_cast<size_t>(end - bytes.begin()));
+}
+
+// The lines of the function that the next load tells of. Null where they can't be meant: some
+// programs write names that they have freed, and the record does not come out even.
+std::shared_ptr<const JitLines> ReadLines(Bytes content) {
+  constexpr std::string_view kAsBefore = "\xff";
+  constexpr size_t kPadding = 8;
+  if (content.size() < kLineFixed) return nullptr;
+  const uint64_t begin = Word(content, 0);
+  const uint64_t count = Word(content, 8);
+  JitLines lines;
+  Bytes rest = content.subspan(kLineFixed);
+  for (uint64_t i = 0; i < count; ++i) {
+    if (rest.size() < kLineFixed) return nullptr;
+    const uint64_t address = Word(rest, 0);
+    const uint32_t line = Half(rest, 8);
+    rest = rest.subspan(kLineFixed);
+    auto name = TextOf(rest);
+    if (!name || name->empty() || address < begin) return nullptr;
+    rest = rest.subspan(name->size() + 1);
+    if (*name == kAsBefore && !lines.empty()) name = lines.back().file;
+    lines.push_back({address - begin, line, Cut(*name)});
+  }
+  if (lines.empty() || rest.size() >= kPadding) return nullptr;
+  std::ranges::stable_sort(lines, {}, &JitLine::offset);
+  if (lines.front().offset == kElfHeader)
+    for (JitLine& line : lines) line.offset -= kElfHeader;
+  return std::make_shared<const JitLines>(std::move(lines));
+}
+
 }  // namespace
 
 std::vector<JitSymbol> ReadPerfMap(Bytes text) {
@@ -61,7 +102,7 @@ std::vector<JitSymbol> ReadPerfMap(Bytes text) {
     const auto begin = TakeHex(line);
     const auto size = begin ? TakeHex(line) : std::nullopt;
     if (size && IsPlace(*begin, *size) && !line.empty())
-      symbols.push_back({*begin, *begin + *size, 0, Cut(line)});
+      symbols.push_back({*begin, *begin + *size, 0, Cut(line), nullptr});
   }
   return symbols;
 }
@@ -70,7 +111,12 @@ bool IsJitDump(Bytes bytes) { return bytes.size() >= kDumpHeader && Half(bytes, 
 
 std::vector<JitSymbol> ReadJitDump(Bytes dump, std::optional<int64_t> offset) {
   std::vector<JitSymbol> symbols;
-  std::map<uint64_t, std::string_view> names;  // by the code's number
+  struct Code {
+    std::string_view name;
+    std::shared_ptr<const JitLines> lines;
+  };
+  std::map<uint64_t, Code> codes;  // by number
+  std::shared_ptr<const JitLines> lines;
   if (!IsJitDump(dump)) return symbols;
   Bytes rest =
       dump.subspan(std::min<size_t>(std::max<size_t>(Half(dump, 8), kDumpHeader), dump.size()));
@@ -81,21 +127,21 @@ std::vector<JitSymbol> ReadJitDump(Bytes dump, std::optional<int64_t> offset) {
     const uint64_t time = TimeOf(Word(rest, 8), offset);
     const Bytes content = rest.first(size).subspan(kRecordHeader);
     rest = rest.subspan(size);
-    if (kind == kLoad && content.size() > kRecordFixed) {
-      const Bytes behind = content.subspan(kRecordFixed);
-      const auto end = std::ranges::find(behind, 0);
-      if (end == behind.end()) continue;
-      const std::string_view name(reinterpret_cast<const char*>(behind.data()),
-                                  static_cast<size_t>(end - behind.begin()));
-      names.insert_or_assign(Word(content, 32), Cut(name));
-      if (IsPlace(Word(content, 16), Word(content, 24)))
-        symbols.push_back(
-            {Word(content, 16), Word(content, 16) + Word(content, 24), time, Cut(name)});
+    const auto add = [&](uint64_t begin, uint64_t bytes, const Code& code) {
+      if (IsPlace(begin, bytes))
+        symbols.push_back({begin, begin + bytes, time, code.name, code.lines});
+    };
+    if (kind == kDebugInfo) {
+      lines = ReadLines(content);
+    } else if (kind == kLoad && content.size() > kRecordFixed) {
+      const auto name = TextOf(content.subspan(kRecordFixed));
+      if (!name) continue;
+      const Code code{Cut(*name), std::exchange(lines, nullptr)};
+      codes.insert_or_assign(Word(content, 32), code);
+      add(Word(content, 16), Word(content, 24), code);
     } else if (kind == kMove && content.size() >= kRecordFixed + 8) {
-      const auto name = names.find(Word(content, 40));
-      if (name != names.end() && IsPlace(Word(content, 24), Word(content, 32)))
-        symbols.push_back(
-            {Word(content, 24), Word(content, 24) + Word(content, 32), time, name->second});
+      const auto code = codes.find(Word(content, 40));
+      if (code != codes.end()) add(Word(content, 24), Word(content, 32), code->second);
     }
   }
   return symbols;

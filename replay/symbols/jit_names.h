@@ -6,9 +6,13 @@
 // code anew when it changes, in a file of code beside the recording; so the place in that file
 // tells the process, the address, and the time from which on the page was as it is. A map has no
 // times: there the last line for an address counts.
+//
+// A child has its maker's code, and so the names that its maker had given when it was made, until
+// it becomes another program.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -21,12 +25,21 @@
 
 namespace flowback::symbols {
 
+// A line of the source, from an offset in a function on.
+struct JitLine {
+  uint64_t offset = 0;
+  uint32_t line = 0;
+  std::string_view file;  // in the file that was read
+};
+using JitLines = std::vector<JitLine>;  // by offset
+
 // A name given to [begin, end) at a time of the recording's clock; 0: before all.
 struct JitSymbol {
   uint64_t begin = 0;
   uint64_t end = 0;
   uint64_t time = 0;
-  std::string_view name;  // in the file that was read
+  std::string_view name;                    // in the file that was read
+  std::shared_ptr<const JitLines> lines{};  // null: not told
 };
 
 // Lines that can't be understood, or lie at no possible addresses, are passed over.
@@ -51,6 +64,16 @@ class JitNames {
   };
   // By the place in the file of code.
   std::optional<Hit> Find(uint64_t file_offset) const;
+  // Where in its source a function is at that place, which has a range of places in common.
+  struct Place {
+    std::string_view function;
+    std::string_view file;
+    uint32_t line;
+    uint64_t begin;
+    uint64_t end;
+    uint64_t function_begin;  // tells functions apart
+  };
+  std::optional<Place> FindLine(uint64_t file_offset) const;
   // By the address, where no code is known yet: a call is told before the code that it leads to,
   // which is kept when it runs. Nothing where several processes gave names.
   std::optional<Hit> FindUnmapped(uint64_t address) const;
@@ -62,18 +85,29 @@ class JitNames {
     uint64_t offset = 0;  // of the first in the symbol
     uint64_t size = 0;    // of the symbol
     std::string_view name;
+    const JitLines* lines = nullptr;
   };
   struct Page;
   class Names;
+  class Families;
 
-  void Place(std::vector<Page> pages, std::vector<JitSymbol> symbols);
+  using SymbolsByProcess = std::map<int32_t, std::vector<JitSymbol>>;
+
+  // The names that were kept, of each process in the order of their times, as the next ones want
+  // them.
+  SymbolsByProcess ReadSymbols(const std::string& recording);
+  void PlaceNames(std::vector<Page> pages, const std::vector<JitSymbol>& symbols);
+  void PlaceByAddress(const std::vector<JitSymbol>& symbols);
+  static Range MakeRange(uint64_t at, uint64_t begin, uint64_t end, const JitSymbol& symbol);
+  static const Range* RangeAt(const std::vector<Range>& ranges, uint64_t at);
+  static std::optional<Hit> FindIn(const std::vector<Range>& ranges, uint64_t at);
 
   std::set<std::string> files_;
-  static std::optional<Hit> FindIn(const std::vector<Range>& ranges, uint64_t at);
 
   std::vector<Range> ranges_;      // sorted, apart
   std::vector<Range> by_address_;  // the same, with addresses in place of places
   std::vector<std::shared_ptr<const MappedFile>> mapped_;
+  std::vector<std::shared_ptr<const JitLines>> lines_;
 };
 
 }  // namespace flowback::symbols

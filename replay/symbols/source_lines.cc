@@ -3,16 +3,26 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 
 #include "decode/code/image_search.h"
+#include "replay/symbols/jit_names.h"
 #include "replay/symbols/source_file.h"
 #include "replay/symbols/source_text.h"
 
 namespace flowback {
 
+using symbols::JitNames;
 using symbols::SourceFile;
 using symbols::SourceText;
+
+namespace {
+
+// Above these bits stands the file's number.
+constexpr uint64_t kScopes = (uint64_t{1} << 39) - 1;
+
+}  // namespace
 
 struct SourceLines::Files {
   struct Entry {
@@ -20,7 +30,14 @@ struct SourceLines::Files {
     uint64_t number = 0;
   };
 
-  Entry& Of(const std::shared_ptr<const CodeSection>& section) {
+  // Holding the section keeps its address from being given to another one.
+  struct Known {
+    std::shared_ptr<const CodeSection> section;
+    Entry* entry = nullptr;
+    bool is_jit = false;  // code that was in no file
+  };
+
+  const Known& Of(const std::shared_ptr<const CodeSection>& section) {
     Known& known = by_section[section.get()];
     if (known.entry == nullptr) {
       const auto [entry, is_new] = by_path.try_emplace(section->name());
@@ -28,26 +45,43 @@ struct SourceLines::Files {
         entry->second.lines = std::make_unique<SourceFile>(section->name(), search);
         entry->second.number = by_path.size();
       }
-      known = {.section = section, .entry = &entry->second};
+      known = {
+          .section = section, .entry = &entry->second, .is_jit = Jit().IsCode(section->name())};
     }
-    return *known.entry;
+    return known;
   }
 
-  // Holding the section keeps its address from being given to another one.
-  struct Known {
-    std::shared_ptr<const CodeSection> section;
-    Entry* entry = nullptr;
-  };
+  const JitNames& Jit() {
+    if (!jit) jit.emplace(recording == nullptr ? JitNames() : JitNames::Read(*recording));
+    return *jit;
+  }
+
+  // The same of code that a process made, where a jitdump tells its line.
+  SourcePlace FindJit(uint64_t file_offset) {
+    const auto found = Jit().FindLine(file_offset);
+    if (!found) return {.begin = file_offset, .end = file_offset + 1, .frames = {}, .scope = 0};
+    SourceFrame& frame = jit_frames[found->begin];
+    frame = {.function = found->function, .file = found->file, .line = found->line};
+    return {.begin = found->begin,
+            .end = found->end,
+            .frames = {&frame, 1},
+            .scope = (found->function_begin & kScopes) + 1};
+  }
 
   std::mutex mutex;
   ImageSearch search;
   std::unordered_map<std::string, Entry> by_path;
   std::unordered_map<const CodeSection*, Known> by_section;
   std::unordered_map<std::string, SourceText> sources;
+  const Recording* recording = nullptr;
+  std::optional<JitNames> jit;
+  std::unordered_map<uint64_t, SourceFrame> jit_frames;  // by the place where the line begins
 };
 
-SourceLines::SourceLines(ImageSearch search) : files_(std::make_unique<Files>()) {
+SourceLines::SourceLines(ImageSearch search, const Recording* recording)
+    : files_(std::make_unique<Files>()) {
   files_->search = std::move(search);
+  files_->recording = recording;
 }
 
 SourceLines::~SourceLines() = default;
@@ -56,12 +90,12 @@ SourcePlace SourceLines::Find(const AddressSpace& space, uint64_t ip) {
   const CodeMapping* mapping = space.Find(ip);
   if (mapping == nullptr) return {.begin = ip, .end = ip + 1, .frames = {}, .scope = 0};
   const std::scoped_lock lock(files_->mutex);
-  Files::Entry& file = files_->Of(mapping->section);
+  const Files::Known& file = files_->Of(mapping->section);
   const uint64_t base = mapping->FileBase();
-  SourcePlace place = file.lines->Find(ip - base);
+  SourcePlace place = file.is_jit ? files_->FindJit(ip - base) : file.entry->lines->Find(ip - base);
   place.begin = std::max(place.begin + base, mapping->address);
   place.end = std::min(place.end + base, mapping->address + mapping->size);
-  place.scope |= file.number << 40;
+  place.scope |= file.entry->number << 40;
   return place;
 }
 

@@ -83,6 +83,48 @@ TEST(JitNames, DumpsCutAnywhere) {
   }
 }
 
+// Lines of two files, the second one's name told by reference; then the function.
+TEST(JitNames, LinesCutAndChangedAnywhere) {
+  std::string dump;
+  for (const uint32_t word : {0x4a695444u, 1u, 40u, 62u, 0u, 7u, 0u, 0u, 0u, 0u}) Put(dump, word);
+  std::string lines;
+  Put(lines, uint64_t{5});
+  for (const uint64_t word : {kPage, uint64_t{3}}) Put(lines, word);
+  for (const uint64_t offset : {0, 8, 16}) {
+    Put(lines, kPage + offset);
+    Put(lines, uint32_t{10} + static_cast<uint32_t>(offset));
+    Put(lines, uint32_t{1});
+    lines += offset == 8 ? std::string("\xff", 2) : std::string("f.js", 5);
+  }
+  Put(dump, uint32_t{2});
+  Put(dump, static_cast<uint32_t>(8 + lines.size()));
+  dump += lines;
+  Put(dump, uint32_t{0});
+  Put(dump, uint32_t{16 + 40 + 5 + 2});
+  Put(dump, uint64_t{6});
+  Put(dump, uint64_t{7});
+  for (const uint64_t word : {kPage, kPage, uint64_t{64}, uint64_t{1}}) Put(dump, word);
+  dump += std::string("name", 5) + "\x90\x90";
+
+  const auto whole = ReadJitDump(AsBytes(dump), 0);
+  ASSERT_EQ(whole.size(), 1u);
+  ASSERT_TRUE(whole[0].lines);
+  ASSERT_EQ(whole[0].lines->size(), 3u);
+  EXPECT_EQ((*whole[0].lines)[1].file, "f.js");
+  EXPECT_EQ((*whole[0].lines)[1].offset, 8u);
+  EXPECT_EQ((*whole[0].lines)[1].line, 18u);
+  for (size_t size = 0; size < dump.size(); ++size)
+    EXPECT_EQ(ReadJitDump(AsBytes(dump.substr(0, size)), 0).size(), 0u) << size;
+  for (size_t at = 0; at < dump.size(); ++at)
+    for (const char byte : {'\0', '\x7f', '\xff'}) {
+      std::string changed = dump;
+      changed[at] = byte;
+      for (const JitSymbol& symbol : ReadJitDump(AsBytes(changed), 0)) {
+        if (symbol.lines) EXPECT_LE(symbol.lines->size(), 3u);
+      }
+    }
+}
+
 // A name of each byte, each over all names before it, for a page that was told a hundred times.
 TEST(JitNames, OfEachByteOfManyPages) {
   const ScratchFolder folder;

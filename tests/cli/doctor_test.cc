@@ -34,8 +34,8 @@ class FakeMachine {
   void SetCapabilities(const std::string& mask) const {
     Set("proc/self/status", "Name:\ttest\nCapEff:\t" + mask + "\nSeccomp:\t0");
   }
-  void AddEmulator(const std::string& content) const {
-    const std::string path = root_.Write("usr/bin/qemu-x86_64", content);
+  void AddEmulator(const std::string& content, const std::string& name = "qemu-x86_64") const {
+    const std::string path = root_.Write("usr/bin/" + name, content);
     std::filesystem::permissions(path, std::filesystem::perms(0755));
   }
   void AddIntelPt() const {
@@ -278,6 +278,32 @@ TEST(Doctor, EmulatorIsTheNextBest) {
   }
 }
 
+// The package has both, but one may be there alone.
+TEST(Doctor, ThirtyTwoBitProgramsHaveAnEmulatorOfTheirOwn) {
+  FakeMachine machine("AuthenticAMD", "lm");
+  const json missing = machine.Judge("32-bit");
+  EXPECT_EQ(missing["usable"], false);
+  EXPECT_TRUE(Says(missing["why"], "32-bit programs")) << missing;
+  EXPECT_EQ(missing["found_by"], "qemu-i386 is not in PATH");
+  EXPECT_TRUE(Says(missing["fix"], "sudo apt-get install qemu-user"));
+  EXPECT_TRUE(Says(missing["instead"], "--engine step"));
+  EXPECT_TRUE(machine.Diagnose()["emulator_32"].is_null());
+  machine.AddEmulator(std::string("\x7f") + "ELF", "qemu-i386");
+  const json without = machine.Judge("32-bit");
+  EXPECT_EQ(without["usable"], false);
+  EXPECT_TRUE(Says(without["why"], "32-bit programs: the emulator /")) << without;
+  EXPECT_TRUE(Says(without["fix"], "--enable-plugins")) << without;
+  EXPECT_EQ(machine.Diagnose()["emulator_32"]["plugins"], false);
+  EXPECT_EQ(machine.Judge("emulate")["found_by"], "qemu-x86_64 is not in PATH");
+  const std::string emulator = ReadFile("/usr/bin/qemu-i386");
+  if (emulator.empty()) GTEST_SKIP() << "qemu-user is not installed";
+  machine.AddEmulator(emulator, "qemu-i386");
+  const json there = machine.Judge("32-bit");
+  EXPECT_EQ(there["machine"], true) << there;
+  EXPECT_TRUE(Says(there["found_by"], "/usr/bin/qemu-i386, loads plugins, interface version "))
+      << there;
+}
+
 TEST(Doctor, ArmMachineWithBrbe) {
   FakeMachine machine("", "");
   machine.Set("proc/cpuinfo", "processor\t: 0\nFeatures\t: fp asimd\nCPU implementer\t: 0x41");
@@ -319,7 +345,8 @@ TEST(Doctor, EmptyMachine) {
   const ScratchFolder nothing;
   const ProgramResult result = RunFlowback({"doctor", "--sysroot", nothing.path()});
   EXPECT_EQ(result.status, 0);
-  for (const char* engine : {"  pt ", "  lbr ", "  brbe ", "  emulate ", "  step ", "  attach "})
+  for (const char* engine :
+       {"  pt ", "  lbr ", "  brbe ", "  emulate ", "  32-bit ", "  step ", "  attach "})
     EXPECT_TRUE(result.out.contains(engine)) << result.out;
 }
 

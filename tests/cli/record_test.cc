@@ -42,6 +42,29 @@ TEST_F(RecordTest, TheCommandCannotBeRun) {
   EXPECT_EQ(Record({"--", data}).status, 126);
 }
 
+// What can't be read has no code that could be told; the step engine would count nothing.
+TEST_F(RecordTest, ProgramsThatMayOnlyBeExecuted) {
+  const std::string program = folder_.File("only_executed");
+  std::filesystem::copy_file("/bin/true", program);
+  std::filesystem::permissions(program, std::filesystem::perms(0111));
+  const RunOptions as_others = {.obey_permissions = true};
+  for (const char* engine : {"emulate", "step"}) {
+    if (RunFlowback({"record", "--engine", engine, "-o", file_, "--", "true"}, as_others).status)
+      continue;  // this machine has no such engine
+    const ProgramResult refused =
+        RunFlowback({"record", "--engine", engine, "-o", file_, "--", program}, as_others);
+    EXPECT_EQ(refused.status, 125) << engine;
+    EXPECT_TRUE(refused.err.contains("may be executed but not read")) << refused.err;
+    EXPECT_TRUE(refused.err.contains("try: chmod +r")) << refused.err;
+    // A program that becomes one runs, and it is told.
+    const ProgramResult became = RunFlowback(
+        {"record", "--engine", engine, "-o", file_, "--force", "--", "/usr/bin/env", program},
+        as_others);
+    EXPECT_EQ(became.status, 0) << became.err;
+    EXPECT_TRUE(became.err.contains("not read")) << engine << '\n' << became.err;
+  }
+}
+
 TEST_F(RecordTest, OwnFailuresAre125WithTheReasonInJson) {
   const ProgramResult missing = Record({"--json", "--engine", "pt", "--", "true"});
   EXPECT_EQ(missing.status, 125);

@@ -14,6 +14,7 @@ offers() {
   read -ra COMP_WORDS <<<"$program $line"
   [[ $line == *' ' ]] && COMP_WORDS+=("")
   COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+  COMP_LINE="$program $line" COMP_POINT=$((${#program} + 1 + ${#line}))
   _flowback
   for expected in "$@"; do
     if ! printf '%s\n' "${COMPREPLY[@]}" | grep -qxF -- "$expected"; then

@@ -44,6 +44,16 @@ TEST(FindFunctionTest, FindsWhatTheLinkerNamed) {
   EXPECT_TRUE(FindFunction("/proc/self/status", "_start").offsets.empty());
 }
 
+TEST(FindFunctionTest, FindsFunctionsOfThirtyTwoBitFiles) {
+  const std::string program = record_test::Program("thirty_two_spans");
+  const FunctionPlaces first = FindFunction(program, "first");
+  const FunctionPlaces second = FindFunction(program, "second");
+  ASSERT_EQ(first.offsets.size(), 1u);
+  ASSERT_EQ(second.offsets.size(), 1u);
+  EXPECT_EQ(second.offsets[0], first.offsets[0] + 2);  // INC, RET
+  EXPECT_EQ(FindFunction(program, "*").offsets.size(), 4u);
+}
+
 TEST(FindFunctionTest, FindsCxxByEitherName) {
   const std::string program = record_test::Sample("exceptions");
   for (const char* name : {"main", "_ZSt9terminatev", "std::terminate()", "std::terminate"})
@@ -60,8 +70,10 @@ TEST(FindFunctionTest, TellsOfFunctionsChosenAtRunTime) {
 }
 
 // Whatever the bytes are: no crash, and offsets inside the file.
-TEST(FindFunctionTest, SurvivesDamage) {
-  std::ifstream file(record_test::Program("known"), std::ios::binary);
+class FindFunctionIn : public testing::TestWithParam<const char*> {};
+
+TEST_P(FindFunctionIn, SurvivesDamage) {
+  std::ifstream file(record_test::Program(GetParam()), std::ios::binary);
   const std::vector<uint8_t> good{std::istreambuf_iterator<char>(file), {}};
   support::TemporaryFolder folder;
   uint32_t random = 1;
@@ -80,6 +92,9 @@ TEST(FindFunctionTest, SurvivesDamage) {
       EXPECT_LE(offset, uint64_t{1} << 63);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(, FindFunctionIn, testing::Values("known", "thirty_two_spans"),
+                         [](const auto& test) { return std::string(test.param); });
 
 }  // namespace
 }  // namespace flowback::record

@@ -63,6 +63,29 @@ TEST_P(JitNames, OfAJitDump) {
   EXPECT_NE(mov("4 Third\n"), std::string::npos) << listed.out;
 }
 
+// A page that the child wrote on is kept for it, and its functions are still those of its maker.
+TEST_P(JitNames, OfAForkedChild) {
+  for (const std::string kind : {"map", "dump"}) {
+    Own(kind + " fork");
+    const ProgramResult listed =
+        RunShell(folder_, "$F decode --strict -F insn,sym r.data | grep -a 'mov eax, 9 [^_]'");
+    EXPECT_EQ(listed.out, "mov eax, 9 Second \\x1b[31mred\n") << kind << listed.err;
+  }
+}
+
+TEST_P(JitNames, LinesOfAJitDump) {
+  Own("dump");
+  const ProgramResult listed = RunShell(
+      folder_,
+      "$F decode --strict -F insn,sym,srcline r.data | grep -aE ' (First|Second|Third)' | uniq");
+  for (const char* line : {"mov eax, 3 First source.js:30\n", "dec eax First source.js:31\n",
+                           "mov eax, 4 Third source.js:40\n", "ret Third source.js:41\n"})
+    EXPECT_TRUE(Has("\n" + listed.out, std::string("\n") + line)) << line << listed.out;
+  const ProgramResult lines = RunShell(folder_, "$F decode --strict --as lines r.data");
+  EXPECT_TRUE(Has(lines.out, "source.js:30")) << lines.err;
+  EXPECT_TRUE(Has(lines.out, "source.js:31")) << lines.err;
+}
+
 TEST_P(JitNames, OfNode) {
   if (GetParam() == std::string("step")) GTEST_SKIP() << "node's start takes hours to step";
   const ProgramResult node = RunShell(folder_, "node --version");

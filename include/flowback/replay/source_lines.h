@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Source lines and inlined calls at addresses, from the DWARF of the ELF files.
+// Source lines and inlined calls at addresses, from the DWARF of the ELF files, and from jitdumps.
 #pragma once
 
 #include <cstdint>
@@ -47,8 +47,9 @@ struct SourcePlace {
 // threads; what they get lives as long as this.
 class SourceLines {
  public:
-  // `search` tells where debug files lie.
-  explicit SourceLines(ImageSearch search = {});
+  // `search` tells where debug files lie. `recording`, which must outlive the object: the one whose
+  // code it is; jitdumps kept with it may tell lines of code that its processes made.
+  explicit SourceLines(ImageSearch search = {}, const Recording* recording = nullptr);
   ~SourceLines();
 
   // Where nothing is known the place has no frames and reaches as far as that is known to hold, at

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Makes functions at run time and writes down their names: `jit_named map|dump`, as perf's map of
-// the process or as a jitdump in the current folder. The second function takes the first one's
-// place.
+// Makes functions at run time and writes down their names: `jit_named map|dump [fork]`, as perf's
+// map of the process or as a jitdump in the current folder, with lines. The second function takes
+// the first one's place. With a third word a child runs one of them, changed.
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,6 +16,11 @@ struct Load {
   uint64_t time;
   uint32_t pid, tid;
   uint64_t vma, address, code_size, number;
+};
+
+struct Line {
+  uint64_t address;
+  uint32_t line, column;
 };
 
 static char* page;
@@ -27,11 +33,27 @@ static uint64_t Now(void) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+// The first instruction is of line 10 * `count`, what is behind it of the next one.
+static void TellLines(uint64_t at, unsigned char count) {
+  const char source[] = "/jit/source.js";
+  const char as_before[] = "\377";
+  const struct Line first = {at, 10u * count, 1};
+  const struct Line second = {at + 5, 10u * count + 1, 1};
+  const uint32_t size = 32 + 2 * sizeof first + sizeof source + sizeof as_before;
+  const uint32_t head[2] = {2, size};
+  const uint64_t rest[3] = {Now(), at, 2};
+  if (write(file, head, sizeof head) < 0 || write(file, rest, sizeof rest) < 0 ||
+      write(file, &first, sizeof first) < 0 || write(file, source, sizeof source) < 0 ||
+      write(file, &second, sizeof second) < 0 || write(file, as_before, sizeof as_before) < 0)
+    _exit(3);
+}
+
 // A loop of `count` rounds at a place in the page.
 static void Make(int at, unsigned char count, const char* name) {
   const unsigned char code[] = {0xb8, count, 0, 0, 0, 0xff, 0xc8, 0x75, 0xfc, 0xc3};
   memcpy(page + at, code, sizeof code);
   if (dumps) {
+    TellLines((uint64_t)(page + at), count);
     const struct Load load = {0,
                               (uint32_t)(sizeof load + strlen(name) + 1 + sizeof code),
                               Now(),
@@ -76,6 +98,17 @@ int main(int count, char** words) {
   Make(64, 5, "Second \033[31mred");
   Run(0);
   Run(64);
+  if (count > 2) {
+    const pid_t child = fork();
+    if (child == 0) {
+      page[65] = 9;  // the page is another one from here on
+      Run(64);
+      _exit(0);
+    }
+    waitpid(child, 0, 0);
+    if (dumps) Make(64, 7, "Later");
+    return 0;
+  }
   if (dumps) {
     Make(0, 4, "Third");
     Run(0);
