@@ -131,7 +131,6 @@ class DecodeJob {
   Status SelectThreads();
   void WarnOfNothingFound();
   using Places = std::map<const ThreadStay*, FlowTotals*>;  // null: of the whole stream
-  class PlacesFilter;
   std::vector<PieceTotals> NewTotals() const;
   Status SumStreams(std::vector<PieceTotals>& totals, BlockCountConsumer* counter);
   Status SumStream(const Stream& stream, const Places& places, BlockCountConsumer* counter);
@@ -368,27 +367,15 @@ Status DecodeJob::SumStreams(std::vector<PieceTotals>& totals, BlockCountConsume
   return {};
 }
 
-// Passes on what belongs to the pieces.
-class DecodeJob::PlacesFilter final : public BlockCountConsumer {
- public:
-  PlacesFilter(const Places& places, BlockCountConsumer& next)
-      : places_(places), all_(places.contains(nullptr)), next_(next) {}
-  void OnCounts(const ThreadStay* stay, const BlockCounts& counts) override {
-    if (all_ || places_.contains(stay)) next_.OnCounts(stay, counts);
-  }
-
- private:
-  const Places& places_;
-  const bool all_;
-  BlockCountConsumer& next_;
-};
-
 // Decodes the stream once and gives each piece its part of the totals.
 Status DecodeJob::SumStream(const Stream& stream, const Places& places,
                             BlockCountConsumer* counter) {
   const DecodeInput input = inputs_->For(stream);
-  std::optional<PlacesFilter> filter;
-  if (counter != nullptr) filter.emplace(places, *counter);
+  std::optional<CountsOfStays> filter;
+  const auto wanted = [&](const ThreadStay* stay) {
+    return places.contains(nullptr) || places.contains(stay);
+  };
+  if (counter != nullptr) filter.emplace(wanted, *counter);
   Result<FlowSummary> summary =
       filter ? decoder_->Count(input, *filter) : decoder_->Summarize(input);
   if (!summary) return Fail(summary.error());

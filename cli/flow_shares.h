@@ -5,6 +5,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -69,6 +70,21 @@ class ShareCounter final : public BlockCountConsumer {
   SourceColumns source_;
   std::unordered_map<Place, Block, HashOfPlace> blocks_;
   std::unordered_map<Place, uint64_t, HashOfPlace> calls_;  // by target
+};
+
+// Passes on the counts of the stays that are wanted.
+class CountsOfStays final : public BlockCountConsumer {
+ public:
+  // `next` must outlive it.
+  CountsOfStays(std::function<bool(const ThreadStay*)> wanted, BlockCountConsumer& next)
+      : wanted_(std::move(wanted)), next_(next) {}
+  void OnCounts(const ThreadStay* stay, const BlockCounts& counts) override {
+    if (wanted_(stay)) next_.OnCounts(stay, counts);
+  }
+
+ private:
+  std::function<bool(const ThreadStay*)> wanted_;
+  BlockCountConsumer& next_;
 };
 
 // Most instructions first, and a line for all.

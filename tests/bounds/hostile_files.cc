@@ -2,6 +2,7 @@
 #include "tests/bounds/hostile_files.h"
 
 #include "capture/formats/perf_layout.h"
+#include "capture/formats/process_end.h"
 #include "decode/pt/packets/packet_writer.h"
 #include "tests/support/perf_data_builder.h"
 #include "tests/support/perf_data_converter.h"
@@ -126,6 +127,20 @@ void LongName(PerfDataBuilder& file, uint64_t i) {
   file.Fork(kPid, kPid + 1 + static_cast<int32_t>(i), kPid, kPid, At(i + 1));
 }
 
+// Ends of processes that have no name, in the header's feature.
+void EndsOfProcesses(PerfDataBuilder& file, uint64_t) {
+  constexpr uint32_t kEnds = 200'000;
+  FieldWriter content;
+  for (uint32_t pid = kPid; pid < kPid + kEnds; ++pid) {
+    content.U32(pid).U32(pid);
+    for (int times_and_addresses = 0; times_and_addresses < 4; ++times_and_addresses)
+      content.U64(kBegin + pid);
+    content.U32(0).U32(kEndKnowsIp | kEndKnowsFault);
+    for (int texts = 0; texts < 3; ++texts) content.U32(0);
+  }
+  file.Feature(perf::kFeatureProcessEnds, content);
+}
+
 }  // namespace
 
 std::vector<HostileKind> RecordKinds() {
@@ -149,6 +164,7 @@ std::vector<HostileKind> RecordKinds() {
               }),
       Records("Exits", 40'000, 40,
               [=](PerfDataBuilder& file, uint64_t i) { file.Exit(kPid, tid(i), At(i)); }),
+      Records("EndsOfProcesses", 1, 10, EndsOfProcesses),
       Records("AuxRecords", 60'000, 24,
               [](PerfDataBuilder& file, uint64_t i) { file.Aux(8 * i, 8, 1, At(i)); }),
       Records("AuxAreas", 20'000, 24,
