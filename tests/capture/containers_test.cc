@@ -119,7 +119,7 @@ PerfDataBuilder WithCompressed(const FileBytes& packed) {
 }
 
 // 300 MB of well-formed records in some thirty kilobytes.
-TEST(Bomb, OfCompressedRecordsIsAnErrorThatNamesItsPlace) {
+TEST(Bomb, OfCompressedRecordsIsRefusedAndNamesItsPlace) {
   FieldWriter switches;
   while (switches.bytes.size() < 300u << 20) {
     if (switches.bytes.empty()) switches.U32(kRecordThrottle).U16(0).U16(8);
@@ -129,12 +129,13 @@ TEST(Bomb, OfCompressedRecordsIsAnErrorThatNamesItsPlace) {
   ASSERT_LT(packed.size(), 0xff00u);
   PerfDataBuilder before = PerfDataBuilder::WithIntelPt();
   const uint64_t at = before.NextOffset();
-  const auto recording = ReadBytes(WithCompressed(packed).Build());
-  ASSERT_FALSE(recording);
-  EXPECT_EQ(recording.error().code(), ErrorCode::kUnreadable);
-  EXPECT_EQ(recording.error().offset(), at);
-  EXPECT_NE(recording.error().message().find("unpacks to more than"), std::string::npos);
-  EXPECT_FALSE(recording.error().remedy().empty());
+  const Recording recording = Read(WithCompressed(packed).Build());
+  ASSERT_TRUE(recording.refusal);
+  EXPECT_EQ(recording.refusal->code(), ErrorCode::kUnreadable);
+  EXPECT_EQ(recording.refusal->offset(), at);
+  EXPECT_NE(recording.refusal->message().find("unpacks to more than"), std::string::npos);
+  EXPECT_FALSE(recording.refusal->remedy().empty());
+  EXPECT_TRUE(Warns(recording, "nothing is read from there on"));
 }
 
 TEST(Bomb, OfZerosEndsAtTheFirstRecord) {
