@@ -21,7 +21,6 @@ namespace fs = std::filesystem;
 
 const std::vector<std::string> kEndless = {"/bin/sh", "-c", "while :; do :; done"};
 const std::vector<std::string> kAsleep = {"/bin/sleep", "1000"};
-const std::vector<std::string> kStubborn = {"/bin/sh", "-c", "trap '' TERM; while :; do :; done"};
 
 // Each test for both engines.
 class Ends : public testing::TestWithParam<const char*> {
@@ -147,6 +146,7 @@ TEST(FailedSnapshot, IsHeardOfWithoutTheProgram) {
 
 // The file is whole before the program, which does not end when it is asked to.
 TEST_P(Ends, WithAFileThatIsCompleteWhileTheProgramRuns) {
+  const std::string ready = recorder_.File("ready");
   bool complete = false;
   recorder_.options().on_progress = [&](const RecordProgress& progress) {
     if (complete) {
@@ -159,12 +159,13 @@ TEST_P(Ends, WithAFileThatIsCompleteWhileTheProgramRuns) {
         EXPECT_TRUE(recording->warnings.empty());
       }
       EXPECT_EQ(progress.file_bytes, fs::file_size(recorder_.File("perf.data")));
-    } else if (progress.instructions > 10'000 && !signalled_) {
+    } else if (!signalled_ && fs::exists(ready)) {
       signalled_ = true;
       kill(getpid(), SIGTERM);
     }
   };
-  const RecordSummary summary = Run(kStubborn);
+  const RecordSummary summary =
+      Run({"/bin/sh", "-c", "trap '' TERM; : >'" + ready + "'; while :; do :; done"});
   EXPECT_TRUE(complete);
   ASSERT_TRUE(WIFSIGNALED(summary.command_status));
   ExpectSameFlow(recorder_.File("perf.data"), summary);
