@@ -23,13 +23,6 @@ namespace {
 // What the build asks each command for.
 constexpr std::string_view kManualPage = "--manual-page";
 
-int Print(const std::string& text) {
-  Output output;
-  output.Write(text);
-  const Status written = output.Finish();
-  return written ? int{kDone} : Report(written.error());
-}
-
 std::vector<std::string> Spellings(const CLI::App& app) {
   std::vector<std::string> all;
   for (const CLI::Option* option : app.get_options()) {

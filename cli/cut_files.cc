@@ -29,8 +29,8 @@ struct Mapping {
 };
 
 // What the handler met first. A signal handler has no other place for it.
-enum class Note : uint8_t { kNothing, kComing, kThere };
-std::atomic<Note> noted = Note::kNothing;
+enum class Noted : uint8_t { kNothing, kComing, kThere };
+std::atomic<Noted> noted = Noted::kNothing;
 Mapping noted_mapping;
 uint64_t noted_address = 0;
 
@@ -113,11 +113,11 @@ bool PutZeros(uint64_t address, const Mapping& mapping) {
 }
 
 void TakeNote(uint64_t address, const Mapping& mapping) {
-  Note nothing = Note::kNothing;
-  if (!noted.compare_exchange_strong(nothing, Note::kComing)) return;
+  Noted nothing = Noted::kNothing;
+  if (!noted.compare_exchange_strong(nothing, Noted::kComing)) return;
   noted_mapping = mapping;
   noted_address = address;
-  noted.store(Note::kThere, std::memory_order_release);
+  noted.store(Noted::kThere, std::memory_order_release);
 }
 
 // Only files that are read: shared memory without room, say, is another matter. The instruction
@@ -131,7 +131,7 @@ void OnBusError(int signal, siginfo_t* info, void*) {
   if (is_cut) TakeNote(address, mapping);  // before anybody can read the zeros
   // Another thread may have been here first: then the page is a nameless one by now.
   const bool is_mended = info->si_code == BUS_ADRERR && mapping.inode == 0 && mapping.read_only &&
-                         noted.load() != Note::kNothing;
+                         noted.load() != Noted::kNothing;
   if (!is_mended && (!is_cut || !PutZeros(address, mapping))) std::signal(signal, SIG_DFL);
   errno = error;
 }
@@ -147,8 +147,8 @@ void SurviveCutFiles() {
 }
 
 Status CheckNothingMet() {
-  if (noted.load(std::memory_order_acquire) == Note::kNothing) return {};
-  while (noted.load(std::memory_order_acquire) != Note::kThere) continue;  // a few instructions
+  if (noted.load(std::memory_order_acquire) == Noted::kNothing) return {};
+  while (noted.load(std::memory_order_acquire) != Noted::kThere) continue;  // a few instructions
   const uint64_t offset = noted_mapping.offset + (noted_address - noted_mapping.begin);
   return Fail(CutWhileRead(noted_mapping.path, offset));
 }

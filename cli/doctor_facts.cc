@@ -16,8 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kDevices[] = "/sys/bus/event_source/devices";
-
 // The file's first line; empty when it can't be read.
 std::optional<std::string> ReadLine(const fs::path& path) {
   std::ifstream file(path);
@@ -68,7 +66,7 @@ void ReadCpu(const std::string& root, DoctorFacts& facts) {
 }
 
 void ReadDevices(const std::string& root, DoctorFacts& facts) {
-  const fs::path devices = root + kDevices;
+  const fs::path devices = root + kPmuFolder;
   std::error_code ignored;
   facts.has_brs_event = fs::exists(devices / "cpu/events/branch-brs", ignored);
   facts.pt_type = ReadLine(devices / "intel_pt/type");
@@ -82,7 +80,7 @@ void ReadDevices(const std::string& root, DoctorFacts& facts) {
     const auto entries = ReadNumber(entry.path() / "caps/branches");
     if (!entries || *entries <= 0) continue;
     facts.branch_entries = static_cast<uint64_t>(*entries);
-    facts.branch_source = std::string(kDevices) + "/" + name + "/caps/branches";
+    facts.branch_source = std::string(kPmuFolder) + "/" + name + "/caps/branches";
   }
   std::ranges::sort(facts.pmus);
 }

@@ -13,6 +13,9 @@
 
 namespace flowback::cli {
 
+// Where the kernel tells of its PMUs.
+constexpr char kPmuFolder[] = "/sys/bus/event_source/devices";
+
 // One attempt at something whose outcome nothing else tells.
 struct Trial {
   int error = 0;         // errno; 0: it worked

@@ -10,8 +10,6 @@
 namespace flowback::cli {
 namespace {
 
-constexpr char kDevices[] = "/sys/bus/event_source/devices";
-
 bool IsIntel(const DoctorFacts& facts) { return facts.vendor == "GenuineIntel"; }
 bool IsAmd(const DoctorFacts& facts) {
   return facts.vendor == "AuthenticAMD" || facts.vendor == "HygonGenuine";
@@ -87,11 +85,11 @@ Verdict JudgePt(const DoctorFacts& facts, bool built, const std::string& instead
   Verdict v{.kind = "pt", .usable = built, .instead = instead};
   if (facts.pt_type) {
     v.why = "Intel PT is there";
-    v.found_by = fmt::format("{}/intel_pt has type {}", kDevices, *facts.pt_type);
+    v.found_by = fmt::format("{}/intel_pt has type {}", kPmuFolder, *facts.pt_type);
     JudgeUse(facts, "pt", "perf record -e intel_pt//u -o perf.data -- CMD", v);
   } else {
     v.why = NoPtReason(facts);
-    v.found_by = fmt::format("{}/intel_pt is missing; {}, {}, {}", kDevices, VendorText(facts),
+    v.found_by = fmt::format("{}/intel_pt is missing; {}, {}, {}", kPmuFolder, VendorText(facts),
                              FlagText(facts, "intel_pt"), FlagText(facts, "hypervisor"));
     v.fix = NoPtFix(facts);
   }
@@ -140,7 +138,7 @@ Verdict JudgeLbr(const DoctorFacts& facts, bool built, const std::string& instea
                  ? fmt::format(": branch stacks of {} entries", *facts.branch_entries)
                  : ": branch stacks are there";
     v.found_by = facts.branch_entries  ? facts.branch_source + " says so"
-                 : facts.has_brs_event ? std::string(kDevices) + "/cpu/events/branch-brs is there"
+                 : facts.has_brs_event ? std::string(kPmuFolder) + "/cpu/events/branch-brs is there"
                                        : "the kernel opens them";
     // BRS works with an event of its own, and with a fixed period only: the trial's is another.
     const bool brs = facts.has_brs_event && !facts.Flag("amd_lbr_v2");
@@ -150,7 +148,7 @@ Verdict JudgeLbr(const DoctorFacts& facts, bool built, const std::string& instea
              v);
   } else {
     v.why = NoLbrReason(facts);
-    v.found_by = fmt::format("no caps/branches under {}/cpu*; {}", kDevices, VendorText(facts));
+    v.found_by = fmt::format("no caps/branches under {}/cpu*; {}", kPmuFolder, VendorText(facts));
     if (trial != nullptr)
       v.found_by += fmt::format("; perf_event_open: {}", std::strerror(trial->error));
     if (const auto obstacle = WhyForbidden(facts, "software"))
@@ -172,7 +170,7 @@ Verdict JudgeBrbe(const DoctorFacts& facts, bool built, const std::string& inste
     JudgeUse(facts, "branches", "perf record -j any,u -o perf.data -- CMD", v);
   } else {
     v.why = "no BRBE: the kernel offers no branch stack";
-    v.found_by = fmt::format("{}; no caps/branches under {}/arm*", VendorText(facts), kDevices);
+    v.found_by = fmt::format("{}; no caps/branches under {}/arm*", VendorText(facts), kPmuFolder);
     v.fix = "boot Linux 6.17 or newer with CONFIG_ARM64_BRBE on a CPU with FEAT_BRBE";
   }
   v.usable = v.usable && v.machine;

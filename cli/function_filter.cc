@@ -10,9 +10,6 @@
 namespace flowback::cli {
 namespace {
 
-// The time of a spelling check.
-constexpr size_t kMostNames = 100'000;
-
 class FunctionFilter final : public ExecutionConsumer {
  public:
   FunctionFilter(ExecutionConsumer& next, FunctionMatch& match, std::atomic<bool>& found)
@@ -95,7 +92,7 @@ std::unique_ptr<Decoder> MakeFunctionDecoder(std::unique_ptr<Decoder> decoder, F
 }
 
 std::string WhyNoFunction(const NamePattern& pattern, Symbolizer& symbolizer) {
-  std::vector<std::string> names = symbolizer.KnownNames(kMostNames);
+  std::vector<std::string> names = symbolizer.KnownNames(kMostNamesToCompare);
   for (const std::string& name : names)
     if (pattern.Matches(name)) return " ('" + name + "' is in a file that ran; nothing came to it)";
   if (!pattern.is_plain()) return {};

@@ -11,12 +11,6 @@
 #include "replay/symbols/elf_symbols.h"
 
 namespace flowback::cli {
-namespace {
-
-// The time of a spelling check.
-constexpr size_t kMostNames = 100'000;
-
-}  // namespace
 
 void AppendFunctions(const std::string& path, const ImageSearch& search, size_t most,
                      std::vector<std::string>& names) {
@@ -45,7 +39,7 @@ std::string DidYouMeanFunction(const std::string& recording, const std::string& 
   options.input = recording;
   const Result<Recording> opened = OpenRecording(options);
   if (!pattern || !pattern->is_plain() || !opened) return {};
-  std::vector<std::string> names = RecordedFunctions(*opened, {}, kMostNames);
+  std::vector<std::string> names = RecordedFunctions(*opened, {}, kMostNamesToCompare);
   for (std::string& name : names)
     name.resize(std::min({name.size(), name.find('('), name.find('@')}));
   return DidYouMean(function, names);

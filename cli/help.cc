@@ -21,13 +21,6 @@ constexpr Command kCommands[] = {
 #undef FLOWBACK_COMMAND
 };
 
-int Print(const std::string& text) {
-  Output output;
-  output.Write(text);
-  const Status written = output.Finish();
-  return written ? int{kDone} : Report(written.error());
-}
-
 std::string AllText() {
   std::string text =
       "flowback: what exactly did a program execute, from hardware branch traces\n\n"

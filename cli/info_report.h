@@ -53,6 +53,8 @@ constexpr size_t ShownOf(size_t count) {
 }
 // The threads with their times, as text.
 void AppendThreads(const InfoReport& report, std::string& out);
+// Of a thread, process or CPU; "-" where it is not known.
+std::string NumberOrDash(int32_t number);
 // "15.0 %", "0 %", "<0.1 %".
 std::string PercentOf(uint64_t part, uint64_t whole);
 

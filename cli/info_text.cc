@@ -105,8 +105,6 @@ void AppendTrace(const InfoReport& report, std::string& out) {
                             span.begin, span.end, emulated));
 }
 
-std::string Number(int32_t value) { return value < 0 ? std::string("-") : std::to_string(value); }
-
 // A line of law 1's table.
 struct StreamLine {
   uint64_t decoded = 0, padding = 0, lost = 0, size = 0, instructions = 0;
@@ -150,8 +148,8 @@ void AppendStreams(const InfoReport& report, std::string& out) {
     StreamLine line;
     line.Add(info);
     if (i < shown)
-      line.Append(std::to_string(info.owner->stream->index), Number(info.owner->tid),
-                  Number(info.owner->stream->cpu), out);
+      line.Append(std::to_string(info.owner->stream->index), NumberOrDash(info.owner->tid),
+                  NumberOrDash(info.owner->stream->cpu), out);
     else
       rest.Add(info);
   }

@@ -14,8 +14,6 @@
 namespace flowback::cli {
 namespace {
 
-std::string Number(int32_t value) { return value < 0 ? std::string("-") : std::to_string(value); }
-
 std::string NameOf(const TimeAccount& account, const Threads& threads) {
   if (account.tid >= 0) return Printable(threads.CommAt(account.tid, 0).comm);
   const std::string stream = account.stream->cpu >= 0
@@ -52,7 +50,8 @@ TimeAccount SumOf(const std::vector<const TimeAccount*>& accounts, size_t from) 
 template <class Line>
 void AppendTable(const std::vector<const TimeAccount*>& accounts, Line line) {
   const size_t shown = ShownOf(accounts.size());
-  for (size_t i = 0; i < shown; ++i) line(Number(accounts[i]->tid), *accounts[i], accounts[i]);
+  for (size_t i = 0; i < shown; ++i)
+    line(NumberOrDash(accounts[i]->tid), *accounts[i], accounts[i]);
   if (shown < accounts.size())
     line(fmt::format("{} more", accounts.size() - shown), SumOf(accounts, shown), nullptr);
   if (accounts.size() > 1) line("all", SumOf(accounts, 0), nullptr);
@@ -64,9 +63,9 @@ void AppendFlow(const std::vector<const TimeAccount*>& accounts, const Threads& 
                      "bytes", "losses", "name");
   AppendTable(accounts,
               [&](const std::string& who, const TimeAccount& account, const TimeAccount* one) {
-                out += fmt::format("{:>10} {:>8} {:>14} {:>12} {:>8}  {}", who, Number(account.pid),
-                                   account.instructions, account.bytes, account.losses,
-                                   one == nullptr ? "" : NameOf(*one, threads));
+                out += fmt::format("{:>10} {:>8} {:>14} {:>12} {:>8}  {}", who,
+                                   NumberOrDash(account.pid), account.instructions, account.bytes,
+                                   account.losses, one == nullptr ? "" : NameOf(*one, threads));
                 out.erase(out.find_last_not_of(' ') + 1);
                 out += '\n';
               });
@@ -113,6 +112,8 @@ void AppendTimes(const InfoReport& report, const std::vector<const TimeAccount*>
 }
 
 }  // namespace
+
+std::string NumberOrDash(int32_t number) { return number < 0 ? "-" : std::to_string(number); }
 
 std::string PercentOf(uint64_t part, uint64_t whole) {
   if (part == 0 || whole == 0) return "0 %";

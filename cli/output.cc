@@ -146,4 +146,11 @@ Status Output::Finish() {
   return {};
 }
 
+int Print(const std::string& text) {
+  Output output;
+  output.Write(text);
+  const Status written = output.Finish();
+  return written ? int{kDone} : Report(written.error());
+}
+
 }  // namespace flowback::cli

@@ -89,4 +89,7 @@ class Output {
   std::chrono::steady_clock::time_point next_check_;
 };
 
+// Writes a text that is all there is to stdout; returns the exit status, a failure told.
+int Print(const std::string& text);
+
 }  // namespace flowback::cli

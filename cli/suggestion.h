@@ -2,11 +2,15 @@
 // What somebody who mistyped a word may have meant.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
 
 namespace flowback::cli {
+
+// More names than that are not compared with a word: it would take too long.
+constexpr size_t kMostNamesToCompare = 100'000;
 
 // How many letters to insert, leave out, change or swap with their neighbour, at least, to make one
 // word from the other.

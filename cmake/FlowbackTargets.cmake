@@ -12,6 +12,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   target_compile_options(flowback_options INTERFACE
     -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # std::stable_sort of g++ 12's library calls what that library deprecates.
+  target_compile_options(flowback_options INTERFACE -Wno-deprecated-declarations)
+endif()
 if(FLOWBACK_SANITIZE)
   target_compile_options(flowback_options INTERFACE -fsanitize=${FLOWBACK_SANITIZE}
                          -fno-omit-frame-pointer -fno-sanitize-recover=all)
@@ -23,15 +27,15 @@ if(FLOWBACK_FUZZERS)
 endif()
 
 # Parsing the headers that nearly every file includes is a third of the work of compiling it: they are
-# parsed once for each set of options. clang and the sanitizers build without, so that no file lacks an
+# parsed once for each set of options. The build for clang-tidy does without, so that no file lacks an
 # include unseen.
 set(FLOWBACK_COMMON_HEADERS <algorithm> <array> <atomic> <cstdint> <cstring> <expected> <functional>
   <map> <memory> <mutex> <optional> <set> <span> <string> <string_view> <unordered_map> <utility>
   <variant> <vector>)
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT FLOWBACK_SANITIZE)
-  option(FLOWBACK_PRECOMPILED "Precompile the headers that are used everywhere" ON)
-else()
-  set(FLOWBACK_PRECOMPILED OFF)
+option(FLOWBACK_PRECOMPILED "Precompile the headers that are used everywhere" ON)
+if(FLOWBACK_PRECOMPILED AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # With the time in them ccache would never find them again.
+  target_compile_options(flowback_options INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
 endif()
 
 # flowback_precompile(TARGET headers...): in front of each of its files.
@@ -128,13 +132,17 @@ function(flowback_command_test name)
   endif()
 endfunction()
 
-# flowback_test(NAME SOURCES... [LINK lib...] [SECONDS limit] [BUSY]): one GoogleTest program, found by
+# flowback_test(NAME SOURCES... [ALONE sources...] [LINK lib...] [SECONDS limit] [BUSY]): one GoogleTest program, found by
 # ctest case by case; the limit is each case's. Optimising a test's own code takes longer than running
-# it, but for one that is BUSY with work of its own.
+# it, but for one that is BUSY with work of its own. Files that are ALONE name their helpers as others
+# do, and are not compiled together with them.
 function(flowback_test name)
-  cmake_parse_arguments(TEST "BUSY" "SECONDS" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(TEST "BUSY" "SECONDS" "SOURCES;ALONE;LINK" ${ARGN})
   flowback_test_limit(seconds ${TEST_SECONDS})
-  add_executable(${name} ${TEST_SOURCES})
+  add_executable(${name} ${TEST_SOURCES} ${TEST_ALONE})
+  if(TEST_ALONE)
+    set_source_files_properties(${TEST_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE flowback_options ${TEST_LINK} GTest::gtest_main)
   if(NOT TEST_BUSY)

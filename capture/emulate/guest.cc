@@ -11,7 +11,7 @@
 namespace flowback::emulate {
 namespace {
 
-constexpr uint64_t kPage = 4096;
+constexpr uint64_t kGuestPage = 4096;
 
 // The kernel's frame for a signal handler, which the emulator imitates: the return address, then
 // the ucontext. Offsets from the stack pointer; siginfo lies where RSI points.
@@ -29,7 +29,7 @@ bool HasArguments(uint64_t stack, const GuestMemory& memory) {
   const auto end = memory.Word(stack + size * (*count + 1));
   const auto first = memory.Word(stack + size);
   if (!end || *end != 0 || !first) return false;
-  return *count == 0 || memory.Text(*first, 32 * kPage).has_value();
+  return *count == 0 || memory.Text(*first, 32 * kGuestPage).has_value();
 }
 
 // A 32-bit program's frame: the return address, the signal's number, and then for a handler that
@@ -111,10 +111,10 @@ std::optional<std::string> GuestMemory::Text(uint64_t address, uint64_t limit) c
   std::string text;
   // Page by page: what comes after the text may not be readable.
   while (text.size() < limit) {
-    char part[kPage];
+    char part[kGuestPage];
     const uint64_t at = address + text.size();
     const uint64_t size =
-        std::min({uint64_t{sizeof part}, kPage - at % kPage, limit - text.size()});
+        std::min({uint64_t{sizeof part}, kGuestPage - at % kGuestPage, limit - text.size()});
     if (!Read(at, part, size)) return std::nullopt;
     const void* end = std::memchr(part, 0, size);
     const uint64_t used =
@@ -127,7 +127,7 @@ std::optional<std::string> GuestMemory::Text(uint64_t address, uint64_t limit) c
 
 std::optional<std::vector<std::string>> GuestMemory::Texts(uint64_t address) const {
   // The kernel's own limits, of one and of all.
-  constexpr uint64_t kMaxText = 32 * kPage;
+  constexpr uint64_t kMaxText = 32 * kGuestPage;
   constexpr uint64_t kMaxTotal = 8u << 20;
   std::vector<std::string> texts;
   uint64_t total = 0;

@@ -2,18 +2,12 @@
 // Numbers as messages show them.
 #pragma once
 
-#include <charconv>
 #include <cstdint>
 #include <string>
 
-namespace flowback {
+#include "base/hex.h"
 
-// "0x1f": offsets and addresses.
-inline std::string Hex(uint64_t value) {
-  char digits[16];
-  const auto end = std::to_chars(digits, digits + sizeof digits, value, 16).ptr;
-  return "0x" + std::string(digits, end);
-}
+namespace flowback {
 
 // What helps against an input that is cut or contradicts itself.
 inline constexpr char kDamageRemedy[] = "copy the file again, or record again";

@@ -40,7 +40,7 @@ class ElfTables {
 
   explicit ElfTables(Bytes file) : file_(file) {
     const auto ident = Slice(file, 0, EI_NIDENT);
-    if (ident.size() != EI_NIDENT || !std::equal(ELFMAG, ELFMAG + SELFMAG, ident.begin())) return;
+    if (ident.size() != EI_NIDENT || std::memcmp(ident.data(), ELFMAG, SELFMAG) != 0) return;
     is_short_ = ident[EI_CLASS] == ELFCLASS32;
     if (is_short_)
       Read<Elf32_Ehdr, Elf32_Phdr, Elf32_Shdr>();

@@ -1,17 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "capture/record/function_watch.h"
 
+#include "base/hex.h"
+
 namespace flowback::record {
-namespace {
-
-std::string Hex(uint64_t number) {
-  std::string digits;
-  do digits.insert(digits.begin(), "0123456789abcdef"[number % 16]);
-  while ((number /= 16) != 0);
-  return "0x" + digits;
-}
-
-}  // namespace
 
 const FunctionWatch::Places& FunctionWatch::PlacesIn(const std::string& path) {
   const auto [found, added] = files_.try_emplace(path);

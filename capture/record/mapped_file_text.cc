@@ -22,7 +22,7 @@ std::optional<uint64_t> TakeHex(std::string_view& rest) {
   return number;
 }
 
-std::string Hex(uint64_t number) {
+std::string HexDigits(uint64_t number) {
   char text[kHex];
   return {text, std::to_chars(text, text + sizeof text, number, kHex).ptr};
 }
@@ -56,7 +56,7 @@ std::optional<MappedFileText> MappedFileText::Parse(const std::string& text) {
 }
 
 std::string MappedFileText::Text() const {
-  return Hex(key) + ' ' + Hex(mapping.begin) + ' ' + Hex(mapping.end) +
+  return HexDigits(key) + ' ' + HexDigits(mapping.begin) + ' ' + HexDigits(mapping.end) +
          (mapping.deleted ? " 1 " : " 0 ") + mapping.identity;
 }
 

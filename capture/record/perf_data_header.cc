@@ -22,7 +22,6 @@ constexpr unsigned kFeaturePmuMappings = 16;
 constexpr unsigned kFeatureSampleTime = 21;
 
 constexpr size_t kStringUnit = 64;  // header strings
-constexpr size_t kBuildIdField = 20;
 constexpr size_t kMostOfRecord = 0xffff;
 
 Bytes AsBytes(const perf_event_attr& attr) {

@@ -15,6 +15,9 @@
 
 namespace flowback::record {
 
+// The bytes that records have for a build-id, however long it is.
+constexpr size_t kBuildIdField = 20;
+
 // The two events: of the trace, and of the sideband.
 struct RecordedEvents {
   perf_event_attr trace{};

@@ -38,7 +38,6 @@ constexpr uint64_t kDataSizeAt = 48;     // in the header
 constexpr uint64_t kFeatureBitsAt = 72;  // in the header
 
 constexpr uint16_t kMiscUser = PERF_RECORD_MISC_USER;
-constexpr size_t kBuildIdField = 20;
 
 void PutBuildId(RecordBuffer& record, const BuildId& id) {
   record.U8(static_cast<uint8_t>(id.bytes.size()));

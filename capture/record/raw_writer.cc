@@ -7,14 +7,10 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/hex.h"
+
 namespace flowback::record {
 namespace {
-
-std::string Hex(uint64_t value) {
-  char text[24];
-  std::snprintf(text, sizeof text, "0x%" PRIx64, value);
-  return text;
-}
 
 std::string StreamName(uint32_t index) { return "pt-" + std::to_string(index) + ".bin"; }
 

@@ -13,14 +13,13 @@
 #include <set>
 #include <variant>
 
-#include "decode/code/hex.h"
+#include "base/hex.h"
 #include "decode/code/image_search.h"
 #include "decode/code/last_mappings.h"
 
 namespace flowback {
 namespace {
 
-constexpr const char* kVdso = "[vdso]";
 constexpr const char* kVsyscall = "[vsyscall]";
 constexpr uint64_t kVsyscallPage = 0xffffffffff600000;
 constexpr const char* kAnonymous = "//anon";
@@ -88,11 +87,6 @@ std::string ListOf(const std::set<int32_t>& processes) {
     text += (text.empty() ? "" : ", ") + std::to_string(pid);
   }
   return text;
-}
-
-std::string_view WithoutDeleted(std::string_view path) {
-  constexpr std::string_view kDeleted = " (deleted)";
-  return path.ends_with(kDeleted) ? path.substr(0, path.size() - kDeleted.size()) : path;
 }
 
 std::unexpected<Error> OtherRun(const std::string& path, const std::string& why) {

@@ -14,7 +14,7 @@
 #include <optional>
 #include <string_view>
 
-#include "decode/code/hex.h"
+#include "base/hex.h"
 
 namespace flowback {
 namespace {

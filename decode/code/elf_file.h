@@ -12,6 +12,9 @@
 
 namespace flowback {
 
+// Where the addresses of a 32-bit program end.
+constexpr uint64_t kEndOf32Bits = uint64_t{1} << 32;
+
 // A part of the file that is mapped executable, rounded to pages where the kernel does so.
 struct ElfSegment {
   uint64_t address = 0;  // as the program headers say

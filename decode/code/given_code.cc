@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "decode/code/given_code.h"
 
-#include "decode/code/hex.h"
+#include "base/hex.h"
 
 namespace flowback {
 namespace {
-
-constexpr uint64_t k4GiB = uint64_t{1} << 32;
 
 bool Wraps(uint64_t address, uint64_t size) { return size != 0 && address + (size - 1) < address; }
 
@@ -95,7 +93,7 @@ Result<GivenImage> OpenImage(const ImageSpec& spec, ImageStore& store) {
   const uint64_t base = spec.load_address.value_or(elf.first_page) - elf.first_page;
   for (const ElfSegment& segment : elf.code) {
     const uint64_t address = base + segment.address;
-    if (Wraps(address, segment.size) || (elf.bits == 32 && address + segment.size > k4GiB))
+    if (Wraps(address, segment.size) || (elf.bits == 32 && address + segment.size > kEndOf32Bits))
       return Fail(Error(ErrorCode::kUsage, Describe(spec) + ": its code would lie at " +
                                                Hex(address) + ", past the end of the " +
                                                std::to_string(elf.bits) + "-bit address space")

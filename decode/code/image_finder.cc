@@ -4,17 +4,15 @@
 #include <algorithm>
 #include <utility>
 
-#include "decode/code/hex.h"
+#include "base/hex.h"
 #include "decode/code/image_search.h"
 #include "decode/code/own_vdso.h"
 
 namespace flowback {
 namespace {
 
-constexpr uint64_t k4GiB = uint64_t{1} << 32;
 constexpr size_t kNamedFiles = 2;  // of those that were looked for, in a message
 constexpr std::string_view kAbsent = "No such file or directory";
-constexpr const char* kVdso = "[vdso]";
 constexpr const char* kCodeFile = ".code";  // behind a recording's name
 
 std::string Key(const MmapRecord& record, const BuildId& build_id) {
@@ -37,7 +35,7 @@ std::string HowToGetVdso(const MmapRecord& record) {
          Hex(record.size) + ":" + Hex(record.address);
 }
 
-bool IsDeleted(const std::string& path) { return path.ends_with(" (deleted)"); }
+bool IsDeleted(const std::string& path) { return WithoutDeleted(path) != path; }
 
 bool Overlap(uint64_t a, uint64_t a_size, uint64_t b, uint64_t b_size) {
   return a - b < b_size || b - a < a_size;
@@ -202,7 +200,7 @@ void ImageFinder::TryFiles(Search& search) {
 
 void ImageFinder::TryOwnVdso(Search& search) {
   if (search.record.path != kVdso || search.build_id.empty()) return;
-  const ImageStore::FilePointer file = store_.Adopt(kVdso, CopyOwnVdso());
+  const ImageStore::FilePointer file = store_.Adopt(std::string(kVdso), CopyOwnVdso());
   if (file->bytes.empty() || !Fits(file, search)) return;
   search.file = file;
   search.source = CodeSource::kOwnVdso;
@@ -229,7 +227,7 @@ bool ImageFinder::Fits(const ImageStore::FilePointer& file, Search& search) cons
     return misfit("holds no x86 code (ELF machine " + std::to_string(file->elf->machine) + ")");
   if (file->elf && file->elf->only_debug_info)
     return misfit("holds debug information only, no code");
-  if (file->bits() == 32 && record.address >= k4GiB)
+  if (file->bits() == 32 && record.address >= kEndOf32Bits)
     return misfit("is a 32-bit file, but was mapped at " + Hex(record.address) +
                   ", where only 64-bit code runs");
   if (record.file_offset >= file->bytes.size())

@@ -20,10 +20,6 @@ std::string CacheFolder(const ImageSearch& search) {
 
 std::string DebuginfodFolder() { return HomeFolder(".cache/debuginfod_client"); }
 
-std::string_view WithoutDeleted(std::string_view path) {
-  return path.ends_with(kDeleted) ? path.substr(0, path.size() - kDeleted.size()) : path;
-}
-
 // perf keeps a file as ~/.debug/PATH/xxyyyy/elf, with the link ~/.debug/.build-id/xx/yyyy to that
 // folder; links may be lost when a cache is copied. Older versions made xx/yyyy itself the file.
 void AddByBuildId(const ImageSearch& search, const std::string& path, const BuildId& build_id,
@@ -32,7 +28,7 @@ void AddByBuildId(const ImageSearch& search, const std::string& path, const Buil
   const std::string split = "/.build-id/" + hex.substr(0, 2) + "/" + hex.substr(2);
   if (const std::string cache = CacheFolder(search); !cache.empty()) {
     for (const char* tail : {"/elf", "/vdso", ""}) files.push_back(cache + split + tail);
-    if (path == "[vdso]")
+    if (path == kVdso)
       files.push_back(cache + "/[vdso]/" + hex + "/vdso");
     else if (!IsPathless(path))
       files.push_back(UnderDirectory(cache, WithoutDeleted(path)) + "/" + hex + "/elf");
@@ -58,6 +54,10 @@ void AddByPath(const ImageSearch& search, const std::string& path, bool verifiab
 }
 
 }  // namespace
+
+std::string_view WithoutDeleted(std::string_view path) {
+  return path.ends_with(kDeleted) ? path.substr(0, path.size() - kDeleted.size()) : path;
+}
 
 bool IsPathless(std::string_view path) {
   return path.empty() || path.starts_with('[') || path.starts_with("//") ||

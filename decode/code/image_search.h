@@ -13,7 +13,10 @@
 namespace flowback {
 
 // Memory that is no file, by the names the kernel gives it: "[vdso]", "//anon", "[stack]".
+constexpr std::string_view kVdso = "[vdso]";
 bool IsPathless(std::string_view path);
+// A path without the remark that the kernel puts behind it when the file is gone.
+std::string_view WithoutDeleted(std::string_view path);
 std::string_view BaseName(std::string_view path);
 // A directory and a recorded path, which usually starts with '/', in one.
 std::string UnderDirectory(const std::string& directory, std::string_view path);

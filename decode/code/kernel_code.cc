@@ -18,8 +18,8 @@
 #include <utility>
 #include <variant>
 
+#include "base/hex.h"
 #include "decode/code/core_file.h"
-#include "decode/code/hex.h"
 #include "decode/code/image_search.h"
 #include "decode/code/kernel_memory.h"
 #include "decode/code/process_code.h"

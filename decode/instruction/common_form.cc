@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "decode/instruction/classify.h"
 #include "decode/instruction/opcode_class.h"
 
 namespace flowback {
@@ -37,21 +38,21 @@ struct Form {
   uint8_t prefixes = 0;  // empty: no common form
   uint8_t regs = 0xff;   // the values of ModRM's middle field that may be, as a set
 };
-struct Row {
+struct FormRow {
   uint8_t first;  // opcodes, both inclusive
   uint8_t last;
   Form form;
 };
-using Table = std::array<Form, 256>;
+using FormTable = std::array<Form, 256>;
 
 template <size_t N>
-constexpr void Fill(Table& table, const Row (&rows)[N]) {
-  for (const Row& row : rows)
+constexpr void Fill(FormTable& table, const FormRow (&rows)[N]) {
+  for (const FormRow& row : rows)
     for (unsigned opcode = row.first; opcode <= row.last; ++opcode) table[opcode] = row.form;
 }
 
-constexpr Table kOneByte = [] {
-  Table table{};
+constexpr FormTable kOneByteForms = [] {
+  FormTable table{};
   for (unsigned row = 0; row < 0x40; row += 8) {  // ADD, OR, ADC, SBB, AND, SUB, XOR, CMP
     for (unsigned i = 0; i < 4; ++i) table[row + i] = {kModrm, kBoth};
     table[row + 4] = {kImm8, kBoth};
@@ -90,8 +91,8 @@ constexpr Table kOneByte = [] {
   return table;
 }();
 
-constexpr Table kTwoByte = [] {
-  Table table{};
+constexpr FormTable kTwoByteForms = [] {
+  FormTable table{};
   Fill(table, {
                   {0x10, 0x11, {kModrm, kAll}},   // MOVUPS and the like
                   {0x14, 0x15, {kModrm, kBoth}},  // UNPCK
@@ -204,7 +205,6 @@ void SetTransfer(OpcodeParts parts, const uint8_t* displacement, size_t size, In
 }  // namespace
 
 bool ClassifyCommonForm(Bytes code, Instruction& out) {
-  constexpr size_t kMaxInstructionBytes = 15;
   if (code.size() < kMaxInstructionBytes) return false;
   Head head;
   if (!ReadHead(code.data(), head)) return false;
@@ -213,7 +213,7 @@ bool ClassifyCommonForm(Bytes code, Instruction& out) {
   opcode.map = *at == 0x0f ? 1 : 0;
   at += opcode.map;
   opcode.opcode = *at++;
-  const Form& form = (opcode.map == 0 ? kOneByte : kTwoByte)[opcode.opcode];
+  const Form& form = (opcode.map == 0 ? kOneByteForms : kTwoByteForms)[opcode.opcode];
   if ((form.prefixes & head.prefix) == 0) return false;
   uint8_t parts = form.parts;
   if ((parts & kTransfer) != 0 && head.segment) return false;

@@ -9,7 +9,7 @@
 namespace flowback::behaviour {
 namespace {
 
-using pt::Hex;
+using flowback::Hex;
 
 // "kFlowMismatch" as "flow-mismatch".
 std::string Dashed(std::string_view name) {

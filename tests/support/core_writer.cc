@@ -9,7 +9,7 @@
 namespace flowback {
 namespace {
 
-constexpr uint64_t kPage = 4096;
+constexpr uint64_t kCorePage = 4096;
 
 template <class T>
 void Put(std::vector<uint8_t>& bytes, size_t at, const T& value) {
@@ -35,11 +35,11 @@ void AppendNote(std::vector<uint8_t>& notes, uint32_t type, const std::vector<ui
 std::vector<uint8_t> FileNote(const std::vector<CoreFileSpec>& files) {
   std::vector<uint8_t> content;
   Append(content, uint64_t{files.size()});
-  Append(content, kPage);
+  Append(content, kCorePage);
   for (const CoreFileSpec& file : files) {
     Append(content, file.address);
     Append(content, file.address + file.size);
-    Append(content, file.file_offset / kPage);
+    Append(content, file.file_offset / kCorePage);
   }
   for (const CoreFileSpec& file : files) {
     content.insert(content.end(), file.path.begin(), file.path.end());
@@ -124,7 +124,7 @@ std::vector<uint8_t> WriteCore(const CoreSpec& spec) {
   file.insert(file.end(), notes.begin(), notes.end());
   for (size_t i = 0; i < spec.segments.size(); ++i) {
     const CoreSegmentSpec& segment = spec.segments[i];
-    file.resize((file.size() + kPage - 1) / kPage * kPage);
+    file.resize((file.size() + kCorePage - 1) / kCorePage * kCorePage);
     row.p_type = PT_LOAD;
     row.p_flags = PF_R | (segment.executable ? PF_X : 0);
     row.p_offset = file.size();

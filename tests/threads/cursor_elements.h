@@ -22,7 +22,7 @@ struct Element {
   Kind kind{};
   uint64_t place = 0;  // an address, or where in the stream
   uint64_t tsc = 0;
-  TscInterval bounds;
+  TscInterval bounds{};
 
   bool operator==(const Element& other) const {
     return kind == other.kind && place == other.place && tsc == other.tsc &&

@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/hex.h"
 #include "decode/pt/libipt/configuration.h"
 #include "decode/pt/libipt/walk.h"
 
@@ -71,12 +72,6 @@ LossCause CauseOf(pt_error_code code) {
     default:
       return LossCause::kFlowMismatch;
   }
-}
-
-std::string Hex(uint64_t value) {
-  char text[24];
-  std::snprintf(text, sizeof(text), "0x%llx", static_cast<unsigned long long>(value));
-  return text;
 }
 
 // Up to eight bytes at `offset`, as text.

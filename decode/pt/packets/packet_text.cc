@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Packets in words, for people who compare a trace with the manual.
-#include <cinttypes>
-#include <cstdio>
-
 #include "decode/pt/packets/packet.h"
 
 namespace flowback::pt {
@@ -28,12 +25,6 @@ const IpPayload* IpOf(const Packet& packet) {
 }
 
 }  // namespace
-
-std::string Hex(uint64_t value) {
-  char text[19];
-  std::snprintf(text, sizeof text, "0x%" PRIx64, value);
-  return text;
-}
 
 std::string TntText(unsigned count, uint64_t bits) {
   std::string text;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/hex.h"
 #include "flowback/base/bytes.h"
 
 namespace flowback::pt {
@@ -78,8 +79,5 @@ class ByteSink {
  private:
   std::vector<uint8_t>& out_;
 };
-
-// "0x1f", for packet texts.
-std::string Hex(uint64_t value);
 
 }  // namespace flowback::pt

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Numbers in this room's messages.
+// Numbers in messages and texts.
 #pragma once
 
 #include <charconv>
@@ -8,6 +8,7 @@
 
 namespace flowback {
 
+// "0x1f": offsets and addresses.
 inline std::string Hex(uint64_t value) {
   char digits[16];
   const auto end = std::to_chars(digits, digits + sizeof digits, value, 16).ptr;
