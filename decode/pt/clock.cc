@@ -11,10 +11,6 @@
 // CBR packets tell; how long at most does not, for a core may stand still. So cycles bound a time
 // from below, counted from the packet before, and from above, counted back from the packet after
 // it.  [SDM "Cycle Count (CYC) Packet", "Core:Bus Ratio (CBR) Packet"]
-//
-// A CYC packet counts from the CYC before it. An MTC comes with a CYC of its own, so the next one
-// counts from there. A TSC packet comes without: the CYC behind it may count cycles from before the
-// TSC, which bound nothing from below.
 #include "decode/pt/clock.h"
 
 #include <tuple>
@@ -67,8 +63,7 @@ void Clock::SetBase(uint64_t lo, uint64_t hi) {
   cycles_to_base_ = folded_cycles_ + std::exchange(cycles_, 0);
   ratio_to_base_ = std::exchange(highest_ratio_, known_ratio_);
   gap_since_base_ = false;
-  folded_cycles_ = before_base_ = 0;
-  cyc_due_ = false;
+  folded_cycles_ = 0;
   base_lo_ = lo;
   base_hi_ = hi;
 }
@@ -81,7 +76,6 @@ TimeMark Clock::Mark(TimeMark::Kind kind) const {
   mark.lo = lo();
   if (kind == TimeMark::Kind::kCyc) {
     mark.cycles = folded_cycles_ + cycles_;
-    mark.before_base = before_base_;
     mark.ratio = highest_ratio_;
     return mark;
   }
@@ -121,7 +115,7 @@ void Clock::On(const Tsc& packet) {
   tsc_ = value;
   SetBase(value, value);
   anchored_ = false;
-  tma_due_ = cyc_due_ = true;
+  tma_due_ = true;
   if (first_tsc_ == 0) first_tsc_ = value;
 }
 

@@ -26,8 +26,6 @@ struct TimeMark {
   // in between (0: not known).
   uint64_t cycles = 0;
   uint8_t ratio = 0;
-  // Of these cycles so many may have passed before that packet.
-  uint64_t before_base = 0;
   // kTsc: by how much the MTCs in doubt before it were too early at most. At `doubts` places the
   // counter may have turned over unseen, the first of them ahead of all these MTCs.
   uint64_t late = 0;
@@ -48,9 +46,7 @@ class Clock {
   }
   uint64_t first_tsc() const { return first_tsc_; }
   // Now is not before this; 0 when nothing is known.
-  uint64_t lo() const {
-    return base_lo_ + AtLeast(folded_cycles_ + cycles_ - before_base_, highest_ratio_);
-  }
+  uint64_t lo() const { return base_lo_ + AtLeast(folded_cycles_ + cycles_, highest_ratio_); }
   // What the last timing packet proved. Of `kind` the caller knows.
   TimeMark Mark(TimeMark::Kind kind) const;
 
@@ -60,13 +56,7 @@ class Clock {
   bool On(const Mtc& packet);
   void On(const Cbr& packet);
   void On(const Cyc& packet);
-  void OnCycles(uint64_t cycles) {
-    cycles_ += cycles;
-    if (cyc_due_) [[unlikely]] {
-      before_base_ = cycles;
-      cyc_due_ = false;
-    }
-  }
+  void OnCycles(uint64_t cycles) { cycles_ += cycles; }
   // Packets may be missing here: MTCs may have been lost, by whole turns of their counter, and
   // what CBR packets told.
   void OnGap() {
@@ -122,14 +112,12 @@ class Clock {
   uint8_t core_bus_ratio_ = 0;
   bool anchored_ = false;
   bool tma_due_ = false;  // a TSC packet came, and no TMA since
-  bool cyc_due_ = false;  // nor a CYC
 
   // The last TSC or MTC packet, and what came after it.
   uint64_t base_lo_ = 0;
   uint64_t base_hi_ = 0;
   uint64_t folded_cycles_ = 0;   // up to the last CBR packet
   uint64_t cycles_to_base_ = 0;  // from the one before it
-  uint64_t before_base_ = 0;     // TimeMark::before_base
   uint8_t highest_ratio_ = 0;    // 0: not known
   uint8_t ratio_to_base_ = 0;
   bool gap_since_base_ = false;

@@ -222,7 +222,7 @@ void TimeEstimator::Calibrate(Number number, Number end) {
   mark.tsc = to.tsc - std::min(to.tsc, rates_.Likely(all - told.cycles, to.told.ratio));
   if (base_ != 0) {
     const Mark& from = At(base_);
-    mark.bounds.lo = from.bounds.lo + rates_.AtLeast(told.cycles - told.before_base, to.told.ratio);
+    mark.bounds.lo = from.bounds.lo + rates_.AtLeast(told.cycles, to.told.ratio);
     const uint64_t range = to.tsc - std::min(from.tsc, to.tsc);
     const uint64_t likely = rates_.Likely(all, to.told.ratio);
     // Fewer cycles than there was time: the core stood still at some place; at none known. Without
