@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/sanitized.h"
 #include "tests/bounds/hostile_files.h"
 
 namespace flowback::test {
@@ -49,7 +50,7 @@ void ExpectBounded(const HostileKind& kind) {
 class Bound : public testing::TestWithParam<HostileKind> {};
 
 TEST_P(Bound, Holds) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if FLOWBACK_SANITIZED
   GTEST_SKIP() << "a sanitizer takes more memory than any bound";
 #endif
   ExpectBounded(GetParam());

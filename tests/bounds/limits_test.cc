@@ -2,6 +2,7 @@
 // Where memory or threads end, so does the program, in words and with its exit status.
 #include <gtest/gtest.h>
 
+#include "base/sanitized.h"
 #include "tests/bounds/hostile_files.h"
 
 namespace flowback::test {
@@ -18,7 +19,7 @@ class Ladder : public testing::TestWithParam<size_t> {};
 
 // The dynamic linker has no words of ours, with 127; all else is 0 or 1.
 TEST_P(Ladder, EndsInWords) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if FLOWBACK_SANITIZED
   GTEST_SKIP() << "a sanitizer takes more memory than any limit here";
 #endif
   const ScratchFolder folder;
@@ -45,7 +46,7 @@ INSTANTIATE_TEST_SUITE_P(Mib, Ladder,
                          testing::Values(24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 200, 300));
 
 TEST(Limits, NoMemory) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if FLOWBACK_SANITIZED
   GTEST_SKIP() << "a sanitizer takes more memory than the limit";
 #endif
   const ScratchFolder folder;

@@ -13,6 +13,8 @@
 #include <random>
 #include <thread>
 
+#include "base/sanitized.h"
+
 namespace flowback {
 namespace {
 
@@ -55,7 +57,7 @@ TEST(JoinedBytes, NothingIsThereBeforeItIsWanted) {
   EXPECT_EQ(joined->present(), 0u);
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they need memory meanwhile
+#if !FLOWBACK_SANITIZED  // they need memory meanwhile
 TEST(JoinedBytes, WhereMemoryIsOutNothingIsHeld) {
   const std::vector<uint8_t> bytes = SomeBytes(10 * kPage);
   const auto joined = Join(bytes, 100, kPage, 0);

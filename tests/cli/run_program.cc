@@ -18,10 +18,12 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/sanitized.h"
+
 namespace flowback::test {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if FLOWBACK_SANITIZED
 constexpr bool kSanitized = true;
 #else
 constexpr bool kSanitized = false;

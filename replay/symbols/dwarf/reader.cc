@@ -29,6 +29,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/sanitized.h"
 #include "replay/symbols/dwarf_wire.h"
 
 namespace flowback::symbols {
@@ -367,17 +368,7 @@ class Reader {
   std::vector<std::string> problems_;
 };
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kHasShadowMemory = true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr bool kHasShadowMemory = true;
-#else
-constexpr bool kHasShadowMemory = false;
-#endif
-#else
-constexpr bool kHasShadowMemory = false;
-#endif
+constexpr bool kHasShadowMemory = FLOWBACK_SANITIZED != 0;
 
 // Damaged DWARF must not take the machine's memory: what a sound file needs is a multiple of its
 // size. No core files either: a crash here is an expected outcome.
