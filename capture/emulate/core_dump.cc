@@ -75,6 +75,11 @@ std::string CoreDump::PathFor(int signal) const {
 int CoreDump::Open(const std::string& comm, const std::string& program) {
   pattern_ = record::ReadCorePattern();
   facts_ = FactsOfThisProcess(comm, program);
+  // As the kernel: where not even a page may be written, nothing is.
+  if (facts_.size_limit < kPage) {
+    errno = E2BIG;
+    return -1;
+  }
   folder_ = CurrentFolder();
   const std::string path = PathFor(0);
   descriptor_ = OpenAsTheKernel(path);
