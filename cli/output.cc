@@ -11,6 +11,7 @@
 #include <cstring>
 #include <utility>
 
+#include "cli/status.h"
 #include "cli/terminal_session.h"
 
 namespace flowback::cli {
