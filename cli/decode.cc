@@ -15,6 +15,7 @@
 #include "cli/completion.h"
 #include "cli/cut_files.h"
 #include "cli/decode_kinds.h"
+#include "cli/decode_options.h"
 #include "cli/flow_printer.h"
 #include "cli/flow_shares.h"
 #include "cli/function_filter.h"
@@ -22,7 +23,6 @@
 #include "cli/listing.h"
 #include "cli/listings.h"
 #include "cli/merged_listing.h"
-#include "cli/quantity.h"
 #include "cli/reader_options.h"
 #include "cli/reader_output.h"
 #include "cli/span_decoder.h"
@@ -33,21 +33,6 @@
 
 namespace flowback::cli {
 namespace {
-
-struct DecodeOptions {
-  ReaderOptions reader;
-  std::string kind = "instructions";
-  std::string fields;
-  bool not_taken = false;
-  bool by_cpu = false;
-  bool by_time = false;
-  bool time_of_day = false;
-  CallSelection calls;
-  std::string function;
-  std::string by;
-  std::optional<ShareKind> shares;
-  std::string min_duration;
-};
 
 // What each piece of an owner gave.
 struct PieceTotals {
@@ -61,45 +46,6 @@ struct PieceTotals {
     return all;
   }
 };
-
-Status UnderstandCalls(DecodeOptions& options) {
-  const bool selects = options.calls.max_depth != UINT64_MAX || !options.min_duration.empty();
-  if (selects && options.kind != "calls")
-    return Fail(
-        Error(ErrorCode::kUsage,
-              fmt::format("decode --as {}: --depth and --min-duration do not apply", options.kind))
-            .Remedy("use them with --as calls"));
-  if (options.min_duration.empty()) return {};
-  const Result<uint64_t> duration = ParseDuration(options.min_duration, "--min-duration");
-  if (!duration) return Fail(duration.error());
-  options.calls.min_duration = *duration;
-  return {};
-}
-
-Status UnderstandShares(DecodeOptions& options) {
-  if (options.by.empty()) return {};
-  if (options.kind != "summary")
-    return Fail(
-        Error(ErrorCode::kUsage, fmt::format("decode --as {}: --by does not apply", options.kind))
-            .Remedy("use it with --as summary"));
-  const Result<ShareKind> kind = ParseShareKind(options.by);
-  if (!kind) return Fail(kind.error());
-  options.shares = *kind;
-  return {};
-}
-
-Status UnderstandFunction(DecodeOptions& options) {
-  if (options.function.empty()) return {};
-  constexpr std::string_view kFitting[] = {"calls", "instructions", "lines", "blocks", "branches"};
-  if (std::ranges::find(kFitting, options.kind) == std::end(kFitting))
-    return Fail(Error(ErrorCode::kUsage,
-                      fmt::format("decode --as {}: --function does not apply", options.kind))
-                    .Remedy(fmt::format("use it with --as {}", fmt::join(kFitting, ", "))));
-  Result<NamePattern> pattern = NamePattern::Parse(options.function);
-  if (!pattern) return Fail(pattern.error());
-  options.calls.function = *std::move(pattern);
-  return {};
-}
 
 // One run of the command: everything opened, then one stream after the other.
 class DecodeJob {
@@ -158,8 +104,10 @@ class DecodeJob {
   Symbolizer symbolizer_;
   SymbolFunctions functions_;
   SourceLines lines_;
+  std::shared_ptr<const TraceSource> source_;
   std::optional<RecordingCode> code_;
   std::optional<StreamInputs> inputs_;
+  std::optional<SpanRanges> in_span_;  // --time's
   std::unique_ptr<Decoder> decoder_;
   PrintSettings settings_;
   LossTally losses_;
@@ -172,6 +120,9 @@ Status DecodeJob::Prepare() {
   Result<Fields> fields = FieldsFor(kind_, options_.fields, options_.by_time);
   if (!fields) return Fail(fields.error());
   if (Status status = CheckHasTrace(recording_); !status) return status;
+  Result<std::shared_ptr<const TraceSource>> source = OpenSource(recording_);
+  if (!source) return Fail(source.error());
+  source_ = *std::move(source);
   const ReaderOptions& reader = options_.reader;
   Result<TimeSpan> span = ParseTimeSpan(reader.time, recording_, clock_);
   if (!span) return Fail(span.error());
@@ -184,7 +135,7 @@ Status DecodeJob::Prepare() {
   settings_.span = *span;
   settings_.all_times = reader.time.empty();
   settings_.clock = &clock_;
-  settings_.config = &recording_.pt;
+  settings_.source = source_.get();
   settings_.threads = &threads_;
   settings_.recording = &recording_;
   settings_.recorded_path = [this](const std::string& file) { return RecordedPath(file); };
@@ -235,11 +186,12 @@ Status DecodeJob::PrepareCode() {
   inputs_->set_progress(bytes_done_);
   inputs_->set_times(settings_.fields.Has(Field::kTime) || !settings_.all_times ||
                      options_.by_time);
+  if (!settings_.all_times) in_span_.emplace(*inputs_, recording_, settings_.span, clock_);
   return {};
 }
 
 Result<std::unique_ptr<Decoder>> DecodeJob::NewDecoder() {
-  Result<std::unique_ptr<Decoder>> decoder = MakeDecoder(options_.reader.engine);
+  Result<std::unique_ptr<Decoder>> decoder = source_->MakeDecoder(options_.reader.engine);
   if (!decoder) return decoder;
   if (!settings_.all_times)
     decoder = MakeSpanDecoder(std::move(*decoder), settings_.span, clock_, found_in_span_);
@@ -320,6 +272,7 @@ Status DecodeJob::ListByTime(unsigned threads, Output& output) {
 // Any thread.
 Status DecodeJob::ListPiece(const FlowPiece& piece, Decoder& decoder,
                             ExecutionConsumer& consumer) const {
+  if (in_span_ && !in_span_->Reaches(piece)) return {};
   if (piece.begin != 0 || piece.end != piece.stream->bytes.size())
     return DecodePiece(piece, *inputs_, decoder, consumer);
   const Result<ByteAccount> account = decoder.Decode(inputs_->For(*piece.stream), consumer);
@@ -440,36 +393,6 @@ int Execute(const DecodeOptions& options) {
   return job.Finish(*output, status);
 }
 
-void AddDecodeOptions(CLI::App& app, DecodeOptions& options) {
-  app.add_option("--as", options.kind,
-                 "instructions (default), lines, blocks, branches, calls, events, packets, digest "
-                 "or summary");
-  app.add_option(
-      "-F,--fields", options.fields,
-      "columns: comm, pid, tid, cpu, time, ip, insn, bytes, sym, symoff, dso, srcline, flags, "
-      "source; +FIELD adds to the usual ones, -FIELD takes away (-F +srcline, --fields=-comm)");
-  app.add_flag("--not-taken", options.not_taken, "branches: also those not taken");
-  app.add_option("--depth,--max-depth", options.calls.max_depth, "calls: only so many levels")
-      ->check(CLI::PositiveNumber);
-  app.add_option(
-      "--function", options.function,
-      "only this function's instructions, lines, blocks or branches; calls: only its "
-      "own, and what they call. By any of its names, a pattern (str*) or /an expression/");
-  app.add_option("--min-duration", options.min_duration,
-                 "calls: only those that took at least so long, e.g. 50us");
-  app.add_option("--by", options.by,
-                 "summary: what each function, object (file) or line of the source executed");
-  app.add_flag("--by-cpu", options.by_cpu, "one result per CPU stream, named cpuN");
-  app.add_flag("--by-time", options.by_time,
-               "all threads' lines in the order of time, instead of one thread after the other");
-  app.add_flag(
-      "--tod", options.time_of_day,
-      "times as time of day, where the recording has it (flowback record, perf record -k CLOCK)");
-  app.footer(
-      "Lines that start with '#' tell what was lost, where it is missing. `flowback help output` "
-      "describes every kind.");
-}
-
 }  // namespace
 
 int RunDecode(const Arguments& arguments) {
@@ -486,9 +409,7 @@ int RunDecode(const Arguments& arguments) {
   }
   if (const std::optional<int> status = Parse(app, arguments)) return *status;
   if (Status status = Understand(words, options.reader); !status) return Report(status.error());
-  if (Status status = UnderstandCalls(options); !status) return Report(status.error());
-  if (Status status = UnderstandFunction(options); !status) return Report(status.error());
-  if (Status status = UnderstandShares(options); !status) return Report(status.error());
+  if (Status status = UnderstandSelection(options); !status) return Report(status.error());
   return Execute(options);
 }
 

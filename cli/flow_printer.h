@@ -49,7 +49,7 @@ struct PrintSettings {
   TimeSpan span;
   bool all_times = true;  // no --time: `span` is everything
   const TraceClock* clock = nullptr;
-  const PtConfig* config = nullptr;
+  const TraceSource* source = nullptr;
   const Threads* threads = nullptr;
   const Recording* recording = nullptr;
   // The path a section's file was recorded under (--symfs and the like open another one).

@@ -9,7 +9,6 @@
 #include "cli/command.h"
 #include "cli/cut_files.h"
 #include "cli/info_report.h"
-#include "cli/packet_walk.h"
 #include "cli/reader_options.h"
 #include "cli/reader_output.h"
 #include "cli/status.h"
@@ -19,18 +18,20 @@
 namespace flowback::cli {
 namespace {
 
-void CountPackets(const Stream& stream, const CpuId& cpu,
+void CountPackets(const Stream& stream, const TraceSource& source,
                   std::map<std::string_view, PacketCount>& counts) {
-  PacketWalk(
-      stream, cpu,
-      [&](size_t, size_t size, const pt::Packet& packet) {
-        PacketCount& count = counts[NameOf(packet)];
-        ++count.count;
-        count.bytes += size;
-        return true;
-      },
-      [](LossCause, size_t, size_t) { return true; })
-      .Run();
+  constexpr size_t kAtOnce = 4096;
+  const std::unique_ptr<PacketReader> reader = source.Packets(stream);
+  const std::unique_ptr<PacketBatch> packets = reader->NewBatch();
+  for (bool more = true; more; packets->Clear()) {
+    more = reader->Read(*packets, kAtOnce);
+    for (size_t i = 0; i < packets->size(); ++i) {
+      if ((*packets)[i].lost) continue;
+      PacketCount& count = counts[packets->Name(i)];
+      ++count.count;
+      count.bytes += (*packets)[i].size;
+    }
+  }
 }
 
 Result<FlowSummary> Sum(const Stream& stream, const StreamInputs& inputs, Decoder& decoder) {
@@ -42,8 +43,9 @@ Result<FlowSummary> Sum(const Stream& stream, const StreamInputs& inputs, Decode
   return summary;
 }
 
-void Show(const StreamOwner& owner, FlowSummary summary, InfoReport& report) {
-  CountPackets(*owner.stream, report.recording->pt.cpu, report.packets);
+void Show(const StreamOwner& owner, FlowSummary summary, const TraceSource& source,
+          InfoReport& report) {
+  CountPackets(*owner.stream, source, report.packets);
   report.losses.AddStreamBytes(owner.stream->bytes.size());
   for (const DataLoss& loss : summary.losses) report.losses.Add(loss);
   if (summary.first_tsc != 0) {
@@ -85,7 +87,7 @@ Status Collect(const ReaderOptions& options, const RecordingCode& code, InfoRepo
   grouped.GroupByThread(*report.recording, inputs);
   if (grouped.Select(options)) report.losses.AddNobodys(grouped);
   for (const StreamOwner& owner : report.threads->owners())
-    Show(owner, std::move(summaries[owner.stream->index]), report);
+    Show(owner, std::move(summaries[owner.stream->index]), inputs.source(), report);
   report.losses.images().Mark(code, options, report.images);
   return {};
 }

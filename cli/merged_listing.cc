@@ -10,9 +10,7 @@
 #include <tuple>
 #include <utility>
 
-#include "cli/packet_walk.h"
 #include "cli/piece_reader.h"
-#include "decode/pt/clock.h"
 
 namespace flowback::cli {
 namespace {
@@ -26,22 +24,8 @@ struct Place {
 
 // The first time that the trace tells which a piece is decoded from; 0: not known. No item of the
 // piece is earlier. A sync point tells the time, so it is soon there, if at all.
-uint64_t FirstTsc(const FlowPiece& piece, const PtConfig& config) {
-  const uint64_t from = DecodeFrom(piece, config);
-  constexpr uint64_t kFar = uint64_t{1} << 20;
-  uint64_t end = std::min(piece.end, from + kFar);
-  for (const StreamGap& gap : piece.stream->gaps)
-    if (gap.offset > from) end = std::min(end, gap.offset);
-  Stream part;
-  part.bytes = Slice(piece.stream->bytes, from, end - from);
-  part.joined = piece.stream->joined;
-  pt::Clock clock(config);
-  const auto on_packet = [&](size_t, size_t, const pt::Packet& packet) {
-    clock.OnAny(packet);
-    return clock.first_tsc() == 0;
-  };
-  PacketWalk(part, config.cpu, on_packet, [](LossCause, size_t, size_t) { return true; }).Run();
-  return clock.first_tsc();
+uint64_t FirstTsc(const FlowPiece& piece, const TraceSource& source) {
+  return source.FirstTime(*piece.stream, {.begin = DecodeFrom(piece, source), .end = piece.end});
 }
 
 // One owner's listing, as far as it has been asked for.
@@ -280,7 +264,7 @@ void Merge::ComeToPiece(Source& source) {
   source.mark = 0;
   const std::vector<FlowPiece>& pieces = source.owner->pieces;
   if (source.piece == pieces.size() || (plan_.looks_back && source.piece != 0)) return;
-  source.tsc = std::max(source.tsc, FirstTsc(pieces[source.piece], *settings_.config));
+  source.tsc = std::max(source.tsc, FirstTsc(pieces[source.piece], *settings_.source));
 }
 
 }  // namespace

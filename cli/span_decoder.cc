@@ -100,6 +100,16 @@ std::unique_ptr<Decoder> MakeSpanDecoder(std::unique_ptr<Decoder> decoder, TimeS
   return std::make_unique<SpanDecoder>(std::move(decoder), span, clock, found);
 }
 
+SpanRanges::SpanRanges(StreamInputs& inputs, const Recording& recording, TimeSpan span,
+                       const TraceClock& clock) {
+  const auto too_early = [&](uint64_t tsc) { return clock.Value(tsc) < span.begin; };
+  const auto too_late = [&](uint64_t tsc) { return clock.Value(tsc) > span.end; };
+  for (const Stream& stream : recording.streams) {
+    of_stream_.push_back(RangeOfTimes(inputs.source(), stream, too_early, too_late));
+    inputs.set_from(stream, of_stream_.back().begin);
+  }
+}
+
 void WarnOfEmptySpan(const Recording& recording, const TraceClock& clock, TimeSpan span,
                      const ReaderOptions& options, bool unless_overlapping) {
   const std::optional<TimeSpan> trace = SpanOfRecording(recording, clock);

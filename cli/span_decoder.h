@@ -4,10 +4,14 @@
 
 #include <atomic>
 #include <memory>
+#include <vector>
 
 #include "cli/reader_options.h"
 #include "cli/trace_clock.h"
 #include "flowback/decode/decoder.h"
+#include "flowback/decode/stream_input.h"
+#include "flowback/decode/trace_source.h"
+#include "flowback/replay/thread_flow.h"
 
 namespace flowback::cli {
 
@@ -16,6 +20,22 @@ namespace flowback::cli {
 // `found`, which becomes true with the first item in the span, must outlive the result.
 std::unique_ptr<Decoder> MakeSpanDecoder(std::unique_ptr<Decoder> decoder, TimeSpan span,
                                          const TraceClock& clock, std::atomic<bool>& found);
+
+// What of each stream can lie in the span, so that nothing else need be decoded.
+class SpanRanges {
+ public:
+  // Makes the inputs begin there. They are the recording's.
+  SpanRanges(StreamInputs& inputs, const Recording& recording, TimeSpan span,
+             const TraceClock& clock);
+
+  bool Reaches(const FlowPiece& piece) const {
+    const StreamRange& range = of_stream_[piece.stream->index];
+    return piece.end > range.begin && piece.begin < range.end;
+  }
+
+ private:
+  std::vector<StreamRange> of_stream_;
+};
 
 // Says on stderr that nothing was in --time's span, and from when to when the trace is. With
 // `unless_overlapping` only if the span lies outside of that.

@@ -9,9 +9,8 @@
 #include <ctime>
 #include <iterator>
 
-#include "cli/packet_walk.h"
 #include "cli/quantity.h"
-#include "decode/pt/clock.h"
+#include "flowback/decode/trace_source.h"
 
 namespace flowback::cli {
 namespace {
@@ -140,18 +139,13 @@ void TraceClock::AppendText(std::string& out, uint64_t tsc) const {
 
 std::optional<TimeSpan> SpanOfRecording(const Recording& recording, const TraceClock& clock) {
   std::optional<TimeSpan> span;
+  const Result<std::shared_ptr<const TraceSource>> source = OpenSource(recording);
+  if (!source) return span;
   for (const Stream& stream : recording.streams) {
-    pt::Clock packets(recording.pt);
-    const auto on_packet = [&](size_t, size_t, const pt::Packet& packet) {
-      packets.OnAny(packet);
-      return true;
-    };
-    PacketWalk(stream, recording.pt.cpu, on_packet, [](LossCause, size_t, size_t) {
-      return true;
-    }).Run();
-    if (packets.first_tsc() == 0) continue;
-    Extend(span, clock.Value(packets.first_tsc()));
-    Extend(span, clock.Value(packets.tsc()));
+    const TscInterval times = (*source)->Times(stream);
+    if (times.lo == 0) continue;
+    Extend(span, clock.Value(times.lo));
+    Extend(span, clock.Value(times.hi));
   }
   return span;
 }

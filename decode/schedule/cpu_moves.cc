@@ -21,35 +21,33 @@
 #include <utility>
 
 #include "decode/schedule/merge_stretches.h"
-#include "decode/schedule/pauses.h"
 
 namespace flowback {
 namespace {
 
 // False when the stream does not tell the time.
-bool FindStretches(const Stream& stream, const PtConfig& config, std::vector<Stretch>& stretches) {
-  PtConfig in_ticks = config;
-  in_ticks.time = {.shift = 0, .mult = 1, .zero = 0};
-  return VisitPauses(
-      StreamWindow(stream.bytes, stream.joined), stream.gaps, in_ticks, [&](const Pause& pause) {
-        if (pause.inside) return true;
-        if (!stretches.empty())
-          stretches.back().end_lo = std::max(stretches.back().begin_lo, pause.earliest);
-        if (!pause.at_end)
-          stretches.push_back({.offset = pause.offset,
-                               .begin_lo = pause.resumed,
-                               .begin_hi = std::max(pause.latest, pause.resumed),
-                               .end_lo = pause.resumed,
-                               .told = pause.resumed > pause.earliest});
-        return true;
-      });
+bool FindStretches(const Stream& stream, const TraceSource& source,
+                   std::vector<Stretch>& stretches) {
+  constexpr TimeConversion kTicks{.shift = 0, .mult = 1, .zero = 0};
+  return source.VisitPauses(stream, kTicks, [&](const Pause& pause) {
+    if (pause.inside) return true;
+    if (!stretches.empty())
+      stretches.back().end_lo = std::max(stretches.back().begin_lo, pause.earliest);
+    if (!pause.at_end)
+      stretches.push_back({.offset = pause.offset,
+                           .begin_lo = pause.resumed,
+                           .begin_hi = std::max(pause.latest, pause.resumed),
+                           .end_lo = pause.resumed,
+                           .told = pause.resumed > pause.earliest});
+    return true;
+  });
 }
 
 class Mover {
  public:
-  Mover(const Recording& recording, std::deque<Schedule>& schedules,
+  Mover(const Recording& recording, const TraceSource& source, std::deque<Schedule>& schedules,
         std::vector<DecodeInput>& inputs)
-      : recording_(recording), schedules_(schedules), inputs_(inputs) {}
+      : recording_(recording), source_(source), schedules_(schedules), inputs_(inputs) {}
 
   void Run() {
     std::map<std::pair<int32_t, int32_t>, std::vector<uint32_t>> threads;
@@ -76,7 +74,7 @@ class Mover {
     std::vector<uint32_t> timeless;
     for (const uint32_t stream : streams) {
       StretchSource source{.stream = stream, .stretches = {}};
-      const bool timed = FindStretches(recording_.streams[stream], recording_.pt, source.stretches);
+      const bool timed = FindStretches(recording_.streams[stream], source_, source.stretches);
       if (source.stretches.empty()) continue;
       if (timed)
         sources.push_back(std::move(source));
@@ -136,15 +134,16 @@ class Mover {
   }
 
   const Recording& recording_;
+  const TraceSource& source_;
   std::deque<Schedule>& schedules_;
   std::vector<DecodeInput>& inputs_;
 };
 
 }  // namespace
 
-void OrderMoves(const Recording& recording, std::deque<Schedule>& schedules,
-                std::vector<DecodeInput>& inputs) {
-  Mover(recording, schedules, inputs).Run();
+void OrderMoves(const Recording& recording, const TraceSource& source,
+                std::deque<Schedule>& schedules, std::vector<DecodeInput>& inputs) {
+  Mover(recording, source, schedules, inputs).Run();
 }
 
 }  // namespace flowback

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "decode/schedule/stay_changes.h"
+#include "flowback/decode/decoder.h"
 
 namespace flowback {
 namespace {
@@ -40,7 +41,7 @@ std::vector<StayChange> WithCodeBetween(const std::vector<StayChange>& changes, 
 }
 
 // Where one reading has lost the flow, the other may have followed it.
-void Merge(std::vector<ResumePoint>& points, const std::vector<ResumePoint>& others) {
+void AddPoints(std::vector<ResumePoint>& points, const std::vector<ResumePoint>& others) {
   std::vector<ResumePoint> merged;
   std::ranges::merge(points, others, std::back_inserter(merged), {}, &ResumePoint::offset,
                      &ResumePoint::offset);
@@ -54,7 +55,7 @@ void Merge(std::vector<ResumePoint>& points, const std::vector<ResumePoint>& oth
 }
 
 // False when the stream can't be decoded.
-bool FindPoints(const DecodeInput& input, std::vector<ResumePoint>& points) {
+bool FindPoints(const DecodeInput& input, Decoder& decoder, std::vector<ResumePoint>& points) {
   const bool one_process = std::ranges::all_of(input.changes, [&](const StayChange& change) {
     return change.stay->pid == input.changes.front().stay->pid;
   });
@@ -62,9 +63,9 @@ bool FindPoints(const DecodeInput& input, std::vector<ResumePoint>& points) {
     DecodeInput reading = input;
     reading.changes = WithCodeBetween(input.changes, code);
     reading.resync = Resync::kEarliest;  // to see as many pauses as possible
-    const Result<std::vector<ResumePoint>> found = FindResumePoints(reading);
+    const Result<std::vector<ResumePoint>> found = FindResumePoints(reading, decoder);
     if (!found) return false;
-    Merge(points, *found);
+    AddPoints(points, *found);
     if (one_process) return true;
   }
   // With another process's code a thread may seem to have stopped anywhere.
@@ -74,9 +75,12 @@ bool FindPoints(const DecodeInput& input, std::vector<ResumePoint>& points) {
 
 }  // namespace
 
-void RefineChanges(const Recording& recording, std::deque<Schedule>& schedules,
-                   std::vector<DecodeInput>& inputs, const std::vector<SwitchPlaces>& places) {
+void RefineChanges(const Recording& recording, const TraceSource& source,
+                   std::deque<Schedule>& schedules, std::vector<DecodeInput>& inputs,
+                   const std::vector<SwitchPlaces>& places) {
   if (MayMissRecords(recording)) return;
+  const Result<std::unique_ptr<Decoder>> decoder = source.MakeDecoder("");
+  if (!decoder) return;
   std::deque<SharedStream> streams;
   std::map<const ThreadStay*, std::span<const ThreadStay>> untold;  // of a CPU once
   for (const Stream& stream : recording.streams) {
@@ -88,12 +92,11 @@ void RefineChanges(const Recording& recording, std::deque<Schedule>& schedules,
     }
     SharedStream& shared = streams.emplace_back(&stream, &schedules[stream.index]);
     shared.places = places[stream.index];
-    VisitPauses(StreamWindow(stream.bytes, stream.joined), stream.gaps, recording.pt,
-                [&](const Pause& pause) {
-                  shared.pauses.push_back(pause);
-                  return true;
-                });
-    if (!FindPoints(inputs[stream.index], shared.points)) return;
+    source.VisitPauses(stream, recording.pt.time, [&](const Pause& pause) {
+      shared.pauses.push_back(pause);
+      return true;
+    });
+    if (!FindPoints(inputs[stream.index], **decoder, shared.points)) return;
   }
   const auto cpus = std::views::values(untold);
   const ResumeEvidence evidence(streams, recording.sideband, {cpus.begin(), cpus.end()});

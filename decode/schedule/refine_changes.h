@@ -8,6 +8,7 @@
 #include "decode/schedule/resume_evidence.h"
 #include "flowback/decode/decoder.h"
 #include "flowback/decode/schedule.h"
+#include "flowback/decode/trace_source.h"
 #include "flowback/model/recording.h"
 
 namespace flowback {
@@ -17,7 +18,8 @@ namespace flowback {
 // or twice. Call it where a switch is in doubt; it does nothing where switch records may be
 // missing, and for CPUs whose trace is in several buffers: where a thread stopped in the one, the
 // other may tell more.
-void RefineChanges(const Recording& recording, std::deque<Schedule>& schedules,
-                   std::vector<DecodeInput>& inputs, const std::vector<SwitchPlaces>& places);
+void RefineChanges(const Recording& recording, const TraceSource& source,
+                   std::deque<Schedule>& schedules, std::vector<DecodeInput>& inputs,
+                   const std::vector<SwitchPlaces>& places);
 
 }  // namespace flowback

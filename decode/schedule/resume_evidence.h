@@ -12,10 +12,10 @@
 #include <span>
 #include <vector>
 
-#include "decode/schedule/pauses.h"
 #include "decode/schedule/resume_points.h"
 #include "decode/schedule/switch_places.h"
 #include "flowback/decode/schedule.h"
+#include "flowback/decode/trace_source.h"
 #include "flowback/model/recording.h"
 
 namespace flowback {

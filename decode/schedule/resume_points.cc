@@ -7,8 +7,6 @@
 #include <optional>
 #include <utility>
 
-#include "decode/pt/native_decoder.h"
-
 namespace flowback {
 namespace {
 
@@ -80,9 +78,9 @@ class Collector final : public ExecutionConsumer {
 
 }  // namespace
 
-Result<std::vector<ResumePoint>> FindResumePoints(const DecodeInput& input) {
+Result<std::vector<ResumePoint>> FindResumePoints(const DecodeInput& input, Decoder& decoder) {
   Collector collector;
-  const Result<ByteAccount> account = pt::MakeNativeDecoder()->Decode(input, collector);
+  const Result<ByteAccount> account = decoder.Decode(input, collector);
   if (!account) return Fail(account.error());
   return std::move(collector.points);
 }

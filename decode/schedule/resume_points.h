@@ -27,6 +27,6 @@ struct ResumePoint {
 };
 
 // By offset. Decodes the whole stream. Errors: as Decoder::Decode.
-Result<std::vector<ResumePoint>> FindResumePoints(const DecodeInput& input);
+Result<std::vector<ResumePoint>> FindResumePoints(const DecodeInput& input, Decoder& decoder);
 
 }  // namespace flowback

@@ -16,8 +16,6 @@
 #include <span>
 #include <utility>
 
-#include "decode/schedule/pauses.h"
-
 namespace flowback {
 namespace {
 
@@ -360,15 +358,16 @@ bool OneThread(std::span<const ThreadStay> stays) {
 
 }  // namespace
 
-StayChanges FindStayChanges(const Stream& stream, const PtConfig& config, Schedule& schedule) {
+StayChanges FindStayChanges(const Stream& stream, const TraceSource& source,
+                            const TimeConversion& time, Schedule& schedule) {
   if (schedule.stays.empty()) return WithoutChoice(&schedule.nobody);
   const StayChanges one = WithoutChoice(&schedule.stays.front());
   const bool one_thread = OneThread(schedule.stays);
   if (one_thread && schedule.alone) return one;
   Matcher matcher(schedule.stays, nullptr, nullptr);
-  const bool timed = config.time.known() &&
-                     VisitPauses(StreamWindow(stream.bytes, stream.joined), stream.gaps, config,
-                                 [&](const Pause& pause) { return matcher.Take(pause); });
+  const bool timed = time.known() && source.VisitPauses(stream, time, [&](const Pause& pause) {
+    return matcher.Take(pause);
+  });
   if (!timed && one_thread) return one;
   if (!timed) return WithoutChoice(&schedule.nobody);
   return ChangesOf(matcher, schedule);

@@ -6,6 +6,7 @@
 
 #include "decode/schedule/resume_evidence.h"
 #include "flowback/decode/schedule.h"
+#include "flowback/decode/trace_source.h"
 #include "flowback/model/machine.h"
 #include "flowback/model/recording.h"
 
@@ -21,7 +22,8 @@ struct StayChanges {
 // converted, belongs to nobody when there are several stays. Where the times leave several places
 // for a switch, what lies between them is nobody's, too: `schedule.between` gets a stay for it.
 // `schedule` must outlive the result.
-StayChanges FindStayChanges(const Stream& stream, const PtConfig& config, Schedule& schedule);
+StayChanges FindStayChanges(const Stream& stream, const TraceSource& source,
+                            const TimeConversion& time, Schedule& schedule);
 // The same once more, with what the flow's addresses say. `schedule` is the stream's.
 StayChanges FindStayChanges(const SharedStream& stream, Schedule& schedule,
                             const ResumeEvidence& evidence);

@@ -105,7 +105,8 @@ std::map<int32_t, int32_t> TracedThreads(const Recording& recording) {
   return traced;
 }
 
-StreamInputs::StreamInputs(const Recording& recording, const RecordingCode& code, Resync resync) {
+StreamInputs::StreamInputs(const Recording& recording, const RecordingCode& code, Resync resync)
+    : source_(OpenSource(recording).value()) {
   Builder builder(recording, code);
   std::vector<SwitchPlaces> places;
   bool in_doubt = false;
@@ -117,14 +118,14 @@ StreamInputs::StreamInputs(const Recording& recording, const RecordingCode& code
     input.config = recording.pt;
     input.resync = resync;
     input.gaps = stream.gaps;
-    StayChanges found = FindStayChanges(stream, recording.pt, schedule);
+    StayChanges found = FindStayChanges(stream, *source_, recording.pt.time, schedule);
     input.changes = std::move(found.changes);
     input.code = input.changes.front().stay->code.get();
     places.push_back(std::move(found.places));
     in_doubt |= found.in_doubt;
   }
-  if (in_doubt) RefineChanges(recording, schedules_, inputs_, places);
-  OrderMoves(recording, schedules_, inputs_);
+  if (in_doubt) RefineChanges(recording, *source_, schedules_, inputs_, places);
+  OrderMoves(recording, *source_, schedules_, inputs_);
   for (DecodeInput& input : inputs_) input.code = input.changes.front().stay->code.get();
 }
 

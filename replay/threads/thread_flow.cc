@@ -5,9 +5,6 @@
 #include <map>
 #include <tuple>
 
-#include "decode/pt/errata.h"
-#include "decode/pt/packets/packet_groups.h"
-#include "decode/pt/packets/psb.h"
 #include "flowback/model/block_batch.h"
 
 namespace flowback {
@@ -50,71 +47,6 @@ class StayFilter final : public ExecutionConsumer {
   bool past_ = false;
 };
 
-// What lies before a place in a stream.
-class Before {
- public:
-  Before(const Stream& stream, const PtConfig& config)
-      : stream_(stream), window_(stream.bytes, stream.joined), errata_(pt::ErrataOf(config.cpu)) {}
-
-  // Offset of the last PSB at or before `offset`; 0 when there is none.
-  size_t LastPsb(size_t offset) {
-    constexpr size_t kFirstLook = 1 << 13;
-    const size_t size = pt::Psb::kPattern.size();
-    const Bytes bytes = stream_.bytes;
-    size_t end = std::min(offset + size, bytes.size());
-    for (size_t look = kFirstLook;; look *= 2) {
-      const size_t begin = end - std::min(end, look);
-      window_.Hold(begin, end);
-      size_t last = end;
-      for (size_t at = begin; (at = pt::FindPsb(bytes.first(end), at)) < end;) {
-        const uint64_t gap = GapBehind(at);
-        if (gap >= at + size) last = at;
-        at = std::min(gap, at + size);
-      }
-      if (last < end) return last;
-      if (begin == 0) return 0;
-      end = begin + size - 1;
-    }
-  }
-
-  // Whether what the PSB+ at `psb` says may be only a part of how an overflow before it resolves:
-  // nothing of the flow stands between. `before`: the last PSB before it, or 0.
-  bool OverflowReaches(size_t psb, size_t before) {
-    if (GapBehind(before) <= psb) return false;
-    window_.Hold(before, psb);
-    pt::PebsState pebs;
-    pt::Packet packet;
-    bool overflow = true;  // one further before
-    bool in_header = false;
-    for (size_t at = before; at < psb;) {
-      const Bytes rest = stream_.bytes.subspan(at, psb - at);
-      const pt::ReadResult size = pt::ReadPacket(rest, pebs, packet, errata_);
-      if (!size || (at == before && !std::holds_alternative<pt::Psb>(packet))) return false;
-      at += *size;
-      in_header |= std::holds_alternative<pt::Psb>(packet);
-      if (std::holds_alternative<pt::Ovf>(packet)) {
-        overflow = true;
-        in_header = false;
-      } else if (!in_header) {
-        overflow &= std::visit([]<class P>(const P&) { return pt::kIsTiming<P>; }, packet);
-      }
-      in_header &= !std::holds_alternative<pt::PsbEnd>(packet);
-    }
-    return overflow;
-  }
-
- private:
-  // Offset of the first gap behind `offset`.
-  uint64_t GapBehind(uint64_t offset) const {
-    const auto gap = std::ranges::upper_bound(stream_.gaps, offset, {}, &StreamGap::offset);
-    return gap == stream_.gaps.end() ? ~uint64_t{0} : gap->offset;
-  }
-
-  const Stream& stream_;
-  StreamWindow window_;
-  const pt::Errata errata_;
-};
-
 }  // namespace
 
 std::vector<ThreadFlow> ThreadFlows(const Recording& recording, const StreamInputs& inputs) {
@@ -142,28 +74,20 @@ std::vector<ThreadFlow> ThreadFlows(const Recording& recording, const StreamInpu
   return sorted;
 }
 
-uint64_t DecodeFrom(const FlowPiece& piece, const PtConfig& config) {
-  if (piece.begin == 0) return 0;
-  Before before(*piece.stream, config);
-  // What a PSB at its begin proves to have executed is the piece's.
-  size_t from = before.LastPsb(piece.begin - 1);
-  while (from != 0) {
-    const size_t further = before.LastPsb(from - 1);
-    if (!before.OverflowReaches(from, further)) break;
-    from = further;
-  }
-  return from;
+uint64_t DecodeFrom(const FlowPiece& piece, const TraceSource& source) {
+  // What a sync point at its begin proves to have executed is the piece's.
+  return source.SyncPointBefore(*piece.stream, piece.begin);
 }
 
 Status DecodePiece(const FlowPiece& piece, const StreamInputs& inputs, Decoder& decoder,
                    ExecutionConsumer& consumer) {
-  return DecodePiece(piece, inputs.For(*piece.stream), decoder, consumer);
+  return DecodePiece(piece, inputs.For(*piece.stream), inputs.source(), decoder, consumer);
 }
 
-Status DecodePiece(const FlowPiece& piece, const DecodeInput& whole, Decoder& decoder,
-                   ExecutionConsumer& consumer) {
+Status DecodePiece(const FlowPiece& piece, const DecodeInput& whole, const TraceSource& source,
+                   Decoder& decoder, ExecutionConsumer& consumer) {
   DecodeInput input = whole;
-  input.from = DecodeFrom(piece, input.config);
+  input.from = std::max(DecodeFrom(piece, source), whole.from);
   StayFilter filter(piece.stay, consumer);
   const Result<ByteAccount> account = decoder.Decode(input, filter);
   if (!account) return Fail(account.error());

@@ -112,7 +112,6 @@ class Lines final : public ExecutionConsumer {
     clock_ = std::make_unique<cli::TraceClock>(recording_);
     threads_ = std::make_unique<cli::Threads>(recording_);
     settings_.clock = clock_.get();
-    settings_.config = &recording_.pt;
     settings_.threads = threads_.get();
     settings_.recording = &recording_;
     printer_ = cli::MakeInstructionPrinter(settings_);

@@ -120,7 +120,9 @@ TEST(JitNames, LinesCutAndChangedAnywhere) {
       std::string changed = dump;
       changed[at] = byte;
       for (const JitSymbol& symbol : ReadJitDump(AsBytes(changed), 0)) {
-        if (symbol.lines) EXPECT_LE(symbol.lines->size(), 3u);
+        if (symbol.lines) {
+          EXPECT_LE(symbol.lines->size(), 3u);
+        }
       }
     }
 }

@@ -87,11 +87,20 @@ def _compare(table, listed, defined, folder):
 
 
 def _decoders(project):
-    table = "decode/decoders.def"
+    table = "decode/pt/source/engines.def"
     if project.exists(table):
         listed = re.findall(r"\bMake\w+Decoder\b", "".join(map(str, project.table(table))))
         code = _code(project, ["decode/"])
         defined = re.findall(r"^std::unique_ptr<Decoder> (Make\w+Decoder)\(\)\s*\{", code, re.M)
+        yield from _compare(table, listed, defined, "decode/")
+
+
+def _sources(project):
+    table = "decode/sources.def"
+    if project.exists(table):
+        listed = re.findall(r"\bOpen\w+Source\b", "".join(map(str, project.table(table))))
+        code = _code(project, ["decode/"])
+        defined = re.findall(r"^std::shared_ptr<const TraceSource> (Open\w+Source)\(const Recording& \w+\)\s*\{", code, re.M)
         yield from _compare(table, listed, defined, "decode/")
 
 
@@ -106,5 +115,5 @@ def _formats(project):
 
 
 def check(project):
-    for part in (_uses, _folders, _packets, _commands, _decoders, _formats):
+    for part in (_uses, _folders, _packets, _commands, _decoders, _sources, _formats):
         yield from part(project)

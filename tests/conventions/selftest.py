@@ -25,7 +25,12 @@ class Checks(unittest.TestCase):
             return "\n".join(module.check(Project(root)))
 
     def test_layering(self):
-        header = {"capture/a.h": SPDX, "decode/pt/packets/p.h": SPDX, "decode/b.h": SPDX}
+        header = {
+            "capture/a.h": SPDX,
+            "decode/pt/packets/p.h": SPDX,
+            "decode/pt/c.h": SPDX,
+            "decode/b.h": SPDX,
+        }
         include = '#include "{}"\n'.format
         cases = [
             ("decode/x.cc", include("capture/a.h"), "decode must not include capture"),
@@ -33,6 +38,13 @@ class Checks(unittest.TestCase):
             ("capture/x.cc", include("decode/pt/packets/p.h"), ""),
             ("decode/pt/packets/x.cc", include("../../b.h"), "packets must not include decode"),
             ("cli/x.cc", include("capture/a.h") + include("decode/b.h"), ""),
+            # Behind a source nobody asks which hardware it was.
+            ("cli/x.cc", include("decode/pt/c.h"), "cli must not include pt"),
+            ("cli/x.cc", include("decode/pt/packets/p.h"), "cli must not include packets"),
+            ("replay/x.cc", include("decode/pt/c.h"), "replay must not include pt"),
+            ("decode/schedule/x.cc", include("decode/pt/c.h"), "schedule must not include pt"),
+            ("decode/x.cc", include("decode/pt/c.h"), "decode must not include pt"),
+            ("decode/pt/x.cc", include("decode/b.h"), ""),
             ("include/flowback/base/x.h", "#include <Zydis/Zydis.h>\n", "not ours or the standard's"),
             ("include/flowback/base/x.h", "#include <vector>\n", ""),
             ("replay/x.cc", "#include <intel-pt.h>\n", "may be included in"),
@@ -59,7 +71,11 @@ class Checks(unittest.TestCase):
             ),
             ({"cli/commands.def": 'FLOWBACK_COMMAND("go", RunGo, "x")\n'}, "defined 0 times"),
             ({"cli/commands.def": "", "cli/go.cc": "int RunGo(const Arguments& a) {"}, "RunGo is not in"),
-            ({"decode/decoders.def": "FLOWBACK_DECODER(new, MakeNewDecoder)\n"}, "MakeNewDecoder is not defined"),
+            (
+                {"decode/pt/source/engines.def": "FLOWBACK_DECODER(new, MakeNewDecoder)\n"},
+                "MakeNewDecoder is not defined",
+            ),
+            ({"decode/sources.def": "FLOWBACK_SOURCE(new, OpenNewSource)\n"}, "OpenNewSource is not defined"),
             (
                 {
                     "decode/pt/packets/packet_list.h": "using P = PacketList<Pad>;",

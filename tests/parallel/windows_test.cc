@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/packet_walk.h"
 #include "decode/pt/native_decoder.h"
 #include "decode/pt/packets/psb.h"
-#include "decode/schedule/pauses.h"
+#include "decode/pt/source/packet_walk.h"
+#include "decode/pt/source/pauses.h"
 #include "flowback/base/joined_bytes.h"
 #include "tests/differential/harness.h"
 
@@ -74,7 +74,7 @@ std::string PausesText(const DecodeInput& input) {
   PtConfig config = input.config;
   config.time = {.shift = 0, .mult = 1, .zero = 0};
   std::string text;
-  const bool timed = VisitPauses(
+  const bool timed = pt::VisitPauses(
       StreamWindow(input.bytes, input.joined), input.gaps, config, [&](const Pause& pause) {
         text += std::to_string(pause.offset) + ' ' + std::to_string(pause.earliest) + ' ' +
                 std::to_string(pause.latest) + '\n';
@@ -89,18 +89,13 @@ std::string PacketsText(const DecodeInput& input) {
   stream.joined = input.joined;
   stream.gaps = input.gaps;
   std::string text;
-  cli::PacketWalk(
-      stream, input.config.cpu,
-      [&](size_t offset, size_t size, const pt::Packet& packet) {
-        text += std::to_string(offset) + '+' + std::to_string(size) + ':' +
-                std::to_string(packet.index()) + ' ';
-        return true;
-      },
-      [&](LossCause cause, size_t begin, size_t end) {
-        text += std::string(Name(cause)) + ' ' + std::to_string(begin) + ' ' + std::to_string(end);
-        return true;
-      })
-      .Run();
+  pt::PacketWalk walk(stream, input.config.cpu);
+  using Step = pt::PacketWalk::Step;
+  for (Step step; (step = walk.Next()) != Step::kEnd;) {
+    const std::string what = step == Step::kPacket ? std::to_string(walk.packet().index())
+                                                   : std::string(Name(walk.cause()));
+    text += std::to_string(walk.offset()) + '+' + std::to_string(walk.size()) + ':' + what + ' ';
+  }
   return text;
 }
 

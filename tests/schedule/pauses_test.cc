@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Pauses of a trace, from packets: TSC 1 GHz, an MTC every 800 ticks. A tick is a nanosecond.
-#include "decode/schedule/pauses.h"
+#include "decode/pt/source/pauses.h"
 
 #include <gtest/gtest.h>
 
@@ -44,10 +44,11 @@ class PausesTest : public testing::Test {
 
   std::vector<Pause> Pauses(const std::vector<StreamGap>& gaps = {}) {
     std::vector<Pause> pauses;
-    timed_ = VisitPauses(StreamWindow(writer_.bytes()), gaps, Config(), [&](const Pause& pause) {
-      pauses.push_back(pause);
-      return true;
-    });
+    timed_ =
+        pt::VisitPauses(StreamWindow(writer_.bytes()), gaps, Config(), [&](const Pause& pause) {
+          pauses.push_back(pause);
+          return true;
+        });
     // The last one is the stream's end.
     EXPECT_TRUE(pauses.back().at_end);
     EXPECT_EQ(pauses.back().offset, here());

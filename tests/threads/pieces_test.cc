@@ -52,14 +52,18 @@ class ByStay final : public ExecutionConsumer {
 
 void ExpectPiecesAreTheWhole(Decoder& decoder, const DividedStream& stream, Resync resync) {
   const DecodeInput input = stream.Input(resync);
+  Recording recording;
+  recording.pt = input.config;
+  const Result<std::shared_ptr<const TraceSource>> source = OpenSource(recording);
+  ASSERT_TRUE(source);
   ByStay whole;
   ASSERT_TRUE(decoder.Decode(input, whole));
   for (const FlowPiece& piece : stream.Pieces()) {
     ByStay alone;
-    ASSERT_TRUE(DecodePiece(piece, input, decoder, alone));
+    ASSERT_TRUE(DecodePiece(piece, input, **source, decoder, alone));
     EXPECT_EQ(alone.Text(piece.stay), whole.Text(piece.stay))
         << "stay " << piece.stay->tid << ", bytes [" << piece.begin << ", " << piece.end
-        << "), decoded from " << DecodeFrom(piece, input.config);
+        << "), decoded from " << DecodeFrom(piece, **source);
     EXPECT_LE(alone.stays(), 1);
   }
 }

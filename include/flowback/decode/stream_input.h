@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "flowback/decode/decoder.h"
 #include "flowback/decode/recording_code.h"
 #include "flowback/decode/schedule.h"
+#include "flowback/decode/trace_source.h"
 #include "flowback/model/recording.h"
 
 namespace flowback {
@@ -19,7 +21,8 @@ std::map<int32_t, int32_t> TracedThreads(const Recording& recording);
 
 class StreamInputs {
  public:
-  // Reads the packets of those streams that several threads share. The recording must outlive this.
+  // Reads those streams that several threads share, or of which one thread has several. The
+  // recording must outlive this. REQUIRES: OpenSource knows the recording's kind of trace.
   StreamInputs(const Recording& recording, const RecordingCode& code, Resync resync);
 
   // DecodeInput::threads (0: as many as the machine has) and ::window of all.
@@ -28,14 +31,18 @@ class StreamInputs {
   void set_times(bool times) {
     for (DecodeInput& input : inputs_) input.times = times;
   }
-  // REQUIRES: `stream` is one of the recording's.
+  // DecodeInput::from of a stream.
+  void set_from(const Stream& stream, uint64_t offset) { inputs_[stream.index].from = offset; }
   void set_progress(std::atomic<uint64_t>& progress) {
     for (DecodeInput& input : inputs_) input.progress = &progress;
   }
+  const TraceSource& source() const { return *source_; }
+  // REQUIRES of both: `stream` is one of the recording's.
   const DecodeInput& For(const Stream& stream) const { return inputs_[stream.index]; }
   const Schedule& ScheduleOf(const Stream& stream) const { return schedules_[stream.index]; }
 
  private:
+  std::shared_ptr<const TraceSource> source_;
   std::deque<Schedule> schedules_;  // by stream index, like the inputs; never moved
   std::vector<DecodeInput> inputs_;
 };

@@ -203,6 +203,8 @@ struct ProcessEnd {
 struct Recording {
   std::string path;    // as the user named it
   std::string format;  // "perf.data", "raw Intel PT"
+  // The kind of trace in its streams: a row of decode/sources.def.
+  std::string source = "intel_pt";
   uint64_t file_size = 0;
   MachineInfo machine;
   PtConfig pt;

@@ -8,6 +8,7 @@
 #include "flowback/base/error.h"
 #include "flowback/decode/decoder.h"
 #include "flowback/decode/stream_input.h"
+#include "flowback/decode/trace_source.h"
 #include "flowback/model/execution.h"
 #include "flowback/model/recording.h"
 
@@ -31,16 +32,16 @@ struct ThreadFlow {
 std::vector<ThreadFlow> ThreadFlows(const Recording& recording, const StreamInputs& inputs);
 
 // Where decoding of the piece begins: the last sync point before it from which the flow is that of
-// the whole stream, or 0. One that an overflow before it reaches over is none.
-uint64_t DecodeFrom(const FlowPiece& piece, const PtConfig& config);
+// the whole stream, or 0.
+uint64_t DecodeFrom(const FlowPiece& piece, const TraceSource& source);
 
-// Decodes one piece, from DecodeFrom. What lies there before the piece is not delivered; a loss is
-// delivered with the piece in which it begins. The result is what decoding the whole stream tells
-// of the stay. Errors: as Decoder::Decode.
+// Decodes one piece, from DecodeFrom, or from the input's `from` where that is later. What lies
+// there before the piece is not delivered; a loss is delivered with the piece in which it begins.
+// The result is what decoding the whole stream tells of the stay. Errors: as Decoder::Decode.
 Status DecodePiece(const FlowPiece& piece, const StreamInputs& inputs, Decoder& decoder,
                    ExecutionConsumer& consumer);
 // The same; `whole` is the piece's stream's input.
-Status DecodePiece(const FlowPiece& piece, const DecodeInput& whole, Decoder& decoder,
-                   ExecutionConsumer& consumer);
+Status DecodePiece(const FlowPiece& piece, const DecodeInput& whole, const TraceSource& source,
+                   Decoder& decoder, ExecutionConsumer& consumer);
 
 }  // namespace flowback

@@ -7,12 +7,7 @@
 #else
 #define FLOWBACK_IF_LIBIPT(factory) nullptr
 #endif
-#if FLOWBACK_HAS_NATIVE
 #include "decode/pt/native_decoder.h"
-#define FLOWBACK_IF_NATIVE(factory) factory
-#else
-#define FLOWBACK_IF_NATIVE(factory) nullptr
-#endif
 #include "flowback/decode/decoder.h"
 
 namespace flowback {
@@ -26,7 +21,7 @@ struct Engine {
 
 constexpr Engine kEngines[] = {
 #define FLOWBACK_DECODER(name, factory, remedy) {name, factory, remedy},
-#include "decode/decoders.def"
+#include "decode/pt/source/engines.def"
 #undef FLOWBACK_DECODER
 };
 

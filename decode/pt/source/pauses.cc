@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "decode/schedule/pauses.h"
+#include "decode/pt/source/pauses.h"
 
 #include <algorithm>
 #include <vector>
@@ -12,10 +12,8 @@
 #include "decode/pt/packets/psb.h"
 #include "decode/pt/packets/wire.h"
 
-namespace flowback {
+namespace flowback::pt {
 namespace {
-
-using pt::kIsOneOf;
 
 class PauseFinder {
  public:
@@ -25,7 +23,7 @@ class PauseFinder {
         stream_(stream.bytes()),
         gaps_(gaps),
         config_(config),
-        errata_(pt::ErrataOf(config.cpu)),
+        errata_(ErrataOf(config.cpu)),
         clock_(config),
         visit_(visit) {}
 
@@ -49,18 +47,18 @@ class PauseFinder {
   // The bytes up to `end`, which are whole.
   void Part(size_t end) {
     const Bytes part = stream_.first(end);
-    at_ = pt::FindPsb(window_, end, std::min(at_, end));
+    at_ = FindPsb(window_, end, std::min(at_, end));
     pebs_ = {};
-    pt::Packet packet;
+    Packet packet;
     while (at_ < end && going_on_) {
       window_.MoveTo(at_);
       SkipFlow(part);
       if (at_ == end) break;
       window_.MoveTo(at_);
-      const pt::ReadResult size = pt::ReadPacket(part.subspan(at_), pebs_, packet, errata_);
+      const ReadResult size = ReadPacket(part.subspan(at_), pebs_, packet, errata_);
       if (!size) {
         Lose();
-        at_ = pt::FindPsb(window_, end, at_ + 1);
+        at_ = FindPsb(window_, end, at_ + 1);
         pebs_ = {};
         continue;
       }
@@ -76,10 +74,10 @@ class PauseFinder {
     const size_t end = std::min(part.size(), window_.reach());
     for (; at_ < end; ++at_) {
       const uint8_t byte = part[at_];
-      if ((byte & 1) != 0 || byte == pt::kExtendedPrefix) {
-        if (!pt::Tip::kOpcode.Matches(byte)) return;
-        pt::Tip tip;
-        const pt::ReadResult size = pt::Tip::Parse(part.subspan(at_), tip);
+      if ((byte & 1) != 0 || byte == kExtendedPrefix) {
+        if (!Tip::kOpcode.Matches(byte)) return;
+        Tip tip;
+        const ReadResult size = Tip::Parse(part.subspan(at_), tip);
         if (!size) return;
         at_ += *size - 1;
       }
@@ -88,26 +86,26 @@ class PauseFinder {
 
   template <class P>
   void On(const P& packet) {
-    if constexpr (kIsOneOf<P, pt::Tsc, pt::Tma, pt::Mtc, pt::Cyc, pt::Cbr>) {
+    if constexpr (kIsOneOf<P, Tsc, Tma, Mtc, Cyc, Cbr>) {
       clock_.On(packet);
       if (clock_.tsc() != time_) TimeMoved();
-    } else if constexpr (kIsOneOf<P, pt::TipPgd>) {
+    } else if constexpr (kIsOneOf<P, TipPgd>) {
       if (state_ == State::kOn) Begin(State::kOff);
-    } else if constexpr (kIsOneOf<P, pt::Ovf>) {
+    } else if constexpr (kIsOneOf<P, Ovf>) {
       Lose();
-    } else if constexpr (kIsOneOf<P, pt::ExStop>) {
+    } else if constexpr (kIsOneOf<P, ExStop>) {
       clock_.OnGap();
-    } else if constexpr (kIsOneOf<P, pt::Psb>) {
+    } else if constexpr (kIsOneOf<P, Psb>) {
       psb_ = at_;
       in_header_ = true;
-    } else if constexpr (kIsOneOf<P, pt::PsbEnd>) {
+    } else if constexpr (kIsOneOf<P, PsbEnd>) {
       in_header_ = false;
-    } else if constexpr (kIsOneOf<P, pt::TipPge>) {
+    } else if constexpr (kIsOneOf<P, TipPge>) {
       End(at_);
-    } else if constexpr (kIsOneOf<P, pt::Fup, pt::Tip, pt::ShortTnt, pt::LongTnt>) {
+    } else if constexpr (kIsOneOf<P, Fup, Tip, ShortTnt, LongTnt>) {
       // Elsewhere a FUP may belong to an event while tracing is off.
       if (state_ == State::kLost) End(in_header_ ? psb_ : at_);
-    } else if constexpr (kIsOneOf<P, pt::Pip>) {
+    } else if constexpr (kIsOneOf<P, Pip>) {
       if (state_ == State::kOn && !in_header_) AddressSpaceChanged();
     }
   }
@@ -151,10 +149,10 @@ class PauseFinder {
   const Bytes stream_;
   const std::vector<StreamGap>& gaps_;
   const PtConfig& config_;
-  const pt::Errata errata_;
-  pt::Clock clock_;
+  const Errata errata_;
+  Clock clock_;
   const std::function<bool(const Pause&)>& visit_;
-  pt::PebsState pebs_;
+  PebsState pebs_;
   size_t at_ = 0;
   size_t psb_ = 0;
   uint64_t time_ = 0;
@@ -172,4 +170,4 @@ bool VisitPauses(StreamWindow stream, const std::vector<StreamGap>& gaps, const 
   return PauseFinder(stream, gaps, config, visit).Run();
 }
 
-}  // namespace flowback
+}  // namespace flowback::pt

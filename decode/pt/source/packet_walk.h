@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// One pass over a stream's packets, without code.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "decode/pt/errata.h"
+#include "decode/pt/packets/packet.h"
+#include "flowback/base/joined_bytes.h"
+#include "flowback/model/execution.h"
+#include "flowback/model/recording.h"
+
+namespace flowback::pt {
+
+// Tells every packet, and every range that can't be read, in stream order; what they cover adds up
+// to the stream. After bytes that are no packet it goes on at the next PSB; into that a packet that
+// damage made may reach.
+class PacketWalk {
+ public:
+  enum class Step : uint8_t { kPacket, kUnread, kEnd };
+
+  // Begins at `from`, a PSB or 0. The stream must outlive it.
+  PacketWalk(const Stream& stream, const CpuId& cpu, uint64_t from = 0);
+
+  Step Next();
+  // Of what it told last.
+  size_t offset() const { return offset_; }
+  size_t size() const { return size_; }
+  const Packet& packet() const { return packet_; }  // REQUIRES: kPacket
+  LossCause cause() const { return cause_; }        // REQUIRES: kUnread
+
+ private:
+  bool NextPart();
+  bool ReadOne();
+  bool FindSync();
+
+  const Stream& stream_;
+  StreamWindow window_;
+  Errata errata_;
+  size_t gap_ = 0;              // the next one
+  size_t at_ = 0;               // all before it has been told
+  size_t end_ = 0;              // of the part between two gaps, which is a stream of its own
+  bool synced_ = false;         // a packet begins at at_
+  size_t behind_last_psb_ = 0;  // where it begins, and one
+  LossCause cause_ = LossCause::kNoSync;
+  PebsState pebs_;
+  size_t offset_ = 0;
+  size_t size_ = 0;
+  Packet packet_;
+};
+
+}  // namespace flowback::pt

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// Intel PT as a source of trace. What each question needs is in a file of its own.
+#include <utility>
+
+#include "decode/pt/source/packet_batches.h"
+#include "decode/pt/source/pauses.h"
+#include "decode/pt/source/sync_points.h"
+#include "flowback/base/joined_bytes.h"
+#include "flowback/decode/decoder.h"
+#include "flowback/decode/trace_source.h"
+
+namespace flowback {
+namespace {
+
+class PtSource final : public TraceSource {
+ public:
+  explicit PtSource(const PtConfig& config) : config_(config) {}
+
+  std::string_view Name() const override { return "Intel PT"; }
+
+  uint64_t SyncPointBefore(const Stream& stream, uint64_t offset) const override {
+    return pt::SyncPointBefore(stream, config_.cpu, offset);
+  }
+  uint64_t FirstTime(const Stream& stream, StreamRange range) const override {
+    return pt::FirstTime(stream, config_, range);
+  }
+  TscInterval Times(const Stream& stream) const override { return pt::Times(stream, config_); }
+
+  bool VisitPauses(const Stream& stream, const TimeConversion& time,
+                   const std::function<bool(const Pause&)>& visit) const override {
+    PtConfig config = config_;
+    config.time = time;
+    return pt::VisitPauses(StreamWindow(stream.bytes, stream.joined), stream.gaps, config, visit);
+  }
+
+  std::unique_ptr<PacketReader> Packets(const Stream& stream) const override {
+    return pt::ReadPackets(stream, config_);
+  }
+
+  Result<std::unique_ptr<Decoder>> MakeDecoder(std::string_view engine) const override {
+    return flowback::MakeDecoder(engine.empty() ? "native" : engine);
+  }
+
+ private:
+  const PtConfig& config_;
+};
+
+}  // namespace
+
+std::shared_ptr<const TraceSource> OpenPtSource(const Recording& recording) {
+  return std::make_shared<PtSource>(recording.pt);
+}
+
+}  // namespace flowback

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// A kind of trace: all that can be asked of its streams, so that nobody else asks which hardware
+// wrote them.
+//
+//   stream     |S-------S------------S-----S-------|    S: sync points, where decoding can begin
+//   times       t0      t1           t2    t3           told there, or soon behind
+//   pauses         |___|     |___|         |_|          tracing was off, or the flow was lost
+//
+// None of these needs the code. With the code, an engine makes the flow (decoder.h).
+//
+// A new kind is a folder under decode/ and a row of decode/sources.def.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flowback/base/error.h"
+#include "flowback/model/execution.h"
+#include "flowback/model/machine.h"
+#include "flowback/model/recording.h"
+
+namespace flowback {
+
+class Decoder;
+
+// Tracing was off, or the flow was lost: the kernel ran, and may have switched threads. Times in
+// the unit of the TimeConversion that was asked for.
+struct Pause {
+  uint64_t offset = 0;    // of the packet that begins the flow again
+  uint64_t earliest = 0;  // the pause did not begin before; 0: not known
+  uint64_t resumed = 0;   // the flow does not go on before; 0: not known, or at_end
+  uint64_t latest = 0;    // the flow goes on at this time at the latest
+  bool inside = false;    // a change of address space while tracing was on: part of a switch
+  bool at_end = false;    // no flow follows: the stream ends
+};
+
+// Part of a stream, half-open.
+struct StreamRange {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+};
+
+// What a stream is made of, as it was read: a packet, or bytes that can't be read.
+struct TracePacket {
+  uint64_t offset = 0;
+  uint64_t size = 0;
+  uint64_t tsc = 0;                 // the time behind it, as far as it is told; 0: not known
+  std::optional<LossCause> lost{};  // why these bytes are no packet
+};
+
+// Some of them, in the order of the stream. Reading packets is fast, putting them into words is
+// not: a batch is read by one thread, and may be put into words by another.
+class PacketBatch {
+ public:
+  virtual ~PacketBatch() = default;
+  virtual size_t size() const = 0;
+  virtual const TracePacket& operator[](size_t i) const = 0;
+  // REQUIRES of both: it is a packet.
+  virtual std::string_view Name(size_t i) const = 0;  // "TIP.PGE"; lives forever
+  virtual std::string Payload(size_t i) const = 0;    // may be empty
+  virtual void Clear() = 0;
+};
+
+// Goes through all packets of a stream. What they cover, with the bytes that can't be read, is the
+// stream. Belongs to one thread.
+class PacketReader {
+ public:
+  virtual ~PacketReader() = default;
+  virtual std::unique_ptr<PacketBatch> NewBatch() const = 0;
+  // Adds up to `count` more. False: that was the end of the stream. REQUIRES: one of NewBatch's.
+  virtual bool Read(PacketBatch& batch, size_t count) = 0;
+};
+
+// Of one recording, which must outlive it. Any thread may use it.
+class TraceSource {
+ public:
+  virtual ~TraceSource() = default;
+
+  // As the user reads it: "Intel PT".
+  virtual std::string_view Name() const = 0;
+  // The last sync point before `offset` from which the flow behind `offset` is that of the whole
+  // stream; 0 when there is none.
+  virtual uint64_t SyncPointBefore(const Stream& stream, uint64_t offset) const = 0;
+  // The first time told from a sync point, the range's begin, on, but not across a gap; 0: none is
+  // told soon.
+  virtual uint64_t FirstTime(const Stream& stream, StreamRange range) const = 0;
+  // The first and the last time that the stream tells; zeros: none.
+  virtual TscInterval Times(const Stream& stream) const = 0;
+  // Calls `visit` for each pause, in stream order; the stream's begin, its end and each gap are
+  // some. Stops when it returns false. False: the stream does not tell the time. REQUIRES:
+  // time.known().
+  virtual bool VisitPauses(const Stream& stream, const TimeConversion& time,
+                           const std::function<bool(const Pause&)>& visit) const = 0;
+  virtual std::unique_ptr<PacketReader> Packets(const Stream& stream) const = 0;
+
+  // An engine that decodes such streams, by name; "": the usual one. Errors: kUsage for an unknown
+  // name, kUnsupported for one left out of this build.
+  virtual Result<std::unique_ptr<Decoder>> MakeDecoder(std::string_view engine) const = 0;
+};
+
+// The source of the recording's kind. Errors: kUnsupported when this build does not have it.
+Result<std::shared_ptr<const TraceSource>> OpenSource(const Recording& recording);
+
+// What of a stream can lie in a span of time, which two functions of a time-stamp tell: all flow
+// before `begin` is too early, and all that begins behind `end` too late. `begin` is a sync point
+// from which the flow is that of the whole stream, and so far ahead that its times are, too. Reads
+// little of the stream, however long it is.
+StreamRange RangeOfTimes(const TraceSource& source, const Stream& stream,
+                         const std::function<bool(uint64_t tsc)>& too_early,
+                         const std::function<bool(uint64_t tsc)>& too_late);
+
+}  // namespace flowback

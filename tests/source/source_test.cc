@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+// A kind of trace that nothing but its own folder knows goes through everything behind it: threads,
+// their flow, their time.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "flowback/decode/recording_code.h"
+#include "flowback/decode/stream_input.h"
+#include "flowback/decode/trace_source.h"
+#include "flowback/replay/thread_flow.h"
+#include "flowback/replay/time_account.h"
+#include "tests/source/imaginary_source.h"
+
+namespace flowback::testing {
+namespace {
+
+class Addresses final : public ExecutionConsumer {
+ public:
+  void OnBlock(const BlockRun& run) override { told.push_back(run.address); }
+  void OnEvent(const TraceEvent&) override {}
+  void OnLoss(const DataLoss&) override { ADD_FAILURE() << "nothing was lost"; }
+
+  std::vector<uint64_t> told;
+};
+
+// One CPU, two threads in turn. One tick is one nanosecond.
+class ImaginaryTest : public ::testing::Test {
+ protected:
+  ImaginaryTest() {
+    recording_.source = "imaginary";
+    recording_.pt.time = {.shift = 0, .mult = 1, .zero = 0};
+  }
+
+  void AddStream(const std::vector<ImaginaryRecord>& records) {
+    auto bytes = std::make_shared<std::vector<uint8_t>>(ImaginaryTrace(records));
+    Stream stream;
+    stream.index = static_cast<uint32_t>(recording_.streams.size());
+    stream.cpu = 0;
+    stream.bytes = *bytes;
+    recording_.streams.push_back(stream);
+    recording_.storage.push_back(bytes);
+  }
+  void Stay(int32_t tid, uint64_t begin, uint64_t end) {
+    SwitchRecord record;
+    record.time = begin;
+    record.pid = 1;
+    record.tid = tid;
+    record.cpu = 0;
+    recording_.sideband.push_back(record);
+    record.time = end;
+    record.out = true;
+    recording_.sideband.push_back(record);
+  }
+  void AddTwoThreads() {
+    AddStream({{110, 7000},
+               {120, 7001},
+               {130, 0},
+               {210, 8000},
+               {220, 8001},
+               {230, 8002},
+               {240, 0},
+               {310, 7002},
+               {320, 7003},
+               {330, 7004},
+               {340, 0},
+               {410, 8003},
+               {420, 8004},
+               {430, 0}});
+    Stay(7, 100, 200), Stay(8, 200, 300), Stay(7, 300, 400), Stay(8, 400, 500);
+  }
+
+  Recording recording_;
+};
+
+TEST_F(ImaginaryTest, IsARowOfTheTable) {
+  const auto source = OpenSource(recording_);
+  ASSERT_TRUE(source);
+  EXPECT_EQ((*source)->Name(), "imaginary trace");
+  recording_.source = "intel_pt";
+  const auto real = OpenSource(recording_);
+  ASSERT_TRUE(real);
+  EXPECT_EQ((*real)->Name(), "Intel PT");
+}
+
+TEST_F(ImaginaryTest, WhatNoRowNamesIsRefused) {
+  recording_.path = "some.data";
+  recording_.source = "of the future";
+  const auto source = OpenSource(recording_);
+  ASSERT_FALSE(source);
+  EXPECT_EQ(source.error().code(), ErrorCode::kUnsupported);
+  EXPECT_NE(source.error().message().find("some.data"), std::string::npos);
+  EXPECT_NE(source.error().message().find("of the future"), std::string::npos);
+}
+
+TEST_F(ImaginaryTest, ThreadsHaveTheirFlow) {
+  AddTwoThreads();
+  const Result<RecordingCode> code = RecordingCode::Load(recording_, {});
+  ASSERT_TRUE(code);
+  const StreamInputs inputs(recording_, *code, Resync::kEarliest);
+  const Result<std::unique_ptr<Decoder>> decoder = inputs.source().MakeDecoder("");
+  ASSERT_TRUE(decoder);
+  std::map<int32_t, std::vector<uint64_t>> told;
+  for (const ThreadFlow& flow : ThreadFlows(recording_, inputs))
+    for (const FlowPiece& piece : flow.pieces) {
+      Addresses addresses;
+      ASSERT_TRUE(DecodePiece(piece, inputs, **decoder, addresses));
+      told[flow.tid].insert(told[flow.tid].end(), addresses.told.begin(), addresses.told.end());
+    }
+  EXPECT_EQ(told[7], (std::vector<uint64_t>{7000, 7001, 7002, 7003, 7004}));
+  EXPECT_EQ(told[8], (std::vector<uint64_t>{8000, 8001, 8002, 8003, 8004}));
+}
+
+TEST_F(ImaginaryTest, TheirTimeAddsUp) {
+  AddTwoThreads();
+  const Result<RecordingCode> code = RecordingCode::Load(recording_, {});
+  ASSERT_TRUE(code);
+  const StreamInputs inputs(recording_, *code, Resync::kEarliest);
+  const Result<std::unique_ptr<Decoder>> decoder = inputs.source().MakeDecoder("");
+  ASSERT_TRUE(decoder);
+  std::vector<FlowSummary> summaries;
+  for (const Stream& stream : recording_.streams)
+    summaries.push_back(*(*decoder)->Summarize(inputs.For(stream)));
+  const Result<TimeAccounts> times = AccountTimes(recording_, inputs, summaries, **decoder);
+  ASSERT_TRUE(times);
+  std::map<int32_t, uint64_t> executing;
+  for (const TimeAccount& account : times->threads) {
+    EXPECT_EQ(account.Sum(), account.lifetime());
+    executing[account.tid] = account.Of(TimeClass::kExecuting).time;
+  }
+  EXPECT_EQ(executing[7], (130 - 110) + (340 - 310));
+  EXPECT_EQ(executing[8], (240 - 210) + (430 - 410));
+}
+
+TEST_F(ImaginaryTest, PacketsHaveNames) {
+  AddStream({{110, 7000}, {120, 0}});
+  const auto source = OpenSource(recording_);
+  ASSERT_TRUE(source);
+  const std::unique_ptr<PacketReader> reader = (*source)->Packets(recording_.streams[0]);
+  const std::unique_ptr<PacketBatch> packets = reader->NewBatch();
+  EXPECT_FALSE(reader->Read(*packets, 100));
+  ASSERT_EQ(packets->size(), 2);
+  EXPECT_EQ(packets->Name(0), "STEP");
+  EXPECT_EQ(packets->Name(1), "STOP");
+}
+
+}  // namespace
+}  // namespace flowback::testing
