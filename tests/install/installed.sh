@@ -39,12 +39,17 @@ printf '\110\377\310\165\373\017\005' >"$folder/code"
 # The digest's definition, over 401000 401003 401000 401003 401000 401003 401005.
 expected="7 efdbb4ca5821055a"
 
-actual=$("$folder/use/use_library" "$folder/trace" "$folder/code" 0x401000)
-[ "$actual" = "$expected" ] || fail "the library says '$actual', not '$expected'"
+actual=$("$folder/use/count_by_thread" "$folder/trace" "$folder/code" 0x401000)
+[ "$actual" = "$expected nobody's, stream 0" ] || fail "the library says '$actual', not '$expected'"
 
 actual=$("$prefix/bin/flowback" decode --raw-pt "$folder/trace" \
   --section "$folder/code:0:7:0x401000" --as digest)
 [ "$actual" = "0 $expected" ] || fail "the installed program says '$actual', not '0 $expected'"
+
+for program in hello threads; do
+  python3 -B "$source/tests/install/samples.py" "$folder/use" "$prefix/bin/flowback" \
+    "$build/samples/$program" || fail "the samples' programs on a recording of $program"
+done
 
 # The same code from an assembler, with its source lines: the reader of debug information is there.
 printf '.globl _start\n_start:\nagain: dec %%rax\n jne again\n syscall\n' >"$folder/code.s"

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// A consumer of one's own: how often each conditional branch was taken, and was not.
+//   branch_counts RECORDING
+// Prints "THREAD ADDRESS TAKEN NOT_TAKEN" by address, and how much of each thread was lost.
+#include <cinttypes>
+#include <cstdio>
+#include <map>
+#include <string>
+
+#include "opened.h"
+
+namespace {
+
+using flowback::Fail;
+using flowback::Status;
+
+class BranchCounter final : public flowback::ExecutionConsumer {
+ public:
+  void OnBlock(const flowback::BlockRun& run) override {
+    if (run.last != flowback::InstructionClass::kConditional) return;
+    Counts& counts = counts_[run.LastAddress()];
+    // The branch was the run's last instruction, unless something stopped the flow ahead of it.
+    if (run.exit == flowback::BlockExit::kTaken) ++counts.taken;
+    if (run.exit == flowback::BlockExit::kNotTaken) ++counts.not_taken;
+  }
+  void OnEvent(const flowback::TraceEvent&) override {}
+  void OnLoss(const flowback::DataLoss& loss) override {
+    ++losses_;
+    lost_bytes_ += loss.end - loss.begin;
+  }
+
+  void Print(const std::string& thread) const {
+    for (const auto& [address, counts] : counts_)
+      std::printf("%s %" PRIx64 " %" PRIu64 " %" PRIu64 "\n", thread.c_str(), address, counts.taken,
+                  counts.not_taken);
+    if (losses_ != 0)
+      std::printf("# %s: %" PRIu64 " losses, %" PRIu64 " bytes of trace\n", thread.c_str(), losses_,
+                  lost_bytes_);
+  }
+
+ private:
+  struct Counts {
+    uint64_t taken = 0;
+    uint64_t not_taken = 0;
+  };
+  std::map<uint64_t, Counts> counts_;
+  uint64_t losses_ = 0;
+  uint64_t lost_bytes_ = 0;
+};
+
+Status Count(const std::string& path) {
+  const auto opened = Open(path);
+  if (!opened) return Fail(opened.error());
+  for (const flowback::ThreadFlow& flow :
+       flowback::ThreadFlows((*opened)->recording, *(*opened)->inputs)) {
+    BranchCounter counter;
+    for (const flowback::FlowPiece& piece : flow.pieces)
+      if (Status status = DecodePiece(piece, *(*opened)->inputs, *(*opened)->decoder, counter);
+          !status)
+        return status;
+    counter.Print(NameOf(flow.tid, flow.pieces.front().stream));
+  }
+  return {};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Status done = argc == 2
+                          ? Count(argv[1])
+                          : Fail(flowback::ErrorCode::kUsage, "usage: branch_counts RECORDING");
+  return done ? 0 : Report("branch_counts", done.error());
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// Steps backwards from the end of each thread:
+//   steps_back RECORDING COUNT    so many instructions
+// Prints "NUMBER ADDRESS" for each, the last one first, with what happened between them.
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "flowback/replay/flow_index.h"
+#include "flowback/replay/thread_cursor.h"
+#include "opened.h"
+
+namespace {
+
+using flowback::Fail;
+using flowback::Status;
+using flowback::ThreadCursor;
+
+void Print(const ThreadCursor& cursor) {
+  switch (cursor.kind()) {
+    case ThreadCursor::Kind::kInstruction:
+      std::printf("%" PRIu64 " %" PRIx64 "\n", cursor.number(), cursor.instruction().address);
+      break;
+    case ThreadCursor::Kind::kEvent:
+      std::printf("# %s\n", flowback::Name(cursor.event().kind));
+      break;
+    case ThreadCursor::Kind::kLoss:
+      std::printf("# %s\n", TextOf(cursor.loss()).c_str());
+      break;
+    case ThreadCursor::Kind::kEnd:
+      break;
+  }
+}
+
+Status StepBack(const std::string& path, uint64_t count) {
+  const auto opened = Open(path);
+  if (!opened) return Fail(opened.error());
+  // Everything is decoded once; from then on any place is near.
+  auto index =
+      flowback::FlowIndex::Build((*opened)->recording, *(*opened)->inputs, *(*opened)->decoder, {});
+  if (!index) return Fail(index.error());
+  for (const flowback::IndexedThread& thread : index->threads()) {
+    if (thread.shares.empty()) continue;
+    std::printf("%s\n", NameOf(thread.tid, thread.shares.front().stream).c_str());
+    ThreadCursor cursor(*index, thread);
+    cursor.ToEnd();
+    for (uint64_t left = count; left > 0 && cursor.Previous();) {
+      Print(cursor);
+      left -= cursor.kind() == ThreadCursor::Kind::kInstruction ? 1 : 0;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Status done = argc == 3
+                          ? StepBack(argv[1], std::strtoull(argv[2], nullptr, 10))
+                          : Fail(flowback::ErrorCode::kUsage, "usage: steps_back RECORDING COUNT");
+  return done ? 0 : Report("steps_back", done.error());
+}
