@@ -84,6 +84,7 @@ class DecodeJob {
   Status List(Output& output);
   Status ListByTime(unsigned threads, Output& output);
   Status ListPiece(const FlowPiece& piece, Decoder& decoder, ExecutionConsumer& consumer) const;
+  SpanNeeds NeedsOfSpan() const { return {settings_.span, kind_.wants_context}; }
   Result<std::unique_ptr<Decoder>> NewDecoder();
   Status Sum(Output& output);
   Status Check(const ByteAccount& account, const Stream& stream) const {
@@ -186,7 +187,7 @@ Status DecodeJob::PrepareCode() {
   inputs_->set_progress(bytes_done_);
   inputs_->set_times(settings_.fields.Has(Field::kTime) || !settings_.all_times ||
                      options_.by_time);
-  if (!settings_.all_times) in_span_.emplace(*inputs_, recording_, settings_.span, clock_);
+  if (!settings_.all_times) in_span_.emplace(*inputs_, recording_, NeedsOfSpan(), clock_);
   return {};
 }
 
@@ -194,7 +195,7 @@ Result<std::unique_ptr<Decoder>> DecodeJob::NewDecoder() {
   Result<std::unique_ptr<Decoder>> decoder = source_->MakeDecoder(options_.reader.engine);
   if (!decoder) return decoder;
   if (!settings_.all_times)
-    decoder = MakeSpanDecoder(std::move(*decoder), settings_.span, clock_, found_in_span_);
+    decoder = MakeSpanDecoder(std::move(*decoder), NeedsOfSpan(), clock_, found_in_span_);
   // Of a call all is shown that it calls: its listing chooses for itself.
   if (options_.calls.function && kind_.name != "calls")
     decoder = MakeFunctionDecoder(

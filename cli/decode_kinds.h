@@ -22,6 +22,8 @@ struct Kind {
   // Whether a line depends on lines before it.
   WorkOrder order = WorkOrder::kAny;
   bool looks_back = false;  // MergePlan::looks_back
+  // With --time: knows what ran ahead of the span, and leaves its lines out itself.
+  bool wants_context = false;
 };
 
 // Errors: kUsage for a word that names none.

@@ -155,6 +155,7 @@ void FlowPrinter::Resume(const StreamOwner& owner, const Stream& stream) {
 
 void FlowPrinter::OnLoss(const DataLoss& loss) {
   BeforeLoss(loss);
+  if (!settings_.ContainsLoss(loss)) return;
   if (!settings_.json) {
     out() += "# " + LossText(loss) + '\n';
     return;

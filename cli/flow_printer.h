@@ -48,6 +48,11 @@ struct PrintSettings {
   bool not_taken = false;       // list conditional branches that were not taken, too
   TimeSpan span;
   bool all_times = true;  // no --time: `span` is everything
+  // A listing that knows what ran ahead of the span is fed that, too, and its losses are the
+  // whole listing's.
+  bool ContainsLoss(const DataLoss& loss) const {
+    return all_times || loss.tsc == 0 || span.Contains(clock->Value(loss.tsc));
+  }
   const TraceClock* clock = nullptr;
   const TraceSource* source = nullptr;
   const Threads* threads = nullptr;

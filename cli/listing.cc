@@ -39,7 +39,7 @@ class SerialListing final : public Listing {
     MaybeCommit();
   }
   void OnLoss(const DataLoss& loss) override {
-    settings_.losses->Add(loss);
+    if (settings_.ContainsLoss(loss)) settings_.losses->Add(loss);
     printer_->OnLoss(loss);
     MaybeCommit();
   }
@@ -112,7 +112,7 @@ class ParallelListing final : public Listing {
     MaybeSend();
   }
   void OnLoss(const DataLoss& loss) override {
-    settings_.losses->Add(loss);
+    if (settings_.ContainsLoss(loss)) settings_.losses->Add(loss);
     job_->batch.Add(loss);
     MaybeSend();
   }

@@ -45,7 +45,7 @@ class PieceReader::Consumer final : public ExecutionConsumer {
   }
   void OnLoss(const DataLoss& loss) override {
     if (!Takes()) return;
-    {
+    if (reader_.settings_.ContainsLoss(loss)) {
       const std::scoped_lock lock(reader_.context_.tally);
       reader_.settings_.losses->Add(loss);
     }

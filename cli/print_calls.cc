@@ -2,7 +2,10 @@
 // `decode --as calls`: each call where it is entered and where it is left, indented by its depth.
 //
 // With --min-duration an entry is held back until a call in it, or itself, has lasted long enough;
-// then the entries around it are printed first: they began earlier and so last longer.
+// then the entries around it are printed first: they began earlier and so last longer. Likewise
+// with
+// --time: the flow ahead of the span is followed, and what was entered there is held back until
+// something in the span is to be printed.
 #include <fmt/compile.h>
 #include <fmt/format.h>
 
@@ -91,6 +94,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
       if (const auto* comm = std::get_if<CommRecord>(&record);
           comm != nullptr && comm->exec && comm->pid == owner.pid)
         execs_.push_back(comm->time);
+    goes_on_ = GoesOnBehindSpan(owner);
   }
 
   bool ExecBetween(uint64_t begin, uint64_t end) const {
@@ -100,6 +104,24 @@ class CallPrinter final : public FlowPrinter, private CallListener {
     return std::ranges::any_of(execs_, [&](uint64_t time) { return time >= from && time <= to; });
   }
 
+  // The thread's stays behind the span are not decoded, so that its flow seems to end before them.
+  bool GoesOnBehindSpan(const StreamOwner& owner) const {
+    if (settings().all_times || owner.pieces.empty()) return false;
+    const ThreadStay* last = owner.pieces.back().stay;
+    return last != nullptr && settings().clock->has_nanoseconds() &&
+           last->begin > settings().span.end;
+  }
+
+  // What has no time lies ahead of the first time.
+  bool IsAhead(uint64_t tsc) const {
+    const PrintSettings& s = settings();
+    return !s.all_times && (tsc == 0 || s.clock->Value(tsc) < s.span.begin);
+  }
+  bool IsBehind(uint64_t tsc) const {
+    const PrintSettings& s = settings();
+    return !s.all_times && tsc != 0 && s.clock->Value(tsc) > s.span.end;
+  }
+
   void PrintBlock(const BlockRun& run) override { stack_.OnBlock(run); }
   bool TakesBatches() const override { return true; }
   void PrintBlocks(const BlockBatch& batch) override { stack_.OnBlocks(batch); }
@@ -107,22 +129,27 @@ class CallPrinter final : public FlowPrinter, private CallListener {
   void BeforeLoss(const DataLoss& loss) override { stack_.OnLoss(loss); }
   void PrintEnd() override { stack_.Finish(); }
 
+  bool ShowsExit(CallExit how, uint64_t tsc) const {
+    return !IsAhead(tsc) && !IsBehind(tsc) && !(how == CallExit::kEnd && goes_on_);
+  }
+
   void OnEnter(const Call& call, size_t depth) override {
     Shown& shown = shown_.emplace_back();
     shown.name = NameAt(call.space, call.entry_ip);
     Select(shown, call, depth);
+    shown.selected = shown.selected && !IsBehind(call.tsc);
     if (!shown.selected) return;
     shown.text = held_.text.size();
     RenderEntry(call, depth, shown);
-    if (selection().min_duration == 0) PrintHeld();
+    if (selection().min_duration == 0 && !IsAhead(call.tsc)) PrintHeld();
   }
 
   void OnExit(const Call& call, size_t depth, CallExit how, uint64_t instructions,
               const ExitTime& time) override {
     const Shown shown = shown_.back();
-    if (shown.selected && (shown.printed || Lasted(call.tsc, time.tsc))) {
+    if (shown.selected && (shown.printed || (Lasted(call.tsc, time.tsc) && !IsAhead(time.tsc)))) {
       PrintHeld();
-      RenderExit(call, depth, how, instructions, time);
+      if (ShowsExit(how, time.tsc)) RenderExit(call, depth, how, instructions, time);
       TakeHeld();
     } else if (shown.selected) {
       held_.CutAt(shown.text);
@@ -136,6 +163,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
     const size_t level = depth - (root_ == kNoRoot ? 0 : root_);
     if (!in_selected || level >= selection().max_depth) return;
     if (selection().min_duration != 0 && !Lasted(gap.begin_tsc, gap.end_tsc)) return;
+    if (IsAhead(std::max(gap.begin_tsc, gap.end_tsc)) || IsBehind(gap.begin_tsc)) return;
     PrintHeld();
     RenderGap(gap, level);
     TakeHeld();
@@ -345,6 +373,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
   std::optional<FunctionMatch> match_;  // --function
   SourceColumns source_{settings()};
   std::vector<uint64_t> execs_;  // times at which the process became another program
+  bool goes_on_ = false;         // behind the span
   std::vector<Shown> shown_;     // the stack's calls
   size_t root_ = kNoRoot;        // depth of the outermost call that --function names
   ListingText held_;             // rendered, not yet printed

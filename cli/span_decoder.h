@@ -15,17 +15,26 @@
 
 namespace flowback::cli {
 
-// Passes on the items of `decoder` whose time lies in `span`; what has no time is left out, but for
-// losses. Decoding ends behind the span, so the byte account is that of a part only. `clock` and
-// `found`, which becomes true with the first item in the span, must outlive the result.
-std::unique_ptr<Decoder> MakeSpanDecoder(std::unique_ptr<Decoder> decoder, TimeSpan span,
+// What a listing of a span needs.
+struct SpanNeeds {
+  TimeSpan span;
+  // What ran ahead of the span, too: whose callers are wanted, for example. The listing chooses the
+  // lines then.
+  bool context = false;
+};
+
+// Passes on the items of `decoder` whose time lies in the span; what has no time is left out, but
+// for losses. With its context also what comes before, and the first that lies behind. Decoding
+// ends behind the span, so the byte account is that of a part only. `clock` and `found`, which
+// becomes true with the first item in the span, must outlive the result.
+std::unique_ptr<Decoder> MakeSpanDecoder(std::unique_ptr<Decoder> decoder, const SpanNeeds& needs,
                                          const TraceClock& clock, std::atomic<bool>& found);
 
 // What of each stream can lie in the span, so that nothing else need be decoded.
 class SpanRanges {
  public:
   // Makes the inputs begin there. They are the recording's.
-  SpanRanges(StreamInputs& inputs, const Recording& recording, TimeSpan span,
+  SpanRanges(StreamInputs& inputs, const Recording& recording, const SpanNeeds& needs,
              const TraceClock& clock);
 
   bool Reaches(const FlowPiece& piece) const {

@@ -9,10 +9,6 @@ namespace {
 // Sync points closer than this need not be told apart.
 constexpr uint64_t kFine = uint64_t{64} << 10;
 
-// From a sync point on the flow is right at once. Its times stand on what was told before, too: how
-// fast the thread runs, at which frequency. So much of the stream tells all of that.
-constexpr uint64_t kRunUp = uint64_t{1} << 20;
-
 // The last sync point that is before, and the first one behind it that is not, or the stream's end.
 // `is_before` is asked for the time at a sync point, 0 where none is told.
 template <class IsBefore>
@@ -36,12 +32,12 @@ StreamRange Divide(const TraceSource& source, const Stream& stream, IsBefore is_
 
 StreamRange RangeOfTimes(const TraceSource& source, const Stream& stream,
                          const std::function<bool(uint64_t tsc)>& too_early,
-                         const std::function<bool(uint64_t tsc)>& too_late) {
+                         const std::function<bool(uint64_t tsc)>& too_late, uint64_t run_up) {
   const uint64_t begin =
       Divide(source, stream, [&](uint64_t tsc) { return tsc != 0 && too_early(tsc); }).begin;
   const uint64_t end =
       Divide(source, stream, [&](uint64_t tsc) { return tsc == 0 || !too_late(tsc); }).end;
-  return {.begin = begin > kRunUp ? source.SyncPointBefore(stream, begin - kRunUp) : 0, .end = end};
+  return {.begin = begin > run_up ? source.SyncPointBefore(stream, begin - run_up) : 0, .end = end};
 }
 
 }  // namespace flowback

@@ -72,6 +72,8 @@ def main():
         times = [float(line.split()[3].rstrip(":")) for line in decoded("--as", "calls")]
         first, last = times[len(times) // 3], times[2 * len(times) // 3]
         within = decoded("--as", "calls", "--time", f"{first:.9f},{last:.9f}")
+        # The calls that these lie in began before.
+        within = [line for line in within if float(line.split()[3].rstrip(":")) >= first]
         listed = [line.split(" from ")[1] for line in within if " from " in line and " (tail-call) " not in line]
         calls = output_of(f"{folder}/list_calls", trace, str(round(first * 1e9)), str(round(last * 1e9)))
         callers = [line.split(": ", 1)[1].split(" -> ")[0] for line in without_notes(calls)]

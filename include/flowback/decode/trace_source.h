@@ -107,12 +107,17 @@ class TraceSource {
 // The source of the recording's kind. Errors: kUnsupported when this build does not have it.
 Result<std::shared_ptr<const TraceSource>> OpenSource(const Recording& recording);
 
+// From a sync point on the flow is right at once. Its times stand on what was told before, too: how
+// fast the thread runs, at which frequency. So many bytes of a stream tell all of that.
+inline constexpr uint64_t kRunUp = uint64_t{1} << 20;
+
 // What of a stream can lie in a span of time, which two functions of a time-stamp tell: all flow
 // before `begin` is too early, and all that begins behind `end` too late. `begin` is a sync point
-// from which the flow is that of the whole stream, and so far ahead that its times are, too. Reads
-// little of the stream, however long it is.
+// from which the flow is that of the whole stream, `run_up` or more bytes ahead of it. Reads little
+// of the stream, however long it is.
 StreamRange RangeOfTimes(const TraceSource& source, const Stream& stream,
                          const std::function<bool(uint64_t tsc)>& too_early,
-                         const std::function<bool(uint64_t tsc)>& too_late);
+                         const std::function<bool(uint64_t tsc)>& too_late,
+                         uint64_t run_up = kRunUp);
 
 }  // namespace flowback
