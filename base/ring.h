@@ -19,7 +19,7 @@ class Ring {
   Ring(const Ring& other) { *this = other; }
   Ring& operator=(const Ring& other) {
     if (this == &other) return *this;
-    items_.assign(std::bit_ceil(std::max(kLeast, other.size_)), T());
+    items_.assign(other.size_ == 0 ? 0 : std::bit_ceil(other.size_), T());
     for (size_t i = 0; i < other.size_; ++i) items_[i] = other[i];
     first_ = 0;
     size_ = other.size_;
@@ -47,7 +47,7 @@ class Ring {
     return (*this)[size_++];
   }
   void Grow() {
-    std::vector<T> more(2 * items_.size());
+    std::vector<T> more(std::max(kLeast, 2 * items_.size()));
     for (size_t i = 0; i < size_; ++i) more[i] = (*this)[i];
     items_ = std::move(more);
     first_ = 0;

@@ -24,6 +24,7 @@ class BatchWriter {
 
   State Save() const { return {}; }
   void Restore(const State&) { steps_.Release(steps_.position()); }
+  size_t waiting() const { return 0; }
   void Use(ExecutionConsumer& consumer) { consumer_ = &consumer; }
   void Finish() {}
 

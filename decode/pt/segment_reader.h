@@ -54,6 +54,7 @@ class SegmentReader final : public FlowReader {
     return begun_ ? work_->engine.offset() : input_.from;
   }
   bool at_end() const override { return at_end_; }
+  size_t waiting() const override { return work_->receiver.waiting(); }
 
   std::shared_ptr<const State> Save() override {
     auto kept = std::make_shared<Kept>();

@@ -111,6 +111,7 @@ class TimeEstimator : private EstimatorState {
 
   // Between two packets.
   EstimatorState Save() const { return *this; }
+  size_t waiting() const { return waiting_; }
   void Restore(const EstimatorState& state) { static_cast<EstimatorState&>(*this) = state; }
   // From now on hands on to that one.
   void Use(ExecutionConsumer& consumer) { consumer_ = &consumer; }

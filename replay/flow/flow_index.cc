@@ -102,6 +102,7 @@ class FlowIndex::Impl {
       const uint64_t stop = stream.reader->offset() + size;
       stream.segments.push_back({stream.reader->Save(), stop});
       stream.reader->ReadTo(stop, counter);
+      stream.segments.back().stop = ReadToTime(*stream.reader, stop, size, counter);
       for (FlowShare& share : counter.Take()) {
         share.stream = source.stream;
         share.segment = number;
@@ -109,6 +110,22 @@ class FlowIndex::Impl {
       }
     }
     return {};
+  }
+
+  // A state keeps all that waits for its time; directly behind a packet that tells the time that is
+  // little. Goes on to there, unless it is far. Where it stopped, as ReadTo's.
+  static uint64_t ReadToTime(FlowReader& reader, uint64_t stop, uint64_t size,
+                             ExecutionConsumer& consumer) {
+    constexpr uint64_t kStep = 64;   // bytes
+    constexpr size_t kLittle = 128;  // waiting
+    const uint64_t limit = stop + size / 8;
+    for (size_t before = 0; reader.waiting() > kLittle && reader.waiting() >= before;
+         stop += kStep) {
+      if (reader.at_end() || stop >= limit) break;
+      before = reader.waiting();
+      reader.ReadTo(stop + kStep, consumer);
+    }
+    return stop;
   }
 
   void AddThread(const ThreadFlow& flow, SharesByStay& shares) {

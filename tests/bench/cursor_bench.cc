@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a cursor costs: the first pass, what it keeps, and how long a jump to any instruction takes.
 //   cursor_bench RECORDING [--symfs FOLDER] [--section SPEC]... [--seeks N]
+#include <malloc.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -31,6 +32,11 @@ long PeakMegabytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return usage.ru_maxrss / 1024;
+}
+
+double HeapMegabytes() {
+  const struct mallinfo2 heap = mallinfo2();
+  return static_cast<double>(heap.uordblks + heap.hblkhd) / 1e6;
 }
 
 struct Words {
@@ -94,13 +100,15 @@ Status Run(const Words& words) {
   for (const Stream& stream : recording->streams)
     if (const auto sum = (*decoder)->Summarize(inputs.For(stream)); !sum) return Fail(sum.error());
   const double summary = Milliseconds(start);
+  const double heap = HeapMegabytes();
   start = Clock::now();
   Result<FlowIndex> index = FlowIndex::Build(*recording, inputs, **decoder, {});
   if (!index) return Fail(index.error());
   std::printf("%" PRIu64
-              " bytes, %zu segments: first pass %.0f ms, a summary %.0f ms; peak %ld MB, "
-              "of these %ld before\n",
-              bytes, index->segments(), Milliseconds(start), summary, PeakMegabytes(), before);
+              " bytes, %zu segments: first pass %.0f ms, a summary %.0f ms; the index has %.1f MB; "
+              "peak %ld MB, of these %ld before\n",
+              bytes, index->segments(), Milliseconds(start), summary, HeapMegabytes() - heap,
+              PeakMegabytes(), before);
   for (const IndexedThread& thread : index->threads())
     if (thread.instructions != 0) Seek(*index, thread, words.seeks);
   return {};

@@ -39,7 +39,9 @@ class FlowReader {
   virtual uint64_t offset() const = 0;
   // All has been told.
   virtual bool at_end() const = 0;
-  // Some kilobytes, and more where much waits for its time.
+  // Blocks and events that have been read, and wait for a later packet to tell their time.
+  virtual size_t waiting() const = 0;
+  // Some kilobytes, and what waits.
   virtual std::shared_ptr<const State> Save() = 0;
   // REQUIRES: a state of this reader.
   virtual void Return(const State& state) = 0;
