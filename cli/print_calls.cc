@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "cli/flow_printer.h"
@@ -136,12 +137,14 @@ class CallPrinter final : public FlowPrinter, private CallListener {
   void OnEnter(const Call& call, size_t depth) override {
     Shown& shown = shown_.emplace_back();
     shown.name = NameAt(call.space, call.entry_ip);
+    if (IsAhead(call.tsc) && ahead_.size() + 1 == shown_.size()) ahead_.push_back(call);
     Select(shown, call, depth);
     shown.selected = shown.selected && !IsBehind(call.tsc);
     if (!shown.selected) return;
     shown.text = held_.text.size();
-    RenderEntry(call, depth, shown);
-    if (selection().min_duration == 0 && !IsAhead(call.tsc)) PrintHeld();
+    if (ahead_.size() == shown_.size()) return;
+    RenderEntry(call, shown);
+    if (selection().min_duration == 0) PrintHeld();
   }
 
   void OnExit(const Call& call, size_t depth, CallExit how, uint64_t instructions,
@@ -154,6 +157,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
     } else if (shown.selected) {
       held_.CutAt(shown.text);
     }
+    if (ahead_.size() == shown_.size()) ahead_.pop_back();
     shown_.pop_back();
     if (root_ == depth) root_ = kNoRoot;
   }
@@ -199,12 +203,24 @@ class CallPrinter final : public FlowPrinter, private CallListener {
     held_.Clear();
   }
   void PrintHeld() {
+    if (!ahead_.empty()) PrintAhead();
     TakeHeld();
     // Those further out were printed before those further in.
     for (size_t i = shown_.size(); i > 0 && !shown_[i - 1].printed; --i) {
       shown_[i - 1].printed = true;
       shown_[i - 1].text = 0;
     }
+  }
+
+  // The calls that the span lies in; what is held back was entered in them.
+  void PrintAhead() {
+    ListingText inside = std::exchange(held_, {});
+    held_.keeps_marks = inside.keeps_marks;
+    for (size_t i = 0; i < ahead_.size(); ++i)
+      if (shown_[i].selected) RenderEntry(ahead_[i], shown_[i]);
+    ahead_.clear();
+    TakeHeld();
+    held_ = std::move(inside);
   }
 
   std::string_view NameAt(const AddressSpace* space, uint64_t ip) {
@@ -235,7 +251,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
     JsonLine::Continue(held_.text).Number("depth", level);
   }
 
-  void RenderEntry(const Call& call, size_t, const Shown& shown) {
+  void RenderEntry(const Call& call, const Shown& shown) {
     if (settings().json) return RenderEntryJson(call, shown);
     BeginText({call.tsc, call.bounds}, shown.level);
     held_.text += "-> ";
@@ -375,8 +391,11 @@ class CallPrinter final : public FlowPrinter, private CallListener {
   std::vector<uint64_t> execs_;  // times at which the process became another program
   bool goes_on_ = false;         // behind the span
   std::vector<Shown> shown_;     // the stack's calls
-  size_t root_ = kNoRoot;        // depth of the outermost call that --function names
-  ListingText held_;             // rendered, not yet printed
+  // The first of them that were entered ahead of the span, and are not printed. Few of what is
+  // entered there still runs when the span begins: only those are put into words.
+  std::vector<Call> ahead_;
+  size_t root_ = kNoRoot;  // depth of the outermost call that --function names
+  ListingText held_;       // rendered, not yet printed
 
   static constexpr size_t kPlainNames = 509;
   std::vector<std::string_view> plain_{kPlainNames};  // names that are printed as they are
