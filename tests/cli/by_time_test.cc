@@ -99,6 +99,12 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"calls", "pool-perthread", {"--as", "calls", "-F", "tid,time"}},
         Case{
             "long_calls", "spin-cyc", {"--as", "calls", "-F", "tid,time", "--min-duration", "1us"}},
+        Case{"calls_in_time",
+             "pool-perthread",
+             {"--as", "calls", "--time", "9340.0002,9340.124", "-F", "tid,time"}},
+        Case{"calls_on_cpus_in_time",
+             "spin-cyc",
+             {"--as", "calls", "--time", "40%,60%", "-F", "tid,time"}},
         Case{"events", "spin-cyc", {"--as", "events", "-F", "tid,time"}},
         Case{"by_cpu", "spin-cyc", {"--by-cpu", "--as", "events", "-F", "tid,time"}},
         Case{"libipt", "spin-cyc", {"--engine", "libipt", "--as", "events", "-F", "tid,time"}}),
