@@ -77,6 +77,15 @@ def _links(project):
                 yield f"{path}: links to {link}, which does not exist"
 
 
+def _widths(project):
+    """Running text is read in terminals, and compared line by line; rows of tables and code are as long as they are."""
+    for path in project.select(".md"):
+        text = _FENCE.sub(lambda fence: "\n" * fence[0].count("\n"), project.text(path))
+        for number, line in enumerate(text.splitlines(), 1):
+            if len(line) > 120 and not re.match(r"\||\s{4}", line):
+                yield f"{path}:{number}: {len(line)} characters; at most 120"
+
+
 def check(project):
-    for part in (_quoted_paths, _architecture, _readme, _demo, _links):
+    for part in (_quoted_paths, _architecture, _readme, _demo, _links, _widths):
         yield from part(project)

@@ -140,6 +140,7 @@ class Checks(unittest.TestCase):
                 "./demo does not run",
             ),
             ({"docs/a.md": "[b](b.md)"}, "links to b.md"),
+            ({"docs/a.md": "```\nx\n```\n" + "word " * 25}, "docs/a.md:4: 125 characters"),
         ]
         for files, expected in cases:
             with self.subTest(expected=expected):
