@@ -79,8 +79,32 @@ class StayRecorder final : public SegmentRecorder {
 // Where a segment begins and ends.
 struct Place {
   std::shared_ptr<const FlowReader::State> before;
-  uint64_t stop = 0;  // FlowReader::ReadTo's
+  uint64_t stop = 0;   // FlowReader::ReadTo's
+  unsigned steps = 0;  // so many beyond it
 };
+
+// A state keeps all that waits for its time; directly behind a packet that tells the time that is
+// little. So a segment goes on to there, in steps, unless it is far. Where a reader stops decides
+// how much it has told: who reads the segment again makes the same steps.
+constexpr uint64_t kStep = 64;  // bytes
+constexpr size_t kLittle = 128;
+
+unsigned StepsToTime(FlowReader& reader, uint64_t stop, uint64_t size,
+                     ExecutionConsumer& consumer) {
+  unsigned steps = 0;
+  for (size_t before = 0; reader.waiting() > kLittle && reader.waiting() >= before; ++steps) {
+    if (reader.at_end() || steps * kStep >= size / 8) break;
+    before = reader.waiting();
+    reader.ReadTo(stop + (steps + 1) * kStep, consumer);
+  }
+  return steps;
+}
+
+void ReadAgain(FlowReader& reader, const Place& place, ExecutionConsumer& consumer) {
+  reader.Return(*place.before);
+  for (unsigned step = 0; step <= place.steps; ++step)
+    reader.ReadTo(place.stop + step * kStep, consumer);
+}
 
 using SharesByStay = std::map<std::pair<const Stream*, const ThreadStay*>, std::vector<FlowShare>>;
 
@@ -100,9 +124,9 @@ class FlowIndex::Impl {
     while (!stream.reader->at_end()) {
       const auto number = static_cast<uint32_t>(stream.segments.size());
       const uint64_t stop = stream.reader->offset() + size;
-      stream.segments.push_back({stream.reader->Save(), stop});
+      stream.segments.push_back({.before = stream.reader->Save(), .stop = stop});
       stream.reader->ReadTo(stop, counter);
-      stream.segments.back().stop = ReadToTime(*stream.reader, stop, size, counter);
+      stream.segments.back().steps = StepsToTime(*stream.reader, stop, size, counter);
       for (FlowShare& share : counter.Take()) {
         share.stream = source.stream;
         share.segment = number;
@@ -110,22 +134,6 @@ class FlowIndex::Impl {
       }
     }
     return {};
-  }
-
-  // A state keeps all that waits for its time; directly behind a packet that tells the time that is
-  // little. Goes on to there, unless it is far. Where it stopped, as ReadTo's.
-  static uint64_t ReadToTime(FlowReader& reader, uint64_t stop, uint64_t size,
-                             ExecutionConsumer& consumer) {
-    constexpr uint64_t kStep = 64;   // bytes
-    constexpr size_t kLittle = 128;  // waiting
-    const uint64_t limit = stop + size / 8;
-    for (size_t before = 0; reader.waiting() > kLittle && reader.waiting() >= before;
-         stop += kStep) {
-      if (reader.at_end() || stop >= limit) break;
-      before = reader.waiting();
-      reader.ReadTo(stop + kStep, consumer);
-    }
-    return stop;
   }
 
   void AddThread(const ThreadFlow& flow, SharesByStay& shares) {
@@ -147,8 +155,7 @@ class FlowIndex::Impl {
     const Place& place = stream.segments[share.segment];
     segment.Clear();
     StayRecorder recorder(share.stay, segment);
-    stream.reader->Return(*place.before);
-    stream.reader->ReadTo(place.stop, recorder);
+    ReadAgain(*stream.reader, place, recorder);
   }
 
   const std::vector<IndexedThread>& threads() const { return threads_; }
