@@ -30,8 +30,8 @@ BlockRun FlowSegment::Run(size_t item) const {
   return run;
 }
 
-void FlowSegment::Play(ExecutionConsumer& consumer) const {
-  for (size_t item = 0; item < items_.size() && !consumer.Done(); ++item) {
+void FlowSegment::Play(size_t begin, size_t end, ExecutionConsumer& consumer) const {
+  for (size_t item = begin; item < end && !consumer.Done(); ++item) {
     switch (items_[item].kind) {
       case Kind::kBlocks:
         consumer.OnBlocks(Batch(item));

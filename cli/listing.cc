@@ -5,7 +5,7 @@
 #include <atomic>
 #include <vector>
 
-#include "cli/flow_batch.h"
+#include "cli/listing_part.h"
 
 namespace flowback::cli {
 namespace {
@@ -66,8 +66,8 @@ class SerialListing final : public Listing {
   unsigned items_ = 0;
 };
 
-// The decoder's items are copied in batches; printers on several threads, each with caches of its
-// own, turn batches into text.
+// The decoder's items are kept in parts; printers on several threads, each with caches of its own,
+// turn parts into text.
 class ParallelListing final : public Listing {
  public:
   ParallelListing(const ListingPlan& plan, const PrintSettings& settings, Output& output)
@@ -89,14 +89,14 @@ class ParallelListing final : public Listing {
   void Begin(const StreamOwner& owner) override {
     owner_ = &owner;
     stream_ = owner.stream;
-    job_->batch.Begin(owner);
+    job_->part.Begin(owner);
   }
   void BeginPiece(const Stream& stream) override {
     stream_ = &stream;
-    job_->batch.BeginPiece(stream);
+    job_->part.BeginPiece(stream);
   }
   void End() override {
-    job_->batch.End();
+    job_->part.End();
     MaybeSend();
   }
   void Finish() override {
@@ -104,27 +104,27 @@ class ParallelListing final : public Listing {
     pipeline_.Finish();
   }
   void OnBlock(const BlockRun& run) override {
-    job_->batch.Add(run);
+    job_->part.Add(run);
     MaybeSend();
   }
   void OnEvent(const TraceEvent& event) override {
-    job_->batch.Add(event);
+    job_->part.Add(event);
     MaybeSend();
   }
   void OnLoss(const DataLoss& loss) override {
     if (settings_.ContainsLoss(loss)) settings_.losses->Add(loss);
-    job_->batch.Add(loss);
+    job_->part.Add(loss);
     MaybeSend();
   }
   bool Done() const override { return closed_.load(std::memory_order_relaxed); }
 
  private:
-  // The first batches are small, so that the first lines are out at once.
-  static constexpr size_t kFirstWeight = 128;
-  static constexpr size_t kFullWeight = 4096;
+  // The first parts are small, so that the first lines are out at once.
+  static constexpr uint64_t kFirstWeight = 128;
+  static constexpr uint64_t kFullWeight = 4096;
 
   struct Job {
-    FlowBatch batch;
+    ListingPart part;
     ListingText text;
   };
   struct Printer {
@@ -133,10 +133,10 @@ class ParallelListing final : public Listing {
   };
 
   void MaybeSend() {
-    if (job_->batch.weight() >= full_) Send();
+    if (job_->part.weight() >= full_) Send();
   }
   void Send() {
-    if (job_->batch.empty()) return;
+    if (job_->part.empty()) return;
     full_ = std::min(2 * full_, kFullWeight);
     pipeline_.Add(std::move(job_));
     NewJob();
@@ -144,14 +144,14 @@ class ParallelListing final : public Listing {
   void NewJob() {
     job_ = pipeline_.Take();
     job_->text.Clear();
-    job_->batch.Restart(owner_, stream_);
+    job_->part.Restart(owner_, stream_);
   }
 
   void Print(Job& job, size_t worker) {
     if (Done()) return;
     FlowPrinter& printer = *printers_[printers_.size() == 1 ? 0 : worker].printer;
     printer.WriteTo(job.text);
-    job.batch.Replay(printer);
+    job.part.Print(printer);
   }
   void Deliver(Job& job) {
     output_.Write(job.text.text);
@@ -165,7 +165,7 @@ class ParallelListing final : public Listing {
   const StreamOwner* owner_ = nullptr;
   const Stream* stream_ = nullptr;
   std::unique_ptr<Job> job_;
-  size_t full_ = kFirstWeight;
+  uint64_t full_ = kFirstWeight;
   OrderedPipeline<Job> pipeline_;  // its threads use all of the above
 };
 

@@ -25,7 +25,7 @@ struct ListingPlan {
   // kOneByOne where a line depends on lines before it.
   WorkOrder order = WorkOrder::kAny;
   unsigned threads = 1;
-  size_t window = 0;  // batches under way at most; 0: as is useful
+  size_t window = 0;  // parts under way at most; 0: as is useful
 };
 
 // The text is the same whatever the threads and the window. `settings` and `output` must outlive

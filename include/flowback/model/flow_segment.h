@@ -46,8 +46,9 @@ class FlowSegment {
   const TraceEvent& Event(size_t item) const { return events_[items_[item].index]; }
   const DataLoss& Loss(size_t item) const { return losses_[items_[item].index]; }
 
-  // All of it, until the consumer is done.
-  void Play(ExecutionConsumer& consumer) const;
+  // All of it, or the items from `begin` up to `end`, until the consumer is done.
+  void Play(ExecutionConsumer& consumer) const { Play(0, size(), consumer); }
+  void Play(size_t begin, size_t end, ExecutionConsumer& consumer) const;
   void Clear();
   // Bytes that it takes, about.
   size_t memory() const;
