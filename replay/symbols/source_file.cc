@@ -12,12 +12,21 @@ namespace {
 
 constexpr size_t kMaxInlined = 1000;  // calls in one place; a damaged tree may have a loop
 
-bool HasDwarf(const SymbolFile& file) {
-  for (const char* name : {".debug_line", ".debug_info", ".zdebug_line", ".zdebug_info"}) {
+bool HasAny(const SymbolFile& file, std::initializer_list<const char*> names) {
+  return std::ranges::any_of(names, [&](const char* name) {
     const FileSection* section = file.Find(name);
-    if (section != nullptr && section->header.sh_type != SHT_NOBITS) return true;
-  }
-  return false;
+    return section != nullptr && section->header.sh_type != SHT_NOBITS;
+  });
+}
+
+// Sections that the linker compressed before ELF had a way to say so (SHF_COMPRESSED): LLVM 19 does
+// not read them any more.
+bool HasOldCompression(const SymbolFile& file) {
+  return HasAny(file, {".zdebug_line", ".zdebug_info"});
+}
+
+bool HasDwarf(const SymbolFile& file) {
+  return HasAny(file, {".debug_line", ".debug_info"}) || HasOldCompression(file);
 }
 
 }  // namespace
@@ -29,6 +38,14 @@ SourceFile::SourceFile(const std::string& path, const ImageSearch& search)
   if (!HasDwarf(*elf_)) {
     debug_file = OpenDebugFile(*elf_, search);
     if (debug_file == nullptr || !HasDwarf(*debug_file)) return;
+  }
+  const SymbolFile& file = debug_file != nullptr ? *debug_file : *elf_;
+  if (HasOldCompression(file)) {
+    problem_ =
+        "its sections are compressed in the old way (.zdebug_*), which is not read; unpack "
+        "them: objcopy --decompress-debug-sections " +
+        file.path();
+    return;
   }
   DwarfRequest request;
   request.path = debug_file != nullptr ? debug_file->path() : path;

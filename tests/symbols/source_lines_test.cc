@@ -224,6 +224,26 @@ TEST(SplitFiles, MissingOnesLeaveTheLinesAndAreReported) {
   EXPECT_NE(lines.Problems()[0].find("split debug file"), std::string::npos) << lines.Problems()[0];
 }
 
+// Neither unpacked, however much it claims to be, nor passed over in silence.
+TEST(OldCompression, IsNotReadAndIsReported) {
+  const SourceFixture fixture;
+  ASSERT_TRUE(fixture.Build(Gcc(""), "program"));
+  ASSERT_TRUE(fixture.Run(SOURCE_OBJCOPY " --compress-debug-sections=zlib-gnu program"));
+  SourceLines lines;
+  const MappedProgram program(fixture.File("program"));
+  EXPECT_TRUE(FramesAt(lines, program, program.text_begin()).empty());
+  ASSERT_EQ(lines.Problems().size(), 1u);
+  EXPECT_NE(
+      lines.Problems()[0].find("objcopy --decompress-debug-sections " + fixture.File("program")),
+      std::string::npos)
+      << lines.Problems()[0];
+  ASSERT_TRUE(fixture.Run(SOURCE_OBJCOPY " --decompress-debug-sections program"));
+  SourceLines unpacked;
+  const MappedProgram again(fixture.File("program"));
+  EXPECT_FALSE(FramesAt(unpacked, again, again.text_begin()).empty());
+  EXPECT_EQ(unpacked.Problems(), std::vector<std::string>());
+}
+
 TEST(SourceText, IsTheLineWithoutIndentation) {
   const SourceFixture fixture;
   ASSERT_TRUE(fixture.Build(Gcc(""), "program"));
