@@ -376,7 +376,8 @@ std::shared_ptr<const AddressSpaceHistory> WithKernel(const AddressSpaceHistory&
     auto space = std::make_shared<AddressSpace>(*process.epochs[p].space);
     space->MapAll(*kernel.epochs[k].space);
     both.epochs.push_back({.time = std::max(process.epochs[p].time, kernel.epochs[k].time),
-                           .space = std::move(space)});
+                           .space = std::move(space),
+                           .records_lost = process.epochs[p].records_lost});
     const bool more_p = p + 1 < process.epochs.size();
     const bool more_k = k + 1 < kernel.epochs.size();
     if (!more_p && !more_k) break;

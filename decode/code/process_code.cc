@@ -12,7 +12,8 @@ bool IsMapped(const AddressSpace& space, const CodeMapping& mapping) {
          found->section == mapping.section && found->section_offset == mapping.section_offset;
 }
 
-// What `from` has in the range is put into `to`, which has nothing there.
+}  // namespace
+
 void CopyRange(const AddressSpace& from, uint64_t address, uint64_t size, AddressSpace& to) {
   AddressSpace part = from;
   part.Unmap(0, address);
@@ -20,13 +21,34 @@ void CopyRange(const AddressSpace& from, uint64_t address, uint64_t size, Addres
   for (const CodeMapping& mapping : part.mappings()) to.Map(mapping);
 }
 
-}  // namespace
-
 void ProcessCode::Map(uint64_t time, const CodeMapping& mapping) {
   if (IsMapped(recorded_, mapping)) return;
-  if (recorded_.Overlaps(mapping.address, mapping.size)) StartEpoch(time);
+  const bool replaces = recorded_.Overlaps(mapping.address, mapping.size);
   recorded_.Map(mapping);
+  if (!replaces && lost_ && !StartsEpoch(mapping)) {
+    waiting_time_ = time;
+    return;
+  }
+  if (replaces || lost_) StartEpoch(time);
   space_.Map(mapping);
+}
+
+// Behind a loss of records. A mapping that does not waits.
+bool ProcessCode::StartsEpoch(const CodeMapping& mapping) {
+  constexpr size_t kMost = 64;  // then one for a quarter more mappings
+  ++lost_mappings_;
+  if (lost_epochs_ < kMost || waiting_.size() * 4 >= lost_mappings_) {
+    ++lost_epochs_;
+    return true;
+  }
+  waiting_.push_back(mapping);
+  return false;
+}
+
+void ProcessCode::MapWaiting() {
+  for (const CodeMapping& mapping : waiting_)
+    if (IsMapped(recorded_, mapping)) space_.Map(mapping);
+  waiting_.clear();
 }
 
 void ProcessCode::Hide(uint64_t time, uint64_t address, uint64_t size,
@@ -46,16 +68,22 @@ void ProcessCode::Amend(const CodeMapping& mapping) {
 }
 
 void ProcessCode::Exec(uint64_t time) {
-  if (recorded_.empty()) return;
+  if (recorded_.empty() && !lost_) return;
   StartEpoch(time);
+  lost_ = false;
+  lost_epochs_ = lost_mappings_ = 0;
+  waiting_.clear();
   recorded_ = {};
   space_ = *given_;
 }
 
 void ProcessCode::Fork(uint64_t time, const ProcessCode& parent) {
-  if (!recorded_.empty()) StartEpoch(time);
+  if (!recorded_.empty() || lost_) StartEpoch(time);
+  lost_ = parent.lost_;
   recorded_ = parent.recorded_;
   space_ = parent.space_;
+  waiting_ = parent.waiting_;
+  MapWaiting();
 }
 
 void ProcessCode::StartEpoch(uint64_t time) {
@@ -63,14 +91,18 @@ void ProcessCode::StartEpoch(uint64_t time) {
   if (time <= epoch_time_ || time <= trace_start_) return;
   CloseEpoch();
   epoch_time_ = time;
+  began_lost_ = lost_;
+  MapWaiting();
 }
 
 void ProcessCode::CloseEpoch() {
-  history_.epochs.push_back(
-      {.time = epoch_time_, .space = std::make_shared<const AddressSpace>(space_)});
+  history_.epochs.push_back({.time = epoch_time_,
+                             .space = std::make_shared<const AddressSpace>(space_),
+                             .records_lost = began_lost_ || lost_});
 }
 
 std::shared_ptr<const AddressSpaceHistory> ProcessCode::Finish() {
+  if (!waiting_.empty()) StartEpoch(waiting_time_);
   CloseEpoch();
   return std::make_shared<const AddressSpaceHistory>(std::move(history_));
 }

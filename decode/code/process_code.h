@@ -4,13 +4,19 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "flowback/decode/code_image.h"
 
 namespace flowback {
 
+// What `from` has in the range is put into `to`, which has nothing there. An end of 2^64 is none.
+void CopyRange(const AddressSpace& from, uint64_t address, uint64_t size, AddressSpace& to);
+
 // Records that replace nothing are added to the epoch under construction even when it began
-// earlier: nothing can have run there before. Only replaced code starts a new epoch.
+// earlier: nothing can have run there before. Only replaced code starts a new epoch; but where
+// records were lost, what seems to be free need not be, and every record starts one. As decoding
+// learns the code of each epoch anew, of many such records the later ones wait for each other.
 class ProcessCode {
  public:
   // `given` lies under everything else: it shows where nothing usable is recorded. Changes up to
@@ -31,20 +37,31 @@ class ProcessCode {
   // process of the same number.
   void Fork(uint64_t time, const ProcessCode& parent);
 
+  // Records were lost, mappings of this program among them perhaps.
+  void LoseRecords() { lost_ = true; }
+
   // What is there now.
   const AddressSpace& now() const { return space_; }
   // REQUIRES: nothing is called after it.
   std::shared_ptr<const AddressSpaceHistory> Finish();
 
  private:
+  bool StartsEpoch(const CodeMapping& mapping);
   void StartEpoch(uint64_t time);
   void CloseEpoch();
+  void MapWaiting();
 
   std::shared_ptr<const AddressSpace> given_;
   uint64_t trace_start_;
-  AddressSpace space_;       // of the epoch under construction
-  AddressSpace recorded_;    // the same without what is given
-  uint64_t epoch_time_ = 0;  // when that epoch began
+  AddressSpace space_;                // of the epoch under construction
+  AddressSpace recorded_;             // the same without what is given
+  uint64_t epoch_time_ = 0;           // when that epoch began
+  bool began_lost_ = false;           // records had been lost then
+  bool lost_ = false;                 // since the program began
+  size_t lost_epochs_ = 0;            // that mappings started because of that
+  size_t lost_mappings_ = 0;          // since then
+  std::vector<CodeMapping> waiting_;  // recorded, and in the space from the next epoch on
+  uint64_t waiting_time_ = 0;         // of the last of them
   AddressSpaceHistory history_;
 };
 

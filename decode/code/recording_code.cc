@@ -126,6 +126,10 @@ class Replay {
     Process(record.pid).Fork(record.time, Process(record.parent_pid));
     Amend(record.pid);
   }
+  void operator()(const LostRecord& record) {
+    if (record.samples) return;
+    for (auto& [pid, process] : processes_) process.LoseRecords();
+  }
   template <class Other>
   void operator()(const Other&) {}
 

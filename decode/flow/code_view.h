@@ -52,7 +52,8 @@ class CodeView {
   bool Advance(uint64_t time, uint64_t instructions);
   // Nothing is mapped at `address` now: moves on to the next epoch if it maps it. The time known
   // from the trace lags behind the kernel's, by the distance between two timing packets. Not where
-  // it is known what is missing there now: another program may have that address later.
+  // it is known what is missing there now, nor where records were lost: another program may have
+  // that address later.
   bool AdvanceFor(uint64_t address);
 
  private:

@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <optional>
 #include <utility>
+
+#include "decode/schedule/system_call.h"
 
 namespace flowback {
 namespace {
@@ -16,22 +17,10 @@ constexpr std::array<uint32_t, 3> kDetours = {15, 59, 322};  // rt_sigreturn, ex
 
 constexpr std::array<uint8_t, 2> kSyscall = {0x0f, 0x05};
 
-// The number of the system call that ends the run; only of a SYSCALL directly behind
-// `mov eax, NUMBER`.
+// By the table above; only of a SYSCALL directly behind `mov eax, NUMBER`.
 std::optional<uint32_t> CallNumber(const BlockRun& run) {
-  constexpr size_t kMov = 5;  // b8, four bytes of the number
-  const size_t count = run.lengths.size();
-  if (run.mode != ExecMode::k64Bit || run.space == nullptr || count < 2) return std::nullopt;
-  if (run.lengths[count - 1] != kSyscall.size() || run.lengths[count - 2] != kMov)
-    return std::nullopt;
-  std::array<uint8_t, kMov + kSyscall.size()> code;
-  if (run.space->Read(run.LastAddress() - kMov, code.data(), code.size()) != code.size())
-    return std::nullopt;
-  if (code[0] != 0xb8 || code[kMov] != kSyscall[0] || code[kMov + 1] != kSyscall[1])
-    return std::nullopt;
-  uint32_t number;
-  std::memcpy(&number, &code[1], sizeof number);
-  return number;
+  const std::optional<SystemCall> call = SystemCallOf(run);
+  return call && !call->i386 ? std::optional(call->number) : std::nullopt;
 }
 
 bool BeginsAfterCall(const BlockRun& run) {

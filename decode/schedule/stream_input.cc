@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "decode/schedule/cpu_moves.h"
+#include "decode/schedule/lost_programs.h"
 #include "decode/schedule/refine_changes.h"
 #include "decode/schedule/stay_changes.h"
 #include "decode/schedule/stays.h"
@@ -16,10 +17,16 @@
 namespace flowback {
 namespace {
 
+using Histories = std::map<int32_t, RecordingCode::History>;  // by pid
+
 class Builder {
  public:
-  Builder(const Recording& recording, const RecordingCode& code)
-      : code_(code), traced_(TracedThreads(recording)), stays_(recording.sideband) {
+  // `changed` has the code of those processes about which the records do not tell all.
+  Builder(const Recording& recording, const RecordingCode& code, const Histories& changed)
+      : code_(code),
+        changed_(changed),
+        traced_(TracedThreads(recording)),
+        stays_(recording.sideband) {
     const bool lost = std::ranges::any_of(recording.sideband, [](const SidebandRecord& record) {
       return std::holds_alternative<LostRecord>(record);
     });
@@ -40,8 +47,7 @@ class Builder {
     else if (traced_.size() == 1)
       Give(schedule, {Whole(stream, traced_.begin()->first)});
     schedule.nobody.pid = code_.ProcessOf(stream);
-    schedule.nobody.code =
-        schedule.nobody.pid >= 0 ? code_.OfProcess(schedule.nobody.pid) : code_.Given();
+    schedule.nobody.code = CodeOf(schedule.nobody.pid);
     return schedule;
   }
 
@@ -60,9 +66,13 @@ class Builder {
     cpu.has_gaps = std::ranges::any_of(*cpu.stays, [](const auto& stay) { return stay.tid < 0; });
     return cpu;
   }
+  RecordingCode::History CodeOf(int32_t pid) const {
+    const auto changed = changed_.find(pid);
+    if (changed != changed_.end()) return changed->second;
+    return pid >= 0 ? code_.OfProcess(pid) : code_.Given();
+  }
   std::shared_ptr<const Stays> WithCode(Stays stays) const {
-    for (ThreadStay& stay : stays)
-      stay.code = stay.pid >= 0 ? code_.OfProcess(stay.pid) : code_.Given();
+    for (ThreadStay& stay : stays) stay.code = CodeOf(stay.pid);
     return std::make_shared<const Stays>(std::move(stays));
   }
   void Give(Schedule& schedule, Stays stays) const {
@@ -83,6 +93,7 @@ class Builder {
   }
 
   const RecordingCode& code_;
+  const Histories& changed_;
   std::map<int32_t, int32_t> traced_;
   StaysOfCpus stays_;
   std::map<int32_t, Cpu> cpus_;
@@ -107,7 +118,16 @@ std::map<int32_t, int32_t> TracedThreads(const Recording& recording) {
 
 StreamInputs::StreamInputs(const Recording& recording, const RecordingCode& code, Resync resync)
     : source_(OpenSource(recording).value()) {
-  Builder builder(recording, code);
+  Build(recording, code, resync, {});
+  const Histories changed = FindLostPrograms(recording, code, *source_, inputs_);
+  if (!changed.empty()) Build(recording, code, resync, changed);
+}
+
+void StreamInputs::Build(const Recording& recording, const RecordingCode& code, Resync resync,
+                         const std::map<int32_t, RecordingCode::History>& changed) {
+  schedules_.clear();
+  inputs_.clear();
+  Builder builder(recording, code, changed);
   std::vector<SwitchPlaces> places;
   bool in_doubt = false;
   for (const Stream& stream : recording.streams) {

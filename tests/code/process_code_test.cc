@@ -147,5 +147,79 @@ TEST(ProcessCode, ManyMappingsManyEpochs) {
   EXPECT_EQ(NameAt(history->epochs[100], 100 * 0x1000), "a");
 }
 
+// What seems to be free may have had a mapping whose record is lost.
+TEST(ProcessCode, BehindALossOfRecordsEachMappingStartsAnEpoch) {
+  ProcessCode code = Empty();
+  code.Map(10, Mapping(0x1000, MakeSection("a")));
+  code.LoseRecords();
+  code.Map(20, Mapping(0x2000, MakeSection("b")));
+  code.Map(30, Mapping(0x3000, MakeSection("c")));
+  const auto history = code.Finish();
+  ASSERT_EQ(history->epochs.size(), 3u);
+  EXPECT_EQ(NameAt(history->epochs[0], 0x2000), "");
+  EXPECT_EQ(NameAt(history->epochs[1], 0x3000), "");
+  for (const auto& epoch : history->epochs) EXPECT_TRUE(epoch.records_lost);
+}
+
+// Though nothing is known that it would replace.
+TEST(ProcessCode, AProgramBehindALossOfRecordsStartsAnEpoch) {
+  ProcessCode code = Empty();
+  code.Map(10, Mapping(0x1000, MakeSection("a")));
+  code.Exec(20);
+  code.LoseRecords();
+  code.Exec(30);
+  code.Map(30, Mapping(0x1000, MakeSection("b")));
+  code.Map(35, Mapping(0x2000, MakeSection("c")));
+  code.Exec(40);
+  const auto history = code.Finish();
+  ASSERT_EQ(history->epochs.size(), 4u);
+  EXPECT_EQ(NameAt(history->epochs[1], 0x1000), "");
+  EXPECT_EQ(NameAt(history->epochs[2], 0x1000), "b");
+  EXPECT_EQ(NameAt(history->epochs[2], 0x2000), "c");
+  EXPECT_TRUE(history->epochs[2].records_lost);
+  EXPECT_FALSE(history->epochs[3].records_lost);
+}
+
+TEST(ProcessCode, AChildMissesWhatItsParentMisses) {
+  ProcessCode parent = Empty();
+  parent.LoseRecords();
+  ProcessCode child = Empty();
+  child.Fork(10, parent);
+  child.Map(20, Mapping(0x1000, MakeSection("a")));
+  EXPECT_EQ(child.Finish()->epochs.size(), 2u);
+}
+
+// Each epoch's code is learned anew, so there are not as many of them as mappings.
+TEST(ProcessCode, ManyMappingsBehindALossOfRecordsShareEpochs) {
+  constexpr uint64_t kMany = 2000;
+  ProcessCode code = Empty();
+  code.LoseRecords();
+  const Section section = MakeSection("a");
+  for (uint64_t i = 1; i <= kMany; ++i) code.Map(10 * i, Mapping(0x1000 * i, section));
+  const auto history = code.Finish();
+  EXPECT_GT(history->epochs.size(), 64u);
+  EXPECT_LT(history->epochs.size(), 128u);
+  for (uint64_t i = 1; i <= kMany; ++i) {
+    for (const auto& epoch : history->epochs)
+      if (epoch.time < 10 * i)
+        ASSERT_EQ(NameAt(epoch, 0x1000 * i), "") << i << " at " << epoch.time;
+    ASSERT_EQ(NameAt(history->epochs.back(), 0x1000 * i), "a") << i;
+  }
+}
+
+TEST(ProcessCode, WhatIsReplacedWhileItWaitsIsNotMapped) {
+  ProcessCode code = Empty();
+  code.LoseRecords();
+  const Section a = MakeSection("a");
+  for (uint64_t i = 1; i <= 64; ++i) code.Map(10 * i, Mapping(0x1000 * i, a));
+  code.Map(1000, Mapping(0x100000, a));  // waits
+  code.Map(1010, Mapping(0x101000, a));  // waits
+  code.Hide(1020, 0x100000, 0x1000);
+  const auto history = code.Finish();
+  EXPECT_EQ(NameAt(history->epochs.back(), 0x100000), "");
+  EXPECT_EQ(NameAt(history->epochs.back(), 0x101000), "a");
+  EXPECT_EQ(NameAt(history->epochs[64], 0x101000), "");
+}
+
 }  // namespace
 }  // namespace flowback

@@ -104,6 +104,8 @@ struct AddressSpaceHistory {
     uint64_t time = 0;          // perf nanoseconds; 0: from the beginning
     uint64_t instructions = 0;  // instructions retired in the stream before it; used by harnesses
     std::shared_ptr<const AddressSpace> space;
+    // Mappings of the epoch before, or of this one, may be missing: records were lost.
+    bool records_lost = false;
   };
   enum class Key : uint8_t { kTime, kInstructions };
   Key key = Key::kTime;

@@ -42,6 +42,10 @@ class StreamInputs {
   const Schedule& ScheduleOf(const Stream& stream) const { return schedules_[stream.index]; }
 
  private:
+  // `changed`: the code, by pid, of processes about which the records do not tell all.
+  void Build(const Recording& recording, const RecordingCode& code, Resync resync,
+             const std::map<int32_t, RecordingCode::History>& changed);
+
   std::shared_ptr<const TraceSource> source_;
   std::deque<Schedule> schedules_;  // by stream index, like the inputs; never moved
   std::vector<DecodeInput> inputs_;

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// The code of processes of which it is not known with which program they ran on.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "flowback/decode/recording_code.h"
+#include "flowback/model/recording.h"
+
+namespace flowback {
+
+// When a process went on to another program, of which no record tells. Perf nanoseconds.
+struct LostProgram {
+  int32_t pid = -1;
+  uint64_t earliest = 0;
+  uint64_t latest = 0;  // records of mappings behind it are the new program's
+};
+
+// By pid, the code of these processes, and of the children that they have by fork, without what the
+// program before had mapped: each up to the next program that the records tell of.
+//
+//   old program | lost program: what is mapped behind `latest` | program that is told of
+//               earliest
+std::map<int32_t, RecordingCode::History> ForgetPrograms(const Recording& recording,
+                                                         const RecordingCode& code,
+                                                         const std::vector<LostProgram>& lost);
+
+}  // namespace flowback

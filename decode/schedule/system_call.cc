@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#include "decode/schedule/system_call.h"
+
+#include <array>
+#include <cstring>
+
+namespace flowback {
+namespace {
+
+constexpr size_t kMov = 5;   // b8, four bytes of the number
+constexpr size_t kCall = 2;  // either instruction
+constexpr std::array<uint8_t, kCall> kSyscall = {0x0f, 0x05};
+constexpr std::array<uint8_t, kCall> kInt80 = {0xcd, 0x80};
+
+// The last `size` bytes of the run's code; false: they can't be read.
+bool ReadEnd(const BlockRun& run, uint8_t* bytes, size_t size) {
+  if (run.space == nullptr || run.lengths.empty() || run.lengths.back() != kCall) return false;
+  const uint64_t end = run.LastAddress() + kCall;
+  return end >= size && run.space->Read(end - size, bytes, size) == size;
+}
+
+bool IsSyscall(const BlockRun& run, const uint8_t* code) {
+  return run.mode == ExecMode::k64Bit && std::memcmp(code, kSyscall.data(), kCall) == 0;
+}
+
+bool IsInt80(const uint8_t* code) { return std::memcmp(code, kInt80.data(), kCall) == 0; }
+
+}  // namespace
+
+std::optional<SystemCall> SystemCallOf(const BlockRun& run) {
+  std::array<uint8_t, kMov + kCall> code;
+  const size_t count = run.lengths.size();
+  if (count < 2 || run.lengths[count - 2] != kMov || !ReadEnd(run, code.data(), code.size()))
+    return std::nullopt;
+  const bool i386 = IsInt80(&code[kMov]);
+  if (code[0] != 0xb8 || (!i386 && !IsSyscall(run, &code[kMov]))) return std::nullopt;
+  SystemCall call{.i386 = i386};
+  std::memcpy(&call.number, &code[1], sizeof call.number);
+  return call;
+}
+
+bool EndsInSystemCall(const BlockRun& run) {
+  std::array<uint8_t, kCall> code;
+  return ReadEnd(run, code.data(), code.size()) &&
+         (IsSyscall(run, code.data()) || IsInt80(code.data()));
+}
+
+}  // namespace flowback
