@@ -16,7 +16,6 @@
 #include "cli/decode/flow_shares.h"
 #include "cli/decode/function_filter.h"
 #include "cli/decode/listings.h"
-#include "cli/decode/span_decoder.h"
 #include "cli/help/completion.h"
 #include "cli/listing/flow_printer.h"
 #include "cli/listing/listing.h"
@@ -26,9 +25,11 @@
 #include "cli/reading/reader_options.h"
 #include "cli/reading/reader_output.h"
 #include "cli/reading/stream_report.h"
+#include "cli/reading/time_words.h"
 #include "cli/text/json.h"
 #include "cli/text/status.h"
 #include "cli/text/terminal_session.h"
+#include "flowback/replay/span_decoder.h"
 #include "replay/calls/functions.h"
 
 namespace flowback::cli {
@@ -101,7 +102,7 @@ class DecodeJob {
   const Kind& kind_;
   Recording recording_;
   Threads threads_;
-  TraceClock clock_;
+  RecordingClock clock_;
   Symbolizer symbolizer_;
   SymbolFunctions functions_;
   SourceLines lines_;
@@ -128,7 +129,7 @@ Status DecodeJob::Prepare() {
   Result<TimeSpan> span = ParseTimeSpan(reader.time, recording_, clock_);
   if (!span) return Fail(span.error());
   if (options_.time_of_day)
-    if (Status status = clock_.ShowTimeOfDay(); !status) return status;
+    if (Status status = ShowTimeOfDay(clock_); !status) return status;
   settings_.fields = *fields;
   settings_.default_layout = HasUsualLayout(kind_, options_.fields, *fields);
   settings_.json = reader.json;
@@ -167,8 +168,9 @@ Status DecodeJob::PrepareThreads() {
 
 Status DecodeJob::SelectThreads() {
   const ReaderOptions& reader = options_.reader;
-  Status status = threads_.Select(reader);
-  if (status || !options_.by_cpu || (reader.tids.empty() && reader.comms.empty())) return status;
+  const ThreadSelection& wanted = reader.selection;
+  Status status = Select(reader, threads_);
+  if (status || !options_.by_cpu || (wanted.tids.empty() && wanted.names.empty())) return status;
   return Fail(Error(ErrorCode::kUsage,
                     "--by-cpu shows the CPUs' streams, whichever threads ran there: --tid and "
                     "--comm do not combine with it")

@@ -12,8 +12,8 @@
 #include <iterator>
 #include <memory>
 
+#include "base/ordered_pipeline.h"
 #include "cli/decode/listings.h"
-#include "cli/listing/ordered_pipeline.h"
 #include "cli/text/json.h"
 #include "flowback/decode/trace_source.h"
 

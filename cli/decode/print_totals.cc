@@ -39,7 +39,7 @@ std::span<const Row> RowsFor(const PrintSettings& settings) {
   return std::span(kRows).first(std::size(kRows) - (settings.all_times ? 0 : kOfBytes));
 }
 
-void AppendTimes(JsonLine& line, const FlowSummary& summary, const TraceClock& clock) {
+void AppendTimes(JsonLine& line, const FlowSummary& summary, const RecordingClock& clock) {
   const auto time = [&](const char* key, uint64_t tsc) {
     if (tsc != 0 && clock.has_nanoseconds())
       line.Number(key, clock.Value(tsc));
@@ -70,7 +70,7 @@ void PrintJson(std::string_view type, const StreamOwner* owner, const FlowSummar
   output.Commit();
 }
 
-std::string SpanText(const FlowSummary& summary, const TraceClock& clock) {
+std::string SpanText(const FlowSummary& summary, const RecordingClock& clock) {
   if (summary.first_tsc == 0) return "not recorded";
   std::string text;
   clock.AppendText(text, summary.first_tsc);

@@ -100,7 +100,7 @@ void ThreadColumns::RenderJsonTime(const Instant& instant) {
     else
       line.Null(key);
   };
-  const TraceClock& clock = *settings_.clock;
+  const RecordingClock& clock = *settings_.clock;
   const auto& [tsc, bounds] = instant;
   const bool ns = clock.has_nanoseconds();
   number("time", ns && tsc != 0, value_);

@@ -13,14 +13,14 @@
 #include "cli/listing/fields.h"
 #include "cli/listing/listing_text.h"
 #include "cli/reading/losses.h"
-#include "cli/reading/threads.h"
-#include "cli/reading/trace_clock.h"
 #include "cli/text/json.h"
 #include "cli/text/output.h"
 #include "flowback/decode/code_image.h"
 #include "flowback/model/execution.h"
+#include "flowback/replay/recording_clock.h"
 #include "flowback/replay/source_lines.h"
 #include "flowback/replay/symbolizer.h"
+#include "flowback/replay/threads.h"
 
 namespace flowback {
 class FunctionFinder;  // replay/calls/functions.h
@@ -53,7 +53,7 @@ struct PrintSettings {
   bool ContainsLoss(const DataLoss& loss) const {
     return all_times || loss.tsc == 0 || span.Contains(clock->Value(loss.tsc));
   }
-  const TraceClock* clock = nullptr;
+  const RecordingClock* clock = nullptr;
   const TraceSource* source = nullptr;
   const Threads* threads = nullptr;
   const Recording* recording = nullptr;

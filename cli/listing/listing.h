@@ -4,8 +4,8 @@
 
 #include <memory>
 
+#include "base/ordered_pipeline.h"
 #include "cli/listing/flow_printer.h"
-#include "cli/listing/ordered_pipeline.h"
 #include "cli/text/output.h"
 
 namespace flowback::cli {

@@ -6,7 +6,7 @@
 
 #include "flowback/model/execution.h"
 
-namespace flowback::cli {
+namespace flowback {
 
 // The instructions from `begin` up to but not including `end`.
 inline BlockRun PartOf(const BlockRun& run, size_t begin, size_t end) {
@@ -24,4 +24,4 @@ inline BlockRun PartOf(const BlockRun& run, size_t begin, size_t end) {
   return part;
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

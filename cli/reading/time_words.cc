@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: MIT
-#include "cli/reading/trace_clock.h"
+#include "cli/reading/time_words.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <ctime>
-#include <iterator>
+#include <optional>
+#include <string_view>
 
 #include "cli/text/quantity.h"
-#include "flowback/decode/trace_source.h"
+#include "cli/text/status.h"
 
 namespace flowback::cli {
 namespace {
-
-constexpr uint64_t kSecond = 1'000'000'000;
 
 Error BadTime(std::string_view word) {
   return Error(ErrorCode::kUsage, fmt::format("--time: can't understand '{}'", word))
@@ -40,7 +38,7 @@ std::optional<uint64_t> ExactSeconds(std::string_view word) {
 }
 
 Result<uint64_t> FromPercent(const std::string& word, const Recording& recording,
-                             const TraceClock& clock) {
+                             const RecordingClock& clock) {
   double percent = 0;
   const char* end = word.data() + word.size() - 1;
   const auto [stop, code] = std::from_chars(word.data(), end, percent, std::chars_format::fixed);
@@ -54,7 +52,7 @@ Result<uint64_t> FromPercent(const std::string& word, const Recording& recording
   return span->begin + static_cast<uint64_t>(std::llround(length * (percent / 100)));
 }
 
-Result<uint64_t> FromTsc(const std::string& word, const TraceClock& clock) {
+Result<uint64_t> FromTsc(const std::string& word, const RecordingClock& clock) {
   uint64_t tsc = 0;
   const char* end = word.data() + word.size();
   const auto [stop, code] = std::from_chars(word.data(), end, tsc);
@@ -63,7 +61,7 @@ Result<uint64_t> FromTsc(const std::string& word, const TraceClock& clock) {
 }
 
 Result<uint64_t> ParseBound(const std::string& word, const Recording& recording,
-                            const TraceClock& clock) {
+                            const RecordingClock& clock) {
   if (word.starts_with("tsc:")) return FromTsc(word.substr(4), clock);
   if (word.ends_with('%')) return FromPercent(word, recording, clock);
   if (!clock.has_nanoseconds())
@@ -78,86 +76,25 @@ Result<uint64_t> ParseBound(const std::string& word, const Recording& recording,
 
 }  // namespace
 
-// By hand, because it is part of most lines.
-void AppendSeconds(std::string& out, uint64_t nanoseconds) {
-  char text[32];
-  char* at = std::to_chars(text, text + sizeof text, nanoseconds / kSecond).ptr;
-  *at = '.';
-  uint64_t rest = nanoseconds % kSecond;
-  for (int digit = 9; digit > 0; --digit, rest /= 10)
-    at[digit] = static_cast<char>('0' + rest % 10);
-  out.append(text, at + 10);
-}
-
-std::string SecondsText(uint64_t nanoseconds) {
-  std::string text;
-  AppendSeconds(text, nanoseconds);
-  return text;
-}
-
-Status TraceClock::ShowTimeOfDay() {
-  if (!has_nanoseconds())
+Status ShowTimeOfDay(RecordingClock& clock) {
+  if (!clock.has_nanoseconds())
     return Fail(
         Error(ErrorCode::kUnsupported,
               "--tod: the recording does not say how its time-stamps convert to seconds, so there "
               "is no time of day")
             .Remedy("leave --tod out"));
-  if (wall_.wall_ns == 0)
+  if (!clock.knows_time_of_day())
     return Fail(Error(ErrorCode::kUnsupported,
                       "--tod: the recording does not say what time of day its clock showed")
                     .Remedy("record with `flowback record` (without --clock instructions), or perf "
                             "record -k CLOCK_MONOTONIC, which write that down; or leave --tod "
                             "out"));
-  time_of_day_ = true;
+  clock.ShowTimeOfDay();
   return {};
 }
 
-// ISO 8601 in the local time zone, without spaces: one column.
-std::string TimeOfDayText(uint64_t nanoseconds) {
-  const time_t seconds = static_cast<time_t>(nanoseconds / kSecond);
-  tm local{};
-  char date[32] = "";
-  char zone[8] = "";
-  if (localtime_r(&seconds, &local) != nullptr) {
-    strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &local);
-    strftime(zone, sizeof(zone), "%z", &local);
-  }
-  return fmt::format("{}.{:09}{}", date, nanoseconds % kSecond, zone);
-}
-
-void TraceClock::AppendText(std::string& out, uint64_t tsc) const {
-  if (tsc == 0) {
-    out += '-';
-  } else if (!conversion_.known()) {
-    fmt::format_to(std::back_inserter(out), "tsc:{}", tsc);
-  } else if (time_of_day_) {
-    out += TimeOfDayText(wall_.wall_ns + (conversion_.ToNanoseconds(tsc) - wall_.clock_ns));
-  } else {
-    AppendSeconds(out, conversion_.ToNanoseconds(tsc));
-  }
-}
-
-std::optional<TimeSpan> SpanOfRecording(const Recording& recording, const TraceClock& clock) {
-  std::optional<TimeSpan> span;
-  const Result<std::shared_ptr<const TraceSource>> source = OpenSource(recording);
-  if (!source) return span;
-  for (const Stream& stream : recording.streams) {
-    const TscInterval times = (*source)->Times(stream);
-    if (times.lo == 0) continue;
-    Extend(span, clock.Value(times.lo));
-    Extend(span, clock.Value(times.hi));
-  }
-  return span;
-}
-
-void Extend(std::optional<TimeSpan>& span, uint64_t value) {
-  if (!span) span = TimeSpan{value, value};
-  span->begin = std::min(span->begin, value);
-  span->end = std::max(span->end, value);
-}
-
 Result<TimeSpan> ParseTimeSpan(const std::string& text, const Recording& recording,
-                               const TraceClock& clock) {
+                               const RecordingClock& clock) {
   TimeSpan span;
   if (text.empty()) return span;
   const size_t comma = text.find(',');
@@ -176,6 +113,22 @@ Result<TimeSpan> ParseTimeSpan(const std::string& text, const Recording& recordi
     return Fail(Error(ErrorCode::kUsage, fmt::format("--time: '{}' ends before it begins", text))
                     .Remedy("--time A,B with the earlier time first"));
   return span;
+}
+
+void WarnOfEmptySpan(const Recording& recording, const RecordingClock& clock, TimeSpan span,
+                     const ReaderOptions& options, bool unless_overlapping) {
+  const std::optional<TimeSpan> trace = SpanOfRecording(recording, clock);
+  const std::string start =
+      fmt::format("{}: --time {}: nothing to show", options.InputName(), options.time);
+  if (!trace) return Warn(start + ": the trace tells no times", {"leave --time out"});
+  if (unless_overlapping && span.begin <= trace->end && span.end >= trace->begin) return;
+  const auto text = [&](uint64_t value) {
+    return clock.has_nanoseconds() ? SecondsText(value) : fmt::format("tsc:{}", value);
+  };
+  const std::string first = text(trace->begin);
+  const std::string last = text(trace->end);
+  Warn(fmt::format("{} in that time; the trace is from {} to {}", start, first, last),
+       {fmt::format("--time {},{}, or per cent of it: --time 10%,20%", first, last)});
 }
 
 }  // namespace flowback::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/doctor/doctor_facts.h"
+#include "capture/record/host_facts.h"
 
 #include <algorithm>
 #include <charconv>
@@ -11,7 +11,7 @@
 
 #include "flowback/capture/record.h"
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 namespace fs = std::filesystem;
@@ -50,7 +50,7 @@ std::pair<std::string, std::string> SplitAtColon(const std::string& line) {
   return {line.substr(0, key_end + 1), value == std::string::npos ? "" : line.substr(value)};
 }
 
-void ReadCpu(const std::string& root, DoctorFacts& facts) {
+void ReadCpu(const std::string& root, HostFacts& facts) {
   std::ifstream file(root + "/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
     const auto [key, value] = SplitAtColon(line);
@@ -65,7 +65,7 @@ void ReadCpu(const std::string& root, DoctorFacts& facts) {
   }
 }
 
-void ReadDevices(const std::string& root, DoctorFacts& facts) {
+void ReadDevices(const std::string& root, HostFacts& facts) {
   const fs::path devices = root + kPmuFolder;
   std::error_code ignored;
   facts.has_brs_event = fs::exists(devices / "cpu/events/branch-brs", ignored);
@@ -94,7 +94,7 @@ constexpr Capability kCapabilities[] = {{19, "CAP_SYS_PTRACE"}, {21, "CAP_SYS_AD
                                         {14, "CAP_IPC_LOCK"},   {34, "CAP_SYSLOG"},
                                         {38, "CAP_PERFMON"},    {39, "CAP_BPF"}};
 
-void ReadProcess(const std::string& root, DoctorFacts& facts) {
+void ReadProcess(const std::string& root, HostFacts& facts) {
   std::ifstream file(root + "/proc/self/status");
   for (std::string line; std::getline(file, line);) {
     const auto [key, value] = SplitAtColon(line);
@@ -108,7 +108,7 @@ void ReadProcess(const std::string& root, DoctorFacts& facts) {
 }
 
 // The soft limit: "Max locked memory  8388608  8388608  bytes" -> "8388608".
-void ReadLimits(const std::string& root, DoctorFacts& facts) {
+void ReadLimits(const std::string& root, HostFacts& facts) {
   constexpr std::string_view kName = "Max locked memory";
   std::ifstream file(root + "/proc/self/limits");
   for (std::string line; std::getline(file, line);)
@@ -116,7 +116,7 @@ void ReadLimits(const std::string& root, DoctorFacts& facts) {
       std::istringstream(line.substr(kName.size())) >> facts.locked_memory;
 }
 
-void ReadSurroundings(const std::string& root, DoctorFacts& facts) {
+void ReadSurroundings(const std::string& root, HostFacts& facts) {
   for (const char* file :
        {"/sys/class/dmi/id/product_name", "/sys/class/dmi/id/sys_vendor", "/sys/hypervisor/type"})
     if (facts.hypervisor.empty() && facts.Flag("hypervisor"))
@@ -160,8 +160,8 @@ std::optional<EmulatorPlugins> ReadEmulator(const std::string& emulator) {
 
 }  // namespace
 
-DoctorFacts ReadDoctorFacts(const std::string& root, const std::string& path) {
-  DoctorFacts facts;
+HostFacts ReadHostFacts(const std::string& root, const std::string& path) {
+  HostFacts facts;
   ReadCpu(root, facts);
   ReadDevices(root, facts);
   ReadProcess(root, facts);
@@ -182,4 +182,4 @@ DoctorFacts ReadDoctorFacts(const std::string& root, const std::string& path) {
   return facts;
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

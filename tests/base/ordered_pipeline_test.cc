@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/listing/ordered_pipeline.h"
+#include "base/ordered_pipeline.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 struct Job {
@@ -136,4 +136,4 @@ TEST(Jobs, AreUsedAgain) {
 }
 
 }  // namespace
-}  // namespace flowback::cli
+}  // namespace flowback

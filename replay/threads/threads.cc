@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT
 // A stream's label is its thread where there is one only, else its CPU's. Threads put together
 // from the scheduling records have pieces of several streams.
-#include "cli/reading/threads.h"
-
-#include <fmt/format.h>
+#include "flowback/replay/threads.h"
 
 #include <algorithm>
 #include <iterator>
 #include <tuple>
 #include <unordered_map>
 
-namespace flowback::cli {
+namespace flowback {
 namespace {
 
 bool Listed(const std::vector<int32_t>& list, int32_t number) {
@@ -25,8 +23,8 @@ bool IsRaw(const Recording& recording) {
 }
 
 std::string LabelOf(const Stream& stream, int32_t tid) {
-  if (tid >= 0) return fmt::format("{}", tid);
-  return stream.cpu >= 0 ? fmt::format("cpu{}", stream.cpu) : fmt::format("{}", stream.index);
+  if (tid >= 0) return std::to_string(tid);
+  return stream.cpu >= 0 ? "cpu" + std::to_string(stream.cpu) : std::to_string(stream.index);
 }
 
 }  // namespace
@@ -87,37 +85,34 @@ void Threads::GroupByThread(const Recording& recording, const StreamInputs& inpu
 }
 
 void Threads::LabelByCpu() {
-  for (StreamOwner& owner : owners_)
-    owner.label =
-        fmt::format("cpu{}", owner.stream->cpu >= 0 ? owner.stream->cpu
-                                                    : static_cast<int32_t>(owner.stream->index));
-  std::ranges::stable_sort(owners_, {}, [](const StreamOwner& owner) {
-    return std::tuple(
-        owner.stream->cpu >= 0 ? owner.stream->cpu : static_cast<int32_t>(owner.stream->index),
-        owner.stream->index);
+  const auto cpu_of = [](const StreamOwner& owner) {
+    return owner.stream->cpu >= 0 ? owner.stream->cpu : static_cast<int32_t>(owner.stream->index);
+  };
+  for (StreamOwner& owner : owners_) owner.label = "cpu" + std::to_string(cpu_of(owner));
+  std::ranges::stable_sort(owners_, {}, [&](const StreamOwner& owner) {
+    return std::tuple(cpu_of(owner), owner.stream->index);
   });
 }
 
-bool Threads::Wants(int32_t tid, const ReaderOptions& options) const {
-  if (!Listed(options.tids, tid)) return false;
-  if (options.comms.empty()) return true;
+bool Threads::Wants(int32_t tid, const ThreadSelection& selection) const {
+  if (!Listed(selection.tids, tid)) return false;
+  if (selection.names.empty()) return true;
   return std::ranges::any_of(
       std::ranges::equal_range(comms_, tid, {}, &CommChange::tid), [&](const CommChange& change) {
-        return std::ranges::find(options.comms, change.comm) != options.comms.end();
+        return std::ranges::find(selection.names, change.comm) != selection.names.end();
       });
 }
 
-Status Threads::Select(const ReaderOptions& options) {
+bool Threads::Select(const ThreadSelection& selection) {
   const size_t before = owners_.size();
   for (StreamOwner& owner : owners_)
-    std::erase_if(owner.pieces,
-                  [&](const FlowPiece& piece) { return !Listed(options.cpus, piece.stream->cpu); });
+    std::erase_if(owner.pieces, [&](const FlowPiece& piece) {
+      return !Listed(selection.cpus, piece.stream->cpu);
+    });
   std::erase_if(owners_, [&](const StreamOwner& owner) {
-    return owner.pieces.empty() || !Wants(owner.tid, options);
+    return owner.pieces.empty() || !Wants(owner.tid, selection);
   });
-  if (before == 0 || !owners_.empty()) return {};
-  return Fail(Error(ErrorCode::kUsage, "--tid, --comm and --cpu-list leave nothing to show")
-                  .Remedy("flowback info lists the recording's threads and CPUs"));
+  return before == 0 || !owners_.empty();
 }
 
 CommSpan Threads::CommAt(int32_t tid, uint64_t time) const {
@@ -132,4 +127,4 @@ CommSpan Threads::CommAt(int32_t tid, uint64_t time) const {
           .end = later == all.end() ? UINT64_MAX : std::max<uint64_t>(later->time, 1)};
 }
 
-}  // namespace flowback::cli
+}  // namespace flowback

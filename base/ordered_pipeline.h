@@ -21,7 +21,7 @@
 
 #include "base/threads.h"
 
-namespace flowback::cli {
+namespace flowback {
 
 // Whether jobs may be worked on side by side, or only one after the other: then a thread's work
 // goes on beside the adding of jobs alone.
@@ -165,4 +165,4 @@ class OrderedPipeline {
   std::vector<std::jthread> workers_;  // the last member: they end before the others go
 };
 
-}  // namespace flowback::cli
+}  // namespace flowback

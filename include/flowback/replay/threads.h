@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which thread wrote which stream, as far as the recording tells, and what to call it.
+// Whose flow is whose, and what to call it: threads with their names and the pieces of streams that
+// are theirs.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +9,11 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/reading/reader_options.h"
 #include "flowback/base/error.h"
 #include "flowback/model/recording.h"
 #include "flowback/replay/thread_flow.h"
 
-namespace flowback::cli {
+namespace flowback {
 
 // What is listed together: a stream, or a thread with its pieces of streams.
 struct StreamOwner {
@@ -22,7 +22,7 @@ struct StreamOwner {
   int32_t tid = -1;  // -1: not known, or several threads
   // A per-CPU buffer of which it is not known who ran.
   bool shared = false;
-  std::string label{};              // first column of --as digest: "4661", "cpu1", "0"
+  std::string label{};              // "4661", "cpu1", or the number of a stream, "0"
   std::vector<FlowPiece> pieces{};  // in program order; of a whole stream: one, without a stay
 };
 
@@ -35,6 +35,14 @@ struct CommSpan {
   bool Holds(uint64_t time) const { return time >= begin && time < end; }
 };
 
+// Which of them are wanted; an empty list: all.
+struct ThreadSelection {
+  std::vector<int32_t> tids;
+  std::vector<std::string> names;  // that a thread had at any time
+  std::vector<int32_t> cpus;       // on which its pieces ran
+};
+
+// Of one recording, which must outlive it. Any thread may use it once it is set up.
 class Threads {
  public:
   explicit Threads(const Recording& recording);
@@ -45,10 +53,10 @@ class Threads {
   void GroupByThread(const Recording& recording, const StreamInputs& inputs);
   // Changes the labels to "cpuN"; N is the stream's number where it is not bound to a CPU.
   void LabelByCpu();
-  // Whether --tid and --comm ask for it.
-  bool Wants(int32_t tid, const ReaderOptions& options) const;
-  // Keeps what --tid, --comm and --cpu-list ask for. Errors: kUsage when nothing is left.
-  Status Select(const ReaderOptions& options);
+  // Whether a thread of that number is selected, on whichever CPU.
+  bool Wants(int32_t tid, const ThreadSelection& selection) const;
+  // Keeps what is selected. False: nothing is left of what was there.
+  bool Select(const ThreadSelection& selection);
 
   // The thread's name at `time` (perf nanoseconds; 0: unknown, its last name).
   CommSpan CommAt(int32_t tid, uint64_t time) const;
@@ -70,4 +78,4 @@ class Threads {
   std::vector<CommChange> comms_;  // by tid, then time
 };
 
-}  // namespace flowback::cli
+}  // namespace flowback

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `doctor` reads of a machine, without judging it.
+// What a machine tells of what it can record, read without judging it.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 #include "flowback/capture/record.h"
 
-namespace flowback::cli {
+namespace flowback {
 
 // Where the kernel tells of its PMUs.
 constexpr char kPmuFolder[] = "/sys/bus/event_source/devices";
@@ -25,7 +25,7 @@ struct Trial {
   bool ok() const { return error == 0; }
 };
 
-struct DoctorFacts {
+struct HostFacts {
   // CPU
   std::string vendor;  // "GenuineIntel", "AuthenticAMD", "ARM", ...
   std::string model;
@@ -75,6 +75,6 @@ struct DoctorFacts {
 
 // Reads them below `root`: "" is this machine, another folder holds a copy of /proc, /sys and the
 // like. `path` is the list of folders of programs, as in $PATH.
-DoctorFacts ReadDoctorFacts(const std::string& root, const std::string& path);
+HostFacts ReadHostFacts(const std::string& root, const std::string& path);
 
-}  // namespace flowback::cli
+}  // namespace flowback
