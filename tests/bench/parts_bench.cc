@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/flow_printer.h"
-#include "cli/instruction_text.h"
-#include "cli/line_text.h"
+#include "cli/listing/flow_printer.h"
+#include "cli/listing/instruction_text.h"
+#include "cli/listing/line_text.h"
 #include "decode/pt/packets/packet.h"
 #include "tests/bench/graph_walk.h"
 #include "tests/bench/libipt_peer.h"

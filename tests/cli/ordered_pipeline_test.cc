@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/ordered_pipeline.h"
+#include "cli/listing/ordered_pipeline.h"
 
 #include <gtest/gtest.h>
 

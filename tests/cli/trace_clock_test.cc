@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Times as they are printed.
-#include "cli/trace_clock.h"
+#include "cli/reading/trace_clock.h"
 
 #include <gtest/gtest.h>
 
