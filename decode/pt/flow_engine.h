@@ -27,11 +27,12 @@
 // first packet that gives the full state again (Resync::kEarliest), or to the next PSB
 // (Resync::kPsb), and a DataLoss says so.
 //
-// The class is a template on its sink so that counting and delivering each get a hot loop of their
-// own: see sinks.h, batch_sink.h, event_sink.h. Its parts: flow_walk.h walks code, flow_hot.h the
-// usual packets without detours, flow_memo.h whole packets by memory (quick_packets.h); flow_bind.h
-// binds FUPs; flow_packets.h has the meaning of each packet; flow_sync.h finds sync points and
-// loses and regains the flow; flow_ahead.h looks at the packets ahead.
+// The class is a template on its sink (flow_sink.h), so that counting and delivering each get a hot
+// loop of their own: see sinks.h, batch_sink.h, event_sink.h. Its parts: flow_walk.h walks code,
+// flow_hot.h takes the usual packets without detours, flow_memo.h whole packets by memory
+// (quick_packets.h); flow_bind.h binds FUPs; flow_packets.h has the meaning of each packet;
+// flow_sync.h finds sync points and loses and regains the flow; flow_ahead.h looks at the packets
+// ahead.
 #pragma once
 
 #include <cstdint>
@@ -129,7 +130,7 @@ struct FlowState {
   bool only_time_since_ovf_ = false;  // the next FUP resolves it
 };
 
-template <class Sink>
+template <FlowSink Sink>
 class FlowEngine : private FlowState {
  public:
   FlowEngine(const DecodeInput& input, CodeView& code, MemoCache& memos, Sink& sink);

@@ -9,7 +9,7 @@ namespace flowback::pt {
 // The packets that make up most of a trace, while nothing is pending. Works on copies of the
 // position and the sums, which then stay in registers; stops at whatever needs more thought. Where
 // RunMemoised does most of it, only the last few bytes are RunHot's.
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::FastPackets() {
   while (pos_ < end_ && !sink_.Done()) {
     HotStop stop;
@@ -35,7 +35,7 @@ void FlowEngine<Sink>::FastPackets() {
 }
 
 // `kToPaths`: ends with kPaths where RunMemoised may go on; not before the first packet.
-template <class Sink>
+template <FlowSink Sink>
 template <bool kToPaths>
 typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunHot() {
   typename Sink::Run run(sink_);
@@ -105,7 +105,7 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunHot() {
 
 // A TIP at an indirect branch, if the walk there and the target are the usual ones; else does
 // nothing more than walk, and returns false.
-template <class Sink>
+template <FlowSink Sink>
 template <class Output>
 inline bool FlowEngine<Sink>::RunTip(Output& run, uint32_t& cur, uint64_t ip) {
   for (;;) {
@@ -145,7 +145,7 @@ inline bool FlowEngine<Sink>::RunTip(Output& run, uint32_t& cur, uint64_t ip) {
 // The hot loop of WalkTnt. Stops at the first node where a bit is no help, with `cur` and `count`
 // as they are there; returns its kind, kConditional when all bits are used up, kGoto for an endless
 // walk, kReturn for a compressed return that can't be right.
-template <class Sink>
+template <FlowSink Sink>
 [[gnu::always_inline]] inline NodeKind FlowEngine<Sink>::RunTnt(typename Sink::Run& run,
                                                                 uint32_t& cur, uint64_t bits,
                                                                 unsigned& count) {

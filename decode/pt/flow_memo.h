@@ -16,7 +16,7 @@ namespace flowback::pt {
 
 // Where CYC packets are there, one stands before most others: they get a loop of their own, so that
 // the usual one need not look for them.
-template <class Sink>
+template <FlowSink Sink>
 typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
   if constexpr (!Sink::kHearsPackets)
     if (OverCyc()) return RunMemoised<true>();
@@ -25,7 +25,7 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
 
 // Goes along paths, from where the engine stands, on copies that stay in registers; the engine
 // knows of it when it ends.
-template <class Sink>
+template <FlowSink Sink>
 struct FlowEngine<Sink>::PathRun {
   FlowEngine& engine;
   PathMemo& memo;
@@ -66,7 +66,7 @@ struct FlowEngine<Sink>::PathRun {
 
 // Only what is usual is done here, on copies that stay in registers; for the rest they are put
 // where it is found, and fetched again.
-template <class Sink>
+template <FlowSink Sink>
 template <bool kOverCyc>
 typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
   if (memo_ == nullptr || &memo_->graph() != graph_) {
@@ -173,14 +173,14 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
 }
 
 // Packets one by one, as long as the sink must hear of each.
-template <class Sink>
+template <FlowSink Sink>
 std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunToPaths(PathMemo& memo) {
   if (sink_.Done()) return HotStop::kOther;
   return sink_.TakesPaths() ? std::nullopt : RunPastTime(memo);
 }
 
 // One packet, and those behind it that it changes something for.
-template <class Sink>
+template <FlowSink Sink>
 [[gnu::noinline]] std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunPastTime(
     PathMemo& memo) {
   while (hot_end_ - pos_ >= QuickPackets::kRoom) {
@@ -198,7 +198,7 @@ template <class Sink>
 }
 
 // A TNT or TIP packet by itself. False, and nothing is done: it must be walked.
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::RunAlone(PathMemo& memo) {
   if (sink_.TakesSingles() || !PathMemo::Packets::HasWord(last_ip_.value())) return false;
   QuickPackets quick = QuickPackets::Read(pos_, last_ip_.value(), false);
@@ -216,7 +216,7 @@ bool FlowEngine<Sink>::RunAlone(PathMemo& memo) {
 }
 
 // Packets that RunMemoised does not take by itself, but by the memo; else says why not.
-template <class Sink>
+template <FlowSink Sink>
 [[gnu::noinline]] std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunUnusual(
     PathMemo& memo) {
   const PathMemo::Seed seed = PathMemo::SeedOf(cur_);
@@ -256,7 +256,7 @@ template <class Sink>
 
 // Long TNT packets, one behind the other, each so many short ones; on copies that stay in
 // registers, as above.
-template <class Sink>
+template <FlowSink Sink>
 std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunLongTnts(PathMemo& memo) {
   const uint8_t* const begin = pos_;
   const uint8_t* pos = pos_;
@@ -303,7 +303,7 @@ std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunLongTnts(
 }
 
 // What is left of a packet: the last `left` of `bits`, as many at a time as there is a path for.
-template <class Sink>
+template <FlowSink Sink>
 std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunOutcomes(PathMemo& memo,
                                                                                 uint64_t bits,
                                                                                 unsigned left) {
@@ -331,7 +331,7 @@ std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunOutcomes(
   return std::nullopt;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::TakeOutcomes(PathMemo& memo, const OutcomePart& part) {
   const PathMemo::Seed seed = PathMemo::SeedOf(cur_);
   if (part.count > ShortTnt::kMaxCount) {
@@ -348,14 +348,14 @@ bool FlowEngine<Sink>::TakeOutcomes(PathMemo& memo, const OutcomePart& part) {
 }
 
 // Packets just taken by a path that had to be walked first.
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::CountWalked(SlowPacket reason, int packets) {
   sink_.Fast(-packets);
   sink_.Slow(reason, static_cast<uint64_t>(packets));
 }
 
 // Goes along `path`, if it can.
-template <class Sink>
+template <FlowSink Sink>
 template <class Path>
 bool FlowEngine<Sink>::Take(PathMemo& memo, Path& path) {
   if constexpr (Sink::kListsBlocks)

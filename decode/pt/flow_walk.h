@@ -6,29 +6,29 @@
 
 namespace flowback::pt {
 
-template <class Sink>
+template <FlowSink Sink>
 inline void FlowEngine<Sink>::Emit(uint32_t id, BlockExit exit, uint64_t next) {
   sink_.Block(*graph_, id, graph_->node(id), exit, next, Now());
 }
 
-template <class Sink>
+template <FlowSink Sink>
 inline uint32_t FlowEngine<Sink>::Successor(uint32_t id, unsigned direction) {
   const uint32_t next = graph_->node(id).next[direction];
   return next != 0 ? next : graph_->Resolve(id, direction);
 }
 
-template <class Sink>
+template <FlowSink Sink>
 inline uint32_t FlowEngine<Sink>::ReturnTo(const ReturnStack::Entry& entry) {
   return entry.call != 0 ? Successor(entry.call, 0) : graph_->NodeAt(entry.address);
 }
 
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::Goto(uint64_t ip) {
   cur_ = graph_->NodeAt(ip);
 }
 
 // Nothing is mapped at cur_: the trace's clock may lag behind the kernel's maps.
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::NoCode() {
   const uint64_t ip = CurrentAddress();
   if (graph_->node(cur_).kind == NodeKind::kBadInstruction)
@@ -46,7 +46,7 @@ bool FlowEngine<Sink>::NoCode() {
 }
 
 // Passes block `cur`, which needs no packet; returns the one after it.
-template <class Sink>
+template <FlowSink Sink>
 template <class Output>
 inline uint32_t FlowEngine<Sink>::StepOver(Output& output, uint32_t cur) {
   const Node& node = graph_->node(cur);
@@ -60,7 +60,7 @@ inline uint32_t FlowEngine<Sink>::StepOver(Output& output, uint32_t cur) {
 
 // Consumes `count` branch outcomes, the oldest in the highest bit. Bits that an indirect branch
 // leaves over are held.
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::WalkTnt(uint64_t bits, unsigned count) {
   for (;;) {
     NodeKind stop;
@@ -88,19 +88,19 @@ bool FlowEngine<Sink>::WalkTnt(uint64_t bits, unsigned count) {
   }
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::Runaway() {
   return Fail(LossCause::kRunaway, "from " + Hex(CurrentAddress()));
 }
 
 // The packet can't be right at the branch that ends this block; what lies before it has executed.
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::MismatchAtBranch(const char* what) {
   ComeToBranch();
   return Mismatch(what);
 }
 
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::ComeToBranch() {
   const unsigned before = graph_->node(cur_).count - 1u;
   if (before == 0) return;
@@ -109,7 +109,7 @@ void FlowEngine<Sink>::ComeToBranch() {
 }
 
 // The TIP of the branch before the held bits won't come.
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::DropHeldBits() {
   if (held_count_ == 0) return;
   if (state_ == State::kOn) ComeToBranch();
@@ -117,7 +117,7 @@ void FlowEngine<Sink>::DropHeldBits() {
   held_count_ = 0;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::BadReturn(bool taken) {
   ComeToBranch();
   const std::string at = Hex(CurrentAddress());
@@ -129,7 +129,7 @@ bool FlowEngine<Sink>::BadReturn(bool taken) {
                     : "not-taken bit at the return at " + at);
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::WalkHeldBits() {
   if (held_count_ == 0) return true;
   deferred_tips_ = true;
@@ -139,7 +139,7 @@ bool FlowEngine<Sink>::WalkHeldBits() {
 }
 
 // On to the next block whose end needs a packet.
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::WalkToConsumer() {
   for (;;) {
     switch (graph_->node(cur_).kind) {
@@ -159,13 +159,13 @@ bool FlowEngine<Sink>::WalkToConsumer() {
   }
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::TipWithoutIp() {
   return WalkToConsumer() && MismatchAtBranch("TIP without an IP");
 }
 
 // A TIP that is not part of an asynchronous transfer.
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::TakeTip(uint64_t ip) {
   if (!WalkToConsumer()) return false;
   const Node& node = graph_->node(cur_);
@@ -190,7 +190,7 @@ bool FlowEngine<Sink>::TakeTip(uint64_t ip) {
 
 // How many instructions of block `id` end at or before `ip`; 0 when `ip` is not the address of an
 // instruction inside it (the first does not count as inside).
-template <class Sink>
+template <FlowSink Sink>
 unsigned FlowEngine<Sink>::InstructionsBefore(uint32_t id, uint64_t ip) const {
   const NodeInfo& info = graph_->info(id);
   if (ip <= info.address || ip >= info.end()) return 0;
@@ -203,7 +203,7 @@ unsigned FlowEngine<Sink>::InstructionsBefore(uint32_t id, uint64_t ip) const {
 }
 
 // Walks branch-free code up to, not including, the instruction at `ip`.
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::WalkTo(uint64_t ip) {
   if (held_count_ != 0) return MismatchAtBranch("FUP where a TIP is due");
   const auto is_there = [&](uint32_t id) { return StandsIn(id, ip); };
@@ -234,7 +234,7 @@ bool FlowEngine<Sink>::WalkTo(uint64_t ip) {
 
 // Whether code that needs no packet leads from here to a node that `is_it` says yes to. Nothing is
 // executed. What is looked for may lie in a cycle, so being endless is no reason to end.
-template <class Sink>
+template <FlowSink Sink>
 template <class Predicate>
 bool FlowEngine<Sink>::Meets(Predicate is_it, unsigned most) {
   uint32_t id = cur_;
@@ -250,34 +250,34 @@ bool FlowEngine<Sink>::Meets(Predicate is_it, unsigned most) {
 
 // For packets that only inform of `ip`: nothing moves on when it is not found, and the next one
 // looks again, so it does not look far.
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::Reaches(uint64_t ip) {
   constexpr unsigned kMostBlocks = 256;
   return Meets([&](uint32_t id) { return StandsIn(id, ip); }, kMostBlocks);
 }
 
 // Whether an instruction of block `id` begins at `ip`.
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::StandsIn(uint32_t id, uint64_t ip) const {
   return graph_->info(id).address == ip || InstructionsBefore(id, ip) != 0;
 }
 
 // Whether the walk may go on from here, where no packet is needed: it comes to where one is, or
 // before that to what `is_it` says yes to. To be asked once for a walk.
-template <class Sink>
+template <FlowSink Sink>
 template <class Predicate>
 bool FlowEngine<Sink>::LeadsSomewhere(Predicate is_it) {
   return graph_->node(cur_).terminates || graph_->Terminates(cur_) || Meets(is_it);
 }
 
 // Whether a packet binds to the last instruction of `id`, which has one of `flags`.
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::Binds(uint32_t id, uint8_t flags) const {
   return graph_->node(id).kind == NodeKind::kSpecial &&
          (graph_->info(id).block->last.flags & flags) != 0;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::LeavesFilter(uint32_t id) const {
   if (!errata_.filter_exit_no_ip || input_.config.filter_ranges.empty()) return false;
   const InstructionClass last = graph_->node(id).last;
@@ -290,7 +290,7 @@ bool FlowEngine<Sink>::LeavesFilter(uint32_t id) const {
 
 // Whether tracing stops at the end of block `id`, which needs no packet: it leads to where the
 // filter range ends, or, without an IP, out of the range, or to other page tables.
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::StopsTracing(uint32_t id, std::optional<uint64_t> ip) const {
   if (ip) return graph_->SuccessorAddress(id, 1) == *ip;
   return LeavesFilter(id) || Binds(id, kFlagMovCr3);
@@ -298,7 +298,7 @@ bool FlowEngine<Sink>::StopsTracing(uint32_t id, std::optional<uint64_t> ip) con
 
 // TIP.PGD without a FUP before it: on to the instruction that stops tracing. Without an IP that is
 // a change to a level that is not traced; with one, the branch that leaves the filter range for it.
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::WalkToStop(std::optional<uint64_t> ip) {
   if (held_count_ != 0) return MismatchAtBranch("TIP.PGD where a TIP is due");
   const auto stops_in = [&](uint32_t id) { return ip ? InstructionsBefore(id, *ip) : 0; };
@@ -346,7 +346,7 @@ bool FlowEngine<Sink>::WalkToStop(std::optional<uint64_t> ip) {
 
 // The manual's packet for a filter range left by a taken branch has no IP; processors that give it
 // one do so for either direction.
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::LeaveAtConditional(std::optional<uint64_t> ip) {
   if (!ip && !input_.config.address_filter)
     return MismatchAtBranch("TIP.PGD without an IP at a conditional branch");
@@ -357,7 +357,7 @@ bool FlowEngine<Sink>::LeaveAtConditional(std::optional<uint64_t> ip) {
 }
 
 // A PTW without a FUP belongs to the next PTWRITE on the way.
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::WalkPastPtwrite(TraceEvent event) {
   if (held_count_ != 0) return MismatchAtBranch("PTW where a TIP is due");
   const auto is_ptwrite = [&](uint32_t id) { return Binds(id, kFlagPtwrite); };
