@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "cli/cut_files.h"
-#include "cli/status.h"
-#include "cli/terminal_session.h"
+#include "cli/reading/cut_files.h"
+#include "cli/text/status.h"
+#include "cli/text/terminal_session.h"
 
 namespace {
 

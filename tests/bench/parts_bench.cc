@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/flow_printer.h"
-#include "cli/instruction_text.h"
-#include "cli/line_text.h"
+#include "cli/listing/flow_printer.h"
+#include "cli/listing/instruction_text.h"
+#include "cli/listing/line_text.h"
 #include "decode/pt/packets/packet.h"
 #include "tests/bench/graph_walk.h"
 #include "tests/bench/libipt_peer.h"
@@ -109,8 +109,8 @@ class Lines final : public ExecutionConsumer {
   explicit Lines(int file) : file_(file), tools_(settings_) {
     settings_.fields.Add(cli::Field::kIp);
     settings_.default_layout = false;
-    clock_ = std::make_unique<cli::TraceClock>(recording_);
-    threads_ = std::make_unique<cli::Threads>(recording_);
+    clock_ = std::make_unique<RecordingClock>(recording_);
+    threads_ = std::make_unique<Threads>(recording_);
     settings_.clock = clock_.get();
     settings_.threads = threads_.get();
     settings_.recording = &recording_;
@@ -141,10 +141,10 @@ class Lines final : public ExecutionConsumer {
   int file_;
   Recording recording_;
   Stream stream_;
-  cli::StreamOwner owner_;
+  StreamOwner owner_;
   cli::PrintSettings settings_;
-  std::unique_ptr<cli::TraceClock> clock_;
-  std::unique_ptr<cli::Threads> threads_;
+  std::unique_ptr<RecordingClock> clock_;
+  std::unique_ptr<Threads> threads_;
   cli::PrintTools tools_;
   cli::ListingText text_;
   std::unique_ptr<cli::FlowPrinter> printer_;

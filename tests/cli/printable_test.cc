@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/printable.h"
+#include "cli/text/printable.h"
 
 #include <gtest/gtest.h>
 

@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "cli/terminal_session.h"
+#include "cli/text/terminal_session.h"
 #include "tests/cli/run_program.h"
 
 namespace flowback::test {

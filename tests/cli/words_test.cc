@@ -6,9 +6,9 @@
 #include <sstream>
 #include <string>
 
-#include "cli/quantity.h"
-#include "cli/suggestion.h"
-#include "cli/wrapped.h"
+#include "cli/text/quantity.h"
+#include "cli/text/suggestion.h"
+#include "cli/text/wrapped.h"
 #include "tests/cli/run_program.h"
 
 namespace flowback::test {

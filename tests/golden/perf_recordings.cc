@@ -2,6 +2,7 @@
 #include "tests/golden/perf_recordings.h"
 
 #include <filesystem>
+#include <functional>
 
 #include "flowback/capture/open.h"
 #include "flowback/replay/thread_flow.h"
@@ -11,7 +12,18 @@
 namespace flowback::golden {
 namespace {
 
-bool Fits(const PerfRecording& recording) { return !recording.name.ends_with("-ovf"); }
+bool HasOverflows(const PerfRecording& recording) { return recording.name.ends_with("-ovf"); }
+
+std::vector<PerfRecording> AllPerfRecordings() {
+  std::vector<PerfRecording> recordings;
+  for (const TrueDigest& truth : TrueDigests()) {
+    if (truth.IsStream()) continue;
+    if (recordings.empty() || recordings.back().name != truth.recording)
+      recordings.push_back({truth.recording, {}});
+    recordings.back().threads.push_back(truth);
+  }
+  return recordings;
+}
 
 }  // namespace
 
@@ -31,14 +43,14 @@ std::vector<SectionSpec> OwnSections(const std::filesystem::path& folder) {
 }
 
 std::vector<PerfRecording> PerfRecordings() {
-  std::vector<PerfRecording> recordings;
-  for (const TrueDigest& truth : TrueDigests()) {
-    if (truth.IsStream()) continue;
-    if (recordings.empty() || recordings.back().name != truth.recording)
-      recordings.push_back({truth.recording, {}});
-    recordings.back().threads.push_back(truth);
-  }
-  std::erase_if(recordings, [](const PerfRecording& recording) { return !Fits(recording); });
+  std::vector<PerfRecording> recordings = AllPerfRecordings();
+  std::erase_if(recordings, HasOverflows);
+  return recordings;
+}
+
+std::vector<PerfRecording> OverflownPerfRecordings() {
+  std::vector<PerfRecording> recordings = AllPerfRecordings();
+  std::erase_if(recordings, std::not_fn(HasOverflows));
   return recordings;
 }
 

@@ -30,8 +30,10 @@ struct PerfRecording {
   friend void PrintTo(const PerfRecording& recording, std::ostream* out) { *out << recording.name; }
 };
 
-// All but those that lost something to overflows; overflow_test.cc looks at those.
+// All but those that lost something to overflows: of these the digests count what was lost, too.
 std::vector<PerfRecording> PerfRecordings();
+// These.
+std::vector<PerfRecording> OverflownPerfRecordings();
 
 // The code of a recording's folder that only its own files have: vDSO, anonymous memory.
 std::vector<SectionSpec> OwnSections(const std::filesystem::path& folder);

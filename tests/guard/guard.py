@@ -28,7 +28,7 @@ LOOPS = {
     "guard_counting_cold": "counting, cold: blocks, graph, memo (decode/code/block_cache.cc, decode/pt/)",
     "guard_flow": "the full flow, warm (decode/pt/flow_hot.h, decode/pt/flow_walk.h)",
     "guard_flow_with_times": "the full flow with times, warm (decode/pt/time_estimator.h)",
-    "text": "lines of instructions (cli/print_instructions.cc, cli/instruction_text.h)",
+    "text": "lines of instructions (cli/listing/print_instructions.cc, cli/listing/instruction_text.h)",
 }
 TEXT_STREAM = ["--seed", "4", "--shape", "2", "--functions", "40", "--tsc", "1", "--mtc", "1"]
 

@@ -28,6 +28,7 @@ constexpr uint64_t kLongStream = 400'000;
 constexpr uint64_t kPartSize = 60'000;
 // Recordings of this name are those of the name before it, with overflows.
 constexpr std::string_view kOvf = "-ovf";
+bool HasOverflows(const RawName& name) { return name.recording.ends_with(kOvf); }
 
 struct RealRaw {
   const char* name;
@@ -284,29 +285,35 @@ void CutOutOverflows(const golden::GeneratedStream& stream, const RawName& name,
   for (KnownTime& time : raw.known) time.index = told.NumberOf(time.index);
 }
 
+// Whole, with what is known of it.
+RawStream RawOf(const golden::GeneratedStream& stream, const RawName& name) {
+  RawStream raw;
+  raw.name = name.recording + " cpu" + std::to_string(name.cpu);
+  raw.bytes = stream.file->bytes();
+  raw.config = stream.config;
+  raw.storage = stream.file;
+  raw.code = ByTime(stream.code, stream.config, stream.folder, name.cpu);
+  for (const golden::TrueDigest& digest : golden::TrueDigests())
+    if (digest.recording == name.recording && digest.IsStream() && digest.Number() == name.cpu)
+      raw.digest = digest.digest;
+  const golden::TimeTruth times = golden::ReadTimeTruth(stream.folder, name.cpu);
+  for (const golden::TrueTime& time : times.points) raw.known.push_back({time.index, time.tsc});
+  for (size_t i = 0; i < times.every.size(); ++i) raw.known.push_back({i, times.every[i]});
+  std::ranges::sort(raw.known, {}, &KnownTime::index);
+  if (HasOverflows(name)) CutOutOverflows(stream, name, raw);
+  return raw;
+}
+
 std::vector<RawStream> LoadGenerated(const RawName& name) {
   Result<golden::GeneratedStream> stream = golden::LoadGenerated(name.recording, name.cpu);
   if (!stream) ADD_FAILURE() << stream.error().message();
   if (!stream) return {};
-  RawStream raw;
-  raw.name = name.recording + " cpu" + std::to_string(name.cpu);
-  raw.bytes = stream->file->bytes();
-  raw.config = stream->config;
-  raw.storage = stream->file;
-  raw.code = ByTime(stream->code, stream->config, stream->folder, name.cpu);
-  for (const golden::TrueDigest& digest : golden::TrueDigests())
-    if (digest.recording == name.recording && digest.IsStream() && digest.Number() == name.cpu)
-      raw.digest = digest.digest;
-  const golden::TimeTruth times = golden::ReadTimeTruth(stream->folder, name.cpu);
-  for (const golden::TrueTime& time : times.points) raw.known.push_back({time.index, time.tsc});
-  for (size_t i = 0; i < times.every.size(); ++i) raw.known.push_back({i, times.every[i]});
-  std::ranges::sort(raw.known, {}, &KnownTime::index);
-  const bool overflows = name.recording.ends_with(kOvf);
-  if (overflows) CutOutOverflows(*stream, name, raw);
+  RawStream raw = RawOf(*stream, name);
   if (raw.bytes.size() < kLongStream) return {std::move(raw)};
   std::vector<Psb> psbs;
   const std::optional<Told> told =
-      overflows ? std::optional<Told>(std::in_place, stream->folder, name.cpu) : std::nullopt;
+      HasOverflows(name) ? std::optional<Told>(std::in_place, stream->folder, name.cpu)
+                         : std::nullopt;
   for (const std::vector<std::string>& row :
        golden::ReadTable(std::filesystem::path(stream->folder) /
                          ("psb-cpu" + std::to_string(name.cpu) + ".txt"))) {
@@ -355,6 +362,12 @@ std::vector<RawName> RawNames() {
   if (golden::HaveTraces())
     for (const RealRaw& real : kReal) names.push_back({real.name, 0, true});
   return names;
+}
+
+FlowDigest DigestWithoutGaps(const RawName& name) {
+  const Result<golden::GeneratedStream> stream = golden::LoadGenerated(name.recording, name.cpu);
+  if (!stream) ADD_FAILURE() << stream.error().message();
+  return stream ? RawOf(*stream, name).digest : FlowDigest();
 }
 
 std::vector<RawStream> LoadRaw(const RawName& name) {

@@ -43,6 +43,11 @@ struct RawStream {
   std::vector<Resync> Resyncs() const;
 };
 
+// What the generator says of the flow that a stream of a recording with overflows can tell: the
+// same run without them, less what its list of gaps says was lost. Fails the running test where
+// that can't be read.
+FlowDigest DigestWithoutGaps(const RawName& name);
+
 // One stream, or some parts of it where it is long. Fails the running test where it can't be read.
 std::vector<RawStream> LoadRaw(const RawName& name);
 

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include "cli/decode/decode_options.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "cli/options/arguments.h"
+#include "cli/text/quantity.h"
+
+namespace flowback::cli {
+namespace {
+
+Status UnderstandCalls(DecodeOptions& options) {
+  const bool selects = options.calls.max_depth != UINT64_MAX || !options.min_duration.empty();
+  if (selects && options.kind != "calls")
+    return Fail(
+        Error(ErrorCode::kUsage,
+              fmt::format("decode --as {}: --depth and --min-duration do not apply", options.kind))
+            .Remedy("use them with --as calls"));
+  if (options.min_duration.empty()) return {};
+  const Result<uint64_t> duration = ParseDuration(options.min_duration, "--min-duration");
+  if (!duration) return Fail(duration.error());
+  options.calls.min_duration = *duration;
+  return {};
+}
+
+Status UnderstandShares(DecodeOptions& options) {
+  if (options.by.empty()) return {};
+  if (options.kind != "summary")
+    return Fail(
+        Error(ErrorCode::kUsage, fmt::format("decode --as {}: --by does not apply", options.kind))
+            .Remedy("use it with --as summary"));
+  const Result<ShareKind> kind = ParseShareKind(options.by);
+  if (!kind) return Fail(kind.error());
+  options.shares = *kind;
+  return {};
+}
+
+Status UnderstandFunction(DecodeOptions& options) {
+  if (options.function.empty()) return {};
+  constexpr std::string_view kFitting[] = {"calls", "instructions", "lines", "blocks", "branches"};
+  if (std::ranges::find(kFitting, options.kind) == std::end(kFitting))
+    return Fail(Error(ErrorCode::kUsage,
+                      fmt::format("decode --as {}: --function does not apply", options.kind))
+                    .Remedy(fmt::format("use it with --as {}", fmt::join(kFitting, ", "))));
+  Result<NamePattern> pattern = NamePattern::Parse(options.function);
+  if (!pattern) return Fail(pattern.error());
+  options.calls.function = *std::move(pattern);
+  return {};
+}
+
+}  // namespace
+
+Status UnderstandSelection(DecodeOptions& options) {
+  if (Status status = UnderstandCalls(options); !status) return status;
+  if (Status status = UnderstandFunction(options); !status) return status;
+  return UnderstandShares(options);
+}
+
+void AddDecodeOptions(CLI::App& app, DecodeOptions& options) {
+  app.add_option("--as", options.kind,
+                 "instructions (default), lines, blocks, branches, calls, events, packets, digest "
+                 "or summary");
+  app.add_option(
+      "-F,--fields", options.fields,
+      "columns: comm, pid, tid, cpu, time, ip, insn, bytes, sym, symoff, dso, srcline, flags, "
+      "source; +FIELD adds to the usual ones, -FIELD takes away (-F +srcline, --fields=-comm)");
+  app.add_flag("--not-taken", options.not_taken, "branches: also those not taken");
+  app.add_option("--depth,--max-depth", options.calls.max_depth, "calls: only so many levels")
+      ->check(CLI::PositiveNumber);
+  app.add_option(
+      "--function", options.function,
+      "only this function's instructions, lines, blocks or branches; calls: only its "
+      "own, and what they call. By any of its names, a pattern (str*) or /an expression/");
+  app.add_option("--min-duration", options.min_duration,
+                 "calls: only those that took at least so long, e.g. 50us");
+  app.add_option("--by", options.by,
+                 "summary: what each function, object (file) or line of the source executed");
+  app.add_flag("--by-cpu", options.by_cpu, "one result per CPU stream, named cpuN");
+  app.add_flag("--by-time", options.by_time,
+               "all threads' lines in the order of time, instead of one thread after the other");
+  app.add_flag(
+      "--tod", options.time_of_day,
+      "times as time of day, where the recording has it (flowback record, perf record -k CLOCK)");
+  app.footer(
+      "Lines that start with '#' tell what was lost, where it is missing. `flowback help output` "
+      "describes every kind.");
+}
+
+}  // namespace flowback::cli

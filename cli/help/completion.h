@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// What a shell may offer where a function's name is typed. The shell's own completion asks:
+//
+//   flowback decode --complete-function PREFIX [the other words of the line]
+//   flowback record --complete-function PREFIX [the other words of the line]
+//
+// and gets names, a line each. Somebody is typing: nothing is said of what can't be read, nothing
+// waits for input, and the answer is short.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/reading/reader_options.h"
+#include "flowback/capture/record.h"
+
+namespace flowback::cli {
+
+struct CompletionQuery {
+  std::string prefix;
+  Arguments words;  // of the line, without the one that is being completed and its option
+};
+
+// If that is what the words after the subcommand's name ask.
+std::optional<CompletionQuery> AsksToComplete(const Arguments& arguments);
+
+// Functions of the files that the recording names. The options are those of the line; the exit
+// status is returned, as by the next one.
+int CompleteRecorded(const std::string& prefix, const ReaderOptions& options);
+
+// Functions of the program that would be recorded, and those of libraries that it calls.
+int CompleteOfProgram(const std::string& prefix, const RecordOptions& options);
+
+// What of demangled `names` to offer: sorted, each once, without parameters or versions where it is
+// found without. Of too many names the first ones, and the last, so that what all have in common is
+// what these have.
+std::vector<std::string> NamesToOffer(const std::string& prefix,
+                                      std::span<const std::string> names);
+
+}  // namespace flowback::cli

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// `flowback help`, and the table of subcommands it prints.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "cli/command.h"
+#include "cli/help/topics.h"
+#include "cli/options/arguments.h"
+#include "cli/text/output.h"
+#include "cli/text/status.h"
+#include "cli/text/suggestion.h"
+
+namespace flowback::cli {
+namespace {
+
+constexpr Command kCommands[] = {
+#define FLOWBACK_COMMAND(name, function, summary, usage) {name, function, summary, usage},
+#include "cli/commands.def"
+#undef FLOWBACK_COMMAND
+};
+
+std::string AllText() {
+  std::string text =
+      "flowback: what exactly did a program execute, from hardware branch traces\n\n"
+      "usage: flowback COMMAND [options] INPUT\n\n"
+      "commands:\n";
+  for (const Command& command : kCommands)
+    text += fmt::format("  {:<9} {}\n", command.name, command.summary);
+  text += "\n`flowback help COMMAND` lists a command's options. Topics of `flowback help TOPIC`:\n";
+  for (const Topic& topic : Topics())
+    text += fmt::format("  {:<9} {}\n", topic.name, topic.summary);
+  return text +
+         "\nExit status: 0 done; 1 failed; 2 wrong usage; 3 no such hardware; 4 no permission;\n"
+         "5 device busy; 6 finished with losses and 7 an image is missing (both under --strict);\n"
+         "8 input unreadable.\n";
+}
+
+const Topic* FindTopic(std::string_view name) {
+  const auto topic = std::ranges::find(Topics(), name, &Topic::name);
+  return topic == Topics().end() ? nullptr : &*topic;
+}
+
+Error NothingToHelpWith(std::string_view name) {
+  std::vector<std::string> known;
+  for (const Command& command : kCommands) known.emplace_back(command.name);
+  for (const Topic& topic : Topics()) known.emplace_back(topic.name);
+  return Error(ErrorCode::kUsage,
+               fmt::format("no command '{}'{}, and no topic", name, DidYouMean(name, known)))
+      .Remedy("flowback help");
+}
+
+}  // namespace
+
+std::span<const Command> Commands() { return kCommands; }
+
+const Command* FindCommand(std::string_view name) {
+  for (const Command& command : kCommands)
+    if (command.name == name) return &command;
+  return nullptr;
+}
+
+Error UnknownCommand(std::string_view name) {
+  std::vector<std::string> known;
+  for (const Command& command : kCommands) known.emplace_back(command.name);
+  return Error(ErrorCode::kUsage, fmt::format("no command '{}'{}", name, DidYouMean(name, known)))
+      .Remedy("flowback help");
+}
+
+int RunHelp(const Arguments& arguments) {
+  CLI::App app("Lists the commands, the options of one, or prints a topic.", "flowback help");
+  std::string word;
+  app.add_option("WORD", word, "a command, or a topic: both are listed without it");
+  if (const std::optional<int> status = Parse(app, arguments)) return *status;
+  if (word.empty()) return Print(AllText());
+  if (const Command* command = FindCommand(word)) return command->run({"--help"});
+  if (const Topic* topic = FindTopic(word)) return Print(std::string(topic->text));
+  return Report(NothingToHelpWith(word));
+}
+
+}  // namespace flowback::cli

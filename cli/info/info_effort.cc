@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+#include "cli/info/info_effort.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <nlohmann/json.hpp>
+
+#include "flowback/decode/effort.h"
+
+namespace flowback::cli {
+namespace {
+
+DecodeEffort EffortOf(const InfoReport& report) {
+  DecodeEffort effort;
+  for (const StreamInfo& info : report.streams) effort.Append(info.summary.effort);
+  return effort;
+}
+
+// Of the whole process, in bytes; what of the mapped recording was in memory counts, too.
+uint64_t PeakMemory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+}  // namespace
+
+void AppendEffort(const InfoReport& report, std::string& out) {
+  const DecodeEffort effort = EffortOf(report);
+  const uint64_t all = effort.All();
+  const auto row = [&](uint64_t count, const char* words) {
+    out += fmt::format("  {:>12} {:>8}  {}\n", count, PercentOf(count, all), words);
+  };
+  out += "\ndecoding, in packets without padding, MTC, CYC and what is lost\n";
+  row(effort.fast, "by heart");
+  for (size_t i = 0; i < kSlowPackets; ++i) row(effort.slow[i], Words(static_cast<SlowPacket>(i)));
+  out += fmt::format("  {:>12}           bytes of memory at most\n", PeakMemory());
+}
+
+nlohmann::ordered_json EffortJson(const InfoReport& report) {
+  const DecodeEffort effort = EffortOf(report);
+  nlohmann::ordered_json json;
+  json["packets"] = effort.All();
+  json["fast"] = effort.fast;
+  for (size_t i = 0; i < kSlowPackets; ++i)
+    json["slow"][Key(static_cast<SlowPacket>(i))] = effort.slow[i];
+  json["peak_memory"] = PeakMemory();
+  return json;
+}
+
+}  // namespace flowback::cli

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// What `info` knows of a recording, collected first and printed as text or JSON.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/reading/losses.h"
+#include "cli/text/output.h"
+#include "cli/text/process_ends.h"
+#include "flowback/decode/decoder.h"
+#include "flowback/decode/recording_code.h"
+#include "flowback/replay/recording_clock.h"
+#include "flowback/replay/threads.h"
+#include "flowback/replay/time_account.h"
+
+namespace flowback::cli {
+
+struct PacketCount {
+  uint64_t count = 0;
+  uint64_t bytes = 0;
+};
+
+struct StreamInfo {
+  const StreamOwner* owner = nullptr;
+  FlowSummary summary;
+};
+
+struct InfoReport {
+  const Recording* recording = nullptr;
+  const Threads* threads = nullptr;
+  const RecordingClock* clock = nullptr;
+  std::optional<TimeSpan> span;
+  std::map<std::string_view, PacketCount> packets;  // by name
+  std::vector<StreamInfo> streams;
+  TimeAccounts times;  // of the threads that were asked for
+  LossTally losses;
+  std::vector<ImageStatus> images;
+  std::vector<EndPlace> ends;  // of the recording's process_ends
+  bool stats = false;          // tell how it was decoded, too
+};
+
+void PrintInfoText(const InfoReport& report, Output& output);
+void PrintInfoJson(const InfoReport& report, Output& output);
+
+// Of so many threads or streams, how many text has a line for; the rest share one.
+constexpr size_t ShownOf(size_t count) {
+  constexpr size_t kShown = 32;
+  return count > kShown + 1 ? kShown : count;
+}
+// The threads with their times, as text.
+void AppendThreads(const InfoReport& report, std::string& out);
+// Of a thread, process or CPU; "-" where it is not known.
+std::string NumberOrDash(int32_t number);
+// "15.0 %", "0 %", "<0.1 %".
+std::string PercentOf(uint64_t part, uint64_t whole);
+
+// "build-id agrees", "unverified: the recording has no build-id", ... or the image's problem.
+std::string ImageVerdict(const ImageStatus& image);
+// Key and value of every recording option that is known, in words.
+std::vector<std::pair<std::string, std::string>> OptionWords(const PtConfig& config);
+
+}  // namespace flowback::cli

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+// `info` as text.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cli/info/info_effort.h"
+#include "cli/info/info_report.h"
+#include "cli/reading/stream_report.h"
+#include "cli/text/printable.h"
+
+namespace flowback::cli {
+namespace {
+
+void AppendField(std::string& out, std::string_view name, std::string_view value) {
+  if (!value.empty()) out += fmt::format("{:<14}{}\n", fmt::format("{}:", name), Printable(value));
+}
+
+// Our recorder appends them to its name: "; unlike native: CALL by NAME (PID)".
+void AppendUnlikeNative(std::string_view recorder, std::string& out) {
+  constexpr std::string_view kMark = "; unlike native: ";
+  for (size_t at = recorder.find(kMark); at != recorder.npos; at = recorder.find(kMark, at)) {
+    at += kMark.size();
+    AppendField(out, "not natively",
+                fmt::format("{}: refused by the emulator; natively the flow may be another",
+                            recorder.substr(at, recorder.find("; ", at) - at)));
+  }
+}
+
+void AppendMachine(const InfoReport& report, std::string& out) {
+  const Recording& recording = *report.recording;
+  const MachineInfo& machine = recording.machine;
+  AppendField(
+      out, "input",
+      fmt::format("{} ({}, {} bytes)", recording.path, recording.format, recording.file_size));
+  AppendField(out, "host", machine.hostname);
+  AppendField(out, "system",
+              machine.os_release.empty()
+                  ? machine.architecture
+                  : fmt::format("{} {}", machine.os_release, machine.architecture));
+  AppendField(out, "cpu", machine.cpu_description);
+  const CpuId& cpu = recording.pt.cpu;
+  if (cpu.known())
+    AppendField(out, "cpu id",
+                fmt::format("{}{}/{}/{}", cpu.intel ? "" : "not Intel, ", cpu.family, cpu.model,
+                            cpu.stepping));
+  AppendField(out, "recorder", machine.recorder);
+  AppendField(out, "command", machine.command_line);
+  if (machine.emulated)
+    AppendField(out, "emulated", "yes: the flow is exact, times are the emulation's");
+  AppendUnlikeNative(machine.recorder, out);
+}
+
+// How each process ended, the killed ones first.
+void AppendEnds(const InfoReport& report, std::string& out) {
+  const std::vector<ProcessEnd>& ends = report.recording->process_ends;
+  if (ends.empty()) return;
+  out += "\nprocesses, how they ended\n";
+  const size_t shown = ShownOf(ends.size());
+  size_t lines = 0;
+  for (const bool killed : {true, false})
+    for (size_t i = 0; i < ends.size(); ++i)
+      if (WasKilled(ends[i]) == killed && ++lines <= shown)
+        out += Printable(fmt::format("{:>10} {:<15} {}", ends[i].pid, ends[i].comm,
+                                     EndText(ends[i], report.ends[i]))) +
+               '\n';
+  if (shown < lines) out += fmt::format("{:>10} more\n", lines - shown);
+}
+
+// How many records of each kind there are, also of those that nothing is made of.
+void AppendRecords(const InfoReport& report, std::string& out) {
+  std::string words;
+  for (const auto& [name, count] : report.recording->record_counts)
+    words += fmt::format("{}{} {}", words.empty() ? "" : ", ", count, name);
+  AppendField(out, "records", words);
+  AppendField(out, "kernel code", report.recording->kcore_dir);
+}
+
+// What lacks nothing is no damage.
+void AppendDamage(const InfoReport& report, std::string& out) {
+  for (const Warning& warning : report.recording->warnings) {
+    AppendField(out, warning.remedy.empty() ? "remark" : "damage", warning.text);
+    if (!warning.remedy.empty()) out += fmt::format("    try: {}\n", Printable(warning.remedy));
+  }
+}
+
+void AppendTrace(const InfoReport& report, std::string& out) {
+  std::string words;
+  for (const auto& [key, value] : OptionWords(report.recording->pt))
+    words += fmt::format("{}{} {}", words.empty() ? "" : ", ", key, value);
+  AppendField(out, "options", words);
+  if (!report.span) return AppendField(out, "trace", "no time-stamps");
+  const TimeSpan& span = *report.span;
+  const std::string emulated = report.clock->emulated() ? " (emulated)" : "";
+  if (report.clock->has_nanoseconds())
+    AppendField(out, "trace",
+                fmt::format("{} s, from {} to {}{}", SecondsText(span.end - span.begin),
+                            SecondsText(span.begin), SecondsText(span.end), emulated));
+  else
+    AppendField(out, "trace",
+                fmt::format("{} TSC ticks, from tsc:{} to tsc:{}{}", span.end - span.begin,
+                            span.begin, span.end, emulated));
+}
+
+// A line of law 1's table.
+struct StreamLine {
+  uint64_t decoded = 0, padding = 0, lost = 0, size = 0, instructions = 0;
+
+  void Add(const StreamInfo& info) {
+    decoded += info.summary.bytes_decoded;
+    padding += info.summary.bytes_padding;
+    lost += info.summary.bytes_lost;
+    size += info.owner->stream->bytes.size();
+    instructions += info.summary.digest.count;
+  }
+  void Append(std::string_view name, std::string_view tid, std::string_view cpu,
+              std::string& out) const {
+    out += fmt::format("{:>8} {:>8} {:>6} {:>12} {:>12} {:>12} {:>12} {:>14}\n", name, tid, cpu,
+                       decoded, padding, lost, size, instructions);
+  }
+};
+
+// In the recording's order where all are shown.
+std::vector<const StreamInfo*> LargestFirst(const std::vector<StreamInfo>& streams, size_t shown) {
+  std::vector<const StreamInfo*> sorted;
+  for (const StreamInfo& info : streams) sorted.push_back(&info);
+  if (shown == sorted.size()) return sorted;
+  std::ranges::stable_sort(sorted, std::greater(), [](const StreamInfo* info) {
+    return info->owner->stream->bytes.size();
+  });
+  return sorted;
+}
+
+// Law 1, stream by stream: what was decoded, padding and loss are all there is.
+void AppendStreams(const InfoReport& report, std::string& out) {
+  out += "\nstreams, in bytes: decoded + padding + lost = size\n";
+  out += fmt::format("{:>8} {:>8} {:>6} {:>12} {:>12} {:>12} {:>12} {:>14}\n", "stream", "tid",
+                     "cpu", "decoded", "padding", "lost", "size", "instructions");
+  const size_t shown = ShownOf(report.streams.size());
+  const std::vector<const StreamInfo*> streams = LargestFirst(report.streams, shown);
+  StreamLine rest, all;
+  for (size_t i = 0; i < streams.size(); ++i) {
+    const StreamInfo& info = *streams[i];
+    all.Add(info);
+    StreamLine line;
+    line.Add(info);
+    if (i < shown)
+      line.Append(std::to_string(info.owner->stream->index), NumberOrDash(info.owner->tid),
+                  NumberOrDash(info.owner->stream->cpu), out);
+    else
+      rest.Add(info);
+  }
+  if (shown < streams.size())
+    rest.Append(fmt::format("{} more", streams.size() - shown), "", "", out);
+  all.Append("all", "", "", out);
+  if (report.losses.missing_bytes() != 0)
+    out += fmt::format("  missing from the file: {} bytes\n", report.losses.missing_bytes());
+}
+
+void AppendPackets(const InfoReport& report, std::string& out) {
+  out += "\npackets        count        bytes\n";
+  for (const auto& [name, count] : report.packets)
+    out += fmt::format("  {:<9} {:>8} {:>12}\n", name, count.count, count.bytes);
+}
+
+void AppendLosses(const InfoReport& report, std::string& out) {
+  if (!report.losses.any()) {
+    out += "\nlosses: none\n";
+    return;
+  }
+  out += fmt::format("\nlosses         count        bytes {:>14}\n",
+                     report.times.nanoseconds ? "ns" : "ticks");
+  for (const LossCause cause : kAllLossCauses) {
+    const LossTally::Sum& sum = report.losses.Of(cause);
+    if (!sum.any()) continue;
+    const bool counted = sum.count != 0;
+    out += fmt::format("            {:>8} {:>12} {:>14}  {}\n",
+                       counted ? std::to_string(sum.count) : "-",
+                       counted ? std::to_string(sum.bytes) : "-", sum.time, Name(cause));
+    out += fmt::format("    try: {}\n", Remedy(cause));
+  }
+}
+
+void AppendImages(const InfoReport& report, std::string& out) {
+  if (report.images.empty()) return;
+  out += "\nimages\n";
+  for (const ImageStatus& image : report.images) {
+    const auto line = [&](const char* indent, const std::string& text) {
+      out += indent + Printable(text) + '\n';
+    };
+    line("  ", image.path);
+    if (!image.recorded.empty()) out += fmt::format("    build-id {}\n", image.recorded.ToHex());
+    if (image.usable && (image.source != CodeSource::kFile || image.file != image.path))
+      line("    ", fmt::format("read from {} ({})", image.file, Name(image.source)));
+    line("    ", ImageVerdict(image));
+    for (const std::string& place : image.looked_for) line("      ", place);
+    if (image.usable && !image.problem.empty()) line("    ", image.problem);
+  }
+}
+
+}  // namespace
+
+std::string ImageVerdict(const ImageStatus& image) {
+  if (!image.usable) return image.problem.empty() ? "not found" : image.problem;
+  switch (image.verification) {
+    case Verification::kBuildId:
+      return "found, build-id agrees";
+    case Verification::kUnverified:
+      return image.source == CodeSource::kCore
+                 ? "found, unverified: as it was when the core dump was written"
+                 : "found, unverified: the recording has no build-id";
+    case Verification::kGiven:
+      return "given";
+  }
+  return "found";
+}
+
+std::vector<std::pair<std::string, std::string>> OptionWords(const PtConfig& config) {
+  std::vector<std::pair<std::string, std::string>> words;
+  if (config.return_compression)
+    words.emplace_back("return compression", *config.return_compression ? "on" : "off");
+  if (config.address_filter) words.emplace_back("address filter", "on");
+  if (config.mtc_off)
+    words.emplace_back("MTC period", "off");
+  else if (config.mtc_shift)
+    words.emplace_back("MTC period", std::to_string(*config.mtc_shift));
+  if (config.tsc_ctc_denominator != 0)
+    words.emplace_back("TSC:CTC",
+                       fmt::format("{}/{}", config.tsc_ctc_numerator, config.tsc_ctc_denominator));
+  if (config.nominal_ratio != 0)
+    words.emplace_back("nominal ratio", std::to_string(config.nominal_ratio));
+  return words;
+}
+
+void PrintInfoText(const InfoReport& report, Output& output) {
+  std::string& out = output.buffer();
+  AppendMachine(report, out);
+  if (const std::string why = NeverInSpan(*report.recording); !why.empty()) {
+    AppendField(out, "branch trace", "none: " + why);
+    out += fmt::format("  try: {}\n", kSpanRemedy);
+  } else if (const std::string stacks = BranchStacksOnly(*report.recording); !stacks.empty()) {
+    AppendField(out, "branch trace", "none: " + stacks);
+    out += fmt::format("  try: {}\n", kBranchStacksRemedy);
+  } else if (report.streams.empty()) {
+    AppendField(out, "branch trace", "none in this recording");
+    out +=
+        "  try: record with `flowback record -- CMD`, or `perf record -e intel_pt//u -- CMD`\n"
+        "  on a machine with Intel PT (`flowback doctor` tells)\n";
+  } else {
+    AppendTrace(report, out);
+  }
+  AppendRecords(report, out);
+  AppendDamage(report, out);
+  AppendThreads(report, out);
+  AppendEnds(report, out);
+  if (!report.streams.empty()) {
+    AppendStreams(report, out);
+    AppendPackets(report, out);
+    AppendLosses(report, out);
+    if (report.stats) AppendEffort(report, out);
+  }
+  AppendImages(report, out);
+  output.Commit();
+}
+
+}  // namespace flowback::cli

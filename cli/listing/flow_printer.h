@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+// What all listings of the flow have in common: thread columns, losses, time selection.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/name_pattern.h"
+#include "cli/listing/fields.h"
+#include "cli/listing/listing_text.h"
+#include "cli/reading/losses.h"
+#include "cli/text/json.h"
+#include "cli/text/output.h"
+#include "flowback/decode/code_image.h"
+#include "flowback/model/execution.h"
+#include "flowback/replay/recording_clock.h"
+#include "flowback/replay/source_lines.h"
+#include "flowback/replay/symbolizer.h"
+#include "flowback/replay/threads.h"
+
+namespace flowback {
+class FunctionFinder;  // replay/calls/functions.h
+}
+
+namespace flowback::cli {
+
+class InstructionText;  // cli/listing/instruction_text.h
+class LineText;         // cli/listing/line_text.h
+
+// Which calls `--as calls` shows.
+struct CallSelection {
+  uint64_t max_depth = UINT64_MAX;            // how many levels
+  std::optional<NamePattern> function;        // calls of these and what they call; empty: all
+  uint64_t min_duration = 0;                  // nanoseconds, or ticks where the clock has none
+  std::atomic<bool>* function_ran = nullptr;  // becomes true when `function` was called
+};
+
+struct PrintSettings {
+  Fields fields;
+  // No -F: `comm tid [cpu] time: ...` for instructions, lines and calls.
+  bool default_layout = true;
+  bool json = false;
+  bool thread_headers = false;  // text: a comment line before each thread
+  bool not_taken = false;       // list conditional branches that were not taken, too
+  TimeSpan span;
+  bool all_times = true;  // no --time: `span` is everything
+  // A listing that knows what ran ahead of the span is fed that, too, and its losses are the
+  // whole listing's.
+  bool ContainsLoss(const DataLoss& loss) const {
+    return all_times || loss.tsc == 0 || span.Contains(clock->Value(loss.tsc));
+  }
+  const RecordingClock* clock = nullptr;
+  const TraceSource* source = nullptr;
+  const Threads* threads = nullptr;
+  const Recording* recording = nullptr;
+  // The path a section's file was recorded under (--symfs and the like open another one).
+  std::function<std::string_view(const std::string& file)> recorded_path;
+  Symbolizer* symbolizer = nullptr;
+  SourceLines* lines = nullptr;
+  FunctionFinder* functions = nullptr;  // may be used by any thread
+  CallSelection calls;
+  LossTally* losses = nullptr;
+};
+
+// When something happened.
+struct Instant {
+  uint64_t tsc = 0;  // most likely; 0: not known
+  TscInterval bounds;
+};
+
+// The columns comm, pid, tid, cpu, time of a thread, rendered once per time.
+class ThreadColumns {
+ public:
+  ThreadColumns(const PrintSettings& settings, std::string_view json_type);
+
+  void Begin(const StreamOwner& owner);
+  void BeginPiece(const Stream& stream);
+  // Text: each column followed by a space. JSON: `{"type":"...","stream":0,...` without an end.
+  const std::string& At(const Instant& instant) {
+    if (!IsRendered(instant)) Render(instant);
+    return text_;
+  }
+
+ private:
+  // Text shows nanoseconds, several ticks each.
+  bool IsRendered(const Instant& instant) const {
+    if (!rendered_ || timeless_) return rendered_;
+    if (instant.tsc != instant_.tsc)
+      return !settings_.json && instant.tsc != 0 && instant_.tsc != 0 &&
+             settings_.clock->Value(instant.tsc) == value_;
+    return !settings_.json ||
+           (instant.bounds.lo == instant_.bounds.lo && instant.bounds.hi == instant_.bounds.hi);
+  }
+  void Render(const Instant& instant);
+  void RenderHead(std::string_view comm);
+  void RenderJsonHead(std::string_view comm);
+  void RenderJsonTime(const Instant& instant);
+
+  const PrintSettings& settings_;
+  std::string json_type_;
+  bool timeless_;  // no column depends on the time
+  const StreamOwner* owner_ = nullptr;
+  const Stream* stream_ = nullptr;
+  bool rendered_ = false;
+  Instant instant_;
+  uint64_t value_ = 0;  // instant_ on the clock; 0: not known
+  std::string text_;
+  size_t head_ = 0;  // of the text up to the time; 0: not rendered
+  CommSpan comm_;    // in which the head stays as it is
+};
+
+// What printers look up and render again and again. One thread at a time.
+class PrintTools {
+ public:
+  static constexpr size_t kCacheBytes = size_t{64} << 20;
+
+  // Caches begin anew when they have grown to `cache_bytes`.
+  explicit PrintTools(const PrintSettings& settings, size_t cache_bytes = kCacheBytes);
+  ~PrintTools();
+
+  InstructionText& instructions();
+  LineText& lines();
+
+ private:
+  const PrintSettings& settings_;
+  size_t cache_bytes_;
+  std::unique_ptr<InstructionText> instructions_;
+  std::unique_ptr<LineText> lines_;
+};
+
+// Base of the printers. Prints one owner after the other, unless it is made for one.
+class FlowPrinter : public ExecutionConsumer {
+ public:
+  FlowPrinter(const PrintSettings& settings, std::string_view json_type)
+      : settings_(settings), columns_(settings, json_type) {}
+
+  // Where the text goes and what helps to make it, from now on. REQUIRES: both, before all else.
+  void WriteTo(ListingText& out) { out_ = &out; }
+  void Use(PrintTools& tools) { tools_ = &tools; }
+
+  // What follows is this thread's (or whole stream's) flow, from these streams.
+  void Begin(const StreamOwner& owner);
+  void BeginPiece(const Stream& stream);
+  // Goes on with what another printer began.
+  void Resume(const StreamOwner& owner, const Stream& stream);
+  // The stream has ended.
+  void End() { PrintEnd(); }
+  // Batches print little text, and fast.
+  virtual bool TakesBatches() const { return false; }
+
+  void OnBlock(const BlockRun& run) final { PrintBlock(run); }
+  void OnBlocks(const BlockBatch& batch) final { PrintBlocks(batch); }
+  void OnEvent(const TraceEvent& event) final { PrintEvent(event); }
+  void OnLoss(const DataLoss& loss) final;
+
+ protected:
+  virtual void PrintBlock(const BlockRun&) {}
+  // Those that print little, or nothing, for most blocks may take many at once.
+  virtual void PrintBlocks(const BlockBatch& batch) { ExecutionConsumer::OnBlocks(batch); }
+  virtual void PrintEvent(const TraceEvent&) {}
+  virtual void PrintBegin(const StreamOwner&) {}
+  // Before the line that tells of the loss.
+  virtual void BeforeLoss(const DataLoss&) {}
+  virtual void PrintEnd() {}
+
+  const PrintSettings& settings() const { return settings_; }
+  PrintTools& tools() { return *tools_; }
+  ListingText& listing() { return *out_; }
+  std::string& out() { return out_->text; }
+  const std::string& ColumnsAt(const Instant& instant) { return columns_.At(instant); }
+  // The columns, and the mark of a line at their begin.
+  void BeginLine(const Instant& instant) {
+    out_->Mark(instant.tsc);
+    out_->text += columns_.At(instant);
+  }
+
+ private:
+  const PrintSettings& settings_;
+  ListingText* out_ = nullptr;
+  PrintTools* tools_ = nullptr;
+  ThreadColumns columns_;
+  const StreamOwner* owner_ = nullptr;
+  uint32_t stream_ = 0;
+};
+
+using PrinterMaker = std::unique_ptr<FlowPrinter> (*)(const PrintSettings&);
+
+std::unique_ptr<FlowPrinter> MakeInstructionPrinter(const PrintSettings& settings);
+std::unique_ptr<FlowPrinter> MakeBlockPrinter(const PrintSettings& settings);
+std::unique_ptr<FlowPrinter> MakeBranchPrinter(const PrintSettings& settings);
+std::unique_ptr<FlowPrinter> MakeLinePrinter(const PrintSettings& settings);
+std::unique_ptr<FlowPrinter> MakeCallPrinter(const PrintSettings& settings);
+std::unique_ptr<FlowPrinter> MakeEventPrinter(const PrintSettings& settings);
+
+// The first lines of a listing: JSON's header object with its schema, or the text's comments.
+void PrintListingHeader(Output& output, const Recording& recording, std::string_view kind,
+                        bool json, bool shows_times);
+
+// One word for how a block's last instruction transferred control: "jcc", "call", "far-ret", ...
+std::string_view BranchWord(InstructionClass kind);
+
+}  // namespace flowback::cli

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// From the flow to the printed listing: on one thread, or decoded on one and printed on several.
+#pragma once
+
+#include <memory>
+
+#include "base/ordered_pipeline.h"
+#include "cli/listing/flow_printer.h"
+#include "cli/text/output.h"
+
+namespace flowback::cli {
+
+// Receives the owners' flows, one after the other, and writes their listing.
+class Listing : public ExecutionConsumer {
+ public:
+  virtual void Begin(const StreamOwner& owner) = 0;
+  virtual void BeginPiece(const Stream& stream) = 0;
+  virtual void End() = 0;
+  // Returns when all has been given to the output.
+  virtual void Finish() = 0;
+};
+
+struct ListingPlan {
+  PrinterMaker make_printer = nullptr;
+  // kOneByOne where a line depends on lines before it.
+  WorkOrder order = WorkOrder::kAny;
+  unsigned threads = 1;
+  size_t window = 0;  // parts under way at most; 0: as is useful
+};
+
+// The text is the same whatever the threads and the window. `settings` and `output` must outlive
+// the result.
+std::unique_ptr<Listing> MakeListing(const ListingPlan& plan, const PrintSettings& settings,
+                                     Output& output);
+
+}  // namespace flowback::cli

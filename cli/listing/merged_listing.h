@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// `decode --by-time`: the threads' listings as one, in the order of time.
+//
+// Each owner's lines stay in program order. Those that have a time come where it belongs, by their
+// best estimate, the owner listed first going first where two are the same. A line without a time,
+// and one whose time goes back, stays right behind its predecessor. What an owner has before its
+// first line with a time comes where the trace that it is decoded from begins.
+//
+// So the owners' listings are merged line by line, as sorted files are. A piece of an owner's flow
+// is opened when the merge has come to the time at which its trace begins, and is then decoded and
+// printed on a thread of its own, a few chunks ahead. On a CPU one thread runs at a time, so about
+// as many pieces are open as there are CPUs. When there are more, as in a recording of thousands of
+// threads with a buffer each, the piece that is needed last gives way: its text is kept, and when
+// that is used up it is decoded again from its begin. Decoding the same gives the same, so the
+// items that were printed are left out by their number.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "cli/listing/flow_printer.h"
+#include "cli/text/output.h"
+#include "flowback/decode/decoder.h"
+
+namespace flowback::cli {
+
+struct MergePlan {
+  PrinterMaker make_printer = nullptr;
+  std::function<Result<std::unique_ptr<Decoder>>()> make_decoder;
+  // As ReaderContext::decode.
+  std::function<Status(const FlowPiece& piece, Decoder& decoder, ExecutionConsumer& consumer)>
+      decode;
+  // A line may tell of a time that lies before the piece in which it is printed: a break between
+  // two pieces, a call whose duration was waited for. Then a thread's next piece is opened as soon
+  // as the one before has ended.
+  bool looks_back = false;
+  unsigned threads = 1;  // that work at a time; the text does not depend on it, nor on `open`
+  size_t open = 0;       // pieces open at a time; 0: as is useful
+};
+
+// Errors: as decoding; what came before has been written.
+Status ListByTime(const MergePlan& plan, const std::vector<StreamOwner>& owners,
+                  const PrintSettings& settings, Output& output);
+
+}  // namespace flowback::cli

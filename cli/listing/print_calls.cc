@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: MIT
+// `decode --as calls`: each call where it is entered and where it is left, indented by its depth.
+//
+// With --min-duration an entry is held back until a call in it, or itself, has lasted long enough;
+// then the entries around it are printed first: they began earlier and so last longer. Likewise
+// with
+// --time: the flow ahead of the span is followed, and what was entered there is held back until
+// something in the span is to be printed.
+#include <fmt/compile.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "cli/decode/function_filter.h"
+#include "cli/listing/flow_printer.h"
+#include "cli/listing/source_columns.h"
+#include "cli/text/json.h"
+#include "cli/text/printable.h"
+#include "replay/calls/call_stack.h"
+
+namespace flowback::cli {
+namespace {
+
+std::string_view EntryWord(CallEntry entry) {
+  switch (entry) {
+    case CallEntry::kCall:
+      return "call";
+    case CallEntry::kTailCall:
+      return "tail-call";
+    case CallEntry::kRunning:
+      return "running";
+    case CallEntry::kReturnedTo:
+      return "returned-to";
+    case CallEntry::kHandler:
+      return "handler";
+  }
+  return "-";
+}
+
+std::string_view ExitWord(CallExit exit) {
+  switch (exit) {
+    case CallExit::kReturn:
+      return "return";
+    case CallExit::kTailCall:
+      return "tail-call";
+    case CallExit::kUnwound:
+      return "unwound";
+    case CallExit::kLost:
+      return "lost";
+    case CallExit::kReplaced:
+      return "replaced";
+    case CallExit::kEnd:
+      return "trace-end";
+  }
+  return "-";
+}
+
+std::string_view CauseWord(UntracedGap::Cause cause) {
+  switch (cause) {
+    case UntracedGap::Cause::kSystemCall:
+      return "system-call";
+    case UntracedGap::Cause::kAsync:
+      return "interrupt-or-fault";
+    case UntracedGap::Cause::kFilter:
+      return "filtered";
+  }
+  return "-";
+}
+
+class CallPrinter final : public FlowPrinter, private CallListener {
+ public:
+  explicit CallPrinter(const PrintSettings& settings) : FlowPrinter(settings, "call") {
+    if (settings.calls.function) match_.emplace(*settings.calls.function, *settings.symbolizer);
+    stack_.LookForExec([this](uint64_t begin, uint64_t end) { return ExecBetween(begin, end); });
+  }
+
+ private:
+  // One of the calls on the stack.
+  struct Shown {
+    std::string_view name;
+    bool selected = false;  // by --function and --depth
+    size_t level = 0;       // of indentation
+    bool printed = false;
+    size_t text = 0;  // where its entry begins in held_
+  };
+
+  void PrintBegin(const StreamOwner& owner) override {
+    held_.keeps_marks = listing().keeps_marks;
+    execs_.clear();
+    for (const SidebandRecord& record : settings().recording->sideband)
+      if (const auto* comm = std::get_if<CommRecord>(&record);
+          comm != nullptr && comm->exec && comm->pid == owner.pid)
+        execs_.push_back(comm->time);
+    goes_on_ = GoesOnBehindSpan(owner);
+  }
+
+  bool ExecBetween(uint64_t begin, uint64_t end) const {
+    if (!settings().clock->has_nanoseconds() || begin == 0) return false;
+    const uint64_t from = settings().clock->Value(begin);
+    const uint64_t to = settings().clock->Value(end);
+    return std::ranges::any_of(execs_, [&](uint64_t time) { return time >= from && time <= to; });
+  }
+
+  // The thread's stays behind the span are not decoded, so that its flow seems to end before them.
+  bool GoesOnBehindSpan(const StreamOwner& owner) const {
+    if (settings().all_times || owner.pieces.empty()) return false;
+    const ThreadStay* last = owner.pieces.back().stay;
+    return last != nullptr && settings().clock->has_nanoseconds() &&
+           last->begin > settings().span.end;
+  }
+
+  // What has no time lies ahead of the first time.
+  bool IsAhead(uint64_t tsc) const {
+    const PrintSettings& s = settings();
+    return !s.all_times && (tsc == 0 || s.clock->Value(tsc) < s.span.begin);
+  }
+  bool IsBehind(uint64_t tsc) const {
+    const PrintSettings& s = settings();
+    return !s.all_times && tsc != 0 && s.clock->Value(tsc) > s.span.end;
+  }
+
+  void PrintBlock(const BlockRun& run) override { stack_.OnBlock(run); }
+  bool TakesBatches() const override { return true; }
+  void PrintBlocks(const BlockBatch& batch) override { stack_.OnBlocks(batch); }
+  void PrintEvent(const TraceEvent& event) override { stack_.OnEvent(event); }
+  void BeforeLoss(const DataLoss& loss) override { stack_.OnLoss(loss); }
+  void PrintEnd() override { stack_.Finish(); }
+
+  bool ShowsExit(CallExit how, uint64_t tsc) const {
+    return !IsAhead(tsc) && !IsBehind(tsc) && !(how == CallExit::kEnd && goes_on_);
+  }
+
+  void OnEnter(const Call& call, size_t depth) override {
+    Shown& shown = shown_.emplace_back();
+    shown.name = NameAt(call.space, call.entry_ip);
+    if (IsAhead(call.tsc) && ahead_.size() + 1 == shown_.size()) ahead_.push_back(call);
+    Select(shown, call, depth);
+    shown.selected = shown.selected && !IsBehind(call.tsc);
+    if (!shown.selected) return;
+    shown.text = held_.text.size();
+    if (ahead_.size() == shown_.size()) return;
+    RenderEntry(call, shown);
+    if (selection().min_duration == 0) PrintHeld();
+  }
+
+  void OnExit(const Call& call, size_t depth, CallExit how, uint64_t instructions,
+              const ExitTime& time) override {
+    const Shown shown = shown_.back();
+    if (shown.selected && (shown.printed || (Lasted(call.tsc, time.tsc) && !IsAhead(time.tsc)))) {
+      PrintHeld();
+      if (ShowsExit(how, time.tsc)) RenderExit(call, depth, how, instructions, time);
+      TakeHeld();
+    } else if (shown.selected) {
+      held_.CutAt(shown.text);
+    }
+    if (ahead_.size() == shown_.size()) ahead_.pop_back();
+    shown_.pop_back();
+    if (root_ == depth) root_ = kNoRoot;
+  }
+
+  void OnGap(const UntracedGap& gap, size_t depth) override {
+    const bool in_selected = !selection().function || root_ != kNoRoot;
+    const size_t level = depth - (root_ == kNoRoot ? 0 : root_);
+    if (!in_selected || level >= selection().max_depth) return;
+    if (selection().min_duration != 0 && !Lasted(gap.begin_tsc, gap.end_tsc)) return;
+    if (IsAhead(std::max(gap.begin_tsc, gap.end_tsc)) || IsBehind(gap.begin_tsc)) return;
+    PrintHeld();
+    RenderGap(gap, level);
+    TakeHeld();
+  }
+
+  const CallSelection& selection() const { return settings().calls; }
+
+  void Select(Shown& shown, const Call& call, size_t depth) {
+    const CallSelection& wanted = selection();
+    if (match_ && root_ == kNoRoot && (*match_)(call.space, call.entry_ip)) {
+      root_ = depth;
+      if (wanted.function_ran != nullptr)
+        wanted.function_ran->store(true, std::memory_order_relaxed);
+    }
+    if (match_ && root_ == kNoRoot) return;
+    shown.level = depth - (root_ == kNoRoot ? 0 : root_);
+    shown.selected = shown.level < wanted.max_depth;
+  }
+
+  bool Lasted(uint64_t begin, uint64_t end) const {
+    if (selection().min_duration == 0) return true;
+    return begin != 0 && end != 0 && Duration(begin, end) >= selection().min_duration;
+  }
+
+  uint64_t Duration(uint64_t begin, uint64_t end) const {
+    const uint64_t from = settings().clock->Value(begin);
+    const uint64_t to = settings().clock->Value(end);
+    return to < from ? 0 : to - from;
+  }
+
+  void TakeHeld() {
+    listing().Append(held_);
+    held_.Clear();
+  }
+  void PrintHeld() {
+    if (!ahead_.empty()) PrintAhead();
+    TakeHeld();
+    // Those further out were printed before those further in.
+    for (size_t i = shown_.size(); i > 0 && !shown_[i - 1].printed; --i) {
+      shown_[i - 1].printed = true;
+      shown_[i - 1].text = 0;
+    }
+  }
+
+  // The calls that the span lies in; what is held back was entered in them.
+  void PrintAhead() {
+    ListingText inside = std::exchange(held_, {});
+    held_.keeps_marks = inside.keeps_marks;
+    for (size_t i = 0; i < ahead_.size(); ++i)
+      if (shown_[i].selected) RenderEntry(ahead_[i], shown_[i]);
+    ahead_.clear();
+    TakeHeld();
+    held_ = std::move(inside);
+  }
+
+  std::string_view NameAt(const AddressSpace* space, uint64_t ip) {
+    const auto symbol = SymbolAt(space, ip);
+    return symbol ? symbol->name : std::string_view("[unknown]");
+  }
+  std::optional<Symbolizer::Symbol> SymbolAt(const AddressSpace* space, uint64_t ip) {
+    if (space == nullptr || ip == 0) return std::nullopt;
+    return settings().symbolizer->Find(*space, ip);
+  }
+
+  void BeginText(const Instant& instant, size_t level) {
+    held_.Mark(instant.tsc);
+    held_.text += ColumnsAt(instant);
+    // Beyond that a line would be mostly blanks, and a deep recursion's listing nothing else.
+    held_.text.append(2 * std::min(level, kMostIndented), ' ');
+    if (level > kMostIndented)
+      fmt::format_to(std::back_inserter(held_.text), FMT_COMPILE("[{}] "), level);
+  }
+  // Objects of three types share the thread's columns.
+  void BeginJson(const Instant& instant, std::string_view type, size_t level) {
+    constexpr std::string_view kOld = "{\"type\":\"call\"";
+    held_.Mark(instant.tsc);
+    held_.text += "{\"type\":\"";
+    held_.text += type;
+    held_.text += '"';
+    held_.text += std::string_view(ColumnsAt(instant)).substr(kOld.size());
+    JsonLine::Continue(held_.text).Number("depth", level);
+  }
+
+  void RenderEntry(const Call& call, const Shown& shown) {
+    if (settings().json) return RenderEntryJson(call, shown);
+    BeginText({call.tsc, call.bounds}, shown.level);
+    held_.text += "-> ";
+    AppendName(shown.name);
+    if (call.entry != CallEntry::kCall) {
+      held_.text += " (";
+      held_.text += EntryWord(call.entry);
+      held_.text += ')';
+    }
+    if (call.site != 0) AppendSite(call);
+    held_.text += '\n';
+  }
+
+  // Few functions are called most; their names stay where they are.
+  void AppendName(std::string_view name) {
+    std::string_view& slot = plain_[reinterpret_cast<uintptr_t>(name.data()) % kPlainNames];
+    if (slot.data() != name.data() || slot.size() != name.size()) {
+      if (!IsPlain(name)) return AppendPrintable(held_.text, name);
+      slot = name;
+    }
+    held_.text += name;
+  }
+
+  void AppendSite(const Call& call) {
+    held_.text += " from ";
+    if (const auto symbol = SymbolAt(call.space, call.site)) {
+      AppendName(symbol->name);
+      fmt::format_to(std::back_inserter(held_.text), FMT_COMPILE("+{:#x}"), symbol->offset);
+    } else {
+      fmt::format_to(std::back_inserter(held_.text), "{:x}", call.site);
+    }
+    if (!settings().fields.Has(Field::kSrcline)) return;
+    held_.text += " at ";
+    SourceColumns::AppendShort(held_.text, source_.At(call.space, call.site));
+  }
+
+  void RenderEntryJson(const Call& call, const Shown& shown) {
+    BeginJson({call.tsc, call.bounds}, "call", shown.level);
+    JsonLine line = JsonLine::Continue(held_.text);
+    AppendFunction(line, call);
+    line.Text("entry", EntryWord(call.entry));
+    if (call.site == 0) {
+      line.Null("site").Null("caller").Null("caller_offset");
+    } else {
+      line.Hex("site", call.site);
+      const auto symbol = SymbolAt(call.space, call.site);
+      if (symbol)
+        line.Text("caller", symbol->name).Number("caller_offset", symbol->offset);
+      else
+        line.Null("caller").Null("caller_offset");
+    }
+    if (settings().fields.Has(Field::kSrcline))
+      SourceColumns::AppendLine(line, source_.At(call.site == 0 ? nullptr : call.space, call.site));
+    line.End();
+  }
+
+  void AppendFunction(JsonLine& line, const Call& call) {
+    const auto symbol = SymbolAt(call.space, call.entry_ip);
+    if (symbol)
+      line.Text("function", symbol->name);
+    else
+      line.Null("function");
+    line.Hex("ip", call.entry_ip);
+  }
+
+  void RenderExit(const Call& call, size_t, CallExit how, uint64_t instructions,
+                  const ExitTime& time) {
+    const Shown& shown = shown_.back();
+    if (settings().json) {
+      BeginJson({time.tsc, time.bounds}, "return", shown.level);
+      JsonLine line = JsonLine::Continue(held_.text);
+      AppendFunction(line, call);
+      line.Text("exit", ExitWord(how)).Number("instructions", instructions);
+      line.Number("self", call.self);
+      AppendDuration(line, call.tsc, time.tsc);
+      line.End();
+      return;
+    }
+    BeginText({time.tsc, time.bounds}, shown.level);
+    held_.text += "<- ";
+    AppendName(shown.name);
+    if (how != CallExit::kReturn) {
+      held_.text += " (";
+      held_.text += ExitWord(how);
+      held_.text += ')';
+    }
+    fmt::format_to(std::back_inserter(held_.text), FMT_COMPILE(" {} instructions"), instructions);
+    AppendDuration(call.tsc, time.tsc);
+    held_.text += '\n';
+  }
+
+  void RenderGap(const UntracedGap& gap, size_t level) {
+    const bool filtered = gap.cause == UntracedGap::Cause::kFilter;
+    if (settings().json) {
+      BeginJson({gap.begin_tsc, gap.begin_bounds}, filtered ? "untraced" : "kernel", level);
+      JsonLine line = JsonLine::Continue(held_.text);
+      line.Text("cause", CauseWord(gap.cause)).Hex("ip", gap.site);
+      line.Bool("resumed", gap.came_back);
+      AppendDuration(line, gap.begin_tsc, gap.end_tsc);
+      line.End();
+      return;
+    }
+    BeginText({gap.begin_tsc, gap.begin_bounds}, level);
+    held_.text += filtered ? "[not traced] " : "[kernel] ";
+    held_.text += CauseWord(gap.cause);
+    if (!gap.came_back) held_.text += ", not seen to end";
+    AppendDuration(gap.begin_tsc, gap.end_tsc);
+    held_.text += '\n';
+  }
+
+  // Nothing where both times are the same one: less than the trace's times can tell.
+  void AppendDuration(uint64_t begin, uint64_t end) {
+    if (begin == 0 || end == 0 || Duration(begin, end) == 0) return;
+    if (settings().clock->has_nanoseconds())
+      held_.text += " " + SecondsText(Duration(begin, end)) + " s";
+    else
+      held_.text += " " + std::to_string(Duration(begin, end)) + " ticks";
+  }
+  void AppendDuration(JsonLine& line, uint64_t begin, uint64_t end) const {
+    const bool known = begin != 0 && end != 0;
+    if (known && settings().clock->has_nanoseconds())
+      line.Number("duration", Duration(begin, end));
+    else
+      line.Null("duration");
+    if (known)
+      line.Number("duration_tsc", end < begin ? 0 : end - begin);
+    else
+      line.Null("duration_tsc");
+  }
+
+  static constexpr size_t kMostIndented = 64;
+  static constexpr size_t kNoRoot = SIZE_MAX;
+
+  CallStack stack_{*settings().functions, *this};
+  std::optional<FunctionMatch> match_;  // --function
+  SourceColumns source_{settings()};
+  std::vector<uint64_t> execs_;  // times at which the process became another program
+  bool goes_on_ = false;         // behind the span
+  std::vector<Shown> shown_;     // the stack's calls
+  // The first of them that were entered ahead of the span, and are not printed. Few of what is
+  // entered there still runs when the span begins: only those are put into words.
+  std::vector<Call> ahead_;
+  size_t root_ = kNoRoot;  // depth of the outermost call that --function names
+  ListingText held_;       // rendered, not yet printed
+
+  static constexpr size_t kPlainNames = 509;
+  std::vector<std::string_view> plain_{kPlainNames};  // names that are printed as they are
+};
+
+}  // namespace
+
+std::unique_ptr<FlowPrinter> MakeCallPrinter(const PrintSettings& settings) {
+  return std::make_unique<CallPrinter>(settings);
+}
+
+}  // namespace flowback::cli

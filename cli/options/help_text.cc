@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+#include "cli/options/help_text.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "cli/text/wrapped.h"
+
+namespace flowback::cli {
+namespace {
+
+struct OptionWords {
+  std::string_view command, option, value, heading;
+};
+constexpr OptionWords kWords[] = {
+#define FLOWBACK_OPTION_WORDS(command, option, value, heading) {command, option, value, heading},
+#include "cli/options/option_words.def"
+#undef FLOWBACK_OPTION_WORDS
+};
+
+constexpr std::string_view kProgram = "flowback ";
+constexpr size_t kTextColumn = 26;
+
+std::string_view CommandName(const CLI::App& app) {
+  std::string_view name = app.get_name();
+  if (name.starts_with(kProgram)) name.remove_prefix(kProgram.size());
+  return name;
+}
+
+const OptionWords* WordsOf(std::string_view command, const CLI::Option& option) {
+  for (const OptionWords& words : kWords)
+    if ((words.command.empty() || words.command == command) &&
+        option.check_name(std::string(words.option)))
+      return &words;
+  return nullptr;
+}
+
+// "-S, --snapshot", "[SIZE]": an option's names, and what kind of word it takes.
+struct Spelling {
+  std::string names, value;
+};
+
+Spelling Spell(const CLI::Option& option) {
+  Spelling spelling;
+  const auto add = [&](const std::string& name) {
+    spelling.names += (spelling.names.empty() ? "" : ", ") + name;
+  };
+  for (const std::string& name : option.get_snames()) add("-" + name);
+  for (const std::string& name : option.get_lnames()) add("--" + name);
+  // INPUT, which a word without a dash is.
+  if (option.get_positional()) spelling.names = option.get_name();
+  if (option.get_positional() || option.get_items_expected_max() == 0) return spelling;
+  const bool optional = option.get_items_expected_min() == 0;
+  spelling.value = optional ? "[" + option.get_type_name() + "]" : option.get_type_name();
+  return spelling;
+}
+
+using Section = std::pair<std::string, std::vector<const CLI::Option*>>;
+
+// The visible options by heading, in order of each heading's first option; the common ones last.
+std::vector<Section> Sections(const CLI::App& app) {
+  constexpr std::string_view kLast = "Output";
+  std::vector<Section> sections;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group().empty()) continue;
+    auto section = std::ranges::find(sections, option->get_group(), &Section::first);
+    if (section == sections.end())
+      section = sections.insert(sections.end(), {option->get_group(), {}});
+    section->second.push_back(option);
+  }
+  std::ranges::stable_partition(sections,
+                                [&](const Section& section) { return section.first != kLast; });
+  return sections;
+}
+
+std::string OptionText(const CLI::Option& option, size_t width) {
+  const Spelling spelling = Spell(option);
+  std::string text = "  " + spelling.names;
+  if (!spelling.value.empty()) text += ' ' + spelling.value;
+  if (text.size() + 1 >= kTextColumn)
+    text += '\n' + std::string(kTextColumn, ' ');
+  else
+    text.resize(kTextColumn, ' ');
+  const size_t left = width > kTextColumn + 20 ? width - kTextColumn : 20;
+  return text + Wrapped(option.get_description(), kTextColumn, left) + '\n';
+}
+
+const Command& CommandOf(const CLI::App& app) { return *FindCommand(CommandName(app)); }
+
+// What roff would take for its own.
+std::string Roff(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '\\')
+      escaped += "\\e";
+    else if (c == '-')
+      escaped += "\\-";
+    else if ((c == '.' || c == '\'') && (escaped.empty() || escaped.back() == '\n'))
+      escaped += std::string("\\&") + c;
+    else
+      escaped += c;
+  }
+  return escaped;
+}
+
+std::string OptionRoff(const CLI::Option& option) {
+  const Spelling spelling = Spell(option);
+  std::string text = ".TP\n\\fB" + Roff(spelling.names) + "\\fR";
+  if (!spelling.value.empty()) text += " \\fI" + Roff(spelling.value) + "\\fR";
+  return text + '\n' + Roff(option.get_description()) + '\n';
+}
+
+constexpr std::string_view kExitStatusRoff =
+    "0 done; 1 failed; 2 wrong usage; 3 no such hardware; 4 no permission; 5 device busy; "
+    "6 finished with losses, 7 an image is missing (both under \\-\\-strict); "
+    "8 input unreadable.\n";
+constexpr std::string_view kRecordStatusRoff =
+    "That of CMD; 125 when flowback itself failed, 126 and 127 when CMD can't be run. Without CMD: "
+    "0 done, and the others of\n.BR flowback (1).\n";
+
+}  // namespace
+
+void DescribeOptions(CLI::App& app) {
+  const std::string_view command = CommandName(app);
+  for (CLI::Option* option : app.get_options()) {
+    const OptionWords* words = WordsOf(command, *option);
+    if (words == nullptr || option->get_group().empty()) continue;
+    option->group(std::string(words->heading));
+    if (option->get_items_expected_max() != 0) option->type_name(std::string(words->value));
+  }
+}
+
+std::string HelpText(const CLI::App& app, size_t width) {
+  const Command& command = CommandOf(app);
+  std::string text;
+  std::string_view usages = command.usage;
+  for (std::string_view lead = "usage: "; !usages.empty(); lead = "       ") {
+    const size_t end = std::min(usages.find('\n'), usages.size());
+    text += fmt::format("{}flowback {}{}{}\n", lead, command.name, end == 0 ? "" : " ",
+                        usages.substr(0, end));
+    usages.remove_prefix(std::min(end + 1, usages.size()));
+  }
+  text += '\n' + Wrapped(app.get_description(), 0, width) + '\n';
+  for (const auto& [heading, options] : Sections(app)) {
+    text += '\n' + heading + ":\n";
+    for (const CLI::Option* option : options) text += OptionText(*option, width);
+  }
+  if (!app.get_footer().empty()) text += '\n' + Wrapped(app.get_footer(), 0, width) + '\n';
+  return text;
+}
+
+std::string ManualPage(const CLI::App& app) {
+  const Command& command = CommandOf(app);
+  std::string text = fmt::format(
+      ".TH flowback\\-{} 1 \"\" flowback\n.SH NAME\nflowback\\-{} \\- {}\n.SH SYNOPSIS\n",
+      command.name, command.name, Roff(command.summary));
+  std::string_view usages = command.usage;
+  while (true) {
+    const size_t end = std::min(usages.find('\n'), usages.size());
+    text += fmt::format(".B flowback {}\n{}\n", command.name,
+                        end == 0 ? "" : Roff(usages.substr(0, end)));
+    if (end == usages.size()) break;
+    usages.remove_prefix(end + 1);
+    text += ".br\n";
+  }
+  text += ".SH DESCRIPTION\n@DESCRIPTION@\n.SH OPTIONS\n";
+  for (const auto& [heading, options] : Sections(app)) {
+    text += ".SS " + heading + '\n';
+    for (const CLI::Option* option : options) text += OptionRoff(*option);
+  }
+  text += ".SH EXIT STATUS\n";
+  text += command.name == "record" ? kRecordStatusRoff : kExitStatusRoff;
+  return text + ".SH SEE ALSO\n.BR flowback (1)\n";
+}
+
+}  // namespace flowback::cli

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// A command's help, on the terminal and as a manual page, from the options as they are declared
+// and cli/options/option_words.def. Both have one source, so that neither can lack what the other
+// tells.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "cli/command.h"
+
+namespace CLI {
+class App;
+}
+
+namespace flowback::cli {
+
+// Gives each option of the command its kind of value and its heading.
+void DescribeOptions(CLI::App& app);
+
+// Usage, what it does, and the options under their headings, in lines of at most `width` columns
+// (where words allow it).
+std::string HelpText(const CLI::App& app, size_t width);
+
+// The page in roff, of section 1. The line "@DESCRIPTION@" stands where the prose belongs.
+std::string ManualPage(const CLI::App& app);
+
+}  // namespace flowback::cli

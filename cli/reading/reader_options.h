@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// The options that every command reading a recording has, and the opened recording.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "flowback/base/error.h"
+#include "flowback/capture/open.h"
+#include "flowback/decode/decoder.h"
+#include "flowback/decode/recording_code.h"
+#include "flowback/replay/threads.h"
+
+namespace CLI {
+class App;
+}
+
+namespace flowback::cli {
+
+struct ReaderOptions {
+  OpenOptions open;
+  ImageSearch search;
+  std::string engine = "native";
+  Resync resync = Resync::kEarliest;
+  std::string output;  // empty: standard output
+  bool force = false;  // overwrites also what is worth keeping
+  bool json = false;
+  bool strict = false;
+  unsigned threads = 0;  // 0: all
+  size_t window = 0;     // 0: as is useful
+  // What to print.
+  ThreadSelection selection;
+  std::string time;  // empty: all
+
+  // The input as messages name it.
+  std::string InputName() const;
+};
+
+// The words as given, before they are understood; lives as long as the CLI::App.
+struct ReaderWords {
+  std::string input, input_option, cpu, tsc_ctc, mtc_freq, nominal_freq, resync;
+  std::string tid, comm, cpu_list, sample_type, time_conv;
+  std::vector<std::string> sections, images, debug_dirs;
+  bool no_cache = false;
+};
+
+void AddReaderOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words);
+// Turns the words into `options`. Errors: kUsage.
+Status Understand(const ReaderWords& words, ReaderOptions& options);
+
+// Keeps what the options select. Errors: kUsage when nothing is left.
+Status Select(const ReaderOptions& options, Threads& threads);
+
+// OpenRecording for a command: whatever keeps an input from being read is kUnreadable, also when
+// the operating system refused (exit status 8; 4 is about tracing).
+Result<Recording> OpenInput(const ReaderOptions& options);
+
+}  // namespace flowback::cli

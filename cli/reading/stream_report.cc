@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+#include "cli/reading/stream_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <variant>
+
+#include "cli/text/status.h"
+#include "flowback/capture/branch_stacks.h"
+
+namespace flowback::cli {
+
+namespace {
+
+bool HasTrace(const Recording& recording) {
+  return std::ranges::any_of(recording.streams,
+                             [](const Stream& stream) { return !stream.bytes.empty(); });
+}
+
+}  // namespace
+
+std::string NeverInSpan(const Recording& recording) {
+  const MachineInfo& machine = recording.machine;
+  if (HasTrace(recording) || (machine.from.empty() && machine.until.empty())) return {};
+  if (machine.from.empty())
+    return fmt::format("'{}' (--until) was reached before anything else",
+                       machine.until.front().function);
+  return fmt::format("'{}' (--from) was never reached", machine.from.front().function);
+}
+
+std::string BranchStacksOnly(const Recording& recording) {
+  const uint64_t count = BranchStacksOf(recording);
+  if (count == 0 || HasTrace(recording)) return {};
+  return fmt::format("{} {} branch stacks (perf record -b), which are not read yet", count,
+                     count == 1 ? "sample has" : "samples have");
+}
+
+Status CheckHasTrace(const Recording& recording) {
+  if (HasTrace(recording)) return {};
+  if (recording.refusal) return Fail(*recording.refusal);
+  const auto cut = std::ranges::find_if(recording.warnings, [](const Warning& warning) {
+    return warning.text.contains("cut at offset") ||
+           warning.text.contains("is cut by the file's end");
+  });
+  if (cut != recording.warnings.end())
+    return Fail(Error(ErrorCode::kUnreadable,
+                      recording.path +
+                          ": the file is cut before its branch trace, if it had one: " + cut->text)
+                    .Remedy("copy the whole file again, or record again"));
+  if (const std::string why = NeverInSpan(recording); !why.empty())
+    return Fail(Error(ErrorCode::kUnsupported, recording.path + ": nothing was recorded: " + why)
+                    .Remedy(kSpanRemedy));
+  if (const std::string stacks = BranchStacksOnly(recording); !stacks.empty())
+    return Fail(Error(ErrorCode::kUnsupported,
+                      recording.path + ": no branch trace in this recording: " + stacks)
+                    .Remedy(std::string(kBranchStacksRemedy)));
+  Error error(ErrorCode::kUnsupported, recording.path + ": no branch trace in this recording");
+  return Fail(error.Remedy(
+      "record one with `flowback record -- CMD`, or `perf record -e intel_pt//u -- CMD` on a "
+      "machine with Intel PT (`flowback doctor` tells)"));
+}
+
+Status CheckAccount(const ByteAccount& account, const Stream& stream) {
+  const uint64_t total = account.decoded + account.padding + account.lost;
+  if (total == stream.bytes.size()) return {};
+  Error error(ErrorCode::kSystem,
+              fmt::format("stream {}: {} bytes decoded + {} padding + {} lost are not the stream's "
+                          "{} bytes: a fault in flowback",
+                          stream.index, account.decoded, account.padding, account.lost,
+                          stream.bytes.size()));
+  return Fail(error.Remedy("report it with the recording"));
+}
+
+Status CheckTimes(const TimeAccounts& accounts) {
+  for (const TimeAccount& account : accounts.threads) {
+    if (account.Sum() == account.lifetime()) continue;
+    Error error(
+        ErrorCode::kSystem,
+        fmt::format("thread {}: the times by class are {} in all, not its lifetime of {}: a "
+                    "fault in flowback",
+                    account.tid, account.Sum(), account.lifetime()));
+    return Fail(error.Remedy("report it with the recording"));
+  }
+  return {};
+}
+
+void WarnOfDamage(const Recording& recording) {
+  for (const Warning& warning : recording.warnings) {
+    const bool named = warning.text.contains(recording.path);
+    Warn((named ? "" : recording.path + ": ") + warning.text, {warning.remedy});
+  }
+}
+
+void WarnOfCache(const RecordingCode& code) {
+  if (const std::optional<Error> refusal = code.CacheRefusal())
+    Warn(refusal->message(), {refusal->remedy()});
+}
+
+void WarnOfModes(const RecordingCode& code, const std::string& file) {
+  for (const ModeConflict& conflict : code.ModeConflicts())
+    Warn(
+        fmt::format("{}: trace says {}-bit code, {} is a {}-bit image: its instructions were read "
+                    "as {}-bit ones",
+                    file, conflict.mode_bits, conflict.file, conflict.elf_bits, conflict.mode_bits),
+        {"give the file that ran with --image; this is right only for a program that switches "
+         "modes itself"});
+}
+
+// An emulating recorder sees one thread at a time, and LLDB's bundles are by thread or tell.
+std::string_view SwitchRemedy(const Recording& recording) {
+  if (recording.machine.emulated || recording.format.starts_with("LLDB")) return "";
+  return "record with --switch-events";
+}
+
+void WarnOfSharedStreams(const Recording& recording, const Threads& threads,
+                         const std::string& file) {
+  std::string names;
+  for (const StreamOwner& owner : threads.owners())
+    if (owner.shared && !owner.stream->bytes.empty())
+      names += (names.empty() ? "" : ", ") + owner.label;
+  if (names.empty()) return;
+  const bool switches = std::ranges::any_of(recording.sideband, [](const SidebandRecord& record) {
+    return std::holds_alternative<SwitchRecord>(record);
+  });
+  const std::string where = fmt::format("{}: {}: ", file, names);
+  if (switches)
+    return Warn(
+        where +
+            "the records of thread switches are missing there in part, or contradict each other "
+            "or the trace: trace whose thread they don't tell is shown per CPU",
+        {"a larger buffer for the records (-m PAGES); --by-cpu shows the CPU's whole trace"});
+  const std::string_view remedy = SwitchRemedy(recording);
+  Warn(where + "the recording does not tell which threads ran there; shown per CPU",
+       {remedy.empty() ? "" : fmt::format("perf: {}, or --per-thread", remedy)});
+}
+
+}  // namespace flowback::cli

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// What every command that reads a recording says about it on stderr, and checks.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flowback/base/error.h"
+#include "flowback/decode/decoder.h"
+#include "flowback/decode/recording_code.h"
+#include "flowback/model/recording.h"
+#include "flowback/replay/threads.h"
+#include "flowback/replay/time_account.h"
+
+namespace flowback::cli {
+
+// Why a recording between functions holds no trace; empty when it does, or when all was recorded.
+std::string NeverInSpan(const Recording& recording);
+inline constexpr const char* kSpanRemedy =
+    "record without --from and --until, or name functions that run (--from FUNCTION@FILE picks "
+    "one)";
+
+// Where a recording holds no trace and samples with branch stacks: how many; else empty.
+std::string BranchStacksOnly(const Recording& recording);
+inline constexpr const char* kBranchStacksRemedy =
+    "`perf script -F +brstack` shows them; for all branches record with `flowback record -- CMD`, "
+    "or `perf record -e intel_pt//u -- CMD` on a machine with Intel PT";
+
+// Errors: kUnsupported when the recording holds no branch trace, with how to make one.
+Status CheckHasTrace(const Recording& recording);
+
+// Law 1: decoded + padding + lost = size. An error means a fault of flowback.
+Status CheckAccount(const ByteAccount& account, const Stream& stream);
+
+// Damage that opening met but survived.
+void WarnOfDamage(const Recording& recording);
+
+// A cache that another user has a hand in, which was not used.
+void WarnOfCache(const RecordingCode& code);
+
+// Images that the trace has in another mode than theirs: 32-bit code in a 64-bit file.
+void WarnOfModes(const RecordingCode& code, const std::string& file);
+
+// Law 2: the six classes add up to each thread's lifetime. An error means a fault of flowback.
+Status CheckTimes(const TimeAccounts& accounts);
+
+// Per-CPU buffers that are not one thread's are shown whole, under their CPU's name.
+void WarnOfSharedStreams(const Recording& recording, const Threads& threads,
+                         const std::string& file);
+
+// How switches are recorded, where the recorder is one that can.
+std::string_view SwitchRemedy(const Recording& recording);
+
+}  // namespace flowback::cli

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+#include "cli/record/hardware_options.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+
+namespace flowback::cli {
+namespace {
+
+struct HardwareOption {
+  std::string_view names;
+  int least, most;  // words behind it
+  ErrorCode error;
+  std::string_view does;
+  std::string_view remedy;
+
+  std::string OneName() const { return std::string(names.substr(0, names.find(','))); }
+};
+
+constexpr HardwareOption kOptions[] = {
+#define FLOWBACK_HARDWARE_OPTION(names, least, most, error, does, remedy) \
+  {names, least, most, ErrorCode::error, does, remedy},
+#include "cli/record/hardware_options.def"
+#undef FLOWBACK_HARDWARE_OPTION
+};
+
+}  // namespace
+
+void AddHardwareOptions(CLI::App& app) {
+  for (const HardwareOption& option : kOptions) {
+    CLI::Option* added =
+        option.most == 0
+            ? app.add_flag(std::string(option.names))
+            : app.add_option(std::string(option.names))->expected(option.least, option.most);
+    added->group("");
+  }
+}
+
+Status RefuseHardwareOptions(const CLI::App& app) {
+  for (const HardwareOption& option : kOptions)
+    if (app.count(option.OneName()) != 0)
+      return Fail(Error(option.error, fmt::format("record: {} {}", option.OneName(), option.does))
+                      .Remedy(std::string(option.remedy)));
+  return {};
+}
+
+}  // namespace flowback::cli

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: MIT
+#include "cli/record/record_report.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "cli/record/record_output.h"
+#include "cli/text/json.h"
+#include "cli/text/output.h"
+#include "cli/text/printable.h"
+#include "cli/text/process_ends.h"
+#include "cli/text/status.h"
+
+namespace flowback::cli {
+namespace {
+
+constexpr int kRecorderFailed = 125;
+constexpr int kCommandNotRunnable = 126;
+constexpr int kCommandNotFound = 127;
+
+std::string_view Name(StopReason reason) {
+  switch (reason) {
+    case StopReason::kProgramEnded:
+      return "program-ended";
+    case StopReason::kMaxInstructions:
+      return "max-instructions";
+    case StopReason::kDuration:
+      return "duration";
+    case StopReason::kFileSize:
+      return "max-size";
+    case StopReason::kSignal:
+      return "signal";
+    case StopReason::kOutputFailed:
+      return "output-failed";
+  }
+  return "";
+}
+
+size_t Processes(const RecordSummary& summary) {
+  std::set<int32_t> pids;
+  for (const RecordedThread& thread : summary.threads) pids.insert(thread.pid);
+  return pids.size();
+}
+
+// How many times longer `recorded` is. Empty where `native` is too short to divide by.
+std::optional<double> Ratio(std::chrono::nanoseconds recorded, std::chrono::nanoseconds native) {
+  constexpr std::chrono::milliseconds kLeast(1);
+  if (native < kLeast) return std::nullopt;
+  return static_cast<double>(recorded.count()) / static_cast<double>(native.count());
+}
+
+std::string RatioText(std::optional<double> ratio) {
+  if (!ratio) return "the program alone is too short to compare";
+  return fmt::format("{:.{}f} times", *ratio, *ratio < 10 ? 1 : 0);
+}
+
+double Seconds(std::chrono::nanoseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+std::string Count(uint64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : (what.ends_with("ss") ? "es" : "s"));
+}
+
+// As one word of a shell's command line.
+std::string ShellWord(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+=:@%,";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  const bool reaches_terminal = PrintableProse(word) == word;
+  std::string quoted = reaches_terminal ? "'" : "$'";
+  for (const char c : word) {
+    const auto byte = static_cast<uint8_t>(c);
+    if (reaches_terminal)
+      quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    else if (byte < 0x20 || byte >= 0x7f)  // bash reads two digits
+      quoted += fmt::format("\\x{:02x}", byte);
+    else
+      quoted += c == '\'' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+  }
+  return quoted + "'";
+}
+
+// Empty: whoever reads the pipe is what comes next.
+std::string NextCommand(const RecordOptions& options) {
+  if (options.output_pipe >= 0) return {};
+  return "flowback info " + ShellWord(options.output);
+}
+
+// The command's own end, and of other processes those that a signal ended.
+void TellEnds(const RecordSummary& summary, const RecordOptions& options) {
+  constexpr size_t kMostLines = 32;
+  const std::vector<EndPlace> places = FindPlaces(summary.process_ends);
+  size_t lines = 0;
+  for (size_t i = 0; i < summary.process_ends.size(); ++i) {
+    const ProcessEnd& end = summary.process_ends[i];
+    if (!WasKilled(end) || ++lines > kMostLines) continue;
+    const std::string text = EndText(end, places[i]);
+    const bool own =
+        !options.command.empty() && !summary.threads.empty() && end.pid == summary.threads[0].pid;
+    Warn(own ? "record: " + text
+             : fmt::format("record: process {} ({}) {}", end.pid, end.comm, text));
+  }
+  if (lines > kMostLines)
+    Warn(fmt::format("record: {} more processes were killed: flowback info tells",
+                     lines - kMostLines));
+}
+
+std::string EndsJson(const RecordSummary& summary) {
+  const std::vector<EndPlace> places = FindPlaces(summary.process_ends);
+  nlohmann::ordered_json ends = nlohmann::ordered_json::array();
+  for (size_t i = 0; i < summary.process_ends.size(); ++i)
+    ends.push_back(EndJson(summary.process_ends[i], places[i]));
+  return ends.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+bool NothingLost(const RecordSummary& summary) {
+  return summary.losses == 0 && summary.threads_left_out == 0 && !summary.failure;
+}
+
+std::string LossText(const RecordSummary& summary) {
+  if (NothingLost(summary)) return "0 % lost";
+  std::string text = Count(summary.losses, "loss");
+  if (summary.threads_left_out != 0)
+    text += ", " + Count(summary.threads_left_out, "thread") + " left out";
+  if (summary.failure)
+    text +=
+        fmt::format(", {} not written", Count(summary.bytes - summary.written_bytes, "trace byte"));
+  return text;
+}
+
+double OverwrittenPercent(const RecordSummary& summary) {
+  if (summary.bytes == 0) return 0;
+  return 100 * static_cast<double>(summary.overwritten_bytes) / static_cast<double>(summary.bytes);
+}
+
+// On purpose, so it is not lost; but it is not in the file.
+std::string OverwrittenText(const RecordSummary& summary, const RecordOptions& options) {
+  if (!options.snapshot_bytes) return {};
+  if (summary.overwritten_bytes == 0) return "; nothing overwritten";
+  return fmt::format("; {} of {} overwritten ({:.1f} %)", summary.overwritten_bytes,
+                     Count(summary.bytes, "trace byte"), OverwrittenPercent(summary));
+}
+
+std::string StopText(const RecordSummary& summary) {
+  if (summary.stop_reason == StopReason::kProgramEnded) return {};
+  if (summary.stop_reason == StopReason::kOutputFailed) return "until tracing stopped: ";
+  if (summary.stop_reason == StopReason::kSignal) return "stopped by a signal; ";
+  return fmt::format("stopped by --{}, the program ran on unrecorded; ", Name(summary.stop_reason));
+}
+
+std::string SizeText(uint64_t bytes) {
+  if (bytes < 1'000'000) return fmt::format("{:.1f} kB", static_cast<double>(bytes) / 1e3);
+  return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
+}
+
+// What is left of the program when its files have changed.
+std::string ImagesText(const RecordSummary& summary, const RecordOptions& options) {
+  if (!options.keep_images) return {};
+  if (options.output_pipe >= 0)
+    return "images: none, for nothing stands beside a pipe: decode before the programs change";
+  if (!summary.images) return {};
+  const KeptImagesSummary& images = *summary.images;
+  if (!images.why_none.empty()) return "images: none: " + images.why_none;
+  std::string text =
+      fmt::format("images: {}, {}", Count(images.files, "file"), SizeText(images.bytes));
+  if (images.shared_bytes != 0)
+    text += fmt::format(", {} of it shared with earlier recordings", SizeText(images.shared_bytes));
+  return text;
+}
+
+std::string JsonText(std::string_view text) {
+  std::string json;
+  AppendJsonString(json, text);
+  return json;
+}
+
+std::string JsonArray(const std::vector<std::string>& texts) {
+  std::string json = "[";
+  for (const std::string& text : texts) {
+    if (json.size() > 1) json += ',';
+    AppendJsonString(json, text);
+  }
+  return json + "]";
+}
+
+// Null: none were to be kept.
+std::string ImagesJson(const RecordSummary& summary) {
+  if (!summary.images) return "null";
+  const KeptImagesSummary& images = *summary.images;
+  return fmt::format(R"({{"files":{},"bytes":{},"shared_bytes":{},"why_none":{}}})", images.files,
+                     images.bytes, images.shared_bytes,
+                     images.why_none.empty() ? "null" : JsonText(images.why_none));
+}
+
+// The flow is what executed; but natively it might have been another.
+void TellUnlikeNative(const RecordSummary& summary) {
+  for (const UnlikeNative& call : summary.unlike_native)
+    Warn(
+        fmt::format("record: not as natively: '{}' ({}) asked for {}, {}: under emulation it is {}",
+                    PrintableProse(call.comm), call.pid, call.call, Count(call.times, "time"),
+                    call.difference),
+        {call.remedy + "; flowback help emulation"});
+}
+
+std::string UnlikeNativeJson(const RecordSummary& summary) {
+  std::string json = "[";
+  for (const UnlikeNative& call : summary.unlike_native) {
+    if (json.size() > 1) json += ',';
+    json +=
+        fmt::format(R"({{"call":{},"pid":{},"comm":{},"times":{},"difference":{},"remedy":{}}})",
+                    JsonText(call.call), call.pid, JsonText(call.comm), call.times,
+                    JsonText(call.difference), JsonText(call.remedy));
+  }
+  return json + "]";
+}
+
+// At once it was said that it failed; this is what has become of it.
+void TellFailure(const RecordSummary& summary, const RecordOptions& options) {
+  std::string program;
+  if (!options.command.empty())
+    program = fmt::format("; the program {}, status {}",
+                          options.kill_on_failure ? "was to be killed then" : "ran on untraced",
+                          CommandStatus(summary.command_status));
+  Warn(fmt::format("record: the recording is not whole: {}: {} of {} were written, and can be "
+                   "read{}",
+                   summary.failure->message(), summary.written_bytes,
+                   Count(summary.bytes, "trace byte"), program),
+       {summary.failure->remedy()});
+}
+
+}  // namespace
+
+int CommandStatus(int wait_status) {
+  if (WIFEXITED(wait_status)) return WEXITSTATUS(wait_status);
+  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : kRecorderFailed;
+}
+
+int RecordFailure(const Error& error, bool has_command, bool json) {
+  const int reason = Report(error);
+  int status = has_command ? kRecorderFailed : reason;
+  if (error.code() == ErrorCode::kCommandMissing) status = kCommandNotFound;
+  if (error.code() == ErrorCode::kCommandRefused) status = kCommandNotRunnable;
+  if (json) {
+    Output output;
+    JsonLine(output.buffer())
+        .Text("schema", "flowback.record/1")
+        .Text("error", error.message())
+        .Text("remedy", error.remedy())
+        .Number("reason", reason)
+        .Number("status", status)
+        .End();
+  }
+  return status;
+}
+
+void TellText(const RecordSummary& summary, const RecordOptions& options) {
+  for (const std::string& note : summary.notes) Warn("record: " + note);
+  if (options.snapshot_bytes)
+    Warn(fmt::format("record: of each thread's trace the last {} were kept at most",
+                     Count(*options.snapshot_bytes, "byte")));
+  TellUnlikeNative(summary);
+  if (summary.failure) TellFailure(summary, options);
+  TellEnds(summary, options);
+  const size_t processes = Processes(summary);
+  Warn(fmt::format("record: {}{} of {}{} in {:.2f} s, {}{}", StopText(summary),
+                   Count(summary.instructions, "instruction"),
+                   Count(summary.threads.size(), "thread"),
+                   processes > 1 ? " in " + Count(processes, "process") : "",
+                   std::chrono::duration<double>(summary.elapsed).count(), LossText(summary),
+                   OverwrittenText(summary, options)));
+  const uint64_t kept = summary.failure ? summary.written_bytes : summary.bytes;
+  Warn(fmt::format("record: {} (emulated) in {}, {}",
+                   Count(kept - std::min(kept, summary.overwritten_bytes), "trace byte"),
+                   OutputName(options), Count(summary.file_bytes, "byte")));
+  if (const std::string images = ImagesText(summary, options); !images.empty())
+    Warn("record: " + images);
+  if (const std::string next = NextCommand(options); !next.empty()) Warn("record: next: " + next);
+}
+
+void TellComparison(const RecordSummary& summary, const NativeRun& native) {
+  Warn(
+      fmt::format("record: alone the program takes {:.3f} s ({:.3f} s of processor time), recorded "
+                  "{:.3f} s ({:.3f} s): {}",
+                  Seconds(native.elapsed), Seconds(native.cpu_time), Seconds(summary.elapsed),
+                  Seconds(summary.cpu_time), RatioText(Ratio(summary.elapsed, native.elapsed))));
+  if (native.command_status != summary.command_status)
+    Warn(fmt::format("record: alone it ended with status {}, recorded with {}: the two runs differ",
+                     CommandStatus(native.command_status), CommandStatus(summary.command_status)));
+}
+
+void TellJson(const RecordSummary& summary, const RecordOptions& options,
+              const std::optional<NativeRun>& native, int exit_status) {
+  Output output;
+  for (const RecordedThread& thread : summary.threads)
+    JsonLine(output.buffer())
+        .Text("schema", "flowback.record.thread/1")
+        .Number("pid", thread.pid)
+        .Number("tid", thread.tid)
+        .Number("bytes", thread.bytes)
+        .Number("count", thread.digest.count)
+        .Text("digest", fmt::format("{:016x}", thread.digest.hash))
+        .End();
+  const auto nanoseconds = [&](std::chrono::nanoseconds NativeRun::* time) {
+    return native ? fmt::format("{}", ((*native).*time).count()) : std::string("null");
+  };
+  const auto slow_down = native ? Ratio(summary.elapsed, native->elapsed) : std::optional<double>();
+  const std::string next = NextCommand(options);
+  JsonLine(output.buffer())
+      .Text("schema", "flowback.record/1")
+      .Text("engine", options.engine)
+      .Bool("emulated", true)
+      .Text("clock", options.clock == RecordClock::kHost ? "host" : "instructions")
+      .Text("output", options.output)
+      .Number("instructions", summary.instructions)
+      .Number("bytes", summary.bytes)
+      .Number("file_bytes", summary.file_bytes)
+      .Number("overwritten_bytes", summary.overwritten_bytes)
+      .Raw("overwritten_percent", fmt::format("{:.3f}", OverwrittenPercent(summary)))
+      .Number("threads", summary.threads.size())
+      .Number("processes", Processes(summary))
+      .Number("losses", summary.losses)
+      .Number("threads_left_out", summary.threads_left_out)
+      .Raw("lost_percent", NothingLost(summary) ? "0" : "null")
+      .Text("ended_by", Name(summary.stop_reason))
+      .Number("elapsed_ns", summary.elapsed.count())
+      .Number("cpu_ns", summary.cpu_time.count())
+      .Raw("native_elapsed_ns", nanoseconds(&NativeRun::elapsed))
+      .Raw("native_cpu_ns", nanoseconds(&NativeRun::cpu_time))
+      .Raw("slow_down", slow_down ? fmt::format("{:.2f}", *slow_down) : "null")
+      .Raw("images", ImagesJson(summary))
+      .Raw("from", JsonArray(summary.from_places))
+      .Raw("until", JsonArray(summary.until_places))
+      .Raw("ends", EndsJson(summary))
+      .Raw("notes", JsonArray(summary.notes))
+      .Raw("unlike_native", UnlikeNativeJson(summary))
+      .Number("written_bytes", summary.written_bytes)
+      .Raw("error", summary.failure ? JsonText(summary.failure->message()) : "null")
+      .Raw("remedy", summary.failure ? JsonText(summary.failure->remedy()) : "null")
+      .Raw("reason",
+           summary.failure ? std::to_string(StatusOf(summary.failure->code())) : std::string("0"))
+      .Raw("next", next.empty() ? "null" : JsonText(next))
+      .Number("status", exit_status)
+      .End();
+}
+
+}  // namespace flowback::cli

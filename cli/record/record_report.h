@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// What `record` says at its end: words on stderr, JSON lines on stdout.
+#pragma once
+
+#include <optional>
+
+#include "cli/record/native_run.h"
+#include "flowback/base/error.h"
+#include "flowback/capture/record.h"
+
+namespace flowback::cli {
+
+// The program's own status as a shell tells it: 128 + N when signal N ended it.
+int CommandStatus(int wait_status);
+
+void TellText(const RecordSummary& summary, const RecordOptions& options);
+// How the recorded run compares with `native`.
+void TellComparison(const RecordSummary& summary, const NativeRun& native);
+// `native`: absent when the program was not run by itself.
+void TellJson(const RecordSummary& summary, const RecordOptions& options,
+              const std::optional<NativeRun>& native, int exit_status);
+
+// Prints the error and returns the exit status: that of the error; with a command, whose status it
+// would be, 126 or 127 when that can't be run, else 125. In JSON also the reason's number.
+int RecordFailure(const Error& error, bool has_command, bool json);
+
+}  // namespace flowback::cli

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+#include "cli/text/output.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+#include "cli/text/status.h"
+#include "cli/text/terminal_session.h"
+
+namespace flowback::cli {
+
+Output::Output() : Output(STDOUT_FILENO, "standard output") {}
+
+Output::Output(int fd, std::string name) : fd_(fd), name_(std::move(name)) {
+  std::signal(SIGPIPE, SIG_IGN);
+  buffer_.reserve(kWriteSize + kWriteSize / 8);
+}
+
+Output::Output(Output&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)),
+      name_(std::move(other.name_)),
+      buffer_(std::move(other.buffer_)),
+      write_size_(other.write_size_),
+      commits_(other.commits_),
+      written_(other.written_),
+      closed_(other.closed_),
+      error_(other.error_),
+      met_terminal_(other.met_terminal_),
+      colors_(other.colors_),
+      check_(std::move(other.check_)),
+      checked_(std::move(other.checked_)) {
+  other.buffer_.clear();
+}
+
+Output::~Output() {
+  if (fd_ < 0) return;
+  WriteOut({});
+  if (fd_ > STDERR_FILENO) close(fd_);
+}
+
+Result<Output> Output::Open(const std::string& path, const FileCheck& check) {
+  if (path.empty() || path == "-") return Output();
+  const auto failure = [&] {
+    return Error(ErrorCode::kSystem, path + ": can't write: " + std::strerror(errno))
+        .Remedy("name a file in an existing folder that you may write to, or leave -o out");
+  };
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (fd < 0) return Fail(failure());
+  Output output(fd, path);  // from here on it closes the file
+  if (Status status = check("/proc/self/fd/" + std::to_string(fd)); !status)
+    return Fail(status.error());
+  // A pipe or a device has no length to take away.
+  struct stat about{};
+  if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode) && ftruncate(fd, 0) != 0)
+    return Fail(failure());
+  return output;
+}
+
+bool Output::Waited() const {
+  constexpr std::chrono::milliseconds kPatience(50);
+  return std::chrono::steady_clock::now() - written_ > kPatience;
+}
+
+// With thousands of files the check may take as long as a good part of the text. Then it waits
+// until it is a small part, and what is not checked stays here meanwhile, at the cost of a copy.
+bool Output::HasToWait(size_t more) const {
+  return check_ && buffer_.size() + more < kMostHeld &&
+         std::chrono::steady_clock::now() < next_check_;
+}
+
+bool Output::MayWrite() {
+  if (closed_ || !check_) return !closed_;
+  constexpr int kShare = 20;
+  constexpr std::chrono::microseconds kCheap(200);
+  const auto begin = std::chrono::steady_clock::now();
+  checked_ = check_();
+  const auto end = std::chrono::steady_clock::now();
+  next_check_ = end - begin < kCheap ? end : end + kShare * (end - begin);
+  closed_ = !checked_;
+  return !closed_;
+}
+
+void Output::WriteText(std::string_view text) {
+  if (text.empty()) return;
+  if (fd_ == STDOUT_FILENO && !met_terminal_) {
+    met_terminal_ = true;
+    BeforeOutput();
+    if (HasColor(fd_)) colors_.emplace();
+  }
+  if (colors_)
+    WriteAll(colors_->Colored(text));
+  else
+    WriteAll(text);
+}
+
+void Output::WriteAll(std::string_view text) {
+  while (!text.empty() && !closed_) {
+    const ssize_t written = write(fd_, text.data(), text.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      closed_ = true;
+      error_ = errno == EPIPE ? 0 : errno;
+      break;
+    }
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
+void Output::WriteOut(std::string_view more) {
+  if ((!buffer_.empty() || !more.empty()) && MayWrite()) {
+    WriteText(buffer_);
+    WriteText(more);
+  }
+  buffer_.clear();
+  write_size_ = std::min(2 * write_size_, kWriteSize);
+  written_ = std::chrono::steady_clock::now();
+}
+
+void Output::Flush() {
+  if (!HasToWait(0)) WriteOut({});
+}
+
+void Output::WriteThrough(std::string_view text) {
+  if (HasToWait(text.size()))
+    buffer_ += text;
+  else
+    WriteOut(text);
+}
+
+Status Output::Finish() {
+  WriteOut({});
+  // A command that printed nothing so far has read its input all the same.
+  if (checked_ && !closed_ && check_) checked_ = check_();
+  if (!checked_) return checked_;
+  if (error_ != 0)
+    return Fail(Error(ErrorCode::kSystem, name_ + ": writing failed: " + std::strerror(error_))
+                    .Remedy(error_ == ENOSPC
+                                ? "free some space, or write to another disk with -o FILE"
+                                : "write to another file with -o FILE"));
+  return {};
+}
+
+int Print(const std::string& text) {
+  Output output;
+  output.Write(text);
+  const Status written = output.Finish();
+  return written ? int{kDone} : Report(written.error());
+}
+
+}  // namespace flowback::cli
