@@ -216,8 +216,8 @@ class FlowEngine : private FlowState {
   std::optional<HotStop> RunLongTnts(PathMemo& memo);
   std::optional<HotStop> RunOutcomes(PathMemo& memo, uint64_t bits, unsigned left);
   bool TakeOutcomes(PathMemo& memo, const OutcomePart& part);
-  template <class Path>
-  bool Take(PathMemo& memo, Path& path);
+  template <class Packets>
+  bool Take(PathMemo& memo, Path<Packets>& path);
   void CountWalked(SlowPacket reason, int packets);
   void CountSlow(SlowPacket reason) {
     if constexpr (Sink::kCountsUses) sink_.Slow(reason);
