@@ -26,19 +26,27 @@
 
 namespace flowback::flow {
 
-// What a walk must do at the end of a node's block.
+// What a walk must do at the end of a node's block. The order matters to the two questions below.
 enum class NodeKind : uint8_t {
   kConditional,     // one TNT bit
   kReturn,          // taken TNT bit, or a TIP
   kGoto,            // on to next[1]: direct jump, or a block cut in mid-code
   kCall,            // on to next[1], remembering the return address
+  kSpecial,         // on to next[1]; a packet may bind to the last instruction
   kIndirect,        // TIP: jump
   kIndirectCall,    // TIP: call
   kFar,             // TIP or TIP.PGD
-  kSpecial,         // on to next[1]; a packet may bind to the last instruction
   kNoImage,         // no code is known here; no instructions
   kBadInstruction,  // the bytes here are no instruction; no instructions
 };
+
+// Whether code alone tells where the walk goes on.
+constexpr bool NeedsNoPacket(NodeKind kind) {
+  return kind >= NodeKind::kGoto && kind <= NodeKind::kSpecial;
+}
+constexpr bool HasNoCode(NodeKind kind) {
+  return kind >= NodeKind::kNoImage;
+}
 
 struct Node {
   uint32_t next[2] = {0, 0};  // 0: not resolved yet. [0] not taken / after a call, [1] taken

@@ -113,7 +113,7 @@ class BatchSink : public SinkDefaults<BatchSink<Receiver>> {
   // The next block goes by itself.
   bool TakesSingles() const { return TimesNext(); }
   // They begin at node `id`.
-  void BeginPaths(BlockGraph& graph, uint32_t id, const Moment& moment) {
+  [[gnu::always_inline]] void BeginPaths(BlockGraph& graph, uint32_t id, const Moment& moment) {
     if (!GoesOn(graph, id, moment)) Begin(graph, id, moment);
   }
   FlowDigest& flow() { return open_.behind; }

@@ -7,7 +7,7 @@
 namespace flowback::pt {
 
 template <FlowSink Sink>
-TraceEvent FlowEngine<Sink>::Event(EventKind kind) const {
+[[gnu::always_inline]] inline TraceEvent FlowEngine<Sink>::Event(EventKind kind) const {
   TraceEvent event;
   event.kind = kind;
   event.offset = Offset(packet_);

@@ -216,8 +216,8 @@ class FlowEngine : private FlowState {
   std::optional<HotStop> RunLongTnts(PathMemo& memo);
   std::optional<HotStop> RunOutcomes(PathMemo& memo, uint64_t bits, unsigned left);
   bool TakeOutcomes(PathMemo& memo, const OutcomePart& part);
-  template <class Path>
-  bool Take(PathMemo& memo, Path& path);
+  template <class Packets>
+  bool Take(PathMemo& memo, Path<Packets>& path);
   void CountWalked(SlowPacket reason, int packets);
   void CountSlow(SlowPacket reason) {
     if constexpr (Sink::kCountsUses) sink_.Slow(reason);
@@ -226,9 +226,14 @@ class FlowEngine : private FlowState {
   // flow_walk.h
   bool WalkTnt(uint64_t bits, unsigned count);
   bool WalkHeldBits();
+  // Whether PassBlock went on.
+  enum class Passed : uint8_t { kYes, kNeedsPacket, kFailed };
+  template <class Predicate>
+  Passed PassBlock(Predicate is_goal, bool& leads);
   bool WalkToConsumer();
   bool WalkTo(uint64_t ip);
   bool WalkToStop(std::optional<uint64_t> ip);
+  bool StopAtBranch(std::optional<uint64_t> ip);
   bool WalkPastPtwrite(TraceEvent event);
   template <class Output>
   uint32_t StepOver(Output& output, uint32_t cur);
@@ -344,7 +349,7 @@ class FlowEngine : private FlowState {
       if (sink_.WantsPacketEnd() && IsFullTnt(count) && FollowedByTnt(next)) sink_.PacketEnd();
   }
   bool FollowedByTnt(const uint8_t* next);
-  Moment Now() const { return {clock_.tsc(), in_transaction_}; }
+  [[gnu::always_inline]] Moment Now() const { return {clock_.tsc(), in_transaction_}; }
   // No packet before this one waits for one to come.
   bool InCompound() const {
     return transfer_.has_value() || held_count_ != 0 || !waiting_.empty() || mode_.has_value();
