@@ -44,9 +44,7 @@ enum class NodeKind : uint8_t {
 constexpr bool NeedsNoPacket(NodeKind kind) {
   return kind >= NodeKind::kGoto && kind <= NodeKind::kSpecial;
 }
-constexpr bool HasNoCode(NodeKind kind) {
-  return kind >= NodeKind::kNoImage;
-}
+constexpr bool HasNoCode(NodeKind kind) { return kind >= NodeKind::kNoImage; }
 
 struct Node {
   uint32_t next[2] = {0, 0};  // 0: not resolved yet. [0] not taken / after a call, [1] taken
