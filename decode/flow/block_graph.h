@@ -74,13 +74,13 @@ struct NodeInfo {
 // Not thread-safe: one graph per decoder.
 class BlockGraph {
  public:
-  BlockGraph(std::shared_ptr<const AddressSpace> space, ExecMode mode);
+  BlockGraph(std::shared_ptr<const AddressSpace> space, CodeMode mode);
 
   Node* nodes() { return nodes_.data(); }  // invalidated by NodeAt and Resolve
   const Node& node(uint32_t id) const { return nodes_[id]; }
   const NodeInfo& info(uint32_t id) const { return infos_[id]; }
   const AddressSpace& space() const { return *space_; }
-  ExecMode mode() const { return mode_; }
+  CodeMode mode() const { return mode_; }
   size_t size() const { return nodes_.size(); }
   CodeBlock Block(uint32_t id) const;
   // The blocks by node number, with all that are known now.
@@ -121,7 +121,7 @@ class BlockGraph {
   size_t Slot(uint64_t address) const;
 
   std::shared_ptr<const AddressSpace> space_;
-  ExecMode mode_;
+  CodeMode mode_;
   uint64_t address_mask_;
   std::vector<Node> nodes_;
   std::vector<NodeInfo> infos_;

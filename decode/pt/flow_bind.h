@@ -56,9 +56,9 @@ void FlowEngine<Sink>::PassMode() {
 template <FlowSink Sink>
 std::optional<uint64_t> FlowEngine<Sink>::PlaceOf(const IpPayload& payload) {
   const std::optional<uint64_t> ip = last_ip_.Apply(payload);
-  if (state_ != State::kLost || !ip || *ip >> 32 == 0) return ip;
-  const ExecMode mode = compound_.mode() ? compound_.mode()->Mode() : exec_mode_;
-  if (mode == ExecMode::k64Bit) return ip;
+  if (state_ != State::kLost || !ip) return ip;
+  const CodeMode mode = compound_.mode() ? compound_.mode()->Mode() : exec_mode_;
+  if ((*ip & ~TraitsOf(mode).address_mask) == 0) return ip;
   last_ip_.Doubt();
   return std::nullopt;
 }

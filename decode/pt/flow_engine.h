@@ -96,7 +96,7 @@ struct FlowState {
   unsigned held_count_ = 0;
   bool deferred_tips_ = false;  // the stream has shown some since the last PSB
   bool cycles_told_ = false;    // by CYC packets, in RunMemoised
-  ExecMode exec_mode_ = ExecMode::k64Bit;
+  CodeMode exec_mode_ = CodeMode::kX86_64;
   std::optional<bool> interrupt_flag_;
   bool in_transaction_ = false;
 

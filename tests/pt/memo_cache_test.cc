@@ -20,7 +20,7 @@ TEST(MemoCache, KeepsThoseThatWereUsedLast) {
   std::vector<std::shared_ptr<const AddressSpace>> spaces;
   for (unsigned process = 0; process < 12; ++process) spaces.push_back(space(process));
   const auto graph = [&](unsigned process) -> BlockGraph& {
-    return memory.graphs.Get(spaces[process], ExecMode::k64Bit);
+    return memory.graphs.Get(spaces[process], CodeMode::kX86_64);
   };
   const auto taken = TipTnt::Tnt(0b110);
   const auto knows = [&] {

@@ -50,7 +50,7 @@ class Memo : public testing::Test {
   uint64_t Next(const Path<TipTnt>& path) { return graph_.info(path.next.node()).address; }
   static uint64_t Instructions(const Path<TipTnt>& path) { return path.answer().instructions(); }
 
-  BlockGraph graph_{Space({At(0x1000, kCode)}), ExecMode::k64Bit};
+  BlockGraph graph_{Space({At(0x1000, kCode)}), CodeMode::kX86_64};
   PathMemo memo_{graph_, true};
   ReturnStack stack_;
   PathUses evicted_;
@@ -190,7 +190,7 @@ struct DeepCalls {
 TEST(MemoOfDeepCalls, WhatManyCallsAndReturnsDoToTheStack) {
   for (const unsigned depth : {2u, 3u, 6u, 12u, ReturnStack::kMaxDeep}) {
     const DeepCalls calls(depth);
-    BlockGraph graph(Space({At(DeepCalls::kBegin, calls.code)}), ExecMode::k64Bit);
+    BlockGraph graph(Space({At(DeepCalls::kBegin, calls.code)}), CodeMode::kX86_64);
     PathMemo memo(graph, true);
     PathUses evicted;
     ReturnStack stack;
@@ -238,7 +238,7 @@ TEST(MemoOfDeepCalls, ArePutWhereOthersGaveWay) {
     code[(i + 1) * kApart - 2] = 0xff;  // jmp rax
     code[(i + 1) * kApart - 1] = 0xe0;
   }
-  BlockGraph graph(Space({At(DeepCalls::kBegin, code)}), ExecMode::k64Bit);
+  BlockGraph graph(Space({At(DeepCalls::kBegin, code)}), CodeMode::kX86_64);
   PathMemo memo(graph, true);
   PathUses evicted;
   for (unsigned round = 0; round < 3; ++round) {
@@ -273,7 +273,7 @@ TEST(MemoOfDeepCalls, OneCallerDoesNotKeepAnothersPathAway) {
   code.insert(code.end(), {0xe8, 0xf1, 0xff, 0xff, 0xff});  // 100a call 1000
   code.insert(code.end(), 2100, 0x90);                      // 100f 2100 nops
   code.insert(code.end(), {0x75, 0x00, 0xc3});
-  BlockGraph graph(Space({At(0x1000, code)}), ExecMode::k64Bit);
+  BlockGraph graph(Space({At(0x1000, code)}), CodeMode::kX86_64);
   PathMemo memo(graph, true);
   PathUses evicted;
   const Seed seed = Seed::Of(graph.NodeAt(0x1000));
@@ -292,7 +292,7 @@ TEST(MemoOfDeepCalls, OneCallerDoesNotKeepAnothersPathAway) {
 
 TEST(MemoOfDeepCalls, MoreThanAnEffectHoldsAreNoPath) {
   const DeepCalls calls(ReturnStack::kMaxDeep + 1);
-  BlockGraph graph(Space({At(DeepCalls::kBegin, calls.code)}), ExecMode::k64Bit);
+  BlockGraph graph(Space({At(DeepCalls::kBegin, calls.code)}), CodeMode::kX86_64);
   PathMemo memo(graph, true);
   PathUses evicted;
   const ReturnStack stack;
@@ -325,7 +325,7 @@ TEST(MemoOfDeepCalls, ForgetsAllWhenThereIsNoRoomForAnEffect) {
   for (const MemoContent content :
        {MemoContent::kUses, MemoContent::kBlocks, MemoContent::kUsesAndBlocks}) {
     const bool lists = content == MemoContent::kBlocks;
-    BlockGraph graph(Space({At(ManyCalls::kBegin, ManyCalls().code)}), ExecMode::k64Bit);
+    BlockGraph graph(Space({At(ManyCalls::kBegin, ManyCalls().code)}), CodeMode::kX86_64);
     PathMemo memo(graph, true, content);
     PathUses counts;
     const Seed seed = Seed::Of(graph.NodeAt(ManyCalls::kBegin));
@@ -421,7 +421,7 @@ TEST(MemoOfLists, APathOfMoreBlocksThanAListHoldsIsNone) {
     std::vector<uint8_t> code;
     for (unsigned i = 0; i < jumps; ++i) code.insert(code.end(), {0xeb, 0x00});  // jmp to the next
     code.insert(code.end(), {0x75, 0x00, 0xff, 0xe0});                           // jne; jmp rax
-    BlockGraph graph(Space({At(0x1000, code)}), ExecMode::k64Bit);
+    BlockGraph graph(Space({At(0x1000, code)}), CodeMode::kX86_64);
     PathMemo memo(graph, true, MemoContent::kBlocks);
     const ReturnStack stack;
     PathUses evicted;

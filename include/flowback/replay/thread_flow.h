@@ -22,6 +22,11 @@ struct FlowPiece {
   uint64_t end = 0;
 };
 
+// All of a stream is the piece: it need not be looked for in the stream's flow.
+inline bool IsWholeStream(const FlowPiece& piece) {
+  return piece.begin == 0 && piece.end == piece.stream->bytes.size();
+}
+
 struct ThreadFlow {
   int32_t pid = -1;
   int32_t tid = -1;               // -1: what can't be given to any thread, of one stream
