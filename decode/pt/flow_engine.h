@@ -44,7 +44,9 @@
 #include "decode/pt/clock.h"
 #include "decode/pt/errata.h"
 #include "decode/pt/flow_names.h"
+#include "decode/pt/loss_account.h"
 #include "decode/pt/memo_cache.h"
+#include "decode/pt/packet_compound.h"
 #include "decode/pt/packets/packet.h"
 #include "decode/pt/packets/packet_groups.h"
 #include "decode/pt/return_stack.h"
@@ -65,15 +67,6 @@ struct FlowState {
     kOn,    // tracing is on; cur_ is the next instruction to execute
     kLost,  // neither is known
   };
-  // A packet that waits for the FUP with its address.
-  struct Waiting {
-    TraceEvent event;
-    bool must_reach = true;    // the address lies ahead on the walk; else it only informs
-    bool takes_fup = true;     // the FUP is this packet's alone; else it may begin a transfer too
-    bool abort = false;        // a transaction abort: a TIP follows the FUP
-    bool transaction = false;  // a MODE.TSX
-    bool in_transaction = false;
-  };
   struct Failure {
     LossCause cause;
     std::string detail;
@@ -89,10 +82,8 @@ struct FlowState {
   PebsState pebs_;
   LastIp last_ip_;
   Clock clock_;
-  ByteAccount account_;
+  LossAccount account_;
   size_t behind_last_psb_ = 0;  // where it begins, and one
-  size_t counted_ = 0;          // bytes before it are in the account
-  uint64_t counted_padding_ = 0;
 
   // The flow.
   State state_ = State::kLost;
@@ -109,11 +100,7 @@ struct FlowState {
   std::optional<bool> interrupt_flag_;
   bool in_transaction_ = false;
 
-  // A compound of packets, incomplete yet.
-  std::vector<Waiting> waiting_;      // for a FUP
-  std::optional<uint64_t> transfer_;  // FUP seen: an asynchronous transfer from here awaits its TIP
-  bool transfer_aborts_ = false;      // ... of a transaction
-  std::optional<ModeExec> mode_;      // for a TIP, TIP.PGE or FUP
+  PacketCompound compound_;
 
   // Where RunHot stopped.
   const uint8_t* hot_packet_ = nullptr;
@@ -121,13 +108,8 @@ struct FlowState {
   unsigned hot_count_ = 0;
   std::optional<uint64_t> hot_ip_;
 
-  // The loss that is going on.
-  Failure failure_{};
-  DataLoss loss_;
-  bool losing_ = false;
-  bool tnt_passed_ = false;           // bits were lost with it, and nothing since sends off TIPs
-  bool overflowed_ = false;           // the loss is an overflow that has not resolved yet
-  bool only_time_since_ovf_ = false;  // the next FUP resolves it
+  Failure failure_{};  // why the packet in work can't be right
+  LossState loss_state_;
 };
 
 template <FlowSink Sink>
@@ -163,7 +145,6 @@ class FlowEngine : private FlowState {
   void EnterStays(size_t offset);
   void LimitHotLoop(size_t offset);
   PartMark Mark(size_t offset) const;
-  void CountDecoded(size_t offset);
   void SkipStatusOnly(size_t begin);
   void OnePacket();
   void CountSlow(const Packet& packet, bool plain);
@@ -285,7 +266,6 @@ class FlowEngine : private FlowState {
   void ClearCompound();
   void PassWaiting();
   void PassMode();
-  bool FupTellsPlace();
 
   // flow_packets.h: each returns false after setting failure_.
   bool On(const Pad&) { return true; }
@@ -351,13 +331,10 @@ class FlowEngine : private FlowState {
   bool FollowedByTnt(const uint8_t* next);
   [[gnu::always_inline]] Moment Now() const { return {clock_.tsc(), in_transaction_}; }
   // No packet before this one waits for one to come.
-  bool InCompound() const {
-    return transfer_.has_value() || held_count_ != 0 || !waiting_.empty() || mode_.has_value();
-  }
+  bool InCompound() const { return held_count_ != 0 || !compound_.empty(); }
   // The hot loop's precondition: nothing is pending that a TNT or TIP would have to respect.
   bool Plain() const {
-    return state_ == State::kOn && !transfer_ && held_count_ == 0 && waiting_.empty() && !mode_ &&
-           pebs_.item_bytes == 0;
+    return state_ == State::kOn && held_count_ == 0 && compound_.empty() && pebs_.item_bytes == 0;
   }
 
   // What the last look ahead found: from any packet at `begin` to `at` on the next one that tells

@@ -46,7 +46,7 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunHot() {
   auto leave = [&](HotStop stop) {
     pos_ = pos;
     cur_ = cur;
-    account_.padding += padding;
+    account_.AddPadding(padding);
     return stop;
   };
   while (pos < end && !sink_.Done()) {

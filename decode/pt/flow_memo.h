@@ -151,7 +151,7 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
       pos += cyc.size;
       continue;
     } else if (byte == 0) {
-      ++account_.padding;
+      account_.AddPadding(1);
       ++pos;
       continue;
     }

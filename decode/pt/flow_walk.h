@@ -107,7 +107,7 @@ template <FlowSink Sink>
 void FlowEngine<Sink>::DropHeldBits() {
   if (held_count_ == 0) return;
   if (state_ == State::kOn) ComeToBranch();
-  tnt_passed_ = true;
+  loss_state_.OnLostTnt();
   held_count_ = 0;
 }
 
@@ -128,7 +128,7 @@ bool FlowEngine<Sink>::WalkHeldBits() {
   if (held_count_ == 0) return true;
   deferred_tips_ = true;
   if (WalkTnt(held_bits_, std::exchange(held_count_, 0))) return true;
-  tnt_passed_ = true;
+  loss_state_.OnLostTnt();
   return false;
 }
 
