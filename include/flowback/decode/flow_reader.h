@@ -43,7 +43,7 @@ class FlowReader {
   virtual size_t waiting() const = 0;
   // Some kilobytes, and what waits.
   virtual std::shared_ptr<const State> Save() = 0;
-  // REQUIRES: a state of this reader.
+  // REQUIRES: a state of this reader, or of another one of the same decoder and an equal input.
   virtual void Return(const State& state) = 0;
 };
 
