@@ -14,6 +14,8 @@ namespace flowback {
 template <class T>
 class Ring {
  public:
+  using value_type = T;
+
   Ring() = default;
   // A copy has room for little more than there is.
   Ring(const Ring& other) { *this = other; }

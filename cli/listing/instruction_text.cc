@@ -20,7 +20,7 @@ namespace {
 struct InstructionView {
   uint64_t ip;
   Bytes bytes;
-  ExecMode mode;
+  CodeMode mode;
   const AddressSpace* space;
 };
 

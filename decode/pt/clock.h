@@ -79,6 +79,20 @@ class Clock {
   uint64_t AtLeast(uint64_t cycles, unsigned ratio) const;
   // The most likely number.
   uint64_t Likely(uint64_t cycles, unsigned ratio) const;
+  // Gives `use` all that packets have told a clock, or a constant one; the recording's rates, which
+  // whoever made it knows, are not among it.
+  template <class Self, class Use>
+  static void Parts(Self& clock, Use use) {
+    auto& [numerator, denominator, mtc_shift, mtc_known, nominal_ratio, reference, tsc, first_tsc,
+           anchor_tsc, crystal_ticks, cycles, cycle_base_tsc, last_mtc, mtc_mask, core_bus_ratio,
+           anchored, tma_due, base_lo, base_hi, folded_cycles, cycles_to_base, highest_ratio,
+           ratio_to_base, gap_since_base, known_ratio, in_doubt, unseen_turns, doubts,
+           doubts_at_tsc, late] = clock;
+    use(tsc, first_tsc, anchor_tsc, crystal_ticks, cycles, cycle_base_tsc, last_mtc, mtc_mask,
+        core_bus_ratio, anchored, tma_due, base_lo, base_hi, folded_cycles, cycles_to_base,
+        highest_ratio, ratio_to_base, gap_since_base, known_ratio, in_doubt, unseen_turns, doubts,
+        doubts_at_tsc, late);
+  }
   // Whatever it is.
   void OnAny(const Packet& packet) {
     std::visit(

@@ -27,11 +27,12 @@
 // first packet that gives the full state again (Resync::kEarliest), or to the next PSB
 // (Resync::kPsb), and a DataLoss says so.
 //
-// The class is a template on its sink so that counting and delivering each get a hot loop of their
-// own: see sinks.h, batch_sink.h, event_sink.h. Its parts: flow_walk.h walks code, flow_hot.h the
-// usual packets without detours, flow_memo.h whole packets by memory (quick_packets.h); flow_bind.h
-// binds FUPs; flow_packets.h has the meaning of each packet; flow_sync.h finds sync points and
-// loses and regains the flow; flow_ahead.h looks at the packets ahead.
+// The class is a template on its sink (flow_sink.h), so that counting and delivering each get a hot
+// loop of their own: see sinks.h, batch_sink.h, event_sink.h. Its parts: flow_walk.h walks code,
+// flow_hot.h takes the usual packets without detours, flow_memo.h whole packets by memory
+// (quick_packets.h); flow_bind.h binds FUPs; flow_packets.h has the meaning of each packet;
+// flow_sync.h finds sync points and loses and regains the flow; flow_ahead.h looks at the packets
+// ahead.
 #pragma once
 
 #include <cstdint>
@@ -104,7 +105,7 @@ struct FlowState {
   unsigned held_count_ = 0;
   bool deferred_tips_ = false;  // the stream has shown some since the last PSB
   bool cycles_told_ = false;    // by CYC packets, in RunMemoised
-  ExecMode exec_mode_ = ExecMode::k64Bit;
+  CodeMode exec_mode_ = CodeMode::kX86_64;
   std::optional<bool> interrupt_flag_;
   bool in_transaction_ = false;
 
@@ -129,7 +130,7 @@ struct FlowState {
   bool only_time_since_ovf_ = false;  // the next FUP resolves it
 };
 
-template <class Sink>
+template <FlowSink Sink>
 class FlowEngine : private FlowState {
  public:
   FlowEngine(const DecodeInput& input, CodeView& code, MemoCache& memos, Sink& sink);
@@ -215,8 +216,8 @@ class FlowEngine : private FlowState {
   std::optional<HotStop> RunLongTnts(PathMemo& memo);
   std::optional<HotStop> RunOutcomes(PathMemo& memo, uint64_t bits, unsigned left);
   bool TakeOutcomes(PathMemo& memo, const OutcomePart& part);
-  template <class Path>
-  bool Take(PathMemo& memo, Path& path);
+  template <class Packets>
+  bool Take(PathMemo& memo, Path<Packets>& path);
   void CountWalked(SlowPacket reason, int packets);
   void CountSlow(SlowPacket reason) {
     if constexpr (Sink::kCountsUses) sink_.Slow(reason);
@@ -225,9 +226,14 @@ class FlowEngine : private FlowState {
   // flow_walk.h
   bool WalkTnt(uint64_t bits, unsigned count);
   bool WalkHeldBits();
+  // Whether PassBlock went on.
+  enum class Passed : uint8_t { kYes, kNeedsPacket, kFailed };
+  template <class Predicate>
+  Passed PassBlock(Predicate is_goal, bool& leads);
   bool WalkToConsumer();
   bool WalkTo(uint64_t ip);
   bool WalkToStop(std::optional<uint64_t> ip);
+  bool StopAtBranch(std::optional<uint64_t> ip);
   bool WalkPastPtwrite(TraceEvent event);
   template <class Output>
   uint32_t StepOver(Output& output, uint32_t cur);
@@ -343,7 +349,7 @@ class FlowEngine : private FlowState {
       if (sink_.WantsPacketEnd() && IsFullTnt(count) && FollowedByTnt(next)) sink_.PacketEnd();
   }
   bool FollowedByTnt(const uint8_t* next);
-  Moment Now() const { return {clock_.tsc(), in_transaction_}; }
+  [[gnu::always_inline]] Moment Now() const { return {clock_.tsc(), in_transaction_}; }
   // No packet before this one waits for one to come.
   bool InCompound() const {
     return transfer_.has_value() || held_count_ != 0 || !waiting_.empty() || mode_.has_value();

@@ -6,7 +6,7 @@
 
 namespace flowback::pt {
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::OnTnt(uint64_t bits, unsigned count) {
   if (state_ == State::kLost) {
     tnt_passed_ = true;
@@ -19,7 +19,7 @@ bool FlowEngine<Sink>::OnTnt(uint64_t bits, unsigned count) {
   return WalkTnt(bits, count);
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Tip& packet) {
   const std::optional<uint64_t> ip = PlaceOf(packet.ip);
   if (state_ == State::kLost) {
@@ -41,7 +41,7 @@ bool FlowEngine<Sink>::On(const Tip& packet) {
 // While the flow is lost. After a FUP a TIP has the target of a transfer, else of a branch: either
 // way execution is there now. But where TIPs may be deferred, bits of a TNT before might belong
 // behind it.
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::ResumeAtTip(std::optional<uint64_t> ip) {
   PassMode();
   if (!ip || (tnt_passed_ && (deferred_tips_ || !TipsComeAtOnce()))) return;
@@ -51,7 +51,7 @@ void FlowEngine<Sink>::ResumeAtTip(std::optional<uint64_t> ip) {
   Resume(*ip);
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const TipPge& packet) {
   const std::optional<uint64_t> ip = PlaceOf(packet.ip);
   if (state_ == State::kOn) return Mismatch("TIP.PGE while tracing is on");
@@ -75,7 +75,7 @@ bool FlowEngine<Sink>::On(const TipPge& packet) {
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const TipPgd& packet) {
   clock_.OnPause();
   const std::optional<uint64_t> ip = last_ip_.Apply(packet.ip);
@@ -109,7 +109,7 @@ bool FlowEngine<Sink>::On(const TipPgd& packet) {
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Fup& packet) {
   const std::optional<uint64_t> ip = PlaceOf(packet.ip);
   if (!ip && state_ != State::kLost) return Mismatch("FUP without an IP");
@@ -140,13 +140,13 @@ bool FlowEngine<Sink>::On(const Fup& packet) {
   return BindFup(*ip);
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const ModeExec& packet) {
   mode_ = packet;
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const ModeTsx& packet) {
   TraceEvent event = Event(packet.aborted          ? EventKind::kTransactionAbort
                            : packet.in_transaction ? EventKind::kTransactionBegin
@@ -166,7 +166,7 @@ bool FlowEngine<Sink>::On(const ModeTsx& packet) {
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::Announce(const Pip& packet) {
   TraceEvent event = Event(EventKind::kPaging);
   event.value = packet.cr3;
@@ -174,28 +174,28 @@ void FlowEngine<Sink>::Announce(const Pip& packet) {
   Notify(event);
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Pip& packet) {
   if (Plain() && !FollowedByTip()) WalkPastFlag(kFlagMovCr3);
   Announce(packet);
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::Announce(const Vmcs& packet) {
   TraceEvent event = Event(EventKind::kVmcs);
   event.value = packet.base;
   Notify(event);
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Vmcs& packet) {
   if (Plain() && !FollowedByTip()) WalkPastFlag(kFlagVmPtrld);
   Announce(packet);
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Tsc& packet) {
   // Outside PSB+ it comes because clocks had stopped.  [SDM "Timestamp Counter (TSC) Packet"]
   if (state_ != State::kOn || Tsc::kOpcode.Matches(*packet_)) clock_.OnPause();
@@ -204,27 +204,27 @@ bool FlowEngine<Sink>::On(const Tsc& packet) {
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Tma& packet) {
   clock_.On(packet);
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Mtc& packet) {
   if (clock_.On(packet)) Told(TimeMark::Kind::kMtc);
   if (state_ != State::kOn) clock_.OnPause();
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Cyc& packet) {
   clock_.On(packet);
   Told(TimeMark::Kind::kCyc);
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Cbr& packet) {
   clock_.On(packet);
   TraceEvent event = Event(EventKind::kCoreBusRatio);
@@ -233,7 +233,7 @@ bool FlowEngine<Sink>::On(const Cbr& packet) {
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Ovf&) {
   clock_.OnGap();
   ClearCompound();
@@ -246,14 +246,14 @@ bool FlowEngine<Sink>::On(const Ovf&) {
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const TraceStop&) {
   if (state_ == State::kOn) return Mismatch("TRACESTOP while tracing is on");
   Notify(Event(EventKind::kTraceStop));
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Mnt& packet) {
   TraceEvent event = Event(EventKind::kMaintenance);
   event.value = packet.payload;
@@ -261,7 +261,7 @@ bool FlowEngine<Sink>::On(const Mnt& packet) {
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Ptw& packet) {
   TraceEvent event = Event(EventKind::kPtwrite);
   event.value = packet.payload;
@@ -275,7 +275,7 @@ bool FlowEngine<Sink>::On(const Ptw& packet) {
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const ExStop& packet) {
   clock_.OnGap();
   const TraceEvent event = Event(EventKind::kExecStop);
@@ -286,7 +286,7 @@ bool FlowEngine<Sink>::On(const ExStop& packet) {
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Mwait& packet) {
   TraceEvent event = Event(EventKind::kMwait);
   event.value = packet.hints;
@@ -298,7 +298,7 @@ bool FlowEngine<Sink>::On(const Mwait& packet) {
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Pwre& packet) {
   TraceEvent event = Event(EventKind::kPowerEntry);
   event.value = packet.state | uint64_t{packet.sub_state} << 8;
@@ -307,7 +307,7 @@ bool FlowEngine<Sink>::On(const Pwre& packet) {
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Pwrx& packet) {
   TraceEvent event = Event(EventKind::kPowerExit);
   event.value = packet.last | uint64_t{packet.deepest} << 8;
@@ -316,7 +316,7 @@ bool FlowEngine<Sink>::On(const Pwrx& packet) {
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Bbp& packet) {
   TraceEvent event = Event(EventKind::kPebsBegin);
   event.value = packet.type;
@@ -325,7 +325,7 @@ bool FlowEngine<Sink>::On(const Bbp& packet) {
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Bip& packet) {
   TraceEvent event = Event(EventKind::kPebsItem);
   event.value = packet.payload;
@@ -334,7 +334,7 @@ bool FlowEngine<Sink>::On(const Bip& packet) {
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Bep& packet) {
   const TraceEvent event = Event(EventKind::kPebsEnd);
   if (packet.ip)
@@ -350,7 +350,7 @@ inline bool IsInstructionEvent(uint8_t type) {
   return type == 0x02 || type == 0x04 || type == 0x07 || type == 0x0d || type == 0x0f;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Cfe& packet) {
   TraceEvent event = Event(EventKind::kControlFlowEvent);
   event.value = packet.type;
@@ -362,7 +362,7 @@ bool FlowEngine<Sink>::On(const Cfe& packet) {
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Evd& packet) {
   TraceEvent event = Event(EventKind::kEventData);
   event.value = packet.payload;
@@ -371,7 +371,7 @@ bool FlowEngine<Sink>::On(const Evd& packet) {
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Trig& packet) {
   TraceEvent event = Event(EventKind::kTrigger);
   event.value = packet.triggers | (packet.mult ? 0x100 : 0);

@@ -13,14 +13,14 @@
 
 namespace flowback::pt {
 
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::Begin() {
   counted_ = input_.from;
   EnterStays(input_.from);
   BeginPart(input_.from);
 }
 
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::BeginAtPsb(size_t psb) {
   end_ = input_.bytes.data() + EndOfPart(psb);
   EnterStays(psb);
@@ -34,7 +34,7 @@ void FlowEngine<Sink>::BeginAtPsb(size_t psb) {
   sink_.Restart(Mark(Offset(pos_)));
 }
 
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::Restore(const Carry& carry) {
   static_cast<FlowState&>(*this) = carry.state;
   account_ = {};
@@ -49,7 +49,7 @@ void FlowEngine<Sink>::Restore(const Carry& carry) {
 }
 
 // As RunTo, but no packet behind the one at `stop` is taken, whatever the memos know.
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::RunJustTo(size_t stop) {
   memo_ = nullptr;  // other engines have used the memos since
   stop_ = input_.bytes.data() + stop;
@@ -58,14 +58,14 @@ void FlowEngine<Sink>::RunJustTo(size_t stop) {
 }
 
 // The account of the piece; what has been lost so far, too, where a loss goes on.
-template <class Sink>
+template <FlowSink Sink>
 ByteAccount FlowEngine<Sink>::EndPiece() {
   if (!losing_) CountDecoded(Offset(pos_));
   sink_.Enter(sink_.stay(), Mark(Offset(pos_)));
   return account_;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 typename FlowEngine<Sink>::Carry FlowEngine<Sink>::Save() const {
   Carry carry{*this, state_ == State::kOn ? CurrentAddress() : 0, code_.place()};
   ForgetNodes(carry.state);

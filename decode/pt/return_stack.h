@@ -68,6 +68,13 @@ class ReturnStack {
     if (size_ < kDepth) ++size_;
     StayInside();
   }
+  // A call of which only where it returns to is known.
+  void PushAddress(uint64_t address) {
+    Push(0);
+    addresses_[top_] = address;
+  }
+  // What was pushed so, or kept by ForgetNodes: that behind `newer` newer ones.
+  uint64_t AddressAt(unsigned newer) const { return addresses_[top_ - newer]; }
   // REQUIRES: !empty().
   Entry Pop() {
     const Entry entry{addresses_[top_], calls_[top_]};

@@ -8,11 +8,13 @@
 #include <optional>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "decode/pt/batch_sink.h"
 #include "decode/pt/flow_engine.h"
 #include "decode/pt/flow_pieces.h"
 #include "decode/pt/memo_cache.h"
+#include "decode/pt/state/state_parts.h"
 #include "flowback/decode/flow_reader.h"
 
 namespace flowback::pt {
@@ -76,15 +78,40 @@ class SegmentReader final : public FlowReader {
     work_->receiver.Restore(receiver);
   }
 
+  std::vector<uint8_t> ToBytes(const State& state) const override {
+    const Kept& kept = static_cast<const Kept&>(state);
+    StateWriter writer(Names());
+    writer.Number(kTimes);
+    writer.Number(kept.at_end);
+    writer.Number(kept.middle.has_value());
+    if (kept.middle) PutMiddle(writer, *kept.middle);
+    return writer.Take();
+  }
+  std::shared_ptr<const State> FromBytes(Bytes bytes) override {
+    StateReader reader(Names(), bytes);
+    auto kept = std::make_shared<Kept>();
+    if (reader.Number() != kTimes) return nullptr;
+    kept->at_end = reader.Number() != 0;
+    if (reader.Number() != 0) {
+      kept->middle.emplace(SinkState(), ReceiverState(), Carry{FlowState(input_.config), 0, {}});
+      PutMiddle(reader, *kept->middle);
+    }
+    return reader.Done() && IsSound(*kept) ? kept : nullptr;
+  }
+
  private:
   using Sink = BatchSink<Receiver>;
   using Engine = FlowEngine<Sink>;
   using ReceiverState = decltype(std::declval<Receiver&>().Save());
 
+  using SinkState = typename Sink::State;
+  using Carry = typename Engine::Carry;
+  using Middle = std::tuple<SinkState, ReceiverState, Carry>;
+  static constexpr bool kTimes = Sink::kWantsTimes;
+
   struct Kept final : State {
     bool at_end = false;
-    // Empty: before the first packet, or behind the last one.
-    std::optional<std::tuple<typename Sink::State, ReceiverState, typename Engine::Carry>> middle;
+    std::optional<Middle> middle;  // empty: before the first packet, or behind the last one
   };
   struct Work {
     Work(SegmentReader& reader)
@@ -99,6 +126,23 @@ class SegmentReader final : public FlowReader {
     Engine engine;
   };
 
+  template <class Archive, class T>
+  static void PutMiddle(Archive& archive, T& middle) {
+    std::apply([&archive](auto&... parts) { (Put(archive, parts), ...); }, middle);
+  }
+  // What would lead to places that are not there.
+  bool IsSound(const Kept& kept) const {
+    if (!kept.middle) return true;
+    const Carry& carry = std::get<Carry>(*kept.middle);
+    return carry.place.history != nullptr &&
+           carry.place.epoch < carry.place.history->epochs.size() && carry.state.pos_ != nullptr &&
+           carry.state.end_ != nullptr && carry.state.next_change_ <= input_.changes.size() &&
+           carry.state.next_gap_ <= input_.gaps.size();
+  }
+  const StateNames& Names() const {
+    if (!names_) names_.emplace(input_, memory_.graphs);
+    return *names_;
+  }
   // To before the first packet.
   void Rewind() { work_ = std::make_unique<Work>(*this); }
 
@@ -107,6 +151,7 @@ class SegmentReader final : public FlowReader {
   const Make make_;
   Nobody nobody_;
   std::unique_ptr<Work> work_;
+  mutable std::optional<StateNames> names_;  // once somebody has asked
   bool begun_ = false;
   bool at_end_ = false;
 };

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <random>
 #include <string>
@@ -65,6 +66,35 @@ inline Segments ReadInOrder(FlowReader& reader, size_t size) {
   return segments;
 }
 
+// The state, made again of its bytes by a reader whose decoder has seen nothing of the stream.
+inline std::shared_ptr<const FlowReader::State> Told(const FlowReader& teller,
+                                                     const FlowReader::State& state,
+                                                     FlowReader& listener) {
+  const std::vector<uint8_t> bytes = teller.ToBytes(state);
+  EXPECT_FALSE(bytes.empty());
+  std::shared_ptr<const FlowReader::State> made = listener.FromBytes(bytes);
+  EXPECT_NE(made, nullptr) << bytes.size() << " bytes";
+  if (made != nullptr) {
+    EXPECT_EQ(listener.ToBytes(*made), bytes);
+  }
+  return made;
+}
+
+// The same segments again, by such a reader, in any order.
+inline void ReadTold(const FlowReader& teller, FlowReader& listener, size_t size, uint64_t seed,
+                     Segments& segments, std::vector<size_t> order) {
+  std::ranges::shuffle(order, std::mt19937_64(seed + 1));
+  for (const size_t i : order) {
+    const auto state = Told(teller, *segments.before[i], listener);
+    if (state == nullptr) return;
+    listener.Return(*state);
+    FlowSegment again;
+    SegmentRecorder recorder(again);
+    listener.ReadTo(listener.offset() + size, recorder);
+    segments.segments[i] = std::move(again);
+  }
+}
+
 // The same segments again, in any order.
 inline void ReadAgain(FlowReader& reader, size_t size, uint64_t seed, Segments& segments,
                       std::vector<size_t> order) {
@@ -92,6 +122,11 @@ inline void ExpectSegmentsAreWhole(DecodeInput input, size_t size, uint64_t seed
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
     ReadAgain(**reader, size, seed, segments, order);
     ExpectPlayed(segments.segments, *decoder, input, "in any order");
+    const std::unique_ptr<Decoder> other = pt::MakeNativeDecoder();
+    auto listener = other->Read(input);
+    ASSERT_TRUE(listener) << listener.error().message();
+    ReadTold(**reader, **listener, size, seed, segments, order);
+    ExpectPlayed(segments.segments, *decoder, input, "from states that were told in bytes");
     if (::testing::Test::HasFailure()) FAIL() << size << " bytes each";
   }
 }

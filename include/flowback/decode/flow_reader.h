@@ -16,7 +16,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
+#include "flowback/base/bytes.h"
 #include "flowback/model/execution.h"
 
 namespace flowback {
@@ -45,6 +47,14 @@ class FlowReader {
   virtual std::shared_ptr<const State> Save() = 0;
   // REQUIRES: a state of this reader, or of another one of the same decoder and an equal input.
   virtual void Return(const State& state) = 0;
+
+  // The state in a few hundred bytes, of which any reader of the same input makes it again, also in
+  // another process, as long as the program's sources are the same. Empty: it can't be told so. A
+  // reader need not be able to. REQUIRES: a state of this reader.
+  virtual std::vector<uint8_t> ToBytes(const State&) const { return {}; }
+  // Null: these are not a state's bytes. No bytes do harm when they are read here, but only those
+  // that ToBytes gave lead to a state that Return may have.
+  virtual std::shared_ptr<const State> FromBytes(Bytes) { return nullptr; }
 };
 
 }  // namespace flowback
