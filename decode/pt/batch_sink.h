@@ -26,6 +26,7 @@ class BatchWriter {
   void Restore(const State&) { steps_.Release(steps_.position()); }
   size_t waiting() const { return 0; }
   void Use(ExecutionConsumer& consumer) { consumer_ = &consumer; }
+  void HandOnKnown() {}
   void Finish() {}
 
   StepBuffer& steps() { return steps_; }
