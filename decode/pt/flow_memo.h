@@ -18,8 +18,8 @@ namespace flowback::pt {
 // the usual one need not look for them.
 template <class Sink>
 typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
-  if constexpr (!Sink::kHearsPackets)
-    if (OverCyc()) return RunMemoised<true>();
+  if constexpr (!Sink::kHearsPackets || kTimesPaths)
+    if (CycInLoop()) return RunMemoised<true>();
   return RunMemoised<false>();
 }
 
@@ -49,6 +49,19 @@ struct FlowEngine<Sink>::PathRun {
     if constexpr (Sink::kListsBlocks) engine.sink_.EndPaths(*engine.graph_, engine.cur_, steps);
   }
   bool IsFull() const { return steps > limit; }
+  // The same as Add. Where the last CYC times the packet that the path is of, the sink learns up to
+  // where.
+  template <class Path>
+  [[gnu::always_inline]] void AddTimed(Path& path, PathMemo::Length length) {
+    if constexpr (kTimesPaths) {
+      const BlockStep* const from = steps;
+      const uint64_t before = flow.count;
+      Add(path, length);
+      engine.sink_.TellTimed(*engine.graph_, {from, steps}, before);
+    } else {
+      Add(path, length);
+    }
+  }
   // REQUIRES: what the path does to the stack has been done.
   template <class Path>
   [[gnu::always_inline]] void Add(Path& path, PathMemo::Length length) {
@@ -110,7 +123,16 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
         continue;
       }
     }
-    if constexpr (kOverCyc) {
+    if constexpr (kOverCyc && kTimesPaths) {
+      if ((*pos & 3) == 3) {  // before most packets
+        if (RunCyc(run, pos, last_ip)) [[likely]]
+          continue;
+        put();
+        if (const std::optional<HotStop> stop = RunPastTime(memo)) return *stop;
+        fetch();
+        continue;
+      }
+    } else if constexpr (kOverCyc) {
       if ((*pos & 3) == 3) {  // before most packets
         const QuickCyc cyc = QuickCyc::Read(pos);
         clock_.OnCycles(cyc.cycles);
@@ -126,13 +148,14 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
           continue;
         }
       }
-    } else if (const QuickPackets quick = QuickPackets::Read(pos, last_ip, kOverCyc);
+    } else if (const QuickPackets quick =
+                   QuickPackets::Read(pos, last_ip, kOverCyc && !kTimesPaths);
                quick.size != 0) [[likely]] {
       const auto [path, length] = memo.LookUp(run.seed, quick.packets, returns_);
       if (PathMemo::IsPath(length)) [[likely]] {
         if (!PathMemo::HasEffect(length) || memo.Apply(*path, returns_)) [[likely]] {
           run.Add(*path, length);
-          if constexpr (kOverCyc) clock_.OnCycles(quick.cycles);
+          if constexpr (kOverCyc && !kTimesPaths) clock_.OnCycles(quick.cycles);
           last_ip = quick.last_ip;
           pos += quick.size;
           continue;
@@ -162,6 +185,8 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
     else
       stop = RunUnusual(memo);
     if (stop) return *stop;
+    if constexpr (kTimesPaths && !kOverCyc)
+      if (CycInLoop()) return RunMemoised<true>();
     fetch();
   }
   put();
@@ -170,6 +195,41 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
     return RunMemoised<kOverCyc>();
   }
   return RunHot();  // the last few bytes, or addresses of more bits
+}
+
+// A CYC packet and the packets behind it, which it times, by one path. False, and nothing is done:
+// it is not as usual.
+template <class Sink>
+[[gnu::always_inline]] inline bool FlowEngine<Sink>::RunCyc(PathRun& run, const uint8_t*& pos,
+                                                            uint64_t& last_ip) {
+  const QuickCyc cyc = QuickCyc::Read(pos);
+  if (cyc.size == 0 || !sink_.TakesCyc() || !clock_.HasTime()) [[unlikely]]
+    return false;
+  PathMemo& memo = run.memo;
+  const auto take = [&](auto& path, PathMemo::Length length) __attribute__((always_inline)) {
+    if (!PathMemo::IsPath(length)) [[unlikely]]
+      return false;
+    if (PathMemo::HasEffect(length) && !memo.Apply(path, returns_)) [[unlikely]]
+      return false;
+    clock_.OnCycles(cyc.cycles);
+    sink_.Cyc(clock_.CycMark());
+    run.AddTimed(path, length);
+    return true;
+  };
+  const uint8_t* const at = pos + cyc.size;
+  if (const uint16_t word = FullPair::Load(at); FullPair::Match(word)) {
+    const auto [pair, length] = memo.LookUpPair(run.seed, word, returns_);
+    if (!take(*pair, length)) return false;
+    pos = at + FullPair::kSize;
+    return true;
+  }
+  const QuickPackets quick = QuickPackets::Read(at, last_ip, false);
+  if (quick.size == 0) return false;
+  const auto [path, length] = memo.LookUp(run.seed, quick.packets, returns_);
+  if (!take(*path, length)) return false;
+  last_ip = quick.last_ip;
+  pos = at + quick.size;
+  return true;
 }
 
 // Packets one by one, as long as the sink must hear of each.
@@ -187,6 +247,11 @@ template <class Sink>
     if (*pos_ == Mtc::kOpcode.value) {
       if (clock_.On(Mtc{pos_[1]})) Told(TimeMark::Kind::kMtc);
       pos_ += 2;
+    } else if (TellCyc()) {
+    } else if (kTimesPaths && sink_.TakesSingles()) {
+      const std::optional<HotStop> stop = RunUnusual(memo);
+      if (stop == HotStop::kOther) break;
+      if (stop) return stop;
     } else if (!RunAlone(memo)) {
       break;
     }
@@ -195,6 +260,18 @@ template <class Sink>
   }
   const HotStop stop = RunHot<true>();
   return stop == HotStop::kPaths ? std::nullopt : std::optional(stop);
+}
+
+// A CYC packet, if one is next and may be taken.
+template <class Sink>
+bool FlowEngine<Sink>::TellCyc() {
+  const QuickCyc cyc = QuickCyc::Read(pos_);
+  if (cyc.size == 0 || (cyc.size != 1 && errata_.cyc_cut_by_ovf)) return false;
+  clock_.OnCycles(cyc.cycles);
+  cycles_told_ = true;
+  Told(TimeMark::Kind::kCyc);
+  pos_ += cyc.size;
+  return true;
 }
 
 // A TNT or TIP packet by itself. False, and nothing is done: it must be walked.
@@ -268,6 +345,9 @@ std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunLongTnts(
     if (!size) break;
     unsigned left = packet.count;
     while (left > ShortTnt::kMaxCount) {
+      if constexpr (kTimesPaths)
+        if (sink_.TakesSingles()) [[unlikely]]
+          break;
       if constexpr (Sink::kListsBlocks)
         if (run.IsFull()) [[unlikely]]
           break;
@@ -363,7 +443,7 @@ bool FlowEngine<Sink>::Take(PathMemo& memo, Path& path) {
   if (!memo.Apply(path, returns_)) return false;
   PathRun run{*this, memo};
   run.Begin();
-  run.Add(path, PathMemo::LengthOf(path));
+  run.AddTimed(path, PathMemo::LengthOf(path));
   run.End();
   return true;
 }
