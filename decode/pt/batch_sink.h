@@ -166,7 +166,7 @@ class BatchSink {
   }
   // Whether a CYC packet may come while paths are added.
   bool TakesCyc() const { return receiver_.TakesCyc() && !done_; }
-  void Cyc(const TimeMark& mark) { receiver_.OnCyc(mark); }
+  [[gnu::always_inline]] void Cyc(const TimeMark& mark) { receiver_.OnCyc(mark); }
   // `steps`, behind end(), are of the packets behind a CYC, which times the first of them that took
   // a packet, if it is still to be told. `count` instructions of the flow are before them.
   [[gnu::always_inline]] void TellTimed(const BlockGraph& graph, std::span<const BlockStep> steps,
@@ -261,7 +261,7 @@ class BatchSink {
   size_t Untold() const { return open_.count - told_steps_; }
   // The stretch's first `steps`, up to the flow's instruction `count`: those that have not been
   // told yet are a piece.
-  void TellPiece(size_t steps, uint64_t count, bool takes_packet)
+  [[gnu::always_inline]] void TellPiece(size_t steps, uint64_t count, bool takes_packet)
     requires kWantsTimes
   {
     if (done_) return;

@@ -91,12 +91,12 @@ class Clock {
 
   // Ticks that `cycles` core cycles take at least when the core's ratio is not above `ratio`. Both
   // ratios are rounded to whole numbers.
-  uint64_t AtLeast(uint64_t cycles, uint8_t ratio) const {
+  [[gnu::always_inline]] uint64_t AtLeast(uint64_t cycles, uint8_t ratio) const {
     if (ratio == 0 || nominal_ratio_ == 0) return 0;
     return kPer[2 * ratio + 1].Scale(cycles, 2 * uint64_t{nominal_ratio_} - 1);
   }
   // The most likely number.
-  uint64_t Likely(uint64_t cycles, uint8_t ratio) const {
+  [[gnu::always_inline]] uint64_t Likely(uint64_t cycles, uint8_t ratio) const {
     if (ratio == 0 || nominal_ratio_ == 0) return 0;
     return kPer[ratio].Scale(cycles, nominal_ratio_);
   }

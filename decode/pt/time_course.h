@@ -64,7 +64,18 @@ class TimeCourse {
     while (leg_.end < count && leg_.end_mark != 0) NextLeg(marks);
     if (leg_.points > 1) PassBreaks(count);
   }
-  // The same for what stands behind a break there, and ahead of mark `before`.
+  // If the leg at hand ends at mark `from` and `begin` instructions, and the next one goes to `to`,
+  // which is resolved, and `end`: goes on to that. Else does nothing.
+  [[gnu::always_inline]] bool GoOn(Number from, uint64_t begin, Number to, uint64_t end,
+                                   const TimeMarks& marks) {
+    if (leg_.end_mark != from || leg_.end != begin || leg_.points + 1 >= points_.size())
+      return false;
+    const Point& next = points_[leg_.points + 1];
+    if (next.mark != to || next.count != end || to > marks.resolved()) return false;
+    NextLeg(marks);
+    return true;
+  }
+  // The same as GoTo for what stands behind a break there, and ahead of mark `before`.
   void GoToStart(uint64_t count, Number before, const TimeMarks& marks);
   // The line there. `ahead` as TimeLine has it, if the counts began with the flow. (Not returned:
   // copies wait for the stores of their parts.)

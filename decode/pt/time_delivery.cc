@@ -74,6 +74,7 @@ void TimeEstimator::DeliverBlocks(Piece& piece) {
   if (stretch_left_ == 0) BeginStretch(piece);
   AddTimes(piece);
   stretch_left_ -= piece.blocks;
+  if (piece.last_lo != 0 && stretch_left_ != 0) DeliverExact();
   if (stretch_left_ == 0 && batch_.count >= kLong) HandOn();
 }
 
@@ -119,6 +120,33 @@ void TimeEstimator::AddTimes(Piece& piece) {
     if (count == end) part.last_lo = last_lo;
     tsc_floor_ = part.line.NotBefore(part.last_lo, part.end);
   }
+}
+
+// The pieces behind the first one, which is being delivered, as long as each of them goes from one
+// CYC to the next: does for each what DeliverFirst does, but knows more. Such a piece lies in one
+// leg of the course, and the bound that ended the piece before begins it.
+void TimeEstimator::DeliverExact() {
+  const uint64_t stay_end = batch_.stay == nullptr ? ~uint64_t{0} : batch_.stay->end_tsc;
+  size_t done = 0;
+  while (stretch_left_ != 0 && done + 1 < pieces_.size()) {
+    const Piece& piece = pieces_[done + 1];
+    const uint64_t end = piece.count + piece.instructions;
+    if (piece.last_lo == 0 || piece.hi != piece.last_lo || lo_floor_ == 0) break;
+    const TimeMarks::Mark& mark = marks_.At(piece.hi);
+    if (mark.hi == 0) break;
+    if (!course_.GoOn(piece.lo, piece.count, piece.hi, end, marks_)) break;
+    TimedPart& part = times_.emplace_back();
+    part.end = end - batch_begin_;
+    part.bounds.lo = lo_floor_ = std::max(marks_.At(piece.lo).lo, lo_floor_);
+    part.bounds.hi = std::max(std::min(mark.hi, stay_end), lo_floor_);
+    part.last_lo = lo_floor_ = std::max(mark.lo, lo_floor_);
+    SetLine(part.bounds, batch_begin_, part.line);
+    tsc_floor_ = part.line.NotBefore(part.last_lo, part.end);
+    waiting_ -= piece.blocks;
+    stretch_left_ -= piece.blocks;
+    ++done;
+  }
+  pieces_.pop_front(done);
 }
 
 // What has come together in batch_.

@@ -109,7 +109,7 @@ class TimeEstimator : private EstimatorState {
   // ahead of it that have not been told yet may be told together with those behind it.
   bool TakesCyc() const { return tracing_ && !exact_ && unplaced_.empty(); }
   // REQUIRES: TakesCyc(). Does what OnMark does.
-  void OnCyc(const TimeMark& mark) {
+  [[gnu::always_inline]] void OnCyc(const TimeMark& mark) {
     marks_.Add(mark);
     exact_ = has_cyc_ = true;
   }
@@ -195,6 +195,7 @@ class TimeEstimator : private EstimatorState {
   void DeliverOther(const Piece& piece);
   void DeliverBlock(Piece& piece, BlockRun& run);
   void DeliverBlocks(Piece& piece);
+  void DeliverExact();
   void BeginStretch(const Piece& piece);
   void AddTimes(Piece& piece);
   void HandOn();
