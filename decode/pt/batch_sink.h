@@ -26,6 +26,7 @@ class BatchWriter {
   void Restore(const State&) { steps_.Release(steps_.position()); }
   size_t waiting() const { return 0; }
   void Use(ExecutionConsumer& consumer) { consumer_ = &consumer; }
+  void HandOnKnown() {}
   void Finish() {}
 
   StepBuffer& steps() { return steps_; }
@@ -113,7 +114,7 @@ class BatchSink : public SinkDefaults<BatchSink<Receiver>> {
   // The next block goes by itself.
   bool TakesSingles() const { return TimesNext(); }
   // They begin at node `id`.
-  void BeginPaths(BlockGraph& graph, uint32_t id, const Moment& moment) {
+  [[gnu::always_inline]] void BeginPaths(BlockGraph& graph, uint32_t id, const Moment& moment) {
     if (!GoesOn(graph, id, moment)) Begin(graph, id, moment);
   }
   FlowDigest& flow() { return open_.behind; }

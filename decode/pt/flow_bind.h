@@ -7,7 +7,7 @@
 namespace flowback::pt {
 
 template <FlowSink Sink>
-TraceEvent FlowEngine<Sink>::Event(EventKind kind) const {
+[[gnu::always_inline]] inline TraceEvent FlowEngine<Sink>::Event(EventKind kind) const {
   TraceEvent event;
   event.kind = kind;
   event.offset = Offset(packet_);
@@ -23,18 +23,12 @@ void FlowEngine<Sink>::Notify(TraceEvent event) {
 
 template <FlowSink Sink>
 void FlowEngine<Sink>::Wait(const TraceEvent& event, bool must_reach, bool takes_fup) {
-  Waiting waiting;
-  waiting.event = event;
-  waiting.must_reach = must_reach;
-  waiting.takes_fup = takes_fup;
-  waiting_.push_back(waiting);
+  compound_.Wait({.event = event, .must_reach = must_reach, .takes_fup = takes_fup});
 }
 
 template <FlowSink Sink>
 void FlowEngine<Sink>::ClearCompound() {
-  waiting_.clear();
-  transfer_.reset();
-  transfer_aborts_ = false;
+  compound_.Clear();
   DropHeldBits();
 }
 
@@ -42,7 +36,7 @@ void FlowEngine<Sink>::ClearCompound() {
 // only what they say beside their place holds.
 template <FlowSink Sink>
 void FlowEngine<Sink>::PassWaiting() {
-  for (const Waiting& w : std::exchange(waiting_, {}))
+  for (const PacketCompound::Waiting& w : compound_.TakeWaiting())
     if (w.transaction) in_transaction_ = w.in_transaction;
 }
 
@@ -50,10 +44,10 @@ void FlowEngine<Sink>::PassWaiting() {
 // packet on that it binds to.
 template <FlowSink Sink>
 void FlowEngine<Sink>::PassMode() {
-  if (!mode_) return;
-  exec_mode_ = mode_->Mode();
-  interrupt_flag_ = mode_->iflag;
-  mode_.reset();
+  const std::optional<ModeExec> mode = compound_.TakeMode();
+  if (!mode) return;
+  exec_mode_ = mode->Mode();
+  interrupt_flag_ = mode->iflag;
 }
 
 // The packet's address. While the flow is lost: none where no code can be. In modes other than
@@ -62,23 +56,11 @@ void FlowEngine<Sink>::PassMode() {
 template <FlowSink Sink>
 std::optional<uint64_t> FlowEngine<Sink>::PlaceOf(const IpPayload& payload) {
   const std::optional<uint64_t> ip = last_ip_.Apply(payload);
-  if (state_ != State::kLost || !ip || *ip >> 32 == 0) return ip;
-  if ((mode_ ? mode_->Mode() : exec_mode_) == ExecMode::k64Bit) return ip;
+  if (state_ != State::kLost || !ip) return ip;
+  const CodeMode mode = compound_.mode() ? compound_.mode()->Mode() : exec_mode_;
+  if ((*ip & ~TraitsOf(mode).address_mask) == 0) return ip;
   last_ip_.Doubt();
   return std::nullopt;
-}
-
-// While the flow is lost: whether execution stands where the FUP says that was just read. Not where
-// its packet only informs of a place, nor where that packet is not known.
-template <FlowSink Sink>
-bool FlowEngine<Sink>::FupTellsPlace() {
-  bool taken = false;
-  for (const Waiting& w : waiting_) {
-    if (w.must_reach) return true;
-    taken |= w.takes_fup;
-  }
-  if (taken) return false;
-  return mode_.has_value() || FollowedByTip();
 }
 
 // The code that is mapped now, in the current mode; only while no node number is held.
@@ -124,10 +106,7 @@ void FlowEngine<Sink>::SetMode(const ModeExec& packet, std::optional<uint64_t> i
 // A MODE.Exec takes effect at the packet it binds to.
 template <FlowSink Sink>
 void FlowEngine<Sink>::ApplyMode(std::optional<uint64_t> ip) {
-  if (!mode_) return;
-  const ModeExec packet = *mode_;
-  mode_.reset();
-  SetMode(packet, ip);
+  if (const std::optional<ModeExec> mode = compound_.TakeMode()) SetMode(*mode, ip);
 }
 
 template <FlowSink Sink>
@@ -141,8 +120,7 @@ bool FlowEngine<Sink>::Mismatch(const char* what) {
 // Gives the FUP's address to the packets that waited for it.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::BindWaiting(uint64_t ip) {
-  std::vector<Waiting> waiting = std::exchange(waiting_, {});
-  for (Waiting& w : waiting) {
+  for (PacketCompound::Waiting& w : compound_.TakeWaiting()) {
     w.event.ip = ip;
     w.event.has_ip = true;
     if (state_ == State::kOn && (w.must_reach || Reaches(ip))) {
@@ -161,27 +139,12 @@ bool FlowEngine<Sink>::BindWaiting(uint64_t ip) {
 
 template <FlowSink Sink>
 bool FlowEngine<Sink>::BindFup(uint64_t ip) {
-  bool takes_fup = false;
-  bool abort = false;
-  for (const Waiting& w : waiting_) {
-    takes_fup |= w.takes_fup;
-    abort |= w.abort;
-  }
-  // A MODE.Exec that tells of the interrupt flag binds to a FUP; one for a transfer to its TIP.
-  const bool binds_mode = mode_ && !FollowedByTip();
-  if (waiting_.empty() && !binds_mode) {
-    transfer_ = ip;
-    return true;
-  }
-  const bool begins_transfer = !takes_fup && !binds_mode && (abort || FollowedByTip());
-  if (binds_mode) {
+  const PacketCompound::FupUse use = compound_.UseOfFup([this] { return FollowedByTip(); });
+  if (use.binds_mode) {
     if (state_ == State::kOn && !WalkTo(ip)) return false;
     ApplyMode(ip);
   }
-  if (begins_transfer) {
-    transfer_ = ip;
-    transfer_aborts_ = abort;
-  }
+  if (use.begins_transfer) compound_.BeginTransfer({.from = ip, .aborts = use.aborts});
   return BindWaiting(ip);
 }
 
@@ -194,9 +157,7 @@ bool FlowEngine<Sink>::AtVmEntry() const {
 // The TIP or TIP.PGD after the FUP of an asynchronous transfer.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::FinishTransfer(std::optional<uint64_t> target, bool stops) {
-  const uint64_t from = *transfer_;
-  const bool aborts = std::exchange(transfer_aborts_, false);
-  transfer_.reset();
+  const auto [from, aborts] = compound_.EndTransfer();
   if (!WalkTo(from)) return false;
   if (stops && errata_.vm_entry_fup && AtVmEntry()) {
     Emit(cur_, BlockExit::kStopped, target.value_or(0));

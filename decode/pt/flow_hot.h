@@ -46,7 +46,7 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunHot() {
   auto leave = [&](HotStop stop) {
     pos_ = pos;
     cur_ = cur;
-    account_.padding += padding;
+    account_.AddPadding(padding);
     return stop;
   };
   while (pos < end && !sink_.Done()) {
@@ -111,12 +111,6 @@ inline bool FlowEngine<Sink>::RunTip(Output& run, uint32_t& cur, uint64_t ip) {
   for (;;) {
     const Node& node = graph_->node(cur);
     switch (node.kind) {
-      case NodeKind::kGoto:
-      case NodeKind::kCall:
-      case NodeKind::kSpecial:
-        if (!node.terminates && !graph_->Terminates(cur)) return false;
-        cur = StepOver(run, cur);
-        continue;
       case NodeKind::kReturn:
         returns_.PopIfAny();
         break;
@@ -127,7 +121,10 @@ inline bool FlowEngine<Sink>::RunTip(Output& run, uint32_t& cur, uint64_t ip) {
       case NodeKind::kFar:
         break;
       default:
-        return false;
+        if (!NeedsNoPacket(node.kind) || (!node.terminates && !graph_->Terminates(cur)))
+          return false;
+        cur = StepOver(run, cur);
+        continue;
     }
     run.Block(*graph_, cur, node, BlockExit::kTaken, ip, Now());
     const uint32_t predicted = node.next[1];
@@ -170,14 +167,10 @@ template <FlowSink Sink>
         cur = ReturnTo(entry);
         break;
       }
-      case NodeKind::kGoto:
-      case NodeKind::kCall:
-      case NodeKind::kSpecial:
+      default:
+        if (!NeedsNoPacket(node.kind)) return node.kind;
         if (!node.terminates && !graph_->Terminates(cur)) return NodeKind::kGoto;
         cur = StepOver(run, cur);
-        break;
-      default:
-        return node.kind;
     }
   }
   return NodeKind::kConditional;

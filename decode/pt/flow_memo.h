@@ -29,7 +29,7 @@ template <FlowSink Sink>
 struct FlowEngine<Sink>::PathRun {
   FlowEngine& engine;
   PathMemo& memo;
-  PathMemo::Seed seed{};
+  Seed seed;
   FlowDigest flow{};
   BlockStep* steps = nullptr;  // behind the last one; of sinks that take lists of blocks
   BlockStep* limit = nullptr;
@@ -40,23 +40,23 @@ struct FlowEngine<Sink>::PathRun {
       steps = engine.sink_.end();
       limit = engine.sink_.Limit();
     }
-    seed = PathMemo::SeedOf(engine.cur_);
+    seed = Seed::Of(engine.cur_);
     flow = engine.sink_.flow();
   }
   [[gnu::always_inline]] void End() {
-    engine.cur_ = PathMemo::NodeOf(seed);
+    engine.cur_ = seed.node();
     engine.sink_.flow() = flow;
     if constexpr (Sink::kListsBlocks) engine.sink_.EndPaths(*engine.graph_, engine.cur_, steps);
   }
   bool IsFull() const { return steps > limit; }
   // REQUIRES: what the path does to the stack has been done.
-  template <class Path>
-  [[gnu::always_inline]] void Add(Path& path, PathMemo::Length length) {
-    flow.hash = flow.hash * PathMemo::PowerOf(length) + path.hash;
-    flow.count += PathMemo::InstructionsOf(length);
+  template <class Packets>
+  [[gnu::always_inline]] void Add(Path<Packets>& path, Answer answer) {
+    flow.hash = flow.hash * answer.power() + path.hash;
+    flow.count += answer.instructions();
     seed = path.next;
     if constexpr (Sink::kListsBlocks) {
-      steps = memo.lists().template Copy<Path::kUsualBlocks>(path.blocks, steps);
+      steps = memo.lists().template Copy<Packets::kUsualBlocks>(path.blocks, steps);
     } else if constexpr (Sink::kCountsUses) {
       if (path.uses++ == 0) [[unlikely]]
         engine.sink_.Use(memo, path);
@@ -92,7 +92,7 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
     run.Begin();
     pos = pos_;
     last_ip = last_ip_.value();
-    end = PathMemo::Packets::HasWord(last_ip) ? last : nullptr;
+    end = TipTnt::HasWord(last_ip) ? last : nullptr;
   };
   const auto put = [&]() __attribute__((always_inline)) {
     run.End();
@@ -117,21 +117,21 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
         pos += cyc.size;
       }
     }
-    if (const uint16_t word = FullPair::Load(pos); FullPair::Match(word)) {
-      const auto [pair, length] = memo.LookUpPair(run.seed, word, returns_);
-      if (PathMemo::IsPath(length)) [[likely]] {
-        if (!PathMemo::HasEffect(length) || memo.Apply(*pair, returns_)) {
-          run.Add(*pair, length);
+    if (const TntPair two = FullPair::Load(pos); FullPair::Match(two)) {
+      const auto [path, answer] = memo.LookUp(run.seed, two, returns_);
+      if (answer.is_path()) [[likely]] {
+        if (!answer.has_effect() || memo.Apply(*path, returns_)) {
+          run.Add(*path, answer);
           pos += FullPair::kSize;
           continue;
         }
       }
     } else if (const QuickPackets quick = QuickPackets::Read(pos, last_ip, kOverCyc);
                quick.size != 0) [[likely]] {
-      const auto [path, length] = memo.LookUp(run.seed, quick.packets, returns_);
-      if (PathMemo::IsPath(length)) [[likely]] {
-        if (!PathMemo::HasEffect(length) || memo.Apply(*path, returns_)) [[likely]] {
-          run.Add(*path, length);
+      const auto [path, answer] = memo.LookUp(run.seed, quick.packets, returns_);
+      if (answer.is_path()) [[likely]] {
+        if (!answer.has_effect() || memo.Apply(*path, returns_)) [[likely]] {
+          run.Add(*path, answer);
           if constexpr (kOverCyc) clock_.OnCycles(quick.cycles);
           last_ip = quick.last_ip;
           pos += quick.size;
@@ -151,7 +151,7 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
       pos += cyc.size;
       continue;
     } else if (byte == 0) {
-      ++account_.padding;
+      account_.AddPadding(1);
       ++pos;
       continue;
     }
@@ -200,11 +200,11 @@ template <FlowSink Sink>
 // A TNT or TIP packet by itself. False, and nothing is done: it must be walked.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::RunAlone(PathMemo& memo) {
-  if (sink_.TakesSingles() || !PathMemo::Packets::HasWord(last_ip_.value())) return false;
+  if (sink_.TakesSingles() || !TipTnt::HasWord(last_ip_.value())) return false;
   QuickPackets quick = QuickPackets::Read(pos_, last_ip_.value(), false);
   if (quick.size == 0) return false;
   if (quick.packets.count() == 2) quick.DropTnt();
-  PathMemo::Path* path = memo.Find(PathMemo::SeedOf(cur_), quick.packets, returns_, sink_.uses());
+  Path<TipTnt>* path = memo.Find(Seed::Of(cur_), quick.packets, returns_, sink_.uses());
   if (path == nullptr || !Take(memo, *path)) return false;
   if constexpr (Sink::kCountsUses)
     if (memo.slow()) CountWalked(*memo.slow(), quick.packets.count());
@@ -221,10 +221,10 @@ bool FlowEngine<Sink>::RunAlone(PathMemo& memo) {
 template <FlowSink Sink>
 [[gnu::noinline]] std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunUnusual(
     PathMemo& memo) {
-  const PathMemo::Seed seed = PathMemo::SeedOf(cur_);
-  if (const uint16_t word = FullPair::Load(pos_); FullPair::Match(word)) {
-    PathMemo::Pair* pair = memo.LearnPair(seed, word, returns_, sink_.uses());
-    if (pair != nullptr && Take(memo, *pair)) {
+  const Seed seed = Seed::Of(cur_);
+  if (const TntPair two = FullPair::Load(pos_); FullPair::Match(two)) {
+    Path<TntPair>* path = memo.Learn(seed, two, returns_, sink_.uses());
+    if (path != nullptr && Take(memo, *path)) {
       CountWalked(SlowPacket::kNewPath, FullPair::kSize);
       pos_ += FullPair::kSize;
       return std::nullopt;
@@ -233,7 +233,7 @@ template <FlowSink Sink>
   QuickPackets quick = QuickPackets::Read(pos_, last_ip_.value(), OverCyc());
   for (;;) {
     if (quick.size == 0) return RunLongTnts(memo);
-    PathMemo::Path* path = memo.Find(seed, quick.packets, returns_, sink_.uses());
+    Path<TipTnt>* path = memo.Find(seed, quick.packets, returns_, sink_.uses());
     if (path != nullptr && Take(memo, *path)) {
       CountWalked(memo.slow().value_or(SlowPacket::kNoPath), quick.packets.count());
       clock_.OnCycles(quick.cycles);
@@ -274,13 +274,13 @@ std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunLongTnts(
         if (run.IsFull()) [[unlikely]]
           break;
       const unsigned some = std::min(left, OutcomePart::kMost);
-      const auto [pair, length] =
-          memo.LookUpPair(run.seed, OutcomePart{packet.bits, left, some}.AsPair(), returns_);
-      if (!PathMemo::IsPath(length)) [[unlikely]]
+      const auto [path, answer] =
+          memo.LookUp(run.seed, OutcomePart{packet.bits, left, some}.AsPair(), returns_);
+      if (!answer.is_path()) [[unlikely]]
         break;
-      if (PathMemo::HasEffect(length) && !memo.Apply(*pair, returns_)) [[unlikely]]
+      if (answer.has_effect() && !memo.Apply(*path, returns_)) [[unlikely]]
         break;
-      run.Add(*pair, length);
+      run.Add(*path, answer);
       left -= some;
     }
     pos += *size;
@@ -335,15 +335,14 @@ std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunOutcomes(
 
 template <FlowSink Sink>
 bool FlowEngine<Sink>::TakeOutcomes(PathMemo& memo, const OutcomePart& part) {
-  const PathMemo::Seed seed = PathMemo::SeedOf(cur_);
+  const Seed seed = Seed::Of(cur_);
   if (part.count > ShortTnt::kMaxCount) {
-    PathMemo::Pair* pair = memo.FindPair(seed, part.AsPair(), returns_, sink_.uses());
-    if (pair == nullptr || !Take(memo, *pair)) return false;
+    Path<TntPair>* path = memo.Find(seed, part.AsPair(), returns_, sink_.uses());
+    if (path == nullptr || !Take(memo, *path)) return false;
     sink_.Fast(-2);
     return true;
   }
-  PathMemo::Path* path =
-      memo.Find(seed, PathMemo::Packets::Tnt(part.AsShort()), returns_, sink_.uses());
+  Path<TipTnt>* path = memo.Find(seed, TipTnt::Tnt(part.AsShort()), returns_, sink_.uses());
   if (path == nullptr || !Take(memo, *path)) return false;
   sink_.Fast(-1);
   return true;
@@ -358,14 +357,14 @@ void FlowEngine<Sink>::CountWalked(SlowPacket reason, int packets) {
 
 // Goes along `path`, if it can.
 template <FlowSink Sink>
-template <class Path>
-bool FlowEngine<Sink>::Take(PathMemo& memo, Path& path) {
+template <class Packets>
+bool FlowEngine<Sink>::Take(PathMemo& memo, Path<Packets>& path) {
   if constexpr (Sink::kListsBlocks)
     if (!sink_.HasRoom()) return false;
   if (!memo.Apply(path, returns_)) return false;
   PathRun run{*this, memo};
   run.Begin();
-  run.Add(path, PathMemo::LengthOf(path));
+  run.Add(path, path.answer());
   run.End();
   return true;
 }

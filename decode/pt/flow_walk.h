@@ -7,7 +7,8 @@
 namespace flowback::pt {
 
 template <FlowSink Sink>
-inline void FlowEngine<Sink>::Emit(uint32_t id, BlockExit exit, uint64_t next) {
+[[gnu::always_inline]] inline void FlowEngine<Sink>::Emit(uint32_t id, BlockExit exit,
+                                                          uint64_t next) {
   sink_.Block(*graph_, id, graph_->node(id), exit, next, Now());
 }
 
@@ -68,23 +69,16 @@ bool FlowEngine<Sink>::WalkTnt(uint64_t bits, unsigned count) {
       typename Sink::Run run(sink_);
       stop = RunTnt(run, cur_, bits, count);
     }
-    switch (stop) {
-      case NodeKind::kConditional:
-        return true;
-      case NodeKind::kGoto:
-        return Runaway();
-      case NodeKind::kNoImage:
-      case NodeKind::kBadInstruction:
-        if (!NoCode()) return false;
-        break;
-      case NodeKind::kReturn:
-        if (compressed_returns_) return BadReturn((bits >> (count - 1) & 1) != 0);
-        [[fallthrough]];
-      default:
-        held_bits_ = bits;
-        held_count_ = count;
-        return true;
+    if (stop == NodeKind::kConditional) return true;
+    if (stop == NodeKind::kGoto) return Runaway();
+    if (stop == NodeKind::kReturn && compressed_returns_)
+      return BadReturn((bits >> (count - 1) & 1) != 0);
+    if (!HasNoCode(stop)) {
+      held_bits_ = bits;
+      held_count_ = count;
+      return true;
     }
+    if (!NoCode()) return false;
   }
 }
 
@@ -113,7 +107,7 @@ template <FlowSink Sink>
 void FlowEngine<Sink>::DropHeldBits() {
   if (held_count_ == 0) return;
   if (state_ == State::kOn) ComeToBranch();
-  tnt_passed_ = true;
+  loss_state_.OnLostTnt();
   held_count_ = 0;
 }
 
@@ -134,27 +128,41 @@ bool FlowEngine<Sink>::WalkHeldBits() {
   if (held_count_ == 0) return true;
   deferred_tips_ = true;
   if (WalkTnt(held_bits_, std::exchange(held_count_, 0))) return true;
-  tnt_passed_ = true;
+  loss_state_.OnLostTnt();
   return false;
+}
+
+// Passes the block that it stands at if that needs no packet, on the way to one that does or to
+// what `is_goal` says yes to. `leads` remembers that the way leads there; it begins as false.
+template <FlowSink Sink>
+template <class Predicate>
+typename FlowEngine<Sink>::Passed FlowEngine<Sink>::PassBlock(Predicate is_goal, bool& leads) {
+  const NodeKind kind = graph_->node(cur_).kind;
+  if (NeedsNoPacket(kind)) {
+    if (!leads && !(leads = LeadsSomewhere(is_goal))) {
+      Runaway();
+      return Passed::kFailed;
+    }
+    cur_ = StepOver(sink_, cur_);
+    return Passed::kYes;
+  }
+  if (!HasNoCode(kind)) return Passed::kNeedsPacket;
+  leads = false;
+  return NoCode() ? Passed::kYes : Passed::kFailed;
 }
 
 // On to the next block whose end needs a packet.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::WalkToConsumer() {
   for (;;) {
-    switch (graph_->node(cur_).kind) {
-      case NodeKind::kGoto:
-      case NodeKind::kCall:
-      case NodeKind::kSpecial:
-        if (!graph_->node(cur_).terminates && !graph_->Terminates(cur_)) return Runaway();
-        cur_ = StepOver(sink_, cur_);
-        break;
-      case NodeKind::kNoImage:
-      case NodeKind::kBadInstruction:
-        if (!NoCode()) return false;
-        break;
-      default:
-        return true;
+    const Node& node = graph_->node(cur_);
+    if (NeedsNoPacket(node.kind)) {
+      if (!node.terminates && !graph_->Terminates(cur_)) return Runaway();
+      cur_ = StepOver(sink_, cur_);
+    } else if (!HasNoCode(node.kind)) {
+      return true;
+    } else if (!NoCode()) {
+      return false;
     }
   }
 }
@@ -214,21 +222,10 @@ bool FlowEngine<Sink>::WalkTo(uint64_t ip) {
       Goto(ip);
       return true;
     }
-    switch (graph_->node(cur_).kind) {
-      case NodeKind::kGoto:
-      case NodeKind::kCall:
-      case NodeKind::kSpecial:
-        if (!leads && !(leads = LeadsSomewhere(is_there))) return Runaway();
-        cur_ = StepOver(sink_, cur_);
-        break;
-      case NodeKind::kNoImage:
-      case NodeKind::kBadInstruction:
-        if (!NoCode()) return false;
-        leads = false;
-        break;
-      default:
-        return MismatchAtBranch(("a branch lies before the FUP address " + Hex(ip)).c_str());
-    }
+    const Passed passed = PassBlock(is_there, leads);
+    if (passed == Passed::kFailed) return false;
+    if (passed == Passed::kNeedsPacket)
+      return MismatchAtBranch(("a branch lies before the FUP address " + Hex(ip)).c_str());
   }
 }
 
@@ -240,9 +237,7 @@ bool FlowEngine<Sink>::Meets(Predicate is_it, unsigned most) {
   uint32_t id = cur_;
   for (unsigned blocks = 0; blocks <= most; ++blocks) {
     if (is_it(id)) return true;
-    const NodeKind kind = graph_->node(id).kind;
-    if (kind != NodeKind::kGoto && kind != NodeKind::kCall && kind != NodeKind::kSpecial)
-      return false;
+    if (!NeedsNoPacket(graph_->node(id).kind)) return false;
     id = Successor(id, 1);
   }
   return false;
@@ -296,51 +291,41 @@ bool FlowEngine<Sink>::StopsTracing(uint32_t id, std::optional<uint64_t> ip) con
   return LeavesFilter(id) || Binds(id, kFlagMovCr3);
 }
 
+// Tracing stops at the branch that ends this block.
+template <FlowSink Sink>
+[[gnu::always_inline]] inline bool FlowEngine<Sink>::StopAtBranch(std::optional<uint64_t> ip) {
+  const NodeKind kind = graph_->node(cur_).kind;
+  if (kind == NodeKind::kConditional) return LeaveAtConditional(ip);
+  if (!ip && kind != NodeKind::kFar)
+    return MismatchAtBranch("TIP.PGD without an IP at an indirect branch");
+  if (kind == NodeKind::kReturn) returns_.PopIfAny();
+  Emit(cur_, BlockExit::kStopped, ip.value_or(0));
+  return true;
+}
+
 // TIP.PGD without a FUP before it: on to the instruction that stops tracing. Without an IP that is
 // a change to a level that is not traced; with one, the branch that leaves the filter range for it.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::WalkToStop(std::optional<uint64_t> ip) {
   if (held_count_ != 0) return MismatchAtBranch("TIP.PGD where a TIP is due");
   const auto stops_in = [&](uint32_t id) { return ip ? InstructionsBefore(id, *ip) : 0; };
-  const auto stops_at = [&](uint32_t id) { return StopsTracing(id, ip); };
+  const auto stops_at = [&](uint32_t id) {
+    return NeedsNoPacket(graph_->node(id).kind) && StopsTracing(id, ip);
+  };
+  const auto stops = [&](uint32_t id) { return stops_in(id) != 0 || stops_at(id); };
   for (bool leads = false;;) {
-    const uint32_t id = cur_;
-    const Node& node = graph_->node(id);
-    if (const unsigned before = stops_in(id); before != 0) {
-      sink_.Part(*graph_, id, before, Now());  // the range ends in mid-block
+    if (const unsigned before = stops_in(cur_); before != 0) {
+      sink_.Part(*graph_, cur_, before, Now());  // the range ends in mid-block
       return true;
     }
-    switch (node.kind) {
-      case NodeKind::kConditional:
-        return LeaveAtConditional(ip);
-      case NodeKind::kReturn:
-      case NodeKind::kIndirect:
-      case NodeKind::kIndirectCall:
-        if (!ip) return MismatchAtBranch("TIP.PGD without an IP at an indirect branch");
-        [[fallthrough]];
-      case NodeKind::kFar:
-        if (node.kind == NodeKind::kReturn) returns_.PopIfAny();
-        Emit(id, BlockExit::kStopped, ip.value_or(0));
-        return true;
-      case NodeKind::kGoto:
-      case NodeKind::kCall:
-      case NodeKind::kSpecial:
-        if (stops_at(id)) {
-          const bool leaves = IsDirect(node.last) || !ip;
-          Emit(id, leaves ? BlockExit::kStopped : BlockExit::kFallThrough, ip.value_or(0));
-          return true;
-        }
-        if (!leads && !(leads = LeadsSomewhere(
-                            [&](uint32_t at) { return stops_in(at) != 0 || stops_at(at); })))
-          return Runaway();
-        cur_ = StepOver(sink_, cur_);
-        break;
-      case NodeKind::kNoImage:
-      case NodeKind::kBadInstruction:
-        if (!NoCode()) return false;
-        leads = false;
-        break;
+    const Node& node = graph_->node(cur_);
+    if (!NeedsNoPacket(node.kind) && !HasNoCode(node.kind)) return StopAtBranch(ip);
+    if (stops_at(cur_)) {
+      const bool leaves = IsDirect(node.last) || !ip;
+      Emit(cur_, leaves ? BlockExit::kStopped : BlockExit::kFallThrough, ip.value_or(0));
+      return true;
     }
+    if (PassBlock(stops, leads) == Passed::kFailed) return false;
   }
 }
 
@@ -362,30 +347,17 @@ bool FlowEngine<Sink>::WalkPastPtwrite(TraceEvent event) {
   if (held_count_ != 0) return MismatchAtBranch("PTW where a TIP is due");
   const auto is_ptwrite = [&](uint32_t id) { return Binds(id, kFlagPtwrite); };
   for (bool leads = false;;) {
-    const Node& node = graph_->node(cur_);
-    switch (node.kind) {
-      case NodeKind::kSpecial:
-        if (is_ptwrite(cur_)) {
-          event.ip = graph_->info(cur_).LastAddress();
-          event.has_ip = true;
-          cur_ = StepOver(sink_, cur_);
-          Notify(event);
-          return true;
-        }
-        [[fallthrough]];
-      case NodeKind::kGoto:
-      case NodeKind::kCall:
-        if (!leads && !(leads = LeadsSomewhere(is_ptwrite))) return Runaway();
-        cur_ = StepOver(sink_, cur_);
-        break;
-      case NodeKind::kNoImage:
-      case NodeKind::kBadInstruction:
-        if (!NoCode()) return false;
-        leads = false;
-        break;
-      default:
-        return MismatchAtBranch("PTW, but no PTWRITE before the next branch");
+    if (is_ptwrite(cur_)) {
+      event.ip = graph_->info(cur_).LastAddress();
+      event.has_ip = true;
+      cur_ = StepOver(sink_, cur_);
+      Notify(event);
+      return true;
     }
+    const Passed passed = PassBlock(is_ptwrite, leads);
+    if (passed == Passed::kFailed) return false;
+    if (passed == Passed::kNeedsPacket)
+      return MismatchAtBranch("PTW, but no PTWRITE before the next branch");
   }
 }
 

@@ -70,7 +70,7 @@ class CountingSink : public SinkDefaults<CountingSink> {
   // must stay until then, or until CountUses.
   FlowDigest& flow() { return flow_; }
   template <class Path>
-  void Use(PathMemo& memo, Path& path) {
+  [[gnu::always_inline]] void Use(PathMemo& memo, Path& path) {
     memo_ = &memo;
     if (memo.Use(path)) CountUses();
   }

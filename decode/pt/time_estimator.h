@@ -143,6 +143,8 @@ class TimeEstimator : private EstimatorState {
   }
   // Whether that would change anything.
   bool WantsPacketEnd() const { return settled_ != last_ || exact_; }
+  // Hands on the pieces whose times are known: nothing waits for others to come to them.
+  void HandOnKnown() { HandOn(); }
   // The stream ends: hands on what still waits.
   void Finish();
   bool Done() const { return done_; }

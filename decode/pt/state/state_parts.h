@@ -72,10 +72,15 @@ void Parts(T& of, Use use) {
   auto& [item_bytes] = of;
   use(item_bytes);
 }
-template <Is<FlowState::Waiting> T, class Use>
+template <Is<PacketCompound::Waiting> T, class Use>
 void Parts(T& of, Use use) {
   auto& [event, must_reach, takes_fup, abort, transaction, in_transaction] = of;
   use(event, must_reach, takes_fup, abort, transaction, in_transaction);
+}
+template <Is<PacketCompound::Transfer> T, class Use>
+void Parts(T& of, Use use) {
+  auto& [from, aborts] = of;
+  use(from, aborts);
 }
 template <Is<FlowState::Failure> T, class Use>
 void Parts(T& of, Use use) {
@@ -133,19 +138,22 @@ template <Is<Clock> T, class Use>
 void Parts(T& of, Use use) {
   Clock::Parts(of, use);
 }
+template <class T, class Use>
+  requires Is<T, LossAccount> || Is<T, LossState> || Is<T, PacketCompound>
+void Parts(T& of, Use use) {
+  std::remove_const_t<T>::Parts(of, use);
+}
 // A kept state has no graph, no node and no call's node: FlowEngine::Save.
 template <Is<FlowState> T, class Use>
 void Parts(T& of, Use use) {
   auto& [pos, end, hot_end, next_change, next_gap, packet, pebs, last_ip, clock, account,
-         behind_last_psb, counted, counted_padding, state, graph, cur, returns, calls_lost,
-         held_bits, held_count, deferred_tips, cycles_told, exec_mode, interrupt_flag,
-         in_transaction, waiting, transfer, transfer_aborts, mode, hot_packet, hot_bits, hot_count,
-         hot_ip, failure, loss, losing, tnt_passed, overflowed, only_time_since_ovf] = of;
+         behind_last_psb, state, graph, cur, returns, calls_lost, held_bits, held_count,
+         deferred_tips, cycles_told, exec_mode, interrupt_flag, in_transaction, compound,
+         hot_packet, hot_bits, hot_count, hot_ip, failure, loss_state] = of;
   use(pos, end, hot_end, next_change, next_gap, packet, pebs, last_ip, clock, account,
-      behind_last_psb, counted, counted_padding, state, returns, calls_lost, held_bits, held_count,
-      deferred_tips, cycles_told, exec_mode, interrupt_flag, in_transaction, waiting, transfer,
-      transfer_aborts, mode, hot_packet, hot_bits, hot_count, hot_ip, failure, loss, losing,
-      tnt_passed, overflowed, only_time_since_ovf);
+      behind_last_psb, state, returns, calls_lost, held_bits, held_count, deferred_tips,
+      cycles_told, exec_mode, interrupt_flag, in_transaction, compound, hot_packet, hot_bits,
+      hot_count, hot_ip, failure, loss_state);
 }
 
 // ---- writing and reading ----
@@ -246,7 +254,7 @@ void PutRun(Archive& archive, T& run) {
   const auto put = [&archive](auto&... parts) { (Put(archive, parts), ...); };
   put(address, next, tsc, first_tsc, bounds, last_lo, exit, last, mode, in_transaction, stay);
   if constexpr (Archive::kReads) {
-    archive.Block(run);
+    archive.Lengths(run);
   } else {
     archive.Pointer(space);
     archive.Number(lengths.size());
@@ -254,13 +262,12 @@ void PutRun(Archive& archive, T& run) {
 }
 
 // Steps are numbers of nodes in memory, so addresses take their place: each by how far it lies from
-// the one before, with the sign in the lowest bit.
+// the one before.
 inline void PutSteps(StateWriter& archive, const StepBuffer& steps, const BlockStretch& stretch) {
   uint64_t before = 0;
   for (const BlockStep step : steps.Steps(stretch.begin, stretch.count)) {
     const uint64_t address = stretch.graph->info(step.number()).address;
-    const uint64_t distance = address - before;
-    archive.Number(distance << 1 ^ (distance >> 63 != 0 ? ~uint64_t{0} : 0));
+    archive.Distance(before, address);
     archive.Number(step.taken());
     before = address;
   }
@@ -270,8 +277,7 @@ inline void PutSteps(StateReader& archive, StepBuffer& steps, BlockStretch& stre
   if (stretch.graph == nullptr) return archive.Fail();
   uint64_t address = 0;
   for (size_t left = stretch.count; left != 0 && archive.ok(); --left) {
-    const uint64_t distance = archive.Number();
-    address += distance >> 1 ^ ((distance & 1) != 0 ? ~uint64_t{0} : 0);
+    address = archive.Distance(address);
     if (steps.end() >= steps.limit()) steps.MakeRoom();
     *steps.end() = BlockStep::Of(stretch.graph->NodeAt(address), archive.Number() != 0);
     steps.set_end(steps.end() + 1);
@@ -287,9 +293,13 @@ void PutEstimator(Archive& archive, T& of) {
          lo_floor, tsc_floor, done] = of;
   const auto put = [&archive](auto&... parts) { (Put(archive, parts), ...); };
   put(marks, first, last, settled, base, resolved, placed, unplaced, unplaced_count, exact, tracing,
-      has_cyc, points, segment, usual_pace, tail_pace, pieces, waiting, blocks, stretches, batch,
-      times, events, losses, loss_begin, loss_begin_bounds, count, lo_floor, tsc_floor, done);
-  if (batch.count != 0) PutSteps(archive, steps, batch);
+      has_cyc, points, segment, usual_pace, tail_pace, pieces, waiting, blocks, stretches,
+      batch.count, times, events, losses, loss_begin, loss_begin_bounds, count, lo_floor, tsc_floor,
+      done);
+  if (batch.count != 0) {
+    put(batch);
+    PutSteps(archive, steps, batch);
+  }
   for (size_t i = 0; i < stretches.size(); ++i) PutSteps(archive, steps, stretches[i]);
 }
 

@@ -6,7 +6,7 @@
 
 #include "flowback/model/instruction.h"
 
-namespace flowback {
+namespace flowback::x86 {
 
 // What identifies an instruction of the one-byte (0) and two-byte (1) opcode maps; no other map has
 // an instruction that concerns us.
@@ -26,7 +26,4 @@ struct OpcodeParts {
 // Sets `kind` and `flags` of `out`; direct branches get their displacement from the caller.
 void SetClass(const OpcodeParts& parts, Instruction& out);
 
-// The prefixes that any opcode may have in any mode: operand and address size, segments, LOCK, REP.
-bool IsLegacyPrefix(uint8_t byte);
-
-}  // namespace flowback
+}  // namespace flowback::x86

@@ -5,10 +5,11 @@
 #include "flowback/base/bytes.h"
 #include "flowback/model/instruction.h"
 
-namespace flowback {
+namespace flowback::x86 {
 
 // Classifies the 64-bit instruction at the start of `code`. False: it is not one of the common
-// forms, or `code` has less than 15 bytes; whether it is an instruction is not said then.
+// forms, or `code` is shorter than an instruction may be; whether it is an instruction is not said
+// then.
 bool ClassifyCommonForm(Bytes code, Instruction& out);
 
-}  // namespace flowback
+}  // namespace flowback::x86

@@ -2,7 +2,7 @@
 // libLLVM is 130 MB and takes some 11 ms to load, which most runs never need: it is opened when the
 // first instruction is met that Zydis does not know (APX, FRED and what comes after them), through
 // LLVM's C interface, whose functions are stable over releases.
-#include "decode/instruction/llvm_fallback.h"
+#include "decode/instruction/x86/llvm_fallback.h"
 
 #include <dlfcn.h>
 #include <llvm-c/Disassembler.h>
@@ -12,12 +12,11 @@
 #include <array>
 #include <mutex>
 
-#include "decode/instruction/opcode_class.h"
+#include "decode/instruction/x86/machine_modes.h"
+#include "decode/instruction/x86/prefixes.h"
 
-namespace flowback {
+namespace flowback::x86 {
 namespace {
-
-constexpr unsigned kLongestInstruction = 15;
 
 // Only ever loaded, never unloaded: other rooms may use the same library.
 class Library {
@@ -43,7 +42,7 @@ class Library {
 
   // Prefixes that LLVM can't join to an instruction, LOCK among them, are instructions of their own
   // to it. They are put together again with what follows.
-  unsigned RunWithPrefixes(Bytes code, uint64_t address, ExecMode mode, std::string* text) {
+  unsigned RunWithPrefixes(Bytes code, uint64_t address, CodeMode mode, std::string* text) {
     std::string prefixes;
     for (unsigned skipped = 0; skipped < code.size();) {
       std::string part;
@@ -61,15 +60,14 @@ class Library {
   }
 
  private:
-  static bool IsPrefixesOnly(Bytes bytes, ExecMode mode) {
+  static bool IsPrefixesOnly(Bytes bytes, CodeMode mode) {
     return std::all_of(bytes.begin(), bytes.end(), [&](uint8_t byte) {
-      const bool rex = mode == ExecMode::k64Bit && (byte & 0xf0) == 0x40;
-      return rex || IsLegacyPrefix(byte);
+      return IsLegacyPrefix(byte) || (mode == CodeMode::kX86_64 && IsRex(byte));
     });
   }
 
-  unsigned Run(Bytes code, uint64_t address, ExecMode mode, std::string* text) {
-    LLVMDisasmContextRef context = contexts_[static_cast<size_t>(mode)];
+  unsigned Run(Bytes code, uint64_t address, CodeMode mode, std::string* text) {
+    LLVMDisasmContextRef context = contexts_[IndexOf(mode)];
     if (context == nullptr) return 0;
     std::array<uint8_t, kLongestInstruction> copy{};  // the interface wants writable bytes
     const size_t size = std::min<size_t>(code.size(), copy.size());
@@ -103,17 +101,17 @@ class Library {
   decltype(&LLVMCreateDisasmCPUFeatures) create_ = nullptr;
   decltype(&LLVMDisasmInstruction) run_ = nullptr;
   decltype(&LLVMSetDisasmOptions) set_options_ = nullptr;
-  std::array<LLVMDisasmContextRef, 3> contexts_{};
+  std::array<LLVMDisasmContextRef, kModes> contexts_{};
   std::mutex mutex_;  // a context may be used by one thread at a time
 };
 
 }  // namespace
 
-unsigned LlvmDisassemble(Bytes code, uint64_t address, ExecMode mode, std::string* text) {
+unsigned LlvmDisassemble(Bytes code, uint64_t address, CodeMode mode, std::string* text) {
   // Loaded once and kept to the end of the process: destroying it at exit would race with LLVM's
   // own destructors.
   static Library& library = *new Library;
   return library.RunWithPrefixes(code, address, mode, text);
 }
 
-}  // namespace flowback
+}  // namespace flowback::x86

@@ -7,16 +7,16 @@
 // for Zydis too, whatever its ModRM; tests/instruction/common_form_test.cc goes through all of
 // them. So a row may be missing without harm, but none may be wrong. Left out are, besides rare
 // opcodes, those that some ModRM makes undefined, that bind packets, and branches with prefixes.
-#include "decode/instruction/common_form.h"
+#include "decode/instruction/x86/common_form.h"
 
 #include <array>
 #include <cstddef>
 #include <cstring>
 
-#include "decode/instruction/classify.h"
-#include "decode/instruction/opcode_class.h"
+#include "decode/instruction/x86/opcode_class.h"
+#include "decode/instruction/x86/prefixes.h"
 
-namespace flowback {
+namespace flowback::x86 {
 namespace {
 
 enum Part : uint8_t {
@@ -160,17 +160,17 @@ bool ReadHead(const uint8_t* code, Head& head) {
   for (;; ++head.size) {
     const uint8_t byte = code[head.size];
     const bool repeat = byte == 0xf2 || byte == 0xf3;
-    if (!repeat && byte != 0x66 && byte != 0x2e && byte != 0x64) break;
+    if (!repeat && byte != kOperandSizePrefix && byte != 0x2e && byte != 0x64) break;
     if (head.size == kMostPrefixes || head.prefix >= kF3 || (repeat && head.size != 0))
       return false;
     if (repeat)
       head.prefix = byte == 0xf3 ? kF3 : kF2;
-    else if (byte == 0x66)
+    else if (byte == kOperandSizePrefix)
       head.prefix = k66;
     else
       head.segment = true;
   }
-  if ((code[head.size] & 0xf0) == 0x40) head.rex = code[head.size++];
+  if (IsRex(code[head.size])) head.rex = code[head.size++];
   return true;
 }
 
@@ -205,7 +205,7 @@ void SetTransfer(OpcodeParts parts, const uint8_t* displacement, size_t size, In
 }  // namespace
 
 bool ClassifyCommonForm(Bytes code, Instruction& out) {
-  if (code.size() < kMaxInstructionBytes) return false;
+  if (code.size() < TraitsOf(CodeMode::kX86_64).longest_instruction) return false;
   Head head;
   if (!ReadHead(code.data(), head)) return false;
   const uint8_t* at = code.data() + head.size;
@@ -232,4 +232,4 @@ bool ClassifyCommonForm(Bytes code, Instruction& out) {
   return true;
 }
 
-}  // namespace flowback
+}  // namespace flowback::x86

@@ -9,13 +9,12 @@
 //  * VMCALL, VMFUNC and whatever else exits to a hypervisor: a VM exit is asynchronous, with a FUP.
 //  * XBEGIN, XEND, XABORT: MODE.TSX and, for an abort, a FUP with the target in a TIP.
 //  * UD0, UD1, UD2 never complete; ENCLU's enclave transfers come with a FUP.
-#include "decode/instruction/opcode_class.h"
+#include "decode/instruction/x86/opcode_class.h"
 
 #include <array>
 #include <cstddef>
-#include <string_view>
 
-namespace flowback {
+namespace flowback::x86 {
 namespace {
 
 using enum InstructionClass;
@@ -122,9 +121,4 @@ void SetClass(const OpcodeParts& parts, Instruction& out) {
   out.flags = entry.flags;
 }
 
-bool IsLegacyPrefix(uint8_t byte) {
-  constexpr std::string_view kPrefixes = "\x26\x2e\x36\x3e\x64\x65\x66\x67\xf0\xf2\xf3";
-  return kPrefixes.find(static_cast<char>(byte)) != std::string_view::npos;
-}
-
-}  // namespace flowback
+}  // namespace flowback::x86
