@@ -61,7 +61,7 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunHot() {
       }
       if (byte == kExtendedPrefix) return leave(HotStop::kOther);
       hot_packet_ = pos++;
-      CountSlow(SlowPacket::kEnd);
+      CountSlow(kToPaths ? SlowPacket::kTime : SlowPacket::kEnd);
       const uint64_t bits = byte >> 1;
       unsigned count = 30 - static_cast<unsigned>(__builtin_clz(byte));
       [[maybe_unused]] const unsigned all = count;
@@ -79,7 +79,7 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunHot() {
       if (!size) return leave(HotStop::kOther);
       hot_packet_ = pos;
       pos += *size;
-      CountSlow(SlowPacket::kEnd);
+      CountSlow(kToPaths ? SlowPacket::kTime : SlowPacket::kEnd);
       hot_ip_ = last_ip_.Apply(tip.ip);
       if (!hot_ip_ || !RunTip(run, cur, *hot_ip_)) return leave(HotStop::kTip);
       PacketEnd();

@@ -283,6 +283,8 @@ bool FlowEngine<Sink>::RunAlone(PathMemo& memo) {
   if (quick.packets.count() == 2) quick.DropTnt();
   Path<TipTnt>* path = memo.Find(Seed::Of(cur_), quick.packets, returns_, sink_.uses());
   if (path == nullptr || !Take(memo, *path)) return false;
+  if constexpr (Sink::kCountsUses)
+    if (memo.slow()) CountWalked(*memo.slow(), quick.packets.count());
   last_ip_.Set(quick.last_ip);
   pos_ += quick.size;
   if (quick.packets.tip())

@@ -136,7 +136,7 @@ template <class Sink>
 concept FittingFlags = requires {
   requires !Sink::kListsBlocks || (Sink::kMemoises && Sink::kHearsPackets);
   requires !Sink::kListsBlocks || Sink::kMemoContent == MemoContent::kBlocks;
-  requires !Sink::kCountsUses || (Sink::kMemoises && !Sink::kHearsPackets);
+  requires !Sink::kCountsUses || Sink::kMemoises;
   requires !Sink::kCountsBlocks || Sink::kMemoContent == MemoContent::kUsesAndBlocks;
 };
 

@@ -34,11 +34,12 @@ class NativeDecoder final : public Decoder {
 
   Result<ByteAccount> Decode(const DecodeInput& input, ExecutionConsumer& consumer) override {
     if (Status status = Check(input); !status) return Fail(status.error());
+    if (input.times && !input.blocks) {
+      const FlowSummary sum = SumTimed(input, consumer);
+      return ByteAccount{sum.bytes_decoded, sum.bytes_padding, sum.bytes_lost};
+    }
     CodeView code(*input.code, memory_.graphs);
     if (input.times) {
-      if (!input.blocks)
-        return batches_ ? DecodeTimed<EventSink<true>>(input, code, consumer)
-                        : DecodeTimed<EventSink<false>>(input, code, consumer);
       return batches_ ? DecodeTimed<BatchedTimedSink>(input, code, consumer)
                       : DecodeTimed<TimedSink>(input, code, consumer);
     }
@@ -66,6 +67,11 @@ class NativeDecoder final : public Decoder {
     return SumStream(input, memory_, sink);
   }
 
+  Result<FlowSummary> SummarizeTimed(const DecodeInput& input, ExecutionConsumer& events) override {
+    if (Status status = Check(input); !status) return Fail(status.error());
+    return SumTimed(input, events);
+  }
+
   Result<FlowSummary> Count(const DecodeInput& input, BlockCountConsumer& consumer) override {
     if (Status status = Check(input); !status) return Fail(status.error());
     if (const size_t piece = PieceSize(input); piece != 0)
@@ -81,6 +87,19 @@ class NativeDecoder final : public Decoder {
     const ByteAccount account = FlowEngine<Sink>(input, code, memory_.memos, sink).Run();
     estimator.Finish();
     return account;
+  }
+
+  FlowSummary SumTimed(const DecodeInput& input, ExecutionConsumer& events) {
+    return batches_ ? SumTimed<EventSink<true>>(input, events)
+                    : SumTimed<EventSink<false>>(input, events);
+  }
+  template <class Sink>
+  FlowSummary SumTimed(const DecodeInput& input, ExecutionConsumer& events) {
+    TimeEstimator estimator(events, input.config);
+    Sink sink(estimator);
+    FlowSummary summary = SumStream(input, memory_, sink);
+    estimator.Finish();
+    return summary;
   }
 
   // Less than this is decoded before the threads have started. Each piece adds up its sums anew, so

@@ -71,16 +71,14 @@ TEST_P(PlayerTest, AbsencesAreOfTheAccount) {
   const RecordingClock clock(opened_.recording);
   if (!clock.has_nanoseconds()) GTEST_SKIP() << "the recording has no nanoseconds";
   const std::unique_ptr<Decoder> decoder = Engine("native");
-  std::vector<FlowSummary> summaries;
-  for (const Stream& stream : opened_.recording.streams)
-    summaries.push_back(*decoder->Summarize(opened_.inputs->For(stream)));
-  const auto accounts = AccountTimes(opened_.recording, *opened_.inputs, summaries, *decoder);
-  ASSERT_TRUE(accounts);
+  const auto accounted = AccountFlow(opened_.recording, *opened_.inputs, *decoder);
+  ASSERT_TRUE(accounted);
+  const std::vector<TimeAccount>& accounts = accounted->times.threads;
   for (const ThreadFlow& flow : flows_) {
     if (flow.tid < 0) continue;
     const auto account =
-        std::ranges::find(accounts->threads, flow.tid, [](const auto& at) { return at.tid; });
-    if (account == accounts->threads.end()) continue;
+        std::ranges::find(accounts, flow.tid, [](const auto& at) { return at.tid; });
+    if (account == accounts.end()) continue;
     const plays::Told told = plays::Play(NewPlayer("native", {.threads = 2}, &clock), {flow});
     uint64_t off = 0;
     uint64_t untraced = 0;

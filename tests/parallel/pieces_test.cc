@@ -107,6 +107,7 @@ TEST(Pieces, GapsAreTheSameInPieces) {
     for (const DataLoss& loss : serial.losses)
       lost += loss.cause == LossCause::kAuxLost || loss.cause == LossCause::kTruncated;
     ExpectSameInParallel(*Native(), input, serial);
+    ExpectSameWithEvents(*Native(), input, serial);
     EXPECT_EQ(serial.bytes_decoded + serial.bytes_padding + serial.bytes_lost, holed.bytes.size());
   }
   EXPECT_GT(lost, 150);
