@@ -130,7 +130,7 @@ class Counts final : public Totals {
 
  private:
   using Targets = std::map<std::tuple<uint64_t, InstructionClass, uint64_t>, uint64_t>;
-  using Code = std::pair<const AddressSpace*, ExecMode>;
+  using Code = std::pair<const AddressSpace*, CodeMode>;
 
   static void Append(const Targets& targets, BlockCounts& counts) {
     for (const auto& [ends, times] : targets)

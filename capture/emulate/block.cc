@@ -8,6 +8,7 @@
 
 #include "capture/record/branch_outcome.h"
 #include "decode/instruction/classify.h"
+#include "decode/instruction/x86/prefixes.h"
 
 namespace flowback::emulate {
 namespace {
@@ -38,18 +39,19 @@ BlockEnd EndOf(const Instruction& last, Bytes code, uint64_t ip) {
 
 // An instruction that would cross into the next page begins a block of its own: the emulator ends
 // the block before it, yet lists the bytes it had read of it already.
-void DropUnfinished(uint64_t start, Bytes code, ExecMode mode, std::vector<uint8_t>& lengths) {
+void DropUnfinished(uint64_t start, Bytes code, CodeMode mode, std::vector<uint8_t>& lengths) {
   constexpr uint64_t kPage = 4096;
   if (lengths.size() < 2) return;
   const uint64_t before = std::accumulate(lengths.begin(), lengths.end() - 1, uint64_t{0});
   Instruction instruction;
-  const bool near_end = (start + before + kMaxInstructionBytes) / kPage != start / kPage;
+  const bool near_end =
+      (start + before + TraitsOf(mode).longest_instruction) / kPage != start / kPage;
   if (near_end && !Classify(code.subspan(before), mode, instruction)) lengths.pop_back();
 }
 
 // The class of each instruction; false when one is not as the emulator has it, or transfers control
 // in mid-block.
-bool ClassifyAll(Bytes code, const std::vector<uint8_t>& lengths, ExecMode mode,
+bool ClassifyAll(Bytes code, const std::vector<uint8_t>& lengths, CodeMode mode,
                  Instruction& last) {
   for (size_t i = 0; i < lengths.size(); ++i) {
     if (lengths[i] > code.size()) return false;
@@ -63,10 +65,12 @@ bool ClassifyAll(Bytes code, const std::vector<uint8_t>& lengths, ExecMode mode,
 
 // Division, and x87; in 32-bit code also BOUND, AAM and a segment's load. (What else raises faults
 // but memory ends a block.)
-bool MayRaise(Bytes code, ExecMode mode) {
-  const bool is_long = mode == ExecMode::k64Bit;
+bool MayRaise(Bytes code, CodeMode mode) {
+  const bool is_long = mode == CodeMode::kX86_64;
   size_t at = 0;
-  while (at + 1 < code.size() && ((is_long && (code[at] & 0xf0) == 0x40) || code[at] == 0x66)) ++at;
+  while (at + 1 < code.size() &&
+         ((is_long && x86::IsRex(code[at])) || code[at] == x86::kOperandSizePrefix))
+    ++at;
   if (code.empty()) return true;
   const uint8_t opcode = code[at];
   if (!is_long && (opcode == 0x62 || opcode == 0x8e || opcode == 0xd4)) return true;
@@ -117,7 +121,7 @@ FlowDigest Block::Prefix(size_t length) const {
 }
 
 std::unique_ptr<Block> DescribeBlock(uint64_t start, Bytes code, std::vector<uint8_t> lengths,
-                                     ExecMode mode) {
+                                     CodeMode mode) {
   auto block = std::make_unique<Block>();
   block->start = start;
   block->mode = mode;

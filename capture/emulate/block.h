@@ -59,7 +59,7 @@ struct alignas(64) Block {
   uint64_t last_ip = 0;          // of the last instruction
   uint64_t target = 0;           // of a direct branch
   bool first_may_raise = false;  // the first instruction may raise a fault that is not a memory's
-  ExecMode mode = ExecMode::k64Bit;  // of all instructions
+  CodeMode mode = CodeMode::kX86_64;  // of all instructions
   Instruction last;
   std::vector<uint8_t> lengths;  // of the instructions
 
@@ -81,14 +81,14 @@ struct alignas(64) Block {
 
 // `code` holds the instructions' bytes one after the other.
 std::unique_ptr<Block> DescribeBlock(uint64_t start, Bytes code, std::vector<uint8_t> lengths,
-                                     ExecMode mode = ExecMode::k64Bit);
+                                     CodeMode mode = CodeMode::kX86_64);
 
 // All blocks of a process, and where its signal handlers begin. Blocks live as long as the table:
 // the emulator keeps their addresses in the code it makes. The caller locks.
 class BlockTable {
  public:
   // `quick_outcomes`: the outcome of a branch may be held back without a look at the clock.
-  explicit BlockTable(bool quick_outcomes, ExecMode mode = ExecMode::k64Bit)
+  explicit BlockTable(bool quick_outcomes, CodeMode mode = CodeMode::kX86_64)
       : quick_outcomes_(quick_outcomes), mode_(mode) {}
   // The block with this code at this address, told before or new.
   Block& Add(uint64_t start, Bytes code, std::vector<uint8_t> lengths);
@@ -102,7 +102,7 @@ class BlockTable {
     std::unique_ptr<Block> block;
   };
   const bool quick_outcomes_;
-  const ExecMode mode_;
+  const CodeMode mode_;
   std::multimap<uint64_t, Entry> blocks_;  // by start
   std::set<uint64_t> handlers_;
 };

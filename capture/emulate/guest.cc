@@ -83,8 +83,8 @@ std::optional<SignalFrame> Read(const GuestRegisters& registers, const GuestMemo
 
 }  // namespace
 
-GuestRegisters ReadRegisters(const GuestRegisters* state, ExecMode mode) {
-  if (mode == ExecMode::k64Bit) return *state;
+GuestRegisters ReadRegisters(const GuestRegisters* state, CodeMode mode) {
+  if (mode == CodeMode::kX86_64) return *state;
   uint32_t words[9];
   std::memcpy(words, state, sizeof words);
   return {words[0], words[1], words[2], words[3],  words[4],
@@ -144,7 +144,7 @@ std::optional<std::vector<std::string>> GuestMemory::Texts(uint64_t address) con
 
 std::optional<SignalFrame> ReadOneSignalFrame(const GuestRegisters& registers,
                                               const GuestMemory& memory) {
-  if (memory.mode() == ExecMode::k32Bit) return frame32::Read(registers, memory);
+  if (memory.mode() == CodeMode::kX86_32) return frame32::Read(registers, memory);
   if (registers.rdx != registers.rsp + kContextAt) return std::nullopt;
   if (registers.rdi == 0 || registers.rdi > 64 || registers.rsi <= registers.rdx)
     return std::nullopt;
@@ -175,7 +175,7 @@ std::optional<SignalFrame> ReadOneSignalFrame(const GuestRegisters& registers,
 unsigned CountAtProgramStart(const GuestRegisters& registers, const GuestMemory& memory,
                              uint64_t start) {
   if (!HasArguments(registers.rsp, memory)) return 0;
-  if (memory.mode() == ExecMode::k32Bit) return registers.Rip(8) == start ? 8 : 0;
+  if (memory.mode() == CodeMode::kX86_32) return registers.Rip(8) == start ? 8 : 0;
   for (const unsigned count : {16u, 32u})
     if (registers.Rip(count) == start) return count;
   return 0;

@@ -30,16 +30,16 @@ struct GuestRegisters {
 
 // The same of either emulator: `state` is the beginning of a CPU's state. Of a 32-bit one's nine
 // words, each zero-extended, eight are general registers.
-GuestRegisters ReadRegisters(const GuestRegisters* state, ExecMode mode);
+GuestRegisters ReadRegisters(const GuestRegisters* state, CodeMode mode);
 
 // The memory of the emulated program, which is part of this process's at a distance.
 class GuestMemory {
  public:
-  explicit GuestMemory(ExecMode mode = ExecMode::k64Bit) : mode_(mode) {}
+  explicit GuestMemory(CodeMode mode = CodeMode::kX86_64) : mode_(mode) {}
 
   // 64-bit or 32-bit: how long a word is.
-  ExecMode mode() const { return mode_; }
-  uint64_t word_size() const { return mode_ == ExecMode::k64Bit ? 8 : 4; }
+  CodeMode mode() const { return mode_; }
+  uint64_t word_size() const { return mode_ == CodeMode::kX86_64 ? 8 : 4; }
   // Host address less guest address.
   void SetBase(uint64_t base) { base_ = base; }
   const uint8_t* HostAddress(uint64_t address) const {
@@ -57,7 +57,7 @@ class GuestMemory {
   std::optional<std::vector<std::string>> Texts(uint64_t address) const;
 
  private:
-  ExecMode mode_;
+  CodeMode mode_;
   uint64_t base_ = 0;
 };
 

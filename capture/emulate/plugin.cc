@@ -282,7 +282,7 @@ bool Install(qemu_plugin_id_t id, const qemu_info_t& info, int count, char** wor
        .span = {ReadFunction(arguments["from"]), ReadFunction(arguments["until"])},
        .starts_on = arguments["start"] != "off",
        .same_random_numbers = area->settings.instruction_clock,
-       .mode = is_short ? ExecMode::k32Bit : ExecMode::k64Bit,
+       .mode = is_short ? CodeMode::kX86_32 : CodeMode::kX86_64,
        .other = {record::FromHex(arguments["other"]),
                  std::atoi(arguments["other_interface"].c_str())}},
       record::FromHex(arguments["name"]), threads);

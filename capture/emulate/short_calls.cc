@@ -3,22 +3,21 @@
 
 #include <sys/syscall.h>
 
+#include "base/linux_calls.h"
+
 namespace flowback::emulate {
 namespace {
 
-constexpr int64_t kOldMmap = 90;     // its arguments lie in memory
-constexpr int64_t kIpc = 117;        // many calls in one
-constexpr int64_t kFirstSame = 424;  // from here on both kinds have the same numbers
+// Calls that only 32-bit programs have.
+constexpr int64_t kSignal = 48;
+constexpr int64_t kSigaction = 67;
+constexpr int64_t kOldMmap = 90;  // its arguments lie in memory
+constexpr int64_t kIpc = 117;     // many calls in one
 
 int64_t LongNumber(int64_t number) {
-  switch (number) {
-#define SHORT_CALL(short_number, long_number) \
-  case short_number:                          \
-    return long_number;
-#include "capture/emulate/short_calls.def"
-    default:
-      return number >= kFirstSame ? number : kOtherShortCall;
-  }
+  if (number == kSignal) return kOldSignal;
+  if (number == kSigaction) return kOldSigaction;
+  return Renumbered(number, LinuxAbi::kI386, LinuxAbi::kX86_64).value_or(kOtherShortCall);
 }
 
 // Shared memory is the one part of it that matters.

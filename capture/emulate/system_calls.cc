@@ -34,7 +34,7 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
 }  // namespace
 
 SystemCall EmulatedProcess::AsLong(const SystemCall& made) {
-  if (setup_.mode == ExecMode::k64Bit) return made;
+  if (setup_.mode == CodeMode::kX86_64) return made;
   const std::lock_guard lock(mutex_);
   return AsLongCall(made, memory_);
 }
@@ -86,7 +86,7 @@ void EmulatedProcess::OnSystemCallDone(unsigned vcpu, int64_t own_number, int64_
   const auto address = static_cast<uint64_t>(result);
   // A 32-bit one came as a signed number.
   OnMappingsChanged(calls_[vcpu],
-                    setup_.mode == ExecMode::k32Bit ? static_cast<uint32_t>(address) : address,
+                    setup_.mode == CodeMode::kX86_32 ? static_cast<uint32_t>(address) : address,
                     now);
 }
 

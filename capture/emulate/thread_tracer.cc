@@ -129,7 +129,7 @@ void ThreadTracer::CompleteOdd(const Block& last, uint64_t next) {
 }
 
 // What ran before `next` is not known.
-void ThreadTracer::Lose(uint64_t next, ExecMode mode) {
+void ThreadTracer::Lose(uint64_t next, CodeMode mode) {
   if (generator_.on()) writer_.CountLoss();
   generator_.Lost(next, mode);
 }

@@ -153,7 +153,7 @@ class ThreadTracer {
   void CompletePart(const Block& last, size_t instructions);
   void CompleteOdd(const Block& last, uint64_t next);
   void Trap(const Block& last);
-  void Lose(uint64_t next, ExecMode mode);
+  void Lose(uint64_t next, CodeMode mode);
   bool LeadsTo(const Block& last, uint64_t next) const;
   bool Interrupt(const Block& last, const Interruption& interruption);
   void Count(const Block& block) {

@@ -48,7 +48,7 @@ void ThreadTracer::GiveWay() {
   TakeUp();
   TakeCpu();
   if (!open()) return;
-  generator_.Begin(last->start, ExecMode::k64Bit);
+  generator_.Begin(last->start, CodeMode::kX86_64);
   SetDown(last);
 }
 

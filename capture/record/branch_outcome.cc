@@ -1,24 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "capture/record/branch_outcome.h"
 
+#include "decode/instruction/x86/prefixes.h"
+
 namespace flowback::record {
 namespace {
 
-// Bytes that may stand before the opcode of a branch: segment and hint prefixes, operand and
-// address size, LOCK, REPNE (BND), REP, and in 64-bit code REX.
-Bytes SkipPrefixes(Bytes code) {
-  size_t at = 0;
-  while (at < code.size()) {
-    const uint8_t byte = code[at];
-    const bool legacy = byte == 0x26 || byte == 0x2e || byte == 0x36 || byte == 0x3e ||
-                        (byte >= 0x64 && byte <= 0x67) || byte == 0xf0 || byte == 0xf2 ||
-                        byte == 0xf3;
-    const bool rex = (byte & 0xf0) == 0x40;
-    if (!legacy && !rex) break;
-    ++at;
-  }
-  return code.subspan(at);
-}
+// `code` is one instruction. In 32-bit code what looks like REX is all of it, and is none of those
+// that are asked for here.
+Bytes SkipPrefixes(Bytes code) { return x86::BehindPrefixes(code, true); }
 
 bool StartsWith(Bytes code, uint8_t first, uint8_t second) {
   return code.size() >= 2 && code[0] == first && code[1] == second;

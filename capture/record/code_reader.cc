@@ -30,7 +30,7 @@ size_t ReadProcess(pid_t pid, uint64_t address, uint8_t* buffer, size_t size) {
 
 }  // namespace
 
-FetchedInstruction CodeReader::Fetch(uint64_t ip, ExecMode mode) {
+FetchedInstruction CodeReader::Fetch(uint64_t ip, CodeMode mode) {
   if (const auto found = cache_.find(ip); found != cache_.end() && found->second.mode == mode)
     return found->second;
   const FetchedInstruction fetched = Read(ip, mode);
@@ -84,7 +84,7 @@ void CodeReader::OpenImages() {
   }
 }
 
-FetchedInstruction CodeReader::Read(uint64_t ip, ExecMode mode) const {
+FetchedInstruction CodeReader::Read(uint64_t ip, CodeMode mode) const {
   FetchedInstruction fetched;
   fetched.mode = mode;
   fetched.size =

@@ -22,13 +22,11 @@ namespace flowback::record {
 
 // An instruction as it stood in memory.
 struct FetchedInstruction {
-  static constexpr size_t kMaxBytes = 15;
-
   Instruction instruction;
-  std::array<uint8_t, kMaxBytes> code{};
+  std::array<uint8_t, kLongestInstruction> code{};
   uint8_t size = 0;    // readable bytes from its address on
   bool known = false;  // `instruction` holds its class
-  ExecMode mode = ExecMode::k64Bit;
+  CodeMode mode = CodeMode::kX86_64;
 
   Bytes bytes() const { return {code.data(), known ? instruction.length : size}; }
 };
@@ -50,7 +48,7 @@ class CodeReader {
     images_ = parent.images_;
   }
   // The instruction at `ip`, from the cache where the memory can't have changed.
-  FetchedInstruction Fetch(uint64_t ip, ExecMode mode);
+  FetchedInstruction Fetch(uint64_t ip, CodeMode mode);
   // To be called after whatever may have changed the process's mappings. Returns the executable
   // mappings that are new.
   std::vector<ExecutableMapping> Refresh();
@@ -75,7 +73,7 @@ class CodeReader {
   bool MayChange(const ExecutableMapping& mapping, uint64_t address);
   bool IsAsInFile(const ExecutableMapping& mapping, uint64_t page) const;
   void KeepPages(uint64_t address, Bytes code);
-  FetchedInstruction Read(uint64_t ip, ExecMode mode) const;
+  FetchedInstruction Read(uint64_t ip, CodeMode mode) const;
 
   void OpenImages();
 

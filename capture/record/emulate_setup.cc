@@ -52,28 +52,28 @@ uint32_t UsableCpus() {
 }
 
 // Empty when it is not in PATH.
-std::string FindEmulator(ExecMode mode) {
+std::string FindEmulator(CodeMode mode) {
   const std::string name = EmulatorName(mode);
   const std::string found = LookUpInPath(name);
   return access(found.c_str(), X_OK) == 0 && found != name ? found : std::string();
 }
 
 // One that loads plugins.
-EmulatorFile UsableEmulator(ExecMode mode) {
+EmulatorFile UsableEmulator(CodeMode mode) {
   const std::string found = FindEmulator(mode);
   const int version = found.empty() ? 0 : PluginsOf(found).interface_version;
   return version == 0 ? EmulatorFile{} : EmulatorFile{found, version};
 }
 
 // Of the emulator that the command needs; where it is no program, the shell's.
-ExecMode ModeOfCommand(const RecordOptions& options) {
-  if (options.command.empty()) return ExecMode::k64Bit;
+CodeMode ModeOfCommand(const RecordOptions& options) {
+  if (options.command.empty()) return CodeMode::kX86_64;
   const auto program = FindProgram(LookUpInPath(options.command[0]));
-  return program ? program->mode : ExecMode::k64Bit;
+  return program ? program->mode : CodeMode::kX86_64;
 }
 
-ExecMode OtherMode(ExecMode mode) {
-  return mode == ExecMode::k64Bit ? ExecMode::k32Bit : ExecMode::k64Bit;
+CodeMode OtherMode(CodeMode mode) {
+  return mode == CodeMode::kX86_64 ? CodeMode::kX86_32 : CodeMode::kX86_64;
 }
 
 std::vector<std::string> Environment() {
@@ -199,7 +199,7 @@ namespace flowback {
 using namespace record;
 
 Status CheckEmulator(const RecordOptions& options) {
-  const ExecMode mode = ModeOfCommand(options);
+  const CodeMode mode = ModeOfCommand(options);
   const std::string emulator = FindEmulator(mode);
   const EmulatorPlugins plugins = PluginsOf(emulator);
   if (!emulator.empty() && plugins.interface_version == 0)

@@ -63,7 +63,7 @@ std::string FromHex(const std::string& hex) {
   return text;
 }
 
-EmulatorSetup EmulatorSetup::For(ExecMode program) const {
+EmulatorSetup EmulatorSetup::For(CodeMode program) const {
   EmulatorSetup setup = *this;
   if (program == mode) return setup;
   setup.mode = program;

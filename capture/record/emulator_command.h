@@ -18,8 +18,8 @@ struct EmulatorFile {
 };
 
 // The emulator's name by the mode of the programs that it runs.
-constexpr const char* EmulatorName(ExecMode mode) {
-  return mode == ExecMode::k32Bit ? "qemu-i386" : "qemu-x86_64";
+constexpr const char* EmulatorName(CodeMode mode) {
+  return mode == CodeMode::kX86_32 ? "qemu-i386" : "qemu-x86_64";
 }
 
 // What stays the same for every program of a recording, but which of the two emulators runs it.
@@ -30,18 +30,18 @@ struct EmulatorSetup {
   int open_area = -1;        // a descriptor of it, for the new program's emulator; -1: by its name
   int plugin_interface = 1;  // the version that the emulator offers
   bool one_instruction_blocks = false;
-  RecordedSpan span{};               // the functions between which is recorded
-  bool starts_on = true;             // the program's first thread is recorded from its start
-  bool same_random_numbers = false;  // those the kernel gives a program at its start
-  ExecMode mode = ExecMode::k64Bit;  // of the programs that `emulator` runs
-  EmulatorFile other{};              // runs those of the other one of 64-bit and 32-bit
+  RecordedSpan span{};                // the functions between which is recorded
+  bool starts_on = true;              // the program's first thread is recorded from its start
+  bool same_random_numbers = false;   // those the kernel gives a program at its start
+  CodeMode mode = CodeMode::kX86_64;  // of the programs that `emulator` runs
+  EmulatorFile other{};               // runs those of the other one of 64-bit and 32-bit
 
   // Whether same addresses take more than same random numbers.
   bool WantsSamePlaces() const {
     return same_random_numbers && MapsWhereTheKernelDoes(plugin_interface);
   }
   // For a program of that mode, whose emulator may be missing.
-  EmulatorSetup For(ExecMode program) const;
+  EmulatorSetup For(CodeMode program) const;
 };
 
 // The program to run, by the name it was asked for, and its arguments from argv[0] on.

@@ -26,8 +26,8 @@ PacketGenerator::PacketGenerator(const PtSettings& settings, const TraceClock& c
                .short_where_smaller = settings.short_tnt_where_smaller,
                .full_ip_after_psb = true}) {}
 
-void PacketGenerator::Completed(const Instruction& instruction, uint64_t ip, ExecMode mode,
-                                bool taken, uint64_t next, ExecMode next_mode) {
+void PacketGenerator::Completed(const Instruction& instruction, uint64_t ip, CodeMode mode,
+                                bool taken, uint64_t next, CodeMode next_mode) {
   if (muted_) return;
   TurnOn(ip, mode);
   digest_.Append(ip);
@@ -37,7 +37,7 @@ void PacketGenerator::Completed(const Instruction& instruction, uint64_t ip, Exe
 }
 
 void PacketGenerator::BlockEnded(const Instruction& last, uint64_t ip, bool taken, uint64_t next,
-                                 ExecMode mode) {
+                                 CodeMode mode) {
   if (WritesPacket(last.kind)) WriteMtc();
   WriteTransfer(last, ip, taken, next, mode);
   if (SyncDue()) WriteSync(next, mode);
@@ -68,7 +68,7 @@ void PacketGenerator::LeftForKernel() {
   TurnOff();
 }
 
-void PacketGenerator::Lost(uint64_t ip, ExecMode mode) {
+void PacketGenerator::Lost(uint64_t ip, CodeMode mode) {
   if (!on_) return TurnOn(ip, mode);
   FlushTnt();
   writer_.Write(pt::Ovf{});
@@ -81,7 +81,7 @@ void PacketGenerator::Discard() {
   writer_.Discard();
 }
 
-void PacketGenerator::EnteredKernel(uint64_t ip, ExecMode mode) {
+void PacketGenerator::EnteredKernel(uint64_t ip, CodeMode mode) {
   if (muted_) return;
   TurnOn(ip, mode);
   digest_.Append(ip);
@@ -89,13 +89,13 @@ void PacketGenerator::EnteredKernel(uint64_t ip, ExecMode mode) {
   TurnOff();
 }
 
-void PacketGenerator::Faulted(uint64_t ip, ExecMode mode) {
+void PacketGenerator::Faulted(uint64_t ip, CodeMode mode) {
   if (muted_) return;
   TurnOn(ip, mode);
   Interrupted(ip);
 }
 
-void PacketGenerator::Aborted(uint64_t ip, ExecMode mode, uint64_t target) {
+void PacketGenerator::Aborted(uint64_t ip, CodeMode mode, uint64_t target) {
   if (muted_) return;
   TurnOn(ip, mode);
   TimePacketGroup();
@@ -118,7 +118,7 @@ std::vector<uint8_t> PacketGenerator::Take() {
   return writer_.Take();
 }
 
-void PacketGenerator::TurnOn(uint64_t ip, ExecMode mode) {
+void PacketGenerator::TurnOn(uint64_t ip, CodeMode mode) {
   if (on_) return;
   if (SyncDue()) {
     WriteSync(std::nullopt, mode);
@@ -140,12 +140,12 @@ void PacketGenerator::TurnOff() {
   if (settings_.times_ends) WriteTime();
 }
 
-void PacketGenerator::WriteMode(ExecMode mode) {
-  writer_.Write(pt::ModeExec{.cs_l = mode == ExecMode::k64Bit, .cs_d = mode == ExecMode::k32Bit});
+void PacketGenerator::WriteMode(CodeMode mode) {
+  writer_.Write(pt::ModeExec{.cs_l = mode == CodeMode::kX86_64, .cs_d = mode == CodeMode::kX86_32});
   mode_ = mode;
 }
 
-void PacketGenerator::WriteSync(std::optional<uint64_t> ip, ExecMode mode) {
+void PacketGenerator::WriteSync(std::optional<uint64_t> ip, CodeMode mode) {
   FlushTnt();
   next_sync_ = written_ + writer_.size() + settings_.psb_period_bytes;
   writer_.Psb();
@@ -159,7 +159,7 @@ void PacketGenerator::WriteSync(std::optional<uint64_t> ip, ExecMode mode) {
 }
 
 void PacketGenerator::WriteTransfer(const Instruction& instruction, uint64_t ip, bool taken,
-                                    uint64_t next, ExecMode next_mode) {
+                                    uint64_t next, CodeMode next_mode) {
   const uint64_t after = ip + instruction.length;
   switch (instruction.kind) {
     case InstructionClass::kOther:

@@ -45,14 +45,14 @@ class PacketGenerator {
 
   // Each takes `ip` of the instruction and the mode it runs in. Completed: it ran, and control is
   // at `next` in `next_mode`; `taken` is of meaning for conditional branches.
-  void Completed(const Instruction& instruction, uint64_t ip, ExecMode mode, bool taken,
-                 uint64_t next, ExecMode next_mode);
+  void Completed(const Instruction& instruction, uint64_t ip, CodeMode mode, bool taken,
+                 uint64_t next, CodeMode next_mode);
   // The same for an engine that tells whole blocks of one mode, each by its last instruction, and
   // keeps the digest itself. Tracing is on. Reads the clock only where a packet is about to be
   // written: branches held back in a TNT packet may be older than the MTC before it, as on
   // hardware.
   void BlockEnded(const Instruction& last, uint64_t ip, bool taken, uint64_t next,
-                  ExecMode mode = ExecMode::k64Bit);
+                  CodeMode mode = CodeMode::kX86_64);
   // Without CYC packets an engine may hold outcomes back by itself, up to what a packet holds, and
   // keep to the return stack: a direct call, and a return of which true says that a taken outcome
   // tells it.
@@ -65,22 +65,22 @@ class PacketGenerator {
   // REQUIRES: tracing is off.
   void StartElsewhere();
   // Control is at `ip` and tracing comes on, unless it is on already.
-  void Begin(uint64_t ip, ExecMode mode) { TurnOn(ip, mode); }
+  void Begin(uint64_t ip, CodeMode mode) { TurnOn(ip, mode); }
   // The kernel was entered by the last instruction told. Silent when tracing is off.
   void LeftForKernel();
   // Writes a PSB+ before control goes on at `ip`: what follows is later than what is done
   // meanwhile.
-  void Sync(uint64_t ip, ExecMode mode) {
+  void Sync(uint64_t ip, CodeMode mode) {
     if (on_) WriteSync(ip, mode);
   }
   // What ran is not known. Control is at `ip` now.
-  void Lost(uint64_t ip, ExecMode mode);
+  void Lost(uint64_t ip, CodeMode mode);
   // It ran and entered the kernel (SYSCALL, SYSENTER).
-  void EnteredKernel(uint64_t ip, ExecMode mode);
+  void EnteredKernel(uint64_t ip, CodeMode mode);
   // It did not run: it raised a fault or a trap.
-  void Faulted(uint64_t ip, ExecMode mode);
+  void Faulted(uint64_t ip, CodeMode mode);
   // It did not run: it began a transaction that aborted at once; control is at `target`.
-  void Aborted(uint64_t ip, ExecMode mode, uint64_t target);
+  void Aborted(uint64_t ip, CodeMode mode, uint64_t target);
   // Nothing ran; something asynchronous took the thread away before `ip`. Silent in the kernel.
   void Interrupted(uint64_t ip);
   // Tracing goes off before `ip`, and what Completed, EnteredKernel, Faulted and Aborted tell from
@@ -108,7 +108,7 @@ class PacketGenerator {
   const FlowDigest& digest() const { return digest_; }
 
  private:
-  void TurnOn(uint64_t ip, ExecMode mode);
+  void TurnOn(uint64_t ip, CodeMode mode);
   void TurnOff();
   void WriteTime();
   void WriteMtc();
@@ -122,10 +122,10 @@ class PacketGenerator {
   void WriteTimeAt(uint64_t tsc);
   void WriteCyc(uint64_t tsc);
   bool WritesPacket(InstructionClass kind) const;
-  void WriteMode(ExecMode mode);
-  void WriteSync(std::optional<uint64_t> ip, ExecMode mode);
+  void WriteMode(CodeMode mode);
+  void WriteSync(std::optional<uint64_t> ip, CodeMode mode);
   void WriteTransfer(const Instruction& instruction, uint64_t ip, bool taken, uint64_t next,
-                     ExecMode next_mode);
+                     CodeMode next_mode);
   void WriteReturn(uint64_t target);
   bool SyncDue() const { return written_ + writer_.size() >= next_sync_; }
 
@@ -143,7 +143,7 @@ class PacketGenerator {
   uint64_t first_held_ = 0;              // time-stamp counter at the first of the pending branches
   bool on_ = false;
   bool muted_ = false;
-  std::optional<ExecMode> mode_;  // last MODE.Exec since the PSB
+  std::optional<CodeMode> mode_;  // last MODE.Exec since the PSB
 };
 
 }  // namespace flowback::record

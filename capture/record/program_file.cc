@@ -95,7 +95,7 @@ std::optional<ProgramRefusal> RefusalOf(std::ifstream& file, const std::string& 
 
 // Fills in the mode of what it does not refuse.
 std::optional<ProgramRefusal> Refusal(std::ifstream& file, const std::string& start, uint64_t size,
-                                      ExecMode& mode) {
+                                      CodeMode& mode) {
   Elf32_Ehdr header{};  // up to the machine both classes are the same
   if (start.size() < SELFMAG || start.compare(0, SELFMAG, ELFMAG) != 0)
     return ProgramRefusal{ENOEXEC, {}, {}};
@@ -103,7 +103,7 @@ std::optional<ProgramRefusal> Refusal(std::ifstream& file, const std::string& st
   if (start.size() < (is_long ? sizeof(Elf64_Ehdr) : sizeof header))
     return ProgramRefusal{ENOEXEC, {}, "its header is cut short"};
   std::memcpy(&header, start.data(), sizeof header);
-  mode = is_long ? ExecMode::k64Bit : ExecMode::k32Bit;
+  mode = is_long ? CodeMode::kX86_64 : CodeMode::kX86_32;
   if (header.e_machine != (is_long ? EM_X86_64 : EM_386))
     return ProgramRefusal{0, MachineName(header.e_machine), {}};
   return is_long ? RefusalOf<Elf64>(file, start, size) : RefusalOf<Elf32>(file, start, size);

@@ -15,8 +15,8 @@ struct ProgramFile {
   // What stands in front of the caller's arguments after the first one, which it replaces; empty
   // for a program that is no script.
   std::vector<std::string> script_words;
-  ExecMode mode = ExecMode::k64Bit;  // of its code: 64-bit or 32-bit
-  bool changes_identity = false;     // set-user-ID or set-group-ID, which an emulator can't grant
+  CodeMode mode = CodeMode::kX86_64;  // of its code: 64-bit or 32-bit
+  bool changes_identity = false;      // set-user-ID or set-group-ID, which an emulator can't grant
 
   // The words the program finds as its arguments.
   std::vector<std::string> Arguments(const std::vector<std::string>& given) const;

@@ -92,8 +92,8 @@ bool SharesMemory(pid_t a, pid_t b, bool otherwise) {
   return order < 0 ? otherwise : order == 0;
 }
 
-ExecMode ModeOf(const user_regs_struct& registers) {
-  return registers.cs == kUserCodeSelector64 ? ExecMode::k64Bit : ExecMode::k32Bit;
+CodeMode ModeOf(const user_regs_struct& registers) {
+  return registers.cs == kUserCodeSelector64 ? CodeMode::kX86_64 : CodeMode::kX86_32;
 }
 
 }  // namespace flowback::record

@@ -54,6 +54,6 @@ bool SystemCallBegins(pid_t tid, const user_regs_struct& registers);
 bool SharesMemory(pid_t a, pid_t b, bool otherwise);
 
 // From the code segment selector that Linux gives 64-bit or 32-bit user code.
-ExecMode ModeOf(const user_regs_struct& registers);
+CodeMode ModeOf(const user_regs_struct& registers);
 
 }  // namespace flowback::record

@@ -66,7 +66,7 @@ void StepEngine::CompleteStep(Thread& thread, uint64_t next) {
 void StepEngine::CompleteBranch(Thread& thread, bool taken, uint64_t next) {
   const Instruction instruction = thread.current.instruction;
   const uint64_t ip = thread.ip;
-  const ExecMode mode = thread.mode;
+  const CodeMode mode = thread.mode;
   thread.ip = next;
   if (IsFar(instruction.kind)) UpdateMode(thread);
   if (IsPushFlags(thread.current.bytes())) HidePushedTrapFlag(thread.tid);
@@ -101,8 +101,8 @@ void StepEngine::AfterKernelEntry(Thread& thread) {
   if (!registers) return;
   if (MayRestart(*registers)) thread.restart = RestartAddress(*registers);
   thread.ip = registers->rip;
-  const ExecMode caller_mode = std::exchange(thread.mode, ModeOf(*registers));
-  if (caller_mode == ExecMode::k64Bit)
+  const CodeMode caller_mode = std::exchange(thread.mode, ModeOf(*registers));
+  if (caller_mode == CodeMode::kX86_64)
     AfterSystemCall(thread, registers->orig_rax, registers->rax);
   else
     AnnounceMappings(thread);  // other numbers; look every time

@@ -75,7 +75,7 @@ void StepEngine::OnPassedSystemCall(Thread& thread) {
     thread.stopped = false;
     return RunToSystemCall(thread.tid);
   }
-  if (thread.mode == ExecMode::k64Bit)
+  if (thread.mode == CodeMode::kX86_64)
     AfterSystemCall(thread, registers->orig_rax, registers->rax);
   else
     AnnounceMappings(thread);  // other numbers; look every time

@@ -40,7 +40,7 @@ struct StepEngine::Thread {
   StreamInfo stream;
   PacketGenerator generator;
   uint64_t ip = 0;  // next instruction, as far as known
-  ExecMode mode = ExecMode::k64Bit;
+  CodeMode mode = CodeMode::kX86_64;
   FetchedInstruction current;          // at `ip`, read before it runs
   std::optional<uint64_t> restart;     // a SYSCALL the kernel may go back to
   int last_signal = 0;                 // delivered to it, and no handler has run since

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/ordered_pipeline.h"
 #include "cli/listing/fields.h"
 #include "cli/listing/flow_printer.h"
-#include "cli/listing/ordered_pipeline.h"
 #include "flowback/base/error.h"
 
 namespace flowback::cli {

@@ -4,16 +4,20 @@
 #include <algorithm>
 #include <utility>
 
-#include "cli/listing/block_part.h"
+#include "base/block_part.h"
 #include "cli/text/suggestion.h"
+#include "replay/flow/filtered_decoder.h"
 
 namespace flowback::cli {
 namespace {
 
 class FunctionFilter final : public ExecutionConsumer {
  public:
-  FunctionFilter(ExecutionConsumer& next, FunctionMatch& match, std::atomic<bool>& found)
-      : next_(next), match_(match), found_(found) {}
+  FunctionFilter(std::shared_ptr<FunctionMatch> match, std::atomic<bool>& found)
+      : match_(std::move(match)), found_(&found) {}
+
+  void PassTo(ExecutionConsumer& next) { next_ = &next; }
+  bool is_over() const { return false; }
 
   // A block may go on from one function into the next.
   void OnBlock(const BlockRun& run) override {
@@ -22,7 +26,7 @@ class FunctionFilter final : public ExecutionConsumer {
     size_t begin = 0;
     bool fits = false;
     for (size_t i = 0; i < run.lengths.size(); ip += run.lengths[i], ++i) {
-      if (match_(run.space, ip) == fits) continue;
+      if ((*match_)(run.space, ip) == fits) continue;
       if (fits) Pass(run, begin, i);
       fits = !fits;
       begin = i;
@@ -30,39 +34,23 @@ class FunctionFilter final : public ExecutionConsumer {
     if (fits) Pass(run, begin, run.lengths.size());
   }
   void OnEvent(const TraceEvent& event) override {
-    if (event.ip != 0 && space_ != nullptr && match_(space_, event.ip)) next_.OnEvent(event);
+    if (event.ip != 0 && space_ != nullptr && (*match_)(space_, event.ip)) next_->OnEvent(event);
   }
-  void OnLoss(const DataLoss& loss) override { next_.OnLoss(loss); }
-  bool Done() const override { return next_.Done(); }
+  void OnLoss(const DataLoss& loss) override { next_->OnLoss(loss); }
+  bool Done() const override { return next_->Done(); }
 
  private:
   void Pass(const BlockRun& run, size_t begin, size_t end) {
-    if (!found_any_) found_.store(true, std::memory_order_relaxed);
+    if (!found_any_) found_->store(true, std::memory_order_relaxed);
     found_any_ = true;
-    next_.OnBlock(begin == 0 && end == run.lengths.size() ? run : PartOf(run, begin, end));
+    next_->OnBlock(begin == 0 && end == run.lengths.size() ? run : PartOf(run, begin, end));
   }
 
-  ExecutionConsumer& next_;
-  FunctionMatch& match_;
-  std::atomic<bool>& found_;
+  ExecutionConsumer* next_ = nullptr;
+  std::shared_ptr<FunctionMatch> match_;  // keeps answers only, so that copies may share it
+  std::atomic<bool>* found_;
   bool found_any_ = false;
   const AddressSpace* space_ = nullptr;  // in which the last block ran
-};
-
-class FunctionDecoder final : public Decoder {
- public:
-  FunctionDecoder(std::unique_ptr<Decoder> decoder, FunctionMatch match, std::atomic<bool>& found)
-      : decoder_(std::move(decoder)), match_(std::move(match)), found_(found) {}
-
-  Result<ByteAccount> Decode(const DecodeInput& input, ExecutionConsumer& consumer) override {
-    FunctionFilter filter(consumer, match_, found_);
-    return decoder_->Decode(input, filter);
-  }
-
- private:
-  std::unique_ptr<Decoder> decoder_;
-  FunctionMatch match_;
-  std::atomic<bool>& found_;
 };
 
 }  // namespace
@@ -88,7 +76,8 @@ bool FunctionMatch::LookUp(const AddressSpace* space, uint64_t ip) {
 
 std::unique_ptr<Decoder> MakeFunctionDecoder(std::unique_ptr<Decoder> decoder, FunctionMatch match,
                                              std::atomic<bool>& found) {
-  return std::make_unique<FunctionDecoder>(std::move(decoder), std::move(match), found);
+  return std::make_unique<FilteredDecoder<FunctionFilter>>(
+      std::move(decoder), FunctionFilter(std::make_shared<FunctionMatch>(std::move(match)), found));
 }
 
 std::string WhyNoFunction(const NamePattern& pattern, Symbolizer& symbolizer) {

@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "capture/record/host_facts.h"
 #include "cli/command.h"
-#include "cli/doctor/doctor_facts.h"
 #include "cli/doctor/doctor_trials.h"
 #include "cli/doctor/doctor_verdicts.h"
 #include "cli/options/arguments.h"
@@ -23,7 +23,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct Diagnosis {
-  DoctorFacts facts;
+  HostFacts facts;
   std::vector<Verdict> verdicts;
   std::vector<Note> notes;
 };
@@ -32,7 +32,7 @@ void AppendPart(std::string& out, std::string_view name, const std::string& text
   if (!text.empty()) out += fmt::format("            {}: {}\n", name, PrintableProse(text));
 }
 
-std::string MachineText(const DoctorFacts& facts) {
+std::string MachineText(const HostFacts& facts) {
   return fmt::format(
       "{}, {} CPU{}, Linux {}{}",
       facts.model.empty() ? (facts.vendor.empty() ? "unknown CPU" : facts.vendor) : facts.model,
@@ -45,7 +45,7 @@ std::string MachineText(const DoctorFacts& facts) {
 }
 
 // Of the CPU's flags, those that matter here.
-std::vector<std::string> TellingFlags(const DoctorFacts& facts) {
+std::vector<std::string> TellingFlags(const HostFacts& facts) {
   std::vector<std::string> flags;
   for (const char* flag : {"lm", "intel_pt", "arch_lbr", "brs", "amd_lbr_v2", "hypervisor"})
     if (facts.Flag(flag)) flags.push_back(flag);
@@ -56,7 +56,7 @@ std::string Joined(const std::vector<std::string>& words) {
   return words.empty() ? "none" : fmt::format("{}", fmt::join(words, " "));
 }
 
-std::string PtText(const DoctorFacts& facts) {
+std::string PtText(const HostFacts& facts) {
   std::string text;
   for (const auto& [name, value] : facts.pt_caps)
     text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
@@ -100,7 +100,7 @@ Json EmulatorJson(const std::string& path, const std::string& version,
 }
 
 void PrintJson(const Diagnosis& diagnosis, Output& output) {
-  const DoctorFacts& facts = diagnosis.facts;
+  const HostFacts& facts = diagnosis.facts;
   Json json;
   json["schema"] = "flowback.doctor/1";
   json["machine"] = {{"vendor", TextOrNull(facts.vendor)},
@@ -146,7 +146,7 @@ int RunDoctor(const Arguments& arguments) {
   app.add_option("--sysroot", root, "judge a copy of /proc and /sys below this folder")->group("");
   if (const std::optional<int> status = Parse(app, arguments)) return *status;
   const char* path = std::getenv("PATH");
-  Diagnosis diagnosis{ReadDoctorFacts(root, path == nullptr ? "" : path), {}, {}};
+  Diagnosis diagnosis{ReadHostFacts(root, path == nullptr ? "" : path), {}, {}};
   root.empty() ? TryRecording(diagnosis.facts) : ReadTrials(root, diagnosis.facts);
   diagnosis.verdicts = JudgeEngines(diagnosis.facts, RecordEngineNames());
   diagnosis.notes = JudgePermissions(diagnosis.facts);

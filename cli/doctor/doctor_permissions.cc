@@ -7,7 +7,7 @@
 namespace flowback::cli {
 namespace {
 
-Note JudgeParanoid(const DoctorFacts& facts) {
+Note JudgeParanoid(const HostFacts& facts) {
   Note note{.name = "perf_event_paranoid", .text = {}, .fix = {}};
   if (!facts.perf_event_paranoid) {
     note.text = "not there: the kernel is built without perf events";
@@ -26,7 +26,7 @@ Note JudgeParanoid(const DoctorFacts& facts) {
   return note;
 }
 
-Note JudgeMlock(const DoctorFacts& facts) {
+Note JudgeMlock(const HostFacts& facts) {
   if (!facts.perf_event_mlock_kb) return {"perf_event_mlock_kb", "not there", ""};
   const bool unlimited = facts.Can("CAP_IPC_LOCK") || facts.locked_memory == "unlimited";
   Note note{"perf_event_mlock_kb",
@@ -41,7 +41,7 @@ Note JudgeMlock(const DoctorFacts& facts) {
   return note;
 }
 
-Note JudgeKernelPointers(const DoctorFacts& facts) {
+Note JudgeKernelPointers(const HostFacts& facts) {
   if (!facts.kptr_restrict) return {"kptr_restrict", "not there", ""};
   const bool hidden =
       *facts.kptr_restrict == 2 || (*facts.kptr_restrict == 1 && !facts.Can("CAP_SYSLOG"));
@@ -51,7 +51,7 @@ Note JudgeKernelPointers(const DoctorFacts& facts) {
           hidden ? "sudo sysctl kernel.kptr_restrict=0" : ""};
 }
 
-Note JudgePtraceScope(const DoctorFacts& facts) {
+Note JudgePtraceScope(const HostFacts& facts) {
   if (!facts.ptrace_scope) return {"ptrace_scope", "not there: ptrace is not restricted", ""};
   const int64_t value = *facts.ptrace_scope;
   const char* what = value == 0   ? "may attach to own processes"
@@ -61,23 +61,23 @@ Note JudgePtraceScope(const DoctorFacts& facts) {
   return {"ptrace_scope", fmt::format("{}: {}", value, what), ""};
 }
 
-Note JudgeLockdown(const DoctorFacts& facts) {
+Note JudgeLockdown(const HostFacts& facts) {
   if (facts.lockdown.empty() || facts.lockdown == "none") return {"lockdown", "none", ""};
   return {"lockdown", facts.lockdown + ": kernel memory (kcore) can't be read", ""};
 }
 
-Note JudgeSeccomp(const DoctorFacts& facts) {
+Note JudgeSeccomp(const HostFacts& facts) {
   const bool filtered = facts.seccomp.value_or(0) == 2;
   return {"seccomp",
           filtered ? "a filter decides on system calls, as containers have it" : "no filter", ""};
 }
 
-Note JudgeContainer(const DoctorFacts& facts) {
+Note JudgeContainer(const HostFacts& facts) {
   if (facts.container.empty()) return {"container", "no sign of one", ""};
   return {"container", "this is one: " + facts.container + " is there", ""};
 }
 
-Note JudgePerfEvents(const DoctorFacts& facts) {
+Note JudgePerfEvents(const HostFacts& facts) {
   const Trial* trial = facts.Tried("software");
   if (trial == nullptr) return {"perf_event_open", "not tried", ""};
   if (trial->ok()) return {"perf_event_open", "tried: works", ""};
@@ -87,7 +87,7 @@ Note JudgePerfEvents(const DoctorFacts& facts) {
 
 }  // namespace
 
-std::vector<Note> JudgePermissions(const DoctorFacts& facts) {
+std::vector<Note> JudgePermissions(const HostFacts& facts) {
   std::string capabilities;
   for (const std::string& name : facts.capabilities)
     capabilities += (capabilities.empty() ? "" : ", ") + name;

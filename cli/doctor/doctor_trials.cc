@@ -113,7 +113,7 @@ Trial RecordTrue(std::vector<std::string> options) {
 
 }  // namespace
 
-void TryRecording(DoctorFacts& facts) {
+void TryRecording(HostFacts& facts) {
   facts.trials["software"] = OpenEvent(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, 0);
   if (facts.pt_type)
     facts.trials["pt"] =
@@ -128,7 +128,7 @@ void TryRecording(DoctorFacts& facts) {
   facts.trials["step"] = RecordTrue({"--engine", "step", "--max-instructions", "1000"});
 }
 
-void ReadTrials(const std::string& root, DoctorFacts& facts) {
+void ReadTrials(const std::string& root, HostFacts& facts) {
   std::ifstream file(root + "/perf_event_open");
   std::string name;
   for (int error = 0; file >> name >> error;) facts.trials[name] = {.error = error};

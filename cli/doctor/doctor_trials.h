@@ -4,16 +4,16 @@
 
 #include <string>
 
-#include "cli/doctor/doctor_facts.h"
+#include "capture/record/host_facts.h"
 
 namespace flowback::cli {
 
 // Opens perf events, asks the emulator for its version, and records /bin/true with each software
 // engine, by this program itself. Takes some tenths of a second.
-void TryRecording(DoctorFacts& facts);
+void TryRecording(HostFacts& facts);
 
 // What was tried on another machine, a line each in the file `perf_event_open` below `root`: the
 // trial's name and its errno.
-void ReadTrials(const std::string& root, DoctorFacts& facts);
+void ReadTrials(const std::string& root, HostFacts& facts);
 
 }  // namespace flowback::cli

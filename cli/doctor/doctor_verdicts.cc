@@ -10,31 +10,31 @@
 namespace flowback::cli {
 namespace {
 
-bool IsIntel(const DoctorFacts& facts) { return facts.vendor == "GenuineIntel"; }
-bool IsAmd(const DoctorFacts& facts) {
+bool IsIntel(const HostFacts& facts) { return facts.vendor == "GenuineIntel"; }
+bool IsAmd(const HostFacts& facts) {
   return facts.vendor == "AuthenticAMD" || facts.vendor == "HygonGenuine";
 }
-bool IsArm(const DoctorFacts& facts) { return facts.vendor.starts_with("ARM"); }
-bool IsX86(const DoctorFacts& facts) { return IsIntel(facts) || IsAmd(facts) || facts.Flag("lm"); }
-bool IsVirtual(const DoctorFacts& facts) { return facts.Flag("hypervisor"); }
+bool IsArm(const HostFacts& facts) { return facts.vendor.starts_with("ARM"); }
+bool IsX86(const HostFacts& facts) { return IsIntel(facts) || IsAmd(facts) || facts.Flag("lm"); }
+bool IsVirtual(const HostFacts& facts) { return facts.Flag("hypervisor"); }
 
-std::string FlagText(const DoctorFacts& facts, const std::string& flag) {
+std::string FlagText(const HostFacts& facts, const std::string& flag) {
   return fmt::format("flag {} {}", flag, facts.Flag(flag) ? "present" : "absent");
 }
 
-std::string VendorText(const DoctorFacts& facts) {
+std::string VendorText(const HostFacts& facts) {
   return "/proc/cpuinfo: vendor " + (facts.vendor.empty() ? "unknown" : facts.vendor);
 }
 
 // User-only tracing of one's own programs, by the rules that /proc tells.
-bool MayOpenPerfEvents(const DoctorFacts& facts) {
+bool MayOpenPerfEvents(const HostFacts& facts) {
   return !facts.perf_event_paranoid || *facts.perf_event_paranoid <= 2 ||
          facts.Can("CAP_PERFMON") || facts.Can("CAP_SYS_ADMIN");
 }
 
 // Why an event that the kernel offers can't be opened; nothing when it can, or when that was not
 // tried and no rule forbids it. `kind`: also "software" stands for all events.
-std::optional<Obstacle> WhyForbidden(const DoctorFacts& facts, const std::string& kind) {
+std::optional<Obstacle> WhyForbidden(const HostFacts& facts, const std::string& kind) {
   for (const std::string& name : {kind, std::string("software")}) {
     const Trial* trial = facts.Tried(name);
     if (trial != nullptr && !trial->ok()) return ExplainRefusal(facts, trial->error);
@@ -45,7 +45,7 @@ std::optional<Obstacle> WhyForbidden(const DoctorFacts& facts, const std::string
 }
 
 // The hardware is there, `v` says so; what permissions and this version of flowback make of it.
-void JudgeUse(const DoctorFacts& facts, const std::string& trial, const std::string& perf_command,
+void JudgeUse(const HostFacts& facts, const std::string& trial, const std::string& perf_command,
               Verdict& v) {
   if (const auto obstacle = WhyForbidden(facts, trial)) {
     v.why += "; " + obstacle->why;
@@ -63,7 +63,7 @@ void JudgeUse(const DoctorFacts& facts, const std::string& trial, const std::str
 
 // ---- Intel PT ----
 
-std::string NoPtReason(const DoctorFacts& facts) {
+std::string NoPtReason(const HostFacts& facts) {
   if (!IsX86(facts)) return "no Intel PT: not an Intel CPU";
   if (!IsIntel(facts)) return "no Intel PT: the CPU is from another maker";
   if (facts.Flag("intel_pt")) return "the CPU has Intel PT but the kernel does not offer it";
@@ -71,7 +71,7 @@ std::string NoPtReason(const DoctorFacts& facts) {
   return "no Intel PT: the CPU is older than Broadwell, or the firmware has switched it off";
 }
 
-std::string NoPtFix(const DoctorFacts& facts) {
+std::string NoPtFix(const HostFacts& facts) {
   if (!IsIntel(facts)) return "";
   if (IsVirtual(facts))
     return "on the host: modprobe kvm_intel pt_mode=1, and start the guest with -cpu "
@@ -81,7 +81,7 @@ std::string NoPtFix(const DoctorFacts& facts) {
   return "";
 }
 
-Verdict JudgePt(const DoctorFacts& facts, bool built, const std::string& instead) {
+Verdict JudgePt(const HostFacts& facts, bool built, const std::string& instead) {
   Verdict v{.kind = "pt", .usable = built, .instead = instead};
   if (facts.pt_type) {
     v.why = "Intel PT is there";
@@ -100,14 +100,14 @@ Verdict JudgePt(const DoctorFacts& facts, bool built, const std::string& instead
 // ---- branch stacks ----
 
 // What the CPU would offer.
-std::string LbrName(const DoctorFacts& facts) {
+std::string LbrName(const HostFacts& facts) {
   if (!IsAmd(facts)) return facts.Flag("arch_lbr") ? "LBR (architectural)" : "LBR";
   if (facts.Flag("amd_lbr_v2")) return "AMD LBR v2 (LbrExtV2)";
   if (facts.Flag("brs") || facts.has_brs_event) return "AMD BRS";
   return "branch stack of AMD";
 }
 
-std::string NoLbrFix(const DoctorFacts& facts) {
+std::string NoLbrFix(const HostFacts& facts) {
   if (IsVirtual(facts))
     return IsAmd(facts)
                ? "on the host: -cpu host,pmu=on, where its hypervisor passes AMD's branch stack on"
@@ -117,7 +117,7 @@ std::string NoLbrFix(const DoctorFacts& facts) {
   return "";
 }
 
-std::string NoLbrReason(const DoctorFacts& facts) {
+std::string NoLbrReason(const HostFacts& facts) {
   if (IsVirtual(facts)) return "no LBR: this virtual machine is not given a branch stack";
   if (facts.Flag("amd_lbr_v2") || facts.Flag("brs"))
     return fmt::format("the CPU has {} but the kernel does not offer it", LbrName(facts));
@@ -125,7 +125,7 @@ std::string NoLbrReason(const DoctorFacts& facts) {
   return "no LBR: the kernel offers no branch stack";
 }
 
-Verdict JudgeLbr(const DoctorFacts& facts, bool built, const std::string& instead) {
+Verdict JudgeLbr(const HostFacts& facts, bool built, const std::string& instead) {
   Verdict v{.kind = "lbr", .usable = built, .instead = instead};
   const Trial* trial = facts.Tried("branches");
   const bool works = trial != nullptr && trial->ok();
@@ -159,7 +159,7 @@ Verdict JudgeLbr(const DoctorFacts& facts, bool built, const std::string& instea
   return v;
 }
 
-Verdict JudgeBrbe(const DoctorFacts& facts, bool built, const std::string& instead) {
+Verdict JudgeBrbe(const HostFacts& facts, bool built, const std::string& instead) {
   Verdict v{.kind = "brbe", .usable = built, .instead = instead};
   if (!IsArm(facts)) {
     v.why = "no BRBE: the CPU is of another architecture";
@@ -213,7 +213,7 @@ bool FileWillDo(const Emulator& emulator, Verdict& v) {
   return false;
 }
 
-Verdict JudgeEmulator(const DoctorFacts& facts, bool built) {
+Verdict JudgeEmulator(const HostFacts& facts, bool built) {
   Verdict v{.kind = "emulate"};
   const Trial* trial = facts.Tried("emulate");
   const Emulator emulator{.name = "qemu-x86_64",
@@ -239,7 +239,7 @@ Verdict JudgeEmulator(const DoctorFacts& facts, bool built) {
 }
 
 // No 32-bit program is sure to be there: its emulator's file is all that can be judged.
-Verdict JudgeShortEmulator(const DoctorFacts& facts, bool built) {
+Verdict JudgeShortEmulator(const HostFacts& facts, bool built) {
   Verdict v{.kind = "32-bit"};
   const Emulator emulator{.name = "qemu-i386",
                           .path = facts.short_qemu_user,
@@ -259,13 +259,13 @@ Verdict JudgeShortEmulator(const DoctorFacts& facts, bool built) {
   return v;
 }
 
-std::string YamaText(const DoctorFacts& facts) {
+std::string YamaText(const HostFacts& facts) {
   return facts.ptrace_scope
              ? fmt::format("/proc/sys/kernel/yama/ptrace_scope is {}", *facts.ptrace_scope)
              : "/proc/sys/kernel/yama is not there: ptrace is not restricted";
 }
 
-Verdict JudgeStep(const DoctorFacts& facts, bool built) {
+Verdict JudgeStep(const HostFacts& facts, bool built) {
   constexpr int64_t kNobodyMayAttach = 3;
   Verdict v{.kind = "step"};
   const Trial* trial = facts.Tried("step");
@@ -291,7 +291,7 @@ Verdict JudgeStep(const DoctorFacts& facts, bool built) {
 }
 
 // Of processes that run already.
-Verdict JudgeAttach(const DoctorFacts& facts, const Verdict& step) {
+Verdict JudgeAttach(const HostFacts& facts, const Verdict& step) {
   Verdict v{.kind = "attach", .found_by = YamaText(facts)};
   const int64_t scope = facts.ptrace_scope.value_or(0);
   if (!step.machine) {
@@ -321,7 +321,7 @@ std::string WhatWorks(const Verdict& emulate, const Verdict& step) {
 
 }  // namespace
 
-Obstacle ExplainRefusal(const DoctorFacts& facts, int error) {
+Obstacle ExplainRefusal(const HostFacts& facts, int error) {
   const std::string called = fmt::format("perf_event_open: {}", std::strerror(error));
   const int64_t paranoid = facts.perf_event_paranoid.value_or(0);
   if (error == EACCES && paranoid > 2)
@@ -347,7 +347,7 @@ Obstacle ExplainRefusal(const DoctorFacts& facts, int error) {
   return {"the kernel refuses it", called, ""};
 }
 
-std::vector<Verdict> JudgeEngines(const DoctorFacts& facts,
+std::vector<Verdict> JudgeEngines(const HostFacts& facts,
                                   const std::vector<std::string_view>& engines) {
   const auto built = [&](std::string_view name) {
     return std::ranges::find(engines, name) != engines.end();

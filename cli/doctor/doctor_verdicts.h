@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/doctor/doctor_facts.h"
+#include "capture/record/host_facts.h"
 
 namespace flowback::cli {
 
@@ -37,11 +37,11 @@ struct Obstacle {
 };
 
 // Of perf_event_open's errno, on this machine.
-Obstacle ExplainRefusal(const DoctorFacts& facts, int error);
+Obstacle ExplainRefusal(const HostFacts& facts, int error);
 
 // `engines`: what this version of flowback can record with.
-std::vector<Verdict> JudgeEngines(const DoctorFacts& facts,
+std::vector<Verdict> JudgeEngines(const HostFacts& facts,
                                   const std::vector<std::string_view>& engines);
-std::vector<Note> JudgePermissions(const DoctorFacts& facts);
+std::vector<Note> JudgePermissions(const HostFacts& facts);
 
 }  // namespace flowback::cli

@@ -79,13 +79,13 @@ Status Collect(const ReaderOptions& options, const RecordingCode& code, InfoRepo
   if (!times) return Fail(times.error());
   if (Status status = CheckTimes(*times); !status) return status;
   std::erase_if(times->threads, [&](const TimeAccount& account) {
-    return !report.threads->Wants(account.tid, options);
+    return !report.threads->Wants(account.tid, options.selection);
   });
   report.times = std::move(*times);
   report.losses.AddTimes(report.times);
   Threads grouped = *report.threads;
   grouped.GroupByThread(*report.recording, inputs);
-  if (grouped.Select(options)) report.losses.AddNobodys(grouped);
+  if (grouped.Select(options.selection)) report.losses.AddNobodys(grouped);
   for (const StreamOwner& owner : report.threads->owners())
     Show(owner, std::move(summaries[owner.stream->index]), inputs.source(), report);
   report.losses.images().Mark(code, options, report.images);
@@ -96,7 +96,7 @@ int Execute(const ReaderOptions& options, bool stats) {
   const Result<Recording> recording = OpenInput(options);
   if (!recording) return Report(recording.error(), options.InputName());
   Threads threads(*recording);
-  if (Status status = threads.Select(options); !status) return Report(status.error());
+  if (Status status = Select(options, threads); !status) return Report(status.error());
   const Result<RecordingCode> code = RecordingCode::Load(*recording, options.search);
   if (!code) return Report(code.error());
   // Before the work, which may take long.
@@ -104,7 +104,7 @@ int Execute(const ReaderOptions& options, bool stats) {
           CheckMayOverwrite(options.output, options.output, options, *recording, &*code);
       !status)
     return Report(status.error());
-  const TraceClock clock(*recording);
+  const RecordingClock clock(*recording);
   InfoReport report;
   report.recording = &*recording;
   report.threads = &threads;

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "cli/reading/losses.h"
-#include "cli/reading/threads.h"
-#include "cli/reading/trace_clock.h"
 #include "cli/text/output.h"
 #include "cli/text/process_ends.h"
 #include "flowback/decode/decoder.h"
 #include "flowback/decode/recording_code.h"
+#include "flowback/replay/recording_clock.h"
+#include "flowback/replay/threads.h"
 #include "flowback/replay/time_account.h"
 
 namespace flowback::cli {
@@ -32,7 +32,7 @@ struct StreamInfo {
 struct InfoReport {
   const Recording* recording = nullptr;
   const Threads* threads = nullptr;
-  const TraceClock* clock = nullptr;
+  const RecordingClock* clock = nullptr;
   std::optional<TimeSpan> span;
   std::map<std::string_view, PacketCount> packets;  // by name
   std::vector<StreamInfo> streams;

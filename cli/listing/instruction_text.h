@@ -44,7 +44,7 @@ class InstructionText {
   struct Key {
     uint64_t address = 0;
     const AddressSpace* space = nullptr;
-    ExecMode mode{};
+    CodeMode mode{};
     bool operator==(const Key&) const = default;
   };
   struct KeyHash {

@@ -9,9 +9,9 @@
 
 #include "base/saturated.h"
 #include "cli/reading/image_report.h"
-#include "cli/reading/threads.h"
 #include "flowback/model/execution.h"
 #include "flowback/model/recording.h"
+#include "flowback/replay/threads.h"
 #include "flowback/replay/time_account.h"
 
 namespace flowback::cli {

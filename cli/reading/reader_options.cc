@@ -235,9 +235,9 @@ Status UnderstandSelection(const ReaderWords& words, ReaderOptions& options) {
   if (!tids) return Fail(tids.error());
   Result<std::vector<int32_t>> cpus = ParseNumberList(words.cpu_list, "--cpu-list");
   if (!cpus) return Fail(cpus.error());
-  options.tids = std::move(*tids);
-  options.cpus = std::move(*cpus);
-  options.comms = SplitAtCommas(words.comm);
+  options.selection.tids = std::move(*tids);
+  options.selection.cpus = std::move(*cpus);
+  options.selection.names = SplitAtCommas(words.comm);
   return {};
 }
 
@@ -282,6 +282,12 @@ Status Understand(const ReaderWords& words, ReaderOptions& options) {
   if (Status status = UnderstandClock(words, options.open); !status) return status;
   if (Status status = UnderstandSideband(words, options.open); !status) return status;
   return UnderstandSelection(words, options);
+}
+
+Status Select(const ReaderOptions& options, Threads& threads) {
+  if (threads.Select(options.selection)) return {};
+  return Fail(Error(ErrorCode::kUsage, "--tid, --comm and --cpu-list leave nothing to show")
+                  .Remedy("flowback info lists the recording's threads and CPUs"));
 }
 
 Result<Recording> OpenInput(const ReaderOptions& options) {

@@ -10,6 +10,7 @@
 #include "flowback/capture/open.h"
 #include "flowback/decode/decoder.h"
 #include "flowback/decode/recording_code.h"
+#include "flowback/replay/threads.h"
 
 namespace CLI {
 class App;
@@ -28,11 +29,9 @@ struct ReaderOptions {
   bool strict = false;
   unsigned threads = 0;  // 0: all
   size_t window = 0;     // 0: as is useful
-  // What to print; empty: everything.
-  std::vector<int32_t> tids;
-  std::vector<std::string> comms;
-  std::vector<int32_t> cpus;
-  std::string time;
+  // What to print.
+  ThreadSelection selection;
+  std::string time;  // empty: all
 
   // The input as messages name it.
   std::string InputName() const;
@@ -49,6 +48,9 @@ struct ReaderWords {
 void AddReaderOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words);
 // Turns the words into `options`. Errors: kUsage.
 Status Understand(const ReaderWords& words, ReaderOptions& options);
+
+// Keeps what the options select. Errors: kUsage when nothing is left.
+Status Select(const ReaderOptions& options, Threads& threads);
 
 // OpenRecording for a command: whatever keeps an input from being read is kUnreadable, also when
 // the operating system refused (exit status 8; 4 is about tracing).

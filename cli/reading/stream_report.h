@@ -6,11 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/reading/threads.h"
 #include "flowback/base/error.h"
 #include "flowback/decode/decoder.h"
 #include "flowback/decode/recording_code.h"
 #include "flowback/model/recording.h"
+#include "flowback/replay/threads.h"
 #include "flowback/replay/time_account.h"
 
 namespace flowback::cli {

@@ -15,9 +15,9 @@
 #include <chrono>
 #include <cstdlib>
 
+#include "capture/record/host_facts.h"
 #include "capture/record/program_file.h"
 #include "cli/command.h"
-#include "cli/doctor/doctor_facts.h"
 #include "cli/help/completion.h"
 #include "cli/help/function_hint.h"
 #include "cli/options/arguments.h"
@@ -71,7 +71,7 @@ bool IsBuilt(std::string_view engine) {
 // Why no hardware engine is taken, on this machine.
 std::string WhyNoHardware() {
   const char* path = std::getenv("PATH");
-  return ReadDoctorFacts("", path == nullptr ? "" : path).pt_type
+  return ReadHostFacts("", path == nullptr ? "" : path).pt_type
              ? "this version can't drive this machine's Intel PT yet (`perf record -e intel_pt//u "
                "-- CMD` can, and flowback reads it)"
              : "this machine has no Intel PT";

@@ -17,7 +17,6 @@
 #include <array>
 
 #include "decode/instruction/classify.h"
-#include "decode/instruction/common_form.h"
 
 namespace flowback {
 namespace {
@@ -44,7 +43,7 @@ void SetDigest(StaticBlock& block) {
 // Builds one block; lives during one miss.
 class Builder {
  public:
-  Builder(Bytes bytes, ExecMode mode, std::unordered_map<uint64_t, UncommonInstruction>& uncommon)
+  Builder(Bytes bytes, CodeMode mode, std::unordered_map<uint64_t, UncommonInstruction>& uncommon)
       : bytes_(bytes), mode_(mode), uncommon_(uncommon) {}
 
   // The block at `offset`. Its lengths are in this object.
@@ -63,11 +62,12 @@ class Builder {
 
  private:
   void DecodeOne() {
-    const Bytes rest = Slice(bytes_, at_, kMaxInstructionBytes);
+    const size_t longest = TraitsOf(mode_).longest_instruction;
+    const Bytes rest = Slice(bytes_, at_, longest);
     Instruction instruction;
     if (!Read(rest, instruction))
-      return Finish(rest.size() < kMaxInstructionBytes ? StaticBlock::Stop::kSectionEnd
-                                                       : StaticBlock::Stop::kBad);
+      return Finish(rest.size() < longest ? StaticBlock::Stop::kSectionEnd
+                                          : StaticBlock::Stop::kBad);
     block_.last = instruction;
     lengths_[block_.count++] = instruction.length;
     at_ += instruction.length;
@@ -76,7 +76,7 @@ class Builder {
   }
 
   bool Read(Bytes rest, Instruction& out) {
-    if (mode_ == ExecMode::k64Bit && ClassifyCommonForm(rest, out)) return true;
+    if (ClassifyCommonForm(rest, mode_, out)) return true;
     const auto [place, is_new] = uncommon_.try_emplace(at_);
     UncommonInstruction& known = place->second;
     if (is_new) {
@@ -95,7 +95,7 @@ class Builder {
   }
 
   const Bytes bytes_;
-  const ExecMode mode_;
+  const CodeMode mode_;
   std::unordered_map<uint64_t, UncommonInstruction>& uncommon_;
   uint64_t at_ = 0;  // where the next instruction starts
   bool done_ = false;
@@ -166,15 +166,15 @@ BlockCache::BlockCache(Bytes bytes)
 
 BlockCache::~BlockCache() = default;
 
-const StaticBlock* BlockCache::Build(uint64_t offset, ExecMode mode) {
+const StaticBlock* BlockCache::Build(uint64_t offset, CodeMode mode) {
   if (offset >= bytes_.size()) return &past_end_;
-  BlockTable& table = modes_[static_cast<size_t>(mode)];
+  BlockTable& table = modes_[IndexOf(mode)];
   const std::scoped_lock lock(mutex_);
   if (table.NoteAsked() && disk_ != nullptr)
     table.Use(StoredBlocks::Open(disk_->Load(NameOnDisk(mode)), bytes_));
   // Another thread may have been faster.
   if (const StaticBlock* known = table.Find(offset); known != nullptr) return known;
-  Builder builder(bytes_, mode, uncommon_[static_cast<size_t>(mode)]);
+  Builder builder(bytes_, mode, uncommon_[IndexOf(mode)]);
   StaticBlock block = builder.Run(offset);
   NoteRead();
   block.lengths = KeepLengths(block.lengths, block.count);
@@ -186,17 +186,16 @@ void BlockCache::UseDisk(std::shared_ptr<const DiskCache> disk, std::string name
   name_ = std::move(name);
 }
 
-std::string BlockCache::NameOnDisk(ExecMode mode) const {
-  constexpr const char* kModes[] = {"-64", "-32", "-16"};
-  return name_ + kModes[static_cast<size_t>(mode)];
+std::string BlockCache::NameOnDisk(CodeMode mode) const {
+  return name_ + "-" + std::string(TraitsOf(mode).name);
 }
 
 bool BlockCache::Keep() {
   if (disk_ == nullptr) return false;
   bool stored = false;
   const std::scoped_lock lock(mutex_);
-  for (const ExecMode mode : {ExecMode::k64Bit, ExecMode::k32Bit, ExecMode::k16Bit}) {
-    const auto blocks = modes_[static_cast<size_t>(mode)].WorthKeeping();
+  for (const CodeMode mode : kCodeModes) {
+    const auto blocks = modes_[IndexOf(mode)].WorthKeeping();
     if (!blocks.empty())
       stored |= disk_->Store(NameOnDisk(mode), blocks.size() * sizeof(StaticBlock),
                              [&] { return StoredBlocks::Write(blocks, bytes_); });

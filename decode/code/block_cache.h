@@ -2,6 +2,7 @@
 // The blocks of one code section: each decoded once, whoever walks over it.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -35,12 +36,12 @@ class BlockCache {
 
   // The block that starts at `offset`; the same object on every call. Past the section's end: a
   // block without instructions.
-  const StaticBlock* Get(uint64_t offset, ExecMode mode) {
-    const StaticBlock* block = modes_[static_cast<size_t>(mode)].Find(offset);
+  const StaticBlock* Get(uint64_t offset, CodeMode mode) {
+    const StaticBlock* block = modes_[IndexOf(mode)].Find(offset);
     return block != nullptr ? block : Build(offset, mode);
   }
   // Whether any instruction has been asked for in `mode`.
-  bool HasDecoded(ExecMode mode) const { return modes_[static_cast<size_t>(mode)].HasAny(); }
+  bool HasDecoded(CodeMode mode) const { return modes_[IndexOf(mode)].HasAny(); }
 
   // Blocks are looked for in `disk` first, under `name`; Keep keeps them there. Before the first
   // Get.
@@ -112,19 +113,19 @@ class BlockCache {
     size_t lasting_ = 0;  // of them
   };
 
-  const StaticBlock* Build(uint64_t offset, ExecMode mode);
-  std::string NameOnDisk(ExecMode mode) const;
+  const StaticBlock* Build(uint64_t offset, CodeMode mode);
+  std::string NameOnDisk(CodeMode mode) const;
   const uint8_t* KeepLengths(const uint8_t* lengths, size_t count);
 
   const Bytes bytes_;
   std::atomic<bool> read_ = true;
   const StaticBlock past_end_;
-  BlockTable modes_[3];
+  std::array<BlockTable, kCodeModes.size()> modes_;
   std::mutex mutex_;                       // guards all below, and stores to the tables
   std::shared_ptr<const DiskCache> disk_;  // null: none
   std::string name_;
   // By mode and offset: what only a full decoder could tell.
-  std::unordered_map<uint64_t, UncommonInstruction> uncommon_[3];
+  std::array<std::unordered_map<uint64_t, UncommonInstruction>, kCodeModes.size()> uncommon_;
   std::vector<std::unique_ptr<uint8_t[]>> length_chunks_;
   size_t lengths_left_ = 0;  // in the newest chunk
 };

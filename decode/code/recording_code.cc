@@ -249,14 +249,12 @@ std::optional<Error> RecordingCode::CacheRefusal() const {
 }
 
 std::vector<ModeConflict> RecordingCode::ModeConflicts() const {
-  constexpr std::pair<ExecMode, unsigned> kModes[] = {
-      {ExecMode::k16Bit, 16}, {ExecMode::k32Bit, 32}, {ExecMode::k64Bit, 64}};
   std::map<std::pair<std::string, unsigned>, unsigned> bits;  // of the ELF file, by file and mode
   for (const auto& section : sections_)
-    for (const auto& [mode, mode_bits] : kModes)
-      if (section->elf_bits() != 0 && (section->elf_bits() == 64) != (mode_bits == 64) &&
+    for (const CodeMode mode : kCodeModes)
+      if (section->elf_bits() != 0 && (section->elf_bits() == 64) != (TraitsOf(mode).bits == 64) &&
           section->blocks().HasDecoded(mode))
-        bits.emplace(std::pair(section->name(), mode_bits), section->elf_bits());
+        bits.emplace(std::pair(section->name(), TraitsOf(mode).bits), section->elf_bits());
   std::vector<ModeConflict> conflicts;
   for (const auto& [place, elf_bits] : bits)
     conflicts.push_back({place.first, elf_bits, place.second});
@@ -264,11 +262,10 @@ std::vector<ModeConflict> RecordingCode::ModeConflicts() const {
 }
 
 std::vector<UnusedImage> RecordingCode::UnusedImages() const {
-  constexpr ExecMode kModes[] = {ExecMode::k16Bit, ExecMode::k32Bit, ExecMode::k64Bit};
   std::set<std::string> decoded;
   for (const auto& section : sections_)
-    if (std::ranges::any_of(kModes,
-                            [&](ExecMode mode) { return section->blocks().HasDecoded(mode); }))
+    if (std::ranges::any_of(kCodeModes,
+                            [&](CodeMode mode) { return section->blocks().HasDecoded(mode); }))
       decoded.insert(section->name());
   std::vector<UnusedImage> unused;
   if (decoded.empty()) return unused;

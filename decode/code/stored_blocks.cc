@@ -15,7 +15,7 @@ constexpr size_t kPageSize = 4096;
 
 // Where what decides about a block ends: the decoder has seen the instruction behind it.
 uint64_t SeenEnd(const StaticBlock& block, Bytes section) {
-  return std::min<uint64_t>(block.offset + block.size + kMaxInstructionBytes, section.size());
+  return std::min<uint64_t>(block.offset + block.size + kLongestInstruction, section.size());
 }
 
 std::vector<uint32_t> PagesOf(const std::vector<const StaticBlock*>& blocks, Bytes section) {

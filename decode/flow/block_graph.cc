@@ -9,12 +9,6 @@
 namespace flowback::flow {
 namespace {
 
-constexpr unsigned kMaxInstructionBytes = 15;
-
-uint64_t AddressMask(ExecMode mode) {
-  return mode == ExecMode::k64Bit ? ~uint64_t{0} : uint64_t{0xffffffff};
-}
-
 NodeKind KindOf(const StaticBlock& block) {
   switch (block.stop) {
     case StaticBlock::Stop::kSpecial:
@@ -72,10 +66,10 @@ const StaticBlock kUndecodable = [] {
 
 }  // namespace
 
-BlockGraph::BlockGraph(std::shared_ptr<const AddressSpace> space, ExecMode mode)
+BlockGraph::BlockGraph(std::shared_ptr<const AddressSpace> space, CodeMode mode)
     : space_(std::move(space)),
       mode_(mode),
-      address_mask_(AddressMask(mode)),
+      address_mask_(TraitsOf(mode).address_mask),
       table_of_blocks_(*space_, mode) {
   nodes_.emplace_back();  // number 0 means "not resolved"
   infos_.push_back({0, &kNothing});
@@ -185,11 +179,12 @@ const StaticBlock* BlockGraph::CutBlock(const StaticBlock& block, uint64_t limit
 
 // One instruction whose bytes lie in two adjacent mappings.
 const StaticBlock* BlockGraph::CrossingInstruction(uint64_t address) {
-  uint8_t bytes[kMaxInstructionBytes];
-  const size_t size = space_->Read(address, bytes, sizeof bytes);
+  uint8_t bytes[kLongestInstruction];
+  const size_t longest = TraitsOf(mode_).longest_instruction;
+  const size_t size = space_->Read(address, bytes, longest);
   Instruction instruction;
   if (!Classify(Bytes(bytes, size), mode_, instruction))
-    return size == sizeof bytes ? &kUndecodable : &kNothing;
+    return size == longest ? &kUndecodable : &kNothing;
   auto owned = std::make_unique<OwnedBlock>();
   owned->lengths.push_back(instruction.length);
   owned->block = StaticBlock{};
@@ -220,15 +215,6 @@ uint32_t BlockGraph::Resolve(uint32_t id, unsigned direction) {
   return next;
 }
 
-namespace {
-
-bool NeedsNoPacket(const Node& node) {
-  return node.kind == NodeKind::kGoto || node.kind == NodeKind::kCall ||
-         node.kind == NodeKind::kSpecial;
-}
-
-}  // namespace
-
 bool BlockGraph::Terminates(uint32_t id) {
   const uint32_t first = id;
   const std::optional<unsigned> distance = DistanceToPacket(first);
@@ -252,7 +238,7 @@ std::optional<unsigned> BlockGraph::DistanceToPacket(uint32_t id) {
     const Node& node = nodes_[id];
     if (node.distance == Node::kEndless) return std::nullopt;
     if (node.terminates) return passed + node.distance;
-    if (!NeedsNoPacket(node)) return passed;
+    if (!NeedsNoPacket(node.kind)) return passed;
     id = node.next[1] != 0 ? node.next[1] : Resolve(id, 1);
   }
   return std::nullopt;

@@ -26,19 +26,25 @@
 
 namespace flowback::flow {
 
-// What a walk must do at the end of a node's block.
+// What a walk must do at the end of a node's block. The order matters to the two questions below.
 enum class NodeKind : uint8_t {
   kConditional,     // one TNT bit
   kReturn,          // taken TNT bit, or a TIP
   kGoto,            // on to next[1]: direct jump, or a block cut in mid-code
   kCall,            // on to next[1], remembering the return address
+  kSpecial,         // on to next[1]; a packet may bind to the last instruction
   kIndirect,        // TIP: jump
   kIndirectCall,    // TIP: call
   kFar,             // TIP or TIP.PGD
-  kSpecial,         // on to next[1]; a packet may bind to the last instruction
   kNoImage,         // no code is known here; no instructions
   kBadInstruction,  // the bytes here are no instruction; no instructions
 };
+
+// Whether code alone tells where the walk goes on.
+constexpr bool NeedsNoPacket(NodeKind kind) {
+  return kind >= NodeKind::kGoto && kind <= NodeKind::kSpecial;
+}
+constexpr bool HasNoCode(NodeKind kind) { return kind >= NodeKind::kNoImage; }
 
 struct Node {
   uint32_t next[2] = {0, 0};  // 0: not resolved yet. [0] not taken / after a call, [1] taken
@@ -66,13 +72,13 @@ struct NodeInfo {
 // Not thread-safe: one graph per decoder.
 class BlockGraph {
  public:
-  BlockGraph(std::shared_ptr<const AddressSpace> space, ExecMode mode);
+  BlockGraph(std::shared_ptr<const AddressSpace> space, CodeMode mode);
 
   Node* nodes() { return nodes_.data(); }  // invalidated by NodeAt and Resolve
   const Node& node(uint32_t id) const { return nodes_[id]; }
   const NodeInfo& info(uint32_t id) const { return infos_[id]; }
   const AddressSpace& space() const { return *space_; }
-  ExecMode mode() const { return mode_; }
+  CodeMode mode() const { return mode_; }
   size_t size() const { return nodes_.size(); }
   CodeBlock Block(uint32_t id) const;
   // The blocks by node number, with all that are known now.
@@ -113,7 +119,7 @@ class BlockGraph {
   size_t Slot(uint64_t address) const;
 
   std::shared_ptr<const AddressSpace> space_;
-  ExecMode mode_;
+  CodeMode mode_;
   uint64_t address_mask_;
   std::vector<Node> nodes_;
   std::vector<NodeInfo> infos_;

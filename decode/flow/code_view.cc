@@ -3,7 +3,7 @@
 
 namespace flowback::flow {
 
-BlockGraph& GraphCache::Get(const std::shared_ptr<const AddressSpace>& space, ExecMode mode) {
+BlockGraph& GraphCache::Get(const std::shared_ptr<const AddressSpace>& space, CodeMode mode) {
   std::unique_ptr<BlockGraph>& graph = graphs_[{space.get(), mode}];
   if (!graph) graph = std::make_unique<BlockGraph>(space, mode);
   return *graph;

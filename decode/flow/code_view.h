@@ -17,10 +17,10 @@ namespace flowback::flow {
 // Block graphs by address space; kept between decodes, so that a second one is warm.
 class GraphCache {
  public:
-  BlockGraph& Get(const std::shared_ptr<const AddressSpace>& space, ExecMode mode);
+  BlockGraph& Get(const std::shared_ptr<const AddressSpace>& space, CodeMode mode);
 
  private:
-  std::map<std::pair<const AddressSpace*, ExecMode>, std::unique_ptr<BlockGraph>> graphs_;
+  std::map<std::pair<const AddressSpace*, CodeMode>, std::unique_ptr<BlockGraph>> graphs_;
 };
 
 class CodeView {
@@ -46,7 +46,7 @@ class CodeView {
   }
 
   // The graph of the current epoch.
-  BlockGraph& Graph(ExecMode mode) { return graphs_.Get(Epoch().space, mode); }
+  BlockGraph& Graph(CodeMode mode) { return graphs_.Get(Epoch().space, mode); }
   // Moves to the epoch that holds at `time` (0: not known) or after `instructions`, whichever the
   // history goes by. Never backwards. True when the address space changed.
   bool Advance(uint64_t time, uint64_t instructions);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Length and class of one x86 instruction.
+// Length and class of one instruction, whatever its instruction set. All are thread-safe.
 #pragma once
 
 #include "flowback/base/bytes.h"
@@ -7,15 +7,16 @@
 
 namespace flowback {
 
-constexpr unsigned kMaxInstructionBytes = 15;
-
 // The instruction at the start of `code`; bytes after it are not looked at. False when `code` ends
-// inside the instruction or holds none; `out` is then unspecified. Thread-safe.
-bool Classify(Bytes code, ExecMode mode, Instruction& out);
-// The same, without the short way for common forms. `needed_llvm`, where wanted, tells whether the
-// answer depends on libLLVM being installed.
-bool ClassifyAnyForm(Bytes code, ExecMode mode, Instruction& out, bool* needed_llvm = nullptr);
-// Changes with the library that classifies what has no common form.
+// inside the instruction or holds none; `out` is then unspecified.
+bool Classify(Bytes code, CodeMode mode, Instruction& out);
+// The short way, by which Classify goes first. False also where the instruction is none of the
+// common forms that it knows, or `code` is shorter than an instruction may be.
+bool ClassifyCommonForm(Bytes code, CodeMode mode, Instruction& out);
+// The long way. `needed_llvm`, where wanted, tells whether the answer depends on libLLVM being
+// installed.
+bool ClassifyAnyForm(Bytes code, CodeMode mode, Instruction& out, bool* needed_llvm = nullptr);
+// Changes with the libraries that classify what has no common form.
 uint64_t ClassifierLibraryVersion();
 
 }  // namespace flowback

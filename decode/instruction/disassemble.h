@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Instructions as text, in Intel syntax.
+// Instructions as text, whatever their instruction set.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "flowback/base/bytes.h"
 #include "flowback/model/instruction.h"
@@ -20,17 +19,13 @@ class Disassembler {
   Disassembler(const Disassembler&) = delete;
   Disassembler& operator=(const Disassembler&) = delete;
 
-  // The instruction at the start of `code`, which runs at `address`: "jne 0x401005". By capstone;
-  // by Zydis where they disagree in length or name, because then Zydis has been right; by LLVM
-  // where neither knows it; "(bad)" where no one does.
-  std::string Text(Bytes code, uint64_t address, ExecMode mode);
+  // The instruction at the start of `code`, which runs at `address`: "jne 0x401005". "(bad)" where
+  // there is none.
+  std::string Text(Bytes code, uint64_t address, CodeMode mode);
 
  private:
-  struct Engines;
-  std::unique_ptr<Engines> engines_;
+  struct Sets;
+  std::unique_ptr<Sets> sets_;
 };
-
-// Whether capstone's and Zydis's mnemonics are names of one instruction: "je" and "jz".
-bool AreSameMnemonic(std::string_view capstone, std::string_view zydis);
 
 }  // namespace flowback

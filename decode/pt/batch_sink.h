@@ -46,11 +46,10 @@ class BatchWriter {
 
 // The receiver is a BatchWriter, or a TimeEstimator.
 template <class Receiver>
-class BatchSink {
+class BatchSink : public SinkDefaults<BatchSink<Receiver>> {
  public:
   static constexpr bool kMemoises = true;
   static constexpr MemoContent kMemoContent = MemoContent::kBlocks;
-  static constexpr bool kCountsUses = false;
   static constexpr bool kListsBlocks = true;
   static constexpr bool kHearsPackets = true;
   static constexpr bool kWantsAddresses = true;
@@ -67,13 +66,12 @@ class BatchSink {
   // Tells what it has of the flow so far.
   void Flush() { Close(); }
   // REQUIRES: it has been flushed.
-  State Save() const { return {open_, stay_}; }
+  State Save() const { return {open_, this->stay()}; }
   void Restore(const State& state) {
     open_ = state.open;
-    stay_ = state.stay;
+    Defaults::Enter(state.stay, {});
     done_ = false;
   }
-  void Restart(const PartMark&) {}
 
   void Block(BlockGraph& graph, uint32_t id, const Node& node, BlockExit exit, uint64_t next,
              const Moment& moment) {
@@ -105,23 +103,6 @@ class BatchSink {
     Single(run, moment);
   }
 
-  class Run {
-   public:
-    explicit Run(BatchSink& sink) : sink_(sink) {}
-    void Conditional(BlockGraph& graph, uint32_t id, const Node& node, unsigned taken,
-                     const Moment& moment) {
-      sink_.Block(graph, id, node, taken ? BlockExit::kTaken : BlockExit::kNotTaken,
-                  graph.SuccessorAddress(id, taken), moment);
-    }
-    void Block(BlockGraph& graph, uint32_t id, const Node& node, BlockExit exit, uint64_t next,
-               const Moment& moment) {
-      sink_.Block(graph, id, node, exit, next, moment);
-    }
-
-   private:
-    BatchSink& sink_;
-  };
-
   // ---- whole paths: the engine writes their steps behind end() itself ----
 
   // Whether it may: no packet, and no block, changes what the receiver says of the next ones.
@@ -133,7 +114,7 @@ class BatchSink {
   // The next block goes by itself.
   bool TakesSingles() const { return TimesNext(); }
   // They begin at node `id`.
-  void BeginPaths(BlockGraph& graph, uint32_t id, const Moment& moment) {
+  [[gnu::always_inline]] void BeginPaths(BlockGraph& graph, uint32_t id, const Moment& moment) {
     if (!GoesOn(graph, id, moment)) Begin(graph, id, moment);
   }
   FlowDigest& flow() { return open_.behind; }
@@ -162,11 +143,6 @@ class BatchSink {
       Close();
     }
   }
-  // Nothing is counted here.
-  void CountUses() {}
-  void Fast(int64_t) {}
-  void Slow(SlowPacket, uint64_t = 1) {}
-  PathUses& uses() { return no_uses_; }
 
   void Event(const TraceEvent& event) {
     Close();
@@ -208,13 +184,14 @@ class BatchSink {
   }
   bool Done() const { return done_; }
   uint64_t retired() const { return open_.behind.count; }
-  void Enter(const ThreadStay* stay, const PartMark&) {
+  void Enter(const ThreadStay* next, const PartMark& mark) {
     Close();
-    stay_ = stay;
+    Defaults::Enter(next, mark);
   }
-  const ThreadStay* stay() const { return stay_; }
 
  private:
+  using Defaults = SinkDefaults<BatchSink>;
+
   bool TimesNext() const {
     if constexpr (kWantsTimes) return receiver_.TimesNext();
     return false;
@@ -243,7 +220,7 @@ class BatchSink {
       steps_.set_end(steps_.end() - open_.count);
     } else {
       open_.begin = steps_.position() - open_.count;
-      open_.stay = stay_;
+      open_.stay = this->stay();
       receiver_.OnBlocks(open_, takes_packet);
       done_ = receiver_.Done();
     }
@@ -258,7 +235,7 @@ class BatchSink {
     if (done_) return;
     run.tsc = moment.tsc;
     run.in_transaction = moment.in_transaction;
-    run.stay = stay_;
+    run.stay = this->stay();
     uint64_t ip = run.address;
     for (const uint8_t length : run.lengths) {
       open_.behind.Append(ip);
@@ -272,8 +249,6 @@ class BatchSink {
   Receiver& receiver_;
   StepBuffer& steps_;
   BlockStretch open_;
-  const ThreadStay* stay_ = nullptr;
-  PathUses no_uses_;
   bool done_ = false;
 };
 

@@ -52,22 +52,7 @@ class BlockCountingSink : public CountingSink {
     CountingSink::Part(graph, id, count, moment);
   }
 
-  class Run {
-   public:
-    explicit Run(BlockCountingSink& sink) : sink_(sink) {}
-    void Conditional(BlockGraph& graph, uint32_t id, const Node& node, unsigned taken,
-                     const Moment& moment) {
-      sink_.Block(graph, id, node, taken != 0 ? BlockExit::kTaken : BlockExit::kNotTaken, 0,
-                  moment);
-    }
-    void Block(BlockGraph& graph, uint32_t id, const Node& node, BlockExit exit, uint64_t next,
-               const Moment& moment) {
-      sink_.Block(graph, id, node, exit, next, moment);
-    }
-
-   private:
-    BlockCountingSink& sink_;
-  };
+  using Run = BlockByBlock<BlockCountingSink>;
 
   void Enter(const ThreadStay* next, const PartMark& mark) {
     const ThreadStay* const ended = stay();

@@ -17,13 +17,13 @@
 namespace flowback::pt {
 
 // What kind of packet comes next, apart from those that may stand in between; null at the end.
-template <class Sink>
+template <FlowSink Sink>
 const std::type_info* FlowEngine<Sink>::NextKind() {
   if (pos_ < ahead_.begin || pos_ > ahead_.at) Look();
   return ahead_.kind;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::Look() {
   ahead_ = {.begin = pos_, .at = pos_};
   PebsState pebs = pebs_;
@@ -43,7 +43,7 @@ void FlowEngine<Sink>::Look() {
 }
 
 // Whether the next packet that tells of the flow is a TNT.
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::FollowedByTnt(const uint8_t* next) {
   if (pebs_.item_bytes == 0 && next < end_ && (*next & 1) == 0 && *next > kExtendedPrefix)
     return true;
@@ -60,20 +60,20 @@ bool FlowEngine<Sink>::FollowedByTnt(const uint8_t* next) {
   return false;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::FollowedByTip() {
   const std::type_info* kind = NextKind();
   return kind != nullptr && (*kind == typeid(Tip) || *kind == typeid(TipPgd));
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::FollowedByEnable() {
   const std::type_info* kind = NextKind();
   return kind != nullptr && *kind == typeid(TipPge);
 }
 
 // Whether what comes next shows that tracing is off: a TIP.PGE, or a PSB+ without an IP.
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::TracingIsOffNext() {
   PebsState pebs = pebs_;
   Packet packet;
@@ -93,7 +93,7 @@ bool FlowEngine<Sink>::TracingIsOffNext() {
 }
 
 // Asked once for a stream, and only where the answer counts: see tip_order.h.
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::TipsComeAtOnce() {
   if (!tips_come_at_once_) tips_come_at_once_ = ShowsTipsAtOnce(input_, errata_);
   return *tips_come_at_once_;

@@ -6,8 +6,8 @@
 
 namespace flowback::pt {
 
-template <class Sink>
-TraceEvent FlowEngine<Sink>::Event(EventKind kind) const {
+template <FlowSink Sink>
+[[gnu::always_inline]] inline TraceEvent FlowEngine<Sink>::Event(EventKind kind) const {
   TraceEvent event;
   event.kind = kind;
   event.offset = Offset(packet_);
@@ -15,74 +15,56 @@ TraceEvent FlowEngine<Sink>::Event(EventKind kind) const {
   return event;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::Notify(TraceEvent event) {
   event.stay = sink_.stay();
   sink_.Event(event);
 }
 
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::Wait(const TraceEvent& event, bool must_reach, bool takes_fup) {
-  Waiting waiting;
-  waiting.event = event;
-  waiting.must_reach = must_reach;
-  waiting.takes_fup = takes_fup;
-  waiting_.push_back(waiting);
+  compound_.Wait({.event = event, .must_reach = must_reach, .takes_fup = takes_fup});
 }
 
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::ClearCompound() {
-  waiting_.clear();
-  transfer_.reset();
-  transfer_aborts_ = false;
+  compound_.Clear();
   DropHeldBits();
 }
 
 // While the flow is lost, at a FUP whose address is not known: of the packets that waited for it,
 // only what they say beside their place holds.
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::PassWaiting() {
-  for (const Waiting& w : std::exchange(waiting_, {}))
+  for (const PacketCompound::Waiting& w : compound_.TakeWaiting())
     if (w.transaction) in_transaction_ = w.in_transaction;
 }
 
 // Where it is not known which instruction comes next, or none is traced: a MODE.Exec holds from the
 // packet on that it binds to.
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::PassMode() {
-  if (!mode_) return;
-  exec_mode_ = mode_->Mode();
-  interrupt_flag_ = mode_->iflag;
-  mode_.reset();
+  const std::optional<ModeExec> mode = compound_.TakeMode();
+  if (!mode) return;
+  exec_mode_ = mode->Mode();
+  interrupt_flag_ = mode->iflag;
 }
 
 // The packet's address. While the flow is lost: none where no code can be. In modes other than
 // 64-bit an address has 32 bits; one with more was completed from a false one, or the mode is.
 // [SDM "IP Compression"]
-template <class Sink>
+template <FlowSink Sink>
 std::optional<uint64_t> FlowEngine<Sink>::PlaceOf(const IpPayload& payload) {
   const std::optional<uint64_t> ip = last_ip_.Apply(payload);
-  if (state_ != State::kLost || !ip || *ip >> 32 == 0) return ip;
-  if ((mode_ ? mode_->Mode() : exec_mode_) == ExecMode::k64Bit) return ip;
+  if (state_ != State::kLost || !ip) return ip;
+  const CodeMode mode = compound_.mode() ? compound_.mode()->Mode() : exec_mode_;
+  if ((*ip & ~TraitsOf(mode).address_mask) == 0) return ip;
   last_ip_.Doubt();
   return std::nullopt;
 }
 
-// While the flow is lost: whether execution stands where the FUP says that was just read. Not where
-// its packet only informs of a place, nor where that packet is not known.
-template <class Sink>
-bool FlowEngine<Sink>::FupTellsPlace() {
-  bool taken = false;
-  for (const Waiting& w : waiting_) {
-    if (w.must_reach) return true;
-    taken |= w.takes_fup;
-  }
-  if (taken) return false;
-  return mode_.has_value() || FollowedByTip();
-}
-
 // The code that is mapped now, in the current mode; only while no node number is held.
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::SelectCode() {
   const uint64_t tsc = clock_.tsc();
   const TimeConversion& time = input_.config.time;
@@ -90,14 +72,14 @@ void FlowEngine<Sink>::SelectCode() {
   UseGraph();
 }
 
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::UseGraph() {
   BlockGraph* graph = &code_.Graph(exec_mode_);
   if (graph != graph_) ForgetNodes(*this);
   graph_ = graph;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::SetMode(const ModeExec& packet, std::optional<uint64_t> ip) {
   TraceEvent event = Event(EventKind::kExecMode);
   event.ip = ip.value_or(0);
@@ -122,15 +104,12 @@ void FlowEngine<Sink>::SetMode(const ModeExec& packet, std::optional<uint64_t> i
 }
 
 // A MODE.Exec takes effect at the packet it binds to.
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::ApplyMode(std::optional<uint64_t> ip) {
-  if (!mode_) return;
-  const ModeExec packet = *mode_;
-  mode_.reset();
-  SetMode(packet, ip);
+  if (const std::optional<ModeExec> mode = compound_.TakeMode()) SetMode(*mode, ip);
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::Mismatch(const char* what) {
   std::string detail = what;
   if (state_ == State::kOn) detail += ", next instruction at " + Hex(CurrentAddress());
@@ -139,10 +118,9 @@ bool FlowEngine<Sink>::Mismatch(const char* what) {
 }
 
 // Gives the FUP's address to the packets that waited for it.
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::BindWaiting(uint64_t ip) {
-  std::vector<Waiting> waiting = std::exchange(waiting_, {});
-  for (Waiting& w : waiting) {
+  for (PacketCompound::Waiting& w : compound_.TakeWaiting()) {
     w.event.ip = ip;
     w.event.has_ip = true;
     if (state_ == State::kOn && (w.must_reach || Reaches(ip))) {
@@ -159,44 +137,27 @@ bool FlowEngine<Sink>::BindWaiting(uint64_t ip) {
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::BindFup(uint64_t ip) {
-  bool takes_fup = false;
-  bool abort = false;
-  for (const Waiting& w : waiting_) {
-    takes_fup |= w.takes_fup;
-    abort |= w.abort;
-  }
-  // A MODE.Exec that tells of the interrupt flag binds to a FUP; one for a transfer to its TIP.
-  const bool binds_mode = mode_ && !FollowedByTip();
-  if (waiting_.empty() && !binds_mode) {
-    transfer_ = ip;
-    return true;
-  }
-  const bool begins_transfer = !takes_fup && !binds_mode && (abort || FollowedByTip());
-  if (binds_mode) {
+  const PacketCompound::FupUse use = compound_.UseOfFup([this] { return FollowedByTip(); });
+  if (use.binds_mode) {
     if (state_ == State::kOn && !WalkTo(ip)) return false;
     ApplyMode(ip);
   }
-  if (begins_transfer) {
-    transfer_ = ip;
-    transfer_aborts_ = abort;
-  }
+  if (use.begins_transfer) compound_.BeginTransfer({.from = ip, .aborts = use.aborts});
   return BindWaiting(ip);
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::AtVmEntry() const {
   const NodeInfo& info = graph_->info(cur_);
   return info.block->count == 1 && (info.block->last.flags & kFlagVmEntry) != 0;
 }
 
 // The TIP or TIP.PGD after the FUP of an asynchronous transfer.
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::FinishTransfer(std::optional<uint64_t> target, bool stops) {
-  const uint64_t from = *transfer_;
-  const bool aborts = std::exchange(transfer_aborts_, false);
-  transfer_.reset();
+  const auto [from, aborts] = compound_.EndTransfer();
   if (!WalkTo(from)) return false;
   if (stops && errata_.vm_entry_fup && AtVmEntry()) {
     Emit(cur_, BlockExit::kStopped, target.value_or(0));
@@ -219,7 +180,7 @@ bool FlowEngine<Sink>::FinishTransfer(std::optional<uint64_t> target, bool stops
 
 // A PIP or VMCS packet belongs to the next instruction with `flag`, which has executed then, if
 // branch-free code leads to one; else to a transfer whose TIP follows.
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::WalkPastFlag(uint8_t flag) {
   const auto binds = [&](uint32_t id) { return Binds(id, flag); };
   const NoFlag here{graph_, cur_, flag};

@@ -27,11 +27,12 @@
 // first packet that gives the full state again (Resync::kEarliest), or to the next PSB
 // (Resync::kPsb), and a DataLoss says so.
 //
-// The class is a template on its sink so that counting and delivering each get a hot loop of their
-// own: see sinks.h, batch_sink.h, event_sink.h. Its parts: flow_walk.h walks code, flow_hot.h the
-// usual packets without detours, flow_memo.h whole packets by memory (quick_packets.h); flow_bind.h
-// binds FUPs; flow_packets.h has the meaning of each packet; flow_sync.h finds sync points and
-// loses and regains the flow; flow_ahead.h looks at the packets ahead.
+// The class is a template on its sink (flow_sink.h), so that counting and delivering each get a hot
+// loop of their own: see sinks.h, batch_sink.h, event_sink.h. Its parts: flow_walk.h walks code,
+// flow_hot.h takes the usual packets without detours, flow_memo.h whole packets by memory
+// (quick_packets.h); flow_bind.h binds FUPs; flow_packets.h has the meaning of each packet;
+// flow_sync.h finds sync points and loses and regains the flow; flow_ahead.h looks at the packets
+// ahead.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +44,9 @@
 #include "decode/pt/clock.h"
 #include "decode/pt/errata.h"
 #include "decode/pt/flow_names.h"
+#include "decode/pt/loss_account.h"
 #include "decode/pt/memo_cache.h"
+#include "decode/pt/packet_compound.h"
 #include "decode/pt/packets/packet.h"
 #include "decode/pt/packets/packet_groups.h"
 #include "decode/pt/return_stack.h"
@@ -64,15 +67,6 @@ struct FlowState {
     kOn,    // tracing is on; cur_ is the next instruction to execute
     kLost,  // neither is known
   };
-  // A packet that waits for the FUP with its address.
-  struct Waiting {
-    TraceEvent event;
-    bool must_reach = true;    // the address lies ahead on the walk; else it only informs
-    bool takes_fup = true;     // the FUP is this packet's alone; else it may begin a transfer too
-    bool abort = false;        // a transaction abort: a TIP follows the FUP
-    bool transaction = false;  // a MODE.TSX
-    bool in_transaction = false;
-  };
   struct Failure {
     LossCause cause;
     std::string detail;
@@ -88,10 +82,8 @@ struct FlowState {
   PebsState pebs_;
   LastIp last_ip_;
   Clock clock_;
-  ByteAccount account_;
+  LossAccount account_;
   size_t behind_last_psb_ = 0;  // where it begins, and one
-  size_t counted_ = 0;          // bytes before it are in the account
-  uint64_t counted_padding_ = 0;
 
   // The flow.
   State state_ = State::kLost;
@@ -104,15 +96,11 @@ struct FlowState {
   unsigned held_count_ = 0;
   bool deferred_tips_ = false;  // the stream has shown some since the last PSB
   bool cycles_told_ = false;    // by CYC packets, in RunMemoised
-  ExecMode exec_mode_ = ExecMode::k64Bit;
+  CodeMode exec_mode_ = CodeMode::kX86_64;
   std::optional<bool> interrupt_flag_;
   bool in_transaction_ = false;
 
-  // A compound of packets, incomplete yet.
-  std::vector<Waiting> waiting_;      // for a FUP
-  std::optional<uint64_t> transfer_;  // FUP seen: an asynchronous transfer from here awaits its TIP
-  bool transfer_aborts_ = false;      // ... of a transaction
-  std::optional<ModeExec> mode_;      // for a TIP, TIP.PGE or FUP
+  PacketCompound compound_;
 
   // Where RunHot stopped.
   const uint8_t* hot_packet_ = nullptr;
@@ -120,16 +108,11 @@ struct FlowState {
   unsigned hot_count_ = 0;
   std::optional<uint64_t> hot_ip_;
 
-  // The loss that is going on.
-  Failure failure_{};
-  DataLoss loss_;
-  bool losing_ = false;
-  bool tnt_passed_ = false;           // bits were lost with it, and nothing since sends off TIPs
-  bool overflowed_ = false;           // the loss is an overflow that has not resolved yet
-  bool only_time_since_ovf_ = false;  // the next FUP resolves it
+  Failure failure_{};  // why the packet in work can't be right
+  LossState loss_state_;
 };
 
-template <class Sink>
+template <FlowSink Sink>
 class FlowEngine : private FlowState {
  public:
   FlowEngine(const DecodeInput& input, CodeView& code, MemoCache& memos, Sink& sink);
@@ -162,7 +145,6 @@ class FlowEngine : private FlowState {
   void EnterStays(size_t offset);
   void LimitHotLoop(size_t offset);
   PartMark Mark(size_t offset) const;
-  void CountDecoded(size_t offset);
   void SkipStatusOnly(size_t begin);
   void OnePacket();
   void CountSlow(const Packet& packet, bool plain);
@@ -215,8 +197,8 @@ class FlowEngine : private FlowState {
   std::optional<HotStop> RunLongTnts(PathMemo& memo);
   std::optional<HotStop> RunOutcomes(PathMemo& memo, uint64_t bits, unsigned left);
   bool TakeOutcomes(PathMemo& memo, const OutcomePart& part);
-  template <class Path>
-  bool Take(PathMemo& memo, Path& path);
+  template <class Packets>
+  bool Take(PathMemo& memo, Path<Packets>& path);
   void CountWalked(SlowPacket reason, int packets);
   void CountSlow(SlowPacket reason) {
     if constexpr (Sink::kCountsUses) sink_.Slow(reason);
@@ -225,9 +207,14 @@ class FlowEngine : private FlowState {
   // flow_walk.h
   bool WalkTnt(uint64_t bits, unsigned count);
   bool WalkHeldBits();
+  // Whether PassBlock went on.
+  enum class Passed : uint8_t { kYes, kNeedsPacket, kFailed };
+  template <class Predicate>
+  Passed PassBlock(Predicate is_goal, bool& leads);
   bool WalkToConsumer();
   bool WalkTo(uint64_t ip);
   bool WalkToStop(std::optional<uint64_t> ip);
+  bool StopAtBranch(std::optional<uint64_t> ip);
   bool WalkPastPtwrite(TraceEvent event);
   template <class Output>
   uint32_t StepOver(Output& output, uint32_t cur);
@@ -279,7 +266,6 @@ class FlowEngine : private FlowState {
   void ClearCompound();
   void PassWaiting();
   void PassMode();
-  bool FupTellsPlace();
 
   // flow_packets.h: each returns false after setting failure_.
   bool On(const Pad&) { return true; }
@@ -343,15 +329,12 @@ class FlowEngine : private FlowState {
       if (sink_.WantsPacketEnd() && IsFullTnt(count) && FollowedByTnt(next)) sink_.PacketEnd();
   }
   bool FollowedByTnt(const uint8_t* next);
-  Moment Now() const { return {clock_.tsc(), in_transaction_}; }
+  [[gnu::always_inline]] Moment Now() const { return {clock_.tsc(), in_transaction_}; }
   // No packet before this one waits for one to come.
-  bool InCompound() const {
-    return transfer_.has_value() || held_count_ != 0 || !waiting_.empty() || mode_.has_value();
-  }
+  bool InCompound() const { return held_count_ != 0 || !compound_.empty(); }
   // The hot loop's precondition: nothing is pending that a TNT or TIP would have to respect.
   bool Plain() const {
-    return state_ == State::kOn && !transfer_ && held_count_ == 0 && waiting_.empty() && !mode_ &&
-           pebs_.item_bytes == 0;
+    return state_ == State::kOn && held_count_ == 0 && compound_.empty() && pebs_.item_bytes == 0;
   }
 
   // What the last look ahead found: from any packet at `begin` to `at` on the next one that tells

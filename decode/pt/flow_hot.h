@@ -9,7 +9,7 @@ namespace flowback::pt {
 // The packets that make up most of a trace, while nothing is pending. Works on copies of the
 // position and the sums, which then stay in registers; stops at whatever needs more thought. Where
 // RunMemoised does most of it, only the last few bytes are RunHot's.
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::FastPackets() {
   while (pos_ < end_ && !sink_.Done()) {
     HotStop stop;
@@ -35,7 +35,7 @@ void FlowEngine<Sink>::FastPackets() {
 }
 
 // `kToPaths`: ends with kPaths where RunMemoised may go on; not before the first packet.
-template <class Sink>
+template <FlowSink Sink>
 template <bool kToPaths>
 typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunHot() {
   typename Sink::Run run(sink_);
@@ -46,7 +46,7 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunHot() {
   auto leave = [&](HotStop stop) {
     pos_ = pos;
     cur_ = cur;
-    account_.padding += padding;
+    account_.AddPadding(padding);
     return stop;
   };
   while (pos < end && !sink_.Done()) {
@@ -105,18 +105,12 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunHot() {
 
 // A TIP at an indirect branch, if the walk there and the target are the usual ones; else does
 // nothing more than walk, and returns false.
-template <class Sink>
+template <FlowSink Sink>
 template <class Output>
 inline bool FlowEngine<Sink>::RunTip(Output& run, uint32_t& cur, uint64_t ip) {
   for (;;) {
     const Node& node = graph_->node(cur);
     switch (node.kind) {
-      case NodeKind::kGoto:
-      case NodeKind::kCall:
-      case NodeKind::kSpecial:
-        if (!node.terminates && !graph_->Terminates(cur)) return false;
-        cur = StepOver(run, cur);
-        continue;
       case NodeKind::kReturn:
         returns_.PopIfAny();
         break;
@@ -127,7 +121,10 @@ inline bool FlowEngine<Sink>::RunTip(Output& run, uint32_t& cur, uint64_t ip) {
       case NodeKind::kFar:
         break;
       default:
-        return false;
+        if (!NeedsNoPacket(node.kind) || (!node.terminates && !graph_->Terminates(cur)))
+          return false;
+        cur = StepOver(run, cur);
+        continue;
     }
     run.Block(*graph_, cur, node, BlockExit::kTaken, ip, Now());
     const uint32_t predicted = node.next[1];
@@ -145,7 +142,7 @@ inline bool FlowEngine<Sink>::RunTip(Output& run, uint32_t& cur, uint64_t ip) {
 // The hot loop of WalkTnt. Stops at the first node where a bit is no help, with `cur` and `count`
 // as they are there; returns its kind, kConditional when all bits are used up, kGoto for an endless
 // walk, kReturn for a compressed return that can't be right.
-template <class Sink>
+template <FlowSink Sink>
 [[gnu::always_inline]] inline NodeKind FlowEngine<Sink>::RunTnt(typename Sink::Run& run,
                                                                 uint32_t& cur, uint64_t bits,
                                                                 unsigned& count) {
@@ -170,14 +167,10 @@ template <class Sink>
         cur = ReturnTo(entry);
         break;
       }
-      case NodeKind::kGoto:
-      case NodeKind::kCall:
-      case NodeKind::kSpecial:
+      default:
+        if (!NeedsNoPacket(node.kind)) return node.kind;
         if (!node.terminates && !graph_->Terminates(cur)) return NodeKind::kGoto;
         cur = StepOver(run, cur);
-        break;
-      default:
-        return node.kind;
     }
   }
   return NodeKind::kConditional;

@@ -16,7 +16,7 @@ namespace flowback::pt {
 
 // Where CYC packets are there, one stands before most others: they get a loop of their own, so that
 // the usual one need not look for them.
-template <class Sink>
+template <FlowSink Sink>
 typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
   if constexpr (!Sink::kHearsPackets)
     if (OverCyc()) return RunMemoised<true>();
@@ -25,11 +25,11 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
 
 // Goes along paths, from where the engine stands, on copies that stay in registers; the engine
 // knows of it when it ends.
-template <class Sink>
+template <FlowSink Sink>
 struct FlowEngine<Sink>::PathRun {
   FlowEngine& engine;
   PathMemo& memo;
-  PathMemo::Seed seed{};
+  Seed seed;
   FlowDigest flow{};
   BlockStep* steps = nullptr;  // behind the last one; of sinks that take lists of blocks
   BlockStep* limit = nullptr;
@@ -40,23 +40,23 @@ struct FlowEngine<Sink>::PathRun {
       steps = engine.sink_.end();
       limit = engine.sink_.Limit();
     }
-    seed = PathMemo::SeedOf(engine.cur_);
+    seed = Seed::Of(engine.cur_);
     flow = engine.sink_.flow();
   }
   [[gnu::always_inline]] void End() {
-    engine.cur_ = PathMemo::NodeOf(seed);
+    engine.cur_ = seed.node();
     engine.sink_.flow() = flow;
     if constexpr (Sink::kListsBlocks) engine.sink_.EndPaths(*engine.graph_, engine.cur_, steps);
   }
   bool IsFull() const { return steps > limit; }
   // REQUIRES: what the path does to the stack has been done.
-  template <class Path>
-  [[gnu::always_inline]] void Add(Path& path, PathMemo::Length length) {
-    flow.hash = flow.hash * PathMemo::PowerOf(length) + path.hash;
-    flow.count += PathMemo::InstructionsOf(length);
+  template <class Packets>
+  [[gnu::always_inline]] void Add(Path<Packets>& path, Answer answer) {
+    flow.hash = flow.hash * answer.power() + path.hash;
+    flow.count += answer.instructions();
     seed = path.next;
     if constexpr (Sink::kListsBlocks) {
-      steps = memo.lists().template Copy<Path::kUsualBlocks>(path.blocks, steps);
+      steps = memo.lists().template Copy<Packets::kUsualBlocks>(path.blocks, steps);
     } else if constexpr (Sink::kCountsUses) {
       if (path.uses++ == 0) [[unlikely]]
         engine.sink_.Use(memo, path);
@@ -66,7 +66,7 @@ struct FlowEngine<Sink>::PathRun {
 
 // Only what is usual is done here, on copies that stay in registers; for the rest they are put
 // where it is found, and fetched again.
-template <class Sink>
+template <FlowSink Sink>
 template <bool kOverCyc>
 typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
   if (memo_ == nullptr || &memo_->graph() != graph_) {
@@ -92,7 +92,7 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
     run.Begin();
     pos = pos_;
     last_ip = last_ip_.value();
-    end = PathMemo::Packets::HasWord(last_ip) ? last : nullptr;
+    end = TipTnt::HasWord(last_ip) ? last : nullptr;
   };
   const auto put = [&]() __attribute__((always_inline)) {
     run.End();
@@ -117,21 +117,21 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
         pos += cyc.size;
       }
     }
-    if (const uint16_t word = FullPair::Load(pos); FullPair::Match(word)) {
-      const auto [pair, length] = memo.LookUpPair(run.seed, word, returns_);
-      if (PathMemo::IsPath(length)) [[likely]] {
-        if (!PathMemo::HasEffect(length) || memo.Apply(*pair, returns_)) {
-          run.Add(*pair, length);
+    if (const TntPair two = FullPair::Load(pos); FullPair::Match(two)) {
+      const auto [path, answer] = memo.LookUp(run.seed, two, returns_);
+      if (answer.is_path()) [[likely]] {
+        if (!answer.has_effect() || memo.Apply(*path, returns_)) {
+          run.Add(*path, answer);
           pos += FullPair::kSize;
           continue;
         }
       }
     } else if (const QuickPackets quick = QuickPackets::Read(pos, last_ip, kOverCyc);
                quick.size != 0) [[likely]] {
-      const auto [path, length] = memo.LookUp(run.seed, quick.packets, returns_);
-      if (PathMemo::IsPath(length)) [[likely]] {
-        if (!PathMemo::HasEffect(length) || memo.Apply(*path, returns_)) [[likely]] {
-          run.Add(*path, length);
+      const auto [path, answer] = memo.LookUp(run.seed, quick.packets, returns_);
+      if (answer.is_path()) [[likely]] {
+        if (!answer.has_effect() || memo.Apply(*path, returns_)) [[likely]] {
+          run.Add(*path, answer);
           if constexpr (kOverCyc) clock_.OnCycles(quick.cycles);
           last_ip = quick.last_ip;
           pos += quick.size;
@@ -151,7 +151,7 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
       pos += cyc.size;
       continue;
     } else if (byte == 0) {
-      ++account_.padding;
+      account_.AddPadding(1);
       ++pos;
       continue;
     }
@@ -173,14 +173,14 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
 }
 
 // Packets one by one, as long as the sink must hear of each.
-template <class Sink>
+template <FlowSink Sink>
 std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunToPaths(PathMemo& memo) {
   if (sink_.Done()) return HotStop::kOther;
   return sink_.TakesPaths() ? std::nullopt : RunPastTime(memo);
 }
 
 // One packet, and those behind it that it changes something for.
-template <class Sink>
+template <FlowSink Sink>
 [[gnu::noinline]] std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunPastTime(
     PathMemo& memo) {
   while (hot_end_ - pos_ >= QuickPackets::kRoom) {
@@ -198,13 +198,13 @@ template <class Sink>
 }
 
 // A TNT or TIP packet by itself. False, and nothing is done: it must be walked.
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::RunAlone(PathMemo& memo) {
-  if (sink_.TakesSingles() || !PathMemo::Packets::HasWord(last_ip_.value())) return false;
+  if (sink_.TakesSingles() || !TipTnt::HasWord(last_ip_.value())) return false;
   QuickPackets quick = QuickPackets::Read(pos_, last_ip_.value(), false);
   if (quick.size == 0) return false;
   if (quick.packets.count() == 2) quick.DropTnt();
-  PathMemo::Path* path = memo.Find(PathMemo::SeedOf(cur_), quick.packets, returns_, sink_.uses());
+  Path<TipTnt>* path = memo.Find(Seed::Of(cur_), quick.packets, returns_, sink_.uses());
   if (path == nullptr || !Take(memo, *path)) return false;
   last_ip_.Set(quick.last_ip);
   pos_ += quick.size;
@@ -216,13 +216,13 @@ bool FlowEngine<Sink>::RunAlone(PathMemo& memo) {
 }
 
 // Packets that RunMemoised does not take by itself, but by the memo; else says why not.
-template <class Sink>
+template <FlowSink Sink>
 [[gnu::noinline]] std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunUnusual(
     PathMemo& memo) {
-  const PathMemo::Seed seed = PathMemo::SeedOf(cur_);
-  if (const uint16_t word = FullPair::Load(pos_); FullPair::Match(word)) {
-    PathMemo::Pair* pair = memo.LearnPair(seed, word, returns_, sink_.uses());
-    if (pair != nullptr && Take(memo, *pair)) {
+  const Seed seed = Seed::Of(cur_);
+  if (const TntPair two = FullPair::Load(pos_); FullPair::Match(two)) {
+    Path<TntPair>* path = memo.Learn(seed, two, returns_, sink_.uses());
+    if (path != nullptr && Take(memo, *path)) {
       CountWalked(SlowPacket::kNewPath, FullPair::kSize);
       pos_ += FullPair::kSize;
       return std::nullopt;
@@ -231,7 +231,7 @@ template <class Sink>
   QuickPackets quick = QuickPackets::Read(pos_, last_ip_.value(), OverCyc());
   for (;;) {
     if (quick.size == 0) return RunLongTnts(memo);
-    PathMemo::Path* path = memo.Find(seed, quick.packets, returns_, sink_.uses());
+    Path<TipTnt>* path = memo.Find(seed, quick.packets, returns_, sink_.uses());
     if (path != nullptr && Take(memo, *path)) {
       CountWalked(memo.slow().value_or(SlowPacket::kNoPath), quick.packets.count());
       clock_.OnCycles(quick.cycles);
@@ -256,7 +256,7 @@ template <class Sink>
 
 // Long TNT packets, one behind the other, each so many short ones; on copies that stay in
 // registers, as above.
-template <class Sink>
+template <FlowSink Sink>
 std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunLongTnts(PathMemo& memo) {
   const uint8_t* const begin = pos_;
   const uint8_t* pos = pos_;
@@ -272,13 +272,13 @@ std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunLongTnts(
         if (run.IsFull()) [[unlikely]]
           break;
       const unsigned some = std::min(left, OutcomePart::kMost);
-      const auto [pair, length] =
-          memo.LookUpPair(run.seed, OutcomePart{packet.bits, left, some}.AsPair(), returns_);
-      if (!PathMemo::IsPath(length)) [[unlikely]]
+      const auto [path, answer] =
+          memo.LookUp(run.seed, OutcomePart{packet.bits, left, some}.AsPair(), returns_);
+      if (!answer.is_path()) [[unlikely]]
         break;
-      if (PathMemo::HasEffect(length) && !memo.Apply(*pair, returns_)) [[unlikely]]
+      if (answer.has_effect() && !memo.Apply(*path, returns_)) [[unlikely]]
         break;
-      run.Add(*pair, length);
+      run.Add(*path, answer);
       left -= some;
     }
     pos += *size;
@@ -303,7 +303,7 @@ std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunLongTnts(
 }
 
 // What is left of a packet: the last `left` of `bits`, as many at a time as there is a path for.
-template <class Sink>
+template <FlowSink Sink>
 std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunOutcomes(PathMemo& memo,
                                                                                 uint64_t bits,
                                                                                 unsigned left) {
@@ -331,39 +331,38 @@ std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunOutcomes(
   return std::nullopt;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::TakeOutcomes(PathMemo& memo, const OutcomePart& part) {
-  const PathMemo::Seed seed = PathMemo::SeedOf(cur_);
+  const Seed seed = Seed::Of(cur_);
   if (part.count > ShortTnt::kMaxCount) {
-    PathMemo::Pair* pair = memo.FindPair(seed, part.AsPair(), returns_, sink_.uses());
-    if (pair == nullptr || !Take(memo, *pair)) return false;
+    Path<TntPair>* path = memo.Find(seed, part.AsPair(), returns_, sink_.uses());
+    if (path == nullptr || !Take(memo, *path)) return false;
     sink_.Fast(-2);
     return true;
   }
-  PathMemo::Path* path =
-      memo.Find(seed, PathMemo::Packets::Tnt(part.AsShort()), returns_, sink_.uses());
+  Path<TipTnt>* path = memo.Find(seed, TipTnt::Tnt(part.AsShort()), returns_, sink_.uses());
   if (path == nullptr || !Take(memo, *path)) return false;
   sink_.Fast(-1);
   return true;
 }
 
 // Packets just taken by a path that had to be walked first.
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::CountWalked(SlowPacket reason, int packets) {
   sink_.Fast(-packets);
   sink_.Slow(reason, static_cast<uint64_t>(packets));
 }
 
 // Goes along `path`, if it can.
-template <class Sink>
-template <class Path>
-bool FlowEngine<Sink>::Take(PathMemo& memo, Path& path) {
+template <FlowSink Sink>
+template <class Packets>
+bool FlowEngine<Sink>::Take(PathMemo& memo, Path<Packets>& path) {
   if constexpr (Sink::kListsBlocks)
     if (!sink_.HasRoom()) return false;
   if (!memo.Apply(path, returns_)) return false;
   PathRun run{*this, memo};
   run.Begin();
-  run.Add(path, PathMemo::LengthOf(path));
+  run.Add(path, path.answer());
   run.End();
   return true;
 }

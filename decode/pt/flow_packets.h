@@ -6,20 +6,20 @@
 
 namespace flowback::pt {
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::OnTnt(uint64_t bits, unsigned count) {
   if (state_ == State::kLost) {
-    tnt_passed_ = true;
+    loss_state_.OnLostTnt();
     if (!MayResume()) SyncForward(Offset(pos_));
     return true;
   }
   if (state_ == State::kOff) return Mismatch("TNT");
-  if (transfer_) return Mismatch("FUP without a TIP");
+  if (compound_.in_transfer()) return Mismatch("FUP without a TIP");
   if (held_count_ != 0) return MismatchAtBranch("TNT where a TIP is due");
   return WalkTnt(bits, count);
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Tip& packet) {
   const std::optional<uint64_t> ip = PlaceOf(packet.ip);
   if (state_ == State::kLost) {
@@ -30,7 +30,7 @@ bool FlowEngine<Sink>::On(const Tip& packet) {
     return true;
   }
   if (state_ == State::kOff) return Mismatch("TIP");
-  if (!transfer_) return ip ? TakeTip(*ip) : TipWithoutIp();
+  if (!compound_.in_transfer()) return ip ? TakeTip(*ip) : TipWithoutIp();
   if (!ip) return Mismatch("TIP without an IP");
   if (!FinishTransfer(ip, false)) return false;
   ApplyMode(ip);
@@ -41,28 +41,27 @@ bool FlowEngine<Sink>::On(const Tip& packet) {
 // While the flow is lost. After a FUP a TIP has the target of a transfer, else of a branch: either
 // way execution is there now. But where TIPs may be deferred, bits of a TNT before might belong
 // behind it.
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::ResumeAtTip(std::optional<uint64_t> ip) {
   PassMode();
-  if (!ip || (tnt_passed_ && (deferred_tips_ || !TipsComeAtOnce()))) return;
+  if (!ip || (loss_state_.tnt_lost() && (deferred_tips_ || !TipsComeAtOnce()))) return;
   SelectCode();
   if (graph_->node(graph_->NodeAt(*ip)).count == 0) return;
   ClearCompound();
   Resume(*ip);
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const TipPge& packet) {
   const std::optional<uint64_t> ip = PlaceOf(packet.ip);
   if (state_ == State::kOn) return Mismatch("TIP.PGE while tracing is on");
-  tnt_passed_ = false;
+  loss_state_.OnTipsSentOff();
   if (!ip && last_ip_.in_doubt()) {
     PassMode();
     return true;
   }
   if (!ip) return Mismatch("TIP.PGE without an IP");
-  transfer_.reset();
-  waiting_.clear();
+  compound_.Clear();
   if (state_ == State::kLost) Regain();
   SelectCode();
   ApplyMode(ip);
@@ -75,16 +74,16 @@ bool FlowEngine<Sink>::On(const TipPge& packet) {
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const TipPgd& packet) {
   clock_.OnPause();
   const std::optional<uint64_t> ip = last_ip_.Apply(packet.ip);
   if (state_ == State::kLost) {
-    if (!MayResume() && !(overflowed_ && errata_.overflow_extra_pgd)) {
+    if (!MayResume() && !(loss_state_.overflowed() && errata_.overflow_extra_pgd)) {
       SyncForward(Offset(pos_));
       return true;
     }
-    tnt_passed_ = false;
+    loss_state_.OnTipsSentOff();
     PassMode();
     ClearCompound();
     // Else where tracing begins again could not be told.
@@ -94,7 +93,7 @@ bool FlowEngine<Sink>::On(const TipPgd& packet) {
     return true;
   }
   if (state_ == State::kOff) return Mismatch("TIP.PGD");
-  if (transfer_) {
+  if (compound_.in_transfer()) {
     if (!FinishTransfer(ip, true)) return false;
   } else {
     if (!WalkToStop(ip)) return false;
@@ -109,44 +108,45 @@ bool FlowEngine<Sink>::On(const TipPgd& packet) {
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Fup& packet) {
   const std::optional<uint64_t> ip = PlaceOf(packet.ip);
   if (!ip && state_ != State::kLost) return Mismatch("FUP without an IP");
   if (state_ == State::kLost) {
-    const bool resolves = overflowed_ && only_time_since_ovf_;
+    const bool resolves = loss_state_.fup_resolves();
     if (resolves && errata_.overflow_false_fup && TracingIsOffNext()) return true;
     if (ip && !resolves && !MayResume()) {
       SyncForward(Offset(pos_));
       return true;
     }
-    tnt_passed_ = false;  // it has sent off all that waited
+    loss_state_.OnTipsSentOff();
     if (!ip) {
       PassWaiting();
       return true;
     }
-    if (!resolves && !FupTellsPlace()) return BindWaiting(*ip);
+    const bool tells_place = compound_.FupTellsPlace([this] { return FollowedByTip(); });
+    if (!resolves && !tells_place) return BindWaiting(*ip);
     Resume(*ip);
     if (resolves) return true;
-  } else if (overflowed_ && only_time_since_ovf_ && !FollowedByTip()) {
+  } else if (loss_state_.fup_resolves() && !FollowedByTip()) {
     // A PSB+ came first; this is the overflow's own FUP.
     if (state_ == State::kOn) return WalkTo(*ip);
     Resume(*ip);
     return true;
   }
   if (held_count_ != 0) return MismatchAtBranch("FUP where a TIP is due");
-  if (transfer_) return Mismatch("a second FUP before the TIP");
-  if (state_ == State::kOff && waiting_.empty() && !mode_) return Mismatch("FUP");
+  if (compound_.in_transfer()) return Mismatch("a second FUP before the TIP");
+  if (state_ == State::kOff && !compound_.awaits_fup()) return Mismatch("FUP");
   return BindFup(*ip);
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const ModeExec& packet) {
-  mode_ = packet;
+  compound_.SetMode(packet);
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const ModeTsx& packet) {
   TraceEvent event = Event(packet.aborted          ? EventKind::kTransactionAbort
                            : packet.in_transaction ? EventKind::kTransactionBegin
@@ -156,17 +156,15 @@ bool FlowEngine<Sink>::On(const ModeTsx& packet) {
     Notify(event);
     return true;
   }
-  Waiting waiting;
-  waiting.event = event;
-  waiting.transaction = true;
-  waiting.in_transaction = packet.in_transaction;
-  waiting.abort = packet.aborted;
-  waiting.takes_fup = !packet.aborted;
-  waiting_.push_back(waiting);
+  compound_.Wait({.event = event,
+                  .takes_fup = !packet.aborted,
+                  .abort = packet.aborted,
+                  .transaction = true,
+                  .in_transaction = packet.in_transaction});
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::Announce(const Pip& packet) {
   TraceEvent event = Event(EventKind::kPaging);
   event.value = packet.cr3;
@@ -174,28 +172,28 @@ void FlowEngine<Sink>::Announce(const Pip& packet) {
   Notify(event);
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Pip& packet) {
   if (Plain() && !FollowedByTip()) WalkPastFlag(kFlagMovCr3);
   Announce(packet);
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::Announce(const Vmcs& packet) {
   TraceEvent event = Event(EventKind::kVmcs);
   event.value = packet.base;
   Notify(event);
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Vmcs& packet) {
   if (Plain() && !FollowedByTip()) WalkPastFlag(kFlagVmPtrld);
   Announce(packet);
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Tsc& packet) {
   // Outside PSB+ it comes because clocks had stopped.  [SDM "Timestamp Counter (TSC) Packet"]
   if (state_ != State::kOn || Tsc::kOpcode.Matches(*packet_)) clock_.OnPause();
@@ -204,27 +202,27 @@ bool FlowEngine<Sink>::On(const Tsc& packet) {
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Tma& packet) {
   clock_.On(packet);
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Mtc& packet) {
   if (clock_.On(packet)) Told(TimeMark::Kind::kMtc);
   if (state_ != State::kOn) clock_.OnPause();
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Cyc& packet) {
   clock_.On(packet);
   Told(TimeMark::Kind::kCyc);
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Cbr& packet) {
   clock_.On(packet);
   TraceEvent event = Event(EventKind::kCoreBusRatio);
@@ -233,7 +231,7 @@ bool FlowEngine<Sink>::On(const Cbr& packet) {
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Ovf&) {
   clock_.OnGap();
   ClearCompound();
@@ -242,18 +240,18 @@ bool FlowEngine<Sink>::On(const Ovf&) {
   in_transaction_ = false;
   EndLoss(Offset(packet_));  // of another cause, if there is one
   BeginLoss(LossCause::kOverflow, Offset(packet_), {});
-  overflowed_ = only_time_since_ovf_ = true;
+  loss_state_.OnOverflow();
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const TraceStop&) {
   if (state_ == State::kOn) return Mismatch("TRACESTOP while tracing is on");
   Notify(Event(EventKind::kTraceStop));
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Mnt& packet) {
   TraceEvent event = Event(EventKind::kMaintenance);
   event.value = packet.payload;
@@ -261,7 +259,7 @@ bool FlowEngine<Sink>::On(const Mnt& packet) {
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Ptw& packet) {
   TraceEvent event = Event(EventKind::kPtwrite);
   event.value = packet.payload;
@@ -275,7 +273,7 @@ bool FlowEngine<Sink>::On(const Ptw& packet) {
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const ExStop& packet) {
   clock_.OnGap();
   const TraceEvent event = Event(EventKind::kExecStop);
@@ -286,7 +284,7 @@ bool FlowEngine<Sink>::On(const ExStop& packet) {
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Mwait& packet) {
   TraceEvent event = Event(EventKind::kMwait);
   event.value = packet.hints;
@@ -298,7 +296,7 @@ bool FlowEngine<Sink>::On(const Mwait& packet) {
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Pwre& packet) {
   TraceEvent event = Event(EventKind::kPowerEntry);
   event.value = packet.state | uint64_t{packet.sub_state} << 8;
@@ -307,7 +305,7 @@ bool FlowEngine<Sink>::On(const Pwre& packet) {
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Pwrx& packet) {
   TraceEvent event = Event(EventKind::kPowerExit);
   event.value = packet.last | uint64_t{packet.deepest} << 8;
@@ -316,7 +314,7 @@ bool FlowEngine<Sink>::On(const Pwrx& packet) {
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Bbp& packet) {
   TraceEvent event = Event(EventKind::kPebsBegin);
   event.value = packet.type;
@@ -325,7 +323,7 @@ bool FlowEngine<Sink>::On(const Bbp& packet) {
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Bip& packet) {
   TraceEvent event = Event(EventKind::kPebsItem);
   event.value = packet.payload;
@@ -334,7 +332,7 @@ bool FlowEngine<Sink>::On(const Bip& packet) {
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Bep& packet) {
   const TraceEvent event = Event(EventKind::kPebsEnd);
   if (packet.ip)
@@ -350,7 +348,7 @@ inline bool IsInstructionEvent(uint8_t type) {
   return type == 0x02 || type == 0x04 || type == 0x07 || type == 0x0d || type == 0x0f;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Cfe& packet) {
   TraceEvent event = Event(EventKind::kControlFlowEvent);
   event.value = packet.type;
@@ -362,7 +360,7 @@ bool FlowEngine<Sink>::On(const Cfe& packet) {
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Evd& packet) {
   TraceEvent event = Event(EventKind::kEventData);
   event.value = packet.payload;
@@ -371,7 +369,7 @@ bool FlowEngine<Sink>::On(const Evd& packet) {
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Trig& packet) {
   TraceEvent event = Event(EventKind::kTrigger);
   event.value = packet.triggers | (packet.mult ? 0x100 : 0);

@@ -13,14 +13,14 @@
 
 namespace flowback::pt {
 
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::Begin() {
-  counted_ = input_.from;
+  account_.Restart(input_.from);
   EnterStays(input_.from);
   BeginPart(input_.from);
 }
 
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::BeginAtPsb(size_t psb) {
   end_ = input_.bytes.data() + EndOfPart(psb);
   EnterStays(psb);
@@ -28,17 +28,14 @@ void FlowEngine<Sink>::BeginAtPsb(size_t psb) {
   pos_ = input_.bytes.data() + psb;
   OnePacket();
   // What the PSB+ gave belongs to the piece before.
-  account_ = {};
-  counted_ = Offset(pos_);
-  counted_padding_ = 0;
+  account_.Restart(Offset(pos_));
   sink_.Restart(Mark(Offset(pos_)));
 }
 
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::Restore(const Carry& carry) {
   static_cast<FlowState&>(*this) = carry.state;
-  account_ = {};
-  counted_padding_ = 0;
+  account_.Restart();
   code_.Return(carry.place);
   UseGraph();
   LimitHotLoop(Offset(pos_));
@@ -49,7 +46,7 @@ void FlowEngine<Sink>::Restore(const Carry& carry) {
 }
 
 // As RunTo, but no packet behind the one at `stop` is taken, whatever the memos know.
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::RunJustTo(size_t stop) {
   memo_ = nullptr;  // other engines have used the memos since
   stop_ = input_.bytes.data() + stop;
@@ -58,14 +55,14 @@ void FlowEngine<Sink>::RunJustTo(size_t stop) {
 }
 
 // The account of the piece; what has been lost so far, too, where a loss goes on.
-template <class Sink>
+template <FlowSink Sink>
 ByteAccount FlowEngine<Sink>::EndPiece() {
-  if (!losing_) CountDecoded(Offset(pos_));
+  if (!account_.losing()) account_.CountDecoded(Offset(pos_));
   sink_.Enter(sink_.stay(), Mark(Offset(pos_)));
-  return account_;
+  return account_.bytes();
 }
 
-template <class Sink>
+template <FlowSink Sink>
 typename FlowEngine<Sink>::Carry FlowEngine<Sink>::Save() const {
   Carry carry{*this, state_ == State::kOn ? CurrentAddress() : 0, code_.place()};
   ForgetNodes(carry.state);
@@ -78,7 +75,7 @@ typename FlowEngine<Sink>::Carry FlowEngine<Sink>::Save() const {
 template <class Carry>
 bool SameFromHere(const Carry& one, const Carry& other) {
   const auto simple = [](const FlowState& s) {
-    return s.held_count_ == 0 && s.waiting_.empty() && !s.transfer_ && !s.mode_ && !s.losing_ &&
+    return s.held_count_ == 0 && s.compound_.empty() && !s.account_.losing() &&
            s.returns_.empty() && s.pebs_.item_bytes == 0;
   };
   const FlowState& a = one.state;
@@ -88,8 +85,7 @@ bool SameFromHere(const Carry& one, const Carry& other) {
          a.next_gap_ == b.next_gap_ && a.last_ip_ == b.last_ip_ &&
          a.clock_.TellsTheSame(b.clock_) && a.calls_lost_ == b.calls_lost_ &&
          a.deferred_tips_ == b.deferred_tips_ && a.exec_mode_ == b.exec_mode_ &&
-         a.in_transaction_ == b.in_transaction_ && a.overflowed_ == b.overflowed_ &&
-         a.only_time_since_ovf_ == b.only_time_since_ovf_;
+         a.in_transaction_ == b.in_transaction_ && a.loss_state_.SameOverflow(b.loss_state_);
 }
 
 }  // namespace flowback::pt

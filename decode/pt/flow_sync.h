@@ -18,7 +18,7 @@
 
 namespace flowback::pt {
 
-template <class Sink>
+template <FlowSink Sink>
 FlowEngine<Sink>::FlowEngine(const DecodeInput& input, CodeView& code, MemoCache& memos, Sink& sink)
     : FlowState(input.config),
       input_(input),
@@ -29,24 +29,24 @@ FlowEngine<Sink>::FlowEngine(const DecodeInput& input, CodeView& code, MemoCache
       errata_(ErrataOf(input.config.cpu)),
       compressed_returns_(input.config.return_compression.value_or(true)) {}
 
-template <class Sink>
+template <FlowSink Sink>
 ByteAccount FlowEngine<Sink>::Run() {
   Begin();
   RunTo(input_.bytes.size());
   return Finish();
 }
 
-template <class Sink>
+template <FlowSink Sink>
 ByteAccount FlowEngine<Sink>::Finish() {
   EnterStays(input_.bytes.size());
   EndLoss(input_.bytes.size());
-  CountDecoded(input_.bytes.size());
+  account_.CountDecoded(input_.bytes.size());
   sink_.Enter(nullptr, Mark(input_.bytes.size()));
-  return account_;
+  return account_.bytes();
 }
 
 // What follows is the next stay's, if one begins at `offset` or before.
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::EnterStays(size_t offset) {
   const std::vector<StayChange>& changes = input_.changes;
   for (; next_change_ < changes.size() && changes[next_change_].offset <= offset; ++next_change_) {
@@ -64,7 +64,7 @@ void FlowEngine<Sink>::EnterStays(size_t offset) {
 }
 
 // The hot loop ends where the next stay begins, and where the window must move on.
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::LimitHotLoop(size_t offset) {
   window_.MoveTo(offset);
   hot_end_ = std::min(end_, input_.bytes.data() + window_.reach());
@@ -75,14 +75,13 @@ void FlowEngine<Sink>::LimitHotLoop(size_t offset) {
       hot_end_ = std::min(hot_end_, std::max(stop_, input_.bytes.data() + offset));
 }
 
-template <class Sink>
+template <FlowSink Sink>
 PartMark FlowEngine<Sink>::Mark(size_t offset) const {
-  const uint64_t open = losing_ ? offset - std::min<uint64_t>(loss_.begin, offset) : 0;
-  return {offset, account_.padding, account_.lost + open, clock_.tsc()};
+  return {offset, account_.bytes().padding, account_.LostUpTo(offset), clock_.tsc()};
 }
 
 // Where the whole bytes end that begin at `begin`: at the next gap, or with the stream.
-template <class Sink>
+template <FlowSink Sink>
 size_t FlowEngine<Sink>::EndOfPart(size_t begin) {
   const std::vector<StreamGap>& gaps = input_.gaps;
   const size_t size = input_.bytes.size();
@@ -91,17 +90,17 @@ size_t FlowEngine<Sink>::EndOfPart(size_t begin) {
   return next_gap_ < gaps.size() ? std::min<size_t>(gaps[next_gap_].offset, size) : size;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::BeginPart(size_t begin) {
   end_ = input_.bytes.data() + EndOfPart(begin);
   EnterStays(begin);
   UseGraph();
-  if (!losing_) SkipStatusOnly(begin);
+  if (!account_.losing()) SkipStatusOnly(begin);
   SyncForward(begin);
 }
 
 // On to the end of the stream, or until a packet at `stop` or behind it has been taken.
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::RunTo(size_t stop) {
   for (;;) {
     while (pos_ < end_ && Offset(pos_) <= stop && !sink_.Done()) {
@@ -118,7 +117,7 @@ void FlowEngine<Sink>::RunTo(size_t stop) {
 }
 
 // A processor may tell the time before it writes its first PSB; no flow is lost with that.
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::SkipStatusOnly(size_t begin) {
   const size_t psb = FindPsb(window_, Offset(end_), begin);
   if (!IsStatusOnly(window_, begin, psb)) return BeginLoss(LossCause::kNoSync, begin, {});
@@ -127,12 +126,12 @@ void FlowEngine<Sink>::SkipStatusOnly(size_t begin) {
     window_.MoveTo(at);
     const ReadResult size = ReadPacket(input_.bytes.subspan(at, psb - at), pebs_, packet);
     at += size.value_or(psb - at);
-    if (std::holds_alternative<Pad>(packet)) ++account_.padding;
+    if (std::holds_alternative<Pad>(packet)) account_.AddPadding(1);
     if (size) CountSlow(packet, false);
   }
 }
 
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::OnePacket() {
   packet_ = pos_;
   EnterStays(Offset(pos_));
@@ -144,7 +143,7 @@ void FlowEngine<Sink>::OnePacket() {
   pos_ += *size;
   CountSlow(packet, plain);
   const bool is_time = std::visit([]<class P>(const P&) { return kIsTiming<P>; }, packet);
-  if (std::holds_alternative<Pad>(packet) && !losing_) ++account_.padding;
+  if (std::holds_alternative<Pad>(packet) && !account_.losing()) account_.AddPadding(1);
   if (!std::visit([this](const auto& p) { return this->On(p); }, packet)) {
     Failed();
     // The same packet may tell where execution is.
@@ -158,12 +157,11 @@ void FlowEngine<Sink>::OnePacket() {
     PacketEnd();
   // PSB+ may stand between an OVF and the FUP or TIP.PGE that resolves it.
   if (is_time || std::holds_alternative<Ovf>(packet) || std::holds_alternative<Psb>(packet)) return;
-  only_time_since_ovf_ = false;
-  if (state_ != State::kLost) overflowed_ = false;
+  loss_state_.OnPacket(state_ == State::kLost);
 }
 
 // `plain`: so was the state, yet the hot loop has left the packet.
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::CountSlow(const Packet& packet, bool plain) {
   const auto is = [&packet]<class... Kinds>(Kinds...) {
     return std::visit([]<class P>(const P&) { return kIsOneOf<P, Kinds...>; }, packet);
@@ -174,7 +172,7 @@ void FlowEngine<Sink>::CountSlow(const Packet& packet, bool plain) {
 }
 
 // Bytes that are no packet.
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::Damaged(ReadError error) {
   const size_t offset = Offset(pos_);
   if (error == ReadError::kTruncated) {
@@ -199,7 +197,7 @@ inline bool PacketsAreSound(LossCause cause) {
 }
 
 // failure_ says what is wrong with the packet that was just taken.
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::Failed() {
   // A BIP looks like a TNT: what is wrong may be that the group of PEBS packets has ended.
   const bool ambiguous = pebs_.item_bytes != 0 && !PacketsAreSound(failure_.cause);
@@ -211,7 +209,7 @@ void FlowEngine<Sink>::Failed() {
 }
 
 // What is at `offset` can't be: on to the next PSB, which may begin a little before.
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::LoseAt(size_t offset, LossCause cause, std::string detail) {
   const size_t from = PsbSearchBegin(offset, behind_last_psb_);
   ClearCompound();
@@ -220,7 +218,7 @@ void FlowEngine<Sink>::LoseAt(size_t offset, LossCause cause, std::string detail
 }
 
 // Read from a wrong place, bytes may look like a packet that reaches into a PSB: goes there then.
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::SwallowsPsb(const uint8_t* packet, size_t size) {
   const size_t begin = Offset(packet);
   const size_t reach = std::min(begin + size + Psb::kPattern.size() - 1, Offset(end_));
@@ -230,7 +228,7 @@ bool FlowEngine<Sink>::SwallowsPsb(const uint8_t* packet, size_t size) {
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::BeginLoss(LossCause cause, size_t offset, std::string detail) {
   if (!PacketsAreSound(cause)) {
     clock_.OnGap();
@@ -241,79 +239,62 @@ void FlowEngine<Sink>::BeginLoss(LossCause cause, size_t offset, std::string det
   const uint64_t last_ip = on ? CurrentAddress() : 0;
   state_ = State::kLost;
   cur_ = 0;
-  overflowed_ = only_time_since_ovf_ = false;
-  if (losing_) return;  // one loss, for the reason that began it
-  losing_ = true;
-  clock_.OnPause();  // tracing may go off and on
-  CountDecoded(offset);
-  loss_ = {.cause = cause,
-           .begin = offset,
-           .end = offset,
-           .tsc = clock_.tsc(),
-           .last_ip = last_ip,
-           .detail = std::move(detail),
-           .stay = sink_.stay(),
-           .code = on ? graph_->space().SectionOrReason(last_ip) : nullptr};
+  loss_state_.OnOtherLoss();
+  if (account_.losing()) return;  // one loss, for the reason that began it
+  clock_.OnPause();               // tracing may go off and on
+  account_.Begin({.cause = cause,
+                  .begin = offset,
+                  .end = offset,
+                  .tsc = clock_.tsc(),
+                  .last_ip = last_ip,
+                  .detail = std::move(detail),
+                  .stay = sink_.stay(),
+                  .code = on ? graph_->space().SectionOrReason(last_ip) : nullptr});
   if constexpr (Sink::kWantsTimes) sink_.LossBegins();
 }
 
-// All bytes since the last loss up to `offset` are good: decoded, or padding.
-template <class Sink>
-void FlowEngine<Sink>::CountDecoded(size_t offset) {
-  account_.decoded += offset - counted_ - (account_.padding - counted_padding_);
-  counted_ = offset;
-  counted_padding_ = account_.padding;
-}
-
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::EndLoss(size_t offset) {
-  overflowed_ = only_time_since_ovf_ = tnt_passed_ = false;
-  if (!losing_) return;
-  losing_ = false;
-  if (offset < loss_.begin && offset + 1 == behind_last_psb_) {
-    // A PSB whose first bytes were taken for something else: they count once.
-    account_.decoded -= loss_.begin - offset;
-    loss_.begin = offset;
-  }
-  loss_.end = std::max<uint64_t>(offset, loss_.begin);
-  loss_.end_tsc = clock_.tsc();
-  account_.lost += loss_.end - loss_.begin;
-  counted_ = loss_.end;
-  sink_.Loss(std::exchange(loss_, {}));
+  loss_state_.OnEnd();
+  if (!account_.losing()) return;
+  // At a PSB whose first bytes were taken for something else: they count once.
+  if (offset + 1 == behind_last_psb_) account_.BeginEarlier(offset);
+  sink_.Loss(account_.End(offset, clock_.tsc()));
 }
 
 // On to the next PSB at or after `from`; the packet there gives the state.
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::SyncForward(size_t from) {
   pos_ = input_.bytes.data() + FindPsb(window_, Offset(end_), from);
   clock_.OnGap();
   pebs_ = {};
   ahead_ = {};
   ClearCompound();
-  mode_.reset();  // PSB+ tells it
+  compound_.TakeMode();  // PSB+ tells it
   if (pos_ == end_) return;
   state_ = State::kLost;
 }
 
 // Whether a packet other than PSB and TIP.PGE may end the loss.
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::MayResume() const {
-  return input_.resync == Resync::kEarliest || (overflowed_ && errata_.overflow_no_fup);
+  return input_.resync == Resync::kEarliest ||
+         (loss_state_.overflowed() && errata_.overflow_no_fup);
 }
 
 // The packet in work tells where things stand again, but not all: no calls that the processor
 // remembers are known. An overflow empties its call stack; only time may have passed since.
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::Regain() {
-  calls_lost_ = !(overflowed_ && only_time_since_ovf_);
+  calls_lost_ = !loss_state_.fup_resolves();
   EndLoss(Offset(packet_));
   returns_.Clear();
 }
 
 // The flow is known again: tracing is on, the next instruction is at `ip`.
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::Resume(uint64_t ip) {
-  const bool overflow = overflowed_;
+  const bool overflow = loss_state_.overflowed();
   Regain();
   state_ = State::kOn;
   SelectCode();
@@ -325,7 +306,7 @@ void FlowEngine<Sink>::Resume(uint64_t ip) {
 }
 
 // What PSB+ says, up to and with PSBEND.
-template <class Sink>
+template <FlowSink Sink>
 struct FlowEngine<Sink>::Header {
   std::optional<uint64_t> ip;
   std::optional<ModeExec> mode;
@@ -334,7 +315,7 @@ struct FlowEngine<Sink>::Header {
   uint64_t padding = 0;
 };
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::ReadHeader(Header& header) {
   auto take = [&](const auto& p) -> bool {
     using P = std::decay_t<decltype(p)>;
@@ -371,7 +352,7 @@ bool FlowEngine<Sink>::ReadHeader(Header& header) {
   return Fail(LossCause::kTruncated, "PSB+ is cut");
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::PsbPlus() {
   const uint8_t* const psb = packet_;
   if (input_.progress != nullptr && behind_last_psb_ != 0 && Offset(psb) >= behind_last_psb_)
@@ -395,7 +376,7 @@ bool FlowEngine<Sink>::PsbPlus() {
     last_ip_ = told;
     ApplyHeader(header);
   }
-  account_.padding += header.padding;
+  account_.AddPadding(header.padding);
   if (header.overflow) {
     packet_ = pos_ - 2;
     return On(Ovf{});
@@ -403,12 +384,12 @@ bool FlowEngine<Sink>::PsbPlus() {
   return true;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::ApplyHeader(const Header& header) {
-  if (transfer_ || held_count_ != 0) return Mismatch("PSB inside a compound of packets");
+  if (compound_.in_transfer() || held_count_ != 0)
+    return Mismatch("PSB inside a compound of packets");
   const bool was_lost = state_ == State::kLost;
-  const bool resolving = was_lost && overflowed_;
-  const bool only_time = only_time_since_ovf_;
+  const bool resolves = was_lost && loss_state_.fup_resolves();
   if (state_ == State::kOn && header.ip && !WalkTo(*header.ip)) return false;
   const bool enabling = header.ip && state_ != State::kOn && StartsBeforeEnable();
   if (state_ == State::kOff && header.ip && !enabling)
@@ -421,14 +402,14 @@ bool FlowEngine<Sink>::ApplyHeader(const Header& header) {
   if (header.tsx) in_transaction_ = header.tsx->in_transaction;
   if (was_lost) {
     ClearCompound();
-    mode_.reset();
+    compound_.TakeMode();
     EndLoss(Offset(packet_));
     state_ = State::kOff;
     SelectCode();
     if (header.ip && !enabling) Resume(*header.ip);
     calls_lost_ = false;
     // The FUP or TIP.PGE that resolves an overflow may still follow.
-    if (resolving && only_time) overflowed_ = only_time_since_ovf_ = true;
+    if (resolves) loss_state_.OnOverflow();
   } else if (state_ == State::kOn && header.ip) {
     // Where the kernel is traced as well, tracing never stops: mappings are looked at again here.
     SelectCode();
@@ -438,7 +419,7 @@ bool FlowEngine<Sink>::ApplyHeader(const Header& header) {
 }
 
 // Erratum: the PSB+ stands inside the compound that turns tracing on; its FUP says so too early.
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::StartsBeforeEnable() {
   const bool erratum =
       errata_.psb_in_enable || (!input_.config.cpu.known() && input_.resync == Resync::kEarliest);

@@ -6,29 +6,30 @@
 
 namespace flowback::pt {
 
-template <class Sink>
-inline void FlowEngine<Sink>::Emit(uint32_t id, BlockExit exit, uint64_t next) {
+template <FlowSink Sink>
+[[gnu::always_inline]] inline void FlowEngine<Sink>::Emit(uint32_t id, BlockExit exit,
+                                                          uint64_t next) {
   sink_.Block(*graph_, id, graph_->node(id), exit, next, Now());
 }
 
-template <class Sink>
+template <FlowSink Sink>
 inline uint32_t FlowEngine<Sink>::Successor(uint32_t id, unsigned direction) {
   const uint32_t next = graph_->node(id).next[direction];
   return next != 0 ? next : graph_->Resolve(id, direction);
 }
 
-template <class Sink>
+template <FlowSink Sink>
 inline uint32_t FlowEngine<Sink>::ReturnTo(const ReturnStack::Entry& entry) {
   return entry.call != 0 ? Successor(entry.call, 0) : graph_->NodeAt(entry.address);
 }
 
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::Goto(uint64_t ip) {
   cur_ = graph_->NodeAt(ip);
 }
 
 // Nothing is mapped at cur_: the trace's clock may lag behind the kernel's maps.
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::NoCode() {
   const uint64_t ip = CurrentAddress();
   if (graph_->node(cur_).kind == NodeKind::kBadInstruction)
@@ -46,7 +47,7 @@ bool FlowEngine<Sink>::NoCode() {
 }
 
 // Passes block `cur`, which needs no packet; returns the one after it.
-template <class Sink>
+template <FlowSink Sink>
 template <class Output>
 inline uint32_t FlowEngine<Sink>::StepOver(Output& output, uint32_t cur) {
   const Node& node = graph_->node(cur);
@@ -60,7 +61,7 @@ inline uint32_t FlowEngine<Sink>::StepOver(Output& output, uint32_t cur) {
 
 // Consumes `count` branch outcomes, the oldest in the highest bit. Bits that an indirect branch
 // leaves over are held.
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::WalkTnt(uint64_t bits, unsigned count) {
   for (;;) {
     NodeKind stop;
@@ -68,39 +69,32 @@ bool FlowEngine<Sink>::WalkTnt(uint64_t bits, unsigned count) {
       typename Sink::Run run(sink_);
       stop = RunTnt(run, cur_, bits, count);
     }
-    switch (stop) {
-      case NodeKind::kConditional:
-        return true;
-      case NodeKind::kGoto:
-        return Runaway();
-      case NodeKind::kNoImage:
-      case NodeKind::kBadInstruction:
-        if (!NoCode()) return false;
-        break;
-      case NodeKind::kReturn:
-        if (compressed_returns_) return BadReturn((bits >> (count - 1) & 1) != 0);
-        [[fallthrough]];
-      default:
-        held_bits_ = bits;
-        held_count_ = count;
-        return true;
+    if (stop == NodeKind::kConditional) return true;
+    if (stop == NodeKind::kGoto) return Runaway();
+    if (stop == NodeKind::kReturn && compressed_returns_)
+      return BadReturn((bits >> (count - 1) & 1) != 0);
+    if (!HasNoCode(stop)) {
+      held_bits_ = bits;
+      held_count_ = count;
+      return true;
     }
+    if (!NoCode()) return false;
   }
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::Runaway() {
   return Fail(LossCause::kRunaway, "from " + Hex(CurrentAddress()));
 }
 
 // The packet can't be right at the branch that ends this block; what lies before it has executed.
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::MismatchAtBranch(const char* what) {
   ComeToBranch();
   return Mismatch(what);
 }
 
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::ComeToBranch() {
   const unsigned before = graph_->node(cur_).count - 1u;
   if (before == 0) return;
@@ -109,15 +103,15 @@ void FlowEngine<Sink>::ComeToBranch() {
 }
 
 // The TIP of the branch before the held bits won't come.
-template <class Sink>
+template <FlowSink Sink>
 void FlowEngine<Sink>::DropHeldBits() {
   if (held_count_ == 0) return;
   if (state_ == State::kOn) ComeToBranch();
-  tnt_passed_ = true;
+  loss_state_.OnLostTnt();
   held_count_ = 0;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::BadReturn(bool taken) {
   ComeToBranch();
   const std::string at = Hex(CurrentAddress());
@@ -129,43 +123,57 @@ bool FlowEngine<Sink>::BadReturn(bool taken) {
                     : "not-taken bit at the return at " + at);
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::WalkHeldBits() {
   if (held_count_ == 0) return true;
   deferred_tips_ = true;
   if (WalkTnt(held_bits_, std::exchange(held_count_, 0))) return true;
-  tnt_passed_ = true;
+  loss_state_.OnLostTnt();
   return false;
 }
 
+// Passes the block that it stands at if that needs no packet, on the way to one that does or to
+// what `is_goal` says yes to. `leads` remembers that the way leads there; it begins as false.
+template <FlowSink Sink>
+template <class Predicate>
+typename FlowEngine<Sink>::Passed FlowEngine<Sink>::PassBlock(Predicate is_goal, bool& leads) {
+  const NodeKind kind = graph_->node(cur_).kind;
+  if (NeedsNoPacket(kind)) {
+    if (!leads && !(leads = LeadsSomewhere(is_goal))) {
+      Runaway();
+      return Passed::kFailed;
+    }
+    cur_ = StepOver(sink_, cur_);
+    return Passed::kYes;
+  }
+  if (!HasNoCode(kind)) return Passed::kNeedsPacket;
+  leads = false;
+  return NoCode() ? Passed::kYes : Passed::kFailed;
+}
+
 // On to the next block whose end needs a packet.
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::WalkToConsumer() {
   for (;;) {
-    switch (graph_->node(cur_).kind) {
-      case NodeKind::kGoto:
-      case NodeKind::kCall:
-      case NodeKind::kSpecial:
-        if (!graph_->node(cur_).terminates && !graph_->Terminates(cur_)) return Runaway();
-        cur_ = StepOver(sink_, cur_);
-        break;
-      case NodeKind::kNoImage:
-      case NodeKind::kBadInstruction:
-        if (!NoCode()) return false;
-        break;
-      default:
-        return true;
+    const Node& node = graph_->node(cur_);
+    if (NeedsNoPacket(node.kind)) {
+      if (!node.terminates && !graph_->Terminates(cur_)) return Runaway();
+      cur_ = StepOver(sink_, cur_);
+    } else if (!HasNoCode(node.kind)) {
+      return true;
+    } else if (!NoCode()) {
+      return false;
     }
   }
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::TipWithoutIp() {
   return WalkToConsumer() && MismatchAtBranch("TIP without an IP");
 }
 
 // A TIP that is not part of an asynchronous transfer.
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::TakeTip(uint64_t ip) {
   if (!WalkToConsumer()) return false;
   const Node& node = graph_->node(cur_);
@@ -190,7 +198,7 @@ bool FlowEngine<Sink>::TakeTip(uint64_t ip) {
 
 // How many instructions of block `id` end at or before `ip`; 0 when `ip` is not the address of an
 // instruction inside it (the first does not count as inside).
-template <class Sink>
+template <FlowSink Sink>
 unsigned FlowEngine<Sink>::InstructionsBefore(uint32_t id, uint64_t ip) const {
   const NodeInfo& info = graph_->info(id);
   if (ip <= info.address || ip >= info.end()) return 0;
@@ -203,7 +211,7 @@ unsigned FlowEngine<Sink>::InstructionsBefore(uint32_t id, uint64_t ip) const {
 }
 
 // Walks branch-free code up to, not including, the instruction at `ip`.
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::WalkTo(uint64_t ip) {
   if (held_count_ != 0) return MismatchAtBranch("FUP where a TIP is due");
   const auto is_there = [&](uint32_t id) { return StandsIn(id, ip); };
@@ -214,35 +222,22 @@ bool FlowEngine<Sink>::WalkTo(uint64_t ip) {
       Goto(ip);
       return true;
     }
-    switch (graph_->node(cur_).kind) {
-      case NodeKind::kGoto:
-      case NodeKind::kCall:
-      case NodeKind::kSpecial:
-        if (!leads && !(leads = LeadsSomewhere(is_there))) return Runaway();
-        cur_ = StepOver(sink_, cur_);
-        break;
-      case NodeKind::kNoImage:
-      case NodeKind::kBadInstruction:
-        if (!NoCode()) return false;
-        leads = false;
-        break;
-      default:
-        return MismatchAtBranch(("a branch lies before the FUP address " + Hex(ip)).c_str());
-    }
+    const Passed passed = PassBlock(is_there, leads);
+    if (passed == Passed::kFailed) return false;
+    if (passed == Passed::kNeedsPacket)
+      return MismatchAtBranch(("a branch lies before the FUP address " + Hex(ip)).c_str());
   }
 }
 
 // Whether code that needs no packet leads from here to a node that `is_it` says yes to. Nothing is
 // executed. What is looked for may lie in a cycle, so being endless is no reason to end.
-template <class Sink>
+template <FlowSink Sink>
 template <class Predicate>
 bool FlowEngine<Sink>::Meets(Predicate is_it, unsigned most) {
   uint32_t id = cur_;
   for (unsigned blocks = 0; blocks <= most; ++blocks) {
     if (is_it(id)) return true;
-    const NodeKind kind = graph_->node(id).kind;
-    if (kind != NodeKind::kGoto && kind != NodeKind::kCall && kind != NodeKind::kSpecial)
-      return false;
+    if (!NeedsNoPacket(graph_->node(id).kind)) return false;
     id = Successor(id, 1);
   }
   return false;
@@ -250,34 +245,34 @@ bool FlowEngine<Sink>::Meets(Predicate is_it, unsigned most) {
 
 // For packets that only inform of `ip`: nothing moves on when it is not found, and the next one
 // looks again, so it does not look far.
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::Reaches(uint64_t ip) {
   constexpr unsigned kMostBlocks = 256;
   return Meets([&](uint32_t id) { return StandsIn(id, ip); }, kMostBlocks);
 }
 
 // Whether an instruction of block `id` begins at `ip`.
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::StandsIn(uint32_t id, uint64_t ip) const {
   return graph_->info(id).address == ip || InstructionsBefore(id, ip) != 0;
 }
 
 // Whether the walk may go on from here, where no packet is needed: it comes to where one is, or
 // before that to what `is_it` says yes to. To be asked once for a walk.
-template <class Sink>
+template <FlowSink Sink>
 template <class Predicate>
 bool FlowEngine<Sink>::LeadsSomewhere(Predicate is_it) {
   return graph_->node(cur_).terminates || graph_->Terminates(cur_) || Meets(is_it);
 }
 
 // Whether a packet binds to the last instruction of `id`, which has one of `flags`.
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::Binds(uint32_t id, uint8_t flags) const {
   return graph_->node(id).kind == NodeKind::kSpecial &&
          (graph_->info(id).block->last.flags & flags) != 0;
 }
 
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::LeavesFilter(uint32_t id) const {
   if (!errata_.filter_exit_no_ip || input_.config.filter_ranges.empty()) return false;
   const InstructionClass last = graph_->node(id).last;
@@ -290,63 +285,53 @@ bool FlowEngine<Sink>::LeavesFilter(uint32_t id) const {
 
 // Whether tracing stops at the end of block `id`, which needs no packet: it leads to where the
 // filter range ends, or, without an IP, out of the range, or to other page tables.
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::StopsTracing(uint32_t id, std::optional<uint64_t> ip) const {
   if (ip) return graph_->SuccessorAddress(id, 1) == *ip;
   return LeavesFilter(id) || Binds(id, kFlagMovCr3);
 }
 
+// Tracing stops at the branch that ends this block.
+template <FlowSink Sink>
+[[gnu::always_inline]] inline bool FlowEngine<Sink>::StopAtBranch(std::optional<uint64_t> ip) {
+  const NodeKind kind = graph_->node(cur_).kind;
+  if (kind == NodeKind::kConditional) return LeaveAtConditional(ip);
+  if (!ip && kind != NodeKind::kFar)
+    return MismatchAtBranch("TIP.PGD without an IP at an indirect branch");
+  if (kind == NodeKind::kReturn) returns_.PopIfAny();
+  Emit(cur_, BlockExit::kStopped, ip.value_or(0));
+  return true;
+}
+
 // TIP.PGD without a FUP before it: on to the instruction that stops tracing. Without an IP that is
 // a change to a level that is not traced; with one, the branch that leaves the filter range for it.
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::WalkToStop(std::optional<uint64_t> ip) {
   if (held_count_ != 0) return MismatchAtBranch("TIP.PGD where a TIP is due");
   const auto stops_in = [&](uint32_t id) { return ip ? InstructionsBefore(id, *ip) : 0; };
-  const auto stops_at = [&](uint32_t id) { return StopsTracing(id, ip); };
+  const auto stops_at = [&](uint32_t id) {
+    return NeedsNoPacket(graph_->node(id).kind) && StopsTracing(id, ip);
+  };
+  const auto stops = [&](uint32_t id) { return stops_in(id) != 0 || stops_at(id); };
   for (bool leads = false;;) {
-    const uint32_t id = cur_;
-    const Node& node = graph_->node(id);
-    if (const unsigned before = stops_in(id); before != 0) {
-      sink_.Part(*graph_, id, before, Now());  // the range ends in mid-block
+    if (const unsigned before = stops_in(cur_); before != 0) {
+      sink_.Part(*graph_, cur_, before, Now());  // the range ends in mid-block
       return true;
     }
-    switch (node.kind) {
-      case NodeKind::kConditional:
-        return LeaveAtConditional(ip);
-      case NodeKind::kReturn:
-      case NodeKind::kIndirect:
-      case NodeKind::kIndirectCall:
-        if (!ip) return MismatchAtBranch("TIP.PGD without an IP at an indirect branch");
-        [[fallthrough]];
-      case NodeKind::kFar:
-        if (node.kind == NodeKind::kReturn) returns_.PopIfAny();
-        Emit(id, BlockExit::kStopped, ip.value_or(0));
-        return true;
-      case NodeKind::kGoto:
-      case NodeKind::kCall:
-      case NodeKind::kSpecial:
-        if (stops_at(id)) {
-          const bool leaves = IsDirect(node.last) || !ip;
-          Emit(id, leaves ? BlockExit::kStopped : BlockExit::kFallThrough, ip.value_or(0));
-          return true;
-        }
-        if (!leads && !(leads = LeadsSomewhere(
-                            [&](uint32_t at) { return stops_in(at) != 0 || stops_at(at); })))
-          return Runaway();
-        cur_ = StepOver(sink_, cur_);
-        break;
-      case NodeKind::kNoImage:
-      case NodeKind::kBadInstruction:
-        if (!NoCode()) return false;
-        leads = false;
-        break;
+    const Node& node = graph_->node(cur_);
+    if (!NeedsNoPacket(node.kind) && !HasNoCode(node.kind)) return StopAtBranch(ip);
+    if (stops_at(cur_)) {
+      const bool leaves = IsDirect(node.last) || !ip;
+      Emit(cur_, leaves ? BlockExit::kStopped : BlockExit::kFallThrough, ip.value_or(0));
+      return true;
     }
+    if (PassBlock(stops, leads) == Passed::kFailed) return false;
   }
 }
 
 // The manual's packet for a filter range left by a taken branch has no IP; processors that give it
 // one do so for either direction.
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::LeaveAtConditional(std::optional<uint64_t> ip) {
   if (!ip && !input_.config.address_filter)
     return MismatchAtBranch("TIP.PGD without an IP at a conditional branch");
@@ -357,35 +342,22 @@ bool FlowEngine<Sink>::LeaveAtConditional(std::optional<uint64_t> ip) {
 }
 
 // A PTW without a FUP belongs to the next PTWRITE on the way.
-template <class Sink>
+template <FlowSink Sink>
 bool FlowEngine<Sink>::WalkPastPtwrite(TraceEvent event) {
   if (held_count_ != 0) return MismatchAtBranch("PTW where a TIP is due");
   const auto is_ptwrite = [&](uint32_t id) { return Binds(id, kFlagPtwrite); };
   for (bool leads = false;;) {
-    const Node& node = graph_->node(cur_);
-    switch (node.kind) {
-      case NodeKind::kSpecial:
-        if (is_ptwrite(cur_)) {
-          event.ip = graph_->info(cur_).LastAddress();
-          event.has_ip = true;
-          cur_ = StepOver(sink_, cur_);
-          Notify(event);
-          return true;
-        }
-        [[fallthrough]];
-      case NodeKind::kGoto:
-      case NodeKind::kCall:
-        if (!leads && !(leads = LeadsSomewhere(is_ptwrite))) return Runaway();
-        cur_ = StepOver(sink_, cur_);
-        break;
-      case NodeKind::kNoImage:
-      case NodeKind::kBadInstruction:
-        if (!NoCode()) return false;
-        leads = false;
-        break;
-      default:
-        return MismatchAtBranch("PTW, but no PTWRITE before the next branch");
+    if (is_ptwrite(cur_)) {
+      event.ip = graph_->info(cur_).LastAddress();
+      event.has_ip = true;
+      cur_ = StepOver(sink_, cur_);
+      Notify(event);
+      return true;
     }
+    const Passed passed = PassBlock(is_ptwrite, leads);
+    if (passed == Passed::kFailed) return false;
+    if (passed == Passed::kNeedsPacket)
+      return MismatchAtBranch("PTW, but no PTWRITE before the next branch");
   }
 }
 

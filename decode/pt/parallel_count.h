@@ -52,7 +52,7 @@ struct ParallelReport {
   size_t again = 0;
 };
 
-template <class Sink>
+template <FlowSink Sink>
 class ParallelCounter {
  public:
   using Engine = FlowEngine<Sink>;

@@ -35,7 +35,7 @@ void CountingSink::Enter(const ThreadStay* stay, const PartMark& mark) {
   const bool anything = mark.offset != mark_.offset || flow_.count != 0 || !losses_.losses.empty();
   if (anything) {
     FlowPart& part = parts_.emplace_back();
-    part.stay = stay_;
+    part.stay = SinkDefaults::stay();
     part.begin = mark_.offset;
     part.end = mark.offset;
     part.totals = TakeTotals();
@@ -46,7 +46,7 @@ void CountingSink::Enter(const ThreadStay* stay, const PartMark& mark) {
     part.totals.first_tsc = mark_.tsc;
     part.totals.last_tsc = mark.tsc;
   }
-  stay_ = stay;
+  SinkDefaults::Enter(stay, mark);
   mark_ = mark;
 }
 
@@ -85,7 +85,7 @@ void DeliveringSink<Receiver>::Deliver(const BlockGraph& graph, uint32_t id, uns
   run.exit = exit;
   run.last = last;
   run.in_transaction = moment.in_transaction;
-  run.stay = stay_;
+  run.stay = this->stay();
   count_ += count;
   receiver_.OnBlock(run);
   done_ = receiver_.Done();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "decode/pt/flow_names.h"
+#include "decode/pt/flow_sink.h"
 #include "decode/pt/path_memo.h"
 #include "decode/pt/time_estimator.h"
 #include "flowback/base/flow_digest.h"
@@ -17,31 +18,11 @@
 
 namespace flowback::pt {
 
-// What a sink may ask about the moment a piece of flow belongs to.
-struct Moment {
-  uint64_t tsc = 0;
-  bool in_transaction = false;
-};
-
-// How far the account has come at the border of two parts.
-struct PartMark {
-  uint64_t offset = 0;
-  uint64_t padding = 0;
-  uint64_t lost = 0;
-  uint64_t tsc = 0;
-};
-
 // Sums up without looking at addresses: every node carries its block's digest and counts.
-class CountingSink {
+class CountingSink : public SinkDefaults<CountingSink> {
  public:
   static constexpr bool kMemoises = true;
-  static constexpr MemoContent kMemoContent = MemoContent::kUses;
   static constexpr bool kCountsUses = true;
-  static constexpr bool kCountsBlocks = false;
-  static constexpr bool kListsBlocks = false;
-  static constexpr bool kHearsPackets = false;
-  static constexpr bool kWantsAddresses = false;
-  static constexpr bool kWantsTimes = false;
 
   void Block(const BlockGraph&, uint32_t, const Node& node, BlockExit exit, uint64_t,
              const Moment&) {
@@ -89,7 +70,7 @@ class CountingSink {
   // must stay until then, or until CountUses.
   FlowDigest& flow() { return flow_; }
   template <class Path>
-  void Use(PathMemo& memo, Path& path) {
+  [[gnu::always_inline]] void Use(PathMemo& memo, Path& path) {
     memo_ = &memo;
     if (memo.Use(path)) CountUses();
   }
@@ -113,17 +94,14 @@ class CountingSink {
       ip += info.block->lengths[i];
     }
   }
-  void Event(const TraceEvent&) {}
   void Loss(DataLoss loss) {
     loss.after = flow_.count;
     losses_.AddLoss(std::move(loss));
   }
-  bool Done() const { return false; }
   uint64_t retired() const { return retired_before_ + flow_.count; }
 
   // Ends the part at hand; what follows is `stay`'s.
   void Enter(const ThreadStay* stay, const PartMark& mark);
-  const ThreadStay* stay() const { return stay_; }
   // Forgets everything but the stay.
   void Restart(const PartMark& mark);
   std::vector<FlowPart> TakeParts() { return std::exchange(parts_, {}); }
@@ -138,7 +116,6 @@ class CountingSink {
   PathUses uses_;
   PathMemo* memo_ = nullptr;  // that has uses which are not counted yet
   FlowTotals losses_;         // nothing but them
-  const ThreadStay* stay_ = nullptr;
   PartMark mark_;
 
   uint64_t retired_before_ = 0;
@@ -149,12 +126,8 @@ class CountingSink {
 // Hands every piece to a receiver by itself: an ExecutionConsumer, or a TimeEstimator before it.
 // batch_sink.h is the faster way to the same flow.
 template <class Receiver>
-class DeliveringSink {
+class DeliveringSink : public SinkDefaults<DeliveringSink<Receiver>> {
  public:
-  static constexpr bool kMemoises = false;
-  static constexpr bool kCountsUses = false;
-  static constexpr bool kListsBlocks = false;
-  static constexpr bool kHearsPackets = false;
   static constexpr bool kWantsAddresses = true;
   static constexpr bool kWantsTimes = std::is_same_v<Receiver, TimeEstimator>;
 
@@ -165,23 +138,6 @@ class DeliveringSink {
     Deliver(graph, id, node.count, node.last, exit, next, moment);
   }
   void Part(const BlockGraph& graph, uint32_t id, unsigned count, const Moment& moment);
-
-  class Run {
-   public:
-    explicit Run(DeliveringSink& sink) : sink_(sink) {}
-    void Conditional(const BlockGraph& graph, uint32_t id, const Node& node, unsigned taken,
-                     const Moment& moment) {
-      sink_.Block(graph, id, node, taken ? BlockExit::kTaken : BlockExit::kNotTaken,
-                  graph.SuccessorAddress(id, taken), moment);
-    }
-    void Block(const BlockGraph& graph, uint32_t id, const Node& node, BlockExit exit,
-               uint64_t next, const Moment& moment) {
-      sink_.Block(graph, id, node, exit, next, moment);
-    }
-
-   private:
-    DeliveringSink& sink_;
-  };
 
   void Event(const TraceEvent& event) {
     if (done_) return;
@@ -215,15 +171,12 @@ class DeliveringSink {
   }
   bool Done() const { return done_; }
   uint64_t retired() const { return count_; }
-  void Enter(const ThreadStay* stay, const PartMark&) { stay_ = stay; }
-  const ThreadStay* stay() const { return stay_; }
 
  private:
   void Deliver(const BlockGraph& graph, uint32_t id, unsigned count, InstructionClass last,
                BlockExit exit, uint64_t next, const Moment& moment);
 
   Receiver& receiver_;
-  const ThreadStay* stay_ = nullptr;
   uint64_t count_ = 0;
   bool done_ = false;
 };

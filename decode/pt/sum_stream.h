@@ -11,7 +11,7 @@
 namespace flowback::pt {
 
 // `sink` is a new one.
-template <class Sink>
+template <FlowSink Sink>
 FlowSummary SumStream(const DecodeInput& input, CodeMemory& memory, Sink& sink) {
   CodeView code(*input.code, memory.graphs);
   FlowEngine<Sink> engine(input, code, memory.memos, sink);

@@ -128,13 +128,8 @@ class Departures final : public ExecutionConsumer {
   // the process's code is taken for that.
   bool MayBeProgram(uint64_t ip) const {
     if (ip == call_->behind) return false;
-    if (call_->number) return IsExec(*call_->number);
+    if (call_->number) return call_->number->IsOneOf({LinuxCall::kExecve, LinuxCall::kExecveat});
     return call_->space == nullptr || call_->space->Find(ip) == nullptr;
-  }
-  // execve and execveat: arch/x86/entry/syscalls/syscall_32.tbl and syscall_64.tbl.
-  static bool IsExec(const SystemCall& call) {
-    return call.i386 ? call.number == 11 || call.number == 358
-                     : call.number == 59 || call.number == 322;
   }
   // The first time that is later than a departure's is its latest.
   void Pass(uint64_t tsc) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "decode/schedule/resume_points.h"
 
-#include <algorithm>
-#include <array>
+#include <initializer_list>
 #include <optional>
 #include <utility>
 
@@ -11,40 +10,27 @@
 namespace flowback {
 namespace {
 
-// Numbers of x86-64 Linux (arch/x86/entry/syscalls/syscall_64.tbl).
-constexpr std::array<uint32_t, 4> kMakeThreads = {56, 57, 58, 435};  // clone, fork, vfork, clone3
-constexpr std::array<uint32_t, 3> kDetours = {15, 59, 322};  // rt_sigreturn, execve, execveat
-
-constexpr std::array<uint8_t, 2> kSyscall = {0x0f, 0x05};
-
-// By the table above; only of a SYSCALL directly behind `mov eax, NUMBER`.
-std::optional<uint32_t> CallNumber(const BlockRun& run) {
-  const std::optional<SystemCall> call = SystemCallOf(run);
-  return call && !call->i386 ? std::optional(call->number) : std::nullopt;
-}
-
-bool BeginsAfterCall(const BlockRun& run) {
-  std::array<uint8_t, kSyscall.size()> code;
-  return run.space != nullptr &&
-         run.space->Read(run.address - code.size(), code.data(), code.size()) == code.size() &&
-         code == kSyscall;
+// Whether the system call that ends the run is none of `calls`. Told only of 64-bit programs'
+// calls, whose number is known.
+bool IsKnownOther(const std::optional<SystemCall>& call, std::initializer_list<LinuxCall> calls) {
+  return call && call->abi == LinuxAbi::kX86_64 && !call->IsOneOf(calls);
 }
 
 class Collector final : public ExecutionConsumer {
  public:
   void OnBlock(const BlockRun& run) override {
     if (begun_ && run.address == points.back().resumed)
-      points.back().after_call = BeginsAfterCall(run);
+      points.back().after_call = BeginsBehindSyscall(run);
     begun_ = false;
     stop_ = {};
     // A system call returns behind its instruction. Of other transfers, where they led to is not
     // where the thread was.
     if (run.exit != BlockExit::kStopped || run.last != InstructionClass::kFarCall) return;
     stop_.expected = run.LastAddress() + run.lengths.back();
-    const std::optional<uint32_t> number = CallNumber(run);
-    const auto is_in = [&](const auto& list) { return std::ranges::count(list, *number) != 0; };
-    stop_.no_clone = number && !is_in(kMakeThreads);
-    stop_.no_detour = number && !is_in(kDetours);
+    using enum LinuxCall;
+    const std::optional<SystemCall> call = SystemCallOf(run);
+    stop_.no_clone = IsKnownOther(call, {kClone, kFork, kVfork, kClone3});
+    stop_.no_detour = IsKnownOther(call, {kRtSigreturn, kExecve, kExecveat});
   }
   void OnEvent(const TraceEvent& event) override {
     if (event.kind == EventKind::kStoppedAsync)

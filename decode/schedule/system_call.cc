@@ -20,7 +20,7 @@ bool ReadEnd(const BlockRun& run, uint8_t* bytes, size_t size) {
 }
 
 bool IsSyscall(const BlockRun& run, const uint8_t* code) {
-  return run.mode == ExecMode::k64Bit && std::memcmp(code, kSyscall.data(), kCall) == 0;
+  return run.mode == CodeMode::kX86_64 && std::memcmp(code, kSyscall.data(), kCall) == 0;
 }
 
 bool IsInt80(const uint8_t* code) { return std::memcmp(code, kInt80.data(), kCall) == 0; }
@@ -34,7 +34,7 @@ std::optional<SystemCall> SystemCallOf(const BlockRun& run) {
     return std::nullopt;
   const bool i386 = IsInt80(&code[kMov]);
   if (code[0] != 0xb8 || (!i386 && !IsSyscall(run, &code[kMov]))) return std::nullopt;
-  SystemCall call{.i386 = i386};
+  SystemCall call{.abi = i386 ? LinuxAbi::kI386 : LinuxAbi::kX86_64};
   std::memcpy(&call.number, &code[1], sizeof call.number);
   return call;
 }
@@ -43,6 +43,12 @@ bool EndsInSystemCall(const BlockRun& run) {
   std::array<uint8_t, kCall> code;
   return ReadEnd(run, code.data(), code.size()) &&
          (IsSyscall(run, code.data()) || IsInt80(code.data()));
+}
+
+bool BeginsBehindSyscall(const BlockRun& run) {
+  std::array<uint8_t, kCall> code;
+  return run.space != nullptr &&
+         run.space->Read(run.address - kCall, code.data(), kCall) == kCall && code == kSyscall;
 }
 
 }  // namespace flowback

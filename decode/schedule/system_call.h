@@ -3,15 +3,21 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 
+#include "base/linux_calls.h"
 #include "flowback/model/execution.h"
 
 namespace flowback {
 
 struct SystemCall {
   uint32_t number = 0;
-  bool i386 = false;  // by the 32-bit table, INT 80h's; else by x86-64's
+  LinuxAbi abi = LinuxAbi::kX86_64;  // by whose table
+
+  bool IsOneOf(std::initializer_list<LinuxCall> calls) const {
+    return flowback::IsOneOf(number, abi, calls);
+  }
 };
 
 // The system call that ends the run, by SYSCALL or INT 80h. The number is known only directly
@@ -20,5 +26,8 @@ std::optional<SystemCall> SystemCallOf(const BlockRun& run);
 
 // The run ends in a SYSCALL or an INT 80h, behind which the thread goes on.
 bool EndsInSystemCall(const BlockRun& run);
+
+// The run begins where a SYSCALL returns to.
+bool BeginsBehindSyscall(const BlockRun& run);
 
 }  // namespace flowback

@@ -113,11 +113,11 @@ class Parser {
 
   Status Mode(const std::string& bits) {
     if (bits == "64")
-      file_.mode = ExecMode::k64Bit;
+      file_.mode = CodeMode::kX86_64;
     else if (bits == "32")
-      file_.mode = ExecMode::k32Bit;
+      file_.mode = CodeMode::kX86_32;
     else if (bits == "16")
-      file_.mode = ExecMode::k16Bit;
+      file_.mode = CodeMode::kX86_16;
     else
       return Wrong("mode is 64, 32 or 16");
     return {};

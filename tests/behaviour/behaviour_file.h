@@ -53,7 +53,7 @@ struct BehaviourFile {
   PtConfig config;
   Resync resync = Resync::kEarliest;
   std::vector<StreamGap> gaps;
-  ExecMode mode = ExecMode::k64Bit;
+  CodeMode mode = CodeMode::kX86_64;
   std::vector<CodePiece> code;
   std::map<std::string, uint64_t> labels;
   std::vector<Line> trace;

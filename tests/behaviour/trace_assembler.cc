@@ -137,8 +137,8 @@ class Assembler {
     tnt.count = static_cast<uint8_t>(text.size());
     writer_.Write(tnt);
   }
-  static pt::ModeExec Exec(ExecMode mode) {
-    return {.cs_l = mode == ExecMode::k64Bit, .cs_d = mode == ExecMode::k32Bit};
+  static pt::ModeExec Exec(CodeMode mode) {
+    return {.cs_l = mode == CodeMode::kX86_64, .cs_d = mode == CodeMode::kX86_32};
   }
   void ModeExec(Arguments& a) {
     const uint64_t bits = a.Number();

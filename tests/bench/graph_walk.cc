@@ -21,6 +21,7 @@ namespace {
 class WalkingSink : public pt::CountingSink {
  public:
   static constexpr bool kMemoises = false;
+  static constexpr bool kCountsUses = false;  // of paths, and there are none
 };
 
 }  // namespace

@@ -107,13 +107,13 @@ class Lines final : public ExecutionConsumer {
  public:
   // `file`: where the text goes; -1: nowhere.
   explicit Lines(int file) : file_(file), tools_(settings_) {
-    settings_.fields.Add(cli::Field::kIp);
-    settings_.default_layout = false;
-    clock_ = std::make_unique<cli::TraceClock>(recording_);
-    threads_ = std::make_unique<cli::Threads>(recording_);
-    settings_.clock = clock_.get();
-    settings_.threads = threads_.get();
-    settings_.recording = &recording_;
+    settings_.layout.fields.Add(cli::Field::kIp);
+    settings_.layout.usual = false;
+    clock_ = std::make_unique<RecordingClock>(recording_);
+    threads_ = std::make_unique<Threads>(recording_);
+    settings_.trace.clock = clock_.get();
+    settings_.trace.threads = threads_.get();
+    settings_.trace.recording = &recording_;
     printer_ = cli::MakeInstructionPrinter(settings_);
     printer_->WriteTo(text_);
     printer_->Use(tools_);
@@ -141,10 +141,10 @@ class Lines final : public ExecutionConsumer {
   int file_;
   Recording recording_;
   Stream stream_;
-  cli::StreamOwner owner_;
+  StreamOwner owner_;
   cli::PrintSettings settings_;
-  std::unique_ptr<cli::TraceClock> clock_;
-  std::unique_ptr<cli::Threads> threads_;
+  std::unique_ptr<RecordingClock> clock_;
+  std::unique_ptr<Threads> threads_;
   cli::PrintTools tools_;
   cli::ListingText text_;
   std::unique_ptr<cli::FlowPrinter> printer_;

@@ -306,7 +306,10 @@ TEST_F(Reading, OwnRecordingsKnowTheTimeOfDay) {
                          "/bin/true"})
                 .status,
             0);
-  EXPECT_EQ(RunFlowback({"decode", file, "--tod"}).status, 1);
+  const ProgramResult unknown = RunFlowback({"decode", file, "--tod"});
+  EXPECT_EQ(unknown.status, 1);
+  EXPECT_TRUE(unknown.err.contains("--tod: the recording does not say")) << unknown.err;
+  EXPECT_TRUE(unknown.err.contains("leave --tod out")) << unknown.err;
 }
 
 TEST_F(Reading, RecordBeginsAtAnyFunctionOfAPattern) {

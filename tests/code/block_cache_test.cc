@@ -24,13 +24,14 @@ struct Expected {
   Instruction last;
 };
 
-Expected DecodeAnew(const Code& code, uint64_t offset, ExecMode mode) {
+Expected DecodeAnew(const Code& code, uint64_t offset, CodeMode mode) {
   Expected block;
   while (block.lengths.size() < StaticBlock::kMaxInstructions) {
-    const Bytes rest = Slice(code, offset, kMaxInstructionBytes);
+    const Bytes rest = Slice(code, offset, TraitsOf(mode).longest_instruction);
     Instruction instruction;
     if (!Classify(rest, mode, instruction)) {
-      block.stop = rest.size() < kMaxInstructionBytes ? Stop::kSectionEnd : Stop::kBad;
+      block.stop =
+          rest.size() < TraitsOf(mode).longest_instruction ? Stop::kSectionEnd : Stop::kBad;
       return block;
     }
     block.lengths.push_back(instruction.length);
@@ -54,7 +55,7 @@ FlowDigest DigestAt(uint64_t address, const std::vector<uint8_t>& lengths) {
   return digest;
 }
 
-void ExpectRight(const Code& code, const StaticBlock& block, uint64_t offset, ExecMode mode) {
+void ExpectRight(const Code& code, const StaticBlock& block, uint64_t offset, CodeMode mode) {
   const Expected expected = DecodeAnew(code, offset, mode);
   ASSERT_EQ(block.count, expected.lengths.size()) << "at offset " << offset;
   EXPECT_TRUE(std::equal(expected.lengths.begin(), expected.lengths.end(), &block.lengths[0]));
@@ -95,7 +96,7 @@ Code RandomCode(unsigned seed, size_t size) {
 TEST(BlockCache, EndsAtTheFirstBranch) {
   const Code code = Nops(3) + Code{0x75, 0xfe} + Nops(20);
   BlockCache cache(code);
-  const StaticBlock* block = cache.Get(0, ExecMode::k64Bit);
+  const StaticBlock* block = cache.Get(0, CodeMode::kX86_64);
   EXPECT_EQ(block->count, 4);
   EXPECT_EQ(block->size, 5u);
   EXPECT_EQ(block->stop, Stop::kBranch);
@@ -106,10 +107,10 @@ TEST(BlockCache, EndsAtTheFirstBranch) {
 TEST(BlockCache, GivesTheSameObjectEveryTime) {
   const Code code = Nops(8) + Code{0xc3};
   BlockCache cache(code);
-  const StaticBlock* whole = cache.Get(0, ExecMode::k64Bit);
-  const StaticBlock* tail = cache.Get(5, ExecMode::k64Bit);
-  EXPECT_EQ(cache.Get(0, ExecMode::k64Bit), whole);
-  EXPECT_EQ(cache.Get(5, ExecMode::k64Bit), tail);
+  const StaticBlock* whole = cache.Get(0, CodeMode::kX86_64);
+  const StaticBlock* tail = cache.Get(5, CodeMode::kX86_64);
+  EXPECT_EQ(cache.Get(0, CodeMode::kX86_64), whole);
+  EXPECT_EQ(cache.Get(5, CodeMode::kX86_64), tail);
   EXPECT_NE(tail, whole);
 }
 
@@ -117,53 +118,53 @@ TEST(BlockCache, KeepsModesApart) {
   const Code code =
       Code{0x40, 0x90, 0xc3} + Nops(15);  // INC, NOP in 32-bit mode; REX NOP in 64-bit
   BlockCache cache(code);
-  EXPECT_EQ(cache.Get(0, ExecMode::k64Bit)->count, 2);
-  EXPECT_EQ(cache.Get(0, ExecMode::k32Bit)->count, 3);
-  EXPECT_EQ(cache.Get(0, ExecMode::k16Bit)->count, 3);
+  EXPECT_EQ(cache.Get(0, CodeMode::kX86_64)->count, 2);
+  EXPECT_EQ(cache.Get(0, CodeMode::kX86_32)->count, 3);
+  EXPECT_EQ(cache.Get(0, CodeMode::kX86_16)->count, 3);
 }
 
 TEST(BlockCache, StopsWhereBytesAreNoInstruction) {
   const Code code = Nops(2) + Code{0x06} + Nops(20);
   BlockCache cache(code);
-  EXPECT_EQ(cache.Get(0, ExecMode::k64Bit)->stop, Stop::kBad);
-  EXPECT_EQ(cache.Get(0, ExecMode::k64Bit)->count, 2);
-  EXPECT_EQ(cache.Get(2, ExecMode::k64Bit)->stop, Stop::kBad);
-  EXPECT_EQ(cache.Get(2, ExecMode::k64Bit)->count, 0);
+  EXPECT_EQ(cache.Get(0, CodeMode::kX86_64)->stop, Stop::kBad);
+  EXPECT_EQ(cache.Get(0, CodeMode::kX86_64)->count, 2);
+  EXPECT_EQ(cache.Get(2, CodeMode::kX86_64)->stop, Stop::kBad);
+  EXPECT_EQ(cache.Get(2, CodeMode::kX86_64)->count, 0);
 }
 
 TEST(BlockCache, StopsAtTheSectionsEnd) {
   const Code code = Nops(2) + Code{0xe8, 0x00};  // a call, cut
   BlockCache cache(code);
-  const StaticBlock* block = cache.Get(0, ExecMode::k64Bit);
+  const StaticBlock* block = cache.Get(0, CodeMode::kX86_64);
   EXPECT_EQ(block->stop, Stop::kSectionEnd);
   EXPECT_EQ(block->count, 2);
   EXPECT_EQ(block->last.kind, InstructionClass::kOther);
   for (const uint64_t past : {uint64_t{4}, uint64_t{5}, ~uint64_t{0}}) {
-    EXPECT_EQ(cache.Get(past, ExecMode::k64Bit)->count, 0);
-    EXPECT_EQ(cache.Get(past, ExecMode::k64Bit)->stop, Stop::kSectionEnd);
+    EXPECT_EQ(cache.Get(past, CodeMode::kX86_64)->count, 0);
+    EXPECT_EQ(cache.Get(past, CodeMode::kX86_64)->stop, Stop::kSectionEnd);
   }
   BlockCache empty(Bytes{});
-  EXPECT_EQ(empty.Get(0, ExecMode::k64Bit)->stop, Stop::kSectionEnd);
+  EXPECT_EQ(empty.Get(0, CodeMode::kX86_64)->stop, Stop::kSectionEnd);
 }
 
 TEST(BlockCache, CutsLongBlocksAtTheLimitWhateverWasAskedBefore) {
   const Code code = Nops(700) + Code{0xc3} + Nops(15);
   BlockCache cache(code);
   for (const uint64_t offset : {0u, 100u, 90u, 444u, 445u, 446u, 256u, 10u, 699u, 700u})
-    ExpectRight(code, *cache.Get(offset, ExecMode::k64Bit), offset, ExecMode::k64Bit);
+    ExpectRight(code, *cache.Get(offset, CodeMode::kX86_64), offset, CodeMode::kX86_64);
 }
 
 TEST(BlockCache, LimitBehindARepeatedStringInstructionKeepsItsFlag) {
   const Code code = Nops(255) + Code{0xf3, 0xa4} + Nops(300);
   BlockCache cache(code);
-  ExpectRight(code, *cache.Get(100, ExecMode::k64Bit), 100, ExecMode::k64Bit);
-  EXPECT_EQ(cache.Get(0, ExecMode::k64Bit)->last.flags, kFlagRep);
-  ExpectRight(code, *cache.Get(0, ExecMode::k64Bit), 0, ExecMode::k64Bit);
+  ExpectRight(code, *cache.Get(100, CodeMode::kX86_64), 100, CodeMode::kX86_64);
+  EXPECT_EQ(cache.Get(0, CodeMode::kX86_64)->last.flags, kFlagRep);
+  ExpectRight(code, *cache.Get(0, CodeMode::kX86_64), 0, CodeMode::kX86_64);
 }
 
 TEST(BlockCache, EqualsDecodingAnewInAnyOrderOfRequests) {
   const Code code = RandomCode(1, 20000);
-  for (const ExecMode mode : {ExecMode::k64Bit, ExecMode::k32Bit, ExecMode::k16Bit}) {
+  for (const CodeMode mode : kCodeModes) {
     BlockCache cache(code);
     std::vector<uint64_t> offsets(code.size());
     for (size_t i = 0; i < offsets.size(); ++i) offsets[i] = i;
@@ -188,13 +189,14 @@ TEST(BlockCache, ManyThreadsGetTheSameBlocks) {
         for (size_t i = 0; i < offsets.size(); ++i) offsets[i] = i;
         std::shuffle(offsets.begin(), offsets.end(), std::mt19937(t));
         seen[t].resize(code.size());
-        for (const uint64_t offset : offsets) seen[t][offset] = cache.Get(offset, ExecMode::k64Bit);
+        for (const uint64_t offset : offsets)
+          seen[t][offset] = cache.Get(offset, CodeMode::kX86_64);
       });
     }
   }
   for (unsigned t = 1; t < kThreads; ++t) EXPECT_EQ(seen[t], seen[0]);
   for (uint64_t offset = 0; offset < code.size(); offset += 37)
-    ExpectRight(code, *seen[0][offset], offset, ExecMode::k64Bit);
+    ExpectRight(code, *seen[0][offset], offset, CodeMode::kX86_64);
 }
 
 }  // namespace

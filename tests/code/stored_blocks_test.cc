@@ -66,17 +66,17 @@ void ExpectEqual(const StaticBlock& a, const StaticBlock& b) {
 class StoredBlocksTest : public testing::Test {
  protected:
   static constexpr char kName[] = "section";
-  static constexpr ExecMode kModes[] = {ExecMode::k64Bit, ExecMode::k32Bit, ExecMode::k16Bit};
 
   std::shared_ptr<const DiskCache> Disk() const {
     return std::make_shared<const DiskCache>(DiskCacheSettings{folder_ / "cache"},
                                              StoredBlocks::Version());
   }
-  std::unique_ptr<const StoredBlocks> Stored(const Code& code, const char* mode = "-64") const {
+  std::unique_ptr<const StoredBlocks> Stored(const Code& code, const char* mode = "-x86-64") const {
     return StoredBlocks::Open(Disk()->Load(std::string(kName) + mode), code);
   }
   // Decodes the blocks at all multiples of `step` from `first` on and keeps them.
-  bool Decode(const Code& code, size_t first, size_t step, ExecMode mode = ExecMode::k64Bit) const {
+  bool Decode(const Code& code, size_t first, size_t step,
+              CodeMode mode = CodeMode::kX86_64) const {
     BlockCache cache(code);
     cache.UseDisk(Disk(), kName);
     for (size_t at = first; at < code.size(); at += step) cache.Get(at, mode);
@@ -87,7 +87,7 @@ class StoredBlocksTest : public testing::Test {
     BlockCache with(code);
     with.UseDisk(Disk(), kName);
     BlockCache without(code);
-    for (const ExecMode mode : kModes)
+    for (const CodeMode mode : kCodeModes)
       for (size_t at = 0; at <= code.size() + 1; ++at)
         ExpectEqual(*with.Get(at, mode), *without.Get(at, mode));
   }
@@ -97,12 +97,12 @@ class StoredBlocksTest : public testing::Test {
 
 TEST_F(StoredBlocksTest, AreThoseThatWereDecodedInEveryMode) {
   const Code code = RandomCode(1, 20000);
-  for (const ExecMode mode : kModes) EXPECT_TRUE(Decode(code, 0, 3, mode));
+  for (const CodeMode mode : kCodeModes) EXPECT_TRUE(Decode(code, 0, 3, mode));
   const auto stored = Stored(code);
   ASSERT_NE(stored, nullptr);
   EXPECT_GT(stored->blocks().size(), 5000U);
-  EXPECT_NE(Stored(code, "-32"), nullptr);
-  EXPECT_NE(Stored(code, "-16"), nullptr);
+  EXPECT_NE(Stored(code, "-x86-32"), nullptr);
+  EXPECT_NE(Stored(code, "-x86-16"), nullptr);
   ExpectSameAsWithout(code);
 }
 
@@ -114,7 +114,7 @@ TEST_F(StoredBlocksTest, AreFoundWithoutDecoding) {
   BlockCache cache(code);
   for (size_t at = 0; at < code.size(); ++at) {
     const StaticBlock* block = stored->Find(at);
-    const StaticBlock* decoded = cache.Get(at, ExecMode::k64Bit);
+    const StaticBlock* decoded = cache.Get(at, CodeMode::kX86_64);
     if (block != nullptr)
       ExpectEqual(*block, *decoded);
     else
@@ -157,7 +157,7 @@ TEST_F(StoredBlocksTest, DependOnThePagesTheyWereDecodedFromOnly) {
   Code code = RandomCode(6, 5 * 4096);
   BlockCache cache(code);
   cache.UseDisk(Disk(), kName);
-  for (size_t at = 4096; at < 2 * 4096 - 600; ++at) cache.Get(at, ExecMode::k64Bit);
+  for (size_t at = 4096; at < 2 * 4096 - 600; ++at) cache.Get(at, CodeMode::kX86_64);
   ASSERT_TRUE(cache.Keep());
   code[100] ^= 0xff;
   code[4 * 4096] ^= 0xff;
@@ -170,7 +170,7 @@ TEST_F(StoredBlocksTest, DependOnThePagesTheyWereDecodedFromOnly) {
 TEST_F(StoredBlocksTest, NonsenseInAWholeFileIsRefused) {
   const Code code = RandomCode(7, 3000);
   ASSERT_TRUE(Decode(code, 0, 2));
-  const auto loaded = Disk()->Load("section-64");
+  const auto loaded = Disk()->Load("section-x86-64");
   const Code good(loaded->content().begin(), loaded->content().end());
   const auto open = [&](const Code& content) {
     EXPECT_TRUE(Disk()->Store("nonsense", content));
@@ -204,7 +204,7 @@ TEST_F(StoredBlocksTest, NonsenseInAWholeFileIsRefused) {
 TEST_F(StoredBlocksTest, ATableWithoutAnEndIsRefused) {
   const Code code = RandomCode(8, 3000);
   ASSERT_TRUE(Decode(code, 0, 2));
-  const auto loaded = Disk()->Load("section-64");
+  const auto loaded = Disk()->Load("section-x86-64");
   Code bad(loaded->content().begin(), loaded->content().end());
   const size_t blocks = Stored(code)->blocks().size();
   uint64_t bits = 0;
@@ -213,7 +213,7 @@ TEST_F(StoredBlocksTest, ATableWithoutAnEndIsRefused) {
     const uint32_t one = 1;
     std::memcpy(bad.data() + 64 + blocks * sizeof(StaticBlock) + 4 * i, &one, sizeof one);
   }
-  ASSERT_TRUE(Disk()->Store("section-64", bad));
+  ASSERT_TRUE(Disk()->Store("section-x86-64", bad));
   EXPECT_EQ(Stored(code), nullptr);
   ExpectSameAsWithout(code);
 }
@@ -229,7 +229,7 @@ TEST_F(StoredBlocksTest, ManyThreadsGetTheSameBlocks) {
     for (auto& blocks : seen)
       threads.emplace_back([&] {
         for (size_t at = 0; at < code.size(); ++at)
-          blocks.push_back(cache.Get(at, ExecMode::k64Bit));
+          blocks.push_back(cache.Get(at, CodeMode::kX86_64));
       });
   }
   for (const auto& blocks : seen) EXPECT_EQ(blocks, seen[0]);
@@ -242,10 +242,10 @@ TEST_F(StoredBlocksTest, TellWhichModesWereAskedForOnly) {
   ASSERT_TRUE(Decode(code, 0, 2));
   BlockCache cache(code);
   cache.UseDisk(Disk(), kName);
-  EXPECT_FALSE(cache.HasDecoded(ExecMode::k64Bit));
-  cache.Get(0, ExecMode::k64Bit);
-  EXPECT_TRUE(cache.HasDecoded(ExecMode::k64Bit));
-  EXPECT_FALSE(cache.HasDecoded(ExecMode::k32Bit));
+  EXPECT_FALSE(cache.HasDecoded(CodeMode::kX86_64));
+  cache.Get(0, CodeMode::kX86_64);
+  EXPECT_TRUE(cache.HasDecoded(CodeMode::kX86_64));
+  EXPECT_FALSE(cache.HasDecoded(CodeMode::kX86_32));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ COMMANDS = "cli/commands.def"
 USES = {
     "include/flowback/model/events.def": (r"\bEventKind::{0}\b", ["decode/", "capture/"]),
     "include/flowback/model/loss_causes.def": (r"\bLossCause::{0}\b", ["decode/", "capture/", "replay/"]),
+    "include/flowback/model/code_modes.def": (r"\bCodeMode::{0}\b", ["decode/"]),
     "decode/pt/errata.def": (r"(?:\.|->|::){0}\b", ["decode/"]),
 }
 

@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-#include "decode/instruction/opcode_class.h"
+#include "decode/instruction/x86/prefixes.h"
 #include "decode/pt/packets/psb.h"
 
 namespace flowback::testing {
@@ -110,7 +110,7 @@ const DataLoss* LastOwnLoss(const Story& native, const Story& reference, size_t 
 
 // The first byte of the instruction at `address` that is no legacy prefix.
 uint8_t ByteBehindPrefixes(const Subject& subject, uint64_t address) {
-  while (IsLegacyPrefix(ByteAt(subject, address))) ++address;
+  while (x86::IsLegacyPrefix(ByteAt(subject, address))) ++address;
   return ByteAt(subject, address);
 }
 

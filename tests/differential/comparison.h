@@ -18,7 +18,7 @@ struct Story {
   struct Step {
     uint64_t ip = 0;
     uint8_t length = 0;
-    ExecMode mode = ExecMode::k64Bit;
+    CodeMode mode = CodeMode::kX86_64;
     InstructionClass kind = InstructionClass::kOther;  // of a block's last instruction, else kOther
     BlockExit exit = BlockExit::kFallThrough;
     uint64_t next = 0;                // of a block's last instruction: where control went

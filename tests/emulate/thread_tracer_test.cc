@@ -135,9 +135,9 @@ void RunOneByOne(const Block& block, uint64_t next, record::PacketGenerator& gen
     const bool last = i + 1 == block.lengths.size();
     if (last) instruction = block.last;
     const uint64_t to = last ? next : after;
-    generator.Completed(instruction, ip, ExecMode::k64Bit,
+    generator.Completed(instruction, ip, CodeMode::kX86_64,
                         block.kind == BlockEnd::kConditional && last && to == block.target, to,
-                        ExecMode::k64Bit);
+                        CodeMode::kX86_64);
     ip = after;
   }
 }

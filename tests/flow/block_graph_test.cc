@@ -16,7 +16,7 @@ namespace {
 const std::vector<uint8_t> kLoop = {0x48, 0xff, 0xc8, 0x75, 0xfb, 0xc3};
 
 TEST(BlockGraph, ABlockEndsAtItsBranchAndNamesItsSuccessors) {
-  BlockGraph graph(Space({At(0x401000, kLoop)}), ExecMode::k64Bit);
+  BlockGraph graph(Space({At(0x401000, kLoop)}), CodeMode::kX86_64);
   const uint32_t loop = graph.NodeAt(0x401000);
   EXPECT_EQ(graph.node(loop).kind, NodeKind::kConditional);
   EXPECT_EQ(graph.node(loop).count, 2);
@@ -27,13 +27,13 @@ TEST(BlockGraph, ABlockEndsAtItsBranchAndNamesItsSuccessors) {
 }
 
 TEST(BlockGraph, TheSameAddressIsTheSameNode) {
-  BlockGraph graph(Space({At(0x401000, kLoop)}), ExecMode::k64Bit);
+  BlockGraph graph(Space({At(0x401000, kLoop)}), CodeMode::kX86_64);
   EXPECT_EQ(graph.NodeAt(0x401000), graph.NodeAt(0x401000));
   EXPECT_NE(graph.NodeAt(0x401000), graph.NodeAt(0x401003));
 }
 
 TEST(BlockGraph, TheDigestIsThatOfTheAddresses) {
-  BlockGraph graph(Space({At(0x401000, kLoop)}), ExecMode::k64Bit);
+  BlockGraph graph(Space({At(0x401000, kLoop)}), CodeMode::kX86_64);
   FlowDigest digest;
   digest.Append(0x401000);
   digest.Append(0x401003);
@@ -44,7 +44,7 @@ TEST(BlockGraph, TheDigestIsThatOfTheAddresses) {
 
 TEST(BlockGraph, UnmappedAndUndecodableCodeAreDifferentThings) {
   // In 64-bit mode 06 (push es) is no instruction.
-  BlockGraph graph(Space({At(0x401000, std::vector<uint8_t>(32, 0x06))}), ExecMode::k64Bit);
+  BlockGraph graph(Space({At(0x401000, std::vector<uint8_t>(32, 0x06))}), CodeMode::kX86_64);
   EXPECT_EQ(graph.node(graph.NodeAt(0x500000)).kind, NodeKind::kNoImage);
   EXPECT_EQ(graph.node(graph.NodeAt(0x401000)).kind, NodeKind::kBadInstruction);
 }
@@ -52,7 +52,7 @@ TEST(BlockGraph, UnmappedAndUndecodableCodeAreDifferentThings) {
 TEST(BlockGraph, AnInstructionAcrossTwoMappings) {
   // 48 ff c8 (dec rax) in two pieces, then ret.
   BlockGraph graph(Space({At(0x401000, {0x90, 0x48}), At(0x401002, {0xff, 0xc8, 0xc3})}),
-                   ExecMode::k64Bit);
+                   CodeMode::kX86_64);
   const uint32_t nop = graph.NodeAt(0x401000);
   EXPECT_EQ(graph.node(nop).kind, NodeKind::kGoto);
   EXPECT_EQ(graph.node(nop).count, 1);
@@ -65,7 +65,7 @@ TEST(BlockGraph, AnInstructionAcrossTwoMappings) {
 TEST(BlockGraph, AMappingThatEndsBeforeItsSectionCutsTheBlock) {
   CodeMapping mapping = At(0x401000, {0x90, 0x90, 0x90, 0xc3});
   mapping.size = 2;
-  BlockGraph graph(Space({mapping}), ExecMode::k64Bit);
+  BlockGraph graph(Space({mapping}), CodeMode::kX86_64);
   const uint32_t id = graph.NodeAt(0x401000);
   EXPECT_EQ(graph.node(id).count, 2);
   EXPECT_EQ(graph.node(id).kind, NodeKind::kGoto);
@@ -74,9 +74,9 @@ TEST(BlockGraph, AMappingThatEndsBeforeItsSectionCutsTheBlock) {
 
 TEST(BlockGraph, FindsLoopsThatNeedNoPacket) {
   // jmp +0; jmp -4: round and round. And a chain of jumps that ends in a ret.
-  BlockGraph round(Space({At(0x401000, {0xeb, 0x00, 0xeb, 0xfc})}), ExecMode::k64Bit);
+  BlockGraph round(Space({At(0x401000, {0xeb, 0x00, 0xeb, 0xfc})}), CodeMode::kX86_64);
   EXPECT_FALSE(round.Terminates(round.NodeAt(0x401000)));
-  BlockGraph chain(Space({At(0x401000, {0xeb, 0x00, 0xeb, 0x00, 0xc3})}), ExecMode::k64Bit);
+  BlockGraph chain(Space({At(0x401000, {0xeb, 0x00, 0xeb, 0x00, 0xc3})}), CodeMode::kX86_64);
   EXPECT_TRUE(chain.Terminates(chain.NodeAt(0x401000)));
   EXPECT_TRUE(chain.node(chain.NodeAt(0x401002)).terminates);
 }
@@ -91,7 +91,7 @@ class Line {
   }
   // The answer of each graph must not depend on what it was asked before.
   void ExpectFrom(const std::vector<size_t>& begins) const {
-    BlockGraph graph(space_, ExecMode::k64Bit);
+    BlockGraph graph(space_, CodeMode::kX86_64);
     for (const size_t begin : begins) {
       const bool ends = code_.size() / 2 - begin <= BlockGraph::kMaxWalk;
       EXPECT_EQ(graph.Terminates(graph.NodeAt(0x401000 + 2 * begin)), ends) << begin;
@@ -120,7 +120,7 @@ TEST(BlockGraph, AWalkWithoutPacketsHasABoundThatNothingElseMoves) {
 TEST(BlockGraph, ThirtyTwoBitAddressesWrap) {
   // jmp rel32 over the end of the address space.
   BlockGraph graph(Space({At(0xfffffff0, {0xe9, 0x0b, 0x10, 0x00, 0x00}), At(0x1000, {0xc3})}),
-                   ExecMode::k32Bit);
+                   CodeMode::kX86_32);
   const uint32_t jump = graph.NodeAt(0xfffffff0);
   EXPECT_EQ(graph.SuccessorAddress(jump, 1), 0x1000u);
   EXPECT_EQ(graph.node(graph.Resolve(jump, 1)).kind, NodeKind::kReturn);
@@ -128,13 +128,13 @@ TEST(BlockGraph, ThirtyTwoBitAddressesWrap) {
 
 TEST(BlockGraph, ACallToTheNextInstructionIsNotPushed) {
   BlockGraph graph(Space({At(0x401000, {0xe8, 0, 0, 0, 0, 0x58, 0xe8, 1, 0, 0, 0, 0xc3, 0xc3})}),
-                   ExecMode::k64Bit);
+                   CodeMode::kX86_64);
   EXPECT_FALSE(graph.node(graph.NodeAt(0x401000)).pushes);
   EXPECT_TRUE(graph.node(graph.NodeAt(0x401006)).pushes);
 }
 
 TEST(BlockGraph, ThousandsOfNodesKeepTheirNumbers) {
-  BlockGraph graph(Space({At(0x401000, std::vector<uint8_t>(5000, 0xc3))}), ExecMode::k64Bit);
+  BlockGraph graph(Space({At(0x401000, std::vector<uint8_t>(5000, 0xc3))}), CodeMode::kX86_64);
   std::vector<uint32_t> ids;
   for (uint64_t i = 0; i < 5000; ++i) ids.push_back(graph.NodeAt(0x401000 + i));
   for (uint64_t i = 0; i < 5000; ++i) {

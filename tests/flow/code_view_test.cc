@@ -23,7 +23,7 @@ TEST(CodeView, GoesForwardByTime) {
   EXPECT_FALSE(view.Advance(499, 1000));
   EXPECT_TRUE(view.Advance(500, 0));
   EXPECT_FALSE(view.Advance(100, 0)) << "never backwards";
-  EXPECT_EQ(&view.Graph(ExecMode::k64Bit).space(), history.epochs[1].space.get());
+  EXPECT_EQ(&view.Graph(CodeMode::kX86_64).space(), history.epochs[1].space.get());
 }
 
 TEST(CodeView, GoesForwardByInstructions) {
@@ -56,10 +56,10 @@ TEST(CodeView, CodeThatIsKnownToBeMissingIsNotTakenFromALaterMap) {
 TEST(GraphCache, OneGraphForAnAddressSpaceAndMode) {
   const AddressSpaceHistory history = TwoEpochs(AddressSpaceHistory::Key::kTime);
   GraphCache graphs;
-  BlockGraph& first = graphs.Get(history.epochs[0].space, ExecMode::k64Bit);
-  EXPECT_EQ(&graphs.Get(history.epochs[0].space, ExecMode::k64Bit), &first);
-  EXPECT_NE(&graphs.Get(history.epochs[0].space, ExecMode::k32Bit), &first);
-  EXPECT_NE(&graphs.Get(history.epochs[1].space, ExecMode::k64Bit), &first);
+  BlockGraph& first = graphs.Get(history.epochs[0].space, CodeMode::kX86_64);
+  EXPECT_EQ(&graphs.Get(history.epochs[0].space, CodeMode::kX86_64), &first);
+  EXPECT_NE(&graphs.Get(history.epochs[0].space, CodeMode::kX86_32), &first);
+  EXPECT_NE(&graphs.Get(history.epochs[1].space, CodeMode::kX86_64), &first);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace flowback {
 namespace {
 
 using enum InstructionClass;
-using enum ExecMode;
+using enum CodeMode;
 using Code = std::vector<uint8_t>;
 
 struct Case {
@@ -20,7 +20,7 @@ struct Case {
   Code code;
   InstructionClass kind;
   uint8_t flags = 0;
-  ExecMode mode = k64Bit;
+  CodeMode mode = kX86_64;
   int64_t displacement = 0;
   uint64_t mask = ~uint64_t{0};
 };
@@ -57,31 +57,31 @@ TEST_P(ClassifyCase, LengthClassFlagsAndTarget) {
 }
 
 const Case kBranches[] = {
-    {"jo", {0x70, 0x7f}, kConditional, 0, k64Bit, 127},
-    {"jg", {0x7f, 0x80}, kConditional, 0, k64Bit, -128},
-    {"jne near", {0x0f, 0x85, 1, 0, 0, 0x80}, kConditional, 0, k64Bit, -0x7fffffff},
-    {"bnd je", {0xf2, 0x74, 2}, kConditional, 0, k64Bit, 2},
-    {"je, hinted taken", {0x3e, 0x74, 2}, kConditional, 0, k64Bit, 2},
-    {"jrcxz", {0xe3, 0xfe}, kConditional, 0, k64Bit, -2},
-    {"jecxz", {0x67, 0xe3, 5}, kConditional, 0, k64Bit, 5},
-    {"loop", {0xe2, 0xfc}, kConditional, 0, k64Bit, -4},
-    {"loope", {0xe1, 0xfc}, kConditional, 0, k64Bit, -4},
-    {"loopne", {0xe0, 0xfc}, kConditional, 0, k64Bit, -4},
-    {"jmp short", {0xeb, 0xfe}, kJump, 0, k64Bit, -2},
-    {"jmp near", {0xe9, 0, 1, 0, 0}, kJump, 0, k64Bit, 0x100},
-    {"bnd jmp", {0xf2, 0xe9, 0, 1, 0, 0}, kJump, 0, k64Bit, 0x100},
-    {"rex jmp", {0x48, 0xe9, 0, 1, 0, 0}, kJump, 0, k64Bit, 0x100},
-    {"call", {0xe8, 0, 1, 0, 0}, kCall, 0, k64Bit, 0x100},
+    {"jo", {0x70, 0x7f}, kConditional, 0, kX86_64, 127},
+    {"jg", {0x7f, 0x80}, kConditional, 0, kX86_64, -128},
+    {"jne near", {0x0f, 0x85, 1, 0, 0, 0x80}, kConditional, 0, kX86_64, -0x7fffffff},
+    {"bnd je", {0xf2, 0x74, 2}, kConditional, 0, kX86_64, 2},
+    {"je, hinted taken", {0x3e, 0x74, 2}, kConditional, 0, kX86_64, 2},
+    {"jrcxz", {0xe3, 0xfe}, kConditional, 0, kX86_64, -2},
+    {"jecxz", {0x67, 0xe3, 5}, kConditional, 0, kX86_64, 5},
+    {"loop", {0xe2, 0xfc}, kConditional, 0, kX86_64, -4},
+    {"loope", {0xe1, 0xfc}, kConditional, 0, kX86_64, -4},
+    {"loopne", {0xe0, 0xfc}, kConditional, 0, kX86_64, -4},
+    {"jmp short", {0xeb, 0xfe}, kJump, 0, kX86_64, -2},
+    {"jmp near", {0xe9, 0, 1, 0, 0}, kJump, 0, kX86_64, 0x100},
+    {"bnd jmp", {0xf2, 0xe9, 0, 1, 0, 0}, kJump, 0, kX86_64, 0x100},
+    {"rex jmp", {0x48, 0xe9, 0, 1, 0, 0}, kJump, 0, kX86_64, 0x100},
+    {"call", {0xe8, 0, 1, 0, 0}, kCall, 0, kX86_64, 0x100},
     {"call next", {0xe8, 0, 0, 0, 0}, kCall, kFlagZeroCall},
     // Intel ignores the operand size prefix there; AMD would read 16 bits.
-    {"call with 66", {0x66, 0xe8, 0, 1, 0, 0}, kCall, 0, k64Bit, 0x100},
-    {"jmp with 66", {0x66, 0xe9, 0, 1, 0, 0}, kJump, 0, k64Bit, 0x100},
-    {"jne with 66", {0x66, 0x0f, 0x85, 0, 1, 0, 0}, kConditional, 0, k64Bit, 0x100},
+    {"call with 66", {0x66, 0xe8, 0, 1, 0, 0}, kCall, 0, kX86_64, 0x100},
+    {"jmp with 66", {0x66, 0xe9, 0, 1, 0, 0}, kJump, 0, kX86_64, 0x100},
+    {"jne with 66", {0x66, 0x0f, 0x85, 0, 1, 0, 0}, kConditional, 0, kX86_64, 0x100},
     {"data16 rex.w call, as in TLS code",
      {0x66, 0x66, 0x48, 0xe8, 4, 0, 0, 0},
      kCall,
      0,
-     k64Bit,
+     kX86_64,
      4},
     {"call r/m", {0xff, 0xd0}, kIndirectCall},
     {"call [rip]", {0xff, 0x15, 1, 2, 3, 4}, kIndirectCall},
@@ -184,34 +184,34 @@ const Case kOthers[] = {
 INSTANTIATE_TEST_SUITE_P(Others, ClassifyCase, testing::ValuesIn(kOthers));
 
 const Case kOldModes[] = {
-    {"call", {0xe8, 0, 1, 0, 0}, kCall, 0, k32Bit, 0x100, kMask32},
-    {"call with 66", {0x66, 0xe8, 0, 0xff}, kCall, 0, k32Bit, -0x100, kMask16},
-    {"jne with 66", {0x66, 0x0f, 0x85, 0, 1}, kConditional, 0, k32Bit, 0x100, kMask16},
-    {"jne short with 66", {0x66, 0x75, 5}, kConditional, 0, k32Bit, 5, kMask16},
-    {"call next with 66", {0x66, 0xe8, 0, 0}, kCall, kFlagZeroCall, k32Bit, 0, kMask16},
-    {"call 16", {0xe8, 0, 1}, kCall, 0, k16Bit, 0x100, kMask16},
-    {"call 16 with 66", {0x66, 0xe8, 0, 1, 0, 0}, kCall, 0, k16Bit, 0x100, kMask32},
-    {"jmp short 16", {0xeb, 0xfe}, kJump, 0, k16Bit, -2, kMask16},
-    {"loop 16", {0xe2, 0xfe}, kConditional, 0, k16Bit, -2, kMask16},
-    {"jcxz", {0x67, 0xe3, 5}, kConditional, 0, k32Bit, 5, kMask32},
-    {"jecxz in 16 bits", {0x67, 0xe3, 5}, kConditional, 0, k16Bit, 5, kMask16},
-    {"call far", {0x9a, 1, 2, 3, 4, 5, 6}, kFarCall, 0, k32Bit},
-    {"jmp far", {0xea, 1, 2, 3, 4, 5, 6}, kFarJump, 0, k32Bit},
-    {"jmp far 16", {0xea, 1, 2, 3, 4}, kFarJump, 0, k16Bit},
-    {"ret", {0xc3}, kReturn, 0, k32Bit},
-    {"ret with 66", {0x66, 0xc3}, kReturn, 0, k32Bit},
-    {"int 80", {0xcd, 0x80}, kFarCall, kFlagSyscall, k32Bit},
-    {"into is no transfer by itself", {0xce}, kOther, 0, k32Bit},
-    {"sysenter", {0x0f, 0x34}, kFarCall, kFlagSyscall, k32Bit},
-    {"syscall", {0x0f, 0x05}, kFarCall, kFlagSyscall, k32Bit},  // AMD's vDSO for 32-bit programs
-    {"iret", {0xcf}, kFarReturn, 0, k16Bit},
-    {"inc eax, not rex", {0x40}, kOther, 0, k32Bit},
-    {"lds, not vex", {0xc5, 0x00}, kOther, 0, k32Bit},
-    {"bound, not evex", {0x62, 0x00}, kOther, 0, k32Bit},
-    {"aad, not rex2", {0xd5, 0x0a}, kOther, 0, k32Bit},
-    {"mov cr3", {0x0f, 0x22, 0xd8}, kOther, kFlagMovCr3, k16Bit},
-    {"ptwrite", {0xf3, 0x0f, 0xae, 0xe0}, kOther, kFlagPtwrite, k32Bit},
-    {"call [bx]", {0xff, 0x17}, kIndirectCall, 0, k16Bit},
+    {"call", {0xe8, 0, 1, 0, 0}, kCall, 0, kX86_32, 0x100, kMask32},
+    {"call with 66", {0x66, 0xe8, 0, 0xff}, kCall, 0, kX86_32, -0x100, kMask16},
+    {"jne with 66", {0x66, 0x0f, 0x85, 0, 1}, kConditional, 0, kX86_32, 0x100, kMask16},
+    {"jne short with 66", {0x66, 0x75, 5}, kConditional, 0, kX86_32, 5, kMask16},
+    {"call next with 66", {0x66, 0xe8, 0, 0}, kCall, kFlagZeroCall, kX86_32, 0, kMask16},
+    {"call 16", {0xe8, 0, 1}, kCall, 0, kX86_16, 0x100, kMask16},
+    {"call 16 with 66", {0x66, 0xe8, 0, 1, 0, 0}, kCall, 0, kX86_16, 0x100, kMask32},
+    {"jmp short 16", {0xeb, 0xfe}, kJump, 0, kX86_16, -2, kMask16},
+    {"loop 16", {0xe2, 0xfe}, kConditional, 0, kX86_16, -2, kMask16},
+    {"jcxz", {0x67, 0xe3, 5}, kConditional, 0, kX86_32, 5, kMask32},
+    {"jecxz in 16 bits", {0x67, 0xe3, 5}, kConditional, 0, kX86_16, 5, kMask16},
+    {"call far", {0x9a, 1, 2, 3, 4, 5, 6}, kFarCall, 0, kX86_32},
+    {"jmp far", {0xea, 1, 2, 3, 4, 5, 6}, kFarJump, 0, kX86_32},
+    {"jmp far 16", {0xea, 1, 2, 3, 4}, kFarJump, 0, kX86_16},
+    {"ret", {0xc3}, kReturn, 0, kX86_32},
+    {"ret with 66", {0x66, 0xc3}, kReturn, 0, kX86_32},
+    {"int 80", {0xcd, 0x80}, kFarCall, kFlagSyscall, kX86_32},
+    {"into is no transfer by itself", {0xce}, kOther, 0, kX86_32},
+    {"sysenter", {0x0f, 0x34}, kFarCall, kFlagSyscall, kX86_32},
+    {"syscall", {0x0f, 0x05}, kFarCall, kFlagSyscall, kX86_32},  // AMD's vDSO for 32-bit programs
+    {"iret", {0xcf}, kFarReturn, 0, kX86_16},
+    {"inc eax, not rex", {0x40}, kOther, 0, kX86_32},
+    {"lds, not vex", {0xc5, 0x00}, kOther, 0, kX86_32},
+    {"bound, not evex", {0x62, 0x00}, kOther, 0, kX86_32},
+    {"aad, not rex2", {0xd5, 0x0a}, kOther, 0, kX86_32},
+    {"mov cr3", {0x0f, 0x22, 0xd8}, kOther, kFlagMovCr3, kX86_16},
+    {"ptwrite", {0xf3, 0x0f, 0xae, 0xe0}, kOther, kFlagPtwrite, kX86_32},
+    {"call [bx]", {0xff, 0x17}, kIndirectCall, 0, kX86_16},
 };
 INSTANTIATE_TEST_SUITE_P(OldModes, ClassifyCase, testing::ValuesIn(kOldModes));
 
@@ -255,20 +255,20 @@ const Case kNone[] = {
 };
 INSTANTIATE_TEST_SUITE_P(None, NoInstruction, testing::ValuesIn(kNone));
 
-Instruction Classified(const Code& code, ExecMode mode) {
+Instruction Classified(const Code& code, CodeMode mode) {
   Instruction out;
   EXPECT_TRUE(Classify(code, mode, out));
   return out;
 }
 
 TEST(Target, OfEachMode) {
-  EXPECT_EQ(Classified({0xeb, 0xfe}, k64Bit).Target(0x7fff12345678), 0x7fff12345678u);
-  EXPECT_EQ(Classified({0xe9, 0, 0, 0, 0}, k32Bit).Target(0xfffffffe), 3u) << "wraps at 4 GiB";
-  EXPECT_EQ(Classified({0x66, 0xe9, 0, 0}, k32Bit).Target(0x401000), 0x1004u) << "cut to 16 bits";
+  EXPECT_EQ(Classified({0xeb, 0xfe}, kX86_64).Target(0x7fff12345678), 0x7fff12345678u);
+  EXPECT_EQ(Classified({0xe9, 0, 0, 0, 0}, kX86_32).Target(0xfffffffe), 3u) << "wraps at 4 GiB";
+  EXPECT_EQ(Classified({0x66, 0xe9, 0, 0}, kX86_32).Target(0x401000), 0x1004u) << "cut to 16 bits";
   // 16-bit code wraps inside its 64 KiB, wherever its segment starts.
-  EXPECT_EQ(Classified({0xe9, 0, 0xf0}, k16Bit).Target(0x0100), 0xf103u);
-  EXPECT_EQ(Classified({0xe9, 0, 0xf0}, k16Bit).Target(0xf0100), 0xff103u);
-  EXPECT_EQ(Classified({0xeb, 0x10}, k16Bit).Target(0xf0100), 0xf0112u);
+  EXPECT_EQ(Classified({0xe9, 0, 0xf0}, kX86_16).Target(0x0100), 0xf103u);
+  EXPECT_EQ(Classified({0xe9, 0, 0xf0}, kX86_16).Target(0xf0100), 0xff103u);
+  EXPECT_EQ(Classified({0xeb, 0x10}, kX86_16).Target(0xf0100), 0xf0112u);
 }
 
 // Every first byte with random ones behind it: no crash, and a sensible length.
@@ -281,11 +281,11 @@ TEST(Classify, AnyBytes) {
       byte = static_cast<uint8_t>(state >> 56);
     }
     code[0] = static_cast<uint8_t>(round);
-    const ExecMode mode = static_cast<ExecMode>(round % 3);
+    const CodeMode mode = static_cast<CodeMode>(round % 3);
     Instruction out;
     if (!Classify(code, mode, out)) continue;
     ASSERT_GE(out.length, 1);
-    ASSERT_LE(out.length, kMaxInstructionBytes);
+    ASSERT_LE(out.length, TraitsOf(mode).longest_instruction);
     // The same from exactly its bytes, and nothing from fewer.
     Instruction exact;
     ASSERT_TRUE(Classify(Bytes(code).first(out.length), mode, exact));
@@ -301,7 +301,7 @@ TEST(Classify, FromManyThreads) {
     threads.emplace_back([&] {
       for (unsigned i = 0; i < 2000; ++i) {
         Instruction out;
-        ASSERT_TRUE(Classify(newer, k64Bit, out));
+        ASSERT_TRUE(Classify(newer, kX86_64, out));
         ASSERT_EQ(out.kind, kIndirectCall);
       }
     });

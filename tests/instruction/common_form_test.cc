@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Every encoding that the table of common forms admits, against the full decoder.
-#include "decode/instruction/common_form.h"
+#include "decode/instruction/x86/common_form.h"
 
 #include <gtest/gtest.h>
 
@@ -37,10 +37,10 @@ struct Tally {
 void Compare(std::vector<uint8_t> code, uint8_t tail, Tally& tally) {
   code.resize(15, tail);
   Instruction common;
-  if (!ClassifyCommonForm(code, common)) return;
+  if (!x86::ClassifyCommonForm(code, common)) return;
   ++tally.common;
   Instruction full;
-  if (ClassifyAnyForm(code, ExecMode::k64Bit, full) && Equal(common, full)) return;
+  if (ClassifyAnyForm(code, CodeMode::kX86_64, full) && Equal(common, full)) return;
   if (++tally.wrong < 20)
     ADD_FAILURE() << HexOf(code) << ": length " << +common.length << ", in full " << +full.length;
 }
@@ -85,8 +85,8 @@ TEST(CommonForm, EachIsWhatTheFullDecoderSays) {
 TEST(CommonForm, LeavesTheEndOfTheBytesToTheFullDecoder) {
   const std::vector<uint8_t> nops(14, 0x90);
   Instruction instruction;
-  EXPECT_FALSE(ClassifyCommonForm(nops, instruction));
-  ASSERT_TRUE(Classify(nops, ExecMode::k64Bit, instruction));
+  EXPECT_FALSE(x86::ClassifyCommonForm(nops, instruction));
+  ASSERT_TRUE(Classify(nops, CodeMode::kX86_64, instruction));
   EXPECT_EQ(instruction.length, 1);
 }
 
@@ -94,7 +94,7 @@ TEST(CommonForm, ReadsDisplacements) {
   std::vector<uint8_t> code = {0x0f, 0x84, 0xfc, 0xff, 0xff, 0xff};
   code.resize(15);
   Instruction instruction;
-  ASSERT_TRUE(ClassifyCommonForm(code, instruction));
+  ASSERT_TRUE(x86::ClassifyCommonForm(code, instruction));
   EXPECT_EQ(instruction.kind, InstructionClass::kConditional);
   EXPECT_EQ(instruction.length, 6);
   EXPECT_EQ(instruction.displacement, -4);

@@ -27,7 +27,8 @@
 
 #include "decode/instruction/classify.h"
 #include "decode/instruction/disassemble.h"
-#include "decode/instruction/llvm_fallback.h"
+#include "decode/instruction/x86/disassemble.h"
+#include "decode/instruction/x86/llvm_fallback.h"
 #include "flowback/base/mapped_file.h"
 #include "flowback/model/execution.h"
 
@@ -70,7 +71,7 @@ InstructionClass KindByName(std::string_view name, std::string_view operands) {
 
 class Capstone {
  public:
-  explicit Capstone(ExecMode mode) {
+  explicit Capstone(CodeMode mode) {
     constexpr cs_mode kModes[] = {CS_MODE_64, CS_MODE_32, CS_MODE_16};
     EXPECT_EQ(cs_open(CS_ARCH_X86, kModes[static_cast<size_t>(mode)], &handle_), CS_ERR_OK);
     instruction_ = cs_malloc(handle_);
@@ -93,13 +94,13 @@ class Capstone {
   cs_insn* instruction_ = nullptr;
 };
 
-Reading ReadWithLlvm(Bytes code, ExecMode mode) {
+Reading ReadWithLlvm(Bytes code, CodeMode mode) {
   static const std::set<std::string> kPrefixes = {
       "lock",   "rep",    "repe",   "repne",  "bnd",    "notrack", "xacquire", "xrelease",
       "data16", "data32", "addr32", "addr16", "rex64",  "cs",      "ds",       "es",
       "ss",     "fs",     "gs",     "{nf}",   "{evex}", "{vex}"};
   std::string text;
-  Reading reading{.length = LlvmDisassemble(code, 0x1000, mode, &text)};
+  Reading reading{.length = x86::LlvmDisassemble(code, 0x1000, mode, &text)};
   if (reading.length == 0) return {};
   std::istringstream words(text);
   while (words >> reading.name && kPrefixes.contains(reading.name)) {
@@ -113,7 +114,7 @@ Reading ReadWithLlvm(Bytes code, ExecMode mode) {
 // Zydis by itself has the name; our classification, which may have asked LLVM, the class.
 class Ours {
  public:
-  explicit Ours(ExecMode mode) : mode_(mode) {
+  explicit Ours(CodeMode mode) : mode_(mode) {
     constexpr ZydisMachineMode kModes[] = {ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_MACHINE_MODE_LEGACY_32,
                                            ZYDIS_MACHINE_MODE_LEGACY_16};
     constexpr ZydisStackWidth kWidths[] = {ZYDIS_STACK_WIDTH_64, ZYDIS_STACK_WIDTH_32,
@@ -133,7 +134,7 @@ class Ours {
   }
 
  private:
-  ExecMode mode_;
+  CodeMode mode_;
   ZydisDecoder decoder_;
 };
 
@@ -148,7 +149,7 @@ std::string HexBytes(Bytes bytes) {
 }
 
 // A difference's first five columns; the others are an example and the verdict.
-std::string Row(ExecMode mode, const char* library, const std::string& what, const Reading& ours,
+std::string Row(CodeMode mode, const char* library, const std::string& what, const Reading& ours,
                 const Reading& theirs) {
   return std::string(kModeNames[static_cast<size_t>(mode)]) + '\t' + library + '\t' + what + '\t' +
          ours.name + '\t' + theirs.name;
@@ -162,7 +163,7 @@ std::string Compare(const Reading& ours, const Reading& theirs, bool names, bool
   if (ours.length != theirs.length)
     return std::to_string(theirs.length) + " bytes, not " + std::to_string(ours.length);
   if (ours.kind != theirs.kind) return std::string(Name(theirs.kind)) + ", not " + Name(ours.kind);
-  if (names && !AreSameMnemonic(theirs.name, ours.name)) return "another name";
+  if (names && !x86::AreSameMnemonic(theirs.name, ours.name)) return "another name";
   return "";
 }
 
@@ -170,12 +171,12 @@ using Differences = std::map<std::string, std::string>;  // row -> an example's 
 
 class Sweep {
  public:
-  explicit Sweep(ExecMode mode) : mode_(mode), ours_(mode), capstone_(mode) {}
+  explicit Sweep(CodeMode mode) : mode_(mode), ours_(mode), capstone_(mode) {}
 
   // Linear; one byte on after bytes that are no instruction to us.
   void Run(Bytes code) {
     for (size_t at = 0; at < code.size();) {
-      const Bytes window = Slice(code, at, kMaxInstructionBytes);
+      const Bytes window = Slice(code, at, TraitsOf(mode_).longest_instruction);
       const Reading ours = ours_.Read(window);
       const size_t size = std::max(ours.length, 1u);
       // Bytes that are no instruction may mean anything with what follows: they are kept whole.
@@ -193,7 +194,7 @@ class Sweep {
 
  private:
   void CompareAll(Bytes window, const Reading& ours) {
-    const bool transfers_only = mode_ != ExecMode::k64Bit;
+    const bool transfers_only = mode_ != CodeMode::kX86_64;
     Note("capstone", window, ours, capstone_.Read(window), !transfers_only, transfers_only);
     // LLVM's names are not compared: it spells many aliases, and its text is printed only for what
     // Zydis does not know.
@@ -209,7 +210,7 @@ class Sweep {
                          HexBytes(window.first(std::min(size, window.size()))));
   }
 
-  ExecMode mode_;
+  CodeMode mode_;
   Ours ours_;
   Capstone capstone_;
   std::unordered_set<std::string> seen_;
@@ -283,7 +284,7 @@ TEST(CrossCheck, EveryDifferenceHasAVerdict) {
   const auto files = OpenImages();
   ASSERT_GE(files.size(), kFewestImages);
   Differences found;
-  for (const ExecMode mode : {ExecMode::k64Bit, ExecMode::k32Bit, ExecMode::k16Bit}) {
+  for (const CodeMode mode : {CodeMode::kX86_64, CodeMode::kX86_32, CodeMode::kX86_16}) {
     Sweep sweep(mode);
     for (const auto& file : files)
       for (const Bytes code : CodeOf(*file)) sweep.Run(code);

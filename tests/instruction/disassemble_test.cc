@@ -8,10 +8,12 @@
 #include <thread>
 #include <vector>
 
+#include "decode/instruction/x86/disassemble.h"
+
 namespace flowback {
 namespace {
 
-std::string Text(const std::vector<uint8_t>& code, ExecMode mode = ExecMode::k64Bit) {
+std::string Text(const std::vector<uint8_t>& code, CodeMode mode = CodeMode::kX86_64) {
   return Disassembler().Text(code, 0x401000, mode);
 }
 
@@ -35,15 +37,15 @@ TEST(Disassembler, BeginsInManyThreadsAtOnce) {
         const std::vector<uint8_t> code = {0x48, 0x8d, 0x05, 0x10, 0, 0, 0};
         Disassembler disassembler;
         start.arrive_and_wait();
-        text = disassembler.Text(code, 0x401000, ExecMode::k64Bit);
+        text = disassembler.Text(code, 0x401000, CodeMode::kX86_64);
       });
   }
   for (const std::string& text : texts) EXPECT_EQ(text, "lea rax, [rip + 0x10]");
 }
 
 TEST(Disassembler, EachMode) {
-  EXPECT_EQ(Text({0x40}, ExecMode::k32Bit), "inc eax");
-  EXPECT_EQ(Text({0x40}, ExecMode::k16Bit), "inc ax");
+  EXPECT_EQ(Text({0x40}, CodeMode::kX86_32), "inc eax");
+  EXPECT_EQ(Text({0x40}, CodeMode::kX86_16), "inc ax");
   EXPECT_EQ(Text({0x40, 0x90}), "nop");
 }
 
@@ -67,14 +69,14 @@ TEST(Disassembler, NoInstruction) {
 }
 
 TEST(Mnemonics, NamesOfOneInstruction) {
-  EXPECT_TRUE(AreSameMnemonic("je", "jz"));
-  EXPECT_TRUE(AreSameMnemonic("mov", "mov"));
-  EXPECT_TRUE(AreSameMnemonic("cmpltsd", "cmpsd"));
-  EXPECT_TRUE(AreSameMnemonic("vcmpnleps", "vcmpps"));
-  EXPECT_FALSE(AreSameMnemonic("cmpltss", "cmpsd"));
-  EXPECT_FALSE(AreSameMnemonic("lfence", "incsspq"));
-  EXPECT_FALSE(AreSameMnemonic("jne", "jz"));
-  EXPECT_FALSE(AreSameMnemonic("mov", ""));
+  EXPECT_TRUE(x86::AreSameMnemonic("je", "jz"));
+  EXPECT_TRUE(x86::AreSameMnemonic("mov", "mov"));
+  EXPECT_TRUE(x86::AreSameMnemonic("cmpltsd", "cmpsd"));
+  EXPECT_TRUE(x86::AreSameMnemonic("vcmpnleps", "vcmpps"));
+  EXPECT_FALSE(x86::AreSameMnemonic("cmpltss", "cmpsd"));
+  EXPECT_FALSE(x86::AreSameMnemonic("lfence", "incsspq"));
+  EXPECT_FALSE(x86::AreSameMnemonic("jne", "jz"));
+  EXPECT_FALSE(x86::AreSameMnemonic("mov", ""));
 }
 
 }  // namespace

@@ -119,9 +119,9 @@ void AddMode(const BlockRun& run, uint64_t first, std::vector<ModeRun>& modes) {
     modes.push_back({.first = first, .mode = run.mode});
 }
 
-ExecMode ModeAt(const std::vector<ModeRun>& modes, uint64_t index) {
+CodeMode ModeAt(const std::vector<ModeRun>& modes, uint64_t index) {
   const auto next = std::ranges::upper_bound(modes, index, {}, &ModeRun::first);
-  return next == modes.begin() ? ExecMode::k64Bit : std::prev(next)->mode;
+  return next == modes.begin() ? CodeMode::kX86_64 : std::prev(next)->mode;
 }
 
 size_t TrueFlow::PacketAt(uint64_t offset) const {

@@ -59,10 +59,10 @@ void AddStay(const ThreadStay* stay, uint64_t first, std::vector<StayRun>& stays
 // From instruction `first` on, up to the next run's: how they are read.
 struct ModeRun {
   uint64_t first = 0;
-  ExecMode mode = ExecMode::k64Bit;
+  CodeMode mode = CodeMode::kX86_64;
 };
 void AddMode(const BlockRun& run, uint64_t first, std::vector<ModeRun>& modes);
-ExecMode ModeAt(const std::vector<ModeRun>& modes, uint64_t index);
+CodeMode ModeAt(const std::vector<ModeRun>& modes, uint64_t index);
 
 // Appends what is known of one more block's times.
 void AddTimes(const BlockRun& run, uint64_t first, std::vector<TimeRun>& times);

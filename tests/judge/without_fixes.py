@@ -49,7 +49,7 @@ FIXES = [
     Fix("last IP in doubt", "decode/pt/packets/last_ip.h",
         "void Doubt() { in_doubt_ = true; }", "void Doubt() { in_doubt_ = !Without; }"),
     Fix("no 48-bit address in 32-bit modes", "decode/pt/flow_bind.h",
-        "== ExecMode::k64Bit) return ip;", "== ExecMode::k64Bit || Without) return ip;"),
+        ".address_mask) == 0) return ip;", ".address_mask) == 0 || Without) return ip;"),
     Fix("FUPs that only inform", "decode/pt/flow_bind.h",
         "  bool taken = false;\n", "  if (Without) return true;\n  bool taken = false;\n"),
     Fix("TIP.PGE with its address in doubt", "decode/pt/flow_packets.h",

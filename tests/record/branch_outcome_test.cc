@@ -17,7 +17,7 @@ struct Decoded {
 
 Decoded Decode(std::vector<uint8_t> code) {
   Decoded decoded{std::move(code), {}};
-  EXPECT_TRUE(Classify(decoded.code, ExecMode::k64Bit, decoded.instruction));
+  EXPECT_TRUE(Classify(decoded.code, CodeMode::kX86_64, decoded.instruction));
   return decoded;
 }
 

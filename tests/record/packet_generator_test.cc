@@ -12,7 +12,7 @@
 namespace flowback::record {
 namespace {
 
-constexpr ExecMode k64 = ExecMode::k64Bit;
+constexpr CodeMode k64 = CodeMode::kX86_64;
 
 // The packets' names and payloads, without what is the same in every PSB+.
 std::vector<std::string> List(Bytes bytes) {
@@ -155,7 +155,7 @@ TEST_F(Generated, AFarJumpTellsTheNewModeFirst) {
   Instruction far_jump;
   far_jump.length = 6;
   far_jump.kind = InstructionClass::kFarJump;
-  generator.Completed(far_jump, 0x1000, k64, true, 0x2000, ExecMode::k32Bit);
+  generator.Completed(far_jump, 0x1000, k64, true, 0x2000, CodeMode::kX86_32);
   EXPECT_EQ(Rest(generator),
             (Lines{"TIP.PGE IPBytes 3, 0x1000", "MODE.Exec 32-bit", "TIP IPBytes 1, 0x2000"}));
 }

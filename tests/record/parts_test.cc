@@ -124,10 +124,10 @@ TEST(CodeReader, ReadsAcrossPagesAndStopsAtUnmappedOnes) {
 
 TEST(CodeReader, WhatIsNoCodeIsUnknown) {
   CodeReader reader(getpid());
-  EXPECT_FALSE(reader.Fetch(0x10, ExecMode::k64Bit).known);
-  EXPECT_EQ(reader.Fetch(0x10, ExecMode::k64Bit).size, 0);
+  EXPECT_FALSE(reader.Fetch(0x10, CodeMode::kX86_64).known);
+  EXPECT_EQ(reader.Fetch(0x10, CodeMode::kX86_64).size, 0);
   const std::vector<uint8_t> nop = {0x90, 0, 0, 0};
-  const auto fetched = reader.Fetch(reinterpret_cast<uint64_t>(nop.data()), ExecMode::k64Bit);
+  const auto fetched = reader.Fetch(reinterpret_cast<uint64_t>(nop.data()), CodeMode::kX86_64);
   EXPECT_TRUE(fetched.known);
   EXPECT_EQ(fetched.instruction.length, 1);
   EXPECT_EQ(fetched.bytes().size(), 1u);
@@ -139,9 +139,9 @@ TEST(CodeReader, SeesChangedCode) {
   reader.Refresh();
   std::vector<uint8_t> code = {0x90, 0x90, 0x90, 0x90};
   const auto address = reinterpret_cast<uint64_t>(code.data());
-  EXPECT_EQ(reader.Fetch(address, ExecMode::k64Bit).instruction.kind, InstructionClass::kOther);
+  EXPECT_EQ(reader.Fetch(address, CodeMode::kX86_64).instruction.kind, InstructionClass::kOther);
   code[0] = 0xc3;
-  EXPECT_EQ(reader.Fetch(address, ExecMode::k64Bit).instruction.kind, InstructionClass::kReturn);
+  EXPECT_EQ(reader.Fetch(address, CodeMode::kX86_64).instruction.kind, InstructionClass::kReturn);
 }
 
 TEST(LittleEndianBuffer, Fields) {

@@ -13,7 +13,7 @@ constexpr uint64_t kAddress = 0x1000;
 
 class Code {
  public:
-  Code(std::vector<uint8_t> bytes, std::vector<uint8_t> lengths, ExecMode mode = ExecMode::k64Bit)
+  Code(std::vector<uint8_t> bytes, std::vector<uint8_t> lengths, CodeMode mode = CodeMode::kX86_64)
       : lengths_(std::move(lengths)) {
     const auto kept = std::make_shared<std::vector<uint8_t>>(std::move(bytes));
     space_.Map({.address = kAddress,
@@ -37,15 +37,15 @@ TEST(SystemCall, TheNumberIsThatOfTheMovBeforeIt) {
   const Code code({0xb8, 59, 0, 0, 0, 0x0f, 0x05}, {5, 2});
   ASSERT_TRUE(SystemCallOf(code.run()));
   EXPECT_EQ(SystemCallOf(code.run())->number, 59u);
-  EXPECT_FALSE(SystemCallOf(code.run())->i386);
+  EXPECT_EQ(SystemCallOf(code.run())->abi, LinuxAbi::kX86_64);
   EXPECT_TRUE(EndsInSystemCall(code.run()));
 }
 
 TEST(SystemCall, Int80HasItsOwnNumbers) {
-  const Code code({0x90, 0xb8, 11, 0, 0, 0, 0xcd, 0x80}, {1, 5, 2}, ExecMode::k32Bit);
+  const Code code({0x90, 0xb8, 11, 0, 0, 0, 0xcd, 0x80}, {1, 5, 2}, CodeMode::kX86_32);
   ASSERT_TRUE(SystemCallOf(code.run()));
   EXPECT_EQ(SystemCallOf(code.run())->number, 11u);
-  EXPECT_TRUE(SystemCallOf(code.run())->i386);
+  EXPECT_EQ(SystemCallOf(code.run())->abi, LinuxAbi::kI386);
 }
 
 TEST(SystemCall, ANumberFromElsewhereIsNotKnown) {
@@ -59,7 +59,7 @@ TEST(SystemCall, ANumberFromElsewhereIsNotKnown) {
 
 TEST(SystemCall, OtherInstructionsAreNone) {
   EXPECT_FALSE(EndsInSystemCall(Code({0xb8, 59, 0, 0, 0, 0x0f, 0x34}, {5, 2}).run()));  // SYSENTER
-  EXPECT_FALSE(EndsInSystemCall(Code({0x0f, 0x05}, {2}, ExecMode::k32Bit).run()));
+  EXPECT_FALSE(EndsInSystemCall(Code({0x0f, 0x05}, {2}, CodeMode::kX86_32).run()));
   EXPECT_FALSE(EndsInSystemCall(Code({0xc3}, {1}).run()));
   EXPECT_FALSE(EndsInSystemCall(BlockRun()));
 }

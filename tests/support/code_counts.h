@@ -16,7 +16,7 @@ namespace flowback {
 
 struct CodeCounts {
   // All of a stay, an address space and a mode.
-  using Where = std::tuple<const ThreadStay*, const AddressSpace*, ExecMode>;
+  using Where = std::tuple<const ThreadStay*, const AddressSpace*, CodeMode>;
   using At = std::pair<Where, uint64_t>;  // address
   std::map<At, uint64_t> instructions;
   std::map<std::pair<At, BlockExit>, uint64_t> branches;  // by the branch's address

@@ -20,9 +20,9 @@ GeneratorOptions Consistent(GeneratorOptions options) {
   options.cyc &= options.tsc;
   options.deferred_tips &= !options.cyc;
   options.transactions &= !options.filter;
-  options.compat &= options.mode == ExecMode::k64Bit;
+  options.compat &= options.mode == CodeMode::kX86_64;
   if (options.compat) options.sections = 1;
-  options.long_tnt &= options.mode == ExecMode::k64Bit;
+  options.long_tnt &= options.mode == CodeMode::kX86_64;
   return options;
 }
 
@@ -38,7 +38,7 @@ GeneratorOptions MixedOptions(uint64_t seed) {
   o.seed = seed;
   o.instructions = random.Between(2'000, 20'000);
   o.shape = static_cast<CodeShape>(random.Below(4));
-  o.mode = random.Chance(120) ? ExecMode::k32Bit : ExecMode::k64Bit;
+  o.mode = random.Chance(120) ? CodeMode::kX86_32 : CodeMode::kX86_64;
   o.functions = static_cast<unsigned>(random.Between(4, 60));
   o.sections = static_cast<unsigned>(random.Between(1, 3));
   o.odd_returns = random.Chance(150);
@@ -83,7 +83,7 @@ std::string Describe(const GeneratorOptions& o) {
   const auto number = [&text](uint64_t value, const char* name) {
     if (value != 0) text += std::string(", ") + name + " " + std::to_string(value);
   };
-  flag(o.mode == ExecMode::k32Bit, "32-bit");
+  flag(o.mode == CodeMode::kX86_32, "32-bit");
   flag(o.odd_returns, "odd returns");
   flag(o.deep_recursion, "deep recursion");
   flag(o.transactions, "transactions");

@@ -27,11 +27,11 @@ struct GeneratorOptions {
 
   // The code.
   CodeShape shape = CodeShape::kMixed;
-  ExecMode mode = ExecMode::k64Bit;  // k64Bit or k32Bit
-  unsigned functions = 24;           // 4 to 60000
-  unsigned sections = 1;             // 1 to 3: near, 2 GiB apart at most, far
-  bool odd_returns = false;          // RETs that unwind several frames or jump
-  bool deep_recursion = false;       // deeper than the 64 entries of the call stack
+  CodeMode mode = CodeMode::kX86_64;  // kX86_64 or kX86_32
+  unsigned functions = 24;            // 4 to 60000
+  unsigned sections = 1;              // 1 to 3: near, 2 GiB apart at most, far
+  bool odd_returns = false;           // RETs that unwind several frames or jump
+  bool deep_recursion = false;        // deeper than the 64 entries of the call stack
   bool transactions = false;
   bool ptwrite = false;
   bool compat = false;  // parts in 32-bit mode, entered by far jumps; 64-bit programs only

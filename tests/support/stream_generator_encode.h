@@ -27,10 +27,10 @@ struct Code {
 
 class InstructionEncoder {
  public:
-  InstructionEncoder(ExecMode mode, Random& random)
-      : wide_(mode == ExecMode::k64Bit), random_(random) {}
+  InstructionEncoder(CodeMode mode, Random& random)
+      : wide_(mode == CodeMode::kX86_64), random_(random) {}
 
-  void SetMode(ExecMode mode) { wide_ = mode == ExecMode::k64Bit; }
+  void SetMode(CodeMode mode) { wide_ = mode == CodeMode::kX86_64; }
 
   // No branch, nothing a trace tells.
   Code Plain();

@@ -271,13 +271,13 @@ void TracingHardware::FlushBranches() {
 }
 
 void TracingHardware::ModeExec() {
-  const bool wide = mode_ == ExecMode::k64Bit;
+  const bool wide = mode_ == CodeMode::kX86_64;
   writer_.Write(pt::ModeExec{.cs_l = wide, .cs_d = !wide, .iflag = options_.event_trace && iflag_});
   mode_told_ = true;
 }
 
 // In the compound of a transfer that changes the mode.
-void TracingHardware::ModeExecIfChanged(ExecMode mode) {
+void TracingHardware::ModeExecIfChanged(CodeMode mode) {
   const bool flag_may_change = options_.event_trace && options_.kernel;
   if (mode == mode_ && !flag_may_change) return;
   FlushBranches();

@@ -31,7 +31,7 @@ class TracingHardware {
   bool tracing() const { return context_ && inside_; }
   bool losing() const { return losing_; }
   // The execution mode that the packets so far tell.
-  ExecMode mode() const { return mode_; }
+  CodeMode mode() const { return mode_; }
   // The last packet was a PTW: whether its PTWRITE counts as told is nobody's business, so the
   // stream must not break off here.
   bool after_ptwrite() const {
@@ -113,7 +113,7 @@ class TracingHardware {
   void Enable(const Node& at);
   void Disable(std::optional<uint64_t> ip);
   void ModeExec();
-  void ModeExecIfChanged(ExecMode mode);
+  void ModeExecIfChanged(CodeMode mode);
   void FupHere(uint64_t ip);
   void EventPackets();
   void Timestamp();
@@ -137,9 +137,9 @@ class TracingHardware {
   bool inside_ = true;    // the IP filter's ranges
   bool losing_ = false;
   bool in_transaction_ = false;
-  bool mode_told_ = false;            // MODE.Exec since the last PSB
-  ExecMode mode_ = ExecMode::k64Bit;  // the one told
-  bool iflag_ = true;                 // what the next MODE.Exec tells
+  bool mode_told_ = false;             // MODE.Exec since the last PSB
+  CodeMode mode_ = CodeMode::kX86_64;  // the one told
+  bool iflag_ = true;                  // what the next MODE.Exec tells
   bool after_ptwrite_ = false;
 
   Flow now_;        // what retired

@@ -6,7 +6,7 @@ namespace {
 
 uint64_t SectionBase(unsigned section, const GeneratorOptions& options, Random& random) {
   const uint64_t page = random.Below(0x1000) << 12;
-  if (options.mode == ExecMode::k32Bit) {
+  if (options.mode == CodeMode::kX86_32) {
     static constexpr uint64_t kBases[] = {0x08048000, 0x20000000, 0xa0000000, 0xd1000000};
     return kBases[section] + page;
   }

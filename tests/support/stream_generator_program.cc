@@ -144,7 +144,7 @@ uint32_t Builder::Add(NodeKind kind, const Code& code, Form form) {
   const uint32_t index = Here();
   Node node;
   node.kind = kind;
-  node.mode = in_compat_ ? ExecMode::k32Bit : options_.mode;
+  node.mode = in_compat_ ? CodeMode::kX86_32 : options_.mode;
   node.outside = options_.filter && !is_handler_ && function_ >= options_.functions / 2 &&
                  function_ < options_.functions * 3 / 4;
   node.length = form == Form::kFixed ? code.size : kLongestForm[static_cast<size_t>(form)];
@@ -329,12 +329,12 @@ void Builder::Compat() {
   };
   jump();
   in_compat_ = true;
-  encoder_.SetMode(ExecMode::k32Bit);
+  encoder_.SetMode(CodeMode::kX86_32);
   Straight(3);
   Body(2, 2);
   jump();
   in_compat_ = false;
-  encoder_.SetMode(ExecMode::k64Bit);
+  encoder_.SetMode(CodeMode::kX86_64);
   Add(NodeKind::kPlain, encoder_.Plain());
 }
 

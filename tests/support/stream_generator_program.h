@@ -44,7 +44,7 @@ struct Node {
   uint8_t taken_chance = 0;      // of a conditional branch, in 1/256
   bool recursion_guard = false;  // not taken calls the function itself
   bool outside = false;          // of the IP filter
-  ExecMode mode = ExecMode::k64Bit;
+  CodeMode mode = CodeMode::kX86_64;
 };
 
 struct Program {

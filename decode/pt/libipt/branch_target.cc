@@ -3,6 +3,7 @@
 // its opcode and displacement. Only near branches get here, so a few opcodes decide.
 #include "decode/pt/libipt/branch_target.h"
 
+#include "decode/instruction/x86/prefixes.h"
 #include "flowback/base/bytes.h"
 
 namespace flowback::libipt {
@@ -15,29 +16,14 @@ struct Opcode {
 };
 
 bool IsPrefix(uint8_t byte, pt_exec_mode mode) {
-  switch (byte) {
-    case 0x26:
-    case 0x2e:
-    case 0x36:
-    case 0x3e:
-    case 0x64:
-    case 0x65:
-    case 0x66:
-    case 0x67:
-    case 0xf0:
-    case 0xf2:
-    case 0xf3:
-      return true;
-    default:
-      return mode == ptem_64bit && (byte & 0xf0) == 0x40;  // REX
-  }
+  return x86::IsLegacyPrefix(byte) || (mode == ptem_64bit && x86::IsRex(byte));
 }
 
 Opcode OpcodeOf(const pt_insn& insn) {
   Opcode opcode;
   unsigned at = 0;
   while (at + 1 < insn.size && IsPrefix(insn.raw[at], insn.mode)) {
-    if (insn.raw[at] == 0x66) opcode.operand_size = true;
+    if (insn.raw[at] == x86::kOperandSizePrefix) opcode.operand_size = true;
     ++at;
   }
   if (insn.raw[at] == 0x0f && at + 1 < insn.size) {

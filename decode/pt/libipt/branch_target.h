@@ -12,9 +12,9 @@ InstructionClass ClassOf(const pt_insn& insn);
 // Where a direct near branch goes when taken; 0 for other instructions.
 uint64_t DirectTarget(const pt_insn& insn);
 
-inline ExecMode ModeOf(pt_exec_mode mode) {
-  if (mode == ptem_16bit) return ExecMode::k16Bit;
-  return mode == ptem_32bit ? ExecMode::k32Bit : ExecMode::k64Bit;
+inline CodeMode ModeOf(pt_exec_mode mode) {
+  if (mode == ptem_16bit) return CodeMode::kX86_16;
+  return mode == ptem_32bit ? CodeMode::kX86_32 : CodeMode::kX86_64;
 }
 
 }  // namespace flowback::libipt

@@ -40,13 +40,13 @@ EventKind TransactionKind(const pt_event& event) {
 }
 
 // The raw CS.D and CS.L bits (SDM: bits 1 and 0 of the packet's payload) that mean `mode`.
-uint64_t CodeSegmentBits(ExecMode mode) {
-  if (mode == ExecMode::k64Bit) return 1;
-  return mode == ExecMode::k32Bit ? 2 : 0;
+uint64_t CodeSegmentBits(CodeMode mode) {
+  if (mode == CodeMode::kX86_64) return 1;
+  return mode == CodeMode::kX86_32 ? 2 : 0;
 }
 
 TraceEvent Mode(const pt_event& event) {
-  const ExecMode mode = ModeOf(event.variant.exec_mode.mode);
+  const CodeMode mode = ModeOf(event.variant.exec_mode.mode);
   return At(EventKind::kExecMode, event, event.variant.exec_mode.ip, static_cast<uint64_t>(mode),
             CodeSegmentBits(mode) << 8);
 }

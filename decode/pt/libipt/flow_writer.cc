@@ -56,7 +56,7 @@ void FlowWriter::Stop(uint64_t target) {
 
 void FlowWriter::Event(TraceEvent event) {
   event.stay = stay_;
-  if (event.kind == EventKind::kExecMode) mode_ = static_cast<ExecMode>(event.value);
+  if (event.kind == EventKind::kExecMode) mode_ = static_cast<CodeMode>(event.value);
   if (!Waits() || waiting_.size() >= kMaxWaiting) {
     Close();
     Send(event);

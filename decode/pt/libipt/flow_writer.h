@@ -17,7 +17,7 @@ struct Completed {
   uint64_t ip = 0;
   uint8_t size = 0;
   InstructionClass kind = InstructionClass::kOther;
-  ExecMode mode = ExecMode::k64Bit;
+  CodeMode mode = CodeMode::kX86_64;
   bool in_transaction = false;
   BlockExit exit = BlockExit::kFallThrough;
   uint64_t next = 0;  // 0: not known yet
@@ -56,7 +56,7 @@ class FlowWriter {
   }
   bool Done() const { return consumer_.Done(); }
   // Of the latest kExecMode event; empty before the first.
-  std::optional<ExecMode> mode() const { return mode_; }
+  std::optional<CodeMode> mode() const { return mode_; }
   // Where control stands as far as known, for losses; 0 when not.
   uint64_t position() const { return position_; }
 
@@ -76,7 +76,7 @@ class FlowWriter {
   const ThreadStay* stay_ = nullptr;
   uint64_t tsc_ = 0;
   uint64_t position_ = 0;
-  std::optional<ExecMode> mode_;
+  std::optional<CodeMode> mode_;
 };
 
 }  // namespace flowback::libipt

@@ -17,9 +17,9 @@ struct ModeExec {
   bool cs_d = false;   // CS.D; never together with cs_l
   bool iflag = false;  // RFLAGS.IF; reserved as 0 on parts without event trace
 
-  ExecMode Mode() const {
-    if (cs_l) return ExecMode::k64Bit;
-    return cs_d ? ExecMode::k32Bit : ExecMode::k16Bit;
+  CodeMode Mode() const {
+    if (cs_l) return CodeMode::kX86_64;
+    return cs_d ? CodeMode::kX86_32 : CodeMode::kX86_16;
   }
 
   static ReadResult Parse(Bytes at, ModeExec& out) {

@@ -72,10 +72,15 @@ void Parts(T& of, Use use) {
   auto& [item_bytes] = of;
   use(item_bytes);
 }
-template <Is<FlowState::Waiting> T, class Use>
+template <Is<PacketCompound::Waiting> T, class Use>
 void Parts(T& of, Use use) {
   auto& [event, must_reach, takes_fup, abort, transaction, in_transaction] = of;
   use(event, must_reach, takes_fup, abort, transaction, in_transaction);
+}
+template <Is<PacketCompound::Transfer> T, class Use>
+void Parts(T& of, Use use) {
+  auto& [from, aborts] = of;
+  use(from, aborts);
 }
 template <Is<FlowState::Failure> T, class Use>
 void Parts(T& of, Use use) {
@@ -133,19 +138,22 @@ template <Is<Clock> T, class Use>
 void Parts(T& of, Use use) {
   Clock::Parts(of, use);
 }
+template <class T, class Use>
+  requires Is<T, LossAccount> || Is<T, LossState> || Is<T, PacketCompound>
+void Parts(T& of, Use use) {
+  std::remove_const_t<T>::Parts(of, use);
+}
 // A kept state has no graph, no node and no call's node: FlowEngine::Save.
 template <Is<FlowState> T, class Use>
 void Parts(T& of, Use use) {
   auto& [pos, end, hot_end, next_change, next_gap, packet, pebs, last_ip, clock, account,
-         behind_last_psb, counted, counted_padding, state, graph, cur, returns, calls_lost,
-         held_bits, held_count, deferred_tips, cycles_told, exec_mode, interrupt_flag,
-         in_transaction, waiting, transfer, transfer_aborts, mode, hot_packet, hot_bits, hot_count,
-         hot_ip, failure, loss, losing, tnt_passed, overflowed, only_time_since_ovf] = of;
+         behind_last_psb, state, graph, cur, returns, calls_lost, held_bits, held_count,
+         deferred_tips, cycles_told, exec_mode, interrupt_flag, in_transaction, compound,
+         hot_packet, hot_bits, hot_count, hot_ip, failure, loss_state] = of;
   use(pos, end, hot_end, next_change, next_gap, packet, pebs, last_ip, clock, account,
-      behind_last_psb, counted, counted_padding, state, returns, calls_lost, held_bits, held_count,
-      deferred_tips, cycles_told, exec_mode, interrupt_flag, in_transaction, waiting, transfer,
-      transfer_aborts, mode, hot_packet, hot_bits, hot_count, hot_ip, failure, loss, losing,
-      tnt_passed, overflowed, only_time_since_ovf);
+      behind_last_psb, state, returns, calls_lost, held_bits, held_count, deferred_tips,
+      cycles_told, exec_mode, interrupt_flag, in_transaction, compound, hot_packet, hot_bits,
+      hot_count, hot_ip, failure, loss_state);
 }
 
 // ---- writing and reading ----

@@ -33,17 +33,17 @@ struct CodeBlock {
 // consumer keeps by table and number stays right as long as the decoder lives.
 class BlockTable {
  public:
-  BlockTable(const AddressSpace& space, ExecMode mode) : space_(space), mode_(mode) {}
+  BlockTable(const AddressSpace& space, CodeMode mode) : space_(space), mode_(mode) {}
 
   const AddressSpace& space() const { return space_; }
-  ExecMode mode() const { return mode_; }
+  CodeMode mode() const { return mode_; }
   size_t size() const { return blocks_.size(); }
   const CodeBlock& operator[](uint32_t number) const { return blocks_[number]; }
   void Add(const CodeBlock& block) { blocks_.push_back(block); }
 
  private:
   const AddressSpace& space_;
-  ExecMode mode_;
+  CodeMode mode_;
   std::vector<CodeBlock> blocks_;
 };
 

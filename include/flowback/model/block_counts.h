@@ -43,7 +43,7 @@ inline bool HasTarget(InstructionClass kind) {
 // may overlap: one begins wherever control came to.
 struct BlockCounts {
   const AddressSpace* space = nullptr;  // lives as long as the code decoded against
-  ExecMode mode = ExecMode::k64Bit;
+  CodeMode mode = CodeMode::kX86_64;
   std::vector<BlockUse> uses;
   std::vector<BlockTarget> targets;
 };

@@ -48,7 +48,7 @@ struct BlockRun {
   uint64_t last_lo = 0;    // a closer lower bound of the last instruction's; 0: bounds.lo
   BlockExit exit = BlockExit::kFallThrough;
   InstructionClass last = InstructionClass::kOther;  // class of the last instruction
-  ExecMode mode = ExecMode::k64Bit;
+  CodeMode mode = CodeMode::kX86_64;
   bool in_transaction = false;
   const AddressSpace* space = nullptr;  // what was mapped when the run executed
   const ThreadStay* stay = nullptr;     // who ran; null when the decoder was not told

@@ -4,10 +4,9 @@
 
 #include <cstdint>
 
-namespace flowback {
+#include "flowback/model/code_mode.h"
 
-// The processor mode that gives bytes their meaning (MODE.Exec: CS.L and CS.D).
-enum class ExecMode : uint8_t { k64Bit, k32Bit, k16Bit };
+namespace flowback {
 
 // How an instruction transfers control, as far as branch traces tell classes apart.
 enum class InstructionClass : uint8_t {
@@ -35,7 +34,7 @@ enum InstructionFlag : uint8_t {
 };
 
 struct Instruction {
-  uint8_t length = 0;  // bytes, 1 to 15
+  uint8_t length = 0;  // bytes, at least 1
   InstructionClass kind = InstructionClass::kOther;
   uint8_t flags = 0;
   // For direct branches: target = mask(address + length + displacement). For 16-bit operand size

@@ -30,7 +30,7 @@ struct CursorInstruction {
   bool last_of_run = true;
   BlockExit exit = BlockExit::kFallThrough;  // of the run; as BlockRun has them
   InstructionClass last = InstructionClass::kOther;
-  ExecMode mode = ExecMode::k64Bit;
+  CodeMode mode = CodeMode::kX86_64;
   bool in_transaction = false;
   const AddressSpace* space = nullptr;
   const ThreadStay* stay = nullptr;

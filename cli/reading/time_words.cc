@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+#include "cli/reading/time_words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <string_view>
+
+#include "cli/text/quantity.h"
+#include "cli/text/status.h"
+
+namespace flowback::cli {
+namespace {
+
+Error BadTime(std::string_view word) {
+  return Error(ErrorCode::kUsage, fmt::format("--time: can't understand '{}'", word))
+      .Remedy(
+          "--time A,B with times as listings print them, e.g. 969388.25,969388.5 (seconds), or "
+          "with per cent of the recording: --time 10%,20%");
+}
+
+// "969388.448429572" exactly: a double keeps only 15 to 17 digits.
+std::optional<uint64_t> ExactSeconds(std::string_view word) {
+  const size_t dot = std::min(word.find('.'), word.size());
+  std::string digits(word.substr(0, dot));
+  std::string fraction(dot < word.size() ? word.substr(dot + 1) : std::string_view());
+  if (fraction.size() > 9) return std::nullopt;
+  fraction.resize(9, '0');
+  digits += fraction;
+  uint64_t value = 0;
+  const char* end = digits.data() + digits.size();
+  const auto [stop, code] = std::from_chars(digits.data(), end, value);
+  if (code != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
+
+Result<uint64_t> FromPercent(const std::string& word, const Recording& recording,
+                             const RecordingClock& clock) {
+  double percent = 0;
+  const char* end = word.data() + word.size() - 1;
+  const auto [stop, code] = std::from_chars(word.data(), end, percent, std::chars_format::fixed);
+  if (code != std::errc() || stop != end || !(percent >= 0 && percent <= 100))
+    return Fail(BadTime(word));
+  const auto span = SpanOfRecording(recording, clock);
+  if (!span)
+    return Fail(Error(ErrorCode::kUnsupported, "--time: the recording has no time-stamps")
+                    .Remedy("leave --time out"));
+  const double length = static_cast<double>(span->end - span->begin);
+  return span->begin + static_cast<uint64_t>(std::llround(length * (percent / 100)));
+}
+
+Result<uint64_t> FromTsc(const std::string& word, const RecordingClock& clock) {
+  uint64_t tsc = 0;
+  const char* end = word.data() + word.size();
+  const auto [stop, code] = std::from_chars(word.data(), end, tsc);
+  if (word.empty() || code != std::errc() || stop != end) return Fail(BadTime(word));
+  return clock.Value(tsc);
+}
+
+Result<uint64_t> ParseBound(const std::string& word, const Recording& recording,
+                            const RecordingClock& clock) {
+  if (word.starts_with("tsc:")) return FromTsc(word.substr(4), clock);
+  if (word.ends_with('%')) return FromPercent(word, recording, clock);
+  if (!clock.has_nanoseconds())
+    return Fail(Error(ErrorCode::kUnsupported,
+                      "--time: the recording does not say how its time-stamps convert to seconds")
+                    .Remedy("--time tsc:A,tsc:B, or per cent"));
+  if (const auto exact = ExactSeconds(word)) return *exact;
+  Result<uint64_t> duration = ParseDuration(word, "--time");
+  if (!duration) return Fail(BadTime(word));
+  return duration;
+}
+
+}  // namespace
+
+Status ShowTimeOfDay(RecordingClock& clock) {
+  if (!clock.has_nanoseconds())
+    return Fail(
+        Error(ErrorCode::kUnsupported,
+              "--tod: the recording does not say how its time-stamps convert to seconds, so there "
+              "is no time of day")
+            .Remedy("leave --tod out"));
+  if (!clock.knows_time_of_day())
+    return Fail(Error(ErrorCode::kUnsupported,
+                      "--tod: the recording does not say what time of day its clock showed")
+                    .Remedy("record with `flowback record` (without --clock instructions), or perf "
+                            "record -k CLOCK_MONOTONIC, which write that down; or leave --tod "
+                            "out"));
+  clock.ShowTimeOfDay();
+  return {};
+}
+
+Result<TimeSpan> ParseTimeSpan(const std::string& text, const Recording& recording,
+                               const RecordingClock& clock) {
+  TimeSpan span;
+  if (text.empty()) return span;
+  const size_t comma = text.find(',');
+  if (comma == std::string::npos) return Fail(BadTime(text));
+  if (comma > 0) {
+    const auto begin = ParseBound(text.substr(0, comma), recording, clock);
+    if (!begin) return Fail(begin.error());
+    span.begin = *begin;
+  }
+  if (comma + 1 < text.size()) {
+    const auto end = ParseBound(text.substr(comma + 1), recording, clock);
+    if (!end) return Fail(end.error());
+    span.end = *end;
+  }
+  if (span.end < span.begin)
+    return Fail(Error(ErrorCode::kUsage, fmt::format("--time: '{}' ends before it begins", text))
+                    .Remedy("--time A,B with the earlier time first"));
+  return span;
+}
+
+void WarnOfEmptySpan(const Recording& recording, const RecordingClock& clock, TimeSpan span,
+                     const ReaderOptions& options, bool unless_overlapping) {
+  const std::optional<TimeSpan> trace = SpanOfRecording(recording, clock);
+  const std::string start =
+      fmt::format("{}: --time {}: nothing to show", options.InputName(), options.time);
+  if (!trace) return Warn(start + ": the trace tells no times", {"leave --time out"});
+  if (unless_overlapping && span.begin <= trace->end && span.end >= trace->begin) return;
+  const auto text = [&](uint64_t value) {
+    return clock.has_nanoseconds() ? SecondsText(value) : fmt::format("tsc:{}", value);
+  };
+  const std::string first = text(trace->begin);
+  const std::string last = text(trace->end);
+  Warn(fmt::format("{} in that time; the trace is from {} to {}", start, first, last),
+       {fmt::format("--time {},{}, or per cent of it: --time 10%,20%", first, last)});
+}
+
+}  // namespace flowback::cli

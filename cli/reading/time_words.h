@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// What people say about times: --time and --tod.
+#pragma once
+
+#include <string>
+
+#include "cli/reading/reader_options.h"
+#include "flowback/base/error.h"
+#include "flowback/model/recording.h"
+#include "flowback/replay/recording_clock.h"
+
+namespace flowback::cli {
+
+// "A,B": seconds (12.5), units (10ms), per cent of the recording (10%), or tsc:N; an empty bound is
+// open. Errors: kUsage for bad syntax; kUnsupported when the recording has no such times.
+Result<TimeSpan> ParseTimeSpan(const std::string& text, const Recording& recording,
+                               const RecordingClock& clock);
+
+// --tod: from now on the clock gives the time of day. Errors: kUnsupported when the recording does
+// not say how its clock relates to it.
+Status ShowTimeOfDay(RecordingClock& clock);
+
+// Says on stderr that nothing was in --time's span, and from when to when the trace is. With
+// `unless_overlapping` only if the span lies outside of that.
+void WarnOfEmptySpan(const Recording& recording, const RecordingClock& clock, TimeSpan span,
+                     const ReaderOptions& options, bool unless_overlapping);
+
+}  // namespace flowback::cli

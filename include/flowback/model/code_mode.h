@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// What gives code bytes their meaning: the instruction set, and its width where a set has several.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace flowback {
+
+enum class CodeMode : uint8_t {
+#define FLOWBACK_CODE_MODE(id, ...) id,
+#include "flowback/model/code_modes.def"
+};
+
+// One row of the table code_modes.def, which says what each column means.
+struct CodeModeTraits {
+  std::string_view name;
+  unsigned bits = 0;
+  uint64_t address_mask = 0;
+  unsigned longest_instruction = 0;  // bytes
+};
+
+inline constexpr std::array kCodeModeTraits = {
+#define FLOWBACK_CODE_MODE(id, set, name, bits, address_mask, longest_instruction) \
+  CodeModeTraits{name, bits, address_mask, longest_instruction},
+#include "flowback/model/code_modes.def"
+};
+
+inline constexpr std::array kCodeModes = {
+#define FLOWBACK_CODE_MODE(id, ...) CodeMode::id,
+#include "flowback/model/code_modes.def"
+};
+
+// Where a table has a row for each mode.
+constexpr size_t IndexOf(CodeMode mode) { return static_cast<size_t>(mode); }
+
+constexpr const CodeModeTraits& TraitsOf(CodeMode mode) { return kCodeModeTraits[IndexOf(mode)]; }
+
+// So many bytes hold an instruction of any mode.
+inline constexpr unsigned kLongestInstruction =
+    std::ranges::max(kCodeModeTraits, {}, &CodeModeTraits::longest_instruction).longest_instruction;
+
+}  // namespace flowback

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// The numbers of system calls, held against the kernel's headers.
+#include "base/linux_calls.h"
+
+#include <asm/unistd_64.h>
+#include <gtest/gtest.h>
+
+namespace flowback {
+
+extern const int64_t kHeaderNumbersI386[];  // one for each row
+
+namespace {
+
+struct Row {
+  LinuxCall call;
+  const char* name;
+  int64_t header_number;
+};
+constexpr Row kRows[] = {
+#define LINUX_CALL(id, name, ...) {LinuxCall::id, #name, __NR_##name},
+#include "base/linux_calls.def"
+};
+
+TEST(LinuxCalls, NumbersAreTheHeaders) {
+  const int64_t* i386 = kHeaderNumbersI386;
+  for (const Row& row : kRows) {
+    EXPECT_EQ(NumberOf(row.call, LinuxAbi::kX86_64), row.header_number) << row.name;
+    EXPECT_EQ(NumberOf(row.call, LinuxAbi::kI386), *i386++) << row.name;
+  }
+}
+
+TEST(LinuxCalls, ARenumberedCallIsTheSameOne) {
+  for (const Row& row : kRows) {
+    const int64_t i386 = NumberOf(row.call, LinuxAbi::kI386);
+    EXPECT_EQ(Renumbered(i386, LinuxAbi::kI386, LinuxAbi::kX86_64), row.header_number) << row.name;
+    EXPECT_EQ(Renumbered(row.header_number, LinuxAbi::kX86_64, LinuxAbi::kI386), i386) << row.name;
+  }
+  EXPECT_EQ(Renumbered(4, LinuxAbi::kI386, LinuxAbi::kX86_64), std::nullopt) << "write: no row";
+  EXPECT_EQ(Renumbered(439, LinuxAbi::kI386, LinuxAbi::kX86_64), 439) << "faccessat2: no row";
+}
+
+TEST(LinuxCalls, ANumberMeansAnotherCallInTheOtherTable) {
+  EXPECT_TRUE(IsOneOf(59, LinuxAbi::kX86_64, {LinuxCall::kExit, LinuxCall::kExecve}));
+  EXPECT_FALSE(IsOneOf(59, LinuxAbi::kI386, {LinuxCall::kExit, LinuxCall::kExecve}));
+  EXPECT_TRUE(IsOneOf(11, LinuxAbi::kI386, {LinuxCall::kExit, LinuxCall::kExecve}));
+}
+
+}  // namespace
+}  // namespace flowback

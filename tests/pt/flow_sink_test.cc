@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// A sink that writes nothing but what it must, and sinks that promise what they do not keep.
+#include "decode/pt/flow_sink.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "decode/flow/code_view.h"
+#include "decode/pt/flow_bind.h"
+#include "decode/pt/flow_engine.h"
+#include "decode/pt/flow_hot.h"
+#include "decode/pt/flow_memo.h"
+#include "decode/pt/flow_packets.h"
+#include "decode/pt/flow_pieces.h"
+#include "decode/pt/flow_sync.h"
+#include "decode/pt/flow_walk.h"
+#include "decode/pt/memo_cache.h"
+#include "decode/pt/native_decoder.h"
+#include "tests/support/stream_generator.h"
+
+namespace flowback::pt {
+namespace {
+
+// Counts instructions; all else is the defaults'.
+class MinimalSink : public SinkDefaults<MinimalSink> {
+ public:
+  void Block(BlockGraph&, uint32_t, const Node& node, BlockExit, uint64_t, const Moment&) {
+    retired_ += node.count;
+  }
+  void Part(BlockGraph&, uint32_t, unsigned count, const Moment&) { retired_ += count; }
+  uint64_t retired() const { return retired_; }
+
+ private:
+  uint64_t retired_ = 0;
+};
+static_assert(FlowSink<MinimalSink>);
+
+struct KeepsNothing : SinkDefaults<KeepsNothing> {};
+static_assert(!FlowSink<KeepsNothing>, "a sink takes blocks");
+
+struct HearsNoTimes : MinimalSink {
+  static constexpr bool kWantsTimes = true;
+};
+static_assert(!FlowSink<HearsNoTimes>, "a sink that wants times takes marks");
+
+struct HasNoFlow : MinimalSink {
+  static constexpr bool kMemoises = true;
+};
+static_assert(!FlowSink<HasNoFlow>, "the engine adds the flow of paths");
+
+struct ListsWithoutMemo : MinimalSink {
+  static constexpr bool kListsBlocks = true;
+};
+static_assert(!FlowSink<ListsWithoutMemo>, "the lists are those of a memo's paths");
+
+TEST(FlowSink, TheDefaultsSufficeToCount) {
+  for (const uint64_t seed : {1, 2, 3}) {
+    testing::GeneratorOptions options;
+    options.seed = seed;
+    options.tsc = options.mtc = true;
+    const testing::GeneratedStream stream = testing::GenerateStream(options);
+    const AddressSpaceHistory history = testing::CodeOf(stream);
+    DecodeInput input;
+    input.bytes = stream.bytes;
+    input.code = &history;
+    input.config = stream.config;
+    CodeMemory memory;
+    CodeView code(history, memory.graphs);
+    MinimalSink sink;
+    const ByteAccount account = FlowEngine<MinimalSink>(input, code, memory.memos, sink).Run();
+    EXPECT_EQ(account.decoded + account.padding + account.lost, stream.bytes.size());
+    EXPECT_EQ(sink.retired(), stream.truth.digest.count) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace flowback::pt
