@@ -27,30 +27,42 @@ void ExecutedBlocks::Add(const BlockRun& run) {
   if (!run.lengths.empty()) AddLines(run.address, run.LastAddress(), lines_);
 }
 
+// The table may have grown since it was used last.
+void ExecutedBlocks::UseTable(const BlockTable& table) {
+  last_ = &tables_[&table];
+  last_->table = &table;
+  last_->executed.resize(table.size());
+  last_->counts.resize(table.size());
+  if (!last_->in_use) used_.push_back(last_);
+  last_->in_use = true;
+}
+
 const std::vector<Line>& ExecutedBlocks::Lines() {
-  for (auto& [table, of] : tables_) {
-    for (; of.in_lines < of.touched.size(); ++of.in_lines) {
-      const CodeBlock& block = (*table)[of.touched[of.in_lines]];
+  for (PerTable* const of : used_)
+    for (uint32_t number = 0; number < of->executed.size(); ++number) {
+      if (of->executed[number] == 0) continue;
+      of->executed[number] = 0;
+      const CodeBlock& block = (*of->table)[number];
       if (block.count != 0) AddLines(block.address, block.LastAddress(), lines_);
     }
-  }
   return lines_.lines();
 }
 
 std::vector<ExecutedBlocks::Entry> ExecutedBlocks::EndStretch(size_t most) {
   std::vector<Entry> entries;
-  for (auto& [table, of] : tables_) {
-    of.totals.resize(of.counts.size());
-    for (const uint32_t number : of.touched) {
-      const CodeBlock& block = (*table)[number];
-      entries.push_back(
-          {&table->space(), block.address, uint64_t{of.counts[number]} * block.count});
-      of.totals[number] += of.counts[number];
-      of.counts[number] = 0;
+  for (PerTable* const of : used_) {
+    of->totals.resize(of->counts.size());
+    for (const uint32_t number : of->counted) {
+      const CodeBlock& block = (*of->table)[number];
+      const uint64_t count = of->counts[number];
+      entries.push_back({&of->table->space(), block.address, count * block.count * kSample});
+      of->totals[number] += count;
+      of->counts[number] = 0;
     }
-    of.touched.clear();
-    of.in_lines = 0;
+    of->counted.clear();
+    of->in_use = false;
   }
+  used_.clear();
   lines_.Clear();
   KeepHottest(entries, most);
   return entries;
@@ -62,7 +74,7 @@ std::vector<ExecutedBlocks::Entry> ExecutedBlocks::All() const {
     for (uint32_t number = 0; number < of.totals.size(); ++number)
       if (of.totals[number] != 0)
         entries.push_back({&table->space(), (*table)[number].address,
-                           of.totals[number] * (*table)[number].count});
+                           of.totals[number] * (*table)[number].count * kSample});
   KeepHottest(entries, entries.size());
   return entries;
 }

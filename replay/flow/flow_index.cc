@@ -181,24 +181,31 @@ class FlowIndex::Impl {
     std::unique_ptr<FlowReader> reader;
     std::shared_ptr<const FlowReader::State> begin;
     IndexBuilder::Untold untold;
+    IndexBuilder::Untold found;  // by going there from the segment before
   };
 
   const IndexContent::Stream& Content(const PerStream& stream) const {
     return content_.streams[stream.number];
   }
 
-  // To the begin of a segment.
+  std::shared_ptr<const FlowReader::State> StateAt(const PerStream& stream, size_t segment) const {
+    for (const auto* kept : {&stream.untold, &stream.found})
+      if (const auto state = kept->find(segment); state != kept->end()) return state->second;
+    return stream.reader->FromBytes(Content(stream).State(segment));
+  }
+
+  // To the begin of a segment. Where its state makes no sense, as the code is not what it was, the
+  // segments before it lead there.
   void Enter(PerStream& stream, size_t segment) {
-    const auto untold = stream.untold.find(segment);
-    const auto state = untold != stream.untold.end()
-                           ? untold->second
-                           : stream.reader->FromBytes(Content(stream).State(segment));
-    if (state != nullptr) return stream.reader->Return(*state);
-    // The file's bytes are whole but make no state: all that lies before makes it.
-    stream.reader->Return(*stream.begin);
+    size_t from = segment;
+    auto state = StateAt(stream, from);
+    while (state == nullptr && from != 0) state = StateAt(stream, --from);
+    stream.reader->Return(state == nullptr ? *stream.begin : *state);
+    if (from == segment) return;
     PassOver nobody;
-    for (size_t i = 0; i < segment; ++i)
-      ReadSegment(*stream.reader, Content(stream).segments[i], nobody);
+    for (; from != segment; ++from)
+      ReadSegment(*stream.reader, Content(stream).segments[from], nobody);
+    stream.found[segment] = stream.reader->Save();
   }
 
   // False: a block's space is not there.

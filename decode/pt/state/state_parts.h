@@ -267,16 +267,22 @@ inline void PutSteps(StateWriter& archive, const StepBuffer& steps, const BlockS
     before = address;
   }
 }
+// The code may be another one now: then the blocks there are not those that were executed.
 inline void PutSteps(StateReader& archive, StepBuffer& steps, BlockStretch& stretch) {
   stretch.begin = steps.position();
   if (stretch.graph == nullptr) return archive.Fail();
   uint64_t address = 0;
+  FlowDigest flow = stretch.before;
   for (size_t left = stretch.count; left != 0 && archive.ok(); --left) {
     address = archive.Distance(address);
+    const uint32_t number = stretch.graph->NodeAt(address);
+    const Node& node = stretch.graph->node(number);
+    flow.Append({node.count, node.hash});
     if (steps.end() >= steps.limit()) steps.MakeRoom();
-    *steps.end() = BlockStep::Of(stretch.graph->NodeAt(address), archive.Number() != 0);
+    *steps.end() = BlockStep::Of(number, archive.Number() != 0);
     steps.set_end(steps.end() + 1);
   }
+  if (flow != stretch.behind) archive.Fail();
 }
 
 // The steps of batch and stretches, in their order: there are no others.

@@ -58,7 +58,8 @@ struct IndexedStream {
   const DecodeInput* input = nullptr;
 };
 
-// Instructions that executed in a block of code.
+// A block of code, and about how many instructions executed in it: one block in seventeen was
+// counted.
 struct HotBlock {
   const AddressSpace* space = nullptr;
   uint64_t address = 0;  // of the block
@@ -117,7 +118,7 @@ class FlowIndex {
   // False: no instruction at `address` executed in the share. Its decoding can be saved then.
   bool MayExecute(const FlowShare& share, uint64_t address) const;
 
-  // Where most instructions executed, the hottest block first: 19 of 20 of them at least.
+  // Where most instructions executed, the hottest block first; together about 19 of 20 of them.
   const std::vector<HotBlock>& profile() const;
   // The same of the stretch that the share lies in: its 16 hottest blocks.
   std::vector<HotBlock> ProfileOf(const FlowShare& share) const;
