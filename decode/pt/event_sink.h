@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Hands on events and losses with their times. Of the blocks only the number of instructions
-// matters, between which the times of events are estimated.
+// The sink of those who want events and losses with their times, but no blocks. Of the blocks it
+// tells the estimator only how many instructions they have: an event's time is estimated from its
+// place among the instructions between two timing packets.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,8 @@
 
 namespace flowback::pt {
 
-// `kByMemo`: whole paths at a time; else branch by branch, for comparison.
+// `kByMemo`: it takes whole paths at a time; else it goes branch by branch, so that tests can
+// compare the two.
 template <bool kByMemo>
 class EventSink : public SinkDefaults<EventSink<kByMemo>> {
  public:
@@ -64,7 +66,7 @@ class EventSink : public SinkDefaults<EventSink<kByMemo>> {
     flow_.count = told_ += count;
     receiver_.OnInstructions(count, takes_packet);
   }
-  // What paths have counted.
+  // Passes on what the engine has added for paths since the last call.
   void Tell() {
     if (const uint64_t more = flow_.count - std::exchange(told_, flow_.count); more != 0)
       receiver_.OnInstructions(more, false);
