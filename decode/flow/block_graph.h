@@ -60,7 +60,7 @@ struct Node {
   static constexpr uint16_t kEndless = 0xffff;
 };
 
-// The rest of a node, needed off the hot path only.
+// The rest of a node, which the hot loops do not need.
 struct NodeInfo {
   uint64_t address = 0;
   const StaticBlock* block = nullptr;
@@ -97,8 +97,8 @@ class BlockGraph {
   }
   // Where `direction` leads: 1 the branch target or the code after a cut, 0 the next instruction.
   uint64_t SuccessorAddress(uint32_t id, unsigned direction) const;
-  // Blocks that follow each other without a packet, at most: a million instructions in one line.
-  // Code that goes on for longer is none that a program runs, and each block takes memory.
+  // So many blocks may follow each other without a packet: about a million instructions in a line.
+  // No program runs code that goes on for longer, and each block takes memory.
   static constexpr unsigned kMaxWalk = 4096;
 
   // False when following next[1] from `id` through nodes that need no packet comes to none that

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Sums up as CountingSink does, and hands on events and losses with their times. Of the blocks the
-// estimator needs only the number of instructions, between which the times of events lie.
+// A sink that sums up as CountingSink does, and hands on events and losses with their times. Of the
+// blocks it tells the estimator only how many instructions they have: an event's time is estimated
+// from its place among the instructions between two timing packets.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,8 @@
 
 namespace flowback::pt {
 
-// `kByMemo`: whole paths at a time; else branch by branch, for comparison.
+// `kByMemo`: it takes whole paths at a time; else it goes branch by branch, so that tests can
+// compare the two.
 template <bool kByMemo>
 class EventSink : public CountingSink {
  public:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// FlowEngine, part 2: FUPs and what they belong to; the state that packets change together.
+// FlowEngine, part 2: which packet a FUP's address belongs to, and the changes of state that take
+// several packets (packet_compound.h).
 #pragma once
 
 #include "decode/pt/flow_engine.h"
@@ -32,16 +33,16 @@ void FlowEngine<Sink>::ClearCompound() {
   DropHeldBits();
 }
 
-// While the flow is lost, at a FUP whose address is not known: of the packets that waited for it,
-// only what they say beside their place holds.
+// While the flow is lost, at a FUP whose address is not known: what the packets that waited for it
+// say about the state holds, but nobody knows where.
 template <FlowSink Sink>
 void FlowEngine<Sink>::PassWaiting() {
   for (const PacketCompound::Waiting& w : compound_.TakeWaiting())
     if (w.transaction) in_transaction_ = w.in_transaction;
 }
 
-// Where it is not known which instruction comes next, or none is traced: a MODE.Exec holds from the
-// packet on that it binds to.
+// A MODE.Exec holds from the packet on that it waits for. This is for where that packet has come
+// but no instruction is known that would be the first in the new mode.
 template <FlowSink Sink>
 void FlowEngine<Sink>::PassMode() {
   const std::optional<ModeExec> mode = compound_.TakeMode();
@@ -50,9 +51,8 @@ void FlowEngine<Sink>::PassMode() {
   interrupt_flag_ = mode->iflag;
 }
 
-// The packet's address. While the flow is lost: none where no code can be. In modes other than
-// 64-bit an address has 32 bits; one with more was completed from a false one, or the mode is.
-// [SDM "IP Compression"]
+// The packet's address. While the flow is lost, an address where the mode can't have code is none:
+// it was completed from a false last IP, or the mode is false.  [SDM "IP Compression"]
 template <FlowSink Sink>
 std::optional<uint64_t> FlowEngine<Sink>::PlaceOf(const IpPayload& payload) {
   const std::optional<uint64_t> ip = last_ip_.Apply(payload);
@@ -63,7 +63,8 @@ std::optional<uint64_t> FlowEngine<Sink>::PlaceOf(const IpPayload& payload) {
   return std::nullopt;
 }
 
-// The code that is mapped now, in the current mode; only while no node number is held.
+// Looks up the code that is mapped at this time, in the current mode. Node numbers from before mean
+// nothing afterwards.
 template <FlowSink Sink>
 void FlowEngine<Sink>::SelectCode() {
   const uint64_t tsc = clock_.tsc();

@@ -58,7 +58,8 @@ namespace flowback::pt {
 
 struct OutcomePart;  // quick_packets.h
 
-// All that the engine knows; what it reads, and where it puts things, is not in it.
+// All that the engine knows between two packets. It can be copied, and an engine goes on from it:
+// FlowEngine::Carry. What the engine reads and the sink that it tells are not part of it.
 struct FlowState {
   explicit FlowState(const PtConfig& config) : clock_(config) {}
 
@@ -74,8 +75,8 @@ struct FlowState {
 
   // The stream.
   const uint8_t* pos_ = nullptr;
-  const uint8_t* end_ = nullptr;      // of the stream, or the next gap's place
-  const uint8_t* hot_end_ = nullptr;  // the same, or where the next stay begins
+  const uint8_t* end_ = nullptr;      // where the stream or, before that, the next gap is
+  const uint8_t* hot_end_ = nullptr;  // the same, but no further than where the next stay begins
   size_t next_change_ = 0;            // in input_.changes
   size_t next_gap_ = 0;               // in input_.gaps
   const uint8_t* packet_ = nullptr;   // the packet in work
@@ -83,26 +84,26 @@ struct FlowState {
   LastIp last_ip_;
   Clock clock_;
   LossAccount account_;
-  size_t behind_last_psb_ = 0;  // where it begins, and one
+  size_t behind_last_psb_ = 0;  // the offset at which it begins, plus one; 0: there was none
 
   // The flow.
   State state_ = State::kLost;
   BlockGraph* graph_ = nullptr;
   uint32_t cur_ = 0;  // 0 unless tracing is on
   ReturnStack returns_;
-  // The processor's call stack may hold calls that a loss kept from ours.
+  // The processor's call stack may hold calls that ours lacks, because a loss hid them.
   bool calls_lost_ = false;
   uint64_t held_bits_ = 0;
   unsigned held_count_ = 0;
-  bool deferred_tips_ = false;  // the stream has shown some since the last PSB
-  bool cycles_told_ = false;    // by CYC packets, in RunMemoised
+  bool deferred_tips_ = false;  // a TIP came behind later TNT bits since the last PSB
+  bool cycles_told_ = false;    // RunMemoised has met a CYC packet
   CodeMode exec_mode_ = CodeMode::kX86_64;
   std::optional<bool> interrupt_flag_;
   bool in_transaction_ = false;
 
   PacketCompound compound_;
 
-  // Where RunHot stopped.
+  // The packet at which RunHot stopped, and what of it has not been walked.
   const uint8_t* hot_packet_ = nullptr;
   uint64_t hot_bits_ = 0;
   unsigned hot_count_ = 0;
@@ -120,8 +121,8 @@ class FlowEngine : private FlowState {
   // Decodes the whole stream.
   ByteAccount Run();
 
-  // Or piece by piece: a piece ends behind the PSB+ at or after `stop`, with which the next one may
-  // begin by itself: flow_pieces.h.
+  // Or segment by segment: a segment ends behind the PSB+ at or after `stop`, with which the next
+  // one may begin by itself: flow_segments.h.
   struct Carry {
     FlowState state;
     uint64_t ip = 0;  // of state.cur_
@@ -132,7 +133,7 @@ class FlowEngine : private FlowState {
   void Restore(const Carry& carry);
   void RunTo(size_t stop);
   void RunJustTo(size_t stop);
-  ByteAccount EndPiece();
+  ByteAccount EndSegment();
   ByteAccount Finish();
   Carry Save() const;
   uint64_t offset() const { return Offset(pos_); }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// FlowEngine, the hot loops: TNT and TIP packets at branches that are as usual.
+// FlowEngine's hot loops: TNT and TIP packets at branches where nothing special happens.
 #pragma once
 
 #include "decode/pt/flow_walk.h"
 
 namespace flowback::pt {
 
-// The packets that make up most of a trace, while nothing is pending. Works on copies of the
-// position and the sums, which then stay in registers; stops at whatever needs more thought. Where
-// RunMemoised does most of it, only the last few bytes are RunHot's.
+// Takes the packets that make up most of a trace, as long as nothing is pending. The loops work on
+// copies of the position and the sums, so that these stay in registers, and stop at whatever needs
+// more thought. Where RunMemoised does most of the work, only the last few bytes are left to
+// RunHot.
 template <FlowSink Sink>
 void FlowEngine<Sink>::FastPackets() {
   while (pos_ < end_ && !sink_.Done()) {
@@ -103,8 +104,8 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunHot() {
   return leave(HotStop::kOther);
 }
 
-// A TIP at an indirect branch, if the walk there and the target are the usual ones; else does
-// nothing more than walk, and returns false.
+// Takes a TIP, if the walk comes to an indirect branch. Else it returns false; then it has walked
+// to where the TIP can't be right, and done nothing more.
 template <FlowSink Sink>
 template <class Output>
 inline bool FlowEngine<Sink>::RunTip(Output& run, uint32_t& cur, uint64_t ip) {

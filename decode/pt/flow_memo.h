@@ -2,10 +2,10 @@
 // FlowEngine, the hot loop of sinks that count, or that take lists of blocks: whole packets by the
 // memo of walks.
 //
-// It does what RunHot does, but the walks of a TNT packet, of two full ones, or of a TIP and the
-// TNT behind it are one look-up here, and it takes long TNT packets, too. See path_memo.h. Where
-// the sink hears of packets, one that tells the time is taken by itself (RunPastTime), and what
-// follows it as long as the sink must see each block.
+// It does what RunHot does, but here one look-up (path_memo.h) takes the place of the walk of a TNT
+// packet, of two full ones, or of a TIP and the TNT behind it. It takes long TNT packets, too.
+// Where the sink hears of packets, a packet that tells the time is taken by itself (RunPastTime),
+// and so are those behind it for as long as the sink must see each block.
 #pragma once
 
 #include "decode/pt/flow_hot.h"
@@ -77,8 +77,8 @@ struct FlowEngine<Sink>::PathRun {
   }
 };
 
-// Only what is usual is done here, on copies that stay in registers; for the rest they are put
-// where it is found, and fetched again.
+// Only what is usual is done here, on copies of the state that stay in registers. For all else the
+// copies are put back (`put`), and made anew behind it (`fetch`).
 template <FlowSink Sink>
 template <bool kOverCyc>
 typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
@@ -232,14 +232,15 @@ template <FlowSink Sink>
   return true;
 }
 
-// Packets one by one, as long as the sink must hear of each.
+// Takes packets one by one for as long as the sink must hear of each. Empty: paths may be taken
+// now.
 template <FlowSink Sink>
 std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunToPaths(PathMemo& memo) {
   if (sink_.Done()) return HotStop::kOther;
   return sink_.TakesPaths() ? std::nullopt : RunPastTime(memo);
 }
 
-// One packet, and those behind it that it changes something for.
+// Takes a packet that tells the time, and those behind it whose times it changes.
 template <FlowSink Sink>
 [[gnu::noinline]] std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunPastTime(
     PathMemo& memo) {
@@ -274,7 +275,7 @@ bool FlowEngine<Sink>::TellCyc() {
   return true;
 }
 
-// A TNT or TIP packet by itself. False, and nothing is done: it must be walked.
+// Takes a TNT or TIP packet by itself, by its path. False: it must be walked, and nothing was done.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::RunAlone(PathMemo& memo) {
   if (sink_.TakesSingles() || !TipTnt::HasWord(last_ip_.value())) return false;
@@ -294,7 +295,8 @@ bool FlowEngine<Sink>::RunAlone(PathMemo& memo) {
   return true;
 }
 
-// Packets that RunMemoised does not take by itself, but by the memo; else says why not.
+// Takes packets whose path is not in the tables yet: it is learned first. Where the memo has no
+// path for them, this says what is to be walked instead.
 template <FlowSink Sink>
 [[gnu::noinline]] std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunUnusual(
     PathMemo& memo) {
@@ -333,8 +335,7 @@ template <FlowSink Sink>
   return RunOutcomes(memo, outcomes, OutcomeCount(outcomes));
 }
 
-// Long TNT packets, one behind the other, each so many short ones; on copies that stay in
-// registers, as above.
+// Takes long TNT packets, one behind the other; each is cut into as many outcomes as a path has.
 template <FlowSink Sink>
 std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunLongTnts(PathMemo& memo) {
   const uint8_t* const begin = pos_;
@@ -384,7 +385,8 @@ std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunLongTnts(
   return std::nullopt;
 }
 
-// What is left of a packet: the last `left` of `bits`, as many at a time as there is a path for.
+// Takes what is left of a packet, the last `left` of `bits`: as many outcomes at a time as there is
+// a path for.
 template <FlowSink Sink>
 std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunOutcomes(PathMemo& memo,
                                                                                 uint64_t bits,

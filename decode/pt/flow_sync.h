@@ -45,7 +45,7 @@ ByteAccount FlowEngine<Sink>::Finish() {
   return account_.bytes();
 }
 
-// What follows is the next stay's, if one begins at `offset` or before.
+// If the next stay of a thread begins at `offset` or before, what follows is that thread's.
 template <FlowSink Sink>
 void FlowEngine<Sink>::EnterStays(size_t offset) {
   const std::vector<StayChange>& changes = input_.changes;
@@ -80,7 +80,8 @@ PartMark FlowEngine<Sink>::Mark(size_t offset) const {
   return {offset, account_.bytes().padding, account_.LostUpTo(offset), clock_.tsc()};
 }
 
-// Where the whole bytes end that begin at `begin`: at the next gap, or with the stream.
+// The bytes from `begin` on follow each other up to this offset: that of the next gap, or the
+// stream's end.
 template <FlowSink Sink>
 size_t FlowEngine<Sink>::EndOfPart(size_t begin) {
   const std::vector<StreamGap>& gaps = input_.gaps;
@@ -160,7 +161,7 @@ void FlowEngine<Sink>::OnePacket() {
   loss_state_.OnPacket(state_ == State::kLost);
 }
 
-// `plain`: so was the state, yet the hot loop has left the packet.
+// `plain`: the state was Plain(), but the hot loop could not take the packet all the same.
 template <FlowSink Sink>
 void FlowEngine<Sink>::CountSlow(const Packet& packet, bool plain) {
   const auto is = [&packet]<class... Kinds>(Kinds...) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// FlowEngine, part 1: walking code.
+// FlowEngine, part 1: walking code, from one block to the next, as far as a packet proves.
 #pragma once
 
 #include "decode/pt/flow_engine.h"
@@ -28,7 +28,8 @@ void FlowEngine<Sink>::Goto(uint64_t ip) {
   cur_ = graph_->NodeAt(ip);
 }
 
-// Nothing is mapped at cur_: the trace's clock may lag behind the kernel's maps.
+// No code is known at cur_. The trace's clock may lag behind the times of the kernel's mappings, so
+// a mapping that comes a little later is taken for there already. False: there is none.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::NoCode() {
   const uint64_t ip = CurrentAddress();
@@ -46,7 +47,7 @@ bool FlowEngine<Sink>::NoCode() {
   return true;
 }
 
-// Passes block `cur`, which needs no packet; returns the one after it.
+// Executes block `cur`, which needs no packet, and returns the block after it.
 template <FlowSink Sink>
 template <class Output>
 inline uint32_t FlowEngine<Sink>::StepOver(Output& output, uint32_t cur) {
@@ -59,8 +60,8 @@ inline uint32_t FlowEngine<Sink>::StepOver(Output& output, uint32_t cur) {
   return Successor(cur, 1);
 }
 
-// Consumes `count` branch outcomes, the oldest in the highest bit. Bits that an indirect branch
-// leaves over are held.
+// Walks along `count` branch outcomes, the oldest in the highest bit. When the walk comes to an
+// indirect branch, the outcomes that are left wait for its TIP.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::WalkTnt(uint64_t bits, unsigned count) {
   for (;;) {
@@ -87,7 +88,8 @@ bool FlowEngine<Sink>::Runaway() {
   return Fail(LossCause::kRunaway, "from " + Hex(CurrentAddress()));
 }
 
-// The packet can't be right at the branch that ends this block; what lies before it has executed.
+// The packet can't be right at the branch that ends this block. The instructions before the branch
+// have executed all the same.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::MismatchAtBranch(const char* what) {
   ComeToBranch();
@@ -102,7 +104,7 @@ void FlowEngine<Sink>::ComeToBranch() {
   Goto(graph_->info(cur_).LastAddress());
 }
 
-// The TIP of the branch before the held bits won't come.
+// The TIP for which the held bits wait won't come.
 template <FlowSink Sink>
 void FlowEngine<Sink>::DropHeldBits() {
   if (held_count_ == 0) return;
@@ -151,7 +153,7 @@ typename FlowEngine<Sink>::Passed FlowEngine<Sink>::PassBlock(Predicate is_goal,
   return NoCode() ? Passed::kYes : Passed::kFailed;
 }
 
-// On to the next block whose end needs a packet.
+// Walks on to the next block whose end needs a packet.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::WalkToConsumer() {
   for (;;) {
@@ -172,7 +174,7 @@ bool FlowEngine<Sink>::TipWithoutIp() {
   return WalkToConsumer() && MismatchAtBranch("TIP without an IP");
 }
 
-// A TIP that is not part of an asynchronous transfer.
+// A TIP that tells where a branch leads; it is not part of an asynchronous transfer.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::TakeTip(uint64_t ip) {
   if (!WalkToConsumer()) return false;
@@ -196,8 +198,8 @@ bool FlowEngine<Sink>::TakeTip(uint64_t ip) {
   return WalkHeldBits();
 }
 
-// How many instructions of block `id` end at or before `ip`; 0 when `ip` is not the address of an
-// instruction inside it (the first does not count as inside).
+// How many instructions of block `id` lie before the one at `ip`. 0 where no instruction of the
+// block begins at `ip`, and also where the first one does.
 template <FlowSink Sink>
 unsigned FlowEngine<Sink>::InstructionsBefore(uint32_t id, uint64_t ip) const {
   const NodeInfo& info = graph_->info(id);
@@ -210,7 +212,7 @@ unsigned FlowEngine<Sink>::InstructionsBefore(uint32_t id, uint64_t ip) const {
   return 0;
 }
 
-// Walks branch-free code up to, not including, the instruction at `ip`.
+// Walks code that needs no packet, up to the instruction at `ip`, which is not executed yet.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::WalkTo(uint64_t ip) {
   if (held_count_ != 0) return MismatchAtBranch("FUP where a TIP is due");
@@ -243,8 +245,8 @@ bool FlowEngine<Sink>::Meets(Predicate is_it, unsigned most) {
   return false;
 }
 
-// For packets that only inform of `ip`: nothing moves on when it is not found, and the next one
-// looks again, so it does not look far.
+// For packets that only inform of `ip`. When it is not found the engine stays where it is, and the
+// next such packet looks again, so this must not look far.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::Reaches(uint64_t ip) {
   constexpr unsigned kMostBlocks = 256;
@@ -257,8 +259,8 @@ bool FlowEngine<Sink>::StandsIn(uint32_t id, uint64_t ip) const {
   return graph_->info(id).address == ip || InstructionsBefore(id, ip) != 0;
 }
 
-// Whether the walk may go on from here, where no packet is needed: it comes to where one is, or
-// before that to what `is_it` says yes to. To be asked once for a walk.
+// Whether a walk from here, through code that needs no packet, ends: at a block that needs one, or
+// before that at one that `is_it` says yes to. The answer holds for the whole walk.
 template <FlowSink Sink>
 template <class Predicate>
 bool FlowEngine<Sink>::LeadsSomewhere(Predicate is_it) {

@@ -59,8 +59,8 @@ class NativeDecoder final : public Decoder {
 
   Result<FlowSummary> Summarize(const DecodeInput& input) override {
     if (Status status = Check(input); !status) return Fail(status.error());
-    if (const size_t piece = PieceSize(input); piece != 0)
-      return ParallelCounter<CountingSink>(input, ParallelMemory(input, piece), piece,
+    if (const size_t segment = SegmentSize(input); segment != 0)
+      return ParallelCounter<CountingSink>(input, ParallelMemory(input, segment), segment,
                                            Window(input))
           .Run();
     CountingSink sink;
@@ -74,8 +74,8 @@ class NativeDecoder final : public Decoder {
 
   Result<FlowSummary> Count(const DecodeInput& input, BlockCountConsumer& consumer) override {
     if (Status status = Check(input); !status) return Fail(status.error());
-    if (const size_t piece = PieceSize(input); piece != 0)
-      return CountBlocks(input, ParallelMemory(input, piece), piece, Window(input), consumer);
+    if (const size_t segment = SegmentSize(input); segment != 0)
+      return CountBlocks(input, ParallelMemory(input, segment), segment, Window(input), consumer);
     return CountBlocks(input, memory_, consumer);
   }
 
@@ -102,27 +102,27 @@ class NativeDecoder final : public Decoder {
     return summary;
   }
 
-  // Less than this is decoded before the threads have started. Each piece adds up its sums anew, so
-  // large ones are better, as long as there are enough for no thread to wait long for the last.
-  static constexpr size_t kPieceSize = size_t{256} << 10;
-  static constexpr size_t kMostPieceSize = size_t{4} << 20;
-  static constexpr size_t kPiecesOfThread = 48;
+  // Less than this is decoded before the threads have started. Each segment adds up its sums anew,
+  // so large ones are better, as long as there are enough for no thread to wait long for the last.
+  static constexpr size_t kSegmentSize = size_t{256} << 10;
+  static constexpr size_t kMostSegmentSize = size_t{4} << 20;
+  static constexpr size_t kSegmentsOfThread = 48;
 
-  // Of the pieces to count in parallel; 0: not in parallel.
-  static size_t PieceSize(const DecodeInput& input) {
-    const size_t least = 2 * (input.piece_size != 0 ? input.piece_size : kPieceSize);
+  // Of the segments to count in parallel; 0: not in parallel.
+  static size_t SegmentSize(const DecodeInput& input) {
+    const size_t least = 2 * (input.piece_size != 0 ? input.piece_size : kSegmentSize);
     if (input.threads <= 1 || input.from != 0 || input.bytes.size() < least ||
         input.code->key != AddressSpaceHistory::Key::kTime)
       return 0;
     if (input.piece_size != 0) return input.piece_size;
-    const size_t fair = input.bytes.size() / (kPiecesOfThread * input.threads);
-    return std::clamp(fair, kPieceSize, kMostPieceSize);
+    const size_t fair = input.bytes.size() / (kSegmentsOfThread * input.threads);
+    return std::clamp(fair, kSegmentSize, kMostSegmentSize);
   }
   static size_t Window(const DecodeInput& input) {
     return input.window != 0 ? input.window : 4 * size_t{input.threads};
   }
-  std::deque<CodeMemory>& ParallelMemory(const DecodeInput& input, size_t piece) {
-    parallel_memory_.resize(std::min<size_t>(input.threads, input.bytes.size() / piece) + 1);
+  std::deque<CodeMemory>& ParallelMemory(const DecodeInput& input, size_t segment) {
+    parallel_memory_.resize(std::min<size_t>(input.threads, input.bytes.size() / segment) + 1);
     return parallel_memory_;
   }
 

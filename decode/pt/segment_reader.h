@@ -12,7 +12,7 @@
 
 #include "decode/pt/batch_sink.h"
 #include "decode/pt/flow_engine.h"
-#include "decode/pt/flow_pieces.h"
+#include "decode/pt/flow_segments.h"
 #include "decode/pt/memo_cache.h"
 #include "decode/pt/state/state_parts.h"
 #include "flowback/decode/flow_reader.h"

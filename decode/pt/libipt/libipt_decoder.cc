@@ -20,8 +20,8 @@
 namespace flowback {
 namespace {
 
-using libipt::CodeReader;
 using libipt::FlowWriter;
+using libipt::ImageReader;
 using libipt::PacketDecoder;
 using libipt::Walk;
 using libipt::WalkEnd;
@@ -124,7 +124,7 @@ class StreamDecoder {
   bool Done() const { return writer_.Done(); }
 
   const DecodeInput& input_;
-  CodeReader code_;
+  ImageReader code_;
   FlowWriter writer_;
   Readable readable_;
   uint64_t retired_ = 0;
@@ -253,7 +253,7 @@ Result<WalkEnd> StreamDecoder::WalkFrom(uint64_t psb) {
   // Each cut is before the one ahead of it, so three are more than damage was ever seen to need.
   constexpr int kMaxCuts = 3;
   Window window{.bytes = input_.bytes.subspan(psb, readable_.end - psb), .offset = psb};
-  const CodeReader::Place place = code_.place();
+  const ImageReader::Place place = code_.place();
   WalkEnd first;
   uint64_t skip = 0;
   for (int cuts = 0;; ++cuts) {

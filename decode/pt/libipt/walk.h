@@ -38,7 +38,7 @@ struct WalkEnd {
 // trace"; `skip` makes the second walk silent up to where the first one came.
 class Walk {
  public:
-  static Result<Walk> Start(const Window& window, const PtConfig& pt, CodeReader& code,
+  static Result<Walk> Start(const Window& window, const PtConfig& pt, ImageReader& code,
                             FlowWriter& writer, uint64_t skip, uint64_t retired);
 
   WalkEnd Run();
@@ -51,7 +51,7 @@ class Walk {
   bool WantsCut(const WalkEnd& end) const;
 
  private:
-  Walk(const Window& window, CodeReader& code, FlowWriter& writer, uint64_t skip, uint64_t retired)
+  Walk(const Window& window, ImageReader& code, FlowWriter& writer, uint64_t skip, uint64_t retired)
       : window_(window), code_(&code), writer_(&writer), skip_(skip), retired_(retired) {}
 
   int NextInstruction();
@@ -81,7 +81,7 @@ class Walk {
   };
 
   Window window_;
-  CodeReader* code_;
+  ImageReader* code_;
   FlowWriter* writer_;
   uint64_t skip_;
   uint64_t retired_;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// FlowEngine, part 5: decoding a stream in pieces that don't wait for each other.
+// FlowEngine, part 5: decoding a stream in segments that don't wait for each other.
 //
-// A PSB+ tells the whole state. So a piece may begin behind one, from the state that the PSB+ alone
-// gives, while the piece before is still being decoded. That is a guess: the flow before may say
-// otherwise (an overflow that goes on, a mode that the PSB+ does not repeat, a contradiction). When
-// the piece before has ended, its state is compared with the guess, in everything that can change
-// what comes; if they differ, the piece is decoded again from the true state. The result is that of
-// decoding in one go, whatever the pieces are.
+// A PSB+ tells the whole state. So a segment may begin behind one, from the state that the PSB+
+// alone gives, while the segment before is still being decoded. That is a guess: the flow before
+// may say otherwise (an overflow that goes on, a mode that the PSB+ does not repeat, a
+// contradiction). When the segment before has ended, its state is compared with the guess, in
+// everything that can change what comes; if they differ, the segment is decoded again from the true
+// state. The result is that of decoding in one go, whatever the segments are.
 #pragma once
 
 #include "decode/pt/flow_engine.h"
@@ -27,7 +27,7 @@ void FlowEngine<Sink>::BeginAtPsb(size_t psb) {
   UseGraph();
   pos_ = input_.bytes.data() + psb;
   OnePacket();
-  // What the PSB+ gave belongs to the piece before.
+  // What the PSB+ gave belongs to the segment before.
   account_.Restart(Offset(pos_));
   sink_.Restart(Mark(Offset(pos_)));
 }
@@ -54,9 +54,9 @@ void FlowEngine<Sink>::RunJustTo(size_t stop) {
   RunTo(stop);
 }
 
-// The account of the piece; what has been lost so far, too, where a loss goes on.
+// The account of the segment; what has been lost so far, too, where a loss goes on.
 template <FlowSink Sink>
-ByteAccount FlowEngine<Sink>::EndPiece() {
+ByteAccount FlowEngine<Sink>::EndSegment() {
   if (!account_.losing()) account_.CountDecoded(Offset(pos_));
   sink_.Enter(sink_.stay(), Mark(Offset(pos_)));
   return account_.bytes();
