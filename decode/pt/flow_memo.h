@@ -249,6 +249,7 @@ template <FlowSink Sink>
       if (clock_.On(Mtc{pos_[1]})) Told(TimeMark::Kind::kMtc);
       pos_ += 2;
     } else if (TellCyc()) {
+      // The packet behind it comes next.
     } else if (kTimesPaths && sink_.TakesSingles()) {
       const std::optional<HotStop> stop = RunUnusual(memo);
       if (stop == HotStop::kOther) break;

@@ -69,6 +69,23 @@ class StepTaker : public BatchTaker {
   uint64_t sum_ = 0;
 };
 
+// The same with the time of each block's last instruction.
+class TimedStepTaker final : public BatchTaker {
+ public:
+  void OnBlocks(const BlockBatch& batch) override {
+    uint64_t sum = 0;
+    batch.ForEachStep([&sum](const CodeBlock& block, BlockStep step, uint64_t, uint64_t tsc) {
+      sum += (block.address + step.value) ^ tsc;
+    });
+    sum_ += sum;
+    digest_.count += batch.instructions();
+    for (const TimedPart& part : batch.times) Add(part.bounds, part.line.At(part.end));
+  }
+
+ private:
+  uint64_t sum_ = 0;
+};
+
 // Gets each block by itself, with the times of its ends.
 class RunTaker final : public BatchTaker {
  public:
@@ -206,6 +223,7 @@ constexpr Engine kEngines[] = {
     {"block_counts", RunBlockCounts},
     {"flow", RunFlow<BatchTaker>},
     {"flow-steps", RunFlow<StepTaker>},
+    {"flow-step-times", RunFlow<TimedStepTaker>},
     {"flow-runs", RunFlow<RunTaker>},
     {"libipt", RunLibipt},
     {"libipt-instructions", RunLibiptInstructions},

@@ -43,6 +43,7 @@ class PieceNumbers final : public ExecutionConsumer {
   void OnBlocks(const BlockBatch& batch) override {
     ++batches_;
     ExpectDigest(batch);
+    ExpectSteps(batch);
     ExecutionConsumer::OnBlocks(batch);
   }
   void OnEvent(const TraceEvent& event) override {
@@ -114,6 +115,25 @@ class PieceNumbers final : public ExecutionConsumer {
     EXPECT_EQ(batch.digest(), digest);
     EXPECT_EQ(batch.instructions(), digest.count);
     EXPECT_FALSE(batch.steps.empty());
+  }
+
+  // ForEachStep tells of each step what BlockRuns does.
+  static void ExpectSteps(const BlockBatch& batch) {
+    BlockRuns runs(batch);
+    uint64_t behind = 0;
+    size_t wrong = 0;
+    batch.ForEachStep([&](const CodeBlock& block, BlockStep step, uint64_t count, uint64_t tsc) {
+      if (!runs.Next()) {
+        ++wrong;
+        return;
+      }
+      behind += block.count;
+      const bool same = &block == &runs.block() && step.value == runs.step().value &&
+                        count == behind && tsc == runs.run().tsc;
+      wrong += same ? 0 : 1;
+    });
+    EXPECT_EQ(wrong, 0u) << "of " << batch.steps.size() << " steps";
+    EXPECT_FALSE(runs.Next());
   }
 
   const size_t stop_after_;

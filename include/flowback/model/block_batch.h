@@ -39,6 +39,8 @@ class BlockTable {
   CodeMode mode() const { return mode_; }
   size_t size() const { return blocks_.size(); }
   const CodeBlock& operator[](uint32_t number) const { return blocks_[number]; }
+  // All of them; valid until the next one is added.
+  std::span<const CodeBlock> blocks() const { return blocks_; }
   void Add(const CodeBlock& block) { blocks_.push_back(block); }
 
  private:
@@ -121,10 +123,45 @@ struct BlockBatch {
   // When its first and its last instruction executed, as BlockRun has it.
   uint64_t first_tsc() const { return times.empty() ? tsc : times.front().FirstAt(1); }
   uint64_t last_tsc() const { return times.empty() ? tsc : times.back().LastAt(instructions()); }
+  // Calls visit(block, step, count, tsc) for each step: its block, how many of the batch's
+  // instructions lie in or before it, and when its last one executed, as BlockRun::tsc has it. For
+  // whoever needs no more than that of each block: no block runs are made.
+  template <class Visit>
+  void ForEachStep(Visit&& visit) const;
   FlowDigest digest() const {
     return {instructions(), behind.hash - before.hash * FlowDigest::Power(instructions())};
   }
 };
+
+template <class Visit>
+void BlockBatch::ForEachStep(Visit&& visit) const {
+  const CodeBlock* const blocks = table->blocks().data();
+  const BlockStep* step = steps.data();
+  const BlockStep* const end = step + steps.size();
+  uint64_t count = 0;
+  for (const TimedPart& part : times) {
+    // Copies, which stay in registers whatever the visitor writes.
+    const TimeLine line = part.line;
+    const uint64_t part_end = part.end;
+    const bool known = part.bounds.lo != 0;
+    for (; step != end; ++step) {
+      const CodeBlock& block = blocks[step->number()];
+      if (count + block.count >= part_end) break;
+      count += block.count;
+      visit(block, *step, count, known ? line.At(count) : 0);
+    }
+    // The part's last instruction may have a time of its own, or lie in mid-block.
+    if (step == end || count + blocks[step->number()].count != part_end) continue;
+    count = part_end;
+    visit(blocks[step->number()], *step, count, part.LastAt(count));
+    ++step;
+  }
+  for (; step != end; ++step) {  // without times
+    const CodeBlock& block = blocks[step->number()];
+    count += block.count;
+    visit(block, *step, count, tsc);
+  }
+}
 
 // The block runs of a batch, one after the other:
 //   for (BlockRuns runs(batch); runs.Next();) Use(runs.run());
