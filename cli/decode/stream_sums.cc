@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "cli/decode/flow_shares.h"
 #include "cli/reading/stream_report.h"
 
 namespace flowback::cli {
