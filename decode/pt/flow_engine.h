@@ -189,8 +189,14 @@ class FlowEngine : private FlowState {
   struct PathRun;
   template <bool kOverCyc>
   HotStop RunMemoised();
+  // The sink takes paths, and gives each block a time: a CYC divides the path behind it.
+  static constexpr bool kTimesPaths = Sink::kMemoises && Sink::kListsBlocks && Sink::kWantsTimes;
   // Whether CYC packets are there and need not be taken one by one.
-  bool OverCyc() const { return cycles_told_ && !Sink::kHearsPackets && !errata_.cyc_cut_by_ovf; }
+  bool CycInLoop() const { return cycles_told_ && !errata_.cyc_cut_by_ovf; }
+  // Whether they don't even part the packets on their two sides.
+  bool OverCyc() const { return !Sink::kHearsPackets && CycInLoop(); }
+  bool RunCyc(PathRun& run, const uint8_t*& pos, uint64_t& last_ip);
+  bool TellCyc();
   std::optional<HotStop> RunToPaths(PathMemo& memo);
   std::optional<HotStop> RunPastTime(PathMemo& memo);
   bool RunAlone(PathMemo& memo);

@@ -18,8 +18,8 @@ namespace flowback::pt {
 // the usual one need not look for them.
 template <FlowSink Sink>
 typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
-  if constexpr (!Sink::kHearsPackets)
-    if (OverCyc()) return RunMemoised<true>();
+  if constexpr (!Sink::kHearsPackets || kTimesPaths)
+    if (CycInLoop()) return RunMemoised<true>();
   return RunMemoised<false>();
 }
 
@@ -49,6 +49,19 @@ struct FlowEngine<Sink>::PathRun {
     if constexpr (Sink::kListsBlocks) engine.sink_.EndPaths(*engine.graph_, engine.cur_, steps);
   }
   bool IsFull() const { return steps > limit; }
+  // The same as Add. Where the last CYC times the packet that the path is of, the sink learns up to
+  // where.
+  template <class Packets>
+  [[gnu::always_inline]] void AddTimed(Path<Packets>& path, Answer answer) {
+    if constexpr (kTimesPaths) {
+      const BlockStep* const from = steps;
+      const uint64_t before = flow.count;
+      Add(path, answer);
+      engine.sink_.TellTimed(*engine.graph_, {from, steps}, before);
+    } else {
+      Add(path, answer);
+    }
+  }
   // REQUIRES: what the path does to the stack has been done.
   template <class Packets>
   [[gnu::always_inline]] void Add(Path<Packets>& path, Answer answer) {
@@ -110,7 +123,16 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
         continue;
       }
     }
-    if constexpr (kOverCyc) {
+    if constexpr (kOverCyc && kTimesPaths) {
+      if ((*pos & 3) == 3) {  // before most packets
+        if (RunCyc(run, pos, last_ip)) [[likely]]
+          continue;
+        put();
+        if (const std::optional<HotStop> stop = RunPastTime(memo)) return *stop;
+        fetch();
+        continue;
+      }
+    } else if constexpr (kOverCyc) {
       if ((*pos & 3) == 3) {  // before most packets
         const QuickCyc cyc = QuickCyc::Read(pos);
         clock_.OnCycles(cyc.cycles);
@@ -126,13 +148,14 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
           continue;
         }
       }
-    } else if (const QuickPackets quick = QuickPackets::Read(pos, last_ip, kOverCyc);
+    } else if (const QuickPackets quick =
+                   QuickPackets::Read(pos, last_ip, kOverCyc && !kTimesPaths);
                quick.size != 0) [[likely]] {
       const auto [path, answer] = memo.LookUp(run.seed, quick.packets, returns_);
       if (answer.is_path()) [[likely]] {
         if (!answer.has_effect() || memo.Apply(*path, returns_)) [[likely]] {
           run.Add(*path, answer);
-          if constexpr (kOverCyc) clock_.OnCycles(quick.cycles);
+          if constexpr (kOverCyc && !kTimesPaths) clock_.OnCycles(quick.cycles);
           last_ip = quick.last_ip;
           pos += quick.size;
           continue;
@@ -162,6 +185,8 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
     else
       stop = RunUnusual(memo);
     if (stop) return *stop;
+    if constexpr (kTimesPaths && !kOverCyc)
+      if (CycInLoop()) return RunMemoised<true>();
     fetch();
   }
   put();
@@ -170,6 +195,41 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
     return RunMemoised<kOverCyc>();
   }
   return RunHot();  // the last few bytes, or addresses of more bits
+}
+
+// A CYC packet and the packets behind it, which it times, by one path. False, and nothing is done:
+// it is not as usual.
+template <FlowSink Sink>
+[[gnu::always_inline]] inline bool FlowEngine<Sink>::RunCyc(PathRun& run, const uint8_t*& pos,
+                                                            uint64_t& last_ip) {
+  const QuickCyc cyc = QuickCyc::Read(pos);
+  if (cyc.size == 0 || !sink_.TakesCyc() || !clock_.HasTime()) [[unlikely]]
+    return false;
+  PathMemo& memo = run.memo;
+  const auto take = [&](auto& path, Answer answer) __attribute__((always_inline)) {
+    if (!answer.is_path()) [[unlikely]]
+      return false;
+    if (answer.has_effect() && !memo.Apply(path, returns_)) [[unlikely]]
+      return false;
+    clock_.OnCycles(cyc.cycles);
+    sink_.Cyc(clock_.CycMark());
+    run.AddTimed(path, answer);
+    return true;
+  };
+  const uint8_t* const at = pos + cyc.size;
+  if (const TntPair two = FullPair::Load(at); FullPair::Match(two)) {
+    const auto [path, answer] = memo.LookUp(run.seed, two, returns_);
+    if (!take(*path, answer)) return false;
+    pos = at + FullPair::kSize;
+    return true;
+  }
+  const QuickPackets quick = QuickPackets::Read(at, last_ip, false);
+  if (quick.size == 0) return false;
+  const auto [path, answer] = memo.LookUp(run.seed, quick.packets, returns_);
+  if (!take(*path, answer)) return false;
+  last_ip = quick.last_ip;
+  pos = at + quick.size;
+  return true;
 }
 
 // Takes packets one by one for as long as the sink must hear of each. Empty: paths may be taken
@@ -188,6 +248,11 @@ template <FlowSink Sink>
     if (*pos_ == Mtc::kOpcode.value) {
       if (clock_.On(Mtc{pos_[1]})) Told(TimeMark::Kind::kMtc);
       pos_ += 2;
+    } else if (TellCyc()) {
+    } else if (kTimesPaths && sink_.TakesSingles()) {
+      const std::optional<HotStop> stop = RunUnusual(memo);
+      if (stop == HotStop::kOther) break;
+      if (stop) return stop;
     } else if (!RunAlone(memo)) {
       break;
     }
@@ -196,6 +261,18 @@ template <FlowSink Sink>
   }
   const HotStop stop = RunHot<true>();
   return stop == HotStop::kPaths ? std::nullopt : std::optional(stop);
+}
+
+// A CYC packet, if one is next and may be taken.
+template <FlowSink Sink>
+bool FlowEngine<Sink>::TellCyc() {
+  const QuickCyc cyc = QuickCyc::Read(pos_);
+  if (cyc.size == 0 || (cyc.size != 1 && errata_.cyc_cut_by_ovf)) return false;
+  clock_.OnCycles(cyc.cycles);
+  cycles_told_ = true;
+  Told(TimeMark::Kind::kCyc);
+  pos_ += cyc.size;
+  return true;
 }
 
 // Takes a TNT or TIP packet by itself, by its path. False: it must be walked, and nothing was done.
@@ -269,6 +346,9 @@ std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunLongTnts(
     if (!size) break;
     unsigned left = packet.count;
     while (left > ShortTnt::kMaxCount) {
+      if constexpr (kTimesPaths)
+        if (sink_.TakesSingles()) [[unlikely]]
+          break;
       if constexpr (Sink::kListsBlocks)
         if (run.IsFull()) [[unlikely]]
           break;
@@ -364,7 +444,7 @@ bool FlowEngine<Sink>::Take(PathMemo& memo, Path<Packets>& path) {
   if (!memo.Apply(path, returns_)) return false;
   PathRun run{*this, memo};
   run.Begin();
-  run.Add(path, path.answer());
+  run.AddTimed(path, path.answer());
   run.End();
   return true;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "flowback/base/error.h"
@@ -48,5 +49,15 @@ Status DecodePiece(const FlowPiece& piece, const StreamInputs& inputs, Decoder& 
 // The same; `whole` is the piece's stream's input.
 Status DecodePiece(const FlowPiece& piece, const DecodeInput& whole, const TraceSource& source,
                    Decoder& decoder, ExecutionConsumer& consumer);
+
+// A piece's flow, to be read in segments: what they tell is what DecodePiece tells.
+struct PieceReader {
+  std::unique_ptr<DecodeInput> input;
+  std::unique_ptr<FlowReader> flow;
+};
+
+// Both must outlive the result. A state of its reader may also be given to another reader of the
+// same piece by the same decoder. Errors: as Decoder::Read.
+Result<PieceReader> ReadPiece(const FlowPiece& piece, const StreamInputs& inputs, Decoder& decoder);
 
 }  // namespace flowback

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#include "replay/flow/executed_blocks.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace flowback {
+namespace {
+
+void KeepHottest(std::vector<ExecutedBlocks::Entry>& entries, size_t most) {
+  const size_t kept = std::min(most, entries.size());
+  std::ranges::partial_sort(
+      entries, entries.begin() + static_cast<ptrdiff_t>(kept), [](const auto& a, const auto& b) {
+        return std::tuple(b.instructions, a.address) < std::tuple(a.instructions, b.address);
+      });
+  entries.resize(kept);
+}
+
+void AddLines(uint64_t first, uint64_t last, LineSet& lines) {
+  for (Line line = LineOf(first); line <= LineOf(last); ++line) lines.Add(line);
+}
+
+}  // namespace
+
+// Runs of which the decoder made no batch are few: they are in filters, but in no profile.
+void ExecutedBlocks::Add(const BlockRun& run) {
+  if (!run.lengths.empty()) AddLines(run.address, run.LastAddress(), lines_);
+}
+
+const std::vector<Line>& ExecutedBlocks::Lines() {
+  for (auto& [table, of] : tables_) {
+    for (; of.in_lines < of.touched.size(); ++of.in_lines) {
+      const CodeBlock& block = (*table)[of.touched[of.in_lines]];
+      if (block.count != 0) AddLines(block.address, block.LastAddress(), lines_);
+    }
+  }
+  return lines_.lines();
+}
+
+std::vector<ExecutedBlocks::Entry> ExecutedBlocks::EndStretch(size_t most) {
+  std::vector<Entry> entries;
+  for (auto& [table, of] : tables_) {
+    of.totals.resize(of.counts.size());
+    for (const uint32_t number : of.touched) {
+      const CodeBlock& block = (*table)[number];
+      entries.push_back(
+          {&table->space(), block.address, uint64_t{of.counts[number]} * block.count});
+      of.totals[number] += of.counts[number];
+      of.counts[number] = 0;
+    }
+    of.touched.clear();
+    of.in_lines = 0;
+  }
+  lines_.Clear();
+  KeepHottest(entries, most);
+  return entries;
+}
+
+std::vector<ExecutedBlocks::Entry> ExecutedBlocks::All() const {
+  std::vector<Entry> entries;
+  for (const auto& [table, of] : tables_)
+    for (uint32_t number = 0; number < of.totals.size(); ++number)
+      if (of.totals[number] != 0)
+        entries.push_back({&table->space(), (*table)[number].address,
+                           of.totals[number] * (*table)[number].count});
+  KeepHottest(entries, entries.size());
+  return entries;
+}
+
+}  // namespace flowback
