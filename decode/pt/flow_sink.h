@@ -11,6 +11,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <span>
 
 #include "decode/pt/clock.h"
 #include "decode/pt/flow_names.h"
@@ -184,11 +185,22 @@ concept ListsBlocks =
       sink.MakeRoom();
     };
 
+// Where lists of blocks are timed, CYC packets may come between paths: where TakesCyc says so, the
+// engine tells of each with Cyc, then of the steps behind it that it times with TellTimed.
+template <class Sink>
+concept TimesPaths = requires(Sink& sink, const BlockGraph& graph, const TimeMark& mark,
+                              std::span<const BlockStep> steps) {
+  { sink.TakesCyc() } -> std::same_as<bool>;
+  sink.Cyc(mark);
+  sink.TellTimed(graph, steps, uint64_t{});
+};
+
 // What FlowEngine takes.
 template <class Sink>
 concept FlowSink =
     FittingFlags<Sink> && TakesBlocks<Sink> && (!Sink::kWantsTimes || TakesTimes<Sink>) &&
     (!Sink::kMemoises || TakesPaths<Sink>) && (!Sink::kCountsUses || CountsUses<Sink>) &&
-    (!Sink::kListsBlocks || ListsBlocks<Sink>);
+    (!Sink::kListsBlocks || ListsBlocks<Sink>) &&
+    (!Sink::kListsBlocks || !Sink::kWantsTimes || TimesPaths<Sink>);
 
 }  // namespace flowback::pt
