@@ -3,7 +3,10 @@
 // other way round, and both are what decoding the streams in one go tells of its stays.
 #include <gtest/gtest.h>
 
+#include <iterator>
+#include <map>
 #include <memory>
+#include <random>
 #include <vector>
 
 #include "tests/golden/engines.h"
@@ -15,6 +18,43 @@ namespace flowback::golden {
 namespace {
 
 using namespace cursor_elements;
+
+// The next and the last execution of addresses, common and rare ones and some that never were, from
+// random places: by looking at each element.
+void ExpectExecutions(ThreadCursor& cursor, const std::vector<Element>& truth, uint64_t seed) {
+  std::vector<size_t> instructions;
+  std::map<uint64_t, size_t> first;  // by address
+  for (size_t i = 0; i < truth.size(); ++i) {
+    if (truth[i].kind != Kind::kInstruction) continue;
+    first.try_emplace(truth[i].place, i);
+    instructions.push_back(i);
+  }
+  if (instructions.empty()) return;
+  std::mt19937_64 random(seed);
+  std::vector<uint64_t> addresses = {0, 1, ~uint64_t{0}, truth[instructions[0]].place + 1};
+  for (int i = 0; i < 8; ++i)  // as often as they execute
+    addresses.push_back(truth[instructions[random() % instructions.size()]].place);
+  for (int i = 0; i < 8; ++i)  // each address alike: rare ones, too
+    addresses.push_back(
+        std::next(first.begin(), static_cast<ptrdiff_t>(random() % first.size()))->first);
+  for (const uint64_t address : addresses) {
+    const uint64_t number = random() % instructions.size();
+    const size_t from = instructions[number];
+    const auto is_it = [&](const Element& e) {
+      return e.kind == Kind::kInstruction && e.place == address;
+    };
+    size_t next = from + 1;
+    while (next < truth.size() && !is_it(truth[next])) ++next;
+    size_t before = from;
+    while (before != 0 && !is_it(truth[before - 1])) --before;
+    cursor.ToInstruction(number);
+    ASSERT_EQ(cursor.NextAt(address), next < truth.size()) << address;
+    EXPECT_TRUE(At(cursor) == truth[next < truth.size() ? next : from]) << address;
+    cursor.ToInstruction(number);
+    ASSERT_EQ(cursor.PreviousAt(address), before != 0) << address;
+    EXPECT_TRUE(At(cursor) == truth[before != 0 ? before - 1 : from]) << address;
+  }
+}
 
 class CursorTest : public testing::TestWithParam<PerfRecording> {};
 
@@ -43,6 +83,7 @@ TEST_P(CursorTest, GoesThroughEachThread) {
     ThreadCursor cursor(*index, index->threads()[i]);
     EXPECT_EQ(Difference(Forward(cursor), truth), "");
     EXPECT_EQ(Difference(Backward(cursor), truth), "");
+    ExpectExecutions(cursor, truth, i + 1);
     elements += truth.size();
   }
   EXPECT_GT(elements, 0u);
