@@ -79,7 +79,7 @@ class DecodeJob {
 
   void CountBytes();
   void WarnOfNothingFound();
-  Status ListPiece(const FlowPiece& piece, Decoder& decoder, ExecutionConsumer& consumer) const;
+  std::function<bool(const FlowPiece& piece)> PiecesInSpan() const;
   Player NewPlayer();
   SpanNeeds NeedsOfSpan() const { return {settings_.times.span, kind_.wants_context}; }
   Result<std::unique_ptr<Decoder>> NewDecoder();
@@ -276,33 +276,26 @@ Status DecodeJob::List(Output& output) {
 
 // Printing takes most of the work, and has threads of its own: of many, some decode.
 Player DecodeJob::NewPlayer() {
-  PlayOptions options{.threads = std::max(1U, ThreadCount() / 2)};
-  if (in_span_)
-    options.reaches = [this](const FlowPiece& piece) { return in_span_->Reaches(piece); };
+  PlayOptions options{.threads = std::max(1U, ThreadCount() / 2), .reaches = PiecesInSpan()};
   if (ShowsAll()) options.check = CheckAccount;
   return Player(*inputs_, [this] { return NewDecoder(); }, std::move(options));
 }
 
-Status DecodeJob::ListByTime(Output& output) {
-  const MergePlan plan{
-      .make_printer = kind_.make_printer,
-      .make_decoder = [this] { return NewDecoder(); },
-      .decode = [this](const FlowPiece& piece, Decoder& decoder,
-                       ExecutionConsumer& consumer) { return ListPiece(piece, decoder, consumer); },
-      .looks_back = kind_.looks_back,
-      .threads = ThreadCount(),
-      .open = options_.reader.window};
-  return cli::ListByTime(plan, threads_.owners(), settings_, output);
+// Empty: all.
+std::function<bool(const FlowPiece& piece)> DecodeJob::PiecesInSpan() const {
+  if (!in_span_) return {};
+  return [this](const FlowPiece& piece) { return in_span_->Reaches(piece); };
 }
 
-// Any thread.
-Status DecodeJob::ListPiece(const FlowPiece& piece, Decoder& decoder,
-                            ExecutionConsumer& consumer) const {
-  if (in_span_ && !in_span_->Reaches(piece)) return {};
-  if (!IsWholeStream(piece)) return DecodePiece(piece, *inputs_, decoder, consumer);
-  const Result<ByteAccount> account = decoder.Decode(inputs_->For(*piece.stream), consumer);
-  if (!account) return Fail(account.error());
-  return consumer.Done() || !ShowsAll() ? Status() : CheckAccount(*account, *piece.stream);
+Status DecodeJob::ListByTime(Output& output) {
+  const MergePlan plan{.make_printer = kind_.make_printer,
+                       .make_decoder = [this] { return NewDecoder(); },
+                       .inputs = *inputs_,
+                       .reaches = PiecesInSpan(),
+                       .looks_back = kind_.looks_back,
+                       .threads = ThreadCount(),
+                       .open = options_.reader.window};
+  return cli::ListByTime(plan, threads_.owners(), settings_, output);
 }
 
 Status DecodeJob::Sum(Output& output) {

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "cli/listing/merged_listing.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <deque>
+#include <optional>
 #include <queue>
-#include <system_error>
 #include <tuple>
 #include <utility>
 
-#include "cli/listing/piece_reader.h"
+#include "cli/listing/text_pool.h"
 
 namespace flowback::cli {
 namespace {
@@ -31,16 +29,15 @@ uint64_t FirstTsc(const FlowPiece& piece, const TraceSource& source) {
 // One owner's listing, as far as it has been asked for.
 struct Source {
   const StreamOwner* owner = nullptr;
-  size_t piece = 0;    // that is open or comes next
-  uint64_t items = 0;  // of it, that have been printed
+  size_t piece = 0;  // that is open or comes next
   std::unique_ptr<FlowPrinter> printer;
-  PieceReader* reader = nullptr;   // null: the piece is not open
-  bool at_end = false;             // of the piece: all of it has been printed
-  bool finished = false;           // of the last piece: the printer has said its last
-  std::deque<ListingText> chunks;  // printed before the reader was taken away
-  ListingText text;                // that is being written
-  size_t mark = 0;                 // the next line in it
-  uint64_t tsc = 0;                // of the next line, or a bound of it; never goes back
+  std::unique_ptr<TextPool::Piece> reader;  // null: the piece has not been begun
+  bool is_open = false;                     // it is being printed
+  bool finished = false;                    // of the last piece: the printer has said its last
+  std::deque<ListingText> chunks;           // printed before the piece had to rest
+  ListingText text;                         // that is being written
+  size_t mark = 0;                          // the next line in it
+  uint64_t tsc = 0;                         // of the next line, or a bound of it; never goes back
 
   bool HasLine() const { return mark < text.marks.size(); }
 };
@@ -57,9 +54,9 @@ class Merge {
   void WriteLines(Source& source, const Place& limit);
   void TakeText(Source& source, ListingText text);
   Status Fetch(Source& source, bool& found);
-  Status Open(Source& source);
-  Result<PieceReader*> FreeReader();
-  Status AddReader();
+  Status MakePool();
+  void Open(Source& source);
+  void MakeRoom();
   void GiveWay(Source& source);
   void EndPiece(Source& source);
   void ComeToPiece(Source& source);
@@ -71,17 +68,17 @@ class Merge {
   const MergePlan& plan_;
   const PrintSettings& settings_;
   Output& output_;
-  std::counting_semaphore<> permits_;
-  ReaderContext context_;
-  size_t most_readers_;
+  PieceContext context_;
+  size_t most_open_;
+  size_t open_ = 0;
   std::vector<Source> sources_;
   std::priority_queue<Place, std::vector<Place>, std::greater<>> waiting_;
   ListingText nothing_{.text = {}, .marks = {}, .keeps_marks = true};  // what beginning prints
-  std::vector<std::unique_ptr<PieceReader>> readers_;
-  std::vector<PieceReader*> free_;
+  std::optional<TextPool> pool_;  // the last member: it works on the others
 };
 
-size_t UsefulReaders(const std::vector<StreamOwner>& owners) {
+// How many pieces are open at a time.
+size_t UsefulPieces(const std::vector<StreamOwner>& owners) {
   constexpr size_t kLeast = 64;
   constexpr size_t kMost = 1024;
   int64_t last_cpu = -1;  // a damaged recording may name any
@@ -102,13 +99,13 @@ Merge::Merge(const MergePlan& plan, const std::vector<StreamOwner>& owners,
     : plan_(plan),
       settings_(settings),
       output_(output),
-      permits_(plan.threads),
-      context_{.permits = permits_,
-               .decode = plan.decode,
-               .tally = {},
-               .chunk_size = ChunkSize(owners.size())},
-      most_readers_(plan.open != 0 ? plan.open : UsefulReaders(owners)),
+      context_{.inputs = plan.inputs,
+               .settings = settings,
+               .chunk_size = ChunkSize(owners.size()),
+               .reaches = plan.reaches},
+      most_open_(plan.open != 0 ? plan.open : UsefulPieces(owners)),
       sources_(owners.size()) {
+  context_.pieces_rest = owners.size() > most_open_;
   for (size_t i = 0; i < owners.size(); ++i) {
     sources_[i].owner = &owners[i];
     ComeToPiece(sources_[i]);
@@ -117,6 +114,7 @@ Merge::Merge(const MergePlan& plan, const std::vector<StreamOwner>& owners,
 }
 
 Status Merge::Run() {
+  if (Status status = MakePool(); !status) return status;
   while (!waiting_.empty() && !output_.closed()) {
     Source& source = sources_[waiting_.top().owner];
     waiting_.pop();
@@ -169,80 +167,65 @@ Status Merge::Fetch(Source& source, bool& found) {
     found = false;
     return {};
   }
-  if (source.chunks.empty() && source.reader == nullptr && !source.at_end)
-    if (Status status = Open(source); !status) return status;
+  if (source.chunks.empty() && !source.is_open) Open(source);
   ListingText text;
   if (!source.chunks.empty()) {
     text = std::move(source.chunks.front());
     source.chunks.pop_front();
-  } else if (source.reader == nullptr || !source.reader->Next(text)) {
+  } else if (!pool_->Next(*source.reader, text)) {
     found = false;
-    return source.reader == nullptr ? Status() : source.reader->status();
+    source.is_open = false;
+    --open_;
+    return pool_->status(*source.reader);
   }
   TakeText(source, std::move(text));
   return {};
 }
 
-Status Merge::Open(Source& source) {
-  const Result<PieceReader*> reader = FreeReader();
-  if (!reader) return Fail(reader.error());
+Status Merge::MakePool() {
+  std::vector<PieceTools> tools;
+  for (unsigned i = 0; i < std::max(plan_.threads, 1u); ++i) {
+    Result<std::unique_ptr<Decoder>> decoder = plan_.make_decoder();
+    if (!decoder) return Fail(decoder.error());
+    tools.push_back({*std::move(decoder), std::make_unique<PrintTools>(settings_)});
+  }
+  pool_.emplace(std::move(tools));
+  return {};
+}
+
+void Merge::Open(Source& source) {
   const FlowPiece& piece = source.owner->pieces[source.piece];
   if (source.printer == nullptr) {
     source.printer = plan_.make_printer(settings_);
     source.printer->WriteTo(nothing_);
     source.printer->Begin(*source.owner);
   }
-  if (source.items == 0) source.printer->BeginPiece(*piece.stream);
-  source.reader = *reader;
-  source.reader->Start(piece, *source.printer, source.items);
-  return {};
+  if (source.reader == nullptr) {
+    source.printer->BeginPiece(*piece.stream);
+    source.reader = std::make_unique<TextPool::Piece>(context_, piece, *source.printer);
+  }
+  while (open_ >= most_open_) MakeRoom();
+  ++open_;
+  source.is_open = true;
+  pool_->Begin(*source.reader);
 }
 
-Result<PieceReader*> Merge::FreeReader() {
-  if (free_.empty() && readers_.size() < most_readers_)
-    if (Status status = AddReader(); !status) return Fail(status.error());
-  if (free_.empty()) {
-    Source* last = nullptr;
-    for (Source& source : sources_)
-      if (source.reader != nullptr && (last == nullptr || PlaceOf(*last) < PlaceOf(source)))
-        last = &source;
-    GiveWay(*last);
-  }
-  PieceReader* reader = free_.back();
-  free_.pop_back();
-  return reader;
-}
-
-// With fewer readers than there should be, pieces would be decoded again and again.
-Status Merge::AddReader() {
-  Result<std::unique_ptr<Decoder>> decoder = plan_.make_decoder();
-  if (!decoder) return Fail(decoder.error());
-  try {
-    readers_.push_back(std::make_unique<PieceReader>(settings_, context_, std::move(*decoder)));
-  } catch (const std::system_error& error) {
-    return Fail(
-        Error(ErrorCode::kSystem, fmt::format("--by-time: the system gives no thread beside {}: {}",
-                                              readers_.size(), error.code().message()))
-            .Remedy("allow more threads (ulimit -u) and memory (ulimit -v), leave --by-time out, "
-                    "or choose less with --tid"));
-  }
-  free_.push_back(readers_.back().get());
-  return {};
+// The piece that is needed last rests.
+void Merge::MakeRoom() {
+  Source* last = nullptr;
+  for (Source& source : sources_)
+    if (source.is_open && (last == nullptr || PlaceOf(*last) < PlaceOf(source))) last = &source;
+  GiveWay(*last);
 }
 
 void Merge::GiveWay(Source& source) {
-  const PieceReader::Stopped stopped = source.reader->Stop();
-  source.items = stopped.items;
-  // An error is met again where the piece goes on.
-  source.at_end = stopped.at_end && source.reader->status();
-  for (ListingText text; source.reader->Next(text);) source.chunks.push_back(std::move(text));
-  free_.push_back(std::exchange(source.reader, nullptr));
+  source.chunks = pool_->Stop(*source.reader);
+  source.is_open = false;
+  --open_;
 }
 
 void Merge::EndPiece(Source& source) {
-  if (source.reader != nullptr) free_.push_back(std::exchange(source.reader, nullptr));
-  source.items = 0;
-  source.at_end = false;
+  source.reader.reset();
   const bool is_last = source.piece + 1 == source.owner->pieces.size();
   if (is_last && !source.finished) return EndOwner(source);
   ++source.piece;

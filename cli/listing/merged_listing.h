@@ -8,11 +8,10 @@
 //
 // So the owners' listings are merged line by line, as sorted files are. A piece of an owner's flow
 // is opened when the merge has come to the time at which its trace begins, and is then decoded and
-// printed on a thread of its own, a few chunks ahead. On a CPU one thread runs at a time, so about
-// as many pieces are open as there are CPUs. When there are more, as in a recording of thousands of
-// threads with a buffer each, the piece that is needed last gives way: its text is kept, and when
-// that is used up it is decoded again from its begin. Decoding the same gives the same, so the
-// items that were printed are left out by their number.
+// printed a few chunks ahead. On a CPU one thread runs at a time, so about as many pieces are open
+// as there are CPUs. When there are more, as in a recording of thousands of threads with a buffer
+// each, the piece that is needed last rests: what is printed of it is kept, and how to decode on
+// from a place a little before.
 #pragma once
 
 #include <functional>
@@ -28,9 +27,9 @@ namespace flowback::cli {
 struct MergePlan {
   PrinterMaker make_printer = nullptr;
   std::function<Result<std::unique_ptr<Decoder>>()> make_decoder;
-  // As ReaderContext::decode.
-  std::function<Status(const FlowPiece& piece, Decoder& decoder, ExecutionConsumer& consumer)>
-      decode;
+  const StreamInputs& inputs;
+  // Which pieces are decoded at all; empty: all. Any thread.
+  std::function<bool(const FlowPiece& piece)> reaches{};
   // A line may tell of a time that lies before the piece in which it is printed: a break between
   // two pieces, a call whose duration was waited for. Then a thread's next piece is opened as soon
   // as the one before has ended.

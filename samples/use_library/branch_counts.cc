@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 
+#include "flowback/replay/player.h"
 #include "opened.h"
 
 namespace {
@@ -14,7 +15,8 @@ namespace {
 using flowback::Fail;
 using flowback::Status;
 
-class BranchCounter final : public flowback::ExecutionConsumer {
+// Gets one thread after the other; the player decodes on several threads, and tells on one.
+class BranchCounter final : public flowback::PlayConsumer {
  public:
   void OnBlock(const flowback::BlockRun& run) override {
     if (run.last != flowback::InstructionClass::kConditional) return;
@@ -29,6 +31,13 @@ class BranchCounter final : public flowback::ExecutionConsumer {
     lost_bytes_ += loss.end - loss.begin;
   }
 
+  void OnThreadEnd(const flowback::ThreadFlow& thread, size_t) override {
+    Print(NameOf(thread.tid, thread.pieces.front().stream));
+    counts_.clear();
+    losses_ = lost_bytes_ = 0;
+  }
+
+ private:
   void Print(const std::string& thread) const {
     for (const auto& [address, counts] : counts_)
       std::printf("%s %" PRIx64 " %" PRIu64 " %" PRIu64 "\n", thread.c_str(), address, counts.taken,
@@ -38,7 +47,6 @@ class BranchCounter final : public flowback::ExecutionConsumer {
                   lost_bytes_);
   }
 
- private:
   struct Counts {
     uint64_t taken = 0;
     uint64_t not_taken = 0;
@@ -51,16 +59,11 @@ class BranchCounter final : public flowback::ExecutionConsumer {
 Status Count(const std::string& path) {
   const auto opened = Open(path);
   if (!opened) return Fail(opened.error());
-  for (const flowback::ThreadFlow& flow :
-       flowback::ThreadFlows((*opened)->recording, *(*opened)->inputs)) {
-    BranchCounter counter;
-    for (const flowback::FlowPiece& piece : flow.pieces)
-      if (Status status = DecodePiece(piece, *(*opened)->inputs, *(*opened)->decoder, counter);
-          !status)
-        return status;
-    counter.Print(NameOf(flow.tid, flow.pieces.front().stream));
-  }
-  return {};
+  const flowback::StreamInputs& inputs = *(*opened)->inputs;
+  const std::vector<flowback::ThreadFlow> flows =
+      flowback::ThreadFlows((*opened)->recording, inputs);
+  BranchCounter counter;
+  return NewPlayer(inputs).Play(PointersTo(flows), counter);
 }
 
 }  // namespace

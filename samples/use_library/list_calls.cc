@@ -3,11 +3,15 @@
 //   list_calls RECORDING FIRST LAST    nanoseconds of the recording's clock (perf's)
 // Prints "TIME THREAD: CALLER -> CALLEE" for each, one thread after the other. What was lost stands
 // where it was, as '#'.
+#include <atomic>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 
+#include "flowback/replay/player.h"
+#include "flowback/replay/recording_clock.h"
+#include "flowback/replay/span_decoder.h"
 #include "flowback/replay/symbolizer.h"
 #include "opened.h"
 
@@ -16,21 +20,22 @@ namespace {
 using flowback::Fail;
 using flowback::Status;
 
-// What lies between two times, of one thread.
-class CallPrinter final : public flowback::ExecutionConsumer {
+class CallPrinter final : public flowback::PlayConsumer {
  public:
-  CallPrinter(const flowback::TimeConversion& clock, uint64_t first, uint64_t last,
+  CallPrinter(const flowback::RecordingClock& clock, flowback::TimeSpan span,
               flowback::Symbolizer& symbolizer)
-      : clock_(clock), first_(first), last_(last), symbolizer_(symbolizer) {}
+      : clock_(clock), span_(span), symbolizer_(symbolizer) {}
 
-  void set_thread(std::string name) { thread_ = std::move(name); }
+  void OnThreadBegin(const flowback::ThreadFlow& thread, size_t) override {
+    thread_ = NameOf(thread.tid, thread.pieces.front().stream);
+  }
   void OnBlock(const flowback::BlockRun& run) override {
     if (run.last != flowback::InstructionClass::kCall &&
         run.last != flowback::InstructionClass::kIndirectCall)
       return;
     // A call that was not carried out any more leads nowhere.
     if (run.next == 0 || !IsBetween(run.tsc)) return;
-    std::printf("%" PRIu64 " %s: %s -> %s\n", clock_.ToNanoseconds(run.tsc), thread_.c_str(),
+    std::printf("%" PRIu64 " %s: %s -> %s\n", clock_.Value(run.tsc), thread_.c_str(),
                 Name(run, run.LastAddress()).c_str(), Name(run, run.next).c_str());
   }
   void OnEvent(const flowback::TraceEvent&) override {}
@@ -39,10 +44,7 @@ class CallPrinter final : public flowback::ExecutionConsumer {
   }
 
  private:
-  bool IsBetween(uint64_t tsc) const {
-    const uint64_t time = clock_.ToNanoseconds(tsc);
-    return tsc != 0 && time >= first_ && time <= last_;
-  }
+  bool IsBetween(uint64_t tsc) const { return tsc != 0 && span_.Contains(clock_.Value(tsc)); }
   std::string Name(const flowback::BlockRun& run, uint64_t address) {
     const auto symbol = run.space == nullptr ? std::nullopt : symbolizer_.Find(*run.space, address);
     if (symbol) return std::string(symbol->name);
@@ -51,46 +53,44 @@ class CallPrinter final : public flowback::ExecutionConsumer {
     return text;
   }
 
-  flowback::TimeConversion clock_;
-  uint64_t first_;
-  uint64_t last_;
+  const flowback::RecordingClock& clock_;
+  flowback::TimeSpan span_;
   flowback::Symbolizer& symbolizer_;
   std::string thread_;
 };
 
-Status List(const std::string& path, uint64_t first, uint64_t last) {
+Status List(const std::string& path, flowback::TimeSpan span) {
   const auto opened = Open(path);
   if (!opened) return Fail(opened.error());
   const flowback::Recording& recording = (*opened)->recording;
-  flowback::StreamInputs& inputs = *(*opened)->inputs;
-  const flowback::TimeConversion& clock = recording.pt.time;
-  if (!clock.known())
+  const flowback::RecordingClock clock(recording);
+  if (!clock.has_nanoseconds())
     return Fail(flowback::ErrorCode::kUnsupported, path + ": does not tell how its clock runs");
+  flowback::StreamInputs& inputs = *(*opened)->inputs;
   inputs.set_times(true);
-  // Only what can lie between the two times is decoded.
-  for (const flowback::Stream& stream : recording.streams) {
-    const flowback::StreamRange range = flowback::RangeOfTimes(
-        inputs.source(), stream, [&](uint64_t tsc) { return clock.ToNanoseconds(tsc) < first; },
-        [&](uint64_t tsc) { return clock.ToNanoseconds(tsc) > last; });
-    inputs.set_from(stream, range.begin);
-  }
+  // Only what can lie between the two times is decoded, and what does not is left out.
+  const flowback::SpanNeeds needs{.span = span};
+  const flowback::SpanRanges ranges(inputs, recording, needs, clock);
+  std::atomic<bool> found = false;
+  const auto make_decoder = [&]() -> flowback::Result<std::unique_ptr<flowback::Decoder>> {
+    auto decoder = inputs.source().MakeDecoder("");
+    if (!decoder) return decoder;
+    return flowback::MakeSpanDecoder(*std::move(decoder), needs, clock, found);
+  };
+  const auto reaches = [&](const flowback::FlowPiece& stay) { return ranges.Reaches(stay); };
+  const std::vector<flowback::ThreadFlow> flows = flowback::ThreadFlows(recording, inputs);
   flowback::Symbolizer symbolizer({}, &recording);
-  CallPrinter printer(clock, first, last, symbolizer);
-  for (const flowback::ThreadFlow& flow : flowback::ThreadFlows(recording, inputs))
-    for (const flowback::FlowPiece& piece : flow.pieces) {
-      printer.set_thread(NameOf(flow.tid, piece.stream));
-      if (Status status = DecodePiece(piece, inputs, *(*opened)->decoder, printer); !status)
-        return status;
-    }
-  return {};
+  CallPrinter printer(clock, span, symbolizer);
+  return flowback::Player(inputs, make_decoder, {.threads = 2, .reaches = reaches})
+      .Play(PointersTo(flows), printer);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  const auto time = [&](int i) { return std::strtoull(argv[i], nullptr, 10); };
   const Status done =
-      argc == 4
-          ? List(argv[1], std::strtoull(argv[2], nullptr, 10), std::strtoull(argv[3], nullptr, 10))
-          : Fail(flowback::ErrorCode::kUsage, "usage: list_calls RECORDING FIRST LAST");
+      argc == 4 ? List(argv[1], {.begin = time(2), .end = time(3)})
+                : Fail(flowback::ErrorCode::kUsage, "usage: list_calls RECORDING FIRST LAST");
   return done ? 0 : Report("list_calls", done.error());
 }

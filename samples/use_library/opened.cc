@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "opened.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <thread>
 #include <utility>
 
 using flowback::Fail;
@@ -28,6 +30,18 @@ Result<std::unique_ptr<Opened>> Open(const std::string& path) {
   flowback::OpenOptions options;
   options.input = path;
   return Open(options);
+}
+
+flowback::Player NewPlayer(const flowback::StreamInputs& inputs) {
+  return flowback::Player(inputs, [&inputs] { return inputs.source().MakeDecoder(""); },
+                          {.threads = std::max(1U, std::thread::hardware_concurrency())});
+}
+
+std::vector<const flowback::ThreadFlow*> PointersTo(
+    const std::vector<flowback::ThreadFlow>& flows) {
+  std::vector<const flowback::ThreadFlow*> pointers;
+  for (const flowback::ThreadFlow& flow : flows) pointers.push_back(&flow);
+  return pointers;
 }
 
 std::string NameOf(int32_t tid, const flowback::Stream* stream) {
