@@ -33,6 +33,11 @@ class ShareCounter final : public ExecutionConsumer {
     ++share.losses;
     Told(share, loss.tsc);
   }
+  void OnUnknown(const UnknownFlow& unknown) override {
+    FlowShare& share = Of(unknown.stay);
+    ++share.unknown;
+    Told(share, unknown.tsc);
+  }
 
   std::vector<FlowShare> Take() { return std::exchange(shares_, {}); }
 
@@ -70,6 +75,9 @@ class StayRecorder final : public SegmentRecorder {
   }
   void OnLoss(const DataLoss& loss) override {
     if (loss.stay == stay_) SegmentRecorder::OnLoss(loss);
+  }
+  void OnUnknown(const UnknownFlow& unknown) override {
+    if (unknown.stay == stay_) SegmentRecorder::OnUnknown(unknown);
   }
 
  private:

@@ -91,6 +91,7 @@ class ThreadCursor::Impl {
   const CursorInstruction& instruction() const { return instruction_; }
   const TraceEvent& event() const { return segment_->Event(item_); }
   const DataLoss& loss() const { return segment_->Loss(item_); }
+  const UnknownFlow& unknown() const { return segment_->Unknown(item_); }
 
   void ToBegin() {
     if (thread_.shares.empty()) return ToEnd();
@@ -151,6 +152,9 @@ class ThreadCursor::Impl {
       case FlowSegment::Kind::kLoss:
         kind_ = Kind::kLoss;
         break;
+      case FlowSegment::Kind::kUnknown:
+        kind_ = Kind::kUnknown;
+        break;
       default:
         kind_ = Kind::kInstruction;
         runs_.Fill(*segment_, item);
@@ -203,6 +207,7 @@ void ThreadCursor::Impl::Show() {
                   .last = run.last,
                   .mode = run.mode,
                   .in_transaction = run.in_transaction,
+                  .branch = last ? run.branch : BranchFacts{},
                   .space = run.space,
                   .stay = run.stay};
 }
@@ -322,6 +327,8 @@ void ThreadCursor::Impl::ToTime(uint64_t tsc) {
         return segment_->Run(item).tsc;
       case FlowSegment::Kind::kEvent:
         return segment_->Event(item).tsc;
+      case FlowSegment::Kind::kUnknown:
+        return segment_->Unknown(item).tsc;
       default:
         return segment_->Loss(item).tsc;
     }
@@ -343,6 +350,7 @@ ThreadCursor::Kind ThreadCursor::kind() const { return impl_->kind(); }
 const CursorInstruction& ThreadCursor::instruction() const { return impl_->instruction(); }
 const TraceEvent& ThreadCursor::event() const { return impl_->event(); }
 const DataLoss& ThreadCursor::loss() const { return impl_->loss(); }
+const UnknownFlow& ThreadCursor::unknown() const { return impl_->unknown(); }
 uint64_t ThreadCursor::number() const { return impl_->number(); }
 void ThreadCursor::ToBegin() { impl_->ToBegin(); }
 void ThreadCursor::ToEnd() { impl_->ToEnd(); }

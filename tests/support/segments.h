@@ -58,12 +58,52 @@ inline void ExpectPlayed(const std::vector<FlowSegment>& segments, Decoder& deco
          << "\nin segments: " << Played(segments, at).text();
 }
 
+// What executes next is what the piece before says executes next, where it says so.
+class PlaceJudge final : public ExecutionConsumer {
+ public:
+  void OnBlock(const BlockRun& run) override {
+    if (place_.GoesOn() && !run.lengths.empty()) {
+      EXPECT_EQ(run.address, place_.ip);
+      ++judged_;
+    }
+    place_ = Behind(run);
+  }
+  void OnEvent(const TraceEvent& event) override { place_ = Behind(event, place_); }
+  void OnLoss(const DataLoss&) override { place_ = {}; }
+  void OnUnknown(const UnknownFlow& unknown) override { place_ = Behind(unknown); }
+
+  const FlowPlace& place() const { return place_; }
+  uint64_t judged() const { return judged_; }
+
+ private:
+  FlowPlace place_;
+  uint64_t judged_ = 0;
+};
+
+// A segment ends with what its last piece says, and the next one begins with that.
+inline void ExpectBordersHold(const std::vector<FlowSegment>& segments) {
+  PlaceJudge judge;
+  size_t pieces = 0;
+  for (size_t i = 0; i < segments.size(); ++i) {
+    EXPECT_EQ(segments[i].begin(), judge.place()) << "segment " << i;
+    segments[i].Play(judge);
+    EXPECT_EQ(segments[i].end(), judge.place()) << "segment " << i;
+    pieces += segments[i].size();
+    if (::testing::Test::HasFailure()) FAIL() << "segment " << i << " of " << segments.size();
+  }
+  if (pieces > 100) {
+    EXPECT_GT(judge.judged(), 0);
+  }
+}
+
 inline Segments ReadInOrder(FlowReader& reader, size_t size) {
   Segments segments;
+  FlowPlace place;
   while (!reader.at_end()) {
     segments.before.push_back(reader.Save());
-    SegmentRecorder recorder(segments.segments.emplace_back());
+    SegmentRecorder recorder(segments.segments.emplace_back(), place);
     reader.ReadTo(reader.offset() + size, recorder);
+    place = segments.segments.back().end();
   }
   return segments;
 }
@@ -119,7 +159,7 @@ inline void ReadAgain(FlowReader& reader, size_t size, uint64_t seed, Segments& 
   for (const size_t i : order) {
     reader.Return(*segments.before[i]);
     FlowSegment again;
-    SegmentRecorder recorder(again);
+    SegmentRecorder recorder(again, segments.segments[i].begin());
     reader.ReadTo(reader.offset() + size, recorder);
     EXPECT_EQ(again.instructions(), segments.segments[i].instructions()) << "segment " << i;
     segments.segments[i] = std::move(again);
@@ -145,6 +185,7 @@ inline void ExpectSegmentsAreWhole(std::string_view engine, DecodeInput input, s
     ReadAgain(seed % 2 == 0 ? **reader : **other_reader, size, seed, segments,
               MostReadAgain(engine, input.bytes.size()));
     ExpectPlayed(segments.segments, **decoder, input, "in any order");
+    ExpectBordersHold(segments.segments);
     if (engine != "native") continue;  // the others' states can't be told in bytes
     const Result<std::unique_ptr<Decoder>> other = MakeDecoder(engine);
     auto listener = (*other)->Read(input);

@@ -61,6 +61,9 @@ inline Element At(const ThreadCursor& cursor) {
       return {Kind::kEvent, cursor.event().offset, cursor.event().tsc, cursor.event().bounds};
     case Kind::kLoss:
       return {Kind::kLoss, cursor.loss().begin, cursor.loss().tsc, cursor.loss().bounds};
+    case Kind::kUnknown:
+      return {Kind::kUnknown, cursor.unknown().offset, cursor.unknown().tsc,
+              cursor.unknown().bounds};
     case Kind::kEnd:
       return {Kind::kEnd};
   }

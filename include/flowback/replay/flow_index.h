@@ -33,6 +33,7 @@ struct FlowShare {
   uint64_t instructions = 0;
   uint64_t events = 0;
   uint64_t losses = 0;
+  uint64_t unknown = 0;    // places between which it is unknown what executed
   uint64_t first_tsc = 0;  // of what it has, the first and the last time known; 0: none is
   uint64_t last_tsc = 0;
 };
