@@ -30,6 +30,22 @@ BlockRun FlowSegment::Run(size_t item) const {
   return run;
 }
 
+uint64_t FlowSegment::LastTsc(size_t item) const {
+  switch (items_[item].kind) {
+    case Kind::kBlocks:
+      return Batch(item).last_tsc();
+    case Kind::kBlock:
+      return Run(item).tsc;
+    case Kind::kEvent:
+      return Event(item).tsc;
+    case Kind::kLoss:
+      return Loss(item).tsc;
+    case Kind::kUnknown:
+      return Unknown(item).tsc;
+  }
+  return 0;
+}
+
 void FlowSegment::Play(size_t begin, size_t end, ExecutionConsumer& consumer) const {
   for (size_t item = begin; item < end && !consumer.Done(); ++item) {
     switch (items_[item].kind) {

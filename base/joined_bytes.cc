@@ -75,6 +75,7 @@ void JoinedBytes::Acquire(size_t first, size_t last) {
     }
     lock.lock();
     granule.state = State::kPresent;
+    ++brought_;
     has_come_.notify_all();
   }
 }
@@ -126,6 +127,11 @@ size_t JoinedBytes::present() const {
 size_t JoinedBytes::most_present() const {
   const std::scoped_lock lock(mutex_);
   return most_present_;
+}
+
+size_t JoinedBytes::brought() const {
+  const std::scoped_lock lock(mutex_);
+  return brought_;
 }
 
 StreamWindow::StreamWindow(Bytes bytes, std::shared_ptr<JoinedBytes> joined)

@@ -92,6 +92,24 @@ class Totals : public ExecutionConsumer {
   std::vector<FlowPart> parts_;
 };
 
+// Sums up what it hands on: all but the blocks.
+class TotalsAhead final : public Totals {
+ public:
+  explicit TotalsAhead(ExecutionConsumer& events) : events_(events) {}
+
+  void OnEvent(const TraceEvent& event) override {
+    Totals::OnEvent(event);
+    events_.OnEvent(event);
+  }
+  void OnLoss(const DataLoss& loss) override {
+    Totals::OnLoss(loss);
+    events_.OnLoss(loss);
+  }
+
+ private:
+  ExecutionConsumer& events_;
+};
+
 // Counts the executions of blocks as well: batches by the numbers of their blocks, and block runs
 // as what such a decoder cuts.
 class Counts final : public Totals {
@@ -203,6 +221,15 @@ Result<std::unique_ptr<FlowReader>> Decoder::Read(const DecodeInput&) {
 Result<FlowSummary> Decoder::Summarize(const DecodeInput& input) {
   Totals totals;
   const Result<ByteAccount> account = Decode(input, totals);
+  if (!account) return Fail(account.error());
+  return totals.Take(*account);
+}
+
+Result<FlowSummary> Decoder::SummarizeTimed(const DecodeInput& input, ExecutionConsumer& events) {
+  DecodeInput timed = input;
+  timed.times = timed.blocks = true;
+  TotalsAhead totals(events);
+  const Result<ByteAccount> account = Decode(timed, totals);
   if (!account) return Fail(account.error());
   return totals.Take(*account);
 }

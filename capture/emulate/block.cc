@@ -143,7 +143,7 @@ std::unique_ptr<Block> DescribeBlock(uint64_t start, Bytes code, std::vector<uin
   return block;
 }
 
-Block& BlockTable::Add(uint64_t start, Bytes code, std::vector<uint8_t> lengths) {
+Block& EmulatedBlocks::Add(uint64_t start, Bytes code, std::vector<uint8_t> lengths) {
   const auto [first, last] = blocks_.equal_range(start);
   for (auto it = first; it != last; ++it)
     if (it->second.lengths == lengths && std::ranges::equal(it->second.code, code))
@@ -155,7 +155,7 @@ Block& BlockTable::Add(uint64_t start, Bytes code, std::vector<uint8_t> lengths)
   return *blocks_.emplace(start, std::move(entry))->second.block;
 }
 
-void BlockTable::AddHandler(uint64_t address) {
+void EmulatedBlocks::AddHandler(uint64_t address) {
   handlers_.insert(address);
   const auto [first, last] = blocks_.equal_range(address);
   for (auto it = first; it != last; ++it) it->second.block->SetMayBeHandler();

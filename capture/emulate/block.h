@@ -85,10 +85,10 @@ std::unique_ptr<Block> DescribeBlock(uint64_t start, Bytes code, std::vector<uin
 
 // All blocks of a process, and where its signal handlers begin. Blocks live as long as the table:
 // the emulator keeps their addresses in the code it makes. The caller locks.
-class BlockTable {
+class EmulatedBlocks {
  public:
   // `quick_outcomes`: the outcome of a branch may be held back without a look at the clock.
-  explicit BlockTable(bool quick_outcomes, CodeMode mode = CodeMode::kX86_64)
+  explicit EmulatedBlocks(bool quick_outcomes, CodeMode mode = CodeMode::kX86_64)
       : quick_outcomes_(quick_outcomes), mode_(mode) {}
   // The block with this code at this address, told before or new.
   Block& Add(uint64_t start, Bytes code, std::vector<uint8_t> lengths);

@@ -53,7 +53,7 @@ EmulatedProcess::EmulatedProcess(record::SharedArea& area, record::EmulatorSetup
       tids_(new std::atomic<int32_t>[kMaxVcpus]()),
       makers_(new std::atomic<int32_t>[kMaxVcpus]()),
       starts_off_(new std::atomic<bool>[kMaxVcpus]()),
-      calls_(new SystemCall[kMaxVcpus]),
+      calls_(new GuestCall[kMaxVcpus]),
       registers_(new const GuestRegisters*[kMaxVcpus]()),
       blocks_(!area.settings.has_cyc, setup_.mode),
       code_(area.settings.keeps_images),

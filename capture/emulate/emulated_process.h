@@ -28,7 +28,7 @@
 namespace flowback::emulate {
 
 // A system call with its first arguments, as 64-bit programs make it.
-struct SystemCall {
+struct GuestCall {
   int64_t number = 0;
   int64_t own_number = 0;  // as the program made it
   std::array<uint64_t, 6> arguments{};
@@ -74,7 +74,7 @@ class EmulatedProcess {
   void OnSwitchInside(unsigned vcpu, const Block& rest);
   // Where EnterQuickly refused.
   void OnBlock(unsigned vcpu, const Block& block, const GuestRegisters* registers);
-  void OnSystemCall(unsigned vcpu, const SystemCall& call);
+  void OnSystemCall(unsigned vcpu, const GuestCall& call);
   void OnSystemCallDone(unsigned vcpu, int64_t number, int64_t result);
   // The calling thread dies of a signal, and the process with it. `core`: where its core dump is;
   // empty: there is none.
@@ -120,24 +120,24 @@ class EmulatedProcess {
   std::string CommOf(int32_t tid);
   std::optional<uint64_t> FaultAddress(const ThreadTracer& thread, int signal, uint64_t ip) const;
   void TellKilled(unsigned vcpu, int signal, const std::string& core);
-  void TellExit(unsigned vcpu, const SystemCall& call);
+  void TellExit(unsigned vcpu, const GuestCall& call);
   void TellEnd(ThreadTracer& thread, ProcessEnd end);
 
   // System calls.
-  SystemCall AsLong(const SystemCall& made);
-  void NoteHandler(const SystemCall& call);
-  void NoteName(ThreadTracer& thread, const SystemCall& call);
+  GuestCall AsLong(const GuestCall& made);
+  void NoteHandler(const GuestCall& call);
+  void NoteName(ThreadTracer& thread, const GuestCall& call);
   // Of a thread outside of the emulator's generated code. REQUIRES: registers_known_.
   uint64_t InstructionPointer(unsigned vcpu) const {
     return ReadRegisters(registers_[vcpu], setup_.mode).Rip(registers_known_);
   }
   void Execute(unsigned vcpu, uint64_t path, uint64_t arguments, uint64_t environment);
-  void ExecuteAt(unsigned vcpu, const SystemCall& call);
+  void ExecuteAt(unsigned vcpu, const GuestCall& call);
   std::string OutOfReach(const record::EmulatorSetup& setup, Descriptor& area) const;
   static void ExecuteNatively(const std::string& file, const std::vector<std::string>& arguments,
                               const std::vector<std::string>& environment);
-  void TellUnlikeNative(ThreadTracer& thread, const SystemCall& call, int64_t result);
-  void OnMappingsChanged(const SystemCall& call, uint64_t result, uint64_t now);
+  void TellUnlikeNative(ThreadTracer& thread, const GuestCall& call, int64_t result);
+  void OnMappingsChanged(const GuestCall& call, uint64_t result, uint64_t now);
 
   record::SharedArea& area_;
   const record::EmulatorSetup setup_;
@@ -148,7 +148,7 @@ class EmulatedProcess {
   std::unique_ptr<std::atomic<int32_t>[]> tids_;        // by vCPU; 0: no thread seen yet
   std::unique_ptr<std::atomic<int32_t>[]> makers_;      // by vCPU: who made the thread
   std::unique_ptr<std::atomic<bool>[]> starts_off_;     // by vCPU: as its maker was
-  std::unique_ptr<SystemCall[]> calls_;                 // by vCPU: the one being done
+  std::unique_ptr<GuestCall[]> calls_;                  // by vCPU: the one being done
   std::unique_ptr<const GuestRegisters*[]> registers_;  // by vCPU
   std::atomic<unsigned> vcpus_ = 0;                     // numbers seen so far
   std::array<std::atomic<bool>, record::kUnlikeNativeCalls> unlike_native_told_{};
@@ -156,7 +156,7 @@ class EmulatedProcess {
   std::atomic<bool> holding_ = false;  // then: the others wait for that
 
   std::mutex mutex_;  // over what follows
-  BlockTable blocks_;
+  EmulatedBlocks blocks_;
   CodeMap code_;
   CodeVersions versions_;
   GuestMemory memory_;

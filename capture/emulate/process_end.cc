@@ -51,7 +51,7 @@ void EmulatedProcess::TellKilled(unsigned vcpu, int signal, const std::string& c
 }
 
 // By exit_group, or the last thread's exit.
-void EmulatedProcess::TellExit(unsigned vcpu, const SystemCall& call) {
+void EmulatedProcess::TellExit(unsigned vcpu, const GuestCall& call) {
   const unsigned count = vcpus_;
   const auto runs = [&](unsigned i) {
     return i != vcpu && Thread(i) != nullptr && Thread(i)->open();

@@ -35,8 +35,8 @@ int64_t LongNumberOfIpc(uint64_t what) {
 
 }  // namespace
 
-SystemCall AsLongCall(const SystemCall& made, const GuestMemory& memory) {
-  SystemCall call = made;
+GuestCall AsLongCall(const GuestCall& made, const GuestMemory& memory) {
+  GuestCall call = made;
   // The emulator gives them as signed numbers.
   for (uint64_t& argument : call.arguments) argument = static_cast<uint32_t>(argument);
   call.number = LongNumber(made.number);

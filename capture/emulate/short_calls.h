@@ -13,6 +13,6 @@ inline constexpr int64_t kOldSignal = -1001;
 inline constexpr int64_t kOtherShortCall = -1002;  // none that matters
 
 // `made` as a 64-bit program would make it; `memory`: the program's, for arguments that lie there.
-SystemCall AsLongCall(const SystemCall& made, const GuestMemory& memory);
+GuestCall AsLongCall(const GuestCall& made, const GuestMemory& memory);
 
 }  // namespace flowback::emulate

@@ -36,7 +36,7 @@ class SlotWriter {
 
   // What the packets so far and the outcomes pending prove; only while open. (The callback of a
   // block changes it by itself: see ThreadTracer.)
-  const record::FlowState& flow() const {
+  const record::ThreadProgress& flow() const {
     return slot_->FlowAt(slot_->current.load(std::memory_order_relaxed));
   }
   record::Slot& slot() const { return *slot_; }

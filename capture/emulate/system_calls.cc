@@ -33,13 +33,13 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
 
 }  // namespace
 
-SystemCall EmulatedProcess::AsLong(const SystemCall& made) {
+GuestCall EmulatedProcess::AsLong(const GuestCall& made) {
   if (setup_.mode == CodeMode::kX86_64) return made;
   const std::lock_guard lock(mutex_);
   return AsLongCall(made, memory_);
 }
 
-void EmulatedProcess::OnSystemCall(unsigned vcpu, const SystemCall& made) {
+void EmulatedProcess::OnSystemCall(unsigned vcpu, const GuestCall& made) {
   if (vcpu >= kMaxVcpus) return;
   ThreadTracer* thread = Thread(vcpu);
   if (thread == nullptr) return;
@@ -47,7 +47,7 @@ void EmulatedProcess::OnSystemCall(unsigned vcpu, const SystemCall& made) {
     const std::lock_guard telling(thread->telling());
     thread->EnterKernel();
   }
-  const SystemCall call = AsLong(made);
+  const GuestCall call = AsLong(made);
   calls_[vcpu] = call;
   const auto& [path, arguments, environment, at_environment, a5, a6] = call.arguments;
   switch (call.number) {
@@ -89,7 +89,7 @@ void EmulatedProcess::OnSystemCallDone(unsigned vcpu, int64_t own_number, int64_
 }
 
 // Each kind once a process: some programs ask again and again.
-void EmulatedProcess::TellUnlikeNative(ThreadTracer& thread, const SystemCall& call,
+void EmulatedProcess::TellUnlikeNative(ThreadTracer& thread, const GuestCall& call,
                                        int64_t result) {
   const auto found = record::FindUnlikeNative(call.number, call.arguments[0], result);
   if (!found) return;
@@ -99,7 +99,7 @@ void EmulatedProcess::TellUnlikeNative(ThreadTracer& thread, const SystemCall& c
   thread.Send({.kind = MessageKind::kUnlikeNative, .address = row}, name_);
 }
 
-void EmulatedProcess::OnMappingsChanged(const SystemCall& call, uint64_t result, uint64_t now) {
+void EmulatedProcess::OnMappingsChanged(const GuestCall& call, uint64_t result, uint64_t now) {
   const std::lock_guard lock(mutex_);
   const auto& [address, size, third, fourth, fifth, sixth] = call.arguments;
   const auto changed = [&](uint64_t begin, uint64_t bytes, bool executable) {
@@ -144,7 +144,7 @@ void EmulatedProcess::OnMappingsChanged(const SystemCall& call, uint64_t result,
 
 // A handler that the kernel then refuses does no harm here. Behind the handler stand its flags; in
 // what the older call of 32-bit programs is given the mask lies between.
-void EmulatedProcess::NoteHandler(const SystemCall& call) {
+void EmulatedProcess::NoteHandler(const GuestCall& call) {
   constexpr uint64_t kSaSiginfo = 4;
   const std::lock_guard lock(mutex_);
   const auto [signal, action, a3, a4, a5, a6] = call.arguments;
@@ -160,7 +160,7 @@ void EmulatedProcess::NoteHandler(const SystemCall& call) {
   blocks_.AddHandler(*handler);
 }
 
-void EmulatedProcess::NoteName(ThreadTracer& thread, const SystemCall& call) {
+void EmulatedProcess::NoteName(ThreadTracer& thread, const GuestCall& call) {
   constexpr uint64_t kMaxName = 15;
   if (call.arguments[0] != PR_SET_NAME) return;
   const std::lock_guard lock(mutex_);
@@ -172,7 +172,7 @@ void EmulatedProcess::NoteName(ThreadTracer& thread, const SystemCall& call) {
 }
 
 // With a path of its own, or one from the current folder on, it is an execve.
-void EmulatedProcess::ExecuteAt(unsigned vcpu, const SystemCall& call) {
+void EmulatedProcess::ExecuteAt(unsigned vcpu, const GuestCall& call) {
   const auto [folder, path, arguments, environment, flags, unused] = call.arguments;
   uint8_t first = 0;
   {

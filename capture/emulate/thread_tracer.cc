@@ -32,7 +32,7 @@ using record::MessageKind;
 const Block ThreadTracer::kNoBlock;
 
 const Block* ThreadTracer::TakeUp() {
-  const record::FlowState& flow = writer_.flow();
+  const record::ThreadProgress& flow = writer_.flow();
   digest_ = {.count = flow.count, .hash = flow.hash};
   generator_.SetPending(PendingOf(flow.pending));
   const Block* last = last_.load(std::memory_order_relaxed);

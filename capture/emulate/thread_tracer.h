@@ -112,7 +112,7 @@ class ThreadTracer {
         [[unlikely]]
       return false;
     const uint32_t current = slot.current.load(std::memory_order_relaxed);
-    const record::FlowState& flow = slot.FlowAt(current);
+    const record::ThreadProgress& flow = slot.FlowAt(current);
     const record::PendingWord pending =
         flow.pending + (((flow.pending & ~record::kPendingTag) + outcome) & mask);
     // The word is full when a packet of outcomes is.
@@ -121,7 +121,7 @@ class ThreadTracer {
     const uint64_t hash = flow.hash * last.power + last.hash;
     const uint64_t count = flow.count + last.instructions;
     const uint32_t other = current ^ record::Slot::kOther;
-    record::FlowState& changed = slot.FlowAt(other);
+    record::ThreadProgress& changed = slot.FlowAt(other);
     changed.count = count;
     changed.hash = hash;
     changed.pending = pending;

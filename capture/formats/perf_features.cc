@@ -193,7 +193,7 @@ constexpr FeatureReader kReaders[] = {
 };
 
 // One feature, whose place in the file is `section`: `content` is what of it is there.
-void ReadFeature(unsigned bit, Bytes content, const FileSection& section, ByteOrder order,
+void ReadFeature(unsigned bit, Bytes content, const PerfFileSection& section, ByteOrder order,
                  Recording& recording, FeatureDamage& damage) {
   const auto reader = std::find_if(std::begin(kReaders), std::end(kReaders),
                                    [&](const FeatureReader& r) { return r.bit == bit; });
@@ -211,7 +211,7 @@ bool ReadBuildIdRecord(const Record& record, Recording& recording) {
   return ReadBuildIdBody(fields, record.misc, record.size() - kBuildIdFixed, recording);
 }
 
-void FeatureDamage::Add(const char* name, const FileSection& section) {
+void FeatureDamage::Add(const char* name, const PerfFileSection& section) {
   constexpr uint64_t kMostNames = 16;  // a pipe can repeat a damaged record without end
   if (count_ < kMostNames) names_ += (count_ == 0 ? "\"" : ", \"") + std::string(name) + '"';
   if (count_ == kMostNames) names_ += ", ...";
@@ -233,7 +233,7 @@ Bytes ReadFeatures(Bytes file, const FileHeader& header, Recording& recording) {
   FieldReader table(Slice(file, header.feature_table, kFeatureBits * kSectionSize), header.order);
   for (unsigned bit = 0; bit < kFeatureBits; ++bit) {
     if (!header.Has(bit)) continue;
-    FileSection section;
+    PerfFileSection section;
     section.offset = table.U64();
     section.size = table.U64();
     if (!table.ok()) {
@@ -256,7 +256,7 @@ void ReadFeatureRecord(const Record& record, Recording& recording, FeatureDamage
   const uint64_t bit = fields.U64();
   if (!fields.ok() || bit >= kFeatureBits) return;  // the last one only ends the list
   const Bytes content = fields.Take(fields.remaining());
-  const FileSection section{record.offset + kRecordHeaderSize + 8, content.size()};
+  const PerfFileSection section{record.offset + kRecordHeaderSize + 8, content.size()};
   ReadFeature(static_cast<unsigned>(bit), content, section, record.order, recording, damage);
 }
 

@@ -13,7 +13,7 @@ namespace flowback::perf {
 // The features that can't be read. A cut costs many at once, and one sentence tells it.
 class FeatureDamage {
  public:
-  void Add(const char* name, const FileSection& section);
+  void Add(const char* name, const PerfFileSection& section);
   void Report(Recording& recording) const;
 
  private:

@@ -11,18 +11,18 @@ namespace {
 
 constexpr char kCutRemedy[] = "the file was cut: copy it again, or record again";
 
-FileSection ReadSection(FieldReader& fields) {
-  FileSection section;
+PerfFileSection ReadSection(FieldReader& fields) {
+  PerfFileSection section;
   section.offset = fields.U64();
   section.size = fields.U64();
   return section;
 }
 
-bool Inside(const FileSection& section, Bytes file) {
+bool Inside(const PerfFileSection& section, Bytes file) {
   return section.offset <= file.size() && section.size <= file.size() - section.offset;
 }
 
-std::string Range(const FileSection& section) {
+std::string Range(const PerfFileSection& section) {
   return Hex(section.offset) + " (" + ByteCount(section.size) + ")";
 }
 
@@ -88,7 +88,7 @@ void LimitData(FileHeader& header, Bytes file, std::vector<Warning>& warnings) {
 }
 
 // Ids can be shared by lying sections; real ones never hold more than the file has room for.
-std::vector<uint64_t> ReadIds(Bytes file, ByteOrder order, const FileSection& section,
+std::vector<uint64_t> ReadIds(Bytes file, ByteOrder order, const PerfFileSection& section,
                               uint64_t& budget, std::vector<Warning>& warnings) {
   std::vector<uint64_t> ids;
   if (!Inside(section, file) || section.size / 8 > budget) {

@@ -14,7 +14,7 @@
 
 namespace flowback::perf {
 
-struct FileSection {
+struct PerfFileSection {
   uint64_t offset = 0;
   uint64_t size = 0;
 };
@@ -43,8 +43,8 @@ EventAttr ParseAttr(Bytes entry, ByteOrder order);
 struct FileHeader {
   ByteOrder order = ByteOrder::kLittle;
   uint64_t attr_size = 0;  // of one entry of `attrs`: perf_event_attr and the section of its ids
-  FileSection attrs;
-  FileSection data;  // inside the file; cut there when the header says otherwise
+  PerfFileSection attrs;
+  PerfFileSection data;  // inside the file; cut there when the header says otherwise
   std::array<uint64_t, kFeatureBits / 64> features{};
   uint64_t feature_table = 0;  // offset of the features' sections
 

@@ -11,7 +11,7 @@
 namespace flowback::record {
 namespace {
 
-constexpr uint64_t kPageSize = CodeReader::kPageSize;
+constexpr uint64_t kPageSize = StoppedCodeReader::kPageSize;
 
 size_t ReadProcess(pid_t pid, uint64_t address, uint8_t* buffer, size_t size) {
   // Page by page: a call that reaches into unreadable memory would read nothing at all.
@@ -30,7 +30,7 @@ size_t ReadProcess(pid_t pid, uint64_t address, uint8_t* buffer, size_t size) {
 
 }  // namespace
 
-FetchedInstruction CodeReader::Fetch(uint64_t ip, CodeMode mode) {
+FetchedInstruction StoppedCodeReader::Fetch(uint64_t ip, CodeMode mode) {
   if (const auto found = cache_.find(ip); found != cache_.end() && found->second.mode == mode)
     return found->second;
   const FetchedInstruction fetched = Read(ip, mode);
@@ -47,7 +47,7 @@ FetchedInstruction CodeReader::Fetch(uint64_t ip, CodeMode mode) {
 
 // Only code in files that the process can't write is sure to stay as it is; and it may have been
 // written before.
-bool CodeReader::MayChange(const ExecutableMapping& mapping, uint64_t address) {
+bool StoppedCodeReader::MayChange(const ExecutableMapping& mapping, uint64_t address) {
   if (mapping.writable) return true;
   if (!mapping.has_file) return mapping.path != "[vdso]";
   if (address >= mapping.end) return false;  // the next mapping's
@@ -57,7 +57,7 @@ bool CodeReader::MayChange(const ExecutableMapping& mapping, uint64_t address) {
   return !compared->second;
 }
 
-bool CodeReader::IsAsInFile(const ExecutableMapping& mapping, uint64_t page) const {
+bool StoppedCodeReader::IsAsInFile(const ExecutableMapping& mapping, uint64_t page) const {
   const MappedImage* image = ImageOf(mapping);
   if (image == nullptr || *image->file < 0) return false;
   if (!files_are_kept_ && !image->IsAt(mapping.path)) return false;
@@ -67,13 +67,13 @@ bool CodeReader::IsAsInFile(const ExecutableMapping& mapping, uint64_t page) con
          bytes == ReadMemory(page, kPageSize);
 }
 
-const MappedImage* CodeReader::ImageOf(const ExecutableMapping& mapping) const {
+const MappedImage* StoppedCodeReader::ImageOf(const ExecutableMapping& mapping) const {
   const auto image = images_.find(mapping.identity);
   return mapping.has_file && image != images_.end() ? image->second.get() : nullptr;
 }
 
 // While they are mapped they are in use anyway: to have them open keeps nobody from anything.
-void CodeReader::OpenImages() {
+void StoppedCodeReader::OpenImages() {
   std::map<std::string, std::shared_ptr<const MappedImage>> former = std::move(images_);
   images_.clear();
   for (const ExecutableMapping& mapping : mappings_) {
@@ -84,7 +84,7 @@ void CodeReader::OpenImages() {
   }
 }
 
-FetchedInstruction CodeReader::Read(uint64_t ip, CodeMode mode) const {
+FetchedInstruction StoppedCodeReader::Read(uint64_t ip, CodeMode mode) const {
   FetchedInstruction fetched;
   fetched.mode = mode;
   fetched.size =
@@ -93,7 +93,7 @@ FetchedInstruction CodeReader::Read(uint64_t ip, CodeMode mode) const {
   return fetched;
 }
 
-std::vector<ExecutableMapping> CodeReader::Refresh() {
+std::vector<ExecutableMapping> StoppedCodeReader::Refresh() {
   std::vector<ExecutableMapping> now = ReadExecutableMappings(tid_);
   if (now == mappings_) return {};
   std::vector<ExecutableMapping> added;
@@ -110,7 +110,7 @@ std::vector<ExecutableMapping> CodeReader::Refresh() {
   return added;
 }
 
-void CodeReader::Reset() {
+void StoppedCodeReader::Reset() {
   mappings_.clear();
   images_.clear();
   cache_.clear();
@@ -118,13 +118,13 @@ void CodeReader::Reset() {
   pages_.clear();
 }
 
-std::vector<uint8_t> CodeReader::ReadMemory(uint64_t address, size_t size) const {
+std::vector<uint8_t> StoppedCodeReader::ReadMemory(uint64_t address, size_t size) const {
   std::vector<uint8_t> bytes(size);
   bytes.resize(ReadProcess(tid_, address, bytes.data(), size));
   return bytes;
 }
 
-const ExecutableMapping* CodeReader::Find(uint64_t address) const {
+const ExecutableMapping* StoppedCodeReader::Find(uint64_t address) const {
   const auto after = std::upper_bound(
       mappings_.begin(), mappings_.end(), address,
       [](uint64_t value, const ExecutableMapping& mapping) { return value < mapping.begin; });
@@ -133,7 +133,7 @@ const ExecutableMapping* CodeReader::Find(uint64_t address) const {
   return address < mapping.end ? &mapping : nullptr;
 }
 
-void CodeReader::KeepPages(uint64_t address, Bytes code) {
+void StoppedCodeReader::KeepPages(uint64_t address, Bytes code) {
   while (!code.empty()) {
     const uint64_t offset = address % kPageSize;
     const Bytes part = code.first(std::min<size_t>(code.size(), kPageSize - offset));

@@ -32,17 +32,17 @@ struct FetchedInstruction {
 };
 
 // Not thread-safe. Reading happens while the thread that runs the code is stopped.
-class CodeReader {
+class StoppedCodeReader {
  public:
   // `files_are_kept`: those that are mapped need not be found at their paths later.
-  explicit CodeReader(pid_t tid, bool files_are_kept = false)
+  explicit StoppedCodeReader(pid_t tid, bool files_are_kept = false)
       : tid_(tid), files_are_kept_(files_are_kept) {}
 
   // A thread of the process that is alive: the first one's end may come early, and the kernel shows
   // no memory through it then.
   void ReadThrough(pid_t tid) { tid_ = tid; }
   // The mappings of a process just forked, which are its parent's.
-  void Inherit(const CodeReader& parent) {
+  void Inherit(const StoppedCodeReader& parent) {
     mappings_ = parent.mappings_;
     pages_ = parent.pages_;
     images_ = parent.images_;

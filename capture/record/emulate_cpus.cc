@@ -6,7 +6,7 @@
 
 namespace flowback::record {
 
-const StreamInfo& EmulateEngine::CpuStream(uint32_t cpu) {
+const RecordedStream& EmulateEngine::CpuStream(uint32_t cpu) {
   const auto [found, added] = cpu_streams_.try_emplace(cpu);
   if (added) {
     found->second.index = cpu;

@@ -248,7 +248,7 @@ void EmulateEngine::DrainSlot(uint32_t index, std::vector<Message>& messages) {
 
 void EmulateEngine::TakeTrace(uint32_t index) {
   Slot& slot = area_.slots[index];
-  const StreamInfo& stream = StreamOf(index);
+  const RecordedStream& stream = StreamOf(index);
   if (per_cpu()) return;
   if (!TakeAll(slot.trace, area_.TraceRing(index), kTraceRingBytes, buffer_)) return Break();
   if (buffer_.empty()) return;
@@ -260,12 +260,12 @@ void EmulateEngine::TakeTrace(uint32_t index) {
 // The slot's thread writes no more, and the rings are empty.
 void EmulateEngine::FinishSlot(uint32_t index) {
   Slot& slot = area_.slots[index];
-  const StreamInfo& stream = StreamOf(index);
+  const RecordedStream& stream = StreamOf(index);
   RecordedThread& thread = summary_.threads[stream.index];
   const std::optional<uint32_t> cpu = CpuOf(slot);
-  const FlowState& flow = cpu         ? slot.LastFlow(area_.cpus[*cpu].trace)
-                          : per_cpu() ? slot.CurrentFlow()
-                                      : slot.LastFlow(slot.trace);
+  const ThreadProgress& flow = cpu         ? slot.LastFlow(area_.cpus[*cpu].trace)
+                               : per_cpu() ? slot.CurrentFlow()
+                                           : slot.LastFlow(slot.trace);
   pt::PacketWriter writer({.long_tnt = options_.long_tnt});
   const uint64_t marked = flow.pending >> kPendingShift;
   for (int i = 62 - std::countl_zero(marked); i >= 0; --i) writer.TntBit((marked >> i & 1) != 0);
@@ -436,7 +436,7 @@ void EmulateEngine::CountUnlikeNative() {
       if (told.call == UnlikeNativeRows()[row].call) told.times = area_.unlike_native[row].load();
 }
 
-const StreamInfo& EmulateEngine::StreamOf(uint32_t index) {
+const RecordedStream& EmulateEngine::StreamOf(uint32_t index) {
   const Slot& slot = area_.slots[index];
   const auto [found, added] = streams_.try_emplace({slot.pid, slot.tid});
   if (added) {

@@ -108,12 +108,12 @@ class EmulateEngine {
   void Tell(const Message& message);
   void TellSideband(const Message& message);
   void TakeImage(const Message& message, const std::string& text, MmapRecord& map);
-  const StreamInfo& StreamOf(uint32_t index);
+  const RecordedStream& StreamOf(uint32_t index);
   // Of virtual CPUs.
   bool per_cpu() const { return options_.per_cpu; }
   void TakeCpuTraces();
   void TakeCpuTrace(uint32_t cpu);
-  const StreamInfo& CpuStream(uint32_t cpu);
+  const RecordedStream& CpuStream(uint32_t cpu);
   std::optional<uint32_t> CpuOf(const Slot& slot) const;
   void FreeCpu(const Slot& slot, Bytes rest);
   int32_t CpuFor(const Message& message) const;
@@ -136,8 +136,8 @@ class EmulateEngine {
   OwnedArea& owned_;
   SharedArea& area_;
   RecordingSink& sink_;
-  std::map<std::pair<int32_t, int32_t>, StreamInfo> streams_;  // by pid and tid: threads
-  std::map<uint32_t, StreamInfo> cpu_streams_;                 // by virtual CPU
+  std::map<std::pair<int32_t, int32_t>, RecordedStream> streams_;  // by pid and tid: threads
+  std::map<uint32_t, RecordedStream> cpu_streams_;                 // by virtual CPU
   std::map<int32_t, int32_t> on_cpu_;  // thread by virtual CPU, as the records told so far
   std::vector<uint8_t> buffer_;
   RecordSummary summary_;

@@ -24,9 +24,9 @@ class ImageKeeper : public RecordingSink {
   // Beside the recording's file; the folder is made when there is something to keep.
   ImageKeeper(const RecordOptions& options, const TraceClock& clock);
 
-  Status AddStream(const StreamInfo&) override { return {}; }
-  Status AddTrace(const StreamInfo&, Bytes, uint64_t) override { return {}; }
-  Status AddSnapshot(const StreamInfo&, Bytes, uint64_t, uint64_t) override { return {}; }
+  Status AddStream(const RecordedStream&) override { return {}; }
+  Status AddTrace(const RecordedStream&, Bytes, uint64_t) override { return {}; }
+  Status AddSnapshot(const RecordedStream&, Bytes, uint64_t, uint64_t) override { return {}; }
   Status AddSideband(const SidebandRecord& record) override;
   Status AddCode(const MemoryCode& code) override;
   void AddImage(const MmapRecord& record, const MappedImage& image) override;

@@ -5,7 +5,7 @@
 
 namespace flowback::record {
 
-Status MeteredSink::AddStream(const StreamInfo& stream) {
+Status MeteredSink::AddStream(const RecordedStream& stream) {
   meter_.threads.fetch_add(1, std::memory_order_relaxed);
   return Noted(inner_.AddStream(stream));
 }
@@ -14,7 +14,7 @@ Status MeteredSink::AddSideband(const SidebandRecord& record) {
   return Measured(inner_.AddSideband(record));
 }
 
-Status MeteredSink::AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t tsc) {
+Status MeteredSink::AddTrace(const RecordedStream& stream, Bytes bytes, uint64_t tsc) {
   Status written = inner_.AddTrace(stream, bytes, tsc);
   if (written) meter_.trace_bytes.fetch_add(bytes.size(), std::memory_order_relaxed);
   return Measured(std::move(written));

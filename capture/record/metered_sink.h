@@ -33,10 +33,12 @@ class MeteredSink : public RecordingSink {
               std::function<void()> on_full)
       : inner_(inner), meter_(meter), max_size_(max_size), on_full_(std::move(on_full)) {}
 
-  Status AddStream(const StreamInfo& stream) override;
+  Status AddStream(const RecordedStream& stream) override;
   Status AddSideband(const SidebandRecord& record) override;
-  Status AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t tsc) override;
-  Status EndStream(const StreamInfo& stream) override { return Measured(inner_.EndStream(stream)); }
+  Status AddTrace(const RecordedStream& stream, Bytes bytes, uint64_t tsc) override;
+  Status EndStream(const RecordedStream& stream) override {
+    return Measured(inner_.EndStream(stream));
+  }
   Status TakeSnapshot(uint64_t tsc) override { return Measured(inner_.TakeSnapshot(tsc)); }
   Status AddCode(const MemoryCode& code) override { return Noted(inner_.AddCode(code)); }
   void AddImage(const MmapRecord& record, const MappedImage& image) override {

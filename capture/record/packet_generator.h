@@ -133,7 +133,7 @@ class PacketGenerator {
   const TraceClock& clock_;
   ThreadClock thread_clock_;
   pt::PacketWriter writer_;
-  ReturnStack returns_;
+  CompressionStack returns_;
   FlowDigest digest_;
   uint64_t written_ = 0;                 // bytes handed out
   uint64_t next_sync_ = 0;               // stream offset from which the next PSB is due

@@ -165,7 +165,7 @@ Status PerfDataWriter::TellDataSize() {
   return file_.WriteAt(kDataSizeAt, data_size.bytes());
 }
 
-Status PerfDataWriter::AddStream(const StreamInfo& stream) {
+Status PerfDataWriter::AddStream(const RecordedStream& stream) {
   stream_sizes_.resize(std::max<size_t>(stream_sizes_.size(), stream.index + 1));
   return {};
 }
@@ -195,19 +195,19 @@ Status PerfDataWriter::WriteSideband(const SidebandRecord& sideband) {
       sideband);
 }
 
-Status PerfDataWriter::AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t tsc) {
+Status PerfDataWriter::AddTrace(const RecordedStream& stream, Bytes bytes, uint64_t tsc) {
   uint64_t& size = stream_sizes_[stream.index];
   const uint64_t offset = size;
   size += bytes.size();
   return WriteTrace(stream, bytes, offset, 0, tsc);
 }
 
-Status PerfDataWriter::AddSnapshot(const StreamInfo& stream, Bytes bytes, uint64_t offset,
+Status PerfDataWriter::AddSnapshot(const RecordedStream& stream, Bytes bytes, uint64_t offset,
                                    uint64_t tsc) {
   return WriteTrace(stream, bytes, offset, kAuxOverwrite, tsc);
 }
 
-Status PerfDataWriter::WriteTrace(const StreamInfo& stream, Bytes bytes, uint64_t offset,
+Status PerfDataWriter::WriteTrace(const RecordedStream& stream, Bytes bytes, uint64_t offset,
                                   uint64_t flags, uint64_t tsc) {
   AuxRecord aux;
   aux.time = conversion_.ToNanoseconds(tsc);

@@ -39,10 +39,11 @@ class PerfDataWriter : public RecordingSink {
                                                         const TraceClock& clock,
                                                         PerfHeaderFacts facts);
 
-  Status AddStream(const StreamInfo& stream) override;
+  Status AddStream(const RecordedStream& stream) override;
   Status AddSideband(const SidebandRecord& record) override;
-  Status AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t tsc) override;
-  Status AddSnapshot(const StreamInfo& stream, Bytes bytes, uint64_t offset, uint64_t tsc) override;
+  Status AddTrace(const RecordedStream& stream, Bytes bytes, uint64_t tsc) override;
+  Status AddSnapshot(const RecordedStream& stream, Bytes bytes, uint64_t offset,
+                     uint64_t tsc) override;
   // Into a file of its own, OUTPUT.code, made when the first comes, which the records name as they
   // name any other file of code. Code without a time has no place here.
   Status AddCode(const MemoryCode& code) override;
@@ -66,7 +67,7 @@ class PerfDataWriter : public RecordingSink {
   Status WriteFeatures(const RecordSummary& summary);
   // Who recorded, and on which processor; and where the functions of the span are, as far as known.
   std::vector<HeaderFeature> Identity(const RecordSummary& summary) const;
-  Status WriteTrace(const StreamInfo& stream, Bytes bytes, uint64_t offset, uint64_t flags,
+  Status WriteTrace(const RecordedStream& stream, Bytes bytes, uint64_t offset, uint64_t flags,
                     uint64_t tsc);
   void NoteBuildId(const MmapRecord& record);
 

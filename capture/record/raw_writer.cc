@@ -46,7 +46,7 @@ Result<std::unique_ptr<RawWriter>> RawWriter::Create(const RecordOptions& option
       new RawWriter(options, TimingOptions(options, clock), std::move(cpu)));
 }
 
-Status RawWriter::AddStream(const StreamInfo& stream) {
+Status RawWriter::AddStream(const RecordedStream& stream) {
   auto file = OutputFile::Create(PathOf(StreamName(stream.index)));
   if (!file) return Fail(std::move(file.error()));
   streams_.push_back(std::move(*file));
@@ -69,7 +69,7 @@ Status RawWriter::AddSideband(const SidebandRecord& record) {
   return {};
 }
 
-Status RawWriter::AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t) {
+Status RawWriter::AddTrace(const RecordedStream& stream, Bytes bytes, uint64_t) {
   return streams_[stream.index].Write(bytes);
 }
 

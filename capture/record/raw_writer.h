@@ -26,9 +26,9 @@ class RawWriter : public RecordingSink {
   static Result<std::unique_ptr<RawWriter>> Create(const RecordOptions& options,
                                                    const TraceClock& clock, std::string cpu);
 
-  Status AddStream(const StreamInfo& stream) override;
+  Status AddStream(const RecordedStream& stream) override;
   Status AddSideband(const SidebandRecord& record) override;
-  Status AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t tsc) override;
+  Status AddTrace(const RecordedStream& stream, Bytes bytes, uint64_t tsc) override;
   Status AddCode(const MemoryCode& code) override;
   Status Finish(const RecordSummary& summary) override;
 

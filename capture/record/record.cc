@@ -57,16 +57,16 @@ class Sinks : public RecordingSink {
  public:
   void Add(std::unique_ptr<RecordingSink> sink) { sinks_.push_back(std::move(sink)); }
 
-  Status AddStream(const StreamInfo& stream) override {
+  Status AddStream(const RecordedStream& stream) override {
     return All([&](RecordingSink& sink) { return sink.AddStream(stream); });
   }
   Status AddSideband(const SidebandRecord& record) override {
     return All([&](RecordingSink& sink) { return sink.AddSideband(record); });
   }
-  Status AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t time) override {
+  Status AddTrace(const RecordedStream& stream, Bytes bytes, uint64_t time) override {
     return All([&](RecordingSink& sink) { return sink.AddTrace(stream, bytes, time); });
   }
-  Status AddSnapshot(const StreamInfo& stream, Bytes bytes, uint64_t offset,
+  Status AddSnapshot(const RecordedStream& stream, Bytes bytes, uint64_t offset,
                      uint64_t time) override {
     return All([&](RecordingSink& sink) { return sink.AddSnapshot(stream, bytes, offset, time); });
   }

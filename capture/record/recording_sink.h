@@ -13,7 +13,7 @@
 namespace flowback::record {
 
 // One thread's trace, or one CPU's, which is then nobody's; `index` counts from 0.
-struct StreamInfo {
+struct RecordedStream {
   uint32_t index = 0;
   int32_t pid = -1;
   int32_t tid = -1;
@@ -41,15 +41,16 @@ inline constexpr const char* kRunOn =
 class RecordingSink {
  public:
   virtual ~RecordingSink() = default;
-  virtual Status AddStream(const StreamInfo& stream) = 0;
+  virtual Status AddStream(const RecordedStream& stream) = 0;
   virtual Status AddSideband(const SidebandRecord& record) = 0;
   // The next bytes of the stream; `tsc` is the time-stamp counter now.
-  virtual Status AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t tsc) = 0;
+  virtual Status AddTrace(const RecordedStream& stream, Bytes bytes, uint64_t tsc) = 0;
   // A copy of the stream's latest bytes, from `offset` in it on. Of one stream either pieces come
   // or snapshots.
-  virtual Status AddSnapshot(const StreamInfo& stream, Bytes bytes, uint64_t offset, uint64_t tsc);
+  virtual Status AddSnapshot(const RecordedStream& stream, Bytes bytes, uint64_t offset,
+                             uint64_t tsc);
   // Nothing more comes of the stream.
-  virtual Status EndStream(const StreamInfo&) { return {}; }
+  virtual Status EndStream(const RecordedStream&) { return {}; }
   // Someone asked for what is kept now.
   virtual Status TakeSnapshot(uint64_t) { return {}; }
   virtual Status AddCode(const MemoryCode& code) = 0;
@@ -66,7 +67,7 @@ class RecordingSink {
   virtual uint64_t overwritten_bytes() const { return 0; }
 };
 
-inline Status RecordingSink::AddSnapshot(const StreamInfo&, Bytes, uint64_t, uint64_t) {
+inline Status RecordingSink::AddSnapshot(const RecordedStream&, Bytes, uint64_t, uint64_t) {
   return Fail(ErrorCode::kUnsupported, "this kind of output holds no snapshots");
 }
 

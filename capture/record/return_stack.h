@@ -10,7 +10,7 @@
 namespace flowback::record {
 
 // 64 deep; the oldest address falls out.
-class ReturnStack {
+class CompressionStack {
  public:
   void Push(uint64_t address) {
     top_ = (top_ + 1) % kDepth;

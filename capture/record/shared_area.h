@@ -5,7 +5,7 @@
 // A ring has one writer, the thread, and one reader, the recorder; both count bytes from the start
 // and never turn back. A thread publishes whole packets and whole messages only, so that whatever
 // the recorder finds is good, however the thread ended. That is why nothing here needs the thread's
-// help at its end: not the outcomes that no packet tells yet, not the digest (FlowState).
+// help at its end: not the outcomes that no packet tells yet, not the digest (ThreadProgress).
 #pragma once
 
 #include <atomic>
@@ -46,7 +46,7 @@ constexpr uint64_t kPendingTag = (uint64_t{1} << kPendingShift) - 1;
 
 // What a thread executed so far, as far as the trace up to `pending`'s head and these outcomes
 // prove it.
-struct FlowState {
+struct ThreadProgress {
   uint64_t count;  // FlowDigest
   uint64_t hash;
   PendingWord pending;
@@ -64,7 +64,7 @@ struct Slot {
   // The thread fills in the one that is not `current`, moves the trace's head, then `current`. So,
   // whenever it was killed, one of them is whole and tells of the trace up to the head: `current`,
   // unless that tells of another head.
-  alignas(64) FlowState flow[2];
+  alignas(64) ThreadProgress flow[2];
   std::atomic<uint32_t> current;    // an offset in bytes, which is quick to find
   std::atomic<uint32_t> attention;  // set by others
   std::atomic<SlotState> state;
@@ -74,17 +74,17 @@ struct Slot {
   RingCounters trace;
   RingCounters sideband;
 
-  static constexpr uint32_t kOther = sizeof(FlowState);  // xor: from one offset to the other
-  FlowState& FlowAt(uint32_t offset) {
-    return *reinterpret_cast<FlowState*>(reinterpret_cast<uint8_t*>(flow) + offset);
+  static constexpr uint32_t kOther = sizeof(ThreadProgress);  // xor: from one offset to the other
+  ThreadProgress& FlowAt(uint32_t offset) {
+    return *reinterpret_cast<ThreadProgress*>(reinterpret_cast<uint8_t*>(flow) + offset);
   }
   // Once the thread has ended. `ring`: where it wrote to.
-  const FlowState& LastFlow(const RingCounters& ring);
+  const ThreadProgress& LastFlow(const RingCounters& ring);
   // The same where others may have written to that since: it had nothing to tell.
-  const FlowState& CurrentFlow() { return FlowAt(current.load() & kOther); }
+  const ThreadProgress& CurrentFlow() { return FlowAt(current.load() & kOther); }
 };
 
-inline const FlowState& Slot::LastFlow(const RingCounters& ring) {
+inline const ThreadProgress& Slot::LastFlow(const RingCounters& ring) {
   const uint32_t now = current.load(std::memory_order_acquire) & kOther;
   const uint64_t head = ring.head.load(std::memory_order_relaxed);
   const bool of_this_head = ((FlowAt(now).pending ^ head) & kPendingTag) == 0;

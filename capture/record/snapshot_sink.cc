@@ -38,13 +38,13 @@ void TraceHistory::Clear() {
   bytes_ = {};
 }
 
-Status SnapshotSink::AddStream(const StreamInfo& stream) {
+Status SnapshotSink::AddStream(const RecordedStream& stream) {
   streams_.resize(std::max<size_t>(streams_.size(), stream.index + 1));
   streams_[stream.index].emplace(stream, TraceHistory(size_));
   return next_->AddStream(stream);
 }
 
-Status SnapshotSink::AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t tsc) {
+Status SnapshotSink::AddTrace(const RecordedStream& stream, Bytes bytes, uint64_t tsc) {
   Kept& kept = *streams_[stream.index];
   kept.history.Add(bytes);
   kept.tsc = tsc;
@@ -58,7 +58,7 @@ Status SnapshotSink::Take(Kept& stream, uint64_t tsc) {
 }
 
 // Its bytes would never change again, and threads that come and go may be many.
-Status SnapshotSink::EndStream(const StreamInfo& stream) {
+Status SnapshotSink::EndStream(const RecordedStream& stream) {
   Kept& kept = *streams_[stream.index];
   Status taken = Take(kept, kept.tsc);
   kept.history.Clear();

@@ -47,14 +47,14 @@ class SnapshotSink : public RecordingSink {
   SnapshotSink(std::unique_ptr<RecordingSink> next, uint64_t size)
       : next_(std::move(next)), size_(size) {}
 
-  Status AddStream(const StreamInfo& stream) override;
+  Status AddStream(const RecordedStream& stream) override;
   Status AddSideband(const SidebandRecord& record) override { return next_->AddSideband(record); }
-  Status AddTrace(const StreamInfo& stream, Bytes bytes, uint64_t tsc) override;
+  Status AddTrace(const RecordedStream& stream, Bytes bytes, uint64_t tsc) override;
   Status AddCode(const MemoryCode& code) override { return next_->AddCode(code); }
   void AddImage(const MmapRecord& record, const MappedImage& image) override {
     next_->AddImage(record, image);
   }
-  Status EndStream(const StreamInfo& stream) override;
+  Status EndStream(const RecordedStream& stream) override;
   Status TakeSnapshot(uint64_t tsc) override;
   Status Finish(const RecordSummary& summary) override;
   uint64_t file_size() const override { return next_->file_size(); }
@@ -62,7 +62,7 @@ class SnapshotSink : public RecordingSink {
 
  private:
   struct Kept {
-    StreamInfo info;
+    RecordedStream info;
     TraceHistory history;
     uint64_t tsc = 0;  // when the latest bytes came
   };

@@ -122,7 +122,7 @@ void StepEngine::FlushTrace(Thread& thread) {
 // Reads the instruction that is to run next. Where its code is new, all threads that may run it get
 // a time between what they did before and what they do from now on.
 void StepEngine::FetchNext(Thread& thread) {
-  CodeReader& code = thread.process.code;
+  StoppedCodeReader& code = thread.process.code;
   code.ReadThrough(thread.tid);
   thread.current = code.Fetch(thread.ip, thread.mode);
   const std::vector<uint64_t> changed = code.TakeChangedPages();

@@ -193,7 +193,7 @@ StepEngine::Process* StepEngine::FindProcess(pid_t pid) {
 }
 
 StepEngine::Thread& StepEngine::AddThread(pid_t tid, Process& process) {
-  const StreamInfo info{static_cast<uint32_t>(summary_.threads.size()), process.pid, tid};
+  const RecordedStream info{static_cast<uint32_t>(summary_.threads.size()), process.pid, tid};
   summary_.threads.push_back({.pid = process.pid, .tid = tid, .bytes = 0, .digest = {}});
   Check(sink_.AddStream(info));
   auto& slot = threads_[tid];

@@ -21,7 +21,7 @@ struct StepEngine::Process {
 
   pid_t pid;
   uint64_t memory;  // the same number: the same memory (vfork)
-  CodeReader code;
+  StoppedCodeReader code;
   FunctionWatch watch;
   size_t threads = 0;
   bool announced = false;           // its mappings
@@ -31,13 +31,13 @@ struct StepEngine::Process {
 };
 
 struct StepEngine::Thread {
-  Thread(pid_t id, Process& of, const StreamInfo& info, const PtSettings& settings,
+  Thread(pid_t id, Process& of, const RecordedStream& info, const PtSettings& settings,
          const TraceClock& clock)
       : tid(id), process(of), stream(info), generator(settings, clock) {}
 
   pid_t tid;
   Process& process;
-  StreamInfo stream;
+  RecordedStream stream;
   PacketGenerator generator;
   uint64_t ip = 0;  // next instruction, as far as known
   CodeMode mode = CodeMode::kX86_64;

@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
-#include <map>
 #include <optional>
 #include <thread>
 
@@ -16,6 +15,7 @@
 #include "cli/decode/flow_shares.h"
 #include "cli/decode/function_filter.h"
 #include "cli/decode/listings.h"
+#include "cli/decode/stream_sums.h"
 #include "cli/help/completion.h"
 #include "cli/listing/flow_printer.h"
 #include "cli/listing/listing.h"
@@ -29,26 +29,14 @@
 #include "cli/text/json.h"
 #include "cli/text/status.h"
 #include "cli/text/terminal_session.h"
+#include "flowback/replay/player.h"
 #include "flowback/replay/span_decoder.h"
 #include "replay/calls/functions.h"
 
 namespace flowback::cli {
 namespace {
 
-// What each piece of an owner gave.
-struct PieceTotals {
-  const StreamOwner* owner = nullptr;
-  std::vector<FlowTotals> pieces;
-
-  // All pieces in order; their losses in the same order.
-  StreamTotals Sum() const {
-    StreamTotals all{owner, {}};
-    for (const FlowTotals& piece : pieces) all.summary.Append(piece);
-    return all;
-  }
-};
-
-// One run of the command: everything opened, then one stream after the other.
+// One run of the command: what is opened, in the order in which each needs the ones before it.
 class DecodeJob {
  public:
   DecodeJob(const DecodeOptions& options, const Kind& kind, Recording recording)
@@ -62,36 +50,43 @@ class DecodeJob {
         lines_(options.reader.search, &recording_) {}
 
   Status Prepare();
-  // Errors: what keeps decoding from going on; what came before it has been printed.
-  Status Run(Output& output);
-  int Finish(Output& output, const Status& status);
   Result<Output> OpenOutput() const {
     return cli::OpenOutput(options_.reader, recording_, code_ ? &*code_ : nullptr);
   }
-  // Of all that is to be decoded.
-  uint64_t TraceBytes() const;
+  // Errors: what keeps decoding from going on; what came before it has been printed.
+  Status Run(Output& output);
+  int Finish(Output& output, const Status& status);
   // Whether all that has been read was there.
   Status CheckInputs() const { return CheckUncut(recording_, code_ ? &*code_ : nullptr); }
 
  private:
-  Status PrepareThreads();
+  // Steps of Prepare.
+  Status ChooseColumns();
+  Status OpenTrace();
+  Status UnderstandTimes();
+  Status ConnectPrinters();
+  Status OpenCode();
+  Status PrepareInputs();
+  Status GroupThreads();
   Status SelectThreads();
-  void WarnOfNothingFound();
-  using Places = std::map<const ThreadStay*, FlowTotals*>;  // null: of the whole stream
-  std::vector<PieceTotals> NewTotals() const;
-  Status SumStreams(std::vector<PieceTotals>& totals, BlockCountConsumer* counter);
-  Status SumStream(const Stream& stream, const Places& places, BlockCountConsumer* counter);
-  Status PrepareCode();
+  Status WarnOfThreads();
+
+  // Kinds of Run.
+  Status ListPackets(Output& output);
   Status List(Output& output);
-  Status ListByTime(unsigned threads, Output& output);
-  Status ListPiece(const FlowPiece& piece, Decoder& decoder, ExecutionConsumer& consumer) const;
-  SpanNeeds NeedsOfSpan() const { return {settings_.span, kind_.wants_context}; }
-  Result<std::unique_ptr<Decoder>> NewDecoder();
+  Status ListByTime(Output& output);
   Status Sum(Output& output);
-  Status Check(const ByteAccount& account, const Stream& stream) const {
-    return settings_.all_times ? CheckAccount(account, stream) : Status();
-  }
+
+  void CountBytes();
+  void WarnOfNothingFound();
+  Status ListPiece(const FlowPiece& piece, Decoder& decoder, ExecutionConsumer& consumer) const;
+  Player NewPlayer();
+  SpanNeeds NeedsOfSpan() const { return {settings_.times.span, kind_.wants_context}; }
+  Result<std::unique_ptr<Decoder>> NewDecoder();
   std::string_view RecordedPath(const std::string& file) const;
+  uint64_t TraceBytes() const;
+  bool ShowsPackets() const { return kind_.name == "packets"; }
+  bool ShowsAll() const { return settings_.times.all; }
   unsigned ThreadCount() const {
     const unsigned all = std::max(1U, std::thread::hardware_concurrency());
     return options_.reader.threads != 0 ? options_.reader.threads : all;
@@ -110,7 +105,6 @@ class DecodeJob {
   std::optional<RecordingCode> code_;
   std::optional<StreamInputs> inputs_;
   std::optional<SpanRanges> in_span_;  // --time's
-  std::unique_ptr<Decoder> decoder_;
   PrintSettings settings_;
   LossTally losses_;
   std::atomic<bool> found_in_span_ = false;
@@ -119,57 +113,86 @@ class DecodeJob {
 };
 
 Status DecodeJob::Prepare() {
+  using Step = Status (DecodeJob::*)();
+  for (const Step step :
+       {&DecodeJob::ChooseColumns, &DecodeJob::OpenTrace, &DecodeJob::UnderstandTimes,
+        &DecodeJob::ConnectPrinters, &DecodeJob::OpenCode, &DecodeJob::PrepareInputs,
+        &DecodeJob::GroupThreads, &DecodeJob::SelectThreads, &DecodeJob::WarnOfThreads})
+    if (Status status = (this->*step)(); !status) return status;
+  return {};
+}
+
+Status DecodeJob::ChooseColumns() {
   Result<Fields> fields = FieldsFor(kind_, options_.fields, options_.by_time);
   if (!fields) return Fail(fields.error());
+  settings_.layout = {.fields = *fields,
+                      .usual = HasUsualLayout(kind_, options_.fields, *fields),
+                      .json = options_.reader.json,
+                      .not_taken = options_.not_taken};
+  return {};
+}
+
+Status DecodeJob::OpenTrace() {
   if (Status status = CheckHasTrace(recording_); !status) return status;
   Result<std::shared_ptr<const TraceSource>> source = OpenSource(recording_);
   if (!source) return Fail(source.error());
   source_ = *std::move(source);
-  const ReaderOptions& reader = options_.reader;
-  Result<TimeSpan> span = ParseTimeSpan(reader.time, recording_, clock_);
+  return {};
+}
+
+Status DecodeJob::UnderstandTimes() {
+  const std::string& words = options_.reader.time;
+  Result<TimeSpan> span = ParseTimeSpan(words, recording_, clock_);
   if (!span) return Fail(span.error());
-  if (options_.time_of_day)
-    if (Status status = ShowTimeOfDay(clock_); !status) return status;
-  settings_.fields = *fields;
-  settings_.default_layout = HasUsualLayout(kind_, options_.fields, *fields);
-  settings_.json = reader.json;
-  settings_.not_taken = options_.not_taken;
-  settings_.span = *span;
-  settings_.all_times = reader.time.empty();
-  settings_.clock = &clock_;
-  settings_.source = source_.get();
-  settings_.threads = &threads_;
-  settings_.recording = &recording_;
-  settings_.recorded_path = [this](const std::string& file) { return RecordedPath(file); };
-  settings_.symbolizer = &symbolizer_;
-  settings_.lines = &lines_;
-  settings_.functions = &functions_;
+  settings_.times = {.span = *span, .all = words.empty()};
+  return options_.time_of_day ? ShowTimeOfDay(clock_) : Status();
+}
+
+Status DecodeJob::ConnectPrinters() {
+  settings_.trace = {
+      .recording = &recording_, .source = source_.get(), .threads = &threads_, .clock = &clock_};
+  settings_.names = {
+      .symbolizer = &symbolizer_,
+      .lines = &lines_,
+      .functions = &functions_,
+      .recorded_path = [this](const std::string& file) { return RecordedPath(file); }};
   settings_.calls = options_.calls;
   settings_.calls.function_ran = &function_ran_;
   settings_.losses = &losses_;
-  if (kind_.name != "packets")
-    if (Status status = PrepareCode(); !status) return status;
-  return PrepareThreads();
+  return {};
 }
 
-Status DecodeJob::PrepareThreads() {
+Status DecodeJob::OpenCode() {
+  if (ShowsPackets()) return {};
+  // An engine that is not there is told before files are looked for.
+  if (const auto decoder = NewDecoder(); !decoder) return Fail(decoder.error());
+  Result<RecordingCode> code = RecordingCode::Load(recording_, options_.reader.search);
+  if (!code) return Fail(code.error());
+  code_.emplace(std::move(*code));
+  return {};
+}
+
+Status DecodeJob::PrepareInputs() {
+  if (!code_) return {};
+  inputs_.emplace(recording_, *code_, options_.reader.resync);
+  inputs_->set_threads(options_.reader.threads, options_.reader.window);
+  inputs_->set_progress(bytes_done_);
+  inputs_->set_times(settings_.layout.fields.Has(Field::kTime) || !ShowsAll() || options_.by_time);
+  if (!ShowsAll()) in_span_.emplace(*inputs_, recording_, NeedsOfSpan(), clock_);
+  return {};
+}
+
+Status DecodeJob::GroupThreads() {
   if (options_.by_cpu)
     threads_.LabelByCpu();
   else if (inputs_)
     threads_.GroupByThread(recording_, *inputs_);
-  if (Status status = SelectThreads(); !status) return status;
-  // Packets are shown as they were written, by buffer; nobody asks for their threads.
-  if (!options_.by_cpu && kind_.name != "packets")
-    WarnOfSharedStreams(recording_, threads_, InputName());
-  settings_.thread_headers = !settings_.default_layout && !options_.by_time &&
-                             kind_.name != "instructions" && threads_.owners().size() > 1;
   return {};
 }
 
 Status DecodeJob::SelectThreads() {
-  const ReaderOptions& reader = options_.reader;
-  const ThreadSelection& wanted = reader.selection;
-  Status status = Select(reader, threads_);
+  const ThreadSelection& wanted = options_.reader.selection;
+  Status status = Select(options_.reader, threads_);
   if (status || !options_.by_cpu || (wanted.tids.empty() && wanted.names.empty())) return status;
   return Fail(Error(ErrorCode::kUsage,
                     "--by-cpu shows the CPUs' streams, whichever threads ran there: --tid and "
@@ -177,26 +200,18 @@ Status DecodeJob::SelectThreads() {
                   .Remedy("leave --by-cpu out, or choose CPUs with --cpu-list"));
 }
 
-Status DecodeJob::PrepareCode() {
-  Result<std::unique_ptr<Decoder>> decoder = NewDecoder();
-  if (!decoder) return Fail(decoder.error());
-  decoder_ = std::move(*decoder);
-  Result<RecordingCode> code = RecordingCode::Load(recording_, options_.reader.search);
-  if (!code) return Fail(code.error());
-  code_.emplace(std::move(*code));
-  inputs_.emplace(recording_, *code_, options_.reader.resync);
-  inputs_->set_threads(options_.reader.threads, options_.reader.window);
-  inputs_->set_progress(bytes_done_);
-  inputs_->set_times(settings_.fields.Has(Field::kTime) || !settings_.all_times ||
-                     options_.by_time);
-  if (!settings_.all_times) in_span_.emplace(*inputs_, recording_, NeedsOfSpan(), clock_);
+Status DecodeJob::WarnOfThreads() {
+  // Packets are shown as they were written, by buffer; nobody asks for their threads.
+  if (!options_.by_cpu && !ShowsPackets()) WarnOfSharedStreams(recording_, threads_, InputName());
+  settings_.layout.thread_headers = !settings_.layout.usual && !options_.by_time &&
+                                    kind_.name != "instructions" && threads_.owners().size() > 1;
   return {};
 }
 
 Result<std::unique_ptr<Decoder>> DecodeJob::NewDecoder() {
   Result<std::unique_ptr<Decoder>> decoder = source_->MakeDecoder(options_.reader.engine);
   if (!decoder) return decoder;
-  if (!settings_.all_times)
+  if (!ShowsAll())
     decoder = MakeSpanDecoder(std::move(*decoder), NeedsOfSpan(), clock_, found_in_span_);
   // Of a call all is shown that it calls: its listing chooses for itself.
   if (options_.calls.function && kind_.name != "calls")
@@ -211,6 +226,7 @@ std::string_view DecodeJob::RecordedPath(const std::string& file) const {
   return file;
 }
 
+// Of all that is to be decoded.
 uint64_t DecodeJob::TraceBytes() const {
   uint64_t bytes = 0;
   for (const StreamOwner& owner : threads_.owners())
@@ -218,16 +234,24 @@ uint64_t DecodeJob::TraceBytes() const {
   return bytes;
 }
 
-Status DecodeJob::Run(Output& output) {
-  const WorkProgress progress("decode", TraceBytes(), bytes_done_);
-  PrintListingHeader(output, recording_, kind_.name, settings_.json,
-                     settings_.fields.Has(Field::kTime));
+void DecodeJob::CountBytes() {
   losses_.AddRecording(recording_);
-  if (!options_.by_cpu && kind_.name != "packets") losses_.AddNobodys(threads_);
+  if (!options_.by_cpu && !ShowsPackets()) losses_.AddNobodys(threads_);
   for (const StreamOwner& owner : threads_.owners())
     for (const FlowPiece& piece : owner.pieces) losses_.AddStreamBytes(piece.end - piece.begin);
-  if (kind_.make_printer != nullptr) return List(output);
-  if (kind_.name != "packets") return Sum(output);
+}
+
+Status DecodeJob::Run(Output& output) {
+  const WorkProgress progress("decode", TraceBytes(), bytes_done_);
+  PrintListingHeader(output, recording_, kind_.name, settings_.layout.json,
+                     settings_.layout.fields.Has(Field::kTime));
+  CountBytes();
+  if (ShowsPackets()) return ListPackets(output);
+  if (kind_.make_printer == nullptr) return Sum(output);
+  return options_.by_time ? ListByTime(output) : List(output);
+}
+
+Status DecodeJob::ListPackets(Output& output) {
   for (const StreamOwner& owner : threads_.owners()) {
     PrintPackets(owner, settings_, {.threads = ThreadCount(), .window = options_.reader.window},
                  output);
@@ -237,37 +261,36 @@ Status DecodeJob::Run(Output& output) {
 }
 
 Status DecodeJob::List(Output& output) {
-  const unsigned threads = ThreadCount();
-  if (options_.by_time) return ListByTime(threads, output);
+  const std::vector<StreamOwner>& owners = threads_.owners();
   const ListingPlan plan{.make_printer = kind_.make_printer,
                          .order = kind_.order,
-                         .threads = threads,
+                         .threads = ThreadCount(),
                          .window = options_.reader.window};
-  const std::unique_ptr<Listing> listing = MakeListing(plan, settings_, output);
-  for (const StreamOwner& owner : threads_.owners()) {
-    listing->Begin(owner);
-    for (const FlowPiece& piece : owner.pieces) {
-      listing->BeginPiece(*piece.stream);
-      if (Status status = ListPiece(piece, *decoder_, *listing); !status) {
-        listing->Finish();
-        return status;
-      }
-      if (listing->Done()) return {};
-    }
-    listing->End();
-  }
-  listing->Finish();
-  return {};
+  Player player = NewPlayer();
+  const std::unique_ptr<Listing> listing = MakeListing(plan, owners, settings_, output);
+  const std::vector<const ThreadFlow*> flows = FlowsOf(owners);
+  Status status = player.Play(flows, *listing);
+  if (!listing->Done()) listing->Finish();
+  return status;
 }
 
-Status DecodeJob::ListByTime(unsigned threads, Output& output) {
+// Printing takes most of the work, and has threads of its own: of many, some decode.
+Player DecodeJob::NewPlayer() {
+  PlayOptions options{.threads = std::max(1U, ThreadCount() / 2)};
+  if (in_span_)
+    options.reaches = [this](const FlowPiece& piece) { return in_span_->Reaches(piece); };
+  if (ShowsAll()) options.check = CheckAccount;
+  return Player(*inputs_, [this] { return NewDecoder(); }, std::move(options));
+}
+
+Status DecodeJob::ListByTime(Output& output) {
   const MergePlan plan{
       .make_printer = kind_.make_printer,
       .make_decoder = [this] { return NewDecoder(); },
       .decode = [this](const FlowPiece& piece, Decoder& decoder,
                        ExecutionConsumer& consumer) { return ListPiece(piece, decoder, consumer); },
       .looks_back = kind_.looks_back,
-      .threads = threads,
+      .threads = ThreadCount(),
       .open = options_.reader.window};
   return cli::ListByTime(plan, threads_.owners(), settings_, output);
 }
@@ -276,86 +299,44 @@ Status DecodeJob::ListByTime(unsigned threads, Output& output) {
 Status DecodeJob::ListPiece(const FlowPiece& piece, Decoder& decoder,
                             ExecutionConsumer& consumer) const {
   if (in_span_ && !in_span_->Reaches(piece)) return {};
-  if (piece.begin != 0 || piece.end != piece.stream->bytes.size())
-    return DecodePiece(piece, *inputs_, decoder, consumer);
+  if (!IsWholeStream(piece)) return DecodePiece(piece, *inputs_, decoder, consumer);
   const Result<ByteAccount> account = decoder.Decode(inputs_->For(*piece.stream), consumer);
   if (!account) return Fail(account.error());
-  return consumer.Done() ? Status() : Check(*account, *piece.stream);
+  return consumer.Done() || !ShowsAll() ? Status() : CheckAccount(*account, *piece.stream);
 }
 
 Status DecodeJob::Sum(Output& output) {
-  std::vector<PieceTotals> totals = NewTotals();
+  StreamSums sums(recording_, *inputs_, threads_.owners(), ShowsAll());
   std::optional<ShareCounter> shares;
   if (options_.shares) shares.emplace(*options_.shares, settings_);
-  const Status status = SumStreams(totals, shares ? &*shares : nullptr);
+  Result<std::unique_ptr<Decoder>> decoder = NewDecoder();
+  if (!decoder) return Fail(decoder.error());
+  const Status status = sums.Add(**decoder, shares ? &*shares : nullptr);
   if (!status && !shares) return status;
-  std::vector<StreamTotals> sums;
-  for (const PieceTotals& each : totals) {
-    sums.push_back(each.Sum());
-    for (const DataLoss& loss : sums.back().summary.losses) losses_.Add(loss);
-    if (kind_.name == "digest") PrintDigest(sums.back(), settings_.json, output);
+  const std::vector<StreamTotals> totals = sums.Take();
+  for (const StreamTotals& each : totals) {
+    for (const DataLoss& loss : each.summary.losses) losses_.Add(loss);
+    if (kind_.name == "digest") PrintDigest(each, settings_.layout.json, output);
   }
   if (shares)
-    PrintShares(*options_.shares, shares->Take(), settings_.json, output);
+    PrintShares(*options_.shares, shares->Take(), settings_.layout.json, output);
   else if (kind_.name == "summary")
-    PrintSummary(sums, settings_, output);
+    PrintSummary(totals, settings_, output);
   return status;
-}
-
-std::vector<PieceTotals> DecodeJob::NewTotals() const {
-  std::vector<PieceTotals> totals;
-  for (const StreamOwner& owner : threads_.owners())
-    totals.push_back({&owner, std::vector<FlowTotals>(owner.pieces.size())});
-  return totals;
-}
-
-// Each stream once; `counter`, which may be null, gets the counts of what is asked for.
-Status DecodeJob::SumStreams(std::vector<PieceTotals>& totals, BlockCountConsumer* counter) {
-  std::map<const Stream*, Places> places;
-  for (PieceTotals& each : totals)
-    for (size_t i = 0; i < each.pieces.size(); ++i) {
-      const FlowPiece& piece = each.owner->pieces[i];
-      places[piece.stream].emplace(piece.stay, &each.pieces[i]);
-    }
-  for (const Stream& stream : recording_.streams)
-    if (const auto of_stream = places.find(&stream); of_stream != places.end())
-      if (Status status = SumStream(stream, of_stream->second, counter); !status) return status;
-  return {};
-}
-
-// Decodes the stream once and gives each piece its part of the totals.
-Status DecodeJob::SumStream(const Stream& stream, const Places& places,
-                            BlockCountConsumer* counter) {
-  const DecodeInput input = inputs_->For(stream);
-  std::optional<CountsOfStays> filter;
-  const auto wanted = [&](const ThreadStay* stay) {
-    return places.contains(nullptr) || places.contains(stay);
-  };
-  if (counter != nullptr) filter.emplace(wanted, *counter);
-  Result<FlowSummary> summary =
-      filter ? decoder_->Count(input, *filter) : decoder_->Summarize(input);
-  if (!summary) return Fail(summary.error());
-  const ByteAccount account{summary->bytes_decoded, summary->bytes_padding, summary->bytes_lost};
-  if (Status status = Check(account, stream); !status) return status;
-  for (FlowPart& part : summary->parts) {
-    const auto place = places.find(places.contains(nullptr) ? nullptr : part.stay);
-    if (place != places.end()) place->second->Append(part.totals);
-  }
-  return {};
 }
 
 // An empty listing looks the same whether nothing ran or the wrong thing was asked for.
 void DecodeJob::WarnOfNothingFound() {
-  if (!settings_.all_times && !found_in_span_) {
+  if (!ShowsAll() && !found_in_span_) {
     // Packets are not decoded, so nothing could find them in the span.
-    WarnOfEmptySpan(recording_, clock_, settings_.span, options_.reader, kind_.name == "packets");
+    WarnOfEmptySpan(recording_, clock_, settings_.times.span, options_.reader, ShowsPackets());
   } else if (options_.calls.function && !function_ran_) {
-    Warn(fmt::format("{}: --function {}: no such function {}{}{}", InputName(), options_.function,
-                     kind_.name == "calls" ? "was called" : "ran",
-                     settings_.all_times ? "" : " in that time",
-                     WhyNoFunction(*options_.calls.function, symbolizer_)),
-         {"its name as `--as calls` prints it without --function, a pattern ('str*'), or a regular "
-          "expression ('/^str/')"});
+    Warn(
+        fmt::format("{}: --function {}: no such function {}{}{}", InputName(), options_.function,
+                    kind_.name == "calls" ? "was called" : "ran", ShowsAll() ? "" : " in that time",
+                    WhyNoFunction(*options_.calls.function, symbolizer_)),
+        {"its name as `--as calls` prints it without --function, a pattern ('str*'), or a regular "
+         "expression ('/^str/')"});
   }
 }
 

@@ -133,9 +133,10 @@ SharePlace ShareCounter::PlaceOf(const AddressSpace* space, uint64_t ip) const {
     result.line = place.frames.front().line;
     return result;
   }
-  result.object = settings_.recorded_path(mapping->section->name());
+  result.object = settings_.names.recorded_path(mapping->section->name());
   if (kind_ == ShareKind::kObject) return result;
-  if (const auto symbol = settings_.symbolizer->Find(*space, ip)) result.function = symbol->name;
+  if (const auto symbol = settings_.names.symbolizer->Find(*space, ip))
+    result.function = symbol->name;
   return result;
 }
 

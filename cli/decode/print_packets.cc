@@ -52,13 +52,14 @@ class PacketText {
 
  private:
   bool IsSelected(const TracePacket& packet) const {
-    if (settings_.all_times) return true;
-    return packet.tsc != 0 && settings_.span.Contains(settings_.clock->Value(packet.tsc));
+    if (settings_.times.all) return true;
+    return packet.tsc != 0 &&
+           settings_.times.span.Contains(settings_.trace.clock->Value(packet.tsc));
   }
 
   void AppendPacket(std::string& out, const PacketBatch& packets, size_t i) const {
     const std::string payload = packets.Payload(i);
-    if (settings_.json) {
+    if (settings_.layout.json) {
       JsonLine line(out);
       line.Text("type", "packet").Number("stream", stream_.index);
       line.Number("offset", packets[i].offset).Number("size", packets[i].size);
@@ -70,7 +71,7 @@ class PacketText {
   }
 
   void AppendLoss(std::string& out, const DataLoss& loss) const {
-    if (!settings_.json) {
+    if (!settings_.layout.json) {
       out += "# " + LossText(loss) + '\n';
       return;
     }
@@ -99,7 +100,7 @@ class PacketPrinter {
   PacketPrinter(const Stream& stream, const PrintSettings& settings, const PacketPlan& plan,
                 Output& output)
       : settings_(settings),
-        reader_(settings.source->Packets(stream)),
+        reader_(settings.trace.source->Packets(stream)),
         text_(stream, settings),
         pipeline_(plan.threads, WindowOf(plan), WorkOrder::kAny,
                   {.work =
@@ -154,7 +155,7 @@ class PacketPrinter {
 
 void PrintPackets(const StreamOwner& owner, const PrintSettings& settings, const PacketPlan& plan,
                   Output& output) {
-  if (settings.thread_headers && !settings.json)
+  if (settings.layout.thread_headers && !settings.layout.json)
     output.Write(fmt::format("# stream {}: {}, {} bytes\n", owner.stream->index, owner.label,
                              owner.stream->bytes.size()));
   PacketPrinter(*owner.stream, settings, plan, output).Run();

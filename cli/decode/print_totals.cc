@@ -36,7 +36,7 @@ constexpr Row kRows[] = {
 // The byte account is a whole stream's: a span of time has none.
 std::span<const Row> RowsFor(const PrintSettings& settings) {
   constexpr size_t kOfBytes = 3;
-  return std::span(kRows).first(std::size(kRows) - (settings.all_times ? 0 : kOfBytes));
+  return std::span(kRows).first(std::size(kRows) - (settings.times.all ? 0 : kOfBytes));
 }
 
 void AppendTimes(JsonLine& line, const FlowSummary& summary, const RecordingClock& clock) {
@@ -65,7 +65,7 @@ void PrintJson(std::string_view type, const StreamOwner* owner, const FlowSummar
   line.Number("instructions", summary.digest.count);
   for (const Row& row : RowsFor(settings)) line.Number(row.key, summary.*row.value);
   line.Number("losses", summary.LossCount());
-  AppendTimes(line, summary, *settings.clock);
+  AppendTimes(line, summary, *settings.trace.clock);
   line.End();
   output.Commit();
 }
@@ -91,7 +91,7 @@ void PrintText(const std::string& title, const FlowSummary& summary, const Print
   for (const Row& row : RowsFor(settings))
     out += fmt::format("  {:<24}{}\n", row.words, summary.*row.value);
   out += fmt::format("  {:<24}{}\n", "losses", summary.LossCount());
-  out += fmt::format("  {:<24}{}\n", "time", SpanText(summary, *settings.clock));
+  out += fmt::format("  {:<24}{}\n", "time", SpanText(summary, *settings.trace.clock));
   output.Commit();
 }
 
@@ -138,12 +138,12 @@ void PrintSummary(const std::vector<StreamTotals>& totals, const PrintSettings& 
   FlowSummary all;
   for (const StreamTotals& each : totals) {
     AddTo(all, each.summary);
-    if (settings.json)
+    if (settings.layout.json)
       PrintJson("thread", each.owner, each.summary, settings, output);
     else
-      PrintText(TitleOf(*each.owner, *settings.threads), each.summary, settings, output);
+      PrintText(TitleOf(*each.owner, *settings.trace.threads), each.summary, settings, output);
   }
-  if (settings.json)
+  if (settings.layout.json)
     PrintJson("total", nullptr, all, settings, output);
   else if (totals.size() != 1)
     PrintText("all", all, settings, output);

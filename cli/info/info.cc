@@ -18,34 +18,17 @@
 namespace flowback::cli {
 namespace {
 
-void CountPackets(const Stream& stream, const TraceSource& source,
-                  std::map<std::string_view, PacketCount>& counts) {
-  constexpr size_t kAtOnce = 4096;
-  const std::unique_ptr<PacketReader> reader = source.Packets(stream);
-  const std::unique_ptr<PacketBatch> packets = reader->NewBatch();
-  for (bool more = true; more; packets->Clear()) {
-    more = reader->Read(*packets, kAtOnce);
-    for (size_t i = 0; i < packets->size(); ++i) {
-      if ((*packets)[i].lost) continue;
-      PacketCount& count = counts[packets->Name(i)];
-      ++count.count;
-      count.bytes += (*packets)[i].size;
-    }
+void Add(const StreamIndex& index, std::map<std::string_view, PacketCount>& counts) {
+  for (const auto& [name, sum] : index.packets) {
+    PacketCount& count = counts[name];
+    count.count += sum.count;
+    count.bytes += sum.bytes;
   }
-}
-
-Result<FlowSummary> Sum(const Stream& stream, const StreamInputs& inputs, Decoder& decoder) {
-  if (stream.bytes.empty()) return FlowSummary();
-  Result<FlowSummary> summary = decoder.Summarize(inputs.For(stream));
-  if (!summary) return summary;
-  const ByteAccount account{summary->bytes_decoded, summary->bytes_padding, summary->bytes_lost};
-  if (Status status = CheckAccount(account, stream); !status) return Fail(status.error());
-  return summary;
 }
 
 void Show(const StreamOwner& owner, FlowSummary summary, const TraceSource& source,
           InfoReport& report) {
-  CountPackets(*owner.stream, source, report.packets);
+  Add(*source.Index(*owner.stream), report.packets);
   report.losses.AddStreamBytes(owner.stream->bytes.size());
   for (const DataLoss& loss : summary.losses) report.losses.Add(loss);
   if (summary.first_tsc != 0) {
@@ -61,27 +44,32 @@ Status Collect(const ReaderOptions& options, const RecordingCode& code, InfoRepo
   report.images = code.images();
   report.ends = FindPlaces(*report.recording, code, options.search);
   report.losses.AddRecording(*report.recording);
-  StreamInputs inputs(*report.recording, code, options.resync);
+  Result<std::shared_ptr<const TraceSource>> opened = OpenSource(*report.recording);
+  if (!opened) return Fail(opened.error());
+  // The bytes are read twice: here, without the code, and when they are decoded.
+  const std::shared_ptr<const TraceSource> source = KeepIndexes(std::move(*opened));
+  StreamInputs inputs(*report.recording, code, options.resync, source);
   inputs.set_threads(options.threads, options.window);
   uint64_t bytes = 0;
   for (const Stream& stream : report.recording->streams) bytes += stream.bytes.size();
   std::atomic<uint64_t> done = 0;
   inputs.set_progress(done);
   const WorkProgress progress("info", bytes, done);
+  for (const Stream& stream : report.recording->streams) source->Index(stream);
   // A thread's time may be on any of the streams, shown or not.
-  std::vector<FlowSummary> summaries;
+  Result<FlowAccounts> accounts = AccountFlow(*report.recording, inputs, **decoder);
+  if (!accounts) return Fail(accounts.error());
+  std::vector<FlowSummary>& summaries = accounts->summaries;
   for (const Stream& stream : report.recording->streams) {
-    Result<FlowSummary> summary = Sum(stream, inputs, **decoder);
-    if (!summary) return Fail(summary.error());
-    summaries.push_back(std::move(*summary));
+    const FlowSummary& sum = summaries[stream.index];
+    const ByteAccount account{sum.bytes_decoded, sum.bytes_padding, sum.bytes_lost};
+    if (Status status = CheckAccount(account, stream); !status) return status;
   }
-  Result<TimeAccounts> times = AccountTimes(*report.recording, inputs, summaries, **decoder);
-  if (!times) return Fail(times.error());
-  if (Status status = CheckTimes(*times); !status) return status;
-  std::erase_if(times->threads, [&](const TimeAccount& account) {
+  report.times = std::move(accounts->times);
+  if (Status status = CheckTimes(report.times); !status) return status;
+  std::erase_if(report.times.threads, [&](const TimeAccount& account) {
     return !report.threads->Wants(account.tid, options.selection);
   });
-  report.times = std::move(*times);
   report.losses.AddTimes(report.times);
   Threads grouped = *report.threads;
   grouped.GroupByThread(*report.recording, inputs);

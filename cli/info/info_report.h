@@ -19,11 +19,6 @@
 
 namespace flowback::cli {
 
-struct PacketCount {
-  uint64_t count = 0;
-  uint64_t bytes = 0;
-};
-
 struct StreamInfo {
   const StreamOwner* owner = nullptr;
   FlowSummary summary;

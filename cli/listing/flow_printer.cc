@@ -16,7 +16,8 @@ namespace flowback::cli {
 ThreadColumns::ThreadColumns(const PrintSettings& settings, std::string_view json_type)
     : settings_(settings),
       json_type_(json_type),
-      timeless_(!settings.fields.Has(Field::kComm) && !settings.fields.Has(Field::kTime)) {}
+      timeless_(!settings.layout.fields.Has(Field::kComm) &&
+                !settings.layout.fields.Has(Field::kTime)) {}
 
 void ThreadColumns::Begin(const StreamOwner& owner) {
   owner_ = &owner;
@@ -32,26 +33,26 @@ void ThreadColumns::BeginPiece(const Stream& stream) {
 void ThreadColumns::Render(const Instant& instant) {
   rendered_ = true;
   instant_ = instant;
-  value_ = instant.tsc == 0 ? 0 : settings_.clock->Value(instant.tsc);
-  const bool shows_comm = settings_.fields.Has(Field::kComm);
+  value_ = instant.tsc == 0 ? 0 : settings_.trace.clock->Value(instant.tsc);
+  const bool shows_comm = settings_.layout.fields.Has(Field::kComm);
   if (head_ == 0 || (shows_comm && !comm_.Holds(value_))) {
-    if (shows_comm) comm_ = settings_.threads->CommAt(owner_->tid, value_);
+    if (shows_comm) comm_ = settings_.trace.threads->CommAt(owner_->tid, value_);
     text_.clear();
-    if (settings_.json)
+    if (settings_.layout.json)
       RenderJsonHead(comm_.comm);
     else
       RenderHead(comm_.comm);
     head_ = text_.size();
   }
   text_.resize(head_);
-  if (!settings_.fields.Has(Field::kTime)) return;
-  if (settings_.json) return RenderJsonTime(instant);
-  settings_.clock->AppendText(text_, instant.tsc);
-  text_ += settings_.default_layout ? ": " : " ";
+  if (!settings_.layout.fields.Has(Field::kTime)) return;
+  if (settings_.layout.json) return RenderJsonTime(instant);
+  settings_.trace.clock->AppendText(text_, instant.tsc);
+  text_ += settings_.layout.usual ? ": " : " ";
 }
 
 void ThreadColumns::RenderHead(std::string_view comm) {
-  const Fields& fields = settings_.fields;
+  const Fields& fields = settings_.layout.fields;
   const auto number = [](int32_t value) {
     return value < 0 ? std::string("-") : std::to_string(value);
   };
@@ -63,7 +64,7 @@ void ThreadColumns::RenderHead(std::string_view comm) {
   if (fields.Has(Field::kTid)) text_ += owner_->label + ' ';
   if (fields.Has(Field::kCpu)) {
     const int32_t cpu = stream_->cpu;
-    if (!settings_.default_layout)
+    if (!settings_.layout.usual)
       text_ += number(cpu) + ' ';
     else
       text_ += cpu < 0 ? "[-] " : fmt::format("[{:03}] ", cpu);
@@ -71,7 +72,7 @@ void ThreadColumns::RenderHead(std::string_view comm) {
 }
 
 void ThreadColumns::RenderJsonHead(std::string_view comm) {
-  const Fields& fields = settings_.fields;
+  const Fields& fields = settings_.layout.fields;
   JsonLine line(text_);
   const auto number = [&](std::string_view key, int32_t value) {
     if (value < 0)
@@ -100,7 +101,7 @@ void ThreadColumns::RenderJsonTime(const Instant& instant) {
     else
       line.Null(key);
   };
-  const RecordingClock& clock = *settings_.clock;
+  const RecordingClock& clock = *settings_.trace.clock;
   const auto& [tsc, bounds] = instant;
   const bool ns = clock.has_nanoseconds();
   number("time", ns && tsc != 0, value_);
@@ -131,8 +132,8 @@ void FlowPrinter::Begin(const StreamOwner& owner) {
   Resume(owner, *owner.stream);
   PrintBegin(owner);
   const PrintSettings& s = settings_;
-  if (s.json || !s.thread_headers) return;
-  const std::string_view comm = s.threads->CommAt(owner.tid, 0).comm;
+  if (s.layout.json || !s.layout.thread_headers) return;
+  const std::string_view comm = s.trace.threads->CommAt(owner.tid, 0).comm;
   const bool one_cpu =
       owner.stream->cpu >= 0 && std::ranges::all_of(owner.pieces, [&](const FlowPiece& piece) {
         return piece.stream->cpu == owner.stream->cpu;
@@ -156,7 +157,7 @@ void FlowPrinter::Resume(const StreamOwner& owner, const Stream& stream) {
 void FlowPrinter::OnLoss(const DataLoss& loss) {
   BeforeLoss(loss);
   if (!settings_.ContainsLoss(loss)) return;
-  if (!settings_.json) {
+  if (!settings_.layout.json) {
     out() += "# " + LossText(loss) + '\n';
     return;
   }

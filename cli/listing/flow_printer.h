@@ -2,69 +2,20 @@
 // What all listings of the flow have in common: thread columns, losses, time selection.
 #pragma once
 
-#include <atomic>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 
-#include "base/name_pattern.h"
-#include "cli/listing/fields.h"
 #include "cli/listing/listing_text.h"
-#include "cli/reading/losses.h"
-#include "cli/text/json.h"
+#include "cli/listing/print_settings.h"
 #include "cli/text/output.h"
-#include "flowback/decode/code_image.h"
 #include "flowback/model/execution.h"
-#include "flowback/replay/recording_clock.h"
-#include "flowback/replay/source_lines.h"
-#include "flowback/replay/symbolizer.h"
 #include "flowback/replay/threads.h"
-
-namespace flowback {
-class FunctionFinder;  // replay/calls/functions.h
-}
 
 namespace flowback::cli {
 
 class InstructionText;  // cli/listing/instruction_text.h
 class LineText;         // cli/listing/line_text.h
-
-// Which calls `--as calls` shows.
-struct CallSelection {
-  uint64_t max_depth = UINT64_MAX;            // how many levels
-  std::optional<NamePattern> function;        // calls of these and what they call; empty: all
-  uint64_t min_duration = 0;                  // nanoseconds, or ticks where the clock has none
-  std::atomic<bool>* function_ran = nullptr;  // becomes true when `function` was called
-};
-
-struct PrintSettings {
-  Fields fields;
-  // No -F: `comm tid [cpu] time: ...` for instructions, lines and calls.
-  bool default_layout = true;
-  bool json = false;
-  bool thread_headers = false;  // text: a comment line before each thread
-  bool not_taken = false;       // list conditional branches that were not taken, too
-  TimeSpan span;
-  bool all_times = true;  // no --time: `span` is everything
-  // A listing that knows what ran ahead of the span is fed that, too, and its losses are the
-  // whole listing's.
-  bool ContainsLoss(const DataLoss& loss) const {
-    return all_times || loss.tsc == 0 || span.Contains(clock->Value(loss.tsc));
-  }
-  const RecordingClock* clock = nullptr;
-  const TraceSource* source = nullptr;
-  const Threads* threads = nullptr;
-  const Recording* recording = nullptr;
-  // The path a section's file was recorded under (--symfs and the like open another one).
-  std::function<std::string_view(const std::string& file)> recorded_path;
-  Symbolizer* symbolizer = nullptr;
-  SourceLines* lines = nullptr;
-  FunctionFinder* functions = nullptr;  // may be used by any thread
-  CallSelection calls;
-  LossTally* losses = nullptr;
-};
 
 // When something happened.
 struct Instant {
@@ -90,9 +41,9 @@ class ThreadColumns {
   bool IsRendered(const Instant& instant) const {
     if (!rendered_ || timeless_) return rendered_;
     if (instant.tsc != instant_.tsc)
-      return !settings_.json && instant.tsc != 0 && instant_.tsc != 0 &&
-             settings_.clock->Value(instant.tsc) == value_;
-    return !settings_.json ||
+      return !settings_.layout.json && instant.tsc != 0 && instant_.tsc != 0 &&
+             settings_.trace.clock->Value(instant.tsc) == value_;
+    return !settings_.layout.json ||
            (instant.bounds.lo == instant_.bounds.lo && instant.bounds.hi == instant_.bounds.hi);
   }
   void Render(const Instant& instant);

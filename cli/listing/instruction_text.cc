@@ -45,7 +45,7 @@ class InstructionColumns {
   }
 
   void AppendPlain(std::string& out, const InstructionView& view) {
-    const Fields& fields = settings_.fields;
+    const Fields& fields = settings_.layout.fields;
     auto to = std::back_inserter(out);
     if (fields.Has(Field::kIp)) fmt::format_to(to, "{:x} ", view.ip);
     if (fields.Has(Field::kInsn)) out += TextOf(view) + ' ';
@@ -68,7 +68,7 @@ class InstructionColumns {
   }
 
   void AppendJson(std::string& out, const InstructionView& view) {
-    const Fields& fields = settings_.fields;
+    const Fields& fields = settings_.layout.fields;
     JsonLine line = JsonLine::Continue(out);
     if (fields.Has(Field::kIp)) line.Hex("ip", view.ip);
     if (fields.Has(Field::kInsn)) line.Text("insn", TextOf(view));
@@ -81,7 +81,7 @@ class InstructionColumns {
  private:
   // What the default layout lacks (-F +bytes), behind it. Flags are told later, by the next place.
   void AppendAdded(std::string& out, const InstructionView& view) {
-    const Fields& fields = settings_.fields;
+    const Fields& fields = settings_.layout.fields;
     for (const Field added : {Field::kBytes, Field::kSrcline, Field::kFlags})
       if (fields.Has(added) && !out.ends_with(' ')) out += ' ';
     if (fields.Has(Field::kBytes)) AppendBytes(out, view);
@@ -98,7 +98,7 @@ class InstructionColumns {
   }
 
   void AppendJsonSymbol(JsonLine& line, const InstructionView& view) {
-    const Fields& fields = settings_.fields;
+    const Fields& fields = settings_.layout.fields;
     const auto symbol = SymbolOf(view);
     if (fields.Has(Field::kSym)) {
       if (symbol)
@@ -123,13 +123,13 @@ class InstructionColumns {
 
   std::optional<Symbolizer::Symbol> SymbolOf(const InstructionView& view) {
     if (view.space == nullptr) return std::nullopt;
-    return settings_.symbolizer->Find(*view.space, view.ip);
+    return settings_.names.symbolizer->Find(*view.space, view.ip);
   }
 
   std::string_view DsoOf(const InstructionView& view) const {
     const CodeMapping* mapping = view.space == nullptr ? nullptr : view.space->Find(view.ip);
     if (mapping == nullptr) return {};
-    return settings_.recorded_path(mapping->section->name());
+    return settings_.names.recorded_path(mapping->section->name());
   }
 
   std::string TextOf(const InstructionView& view) {
@@ -193,14 +193,14 @@ void InstructionText::RenderOne(const BlockRun& run, uint64_t ip, uint8_t length
   uint8_t buffer[16];
   const size_t size = run.space == nullptr ? 0 : run.space->Read(ip, buffer, length);
   const InstructionView view{ip, Bytes(buffer, size), run.mode, run.space};
-  const bool flags = settings_.fields.Has(Field::kFlags);
-  if (settings_.json) {
+  const bool flags = settings_.layout.fields.Has(Field::kFlags);
+  if (settings_.layout.json) {
     renderer_->columns.AppendJson(out, view);
     if (!flags) out += "}\n";
     return;
   }
   const size_t before = out.size();
-  if (settings_.default_layout)
+  if (settings_.layout.usual)
     renderer_->columns.AppendDefault(out, view);
   else
     renderer_->columns.AppendPlain(out, view);

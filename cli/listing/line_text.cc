@@ -59,7 +59,7 @@ class LineText::Renderer {
 
   std::optional<Symbolizer::Symbol> SymbolAt(uint64_t ip) {
     if (space_ == nullptr) return std::nullopt;
-    return settings_.symbolizer->Find(*space_, ip);
+    return settings_.names.symbolizer->Find(*space_, ip);
   }
 
   std::string_view FunctionAt(uint64_t ip, const SourcePlace& place) {
@@ -73,18 +73,18 @@ class LineText::Renderer {
   std::string_view DsoAt(uint64_t ip) const {
     const CodeMapping* mapping = space_ == nullptr ? nullptr : space_->Find(ip);
     if (mapping == nullptr) return {};
-    return settings_.recorded_path(mapping->section->name());
+    return settings_.names.recorded_path(mapping->section->name());
   }
 
   void Render(uint64_t ip, const SourcePlace& place) {
-    if (settings_.json)
+    if (settings_.layout.json)
       RenderJson(ip, place);
     else
       RenderText(ip, place);
   }
 
   void RenderText(uint64_t ip, const SourcePlace& place) {
-    const Fields& fields = settings_.fields;
+    const Fields& fields = settings_.layout.fields;
     const auto add = [&](std::string_view word, std::string_view otherwise) {
       AppendPrintable(*text_, word.empty() ? otherwise : word);
       *text_ += ' ';
@@ -100,15 +100,15 @@ class LineText::Renderer {
       std::string text;
       source_.AppendText(text, place);
       // In the layout for people a text that is not there takes no room.
-      if (settings_.default_layout && text != "-") text_->insert(text_->size() - 1, ":");
-      if (!settings_.default_layout || text != "-") *text_ += text;
+      if (settings_.layout.usual && text != "-") text_->insert(text_->size() - 1, ":");
+      if (!settings_.layout.usual || text != "-") *text_ += text;
     }
     if (text_->ends_with(' ')) text_->pop_back();
     *text_ += '\n';
   }
 
   void RenderJson(uint64_t ip, const SourcePlace& place) {
-    const Fields& fields = settings_.fields;
+    const Fields& fields = settings_.layout.fields;
     JsonLine line = JsonLine::Continue(*text_);
     const auto add = [&](std::string_view key, std::string_view word) {
       if (word.empty())

@@ -12,15 +12,18 @@ namespace {
 
 class SerialListing final : public Listing {
  public:
-  SerialListing(PrinterMaker make_printer, const PrintSettings& settings, Output& output)
-      : settings_(settings), output_(output), printer_(make_printer(settings)) {
+  SerialListing(PrinterMaker make_printer, const std::vector<StreamOwner>& owners,
+                const PrintSettings& settings, Output& output)
+      : owners_(owners), settings_(settings), output_(output), printer_(make_printer(settings)) {
     printer_->WriteTo(text_);
     printer_->Use(tools_);
   }
 
-  void Begin(const StreamOwner& owner) override { printer_->Begin(owner); }
-  void BeginPiece(const Stream& stream) override { printer_->BeginPiece(stream); }
-  void End() override {
+  void OnThreadBegin(const ThreadFlow&, size_t number) override {
+    printer_->Begin(owners_[number]);
+  }
+  void OnStayBegin(const FlowPiece& stay) override { printer_->BeginPiece(*stay.stream); }
+  void OnThreadEnd(const ThreadFlow&, size_t) override {
     printer_->End();
     Commit();
   }
@@ -58,6 +61,7 @@ class SerialListing final : public Listing {
     text_.Clear();
   }
 
+  const std::vector<StreamOwner>& owners_;
   const PrintSettings& settings_;
   Output& output_;
   PrintTools tools_{settings_};
@@ -70,8 +74,10 @@ class SerialListing final : public Listing {
 // turn parts into text.
 class ParallelListing final : public Listing {
  public:
-  ParallelListing(const ListingPlan& plan, const PrintSettings& settings, Output& output)
-      : settings_(settings),
+  ParallelListing(const ListingPlan& plan, const std::vector<StreamOwner>& owners,
+                  const PrintSettings& settings, Output& output)
+      : owners_(owners),
+        settings_(settings),
         output_(output),
         pipeline_(plan.threads, plan.window, plan.order,
                   {.work = [this](Job& job, size_t worker) { Print(job, worker); },
@@ -86,16 +92,16 @@ class ParallelListing final : public Listing {
     NewJob();
   }
 
-  void Begin(const StreamOwner& owner) override {
-    owner_ = &owner;
-    stream_ = owner.stream;
-    job_->part.Begin(owner);
+  void OnThreadBegin(const ThreadFlow&, size_t number) override {
+    owner_ = &owners_[number];
+    stream_ = owner_->stream;
+    job_->part.Begin(*owner_);
   }
-  void BeginPiece(const Stream& stream) override {
-    stream_ = &stream;
-    job_->part.BeginPiece(stream);
+  void OnStayBegin(const FlowPiece& stay) override {
+    stream_ = stay.stream;
+    job_->part.BeginPiece(*stream_);
   }
-  void End() override {
+  void OnThreadEnd(const ThreadFlow&, size_t) override {
     job_->part.End();
     MaybeSend();
   }
@@ -158,6 +164,7 @@ class ParallelListing final : public Listing {
     if (output_.closed()) closed_.store(true, std::memory_order_relaxed);
   }
 
+  const std::vector<StreamOwner>& owners_;
   const PrintSettings& settings_;
   Output& output_;
   std::vector<Printer> printers_;
@@ -171,14 +178,16 @@ class ParallelListing final : public Listing {
 
 }  // namespace
 
-std::unique_ptr<Listing> MakeListing(const ListingPlan& plan, const PrintSettings& settings,
-                                     Output& output) {
-  if (plan.threads < 2) return std::make_unique<SerialListing>(plan.make_printer, settings, output);
+std::unique_ptr<Listing> MakeListing(const ListingPlan& plan,
+                                     const std::vector<StreamOwner>& owners,
+                                     const PrintSettings& settings, Output& output) {
+  if (plan.threads < 2)
+    return std::make_unique<SerialListing>(plan.make_printer, owners, settings, output);
   ListingPlan whole = plan;
   // More would not make it faster, and hold more memory.
   constexpr size_t kMostUseful = 48;
   if (whole.window == 0) whole.window = std::min<size_t>(2 * size_t{plan.threads} + 2, kMostUseful);
-  return std::make_unique<ParallelListing>(whole, settings, output);
+  return std::make_unique<ParallelListing>(whole, owners, settings, output);
 }
 
 }  // namespace flowback::cli

@@ -3,19 +3,19 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "base/ordered_pipeline.h"
 #include "cli/listing/flow_printer.h"
 #include "cli/text/output.h"
+#include "flowback/replay/player.h"
 
 namespace flowback::cli {
 
-// Receives the owners' flows, one after the other, and writes their listing.
-class Listing : public ExecutionConsumer {
+// Receives the owners' flows, one after the other, and writes their listing. Threads are known by
+// their numbers among the owners.
+class Listing : public PlayConsumer {
  public:
-  virtual void Begin(const StreamOwner& owner) = 0;
-  virtual void BeginPiece(const Stream& stream) = 0;
-  virtual void End() = 0;
   // Returns when all has been given to the output.
   virtual void Finish() = 0;
 };
@@ -28,9 +28,10 @@ struct ListingPlan {
   size_t window = 0;  // parts under way at most; 0: as is useful
 };
 
-// The text is the same whatever the threads and the window. `settings` and `output` must outlive
-// the result.
-std::unique_ptr<Listing> MakeListing(const ListingPlan& plan, const PrintSettings& settings,
-                                     Output& output);
+// The text is the same whatever the threads and the window. All but the plan must outlive the
+// result.
+std::unique_ptr<Listing> MakeListing(const ListingPlan& plan,
+                                     const std::vector<StreamOwner>& owners,
+                                     const PrintSettings& settings, Output& output);
 
 }  // namespace flowback::cli

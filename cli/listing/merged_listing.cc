@@ -264,7 +264,7 @@ void Merge::ComeToPiece(Source& source) {
   source.mark = 0;
   const std::vector<FlowPiece>& pieces = source.owner->pieces;
   if (source.piece == pieces.size() || (plan_.looks_back && source.piece != 0)) return;
-  source.tsc = std::max(source.tsc, FirstTsc(pieces[source.piece], *settings_.source));
+  source.tsc = std::max(source.tsc, FirstTsc(pieces[source.piece], *settings_.trace.source));
 }
 
 }  // namespace

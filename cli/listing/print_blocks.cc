@@ -32,8 +32,8 @@ class BlockPrinter final : public FlowPrinter {
  private:
   void PrintBlock(const BlockRun& run) override {
     BeginLine({run.tsc, run.bounds});
-    const bool srcline = settings().fields.Has(Field::kSrcline);
-    if (!settings().json) {
+    const bool srcline = settings().layout.fields.Has(Field::kSrcline);
+    if (!settings().layout.json) {
       fmt::format_to(std::back_inserter(out()), "{:x} {} {:x} {} {}", run.address,
                      run.lengths.size(), run.next, ExitWord(run.exit), BranchWord(run.last));
       if (srcline) {

@@ -24,7 +24,7 @@ class BranchPrinter final : public FlowPrinter {
       case BlockExit::kTaken:
         return Line(last, run.LastAddress(), run.next, BranchWord(run.last));
       case BlockExit::kNotTaken:
-        if (settings().not_taken) Line(last, run.LastAddress(), run.next, "jcc-not-taken");
+        if (settings().layout.not_taken) Line(last, run.LastAddress(), run.next, "jcc-not-taken");
         return;
       case BlockExit::kStopped:
         return Line(last, run.LastAddress(), run.next,
@@ -53,7 +53,7 @@ class BranchPrinter final : public FlowPrinter {
 
   void Line(const Instant& instant, uint64_t from, uint64_t to, std::string_view kind) {
     BeginLine(instant);
-    if (settings().json)
+    if (settings().layout.json)
       JsonLine::Continue(out()).Hex("from", from).Hex("to", to).Text("kind", kind).End();
     else
       fmt::format_to(std::back_inserter(out()), "{:x} {:x} {}\n", from, to, kind);

@@ -74,7 +74,8 @@ std::string_view CauseWord(UntracedGap::Cause cause) {
 class CallPrinter final : public FlowPrinter, private CallListener {
  public:
   explicit CallPrinter(const PrintSettings& settings) : FlowPrinter(settings, "call") {
-    if (settings.calls.function) match_.emplace(*settings.calls.function, *settings.symbolizer);
+    if (settings.calls.function)
+      match_.emplace(*settings.calls.function, *settings.names.symbolizer);
     stack_.LookForExec([this](uint64_t begin, uint64_t end) { return ExecBetween(begin, end); });
   }
 
@@ -91,7 +92,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
   void PrintBegin(const StreamOwner& owner) override {
     held_.keeps_marks = listing().keeps_marks;
     execs_.clear();
-    for (const SidebandRecord& record : settings().recording->sideband)
+    for (const SidebandRecord& record : settings().trace.recording->sideband)
       if (const auto* comm = std::get_if<CommRecord>(&record);
           comm != nullptr && comm->exec && comm->pid == owner.pid)
         execs_.push_back(comm->time);
@@ -99,28 +100,28 @@ class CallPrinter final : public FlowPrinter, private CallListener {
   }
 
   bool ExecBetween(uint64_t begin, uint64_t end) const {
-    if (!settings().clock->has_nanoseconds() || begin == 0) return false;
-    const uint64_t from = settings().clock->Value(begin);
-    const uint64_t to = settings().clock->Value(end);
+    if (!settings().trace.clock->has_nanoseconds() || begin == 0) return false;
+    const uint64_t from = settings().trace.clock->Value(begin);
+    const uint64_t to = settings().trace.clock->Value(end);
     return std::ranges::any_of(execs_, [&](uint64_t time) { return time >= from && time <= to; });
   }
 
   // The thread's stays behind the span are not decoded, so that its flow seems to end before them.
   bool GoesOnBehindSpan(const StreamOwner& owner) const {
-    if (settings().all_times || owner.pieces.empty()) return false;
+    if (settings().times.all || owner.pieces.empty()) return false;
     const ThreadStay* last = owner.pieces.back().stay;
-    return last != nullptr && settings().clock->has_nanoseconds() &&
-           last->begin > settings().span.end;
+    return last != nullptr && settings().trace.clock->has_nanoseconds() &&
+           last->begin > settings().times.span.end;
   }
 
   // What has no time lies ahead of the first time.
   bool IsAhead(uint64_t tsc) const {
     const PrintSettings& s = settings();
-    return !s.all_times && (tsc == 0 || s.clock->Value(tsc) < s.span.begin);
+    return !s.times.all && (tsc == 0 || s.trace.clock->Value(tsc) < s.times.span.begin);
   }
   bool IsBehind(uint64_t tsc) const {
     const PrintSettings& s = settings();
-    return !s.all_times && tsc != 0 && s.clock->Value(tsc) > s.span.end;
+    return !s.times.all && tsc != 0 && s.trace.clock->Value(tsc) > s.times.span.end;
   }
 
   void PrintBlock(const BlockRun& run) override { stack_.OnBlock(run); }
@@ -193,8 +194,8 @@ class CallPrinter final : public FlowPrinter, private CallListener {
   }
 
   uint64_t Duration(uint64_t begin, uint64_t end) const {
-    const uint64_t from = settings().clock->Value(begin);
-    const uint64_t to = settings().clock->Value(end);
+    const uint64_t from = settings().trace.clock->Value(begin);
+    const uint64_t to = settings().trace.clock->Value(end);
     return to < from ? 0 : to - from;
   }
 
@@ -229,7 +230,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
   }
   std::optional<Symbolizer::Symbol> SymbolAt(const AddressSpace* space, uint64_t ip) {
     if (space == nullptr || ip == 0) return std::nullopt;
-    return settings().symbolizer->Find(*space, ip);
+    return settings().names.symbolizer->Find(*space, ip);
   }
 
   void BeginText(const Instant& instant, size_t level) {
@@ -252,7 +253,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
   }
 
   void RenderEntry(const Call& call, const Shown& shown) {
-    if (settings().json) return RenderEntryJson(call, shown);
+    if (settings().layout.json) return RenderEntryJson(call, shown);
     BeginText({call.tsc, call.bounds}, shown.level);
     held_.text += "-> ";
     AppendName(shown.name);
@@ -283,7 +284,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
     } else {
       fmt::format_to(std::back_inserter(held_.text), "{:x}", call.site);
     }
-    if (!settings().fields.Has(Field::kSrcline)) return;
+    if (!settings().layout.fields.Has(Field::kSrcline)) return;
     held_.text += " at ";
     SourceColumns::AppendShort(held_.text, source_.At(call.space, call.site));
   }
@@ -303,7 +304,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
       else
         line.Null("caller").Null("caller_offset");
     }
-    if (settings().fields.Has(Field::kSrcline))
+    if (settings().layout.fields.Has(Field::kSrcline))
       SourceColumns::AppendLine(line, source_.At(call.site == 0 ? nullptr : call.space, call.site));
     line.End();
   }
@@ -320,7 +321,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
   void RenderExit(const Call& call, size_t, CallExit how, uint64_t instructions,
                   const ExitTime& time) {
     const Shown& shown = shown_.back();
-    if (settings().json) {
+    if (settings().layout.json) {
       BeginJson({time.tsc, time.bounds}, "return", shown.level);
       JsonLine line = JsonLine::Continue(held_.text);
       AppendFunction(line, call);
@@ -345,7 +346,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
 
   void RenderGap(const UntracedGap& gap, size_t level) {
     const bool filtered = gap.cause == UntracedGap::Cause::kFilter;
-    if (settings().json) {
+    if (settings().layout.json) {
       BeginJson({gap.begin_tsc, gap.begin_bounds}, filtered ? "untraced" : "kernel", level);
       JsonLine line = JsonLine::Continue(held_.text);
       line.Text("cause", CauseWord(gap.cause)).Hex("ip", gap.site);
@@ -365,14 +366,14 @@ class CallPrinter final : public FlowPrinter, private CallListener {
   // Nothing where both times are the same one: less than the trace's times can tell.
   void AppendDuration(uint64_t begin, uint64_t end) {
     if (begin == 0 || end == 0 || Duration(begin, end) == 0) return;
-    if (settings().clock->has_nanoseconds())
+    if (settings().trace.clock->has_nanoseconds())
       held_.text += " " + SecondsText(Duration(begin, end)) + " s";
     else
       held_.text += " " + std::to_string(Duration(begin, end)) + " ticks";
   }
   void AppendDuration(JsonLine& line, uint64_t begin, uint64_t end) const {
     const bool known = begin != 0 && end != 0;
-    if (known && settings().clock->has_nanoseconds())
+    if (known && settings().trace.clock->has_nanoseconds())
       line.Number("duration", Duration(begin, end));
     else
       line.Null("duration");
@@ -385,7 +386,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
   static constexpr size_t kMostIndented = 64;
   static constexpr size_t kNoRoot = SIZE_MAX;
 
-  CallStack stack_{*settings().functions, *this};
+  CallStack stack_{*settings().names.functions, *this};
   std::optional<FunctionMatch> match_;  // --function
   SourceColumns source_{settings()};
   std::vector<uint64_t> execs_;  // times at which the process became another program

@@ -20,7 +20,7 @@ class EventPrinter final : public FlowPrinter {
   void PrintEvent(const TraceEvent& event) override {
     BeginLine({event.tsc, event.bounds});
     const bool has_ip = event.has_ip || event.ip != 0;
-    if (settings().json) {
+    if (settings().layout.json) {
       JsonLine line = JsonLine::Continue(out());
       line.Text("event", Name(event.kind)).Number("offset", event.offset);
       if (has_ip) line.Hex("ip", event.ip);

@@ -42,14 +42,14 @@ class TscSteps {
 class InstructionPrinter final : public FlowPrinter {
  public:
   explicit InstructionPrinter(const PrintSettings& settings)
-      : FlowPrinter(settings, "instruction"), flags_(settings.fields.Has(Field::kFlags)) {
-    const Fields& fields = settings.fields;
+      : FlowPrinter(settings, "instruction"), flags_(settings.layout.fields.Has(Field::kFlags)) {
+    const Fields& fields = settings.layout.fields;
     for (const Field field : {Field::kIp, Field::kInsn, Field::kBytes, Field::kSym, Field::kSymoff,
                               Field::kDso, Field::kSrcline, Field::kFlags})
       own_columns_ = own_columns_ || fields.Has(field);
     for (const Field field : {Field::kComm, Field::kPid, Field::kTid, Field::kCpu, Field::kTime})
       thread_columns_ = thread_columns_ || fields.Has(field);
-    thread_columns_ = thread_columns_ || settings.json;
+    thread_columns_ = thread_columns_ || settings.layout.json;
   }
 
  private:
@@ -73,7 +73,7 @@ class InstructionPrinter final : public FlowPrinter {
 
   void AppendLine(std::string_view columns, std::string_view text) {
     // The last column ends the line.
-    if (!own_columns_ && !settings().json) columns.remove_suffix(1);
+    if (!own_columns_ && !settings().layout.json) columns.remove_suffix(1);
     const size_t before = out().size();
     const size_t size = columns.size() + text.size();
     if (out().capacity() < before + size) out().reserve(2 * (before + size));
@@ -94,7 +94,7 @@ class InstructionPrinter final : public FlowPrinter {
       if (run.exit == BlockExit::kStopped) flags_text_ += ",trace-end";
     }
     if (run.in_transaction) flags_text_ += flags_text_.empty() ? "tx" : ",tx";
-    if (settings().json) {
+    if (settings().layout.json) {
       JsonLine::Continue(out()).Text("flags", flags_text_).End();
       return;
     }

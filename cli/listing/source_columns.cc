@@ -27,7 +27,7 @@ void AppendJsonPlace(std::string& out, const SourceFrame& frame) {
 
 SourcePlace SourceColumns::At(const AddressSpace* space, uint64_t ip) const {
   if (space == nullptr) return {.begin = ip, .end = ip + 1, .frames = {}, .scope = 0};
-  return settings_.lines->Find(*space, ip);
+  return settings_.names.lines->Find(*space, ip);
 }
 
 void SourceColumns::AppendShort(std::string& out, const SourcePlace& place) {
@@ -67,7 +67,7 @@ void SourceColumns::AppendLine(JsonLine& line, const SourcePlace& place) {
 
 std::string_view SourceColumns::TextOf(const SourcePlace& place) const {
   if (!place.known()) return {};
-  return settings_.lines->Text(place.frames.front().file, place.frames.front().line);
+  return settings_.names.lines->Text(place.frames.front().file, place.frames.front().line);
 }
 
 void SourceColumns::AppendText(std::string& out, const SourcePlace& place) const {

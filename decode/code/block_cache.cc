@@ -21,12 +21,12 @@
 namespace flowback {
 namespace {
 
-constexpr size_t kBlocksPerChunk = 512;
+constexpr size_t kBlocksPerSlab = 512;
 // So few are decoded as fast as a file is opened.
 constexpr size_t kFewBlocks = 128;
 // A file is written again when its blocks have become more by one in so many.
 constexpr size_t kSmallPart = 8;
-constexpr size_t kLengthsPerChunk = 16384;
+constexpr size_t kLengthsPerSlab = 16384;
 constexpr uint8_t kStoppingFlags = kFlagPtwrite | kFlagMovCr3 | kFlagVmEntry | kFlagVmPtrld;
 
 void SetDigest(StaticBlock& block) {
@@ -105,29 +105,29 @@ class Builder {
 
 }  // namespace
 
-void BlockCache::BlockTable::Slots::Put(const StaticBlock& block) {
+void BlockCache::BlocksByOffset::Slots::Put(const StaticBlock& block) {
   size_t at = First(block.offset);
   while (blocks[at].load(std::memory_order_relaxed) != nullptr) at = Next(at);
   blocks[at].store(&block, std::memory_order_release);
 }
 
-const StaticBlock* BlockCache::BlockTable::Add(const StaticBlock& block) {
+const StaticBlock* BlockCache::BlocksByOffset::Add(const StaticBlock& block) {
   if (all_.empty() || (count_ + 1) * 2 > all_.back()->size()) Grow();
   const StaticBlock* kept = Keep(block);
   all_.back()->Put(*kept);
   return kept;
 }
 
-const StaticBlock* BlockCache::BlockTable::Keep(const StaticBlock& block) {
-  const size_t at = count_++ % kBlocksPerChunk;
-  if (at == 0) chunks_.push_back(std::make_unique<StaticBlock[]>(kBlocksPerChunk));
-  StaticBlock& place = chunks_.back()[at];
+const StaticBlock* BlockCache::BlocksByOffset::Keep(const StaticBlock& block) {
+  const size_t at = count_++ % kBlocksPerSlab;
+  if (at == 0) slabs_.push_back(std::make_unique<StaticBlock[]>(kBlocksPerSlab));
+  StaticBlock& place = slabs_.back()[at];
   place = block;
   lasting_ += block.lasting;
   return &place;
 }
 
-void BlockCache::BlockTable::Grow() {
+void BlockCache::BlocksByOffset::Grow() {
   // Four times at once, because the old ones stay.
   auto grown = std::make_unique<Slots>(all_.empty() ? kFirstBits : all_.back()->bits + 2);
   if (!all_.empty())
@@ -139,12 +139,12 @@ void BlockCache::BlockTable::Grow() {
   slots_.store(all_.back().get(), std::memory_order_release);
 }
 
-void BlockCache::BlockTable::Use(std::unique_ptr<const StoredBlocks> stored) {
+void BlockCache::BlocksByOffset::Use(std::unique_ptr<const StoredBlocks> stored) {
   owned_ = std::move(stored);
   stored_.store(owned_.get(), std::memory_order_release);
 }
 
-std::vector<const StaticBlock*> BlockCache::BlockTable::WorthKeeping() const {
+std::vector<const StaticBlock*> BlockCache::BlocksByOffset::WorthKeeping() const {
   std::vector<const StaticBlock*> blocks;
   const size_t stored = owned_ == nullptr ? 0 : owned_->blocks().size();
   if (lasting_ < std::max(kFewBlocks, stored / kSmallPart)) return blocks;
@@ -152,7 +152,7 @@ std::vector<const StaticBlock*> BlockCache::BlockTable::WorthKeeping() const {
   if (owned_ != nullptr)
     for (const StaticBlock& block : owned_->blocks()) blocks.push_back(&block);
   for (size_t i = 0; i < count_; ++i)
-    if (const StaticBlock& block = chunks_[i / kBlocksPerChunk][i % kBlocksPerChunk]; block.lasting)
+    if (const StaticBlock& block = slabs_[i / kBlocksPerSlab][i % kBlocksPerSlab]; block.lasting)
       blocks.push_back(&block);
   return blocks;
 }
@@ -168,7 +168,7 @@ BlockCache::~BlockCache() = default;
 
 const StaticBlock* BlockCache::Build(uint64_t offset, CodeMode mode) {
   if (offset >= bytes_.size()) return &past_end_;
-  BlockTable& table = modes_[IndexOf(mode)];
+  BlocksByOffset& table = modes_[IndexOf(mode)];
   const std::scoped_lock lock(mutex_);
   if (table.NoteAsked() && disk_ != nullptr)
     table.Use(StoredBlocks::Open(disk_->Load(NameOnDisk(mode)), bytes_));
@@ -205,11 +205,11 @@ bool BlockCache::Keep() {
 
 const uint8_t* BlockCache::KeepLengths(const uint8_t* lengths, size_t count) {
   if (lengths_left_ < count) {
-    length_chunks_.push_back(std::make_unique_for_overwrite<uint8_t[]>(kLengthsPerChunk));
-    lengths_left_ = kLengthsPerChunk;
+    length_slabs_.push_back(std::make_unique_for_overwrite<uint8_t[]>(kLengthsPerSlab));
+    lengths_left_ = kLengthsPerSlab;
   }
   if (count == 0) return nullptr;
-  uint8_t* place = length_chunks_.back().get() + (kLengthsPerChunk - lengths_left_);
+  uint8_t* place = length_slabs_.back().get() + (kLengthsPerSlab - lengths_left_);
   lengths_left_ -= count;
   std::copy_n(lengths, count, place);
   return place;

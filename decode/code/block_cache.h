@@ -43,10 +43,10 @@ class BlockCache {
   // Whether any instruction has been asked for in `mode`.
   bool HasDecoded(CodeMode mode) const { return modes_[IndexOf(mode)].HasAny(); }
 
-  // Blocks are looked for in `disk` first, under `name`; Keep keeps them there. Before the first
-  // Get.
+  // From now on blocks are looked for in `disk` first, under `name`, and Keep puts them there.
+  // REQUIRES: Get has not been called yet.
   void UseDisk(std::shared_ptr<const DiskCache> disk, std::string name);
-  // Who has read bytes of the section calls it before another thread sees what came of them.
+  // Whoever has read bytes of the section calls this before another thread sees what came of them.
   void NoteRead() {
     if (!read_.load(std::memory_order_seq_cst)) read_.store(true, std::memory_order_seq_cst);
   }
@@ -61,9 +61,9 @@ class BlockCache {
  private:
   // The blocks by offset, in open addressing. A table that has become too small is replaced, and
   // kept for those who are still reading it.
-  class BlockTable {
+  class BlocksByOffset {
    public:
-    // Null: there is none, or it came into being while this was running.
+    // Null: there is no such block, or it was added while this was looking.
     const StaticBlock* Find(uint64_t offset) const {
       if (const StoredBlocks* stored = stored_.load(std::memory_order_acquire); stored != nullptr)
         if (const StaticBlock* block = stored->Find(offset); block != nullptr) return block;
@@ -78,12 +78,13 @@ class BlockCache {
       }
     }
     bool HasAny() const { return asked_.load(std::memory_order_relaxed); }
-    // Only under the cache's mutex, as all below. False: it was known.
+    // This and all below are called only under the cache's mutex. False: that was known before.
     bool NoteAsked() { return !asked_.exchange(true, std::memory_order_relaxed); }
-    // A copy of the block, whose offset must be new.
+    // Adds a copy of the block, and returns that. REQUIRES: there is no block at its offset.
     const StaticBlock* Add(const StaticBlock& block);
     void Use(std::unique_ptr<const StoredBlocks> stored);
-    // Those from the disk and those that may go there; none if too few of these are new.
+    // The blocks to be written to the disk, those that came from there included. None where too few
+    // are new for that to pay.
     std::vector<const StaticBlock*> WorthKeeping() const;
 
    private:
@@ -108,8 +109,8 @@ class BlockCache {
     std::unique_ptr<const StoredBlocks> owned_;
     std::atomic<const Slots*> slots_ = nullptr;  // the newest of all_
     std::vector<std::unique_ptr<Slots>> all_;
-    std::vector<std::unique_ptr<StaticBlock[]>> chunks_;
-    size_t count_ = 0;    // blocks in the chunks
+    std::vector<std::unique_ptr<StaticBlock[]>> slabs_;
+    size_t count_ = 0;    // blocks in the slabs
     size_t lasting_ = 0;  // of them
   };
 
@@ -120,14 +121,14 @@ class BlockCache {
   const Bytes bytes_;
   std::atomic<bool> read_ = true;
   const StaticBlock past_end_;
-  std::array<BlockTable, kCodeModes.size()> modes_;
+  std::array<BlocksByOffset, kCodeModes.size()> modes_;
   std::mutex mutex_;                       // guards all below, and stores to the tables
   std::shared_ptr<const DiskCache> disk_;  // null: none
   std::string name_;
   // By mode and offset: what only a full decoder could tell.
   std::array<std::unordered_map<uint64_t, UncommonInstruction>, kCodeModes.size()> uncommon_;
-  std::vector<std::unique_ptr<uint8_t[]>> length_chunks_;
-  size_t lengths_left_ = 0;  // in the newest chunk
+  std::vector<std::unique_ptr<uint8_t[]>> length_slabs_;
+  size_t lengths_left_ = 0;  // in the newest slab
 };
 
 }  // namespace flowback

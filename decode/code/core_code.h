@@ -45,10 +45,10 @@ class CoreCode {
   bool empty() const { return processes_.empty(); }
   bool Has(int32_t pid) const { return processes_.contains(pid); }
   std::vector<int32_t> Processes() const;
-  // What the process has had since the record at this position of the sideband, or from before all
-  // of them (LastMappings::kBefore).
+  // The dumped memory that the process has had since the record at position `since` of the
+  // sideband; with LastMappings::kBefore, since before all records.
   const std::vector<CorePiece>& Pieces(int32_t pid, size_t since) const;
-  // The build-id that the dump shows for the file of a record that has none itself; else null.
+  // The build-id of the record's file as the dump shows it, where the record has none; else null.
   const BuildId* BuildIdOf(const MmapRecord& record) const;
   // The records made from the dump.
   const std::deque<MmapRecord>& made_records() const { return made_; }

@@ -47,27 +47,28 @@ class CachedBytes {
   const Bytes content_;
 };
 
-// A number that differs, for all that happens by accident, where the bytes differ; certainly where
-// only eight bytes in a row, at a multiple of eight, do. As fast as memory.
+// A number that differs where the bytes differ, but for what somebody makes up on purpose. It
+// differs for certain where the difference is within eight bytes at a multiple of eight. As fast as
+// memory.
 uint64_t ContentHash(Bytes bytes, uint64_t seed = 0);
 
 // Thread-safe. A folder that is absent, full or not writable only makes the next run slower, and is
 // not reported.
 class DiskCache {
  public:
-  // `version`: of all that gives the files' contents their meaning.
+  // `version` stands for all that gives the files' contents their meaning.
   DiskCache(DiskCacheSettings settings, uint64_t version)
       : settings_(std::move(settings)), version_(version) {}
 
   // What was kept under `name`, which is a file's name; null when there is nothing.
   std::unique_ptr<const CachedBytes> Load(const std::string& name) const;
-  // Keeps it, with the folder where that is absent. False when that can't be.
+  // Keeps the content, and makes the folder where there is none. False: it could not be kept.
   bool Store(const std::string& name, Bytes content) const;
   // The same for content that is work to make: `make` is called only where `least` bytes, which it
   // gives or more, could be kept.
   bool Store(const std::string& name, size_t least,
              const std::function<std::vector<uint8_t>()>& make) const;
-  // Removes the files used longest ago, as many as there are too many.
+  // Removes the files that were used longest ago, until the folder is no larger than it may be.
   void Trim() const;
 
   // The first thing that was not used because others have a hand in it; empty: there was none.
@@ -75,7 +76,7 @@ class DiskCache {
 
  private:
   bool IsOwn() const;
-  // True, or notes why not.
+  // Whether such a file may be used; notes why not, for Refusal.
   bool Accept(const std::string& path, const struct stat& info) const;
   void Refuse(const std::string& path, const std::string& why) const;
   bool HasRoomFor(size_t size) const;

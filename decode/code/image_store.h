@@ -42,19 +42,19 @@ class ImageStore {
   // Bytes from elsewhere, under a name that is no path.
   FilePointer Adopt(const std::string& name, std::vector<uint8_t> bytes);
 
-  // The same file under a name of its own, which its sections then have.
+  // The same file under another name; sections that are mapped of it have that name.
   FilePointer Alias(const FilePointer& file, const std::string& name);
 
-  // A mapping of the file's bytes [file_offset, file_offset + size), cut at the file's end. Those
-  // of one code segment share one section, and so its decoded blocks.
+  // A mapping of the file's bytes [file_offset, file_offset + size), cut at the file's end.
+  // Mappings of one ELF segment share one section, and so the blocks that are decoded of it.
   CodeMapping MapFile(const FilePointer& file, uint64_t file_offset, uint64_t size,
                       uint64_t address, Verification verification);
   // The same for a range that is a section of its own.
   CodeMapping MapRange(const FilePointer& file, uint64_t file_offset, uint64_t size,
                        uint64_t address, Verification verification);
-  // All that have been mapped.
+  // All sections that have been mapped.
   std::vector<std::shared_ptr<const CodeSection>> Sections() const;
-  // All that have been opened.
+  // All files that have been opened.
   const std::vector<std::shared_ptr<const MappedFile>>& mapped() const { return mapped_; }
 
  private:

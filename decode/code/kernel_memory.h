@@ -23,7 +23,7 @@ class KernelMemory {
   static Result<KernelMemory> Open(const std::string& path);
 
   const std::string& path() const { return path_; }
-  // From its VMCOREINFO note; empty: it has none.
+  // The build-id in the file's VMCOREINFO note; empty where it has none.
   const BuildId& build_id() const { return core_.kernel_build_id; }
 
   // A part of the memory, as a file of its own: `bytes` from `offset` on are what is at `address`.
@@ -34,8 +34,8 @@ class KernelMemory {
     std::shared_ptr<const void> owner;
     Bytes bytes;
   };
-  // What the file has of the range. Ranges of a file that can't be mapped are read, at most
-  // kMostRead bytes in all; what goes beyond is as if it were not there.
+  // The parts of the range that the file has. Where the file can't be mapped they are read, no more
+  // than kMostRead bytes in all calls; what goes beyond that is told as missing.
   std::vector<Part> Find(uint64_t address, uint64_t size);
   // The segments that lie in the kernel's half of the addresses and are not the image of all
   // memory: where code can be.

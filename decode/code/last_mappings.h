@@ -10,7 +10,8 @@
 
 namespace flowback {
 
-// An owner for each address, in ranges. Its numbers are positions in the recording's sideband.
+// Tells for each address who owns it: which record. Records are named by their positions in the
+// recording's sideband.
 class LastMappings {
  public:
   static constexpr size_t kBefore = ~size_t{0};  // nothing recorded: mapped before the recording

@@ -11,8 +11,8 @@
 
 namespace flowback {
 
-// A pointer that stays right when its surroundings, with what it points to, lie elsewhere in
-// memory. Copied, it points to the same.
+// A pointer that is kept as a distance, so that it stays right when the memory in which it lies is
+// moved together with what it points to. A copy points to the same object.
 template <class T>
 class RelativePointer {
  public:
@@ -27,7 +27,7 @@ class RelativePointer {
   operator const T*() const {
     return distance_ == 0 ? nullptr : reinterpret_cast<const T*>(Here() + distance_);
   }
-  // In bytes; 0: null.
+  // From here to the object, in bytes; 0: null.
   intptr_t distance() const { return distance_; }
 
  private:

@@ -31,8 +31,8 @@ class StoredBlocks {
                                                   Bytes section);
   // The content of such a file. REQUIRES: all blocks are of `section` and differ in their offset.
   static std::vector<uint8_t> Write(const std::vector<const StaticBlock*>& blocks, Bytes section);
-  // Of all that decides what blocks are: this program's sources, its libraries, how memory is laid
-  // out.
+  // A number for all that decides what blocks are: this program's sources, its libraries, and how
+  // they lay out memory.
   static uint64_t Version();
 
   // Null: there is none.

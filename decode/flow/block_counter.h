@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Counts executions of blocks of any graphs. A step is counted in a table by its value, so that
-// adding is one addition; a list of those that are not zero makes taking the counts as cheap as
-// there are different ones.
+// Counts how often blocks were executed, of any number of graphs. A step's count stands in a table
+// at the step's value, so adding is one addition. A list of the counts that are not zero makes it
+// cheap to take them all when there are few.
 #pragma once
 
 #include <cstdint>

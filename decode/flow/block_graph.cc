@@ -215,15 +215,6 @@ uint32_t BlockGraph::Resolve(uint32_t id, unsigned direction) {
   return next;
 }
 
-namespace {
-
-bool NeedsNoPacket(const Node& node) {
-  return node.kind == NodeKind::kGoto || node.kind == NodeKind::kCall ||
-         node.kind == NodeKind::kSpecial;
-}
-
-}  // namespace
-
 bool BlockGraph::Terminates(uint32_t id) {
   const uint32_t first = id;
   const std::optional<unsigned> distance = DistanceToPacket(first);
@@ -247,7 +238,7 @@ std::optional<unsigned> BlockGraph::DistanceToPacket(uint32_t id) {
     const Node& node = nodes_[id];
     if (node.distance == Node::kEndless) return std::nullopt;
     if (node.terminates) return passed + node.distance;
-    if (!NeedsNoPacket(node)) return passed;
+    if (!NeedsNoPacket(node.kind)) return passed;
     id = node.next[1] != 0 ? node.next[1] : Resolve(id, 1);
   }
   return std::nullopt;

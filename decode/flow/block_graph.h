@@ -26,19 +26,25 @@
 
 namespace flowback::flow {
 
-// What a walk must do at the end of a node's block.
+// What a walk must do at the end of a node's block. The order matters to the two questions below.
 enum class NodeKind : uint8_t {
   kConditional,     // one TNT bit
   kReturn,          // taken TNT bit, or a TIP
   kGoto,            // on to next[1]: direct jump, or a block cut in mid-code
   kCall,            // on to next[1], remembering the return address
+  kSpecial,         // on to next[1]; a packet may bind to the last instruction
   kIndirect,        // TIP: jump
   kIndirectCall,    // TIP: call
   kFar,             // TIP or TIP.PGD
-  kSpecial,         // on to next[1]; a packet may bind to the last instruction
   kNoImage,         // no code is known here; no instructions
   kBadInstruction,  // the bytes here are no instruction; no instructions
 };
+
+// Whether code alone tells where the walk goes on.
+constexpr bool NeedsNoPacket(NodeKind kind) {
+  return kind >= NodeKind::kGoto && kind <= NodeKind::kSpecial;
+}
+constexpr bool HasNoCode(NodeKind kind) { return kind >= NodeKind::kNoImage; }
 
 struct Node {
   uint32_t next[2] = {0, 0};  // 0: not resolved yet. [0] not taken / after a call, [1] taken
@@ -54,7 +60,7 @@ struct Node {
   static constexpr uint16_t kEndless = 0xffff;
 };
 
-// The rest of a node, needed off the hot path only.
+// The rest of a node, which the hot loops do not need.
 struct NodeInfo {
   uint64_t address = 0;
   const StaticBlock* block = nullptr;
@@ -91,8 +97,8 @@ class BlockGraph {
   }
   // Where `direction` leads: 1 the branch target or the code after a cut, 0 the next instruction.
   uint64_t SuccessorAddress(uint32_t id, unsigned direction) const;
-  // Blocks that follow each other without a packet, at most: a million instructions in one line.
-  // Code that goes on for longer is none that a program runs, and each block takes memory.
+  // So many blocks may follow each other without a packet: about a million instructions in a line.
+  // No program runs code that goes on for longer, and each block takes memory.
   static constexpr unsigned kMaxWalk = 4096;
 
   // False when following next[1] from `id` through nodes that need no packet comes to none that

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The blocks that a memo's paths pass, for sinks that hand on each of them: lists of steps in one
-// piece of memory, so that using a path is a copy of a few fixed sizes.
+// The blocks that a memo's paths pass, for sinks that hand on each block: lists of steps that lie
+// in one range of memory, so that using a path means to copy a list, in a few parts of a fixed
+// size.
 #pragma once
 
 #include <array>
@@ -16,7 +17,7 @@ namespace flowback::flow {
 
 class BlockLists {
  public:
-  // Of a list: where it begins, in units, and how many steps it has, in the lowest byte. 0: none.
+  // Names a list: where it begins, in units, and in the lowest byte how many steps it has. 0: none.
   using Ref = uint32_t;
   static constexpr unsigned kMost = 64;  // steps in a list
   // Copying may write so many steps behind the list's end.
@@ -27,15 +28,15 @@ class BlockLists {
   bool HasRoom(unsigned count) const {
     return !free_[UnitsOf(count)].empty() || used_ + UnitsOf(count) <= kUnits;
   }
-  // Its place is another's now. Of 0, nothing.
+  // Gives the list's place to others. 0 may be freed, too: nothing happens then.
   void Free(Ref list);
 
   // The steps of a list; valid until it is freed.
   std::span<const BlockStep> At(Ref list) const {
     return {steps_ + (list >> kCountBits) * size_t{kUnit}, CountOf(list)};
   }
-  // Copies the list to `to`; returns the end of it there. So many steps at a time: most lists
-  // should have no more.
+  // Copies the list to `to`, and returns its end there. It copies `kAtOnce` steps at a time, so
+  // most lists should have no more than those.
   template <unsigned kAtOnce>
   [[gnu::always_inline]] BlockStep* Copy(Ref list, BlockStep* to) const {
     static_assert(kAtOnce <= kSpill);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A stretch of the flow: blocks one behind the other, of which the engine has told the same.
+// A stretch of the flow: blocks one behind the other that have the same graph, time, transaction
+// and stay.
 #pragma once
 
 #include <cstddef>
@@ -17,15 +18,15 @@ struct BlockStretch {
   StepBuffer::Position begin = 0;
   size_t count = 0;   // steps
   uint64_t next = 0;  // where control went behind the last one
-  FlowDigest before;  // of all instructions of the flow before it
-  FlowDigest behind;  // and with it
-  uint64_t tsc = 0;   // the latest one known then
+  FlowDigest before;  // of all instructions of the flow that come before the stretch
+  FlowDigest behind;  // of those and the stretch's own
+  uint64_t tsc = 0;   // the latest one known when it began
   bool in_transaction = false;
   bool goes_on = false;  // where the stretch before it ended, with the same graph and transaction
   const ThreadStay* stay = nullptr;
 
   uint64_t instructions() const { return behind.count - before.count; }
-  // What comes directly behind it.
+  // Adds the stretch that comes directly behind this one.
   void Append(const BlockStretch& rest) {
     count += rest.count;
     next = rest.next;
@@ -45,7 +46,7 @@ struct BlockStretch {
   }
 };
 
-// Of a node's block the first `count` instructions, without times.
+// A run of the first `count` instructions of a node's block, without times.
 inline BlockRun RunOf(const BlockGraph& graph, uint32_t id, unsigned count) {
   const NodeInfo& info = graph.info(id);
   BlockRun run;

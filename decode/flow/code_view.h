@@ -14,7 +14,8 @@
 
 namespace flowback::flow {
 
-// Block graphs by address space; kept between decodes, so that a second one is warm.
+// Block graphs by address space and mode. They are kept from one decode to the next, so that the
+// next one need not walk the same code for the first time again.
 class GraphCache {
  public:
   BlockGraph& Get(const std::shared_ptr<const AddressSpace>& space, CodeMode mode);
@@ -28,7 +29,7 @@ class CodeView {
   CodeView(const AddressSpaceHistory& history, GraphCache& graphs)
       : history_(&history), graphs_(graphs) {}
 
-  // Another process' code, from its beginning on.
+  // From here on the code is another process's, from that process's beginning on.
   void Use(const AddressSpaceHistory& history) {
     if (&history != history_) current_ = 0;
     history_ = &history;
@@ -50,10 +51,10 @@ class CodeView {
   // Moves to the epoch that holds at `time` (0: not known) or after `instructions`, whichever the
   // history goes by. Never backwards. True when the address space changed.
   bool Advance(uint64_t time, uint64_t instructions);
-  // Nothing is mapped at `address` now: moves on to the next epoch if it maps it. The time known
-  // from the trace lags behind the kernel's, by the distance between two timing packets. Not where
-  // it is known what is missing there now, nor where records were lost: another program may have
-  // that address later.
+  // Where nothing is mapped at `address` now, but will be in the next epoch: moves on to that. The
+  // time that is known from the trace lags behind the kernel's by the distance between two timing
+  // packets. It does not move on where it is known what is missing there now, nor where records
+  // were lost: another program may have that address later.
   bool AdvanceFor(uint64_t address);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The steps of a flow that wait to be handed on. A writer adds them at the end; what the receiver
-// needs no longer gives its place to what comes.
+// The steps of a flow that wait to be handed on. A writer adds steps at the end; the receiver
+// releases those that it needs no longer, and their place is used again.
 #pragma once
 
 #include <cstddef>
@@ -15,17 +15,17 @@ namespace flowback::flow {
 
 class StepBuffer {
  public:
-  // Of a step, from the flow's begin.
+  // The number of a step, counted from the begin of the flow.
   using Position = uint64_t;
 
   StepBuffer() : steps_(kFirst + kMargin) {}
-  // A copy has what has not been released, and room for little more.
+  // A copy has only the steps that have not been released, and little room behind them.
   StepBuffer(const StepBuffer& other) { *this = other; }
   StepBuffer& operator=(const StepBuffer& other);
 
   BlockStep* end() { return end_; }
   void set_end(BlockStep* end) { end_ = end; }
-  // A list may be copied to any place up to here.
+  // A list of steps (BlockLists) may be copied to any place up to here.
   BlockStep* limit() { return steps_.data() + steps_.size() - kMargin; }
   Position position() const { return base_ + static_cast<size_t>(end_ - steps_.data()); }
   std::span<const BlockStep> Steps(Position begin, size_t count) const {
@@ -38,7 +38,7 @@ class StepBuffer {
     base_ = position;
     end_ = steps_.data();
   }
-  // Makes end() smaller than limit(). Moves the steps.
+  // Makes room, so that end() lies before limit(). The steps move in memory.
   void MakeRoom();
 
  private:

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -26,10 +27,11 @@ class BatchWriter {
   void Restore(const State&) { steps_.Release(steps_.position()); }
   size_t waiting() const { return 0; }
   void Use(ExecutionConsumer& consumer) { consumer_ = &consumer; }
+  void HandOnKnown() {}
   void Finish() {}
 
   StepBuffer& steps() { return steps_; }
-  void OnBlocks(const BlockStretch& stretch, bool) {
+  void OnStretch(const BlockStretch& stretch) {
     consumer_->OnBlocks(stretch.Batch(steps_));
     steps_.Release(stretch.begin + stretch.count);
   }
@@ -68,6 +70,7 @@ class BatchSink : public SinkDefaults<BatchSink<Receiver>> {
   State Save() const { return {open_, this->stay()}; }
   void Restore(const State& state) {
     open_ = state.open;
+    Told();
     Defaults::Enter(state.stay, {});
     done_ = false;
   }
@@ -90,8 +93,9 @@ class BatchSink : public SinkDefaults<BatchSink<Receiver>> {
     open_.behind.count += node.count;
     open_.next = next;
     if constexpr (kWantsTimes)
-      if (receiver_.TimesNext() && TimeEstimator::TakesPacket(node.last, exit)) Close(true);
-    if (end + 1 > steps_.limit() || open_.count >= Room()) [[unlikely]]
+      if (receiver_.TimesNext() && TimeEstimator::TakesPacket(node.last, exit))
+        TellPiece(open_.count, open_.behind.count, true);
+    if (end + 1 > steps_.limit() || Untold() >= Room()) [[unlikely]]
       MakeRoom();
   }
   // The first `count` instructions of a block that was left in its middle.
@@ -108,19 +112,19 @@ class BatchSink : public SinkDefaults<BatchSink<Receiver>> {
   bool TakesPaths() const {
     if constexpr (kWantsTimes)
       if (receiver_.WantsPacketEnd()) return false;
-    return Room() - open_.count >= 2 * BlockLists::kMost;
+    return Room() - Untold() >= 2 * BlockLists::kMost;
   }
   // The next block goes by itself.
   bool TakesSingles() const { return TimesNext(); }
   // They begin at node `id`.
-  void BeginPaths(BlockGraph& graph, uint32_t id, const Moment& moment) {
+  [[gnu::always_inline]] void BeginPaths(BlockGraph& graph, uint32_t id, const Moment& moment) {
     if (!GoesOn(graph, id, moment)) Begin(graph, id, moment);
   }
   FlowDigest& flow() { return open_.behind; }
   BlockStep* end() { return steps_.end(); }
   // A path may begin here or before.
   BlockStep* Limit() {
-    const size_t room = std::min(Room() - open_.count, size_t{1} << 20);
+    const size_t room = std::min(Room() - Untold(), size_t{1} << 20);
     return std::min(steps_.limit(), steps_.end() + room - BlockLists::kMost);
   }
   // They end at node `id`.
@@ -132,14 +136,31 @@ class BatchSink : public SinkDefaults<BatchSink<Receiver>> {
   // False: there is none, the next packet must be walked.
   bool HasRoom() {
     if (steps_.end() > steps_.limit()) MakeRoom();
-    return Room() - open_.count >= BlockLists::kMost;
+    return Room() - Untold() >= BlockLists::kMost;
   }
   void MakeRoom() {
     if constexpr (kWantsTimes) {
-      if (open_.count >= Room()) Close();
+      if (Untold() >= Room()) Close();
       if (steps_.end() > steps_.limit()) steps_.MakeRoom();
     } else {
       Close();
+    }
+  }
+  // Whether a CYC packet may come while paths are added.
+  bool TakesCyc() const { return receiver_.TakesCyc() && !done_; }
+  [[gnu::always_inline]] void Cyc(const TimeMark& mark) { receiver_.OnCyc(mark); }
+  // `steps`, behind end(), are of the packets behind a CYC, which times the first of them that took
+  // a packet, if it is still to be told. `count` instructions of the flow are before them.
+  [[gnu::always_inline]] void TellTimed(const BlockGraph& graph, std::span<const BlockStep> steps,
+                                        uint64_t count) {
+    if (!receiver_.TimesNext()) return;
+    for (const BlockStep& step : steps) {
+      const Node& node = graph.node(step.number());
+      count += node.count;
+      if (TimeEstimator::TakesPacket(node.last, ExitOf(node.last, step.taken()))) {
+        const auto behind = static_cast<size_t>(&step + 1 - steps_.end());
+        return TellPiece(open_.count + behind, count, true);
+      }
     }
   }
 
@@ -164,6 +185,8 @@ class BatchSink : public SinkDefaults<BatchSink<Receiver>> {
   void Mark(const TimeMark& mark, bool tracing)
     requires kWantsTimes
   {
+    if (mark.kind == TimeMark::Kind::kCyc && tracing && receiver_.TakesCyc())
+      return receiver_.OnCyc(mark);
     Close();
     receiver_.OnMark(mark, tracing);
     done_ = receiver_.Done();
@@ -212,20 +235,40 @@ class BatchSink : public SinkDefaults<BatchSink<Receiver>> {
     open_.tsc = moment.tsc;
     open_.in_transaction = moment.in_transaction;
   }
+  // Blocks of the stretch at hand that no piece has told the receiver of.
+  size_t Untold() const { return open_.count - told_steps_; }
+  // The stretch's first `steps`, up to the flow's instruction `count`: those that have not been
+  // told yet are a piece.
+  [[gnu::always_inline]] void TellPiece(size_t steps, uint64_t count, bool takes_packet)
+    requires kWantsTimes
+  {
+    if (done_) return;
+    receiver_.OnBlocks(steps - told_steps_, count - told_count_, takes_packet);
+    told_steps_ = steps;
+    told_count_ = count;
+  }
   // The stretch at hand ends here; the next one may go on behind it.
-  void Close(bool takes_packet = false) {
+  void Close() {
     if (open_.count == 0) return;
     if (done_) {
       steps_.set_end(steps_.end() - open_.count);
     } else {
+      if constexpr (kWantsTimes)
+        if (Untold() != 0) TellPiece(open_.count, open_.behind.count, false);
       open_.begin = steps_.position() - open_.count;
       open_.stay = this->stay();
-      receiver_.OnBlocks(open_, takes_packet);
+      receiver_.OnStretch(open_);
       done_ = receiver_.Done();
     }
     open_.count = 0;
     open_.before = open_.behind;
     open_.goes_on = true;
+    Told();
+  }
+  // All of it up to here.
+  void Told() {
+    told_steps_ = open_.count;
+    told_count_ = open_.behind.count;
   }
   void Single(BlockRun& run, const Moment& moment) {
     Close();
@@ -241,6 +284,7 @@ class BatchSink : public SinkDefaults<BatchSink<Receiver>> {
       ip += length;
     }
     open_.before = open_.behind;
+    Told();
     receiver_.OnBlock(run);
     done_ = receiver_.Done();
   }
@@ -248,6 +292,8 @@ class BatchSink : public SinkDefaults<BatchSink<Receiver>> {
   Receiver& receiver_;
   StepBuffer& steps_;
   BlockStretch open_;
+  size_t told_steps_ = 0;    // of it
+  uint64_t told_count_ = 0;  // instructions of the flow up to there
   bool done_ = false;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sums up as CountingSink does, and counts how often each block was executed. Whole paths cost the
-// same as there: their blocks are added up when their uses are.
+// Sums up as CountingSink does, and counts how often each block was executed. Taking a path costs
+// the same as there, because its blocks are counted only when the path's uses are added up.
 #pragma once
 
 #include <utility>
@@ -27,7 +27,8 @@ class BlockCountingSink : public CountingSink {
   static constexpr MemoContent kMemoContent = MemoContent::kUsesAndBlocks;
   static constexpr bool kCountsBlocks = true;
 
-  // Each part goes to the consumer when it has ended; without one they are kept.
+  // The counts of each part go to the consumer when the part has ended. Without a consumer they are
+  // kept for TakeCounts.
   explicit BlockCountingSink(BlockCountConsumer* consumer = nullptr) : consumer_(consumer) {
     uses().blocks = &counter_;
   }

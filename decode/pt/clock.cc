@@ -44,20 +44,6 @@ uint64_t Clock::TicksOf(uint64_t crystal_ticks) const {
   return Scaled(crystal_ticks, numerator_, denominator_);
 }
 
-uint64_t Clock::AtLeast(uint64_t cycles, unsigned ratio) const {
-  if (ratio == 0 || nominal_ratio_ == 0) return 0;
-  return Scaled(cycles, 2 * uint64_t{nominal_ratio_} - 1, 2 * uint64_t{ratio} + 1);
-}
-
-uint64_t Clock::Likely(uint64_t cycles, unsigned ratio) const {
-  if (ratio == 0 || nominal_ratio_ == 0) return 0;
-  return Scaled(cycles, nominal_ratio_, ratio);
-}
-
-uint64_t Clock::AtCycles() const {
-  return cycle_base_tsc_ == 0 ? 0 : cycle_base_tsc_ + Likely(cycles_, core_bus_ratio_);
-}
-
 void Clock::SetBase(uint64_t lo, uint64_t hi) {
   cycle_base_tsc_ = tsc_;
   cycles_to_base_ = folded_cycles_ + std::exchange(cycles_, 0);
@@ -69,16 +55,9 @@ void Clock::SetBase(uint64_t lo, uint64_t hi) {
 }
 
 TimeMark Clock::Mark(TimeMark::Kind kind) const {
-  TimeMark mark;
+  TimeMark mark = CycMark();
+  if (kind == TimeMark::Kind::kCyc) return mark;
   mark.kind = kind;
-  mark.in_doubt = in_doubt_;
-  mark.tsc = tsc();
-  mark.lo = lo();
-  if (kind == TimeMark::Kind::kCyc) {
-    mark.cycles = folded_cycles_ + cycles_;
-    mark.ratio = highest_ratio_;
-    return mark;
-  }
   mark.hi = base_hi_;
   mark.cycles = cycles_to_base_;
   mark.ratio = ratio_to_base_;

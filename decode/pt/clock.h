@@ -3,11 +3,13 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 
 #include "decode/pt/packets/packet.h"
+#include "decode/pt/reciprocal.h"
 #include "flowback/model/machine.h"
 
 namespace flowback::pt {
@@ -41,14 +43,27 @@ class Clock {
   explicit Clock(const PtConfig& config);
 
   // Latest most likely value; 0 before the first TSC packet.
-  uint64_t tsc() const {
+  [[gnu::always_inline]] uint64_t tsc() const {
     return cycles_ == 0 || core_bus_ratio_ == 0 ? tsc_ : std::max(tsc_, AtCycles());
   }
+  // Whether that is known.
+  bool HasTime() const { return tsc_ != 0; }
   uint64_t first_tsc() const { return first_tsc_; }
   // Now is not before this; 0 when nothing is known.
   uint64_t lo() const { return base_lo_ + AtLeast(folded_cycles_ + cycles_, highest_ratio_); }
   // What the last timing packet proved. Of `kind` the caller knows.
   TimeMark Mark(TimeMark::Kind kind) const;
+  // The same for a CYC packet.
+  [[gnu::always_inline]] TimeMark CycMark() const {
+    TimeMark mark;
+    mark.kind = TimeMark::Kind::kCyc;
+    mark.in_doubt = in_doubt_;
+    mark.tsc = tsc();
+    mark.lo = lo();
+    mark.cycles = folded_cycles_ + cycles_;
+    mark.ratio = highest_ratio_;
+    return mark;
+  }
 
   void On(const Tsc& packet);
   void On(const Tma& packet);
@@ -76,9 +91,15 @@ class Clock {
 
   // Ticks that `cycles` core cycles take at least when the core's ratio is not above `ratio`. Both
   // ratios are rounded to whole numbers.
-  uint64_t AtLeast(uint64_t cycles, unsigned ratio) const;
+  [[gnu::always_inline]] uint64_t AtLeast(uint64_t cycles, uint8_t ratio) const {
+    if (ratio == 0 || nominal_ratio_ == 0) return 0;
+    return kPer[2 * ratio + 1].Scale(cycles, 2 * uint64_t{nominal_ratio_} - 1);
+  }
   // The most likely number.
-  uint64_t Likely(uint64_t cycles, unsigned ratio) const;
+  [[gnu::always_inline]] uint64_t Likely(uint64_t cycles, uint8_t ratio) const {
+    if (ratio == 0 || nominal_ratio_ == 0) return 0;
+    return kPer[ratio].Scale(cycles, nominal_ratio_);
+  }
   // Gives `use` all that packets have told a clock, or a constant one; the recording's rates, which
   // whoever made it knows, are not among it.
   template <class Self, class Use>
@@ -103,8 +124,17 @@ class Clock {
   }
 
  private:
+  // Of all that ratios are divided by; [0] is not used.
+  static constexpr std::array<Reciprocal, 512> kPer = [] {
+    std::array<Reciprocal, 512> per;
+    for (size_t i = 1; i < per.size(); ++i) per[i] = Reciprocal(i);
+    return per;
+  }();
+
   uint64_t TicksOf(uint64_t crystal_ticks) const;
-  uint64_t AtCycles() const;
+  uint64_t AtCycles() const {
+    return cycle_base_tsc_ == 0 ? 0 : cycle_base_tsc_ + Likely(cycles_, core_bus_ratio_);
+  }
   void SetBase(uint64_t lo, uint64_t hi);
   uint64_t LateAt(uint64_t tsc);
 

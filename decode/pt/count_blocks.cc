@@ -19,9 +19,9 @@ FlowSummary CountBlocks(const DecodeInput& input, CodeMemory& memory,
   return SumStream(input, memory, sink);
 }
 
-FlowSummary CountBlocks(const DecodeInput& input, std::deque<CodeMemory>& memory, size_t piece_size,
-                        size_t window, BlockCountConsumer& consumer) {
-  return ParallelCounter<BlockCountingSink>(input, memory, piece_size, window, &consumer).Run();
+FlowSummary CountBlocks(const DecodeInput& input, std::deque<CodeMemory>& memory,
+                        size_t segment_size, size_t window, BlockCountConsumer& consumer) {
+  return ParallelCounter<BlockCountingSink>(input, memory, segment_size, window, &consumer).Run();
 }
 
 }  // namespace flowback::pt

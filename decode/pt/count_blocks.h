@@ -14,7 +14,7 @@ namespace flowback::pt {
 // As Decoder::Count. REQUIRES: the input has code.
 FlowSummary CountBlocks(const DecodeInput& input, CodeMemory& memory, BlockCountConsumer& consumer);
 // The same on several threads: as ParallelCounter.
-FlowSummary CountBlocks(const DecodeInput& input, std::deque<CodeMemory>& memory, size_t piece_size,
-                        size_t window, BlockCountConsumer& consumer);
+FlowSummary CountBlocks(const DecodeInput& input, std::deque<CodeMemory>& memory,
+                        size_t segment_size, size_t window, BlockCountConsumer& consumer);
 
 }  // namespace flowback::pt

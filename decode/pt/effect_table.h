@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What paths do to the return stack. Most do one of a few things, so each thing is kept once, and a
-// path has its number.
+// What paths do to the return stack: their effects. Most paths have one of a few effects, so each
+// effect is kept once, and a path has only its number.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +17,9 @@ class EffectTable {
   using Number = uint16_t;
 
   EffectTable() { effects_[0] = {}; }
-  // Forgets all.
+  // Forgets all effects; their numbers mean nothing from then on.
   void Clear();
-  // There is no room for others.
+  // There is no room for another effect.
   bool full() const { return count_ == kMost; }
   const ReturnStack::Effect& operator[](Number number) const { return effects_[number]; }
   // REQUIRES: effect.deep().
@@ -28,7 +28,8 @@ class EffectTable {
   }
   // The number of an effect, new or not. REQUIRES: !full().
   Number Keep(const ReturnStack::Effect& effect);
-  // The same of a deep one, whose calls are `deep`.
+  // The same of an effect that takes or leaves more calls than an Effect has room for: `deep` has
+  // them.
   Number Keep(ReturnStack::Effect effect, const ReturnStack::DeepEffect& deep);
 
  private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Hands on events and losses with their times. Of the blocks only the number of instructions
-// matters, between which the times of events are estimated.
+// A sink that sums up as CountingSink does, and hands on events and losses with their times. Of the
+// blocks it tells the estimator only how many instructions they have: an event's time is estimated
+// from its place among the instructions between two timing packets.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +12,35 @@
 
 namespace flowback::pt {
 
-// `kByMemo`: whole paths at a time; else branch by branch, for comparison.
+// `kByMemo`: it takes whole paths at a time; else it goes branch by branch, so that tests can
+// compare the two.
 template <bool kByMemo>
-class EventSink : public SinkDefaults<EventSink<kByMemo>> {
+class EventSink : public CountingSink {
  public:
   static constexpr bool kMemoises = kByMemo;
+  static constexpr bool kCountsUses = kByMemo;
   static constexpr bool kHearsPackets = kByMemo;
   static constexpr bool kWantsTimes = true;
 
   explicit EventSink(TimeEstimator& receiver) : receiver_(receiver) {}
 
-  void Block(const BlockGraph&, uint32_t, const Node& node, BlockExit exit, uint64_t,
-             const Moment&) {
-    Count(node.count, TimeEstimator::TakesPacket(node.last, exit));
+  void Block(const BlockGraph& graph, uint32_t id, const Node& node, BlockExit exit, uint64_t next,
+             const Moment& moment) {
+    Tell();
+    CountingSink::Block(graph, id, node, exit, next, moment);
+    TellSome(TimeEstimator::TakesPacket(node.last, exit));
   }
-  void Part(const BlockGraph&, uint32_t, unsigned count, const Moment&) { Count(count, false); }
+  void Part(const BlockGraph& graph, uint32_t id, unsigned count, const Moment& moment) {
+    Tell();
+    CountingSink::Part(graph, id, count, moment);
+    TellSome(false);
+  }
+
+  // The estimator hears of each block, so there is nothing to keep in registers.
+  using Run = BlockByBlock<EventSink>;
 
   bool TakesPaths() const { return !receiver_.WantsPacketEnd(); }
   bool TakesSingles() const { return receiver_.TimesNext(); }
-  FlowDigest& flow() { return flow_; }
 
   void Event(const TraceEvent& event) {
     Tell();
@@ -42,6 +53,7 @@ class EventSink : public SinkDefaults<EventSink<kByMemo>> {
   }
   void Loss(const DataLoss& loss) {
     Tell();
+    CountingSink::Loss(loss);
     receiver_.OnLoss(loss);
     done_ = receiver_.Done();
   }
@@ -55,24 +67,23 @@ class EventSink : public SinkDefaults<EventSink<kByMemo>> {
     receiver_.OnPacketEnd();
   }
   bool Done() const { return done_; }
-  uint64_t retired() const { return flow_.count; }
+  void Enter(const ThreadStay* stay, const PartMark& mark) {
+    Tell();
+    CountingSink::Enter(stay, mark);
+    told_ = flow().count;  // a new part may have begun
+  }
 
  private:
-  void Count(unsigned count, bool takes_packet) {
-    if (count == 0) return;
-    Tell();
-    flow_.count = told_ += count;
-    receiver_.OnInstructions(count, takes_packet);
-  }
-  // What paths have counted.
-  void Tell() {
-    if (const uint64_t more = flow_.count - std::exchange(told_, flow_.count); more != 0)
-      receiver_.OnInstructions(more, false);
+  // Tells the estimator of the instructions that paths have counted since it was told last.
+  void Tell() { TellSome(false); }
+  void TellSome(bool takes_packet) {
+    const uint64_t count = flow().count;
+    if (const uint64_t more = count - std::exchange(told_, count); more != 0)
+      receiver_.OnInstructions(more, takes_packet);
   }
 
   TimeEstimator& receiver_;
-  FlowDigest flow_;    // its count only
-  uint64_t told_ = 0;  // of it, to the receiver
+  uint64_t told_ = 0;  // of the part's instructions, to the receiver
   bool done_ = false;
 };
 

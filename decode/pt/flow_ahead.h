@@ -16,7 +16,7 @@
 
 namespace flowback::pt {
 
-// What kind of packet comes next, apart from those that may stand in between; null at the end.
+// The kind of the next packet, but for those that may stand in between; null where there is none.
 template <FlowSink Sink>
 const std::type_info* FlowEngine<Sink>::NextKind() {
   if (pos_ < ahead_.begin || pos_ > ahead_.at) Look();

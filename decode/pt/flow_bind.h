@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// FlowEngine, part 2: FUPs and what they belong to; the state that packets change together.
+// FlowEngine, part 2: which packet a FUP's address belongs to, and the changes of state that take
+// several packets (packet_compound.h).
 #pragma once
 
 #include "decode/pt/flow_engine.h"
@@ -7,7 +8,7 @@
 namespace flowback::pt {
 
 template <FlowSink Sink>
-TraceEvent FlowEngine<Sink>::Event(EventKind kind) const {
+[[gnu::always_inline]] inline TraceEvent FlowEngine<Sink>::Event(EventKind kind) const {
   TraceEvent event;
   event.kind = kind;
   event.offset = Offset(packet_);
@@ -23,66 +24,47 @@ void FlowEngine<Sink>::Notify(TraceEvent event) {
 
 template <FlowSink Sink>
 void FlowEngine<Sink>::Wait(const TraceEvent& event, bool must_reach, bool takes_fup) {
-  Waiting waiting;
-  waiting.event = event;
-  waiting.must_reach = must_reach;
-  waiting.takes_fup = takes_fup;
-  waiting_.push_back(waiting);
+  compound_.Wait({.event = event, .must_reach = must_reach, .takes_fup = takes_fup});
 }
 
 template <FlowSink Sink>
 void FlowEngine<Sink>::ClearCompound() {
-  waiting_.clear();
-  transfer_.reset();
-  transfer_aborts_ = false;
+  compound_.Clear();
   DropHeldBits();
 }
 
-// While the flow is lost, at a FUP whose address is not known: of the packets that waited for it,
-// only what they say beside their place holds.
+// While the flow is lost, at a FUP whose address is not known: what the packets that waited for it
+// say about the state holds, but nobody knows where.
 template <FlowSink Sink>
 void FlowEngine<Sink>::PassWaiting() {
-  for (const Waiting& w : std::exchange(waiting_, {}))
+  for (const PacketCompound::Waiting& w : compound_.TakeWaiting())
     if (w.transaction) in_transaction_ = w.in_transaction;
 }
 
-// Where it is not known which instruction comes next, or none is traced: a MODE.Exec holds from the
-// packet on that it binds to.
+// A MODE.Exec holds from the packet on that it waits for. This is for where that packet has come
+// but no instruction is known that would be the first in the new mode.
 template <FlowSink Sink>
 void FlowEngine<Sink>::PassMode() {
-  if (!mode_) return;
-  exec_mode_ = mode_->Mode();
-  interrupt_flag_ = mode_->iflag;
-  mode_.reset();
+  const std::optional<ModeExec> mode = compound_.TakeMode();
+  if (!mode) return;
+  exec_mode_ = mode->Mode();
+  interrupt_flag_ = mode->iflag;
 }
 
-// The packet's address. While the flow is lost: none where no code can be. In modes other than
-// 64-bit an address has 32 bits; one with more was completed from a false one, or the mode is.
-// [SDM "IP Compression"]
+// The packet's address. While the flow is lost, an address where the mode can't have code is none:
+// it was completed from a false last IP, or the mode is false.  [SDM "IP Compression"]
 template <FlowSink Sink>
 std::optional<uint64_t> FlowEngine<Sink>::PlaceOf(const IpPayload& payload) {
   const std::optional<uint64_t> ip = last_ip_.Apply(payload);
   if (state_ != State::kLost || !ip) return ip;
-  const CodeMode mode = mode_ ? mode_->Mode() : exec_mode_;
+  const CodeMode mode = compound_.mode() ? compound_.mode()->Mode() : exec_mode_;
   if ((*ip & ~TraitsOf(mode).address_mask) == 0) return ip;
   last_ip_.Doubt();
   return std::nullopt;
 }
 
-// While the flow is lost: whether execution stands where the FUP says that was just read. Not where
-// its packet only informs of a place, nor where that packet is not known.
-template <FlowSink Sink>
-bool FlowEngine<Sink>::FupTellsPlace() {
-  bool taken = false;
-  for (const Waiting& w : waiting_) {
-    if (w.must_reach) return true;
-    taken |= w.takes_fup;
-  }
-  if (taken) return false;
-  return mode_.has_value() || FollowedByTip();
-}
-
-// The code that is mapped now, in the current mode; only while no node number is held.
+// Looks up the code that is mapped at this time, in the current mode. Node numbers from before mean
+// nothing afterwards.
 template <FlowSink Sink>
 void FlowEngine<Sink>::SelectCode() {
   const uint64_t tsc = clock_.tsc();
@@ -125,10 +107,7 @@ void FlowEngine<Sink>::SetMode(const ModeExec& packet, std::optional<uint64_t> i
 // A MODE.Exec takes effect at the packet it binds to.
 template <FlowSink Sink>
 void FlowEngine<Sink>::ApplyMode(std::optional<uint64_t> ip) {
-  if (!mode_) return;
-  const ModeExec packet = *mode_;
-  mode_.reset();
-  SetMode(packet, ip);
+  if (const std::optional<ModeExec> mode = compound_.TakeMode()) SetMode(*mode, ip);
 }
 
 template <FlowSink Sink>
@@ -142,8 +121,7 @@ bool FlowEngine<Sink>::Mismatch(const char* what) {
 // Gives the FUP's address to the packets that waited for it.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::BindWaiting(uint64_t ip) {
-  std::vector<Waiting> waiting = std::exchange(waiting_, {});
-  for (Waiting& w : waiting) {
+  for (PacketCompound::Waiting& w : compound_.TakeWaiting()) {
     w.event.ip = ip;
     w.event.has_ip = true;
     if (state_ == State::kOn && (w.must_reach || Reaches(ip))) {
@@ -162,27 +140,12 @@ bool FlowEngine<Sink>::BindWaiting(uint64_t ip) {
 
 template <FlowSink Sink>
 bool FlowEngine<Sink>::BindFup(uint64_t ip) {
-  bool takes_fup = false;
-  bool abort = false;
-  for (const Waiting& w : waiting_) {
-    takes_fup |= w.takes_fup;
-    abort |= w.abort;
-  }
-  // A MODE.Exec that tells of the interrupt flag binds to a FUP; one for a transfer to its TIP.
-  const bool binds_mode = mode_ && !FollowedByTip();
-  if (waiting_.empty() && !binds_mode) {
-    transfer_ = ip;
-    return true;
-  }
-  const bool begins_transfer = !takes_fup && !binds_mode && (abort || FollowedByTip());
-  if (binds_mode) {
+  const PacketCompound::FupUse use = compound_.UseOfFup([this] { return FollowedByTip(); });
+  if (use.binds_mode) {
     if (state_ == State::kOn && !WalkTo(ip)) return false;
     ApplyMode(ip);
   }
-  if (begins_transfer) {
-    transfer_ = ip;
-    transfer_aborts_ = abort;
-  }
+  if (use.begins_transfer) compound_.BeginTransfer({.from = ip, .aborts = use.aborts});
   return BindWaiting(ip);
 }
 
@@ -195,9 +158,7 @@ bool FlowEngine<Sink>::AtVmEntry() const {
 // The TIP or TIP.PGD after the FUP of an asynchronous transfer.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::FinishTransfer(std::optional<uint64_t> target, bool stops) {
-  const uint64_t from = *transfer_;
-  const bool aborts = std::exchange(transfer_aborts_, false);
-  transfer_.reset();
+  const auto [from, aborts] = compound_.EndTransfer();
   if (!WalkTo(from)) return false;
   if (stops && errata_.vm_entry_fup && AtVmEntry()) {
     Emit(cur_, BlockExit::kStopped, target.value_or(0));

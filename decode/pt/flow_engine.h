@@ -44,7 +44,9 @@
 #include "decode/pt/clock.h"
 #include "decode/pt/errata.h"
 #include "decode/pt/flow_names.h"
+#include "decode/pt/loss_account.h"
 #include "decode/pt/memo_cache.h"
+#include "decode/pt/packet_compound.h"
 #include "decode/pt/packets/packet.h"
 #include "decode/pt/packets/packet_groups.h"
 #include "decode/pt/return_stack.h"
@@ -56,7 +58,8 @@ namespace flowback::pt {
 
 struct OutcomePart;  // quick_packets.h
 
-// All that the engine knows; what it reads, and where it puts things, is not in it.
+// All that the engine knows between two packets. It can be copied, and an engine goes on from it:
+// FlowEngine::Carry. What the engine reads and the sink that it tells are not part of it.
 struct FlowState {
   explicit FlowState(const PtConfig& config) : clock_(config) {}
 
@@ -65,15 +68,6 @@ struct FlowState {
     kOn,    // tracing is on; cur_ is the next instruction to execute
     kLost,  // neither is known
   };
-  // A packet that waits for the FUP with its address.
-  struct Waiting {
-    TraceEvent event;
-    bool must_reach = true;    // the address lies ahead on the walk; else it only informs
-    bool takes_fup = true;     // the FUP is this packet's alone; else it may begin a transfer too
-    bool abort = false;        // a transaction abort: a TIP follows the FUP
-    bool transaction = false;  // a MODE.TSX
-    bool in_transaction = false;
-  };
   struct Failure {
     LossCause cause;
     std::string detail;
@@ -81,53 +75,42 @@ struct FlowState {
 
   // The stream.
   const uint8_t* pos_ = nullptr;
-  const uint8_t* end_ = nullptr;      // of the stream, or the next gap's place
-  const uint8_t* hot_end_ = nullptr;  // the same, or where the next stay begins
+  const uint8_t* end_ = nullptr;      // where the stream or, before that, the next gap is
+  const uint8_t* hot_end_ = nullptr;  // the same, but no further than where the next stay begins
   size_t next_change_ = 0;            // in input_.changes
   size_t next_gap_ = 0;               // in input_.gaps
   const uint8_t* packet_ = nullptr;   // the packet in work
   PebsState pebs_;
   LastIp last_ip_;
   Clock clock_;
-  ByteAccount account_;
-  size_t behind_last_psb_ = 0;  // where it begins, and one
-  size_t counted_ = 0;          // bytes before it are in the account
-  uint64_t counted_padding_ = 0;
+  LossAccount account_;
+  size_t behind_last_psb_ = 0;  // the offset at which it begins, plus one; 0: there was none
 
   // The flow.
   State state_ = State::kLost;
   BlockGraph* graph_ = nullptr;
   uint32_t cur_ = 0;  // 0 unless tracing is on
   ReturnStack returns_;
-  // The processor's call stack may hold calls that a loss kept from ours.
+  // The processor's call stack may hold calls that ours lacks, because a loss hid them.
   bool calls_lost_ = false;
   uint64_t held_bits_ = 0;
   unsigned held_count_ = 0;
-  bool deferred_tips_ = false;  // the stream has shown some since the last PSB
-  bool cycles_told_ = false;    // by CYC packets, in RunMemoised
+  bool deferred_tips_ = false;  // a TIP came behind later TNT bits since the last PSB
+  bool cycles_told_ = false;    // RunMemoised has met a CYC packet
   CodeMode exec_mode_ = CodeMode::kX86_64;
   std::optional<bool> interrupt_flag_;
   bool in_transaction_ = false;
 
-  // A compound of packets, incomplete yet.
-  std::vector<Waiting> waiting_;      // for a FUP
-  std::optional<uint64_t> transfer_;  // FUP seen: an asynchronous transfer from here awaits its TIP
-  bool transfer_aborts_ = false;      // ... of a transaction
-  std::optional<ModeExec> mode_;      // for a TIP, TIP.PGE or FUP
+  PacketCompound compound_;
 
-  // Where RunHot stopped.
+  // The packet at which RunHot stopped, and what of it has not been walked.
   const uint8_t* hot_packet_ = nullptr;
   uint64_t hot_bits_ = 0;
   unsigned hot_count_ = 0;
   std::optional<uint64_t> hot_ip_;
 
-  // The loss that is going on.
-  Failure failure_{};
-  DataLoss loss_;
-  bool losing_ = false;
-  bool tnt_passed_ = false;           // bits were lost with it, and nothing since sends off TIPs
-  bool overflowed_ = false;           // the loss is an overflow that has not resolved yet
-  bool only_time_since_ovf_ = false;  // the next FUP resolves it
+  Failure failure_{};  // why the packet in work can't be right
+  LossState loss_state_;
 };
 
 template <FlowSink Sink>
@@ -138,8 +121,8 @@ class FlowEngine : private FlowState {
   // Decodes the whole stream.
   ByteAccount Run();
 
-  // Or piece by piece: a piece ends behind the PSB+ at or after `stop`, with which the next one may
-  // begin by itself: flow_pieces.h.
+  // Or segment by segment: a segment ends behind the PSB+ at or after `stop`, with which the next
+  // one may begin by itself: flow_segments.h.
   struct Carry {
     FlowState state;
     uint64_t ip = 0;  // of state.cur_
@@ -150,7 +133,7 @@ class FlowEngine : private FlowState {
   void Restore(const Carry& carry);
   void RunTo(size_t stop);
   void RunJustTo(size_t stop);
-  ByteAccount EndPiece();
+  ByteAccount EndSegment();
   ByteAccount Finish();
   Carry Save() const;
   uint64_t offset() const { return Offset(pos_); }
@@ -163,7 +146,6 @@ class FlowEngine : private FlowState {
   void EnterStays(size_t offset);
   void LimitHotLoop(size_t offset);
   PartMark Mark(size_t offset) const;
-  void CountDecoded(size_t offset);
   void SkipStatusOnly(size_t begin);
   void OnePacket();
   void CountSlow(const Packet& packet, bool plain);
@@ -207,8 +189,14 @@ class FlowEngine : private FlowState {
   struct PathRun;
   template <bool kOverCyc>
   HotStop RunMemoised();
+  // The sink takes paths, and gives each block a time: a CYC divides the path behind it.
+  static constexpr bool kTimesPaths = Sink::kMemoises && Sink::kListsBlocks && Sink::kWantsTimes;
   // Whether CYC packets are there and need not be taken one by one.
-  bool OverCyc() const { return cycles_told_ && !Sink::kHearsPackets && !errata_.cyc_cut_by_ovf; }
+  bool CycInLoop() const { return cycles_told_ && !errata_.cyc_cut_by_ovf; }
+  // Whether they don't even part the packets on their two sides.
+  bool OverCyc() const { return !Sink::kHearsPackets && CycInLoop(); }
+  bool RunCyc(PathRun& run, const uint8_t*& pos, uint64_t& last_ip);
+  bool TellCyc();
   std::optional<HotStop> RunToPaths(PathMemo& memo);
   std::optional<HotStop> RunPastTime(PathMemo& memo);
   bool RunAlone(PathMemo& memo);
@@ -216,8 +204,8 @@ class FlowEngine : private FlowState {
   std::optional<HotStop> RunLongTnts(PathMemo& memo);
   std::optional<HotStop> RunOutcomes(PathMemo& memo, uint64_t bits, unsigned left);
   bool TakeOutcomes(PathMemo& memo, const OutcomePart& part);
-  template <class Path>
-  bool Take(PathMemo& memo, Path& path);
+  template <class Packets>
+  bool Take(PathMemo& memo, Path<Packets>& path);
   void CountWalked(SlowPacket reason, int packets);
   void CountSlow(SlowPacket reason) {
     if constexpr (Sink::kCountsUses) sink_.Slow(reason);
@@ -226,9 +214,14 @@ class FlowEngine : private FlowState {
   // flow_walk.h
   bool WalkTnt(uint64_t bits, unsigned count);
   bool WalkHeldBits();
+  // Whether PassBlock went on.
+  enum class Passed : uint8_t { kYes, kNeedsPacket, kFailed };
+  template <class Predicate>
+  Passed PassBlock(Predicate is_goal, bool& leads);
   bool WalkToConsumer();
   bool WalkTo(uint64_t ip);
   bool WalkToStop(std::optional<uint64_t> ip);
+  bool StopAtBranch(std::optional<uint64_t> ip);
   bool WalkPastPtwrite(TraceEvent event);
   template <class Output>
   uint32_t StepOver(Output& output, uint32_t cur);
@@ -280,7 +273,6 @@ class FlowEngine : private FlowState {
   void ClearCompound();
   void PassWaiting();
   void PassMode();
-  bool FupTellsPlace();
 
   // flow_packets.h: each returns false after setting failure_.
   bool On(const Pad&) { return true; }
@@ -344,15 +336,12 @@ class FlowEngine : private FlowState {
       if (sink_.WantsPacketEnd() && IsFullTnt(count) && FollowedByTnt(next)) sink_.PacketEnd();
   }
   bool FollowedByTnt(const uint8_t* next);
-  Moment Now() const { return {clock_.tsc(), in_transaction_}; }
+  [[gnu::always_inline]] Moment Now() const { return {clock_.tsc(), in_transaction_}; }
   // No packet before this one waits for one to come.
-  bool InCompound() const {
-    return transfer_.has_value() || held_count_ != 0 || !waiting_.empty() || mode_.has_value();
-  }
+  bool InCompound() const { return held_count_ != 0 || !compound_.empty(); }
   // The hot loop's precondition: nothing is pending that a TNT or TIP would have to respect.
   bool Plain() const {
-    return state_ == State::kOn && !transfer_ && held_count_ == 0 && waiting_.empty() && !mode_ &&
-           pebs_.item_bytes == 0;
+    return state_ == State::kOn && held_count_ == 0 && compound_.empty() && pebs_.item_bytes == 0;
   }
 
   // What the last look ahead found: from any packet at `begin` to `at` on the next one that tells

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// FlowEngine, the hot loops: TNT and TIP packets at branches that are as usual.
+// FlowEngine's hot loops: TNT and TIP packets at branches where nothing special happens.
 #pragma once
 
 #include "decode/pt/flow_walk.h"
 
 namespace flowback::pt {
 
-// The packets that make up most of a trace, while nothing is pending. Works on copies of the
-// position and the sums, which then stay in registers; stops at whatever needs more thought. Where
-// RunMemoised does most of it, only the last few bytes are RunHot's.
+// Takes the packets that make up most of a trace, as long as nothing is pending. The loops work on
+// copies of the position and the sums, so that these stay in registers, and stop at whatever needs
+// more thought. Where RunMemoised does most of the work, only the last few bytes are left to
+// RunHot.
 template <FlowSink Sink>
 void FlowEngine<Sink>::FastPackets() {
   while (pos_ < end_ && !sink_.Done()) {
@@ -46,7 +47,7 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunHot() {
   auto leave = [&](HotStop stop) {
     pos_ = pos;
     cur_ = cur;
-    account_.padding += padding;
+    account_.AddPadding(padding);
     return stop;
   };
   while (pos < end && !sink_.Done()) {
@@ -61,7 +62,7 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunHot() {
       }
       if (byte == kExtendedPrefix) return leave(HotStop::kOther);
       hot_packet_ = pos++;
-      CountSlow(SlowPacket::kEnd);
+      CountSlow(kToPaths ? SlowPacket::kTime : SlowPacket::kEnd);
       const uint64_t bits = byte >> 1;
       unsigned count = 30 - static_cast<unsigned>(__builtin_clz(byte));
       [[maybe_unused]] const unsigned all = count;
@@ -79,7 +80,7 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunHot() {
       if (!size) return leave(HotStop::kOther);
       hot_packet_ = pos;
       pos += *size;
-      CountSlow(SlowPacket::kEnd);
+      CountSlow(kToPaths ? SlowPacket::kTime : SlowPacket::kEnd);
       hot_ip_ = last_ip_.Apply(tip.ip);
       if (!hot_ip_ || !RunTip(run, cur, *hot_ip_)) return leave(HotStop::kTip);
       PacketEnd();
@@ -103,20 +104,14 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunHot() {
   return leave(HotStop::kOther);
 }
 
-// A TIP at an indirect branch, if the walk there and the target are the usual ones; else does
-// nothing more than walk, and returns false.
+// Takes a TIP, if the walk comes to an indirect branch. Else it returns false; then it has walked
+// to where the TIP can't be right, and done nothing more.
 template <FlowSink Sink>
 template <class Output>
 inline bool FlowEngine<Sink>::RunTip(Output& run, uint32_t& cur, uint64_t ip) {
   for (;;) {
     const Node& node = graph_->node(cur);
     switch (node.kind) {
-      case NodeKind::kGoto:
-      case NodeKind::kCall:
-      case NodeKind::kSpecial:
-        if (!node.terminates && !graph_->Terminates(cur)) return false;
-        cur = StepOver(run, cur);
-        continue;
       case NodeKind::kReturn:
         returns_.PopIfAny();
         break;
@@ -127,7 +122,10 @@ inline bool FlowEngine<Sink>::RunTip(Output& run, uint32_t& cur, uint64_t ip) {
       case NodeKind::kFar:
         break;
       default:
-        return false;
+        if (!NeedsNoPacket(node.kind) || (!node.terminates && !graph_->Terminates(cur)))
+          return false;
+        cur = StepOver(run, cur);
+        continue;
     }
     run.Block(*graph_, cur, node, BlockExit::kTaken, ip, Now());
     const uint32_t predicted = node.next[1];
@@ -170,14 +168,10 @@ template <FlowSink Sink>
         cur = ReturnTo(entry);
         break;
       }
-      case NodeKind::kGoto:
-      case NodeKind::kCall:
-      case NodeKind::kSpecial:
+      default:
+        if (!NeedsNoPacket(node.kind)) return node.kind;
         if (!node.terminates && !graph_->Terminates(cur)) return NodeKind::kGoto;
         cur = StepOver(run, cur);
-        break;
-      default:
-        return node.kind;
     }
   }
   return NodeKind::kConditional;

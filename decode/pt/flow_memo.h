@@ -2,10 +2,10 @@
 // FlowEngine, the hot loop of sinks that count, or that take lists of blocks: whole packets by the
 // memo of walks.
 //
-// It does what RunHot does, but the walks of a TNT packet, of two full ones, or of a TIP and the
-// TNT behind it are one look-up here, and it takes long TNT packets, too. See path_memo.h. Where
-// the sink hears of packets, one that tells the time is taken by itself (RunPastTime), and what
-// follows it as long as the sink must see each block.
+// It does what RunHot does, but here one look-up (path_memo.h) takes the place of the walk of a TNT
+// packet, of two full ones, or of a TIP and the TNT behind it. It takes long TNT packets, too.
+// Where the sink hears of packets, a packet that tells the time is taken by itself (RunPastTime),
+// and so are those behind it for as long as the sink must see each block.
 #pragma once
 
 #include "decode/pt/flow_hot.h"
@@ -18,8 +18,8 @@ namespace flowback::pt {
 // the usual one need not look for them.
 template <FlowSink Sink>
 typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
-  if constexpr (!Sink::kHearsPackets)
-    if (OverCyc()) return RunMemoised<true>();
+  if constexpr (!Sink::kHearsPackets || kTimesPaths)
+    if (CycInLoop()) return RunMemoised<true>();
   return RunMemoised<false>();
 }
 
@@ -29,7 +29,7 @@ template <FlowSink Sink>
 struct FlowEngine<Sink>::PathRun {
   FlowEngine& engine;
   PathMemo& memo;
-  PathMemo::Seed seed{};
+  Seed seed;
   FlowDigest flow{};
   BlockStep* steps = nullptr;  // behind the last one; of sinks that take lists of blocks
   BlockStep* limit = nullptr;
@@ -40,23 +40,36 @@ struct FlowEngine<Sink>::PathRun {
       steps = engine.sink_.end();
       limit = engine.sink_.Limit();
     }
-    seed = PathMemo::SeedOf(engine.cur_);
+    seed = Seed::Of(engine.cur_);
     flow = engine.sink_.flow();
   }
   [[gnu::always_inline]] void End() {
-    engine.cur_ = PathMemo::NodeOf(seed);
+    engine.cur_ = seed.node();
     engine.sink_.flow() = flow;
     if constexpr (Sink::kListsBlocks) engine.sink_.EndPaths(*engine.graph_, engine.cur_, steps);
   }
   bool IsFull() const { return steps > limit; }
+  // The same as Add. Where the last CYC times the packet that the path is of, the sink learns up to
+  // where.
+  template <class Packets>
+  [[gnu::always_inline]] void AddTimed(Path<Packets>& path, Answer answer) {
+    if constexpr (kTimesPaths) {
+      const BlockStep* const from = steps;
+      const uint64_t before = flow.count;
+      Add(path, answer);
+      engine.sink_.TellTimed(*engine.graph_, {from, steps}, before);
+    } else {
+      Add(path, answer);
+    }
+  }
   // REQUIRES: what the path does to the stack has been done.
-  template <class Path>
-  [[gnu::always_inline]] void Add(Path& path, PathMemo::Length length) {
-    flow.hash = flow.hash * PathMemo::PowerOf(length) + path.hash;
-    flow.count += PathMemo::InstructionsOf(length);
+  template <class Packets>
+  [[gnu::always_inline]] void Add(Path<Packets>& path, Answer answer) {
+    flow.hash = flow.hash * answer.power() + path.hash;
+    flow.count += answer.instructions();
     seed = path.next;
     if constexpr (Sink::kListsBlocks) {
-      steps = memo.lists().template Copy<Path::kUsualBlocks>(path.blocks, steps);
+      steps = memo.lists().template Copy<Packets::kUsualBlocks>(path.blocks, steps);
     } else if constexpr (Sink::kCountsUses) {
       if (path.uses++ == 0) [[unlikely]]
         engine.sink_.Use(memo, path);
@@ -64,8 +77,8 @@ struct FlowEngine<Sink>::PathRun {
   }
 };
 
-// Only what is usual is done here, on copies that stay in registers; for the rest they are put
-// where it is found, and fetched again.
+// Only what is usual is done here, on copies of the state that stay in registers. For all else the
+// copies are put back (`put`), and made anew behind it (`fetch`).
 template <FlowSink Sink>
 template <bool kOverCyc>
 typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
@@ -92,7 +105,7 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
     run.Begin();
     pos = pos_;
     last_ip = last_ip_.value();
-    end = PathMemo::Packets::HasWord(last_ip) ? last : nullptr;
+    end = TipTnt::HasWord(last_ip) ? last : nullptr;
   };
   const auto put = [&]() __attribute__((always_inline)) {
     run.End();
@@ -110,29 +123,39 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
         continue;
       }
     }
-    if constexpr (kOverCyc) {
+    if constexpr (kOverCyc && kTimesPaths) {
+      if ((*pos & 3) == 3) {  // before most packets
+        if (RunCyc(run, pos, last_ip)) [[likely]]
+          continue;
+        put();
+        if (const std::optional<HotStop> stop = RunPastTime(memo)) return *stop;
+        fetch();
+        continue;
+      }
+    } else if constexpr (kOverCyc) {
       if ((*pos & 3) == 3) {  // before most packets
         const QuickCyc cyc = QuickCyc::Read(pos);
         clock_.OnCycles(cyc.cycles);
         pos += cyc.size;
       }
     }
-    if (const uint16_t word = FullPair::Load(pos); FullPair::Match(word)) {
-      const auto [pair, length] = memo.LookUpPair(run.seed, word, returns_);
-      if (PathMemo::IsPath(length)) [[likely]] {
-        if (!PathMemo::HasEffect(length) || memo.Apply(*pair, returns_)) {
-          run.Add(*pair, length);
+    if (const TntPair two = FullPair::Load(pos); FullPair::Match(two)) {
+      const auto [path, answer] = memo.LookUp(run.seed, two, returns_);
+      if (answer.is_path()) [[likely]] {
+        if (!answer.has_effect() || memo.Apply(*path, returns_)) {
+          run.Add(*path, answer);
           pos += FullPair::kSize;
           continue;
         }
       }
-    } else if (const QuickPackets quick = QuickPackets::Read(pos, last_ip, kOverCyc);
+    } else if (const QuickPackets quick =
+                   QuickPackets::Read(pos, last_ip, kOverCyc && !kTimesPaths);
                quick.size != 0) [[likely]] {
-      const auto [path, length] = memo.LookUp(run.seed, quick.packets, returns_);
-      if (PathMemo::IsPath(length)) [[likely]] {
-        if (!PathMemo::HasEffect(length) || memo.Apply(*path, returns_)) [[likely]] {
-          run.Add(*path, length);
-          if constexpr (kOverCyc) clock_.OnCycles(quick.cycles);
+      const auto [path, answer] = memo.LookUp(run.seed, quick.packets, returns_);
+      if (answer.is_path()) [[likely]] {
+        if (!answer.has_effect() || memo.Apply(*path, returns_)) [[likely]] {
+          run.Add(*path, answer);
+          if constexpr (kOverCyc && !kTimesPaths) clock_.OnCycles(quick.cycles);
           last_ip = quick.last_ip;
           pos += quick.size;
           continue;
@@ -151,7 +174,7 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
       pos += cyc.size;
       continue;
     } else if (byte == 0) {
-      ++account_.padding;
+      account_.AddPadding(1);
       ++pos;
       continue;
     }
@@ -162,6 +185,8 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
     else
       stop = RunUnusual(memo);
     if (stop) return *stop;
+    if constexpr (kTimesPaths && !kOverCyc)
+      if (CycInLoop()) return RunMemoised<true>();
     fetch();
   }
   put();
@@ -172,14 +197,50 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
   return RunHot();  // the last few bytes, or addresses of more bits
 }
 
-// Packets one by one, as long as the sink must hear of each.
+// A CYC packet and the packets behind it, which it times, by one path. False, and nothing is done:
+// it is not as usual.
+template <FlowSink Sink>
+[[gnu::always_inline]] inline bool FlowEngine<Sink>::RunCyc(PathRun& run, const uint8_t*& pos,
+                                                            uint64_t& last_ip) {
+  const QuickCyc cyc = QuickCyc::Read(pos);
+  if (cyc.size == 0 || !sink_.TakesCyc() || !clock_.HasTime()) [[unlikely]]
+    return false;
+  PathMemo& memo = run.memo;
+  const auto take = [&](auto& path, Answer answer) __attribute__((always_inline)) {
+    if (!answer.is_path()) [[unlikely]]
+      return false;
+    if (answer.has_effect() && !memo.Apply(path, returns_)) [[unlikely]]
+      return false;
+    clock_.OnCycles(cyc.cycles);
+    sink_.Cyc(clock_.CycMark());
+    run.AddTimed(path, answer);
+    return true;
+  };
+  const uint8_t* const at = pos + cyc.size;
+  if (const TntPair two = FullPair::Load(at); FullPair::Match(two)) {
+    const auto [path, answer] = memo.LookUp(run.seed, two, returns_);
+    if (!take(*path, answer)) return false;
+    pos = at + FullPair::kSize;
+    return true;
+  }
+  const QuickPackets quick = QuickPackets::Read(at, last_ip, false);
+  if (quick.size == 0) return false;
+  const auto [path, answer] = memo.LookUp(run.seed, quick.packets, returns_);
+  if (!take(*path, answer)) return false;
+  last_ip = quick.last_ip;
+  pos = at + quick.size;
+  return true;
+}
+
+// Takes packets one by one for as long as the sink must hear of each. Empty: paths may be taken
+// now.
 template <FlowSink Sink>
 std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunToPaths(PathMemo& memo) {
   if (sink_.Done()) return HotStop::kOther;
   return sink_.TakesPaths() ? std::nullopt : RunPastTime(memo);
 }
 
-// One packet, and those behind it that it changes something for.
+// Takes a packet that tells the time, and those behind it whose times it changes.
 template <FlowSink Sink>
 [[gnu::noinline]] std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunPastTime(
     PathMemo& memo) {
@@ -187,6 +248,11 @@ template <FlowSink Sink>
     if (*pos_ == Mtc::kOpcode.value) {
       if (clock_.On(Mtc{pos_[1]})) Told(TimeMark::Kind::kMtc);
       pos_ += 2;
+    } else if (TellCyc()) {
+    } else if (kTimesPaths && sink_.TakesSingles()) {
+      const std::optional<HotStop> stop = RunUnusual(memo);
+      if (stop == HotStop::kOther) break;
+      if (stop) return stop;
     } else if (!RunAlone(memo)) {
       break;
     }
@@ -197,15 +263,29 @@ template <FlowSink Sink>
   return stop == HotStop::kPaths ? std::nullopt : std::optional(stop);
 }
 
-// A TNT or TIP packet by itself. False, and nothing is done: it must be walked.
+// A CYC packet, if one is next and may be taken.
+template <FlowSink Sink>
+bool FlowEngine<Sink>::TellCyc() {
+  const QuickCyc cyc = QuickCyc::Read(pos_);
+  if (cyc.size == 0 || (cyc.size != 1 && errata_.cyc_cut_by_ovf)) return false;
+  clock_.OnCycles(cyc.cycles);
+  cycles_told_ = true;
+  Told(TimeMark::Kind::kCyc);
+  pos_ += cyc.size;
+  return true;
+}
+
+// Takes a TNT or TIP packet by itself, by its path. False: it must be walked, and nothing was done.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::RunAlone(PathMemo& memo) {
-  if (sink_.TakesSingles() || !PathMemo::Packets::HasWord(last_ip_.value())) return false;
+  if (sink_.TakesSingles() || !TipTnt::HasWord(last_ip_.value())) return false;
   QuickPackets quick = QuickPackets::Read(pos_, last_ip_.value(), false);
   if (quick.size == 0) return false;
   if (quick.packets.count() == 2) quick.DropTnt();
-  PathMemo::Path* path = memo.Find(PathMemo::SeedOf(cur_), quick.packets, returns_, sink_.uses());
+  Path<TipTnt>* path = memo.Find(Seed::Of(cur_), quick.packets, returns_, sink_.uses());
   if (path == nullptr || !Take(memo, *path)) return false;
+  if constexpr (Sink::kCountsUses)
+    if (memo.slow()) CountWalked(*memo.slow(), quick.packets.count());
   last_ip_.Set(quick.last_ip);
   pos_ += quick.size;
   if (quick.packets.tip())
@@ -215,14 +295,15 @@ bool FlowEngine<Sink>::RunAlone(PathMemo& memo) {
   return true;
 }
 
-// Packets that RunMemoised does not take by itself, but by the memo; else says why not.
+// Takes packets whose path is not in the tables yet: it is learned first. Where the memo has no
+// path for them, this says what is to be walked instead.
 template <FlowSink Sink>
 [[gnu::noinline]] std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunUnusual(
     PathMemo& memo) {
-  const PathMemo::Seed seed = PathMemo::SeedOf(cur_);
-  if (const uint16_t word = FullPair::Load(pos_); FullPair::Match(word)) {
-    PathMemo::Pair* pair = memo.LearnPair(seed, word, returns_, sink_.uses());
-    if (pair != nullptr && Take(memo, *pair)) {
+  const Seed seed = Seed::Of(cur_);
+  if (const TntPair two = FullPair::Load(pos_); FullPair::Match(two)) {
+    Path<TntPair>* path = memo.Learn(seed, two, returns_, sink_.uses());
+    if (path != nullptr && Take(memo, *path)) {
       CountWalked(SlowPacket::kNewPath, FullPair::kSize);
       pos_ += FullPair::kSize;
       return std::nullopt;
@@ -231,7 +312,7 @@ template <FlowSink Sink>
   QuickPackets quick = QuickPackets::Read(pos_, last_ip_.value(), OverCyc());
   for (;;) {
     if (quick.size == 0) return RunLongTnts(memo);
-    PathMemo::Path* path = memo.Find(seed, quick.packets, returns_, sink_.uses());
+    Path<TipTnt>* path = memo.Find(seed, quick.packets, returns_, sink_.uses());
     if (path != nullptr && Take(memo, *path)) {
       CountWalked(memo.slow().value_or(SlowPacket::kNoPath), quick.packets.count());
       clock_.OnCycles(quick.cycles);
@@ -254,8 +335,7 @@ template <FlowSink Sink>
   return RunOutcomes(memo, outcomes, OutcomeCount(outcomes));
 }
 
-// Long TNT packets, one behind the other, each so many short ones; on copies that stay in
-// registers, as above.
+// Takes long TNT packets, one behind the other; each is cut into as many outcomes as a path has.
 template <FlowSink Sink>
 std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunLongTnts(PathMemo& memo) {
   const uint8_t* const begin = pos_;
@@ -268,17 +348,20 @@ std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunLongTnts(
     if (!size) break;
     unsigned left = packet.count;
     while (left > ShortTnt::kMaxCount) {
+      if constexpr (kTimesPaths)
+        if (sink_.TakesSingles()) [[unlikely]]
+          break;
       if constexpr (Sink::kListsBlocks)
         if (run.IsFull()) [[unlikely]]
           break;
       const unsigned some = std::min(left, OutcomePart::kMost);
-      const auto [pair, length] =
-          memo.LookUpPair(run.seed, OutcomePart{packet.bits, left, some}.AsPair(), returns_);
-      if (!PathMemo::IsPath(length)) [[unlikely]]
+      const auto [path, answer] =
+          memo.LookUp(run.seed, OutcomePart{packet.bits, left, some}.AsPair(), returns_);
+      if (!answer.is_path()) [[unlikely]]
         break;
-      if (PathMemo::HasEffect(length) && !memo.Apply(*pair, returns_)) [[unlikely]]
+      if (answer.has_effect() && !memo.Apply(*path, returns_)) [[unlikely]]
         break;
-      run.Add(*pair, length);
+      run.Add(*path, answer);
       left -= some;
     }
     pos += *size;
@@ -302,7 +385,8 @@ std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunLongTnts(
   return std::nullopt;
 }
 
-// What is left of a packet: the last `left` of `bits`, as many at a time as there is a path for.
+// Takes what is left of a packet, the last `left` of `bits`: as many outcomes at a time as there is
+// a path for.
 template <FlowSink Sink>
 std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunOutcomes(PathMemo& memo,
                                                                                 uint64_t bits,
@@ -333,15 +417,14 @@ std::optional<typename FlowEngine<Sink>::HotStop> FlowEngine<Sink>::RunOutcomes(
 
 template <FlowSink Sink>
 bool FlowEngine<Sink>::TakeOutcomes(PathMemo& memo, const OutcomePart& part) {
-  const PathMemo::Seed seed = PathMemo::SeedOf(cur_);
+  const Seed seed = Seed::Of(cur_);
   if (part.count > ShortTnt::kMaxCount) {
-    PathMemo::Pair* pair = memo.FindPair(seed, part.AsPair(), returns_, sink_.uses());
-    if (pair == nullptr || !Take(memo, *pair)) return false;
+    Path<TntPair>* path = memo.Find(seed, part.AsPair(), returns_, sink_.uses());
+    if (path == nullptr || !Take(memo, *path)) return false;
     sink_.Fast(-2);
     return true;
   }
-  PathMemo::Path* path =
-      memo.Find(seed, PathMemo::Packets::Tnt(part.AsShort()), returns_, sink_.uses());
+  Path<TipTnt>* path = memo.Find(seed, TipTnt::Tnt(part.AsShort()), returns_, sink_.uses());
   if (path == nullptr || !Take(memo, *path)) return false;
   sink_.Fast(-1);
   return true;
@@ -356,14 +439,14 @@ void FlowEngine<Sink>::CountWalked(SlowPacket reason, int packets) {
 
 // Goes along `path`, if it can.
 template <FlowSink Sink>
-template <class Path>
-bool FlowEngine<Sink>::Take(PathMemo& memo, Path& path) {
+template <class Packets>
+bool FlowEngine<Sink>::Take(PathMemo& memo, Path<Packets>& path) {
   if constexpr (Sink::kListsBlocks)
     if (!sink_.HasRoom()) return false;
   if (!memo.Apply(path, returns_)) return false;
   PathRun run{*this, memo};
   run.Begin();
-  run.Add(path, PathMemo::LengthOf(path));
+  run.AddTimed(path, path.answer());
   run.End();
   return true;
 }

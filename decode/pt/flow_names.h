@@ -15,6 +15,8 @@ using flow::BlockLists;
 using flow::BlockStretch;
 using flow::CodeView;
 using flow::GraphCache;
+using flow::HasNoCode;
+using flow::NeedsNoPacket;
 using flow::Node;
 using flow::NodeInfo;
 using flow::NodeKind;

@@ -9,12 +9,12 @@ namespace flowback::pt {
 template <FlowSink Sink>
 bool FlowEngine<Sink>::OnTnt(uint64_t bits, unsigned count) {
   if (state_ == State::kLost) {
-    tnt_passed_ = true;
+    loss_state_.OnLostTnt();
     if (!MayResume()) SyncForward(Offset(pos_));
     return true;
   }
   if (state_ == State::kOff) return Mismatch("TNT");
-  if (transfer_) return Mismatch("FUP without a TIP");
+  if (compound_.in_transfer()) return Mismatch("FUP without a TIP");
   if (held_count_ != 0) return MismatchAtBranch("TNT where a TIP is due");
   return WalkTnt(bits, count);
 }
@@ -30,7 +30,7 @@ bool FlowEngine<Sink>::On(const Tip& packet) {
     return true;
   }
   if (state_ == State::kOff) return Mismatch("TIP");
-  if (!transfer_) return ip ? TakeTip(*ip) : TipWithoutIp();
+  if (!compound_.in_transfer()) return ip ? TakeTip(*ip) : TipWithoutIp();
   if (!ip) return Mismatch("TIP without an IP");
   if (!FinishTransfer(ip, false)) return false;
   ApplyMode(ip);
@@ -44,7 +44,7 @@ bool FlowEngine<Sink>::On(const Tip& packet) {
 template <FlowSink Sink>
 void FlowEngine<Sink>::ResumeAtTip(std::optional<uint64_t> ip) {
   PassMode();
-  if (!ip || (tnt_passed_ && (deferred_tips_ || !TipsComeAtOnce()))) return;
+  if (!ip || (loss_state_.tnt_lost() && (deferred_tips_ || !TipsComeAtOnce()))) return;
   SelectCode();
   if (graph_->node(graph_->NodeAt(*ip)).count == 0) return;
   ClearCompound();
@@ -55,14 +55,13 @@ template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const TipPge& packet) {
   const std::optional<uint64_t> ip = PlaceOf(packet.ip);
   if (state_ == State::kOn) return Mismatch("TIP.PGE while tracing is on");
-  tnt_passed_ = false;
+  loss_state_.OnTipsSentOff();
   if (!ip && last_ip_.in_doubt()) {
     PassMode();
     return true;
   }
   if (!ip) return Mismatch("TIP.PGE without an IP");
-  transfer_.reset();
-  waiting_.clear();
+  compound_.Clear();
   if (state_ == State::kLost) Regain();
   SelectCode();
   ApplyMode(ip);
@@ -80,11 +79,11 @@ bool FlowEngine<Sink>::On(const TipPgd& packet) {
   clock_.OnPause();
   const std::optional<uint64_t> ip = last_ip_.Apply(packet.ip);
   if (state_ == State::kLost) {
-    if (!MayResume() && !(overflowed_ && errata_.overflow_extra_pgd)) {
+    if (!MayResume() && !(loss_state_.overflowed() && errata_.overflow_extra_pgd)) {
       SyncForward(Offset(pos_));
       return true;
     }
-    tnt_passed_ = false;
+    loss_state_.OnTipsSentOff();
     PassMode();
     ClearCompound();
     // Else where tracing begins again could not be told.
@@ -94,7 +93,7 @@ bool FlowEngine<Sink>::On(const TipPgd& packet) {
     return true;
   }
   if (state_ == State::kOff) return Mismatch("TIP.PGD");
-  if (transfer_) {
+  if (compound_.in_transfer()) {
     if (!FinishTransfer(ip, true)) return false;
   } else {
     if (!WalkToStop(ip)) return false;
@@ -114,35 +113,36 @@ bool FlowEngine<Sink>::On(const Fup& packet) {
   const std::optional<uint64_t> ip = PlaceOf(packet.ip);
   if (!ip && state_ != State::kLost) return Mismatch("FUP without an IP");
   if (state_ == State::kLost) {
-    const bool resolves = overflowed_ && only_time_since_ovf_;
+    const bool resolves = loss_state_.fup_resolves();
     if (resolves && errata_.overflow_false_fup && TracingIsOffNext()) return true;
     if (ip && !resolves && !MayResume()) {
       SyncForward(Offset(pos_));
       return true;
     }
-    tnt_passed_ = false;  // it has sent off all that waited
+    loss_state_.OnTipsSentOff();
     if (!ip) {
       PassWaiting();
       return true;
     }
-    if (!resolves && !FupTellsPlace()) return BindWaiting(*ip);
+    const bool tells_place = compound_.FupTellsPlace([this] { return FollowedByTip(); });
+    if (!resolves && !tells_place) return BindWaiting(*ip);
     Resume(*ip);
     if (resolves) return true;
-  } else if (overflowed_ && only_time_since_ovf_ && !FollowedByTip()) {
+  } else if (loss_state_.fup_resolves() && !FollowedByTip()) {
     // A PSB+ came first; this is the overflow's own FUP.
     if (state_ == State::kOn) return WalkTo(*ip);
     Resume(*ip);
     return true;
   }
   if (held_count_ != 0) return MismatchAtBranch("FUP where a TIP is due");
-  if (transfer_) return Mismatch("a second FUP before the TIP");
-  if (state_ == State::kOff && waiting_.empty() && !mode_) return Mismatch("FUP");
+  if (compound_.in_transfer()) return Mismatch("a second FUP before the TIP");
+  if (state_ == State::kOff && !compound_.awaits_fup()) return Mismatch("FUP");
   return BindFup(*ip);
 }
 
 template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const ModeExec& packet) {
-  mode_ = packet;
+  compound_.SetMode(packet);
   return true;
 }
 
@@ -156,13 +156,11 @@ bool FlowEngine<Sink>::On(const ModeTsx& packet) {
     Notify(event);
     return true;
   }
-  Waiting waiting;
-  waiting.event = event;
-  waiting.transaction = true;
-  waiting.in_transaction = packet.in_transaction;
-  waiting.abort = packet.aborted;
-  waiting.takes_fup = !packet.aborted;
-  waiting_.push_back(waiting);
+  compound_.Wait({.event = event,
+                  .takes_fup = !packet.aborted,
+                  .abort = packet.aborted,
+                  .transaction = true,
+                  .in_transaction = packet.in_transaction});
   return true;
 }
 
@@ -242,7 +240,7 @@ bool FlowEngine<Sink>::On(const Ovf&) {
   in_transaction_ = false;
   EndLoss(Offset(packet_));  // of another cause, if there is one
   BeginLoss(LossCause::kOverflow, Offset(packet_), {});
-  overflowed_ = only_time_since_ovf_ = true;
+  loss_state_.OnOverflow();
   return true;
 }
 

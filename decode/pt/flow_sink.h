@@ -136,7 +136,7 @@ template <class Sink>
 concept FittingFlags = requires {
   requires !Sink::kListsBlocks || (Sink::kMemoises && Sink::kHearsPackets);
   requires !Sink::kListsBlocks || Sink::kMemoContent == MemoContent::kBlocks;
-  requires !Sink::kCountsUses || (Sink::kMemoises && !Sink::kHearsPackets);
+  requires !Sink::kCountsUses || Sink::kMemoises;
   requires !Sink::kCountsBlocks || Sink::kMemoContent == MemoContent::kUsesAndBlocks;
 };
 
@@ -168,7 +168,7 @@ concept TakesPaths = requires(Sink& sink) {
 
 template <class Sink>
 concept CountsUses =
-    requires(Sink& sink, PathMemo& memo, PathMemo::Path& path) { sink.Use(memo, path); };
+    requires(Sink& sink, PathMemo& memo, Path<TipTnt>& path) { sink.Use(memo, path); };
 
 // Between BeginPaths at a node and EndPaths at another one the engine writes steps behind end(), as
 // long as that is not behind Limit(). Where there is no room, which HasRoom says, it calls MakeRoom

@@ -40,12 +40,12 @@ template <FlowSink Sink>
 ByteAccount FlowEngine<Sink>::Finish() {
   EnterStays(input_.bytes.size());
   EndLoss(input_.bytes.size());
-  CountDecoded(input_.bytes.size());
+  account_.CountDecoded(input_.bytes.size());
   sink_.Enter(nullptr, Mark(input_.bytes.size()));
-  return account_;
+  return account_.bytes();
 }
 
-// What follows is the next stay's, if one begins at `offset` or before.
+// If the next stay of a thread begins at `offset` or before, what follows is that thread's.
 template <FlowSink Sink>
 void FlowEngine<Sink>::EnterStays(size_t offset) {
   const std::vector<StayChange>& changes = input_.changes;
@@ -77,11 +77,11 @@ void FlowEngine<Sink>::LimitHotLoop(size_t offset) {
 
 template <FlowSink Sink>
 PartMark FlowEngine<Sink>::Mark(size_t offset) const {
-  const uint64_t open = losing_ ? offset - std::min<uint64_t>(loss_.begin, offset) : 0;
-  return {offset, account_.padding, account_.lost + open, clock_.tsc()};
+  return {offset, account_.bytes().padding, account_.LostUpTo(offset), clock_.tsc()};
 }
 
-// Where the whole bytes end that begin at `begin`: at the next gap, or with the stream.
+// The bytes from `begin` on follow each other up to this offset: that of the next gap, or the
+// stream's end.
 template <FlowSink Sink>
 size_t FlowEngine<Sink>::EndOfPart(size_t begin) {
   const std::vector<StreamGap>& gaps = input_.gaps;
@@ -96,7 +96,7 @@ void FlowEngine<Sink>::BeginPart(size_t begin) {
   end_ = input_.bytes.data() + EndOfPart(begin);
   EnterStays(begin);
   UseGraph();
-  if (!losing_) SkipStatusOnly(begin);
+  if (!account_.losing()) SkipStatusOnly(begin);
   SyncForward(begin);
 }
 
@@ -127,7 +127,7 @@ void FlowEngine<Sink>::SkipStatusOnly(size_t begin) {
     window_.MoveTo(at);
     const ReadResult size = ReadPacket(input_.bytes.subspan(at, psb - at), pebs_, packet);
     at += size.value_or(psb - at);
-    if (std::holds_alternative<Pad>(packet)) ++account_.padding;
+    if (std::holds_alternative<Pad>(packet)) account_.AddPadding(1);
     if (size) CountSlow(packet, false);
   }
 }
@@ -144,7 +144,7 @@ void FlowEngine<Sink>::OnePacket() {
   pos_ += *size;
   CountSlow(packet, plain);
   const bool is_time = std::visit([]<class P>(const P&) { return kIsTiming<P>; }, packet);
-  if (std::holds_alternative<Pad>(packet) && !losing_) ++account_.padding;
+  if (std::holds_alternative<Pad>(packet) && !account_.losing()) account_.AddPadding(1);
   if (!std::visit([this](const auto& p) { return this->On(p); }, packet)) {
     Failed();
     // The same packet may tell where execution is.
@@ -158,11 +158,10 @@ void FlowEngine<Sink>::OnePacket() {
     PacketEnd();
   // PSB+ may stand between an OVF and the FUP or TIP.PGE that resolves it.
   if (is_time || std::holds_alternative<Ovf>(packet) || std::holds_alternative<Psb>(packet)) return;
-  only_time_since_ovf_ = false;
-  if (state_ != State::kLost) overflowed_ = false;
+  loss_state_.OnPacket(state_ == State::kLost);
 }
 
-// `plain`: so was the state, yet the hot loop has left the packet.
+// `plain`: the state was Plain(), but the hot loop could not take the packet all the same.
 template <FlowSink Sink>
 void FlowEngine<Sink>::CountSlow(const Packet& packet, bool plain) {
   const auto is = [&packet]<class... Kinds>(Kinds...) {
@@ -241,45 +240,27 @@ void FlowEngine<Sink>::BeginLoss(LossCause cause, size_t offset, std::string det
   const uint64_t last_ip = on ? CurrentAddress() : 0;
   state_ = State::kLost;
   cur_ = 0;
-  overflowed_ = only_time_since_ovf_ = false;
-  if (losing_) return;  // one loss, for the reason that began it
-  losing_ = true;
-  clock_.OnPause();  // tracing may go off and on
-  CountDecoded(offset);
-  loss_ = {.cause = cause,
-           .begin = offset,
-           .end = offset,
-           .tsc = clock_.tsc(),
-           .last_ip = last_ip,
-           .detail = std::move(detail),
-           .stay = sink_.stay(),
-           .code = on ? graph_->space().SectionOrReason(last_ip) : nullptr};
+  loss_state_.OnOtherLoss();
+  if (account_.losing()) return;  // one loss, for the reason that began it
+  clock_.OnPause();               // tracing may go off and on
+  account_.Begin({.cause = cause,
+                  .begin = offset,
+                  .end = offset,
+                  .tsc = clock_.tsc(),
+                  .last_ip = last_ip,
+                  .detail = std::move(detail),
+                  .stay = sink_.stay(),
+                  .code = on ? graph_->space().SectionOrReason(last_ip) : nullptr});
   if constexpr (Sink::kWantsTimes) sink_.LossBegins();
-}
-
-// All bytes since the last loss up to `offset` are good: decoded, or padding.
-template <FlowSink Sink>
-void FlowEngine<Sink>::CountDecoded(size_t offset) {
-  account_.decoded += offset - counted_ - (account_.padding - counted_padding_);
-  counted_ = offset;
-  counted_padding_ = account_.padding;
 }
 
 template <FlowSink Sink>
 void FlowEngine<Sink>::EndLoss(size_t offset) {
-  overflowed_ = only_time_since_ovf_ = tnt_passed_ = false;
-  if (!losing_) return;
-  losing_ = false;
-  if (offset < loss_.begin && offset + 1 == behind_last_psb_) {
-    // A PSB whose first bytes were taken for something else: they count once.
-    account_.decoded -= loss_.begin - offset;
-    loss_.begin = offset;
-  }
-  loss_.end = std::max<uint64_t>(offset, loss_.begin);
-  loss_.end_tsc = clock_.tsc();
-  account_.lost += loss_.end - loss_.begin;
-  counted_ = loss_.end;
-  sink_.Loss(std::exchange(loss_, {}));
+  loss_state_.OnEnd();
+  if (!account_.losing()) return;
+  // At a PSB whose first bytes were taken for something else: they count once.
+  if (offset + 1 == behind_last_psb_) account_.BeginEarlier(offset);
+  sink_.Loss(account_.End(offset, clock_.tsc()));
 }
 
 // On to the next PSB at or after `from`; the packet there gives the state.
@@ -290,7 +271,7 @@ void FlowEngine<Sink>::SyncForward(size_t from) {
   pebs_ = {};
   ahead_ = {};
   ClearCompound();
-  mode_.reset();  // PSB+ tells it
+  compound_.TakeMode();  // PSB+ tells it
   if (pos_ == end_) return;
   state_ = State::kLost;
 }
@@ -298,14 +279,15 @@ void FlowEngine<Sink>::SyncForward(size_t from) {
 // Whether a packet other than PSB and TIP.PGE may end the loss.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::MayResume() const {
-  return input_.resync == Resync::kEarliest || (overflowed_ && errata_.overflow_no_fup);
+  return input_.resync == Resync::kEarliest ||
+         (loss_state_.overflowed() && errata_.overflow_no_fup);
 }
 
 // The packet in work tells where things stand again, but not all: no calls that the processor
 // remembers are known. An overflow empties its call stack; only time may have passed since.
 template <FlowSink Sink>
 void FlowEngine<Sink>::Regain() {
-  calls_lost_ = !(overflowed_ && only_time_since_ovf_);
+  calls_lost_ = !loss_state_.fup_resolves();
   EndLoss(Offset(packet_));
   returns_.Clear();
 }
@@ -313,7 +295,7 @@ void FlowEngine<Sink>::Regain() {
 // The flow is known again: tracing is on, the next instruction is at `ip`.
 template <FlowSink Sink>
 void FlowEngine<Sink>::Resume(uint64_t ip) {
-  const bool overflow = overflowed_;
+  const bool overflow = loss_state_.overflowed();
   Regain();
   state_ = State::kOn;
   SelectCode();
@@ -395,7 +377,7 @@ bool FlowEngine<Sink>::PsbPlus() {
     last_ip_ = told;
     ApplyHeader(header);
   }
-  account_.padding += header.padding;
+  account_.AddPadding(header.padding);
   if (header.overflow) {
     packet_ = pos_ - 2;
     return On(Ovf{});
@@ -405,10 +387,10 @@ bool FlowEngine<Sink>::PsbPlus() {
 
 template <FlowSink Sink>
 bool FlowEngine<Sink>::ApplyHeader(const Header& header) {
-  if (transfer_ || held_count_ != 0) return Mismatch("PSB inside a compound of packets");
+  if (compound_.in_transfer() || held_count_ != 0)
+    return Mismatch("PSB inside a compound of packets");
   const bool was_lost = state_ == State::kLost;
-  const bool resolving = was_lost && overflowed_;
-  const bool only_time = only_time_since_ovf_;
+  const bool resolves = was_lost && loss_state_.fup_resolves();
   if (state_ == State::kOn && header.ip && !WalkTo(*header.ip)) return false;
   const bool enabling = header.ip && state_ != State::kOn && StartsBeforeEnable();
   if (state_ == State::kOff && header.ip && !enabling)
@@ -421,14 +403,14 @@ bool FlowEngine<Sink>::ApplyHeader(const Header& header) {
   if (header.tsx) in_transaction_ = header.tsx->in_transaction;
   if (was_lost) {
     ClearCompound();
-    mode_.reset();
+    compound_.TakeMode();
     EndLoss(Offset(packet_));
     state_ = State::kOff;
     SelectCode();
     if (header.ip && !enabling) Resume(*header.ip);
     calls_lost_ = false;
     // The FUP or TIP.PGE that resolves an overflow may still follow.
-    if (resolving && only_time) overflowed_ = only_time_since_ovf_ = true;
+    if (resolves) loss_state_.OnOverflow();
   } else if (state_ == State::kOn && header.ip) {
     // Where the kernel is traced as well, tracing never stops: mappings are looked at again here.
     SelectCode();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// FlowEngine, part 1: walking code.
+// FlowEngine, part 1: walking code, from one block to the next, as far as a packet proves.
 #pragma once
 
 #include "decode/pt/flow_engine.h"
@@ -7,7 +7,8 @@
 namespace flowback::pt {
 
 template <FlowSink Sink>
-inline void FlowEngine<Sink>::Emit(uint32_t id, BlockExit exit, uint64_t next) {
+[[gnu::always_inline]] inline void FlowEngine<Sink>::Emit(uint32_t id, BlockExit exit,
+                                                          uint64_t next) {
   sink_.Block(*graph_, id, graph_->node(id), exit, next, Now());
 }
 
@@ -27,7 +28,8 @@ void FlowEngine<Sink>::Goto(uint64_t ip) {
   cur_ = graph_->NodeAt(ip);
 }
 
-// Nothing is mapped at cur_: the trace's clock may lag behind the kernel's maps.
+// No code is known at cur_. The trace's clock may lag behind the times of the kernel's mappings, so
+// a mapping that comes a little later is taken for there already. False: there is none.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::NoCode() {
   const uint64_t ip = CurrentAddress();
@@ -45,7 +47,7 @@ bool FlowEngine<Sink>::NoCode() {
   return true;
 }
 
-// Passes block `cur`, which needs no packet; returns the one after it.
+// Executes block `cur`, which needs no packet, and returns the block after it.
 template <FlowSink Sink>
 template <class Output>
 inline uint32_t FlowEngine<Sink>::StepOver(Output& output, uint32_t cur) {
@@ -58,8 +60,8 @@ inline uint32_t FlowEngine<Sink>::StepOver(Output& output, uint32_t cur) {
   return Successor(cur, 1);
 }
 
-// Consumes `count` branch outcomes, the oldest in the highest bit. Bits that an indirect branch
-// leaves over are held.
+// Walks along `count` branch outcomes, the oldest in the highest bit. When the walk comes to an
+// indirect branch, the outcomes that are left wait for its TIP.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::WalkTnt(uint64_t bits, unsigned count) {
   for (;;) {
@@ -68,23 +70,16 @@ bool FlowEngine<Sink>::WalkTnt(uint64_t bits, unsigned count) {
       typename Sink::Run run(sink_);
       stop = RunTnt(run, cur_, bits, count);
     }
-    switch (stop) {
-      case NodeKind::kConditional:
-        return true;
-      case NodeKind::kGoto:
-        return Runaway();
-      case NodeKind::kNoImage:
-      case NodeKind::kBadInstruction:
-        if (!NoCode()) return false;
-        break;
-      case NodeKind::kReturn:
-        if (compressed_returns_) return BadReturn((bits >> (count - 1) & 1) != 0);
-        [[fallthrough]];
-      default:
-        held_bits_ = bits;
-        held_count_ = count;
-        return true;
+    if (stop == NodeKind::kConditional) return true;
+    if (stop == NodeKind::kGoto) return Runaway();
+    if (stop == NodeKind::kReturn && compressed_returns_)
+      return BadReturn((bits >> (count - 1) & 1) != 0);
+    if (!HasNoCode(stop)) {
+      held_bits_ = bits;
+      held_count_ = count;
+      return true;
     }
+    if (!NoCode()) return false;
   }
 }
 
@@ -93,7 +88,8 @@ bool FlowEngine<Sink>::Runaway() {
   return Fail(LossCause::kRunaway, "from " + Hex(CurrentAddress()));
 }
 
-// The packet can't be right at the branch that ends this block; what lies before it has executed.
+// The packet can't be right at the branch that ends this block. The instructions before the branch
+// have executed all the same.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::MismatchAtBranch(const char* what) {
   ComeToBranch();
@@ -108,12 +104,12 @@ void FlowEngine<Sink>::ComeToBranch() {
   Goto(graph_->info(cur_).LastAddress());
 }
 
-// The TIP of the branch before the held bits won't come.
+// The TIP for which the held bits wait won't come.
 template <FlowSink Sink>
 void FlowEngine<Sink>::DropHeldBits() {
   if (held_count_ == 0) return;
   if (state_ == State::kOn) ComeToBranch();
-  tnt_passed_ = true;
+  loss_state_.OnLostTnt();
   held_count_ = 0;
 }
 
@@ -134,27 +130,41 @@ bool FlowEngine<Sink>::WalkHeldBits() {
   if (held_count_ == 0) return true;
   deferred_tips_ = true;
   if (WalkTnt(held_bits_, std::exchange(held_count_, 0))) return true;
-  tnt_passed_ = true;
+  loss_state_.OnLostTnt();
   return false;
 }
 
-// On to the next block whose end needs a packet.
+// Passes the block that it stands at if that needs no packet, on the way to one that does or to
+// what `is_goal` says yes to. `leads` remembers that the way leads there; it begins as false.
+template <FlowSink Sink>
+template <class Predicate>
+typename FlowEngine<Sink>::Passed FlowEngine<Sink>::PassBlock(Predicate is_goal, bool& leads) {
+  const NodeKind kind = graph_->node(cur_).kind;
+  if (NeedsNoPacket(kind)) {
+    if (!leads && !(leads = LeadsSomewhere(is_goal))) {
+      Runaway();
+      return Passed::kFailed;
+    }
+    cur_ = StepOver(sink_, cur_);
+    return Passed::kYes;
+  }
+  if (!HasNoCode(kind)) return Passed::kNeedsPacket;
+  leads = false;
+  return NoCode() ? Passed::kYes : Passed::kFailed;
+}
+
+// Walks on to the next block whose end needs a packet.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::WalkToConsumer() {
   for (;;) {
-    switch (graph_->node(cur_).kind) {
-      case NodeKind::kGoto:
-      case NodeKind::kCall:
-      case NodeKind::kSpecial:
-        if (!graph_->node(cur_).terminates && !graph_->Terminates(cur_)) return Runaway();
-        cur_ = StepOver(sink_, cur_);
-        break;
-      case NodeKind::kNoImage:
-      case NodeKind::kBadInstruction:
-        if (!NoCode()) return false;
-        break;
-      default:
-        return true;
+    const Node& node = graph_->node(cur_);
+    if (NeedsNoPacket(node.kind)) {
+      if (!node.terminates && !graph_->Terminates(cur_)) return Runaway();
+      cur_ = StepOver(sink_, cur_);
+    } else if (!HasNoCode(node.kind)) {
+      return true;
+    } else if (!NoCode()) {
+      return false;
     }
   }
 }
@@ -164,7 +174,7 @@ bool FlowEngine<Sink>::TipWithoutIp() {
   return WalkToConsumer() && MismatchAtBranch("TIP without an IP");
 }
 
-// A TIP that is not part of an asynchronous transfer.
+// A TIP that tells where a branch leads; it is not part of an asynchronous transfer.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::TakeTip(uint64_t ip) {
   if (!WalkToConsumer()) return false;
@@ -188,8 +198,8 @@ bool FlowEngine<Sink>::TakeTip(uint64_t ip) {
   return WalkHeldBits();
 }
 
-// How many instructions of block `id` end at or before `ip`; 0 when `ip` is not the address of an
-// instruction inside it (the first does not count as inside).
+// How many instructions of block `id` lie before the one at `ip`. 0 where no instruction of the
+// block begins at `ip`, and also where the first one does.
 template <FlowSink Sink>
 unsigned FlowEngine<Sink>::InstructionsBefore(uint32_t id, uint64_t ip) const {
   const NodeInfo& info = graph_->info(id);
@@ -202,7 +212,7 @@ unsigned FlowEngine<Sink>::InstructionsBefore(uint32_t id, uint64_t ip) const {
   return 0;
 }
 
-// Walks branch-free code up to, not including, the instruction at `ip`.
+// Walks code that needs no packet, up to the instruction at `ip`, which is not executed yet.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::WalkTo(uint64_t ip) {
   if (held_count_ != 0) return MismatchAtBranch("FUP where a TIP is due");
@@ -214,21 +224,10 @@ bool FlowEngine<Sink>::WalkTo(uint64_t ip) {
       Goto(ip);
       return true;
     }
-    switch (graph_->node(cur_).kind) {
-      case NodeKind::kGoto:
-      case NodeKind::kCall:
-      case NodeKind::kSpecial:
-        if (!leads && !(leads = LeadsSomewhere(is_there))) return Runaway();
-        cur_ = StepOver(sink_, cur_);
-        break;
-      case NodeKind::kNoImage:
-      case NodeKind::kBadInstruction:
-        if (!NoCode()) return false;
-        leads = false;
-        break;
-      default:
-        return MismatchAtBranch(("a branch lies before the FUP address " + Hex(ip)).c_str());
-    }
+    const Passed passed = PassBlock(is_there, leads);
+    if (passed == Passed::kFailed) return false;
+    if (passed == Passed::kNeedsPacket)
+      return MismatchAtBranch(("a branch lies before the FUP address " + Hex(ip)).c_str());
   }
 }
 
@@ -240,16 +239,14 @@ bool FlowEngine<Sink>::Meets(Predicate is_it, unsigned most) {
   uint32_t id = cur_;
   for (unsigned blocks = 0; blocks <= most; ++blocks) {
     if (is_it(id)) return true;
-    const NodeKind kind = graph_->node(id).kind;
-    if (kind != NodeKind::kGoto && kind != NodeKind::kCall && kind != NodeKind::kSpecial)
-      return false;
+    if (!NeedsNoPacket(graph_->node(id).kind)) return false;
     id = Successor(id, 1);
   }
   return false;
 }
 
-// For packets that only inform of `ip`: nothing moves on when it is not found, and the next one
-// looks again, so it does not look far.
+// For packets that only inform of `ip`. When it is not found the engine stays where it is, and the
+// next such packet looks again, so this must not look far.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::Reaches(uint64_t ip) {
   constexpr unsigned kMostBlocks = 256;
@@ -262,8 +259,8 @@ bool FlowEngine<Sink>::StandsIn(uint32_t id, uint64_t ip) const {
   return graph_->info(id).address == ip || InstructionsBefore(id, ip) != 0;
 }
 
-// Whether the walk may go on from here, where no packet is needed: it comes to where one is, or
-// before that to what `is_it` says yes to. To be asked once for a walk.
+// Whether a walk from here, through code that needs no packet, ends: at a block that needs one, or
+// before that at one that `is_it` says yes to. The answer holds for the whole walk.
 template <FlowSink Sink>
 template <class Predicate>
 bool FlowEngine<Sink>::LeadsSomewhere(Predicate is_it) {
@@ -296,51 +293,41 @@ bool FlowEngine<Sink>::StopsTracing(uint32_t id, std::optional<uint64_t> ip) con
   return LeavesFilter(id) || Binds(id, kFlagMovCr3);
 }
 
+// Tracing stops at the branch that ends this block.
+template <FlowSink Sink>
+[[gnu::always_inline]] inline bool FlowEngine<Sink>::StopAtBranch(std::optional<uint64_t> ip) {
+  const NodeKind kind = graph_->node(cur_).kind;
+  if (kind == NodeKind::kConditional) return LeaveAtConditional(ip);
+  if (!ip && kind != NodeKind::kFar)
+    return MismatchAtBranch("TIP.PGD without an IP at an indirect branch");
+  if (kind == NodeKind::kReturn) returns_.PopIfAny();
+  Emit(cur_, BlockExit::kStopped, ip.value_or(0));
+  return true;
+}
+
 // TIP.PGD without a FUP before it: on to the instruction that stops tracing. Without an IP that is
 // a change to a level that is not traced; with one, the branch that leaves the filter range for it.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::WalkToStop(std::optional<uint64_t> ip) {
   if (held_count_ != 0) return MismatchAtBranch("TIP.PGD where a TIP is due");
   const auto stops_in = [&](uint32_t id) { return ip ? InstructionsBefore(id, *ip) : 0; };
-  const auto stops_at = [&](uint32_t id) { return StopsTracing(id, ip); };
+  const auto stops_at = [&](uint32_t id) {
+    return NeedsNoPacket(graph_->node(id).kind) && StopsTracing(id, ip);
+  };
+  const auto stops = [&](uint32_t id) { return stops_in(id) != 0 || stops_at(id); };
   for (bool leads = false;;) {
-    const uint32_t id = cur_;
-    const Node& node = graph_->node(id);
-    if (const unsigned before = stops_in(id); before != 0) {
-      sink_.Part(*graph_, id, before, Now());  // the range ends in mid-block
+    if (const unsigned before = stops_in(cur_); before != 0) {
+      sink_.Part(*graph_, cur_, before, Now());  // the range ends in mid-block
       return true;
     }
-    switch (node.kind) {
-      case NodeKind::kConditional:
-        return LeaveAtConditional(ip);
-      case NodeKind::kReturn:
-      case NodeKind::kIndirect:
-      case NodeKind::kIndirectCall:
-        if (!ip) return MismatchAtBranch("TIP.PGD without an IP at an indirect branch");
-        [[fallthrough]];
-      case NodeKind::kFar:
-        if (node.kind == NodeKind::kReturn) returns_.PopIfAny();
-        Emit(id, BlockExit::kStopped, ip.value_or(0));
-        return true;
-      case NodeKind::kGoto:
-      case NodeKind::kCall:
-      case NodeKind::kSpecial:
-        if (stops_at(id)) {
-          const bool leaves = IsDirect(node.last) || !ip;
-          Emit(id, leaves ? BlockExit::kStopped : BlockExit::kFallThrough, ip.value_or(0));
-          return true;
-        }
-        if (!leads && !(leads = LeadsSomewhere(
-                            [&](uint32_t at) { return stops_in(at) != 0 || stops_at(at); })))
-          return Runaway();
-        cur_ = StepOver(sink_, cur_);
-        break;
-      case NodeKind::kNoImage:
-      case NodeKind::kBadInstruction:
-        if (!NoCode()) return false;
-        leads = false;
-        break;
+    const Node& node = graph_->node(cur_);
+    if (!NeedsNoPacket(node.kind) && !HasNoCode(node.kind)) return StopAtBranch(ip);
+    if (stops_at(cur_)) {
+      const bool leaves = IsDirect(node.last) || !ip;
+      Emit(cur_, leaves ? BlockExit::kStopped : BlockExit::kFallThrough, ip.value_or(0));
+      return true;
     }
+    if (PassBlock(stops, leads) == Passed::kFailed) return false;
   }
 }
 
@@ -362,30 +349,17 @@ bool FlowEngine<Sink>::WalkPastPtwrite(TraceEvent event) {
   if (held_count_ != 0) return MismatchAtBranch("PTW where a TIP is due");
   const auto is_ptwrite = [&](uint32_t id) { return Binds(id, kFlagPtwrite); };
   for (bool leads = false;;) {
-    const Node& node = graph_->node(cur_);
-    switch (node.kind) {
-      case NodeKind::kSpecial:
-        if (is_ptwrite(cur_)) {
-          event.ip = graph_->info(cur_).LastAddress();
-          event.has_ip = true;
-          cur_ = StepOver(sink_, cur_);
-          Notify(event);
-          return true;
-        }
-        [[fallthrough]];
-      case NodeKind::kGoto:
-      case NodeKind::kCall:
-        if (!leads && !(leads = LeadsSomewhere(is_ptwrite))) return Runaway();
-        cur_ = StepOver(sink_, cur_);
-        break;
-      case NodeKind::kNoImage:
-      case NodeKind::kBadInstruction:
-        if (!NoCode()) return false;
-        leads = false;
-        break;
-      default:
-        return MismatchAtBranch("PTW, but no PTWRITE before the next branch");
+    if (is_ptwrite(cur_)) {
+      event.ip = graph_->info(cur_).LastAddress();
+      event.has_ip = true;
+      cur_ = StepOver(sink_, cur_);
+      Notify(event);
+      return true;
     }
+    const Passed passed = PassBlock(is_ptwrite, leads);
+    if (passed == Passed::kFailed) return false;
+    if (passed == Passed::kNeedsPacket)
+      return MismatchAtBranch("PTW, but no PTWRITE before the next branch");
   }
 }
 

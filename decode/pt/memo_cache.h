@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The memos of one decoder, kept between decodes like the graphs that they are of.
+// The memos of one decoder. They are kept from one Decode to the next, as the block graphs are.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@ namespace flowback::pt {
 
 class MemoCache {
  public:
-  // Walks of one graph; those of traces with and of traces without compressed returns differ. A
-  // memo is big, and there may be thousands of processes: only those used last are kept. What is
-  // returned is valid until the next call.
+  // The memo of one graph's walks. Traces with and without compressed returns need memos of their
+  // own. A memo is big, and there may be thousands of processes, so only the few that were used
+  // last are kept: what is returned is valid until the next call.
   PathMemo& Of(BlockGraph& graph, bool compressed_returns,
                MemoContent content = MemoContent::kUses);
 
@@ -24,7 +24,7 @@ class MemoCache {
   std::list<PathMemo> memos_;  // the one used last first
 };
 
-// What a decoder knows of code, for each thread that it decodes on.
+// What a decoder keeps about code. It has one for each thread on which it decodes.
 struct CodeMemory {
   GraphCache graphs;
   MemoCache memos;

@@ -34,11 +34,12 @@ class NativeDecoder final : public Decoder {
 
   Result<ByteAccount> Decode(const DecodeInput& input, ExecutionConsumer& consumer) override {
     if (Status status = Check(input); !status) return Fail(status.error());
+    if (input.times && !input.blocks) {
+      const FlowSummary sum = SumTimed(input, consumer);
+      return ByteAccount{sum.bytes_decoded, sum.bytes_padding, sum.bytes_lost};
+    }
     CodeView code(*input.code, memory_.graphs);
     if (input.times) {
-      if (!input.blocks)
-        return batches_ ? DecodeTimed<EventSink<true>>(input, code, consumer)
-                        : DecodeTimed<EventSink<false>>(input, code, consumer);
       return batches_ ? DecodeTimed<BatchedTimedSink>(input, code, consumer)
                       : DecodeTimed<TimedSink>(input, code, consumer);
     }
@@ -58,18 +59,23 @@ class NativeDecoder final : public Decoder {
 
   Result<FlowSummary> Summarize(const DecodeInput& input) override {
     if (Status status = Check(input); !status) return Fail(status.error());
-    if (const size_t piece = PieceSize(input); piece != 0)
-      return ParallelCounter<CountingSink>(input, ParallelMemory(input, piece), piece,
+    if (const size_t segment = SegmentSize(input); segment != 0)
+      return ParallelCounter<CountingSink>(input, ParallelMemory(input, segment), segment,
                                            Window(input))
           .Run();
     CountingSink sink;
     return SumStream(input, memory_, sink);
   }
 
+  Result<FlowSummary> SummarizeTimed(const DecodeInput& input, ExecutionConsumer& events) override {
+    if (Status status = Check(input); !status) return Fail(status.error());
+    return SumTimed(input, events);
+  }
+
   Result<FlowSummary> Count(const DecodeInput& input, BlockCountConsumer& consumer) override {
     if (Status status = Check(input); !status) return Fail(status.error());
-    if (const size_t piece = PieceSize(input); piece != 0)
-      return CountBlocks(input, ParallelMemory(input, piece), piece, Window(input), consumer);
+    if (const size_t segment = SegmentSize(input); segment != 0)
+      return CountBlocks(input, ParallelMemory(input, segment), segment, Window(input), consumer);
     return CountBlocks(input, memory_, consumer);
   }
 
@@ -83,27 +89,40 @@ class NativeDecoder final : public Decoder {
     return account;
   }
 
-  // Less than this is decoded before the threads have started. Each piece adds up its sums anew, so
-  // large ones are better, as long as there are enough for no thread to wait long for the last.
-  static constexpr size_t kPieceSize = size_t{256} << 10;
-  static constexpr size_t kMostPieceSize = size_t{4} << 20;
-  static constexpr size_t kPiecesOfThread = 48;
+  FlowSummary SumTimed(const DecodeInput& input, ExecutionConsumer& events) {
+    return batches_ ? SumTimed<EventSink<true>>(input, events)
+                    : SumTimed<EventSink<false>>(input, events);
+  }
+  template <class Sink>
+  FlowSummary SumTimed(const DecodeInput& input, ExecutionConsumer& events) {
+    TimeEstimator estimator(events, input.config);
+    Sink sink(estimator);
+    FlowSummary summary = SumStream(input, memory_, sink);
+    estimator.Finish();
+    return summary;
+  }
 
-  // Of the pieces to count in parallel; 0: not in parallel.
-  static size_t PieceSize(const DecodeInput& input) {
-    const size_t least = 2 * (input.piece_size != 0 ? input.piece_size : kPieceSize);
+  // Less than this is decoded before the threads have started. Each segment adds up its sums anew,
+  // so large ones are better, as long as there are enough for no thread to wait long for the last.
+  static constexpr size_t kSegmentSize = size_t{256} << 10;
+  static constexpr size_t kMostSegmentSize = size_t{4} << 20;
+  static constexpr size_t kSegmentsOfThread = 48;
+
+  // Of the segments to count in parallel; 0: not in parallel.
+  static size_t SegmentSize(const DecodeInput& input) {
+    const size_t least = 2 * (input.piece_size != 0 ? input.piece_size : kSegmentSize);
     if (input.threads <= 1 || input.from != 0 || input.bytes.size() < least ||
         input.code->key != AddressSpaceHistory::Key::kTime)
       return 0;
     if (input.piece_size != 0) return input.piece_size;
-    const size_t fair = input.bytes.size() / (kPiecesOfThread * input.threads);
-    return std::clamp(fair, kPieceSize, kMostPieceSize);
+    const size_t fair = input.bytes.size() / (kSegmentsOfThread * input.threads);
+    return std::clamp(fair, kSegmentSize, kMostSegmentSize);
   }
   static size_t Window(const DecodeInput& input) {
     return input.window != 0 ? input.window : 4 * size_t{input.threads};
   }
-  std::deque<CodeMemory>& ParallelMemory(const DecodeInput& input, size_t piece) {
-    parallel_memory_.resize(std::min<size_t>(input.threads, input.bytes.size() / piece) + 1);
+  std::deque<CodeMemory>& ParallelMemory(const DecodeInput& input, size_t segment) {
+    parallel_memory_.resize(std::min<size_t>(input.threads, input.bytes.size() / segment) + 1);
     return parallel_memory_;
   }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Counting one stream on several threads; the sums are those of one thread, bit for bit. With a
 // sink that counts blocks the counts of each part add up to the same; a part may be told in several
-// pieces.
+// calls.
 //
-// The stream is cut at PSBs. Workers take the pieces in order, each with a block graph of its own;
-// what they found is put together in order by the calling thread, which also decodes again what was
-// begun with a wrong guess (flow_pieces.h).
+// The stream is cut at PSBs. Workers take the segments in order, each with a block graph of its
+// own; what they found is put together in order by the calling thread, which also decodes again
+// what was begun with a wrong guess (flow_segments.h).
 #pragma once
 
 #include <algorithm>
@@ -22,15 +22,15 @@
 #include "decode/pt/block_counting_sink.h"
 #include "decode/pt/flow_engine.h"
 #include "decode/pt/flow_names.h"
-#include "decode/pt/flow_pieces.h"
+#include "decode/pt/flow_segments.h"
 #include "decode/pt/memo_cache.h"
 #include "decode/pt/packets/psb.h"
 #include "decode/pt/sinks.h"
 
 namespace flowback::pt {
 
-// Where the pieces begin: 0, then PSBs at least `size` bytes apart. What two sides of a gap make up
-// between them is no PSB.
+// Where the segments begin: 0, then PSBs at least `size` bytes apart. What two sides of a gap make
+// up between them is no PSB.
 inline std::vector<size_t> CutAtPsbs(const DecodeInput& input, size_t size) {
   const StreamWindow stream(input.bytes, input.joined);
   std::vector<size_t> begins = {0};
@@ -48,7 +48,7 @@ inline std::vector<size_t> CutAtPsbs(const DecodeInput& input, size_t size) {
 
 // How often guesses had to be decoded again; for tests and tuning.
 struct ParallelReport {
-  size_t pieces = 0;
+  size_t segments = 0;
   size_t again = 0;
 };
 
@@ -57,17 +57,17 @@ class ParallelCounter {
  public:
   using Engine = FlowEngine<Sink>;
 
-  // `memory` has one for each worker and one more for the calling thread; a window of
-  // `window` pieces is in work or waits at most. The consumer, of a sink that counts blocks, is
-  // called by the calling thread. REQUIRES: the input begins at 0.
-  ParallelCounter(const DecodeInput& input, std::deque<CodeMemory>& memory, size_t piece_size,
-                  size_t window, BlockCountConsumer* consumer = nullptr)
+  // `memory` has one for each worker and one more for the calling thread. At most `at_once`
+  // segments are in work or wait to be put together. A sink that counts blocks needs the consumer,
+  // which the calling thread calls. REQUIRES: the input begins at 0.
+  ParallelCounter(const DecodeInput& input, std::deque<CodeMemory>& memory, size_t segment_size,
+                  size_t at_once, BlockCountConsumer* consumer = nullptr)
       : input_(input),
         memory_(memory),
         consumer_(consumer),
-        begins_(CutAtPsbs(input, piece_size)),
+        begins_(CutAtPsbs(input, segment_size)),
         results_(begins_.size()),
-        window_(window) {}
+        at_once_(at_once) {}
 
   FlowSummary Run() {
     Count();
@@ -87,7 +87,7 @@ class ParallelCounter {
   ParallelReport report() const { return report_; }
 
  private:
-  // Without a worker the calling thread decodes all pieces itself.
+  // Without a worker the calling thread decodes all segments itself.
   void Count() {
     std::vector<std::jthread> workers;
     try {
@@ -101,7 +101,7 @@ class ParallelCounter {
   }
 
   struct Result {
-    std::optional<typename Engine::Carry> guess;  // empty for the first piece
+    std::optional<typename Engine::Carry> guess;  // empty for the first segment
     std::optional<typename Engine::Carry> end;
     std::vector<FlowPart> parts;
     std::vector<PartCounts> counts;
@@ -110,14 +110,14 @@ class ParallelCounter {
     bool done = false;
   };
 
-  size_t EndOf(size_t piece) const {
-    return piece + 1 < begins_.size() ? begins_[piece + 1] : input_.bytes.size();
+  size_t EndOf(size_t segment) const {
+    return segment + 1 < begins_.size() ? begins_[segment + 1] : input_.bytes.size();
   }
 
   // What a worker throws, std::bad_alloc, is thrown again by the calling thread.
   void Work(CodeMemory& memory) {
     try {
-      DecodePieces(memory);
+      DecodeSegments(memory);
     } catch (...) {
       Stop(std::current_exception());
     }
@@ -131,39 +131,40 @@ class ParallelCounter {
     has_ended_.notify_all();
   }
 
-  void DecodePieces(CodeMemory& memory) {
+  void DecodeSegments(CodeMemory& memory) {
     for (;;) {
-      size_t piece;
+      size_t segment;
       {
         std::unique_lock lock(mutex_);
-        may_begin_.wait(lock, [&] { return next_ >= begins_.size() || next_ < merged_ + window_; });
+        may_begin_.wait(lock,
+                        [&] { return next_ >= begins_.size() || next_ < merged_ + at_once_; });
         if (next_ >= begins_.size()) return;
-        piece = next_++;
+        segment = next_++;
       }
-      Result result = Decode(piece, memory, nullptr);
+      Result result = Decode(segment, memory, nullptr);
       const std::scoped_lock lock(mutex_);
-      results_[piece] = std::move(result);
-      results_[piece].done = true;
+      results_[segment] = std::move(result);
+      results_[segment].done = true;
       has_ended_.notify_one();
     }
   }
 
   // From the true state, or from the PSB+ alone.
-  Result Decode(size_t piece, CodeMemory& memory, const typename Engine::Carry* from) {
+  Result Decode(size_t segment, CodeMemory& memory, const typename Engine::Carry* from) {
     CodeView code(*input_.code, memory.graphs);
     Sink sink;
     Engine engine(input_, code, memory.memos, sink);
     Result result;
     if (from != nullptr) {
       engine.Restore(*from);
-    } else if (piece == 0) {
+    } else if (segment == 0) {
       engine.Begin();
     } else {
-      engine.BeginAtPsb(begins_[piece]);
+      engine.BeginAtPsb(begins_[segment]);
       result.guess = engine.Save();
     }
-    engine.RunTo(EndOf(piece));
-    result.account = piece + 1 < begins_.size() ? engine.EndPiece() : engine.Finish();
+    engine.RunTo(EndOf(segment));
+    result.account = segment + 1 < begins_.size() ? engine.EndSegment() : engine.Finish();
     result.parts = sink.TakeParts();
     if constexpr (Sink::kCountsBlocks) result.counts = sink.TakeCounts();
     result.effort = sink.effort();
@@ -171,20 +172,20 @@ class ParallelCounter {
     return result;
   }
 
-  void Merge(size_t piece) {
+  void Merge(size_t segment) {
     Result result;
     {
       std::unique_lock lock(mutex_);
-      has_ended_.wait(lock, [&] { return results_[piece].done || failure_; });
+      has_ended_.wait(lock, [&] { return results_[segment].done || failure_; });
       if (failure_) std::rethrow_exception(failure_);
-      result = std::move(results_[piece]);
-      merged_ = piece + 1;
+      result = std::move(results_[segment]);
+      merged_ = segment + 1;
     }
     may_begin_.notify_all();
-    ++report_.pieces;
-    if (piece != 0 && !SameFromHere(*carry_, *result.guess)) {
+    ++report_.segments;
+    if (segment != 0 && !SameFromHere(*carry_, *result.guess)) {
       ++report_.again;
-      result = Decode(piece, memory_.back(), &*carry_);
+      result = Decode(segment, memory_.back(), &*carry_);
     }
     Take(std::move(result));
   }
@@ -217,7 +218,7 @@ class ParallelCounter {
   BlockCountConsumer* const consumer_;
   const std::vector<size_t> begins_;
   std::vector<Result> results_;
-  const size_t window_;
+  const size_t at_once_;
 
   std::mutex mutex_;
   std::condition_variable may_begin_;

@@ -1,23 +1,43 @@
 // SPDX-License-Identifier: MIT
 // The memo of walks: what a run of branch outcomes leads to from a node of the block graph.
 //
-// A path is the walk that a few outcomes prove: one short TNT packet's, those of two of which the
-// first is full, or a TIP's and those of the TNT packet behind it. A long TNT packet is cut into
-// such. The same paths come again and again, so each is walked once and kept with its digest and
-// counts; the next time one look-up takes the place of the walk.
+// A path is the walk that a few packets prove: a short TNT, two of which the first is full, a TIP,
+// or a TIP and the TNT behind it. (A long TNT is cut into such.) The same paths come again and
+// again, so each is walked once and kept with its digest and counts; the next time one look-up
+// takes the place of the walk.
 //
-//   key (node, outcomes)   ->   next node, instructions, digest, effect; how often used
+//   key (node, packets)   ->   next node, instructions, digest, effect; how often used
 //
-// Compressed returns lead to where the return stack says. A path's own calls and returns cancel
-// out; what is left, its effect, are returns of calls that were on the stack before, then calls
-// that have not returned. A path knows which calls those returns take, and is right only where the
-// same lie on the stack. Where a second caller comes along, the paths are kept in other places,
-// found by the newest calls too, so that they don't replace each other:
+// An example. A function is called from two places, `first` and `second`:
 //
-//   (node, outcomes)          ->  "look behind the newest call"
-//   (node, outcomes, call)    ->  the path, if the stack holds its calls; or "look behind the next"
+//   1000 first:  call callee      1010 callee: jne 1012
+//   1005         jne 1000         1012         ret
+//   1007 second: call callee
+//   100c         jne 1000
 //
-// The tables are direct-mapped: a new path takes the place of an old one.
+// From 1000 the outcomes t, t, t lead through the call, the jne, the return and the jne behind the
+// call to 1000 again, whoever called before: the path's own call and return cancel out. This holds
+// as long as the code does, and a graph is of one state of the code, so such a path is right
+// wherever it is found.
+//
+// From 1010 the outcomes t, t lead through the return, to 1005 or to 100c: the return stack says
+// where. What is left when a path's own calls and returns have cancelled out is its effect: calls
+// that it takes from the stack, then calls that it leaves there. A path knows which calls it takes,
+// and is right only where the same calls lie on the stack; Apply looks, and does nothing where they
+// do not. When a second caller comes along, what was kept for the first does not make way. The
+// place in the table then only says "look behind the newest call", and each caller's path lies at
+// a place that depends on that call, too:
+//
+//   (1010, tt)           ->   look behind the newest call
+//   (1010, tt, first)    ->   next 1005, takes `first`
+//   (1010, tt, second)   ->   next 100c, takes `second`
+//
+// Where that is not enough to tell two paths apart, a second call becomes part of the key; with a
+// third one the path takes the other's place.
+//
+// A path is never stale, but it may be gone: the tables are direct-mapped, and a new path takes the
+// place of an old one, whose uses are added up first. All are forgotten at once when there is no
+// room for another effect. path_key.h draws the keys; path_walk.h makes the walks.
 //
 // Sinks that want every block, or to know how often each was executed, get memos of their own,
 // whose paths list the blocks that they pass.
@@ -28,12 +48,15 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "base/zeroed_pool.h"
 #include "decode/flow/block_counter.h"
 #include "decode/pt/effect_table.h"
 #include "decode/pt/flow_names.h"
+#include "decode/pt/path_key.h"
+#include "decode/pt/path_walk.h"
 #include "decode/pt/return_stack.h"
 #include "flowback/decode/effort.h"
 
@@ -47,6 +70,7 @@ struct ExitCounts {
   uint64_t& Of(InstructionClass kind, BlockExit exit) {
     return exits[static_cast<unsigned>(kind)][static_cast<unsigned>(exit)];
   }
+  void Add(const PathCounts& each, uint64_t times);
 };
 
 // Where a memo adds up the uses of its paths.
@@ -62,117 +86,51 @@ enum class MemoContent : uint8_t {
   kUsesAndBlocks,  // both: how often each block is executed follows
 };
 
-// Branch outcomes, the oldest in the highest bit, below a one that marks their number.
-using Outcomes = uint32_t;
-constexpr unsigned OutcomeCount(Outcomes outcomes) {
-  return 31 - static_cast<unsigned>(__builtin_clz(outcomes));
-}
-
-// A big array of zeros.
-template <class T>
-class ZeroedArray {
+// The paths of one kind of packets, by key.
+template <class Packets>
+class PathTable {
  public:
-  ZeroedArray(ZeroedPool& pool, size_t count) : items_(pool.Take<T>(count)) {}
-  T& operator[](size_t index) { return items_[index]; }
-  const T& operator[](size_t index) const { return items_[index]; }
-  // `offset`: of an item, in bytes.
-  T& AtOffset(size_t offset) {
-    return *reinterpret_cast<T*>(reinterpret_cast<uint8_t*>(items_) + offset);
+  static constexpr size_t kSize = size_t{1} << (std::is_same_v<Packets, TipTnt> ? 15 : 16);
+  static constexpr size_t kBytes =
+      ZeroedPool::SizeOf<Path<Packets>>(kSize) + ZeroedPool::SizeOf<PathCounts>(kSize);
+
+  // `lists`: the lists of blocks are kept beside the paths, for uses are kept in them.
+  PathTable(ZeroedPool& pool, bool lists)
+      : paths_(pool.Take<Path<Packets>>(kSize)),
+        counts_(pool.Take<PathCounts>(kSize)),
+        lists_(lists ? kSize : 0) {}
+
+  // The slot of such a key, whatever is in it.
+  Path<Packets>& At(const PathKey<Packets>& key) {
+    const size_t offset = key.place() & (kSize - 1) * sizeof(Path<Packets>);
+    return *reinterpret_cast<Path<Packets>*>(reinterpret_cast<uint8_t*>(paths_) + offset);
   }
-  size_t IndexOf(const T& item) const { return static_cast<size_t>(&item - items_); }
+  uint32_t IndexOf(const Path<Packets>& path) const {
+    return static_cast<uint32_t>(&path - paths_);
+  }
+  Path<Packets>& operator[](size_t index) { return paths_[index]; }
+  PathCounts& counts(size_t index) { return counts_[index]; }
+  BlockLists::Ref& list(size_t index) { return lists_[index]; }
+  void FetchAhead(size_t index) const {
+    __builtin_prefetch(&paths_[index]);
+    __builtin_prefetch(&counts_[index]);
+  }
 
  private:
-  T* const items_;
+  Path<Packets>* const paths_;
+  PathCounts* const counts_;
+  std::vector<BlockLists::Ref> lists_;
 };
 
+// Not thread-safe; the graph must outlive it.
 class PathMemo {
  public:
-  // A node's part of a key; another writing of its number.
-  using Seed = uint32_t;
-
-  // How many instructions a path has, with kEffect if it does something to the return stack. 0, and
-  // kSign and above: no path.
-  using Length = uint64_t;
-  static constexpr Length kEffect = 1 << 11;
-  static constexpr Length kSign = 1 << 12;
-  static bool IsPath(Length length) { return length - 1 < kSign - 1; }
-  // The same with kBehindCall in it.
-  static bool HasPath(Length length) { return IsPath(length & (2 * kSign - 1)); }
-  static bool HasEffect(Length path) { return path >= kEffect; }
-  static uint64_t InstructionsOf(Length path) { return path & (kEffect - 1); }
-  // The digest's factor of so many instructions.
-  static uint64_t PowerOf(Length path) { return kPowers[InstructionsOf(path)]; }
-  // Instead of a length, of packets that have no path there.
-  static constexpr Length kLookBehindCall = kSign + 1;
-  static constexpr Length kNever = kSign + 2;
-
-  // A TIP packet, a TNT packet, or a TIP and the TNT behind it, in a word that tells them from all
-  // others. Only of targets that are sign-extended from 48 bits: see HasWord.
-  class Packets {
-   public:
-    Packets() = default;
-    static constexpr Packets Tnt(uint8_t tnt) { return Packets(uint64_t{tnt} << kTntShift); }
-    static constexpr Packets Tip(uint64_t ip) { return Packets(ip << kIpShift | kTip); }
-    static constexpr bool HasWord(uint64_t ip) {
-      return ip == static_cast<uint64_t>(static_cast<int64_t>(ip << kIpShift) >> kIpShift);
-    }
-    // The same with a short TNT packet behind it. REQUIRES: there is none.
-    constexpr Packets With(uint8_t tnt) const {
-      return Packets(word_ | uint64_t{tnt} << kTntShift);
-    }
-    constexpr Packets WithoutTnt() const { return Packets(word_ & ~(uint64_t{0xff} << kTntShift)); }
-
-    uint64_t word() const { return word_; }
-    bool tip() const { return (word_ & kTip) != 0; }
-    uint8_t tnt() const { return static_cast<uint8_t>(word_ >> kTntShift); }  // 0: none
-    uint64_t ip() const { return static_cast<uint64_t>(static_cast<int64_t>(word_) >> kIpShift); }
-    int count() const { return int{tip()} + int{tnt() != 0}; }
-
-   private:
-    static constexpr uint64_t kTip = 1;
-    static constexpr unsigned kTntShift = 8;
-    static constexpr unsigned kIpShift = 16;
-    explicit constexpr Packets(uint64_t word) : word_(word) {}
-
-    uint64_t word_ = 0;
-  };
-  // The path of such packets. Half a line of the cache.
-  struct alignas(32) Path {
-    static constexpr unsigned kUsualBlocks = 8;  // no more, in most
-
-    uint64_t word = 0;  // of the packets
-    uint64_t key = 0;   // the node; the Length; the effect's number
-    uint64_t hash = 0;
-    Seed next = 0;
-    union {
-      uint32_t uses = 0;  // that are in no sum yet
-      BlockLists::Ref blocks;
-    };
-  };
-  static_assert(sizeof(Path) == 32);
-  // The path of two short TNT packets, the first one full.
-  struct alignas(32) Pair {
-    static constexpr unsigned kUsualBlocks = 16;
-
-    uint64_t key = 0;  // the node, the packets, the Length
-    uint64_t hash = 0;
-    Seed next = 0;
-    union {
-      uint32_t uses = 0;
-      BlockLists::Ref blocks;
-    };
-    EffectTable::Number effect = 0;
-  };
-  static_assert(sizeof(Pair) == 32);
-
   // `compressed_returns`: whether the trace has them; else the return stack is left alone.
   PathMemo(BlockGraph& graph, bool compressed_returns, MemoContent content = MemoContent::kUses)
       : graph_(graph),
         compressed_returns_(compressed_returns),
         content_(content),
-        lists_(content != MemoContent::kUses ? std::make_unique<BlockLists>() : nullptr),
-        path_lists_(CountsBlocks() ? kPaths : 0),
-        pair_lists_(CountsBlocks() ? kPairs : 0) {}
+        lists_(content != MemoContent::kUses ? std::make_unique<BlockLists>() : nullptr) {}
 
   const BlockGraph& graph() const { return graph_; }
   bool compressed_returns() const { return compressed_returns_; }
@@ -180,91 +138,50 @@ class PathMemo {
   // REQUIRES: the content is kBlocks.
   const BlockLists& lists() const { return *lists_; }
 
-  static Seed SeedOf(uint32_t node) { return node * kFactor; }
-  static uint32_t NodeOf(Seed seed) { return seed * kInverse; }
-
   // ---- look-up ----
 
-  // All of a key mixed, to tell the place in the table: some of the bits are its offset there. The
-  // seed comes in last, for that is what a look-up waits for.
-  using Mixed = uint32_t;
-  static Mixed Mix(Seed seed, Packets packets) {
-    return seed ^ static_cast<Mixed>(packets.word() * FlowDigest::kFactor >> 32);
-  }
-  static uint64_t Key(Seed seed) { return uint64_t{seed} << 32; }
-  Path& At(Mixed mixed) { return paths_.AtOffset(mixed & (kPaths - 1) * sizeof(Path)); }
-  static Length LengthOf(const Path& path, Packets packets, uint64_t key) {
-    const Length length = (path.key ^ key) >> kNumberBits;
-    return path.word == packets.word() ? length : 0;
+  // A slot, and what it says of the packets that were asked for.
+  template <class Packets>
+  struct Found {
+    Path<Packets>* path;
+    Answer answer;
+  };
+  // Where a step of the hot loop begins. Whether a path is right the stack is still to be asked.
+  template <class Packets>
+  [[gnu::always_inline]] Found<Packets> LookUp(Seed seed, Packets packets,
+                                               const ReturnStack& returns) {
+    PathKey<Packets> key(seed, packets);
+    Path<Packets>* path = &Table<Packets>().At(key);
+    Answer answer = path->AnswerTo(key);
+    for (unsigned newer = 0; answer == Answer::LookBehindCall(); ++newer) {
+      key.LookBehind(returns.CallAt(newer));
+      path = &Table<Packets>().At(key);
+      answer = path->AnswerTo(key);
+    }
+    return {path, answer};
   }
 
-  // `word`: two short TNT packets as they lie in memory, little-endian; the first is full.
-  static Mixed MixPair(Seed seed, uint16_t word) {
-    return seed ^ static_cast<Mixed>(word * FlowDigest::kFactor >> 32);
+  // What is known of packets without a look at the stack.
+  template <class Packets>
+  Answer FirstAnswer(Seed seed, Packets packets) {
+    const PathKey<Packets> key(seed, packets);
+    return Table<Packets>().At(key).AnswerTo(key);
   }
-  static uint64_t KeyOfPair(Seed seed, uint16_t word) {
-    return Key(seed) | uint64_t{word} << kLengthBits;
-  }
-  Pair& PairAt(Mixed mixed) { return pairs_.AtOffset(mixed & (kPairs - 1) * sizeof(Pair)); }
-  static Length LengthOf(const Pair& pair, uint64_t key) { return pair.key ^ key; }
 
-  // Of paths that are found behind calls, too: so many times kBehindCall is in their keys.
-  static constexpr uint64_t kBehindCall = 1 << 13;
-  static constexpr unsigned kMostBehind = 2;
-  static Mixed MixCall(Mixed mixed, uint32_t call) { return (mixed + call + 1) * kCallFactor; }
-
-  const ReturnStack::Effect& EffectOf(const Path& path) const {
-    return effects_[static_cast<EffectTable::Number>(path.key)];
+  template <class Packets>
+  const ReturnStack::Effect& EffectOf(const Path<Packets>& path) const {
+    return effects_[path.effect()];
   }
-  const ReturnStack::Effect& EffectOf(const Pair& pair) const { return effects_[pair.effect]; }
   // What a path does to the stack; false, and nothing is done, where it is not right there.
-  template <class Any>
-  [[gnu::always_inline]] bool Apply(const Any& path, ReturnStack& returns) const {
+  template <class Packets>
+  [[gnu::always_inline]] bool Apply(const Path<Packets>& path, ReturnStack& returns) const {
     const ReturnStack::Effect& effect = EffectOf(path);
     return returns.Apply(effect) || (effect.deep() && ApplyDeep(effect, returns));
   }
-  template <class Any>
-  bool Allows(const Any& path, const ReturnStack& returns) const {
+  template <class Packets>
+  bool Allows(const Path<Packets>& path, const ReturnStack& returns) const {
     const ReturnStack::Effect& effect = EffectOf(path);
     return effect.deep() ? returns.Allows(effect, effects_.Deep(effect)) : returns.Allows(effect);
-  }
-  static Length LengthOf(const Path& path) { return path.key >> kNumberBits & (2 * kSign - 1); }
-  static Length LengthOf(const Pair& pair) { return pair.key & (2 * kSign - 1); }
-
-  // What is kept of packets, and its length; something else than a path's if there is none.
-  template <class Kept>
-  struct Found {
-    Kept* kept;
-    Length length;
-  };
-  // Where a step begins; whether the path is right is still to be asked of the stack.
-  [[gnu::always_inline]] Found<Pair> LookUpPair(Seed seed, uint16_t word,
-                                                const ReturnStack& returns) {
-    Mixed mixed = MixPair(seed, word);
-    uint64_t key = KeyOfPair(seed, word);
-    Pair* pair = &PairAt(mixed);
-    Length length = LengthOf(*pair, key);
-    for (unsigned newer = 0; length == kLookBehindCall; ++newer) {
-      mixed = MixCall(mixed, returns.CallAt(newer));
-      pair = &PairAt(mixed);
-      key += kBehindCall;
-      length = LengthOf(*pair, key);
-    }
-    return {pair, length};
-  }
-  [[gnu::always_inline]] Found<Path> LookUp(Seed seed, Packets packets,
-                                            const ReturnStack& returns) {
-    Mixed mixed = Mix(seed, packets);
-    uint64_t key = Key(seed);
-    Path* path = &At(mixed);
-    Length length = LengthOf(*path, packets, key);
-    for (unsigned newer = 0; length == kLookBehindCall; ++newer) {
-      mixed = MixCall(mixed, returns.CallAt(newer));
-      path = &At(mixed);
-      key += kBehindCall << kNumberBits;
-      length = LengthOf(*path, packets, key);
-    }
-    return {path, length};
   }
 
   // ---- learning ----
@@ -274,97 +191,54 @@ class PathMemo {
 
   // The path of these packets where the stack is `returns`: walks it and keeps it. Null: walk
   // without. Paths that give way are counted in `evicted` first.
-  Path* Learn(Seed seed, Packets packets, const ReturnStack& returns, PathUses& evicted);
-  Pair* LearnPair(Seed seed, uint16_t word, const ReturnStack& returns, PathUses& evicted);
+  template <class Packets>
+  Path<Packets>* Learn(Seed seed, Packets packets, const ReturnStack& returns, PathUses& evicted);
   // The same, but of packets whose path may be there.
-  Path* Find(Seed seed, Packets packets, const ReturnStack& returns, PathUses& evicted);
-  Pair* FindPair(Seed seed, uint16_t word, const ReturnStack& returns, PathUses& evicted);
+  template <class Packets>
+  Path<Packets>* Find(Seed seed, Packets packets, const ReturnStack& returns, PathUses& evicted);
+
+  // ---- uses ----
+
   // A path's first use since the uses were counted. True: count them now, the list of those that
   // are to be counted has become long.
-  bool Use(const Path& path) { return AddUsed(static_cast<uint32_t>(paths_.IndexOf(path))); }
-  bool Use(const Pair& pair) {
-    return AddUsed(static_cast<uint32_t>(pairs_.IndexOf(pair)) | kUsedPair);
+  template <class Packets>
+  bool Use(const Path<Packets>& path) {
+    constexpr size_t kMost = size_t{1} << 18;  // paths that were learned anew are listed anew
+    used_.push_back(Table<Packets>().IndexOf(path) | kUsedPair * std::is_same_v<Packets, TntPair>);
+    return used_.size() >= kMost;
   }
   // Adds the uses of all, or of one path.
   void CountUses(PathUses& sums);
-  void Count(Path& path, PathUses& sums) {
-    const size_t index = paths_.IndexOf(path);
-    if (CountsBlocks()) CountBlocks(path.uses, path.next, path_lists_[index], sums);
-    Count(path.uses, counts_[index], sums.exits);
-  }
-  void Count(Pair& pair, PathUses& sums) {
-    const size_t index = pairs_.IndexOf(pair);
-    if (CountsBlocks()) CountBlocks(pair.uses, pair.next, pair_lists_[index], sums);
-    Count(pair.uses, pair_counts_[index], sums.exits);
-  }
+  template <class Packets>
+  void Count(Path<Packets>& path, PathUses& sums);
 
  private:
-  static const std::array<uint64_t, kEffect> kPowers;
-  static constexpr uint32_t kCallFactor = 0xd192ed03;
-  static constexpr uint32_t kFactor = static_cast<uint32_t>(FlowDigest::kFactor);
-  static constexpr uint32_t kInverse = [] {
-    uint32_t inverse = kFactor;  // right in the lowest three bits; each round doubles them
-    for (int i = 0; i < 4; ++i) inverse *= 2 - kFactor * inverse;
-    return inverse;
-  }();
-  // Of a Path's key the lowest: the effect's number; then the Length, with kBehindCall in it.
-  static constexpr unsigned kNumberBits = 8 * sizeof(EffectTable::Number);
-  static constexpr unsigned kIndexBits = 15;
-  static constexpr unsigned kPairIndexBits = 16;
-  static constexpr unsigned kLengthBits = 16;
-  static_assert(kMostBehind * kBehindCall + 2 * kSign <= uint64_t{1} << kLengthBits);
-  static_assert(kNumberBits + kLengthBits <= 32);  // the node's are the highest
-
-  // How a path's blocks are left.
-  struct Counts {
-    InstructionClass branch = InstructionClass::kOther;  // of the TIP
-    uint8_t taken = 0;
-    uint8_t not_taken = 0;
-    uint8_t jumps = 0;
-    uint8_t calls = 0;
-    uint8_t returns = 0;  // compressed ones
-    uint8_t packets = 0;
-  };
   static constexpr uint32_t kUsedPair = uint32_t{1} << 31;
-  struct Walk;
-  enum class Step : uint8_t { kOn, kNever, kNotNow };
-  Step Follow(Walk& walk);
-  template <bool kLists>
-  void FollowUsual(Walk& walk);
-  Step FollowTip(Walk& walk, uint64_t ip);
-  Step Advance(Walk& walk);
-  Step StepOver(Walk& walk, const Node& node);
-  Step Return(Walk& walk);
-  bool Push(Walk& walk);
-  template <class LengthAt, class Keep>
-  auto Place(Mixed mixed, const Walk& walk, Step step, const LengthAt& length_at, const Keep& keep);
-  Path* Keep(Mixed mixed, Packets packets, uint64_t key, Length length, const Walk& walk,
-             PathUses& evicted);
-  Pair* KeepPair(Mixed mixed, uint64_t key, Length length, const Walk& walk, PathUses& evicted);
-  // A path is about to be kept.
-  void OnKeep() {
-    if (kept_ < kManyPaths && ++kept_ == kManyPaths) pool_.MakeResident();
+
+  template <class Packets>
+  PathTable<Packets>& Table() {
+    if constexpr (std::is_same_v<Packets, TipTnt>)
+      return tip_tnts_;
+    else
+      return tnt_pairs_;
   }
-  static void Count(uint32_t& uses, const Counts& each, ExitCounts& counts);
+  PathWalk::Result Judge(const PathWalk& walk, PathWalk::Result result);
+  template <class Packets>
+  Path<Packets>* Place(PathKey<Packets> key, const PathWalk& walk, const ReturnStack& returns,
+                       PathUses& evicted);
+  template <class Packets>
+  Path<Packets>* Keep(const PathKey<Packets>& key, Answer answer, const PathWalk& walk,
+                      PathUses& evicted);
+  template <class Packets>
+  void KeepList(Path<Packets>& path, const PathWalk& walk, Answer answer);
+  template <class Packets>
+  void Evict(Path<Packets>& path, PathUses& evicted);
+  template <class Packets>
+  void ForgetTable(PathUses& evicted);
+  void ForgetAll(PathUses& evicted);
   void CountBlocks(uint32_t uses, Seed next, BlockLists::Ref list, PathUses& sums) const;
   bool CountsBlocks() const { return content_ == MemoContent::kUsesAndBlocks; }
-  // The list of a path that is kept there; of a memo that counts blocks.
-  BlockLists::Ref& CountedList(const Path& path) { return path_lists_[paths_.IndexOf(path)]; }
-  BlockLists::Ref& CountedList(const Pair& pair) { return pair_lists_[pairs_.IndexOf(pair)]; }
-  template <class Any>
-  void KeepList(Any& path, const Walk& walk, Length length);
-  bool AddUsed(uint32_t used) {
-    constexpr size_t kMost = size_t{1} << 18;  // paths that were learned anew are listed anew
-    used_.push_back(used);
-    return used_.size() >= kMost;
-  }
   void FetchAhead(uint32_t used) const;
-  template <class Any>
-  void Evict(Any& path, PathUses& evicted);
-  BlockStep* Scratch() { return lists_ ? scratch_.data() : nullptr; }
-  BlockLists::Ref ListOf(const Walk& walk, Length length);
-  EffectTable::Number EffectOf(const Walk& walk);
-  void ForgetAll(PathUses& evicted);
   bool ApplyDeep(const ReturnStack::Effect& effect, ReturnStack& returns) const;
 
   BlockGraph& graph_;
@@ -373,17 +247,9 @@ class PathMemo {
   std::optional<SlowPacket> slow_;
   const std::unique_ptr<BlockLists> lists_;           // null: blocks are not wanted
   std::array<BlockStep, BlockLists::kMost> scratch_;  // of the walk in work
-  static constexpr size_t kPaths = size_t{1} << kIndexBits;
-  static constexpr size_t kPairs = size_t{1} << kPairIndexBits;
-  ZeroedPool pool_{ZeroedPool::SizeOf<Path>(kPaths) + ZeroedPool::SizeOf<Counts>(kPaths) +
-                   ZeroedPool::SizeOf<Pair>(kPairs) + ZeroedPool::SizeOf<Counts>(kPairs)};
-  ZeroedArray<Path> paths_{pool_, kPaths};
-  ZeroedArray<Counts> counts_{pool_, kPaths};
-  ZeroedArray<Pair> pairs_{pool_, kPairs};
-  ZeroedArray<Counts> pair_counts_{pool_, kPairs};
-  // Of memos that count blocks; the others keep their lists, if any, with the paths.
-  std::vector<BlockLists::Ref> path_lists_;
-  std::vector<BlockLists::Ref> pair_lists_;
+  ZeroedPool pool_{PathTable<TipTnt>::kBytes + PathTable<TntPair>::kBytes};
+  PathTable<TipTnt> tip_tnts_{pool_, CountsBlocks()};
+  PathTable<TntPair> tnt_pairs_{pool_, CountsBlocks()};
   std::vector<uint32_t> used_;  // whose uses are not counted yet; may name one twice
   EffectTable effects_;
   // A memo of few paths shall not take the memory of a full one.

@@ -9,19 +9,19 @@
 #include <cstring>
 
 #include "decode/pt/packets/packet.h"
-#include "decode/pt/path_memo.h"
+#include "decode/pt/path_key.h"
 
 namespace flowback::pt {
 
 // Two short TNT packets, each as full as it can be.
 struct FullPair {
   static constexpr size_t kSize = 2;
-  static uint16_t Load(const uint8_t* at) {
+  static TntPair Load(const uint8_t* at) {
     uint16_t word;
     std::memcpy(&word, at, sizeof word);
-    return word;
+    return TntPair(word);
   }
-  static bool Match(uint16_t word) { return (word & 0x8181) == 0x8080; }
+  static bool Match(TntPair pair) { return (pair.word() & 0x8181) == 0x8080; }
 };
 
 constexpr uint8_t TipByte(uint8_t ip_bytes) {
@@ -54,7 +54,7 @@ struct QuickCyc {
 struct QuickPackets {
   static constexpr ptrdiff_t kRoom = 26;  // bytes that must be readable
 
-  PathMemo::Packets packets;
+  TipTnt packets;
   size_t size = 0;       // 0: it is something else
   uint64_t last_ip = 0;  // behind it
   // Of a CYC between TIP and TNT; only the time is in it.
@@ -68,7 +68,7 @@ struct QuickPackets {
     QuickPackets result;
     result.last_ip = last_ip;
     if (const uint8_t tnt = TntAt(at); tnt != 0) {
-      result.packets = PathMemo::Packets::Tnt(tnt);
+      result.packets = TipTnt::Tnt(tnt);
       result.size = 1;
       return result;
     }
@@ -88,14 +88,14 @@ struct QuickPackets {
         result.last_ip = static_cast<uint64_t>(static_cast<int64_t>(payload << 16) >> 16);
         break;
       case TipByte(IpPayload::kFull):
-        if (!PathMemo::Packets::HasWord(payload)) return result;
+        if (!TipTnt::HasWord(payload)) return result;
         result.size = 9;
         result.last_ip = payload;
         break;
       default:
         return result;
     }
-    result.packets = PathMemo::Packets::Tip(result.last_ip);
+    result.packets = TipTnt::Tip(result.last_ip);
     at += result.size;
     if (const uint8_t tnt = TntAt(at); tnt != 0) {
       result.packets = result.packets.With(tnt);
@@ -147,16 +147,17 @@ struct OutcomePart {
     return static_cast<uint8_t>((uint64_t{1} << count | outcomes) << 1);
   }
   // REQUIRES: more than that.
-  [[gnu::always_inline]] uint16_t AsPair() const {
+  [[gnu::always_inline]] TntPair AsPair() const {
     constexpr unsigned kFirst = ShortTnt::kMaxCount;
     if (count == kMost) [[likely]] {  // the same in fewer steps
       constexpr unsigned kMask = (1u << kFirst) - 1;
       const auto all = static_cast<unsigned>(bits >> (left - kMost));
-      return static_cast<uint16_t>(0x8080 | (all >> kFirst & kMask) << 1 | (all & kMask) << 9);
+      return TntPair(
+          static_cast<uint16_t>(0x8080 | (all >> kFirst & kMask) << 1 | (all & kMask) << 9));
     }
     const OutcomePart first{bits, left, kFirst};
     const OutcomePart second{bits, left - kFirst, count - kFirst};
-    return static_cast<uint16_t>(first.AsShort() | second.AsShort() << 8);
+    return TntPair(static_cast<uint16_t>(first.AsShort() | second.AsShort() << 8));
   }
 };
 

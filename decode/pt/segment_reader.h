@@ -13,7 +13,7 @@
 #include "decode/nobody.h"
 #include "decode/pt/batch_sink.h"
 #include "decode/pt/flow_engine.h"
-#include "decode/pt/flow_pieces.h"
+#include "decode/pt/flow_segments.h"
 #include "decode/pt/memo_cache.h"
 #include "decode/pt/state/state_parts.h"
 #include "flowback/decode/flow_reader.h"
@@ -38,6 +38,7 @@ class SegmentReader final : public FlowReader {
     if (!std::exchange(begun_, true)) engine.Begin();
     engine.RunJustTo(std::min<uint64_t>(offset, input_.bytes.size()));
     work_->sink.Flush();
+    work_->receiver.HandOnKnown();
     if (engine.offset() < input_.bytes.size() || work_->sink.Done()) return;
     engine.RunJustTo(input_.bytes.size());  // a gap may lie there
     engine.Finish();

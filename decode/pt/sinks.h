@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Where the flow engine puts what it finds: totals only, or every piece to a consumer, with or
-// without an estimate of its time.
+// The sinks of the flow engine that count, and those that hand on block by block.
+//
+// batch_sink.h is the faster way to hand on a flow; block_counting_sink.h and event_sink.h serve
+// those who want less than all of it.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +33,8 @@ class CountingSink : public SinkDefaults<CountingSink> {
     ++uses_.exits.Of(node.last, exit);
   }
 
-  // The same for a run of blocks, with the sums in registers: through memory each block would wait
-  // for the one before it. Ends when the object goes.
+  // The same for blocks in a row, with the sums in registers: if they went through memory, each
+  // block would wait for the one before it. The sums are put back when the Run is destroyed.
   class Run {
    public:
     explicit Run(CountingSink& sink)
@@ -66,11 +68,11 @@ class CountingSink : public SinkDefaults<CountingSink> {
     uint64_t conditionals_ = 0;
     uint64_t taken_ = 0;
   };
-  // Of whole paths the engine adds the flow itself; the rest is counted when the part ends. `memo`
-  // must stay until then, or until CountUses.
+  // Of whole paths the engine adds the digest itself. How often each path is used is counted in the
+  // path, and added up when the part ends. `memo` must live until then, or until CountUses.
   FlowDigest& flow() { return flow_; }
   template <class Path>
-  void Use(PathMemo& memo, Path& path) {
+  [[gnu::always_inline]] void Use(PathMemo& memo, Path& path) {
     memo_ = &memo;
     if (memo.Use(path)) CountUses();
   }
@@ -78,10 +80,10 @@ class CountingSink : public SinkDefaults<CountingSink> {
     if (memo_ != nullptr) memo_->CountUses(uses_);
     memo_ = nullptr;
   }
-  // Of paths that made place for others.
+  // The sums of uses, to which paths that give way to others add theirs at once.
   PathUses& uses() { return uses_; }
-  // Packets taken by paths are counted with their uses. The engine tells of all others, and what of
-  // a path's use is to be added for it to stand for so many.
+  // Packets that are taken by paths are counted with the paths' uses. Here the engine tells of the
+  // others, and by how many a use of a path stands for more or fewer packets than the path has.
   void Fast(int64_t packets) { effort_.fast += static_cast<uint64_t>(packets); }
   void Slow(SlowPacket reason, uint64_t packets = 1) { effort_.Of(reason) += packets; }
   const DecodeEffort& effort() const { return effort_; }
@@ -106,7 +108,8 @@ class CountingSink : public SinkDefaults<CountingSink> {
   void Restart(const PartMark& mark);
   std::vector<FlowPart> TakeParts() { return std::exchange(parts_, {}); }
 
-  // Everything but the byte account and the times. REQUIRES: the last part has been ended.
+  // All but the account of bytes and the times, which the engine has. REQUIRES: the last part has
+  // been ended.
   FlowSummary Summary() &&;
 
  private:
@@ -123,8 +126,8 @@ class CountingSink : public SinkDefaults<CountingSink> {
   DecodeEffort effort_;
 };
 
-// Hands every piece to a receiver by itself: an ExecutionConsumer, or a TimeEstimator before it.
-// batch_sink.h is the faster way to the same flow.
+// Hands every block to a receiver by itself: to an ExecutionConsumer, or to the TimeEstimator that
+// stands before one.
 template <class Receiver>
 class DeliveringSink : public SinkDefaults<DeliveringSink<Receiver>> {
  public:

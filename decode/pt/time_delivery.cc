@@ -9,39 +9,25 @@
 namespace flowback::pt {
 
 // A thread that was on other CPUs meanwhile: when it left and came back their streams tell.
-void TimeEstimator::Limit(const ThreadStay* stay, TscInterval& bounds) {
-  if (stay == nullptr) return;
-  bounds.lo = std::max(bounds.lo, stay->begin_tsc);
-  if (stay->end_tsc != ~uint64_t{0} && (bounds.hi == 0 || bounds.hi > stay->end_tsc))
-    bounds.hi = stay->end_tsc;
-}
-
-TscInterval TimeEstimator::BoundsOf(const Piece& piece, const ThreadStay* stay) {
-  TscInterval bounds;
-  if (piece.lo != 0) bounds.lo = At(piece.lo).bounds.lo;
-  if (piece.hi != 0 && piece.hi <= resolved_) bounds.hi = At(piece.hi).bounds.hi;
-  Limit(stay, bounds);
-  bounds.lo = lo_floor_ = std::max(bounds.lo, lo_floor_);
-  if (bounds.hi != 0) bounds.hi = std::max(bounds.hi, bounds.lo);
-  return bounds;
+void TimeEstimator::Limit(const ThreadStay& stay, TscInterval& bounds) {
+  bounds.lo = std::max(bounds.lo, stay.begin_tsc);
+  if (stay.end_tsc != ~uint64_t{0} && (bounds.hi == 0 || bounds.hi > stay.end_tsc))
+    bounds.hi = stay.end_tsc;
 }
 
 void TimeEstimator::DeliverFirst() {
   Piece& piece = pieces_.front();
   if (piece.kind != Piece::Kind::kBlocks) HandOn();
+  waiting_ -= piece.blocks;
   switch (piece.kind) {
     case Piece::Kind::kBlock:
-      --waiting_;
       DeliverBlock(piece, blocks_.front());
       blocks_.pop_front();
       break;
     case Piece::Kind::kBlocks:
-      waiting_ -= stretches_.front().count;
-      DeliverBlocks(piece, stretches_.front());
-      stretches_.pop_front();
+      DeliverBlocks(piece);
       break;
     default:
-      --waiting_;
       DeliverOther(piece);
   }
   pieces_.pop_front();
@@ -55,7 +41,7 @@ void TimeEstimator::DeliverOther(const Piece& piece) {
     loss_begin_ = TimeAt(piece, piece.count, loss_begin_bounds_);
   } else if (piece.kind == Piece::Kind::kLoss) {
     DataLoss& loss = losses_.front();
-    Limit(loss.stay, loss_begin_bounds_);
+    if (loss.stay != nullptr) Limit(*loss.stay, loss_begin_bounds_);
     loss.tsc = loss_begin_;
     if (loss_begin_bounds_.hi != 0) loss.tsc = std::min(loss.tsc, loss_begin_bounds_.hi);
     loss.bounds = loss_begin_bounds_;
@@ -83,24 +69,33 @@ void TimeEstimator::DeliverBlock(Piece& piece, BlockRun& run) {
   if (!done_) consumer_->OnBlock(run);
 }
 
-void TimeEstimator::DeliverBlocks(Piece& piece, const BlockStretch& stretch) {
+void TimeEstimator::DeliverBlocks(Piece& piece) {
   constexpr size_t kLong = 1000;  // steps
+  if (stretch_left_ == 0) BeginStretch(piece);
+  AddTimes(piece);
+  stretch_left_ -= piece.blocks;
+  if (piece.last_lo != 0 && stretch_left_ != 0) DeliverExact();
+  if (stretch_left_ == 0 && batch_.count >= kLong) HandOn();
+}
+
+// The piece is the first one of the next stretch.
+void TimeEstimator::BeginStretch(const Piece& piece) {
+  const BlockStretch& stretch = stretches_.front();
   if (batch_.count != 0 && stretch.goes_on && stretch.stay == batch_.stay) {
     batch_.Append(stretch);
   } else {
     HandOn();
     batch_ = stretch;
+    batch_begin_ = piece.count;
   }
-  AddTimes(piece, stretch.instructions());
-  if (batch_.count >= kLong) HandOn();
+  stretch_left_ = stretch.count;
+  stretches_.pop_front();
 }
 
-// The times of the last instructions of batch_.
-void TimeEstimator::AddTimes(Piece& piece, uint64_t instructions) {
-  const uint64_t before = batch_.instructions() - instructions;
+// The times of the piece's instructions, which are the next ones of batch_.
+void TimeEstimator::AddTimes(Piece& piece) {
   const TscInterval bounds = BoundsOf(piece, batch_.stay);
-  const uint64_t begin = piece.count - before;  // of the batch
-  const uint64_t end = piece.count + instructions;
+  const uint64_t end = piece.count + piece.instructions;
   uint64_t last_lo = 0;
   if (piece.last_lo != 0) {
     piece.lo = piece.last_lo;
@@ -111,20 +106,47 @@ void TimeEstimator::AddTimes(Piece& piece, uint64_t instructions) {
     count = last_lo == 0 ? end : end - 1;
     if (count != piece.count) {
       TimedPart& part = times_.emplace_back();
-      part.end = count - begin;
+      part.end = count - batch_begin_;
       part.bounds = bounds;
     }
   }
   while (count != end) {
-    FindSegment(piece, count + 1);
-    count = std::min(EndOfLine(), end);
+    course_.GoTo(count + 1, marks_);
+    count = std::min(course_.EndOfLine(), end);
     TimedPart& part = times_.emplace_back();
-    part.end = count - begin;
+    part.end = count - batch_begin_;
     part.bounds = bounds;
-    SetLine(bounds, begin - segment_.begin, part.line);
+    SetLine(bounds, batch_begin_, part.line);
     if (count == end) part.last_lo = last_lo;
-    tsc_floor_ = part.line.NotBefore(part.last_lo, count - begin);
+    tsc_floor_ = part.line.NotBefore(part.last_lo, part.end);
   }
+}
+
+// The pieces behind the first one, which is being delivered, as long as each of them goes from one
+// CYC to the next: does for each what DeliverFirst does, but knows more. Such a piece lies in one
+// leg of the course, and the bound that ended the piece before begins it.
+void TimeEstimator::DeliverExact() {
+  const uint64_t stay_end = batch_.stay == nullptr ? ~uint64_t{0} : batch_.stay->end_tsc;
+  size_t done = 0;
+  while (stretch_left_ != 0 && done + 1 < pieces_.size()) {
+    const Piece& piece = pieces_[done + 1];
+    const uint64_t end = piece.count + piece.instructions;
+    if (piece.last_lo == 0 || piece.hi != piece.last_lo || lo_floor_ == 0) break;
+    const TimeMarks::Mark& mark = marks_.At(piece.hi);
+    if (mark.hi == 0) break;
+    if (!course_.GoOn(piece.lo, piece.count, piece.hi, end, marks_)) break;
+    TimedPart& part = times_.emplace_back();
+    part.end = end - batch_begin_;
+    part.bounds.lo = lo_floor_ = std::max(marks_.At(piece.lo).lo, lo_floor_);
+    part.bounds.hi = std::max(std::min(mark.hi, stay_end), lo_floor_);
+    part.last_lo = lo_floor_ = std::max(mark.lo, lo_floor_);
+    SetLine(part.bounds, batch_begin_, part.line);
+    tsc_floor_ = part.line.NotBefore(part.last_lo, part.end);
+    waiting_ -= piece.blocks;
+    stretch_left_ -= piece.blocks;
+    ++done;
+  }
+  pieces_.pop_front(done);
 }
 
 // What has come together in batch_.
@@ -144,75 +166,13 @@ void TimeEstimator::HandOn() {
 // The most likely time when `count` instructions had executed.
 uint64_t TimeEstimator::TimeAt(const Piece& piece, uint64_t count, const TscInterval& bounds) {
   if (bounds.lo == 0) return 0;  // nothing was known yet
-  FindSegment(piece, count);
+  if (piece.starts)
+    course_.GoToStart(count, piece.hi, marks_);
+  else
+    course_.GoTo(count, marks_);
   TimeLine line;
-  SetLine(bounds, -segment_.begin, line);
+  SetLine(bounds, 0, line);
   return tsc_floor_ = line.At(count);
-}
-
-// Goes on to the segment in which `count` instructions had executed.
-void TimeEstimator::FindSegment(const Piece& piece, uint64_t count) {
-  if (!segment_.valid) Measure();
-  while (segment_.end_mark != 0 &&
-         (segment_.end < count ||
-          (piece.starts && segment_.end == count && segment_.end_mark < piece.hi)))
-    NextSegment();
-  const uint64_t behind = piece.starts ? count + 1 : count;
-  size_t& passed = segment_.passed;
-  while (passed < segment_.points && points_[passed].count < behind) ++passed;
-}
-
-// The line of times there. (Not returned: copies wait for the stores of their parts.)
-void TimeEstimator::SetLine(const TscInterval& bounds, uint64_t ahead, TimeLine& line) const {
-  line.ahead = ahead;
-  if (!points_.empty() && points_.front().mark != 0) {
-    line.begin = At(points_.front().mark).tsc;
-    line.pace = segment_.pace;
-    line.pauses = static_cast<double>(segment_.passed - 1) * segment_.pause;
-    if (segment_.end_mark != 0) line.end = At(segment_.end_mark).tsc;
-  }
-  line.earliest = std::max(bounds.lo, tsc_floor_);
-  if (bounds.hi != 0) line.latest = std::max(bounds.hi, tsc_floor_);
-}
-
-// So many instructions had executed at the end of that line.
-uint64_t TimeEstimator::EndOfLine() const {
-  uint64_t end = segment_.end_mark != 0 ? segment_.end : ~uint64_t{0};
-  if (segment_.passed < segment_.points) end = std::min(end, points_[segment_.passed].count);
-  return end;
-}
-
-// The segment that begins with the first mark among the points.
-void TimeEstimator::Measure() {
-  while (!points_.empty() && points_.front().mark == 0) points_.pop_front();
-  segment_ = {};
-  segment_.valid = true;
-  segment_.pace = tail_pace_;
-  if (points_.empty()) return;
-  segment_.begin = points_.front().count + (points_.front().starts ? 1 : 0);
-  size_t next = 1;
-  while (next < points_.size() && points_[next].mark == 0) ++next;
-  segment_.points = next;
-  if (next == points_.size() || points_[next].mark > resolved_) return;
-  segment_.end = points_[next].count;
-  segment_.end_mark = points_[next].mark;
-  const double ticks =
-      static_cast<double>(At(segment_.end_mark).tsc - At(points_.front().mark).tsc);
-  const double count =
-      segment_.end <= segment_.begin ? 0 : static_cast<double>(segment_.end - segment_.begin);
-  const size_t breaks = next - 1;
-  const double run = breaks == 0 ? ticks : std::min(ticks, count * usual_pace_);
-  segment_.pace = count == 0 ? 0 : run / count;
-  segment_.pause = breaks == 0 ? 0 : (ticks - run) / static_cast<double>(breaks);
-}
-
-void TimeEstimator::NextSegment() {
-  constexpr double kMemory = 2000;  // instructions over which the pace is averaged
-  const double count = static_cast<double>(segment_.end - std::min(segment_.end, segment_.begin));
-  if (segment_.points == 1 && count > 0)
-    usual_pace_ += (segment_.pace - usual_pace_) * (count / (count + kMemory));
-  points_.pop_front(segment_.points);
-  Measure();
 }
 
 }  // namespace flowback::pt

@@ -2,7 +2,6 @@
 #include "decode/pt/time_estimator.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 namespace flowback::pt {
@@ -29,35 +28,33 @@ bool Stops(EventKind kind) {
   return kind == EventKind::kStopped || kind == EventKind::kStoppedAsync;
 }
 
-bool TellsItself(const TimeMark& mark) { return mark.kind != TimeMark::Kind::kCyc; }
-
 }  // namespace
 
 // Without CYC packets a TNT packet in the making goes on collecting behind an MTC: the mark's place
 // among the instructions is known only roughly, when that packet has come.
 void TimeEstimator::OnMark(const TimeMark& mark, bool tracing) {
   const bool exact = std::exchange(exact_, mark.kind == TimeMark::Kind::kCyc);
+  const bool tells_itself = !exact_;
   if (exact) PlaceHere();  // it timed a packet that is not of the flow
   if (!tracing && tracing_) Break();
   tracing_ = tracing;
   has_cyc_ |= exact_;
   if (exact_) PlaceWaiting();
-  if (mark.kind == TimeMark::Kind::kTsc) Correct(mark);
+  if (mark.kind == TimeMark::Kind::kTsc) marks_.Correct(mark);
   // Of several marks in a row without anything in between only the ends matter.
+  const Number last = marks_.last();
   const bool first = unplaced_.empty();
-  if (!first && unplaced_.back() == last_ && unplaced_count_ == count_ && settled_ != last_ &&
-      unplaced_.size() > 1 && TellsItself(mark) && (pieces_.empty() || pieces_.back().hi < last_)) {
-    At(last_) = {mark, 0, {}};
-    resolved_ = std::min(resolved_, last_ - 1);
+  if (!first && unplaced_.back() == last && unplaced_count_ == count_ && settled_ != last &&
+      unplaced_.size() > 1 && tells_itself && (pieces_.empty() || pieces_.back().hi < last)) {
+    marks_.Replace(mark);
   } else {
-    marks_.push_back({mark, 0, {}});
-    ++last_;
-    if (!exact_ && tracing && !has_cyc_) {
+    marks_.Add(mark);
+    if (tells_itself && tracing && !has_cyc_) {
       if (first) unplaced_count_ = count_;
-      unplaced_.push_back(last_);
+      unplaced_.push_back(marks_.last());
     }
   }
-  if (TellsItself(mark) && !mark.in_doubt) Resolve(last_);
+  if (tells_itself && !mark.in_doubt) marks_.Resolve(rates_);
   if (exact_ || !unplaced_.empty()) return;
   PlaceHere();
   Flush();
@@ -67,17 +64,11 @@ void TimeEstimator::OnMark(const TimeMark& mark, bool tracing) {
 // packet has told yet may have executed, too. It is no point where a better one stands.
 void TimeEstimator::PlaceHere() {
   const bool stands =
-      !points_.empty() && points_.back().mark != 0 && points_.back().count == count_;
+      course_.HasPoints() && course_.LastPoint().mark != 0 && course_.LastPoint().count == count_;
   if (tracing_ && stands)
-    placed_ = last_;
+    placed_ = marks_.last();
   else
-    Place(last_, count_);
-}
-
-void TimeEstimator::Place(Number number, uint64_t count) {
-  points_.push_back({count, number});
-  placed_ = number;
-  if (!tracing_) points_.push_back({count, 0});  // the break goes on
+    Place(marks_.last(), count_);
 }
 
 // Evenly between the packets on their two sides; a TSC packet of PSB+ stands where its FUP says.
@@ -87,8 +78,8 @@ void TimeEstimator::PlaceWaiting() {
   uint64_t part = 0;
   for (const Number number : unplaced_) {
     ++part;
-    const bool at_end = At(number).told.kind == TimeMark::Kind::kTsc;
-    const uint64_t last = points_.empty() ? 0 : points_.back().count;
+    const bool at_end = marks_.At(number).kind == TimeMark::Kind::kTsc;
+    const uint64_t last = course_.HasPoints() ? course_.LastPoint().count : 0;
     Place(number, at_end ? count_ : std::max(last, unplaced_count_ + range * part / parts));
   }
   unplaced_.clear();
@@ -96,37 +87,20 @@ void TimeEstimator::PlaceWaiting() {
 
 void TimeEstimator::Break() {
   PlaceWaiting();
-  if (!points_.empty() && points_.back().mark == 0 && points_.back().count == count_) return;
-  points_.push_back({count_, 0});
-}
-
-void TimeEstimator::TakeExact(bool starts) {
-  exact_ = false;
-  settled_ = last_;
-  Place(last_, count_);
-  points_.back().starts = starts;
+  course_.AddBreak(count_);
 }
 
 void TimeEstimator::Settle() {
   if (exact_) TakeExact();
-  settled_ = last_;
+  settled_ = marks_.last();
   if (unplaced_.empty()) return;
   PlaceWaiting();
   Flush();
 }
 
-EstimatorState::Piece& TimeEstimator::Add(Piece::Kind kind, size_t blocks) {
-  Piece& piece = pieces_.emplace_back();
-  waiting_ += blocks;
-  piece.kind = kind;
-  piece.count = count_;
-  piece.lo = settled_;
-  piece.hi = exact_ ? last_ : last_ + 1;
-  return piece;
-}
-
 void TimeEstimator::OnBlock(const BlockRun& run) {
   Piece& piece = Add(Piece::Kind::kBlock);
+  ++waiting_;
   blocks_.push_back(run);
   count_ += run.lengths.size();
   if (exact_ && TakesPacket(run.last, run.exit)) {
@@ -136,29 +110,24 @@ void TimeEstimator::OnBlock(const BlockRun& run) {
   FlushIfMany();
 }
 
-void TimeEstimator::OnBlocks(const BlockStretch& stretch, bool takes_packet) {
-  Piece& piece = Add(Piece::Kind::kBlocks, stretch.count);
+void TimeEstimator::OnStretch(const BlockStretch& stretch) {
   stretches_.push_back(stretch);
-  count_ += stretch.instructions();
-  if (exact_ && takes_packet) {
-    TakeExact();
-    piece.last_lo = settled_;
-  }
   FlushIfMany();
 }
 
 void TimeEstimator::OnEvent(const TraceEvent& event) {
   Piece& piece = Add(Piece::Kind::kEvent);
+  ++waiting_;
   events_.push_back(event);
   piece.starts = Starts(event.kind);
   // One packet, which the marks ahead of it precede.
-  if (piece.starts || event.kind == EventKind::kStopped) piece.lo = settled_ = last_;
+  if (piece.starts || event.kind == EventKind::kStopped) piece.lo = settled_ = marks_.last();
   if (piece.starts) tracing_ = true;
   if (exact_ && IsOfFlow(event.kind)) {
-    piece.lo = last_;
+    piece.lo = marks_.last();
     TakeExact(piece.starts);
-  } else if (piece.starts && has_cyc_ && placed_ == last_) {
-    points_.push_back({count_, last_, true});  // no CYC: hardly a cycle later
+  } else if (piece.starts && has_cyc_ && placed_ == marks_.last()) {
+    course_.Add({count_, placed_, true});  // no CYC: hardly a cycle later
   }
   if (Stops(event.kind) && tracing_) {
     tracing_ = false;
@@ -170,105 +139,24 @@ void TimeEstimator::OnEvent(const TraceEvent& event) {
 // Somewhere behind the last packet that told of the flow.
 void TimeEstimator::OnLossBegin() {
   Add(Piece::Kind::kLossBegin);
+  ++waiting_;
   FlushIfMany();
 }
 
 // The packet in work ends it, which the marks ahead of it precede.
 void TimeEstimator::OnLoss(const DataLoss& loss) {
   Piece& piece = Add(Piece::Kind::kLoss);
+  ++waiting_;
   losses_.push_back(loss);
-  piece.lo = last_;
+  piece.lo = marks_.last();
   piece.starts = true;
   Break();
   FlushIfMany();
 }
 
-// The marks that were in doubt: where the counter may have turned over at one place only, they were
-// all as late. Else each of them by some of these turns, or none.
-void TimeEstimator::Correct(const TimeMark& tsc) {
-  if (tsc.late == 0) return;
-  for (Number number = std::max(resolved_ + 1, first_); number <= last_; ++number) {
-    TimeMark& told = At(number).told;
-    if (!told.in_doubt || !TellsItself(told)) continue;
-    told.hi += tsc.late + 1;  // rounded to a whole tick
-    if (tsc.doubts == 1) {
-      told.lo += tsc.late - 1;
-      told.tsc += tsc.late;
-    }
-  }
-}
-
-// Makes the marks up to `end`, a TSC or MTC, final.
-void TimeEstimator::Resolve(Number end) {
-  for (Number number = resolved_ + 1; number <= end; ++number) {
-    Mark& mark = At(number);
-    if (!TellsItself(mark.told)) continue;
-    mark.tsc = std::clamp(mark.told.tsc, mark.told.lo, mark.told.hi);
-    mark.bounds = {mark.told.lo, mark.told.hi};
-    while (++resolved_ < number) Calibrate(resolved_, number);
-    KeepOrder(number);
-    base_ = number;
-  }
-}
-
-// A CYC between two packets that tell the time themselves.
-void TimeEstimator::Calibrate(Number number, Number end) {
-  Mark& mark = At(number);
-  const Mark& to = At(end);
-  const TimeMark& told = mark.told;
-  const uint64_t all = std::max(to.told.cycles, told.cycles);
-  const uint64_t rest = rates_.AtLeast(all - told.cycles, to.told.ratio);
-  mark.bounds = {0, to.bounds.hi - std::min(to.bounds.hi, rest)};
-  mark.tsc = to.tsc - std::min(to.tsc, rates_.Likely(all - told.cycles, to.told.ratio));
-  if (base_ != 0) {
-    const Mark& from = At(base_);
-    mark.bounds.lo = from.bounds.lo + rates_.AtLeast(told.cycles, to.told.ratio);
-    const uint64_t range = to.tsc - std::min(from.tsc, to.tsc);
-    const uint64_t likely = rates_.Likely(all, to.told.ratio);
-    // Fewer cycles than there was time: the core stood still at some place; at none known. Without
-    // a ratio, of two likely courses the plain one.
-    const bool steady = all != 0 && (to.told.ratio == 0 || range <= likely + likely / 10);
-    // Cycles are whole ones: half a one more is the likeliest.
-    const auto scaled = static_cast<unsigned __int128>(range) * (2 * told.cycles + 1);
-    mark.tsc = from.tsc + (steady ? static_cast<uint64_t>(scaled / (2 * all))
-                                  : rates_.Likely(told.cycles, to.told.ratio));
-    // More than there was time: the ratio does not hold. The packets around hold in any case.
-    if (mark.bounds.lo > mark.bounds.hi || mark.bounds.hi < from.bounds.lo)
-      mark.bounds = {from.bounds.lo, to.bounds.hi};
-  }
-  mark.tsc = std::clamp(mark.tsc, mark.bounds.lo, mark.bounds.hi);
-  KeepOrder(number);
-}
-
-// Marks come in the order of their times, whatever they say.
-void TimeEstimator::KeepOrder(Number number) {
-  Mark& mark = At(number);
-  if (number > first_) {
-    const Mark& before = At(number - 1);
-    mark.bounds.lo = std::max(mark.bounds.lo, before.bounds.lo);
-    mark.tsc = std::max(mark.tsc, before.tsc);
-    if (mark.bounds.hi != 0) mark.bounds.hi = std::max(mark.bounds.hi, before.bounds.hi);
-  }
-  if (mark.bounds.hi != 0) {
-    mark.bounds.hi = std::max(mark.bounds.hi, mark.bounds.lo);
-    mark.tsc = std::clamp(mark.tsc, mark.bounds.lo, mark.bounds.hi);
-  }
-}
-
-// Makes all marks final although no packet has confirmed them.
-void TimeEstimator::ResolveOpen() {
-  while (resolved_ < last_) {
-    Mark& mark = At(++resolved_);
-    mark.bounds = {mark.told.lo, 0};
-    mark.tsc = std::max(mark.told.tsc, mark.told.lo);
-    if (TellsItself(mark.told)) base_ = resolved_;
-    KeepOrder(resolved_);
-  }
-}
-
 void TimeEstimator::Flush() {
-  const Number known = std::min(resolved_, placed_);
-  segment_.valid = false;
+  const Number known = std::min(marks_.resolved(), placed_);
+  course_.Restart();
   while (!pieces_.empty() && pieces_.front().hi <= known) DeliverFirst();
   Forget();
 }
@@ -276,40 +164,27 @@ void TimeEstimator::Flush() {
 void TimeEstimator::FlushAll(double pace) {
   if (std::exchange(exact_, false)) PlaceHere();
   PlaceWaiting();
-  ResolveOpen();
-  segment_.valid = false;
-  tail_pace_ = pace;
+  marks_.ResolveOpen();
+  course_.Restart();
+  course_.SetTailPace(pace);
   while (!pieces_.empty()) DeliverFirst();
   Forget();
 }
 
 void TimeEstimator::Finish() {
-  FlushAll(usual_pace_);
+  FlushAll(course_.usual_pace());
   HandOn();
 }
 
 // Marks and points that nothing will ask for any more.
 void TimeEstimator::Forget() {
   // What comes now begins at the last placed mark; a long break leaves many behind.
-  if (pieces_.empty()) {
-    segment_.valid = false;
-    Measure();
-    while (segment_.end_mark != 0) NextSegment();
-  }
-  Number keep = last_;
-  const auto needs = [&keep](Number number) {
-    if (number != 0) keep = std::min(keep, number);
-  };
-  needs(settled_);
-  needs(base_);
-  needs(resolved_);
-  if (!pieces_.empty()) needs(pieces_.front().lo == 0 ? first_ : pieces_.front().lo);
-  if (!points_.empty()) needs(points_.front().mark);
-  if (!unplaced_.empty()) needs(unplaced_.front());
-  while (!marks_.empty() && first_ < keep) {
-    marks_.pop_front();
-    ++first_;
-  }
+  if (pieces_.empty()) course_.SkipToEnd(marks_);
+  Number keep = course_.FirstMarkOr(marks_.last());
+  if (settled_ != 0) keep = std::min(keep, settled_);
+  if (!pieces_.empty()) keep = std::min(keep, marks_.OldestOr(pieces_.front().lo));
+  if (!unplaced_.empty()) keep = std::min(keep, unplaced_.front());
+  marks_.Forget(keep);
 }
 
 }  // namespace flowback::pt

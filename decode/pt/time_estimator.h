@@ -12,20 +12,30 @@
 //      MTC 1    TNT a    MTC 2    TNT b    MTC 3       b's branches: between MTC 1 and MTC 3
 //
 // A CYC packet directly ahead of a flow packet is exact: it times the packet, a TNT's first branch.
+// So each piece ends at a branch whose time is known:
 //
-// The bounds of a piece are known only when a later packet has told the time, so pieces wait here.
-// Then each gets its most likely time: timing packets are points on a line of instructions counted
-// against time, straight in between. Where tracing was off in between, the instructions are given
-// the pace they had last, and the time left over is that of the breaks.
+//   packets         MTC 1   CYC 2  TNT          CYC 3  TIP             MTC 4
+//   instructions    ------------|-------------------|--------------------
+//   pieces           MTC 1..2   |     CYC 2..3      |     CYC 3..MTC 4
+//   last one's lo             CYC 2               CYC 3
+//   points                    CYC 2               CYC 3                MTC 4
+//
+// The bounds of a piece are known only when a later packet has told the time, so pieces wait here;
+// what is known of the moments themselves is TimeMarks' concern. Then each piece gets its most
+// likely time, for which timing packets are points on a line of instructions counted against time
+// (TimeCourse), and goes on to the consumer: blocks in batches of many pieces.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <vector>
 
-#include "base/ring.h"
+#include "base/queue.h"
 #include "decode/pt/clock.h"
 #include "decode/pt/flow_names.h"
+#include "decode/pt/time_course.h"
+#include "decode/pt/time_marks.h"
 #include "flowback/model/execution.h"
 
 namespace flowback::pt {
@@ -33,69 +43,46 @@ namespace flowback::pt {
 // All that it knows; where it puts things is not in it. What blocks point to must stay as long as a
 // copy does.
 struct EstimatorState {
-  using Number = uint64_t;  // of a mark, from 1; 0: none
-  struct Mark {
-    TimeMark told;
-    uint64_t tsc = 0;  // this and the bounds are final up to resolved_
-    TscInterval bounds;
-  };
-  // A point of the line: so many instructions had executed at a mark, or where tracing was off.
-  struct Point {
-    uint64_t count = 0;
-    Number mark = 0;      // 0: a break
-    bool starts = false;  // the mark is when tracing started: the next instruction's time, too
-  };
+  using Number = TimeMarks::Number;
+  // Of the flow, with one pair of bounds.
   struct Piece {
     enum class Kind : uint8_t { kBlock, kBlocks, kEvent, kLossBegin, kLoss };
     Kind kind{};
-    bool starts = false;  // an event behind a break
-    uint64_t count = 0;   // instructions before it
+    bool starts = false;        // an event behind a break
+    uint32_t blocks = 1;        // as waiting_ counts them
+    uint32_t instructions = 0;  // of kBlocks
+    uint64_t count = 0;         // instructions before it
     Number lo = 0;
     Number hi = 0;
-    Number last_lo = 0;  // of a block's, or a stretch's, last instruction; 0: as lo
-  };
-  // The line from the first of points_ to the next mark.
-  struct Segment {
-    bool valid = false;
-    uint64_t begin = 0;  // counts; `begin` one more where the first instruction has the mark's time
-    uint64_t end = 0;
-    Number end_mark = 0;  // 0: there is none yet
-    size_t points = 0;    // up to the next mark
-    size_t passed = 1;    // of them, by the pieces handed on
-    double pace = 0;      // ticks an instruction
-    double pause = 0;     // ticks a break
+    Number last_lo = 0;  // of a block's, or the blocks', last instruction; 0: as lo
   };
 
-  Ring<Mark> marks_;
-  Number first_ = 1;     // number of marks_.front()
-  Number last_ = 0;      // of marks_.back()
-  Number settled_ = 0;   // the last mark ahead of the last flow packet
-  Number base_ = 0;      // the last TSC or MTC up to resolved_
-  Number resolved_ = 0;  // up to here marks are final
-  Number placed_ = 0;    // up to here marks are points
+  TimeMarks marks_;
+  Number settled_ = 0;  // the last mark ahead of the last flow packet
+  Number placed_ = 0;   // up to here marks are points
   std::vector<Number> unplaced_;
   uint64_t unplaced_count_ = 0;  // instructions when the first of them came
   bool exact_ = false;           // the last mark is a CYC that times the packet in work
   bool tracing_ = false;
   bool has_cyc_ = false;
+  TimeCourse course_;
 
-  Ring<Point> points_;
-  Segment segment_;
-  double usual_pace_ = 1.0 / 3;
-  double tail_pace_ = 0;  // behind the last mark
-
-  Ring<Piece> pieces_;
+  Queue<Piece> pieces_;
   size_t waiting_ = 0;  // pieces, each block counted
-  Ring<BlockRun> blocks_;
-  Ring<BlockStretch> stretches_;
+  Queue<BlockRun> blocks_;
+  Queue<BlockStretch> stretches_;  // each of a few kBlocks pieces
   StepBuffer steps_;
-  BlockStretch batch_;  // whose times are known; is handed on when it is long enough
-  std::vector<TimedPart> times_;
   std::deque<TraceEvent> events_;
   std::deque<DataLoss> losses_;
+  uint64_t count_ = 0;  // instructions in all pieces so far
+
+  // What is being handed on.
+  BlockStretch batch_;        // whose times are known; is handed on when it is long enough
+  uint64_t batch_begin_ = 0;  // instructions before it
+  size_t stretch_left_ = 0;   // blocks of its last stretch whose times are still to come
+  std::vector<TimedPart> times_;
   uint64_t loss_begin_ = 0;  // of the loss that is handed on next
   TscInterval loss_begin_bounds_;
-  uint64_t count_ = 0;
   uint64_t lo_floor_ = 0;  // of the last piece handed on
   uint64_t tsc_floor_ = 0;
   bool done_ = false;
@@ -118,11 +105,33 @@ class TimeEstimator : private EstimatorState {
 
   // A packet told the time. `tracing`: instructions may execute now.
   void OnMark(const TimeMark& mark, bool tracing);
+  // Whether a CYC packet, while tracing is on, only adds to what was told before: then instructions
+  // ahead of it that have not been told yet may be told together with those behind it.
+  bool TakesCyc() const { return tracing_ && !exact_ && unplaced_.empty(); }
+  // REQUIRES: TakesCyc(). Does what OnMark does.
+  [[gnu::always_inline]] void OnCyc(const TimeMark& mark) {
+    marks_.Add(mark);
+    exact_ = has_cyc_ = true;
+  }
+
   // A piece of flow that the packet in work proves. What it points to must stay until Finish.
   void OnBlock(const BlockRun& run);
-  // Blocks that no packet told the time between: they have the same bounds. Its steps are the last
-  // ones in steps(). `takes_packet`: so does the last one, none before it.
-  void OnBlocks(const BlockStretch& stretch, bool takes_packet = false);
+  // So many blocks, all of the same bounds, of a stretch that OnStretch brings. `takes_packet`: so
+  // does the last one, none before it. Ahead of a mark that tells its time itself, all must have
+  // come.
+  [[gnu::always_inline]] void OnBlocks(size_t blocks, uint64_t instructions, bool takes_packet) {
+    Piece& piece = Add(Piece::Kind::kBlocks);
+    waiting_ += blocks;
+    piece.blocks = static_cast<uint32_t>(blocks);
+    piece.instructions = static_cast<uint32_t>(instructions);
+    count_ += instructions;
+    if (exact_ && takes_packet) {
+      TakeExact();
+      piece.last_lo = settled_;
+    }
+  }
+  // The blocks since the last one. Its steps are the last ones in steps().
+  void OnStretch(const BlockStretch& stretch);
   StepBuffer& steps() { return steps_; }
   // The next block that takes a packet has a time of its own.
   bool TimesNext() const { return exact_; }
@@ -142,7 +151,12 @@ class TimeEstimator : private EstimatorState {
     if (WantsPacketEnd()) Settle();
   }
   // Whether that would change anything.
-  bool WantsPacketEnd() const { return settled_ != last_ || exact_; }
+  bool WantsPacketEnd() const { return settled_ != marks_.last() || exact_; }
+  // Hands on the pieces whose times are known: nothing waits for others to come to them. Not a
+  // stretch of which some are not known yet.
+  void HandOnKnown() {
+    if (stretch_left_ == 0) HandOn();
+  }
   // The stream ends: hands on what still waits.
   void Finish();
   bool Done() const { return done_; }
@@ -155,20 +169,28 @@ class TimeEstimator : private EstimatorState {
   }
 
  private:
-  Mark& At(Number number) { return marks_[number < first_ ? 0 : number - first_]; }
-  const Mark& At(Number number) const { return marks_[number < first_ ? 0 : number - first_]; }
-  Piece& Add(Piece::Kind kind, size_t blocks = 1);
-  void Place(Number number, uint64_t count);
+  [[gnu::always_inline]] Piece& Add(Piece::Kind kind) {
+    Piece& piece = pieces_.emplace_back();
+    piece.kind = kind;
+    piece.count = count_;
+    piece.lo = settled_;
+    piece.hi = exact_ ? marks_.last() : marks_.last() + 1;
+    return piece;
+  }
+  [[gnu::always_inline]] void Place(Number number, uint64_t count, bool starts = false) {
+    course_.Add({count, number, starts});
+    placed_ = number;
+    if (!tracing_) course_.AddBreak(count);  // it goes on
+  }
   void PlaceHere();
   void PlaceWaiting();
   void Break();
-  void TakeExact(bool starts = false);
+  [[gnu::always_inline]] void TakeExact(bool starts = false) {
+    exact_ = false;
+    settled_ = marks_.last();
+    Place(settled_, count_, starts);
+  }
   void Settle();
-  void Correct(const TimeMark& tsc);
-  void Resolve(Number end);
-  void ResolveOpen();
-  void Calibrate(Number number, Number end);
-  void KeepOrder(Number number);
   void Flush();
   void FlushAll(double pace);
   void FlushIfMany() {
@@ -177,17 +199,28 @@ class TimeEstimator : private EstimatorState {
   void DeliverFirst();
   void DeliverOther(const Piece& piece);
   void DeliverBlock(Piece& piece, BlockRun& run);
-  void DeliverBlocks(Piece& piece, const BlockStretch& stretch);
-  void AddTimes(Piece& piece, uint64_t instructions);
+  void DeliverBlocks(Piece& piece);
+  void DeliverExact();
+  void BeginStretch(const Piece& piece);
+  void AddTimes(Piece& piece);
   void HandOn();
-  static void Limit(const ThreadStay* stay, TscInterval& bounds);
-  TscInterval BoundsOf(const Piece& piece, const ThreadStay* stay);
+  static void Limit(const ThreadStay& stay, TscInterval& bounds);
+  [[gnu::always_inline]] TscInterval BoundsOf(const Piece& piece, const ThreadStay* stay) {
+    TscInterval bounds;
+    if (piece.lo != 0) bounds.lo = marks_.At(piece.lo).lo;
+    if (piece.hi != 0 && piece.hi <= marks_.resolved()) bounds.hi = marks_.At(piece.hi).hi;
+    if (stay != nullptr) Limit(*stay, bounds);
+    bounds.lo = lo_floor_ = std::max(bounds.lo, lo_floor_);
+    if (bounds.hi != 0) bounds.hi = std::max(bounds.hi, bounds.lo);
+    return bounds;
+  }
   uint64_t TimeAt(const Piece& piece, uint64_t count, const TscInterval& bounds);
-  void FindSegment(const Piece& piece, uint64_t count);
-  void SetLine(const TscInterval& bounds, uint64_t ahead, TimeLine& line) const;
-  uint64_t EndOfLine() const;
-  void Measure();
-  void NextSegment();
+  // The line of times there, for counts behind the first `ahead` instructions of the flow.
+  void SetLine(const TscInterval& bounds, uint64_t ahead, TimeLine& line) const {
+    course_.SetLine(ahead, line);
+    line.earliest = std::max(bounds.lo, tsc_floor_);
+    if (bounds.hi != 0) line.latest = std::max(bounds.hi, tsc_floor_);
+  }
   void Forget();
 
   ExecutionConsumer* consumer_;

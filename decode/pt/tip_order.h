@@ -13,7 +13,7 @@ namespace flowback::pt {
 // transfers need not be deferred.
 //
 // Looks at the first 256 KB behind the first PSB, or as much of it as it takes. A function of the
-// stream alone, so that all pieces of it are decoded alike. False where too little is seen.
+// stream alone, so that all segments of it are decoded alike. False where too little is seen.
 bool ShowsTipsAtOnce(const DecodeInput& input, const Errata& errata);
 
 }  // namespace flowback::pt

@@ -12,10 +12,11 @@
 
 namespace flowback {
 
-// Divides the streams that are all of one thread's, and not the only ones with its trace, into
-// parts in the order of time: `changes` of the inputs and `moves` of the schedules, both by stream
-// index. Of streams without time the order is not known: they become nobody's, with
-// schedule.nobody's first_tid and last_tid the thread. Reads the streams.
+// For each stream whose whole trace is one thread's, while other streams have trace of that thread,
+// too: divides these streams into parts and puts the parts in the order of time. That makes the
+// `changes` of the inputs and the `moves` of the schedules, which are both by stream index. The
+// order of streams without times is not known: such a stream becomes nobody's, and its
+// schedule.nobody names the thread as first_tid and last_tid. This reads the streams.
 void OrderMoves(const Recording& recording, const TraceSource& source,
                 std::deque<Schedule>& schedules, std::vector<DecodeInput>& inputs);
 

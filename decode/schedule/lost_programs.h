@@ -10,8 +10,8 @@
 //   CPU's records  ... a record |  lost  | LOST, another record ...
 //   CPU's trace    ... execve -> the flow goes on elsewhere ...    -> the process's code is unknown
 //
-// Known from then on is what later records of mappings say, and after the next execve that the
-// records tell of, all again.
+// From then on only that code is known of which later records of mappings tell; behind the next
+// execve that the records tell of, all code is known again.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,9 @@
 
 namespace flowback {
 
-// By pid, of the processes to which that happened: the code without what may be another program's.
-// `inputs` are the streams', by index. Decodes those stretches of streams in whose time records of
-// the CPU were lost; nothing where none were.
+// The code of the processes to which that happened, by pid, without what may be another program's.
+// `inputs` are the streams' inputs, by index. This decodes the stretches of streams in whose time
+// records of the CPU were lost, and nothing where no records were lost.
 std::map<int32_t, RecordingCode::History> FindLostPrograms(const Recording& recording,
                                                            const RecordingCode& code,
                                                            const TraceSource& source,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One order of the stretches of flow that a thread has in several streams.
+// Puts the stretches of flow that a thread has in several streams into one order.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace flowback {
 
-// Flow between two pauses. TSC ticks.
+// The flow between two pauses. Times are TSC ticks.
 struct Stretch {
   uint64_t offset = 0;
   uint64_t begin_lo = 0;  // it did not begin before
@@ -24,7 +24,7 @@ struct Stretch {
 struct StretchSource {
   uint32_t stream = 0;
   std::vector<Stretch> stretches;  // at least one
-  size_t next = 0;                 // that has not found its place yet
+  size_t next = 0;                 // the first one that has not found its place yet
 
   bool done() const { return next == stretches.size(); }
   const Stretch& head() const { return stretches[next]; }
@@ -39,8 +39,9 @@ struct StretchPart {
   bool operator==(const StretchPart&) const = default;
 };
 
-// All stretches, each source's in its own order. Of n sources and m changes between them it takes
-// the time of m * (log n + n / 256) steps. REQUIRES: `next` of all is 0; it is used up.
+// Puts all stretches into one order, in which those of each source keep their own. For n sources
+// and m changes between them this takes time in proportion to m * (log n + n / 256). REQUIRES:
+// `next` of all sources is 0; afterwards it is behind the last stretch.
 std::vector<StretchPart> MergeStretches(std::vector<StretchSource>& sources);
 
 }  // namespace flowback

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Second look at the switches for which the times leave several places: at the flow's addresses.
+// The times leave several places for some switches. This takes a second look at those: the flow's
+// addresses may tell where the switch was.
 #pragma once
 
 #include <deque>
@@ -14,10 +15,10 @@
 namespace flowback {
 
 // Makes the `changes` of the inputs better where it can, and the schedules' `between` with them.
-// All by stream index; `places` as FindStayChanges told them. Decodes the streams concerned once
-// or twice. Call it where a switch is in doubt; it does nothing where switch records may be
-// missing, and for CPUs whose trace is in several buffers: where a thread stopped in the one, the
-// other may tell more.
+// All arguments are by stream index, and `places` are as FindStayChanges told them. Call it where a
+// switch is in doubt: it decodes the streams concerned once or twice. It does nothing where switch
+// records may be missing, nor for CPUs whose trace lies in several buffers, because where a thread
+// stopped in one buffer, another one may tell of it further on.
 void RefineChanges(const Recording& recording, const TraceSource& source,
                    std::deque<Schedule>& schedules, std::vector<DecodeInput>& inputs,
                    const std::vector<SwitchPlaces>& places);

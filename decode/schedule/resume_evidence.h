@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // What the flow's addresses say about where threads were switched.
 //
-// A thread goes on where it stopped. So a switch to a thread can't lie in a pause behind which the
-// flow goes on where the thread before had stopped, and the thread that comes in had not.
+// A thread goes on where it stopped. So a pause in which the flow stops and goes on at one address
+// is none in which another thread came in, unless that thread had stopped at the same address
+// before.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +53,7 @@ class ResumeEvidence {
   };
   using Addresses = std::set<uint64_t>;
 
-  // False: can't be told.
+  // Each adds where the thread may have stopped. False: that can't be told.
   bool AddStopsBefore(const ThreadStay& stay, Addresses& stops) const;
   bool AddStopsAtEnd(const StayOfThread& at, Addresses& stops) const;
   bool AddStopsAtFork(const ForkRecord& fork, Addresses& stops) const;

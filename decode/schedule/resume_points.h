@@ -12,8 +12,8 @@ namespace flowback {
 
 struct ResumePoint {
   uint64_t offset = 0;    // of the packet that begins the flow again
-  uint64_t expected = 0;  // where the thread goes on that ran before; 0: not known
-  uint64_t resumed = 0;   // where the flow goes on
+  uint64_t expected = 0;  // where the thread that ran before the pause goes on; 0: not known
+  uint64_t resumed = 0;   // where the flow goes on behind the pause
   // The thread stopped in the middle of things, or in a system call that, as its number tells, ...
   bool no_clone = false;    // ... makes no thread,
   bool no_detour = false;   // ... and does not make its thread go on elsewhere.
@@ -26,7 +26,7 @@ struct ResumePoint {
   }
 };
 
-// By offset. Decodes the whole stream. Errors: as Decoder::Decode.
+// The points of a stream, by offset. This decodes the whole stream. Errors: as Decoder::Decode.
 Result<std::vector<ResumePoint>> FindResumePoints(const DecodeInput& input, Decoder& decoder);
 
 }  // namespace flowback

@@ -14,17 +14,17 @@ namespace flowback {
 
 struct StayChanges {
   std::vector<StayChange> changes;  // by offset
-  SwitchPlaces places;              // of the schedule's stays; of none when there is no choice
-  bool in_doubt = false;            // more than one place was left for a switch, or none
+  SwitchPlaces places;              // of the schedule's stays; empty where there is no choice
+  bool in_doubt = false;            // for some switch more than one place was left, or none
 };
 
-// One change for each stay that has trace. A stream without time, or one whose times can't be
-// converted, belongs to nobody when there are several stays. Where the times leave several places
-// for a switch, what lies between them is nobody's, too: `schedule.between` gets a stay for it.
-// `schedule` must outlive the result.
+// There is one change for each stay that has trace. Where several threads had stays, a stream
+// without times, or whose times can't be converted, belongs to nobody. Where the times leave
+// several places for a switch, the trace between those places is nobody's, too, and
+// `schedule.between` gets a stay for it. `schedule` must outlive the result.
 StayChanges FindStayChanges(const Stream& stream, const TraceSource& source,
                             const TimeConversion& time, Schedule& schedule);
-// The same once more, with what the flow's addresses say. `schedule` is the stream's.
+// The same once more, now that the flow's addresses are known. `schedule` is the stream's.
 StayChanges FindStayChanges(const SharedStream& stream, Schedule& schedule,
                             const ResumeEvidence& evidence);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From scheduling records to the threads' stays on one CPU.
+// Makes the threads' stays on each CPU from the kernel's records of scheduling.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace flowback {
 
-// The stays of each CPU that a record names; without their code.
+// The stays on each CPU that a record names. They do not have their code yet.
 class StaysOfCpus {
  public:
   // `records` in time order.
@@ -21,8 +21,8 @@ class StaysOfCpus {
   const std::vector<ThreadStay>& Of(int32_t cpu) const;
   // All stays are of one thread.
   bool OneThread() const { return one_thread_; }
-  // No record names another thread, though some stays may be nobody's: records are missing, or tell
-  // where the thread was seen and not when it left.
+  // No record names another thread. Some stays may be nobody's all the same: where records are
+  // missing, or tell where the thread was seen but not when it left.
   bool NameOnly(int32_t tid) const { return !reused_ && named_ == std::set<int32_t>{tid}; }
 
  private:

@@ -117,7 +117,11 @@ std::map<int32_t, int32_t> TracedThreads(const Recording& recording) {
 }
 
 StreamInputs::StreamInputs(const Recording& recording, const RecordingCode& code, Resync resync)
-    : source_(OpenSource(recording).value()) {
+    : StreamInputs(recording, code, resync, OpenSource(recording).value()) {}
+
+StreamInputs::StreamInputs(const Recording& recording, const RecordingCode& code, Resync resync,
+                           std::shared_ptr<const TraceSource> source)
+    : source_(std::move(source)) {
   Build(recording, code, resync, {});
   const Histories changed = FindLostPrograms(recording, code, *source_, inputs_);
   if (!changed.empty()) Build(recording, code, resync, changed);

@@ -8,21 +8,21 @@
 
 namespace flowback {
 
-// Between which pauses a stay began: stream offsets of the first one and of the last. The other way
-// round: the stream does not tell.
+// The pauses in which a stay may have begun: the stream offsets of the first one and of the last.
+// Where `first` is behind `last`, the stream does not tell.
 struct SwitchPlace {
   uint64_t first = 1;
   uint64_t last = 0;
-  bool missed = false;  // and it was in none of these: that pause is missing
+  bool missed = false;  // it began in none of these, so the stream lacks that pause
 
   bool found() const { return first <= last; }
   bool known() const { return found() && !missed; }
   bool operator==(const SwitchPlace&) const = default;
 };
 
-// The places of `stays` stays. A CPU may have many stays and many buffers, each with little trace:
-// then most stays have their place in common with the one before. So it is the runs that are kept,
-// of which there are no more than a few for each pause.
+// The places of a number of stays. A CPU may have many stays and many buffers with little trace in
+// each; then most stays have the same place as the stay before. So runs of stays with one place are
+// kept, of which there are no more than a few for each pause.
 class SwitchPlaces {
  public:
   // Of stays in succession, half-open.
@@ -42,7 +42,7 @@ class SwitchPlaces {
   // A switch is not behind the one that follows it.
   void KeepOrder();
 
-  // One that is not found for stays of no run.
+  // The place of a stay; one that is not found() where the stay is in no run.
   SwitchPlace operator[](size_t stay) const;
   size_t size() const { return stays_; }
   bool empty() const { return stays_ == 0; }

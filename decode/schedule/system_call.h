@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which system call a thread made, as far as the code before it tells.
+// Which system call a thread made, as far as the code ahead of the call tells.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace flowback {
 
 struct SystemCall {
   uint32_t number = 0;
-  LinuxAbi abi = LinuxAbi::kX86_64;  // by whose table
+  LinuxAbi abi = LinuxAbi::kX86_64;  // in whose table the number stands
 
   bool IsOneOf(std::initializer_list<LinuxCall> calls) const {
     return flowback::IsOneOf(number, abi, calls);

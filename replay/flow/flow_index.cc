@@ -2,61 +2,18 @@
 #include "flowback/replay/flow_index.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <utility>
 
+#include "base/own_build.h"
+#include "decode/code/disk_cache.h"
+#include "replay/flow/index_builder.h"
+#include "replay/flow/index_content.h"
+#include "replay/flow/index_key.h"
+
 namespace flowback {
 namespace {
-
-// What each stay has in the segment at hand.
-class ShareCounter final : public ExecutionConsumer {
- public:
-  void OnBlock(const BlockRun& run) override {
-    FlowShare& share = Of(run.stay);
-    share.instructions += run.lengths.size();
-    Told(share, run.TscOf(0));
-    Told(share, run.tsc);
-  }
-  void OnBlocks(const BlockBatch& batch) override {
-    FlowShare& share = Of(batch.stay);
-    share.instructions += batch.instructions();
-    Told(share, batch.first_tsc());
-    Told(share, batch.last_tsc());
-  }
-  void OnEvent(const TraceEvent& event) override {
-    FlowShare& share = Of(event.stay);
-    ++share.events;
-    Told(share, event.tsc);
-  }
-  void OnLoss(const DataLoss& loss) override {
-    FlowShare& share = Of(loss.stay);
-    ++share.losses;
-    Told(share, loss.tsc);
-  }
-  void OnUnknown(const UnknownFlow& unknown) override {
-    FlowShare& share = Of(unknown.stay);
-    ++share.unknown;
-    Told(share, unknown.tsc);
-  }
-
-  std::vector<FlowShare> Take() { return std::exchange(shares_, {}); }
-
- private:
-  // Mostly the last one's.
-  FlowShare& Of(const ThreadStay* stay) {
-    for (auto share = shares_.rbegin(); share != shares_.rend(); ++share)
-      if (share->stay == stay) return *share;
-    shares_.push_back({.stay = stay});
-    return shares_.back();
-  }
-  static void Told(FlowShare& share, uint64_t tsc) {
-    if (tsc == 0) return;
-    if (share.first_tsc == 0) share.first_tsc = tsc;
-    share.last_tsc = std::max(share.last_tsc, tsc);
-  }
-
-  std::vector<FlowShare> shares_;
-};
 
 // Keeps one stay's flow.
 class StayRecorder final : public SegmentRecorder {
@@ -84,104 +41,192 @@ class StayRecorder final : public SegmentRecorder {
   const ThreadStay* stay_;
 };
 
-// Where a segment begins and ends.
-struct Place {
-  std::shared_ptr<const FlowReader::State> before;
-  uint64_t stop = 0;   // FlowReader::ReadTo's
-  unsigned steps = 0;  // so many beyond it
+class PassOver final : public ExecutionConsumer {
+  void OnBlock(const BlockRun&) override {}
+  void OnBlocks(const BlockBatch&) override {}
+  void OnEvent(const TraceEvent&) override {}
+  void OnLoss(const DataLoss&) override {}
 };
 
-// A state keeps all that waits for its time; directly behind a packet that tells the time that is
-// little. So a segment goes on to there, in steps, unless it is far. Where a reader stops decides
-// how much it has told: who reads the segment again makes the same steps.
-constexpr uint64_t kStep = 64;  // bytes
-constexpr size_t kLittle = 128;
-
-unsigned StepsToTime(FlowReader& reader, uint64_t stop, uint64_t size,
-                     ExecutionConsumer& consumer) {
-  unsigned steps = 0;
-  for (size_t before = 0; reader.waiting() > kLittle && reader.waiting() >= before; ++steps) {
-    if (reader.at_end() || steps * kStep >= size / 8) break;
-    before = reader.waiting();
-    reader.ReadTo(stop + (steps + 1) * kStep, consumer);
-  }
-  return steps;
+// A stream's bytes for each segment.
+uint64_t SegmentSize(const std::vector<IndexedStream>& streams, const FlowIndex::Options& options) {
+  uint64_t bytes = 0;
+  for (const IndexedStream& source : streams) bytes += source.input->bytes.size();
+  return std::max(options.segment_bytes, bytes / FlowIndex::kMostSegments);
 }
 
-void ReadAgain(FlowReader& reader, const Place& place, ExecutionConsumer& consumer) {
-  reader.Return(*place.before);
-  for (unsigned step = 0; step <= place.steps; ++step)
-    reader.ReadTo(place.stop + step * kStep, consumer);
+std::vector<IndexedStream> StreamsOf(const Recording& recording, const StreamInputs& inputs) {
+  std::vector<IndexedStream> streams;
+  for (const Stream& stream : recording.streams) streams.push_back({&stream, &inputs.For(stream)});
+  return streams;
 }
-
-using SharesByStay = std::map<std::pair<const Stream*, const ThreadStay*>, std::vector<FlowShare>>;
 
 }  // namespace
 
 class FlowIndex::Impl {
  public:
-  Status Add(const IndexedStream& source, Decoder& decoder, const Options& options, uint64_t size,
-             SharesByStay& shares) {
-    PerStream& stream = streams_[source.stream];
-    stream.input = *source.input;
-    stream.input.times = options.times;
-    auto reader = decoder.Read(stream.input);
-    if (!reader) return Fail(reader.error());
-    stream.reader = std::move(*reader);
-    ShareCounter counter;
-    while (!stream.reader->at_end()) {
-      const auto number = static_cast<uint32_t>(stream.segments.size());
-      const uint64_t stop = stream.reader->offset() + size;
-      stream.segments.push_back({.before = stream.reader->Save(), .stop = stop});
-      stream.reader->ReadTo(stop, counter);
-      stream.segments.back().steps = StepsToTime(*stream.reader, stop, size, counter);
-      for (FlowShare& share : counter.Take()) {
-        share.stream = source.stream;
-        share.segment = number;
-        shares[{source.stream, share.stay}].push_back(share);
-      }
+  // Makes a reader for each stream.
+  Status Begin(const std::vector<IndexedStream>& streams, Decoder& decoder, bool times) {
+    for (const IndexedStream& source : streams) {
+      PerStream& stream = streams_[source.stream];
+      stream.number = streams_.size() - 1;
+      stream.input = *source.input;
+      stream.input.times = times;
+      auto reader = decoder.Read(stream.input);
+      if (!reader) return Fail(reader.error());
+      stream.reader = std::move(*reader);
+      stream.begin = stream.reader->Save();
+      spaces_.Add(stream.input);
     }
     return {};
   }
 
-  void AddThread(const ThreadFlow& flow, SharesByStay& shares) {
-    IndexedThread thread;
-    thread.pid = flow.pid;
-    thread.tid = flow.tid;
-    for (const FlowPiece& piece : flow.pieces) {
-      for (FlowShare& share : shares[{piece.stream, piece.stay}]) {
-        share.first = thread.instructions;
-        thread.instructions += share.instructions;
-        thread.shares.push_back(share);
+  // The first pass.
+  void Build(const std::vector<IndexedStream>& streams, uint64_t segment_bytes) {
+    IndexBuilder builder(segment_bytes);
+    for (const IndexedStream& source : streams) {
+      PerStream& stream = streams_.at(source.stream);
+      stream.untold = builder.Add(stream.input, *stream.reader);
+    }
+    content_ = builder.Take(spaces_);
+    FillProfile();
+  }
+
+  // False: that is no index of these streams.
+  bool Take(Bytes bytes) {
+    std::optional<IndexContent> content = IndexFromBytes(bytes);
+    if (!content || content->streams.size() != streams_.size()) return false;
+    content_ = std::move(*content);
+    from_cache_ = FillProfile();
+    return from_cache_;
+  }
+
+  void AddThreads(const std::vector<ThreadFlow>& flows) {
+    std::map<std::pair<const Stream*, uint32_t>, std::vector<FlowShare>> shares;
+    for (const auto& [stream, of] : streams_)
+      for (const IndexContent::Share& share : content_.streams[of.number].shares)
+        shares[{stream, share.stay}].push_back({.stream = stream,
+                                                .segment = share.segment,
+                                                .instructions = share.instructions,
+                                                .events = share.events,
+                                                .losses = share.losses,
+                                                .first_tsc = share.first_tsc,
+                                                .last_tsc = share.last_tsc});
+    std::map<const Stream*, StayNames> names;
+    for (const auto& [stream, of] : streams_) names[stream] = NamesOfStays(of.input);
+    for (const ThreadFlow& flow : flows) {
+      IndexedThread& thread = threads_.emplace_back();
+      thread.pid = flow.pid;
+      thread.tid = flow.tid;
+      for (const FlowPiece& piece : flow.pieces) {
+        const StayNames& of_stream = names[piece.stream];
+        const auto name = of_stream.find(piece.stay);
+        if (name == of_stream.end()) continue;
+        for (FlowShare& share : shares[{piece.stream, name->second}]) {
+          share.stay = piece.stay;
+          share.first = thread.instructions;
+          thread.instructions += share.instructions;
+          thread.shares.push_back(share);
+        }
       }
     }
-    threads_.push_back(std::move(thread));
   }
 
   void Load(const FlowShare& share, FlowSegment& segment) {
     PerStream& stream = streams_.at(share.stream);
-    const Place& place = stream.segments[share.segment];
     segment.Clear();
     StayRecorder recorder(share.stay, segment);
-    ReadAgain(*stream.reader, place, recorder);
+    Enter(stream, share.segment);
+    ReadSegment(*stream.reader, Content(stream).segments[share.segment], recorder);
+    if (segment.empty())
+      recorder.SegmentRecorder::OnLoss({.cause = LossCause::kFlowMismatch,
+                                        .begin = stream.reader->offset(),
+                                        .end = stream.reader->offset(),
+                                        .detail = "the code has changed since it was indexed",
+                                        .stay = share.stay});
+  }
+
+  bool MayExecute(const FlowShare& share, uint64_t address) const {
+    const IndexContent::Stream& stream = Content(streams_.at(share.stream));
+    const uint32_t stretch = stream.segments[share.segment].stretch;
+    return LineFilter::MayHave(stream.Filter(stretch), LineOf(address));
+  }
+
+  std::vector<HotBlock> ProfileOf(const FlowShare& share) const {
+    const IndexContent::Stream& stream = Content(streams_.at(share.stream));
+    std::vector<HotBlock> hot;
+    for (const auto& entry : stream.HotOf(stream.segments[share.segment].stretch)) {
+      hot.push_back(profile_[entry.block]);
+      hot.back().instructions = entry.instructions;
+    }
+    return hot;
   }
 
   const std::vector<IndexedThread>& threads() const { return threads_; }
+  const std::vector<HotBlock>& profile() const { return profile_; }
+  bool from_cache() const { return from_cache_; }
   size_t segments() const {
     size_t count = 0;
-    for (const auto& [stream, indexed] : streams_) count += indexed.segments.size();
+    for (const IndexContent::Stream& stream : content_.streams) count += stream.segments.size();
     return count;
+  }
+  // Empty where some state can't be told in them.
+  std::vector<uint8_t> ToBytes() const {
+    for (const auto& [stream, of] : streams_)
+      if (!of.untold.empty()) return {};
+    return flowback::ToBytes(content_);
   }
 
  private:
   struct PerStream {
+    size_t number = 0;  // in content_
     DecodeInput input;
     std::unique_ptr<FlowReader> reader;
-    std::vector<Place> segments;
+    std::shared_ptr<const FlowReader::State> begin;
+    IndexBuilder::Untold untold;
+    IndexBuilder::Untold found;  // by going there from the segment before
   };
 
+  const IndexContent::Stream& Content(const PerStream& stream) const {
+    return content_.streams[stream.number];
+  }
+
+  std::shared_ptr<const FlowReader::State> StateAt(const PerStream& stream, size_t segment) const {
+    for (const auto* kept : {&stream.untold, &stream.found})
+      if (const auto state = kept->find(segment); state != kept->end()) return state->second;
+    return stream.reader->FromBytes(Content(stream).State(segment));
+  }
+
+  // To the begin of a segment. Where its state makes no sense, as the code is not what it was, the
+  // segments before it lead there.
+  void Enter(PerStream& stream, size_t segment) {
+    size_t from = segment;
+    auto state = StateAt(stream, from);
+    while (state == nullptr && from != 0) state = StateAt(stream, --from);
+    stream.reader->Return(state == nullptr ? *stream.begin : *state);
+    if (from == segment) return;
+    PassOver nobody;
+    for (; from != segment; ++from)
+      ReadSegment(*stream.reader, Content(stream).segments[from], nobody);
+    stream.found[segment] = stream.reader->Save();
+  }
+
+  // False: a block's space is not there.
+  bool FillProfile() {
+    profile_.clear();
+    for (const IndexContent::Block& block : content_.profile) {
+      profile_.push_back({spaces_.Find(block.space), block.address, block.instructions});
+      if (profile_.back().space == nullptr) return false;
+    }
+    return true;
+  }
+
   std::map<const Stream*, PerStream> streams_;
+  SpaceNames spaces_;
+  IndexContent content_;
+  std::vector<HotBlock> profile_;
   std::vector<IndexedThread> threads_;
+  bool from_cache_ = false;
 };
 
 FlowIndex::FlowIndex(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -189,30 +234,61 @@ FlowIndex::FlowIndex(FlowIndex&&) noexcept = default;
 FlowIndex& FlowIndex::operator=(FlowIndex&&) noexcept = default;
 FlowIndex::~FlowIndex() = default;
 
+Result<FlowIndex> FlowIndex::Open(const std::vector<IndexedStream>& streams,
+                                  const std::vector<ThreadFlow>& flows, Decoder& decoder,
+                                  const Options& options, const IndexCache& cache) {
+  auto impl = std::make_unique<Impl>();
+  if (Status status = impl->Begin(streams, decoder, options.times); !status)
+    return Fail(status.error());
+  const uint64_t build = OwnBuild();
+  const bool kept = build != 0 && !cache.folder.empty() && !cache.key.empty();
+  const DiskCache disk({.folder = kept ? cache.folder : "", .most_bytes = cache.most_bytes}, build);
+  const auto file = kept ? disk.Load(cache.key) : nullptr;
+  if (file == nullptr || !impl->Take(file->content())) {
+    const auto begin = std::chrono::steady_clock::now();
+    impl->Build(streams, SegmentSize(streams, options));
+    const auto took = std::chrono::steady_clock::now() - begin;
+    if (kept && took > std::chrono::milliseconds(cache.worth_milliseconds)) {
+      const std::vector<uint8_t> bytes = impl->ToBytes();
+      if (!bytes.empty() && disk.Store(cache.key, bytes)) disk.Trim();
+    }
+  }
+  impl->AddThreads(flows);
+  return FlowIndex(std::move(impl));
+}
+
+Result<FlowIndex> FlowIndex::Open(const Recording& recording, const RecordingCode& code,
+                                  const StreamInputs& inputs, Decoder& decoder,
+                                  const Options& options, const IndexCache& cache) {
+  IndexCache keyed = cache;
+  if (keyed.key.empty() && !keyed.folder.empty())
+    keyed.key = IndexKey(recording, code, inputs, options);
+  return Open(StreamsOf(recording, inputs), ThreadFlows(recording, inputs), decoder, options,
+              keyed);
+}
+
 Result<FlowIndex> FlowIndex::Build(const std::vector<IndexedStream>& streams,
                                    const std::vector<ThreadFlow>& flows, Decoder& decoder,
                                    const Options& options) {
-  uint64_t bytes = 0;
-  for (const IndexedStream& source : streams) bytes += source.input->bytes.size();
-  const uint64_t size = std::max(options.segment_bytes, bytes / kMostSegments);
-  auto impl = std::make_unique<Impl>();
-  SharesByStay shares;
-  for (const IndexedStream& source : streams)
-    if (Status status = impl->Add(source, decoder, options, size, shares); !status)
-      return Fail(status.error());
-  for (const ThreadFlow& flow : flows) impl->AddThread(flow, shares);
-  return FlowIndex(std::move(impl));
+  return Open(streams, flows, decoder, options, {});
 }
 
 Result<FlowIndex> FlowIndex::Build(const Recording& recording, const StreamInputs& inputs,
                                    Decoder& decoder, const Options& options) {
-  std::vector<IndexedStream> streams;
-  for (const Stream& stream : recording.streams) streams.push_back({&stream, &inputs.For(stream)});
-  return Build(streams, ThreadFlows(recording, inputs), decoder, options);
+  return Build(StreamsOf(recording, inputs), ThreadFlows(recording, inputs), decoder, options);
 }
 
 const std::vector<IndexedThread>& FlowIndex::threads() const { return impl_->threads(); }
 void FlowIndex::Load(const FlowShare& share, FlowSegment& segment) { impl_->Load(share, segment); }
+bool FlowIndex::MayExecute(const FlowShare& share, uint64_t address) const {
+  return impl_->MayExecute(share, address);
+}
+const std::vector<HotBlock>& FlowIndex::profile() const { return impl_->profile(); }
+std::vector<HotBlock> FlowIndex::ProfileOf(const FlowShare& share) const {
+  return impl_->ProfileOf(share);
+}
 size_t FlowIndex::segments() const { return impl_->segments(); }
+bool FlowIndex::from_cache() const { return impl_->from_cache(); }
+size_t FlowIndex::file_bytes() const { return impl_->ToBytes().size(); }
 
 }  // namespace flowback

@@ -2,88 +2,17 @@
 #include "flowback/replay/thread_cursor.h"
 
 #include <algorithm>
-#include <array>
-#include <utility>
-#include <vector>
+
+#include "replay/flow/segment_cache.h"
 
 namespace flowback {
-namespace {
-
-// The block runs of one item of a segment, to be gone through in both directions.
-class ItemRuns {
- public:
-  void Fill(const FlowSegment& segment, size_t item) {
-    runs_.clear();
-    firsts_.clear();
-    if (segment[item].kind == FlowSegment::Kind::kBlock) {
-      Add(segment.Run(item), 0);
-      return;
-    }
-    const BlockBatch batch = segment.Batch(item);
-    uint64_t first = 0;
-    for (BlockRuns runs(batch); runs.Next(); first += runs_.back().lengths.size())
-      Add(runs.run(), first);
-  }
-  // That of the item's instruction `number`, from 0.
-  size_t Find(uint64_t number) const {
-    return static_cast<size_t>(std::ranges::upper_bound(firsts_, number) - firsts_.begin()) - 1;
-  }
-  size_t size() const { return runs_.size(); }
-  const BlockRun& operator[](size_t run) const { return runs_[run]; }
-  // Instructions of the item before the run.
-  uint64_t first(size_t run) const { return firsts_[run]; }
-
- private:
-  void Add(const BlockRun& run, uint64_t first) {
-    runs_.push_back(run);
-    firsts_.push_back(first);
-  }
-
-  std::vector<BlockRun> runs_;
-  std::vector<uint64_t> firsts_;
-};
-
-// Segments used last: going to and fro over a border decodes nothing anew.
-class SegmentCache {
- public:
-  SegmentCache(FlowIndex& index, const IndexedThread& thread) : index_(index), thread_(thread) {}
-
-  // Valid until another kSegments have been asked for.
-  const FlowSegment& At(size_t share) {
-    for (Kept& kept : kept_) {
-      if (kept.share != share) continue;
-      kept.used = ++clock_;
-      return kept.segment;
-    }
-    Kept& oldest = *std::ranges::min_element(kept_, {}, &Kept::used);
-    oldest.share = share;
-    oldest.used = ++clock_;
-    index_.Load(thread_.shares[share], oldest.segment);
-    return oldest.segment;
-  }
-
- private:
-  static constexpr size_t kSegments = 4;
-  struct Kept {
-    size_t share = SIZE_MAX;
-    uint64_t used = 0;
-    FlowSegment segment;
-  };
-
-  FlowIndex& index_;
-  const IndexedThread& thread_;
-  std::array<Kept, kSegments> kept_;
-  uint64_t clock_ = 0;
-};
-
-}  // namespace
-
 // The place: an element of an item of a share. Behind the last element the share is that behind the
 // last one.
 class ThreadCursor::Impl {
  public:
-  Impl(FlowIndex& index, const IndexedThread& thread) : thread_(thread), cache_(index, thread) {
-    ToBegin();
+  Impl(FlowIndex& index, const IndexedThread& thread, Start start)
+      : index_(index), thread_(thread), cache_(index, thread) {
+    start == Start::kBegin ? ToBegin() : ToEnd();
   }
 
   Kind kind() const { return kind_; }
@@ -109,34 +38,68 @@ class ThreadCursor::Impl {
     // Of shares that begin with it, those without instructions come first.
     const auto behind = std::ranges::upper_bound(thread_.shares, number, {}, &FlowShare::first);
     EnterShare(static_cast<size_t>(behind - thread_.shares.begin()) - 1);
-    const uint64_t within = number - thread_.shares[share_].first;
-    const size_t item = segment_->ItemOf(within);
-    EnterItem(item, within - (*segment_)[item].first);
+    EnterInstruction(number - thread_.shares[share_].first);
   }
   void ToTime(uint64_t tsc);
+  uint64_t tsc() const;
 
   bool Next();
   bool Previous();
   bool NextRun();
   bool PreviousRun();
+  bool NextOther(Kind kind);
+  bool PreviousOther(Kind kind);
+  bool NextBranch();
+  bool PreviousBranch();
   bool NextAt(uint64_t address);
   bool PreviousAt(uint64_t address);
 
- private:
-  struct Place {
-    size_t share = 0;
-    size_t item = 0;
-    uint64_t within = 0;  // of the item's instructions
-  };
   Place place() const {
     return {share_, item_, kind_ == Kind::kInstruction ? runs_.first(run_) + within_ : 0};
   }
   void Return(const Place& place) {
-    if (place.share == thread_.shares.size()) return ToEnd();
+    if (place.share >= thread_.shares.size()) return ToEnd();
     EnterShare(place.share);
-    EnterItem(place.item, place.within);
+    if (place.item >= segment_->size()) return EnterItem(0, 0);
+    const uint64_t count = segment_->InstructionsOf(place.item);
+    EnterItem(place.item, std::min(place.within, count == 0 ? 0 : count - 1));
   }
+
+ private:
+  // The first of the segment's items from `begin` on, or the last one before `end`, that `is`;
+  // `none` where none is.
+  template <class Is>
+  size_t FirstItem(size_t begin, Is is) const {
+    for (size_t item = begin; item < segment_->size(); ++item)
+      if (is(item)) return item;
+    return kNoItem;
+  }
+  template <class Is>
+  size_t LastItem(size_t end, Is is) const {
+    while (end-- != 0)
+      if (is(end)) return end;
+    return kNoItem;
+  }
+  // How far the search has come in the share at hand: all of it, where the cursor is at the end.
+  size_t ItemsBefore() const { return kind_ == Kind::kEnd ? 0 : item_; }
+  bool HasKind(size_t item, Kind kind) const {
+    return (*segment_)[item].kind ==
+           (kind == Kind::kEvent ? FlowSegment::Kind::kEvent : FlowSegment::Kind::kLoss);
+  }
+  static bool HasAny(const FlowShare& share, Kind kind) {
+    return (kind == Kind::kEvent ? share.events : share.losses) != 0;
+  }
+  bool ItemMayHave(size_t item, uint64_t address) const;
+  bool FirstIn(size_t item, uint64_t address);
+  bool LastIn(size_t item, uint64_t address);
   bool StandAt(uint64_t address, uint64_t begin, uint64_t end);
+  // Of the share at hand, which has it as long as the code is what it was at the first pass.
+  void EnterInstruction(uint64_t within) {
+    if (segment_->instructions() == 0) return EnterItem(0, 0);
+    within = std::min(within, segment_->instructions() - 1);
+    const size_t item = segment_->ItemOf(within);
+    EnterItem(item, within - (*segment_)[item].first);
+  }
   uint64_t FirstOfItem() const { return thread_.shares[share_].first + (*segment_)[item_].first; }
   void EnterShare(size_t share) {
     share_ = share;
@@ -178,6 +141,9 @@ class ThreadCursor::Impl {
   bool NextItem();
   bool PreviousItem();
 
+  static constexpr size_t kNoItem = SIZE_MAX;
+
+  FlowIndex& index_;
   const IndexedThread& thread_;
   SegmentCache cache_;
   size_t share_ = 0;
@@ -268,8 +234,13 @@ bool ThreadCursor::Impl::Previous() {
   return true;
 }
 
-// To the first element of the run before; elements that are no instructions are runs of their own.
+// To the first element of the run at hand, or of that before; elements that are no instructions are
+// runs of their own.
 bool ThreadCursor::Impl::PreviousRun() {
+  if (kind_ == Kind::kInstruction && within_ != 0) {
+    EnterRun(run_, 0);
+    return true;
+  }
   if (kind_ == Kind::kInstruction && run_ != 0) {
     EnterRun(run_ - 1, 0);
     return true;
@@ -291,25 +262,160 @@ bool ThreadCursor::Impl::StandAt(uint64_t address, uint64_t begin, uint64_t end)
   return false;
 }
 
-bool ThreadCursor::Impl::NextAt(uint64_t address) {
-  const Place start = place();
-  uint64_t begin = within_ + 1;
-  do {
-    if (kind_ == Kind::kInstruction && StandAt(address, begin, runs_[run_].lengths.size()))
+// Whether a block of the item holds it: so an item without it need not become block runs.
+bool ThreadCursor::Impl::ItemMayHave(size_t item, uint64_t address) const {
+  switch ((*segment_)[item].kind) {
+    case FlowSegment::Kind::kBlock:
       return true;
-    begin = 0;
-  } while (NextRun());
+    case FlowSegment::Kind::kBlocks: {
+      const BlockBatch batch = segment_->Batch(item);
+      return std::ranges::any_of(batch.steps, [&](BlockStep step) {
+        const CodeBlock& block = (*batch.table)[step.number()];
+        return address - block.address < block.size;
+      });
+    }
+    default:
+      return false;
+  }
+}
+
+bool ThreadCursor::Impl::FirstIn(size_t item, uint64_t address) {
+  EnterItem(item, 0);
+  for (size_t run = 0; run < runs_.size(); ++run) {
+    run_ = run;
+    if (StandAt(address, 0, runs_[run].lengths.size())) return true;
+  }
+  return false;
+}
+
+bool ThreadCursor::Impl::LastIn(size_t item, uint64_t address) {
+  EnterItem(item, 0);
+  for (size_t run = runs_.size(); run-- != 0;) {
+    run_ = run;
+    if (StandAt(address, 0, runs_[run].lengths.size())) return true;
+  }
+  return false;
+}
+
+bool ThreadCursor::Impl::NextAt(uint64_t address) {
+  if (kind_ == Kind::kEnd) return false;
+  const Place start = place();
+  // What is left of the item at hand.
+  if (kind_ == Kind::kInstruction) {
+    uint64_t begin = within_ + 1;
+    for (size_t run = run_; run < runs_.size(); ++run, begin = 0) {
+      run_ = run;
+      if (StandAt(address, begin, runs_[run].lengths.size())) return true;
+    }
+  }
+  const auto may_have = [&](size_t item) { return ItemMayHave(item, address); };
+  for (size_t begin = item_ + 1;; begin = 0) {
+    for (size_t item = FirstItem(begin, may_have); item != kNoItem;
+         item = FirstItem(item + 1, may_have))
+      if (FirstIn(item, address)) return true;
+    size_t share = share_ + 1;
+    while (share < thread_.shares.size() && !index_.MayExecute(thread_.shares[share], address))
+      ++share;
+    if (share == thread_.shares.size()) break;
+    EnterShare(share);
+  }
   Return(start);
   return false;
 }
 
 bool ThreadCursor::Impl::PreviousAt(uint64_t address) {
   const Place start = place();
-  if (kind_ == Kind::kInstruction && StandAt(address, 0, within_)) return true;
-  while (PreviousRun())
-    if (kind_ == Kind::kInstruction && StandAt(address, 0, runs_[run_].lengths.size())) return true;
+  if (kind_ == Kind::kInstruction) {
+    uint64_t end = within_;
+    for (size_t run = run_ + 1; run-- != 0; end = run == 0 ? 0 : runs_[run - 1].lengths.size()) {
+      run_ = run;
+      if (StandAt(address, 0, end)) return true;
+    }
+  }
+  const auto may_have = [&](size_t item) { return ItemMayHave(item, address); };
+  for (size_t end = ItemsBefore();; end = segment_->size()) {
+    for (size_t item = segment_ == nullptr ? kNoItem : LastItem(end, may_have); item != kNoItem;
+         item = LastItem(item, may_have))
+      if (LastIn(item, address)) return true;
+    size_t share = share_;
+    while (share != 0 && !index_.MayExecute(thread_.shares[share - 1], address)) --share;
+    if (share == 0) break;
+    EnterShare(share - 1);
+  }
   Return(start);
   return false;
+}
+
+// To the next event or loss.
+bool ThreadCursor::Impl::NextOther(Kind kind) {
+  if (kind_ == Kind::kEnd) return false;
+  const auto is_it = [&](size_t item) { return HasKind(item, kind); };
+  for (size_t begin = item_ + 1;; begin = 0) {
+    const size_t item = FirstItem(begin, is_it);
+    if (item != kNoItem) {
+      EnterItem(item, 0);
+      return true;
+    }
+    size_t share = share_ + 1;
+    while (share < thread_.shares.size() && !HasAny(thread_.shares[share], kind)) ++share;
+    if (share == thread_.shares.size()) break;
+    EnterShare(share);
+  }
+  ToEnd();
+  return false;
+}
+
+bool ThreadCursor::Impl::PreviousOther(Kind kind) {
+  const auto is_it = [&](size_t item) { return HasKind(item, kind); };
+  for (size_t end = ItemsBefore();; end = segment_->size()) {
+    const size_t item = segment_ == nullptr ? kNoItem : LastItem(end, is_it);
+    if (item != kNoItem) {
+      EnterItem(item, 0);
+      return true;
+    }
+    size_t share = share_;
+    while (share != 0 && !HasAny(thread_.shares[share - 1], kind)) --share;
+    if (share == 0) break;
+    EnterShare(share - 1);
+  }
+  ToBegin();
+  return false;
+}
+
+// A run's last instruction is a branch unless the run was cut before one.
+bool ThreadCursor::Impl::NextBranch() {
+  while (Next()) {
+    if (kind_ != Kind::kInstruction || runs_[run_].exit == BlockExit::kFallThrough) continue;
+    EnterRun(run_, runs_[run_].lengths.size() - 1);
+    return true;
+  }
+  return false;
+}
+
+bool ThreadCursor::Impl::PreviousBranch() {
+  if (kind_ == Kind::kInstruction) EnterRun(run_, 0);
+  while (Previous()) {
+    if (kind_ != Kind::kInstruction) continue;
+    if (runs_[run_].exit != BlockExit::kFallThrough) return true;  // it came to the run's end
+    EnterRun(run_, 0);
+  }
+  return false;
+}
+
+uint64_t ThreadCursor::Impl::tsc() const {
+  switch (kind_) {
+    case Kind::kInstruction:
+      return instruction_.tsc;
+    case Kind::kEvent:
+      return event().tsc;
+    case Kind::kLoss:
+      return loss().tsc;
+    case Kind::kUnknown:
+      return unknown().tsc;
+    case Kind::kEnd:
+      return 0;
+  }
+  return 0;
 }
 
 void ThreadCursor::Impl::ToTime(uint64_t tsc) {
@@ -319,29 +425,16 @@ void ThreadCursor::Impl::ToTime(uint64_t tsc) {
       shares, [tsc](const FlowShare& at) { return at.last_tsc != 0 && at.last_tsc >= tsc; });
   if (share == shares.end()) return ToEnd();
   EnterShare(static_cast<size_t>(share - shares.begin()));
-  const auto last_of = [this](size_t item) -> uint64_t {
-    switch ((*segment_)[item].kind) {
-      case FlowSegment::Kind::kBlocks:
-        return segment_->Batch(item).last_tsc();
-      case FlowSegment::Kind::kBlock:
-        return segment_->Run(item).tsc;
-      case FlowSegment::Kind::kEvent:
-        return segment_->Event(item).tsc;
-      case FlowSegment::Kind::kUnknown:
-        return segment_->Unknown(item).tsc;
-      default:
-        return segment_->Loss(item).tsc;
-    }
-  };
   size_t item = 0;
-  while (last_of(item) < tsc) ++item;
+  while (item + 1 < segment_->size() && segment_->LastTsc(item) < tsc) ++item;
   EnterItem(item, 0);
-  while (kind_ == Kind::kInstruction && runs_[run_].tsc < tsc) EnterRun(run_ + 1, 0);
-  while (kind_ == Kind::kInstruction && instruction_.tsc < tsc) Next();
+  while (kind_ == Kind::kInstruction && runs_[run_].tsc < tsc && run_ + 1 < runs_.size())
+    EnterRun(run_ + 1, 0);
+  while (kind_ == Kind::kInstruction && instruction_.tsc < tsc && Next()) continue;
 }
 
-ThreadCursor::ThreadCursor(FlowIndex& index, const IndexedThread& thread)
-    : impl_(std::make_unique<Impl>(index, thread)) {}
+ThreadCursor::ThreadCursor(FlowIndex& index, const IndexedThread& thread, Start start)
+    : impl_(std::make_unique<Impl>(index, thread, start)) {}
 ThreadCursor::ThreadCursor(ThreadCursor&&) noexcept = default;
 ThreadCursor& ThreadCursor::operator=(ThreadCursor&&) noexcept = default;
 ThreadCursor::~ThreadCursor() = default;
@@ -362,13 +455,21 @@ bool ThreadCursor::Previous() { return impl_->Previous(); }
 bool ThreadCursor::NextAt(uint64_t address) { return impl_->NextAt(address); }
 bool ThreadCursor::PreviousAt(uint64_t address) { return impl_->PreviousAt(address); }
 
+bool ThreadCursor::NextBranch() { return impl_->NextBranch(); }
+bool ThreadCursor::PreviousBranch() { return impl_->PreviousBranch(); }
+uint64_t ThreadCursor::tsc() const { return impl_->tsc(); }
+ThreadCursor::Place ThreadCursor::place() const { return impl_->place(); }
+void ThreadCursor::Return(const Place& place) { impl_->Return(place); }
+
 bool ThreadCursor::Next(Kind kind) {
+  if (kind == Kind::kEvent || kind == Kind::kLoss) return impl_->NextOther(kind);
   while (Next())
     if (impl_->kind() == kind) return true;
   return false;
 }
 
 bool ThreadCursor::Previous(Kind kind) {
+  if (kind == Kind::kEvent || kind == Kind::kLoss) return impl_->PreviousOther(kind);
   while (Previous())
     if (impl_->kind() == kind) return true;
   return false;

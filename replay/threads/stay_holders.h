@@ -19,18 +19,17 @@ namespace flowback {
 // and by the largest where none has any.
 class StayHolders {
  public:
-  // `schedule` and `summary` are the stream's, and must outlive this.
-  void Add(const Stream& stream, const Schedule& schedule, const FlowSummary& summary);
+  // `schedule` and `changes` are the stream's. The schedule must outlive this.
+  void Add(const Stream& stream, const Schedule& schedule, const std::vector<StayChange>& changes);
   // When all streams have been added.
   void Decide();
   // The stays that the stream tells of, by place in memory.
   const std::vector<const ThreadStay*>& Of(const Stream& stream) const;
 
  private:
-  using Size = std::pair<uint64_t, uint64_t>;  // bytes, or instructions where no bytes are told
   struct Holder {
     const Stream* stream = nullptr;
-    Size size;
+    uint64_t bytes = 0;
   };
   struct Cpu {
     std::span<const ThreadStay> stays;

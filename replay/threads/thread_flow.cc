@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "flowback/model/block_batch.h"
+#include "replay/flow/filtered_decoder.h"
 
 namespace flowback {
 namespace {
@@ -15,24 +16,27 @@ namespace {
 // the stay's has passed.
 class StayFilter final : public ExecutionConsumer {
  public:
-  StayFilter(const ThreadStay* stay, ExecutionConsumer& next) : stay_(stay), next_(next) {}
+  explicit StayFilter(const ThreadStay* stay) : stay_(stay) {}
+
+  void PassTo(ExecutionConsumer& next) { next_ = &next; }
+  bool is_over() const { return past_; }
 
   void OnBlock(const BlockRun& run) override {
-    if (Passes(run.stay, true)) next_.OnBlock(run);
+    if (Passes(run.stay, true)) next_->OnBlock(run);
   }
   void OnBlocks(const BlockBatch& batch) override {
-    if (Passes(batch.stay, true)) next_.OnBlocks(batch);
+    if (Passes(batch.stay, true)) next_->OnBlocks(batch);
   }
   void OnEvent(const TraceEvent& event) override {
-    if (Passes(event.stay, StartsFlow(event.kind))) next_.OnEvent(event);
+    if (Passes(event.stay, StartsFlow(event.kind))) next_->OnEvent(event);
   }
   void OnLoss(const DataLoss& loss) override {
-    if (Passes(loss.stay, true)) next_.OnLoss(loss);
+    if (Passes(loss.stay, true)) next_->OnLoss(loss);
   }
   void OnUnknown(const UnknownFlow& unknown) override {
-    if (Passes(unknown.stay, true)) next_.OnUnknown(unknown);
+    if (Passes(unknown.stay, true)) next_->OnUnknown(unknown);
   }
-  bool Done() const override { return past_ || next_.Done(); }
+  bool Done() const override { return past_ || next_->Done(); }
 
  private:
   static bool StartsFlow(EventKind kind) {
@@ -46,7 +50,7 @@ class StayFilter final : public ExecutionConsumer {
   }
 
   const ThreadStay* stay_;
-  ExecutionConsumer& next_;
+  ExecutionConsumer* next_ = nullptr;
   bool past_ = false;
 };
 
@@ -91,10 +95,26 @@ Status DecodePiece(const FlowPiece& piece, const DecodeInput& whole, const Trace
                    Decoder& decoder, ExecutionConsumer& consumer) {
   DecodeInput input = whole;
   input.from = std::max(DecodeFrom(piece, source), whole.from);
-  StayFilter filter(piece.stay, consumer);
+  StayFilter filter(piece.stay);
+  filter.PassTo(consumer);
   const Result<ByteAccount> account = decoder.Decode(input, filter);
   if (!account) return Fail(account.error());
   return {};
+}
+
+Result<PieceReader> ReadPiece(const FlowPiece& piece, const StreamInputs& inputs,
+                              Decoder& decoder) {
+  PieceReader read;
+  read.input = std::make_unique<DecodeInput>(inputs.For(*piece.stream));
+  if (!IsWholeStream(piece))
+    read.input->from = std::max(DecodeFrom(piece, inputs.source()), read.input->from);
+  Result<std::unique_ptr<FlowReader>> reader = decoder.Read(*read.input);
+  if (!reader) return Fail(reader.error());
+  read.flow = *std::move(reader);
+  if (!IsWholeStream(piece))
+    read.flow =
+        std::make_unique<FilteredReader<StayFilter>>(std::move(read.flow), StayFilter(piece.stay));
+  return read;
 }
 
 }  // namespace flowback

@@ -29,6 +29,12 @@ std::string LabelOf(const Stream& stream, int32_t tid) {
 
 }  // namespace
 
+std::vector<const ThreadFlow*> FlowsOf(const std::vector<StreamOwner>& owners) {
+  std::vector<const ThreadFlow*> flows;
+  for (const StreamOwner& owner : owners) flows.push_back(&owner);
+  return flows;
+}
+
 Threads::Threads(const Recording& recording) : traced_(TracedThreads(recording)) {
   CollectComms(recording);
   const bool raw = IsRaw(recording);
@@ -58,7 +64,10 @@ void Threads::CollectComms(const Recording& recording) {
 }
 
 StreamOwner Threads::OwnerOf(const Stream& stream, bool raw) const {
-  StreamOwner owner{.stream = &stream, .pid = stream.pid, .tid = stream.tid, .label = {}};
+  StreamOwner owner;
+  owner.stream = &stream;
+  owner.pid = stream.pid;
+  owner.tid = stream.tid;
   if (owner.tid < 0 && traced_.size() == 1) owner.tid = traced_.begin()->first;
   const auto thread = traced_.find(owner.tid);
   if (owner.pid < 0 && thread != traced_.end()) owner.pid = thread->second;
@@ -74,12 +83,11 @@ void Threads::GroupByThread(const Recording& recording, const StreamInputs& inpu
   for (ThreadFlow& flow : ThreadFlows(recording, inputs)) {
     const Stream& stream = *flow.pieces.front().stream;
     if (!raw && stream.bytes.empty()) continue;
-    owners.push_back({.stream = &stream,
-                      .pid = flow.pid,
-                      .tid = flow.tid,
-                      .shared = flow.tid < 0 && !raw,
-                      .label = LabelOf(stream, flow.tid),
-                      .pieces = std::move(flow.pieces)});
+    StreamOwner& owner = owners.emplace_back();
+    owner.stream = &stream;
+    owner.shared = flow.tid < 0 && !raw;
+    owner.label = LabelOf(stream, flow.tid);
+    static_cast<ThreadFlow&>(owner) = std::move(flow);
   }
   owners_ = std::move(owners);
 }

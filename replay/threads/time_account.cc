@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // First the records tell when each thread lived and when it was on a CPU: its slots, which must not
-// overlap. The rest of its life it was off the CPUs. Then each stream's trace tells what the slots
-// on its CPU were (stream_times.h). So every unit of a life is counted once, whatever the input.
+// overlap. The rest of its life it was off the CPUs. Of the streams this takes their first and last
+// times only, which the source knows without decoding. Then each stream is decoded, once: that
+// gives its sums, and tells what the slots on its CPU were (stream_times.h). So every unit of a
+// life is counted once, whatever the input.
 #include "flowback/replay/time_account.h"
 
 #include <algorithm>
@@ -22,16 +24,15 @@ namespace {
 
 class Accountant {
  public:
-  Accountant(const Recording& recording, const StreamInputs& inputs,
-             const std::vector<FlowSummary>& summaries)
+  Accountant(const Recording& recording, const StreamInputs& inputs)
       : recording_(recording),
         inputs_(inputs),
-        summaries_(summaries),
         unit_(recording.pt.time),
         lives_(recording),
         span_(recording) {}
 
-  Result<TimeAccounts> Run(Decoder& decoder) {
+  Result<FlowAccounts> Run(Decoder& decoder) {
+    for (const Stream& stream : recording_.streams) told_.push_back(inputs_.source().Times(stream));
     for (const auto& [tid, pid] : TracedThreads(recording_)) Thread(tid, pid);
     FindSpan();
     for (const Stream& stream : recording_.streams) FindHome(stream);
@@ -40,14 +41,18 @@ class Accountant {
     for (const Stream& stream : recording_.streams) streams_.push_back(OwnersOf(stream));
     Live();
     RemoveOverlaps();
-    for (const Stream& stream : recording_.streams)
-      if (Status status = Time(stream, decoder); !status) return Fail(status.error());
+    for (const Stream& stream : recording_.streams) {
+      Result<FlowSummary> summary = Time(stream, decoder);
+      if (!summary) return Fail(summary.error());
+      summaries_.push_back(std::move(*summary));
+    }
     for (TimeSlot& slot : unknown_) {
       slot.CoverRest(TimePhase::Of(LossCause::kThreadUnknown));
       slot.Close();
     }
     CountFlow();
-    return Take();
+    TimeAccounts times = Take();
+    return FlowAccounts{.summaries = std::move(summaries_), .times = std::move(times)};
   }
 
  private:
@@ -86,11 +91,11 @@ class Accountant {
     end_ = std::max(end_, time);
   }
   uint64_t FirstOf(const Stream& stream) const {
-    const uint64_t tsc = summaries_[stream.index].first_tsc;
+    const uint64_t tsc = told_[stream.index].lo;
     return tsc == 0 ? begin_ : unit_.At(tsc);
   }
   uint64_t LastOf(const Stream& stream) const {
-    const uint64_t tsc = summaries_[stream.index].last_tsc;
+    const uint64_t tsc = told_[stream.index].hi;
     return tsc == 0 ? end_ : unit_.Behind(tsc);
   }
 
@@ -119,7 +124,7 @@ class Accountant {
   void Live();
   void LiveOne(int32_t tid, Entry& entry);
   void RemoveOverlaps();
-  Status Time(const Stream& stream, Decoder& decoder);
+  Result<FlowSummary> Time(const Stream& stream, Decoder& decoder);
   void CountFlow();
   TimeAccount& AccountOf(const Stream& stream, const ThreadStay* stay);
   TimeAccounts Take();
@@ -128,7 +133,8 @@ class Accountant {
 
   const Recording& recording_;
   const StreamInputs& inputs_;
-  const std::vector<FlowSummary>& summaries_;
+  std::vector<TscInterval> told_;       // the first and last time of each stream; zeros: none
+  std::vector<FlowSummary> summaries_;  // of the streams decoded so far
   const TimeUnit unit_;
   const ThreadLives lives_;
   const SpanAddresses span_;
@@ -145,10 +151,10 @@ class Accountant {
 };
 
 void Accountant::FindSpan() {
-  for (size_t i = 0; i < summaries_.size(); ++i) {
-    if (summaries_[i].first_tsc == 0) continue;
-    Include(unit_.At(summaries_[i].first_tsc));
-    Include(unit_.Behind(summaries_[i].last_tsc));
+  for (const TscInterval& told : told_) {
+    if (told.lo == 0) continue;
+    Include(unit_.At(told.lo));
+    Include(unit_.Behind(told.hi));
   }
   if (unit_.nanoseconds() && lives_.last() != 0) {
     Include(lives_.first());
@@ -179,7 +185,7 @@ void Accountant::FindHome(const Stream& stream) {
   const ThreadStay* whole = WholeOf(stream);
   const Schedule& schedule = inputs_.ScheduleOf(stream);
   if (whole == nullptr) {
-    if (HasStays(stream)) holders_.Add(stream, schedule, summaries_[stream.index]);
+    if (HasStays(stream)) holders_.Add(stream, schedule, inputs_.For(stream).changes);
     const bool told = !schedule.stays.empty() &&
                       (schedule.stays.size() > 1 || schedule.stays[0].begin_bound != Bound::kOpen ||
                        schedule.stays[0].end_bound != Bound::kOpen);
@@ -369,27 +375,24 @@ void Accountant::RemoveOverlaps() {
   }
 }
 
-Status Accountant::Time(const Stream& stream, Decoder& decoder) {
-  DecodeInput input = inputs_.For(stream);
-  input.times = true;
-  input.blocks = false;
+// The stream's sums; and what its times tell goes into the slots.
+Result<FlowSummary> Accountant::Time(const Stream& stream, Decoder& decoder) {
   StreamOwners& owners = streams_[stream.index];
-  if (summaries_[stream.index].first_tsc == 0 && !stream.bytes.empty()) {
+  StreamTimes times(owners, unit_, span_, stream.bytes.size());
+  if (stream.bytes.empty()) {
+    times.Finish(0);
+    return FlowSummary();
+  }
+  if (told_[stream.index].lo == 0) {
     for (TimeSlot& slot : owners.slots) {
       slot.CoverRest(TimePhase::Of(LossCause::kNoTime));
       slot.Close();
     }
-    return {};
+    return decoder.Summarize(inputs_.For(stream));
   }
-  StreamTimes times(owners, unit_, span_, stream.bytes.size());
-  if (stream.bytes.empty()) {
-    times.Finish(0);
-    return {};
-  }
-  const Result<ByteAccount> decoded = decoder.Decode(input, times);
-  if (!decoded) return Fail(decoded.error());
-  times.Finish(summaries_[stream.index].last_tsc);
-  return {};
+  Result<FlowSummary> summary = decoder.SummarizeTimed(inputs_.For(stream), times);
+  if (summary) times.Finish(summary->last_tsc);
+  return summary;
 }
 
 TimeAccount& Accountant::AccountOf(const Stream& stream, const ThreadStay* stay) {
@@ -483,9 +486,9 @@ uint64_t TimeAccount::Sum() const {
   return sum;
 }
 
-Result<TimeAccounts> AccountTimes(const Recording& recording, const StreamInputs& inputs,
-                                  const std::vector<FlowSummary>& summaries, Decoder& decoder) {
-  return Accountant(recording, inputs, summaries).Run(decoder);
+Result<FlowAccounts> AccountFlow(const Recording& recording, const StreamInputs& inputs,
+                                 Decoder& decoder) {
+  return Accountant(recording, inputs).Run(decoder);
 }
 
 }  // namespace flowback

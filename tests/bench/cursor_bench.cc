@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What a cursor costs: the first pass, what it keeps, and how long a jump to any instruction takes.
-//   cursor_bench RECORDING [--symfs FOLDER] [--section SPEC]... [--seeks N]
+// What a cursor costs: the first pass, what it keeps, opening it again from a file, and how long a
+// jump to any instruction takes.
+//   cursor_bench RECORDING [--symfs FOLDER] [--section SPEC]... [--seeks N] [--index FOLDER]
+// With --index the index is kept there, or used where it is.
 #include <malloc.h>
 #include <sys/resource.h>
 
@@ -9,6 +11,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <memory>
 #include <random>
 #include <string>
@@ -28,6 +31,9 @@ double Milliseconds(Clock::time_point since) {
   return std::chrono::duration<double, std::milli>(Clock::now() - since).count();
 }
 
+// Of the processor, which other programs on a busy machine do not change.
+double CpuMilliseconds() { return static_cast<double>(std::clock()) * 1000 / CLOCKS_PER_SEC; }
+
 long PeakMegabytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -43,6 +49,7 @@ struct Words {
   OpenOptions open;
   ImageSearch search;
   size_t seeks = 1000;
+  IndexCache cache;
 };
 
 Result<Words> Understand(int argc, char** argv) {
@@ -52,6 +59,7 @@ Result<Words> Understand(int argc, char** argv) {
   for (int i = 2; i + 1 < argc; i += 2) {
     const std::string option = argv[i];
     if (option == "--seeks") words.seeks = std::strtoul(argv[i + 1], nullptr, 10);
+    if (option == "--index") words.cache.folder = argv[i + 1];
     if (option == "--symfs") words.search.symfs = argv[i + 1];
     if (option != "--section") continue;
     const auto section = ParseSectionSpec(argv[i + 1]);
@@ -85,7 +93,17 @@ void Seek(FlowIndex& index, const IndexedThread& thread, size_t seeks) {
               back);
 }
 
+Status PrintSummary(const Recording& recording, const StreamInputs& inputs, Decoder& decoder) {
+  const auto start = Clock::now();
+  const double cpu = CpuMilliseconds();
+  for (const Stream& stream : recording.streams)
+    if (const auto sum = decoder.Summarize(inputs.For(stream)); !sum) return Fail(sum.error());
+  std::printf("a summary: %.0f ms, %.0f ms of CPU\n", Milliseconds(start), CpuMilliseconds() - cpu);
+  return {};
+}
+
 Status Run(const Words& words) {
+  const auto begin = Clock::now();
   const auto recording = OpenRecording(words.open);
   if (!recording) return Fail(recording.error());
   const auto code = RecordingCode::Load(*recording, words.search);
@@ -95,20 +113,24 @@ Status Run(const Words& words) {
   const StreamInputs inputs(*recording, *code, Resync::kEarliest);
   uint64_t bytes = 0;
   for (const Stream& stream : recording->streams) bytes += stream.bytes.size();
-  const long before = PeakMegabytes();
-  auto start = Clock::now();
-  for (const Stream& stream : recording->streams)
-    if (const auto sum = (*decoder)->Summarize(inputs.For(stream)); !sum) return Fail(sum.error());
-  const double summary = Milliseconds(start);
+  std::printf("%" PRIu64 " bytes, opened in %.0f ms\n", bytes, Milliseconds(begin));
+  if (words.cache.folder.empty())
+    if (const Status status = PrintSummary(*recording, inputs, **decoder); !status) return status;
   const double heap = HeapMegabytes();
-  start = Clock::now();
-  Result<FlowIndex> index = FlowIndex::Build(*recording, inputs, **decoder, {});
+  const long before = PeakMegabytes();
+  const auto start = Clock::now();
+  const double cpu = CpuMilliseconds();
+  Result<FlowIndex> index = FlowIndex::Open(*recording, *code, inputs, **decoder, {}, words.cache);
   if (!index) return Fail(index.error());
-  std::printf("%" PRIu64
-              " bytes, %zu segments: first pass %.0f ms, a summary %.0f ms; the index has %.1f MB; "
-              "peak %ld MB, of these %ld before\n",
-              bytes, index->segments(), Milliseconds(start), summary, HeapMegabytes() - heap,
-              PeakMegabytes(), before);
+  std::printf(
+      "index: %s in %.0f ms, %.0f ms of CPU; %zu segments, %zu blocks in the profile; %.3f MB in "
+      "memory, "
+      "%.3f MB (%.2f %%) in a file; peak %ld MB, of these %ld before\n",
+      index->from_cache() ? "read" : "made", Milliseconds(start), CpuMilliseconds() - cpu,
+      index->segments(), index->profile().size(), HeapMegabytes() - heap,
+      static_cast<double>(index->file_bytes()) / 1e6,
+      100.0 * static_cast<double>(index->file_bytes()) / static_cast<double>(bytes),
+      PeakMegabytes(), before);
   for (const IndexedThread& thread : index->threads())
     if (thread.instructions != 0) Seek(*index, thread, words.seeks);
   return {};

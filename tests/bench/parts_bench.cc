@@ -107,13 +107,13 @@ class Lines final : public ExecutionConsumer {
  public:
   // `file`: where the text goes; -1: nowhere.
   explicit Lines(int file) : file_(file), tools_(settings_) {
-    settings_.fields.Add(cli::Field::kIp);
-    settings_.default_layout = false;
+    settings_.layout.fields.Add(cli::Field::kIp);
+    settings_.layout.usual = false;
     clock_ = std::make_unique<RecordingClock>(recording_);
     threads_ = std::make_unique<Threads>(recording_);
-    settings_.clock = clock_.get();
-    settings_.threads = threads_.get();
-    settings_.recording = &recording_;
+    settings_.trace.clock = clock_.get();
+    settings_.trace.threads = threads_.get();
+    settings_.trace.recording = &recording_;
     printer_ = cli::MakeInstructionPrinter(settings_);
     printer_->WriteTo(text_);
     printer_->Use(tools_);

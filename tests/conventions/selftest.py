@@ -8,6 +8,7 @@ import unittest
 import documents
 import layering
 import limits
+import names
 import registries
 import sources
 from project import Project
@@ -54,6 +55,27 @@ class Checks(unittest.TestCase):
         for path, text, expected in cases:
             with self.subTest(path=path, text=text):
                 found = self.findings(layering, {**header, path: text})
+                self.assertIn(expected, found) if expected else self.assertEqual("", found)
+
+    def test_names(self):
+        glossary = {"GLOSSARY.md": "| word | is |\n\n| not | but |\n|---|---|\n| ~~checkpoint~~ | sync point |\n"}
+        stack = "class Stack {\n};\n"
+        cases = [
+            ({"decode/a.h": stack, "replay/b.h": stack}, "Stack: the name of a class in decode/a.h and in replay/b.h"),
+            ({"decode/a.h": stack, "replay/b.h": "struct alignas(32) Stack final : Base {\n};\n"}, "Stack: the name"),
+            # Named ahead, nested, a file's own, or a test's.
+            ({"decode/a.h": stack, "replay/b.h": "class Stack;\n"}, ""),
+            ({"decode/a.h": stack, "replay/b.h": "class Other {\n  class Stack {\n  };\n};\n"}, ""),
+            ({"decode/a.h": stack, "replay/b.cc": stack, "tests/c.h": stack}, ""),
+            ({**glossary, "decode/a.h": "// From the checkpoint on.\n"}, "a.h:1: says checkpoint; GLOSSARY.md says sync"),
+            ({**glossary, "decode/a.cc": "size_t kCheckpointSize;\n"}, "says checkpoint"),
+            ({**glossary, "decode/a.cc": "size_t checkpoints_;\n"}, "says checkpoint"),
+            ({**glossary, "docs/a.md": "A checkpoint.\n"}, "docs/a.md:1: says checkpoint"),
+            ({**glossary, "decode/a.cc": "size_t checkpointed;\n", "tests/a.cc": "// checkpoint\n"}, ""),
+        ]
+        for files, expected in cases:
+            with self.subTest(files=files):
+                found = self.findings(names, files)
                 self.assertIn(expected, found) if expected else self.assertEqual("", found)
 
     def test_registries(self):

@@ -129,6 +129,7 @@ void ExpectLaws(const Subject& subject, Decoder& native) {
     const Seen seen = DecodeAll(native, subject.Input(resync));
     const FlowSummary sum = SummarizeAll(native, subject.Input(resync));
     ExpectSameInParallel(native, subject.Input(resync), sum);
+    ExpectSameWithEvents(native, subject.Input(resync), sum);
     accounts::ExpectAccount(subject.Input(resync), seen.sum.losses, seen.account);
     EXPECT_EQ(CountsText(sum), CountsText(seen.sum));
     EXPECT_EQ(LossesText(sum.losses), LossesText(seen.sum.losses));

@@ -40,6 +40,9 @@ class Subject {
 // Sums up on several threads, cut into many pieces, and expects what one thread found.
 void ExpectSameInParallel(Decoder& decoder, const DecodeInput& input, const FlowSummary& serial);
 
+// Sums up in the decode that tells the events and losses with their times, and expects the same.
+void ExpectSameWithEvents(Decoder& decoder, const DecodeInput& input, const FlowSummary& serial);
+
 // The losses' times, as both tell them.
 void ExpectSameTimes(const FlowSummary& sum, const FlowSummary& other);
 

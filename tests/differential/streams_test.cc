@@ -69,6 +69,7 @@ void ExpectSameSums(const Subject& subject, Decoder& native) {
   const Seen seen = DecodeAll(native, subject.Input());
   const FlowSummary sum = SummarizeAll(native, subject.Input());
   ExpectSameInParallel(native, subject.Input(), sum);
+  ExpectSameWithEvents(native, subject.Input(), sum);
   EXPECT_EQ(CountsText(sum), CountsText(seen.sum));
   EXPECT_EQ(sum.blocks, seen.sum.blocks);
   EXPECT_EQ(LossesText(sum.losses), LossesText(seen.sum.losses));

@@ -81,8 +81,8 @@ TEST(Block, FirstInstructionsThatMayRaise) {
   EXPECT_FALSE(Describe({0x8b, 0x00}, {2})->first_may_raise);       // a memory's fault only
 }
 
-TEST(BlockTable, SameCodeSameBlock) {
-  BlockTable table(true);
+TEST(EmulatedBlocks, SameCodeSameBlock) {
+  EmulatedBlocks table(true);
   const std::vector<uint8_t> code = {0x90, 0xc3};
   const std::vector<uint8_t> other = {0x40, 0xc3};
   Block& block = table.Add(kStart, code, {1, 1});
@@ -92,8 +92,8 @@ TEST(BlockTable, SameCodeSameBlock) {
   EXPECT_EQ(&table.Add(kStart, code, {1, 1}), &block);
 }
 
-TEST(BlockTable, HandlersBeforeAndAfter) {
-  BlockTable table(true);
+TEST(EmulatedBlocks, HandlersBeforeAndAfter) {
+  EmulatedBlocks table(true);
   const std::vector<uint8_t> code = {0x90, 0xc3};
   Block& before = table.Add(kStart, code, {1, 1});
   EXPECT_FALSE(before.may_be_handler());
@@ -105,8 +105,8 @@ TEST(BlockTable, HandlersBeforeAndAfter) {
   EXPECT_FALSE(table.IsHandler(kStart + 1));
 }
 
-TEST(BlockTable, WithoutQuickOutcomesBranchesAreNotQuick) {
-  BlockTable table(false);
+TEST(EmulatedBlocks, WithoutQuickOutcomesBranchesAreNotQuick) {
+  EmulatedBlocks table(false);
   const std::vector<uint8_t> branch = {0x75, 0x10};
   const std::vector<uint8_t> jump = {0xeb, 0x10};
   EXPECT_EQ(table.Add(kStart, branch, {2}).when_not, Block::kNowhere);

@@ -19,9 +19,9 @@ class Collector : public record::RecordingSink {
   const std::string& trace() const { return trace_; }
   size_t streams() const { return streams_; }
 
-  Status AddStream(const record::StreamInfo&) override { return ++streams_, Status(); }
+  Status AddStream(const record::RecordedStream&) override { return ++streams_, Status(); }
   Status AddSideband(const SidebandRecord&) override { return {}; }
-  Status AddTrace(const record::StreamInfo&, Bytes bytes, uint64_t) override {
+  Status AddTrace(const record::RecordedStream&, Bytes bytes, uint64_t) override {
     trace_.append(bytes.begin(), bytes.end());
     return {};
   }

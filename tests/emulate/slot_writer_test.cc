@@ -60,7 +60,7 @@ TEST(SlotWriter, TraceGoesRoundTheRing) {
   for (uint64_t i = 1; i < 2000; ++i) {
     writer.SetFlow({.count = i, .hash = 2 * i}, {.bits = 1, .count = 2}, packets, 0x1000);
     ASSERT_EQ(area.TakeTrace(), packets);
-    const record::FlowState& flow = area.slot().LastFlow(area.slot().trace);
+    const record::ThreadProgress& flow = area.slot().LastFlow(area.slot().trace);
     ASSERT_EQ(flow.count, i);
     ASSERT_EQ(flow.hash, 2 * i);
     ASSERT_EQ(PendingOf(flow.pending).count, 2u);
@@ -77,7 +77,7 @@ TEST(SlotWriter, KilledBetweenTwoWrites) {
   const uint32_t before = slot.current;
   const uint64_t head = slot.trace.head;
   // The next state, half done and whole, the head not moved.
-  record::FlowState& next = slot.FlowAt(before ^ record::Slot::kOther);
+  record::ThreadProgress& next = slot.FlowAt(before ^ record::Slot::kOther);
   next.count = 9;
   EXPECT_EQ(slot.LastFlow(slot.trace).count, 5u);
   next.hash = 90;

@@ -117,7 +117,7 @@ class Tracer : public testing::Test {
     return bytes;
   }
   FlowDigest digest() {
-    const record::FlowState& flow = area_.slot().LastFlow(area_.slot().trace);
+    const record::ThreadProgress& flow = area_.slot().LastFlow(area_.slot().trace);
     return {.count = flow.count, .hash = flow.hash};
   }
 
@@ -163,7 +163,7 @@ TEST_F(Tracer, WritesWhatInstructionsOneByOneDo) {
       const std::vector<uint8_t> more = area.TakeTrace();
       bytes.insert(bytes.end(), more.begin(), more.end());
     }
-    const record::FlowState& flow = area.slot().LastFlow(area.slot().trace);
+    const record::ThreadProgress& flow = area.slot().LastFlow(area.slot().trace);
     EXPECT_EQ((FlowDigest{.count = flow.count, .hash = flow.hash}), truth.digest());
     EXPECT_EQ(PendingOf(flow.pending).bits, truth.pending().bits);
     EXPECT_EQ(PendingOf(flow.pending).count, truth.pending().count);

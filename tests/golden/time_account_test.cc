@@ -57,16 +57,14 @@ class Accounted {
     ASSERT_NO_FATAL_FAILURE(OpenPerf(truth, Without(timing), opened_));
     opened_.inputs->set_threads(threads, 0);
     const std::unique_ptr<Decoder> decoder = Engine(engine);
-    std::vector<FlowSummary> summaries;
-    for (const Stream& stream : opened_.recording.streams) {
-      Result<FlowSummary> summary = decoder->Summarize(opened_.inputs->For(stream));
-      ASSERT_TRUE(summary) << summary.error().message();
-      summaries.push_back(std::move(*summary));
-    }
-    Result<TimeAccounts> accounts =
-        AccountTimes(opened_.recording, *opened_.inputs, summaries, *decoder);
+    Result<FlowAccounts> accounts = AccountFlow(opened_.recording, *opened_.inputs, *decoder);
     ASSERT_TRUE(accounts) << accounts.error().message();
-    accounts_ = std::move(*accounts);
+    accounts_ = std::move(accounts->times);
+    for (const Stream& stream : opened_.recording.streams) {
+      const Result<FlowSummary> alone = decoder->Summarize(opened_.inputs->For(stream));
+      ASSERT_TRUE(alone) << alone.error().message();
+      EXPECT_EQ(accounts->summaries[stream.index].digest, alone->digest) << stream.index;
+    }
   }
 
   const TimeAccounts& accounts() const { return accounts_; }

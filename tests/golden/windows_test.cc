@@ -78,11 +78,13 @@ class Windows : public testing::TestWithParam<PerfRecording> {
   }
   void TearDown() override { fs::remove(path_); }
 
-  void Open(bool whole, OpenedPerf& opened) const {
+  static size_t Granule() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
+
+  void Open(bool whole, OpenedPerf& opened, size_t idle = 0) const {
     OpenOptions options;
     options.input = path_;
     options.whole_streams = whole;
-    options.join = {.granule = static_cast<size_t>(sysconf(_SC_PAGESIZE)), .idle = 0};
+    options.join = {.granule = Granule(), .idle = idle};
     OpenPerf(GetParam(), options, {}, opened);
   }
 
@@ -105,13 +107,10 @@ std::vector<FlowDigest> PieceDigests(const OpenedPerf& opened) {
 
 std::vector<uint64_t> Times(const OpenedPerf& opened) {
   const auto decoder = Engine("native");
-  std::vector<FlowSummary> summaries;
-  for (const Stream& stream : opened.recording.streams)
-    summaries.push_back(*decoder->Summarize(opened.inputs->For(stream)));
-  const auto accounts = AccountTimes(opened.recording, *opened.inputs, summaries, *decoder);
+  const auto accounts = AccountFlow(opened.recording, *opened.inputs, *decoder);
   EXPECT_TRUE(accounts);
   std::vector<uint64_t> times;
-  for (const TimeAccount& account : accounts->threads) {
+  for (const TimeAccount& account : accounts->times.threads) {
     times.insert(times.end(), {account.begin, account.end, account.instructions, account.bytes});
     for (const TimeShare& share : account.shares) times.push_back(share.time);
   }
@@ -145,6 +144,28 @@ TEST_P(Windows, EverySumIsTheSame) {
     if (stream.joined != nullptr) {
       EXPECT_EQ(stream.joined->present(), 0u);
     }
+  }
+}
+
+// What `info` does: packets, pauses and times in one pass, sums and the threads' time in another.
+TEST_P(Windows, AreReadTwice) {
+  OpenedPerf opened;
+  ASSERT_NO_FATAL_FAILURE(Open(false, opened, 4));
+  std::vector<size_t> before;
+  for (const Stream& stream : opened.recording.streams)
+    before.push_back(stream.joined != nullptr ? stream.joined->brought() : 0);
+  const auto source = KeepIndexes(*OpenSource(opened.recording));
+  const StreamInputs inputs(opened.recording, *opened.code, Resync::kEarliest, source);
+  for (const Stream& stream : opened.recording.streams) source->Index(stream);
+  ASSERT_TRUE(AccountFlow(opened.recording, inputs, *Engine("native")));
+  for (const Stream& stream : opened.recording.streams) {
+    if (stream.joined == nullptr) continue;
+    // One more at either end, and some that are looked at again.
+    const size_t once = stream.bytes.size() / Granule() + 2;
+    const size_t brought = stream.joined->brought() - before[stream.index];
+    EXPECT_LE(brought, 2 * once + 4) << stream.index;
+    // Of a short one the idle granules are not brought again.
+    if (once > 20) EXPECT_GE(brought, 2 * (once - 6)) << stream.index;
   }
 }
 

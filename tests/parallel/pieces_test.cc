@@ -41,7 +41,7 @@ TEST(Pieces, GuessesAreRightInWholeStreams) {
     FlowSummary summary;
     const pt::ParallelReport report = Count(subject.Input(), summary);
     EXPECT_EQ(CountsText(summary), CountsText(subject.truth())) << seed;
-    pieces += report.pieces;
+    pieces += report.segments;
     again += report.again;
   }
   std::printf("%zu pieces, %zu decoded again\n", pieces, again);
@@ -64,7 +64,7 @@ TEST(Pieces, ALossBeforeAPsbIsTheSame) {
   const FlowSummary serial = SummarizeAll(*Native(), subject.Input(Resync::kPsb));
   EXPECT_EQ(CountsText(summary), CountsText(serial));
   EXPECT_EQ(LossesText(summary.losses), LossesText(serial.losses));
-  EXPECT_GT(report.pieces, 2);
+  EXPECT_GT(report.segments, 2);
 }
 
 // The stream with up to five ranges left out, each a gap.
@@ -107,6 +107,7 @@ TEST(Pieces, GapsAreTheSameInPieces) {
     for (const DataLoss& loss : serial.losses)
       lost += loss.cause == LossCause::kAuxLost || loss.cause == LossCause::kTruncated;
     ExpectSameInParallel(*Native(), input, serial);
+    ExpectSameWithEvents(*Native(), input, serial);
     EXPECT_EQ(serial.bytes_decoded + serial.bytes_padding + serial.bytes_lost, holed.bytes.size());
   }
   EXPECT_GT(lost, 150);

@@ -11,8 +11,8 @@
 
 #include "decode/pt/native_decoder.h"
 #include "decode/pt/packets/psb.h"
+#include "decode/pt/source/index_stream.h"
 #include "decode/pt/source/packet_walk.h"
-#include "decode/pt/source/pauses.h"
 #include "flowback/base/joined_bytes.h"
 #include "tests/differential/harness.h"
 
@@ -70,24 +70,26 @@ std::string TimedText(Decoder& decoder, DecodeInput input, bool blocks) {
   return Text(DecodeWithTimes(decoder, input, disorder)) + ", " + std::to_string(disorder);
 }
 
-std::string PausesText(const DecodeInput& input) {
-  PtConfig config = input.config;
-  config.time = {.shift = 0, .mult = 1, .zero = 0};
-  std::string text;
-  const bool timed = pt::VisitPauses(
-      StreamWindow(input.bytes, input.joined), input.gaps, config, [&](const Pause& pause) {
-        text += std::to_string(pause.offset) + ' ' + std::to_string(pause.earliest) + ' ' +
-                std::to_string(pause.latest) + '\n';
-        return true;
-      });
-  return text + (timed ? "timed" : "no time");
-}
-
-std::string PacketsText(const DecodeInput& input) {
+Stream StreamOf(const DecodeInput& input) {
   Stream stream;
   stream.bytes = input.bytes;
   stream.joined = input.joined;
   stream.gaps = input.gaps;
+  return stream;
+}
+
+std::string PausesText(const DecodeInput& input) {
+  std::string text;
+  const bool timed = pt::VisitPauses(StreamOf(input), input.config, [&](const Pause& pause) {
+    text += std::to_string(pause.offset) + ' ' + std::to_string(pause.earliest) + ' ' +
+            std::to_string(pause.latest) + '\n';
+    return true;
+  });
+  return text + (timed ? "timed" : "no time");
+}
+
+std::string PacketsText(const DecodeInput& input) {
+  const Stream stream = StreamOf(input);
   std::string text;
   pt::PacketWalk walk(stream, input.config.cpu);
   using Step = pt::PacketWalk::Step;

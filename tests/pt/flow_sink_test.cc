@@ -12,7 +12,7 @@
 #include "decode/pt/flow_hot.h"
 #include "decode/pt/flow_memo.h"
 #include "decode/pt/flow_packets.h"
-#include "decode/pt/flow_pieces.h"
+#include "decode/pt/flow_segments.h"
 #include "decode/pt/flow_sync.h"
 #include "decode/pt/flow_walk.h"
 #include "decode/pt/memo_cache.h"

@@ -22,15 +22,14 @@ TEST(MemoCache, KeepsThoseThatWereUsedLast) {
   const auto graph = [&](unsigned process) -> BlockGraph& {
     return memory.graphs.Get(spaces[process], CodeMode::kX86_64);
   };
-  const auto taken = PathMemo::Packets::Tnt(0b110);
+  const auto taken = TipTnt::Tnt(0b110);
   const auto knows = [&] {
-    const PathMemo::Seed seed = PathMemo::SeedOf(graph(0).NodeAt(0x401000));
-    const PathMemo::Path& path = memory.memos.Of(graph(0), true).At(PathMemo::Mix(seed, taken));
-    return PathMemo::IsPath(PathMemo::LengthOf(path, taken, PathMemo::Key(seed)));
+    const Seed seed = Seed::Of(graph(0).NodeAt(0x401000));
+    return memory.memos.Of(graph(0), true).LookUp(seed, taken, ReturnStack()).answer.is_path();
   };
   ReturnStack stack;
   PathUses evicted;
-  const PathMemo::Seed seed = PathMemo::SeedOf(graph(0).NodeAt(0x401000));
+  const Seed seed = Seed::Of(graph(0).NodeAt(0x401000));
   ASSERT_NE(memory.memos.Of(graph(0), true).Learn(seed, taken, stack, evicted), nullptr);
   EXPECT_TRUE(knows());
   EXPECT_NE(&memory.memos.Of(graph(0), false), &memory.memos.Of(graph(0), true));

@@ -38,25 +38,17 @@ uint8_t Tnt(std::string_view outcomes) {
 
 class Memo : public testing::Test {
  protected:
-  PathMemo::Path* Learn(uint64_t at, uint8_t tnt) {
-    return memo_.Learn(Seed(at), PathMemo::Packets::Tnt(tnt), stack_, evicted_);
+  Path<TipTnt>* Learn(uint64_t at, uint8_t tnt) {
+    return memo_.Learn(SeedAt(at), TipTnt::Tnt(tnt), stack_, evicted_);
   }
-  PathMemo::Path* LearnTip(uint64_t at, uint64_t ip, uint8_t tnt) {
-    return memo_.Learn(Seed(at), PathMemo::Packets::Tip(ip).With(tnt), stack_, evicted_);
+  Path<TipTnt>* LearnTip(uint64_t at, uint64_t ip, uint8_t tnt) {
+    return memo_.Learn(SeedAt(at), TipTnt::Tip(ip).With(tnt), stack_, evicted_);
   }
   // What the table says without a look at calls.
-  PathMemo::Length Found(uint64_t at, uint8_t tnt) {
-    const auto packets = PathMemo::Packets::Tnt(tnt);
-    return PathMemo::LengthOf(memo_.At(PathMemo::Mix(Seed(at), packets)), packets,
-                              PathMemo::Key(Seed(at)));
-  }
-  PathMemo::Seed Seed(uint64_t at) { return PathMemo::SeedOf(graph_.NodeAt(at)); }
-  uint64_t Next(const PathMemo::Path& path) {
-    return graph_.info(PathMemo::NodeOf(path.next)).address;
-  }
-  static uint64_t Instructions(const PathMemo::Path& path) {
-    return PathMemo::InstructionsOf(PathMemo::LengthOf(path));
-  }
+  Answer Found(uint64_t at, uint8_t tnt) { return memo_.FirstAnswer(SeedAt(at), TipTnt::Tnt(tnt)); }
+  Seed SeedAt(uint64_t at) { return Seed::Of(graph_.NodeAt(at)); }
+  uint64_t Next(const Path<TipTnt>& path) { return graph_.info(path.next.node()).address; }
+  static uint64_t Instructions(const Path<TipTnt>& path) { return path.answer().instructions(); }
 
   BlockGraph graph_{Space({At(0x1000, kCode)}), CodeMode::kX86_64};
   PathMemo memo_{graph_, true};
@@ -66,27 +58,27 @@ class Memo : public testing::Test {
 
 TEST_F(Memo, ASeedIsANode) {
   for (const uint32_t node : {0u, 1u, 77u, 0x7fffffffu, 0xffffffffu})
-    EXPECT_EQ(PathMemo::NodeOf(PathMemo::SeedOf(node)), node);
+    EXPECT_EQ(Seed::Of(node).node(), node);
 }
 
 TEST_F(Memo, APathsOwnCallsAndReturnsCancelOut) {
   // call, jne taken, ret, jne taken: at 1000 again.
-  const PathMemo::Path* path = Learn(kFirst, Tnt("ttt"));
+  const Path<TipTnt>* path = Learn(kFirst, Tnt("ttt"));
   ASSERT_NE(path, nullptr);
   EXPECT_EQ(Next(*path), kFirst);
   EXPECT_EQ(Instructions(*path), 4u);
   FlowDigest digest;
   for (const uint64_t ip : {0x1000, 0x1010, 0x1012, 0x1005}) digest.Append(ip);
   EXPECT_EQ(path->hash, digest.hash);
-  EXPECT_EQ(PathMemo::PowerOf(PathMemo::LengthOf(*path)), FlowDigest::Power(4));
+  EXPECT_EQ(path->answer().power(), FlowDigest::Power(4));
   EXPECT_EQ(memo_.EffectOf(*path).pops, 0);
   EXPECT_EQ(memo_.EffectOf(*path).pushes, 0);
   EXPECT_EQ(memo_.EffectOf(*path).room, ReturnStack::kDepth - 1);
-  EXPECT_EQ(Found(kFirst, Tnt("ttt")), PathMemo::LengthOf(*path));
+  EXPECT_EQ(Found(kFirst, Tnt("ttt")), path->answer());
 }
 
 TEST_F(Memo, ACallThatHasNotReturnedIsLeftOnTheStack) {
-  const PathMemo::Path* path = Learn(kFirst, Tnt("n"));
+  const Path<TipTnt>* path = Learn(kFirst, Tnt("n"));
   ASSERT_NE(path, nullptr);
   EXPECT_EQ(Next(*path), 0x1012u);
   EXPECT_EQ(memo_.EffectOf(*path).pushes, 1);
@@ -95,20 +87,20 @@ TEST_F(Memo, ACallThatHasNotReturnedIsLeftOnTheStack) {
 
 TEST_F(Memo, TheSecondCallersPathIsKeptBesideTheFirsts) {
   stack_.Push(graph_.NodeAt(kFirst));
-  const PathMemo::Path* first = Learn(kCallee, Tnt("tt"));
+  const Path<TipTnt>* first = Learn(kCallee, Tnt("tt"));
   ASSERT_NE(first, nullptr);
   EXPECT_EQ(Next(*first), 0x1005u);
-  EXPECT_TRUE(PathMemo::IsPath(Found(kCallee, Tnt("tt"))));
+  EXPECT_TRUE(Found(kCallee, Tnt("tt")).is_path());
 
   stack_.Push(graph_.NodeAt(kSecond));
-  const PathMemo::Path* second = Learn(kCallee, Tnt("tt"));
+  const Path<TipTnt>* second = Learn(kCallee, Tnt("tt"));
   ASSERT_NE(second, nullptr);
   EXPECT_EQ(Next(*second), 0x100cu);
-  EXPECT_EQ(Found(kCallee, Tnt("tt")), PathMemo::kLookBehindCall);
+  EXPECT_EQ(Found(kCallee, Tnt("tt")), Answer::LookBehindCall());
   EXPECT_TRUE(stack_.Apply(memo_.EffectOf(*second)));
 
   // The first caller's is found behind its call now, and not behind the other's.
-  const PathMemo::Path* again = Learn(kCallee, Tnt("tt"));
+  const Path<TipTnt>* again = Learn(kCallee, Tnt("tt"));
   ASSERT_NE(again, nullptr);
   EXPECT_NE(again, second);
   EXPECT_EQ(Next(*again), 0x1005u);
@@ -118,15 +110,15 @@ TEST_F(Memo, TheSecondCallersPathIsKeptBesideTheFirsts) {
 
 TEST_F(Memo, AReturnWithoutACallIsNoPathNowButMayBeLater) {
   EXPECT_EQ(Learn(kCallee, Tnt("tt")), nullptr);
-  EXPECT_FALSE(PathMemo::IsPath(Found(kCallee, Tnt("tt"))));
-  EXPECT_NE(Found(kCallee, Tnt("tt")), PathMemo::kNever);
+  EXPECT_FALSE(Found(kCallee, Tnt("tt")).is_path());
+  EXPECT_NE(Found(kCallee, Tnt("tt")), Answer::Never());
   stack_.Push(graph_.NodeAt(kFirst));
   EXPECT_NE(Learn(kCallee, Tnt("tt")), nullptr);
 }
 
 TEST_F(Memo, OutcomesThatCodeContradictsAreNeverAPath) {
   EXPECT_EQ(Learn(kJump, Tnt("t")), nullptr);
-  EXPECT_EQ(Found(kJump, Tnt("t")), PathMemo::kNever);
+  EXPECT_EQ(Found(kJump, Tnt("t")), Answer::Never());
   stack_.Push(graph_.NodeAt(kFirst));
   EXPECT_EQ(Learn(kCallee, Tnt("tn")), nullptr) << "a return is not taken";
 }
@@ -134,16 +126,14 @@ TEST_F(Memo, OutcomesThatCodeContradictsAreNeverAPath) {
 TEST_F(Memo, WithoutCompressedReturnsAnOutcomeAtAReturnIsNeverAPath) {
   PathMemo plain(graph_, false);
   stack_.Push(graph_.NodeAt(kFirst));
-  EXPECT_EQ(plain.Learn(Seed(kCallee), PathMemo::Packets::Tnt(Tnt("tt")), stack_, evicted_),
-            nullptr);
-  const PathMemo::Path* path =
-      plain.Learn(Seed(kFirst), PathMemo::Packets::Tnt(Tnt("n")), stack_, evicted_);
+  EXPECT_EQ(plain.Learn(SeedAt(kCallee), TipTnt::Tnt(Tnt("tt")), stack_, evicted_), nullptr);
+  const Path<TipTnt>* path = plain.Learn(SeedAt(kFirst), TipTnt::Tnt(Tnt("n")), stack_, evicted_);
   ASSERT_NE(path, nullptr);
   EXPECT_TRUE(plain.EffectOf(*path).Nothing()) << "the stack is not used";
 }
 
 TEST_F(Memo, ATipAndTheOutcomesBehindIt) {
-  const PathMemo::Path* path = LearnTip(kJump, kFirst, Tnt("nt"));
+  const Path<TipTnt>* path = LearnTip(kJump, kFirst, Tnt("nt"));
   ASSERT_NE(path, nullptr);
   EXPECT_EQ(Next(*path), 0x1005u);
   FlowDigest digest;
@@ -154,35 +144,34 @@ TEST_F(Memo, ATipAndTheOutcomesBehindIt) {
 
 TEST_F(Memo, ATipThatCompletesAReturnTakesWhicheverCallIsThere) {
   stack_.Push(graph_.NodeAt(kFirst));
-  const PathMemo::Path* path = LearnTip(0x1012, kSecond, 0);
+  const Path<TipTnt>* path = LearnTip(0x1012, kSecond, 0);
   ASSERT_NE(path, nullptr);
   EXPECT_EQ(memo_.EffectOf(*path).pops, 1);
   EXPECT_EQ(memo_.EffectOf(*path).must_match.back(), 0u);
   EXPECT_EQ(Next(*path), kSecond);
 }
 
-TEST(Packets, AreToldByTheirWord) {
-  using Packets = PathMemo::Packets;
+TEST(TipTnt, AreToldByTheirWord) {
   const uint64_t low = 0x7fff'ffff'ffff, high = 0xffff'8000'0000'0000;
   std::vector<uint64_t> words;
   for (const uint64_t ip : {uint64_t{0}, uint64_t{0x401000}, low, high, ~uint64_t{0}}) {
-    ASSERT_TRUE(Packets::HasWord(ip));
-    EXPECT_EQ(Packets::Tip(ip).ip(), ip);
+    ASSERT_TRUE(TipTnt::HasWord(ip));
+    EXPECT_EQ(TipTnt::Tip(ip).ip(), ip);
     for (const uint8_t tnt : {0x04, 0x06, 0xfe}) {
-      const Packets both = Packets::Tip(ip).With(tnt);
+      const TipTnt both = TipTnt::Tip(ip).With(tnt);
       EXPECT_EQ(both.ip(), ip);
       EXPECT_EQ(both.tnt(), tnt);
       EXPECT_EQ(both.count(), 2);
-      EXPECT_EQ(both.WithoutTnt().word(), Packets::Tip(ip).word());
+      EXPECT_EQ(both.WithoutTnt().word(), TipTnt::Tip(ip).word());
       words.push_back(both.word());
     }
-    words.push_back(Packets::Tip(ip).word());
+    words.push_back(TipTnt::Tip(ip).word());
   }
-  words.push_back(Packets::Tnt(4).word());
+  words.push_back(TipTnt::Tnt(4).word());
   std::ranges::sort(words);
   EXPECT_EQ(std::ranges::adjacent_find(words), words.end());
-  EXPECT_FALSE(Packets::HasWord(low + 1)) << "57 bits";
-  EXPECT_FALSE(Packets::HasWord(high - 1));
+  EXPECT_FALSE(TipTnt::HasWord(low + 1)) << "57 bits";
+  EXPECT_FALSE(TipTnt::HasWord(high - 1));
 }
 
 // A function that calls the next one at once, and returns when that has, many times.
@@ -206,8 +195,8 @@ TEST(MemoOfDeepCalls, WhatManyCallsAndReturnsDoToTheStack) {
     PathUses evicted;
     ReturnStack stack;
     stack.Push(graph.NodeAt(0x1006));  // so that one more return has somewhere to go
-    const PathMemo::Seed begin = PathMemo::SeedOf(graph.NodeAt(DeepCalls::kBegin));
-    const PathMemo::Path* in = memo.Learn(begin, PathMemo::Packets::Tnt(Tnt("n")), stack, evicted);
+    const Seed begin = Seed::Of(graph.NodeAt(DeepCalls::kBegin));
+    const Path<TipTnt>* in = memo.Learn(begin, TipTnt::Tnt(Tnt("n")), stack, evicted);
     ASSERT_NE(in, nullptr) << depth;
     EXPECT_EQ(memo.EffectOf(*in).deep(), depth > ReturnStack::kMaxPushes);
     ASSERT_TRUE(memo.Apply(*in, stack));
@@ -219,7 +208,7 @@ TEST(MemoOfDeepCalls, WhatManyCallsAndReturnsDoToTheStack) {
     uint16_t word;
     std::memcpy(&word, bytes.data(), sizeof word);
     if (returns < 7) continue;
-    PathMemo::Pair* out = memo.LearnPair(in->next, word, stack, evicted);
+    Path<TntPair>* out = memo.Learn(in->next, TntPair(word), stack, evicted);
     ASSERT_NE(out, nullptr) << depth;
     EXPECT_TRUE(memo.EffectOf(*out).deep());
     ReturnStack another = stack;
@@ -255,17 +244,17 @@ TEST(MemoOfDeepCalls, ArePutWhereOthersGaveWay) {
   for (unsigned round = 0; round < 3; ++round) {
     for (unsigned i = 0; i < kFunctions; ++i) {
       const uint64_t begin = DeepCalls::kBegin + i * kApart;
-      const PathMemo::Seed seed = PathMemo::SeedOf(graph.NodeAt(begin));
+      const Seed seed = Seed::Of(graph.NodeAt(begin));
       for (const uint8_t tnt : {Tnt("n"), Tnt("t")}) {
         for (unsigned tip = 0; tip < 40; ++tip) {  // as many as there are places, and more
           const uint64_t from = DeepCalls::kBegin + (i + tip) % kFunctions * kApart;
-          const auto packets = PathMemo::Packets::Tip(begin).With(tnt);
-          const PathMemo::Seed jump = PathMemo::SeedOf(graph.NodeAt(from + kApart - 2));
-          const PathMemo::Path* other = memo.Find(jump, packets, ReturnStack(), evicted);
+          const auto packets = TipTnt::Tip(begin).With(tnt);
+          const Seed jump = Seed::Of(graph.NodeAt(from + kApart - 2));
+          const Path<TipTnt>* other = memo.Find(jump, packets, ReturnStack(), evicted);
           ASSERT_TRUE(other != nullptr && memo.EffectOf(*other).deep());
         }
         ReturnStack stack;
-        PathMemo::Path* path = memo.Find(seed, PathMemo::Packets::Tnt(tnt), stack, evicted);
+        Path<TipTnt>* path = memo.Find(seed, TipTnt::Tnt(tnt), stack, evicted);
         ASSERT_NE(path, nullptr);
         ASSERT_TRUE(memo.Apply(*path, stack));
         ASSERT_EQ(stack.size(), 3 + i % 5);
@@ -287,14 +276,14 @@ TEST(MemoOfDeepCalls, OneCallerDoesNotKeepAnothersPathAway) {
   BlockGraph graph(Space({At(0x1000, code)}), CodeMode::kX86_64);
   PathMemo memo(graph, true);
   PathUses evicted;
-  const PathMemo::Seed seed = PathMemo::SeedOf(graph.NodeAt(0x1000));
-  const auto packets = PathMemo::Packets::Tnt(Tnt("tn"));
+  const Seed seed = Seed::Of(graph.NodeAt(0x1000));
+  const auto packets = TipTnt::Tnt(Tnt("tn"));
   ReturnStack near, far;
   near.Push(graph.NodeAt(0x1001));
   far.Push(graph.NodeAt(0x100a));
   EXPECT_EQ(memo.Learn(seed, packets, far, evicted), nullptr);
   EXPECT_EQ(memo.slow(), SlowPacket::kNoPath);
-  PathMemo::Path* path = memo.Learn(seed, packets, near, evicted);
+  Path<TipTnt>* path = memo.Learn(seed, packets, near, evicted);
   ASSERT_NE(path, nullptr);
   EXPECT_EQ(memo.Learn(seed, packets, far, evicted), nullptr);
   EXPECT_EQ(memo.Find(seed, packets, near, evicted), path);
@@ -307,8 +296,8 @@ TEST(MemoOfDeepCalls, MoreThanAnEffectHoldsAreNoPath) {
   PathMemo memo(graph, true);
   PathUses evicted;
   const ReturnStack stack;
-  const PathMemo::Seed begin = PathMemo::SeedOf(graph.NodeAt(DeepCalls::kBegin));
-  EXPECT_EQ(memo.Learn(begin, PathMemo::Packets::Tnt(Tnt("n")), stack, evicted), nullptr);
+  const Seed begin = Seed::Of(graph.NodeAt(DeepCalls::kBegin));
+  EXPECT_EQ(memo.Learn(begin, TipTnt::Tnt(Tnt("n")), stack, evicted), nullptr);
   EXPECT_EQ(memo.slow(), SlowPacket::kNoPath);
 }
 
@@ -339,13 +328,13 @@ TEST(MemoOfDeepCalls, ForgetsAllWhenThereIsNoRoomForAnEffect) {
     BlockGraph graph(Space({At(ManyCalls::kBegin, ManyCalls().code)}), CodeMode::kX86_64);
     PathMemo memo(graph, true, content);
     PathUses counts;
-    const PathMemo::Seed seed = PathMemo::SeedOf(graph.NodeAt(ManyCalls::kBegin));
-    const auto packets = PathMemo::Packets::Tnt(Tnt("t"));
-    const auto word = static_cast<uint16_t>(Tnt("tttttt") | Tnt("t") << 8);
+    const Seed seed = Seed::Of(graph.NodeAt(ManyCalls::kBegin));
+    const auto packets = TipTnt::Tnt(Tnt("t"));
+    const TntPair pair(static_cast<uint16_t>(Tnt("tttttt") | Tnt("t") << 8));
     const auto check = [&](auto* path, uint64_t i, uint64_t returns, ReturnStack& stack) {
       ASSERT_NE(path, nullptr);
       ASSERT_TRUE(memo.Apply(*path, stack));
-      ASSERT_EQ(graph.info(PathMemo::NodeOf(path->next)).address,
+      ASSERT_EQ(graph.info(path->next.node()).address,
                 ManyCalls::CallAt(i) + returns * ManyCalls::kSize);
       ASSERT_TRUE(stack.empty());
       if (lists) return;
@@ -359,7 +348,7 @@ TEST(MemoOfDeepCalls, ForgetsAllWhenThereIsNoRoomForAnEffect) {
         stack.Push(graph.NodeAt(ManyCalls::CallAt(i)));
         ReturnStack same = stack;
         ASSERT_NO_FATAL_FAILURE(check(memo.Find(seed, packets, stack, counts), i, 1, stack));
-        ASSERT_NO_FATAL_FAILURE(check(memo.FindPair(seed, word, same, counts), i, 7, same));
+        ASSERT_NO_FATAL_FAILURE(check(memo.Find(seed, pair, same, counts), i, 7, same));
       }
     }
     memo.CountUses(counts);
@@ -370,7 +359,7 @@ TEST(MemoOfDeepCalls, ForgetsAllWhenThereIsNoRoomForAnEffect) {
 }
 
 TEST_F(Memo, CountsEachUseOnce) {
-  PathMemo::Path* path = Learn(kFirst, Tnt("ttn"));
+  Path<TipTnt>* path = Learn(kFirst, Tnt("ttn"));
   ASSERT_NE(path, nullptr);
   path->uses = 5;
   PathUses counts;
@@ -384,7 +373,7 @@ TEST_F(Memo, CountsEachUseOnce) {
 
 // What is used and in no sum yet is bounded: whoever uses a path is told when to count.
 TEST_F(Memo, SaysWhenUsesAreToBeCounted) {
-  PathMemo::Path* path = Learn(kFirst, Tnt("ttn"));
+  Path<TipTnt>* path = Learn(kFirst, Tnt("ttn"));
   ASSERT_NE(path, nullptr);
   path->uses = 1;
   PathUses counts;
@@ -398,7 +387,7 @@ TEST_F(Memo, SaysWhenUsesAreToBeCounted) {
 
 TEST_F(Memo, APathThatGivesWayIsCounted) {
   stack_.Push(graph_.NodeAt(kFirst));
-  PathMemo::Path* first = Learn(kCallee, Tnt("tt"));
+  Path<TipTnt>* first = Learn(kCallee, Tnt("tt"));
   ASSERT_NE(first, nullptr);
   first->uses = 3;
   stack_.Push(graph_.NodeAt(kSecond));
@@ -412,18 +401,18 @@ TEST_F(Memo, TwoPackets) {
     const std::array bytes = {Tnt("tttttt"), Tnt(second)};
     uint16_t word;
     std::memcpy(&word, bytes.data(), sizeof word);
-    PathMemo::Pair* pair = memo_.LearnPair(Seed(kFirst), word, stack_, evicted_);
+    Path<TntPair>* pair = memo_.Learn(SeedAt(kFirst), TntPair(word), stack_, evicted_);
     ASSERT_NE(pair, nullptr);
     FlowDigest digest;
     const size_t calls = (6 + std::strlen(second)) / 3;
     for (size_t i = 0; i < calls; ++i)
       for (const uint64_t ip : {0x1000, 0x1010, 0x1012, 0x1005}) digest.Append(ip);
-    EXPECT_EQ(PathMemo::InstructionsOf(PathMemo::LengthOf(*pair)), digest.count) << second;
+    EXPECT_EQ(pair->answer().instructions(), digest.count) << second;
     EXPECT_EQ(pair->hash, digest.hash) << second;
-    EXPECT_EQ(graph_.info(PathMemo::NodeOf(pair->next)).address,
+    EXPECT_EQ(graph_.info(pair->next.node()).address,
               second[std::strlen(second) - 1] == 'n' ? kSecond : kFirst)
         << second;
-    EXPECT_EQ(memo_.FindPair(Seed(kFirst), word, stack_, evicted_), pair) << second;
+    EXPECT_EQ(memo_.Find(SeedAt(kFirst), TntPair(word), stack_, evicted_), pair) << second;
   }
 }
 
@@ -436,8 +425,8 @@ TEST(MemoOfLists, APathOfMoreBlocksThanAListHoldsIsNone) {
     PathMemo memo(graph, true, MemoContent::kBlocks);
     const ReturnStack stack;
     PathUses evicted;
-    const PathMemo::Seed seed = PathMemo::SeedOf(graph.NodeAt(0x1000));
-    const PathMemo::Path* path = memo.Learn(seed, PathMemo::Packets::Tnt(Tnt("t")), stack, evicted);
+    const Seed seed = Seed::Of(graph.NodeAt(0x1000));
+    const Path<TipTnt>* path = memo.Learn(seed, TipTnt::Tnt(Tnt("t")), stack, evicted);
     EXPECT_EQ(path != nullptr, jumps < BlockLists::kMost) << jumps;
     EXPECT_EQ(memo.slow(), path != nullptr ? SlowPacket::kNewPath : SlowPacket::kNoPath) << jumps;
     if (path == nullptr) continue;

@@ -17,8 +17,8 @@
 namespace flowback::record {
 namespace {
 
-TEST(ReturnStack, LastInFirstOut) {
-  ReturnStack stack;
+TEST(CompressionStack, LastInFirstOut) {
+  CompressionStack stack;
   EXPECT_EQ(stack.Pop(), std::nullopt);
   stack.Push(1);
   stack.Push(2);
@@ -27,8 +27,8 @@ TEST(ReturnStack, LastInFirstOut) {
   EXPECT_EQ(stack.Pop(), std::nullopt);
 }
 
-TEST(ReturnStack, KeepsThe64Newest) {
-  ReturnStack stack;
+TEST(CompressionStack, KeepsThe64Newest) {
+  CompressionStack stack;
   for (uint64_t i = 0; i < 100; ++i) stack.Push(i);
   for (uint64_t i = 100; i-- > 36;) EXPECT_EQ(stack.Pop(), i);
   EXPECT_EQ(stack.Pop(), std::nullopt);
@@ -115,15 +115,15 @@ TEST(ProcessMaps, OfNoProcess) {
   EXPECT_TRUE(ReadComm(kNobody, kNobody).empty());
 }
 
-TEST(CodeReader, ReadsAcrossPagesAndStopsAtUnmappedOnes) {
-  CodeReader reader(getpid());
+TEST(StoppedCodeReader, ReadsAcrossPagesAndStopsAtUnmappedOnes) {
+  StoppedCodeReader reader(getpid());
   const std::vector<uint8_t> data(10000, 0x5a);
   EXPECT_EQ(reader.ReadMemory(reinterpret_cast<uint64_t>(data.data()), data.size()), data);
   EXPECT_TRUE(reader.ReadMemory(0, 100).empty());
 }
 
-TEST(CodeReader, WhatIsNoCodeIsUnknown) {
-  CodeReader reader(getpid());
+TEST(StoppedCodeReader, WhatIsNoCodeIsUnknown) {
+  StoppedCodeReader reader(getpid());
   EXPECT_FALSE(reader.Fetch(0x10, CodeMode::kX86_64).known);
   EXPECT_EQ(reader.Fetch(0x10, CodeMode::kX86_64).size, 0);
   const std::vector<uint8_t> nop = {0x90, 0, 0, 0};
@@ -134,8 +134,8 @@ TEST(CodeReader, WhatIsNoCodeIsUnknown) {
 }
 
 // Memory that may change is read every time.
-TEST(CodeReader, SeesChangedCode) {
-  CodeReader reader(getpid());
+TEST(StoppedCodeReader, SeesChangedCode) {
+  StoppedCodeReader reader(getpid());
   reader.Refresh();
   std::vector<uint8_t> code = {0x90, 0x90, 0x90, 0x90};
   const auto address = reinterpret_cast<uint64_t>(code.data());

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Pauses of a trace, from packets: TSC 1 GHz, an MTC every 800 ticks. A tick is a nanosecond.
-#include "decode/pt/source/pauses.h"
-
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -9,6 +7,7 @@
 
 #include "decode/pt/packets/packet.h"
 #include "decode/pt/packets/packet_writer.h"
+#include "decode/pt/source/index_stream.h"
 
 namespace flowback {
 namespace {
@@ -22,7 +21,6 @@ PtConfig Config() {
   config.tsc_ctc_numerator = 200;
   config.tsc_ctc_denominator = 2;
   config.mtc_shift = 3;
-  config.time.mult = 1;
   return config;
 }
 
@@ -44,11 +42,13 @@ class PausesTest : public testing::Test {
 
   std::vector<Pause> Pauses(const std::vector<StreamGap>& gaps = {}) {
     std::vector<Pause> pauses;
-    timed_ =
-        pt::VisitPauses(StreamWindow(writer_.bytes()), gaps, Config(), [&](const Pause& pause) {
-          pauses.push_back(pause);
-          return true;
-        });
+    Stream stream;
+    stream.bytes = writer_.bytes();
+    stream.gaps = gaps;
+    timed_ = pt::VisitPauses(stream, Config(), [&](const Pause& pause) {
+      pauses.push_back(pause);
+      return true;
+    });
     // The last one is the stream's end.
     EXPECT_TRUE(pauses.back().at_end);
     EXPECT_EQ(pauses.back().offset, here());

@@ -153,6 +153,23 @@ class ImaginaryReader final : public PacketReader {
 class ImaginarySource final : public TraceSource {
  public:
   std::string_view Name() const override { return "imaginary trace"; }
+  std::shared_ptr<const StreamIndex> Index(
+      const Stream& stream, const std::function<bool(const Pause&)>& visit) const override {
+    constexpr TimeConversion kTicks{.shift = 0, .mult = 1, .zero = 0};
+    auto index = std::make_shared<StreamIndex>();
+    index->pauses = PauseList(StreamIndex::MostPauseBytes(stream.bytes.size()));
+    bool told = !visit;
+    VisitPauses(stream, kTicks, [&](const Pause& pause) {
+      index->pauses.Add(pause);
+      told = told || !visit(pause);
+      return true;
+    });
+    for (uint64_t at = 0; at < stream.bytes.size(); at += kSync)
+      index->sync_points.push_back({.offset = at, .first_tsc = RecordAt(stream.bytes, at).time});
+    index->packet_bytes = stream.bytes.size();
+    index->times = Times(stream);
+    return index;
+  }
   uint64_t SyncPointBefore(const Stream&, uint64_t offset) const override {
     return offset == 0 ? 0 : (offset - 1) / kSync * kSync;
   }

@@ -118,13 +118,10 @@ TEST_F(ImaginaryTest, TheirTimeAddsUp) {
   const StreamInputs inputs(recording_, *code, Resync::kEarliest);
   const Result<std::unique_ptr<Decoder>> decoder = inputs.source().MakeDecoder("");
   ASSERT_TRUE(decoder);
-  std::vector<FlowSummary> summaries;
-  for (const Stream& stream : recording_.streams)
-    summaries.push_back(*(*decoder)->Summarize(inputs.For(stream)));
-  const Result<TimeAccounts> times = AccountTimes(recording_, inputs, summaries, **decoder);
-  ASSERT_TRUE(times);
+  const Result<FlowAccounts> accounts = AccountFlow(recording_, inputs, **decoder);
+  ASSERT_TRUE(accounts);
   std::map<int32_t, uint64_t> executing;
-  for (const TimeAccount& account : times->threads) {
+  for (const TimeAccount& account : accounts->times.threads) {
     EXPECT_EQ(account.Sum(), account.lifetime());
     executing[account.tid] = account.Of(TimeClass::kExecuting).time;
   }

@@ -104,10 +104,7 @@ class CpuPiecesTest : public ::testing::Test {
     EXPECT_TRUE(code);
     const StreamInputs inputs(recording_, *code, Resync::kEarliest);
     const std::unique_ptr<Decoder> decoder = pt::MakeNativeDecoder();
-    std::vector<FlowSummary> summaries;
-    for (const Stream& stream : recording_.streams)
-      summaries.push_back(*decoder->Summarize(inputs.For(stream)));
-    return *AccountTimes(recording_, inputs, summaries, *decoder);
+    return AccountFlow(recording_, inputs, *decoder)->times;
   }
 
   using Told = std::vector<std::pair<int32_t, uint64_t>>;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "decode/pt/packets/psb.h"
 #include "flowback/replay/thread_cursor.h"
 #include "tests/differential/harness.h"
 #include "tests/support/random.h"
@@ -87,6 +88,30 @@ TEST_P(BadStreams, AreWhatADecoderTells) {
     EXPECT_FALSE(cursor.NextAt(1));
     if (HasFailure()) return;
   }
+}
+
+// Whoever goes over it decodes it twice, but keeps nothing of it.
+TEST(LongPadding, CostsAnIndexLittle) {
+  GeneratorOptions options = MixedOptions(1);
+  options.instructions = 5'000;
+  const Subject subject(GenerateStream(options));
+  std::vector<uint8_t> bytes = Unchanged(subject);
+  bytes.insert(bytes.begin() + static_cast<ptrdiff_t>(pt::FindPsb(bytes, bytes.size() / 2)),
+               200'000'000, 0);
+  DecodeInput input = subject.Input(bytes, Resync::kEarliest);
+  input.times = true;
+  Stream stream;
+  stream.bytes = input.bytes;
+  const std::vector<ThreadFlow> flows = {
+      {.pieces = {{.stream = &stream, .begin = 0, .end = bytes.size()}}}};
+  const std::unique_ptr<Decoder> decoder = Native();
+  Result<FlowIndex> index = FlowIndex::Build({{&stream, &input}}, flows, *decoder, {});
+  ASSERT_TRUE(index) << index.error().message();
+  EXPECT_LT(index->file_bytes(), bytes.size() / 100);
+  Elements brute;
+  ASSERT_TRUE(decoder->Decode(input, brute));
+  ThreadCursor cursor(*index, index->threads()[0]);
+  EXPECT_EQ(Difference(Backward(cursor), brute.Of(nullptr)), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(

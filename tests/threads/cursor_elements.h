@@ -23,10 +23,13 @@ struct Element {
   uint64_t place = 0;  // an address, or where in the stream
   uint64_t tsc = 0;
   TscInterval bounds{};
+  bool begins_run = false;
+  bool is_branch = false;
 
   bool operator==(const Element& other) const {
-    return kind == other.kind && place == other.place && tsc == other.tsc &&
-           bounds.lo == other.bounds.lo && bounds.hi == other.bounds.hi;
+    return kind == other.kind && begins_run == other.begins_run && is_branch == other.is_branch &&
+           place == other.place && tsc == other.tsc && bounds.lo == other.bounds.lo &&
+           bounds.hi == other.bounds.hi;
   }
 };
 
@@ -37,7 +40,8 @@ class Elements final : public ExecutionConsumer {
     std::vector<Element>& elements = of_[run.stay];
     uint64_t ip = run.address;
     for (size_t i = 0; i < run.lengths.size(); ip += run.lengths[i++])
-      elements.push_back({Kind::kInstruction, ip, run.TscOf(i), run.BoundsOf(i)});
+      elements.push_back({Kind::kInstruction, ip, run.TscOf(i), run.BoundsOf(i), i == 0,
+                          i + 1 == run.lengths.size() && run.exit != BlockExit::kFallThrough});
   }
   void OnEvent(const TraceEvent& event) override {
     of_[event.stay].push_back({Kind::kEvent, event.offset, event.tsc, event.bounds});
@@ -55,15 +59,19 @@ class Elements final : public ExecutionConsumer {
 inline Element At(const ThreadCursor& cursor) {
   switch (cursor.kind()) {
     case Kind::kInstruction:
-      return {Kind::kInstruction, cursor.instruction().address, cursor.instruction().tsc,
-              cursor.instruction().bounds};
+      return {
+          Kind::kInstruction,
+          cursor.instruction().address,
+          cursor.tsc(),
+          cursor.instruction().bounds,
+          cursor.instruction().first_of_run,
+          cursor.instruction().last_of_run && cursor.instruction().exit != BlockExit::kFallThrough};
     case Kind::kEvent:
-      return {Kind::kEvent, cursor.event().offset, cursor.event().tsc, cursor.event().bounds};
+      return {Kind::kEvent, cursor.event().offset, cursor.tsc(), cursor.event().bounds};
     case Kind::kLoss:
-      return {Kind::kLoss, cursor.loss().begin, cursor.loss().tsc, cursor.loss().bounds};
+      return {Kind::kLoss, cursor.loss().begin, cursor.tsc(), cursor.loss().bounds};
     case Kind::kUnknown:
-      return {Kind::kUnknown, cursor.unknown().offset, cursor.unknown().tsc,
-              cursor.unknown().bounds};
+      return {Kind::kUnknown, cursor.unknown().offset, cursor.tsc(), cursor.unknown().bounds};
     case Kind::kEnd:
       return {Kind::kEnd};
   }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,6 +34,7 @@ class Jumps {
       ToInstruction();
       ToTime();
       ToAddress();
+      ToNearest();
     }
     cursor_.ToInstruction(instructions_.size());
     EXPECT_EQ(cursor_.kind(), Kind::kEnd);
@@ -69,6 +71,43 @@ class Jumps {
     while (before != 0 && !is_it(truth_[before - 1])) --before;
     EXPECT_EQ(cursor_.PreviousAt(address), before != 0);
     ExpectAt(before != 0 ? before - 1 : from, "previous at");
+  }
+  // The next and the previous element of each sort.
+  void ToNearest() {
+    Expect(
+        "run", [](const Element& e) { return e.begins_run; }, &ThreadCursor::NextRun,
+        &ThreadCursor::PreviousRun);
+    Expect(
+        "branch", [](const Element& e) { return e.is_branch; }, &ThreadCursor::NextBranch,
+        &ThreadCursor::PreviousBranch);
+    Expect(
+        "event", [](const Element& e) { return e.kind == Kind::kEvent; },
+        [](ThreadCursor& c) { return c.Next(Kind::kEvent); },
+        [](ThreadCursor& c) { return c.Previous(Kind::kEvent); });
+    Expect(
+        "loss", [](const Element& e) { return e.kind == Kind::kLoss; },
+        [](ThreadCursor& c) { return c.Next(Kind::kLoss); },
+        [](ThreadCursor& c) { return c.Previous(Kind::kLoss); });
+    Expect(
+        "address that never was", [](const Element&) { return false; },
+        [](ThreadCursor& c) { return c.NextAt(0x123456789) || (c.ToEnd(), false); },
+        [](ThreadCursor& c) { return c.PreviousAt(0x123456789) || (c.ToBegin(), false); });
+  }
+  // Where there is none, the cursor stands behind the last element, or at the first one.
+  template <class Is, class Next, class Previous>
+  void Expect(const std::string& what, Is is, Next next, Previous previous) {
+    const size_t from = instructions_[number_];
+    const ThreadCursor::Place start = (cursor_.ToInstruction(number_), cursor_.place());
+    size_t to = from + 1;
+    while (to < truth_.size() && !is(truth_[to])) ++to;
+    EXPECT_EQ(std::invoke(next, cursor_), to < truth_.size()) << what;
+    ExpectAt(to, "next " + what);
+    cursor_.Return(start);
+    ExpectAt(from, "back before " + what);
+    size_t before = from;
+    while (before != 0 && !is(truth_[before - 1])) --before;
+    EXPECT_EQ(std::invoke(previous, cursor_), before != 0) << what;
+    ExpectAt(before == 0 ? 0 : before - 1, "previous " + what);
   }
   void ExpectAt(size_t element, const std::string& what) {
     const Element expected = element < truth_.size() ? truth_[element] : Element{Kind::kEnd};

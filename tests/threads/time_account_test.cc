@@ -131,15 +131,9 @@ class TimeAccountTest : public testing::Test {
     const StreamInputs inputs(recording_, *code, Resync::kEarliest);
     Result<std::unique_ptr<Decoder>> decoder = MakeDecoder("native");
     ASSERT_TRUE(decoder);
-    std::vector<FlowSummary> summaries;
-    for (const Stream& stream : recording_.streams) {
-      Result<FlowSummary> summary = (*decoder)->Summarize(inputs.For(stream));
-      ASSERT_TRUE(summary) << summary.error().message();
-      summaries.push_back(std::move(*summary));
-    }
-    Result<TimeAccounts> accounts = AccountTimes(recording_, inputs, summaries, **decoder);
+    Result<FlowAccounts> accounts = AccountFlow(recording_, inputs, **decoder);
     ASSERT_TRUE(accounts) << accounts.error().message();
-    accounts_ = std::move(*accounts);
+    accounts_ = std::move(accounts->times);
     for (const TimeAccount& account : accounts_.threads) {
       EXPECT_EQ(account.Sum(), account.lifetime()) << account.tid;
       for (const TimeShare& share : account.shares) {

@@ -7,22 +7,22 @@
 
 namespace flowback::libipt {
 
-void CodeReader::Select(uint64_t retired, uint64_t tsc) {
+void ImageReader::Select(uint64_t retired, uint64_t tsc) {
   const uint64_t now = tsc != 0 && time_.known() ? time_.ToNanoseconds(tsc) : 0;
   while (HasNext() && HasBegun(history_->epochs[epoch_ + 1], retired, now)) Use(epoch_ + 1);
 }
 
-bool CodeReader::HasNext() const {
+bool ImageReader::HasNext() const {
   return history_ != nullptr && epoch_ + 1 < history_->epochs.size();
 }
 
-bool CodeReader::HasBegun(const AddressSpaceHistory::Epoch& epoch, uint64_t retired,
-                          uint64_t now) const {
+bool ImageReader::HasBegun(const AddressSpaceHistory::Epoch& epoch, uint64_t retired,
+                           uint64_t now) const {
   return history_->key == AddressSpaceHistory::Key::kInstructions ? epoch.instructions <= retired
                                                                   : epoch.time <= now;
 }
 
-void CodeReader::EnterStays(uint64_t offset) {
+void ImageReader::EnterStays(uint64_t offset) {
   for (; next_change_ < changes_->size() && (*changes_)[next_change_].offset <= offset;
        ++next_change_) {
     const ThreadStay& stay = *(*changes_)[next_change_].stay;
@@ -34,19 +34,19 @@ void CodeReader::EnterStays(uint64_t offset) {
   }
 }
 
-void CodeReader::UseHistory(const AddressSpaceHistory* history) {
+void ImageReader::UseHistory(const AddressSpaceHistory* history) {
   if (history == history_) return;
   history_ = history;
   if (history_ != nullptr && !history_->epochs.empty()) Use(0);
 }
 
-void CodeReader::Rewind(const Place& place) {
+void ImageReader::Rewind(const Place& place) {
   history_ = place.history;
   next_change_ = place.next_change;
   if (history_ != nullptr && !history_->epochs.empty()) Use(place.epoch);
 }
 
-void CodeReader::Use(size_t epoch) {
+void ImageReader::Use(size_t epoch) {
   epoch_ = epoch;
   space_ = history_->epochs[epoch].space.get();
   mapping_ = nullptr;
@@ -54,7 +54,7 @@ void CodeReader::Use(size_t epoch) {
 
 // The trace's clock may lag behind the kernel's: code that is mapped a moment later counts as
 // mapped when it runs. Not where it is known what is missing there now.
-const CodeMapping* CodeReader::Find(uint64_t ip) {
+const CodeMapping* ImageReader::Find(uint64_t ip) {
   if (space_ == nullptr) return nullptr;
   if (const CodeMapping* mapping = space_->Find(ip)) return mapping;
   if (history_->key != AddressSpaceHistory::Key::kTime || !HasNext()) return nullptr;
@@ -64,8 +64,8 @@ const CodeMapping* CodeReader::Find(uint64_t ip) {
   return next;
 }
 
-int CodeReader::Read(uint8_t* buffer, size_t size, const pt_asid*, uint64_t ip, void* context) {
-  auto* reader = static_cast<CodeReader*>(context);
+int ImageReader::Read(uint8_t* buffer, size_t size, const pt_asid*, uint64_t ip, void* context) {
+  auto* reader = static_cast<ImageReader*>(context);
   const CodeMapping* mapping = reader->mapping_;
   if (mapping == nullptr || ip < mapping->address || ip - mapping->address >= mapping->size)
     reader->mapping_ = mapping = reader->Find(ip);

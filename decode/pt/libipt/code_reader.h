@@ -12,7 +12,7 @@
 namespace flowback::libipt {
 
 // A value: a copy goes on from where it was made.
-class CodeReader {
+class ImageReader {
  public:
   // Where in the history a part of the stream is.
   struct Place {
@@ -22,7 +22,7 @@ class CodeReader {
   };
 
   // `input.code` may be null: nothing is mapped then.
-  explicit CodeReader(const DecodeInput& input)
+  explicit ImageReader(const DecodeInput& input)
       : changes_(&input.changes), time_(input.config.time) {
     UseHistory(input.code);
     EnterStays(0);
@@ -44,7 +44,7 @@ class CodeReader {
   Place place() const { return {history_, epoch_, next_change_}; }
   void Rewind(const Place& place);
 
-  // libipt's read_memory_callback_t; `context` is the CodeReader.
+  // libipt's read_memory_callback_t; `context` is the ImageReader.
   static int Read(uint8_t* buffer, size_t size, const pt_asid*, uint64_t ip, void* context);
 
  private:

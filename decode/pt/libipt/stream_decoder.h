@@ -88,7 +88,7 @@ class StreamDecoder {
     uint64_t search_from = 0;  // for a PSB
     uint64_t psb = 0;          // where the walk at hand began
     std::shared_ptr<const Readable> readable = std::make_shared<Readable>();
-    CodeReader code;
+    ImageReader code;
     FlowWriter writer;
     uint64_t retired = 0;  // instructions before the walk at hand
     ByteAccount account;   // without what was decoded

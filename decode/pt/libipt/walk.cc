@@ -64,7 +64,7 @@ Completed Describe(const pt_insn& insn) {
 
 }  // namespace
 
-Result<Walk> Walk::Start(const Window& window, const PtConfig& pt, CodeReader& code,
+Result<Walk> Walk::Start(const Window& window, const PtConfig& pt, ImageReader& code,
                          FlowWriter& writer, uint64_t skip, uint64_t retired) {
   Walk walk(window, code, writer, skip, retired);
   walk.tsc_reference_ = pt.tsc_reference;
@@ -74,7 +74,7 @@ Result<Walk> Walk::Start(const Window& window, const PtConfig& pt, CodeReader& c
   PacketDecoder packets(pt_pkt_alloc_decoder(&config));
   if (!walk.image_ || !walk.decoder_ || !packets)
     return Fail(ErrorCode::kSystem, "libipt could not allocate a decoder");
-  pt_image_set_callback(walk.image_.get(), CodeReader::Read, &code);
+  pt_image_set_callback(walk.image_.get(), ImageReader::Read, &code);
   pt_insn_set_image(walk.decoder_.get(), walk.image_.get());
   pt_pkt_sync_set(packets.get(), 0);
   walk.mirror_.emplace(std::move(packets));

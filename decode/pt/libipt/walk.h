@@ -38,7 +38,7 @@ struct WalkEnd {
 // trace"; `skip` makes the second walk silent up to where the first one came.
 class Walk {
  public:
-  static Result<Walk> Start(const Window& window, const PtConfig& pt, CodeReader& code,
+  static Result<Walk> Start(const Window& window, const PtConfig& pt, ImageReader& code,
                             FlowWriter& writer, uint64_t skip, uint64_t retired);
 
   // Where to pause: at the first packet behind `offset`, a place of the stream, that is not gone
@@ -60,7 +60,7 @@ class Walk {
   bool WantsCut(const WalkEnd& end) const;
 
  private:
-  Walk(const Window& window, CodeReader& code, FlowWriter& writer, uint64_t skip, uint64_t retired)
+  Walk(const Window& window, ImageReader& code, FlowWriter& writer, uint64_t skip, uint64_t retired)
       : window_(window), code_(&code), writer_(&writer), skip_(skip), retired_(retired) {}
 
   int Begin();
@@ -92,7 +92,7 @@ class Walk {
   };
 
   Window window_;
-  CodeReader* code_;
+  ImageReader* code_;
   FlowWriter* writer_;
   uint64_t skip_;
   uint64_t retired_;

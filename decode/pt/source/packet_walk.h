@@ -24,11 +24,25 @@ class PacketWalk {
   PacketWalk(const Stream& stream, const CpuId& cpu, uint64_t from = 0);
 
   Step Next();
+
+  // Of the packets that SkipFlow has gone over: how many, and of TIPs, which vary, the bytes.
+  struct Flow {
+    uint64_t tnts = 0;  // short ones
+    uint64_t pads = 0;
+    uint64_t tips = 0;
+    uint64_t tip_bytes = 0;
+  };
+  // Goes over the short TNTs, TIPs and padding that come next, if any do, and counts them. All of
+  // them need not be one call's.
+  void SkipFlow(Flow& flow);
+
   // Of what it told last.
   size_t offset() const { return offset_; }
   size_t size() const { return size_; }
   const Packet& packet() const { return packet_; }  // REQUIRES: kPacket
   LossCause cause() const { return cause_; }        // REQUIRES: kUnread
+  // So many bytes so far are both a PSB's and a packet's that damage made, which reaches into it.
+  uint64_t told_twice() const { return told_twice_; }
 
  private:
   bool NextPart();
@@ -45,6 +59,7 @@ class PacketWalk {
   size_t behind_last_psb_ = 0;  // where it begins, and one
   LossCause cause_ = LossCause::kNoSync;
   PebsState pebs_;
+  uint64_t told_twice_ = 0;
   size_t offset_ = 0;
   size_t size_ = 0;
   Packet packet_;

@@ -2,10 +2,9 @@
 // Intel PT as a source of trace. What each question needs is in a file of its own.
 #include <utility>
 
+#include "decode/pt/source/index_stream.h"
 #include "decode/pt/source/packet_batches.h"
-#include "decode/pt/source/pauses.h"
 #include "decode/pt/source/sync_points.h"
-#include "flowback/base/joined_bytes.h"
 #include "flowback/decode/decoder.h"
 #include "flowback/decode/trace_source.h"
 
@@ -18,6 +17,10 @@ class PtSource final : public TraceSource {
 
   std::string_view Name() const override { return "Intel PT"; }
 
+  std::shared_ptr<const StreamIndex> Index(
+      const Stream& stream, const std::function<bool(const Pause&)>& visit) const override {
+    return pt::IndexStream(stream, config_, visit);
+  }
   uint64_t SyncPointBefore(const Stream& stream, uint64_t offset) const override {
     return pt::SyncPointBefore(stream, config_.cpu, offset);
   }
@@ -28,9 +31,8 @@ class PtSource final : public TraceSource {
 
   bool VisitPauses(const Stream& stream, const TimeConversion& time,
                    const std::function<bool(const Pause&)>& visit) const override {
-    PtConfig config = config_;
-    config.time = time;
-    return pt::VisitPauses(StreamWindow(stream.bytes, stream.joined), stream.gaps, config, visit);
+    return pt::VisitPauses(stream, config_,
+                           [&](const Pause& pause) { return visit(pause.In(time)); });
   }
 
   std::unique_ptr<PacketReader> Packets(const Stream& stream) const override {

@@ -1,89 +1,94 @@
 // SPDX-License-Identifier: MIT
 // A decoder's state as bytes, and bytes as a state. One list of a type's parts (state_parts.h)
-// serves both ways, so that what is written and what is read can't differ.
+// serves both ways, so that what is written and what is read can't differ. What is pointed to is
+// written by its name (state_names.h).
 //
-// Numbers are written seven bits to a byte, the lowest first, as most are small; what is pointed to
-// is written by its name (state_names.h).
+// Many of a state's numbers are times, counts and addresses that lie near each other. So a number
+// that is not small is written as how far it lies from the nearest of the last ones:
+//
+//   5         -> 10                      twice the number
+//   70000123  -> 1, 140000246            twice the place of the nearest one, and one; the distance
+//   70000124  -> 1, 2                    the same, and now one is near
 #pragma once
 
-#include <bit>
-#include <concepts>
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
-#include <type_traits>
-#include <utility>
 #include <vector>
 
+#include "base/number_bytes.h"
 #include "decode/pt/state/state_names.h"
-#include "flowback/base/bytes.h"
 
 namespace flowback::pt {
 
-class StateWriter {
+// The last numbers that were not small.
+class NearNumbers {
+ public:
+  static constexpr uint64_t kSmall = 1 << 12;
+
+  size_t NearestTo(uint64_t number) const {
+    return static_cast<size_t>(
+        std::ranges::min_element(
+            numbers_, {}, [number](uint64_t of) { return std::min(of - number, number - of); }) -
+        numbers_.begin());
+  }
+  uint64_t At(size_t place) const { return numbers_[place % kMost]; }
+  void Add(uint64_t number) { numbers_[next_++ % kMost] = number; }
+
+ private:
+  static constexpr size_t kMost = 16;
+
+  std::array<uint64_t, kMost> numbers_{};
+  size_t next_ = 0;
+};
+
+class StateWriter : public NumberWriter {
  public:
   static constexpr bool kReads = false;
 
   explicit StateWriter(const StateNames& names) : names_(names) {}
 
   void Number(uint64_t number) {
-    for (; number >= 0x80; number >>= 7) bytes_.push_back(static_cast<uint8_t>(number | 0x80));
-    bytes_.push_back(static_cast<uint8_t>(number));
-  }
-  void Word(uint64_t word) {
-    for (int i = 0; i < 8; ++i, word >>= 8) bytes_.push_back(static_cast<uint8_t>(word));
+    if (number < NearNumbers::kSmall) return NumberWriter::Number(number << 1);
+    const size_t place = near_.NearestTo(number);
+    NumberWriter::Number(place << 1 | 1);
+    Distance(near_.At(place), number);
+    if (near_.At(place) != number) near_.Add(number);
   }
   template <class... What>
   void Pointer(const What&... what) {
     const std::optional<StateNames::Name> name = names_.Of(what...);
-    if (!name) return Fail();
-    Number(*name);
+    ok_ = ok_ && name;
+    Number(name.value_or(0));
   }
-  // The state can't be told in bytes.
-  void Fail() { ok_ = false; }
-  // Empty where it can't.
-  std::vector<uint8_t> Take() { return ok_ ? std::exchange(bytes_, {}) : std::vector<uint8_t>(); }
+  // Empty where the state points to what has no name.
+  std::vector<uint8_t> Take() { return ok_ ? NumberWriter::Take() : std::vector<uint8_t>(); }
 
  private:
   const StateNames& names_;
-  std::vector<uint8_t> bytes_;
+  NearNumbers near_;
   bool ok_ = true;
 };
 
-// Reads what a StateWriter wrote. Of other bytes it makes no sense, but nothing worse.
-class StateReader {
+// Of bytes that no StateWriter wrote it makes no sense, but nothing worse.
+class StateReader : public NumberReader {
  public:
   static constexpr bool kReads = true;
 
-  StateReader(const StateNames& names, Bytes bytes) : names_(names), rest_(bytes) {}
+  StateReader(const StateNames& names, Bytes bytes) : NumberReader(bytes), names_(names) {}
 
   uint64_t Number() {
-    uint64_t number = 0;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-      if (rest_.empty()) break;
-      const uint8_t byte = rest_.front();
-      rest_ = rest_.subspan(1);
-      number |= uint64_t{byte & 0x7fU} << shift;
-      if (byte < 0x80) return number;
-    }
-    Fail();
-    return 0;
+    const uint64_t first = NumberReader::Number();
+    if ((first & 1) == 0) return first >> 1;
+    const uint64_t near = near_.At(first >> 1);
+    const uint64_t number = Distance(near);
+    if (number != near) near_.Add(number);
+    return number;
   }
-  uint64_t Word() {
-    if (rest_.size() < 8) {
-      Fail();
-      return 0;
-    }
-    const uint64_t word = LoadLittleEndian(rest_.data(), 8);
-    rest_ = rest_.subspan(8);
-    return word;
-  }
-  // How many items follow, each of which takes a byte at least.
-  size_t Count() {
-    const uint64_t count = Number();
-    if (count <= rest_.size()) return static_cast<size_t>(count);
-    Fail();
-    return 0;
-  }
+  size_t Count() { return AsCount(Number()); }
   template <class What>
   void Pointer(What& what) {
     if (!names_.Find(Number(), what)) Fail();
@@ -92,22 +97,14 @@ class StateReader {
     if (!names_.Find(Number(), address, code)) Fail();
   }
   // The run's space and lengths. REQUIRES: its address and mode are known.
-  void Block(BlockRun& run) {
+  void Lengths(BlockRun& run) {
     const StateNames::Name space = Number();
     if (!names_.FindBlock(space, Number(), run)) Fail();
   }
-  void Fail() {
-    ok_ = false;
-    rest_ = {};
-  }
-  bool ok() const { return ok_; }
-  // All has been read, and all of it made sense.
-  bool Done() const { return ok_ && rest_.empty(); }
 
  private:
   const StateNames& names_;
-  Bytes rest_;
-  bool ok_ = true;
+  NearNumbers near_;
 };
 
 }  // namespace flowback::pt

@@ -13,7 +13,6 @@
 #include <type_traits>
 #include <vector>
 
-#include "base/ring.h"
 #include "decode/pt/batch_sink.h"
 #include "decode/pt/flow_engine.h"
 #include "decode/pt/state/state_bytes.h"
@@ -72,10 +71,15 @@ void Parts(T& of, Use use) {
   auto& [item_bytes] = of;
   use(item_bytes);
 }
-template <Is<FlowState::Waiting> T, class Use>
+template <Is<PacketCompound::Waiting> T, class Use>
 void Parts(T& of, Use use) {
   auto& [event, must_reach, takes_fup, abort, transaction, in_transaction] = of;
   use(event, must_reach, takes_fup, abort, transaction, in_transaction);
+}
+template <Is<PacketCompound::Transfer> T, class Use>
+void Parts(T& of, Use use) {
+  auto& [from, aborts] = of;
+  use(from, aborts);
 }
 template <Is<FlowState::Failure> T, class Use>
 void Parts(T& of, Use use) {
@@ -87,25 +91,20 @@ void Parts(T& of, Use use) {
   auto& [history, epoch] = of;
   use(history, epoch);
 }
-template <Is<EstimatorState::Mark> T, class Use>
+template <Is<TimeMarks::Mark> T, class Use>
 void Parts(T& of, Use use) {
-  auto& [told, tsc, bounds] = of;
-  use(told, tsc, bounds);
+  auto& [tsc, lo, hi, cycles, kind, in_doubt, ratio] = of;
+  use(tsc, lo, hi, cycles, kind, in_doubt, ratio);
 }
-template <Is<EstimatorState::Point> T, class Use>
+template <Is<TimeCourse::Point> T, class Use>
 void Parts(T& of, Use use) {
   auto& [count, mark, starts] = of;
   use(count, mark, starts);
 }
 template <Is<EstimatorState::Piece> T, class Use>
 void Parts(T& of, Use use) {
-  auto& [kind, starts, count, lo, hi, last_lo] = of;
-  use(kind, starts, count, lo, hi, last_lo);
-}
-template <Is<EstimatorState::Segment> T, class Use>
-void Parts(T& of, Use use) {
-  auto& [valid, begin, end, end_mark, points, passed, pace, pause] = of;
-  use(valid, begin, end, end_mark, points, passed, pace, pause);
+  auto& [kind, starts, blocks, instructions, count, lo, hi, last_lo] = of;
+  use(kind, starts, blocks, instructions, count, lo, hi, last_lo);
 }
 // Where its steps begin in the buffer is not written: they are written in order (PutSteps).
 template <Is<BlockStretch> T, class Use>
@@ -133,19 +132,23 @@ template <Is<Clock> T, class Use>
 void Parts(T& of, Use use) {
   Clock::Parts(of, use);
 }
+template <class T, class Use>
+  requires Is<T, LossAccount> || Is<T, LossState> || Is<T, PacketCompound> || Is<T, TimeMarks> ||
+           Is<T, TimeCourse>
+void Parts(T& of, Use use) {
+  std::remove_const_t<T>::Parts(of, use);
+}
 // A kept state has no graph, no node and no call's node: FlowEngine::Save.
 template <Is<FlowState> T, class Use>
 void Parts(T& of, Use use) {
   auto& [pos, end, hot_end, next_change, next_gap, packet, pebs, last_ip, clock, account,
-         behind_last_psb, counted, counted_padding, state, graph, cur, returns, calls_lost,
-         held_bits, held_count, deferred_tips, cycles_told, exec_mode, interrupt_flag,
-         in_transaction, waiting, transfer, transfer_aborts, mode, hot_packet, hot_bits, hot_count,
-         hot_ip, failure, loss, losing, tnt_passed, overflowed, only_time_since_ovf] = of;
+         behind_last_psb, state, graph, cur, returns, calls_lost, held_bits, held_count,
+         deferred_tips, cycles_told, exec_mode, interrupt_flag, in_transaction, compound,
+         hot_packet, hot_bits, hot_count, hot_ip, failure, loss_state] = of;
   use(pos, end, hot_end, next_change, next_gap, packet, pebs, last_ip, clock, account,
-      behind_last_psb, counted, counted_padding, state, returns, calls_lost, held_bits, held_count,
-      deferred_tips, cycles_told, exec_mode, interrupt_flag, in_transaction, waiting, transfer,
-      transfer_aborts, mode, hot_packet, hot_bits, hot_count, hot_ip, failure, loss, losing,
-      tnt_passed, overflowed, only_time_since_ovf);
+      behind_last_psb, state, returns, calls_lost, held_bits, held_count, deferred_tips,
+      cycles_told, exec_mode, interrupt_flag, in_transaction, compound, hot_packet, hot_bits,
+      hot_count, hot_ip, failure, loss_state);
 }
 
 // ---- writing and reading ----
@@ -247,7 +250,7 @@ void PutRun(Archive& archive, T& run) {
   const auto put = [&archive](auto&... parts) { (Put(archive, parts), ...); };
   put(address, next, tsc, first_tsc, bounds, last_lo, exit, last, mode, in_transaction, stay);
   if constexpr (Archive::kReads) {
-    archive.Block(run);
+    archive.Lengths(run);
   } else {
     archive.Pointer(space);
     archive.Number(lengths.size());
@@ -255,42 +258,48 @@ void PutRun(Archive& archive, T& run) {
 }
 
 // Steps are numbers of nodes in memory, so addresses take their place: each by how far it lies from
-// the one before, with the sign in the lowest bit.
+// the one before.
 inline void PutSteps(StateWriter& archive, const StepBuffer& steps, const BlockStretch& stretch) {
   uint64_t before = 0;
   for (const BlockStep step : steps.Steps(stretch.begin, stretch.count)) {
     const uint64_t address = stretch.graph->info(step.number()).address;
-    const uint64_t distance = address - before;
-    archive.Number(distance << 1 ^ (distance >> 63 != 0 ? ~uint64_t{0} : 0));
+    archive.Distance(before, address);
     archive.Number(step.taken());
     before = address;
   }
 }
+// The code may be another one now: then the blocks there are not those that were executed.
 inline void PutSteps(StateReader& archive, StepBuffer& steps, BlockStretch& stretch) {
   stretch.begin = steps.position();
   if (stretch.graph == nullptr) return archive.Fail();
   uint64_t address = 0;
+  FlowDigest flow = stretch.before;
   for (size_t left = stretch.count; left != 0 && archive.ok(); --left) {
-    const uint64_t distance = archive.Number();
-    address += distance >> 1 ^ ((distance & 1) != 0 ? ~uint64_t{0} : 0);
+    address = archive.Distance(address);
+    const uint32_t number = stretch.graph->NodeAt(address);
+    const Node& node = stretch.graph->node(number);
+    flow.Append({node.count, node.hash});
     if (steps.end() >= steps.limit()) steps.MakeRoom();
-    *steps.end() = BlockStep::Of(stretch.graph->NodeAt(address), archive.Number() != 0);
+    *steps.end() = BlockStep::Of(number, archive.Number() != 0);
     steps.set_end(steps.end() + 1);
   }
+  if (flow != stretch.behind) archive.Fail();
 }
 
 // The steps of batch and stretches, in their order: there are no others.
 template <class Archive, class T>
 void PutEstimator(Archive& archive, T& of) {
-  auto& [marks, first, last, settled, base, resolved, placed, unplaced, unplaced_count, exact,
-         tracing, has_cyc, points, segment, usual_pace, tail_pace, pieces, waiting, blocks,
-         stretches, steps, batch, times, events, losses, loss_begin, loss_begin_bounds, count,
-         lo_floor, tsc_floor, done] = of;
+  auto& [marks, settled, placed, unplaced, unplaced_count, exact, tracing, has_cyc, course, pieces,
+         waiting, blocks, stretches, steps, events, losses, count, batch, batch_begin, stretch_left,
+         times, loss_begin, loss_begin_bounds, lo_floor, tsc_floor, done] = of;
   const auto put = [&archive](auto&... parts) { (Put(archive, parts), ...); };
-  put(marks, first, last, settled, base, resolved, placed, unplaced, unplaced_count, exact, tracing,
-      has_cyc, points, segment, usual_pace, tail_pace, pieces, waiting, blocks, stretches, batch,
-      times, events, losses, loss_begin, loss_begin_bounds, count, lo_floor, tsc_floor, done);
-  if (batch.count != 0) PutSteps(archive, steps, batch);
+  put(marks, settled, placed, unplaced, unplaced_count, exact, tracing, has_cyc, course, pieces,
+      waiting, blocks, stretches, events, losses, count, batch.count, batch_begin, stretch_left,
+      times, loss_begin, loss_begin_bounds, lo_floor, tsc_floor, done);
+  if (batch.count != 0) {
+    put(batch);
+    PutSteps(archive, steps, batch);
+  }
   for (size_t i = 0; i < stretches.size(); ++i) PutSteps(archive, steps, stretches[i]);
 }
 

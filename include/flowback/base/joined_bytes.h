@@ -57,6 +57,8 @@ class JoinedBytes {
   // Granules in memory, and the most there ever were at one time.
   size_t present() const;
   size_t most_present() const;
+  // How many times a granule has come into memory: what a pass reads, each of its granules once.
+  size_t brought() const;
 
  private:
   enum class State : uint8_t { kAbsent, kComing, kPresent };
@@ -88,6 +90,7 @@ class JoinedBytes {
   std::deque<size_t> idle_;  // present without users, the one that was left first in front
   size_t present_ = 0;
   size_t most_present_ = 0;
+  size_t brought_ = 0;
 };
 
 // What one reader of a stream holds of it; moves along with the reader. For one thread. Where the

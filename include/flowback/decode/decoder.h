@@ -118,6 +118,10 @@ class Decoder {
   virtual Result<ByteAccount> Decode(const DecodeInput& input, ExecutionConsumer& consumer) = 0;
   // Totals only; a decoder may have a faster way than Decode. Same result as summing Decode's flow.
   virtual Result<FlowSummary> Summarize(const DecodeInput& input);
+  // Summarize's result from one decode that also tells `events` the events and losses with their
+  // times, as Decode does with DecodeInput::times and without blocks. REQUIRES: `events` is never
+  // done before the end.
+  virtual Result<FlowSummary> SummarizeTimed(const DecodeInput& input, ExecutionConsumer& events);
   // Summarize's result, and how often each block was executed.
   virtual Result<FlowSummary> Count(const DecodeInput& input, BlockCountConsumer& consumer);
   // The same flow as Decode's, in segments. Errors: as Decode's; kUnsupported where a decoder

@@ -46,7 +46,8 @@ class FlowReader {
   // Some kilobytes, and what waits.
   virtual std::shared_ptr<const State> Save() = 0;
   // At once; but a decoder that can't copy its state (libipt) reads again, in silence, what lies
-  // between the last place where it could begin and this one. REQUIRES: a state of this reader.
+  // between the last place where it could begin and this one. REQUIRES: a state of this reader, or
+  // of another one of the same decoder and an equal input.
   virtual void Return(const State& state) = 0;
 
   // The state in a few hundred bytes, of which any reader of the same input makes it again, also in

@@ -24,6 +24,9 @@ class StreamInputs {
   // Reads those streams that several threads share, or of which one thread has several. The
   // recording must outlive this. REQUIRES: OpenSource knows the recording's kind of trace.
   StreamInputs(const Recording& recording, const RecordingCode& code, Resync resync);
+  // With the recording's source, which may be one that keeps what it has read (KeepIndexes).
+  StreamInputs(const Recording& recording, const RecordingCode& code, Resync resync,
+               std::shared_ptr<const TraceSource> source);
 
   // DecodeInput::threads (0: as many as the machine has) and ::window of all.
   void set_threads(unsigned threads, size_t window);

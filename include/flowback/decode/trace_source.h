@@ -6,7 +6,8 @@
 //   times       t0      t1           t2    t3           told there, or soon behind
 //   pauses         |___|     |___|         |_|          tracing was off, or the flow was lost
 //
-// None of these needs the code. With the code, an engine makes the flow (decoder.h).
+// None of these needs the code. One pass over the bytes tells all (Index); who wants a part only
+// asks for that, and little is read. With the code, an engine makes the flow (decoder.h).
 //
 // A new kind is a folder under decode/ and a row of decode/sources.def.
 #pragma once
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "flowback/base/error.h"
+#include "flowback/decode/stream_index.h"
 #include "flowback/model/execution.h"
 #include "flowback/model/machine.h"
 #include "flowback/model/recording.h"
@@ -28,17 +30,6 @@
 namespace flowback {
 
 class Decoder;
-
-// Tracing was off, or the flow was lost: the kernel ran, and may have switched threads. Times in
-// the unit of the TimeConversion that was asked for.
-struct Pause {
-  uint64_t offset = 0;    // of the packet that begins the flow again
-  uint64_t earliest = 0;  // the pause did not begin before; 0: not known
-  uint64_t resumed = 0;   // the flow does not go on before; 0: not known, or at_end
-  uint64_t latest = 0;    // the flow goes on at this time at the latest
-  bool inside = false;    // a change of address space while tracing was on: part of a switch
-  bool at_end = false;    // no flow follows: the stream ends
-};
 
 // Part of a stream, half-open.
 struct StreamRange {
@@ -84,6 +75,10 @@ class TraceSource {
 
   // As the user reads it: "Intel PT".
   virtual std::string_view Name() const = 0;
+  // All that one pass over the stream's bytes tells. The pauses are told to `visit` as well, as
+  // they come, until it returns false. Empty: nobody is told.
+  virtual std::shared_ptr<const StreamIndex> Index(
+      const Stream& stream, const std::function<bool(const Pause&)>& visit = {}) const = 0;
   // The last sync point before `offset` from which the flow behind `offset` is that of the whole
   // stream; 0 when there is none.
   virtual uint64_t SyncPointBefore(const Stream& stream, uint64_t offset) const = 0;
@@ -103,6 +98,11 @@ class TraceSource {
   // name, kUnsupported for one left out of this build.
   virtual Result<std::unique_ptr<Decoder>> MakeDecoder(std::string_view engine) const = 0;
 };
+
+// The same source, with the index of each stream that somebody has asked for, or whose pauses were
+// visited, kept for as long as this lives: the stream's pauses and times are then answered from it,
+// and its bytes read once. Costs the memory of the indexes. Any thread may use it.
+std::shared_ptr<const TraceSource> KeepIndexes(std::shared_ptr<const TraceSource> source);
 
 // The source of the recording's kind. Errors: kUnsupported when this build does not have it.
 Result<std::shared_ptr<const TraceSource>> OpenSource(const Recording& recording);

@@ -2,22 +2,30 @@
 // A recording's flow in segments of which any can be decoded by itself.
 //
 // One pass over each stream keeps the decoder's state at the beginning of every segment, and notes
-// which threads' flow lies in it. A segment is made again from its state when it is wanted.
+// which threads' flow lies in it and which code was executed. A segment is made again from its
+// state when it is wanted.
 //
-//   stream    |--- segment ---|--- segment ---|--- segment ---|     of some 64 KB
+//   stream    |--- segment ---|--- segment ---|--- segment ---|     of some 128 KB
 //   states    *               *               *
+//   filters   [         stretch               ][   stretch                of 1 to 16 segments
 //   thread A  [-----]     [---|------]                [-------]     three stays, four shares
 //
 // What one stay of a thread has in one segment is a share. A thread's shares, in program order over
 // all streams, are its flow.
+//
+// What the pass learned takes up to a hundredth of the trace's size. It can be kept in a folder, so
+// that no later command needs the pass.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "flowback/decode/decoder.h"
+#include "flowback/decode/recording_code.h"
 #include "flowback/decode/stream_input.h"
 #include "flowback/model/flow_segment.h"
 #include "flowback/replay/thread_flow.h"
@@ -33,7 +41,6 @@ struct FlowShare {
   uint64_t instructions = 0;
   uint64_t events = 0;
   uint64_t losses = 0;
-  uint64_t unknown = 0;    // places between which it is unknown what executed
   uint64_t first_tsc = 0;  // of what it has, the first and the last time known; 0: none is
   uint64_t last_tsc = 0;
 };
@@ -51,6 +58,27 @@ struct IndexedStream {
   const DecodeInput* input = nullptr;
 };
 
+// A block of code, and about how many instructions executed in it: one block in seventeen was
+// counted.
+struct HotBlock {
+  const AddressSpace* space = nullptr;
+  uint64_t address = 0;  // of the block
+  uint64_t instructions = 0;
+};
+
+// Where indexes are kept: a cache of the user's own, as ImageSearch::cache is, under the same rules
+// (docs/speed.md). An index there counts where it is whole, of this build of the program, and of
+// what is decoded now: recording, code and options. Whatever keeps it from being read or written is
+// no error.
+struct IndexCache {
+  std::string folder;  // empty: none is kept
+  uint64_t most_bytes = uint64_t{256} << 20;
+  // An index is written where the first pass took longer.
+  unsigned worth_milliseconds = 250;
+  // Its name there. Empty: FlowIndex::Open makes it of all that decides about the index.
+  std::string key = {};
+};
+
 // Belongs to one thread.
 class FlowIndex {
  public:
@@ -59,7 +87,7 @@ class FlowIndex {
     // Of a segment, in bytes of the stream. More where there would be more than kMostSegments.
     uint64_t segment_bytes = kSegmentBytes;
   };
-  static constexpr uint64_t kSegmentBytes = uint64_t{64} << 10;
+  static constexpr uint64_t kSegmentBytes = uint64_t{128} << 10;
   static constexpr uint64_t kMostSegments = 8192;
 
   // Decodes all streams once. The arguments must outlive the result. Errors: as Decoder::Read.
@@ -69,6 +97,14 @@ class FlowIndex {
   static Result<FlowIndex> Build(const std::vector<IndexedStream>& streams,
                                  const std::vector<ThreadFlow>& flows, Decoder& decoder,
                                  const Options& options);
+  // The same from the cache, where it is there; else it is kept there for the next time.
+  static Result<FlowIndex> Open(const Recording& recording, const RecordingCode& code,
+                                const StreamInputs& inputs, Decoder& decoder,
+                                const Options& options, const IndexCache& cache);
+  // REQUIRES: the cache's key is not empty, and tells apart whatever differs in the arguments.
+  static Result<FlowIndex> Open(const std::vector<IndexedStream>& streams,
+                                const std::vector<ThreadFlow>& flows, Decoder& decoder,
+                                const Options& options, const IndexCache& cache);
   FlowIndex(FlowIndex&&) noexcept;
   FlowIndex& operator=(FlowIndex&&) noexcept;
   ~FlowIndex();
@@ -76,9 +112,22 @@ class FlowIndex {
   // In the order of the flows.
   const std::vector<IndexedThread>& threads() const;
   // Decodes the share's flow into the segment, which becomes valid as long as the index and the
-  // decoder.
+  // decoder. It is never empty. Where the code is not that of the first pass any more, it need not
+  // have what the share says.
   void Load(const FlowShare& share, FlowSegment& segment);
+  // False: no instruction at `address` executed in the share. Its decoding can be saved then.
+  bool MayExecute(const FlowShare& share, uint64_t address) const;
+
+  // Where most instructions executed, the hottest block first; together about 19 of 20 of them.
+  const std::vector<HotBlock>& profile() const;
+  // The same of the stretch that the share lies in: its 16 hottest blocks.
+  std::vector<HotBlock> ProfileOf(const FlowShare& share) const;
+
   size_t segments() const;
+  // No stream was decoded for it.
+  bool from_cache() const;
+  // Bytes that it takes in the cache; 0: it can't be kept.
+  size_t file_bytes() const;
 
  private:
   class Impl;

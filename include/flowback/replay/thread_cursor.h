@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Goes through a thread's flow, forward and backward: by instruction, event and loss, or to any
-// place at once.
+// Goes through a thread's flow, forward and backward: by instruction, block, branch, event and
+// loss, to the next or last execution of an address, or to any place at once.
 //
 //   ThreadCursor cursor(index, index.threads()[0]);
 //   cursor.ToEnd();
@@ -44,8 +44,9 @@ class ThreadCursor {
  public:
   enum class Kind : uint8_t { kInstruction, kEvent, kLoss, kUnknown, kEnd };
 
-  // At the thread's first element.
-  ThreadCursor(FlowIndex& index, const IndexedThread& thread);
+  // At the thread's first element, or, without decoding anything yet, behind the last one.
+  enum class Start : uint8_t { kBegin, kEnd };
+  ThreadCursor(FlowIndex& index, const IndexedThread& thread, Start start = Start::kBegin);
   ThreadCursor(ThreadCursor&&) noexcept;
   ThreadCursor& operator=(ThreadCursor&&) noexcept;
   ~ThreadCursor();
@@ -58,6 +59,17 @@ class ThreadCursor {
   const UnknownFlow& unknown() const;            // REQUIRES: kind() == kUnknown
   // So many instructions of the thread lie before it.
   uint64_t number() const;
+  // When it most likely happened, as BlockRun::tsc; 0: not known, or behind the last element.
+  uint64_t tsc() const;
+
+  // A place to come back to, with any cursor of the same thread and index.
+  struct Place {
+    size_t share = 0;     // of the thread; their number: behind the last element
+    size_t item = 0;      // of the share's segment
+    uint64_t within = 0;  // of the item's instructions
+  };
+  Place place() const;
+  void Return(const Place& place);
 
   void ToBegin();
   void ToEnd();  // behind the last element
@@ -76,11 +88,15 @@ class ThreadCursor {
   bool Previous(Kind kind);
   bool NextInstruction() { return Next(Kind::kInstruction); }
   bool PreviousInstruction() { return Previous(Kind::kInstruction); }
-  // To the next or previous block run's first instruction.
+  // To the nearest instruction ahead, or behind, with which a block run begins.
   bool NextRun();
   bool PreviousRun();
+  // To the next or previous branch: an instruction that transferred control, or a conditional one
+  // that did not.
+  bool NextBranch();
+  bool PreviousBranch();
   // To the next or previous execution of the instruction at `address`. False: there is none, and
-  // the cursor stays.
+  // the cursor stays. Segments in which the index knows it did not execute are passed over.
   bool NextAt(uint64_t address);
   bool PreviousAt(uint64_t address);
 

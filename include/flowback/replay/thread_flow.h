@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "flowback/base/error.h"
@@ -21,6 +22,11 @@ struct FlowPiece {
   uint64_t begin = 0;  // stream offsets, half-open
   uint64_t end = 0;
 };
+
+// All of a stream is the piece: it need not be looked for in the stream's flow.
+inline bool IsWholeStream(const FlowPiece& piece) {
+  return piece.begin == 0 && piece.end == piece.stream->bytes.size();
+}
 
 struct ThreadFlow {
   int32_t pid = -1;
@@ -43,5 +49,15 @@ Status DecodePiece(const FlowPiece& piece, const StreamInputs& inputs, Decoder& 
 // The same; `whole` is the piece's stream's input.
 Status DecodePiece(const FlowPiece& piece, const DecodeInput& whole, const TraceSource& source,
                    Decoder& decoder, ExecutionConsumer& consumer);
+
+// A piece's flow, to be read in segments: what they tell is what DecodePiece tells.
+struct PieceReader {
+  std::unique_ptr<DecodeInput> input;
+  std::unique_ptr<FlowReader> flow;
+};
+
+// Both must outlive the result. A state of its reader may also be given to another reader of the
+// same piece by the same decoder. Errors: as Decoder::Read.
+Result<PieceReader> ReadPiece(const FlowPiece& piece, const StreamInputs& inputs, Decoder& decoder);
 
 }  // namespace flowback

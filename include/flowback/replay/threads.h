@@ -15,16 +15,17 @@
 
 namespace flowback {
 
-// What is listed together: a stream, or a thread with its pieces of streams.
-struct StreamOwner {
+// What is shown together: a thread with its pieces of streams, or a stream. A whole stream is one
+// piece, without a stay. `tid` -1: not known, or several threads.
+struct StreamOwner : ThreadFlow {
   const Stream* stream = nullptr;  // the (first) one
-  int32_t pid = -1;
-  int32_t tid = -1;  // -1: not known, or several threads
   // A per-CPU buffer of which it is not known who ran.
   bool shared = false;
-  std::string label{};              // "4661", "cpu1", or the number of a stream, "0"
-  std::vector<FlowPiece> pieces{};  // in program order; of a whole stream: one, without a stay
+  std::string label{};  // "4661", "cpu1", or the number of a stream, "0"
 };
+
+// Their flows, to be played. As long as the owners live.
+std::vector<const ThreadFlow*> FlowsOf(const std::vector<StreamOwner>& owners);
 
 // A thread's name, and from when to when it has it (half-open).
 struct CommSpan {

@@ -63,9 +63,16 @@ struct TimeAccounts {
   std::vector<TimeAccount> threads;  // by tid; nobody's last, by stream
 };
 
-// `summaries`: of the recording's streams, by index. Decodes every stream once more, without its
-// blocks. Errors: as Decoder::Decode. The recording must outlive the result.
-Result<TimeAccounts> AccountTimes(const Recording& recording, const StreamInputs& inputs,
-                                  const std::vector<FlowSummary>& summaries, Decoder& decoder);
+// What a recording holds: the sums of its streams, by index, and what the threads' time was.
+struct FlowAccounts {
+  std::vector<FlowSummary> summaries;
+  TimeAccounts times;
+};
+
+// Decodes every stream once. The source is asked for the streams' first and last times; one that
+// keeps indexes (KeepIndexes) answers without reading them again. Errors: as Decoder::Decode. The
+// recording must outlive the result.
+Result<FlowAccounts> AccountFlow(const Recording& recording, const StreamInputs& inputs,
+                                 Decoder& decoder);
 
 }  // namespace flowback

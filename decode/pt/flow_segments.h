@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// FlowEngine, part 5: decoding a stream in pieces that don't wait for each other.
+// FlowEngine, part 5: decoding a stream in segments that don't wait for each other.
 //
-// A PSB+ tells the whole state. So a piece may begin behind one, from the state that the PSB+ alone
-// gives, while the piece before is still being decoded. That is a guess: the flow before may say
-// otherwise (an overflow that goes on, a mode that the PSB+ does not repeat, a contradiction). When
-// the piece before has ended, its state is compared with the guess, in everything that can change
-// what comes; if they differ, the piece is decoded again from the true state. The result is that of
-// decoding in one go, whatever the pieces are.
+// A PSB+ tells the whole state. So a segment may begin behind one, from the state that the PSB+
+// alone gives, while the segment before is still being decoded. That is a guess: the flow before
+// may say otherwise (an overflow that goes on, a mode that the PSB+ does not repeat, a
+// contradiction). When the segment before has ended, its state is compared with the guess, in
+// everything that can change what comes; if they differ, the segment is decoded again from the true
+// state. The result is that of decoding in one go, whatever the segments are.
 #pragma once
 
 #include "decode/pt/flow_engine.h"
@@ -15,7 +15,7 @@ namespace flowback::pt {
 
 template <FlowSink Sink>
 void FlowEngine<Sink>::Begin() {
-  counted_ = input_.from;
+  account_.Restart(input_.from);
   EnterStays(input_.from);
   BeginPart(input_.from);
 }
@@ -27,18 +27,15 @@ void FlowEngine<Sink>::BeginAtPsb(size_t psb) {
   UseGraph();
   pos_ = input_.bytes.data() + psb;
   OnePacket();
-  // What the PSB+ gave belongs to the piece before.
-  account_ = {};
-  counted_ = Offset(pos_);
-  counted_padding_ = 0;
+  // What the PSB+ gave belongs to the segment before.
+  account_.Restart(Offset(pos_));
   sink_.Restart(Mark(Offset(pos_)));
 }
 
 template <FlowSink Sink>
 void FlowEngine<Sink>::Restore(const Carry& carry) {
   static_cast<FlowState&>(*this) = carry.state;
-  account_ = {};
-  counted_padding_ = 0;
+  account_.Restart();
   code_.Return(carry.place);
   UseGraph();
   LimitHotLoop(Offset(pos_));
@@ -57,12 +54,12 @@ void FlowEngine<Sink>::RunJustTo(size_t stop) {
   RunTo(stop);
 }
 
-// The account of the piece; what has been lost so far, too, where a loss goes on.
+// The account of the segment; what has been lost so far, too, where a loss goes on.
 template <FlowSink Sink>
-ByteAccount FlowEngine<Sink>::EndPiece() {
-  if (!losing_) CountDecoded(Offset(pos_));
+ByteAccount FlowEngine<Sink>::EndSegment() {
+  if (!account_.losing()) account_.CountDecoded(Offset(pos_));
   sink_.Enter(sink_.stay(), Mark(Offset(pos_)));
-  return account_;
+  return account_.bytes();
 }
 
 template <FlowSink Sink>
@@ -78,7 +75,7 @@ typename FlowEngine<Sink>::Carry FlowEngine<Sink>::Save() const {
 template <class Carry>
 bool SameFromHere(const Carry& one, const Carry& other) {
   const auto simple = [](const FlowState& s) {
-    return s.held_count_ == 0 && s.waiting_.empty() && !s.transfer_ && !s.mode_ && !s.losing_ &&
+    return s.held_count_ == 0 && s.compound_.empty() && !s.account_.losing() &&
            s.returns_.empty() && s.pebs_.item_bytes == 0;
   };
   const FlowState& a = one.state;
@@ -88,8 +85,7 @@ bool SameFromHere(const Carry& one, const Carry& other) {
          a.next_gap_ == b.next_gap_ && a.last_ip_ == b.last_ip_ &&
          a.clock_.TellsTheSame(b.clock_) && a.calls_lost_ == b.calls_lost_ &&
          a.deferred_tips_ == b.deferred_tips_ && a.exec_mode_ == b.exec_mode_ &&
-         a.in_transaction_ == b.in_transaction_ && a.overflowed_ == b.overflowed_ &&
-         a.only_time_since_ovf_ == b.only_time_since_ovf_;
+         a.in_transaction_ == b.in_transaction_ && a.loss_state_.SameOverflow(b.loss_state_);
 }
 
 }  // namespace flowback::pt

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#include "cli/decode/stream_sums.h"
+
+#include <optional>
+#include <utility>
+
+#include "cli/reading/stream_report.h"
+
+namespace flowback::cli {
+
+StreamSums::StreamSums(const Recording& recording, const StreamInputs& inputs,
+                       const std::vector<StreamOwner>& owners, bool whole_is_shown)
+    : recording_(recording), inputs_(inputs), owners_(owners), whole_is_shown_(whole_is_shown) {
+  for (const StreamOwner& owner : owners) pieces_.emplace_back(owner.pieces.size());
+}
+
+Status StreamSums::Add(Decoder& decoder, BlockCountConsumer* counter) {
+  std::map<const Stream*, Places> places;
+  for (size_t owner = 0; owner < owners_.size(); ++owner)
+    for (size_t i = 0; i < pieces_[owner].size(); ++i) {
+      const FlowPiece& piece = owners_[owner].pieces[i];
+      places[piece.stream].emplace(piece.stay, &pieces_[owner][i]);
+    }
+  for (const Stream& stream : recording_.streams)
+    if (const auto of_stream = places.find(&stream); of_stream != places.end())
+      if (Status status = AddStream(stream, of_stream->second, decoder, counter); !status)
+        return status;
+  return {};
+}
+
+// Decodes the stream once and gives each piece its part of the totals.
+Status StreamSums::AddStream(const Stream& stream, const Places& places, Decoder& decoder,
+                             BlockCountConsumer* counter) {
+  const DecodeInput input = inputs_.For(stream);
+  std::optional<CountsOfStays> filter;
+  const auto wanted = [&](const ThreadStay* stay) {
+    return places.contains(nullptr) || places.contains(stay);
+  };
+  if (counter != nullptr) filter.emplace(wanted, *counter);
+  Result<FlowSummary> summary = filter ? decoder.Count(input, *filter) : decoder.Summarize(input);
+  if (!summary) return Fail(summary.error());
+  const ByteAccount account{summary->bytes_decoded, summary->bytes_padding, summary->bytes_lost};
+  if (whole_is_shown_)
+    if (Status status = CheckAccount(account, stream); !status) return status;
+  for (FlowPart& part : summary->parts) {
+    const auto place = places.find(places.contains(nullptr) ? nullptr : part.stay);
+    if (place != places.end()) place->second->Append(part.totals);
+  }
+  return {};
+}
+
+std::vector<StreamTotals> StreamSums::Take() const {
+  std::vector<StreamTotals> all;
+  for (size_t owner = 0; owner < owners_.size(); ++owner) {
+    StreamTotals& totals = all.emplace_back(&owners_[owner], FlowSummary{});
+    for (const FlowTotals& piece : pieces_[owner]) totals.summary.Append(piece);
+  }
+  return all;
+}
+
+}  // namespace flowback::cli

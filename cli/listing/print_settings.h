@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// What a listing looks like, what of the flow it shows, and where its words come from.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/name_pattern.h"
+#include "cli/listing/fields.h"
+#include "cli/reading/losses.h"
+#include "flowback/decode/code_image.h"
+#include "flowback/decode/trace_source.h"
+#include "flowback/model/execution.h"
+#include "flowback/replay/recording_clock.h"
+#include "flowback/replay/source_lines.h"
+#include "flowback/replay/symbolizer.h"
+#include "flowback/replay/threads.h"
+
+namespace flowback {
+class FunctionFinder;  // replay/calls/functions.h
+}
+
+namespace flowback::cli {
+
+struct LineLayout {
+  Fields fields;
+  // No -F: `comm tid [cpu] time: ...` for instructions, lines and calls.
+  bool usual = true;
+  bool json = false;
+  bool thread_headers = false;  // text: a comment line before each thread
+  bool not_taken = false;       // list conditional branches that were not taken, too
+};
+
+// --time.
+struct TimeSelection {
+  TimeSpan span;
+  bool all = true;  // not given: `span` is everything
+};
+
+// Which calls `--as calls` shows.
+struct CallSelection {
+  uint64_t max_depth = UINT64_MAX;            // how many levels
+  std::optional<NamePattern> function;        // calls of these and what they call; empty: all
+  uint64_t min_duration = 0;                  // nanoseconds, or ticks where the clock has none
+  std::atomic<bool>* function_ran = nullptr;  // becomes true when `function` was called
+};
+
+// Whose flow it is, and when it was.
+struct TraceOrigin {
+  const Recording* recording = nullptr;
+  const TraceSource* source = nullptr;
+  const Threads* threads = nullptr;
+  const RecordingClock* clock = nullptr;
+};
+
+// What its code is called. Any thread may ask them.
+struct CodeNames {
+  Symbolizer* symbolizer = nullptr;
+  SourceLines* lines = nullptr;
+  FunctionFinder* functions = nullptr;
+  // The path a section's file was recorded under (--symfs and the like open another one).
+  std::function<std::string_view(const std::string& file)> recorded_path;
+};
+
+// Of one run of the command; what it points to lives as long.
+struct PrintSettings {
+  LineLayout layout;
+  TimeSelection times;
+  CallSelection calls;
+  TraceOrigin trace;
+  CodeNames names;
+  LossTally* losses = nullptr;
+
+  // A listing that knows what ran ahead of the span is fed that, too, and its losses are the
+  // whole listing's.
+  bool ContainsLoss(const DataLoss& loss) const {
+    return times.all || loss.tsc == 0 || times.span.Contains(trace.clock->Value(loss.tsc));
+  }
+};
+
+}  // namespace flowback::cli

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// What executed in a stretch of flow, and in all of it, by block: for filters and profiles.
+//
+// This is asked of each of some thousand million blocks, so a block costs no more than a store: it
+// is marked as executed, and only one in seventeen is counted. (A prime number: loops whose blocks
+// come round at that pace are rare.)
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "flowback/model/block_batch.h"
+#include "flowback/model/execution.h"
+#include "replay/flow/line_filter.h"
+
+namespace flowback {
+
+class ExecutedBlocks {
+ public:
+  struct Entry {
+    const AddressSpace* space = nullptr;
+    uint64_t address = 0;       // of the block
+    uint64_t instructions = 0;  // that executed in it, about
+  };
+
+  void Add(const BlockBatch& batch) {
+    PerTable& of = Of(*batch.table);
+    uint8_t* const executed = of.executed.data();
+    for (const BlockStep step : batch.steps) executed[step.number()] = 1;
+    for (; next_ < batch.steps.size(); next_ += kSample) Count(of, batch.steps[next_].number());
+    next_ -= batch.steps.size();
+  }
+  void Add(const BlockRun& run);
+
+  // The lines of code that the stretch at hand has so far.
+  const std::vector<Line>& Lines();
+  // Ends the stretch: of its blocks the `most` with the most instructions, in this order.
+  // REQUIRES: Lines() was called since the last Add.
+  std::vector<Entry> EndStretch(size_t most);
+  // All counted blocks of all stretches that have ended, in the same order.
+  std::vector<Entry> All() const;
+
+ private:
+  static constexpr size_t kSample = 17;
+
+  struct PerTable {
+    const BlockTable* table = nullptr;
+    std::vector<uint8_t> executed;  // by block, since Lines()
+    std::vector<uint32_t> counts;   // by block, of those counted in the stretch
+    std::vector<uint32_t> counted;  // blocks whose count is not 0
+    std::vector<uint64_t> totals;   // by block, of the stretches before
+    bool in_use = false;            // it is among used_
+  };
+
+  PerTable& Of(const BlockTable& table) {
+    if (last_ == nullptr || last_->table != &table || last_->executed.size() < table.size() ||
+        !last_->in_use)
+      UseTable(table);
+    return *last_;
+  }
+  void UseTable(const BlockTable& table);
+  static void Count(PerTable& of, uint32_t number) {
+    if (of.counts[number]++ == 0) of.counted.push_back(number);
+  }
+
+  std::unordered_map<const BlockTable*, PerTable> tables_;
+  PerTable* last_ = nullptr;
+  std::vector<PerTable*> used_;  // in the stretch
+  LineSet lines_;
+  size_t next_ = 0;  // step of the batch that comes, which is counted
+};
+
+}  // namespace flowback

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+#include "replay/flow/index_builder.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace flowback {
+namespace {
+
+// What a state keeps beside some kilobytes is all that waits for its time; directly behind a packet
+// that tells the time that is little. So a segment goes on to there, in steps, unless it is far.
+// Where a reader stops decides how much it has told: who reads the segment again makes the same
+// steps.
+constexpr size_t kLittle = 128;
+
+unsigned StepsToTime(FlowReader& reader, uint64_t stop, uint64_t size,
+                     ExecutionConsumer& consumer) {
+  unsigned steps = 0;
+  for (size_t before = 0; reader.waiting() > kLittle && reader.waiting() >= before; ++steps) {
+    if (reader.at_end() || steps * kStepToTime >= size / 8) break;
+    before = reader.waiting();
+    reader.ReadTo(stop + (steps + 1) * kStepToTime, consumer);
+  }
+  return steps;
+}
+
+// A stretch has as many segments as it takes until its filter has no more than this part of its
+// bytes, or kMostSegments; then the filter gets fewer bits.
+constexpr uint64_t kFilterPart = 256;
+constexpr size_t kMostSegments = 16;
+// Of a stretch's hottest blocks so many are kept.
+constexpr size_t kHot = 16;
+
+// What each stay has in the segment at hand.
+class ShareCounter final : public ExecutionConsumer {
+ public:
+  ShareCounter(const DecodeInput& input, ExecutedBlocks& blocks)
+      : names_(NamesOfStays(input)), blocks_(blocks) {}
+
+  void OnBlock(const BlockRun& run) override {
+    IndexContent::Share& share = Of(run.stay);
+    share.instructions += run.lengths.size();
+    Told(share, run.TscOf(0));
+    Told(share, run.tsc);
+    blocks_.Add(run);
+  }
+  void OnBlocks(const BlockBatch& batch) override {
+    IndexContent::Share& share = Of(batch.stay);
+    share.instructions += batch.instructions();
+    Told(share, batch.first_tsc());
+    Told(share, batch.last_tsc());
+    blocks_.Add(batch);
+  }
+  void OnEvent(const TraceEvent& event) override {
+    IndexContent::Share& share = Of(event.stay);
+    ++share.events;
+    Told(share, event.tsc);
+  }
+  void OnLoss(const DataLoss& loss) override {
+    IndexContent::Share& share = Of(loss.stay);
+    ++share.losses;
+    Told(share, loss.tsc);
+  }
+  void OnUnknown(const UnknownFlow& unknown) override { Told(Of(unknown.stay), unknown.tsc); }
+
+  // In the order in which the stays came first.
+  void Take(size_t segment, std::vector<IndexContent::Share>& shares) {
+    for (IndexContent::Share& share : shares_) {
+      share.segment = static_cast<uint32_t>(segment);
+      shares.push_back(share);
+    }
+    shares_.clear();
+    stays_.clear();
+  }
+
+ private:
+  // Mostly the last one's.
+  IndexContent::Share& Of(const ThreadStay* stay) {
+    for (size_t i = stays_.size(); i-- != 0;)
+      if (stays_[i] == stay) return shares_[i];
+    stays_.push_back(stay);
+    return shares_.emplace_back(IndexContent::Share{.stay = names_.at(stay)});
+  }
+  static void Told(IndexContent::Share& share, uint64_t tsc) {
+    if (tsc == 0) return;
+    if (share.first_tsc == 0) share.first_tsc = tsc;
+    share.last_tsc = std::max(share.last_tsc, tsc);
+  }
+
+  const StayNames names_;
+  ExecutedBlocks& blocks_;
+  std::vector<IndexContent::Share> shares_;
+  std::vector<const ThreadStay*> stays_;  // whose they are
+};
+
+// The profile's blocks: the hottest, up to 19 of 20 instructions, and those of `hot`, which are
+// the hottest of some stretch.
+using Entries = std::vector<ExecutedBlocks::Entry>;
+using BlockPlace = std::pair<const AddressSpace*, uint64_t>;
+
+Entries ProfileOf(const Entries& all, const Entries& hot, uint64_t instructions) {
+  std::map<BlockPlace, bool> wanted;
+  for (const ExecutedBlocks::Entry& entry : hot) wanted[{entry.space, entry.address}] = true;
+  Entries profile;
+  uint64_t before = 0;
+  for (const ExecutedBlocks::Entry& entry : all) {
+    if (before < instructions - instructions / 20 || wanted.contains({entry.space, entry.address}))
+      profile.push_back(entry);
+    before += entry.instructions;
+  }
+  return profile;
+}
+
+}  // namespace
+
+void ReadSegment(FlowReader& reader, const IndexContent::Segment& segment,
+                 ExecutionConsumer& consumer) {
+  for (uint32_t step = 0; step <= segment.steps; ++step)
+    reader.ReadTo(segment.stop + step * kStepToTime, consumer);
+}
+
+StayNames NamesOfStays(const DecodeInput& input) {
+  StayNames names = {{nullptr, 0}};
+  for (size_t i = 0; i < input.changes.size(); ++i)
+    names.try_emplace(input.changes[i].stay, static_cast<uint32_t>(i + 1));
+  return names;
+}
+
+IndexBuilder::Untold IndexBuilder::Add(const DecodeInput& input, FlowReader& reader) {
+  Untold untold;
+  IndexContent::Stream& stream = content_.streams.emplace_back();
+  ShareCounter counter(input, blocks_);
+  while (!reader.at_end()) {
+    const size_t number = stream.segments.size();
+    const uint64_t begin = reader.offset();
+    const auto state = reader.Save();
+    const std::vector<uint8_t> told = reader.ToBytes(*state);
+    if (told.empty()) untold[number] = state;
+    stream.states.insert(stream.states.end(), told.begin(), told.end());
+    const uint64_t stop = begin + segment_bytes_;
+    reader.ReadTo(stop, counter);
+    stream.segments.push_back({.stop = stop,
+                               .steps = StepsToTime(reader, stop, segment_bytes_, counter),
+                               .stretch = static_cast<uint32_t>(stream.stretches.size()),
+                               .state_end = stream.states.size()});
+    counter.Take(number, stream.shares);
+    ++stretch_segments_;
+    stretch_bytes_ += reader.offset() - begin;
+    const size_t words = LineFilter::WordsFor(blocks_.Lines().size());
+    if (words * sizeof(uint64_t) * kFilterPart <= stretch_bytes_ ||
+        stretch_segments_ == kMostSegments)
+      EndStretch(stream);
+  }
+  if (stretch_segments_ != 0) EndStretch(stream);
+  stream.states.shrink_to_fit();
+  return untold;
+}
+
+void IndexBuilder::EndStretch(IndexContent::Stream& stream) {
+  const std::vector<Line>& lines = blocks_.Lines();
+  if (!lines.empty()) {
+    const uint64_t most = std::max<uint64_t>(stretch_bytes_ / kFilterPart / sizeof(uint64_t), 1);
+    const auto words = std::min<size_t>(LineFilter::WordsFor(lines.size()), most);
+    const std::vector<uint64_t> filter = LineFilter::Of(lines, words);
+    stream.filters.insert(stream.filters.end(), filter.begin(), filter.end());
+  }
+  for (const ExecutedBlocks::Entry& entry : blocks_.EndStretch(kHot)) {
+    stream.hot.push_back({.instructions = entry.instructions});
+    hot_.push_back(entry);
+  }
+  stream.stretches.push_back({stream.filters.size(), stream.hot.size()});
+  stretch_bytes_ = 0;
+  stretch_segments_ = 0;
+}
+
+IndexContent IndexBuilder::Take(const SpaceNames& spaces) {
+  const Entries all = blocks_.All();
+  for (const ExecutedBlocks::Entry& entry : all) content_.instructions += entry.instructions;
+  std::map<BlockPlace, uint64_t> numbers;
+  for (const ExecutedBlocks::Entry& entry : ProfileOf(all, hot_, content_.instructions)) {
+    numbers[{entry.space, entry.address}] = content_.profile.size();
+    content_.profile.push_back({spaces.Of(entry.space), entry.address, entry.instructions});
+  }
+  auto entry = hot_.begin();
+  for (IndexContent::Stream& stream : content_.streams)
+    for (IndexContent::Hot& hot : stream.hot) {
+      hot.block = numbers.at({entry->space, entry->address});
+      ++entry;
+    }
+  return std::exchange(content_, {});
+}
+
+}  // namespace flowback

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// The first pass over streams, which finds out what an index knows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "flowback/decode/decoder.h"
+#include "replay/flow/executed_blocks.h"
+#include "replay/flow/index_content.h"
+#include "replay/flow/space_names.h"
+
+namespace flowback {
+
+// So far apart are the places where a reader stops between Segment::stop and the segment's end.
+inline constexpr uint64_t kStepToTime = 64;  // bytes
+
+// The flow of a segment, again: in the same steps as the first time. REQUIRES: the reader stands
+// where the segment begins.
+void ReadSegment(FlowReader& reader, const IndexContent::Segment& segment,
+                 ExecutionConsumer& consumer);
+
+// The stays of an input by the names that they have in an index.
+using StayNames = std::unordered_map<const ThreadStay*, uint32_t>;
+StayNames NamesOfStays(const DecodeInput& input);
+
+class IndexBuilder {
+ public:
+  // States at the begin of segments that can't be told in bytes, by number of segment.
+  using Untold = std::map<size_t, std::shared_ptr<const FlowReader::State>>;
+
+  explicit IndexBuilder(uint64_t segment_bytes) : segment_bytes_(segment_bytes) {}
+
+  // Reads the next stream. REQUIRES: the reader stands at its begin.
+  Untold Add(const DecodeInput& input, FlowReader& reader);
+  // What has been found out, behind the last stream.
+  IndexContent Take(const SpaceNames& spaces);
+
+ private:
+  void EndStretch(IndexContent::Stream& stream);
+
+  const uint64_t segment_bytes_;
+  IndexContent content_;
+  ExecutedBlocks blocks_;
+  // The hottest of each stretch, in the order of IndexContent::Stream::hot; streams one behind the
+  // other.
+  std::vector<ExecutedBlocks::Entry> hot_;
+  uint64_t stretch_bytes_ = 0;  // of the stretch at hand
+  size_t stretch_segments_ = 0;
+};
+
+}  // namespace flowback

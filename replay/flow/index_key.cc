@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+#include "replay/flow/index_key.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "base/hex.h"
+#include "base/number_bytes.h"
+#include "decode/code/disk_cache.h"
+
+namespace flowback {
+namespace {
+
+constexpr uint64_t kWhole = uint64_t{8} << 20;
+constexpr uint64_t kSample = 4096;
+constexpr uint64_t kSamples = 128;
+
+class KeyMaker {
+ public:
+  void Number(uint64_t number) { numbers_.Number(number); }
+  void Text(const std::string& text) {
+    numbers_.Block({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  }
+  void Content(Bytes bytes) {
+    numbers_.Number(bytes.size());
+    if (bytes.size() <= kWhole) return numbers_.Word(ContentHash(bytes));
+    uint64_t hash = 0;
+    for (uint64_t i = 0; i < kSamples; ++i)
+      hash =
+          ContentHash(Slice(bytes, (bytes.size() - kSample) / (kSamples - 1) * i, kSample), hash);
+    numbers_.Word(ContentHash(bytes.last(kSample), hash));
+  }
+  // False: it is no file that could be found again.
+  bool File(const std::string& path) {
+    struct stat info{};
+    if (stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return false;
+    numbers_.Number(static_cast<uint64_t>(info.st_size));
+    numbers_.Number(static_cast<uint64_t>(info.st_mtim.tv_sec));
+    numbers_.Number(static_cast<uint64_t>(info.st_mtim.tv_nsec));
+    return true;
+  }
+  bool Files(const std::vector<std::shared_ptr<const MappedFile>>& files) {
+    numbers_.Number(files.size());
+    for (const auto& file : files) {
+      if (!File(file->path())) return false;
+      Content(file->bytes());
+    }
+    return true;
+  }
+  void Stay(const ThreadStay* stay) {
+    if (stay == nullptr) return Number(0);
+    for (const uint64_t number : {uint64_t{1}, stay->begin, stay->end, stay->begin_tsc,
+                                  stay->end_tsc, static_cast<uint64_t>(stay->tid)})
+      Number(number);
+  }
+  void Config(const PtConfig& config) {
+    for (const uint64_t number :
+         {uint64_t{config.cpu.intel}, uint64_t{config.cpu.family}, uint64_t{config.cpu.model},
+          uint64_t{config.cpu.stepping}, Optional(config.return_compression),
+          Optional(config.user_traced), Optional(config.kernel_traced),
+          uint64_t{config.address_filter}, uint64_t{config.tsc_ctc_numerator},
+          uint64_t{config.tsc_ctc_denominator}, Optional(config.mtc_shift),
+          uint64_t{config.mtc_off}, uint64_t{config.nominal_ratio}, uint64_t{config.time.shift},
+          uint64_t{config.time.mult}, config.time.zero, config.tsc_reference})
+      Number(number);
+    Number(config.filter_ranges.size());
+    for (const AddressRange& range : config.filter_ranges) {
+      Number(range.begin);
+      Number(range.end);
+    }
+  }
+  void Input(const DecodeInput& input) {
+    Config(input.config);
+    Number(input.bytes.size());
+    Number(input.from);
+    Number(static_cast<uint64_t>(input.resync));
+    Number(input.gaps.size());
+    for (const StreamGap& gap : input.gaps) Number(gap.offset);
+    Number(input.changes.size());
+    for (const StayChange& change : input.changes) {
+      Number(change.offset);
+      Stay(change.stay);
+    }
+  }
+  std::string Name() {
+    const std::vector<uint8_t> all = numbers_.Take();
+    return "flow-" + Hex(ContentHash(all)).substr(2) + "-" + Hex(ContentHash(all, 1)).substr(2);
+  }
+
+ private:
+  template <class T>
+  static uint64_t Optional(const std::optional<T>& of) {
+    return of ? uint64_t{*of} + 1 : 0;
+  }
+
+  NumberWriter numbers_;
+};
+
+// Its bytes are not a file's.
+bool IsOfThisBoot(CodeSource source) {
+  return source == CodeSource::kKernelCore || source == CodeSource::kOwnVdso;
+}
+
+bool Images(const std::vector<ImageStatus>& images, KeyMaker& key) {
+  key.Number(images.size());
+  for (const ImageStatus& image : images) {
+    if (image.usable && IsOfThisBoot(image.source)) return false;
+    key.Text(image.path);
+    key.Text(image.file);
+    key.Text(image.found.ToHex());
+    key.Number(static_cast<uint64_t>(image.source) << 1 | uint64_t{image.usable});
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string IndexKey(const Recording& recording, const RecordingCode& code,
+                     const StreamInputs& inputs, const FlowIndex::Options& options) {
+  KeyMaker key;
+  key.Number(options.times);
+  key.Number(options.segment_bytes);
+  key.Text(recording.source);
+  if (recording.files.empty() || !key.Files(recording.files) || !key.Files(code.files()) ||
+      !Images(code.images(), key))
+    return {};
+  for (const Stream& stream : recording.streams) {
+    key.Input(inputs.For(stream));
+  }
+  for (const SectionSpec& section : recording.sections) {
+    key.Text(section.file);
+    for (const uint64_t number : {section.offset, section.size, section.address})
+      key.Number(number);
+  }
+  for (const ImageSpec& image : recording.images) {
+    key.Text(image.file);
+    key.Number(image.load_address.value_or(~uint64_t{0}));
+  }
+  return key.Name();
+}
+
+}  // namespace flowback

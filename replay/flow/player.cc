@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: MIT
+// The stays of all threads, in the order in which they are played, are jobs. Workers take them in
+// that order and keep what they decode in segments; the calling thread plays the segments of the
+// first job that has not been played to its end, and where nobody works on that, decodes it itself,
+// straight into the consumer.
+//
+//   jobs       played | first       | taken        | taken     | not taken yet
+//                       calling       worker 1       worker 2
+//                       thread
+//
+// A worker whose job is not the first one waits when `window` segments are there already; that of
+// the first one goes on, a little ahead of the calling thread. So it always comes to more flow, and
+// memory is that of the window.
+#include "flowback/replay/player.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "base/threads.h"
+#include "flowback/model/flow_segment.h"
+#include "replay/flow/play_teller.h"
+
+namespace flowback {
+namespace {
+
+constexpr size_t kSegmentItems = 4096;
+constexpr size_t kAheadOfPlay = 2;  // segments of the job that is being played
+
+// One thread's flow of a stay.
+struct StayJob {
+  const FlowPiece* piece = nullptr;
+  size_t thread = 0;  // its number
+  bool begins_thread = false;
+  bool ends_thread = false;
+};
+
+std::vector<StayJob> JobsOf(const std::vector<const ThreadFlow*>& threads) {
+  std::vector<StayJob> jobs;
+  for (size_t number = 0; number < threads.size(); ++number) {
+    const std::vector<FlowPiece>& pieces = threads[number]->pieces;
+    for (const FlowPiece& piece : pieces)
+      jobs.push_back({.piece = &piece,
+                      .thread = number,
+                      .begins_thread = &piece == &pieces.front(),
+                      .ends_thread = &piece == &pieces.back()});
+  }
+  return jobs;
+}
+
+// What a worker gives the calling thread.
+struct Handed {
+  std::deque<std::unique_ptr<FlowSegment>> segments;
+  bool ended = false;  // nothing more comes
+  Status status;
+};
+
+// One call of Play on several threads.
+class ParallelPlay {
+ public:
+  using Decode = std::function<Status(const FlowPiece&, Decoder&, ExecutionConsumer&)>;
+
+  ParallelPlay(const std::vector<StayJob>& jobs, Decode decode, size_t window, size_t segment_items)
+      : jobs_(jobs), decode_(std::move(decode)), window_(window), segment_items_(segment_items) {}
+  ~ParallelPlay() { Stop(nullptr); }
+  ParallelPlay(const ParallelPlay&) = delete;
+  ParallelPlay& operator=(const ParallelPlay&) = delete;
+
+  // One thread for each decoder but the last one, which is the calling thread's.
+  void Start(std::vector<std::unique_ptr<Decoder>>& decoders) {
+    StartThreads(workers_, decoders.size() - 1, [&](size_t i) { Work(*decoders[i]); });
+  }
+
+  // Plays the job's flow. REQUIRES: all jobs before it have been played.
+  Status Play(size_t job, Decoder& decoder, ExecutionConsumer& consumer) {
+    if (!IsTaken(job)) return decode_(*jobs_[job].piece, decoder, consumer);
+    while (std::unique_ptr<FlowSegment> segment = Next(job)) {
+      segment->Play(consumer);
+      if (consumer.Done()) return {};
+      const std::scoped_lock lock(mutex_);
+      free_.push_back(std::move(segment));
+    }
+    const std::scoped_lock lock(mutex_);
+    return std::move(handed_.extract(job).mapped().status);
+  }
+
+ private:
+  // Keeps what is decoded, block run by block run: a batch points into what the decoder goes on
+  // writing.
+  class Recorder final : public ExecutionConsumer {
+   public:
+    Recorder(ParallelPlay& play, size_t job) : play_(play), job_(job) { Begin(); }
+
+    void OnBlock(const BlockRun& run) override {
+      recorder_->OnBlock(run);
+      MaybeHand();
+    }
+    void OnEvent(const TraceEvent& event) override {
+      recorder_->OnEvent(event);
+      MaybeHand();
+    }
+    void OnLoss(const DataLoss& loss) override {
+      recorder_->OnLoss(loss);
+      MaybeHand();
+    }
+    void OnUnknown(const UnknownFlow& unknown) override {
+      recorder_->OnUnknown(unknown);
+      MaybeHand();
+    }
+    bool Done() const override { return stopped_; }
+    void Finish() {
+      if (!segment_->empty()) Hand();
+    }
+
+   private:
+    void Begin() {
+      segment_ = play_.NewSegment();
+      recorder_.emplace(*segment_);
+    }
+    void MaybeHand() {
+      if (segment_->size() < play_.segment_items_) return;
+      Hand();
+      Begin();
+    }
+    void Hand() { stopped_ = !play_.Hand(job_, std::move(segment_)); }
+
+    ParallelPlay& play_;
+    const size_t job_;
+    std::unique_ptr<FlowSegment> segment_;
+    std::optional<SegmentRecorder> recorder_;
+    bool stopped_ = false;
+  };
+
+  void Work(Decoder& decoder) {
+    try {
+      for (;;) {
+        const size_t job = TakeJob();
+        if (job == jobs_.size()) return;
+        Recorder recorder(*this, job);
+        Status status = decode_(*jobs_[job].piece, decoder, recorder);
+        recorder.Finish();
+        const std::scoped_lock lock(mutex_);
+        Handed& handed = handed_.at(job);
+        handed.status = std::move(status);
+        handed.ended = true;
+        changed_.notify_all();
+      }
+    } catch (...) {
+      Stop(std::current_exception());
+    }
+  }
+  // Whether a worker has it; else nobody will.
+  bool IsTaken(size_t job) {
+    const std::scoped_lock lock(mutex_);
+    playing_ = job;
+    changed_.notify_all();
+    if (next_ > job) return true;
+    next_ = job + 1;
+    return false;
+  }
+  // The number of jobs: there is none left.
+  size_t TakeJob() {
+    std::unique_lock lock(mutex_);
+    // So far ahead that small stays keep all workers busy, and no further.
+    changed_.wait(lock, [this] {
+      return stopped_ || next_ >= jobs_.size() || (next_ <= playing_ + window_ && HasRoom());
+    });
+    if (stopped_ || next_ >= jobs_.size()) return jobs_.size();
+    handed_.try_emplace(next_);
+    return next_++;
+  }
+  bool HasRoom() const { return waiting_ < window_; }
+  std::unique_ptr<FlowSegment> NewSegment() {
+    const std::scoped_lock lock(mutex_);
+    if (free_.empty()) return std::make_unique<FlowSegment>();
+    std::unique_ptr<FlowSegment> segment = std::move(free_.back());
+    free_.pop_back();
+    segment->Clear();
+    return segment;
+  }
+  // False: nothing more is wanted.
+  bool Hand(size_t job, std::unique_ptr<FlowSegment> segment) {
+    std::unique_lock lock(mutex_);
+    Handed& handed = handed_.at(job);
+    changed_.wait(lock, [&] {
+      return stopped_ || (job == playing_ ? handed.segments.size() < kAheadOfPlay : HasRoom());
+    });
+    if (stopped_) return false;
+    handed.segments.push_back(std::move(segment));
+    ++waiting_;
+    changed_.notify_all();
+    return true;
+  }
+  // Null: the job has been played.
+  std::unique_ptr<FlowSegment> Next(size_t job) {
+    std::unique_lock lock(mutex_);
+    Handed& handed = handed_.at(job);
+    changed_.wait(lock, [&] { return failure_ || !handed.segments.empty() || handed.ended; });
+    if (failure_) std::rethrow_exception(failure_);
+    if (handed.segments.empty()) return nullptr;
+    std::unique_ptr<FlowSegment> segment = std::move(handed.segments.front());
+    handed.segments.pop_front();
+    --waiting_;
+    changed_.notify_all();
+    return segment;
+  }
+  void Stop(std::exception_ptr failure) {
+    const std::scoped_lock lock(mutex_);
+    if (!failure_) failure_ = std::move(failure);
+    stopped_ = true;
+    changed_.notify_all();
+  }
+
+  const std::vector<StayJob>& jobs_;
+  const Decode decode_;
+  const size_t window_;
+  const size_t segment_items_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<size_t, Handed> handed_;  // of jobs that workers have
+  std::vector<std::unique_ptr<FlowSegment>> free_;
+  size_t playing_ = 0;
+  size_t next_ = 0;     // job to be taken
+  size_t waiting_ = 0;  // segments, of all jobs
+  bool stopped_ = false;
+  std::exception_ptr failure_;  // of a worker
+
+  std::vector<std::jthread> workers_;  // the last member: they end before the others go
+};
+
+}  // namespace
+
+class Player::Impl {
+ public:
+  Impl(InputOf input_of, const TraceSource& source, MakeDecoder make_decoder, PlayOptions options)
+      : input_of_(std::move(input_of)),
+        source_(source),
+        make_decoder_(std::move(make_decoder)),
+        options_(std::move(options)) {}
+
+  Status Play(const std::vector<const ThreadFlow*>& threads, PlayConsumer& consumer);
+
+ private:
+  Status MakeDecoders(size_t jobs);
+  Status Decode(const FlowPiece& piece, Decoder& decoder, ExecutionConsumer& consumer) const;
+  size_t window() const {
+    return options_.window != 0 ? options_.window : 2 * size_t{options_.threads};
+  }
+  size_t segment_items() const {
+    return options_.segment_items != 0 ? options_.segment_items : kSegmentItems;
+  }
+
+  const InputOf input_of_;
+  const TraceSource& source_;
+  const MakeDecoder make_decoder_;
+  const PlayOptions options_;
+  std::vector<std::unique_ptr<Decoder>> decoders_;  // the last one is the calling thread's
+};
+
+Status Player::Impl::Play(const std::vector<const ThreadFlow*>& threads, PlayConsumer& consumer) {
+  const std::vector<StayJob> jobs = JobsOf(threads);
+  if (Status status = MakeDecoders(jobs.size()); !status) return status;
+  ParallelPlay play(
+      jobs,
+      [this](const FlowPiece& piece, Decoder& decoder, ExecutionConsumer& to) {
+        return Decode(piece, decoder, to);
+      },
+      window(), segment_items());
+  play.Start(decoders_);
+  PlayTeller teller(consumer, options_.clock);
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    const StayJob& job = jobs[i];
+    if (job.begins_thread) {
+      teller.BeginThread();
+      consumer.OnThreadBegin(*threads[job.thread], job.thread);
+    }
+    teller.BeginStay(*job.piece);
+    if (Status status = play.Play(i, *decoders_.back(), teller); !status) return status;
+    if (consumer.Done()) return {};
+    teller.EndStay(*job.piece);
+    if (job.ends_thread) consumer.OnThreadEnd(*threads[job.thread], job.thread);
+  }
+  return {};
+}
+
+// As many as can be used.
+Status Player::Impl::MakeDecoders(size_t jobs) {
+  const size_t most = std::min<size_t>(options_.threads, jobs);
+  while (decoders_.empty() || decoders_.size() < most) {
+    Result<std::unique_ptr<Decoder>> decoder = make_decoder_();
+    if (!decoder) return Fail(decoder.error());
+    decoders_.push_back(*std::move(decoder));
+  }
+  return {};
+}
+
+// Any thread.
+Status Player::Impl::Decode(const FlowPiece& piece, Decoder& decoder,
+                            ExecutionConsumer& consumer) const {
+  if (options_.reaches && !options_.reaches(piece)) return {};
+  const DecodeInput& input = input_of_(*piece.stream);
+  if (!IsWholeStream(piece)) return DecodePiece(piece, input, source_, decoder, consumer);
+  const Result<ByteAccount> account = decoder.Decode(input, consumer);
+  if (!account) return Fail(account.error());
+  if (consumer.Done() || !options_.check) return {};
+  return options_.check(*account, *piece.stream);
+}
+
+Player::Player(const StreamInputs& inputs, MakeDecoder make_decoder, PlayOptions options)
+    : Player([&inputs](const Stream& stream) -> const DecodeInput& { return inputs.For(stream); },
+             inputs.source(), std::move(make_decoder), std::move(options)) {}
+Player::Player(InputOf input_of, const TraceSource& source, MakeDecoder make_decoder,
+               PlayOptions options)
+    : impl_(std::make_unique<Impl>(std::move(input_of), source, std::move(make_decoder),
+                                   std::move(options))) {}
+Player::Player(Player&&) noexcept = default;
+Player& Player::operator=(Player&&) noexcept = default;
+Player::~Player() = default;
+
+Status Player::Play(const std::vector<const ThreadFlow*>& threads, PlayConsumer& consumer) {
+  return impl_->Play(threads, consumer);
+}
+
+}  // namespace flowback

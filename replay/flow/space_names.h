@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// The address spaces that streams are decoded with, by numbers that mean the same in another
+// process which decodes the same recording.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "flowback/decode/decoder.h"
+#include "flowback/decode/schedule.h"
+
+namespace flowback {
+
+class SpaceNames {
+ public:
+  // What the input has that is new, in its order.
+  void Add(const DecodeInput& input) {
+    Add(input.code);
+    for (const StayChange& change : input.changes)
+      if (change.stay != nullptr) Add(change.stay->code.get());
+  }
+  // REQUIRES: a space of an input.
+  uint32_t Of(const AddressSpace* space) const { return names_.at(space); }
+  // Null: there is none of that name.
+  const AddressSpace* Find(uint32_t name) const {
+    return name < spaces_.size() ? spaces_[name] : nullptr;
+  }
+
+ private:
+  void Add(const AddressSpaceHistory* history) {
+    if (history == nullptr || !names_.try_emplace(history, 0).second) return;
+    for (const AddressSpaceHistory::Epoch& epoch : history->epochs) {
+      const auto name = static_cast<uint32_t>(spaces_.size());
+      if (names_.try_emplace(epoch.space.get(), name).second) spaces_.push_back(epoch.space.get());
+    }
+  }
+
+  std::vector<const AddressSpace*> spaces_;
+  std::unordered_map<const void*, uint32_t> names_;  // of spaces; histories stand for themselves
+};
+
+}  // namespace flowback
