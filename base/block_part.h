@@ -19,6 +19,7 @@ inline BlockRun PartOf(const BlockRun& run, size_t begin, size_t end) {
   part.last_lo = 0;
   part.exit = BlockExit::kFallThrough;
   part.last = InstructionClass::kOther;
+  part.branch = {};
   part.next = part.address;
   for (const uint8_t length : part.lengths) part.next += length;
   return part;

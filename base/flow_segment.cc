@@ -30,6 +30,22 @@ BlockRun FlowSegment::Run(size_t item) const {
   return run;
 }
 
+uint64_t FlowSegment::LastTsc(size_t item) const {
+  switch (items_[item].kind) {
+    case Kind::kBlocks:
+      return Batch(item).last_tsc();
+    case Kind::kBlock:
+      return Run(item).tsc;
+    case Kind::kEvent:
+      return Event(item).tsc;
+    case Kind::kLoss:
+      return Loss(item).tsc;
+    case Kind::kUnknown:
+      return Unknown(item).tsc;
+  }
+  return 0;
+}
+
 void FlowSegment::Play(size_t begin, size_t end, ExecutionConsumer& consumer) const {
   for (size_t item = begin; item < end && !consumer.Done(); ++item) {
     switch (items_[item].kind) {
@@ -45,6 +61,9 @@ void FlowSegment::Play(size_t begin, size_t end, ExecutionConsumer& consumer) co
       case Kind::kLoss:
         consumer.OnLoss(Loss(item));
         break;
+      case Kind::kUnknown:
+        consumer.OnUnknown(Unknown(item));
+        break;
     }
   }
 }
@@ -59,12 +78,14 @@ void FlowSegment::Clear() {
   lengths_.clear();
   events_.clear();
   losses_.clear();
+  unknown_.clear();
+  begin_ = end_ = {};
 }
 
 size_t FlowSegment::memory() const {
   const auto of = [](const auto& items) { return items.capacity() * sizeof items[0]; };
   return of(items_) + of(batches_) + of(steps_) + of(times_) + of(runs_) + of(lengths_) +
-         of(events_) + of(losses_);
+         of(events_) + of(losses_) + of(unknown_);
 }
 
 void SegmentRecorder::OnBlock(const BlockRun& run) {
@@ -73,6 +94,7 @@ void SegmentRecorder::OnBlock(const BlockRun& run) {
   to.runs_.push_back({run, to.lengths_.size(), run.lengths.size()});
   to.runs_.back().run.lengths = {};
   to.lengths_.insert(to.lengths_.end(), run.lengths.begin(), run.lengths.end());
+  to.end_ = Behind(run);
 }
 
 void SegmentRecorder::OnBlocks(const BlockBatch& batch) {
@@ -84,18 +106,28 @@ void SegmentRecorder::OnBlocks(const BlockBatch& batch) {
   to.batches_.back().batch.times = {};
   to.steps_.insert(to.steps_.end(), batch.steps.begin(), batch.steps.end());
   to.times_.insert(to.times_.end(), batch.times.begin(), batch.times.end());
+  to.end_ = Behind(batch);
 }
 
 void SegmentRecorder::OnEvent(const TraceEvent& event) {
   FlowSegment& to = *segment_;
   to.Add(FlowSegment::Kind::kEvent, to.events_.size(), 0);
   to.events_.push_back(event);
+  to.end_ = Behind(event, to.end_);
 }
 
 void SegmentRecorder::OnLoss(const DataLoss& loss) {
   FlowSegment& to = *segment_;
   to.Add(FlowSegment::Kind::kLoss, to.losses_.size(), 0);
   to.losses_.push_back(loss);
+  to.end_ = {};
+}
+
+void SegmentRecorder::OnUnknown(const UnknownFlow& unknown) {
+  FlowSegment& to = *segment_;
+  to.Add(FlowSegment::Kind::kUnknown, to.unknown_.size(), 0);
+  to.unknown_.push_back(unknown);
+  to.end_ = Behind(unknown);
 }
 
 }  // namespace flowback

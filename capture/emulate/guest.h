@@ -39,7 +39,7 @@ class GuestMemory {
 
   // 64-bit or 32-bit: how long a word is.
   CodeMode mode() const { return mode_; }
-  uint64_t word_size() const { return mode_ == CodeMode::kX86_64 ? 8 : 4; }
+  uint64_t word_size() const { return TraitsOf(mode_).bits / 8; }
   // Host address less guest address.
   void SetBase(uint64_t base) { base_ = base; }
   const uint8_t* HostAddress(uint64_t address) const {

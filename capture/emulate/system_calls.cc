@@ -85,9 +85,7 @@ void EmulatedProcess::OnSystemCallDone(unsigned vcpu, int64_t own_number, int64_
   const uint64_t now = thread != nullptr ? thread->Tick() : clock_.Tick();
   const auto address = static_cast<uint64_t>(result);
   // A 32-bit one came as a signed number.
-  OnMappingsChanged(calls_[vcpu],
-                    setup_.mode == CodeMode::kX86_32 ? static_cast<uint32_t>(address) : address,
-                    now);
+  OnMappingsChanged(calls_[vcpu], address & TraitsOf(setup_.mode).address_mask, now);
 }
 
 // Each kind once a process: some programs ask again and again.

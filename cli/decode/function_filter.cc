@@ -37,6 +37,7 @@ class FunctionFilter final : public ExecutionConsumer {
     if (event.ip != 0 && space_ != nullptr && (*match_)(space_, event.ip)) next_->OnEvent(event);
   }
   void OnLoss(const DataLoss& loss) override { next_->OnLoss(loss); }
+  void OnUnknown(const UnknownFlow& unknown) override { next_->OnUnknown(unknown); }
   bool Done() const override { return next_->Done(); }
 
  private:

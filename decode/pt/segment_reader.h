@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "decode/nobody.h"
 #include "decode/pt/batch_sink.h"
 #include "decode/pt/flow_engine.h"
 #include "decode/pt/flow_segments.h"
@@ -18,14 +19,6 @@
 #include "flowback/decode/flow_reader.h"
 
 namespace flowback::pt {
-
-// Nobody listens before the first ReadTo.
-class Nobody final : public ExecutionConsumer {
-  void OnBlock(const BlockRun&) override {}
-  void OnBlocks(const BlockBatch&) override {}
-  void OnEvent(const TraceEvent&) override {}
-  void OnLoss(const DataLoss&) override {}
-};
 
 // The receiver is a BatchWriter or a TimeEstimator; `make` makes one for a consumer.
 template <class Receiver>
@@ -150,7 +143,7 @@ class SegmentReader final : public FlowReader {
   const DecodeInput& input_;
   CodeMemory& memory_;
   const Make make_;
-  Nobody nobody_;
+  Nobody nobody_;  // listens before the first ReadTo
   std::unique_ptr<Work> work_;
   mutable std::optional<StateNames> names_;  // once somebody has asked
   bool begun_ = false;

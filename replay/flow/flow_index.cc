@@ -33,6 +33,9 @@ class StayRecorder final : public SegmentRecorder {
   void OnLoss(const DataLoss& loss) override {
     if (loss.stay == stay_) SegmentRecorder::OnLoss(loss);
   }
+  void OnUnknown(const UnknownFlow& unknown) override {
+    if (unknown.stay == stay_) SegmentRecorder::OnUnknown(unknown);
+  }
 
  private:
   const ThreadStay* stay_;

@@ -61,6 +61,7 @@ class ShareCounter final : public ExecutionConsumer {
     ++share.losses;
     Told(share, loss.tsc);
   }
+  void OnUnknown(const UnknownFlow& unknown) override { Told(Of(unknown.stay), unknown.tsc); }
 
   // In the order in which the stays came first.
   void Take(size_t segment, std::vector<IndexContent::Share>& shares) {

@@ -23,6 +23,7 @@ class PlayTeller final : public ExecutionConsumer {
   void OnBlocks(const BlockBatch& batch) override { consumer_.OnBlocks(batch); }
   void OnEvent(const TraceEvent& event) override;
   void OnLoss(const DataLoss& loss) override;
+  void OnUnknown(const UnknownFlow& unknown) override { consumer_.OnUnknown(unknown); }
   bool Done() const override { return consumer_.Done(); }
 
  private:

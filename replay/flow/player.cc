@@ -109,6 +109,10 @@ class ParallelPlay {
       recorder_->OnLoss(loss);
       MaybeHand();
     }
+    void OnUnknown(const UnknownFlow& unknown) override {
+      recorder_->OnUnknown(unknown);
+      MaybeHand();
+    }
     bool Done() const override { return stopped_; }
     void Finish() {
       if (!segment_->empty()) Hand();

@@ -41,6 +41,9 @@ class SpanFilter final : public ExecutionConsumer {
   void OnLoss(const DataLoss& loss) override {
     if (loss.tsc == 0 || Selected(loss.tsc)) next_->OnLoss(loss);
   }
+  void OnUnknown(const UnknownFlow& unknown) override {
+    if (unknown.tsc == 0 || Selected(unknown.tsc)) next_->OnUnknown(unknown);
+  }
   bool Done() const override { return past_end_ || next_->Done(); }
 
  private:
@@ -98,6 +101,7 @@ class ContextFilter final : public ExecutionConsumer {
     next_->OnEvent(event);
   }
   void OnLoss(const DataLoss& loss) override { next_->OnLoss(loss); }
+  void OnUnknown(const UnknownFlow& unknown) override { next_->OnUnknown(unknown); }
   bool Done() const override { return past_end_ || next_->Done(); }
 
  private:

@@ -20,6 +20,7 @@ class ThreadCursor::Impl {
   const CursorInstruction& instruction() const { return instruction_; }
   const TraceEvent& event() const { return segment_->Event(item_); }
   const DataLoss& loss() const { return segment_->Loss(item_); }
+  const UnknownFlow& unknown() const { return segment_->Unknown(item_); }
 
   void ToBegin() {
     if (thread_.shares.empty()) return ToEnd();
@@ -114,6 +115,9 @@ class ThreadCursor::Impl {
       case FlowSegment::Kind::kLoss:
         kind_ = Kind::kLoss;
         break;
+      case FlowSegment::Kind::kUnknown:
+        kind_ = Kind::kUnknown;
+        break;
       default:
         kind_ = Kind::kInstruction;
         runs_.Fill(*segment_, item);
@@ -169,6 +173,7 @@ void ThreadCursor::Impl::Show() {
                   .last = run.last,
                   .mode = run.mode,
                   .in_transaction = run.in_transaction,
+                  .branch = last ? run.branch : BranchFacts{},
                   .space = run.space,
                   .stay = run.stay};
 }
@@ -405,6 +410,8 @@ uint64_t ThreadCursor::Impl::tsc() const {
       return event().tsc;
     case Kind::kLoss:
       return loss().tsc;
+    case Kind::kUnknown:
+      return unknown().tsc;
     case Kind::kEnd:
       return 0;
   }
@@ -418,20 +425,8 @@ void ThreadCursor::Impl::ToTime(uint64_t tsc) {
       shares, [tsc](const FlowShare& at) { return at.last_tsc != 0 && at.last_tsc >= tsc; });
   if (share == shares.end()) return ToEnd();
   EnterShare(static_cast<size_t>(share - shares.begin()));
-  const auto last_of = [this](size_t item) -> uint64_t {
-    switch ((*segment_)[item].kind) {
-      case FlowSegment::Kind::kBlocks:
-        return segment_->Batch(item).last_tsc();
-      case FlowSegment::Kind::kBlock:
-        return segment_->Run(item).tsc;
-      case FlowSegment::Kind::kEvent:
-        return segment_->Event(item).tsc;
-      default:
-        return segment_->Loss(item).tsc;
-    }
-  };
   size_t item = 0;
-  while (item + 1 < segment_->size() && last_of(item) < tsc) ++item;
+  while (item + 1 < segment_->size() && segment_->LastTsc(item) < tsc) ++item;
   EnterItem(item, 0);
   while (kind_ == Kind::kInstruction && runs_[run_].tsc < tsc && run_ + 1 < runs_.size())
     EnterRun(run_ + 1, 0);
@@ -448,6 +443,7 @@ ThreadCursor::Kind ThreadCursor::kind() const { return impl_->kind(); }
 const CursorInstruction& ThreadCursor::instruction() const { return impl_->instruction(); }
 const TraceEvent& ThreadCursor::event() const { return impl_->event(); }
 const DataLoss& ThreadCursor::loss() const { return impl_->loss(); }
+const UnknownFlow& ThreadCursor::unknown() const { return impl_->unknown(); }
 uint64_t ThreadCursor::number() const { return impl_->number(); }
 void ThreadCursor::ToBegin() { impl_->ToBegin(); }
 void ThreadCursor::ToEnd() { impl_->ToEnd(); }

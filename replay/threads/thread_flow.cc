@@ -34,6 +34,9 @@ class StayFilter final : public ExecutionConsumer {
   void OnLoss(const DataLoss& loss) override {
     if (Passes(loss.stay, true)) next_->OnLoss(loss);
   }
+  void OnUnknown(const UnknownFlow& unknown) override {
+    if (Passes(unknown.stay, true)) next_->OnUnknown(unknown);
+  }
   bool Done() const override { return past_ || next_->Done(); }
 
  private:

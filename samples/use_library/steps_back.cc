@@ -28,6 +28,9 @@ void Print(const ThreadCursor& cursor) {
     case ThreadCursor::Kind::kLoss:
       std::printf("# %s\n", TextOf(cursor.loss()).c_str());
       break;
+    case ThreadCursor::Kind::kUnknown:
+      std::printf("# unknown\n");
+      break;
     case ThreadCursor::Kind::kEnd:
       break;
   }

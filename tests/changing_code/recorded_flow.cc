@@ -8,29 +8,9 @@
 #include "flowback/decode/decoder.h"
 #include "flowback/decode/stream_input.h"
 #include "tests/support/elf_writer.h"
+#include "tests/support/flow_of.h"
 
 namespace flowback {
-namespace {
-
-class Recorder final : public ExecutionConsumer {
- public:
-  void OnBlock(const BlockRun& run) override {
-    uint64_t ip = run.address;
-    for (const uint8_t length : run.lengths) {
-      flow.ips.push_back(ip);
-      digest.Append(ip);
-      ip += length;
-    }
-  }
-  void OnEvent(const TraceEvent&) override {}
-  void OnLoss(const DataLoss& loss) override { flow.losses.push_back(loss); }
-
-  Flow flow;
-  FlowDigest digest;
-};
-
-}  // namespace
-
 RecordedFlow::RecordedFlow() {
   search.build_id_cache = folder / "cache";
   recording.pt.time = {.shift = 0, .mult = 1, .zero = 0};
@@ -101,14 +81,19 @@ Flow RecordedFlow::Decode(const std::string& engine, size_t stream) {
   code_ = std::move(*code);
   const StreamInputs inputs(recording, code_, Resync::kPsb);
   const DecodeInput& input = inputs.For(recording.streams[stream]);
-  Recorder recorder;
+  FlowSegment told;
+  SegmentRecorder recorder(told);
   const auto account = (*decoder)->Decode(input, recorder);
   const auto sum = (*decoder)->Summarize(input);
   EXPECT_TRUE(account && sum);
   if (!account || !sum) return {};
   EXPECT_EQ(account->decoded + account->padding + account->lost, input.bytes.size());
-  EXPECT_EQ(sum->digest, recorder.digest);
-  return std::move(recorder.flow);
+  Flow flow{.ips = AddressesOf(told), .losses = {}};
+  ForEachPiece(told, [&flow](const DataLoss& loss) { flow.losses.push_back(loss); });
+  FlowDigest digest;
+  for (const uint64_t ip : flow.ips) digest.Append(ip);
+  EXPECT_EQ(sum->digest, digest);
+  return flow;
 }
 
 std::string Text(const std::vector<uint64_t>& ips) {

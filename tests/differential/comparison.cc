@@ -11,6 +11,7 @@
 
 #include "decode/instruction/x86/prefixes.h"
 #include "decode/pt/packets/psb.h"
+#include "tests/support/flow_of.h"
 
 namespace flowback::testing {
 namespace {
@@ -18,32 +19,20 @@ namespace {
 constexpr uint8_t kIntoOpcode = 0xce;
 constexpr uint8_t kRex2Prefix = 0xd5;
 
-class Recorder : public ExecutionConsumer {
- public:
-  void OnBlock(const BlockRun& run) override {
-    uint64_t ip = run.address;
-    if (!run.lengths.empty()) story_.at_end = nullptr;
-    for (uint8_t length : run.lengths) {
-      story_.steps.push_back({.ip = ip, .length = length, .mode = run.mode});
-      ip += length;
-      story_.steps.back().after = std::exchange(lost_, nullptr);
-    }
-    if (run.lengths.empty() || run.exit == BlockExit::kFallThrough) return;
-    story_.steps.back().kind = run.last;
-    story_.steps.back().exit = run.exit;
-    story_.steps.back().next = run.next;
+// `after`: the flow was lost right before it, or null.
+void AddRun(const BlockRun& run, const DataLoss* after, std::vector<Story::Step>& steps) {
+  const size_t first = steps.size();
+  uint64_t ip = run.address;
+  for (const uint8_t length : run.lengths) {
+    steps.push_back({.ip = ip, .length = length, .mode = run.mode});
+    ip += length;
   }
-  void OnEvent(const TraceEvent&) override {}
-  void OnLoss(const DataLoss& loss) override {
-    story_.losses.push_back(loss);
-    lost_ = story_.at_end = &story_.losses.back();
-  }
-  Story Take() { return std::move(story_); }
-
- private:
-  Story story_;
-  const DataLoss* lost_ = nullptr;
-};
+  steps[first].after = after;
+  if (run.exit == BlockExit::kFallThrough) return;
+  steps.back().kind = run.last;
+  steps.back().exit = run.exit;
+  steps.back().next = run.next;
+}
 
 size_t CommonLength(const Story& a, const Story& b) {
   const size_t limit = std::min(a.steps.size(), b.steps.size());
@@ -207,10 +196,20 @@ Verdict Judge(const Subject& subject, Bytes bytes, const std::vector<uint64_t>& 
 }
 
 Story StoryOf(Decoder& decoder, const DecodeInput& input) {
-  Recorder recorder;
-  const Result<ByteAccount> account = decoder.Decode(input, recorder);
-  if (!account) ADD_FAILURE() << account.error().message();
-  return recorder.Take();
+  Story story;
+  const DataLoss* lost = nullptr;  // no instruction has been told since
+  ForEachPiece(
+      FlowOf(decoder, input),
+      [&](const BlockRun& run) {
+        if (run.lengths.empty()) return;
+        AddRun(run, std::exchange(lost, nullptr), story.steps);
+        story.at_end = nullptr;
+      },
+      [&](const DataLoss& loss) {
+        story.losses.push_back(loss);
+        lost = story.at_end = &story.losses.back();
+      });
+  return story;
 }
 
 std::string PartingText(const Story& native, const Story& reference) {

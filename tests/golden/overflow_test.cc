@@ -9,9 +9,9 @@
 #include <set>
 
 #include "tests/golden/engines.h"
-#include "tests/golden/flow_list.h"
 #include "tests/golden/generated.h"
 #include "tests/golden/shared_traces.h"
+#include "tests/support/flow_of.h"
 
 namespace flowback::golden {
 namespace {
@@ -43,70 +43,75 @@ class OverflowTest : public testing::TestWithParam<std::tuple<TrueDigest, std::s
     decoder_ = Engine(engine);
     FLOWBACK_NEEDS_ENGINE(decoder_);
     const std::string whole = truth.recording.substr(0, truth.recording.size() - 4);
-    Decode(whole, whole_);
+    FlowSegment undisturbed;
+    Decode(whole, undisturbed);
+    whole_ = AddressesOf(undisturbed);
     Decode(truth.recording, told_);
-    ASSERT_EQ(whole_.addresses.size(), truth.digest.count);
+    ASSERT_EQ(whole_.size(), truth.digest.count);
     ASSERT_TRUE(stream_);
     gaps_ = ReadGaps(*stream_, truth.Number());
     ASSERT_FALSE(gaps_.empty());
   }
 
-  void Decode(const std::string& recording, FlowList& flow) {
+  void Decode(const std::string& recording, FlowSegment& flow) {
     Result<GeneratedStream> stream = LoadGenerated(recording, std::get<0>(GetParam()).Number());
     ASSERT_TRUE(stream) << stream.error().message();
-    const Result<ByteAccount> account = decoder_->Decode(stream->Input(), flow);
+    stream_ = std::move(*stream);  // the code must stay as long as the flow
+    SegmentRecorder recorder(flow);
+    const Result<ByteAccount> account = decoder_->Decode(stream_->Input(), recorder);
     ASSERT_TRUE(account) << account.error().message();
-    EXPECT_EQ(account->decoded + account->padding + account->lost, stream->file->bytes().size());
-    stream_ = std::move(*stream);
+    EXPECT_EQ(account->decoded + account->padding + account->lost, stream_->file->bytes().size());
   }
 
-  // The overflows among the losses; others must not occur.
-  std::vector<FlowList::Break> Overflows() const {
-    std::vector<FlowList::Break> overflows;
-    for (const FlowList::Break& at : told_.losses) {
-      if (at.loss.cause == LossCause::kNoSync && at.loss.begin == 0) continue;
-      EXPECT_EQ(at.loss.cause, LossCause::kOverflow) << at.loss.detail;
-      overflows.push_back(at);
-    }
+  // Of each overflow among the losses, how many instructions were told before it; other losses
+  // must not occur.
+  std::vector<uint64_t> Overflows() const {
+    std::vector<uint64_t> overflows;
+    ForEachPiece(told_, [&](const DataLoss& loss, uint64_t before) {
+      if (loss.cause == LossCause::kNoSync && loss.begin == 0) return;
+      EXPECT_EQ(loss.cause, LossCause::kOverflow) << loss.detail;
+      overflows.push_back(before);
+    });
     return overflows;
   }
 
   std::unique_ptr<Decoder> decoder_;
   std::optional<GeneratedStream> stream_;  // the one with overflows
-  FlowList whole_;
-  FlowList told_;
+  std::vector<uint64_t> whole_;            // the addresses of what executed
+  FlowSegment told_;
   std::vector<Gap> gaps_;
 };
 
 TEST_P(OverflowTest, LosesExactlyWhatTheGapsSay) {
-  const std::vector<FlowList::Break> overflows = Overflows();
+  const std::vector<uint64_t> overflows = Overflows();
   ASSERT_EQ(overflows.size(), gaps_.size());
   std::vector<uint64_t> expected;
   size_t from = 0;
   for (size_t i = 0; i < gaps_.size(); ++i) {
-    expected.insert(expected.end(), whole_.addresses.begin() + from,
-                    whole_.addresses.begin() + gaps_[i].proven);
-    EXPECT_EQ(overflows[i].instructions_before, expected.size()) << "overflow " << i;
+    expected.insert(expected.end(), whole_.begin() + from, whole_.begin() + gaps_[i].proven);
+    EXPECT_EQ(overflows[i], expected.size()) << "overflow " << i;
     from = gaps_[i].told_again;
   }
-  expected.insert(expected.end(), whole_.addresses.begin() + from, whole_.addresses.end());
-  ASSERT_EQ(told_.addresses.size(), expected.size());
-  const auto [told, truth] = std::ranges::mismatch(told_.addresses, expected);
-  EXPECT_EQ(told, told_.addresses.end())
-      << "first difference at instruction " << told - told_.addresses.begin();
+  expected.insert(expected.end(), whole_.begin() + from, whole_.end());
+  const std::vector<uint64_t> addresses = AddressesOf(told_);
+  ASSERT_EQ(addresses.size(), expected.size());
+  const auto [told, truth] = std::ranges::mismatch(addresses, expected);
+  EXPECT_EQ(told, addresses.end())
+      << "first difference at instruction " << told - addresses.begin();
 }
 
 TEST_P(OverflowTest, ResumesWhereItSays) {
+  const std::vector<uint64_t> addresses = AddressesOf(told_);
   size_t seen = 0;
-  for (const FlowList::Mark& mark : told_.events) {
-    if (mark.event.kind != EventKind::kOverflow) continue;
+  ForEachPiece(told_, [&](const TraceEvent& event, uint64_t before) {
+    if (event.kind != EventKind::kOverflow) return;
     ASSERT_LT(seen, gaps_.size());
-    ASSERT_TRUE(mark.event.has_ip);
-    EXPECT_EQ(mark.event.ip, whole_.addresses.at(gaps_[seen].told_again));
-    ASSERT_LT(mark.instructions_before, told_.addresses.size());
-    EXPECT_EQ(mark.event.ip, told_.addresses[mark.instructions_before]);
+    ASSERT_TRUE(event.has_ip);
+    EXPECT_EQ(event.ip, whole_.at(gaps_[seen].told_again));
+    ASSERT_LT(before, addresses.size());
+    EXPECT_EQ(event.ip, addresses[before]);
     ++seen;
-  }
+  });
   EXPECT_EQ(seen, gaps_.size());
 }
 

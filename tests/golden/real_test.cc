@@ -9,6 +9,7 @@
 #include "flowback/decode/recording_code.h"
 #include "tests/golden/engines.h"
 #include "tests/golden/shared_traces.h"
+#include "tests/support/flow_of.h"
 
 namespace flowback::golden {
 namespace {
@@ -119,27 +120,6 @@ const RealRecording kRecordings[] = {
      .missing_image_at = 0x7ffff7df1950},
 };
 
-// Each transfer as the published lists have it: from and to in hexadecimal, 0 where tracing begins
-// or ends.
-class BranchList final : public ExecutionConsumer {
- public:
-  void OnBlock(const BlockRun& run) override {
-    if (run.exit == BlockExit::kTaken) Add(run.LastAddress(), run.next);
-    if (run.exit == BlockExit::kStopped) Add(run.LastAddress(), 0);
-  }
-  void OnEvent(const TraceEvent& event) override {
-    if (event.kind == EventKind::kStarted) Add(0, event.ip);
-    if (event.kind == EventKind::kStoppedAsync) Add(event.ip, 0);
-    if (event.kind == EventKind::kInterrupted) Add(event.ip, event.target);
-  }
-  void OnLoss(const DataLoss&) override {}
-
-  std::vector<std::pair<uint64_t, uint64_t>> branches;
-
- private:
-  void Add(uint64_t from, uint64_t to) { branches.emplace_back(from, to); }
-};
-
 struct Opened {
   Recording recording;
   RecordingCode code;
@@ -225,10 +205,11 @@ TEST_P(RealBranchesTest, AreThePublishedOnes) {
     published.emplace_back(std::stoull(row.at(0), nullptr, 16),
                            std::stoull(row.at(1), nullptr, 16));
   ASSERT_FALSE(published.empty());
-  BranchList found;
+  std::vector<std::pair<uint64_t, uint64_t>> found;
   for (const Stream& stream : opened_->recording.streams)
-    ASSERT_TRUE(decoder_->Decode(InputOf(*opened_, stream), found));
-  EXPECT_EQ(found.branches, published);
+    for (const ListedBranch& branch : BranchesOf(FlowOf(*decoder_, InputOf(*opened_, stream))))
+      found.emplace_back(branch.from, branch.to);
+  EXPECT_EQ(found, published);
 }
 
 std::string NameOf(const testing::TestParamInfo<RealTest::ParamType>& info) {

@@ -6,46 +6,20 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "flowback/capture/open.h"
 #include "flowback/decode/recording_code.h"
 #include "tests/golden/engines.h"
 #include "tests/golden/shared_traces.h"
+#include "tests/support/flow_of.h"
 
 namespace flowback::golden {
 namespace {
-
-struct Timed {
-  uint64_t from = 0;
-  uint64_t to = 0;
-  uint64_t tsc = 0;
-  TscInterval bounds;
-};
-
-class TimeList final : public ExecutionConsumer {
- public:
-  void OnBlock(const BlockRun& run) override {
-    uint64_t ip = run.address;
-    for (size_t i = 0; i < run.lengths.size(); ++i) {
-      // The block's bounds: libipt does not time the branch apart from what leads to it.
-      instructions.push_back({ip, 0, run.TscOf(i), run.bounds});
-      ip += run.lengths[i];
-    }
-    const Timed last{run.LastAddress(), run.exit == BlockExit::kTaken ? run.next : 0, run.tsc,
-                     run.BoundsOf(run.lengths.size() - 1)};
-    if (run.exit == BlockExit::kTaken || run.exit == BlockExit::kStopped) branches.push_back(last);
-  }
-  void OnEvent(const TraceEvent& event) override {
-    if (event.kind == EventKind::kStarted)
-      branches.push_back({0, event.ip, event.tsc, event.bounds});
-    if (event.kind == EventKind::kStoppedAsync)
-      branches.push_back({event.ip, 0, event.tsc, event.bounds});
-  }
-  void OnLoss(const DataLoss&) override {}
-
-  std::vector<Timed> instructions;
-  std::vector<Timed> branches;
-};
 
 struct RealRecording {
   const char* name;
@@ -94,8 +68,8 @@ class RealTimeTest : public testing::TestWithParam<RealRecording> {
     code_ = std::move(*code);
   }
 
-  TimeList Decode(Decoder& decoder) {
-    TimeList list;
+  std::vector<FlowSegment> Decode(Decoder& decoder) {
+    std::vector<FlowSegment> flows;
     for (const Stream& stream : recording_.streams) {
       DecodeInput input;
       input.bytes = stream.bytes;
@@ -103,14 +77,29 @@ class RealTimeTest : public testing::TestWithParam<RealRecording> {
       input.config = recording_.pt;
       input.gaps = stream.gaps;
       input.times = true;
-      EXPECT_TRUE(decoder.Decode(input, list));
+      flows.push_back(FlowOf(decoder, input));
     }
-    return list;
+    return flows;
   }
 
   Recording recording_;
   std::optional<RecordingCode> code_;
 };
+
+struct Timed {
+  uint64_t tsc = 0;
+  TscInterval bounds;
+};
+
+// The block's bounds: libipt does not time the branch apart from what leads to it.
+std::vector<Timed> TimesOf(const std::vector<FlowSegment>& flows) {
+  std::vector<Timed> times;
+  for (const FlowSegment& flow : flows)
+    ForEachInstruction(flow, [&](const BlockRun& run, size_t i, uint64_t) {
+      times.push_back({run.TscOf(i), run.bounds});
+    });
+  return times;
+}
 
 bool Contains(const TscInterval& bounds, uint64_t tsc) {
   return tsc >= bounds.lo && (bounds.hi == 0 || tsc <= bounds.hi);
@@ -119,17 +108,18 @@ bool Contains(const TscInterval& bounds, uint64_t tsc) {
 TEST_P(RealTimeTest, BoundsHoldLibiptsTimes) {
   const std::unique_ptr<Decoder> libipt = Engine("libipt");
   FLOWBACK_NEEDS_ENGINE(libipt);
-  const TimeList ours = Decode(*Engine("native"));
-  const TimeList theirs = Decode(*libipt);
-  ASSERT_EQ(ours.instructions.size(), theirs.instructions.size());
-  ASSERT_FALSE(ours.instructions.empty());
+  const std::unique_ptr<Decoder> native = Engine("native");
+  const std::vector<Timed> ours = TimesOf(Decode(*native));
+  const std::vector<Timed> theirs = TimesOf(Decode(*libipt));
+  ASSERT_EQ(ours.size(), theirs.size());
+  ASSERT_FALSE(ours.empty());
   size_t outside = 0;
-  for (size_t i = 0; i < ours.instructions.size(); ++i) {
-    const Timed& mine = ours.instructions[i];
+  for (size_t i = 0; i < ours.size(); ++i) {
+    const Timed& mine = ours[i];
     EXPECT_NE(mine.bounds.lo, 0u);
-    if (!Contains(mine.bounds, theirs.instructions[i].tsc) && ++outside <= 5)
-      ADD_FAILURE() << "instruction " << i << ": libipt says " << theirs.instructions[i].tsc
-                    << ", not in [" << mine.bounds.lo << ", " << mine.bounds.hi << "]";
+    if (!Contains(mine.bounds, theirs[i].tsc) && ++outside <= 5)
+      ADD_FAILURE() << "instruction " << i << ": libipt says " << theirs[i].tsc << ", not in ["
+                    << mine.bounds.lo << ", " << mine.bounds.hi << "]";
   }
   EXPECT_EQ(outside, 0u);
 }
@@ -158,11 +148,14 @@ class RealTimeByPerfTest : public RealTimeTest {};
 
 TEST_P(RealTimeByPerfTest, BoundsHoldPerfsTimes) {
   const std::vector<PerfBranch> theirs = ReadPerfList(FolderOf(GetParam()) / GetParam().perf_list);
-  const TimeList ours = Decode(*Engine("native"));
-  ASSERT_EQ(ours.branches.size(), theirs.size());
+  const std::unique_ptr<Decoder> native = Engine("native");
+  std::vector<ListedBranch> ours;
+  for (const FlowSegment& flow : Decode(*native))
+    std::ranges::copy(BranchesOf(flow), std::back_inserter(ours));
+  ASSERT_EQ(ours.size(), theirs.size());
   ASSERT_FALSE(theirs.empty());
   for (size_t i = 0; i < theirs.size(); ++i) {
-    const Timed& mine = ours.branches[i];
+    const ListedBranch& mine = ours[i];
     ASSERT_EQ(mine.from, theirs[i].from) << i;
     ASSERT_EQ(mine.to, theirs[i].to) << i;
     ASSERT_NE(mine.bounds.hi, 0u);

@@ -15,6 +15,7 @@
 #include "tests/golden/perf_recordings.h"
 #include "tests/golden/shared_traces.h"
 #include "tests/golden/time_truth.h"
+#include "tests/support/flow_of.h"
 
 namespace flowback::golden {
 namespace {
@@ -166,27 +167,25 @@ TEST_P(TimeAccountTest, DoesNotDependOnThreads) {
   EXPECT_TRUE(Same(serial.accounts(), parallel.accounts()));
 }
 
+std::string TimeText(const char* what, uint64_t offset, uint64_t tsc, const TscInterval& bounds) {
+  return std::string(what) + " " + std::to_string(offset) + " " + std::to_string(tsc) + " [" +
+         std::to_string(bounds.lo) + ", " + std::to_string(bounds.hi) + "]";
+}
+
 // Events and losses, as text.
-class EventList final : public ExecutionConsumer {
- public:
-  void OnBlock(const BlockRun&) override { ++blocks; }
-  void OnEvent(const TraceEvent& event) override {
-    Add(Name(event.kind), event.offset, event.tsc, event.bounds);
-  }
-  void OnLoss(const DataLoss& loss) override {
-    Add("lost", loss.begin, loss.tsc, loss.bounds);
-    Add("found", loss.end, loss.end_tsc, loss.end_bounds);
-  }
-
+std::vector<std::string> EventLines(const FlowSegment& flow) {
   std::vector<std::string> lines;
-  size_t blocks = 0;
-
- private:
-  void Add(const char* what, uint64_t offset, uint64_t tsc, const TscInterval& bounds) {
-    lines.push_back(std::string(what) + " " + std::to_string(offset) + " " + std::to_string(tsc) +
-                    " [" + std::to_string(bounds.lo) + ", " + std::to_string(bounds.hi) + "]");
-  }
-};
+  ForEachPiece(
+      flow,
+      [&](const TraceEvent& event) {
+        lines.push_back(TimeText(Name(event.kind), event.offset, event.tsc, event.bounds));
+      },
+      [&](const DataLoss& loss) {
+        lines.push_back(TimeText("lost", loss.begin, loss.tsc, loss.bounds));
+        lines.push_back(TimeText("found", loss.end, loss.end_tsc, loss.end_bounds));
+      });
+  return lines;
+}
 
 TEST_P(TimeAccountTest, EventsHaveTheSameTimesWithoutTheBlocks) {
   OpenedPerf opened;
@@ -195,13 +194,11 @@ TEST_P(TimeAccountTest, EventsHaveTheSameTimesWithoutTheBlocks) {
   for (const Stream& stream : opened.recording.streams) {
     DecodeInput input = opened.inputs->For(stream);
     input.times = true;
-    EventList with;
-    ASSERT_TRUE(decoder->Decode(input, with));
+    const FlowSegment with = FlowOf(*decoder, input);
     input.blocks = false;
-    EventList without;
-    ASSERT_TRUE(decoder->Decode(input, without));
-    EXPECT_EQ(without.blocks, 0u);
-    EXPECT_EQ(with.lines, without.lines);
+    const FlowSegment without = FlowOf(*decoder, input);
+    EXPECT_EQ(without.instructions(), 0u);
+    EXPECT_EQ(EventLines(with), EventLines(without));
   }
 }
 

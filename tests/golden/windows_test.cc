@@ -15,6 +15,7 @@
 #include "tests/golden/engines.h"
 #include "tests/golden/perf_recordings.h"
 #include "tests/golden/shared_traces.h"
+#include "tests/support/flow_consumers.h"
 #include "tests/support/perf_data_converter.h"
 
 namespace flowback::golden {
@@ -91,29 +92,15 @@ class Windows : public testing::TestWithParam<PerfRecording> {
 };
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Windows);
 
-class Digester final : public ExecutionConsumer {
- public:
-  void OnBlock(const BlockRun& run) override {
-    uint64_t ip = run.address;
-    for (const uint8_t length : run.lengths) {
-      digest.Append(ip);
-      ip += length;
-    }
-  }
-  void OnEvent(const TraceEvent&) override {}
-  void OnLoss(const DataLoss&) override {}
-  FlowDigest digest;
-};
-
 // Each piece by itself.
 std::vector<FlowDigest> PieceDigests(const OpenedPerf& opened) {
   const auto decoder = Engine("native");
   std::vector<FlowDigest> digests;
   for (const ThreadFlow& flow : ThreadFlows(opened.recording, *opened.inputs))
     for (const FlowPiece& piece : flow.pieces) {
-      Digester digester;
+      FlowDigester digester;
       EXPECT_TRUE(DecodePiece(piece, *opened.inputs, *decoder, digester));
-      digests.push_back(digester.digest);
+      digests.push_back(digester.digest());
     }
   return digests;
 }

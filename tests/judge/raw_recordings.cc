@@ -15,10 +15,10 @@
 #include "decode/pt/packets/psb.h"
 #include "flowback/capture/open.h"
 #include "flowback/decode/recording_code.h"
-#include "tests/golden/flow_list.h"
 #include "tests/golden/generated.h"
 #include "tests/golden/shared_traces.h"
 #include "tests/golden/time_truth.h"
+#include "tests/support/flow_of.h"
 
 namespace flowback::judge {
 namespace {
@@ -271,13 +271,13 @@ void CutOutOverflows(const golden::GeneratedStream& stream, const RawName& name,
   const std::string whole_name = name.recording.substr(0, name.recording.size() - kOvf.size());
   Result<golden::GeneratedStream> whole = golden::LoadGenerated(whole_name, name.cpu);
   ASSERT_TRUE(whole) << whole.error().message();
-  golden::FlowList flow;
-  ASSERT_TRUE((*MakeDecoder("native"))->Decode(whole->Input(), flow));
+  const std::unique_ptr<Decoder> decoder = std::move(*MakeDecoder("native"));
   FlowDigest all, cut;
-  for (size_t i = 0; i < flow.addresses.size(); ++i) {
-    all.Append(flow.addresses[i]);
-    if (told.Has(i)) cut.Append(flow.addresses[i]);
-  }
+  ForEachInstruction(FlowOf(*decoder, whole->Input()),
+                     [&](const BlockRun&, size_t, uint64_t address) {
+                       if (told.Has(all.count)) cut.Append(address);
+                       all.Append(address);
+                     });
   ASSERT_EQ(all, raw.digest) << whole_name;
   ASSERT_LT(cut.count, all.count);
   raw.digest = cut;

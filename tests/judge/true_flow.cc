@@ -5,38 +5,17 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "decode/pt/errata.h"
 #include "decode/pt/packets/packet.h"
 #include "decode/pt/packets/packet_groups.h"
 #include "decode/pt/packets/psb.h"
+#include "tests/support/flow_consumers.h"
+#include "tests/support/flow_of.h"
 
 namespace flowback::judge {
 namespace {
-
-class Lister final : public ExecutionConsumer {
- public:
-  Lister(TrueFlow& flow, const Labels& labels) : flow_(flow), labels_(labels) {}
-
-  void OnBlock(const BlockRun& run) override {
-    AddTimes(run, flow_.ips.size(), flow_.times);
-    AddMode(run, flow_.ips.size(), flow_.modes);
-    AddStay(labels_.SourceOf(run.stay), flow_.ips.size(), flow_.stays);
-    uint64_t ip = run.address;
-    for (const uint8_t length : run.lengths) {
-      flow_.ips.push_back(ip);
-      flow_.digest.Append(ip);
-      ip += length;
-    }
-    flow_.packets[labels_.PartOf(run.stay)].told += run.lengths.size();
-  }
-  void OnEvent(const TraceEvent&) override {}
-  void OnLoss(const DataLoss& loss) override { flow_.losses.push_back(loss); }
-
- private:
-  TrueFlow& flow_;
-  const Labels& labels_;
-};
 
 bool IsTime(const pt::Packet& packet) {
   return std::visit([]<class P>(const P&) { return pt::kIsTiming<P> || pt::kIsOneOf<P, pt::Pad>; },
@@ -177,9 +156,18 @@ TrueFlow TrueFlowOf(Decoder& decoder, DecodeInput input) {
   const Labels labels(input, offsets);
   input.changes = labels.changes();
   input.times = true;
-  Lister lister(flow, labels);
-  const Result<ByteAccount> account = decoder.Decode(input, lister);
-  if (!account) ADD_FAILURE() << account.error().message();
+  ForEachPiece(
+      FlowOf(decoder, input),
+      [&](const BlockRun& run) {
+        AddTimes(run, flow.ips.size(), flow.times);
+        AddMode(run, flow.ips.size(), flow.modes);
+        AddStay(labels.SourceOf(run.stay), flow.ips.size(), flow.stays);
+        AppendRun(run, flow.digest);
+        flow.packets[labels.PartOf(run.stay)].told += run.lengths.size();
+        uint64_t ip = run.address;
+        for (const uint8_t length : run.lengths) flow.ips.push_back(std::exchange(ip, ip + length));
+      },
+      [&](const DataLoss& loss) { flow.losses.push_back(loss); });
   uint64_t told = 0;
   for (TrueFlow::Packet& packet : flow.packets) packet.told = told += packet.told;
   for (DataLoss& loss : flow.losses) loss.stay = nullptr;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/differential/harness.h"
+#include "tests/support/flow_of.h"
 
 namespace flowback::testing {
 namespace {
@@ -22,28 +23,16 @@ struct Told {
   bool operator==(const Told&) const = default;
 };
 
-class Instructions final : public ExecutionConsumer {
- public:
-  void OnBlock(const BlockRun& run) override {
-    uint64_t address = run.address;
-    for (size_t i = 0; i < run.lengths.size(); address += run.lengths[i++]) {
-      told.push_back({address, run.BoundsOf(i).lo, run.BoundsOf(i).hi});
-      const bool above = told.back().hi != 0 && run.TscOf(i) > told.back().hi;
-      if (run.TscOf(i) < told.back().lo || above) ++outside;
-    }
-  }
-  void OnEvent(const TraceEvent&) override {}
-  void OnLoss(const DataLoss&) override {}
-
+std::vector<Told> Decode(const DecodeInput& input) {
+  const std::unique_ptr<Decoder> decoder = Native();
   std::vector<Told> told;
   uint64_t outside = 0;  // estimates that are not within their bounds
-};
-
-std::vector<Told> Decode(const DecodeInput& input) {
-  Instructions all;
-  EXPECT_TRUE(Native()->Decode(input, all));
-  EXPECT_EQ(all.outside, 0);
-  return std::move(all.told);
+  ForEachInstruction(FlowOf(*decoder, input), [&](const BlockRun& run, size_t i, uint64_t at) {
+    const auto& [address, lo, hi] = told.emplace_back(at, run.BoundsOf(i).lo, run.BoundsOf(i).hi);
+    if (run.TscOf(i) < lo || (hi != 0 && run.TscOf(i) > hi)) ++outside;
+  });
+  EXPECT_EQ(outside, 0);
+  return told;
 }
 
 // At how many places it was begun.

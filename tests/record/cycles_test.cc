@@ -10,6 +10,7 @@
 #include "flowback/decode/recording_code.h"
 #include "tests/record/emulated.h"
 #include "tests/record/recorded.h"
+#include "tests/support/flow_of.h"
 
 namespace flowback::record_test {
 namespace {
@@ -22,28 +23,8 @@ struct Timed {
   bool indirect = false;  // the last of its block, with a target that a packet tells
 };
 
-class TimeList final : public ExecutionConsumer {
- public:
-  void OnBlock(const BlockRun& run) override {
-    for (size_t i = 0; i < run.lengths.size(); ++i)
-      list.push_back({run.TscOf(i), run.BoundsOf(i), false});
-    const bool last = run.exit == BlockExit::kTaken && !run.lengths.empty();
-    if (last && (run.last == InstructionClass::kReturn || IsIndirect(run.last)))
-      list.back().indirect = true;
-  }
-  void OnEvent(const TraceEvent&) override {}
-  void OnLoss(const DataLoss&) override {}
-
-  std::vector<Timed> list;
-
- private:
-  static bool IsIndirect(InstructionClass kind) {
-    return kind == InstructionClass::kIndirectCall || kind == InstructionClass::kIndirectJump;
-  }
-};
-
 std::vector<Timed> Times(const Recording& recording, std::string_view engine) {
-  TimeList times;
+  std::vector<Timed> times;
   const auto code = RecordingCode::Load(recording, {});
   EXPECT_TRUE(code);
   const auto decoder = MakeDecoder(engine);
@@ -54,9 +35,13 @@ std::vector<Timed> Times(const Recording& recording, std::string_view engine) {
     input.code = &code->ForStream(stream);
     input.config = recording.pt;
     input.times = true;
-    EXPECT_TRUE((*decoder)->Decode(input, times));
+    ForEachInstruction(FlowOf(**decoder, input), [&](const BlockRun& run, size_t i, uint64_t) {
+      const bool left = i + 1 == run.lengths.size() && run.exit == BlockExit::kTaken;
+      const bool told = run.last == InstructionClass::kReturn || IsIndirect(run.last);
+      times.push_back({run.TscOf(i), run.BoundsOf(i), left && told});
+    });
   }
-  return times.list;
+  return times;
 }
 
 // Every record before the start took a tick.

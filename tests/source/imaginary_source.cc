@@ -23,48 +23,96 @@ Record RecordAt(Bytes bytes, uint64_t offset) {
   return record;
 }
 
-class ImaginaryDecoder final : public Decoder {
+// Goes through the records; its state is where it stands.
+class ImaginaryFlow final : public FlowReader {
  public:
-  Result<ByteAccount> Decode(const DecodeInput& input, ExecutionConsumer& consumer) override {
-    bool on = false;
-    uint64_t at = input.from;
-    for (; at < input.bytes.size() && !consumer.Done(); at += kRecord) {
-      const Record record = RecordAt(input.bytes, at);
-      const bool turns = (record.address != 0) != on;
-      on = record.address != 0;
-      if (turns) TellTurn(input, at, record, consumer);
-      if (on && input.blocks) TellBlock(input, at, record, consumer);
-    }
-    return ByteAccount{.decoded = at - input.from};
+  explicit ImaginaryFlow(const DecodeInput& input) : input_(input), at_(input.from) {}
+
+  void ReadTo(uint64_t offset, ExecutionConsumer& consumer) override {
+    for (; !at_end() && at_ <= offset && !consumer.Done(); at_ += kRecord) Tell(consumer);
   }
+  uint64_t offset() const override { return at_; }
+  bool at_end() const override { return at_ >= input_.bytes.size(); }
+  size_t waiting() const override { return 0; }
+  std::shared_ptr<const State> Save() override { return std::make_shared<Kept>(at_); }
+  void Return(const State& state) override { at_ = static_cast<const Kept&>(state).at; }
 
  private:
-  static const ThreadStay* StayAt(const DecodeInput& input, uint64_t offset) {
+  struct Kept final : State {
+    explicit Kept(uint64_t kept) : at(kept) {}
+    uint64_t at;
+  };
+
+  const ThreadStay* StayAt(uint64_t offset) const {
     const ThreadStay* stay = nullptr;
-    for (const StayChange& change : input.changes)
+    for (const StayChange& change : input_.changes)
       if (change.offset <= offset) stay = change.stay;
     return stay;
   }
-  static void TellTurn(const DecodeInput& input, uint64_t at, const Record& record,
-                       ExecutionConsumer& consumer) {
+  Record At(uint64_t offset) const {
+    return offset < input_.bytes.size() ? RecordAt(input_.bytes, offset) : Record{};
+  }
+  // Decoding knows nothing of what lies before its begin.
+  Record Before() const { return at_ == input_.from ? Record{} : At(at_ - kRecord); }
+
+  void Tell(ExecutionConsumer& consumer) const {
+    const Record record = At(at_);
+    const Record before = Before();
+    if ((record.address != 0) != (before.address != 0)) TellTurn(record, consumer);
+    if (record.address == 0) return;
+    if (record.unknown_before != 0) TellUnknown(before, record, consumer);
+    if (input_.blocks) TellBlock(record, consumer);
+  }
+  void TellTurn(const Record& record, ExecutionConsumer& consumer) const {
     TraceEvent event;
     event.kind = record.address != 0 ? EventKind::kStarted : EventKind::kStopped;
-    event.offset = at;
+    event.offset = at_;
     event.tsc = record.time;
     event.bounds = {record.time, record.time};
-    event.stay = StayAt(input, at);
+    if (record.address != 0) event.ip = record.address, event.has_ip = true;
+    event.stay = StayAt(at_);
     consumer.OnEvent(event);
   }
-  static void TellBlock(const DecodeInput& input, uint64_t at, const Record& record,
-                        ExecutionConsumer& consumer) {
+  void TellUnknown(const Record& before, const Record& record, ExecutionConsumer& consumer) const {
+    UnknownFlow unknown;
+    unknown.offset = at_;
+    unknown.to = record.address;
+    unknown.tsc = before.time;
+    unknown.bounds = {before.time, before.time};
+    unknown.end_tsc = record.time;
+    unknown.end_bounds = {record.time, record.time};
+    unknown.stay = StayAt(at_);
+    consumer.OnUnknown(unknown);
+  }
+  void TellBlock(const Record& record, ExecutionConsumer& consumer) const {
     static constexpr std::array<uint8_t, 1> kOne = {1};
     BlockRun run;
     run.address = record.address;
     run.lengths = kOne;
     run.tsc = record.time;
     run.bounds = {record.time, record.time};
-    run.stay = StayAt(input, at);
+    run.branch = record.branch;
+    const Record next = At(at_ + kRecord);
+    run.exit = next.address == 0 ? BlockExit::kStopped : BlockExit::kTaken;
+    run.last = InstructionClass::kIndirectJump;
+    if (next.unknown_before == 0) run.next = next.address;
+    run.stay = StayAt(at_);
     consumer.OnBlock(run);
+  }
+
+  const DecodeInput& input_;
+  uint64_t at_;
+};
+
+class ImaginaryDecoder final : public Decoder {
+ public:
+  Result<ByteAccount> Decode(const DecodeInput& input, ExecutionConsumer& consumer) override {
+    ImaginaryFlow flow(input);
+    flow.ReadTo(input.bytes.size(), consumer);
+    return ByteAccount{.decoded = flow.offset() - input.from};
+  }
+  Result<std::unique_ptr<FlowReader>> Read(const DecodeInput& input) override {
+    return std::make_unique<ImaginaryFlow>(input);
   }
 };
 

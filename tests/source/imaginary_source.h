@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: MIT
-// Trace as no hardware writes it: records of 16 bytes, each a time and the address of the one
-// instruction that executed then. Address 0: tracing stopped.
+// Trace as no hardware writes it: records of equal size, each of the one instruction that executed
+// at a time. Beside what Intel PT tells it has what branch stacks tell: facts of branches, and
+// places in front of which it is unknown what executed.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "flowback/model/execution.h"
+
 namespace flowback::testing {
 
 struct ImaginaryRecord {
   uint64_t time = 0;
-  uint64_t address = 0;
+  uint64_t address = 0;         // 0: recording stopped
+  BranchFacts branch{};         // of the instruction, which is taken for a branch
+  uint64_t unknown_before = 0;  // not 0: what executed before it was not recorded
 };
 
 std::vector<uint8_t> ImaginaryTrace(const std::vector<ImaginaryRecord>& records);

@@ -13,8 +13,8 @@
 namespace flowback::testing {
 namespace {
 
-constexpr uint64_t kRecord = 16;
-constexpr uint64_t kRecords = uint64_t{1} << 20;  // 16 MB
+constexpr uint64_t kRecord = sizeof(ImaginaryRecord);
+constexpr uint64_t kRecords = uint64_t{1} << 19;  // 16 MB
 constexpr uint64_t kAllowed = uint64_t{3} << 19;  // 1.5 MB beside what is asked for
 
 class RangeOfTimesTest : public ::testing::Test {

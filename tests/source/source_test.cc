@@ -3,6 +3,8 @@
 // their flow, their time.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <string>
@@ -15,18 +17,10 @@
 #include "flowback/replay/thread_flow.h"
 #include "flowback/replay/time_account.h"
 #include "tests/source/imaginary_source.h"
+#include "tests/support/flow_of.h"
 
 namespace flowback::testing {
 namespace {
-
-class Addresses final : public ExecutionConsumer {
- public:
-  void OnBlock(const BlockRun& run) override { told.push_back(run.address); }
-  void OnEvent(const TraceEvent&) override {}
-  void OnLoss(const DataLoss&) override { ADD_FAILURE() << "nothing was lost"; }
-
-  std::vector<uint64_t> told;
-};
 
 // One CPU, two threads in turn. One tick is one nanosecond.
 class ImaginaryTest : public ::testing::Test {
@@ -107,9 +101,11 @@ TEST_F(ImaginaryTest, ThreadsHaveTheirFlow) {
   std::map<int32_t, std::vector<uint64_t>> told;
   for (const ThreadFlow& flow : ThreadFlows(recording_, inputs))
     for (const FlowPiece& piece : flow.pieces) {
-      Addresses addresses;
-      ASSERT_TRUE(DecodePiece(piece, inputs, **decoder, addresses));
-      told[flow.tid].insert(told[flow.tid].end(), addresses.told.begin(), addresses.told.end());
+      FlowSegment segment;
+      SegmentRecorder recorder(segment);
+      ASSERT_TRUE(DecodePiece(piece, inputs, **decoder, recorder));
+      std::ranges::copy(AddressesOf(segment), std::back_inserter(told[flow.tid]));
+      ForEachPiece(segment, [](const DataLoss&) { ADD_FAILURE() << "nothing was lost"; });
     }
   EXPECT_EQ(told[7], (std::vector<uint64_t>{7000, 7001, 7002, 7003, 7004}));
   EXPECT_EQ(told[8], (std::vector<uint64_t>{8000, 8001, 8002, 8003, 8004}));

@@ -37,6 +37,9 @@ class PieceNumbers final : public ExecutionConsumer {
     Add("last", static_cast<uint64_t>(run.last));
     Add("mode", static_cast<uint64_t>(run.mode));
     Add("in_transaction", run.in_transaction);
+    Add("cycles", run.branch.cycles);
+    Add("cycles_told", static_cast<uint64_t>(run.branch.cycles_told));
+    Add("prediction", static_cast<uint64_t>(run.branch.prediction));
     Add("space", reinterpret_cast<uint64_t>(run.space));
     End(run.stay);
   }
@@ -72,6 +75,17 @@ class PieceNumbers final : public ExecutionConsumer {
     for (const char letter : loss.detail) Add("detail", static_cast<uint8_t>(letter));
     Add("code", reinterpret_cast<uint64_t>(loss.code.get()));
     End(loss.stay);
+  }
+  void OnUnknown(const UnknownFlow& unknown) override {
+    Begin("unknown");
+    Add("offset", unknown.offset);
+    Add("from", unknown.from);
+    Add("to", unknown.to);
+    Add("tsc", unknown.tsc);
+    Add(unknown.bounds);
+    Add("end_tsc", unknown.end_tsc);
+    Add(unknown.end_bounds);
+    End(unknown.stay);
   }
   bool Done() const override { return numbers_.size() >= stop_after_; }
 

@@ -70,6 +70,8 @@ inline Element At(const ThreadCursor& cursor) {
       return {Kind::kEvent, cursor.event().offset, cursor.tsc(), cursor.event().bounds};
     case Kind::kLoss:
       return {Kind::kLoss, cursor.loss().begin, cursor.tsc(), cursor.loss().bounds};
+    case Kind::kUnknown:
+      return {Kind::kUnknown, cursor.unknown().offset, cursor.tsc(), cursor.unknown().bounds};
     case Kind::kEnd:
       return {Kind::kEnd};
   }

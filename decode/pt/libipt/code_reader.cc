@@ -23,9 +23,9 @@ bool ImageReader::HasBegun(const AddressSpaceHistory::Epoch& epoch, uint64_t ret
 }
 
 void ImageReader::EnterStays(uint64_t offset) {
-  for (; next_change_ < changes_.size() && changes_[next_change_].offset <= offset;
+  for (; next_change_ < changes_->size() && (*changes_)[next_change_].offset <= offset;
        ++next_change_) {
-    const ThreadStay& stay = *changes_[next_change_].stay;
+    const ThreadStay& stay = *(*changes_)[next_change_].stay;
     UseHistory(stay.code.get());
     // Its process was there by then: an older one of the same number may have ended before.
     while (HasNext() && history_->key == AddressSpaceHistory::Key::kTime &&

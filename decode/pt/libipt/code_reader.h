@@ -11,6 +11,7 @@
 
 namespace flowback::libipt {
 
+// A value: a copy goes on from where it was made.
 class ImageReader {
  public:
   // Where in the history a part of the stream is.
@@ -22,7 +23,7 @@ class ImageReader {
 
   // `input.code` may be null: nothing is mapped then.
   explicit ImageReader(const DecodeInput& input)
-      : changes_(input.changes), time_(input.config.time) {
+      : changes_(&input.changes), time_(input.config.time) {
     UseHistory(input.code);
     EnterStays(0);
   }
@@ -30,13 +31,15 @@ class ImageReader {
   // The stream from `offset` on.
   void EnterStays(uint64_t offset);
   const ThreadStay* stay() const {
-    return next_change_ == 0 ? nullptr : changes_[next_change_ - 1].stay;
+    return next_change_ == 0 ? nullptr : (*changes_)[next_change_ - 1].stay;
   }
 
   // Tracing is known to be on: goes on to the last epoch that has begun. `retired` is the number of
   // instructions so far; `tsc` is 0 when the stream has carried no time yet.
   void Select(uint64_t retired, uint64_t tsc);
   const AddressSpace* space() const { return space_; }
+  // Goes on with an input that is equal to the one it was made for.
+  void Use(const DecodeInput& input) { changes_ = &input.changes; }
   // For walking over a part of the stream again.
   Place place() const { return {history_, epoch_, next_change_}; }
   void Rewind(const Place& place);
@@ -51,7 +54,7 @@ class ImageReader {
   void Use(size_t epoch);
   const CodeMapping* Find(uint64_t ip);
 
-  const std::vector<StayChange>& changes_;
+  const std::vector<StayChange>* changes_;
   TimeConversion time_;
   const AddressSpaceHistory* history_ = nullptr;
   size_t next_change_ = 0;

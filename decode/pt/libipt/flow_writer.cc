@@ -69,14 +69,14 @@ void FlowWriter::Loss(DataLoss loss) {
   Close();
   loss.tsc = tsc();
   loss.stay = stay_;
-  if (!Done()) consumer_.OnLoss(loss);
+  if (!Done()) consumer_->OnLoss(loss);
   position_ = 0;
 }
 
 void FlowWriter::Close() {
   if (!lengths_.empty()) {
     run_.lengths = lengths_;
-    if (!Done()) consumer_.OnBlock(run_);
+    if (!Done()) consumer_->OnBlock(run_);
     lengths_.clear();
     ended_ = false;
   }
@@ -85,7 +85,7 @@ void FlowWriter::Close() {
 }
 
 void FlowWriter::Send(const TraceEvent& event) {
-  if (!Done()) consumer_.OnEvent(event);
+  if (!Done()) consumer_->OnEvent(event);
 }
 
 }  // namespace flowback::libipt

@@ -24,10 +24,13 @@ struct Completed {
 };
 
 // libipt reveals an indirect branch's target only as the next instruction's address, so a finished
-// run, and events without an address after it, wait here until that is known.
+// run, and events without an address after it, wait here until that is known. A writer is a value:
+// a copy goes on from where it was made.
 class FlowWriter {
  public:
-  explicit FlowWriter(ExecutionConsumer& consumer) : consumer_(consumer) {}
+  explicit FlowWriter(ExecutionConsumer& consumer) : consumer_(&consumer) {}
+  // What is sent from now on goes there.
+  void Use(ExecutionConsumer& consumer) { consumer_ = &consumer; }
 
   void Add(const Completed& instruction, const AddressSpace* space);
   // Control is known to stand at `ip`: ends the run at hand.
@@ -54,9 +57,11 @@ class FlowWriter {
     if (stay_ == nullptr || tsc_ == 0) return tsc_;
     return std::min(std::max(tsc_, stay_->begin_tsc), stay_->end_tsc);
   }
-  bool Done() const { return consumer_.Done(); }
+  bool Done() const { return consumer_->Done(); }
   // Of the latest kExecMode event; empty before the first.
   std::optional<CodeMode> mode() const { return mode_; }
+  // Runs and events that are kept back.
+  size_t waiting() const { return waiting_.size() + (lengths_.empty() ? 0 : 1); }
   // Where control stands as far as known, for losses; 0 when not.
   uint64_t position() const { return position_; }
 
@@ -67,7 +72,7 @@ class FlowWriter {
   void Send(const TraceEvent& event);
   void Begin(const Completed& instruction, const AddressSpace* space);
 
-  ExecutionConsumer& consumer_;
+  ExecutionConsumer* consumer_;
   BlockRun run_;
   std::vector<uint8_t> lengths_;  // of run_; empty: no run at hand
   bool ended_ = false;            // run_'s last instruction is a branch

@@ -81,14 +81,25 @@ Result<Walk> Walk::Start(const Window& window, const PtConfig& pt, ImageReader& 
   return walk;
 }
 
-WalkEnd Walk::Run() {
+int Walk::Begin() {
   code_->EnterStays(window_.offset);
   writer_->set_stay(code_->stay());
   code_->Select(retired_, writer_->tsc());
-  int status = pt_insn_sync_forward(decoder_.get());
+  const int status = pt_insn_sync_forward(decoder_.get());
   UpdateTime();
   if (status >= 0 && (status & pts_ip_suppressed) == 0) code_->Select(retired_, writer_->tsc());
-  while (status >= 0) {
+  return status;
+}
+
+WalkEnd Walk::Run(const Limit& limit) {
+  const auto paused = [this] {
+    return WalkEnd{.why = WalkEnd::Why::kPaused, .offset = window_.offset + Position()};
+  };
+  if (limit.rounds == 0) return paused();
+  if (!status_) status_ = Begin(), ++rounds_;
+  int& status = *status_;
+  for (; status >= 0; ++rounds_) {
+    if (IsAt(limit)) return paused();
     if ((status & pts_event_pending) != 0)
       status = NextEvent();
     else if ((status & pts_eos) != 0)
@@ -101,6 +112,12 @@ WalkEnd Walk::Run() {
   mirror_->AdvanceTo(Position());
   if (status >= 0 && !runaway_ && !writer_->Done()) RevealTarget();
   return End(status);
+}
+
+bool Walk::IsAt(const Limit& limit) const {
+  if (rounds_ >= limit.rounds) return true;
+  const uint64_t end = window_.offset + window_.bytes.size();
+  return limit.offset < end && steps_ >= skip_ && window_.offset + Position() > limit.offset;
 }
 
 // No trace is left, so asking for one more instruction changes nothing but tells where it is.

@@ -26,7 +26,7 @@ struct Window {
 
 // How a walk ended.
 struct WalkEnd {
-  enum class Why : uint8_t { kEnd, kError, kRunaway, kDone } why = Why::kEnd;
+  enum class Why : uint8_t { kEnd, kError, kRunaway, kDone, kPaused } why = Why::kEnd;
   pt_error_code code = pte_ok;  // of kError
   uint64_t offset = 0;          // in the stream: the first packet not consumed
   uint64_t ip = 0;              // the instruction at hand; 0 when not known
@@ -41,8 +41,17 @@ class Walk {
   static Result<Walk> Start(const Window& window, const PtConfig& pt, ImageReader& code,
                             FlowWriter& writer, uint64_t skip, uint64_t retired);
 
-  WalkEnd Run();
+  // Where to pause: at the first packet behind `offset`, a place of the stream, that is not gone
+  // past in silence; or after so many rounds, of which the first synchronises and each other takes
+  // an instruction or event.
+  struct Limit {
+    uint64_t offset = ~uint64_t{0};
+    uint64_t rounds = ~uint64_t{0};
+  };
+  // On to its end, or to the limit: another call goes on from there.
+  WalkEnd Run(const Limit& limit);
 
+  uint64_t rounds() const { return rounds_; }
   uint64_t steps() const { return steps_; }      // instructions and events so far
   uint64_t retired() const { return retired_; }  // the caller's number plus this walk's
   uint64_t padding() const { return mirror_->padding(); }
@@ -54,6 +63,8 @@ class Walk {
   Walk(const Window& window, ImageReader& code, FlowWriter& writer, uint64_t skip, uint64_t retired)
       : window_(window), code_(&code), writer_(&writer), skip_(skip), retired_(retired) {}
 
+  int Begin();
+  bool IsAt(const Limit& limit) const;
   int NextInstruction();
   int NextEvent();
   void HandleEvent(const pt_event& event, uint64_t offset);
@@ -87,6 +98,8 @@ class Walk {
   uint64_t retired_;
   uint64_t tsc_reference_ = 0;  // PtConfig's
   uint64_t steps_ = 0;
+  uint64_t rounds_ = 0;
+  std::optional<int> status_;  // what libipt said last; none: it was not asked yet
   Image image_;
   InsnDecoder decoder_;
   std::optional<PacketMirror> mirror_;

@@ -241,11 +241,12 @@ void PutLoss(Archive& archive, T& loss) {
     archive.Pointer(code, last_ip);
 }
 
-// Its lengths are those of the block that begins at its address, the first of them.
+// Its lengths are those of the block that begins at its address, the first of them. Intel PT tells
+// no facts of its branch.
 template <class Archive, class T>
 void PutRun(Archive& archive, T& run) {
   auto& [address, lengths, next, tsc, first_tsc, bounds, last_lo, exit, last, mode, in_transaction,
-         space, stay] = run;
+         branch, space, stay] = run;
   const auto put = [&archive](auto&... parts) { (Put(archive, parts), ...); };
   put(address, next, tsc, first_tsc, bounds, last_lo, exit, last, mode, in_transaction, stay);
   if constexpr (Archive::kReads) {

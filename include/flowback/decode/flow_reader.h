@@ -45,7 +45,9 @@ class FlowReader {
   virtual size_t waiting() const = 0;
   // Some kilobytes, and what waits.
   virtual std::shared_ptr<const State> Save() = 0;
-  // REQUIRES: a state of this reader, or of another one of the same decoder and an equal input.
+  // At once; but a decoder that can't copy its state (libipt) reads again, in silence, what lies
+  // between the last place where it could begin and this one. REQUIRES: a state of this reader, or
+  // of another one of the same decoder and an equal input.
   virtual void Return(const State& state) = 0;
 
   // The state in a few hundred bytes, of which any reader of the same input makes it again, also in

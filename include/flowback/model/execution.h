@@ -33,6 +33,23 @@ struct TscInterval {
   uint64_t hi = 0;
 };
 
+// What hardware told of a branch beside where it went. Branch stacks do; Intel PT does not.
+struct BranchFacts {
+  enum class Prediction : uint8_t { kNotTold, kRight, kWrong };
+  enum class Cycles : uint8_t {
+    kNotTold,
+    kExact,
+    kAtLeast
+  };  // kAtLeast: all that the counter holds
+
+  uint32_t cycles = 0;  // core cycles since the branch before it
+  Cycles cycles_told = Cycles::kNotTold;
+  Prediction prediction = Prediction::kNotTold;
+
+  bool any() const { return cycles_told != Cycles::kNotTold || prediction != Prediction::kNotTold; }
+  friend bool operator==(const BranchFacts&, const BranchFacts&) = default;
+};
+
 // A run of instructions one after the other; all of them completed.
 struct BlockRun {
   uint64_t address = 0;              // of the first instruction
@@ -50,6 +67,7 @@ struct BlockRun {
   InstructionClass last = InstructionClass::kOther;  // class of the last instruction
   CodeMode mode = CodeMode::kX86_64;
   bool in_transaction = false;
+  BranchFacts branch;                   // of the last instruction, if that is a branch
   const AddressSpace* space = nullptr;  // what was mapped when the run executed
   const ThreadStay* stay = nullptr;     // who ran; null when the decoder was not told
 
@@ -125,6 +143,20 @@ struct DataLoss {
   uint64_t bytes() const { return end - begin - between; }
 };
 
+// Between two places of the flow that are certain something executed of which nothing is told,
+// because it was not to be recorded: as between two samples. Nothing is missing that should be
+// there, so it is no loss. Instructions in between may be none or many.
+struct UnknownFlow {
+  uint64_t offset = 0;   // in the stream, of what is certain again
+  uint64_t from = 0;     // the next instruction to execute where it begins; 0: not known
+  uint64_t to = 0;       // and where it ends
+  uint64_t tsc = 0;      // when it began, as BlockRun::tsc; 0: not known
+  TscInterval bounds{};  // of that, as BlockRun::bounds
+  uint64_t end_tsc = 0;  // when it ended, in the same way
+  TscInterval end_bounds{};
+  const ThreadStay* stay = nullptr;  // who ran where it begins
+};
+
 const char* Name(EventKind kind);
 const char* Name(LossCause cause);
 LossClass ClassOf(LossCause cause);
@@ -141,6 +173,8 @@ class ExecutionConsumer {
   virtual void OnBlocks(const BlockBatch& batch);
   virtual void OnEvent(const TraceEvent& event) = 0;
   virtual void OnLoss(const DataLoss& loss) = 0;
+  // Sources that record all there is never tell it; by default it is passed over.
+  virtual void OnUnknown(const UnknownFlow&) {}
   // Asked after each piece, or batch of them; true ends the decoding early, without an error
   // (`| head`).
   virtual bool Done() const { return false; }

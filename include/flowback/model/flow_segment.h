@@ -8,6 +8,10 @@
 //
 //   items      | blocks            | event | blocks     | loss |
 //   first      0                   57      57           71     71      instructions before it
+//   begin()    ^                                                ^ end()
+//
+// What is certain at its begin and its end says whether the flow goes on across that border: a
+// segment whose end is kAt an address is followed by the instruction there.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +20,14 @@
 
 #include "flowback/model/block_batch.h"
 #include "flowback/model/execution.h"
+#include "flowback/model/flow_place.h"
 
 namespace flowback {
 
 // Valid as long as the decoder that gave the flow, the code and the stays live.
 class FlowSegment {
  public:
-  enum class Kind : uint8_t { kBlocks, kBlock, kEvent, kLoss };
+  enum class Kind : uint8_t { kBlocks, kBlock, kEvent, kLoss, kUnknown };
   struct Item {
     Kind kind{};
     uint32_t index = 0;  // among its kind
@@ -45,10 +50,19 @@ class FlowSegment {
   BlockRun Run(size_t item) const;
   const TraceEvent& Event(size_t item) const { return events_[items_[item].index]; }
   const DataLoss& Loss(size_t item) const { return losses_[items_[item].index]; }
+  const UnknownFlow& Unknown(size_t item) const { return unknown_[items_[item].index]; }
+
+  // When the last of the item executed or happened, as that piece has it; 0: not known.
+  uint64_t LastTsc(size_t item) const;
+
+  // What is certain before the first item, and behind the last one.
+  const FlowPlace& begin() const { return begin_; }
+  const FlowPlace& end() const { return end_; }
 
   // All of it, or the items from `begin` up to `end`, until the consumer is done.
   void Play(ExecutionConsumer& consumer) const { Play(0, size(), consumer); }
   void Play(size_t begin, size_t end, ExecutionConsumer& consumer) const;
+  // Empty, with nothing certain.
   void Clear();
   // Bytes that it takes, about.
   size_t memory() const;
@@ -79,19 +93,31 @@ class FlowSegment {
   std::vector<uint8_t> lengths_;
   std::vector<TraceEvent> events_;
   std::vector<DataLoss> losses_;
+  std::vector<UnknownFlow> unknown_;
+  FlowPlace begin_;
+  FlowPlace end_;
 };
 
 // Adds to a segment what a decoder tells.
 class SegmentRecorder : public ExecutionConsumer {
  public:
   explicit SegmentRecorder(FlowSegment& segment) : segment_(&segment) {}
-  // What comes from now on goes there.
-  void Use(FlowSegment& segment) { segment_ = &segment; }
+  // `before`: what is certain where the flow to be told begins. REQUIRES: the segment is empty.
+  SegmentRecorder(FlowSegment& segment, const FlowPlace& before) : segment_(&segment) {
+    segment.begin_ = segment.end_ = before;
+  }
+  // What comes from now on goes there: the next segment, which begins where this one ends.
+  // REQUIRES: it is empty.
+  void Use(FlowSegment& next) {
+    next.begin_ = next.end_ = segment_->end_;
+    segment_ = &next;
+  }
 
   void OnBlock(const BlockRun& run) override;
   void OnBlocks(const BlockBatch& batch) override;
   void OnEvent(const TraceEvent& event) override;
   void OnLoss(const DataLoss& loss) override;
+  void OnUnknown(const UnknownFlow& unknown) override;
 
  private:
   FlowSegment* segment_;

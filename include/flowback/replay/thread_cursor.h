@@ -7,7 +7,8 @@
 //   while (cursor.PreviousInstruction()) Use(cursor.instruction());
 //
 // It stands at an element of the flow, or behind the last one. An event stands between the
-// instructions that it happened between; where the flow was lost, a loss stands.
+// instructions that it happened between; where the flow was lost, a loss stands, and where a source
+// records only parts of it, what is unknown between two of them.
 #pragma once
 
 #include <cstddef>
@@ -32,6 +33,7 @@ struct CursorInstruction {
   InstructionClass last = InstructionClass::kOther;
   CodeMode mode = CodeMode::kX86_64;
   bool in_transaction = false;
+  BranchFacts branch;  // nothing is told but of the last of a run
   const AddressSpace* space = nullptr;
   const ThreadStay* stay = nullptr;
 };
@@ -40,7 +42,7 @@ struct CursorInstruction {
 // be used in turn by the thread that it belongs to; they must not outlive it.
 class ThreadCursor {
  public:
-  enum class Kind : uint8_t { kInstruction, kEvent, kLoss, kEnd };
+  enum class Kind : uint8_t { kInstruction, kEvent, kLoss, kUnknown, kEnd };
 
   // At the thread's first element, or, without decoding anything yet, behind the last one.
   enum class Start : uint8_t { kBegin, kEnd };
@@ -54,6 +56,7 @@ class ThreadCursor {
   const CursorInstruction& instruction() const;  // REQUIRES: kind() == kInstruction
   const TraceEvent& event() const;               // REQUIRES: kind() == kEvent
   const DataLoss& loss() const;                  // REQUIRES: kind() == kLoss
+  const UnknownFlow& unknown() const;            // REQUIRES: kind() == kUnknown
   // So many instructions of the thread lie before it.
   uint64_t number() const;
   // When it most likely happened, as BlockRun::tsc; 0: not known, or behind the last element.
