@@ -39,7 +39,7 @@ struct PieceTools {
   std::unique_ptr<PrintTools> print;
 };
 
-// The decoder of the first chunk must stay the same until it Rests. One thread at a time.
+// All chunks must be made with the same tools. One thread at a time.
 class PieceText {
  public:
   // All must outlive it.
@@ -49,8 +49,8 @@ class PieceText {
   // The next lines, complete ones; none at the piece's end. Errors: as decoding's.
   Status Print(PieceTools& tools, ListingText& text);
   bool ended() const { return ended_; }
-  // Gives its reader's memory back. The next chunk may have other tools: it goes on from the last
-  // place that was kept, and what was printed since is passed over.
+  // Gives its reader's memory back. The next chunk is made from the last place that was kept, and
+  // what was printed since is passed over.
   void Rest();
 
  private:

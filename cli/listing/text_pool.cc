@@ -36,7 +36,8 @@ size_t TextPool::Idlest() const {
 void TextPool::Begin(Piece& piece) {
   Start();
   const std::scoped_lock lock(mutex_);
-  piece.tools_ = Idlest();
+  // A place that was kept is its decoder's, so a piece that has rested goes on with the same one.
+  if (!std::exchange(piece.begun_, true)) piece.tools_ = Idlest();
   ++workers_[piece.tools_].pieces;
   piece.stopped_ = false;
   if (WorksAhead()) Want(piece);

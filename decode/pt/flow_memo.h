@@ -29,7 +29,7 @@ template <FlowSink Sink>
 struct FlowEngine<Sink>::PathRun {
   FlowEngine& engine;
   PathMemo& memo;
-  Seed seed;
+  Seed seed{};
   FlowDigest flow{};
   BlockStep* steps = nullptr;  // behind the last one; of sinks that take lists of blocks
   BlockStep* limit = nullptr;

@@ -8,8 +8,6 @@ import re
 GLOSSARY = "GLOSSARY.md"
 # One word with one meaning where it is done for each instruction set, in a namespace of the set's.
 _MEANT = {"Disassembler"}
-# The program's goes when its listing by time is a merge of cursors.
-_GOING = {"PieceReader"}
 # A header's own classes, not those that it only names or that stand inside others.
 _CLASS = re.compile(
     r"^(?:class|struct)\s+(?:\[\[.*?\]\]\s*|alignas\([^)]*\)\s*)*(\w+)\s*(?:final\s*)?(?::[^:;][^;]*)?\{", re.M
@@ -33,7 +31,7 @@ def _classes(project):
         for name in _CLASS.findall(project.text(path)):
             homes.setdefault(name, []).append(path)
     for name, paths in sorted(homes.items()):
-        if len(paths) > 1 and name not in _MEANT | _GOING:
+        if len(paths) > 1 and name not in _MEANT:
             yield f"{name}: the name of a class in {' and in '.join(paths)}; each needs its own"
 
 
