@@ -107,6 +107,9 @@ bool PieceText::PrintItem() {
     case FlowSegment::Kind::kLoss:
       Print(segment_.Loss(item));
       break;
+    case FlowSegment::Kind::kUnknown:
+      if (Takes()) printer_.OnUnknown(segment_.Unknown(item));
+      break;
   }
   return true;
 }

@@ -31,7 +31,7 @@ class TextPool {
    private:
     friend class TextPool;
     PieceText text_;
-    size_t tools_ = 0;                // whose it is, from its first beginning on
+    size_t tools_ = 0;  // whose it is, from its first beginning on
     bool begun_ = false;
     std::deque<ListingText> chunks_;  // that wait to be taken
     bool at_work_ = false;            // somebody makes a chunk, or will

@@ -178,7 +178,9 @@ template <class Archive, class T>
 void PutOptional(Archive& archive, T& of) {
   if constexpr (Archive::kReads) {
     if (archive.Number() == 0) return of.reset();
-    Put(archive, of.emplace());
+    typename T::value_type value{};
+    Put(archive, value);
+    of = value;
   } else {
     archive.Number(of.has_value());
     if (of) Put(archive, *of);
