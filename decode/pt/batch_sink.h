@@ -204,6 +204,29 @@ class BatchSink : public SinkDefaults<BatchSink<Receiver>> {
     receiver_.OnPacketEnd();
     done_ = receiver_.Done();
   }
+  void DeferredEnd()
+    requires kWantsTimes
+  {
+    if (!receiver_.WantsPacketEnd()) return;
+    Close();
+    receiver_.OnDeferredEnd();
+    done_ = receiver_.Done();
+  }
+  void HoldBack(bool held)
+    requires kWantsTimes
+  {
+    Close();
+    receiver_.OnHeldBack(held);
+    done_ = receiver_.Done();
+  }
+  void StatusEnd()
+    requires kWantsTimes
+  {
+    if (!receiver_.TimesNext()) return;
+    Close();
+    receiver_.OnStatusEnd();
+    done_ = receiver_.Done();
+  }
   bool Done() const { return done_; }
   uint64_t retired() const { return open_.behind.count; }
   void Enter(const ThreadStay* next, const PartMark& mark) {

@@ -66,6 +66,18 @@ class EventSink : public CountingSink {
     Tell();
     receiver_.OnPacketEnd();
   }
+  void DeferredEnd() {
+    Tell();
+    receiver_.OnDeferredEnd();
+  }
+  void HoldBack(bool held) {
+    Tell();
+    receiver_.OnHeldBack(held);
+  }
+  void StatusEnd() {
+    Tell();
+    receiver_.OnStatusEnd();
+  }
   bool Done() const { return done_; }
   void Enter(const ThreadStay* stay, const PartMark& mark) {
     Tell();

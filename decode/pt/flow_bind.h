@@ -118,13 +118,21 @@ bool FlowEngine<Sink>::Mismatch(const char* what) {
   return Fail(LossCause::kFlowMismatch, std::move(detail));
 }
 
-// Gives the FUP's address to the packets that waited for it.
+// Gives the FUP's address to the packets that waited for it. What an interrupt says of itself may
+// name a place that the code at hand does not lead to. It is told when the interrupt's TIP has
+// come, behind the flow that comes before it.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::BindWaiting(uint64_t ip) {
   for (PacketCompound::Waiting& w : compound_.TakeWaiting()) {
     w.event.ip = ip;
     w.event.has_ip = true;
-    if (state_ == State::kOn && (w.must_reach || Reaches(ip))) {
+    const bool on = state_ == State::kOn;
+    const bool walks = on && (w.must_reach || Reaches(ip));
+    if (on && !walks && compound_.in_transfer()) {
+      compound_.TellWithTransfer(w.event);
+      continue;
+    }
+    if (walks) {
       if (w.abort && errata_.abort_branch && !Reaches(ip)) Goto(ip);  // the branch before lied
       if (!WalkTo(ip)) return false;
     }
@@ -158,8 +166,10 @@ bool FlowEngine<Sink>::AtVmEntry() const {
 // The TIP or TIP.PGD after the FUP of an asynchronous transfer.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::FinishTransfer(std::optional<uint64_t> target, bool stops) {
-  const auto [from, aborts] = compound_.EndTransfer();
-  if (!WalkTo(from)) return false;
+  const auto [from, aborts, events] = compound_.EndTransfer();
+  const bool reached = WalkTo(from);
+  for (const TraceEvent& told : events) Notify(told);
+  if (!reached) return false;
   if (stops && errata_.vm_entry_fup && AtVmEntry()) {
     Emit(cur_, BlockExit::kStopped, target.value_or(0));
     Notify(Event(EventKind::kStopped));

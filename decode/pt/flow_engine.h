@@ -147,6 +147,7 @@ class FlowEngine : private FlowState {
   void LimitHotLoop(size_t offset);
   PartMark Mark(size_t offset) const;
   void SkipStatusOnly(size_t begin);
+  void EndOf(const Packet& packet, bool transfers, bool told);
   void OnePacket();
   void CountSlow(const Packet& packet, bool plain);
   void SyncForward(size_t from);
@@ -328,6 +329,25 @@ class FlowEngine : private FlowState {
   }
   void PacketEnd() {
     if constexpr (Sink::kWantsTimes) sink_.PacketEnd();
+  }
+  uint64_t Retired() const {
+    if constexpr (Sink::kWantsTimes) return sink_.retired();
+    return 0;
+  }
+  // Of a branch's TIP.
+  void TipEnd() {
+    if constexpr (Sink::kWantsTimes)
+      if (sink_.WantsPacketEnd()) MayBeLate() ? sink_.DeferredEnd() : sink_.PacketEnd();
+  }
+  // Whether the packet in work may have been held back.
+  void HoldBack([[maybe_unused]] bool held) {
+    if constexpr (Sink::kWantsTimes) sink_.HoldBack(held);
+  }
+  // Whether a branch's TIP may be written some time after the branch.
+  bool MayBeLate() { return deferred_tips_ || !TipsComeAtOnce(); }
+  // Behind one that says nothing of the flow, instructions may follow that are older than it.
+  void StatusEnd() {
+    if constexpr (Sink::kWantsTimes) sink_.StatusEnd();
   }
   // A full TNT was sent when its last branch executed. Others were sent off by the packet behind
   // them, and belong to it: so does a full short one where long ones are in use.

@@ -31,7 +31,7 @@ void FlowEngine<Sink>::FastPackets() {
       return;
     }
     if (held_count_ != 0) return;
-    if (stop == HotStop::kTip) PacketEnd();
+    if (stop == HotStop::kTip) TipEnd();
   }
 }
 
@@ -83,7 +83,7 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunHot() {
       CountSlow(kToPaths ? SlowPacket::kTime : SlowPacket::kEnd);
       hot_ip_ = last_ip_.Apply(tip.ip);
       if (!hot_ip_ || !RunTip(run, cur, *hot_ip_)) return leave(HotStop::kTip);
-      PacketEnd();
+      TipEnd();
     } else if (byte == Mtc::kOpcode.value && end - pos >= 2) {
       if (clock_.On(Mtc{pos[1]})) Told(TimeMark::Kind::kMtc);
       pos += 2;

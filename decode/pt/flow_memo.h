@@ -290,7 +290,7 @@ bool FlowEngine<Sink>::RunAlone(PathMemo& memo) {
   last_ip_.Set(quick.last_ip);
   pos_ += quick.size;
   if (quick.packets.tip())
-    PacketEnd();
+    TipEnd();
   else
     TntEnd(OutcomeCount(quick.packets.tnt() >> 1), pos_);
   return true;

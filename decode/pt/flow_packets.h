@@ -44,11 +44,13 @@ bool FlowEngine<Sink>::On(const Tip& packet) {
 template <FlowSink Sink>
 void FlowEngine<Sink>::ResumeAtTip(std::optional<uint64_t> ip) {
   PassMode();
-  if (!ip || (loss_state_.tnt_lost() && (deferred_tips_ || !TipsComeAtOnce()))) return;
+  if (!ip || (loss_state_.tnt_lost() && MayBeLate())) return;
   SelectCode();
   if (graph_->node(graph_->NodeAt(*ip)).count == 0) return;
   ClearCompound();
+  HoldBack(MayBeLate());
   Resume(*ip);
+  HoldBack(false);
 }
 
 template <FlowSink Sink>

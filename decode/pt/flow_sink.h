@@ -66,7 +66,8 @@ class SinkDefaults {
   // Block's `next`; else it is 0 where the code alone would tell it.
   static constexpr bool kWantsAddresses = false;
   // Marks of the trace's clock, and the ends of packets. The sink has Mark, WantsPacketEnd,
-  // PacketEnd and LossBegins.
+  // PacketEnd, DeferredEnd (of a TIP that may have been held back), HoldBack (of such a one before
+  // its flow), StatusEnd (of a packet that says nothing of the flow) and LossBegins.
   static constexpr bool kWantsTimes = false;
   // Whole paths at a time, by the memo of walks (path_memo.h), whose content is kMemoContent. The
   // engine itself adds a path's instructions to flow(), which only such a sink has.
@@ -158,6 +159,9 @@ concept TakesTimes = requires(Sink& sink, const TimeMark& mark) {
   sink.Mark(mark, bool{});
   { sink.WantsPacketEnd() } -> std::same_as<bool>;
   sink.PacketEnd();
+  sink.DeferredEnd();
+  sink.HoldBack(bool{});
+  sink.StatusEnd();
   sink.LossBegins();
 };
 

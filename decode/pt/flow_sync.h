@@ -132,10 +132,29 @@ void FlowEngine<Sink>::SkipStatusOnly(size_t begin) {
   }
 }
 
+// Where execution is when the packet is written, all flow before it has been told.
+inline bool StandsForItself(const Packet& packet) {
+  return std::visit([]<class P>(const P&) { return kIsOneOf<P, Tip, TipPge, TipPgd, Psb, Ovf>; },
+                    packet);
+}
+
+// `transfers`: it tells where an interrupt or the like went, and was not held back. `told`: it has
+// told all flow before it, or where execution is behind a loss.
+template <FlowSink Sink>
+void FlowEngine<Sink>::EndOf(const Packet& packet, bool transfers, bool told) {
+  if constexpr (Sink::kWantsTimes) {
+    if (std::holds_alternative<Tip>(packet) && !transfers) return TipEnd();
+    StandsForItself(packet) || told ? PacketEnd() : StatusEnd();
+  }
+}
+
 template <FlowSink Sink>
 void FlowEngine<Sink>::OnePacket() {
   packet_ = pos_;
   EnterStays(Offset(pos_));
+  const uint64_t told = Retired();
+  const bool transfers = compound_.in_transfer();
+  const bool lost = state_ == State::kLost;
   const bool plain = Plain();
   Packet packet;
   const ReadResult size = ReadPacket(Rest(), pebs_, packet, errata_);
@@ -155,7 +174,7 @@ void FlowEngine<Sink>::OnePacket() {
   if (const unsigned count = TntCount(packet); count != 0)
     TntEnd(InCompound() ? 0 : count, pos_);
   else if (!is_time && !InCompound())
-    PacketEnd();
+    EndOf(packet, transfers, Retired() != told || (lost && state_ != State::kLost));
   // PSB+ may stand between an OVF and the FUP or TIP.PGE that resolves it.
   if (is_time || std::holds_alternative<Ovf>(packet) || std::holds_alternative<Psb>(packet)) return;
   loss_state_.OnPacket(state_ == State::kLost);
@@ -387,9 +406,10 @@ bool FlowEngine<Sink>::PsbPlus() {
 
 template <FlowSink Sink>
 bool FlowEngine<Sink>::ApplyHeader(const Header& header) {
-  if (compound_.in_transfer() || held_count_ != 0)
-    return Mismatch("PSB inside a compound of packets");
   const bool was_lost = state_ == State::kLost;
+  // No compound spans a PSB.  [SDM "Decoder Synchronization (PSB+)"]
+  if (compound_.in_transfer() || held_count_ != 0 || (!was_lost && compound_.fup_is_due()))
+    return Mismatch("PSB inside a compound of packets");
   const bool resolves = was_lost && loss_state_.fup_resolves();
   if (state_ == State::kOn && header.ip && !WalkTo(*header.ip)) return false;
   const bool enabling = header.ip && state_ != State::kOn && StartsBeforeEnable();

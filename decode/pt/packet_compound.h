@@ -30,6 +30,8 @@ class PacketCompound {
   struct Transfer {
     uint64_t from = 0;
     bool aborts = false;  // a transaction
+    // Of packets that only inform of `from`, which the code at hand does not lead to.
+    std::vector<TraceEvent> events = {};
   };
   // What a FUP does beside giving its address to those that wait.
   struct FupUse {
@@ -42,6 +44,8 @@ class PacketCompound {
   bool empty() const { return !transfer_ && waiting_.empty() && !mode_; }
   // Something waits that a FUP may end.
   bool awaits_fup() const { return !waiting_.empty() || mode_.has_value(); }
+  // A packet waits for its FUP.
+  bool fup_is_due() const { return !waiting_.empty(); }
   // All but the MODE.Exec, which waits on.
   void Clear() {
     waiting_.clear();
@@ -53,6 +57,8 @@ class PacketCompound {
 
   void BeginTransfer(Transfer transfer) { transfer_ = transfer; }
   bool in_transfer() const { return transfer_.has_value(); }
+  // REQUIRES: in_transfer(). The event is told with its end.
+  void TellWithTransfer(const TraceEvent& event) { transfer_->events.push_back(event); }
   // REQUIRES: in_transfer().
   Transfer EndTransfer() { return *std::exchange(transfer_, std::nullopt); }
 

@@ -172,6 +172,21 @@ class DeliveringSink : public SinkDefaults<DeliveringSink<Receiver>> {
   {
     receiver_.OnPacketEnd();
   }
+  void DeferredEnd()
+    requires kWantsTimes
+  {
+    receiver_.OnDeferredEnd();
+  }
+  void HoldBack(bool held)
+    requires kWantsTimes
+  {
+    receiver_.OnHeldBack(held);
+  }
+  void StatusEnd()
+    requires kWantsTimes
+  {
+    receiver_.OnStatusEnd();
+  }
   bool Done() const { return done_; }
   uint64_t retired() const { return count_; }
 

@@ -90,9 +90,18 @@ void TimeEstimator::Break() {
   course_.AddBreak(count_);
 }
 
+// What a CYC packet times is not held back.
+void TimeEstimator::SettleLate() {
+  if (exact_) return Settle();
+  if (written_ != marks_.last()) settled_ = std::exchange(written_, marks_.last());
+  if (unplaced_.empty()) return;
+  PlaceWaiting();
+  Flush();
+}
+
 void TimeEstimator::Settle() {
   if (exact_) TakeExact();
-  settled_ = marks_.last();
+  settled_ = written_ = marks_.last();
   if (unplaced_.empty()) return;
   PlaceWaiting();
   Flush();
@@ -121,11 +130,16 @@ void TimeEstimator::OnEvent(const TraceEvent& event) {
   events_.push_back(event);
   piece.starts = Starts(event.kind);
   // One packet, which the marks ahead of it precede.
-  if (piece.starts || event.kind == EventKind::kStopped) piece.lo = settled_ = marks_.last();
+  if (piece.starts || event.kind == EventKind::kStopped) {
+    piece.lo = settled_ = BeforePacket();
+    written_ = marks_.last();
+  }
   if (piece.starts) tracing_ = true;
   if (exact_ && IsOfFlow(event.kind)) {
+    // Flow may be older that has not been told yet, so nothing is settled.
     piece.lo = marks_.last();
-    TakeExact(piece.starts);
+    exact_ = false;
+    Place(marks_.last(), count_, piece.starts);
   } else if (piece.starts && has_cyc_ && placed_ == marks_.last()) {
     course_.Add({count_, placed_, true});  // no CYC: hardly a cycle later
   }
@@ -143,12 +157,12 @@ void TimeEstimator::OnLossBegin() {
   FlushIfMany();
 }
 
-// The packet in work ends it, which the marks ahead of it precede.
+// The packet in work ends it.
 void TimeEstimator::OnLoss(const DataLoss& loss) {
   Piece& piece = Add(Piece::Kind::kLoss);
   ++waiting_;
   losses_.push_back(loss);
-  piece.lo = marks_.last();
+  piece.lo = BeforePacket();
   piece.starts = true;
   Break();
   FlushIfMany();

@@ -59,6 +59,7 @@ struct EstimatorState {
 
   TimeMarks marks_;
   Number settled_ = 0;  // the last mark ahead of the last flow packet
+  Number written_ = 0;  // the same, where that packet may have been held back
   Number placed_ = 0;   // up to here marks are points
   std::vector<Number> unplaced_;
   uint64_t unplaced_count_ = 0;  // instructions when the first of them came
@@ -150,7 +151,22 @@ class TimeEstimator : private EstimatorState {
   void OnPacketEnd() {
     if (WantsPacketEnd()) Settle();
   }
-  // Whether that would change anything.
+  // The same of a TIP that may have been held back while marks were told. What follows it is no
+  // older than the packets that were written before all of those.
+  void OnDeferredEnd() {
+    if (WantsPacketEnd()) SettleLate();
+  }
+  // Whether the packet in work may be such a TIP; its flow is still to come.
+  void OnHeldBack(bool held) {
+    if (held) OnDeferredEnd();
+    held_back_ = held;
+  }
+  // A packet has been taken that says nothing of the flow: some that is older may follow it. But a
+  // CYC ahead of it has timed it, and not the next one.
+  void OnStatusEnd() {
+    if (std::exchange(exact_, false)) PlaceHere();
+  }
+  // Whether OnPacketEnd would change anything.
   bool WantsPacketEnd() const { return settled_ != marks_.last() || exact_; }
   // Hands on the pieces whose times are known: nothing waits for others to come to them. Not a
   // stretch of which some are not known yet.
@@ -182,15 +198,18 @@ class TimeEstimator : private EstimatorState {
     placed_ = number;
     if (!tracing_) course_.AddBreak(count);  // it goes on
   }
+  // The last mark that surely precedes the packet in work.
+  Number BeforePacket() const { return held_back_ ? settled_ : marks_.last(); }
   void PlaceHere();
   void PlaceWaiting();
   void Break();
-  [[gnu::always_inline]] void TakeExact(bool starts = false) {
+  [[gnu::always_inline]] void TakeExact() {
     exact_ = false;
-    settled_ = marks_.last();
-    Place(settled_, count_, starts);
+    settled_ = written_ = marks_.last();
+    Place(settled_, count_);
   }
   void Settle();
+  void SettleLate();
   void Flush();
   void FlushAll(double pace);
   void FlushIfMany() {
@@ -225,6 +244,7 @@ class TimeEstimator : private EstimatorState {
 
   ExecutionConsumer* consumer_;
   const Clock rates_;
+  bool held_back_ = false;  // while a packet is in work
 };
 
 }  // namespace flowback::pt

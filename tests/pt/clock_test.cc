@@ -223,6 +223,25 @@ TEST(ClockBounds, ARatioToldBehindAGapDoesNotHoldForTheCyclesOfTheGap) {
   EXPECT_EQ(clock.lo(), 1'000'000u);
 }
 
+// No CYC packet need come with a CBR packet: cycles since the MTC may have been at the ratio
+// before.
+TEST(ClockBounds, ARatioToldBehindAnMtcDoesNotHoldForTheCyclesSinceIt) {
+  Clock clock(Config());
+  clock.On(Cbr{30});
+  clock.On(Tsc{1'000'000});
+  clock.On(Tma{0x40, 0});
+  clock.OnGap();
+  ASSERT_TRUE(clock.On(Mtc{9}));
+  const uint64_t mtc = clock.lo();
+  clock.On(Cbr{12});
+  clock.OnCycles(100);
+  EXPECT_EQ(clock.lo(), mtc);
+  ASSERT_TRUE(clock.On(Mtc{10}));
+  const uint64_t next = clock.lo();
+  clock.OnCycles(100);
+  EXPECT_GT(clock.lo(), next);
+}
+
 TEST(ClockBounds, ADamagedCycHasALimit) {
   Clock clock(Config());
   clock.On(Cbr{1});

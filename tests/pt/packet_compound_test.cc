@@ -52,9 +52,9 @@ TEST(PacketCompound, AnAbortBeginsATransferOfATransaction) {
   EXPECT_TRUE(use.aborts);
   compound.BeginTransfer({.from = 0x401000, .aborts = use.aborts});
   EXPECT_TRUE(compound.in_transfer());
-  const auto [from, aborts] = compound.EndTransfer();
-  EXPECT_EQ(from, 0x401000u);
-  EXPECT_TRUE(aborts);
+  const PacketCompound::Transfer transfer = compound.EndTransfer();
+  EXPECT_EQ(transfer.from, 0x401000u);
+  EXPECT_TRUE(transfer.aborts);
   EXPECT_FALSE(compound.in_transfer());
 }
 

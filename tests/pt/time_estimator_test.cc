@@ -74,6 +74,15 @@ class TimesTest : public testing::Test {
   void Loop(int times) {
     for (int i = 0; i < times; ++i) writer_.TntBit(true);
   }
+  // Ten branches, each sent off by the TIP behind it: a processor that does not hold TIPs back. 50
+  // instructions for each time.
+  void ShowTipsAtOnce() {
+    for (int i = 0; i < 10; ++i) {
+      Loop(1);
+      writer_.TntBit(false);
+      writer_.Tip(kCode);
+    }
+  }
   // Leaves the loop; a system call stops tracing. Four instructions.
   void Stop() {
     writer_.TntBit(false);
@@ -179,10 +188,59 @@ TEST_F(TimesTest, AShortTntBelongsToThePacketBehindIt) {
   writer_.Tip(kCode);
   Loop(6);
   writer_.TimePacket(Mtc{10});
+  ShowTipsAtOnce();
+  ShowTipsAtOnce();
   Decode();
-  ASSERT_EQ(told_.instructions.size(), 12u + 4 + 1 + 12);
+  ASSERT_EQ(told_.instructions.size(), 12u + 4 + 1 + 12 + 100);
   ExpectBounds(12, 17, kStart, Line(2));
   ExpectBounds(17, 29, Line(1), Line(2));
+}
+
+// Nothing shows that TIPs come at once: this one may have waited while the MTC was written, and
+// what it led to may be older.
+TEST_F(TimesTest, ATipMayHaveBeenHeldBack) {
+  Loop(12);
+  writer_.TimePacket(Mtc{9});
+  writer_.TntBit(false);
+  writer_.Tip(kCode);
+  Loop(12);
+  writer_.TimePacket(Mtc{10});
+  writer_.TntBit(false);
+  writer_.Tip(kCode);
+  Loop(12);
+  writer_.TimePacket(Mtc{11});
+  Decode();
+  ASSERT_EQ(told_.instructions.size(), 24u + 3 + 24 + 3 + 24);
+  ExpectBounds(24, 27, kStart, Line(2));
+  ExpectBounds(27, 39, kStart, Line(2));   // behind the TIP
+  ExpectBounds(39, 51, Line(1), Line(2));  // a full TNT was sent as its last branch executed
+  ExpectBounds(54, 66, Line(1), Line(3));
+}
+
+// A PIP says nothing of the flow here. What is told behind them may have executed before the
+// MTC ahead of them; only what surely follows a packet of the flow is younger.
+TEST_F(TimesTest, AStatusPacketDoesNotMakeOlderFlowYounger) {
+  Loop(12);
+  writer_.TimePacket(Mtc{9});
+  writer_.Write(Pip{});
+  Loop(12);
+  writer_.TimePacket(Mtc{10});
+  Decode();
+  ASSERT_EQ(told_.instructions.size(), 48u);
+  ExpectBounds(24, 36, kStart, Line(2));
+  ExpectBounds(36, 48, Line(1), Line(2));
+}
+
+// A CYC directly ahead of a PIP times that, and not the packet behind it.
+TEST_F(TimesTest, ACycTimesNoPacketButTheNext) {
+  Loop(6);
+  writer_.TimePacket(Cyc{61});
+  writer_.Write(Pip{});
+  Loop(6);
+  writer_.TimePacket(Mtc{9});
+  Decode();
+  ASSERT_EQ(told_.instructions.size(), 24u);
+  ExpectBounds(12, 24, kStart, Line(1));
 }
 
 // A full one is surely full only when another TNT follows: with long TNTs six bits are not many.
@@ -194,6 +252,8 @@ TEST_F(TimesTest, SixBitsAheadOfATipMayBeOlderThanTheMtc) {
   writer_.Tip(kCode);
   Loop(6);
   writer_.TimePacket(Mtc{10});
+  ShowTipsAtOnce();
+  ShowTipsAtOnce();
   Decode();
   ExpectBounds(24, 25, kStart, Line(2));
   ExpectBounds(25, 37, Line(1), Line(2));

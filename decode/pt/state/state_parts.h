@@ -78,8 +78,8 @@ void Parts(T& of, Use use) {
 }
 template <Is<PacketCompound::Transfer> T, class Use>
 void Parts(T& of, Use use) {
-  auto& [from, aborts] = of;
-  use(from, aborts);
+  auto& [from, aborts, events] = of;
+  use(from, aborts, events);
 }
 template <Is<FlowState::Failure> T, class Use>
 void Parts(T& of, Use use) {
@@ -291,13 +291,13 @@ inline void PutSteps(StateReader& archive, StepBuffer& steps, BlockStretch& stre
 // The steps of batch and stretches, in their order: there are no others.
 template <class Archive, class T>
 void PutEstimator(Archive& archive, T& of) {
-  auto& [marks, settled, placed, unplaced, unplaced_count, exact, tracing, has_cyc, course, pieces,
-         waiting, blocks, stretches, steps, events, losses, count, batch, batch_begin, stretch_left,
-         times, loss_begin, loss_begin_bounds, lo_floor, tsc_floor, done] = of;
+  auto& [marks, settled, written, placed, unplaced, unplaced_count, exact, tracing, has_cyc, course,
+         pieces, waiting, blocks, stretches, steps, events, losses, count, batch, batch_begin,
+         stretch_left, times, loss_begin, loss_begin_bounds, lo_floor, tsc_floor, done] = of;
   const auto put = [&archive](auto&... parts) { (Put(archive, parts), ...); };
-  put(marks, settled, placed, unplaced, unplaced_count, exact, tracing, has_cyc, course, pieces,
-      waiting, blocks, stretches, events, losses, count, batch.count, batch_begin, stretch_left,
-      times, loss_begin, loss_begin_bounds, lo_floor, tsc_floor, done);
+  put(marks, settled, written, placed, unplaced, unplaced_count, exact, tracing, has_cyc, course,
+      pieces, waiting, blocks, stretches, events, losses, count, batch.count, batch_begin,
+      stretch_left, times, loss_begin, loss_begin_bounds, lo_floor, tsc_floor, done);
   if (batch.count != 0) {
     put(batch);
     PutSteps(archive, steps, batch);
