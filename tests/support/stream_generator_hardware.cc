@@ -81,6 +81,7 @@ void TracingHardware::Transferred(Transfer kind, uint64_t ip, uint64_t next, con
       Tip(target.address);
       return FlushBranches();  // nothing comes between MODE.Exec and the TIP it belongs to
     case Transfer::kReturn:
+      if (!options_.return_compression) return Tip(target.address);
       if (PopMatches(target.address)) return TntBit(true);
       // Held back, its TIP could be taken for that of a later branch, and a later bit for its own.
       FlushBranches();
@@ -89,7 +90,9 @@ void TracingHardware::Transferred(Transfer kind, uint64_t ip, uint64_t next, con
   }
 }
 
+// Its packet is written as it retires.
 void TracingHardware::Ptwrite(uint64_t ip) {
+  if (options_.tsc) Tick(1);
   if (telling()) {
     FlushBranches();
     CycIfDue();
@@ -99,7 +102,7 @@ void TracingHardware::Ptwrite(uint64_t ip) {
     after_ptwrite_ = true;
     ++truth_.ptwrites;
   }
-  Retire(ip);
+  CountNow(ip);
 }
 
 void TracingHardware::MovCr3(uint64_t ip) {

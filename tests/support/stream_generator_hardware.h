@@ -94,6 +94,12 @@ class TracingHardware {
     // Those that an overflow threw away are written over.
     if (options_.tsc) truth_.times.resize(now_.digest.count);
   }
+  // One that has taken its time.
+  void CountNow(uint64_t ip) {
+    if (!tracing()) return;
+    Count(ip);
+    if (options_.tsc) truth_.times.back() = tsc();
+  }
   void CountTransfer(Transfer kind) { ++now_.transfers[static_cast<size_t>(kind)]; }
   bool telling() const { return tracing() && !losing_; }
   void Tell() {
@@ -124,6 +130,7 @@ class TracingHardware {
 
   // --- time
   void Tick(uint64_t cycles);
+  void SendMtc();
   void CycIfDue();
   uint64_t tsc() const { return tsc_ >> 16; }
   void ScheduleMtc();

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The packets that say nothing of the flow: time, power, PEBS, padding.
+#include <algorithm>
+
 #include "tests/support/stream_generator_hardware.h"
 
 namespace flowback::testing {
@@ -88,21 +90,33 @@ void TracingHardware::ScheduleMtc() {
   if (options_.mtc) next_mtc_ = (tsc() / MtcPeriod() + 1) * MtcPeriod();
 }
 
-// Cycles pass; the MTC packets that fall into them are written. Without CYC packets they may stand
-// before branches that are older than they are.
+// Cycles pass; the MTC packets that fall into them are written, each at the cycle in which its time
+// comes. Without CYC packets they may stand before branches that are older than they are.
 void TracingHardware::Tick(uint64_t cycles) {
-  cycles_ += cycles;
-  tsc_ += cycles * tsc_per_cycle_;
-  while (tsc() >= next_mtc_) {
-    const uint64_t ctc = next_mtc_ * kTscPerCtcDenominator / kTscPerCtcNumerator;
-    next_mtc_ += MtcPeriod();
-    if (losing_) continue;
-    if (options_.cyc) {
-      FlushBranches();
-      CycIfDue();
-    }
-    writer_.TimePacket(pt::Mtc{static_cast<uint8_t>(ctc >> kMtcShift)});
+  const auto pass = [this](uint64_t count) {
+    cycles_ += count;
+    tsc_ += count * tsc_per_cycle_;
+  };
+  while (options_.mtc) {
+    const uint64_t until = (next_mtc_ << 16) - std::min(tsc_, next_mtc_ << 16);
+    const uint64_t before = (until + tsc_per_cycle_ - 1) / tsc_per_cycle_;
+    if (before > cycles) break;
+    pass(before);
+    cycles -= before;
+    SendMtc();
   }
+  pass(cycles);
+}
+
+void TracingHardware::SendMtc() {
+  const uint64_t ctc = next_mtc_ * kTscPerCtcDenominator / kTscPerCtcNumerator;
+  next_mtc_ += MtcPeriod();
+  if (losing_) return;
+  if (options_.cyc) {
+    FlushBranches();
+    CycIfDue();
+  }
+  writer_.TimePacket(pt::Mtc{static_cast<uint8_t>(ctc >> kMtcShift)});
 }
 
 void TracingHardware::CycIfDue() {
@@ -111,7 +125,9 @@ void TracingHardware::CycIfDue() {
   told_cycles_ = cycles_;
 }
 
+// A CYC packet comes ahead of a TSC packet as it does ahead of an MTC packet.
 void TracingHardware::Timestamp() {
+  CycIfDue();
   writer_.Write(pt::Tsc{tsc()});
   if (!options_.mtc) return;
   const uint64_t per_ctc = kTscPerCtcNumerator / kTscPerCtcDenominator;
