@@ -22,6 +22,7 @@
 #include "cli/listing/merged_listing.h"
 #include "cli/options/arguments.h"
 #include "cli/reading/cut_files.h"
+#include "cli/reading/kept_index.h"
 #include "cli/reading/reader_options.h"
 #include "cli/reading/reader_output.h"
 #include "cli/reading/stream_report.h"
@@ -32,6 +33,7 @@
 #include "flowback/replay/player.h"
 #include "flowback/replay/span_decoder.h"
 #include "replay/calls/functions.h"
+#include "replay/flow/kept_sums.h"
 
 namespace flowback::cli {
 namespace {
@@ -79,8 +81,10 @@ class DecodeJob {
 
   void CountBytes();
   void WarnOfNothingFound();
+  void Keep() const;
   std::function<bool(const FlowPiece& piece)> PiecesInSpan() const;
   Player NewPlayer();
+  IndexCache UsableIndex() const;
   SpanNeeds NeedsOfSpan() const { return {settings_.times.span, kind_.wants_context}; }
   Result<std::unique_ptr<Decoder>> NewDecoder();
   std::string_view RecordedPath(const std::string& file) const;
@@ -105,6 +109,7 @@ class DecodeJob {
   std::optional<RecordingCode> code_;
   std::optional<StreamInputs> inputs_;
   std::optional<SpanRanges> in_span_;  // --time's
+  std::optional<KeptSums> kept_;       // what sums are made of
   PrintSettings settings_;
   LossTally losses_;
   std::atomic<bool> found_in_span_ = false;
@@ -298,13 +303,19 @@ Status DecodeJob::ListByTime(Output& output) {
   return cli::ListByTime(plan, threads_.owners(), settings_, output);
 }
 
+// Of a part of the streams nothing is kept.
+IndexCache DecodeJob::UsableIndex() const {
+  return ShowsAll() ? IndexCacheOf(options_.reader, recording_, *code_, *inputs_) : IndexCache();
+}
+
 Status DecodeJob::Sum(Output& output) {
   StreamSums sums(recording_, *inputs_, threads_.owners(), ShowsAll());
   std::optional<ShareCounter> shares;
   if (options_.shares) shares.emplace(*options_.shares, settings_);
   Result<std::unique_ptr<Decoder>> decoder = NewDecoder();
   if (!decoder) return Fail(decoder.error());
-  const Status status = sums.Add(**decoder, shares ? &*shares : nullptr);
+  kept_.emplace(recording_, *inputs_, UsableIndex());
+  const Status status = sums.Add(**decoder, *kept_, shares ? &*shares : nullptr);
   if (!status && !shares) return status;
   const std::vector<StreamTotals> totals = sums.Take();
   for (const StreamTotals& each : totals) {
@@ -333,6 +344,11 @@ void DecodeJob::WarnOfNothingFound() {
   }
 }
 
+void DecodeJob::Keep() const {
+  code_->KeepBlocks();
+  if (kept_ && ToldAll(*code_)) kept_->Keep();
+}
+
 int DecodeJob::Finish(Output& output, const Status& status) {
   if (Status written = output.Finish(); !written) return Report(written.error());
   if (output.closed()) return kDone;
@@ -343,7 +359,7 @@ int DecodeJob::Finish(Output& output, const Status& status) {
     WarnOfModes(*code_, InputName());
   }
   if (code_) {
-    if (CheckWhole(code_->files())) code_->KeepBlocks();  // all is written: nobody waits for it
+    if (CheckWhole(code_->files())) Keep();  // all is written: nobody waits for it
     WarnOfCache(*code_);
   }
   if (code_ && IsVerbose()) TellImages(code_->images());

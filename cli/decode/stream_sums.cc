@@ -15,7 +15,7 @@ StreamSums::StreamSums(const Recording& recording, const StreamInputs& inputs,
   for (const StreamOwner& owner : owners) pieces_.emplace_back(owner.pieces.size());
 }
 
-Status StreamSums::Add(Decoder& decoder, BlockCountConsumer* counter) {
+Status StreamSums::Add(Decoder& decoder, KeptSums& kept, BlockCountConsumer* counter) {
   std::map<const Stream*, Places> places;
   for (size_t owner = 0; owner < owners_.size(); ++owner)
     for (size_t i = 0; i < pieces_[owner].size(); ++i) {
@@ -24,21 +24,21 @@ Status StreamSums::Add(Decoder& decoder, BlockCountConsumer* counter) {
     }
   for (const Stream& stream : recording_.streams)
     if (const auto of_stream = places.find(&stream); of_stream != places.end())
-      if (Status status = AddStream(stream, of_stream->second, decoder, counter); !status)
+      if (Status status = AddStream(stream, of_stream->second, decoder, kept, counter); !status)
         return status;
   return {};
 }
 
 // Decodes the stream once and gives each piece its part of the totals.
 Status StreamSums::AddStream(const Stream& stream, const Places& places, Decoder& decoder,
-                             BlockCountConsumer* counter) {
-  const DecodeInput input = inputs_.For(stream);
+                             KeptSums& kept, BlockCountConsumer* counter) {
   std::optional<CountsOfStays> filter;
   const auto wanted = [&](const ThreadStay* stay) {
     return places.contains(nullptr) || places.contains(stay);
   };
   if (counter != nullptr) filter.emplace(wanted, *counter);
-  Result<FlowSummary> summary = filter ? decoder.Count(input, *filter) : decoder.Summarize(input);
+  Result<FlowSummary> summary =
+      filter ? decoder.Count(inputs_.For(stream), *filter) : kept.Of(stream, decoder);
   if (!summary) return Fail(summary.error());
   const ByteAccount account{summary->bytes_decoded, summary->bytes_padding, summary->bytes_lost};
   if (whole_is_shown_)

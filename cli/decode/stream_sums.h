@@ -11,6 +11,7 @@
 #include "flowback/decode/stream_input.h"
 #include "flowback/model/recording.h"
 #include "flowback/replay/threads.h"
+#include "replay/flow/kept_sums.h"
 
 namespace flowback::cli {
 
@@ -21,15 +22,16 @@ class StreamSums {
   StreamSums(const Recording& recording, const StreamInputs& inputs,
              const std::vector<StreamOwner>& owners, bool whole_is_shown);
 
-  // `counter`, which may be null, gets the counts of what is asked for. Errors: as decoding's.
-  Status Add(Decoder& decoder, BlockCountConsumer* counter);
+  // `counter`, which may be null, gets the counts of what is asked for; without it, what was kept
+  // need not be decoded. Errors: as decoding's.
+  Status Add(Decoder& decoder, KeptSums& kept, BlockCountConsumer* counter);
   // Of each owner all pieces in order, their losses in the same order.
   std::vector<StreamTotals> Take() const;
 
  private:
   using Places = std::map<const ThreadStay*, FlowTotals*>;  // null: of the whole stream
 
-  Status AddStream(const Stream& stream, const Places& places, Decoder& decoder,
+  Status AddStream(const Stream& stream, const Places& places, Decoder& decoder, KeptSums& kept,
                    BlockCountConsumer* counter);
 
   const Recording& recording_;

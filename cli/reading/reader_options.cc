@@ -49,11 +49,14 @@ void AddImageOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words) 
                  "the recorded kernel's symbols: a copy of its /proc/kallsyms");
 }
 
-void AddCacheOption(CLI::App& app, ReaderWords& words) {
+void AddCacheOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words) {
   app.add_flag(
       "--no-cache", words.no_cache,
       "neither use nor keep decoded code on disk ($FLOWBACK_CACHE, else ~/.cache/flowback; "
       "at most $FLOWBACK_CACHE_SIZE, else 256M)");
+  app.add_flag("!--no-index", options.index,
+               "neither use nor keep what an earlier command found out of the recording (in the "
+               "same folder)");
 }
 
 void AddSelectionOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words) {
@@ -251,7 +254,7 @@ std::string ReaderOptions::InputName() const {
 void AddReaderOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words) {
   AddInputOptions(app, options, words);
   AddImageOptions(app, options, words);
-  AddCacheOption(app, words);
+  AddCacheOptions(app, options, words);
   AddSelectionOptions(app, options, words);
   app.add_option("--engine", options.engine, "native (default) or libipt, the slow reference");
   app.add_option(

@@ -27,6 +27,7 @@ struct ReaderOptions {
   bool force = false;  // overwrites also what is worth keeping
   bool json = false;
   bool strict = false;
+  bool index = true;     // uses and keeps indexes
   unsigned threads = 0;  // 0: all
   size_t window = 0;     // 0: as is useful
   // What to print.

@@ -96,6 +96,8 @@ class FlowIndex::Impl {
   bool Take(Bytes bytes) {
     std::optional<IndexContent> content = IndexFromBytes(bytes);
     if (!content || content->streams.size() != streams_.size()) return false;
+    for (const auto& [stream, of] : streams_)
+      if (content->streams[of.number].bytes != of.input.bytes.size()) return false;
     content_ = std::move(*content);
     from_cache_ = FillProfile();
     return from_cache_;

@@ -129,6 +129,7 @@ StayNames NamesOfStays(const DecodeInput& input) {
 IndexBuilder::Untold IndexBuilder::Add(const DecodeInput& input, FlowReader& reader) {
   Untold untold;
   IndexContent::Stream& stream = content_.streams.emplace_back();
+  stream.bytes = input.bytes.size();
   ShareCounter counter(input, blocks_);
   while (!reader.at_end()) {
     const size_t number = stream.segments.size();

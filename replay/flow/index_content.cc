@@ -9,6 +9,7 @@ namespace {
 using StreamContent = IndexContent::Stream;
 
 void Write(NumberWriter& out, const StreamContent& stream) {
+  out.Number(stream.bytes);
   out.Number(stream.segments.size());
   uint64_t stop = 0;
   for (size_t i = 0; i < stream.segments.size(); ++i) {
@@ -124,6 +125,7 @@ std::optional<IndexContent> IndexFromBytes(Bytes bytes) {
   }
   for (size_t left = in.Count(); left != 0 && in.ok(); --left) {
     StreamContent& stream = content.streams.emplace_back();
+    stream.bytes = in.Number();
     ReadSegments(in, stream);
     ReadStretches(in, stream);
     ReadShares(in, stream);

@@ -43,6 +43,7 @@ struct IndexContent {
     uint64_t last_tsc = 0;
   };
   struct Stream {
+    uint64_t bytes = 0;  // that it has
     std::vector<Segment> segments;
     std::vector<uint8_t> states;  // FlowReader::ToBytes of each segment's begin
     std::vector<Stretch> stretches;

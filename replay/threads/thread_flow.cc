@@ -7,7 +7,6 @@
 
 #include "flowback/model/block_batch.h"
 #include "replay/flow/filtered_decoder.h"
-#include "replay/flow/repeated_reader.h"
 
 namespace flowback {
 namespace {
@@ -110,8 +109,6 @@ Result<PieceReader> ReadPiece(const FlowPiece& piece, const StreamInputs& inputs
   if (!IsWholeStream(piece))
     read.input->from = std::max(DecodeFrom(piece, inputs.source()), read.input->from);
   Result<std::unique_ptr<FlowReader>> reader = decoder.Read(*read.input);
-  if (!reader && reader.error().code() == ErrorCode::kUnsupported)
-    reader = RepeatedReader::Open(decoder, *read.input);
   if (!reader) return Fail(reader.error());
   read.flow = *std::move(reader);
   if (!IsWholeStream(piece))

@@ -72,7 +72,7 @@ def counts_agree(flowback, libipt, options):
 
 def measure(flowback, libipt, options, runs, cache):
     """Medians of (elapsed, CPU) in ms by program; `cache` is an empty folder."""
-    summary = [flowback, "decode", "--as", "summary", "--threads", "1"]
+    summary = [flowback, "decode", "--as", "summary", "--threads", "1", "--no-index"]
     environment = dict(os.environ, FLOWBACK_CACHE=cache)
     filled = run([*summary, *options], environment)[2]
     times = {"flowback": [], "disk cache": [], "libipt": []}

@@ -60,7 +60,7 @@ class Comparison:
 
     def decode(self, kind, *options, threads=1, cache=False):
         return [self.program("flowback"), "decode", "--as", kind, "--threads", str(threads),
-                *([] if cache else ["--no-cache"]), *options]
+                *(["--no-index"] if cache else ["--no-cache"]), *options]
 
     def counts(self, options):
         """Instructions by ours and by libipt's block decoder, in a raw stream; equal or Differ."""

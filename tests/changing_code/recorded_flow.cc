@@ -7,8 +7,10 @@
 
 #include "flowback/decode/decoder.h"
 #include "flowback/decode/stream_input.h"
+#include "flowback/replay/thread_cursor.h"
 #include "tests/support/elf_writer.h"
 #include "tests/support/flow_of.h"
+#include "tests/threads/cursor_elements.h"
 
 namespace flowback {
 RecordedFlow::RecordedFlow() {
@@ -73,6 +75,43 @@ void RecordedFlow::Trace(int32_t pid, const TraceWriter& trace) {
   recording.streams.push_back(std::move(stream));
 }
 
+namespace {
+
+// Segments of a packet each: a cursor that goes to and fro comes from any state of the code to any
+// other, again and again.
+void ExpectSameByCursor(const DecodeInput& whole, Decoder& decoder) {
+  using namespace cursor_elements;
+  DecodeInput input = whole;
+  input.changes.clear();
+  Stream stream;
+  stream.bytes = input.bytes;
+  const std::vector<ThreadFlow> flows = {
+      {.pieces = {{.stream = &stream, .begin = 0, .end = input.bytes.size()}}}};
+  Result<FlowIndex> index =
+      FlowIndex::Build({{&stream, &input}}, flows, decoder, {.times = false, .segment_bytes = 1});
+  ASSERT_TRUE(index) << index.error().message();
+  Elements brute;
+  ASSERT_TRUE(decoder.Decode(input, brute));
+  const std::vector<Element>& truth = brute.Of(nullptr);
+  ThreadCursor cursor(*index, index->threads()[0]);
+  EXPECT_EQ(Difference(Forward(cursor), truth), "");
+  EXPECT_EQ(Difference(Backward(cursor), truth), "");
+  const uint64_t count = index->threads()[0].instructions;
+  for (uint64_t i = 0; i < count; ++i)
+    for (const uint64_t number : {i, count - 1 - i}) {
+      cursor.ToInstruction(number);
+      ASSERT_EQ(cursor.number(), number);
+      const Element here = At(cursor);
+      uint64_t passed = 0;
+      for (const Element& element : truth)
+        if (element.kind == Kind::kInstruction && passed++ == number) {
+          EXPECT_TRUE(element == here) << number;
+        }
+    }
+}
+
+}  // namespace
+
 Flow RecordedFlow::Decode(const std::string& engine, size_t stream) {
   auto code = RecordingCode::Load(recording, search);
   EXPECT_TRUE(code) << code.error().message();
@@ -93,6 +132,7 @@ Flow RecordedFlow::Decode(const std::string& engine, size_t stream) {
   FlowDigest digest;
   for (const uint64_t ip : flow.ips) digest.Append(ip);
   EXPECT_EQ(sum->digest, digest);
+  ExpectSameByCursor(input, **decoder);
   return flow;
 }
 

@@ -60,6 +60,52 @@ TEST_P(PlayerTest, TellsWhatEachStayTells) { ExpectSame("native", false); }
 TEST_P(PlayerTest, TellsWhatEachStayTellsWithTimes) { ExpectSame("native", true); }
 TEST_P(PlayerTest, TellsWhatEachStayTellsByLibipt) { ExpectSame("libipt", false); }
 
+// Reads a piece by so many bytes, each time with a new reader that goes on from the last one's
+// state, as a listing by time does whose pieces rest in between.
+void ReadInTurns(const FlowPiece& piece, const StreamInputs& inputs, Decoder& decoder,
+                 uint64_t bytes, ExecutionConsumer& consumer) {
+  std::shared_ptr<const FlowReader::State> state;
+  for (bool at_end = false; !at_end;) {
+    const Result<PieceReader> reader = ReadPiece(piece, inputs, decoder);
+    ASSERT_TRUE(reader);
+    if (state) reader->flow->Return(*state);
+    reader->flow->ReadTo(reader->flow->offset() + bytes, consumer);
+    state = reader->flow->Save();
+    at_end = reader->flow->at_end();
+  }
+}
+
+// An engine whose state can't be copied goes over what lies before again in each turn: so these are
+// few.
+TEST_P(PlayerTest, PiecesReadInTurnsAreWholeByLibipt) {
+  const std::unique_ptr<Decoder> decoder = Engine("libipt");
+  FLOWBACK_NEEDS_ENGINE(decoder);
+  ASSERT_NO_FATAL_FAILURE(Open(false));
+  uint64_t bytes = 0;
+  for (const Stream& stream : opened_.recording.streams) bytes += stream.bytes.size();
+  if (bytes > 200'000) GTEST_SKIP() << "takes a minute; the shorter ones show it";
+  deliveries::PieceNumbers numbers;
+  for (const ThreadFlow& flow : flows_)
+    for (const FlowPiece& piece : flow.pieces)
+      ASSERT_NO_FATAL_FAILURE(
+          ReadInTurns(piece, *opened_.inputs, *decoder, piece.end / 5 + 50, numbers));
+  EXPECT_TRUE(numbers.numbers() == OneByOne("libipt"));
+}
+
+TEST_P(PlayerTest, PiecesReadInTurnsAreWhole) {
+  const std::unique_ptr<Decoder> decoder = Engine("native");
+  for (const bool times : {false, true}) {
+    ASSERT_NO_FATAL_FAILURE(Open(times));
+    deliveries::PieceNumbers numbers;
+    for (const ThreadFlow& flow : flows_)
+      for (const FlowPiece& piece : flow.pieces)
+        ASSERT_NO_FATAL_FAILURE(
+            ReadInTurns(piece, *opened_.inputs, *decoder, piece.end / 20 + 50, numbers));
+    EXPECT_TRUE(numbers.numbers() == OneByOne("native"))
+        << (times ? "with" : "without") << " times";
+  }
+}
+
 bool IsKnown(const FlowPiece& piece) {
   return piece.stay->begin_bound != Bound::kOpen && piece.stay->end_bound != Bound::kOpen;
 }

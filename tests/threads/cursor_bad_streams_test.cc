@@ -21,6 +21,7 @@ struct BadStream {
   std::string name;
   std::vector<uint8_t> (*bytes)(const Subject& subject);
   bool times = true;
+  uint32_t overflow_every = 0;  // instructions; 0: as the seed says
 };
 
 std::vector<uint8_t> Unchanged(const Subject& subject) {
@@ -52,12 +53,22 @@ std::vector<uint8_t> Padded(const Subject& subject) {
   return bytes;
 }
 
+// Many losses of all kinds.
+std::vector<uint8_t> Damaged(const Subject& subject) {
+  std::vector<uint8_t> bytes = Unchanged(subject);
+  Random random(subject.stream().options.seed);
+  for (size_t at = random.Below(300); at < bytes.size(); at += 1 + random.Below(300))
+    bytes[at] = static_cast<uint8_t>(random.Below(256));
+  return bytes;
+}
+
 class BadStreams : public ::testing::TestWithParam<BadStream> {};
 
 TEST_P(BadStreams, AreWhatADecoderTells) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     GeneratorOptions options = MixedOptions(seed);
     options.instructions = 5'000;
+    if (GetParam().overflow_every != 0) options.overflow_every = GetParam().overflow_every;
     const Subject subject(GenerateStream(options));
     SCOPED_TRACE(Describe(options));
     const std::vector<uint8_t> bytes = GetParam().bytes(subject);
@@ -119,7 +130,8 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(BadStream{"Empty", [](const Subject&) { return std::vector<uint8_t>(); }},
                       BadStream{"OnePacket", OnePsb}, BadStream{"NoPsb", WithoutPsb},
                       BadStream{"NoTimes", Unchanged, false}, BadStream{"NoPackets", Noise},
-                      BadStream{"Padding", Padded}),
+                      BadStream{"Losses", Damaged}, BadStream{"LossesWithoutTimes", Damaged, false},
+                      BadStream{"Overflows", Unchanged, true, 100}, BadStream{"Padding", Padded}),
     [](const auto& test) { return test.param.name; });
 
 }  // namespace

@@ -3,6 +3,7 @@
 // another program or out of reach is as none.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -51,10 +52,11 @@ class KeptIndex {
   }
 
   // By a decoder that has seen nothing: as in a process of its own.
-  Result<FlowIndex> Open(const std::string& folder, Decoder& decoder) const {
+  Result<FlowIndex> Open(const std::string& folder, Decoder& decoder,
+                         const std::string& key = kKey) const {
     return FlowIndex::Open({{&divided_.stream(), &input_}}, flows_, decoder,
                            {.times = true, .segment_bytes = 500},
-                           {.folder = folder, .worth_milliseconds = 0, .key = kKey});
+                           {.folder = folder, .worth_milliseconds = 0, .key = key});
   }
   // All elements of all threads, forward and backward.
   static std::vector<std::vector<Element>> Flow(FlowIndex& index) {
@@ -179,6 +181,24 @@ TEST_F(IndexFile, OfOtherContentIsNone) {
   }
 }
 
+// A whole index of this build that has come under this one's name.
+TEST_F(IndexFile, OfAnotherRecordingIsNone) {
+  const KeptIndex other(4, 1'000);
+  const std::unique_ptr<Decoder> decoder = Native();
+  ASSERT_TRUE(other.Open(folder(), *decoder, "flow-other"));
+  const std::string of_other = folder() + "/flow-other.cache";
+  ASSERT_TRUE(std::filesystem::exists(of_other));
+  std::filesystem::copy_file(of_other, file());
+  const KeptIndex kept(3, 1'000);
+  EXPECT_FALSE(IsRead(kept, folder()));
+  EXPECT_TRUE(IsRead(kept, folder()));
+  // Even where it says that it is this one's: its streams are not as long.
+  const auto content = DiskCache({.folder = folder()}, OwnBuild()).Load("flow-other");
+  ASSERT_NE(content, nullptr);
+  ASSERT_TRUE(DiskCache({.folder = folder()}, OwnBuild()).Store(kKey, content->content()));
+  EXPECT_FALSE(IsRead(kept, folder()));
+}
+
 TEST_F(IndexFile, NeedNotBeWritten) {
   const KeptIndex kept(3, 1'000);
   const std::string file_as_folder = folder() + "/file";
@@ -217,6 +237,30 @@ TEST_F(IndexFile, MayBeWrittenByManyAtOnce) {
       });
     for (std::thread& writer : writers) writer.join();
     EXPECT_TRUE(IsRead(kept, folder()));
+  }
+}
+
+// Each writes a file of its own, which then takes the place of the other's.
+TEST_F(IndexFile, MayBeWrittenByManyProcesses) {
+  const KeptIndex kept(3, 5'000);
+  for (int round = 0; round < 5; ++round) {
+    unlink(file().c_str());
+    std::vector<pid_t> writers;
+    for (int i = 0; i < 3; ++i) {
+      writers.push_back(fork());
+      ASSERT_GE(writers.back(), 0);
+      if (writers.back() != 0) continue;
+      const std::unique_ptr<Decoder> decoder = Native();
+      _exit(kept.Open(folder(), *decoder) ? 0 : 1);
+    }
+    for (const pid_t writer : writers) {
+      int status = 0;
+      ASSERT_EQ(waitpid(writer, &status, 0), writer);
+      EXPECT_EQ(status, 0);
+    }
+    EXPECT_TRUE(IsRead(kept, folder()));
+    const auto entries = std::filesystem::directory_iterator(folder());
+    EXPECT_EQ(std::distance(begin(entries), end(entries)), 1);  // nothing unfinished is left
   }
 }
 

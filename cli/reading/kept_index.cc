@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+#include "cli/reading/kept_index.h"
+
+#include <cstdint>
+
+#include "replay/flow/index_key.h"
+
+namespace flowback::cli {
+namespace {
+
+// So many bytes of trace take 20 ms or more to decode, and the key of their recording three.
+constexpr uint64_t kWorthBytes = uint64_t{4} << 20;
+
+}  // namespace
+
+IndexCache IndexCacheOf(const ReaderOptions& options, const Recording& recording,
+                        const RecordingCode& code, const StreamInputs& inputs) {
+  uint64_t bytes = 0;
+  for (const Stream& stream : recording.streams) bytes += stream.bytes.size();
+  if (!options.index || options.search.cache.empty() || options.engine != "native" ||
+      bytes < kWorthBytes)
+    return {};
+  IndexCache cache{.folder = options.search.cache, .most_bytes = options.search.cache_bytes};
+  cache.key = IndexKey(recording, code, inputs, {});
+  return cache;
+}
+
+bool ToldAll(const RecordingCode& code) {
+  return code.ModeConflicts().empty() && code.UnusedImages().empty() && !code.CacheRefusal();
+}
+
+}  // namespace flowback::cli

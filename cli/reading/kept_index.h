@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// Where commands find what earlier ones learned of a recording (flow_index.h), and keep it.
+#pragma once
+
+#include "cli/reading/reader_options.h"
+#include "flowback/decode/recording_code.h"
+#include "flowback/decode/stream_input.h"
+#include "flowback/model/recording.h"
+#include "flowback/replay/flow_index.h"
+
+namespace flowback::cli {
+
+// With the recording's key. Without a folder where nothing is to be used or kept: the options say
+// so, another engine than ours decodes, or decoding so little takes hardly longer than to look.
+// REQUIRES: the inputs are of whole streams.
+IndexCache IndexCacheOf(const ReaderOptions& options, const Recording& recording,
+                        const RecordingCode& code, const StreamInputs& inputs);
+
+// Whether decoding told no more than what it gave: nothing of the code that a later command, which
+// decodes nothing, could not know and would have to say.
+bool ToldAll(const RecordingCode& code);
+
+}  // namespace flowback::cli
