@@ -31,7 +31,7 @@
 #include "cli/text/terminal_session.h"
 #include "flowback/replay/player.h"
 #include "flowback/replay/span_decoder.h"
-#include "replay/calls/functions.h"
+#include "flowback/replay/functions.h"
 
 namespace flowback::cli {
 namespace {
