@@ -30,9 +30,9 @@
 #include "cli/text/json.h"
 #include "cli/text/status.h"
 #include "cli/text/terminal_session.h"
+#include "flowback/replay/functions.h"
 #include "flowback/replay/player.h"
 #include "flowback/replay/span_decoder.h"
-#include "replay/calls/functions.h"
 #include "replay/flow/kept_sums.h"
 
 namespace flowback::cli {

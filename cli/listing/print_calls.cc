@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -20,7 +21,7 @@
 #include "cli/listing/source_columns.h"
 #include "cli/text/json.h"
 #include "cli/text/printable.h"
-#include "replay/calls/call_stack.h"
+#include "flowback/replay/call_stack.h"
 
 namespace flowback::cli {
 namespace {
@@ -37,6 +38,8 @@ std::string_view EntryWord(CallEntry entry) {
       return "returned-to";
     case CallEntry::kHandler:
       return "handler";
+    case CallEntry::kNewStack:
+      return "new-stack";
   }
   return "-";
 }
@@ -129,7 +132,11 @@ class CallPrinter final : public FlowPrinter, private CallListener {
   void PrintBlocks(const BlockBatch& batch) override { stack_.OnBlocks(batch); }
   void PrintEvent(const TraceEvent& event) override { stack_.OnEvent(event); }
   void BeforeLoss(const DataLoss& loss) override { stack_.OnLoss(loss); }
-  void PrintEnd() override { stack_.Finish(); }
+  void PrintEnd() override {
+    stack_.Finish();
+    views_.clear();
+    on_ = 0;
+  }
 
   bool ShowsExit(CallExit how, uint64_t tsc) const {
     return !IsAhead(tsc) && !IsBehind(tsc) && !(how == CallExit::kEnd && goes_on_);
@@ -172,6 +179,19 @@ class CallPrinter final : public FlowPrinter, private CallListener {
     PrintHeld();
     RenderGap(gap, level);
     TakeHeld();
+  }
+
+  // What is held back is of the stack that is left: it goes out with it.
+  void OnSwitch(uint32_t stack) override {
+    if (!shown_.empty() && ahead_.size() < shown_.size()) PrintHeld();
+    held_.Clear();
+    views_[on_] = {std::move(shown_), std::move(ahead_), root_};
+    View view = std::move(views_[stack]);
+    views_.erase(stack);
+    shown_ = std::move(view.shown);
+    ahead_ = std::move(view.ahead);
+    root_ = view.root;
+    on_ = stack;
   }
 
   const CallSelection& selection() const { return settings().calls; }
@@ -396,7 +416,15 @@ class CallPrinter final : public FlowPrinter, private CallListener {
   // entered there still runs when the span begins: only those are put into words.
   std::vector<Call> ahead_;
   size_t root_ = kNoRoot;  // depth of the outermost call that --function names
-  ListingText held_;       // rendered, not yet printed
+  // The same of the stacks that the thread has left, by number.
+  struct View {
+    std::vector<Shown> shown;
+    std::vector<Call> ahead;
+    size_t root = kNoRoot;
+  };
+  std::unordered_map<uint32_t, View> views_;
+  uint32_t on_ = 0;
+  ListingText held_;  // rendered, not yet printed
 
   static constexpr size_t kPlainNames = 509;
   std::vector<std::string_view> plain_{kPlainNames};  // names that are printed as they are

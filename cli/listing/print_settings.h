@@ -21,7 +21,7 @@
 #include "flowback/replay/threads.h"
 
 namespace flowback {
-class FunctionFinder;  // replay/calls/functions.h
+class FunctionFinder;  // flowback/replay/functions.h
 }
 
 namespace flowback::cli {

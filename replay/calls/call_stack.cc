@@ -1,223 +1,430 @@
 // SPDX-License-Identifier: MIT
 // The model keeps what a shadow stack would: for each call its return address. A return to the
 // innermost return address is the normal case and costs one comparison. Everything else is told
-// apart by what the trace and the symbols prove:
+// apart by what the trace, the code and the symbols prove:
 //
+// * Code that loads the stack pointer from elsewhere than its frame goes to another stack, or far
+//   out on its own. Where its return or indirect jump leads to says which: to the return address
+//   with which another stack was left; to where an exception lands that passes a call on this one
+//   (the file's tables say where that is); behind a call of setjmp that a call on this one made
+//   (such a function reads its own return address, to keep it); or to a place that no stack knows:
+//   then a new one begins there.
 // * A return to the return address of a call further out, or into a function that is on the stack:
-//   what lies above was unwound (an exception's landing pad is such a place, and longjmp jumps to
-//   one). The same for a jump into the middle of a function on the stack.
+//   what lies above was unwound. The same for a jump into the middle of a function on the stack.
 // * A jump to another function's entry is a tail call: it inherits the return address. The stub of
 //   a procedure linkage table does nothing but that, so stub and function are told as one call.
-// * A return to a function's entry is a jump in disguise (a retpoline, a coroutine's first switch).
+// * A return to what the code has pushed, or written over its return address, is a jump (a
+//   retpoline). So is one to a function's entry.
 // * A return from the outermost call goes to a caller that was not known yet.
 // * Where user code alone is traced the kernel is a gap in the flow. It goes on where it stopped,
-// or
-//   the kernel has put a handler on the stack, which ends when the flow goes on at that place after
-//   all. Or exec has replaced the program: then the old code is not mapped any more.
+//   or the kernel has put a handler on the stack, which ends when the flow goes on at that place
+//   after all. Or exec has replaced the program: then the old code is not mapped any more.
 // * After a loss nothing is known: the stack starts anew, with its callers found as they return.
-#include "replay/calls/call_stack.h"
+#include "flowback/replay/call_stack.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "decode/instruction/stack_use.h"
+#include "replay/calls/block_uses.h"
+#include "replay/calls/stack_set.h"
 
 namespace flowback {
-namespace {
 
-// Deeper stacks than the kernel's default limit of 8 MiB can hold come from flows that switch
-// stacks without returning; they are cut, so that memory stays bounded.
-constexpr size_t kMaxDepth = size_t{1} << 19;
+class CallStack::Impl {
+ public:
+  Impl(FunctionFinder& functions, CallListener& listener)
+      : functions_(functions), listener_(listener), stacks_(listener) {}
 
-void Count(std::unordered_map<uint64_t, uint32_t>& counts, uint64_t key) {
-  if (key != 0) ++counts[key];
-}
+  void LookForExec(ExecBetween exec_between) { exec_between_ = std::move(exec_between); }
+  void OnBlock(const BlockRun& run) { OnBlock(run, uses_.Of(run)); }
+  void OnBlock(const BlockRun& run, StackUse use);
+  void OnBlocks(const BlockBatch& batch);
+  void Arrive(const BlockRun& run);
+  void OnEvent(const TraceEvent& event);
+  void OnLoss(const DataLoss& loss);
+  void Finish();
 
-void Uncount(std::unordered_map<uint64_t, uint32_t>& counts, uint64_t key) {
-  if (key == 0) return;
-  const auto count = counts.find(key);
-  if (--count->second == 0) counts.erase(count);
-}
+  const StackSet& stacks() const { return stacks_; }
+  uint64_t stopped_at() const { return stop_.active ? stop_.expected : 0; }
 
-}  // namespace
+ private:
+  // Where the flow stopped and what it should go on with. It may stop again before an instruction
+  // is executed, as at a page that is not there: then `gap` is the newest one.
+  struct Stop {
+    bool active = false;
+    UntracedGap gap;
+    UntracedGap::Cause cause{};  // of the first gap
+    uint64_t site = 0;           // likewise
+    uint64_t begin_tsc = 0;      // likewise
+    uint64_t expected = 0;       // address; 0: anywhere
+  };
+  // The last instruction of a run, which transfers control.
+  struct Leap {
+    const BlockRun& run;
+    uint64_t site = 0;
+    uint8_t use = 0;  // StackUseFlag bits of the block
 
-void CallStack::OnBlock(const BlockRun& run) {
-  if (run.tsc != 0) tsc_ = run.tsc;
-  bounds_ = run.bounds;
-  if (stop_.active) Resume(run);
-  space_ = run.space;
-  if (calls_.empty()) {
-    const FunctionPiece piece = PieceAt(run.space, run.address);
-    Enter(CallEntry::kRunning, piece, run, 0);
-  }
-  instructions_ += run.lengths.size();
-  calls_.back().self += run.lengths.size();
+    uint64_t target() const { return run.next; }
+  };
+
+  static void NoteUse(StackUse& use, const BlockRun& run, Call& call);
+  bool StaysInPiece(const BlockRuns& runs) const;
+  void Resume(const BlockRun& run);
+  void ResumeElsewhere(const BlockRun& run, const Stop& stop);
+  void EndHandler(const FunctionPiece& target, const BlockRun& run);
+  void Enter(CallEntry entry, const FunctionPiece& target, const AddressSpace* space, uint64_t ip,
+             uint64_t resume = 0);
+  bool IsOtherProgram(const BlockRun& run, const Stop& stop) const;
+  void Transfer(const Leap& leap, uint64_t after);
+  void StopAt(const BlockRun& run, uint64_t site, uint64_t after);
+  void BeginStop(UntracedGap::Cause cause, uint64_t site, uint64_t expected);
+  void CallTo(const Leap& leap, uint64_t after);
+  void ReturnTo(const Leap& leap);
+  void ReturnOnLoadedStack(const Leap& leap);
+  bool LandOn(const Leap& leap);
+  bool LandOnPad(const Leap& leap);
+  bool LandOnSaved(const Leap& leap);
+  void ReturnInner();
+  bool IsPlainJump(const Leap& leap);
+  void ReturnToUnknown(const Leap& leap);
+  void FindCaller(const Leap& leap, const FunctionPiece& target);
+  void FarReturnTo(const Leap& leap);
+  void JumpTo(const Leap& leap);
+  void JumpOnLoadedStack(const Leap& leap);
+  void TailCall(const FunctionPiece& target, const Leap& leap);
+  void Interrupt(const TraceEvent& event);
+  void UnwindToReturn(uint64_t address);
+  void UnwindToFunction(uint64_t id);
+  void Cut(CallExit how, uint64_t tsc);
+  const FunctionPiece& PieceAt(const AddressSpace* space, uint64_t ip);
+  std::vector<Call>& calls() { return stacks_.calls(); }
+
+  FunctionFinder& functions_;
+  ExecBetween exec_between_;
+  CallListener& listener_;
+  StackSet stacks_;
+  BlockUses uses_;
+  Stop stop_;
+  const AddressSpace* space_ = nullptr;
+  FunctionPiece piece_;  // the last one looked up
+  const AddressSpace* piece_space_ = nullptr;
+  // Calls looked at for where exceptions land: no more than instructions executed, whatever a trace
+  // makes of its returns.
+  uint64_t searched_ = 0;
+  static constexpr uint8_t kOfItsCall = kLoadsStackPointer | kReadsReturnAddress;
+  static constexpr uint64_t kSearchedAhead = uint64_t{1} << 22;
+};
+
+void CallStack::Impl::OnBlock(const BlockRun& run, StackUse use) {
+  Arrive(run);
+  stacks_.now.instructions += run.lengths.size();
+  Call& top = calls().back();
+  top.self += run.lengths.size();
+  NoteUse(use, run, top);
   if (run.exit == BlockExit::kFallThrough || run.exit == BlockExit::kNotTaken) return;
-  bounds_ = run.BoundsOf(run.lengths.size() - 1);
+  stacks_.now.bounds = run.BoundsOf(run.lengths.size() - 1);
   const uint64_t site = run.LastAddress();
   const uint64_t after = site + run.lengths.back();
   if (run.exit == BlockExit::kStopped)
     StopAt(run, site, after);
   else
-    Transfer(run, site, after);
+    Transfer({run, site, use.flags}, after);
+}
+
+void CallStack::Impl::Arrive(const BlockRun& run) {
+  if (run.tsc != 0) stacks_.now.tsc = run.tsc;
+  stacks_.now.bounds = run.bounds;
+  if (stop_.active) Resume(run);
+  space_ = run.space;
+  if (calls().empty())
+    Enter(CallEntry::kRunning, PieceAt(run.space, run.address), run.space, run.address);
+}
+
+// What a block does that is needed when its call ends.
+void CallStack::Impl::NoteUse(StackUse& use, const BlockRun& run, Call& call) {
+  // Only where a function begins is what the stack pointer points to its return address.
+  if (call.entry_ip != run.address) use.flags &= ~kReadsReturnAddress;
+  const bool comes_back =
+      use.loaded_from != StackUse::kFromMemory && (call.kept_in >> use.loaded_from & 1) != 0;
+  if (comes_back) use.flags &= ~kLoadsStackPointer;
+  call.stack_use |= use.flags;
+  call.kept_in |= use.keeps;
 }
 
 // Most blocks only go on in the function that they are in. The last one sets the time of what comes
 // next.
-void CallStack::OnBlocks(const BlockBatch& batch) {
+void CallStack::Impl::OnBlocks(const BlockBatch& batch) {
+  StackUse* const uses = uses_.OfTable(*batch.table);
   for (BlockRuns runs(batch); runs.Next();) {
-    const bool goes_on = !stop_.active && !calls_.empty() && piece_space_ == &batch.table->space();
+    StackUse& use = uses[runs.step().number()];
+    if (use.flags == BlockUses::kNotLooked) use = BlockUses::Look(*batch.table, runs.block());
+    const bool goes_on = !stop_.active && !calls().empty() &&
+                         piece_space_ == &batch.table->space() && (use.flags & kOfItsCall) == 0 &&
+                         use.keeps == 0;
     if (runs.IsLast() || !goes_on || !StaysInPiece(runs)) {
-      OnBlock(runs.run());
+      OnBlock(runs.run(), use);
     } else {
       space_ = piece_space_;
-      instructions_ += runs.block().count;
-      calls_.back().self += runs.block().count;
+      stacks_.now.instructions += runs.block().count;
+      calls().back().self += runs.block().count;
     }
   }
 }
 
 // Whether there is nothing but instructions to count.
-bool CallStack::StaysInPiece(const BlockRuns& runs) const {
+bool CallStack::Impl::StaysInPiece(const BlockRuns& runs) const {
   if (!runs.taken()) return true;
   const CodeBlock& block = runs.block();
   const bool jumps = block.last == InstructionClass::kConditional ||
                      block.last == InstructionClass::kJump ||
                      block.last == InstructionClass::kIndirectJump;
   if (!jumps) return false;
-  const uint64_t site = block.address + block.size - block.lengths[block.count - 1];
-  return piece_.Holds(site) && piece_.Holds(runs.next());
+  return piece_.Holds(block.LastAddress()) && piece_.Holds(runs.next());
 }
 
-void CallStack::Transfer(const BlockRun& run, uint64_t site, uint64_t after) {
-  switch (run.last) {
+void CallStack::Impl::Transfer(const Leap& leap, uint64_t after) {
+  switch (leap.run.last) {
     case InstructionClass::kOther:
       return;
+    case InstructionClass::kIndirectJump:
+      if ((leap.use & kLoadsStackPointer) != 0) return JumpOnLoadedStack(leap);
+      return JumpTo(leap);
     case InstructionClass::kConditional:
     case InstructionClass::kJump:
-    case InstructionClass::kIndirectJump:
-      return JumpTo(run.next, run, site);
+    case InstructionClass::kFarJump:
+      return JumpTo(leap);
     case InstructionClass::kCall:
     case InstructionClass::kIndirectCall:
     case InstructionClass::kFarCall:
-      return CallTo(run, site, after);
+      return CallTo(leap, after);
     case InstructionClass::kReturn:
-      return ReturnTo(run, site);
+      return ReturnTo(leap);
     case InstructionClass::kFarReturn:
-      return FarReturnTo(run);
-    case InstructionClass::kFarJump:
-      return JumpTo(run.next, run, site);
+      return FarReturnTo(leap);
   }
 }
 
-void CallStack::CallTo(const BlockRun& run, uint64_t site, uint64_t after) {
-  if (run.next == after) return;  // reads its own address: no call
-  Announce();
-  const FunctionPiece target = PieceAt(run.space, run.next);
-  Call call = Entered(CallEntry::kCall, run.next, run.space);
-  call.site = site;
+void CallStack::Impl::CallTo(const Leap& leap, uint64_t after) {
+  if (leap.target() == after) return;  // reads its own address: no call
+  stacks_.Announce();
+  const FunctionPiece target = PieceAt(leap.run.space, leap.target());
+  Call call = stacks_.Entered(CallEntry::kCall, leap.target(), leap.run.space);
+  call.site = leap.site;
   call.return_address = after;
   call.function = target.id;
   call.is_stub = target.is_stub;
-  Push(call);
-  if (!target.is_stub) Announce();
+  stacks_.Push(call);
+  if (!target.is_stub) stacks_.Announce();
 }
 
-void CallStack::ReturnTo(const BlockRun& run, uint64_t site) {
-  Announce();
-  if (calls_.back().return_address == run.next) return Pop(CallExit::kReturn);
-  if (!return_addresses_.contains(run.next)) return ReturnToUnknown(run, site);
-  while (calls_.back().return_address != run.next) Pop(CallExit::kUnwound);
-  Pop(CallExit::kReturn);
+void CallStack::Impl::ReturnTo(const Leap& leap) {
+  stacks_.Announce();
+  const Call& top = calls().back();
+  if ((top.stack_use & kLoadsStackPointer) != 0) return ReturnOnLoadedStack(leap);
+  if (top.return_address == leap.target()) return ReturnInner();
+  if (stacks_.Correct(leap.target())) return;
+  if (IsPlainJump(leap)) return JumpTo(leap);
+  if (stacks_.HasReturnTo(leap.target())) return UnwindToReturn(leap.target());
+  if (LandOn(leap)) return;
+  ReturnToUnknown(leap);
 }
 
-void CallStack::ReturnToUnknown(const BlockRun& run, uint64_t site) {
-  const FunctionPiece target = PieceAt(run.space, run.next);
-  const Call from = calls_.back();
+// To the innermost call's return address.
+void CallStack::Impl::ReturnInner() {
+  const Call& top = calls().back();
+  const bool saves = (top.stack_use & kReadsReturnAddress) != 0;
+  const uint64_t address = top.return_address;
+  stacks_.Pop(CallExit::kReturn);
+  if (saves) stacks_.Save(address);
+}
+
+void CallStack::Impl::ReturnOnLoadedStack(const Leap& leap) {
+  if (stacks_.LeftAt(leap.target())) {
+    stacks_.SwitchTo(leap.target());
+    return stacks_.Pop(CallExit::kReturn);
+  }
+  if (calls().back().return_address == leap.target()) return ReturnInner();
+  if (LandOn(leap)) return;
+  const FunctionPiece target = PieceAt(leap.run.space, leap.target());
+  if (stacks_.HasFunction(target.id) && leap.target() != target.begin)
+    return UnwindToFunction(target.id);
+  stacks_.SwitchToNew();
+  Enter(CallEntry::kNewStack, target, leap.run.space, leap.target());
+}
+
+// At a place that is known on this stack or on another one, where no call of its own returns to.
+bool CallStack::Impl::LandOn(const Leap& leap) {
+  if (LandOnPad(leap) || LandOnSaved(leap)) return true;
+  if (stacks_.HasReturnTo(leap.target())) {
+    UnwindToReturn(leap.target());
+    return true;
+  }
+  if (stacks_.LeftAt(leap.target())) {
+    stacks_.SwitchTo(leap.target());
+    stacks_.Pop(CallExit::kReturn);
+    return true;
+  }
+  if (!stacks_.SwitchInto(leap.target())) return false;
+  stacks_.Pop(CallExit::kReturn);
+  return true;
+}
+
+// Where an exception goes on that passes the innermost calls. The unwinder looks at one after the
+// other, and goes to the first that has such a place.
+bool CallStack::Impl::LandOnPad(const Leap& leap) {
+  const std::vector<Call>& all = calls();
+  for (size_t depth = all.size(); depth > 1; --depth) {
+    if (++searched_ > kSearchedAhead + stacks_.now.instructions) return false;
+    const Call& call = all[depth - 1];
+    // What a signal interrupted had not executed yet.
+    const uint64_t behind = call.resume != 0 ? call.resume + 1 : call.return_address;
+    if (behind == 0 || functions_.LandingPad(call.space, behind) != leap.target()) continue;
+    stacks_.PopTo(depth - 1, CallExit::kUnwound);
+    return true;
+  }
+  return false;
+}
+
+// Behind a call of setjmp. A runtime of coroutines may switch so, from a function that has just
+// called it on this stack to the same one on another.
+bool CallStack::Impl::LandOnSaved(const Leap& leap) {
+  const size_t depth = stacks_.DepthOfSaved(leap.target());
+  const bool own = depth < calls().size();
+  const bool just_now = depth + 2 >= calls().size();
+  if (own && !just_now) {
+    stacks_.PopTo(depth + 1, CallExit::kUnwound);
+    return true;
+  }
+  if (stacks_.SwitchIntoSaved(leap.target())) return true;
+  if (!own) return false;
+  stacks_.PopTo(depth + 1, CallExit::kUnwound);
+  return true;
+}
+
+// A return that the code uses as a jump.
+bool CallStack::Impl::IsPlainJump(const Leap& leap) {
+  if ((leap.use & kReturnWasPushed) != 0) return true;
+  if ((leap.use & kReturnWasReplaced) == 0 || calls().size() < 2) return false;
+  // A retpoline calls into its own middle, and overwrites where that call would return to.
+  stacks_.Pop(CallExit::kReturn);
+  return true;
+}
+
+void CallStack::Impl::UnwindToReturn(uint64_t address) {
+  while (calls().back().return_address != address) stacks_.Pop(CallExit::kUnwound);
+  stacks_.Pop(CallExit::kReturn);
+}
+
+void CallStack::Impl::UnwindToFunction(uint64_t id) {
+  stacks_.PopTo(stacks_.DepthOfFunction(id) + 1, CallExit::kUnwound);
+}
+
+void CallStack::Impl::ReturnToUnknown(const Leap& leap) {
+  const FunctionPiece target = PieceAt(leap.run.space, leap.target());
+  const Call& from = calls().back();
   const bool knows_caller = from.return_address != 0;
-  if (knows_caller && target.is_entry && run.next == target.begin) {
-    // A retpoline calls into its own middle to push the target.
+  if (knows_caller && target.is_entry && leap.target() == target.begin) {
     const FunctionPiece own = PieceAt(from.space, from.entry_ip);
-    if (calls_.size() > 1 && own.id != 0 && own.begin != from.entry_ip &&
-        calls_[calls_.size() - 2].function == own.id)
-      Pop(CallExit::kReturn);
-    return TailCall(target, run, site);
+    if (calls().size() > 1 && own.id != 0 && own.begin != from.entry_ip &&
+        calls()[calls().size() - 2].function == own.id)
+      stacks_.Pop(CallExit::kReturn);
+    return TailCall(target, leap);
   }
-  if (knows_caller && on_stack_.contains(target.id))
-    return PopTo(DepthOfFunction(target.id) + 1, CallExit::kUnwound);
-  // The caller was not seen calling: a bottom of the stack, or a handler's return to the code that
-  // gives control back to the kernel.
-  Pop(CallExit::kReturn);
-  if (!knows_caller && from.resume == 0 && on_stack_.contains(target.id))
-    return PopTo(DepthOfFunction(target.id) + 1, CallExit::kUnwound);
-  Call caller = Entered(CallEntry::kReturnedTo, run.next, run.space);
-  caller.function = target.id;
-  caller.resume = from.resume;
-  Push(caller);
-  Announce();
+  if (knows_caller && stacks_.HasFunction(target.id)) return UnwindToFunction(target.id);
+  FindCaller(leap, target);
 }
 
-void CallStack::FarReturnTo(const BlockRun& run) {
-  Announce();
-  const size_t handler = DepthOfHandler(run.next);
-  if (handler < calls_.size()) {
-    PopTo(handler + 1, CallExit::kUnwound);
-    return Pop(CallExit::kReturn);
-  }
-  if (!return_addresses_.contains(run.next)) return Cut(CallExit::kLost, tsc_);
-  while (calls_.back().return_address != run.next) Pop(CallExit::kUnwound);
-  Pop(CallExit::kReturn);
+// The caller was not seen calling: a bottom of the stack, or a handler's return to the code that
+// gives control back to the kernel.
+void CallStack::Impl::FindCaller(const Leap& leap, const FunctionPiece& target) {
+  const Call from = calls().back();
+  stacks_.Pop(CallExit::kReturn);
+  if (from.return_address == 0 && from.resume == 0 && stacks_.HasFunction(target.id))
+    return UnwindToFunction(target.id);
+  Enter(CallEntry::kReturnedTo, target, leap.run.space, leap.target(), from.resume);
 }
 
-void CallStack::JumpTo(uint64_t target, const BlockRun& run, uint64_t site) {
+void CallStack::Impl::FarReturnTo(const Leap& leap) {
+  stacks_.Announce();
+  const size_t handler = stacks_.DepthOfHandler(leap.target());
+  if (handler < calls().size()) {
+    stacks_.PopTo(handler + 1, CallExit::kUnwound);
+    return stacks_.Pop(CallExit::kReturn);
+  }
+  if (!stacks_.HasReturnTo(leap.target())) return Cut(CallExit::kLost, stacks_.now.tsc);
+  UnwindToReturn(leap.target());
+}
+
+void CallStack::Impl::JumpTo(const Leap& leap) {
   // Nearly all jumps stay in their function.
-  if (piece_space_ == run.space && piece_.Holds(site) && piece_.Holds(target)) return;
-  const FunctionPiece from = PieceAt(run.space, site);
+  const AddressSpace* space = leap.run.space;
+  const uint64_t target = leap.target();
+  if (piece_space_ == space && piece_.Holds(leap.site) && piece_.Holds(target)) return;
+  const FunctionPiece from = PieceAt(space, leap.site);
   if (from.Holds(target)) return;
-  const FunctionPiece to = PieceAt(run.space, target);
-  if (to.id == 0 || to.id == from.id || to.id == calls_.back().function) return;
-  if (to.is_entry && target == to.begin) return TailCall(to, run, site);
-  if (!on_stack_.contains(to.id)) return;
-  Announce();
-  PopTo(DepthOfFunction(to.id) + 1, CallExit::kUnwound);
+  const FunctionPiece to = PieceAt(space, target);
+  if (to.id == 0 || to.id == from.id || to.id == calls().back().function) return;
+  if (to.is_entry && target == to.begin) return TailCall(to, leap);
+  if (!stacks_.HasFunction(to.id)) return;
+  stacks_.Announce();
+  UnwindToFunction(to.id);
 }
 
-void CallStack::TailCall(const FunctionPiece& target, const BlockRun& run, uint64_t site) {
-  Call& from = calls_.back();
-  if (!announced_) {
-    Uncount(on_stack_, from.function);
-    Count(on_stack_, target.id);
-    from.function = target.id;
-    from.entry_ip = run.next;
-    from.space = run.space;
-    from.via_stub = true;
-    from.is_stub = target.is_stub;
-    if (!target.is_stub) Announce();
+// As a return: longjmp, the unwinder of exceptions, or a switch of stacks.
+void CallStack::Impl::JumpOnLoadedStack(const Leap& leap) {
+  stacks_.Announce();
+  const Call& top = calls().back();
+  const FunctionPiece target = PieceAt(leap.run.space, leap.target());
+  if (target.Holds(leap.site)) return;
+  if (stacks_.LeftAt(leap.target())) {
+    stacks_.SwitchTo(leap.target());
+    return stacks_.Pop(CallExit::kReturn);
+  }
+  if (top.return_address == leap.target()) return ReturnInner();
+  if (LandOn(leap)) return;
+  const bool is_entry = target.is_entry && leap.target() == target.begin;
+  // A program's first code jumps to where the program begins.
+  const bool outermost = calls().size() == 1 && top.return_address == 0;
+  if (is_entry && outermost) return TailCall(target, leap);
+  if (!is_entry && stacks_.HasFunction(target.id)) return UnwindToFunction(target.id);
+  stacks_.SwitchToNew();
+  Enter(CallEntry::kNewStack, target, leap.run.space, leap.target());
+}
+
+void CallStack::Impl::TailCall(const FunctionPiece& target, const Leap& leap) {
+  const Call from = calls().back();
+  if (!stacks_.announced()) {
+    stacks_.LeadOn(target.id, leap.target(), leap.run.space, target.is_stub);
+    if (!target.is_stub) stacks_.Announce();
     return;
   }
-  Call call = Entered(CallEntry::kTailCall, run.next, run.space);
-  call.site = site;
+  Call call = stacks_.Entered(CallEntry::kTailCall, leap.target(), leap.run.space);
+  call.site = leap.site;
   call.return_address = from.return_address;
   call.resume = from.resume;
   call.function = target.id;
   call.is_stub = target.is_stub;
-  Pop(CallExit::kTailCall);
-  Push(call);
-  if (!target.is_stub) Announce();
+  stacks_.Pop(CallExit::kTailCall);
+  stacks_.Push(call);
+  if (!target.is_stub) stacks_.Announce();
 }
 
-void CallStack::BeginStop(UntracedGap::Cause cause, uint64_t site, uint64_t expected) {
-  Announce();
+void CallStack::Impl::BeginStop(UntracedGap::Cause cause, uint64_t site, uint64_t expected) {
+  stacks_.Announce();
   stop_ = Stop();
   stop_.active = true;
   stop_.cause = cause;
   stop_.site = site;
-  stop_.begin_tsc = tsc_;
+  stop_.begin_tsc = stacks_.now.tsc;
   stop_.expected = expected;
   stop_.gap.cause = cause;
   stop_.gap.site = site;
-  stop_.gap.begin_tsc = tsc_;
-  stop_.gap.begin_bounds = bounds_;
+  stop_.gap.begin_tsc = stacks_.now.tsc;
+  stop_.gap.begin_bounds = stacks_.now.bounds;
 }
 
-void CallStack::StopAt(const BlockRun& run, uint64_t site, uint64_t after) {
+void CallStack::Impl::StopAt(const BlockRun& run, uint64_t site, uint64_t after) {
   using Cause = UntracedGap::Cause;
   switch (run.last) {
     case InstructionClass::kFarCall:
@@ -225,78 +432,78 @@ void CallStack::StopAt(const BlockRun& run, uint64_t site, uint64_t after) {
     case InstructionClass::kReturn:
     case InstructionClass::kFarReturn:
       BeginStop(Cause::kFilter, site, 0);
-      return Pop(CallExit::kReturn);
+      return stacks_.Pop(CallExit::kReturn);
     case InstructionClass::kJump:
     case InstructionClass::kIndirectJump:
     case InstructionClass::kFarJump:
       // What it leads to returns for this call.
-      BeginStop(Cause::kFilter, site, calls_.back().return_address);
-      return Pop(CallExit::kTailCall);
+      BeginStop(Cause::kFilter, site, calls().back().return_address);
+      return stacks_.Pop(CallExit::kTailCall);
     default:
       return BeginStop(Cause::kFilter, site, after);
   }
 }
 
-void CallStack::OnEvent(const TraceEvent& event) {
-  if (event.tsc != 0) tsc_ = event.tsc;
-  bounds_ = event.bounds;
+void CallStack::Impl::OnEvent(const TraceEvent& event) {
+  if (event.tsc != 0) stacks_.now.tsc = event.tsc;
+  stacks_.now.bounds = event.bounds;
   switch (event.kind) {
     case EventKind::kStoppedAsync:
       if (!stop_.active) {
-        if (!calls_.empty()) BeginStop(UntracedGap::Cause::kAsync, event.ip, event.ip);
+        if (!calls().empty()) BeginStop(UntracedGap::Cause::kAsync, event.ip, event.ip);
         return;
       }
       // It had gone on, but not over an instruction.
-      listener_.OnGap(stop_.gap, calls_.size());
+      listener_.OnGap(stop_.gap, calls().size());
       stop_.gap = UntracedGap();
       stop_.gap.cause = UntracedGap::Cause::kAsync;
       stop_.gap.site = event.ip;
-      stop_.gap.begin_tsc = tsc_;
-      stop_.gap.begin_bounds = bounds_;
+      stop_.gap.begin_tsc = stacks_.now.tsc;
+      stop_.gap.begin_bounds = stacks_.now.bounds;
       return;
     case EventKind::kStarted:
-      stop_.gap.end_tsc = tsc_;
+      stop_.gap.end_tsc = stacks_.now.tsc;
       stop_.gap.came_back = true;
       return;
     case EventKind::kInterrupted:
       return Interrupt(event);
     case EventKind::kTransactionAbort: {
       const FunctionPiece target = PieceAt(space_, event.target);
-      if (event.target == 0 || calls_.empty() || !on_stack_.contains(target.id)) return;
-      Announce();
-      return PopTo(DepthOfFunction(target.id) + 1, CallExit::kUnwound);
+      if (event.target == 0 || calls().empty() || !stacks_.HasFunction(target.id)) return;
+      stacks_.Announce();
+      return UnwindToFunction(target.id);
     }
     default:
       return;
   }
 }
 
-void CallStack::Interrupt(const TraceEvent& event) {
-  if (event.target == 0 || calls_.empty()) return;
-  Announce();
-  Call call = Entered(CallEntry::kHandler, event.target, space_);
+void CallStack::Impl::Interrupt(const TraceEvent& event) {
+  if (event.target == 0 || calls().empty()) return;
+  stacks_.Announce();
+  Call call = stacks_.Entered(CallEntry::kHandler, event.target, space_);
   call.resume = event.ip;
   call.function = PieceAt(space_, event.target).id;
-  Push(call);
-  Announce();
+  stacks_.Push(call);
+  stacks_.Announce();
 }
 
-void CallStack::Resume(const BlockRun& run) {
+void CallStack::Impl::Resume(const BlockRun& run) {
   const Stop stop = stop_;
   stop_ = Stop();
-  listener_.OnGap(stop.gap, calls_.size());
-  if (calls_.empty()) return;
+  listener_.OnGap(stop.gap, calls().size());
+  if (calls().empty()) return;
   // The kernel may make a thread execute a system call again.
   const bool again = stop.cause == UntracedGap::Cause::kSystemCall && run.address == stop.site;
-  if (IsOtherProgram(run, stop)) return Cut(CallExit::kReplaced, tsc_);
+  if (IsOtherProgram(run, stop)) return Cut(CallExit::kReplaced, stacks_.now.tsc);
   if (run.address != stop.expected && !again) ResumeElsewhere(run, stop);
 }
 
 // Records say so; or where the call of exec was nothing, or something else, is mapped now. The
 // latter alone does not do: the new program may map the same library at the same address.
-bool CallStack::IsOtherProgram(const BlockRun& run, const Stop& stop) const {
+bool CallStack::Impl::IsOtherProgram(const BlockRun& run, const Stop& stop) const {
   if (stop.cause != UntracedGap::Cause::kSystemCall || run.address == stop.expected) return false;
-  if (exec_between_ && exec_between_(stop.begin_tsc, tsc_)) return true;
+  if (exec_between_ && exec_between_(stop.begin_tsc, stacks_.now.tsc)) return true;
   if (run.space == space_ || run.space == nullptr || space_ == nullptr) return false;
   const CodeMapping* before = space_->Find(stop.site);
   const CodeMapping* now = run.space->Find(stop.site);
@@ -304,130 +511,96 @@ bool CallStack::IsOtherProgram(const BlockRun& run, const Stop& stop) const {
   return now == nullptr || now->section != before->section || now->FileBase() != before->FileBase();
 }
 
-void CallStack::ResumeElsewhere(const BlockRun& run, const Stop& stop) {
+void CallStack::Impl::ResumeElsewhere(const BlockRun& run, const Stop& stop) {
   const FunctionPiece target = PieceAt(run.space, run.address);
   if (stop.cause == UntracedGap::Cause::kSystemCall) {
-    const size_t handler = DepthOfHandler(run.address);
-    if (handler < calls_.size()) {
-      PopTo(handler + 1, CallExit::kUnwound);
-      return Pop(CallExit::kReturn);
+    const size_t handler = stacks_.DepthOfHandler(run.address);
+    if (handler < calls().size()) {
+      stacks_.PopTo(handler + 1, CallExit::kUnwound);
+      return stacks_.Pop(CallExit::kReturn);
     }
-    const Call& top = calls_.back();
+    const Call& top = calls().back();
     if (top.resume != 0 && top.entry == CallEntry::kReturnedTo) return EndHandler(target, run);
   }
   const bool is_entry = target.is_entry && run.address == target.begin;
-  if (!is_entry && target.id != 0 && on_stack_.contains(target.id))
-    return PopTo(DepthOfFunction(target.id) + 1, CallExit::kUnwound);
+  if (!is_entry && target.id != 0 && stacks_.HasFunction(target.id))
+    return UnwindToFunction(target.id);
   if (stop.cause == UntracedGap::Cause::kFilter)
-    Enter(CallEntry::kRunning, target, run, 0);
+    Enter(CallEntry::kRunning, target, run.space, run.address);
   else
-    Enter(CallEntry::kHandler, target, run, stop.expected);
+    Enter(CallEntry::kHandler, target, run.space, run.address, stop.expected);
 }
 
 // The code that a handler returned to has given control back, but not to the place where the flow
 // had stopped: a system call is made again, the handler chose another place, or the next handler
 // runs at once.
-void CallStack::EndHandler(const FunctionPiece& target, const BlockRun& run) {
-  const uint64_t resume = calls_.back().resume;
-  Pop(CallExit::kReturn);
+void CallStack::Impl::EndHandler(const FunctionPiece& target, const BlockRun& run) {
+  const uint64_t resume = calls().back().resume;
+  stacks_.Pop(CallExit::kReturn);
   if (target.is_entry && run.address == target.begin)
-    return Enter(CallEntry::kHandler, target, run, resume);
-  if (target.id != 0 && on_stack_.contains(target.id))
-    PopTo(DepthOfFunction(target.id) + 1, CallExit::kUnwound);
+    return Enter(CallEntry::kHandler, target, run.space, run.address, resume);
+  if (target.id != 0 && stacks_.HasFunction(target.id)) UnwindToFunction(target.id);
 }
 
-void CallStack::Enter(CallEntry entry, const FunctionPiece& target, const BlockRun& run,
-                      uint64_t resume) {
-  Call call = Entered(entry, run.address, run.space);
+void CallStack::Impl::Enter(CallEntry entry, const FunctionPiece& target, const AddressSpace* space,
+                            uint64_t ip, uint64_t resume) {
+  Call call = stacks_.Entered(entry, ip, space);
   call.function = target.id;
   call.resume = resume;
-  Push(call);
-  Announce();
+  stacks_.Push(call);
+  stacks_.Announce();
 }
 
-void CallStack::OnLoss(const DataLoss& loss) {
-  if (stop_.active) listener_.OnGap(stop_.gap, calls_.size());
+void CallStack::Impl::OnLoss(const DataLoss& loss) {
+  if (stop_.active) listener_.OnGap(stop_.gap, calls().size());
   stop_ = Stop();
   // Not before the last instruction that was seen; after it nothing is known.
-  bounds_.hi = 0;
-  Cut(CallExit::kLost, std::max(loss.tsc, tsc_));
+  stacks_.now.bounds.hi = 0;
+  Cut(CallExit::kLost, std::max(loss.tsc, stacks_.now.tsc));
 }
 
-void CallStack::Finish() {
-  if (stop_.active) listener_.OnGap(stop_.gap, calls_.size());
-  Cut(CallExit::kEnd, tsc_);
+void CallStack::Impl::Finish() {
+  if (stop_.active) listener_.OnGap(stop_.gap, calls().size());
+  Cut(CallExit::kEnd, stacks_.now.tsc);
   stop_ = Stop();
+  searched_ = 0;
   space_ = nullptr;
   piece_ = {};
   piece_space_ = nullptr;
-  instructions_ = 0;
-  tsc_ = 0;
-  bounds_ = {};
+  stacks_.Clear();
 }
 
-void CallStack::Cut(CallExit how, uint64_t tsc) {
-  if (tsc != 0) tsc_ = tsc;
-  if (calls_.empty()) return;
-  Announce();
-  PopTo(0, how);
+void CallStack::Impl::Cut(CallExit how, uint64_t tsc) {
+  if (tsc != 0) stacks_.now.tsc = tsc;
+  stacks_.Cut(how);
 }
 
-Call CallStack::Entered(CallEntry entry, uint64_t ip, const AddressSpace* space) const {
-  Call call;
-  call.entry = entry;
-  call.entry_ip = ip;
-  call.space = space;
-  call.tsc = tsc_;
-  call.bounds = bounds_;
-  call.instructions_before = instructions_;
-  return call;
-}
-
-void CallStack::Push(const Call& call) {
-  if (calls_.size() >= kMaxDepth) Cut(CallExit::kLost, tsc_);
-  Count(return_addresses_, call.return_address);
-  Count(on_stack_, call.function);
-  calls_.push_back(call);
-  announced_ = false;
-}
-
-void CallStack::Announce() {
-  if (announced_ || calls_.empty()) return;
-  announced_ = true;
-  listener_.OnEnter(calls_.back(), calls_.size() - 1);
-}
-
-void CallStack::Pop(CallExit how) {
-  const Call call = calls_.back();
-  Uncount(return_addresses_, call.return_address);
-  Uncount(on_stack_, call.function);
-  calls_.pop_back();
-  listener_.OnExit(call, calls_.size(), how, instructions_ - call.instructions_before,
-                   {tsc_, bounds_});
-}
-
-void CallStack::PopTo(size_t depth, CallExit how) {
-  while (calls_.size() > depth) Pop(how);
-}
-
-size_t CallStack::DepthOfFunction(uint64_t id) const {
-  size_t depth = calls_.size();
-  while (depth > 0 && calls_[depth - 1].function != id) --depth;
-  return depth == 0 ? calls_.size() : depth - 1;
-}
-
-size_t CallStack::DepthOfHandler(uint64_t resume) const {
-  size_t depth = calls_.size();
-  while (depth > 0 && (calls_[depth - 1].resume == 0 || calls_[depth - 1].resume != resume))
-    --depth;
-  return depth == 0 ? calls_.size() : depth - 1;
-}
-
-const FunctionPiece& CallStack::PieceAt(const AddressSpace* space, uint64_t ip) {
+const FunctionPiece& CallStack::Impl::PieceAt(const AddressSpace* space, uint64_t ip) {
   if (piece_space_ == space && piece_.Holds(ip)) return piece_;
   piece_ = functions_.Find(space, ip);
   piece_space_ = space;
   return piece_;
 }
+
+CallStack::CallStack(FunctionFinder& functions, CallListener& listener)
+    : impl_(std::make_unique<Impl>(functions, listener)) {}
+CallStack::CallStack(CallStack&&) noexcept = default;
+CallStack& CallStack::operator=(CallStack&&) noexcept = default;
+CallStack::~CallStack() = default;
+
+void CallStack::LookForExec(ExecBetween exec_between) {
+  impl_->LookForExec(std::move(exec_between));
+}
+void CallStack::OnBlock(const BlockRun& run) { impl_->OnBlock(run); }
+void CallStack::OnBlocks(const BlockBatch& batch) { impl_->OnBlocks(batch); }
+void CallStack::Arrive(const BlockRun& run) { impl_->Arrive(run); }
+void CallStack::OnEvent(const TraceEvent& event) { impl_->OnEvent(event); }
+void CallStack::OnLoss(const DataLoss& loss) { impl_->OnLoss(loss); }
+void CallStack::Finish() { impl_->Finish(); }
+const std::vector<Call>& CallStack::calls() const { return impl_->stacks().calls(); }
+uint32_t CallStack::stack() const { return impl_->stacks().number(); }
+uint64_t CallStack::instructions() const { return impl_->stacks().now.instructions; }
+StackGuess CallStack::guess() const { return impl_->stacks().guess(); }
+uint64_t CallStack::stopped_at() const { return impl_->stopped_at(); }
 
 }  // namespace flowback

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "replay/calls/functions.h"
+#include "flowback/replay/functions.h"
 
 #include <algorithm>
 #include <cctype>
 #include <utility>
+
+#include "replay/symbols/unwind_table.h"
 
 namespace flowback {
 namespace {
@@ -33,11 +35,24 @@ FunctionPiece SymbolFunctions::Find(const AddressSpace* space, uint64_t ip) {
   return answer.piece;
 }
 
+uint64_t SymbolFunctions::LandingPad(const AddressSpace* space, uint64_t return_address) {
+  const std::scoped_lock lock(mutex_);
+  Pad& pad = pads_[(return_address ^ (return_address >> 12)) % kAnswers];
+  if (pad.return_address == return_address && pad.space == space) return pad.address;
+  pad = {.space = space, .return_address = return_address};
+  const CodeMapping* mapping = space == nullptr ? nullptr : space->Find(return_address - 1);
+  if (mapping == nullptr) return 0;
+  const auto offset = TableOf(*mapping).LandingPad(return_address - mapping->FileBase());
+  pad.address = offset ? *offset + mapping->FileBase() : 0;
+  return pad.address;
+}
+
 FunctionPiece SymbolFunctions::LookUp(const AddressSpace* space, uint64_t ip) {
   const CodeMapping* mapping = space == nullptr ? nullptr : space->Find(ip);
   if (mapping == nullptr) return {};
   const auto symbol = symbolizer_.Find(*space, ip);
-  if (!symbol || !symbol->is_function) return {};
+  if (!symbol) return WithoutSymbol(*mapping, ip);
+  if (!symbol->is_function) return {};
   const std::string_view whole = WithoutColdMark(symbol->name);
   std::string key = mapping->section->name();
   key += '\0';
@@ -45,10 +60,32 @@ FunctionPiece SymbolFunctions::LookUp(const AddressSpace* space, uint64_t ip) {
   FunctionPiece piece;
   piece.begin = ip - symbol->offset;
   piece.end = piece.begin + symbol->size;
-  piece.id = ids_.try_emplace(std::move(key), ids_.size() + 1).first->second;
+  piece.id = IdOf(std::move(key));
   piece.is_stub = symbol->name.ends_with("@plt");
   piece.is_entry = whole.size() == symbol->name.size();
   return piece;
+}
+
+FunctionPiece SymbolFunctions::WithoutSymbol(const CodeMapping& mapping, uint64_t ip) {
+  const uint64_t base = mapping.FileBase();
+  const auto range = TableOf(mapping).Find(ip - base);
+  if (!range) return {};
+  return {.begin = range->begin + base,
+          .end = range->end + base,
+          .id = IdOf(mapping.section->name() + '\0' + '\0' + std::to_string(range->begin)),
+          .is_entry = true};
+}
+
+uint64_t SymbolFunctions::IdOf(std::string key) {
+  return ids_.try_emplace(std::move(key), ids_.size() + 1).first->second;
+}
+
+const symbols::UnwindTable& SymbolFunctions::TableOf(const CodeMapping& mapping) {
+  std::shared_ptr<const symbols::UnwindTable>& table = tables_[mapping.section->name()];
+  if (table == nullptr)
+    table =
+        std::make_shared<symbols::UnwindTable>(symbols::UnwindTable::Read(mapping.section->name()));
+  return *table;
 }
 
 }  // namespace flowback

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Calls and returns as a flow makes them, told as one line of words each.
-#include "replay/calls/call_stack.h"
+#include "flowback/replay/call_stack.h"
 
 #include <gtest/gtest.h>
 
@@ -475,7 +475,7 @@ TEST(CallTimes, HaveTheBoundsOfTheirInstructions) {
 }
 
 TEST_F(CallStackTest, DepthIsBounded) {
-  for (int i = 0; i < (1 << 19) + 100; ++i) CallAt(0xa00, 0xa00);
+  for (size_t i = 0; i < CallStack::kMostCalls + 100; ++i) CallAt(0xa00, 0xa00);
   EXPECT_LT(stack_.calls().size(), 200u);
 }
 

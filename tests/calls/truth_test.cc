@@ -14,8 +14,8 @@
 #include "flowback/capture/open.h"
 #include "flowback/decode/decoder.h"
 #include "flowback/decode/recording_code.h"
+#include "flowback/replay/call_stack.h"
 #include "flowback/replay/symbolizer.h"
-#include "replay/calls/call_stack.h"
 #include "tests/golden/shared_traces.h"
 
 namespace flowback::test {
@@ -85,6 +85,15 @@ class Sums final : public CallListener, public ExecutionConsumer {
     Log({gap.site, gap.begin_tsc, gap.begin_bounds.lo, gap.end_tsc});
   }
 
+  void OnSwitch(uint32_t stack) override {
+    Log({stack});
+    left_[on_].swap(open_);
+    open_.swap(left_[stack]);
+    on_ = stack;
+    ++switches;
+  }
+
+  uint64_t switches = 0;
   std::map<std::string, uint64_t> self;
   std::map<CallExit, uint64_t> exits;
   std::set<std::string> through_stubs;  // their instructions include the stubs'
@@ -101,6 +110,8 @@ class Sums final : public CallListener, public ExecutionConsumer {
   const bool takes_batches_;
   CallStack stack_{functions_, *this};
   std::vector<uint64_t> open_;
+  std::map<uint32_t, std::vector<uint64_t>> left_;  // the same of other stacks
+  uint32_t on_ = 0;
 };
 
 // truth.txt's "function COUNT IMAGE:NAME", by "IMAGE:NAME".

@@ -14,6 +14,10 @@
 
 namespace flowback {
 
+namespace symbols {
+class UnwindTable;  // replay/symbols/unwind_table.h
+}
+
 // A piece of a function: what the compiler moved away ("f.cold") is another piece with the same id.
 struct FunctionPiece {
   uint64_t begin = 0;  // addresses, half-open; both 0: no function is known at the address
@@ -30,14 +34,21 @@ class FunctionFinder {
   virtual ~FunctionFinder() = default;
   // `space` may be null: then nothing is known.
   virtual FunctionPiece Find(const AddressSpace* space, uint64_t ip) = 0;
+  // Where an exception goes on that reaches the call which would return to `return_address`; 0: in
+  // the caller, or it is not known. By default it never is.
+  virtual uint64_t LandingPad(const AddressSpace* /*space*/, uint64_t /*return_address*/) {
+    return 0;
+  }
 };
 
-// By symbols. Only what the table calls a function is one: labels in assembly are not. The address
-// spaces asked about must live as long as this. May be used by several threads.
+// By symbols; where a file has none, by the table that its exceptions are unwound with. Only what
+// the symbols call a function is one: labels in assembly are not. The address spaces asked about
+// must live as long as this. May be used by several threads.
 class SymbolFunctions final : public FunctionFinder {
  public:
   explicit SymbolFunctions(Symbolizer& symbolizer) : symbolizer_(symbolizer) {}
   FunctionPiece Find(const AddressSpace* space, uint64_t ip) override;
+  uint64_t LandingPad(const AddressSpace* space, uint64_t return_address) override;
 
  private:
   // Calls go to the same few places again and again.
@@ -46,14 +57,24 @@ class SymbolFunctions final : public FunctionFinder {
     uint64_t ip = 0;
     FunctionPiece piece;
   };
+  struct Pad {
+    const AddressSpace* space = nullptr;
+    uint64_t return_address = 0;
+    uint64_t address = 0;
+  };
   static constexpr size_t kAnswers = 4096;
 
   FunctionPiece LookUp(const AddressSpace* space, uint64_t ip);
+  FunctionPiece WithoutSymbol(const CodeMapping& mapping, uint64_t ip);
+  const symbols::UnwindTable& TableOf(const CodeMapping& mapping);
+  uint64_t IdOf(std::string key);
 
   Symbolizer& symbolizer_;
   std::mutex mutex_;
   std::vector<Answer> answers_ = std::vector<Answer>(kAnswers);
+  std::vector<Pad> pads_ = std::vector<Pad>(kAnswers);
   std::unordered_map<std::string, uint64_t> ids_;  // by file and name
+  std::unordered_map<std::string, std::shared_ptr<const symbols::UnwindTable>> tables_;  // by file
 };
 
 }  // namespace flowback

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// What a block of code does to the stack beside the usual: what tells a switch of stacks from a
+// return, and a jump that is written as a return from one.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "flowback/base/bytes.h"
+#include "flowback/model/code_mode.h"
+
+namespace flowback {
+
+enum StackUseFlag : uint8_t {
+  kLoadsStackPointer = 1 << 0,   // from elsewhere than a frame: another stack, or a frame far out
+  kReadsReturnAddress = 1 << 1,  // of a function that begins with the block: it keeps where its
+                                 // caller goes on, as setjmp and getcontext do
+  kReturnWasPushed = 1 << 2,     // ends in a return to what the block pushed: a jump
+  kReturnWasReplaced = 1 << 3,   // ends in a return whose address the block has overwritten
+};
+
+struct StackUse {
+  uint8_t flags = 0;        // StackUseFlag bits
+  uint8_t loaded_from = 0;  // a register's number, or kFromMemory; where the pointer is loaded
+  uint16_t keeps = 0;       // the registers to which it copies the pointer, as bits: a load from
+                            // one of them takes it back to its frame
+  static constexpr uint8_t kFromMemory = 0xff;
+};
+
+// Of the instructions with those lengths; `code` begins with the first. Nothing where it is not
+// known how the instruction set does such things. Thread-safe.
+StackUse StackUseOf(Bytes code, std::span<const uint8_t> lengths, CodeMode mode);
+
+}  // namespace flowback

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// decode/instruction/stack_use.h for x86. Nothing is told of 16-bit code.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "decode/instruction/stack_use.h"
+#include "flowback/base/bytes.h"
+#include "flowback/model/code_mode.h"
+
+namespace flowback::x86 {
+
+StackUse StackUseOf(Bytes code, std::span<const uint8_t> lengths, CodeMode mode);
+
+}  // namespace flowback::x86

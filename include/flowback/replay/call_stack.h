@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+// The calls that a thread is in, as its flow makes them.
+//
+//   CallStack stack(functions, listener);
+//   stack.OnBlocks(...); stack.OnEvent(...); stack.OnLoss(...);    // in program order, over all
+//   CPUs stack.Finish();                                                // the next thread may
+//   follow
+//
+// A thread may have several stacks: a coroutine's, a fibre's. Each is a stack of calls of its own,
+// and the thread goes from one to another.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "flowback/model/block_batch.h"
+#include "flowback/model/execution.h"
+#include "flowback/replay/functions.h"
+
+namespace flowback {
+
+// How a call came onto the stack.
+enum class CallEntry : uint8_t {
+  kCall,
+  kTailCall,    // a jump to a function's entry took the place of the function that jumped
+  kRunning,     // it was running when the flow began: its call was not seen
+  kReturnedTo,  // likewise, and the flow came to it by a return: it lies outside of all that was
+                // there before, back to where the flow began
+  kHandler,     // control came from outside of the flow: a signal, an interrupt
+  kNewStack,    // the first of another stack
+};
+
+// How it went.
+enum class CallExit : uint8_t {
+  kReturn,
+  kTailCall,
+  kUnwound,   // control went to a caller further out: longjmp, an exception
+  kLost,      // the trace lost what came next
+  kReplaced,  // another program took the place of this one: exec
+  kEnd,       // the thread's flow ends
+};
+
+struct Call {
+  uint64_t entry_ip = 0;             // the first instruction of it that was seen
+  uint64_t site = 0;                 // of the call or jump; 0: not seen
+  uint64_t return_address = 0;       // 0: not known
+  uint64_t resume = 0;               // of a handler: where what it interrupted goes on; else 0
+  uint64_t function = 0;             // FunctionPiece::id
+  uint64_t tsc = 0;                  // known last at its entry; 0: none
+  TscInterval bounds;                // of its entry's time; as BlockRun::bounds
+  uint64_t instructions_before = 0;  // of the thread, before its entry
+  uint64_t elsewhere_before = 0;     // of those, on other stacks since its own was first gone to
+  uint64_t self = 0;                 // its own instructions, without those of what it calls
+  const AddressSpace* space = nullptr;
+  CallEntry entry = CallEntry::kCall;
+  // Through a procedure linkage table's stub, whose instructions are its own.
+  bool via_stub = false;
+  bool is_stub = false;  // is such a stub
+  // What its code did with the stack pointer (decode/instruction/stack_use.h).
+  uint8_t stack_use = 0;  // StackUseFlag bits
+  uint16_t kept_in = 0;   // StackUse::keeps
+};
+
+// A time in which the flow was in code that is not traced.
+struct UntracedGap {
+  enum class Cause : uint8_t {
+    kSystemCall,  // SYSCALL and the like
+    kAsync,       // an interrupt, a fault
+    kFilter,      // a call that left the traced range
+  };
+  Cause cause{};
+  uint64_t site = 0;       // of the last instruction; of the next one for kAsync
+  uint64_t begin_tsc = 0;  // 0: not known
+  TscInterval begin_bounds;
+  uint64_t end_tsc = 0;  // 0: not known, or the trace does not come back
+  bool came_back = false;
+};
+
+// When a call was left.
+struct ExitTime {
+  uint64_t tsc = 0;  // 0: not known
+  TscInterval bounds;
+};
+
+class CallListener {
+ public:
+  virtual ~CallListener() = default;
+  // `depth` counts from 0, the outermost call known of the stack that the thread is on.
+  virtual void OnEnter(const Call& call, size_t depth) = 0;
+  // `instructions` are those since its entry, of what it called too.
+  virtual void OnExit(const Call& call, size_t depth, CallExit how, uint64_t instructions,
+                      const ExitTime& time) = 0;
+  // At the depth that a call made there would have.
+  virtual void OnGap(const UntracedGap& gap, size_t depth) = 0;
+  // What comes is about another stack, whose calls are as they were when it was left; the first one
+  // is number 0. A number is not given again.
+  virtual void OnSwitch(uint32_t /*stack*/) {}
+  // The thread was not on the stack that the guess of that number took it to be on, but on `stack`,
+  // whose calls were these when it was left. Those that have returned since are entered on the one
+  // and left on the other now. That is a guess again, `next`.
+  virtual void OnCorrection(uint64_t /*guess*/, uint64_t /*next*/, uint32_t /*stack*/,
+                            const std::vector<Call>& /*calls*/) {}
+};
+
+// Of several stacks that had been left at one place the thread came back to one, and nothing tells
+// yet which.
+struct StackGuess {
+  uint64_t number = 0;  // 0: there is no doubt
+  size_t depth = 0;     // so many of the outermost calls may be another stack's
+  size_t left = 0;      // calls that were left since
+};
+
+// Needs memory for the calls that are open: some hundred bytes each, of some two million at most.
+// Deeper stacks are told as lost, and so are the stacks left longest ago where there are more than
+// kMostStacks: what switches stacks in a way that is not understood seems to call for ever.
+class CallStack {
+ public:
+  static constexpr size_t kMostCalls = size_t{1} << 21;
+  static constexpr size_t kMostStacks = size_t{1} << 14;
+
+  // Both must outlive it.
+  CallStack(FunctionFinder& functions, CallListener& listener);
+  CallStack(CallStack&&) noexcept;
+  CallStack& operator=(CallStack&&) noexcept;
+  ~CallStack();
+
+  // Whether exec replaced the program between two times, where the recording's other records tell.
+  using ExecBetween = std::function<bool(uint64_t begin_tsc, uint64_t end_tsc)>;
+  void LookForExec(ExecBetween exec_between);
+
+  // The flow, as ExecutionConsumer receives it.
+  void OnBlock(const BlockRun& run);
+  void OnBlocks(const BlockBatch& batch);
+  // The flow has come to the run, of which nothing has been executed yet. OnBlock follows.
+  void Arrive(const BlockRun& run);
+  void OnEvent(const TraceEvent& event);
+  void OnLoss(const DataLoss& loss);
+  // The thread's flow has ended; what follows is another one's.
+  void Finish();
+
+  // Of the stack that the thread is on, the outermost first.
+  const std::vector<Call>& calls() const;
+  // Which one that is, as OnSwitch tells it.
+  uint32_t stack() const;
+  uint64_t instructions() const;
+  StackGuess guess() const;
+  // Where the flow stopped in untraced code, and has not gone on: the address of the instruction
+  // that it should go on with; 0: it has gone on, or that is not known.
+  uint64_t stopped_at() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace flowback

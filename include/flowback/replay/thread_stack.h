@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// A thread's call stack at places of its flow, as a debugger would have shown it there.
+//
+//   StackTaker taker(functions, {{.kind = StackPlace::Kind::kEnd}}, {});
+//   player.Play({&thread}, taker);
+//   for (const ThreadStack& stack : taker.Take()) Use(stack.frames);
+//
+// What the flow behind a place tells counts, too: a caller that was not seen calling is found when
+// control returns to it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "flowback/model/execution.h"
+#include "flowback/model/recording.h"
+#include "flowback/replay/call_stack.h"
+#include "flowback/replay/functions.h"
+#include "flowback/replay/player.h"
+
+namespace flowback {
+
+struct StackPlace {
+  enum class Kind : uint8_t {
+    kInstruction,  // before the thread's instruction of that number, from 0
+    kTime,         // before the first element whose time is not before that TSC
+    kEnd,          // behind all
+  };
+  Kind kind = Kind::kEnd;
+  uint64_t value = 0;
+};
+
+struct StackFrame {
+  // Of the instruction with which it goes on; 0: not known.
+  uint64_t address = 0;
+  const AddressSpace* space = nullptr;
+  uint64_t entry_ip = 0;  // the first instruction of the call that was seen; 0: none was
+  // The instruction at `address` is what control had come to, not what follows a call: of the
+  // innermost frame, and of what a signal or an interrupt had interrupted.
+  bool is_exact = false;
+  bool is_handler = false;  // the kernel made the call: of a signal, an interrupt
+};
+
+struct ThreadStack {
+  // Why there may be more outside of the outermost frame.
+  enum class Outside : uint8_t {
+    kNothing,      // there is not: the thread, or its program, began there
+    kNotRecorded,  // the trace began inside of it, or its stack was made by what did not return
+    kLost,         // what was before was lost, at `loss`
+    kNotBegun,     // the thread's flow begins behind the place
+  };
+
+  StackPlace place;
+  uint64_t instructions = 0;  // of the thread, before the place
+  uint64_t tsc = 0;           // known last there; 0: none
+  bool reached = true;        // false: the flow ends before the place; it is the stack at the end
+  bool in_kernel = false;     // or elsewhere in untraced code
+  uint32_t stack = 0;         // as CallStack::stack
+  std::vector<StackFrame> frames;  // the innermost first
+  Outside outside = Outside::kNotRecorded;
+  DataLoss loss;
+};
+
+// Plays one thread. Done when nothing that follows can change what it tells.
+class StackTaker final : public PlayConsumer {
+ public:
+  struct Options {
+    CallStack::ExecBetween exec_between{};  // as CallStack::LookForExec
+    bool life_begins = false;               // with the flow: LifeBegins
+  };
+  // `places`: of one kind each, in the order of the flow. `functions` must outlive it.
+  StackTaker(FunctionFinder& functions, std::vector<StackPlace> places, Options options);
+  ~StackTaker() override;
+
+  void OnThreadEnd(const ThreadFlow& thread, size_t number) override;
+  void OnBlock(const BlockRun& run) override;
+  void OnBlocks(const BlockBatch& batch) override;
+  void OnEvent(const TraceEvent& event) override;
+  void OnLoss(const DataLoss& loss) override;
+  bool Done() const override;
+
+  // In the order of the places, once all has been played.
+  std::vector<ThreadStack> Take();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Whether the recording tells that the thread, or the program that it became, began in it.
+bool LifeBegins(const Recording& recording, int32_t pid, int32_t tid);
+
+}  // namespace flowback
