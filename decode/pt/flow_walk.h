@@ -98,9 +98,9 @@ bool FlowEngine<Sink>::MismatchAtBranch(const char* what) {
 
 template <FlowSink Sink>
 void FlowEngine<Sink>::ComeToBranch() {
-  const unsigned before = graph_->node(cur_).count - 1u;
-  if (before == 0) return;
-  sink_.Part(*graph_, cur_, before, Now());
+  const unsigned count = graph_->node(cur_).count;
+  if (count <= 1) return;  // 0: since a state was kept that is gone on from, the code went away
+  sink_.Part(*graph_, cur_, count - 1, Now());
   Goto(graph_->info(cur_).LastAddress());
 }
 
