@@ -87,6 +87,22 @@ struct TimeLine {
     const uint64_t tsc = std::min(begin + static_cast<uint64_t>(ticks), end);
     return std::min(std::max({tsc, earliest, lo}), latest);
   }
+  // Whether no limit changes anything for counts from `first` to `last`: then At(count) is
+  // Free(count) for all of them, as times do not fall.
+  bool IsFree(uint64_t first, uint64_t last) const {
+    constexpr double kMostTicks = 1e15;  // far from where whole numbers end
+    if (static_cast<int64_t>(ahead + first) < 0 || TicksAt(last) > kMostTicks) return false;
+    return Free(first) >= earliest && Free(last) <= std::min(end, latest);
+  }
+  // REQUIRES: IsFree for a range with `count`.
+  uint64_t Free(uint64_t count) const {
+    return begin + static_cast<uint64_t>(static_cast<int64_t>(TicksAt(count)));
+  }
+
+ private:
+  double TicksAt(uint64_t count) const {
+    return static_cast<double>(static_cast<int64_t>(ahead + count)) * pace + pauses;
+  }
 };
 
 // Instructions of a batch about whose times the same is known.
@@ -138,18 +154,26 @@ void BlockBatch::ForEachStep(Visit&& visit) const {
   const CodeBlock* const blocks = table->blocks().data();
   const BlockStep* step = steps.data();
   const BlockStep* const end = step + steps.size();
+  constexpr uint64_t kFewInstructions = 64;
   uint64_t count = 0;
   for (const TimedPart& part : times) {
     // Copies, which stay in registers whatever the visitor writes.
     const TimeLine line = part.line;
     const uint64_t part_end = part.end;
-    const bool known = part.bounds.lo != 0;
-    for (; step != end; ++step) {
-      const CodeBlock& block = blocks[step->number()];
-      if (count + block.count >= part_end) break;
-      count += block.count;
-      visit(block, *step, count, known ? line.At(count) : 0);
-    }
+    const auto visit_all = [&](auto&& time_at) {
+      for (; step != end; ++step) {
+        const CodeBlock& block = blocks[step->number()];
+        if (count + block.count >= part_end) break;
+        count += block.count;
+        visit(block, *step, count, time_at(count));
+      }
+    };
+    if (part.bounds.lo == 0)
+      visit_all([](uint64_t) { return uint64_t{0}; });
+    else if (part_end - count > kFewInstructions && line.IsFree(count + 1, part_end))
+      visit_all([&line](uint64_t at) { return line.Free(at); });
+    else
+      visit_all([&line](uint64_t at) { return line.At(at); });
     // The part's last instruction may have a time of its own, or lie in mid-block.
     if (step == end || count + blocks[step->number()].count != part_end) continue;
     count = part_end;
