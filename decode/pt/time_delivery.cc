@@ -135,13 +135,15 @@ void TimeEstimator::DeliverExact() {
     const TimeMarks::Mark& mark = marks_.At(piece.hi);
     if (mark.hi == 0) break;
     if (!course_.GoOn(piece.lo, piece.count, piece.hi, end, marks_)) break;
-    TimedPart& part = times_.emplace_back();
-    part.end = end - batch_begin_;
-    part.bounds.lo = lo_floor_ = std::max(marks_.At(piece.lo).lo, lo_floor_);
-    part.bounds.hi = std::max(std::min(mark.hi, stay_end), lo_floor_);
-    part.last_lo = lo_floor_ = std::max(mark.lo, lo_floor_);
-    SetLine(part.bounds, batch_begin_, part.line);
-    tsc_floor_ = part.line.NotBefore(part.last_lo, part.end);
+    TscInterval bounds;
+    bounds.lo = std::max(marks_.At(piece.lo).lo, lo_floor_);
+    bounds.hi = std::max(std::min(mark.hi, stay_end), bounds.lo);
+    lo_floor_ = std::max(mark.lo, bounds.lo);
+    TimeLine line;
+    SetLine(bounds, batch_begin_, line);
+    tsc_floor_ = line.NotBefore(lo_floor_, end - batch_begin_);
+    // Made of all its parts at once, and not emptied first.
+    times_.emplace_back(end - batch_begin_, bounds, lo_floor_, line);
     waiting_ -= piece.blocks;
     stretch_left_ -= piece.blocks;
     ++done;
