@@ -32,8 +32,8 @@ std::string Folder() {
 
 }  // namespace
 
-Status FindCache(ImageSearch& search) {
-  search.cache = Folder();
+Status FindCache(const std::string& given, ImageSearch& search) {
+  search.cache = given.empty() ? Folder() : given;
   const std::string size = Variable("FLOWBACK_CACHE_SIZE");
   if (size.empty()) return {};
   if (size == "0") {
@@ -48,7 +48,7 @@ Status FindCache(ImageSearch& search) {
 
 Status FindImageStore(RecordOptions& options) {
   ImageSearch search;
-  if (Status found = FindCache(search); !found) return found;
+  if (Status found = FindCache({}, search); !found) return found;
   if (search.cache.empty()) return {};
   options.image_store = search.cache + "/images";
   options.image_store_bytes = search.cache_bytes;

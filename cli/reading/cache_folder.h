@@ -11,10 +11,10 @@
 
 namespace flowback::cli {
 
-// Fills in ImageSearch::cache: $FLOWBACK_CACHE, else $XDG_CACHE_HOME/flowback, else
-// ~/.cache/flowback; none where no variable names a place. Its size is $FLOWBACK_CACHE_SIZE, 0 for
-// no cache. Errors: kUsage when that is no size.
-Status FindCache(ImageSearch& search);
+// Fills in ImageSearch::cache: `given`, if that is not empty, else $FLOWBACK_CACHE, else
+// $XDG_CACHE_HOME/flowback, else ~/.cache/flowback; none where nothing names a place. Its size is
+// $FLOWBACK_CACHE_SIZE, 0 for no cache. Errors: kUsage when that is no size.
+Status FindCache(const std::string& given, ImageSearch& search);
 
 // Fills in RecordOptions::image_store, a folder in that one, and its size. Errors: as FindCache.
 Status FindImageStore(RecordOptions& options);

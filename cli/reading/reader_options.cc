@@ -50,10 +50,12 @@ void AddImageOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words) 
 }
 
 void AddCacheOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words) {
-  app.add_flag(
-      "--no-cache", words.no_cache,
-      "neither use nor keep decoded code on disk ($FLOWBACK_CACHE, else ~/.cache/flowback; "
-      "at most $FLOWBACK_CACHE_SIZE, else 256M)");
+  CLI::Option* const folder = app.add_option(
+      "--cache-dir", words.cache_dir,
+      "keep decoded code and the like in this folder instead of $FLOWBACK_CACHE, else "
+      "~/.cache/flowback; at most $FLOWBACK_CACHE_SIZE, else 256M");
+  app.add_flag("--no-cache", words.no_cache, "neither use nor keep decoded code on disk")
+      ->excludes(folder);
   app.add_flag("!--no-index", options.index,
                "neither use nor keep what an earlier command found out of the recording (in the "
                "same folder)");
@@ -277,7 +279,7 @@ Status Understand(const ReaderWords& words, ReaderOptions& options) {
   options.search.debug_dirs = words.debug_dirs;
   if (Status status = CheckSearch(options.search); !status) return status;
   if (!words.no_cache)
-    if (Status status = FindCache(options.search); !status) return status;
+    if (Status status = FindCache(words.cache_dir, options.search); !status) return status;
   if (Status status = UnderstandResync(words.resync, options); !status) return status;
   if (Status status = CheckParallelism(options); !status) return status;
   if (Status status = UnderstandInput(words, options.open); !status) return status;

@@ -102,6 +102,23 @@ TEST_F(Cache, ResultsAreTheSameColdAndWarmAndWithout) {
   EXPECT_FALSE(fs::exists(folder_.File("unused")));
 }
 
+// Also where the environment names another one, or says that there is none to be named.
+TEST_F(Cache, IsWhereItIsToldToBe) {
+  for (const char* variables : {"", "FLOWBACK_CACHE=unused", "XDG_CACHE_HOME=/unused"}) {
+    const std::string words = words_ + " --cache-dir c";
+    for (const char* run : {"first", "second"}) {
+      SCOPED_TRACE(std::string(variables) + ", " + run);
+      ExpectSame(Run(variables, words));
+      EXPECT_FALSE(Files().empty());
+    }
+    fs::remove_all(Folder());
+  }
+  EXPECT_FALSE(fs::exists(folder_.File("unused")));
+  const ProgramResult both = Run("", words_ + " --cache-dir c --no-cache");
+  EXPECT_EQ(both.status, 2);
+  EXPECT_TRUE(both.err.contains("--cache-dir")) << both.err;
+}
+
 // Behind what was written; the hole takes no room on the disk.
 TEST_F(Cache, AFileThatGrewIsNotRead) {
   ExpectSame(Cached(words_));
