@@ -56,6 +56,7 @@ class StackJob {
   Status CheckThreads() const;
   Status Show(const StreamOwner& owner, Player& player, Output& output);
   Player NewPlayer();
+  std::string_view RecordedPath(const std::string& file) const;
   bool HasExecuted(int32_t pid, uint64_t begin, uint64_t end) const;
 
   const StackOptions& options_;
@@ -130,6 +131,7 @@ Status StackJob::Run(Output& output) {
   const WorkProgress progress("stack", bytes, bytes_done_);
   losses_.AddRecording(recording_);
   losses_.AddNobodys(threads_);
+  losses_.AddStreamBytes(bytes);
   PrintStackHeader(recording_, options_.reader.json, output);
   Player player = NewPlayer();
   for (const StreamOwner& owner : threads_.owners()) {
@@ -137,6 +139,12 @@ Status StackJob::Run(Output& output) {
     if (output.closed()) break;
   }
   return {};
+}
+
+std::string_view StackJob::RecordedPath(const std::string& file) const {
+  for (const ImageStatus& image : code_->images())
+    if (image.file == file && !image.path.empty()) return image.path;
+  return file;
 }
 
 bool StackJob::HasExecuted(int32_t pid, uint64_t begin, uint64_t end) const {
@@ -158,7 +166,8 @@ Status StackJob::Show(const StreamOwner& owner, Player& player, Output& output) 
   };
   StackTaker taker(functions_, {place_}, *std::move(origin), {.exec_between = exec_between});
   const Status played = player.Play({&owner}, taker);
-  StackNames names(symbolizer_, lines_);
+  StackNames names(symbolizer_, lines_,
+                   [this](const std::string& file) { return RecordedPath(file); });
   const StackStyle style{names, clock_, options_.reader.json};
   for (const ThreadStack& stack : taker.Take()) {
     if (stack.outside == ThreadStack::Outside::kLost) losses_.Add(stack.loss);

@@ -7,7 +7,8 @@ std::vector<NamedFrame> StackNames::Of(const StackFrame& frame) {
   NamedFrame own;
   if (frame.space == nullptr || frame.address == 0) return {own};
   const uint64_t at = frame.is_exact ? frame.address : frame.address - 1;
-  if (const CodeMapping* mapping = frame.space->Find(at)) own.object = mapping->section->name();
+  if (const CodeMapping* mapping = frame.space->Find(at))
+    own.object = recorded_path_(mapping->section->name());
   if (const auto symbol = symbolizer_.Find(*frame.space, at)) {
     own.function = symbol->name;
     own.offset = symbol->offset + (frame.address - at);

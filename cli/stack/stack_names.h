@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "flowback/replay/source_lines.h"
@@ -25,8 +27,12 @@ struct NamedFrame {
 
 class StackNames {
  public:
-  // Both must outlive it.
-  StackNames(Symbolizer& symbolizer, SourceLines& lines) : symbolizer_(symbolizer), lines_(lines) {}
+  // The path that a section's file was recorded under; another one may have been opened.
+  using RecordedPath = std::function<std::string_view(const std::string& file)>;
+
+  // The former two must outlive it.
+  StackNames(Symbolizer& symbolizer, SourceLines& lines, RecordedPath recorded_path)
+      : symbolizer_(symbolizer), lines_(lines), recorded_path_(std::move(recorded_path)) {}
 
   // The innermost first; never empty. Where a call goes on is looked up where it was made.
   std::vector<NamedFrame> Of(const StackFrame& frame);
@@ -34,6 +40,7 @@ class StackNames {
  private:
   Symbolizer& symbolizer_;
   SourceLines& lines_;
+  RecordedPath recorded_path_;
 };
 
 }  // namespace flowback::cli

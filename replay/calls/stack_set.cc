@@ -9,6 +9,8 @@ namespace {
 
 // Of a stack; the outermost is taken for certain where there are more.
 constexpr size_t kMostGuesses = 64;
+// So many of the innermost calls of a stack can be gone back to, beside by a return of the last.
+constexpr size_t kMostListed = 16;
 // With more stacks, or calls, it is not asked at each return whether a guess has proved right.
 constexpr size_t kMostCompared = 64;
 
@@ -130,10 +132,25 @@ size_t StackSet::DepthOfSaved(uint64_t address) const {
   return found == saved.rend() ? calls().size() : found->depth;
 }
 
+// By what a parked stack is found.
+void StackSet::List(const Stack& stack, Turn turn, bool add) {
+  const auto list = [&](Places& places, uint64_t address) {
+    if (add)
+      places.insert({address, turn});
+    else
+      places.erase({address, turn});
+  };
+  const size_t most = std::min(stack.calls.size(), kMostListed);
+  for (size_t i = 0; i < most; ++i)
+    list(i == 0 ? by_return_ : inside_, stack.FromWithin(i)->return_address);
+  const size_t saved = std::min(stack.saved.size(), kMostListed);
+  for (size_t i = 0; i < saved; ++i) list(saved_, stack.saved[stack.saved.size() - 1 - i].address);
+}
+
 void StackSet::ParkAs(Turn turn) {
   active_->left_at = now.instructions;
   parked_calls_ += calls().size();
-  if (!calls().empty()) by_return_.insert({calls().back().return_address, turn});
+  List(*active_, turn, true);
   parked_.emplace(turn, std::move(active_));
   active_ = nullptr;
 }
@@ -141,7 +158,7 @@ void StackSet::ParkAs(Turn turn) {
 void StackSet::Activate(Parked::iterator stack) {
   const std::vector<Call>& its = stack->second->calls;
   parked_calls_ -= its.size();
-  if (!its.empty()) by_return_.erase({its.back().return_address, stack->first});
+  List(*stack->second, stack->first, false);
   active_ = std::move(stack->second);
   active_->elsewhere += now.instructions - active_->left_at;
   parked_.erase(stack);
@@ -190,9 +207,14 @@ bool StackSet::MayBeTaken(uint64_t address, Turn but) const {
          });
 }
 
+StackSet::Parked::iterator StackSet::FirstIn(const Places& places, uint64_t address) {
+  const auto first = places.lower_bound({address, 0});
+  const bool found = address != 0 && first != places.end() && first->first == address;
+  return found ? parked_.find(first->second) : parked_.end();
+}
+
 bool StackSet::SwitchInto(uint64_t address) {
-  const auto stack = std::ranges::find_if(
-      parked_, [&](const auto& each) { return each.second->return_addresses.Has(address); });
+  const auto stack = FirstIn(inside_, address);
   if (stack == parked_.end()) return false;
   Park();
   Activate(stack);
@@ -202,10 +224,7 @@ bool StackSet::SwitchInto(uint64_t address) {
 }
 
 bool StackSet::SwitchIntoSaved(uint64_t address) {
-  const auto stack = std::ranges::find_if(parked_, [&](const auto& each) {
-    return std::ranges::any_of(each.second->saved,
-                               [&](const Saved& saved) { return saved.address == address; });
-  });
+  const auto stack = FirstIn(saved_, address);
   if (stack == parked_.end()) return false;
   Park();
   Activate(stack);

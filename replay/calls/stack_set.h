@@ -133,6 +133,10 @@ class StackSet {
     Content before;
   };
 
+  using Places = std::set<std::pair<uint64_t, Turn>>;
+
+  void List(const Stack& stack, Turn turn, bool add);
+  Parked::iterator FirstIn(const Places& places, uint64_t address);
   void Park() { ParkAs(turns_++); }
   void ParkAs(Turn turn);
   void Activate(Parked::iterator stack);
@@ -154,7 +158,11 @@ class StackSet {
   CallListener* listener_;
   std::unique_ptr<Stack> active_ = std::make_unique<Stack>();
   Parked parked_;
-  std::set<std::pair<uint64_t, Turn>> by_return_;  // of each parked stack's innermost call
+  // Return addresses of each parked stack's innermost call, of some of those around it, and what
+  // its calls have saved.
+  Places by_return_;
+  Places inside_;
+  Places saved_;
   Turn turns_ = 0;
   uint32_t numbers_ = 1;
   uint64_t guesses_ = 0;
