@@ -15,11 +15,17 @@
 namespace flowback::cli {
 namespace {
 
-Error BadTime(std::string_view word) {
-  return Error(ErrorCode::kUsage, fmt::format("--time: can't understand '{}'", word))
-      .Remedy(
-          "--time A,B with times as listings print them, e.g. 969388.25,969388.5 (seconds), or "
-          "with per cent of the recording: --time 10%,20%");
+// --time has two of them, --at one.
+Error BadTime(std::string_view option, std::string_view word) {
+  const Error error(ErrorCode::kUsage, fmt::format("{}: can't understand '{}'", option, word));
+  if (option == "--time")
+    return Error(error).Remedy(
+        "--time A,B with times as listings print them, e.g. 969388.25,969388.5 (seconds), or "
+        "with per cent of the recording: --time 10%,20%");
+  return Error(error).Remedy(
+      fmt::format("{} with a time as listings print it (969388.25), or with per cent of the "
+                  "recording (10%)",
+                  option));
 }
 
 // "969388.448429572" exactly: a double keeps only 15 to 17 digits.
@@ -37,44 +43,48 @@ std::optional<uint64_t> ExactSeconds(std::string_view word) {
   return value;
 }
 
-Result<uint64_t> FromPercent(const std::string& word, const Recording& recording,
-                             const RecordingClock& clock) {
+Result<uint64_t> FromPercent(const std::string& option, const std::string& word,
+                             const Recording& recording, const RecordingClock& clock) {
   double percent = 0;
   const char* end = word.data() + word.size() - 1;
   const auto [stop, code] = std::from_chars(word.data(), end, percent, std::chars_format::fixed);
   if (code != std::errc() || stop != end || !(percent >= 0 && percent <= 100))
-    return Fail(BadTime(word));
+    return Fail(BadTime(option, word));
   const auto span = SpanOfRecording(recording, clock);
   if (!span)
-    return Fail(Error(ErrorCode::kUnsupported, "--time: the recording has no time-stamps")
-                    .Remedy("leave --time out"));
+    return Fail(Error(ErrorCode::kUnsupported, option + ": the recording has no time-stamps")
+                    .Remedy("leave " + option + " out"));
   const double length = static_cast<double>(span->end - span->begin);
   return span->begin + static_cast<uint64_t>(std::llround(length * (percent / 100)));
 }
 
-Result<uint64_t> FromTsc(const std::string& word, const RecordingClock& clock) {
+Result<uint64_t> FromTsc(const std::string& option, const std::string& word,
+                         const RecordingClock& clock) {
   uint64_t tsc = 0;
   const char* end = word.data() + word.size();
   const auto [stop, code] = std::from_chars(word.data(), end, tsc);
-  if (word.empty() || code != std::errc() || stop != end) return Fail(BadTime(word));
+  if (word.empty() || code != std::errc() || stop != end) return Fail(BadTime(option, word));
   return clock.Value(tsc);
 }
 
-Result<uint64_t> ParseBound(const std::string& word, const Recording& recording,
-                            const RecordingClock& clock) {
-  if (word.starts_with("tsc:")) return FromTsc(word.substr(4), clock);
-  if (word.ends_with('%')) return FromPercent(word, recording, clock);
+}  // namespace
+
+Result<uint64_t> ParseTime(const std::string& option, const std::string& word,
+                           const Recording& recording, const RecordingClock& clock) {
+  if (word.starts_with("tsc:")) return FromTsc(option, word.substr(4), clock);
+  if (word.ends_with('%')) return FromPercent(option, word, recording, clock);
   if (!clock.has_nanoseconds())
-    return Fail(Error(ErrorCode::kUnsupported,
-                      "--time: the recording does not say how its time-stamps convert to seconds")
-                    .Remedy("--time tsc:A,tsc:B, or per cent"));
+    return Fail(
+        Error(ErrorCode::kUnsupported,
+              fmt::format("{}: the recording does not say how its time-stamps convert to seconds",
+                          option))
+            .Remedy(option == "--time" ? "--time tsc:A,tsc:B, or per cent"
+                                       : option + " tsc:N, or per cent"));
   if (const auto exact = ExactSeconds(word)) return *exact;
-  Result<uint64_t> duration = ParseDuration(word, "--time");
-  if (!duration) return Fail(BadTime(word));
+  Result<uint64_t> duration = ParseDuration(word, option);
+  if (!duration) return Fail(BadTime(option, word));
   return duration;
 }
-
-}  // namespace
 
 Status ShowTimeOfDay(RecordingClock& clock) {
   if (!clock.has_nanoseconds())
@@ -98,14 +108,14 @@ Result<TimeSpan> ParseTimeSpan(const std::string& text, const Recording& recordi
   TimeSpan span;
   if (text.empty()) return span;
   const size_t comma = text.find(',');
-  if (comma == std::string::npos) return Fail(BadTime(text));
+  if (comma == std::string::npos) return Fail(BadTime("--time", text));
   if (comma > 0) {
-    const auto begin = ParseBound(text.substr(0, comma), recording, clock);
+    const auto begin = ParseTime("--time", text.substr(0, comma), recording, clock);
     if (!begin) return Fail(begin.error());
     span.begin = *begin;
   }
   if (comma + 1 < text.size()) {
-    const auto end = ParseBound(text.substr(comma + 1), recording, clock);
+    const auto end = ParseTime("--time", text.substr(comma + 1), recording, clock);
     if (!end) return Fail(end.error());
     span.end = *end;
   }

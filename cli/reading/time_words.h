@@ -11,6 +11,11 @@
 
 namespace flowback::cli {
 
+// One time, as a clock value: seconds (12.5), units (10ms), per cent of the recording (10%), or
+// tsc:N. `option` is for messages. Errors: as ParseTimeSpan.
+Result<uint64_t> ParseTime(const std::string& option, const std::string& word,
+                           const Recording& recording, const RecordingClock& clock);
+
 // "A,B": seconds (12.5), units (10ms), per cent of the recording (10%), or tsc:N; an empty bound is
 // open. Errors: kUsage for bad syntax; kUnsupported when the recording has no such times.
 Result<TimeSpan> ParseTimeSpan(const std::string& text, const Recording& recording,

@@ -31,7 +31,8 @@ std::string LineColors::Colored(std::string_view text) {
     const size_t end = text.find('\n');
     const bool whole = end != std::string_view::npos;
     const std::string_view line = text.substr(0, end);
-    if (at_line_begin_) in_comment_ = line.starts_with('#');
+    // "#0" is a frame of a stack.
+    if (at_line_begin_) in_comment_ = line == "#" || line.starts_with("# ");
     if (in_comment_ && !line.empty())
       colored += In(kYellow, line);
     else if (after_empty_line_ && whole && IsHeading(line))

@@ -1,120 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The model keeps what a shadow stack would: for each call its return address. A return to the
-// innermost return address is the normal case and costs one comparison. Everything else is told
-// apart by what the trace, the code and the symbols prove:
-//
-// * Code that loads the stack pointer from elsewhere than its frame goes to another stack, or far
-//   out on its own. Where its return or indirect jump leads to says which: to the return address
-//   with which another stack was left; to where an exception lands that passes a call on this one
-//   (the file's tables say where that is); behind a call of setjmp that a call on this one made
-//   (such a function reads its own return address, to keep it); or to a place that no stack knows:
-//   then a new one begins there.
-// * A return to the return address of a call further out, or into a function that is on the stack:
-//   what lies above was unwound. The same for a jump into the middle of a function on the stack.
-// * A jump to another function's entry is a tail call: it inherits the return address. The stub of
-//   a procedure linkage table does nothing but that, so stub and function are told as one call.
-// * A return to what the code has pushed, or written over its return address, is a jump (a
-//   retpoline). So is one to a function's entry.
-// * A return from the outermost call goes to a caller that was not known yet.
-// * Where user code alone is traced the kernel is a gap in the flow. It goes on where it stopped,
-//   or the kernel has put a handler on the stack, which ends when the flow goes on at that place
-//   after all. Or exec has replaced the program: then the old code is not mapped any more.
-// * After a loss nothing is known: the stack starts anew, with its callers found as they return.
+// The flow's blocks, its events, and what lies between them.
 #include "flowback/replay/call_stack.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "decode/instruction/stack_use.h"
-#include "replay/calls/block_uses.h"
-#include "replay/calls/stack_set.h"
+#include "replay/calls/call_flow.h"
 
 namespace flowback {
-
-class CallStack::Impl {
- public:
-  Impl(FunctionFinder& functions, CallListener& listener)
-      : functions_(functions), listener_(listener), stacks_(listener) {}
-
-  void LookForExec(ExecBetween exec_between) { exec_between_ = std::move(exec_between); }
-  void OnBlock(const BlockRun& run) { OnBlock(run, uses_.Of(run)); }
-  void OnBlock(const BlockRun& run, StackUse use);
-  void OnBlocks(const BlockBatch& batch);
-  void Arrive(const BlockRun& run);
-  void OnEvent(const TraceEvent& event);
-  void OnLoss(const DataLoss& loss);
-  void Finish();
-
-  const StackSet& stacks() const { return stacks_; }
-  uint64_t stopped_at() const { return stop_.active ? stop_.expected : 0; }
-
- private:
-  // Where the flow stopped and what it should go on with. It may stop again before an instruction
-  // is executed, as at a page that is not there: then `gap` is the newest one.
-  struct Stop {
-    bool active = false;
-    UntracedGap gap;
-    UntracedGap::Cause cause{};  // of the first gap
-    uint64_t site = 0;           // likewise
-    uint64_t begin_tsc = 0;      // likewise
-    uint64_t expected = 0;       // address; 0: anywhere
-  };
-  // The last instruction of a run, which transfers control.
-  struct Leap {
-    const BlockRun& run;
-    uint64_t site = 0;
-    uint8_t use = 0;  // StackUseFlag bits of the block
-
-    uint64_t target() const { return run.next; }
-  };
-
-  static void NoteUse(StackUse& use, const BlockRun& run, Call& call);
-  bool StaysInPiece(const BlockRuns& runs) const;
-  void Resume(const BlockRun& run);
-  void ResumeElsewhere(const BlockRun& run, const Stop& stop);
-  void EndHandler(const FunctionPiece& target, const BlockRun& run);
-  void Enter(CallEntry entry, const FunctionPiece& target, const AddressSpace* space, uint64_t ip,
-             uint64_t resume = 0);
-  bool IsOtherProgram(const BlockRun& run, const Stop& stop) const;
-  void Transfer(const Leap& leap, uint64_t after);
-  void StopAt(const BlockRun& run, uint64_t site, uint64_t after);
-  void BeginStop(UntracedGap::Cause cause, uint64_t site, uint64_t expected);
-  void CallTo(const Leap& leap, uint64_t after);
-  void ReturnTo(const Leap& leap);
-  void ReturnOnLoadedStack(const Leap& leap);
-  bool LandOn(const Leap& leap);
-  bool LandOnPad(const Leap& leap);
-  bool LandOnSaved(const Leap& leap);
-  void ReturnInner();
-  bool IsPlainJump(const Leap& leap);
-  void ReturnToUnknown(const Leap& leap);
-  void FindCaller(const Leap& leap, const FunctionPiece& target);
-  void FarReturnTo(const Leap& leap);
-  void JumpTo(const Leap& leap);
-  void JumpOnLoadedStack(const Leap& leap);
-  void TailCall(const FunctionPiece& target, const Leap& leap);
-  void Interrupt(const TraceEvent& event);
-  void UnwindToReturn(uint64_t address);
-  void UnwindToFunction(uint64_t id);
-  void Cut(CallExit how, uint64_t tsc);
-  const FunctionPiece& PieceAt(const AddressSpace* space, uint64_t ip);
-  std::vector<Call>& calls() { return stacks_.calls(); }
-
-  FunctionFinder& functions_;
-  ExecBetween exec_between_;
-  CallListener& listener_;
-  StackSet stacks_;
-  BlockUses uses_;
-  Stop stop_;
-  const AddressSpace* space_ = nullptr;
-  FunctionPiece piece_;  // the last one looked up
-  const AddressSpace* piece_space_ = nullptr;
-  // Calls looked at for where exceptions land: no more than instructions executed, whatever a trace
-  // makes of its returns.
-  uint64_t searched_ = 0;
-  static constexpr uint8_t kOfItsCall = kLoadsStackPointer | kReadsReturnAddress;
-  static constexpr uint64_t kSearchedAhead = uint64_t{1} << 22;
-};
 
 void CallStack::Impl::OnBlock(const BlockRun& run, StackUse use) {
   Arrive(run);
@@ -181,233 +74,6 @@ bool CallStack::Impl::StaysInPiece(const BlockRuns& runs) const {
                      block.last == InstructionClass::kIndirectJump;
   if (!jumps) return false;
   return piece_.Holds(block.LastAddress()) && piece_.Holds(runs.next());
-}
-
-void CallStack::Impl::Transfer(const Leap& leap, uint64_t after) {
-  switch (leap.run.last) {
-    case InstructionClass::kOther:
-      return;
-    case InstructionClass::kIndirectJump:
-      if ((leap.use & kLoadsStackPointer) != 0) return JumpOnLoadedStack(leap);
-      return JumpTo(leap);
-    case InstructionClass::kConditional:
-    case InstructionClass::kJump:
-    case InstructionClass::kFarJump:
-      return JumpTo(leap);
-    case InstructionClass::kCall:
-    case InstructionClass::kIndirectCall:
-    case InstructionClass::kFarCall:
-      return CallTo(leap, after);
-    case InstructionClass::kReturn:
-      return ReturnTo(leap);
-    case InstructionClass::kFarReturn:
-      return FarReturnTo(leap);
-  }
-}
-
-void CallStack::Impl::CallTo(const Leap& leap, uint64_t after) {
-  if (leap.target() == after) return;  // reads its own address: no call
-  stacks_.Announce();
-  const FunctionPiece target = PieceAt(leap.run.space, leap.target());
-  Call call = stacks_.Entered(CallEntry::kCall, leap.target(), leap.run.space);
-  call.site = leap.site;
-  call.return_address = after;
-  call.function = target.id;
-  call.is_stub = target.is_stub;
-  stacks_.Push(call);
-  if (!target.is_stub) stacks_.Announce();
-}
-
-void CallStack::Impl::ReturnTo(const Leap& leap) {
-  stacks_.Announce();
-  const Call& top = calls().back();
-  if ((top.stack_use & kLoadsStackPointer) != 0) return ReturnOnLoadedStack(leap);
-  if (top.return_address == leap.target()) return ReturnInner();
-  if (stacks_.Correct(leap.target())) return;
-  if (IsPlainJump(leap)) return JumpTo(leap);
-  if (stacks_.HasReturnTo(leap.target())) return UnwindToReturn(leap.target());
-  if (LandOn(leap)) return;
-  ReturnToUnknown(leap);
-}
-
-// To the innermost call's return address.
-void CallStack::Impl::ReturnInner() {
-  const Call& top = calls().back();
-  const bool saves = (top.stack_use & kReadsReturnAddress) != 0;
-  const uint64_t address = top.return_address;
-  stacks_.Pop(CallExit::kReturn);
-  if (saves) stacks_.Save(address);
-}
-
-void CallStack::Impl::ReturnOnLoadedStack(const Leap& leap) {
-  if (stacks_.LeftAt(leap.target())) {
-    stacks_.SwitchTo(leap.target());
-    return stacks_.Pop(CallExit::kReturn);
-  }
-  if (calls().back().return_address == leap.target()) return ReturnInner();
-  if (LandOn(leap)) return;
-  const FunctionPiece target = PieceAt(leap.run.space, leap.target());
-  if (stacks_.HasFunction(target.id) && leap.target() != target.begin)
-    return UnwindToFunction(target.id);
-  stacks_.SwitchToNew();
-  Enter(CallEntry::kNewStack, target, leap.run.space, leap.target());
-}
-
-// At a place that is known on this stack or on another one, where no call of its own returns to.
-bool CallStack::Impl::LandOn(const Leap& leap) {
-  if (LandOnPad(leap) || LandOnSaved(leap)) return true;
-  if (stacks_.HasReturnTo(leap.target())) {
-    UnwindToReturn(leap.target());
-    return true;
-  }
-  if (stacks_.LeftAt(leap.target())) {
-    stacks_.SwitchTo(leap.target());
-    stacks_.Pop(CallExit::kReturn);
-    return true;
-  }
-  if (!stacks_.SwitchInto(leap.target())) return false;
-  stacks_.Pop(CallExit::kReturn);
-  return true;
-}
-
-// Where an exception goes on that passes the innermost calls. The unwinder looks at one after the
-// other, and goes to the first that has such a place.
-bool CallStack::Impl::LandOnPad(const Leap& leap) {
-  const std::vector<Call>& all = calls();
-  for (size_t depth = all.size(); depth > 1; --depth) {
-    if (++searched_ > kSearchedAhead + stacks_.now.instructions) return false;
-    const Call& call = all[depth - 1];
-    // What a signal interrupted had not executed yet.
-    const uint64_t behind = call.resume != 0 ? call.resume + 1 : call.return_address;
-    if (behind == 0 || functions_.LandingPad(call.space, behind) != leap.target()) continue;
-    stacks_.PopTo(depth - 1, CallExit::kUnwound);
-    return true;
-  }
-  return false;
-}
-
-// Behind a call of setjmp. A runtime of coroutines may switch so, from a function that has just
-// called it on this stack to the same one on another.
-bool CallStack::Impl::LandOnSaved(const Leap& leap) {
-  const size_t depth = stacks_.DepthOfSaved(leap.target());
-  const bool own = depth < calls().size();
-  const bool just_now = depth + 2 >= calls().size();
-  if (own && !just_now) {
-    stacks_.PopTo(depth + 1, CallExit::kUnwound);
-    return true;
-  }
-  if (stacks_.SwitchIntoSaved(leap.target())) return true;
-  if (!own) return false;
-  stacks_.PopTo(depth + 1, CallExit::kUnwound);
-  return true;
-}
-
-// A return that the code uses as a jump.
-bool CallStack::Impl::IsPlainJump(const Leap& leap) {
-  if ((leap.use & kReturnWasPushed) != 0) return true;
-  if ((leap.use & kReturnWasReplaced) == 0 || calls().size() < 2) return false;
-  // A retpoline calls into its own middle, and overwrites where that call would return to.
-  stacks_.Pop(CallExit::kReturn);
-  return true;
-}
-
-void CallStack::Impl::UnwindToReturn(uint64_t address) {
-  while (calls().back().return_address != address) stacks_.Pop(CallExit::kUnwound);
-  stacks_.Pop(CallExit::kReturn);
-}
-
-void CallStack::Impl::UnwindToFunction(uint64_t id) {
-  stacks_.PopTo(stacks_.DepthOfFunction(id) + 1, CallExit::kUnwound);
-}
-
-void CallStack::Impl::ReturnToUnknown(const Leap& leap) {
-  const FunctionPiece target = PieceAt(leap.run.space, leap.target());
-  const Call& from = calls().back();
-  const bool knows_caller = from.return_address != 0;
-  if (knows_caller && target.is_entry && leap.target() == target.begin) {
-    const FunctionPiece own = PieceAt(from.space, from.entry_ip);
-    if (calls().size() > 1 && own.id != 0 && own.begin != from.entry_ip &&
-        calls()[calls().size() - 2].function == own.id)
-      stacks_.Pop(CallExit::kReturn);
-    return TailCall(target, leap);
-  }
-  if (knows_caller && stacks_.HasFunction(target.id)) return UnwindToFunction(target.id);
-  FindCaller(leap, target);
-}
-
-// The caller was not seen calling: a bottom of the stack, or a handler's return to the code that
-// gives control back to the kernel.
-void CallStack::Impl::FindCaller(const Leap& leap, const FunctionPiece& target) {
-  const Call from = calls().back();
-  stacks_.Pop(CallExit::kReturn);
-  if (from.return_address == 0 && from.resume == 0 && stacks_.HasFunction(target.id))
-    return UnwindToFunction(target.id);
-  Enter(CallEntry::kReturnedTo, target, leap.run.space, leap.target(), from.resume);
-}
-
-void CallStack::Impl::FarReturnTo(const Leap& leap) {
-  stacks_.Announce();
-  const size_t handler = stacks_.DepthOfHandler(leap.target());
-  if (handler < calls().size()) {
-    stacks_.PopTo(handler + 1, CallExit::kUnwound);
-    return stacks_.Pop(CallExit::kReturn);
-  }
-  if (!stacks_.HasReturnTo(leap.target())) return Cut(CallExit::kLost, stacks_.now.tsc);
-  UnwindToReturn(leap.target());
-}
-
-void CallStack::Impl::JumpTo(const Leap& leap) {
-  // Nearly all jumps stay in their function.
-  const AddressSpace* space = leap.run.space;
-  const uint64_t target = leap.target();
-  if (piece_space_ == space && piece_.Holds(leap.site) && piece_.Holds(target)) return;
-  const FunctionPiece from = PieceAt(space, leap.site);
-  if (from.Holds(target)) return;
-  const FunctionPiece to = PieceAt(space, target);
-  if (to.id == 0 || to.id == from.id || to.id == calls().back().function) return;
-  if (to.is_entry && target == to.begin) return TailCall(to, leap);
-  if (!stacks_.HasFunction(to.id)) return;
-  stacks_.Announce();
-  UnwindToFunction(to.id);
-}
-
-// As a return: longjmp, the unwinder of exceptions, or a switch of stacks.
-void CallStack::Impl::JumpOnLoadedStack(const Leap& leap) {
-  stacks_.Announce();
-  const Call& top = calls().back();
-  const FunctionPiece target = PieceAt(leap.run.space, leap.target());
-  if (target.Holds(leap.site)) return;
-  if (stacks_.LeftAt(leap.target())) {
-    stacks_.SwitchTo(leap.target());
-    return stacks_.Pop(CallExit::kReturn);
-  }
-  if (top.return_address == leap.target()) return ReturnInner();
-  if (LandOn(leap)) return;
-  const bool is_entry = target.is_entry && leap.target() == target.begin;
-  // A program's first code jumps to where the program begins.
-  const bool outermost = calls().size() == 1 && top.return_address == 0;
-  if (is_entry && outermost) return TailCall(target, leap);
-  if (!is_entry && stacks_.HasFunction(target.id)) return UnwindToFunction(target.id);
-  stacks_.SwitchToNew();
-  Enter(CallEntry::kNewStack, target, leap.run.space, leap.target());
-}
-
-void CallStack::Impl::TailCall(const FunctionPiece& target, const Leap& leap) {
-  const Call from = calls().back();
-  if (!stacks_.announced()) {
-    stacks_.LeadOn(target.id, leap.target(), leap.run.space, target.is_stub);
-    if (!target.is_stub) stacks_.Announce();
-    return;
-  }
-  Call call = stacks_.Entered(CallEntry::kTailCall, leap.target(), leap.run.space);
-  call.site = leap.site;
-  call.return_address = from.return_address;
-  call.resume = from.resume;
-  call.function = target.id;
-  call.is_stub = target.is_stub;
-  stacks_.Pop(CallExit::kTailCall);
-  stacks_.Push(call);
-  if (!target.is_stub) stacks_.Announce();
 }
 
 void CallStack::Impl::BeginStop(UntracedGap::Cause cause, uint64_t site, uint64_t expected) {
@@ -552,6 +218,7 @@ void CallStack::Impl::Enter(CallEntry entry, const FunctionPiece& target, const 
 }
 
 void CallStack::Impl::OnLoss(const DataLoss& loss) {
+  inherited_.clear();
   if (stop_.active) listener_.OnGap(stop_.gap, calls().size());
   stop_ = Stop();
   // Not before the last instruction that was seen; after it nothing is known.
@@ -564,6 +231,7 @@ void CallStack::Impl::Finish() {
   Cut(CallExit::kEnd, stacks_.now.tsc);
   stop_ = Stop();
   searched_ = 0;
+  inherited_.clear();
   space_ = nullptr;
   piece_ = {};
   piece_space_ = nullptr;
@@ -591,6 +259,7 @@ CallStack::~CallStack() = default;
 void CallStack::LookForExec(ExecBetween exec_between) {
   impl_->LookForExec(std::move(exec_between));
 }
+void CallStack::Inherit(std::vector<Call> calls) { impl_->Inherit(std::move(calls)); }
 void CallStack::OnBlock(const BlockRun& run) { impl_->OnBlock(run); }
 void CallStack::OnBlocks(const BlockBatch& batch) { impl_->OnBlocks(batch); }
 void CallStack::Arrive(const BlockRun& run) { impl_->Arrive(run); }
@@ -600,7 +269,7 @@ void CallStack::Finish() { impl_->Finish(); }
 const std::vector<Call>& CallStack::calls() const { return impl_->stacks().calls(); }
 uint32_t CallStack::stack() const { return impl_->stacks().number(); }
 uint64_t CallStack::instructions() const { return impl_->stacks().now.instructions; }
-StackGuess CallStack::guess() const { return impl_->stacks().guess(); }
+std::vector<StackGuess> CallStack::guesses() const { return impl_->stacks().guesses(); }
 uint64_t CallStack::stopped_at() const { return impl_->stopped_at(); }
 
 }  // namespace flowback

@@ -7,8 +7,12 @@
 namespace flowback {
 namespace {
 
-// A stack that may be a wrong guess is kept in mind until so many calls were left.
-constexpr size_t kMostLeft = 256;
+// Of a stack; the outermost is taken for certain where there are more.
+constexpr size_t kMostGuesses = 64;
+// So many of the innermost calls of a stack can be gone back to, beside by a return of the last.
+constexpr size_t kMostListed = 16;
+// With more stacks, or calls, it is not asked at each return whether a guess has proved right.
+constexpr size_t kMostCompared = 64;
 
 }  // namespace
 
@@ -70,17 +74,9 @@ Call StackSet::Take() {
   return call;
 }
 
-void StackSet::Note(const Call& call) {
-  Guess& guess = active_->guess;
-  if (calls().size() >= guess.depth) return;
-  guess.depth = calls().size();
-  guess.left.push_back(call);
-  if (guess.left.size() > kMostLeft) guess = {};
-}
-
 void StackSet::Pop(CallExit how) {
   const Call call = Take();
-  if (active_->guess.number != 0) Note(call);
+  if (HasGuess()) active_->Note(call, calls().size());
   const uint64_t elsewhere = active_->elsewhere - call.elsewhere_before;
   listener_->OnExit(call, calls().size(), how,
                     now.instructions - call.instructions_before - elsewhere, {now.tsc, now.bounds});
@@ -111,7 +107,7 @@ void StackSet::Cut(CallExit how) {
     active_ = std::make_unique<Stack>();
     listener_->OnSwitch(0);
   }
-  active_->guess = {};
+  active_->guesses.clear();
 }
 
 void StackSet::Clear() {
@@ -136,18 +132,33 @@ size_t StackSet::DepthOfSaved(uint64_t address) const {
   return found == saved.rend() ? calls().size() : found->depth;
 }
 
-void StackSet::Park() {
+// By what a parked stack is found.
+void StackSet::List(const Stack& stack, Turn turn, bool add) {
+  const auto list = [&](Places& places, uint64_t address) {
+    if (add)
+      places.insert({address, turn});
+    else
+      places.erase({address, turn});
+  };
+  const size_t most = std::min(stack.calls.size(), kMostListed);
+  for (size_t i = 0; i < most; ++i)
+    list(i == 0 ? by_return_ : inside_, stack.FromWithin(i)->return_address);
+  const size_t saved = std::min(stack.saved.size(), kMostListed);
+  for (size_t i = 0; i < saved; ++i) list(saved_, stack.saved[stack.saved.size() - 1 - i].address);
+}
+
+void StackSet::ParkAs(Turn turn) {
   active_->left_at = now.instructions;
   parked_calls_ += calls().size();
-  if (!calls().empty()) by_return_.insert({calls().back().return_address, turns_});
-  parked_.emplace(turns_++, std::move(active_));
+  List(*active_, turn, true);
+  parked_.emplace(turn, std::move(active_));
   active_ = nullptr;
 }
 
 void StackSet::Activate(Parked::iterator stack) {
   const std::vector<Call>& its = stack->second->calls;
   parked_calls_ -= its.size();
-  if (!its.empty()) by_return_.erase({its.back().return_address, stack->first});
+  List(*stack->second, stack->first, false);
   active_ = std::move(stack->second);
   active_->elsewhere += now.instructions - active_->left_at;
   parked_.erase(stack);
@@ -158,7 +169,7 @@ void StackSet::Forget(Parked::iterator stack, CallExit how) {
   std::unique_ptr<Stack> own = std::move(active_);
   Activate(stack);
   Announce();
-  active_->guess = {};
+  active_->guesses.clear();
   PopTo(0, how);
   active_ = std::move(own);
   listener_->OnSwitch(number());
@@ -174,34 +185,50 @@ void StackSet::SwitchTo(uint64_t address) {
   const auto next = std::next(first);
   const bool several = next != by_return_.end() && next->first == address;
   const bool like_own = !calls().empty() && calls().back().return_address == address;
-  const auto stack = parked_.find(first->second);
+  const bool taken = MayBeTaken(address, first->second);
+  const Turn parked = first->second;
+  const auto stack = parked_.find(parked);
   Park();
   Activate(stack);
-  active_->guess = {};
-  if (several || like_own)
-    active_->guess = {.number = ++guesses_, .depth = calls().size(), .left = {}};
+  if (several || like_own || taken) AddGuess(++guesses_, *active_, 0, parked, turns_);
+}
+
+// Whether a stack that goes on at `address` may have been gone on with by mistake.
+bool StackSet::MayBeTaken(uint64_t address, Turn but) const {
+  if (parked_.size() > kMostCompared) return guesses_ != 0;
+  const auto is_at = [&](const Stack& stack) {
+    return std::ranges::any_of(stack.guesses, [&](const Guess& guess) {
+      if (!guess.left.empty()) return guess.left.front().return_address == address;
+      return guess.depth > 0 && stack.calls[guess.depth - 1].return_address == address;
+    });
+  };
+  return is_at(*active_) || std::ranges::any_of(parked_, [&](const auto& each) {
+           return each.first != but && is_at(*each.second);
+         });
+}
+
+StackSet::Parked::iterator StackSet::FirstIn(const Places& places, uint64_t address) {
+  const auto first = places.lower_bound({address, 0});
+  const bool found = address != 0 && first != places.end() && first->first == address;
+  return found ? parked_.find(first->second) : parked_.end();
 }
 
 bool StackSet::SwitchInto(uint64_t address) {
-  const auto stack = std::ranges::find_if(
-      parked_, [&](const auto& each) { return each.second->return_addresses.Has(address); });
+  const auto stack = FirstIn(inside_, address);
   if (stack == parked_.end()) return false;
   Park();
   Activate(stack);
-  active_->guess = {};
+  active_->guesses.clear();
   while (calls().back().return_address != address) Pop(CallExit::kUnwound);
   return true;
 }
 
 bool StackSet::SwitchIntoSaved(uint64_t address) {
-  const auto stack = std::ranges::find_if(parked_, [&](const auto& each) {
-    return std::ranges::any_of(each.second->saved,
-                               [&](const Saved& saved) { return saved.address == address; });
-  });
+  const auto stack = FirstIn(saved_, address);
   if (stack == parked_.end()) return false;
   Park();
   Activate(stack);
-  active_->guess = {};
+  active_->guesses.clear();
   PopTo(DepthOfSaved(address) + 1, CallExit::kUnwound);
   return true;
 }
@@ -214,40 +241,235 @@ void StackSet::SwitchToNew() {
   if (parked_.size() > CallStack::kMostStacks) Forget(parked_.begin(), CallExit::kLost);
 }
 
-// A stack whose innermost calls would have returned as those did that were left, and then to
-// `address`.
-StackSet::Parked::iterator StackSet::FindLike(const Guess& guess, uint64_t address) {
-  const uint64_t first = guess.left.empty() ? address : guess.left.front().return_address;
-  for (auto at = by_return_.lower_bound({first, 0}); at != by_return_.end() && at->first == first;
-       ++at) {
-    const auto stack = parked_.find(at->second);
-    const std::vector<Call>& its = stack->second->calls;
-    const size_t left = guess.left.size();
-    if (its.size() <= left || its[its.size() - 1 - left].return_address != address) continue;
-    bool alike = true;
-    for (size_t i = 0; i < left && alike; ++i)
-      alike = its[its.size() - 1 - i].return_address == guess.left[i].return_address;
-    if (alike) return stack;
+const Call* StackSet::Content::FromWithin(size_t i) const {
+  return i < calls.size() ? &calls[calls.size() - 1 - i] : nullptr;
+}
+
+// The innermost call has been left, so that there are `depth`.
+void StackSet::Content::Note(const Call& call, size_t depth) {
+  for (Guess& guess : guesses) {
+    if (depth >= guess.depth) continue;
+    guess.depth = depth;
+    guess.left.push_back(call);
   }
-  return parked_.end();
+  if (guesses.size() > kMostGuesses) guesses.erase(guesses.begin());
+}
+
+void StackSet::Content::Leave(size_t count) {
+  for (; count > 0; --count) {
+    const Call call = calls.back();
+    calls.pop_back();
+    Note(call, calls.size());
+  }
+}
+
+StackSet::Content StackSet::Stack::Before(size_t guess) const {
+  if (guess == kNoGuess) return *this;
+  const Guess& made = guesses[guess];
+  Content before;
+  before.calls.assign(calls.begin(), calls.begin() + static_cast<ptrdiff_t>(made.depth));
+  before.calls.insert(before.calls.end(), made.left.rbegin(), made.left.rend());
+  before.guesses.assign(guesses.begin(), guesses.begin() + static_cast<ptrdiff_t>(guess));
+  for (size_t i = 0; i < before.guesses.size() && i < made.left_below.size(); ++i) {
+    Guess& older = before.guesses[i];
+    if (older.left.size() <= made.left_below[i]) continue;
+    older.depth += older.left.size() - made.left_below[i];
+    older.left.resize(made.left_below[i]);
+  }
+  return before;
+}
+
+std::vector<StackGuess> StackSet::Short(const std::vector<Guess>& guesses) {
+  std::vector<StackGuess> result;
+  result.reserve(guesses.size());
+  for (const Guess& guess : guesses)
+    result.push_back({guess.number, guess.depth, guess.left.size()});
+  return result;
+}
+
+// The calls that are there are those of `before`, but for `left` of the innermost.
+void StackSet::AddGuess(uint64_t number, const Content& before, size_t left, Turn parked,
+                        Turn since) {
+  Guess guess{.number = number,
+              .depth = calls().size(),
+              .left = {before.calls.rbegin(), before.calls.rbegin() + static_cast<ptrdiff_t>(left)},
+              .parked = parked,
+              .since = since,
+              .left_below = {}};
+  for (const Guess& older : before.guesses) guess.left_below.push_back(older.left.size());
+  active_->guesses.push_back(std::move(guess));
+}
+
+// A stack on which what has returned since the guess would have gone on at `address`. If it has
+// been gone on with meanwhile, by a guess too, then that must have been possible with this one.
+std::optional<StackSet::Other> StackSet::FindOther(const Guess& guess, const Content& before,
+                                                   uint64_t address, bool guessed) {
+  const size_t left = guess.left.size();
+  const auto is_like = [&](const Content& other, size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+      const Call* own = before.FromWithin(i);
+      const Call* its = other.FromWithin(i);
+      if (own == nullptr || its == nullptr || own->return_address != its->return_address)
+        return false;
+    }
+    return true;
+  };
+  for (auto stack = parked_.begin(); stack != parked_.end(); ++stack) {
+    const Stack& each = *stack->second;
+    for (size_t i = guessed ? 0 : kNoGuess; guessed ? i < each.guesses.size() : i == kNoGuess;
+         ++i) {
+      const Turn parked = guessed ? each.guesses[i].parked : stack->first;
+      const bool in_time =
+          parked < guess.since && (!guessed || guess.parked < each.guesses[i].since);
+      if (in_time) {
+        Content other = each.Before(i);
+        const Call* next = other.FromWithin(left);
+        const size_t its_left = guessed ? each.guesses[i].left.size() : 0;
+        if (next != nullptr && next->return_address == address &&
+            is_like(other, std::max(left, its_left)))
+          return Other{stack, i, std::move(other)};
+      }
+      if (!guessed) break;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<StackSet::Other> StackSet::FindOther(size_t guess, uint64_t address) {
+  const Content before = active_->Before(guess);
+  for (const bool guessed : {false, true})
+    if (auto other = FindOther(active_->guesses[guess], before, address, guessed)) return other;
+  return std::nullopt;
+}
+
+// A call that was known. What was told of it once has its end.
+void StackSet::EnterAgain(Call call) {
+  call.self = 0;
+  call.tsc = now.tsc;
+  call.bounds = now.bounds;
+  call.instructions_before = now.instructions;
+  call.elsewhere_before = active_->elsewhere;
+  Put(call);
+  listener_->OnEnter(call, calls().size() - 1);
+}
+
+// The thread is on a stack with those calls, in truth.
+void StackSet::Become(Content content) {
+  active_->guesses.clear();
+  const auto is_same = [](const Call& a, const Call& b) {
+    return a.entry_ip == b.entry_ip && a.return_address == b.return_address &&
+           a.instructions_before == b.instructions_before;
+  };
+  const size_t most = std::min(calls().size(), content.calls.size());
+  size_t same = 0;
+  while (same < most && is_same(calls()[same], content.calls[same])) ++same;
+  PopTo(same, CallExit::kReturn);
+  while (calls().size() < content.calls.size()) EnterAgain(content.calls[calls().size()]);
+  active_->guesses = std::move(content.guesses);
+}
+
+// What the thread did on this stack since the guess it did on the other one, and the reverse.
+void StackSet::Exchange(size_t index, Other other) {
+  const Guess guess = active_->guesses[index];
+  const Stack& its = *other.stack->second;
+  const Content own = active_->Before(index);
+  const bool guessed = other.guess != kNoGuess;
+  const Guess its_guess = guessed ? its.guesses[other.guess] : Guess();
+  guesses_ += 2;
+  const uint64_t next = guesses_;
+  listener_->OnCorrection(guess.number, next, its.number,
+                          {other.before.calls, Short(other.before.guesses)});
+  if (guessed)
+    listener_->OnCorrection(its_guess.number, next - 1, number(), {own.calls, Short(own.guesses)});
+  const std::vector<Call> above(
+      its.calls.begin() + static_cast<ptrdiff_t>(guessed ? its_guess.depth : its.calls.size()),
+      its.calls.end());
+  std::vector<Guess> guesses_above;
+  if (guessed)
+    guesses_above.assign(its.guesses.begin() + static_cast<ptrdiff_t>(other.guess) + 1,
+                         its.guesses.end());
+  Content mine = own;
+  mine.Leave(its_guess.left.size());
+  Become(std::move(mine));
+  if (guessed) AddGuess(next - 1, own, its_guess.left.size(), guess.parked, its_guess.since);
+  const size_t depth = calls().size();
+  for (const Call& call : above) EnterAgain(call);
+  for (Guess& each : guesses_above) {
+    each.depth = each.depth - its_guess.depth + depth;
+    each.left_below.clear();
+    for (const Guess& older : active_->guesses) each.left_below.push_back(older.left.size());
+    active_->guesses.push_back(std::move(each));
+  }
+  const Turn turn = other.stack->first;
+  std::unique_ptr<Stack> left = std::move(active_);
+  left->left_at = now.instructions;
+  Activate(other.stack);
+  std::swap(left, active_);
+  ParkAs(guessed ? turn : guess.parked);
+  active_ = std::move(left);
+  Content right = other.before;
+  right.Leave(guess.left.size());
+  Become(std::move(right));
+  AddGuess(next, other.before, guess.left.size(), guessed ? its_guess.parked : turn, guess.since);
+  Pop(CallExit::kReturn);
 }
 
 bool StackSet::Correct(uint64_t address) {
-  if (active_->guess.number == 0 || calls().size() > active_->guess.depth) return false;
-  const auto right = FindLike(active_->guess, address);
-  if (right == parked_.end()) return false;
-  const Guess guess = std::move(active_->guess);
-  active_->guess = {};
-  for (auto call = guess.left.rbegin(); call != guess.left.rend(); ++call) {
-    Put(*call);
-    listener_->OnEnter(*call, calls().size() - 1);
+  for (size_t i = active_->guesses.size(); i > 0; --i) {
+    if (active_->guesses[i - 1].depth < calls().size()) return false;
+    if (auto other = FindOther(i - 1, address)) {
+      Exchange(i - 1, *std::move(other));
+      return true;
+    }
   }
-  listener_->OnCorrection(guess.number, guesses_ + 1, right->second->number, right->second->calls);
-  Park();
-  Activate(right);
-  active_->guess = {.number = ++guesses_, .depth = calls().size(), .left = {}};
-  for (size_t i = 0; i <= guess.left.size(); ++i) Pop(CallExit::kReturn);
+  return false;
+}
+
+// Whether a stack, as it was when it was left before a guess, would have returned as the calls that
+// were left since, and then to `address`.
+bool StackSet::MayBe(const Guess& guess, uint64_t address, const Stack& stack, size_t which,
+                     Turn parked) const {
+  if (parked >= guess.since) return false;
+  const Content other = stack.Before(which);
+  const size_t certain =
+      other.calls.size() - (other.guesses.empty() ? 0 : other.guesses.back().depth);
+  for (size_t i = 0; i <= guess.left.size(); ++i) {
+    if (i >= certain && i < other.calls.size()) return true;  // it may be another's itself
+    const Call* its = other.FromWithin(i);
+    const uint64_t to = i < guess.left.size() ? guess.left[i].return_address : address;
+    if (its == nullptr || its->return_address != to) return false;
+  }
   return true;
+}
+
+// The same of any stack but that which was guessed.
+bool StackSet::MayBeOther(size_t index, uint64_t address) const {
+  const Guess& guess = active_->guesses[index];
+  for (size_t i = 0; i < active_->guesses.size(); ++i)
+    if (i != index && MayBe(guess, address, *active_, i, active_->guesses[i].parked)) return true;
+  return std::ranges::any_of(parked_, [&](const auto& each) {
+    const Stack& stack = *each.second;
+    if (MayBe(guess, address, stack, kNoGuess, each.first)) return true;
+    for (size_t i = 0; i < stack.guesses.size(); ++i)
+      if (MayBe(guess, address, stack, i, stack.guesses[i].parked)) return true;
+    return false;
+  });
+}
+
+// The flow returns to `address`, as it would on the stack that was guessed: where it would not on
+// any other, that is certain.
+void StackSet::Confirm(uint64_t address) {
+  std::vector<Guess>& guesses = active_->guesses;
+  for (size_t i = guesses.size(); i > 0 && guesses[i - 1].depth >= calls().size(); --i) {
+    if (parked_.size() > kMostCompared || guesses[i - 1].left.size() > kMostCompared) return;
+    if (MayBeOther(i - 1, address)) continue;
+    listener_->OnCertain(guesses[i - 1].number);
+    const auto at = static_cast<ptrdiff_t>(i - 1);
+    for (size_t j = i; j < guesses.size(); ++j)
+      if (i - 1 < guesses[j].left_below.size())
+        guesses[j].left_below.erase(guesses[j].left_below.begin() + at);
+    guesses.erase(guesses.begin() + at);
+  }
 }
 
 }  // namespace flowback

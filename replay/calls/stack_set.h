@@ -4,8 +4,9 @@
 // Where a thread comes back to a stack is told by a return address alone, and several stacks may
 // have been left at the same place: fibres that all yield in one function. Then the one that was
 // left first is taken, which is right where they take turns. If it was the wrong one, a later
-// return leads to another stack's caller. So the calls that were left since are kept, until they
-// are put back and the right stack is found by them.
+// return leads to another stack's caller. So the calls that were left since are kept: then they are
+// put back, and the right stack is found by them. If that one has been taken for another meanwhile,
+// the two exchange what they have done since.
 //
 //   guessed   main loop | body A | yield        yield returned: kept in `left`
 //   another   main loop | body B | yield        the next return goes into body B: it was this one
@@ -15,6 +16,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -60,6 +62,9 @@ class StackSet {
   void Cut(CallExit how);
   void Clear();
 
+  // A call that was known, whose instructions are counted from here on.
+  void EnterAgain(Call call);
+
   // The innermost call has noted that it may go on at `address` later (setjmp).
   void Save(uint64_t address);
   // The innermost call that did; calls().size(): none.
@@ -77,25 +82,36 @@ class StackSet {
   // The flow returns to `address`, as the innermost call's caller on the stack that was guessed
   // would not. True: another one was meant; it is there now, and has returned.
   bool Correct(uint64_t address);
-  StackGuess guess() const {
-    const Guess& guess = active_->guess;
-    return {guess.number, guess.depth, guess.left.size()};
-  }
+  bool HasGuess() const { return !active_->guesses.empty(); }
+  void Confirm(uint64_t address);
+  std::vector<StackGuess> guesses() const { return Short(active_->guesses); }
 
  private:
   struct Saved {
     size_t depth = 0;
     uint64_t address = 0;
   };
-  // What was left on a stack that was taken for one of several.
+  using Turn = uint64_t;  // counts how often a stack was left
+  // That a stack went on here is guessed: of the calls below `depth`, and of those left since.
   struct Guess {
-    uint64_t number = 0;     // 0: nothing is
-    size_t depth = 0;        // calls that are as they were
-    std::vector<Call> left;  // the innermost first
+    uint64_t number = 0;
+    size_t depth = 0;                // calls that are as they were
+    std::vector<Call> left;          // the others, the innermost first
+    Turn parked = 0;                 // when it had been left
+    Turn since = 0;                  // when it was gone on with
+    std::vector<size_t> left_below;  // sizes of `left` of the guesses further out, then
   };
-  struct Stack {
-    uint32_t number = 0;
+  // Calls, and what of them is guessed, the outermost first.
+  struct Content {
     std::vector<Call> calls;
+    std::vector<Guess> guesses;
+
+    void Leave(size_t count);
+    void Note(const Call& call, size_t depth);
+    const Call* FromWithin(size_t i) const;
+  };
+  struct Stack : Content {
+    uint32_t number = 0;
     CountTable return_addresses;
     CountTable functions;
     CountTable resumes;
@@ -103,23 +119,50 @@ class StackSet {
     bool announced = true;
     uint64_t elsewhere = 0;  // instructions on other stacks since this one was first gone to
     uint64_t left_at = 0;    // instructions of the thread
-    Guess guess;
+
+    // What it was when the guess of that index was made; with none, what it is.
+    Content Before(size_t guess) const;
   };
-  using Turn = uint64_t;  // counts how often a stack was left
   using Parked = std::map<Turn, std::unique_ptr<Stack>>;
 
-  void Park();
+  static constexpr size_t kNoGuess = SIZE_MAX;
+  // Another stack, and which guess of it, that the thread may have been on instead.
+  struct Other {
+    Parked::iterator stack;
+    size_t guess = kNoGuess;
+    Content before;
+  };
+
+  using Places = std::set<std::pair<uint64_t, Turn>>;
+
+  void List(const Stack& stack, Turn turn, bool add);
+  Parked::iterator FirstIn(const Places& places, uint64_t address);
+  void Park() { ParkAs(turns_++); }
+  void ParkAs(Turn turn);
   void Activate(Parked::iterator stack);
   void Forget(Parked::iterator stack, CallExit how);
+  static std::vector<StackGuess> Short(const std::vector<Guess>& guesses);
   void Put(const Call& call);
   Call Take();
-  void Note(const Call& call);
-  Parked::iterator FindLike(const Guess& guess, uint64_t address);
+  void AddGuess(uint64_t number, const Content& before, size_t left, Turn parked, Turn since);
+  std::optional<Other> FindOther(size_t guess, uint64_t address);
+  std::optional<Other> FindOther(const Guess& guess, const Content& before, uint64_t address,
+                                 bool guessed);
+  bool MayBeTaken(uint64_t address, Turn but) const;
+  bool MayBe(const Guess& guess, uint64_t address, const Stack& stack, size_t which,
+             Turn parked) const;
+  bool MayBeOther(size_t index, uint64_t address) const;
+  void Become(Content content);
+  void Exchange(size_t guess, Other other);
 
   CallListener* listener_;
   std::unique_ptr<Stack> active_ = std::make_unique<Stack>();
   Parked parked_;
-  std::set<std::pair<uint64_t, Turn>> by_return_;  // of each parked stack's innermost call
+  // Return addresses of each parked stack's innermost call, of some of those around it, and what
+  // its calls have saved.
+  Places by_return_;
+  Places inside_;
+  Places saved_;
   Turn turns_ = 0;
   uint32_t numbers_ = 1;
   uint64_t guesses_ = 0;

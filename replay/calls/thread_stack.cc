@@ -2,6 +2,7 @@
 #include "flowback/replay/thread_stack.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <variant>
 
@@ -31,10 +32,15 @@ std::vector<StackFrame> FramesOf(const std::vector<Call>& calls, uint64_t next) 
 
 class StackTaker::Impl final : public CallListener {
  public:
-  Impl(FunctionFinder& functions, std::vector<StackPlace> places, Options options)
-      : places_(std::move(places)), options_(std::move(options)), stack_(functions, *this) {
+  Impl(FunctionFinder& functions, std::vector<StackPlace> places, ThreadOrigin origin,
+       Options options)
+      : places_(std::move(places)),
+        origin_(std::move(origin)),
+        options_(std::move(options)),
+        stack_(functions, *this) {
     if (options_.exec_between) stack_.LookForExec(options_.exec_between);
-    if (options_.life_begins) outside_ = Outside::kNothing;
+    if (!origin_.inherited.calls.empty()) stack_.Inherit(std::move(origin_.inherited.calls));
+    if (origin_.life_begins) outside_ = Outside::kNothing;
   }
 
   void OnBlock(const BlockRun& run);
@@ -71,8 +77,9 @@ class StackTaker::Impl final : public CallListener {
     if (how == CallExit::kReplaced) outside_ = Outside::kNothing;
   }
   void OnGap(const UntracedGap&, size_t) override {}
-  void OnCorrection(uint64_t guess, uint64_t next, uint32_t stack,
-                    const std::vector<Call>& calls) override;
+  void OnInherited(const std::vector<Call>& calls, uint64_t address) override;
+  void OnCorrection(uint64_t guess, uint64_t next, uint32_t stack, const LeftStack& right) override;
+  void OnCertain(uint64_t guess) override;
 
  private:
   // A stack of which something may be found out yet.
@@ -80,7 +87,7 @@ class StackTaker::Impl final : public CallListener {
     size_t index = 0;  // of stacks_
     std::vector<Call> calls;
     uint64_t next = 0;
-    StackGuess guess;
+    std::vector<StackGuess> guesses;
     std::vector<StackFrame> found;  // outside of the calls
   };
 
@@ -93,6 +100,7 @@ class StackTaker::Impl final : public CallListener {
   void Show(Pending& pending);
 
   std::vector<StackPlace> places_;
+  ThreadOrigin origin_;
   Options options_;
   CallStack stack_;
   size_t taken_ = 0;  // places
@@ -191,11 +199,11 @@ ThreadStack& StackTaker::Impl::TakeHere(uint64_t next) {
   pending_.push_back({.index = stacks_.size() - 1,
                       .calls = stack_.calls(),
                       .next = next,
-                      .guess = stack_.guess(),
+                      .guesses = stack_.guesses(),
                       .found = {}});
   Pending& pending = pending_.back();
   const bool may_change =
-      begun_ && (stack.outside != Outside::kNothing || pending.guess.number != 0);
+      begun_ && (stack.outside != Outside::kNothing || !pending.guesses.empty());
   if (!may_change) {
     Show(pending);
     pending_.pop_back();
@@ -211,23 +219,53 @@ void StackTaker::Impl::OnEnter(const Call& call, size_t depth) {
 }
 
 void StackTaker::Impl::OnCorrection(uint64_t guess, uint64_t next, uint32_t stack,
-                                    const std::vector<Call>& calls) {
+                                    const LeftStack& right) {
   for (Pending& pending : pending_) {
-    if (pending.guess.number != guess || pending.guess.left > calls.size()) continue;
-    const size_t depth = calls.size() - pending.guess.left;
-    std::vector<Call> right(calls.begin(), calls.begin() + static_cast<ptrdiff_t>(depth));
-    right.insert(right.end(), pending.calls.begin() + static_cast<ptrdiff_t>(pending.guess.depth),
+    const auto found = std::ranges::find(pending.guesses, guess, &StackGuess::number);
+    if (found == pending.guesses.end() || found->left > right.calls.size()) continue;
+    const size_t depth = right.calls.size() - found->left;
+    std::vector<Call> calls(right.calls.begin(),
+                            right.calls.begin() + static_cast<ptrdiff_t>(depth));
+    calls.insert(calls.end(), pending.calls.begin() + static_cast<ptrdiff_t>(found->depth),
                  pending.calls.end());
-    pending.calls = std::move(right);
-    pending.guess.number = next;
-    pending.guess.depth = depth;
+    std::vector<StackGuess> guesses = right.guesses;
+    for (StackGuess& older : guesses) {
+      const size_t left = older.depth - std::min(older.depth, depth);
+      older.depth -= left;
+      older.left += left;
+    }
+    guesses.push_back({next, depth, found->left});
+    for (auto above = found + 1; above != pending.guesses.end(); ++above)
+      guesses.push_back({above->number, above->depth - found->depth + depth, above->left});
+    pending.calls = std::move(calls);
+    pending.guesses = std::move(guesses);
     stacks_[pending.index].stack = stack;
+  }
+}
+
+void StackTaker::Impl::OnCertain(uint64_t guess) {
+  for (Pending& pending : pending_)
+    std::erase_if(pending.guesses, [&](const StackGuess& each) { return each.number == guess; });
+}
+
+void StackTaker::Impl::OnInherited(const std::vector<Call>& calls, uint64_t address) {
+  std::vector<StackFrame> frames = FramesOf(calls, address);
+  if (!frames.empty()) frames.front().is_exact = false;
+  outside_ = origin_.inherited.outside;
+  for (Pending& pending : pending_) {
+    if (stacks_[pending.index].stack != 0) continue;
+    pending.found.insert(pending.found.end(), frames.begin(), frames.end());
+    stacks_[pending.index].outside = outside_;
   }
 }
 
 void StackTaker::Impl::Show(Pending& pending) {
   ThreadStack& stack = stacks_[pending.index];
   stack.frames = FramesOf(pending.calls, pending.next);
+  if (!pending.guesses.empty())
+    for (size_t i = 0; i < pending.guesses.back().depth; ++i)
+      stack.frames[stack.frames.size() - 1 - i].is_guess = true;
+  if (options_.keep_calls) stack.calls = std::move(pending.calls);
   stack.frames.insert(stack.frames.end(), pending.found.begin(), pending.found.end());
 }
 
@@ -237,8 +275,10 @@ void StackTaker::Impl::Settle() {
   pending_.clear();
 }
 
-StackTaker::StackTaker(FunctionFinder& functions, std::vector<StackPlace> places, Options options)
-    : impl_(std::make_unique<Impl>(functions, std::move(places), std::move(options))) {}
+StackTaker::StackTaker(FunctionFinder& functions, std::vector<StackPlace> places,
+                       ThreadOrigin origin, Options options)
+    : impl_(std::make_unique<Impl>(functions, std::move(places), std::move(origin),
+                                   std::move(options))) {}
 StackTaker::~StackTaker() = default;
 
 void StackTaker::OnThreadEnd(const ThreadFlow&, size_t) { impl_->End(); }
@@ -249,13 +289,142 @@ void StackTaker::OnLoss(const DataLoss& loss) { impl_->OnLoss(loss); }
 bool StackTaker::Done() const { return impl_->Done(); }
 std::vector<ThreadStack> StackTaker::Take() { return impl_->Take(); }
 
-bool LifeBegins(const Recording& recording, int32_t pid, int32_t tid) {
-  return std::ranges::any_of(recording.sideband, [&](const SidebandRecord& record) {
-    if (const auto* comm = std::get_if<CommRecord>(&record))
-      return comm->exec && comm->pid == pid && pid == tid;
-    const auto* fork = std::get_if<ForkRecord>(&record);
-    return fork != nullptr && fork->tid == tid && fork->pid == fork->parent_pid;
-  });
+namespace {
+
+constexpr unsigned kMostParents = 16;
+
+// Where a thread's flow begins.
+class FirstAddress final : public PlayConsumer {
+ public:
+  void OnBlock(const BlockRun& run) override {
+    if (address == 0) address = run.address;
+  }
+  void OnEvent(const TraceEvent&) override {}
+  void OnLoss(const DataLoss&) override { lost_ = true; }
+  bool Done() const override { return address != 0 || lost_; }
+  uint64_t address = 0;
+
+ private:
+  bool lost_ = false;
+};
+
+// The system calls that lie before an address: how many instructions were executed with each.
+class SystemCalls final : public PlayConsumer {
+ public:
+  explicit SystemCalls(uint64_t behind) : behind_(behind) {}
+  void OnBlock(const BlockRun& run) override {
+    instructions_ += run.lengths.size();
+    const bool is_call = run.last == InstructionClass::kFarCall;
+    if (!is_call || run.LastAddress() + run.lengths.back() != behind_) return;
+    calls.push_back({instructions_, run.tsc});
+  }
+  void OnEvent(const TraceEvent&) override {}
+  void OnLoss(const DataLoss&) override {}
+
+  struct SystemCall {
+    uint64_t instructions = 0;
+    uint64_t tsc = 0;
+  };
+  std::vector<SystemCall> calls;
+
+ private:
+  uint64_t behind_;
+  uint64_t instructions_ = 0;
+};
+
+const ForkRecord* ForkOf(const Recording& recording, const ThreadFlow& thread) {
+  for (const SidebandRecord& record : recording.sideband)
+    if (const auto* fork = std::get_if<ForkRecord>(&record);
+        fork != nullptr && fork->tid == thread.tid && fork->pid == thread.pid)
+      return fork;
+  return nullptr;
+}
+
+bool Executes(const Recording& recording, const ThreadFlow& thread) {
+  return thread.pid == thread.tid &&
+         std::ranges::any_of(recording.sideband, [&](const SidebandRecord& record) {
+           const auto* comm = std::get_if<CommRecord>(&record);
+           return comm != nullptr && comm->exec && comm->pid == thread.pid;
+         });
+}
+
+struct Family {
+  const std::vector<const ThreadFlow*>& flows;
+  const Recording& recording;
+  FunctionFinder& functions;
+  Player& player;
+
+  Result<ThreadOrigin> OriginOf(const ThreadFlow& thread, unsigned parents) {
+    ThreadOrigin origin;
+    const ForkRecord* fork = ForkOf(recording, thread);
+    const bool is_copy = fork != nullptr && fork->pid != fork->parent_pid;
+    origin.life_begins = fork != nullptr ? !is_copy : Executes(recording, thread);
+    const auto parent = std::ranges::find_if(
+        flows, [&](const ThreadFlow* each) { return is_copy && each->tid == fork->parent_tid; });
+    if (parent == flows.end() || parents == kMostParents) return origin;
+    Result<std::optional<uint64_t>> call = CallOf(*fork, thread, **parent);
+    if (!call) return Fail(call.error());
+    if (!*call) return origin;
+    Result<ThreadOrigin> older = OriginOf(**parent, parents + 1);
+    if (!older) return older;
+    const StackPlace place{StackPlace::Kind::kInstruction, **call};
+    StackTaker taker(functions, {place}, *std::move(older),
+                     {.exec_between = {}, .keep_calls = true});
+    if (Status played = player.Play({*parent}, taker); !played) return Fail(played.error());
+    std::vector<ThreadStack> stacks = taker.Take();
+    if (!stacks.empty()) origin.inherited = std::move(stacks.front());
+    return origin;
+  }
+
+  Result<uint64_t> BeginOf(const ThreadFlow& thread) {
+    FirstAddress first;
+    if (Status played = player.Play({&thread}, first); !played) return Fail(played.error());
+    return first.address;
+  }
+
+  // Behind which instruction of its parent the thread was made. Both go on at one address. Of
+  // several system calls there the one in turn made it, where there are as many children; else the
+  // one nearest in time.
+  Result<std::optional<uint64_t>> CallOf(const ForkRecord& fork, const ThreadFlow& thread,
+                                         const ThreadFlow& parent) {
+    const Result<uint64_t> begin = BeginOf(thread);
+    if (!begin) return Fail(begin.error());
+    SystemCalls system(*begin);
+    if (Status played = player.Play({&parent}, system); !played) return Fail(played.error());
+    if (*begin == 0 || system.calls.empty()) return std::nullopt;
+    std::vector<uint64_t> forks;
+    for (const ThreadFlow* each : flows) {
+      const ForkRecord* other = ForkOf(recording, *each);
+      if (other == nullptr || other->parent_tid != parent.tid) continue;
+      const Result<uint64_t> its = BeginOf(*each);
+      if (!its) return Fail(its.error());
+      if (*its == *begin) forks.push_back(other->time);
+    }
+    if (forks.size() == system.calls.size()) {
+      const auto turn =
+          std::ranges::count_if(forks, [&](uint64_t time) { return time < fork.time; });
+      return system.calls[static_cast<size_t>(turn)].instructions;
+    }
+    return NearestTo(fork.time, system.calls);
+  }
+
+  std::optional<uint64_t> NearestTo(uint64_t time,
+                                    const std::vector<SystemCalls::SystemCall>& calls) const {
+    if (!recording.pt.time.known()) return std::nullopt;
+    const auto distance = [&](const SystemCalls::SystemCall& call) {
+      const uint64_t its = recording.pt.time.ToNanoseconds(call.tsc);
+      return its < time ? time - its : its - time;
+    };
+    return std::ranges::min_element(calls, {}, distance)->instructions;
+  }
+};
+
+}  // namespace
+
+Result<ThreadOrigin> OriginOf(const ThreadFlow& thread, const std::vector<const ThreadFlow*>& flows,
+                              const Recording& recording, FunctionFinder& functions,
+                              Player& player) {
+  return Family{flows, recording, functions, player}.OriginOf(thread, 0);
 }
 
 }  // namespace flowback

@@ -49,6 +49,21 @@ std::string TimeOfDayText(uint64_t nanoseconds) {
   return std::string(date) + fraction + zone;
 }
 
+uint64_t RecordingClock::TscAt(uint64_t value) const {
+  if (!conversion_.known()) return value;
+  uint64_t end = 1;
+  while (end < uint64_t{1} << 62 && Value(end) < value) end *= 2;
+  uint64_t begin = end / 2;
+  while (begin < end) {
+    const uint64_t middle = begin + (end - begin) / 2;
+    if (Value(middle) < value)
+      begin = middle + 1;
+    else
+      end = middle;
+  }
+  return end;
+}
+
 void RecordingClock::AppendText(std::string& out, uint64_t tsc) const {
   if (tsc == 0) {
     out += '-';

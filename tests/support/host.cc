@@ -61,6 +61,10 @@ std::string Probe(Trait trait) {
       return HowItEnded(TracesItsChild);
     case Trait::kPerf:
       return std::system("perf --version >/dev/null 2>&1") == 0 ? "" : "tried: perf --version";
+    case Trait::kGdb:
+      return std::system("gdb -nx --batch -ex 'python print(1)' 2>/dev/null | grep -q 1") == 0
+                 ? ""
+                 : "tried: gdb --batch -ex 'python print(1)'";
     case Trait::kPerfEvents:
       return HowItEnded(OpensASoftwareEvent);
     case Trait::kKernelClock:

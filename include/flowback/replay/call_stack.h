@@ -85,6 +85,20 @@ struct ExitTime {
   TscInterval bounds;
 };
 
+// Of several stacks that had been left at one place the thread came back to one, and nothing tells
+// yet which.
+struct StackGuess {
+  uint64_t number = 0;
+  size_t depth = 0;  // so many of the outermost calls may be another stack's
+  size_t left = 0;   // calls that were left since
+};
+
+// A stack that the thread was not on.
+struct LeftStack {
+  const std::vector<Call>& calls;
+  std::vector<StackGuess> guesses;  // the outermost first
+};
+
 class CallListener {
  public:
   virtual ~CallListener() = default;
@@ -99,18 +113,15 @@ class CallListener {
   // is number 0. A number is not given again.
   virtual void OnSwitch(uint32_t /*stack*/) {}
   // The thread was not on the stack that the guess of that number took it to be on, but on `stack`,
-  // whose calls were these when it was left. Those that have returned since are entered on the one
-  // and left on the other now. That is a guess again, `next`.
+  // which was `right` when it was left. The calls that differ are left on the one and entered on
+  // the other now. That is a guess again, `next`.
   virtual void OnCorrection(uint64_t /*guess*/, uint64_t /*next*/, uint32_t /*stack*/,
-                            const std::vector<Call>& /*calls*/) {}
-};
-
-// Of several stacks that had been left at one place the thread came back to one, and nothing tells
-// yet which.
-struct StackGuess {
-  uint64_t number = 0;  // 0: there is no doubt
-  size_t depth = 0;     // so many of the outermost calls may be another stack's
-  size_t left = 0;      // calls that were left since
+                            const LeftStack& /*right*/) {}
+  // It was on that stack.
+  virtual void OnCertain(uint64_t /*guess*/) {}
+  // The thread's first call has returned to `address`, in the innermost of these: they lie outside
+  // of all that was told. They are entered now.
+  virtual void OnInherited(const std::vector<Call>& /*calls*/, uint64_t /*address*/) {}
 };
 
 // Needs memory for the calls that are open: some hundred bytes each, of some two million at most.
@@ -131,6 +142,11 @@ class CallStack {
   using ExecBetween = std::function<bool(uint64_t begin_tsc, uint64_t end_tsc)>;
   void LookForExec(ExecBetween exec_between);
 
+  // The calls that the thread's parent was in when it made the thread, whose stack may be a copy of
+  // its parent's. It is one where the first call of which the return is seen returns as the
+  // innermost of these would have.
+  void Inherit(std::vector<Call> calls);
+
   // The flow, as ExecutionConsumer receives it.
   void OnBlock(const BlockRun& run);
   void OnBlocks(const BlockBatch& batch);
@@ -146,7 +162,8 @@ class CallStack {
   // Which one that is, as OnSwitch tells it.
   uint32_t stack() const;
   uint64_t instructions() const;
-  StackGuess guess() const;
+  // Guesses about the calls of that stack, the outermost first.
+  std::vector<StackGuess> guesses() const;
   // Where the flow stopped in untraced code, and has not gone on: the address of the instruction
   // that it should go on with; 0: it has gone on, or that is not known.
   uint64_t stopped_at() const;

@@ -33,6 +33,8 @@ class RecordingClock {
   }
   // The same not before any moment of the tick.
   uint64_t UpperValue(uint64_t tsc) const { return Value(tsc) + (conversion_.known() ? 1 : 0); }
+  // The first tick whose value is not before that.
+  uint64_t TscAt(uint64_t value) const;
   // "969388.448429572" (seconds), "2026-11-21T00:20:01.123456789+0100" as the time of day,
   // "tsc:123" without a conversion, "-" for tsc 0: not known.
   void AppendText(std::string& out, uint64_t tsc) const;

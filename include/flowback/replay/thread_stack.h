@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A thread's call stack at places of its flow, as a debugger would have shown it there.
 //
-//   StackTaker taker(functions, {{.kind = StackPlace::Kind::kEnd}}, {});
+//   StackTaker taker(functions, {{.kind = StackPlace::Kind::kEnd}}, {}, {});
 //   player.Play({&thread}, taker);
 //   for (const ThreadStack& stack : taker.Take()) Use(stack.frames);
 //
@@ -14,6 +14,7 @@
 #include <memory>
 #include <vector>
 
+#include "flowback/base/error.h"
 #include "flowback/model/execution.h"
 #include "flowback/model/recording.h"
 #include "flowback/replay/call_stack.h"
@@ -41,6 +42,9 @@ struct StackFrame {
   // innermost frame, and of what a signal or an interrupt had interrupted.
   bool is_exact = false;
   bool is_handler = false;  // the kernel made the call: of a signal, an interrupt
+  // The thread had come back to one of several stacks that it had left at one place, and nothing
+  // tells which: the frame is that of the one that it had left first.
+  bool is_guess = false;
 };
 
 struct ThreadStack {
@@ -61,6 +65,13 @@ struct ThreadStack {
   std::vector<StackFrame> frames;  // the innermost first
   Outside outside = Outside::kNotRecorded;
   DataLoss loss;
+  std::vector<Call> calls;  // the outermost first; where Options::keep_calls
+};
+
+// What a thread's taker needs to know of it beside its flow.
+struct ThreadOrigin {
+  bool life_begins = false;  // its flow begins with the thread, or with the program that it runs
+  ThreadStack inherited{};   // of a child of fork: its parent's at that time, with its calls
 };
 
 // Plays one thread. Done when nothing that follows can change what it tells.
@@ -68,10 +79,11 @@ class StackTaker final : public PlayConsumer {
  public:
   struct Options {
     CallStack::ExecBetween exec_between{};  // as CallStack::LookForExec
-    bool life_begins = false;               // with the flow: LifeBegins
+    bool keep_calls = false;
   };
   // `places`: of one kind each, in the order of the flow. `functions` must outlive it.
-  StackTaker(FunctionFinder& functions, std::vector<StackPlace> places, Options options);
+  StackTaker(FunctionFinder& functions, std::vector<StackPlace> places, ThreadOrigin origin,
+             Options options);
   ~StackTaker() override;
 
   void OnThreadEnd(const ThreadFlow& thread, size_t number) override;
@@ -89,7 +101,10 @@ class StackTaker final : public PlayConsumer {
   std::unique_ptr<Impl> impl_;
 };
 
-// Whether the recording tells that the thread, or the program that it became, began in it.
-bool LifeBegins(const Recording& recording, int32_t pid, int32_t tid);
+// `flows`: all of the recording's threads. Plays those whose child the thread is, where there are
+// any. Errors: as Player::Play's.
+Result<ThreadOrigin> OriginOf(const ThreadFlow& thread, const std::vector<const ThreadFlow*>& flows,
+                              const Recording& recording, FunctionFinder& functions,
+                              Player& player);
 
 }  // namespace flowback

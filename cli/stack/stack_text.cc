@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "cli/reading/losses.h"
+#include "cli/stack/stack_report.h"
+#include "cli/text/printable.h"
+
+namespace flowback::cli {
+namespace {
+
+std::string_view FileName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+// "Thread 4661 "gzip" at the end: 5905533 instructions, 38830.437902930 s"
+std::string TitleOf(const ShownStack& shown, const RecordingClock& clock) {
+  const ThreadStack& stack = shown.stack;
+  std::string title = fmt::format("Thread {}", shown.owner.label);
+  if (!shown.comm.empty()) title += fmt::format(" \"{}\"", Printable(shown.comm));
+  if (stack.outside == ThreadStack::Outside::kNotBegun) return title + ", before its trace begins:";
+  const bool at_end = stack.place.kind == StackPlace::Kind::kEnd || !stack.reached;
+  title += fmt::format(" {} {} instructions", at_end ? "at its end, after" : "after",
+                       stack.instructions);
+  if (stack.tsc != 0) {
+    title += ", ";
+    clock.AppendText(title, stack.tsc);
+    if (clock.has_nanoseconds()) title += " s";
+  }
+  if (stack.in_kernel) title += ", in code that is not traced";
+  return title + (clock.emulated() && stack.tsc != 0 ? " (emulated):" : ":");
+}
+
+void AppendFrame(std::string& out, const NamedFrame& named, const StackFrame& frame,
+                 bool innermost) {
+  // An inlined call has no address of its own, but that of what goes on is the innermost one's.
+  if (innermost) {
+    fmt::format_to(std::back_inserter(out), "0x{:016x} in ", frame.address);
+  } else {
+    out.append(22, ' ');
+  }
+  AppendPrintable(out, named.function.empty() ? "??" : named.function);
+  if (!named.file.empty()) {
+    out += " (";
+    AppendPrintable(out, FileName(named.file));
+    out += named.line == 0 ? ":?)" : fmt::format(":{})", named.line);
+  } else if (!named.object.empty()) {
+    if (!named.function.empty()) fmt::format_to(std::back_inserter(out), "+{:#x}", named.offset);
+    out += " (";
+    AppendPrintable(out, FileName(named.object));
+    out += ')';
+  }
+  if (named.is_inlined) out += " inlined";
+  if (frame.is_guess) out += " (guess)";
+}
+
+void AppendOutside(std::string& out, const ThreadStack& stack) {
+  const std::string_view what =
+      stack.frames.empty() ? "nothing is known of its calls" : "what called this is not known";
+  switch (stack.outside) {
+    case ThreadStack::Outside::kNothing:
+    case ThreadStack::Outside::kNotBegun:
+      return;
+    case ThreadStack::Outside::kNotRecorded:
+      fmt::format_to(std::back_inserter(out), "    ({}: {})\n", what,
+                     stack.stack == 0
+                         ? "the trace begins inside, and does not come back to it"
+                         : "its stack was made for it, and the trace does not come back to what "
+                           "is outside");
+      return;
+    case ThreadStack::Outside::kLost:
+      fmt::format_to(std::back_inserter(out), "    ({}, since what was before was lost)\n", what);
+      out += "# " + cli::LossText(stack.loss) + "\n";
+      return;
+  }
+}
+
+}  // namespace
+
+void PrintStackText(const ShownStack& shown, const StackStyle& style, Output& output) {
+  std::string& out = output.buffer();
+  out += TitleOf(shown, style.clock) + "\n";
+  size_t level = 0;
+  bool guessed = false;
+  for (const StackFrame& frame : shown.stack.frames) {
+    bool innermost = true;
+    for (const NamedFrame& named : style.names.Of(frame)) {
+      fmt::format_to(std::back_inserter(out), "{:<4}", fmt::format("#{}", level++));
+      AppendFrame(out, named, frame, innermost);
+      out += '\n';
+      innermost = false;
+    }
+    if (frame.is_handler)
+      fmt::format_to(std::back_inserter(out), "{:<4}<signal handler called>\n",
+                     fmt::format("#{}", level++));
+    guessed = guessed || frame.is_guess;
+    output.Commit();
+    if (output.closed()) return;
+  }
+  if (guessed)
+    out +=
+        "    (guess: the thread had left several stacks at one place, and nothing tells to "
+        "which of them it came back)\n";
+  AppendOutside(out, shown.stack);
+  out += '\n';
+  output.Commit();
+}
+
+}  // namespace flowback::cli

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+// Where calls, returns and jumps lead to.
+#include "flowback/replay/call_stack.h"
+#include "replay/calls/call_flow.h"
+
+namespace flowback {
+
+void CallStack::Impl::Transfer(const Leap& leap, uint64_t after) {
+  switch (leap.run.last) {
+    case InstructionClass::kOther:
+      return;
+    case InstructionClass::kIndirectJump:
+      if ((leap.use & kLoadsStackPointer) != 0) return JumpOnLoadedStack(leap);
+      return JumpTo(leap);
+    case InstructionClass::kConditional:
+    case InstructionClass::kJump:
+    case InstructionClass::kFarJump:
+      return JumpTo(leap);
+    case InstructionClass::kCall:
+    case InstructionClass::kIndirectCall:
+    case InstructionClass::kFarCall:
+      return CallTo(leap, after);
+    case InstructionClass::kReturn:
+      return ReturnTo(leap);
+    case InstructionClass::kFarReturn:
+      return FarReturnTo(leap);
+  }
+}
+
+void CallStack::Impl::CallTo(const Leap& leap, uint64_t after) {
+  if (leap.target() == after) return;  // reads its own address: no call
+  stacks_.Announce();
+  const FunctionPiece target = PieceAt(leap.run.space, leap.target());
+  Call call = stacks_.Entered(CallEntry::kCall, leap.target(), leap.run.space);
+  call.site = leap.site;
+  call.return_address = after;
+  call.function = target.id;
+  call.is_stub = target.is_stub;
+  stacks_.Push(call);
+  if (!target.is_stub) stacks_.Announce();
+}
+
+void CallStack::Impl::ReturnTo(const Leap& leap) {
+  stacks_.Announce();
+  const Call& top = calls().back();
+  if ((top.stack_use & kLoadsStackPointer) != 0) return ReturnOnLoadedStack(leap);
+  if (top.return_address == leap.target()) return ReturnInner();
+  if (stacks_.Correct(leap.target())) return;
+  if (IsPlainJump(leap)) return JumpTo(leap);
+  if (stacks_.HasReturnTo(leap.target())) return UnwindToReturn(leap.target());
+  if (LandOn(leap)) return;
+  ReturnToUnknown(leap);
+}
+
+// To the innermost call's return address.
+void CallStack::Impl::ReturnInner() {
+  if (stacks_.HasGuess()) stacks_.Confirm(calls().back().return_address);
+  const Call& top = calls().back();
+  const bool saves = (top.stack_use & kReadsReturnAddress) != 0;
+  const uint64_t address = top.return_address;
+  stacks_.Pop(CallExit::kReturn);
+  if (saves) stacks_.Save(address);
+}
+
+void CallStack::Impl::ReturnOnLoadedStack(const Leap& leap) {
+  if (stacks_.LeftAt(leap.target())) {
+    stacks_.SwitchTo(leap.target());
+    return stacks_.Pop(CallExit::kReturn);
+  }
+  if (calls().back().return_address == leap.target()) return ReturnInner();
+  if (LandOn(leap)) return;
+  const FunctionPiece target = PieceAt(leap.run.space, leap.target());
+  if (stacks_.HasFunction(target.id) && leap.target() != target.begin)
+    return UnwindToFunction(target.id);
+  stacks_.SwitchToNew();
+  Enter(CallEntry::kNewStack, target, leap.run.space, leap.target());
+}
+
+// At a place that is known on this stack or on another one, where no call of its own returns to.
+bool CallStack::Impl::LandOn(const Leap& leap) {
+  if (LandOnPad(leap) || LandOnSaved(leap)) return true;
+  if (stacks_.HasReturnTo(leap.target())) {
+    UnwindToReturn(leap.target());
+    return true;
+  }
+  if (stacks_.LeftAt(leap.target())) {
+    stacks_.SwitchTo(leap.target());
+    stacks_.Pop(CallExit::kReturn);
+    return true;
+  }
+  if (!stacks_.SwitchInto(leap.target())) return false;
+  stacks_.Pop(CallExit::kReturn);
+  return true;
+}
+
+// Where an exception goes on that passes the innermost calls. The unwinder looks at one after the
+// other, and goes to the first that has such a place.
+bool CallStack::Impl::LandOnPad(const Leap& leap) {
+  const std::vector<Call>& all = calls();
+  for (size_t depth = all.size(); depth > 1; --depth) {
+    if (++searched_ > kSearchedAhead + stacks_.now.instructions) return false;
+    const Call& call = all[depth - 1];
+    // What a signal interrupted had not executed yet.
+    const uint64_t behind = call.resume != 0 ? call.resume + 1 : call.return_address;
+    if (behind == 0 || functions_.LandingPad(call.space, behind) != leap.target()) continue;
+    stacks_.PopTo(depth - 1, CallExit::kUnwound);
+    return true;
+  }
+  return false;
+}
+
+// Behind a call of setjmp. A runtime of coroutines may switch so, from a function that has just
+// called it on this stack to the same one on another.
+bool CallStack::Impl::LandOnSaved(const Leap& leap) {
+  const size_t depth = stacks_.DepthOfSaved(leap.target());
+  const bool own = depth < calls().size();
+  const bool just_now = depth + 2 >= calls().size();
+  if (own && !just_now) {
+    stacks_.PopTo(depth + 1, CallExit::kUnwound);
+    return true;
+  }
+  if (stacks_.SwitchIntoSaved(leap.target())) return true;
+  if (!own) return false;
+  stacks_.PopTo(depth + 1, CallExit::kUnwound);
+  return true;
+}
+
+// A return that the code uses as a jump.
+bool CallStack::Impl::IsPlainJump(const Leap& leap) {
+  if ((leap.use & kReturnWasPushed) != 0) {
+    // Or vfork's, which takes its return address off the stack for a while.
+    const FunctionPiece target = PieceAt(leap.run.space, leap.target());
+    return calls().back().return_address != 0 || target.begin == leap.target();
+  }
+  if ((leap.use & kReturnWasReplaced) == 0 || calls().size() < 2) return false;
+  // A retpoline calls into its own middle, and overwrites where that call would return to.
+  stacks_.Pop(CallExit::kReturn);
+  return true;
+}
+
+void CallStack::Impl::UnwindToReturn(uint64_t address) {
+  while (calls().back().return_address != address) stacks_.Pop(CallExit::kUnwound);
+  stacks_.Pop(CallExit::kReturn);
+}
+
+void CallStack::Impl::UnwindToFunction(uint64_t id) {
+  stacks_.PopTo(stacks_.DepthOfFunction(id) + 1, CallExit::kUnwound);
+}
+
+void CallStack::Impl::ReturnToUnknown(const Leap& leap) {
+  if (FindInherited(leap.target())) return;
+  const FunctionPiece target = PieceAt(leap.run.space, leap.target());
+  const Call& from = calls().back();
+  const bool knows_caller = from.return_address != 0;
+  if (knows_caller && target.is_entry && leap.target() == target.begin) {
+    const FunctionPiece own = PieceAt(from.space, from.entry_ip);
+    if (calls().size() > 1 && own.id != 0 && own.begin != from.entry_ip &&
+        calls()[calls().size() - 2].function == own.id)
+      stacks_.Pop(CallExit::kReturn);
+    return TailCall(target, leap);
+  }
+  if (knows_caller && stacks_.HasFunction(target.id)) return UnwindToFunction(target.id);
+  FindCaller(leap, target);
+}
+
+// The caller was not seen calling: a bottom of the stack, or a handler's return to the code that
+// gives control back to the kernel.
+void CallStack::Impl::FindCaller(const Leap& leap, const FunctionPiece& target) {
+  const Call from = calls().back();
+  stacks_.Pop(CallExit::kReturn);
+  if (from.return_address == 0 && from.resume == 0 && stacks_.HasFunction(target.id))
+    return UnwindToFunction(target.id);
+  Enter(CallEntry::kReturnedTo, target, leap.run.space, leap.target(), from.resume);
+}
+
+// Whether a child of fork goes back to where its parent had called from.
+bool CallStack::Impl::FindInherited(uint64_t address) {
+  const bool outermost = calls().size() == 1 && calls().back().return_address == 0;
+  if (!outermost || stacks_.number() != 0 || inherited_.empty() ||
+      inherited_.back().return_address != address)
+    return false;
+  inherited_.pop_back();
+  stacks_.Pop(CallExit::kReturn);
+  listener_.OnInherited(inherited_, address);
+  for (Call& call : inherited_) {
+    call.entry = CallEntry::kRunning;
+    stacks_.EnterAgain(call);
+  }
+  inherited_.clear();
+  return true;
+}
+
+void CallStack::Impl::FarReturnTo(const Leap& leap) {
+  stacks_.Announce();
+  const size_t handler = stacks_.DepthOfHandler(leap.target());
+  if (handler < calls().size()) {
+    stacks_.PopTo(handler + 1, CallExit::kUnwound);
+    return stacks_.Pop(CallExit::kReturn);
+  }
+  if (!stacks_.HasReturnTo(leap.target())) return Cut(CallExit::kLost, stacks_.now.tsc);
+  UnwindToReturn(leap.target());
+}
+
+void CallStack::Impl::JumpTo(const Leap& leap) {
+  // Nearly all jumps stay in their function.
+  const AddressSpace* space = leap.run.space;
+  const uint64_t target = leap.target();
+  if (piece_space_ == space && piece_.Holds(leap.site) && piece_.Holds(target)) return;
+  const FunctionPiece from = PieceAt(space, leap.site);
+  if (from.Holds(target)) return;
+  const FunctionPiece to = PieceAt(space, target);
+  if (to.id == 0 || to.id == from.id || to.id == calls().back().function) return;
+  if (to.is_entry && target == to.begin) return TailCall(to, leap);
+  if (!stacks_.HasFunction(to.id)) return;
+  stacks_.Announce();
+  UnwindToFunction(to.id);
+}
+
+// As a return: longjmp, the unwinder of exceptions, or a switch of stacks.
+void CallStack::Impl::JumpOnLoadedStack(const Leap& leap) {
+  stacks_.Announce();
+  const Call& top = calls().back();
+  const FunctionPiece target = PieceAt(leap.run.space, leap.target());
+  if (target.Holds(leap.site)) return;
+  if (stacks_.LeftAt(leap.target())) {
+    stacks_.SwitchTo(leap.target());
+    return stacks_.Pop(CallExit::kReturn);
+  }
+  if (top.return_address == leap.target()) return ReturnInner();
+  if (LandOn(leap)) return;
+  const bool is_entry = target.is_entry && leap.target() == target.begin;
+  // A program's first code jumps to where the program begins.
+  const bool outermost = calls().size() == 1 && top.return_address == 0;
+  if (is_entry && outermost) return TailCall(target, leap);
+  if (!is_entry && stacks_.HasFunction(target.id)) return UnwindToFunction(target.id);
+  stacks_.SwitchToNew();
+  Enter(CallEntry::kNewStack, target, leap.run.space, leap.target());
+}
+
+void CallStack::Impl::TailCall(const FunctionPiece& target, const Leap& leap) {
+  const Call from = calls().back();
+  if (!stacks_.announced()) {
+    stacks_.LeadOn(target.id, leap.target(), leap.run.space, target.is_stub);
+    if (!target.is_stub) stacks_.Announce();
+    return;
+  }
+  Call call = stacks_.Entered(CallEntry::kTailCall, leap.target(), leap.run.space);
+  call.site = leap.site;
+  call.return_address = from.return_address;
+  call.resume = from.resume;
+  call.function = target.id;
+  call.is_stub = target.is_stub;
+  call.stack_use = from.stack_use & kReadsReturnAddress;  // which is this one's, too
+  stacks_.Pop(CallExit::kTailCall);
+  stacks_.Push(call);
+  if (!target.is_stub) stacks_.Announce();
+}
+
+}  // namespace flowback

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+// A program tells its stacks while it is recorded (programs/own_stacks.cc). What is told of its
+// flow at each of those moments must be the same, frame by frame; for a copy without symbols, too.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "flowback/capture/open.h"
+#include "flowback/decode/decoder.h"
+#include "flowback/decode/recording_code.h"
+#include "flowback/decode/stream_input.h"
+#include "flowback/replay/player.h"
+#include "flowback/replay/symbolizer.h"
+#include "flowback/replay/thread_stack.h"
+#include "tests/cli/run_program.h"
+#include "tests/record/emulated.h"
+
+namespace flowback::test {
+namespace {
+
+using Addresses = std::vector<uint64_t>;
+
+struct Stack {
+  Addresses addresses;   // where each caller goes on
+  bool is_whole = true;  // else there are more
+};
+
+// What the program printed.
+struct Told {
+  uint64_t note = 0;                            // where the function is that notes
+  std::map<int32_t, std::vector<Stack>> notes;  // by thread
+};
+
+Told ToldBy(const std::string& out) {
+  Told told;
+  for (const std::string& line : Lines(out)) {
+    std::istringstream words(line);
+    std::string word;
+    words >> word >> std::hex;
+    if (word == "at") words >> told.note;
+    if (word != "note" && word != "walk") continue;
+    int32_t tid = 0;
+    words >> std::dec >> tid >> std::hex;
+    Stack& stack = told.notes[tid].emplace_back();
+    stack.is_whole = word == "note";
+    for (uint64_t address = 0; words >> address;) stack.addresses.push_back(address);
+  }
+  return told;
+}
+
+// The numbers of a thread's instructions at an address that begins a block.
+class Finder final : public PlayConsumer {
+ public:
+  explicit Finder(uint64_t address) : address_(address) {}
+  void OnBlock(const BlockRun& run) override {
+    if (run.address == address_)
+      places.push_back({.kind = StackPlace::Kind::kInstruction, .value = instructions_});
+    instructions_ += run.lengths.size();
+  }
+  void OnEvent(const TraceEvent&) override {}
+  void OnLoss(const DataLoss& loss) override { ADD_FAILURE() << loss.detail; }
+  std::vector<StackPlace> places;
+
+ private:
+  uint64_t address_;
+  uint64_t instructions_ = 0;
+};
+
+// As the program tells it: behind a handler comes the code that it returns to.
+Addresses CallersOf(const ThreadStack& stack, bool with_guesses) {
+  Addresses addresses;
+  for (size_t i = 0; i < stack.frames.size(); ++i) {
+    if (stack.frames[i].is_guess && !with_guesses) break;
+    if (i != 0) addresses.push_back(stack.frames[i].address);
+    if (stack.frames[i].is_handler) addresses.push_back(0);
+  }
+  return addresses;
+}
+
+std::string TextOf(const Addresses& addresses) {
+  std::ostringstream text;
+  for (const uint64_t address : addresses) text << ' ' << std::hex << address;
+  return text.str();
+}
+
+bool HasGuess(const ThreadStack& stack) {
+  return std::ranges::any_of(stack.frames, &StackFrame::is_guess);
+}
+
+void ExpectSame(const Stack& told, const ThreadStack& found, bool with_guesses,
+                const std::string& where) {
+  Addresses addresses = CallersOf(found, with_guesses);
+  const bool is_whole = told.is_whole && (with_guesses || !HasGuess(found));
+  if (!is_whole && addresses.size() < told.addresses.size()) {
+    addresses.insert(addresses.end(),
+                     told.addresses.begin() + static_cast<ptrdiff_t>(addresses.size()),
+                     told.addresses.end());
+  }
+  if (!is_whole && addresses.size() > told.addresses.size())
+    addresses.resize(told.addresses.size());
+  // What a stack was made to return to has not run before it does.
+  const bool never_ran = found.stack != 0 && addresses.size() + 1 == told.addresses.size();
+  if (never_ran) addresses.push_back(0);
+  for (size_t i = 0; i < addresses.size() && i < told.addresses.size(); ++i)
+    if (addresses[i] == 0) addresses[i] = told.addresses[i];
+  EXPECT_EQ(TextOf(told.addresses), TextOf(addresses)) << where;
+}
+
+class OwnStacks : public testing::TestWithParam<std::tuple<const char*, const char*>> {
+ protected:
+  // Plays the recording's threads against what was told.
+  void Compare(const std::string& file, const Told& told);
+  size_t compared_ = 0;
+  size_t guessed_ = 0;
+  bool in_turn_ = true;  // stacks left at one place are gone on with in that order
+};
+
+void OwnStacks::Compare(const std::string& file, const Told& told) {
+  OpenOptions options;
+  options.input = file;
+  const Result<Recording> recording = OpenRecording(options);
+  ASSERT_TRUE(recording) << recording.error().message();
+  const Result<RecordingCode> code = RecordingCode::Load(*recording, {});
+  ASSERT_TRUE(code) << code.error().message();
+  const StreamInputs inputs(*recording, *code, Resync::kEarliest);
+  Symbolizer symbolizer({}, &*recording);
+  SymbolFunctions functions(symbolizer);
+  Player player(inputs, [&] { return inputs.source().MakeDecoder(""); }, {.threads = 2});
+  const std::vector<ThreadFlow> flows = ThreadFlows(*recording, inputs);
+  std::vector<const ThreadFlow*> all;
+  for (const ThreadFlow& flow : flows) all.push_back(&flow);
+  for (const ThreadFlow& flow : flows) {
+    const auto notes = told.notes.find(flow.tid);
+    if (notes == told.notes.end()) continue;
+    Finder finder(told.note);
+    ASSERT_TRUE(player.Play({&flow}, finder));
+    ASSERT_EQ(finder.places.size(), notes->second.size());
+    Result<ThreadOrigin> origin = OriginOf(flow, all, *recording, functions, player);
+    ASSERT_TRUE(origin);
+    StackTaker taker(functions, finder.places, *std::move(origin), {});
+    ASSERT_TRUE(player.Play({&flow}, taker));
+    const std::vector<ThreadStack> stacks = taker.Take();
+    ASSERT_EQ(stacks.size(), finder.places.size());
+    for (const ThreadStack& stack : stacks) guessed_ += HasGuess(stack) ? 1 : 0;
+    for (size_t i = 0; i < stacks.size(); ++i, ++compared_)
+      ExpectSame(notes->second[i], stacks[i], in_turn_,
+                 "thread " + std::to_string(flow.tid) + ", note " + std::to_string(i));
+  }
+}
+
+TEST_P(OwnStacks, AreWhatTheProgramTells) {
+  FLOWBACK_NEEDS_EMULATOR();
+  const auto& [what, program] = GetParam();
+  const ScratchFolder folder;
+  const std::string file = folder.File("recording");
+  const ProgramResult recorded =
+      RunFlowback({"record", "--engine", "emulate", "-o", file, "--",
+                   std::string(FLOWBACK_CALLS_PROGRAMS) + "/" + program, what});
+  ASSERT_EQ(recorded.status, 0) << recorded.err;
+  const Told told = ToldBy(recorded.out);
+  ASSERT_NE(told.note, 0u);
+  in_turn_ = std::string_view(what) != "fibres-in-no-order";
+  Compare(file, told);
+  size_t notes = 0;
+  for (const auto& [tid, each] : told.notes) notes += each.size();
+  EXPECT_EQ(compared_, notes);
+  EXPECT_GT(compared_, 0u);
+  // Where nothing tells which of several stacks it was, that is said; seldom more.
+  const bool fibres = std::string_view(what).starts_with("fibres");
+  EXPECT_LE(guessed_, fibres ? compared_ / 2 : 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, OwnStacks,
+    testing::Combine(testing::Values("recursion", "exceptions", "jumps", "signals",
+                                     "alternate-stack", "fibres", "fibres-in-no-order",
+                                     "switch-by-return", "switch-by-jump", "switch-by-longjmp",
+                                     "coroutines", "pushed", "library", "threads", "children"),
+                     testing::Values("own_stacks", "own_stacks_stripped", "own_stacks_static")),
+    [](const auto& test) {
+      std::string name = std::string(std::get<0>(test.param)) + "_" + std::get<1>(test.param);
+      for (char& c : name)
+        if (c == '-') c = '_';
+      return name;
+    });
+
+}  // namespace
+}  // namespace flowback::test

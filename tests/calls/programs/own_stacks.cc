@@ -1,0 +1,637 @@
+// SPDX-License-Identifier: MIT
+// Tells its own stacks while it runs: Note prints the return addresses that the C library's
+// unwinder finds, by thread. Each way to make a stack unusual is a word on the command line.
+#include <alloca.h>
+#include <execinfo.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <coroutine>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <thread>
+
+extern char** environ;
+
+namespace {
+
+#define APART [[gnu::noinline, gnu::noclone]]
+
+// Keeps a call from becoming a jump.
+#define HERE asm volatile("" ::: "memory")
+
+[[gnu::noinline]] void Print(const char* kind, void* const* frames, int count) {
+  char text[4096];
+  int size = std::snprintf(text, sizeof text, "%s %d", kind, static_cast<int>(gettid()));
+  for (int i = 0; i < count; ++i)
+    size += std::snprintf(text + size, sizeof text - static_cast<size_t>(size), " %lx",
+                          reinterpret_cast<unsigned long>(frames[i]));
+  text[size++] = '\n';
+  if (write(1, text, static_cast<size_t>(size)) != size) _exit(1);
+}
+
+// A frame as compilers make it that keep a frame pointer.
+struct Frame {
+  Frame* caller;
+  void* goes_on;
+};
+const Frame* of_main;
+const Frame* of_handler;  // while one runs
+const ucontext_t* interrupted;
+
+int Walk(const Frame* frame, void** frames) {
+  int count = 0;
+  for (; count < 90; frame = frame->caller) {
+    if (frame == of_handler) {
+      frames[count++] = frame->goes_on;
+      frames[count++] = reinterpret_cast<void*>(interrupted->uc_mcontext.gregs[REG_RIP]);
+      const auto address = static_cast<uintptr_t>(interrupted->uc_mcontext.gregs[REG_RBP]);
+      frame = reinterpret_cast<const Frame*>(address);
+    }
+    frames[count++] = frame->goes_on;
+    if (frame == of_main) break;
+  }
+  return count;
+}
+
+APART void Note() {
+  void* frames[100];
+  if (of_handler != nullptr) {
+    const auto* own = static_cast<const Frame*>(__builtin_frame_address(0));
+    Print("walk", frames, Walk(own, frames));
+  } else {
+    const int count = backtrace(frames, 100);
+    Print("note", frames + 1, count - 1);
+  }
+}
+
+APART int Descend(int depth) {
+  if (depth == 0) Note();
+  const int result = depth == 0 ? 1 : Descend(depth - 1) + 1;
+  HERE;
+  return result;
+}
+
+int Recursion() { return Descend(40) == 41 ? 0 : 1; }
+
+// --- Exceptions: destructors on the way, in functions that call themselves.
+struct Guard {
+  ~Guard() { Note(); }
+};
+
+APART void Throw(int depth) {
+  const Guard guard;
+  if (depth == 0) throw std::runtime_error("bottom");
+  Throw(depth - 1);
+  HERE;
+}
+
+APART void Rethrow(int depth) {
+  try {
+    if (depth == 0) Throw(3);
+    Rethrow(depth - 1);
+  } catch (const std::runtime_error&) {
+    Note();
+    if (depth % 2 == 0) throw;
+    throw std::runtime_error("again");
+  }
+}
+
+APART void NoHandlers(int depth) {
+  if (depth == 0) throw std::logic_error("far");
+  NoHandlers(depth - 1);
+  HERE;
+}
+
+APART int Catch(int depth) {
+  try {
+    if (depth == 0)
+      NoHandlers(5);
+    else
+      Catch(depth - 1);
+  } catch (const std::logic_error&) {
+    Note();
+    if (depth < 3) throw;
+  }
+  Note();
+  return depth;
+}
+
+int Exceptions() {
+  try {
+    Rethrow(4);
+  } catch (const std::runtime_error&) {
+    Note();
+  }
+  Catch(3);
+  Note();
+  return 0;
+}
+
+// --- setjmp and longjmp, from the depths of a recursion of the function that called setjmp.
+jmp_buf far_out;
+jmp_buf further_in;
+
+APART void Leap(int depth) {
+  if (depth < 0) return;
+  if (depth == 0) longjmp(far_out, 1);
+  Leap(depth - 1);
+  HERE;
+}
+
+APART void Recur(int depth) {
+  if (depth == 5 && setjmp(further_in) != 0) {
+    Note();
+    return;
+  }
+  if (depth == 0) longjmp(further_in, 1);
+  Recur(depth - 1);
+  HERE;
+}
+
+int Jumps() {
+  if (setjmp(far_out) == 0) Leap(10);
+  Note();
+  Recur(9);
+  Note();
+  Descend(3);
+  return 0;
+}
+
+// --- Handlers of signals, on the same and on another stack, and one that jumps out.
+struct InHandler {
+  InHandler(const void* frame, void* context) {
+    of_handler = static_cast<const Frame*>(frame);
+    interrupted = static_cast<const ucontext_t*>(context);
+  }
+  ~InHandler() { of_handler = nullptr; }
+};
+
+void OnSignal(int, siginfo_t*, void* context) {
+  const InHandler in(__builtin_frame_address(0), context);
+  Descend(2);
+}
+
+sigjmp_buf after_fault;
+void OnFault(int, siginfo_t*, void* context) {
+  const InHandler in(__builtin_frame_address(0), context);
+  Note();
+  of_handler = nullptr;
+  siglongjmp(after_fault, 1);
+}
+
+void Handle(int signal, void (*handler)(int, siginfo_t*, void*), int flags) {
+  struct sigaction action = {};
+  action.sa_sigaction = handler;
+  action.sa_flags = flags | SA_SIGINFO;
+  sigaction(signal, &action, nullptr);
+}
+
+// A signal that comes while the function itself is in a system call.
+APART void Signal() {
+  const long process = getpid();
+  long result = SYS_kill;
+  asm volatile("syscall" : "+a"(result) : "D"(process), "S"(SIGUSR1) : "rcx", "r11", "memory");
+}
+
+APART void Raise(int depth) {
+  if (depth == 0)
+    Signal();
+  else
+    Raise(depth - 1);
+  Note();
+}
+
+APART void Fault(int depth) {
+  if (depth < 0) return;
+  if (depth == 0) *static_cast<volatile int*>(nullptr) = 0;
+  Fault(depth - 1);
+  HERE;
+}
+
+int Signals(bool other_stack) {
+  static char memory[1 << 16];
+  const stack_t stack = {.ss_sp = memory, .ss_flags = 0, .ss_size = sizeof memory};
+  if (other_stack && sigaltstack(&stack, nullptr) != 0) return 1;
+  const int flags = other_stack ? SA_ONSTACK : 0;
+  Handle(SIGUSR1, OnSignal, flags);
+  Handle(SIGSEGV, OnFault, flags);
+  Raise(3);
+  for (static int i = 0; i < 2; ++i)
+    if (sigsetjmp(after_fault, 1) == 0) Fault(4);
+  Note();
+  return 0;
+}
+
+// --- Fibres that all yield in one function, and are gone on with in no order.
+constexpr int kFibres = 5;
+ucontext_t scheduler;
+ucontext_t fibres[kFibres];
+bool ended[kFibres];
+int running;
+unsigned seed = 7;
+
+APART void Yield() {
+  swapcontext(&fibres[running], &scheduler);
+  HERE;
+}
+
+APART void Work(int depth) {
+  Yield();
+  if (depth > 0) Work(depth - 1);
+  Note();
+}
+APART void First() {
+  Work(2);
+  Yield();
+  Note();
+}
+APART void Second() {
+  for (int i = 0; i < 4; ++i) Work(i);
+  Note();
+}
+APART void Third(int depth) {
+  if (depth > 0) return Third(depth - 1), Yield(), Note();
+  for (int i = 0; i < 3; ++i) Yield();
+}
+
+void Body(int number) {
+  switch (number % 3) {
+    case 0:
+      First();
+      break;
+    case 1:
+      Second();
+      break;
+    default:
+      Third(4);
+  }
+  Yield();
+  Note();
+  ended[number] = true;
+}
+
+int Pick(bool in_turn, int last) {
+  if (in_turn) return (last + 1) % kFibres;
+  seed = seed * 1103515245 + 12345;
+  return static_cast<int>((seed >> 16) % kFibres);
+}
+
+int Fibres(bool in_turn) {
+  static char memory[kFibres][1 << 16];
+  for (int i = 0; i < kFibres; ++i) {
+    getcontext(&fibres[i]);
+    fibres[i].uc_stack.ss_sp = memory[i];
+    fibres[i].uc_stack.ss_size = sizeof memory[i];
+    fibres[i].uc_link = &scheduler;
+    makecontext(&fibres[i], reinterpret_cast<void (*)()>(Body), 1, i);
+  }
+  int last = 0;
+  while (!std::all_of(ended, ended + kFibres, [](bool end) { return end; })) {
+    last = running = Pick(in_turn, last);
+    if (ended[running]) continue;
+    swapcontext(&scheduler, &fibres[running]);
+    Note();
+  }
+  return 0;
+}
+
+// --- A switch of stacks in a few instructions, as libraries of fibres have it.
+extern "C" void SwitchStack(void** left, void* next);
+asm(R"(
+  .text
+  .type SwitchStack, @function
+SwitchStack:
+  push %rbx
+  push %rbp
+  push %r12
+  push %r13
+  push %r14
+  push %r15
+  mov %rsp, (%rdi)
+  mov %rsi, %rsp
+  pop %r15
+  pop %r14
+  pop %r13
+  pop %r12
+  pop %rbp
+  pop %rbx
+  ret
+  .size SwitchStack, . - SwitchStack
+)");
+// The same, but for a jump to where it goes on.
+extern "C" void JumpStack(void** left, void* next);
+asm(R"(
+  .text
+  .type JumpStack, @function
+JumpStack:
+  push %rbx
+  push %rbp
+  push %r12
+  push %r13
+  push %r14
+  push %r15
+  mov %rsp, (%rdi)
+  mov %rsi, %rsp
+  pop %r15
+  pop %r14
+  pop %r13
+  pop %r12
+  pop %rbp
+  pop %rbx
+  pop %r8
+  jmp *%r8
+  .size JumpStack, . - JumpStack
+)");
+
+using Switcher = void (*)(void**, void*);
+Switcher switcher;
+void* mine;
+void* others;
+
+APART void Give(void** left, void* next) {
+  switcher(left, next);
+  HERE;
+}
+
+APART void Generate(int depth) {
+  Note();
+  Give(&others, mine);
+  if (depth > 0) Generate(depth - 1);
+  Note();
+  Give(&others, mine);
+}
+
+[[noreturn]] void Generator() {
+  for (;;) Generate(3);
+}
+
+int ByHand(Switcher how) {
+  switcher = how;
+  alignas(16) static char memory[1 << 16];
+  void** top = reinterpret_cast<void**>(memory + sizeof memory) - 3;
+  *top-- = nullptr;  // the generator returns to nowhere
+  *top = reinterpret_cast<void*>(Generator);
+  others = top - 6;
+  for (int i = 0; i < 20; ++i) {
+    Give(&mine, others);
+    Note();
+  }
+  return 0;
+}
+
+// --- A switch of stacks by longjmp, in the function that has just called setjmp.
+sigjmp_buf buffers[2];
+bool started;
+
+APART void Swap(int to);
+[[noreturn]] void Other(int) {
+  for (int i = 0;; ++i) {
+    Descend(i % 3);
+    Swap(0);
+  }
+}
+APART void StartOther() {
+  static char memory[1 << 16];
+  static ucontext_t back;
+  static ucontext_t there;
+  getcontext(&there);
+  there.uc_stack.ss_sp = memory;
+  there.uc_stack.ss_size = sizeof memory;
+  makecontext(&there, reinterpret_cast<void (*)()>(Other), 1, 0);
+  swapcontext(&back, &there);
+}
+APART void Swap(int to) {
+  if (sigsetjmp(buffers[1 - to], 0) != 0) return;
+  if (to == 1 && !started) {
+    started = true;
+    StartOther();
+  }
+  siglongjmp(buffers[to], 1);
+}
+
+int ByLongjmp() {
+  for (int i = 0; i < 5; ++i) {
+    Swap(1);
+    Descend(1);
+  }
+  return 0;
+}
+
+// --- Coroutines, gone on with by another function than the one that began them.
+struct Task {
+  struct promise_type {
+    std::coroutine_handle<> next;
+    Task get_return_object() { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
+    std::suspend_always initial_suspend() { return {}; }
+    std::suspend_always final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() { std::abort(); }
+  };
+  std::coroutine_handle<promise_type> handle;
+};
+
+struct GoTo {
+  std::coroutine_handle<> other;
+  bool await_ready() { return false; }
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<>) { return other; }
+  void await_resume() {}
+};
+
+Task Leaf() {
+  Note();
+  co_await std::suspend_always{};
+  Note();
+}
+Task Stem(std::coroutine_handle<> other) {
+  Note();
+  co_await GoTo{other};
+  Note();
+  co_await std::suspend_always{};
+  Note();
+}
+
+APART void GoOn(std::coroutine_handle<> handle) {
+  handle.resume();
+  HERE;
+}
+APART void GoOnElsewhere(std::coroutine_handle<> handle) {
+  GoOn(handle);
+  HERE;
+}
+
+int Coroutines() {
+  const Task leaf = Leaf();
+  const Task stem = Stem(leaf.handle);
+  GoOn(stem.handle);
+  GoOnElsewhere(stem.handle);
+  GoOnElsewhere(leaf.handle);
+  stem.handle.resume();
+  Note();
+  return 0;
+}
+
+// --- Returns that are jumps: of a retpoline, and of code that pushes where it goes.
+extern "C" void ThroughRetpoline(void (*target)());
+extern "C" void ThroughPush(void (*target)());
+asm(R"(
+  .text
+  .type Thunk, @function
+Thunk:
+  call 2f
+1:
+  pause
+  lfence
+  jmp 1b
+2:
+  mov %rdi, (%rsp)
+  ret
+  .size Thunk, . - Thunk
+  .type ThroughRetpoline, @function
+ThroughRetpoline:
+  .cfi_startproc
+  sub $8, %rsp
+  .cfi_adjust_cfa_offset 8
+  call Thunk
+  add $8, %rsp
+  .cfi_adjust_cfa_offset -8
+  ret
+  .cfi_endproc
+  .size ThroughRetpoline, . - ThroughRetpoline
+  .type ThroughPush, @function
+ThroughPush:
+  .cfi_startproc
+  sub $8, %rsp
+  .cfi_adjust_cfa_offset 8
+  call 3f
+  add $8, %rsp
+  .cfi_adjust_cfa_offset -8
+  ret
+3:
+  push %rdi
+  ret
+  .cfi_endproc
+  .size ThroughPush, . - ThroughPush
+)");
+
+int Pushed() {
+  for (int i = 0; i < 3; ++i) {
+    ThroughRetpoline(Note);
+    ThroughPush(Note);
+  }
+  return 0;
+}
+
+// --- Functions of the C library that call back, memory on the stack, tail calls.
+int Compare(const void* a, const void* b) {
+  Note();
+  return *static_cast<const int*>(a) - *static_cast<const int*>(b);
+}
+
+APART int OnStack(int size) {
+  char* memory = static_cast<char*>(alloca(static_cast<size_t>(size)));
+  std::memset(memory, 1, static_cast<size_t>(size));
+  Note();
+  return memory[size / 2];
+}
+
+APART int Tail(int depth);
+APART int Other(int* depth) { return Tail(*depth - 1); }
+APART int Tail(int depth) {
+  static int kept;
+  if (depth == 0) return OnStack(100);
+  kept = depth;
+  return Other(&kept);
+}
+
+int Library() {
+  int numbers[] = {3, 1, 2};
+  std::qsort(numbers, 3, sizeof numbers[0], Compare);
+  return OnStack(1000) + Tail(6) == 2 ? 0 : 1;
+}
+
+// --- Threads, and children: of fork, of vfork, of posix_spawn.
+int Threads() {
+  std::thread first([] { Descend(2); });
+  std::thread second([] { Catch(3); });
+  first.join();
+  second.join();
+  Note();
+  return 0;
+}
+
+APART pid_t Fork(int depth) {
+  if (depth > 0) {
+    const pid_t child = Fork(depth - 1);
+    if (child == 0) Note();
+    return child;
+  }
+  return fork();
+}
+
+APART void Vfork() {
+  const pid_t child = vfork();
+  if (child == 0) {
+    Note();
+    _exit(0);
+  }
+  waitpid(child, nullptr, 0);
+  Note();
+}
+
+int Children() {
+  const pid_t child = Fork(3);
+  if (child == 0) {
+    Descend(2);
+    _exit(0);
+  }
+  waitpid(child, nullptr, 0);
+  Note();
+  Vfork();
+  char name[] = "/bin/true";
+  char* words[] = {name, nullptr};
+  pid_t spawned = -1;
+  if (posix_spawn(&spawned, name, nullptr, nullptr, words, environ) != 0) return 1;
+  waitpid(spawned, nullptr, 0);
+  Note();
+  return 0;
+}
+
+int Run(const std::string& what) {
+  if (what == "recursion") return Recursion();
+  if (what == "exceptions") return Exceptions();
+  if (what == "jumps") return Jumps();
+  if (what == "signals") return Signals(false);
+  if (what == "alternate-stack") return Signals(true);
+  if (what == "fibres") return Fibres(true);
+  if (what == "fibres-in-no-order") return Fibres(false);
+  if (what == "switch-by-return") return ByHand(SwitchStack);
+  if (what == "switch-by-jump") return ByHand(JumpStack);
+  if (what == "switch-by-longjmp") return ByLongjmp();
+  if (what == "coroutines") return Coroutines();
+  if (what == "pushed") return Pushed();
+  if (what == "library") return Library();
+  if (what == "threads") return Threads();
+  if (what == "children") return Children();
+  return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  of_main = static_cast<const Frame*>(__builtin_frame_address(0));
+  char text[40];
+  const int size =
+      std::snprintf(text, sizeof text, "at %lx\n", reinterpret_cast<unsigned long>(Note));
+  if (write(1, text, static_cast<size_t>(size)) != size) return 1;
+  return argc < 2 ? 2 : Run(argv[1]);
+}

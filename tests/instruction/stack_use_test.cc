@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#include "decode/instruction/stack_use.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace flowback {
+namespace {
+
+using Instructions = std::vector<std::vector<uint8_t>>;  // by instruction
+
+StackUse UseOf(const Instructions& code, CodeMode mode = CodeMode::kX86_64) {
+  std::vector<uint8_t> bytes;
+  std::vector<uint8_t> lengths;
+  for (const auto& each : code) {
+    bytes.insert(bytes.end(), each.begin(), each.end());
+    lengths.push_back(static_cast<uint8_t>(each.size()));
+  }
+  return StackUseOf(bytes, lengths, mode);
+}
+uint8_t FlagsOf(const Instructions& code, CodeMode mode = CodeMode::kX86_64) {
+  return UseOf(code, mode).flags;
+}
+
+const std::vector<uint8_t> kRet = {0xc3};
+const std::vector<uint8_t> kNop = {0x90};
+
+TEST(StackUse, EpiloguesStayOnTheirStack) {
+  EXPECT_EQ(FlagsOf({{0x48, 0x89, 0xec}, {0x5d}, kRet}), 0);              // mov rsp,rbp; pop rbp
+  EXPECT_EQ(FlagsOf({{0xc9}, kRet}), 0);                                  // leave
+  EXPECT_EQ(FlagsOf({{0x48, 0x83, 0xc4, 0x18}, {0x5b}, kRet}), 0);        // add rsp,24; pop rbx
+  EXPECT_EQ(FlagsOf({{0x48, 0x8b, 0x65, 0xd8}, kRet}), 0);                // mov rsp,[rbp-40]
+  EXPECT_EQ(FlagsOf({{0x49, 0x8d, 0x62, 0xf8}, kRet}), 0);                // lea rsp,[r10-8]
+  EXPECT_EQ(FlagsOf({{0x48, 0x89, 0xe3}, kNop, {0x48, 0x89, 0xdc}}), 0);  // mov rbx,rsp; back
+  EXPECT_EQ(FlagsOf({{0x41, 0x5c}, {0x49, 0x89, 0xc4}, kRet}), 0);        // pop r12; mov r12,rax
+}
+
+TEST(StackUse, LoadsOfAnotherStack) {
+  EXPECT_EQ(FlagsOf({{0x48, 0x8b, 0xa2, 0xa0, 0, 0, 0}, kRet}), kLoadsStackPointer);  // [rdx+160]
+  EXPECT_EQ(FlagsOf({{0x48, 0x89, 0xfc}, kRet}), kLoadsStackPointer);                 // rdi
+  EXPECT_EQ(FlagsOf({{0x4c, 0x89, 0xc4}, kRet}), kLoadsStackPointer);                 // r8
+  EXPECT_EQ(FlagsOf({{0x48, 0x94}, kRet}), kLoadsStackPointer);        // xchg rax,rsp
+  EXPECT_EQ(FlagsOf({{0x48, 0x87, 0x23}, kRet}), kLoadsStackPointer);  // xchg [rbx],rsp
+  EXPECT_EQ(FlagsOf({{0x5c}, kRet}), kLoadsStackPointer);              // pop rsp
+  EXPECT_EQ(FlagsOf({{0x89, 0xc4}, kRet}, CodeMode::kX86_32), kLoadsStackPointer);  // mov esp,eax
+  EXPECT_EQ(FlagsOf({{0x49, 0x94}, kRet}), 0);                                      // xchg rax,r12
+}
+
+TEST(StackUse, TellsWhichRegister) {
+  EXPECT_EQ(UseOf({{0x48, 0x89, 0xe3}}).keeps, 1 << 3);                       // mov rbx,rsp
+  EXPECT_EQ(UseOf({{0x49, 0x89, 0xe5}}).keeps, 1 << 13);                      // mov r13,rsp
+  EXPECT_EQ(UseOf({{0x48, 0x89, 0xe5}}).keeps, 0);                            // mov rbp,rsp
+  EXPECT_EQ(UseOf({{0x4c, 0x89, 0xec}}).loaded_from, 13);                     // mov rsp,r13
+  EXPECT_EQ(UseOf({{0x48, 0x8b, 0x22}}).loaded_from, StackUse::kFromMemory);  // mov rsp,[rdx]
+}
+
+TEST(StackUse, ReadsItsReturnAddress) {
+  EXPECT_EQ(FlagsOf({{0x48, 0x8b, 0x04, 0x24}, kRet}), kReadsReturnAddress);  // mov rax,[rsp]
+  EXPECT_EQ(FlagsOf({{0x53}, {0x48, 0x8b, 0x04, 0x24}}), 0);                  // push rbx first
+  EXPECT_EQ(FlagsOf({{0x48, 0x8b, 0x44, 0x24, 0x08}}), 0);                    // [rsp+8]
+  EXPECT_EQ(FlagsOf({{0x49, 0x8b, 0x04, 0x24}}), 0);                          // [r12]
+}
+
+TEST(StackUse, ReturnsThatAreJumps) {
+  EXPECT_EQ(FlagsOf({{0x51}, {0x31, 0xc0}, kRet}), kReturnWasPushed);        // push rcx
+  EXPECT_EQ(FlagsOf({{0xff, 0x37}, kRet}), kReturnWasPushed);                // push [rdi]
+  EXPECT_EQ(FlagsOf({{0x48, 0x89, 0x04, 0x24}, kRet}), kReturnWasReplaced);  // mov [rsp],rax
+  EXPECT_EQ(FlagsOf({{0x51}, {0x59}, kRet}), 0);                             // and popped
+  EXPECT_EQ(FlagsOf({{0x48, 0x89, 0x04, 0x24}, {0x48, 0x83, 0xc4, 8}, kRet}), 0);
+  EXPECT_EQ(FlagsOf({{0x51}, {0xe9, 0, 0, 0, 0}}), 0);  // jmp
+}
+
+TEST(StackUse, OfBytesThatEnd) {
+  EXPECT_EQ(FlagsOf({}), 0);
+  EXPECT_EQ(FlagsOf({{0x48}}), 0);
+  EXPECT_EQ(FlagsOf({{0x89}}), 0);
+  EXPECT_EQ(FlagsOf({{0x66, 0x66, 0x48}}), 0);
+  EXPECT_EQ(FlagsOf({{0x89, 0xfc}, kRet}, CodeMode::kX86_16), 0);
+}
+
+}  // namespace
+}  // namespace flowback
