@@ -15,6 +15,7 @@
 #include <variant>
 
 #include "flowback/replay/thread_flow.h"
+#include "replay/threads/class_spans.h"
 #include "replay/threads/stay_holders.h"
 #include "replay/threads/stream_times.h"
 #include "replay/threads/thread_lives.h"
@@ -24,9 +25,10 @@ namespace {
 
 class Accountant {
  public:
-  Accountant(const Recording& recording, const StreamInputs& inputs)
+  Accountant(const Recording& recording, const StreamInputs& inputs, bool spans)
       : recording_(recording),
         inputs_(inputs),
+        spans_(spans),
         unit_(recording.pt.time),
         lives_(recording),
         span_(recording) {}
@@ -75,6 +77,7 @@ class Accountant {
     if (tid <= 0) return nullptr;  // 0: idle
     TimeAccount& account = threads_[tid].account;
     account.tid = tid;
+    if (spans_ && !account.spans) account.spans.emplace();
     if (account.pid < 0) account.pid = pid;
     return &account;
   }
@@ -82,6 +85,7 @@ class Accountant {
     TimeAccount& account = nobodies_[stream.index];
     account.stream = &stream;
     account.off_cpu_told = false;
+    if (spans_ && !account.spans) account.spans.emplace();
     return &account;
   }
 
@@ -133,6 +137,7 @@ class Accountant {
 
   const Recording& recording_;
   const StreamInputs& inputs_;
+  const bool spans_;
   std::vector<TscInterval> told_;       // the first and last time of each stream; zeros: none
   std::vector<FlowSummary> summaries_;  // of the streams decoded so far
   const TimeUnit unit_;
@@ -433,9 +438,10 @@ TimePhase Accountant::Unseen(bool any_stays) const {
 void Accountant::AddOffCpu(Entry& entry, bool any_stays) const {
   TimeAccount& account = entry.account;
   const uint64_t rest = account.lifetime() - std::min(account.lifetime(), account.Sum());
-  if (rest == 0) return;
   const TimePhase phase =
       entry.has_slots ? TimePhase{.kind = TimeClass::kOffCpu, .cause = {}} : Unseen(any_stays);
+  if (account.spans) CompleteSpans(account, phase.kind);
+  if (rest == 0) return;
   TimeShare& share = account.Of(phase.kind);
   share.time += rest;
   share.hi += rest;
@@ -456,7 +462,10 @@ TimeAccounts Accountant::Take() {
         entry.has_stays || (!entry.has_slots && (any_stays || !span_.everything));
     accounts.threads.push_back(std::move(entry.account));
   }
-  for (auto& [index, account] : nobodies_) accounts.threads.push_back(std::move(account));
+  for (auto& [index, account] : nobodies_) {
+    if (account.spans) CompleteSpans(account, TimeClass::kLost);
+    accounts.threads.push_back(std::move(account));
+  }
   return accounts;
 }
 
@@ -487,8 +496,8 @@ uint64_t TimeAccount::Sum() const {
 }
 
 Result<FlowAccounts> AccountFlow(const Recording& recording, const StreamInputs& inputs,
-                                 Decoder& decoder) {
-  return Accountant(recording, inputs).Run(decoder);
+                                 Decoder& decoder, bool spans) {
+  return Accountant(recording, inputs, spans).Run(decoder);
 }
 
 }  // namespace flowback

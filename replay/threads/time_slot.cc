@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "replay/threads/class_spans.h"
+
 namespace flowback {
 
 void TimeSlot::Limit(uint64_t begin, uint64_t end) {
@@ -31,6 +33,14 @@ void TimeSlot::Flush() {
   share.hi += covered_.hi - std::min(covered_.hi, run_.lo);
   const bool has_cause = phase_.kind == TimeClass::kLost || phase_.kind == TimeClass::kUndecodable;
   if (has_cause && time != 0) account_->causes[phase_.cause] += time;
+  if (account_->spans)
+    AddSpan(*account_->spans, {.kind = phase_.kind,
+                               .begin = run_.time,
+                               .begin_lo = run_.lo,
+                               .begin_hi = run_.hi,
+                               .end = covered_.time,
+                               .end_lo = covered_.lo,
+                               .end_hi = covered_.hi});
   run_ = covered_;
 }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "flowback/base/error.h"
@@ -36,6 +37,27 @@ struct TimeShare {
   uint64_t hi = 0;
 };
 
+// A time that a thread was in one class, half-open, in the account's unit, and what is proven of
+// its ends.
+struct ClassSpan {
+  TimeClass kind{};
+  uint64_t begin = 0;
+  uint64_t begin_lo = 0;
+  uint64_t begin_hi = 0;
+  uint64_t end = 0;
+  uint64_t end_lo = 0;
+  uint64_t end_hi = 0;
+};
+
+// Of one thread: in order, without overlap, its whole life. Where they would be more than
+// kMostClassSpans, neighbours are told as one span of each class, in any order: the sums stay
+// right, the places are as near as their bounds say.
+struct ClassSpans {
+  std::vector<ClassSpan> spans;
+  bool condensed = false;
+};
+inline constexpr size_t kMostClassSpans = size_t{1} << 18;
+
 // One thread's, or that of a stream whose threads are not known.
 struct TimeAccount {
   int32_t pid = -1;
@@ -49,8 +71,9 @@ struct TimeAccount {
   bool off_cpu_told = true;
   std::map<LossCause, uint64_t> causes;  // time of kLost and kUndecodable by cause
   uint64_t instructions = 0;
-  uint64_t bytes = 0;   // of trace
-  uint64_t losses = 0;  // in its flow
+  uint64_t bytes = 0;               // of trace
+  uint64_t losses = 0;              // in its flow
+  std::optional<ClassSpans> spans;  // where they were asked for
 
   uint64_t lifetime() const { return end - begin; }
   TimeShare& Of(TimeClass kind) { return shares[static_cast<size_t>(kind)]; }
@@ -71,8 +94,8 @@ struct FlowAccounts {
 
 // Decodes every stream once. The source is asked for the streams' first and last times; one that
 // keeps indexes (KeepIndexes) answers without reading them again. Errors: as Decoder::Decode. The
-// recording must outlive the result.
+// recording must outlive the result. With `spans` the accounts have theirs.
 Result<FlowAccounts> AccountFlow(const Recording& recording, const StreamInputs& inputs,
-                                 Decoder& decoder);
+                                 Decoder& decoder, bool spans = false);
 
 }  // namespace flowback

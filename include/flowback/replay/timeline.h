@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+// What ran when: for each thread its calls merged by call path, those calls that are long enough to
+// be seen, and strips of what its time was.
+//
+//   inputs.set_times(true);
+//   Result<Timeline> timeline = MakeTimeline(sources, flows, options);
+//
+// The law: each moment of a thread's life is in exactly one node of its tree, where it is of one
+// class. So the self times of all calls, and the times off CPUs, in the kernel, lost, filtered and
+// undecodable, add up to the life; and the instructions add up to the thread's.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "flowback/base/error.h"
+#include "flowback/decode/decoder.h"
+#include "flowback/decode/stream_input.h"
+#include "flowback/model/recording.h"
+#include "flowback/replay/call_stack.h"
+#include "flowback/replay/functions.h"
+#include "flowback/replay/recording_clock.h"
+#include "flowback/replay/symbolizer.h"
+#include "flowback/replay/thread_flow.h"
+#include "flowback/replay/time_account.h"
+
+namespace flowback {
+
+// All times are in the unit of the RecordingClock, which is TimeAccounts'.
+using ClassTimes = std::array<uint64_t, std::size(kAllTimeClasses)>;
+
+struct TimelineFunction {
+  std::string name;  // demangled; "[FILE+0x123]" where no symbol names it
+  std::string file;  // empty: not known
+  uint64_t entry_ip = 0;
+  const AddressSpace* space = nullptr;
+  bool named = false;  // by a symbol
+};
+
+// How long calls took that were seen from their entry to their end. The quantiles are right to a
+// thirty-second of their value, the others to the unit. All 0: there was none.
+struct CallDurations {
+  uint64_t count = 0;
+  uint64_t min = 0;
+  uint64_t median = 0;
+  uint64_t p99 = 0;
+  uint64_t max = 0;
+};
+
+// A call path, or a function wherever it was called.
+struct CallSums {
+  uint64_t count = 0;      // calls
+  uint64_t partial = 0;    // of these: begun before the flow, or not seen to end
+  TimeShare self;          // executing in it; the trace proves lo <= time <= hi
+  uint64_t executing = 0;  // in it and what it called
+  uint64_t total = 0;      // the same with the time off the CPU, in the kernel, ...
+  // Of its own time, what was not executing; and all of its own: kExecuting is self.time.
+  ClassTimes own{};
+  uint64_t self_instructions = 0;
+  uint64_t instructions = 0;  // with what it called
+  CallDurations durations;
+};
+
+// A node of a thread's tree. Parents come before their children; the first one is the thread
+// itself: what is its own happened in no call that is known.
+struct CallPath {
+  uint32_t parent = 0;
+  uint32_t function = kNoFunction;  // of Timeline::functions
+  uint32_t depth = 0;
+  CallSums sums;
+
+  static constexpr uint32_t kNoFunction = UINT32_MAX;
+};
+
+// One call, or what of it was seen.
+struct TimelineCall {
+  uint64_t begin = 0;
+  uint64_t begin_lo = 0;  // the entry lies within
+  uint64_t begin_hi = 0;
+  uint64_t end = 0;
+  uint64_t end_lo = 0;
+  uint64_t end_hi = 0;
+  uint64_t instructions = 0;  // with what it called
+  uint32_t function = CallPath::kNoFunction;
+  uint32_t depth = 0;
+  uint32_t stack = 0;  // CallStack::stack
+  CallEntry entry{};
+  CallExit exit{};
+
+  uint64_t duration() const { return end - begin; }
+  // Its entry and its end were seen.
+  bool IsWhole() const;
+};
+
+// A piece of a thread's time.
+struct StripColumn {
+  ClassTimes times{};
+  uint32_t function = CallPath::kNoFunction;  // that executed most of it
+  uint64_t function_time = 0;
+  uint64_t focus = 0;  // in calls of TimelineOptions::focus and what they called
+};
+
+struct ThreadTimeline {
+  int32_t pid = -1;
+  int32_t tid = -1;
+  const Stream* stream = nullptr;  // where tid is -1
+  uint64_t begin = 0;              // its life, cut to TimelineOptions::span
+  uint64_t end = 0;
+  ClassTimes times{};                    // of that
+  std::map<LossCause, uint64_t> causes;  // as TimeAccount has it, of the whole life
+  uint64_t instructions = 0;
+  uint64_t losses = 0;
+  bool off_cpu_told = true;
+  bool condensed = false;           // ClassSpans::condensed
+  std::vector<CallPath> paths;      // one at least
+  std::vector<TimelineCall> calls;  // by begin, the outer ones first
+  uint64_t calls_left_out = 0;      // shorter than `shortest`
+  uint64_t shortest = 0;            // what is that long is in `calls`
+  uint64_t folded = 0;              // calls counted with their callers: too many paths, too deep
+  std::optional<TimelineCall> longest;  // of the whole calls; else of all
+  std::vector<ClassSpan> spans;         // within the span asked for; where they are wanted
+  std::vector<StripColumn> strip;       // from Timeline::begin on, all of one length
+};
+
+struct Timeline {
+  bool nanoseconds = true;  // else TSC ticks
+  bool emulated = false;
+  uint64_t begin = 0;  // the first thread's begin and the last one's end, cut to the span
+  uint64_t end = 0;
+  std::vector<TimelineFunction> functions;
+  std::vector<ThreadTimeline> threads;  // in the order of the flows
+  ClassTimes times{};                   // of all threads
+  // Of all threads: paths merged, and by function.
+  std::vector<CallPath> paths;
+  std::vector<CallSums> by_function;
+};
+
+// Must outlive the timeline.
+struct TimelineSources {
+  const Recording& recording;
+  const StreamInputs& inputs;  // with times
+  Symbolizer& symbolizer;
+  FunctionFinder& functions;
+  std::function<Result<std::unique_ptr<Decoder>>()> make_decoder;
+};
+
+struct TimelineOptions {
+  unsigned threads = 1;  // that decode
+  size_t window = 0;     // as PlayOptions
+  TimeSpan span{};       // what lies outside is not counted
+  // Which calls TimelineCall tells of, and StripColumn::focus is about; empty: all, and none.
+  std::function<bool(const AddressSpace* space, uint64_t ip)> focus{};
+  size_t most_paths = size_t{1} << 17;  // of all threads together
+  size_t most_calls = size_t{1} << 16;  // kept, likewise; the longest of each thread
+  size_t columns = 0;                   // of the strips; 0: there are none
+  size_t most_strips = 64;              // threads that have one: the longest-lived
+  bool spans = false;                   // ThreadTimeline::spans
+};
+
+// Plays the flows, on so many threads, behind a pass that learns what the threads' times were. The
+// flows must be those of GroupByThread, or some of them. Errors: as AccountFlow's and
+// Player::Play's; kSystem where the law does not hold.
+Result<Timeline> MakeTimeline(const TimelineSources& sources,
+                              const std::vector<const ThreadFlow*>& flows,
+                              const TimelineOptions& options);
+
+// By Timeline::functions' number, of which there are so many. A recursion's time counts once;
+// durations are not told.
+std::vector<CallSums> SumsByFunction(const std::vector<CallPath>& paths, size_t functions);
+
+// Errors: a thread's times or instructions that do not add up.
+Status CheckTimeline(const Timeline& timeline);
+
+}  // namespace flowback

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// Calls merged by call path, as they are counted.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "flowback/replay/timeline.h"
+#include "replay/timeline/duration_counts.h"
+
+namespace flowback {
+
+// What a node counts by itself.
+struct PathCounts {
+  uint64_t count = 0;
+  uint64_t partial = 0;
+  TimeShare self;
+  ClassTimes own{};
+  uint64_t instructions = 0;
+  DurationCounts durations;
+
+  void Add(const PathCounts& other);
+};
+
+// A forest: several trees whose roots have no function, of which the first one is the result's.
+class CallTree {
+ public:
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  CallTree() { NewRoot(); }
+
+  uint32_t NewRoot() { return New(kNone, CallPath::kNoFunction); }
+  // Of `parent`; kNone where there is none and `may_add` is false.
+  uint32_t Child(uint32_t parent, uint32_t function, bool may_add);
+  // Everything under `root` happened in a call of the function, which makes that root's place;
+  // returns the new root.
+  uint32_t PutUnder(uint32_t root, uint32_t function);
+  // Adds what is under `from`, a root, to `to`, and forgets it.
+  void Merge(uint32_t from, uint32_t to);
+  uint32_t ParentOf(uint32_t node) const { return nodes_[node].parent; }
+  PathCounts& Of(uint32_t node) { return nodes_[node].counts; }
+  size_t size() const { return nodes_.size() - free_.size(); }
+
+  // The first root's tree, with the sums that follow from it. What was never called and had no time
+  // is left out. `most_hi`: no time is longer.
+  std::vector<CallPath> Paths(uint64_t most_hi) const;
+  // With the durations, which SumsByFunction can't know. REQUIRES: one root.
+  std::vector<CallSums> ByFunction(const std::vector<CallPath>& paths, size_t functions) const;
+  // Adds another tree, of another thread.
+  void Add(const CallTree& other, size_t most);
+
+ private:
+  struct Node {
+    uint32_t parent = kNone;
+    uint32_t function = CallPath::kNoFunction;
+    uint32_t first_child = kNone;
+    uint32_t next = kNone;  // sibling
+    PathCounts counts;
+  };
+
+  uint32_t New(uint32_t parent, uint32_t function);
+  void Forget(uint32_t node);
+  static uint64_t KeyOf(uint32_t parent, uint32_t function) {
+    return uint64_t{parent} << 32 | function;
+  }
+
+  std::vector<Node> nodes_;
+  std::vector<uint32_t> free_;
+  std::unordered_map<uint64_t, uint32_t> children_;
+};
+
+}  // namespace flowback

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// The longest calls of a thread, in bounded memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "flowback/replay/timeline.h"
+
+namespace flowback {
+
+// Where there are more than it may keep, it lets go of the shorter half: whatever is kept, all that
+// it lies in is kept, too.
+class KeptCalls {
+ public:
+  explicit KeptCalls(size_t most) : most_(most) {}
+
+  // `segment`, in which callers may be found out yet: each one moves those before it a level in.
+  void Add(const TimelineCall& call);
+  // A caller was found outside of all calls so far since EndSegment.
+  void MoveIn();
+  void EndSegment();
+  void Take(ThreadTimeline& thread);
+
+ private:
+  struct Kept {
+    TimelineCall call;
+    uint32_t moves = 0;  // of its segment when it was added
+    bool settled = false;
+  };
+
+  void LetGo();
+
+  size_t most_;
+  std::vector<Kept> kept_;
+  size_t settled_ = 0;  // so many of them, at least, are
+  uint32_t moves_ = 0;
+  uint64_t shortest_ = 0;
+  uint64_t left_out_ = 0;
+  std::optional<TimelineCall> longest_;
+};
+
+}  // namespace flowback

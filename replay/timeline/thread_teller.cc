@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT
+//
+// Two tellings meet here. The account of times says of what class each moment of the thread's life
+// was, the flow which call the thread was in. Both come in the order of time, so one goes along the
+// other:
+//
+//     account    |  executing   |  kernel |    executing    | off-CPU |  executing  |
+//     flow         main | read                    | main  | write             | main
+//     given        main | read .. read ..    read | main  | write .. write .. | main
+//
+// At each entry and exit what lies since the last one is given to the call that was the innermost,
+// span by span. Whatever the flow's times are, each moment is given once.
+#include "replay/timeline/thread_teller.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+namespace flowback {
+namespace {
+
+// Deeper calls are counted with their callers.
+constexpr uint32_t kDeepestPath = 1000;
+constexpr size_t kMostTimelineFunctions = size_t{1} << 18;
+
+// Of two at one time it may be either.
+TimePoint Either(const TimePoint& a, const TimePoint& b) {
+  return {a.time, std::min(a.lo, b.lo), std::max(a.hi, b.hi)};
+}
+TimePoint Later(const TimePoint& a, const TimePoint& b) {
+  return a.time == b.time ? Either(a, b) : a.time > b.time ? a : b;
+}
+TimePoint Earlier(const TimePoint& a, const TimePoint& b) {
+  return a.time == b.time ? Either(a, b) : a.time < b.time ? a : b;
+}
+
+}  // namespace
+
+uint32_t FunctionTable::NumberOf(const Call& call) {
+  if (call.function != 0) {
+    const auto [known, added] = by_id_.try_emplace(call.function, functions_.size());
+    if (added) functions_.push_back(Describe(call));
+    return known->second;
+  }
+  TimelineFunction function = Describe(call);
+  if (by_name_.size() >= kMostTimelineFunctions) function.name = "[unknown]";
+  const auto [known, added] = by_name_.try_emplace(function.name, functions_.size());
+  if (added) functions_.push_back(std::move(function));
+  return known->second;
+}
+
+TimelineFunction FunctionTable::Describe(const Call& call) {
+  TimelineFunction function{.name = {}, .file = {}, .entry_ip = call.entry_ip, .space = call.space};
+  const CodeMapping* mapping = call.space == nullptr ? nullptr : call.space->Find(call.entry_ip);
+  if (mapping != nullptr) function.file = mapping->section->name();
+  const auto symbol =
+      call.space == nullptr ? std::nullopt : symbolizer_.Find(*call.space, call.entry_ip);
+  if (symbol) {
+    function.name = symbol->name;
+    function.named = true;
+    function.entry_ip -= symbol->offset;
+    return function;
+  }
+  char digits[20];
+  const uint64_t at = mapping == nullptr ? call.entry_ip : call.entry_ip - mapping->FileBase();
+  function.name = "[" + function.file.substr(function.file.rfind('/') + 1) + "+0x";
+  function.name.append(digits, std::to_chars(digits, digits + sizeof digits, at, 16).ptr);
+  function.name += ']';
+  return function;
+}
+
+ThreadTeller::ThreadTeller(const TellerPlan& plan, const TimeAccount* account, TimeStrip strip)
+    : plan_(plan),
+      account_(account),
+      stack_(plan.finder, *this),
+      kept_(plan.most_calls),
+      strip_(std::move(strip)) {
+  on_.root = current_ = tree_.NewRoot();
+  cursor_ = TimePoint::Exact(account == nullptr ? 0 : account->begin);
+}
+
+// Not before what was before it; without a time, at once with it.
+TimePoint ThreadTeller::PointOf(uint64_t tsc, const TscInterval& bounds) const {
+  if (account_ == nullptr || tsc == 0) return cursor_;
+  TimePoint point = plan_.unit.Point(tsc, bounds);
+  point.time = std::clamp(point.time, cursor_.time, std::max(cursor_.time, account_->end));
+  point.lo = std::min(point.lo, point.time);
+  point.hi = std::max(point.hi, point.time);
+  return point;
+}
+
+void ThreadTeller::Charge(const TimePoint& until, uint32_t executing, uint32_t otherwise) {
+  if (account_ == nullptr) return;
+  const std::vector<ClassSpan>& spans = account_->spans->spans;
+  for (; span_ < spans.size(); ++span_) {
+    const ClassSpan& span = spans[span_];
+    if (span.begin > until.time) break;
+    ChargePiece(span, cursor_, until, span.kind == TimeClass::kExecuting ? executing : otherwise);
+    if (span.end > until.time) break;
+  }
+  cursor_ = until;
+}
+
+// The part of the span that lies between the two.
+void ThreadTeller::ChargePiece(const ClassSpan& span, const TimePoint& from, const TimePoint& until,
+                               uint32_t node) {
+  const TimePoint a = Later({span.begin, span.begin_lo, span.begin_hi}, from);
+  const TimePoint b = Earlier({span.end, span.end_lo, span.end_hi}, until);
+  const TimeSpan& wanted = plan_.options.span;
+  const uint64_t begin = std::clamp(a.time, wanted.begin, wanted.end);
+  const uint64_t end = std::clamp(std::max(a.time, b.time), wanted.begin, wanted.end);
+  PathCounts& counts = tree_.Of(node);
+  counts.own[static_cast<size_t>(span.kind)] += end - begin;
+  strip_.Add(begin, end, span.kind, current_function_, current_focus_);
+  if (span.kind != TimeClass::kExecuting) return;
+  counts.self.time += end - begin;
+  if (begin != a.time || end != std::max(a.time, b.time)) {
+    // Where the span that was asked for cuts it, no more is said than the estimate.
+    counts.self.hi += end - begin;
+    return;
+  }
+  counts.self.lo += std::min(b.lo - std::min(b.lo, a.hi), end - begin);
+  counts.self.hi += std::max(b.hi - std::min(b.hi, a.lo), end - begin);
+}
+
+void ThreadTeller::ChargeInstructions(uint64_t until, uint32_t node) {
+  if (until <= instructions_) return;
+  if (plan_.options.span.Contains(cursor_.time) || account_ == nullptr)
+    tree_.Of(node).instructions += until - instructions_;
+  instructions_ = until;
+}
+
+bool ThreadTeller::InSpan(const TimePoint& begin, const TimePoint& end) const {
+  return end.time >= plan_.options.span.begin && begin.time <= plan_.options.span.end;
+}
+
+ThreadTeller::Frame ThreadTeller::FrameOf(const Call& call) {
+  const bool outermost = on_.frames.empty();
+  Frame frame;
+  frame.function = plan_.functions.NumberOf(call);
+  frame.begin = cursor_;
+  frame.partial = call.entry == CallEntry::kRunning || call.entry == CallEntry::kReturnedTo;
+  const auto& focus = plan_.options.focus;
+  const bool in_focus = !outermost && on_.frames.back().focus;
+  frame.focus = !focus || in_focus || focus(call.space, call.entry_ip);
+  frame.depth = in_focus || (!focus && !outermost) ? on_.frames.back().depth + 1 : 0;
+  const uint32_t above = Top();
+  if (!frame.focus) {
+    frame.node = above;
+    return frame;
+  }
+  const bool may_add = frame.depth < kDeepestPath && TreeSize() < plan_.options.most_paths;
+  frame.node = tree_.Child(above, frame.function, may_add);
+  frame.folded = frame.node == CallTree::kNone;
+  if (!frame.folded) return frame;
+  frame.node = above;
+  ++folded_;
+  return frame;
+}
+
+void ThreadTeller::OnEnter(const Call& call, size_t depth) {
+  const TimePoint at = PointOf(call.tsc, call.bounds);
+  const bool outer = depth == 0 && call.entry == CallEntry::kReturnedTo && call.resume == 0;
+  if (outer && !plan_.options.focus) return EnterAround(call, at);
+  // What executes before the first call is known to have begun is that call's.
+  const bool first = depth == 0 && current_ == on_.root;
+  if (first) {
+    on_.frames.push_back(FrameOf(call));
+    TakeTop();
+  }
+  Charge(at, current_, first ? on_.root : current_);
+  ChargeInstructions(call.instructions_before, current_);
+  if (!first) on_.frames.push_back(FrameOf(call));
+  TakeTop();
+}
+
+// All calls of the stack so far were made in this one.
+void ThreadTeller::EnterAround(const Call& call, const TimePoint& at) {
+  Charge(at, current_, current_);
+  ChargeInstructions(call.instructions_before, current_);
+  const uint32_t function = plan_.functions.NumberOf(call);
+  const uint32_t inner = on_.root;
+  on_.root = tree_.PutUnder(inner, function);
+  kept_.MoveIn();
+  on_.frames.push_back(
+      {.node = inner, .function = function, .focus = true, .partial = true, .begin = cursor_});
+  TakeTop();
+}
+
+// From now on the time is the innermost call's.
+void ThreadTeller::TakeTop() {
+  const bool none = on_.frames.empty();
+  current_ = Top();
+  current_function_ = none ? CallPath::kNoFunction : on_.frames.back().function;
+  current_focus_ = !none && plan_.options.focus && on_.frames.back().focus;
+}
+
+void ThreadTeller::OnExit(const Call& call, size_t depth, CallExit how, uint64_t instructions,
+                          const ExitTime& time) {
+  Charge(PointOf(time.tsc, time.bounds), current_, current_);
+  ChargeInstructions(stack_.instructions(), current_);
+  if (on_.frames.empty()) return;
+  const Frame frame = on_.frames.back();
+  on_.frames.pop_back();
+  if (frame.focus && InSpan(frame.begin, cursor_)) {
+    const bool ended =
+        how == CallExit::kReturn || how == CallExit::kTailCall || how == CallExit::kUnwound;
+    if (!frame.folded) {
+      PathCounts& counts = tree_.Of(frame.node);
+      ++counts.count;
+      if (frame.partial || !ended)
+        ++counts.partial;
+      else
+        counts.durations.Add(cursor_.time - frame.begin.time);
+    }
+    Keep(call, frame, how, instructions);
+  }
+  TakeTop();
+  const bool over = how == CallExit::kLost || how == CallExit::kReplaced || how == CallExit::kEnd;
+  if (depth == 0 && over) EndSegment();
+}
+
+void ThreadTeller::Keep(const Call& call, const Frame& frame, CallExit how, uint64_t instructions) {
+  kept_.Add({.begin = frame.begin.time,
+             .begin_lo = frame.begin.lo,
+             .begin_hi = frame.begin.hi,
+             .end = cursor_.time,
+             .end_lo = cursor_.lo,
+             .end_hi = cursor_.hi,
+             .instructions = instructions,
+             .function = frame.function,
+             .depth = frame.depth,
+             .stack = number_,
+             .entry = call.entry,
+             .exit = how});
+}
+
+// No caller of what was so far is found any more.
+void ThreadTeller::EndSegment() {
+  tree_.Merge(on_.root, 0);
+  on_.root = current_ = tree_.NewRoot();
+  kept_.EndSegment();
+}
+
+void ThreadTeller::OnSwitch(uint32_t stack) {
+  const bool over = on_.frames.empty() && number_ != 0;
+  const bool was_its = current_ == on_.root;
+  if (over)
+    tree_.Merge(on_.root, 0);
+  else
+    parked_[number_] = std::move(on_);
+  if (const auto found = parked_.find(stack); found != parked_.end()) {
+    on_ = std::move(found->second);
+    parked_.erase(found);
+  } else {
+    on_ = {.root = tree_.NewRoot(), .frames = {}};
+  }
+  number_ = stack;
+  if (over && was_its) TakeTop();
+}
+
+void ThreadTeller::Finish(ThreadTimeline& thread) {
+  if (account_ != nullptr) Charge(TimePoint::Exact(account_->end), current_, current_);
+  stack_.Finish();
+  tree_.Merge(on_.root, 0);
+  for (auto& [number, parked] : parked_) tree_.Merge(parked.root, 0);
+  kept_.Take(thread);
+  thread.folded = folded_;
+  thread.strip = strip_.Take();
+}
+
+}  // namespace flowback

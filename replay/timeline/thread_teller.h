@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// One thread's flow becomes its timeline.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "flowback/replay/call_stack.h"
+#include "flowback/replay/timeline.h"
+#include "replay/threads/stream_times.h"
+#include "replay/timeline/call_tree.h"
+#include "replay/timeline/kept_calls.h"
+#include "replay/timeline/time_strip.h"
+
+namespace flowback {
+
+// Functions by number, for all threads.
+class FunctionTable {
+ public:
+  explicit FunctionTable(Symbolizer& symbolizer) : symbolizer_(symbolizer) {}
+  uint32_t NumberOf(const Call& call);
+  std::vector<TimelineFunction>& all() { return functions_; }
+
+ private:
+  TimelineFunction Describe(const Call& call);
+
+  Symbolizer& symbolizer_;
+  std::vector<TimelineFunction> functions_;
+  std::unordered_map<uint64_t, uint32_t> by_id_;
+  std::unordered_map<std::string, uint32_t> by_name_;  // of those without an id
+};
+
+// What one thread's teller shares with the others'.
+struct TellerPlan {
+  TimeUnit unit;
+  const TimelineOptions& options;
+  FunctionFinder& finder;
+  FunctionTable& functions;
+  size_t most_calls = 0;
+  size_t& paths;  // of all threads so far
+};
+
+class ThreadTeller final : public CallListener {
+ public:
+  // `account`: the thread's; null: nothing is known of its time. `strip`: of the whole timeline.
+  ThreadTeller(const TellerPlan& plan, const TimeAccount* account, TimeStrip strip);
+
+  void OnBlock(const BlockRun& run) { stack_.OnBlock(run); }
+  void OnBlocks(const BlockBatch& batch) { stack_.OnBlocks(batch); }
+  void OnEvent(const TraceEvent& event) { stack_.OnEvent(event); }
+  void OnLoss(const DataLoss& loss) { stack_.OnLoss(loss); }
+  void LookForExec(CallStack::ExecBetween exec) { stack_.LookForExec(std::move(exec)); }
+  // The flow has ended.
+  void Finish(ThreadTimeline& thread);
+  const CallTree& tree() const { return tree_; }
+
+  void OnEnter(const Call& call, size_t depth) override;
+  void OnExit(const Call& call, size_t depth, CallExit how, uint64_t instructions,
+              const ExitTime& time) override;
+  void OnGap(const UntracedGap&, size_t) override {}
+  void OnSwitch(uint32_t stack) override;
+
+ private:
+  struct Frame {
+    uint32_t node = 0;
+    uint32_t function = CallPath::kNoFunction;
+    uint32_t depth = 0;  // of the calls that are shown
+    bool focus = false;  // is, or was called in, what the options ask for
+    bool partial = false;
+    bool folded = false;  // counted with its caller
+    TimePoint begin;
+  };
+  struct StackFrames {
+    uint32_t root = 0;
+    std::vector<Frame> frames;
+  };
+
+  TimePoint PointOf(uint64_t tsc, const TscInterval& bounds) const;
+  // What has not been given to any call yet, up to there, is in `executing` where it is that.
+  void Charge(const TimePoint& until, uint32_t executing, uint32_t otherwise);
+  void ChargePiece(const ClassSpan& span, const TimePoint& from, const TimePoint& until,
+                   uint32_t node);
+  void ChargeInstructions(uint64_t until, uint32_t node);
+  void EnterAround(const Call& call, const TimePoint& at);
+  void TakeTop();
+  Frame FrameOf(const Call& call);
+  bool InSpan(const TimePoint& begin, const TimePoint& end) const;
+  void Keep(const Call& call, const Frame& frame, CallExit how, uint64_t instructions);
+  void EndSegment();
+  uint32_t Top() const { return on_.frames.empty() ? on_.root : on_.frames.back().node; }
+  size_t TreeSize() const { return plan_.paths + tree_.size(); }
+
+  const TellerPlan& plan_;
+  const TimeAccount* account_;
+  CallStack stack_;
+  CallTree tree_;
+  KeptCalls kept_;
+  TimeStrip strip_;
+  std::unordered_map<uint32_t, StackFrames> parked_;
+  StackFrames on_;
+  uint32_t number_ = 0;
+  uint32_t current_;  // whose the time is since the last entry or exit
+  uint32_t current_function_ = CallPath::kNoFunction;
+  bool current_focus_ = false;
+  TimePoint cursor_;
+  size_t span_ = 0;  // of the account's, that the cursor is in
+  uint64_t instructions_ = 0;
+  uint64_t folded_ = 0;
+};
+
+}  // namespace flowback

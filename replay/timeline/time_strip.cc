@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#include "replay/timeline/time_strip.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace flowback {
+
+uint64_t TimeStrip::BorderOf(size_t column) const {
+  __extension__ using Wide = unsigned __int128;
+  return begin_ + static_cast<uint64_t>(Wide{length_} * column / columns_.size());
+}
+
+size_t TimeStrip::ColumnAt(uint64_t time) const {
+  __extension__ using Wide = unsigned __int128;
+  size_t column = static_cast<size_t>(Wide{time - begin_} * columns_.size() / length_);
+  column = std::min(column, columns_.size() - 1);
+  while (column + 1 < columns_.size() && BorderOf(column + 1) <= time) ++column;
+  while (column > 0 && BorderOf(column) > time) --column;
+  return column;
+}
+
+void TimeStrip::Add(uint64_t begin, uint64_t end, TimeClass kind, uint32_t function, bool focus) {
+  if (columns_.empty() || begin >= end) return;
+  for (size_t column = ColumnAt(begin); begin < end; ++column) {
+    if (column != at_) Close();
+    at_ = column;
+    const uint64_t border = column + 1 == columns_.size() ? end : BorderOf(column + 1);
+    const uint64_t time = std::min(end, border) - begin;
+    StripColumn& into = columns_[column];
+    into.times[static_cast<size_t>(kind)] += time;
+    if (focus) into.focus += time;
+    if (kind == TimeClass::kExecuting && function != CallPath::kNoFunction)
+      functions_[function] += time;
+    begin += time;
+  }
+}
+
+void TimeStrip::Close() {
+  StripColumn& column = columns_[at_];
+  for (const auto& [function, time] : functions_) {
+    const bool more =
+        time > column.function_time || (time == column.function_time && function < column.function);
+    if (!more) continue;
+    column.function = function;
+    column.function_time = time;
+  }
+  functions_.clear();
+}
+
+std::vector<StripColumn> TimeStrip::Take() {
+  if (!columns_.empty()) Close();
+  return std::move(columns_);
+}
+
+}  // namespace flowback

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT
+// Timelines of the generated recordings: the law, and the truth about times and instructions.
+#include "flowback/replay/timeline.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "flowback/replay/player.h"
+#include "replay/timeline/thread_teller.h"
+#include "tests/golden/engines.h"
+#include "tests/golden/perf_recordings.h"
+#include "tests/golden/shared_traces.h"
+#include "tests/golden/time_truth.h"
+
+namespace flowback::golden {
+namespace {
+
+class TimelineTest : public testing::TestWithParam<PerfRecording> {
+ protected:
+  void Open(const Change& change = {}) {
+    ASSERT_NO_FATAL_FAILURE(OpenPerf(GetParam(), change, opened_));
+    opened_.inputs->set_times(true);
+    flows_ = ThreadFlows(opened_.recording, *opened_.inputs);
+    for (const ThreadFlow& flow : flows_) played_.push_back(&flow);
+    symbolizer_ = std::make_unique<Symbolizer>(ImageSearch(), &opened_.recording);
+    functions_ = std::make_unique<SymbolFunctions>(*symbolizer_);
+  }
+  TimelineSources Sources() {
+    return {.recording = opened_.recording,
+            .inputs = *opened_.inputs,
+            .symbolizer = *symbolizer_,
+            .functions = *functions_,
+            .make_decoder = [] { return Result<std::unique_ptr<Decoder>>(Engine("native")); }};
+  }
+  Timeline Make(const TimelineOptions& options = {}) {
+    Result<Timeline> timeline = MakeTimeline(Sources(), played_, options);
+    EXPECT_TRUE(timeline) << timeline.error().message();
+    return timeline ? *std::move(timeline) : Timeline();
+  }
+
+  OpenedPerf opened_;
+  std::vector<ThreadFlow> flows_;
+  std::vector<const ThreadFlow*> played_;
+  std::unique_ptr<Symbolizer> symbolizer_;
+  std::unique_ptr<SymbolFunctions> functions_;
+};
+
+TimeAccount* AccountOf(std::vector<TimeAccount>& accounts, int32_t tid) {
+  const auto found = std::ranges::find(accounts, tid, &TimeAccount::tid);
+  return found == accounts.end() ? nullptr : &*found;
+}
+
+// The account of times comes from another pass, which knows nothing of calls.
+TEST_P(TimelineTest, EachMomentIsInOneCall) {
+  ASSERT_NO_FATAL_FAILURE(Open());
+  const Timeline timeline = Make({.columns = 100, .spans = true});
+  Result<FlowAccounts> accounts =
+      AccountFlow(opened_.recording, *opened_.inputs, *Engine("native"));
+  ASSERT_TRUE(accounts);
+  for (const ThreadTimeline& thread : timeline.threads) {
+    const TimeAccount* account = AccountOf(accounts->times.threads, thread.tid);
+    if (thread.tid < 0 || account == nullptr) continue;
+    EXPECT_EQ(thread.end - thread.begin, account->lifetime());
+    for (const TimeClass kind : kAllTimeClasses)
+      EXPECT_EQ(thread.times[static_cast<size_t>(kind)], account->Of(kind).time) << Name(kind);
+    EXPECT_EQ(thread.instructions, account->instructions);
+    ASSERT_FALSE(thread.paths.empty());
+    const CallSums& root = thread.paths.front().sums;
+    EXPECT_EQ(root.total, account->lifetime());
+    EXPECT_EQ(root.executing, account->Of(TimeClass::kExecuting).time);
+    EXPECT_EQ(root.instructions, account->instructions);
+    uint64_t at = thread.begin;
+    for (const ClassSpan& span : thread.spans) {
+      EXPECT_EQ(span.begin, at);
+      EXPECT_LE(span.begin_lo, span.begin);
+      EXPECT_GE(span.end_hi, span.end);
+      at = span.end;
+    }
+    EXPECT_EQ(at, thread.end);
+    ClassTimes columns{};
+    for (const StripColumn& column : thread.strip)
+      for (size_t i = 0; i < columns.size(); ++i) columns[i] += column.times[i];
+    EXPECT_EQ(columns, thread.times);
+  }
+}
+
+TEST_P(TimelineTest, CallsNestAndLieInTheirBounds) {
+  ASSERT_NO_FATAL_FAILURE(Open());
+  for (const ThreadTimeline& thread : Make().threads) {
+    std::map<uint32_t, std::vector<const TimelineCall*>> open;
+    for (const TimelineCall& call : thread.calls) {
+      EXPECT_LE(call.begin_lo, call.begin);
+      EXPECT_GE(call.begin_hi, call.begin);
+      EXPECT_LE(call.end_lo, call.end);
+      EXPECT_GE(call.end_hi, call.end);
+      EXPECT_GE(call.begin, thread.begin);
+      EXPECT_LE(call.end, thread.end);
+      EXPECT_GE(call.duration(), thread.shortest);
+      if (call.stack != 0) continue;
+      std::vector<const TimelineCall*>& outer = open[call.stack];
+      while (!outer.empty() && outer.back()->depth >= call.depth) outer.pop_back();
+      if (!outer.empty() && outer.back()->end > call.begin) {
+        EXPECT_LE(outer.back()->begin, call.begin);
+        EXPECT_GE(outer.back()->end, call.end) << call.begin << " depth " << call.depth;
+      }
+      outer.push_back(&call);
+    }
+  }
+}
+
+bool Same(const CallSums& a, const CallSums& b) {
+  return a.count == b.count && a.partial == b.partial && a.self.time == b.self.time &&
+         a.self.lo == b.self.lo && a.self.hi == b.self.hi && a.total == b.total && a.own == b.own &&
+         a.instructions == b.instructions && a.durations.median == b.durations.median &&
+         a.durations.p99 == b.durations.p99;
+}
+
+TEST_P(TimelineTest, DoesNotDependOnThreads) {
+  ASSERT_NO_FATAL_FAILURE(Open());
+  const Timeline one = Make({.threads = 1});
+  const Timeline three = Make({.threads = 3, .window = 2});
+  ASSERT_EQ(one.threads.size(), three.threads.size());
+  for (size_t i = 0; i < one.threads.size(); ++i) {
+    const std::vector<CallPath>& a = one.threads[i].paths;
+    const std::vector<CallPath>& b = three.threads[i].paths;
+    ASSERT_EQ(a.size(), b.size());
+    for (size_t k = 0; k < a.size(); ++k) {
+      ASSERT_TRUE(Same(a[k].sums, b[k].sums)) << k;
+      ASSERT_EQ(one.functions[a[k].function == CallPath::kNoFunction ? 0 : a[k].function].name,
+                three.functions[b[k].function == CallPath::kNoFunction ? 0 : b[k].function].name);
+    }
+  }
+}
+
+// Two halves are the whole.
+TEST_P(TimelineTest, SpansAddUp) {
+  ASSERT_NO_FATAL_FAILURE(Open());
+  const Timeline whole = Make();
+  const uint64_t middle = whole.begin + (whole.end - whole.begin) / 2;
+  const Timeline first = Make({.span = {.begin = 0, .end = middle}});
+  const Timeline second = Make({.span = {.begin = middle, .end = UINT64_MAX}});
+  for (size_t i = 0; i < whole.times.size(); ++i)
+    EXPECT_EQ(first.times[i] + second.times[i], whole.times[i]);
+  std::map<std::string, uint64_t> self;
+  for (const Timeline* part : {&first, &second})
+    for (size_t i = 0; i < part->functions.size(); ++i)
+      self[part->functions[i].name + part->functions[i].file] += part->by_function[i].self.time;
+  for (size_t i = 0; i < whole.functions.size(); ++i)
+    self[whole.functions[i].name + whole.functions[i].file] -= whole.by_function[i].self.time;
+  for (const auto& [name, rest] : self) EXPECT_EQ(rest, 0u) << name;
+}
+
+// With few paths and calls to keep nothing is lost but the detail.
+TEST_P(TimelineTest, KeepsTheLawInLittleMemory) {
+  ASSERT_NO_FATAL_FAILURE(Open());
+  const Timeline timeline = Make({.most_paths = 20, .most_calls = 32});
+  EXPECT_LE(timeline.paths.size(), 21 * played_.size());
+  const Timeline whole = Make();
+  for (size_t i = 0; i < whole.threads.size(); ++i) {
+    EXPECT_EQ(timeline.threads[i].times, whole.threads[i].times);
+    EXPECT_EQ(timeline.threads[i].paths[0].sums.instructions,
+              whole.threads[i].paths[0].sums.instructions);
+    EXPECT_EQ(timeline.threads[i].calls.size() + timeline.threads[i].calls_left_out,
+              whole.threads[i].calls.size() + whole.threads[i].calls_left_out);
+  }
+}
+
+// Whose time each instruction's was, by the recording's own list of when each executed.
+class TrueSelfTimes final : public CallListener, public PlayConsumer {
+ public:
+  TrueSelfTimes(Symbolizer& symbolizer, SymbolFunctions& finder, const TimeTruth& truth)
+      : functions_(symbolizer), stack_(finder, *this), truth_(truth) {}
+  void OnBlock(const BlockRun& run) override {
+    stack_.Arrive(run);
+    uint64_t ticks = std::exchange(in_stub_, 0);
+    for (size_t i = 0; i < run.lengths.size(); ++i, ++index_)
+      if (const auto before = TimeBefore(index_)) ticks += truth_.every[index_] - *before;
+    // A stub's time is that of the function which it jumps to.
+    const Call& call = stack_.calls().back();
+    (call.is_stub ? in_stub_ : times_[functions_.NumberOf(call)]) += ticks;
+    stack_.OnBlock(run);
+  }
+  void OnEvent(const TraceEvent& event) override {
+    off_ = off_ || event.kind == EventKind::kStopped || event.kind == EventKind::kStoppedAsync;
+    stack_.OnEvent(event);
+  }
+  void OnLoss(const DataLoss& loss) override { stack_.OnLoss(loss); }
+  void OnEnter(const Call&, size_t) override {}
+  void OnExit(const Call&, size_t, CallExit, uint64_t, const ExitTime&) override {}
+  void OnGap(const UntracedGap&, size_t) override {}
+
+  std::map<std::string, uint64_t> Take() {
+    std::map<std::string, uint64_t> named;
+    for (const auto& [number, time] : times_) named[functions_.all()[number].name] += time;
+    return named;
+  }
+  uint64_t instructions() const { return index_; }
+
+ private:
+  // Nothing for the first one behind a pause: what lies before it is the kernel's.
+  std::optional<uint64_t> TimeBefore(uint64_t index) {
+    if (std::exchange(off_, false) || index == 0) return std::nullopt;
+    return truth_.every[index - 1];
+  }
+
+  FunctionTable functions_;
+  CallStack stack_;
+  const TimeTruth& truth_;
+  std::map<uint32_t, uint64_t> times_;  // ticks
+  uint64_t in_stub_ = 0;
+  uint64_t index_ = 0;
+  bool off_ = true;
+};
+
+// The one recording with the time of every instruction.
+class TimelineTruthTest : public TimelineTest {};
+
+TEST_P(TimelineTruthTest, TrueSelfTimesLieInTheBounds) {
+  ASSERT_NO_FATAL_FAILURE(Open());
+  const std::string folder = (TracesFolder() / "generated" / GetParam().name).string();
+  const TimeTruth truth = ReadTimeTruth(folder, 1);
+  ASSERT_FALSE(truth.every.empty());
+  const Timeline timeline = Make();
+  TrueSelfTimes times(*symbolizer_, *functions_, truth);
+  Player player(*opened_.inputs, Sources().make_decoder, {});
+  ASSERT_TRUE(player.Play(played_, times));
+  EXPECT_EQ(times.instructions(), truth.every.size());
+  // Ahead of the first instruction behind a pause executing begins a little earlier.
+  std::map<std::string, TimeShare> told;
+  for (size_t i = 0; i < timeline.functions.size(); ++i) {
+    TimeShare& share = told[timeline.functions[i].name];
+    share.lo += timeline.by_function[i].self.lo;
+    share.hi += timeline.by_function[i].self.hi;
+  }
+  const TimeConversion& conversion = opened_.recording.pt.time;
+  uint64_t compared = 0;
+  for (const auto& [name, ticks] : times.Take()) {
+    const uint64_t ns = conversion.ToNanoseconds(ticks) - conversion.ToNanoseconds(0);
+    EXPECT_LE(ns, told[name].hi + 2) << name;
+    EXPECT_GE(ns + ns / 100 + 100, told[name].lo) << name;
+    ++compared;
+  }
+  EXPECT_GT(compared, 50u);
+}
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(TimelineTruthTest);
+INSTANTIATE_TEST_SUITE_P(Recordings, TimelineTruthTest, testing::ValuesIn([] {
+                           std::vector<PerfRecording> all = PerfRecordings();
+                           std::erase_if(all, [](const auto& one) { return one.name != "hello"; });
+                           return all;
+                         }()),
+                         [](const auto& test) { return TestName(test.param.name); });
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(TimelineTest);
+INSTANTIATE_TEST_SUITE_P(Recordings, TimelineTest, testing::ValuesIn([] {
+                           std::vector<PerfRecording> all = PerfRecordings();
+                           for (PerfRecording& one : OverflownPerfRecordings())
+                             all.push_back(std::move(one));
+                           return all;
+                         }()),
+                         [](const auto& test) { return TestName(test.param.name); });
+
+TEST(TimelineFilesTest, ArePresent) { FLOWBACK_NEEDS_TRACES(); }
+
+}  // namespace
+}  // namespace flowback::golden
