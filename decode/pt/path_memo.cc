@@ -47,6 +47,7 @@ void PathMemo::KeepList(Path<Packets>& path, const PathWalk& walk, Answer answer
     path.blocks = list;
   else
     Table<Packets>().list(Table<Packets>().IndexOf(path)) = list;
+  path.set_block_count(BlockLists::CountOf(list));
 }
 
 template <class Packets>
@@ -153,6 +154,10 @@ void PathMemo::Count(Path<Packets>& path, PathUses& sums) {
   const uint32_t uses = std::exchange(path.uses, 0);
   PathTable<Packets>& table = Table<Packets>();
   const uint32_t index = table.IndexOf(path);
+  if (sums.marks != nullptr) {
+    sums.marks->Use(graph_);
+    return sums.marks->Add(lists_->At(table.list(index)), uses);
+  }
   if (CountsBlocks()) CountBlocks(uses, path.next, table.list(index), sums);
   sums.exits.Add(table.counts(index), uses);
 }
