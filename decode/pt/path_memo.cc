@@ -150,20 +150,33 @@ template Path<TntPair>* PathMemo::Find(Seed, TntPair, const ReturnStack&, PathUs
 
 template <class Packets>
 void PathMemo::Count(Path<Packets>& path, PathUses& sums) {
-  if (path.uses == 0) return;
-  const uint32_t uses = std::exchange(path.uses, 0);
-  PathTable<Packets>& table = Table<Packets>();
-  const uint32_t index = table.IndexOf(path);
   if (sums.marks != nullptr) {
     sums.marks->Use(graph_);
-    return sums.marks->Add(lists_->At(table.list(index)), uses);
+    MarkUses(path, *sums.marks);
+  } else {
+    AddUses(path, sums);
   }
-  if (CountsBlocks()) CountBlocks(uses, path.next, table.list(index), sums);
-  sums.exits.Add(table.counts(index), uses);
 }
 
 template void PathMemo::Count(Path<TipTnt>& path, PathUses& sums);
 template void PathMemo::Count(Path<TntPair>& path, PathUses& sums);
+
+template <class Packets>
+void PathMemo::AddUses(Path<Packets>& path, PathUses& sums) {
+  if (path.uses == 0) return;
+  const uint32_t uses = std::exchange(path.uses, 0);
+  PathTable<Packets>& table = Table<Packets>();
+  const uint32_t index = table.IndexOf(path);
+  if (CountsBlocks()) CountBlocks(uses, path.next, table.list(index), sums);
+  sums.exits.Add(table.counts(index), uses);
+}
+
+template <class Packets>
+void PathMemo::MarkUses(Path<Packets>& path, flow::BlockMarks& marks) {
+  if (path.uses == 0) return;
+  PathTable<Packets>& table = Table<Packets>();
+  marks.Add(lists_->At(table.list(table.IndexOf(path))), std::exchange(path.uses, 0));
+}
 
 void PathMemo::FetchAhead(uint32_t used) const {
   const uint32_t index = used & ~kUsedPair;
@@ -173,17 +186,25 @@ void PathMemo::FetchAhead(uint32_t used) const {
     tip_tnts_.FetchAhead(index);
 }
 
-void PathMemo::CountUses(PathUses& sums) {
+// Calls `visit` for each path that was used.
+template <class Visitor>
+void PathMemo::ForEachUsed(Visitor visit) {
   constexpr size_t kAhead = 8;  // most are far apart in memory
   for (size_t i = 0; i < used_.size(); ++i) {
     if (i + kAhead < used_.size()) FetchAhead(used_[i + kAhead]);
     const uint32_t index = used_[i] & ~kUsedPair;
     if ((used_[i] & kUsedPair) != 0)
-      Count(tnt_pairs_[index], sums);
+      visit(tnt_pairs_[index]);
     else
-      Count(tip_tnts_[index], sums);
+      visit(tip_tnts_[index]);
   }
   used_.clear();
+}
+
+void PathMemo::CountUses(PathUses& sums) {
+  if (sums.marks == nullptr) return ForEachUsed([&](auto& path) { AddUses(path, sums); });
+  sums.marks->Use(graph_);
+  ForEachUsed([&](auto& path) { MarkUses(path, *sums.marks); });
 }
 
 // A path's last block leads to where the path does; what comes behind an indirect branch is where

@@ -116,7 +116,6 @@ class PathTable {
   void FetchAhead(size_t index) const {
     __builtin_prefetch(&paths_[index]);
     __builtin_prefetch(&counts_[index]);
-    if (!lists_.empty()) __builtin_prefetch(&lists_[index]);
   }
 
  private:
@@ -246,6 +245,12 @@ class PathMemo {
   template <class Packets>
   void ForgetTable(PathUses& evicted);
   void ForgetAll(PathUses& evicted);
+  template <class Packets>
+  void AddUses(Path<Packets>& path, PathUses& sums);
+  template <class Packets>
+  void MarkUses(Path<Packets>& path, flow::BlockMarks& marks);
+  template <class Visitor>
+  void ForEachUsed(Visitor visit);
   void CountBlocks(uint32_t uses, Seed next, BlockLists::Ref list, PathUses& sums) const;
   bool CountsBlocks() const { return content_ == MemoContent::kUsesAndBlocks; }
   void FetchAhead(uint32_t used) const;
