@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "decode/flow/block_counter.h"
+#include "decode/flow/block_marks.h"
 #include "decode/pt/sinks.h"
 #include "flowback/model/block_counts.h"
 
@@ -20,6 +21,43 @@ struct PartCounts {
   void Tell(BlockCountConsumer& consumer) const {
     for (const BlockCounts& of_code : counts) consumer.OnCounts(stay, of_code);
   }
+};
+
+// The same for who wants no more than which blocks were executed, and about how much in each.
+class BlockUseSink : public CountingSink {
+ public:
+  static constexpr MemoContent kMemoContent = MemoContent::kUsesAndBlocks;
+  static constexpr bool kSumsBlocks = true;
+
+  BlockUseSink() { uses().marks = &marks_; }
+  BlockUseSink(const BlockUseSink&) = delete;
+  BlockUseSink& operator=(const BlockUseSink&) = delete;
+
+  void Block(BlockGraph& graph, uint32_t id, const Node& node, BlockExit exit, uint64_t next,
+             const Moment& moment) {
+    AddOne(graph, id);
+    CountingSink::Block(graph, id, node, exit, next, moment);
+  }
+  void Part(BlockGraph& graph, uint32_t id, unsigned count, const Moment& moment) {
+    if (count == 0) return;
+    AddOne(graph, id);
+    CountingSink::Part(graph, id, count, moment);
+  }
+  void AddBlocks(uint64_t blocks) { blocks_ += blocks; }
+  // Since it was asked last.
+  uint64_t TakeBlocks() { return std::exchange(blocks_, 0); }
+  flow::BlockMarks& marks() { return marks_; }
+
+ private:
+  void AddOne(BlockGraph& graph, uint32_t id) {
+    const BlockStep step = BlockStep::Of(id, false);
+    marks_.Use(graph);
+    marks_.Add({&step, 1}, 1);
+    ++blocks_;
+  }
+
+  uint64_t blocks_ = 0;
+  flow::BlockMarks marks_;
 };
 
 class BlockCountingSink : public CountingSink {

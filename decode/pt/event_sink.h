@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include "decode/pt/sinks.h"
@@ -13,26 +14,28 @@
 namespace flowback::pt {
 
 // `kByMemo`: it takes whole paths at a time; else it goes branch by branch, so that tests can
-// compare the two.
-template <bool kByMemo>
-class EventSink : public CountingSink {
+// compare the two. `Base` counts.
+template <bool kByMemo, class Base = CountingSink>
+class EventSink : public Base {
  public:
   static constexpr bool kMemoises = kByMemo;
   static constexpr bool kCountsUses = kByMemo;
   static constexpr bool kHearsPackets = kByMemo;
   static constexpr bool kWantsTimes = true;
+  // Another sink tells the flow before and behind in full, to the same receiver.
+  static constexpr bool kLeavesGaps = !std::is_same_v<Base, CountingSink>;
 
   explicit EventSink(TimeEstimator& receiver) : receiver_(receiver) {}
 
-  void Block(const BlockGraph& graph, uint32_t id, const Node& node, BlockExit exit, uint64_t next,
+  void Block(BlockGraph& graph, uint32_t id, const Node& node, BlockExit exit, uint64_t next,
              const Moment& moment) {
     Tell();
-    CountingSink::Block(graph, id, node, exit, next, moment);
+    Base::Block(graph, id, node, exit, next, moment);
     TellSome(TimeEstimator::TakesPacket(node.last, exit));
   }
-  void Part(const BlockGraph& graph, uint32_t id, unsigned count, const Moment& moment) {
+  void Part(BlockGraph& graph, uint32_t id, unsigned count, const Moment& moment) {
     Tell();
-    CountingSink::Part(graph, id, count, moment);
+    Base::Part(graph, id, count, moment);
     TellSome(false);
   }
 
@@ -53,7 +56,7 @@ class EventSink : public CountingSink {
   }
   void Loss(const DataLoss& loss) {
     Tell();
-    CountingSink::Loss(loss);
+    Base::Loss(loss);
     receiver_.OnLoss(loss);
     done_ = receiver_.Done();
   }
@@ -79,18 +82,33 @@ class EventSink : public CountingSink {
     receiver_.OnStatusEnd();
   }
   bool Done() const { return done_; }
+  // Behind what the other sink has told.
+  void Begin(const FlowDigest& flow) {
+    this->GoOnFrom(flow);
+    told_ = flow.count;
+    done_ = receiver_.Done();
+  }
+  // All has been counted, and the receiver knows of it.
+  void End() {
+    Tell();
+    this->CountUses();
+  }
   void Enter(const ThreadStay* stay, const PartMark& mark) {
     Tell();
-    CountingSink::Enter(stay, mark);
-    told_ = flow().count;  // a new part may have begun
+    Base::Enter(stay, mark);
+    told_ = this->flow().count;  // a new part may have begun
   }
 
  private:
   // Tells the estimator of the instructions that paths have counted since it was told last.
   void Tell() { TellSome(false); }
   void TellSome(bool takes_packet) {
-    const uint64_t count = flow().count;
-    if (const uint64_t more = count - std::exchange(told_, count); more != 0)
+    const uint64_t count = this->flow().count;
+    const uint64_t more = count - std::exchange(told_, count);
+    if (more == 0) return;
+    if constexpr (kLeavesGaps)
+      receiver_.OnUntold(this->TakeBlocks(), more, takes_packet);
+    else
       receiver_.OnInstructions(more, takes_packet);
   }
 

@@ -33,6 +33,7 @@ struct FlowEngine<Sink>::PathRun {
   FlowDigest flow{};
   BlockStep* steps = nullptr;  // behind the last one; of sinks that take lists of blocks
   BlockStep* limit = nullptr;
+  uint64_t blocks = 0;  // on paths; of sinks that sum them up
 
   [[gnu::always_inline]] void Begin() {
     if constexpr (Sink::kListsBlocks) {
@@ -46,6 +47,7 @@ struct FlowEngine<Sink>::PathRun {
   [[gnu::always_inline]] void End() {
     engine.cur_ = seed.node();
     engine.sink_.flow() = flow;
+    if constexpr (Sink::kSumsBlocks) engine.sink_.AddBlocks(std::exchange(blocks, 0));
     if constexpr (Sink::kListsBlocks) engine.sink_.EndPaths(*engine.graph_, engine.cur_, steps);
   }
   bool IsFull() const { return steps > limit; }
@@ -68,6 +70,7 @@ struct FlowEngine<Sink>::PathRun {
     flow.hash = flow.hash * answer.power() + path.hash;
     flow.count += answer.instructions();
     seed = path.next;
+    if constexpr (Sink::kSumsBlocks) blocks += memo.BlocksOf(path);
     if constexpr (Sink::kListsBlocks) {
       steps = memo.lists().template Copy<Packets::kUsualBlocks>(path.blocks, steps);
     } else if constexpr (Sink::kCountsUses) {

@@ -77,6 +77,8 @@ class SinkDefaults {
   static constexpr bool kCountsUses = false;
   // The memo keeps how often each block was executed; the sink has TakeCounts.
   static constexpr bool kCountsBlocks = false;
+  // The engine tells how many blocks there were on paths: AddBlocks.
+  static constexpr bool kSumsBlocks = false;
   // The engine writes the blocks of paths into the sink's step buffer: BeginPaths, end, Limit,
   // EndPaths, HasRoom and MakeRoom.
   static constexpr bool kListsBlocks = false;
@@ -139,6 +141,7 @@ concept FittingFlags = requires {
   requires !Sink::kListsBlocks || (Sink::kMemoises && Sink::kHearsPackets);
   requires !Sink::kListsBlocks || Sink::kMemoContent == MemoContent::kBlocks;
   requires !Sink::kCountsUses || Sink::kMemoises;
+  requires !Sink::kSumsBlocks || Sink::kMemoContent == MemoContent::kUsesAndBlocks;
   requires !Sink::kCountsBlocks || Sink::kMemoContent == MemoContent::kUsesAndBlocks;
 };
 

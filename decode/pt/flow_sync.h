@@ -70,7 +70,7 @@ void FlowEngine<Sink>::LimitHotLoop(size_t offset) {
   hot_end_ = std::min(end_, input_.bytes.data() + window_.reach());
   if (next_change_ < input_.changes.size())
     hot_end_ = std::min(hot_end_, input_.bytes.data() + input_.changes[next_change_].offset);
-  if constexpr (Sink::kListsBlocks)  // RunJustTo's engines
+  if constexpr (Sink::kListsBlocks || Sink::kSumsBlocks)  // RunJustTo's engines
     if (stop_ != nullptr)
       hot_end_ = std::min(hot_end_, std::max(stop_, input_.bytes.data() + offset));
 }

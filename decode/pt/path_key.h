@@ -189,9 +189,10 @@ class PathKey {
 template <class Packets>
 struct alignas(32) Path {
   static constexpr bool kPacketsBeside = std::is_same_v<Packets, TipTnt>;
+  static constexpr unsigned kBlockCountShift = 8 * sizeof(EffectTable::Number);
 
   uint64_t key = 0;
-  uint64_t beside = 0;  // the packets, or the effect's number
+  uint64_t beside = 0;  // the packets; or the effect's number, and above it the count of blocks
   uint64_t hash = 0;    // digest of the path's instructions, Answer::instructions() of them
   Seed next;            // where it leads
   union {
@@ -208,6 +209,11 @@ struct alignas(32) Path {
   Answer answer() const { return Answer(key >> Packets::kAnswerShift & (2 * Answer::kNone - 1)); }
   EffectTable::Number effect() const {
     return static_cast<EffectTable::Number>(kPacketsBeside ? key : beside);
+  }
+  // Where the memo keeps MemoContent::kUsesAndBlocks, and the packets are not beside.
+  unsigned block_count() const { return static_cast<unsigned>(beside >> kBlockCountShift); }
+  void set_block_count(unsigned count) {
+    if constexpr (!kPacketsBeside) beside |= uint64_t{count} << kBlockCountShift;
   }
   void set_effect(EffectTable::Number number) { (kPacketsBeside ? key : beside) |= number; }
 };

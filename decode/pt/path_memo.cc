@@ -47,6 +47,7 @@ void PathMemo::KeepList(Path<Packets>& path, const PathWalk& walk, Answer answer
     path.blocks = list;
   else
     Table<Packets>().list(Table<Packets>().IndexOf(path)) = list;
+  path.set_block_count(BlockLists::CountOf(list));
 }
 
 template <class Packets>
@@ -149,6 +150,19 @@ template Path<TntPair>* PathMemo::Find(Seed, TntPair, const ReturnStack&, PathUs
 
 template <class Packets>
 void PathMemo::Count(Path<Packets>& path, PathUses& sums) {
+  if (sums.marks != nullptr) {
+    sums.marks->Use(graph_);
+    MarkUses(path, *sums.marks);
+  } else {
+    AddUses(path, sums);
+  }
+}
+
+template void PathMemo::Count(Path<TipTnt>& path, PathUses& sums);
+template void PathMemo::Count(Path<TntPair>& path, PathUses& sums);
+
+template <class Packets>
+void PathMemo::AddUses(Path<Packets>& path, PathUses& sums) {
   if (path.uses == 0) return;
   const uint32_t uses = std::exchange(path.uses, 0);
   PathTable<Packets>& table = Table<Packets>();
@@ -157,8 +171,12 @@ void PathMemo::Count(Path<Packets>& path, PathUses& sums) {
   sums.exits.Add(table.counts(index), uses);
 }
 
-template void PathMemo::Count(Path<TipTnt>& path, PathUses& sums);
-template void PathMemo::Count(Path<TntPair>& path, PathUses& sums);
+template <class Packets>
+void PathMemo::MarkUses(Path<Packets>& path, flow::BlockMarks& marks) {
+  if (path.uses == 0) return;
+  PathTable<Packets>& table = Table<Packets>();
+  marks.Add(lists_->At(table.list(table.IndexOf(path))), std::exchange(path.uses, 0));
+}
 
 void PathMemo::FetchAhead(uint32_t used) const {
   const uint32_t index = used & ~kUsedPair;
@@ -168,17 +186,25 @@ void PathMemo::FetchAhead(uint32_t used) const {
     tip_tnts_.FetchAhead(index);
 }
 
-void PathMemo::CountUses(PathUses& sums) {
+// Calls `visit` for each path that was used.
+template <class Visitor>
+void PathMemo::ForEachUsed(Visitor visit) {
   constexpr size_t kAhead = 8;  // most are far apart in memory
   for (size_t i = 0; i < used_.size(); ++i) {
     if (i + kAhead < used_.size()) FetchAhead(used_[i + kAhead]);
     const uint32_t index = used_[i] & ~kUsedPair;
     if ((used_[i] & kUsedPair) != 0)
-      Count(tnt_pairs_[index], sums);
+      visit(tnt_pairs_[index]);
     else
-      Count(tip_tnts_[index], sums);
+      visit(tip_tnts_[index]);
   }
   used_.clear();
+}
+
+void PathMemo::CountUses(PathUses& sums) {
+  if (sums.marks == nullptr) return ForEachUsed([&](auto& path) { AddUses(path, sums); });
+  sums.marks->Use(graph_);
+  ForEachUsed([&](auto& path) { MarkUses(path, *sums.marks); });
 }
 
 // A path's last block leads to where the path does; what comes behind an indirect branch is where

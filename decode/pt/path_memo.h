@@ -53,6 +53,7 @@
 
 #include "base/zeroed_pool.h"
 #include "decode/flow/block_counter.h"
+#include "decode/flow/block_marks.h"
 #include "decode/pt/effect_table.h"
 #include "decode/pt/flow_names.h"
 #include "decode/pt/path_key.h"
@@ -77,6 +78,7 @@ struct ExitCounts {
 struct PathUses {
   ExitCounts exits;
   flow::BlockCounter* blocks = nullptr;  // null: the blocks are not counted
+  flow::BlockMarks* marks = nullptr;     // not null: all else is nothing, blocks are marked here
 };
 
 // What a memo keeps of its paths beside where they lead.
@@ -137,6 +139,13 @@ class PathMemo {
   MemoContent content() const { return content_; }
   // REQUIRES: the content is kBlocks.
   const BlockLists& lists() const { return *lists_; }
+
+  // How many blocks a path passes. REQUIRES: the content is kUsesAndBlocks.
+  template <class Packets>
+  unsigned BlocksOf(const Path<Packets>& path) {
+    if constexpr (!Path<Packets>::kPacketsBeside) return path.block_count();
+    return BlockLists::CountOf(Table<Packets>().list(Table<Packets>().IndexOf(path)));
+  }
 
   // ---- look-up ----
 
@@ -236,6 +245,12 @@ class PathMemo {
   template <class Packets>
   void ForgetTable(PathUses& evicted);
   void ForgetAll(PathUses& evicted);
+  template <class Packets>
+  void AddUses(Path<Packets>& path, PathUses& sums);
+  template <class Packets>
+  void MarkUses(Path<Packets>& path, flow::BlockMarks& marks);
+  template <class Visitor>
+  void ForEachUsed(Visitor visit);
   void CountBlocks(uint32_t uses, Seed next, BlockLists::Ref list, PathUses& sums) const;
   bool CountsBlocks() const { return content_ == MemoContent::kUsesAndBlocks; }
   void FetchAhead(uint32_t used) const;

@@ -12,6 +12,8 @@
 
 #include "decode/nobody.h"
 #include "decode/pt/batch_sink.h"
+#include "decode/pt/block_counting_sink.h"
+#include "decode/pt/event_sink.h"
 #include "decode/pt/flow_engine.h"
 #include "decode/pt/flow_segments.h"
 #include "decode/pt/memo_cache.h"
@@ -44,6 +46,20 @@ class SegmentReader final : public FlowReader {
     engine.Finish();
     work_->receiver.Finish();
     at_end_ = true;
+  }
+  std::optional<uint64_t> ReadOver(uint64_t offset, ExecutionConsumer& consumer,
+                                   const BlockUses& use) override {
+    // Where CYC packets are, each block would be gone through by itself.
+    if constexpr (kTimes)
+      if (!at_end_ && begun_ && !work_->receiver.has_cyc() && offset < input_.bytes.size()) {
+        work_->receiver.Use(consumer);
+        return GoOver(offset, use);
+      }
+    return std::nullopt;
+  }
+  bool is_whole() const override {
+    if constexpr (kTimes) return work_->receiver.is_whole();
+    return true;
   }
   uint64_t offset() const override {
     if (at_end_) return input_.bytes.size();
@@ -107,6 +123,19 @@ class SegmentReader final : public FlowReader {
     bool at_end = false;
     std::optional<Middle> middle;  // empty: before the first packet, or behind the last one
   };
+  // Goes over the flow instead of telling it, in turns with the other engine; what both tell goes
+  // to one receiver.
+  using OverSink = EventSink<true, BlockUseSink>;
+  struct Over {
+    Over(SegmentReader& reader, TimeEstimator& receiver)
+        : code(*reader.input_.code, reader.memory_.graphs),
+          sink(receiver),
+          engine(reader.input_, code, reader.memory_.memos, sink) {}
+
+    CodeView code;
+    OverSink sink;
+    FlowEngine<OverSink> engine;
+  };
   struct Work {
     Work(SegmentReader& reader)
         : code(*reader.input_.code, reader.memory_.graphs),
@@ -118,6 +147,7 @@ class SegmentReader final : public FlowReader {
     Receiver receiver;
     Sink sink;
     Engine engine;
+    std::unique_ptr<Over> over;  // once somebody has asked
   };
 
   template <class Archive, class T>
@@ -136,6 +166,27 @@ class SegmentReader final : public FlowReader {
   const StateNames& Names() const {
     if (!names_) names_.emplace(input_, memory_.graphs);
     return *names_;
+  }
+  uint64_t GoOver(uint64_t offset, const BlockUses& use)
+    requires kTimes
+  {
+    if (work_->over == nullptr) work_->over = std::make_unique<Over>(*this, work_->receiver);
+    auto& [code, sink, engine] = *work_->over;
+    SinkState told = work_->sink.Save();
+    const uint64_t before = told.open.behind.count;
+    const Carry begin = work_->engine.Save();
+    engine.Restore({begin.state, begin.ip, begin.place});
+    sink.Begin(told.open.behind);
+    engine.RunJustTo(offset);
+    sink.End();
+    const auto end = engine.Save();
+    told.open = {.before = sink.flow(), .behind = sink.flow()};
+    work_->sink.Restore(told);
+    work_->engine.Restore({end.state, end.ip, end.place});
+    sink.marks().Take([&use](BlockGraph& graph, uint32_t block, uint64_t instructions) {
+      use(graph.Table(), block, instructions);
+    });
+    return sink.flow().count - before;
   }
   // To before the first packet.
   void Rewind() { work_ = std::make_unique<Work>(*this); }

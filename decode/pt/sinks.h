@@ -101,6 +101,11 @@ class CountingSink : public SinkDefaults<CountingSink> {
     losses_.AddLoss(std::move(loss));
   }
   uint64_t retired() const { return retired_before_ + flow_.count; }
+  // The flow goes on behind `flow`, which another sink was told of.
+  void GoOnFrom(const FlowDigest& flow) {
+    flow_ = flow;
+    retired_before_ = 0;
+  }
 
   // Ends the part at hand; what follows is `stay`'s.
   void Enter(const ThreadStay* stay, const PartMark& mark);

@@ -36,7 +36,10 @@ void TimeEstimator::DeliverFirst() {
 
 // Events and losses.
 void TimeEstimator::DeliverOther(const Piece& piece) {
-  if (piece.kind == Piece::Kind::kLossBegin) {
+  if (piece.kind == Piece::Kind::kUntold) {
+    BoundsOf(piece, nullptr);  // what comes later is not before it
+    --untold_;
+  } else if (piece.kind == Piece::Kind::kLossBegin) {
     loss_begin_bounds_ = BoundsOf(piece, nullptr);
     loss_begin_ = TimeAt(piece, piece.count, loss_begin_bounds_);
   } else if (piece.kind == Piece::Kind::kLoss) {

@@ -46,7 +46,8 @@ struct EstimatorState {
   using Number = TimeMarks::Number;
   // Of the flow, with one pair of bounds.
   struct Piece {
-    enum class Kind : uint8_t { kBlock, kBlocks, kEvent, kLossBegin, kLoss };
+    // kUntold: blocks that nobody is told of; what waits knows by it that they are waiting, too.
+    enum class Kind : uint8_t { kBlock, kBlocks, kEvent, kLossBegin, kLoss, kUntold };
     Kind kind{};
     bool starts = false;        // an event behind a break
     uint32_t blocks = 1;        // as waiting_ counts them
@@ -87,6 +88,9 @@ struct EstimatorState {
   uint64_t lo_floor_ = 0;  // of the last piece handed on
   uint64_t tsc_floor_ = 0;
   bool done_ = false;
+
+  size_t untold_ = 0;      // pieces of that kind that wait
+  bool overfull_ = false;  // so much of them may have waited that what is known was not enough
 };
 
 class TimeEstimator : private EstimatorState {
@@ -144,6 +148,19 @@ class TimeEstimator : private EstimatorState {
     count_ += count;
     if (exact_ && takes_packet) TakeExact();
   }
+  // Instead of OnBlock, where nobody is told, but all the rest is to be as if: behind these may
+  // come blocks again that somebody is.
+  void OnUntold(uint64_t blocks, uint64_t instructions, bool takes_packet) {
+    Piece& piece = Add(Piece::Kind::kUntold);
+    piece.blocks = static_cast<uint32_t>(blocks);
+    waiting_ += blocks;
+    ++untold_;
+    overfull_ |= waiting_ >= kMaxWaiting - kMaxWaiting / 8;
+    OnInstructions(instructions, takes_packet);
+  }
+  // Since the last Restore what waits has been as if all had been told, and is again told in full.
+  bool is_whole() const { return untold_ == 0 && !overfull_; }
+  bool has_cyc() const { return has_cyc_; }
   // The flow is lost here; the loss itself follows when it is found again.
   void OnLossBegin();
   void OnLoss(const DataLoss& loss);

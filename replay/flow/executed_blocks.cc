@@ -55,7 +55,7 @@ std::vector<ExecutedBlocks::Entry> ExecutedBlocks::EndStretch(size_t most) {
     for (const uint32_t number : of->counted) {
       const CodeBlock& block = (*of->table)[number];
       const uint64_t count = of->counts[number];
-      entries.push_back({&of->table->space(), block.address, count * block.count * kSample});
+      entries.push_back({&of->table->space(), block.address, count});
       of->totals[number] += count;
       of->counts[number] = 0;
     }
@@ -73,8 +73,7 @@ std::vector<ExecutedBlocks::Entry> ExecutedBlocks::All() const {
   for (const auto& [table, of] : tables_)
     for (uint32_t number = 0; number < of.totals.size(); ++number)
       if (of.totals[number] != 0)
-        entries.push_back({&table->space(), (*table)[number].address,
-                           of.totals[number] * (*table)[number].count * kSample});
+        entries.push_back({&table->space(), (*table)[number].address, of.totals[number]});
   KeepHottest(entries, entries.size());
   return entries;
 }

@@ -29,10 +29,19 @@ class ExecutedBlocks {
     PerTable& of = Of(*batch.table);
     uint8_t* const executed = of.executed.data();
     for (const BlockStep step : batch.steps) executed[step.number()] = 1;
-    for (; next_ < batch.steps.size(); next_ += kSample) Count(of, batch.steps[next_].number());
+    for (; next_ < batch.steps.size(); next_ += kSample) {
+      const uint32_t block = batch.steps[next_].number();
+      Count(of, block, kSample * (*batch.table)[block].count);
+    }
     next_ -= batch.steps.size();
   }
   void Add(const BlockRun& run);
+  // So many instructions that executed in a block.
+  void Add(const BlockTable& table, uint32_t block, uint64_t instructions) {
+    PerTable& of = Of(table);
+    of.executed[block] = 1;
+    Count(of, block, instructions);
+  }
 
   // The lines of code that the stretch at hand has so far.
   const std::vector<Line>& Lines();
@@ -48,7 +57,7 @@ class ExecutedBlocks {
   struct PerTable {
     const BlockTable* table = nullptr;
     std::vector<uint8_t> executed;  // by block, since Lines()
-    std::vector<uint32_t> counts;   // by block, of those counted in the stretch
+    std::vector<uint64_t> counts;   // by block: instructions counted in the stretch
     std::vector<uint32_t> counted;  // blocks whose count is not 0
     std::vector<uint64_t> totals;   // by block, of the stretches before
     bool in_use = false;            // it is among used_
@@ -61,8 +70,10 @@ class ExecutedBlocks {
     return *last_;
   }
   void UseTable(const BlockTable& table);
-  static void Count(PerTable& of, uint32_t number) {
-    if (of.counts[number]++ == 0) of.counted.push_back(number);
+  static void Count(PerTable& of, uint32_t number, uint64_t instructions) {
+    uint64_t& count = of.counts[number];
+    if (count == 0 && instructions != 0) of.counted.push_back(number);
+    count += instructions;
   }
 
   std::unordered_map<const BlockTable*, PerTable> tables_;

@@ -2,6 +2,8 @@
 #include "replay/flow/index_builder.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <utility>
 
 namespace flowback {
@@ -31,8 +33,22 @@ constexpr size_t kMostSegments = 16;
 // Of a stretch's hottest blocks so many are kept.
 constexpr size_t kHot = 16;
 
+// Of a segment that can be gone over, only its begin and its end are read in full: there its
+// share's first and last times are told, and there is the state that is kept. What lies between is
+// only counted, which takes half of the time. If the end is too short for all that waits to be told
+// in it, as where the trace seldom tells the time, the segment is read again in full, and the next
+// ones are, too.
+//
+//    | full |  gone over ............................ | full |
+//    state                                            state of the next one
+constexpr uint64_t kEndPart = 64;    // of the segment
+constexpr uint64_t kBeginSteps = 8;  // of that size, until a time has been told
+constexpr unsigned kInFull = 16;     // segments
+
+}  // namespace
+
 // What each stay has in the segment at hand.
-class ShareCounter final : public ExecutionConsumer {
+class IndexBuilder::ShareCounter final : public ExecutionConsumer {
  public:
   ShareCounter(const DecodeInput& input, ExecutedBlocks& blocks)
       : names_(NamesOfStays(input)), blocks_(blocks) {}
@@ -42,6 +58,7 @@ class ShareCounter final : public ExecutionConsumer {
     share.instructions += run.lengths.size();
     Told(share, run.TscOf(0));
     Told(share, run.tsc);
+    executed_ = true;
     blocks_.Add(run);
   }
   void OnBlocks(const BlockBatch& batch) override {
@@ -49,6 +66,7 @@ class ShareCounter final : public ExecutionConsumer {
     share.instructions += batch.instructions();
     Told(share, batch.first_tsc());
     Told(share, batch.last_tsc());
+    executed_ = true;
     blocks_.Add(batch);
   }
   void OnEvent(const TraceEvent& event) override {
@@ -63,14 +81,24 @@ class ShareCounter final : public ExecutionConsumer {
   }
   void OnUnknown(const UnknownFlow& unknown) override { Told(Of(unknown.stay), unknown.tsc); }
 
+  // The only stay has so many more, of which nothing else is told.
+  void Add(uint64_t instructions) { shares_.front().instructions += instructions; }
+  // All is one stay's, and of that the first time has been told.
+  bool knows_begin() const { return shares_.size() == 1 && shares_.front().first_tsc != 0; }
+  // Whether anything has executed since it was asked last.
+  bool TakeExecuted() { return std::exchange(executed_, false); }
+  // Forgets the segment at hand.
+  void Clear() {
+    shares_.clear();
+    stays_.clear();
+  }
   // In the order in which the stays came first.
   void Take(size_t segment, std::vector<IndexContent::Share>& shares) {
     for (IndexContent::Share& share : shares_) {
       share.segment = static_cast<uint32_t>(segment);
       shares.push_back(share);
     }
-    shares_.clear();
-    stays_.clear();
+    Clear();
   }
 
  private:
@@ -91,7 +119,10 @@ class ShareCounter final : public ExecutionConsumer {
   ExecutedBlocks& blocks_;
   std::vector<IndexContent::Share> shares_;
   std::vector<const ThreadStay*> stays_;  // whose they are
+  bool executed_ = false;
 };
+
+namespace {
 
 // The profile's blocks: the hottest, up to 19 of 20 instructions, and those of `hot`, which are
 // the hottest of some stretch.
@@ -138,12 +169,11 @@ IndexBuilder::Untold IndexBuilder::Add(const DecodeInput& input, FlowReader& rea
     const std::vector<uint8_t> told = reader.ToBytes(*state);
     if (told.empty()) untold[number] = state;
     stream.states.insert(stream.states.end(), told.begin(), told.end());
-    const uint64_t stop = begin + segment_bytes_;
-    reader.ReadTo(stop, counter);
-    stream.segments.push_back({.stop = stop,
-                               .steps = StepsToTime(reader, stop, segment_bytes_, counter),
-                               .stretch = static_cast<uint32_t>(stream.stretches.size()),
-                               .state_end = stream.states.size()});
+    IndexContent::Segment& segment = stream.segments.emplace_back();
+    segment = {.stop = begin + segment_bytes_,
+               .stretch = static_cast<uint32_t>(stream.stretches.size()),
+               .state_end = stream.states.size()};
+    ReadNext(input, reader, *state, counter, segment);
     counter.Take(number, stream.shares);
     ++stretch_segments_;
     stretch_bytes_ += reader.offset() - begin;
@@ -155,6 +185,54 @@ IndexBuilder::Untold IndexBuilder::Add(const DecodeInput& input, FlowReader& rea
   if (stretch_segments_ != 0) EndStretch(stream);
   stream.states.shrink_to_fit();
   return untold;
+}
+
+void IndexBuilder::ReadNext(const DecodeInput& input, FlowReader& reader,
+                            const FlowReader::State& begin, ShareCounter& counter,
+                            IndexContent::Segment& segment) {
+  const auto finish = [&] {
+    reader.ReadTo(segment.stop, counter);
+    segment.steps = StepsToTime(reader, segment.stop, segment_bytes_, counter);
+  };
+  if (!goes_over_ || in_full_ != 0) {
+    in_full_ -= in_full_ != 0 ? 1 : 0;
+    return finish();
+  }
+  if (!GoOver(input, reader, segment.stop, counter)) return finish();
+  counter.TakeExecuted();
+  finish();
+  if (!reader.is_whole() || !counter.TakeExecuted()) {
+    reader.Return(begin);
+    counter.Clear();
+    in_full_ = kInFull;
+    return finish();
+  }
+  ++gone_over_;
+  for (const Use& use : uses_) blocks_.Add(*use.table, use.block, use.instructions);
+}
+
+// All but the segment's last part. False: it must be read in full, from where the reader stands.
+bool IndexBuilder::GoOver(const DecodeInput& input, FlowReader& reader, uint64_t stop,
+                          ShareCounter& counter) {
+  const uint64_t begin = reader.offset();
+  const uint64_t part = segment_bytes_ / kEndPart;
+  const auto changes = [&](const auto& sorted, auto offset) {
+    const auto next = std::ranges::upper_bound(sorted, begin, {}, offset);
+    return next != sorted.end() && std::invoke(offset, *next) <= stop + segment_bytes_ / 4;
+  };
+  if (stop + segment_bytes_ > input.bytes.size() || changes(input.changes, &StayChange::offset) ||
+      changes(input.gaps, &StreamGap::offset))
+    return false;
+  for (uint64_t step = 1; step <= kBeginSteps && !counter.knows_begin(); ++step)
+    reader.ReadTo(begin + step * part, counter);
+  if (!counter.knows_begin()) return false;
+  uses_.clear();
+  const auto instructions = reader.ReadOver(
+      stop - part, counter, [&](const BlockTable& table, uint32_t block, uint64_t executed) {
+        uses_.push_back({&table, block, executed});
+      });
+  if (instructions) counter.Add(*instructions);
+  return instructions.has_value();
 }
 
 void IndexBuilder::EndStretch(IndexContent::Stream& stream) {

@@ -33,17 +33,37 @@ class IndexBuilder {
   // States at the begin of segments that can't be told in bytes, by number of segment.
   using Untold = std::map<size_t, std::shared_ptr<const FlowReader::State>>;
 
-  explicit IndexBuilder(uint64_t segment_bytes) : segment_bytes_(segment_bytes) {}
+  // `goes_over`: it reads in full only what it must (see index_builder.cc); the index is the same.
+  explicit IndexBuilder(uint64_t segment_bytes, bool goes_over = true)
+      : segment_bytes_(segment_bytes), goes_over_(goes_over) {}
 
   // Reads the next stream. REQUIRES: the reader stands at its begin.
   Untold Add(const DecodeInput& input, FlowReader& reader);
   // What has been found out, behind the last stream.
   IndexContent Take(const SpaceNames& spaces);
+  // Segments of which most was not read in full.
+  size_t gone_over() const { return gone_over_; }
 
  private:
+  class ShareCounter;
+
+  void ReadNext(const DecodeInput& input, FlowReader& reader, const FlowReader::State& begin,
+                ShareCounter& counter, IndexContent::Segment& segment);
+  bool GoOver(const DecodeInput& input, FlowReader& reader, uint64_t stop, ShareCounter& counter);
   void EndStretch(IndexContent::Stream& stream);
 
+  // Instructions that executed in a block.
+  struct Use {
+    const BlockTable* table = nullptr;
+    uint32_t block = 0;
+    uint64_t instructions = 0;
+  };
+
   const uint64_t segment_bytes_;
+  const bool goes_over_;
+  size_t gone_over_ = 0;
+  unsigned in_full_ = 0;   // so many segments that come are read in full
+  std::vector<Use> uses_;  // in what was gone over of the segment at hand
   IndexContent content_;
   ExecutedBlocks blocks_;
   // The hottest of each stretch, in the order of IndexContent::Stream::hot; streams one behind the

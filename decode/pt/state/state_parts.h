@@ -293,11 +293,13 @@ template <class Archive, class T>
 void PutEstimator(Archive& archive, T& of) {
   auto& [marks, settled, written, placed, unplaced, unplaced_count, exact, tracing, has_cyc, course,
          pieces, waiting, blocks, stretches, steps, events, losses, count, batch, batch_begin,
-         stretch_left, times, loss_begin, loss_begin_bounds, lo_floor, tsc_floor, done] = of;
+         stretch_left, times, loss_begin, loss_begin_bounds, lo_floor, tsc_floor, done, untold,
+         overfull] = of;
   const auto put = [&archive](auto&... parts) { (Put(archive, parts), ...); };
   put(marks, settled, written, placed, unplaced, unplaced_count, exact, tracing, has_cyc, course,
       pieces, waiting, blocks, stretches, events, losses, count, batch.count, batch_begin,
-      stretch_left, times, loss_begin, loss_begin_bounds, lo_floor, tsc_floor, done);
+      stretch_left, times, loss_begin, loss_begin_bounds, lo_floor, tsc_floor, done, untold,
+      overfull);
   if (batch.count != 0) {
     put(batch);
     PutSteps(archive, steps, batch);

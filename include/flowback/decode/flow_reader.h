@@ -15,10 +15,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "flowback/base/bytes.h"
+#include "flowback/model/block_batch.h"
 #include "flowback/model/execution.h"
 
 namespace flowback {
@@ -37,6 +40,18 @@ class FlowReader {
   // Tells the flow on to the first packet that begins behind `offset`; at the stream's end all of
   // it. Where the consumer is done before, nothing more is told until Return.
   virtual void ReadTo(uint64_t offset, ExecutionConsumer& consumer) = 0;
+  // As ReadTo, but of what executes it tells events and losses only; of all else, which blocks they
+  // were, and about how many instructions in each. That is faster. What waited is told in full.
+  // Returns how many instructions there were; empty: it can't, and has done nothing. REQUIRES:
+  // `offset` is before the stream's end, and up to there nothing changes of who runs.
+  using BlockUses =
+      std::function<void(const BlockTable& table, uint32_t block, uint64_t instructions)>;
+  virtual std::optional<uint64_t> ReadOver(uint64_t, ExecutionConsumer&, const BlockUses&) {
+    return std::nullopt;
+  }
+  // What comes is told as if all before had been. Behind a ReadOver it is not until something has
+  // been read in full: then what is told is wrong until a Return to a place before.
+  virtual bool is_whole() const { return true; }
   // Where it stands, in the stream.
   virtual uint64_t offset() const = 0;
   // All has been told.

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// Which blocks were executed, of any number of graphs, and about how much in each. A block costs
+// one store; how much is known of one use of its path in seventeen.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "decode/flow/block_graph.h"
+#include "flowback/model/block_batch.h"
+
+namespace flowback::flow {
+
+// The graphs must outlive it.
+class BlockMarks {
+ public:
+  // What is added from now on is of this graph, in which all of it is.
+  void Use(BlockGraph& graph) {
+    if (&graph != graph_) Select(graph);
+    const size_t blocks = graph.size();
+    if (marks_->executed.size() >= blocks) return;
+    marks_->executed.resize(2 * blocks);
+    marks_->instructions.resize(2 * blocks);
+  }
+  // Blocks that were executed one behind the other, so many times.
+  void Add(std::span<const BlockStep> steps, uint64_t times) {
+    uint8_t* const executed = marks_->executed.data();
+    for (const BlockStep step : steps) executed[step.number()] = 1;
+    uncounted_ += times;
+    if (uncounted_ < kSample) return;
+    const uint64_t counted = uncounted_ - uncounted_ % kSample;
+    uncounted_ -= counted;
+    for (const BlockStep step : steps)
+      marks_->instructions[step.number()] += counted * graph_->node(step.number()).count;
+  }
+  // Calls `use(BlockGraph&, uint32_t block, uint64_t instructions)` for each block that was
+  // executed since the last time.
+  template <class Consumer>
+  void Take(Consumer use) {
+    for (auto& [graph, marks] : all_)
+      for (uint32_t block = 0; block < marks.executed.size(); ++block) {
+        if (marks.executed[block] == 0) continue;
+        use(*graph, block, marks.instructions[block]);
+        marks.executed[block] = 0;
+        marks.instructions[block] = 0;
+      }
+  }
+
+ private:
+  static constexpr uint64_t kSample = 17;
+
+  struct Marks {
+    std::vector<uint8_t> executed;  // by block
+    std::vector<uint64_t> instructions;
+  };
+
+  void Select(BlockGraph& graph) {
+    graph_ = &graph;
+    marks_ = &all_[&graph];
+  }
+
+  BlockGraph* graph_ = nullptr;
+  Marks* marks_ = nullptr;  // of graph_
+  std::map<BlockGraph*, Marks> all_;
+  uint64_t uncounted_ = 0;
+};
+
+}  // namespace flowback::flow
