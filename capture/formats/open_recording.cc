@@ -7,6 +7,7 @@
 #include "capture/formats/tsc_reference.h"
 #include "flowback/base/mapped_file.h"
 #include "flowback/capture/open.h"
+#include "flowback/model/pt_config.h"
 
 namespace flowback {
 namespace {
@@ -99,7 +100,8 @@ Result<Recording> OpenInput(const OpenOptions& options) {
 }
 
 // What the user says goes before what the recording says.
-void Override(const OpenOptions& options, PtConfig& config) {
+void Override(const OpenOptions& options, Recording& recording) {
+  PtConfig& config = recording.config.Make<PtConfig>();
   if (options.cpu) config.cpu = *options.cpu;
   if (options.tsc_ctc_denominator != 0) {
     config.tsc_ctc_numerator = options.tsc_ctc_numerator;
@@ -107,7 +109,7 @@ void Override(const OpenOptions& options, PtConfig& config) {
   }
   if (options.mtc_shift) config.mtc_shift = options.mtc_shift;
   if (options.nominal_ratio != 0) config.nominal_ratio = options.nominal_ratio;
-  if (options.time_conversion) config.time = *options.time_conversion;
+  if (options.time_conversion) recording.time = *options.time_conversion;
 }
 
 }  // namespace
@@ -118,7 +120,7 @@ Result<Recording> OpenRecording(const OpenOptions& options) {
   recording->sections = options.sections;
   // After the recording's own, so that they lie over them.
   recording->images.insert(recording->images.end(), options.images.begin(), options.images.end());
-  Override(options, recording->pt);
+  Override(options, *recording);
   for (const Stream& stream : recording->streams)
     if (stream.joined != nullptr) stream.joined->SetLimits(options.join);
   ChooseTscReference(*recording);

@@ -8,6 +8,7 @@
 #include "capture/formats/field_reader.h"
 #include "capture/formats/process_end.h"
 #include "capture/formats/text.h"
+#include "flowback/model/pt_config.h"
 
 namespace flowback::perf {
 namespace {
@@ -50,7 +51,7 @@ CpuId ParseCpuidText(const std::string& text) {
 
 bool ReadCpuid(FieldReader& fields, Recording& recording) {
   recording.machine.cpuid = ReadString(fields);
-  recording.pt.cpu = ParseCpuidText(recording.machine.cpuid);
+  recording.config.Make<PtConfig>().cpu = ParseCpuidText(recording.machine.cpuid);
   return fields.ok();
 }
 

@@ -6,7 +6,7 @@
 
 namespace flowback {
 
-// Makes recording.pt.tsc_reference, which is what AUXTRACE records told (0: nothing), agree with
+// Makes PtConfig::tsc_reference, which is what AUXTRACE records told (0: nothing), agree with
 // the other records' times, or finds one where there is none. Reads no more than the beginning of
 // each stream. Adds a warning where they contradict each other.
 void ChooseTscReference(Recording& recording);

@@ -279,7 +279,10 @@ Player DecodeJob::NewPlayer() {
   PlayOptions options{.threads = std::max(1U, ThreadCount() / 2)};
   if (in_span_)
     options.reaches = [this](const FlowPiece& piece) { return in_span_->Reaches(piece); };
-  if (ShowsAll()) options.check = CheckAccount;
+  if (ShowsAll())
+    options.check = [unit = source_->Unit()](const ByteAccount& account, const Stream& stream) {
+      return CheckAccount(account, stream, unit);
+    };
   return Player(*inputs_, [this] { return NewDecoder(); }, std::move(options));
 }
 
@@ -302,7 +305,8 @@ Status DecodeJob::ListPiece(const FlowPiece& piece, Decoder& decoder,
   if (!IsWholeStream(piece)) return DecodePiece(piece, *inputs_, decoder, consumer);
   const Result<ByteAccount> account = decoder.Decode(inputs_->For(*piece.stream), consumer);
   if (!account) return Fail(account.error());
-  return consumer.Done() || !ShowsAll() ? Status() : CheckAccount(*account, *piece.stream);
+  return consumer.Done() || !ShowsAll() ? Status()
+                                        : CheckAccount(*account, *piece.stream, source_->Unit());
 }
 
 Status DecodeJob::Sum(Output& output) {

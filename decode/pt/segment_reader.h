@@ -94,7 +94,7 @@ class SegmentReader final : public FlowReader {
     if (reader.Number() != kTimes) return nullptr;
     kept->at_end = reader.Number() != 0;
     if (reader.Number() != 0) {
-      kept->middle.emplace(SinkState(), ReceiverState(), Carry{FlowState(input_.config), 0, {}});
+      kept->middle.emplace(SinkState(), ReceiverState(), Carry{FlowState(PtConfigOf(input_.config)), 0, {}});
       PutMiddle(reader, *kept->middle);
     }
     return reader.Done() && IsSound(*kept) ? kept : nullptr;

@@ -63,7 +63,7 @@ Status List(const std::string& path, uint64_t first, uint64_t last) {
   if (!opened) return Fail(opened.error());
   const flowback::Recording& recording = (*opened)->recording;
   flowback::StreamInputs& inputs = *(*opened)->inputs;
-  const flowback::TimeConversion& clock = recording.pt.time;
+  const flowback::TimeConversion& clock = recording.time;
   if (!clock.known())
     return Fail(flowback::ErrorCode::kUnsupported, path + ": does not tell how its clock runs");
   inputs.set_times(true);

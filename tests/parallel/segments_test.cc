@@ -25,8 +25,8 @@ TEST_P(SegmentSeeds, AreTheStream) {
     GeneratorOptions options = MixedOptions(seed);
     const Subject subject(GenerateStream(options));
     const size_t size = std::vector<size_t>{0, 300, 3000}[seed % 3];
-    ExpectSegmentsAreWhole(subject.Input(seed % 2 == 0 ? Resync::kEarliest : Resync::kPsb), size,
-                           seed);
+    ExpectSegmentsAreWhole(subject.Input(seed % 2 == 0 ? Resync::kEarliest : Resync::kSyncPoint),
+                           size, seed);
     if (HasFatalFailure()) return;
   }
 }
@@ -43,8 +43,8 @@ TEST_P(DividedSegments, AreTheStream) {
     const DividedStream stream(subject, GetParam());
     SCOPED_TRACE(Describe(options));
     const size_t size = std::vector<size_t>{0, 300, 3000}[seed % 3];
-    ExpectSegmentsAreWhole(stream.Input(seed % 2 == 0 ? Resync::kEarliest : Resync::kPsb), size,
-                           seed);
+    ExpectSegmentsAreWhole(stream.Input(seed % 2 == 0 ? Resync::kEarliest : Resync::kSyncPoint),
+                           size, seed);
     if (HasFatalFailure()) return;
   }
 }

@@ -52,7 +52,8 @@ std::vector<Timed> Times(const Recording& recording, std::string_view engine) {
     DecodeInput input;
     input.bytes = stream.bytes;
     input.code = &code->ForStream(stream);
-    input.config = recording.pt;
+    input.config = recording.config;
+    input.time = recording.time;
     input.times = true;
     EXPECT_TRUE((*decoder)->Decode(input, times));
   }

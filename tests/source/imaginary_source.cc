@@ -35,7 +35,7 @@ class ImaginaryDecoder final : public Decoder {
       if (turns) TellTurn(input, at, record, consumer);
       if (on && input.blocks) TellBlock(input, at, record, consumer);
     }
-    return ByteAccount{.decoded = at - input.from};
+    return ByteAccount{.decoded = (at - input.from) / kRecord};
   }
 
  private:
@@ -105,6 +105,11 @@ class ImaginaryReader final : public PacketReader {
 class ImaginarySource final : public TraceSource {
  public:
   std::string_view Name() const override { return "imaginary trace"; }
+  TraceUnit Unit() const override { return {.plural = "records", .bytes = kRecord}; }
+  std::vector<TraceSetting> Settings() const override {
+    return {{"pace", "pace", "brisk", uint64_t{3}}};
+  }
+  std::vector<uint64_t> SettingNumbers() const override { return {3}; }
   std::shared_ptr<const StreamIndex> Index(
       const Stream& stream, const std::function<bool(const Pause&)>& visit) const override {
     constexpr TimeConversion kTicks{.shift = 0, .mult = 1, .zero = 0};

@@ -33,7 +33,7 @@ class ImaginaryTest : public ::testing::Test {
  protected:
   ImaginaryTest() {
     recording_.source = "imaginary";
-    recording_.pt.time = {.shift = 0, .mult = 1, .zero = 0};
+    recording_.time = {.shift = 0, .mult = 1, .zero = 0};
   }
 
   void AddStream(const std::vector<ImaginaryRecord>& records) {
@@ -131,6 +131,45 @@ TEST_F(ImaginaryTest, TheirTimeAddsUp) {
   }
   EXPECT_EQ(executing[7], (130 - 110) + (340 - 310));
   EXPECT_EQ(executing[8], (240 - 210) + (430 - 410));
+}
+
+// Its law counts records, not bytes.
+TEST_F(ImaginaryTest, ItsAccountIsInItsOwnUnit) {
+  AddTwoThreads();
+  const Result<RecordingCode> code = RecordingCode::Load(recording_, {});
+  ASSERT_TRUE(code);
+  const StreamInputs inputs(recording_, *code, Resync::kEarliest);
+  const TraceUnit unit = inputs.source().Unit();
+  EXPECT_EQ(unit.plural, "records");
+  const Result<FlowAccounts> accounts =
+      AccountFlow(recording_, inputs, **inputs.source().MakeDecoder(""));
+  ASSERT_TRUE(accounts);
+  const FlowSummary& sum = accounts->summaries[0];
+  EXPECT_EQ(unit.In(recording_.streams[0]), 14u);
+  EXPECT_EQ(sum.bytes_decoded + sum.bytes_padding + sum.bytes_lost, 14u);
+}
+
+TEST_F(ImaginaryTest, TellsItsSettings) {
+  const auto source = OpenSource(recording_);
+  ASSERT_TRUE(source);
+  const std::vector<TraceSetting> settings = (*source)->Settings();
+  ASSERT_EQ(settings.size(), 1u);
+  EXPECT_EQ(settings[0].name, "pace");
+}
+
+// Settings are a value of the source's own: another kind's are as if there were none.
+TEST(TraceConfig, IsOpenedByItsKindOnly) {
+  struct Pace {
+    int steps = 1;
+  };
+  TraceConfig config;
+  EXPECT_EQ(config.As<Pace>(), nullptr);
+  config.Make<Pace>().steps = 5;
+  const TraceConfig copy = config;
+  config.Make<Pace>().steps = 6;
+  ASSERT_NE(copy.As<Pace>(), nullptr);
+  EXPECT_EQ(copy.As<Pace>()->steps, 5);
+  EXPECT_EQ(copy.As<std::string>(), nullptr);
 }
 
 TEST_F(ImaginaryTest, PacketsHaveNames) {

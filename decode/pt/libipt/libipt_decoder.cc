@@ -196,7 +196,7 @@ Status StreamDecoder::DecodePart(uint64_t begin, uint64_t end, const StreamGap* 
 // How many PADs there are in [begin, end), which must hold whole status packets only; else empty.
 std::optional<uint64_t> StreamDecoder::PaddingInStatus(uint64_t begin, uint64_t end) const {
   const pt_config config =
-      libipt::MakeConfig(input_.bytes.subspan(begin, end - begin), input_.config);
+      libipt::MakeConfig(input_.bytes.subspan(begin, end - begin), PtConfigOf(input_.config));
   PacketDecoder decoder(pt_pkt_alloc_decoder(&config));
   if (!decoder) return std::nullopt;
   pt_pkt_sync_set(decoder.get(), 0);
@@ -213,7 +213,7 @@ std::optional<uint64_t> StreamDecoder::PaddingInStatus(uint64_t begin, uint64_t 
 
 Result<Readable> StreamDecoder::ReadableFrom(uint64_t psb, uint64_t part_end) const {
   const pt_config config =
-      libipt::MakeConfig(input_.bytes.subspan(psb, part_end - psb), input_.config);
+      libipt::MakeConfig(input_.bytes.subspan(psb, part_end - psb), PtConfigOf(input_.config));
   PacketDecoder decoder(pt_pkt_alloc_decoder(&config));
   if (!decoder) return Fail(ErrorCode::kSystem, "libipt could not allocate a packet decoder");
   pt_pkt_sync_set(decoder.get(), 0);
@@ -238,7 +238,7 @@ Result<Readable> StreamDecoder::ReadableFrom(uint64_t psb, uint64_t part_end) co
 pt_error_code StreamDecoder::SyncError(uint64_t psb) const {
   if (readable_.end <= psb) return readable_.code;
   const pt_config config =
-      libipt::MakeConfig(input_.bytes.subspan(psb, readable_.end - psb), input_.config);
+      libipt::MakeConfig(input_.bytes.subspan(psb, readable_.end - psb), PtConfigOf(input_.config));
   const libipt::QueryDecoder decoder(pt_qry_alloc_decoder(&config));
   if (!decoder) return pte_nomem;
   uint64_t ip = 0;
@@ -258,7 +258,8 @@ Result<WalkEnd> StreamDecoder::WalkFrom(uint64_t psb) {
   uint64_t skip = 0;
   for (int cuts = 0;; ++cuts) {
     code_.Rewind(place);
-    Result<Walk> walk = Walk::Start(window, input_.config, code_, writer_, skip, retired_);
+    Result<Walk> walk =
+        Walk::Start(window, PtConfigOf(input_.config), code_, writer_, skip, retired_);
     if (!walk) return Fail(walk.error());
     WalkEnd end = walk->Run();
     skip = std::max(skip, walk->steps());
