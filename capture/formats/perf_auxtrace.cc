@@ -30,6 +30,7 @@
 #include "capture/formats/perf_layout.h"
 #include "capture/formats/snapshot_overlap.h"
 #include "capture/formats/text.h"
+#include "flowback/model/pt_config.h"
 
 namespace flowback::perf {
 namespace {
@@ -343,7 +344,7 @@ void StreamCollector::Finish(Recording& recording) && {
     Normalize(stream.gaps);
     recording.streams.push_back(std::move(stream));
   }
-  recording.pt.tsc_reference = MiddleReference();
+  recording.config.Make<PtConfig>().tsc_reference = MiddleReference();
   check.Report(recording);
   owners_.Report(recording);
   if (repeated != 0) {

@@ -36,7 +36,7 @@ class StreamCollector {
   // The buffers were written round and round and copied now and then.
   void SetSnapshots() { snapshots_ = true; }
 
-  // Sets recording.pt.tsc_reference as the records tell it, and appends the streams to
+  // Sets PtConfig::tsc_reference as the records tell it, and appends the streams to
   // recording.streams, by the buffers' index. Those of buffers that were written in several pieces
   // have Stream::joined. REQUIRES: recording.sideband is complete.
   void Finish(Recording& recording) &&;

@@ -50,7 +50,7 @@ CpuId ParseCpuidText(const std::string& text) {
 
 bool ReadCpuid(FieldReader& fields, Recording& recording) {
   recording.machine.cpuid = ReadString(fields);
-  recording.pt.cpu = ParseCpuidText(recording.machine.cpuid);
+  recording.machine.cpu = ParseCpuidText(recording.machine.cpuid);
   return fields.ok();
 }
 

@@ -277,7 +277,10 @@ Status DecodeJob::List(Output& output) {
 // Printing takes most of the work, and has threads of its own: of many, some decode.
 Player DecodeJob::NewPlayer() {
   PlayOptions options{.threads = std::max(1U, ThreadCount() / 2), .reaches = PiecesInSpan()};
-  if (ShowsAll()) options.check = CheckAccount;
+  if (ShowsAll())
+    options.check = [unit = source_->Unit()](const ByteAccount& account, const Stream& stream) {
+      return CheckAccount(account, stream, unit);
+    };
   return Player(*inputs_, [this] { return NewDecoder(); }, std::move(options));
 }
 

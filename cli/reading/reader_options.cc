@@ -195,7 +195,7 @@ Status UnderstandResync(const std::string& word, ReaderOptions& options) {
     return Fail(Error(ErrorCode::kUsage,
                       "--engine libipt can't --resync earliest: it goes on at a PSB only")
                     .Remedy("--resync psb"));
-  options.resync = libipt || word == "psb" ? Resync::kPsb : Resync::kEarliest;
+  options.resync = libipt || word == "psb" ? Resync::kSyncPoint : Resync::kEarliest;
   return {};
 }
 

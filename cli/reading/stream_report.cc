@@ -61,14 +61,14 @@ Status CheckHasTrace(const Recording& recording) {
       "machine with Intel PT (`flowback doctor` tells)"));
 }
 
-Status CheckAccount(const ByteAccount& account, const Stream& stream) {
+Status CheckAccount(const ByteAccount& account, const Stream& stream, const TraceUnit& unit) {
   const uint64_t total = account.decoded + account.padding + account.lost;
-  if (total == stream.bytes.size()) return {};
+  if (total == unit.In(stream)) return {};
   Error error(ErrorCode::kSystem,
-              fmt::format("stream {}: {} bytes decoded + {} padding + {} lost are not the stream's "
-                          "{} bytes: a fault in flowback",
-                          stream.index, account.decoded, account.padding, account.lost,
-                          stream.bytes.size()));
+              fmt::format("stream {}: {} {} decoded + {} padding + {} lost are not the stream's "
+                          "{} {}: a fault in flowback",
+                          stream.index, account.decoded, unit.plural, account.padding, account.lost,
+                          unit.In(stream), unit.plural));
   return Fail(error.Remedy("report it with the recording"));
 }
 

@@ -9,6 +9,7 @@
 #include "flowback/base/error.h"
 #include "flowback/decode/decoder.h"
 #include "flowback/decode/recording_code.h"
+#include "flowback/decode/trace_source.h"
 #include "flowback/model/recording.h"
 #include "flowback/replay/threads.h"
 #include "flowback/replay/time_account.h"
@@ -31,7 +32,7 @@ inline constexpr const char* kBranchStacksRemedy =
 Status CheckHasTrace(const Recording& recording);
 
 // Law 1: decoded + padding + lost = size. An error means a fault of flowback.
-Status CheckAccount(const ByteAccount& account, const Stream& stream);
+Status CheckAccount(const ByteAccount& account, const Stream& stream, const TraceUnit& unit);
 
 // Damage that opening met but survived.
 void WarnOfDamage(const Recording& recording);

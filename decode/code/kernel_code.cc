@@ -363,8 +363,8 @@ class Loader {
 Result<KernelCode> LoadKernelCode(const Recording& recording, const ImageSearch& search,
                                   uint64_t trace_start, ImageStore& store,
                                   const RunningKernel& running) {
-  if (!recording.pt.kernel_traced.value_or(false) && search.kcore.empty() &&
-      search.kallsyms.empty() && recording.kcore_dir.empty())
+  if (!recording.levels.kernel.value_or(false) && search.kcore.empty() && search.kallsyms.empty() &&
+      recording.kcore_dir.empty())
     return KernelCode();
   return Loader(recording, search, trace_start, store, running).Load();
 }

@@ -82,7 +82,7 @@ class NativeDecoder final : public Decoder {
  private:
   template <class Sink>
   ByteAccount DecodeTimed(const DecodeInput& input, CodeView& code, ExecutionConsumer& consumer) {
-    TimeEstimator estimator(consumer, input.config);
+    TimeEstimator estimator(consumer, PtConfigOf(input.config));
     Sink sink(estimator);
     const ByteAccount account = FlowEngine<Sink>(input, code, memory_.memos, sink).Run();
     estimator.Finish();
@@ -95,7 +95,7 @@ class NativeDecoder final : public Decoder {
   }
   template <class Sink>
   FlowSummary SumTimed(const DecodeInput& input, ExecutionConsumer& events) {
-    TimeEstimator estimator(events, input.config);
+    TimeEstimator estimator(events, PtConfigOf(input.config));
     Sink sink(estimator);
     FlowSummary summary = SumStream(input, memory_, sink);
     estimator.Finish();

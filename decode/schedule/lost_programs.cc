@@ -174,7 +174,7 @@ class Finder {
 
  private:
   uint64_t Nanoseconds(uint64_t tsc, uint64_t unknown) const {
-    const TimeConversion& time = recording_.pt.time;
+    const TimeConversion& time = recording_.time;
     return tsc == 0 || !time.known() ? unknown : time.ToNanoseconds(tsc);
   }
   Span WhenOf(const Departure& departure) const {
@@ -216,7 +216,7 @@ std::map<int32_t, RecordingCode::History> FindLostPrograms(const Recording& reco
   for (const Stream& stream : recording.streams) {
     const std::vector<Span> spans = SpansOf(stream, lost);
     if (spans.empty()) continue;
-    for (const StreamRange& range : RangesOf(stream, spans, source, recording.pt.time)) {
+    for (const StreamRange& range : RangesOf(stream, spans, source, recording.time)) {
       DecodeInput input = inputs[stream.index];
       input.from = range.begin;
       input.resync = Resync::kEarliest;  // to see as much as possible

@@ -92,7 +92,7 @@ void RefineChanges(const Recording& recording, const TraceSource& source,
     }
     SharedStream& shared = streams.emplace_back(&stream, &schedules[stream.index]);
     shared.places = places[stream.index];
-    source.VisitPauses(stream, recording.pt.time, [&](const Pause& pause) {
+    source.VisitPauses(stream, recording.time, [&](const Pause& pause) {
       shared.pauses.push_back(pause);
       return true;
     });

@@ -139,10 +139,11 @@ void StreamInputs::Build(const Recording& recording, const RecordingCode& code, 
     DecodeInput& input = inputs_.emplace_back();
     input.bytes = stream.bytes;
     input.joined = stream.joined;
-    input.config = recording.pt;
+    input.config = recording.config;
+    input.time = recording.time;
     input.resync = resync;
     input.gaps = stream.gaps;
-    StayChanges found = FindStayChanges(stream, *source_, recording.pt.time, schedule);
+    StayChanges found = FindStayChanges(stream, *source_, recording.time, schedule);
     input.changes = std::move(found.changes);
     input.code = input.changes.front().stay->code.get();
     places.push_back(std::move(found.places));

@@ -27,7 +27,7 @@ class Accountant {
   Accountant(const Recording& recording, const StreamInputs& inputs)
       : recording_(recording),
         inputs_(inputs),
-        unit_(recording.pt.time),
+        unit_(recording.time),
         lives_(recording),
         span_(recording) {}
 
@@ -220,8 +220,8 @@ void Accountant::BringHome() {
 
 StreamOwners Accountant::OwnersOf(const Stream& stream) {
   StreamOwners owners;
-  const PtConfig& config = recording_.pt;
-  if (config.kernel_traced.value_or(false) || !config.user_traced.value_or(true))
+  const TracedLevels& levels = recording_.levels;
+  if (levels.kernel.value_or(false) || !levels.user.value_or(true))
     owners.paused = TimeClass::kFiltered;
   owners.overwritten = lives_.overwrites();
   if (const ThreadStay* whole = WholeOf(stream); whole != nullptr)

@@ -13,7 +13,7 @@
 namespace flowback {
 RecordedFlow::RecordedFlow() {
   search.build_id_cache = folder / "cache";
-  recording.pt.time = {.shift = 0, .mult = 1, .zero = 0};
+  recording.time = {.shift = 0, .mult = 1, .zero = 0};
 }
 
 std::string RecordedFlow::Save(const std::string& name, const std::vector<uint8_t>& bytes) {
@@ -79,7 +79,7 @@ Flow RecordedFlow::Decode(const std::string& engine, size_t stream) {
   auto decoder = MakeDecoder(engine);
   if (!code || !decoder) return {};
   code_ = std::move(*code);
-  const StreamInputs inputs(recording, code_, Resync::kPsb);
+  const StreamInputs inputs(recording, code_, Resync::kSyncPoint);
   const DecodeInput& input = inputs.For(recording.streams[stream]);
   FlowSegment told;
   SegmentRecorder recorder(told);

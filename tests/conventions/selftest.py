@@ -31,6 +31,7 @@ class Checks(unittest.TestCase):
             "decode/pt/packets/p.h": SPDX,
             "decode/pt/c.h": SPDX,
             "decode/b.h": SPDX,
+            "include/flowback/model/pt_config.h": SPDX,
         }
         include = '#include "{}"\n'.format
         cases = [
@@ -46,6 +47,13 @@ class Checks(unittest.TestCase):
             ("decode/schedule/x.cc", include("decode/pt/c.h"), "schedule must not include pt"),
             ("decode/x.cc", include("decode/pt/c.h"), "decode must not include pt"),
             ("decode/pt/x.cc", include("decode/b.h"), ""),
+            ("replay/x.cc", "void F(const PtConfig&);\n", "replay/x.cc:1: PtConfig is Intel PT's"),
+            ("decode/x.cc", "int F() { return pt::Find(1); }\n", "pt::Find is Intel PT's"),
+            ("cli/x.cc", "constexpr auto kWay = Resync::kPsb;\n", "kPsb is Intel PT's"),
+            ("cli/x.cc", 'int i;  // a PSB\nauto word = "psb, PtConfig";\n', ""),
+            ("capture/x.cc", "void F(const PtConfig&);\n", ""),
+            ("cli/x.cc", include("flowback/model/pt_config.h"), "cli must not include pt_config"),
+            ("capture/x.cc", include("flowback/model/pt_config.h"), ""),
             ("include/flowback/base/x.h", "#include <Zydis/Zydis.h>\n", "not ours or the standard's"),
             ("include/flowback/base/x.h", "#include <vector>\n", ""),
             ("replay/x.cc", "#include <intel-pt.h>\n", "may be included in"),

@@ -68,7 +68,7 @@ class Accounted {
   }
 
   const TimeAccounts& accounts() const { return accounts_; }
-  const PtConfig& config() const { return opened_.recording.pt; }
+  const TimeConversion& time() const { return opened_.recording.time; }
 
  private:
   OpenedPerf opened_;
@@ -107,7 +107,7 @@ TEST_P(TimeAccountTest, AgreesWithTheTruth) {
   ExpectSums(accounted.accounts());
   const std::string folder = (TracesFolder() / "generated" / GetParam().name).string();
   const std::map<int32_t, ThreadTruth> truths = ReadThreadTruth(folder);
-  const auto ns = [&](uint64_t tsc) { return accounted.config().time.ToNanoseconds(tsc); };
+  const auto ns = [&](uint64_t tsc) { return accounted.time().ToNanoseconds(tsc); };
   const auto duration = [&](uint64_t ticks) { return ns(ticks) - ns(0); };
   size_t compared = 0;
   for (const TimeAccount& account : accounted.accounts().threads) {

@@ -21,8 +21,8 @@ constexpr uint64_t kFirstSeed = 1;
 // In 1200 damaged inputs; one seed has 33 of them.
 constexpr uint64_t kMostDeferred = 35;
 
-constexpr Resync kResyncs[] = {Resync::kPsb, Resync::kEarliest};
-const char* NameOf(Resync resync) { return resync == Resync::kPsb ? ", psb" : ", earliest"; }
+constexpr Resync kResyncs[] = {Resync::kSyncPoint, Resync::kEarliest};
+const char* NameOf(Resync resync) { return resync == Resync::kSyncPoint ? ", psb" : ", earliest"; }
 
 class GeneratedSeeds : public ::testing::TestWithParam<uint64_t> {
  protected:

@@ -38,7 +38,7 @@ class Player : public ::testing::TestWithParam<Change> {
     subject_.emplace(GenerateStream(options));
     stream_.emplace(*subject_, GetParam());
     flows_ = Flows(*stream_);
-    input_ = stream_->Input(seed % 2 == 0 ? Resync::kEarliest : Resync::kPsb);
+    input_ = stream_->Input(seed % 2 == 0 ? Resync::kEarliest : Resync::kSyncPoint);
     auto source = OpenSource(recording_);
     ASSERT_TRUE(source);
     source_ = *std::move(source);

@@ -12,6 +12,7 @@
 #include "decode/pt/native_decoder.h"
 #include "decode/pt/packets/packet.h"
 #include "decode/pt/packets/packet_writer.h"
+#include "flowback/model/pt_config.h"
 #include "tests/flow/test_code.h"
 
 namespace flowback::pt {
@@ -142,12 +143,12 @@ TEST(FlowEngine, CountsOverCycPackets) {
     DecodeInput input;
     input.bytes = writer.bytes();
     input.code = &history;
-    input.config.nominal_ratio = 24;
+    input.config = PtConfig{.nominal_ratio = 24};
     const Decoded out = DecodeBoth(input);
     EXPECT_TRUE(out.flow.losses.empty());
     EXPECT_EQ(out.summary.digest.count, 300u * 5);
     EXPECT_EQ(out.flow.digest, out.summary.digest);
-    Clock clock(input.config);
+    Clock clock(PtConfigOf(input.config));
     PebsState pebs;
     Packet packet;
     for (Bytes rest = input.bytes; !rest.empty();) {
@@ -294,7 +295,7 @@ TEST(FlowEngine, WithoutReturnCompressionAReturnNeverTakesABit) {
   DecodeInput input;
   input.bytes = writer.bytes();
   input.code = &history;
-  input.config.return_compression = false;
+  input.config = PtConfig{.return_compression = false};
   const Decoded out = DecodeBoth(input);
   EXPECT_EQ(out.flow.ips, (std::vector<uint64_t>{0x1000, 0x1008, 0x1005}));
 }

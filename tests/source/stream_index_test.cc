@@ -86,7 +86,7 @@ class Indexed {
  public:
   explicit Indexed(const Subject& subject) : subject_(subject) {
     stream_.bytes = subject.stream().bytes;
-    recording_.pt = subject.stream().config;
+    recording_.config = subject.stream().config;
     source_ = *OpenSource(recording_);
   }
 

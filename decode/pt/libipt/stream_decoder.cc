@@ -96,8 +96,8 @@ void StreamDecoder::BeginPart() {
   if (before != nullptr) {
     now_.loss.cause = LossCause::kAuxLost;
     now_.loss.detail = before->reason;
-  } else if (const auto padding =
-                 PaddingInStatus(input_.bytes.subspan(begin, first_psb - begin), input_.config)) {
+  } else if (const auto padding = PaddingInStatus(input_.bytes.subspan(begin, first_psb - begin),
+                                                  PtConfigOf(input_.config))) {
     now_.account.padding += *padding;
     now_.loss.begin = first_psb;
   }
@@ -124,12 +124,12 @@ Status StreamDecoder::Search() {
   const uint64_t end = now_.part_end;
   const uint64_t psb = NextPsb(part(), now_.search_from);
   if (psb < end && !now_.readable->Covers(psb)) {
-    Result<Readable> readable = ReadableFrom(part(), psb, input_.config);
+    Result<Readable> readable = ReadableFrom(part(), psb, PtConfigOf(input_.config));
     if (!readable) return Fail(readable.error());
     now_.readable = std::make_shared<Readable>(std::move(*readable));
   }
   const pt_error_code error =
-      psb < end ? SyncError(input_.bytes, psb, *now_.readable, input_.config) : pte_ok;
+      psb < end ? SyncError(input_.bytes, psb, *now_.readable, PtConfigOf(input_.config)) : pte_ok;
   if (error != pte_ok) {
     // Bytes that make no PSB+ are no sync point; a loss that goes on keeps its cause.
     if (!now_.must_report && psb == now_.loss.begin) now_.loss = LossOf({.offset = psb}, error);
@@ -159,8 +159,8 @@ Status StreamDecoder::BeginAttempts() {
 
 Status StreamDecoder::BeginAttempt() {
   now_.code.Rewind(started_->code.place());
-  Result<Walk> walk = Walk::Start(attempt_.window, input_.config, now_.code, now_.writer,
-                                  attempt_.skip, now_.retired);
+  Result<Walk> walk = Walk::Start(attempt_.window, PtConfigOf(input_.config), now_.code,
+                                  now_.writer, attempt_.skip, now_.retired);
   if (!walk) return Fail(walk.error());
   walk_.emplace(std::move(*walk));
   return {};
