@@ -50,7 +50,7 @@ Status Collect(const ReaderOptions& options, const RecordingCode& code, InfoRepo
   const std::shared_ptr<const TraceSource> source = KeepIndexes(std::move(*opened));
   report.source = source;
   StreamInputs inputs(*report.recording, code, options.resync, source);
-  inputs.set_threads(options.threads, options.window);
+  inputs.set_threads(options.threads, options.in_flight);
   uint64_t bytes = 0;
   for (const Stream& stream : report.recording->streams) bytes += stream.bytes.size();
   std::atomic<uint64_t> done = 0;

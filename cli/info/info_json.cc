@@ -49,9 +49,9 @@ Json DurationJson(const InfoReport& report) {
   return json;
 }
 
-Json SpanJson(const std::vector<SpanPlace>& places) {
+Json WatchJson(const std::vector<WatchPlace>& places) {
   Json json = Json::array();
-  for (const SpanPlace& place : places)
+  for (const WatchPlace& place : places)
     json.push_back({{"function", place.function},
                     {"file", TextOrNull(place.file)},
                     {"offset", place.file.empty() ? Json(nullptr) : Json(place.offset)}});
@@ -231,10 +231,10 @@ void PrintInfoJson(const InfoReport& report, Output& output) {
   out.Member("emulated", recording.machine.emulated);
   out.Member("branch_trace",
              report.streams.empty() ? Json(nullptr) : Json(std::string(report.source->Name())));
-  const std::string never = NeverInSpan(recording);
+  const std::string never = NeverWatched(recording);
   out.Member("no_trace_because", TextOrNull(never.empty() ? BranchStacksOnly(recording) : never));
-  out.Member("from", SpanJson(recording.machine.from));
-  out.Member("until", SpanJson(recording.machine.until));
+  out.Member("from", WatchJson(recording.machine.from));
+  out.Member("until", WatchJson(recording.machine.until));
   out.Member("options", OptionsJson(*report.source));
   out.Member("time", DurationJson(report));
   WriteThreads(report, true, out);

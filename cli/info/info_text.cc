@@ -223,7 +223,7 @@ std::string ImageVerdict(const ImageStatus& image) {
 void PrintInfoText(const InfoReport& report, Output& output) {
   std::string& out = output.buffer();
   AppendMachine(report, out);
-  if (const std::string why = NeverInSpan(*report.recording); !why.empty()) {
+  if (const std::string why = NeverWatched(*report.recording); !why.empty()) {
     AppendField(out, "branch trace", "none: " + why);
     out += fmt::format("  try: {}\n", kSpanRemedy);
   } else if (const std::string stacks = BranchStacksOnly(*report.recording); !stacks.empty()) {

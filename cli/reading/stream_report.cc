@@ -20,7 +20,7 @@ bool HasTrace(const Recording& recording) {
 
 }  // namespace
 
-std::string NeverInSpan(const Recording& recording) {
+std::string NeverWatched(const Recording& recording) {
   const MachineInfo& machine = recording.machine;
   if (HasTrace(recording) || (machine.from.empty() && machine.until.empty())) return {};
   if (machine.from.empty())
@@ -48,7 +48,7 @@ Status CheckHasTrace(const Recording& recording) {
                       recording.path +
                           ": the file is cut before its branch trace, if it had one: " + cut->text)
                     .Remedy("copy the whole file again, or record again"));
-  if (const std::string why = NeverInSpan(recording); !why.empty())
+  if (const std::string why = NeverWatched(recording); !why.empty())
     return Fail(Error(ErrorCode::kUnsupported, recording.path + ": nothing was recorded: " + why)
                     .Remedy(kSpanRemedy));
   if (const std::string stacks = BranchStacksOnly(recording); !stacks.empty())

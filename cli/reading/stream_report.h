@@ -17,7 +17,7 @@
 namespace flowback::cli {
 
 // Why a recording between functions holds no trace; empty when it does, or when all was recorded.
-std::string NeverInSpan(const Recording& recording);
+std::string NeverWatched(const Recording& recording);
 inline constexpr const char* kSpanRemedy =
     "record without --from and --until, or name functions that run (--from FUNCTION@FILE picks "
     "one)";

@@ -17,7 +17,7 @@ constexpr const char* kCodeFile = ".code";  // behind a recording's name
 
 std::string Key(const MmapRecord& record, const BuildId& build_id) {
   std::string key = record.path + '\n' + build_id.ToHex();
-  // Memory without a file has nothing else to tell its pieces apart.
+  // Memory without a file has nothing else to tell its ranges apart.
   if (IsPathless(record.path) && build_id.empty()) key += '\n' + Hex(record.address);
   return key;
 }
@@ -326,19 +326,19 @@ std::shared_ptr<const CodeSection> ImageFinder::WhyNothing(const MmapRecord& rec
   return found.reason;
 }
 
-void ImageFinder::NoteCore(const CorePiece& piece, Verification verification, bool file_agrees) {
-  Found& found = Find(*piece.record);
+void ImageFinder::NoteCore(const DumpedRange& range, Verification verification, bool file_agrees) {
+  Found& found = Find(*range.record);
   ImageStatus& status = statuses_[found.status];
   if (file_agrees) {
-    status.problem = "its bytes are those in the core dump " + piece.dump;
+    status.problem = "its bytes are those in the core dump " + range.dump;
     return;
   }
   if (found.file != nullptr)
     status.problem = found.file->path + " is not what ran: its bytes differ from those in " +
-                     piece.dump + ", which are used instead";
+                     range.dump + ", which are used instead";
   else
     status.problem.clear();
-  status.file = piece.core->path;
+  status.file = range.core->path;
   status.found = verification == Verification::kBuildId ? status.recorded : BuildId();
   status.source = CodeSource::kCore;
   status.verification = verification;

@@ -103,19 +103,19 @@ std::string ImagesFolderOf(const std::string& recording) {
   return recording + std::string(kFolderEnd);
 }
 
-void ImageHash::Add(Bytes piece) {
-  while (rest_.size() + piece.size() >= kStep) {
+void ImageHash::Add(Bytes bytes) {
+  while (rest_.size() + bytes.size() >= kStep) {
     const size_t part = kStep - rest_.size();
     if (rest_.empty()) {
-      hash_ = ContentHash(piece.first(kStep), hash_);
+      hash_ = ContentHash(bytes.first(kStep), hash_);
     } else {
-      rest_.insert(rest_.end(), piece.begin(), piece.begin() + static_cast<ptrdiff_t>(part));
+      rest_.insert(rest_.end(), bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(part));
       hash_ = ContentHash(rest_, hash_);
       rest_.clear();
     }
-    piece = piece.subspan(part);
+    bytes = bytes.subspan(part);
   }
-  rest_.insert(rest_.end(), piece.begin(), piece.end());
+  rest_.insert(rest_.end(), bytes.begin(), bytes.end());
 }
 
 uint64_t ImageHash::Finish() { return ContentHash(rest_, hash_); }

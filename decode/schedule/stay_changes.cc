@@ -46,11 +46,11 @@ class Matcher {
     if (!begin_) begin_ = pause.offset;
     for (; next_ < stays_.size(); Next()) {
       if (Fits(pause, next_)) {
-        window_.push_back(pause);
+        possible_.push_back(pause);
         return true;
       }
       if (!IsPast(pause, next_)) return TooEarly(pause);
-      if (!window_.empty()) {
+      if (!possible_.empty()) {
         Settle(FirstOf([&](size_t stay) { return IsPast(pause, stay); }, stays_.size()));
       } else if (pause.latest < In(next_)) {
         // The flow went on behind the one stay and before the other: a third thread made it, whose
@@ -165,7 +165,7 @@ class Matcher {
   // to the first that one of them ends before. A stream with little trace of a long time has many.
   size_t EndOfRun(size_t end) const {
     if (evidence_ != nullptr || next_ == 0) return next_ + 1;
-    for (const Pause& pause : window_) {
+    for (const Pause& pause : possible_) {
       if (end == next_ + 1) break;
       end = FirstOf([&](size_t stay) { return Fits(pause, stay); }, end);
     }
@@ -174,10 +174,10 @@ class Matcher {
 
   // Where the switch to next_ was, and to all that follow in the same place and are before `end`.
   void Settle(size_t end) {
-    std::span<const Pause> candidates = window_;
+    std::span<const Pause> candidates = possible_;
     std::vector<Pause> left;
     if (evidence_ != nullptr) {
-      for (const Pause& pause : window_) {
+      for (const Pause& pause : possible_) {
         if (Certain(pause)) {
           left = {pause};
           break;
@@ -196,16 +196,16 @@ class Matcher {
     next_ = run_end - 1;
   }
   void SettleAll() {
-    for (; next_ < stays_.size() && !window_.empty(); Next()) Settle(stays_.size());
+    for (; next_ < stays_.size() && !possible_.empty(); Next()) Settle(stays_.size());
   }
 
   // The next switch may be in the same pause as the one before.
   void Next() {
     ++next_;
     if (next_ < stays_.size())
-      std::erase_if(window_, [this](const Pause& pause) { return !Fits(pause, next_); });
+      std::erase_if(possible_, [this](const Pause& pause) { return !Fits(pause, next_); });
     else
-      window_.clear();
+      possible_.clear();
   }
 
   const std::span<const ThreadStay> stays_;
@@ -213,7 +213,7 @@ class Matcher {
   const ResumeEvidence* evidence_;
   Places found_;
   size_t next_ = 0;
-  std::vector<Pause> window_;      // that can be the switch to stays_[next_] by their times
+  std::vector<Pause> possible_;    // that can be the switch to stays_[next_] by their times
   std::optional<uint64_t> begin_;  // of the flow
   // The pause in which the thread before may have gone, should none of them hold the switch. Known
   // from the second stay on.

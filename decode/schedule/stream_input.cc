@@ -154,11 +154,11 @@ void StreamInputs::Build(const Recording& recording, const RecordingCode& code, 
   for (DecodeInput& input : inputs_) input.code = input.changes.front().stay->code.get();
 }
 
-void StreamInputs::set_threads(unsigned threads, size_t window) {
+void StreamInputs::set_threads(unsigned threads, size_t in_flight) {
   if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
   for (DecodeInput& input : inputs_) {
     input.threads = threads;
-    input.window = window;
+    input.in_flight = in_flight;
   }
 }
 

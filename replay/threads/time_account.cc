@@ -137,7 +137,7 @@ class Accountant {
   std::vector<FlowSummary> summaries_;  // of the streams decoded so far
   const TimeUnit unit_;
   const ThreadLives lives_;
-  const SpanAddresses span_;
+  const WatchAddresses span_;
   uint64_t begin_ = kOpenTime;  // of the recording
   uint64_t end_ = 0;
   std::map<int32_t, Entry> threads_;

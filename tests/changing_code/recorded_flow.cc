@@ -89,7 +89,7 @@ Flow RecordedFlow::Decode(const std::string& engine, size_t stream) {
   if (!account || !sum) return {};
   EXPECT_EQ(account->decoded + account->padding + account->lost, input.bytes.size());
   Flow flow{.ips = AddressesOf(told), .losses = {}};
-  ForEachPiece(told, [&flow](const DataLoss& loss) { flow.losses.push_back(loss); });
+  ForEachItem(told, [&flow](const DataLoss& loss) { flow.losses.push_back(loss); });
   FlowDigest digest;
   for (const uint64_t ip : flow.ips) digest.Append(ip);
   EXPECT_EQ(sum->digest, digest);

@@ -66,7 +66,7 @@ class Checks(unittest.TestCase):
                 self.assertIn(expected, found) if expected else self.assertEqual("", found)
 
     def test_names(self):
-        glossary = {"GLOSSARY.md": "| word | is |\n\n| not | but |\n|---|---|\n| ~~checkpoint~~ | sync point |\n"}
+        glossary = {"GLOSSARY.md": "| word | is |\n| piece |\n| span |\n| window |\n\n| not | but |\n|---|---|\n| ~~checkpoint~~ | sync point |\n"}
         stack = "class Stack {\n};\n"
         cases = [
             ({"decode/a.h": stack, "replay/b.h": stack}, "Stack: the name of a class in decode/a.h and in replay/b.h"),
@@ -79,6 +79,13 @@ class Checks(unittest.TestCase):
             ({**glossary, "decode/a.cc": "size_t kCheckpointSize;\n"}, "says checkpoint"),
             ({**glossary, "decode/a.cc": "size_t checkpoints_;\n"}, "says checkpoint"),
             ({**glossary, "docs/a.md": "A checkpoint.\n"}, "docs/a.md:1: says checkpoint"),
+            ({"decode/a.h": "struct CodePiece {\n};\n"}, "decode/a.h: CodePiece is none of what GLOSSARY.md calls a piece"),
+            ({"decode/a.h": "struct FlowPiece {\n};\nstruct Pieced {\n};\n", "tests/a.h": "struct CodePiece {\n};\n"}, ""),
+            ({"decode/a.cc": "size_t window = 0;\n"}, "decode/a.cc:1: how many are worked on at once is in_flight"),
+            ({"decode/a.h": "  const unsigned window_;\n"}, "in_flight"),
+            ({"decode/a.cc": "StreamWindow window;\nsize_t windows_end;\n"}, ""),
+            ({"decode/a.h": "  size_t piece_size = 0;\n"}, "is a segment"),
+            ({"GLOSSARY.md": "| word | is |\n"}, "GLOSSARY.md: does not say what a window is"),
             ({**glossary, "decode/a.cc": "size_t checkpointed;\n", "tests/a.cc": "// checkpoint\n"}, ""),
         ]
         for files, expected in cases:

@@ -175,7 +175,7 @@ std::string TimeText(const char* what, uint64_t offset, uint64_t tsc, const TscI
 // Events and losses, as text.
 std::vector<std::string> EventLines(const FlowSegment& flow) {
   std::vector<std::string> lines;
-  ForEachPiece(
+  ForEachItem(
       flow,
       [&](const TraceEvent& event) {
         lines.push_back(TimeText(Name(event.kind), event.offset, event.tsc, event.bounds));

@@ -157,7 +157,7 @@ TrueFlow TrueFlowOf(Decoder& decoder, DecodeInput input) {
   const Labels labels(input, offsets);
   input.changes = labels.changes();
   input.times = true;
-  ForEachPiece(
+  ForEachItem(
       FlowOf(decoder, input),
       [&](const BlockRun& run) {
         AddTimes(run, flow.ips.size(), flow.times);

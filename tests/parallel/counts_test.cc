@@ -40,7 +40,7 @@ void ExpectAllCounts(const DecodeInput& input) {
   DecodeInput some = input;
   ExpectCounts(truth, *native, some, "one thread");
   some.threads = 3;
-  some.piece_size = 700;
+  some.segment_bytes = 700;
   ExpectCounts(truth, *native, some, "three threads");
 }
 

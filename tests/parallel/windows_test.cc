@@ -118,7 +118,7 @@ std::vector<std::string> Readings(const DecodeInput& input) {
   all.push_back(TimedText(*block_by_block, input, true));
   DecodeInput parallel = input;
   parallel.threads = 3;
-  parallel.piece_size = 5000;
+  parallel.segment_bytes = 5000;
   all.push_back(Text(SummarizeAll(*Native(), parallel)));
   return all;
 }
@@ -153,7 +153,7 @@ TEST(Windows, LittleIsThere) {
   EXPECT_LE(most([](const DecodeInput& input) { PausesText(input); }), kOfOne);
   EXPECT_LE(most([](const DecodeInput& input) { PacketsText(input); }), kOfOne);
   whole.threads = 3;
-  whole.piece_size = 2 * kPage;
+  whole.segment_bytes = 2 * kPage;
   EXPECT_LE(most([](const DecodeInput& input) { SummarizeAll(*Native(), input); }), 4 * kOfOne);
 }
 

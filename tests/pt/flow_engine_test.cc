@@ -275,7 +275,7 @@ TEST(FlowEngine, WhereStaysBeginHidesNoPsb) {
     }
     EXPECT_EQ(end, bytes.size());
     input.threads = 2;
-    input.piece_size = 16;
+    input.segment_bytes = 16;
     const FlowSummary pieces = MakeNativeDecoder()->Summarize(input).value();
     EXPECT_EQ(pieces.digest, out.summary.digest) << at - damage;
     EXPECT_EQ(pieces.parts.size(), out.summary.parts.size()) << at - damage;

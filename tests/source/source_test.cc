@@ -80,7 +80,7 @@ class ImaginaryTest : public ::testing::Test {
         SegmentRecorder recorder(segment);
         EXPECT_TRUE(DecodePiece(piece, inputs, **decoder, recorder));
         std::ranges::copy(AddressesOf(segment), std::back_inserter(told[flow.tid]));
-        ForEachPiece(segment, [](const DataLoss&) { ADD_FAILURE() << "nothing was lost"; });
+        ForEachItem(segment, [](const DataLoss&) { ADD_FAILURE() << "nothing was lost"; });
       }
     return told;
   }

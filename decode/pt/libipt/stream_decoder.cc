@@ -153,14 +153,14 @@ Status StreamDecoder::BeginWalk(uint64_t psb) {
 
 Status StreamDecoder::BeginAttempts() {
   const Bytes bytes = input_.bytes.subspan(now_.psb, now_.readable->end - now_.psb);
-  attempt_ = {.window = {.bytes = bytes, .offset = now_.psb}, .first = {}};
+  attempt_ = {.range = {.bytes = bytes, .offset = now_.psb}, .first = {}};
   return BeginAttempt();
 }
 
 Status StreamDecoder::BeginAttempt() {
   now_.code.Rewind(started_->code.place());
-  Result<Walk> walk = Walk::Start(attempt_.window, PtConfigOf(input_.config), now_.code,
-                                  now_.writer, attempt_.skip, now_.retired);
+  Result<Walk> walk = Walk::Start(attempt_.range, PtConfigOf(input_.config), now_.code, now_.writer,
+                                  attempt_.skip, now_.retired);
   if (!walk) return Fail(walk.error());
   walk_.emplace(std::move(*walk));
   return {};
@@ -178,16 +178,16 @@ Status StreamDecoder::EndAttempt(WalkEnd end) {
   constexpr int kMaxCuts = 3;
   attempt_.skip = std::max(attempt_.skip, walk_->steps());
   if (attempt_.cuts == 0) attempt_.first = end;
-  Window& window = attempt_.window;
+  WalkRange& range = attempt_.range;
   if (attempt_.cuts < kMaxCuts && walk_->WantsCut(end) && end.offset > now_.psb) {
-    window.bytes = window.bytes.first(end.offset - window.offset);
+    range.bytes = range.bytes.first(end.offset - range.offset);
     ++attempt_.cuts;
     return BeginAttempt();
   }
   now_.retired = walk_->retired();
   now_.account.padding += walk_->padding();
   now_.account.lost += walk_->overflow_bytes();
-  // Over a cut window the walk ends without an error of its own; the first one's is the reason.
+  // Over a cut range the walk ends without an error of its own; the first one's is the reason.
   if (attempt_.cuts != 0 && end.why == WalkEnd::Why::kEnd) {
     attempt_.first.ip = end.ip;
     attempt_.first.offset = end.offset;

@@ -37,9 +37,9 @@ struct DecodeInput {
   Resync resync = Resync::kEarliest;
   std::vector<StreamGap> gaps;      // of the stream, sorted by offset
   std::vector<StayChange> changes;  // sorted by offset; empty: it is not known who ran
-  // Decode estimates when each piece executed and within which bounds; it then hands pieces on only
-  // when the trace has told the time behind them. The libipt engine does not, and leaves the bounds
-  // open.
+  // Decode estimates when each block run executed and within which bounds; it then hands them on
+  // only when the trace has told the time behind them. The libipt engine does not, and leaves the
+  // bounds open.
   bool times = false;
   // False: the consumer wants events and losses only. With `times` the native engine then leaves
   // the blocks out, which is several times faster.
@@ -47,8 +47,8 @@ struct DecodeInput {
   // Summarize and Count may use so many threads; the result does not depend on it, nor on the two
   // below.
   unsigned threads = 1;
-  size_t window = 0;      // pieces in work at one time; 0: as many as are useful
-  size_t piece_size = 0;  // in bytes; 0: as is useful
+  size_t in_flight = 0;      // segments in work at one time; 0: as many as are useful
+  size_t segment_bytes = 0;  // of a segment; 0: as is useful
   // Where `bytes` is a part of joined bytes: these (Stream::joined), through which the decoder
   // brings what it reads; without them it would read memory that is not there. Null: all can be
   // read.
@@ -58,7 +58,7 @@ struct DecodeInput {
   std::atomic<uint64_t>* progress = nullptr;
 };
 
-// Totals of a piece of flow; sums are exact.
+// Totals of a part of the flow; sums are exact.
 struct FlowTotals {
   FlowDigest digest;
   uint64_t blocks = 0;  // that ended in a branch, taken or not; engines cut others differently

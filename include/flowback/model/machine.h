@@ -80,11 +80,11 @@ class TraceConfig {
 };
 
 // Where a recording between functions (--from, --until) was switched on or off.
-struct SpanPlace {
+struct WatchPlace {
   std::string function;
   std::string file;     // empty: no code that was mapped had such a function
   uint64_t offset = 0;  // in the file
-  bool operator==(const SpanPlace&) const = default;
+  bool operator==(const WatchPlace&) const = default;
 };
 
 // The recording's header facts, for `info`; empty strings where the file has none.
@@ -100,8 +100,8 @@ struct MachineInfo {
   uint32_t cpus_online = 0;
   bool emulated = false;  // written by an emulating engine, not by hardware
   // Recorded was from these functions on and up to those, by thread. Both empty: everything.
-  std::vector<SpanPlace> from;
-  std::vector<SpanPlace> until;
+  std::vector<WatchPlace> from;
+  std::vector<WatchPlace> until;
 };
 
 }  // namespace flowback
