@@ -67,8 +67,8 @@ int32_t ProcessOfThread(const Recording& recording, int32_t tid) {
   return -1;
 }
 
-// Those that a stream or ITRACE_START says were traced, for messages: a recording may name every
-// process of the machine.
+// The processes of which a stream or an ITRACE_START record says that they were traced. Messages
+// name these only, as a recording may name every process of the machine.
 std::set<int32_t> TracedProcesses(const Recording& recording) {
   std::set<int32_t> traced;
   for (const Stream& stream : recording.streams)
@@ -162,7 +162,7 @@ class CoreCode::Builder {
   }
 
   Status CheckRun(const CoreFile& core, const std::string& path, int32_t pid) {
-    bool recorded = false;  // a file in memory at the end, which the dump should know as well
+    bool recorded = false;  // mapped at the recording's end, so the dump should have the file, too
     bool confirmed = false;
     std::set<const MmapRecord*> seen;
     for (const CoreSegment& segment : core.segments) {
@@ -254,8 +254,8 @@ class CoreCode::Builder {
     }
   }
 
-  // What the recorder would have written had it seen the mapping; null for memory that is in no
-  // file and not in the dump.
+  // Makes the record that the recorder would have written had it seen the mapping. Null for memory
+  // that is neither in a file nor in the dump.
   const MmapRecord* MakeRecord(const CoreFile& core, const CoreMappedFile* file, int32_t pid,
                                const DumpedRange& range) {
     if (file == nullptr && range.dumped == 0) return nullptr;

@@ -33,7 +33,8 @@ void CoreLayer::Amend(int32_t pid, size_t since, ProcessCode& process) {
 }
 
 void CoreLayer::Amend(const DumpedRange& range, ProcessCode& process) {
-  // A record made from the dump has not been replayed.
+  // A record that was made from the dump was not among those that were replayed, so its file is
+  // mapped here.
   const CodeMapping* mapped = process.now().Find(range.address);
   std::optional<CodeMapping> file = finder_.Map(*range.record);
   if (file && (mapped == nullptr || mapped->section != file->section)) process.Amend(*file);

@@ -69,7 +69,8 @@ std::optional<BuildId> BuildIdIn(std::string_view text) {
   return build_id;
 }
 
-// A file of the folder itself: an index may come from anywhere.
+// An index may come from anywhere, so a name in it counts only where it is that of a file in the
+// folder itself.
 bool IsName(std::string_view name) {
   return !name.empty() && name.size() <= kLongestName && name[0] != '.' &&
          name.find('/') == std::string_view::npos;
@@ -181,7 +182,8 @@ KeptImages KeptImages::Of(const std::string& recording) {
   return kept;
 }
 
-// Of several files of one build, stripped or not, the one from the record's path.
+// A build may have several files, such as one that is stripped and one that is not. Then the one
+// that was kept from the record's path is taken.
 const KeptImage* KeptImages::Find(const MmapRecord& record, const BuildId& build_id) const {
   if (build_id.empty()) {
     const auto mapping = mapped_.find({record.time, record.pid, record.address});

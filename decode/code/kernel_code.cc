@@ -336,7 +336,7 @@ class Loader {
       return;
     }
     if (IsInCopy(symbol)) return;
-    // Its bytes may have been told already, at the same time.
+    // Another record of the same time may have told its bytes already.
     const CodeMapping* present = code_.now().Find(symbol.address);
     if (present != nullptr && patches_.contains(present->section.get())) return;
     code_.Hide(symbol.time, symbol.address, symbol.size,

@@ -21,7 +21,7 @@ using Histories = std::map<int32_t, RecordingCode::History>;  // by pid
 
 class Builder {
  public:
-  // `changed` has the code of those processes about which the records do not tell all.
+  // `changed` has the code of those processes about which the records do not tell everything.
   Builder(const Recording& recording, const RecordingCode& code, const Histories& changed)
       : code_(code),
         changed_(changed),
@@ -33,7 +33,8 @@ class Builder {
     std::map<int32_t, size_t> buffers;
     for (const Stream& stream : recording.streams)
       if (stream.tid < 0) cpus_[stream.cpu].shared = ++buffers[stream.cpu] > 1;
-    // Of one traced thread all trace is, whether or not the records tell when it was where.
+    // Where only one thread was traced, all trace is its, whether or not the records tell when it
+    // was on which CPU.
     only_one_ = traced_.size() == 1 && !lost && stays_.NameOnly(traced_.begin()->first);
   }
 
