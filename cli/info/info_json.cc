@@ -236,6 +236,9 @@ void PrintInfoJson(const InfoReport& report, Output& output) {
   out.Member("from", WatchJson(recording.machine.from));
   out.Member("until", WatchJson(recording.machine.until));
   out.Member("options", OptionsJson(*report.source));
+  // In what the streams' accounts are; bytes where nothing is said.
+  if (const TraceUnit unit = report.source->Unit(); unit.bytes != 1)
+    out.Member("unit", std::string(unit.plural));
   out.Member("time", DurationJson(report));
   WriteThreads(report, true, out);
   WriteThreads(report, false, out);

@@ -72,6 +72,7 @@ class Behaviour : public testing::TestWithParam<std::string> {
     return {.bytes = trace_,
             .code = &code_,
             .config = file_.config,
+            .time = {},
             .resync = resync,
             .gaps = file_.gaps,
             .changes = {}};

@@ -242,7 +242,9 @@ void ExpectSameWithEvents(Decoder& decoder, const DecodeInput& input, const Flow
   ASSERT_TRUE(sum);
   ExpectSameSum(*sum, serial);
   // Packets at the borders of losses are read again by the one and not by the other.
-  if (serial.losses.empty()) EXPECT_EQ(sum->effort.All(), serial.effort.All());
+  if (serial.losses.empty()) {
+    EXPECT_EQ(sum->effort.All(), serial.effort.All());
+  }
   EXPECT_EQ(events.losses, serial.LossCount());
   EXPECT_EQ(events.blocks, 0u);
 }

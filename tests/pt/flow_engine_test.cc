@@ -143,7 +143,7 @@ TEST(FlowEngine, CountsOverCycPackets) {
     DecodeInput input;
     input.bytes = writer.bytes();
     input.code = &history;
-    input.config = PtConfig{.nominal_ratio = 24};
+    input.config.Make<PtConfig>().nominal_ratio = 24;
     const Decoded out = DecodeBoth(input);
     EXPECT_TRUE(out.flow.losses.empty());
     EXPECT_EQ(out.summary.digest.count, 300u * 5);
@@ -295,7 +295,7 @@ TEST(FlowEngine, WithoutReturnCompressionAReturnNeverTakesABit) {
   DecodeInput input;
   input.bytes = writer.bytes();
   input.code = &history;
-  input.config = PtConfig{.return_compression = false};
+  input.config.Make<PtConfig>().return_compression = false;
   const Decoded out = DecodeBoth(input);
   EXPECT_EQ(out.flow.ips, (std::vector<uint64_t>{0x1000, 0x1008, 0x1005}));
 }

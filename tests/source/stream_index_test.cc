@@ -171,7 +171,9 @@ void Indexed::CheckPauses() {
     told += Text(pause);
     return true;
   });
-  if (index->pauses.complete()) EXPECT_TRUE(TextOf(index->pauses) == told);
+  if (index->pauses.complete()) {
+    EXPECT_TRUE(TextOf(index->pauses) == told);
+  }
   EXPECT_LE(index->pauses.bytes(), StreamIndex::MostPauseBytes(stream_.bytes.size()));
   const TimeConversion unit{.shift = 1, .mult = 3, .zero = 17};
   std::string visited;
