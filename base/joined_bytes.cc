@@ -17,11 +17,11 @@ size_t RoundUp(size_t value, size_t step) { return (value + step - 1) / step * s
 
 }  // namespace
 
-JoinedBytes::JoinedBytes(std::vector<Bytes> pieces)
+JoinedBytes::JoinedBytes(std::vector<Bytes> parts)
     : page_(static_cast<size_t>(sysconf(_SC_PAGESIZE))) {
-  for (const Bytes piece : pieces) {
-    if (!piece.empty()) pieces_.push_back({size_, piece});
-    size_ += piece.size();
+  for (const Bytes part : parts) {
+    if (!part.empty()) parts_.push_back({size_, part});
+    size_ += part.size();
   }
   SetLimits({});
   if (size_ == 0) return;
@@ -108,13 +108,13 @@ void JoinedBytes::Drop(size_t granule) {
 }
 
 size_t JoinedBytes::Copy(size_t offset, std::span<uint8_t> to) const {
-  const auto after = std::ranges::upper_bound(pieces_, offset, {}, &Piece::begin);
+  const auto after = std::ranges::upper_bound(parts_, offset, {}, &Part::begin);
   size_t done = 0;
-  for (auto piece = after - (after != pieces_.begin()); piece != pieces_.end(); ++piece) {
-    const Bytes part = Slice(piece->bytes, offset + done - piece->begin, to.size() - done);
-    if (part.empty()) break;
-    std::memcpy(to.data() + done, part.data(), part.size());
-    done += part.size();
+  for (auto part = after - (after != parts_.begin()); part != parts_.end(); ++part) {
+    const Bytes found = Slice(part->bytes, offset + done - part->begin, to.size() - done);
+    if (found.empty()) break;
+    std::memcpy(to.data() + done, found.data(), found.size());
+    done += found.size();
   }
   return done;
 }
@@ -181,10 +181,10 @@ void StreamWindow::Take(size_t first, size_t last) {
 }
 
 size_t StreamWindow::Copy(size_t at, std::span<uint8_t> to) const {
-  const Bytes part = Slice(bytes_, at, to.size());
-  if (joined_ != nullptr) return joined_->Copy(skew_ + at, to.first(part.size()));
-  std::ranges::copy(part, to.begin());
-  return part.size();
+  const Bytes found = Slice(bytes_, at, to.size());
+  if (joined_ != nullptr) return joined_->Copy(skew_ + at, to.first(found.size()));
+  std::ranges::copy(found, to.begin());
+  return found.size();
 }
 
 }  // namespace flowback

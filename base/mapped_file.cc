@@ -61,18 +61,18 @@ Error CopyError(const std::string& path, const std::string& folder) {
 // The size of what was copied.
 Result<size_t> CopyToEnd(int from, int to, const std::string& path, const std::string& folder,
                          const MappedFile::HeadCheck& check) {
-  constexpr size_t kPiece = size_t{1} << 20;
-  std::vector<uint8_t> buffer(kPiece);
+  constexpr size_t kPart = size_t{1} << 20;
+  std::vector<uint8_t> buffer(kPart);
   size_t size = 0;
-  for (size_t want = MappedFile::kSpoolHead;; want = kPiece) {
+  for (size_t want = MappedFile::kSpoolHead;; want = kPart) {
     const ssize_t got = ReadUp(from, std::span(buffer).first(want));
     if (got < 0) return Fail(OpenError(path, errno));
-    const Bytes piece(buffer.data(), static_cast<size_t>(got));
+    const Bytes part(buffer.data(), static_cast<size_t>(got));
     if (size == 0)
-      if (Status status = check(piece); !status) return Fail(status.error());
-    if (!WriteAll(to, piece)) return Fail(CopyError(path, folder));
-    size += piece.size();
-    if (piece.size() < want) return size;
+      if (Status status = check(part); !status) return Fail(status.error());
+    if (!WriteAll(to, part)) return Fail(CopyError(path, folder));
+    size += part.size();
+    if (part.size() < want) return size;
   }
 }
 

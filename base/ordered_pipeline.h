@@ -2,9 +2,9 @@
 // Work on several threads whose results leave in the order in which it was given.
 //
 // One thread adds jobs; workers take the oldest that nobody works on. Whoever finishes a job
-// delivers all that are finished at the front, so no thread is kept for that. When `window` jobs
+// delivers all that are finished at the front, so no thread is kept for that. When `in_flight` jobs
 // are under way, the adding thread works on one itself: with two cores both are always busy,
-// whichever side is slower, and memory is that of `window` jobs.
+// whichever side is slower, and memory is that of `in_flight` jobs.
 //
 // What a step throws, std::bad_alloc, is thrown again by the adding thread's next Add or Finish.
 #pragma once
@@ -39,8 +39,8 @@ class OrderedPipeline {
   };
 
   // `threads` counts the adding one: with 1 nothing is started. REQUIRES: both are at least 1.
-  OrderedPipeline(unsigned threads, size_t window, WorkOrder order, Steps steps)
-      : threads_(threads), window_(window), order_(order), steps_(std::move(steps)) {}
+  OrderedPipeline(unsigned threads, size_t in_flight, WorkOrder order, Steps steps)
+      : threads_(threads), in_flight_(in_flight), order_(order), steps_(std::move(steps)) {}
 
   // Drops what nobody has begun to work on.
   ~OrderedPipeline() {
@@ -67,7 +67,7 @@ class OrderedPipeline {
     std::unique_lock lock(mutex_);
     slots_.push_back({.job = std::move(job)});
     changed_.notify_all();
-    while (slots_.size() >= window_) Help(lock);
+    while (slots_.size() >= in_flight_) Help(lock);
   }
 
   // Returns when everything has been delivered.
@@ -147,7 +147,7 @@ class OrderedPipeline {
   }
 
   const unsigned threads_;
-  const size_t window_;
+  const size_t in_flight_;
   const WorkOrder order_;
   const Steps steps_;
 

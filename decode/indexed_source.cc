@@ -14,6 +14,9 @@ class IndexedSource final : public TraceSource {
   explicit IndexedSource(std::shared_ptr<const TraceSource> source) : source_(std::move(source)) {}
 
   std::string_view Name() const override { return source_->Name(); }
+  TraceUnit Unit() const override { return source_->Unit(); }
+  std::vector<TraceSetting> Settings() const override { return source_->Settings(); }
+  std::vector<uint64_t> SettingNumbers() const override { return source_->SettingNumbers(); }
 
   std::shared_ptr<const StreamIndex> Index(
       const Stream& stream, const std::function<bool(const Pause&)>& visit) const override {

@@ -58,7 +58,7 @@ EmulatedProcess::EmulatedProcess(record::SharedArea& area, record::EmulatorSetup
       blocks_(!area.settings.has_cyc, setup_.mode),
       code_(area.settings.keeps_images),
       memory_(setup_.mode),
-      watch_(setup_.span) {}
+      watch_(setup_.watched) {}
 
 ThreadMaker EmulatedProcess::AsMaker() const {
   const unsigned vcpu = OwnVcpu();

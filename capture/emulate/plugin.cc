@@ -279,7 +279,7 @@ bool Install(qemu_plugin_id_t id, const qemu_info_t& info, int count, char** wor
        .area = name,
        .plugin_interface = interface_version,
        .one_instruction_blocks = arguments["exact"] == "on",
-       .span = {ReadFunction(arguments["from"]), ReadFunction(arguments["until"])},
+       .watched = {ReadFunction(arguments["from"]), ReadFunction(arguments["until"])},
        .starts_on = arguments["start"] != "off",
        .same_random_numbers = area->settings.instruction_clock,
        .mode = is_short ? CodeMode::kX86_32 : CodeMode::kX86_64,

@@ -111,8 +111,8 @@ Status AddMaps(const Bundle& bundle, const std::string& folder, const std::strin
 }
 
 void AddFacts(const Bundle& bundle, const std::string& folder, Recording& recording) {
-  recording.pt.cpu = bundle.cpu;
-  if (bundle.time) recording.pt.time = *bundle.time;
+  recording.machine.cpu = bundle.cpu;
+  if (bundle.time) recording.time = *bundle.time;
   recording.machine.cpuid = std::string(bundle.cpu.intel ? "GenuineIntel" : "unknown") + "," +
                             Dec(bundle.cpu.family) + "," + Dec(bundle.cpu.model) + "," +
                             Dec(bundle.cpu.stepping);

@@ -7,6 +7,7 @@
 #include "capture/formats/tsc_reference.h"
 #include "flowback/base/mapped_file.h"
 #include "flowback/capture/open.h"
+#include "flowback/model/pt_config.h"
 
 namespace flowback {
 namespace {
@@ -99,15 +100,23 @@ Result<Recording> OpenInput(const OpenOptions& options) {
 }
 
 // What the user says goes before what the recording says.
-void Override(const OpenOptions& options, PtConfig& config) {
-  if (options.cpu) config.cpu = *options.cpu;
+void OverridePt(const OpenOptions& options, PtConfig& config) {
   if (options.tsc_ctc_denominator != 0) {
     config.tsc_ctc_numerator = options.tsc_ctc_numerator;
     config.tsc_ctc_denominator = options.tsc_ctc_denominator;
   }
   if (options.mtc_shift) config.mtc_shift = options.mtc_shift;
   if (options.nominal_ratio != 0) config.nominal_ratio = options.nominal_ratio;
-  if (options.time_conversion) config.time = *options.time_conversion;
+}
+
+void Override(const OpenOptions& options, Recording& recording) {
+  if (options.cpu) recording.machine.cpu = *options.cpu;
+  if (options.time_conversion) recording.time = *options.time_conversion;
+  if (recording.source != kIntelPt) return;  // another kind's settings stay what they are
+  PtConfig& config = recording.config.Make<PtConfig>();
+  config.cpu = recording.machine.cpu;
+  OverridePt(options, config);
+  ChooseTscReference(recording, config);
 }
 
 }  // namespace
@@ -118,10 +127,9 @@ Result<Recording> OpenRecording(const OpenOptions& options) {
   recording->sections = options.sections;
   // After the recording's own, so that they lie over them.
   recording->images.insert(recording->images.end(), options.images.begin(), options.images.end());
-  Override(options, recording->pt);
   for (const Stream& stream : recording->streams)
     if (stream.joined != nullptr) stream.joined->SetLimits(options.join);
-  ChooseTscReference(*recording);
+  Override(options, *recording);
   if (options.whole_streams) KeepWholeStreams(*recording);
   return recording;
 }

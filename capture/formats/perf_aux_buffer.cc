@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The kernel's AUX records and perf's AUXTRACE records tell the same twice: where in the buffer the
-// data is. The records of a buffer follow on each other, [0, a), [a, b), ..., and the pieces cover
+// data is. The records of a buffer follow on each other, [0, a), [a, b), ..., and the parts cover
 // the same range. So one that stands far out alone is damaged, and the others tell what is true:
 //
 //      AUX [0, 0x470)   AUX [1<<50, ...)   AUXTRACE [0, 0x570)     the second AUX record lies
@@ -47,8 +47,8 @@ void AuxLies::Report(Recording& recording) const {
 // then data is missing.
 void AuxBufferCheck::CheckRecords(AuxBuffer& buffer) {
   uint64_t held = 0;
-  for (const AuxPiece& piece : buffer.pieces)
-    if (piece.aux_offset <= kMostOffset) held = std::max(held, piece.aux_end());
+  for (const AuxPart& part : buffer.parts)
+    if (part.aux_offset <= kMostOffset) held = std::max(held, part.aux_end());
   std::vector<uint64_t> begins, ends;
   for (const AuxEntry& record : buffer.records) {
     begins.push_back(record.told.offset);
@@ -73,38 +73,38 @@ void AuxBufferCheck::CheckRecords(AuxBuffer& buffer) {
   std::erase_if(buffer.records, lies);
 }
 
-// A piece behind all that the kernel told of, and not even where the piece before it ended.
+// A part behind all that the kernel told of, and not even where the part before it ended.
 void AuxBufferCheck::CheckOffsets(AuxBuffer& buffer) {
   const uint64_t recorded = buffer.RecordedEnd();
   uint64_t end = 0;
-  for (AuxPiece& piece : buffer.pieces) {
-    const bool impossible = piece.aux_offset > kMostOffset;
-    if (impossible || (recorded != 0 && piece.aux_offset >= recorded && piece.aux_offset > end)) {
-      offsets_.Add("the AUXTRACE record at offset " + piece.place.Text() +
+  for (AuxPart& part : buffer.parts) {
+    const bool impossible = part.aux_offset > kMostOffset;
+    if (impossible || (recorded != 0 && part.aux_offset >= recorded && part.aux_offset > end)) {
+      offsets_.Add("the AUXTRACE record at offset " + part.place.Text() +
                    " is damaged: it says that its data stands at AUX offset " +
-                   Hex(piece.told_offset) +
+                   Hex(part.told_offset) +
                    (recorded == 0 ? std::string(", which can't be")
                                   : ", but the buffer's AUX records end at " + Hex(recorded)) +
                    "; decoded in the file's order");
-      piece.misplaced = end != 0;
-      piece.aux_offset = end;
+      part.misplaced = end != 0;
+      part.aux_offset = end;
     }
-    end = piece.aux_end();
+    end = part.aux_end();
   }
 }
 
-// A cut piece ends with the section, or the record's size lies and other records follow its data.
+// A cut part ends with the section, or the record's size lies and other records follow its data.
 void AuxBufferCheck::BoundCutPieces(AuxBuffer& buffer) {
   const uint64_t recorded = buffer.RecordedEnd();
-  for (AuxPiece& piece : buffer.pieces) {
-    if (!piece.cut || recorded <= piece.aux_offset || recorded >= piece.aux_end()) continue;
-    const uint64_t size = recorded - piece.aux_offset;
-    sizes_.Add("the size in the AUXTRACE record at offset " + piece.place.Text() +
+  for (AuxPart& part : buffer.parts) {
+    if (!part.cut || recorded <= part.aux_offset || recorded >= part.aux_end()) continue;
+    const uint64_t size = recorded - part.aux_offset;
+    sizes_.Add("the size in the AUXTRACE record at offset " + part.place.Text() +
                " is damaged: the buffer's AUX records tell of " + ByteCount(size) +
-               "; only they are decoded, not the " + Dec(piece.bytes.size() - size) +
-               " that follow at " + Hex(piece.file_offset + size));
-    piece.bytes = piece.bytes.first(size);
-    piece.snapshot = piece.bytes;
+               "; only they are decoded, not the " + Dec(part.bytes.size() - size) +
+               " that follow at " + Hex(part.file_offset + size));
+    part.bytes = part.bytes.first(size);
+    part.snapshot = part.bytes;
   }
 }
 

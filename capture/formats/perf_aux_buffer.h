@@ -19,7 +19,7 @@ struct AuxPlace {
 };
 
 // The data of one AUXTRACE record.
-struct AuxPiece {
+struct AuxPart {
   uint64_t aux_offset = 0;  // position in all that the buffer ever got
   Bytes bytes;
   uint64_t file_offset = 0;
@@ -47,10 +47,10 @@ struct AuxEntry {
 struct AuxBuffer {
   int32_t tid = -1;
   int32_t cpu = -1;
-  std::vector<AuxPiece> pieces;  // in the file's order, until they are sorted
+  std::vector<AuxPart> parts;  // in the file's order, until they are sorted
   std::vector<AuxEntry> records;
   uint64_t repeated_bytes = 0;  // that several snapshots have
-  bool sampled = false;         // the pieces are of samples: small snapshots
+  bool sampled = false;         // the parts are of samples: small snapshots
 
   // Where the data ends by the kernel's word; 0: it said nothing.
   uint64_t RecordedEnd() const;
@@ -70,7 +70,7 @@ class AuxLies {
 // Takes out of buffers what their records and their data contradict.
 class AuxBufferCheck {
  public:
-  // REQUIRES: the buffer is not of snapshots, whose offsets say nothing, and has a piece.
+  // REQUIRES: the buffer is not of snapshots, whose offsets say nothing, and has a part.
   void Check(AuxBuffer& buffer);
   void Report(Recording& recording) const;
 

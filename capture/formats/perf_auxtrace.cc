@@ -2,21 +2,21 @@
 //
 // The kernel writes the trace of one CPU or one thread into a ring buffer and counts all bytes it
 // ever wrote there: the AUX offset. perf empties the buffer now and then; each time it writes one
-// AUXTRACE record, which holds the bytes [offset, offset + size). So the pieces of one buffer,
+// AUXTRACE record, which holds the bytes [offset, offset + size). So the parts of one buffer,
 // sorted by offset, are its stream:
 //
 //      AUXTRACE 0..0x3f748          AUXTRACE 0x3f742..0x7f292
 //     |=====================00|    |=======================|        00: padding
 //      AUX 0..0x3f742               AUX 0x3f742..0x7f292
 //
-// perf pads each piece with zeros to a multiple of eight; the next piece's offset, or for the last
+// perf pads each part with zeros to a multiple of eight; the next part's offset, or for the last
 // one what the kernel's AUX records add up to, tells where the padding begins. A hole between two
-// pieces and a "truncated" flag are gaps: bytes are missing there, and the decoder has to start
+// parts and a "truncated" flag are gaps: bytes are missing there, and the decoder has to start
 // anew.
 //
-// In snapshot mode (`perf record -S`) the buffer is written round and round and each piece is a
+// In snapshot mode (`perf record -S`) the buffer is written round and round and each part is a
 // copy of what it held at one moment. Its offsets are places in the buffer and say nothing of the
-// order, which is the file's; what consecutive pieces have in common is found by content.
+// order, which is the file's; what consecutive parts have in common is found by content.
 //
 // Samples with AUX data (`perf record --aux-sample`) are such copies, too, of the buffer's end.
 #include "capture/formats/perf_auxtrace.h"
@@ -30,6 +30,7 @@
 #include "capture/formats/perf_layout.h"
 #include "capture/formats/snapshot_overlap.h"
 #include "capture/formats/text.h"
+#include "flowback/model/pt_config.h"
 
 namespace flowback::perf {
 namespace {
@@ -61,21 +62,21 @@ void StreamCollector::AddRecord(const AuxRecord& record, uint64_t file_offset) {
 void StreamCollector::AddData(const Record& record) {
   FieldReader fields = record.Fields();
   const uint64_t size = fields.U64();
-  AuxPiece piece;
-  piece.aux_offset = fields.U64();
+  AuxPart part;
+  part.aux_offset = fields.U64();
   if (const uint64_t reference = fields.U64(); reference != 0) references_.push_back(reference);
   const uint32_t index = fields.U32();
   const int32_t tid = fields.I32();
   const int32_t cpu = fields.I32();
   AuxBuffer& buffer = BufferOf(index, tid, cpu, At(record.offset));
-  piece.bytes = record.aux;
-  piece.file_offset = record.aux_offset;
-  piece.place = At(record.offset);
-  piece.told_offset = piece.aux_offset;
-  piece.cut = size > piece.bytes.size();
-  piece.snapshot = piece.bytes;
-  buffer.pieces.push_back(piece);
-  auto& known = buffer.cpu < 0 && EndsPiece(pending_, piece) ? buffer.records : unplaced_;
+  part.bytes = record.aux;
+  part.file_offset = record.aux_offset;
+  part.place = At(record.offset);
+  part.told_offset = part.aux_offset;
+  part.cut = size > part.bytes.size();
+  part.snapshot = part.bytes;
+  buffer.parts.push_back(part);
+  auto& known = buffer.cpu < 0 && EndsPart(pending_, part) ? buffer.records : unplaced_;
   known.insert(known.end(), pending_.begin(), pending_.end());
   pending_.clear();
 }
@@ -85,7 +86,7 @@ void StreamCollector::AddData(const Record& record) {
 AuxBuffer& StreamCollector::BufferOf(uint32_t index, int32_t tid, int32_t cpu,
                                      const AuxPlace& place) {
   AuxBuffer& buffer = buffers_[index];
-  if (buffer.pieces.empty()) {
+  if (buffer.parts.empty()) {
     buffer.tid = tid;
     buffer.cpu = cpu;
   }
@@ -112,23 +113,23 @@ void StreamCollector::AddSample(const SampleOwner& owner, Bytes data, uint64_t r
   buffer.sampled = true;
   buffer.cpu = key.first;
   buffer.tid = key.second;
-  AuxPiece piece;
-  piece.bytes = data;
-  piece.snapshot = data;
-  piece.file_offset = file_offset;
-  piece.place = At(record_offset);
-  piece.time = owner.time;
-  buffer.pieces.push_back(piece);
+  AuxPart part;
+  part.bytes = data;
+  part.snapshot = data;
+  part.file_offset = file_offset;
+  part.place = At(record_offset);
+  part.time = owner.time;
+  buffer.parts.push_back(part);
 }
 
 // perf writes what a buffer's kernel records say and then the buffer's data: records that add up to
-// just this piece are the piece's. A per-thread buffer has no better sign: the thread that an AUX
+// just this part are the part's. A per-thread buffer has no better sign: the thread that an AUX
 // record names is the one that ran when it was written, which may be the traced one's parent.
-bool StreamCollector::EndsPiece(const std::vector<AuxEntry>& records, const AuxPiece& piece) {
+bool StreamCollector::EndsPart(const std::vector<AuxEntry>& records, const AuxPart& part) {
   if (records.empty()) return false;
   const uint64_t end = records.back().end();
-  return records.front().told.offset >= piece.aux_offset && end <= piece.aux_end() &&
-         piece.aux_end() - end < kAuxtraceAlignment;
+  return records.front().told.offset >= part.aux_offset && end <= part.aux_end() &&
+         part.aux_end() - end < kAuxtraceAlignment;
 }
 
 // A per-CPU buffer's records name its CPU; a per-thread buffer's, mostly, its thread.
@@ -154,39 +155,39 @@ void StreamCollector::PlaceRemainingRecords() {
 }
 
 void StreamCollector::TrimPadding(AuxBuffer& buffer) {
-  for (size_t i = 0; i < buffer.pieces.size(); ++i) {
-    AuxPiece& piece = buffer.pieces[i];
-    const bool last = i + 1 == buffer.pieces.size();
-    const uint64_t end = last ? buffer.RecordedEnd() : buffer.pieces[i + 1].aux_offset;
-    if (end < piece.aux_offset || end >= piece.aux_end()) continue;
-    const uint64_t padding = piece.aux_end() - end;
-    if (padding < kAuxtraceAlignment && AllZero(piece.bytes.last(padding))) {
-      piece.bytes = piece.bytes.first(piece.bytes.size() - padding);
+  for (size_t i = 0; i < buffer.parts.size(); ++i) {
+    AuxPart& part = buffer.parts[i];
+    const bool last = i + 1 == buffer.parts.size();
+    const uint64_t end = last ? buffer.RecordedEnd() : buffer.parts[i + 1].aux_offset;
+    if (end < part.aux_offset || end >= part.aux_end()) continue;
+    const uint64_t padding = part.aux_end() - end;
+    if (padding < kAuxtraceAlignment && AllZero(part.bytes.last(padding))) {
+      part.bytes = part.bytes.first(part.bytes.size() - padding);
     }
   }
 }
 
 // Data that two records hold alike is read once; where they differ, one of them lies about its
-// place, and both are kept. REQUIRES: the pieces are sorted.
+// place, and both are kept. REQUIRES: the parts are sorted.
 void StreamCollector::RemoveSaidTwice(AuxBuffer& buffer) {
-  std::vector<AuxPiece> kept;
-  for (AuxPiece& piece : buffer.pieces) {
+  std::vector<AuxPart> kept;
+  for (AuxPart& part : buffer.parts) {
     const uint64_t end = kept.empty() ? 0 : kept.back().aux_end();
-    if (!kept.empty() && piece.aux_offset < end && !piece.misplaced) {
-      const uint64_t size = std::min<uint64_t>(end - piece.aux_offset, piece.bytes.size());
-      const AuxPiece& before = kept.back();
-      const Bytes same = before.bytes.subspan(piece.aux_offset - before.aux_offset, size);
-      if (std::ranges::equal(same, piece.bytes.first(size))) {
+    if (!kept.empty() && part.aux_offset < end && !part.misplaced) {
+      const uint64_t size = std::min<uint64_t>(end - part.aux_offset, part.bytes.size());
+      const AuxPart& before = kept.back();
+      const Bytes same = before.bytes.subspan(part.aux_offset - before.aux_offset, size);
+      if (std::ranges::equal(same, part.bytes.first(size))) {
         buffer.repeated_bytes += size;
-        piece.bytes = piece.bytes.subspan(size);
-        piece.aux_offset += size;
-        piece.file_offset += size;
-        if (piece.bytes.empty()) continue;
+        part.bytes = part.bytes.subspan(size);
+        part.aux_offset += size;
+        part.file_offset += size;
+        if (part.bytes.empty()) continue;
       }
     }
-    kept.push_back(piece);
+    kept.push_back(part);
   }
-  buffer.pieces = std::move(kept);
+  buffer.parts = std::move(kept);
 }
 
 Stream StreamCollector::Join(AuxBuffer& buffer, Recording& recording) {
@@ -200,27 +201,27 @@ Stream StreamCollector::Join(AuxBuffer& buffer, Recording& recording) {
   for (const AuxEntry& record : buffer.records)
     if (stream.tid > 0 && record.told.tid == stream.tid) stream.pid = record.told.pid;
   stream.file = recording.path;
-  if (buffer.pieces.size() == 1) {
-    stream.bytes = buffer.pieces.front().bytes;
-    stream.file_offset = buffer.pieces.front().file_offset;
+  if (buffer.parts.size() == 1) {
+    stream.bytes = buffer.parts.front().bytes;
+    stream.file_offset = buffer.parts.front().file_offset;
     return stream;
   }
   uint64_t size = 0;
-  std::vector<Bytes> pieces;
-  for (AuxPiece& piece : buffer.pieces) {
-    piece.stream_offset = size;
-    size += piece.bytes.size();
-    pieces.push_back(piece.bytes);
+  std::vector<Bytes> parts;
+  for (AuxPart& part : buffer.parts) {
+    part.stream_offset = size;
+    size += part.bytes.size();
+    parts.push_back(part.bytes);
   }
-  stream.joined = std::make_shared<JoinedBytes>(std::move(pieces));
+  stream.joined = std::make_shared<JoinedBytes>(std::move(parts));
   stream.bytes = stream.joined->bytes();
   return stream;
 }
 
 void StreamCollector::AddSeamGaps(const AuxBuffer& buffer, Stream& stream) {
-  for (size_t i = 1; i < buffer.pieces.size(); ++i) {
-    const uint64_t end = buffer.pieces[i - 1].aux_end();
-    const AuxPiece& next = buffer.pieces[i];
+  for (size_t i = 1; i < buffer.parts.size(); ++i) {
+    const uint64_t end = buffer.parts[i - 1].aux_end();
+    const AuxPart& next = buffer.parts[i];
     if (next.misplaced) {
       stream.gaps.push_back({next.stream_offset, "the AUXTRACE record at offset " +
                                                      next.place.Text() +
@@ -240,12 +241,11 @@ void StreamCollector::AddSeamGaps(const AuxBuffer& buffer, Stream& stream) {
 // Where the byte at an AUX position stands, or would stand if it were there.
 uint64_t StreamCollector::StreamPosition(const AuxBuffer& buffer, uint64_t aux_position) {
   const auto after = std::upper_bound(
-      buffer.pieces.begin(), buffer.pieces.end(), aux_position,
-      [](uint64_t position, const AuxPiece& piece) { return position < piece.aux_offset; });
-  if (after == buffer.pieces.begin()) return 0;
-  const AuxPiece& piece = *std::prev(after);
-  return piece.stream_offset +
-         std::min<uint64_t>(aux_position - piece.aux_offset, piece.bytes.size());
+      buffer.parts.begin(), buffer.parts.end(), aux_position,
+      [](uint64_t position, const AuxPart& part) { return position < part.aux_offset; });
+  if (after == buffer.parts.begin()) return 0;
+  const AuxPart& part = *std::prev(after);
+  return part.stream_offset + std::min<uint64_t>(aux_position - part.aux_offset, part.bytes.size());
 }
 
 void StreamCollector::AddRecordGaps(const AuxBuffer& buffer, Stream& stream) {
@@ -254,7 +254,7 @@ void StreamCollector::AddRecordGaps(const AuxBuffer& buffer, Stream& stream) {
     stream.gaps.push_back({StreamPosition(buffer, record.end()),
                            "AUX data truncated: the recorder did not empty the buffer in time"});
   }
-  const uint64_t held = buffer.pieces.back().aux_end();
+  const uint64_t held = buffer.parts.back().aux_end();
   const uint64_t recorded = buffer.RecordedEnd();
   if (recorded > held) {
     AddSaturated(stream.missing_bytes, recorded - held);
@@ -270,39 +270,39 @@ bool StreamCollector::IsSnapshots(const AuxBuffer& buffer) const {
 }
 
 void StreamCollector::RemoveRepeated(AuxBuffer& buffer) {
-  if (buffer.sampled) std::ranges::stable_sort(buffer.pieces, {}, &AuxPiece::time);
-  std::vector<AuxPiece> kept;
-  for (AuxPiece& piece : buffer.pieces) {
+  if (buffer.sampled) std::ranges::stable_sort(buffer.parts, {}, &AuxPart::time);
+  std::vector<AuxPart> kept;
+  for (AuxPart& part : buffer.parts) {
     while (!kept.empty()) {
-      AuxPiece& before = kept.back();
-      const auto overlap = FindSnapshotOverlap(before.snapshot, piece.snapshot);
-      piece.continues = overlap.has_value();
+      AuxPart& before = kept.back();
+      const auto overlap = FindSnapshotOverlap(before.snapshot, part.snapshot);
+      part.continues = overlap.has_value();
       if (!overlap) break;
       if (overlap->earlier_is_inside) {
         buffer.repeated_bytes += before.bytes.size();
-        piece.continues = before.continues;
+        part.continues = before.continues;
         kept.pop_back();
         continue;
       }
       before.bytes = before.bytes.first(before.bytes.size() -
                                         std::min<uint64_t>(overlap->padding, before.bytes.size()));
-      piece.bytes = piece.bytes.subspan(overlap->repeated);
-      piece.file_offset += overlap->repeated;
+      part.bytes = part.bytes.subspan(overlap->repeated);
+      part.file_offset += overlap->repeated;
       buffer.repeated_bytes += overlap->repeated;
       break;
     }
-    kept.push_back(piece);
+    kept.push_back(part);
   }
-  buffer.pieces = std::move(kept);
+  buffer.parts = std::move(kept);
 }
 
 void StreamCollector::AddSnapshotGaps(const AuxBuffer& buffer, Stream& stream) {
-  for (const AuxPiece& piece : buffer.pieces) {
-    if (piece.continues) continue;
+  for (const AuxPart& part : buffer.parts) {
+    if (part.continues) continue;
     stream.gaps.push_back(
-        {piece.stream_offset, buffer.sampled ? "between two samples: nothing was recorded"
-                                             : "between two snapshots: the buffer was overwritten "
-                                               "before the later one was taken"});
+        {part.stream_offset, buffer.sampled ? "between two samples: nothing was recorded"
+                                            : "between two snapshots: the buffer was overwritten "
+                                              "before the later one was taken"});
   }
 }
 
@@ -326,8 +326,8 @@ void StreamCollector::Finish(Recording& recording) && {
     } else {
       check.Check(buffer);
       std::stable_sort(
-          buffer.pieces.begin(), buffer.pieces.end(),
-          [](const AuxPiece& a, const AuxPiece& b) { return a.aux_offset < b.aux_offset; });
+          buffer.parts.begin(), buffer.parts.end(),
+          [](const AuxPart& a, const AuxPart& b) { return a.aux_offset < b.aux_offset; });
       TrimPadding(buffer);
       RemoveSaidTwice(buffer);
     }
@@ -343,7 +343,7 @@ void StreamCollector::Finish(Recording& recording) && {
     Normalize(stream.gaps);
     recording.streams.push_back(std::move(stream));
   }
-  recording.pt.tsc_reference = MiddleReference();
+  recording.config.Make<PtConfig>().tsc_reference = MiddleReference();
   check.Report(recording);
   owners_.Report(recording);
   if (repeated != 0) {

@@ -15,7 +15,7 @@
 
 namespace flowback::perf {
 
-// Collects the pieces of every AUX buffer while the file is read, then joins them.
+// Collects the parts of every AUX buffer while the file is read, then joins them.
 class StreamCollector {
  public:
   // The records that follow are of another file than the recording's own.
@@ -36,14 +36,14 @@ class StreamCollector {
   // The buffers were written round and round and copied now and then.
   void SetSnapshots() { snapshots_ = true; }
 
-  // Sets recording.pt.tsc_reference as the records tell it, and appends the streams to
-  // recording.streams, by the buffers' index. Those of buffers that were written in several pieces
+  // Sets PtConfig::tsc_reference as the records tell it, and appends the streams to
+  // recording.streams, by the buffers' index. Those of buffers that were written in several parts
   // have Stream::joined. REQUIRES: recording.sideband is complete.
   void Finish(Recording& recording) &&;
 
  private:
   AuxPlace At(uint64_t offset) const;
-  static bool EndsPiece(const std::vector<AuxEntry>& records, const AuxPiece& piece);
+  static bool EndsPart(const std::vector<AuxEntry>& records, const AuxPart& part);
   void PlaceRemainingRecords();
   bool IsSnapshots(const AuxBuffer& buffer) const;
   static void RemoveRepeated(AuxBuffer& buffer);

@@ -50,31 +50,31 @@ CpuId ParseCpuidText(const std::string& text) {
 
 bool ReadCpuid(FieldReader& fields, Recording& recording) {
   recording.machine.cpuid = ReadString(fields);
-  recording.pt.cpu = ParseCpuidText(recording.machine.cpuid);
+  recording.machine.cpu = ParseCpuidText(recording.machine.cpuid);
   return fields.ok();
 }
 
 // "f in /lib/libx.so at 0x1139", or "f" alone.
-SpanPlace ParseSpanPlace(std::string_view text) {
+WatchPlace ParseWatchPlace(std::string_view text) {
   const size_t in = text.find(" in /");
   const size_t at = text.rfind(" at 0x");
   if (in == text.npos || at == text.npos || at < in) return {std::string(text), "", 0};
-  SpanPlace place{std::string(text.substr(0, in)), std::string(text.substr(in + 4, at - in - 4)),
-                  0};
+  WatchPlace place{std::string(text.substr(0, in)), std::string(text.substr(in + 4, at - in - 4)),
+                   0};
   std::from_chars(text.data() + at + 6, text.data() + text.size(), place.offset, 16);
   return place;
 }
 
 // What our recorder appends when it records between functions: "; from PLACE; until PLACE".
-void ReadSpan(std::string_view text, MachineInfo& machine) {
+void ReadWatch(std::string_view text, MachineInfo& machine) {
   machine.from.clear();
   machine.until.clear();
   for (size_t at = text.find("; "); at != text.npos;) {
     text.remove_prefix(at + 2);
     at = text.find("; ");
     const std::string_view piece = text.substr(0, at);
-    if (piece.starts_with("from ")) machine.from.push_back(ParseSpanPlace(piece.substr(5)));
-    if (piece.starts_with("until ")) machine.until.push_back(ParseSpanPlace(piece.substr(6)));
+    if (piece.starts_with("from ")) machine.from.push_back(ParseWatchPlace(piece.substr(5)));
+    if (piece.starts_with("until ")) machine.until.push_back(ParseWatchPlace(piece.substr(6)));
   }
 }
 
@@ -86,7 +86,7 @@ bool ReadVersion(FieldReader& fields, Recording& recording) {
   recording.machine.recorder = number ? "perf " + version : version;
   recording.machine.emulated =
       version.starts_with("flowback") && version.find("emulated (") != std::string::npos;
-  if (recording.machine.emulated) ReadSpan(version, recording.machine);
+  if (recording.machine.emulated) ReadWatch(version, recording.machine);
   return fields.ok();
 }
 

@@ -21,17 +21,17 @@ std::optional<TimeConversion> MakeConversion(uint64_t shift, uint64_t mult, uint
   return TimeConversion{static_cast<uint16_t>(shift), static_cast<uint32_t>(mult), zero};
 }
 
-void ApplyTime(const AuxtraceInfo& info, PtConfig& config, std::vector<Warning>& warnings) {
+void ApplyTime(const AuxtraceInfo& info, Recording& recording) {
   if (info.At(kPtCapUserTimeZero) == 0) return;  // the kernel gives no relation to the TSC
   const auto time =
       MakeConversion(info.At(kPtTimeShift), info.At(kPtTimeMult), info.At(kPtTimeZero));
   if (time) {
-    config.time = *time;
+    recording.time = *time;
   } else {
-    warnings.push_back({"AUXTRACE_INFO's time conversion (shift " + Dec(info.At(kPtTimeShift)) +
-                            ", multiplier " + Dec(info.At(kPtTimeMult)) +
-                            ") is impossible: the trace's times are unknown",
-                        kDamageRemedy});
+    recording.warnings.push_back(
+        {"AUXTRACE_INFO's time conversion (shift " + Dec(info.At(kPtTimeShift)) + ", multiplier " +
+             Dec(info.At(kPtTimeMult)) + ") is impossible: the trace's times are unknown",
+         kDamageRemedy});
   }
 }
 
@@ -52,10 +52,11 @@ void ApplyRatios(const AuxtraceInfo& info, PtConfig& config, std::vector<Warning
 }
 
 // AUXTRACE_INFO gives the places of fields in the event's config as masks.
-void ApplyEvent(const AuxtraceInfo& info, const EventAttr& event, PtConfig& config) {
+void ApplyEvent(const AuxtraceInfo& info, const EventAttr& event, Recording& recording) {
+  PtConfig& config = recording.config.Make<PtConfig>();
   const uint64_t event_config = event.config;
-  config.user_traced = (event.flags & kAttrExcludeUser) == 0;
-  config.kernel_traced = (event.flags & kAttrExcludeKernel) == 0;
+  recording.levels.user = (event.flags & kAttrExcludeUser) == 0;
+  recording.levels.kernel = (event.flags & kAttrExcludeKernel) == 0;
   if (const uint64_t mask = info.At(kPtNoRetCompBit); mask != 0) {
     config.return_compression = !(event_config & mask);
   }
@@ -115,32 +116,34 @@ AuxtraceInfo ParseAuxtraceInfo(const Record& record) {
   return info;
 }
 
-void ApplyPtInfo(const AuxtraceInfo& info, const std::vector<EventAttr>& attrs, PtConfig& config,
-                 std::vector<Warning>& warnings) {
-  ApplyTime(info, config, warnings);
-  ApplyRatios(info, config, warnings);
+void ApplyPtInfo(const AuxtraceInfo& info, const std::vector<EventAttr>& attrs,
+                 Recording& recording) {
+  PtConfig& config = recording.config.Make<PtConfig>();
+  ApplyTime(info, recording);
+  ApplyRatios(info, config, recording.warnings);
   config.address_filter = !info.filter.empty();
   config.filter_ranges = ParseFilterRanges(info.filter);
   const auto event = std::find_if(attrs.begin(), attrs.end(), [&](const EventAttr& attr) {
     return attr.type == info.At(kPtPmuType);
   });
   if (event != attrs.end()) {
-    ApplyEvent(info, *event, config);
+    ApplyEvent(info, *event, recording);
   } else {
-    warnings.push_back({"no event of the header has the PMU number " + Dec(info.At(kPtPmuType)) +
-                            " of AUXTRACE_INFO: the trace's settings are unknown",
-                        kDamageRemedy});
+    recording.warnings.push_back({"no event of the header has the PMU number " +
+                                      Dec(info.At(kPtPmuType)) +
+                                      " of AUXTRACE_INFO: the trace's settings are unknown",
+                                  kDamageRemedy});
   }
 }
 
-void ApplyTimeConv(const Record& record, PtConfig& config) {
+void ApplyTimeConv(const Record& record, Recording& recording) {
   FieldReader fields = record.Fields();
   const uint64_t shift = fields.U64();
   const uint64_t mult = fields.U64();
   const uint64_t zero = fields.U64();
   const auto time =
       fields.ok() && HasTimeZero(fields) ? MakeConversion(shift, mult, zero) : std::nullopt;
-  if (time && !config.time.known()) config.time = *time;
+  if (time && !recording.time.known()) recording.time = *time;
 }
 
 // Terms are separated by commas or spaces: "filter 0x1000/0x200, stop 0x3000".

@@ -7,6 +7,7 @@
 #include "capture/formats/perf_header.h"
 #include "capture/formats/perf_record_reader.h"
 #include "flowback/model/machine.h"
+#include "flowback/model/pt_config.h"
 
 namespace flowback::perf {
 
@@ -25,11 +26,11 @@ struct AuxtraceInfo {
 AuxtraceInfo ParseAuxtraceInfo(const Record& record);
 
 // Warns and leaves out what can't be true. The event is the first one whose PMU is the info's.
-void ApplyPtInfo(const AuxtraceInfo& info, const std::vector<EventAttr>& attrs, PtConfig& config,
-                 std::vector<Warning>& warnings);
+void ApplyPtInfo(const AuxtraceInfo& info, const std::vector<EventAttr>& attrs,
+                 Recording& recording);
 
 // PERF_RECORD_TIME_CONV, for recordings whose AUXTRACE_INFO has no time conversion.
-void ApplyTimeConv(const Record& record, PtConfig& config);
+void ApplyTimeConv(const Record& record, Recording& recording);
 
 // The ranges of "filter START/SIZE" terms with absolute addresses; a term that names a file or a
 // symbol has no address before the file is mapped and is left out.

@@ -100,7 +100,7 @@ void Session::Take(const Record& record) {
       sideband_only_ ? CountUnexpected(record) : streams_.AddData(record);
       break;
     case kRecordTimeConv:
-      ApplyTimeConv(record, recording_.pt);
+      ApplyTimeConv(record, recording_);
       break;
     case kRecordIdIndex:
       ids_.AddIdIndex(record);
@@ -308,7 +308,7 @@ void Session::Finish() {
   ReportCounts();
   ReadClock();
   if (info_ && info_->is_intel_pt()) {
-    ApplyPtInfo(*info_, attrs_, recording_.pt, recording_.warnings);
+    ApplyPtInfo(*info_, attrs_, recording_);
     if (info_->At(kPtSnapshotMode) != 0) streams_.SetSnapshots();
   }
   // From here on the sideband is complete and in time order.

@@ -22,6 +22,7 @@
 
 #include "capture/formats/text.h"
 #include "decode/pt/packets/packet.h"
+#include "flowback/model/pt_config.h"
 
 namespace flowback {
 namespace {
@@ -49,7 +50,7 @@ std::optional<uint64_t> ByRecords(const Recording& recording) {
     if (time != 0) times.push_back(time);
   }
   if (times.empty()) return std::nullopt;
-  return TscAt(times[times.size() / 2], recording.pt.time);
+  return TscAt(times[times.size() / 2], recording.time);
 }
 
 // What the first TSC packet holds; 0 when there is none. Where TSC packets are on, each PSB+ has
@@ -81,8 +82,8 @@ uint64_t FirstTsc(const Stream& stream) {
 
 }  // namespace
 
-void ChooseTscReference(Recording& recording) {
-  uint64_t& reference = recording.pt.tsc_reference;
+void ChooseTscReference(Recording& recording, PtConfig& config) {
+  uint64_t& reference = config.tsc_reference;
   const std::optional<uint64_t> by_records = ByRecords(recording);
   if (by_records) {
     const uint64_t apart = std::max(reference, *by_records) - std::min(reference, *by_records);

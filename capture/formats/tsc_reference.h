@@ -2,13 +2,14 @@
 // The bits of the time-stamp counter that TSC packets lack.
 #pragma once
 
+#include "flowback/model/pt_config.h"
 #include "flowback/model/recording.h"
 
 namespace flowback {
 
-// Makes recording.pt.tsc_reference, which is what AUXTRACE records told (0: nothing), agree with
-// the other records' times, or finds one where there is none. Reads no more than the beginning of
-// each stream. Adds a warning where they contradict each other.
-void ChooseTscReference(Recording& recording);
+// Makes config.tsc_reference, which is what AUXTRACE records told (0: nothing), agree with the
+// other records' times, or finds one where there is none. Reads no more than the beginning of each
+// stream. Adds a warning where they contradict each other.
+void ChooseTscReference(Recording& recording, PtConfig& config);
 
 }  // namespace flowback

@@ -25,8 +25,8 @@
 #include "capture/record/plugin_interface.h"
 #include "capture/record/process_ends.h"
 #include "capture/record/process_maps.h"
-#include "capture/record/recorded_span.h"
 #include "capture/record/ring.h"
+#include "capture/record/watched_functions.h"
 #include "decode/pt/packets/packet_writer.h"
 
 namespace flowback::record {

@@ -16,7 +16,7 @@
 #include "capture/record/function_name.h"
 #include "capture/record/image_keeper.h"
 #include "capture/record/program_file.h"
-#include "capture/record/recorded_span.h"
+#include "capture/record/watched_functions.h"
 
 extern char** environ;
 
@@ -167,16 +167,16 @@ Result<EmulatedCommand> MakeEmulatedCommand(const RecordOptions& options, const 
   if (!program)
     return Fail(RefusedProgram(
         name, path, std::string(" in ") + EmulatorName(ModeOfCommand(options)), program.error()));
-  const auto span = UnderstandSpan(options);
-  if (!span) return Fail(span.error());
+  const auto watched = UnderstandWatch(options);
+  if (!watched) return Fail(watched.error());
   const EmulatorFile emulator = UsableEmulator(program->mode);
   const EmulatorSetup setup{.emulator = emulator.path,
                             .plugin = FindPlugin(options),
                             .area = area,
                             .plugin_interface = emulator.plugin_interface,
                             .one_instruction_blocks = options.exact,
-                            .span = *span,
-                            .starts_on = span->starts_on(),
+                            .watched = *watched,
+                            .starts_on = watched->starts_on(),
                             .same_random_numbers = options.clock == RecordClock::kInstructions,
                             .mode = program->mode,
                             .other = UsableEmulator(OtherMode(program->mode))};

@@ -85,7 +85,8 @@ std::vector<std::string> EmulatorCommand(const EmulatorSetup& setup, const Progr
       setup.plugin + ",plugin=" + ToHex(setup.plugin) + ",area=" + setup.area + kProgramArgument +
       ToHex(WholePath(program.path)) + ",name=" + ToHex(name) +
       ",exact=" + (setup.one_instruction_blocks ? "on" : "off") +
-      ",from=" + ToHex(ToText(setup.span.from)) + ",until=" + ToHex(ToText(setup.span.until)) +
+      ",from=" + ToHex(ToText(setup.watched.from)) +
+      ",until=" + ToHex(ToText(setup.watched.until)) +
       ",start=" + (setup.starts_on ? "on" : "off") + ",open=" + std::to_string(setup.open_area) +
       ",other=" + ToHex(setup.other.path) +
       ",other_interface=" + std::to_string(setup.other.plugin_interface);

@@ -12,7 +12,7 @@ const FunctionWatch::Places& FunctionWatch::PlacesIn(const std::string& path) {
       return !function.empty() && function.MayBeIn(path) ? FindFunction(path, function.name)
                                                          : FunctionPlaces{};
     };
-    found->second = {look(span_.from), look(span_.until)};
+    found->second = {look(watched_.from), look(watched_.until)};
   }
   return found->second;
 }
@@ -35,8 +35,8 @@ std::vector<FunctionWatch::Found> FunctionWatch::OnMapping(uint64_t begin, uint6
       result.push_back({address, turns, function.name + " in " + path + " at " + Hex(offset)});
     }
   };
-  add(span_.until, places.until, RecordingSwitch::kOff);
-  add(span_.from, places.from, RecordingSwitch::kOn);
+  add(watched_.until, places.until, RecordingSwitch::kOff);
+  add(watched_.from, places.from, RecordingSwitch::kOn);
   return result;
 }
 

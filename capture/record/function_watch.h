@@ -15,7 +15,7 @@ namespace flowback::record {
 // Recording goes from the first instruction of a function called `from`, which is recorded, to the
 // first of one called `until`, which is not; each may be empty. A thread begins as the one that
 // made it is; the first one on, unless there is a `from`.
-struct RecordedSpan {
+struct WatchedFunctions {
   FunctionName from;
   FunctionName until;
 
@@ -30,10 +30,10 @@ enum class RecordingSwitch : uint8_t { kNone, kOn, kOff };
 class FunctionWatch {
  public:
   FunctionWatch() = default;
-  explicit FunctionWatch(RecordedSpan span) : span_(std::move(span)) {}
+  explicit FunctionWatch(WatchedFunctions watched) : watched_(std::move(watched)) {}
 
-  const RecordedSpan& span() const { return span_; }
-  bool watches() const { return !span_.everything(); }
+  const WatchedFunctions& watched() const { return watched_; }
+  bool watches() const { return !watched_.everything(); }
 
   struct Found {
     uint64_t address = 0;  // 0: the function is indirect (IFUNC), and where it is, is not known
@@ -61,7 +61,7 @@ class FunctionWatch {
   };
   const Places& PlacesIn(const std::string& path);
 
-  RecordedSpan span_;
+  WatchedFunctions watched_;
   std::map<uint64_t, RecordingSwitch> switches_;  // by address
   std::map<std::string, Places, std::less<>> files_;
 };

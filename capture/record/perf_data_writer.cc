@@ -237,7 +237,8 @@ Status PerfDataWriter::WriteTrace(const RecordedStream& stream, Bytes bytes, uin
 
 std::vector<HeaderFeature> PerfDataWriter::Identity(const RecordSummary& summary) const {
   return IdentityFeatures(
-      facts_.recorder + SpanText(facts_.span, summary) + UnlikeNativeText(summary), facts_.cpuid);
+      facts_.recorder + WatchText(facts_.watched, summary) + UnlikeNativeText(summary),
+      facts_.cpuid);
 }
 
 // A pipe's features stand in front, but for what was not known then; its reader goes on where the
@@ -250,7 +251,7 @@ Status PerfDataWriter::Finish(const RecordSummary& summary) {
 
 Status PerfDataWriter::WriteLast(const RecordSummary& summary) {
   LittleEndianBuffer last;
-  if (!facts_.span.everything() || !summary.unlike_native.empty())
+  if (!facts_.watched.everything() || !summary.unlike_native.empty())
     for (const HeaderFeature& feature : Identity(summary)) AppendFeatureRecord(last, feature);
   for (const HeaderFeature& feature : ProcessEndFeatures(summary.process_ends, true))
     AppendFeatureRecord(last, feature);

@@ -14,16 +14,16 @@
 #include "capture/record/output_file.h"
 #include "capture/record/perf_data_events.h"
 #include "capture/record/perf_data_header.h"
-#include "capture/record/recorded_span.h"
 #include "capture/record/recording_sink.h"
 #include "capture/record/trace_clock.h"
+#include "capture/record/watched_functions.h"
 
 namespace flowback::record {
 
 // Facts for the file's header.
 struct PerfHeaderFacts {
-  std::string recorder;                   // perf's VERSION feature, but for the span
-  RecordedSpan span;                      // the functions between which is recorded
+  std::string recorder;                   // perf's VERSION feature, but for the watched functions
+  WatchedFunctions watched;               // the functions between which is recorded
   std::string cpuid;                      // CPU identity that decoders take errata from
   std::vector<std::string> command_line;  // of the recorder
 };
@@ -65,7 +65,7 @@ class PerfDataWriter : public RecordingSink {
   Status TellDataSize();
   Status WriteLast(const RecordSummary& summary);
   Status WriteFeatures(const RecordSummary& summary);
-  // Who recorded, and on which processor; and where the functions of the span are, as far as known.
+  // Who recorded, and on which processor; and where the watched functions are, as far as known.
   std::vector<HeaderFeature> Identity(const RecordSummary& summary) const;
   Status WriteTrace(const RecordedStream& stream, Bytes bytes, uint64_t offset, uint64_t flags,
                     uint64_t tsc);

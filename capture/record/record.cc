@@ -25,10 +25,10 @@
 #include "capture/record/ptrace_calls.h"
 #include "capture/record/raw_writer.h"
 #include "capture/record/record_session.h"
-#include "capture/record/recorded_span.h"
 #include "capture/record/snapshot_sink.h"
 #include "capture/record/step_engine.h"
 #include "capture/record/trace_clock.h"
+#include "capture/record/watched_functions.h"
 
 namespace flowback {
 namespace {
@@ -175,7 +175,7 @@ Status CheckOptions(const RecordOptions& options) {
                       "this build can't record with the engine '" + options.engine + "'")
                     .Remedy("use --engine step"));
   if (auto fit = CheckTarget(options); !fit) return fit;
-  if (const auto span = UnderstandSpan(options); !span) return Fail(span.error());
+  if (const auto watched = UnderstandWatch(options); !watched) return Fail(watched.error());
   if (auto fit = CheckPackets(options); !fit) return fit;
   if (options.max_instructions && options.engine != kStep)
     return Refuse("the engine 'emulate' can't stop after a number of instructions",
@@ -201,7 +201,7 @@ Result<std::unique_ptr<RecordingSink>> OpenSinks(const RecordOptions& options,
     auto writer = PerfDataWriter::Create(
         options, clock,
         {.recorder = "flowback " FLOWBACK_VERSION " emulated (" + EngineText(options) + ")",
-         .span = *UnderstandSpan(options),
+         .watched = *UnderstandWatch(options),
          .cpuid = kEmulatedCpu,
          .command_line = std::move(command_line)});
     if (!writer) return Fail(std::move(writer.error()));
@@ -381,7 +381,7 @@ Result<RecordSummary> Record(const RecordOptions& options) {
   if (summary) {
     summary->elapsed = session.Elapsed();
     summary->cpu_time = CpuTime() - cpu_time;
-    NoteSpan(*UnderstandSpan(options), *summary);
+    NoteWatch(*UnderstandWatch(options), *summary);
   }
   return summary;
 }

@@ -27,14 +27,14 @@ namespace {
 constexpr std::string_view kSuffix = ".image";
 constexpr std::string_view kUnfinished = "new-";
 constexpr mode_t kReadOnly = 0400;  // what ran may be secret, as traces may
-constexpr size_t kPiece = size_t{256} << 10;
+constexpr size_t kPart = size_t{256} << 10;
 constexpr time_t kHour = 3600;
 
-using Piece = std::function<bool(Bytes)>;
+using Part = std::function<bool(Bytes)>;
 
 // All of the file's bytes in order; false where reading fails, or `take` does.
-bool ForEachPiece(int file, const Piece& take) {
-  std::vector<uint8_t> buffer(kPiece);
+bool ForEachPart(int file, const Part& take) {
+  std::vector<uint8_t> buffer(kPart);
   for (off_t at = 0;;) {
     const ssize_t got = pread(file, buffer.data(), buffer.size(), at);
     if (got < 0 && errno == EINTR) continue;
@@ -48,9 +48,9 @@ bool ForEachPiece(int file, const Piece& take) {
 std::optional<SharedImages::Copy> Measure(int file) {
   SharedImages::Copy copy;
   ImageHash hash;
-  const bool read = ForEachPiece(file, [&](Bytes piece) {
-    hash.Add(piece);
-    copy.size += piece.size();
+  const bool read = ForEachPart(file, [&](Bytes part) {
+    hash.Add(part);
+    copy.size += part.size();
     return true;
   });
   copy.hash = hash.Finish();
@@ -58,25 +58,25 @@ std::optional<SharedImages::Copy> Measure(int file) {
 }
 
 bool HaveSameBytes(int file, int other) {
-  std::vector<uint8_t> buffer(kPiece);
+  std::vector<uint8_t> buffer(kPart);
   off_t at = 0;
-  return ForEachPiece(file, [&](Bytes piece) {
+  return ForEachPart(file, [&](Bytes part) {
     size_t done = 0;
-    while (done < piece.size()) {
+    while (done < part.size()) {
       const ssize_t got =
-          pread(other, buffer.data() + done, piece.size() - done, at + static_cast<off_t>(done));
+          pread(other, buffer.data() + done, part.size() - done, at + static_cast<off_t>(done));
       if (got < 0 && errno == EINTR) continue;
       if (got <= 0) return false;
       done += static_cast<size_t>(got);
     }
-    at += static_cast<off_t>(piece.size());
-    return std::equal(piece.begin(), piece.end(), buffer.begin());
+    at += static_cast<off_t>(part.size());
+    return std::equal(part.begin(), part.end(), buffer.begin());
   });
 }
 
 bool CopyInto(int file, int target) {
   if (ioctl(target, FICLONE, file) == 0) return true;
-  return ForEachPiece(file, [&](Bytes piece) { return WriteAll(target, piece); });
+  return ForEachPart(file, [&](Bytes part) { return WriteAll(target, part); });
 }
 
 Error Failed(int error) { return Error(ErrorCode::kSystem, std::strerror(error)); }

@@ -23,14 +23,14 @@ void TraceHistory::Add(Bytes bytes) {
   bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
 }
 
-TraceHistory::Piece TraceHistory::Take() {
+TraceHistory::Part TraceHistory::Take() {
   if (taken_ == end()) return {};
   taken_ = end();
   const Bytes kept = Bytes(bytes_).last(std::min<uint64_t>(size_, bytes_.size()));
-  const Bytes piece = kept.subspan(std::min<size_t>(pt::FindPsb(kept, 0), kept.size()));
-  const uint64_t begin = end() - piece.size();
-  if (!piece.empty()) kept_ += end() - std::max(begin, std::exchange(kept_until_, end()));
-  return {piece, begin};
+  const Bytes part = kept.subspan(std::min<size_t>(pt::FindPsb(kept, 0), kept.size()));
+  const uint64_t begin = end() - part.size();
+  if (!part.empty()) kept_ += end() - std::max(begin, std::exchange(kept_until_, end()));
+  return {part, begin};
 }
 
 void TraceHistory::Clear() {
@@ -52,9 +52,9 @@ Status SnapshotSink::AddTrace(const RecordedStream& stream, Bytes bytes, uint64_
 }
 
 Status SnapshotSink::Take(Kept& stream, uint64_t tsc) {
-  const TraceHistory::Piece piece = stream.history.Take();
-  if (piece.bytes.empty()) return {};
-  return next_->AddSnapshot(stream.info, piece.bytes, piece.offset, tsc);
+  const TraceHistory::Part part = stream.history.Take();
+  if (part.bytes.empty()) return {};
+  return next_->AddSnapshot(stream.info, part.bytes, part.offset, tsc);
 }
 
 // Its bytes would never change again, and threads that come and go may be many.

@@ -20,13 +20,13 @@ class TraceHistory {
   void Add(Bytes bytes);
   // What a snapshot takes: from the first PSB of the latest `size` bytes on. Empty when nothing
   // came since the last one, or when there is no PSB.
-  struct Piece {
+  struct Part {
     Bytes bytes;
     uint64_t offset = 0;  // in the stream
   };
-  Piece Take();
+  Part Take();
   void Clear();
-  // How many of the stream's bytes no piece has had so far.
+  // How many of the stream's bytes no part has had so far.
   uint64_t overwritten() const { return end() - kept_; }
 
  private:
@@ -36,8 +36,8 @@ class TraceHistory {
   std::vector<uint8_t> bytes_;  // twice `size_` at most
   uint64_t begin_ = 0;          // where they begin in the stream
   uint64_t taken_ = 0;          // where the last snapshot ended
-  uint64_t kept_ = 0;           // bytes that pieces had, each counted once
-  uint64_t kept_until_ = 0;     // where the last piece ended
+  uint64_t kept_ = 0;           // bytes that parts had, each counted once
+  uint64_t kept_until_ = 0;     // where the last part ended
 };
 
 // Hands sideband on as it comes and trace when asked: each snapshot holds the latest `size` bytes

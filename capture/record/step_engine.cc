@@ -57,9 +57,9 @@ StepEngine::StepEngine(const RecordOptions& options, const TraceClock& clock,
       clock_(clock),
       binding_(binding),
       sink_(sink),
-      span_(UnderstandSpan(options).value_or(RecordedSpan{})),
-      passes_(!span_.everything() && BreakPointsWork()) {
-  if (!span_.everything() && !passes_)
+      watched_(UnderstandWatch(options).value_or(WatchedFunctions{})),
+      passes_(!watched_.everything() && BreakPointsWork()) {
+  if (!watched_.everything() && !passes_)
     AddNote(
         "this machine has no debug registers to stop the program with: what is not recorded was "
         "single-stepped, too");

@@ -21,9 +21,9 @@
 #include "capture/record/cpu_binding.h"
 #include "capture/record/packet_generator.h"
 #include "capture/record/process_maps.h"
-#include "capture/record/recorded_span.h"
 #include "capture/record/recording_sink.h"
 #include "capture/record/trace_clock.h"
+#include "capture/record/watched_functions.h"
 #include "flowback/base/error.h"
 #include "flowback/capture/record.h"
 
@@ -144,7 +144,7 @@ class StepEngine {
   const TraceClock& clock_;
   const CpuBinding& binding_;
   RecordingSink& sink_;
-  const RecordedSpan span_;
+  const WatchedFunctions watched_;
   const bool passes_;  // unrecorded threads do, at full speed
   Bell bell_;
   pid_t command_ = -1;  // -1: none was started

@@ -11,9 +11,9 @@
 #include "capture/record/file_build_id.h"
 #include "capture/record/process_maps.h"
 #include "capture/record/ptrace_calls.h"
-#include "capture/record/recorded_span.h"
 #include "capture/record/step_engine.h"
 #include "capture/record/step_thread.h"
+#include "capture/record/watched_functions.h"
 
 namespace flowback::record {
 namespace {

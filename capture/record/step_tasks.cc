@@ -182,7 +182,7 @@ StepEngine::Process& StepEngine::AddProcess(pid_t pid) {
     // The raw output's command takes files from their paths.
     const bool files_are_kept = KeepsImages(options_) && options_.raw_directory.empty();
     slot = std::make_unique<Process>(pid, ++memories_, files_are_kept);
-    slot->watch = FunctionWatch(span_);
+    slot->watch = FunctionWatch(watched_);
   }
   return *slot;
 }
@@ -199,7 +199,7 @@ StepEngine::Thread& StepEngine::AddThread(pid_t tid, Process& process) {
   auto& slot = threads_[tid];
   slot = std::make_unique<Thread>(tid, process, info, SettingsOf(options_), clock_);
   ++process.threads;
-  if (!span_.starts_on()) slot->generator.Mute(0);
+  if (!watched_.starts_on()) slot->generator.Mute(0);
   TellLeftRunning();
   return *slot;
 }

@@ -180,7 +180,7 @@ Status DecodeJob::OpenCode() {
 Status DecodeJob::PrepareInputs() {
   if (!code_) return {};
   inputs_.emplace(recording_, *code_, options_.reader.resync);
-  inputs_->set_threads(options_.reader.threads, options_.reader.window);
+  inputs_->set_threads(options_.reader.threads, options_.reader.in_flight);
   inputs_->set_progress(bytes_done_);
   inputs_->set_times(settings_.layout.fields.Has(Field::kTime) || !ShowsAll() || options_.by_time);
   if (!ShowsAll()) in_span_.emplace(*inputs_, recording_, NeedsOfSpan(), clock_);
@@ -258,8 +258,8 @@ Status DecodeJob::Run(Output& output) {
 
 Status DecodeJob::ListPackets(Output& output) {
   for (const StreamOwner& owner : threads_.owners()) {
-    PrintPackets(owner, settings_, {.threads = ThreadCount(), .window = options_.reader.window},
-                 output);
+    PrintPackets(owner, settings_,
+                 {.threads = ThreadCount(), .in_flight = options_.reader.in_flight}, output);
     if (output.closed()) break;
   }
   return {};
@@ -270,7 +270,7 @@ Status DecodeJob::List(Output& output) {
   const ListingPlan plan{.make_printer = kind_.make_printer,
                          .order = kind_.order,
                          .threads = ThreadCount(),
-                         .window = options_.reader.window};
+                         .in_flight = options_.reader.in_flight};
   Player player = NewPlayer();
   const std::unique_ptr<Listing> listing = MakeListing(plan, owners, settings_, output);
   const std::vector<const ThreadFlow*> flows = FlowsOf(owners);
@@ -282,7 +282,10 @@ Status DecodeJob::List(Output& output) {
 // Printing takes most of the work, and has threads of its own: of many, some decode.
 Player DecodeJob::NewPlayer() {
   PlayOptions options{.threads = std::max(1U, ThreadCount() / 2), .reaches = PiecesInSpan()};
-  if (ShowsAll()) options.check = CheckAccount;
+  if (ShowsAll())
+    options.check = [unit = source_->Unit()](const ByteAccount& account, const Stream& stream) {
+      return CheckAccount(account, stream, unit);
+    };
   return Player(*inputs_, [this] { return NewDecoder(); }, std::move(options));
 }
 
@@ -299,7 +302,7 @@ Status DecodeJob::ListByTime(Output& output) {
                        .reaches = PiecesInSpan(),
                        .looks_back = kind_.looks_back,
                        .threads = ThreadCount(),
-                       .open = options_.reader.window};
+                       .open = options_.reader.in_flight};
   return cli::ListByTime(plan, threads_.owners(), settings_, output);
 }
 

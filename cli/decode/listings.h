@@ -12,7 +12,7 @@ namespace flowback::cli {
 
 struct PacketPlan {
   unsigned threads = 1;
-  size_t window = 0;  // batches of packets under way at most; 0: as is useful
+  size_t in_flight = 0;  // batches of packets under way at most; 0: as is useful
 };
 
 // `--as packets` of one stream. Losses go to settings.losses and into the output. The text does not

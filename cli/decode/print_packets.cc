@@ -102,7 +102,7 @@ class PacketPrinter {
       : settings_(settings),
         reader_(settings.trace.source->Packets(stream)),
         text_(stream, settings),
-        pipeline_(plan.threads, WindowOf(plan), WorkOrder::kAny,
+        pipeline_(plan.threads, InFlightOf(plan), WorkOrder::kAny,
                   {.work =
                        [this](PacketPage& page, size_t) {
                          if (!closed_) text_.Render(page);
@@ -132,11 +132,11 @@ class PacketPrinter {
 
  private:
   // With one thread there is nothing to wait for.
-  static size_t WindowOf(const PacketPlan& plan) {
+  static size_t InFlightOf(const PacketPlan& plan) {
     if (plan.threads == 1) return 1;
     constexpr size_t kMostUseful = 48;
-    return plan.window != 0 ? plan.window
-                            : std::min<size_t>(2 * size_t{plan.threads} + 2, kMostUseful);
+    return plan.in_flight != 0 ? plan.in_flight
+                               : std::min<size_t>(2 * size_t{plan.threads} + 2, kMostUseful);
   }
 
   void TakeLosses(const PacketBatch& packets) {

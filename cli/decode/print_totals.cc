@@ -12,7 +12,8 @@
 namespace flowback::cli {
 namespace {
 
-// The numbers of a summary with their keys in JSON and words in text.
+// The numbers of a summary with their keys in JSON and words in text, where {} is the source's
+// unit.
 struct Row {
   const char* key;
   const char* words;
@@ -28,15 +29,15 @@ constexpr Row kRows[] = {
     {"indirect_calls", "indirect calls", &FlowSummary::indirect_calls},
     {"returns", "returns", &FlowSummary::returns},
     {"far", "far transfers", &FlowSummary::far},
-    {"bytes_decoded", "bytes decoded", &FlowSummary::bytes_decoded},
-    {"bytes_padding", "bytes of padding", &FlowSummary::bytes_padding},
-    {"bytes_lost", "bytes lost", &FlowSummary::bytes_lost},
+    {"bytes_decoded", "{} decoded", &FlowSummary::bytes_decoded},
+    {"bytes_padding", "{} of padding", &FlowSummary::bytes_padding},
+    {"bytes_lost", "{} lost", &FlowSummary::bytes_lost},
 };
 
-// The byte account is a whole stream's: a span of time has none.
+// The account is a whole stream's: a span of time has none.
 std::span<const Row> RowsFor(const PrintSettings& settings) {
-  constexpr size_t kOfBytes = 3;
-  return std::span(kRows).first(std::size(kRows) - (settings.times.all ? 0 : kOfBytes));
+  constexpr size_t kOfAccount = 3;
+  return std::span(kRows).first(std::size(kRows) - (settings.times.all ? 0 : kOfAccount));
 }
 
 void AppendTimes(JsonLine& line, const FlowSummary& summary, const RecordingClock& clock) {
@@ -88,8 +89,10 @@ void PrintText(const std::string& title, const FlowSummary& summary, const Print
   std::string& out = output.buffer();
   out += title + '\n';
   out += fmt::format("  {:<24}{}\n", "instructions", summary.digest.count);
+  const std::string_view unit = settings.trace.source->Unit().plural;
   for (const Row& row : RowsFor(settings))
-    out += fmt::format("  {:<24}{}\n", row.words, summary.*row.value);
+    out +=
+        fmt::format("  {:<24}{}\n", fmt::format(fmt::runtime(row.words), unit), summary.*row.value);
   out += fmt::format("  {:<24}{}\n", "losses", summary.LossCount());
   out += fmt::format("  {:<24}{}\n", "time", SpanText(summary, *settings.trace.clock));
   output.Commit();

@@ -42,7 +42,8 @@ Status StreamSums::AddStream(const Stream& stream, const Places& places, Decoder
   if (!summary) return Fail(summary.error());
   const ByteAccount account{summary->bytes_decoded, summary->bytes_padding, summary->bytes_lost};
   if (whole_is_shown_)
-    if (Status status = CheckAccount(account, stream); !status) return status;
+    if (Status status = CheckAccount(account, stream, inputs_.source().Unit()); !status)
+      return status;
   for (FlowPart& part : summary->parts) {
     const auto place = places.find(places.contains(nullptr) ? nullptr : part.stay);
     if (place != places.end()) place->second->Append(part.totals);

@@ -48,8 +48,9 @@ Status Collect(const ReaderOptions& options, const RecordingCode& code, InfoRepo
   if (!opened) return Fail(opened.error());
   // The bytes are read twice: here, without the code, and when they are decoded.
   const std::shared_ptr<const TraceSource> source = KeepIndexes(std::move(*opened));
+  report.source = source;
   StreamInputs inputs(*report.recording, code, options.resync, source);
-  inputs.set_threads(options.threads, options.window);
+  inputs.set_threads(options.threads, options.in_flight);
   uint64_t bytes = 0;
   for (const Stream& stream : report.recording->streams) bytes += stream.bytes.size();
   std::atomic<uint64_t> done = 0;
@@ -63,7 +64,7 @@ Status Collect(const ReaderOptions& options, const RecordingCode& code, InfoRepo
   for (const Stream& stream : report.recording->streams) {
     const FlowSummary& sum = summaries[stream.index];
     const ByteAccount account{sum.bytes_decoded, sum.bytes_padding, sum.bytes_lost};
-    if (Status status = CheckAccount(account, stream); !status) return status;
+    if (Status status = CheckAccount(account, stream, source->Unit()); !status) return status;
   }
   report.times = std::move(accounts->times);
   if (Status status = CheckTimes(report.times); !status) return status;

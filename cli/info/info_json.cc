@@ -29,19 +29,14 @@ Json MachineJson(const Recording& recording) {
   return json;
 }
 
-Json OptionsJson(const PtConfig& config) {
-  Json json;
-  const CpuId& cpu = config.cpu;
-  json["cpu_family"] = cpu.known() ? Json(cpu.family) : Json(nullptr);
-  json["cpu_model"] = cpu.known() ? Json(cpu.model) : Json(nullptr);
-  json["cpu_stepping"] = cpu.known() ? Json(cpu.stepping) : Json(nullptr);
-  json["return_compression"] =
-      config.return_compression ? Json(*config.return_compression) : Json(nullptr);
-  json["address_filter"] = config.address_filter;
-  json["mtc_shift"] = config.mtc_shift && !config.mtc_off ? Json(*config.mtc_shift) : Json(nullptr);
-  json["tsc_ctc_numerator"] = config.tsc_ctc_numerator;
-  json["tsc_ctc_denominator"] = config.tsc_ctc_denominator;
-  json["nominal_ratio"] = config.nominal_ratio;
+Json OptionsJson(const TraceSource& source) {
+  Json json = Json::object();
+  for (const TraceSetting& setting : source.Settings()) {
+    if (setting.key.empty()) continue;
+    Json& value = json[std::string(setting.key)];
+    if (const bool* flag = std::get_if<bool>(&setting.value)) value = *flag;
+    if (const uint64_t* number = std::get_if<uint64_t>(&setting.value)) value = *number;
+  }
   return json;
 }
 
@@ -54,9 +49,9 @@ Json DurationJson(const InfoReport& report) {
   return json;
 }
 
-Json SpanJson(const std::vector<SpanPlace>& places) {
+Json WatchJson(const std::vector<WatchPlace>& places) {
   Json json = Json::array();
-  for (const SpanPlace& place : places)
+  for (const WatchPlace& place : places)
     json.push_back({{"function", place.function},
                     {"file", TextOrNull(place.file)},
                     {"offset", place.file.empty() ? Json(nullptr) : Json(place.offset)}});
@@ -234,12 +229,16 @@ void PrintInfoJson(const InfoReport& report, Output& output) {
   out.Member("recorder", TextOrNull(recording.machine.recorder));
   out.Member("command_line", TextOrNull(recording.machine.command_line));
   out.Member("emulated", recording.machine.emulated);
-  out.Member("branch_trace", report.streams.empty() ? Json(nullptr) : Json("Intel PT"));
-  const std::string never = NeverInSpan(recording);
+  out.Member("branch_trace",
+             report.streams.empty() ? Json(nullptr) : Json(std::string(report.source->Name())));
+  const std::string never = NeverWatched(recording);
   out.Member("no_trace_because", TextOrNull(never.empty() ? BranchStacksOnly(recording) : never));
-  out.Member("from", SpanJson(recording.machine.from));
-  out.Member("until", SpanJson(recording.machine.until));
-  out.Member("options", OptionsJson(recording.pt));
+  out.Member("from", WatchJson(recording.machine.from));
+  out.Member("until", WatchJson(recording.machine.until));
+  out.Member("options", OptionsJson(*report.source));
+  // In what the streams' accounts are; bytes where nothing is said.
+  if (const TraceUnit unit = report.source->Unit(); unit.bytes != 1)
+    out.Member("unit", std::string(unit.plural));
   out.Member("time", DurationJson(report));
   WriteThreads(report, true, out);
   WriteThreads(report, false, out);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "cli/text/process_ends.h"
 #include "flowback/decode/decoder.h"
 #include "flowback/decode/recording_code.h"
+#include "flowback/decode/trace_source.h"
 #include "flowback/replay/recording_clock.h"
 #include "flowback/replay/threads.h"
 #include "flowback/replay/time_account.h"
@@ -26,6 +28,7 @@ struct StreamInfo {
 
 struct InfoReport {
   const Recording* recording = nullptr;
+  std::shared_ptr<const TraceSource> source;
   const Threads* threads = nullptr;
   const RecordingClock* clock = nullptr;
   std::optional<TimeSpan> span;
@@ -55,7 +58,5 @@ std::string PercentOf(uint64_t part, uint64_t whole);
 
 // "build-id agrees", "unverified: the recording has no build-id", ... or the image's problem.
 std::string ImageVerdict(const ImageStatus& image);
-// Key and value of every recording option that is known, in words.
-std::vector<std::pair<std::string, std::string>> OptionWords(const PtConfig& config);
 
 }  // namespace flowback::cli

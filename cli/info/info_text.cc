@@ -42,7 +42,7 @@ void AppendMachine(const InfoReport& report, std::string& out) {
                   ? machine.architecture
                   : fmt::format("{} {}", machine.os_release, machine.architecture));
   AppendField(out, "cpu", machine.cpu_description);
-  const CpuId& cpu = recording.pt.cpu;
+  const CpuId& cpu = machine.cpu;
   if (cpu.known())
     AppendField(out, "cpu id",
                 fmt::format("{}{}/{}/{}", cpu.intel ? "" : "not Intel, ", cpu.family, cpu.model,
@@ -89,8 +89,9 @@ void AppendDamage(const InfoReport& report, std::string& out) {
 
 void AppendTrace(const InfoReport& report, std::string& out) {
   std::string words;
-  for (const auto& [key, value] : OptionWords(report.recording->pt))
-    words += fmt::format("{}{} {}", words.empty() ? "" : ", ", key, value);
+  for (const TraceSetting& setting : report.source->Settings())
+    if (!setting.name.empty())
+      words += fmt::format("{}{} {}", words.empty() ? "" : ", ", setting.name, setting.text);
   AppendField(out, "options", words);
   if (!report.span) return AppendField(out, "trace", "no time-stamps");
   const TimeSpan& span = *report.span;
@@ -109,11 +110,11 @@ void AppendTrace(const InfoReport& report, std::string& out) {
 struct StreamLine {
   uint64_t decoded = 0, padding = 0, lost = 0, size = 0, instructions = 0;
 
-  void Add(const StreamInfo& info) {
+  void Add(const StreamInfo& info, const TraceUnit& unit) {
     decoded += info.summary.bytes_decoded;
     padding += info.summary.bytes_padding;
     lost += info.summary.bytes_lost;
-    size += info.owner->stream->bytes.size();
+    size += unit.In(*info.owner->stream);
     instructions += info.summary.digest.count;
   }
   void Append(std::string_view name, std::string_view tid, std::string_view cpu,
@@ -136,7 +137,8 @@ std::vector<const StreamInfo*> LargestFirst(const std::vector<StreamInfo>& strea
 
 // Law 1, stream by stream: what was decoded, padding and loss are all there is.
 void AppendStreams(const InfoReport& report, std::string& out) {
-  out += "\nstreams, in bytes: decoded + padding + lost = size\n";
+  const TraceUnit unit = report.source->Unit();
+  out += fmt::format("\nstreams, in {}: decoded + padding + lost = size\n", unit.plural);
   out += fmt::format("{:>8} {:>8} {:>6} {:>12} {:>12} {:>12} {:>12} {:>14}\n", "stream", "tid",
                      "cpu", "decoded", "padding", "lost", "size", "instructions");
   const size_t shown = ShownOf(report.streams.size());
@@ -144,14 +146,14 @@ void AppendStreams(const InfoReport& report, std::string& out) {
   StreamLine rest, all;
   for (size_t i = 0; i < streams.size(); ++i) {
     const StreamInfo& info = *streams[i];
-    all.Add(info);
+    all.Add(info, unit);
     StreamLine line;
-    line.Add(info);
+    line.Add(info, unit);
     if (i < shown)
       line.Append(std::to_string(info.owner->stream->index), NumberOrDash(info.owner->tid),
                   NumberOrDash(info.owner->stream->cpu), out);
     else
-      rest.Add(info);
+      rest.Add(info, unit);
   }
   if (shown < streams.size())
     rest.Append(fmt::format("{} more", streams.size() - shown), "", "", out);
@@ -218,27 +220,10 @@ std::string ImageVerdict(const ImageStatus& image) {
   return "found";
 }
 
-std::vector<std::pair<std::string, std::string>> OptionWords(const PtConfig& config) {
-  std::vector<std::pair<std::string, std::string>> words;
-  if (config.return_compression)
-    words.emplace_back("return compression", *config.return_compression ? "on" : "off");
-  if (config.address_filter) words.emplace_back("address filter", "on");
-  if (config.mtc_off)
-    words.emplace_back("MTC period", "off");
-  else if (config.mtc_shift)
-    words.emplace_back("MTC period", std::to_string(*config.mtc_shift));
-  if (config.tsc_ctc_denominator != 0)
-    words.emplace_back("TSC:CTC",
-                       fmt::format("{}/{}", config.tsc_ctc_numerator, config.tsc_ctc_denominator));
-  if (config.nominal_ratio != 0)
-    words.emplace_back("nominal ratio", std::to_string(config.nominal_ratio));
-  return words;
-}
-
 void PrintInfoText(const InfoReport& report, Output& output) {
   std::string& out = output.buffer();
   AppendMachine(report, out);
-  if (const std::string why = NeverInSpan(*report.recording); !why.empty()) {
+  if (const std::string why = NeverWatched(*report.recording); !why.empty()) {
     AppendField(out, "branch trace", "none: " + why);
     out += fmt::format("  try: {}\n", kSpanRemedy);
   } else if (const std::string stacks = BranchStacksOnly(*report.recording); !stacks.empty()) {

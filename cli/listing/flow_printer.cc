@@ -176,7 +176,7 @@ void PrintListingHeader(Output& output, const Recording& recording, std::string_
   if (json) {
     JsonLine line(output.buffer());
     line.Text("schema", fmt::format("flowback.decode.{}/1", kind)).Text("input", recording.path);
-    line.Text("clock", recording.pt.time.known() ? "ns" : "tsc").Bool("emulated", emulated).End();
+    line.Text("clock", recording.time.known() ? "ns" : "tsc").Bool("emulated", emulated).End();
   } else if (emulated && shows_times) {
     output.Write("# emulated: the times are the emulation's, not the hardware's\n");
   }

@@ -79,7 +79,7 @@ class ParallelListing final : public Listing {
       : owners_(owners),
         settings_(settings),
         output_(output),
-        pipeline_(plan.threads, plan.window, plan.order,
+        pipeline_(plan.threads, plan.in_flight, plan.order,
                   {.work = [this](Job& job, size_t worker) { Print(job, worker); },
                    .deliver = [this](Job& job) { Deliver(job); }}) {
     // Where lines depend on each other one printer prints them all.
@@ -186,7 +186,8 @@ std::unique_ptr<Listing> MakeListing(const ListingPlan& plan,
   ListingPlan whole = plan;
   // More would not make it faster, and hold more memory.
   constexpr size_t kMostUseful = 48;
-  if (whole.window == 0) whole.window = std::min<size_t>(2 * size_t{plan.threads} + 2, kMostUseful);
+  if (whole.in_flight == 0)
+    whole.in_flight = std::min<size_t>(2 * size_t{plan.threads} + 2, kMostUseful);
   return std::make_unique<ParallelListing>(whole, owners, settings, output);
 }
 

@@ -25,11 +25,11 @@ struct ListingPlan {
   // kOneByOne where a line depends on lines before it.
   WorkOrder order = WorkOrder::kAny;
   unsigned threads = 1;
-  size_t window = 0;  // parts under way at most; 0: as is useful
+  size_t in_flight = 0;  // parts under way at most; 0: as is useful
 };
 
-// The text is the same whatever the threads and the window. All but the plan must outlive the
-// result.
+// The text is the same whatever the threads are, and how many parts are under way. All but the plan
+// must outlive the result.
 std::unique_ptr<Listing> MakeListing(const ListingPlan& plan,
                                      const std::vector<StreamOwner>& owners,
                                      const PrintSettings& settings, Output& output);

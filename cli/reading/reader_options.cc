@@ -200,7 +200,7 @@ Status UnderstandResync(const std::string& word, ReaderOptions& options) {
     return Fail(Error(ErrorCode::kUsage,
                       "--engine libipt can't --resync earliest: it goes on at a PSB only")
                     .Remedy("--resync psb"));
-  options.resync = libipt || word == "psb" ? Resync::kPsb : Resync::kEarliest;
+  options.resync = libipt || word == "psb" ? Resync::kSyncPoint : Resync::kEarliest;
   return {};
 }
 
@@ -232,7 +232,7 @@ Status CheckMost(const std::string& option, uint64_t number, uint64_t most) {
 
 Status CheckParallelism(const ReaderOptions& options) {
   if (Status status = CheckMost("--threads", options.threads, 1024); !status) return status;
-  return CheckMost("--window", options.window, 4096);
+  return CheckMost("--window", options.in_flight, 4096);
 }
 
 Status UnderstandSelection(const ReaderWords& words, ReaderOptions& options) {
@@ -265,7 +265,7 @@ void AddReaderOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words)
       "or at the next 'psb' (all that libipt can)");
   app.add_option("--threads", options.threads,
                  "threads to decode and print with; default: one for each CPU");
-  app.add_option("--window", options.window,
+  app.add_option("--window", options.in_flight,
                  "pieces of a stream, or of a listing, in work at one time");
   app.add_option("-o,--output", options.output, "write to this file");
   app.add_flag("--force", options.force,

@@ -29,7 +29,7 @@ struct ReaderOptions {
   bool strict = false;
   bool index = true;     // uses and keeps indexes
   unsigned threads = 0;  // 0: all
-  size_t window = 0;     // 0: as is useful
+  size_t in_flight = 0;  // 0: as is useful
   // What to print.
   ThreadSelection selection;
   std::string time;  // empty: all

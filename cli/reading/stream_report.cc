@@ -20,7 +20,7 @@ bool HasTrace(const Recording& recording) {
 
 }  // namespace
 
-std::string NeverInSpan(const Recording& recording) {
+std::string NeverWatched(const Recording& recording) {
   const MachineInfo& machine = recording.machine;
   if (HasTrace(recording) || (machine.from.empty() && machine.until.empty())) return {};
   if (machine.from.empty())
@@ -48,7 +48,7 @@ Status CheckHasTrace(const Recording& recording) {
                       recording.path +
                           ": the file is cut before its branch trace, if it had one: " + cut->text)
                     .Remedy("copy the whole file again, or record again"));
-  if (const std::string why = NeverInSpan(recording); !why.empty())
+  if (const std::string why = NeverWatched(recording); !why.empty())
     return Fail(Error(ErrorCode::kUnsupported, recording.path + ": nothing was recorded: " + why)
                     .Remedy(kSpanRemedy));
   if (const std::string stacks = BranchStacksOnly(recording); !stacks.empty())
@@ -61,14 +61,14 @@ Status CheckHasTrace(const Recording& recording) {
       "machine with Intel PT (`flowback doctor` tells)"));
 }
 
-Status CheckAccount(const ByteAccount& account, const Stream& stream) {
+Status CheckAccount(const ByteAccount& account, const Stream& stream, const TraceUnit& unit) {
   const uint64_t total = account.decoded + account.padding + account.lost;
-  if (total == stream.bytes.size()) return {};
+  if (total == unit.In(stream)) return {};
   Error error(ErrorCode::kSystem,
-              fmt::format("stream {}: {} bytes decoded + {} padding + {} lost are not the stream's "
-                          "{} bytes: a fault in flowback",
-                          stream.index, account.decoded, account.padding, account.lost,
-                          stream.bytes.size()));
+              fmt::format("stream {}: {} {} decoded + {} padding + {} lost are not the stream's "
+                          "{} {}: a fault in flowback",
+                          stream.index, account.decoded, unit.plural, account.padding, account.lost,
+                          unit.In(stream), unit.plural));
   return Fail(error.Remedy("report it with the recording"));
 }
 

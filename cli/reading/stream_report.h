@@ -9,6 +9,7 @@
 #include "flowback/base/error.h"
 #include "flowback/decode/decoder.h"
 #include "flowback/decode/recording_code.h"
+#include "flowback/decode/trace_source.h"
 #include "flowback/model/recording.h"
 #include "flowback/replay/threads.h"
 #include "flowback/replay/time_account.h"
@@ -16,7 +17,7 @@
 namespace flowback::cli {
 
 // Why a recording between functions holds no trace; empty when it does, or when all was recorded.
-std::string NeverInSpan(const Recording& recording);
+std::string NeverWatched(const Recording& recording);
 inline constexpr const char* kSpanRemedy =
     "record without --from and --until, or name functions that run (--from FUNCTION@FILE picks "
     "one)";
@@ -31,7 +32,7 @@ inline constexpr const char* kBranchStacksRemedy =
 Status CheckHasTrace(const Recording& recording);
 
 // Law 1: decoded + padding + lost = size. An error means a fault of flowback.
-Status CheckAccount(const ByteAccount& account, const Stream& stream);
+Status CheckAccount(const ByteAccount& account, const Stream& stream, const TraceUnit& unit);
 
 // Damage that opening met but survived.
 void WarnOfDamage(const Recording& recording);

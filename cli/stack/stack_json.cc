@@ -92,7 +92,7 @@ void PrintStackHeader(const Recording& recording, bool json, Output& output) {
   if (!json) return;
   JsonLine line(output.buffer());
   line.Text("schema", "flowback.stack/1").Text("input", recording.path);
-  line.Text("clock", recording.pt.time.known() ? "ns" : "tsc");
+  line.Text("clock", recording.time.known() ? "ns" : "tsc");
   line.Bool("emulated", recording.machine.emulated).End();
 }
 

@@ -22,9 +22,9 @@ namespace flowback {
 namespace {
 
 constexpr size_t kBlocksPerSlab = 512;
-// So few are decoded as fast as a file is opened.
+// A section with fewer blocks has no file: decoding them takes no longer than opening one.
 constexpr size_t kFewBlocks = 128;
-// A file is written again when its blocks have become more by one in so many.
+// A file is written again when one in so many of the section's blocks is not in it yet.
 constexpr size_t kSmallPart = 8;
 constexpr size_t kLengthsPerSlab = 16384;
 constexpr uint8_t kStoppingFlags = kFlagPtwrite | kFlagMovCr3 | kFlagVmEntry | kFlagVmPtrld;
@@ -40,7 +40,7 @@ void SetDigest(StaticBlock& block) {
   block.offset_hash = digest.hash;
 }
 
-// Builds one block; lives during one miss.
+// Builds the one block that a look-up has not found, and is gone with that look-up.
 class Builder {
  public:
   Builder(Bytes bytes, CodeMode mode, std::unordered_map<uint64_t, UncommonInstruction>& uncommon)
@@ -128,7 +128,7 @@ const StaticBlock* BlockCache::BlocksByOffset::Keep(const StaticBlock& block) {
 }
 
 void BlockCache::BlocksByOffset::Grow() {
-  // Four times at once, because the old ones stay.
+  // Tables grow to four times their size at once, because the outgrown ones keep their memory.
   auto grown = std::make_unique<Slots>(all_.empty() ? kFirstBits : all_.back()->bits + 2);
   if (!all_.empty())
     for (size_t i = 0; i < all_.back()->size(); ++i)

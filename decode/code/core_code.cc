@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A core dump shows a process's memory at one moment, near the end of the recording. So it can only
 // speak for mappings that were still there then: the sideband is replayed once to find out which
-// record made each of them (LastMappings), and the dump's executable memory is cut into pieces by
+// record made each of them (LastMappings), and the dump's executable memory is cut into ranges by
 // those records. What another mapping replaced before the end has no bytes in the dump.
 //
 // The dump must be of the same run. Its process number says so first; then the files that both
@@ -67,8 +67,8 @@ int32_t ProcessOfThread(const Recording& recording, int32_t tid) {
   return -1;
 }
 
-// Those that a stream or ITRACE_START says were traced, for messages: a recording may name every
-// process of the machine.
+// The processes of which a stream or an ITRACE_START record says that they were traced. Messages
+// name these only, as a recording may name every process of the machine.
 std::set<int32_t> TracedProcesses(const Recording& recording) {
   std::set<int32_t> traced;
   for (const Stream& stream : recording.streams)
@@ -162,7 +162,7 @@ class CoreCode::Builder {
   }
 
   Status CheckRun(const CoreFile& core, const std::string& path, int32_t pid) {
-    bool recorded = false;  // a file in memory at the end, which the dump should know as well
+    bool recorded = false;  // mapped at the recording's end, so the dump should have the file, too
     bool confirmed = false;
     std::set<const MmapRecord*> seen;
     for (const CoreSegment& segment : core.segments) {
@@ -212,7 +212,7 @@ class CoreCode::Builder {
   }
 
   void Cut(const CoreFile& core, const ImageStore::FilePointer& file, int32_t pid) {
-    PiecesOfOwners& owners = code_.processes_[pid];
+    RangesOfOwners& owners = code_.processes_[pid];
     const LastMappings& last = last_[pid];
     for (const CoreSegment& segment : core.segments) {
       if (!segment.executable) continue;
@@ -227,7 +227,7 @@ class CoreCode::Builder {
   // Files begin and end inside a segment only where dumps of other makers join them.
   void CutByFiles(const CoreFile& core, const CoreSegment& segment,
                   const ImageStore::FilePointer& core_file, int32_t pid, uint64_t address,
-                  uint64_t size, const MmapRecord* record, std::vector<CorePiece>& pieces) {
+                  uint64_t size, const MmapRecord* record, std::vector<DumpedRange>& ranges) {
     for (uint64_t done = 0; done < size;) {
       const uint64_t at = address + done;
       const CoreMappedFile* file = core.FileAt(at);
@@ -238,38 +238,38 @@ class CoreCode::Builder {
         const auto next = std::ranges::upper_bound(core.files, at, {}, &CoreMappedFile::address);
         if (next != core.files.end()) part = std::min(part, next->address - at);
       }
-      CorePiece piece{.record = record, .address = at, .size = part, .dump = {}, .core = nullptr};
+      DumpedRange range{.record = record, .address = at, .size = part, .dump = {}, .core = nullptr};
       const uint64_t skipped = at - segment.address;
-      piece.dumped = Slice(segment.bytes, skipped, part).size();
-      piece.file_offset = segment.file_offset + skipped;
-      if (record != nullptr) piece.verified = IsVerified(core, *record);
-      if (piece.record == nullptr || !piece.record->executable)
-        piece.record = MakeRecord(core, file, pid, piece);
-      if (piece.record != nullptr) {
-        piece.core = store_.Alias(core_file, core_file->path + ":" + piece.record->path);
-        piece.dump = core_file->path;
-        pieces.push_back(std::move(piece));
+      range.dumped = Slice(segment.bytes, skipped, part).size();
+      range.file_offset = segment.file_offset + skipped;
+      if (record != nullptr) range.verified = IsVerified(core, *record);
+      if (range.record == nullptr || !range.record->executable)
+        range.record = MakeRecord(core, file, pid, range);
+      if (range.record != nullptr) {
+        range.core = store_.Alias(core_file, core_file->path + ":" + range.record->path);
+        range.dump = core_file->path;
+        ranges.push_back(std::move(range));
       }
       done += part;
     }
   }
 
-  // What the recorder would have written had it seen the mapping; null for memory that is in no
-  // file and not in the dump.
+  // Makes the record that the recorder would have written had it seen the mapping. Null for memory
+  // that is neither in a file nor in the dump.
   const MmapRecord* MakeRecord(const CoreFile& core, const CoreMappedFile* file, int32_t pid,
-                               const CorePiece& piece) {
-    if (file == nullptr && piece.dumped == 0) return nullptr;
+                               const DumpedRange& range) {
+    if (file == nullptr && range.dumped == 0) return nullptr;
     MmapRecord record;
     record.pid = record.tid = pid;
-    record.address = piece.address;
-    record.size = piece.size;
+    record.address = range.address;
+    record.size = range.size;
     if (file != nullptr) {
       record.path = file->path;
-      record.file_offset = file->file_offset + (piece.address - file->address);
+      record.file_offset = file->file_offset + (range.address - file->address);
       record.build_id = core.BuildIdOf(*file);
     } else {
-      record.path = core.vdso == piece.address && core.vdso != 0 ? kVdso
-                    : piece.address == kVsyscallPage             ? kVsyscall
+      record.path = core.vdso == range.address && core.vdso != 0 ? kVdso
+                    : range.address == kVsyscallPage             ? kVsyscall
                                                                  : kAnonymous;
       if (record.path == kVdso) record.build_id = core.BuildIdAt(core.vdso);
     }
@@ -296,16 +296,16 @@ Result<CoreCode> CoreCode::Load(const std::vector<std::string>& paths, const Rec
 
 std::vector<int32_t> CoreCode::Processes() const {
   std::vector<int32_t> list;
-  for (const auto& [pid, pieces] : processes_) list.push_back(pid);
+  for (const auto& [pid, ranges] : processes_) list.push_back(pid);
   return list;
 }
 
-const std::vector<CorePiece>& CoreCode::Pieces(int32_t pid, size_t since) const {
-  static const std::vector<CorePiece> kNone;
+const std::vector<DumpedRange>& CoreCode::Dumped(int32_t pid, size_t since) const {
+  static const std::vector<DumpedRange> kNone;
   const auto process = processes_.find(pid);
   if (process == processes_.end()) return kNone;
-  const auto pieces = process->second.find(since);
-  return pieces == process->second.end() ? kNone : pieces->second;
+  const auto ranges = process->second.find(since);
+  return ranges == process->second.end() ? kNone : ranges->second;
 }
 
 const BuildId* CoreCode::BuildIdOf(const MmapRecord& record) const {

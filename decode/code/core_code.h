@@ -20,7 +20,7 @@
 namespace flowback {
 
 // A part of a process's executable memory that one record (or none) mapped, as the dump has it.
-struct CorePiece {
+struct DumpedRange {
   const MmapRecord* record = nullptr;  // as recorded, or made from the dump where nothing is
   uint64_t address = 0;
   uint64_t size = 0;
@@ -47,7 +47,7 @@ class CoreCode {
   std::vector<int32_t> Processes() const;
   // The dumped memory that the process has had since the record at position `since` of the
   // sideband; with LastMappings::kBefore, since before all records.
-  const std::vector<CorePiece>& Pieces(int32_t pid, size_t since) const;
+  const std::vector<DumpedRange>& Dumped(int32_t pid, size_t since) const;
   // The build-id of the record's file as the dump shows it, where the record has none; else null.
   const BuildId* BuildIdOf(const MmapRecord& record) const;
   // The records made from the dump.
@@ -55,9 +55,9 @@ class CoreCode {
 
  private:
   class Builder;
-  using PiecesOfOwners = std::map<size_t, std::vector<CorePiece>>;
+  using RangesOfOwners = std::map<size_t, std::vector<DumpedRange>>;
 
-  std::map<int32_t, PiecesOfOwners> processes_;
+  std::map<int32_t, RangesOfOwners> processes_;
   std::unordered_map<const MmapRecord*, BuildId> build_ids_;
   std::deque<MmapRecord> made_;  // never moved
 };

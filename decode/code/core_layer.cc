@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For each piece of a dump, from the surest source down:
+// For each range of a dump, from the surest source down:
 //   1. a file whose build-id agrees with the recorded one, or that the user gave: the dump adds
 //      nothing;
 //   2. a file without a build-id to compare: where its bytes are the dump's, it stays; where they
@@ -29,29 +29,30 @@ bool SameBytes(const CodeMapping& file, const CodeMapping& dump) {
 }  // namespace
 
 void CoreLayer::Amend(int32_t pid, size_t since, ProcessCode& process) {
-  for (const CorePiece& piece : cores_.Pieces(pid, since)) Amend(piece, process);
+  for (const DumpedRange& range : cores_.Dumped(pid, since)) Amend(range, process);
 }
 
-void CoreLayer::Amend(const CorePiece& piece, ProcessCode& process) {
-  // A record made from the dump has not been replayed.
-  const CodeMapping* mapped = process.now().Find(piece.address);
-  std::optional<CodeMapping> file = finder_.Map(*piece.record);
+void CoreLayer::Amend(const DumpedRange& range, ProcessCode& process) {
+  // A record that was made from the dump was not among those that were replayed, so its file is
+  // mapped here.
+  const CodeMapping* mapped = process.now().Find(range.address);
+  std::optional<CodeMapping> file = finder_.Map(*range.record);
   if (file && (mapped == nullptr || mapped->section != file->section)) process.Amend(*file);
-  if (piece.dumped == 0) return;
+  if (range.dumped == 0) return;
   if (file && file->section->verification() != Verification::kUnverified) return;
 
   const Verification verification =
-      piece.verified ? Verification::kBuildId : Verification::kUnverified;
+      range.verified ? Verification::kBuildId : Verification::kUnverified;
   const CodeMapping dump =
-      store_.MapFile(piece.core, piece.file_offset, piece.dumped, piece.address, verification);
-  if (file && SameBytes(*file, dump)) return finder_.NoteCore(piece, verification, true);
+      store_.MapFile(range.core, range.file_offset, range.dumped, range.address, verification);
+  if (file && SameBytes(*file, dump)) return finder_.NoteCore(range, verification, true);
   AddressSpace used;
   used.Map(dump);
   if (!file)
     for (const CodeMapping& given : given_.mappings()) used.Unmap(given.address, given.size);
   const std::vector<CodeMapping> parts = used.mappings();
   for (const CodeMapping& part : parts) process.Amend(part);
-  if (!parts.empty()) finder_.NoteCore(piece, verification, false);
+  if (!parts.empty()) finder_.NoteCore(range, verification, false);
 }
 
 }  // namespace flowback

@@ -26,7 +26,7 @@ class CoreLayer {
   void Amend(int32_t pid, size_t since, ProcessCode& process);
 
  private:
-  void Amend(const CorePiece& piece, ProcessCode& process);
+  void Amend(const DumpedRange& range, ProcessCode& process);
 
   const CoreCode& cores_;
   ImageFinder& finder_;

@@ -31,8 +31,9 @@ constexpr std::string_view kSuffix = ".cache";
 constexpr std::string_view kUnfinished = "new-";  // names of files that are being written
 constexpr time_t kHour = 3600;
 
-// A file begins with it. As it lies in memory: an order of bytes other than this machine's shows in
-// the magic number. One of another length or checksum is damaged.
+// What a file begins with, written as it lies in memory: if it was written with another order of
+// bytes than this machine's, the magic number tells. A file whose length or checksum is not what
+// the header says is damaged.
 struct Header {
   static constexpr uint64_t kMagic = 0x656863616362'6c66;
 
@@ -56,7 +57,8 @@ struct Header {
 };
 static_assert(sizeof(Header) == 64);
 
-// The file is in use: others are removed before it.
+// Notes that the file was used just now. Where the cache is too big, files that were not used for
+// longer are removed first.
 void MarkUsed(int fd, const struct stat& info) {
   if (info.st_mtime + kHour < time(nullptr)) futimens(fd, nullptr);
 }
@@ -67,7 +69,8 @@ struct KeptFile {
   struct timespec used;
 };
 
-// Ours by name; on the way those left unfinished for long are removed.
+// The files in the folder whose names are the cache's. Unfinished ones that were left behind long
+// ago are removed on the way.
 std::vector<KeptFile> ListFinished(const std::string& folder) {
   std::vector<KeptFile> files;
   DIR* const entries = opendir(folder.c_str());
@@ -184,7 +187,8 @@ std::unique_ptr<const CachedBytes> DiskCache::Load(const std::string& name) cons
   return result;
 }
 
-// One file shall not drive out all others. A write beyond the process's limit would kill it.
+// One file shall not drive out all others. And a write beyond the limit that the process has for
+// files would kill it.
 bool DiskCache::HasRoomFor(size_t size) const {
   rlimit limit{};
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0) return false;

@@ -31,9 +31,9 @@ ElfHandle Open(Bytes bytes) {
   return ElfHandle(elf_memory(image, bytes.size()));
 }
 
-// The build-id among the notes in [offset, offset + size) of the file. `left`: of the bytes that
-// may still be looked at. Headers may name the same notes, by segment and by section; tens of
-// thousands that do would take days.
+// The build-id among the notes in [offset, offset + size) of the file. `left` is the number of
+// bytes that may still be looked at, over all calls. Several headers may name the same notes;
+// without the bound, a file with tens of thousands of such headers would take days.
 BuildId FindBuildId(Elf* elf, Bytes bytes, uint64_t offset, uint64_t size, uint64_t alignment,
                     uint64_t& left) {
   const Bytes range = Slice(bytes, offset, size);

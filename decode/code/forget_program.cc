@@ -18,7 +18,7 @@ constexpr uint64_t kNever = ~uint64_t{0};
 
 // What the records tell of one process, each by time.
 struct ToldProcess {
-  std::vector<uint64_t> programs;  // when they began; another process of that number, too
+  std::vector<uint64_t> programs;  // when each began, also those of later processes of its number
   std::vector<const MmapRecord*> mappings;
   std::vector<const ForkRecord*> children;
 
@@ -62,7 +62,8 @@ class Told {
   std::map<int32_t, ToldProcess> processes_;
 };
 
-// A child has the code that its parent had. All of them by pid, then by time.
+// A child has the code that its parent had, so what is not known of a parent is not known of its
+// children either. The result is sorted by pid, then by time.
 std::map<int32_t, std::vector<LostProgram>> WithChildren(const std::vector<LostProgram>& lost,
                                                          const Told& told) {
   const auto later = [](const LostProgram& a, const LostProgram& b) {
@@ -78,7 +79,7 @@ std::map<int32_t, std::vector<LostProgram>> WithChildren(const std::vector<LostP
     const ToldProcess& process = told[one.pid];
     const uint64_t end = process.NextProgram(one.earliest);
     if (!seen.emplace(one.pid, end).second)
-      continue;  // its children are there, the first was earlier
+      continue;  // this one, and so its children, have been gone through from an earlier time on
     auto child = std::ranges::upper_bound(process.children, one.earliest, {}, &ForkRecord::time);
     for (; child != process.children.end() && (*child)->time < end; ++child)
       open.push({.pid = (*child)->pid, .earliest = (*child)->time, .latest = (*child)->time});
@@ -86,7 +87,8 @@ std::map<int32_t, std::vector<LostProgram>> WithChildren(const std::vector<LostP
   return all;
 }
 
-// What may lie anywhere: what the user gave, and why there is no more.
+// What stays though the program is not known: what the user gave, and the reasons why there is no
+// code at a place.
 AddressSpace Unknown(const RecordingCode& code) {
   AddressSpace given = *code.Given()->epochs.front().space;
   given.Unmap(kUpperHalf, kUpperHalf);
@@ -165,8 +167,8 @@ class Rebuilder {
   const AddressSpace& unknown_;
   AddressSpaceHistory history_;
   size_t next_ = 0;      // of lost_
-  uint64_t until_ = 0;   // no program is told up to then
-  uint64_t latest_ = 0;  // of the one that runs
+  uint64_t until_ = 0;   // up to then the records do not tell which program runs
+  uint64_t latest_ = 0;  // when the program that runs began at the latest
   AddressSpace known_;   // its code, without the kernel's
   size_t mapped_ = 0;    // so many mappings have been looked at
 };

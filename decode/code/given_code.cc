@@ -17,8 +17,8 @@ std::string Describe(const ImageSpec& spec) {
   return "--image " + spec.file + (spec.load_address ? "@" + Hex(*spec.load_address) : "");
 }
 
-// A file that can't be opened is an unreadable input, also where the system refused it: what the
-// callers know as kPermission is about tracing.
+// A file that can't be opened is an unreadable input, even where the system refused access: to the
+// callers, kPermission means that tracing is not allowed.
 Error OpenError(const Error& error, const std::string& doing, const char* remedy) {
   const bool refused = error.code() == ErrorCode::kPermission;
   return Error(ErrorCode::kUnreadable, error.message())

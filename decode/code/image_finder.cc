@@ -17,7 +17,8 @@ constexpr const char* kCodeFile = ".code";  // behind a recording's name
 
 std::string Key(const MmapRecord& record, const BuildId& build_id) {
   std::string key = record.path + '\n' + build_id.ToHex();
-  // Memory without a file has nothing else to tell its pieces apart.
+  // The address is a part of the key for memory without a file: nothing else tells such mappings
+  // apart.
   if (IsPathless(record.path) && build_id.empty()) key += '\n' + Hex(record.address);
   return key;
 }
@@ -160,8 +161,8 @@ void ImageFinder::TryGiven(Search& search) const {
   }
 }
 
-// What was kept for the mapping itself is what ran; that nobody has changed it since is known by
-// its build-id, or by all its bytes.
+// A copy that was kept for this very mapping is what ran. Whether it has been changed since, its
+// build-id tells, or a hash of all its bytes.
 void ImageFinder::TryKept(Search& search, const KeptImage* kept) {
   if (kept == nullptr) return;
   const auto file = store_.Open(kept_.FileOf(kept->name));
@@ -206,7 +207,8 @@ void ImageFinder::TryOwnVdso(Search& search) {
   search.source = CodeSource::kOwnVdso;
 }
 
-// Sets the verification when it fits, and else the reason, where no earlier file gave one.
+// Sets the verification if the file fits. Otherwise it sets the reason, unless an earlier file gave
+// one.
 bool ImageFinder::Fits(const ImageStore::FilePointer& file, Search& search) const {
   const auto misfit = [&](const std::string& reason) {
     const std::string name = file->path == kVdso ? "this machine's vDSO" : file->path;
@@ -236,8 +238,9 @@ bool ImageFinder::Fits(const ImageStore::FilePointer& file, Search& search) cons
   return true;
 }
 
-// One or two places by name. Of more, which are mostly by build-id and not of the user's making,
-// the last, which is the recorded path, and those that are there but can't be read.
+// The places that were looked at, for a message. One or two are all named. Of more, which mostly
+// come from the build-id and mean little to the user, these are named: the last one, which is the
+// recorded path, and those where a file is that can't be read.
 std::string ImageFinder::Tried(const std::vector<std::string>& looked_for) {
   if (looked_for.empty()) return "nowhere to look";
   std::string tried;
@@ -326,19 +329,19 @@ std::shared_ptr<const CodeSection> ImageFinder::WhyNothing(const MmapRecord& rec
   return found.reason;
 }
 
-void ImageFinder::NoteCore(const CorePiece& piece, Verification verification, bool file_agrees) {
-  Found& found = Find(*piece.record);
+void ImageFinder::NoteCore(const DumpedRange& range, Verification verification, bool file_agrees) {
+  Found& found = Find(*range.record);
   ImageStatus& status = statuses_[found.status];
   if (file_agrees) {
-    status.problem = "its bytes are those in the core dump " + piece.dump;
+    status.problem = "its bytes are those in the core dump " + range.dump;
     return;
   }
   if (found.file != nullptr)
     status.problem = found.file->path + " is not what ran: its bytes differ from those in " +
-                     piece.dump + ", which are used instead";
+                     range.dump + ", which are used instead";
   else
     status.problem.clear();
-  status.file = piece.core->path;
+  status.file = range.core->path;
   status.found = verification == Verification::kBuildId ? status.recorded : BuildId();
   status.source = CodeSource::kCore;
   status.verification = verification;

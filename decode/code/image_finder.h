@@ -37,7 +37,7 @@ class ImageFinder {
   std::shared_ptr<const CodeSection> WhyNothing(const MmapRecord& record);
   // What a core dump's bytes were found to be for a mapping: taken instead of a file, or equal to
   // the file's (`file_agrees`), whose build-id nobody knows.
-  void NoteCore(const CorePiece& piece, Verification verification, bool file_agrees);
+  void NoteCore(const DumpedRange& range, Verification verification, bool file_agrees);
   // Whether a recorded build-id says that `image` is not what ran at its address.
   bool Contradicted(const GivenImage& image) const;
   // Why nothing was decoded with a given image, if so. `anywhere`: it has no address of its own.

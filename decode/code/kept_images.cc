@@ -69,7 +69,8 @@ std::optional<BuildId> BuildIdIn(std::string_view text) {
   return build_id;
 }
 
-// A file of the folder itself: an index may come from anywhere.
+// An index may come from anywhere, so a name in it counts only where it is that of a file in the
+// folder itself.
 bool IsName(std::string_view name) {
   return !name.empty() && name.size() <= kLongestName && name[0] != '.' &&
          name.find('/') == std::string_view::npos;
@@ -103,19 +104,19 @@ std::string ImagesFolderOf(const std::string& recording) {
   return recording + std::string(kFolderEnd);
 }
 
-void ImageHash::Add(Bytes piece) {
-  while (rest_.size() + piece.size() >= kStep) {
+void ImageHash::Add(Bytes bytes) {
+  while (rest_.size() + bytes.size() >= kStep) {
     const size_t part = kStep - rest_.size();
     if (rest_.empty()) {
-      hash_ = ContentHash(piece.first(kStep), hash_);
+      hash_ = ContentHash(bytes.first(kStep), hash_);
     } else {
-      rest_.insert(rest_.end(), piece.begin(), piece.begin() + static_cast<ptrdiff_t>(part));
+      rest_.insert(rest_.end(), bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(part));
       hash_ = ContentHash(rest_, hash_);
       rest_.clear();
     }
-    piece = piece.subspan(part);
+    bytes = bytes.subspan(part);
   }
-  rest_.insert(rest_.end(), piece.begin(), piece.end());
+  rest_.insert(rest_.end(), bytes.begin(), bytes.end());
 }
 
 uint64_t ImageHash::Finish() { return ContentHash(rest_, hash_); }
@@ -181,7 +182,8 @@ KeptImages KeptImages::Of(const std::string& recording) {
   return kept;
 }
 
-// Of several files of one build, stripped or not, the one from the record's path.
+// A build may have several files, such as one that is stripped and one that is not. Then the one
+// that was kept from the record's path is taken.
 const KeptImage* KeptImages::Find(const MmapRecord& record, const BuildId& build_id) const {
   if (build_id.empty()) {
     const auto mapping = mapped_.find({record.time, record.pid, record.address});

@@ -29,10 +29,10 @@ namespace flowback {
 std::string ImagesFolderOf(const std::string& recording);
 inline constexpr const char* kImagesIndex = "index";
 
-// Of a file's content, a piece of any size at a time. Not proof against what is made to collide.
+// Of a file's content, a part of any size at a time. Not proof against what is made to collide.
 class ImageHash {
  public:
-  void Add(Bytes piece);
+  void Add(Bytes bytes);
   uint64_t Finish();
 
   static uint64_t Of(Bytes content);

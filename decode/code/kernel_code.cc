@@ -336,7 +336,7 @@ class Loader {
       return;
     }
     if (IsInCopy(symbol)) return;
-    // Its bytes may have been told already, at the same time.
+    // Another record of the same time may have told its bytes already.
     const CodeMapping* present = code_.now().Find(symbol.address);
     if (present != nullptr && patches_.contains(present->section.get())) return;
     code_.Hide(symbol.time, symbol.address, symbol.size,
@@ -363,8 +363,8 @@ class Loader {
 Result<KernelCode> LoadKernelCode(const Recording& recording, const ImageSearch& search,
                                   uint64_t trace_start, ImageStore& store,
                                   const RunningKernel& running) {
-  if (!recording.pt.kernel_traced.value_or(false) && search.kcore.empty() &&
-      search.kallsyms.empty() && recording.kcore_dir.empty())
+  if (!recording.levels.kernel.value_or(false) && search.kcore.empty() && search.kallsyms.empty() &&
+      recording.kcore_dir.empty())
     return KernelCode();
   return Loader(recording, search, trace_start, store, running).Load();
 }

@@ -33,7 +33,8 @@ void ProcessCode::Map(uint64_t time, const CodeMapping& mapping) {
   space_.Map(mapping);
 }
 
-// Behind a loss of records. A mapping that does not waits.
+// Whether a mapping begins an epoch at once where records were lost before it. One that does not
+// waits for the next one that does.
 bool ProcessCode::StartsEpoch(const CodeMapping& mapping) {
   constexpr size_t kMost = 64;  // then one for a quarter more mappings
   ++lost_mappings_;

@@ -105,7 +105,7 @@ class Replay {
       std::visit(*this, sideband[position_]);
   }
   void operator()(const MmapRecord& record) {
-    if (record.kernel) return;  // LoadKernelCode's
+    if (record.kernel) return;  // LoadKernelCode reads these
     std::optional<CodeMapping> mapping;
     if (record.executable) mapping = finder_.Map(record);
     if (mapping)
@@ -188,7 +188,8 @@ Result<RecordingCode> RecordingCode::Load(const Recording& recording, const Imag
   const AddressSpace all_given = LayOut(
       *given, [&](const GivenImage& image) { return !IsCandidateOnly(image, has_mappings); });
   ImageFinder finder(recording, search, given->images, all_given, *cores, store);
-  // Before anything is laid out, because a recorded build-id may speak against a given image.
+  // This comes before any code is laid out, because a recorded build-id may contradict an image
+  // that the user gave.
   for (const SidebandRecord& record : recording.sideband)
     if (const auto* mmap = std::get_if<MmapRecord>(&record); mmap && mmap->executable)
       mmap->kernel ? finder.InspectKernel(*mmap) : finder.Inspect(*mmap);

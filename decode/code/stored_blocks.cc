@@ -13,7 +13,8 @@ namespace {
 
 constexpr size_t kPageSize = 4096;
 
-// Where what decides about a block ends: the decoder has seen the instruction behind it.
+// The end of the bytes that decide about a block: the decoder has seen the instruction behind it,
+// too.
 uint64_t SeenEnd(const StaticBlock& block, Bytes section) {
   return std::min<uint64_t>(block.offset + block.size + kLongestInstruction, section.size());
 }
@@ -30,7 +31,7 @@ std::vector<uint32_t> PagesOf(const std::vector<const StaticBlock*>& blocks, Byt
   return pages;
 }
 
-// Runs of pages at a time.
+// Pages that lie side by side are hashed together.
 uint64_t HashOfPages(std::span<const uint32_t> pages, Bytes section) {
   uint64_t hash = 0;
   for (size_t i = 0; i < pages.size();) {
@@ -74,7 +75,7 @@ struct StoredBlocks::Head {
   uint64_t lengths = 0;
   uint64_t unused[2] = {};
 
-  // Of all; 0 when it is beyond all reason.
+  // The size of all that the header counts; 0 where it can't be true.
   uint64_t Size() const {
     constexpr uint64_t kMost = uint64_t{1} << 40;
     if (bits == 0 || bits > 32 || blocks > kMost || pages > kMost || lengths > kMost) return 0;
@@ -121,7 +122,7 @@ bool StoredBlocks::TakeApart(Bytes section) {
   return inside && HashOfPages(pages_, section) == head.pages_hash;
 }
 
-// So that nothing is read outside, and no search is endless.
+// Makes certain that nothing outside of the file is read, and that no search is endless.
 bool StoredBlocks::IsSound(Bytes section) const {
   const bool has_end = std::ranges::find(table_, 0U) != table_.end();
   const bool in_range =

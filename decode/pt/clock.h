@@ -11,6 +11,7 @@
 #include "decode/pt/packets/packet.h"
 #include "decode/pt/reciprocal.h"
 #include "flowback/model/machine.h"
+#include "flowback/model/pt_config.h"
 
 namespace flowback::pt {
 

@@ -20,8 +20,9 @@ FlowSummary CountBlocks(const DecodeInput& input, CodeMemory& memory,
 }
 
 FlowSummary CountBlocks(const DecodeInput& input, std::deque<CodeMemory>& memory,
-                        size_t segment_size, size_t window, BlockCountConsumer& consumer) {
-  return ParallelCounter<BlockCountingSink>(input, memory, segment_size, window, &consumer).Run();
+                        size_t segment_size, size_t in_flight, BlockCountConsumer& consumer) {
+  return ParallelCounter<BlockCountingSink>(input, memory, segment_size, in_flight, &consumer)
+      .Run();
 }
 
 }  // namespace flowback::pt

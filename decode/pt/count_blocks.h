@@ -15,6 +15,6 @@ namespace flowback::pt {
 FlowSummary CountBlocks(const DecodeInput& input, CodeMemory& memory, BlockCountConsumer& consumer);
 // The same on several threads: as ParallelCounter.
 FlowSummary CountBlocks(const DecodeInput& input, std::deque<CodeMemory>& memory,
-                        size_t segment_size, size_t window, BlockCountConsumer& consumer);
+                        size_t segment_size, size_t in_flight, BlockCountConsumer& consumer);
 
 }  // namespace flowback::pt

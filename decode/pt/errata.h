@@ -4,6 +4,7 @@
 
 #include "decode/pt/packets/packet.h"
 #include "flowback/model/machine.h"
+#include "flowback/model/pt_config.h"
 
 namespace flowback::pt {
 

@@ -68,7 +68,7 @@ std::optional<uint64_t> FlowEngine<Sink>::PlaceOf(const IpPayload& payload) {
 template <FlowSink Sink>
 void FlowEngine<Sink>::SelectCode() {
   const uint64_t tsc = clock_.tsc();
-  const TimeConversion& time = input_.config.time;
+  const TimeConversion& time = input_.time;
   code_.Advance(time.known() && tsc != 0 ? time.ToNanoseconds(tsc) : 0, sink_.retired());
   UseGraph();
 }

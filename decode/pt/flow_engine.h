@@ -25,7 +25,7 @@
 //
 // A packet that contradicts the code or the state is an error: the flow is lost from there to the
 // first packet that gives the full state again (Resync::kEarliest), or to the next PSB
-// (Resync::kPsb), and a DataLoss says so.
+// (Resync::kSyncPoint), and a DataLoss says so.
 //
 // The class is a template on its sink (flow_sink.h), so that counting and delivering each get a hot
 // loop of their own: see sinks.h, batch_sink.h, event_sink.h. Its parts: flow_walk.h walks code,
@@ -53,6 +53,7 @@
 #include "decode/pt/sinks.h"
 #include "flowback/base/joined_bytes.h"
 #include "flowback/decode/decoder.h"
+#include "flowback/model/pt_config.h"
 
 namespace flowback::pt {
 
@@ -385,6 +386,7 @@ class FlowEngine : private FlowState {
   CodeView& code_;
   MemoCache& memos_;
   Sink& sink_;
+  const PtConfig& config_;               // the input's
   const uint8_t* stop_ = nullptr;        // where the hot loop ends at the latest; null: anywhere
   PathMemo* memo_ = nullptr;             // of graph_, if that has one yet
   const uint8_t* uses_begin_ = nullptr;  // of memoised paths that are in no sum yet

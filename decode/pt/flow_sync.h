@@ -15,19 +15,21 @@
 #include "decode/pt/flow_ahead.h"
 #include "decode/pt/flow_engine.h"
 #include "decode/pt/packets/packet_groups.h"
+#include "flowback/model/pt_config.h"
 
 namespace flowback::pt {
 
 template <FlowSink Sink>
 FlowEngine<Sink>::FlowEngine(const DecodeInput& input, CodeView& code, MemoCache& memos, Sink& sink)
-    : FlowState(input.config),
+    : FlowState(PtConfigOf(input.config)),
       input_(input),
       window_(input.bytes, input.joined),
       code_(code),
       memos_(memos),
       sink_(sink),
-      errata_(ErrataOf(input.config.cpu)),
-      compressed_returns_(input.config.return_compression.value_or(true)) {}
+      config_(PtConfigOf(input.config)),
+      errata_(ErrataOf(config_.cpu)),
+      compressed_returns_(config_.return_compression.value_or(true)) {}
 
 template <FlowSink Sink>
 ByteAccount FlowEngine<Sink>::Run() {
@@ -221,7 +223,7 @@ template <FlowSink Sink>
 void FlowEngine<Sink>::Failed() {
   // A BIP looks like a TNT: what is wrong may be that the group of PEBS packets has ended.
   const bool ambiguous = pebs_.item_bytes != 0 && !PacketsAreSound(failure_.cause);
-  if (input_.resync == Resync::kPsb || ambiguous)
+  if (input_.resync == Resync::kSyncPoint || ambiguous)
     return LoseAt(Offset(packet_), failure_.cause, std::move(failure_.detail));
   ClearCompound();
   BeginLoss(failure_.cause, Offset(packet_), std::move(failure_.detail));
@@ -443,7 +445,7 @@ bool FlowEngine<Sink>::ApplyHeader(const Header& header) {
 template <FlowSink Sink>
 bool FlowEngine<Sink>::StartsBeforeEnable() {
   const bool erratum =
-      errata_.psb_in_enable || (!input_.config.cpu.known() && input_.resync == Resync::kEarliest);
+      errata_.psb_in_enable || (!config_.cpu.known() && input_.resync == Resync::kEarliest);
   return erratum && FollowedByEnable();
 }
 

@@ -276,11 +276,11 @@ bool FlowEngine<Sink>::Binds(uint32_t id, uint8_t flags) const {
 
 template <FlowSink Sink>
 bool FlowEngine<Sink>::LeavesFilter(uint32_t id) const {
-  if (!errata_.filter_exit_no_ip || input_.config.filter_ranges.empty()) return false;
+  if (!errata_.filter_exit_no_ip || config_.filter_ranges.empty()) return false;
   const InstructionClass last = graph_->node(id).last;
   if (last != InstructionClass::kJump && last != InstructionClass::kCall) return false;
   const uint64_t target = graph_->SuccessorAddress(id, 1);
-  for (const AddressRange& range : input_.config.filter_ranges)
+  for (const AddressRange& range : config_.filter_ranges)
     if (range.Contains(target)) return false;
   return true;
 }
@@ -335,7 +335,7 @@ bool FlowEngine<Sink>::WalkToStop(std::optional<uint64_t> ip) {
 // one do so for either direction.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::LeaveAtConditional(std::optional<uint64_t> ip) {
-  if (!ip && !input_.config.address_filter)
+  if (!ip && !config_.address_filter)
     return MismatchAtBranch("TIP.PGD without an IP at a conditional branch");
   const bool taken = ip != graph_->SuccessorAddress(cur_, 0);
   const uint64_t next = ip.value_or(graph_->SuccessorAddress(cur_, 1));

@@ -16,7 +16,7 @@ std::unique_ptr<FlowReader> MakeSegmentReader(const DecodeInput& input, CodeMemo
   if (input.times)
     return std::make_unique<SegmentReader<TimeEstimator>>(
         input, memory, [](ExecutionConsumer& consumer, const DecodeInput& of) {
-          return TimeEstimator(consumer, of.config);
+          return TimeEstimator(consumer, PtConfigOf(of.config));
         });
   return std::make_unique<SegmentReader<BatchWriter>>(
       input, memory,

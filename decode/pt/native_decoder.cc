@@ -61,7 +61,7 @@ class NativeDecoder final : public Decoder {
     if (Status status = Check(input); !status) return Fail(status.error());
     if (const size_t segment = SegmentSize(input); segment != 0)
       return ParallelCounter<CountingSink>(input, ParallelMemory(input, segment), segment,
-                                           Window(input))
+                                           InFlight(input))
           .Run();
     CountingSink sink;
     return SumStream(input, memory_, sink);
@@ -75,14 +75,14 @@ class NativeDecoder final : public Decoder {
   Result<FlowSummary> Count(const DecodeInput& input, BlockCountConsumer& consumer) override {
     if (Status status = Check(input); !status) return Fail(status.error());
     if (const size_t segment = SegmentSize(input); segment != 0)
-      return CountBlocks(input, ParallelMemory(input, segment), segment, Window(input), consumer);
+      return CountBlocks(input, ParallelMemory(input, segment), segment, InFlight(input), consumer);
     return CountBlocks(input, memory_, consumer);
   }
 
  private:
   template <class Sink>
   ByteAccount DecodeTimed(const DecodeInput& input, CodeView& code, ExecutionConsumer& consumer) {
-    TimeEstimator estimator(consumer, input.config);
+    TimeEstimator estimator(consumer, PtConfigOf(input.config));
     Sink sink(estimator);
     const ByteAccount account = FlowEngine<Sink>(input, code, memory_.memos, sink).Run();
     estimator.Finish();
@@ -95,7 +95,7 @@ class NativeDecoder final : public Decoder {
   }
   template <class Sink>
   FlowSummary SumTimed(const DecodeInput& input, ExecutionConsumer& events) {
-    TimeEstimator estimator(events, input.config);
+    TimeEstimator estimator(events, PtConfigOf(input.config));
     Sink sink(estimator);
     FlowSummary summary = SumStream(input, memory_, sink);
     estimator.Finish();
@@ -110,16 +110,16 @@ class NativeDecoder final : public Decoder {
 
   // Of the segments to count in parallel; 0: not in parallel.
   static size_t SegmentSize(const DecodeInput& input) {
-    const size_t least = 2 * (input.piece_size != 0 ? input.piece_size : kSegmentSize);
+    const size_t least = 2 * (input.segment_bytes != 0 ? input.segment_bytes : kSegmentSize);
     if (input.threads <= 1 || input.from != 0 || input.bytes.size() < least ||
         input.code->key != AddressSpaceHistory::Key::kTime)
       return 0;
-    if (input.piece_size != 0) return input.piece_size;
+    if (input.segment_bytes != 0) return input.segment_bytes;
     const size_t fair = input.bytes.size() / (kSegmentsOfThread * input.threads);
     return std::clamp(fair, kSegmentSize, kMostSegmentSize);
   }
-  static size_t Window(const DecodeInput& input) {
-    return input.window != 0 ? input.window : 4 * size_t{input.threads};
+  static size_t InFlight(const DecodeInput& input) {
+    return input.in_flight != 0 ? input.in_flight : 4 * size_t{input.threads};
   }
   std::deque<CodeMemory>& ParallelMemory(const DecodeInput& input, size_t segment) {
     parallel_memory_.resize(std::min<size_t>(input.threads, input.bytes.size() / segment) + 1);

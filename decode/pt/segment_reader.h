@@ -19,6 +19,7 @@
 #include "decode/pt/memo_cache.h"
 #include "decode/pt/state/state_parts.h"
 #include "flowback/decode/flow_reader.h"
+#include "flowback/model/pt_config.h"
 
 namespace flowback::pt {
 
@@ -103,7 +104,8 @@ class SegmentReader final : public FlowReader {
     if (reader.Number() != kTimes) return nullptr;
     kept->at_end = reader.Number() != 0;
     if (reader.Number() != 0) {
-      kept->middle.emplace(SinkState(), ReceiverState(), Carry{FlowState(input_.config), 0, {}});
+      kept->middle.emplace(SinkState(), ReceiverState(),
+                           Carry{FlowState(PtConfigOf(input_.config)), 0, {}});
       PutMiddle(reader, *kept->middle);
     }
     return reader.Done() && IsSound(*kept) ? kept : nullptr;

@@ -37,6 +37,7 @@
 #include "decode/pt/time_course.h"
 #include "decode/pt/time_marks.h"
 #include "flowback/model/execution.h"
+#include "flowback/model/pt_config.h"
 
 namespace flowback::pt {
 

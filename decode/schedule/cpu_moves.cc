@@ -96,7 +96,7 @@ class Mover {
   }
 
   uint64_t TimeOf(uint64_t tsc) const {
-    const TimeConversion& conversion = recording_.pt.time;
+    const TimeConversion& conversion = recording_.time;
     return conversion.known() ? conversion.ToNanoseconds(tsc) : 0;
   }
 

@@ -12,7 +12,7 @@
 namespace flowback {
 namespace {
 
-// Perf nanoseconds, both included.
+// From one moment to another in perf's nanoseconds, both included.
 struct Span {
   uint64_t begin = 0;
   uint64_t end = ~uint64_t{0};
@@ -25,7 +25,8 @@ const SidebandBase& BaseOf(const SidebandRecord& record) {
   return std::visit([](const auto& one) -> const SidebandBase& { return one; }, record);
 }
 
-// When records of each CPU were lost: each time from the record before.
+// When records of each CPU were lost. A loss may have begun right after the CPU's record before the
+// one that tells of it.
 std::map<int32_t, std::vector<Span>> LostSpans(const Recording& recording) {
   std::map<int32_t, std::vector<Span>> spans;
   std::map<int32_t, uint64_t> last;  // time of a CPU's latest record
@@ -45,7 +46,8 @@ std::map<int32_t, std::vector<Span>> LostSpans(const Recording& recording) {
   return spans;
 }
 
-// A thread's own buffer has the trace of any CPU, and some records have none.
+// A buffer of one thread has the trace of any CPU, and some records do not name theirs: then the
+// losses of all CPUs count.
 std::vector<Span> SpansOf(const Stream& stream, const std::map<int32_t, std::vector<Span>>& spans) {
   std::vector<Span> result;
   for (const auto& [cpu, of_cpu] : spans)
@@ -55,7 +57,7 @@ std::vector<Span> SpansOf(const Stream& stream, const std::map<int32_t, std::vec
   return result;
 }
 
-// What of the stream lies in the spans; ranges that overlap are one.
+// The parts of the stream whose times lie in the spans. Ranges that overlap are joined to one.
 std::vector<StreamRange> RangesOf(const Stream& stream, const std::vector<Span>& spans,
                                   const TraceSource& source, const TimeConversion& time) {
   if (!time.known()) return {{.begin = 0, .end = stream.bytes.size()}};
@@ -72,8 +74,9 @@ std::vector<StreamRange> RangesOf(const Stream& stream, const std::vector<Span>&
   return ranges;
 }
 
-// A thread left the program that the records tell of, or may have: a system call behind which it
-// did not go on, as far as that may have been an execve; code that no record tells of.
+// A thread left the program that the records tell of, or may have left it. There are two signs: a
+// system call that may have been an execve and behind which the thread did not go on, and code that
+// executed though no record tells of it.
 struct Departure {
   const ThreadStay* stay = nullptr;  // whose the flow is
   uint64_t known = 0;                // the latest time told when the flow went on; 0: none yet
@@ -120,18 +123,20 @@ class Departures final : public ExecutionConsumer {
     uint64_t tsc = 0;
   };
 
-  // Code ran of which no record tells, nor why there is none: records of its mappings are missing.
+  // Code executed that no record maps, and nothing explains why: the records of its mapping are
+  // missing.
   static bool IsOfUntoldCode(const DataLoss& loss) {
     return loss.cause == LossCause::kNoImage && loss.code == nullptr && loss.last_ip >> 63 == 0;
   }
-  // A signal's handler begins elsewhere, too. Where the call's number is not told, one that lies in
-  // the process's code is taken for that.
+  // A system call that is interrupted by a signal does not go on behind itself either. Where the
+  // call's number is not known, flow that goes on within the process's code is taken for a signal's
+  // handler, and elsewhere for a new program.
   bool MayBeProgram(uint64_t ip) const {
     if (ip == call_->behind) return false;
     if (call_->number) return call_->number->IsOneOf({LinuxCall::kExecve, LinuxCall::kExecveat});
     return call_->space == nullptr || call_->space->Find(ip) == nullptr;
   }
-  // The first time that is later than a departure's is its latest.
+  // The first time that is told after a departure is the latest moment at which it can have been.
   void Pass(uint64_t tsc) {
     for (; timed_ < found_.size() && found_[timed_].known < tsc; ++timed_)
       found_[timed_].latest = tsc;
@@ -162,7 +167,7 @@ class Finder {
     const Span when = WhenOf(departure);
     if (std::ranges::none_of(spans, [&](const Span& span) { return span.Overlaps(when); })) return;
     for (const int32_t pid : ProcessesOf(departure.stay))
-      // The decoder chooses code by the known time, so the change must not be later.
+      // The decoder chooses code by the time that it knows, so the change must not come later.
       if (!IsTold(pid, when))
         found_.push_back(
             {.pid = pid, .earliest = Nanoseconds(departure.known, 0), .latest = when.end});
@@ -174,7 +179,7 @@ class Finder {
 
  private:
   uint64_t Nanoseconds(uint64_t tsc, uint64_t unknown) const {
-    const TimeConversion& time = recording_.pt.time;
+    const TimeConversion& time = recording_.time;
     return tsc == 0 || !time.known() ? unknown : time.ToNanoseconds(tsc);
   }
   Span WhenOf(const Departure& departure) const {
@@ -185,7 +190,8 @@ class Finder {
     return found != execs_.end() &&
            std::ranges::any_of(found->second, [&](uint64_t time) { return when.Contains(time); });
   }
-  // Where it is not known whose the flow is: all with whose code it was read.
+  // The threads that may have made the flow. Where it is not known whose it is, these are all those
+  // with whose code it was read.
   std::vector<int32_t> ProcessesOf(const ThreadStay* stay) const {
     if (stay == nullptr) return {};
     if (stay->pid >= 0) return {stay->pid};
@@ -216,12 +222,12 @@ std::map<int32_t, RecordingCode::History> FindLostPrograms(const Recording& reco
   for (const Stream& stream : recording.streams) {
     const std::vector<Span> spans = SpansOf(stream, lost);
     if (spans.empty()) continue;
-    for (const StreamRange& range : RangesOf(stream, spans, source, recording.pt.time)) {
+    for (const StreamRange& range : RangesOf(stream, spans, source, recording.time)) {
       DecodeInput input = inputs[stream.index];
       input.from = range.begin;
       input.resync = Resync::kEarliest;  // to see as much as possible
       Departures departures(range.end);
-      // What can't be decoded here can't be decoded by anybody.
+      // A failure is left to the decoding that follows, which fails as well and tells why.
       if (!(*decoder)->Decode(input, departures)) continue;
       for (const Departure& departure : departures.Take()) finder.Add(departure, spans);
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// See cpu_moves.cc for the rules. A recording may have as many streams as it has room for, and the
-// thread may change between them with each stretch: so what is asked of all streams' next stretches
-// is kept in order, for those streams that the thread is not on.
+// See cpu_moves.cc for the rules. A recording may have very many streams, and the thread may change
+// between them with each stretch. Going through all streams for each stretch would take too long,
+// so the next stretches of the streams that the thread is not on are kept in order.
 #include "decode/schedule/merge_stretches.h"
 
 #include <algorithm>
@@ -16,8 +16,9 @@ namespace {
 constexpr size_t kMostInBlock = 512;
 constexpr uint64_t kNever = ~uint64_t{0};
 
-// Sources by the guess when their next stretch began, in blocks that tell when the first of their
-// stretches may have ended: a block without any that ended in time is passed over in one step.
+// Sources in the order of the guess when their next stretch began. They lie in blocks; each block
+// knows the earliest time at which one of its stretches may have ended, so a block that has no
+// stretch which ended in time is passed over in one step.
 class ByGuess {
  public:
   explicit ByGuess(const std::vector<StretchSource>& sources) : sources_(sources) {}
@@ -40,8 +41,8 @@ class ByGuess {
     Join(at);
   }
 
-  // The first one whose next stretch did not certainly go on behind `time`; else how many there
-  // are.
+  // The first source whose next stretch did not certainly go on after `time`; the number of sources
+  // where there is none.
   size_t FirstThatEnds(uint64_t time) const {
     for (const Block& block : blocks_) {
       if (block.first_end > time) continue;
@@ -156,15 +157,15 @@ class Merge {
     return head.end_lo <= latest_of_others_ && (!head.told || head.begin_lo <= guess_of_others_);
   }
 
-  // One may be next that did not certainly go on when another had begun at the latest. For all but
-  // the soonest that other one is the soonest.
+  // A stretch may be the next one unless it certainly went on after another one had begun. The one
+  // to compare with is that which begins soonest; for that one itself it is the second soonest.
   size_t Choose() const {
     const auto [latest, soonest] = *by_latest_.begin();
     const auto second = std::next(by_latest_.begin());
     const size_t best = by_guess_.FirstThatEnds(latest);
     const Stretch& head = sources_[soonest].head();
     const bool may_be_next = second == by_latest_.end() || head.end_lo <= second->first;
-    // Where none may be, the clocks of two CPUs contradict each other.
+    // Where no stretch may be the next one, the clocks of two CPUs contradict each other.
     if (best == sources_.size()) return soonest;
     const bool before =
         std::pair(head.Guess(), soonest) < std::pair(sources_[best].head().Guess(), best);

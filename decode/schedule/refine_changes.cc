@@ -14,7 +14,8 @@
 namespace flowback {
 namespace {
 
-// One switch found may tell where another thread stopped, and so on; mostly two rounds tell all.
+// A switch that is found may tell where another thread stopped, which may decide about another
+// switch, and so on. Mostly nothing new is found after two rounds.
 constexpr int kMostRounds = 8;
 
 bool MayMissRecords(const Recording& recording) {
@@ -23,7 +24,7 @@ bool MayMissRecords(const Recording& recording) {
   });
 }
 
-// What is nobody's between two processes' stays is read with the code of one of them.
+// Flow between the stays of two processes that is nobody's is read with the code of one of them.
 enum class CodeBetween : uint8_t { kOfTheFirst, kOfTheSecond };
 
 std::vector<StayChange> WithCodeBetween(const std::vector<StayChange>& changes, CodeBetween code) {
@@ -68,7 +69,8 @@ bool FindPoints(const DecodeInput& input, Decoder& decoder, std::vector<ResumePo
     AddPoints(points, *found);
     if (one_process) return true;
   }
-  // With another process's code a thread may seem to have stopped anywhere.
+  // Read with another process's code, a thread may seem to have stopped anywhere: that is no
+  // evidence.
   for (ResumePoint& point : points) point.no_detour = false;
   return true;
 }
@@ -92,7 +94,7 @@ void RefineChanges(const Recording& recording, const TraceSource& source,
     }
     SharedStream& shared = streams.emplace_back(&stream, &schedules[stream.index]);
     shared.places = places[stream.index];
-    source.VisitPauses(stream, recording.pt.time, [&](const Pause& pause) {
+    source.VisitPauses(stream, recording.time, [&](const Pause& pause) {
       shared.pauses.push_back(pause);
       return true;
     });

@@ -8,11 +8,11 @@
 namespace flowback {
 namespace {
 
-// Where there is more to look at, nothing will be decided.
+// A bound on the work: where there is more to look at than that, nothing is decided.
 constexpr size_t kMostPauses = 256;
 constexpr size_t kMostStays = 64;
 
-// Without the stream's end.
+// The stream's pauses within the place. What stands for the end of the stream is left out.
 std::span<const Pause> PausesIn(const SharedStream& stream, const SwitchPlace& place) {
   const auto begin = std::ranges::lower_bound(stream.pauses, place.first, {}, &Pause::offset);
   auto end = std::ranges::upper_bound(begin, stream.pauses.end(), place.last, {}, &Pause::offset);
@@ -20,8 +20,8 @@ std::span<const Pause> PausesIn(const SharedStream& stream, const SwitchPlace& p
   return {begin, end};
 }
 
-// From where the stay at `index` may have begun to where it may have ended; not known when one of
-// them is not.
+// From the first offset at which the stay at `index` may have begun to the last one at which it may
+// have ended. Not known where one of the two is not.
 SwitchPlace WholePlace(const SharedStream& stream, size_t index) {
   const SwitchPlace begin = stream.places[index];
   if (!begin.known()) return {};
@@ -57,7 +57,8 @@ bool ResumeEvidence::MayResume(const ThreadStay& stay, uint64_t address) const {
   return stay.tid < 0 || !AddStopsBefore(stay, stops) || stops.contains(address);
 }
 
-// Back to the last stay in which the thread's flow was certainly traced, or to the thread's birth.
+// Goes back to the last stay in which the thread's flow was certainly traced, or to the thread's
+// birth.
 bool ResumeEvidence::AddStopsBefore(const ThreadStay& stay, Addresses& stops) const {
   const ForkRecord* birth = nullptr;
   if (const auto forks = forks_.find(stay.tid); forks != forks_.end())

@@ -10,8 +10,8 @@
 namespace flowback {
 namespace {
 
-// Whether the system call that ends the run is none of `calls`. Told only of 64-bit programs'
-// calls, whose number is known.
+// Whether the run ends in a system call that is certainly none of `calls`. That is known only of
+// calls in 64-bit programs whose number the code tells.
 bool IsKnownOther(const std::optional<SystemCall>& call, std::initializer_list<LinuxCall> calls) {
   return call && call->abi == LinuxAbi::kX86_64 && !call->IsOneOf(calls);
 }
@@ -23,8 +23,8 @@ class Collector final : public ExecutionConsumer {
       points.back().after_call = BeginsBehindSyscall(run);
     begun_ = false;
     stop_ = {};
-    // A system call returns behind its instruction. Of other transfers, where they led to is not
-    // where the thread was.
+    // A system call returns behind its instruction, so that is where the thread is expected to go
+    // on. Where another transfer led to is not where the thread stopped, so it tells nothing.
     if (run.exit != BlockExit::kStopped || run.last != InstructionClass::kFarCall) return;
     stop_.expected = run.LastAddress() + run.lengths.back();
     using enum LinuxCall;

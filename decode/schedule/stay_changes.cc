@@ -19,7 +19,7 @@
 namespace flowback {
 namespace {
 
-// Numbers are used again.
+// The kernel gives a thread's number to another one later, so the process's number must agree, too.
 bool SameThread(const ThreadStay& one, const ThreadStay& other) {
   return one.tid == other.tid && one.pid == other.pid;
 }
@@ -27,13 +27,16 @@ bool SameThread(const ThreadStay& one, const ThreadStay& other) {
 // Where a CPU's stays begin in its stream.
 struct Places {
   SwitchPlaces places;
-  // By stay, and behind the last: from this offset on a thread ran that no record tells of.
+  // From this offset on a thread ran that no record tells of. The key is the stay that comes next;
+  // behind the last stay it is the number of stays.
   std::map<size_t, uint64_t> strangers;
 };
 
+// Finds for each switch the pauses that can hold it. Takes the pauses one by one, in the stream's
+// order; `next_` is the stay whose switch has not been found yet.
 class Matcher {
  public:
-  // Both or none of `stream` and `evidence` are null.
+  // `stream` and `evidence` are both given, or both null.
   Matcher(std::span<const ThreadStay> stays, const SharedStream* stream,
           const ResumeEvidence* evidence)
       : stays_(stays), stream_(stream), evidence_(evidence) {
@@ -46,11 +49,11 @@ class Matcher {
     if (!begin_) begin_ = pause.offset;
     for (; next_ < stays_.size(); Next()) {
       if (Fits(pause, next_)) {
-        window_.push_back(pause);
+        possible_.push_back(pause);
         return true;
       }
       if (!IsPast(pause, next_)) return TooEarly(pause);
-      if (!window_.empty()) {
+      if (!possible_.empty()) {
         Settle(FirstOf([&](size_t stay) { return IsPast(pause, stay); }, stays_.size()));
       } else if (pause.latest < In(next_)) {
         // The flow went on behind the one stay and before the other: a third thread made it, whose
@@ -90,9 +93,9 @@ class Matcher {
     return pause.earliest > (pause.inside ? In(stay) : Out(stay));
   }
 
-  // The right pause is missing: the flow may have changed hands anywhere before. So it may have to
-  // the stays that follow and are over, too. There are as many as the stream has gaps, or as the
-  // CPU has other buffers that hold them.
+  // No pause can hold the switch, so the one that did is missing: the flow may have changed hands
+  // anywhere before this pause. The same holds for stays that follow and are over by now. This
+  // happens where the stream has a gap, or where another buffer of the CPU holds the flow.
   void Miss(const Pause& pause) {
     const auto missed = [&pause](uint64_t first) {
       return SwitchPlace{.first = first, .last = pause.offset, .missed = true};
@@ -106,20 +109,23 @@ class Matcher {
     left_ = pause;
   }
 
-  // The thread before may have gone in the first pause that does not end before its time.
+  // The thread before this switch may have stopped in the first pause that ends after its time was
+  // over; that pause is remembered in case that no other one holds the switch.
   bool TooEarly(const Pause& pause) {
     if (!left_ || left_->latest < Out(next_)) left_ = pause;
     return true;
   }
 
-  // The flow went on until then at least, though its thread had gone.
+  // The stream ends here. The flow went on at least until then: if its thread had gone before, a
+  // thread made it that no record tells of.
   bool TakeEnd(const Pause& end) {
     SettleAll();
     if (next_ > 0 && end.earliest > Out(next_)) found_.strangers[next_] = left_->offset;
     return false;
   }
 
-  // What goes on after the last thread went is nobody's. False when that is found.
+  // Flow that goes on after the last known thread had gone is nobody's. Returns false once the
+  // place is found from which that is so.
   bool TakeBehindTheLast(const Pause& pause) {
     if (pause.inside || pause.earliest <= Out(next_))
       return Out(next_) != ~uint64_t{0} && TooEarly(pause);
@@ -127,8 +133,8 @@ class Matcher {
     return false;
   }
 
-  // Behind the pause the thread before goes on where it stopped, and neither the next one nor any
-  // that may have followed in the same pause can begin there.
+  // The switch cannot lie in this pause: behind it the flow goes on where it stopped, so the thread
+  // before made it, and no thread that may have been switched in during the pause can begin there.
   bool RuledOut(const Pause& pause) const {
     if (evidence_ == nullptr || next_ == 0 || pause.inside) return false;
     const ResumePoint* point = stream_->PointAt(pause.offset);
@@ -140,7 +146,8 @@ class Matcher {
     return true;
   }
 
-  // Behind the pause another thread goes on, and only this switch can be the reason.
+  // The switch must lie in this pause: behind it another thread goes on, and neither the switch
+  // before nor the one after can lie here.
   bool Certain(const Pause& pause) const {
     if (evidence_ == nullptr || next_ == 0 || pause.inside) return false;
     const ResumePoint* point = stream_->PointAt(pause.offset);
@@ -152,8 +159,8 @@ class Matcher {
     return !may_be_before && !may_be_next;
   }
 
-  // The first stay behind next_ for which that is not so any more; as stays go on, it never is
-  // again.
+  // The first stay behind next_, and before `end`, for which the condition does not hold. It must
+  // not hold for any later stay either, because this is a binary search.
   template <class Condition>
   size_t FirstOf(const Condition& holds, size_t end) const {
     const auto behind = std::views::iota(next_ + 1, end);
@@ -161,33 +168,36 @@ class Matcher {
            static_cast<size_t>(std::ranges::partition_point(behind, holds) - behind.begin());
   }
 
-  // Without addresses to choose by, the same pauses hold the switches to the stays that follow, up
-  // to the first that one of them ends before. A stream with little trace of a long time has many.
+  // The end of the stays whose switches all lie in the same pauses as that to next_. Without
+  // addresses to choose by, these are all stays that fit each of the pauses. Settling them together
+  // saves time where a stream has little trace of a long time, and so many stays in one pause.
   size_t EndOfRun(size_t end) const {
     if (evidence_ != nullptr || next_ == 0) return next_ + 1;
-    for (const Pause& pause : window_) {
+    for (const Pause& pause : possible_) {
       if (end == next_ + 1) break;
       end = FirstOf([&](size_t stay) { return Fits(pause, stay); }, end);
     }
     return end;
   }
 
-  // Where the switch to next_ was, and to all that follow in the same place and are before `end`.
+  // Decides where the switch to next_ was, and those to the stays before `end` that lie in the same
+  // place.
   void Settle(size_t end) {
-    std::span<const Pause> candidates = window_;
+    std::span<const Pause> candidates = possible_;
     std::vector<Pause> left;
     if (evidence_ != nullptr) {
-      for (const Pause& pause : window_) {
+      for (const Pause& pause : possible_) {
         if (Certain(pause)) {
           left = {pause};
           break;
         }
         if (!RuledOut(pause)) left.push_back(pause);
       }
-      // If none is left, the addresses contradict the times: something is missing.
+      // If no pause is left, addresses and times contradict each other, as something is missing.
+      // Then only the times count.
       if (!left.empty()) candidates = left;
     }
-    // No record tells of anyone before the first.
+    // No record tells of a thread before the first stay, so its flow begins in the first pause.
     if (next_ == 0) candidates = candidates.first(1);
     const size_t run_end = EndOfRun(end);
     found_.places.Add(next_, run_end,
@@ -196,16 +206,16 @@ class Matcher {
     next_ = run_end - 1;
   }
   void SettleAll() {
-    for (; next_ < stays_.size() && !window_.empty(); Next()) Settle(stays_.size());
+    for (; next_ < stays_.size() && !possible_.empty(); Next()) Settle(stays_.size());
   }
 
-  // The next switch may be in the same pause as the one before.
+  // Goes on to the next switch. Pauses in which it may lie as well are kept.
   void Next() {
     ++next_;
     if (next_ < stays_.size())
-      std::erase_if(window_, [this](const Pause& pause) { return !Fits(pause, next_); });
+      std::erase_if(possible_, [this](const Pause& pause) { return !Fits(pause, next_); });
     else
-      window_.clear();
+      possible_.clear();
   }
 
   const std::span<const ThreadStay> stays_;
@@ -213,14 +223,15 @@ class Matcher {
   const ResumeEvidence* evidence_;
   Places found_;
   size_t next_ = 0;
-  std::vector<Pause> window_;      // that can be the switch to stays_[next_] by their times
-  std::optional<uint64_t> begin_;  // of the flow
-  // The pause in which the thread before may have gone, should none of them hold the switch. Known
-  // from the second stay on.
+  std::vector<Pause> possible_;    // that can be the switch to stays_[next_] by their times
+  std::optional<uint64_t> begin_;  // where the flow begins
+  // The pause in which the thread before next_ may have stopped, should no pause hold the switch.
+  // It is always known from the second stay on.
   std::optional<Pause> left_;
 };
 
-// Makes changes of places.
+// Turns the places of switches into a list of changes: from which offset on whose flow the stream
+// has.
 class Changes {
  public:
   explicit Changes(Schedule& schedule) : schedule_(schedule) { changes_.push_back({}); }
@@ -232,7 +243,7 @@ class Changes {
     AddStrangers(found.places.size());
   }
 
-  // `begin`: of the flow; nobody ran before.
+  // `begin` is where the flow begins: nobody ran before.
   std::vector<StayChange> Finish(uint64_t begin) {
     if (changes_.size() > 1 && changes_[1].offset == begin) {
       changes_.erase(changes_.begin());
@@ -247,21 +258,23 @@ class Changes {
 
  private:
   enum class Whose : uint8_t { kNobodys, kOfTheStay, kBetween };
-  // A change whose stay is still to be made, as most that lie between two are replaced.
+  // A change whose ThreadStay is made at the end only, as most of those between two stays are
+  // replaced by later ones.
   struct Part {
     uint64_t offset = 0;
     Whose whose = Whose::kNobodys;
-    size_t stay = 0;  // the stay, or that behind; behind the last: their number
+    size_t stay = 0;  // the stay, or the one that follows; behind the last: the number of stays
   };
 
-  // Of stays that began in one place, only the last has any trace.
+  // Where several stays began in one place, only the last one of them has any trace.
   void AddRun(const SwitchPlaces::Run& run) {
     const bool one_pause = run.place.missed || run.place.first == run.place.last;
     for (size_t stay = run.begin; stay < run.end; ++stay) {
       AddStrangers(stay);
       const bool more = stranger_ != strangers_end_ && stranger_->first < run.end;
       const size_t last = (more ? stranger_->first : run.end) - 1;
-      // What is between the two pauses is what the last change of threads left there.
+      // Between the first and the last pause the flow is of the thread before the last change of
+      // threads, or of the one behind it.
       const size_t change = one_pause ? last : LastChange(stay, last);
       if (change != last) Begin(change, run.place);
       Begin(last, run.place);
@@ -269,14 +282,15 @@ class Changes {
     }
   }
 
-  // The last of the stays whose thread is not that of the one before; else the first.
+  // The last stay of the run whose thread differs from that of the stay before it; the first stay
+  // where there is none.
   size_t LastChange(size_t first, size_t last) const {
     const std::span<const ThreadStay> stays = schedule_.stays;
     while (last > first && SameThread(stays[last - 1], stays[last])) --last;
     return last;
   }
 
-  // Those up to the stay.
+  // Adds the flow of threads that no record tells of, up to the stay.
   void AddStrangers(size_t stay) {
     for (; stranger_ != strangers_end_ && stranger_->first <= stay; ++stranger_)
       AppendBetween(stranger_->second, stranger_->first);
@@ -320,7 +334,8 @@ class Changes {
     return &between;
   }
 
-  // Whoever asks for a piece by its stay must not get the flow ahead of the first one.
+  // Each part between stays gets a ThreadStay of its own. Otherwise whoever asks for a piece by its
+  // stay would get the flow ahead of the first stay as well.
   const ThreadStay* Behind() {
     schedule_.behind = schedule_.nobody;
     schedule_.behind.begin = schedule_.stays.back().end;

@@ -24,7 +24,8 @@
 namespace flowback {
 namespace {
 
-// Who a thread's process is, for records that do not tell: those of the tracepoint sched_switch.
+// Which process a thread belongs to, for records that do not tell: those of the tracepoint
+// sched_switch.
 class Processes {
  public:
   explicit Processes(const std::vector<SidebandRecord>& records) {
@@ -32,7 +33,8 @@ class Processes {
       std::visit([this](const SidebandBase& base) { Learn(base); }, record);
   }
 
-  // The last one before `time`, since numbers are used again; else the first after.
+  // As last told before `time`, since thread numbers are used again; where nothing was told before,
+  // as first told afterwards.
   int32_t Of(int32_t tid, uint64_t time) const {
     const auto known = known_.find(tid);
     if (known == known_.end()) return -1;
@@ -105,7 +107,7 @@ void StaysOfCpus::On(const ItraceStartRecord& record) {
   cpu.by_start = true;
 }
 
-// It runs until then and not afterwards: the switch follows.
+// A thread that tells of its end runs until then and not afterwards; the switch follows.
 void StaysOfCpus::On(const ExitRecord& record) {
   const auto found = std::ranges::lower_bound(cpus_, record.cpu, {}, &Cpu::number);
   if (found == cpus_.end() || found->number != record.cpu) return;
@@ -128,7 +130,7 @@ StaysOfCpus::Cpu& StaysOfCpus::At(int32_t number) {
   return *found;
 }
 
-// The thread that runs is gone by the time of `who`'s record, and none said when.
+// The thread that runs is gone by the time of `who`'s record, but no record told when it went.
 void StaysOfCpus::EndUnseen(Cpu& cpu, const SidebandBase& who, int32_t previous) {
   ThreadStay& last = cpu.stays.back();
   const bool named = previous > 0 && previous == last.tid;
@@ -171,7 +173,8 @@ void StaysOfCpus::SwitchOut(Cpu& cpu, const SidebandBase& who, int32_t next) {
     EndUnseen(cpu, who, -1);
     if (cpu.stays.back().tid < 0) cpu.stays.back().last_tid = who.tid;
   } else {
-    // It ran since the recording began, or since the last one ended, if that one named it.
+    // The thread ran since the recording began, or since the last stay ended if its record named
+    // this thread as the next one.
     const bool certain = last == nullptr || cpu.next == who.tid;
     cpu.stays.push_back({.begin = cpu.out,
                          .end = who.time,
@@ -188,7 +191,8 @@ void StaysOfCpus::SwitchOut(Cpu& cpu, const SidebandBase& who, int32_t next) {
   cpu.next = next > 0 ? next : -1;
 }
 
-// Also one that has the same number, but was made when the first had run.
+// Looks for threads other than one that alone is named. A thread that has the same number, but was
+// made after that one had run, is another one, too.
 void StaysOfCpus::LookForOthers(const std::vector<SidebandRecord>& records) {
   std::set<std::pair<int32_t, int32_t>> threads;
   uint64_t begin = ~uint64_t{0};
@@ -223,13 +227,13 @@ void StaysOfCpus::DropUnprovenStarts(const std::vector<SidebandRecord>& records)
   for (Cpu& cpu : cpus_) std::ranges::for_each(cpu.stays, MakeNobodys);
 }
 
-// A thread on two CPUs at once.
+// Finds threads that the records have on two CPUs at once.
 void StaysOfCpus::DropImpossible() {
   std::vector<ThreadStay*> all;
   for (Cpu& cpu : cpus_)
     for (ThreadStay& stay : cpu.stays)
       if (stay.tid > 0) all.push_back(&stay);
-  // One whose begin no record tells began when the thread had left the CPU before.
+  // A stay whose begin no record tells began when the thread had left its CPU before.
   std::ranges::stable_sort(all, {}, [](const ThreadStay* s) { return std::pair(s->tid, s->end); });
   for (size_t i = 1; i < all.size(); ++i)
     if (all[i]->tid == all[i - 1]->tid && all[i]->begin_bound == Bound::kHinted)

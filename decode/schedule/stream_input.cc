@@ -21,7 +21,7 @@ using Histories = std::map<int32_t, RecordingCode::History>;  // by pid
 
 class Builder {
  public:
-  // `changed` has the code of those processes about which the records do not tell all.
+  // `changed` has the code of those processes about which the records do not tell everything.
   Builder(const Recording& recording, const RecordingCode& code, const Histories& changed)
       : code_(code),
         changed_(changed),
@@ -33,7 +33,8 @@ class Builder {
     std::map<int32_t, size_t> buffers;
     for (const Stream& stream : recording.streams)
       if (stream.tid < 0) cpus_[stream.cpu].shared = ++buffers[stream.cpu] > 1;
-    // Of one traced thread all trace is, whether or not the records tell when it was where.
+    // Where only one thread was traced, all trace is its, whether or not the records tell when it
+    // was on which CPU.
     only_one_ = traced_.size() == 1 && !lost && stays_.NameOnly(traced_.begin()->first);
   }
 
@@ -139,10 +140,11 @@ void StreamInputs::Build(const Recording& recording, const RecordingCode& code, 
     DecodeInput& input = inputs_.emplace_back();
     input.bytes = stream.bytes;
     input.joined = stream.joined;
-    input.config = recording.pt;
+    input.config = recording.config;
+    input.time = recording.time;
     input.resync = resync;
     input.gaps = stream.gaps;
-    StayChanges found = FindStayChanges(stream, *source_, recording.pt.time, schedule);
+    StayChanges found = FindStayChanges(stream, *source_, recording.time, schedule);
     input.changes = std::move(found.changes);
     input.code = input.changes.front().stay->code.get();
     places.push_back(std::move(found.places));
@@ -153,11 +155,11 @@ void StreamInputs::Build(const Recording& recording, const RecordingCode& code, 
   for (DecodeInput& input : inputs_) input.code = input.changes.front().stay->code.get();
 }
 
-void StreamInputs::set_threads(unsigned threads, size_t window) {
+void StreamInputs::set_threads(unsigned threads, size_t in_flight) {
   if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
   for (DecodeInput& input : inputs_) {
     input.threads = threads;
-    input.window = window;
+    input.in_flight = in_flight;
   }
 }
 

@@ -14,7 +14,8 @@ void SwitchPlaces::Add(size_t begin, size_t end, const SwitchPlace& place) {
     runs_.push_back({begin, end, place});
 }
 
-// Within a run all are the same, so only what stands on both sides of a border can be wrong.
+// All places within a run are the same, so only those on the two sides of a border can be in the
+// wrong order.
 void SwitchPlaces::KeepOrder() {
   const auto meet = [this](size_t run) {
     return runs_[run - 1].end == runs_[run].begin && runs_[run - 1].place.known() &&

@@ -7,8 +7,8 @@
 namespace flowback {
 namespace {
 
-constexpr size_t kMov = 5;   // b8, four bytes of the number
-constexpr size_t kCall = 2;  // either instruction
+constexpr size_t kMov = 5;   // "mov eax, number": b8, and four bytes of the number
+constexpr size_t kCall = 2;  // "syscall" and "int 0x80" have two bytes each
 constexpr std::array<uint8_t, kCall> kSyscall = {0x0f, 0x05};
 constexpr std::array<uint8_t, kCall> kInt80 = {0xcd, 0x80};
 

@@ -410,9 +410,9 @@ struct Family {
 
   std::optional<uint64_t> NearestTo(uint64_t time,
                                     const std::vector<SystemCalls::SystemCall>& calls) const {
-    if (!recording.pt.time.known()) return std::nullopt;
+    if (!recording.time.known()) return std::nullopt;
     const auto distance = [&](const SystemCalls::SystemCall& call) {
-      const uint64_t its = recording.pt.time.ToNanoseconds(call.tsc);
+      const uint64_t its = recording.time.ToNanoseconds(call.tsc);
       return its < time ? time - its : its - time;
     };
     return std::ranges::min_element(calls, {}, distance)->instructions;

@@ -56,24 +56,17 @@ class KeyMaker {
                                   stay->end_tsc, static_cast<uint64_t>(stay->tid)})
       Number(number);
   }
-  void Config(const PtConfig& config) {
+  void Settings(const Recording& recording, const TraceSource& source) {
+    const std::vector<uint64_t> settings = source.SettingNumbers();
+    Number(settings.size());
+    for (const uint64_t number : settings) Number(number);
+    const TimeConversion& time = recording.time;
     for (const uint64_t number :
-         {uint64_t{config.cpu.intel}, uint64_t{config.cpu.family}, uint64_t{config.cpu.model},
-          uint64_t{config.cpu.stepping}, Optional(config.return_compression),
-          Optional(config.user_traced), Optional(config.kernel_traced),
-          uint64_t{config.address_filter}, uint64_t{config.tsc_ctc_numerator},
-          uint64_t{config.tsc_ctc_denominator}, Optional(config.mtc_shift),
-          uint64_t{config.mtc_off}, uint64_t{config.nominal_ratio}, uint64_t{config.time.shift},
-          uint64_t{config.time.mult}, config.time.zero, config.tsc_reference})
+         {uint64_t{time.shift}, uint64_t{time.mult}, time.zero, Optional(recording.levels.user),
+          Optional(recording.levels.kernel)})
       Number(number);
-    Number(config.filter_ranges.size());
-    for (const AddressRange& range : config.filter_ranges) {
-      Number(range.begin);
-      Number(range.end);
-    }
   }
   void Input(const DecodeInput& input) {
-    Config(input.config);
     Number(input.bytes.size());
     Number(input.from);
     Number(static_cast<uint64_t>(input.resync));
@@ -124,6 +117,7 @@ std::string IndexKey(const Recording& recording, const RecordingCode& code,
   key.Number(options.times);
   key.Number(options.segment_bytes);
   key.Text(recording.source);
+  key.Settings(recording, inputs.source());
   if (recording.files.empty() || !key.Files(recording.files) || !key.Files(code.files()) ||
       !Images(code.images(), key))
     return {};

@@ -8,9 +8,9 @@
 //                       calling       worker 1       worker 2
 //                       thread
 //
-// A worker whose job is not the first one waits when `window` segments are there already; that of
-// the first one goes on, a little ahead of the calling thread. So it always comes to more flow, and
-// memory is that of the window.
+// A worker whose job is not the first one waits when `in_flight` segments are there already; that
+// of the first one goes on, a little ahead of the calling thread. So it always comes to more flow,
+// and memory is that of so many.
 #include "flowback/replay/player.h"
 
 #include <algorithm>
@@ -66,8 +66,12 @@ class ParallelPlay {
  public:
   using Decode = std::function<Status(const FlowPiece&, Decoder&, ExecutionConsumer&)>;
 
-  ParallelPlay(const std::vector<StayJob>& jobs, Decode decode, size_t window, size_t segment_items)
-      : jobs_(jobs), decode_(std::move(decode)), window_(window), segment_items_(segment_items) {}
+  ParallelPlay(const std::vector<StayJob>& jobs, Decode decode, size_t in_flight,
+               size_t segment_items)
+      : jobs_(jobs),
+        decode_(std::move(decode)),
+        in_flight_(in_flight),
+        segment_items_(segment_items) {}
   ~ParallelPlay() { Stop(nullptr); }
   ParallelPlay(const ParallelPlay&) = delete;
   ParallelPlay& operator=(const ParallelPlay&) = delete;
@@ -169,13 +173,13 @@ class ParallelPlay {
     std::unique_lock lock(mutex_);
     // So far ahead that small stays keep all workers busy, and no further.
     changed_.wait(lock, [this] {
-      return stopped_ || next_ >= jobs_.size() || (next_ <= playing_ + window_ && HasRoom());
+      return stopped_ || next_ >= jobs_.size() || (next_ <= playing_ + in_flight_ && HasRoom());
     });
     if (stopped_ || next_ >= jobs_.size()) return jobs_.size();
     handed_.try_emplace(next_);
     return next_++;
   }
-  bool HasRoom() const { return waiting_ < window_; }
+  bool HasRoom() const { return waiting_ < in_flight_; }
   std::unique_ptr<FlowSegment> NewSegment() {
     const std::scoped_lock lock(mutex_);
     if (free_.empty()) return std::make_unique<FlowSegment>();
@@ -219,7 +223,7 @@ class ParallelPlay {
 
   const std::vector<StayJob>& jobs_;
   const Decode decode_;
-  const size_t window_;
+  const size_t in_flight_;
   const size_t segment_items_;
 
   std::mutex mutex_;
@@ -250,8 +254,8 @@ class Player::Impl {
  private:
   Status MakeDecoders(size_t jobs);
   Status Decode(const FlowPiece& piece, Decoder& decoder, ExecutionConsumer& consumer) const;
-  size_t window() const {
-    return options_.window != 0 ? options_.window : 2 * size_t{options_.threads};
+  size_t in_flight() const {
+    return options_.in_flight != 0 ? options_.in_flight : 2 * size_t{options_.threads};
   }
   size_t segment_items() const {
     return options_.segment_items != 0 ? options_.segment_items : kSegmentItems;
@@ -272,7 +276,7 @@ Status Player::Impl::Play(const std::vector<const ThreadFlow*>& threads, PlayCon
       [this](const FlowPiece& piece, Decoder& decoder, ExecutionConsumer& to) {
         return Decode(piece, decoder, to);
       },
-      window(), segment_items());
+      in_flight(), segment_items());
   play.Start(decoders_);
   PlayTeller teller(consumer, options_.clock);
   for (size_t i = 0; i < jobs.size(); ++i) {

@@ -8,24 +8,53 @@
 namespace flowback {
 namespace {
 
-class SpanFilter final : public ExecutionConsumer {
+// What both ways to listen to a span have in common: the span, and whether anything lay in it. They
+// differ in what they pass on. It is over once something is known to lie behind the span: a
+// stream's clock only goes forward.
+class FilterOfSpan : public ExecutionConsumer {
  public:
-  SpanFilter(TimeSpan span, const RecordingClock& clock, std::atomic<bool>& found)
+  FilterOfSpan(TimeSpan span, const RecordingClock& clock, std::atomic<bool>& found)
       : span_(span), clock_(&clock), found_(&found) {}
 
   void PassTo(ExecutionConsumer& next) { next_ = &next; }
-  bool is_over() const { return past_end_; }
+  bool is_over() const { return over_; }
+  bool Done() const override { return over_ || next_->Done(); }
+
+ protected:
+  bool Before(uint64_t tsc) const { return clock_->Value(tsc) < span_.begin; }
+  bool Behind(uint64_t tsc) const { return clock_->Value(tsc) > span_.end; }
+  void set_over(bool over) { over_ = over; }
+  // Decoders on other threads share it: it is written once only.
+  void Found() {
+    if (!found_any_) found_->store(true, std::memory_order_relaxed);
+    found_any_ = true;
+  }
+  ExecutionConsumer& next() const { return *next_; }
+
+ private:
+  ExecutionConsumer* next_ = nullptr;
+  TimeSpan span_;
+  const RecordingClock* clock_;
+  std::atomic<bool>* found_;
+  bool found_any_ = false;
+  bool over_ = false;
+};
+
+// Passes on what lies in the span, to the instruction.
+class SpanFilter final : public FilterOfSpan {
+ public:
+  using FilterOfSpan::FilterOfSpan;
 
   void OnBlock(const BlockRun& run) override {
     if (run.tsc == 0 || Before(run.tsc)) return;
-    past_end_ = Behind(run.tsc);
+    set_over(Behind(run.tsc));
     size_t begin = 0;
     size_t end = run.lengths.size();
     while (begin < end && Before(run.TscOf(begin))) ++begin;
     while (end > begin && Behind(run.TscOf(end - 1))) --end;
     if (end == begin) return;
     Found();
-    next_->OnBlock(PartOf(run, begin, end));
+    next().OnBlock(PartOf(run, begin, end));
   }
   void OnBlocks(const BlockBatch& batch) override {
     const uint64_t first = batch.first_tsc();
@@ -33,45 +62,26 @@ class SpanFilter final : public ExecutionConsumer {
     if (last == 0 || Before(last)) return;
     if (first == 0 || Before(first) || Behind(last)) return ExecutionConsumer::OnBlocks(batch);
     Found();
-    next_->OnBlocks(batch);
+    next().OnBlocks(batch);
   }
   void OnEvent(const TraceEvent& event) override {
-    if (Selected(event.tsc)) next_->OnEvent(event);
+    if (Selected(event.tsc)) next().OnEvent(event);
   }
   void OnLoss(const DataLoss& loss) override {
-    if (loss.tsc == 0 || Selected(loss.tsc)) next_->OnLoss(loss);
+    if (loss.tsc == 0 || Selected(loss.tsc)) next().OnLoss(loss);
   }
   void OnUnknown(const UnknownFlow& unknown) override {
-    if (unknown.tsc == 0 || Selected(unknown.tsc)) next_->OnUnknown(unknown);
+    if (unknown.tsc == 0 || Selected(unknown.tsc)) next().OnUnknown(unknown);
   }
-  bool Done() const override { return past_end_ || next_->Done(); }
 
  private:
-  bool Before(uint64_t tsc) const { return clock_->Value(tsc) < span_.begin; }
-  bool Behind(uint64_t tsc) const { return clock_->Value(tsc) > span_.end; }
-
   bool Selected(uint64_t tsc) {
     if (tsc == 0) return false;
-    const uint64_t value = clock_->Value(tsc);
-    // A stream's clock only goes forward: nothing behind the end will be wanted.
-    past_end_ = value > span_.end;
-    if (!span_.Contains(value)) return false;
+    set_over(Behind(tsc));
+    if (Before(tsc) || Behind(tsc)) return false;
     Found();
     return true;
   }
-
-  // Decoders on other threads share it: it is written once only.
-  void Found() {
-    if (!found_any_) found_->store(true, std::memory_order_relaxed);
-    found_any_ = true;
-  }
-
-  ExecutionConsumer* next_ = nullptr;
-  TimeSpan span_;
-  const RecordingClock* clock_;
-  std::atomic<bool>* found_;
-  bool found_any_ = false;
-  bool past_end_ = false;
 };
 
 // Bytes of a stream ahead of a span in which the calls that it lies in are looked for. Following so
@@ -80,47 +90,31 @@ constexpr uint64_t kContext = uint64_t{4} << 20;
 
 // Lets everything through until the span is over: a block behind it ends what lasted until there, a
 // wait in the kernel for example. An event alone does not.
-class ContextFilter final : public ExecutionConsumer {
+class ContextFilter final : public FilterOfSpan {
  public:
-  ContextFilter(TimeSpan span, const RecordingClock& clock, std::atomic<bool>& found)
-      : span_(span), clock_(&clock), found_(&found) {}
-
-  void PassTo(ExecutionConsumer& next) { next_ = &next; }
-  bool is_over() const { return past_end_; }
+  using FilterOfSpan::FilterOfSpan;
 
   void OnBlock(const BlockRun& run) override {
-    past_end_ = Look(run.tsc, run.tsc);
-    next_->OnBlock(run);
+    Look(run.tsc, run.tsc);
+    set_over(run.tsc != 0 && Behind(run.tsc));
+    next().OnBlock(run);
   }
   void OnBlocks(const BlockBatch& batch) override {
-    past_end_ = Look(batch.first_tsc(), batch.last_tsc());
-    next_->OnBlocks(batch);
+    Look(batch.first_tsc(), batch.last_tsc());
+    set_over(batch.last_tsc() != 0 && Behind(batch.last_tsc()));
+    next().OnBlocks(batch);
   }
   void OnEvent(const TraceEvent& event) override {
     Look(event.tsc, event.tsc);
-    next_->OnEvent(event);
+    next().OnEvent(event);
   }
-  void OnLoss(const DataLoss& loss) override { next_->OnLoss(loss); }
-  void OnUnknown(const UnknownFlow& unknown) override { next_->OnUnknown(unknown); }
-  bool Done() const override { return past_end_ || next_->Done(); }
+  void OnLoss(const DataLoss& loss) override { next().OnLoss(loss); }
+  void OnUnknown(const UnknownFlow& unknown) override { next().OnUnknown(unknown); }
 
  private:
-  // Whether the last of it lies behind the span.
-  bool Look(uint64_t first, uint64_t last) {
-    if (last == 0) return false;
-    const bool found =
-        clock_->Value(last) >= span_.begin && (first == 0 || clock_->Value(first) <= span_.end);
-    if (found && !found_any_) found_->store(true, std::memory_order_relaxed);
-    found_any_ |= found;
-    return clock_->Value(last) > span_.end;
+  void Look(uint64_t first, uint64_t last) {
+    if (last != 0 && !Before(last) && (first == 0 || !Behind(first))) Found();
   }
-
-  ExecutionConsumer* next_ = nullptr;
-  TimeSpan span_;
-  const RecordingClock* clock_;
-  std::atomic<bool>* found_;
-  bool found_any_ = false;
-  bool past_end_ = false;
 };
 
 }  // namespace

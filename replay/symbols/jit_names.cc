@@ -17,7 +17,7 @@ constexpr size_t kMostInPage = 256;           // names; functions are larger tha
 
 }  // namespace
 
-// A piece of the file of code, and since when it was what the process had there.
+// A range of the file of code, and since when it was what the process had there.
 struct JitNames::Page {
   uint64_t address = 0;
   uint64_t size = 0;
@@ -30,54 +30,54 @@ class JitNames::Names {
  public:
   void Add(const JitSymbol& symbol) {
     Free(symbol.begin, symbol.end);
-    pieces_[symbol.begin] = {symbol.end, &symbol};
+    ranges_[symbol.begin] = {symbol.end, &symbol};
   }
   // The same where nobody has them yet.
   void Fill(const JitSymbol& symbol) {
     uint64_t at = symbol.begin;
     while (at < symbol.end) {
-      auto next = pieces_.upper_bound(at);
-      if (next != pieces_.begin() && std::prev(next)->second.end > at) {
+      auto next = ranges_.upper_bound(at);
+      if (next != ranges_.begin() && std::prev(next)->second.end > at) {
         at = std::prev(next)->second.end;
         continue;
       }
-      const uint64_t end = next == pieces_.end() ? symbol.end : std::min(symbol.end, next->first);
-      pieces_[at] = {end, &symbol};
+      const uint64_t end = next == ranges_.end() ? symbol.end : std::min(symbol.end, next->first);
+      ranges_[at] = {end, &symbol};
       at = end;
     }
   }
   template <class Take>
   void ForEach(uint64_t begin, uint64_t end, const Take& take) const {
-    auto piece = pieces_.upper_bound(begin);
-    if (piece != pieces_.begin()) --piece;
-    for (; piece != pieces_.end() && piece->first < end; ++piece)
-      if (piece->second.end > begin)
-        take(std::max(begin, piece->first), std::min(end, piece->second.end),
-             *piece->second.symbol);
+    auto range = ranges_.upper_bound(begin);
+    if (range != ranges_.begin()) --range;
+    for (; range != ranges_.end() && range->first < end; ++range)
+      if (range->second.end > begin)
+        take(std::max(begin, range->first), std::min(end, range->second.end),
+             *range->second.symbol);
   }
 
  private:
-  struct Piece {
+  struct Range {
     uint64_t end = 0;
     const JitSymbol* symbol = nullptr;
   };
 
   void Free(uint64_t begin, uint64_t end) {
-    auto piece = pieces_.upper_bound(begin);
-    if (piece != pieces_.begin()) --piece;
-    while (piece != pieces_.end() && piece->first < end) {
-      const auto [first, old] = *piece;
+    auto range = ranges_.upper_bound(begin);
+    if (range != ranges_.begin()) --range;
+    while (range != ranges_.end() && range->first < end) {
+      const auto [first, old] = *range;
       if (old.end <= begin) {
-        ++piece;
+        ++range;
         continue;
       }
-      piece = pieces_.erase(piece);
-      if (first < begin) pieces_[first] = {begin, old.symbol};
-      if (old.end > end) pieces_[end] = old;
+      range = ranges_.erase(range);
+      if (first < begin) ranges_[first] = {begin, old.symbol};
+      if (old.end > end) ranges_[end] = old;
     }
   }
 
-  std::map<uint64_t, Piece> pieces_;  // by begin, apart
+  std::map<uint64_t, Range> ranges_;  // by begin, apart
 };
 
 // `at`: the place of `begin`, an address of the symbol's.

@@ -59,12 +59,12 @@ Kallsyms Kallsyms::ReadFile(const std::string& path) {
   FILE* file = std::fopen(path.c_str(), "re");
   if (file == nullptr) return {};
   std::vector<uint8_t> text;
-  constexpr size_t kPiece = 1 << 20;
-  constexpr size_t kMost = 256 * kPiece;
-  for (size_t got = kPiece; got == kPiece && text.size() < kMost;) {
-    text.resize(text.size() + kPiece);
-    got = std::fread(text.data() + text.size() - kPiece, 1, kPiece, file);
-    text.resize(text.size() - kPiece + got);
+  constexpr size_t kPart = 1 << 20;
+  constexpr size_t kMost = 256 * kPart;
+  for (size_t got = kPart; got == kPart && text.size() < kMost;) {
+    text.resize(text.size() + kPart);
+    got = std::fread(text.data() + text.size() - kPart, 1, kPart, file);
+    text.resize(text.size() - kPart + got);
   }
   std::fclose(file);
   return Read(text);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Rows and subroutines cut the code independently of each other. Each is made disjoint; then one
-// walk over both in order of address yields the pieces in which neither changes.
+// walk over both in order of address yields the line_ranges in which neither changes.
 #include "replay/symbols/line_map.h"
 
 #include <algorithm>
@@ -60,41 +60,41 @@ std::vector<OwnedRange> SubroutineRanges(const UnitInfo& unit) {
 
 }  // namespace
 
-std::vector<LinePiece> MakePieces(const UnitInfo& unit) {
+std::vector<LineRange> LineRangesOf(const UnitInfo& unit) {
   const std::vector<OwnedRange> rows = RowRanges(unit);
   const std::vector<OwnedRange> subroutines = SubroutineRanges(unit);
-  std::vector<LinePiece> pieces;
-  pieces.reserve(rows.size() + subroutines.size());
+  std::vector<LineRange> line_ranges;
+  line_ranges.reserve(rows.size() + subroutines.size());
   auto row = rows.begin();
   auto subroutine = subroutines.begin();
   uint64_t place = 0;
   while (row != rows.end() || subroutine != subroutines.end()) {
     // What covers `place`, and where that ends or the next thing begins.
     uint64_t end = UINT64_MAX;
-    LinePiece piece;
+    LineRange line_range;
     if (row != rows.end()) {
       end = std::min(end, row->begin > place ? row->begin : row->end);
       if (row->begin <= place) {
         const LineRow& source = unit.rows[row->owner];
-        piece.file = source.file;
-        piece.line = source.line;
-        piece.column = source.column;
+        line_range.file = source.file;
+        line_range.line = source.line;
+        line_range.column = source.column;
       }
     }
     if (subroutine != subroutines.end()) {
       end = std::min(end, subroutine->begin > place ? subroutine->begin : subroutine->end);
-      if (subroutine->begin <= place) piece.subroutine = subroutine->owner;
+      if (subroutine->begin <= place) line_range.subroutine = subroutine->owner;
     }
-    if (piece.file != kNone || piece.subroutine != kNone) {
-      piece.begin = place;
-      piece.end = end;
-      pieces.push_back(piece);
+    if (line_range.file != kNone || line_range.subroutine != kNone) {
+      line_range.begin = place;
+      line_range.end = end;
+      line_ranges.push_back(line_range);
     }
     place = end;
     if (row != rows.end() && row->end <= place) ++row;
     if (subroutine != subroutines.end() && subroutine->end <= place) ++subroutine;
   }
-  return pieces;
+  return line_ranges;
 }
 
 }  // namespace flowback::symbols

@@ -25,7 +25,7 @@ std::vector<OwnedRange> Disjoint(std::vector<OwnedRange> ranges);
 const OwnedRange* FindRange(const std::vector<OwnedRange>& ranges, uint64_t address);
 
 // Code of one line in one (possibly inlined) subroutine.
-struct LinePiece {
+struct LineRange {
   uint64_t begin = 0;
   uint64_t end = 0;
   uint32_t file = kNone;
@@ -35,6 +35,6 @@ struct LinePiece {
 };
 
 // Sorted and disjoint. Code that has neither a line nor a subroutine is left out.
-std::vector<LinePiece> MakePieces(const UnitInfo& unit);
+std::vector<LineRange> LineRangesOf(const UnitInfo& unit);
 
 }  // namespace flowback::symbols

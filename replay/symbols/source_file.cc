@@ -72,10 +72,10 @@ SourceFile::Unit& SourceFile::UnitAt(uint32_t number) {
     for (std::string& name : unit->info.names) name = Demangled(name);
     for (const SourceFileInfo& file : unit->info.files)
       if (file.md5) md5_.emplace(file.path, *file.md5);
-    unit->pieces = MakePieces(unit->info);
+    unit->line_ranges = LineRangesOf(unit->info);
     unit->first_scope = next_scope_;
     next_scope_ += unit->info.subroutines.size() + 1;
-    unit->frames.resize(unit->pieces.size());
+    unit->frames.resize(unit->line_ranges.size());
   }
   return *unit;
 }
@@ -84,7 +84,7 @@ const std::vector<SourceFrame>& SourceFile::FramesOf(Unit& unit, size_t number) 
   std::vector<SourceFrame>& frames = unit.frames[number];
   if (!frames.empty()) return frames;
   const UnitInfo& info = unit.info;
-  const LinePiece& piece = unit.pieces[number];
+  const LineRange& line_range = unit.line_ranges[number];
   const auto place = [&](uint32_t file, uint32_t line, uint32_t column) {
     SourceFrame frame;
     if (file < info.files.size()) frame.file = info.files[file].path;
@@ -92,8 +92,8 @@ const std::vector<SourceFrame>& SourceFile::FramesOf(Unit& unit, size_t number) 
     frame.column = column;
     return frame;
   };
-  SourceFrame frame = place(piece.file, piece.line, piece.column);
-  uint32_t at = piece.subroutine;
+  SourceFrame frame = place(line_range.file, line_range.line, line_range.column);
+  uint32_t at = line_range.subroutine;
   while (at < info.subroutines.size() && frames.size() < kMaxInlined) {
     const Subroutine& subroutine = info.subroutines[at];
     if (subroutine.name < info.names.size()) frame.function = info.names[subroutine.name];
@@ -113,17 +113,17 @@ SourcePlace SourceFile::Find(uint64_t file_offset) {
   const OwnedRange* range = address ? FindRange(units_, *address) : nullptr;
   if (range == nullptr) return Nothing(file_offset, file_offset + 1);
   Unit& unit = UnitAt(range->owner);
-  const auto after = std::ranges::upper_bound(unit.pieces, *address, {}, &LinePiece::begin);
-  const auto number = static_cast<size_t>(after - unit.pieces.begin());
-  if (number == 0 || *address >= unit.pieces[number - 1].end)
+  const auto after = std::ranges::upper_bound(unit.line_ranges, *address, {}, &LineRange::begin);
+  const auto number = static_cast<size_t>(after - unit.line_ranges.begin());
+  if (number == 0 || *address >= unit.line_ranges[number - 1].end)
     return Nothing(file_offset, file_offset + 1);
-  const LinePiece& piece = unit.pieces[number - 1];
+  const LineRange& line_range = unit.line_ranges[number - 1];
   const uint64_t to_offset = file_offset - *address;
   SourcePlace place;
-  place.begin = std::max(piece.begin, range->begin) + to_offset;
-  place.end = std::min(piece.end, range->end) + to_offset;
+  place.begin = std::max(line_range.begin, range->begin) + to_offset;
+  place.end = std::min(line_range.end, range->end) + to_offset;
   place.frames = FramesOf(unit, number - 1);
-  place.scope = unit.first_scope + (piece.subroutine == kNone ? 0 : piece.subroutine + 1);
+  place.scope = unit.first_scope + (line_range.subroutine == kNone ? 0 : line_range.subroutine + 1);
   return place;
 }
 

@@ -33,13 +33,13 @@ class SourceFile {
  private:
   struct Unit {
     UnitInfo info;
-    std::vector<LinePiece> pieces;
+    std::vector<LineRange> line_ranges;
     uint64_t first_scope = 0;                      // of its code outside of any function
-    std::vector<std::vector<SourceFrame>> frames;  // by piece; empty: not made yet
+    std::vector<std::vector<SourceFrame>> frames;  // by line_range; empty: not made yet
   };
 
   Unit& UnitAt(uint32_t number);
-  const std::vector<SourceFrame>& FramesOf(Unit& unit, size_t piece);
+  const std::vector<SourceFrame>& FramesOf(Unit& unit, size_t line_range);
   static SourcePlace Nothing(uint64_t begin, uint64_t end);
 
   std::string path_;

@@ -25,9 +25,9 @@ namespace {
 constexpr TimePhase kFiltered{.kind = TimeClass::kFiltered, .cause = {}};
 
 // Wherever the file was mapped as code.
-void AddAddresses(const std::vector<SpanPlace>& places, const MmapRecord& map,
+void AddAddresses(const std::vector<WatchPlace>& places, const MmapRecord& map,
                   std::set<uint64_t>& addresses) {
-  for (const SpanPlace& place : places)
+  for (const WatchPlace& place : places)
     if (place.file == map.path && place.offset >= map.file_offset &&
         place.offset - map.file_offset < map.size)
       addresses.insert(map.address + (place.offset - map.file_offset));
@@ -35,7 +35,7 @@ void AddAddresses(const std::vector<SpanPlace>& places, const MmapRecord& map,
 
 }  // namespace
 
-SpanAddresses::SpanAddresses(const Recording& recording)
+WatchAddresses::WatchAddresses(const Recording& recording)
     : everything(recording.machine.from.empty() && recording.machine.until.empty()) {
   if (everything) return;
   for (const SidebandRecord& record : recording.sideband) {

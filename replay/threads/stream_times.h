@@ -35,8 +35,8 @@ class TimeUnit {
 };
 
 // Where the functions of a recording between functions (--from, --until) were, in any process.
-struct SpanAddresses {
-  explicit SpanAddresses(const Recording& recording);
+struct WatchAddresses {
+  explicit WatchAddresses(const Recording& recording);
 
   bool everything = true;  // was recorded
   std::set<uint64_t> from;
@@ -56,7 +56,7 @@ struct StreamOwners {
 // Follows a stream's events and losses, which come in its order, and fills the slots.
 class StreamTimes final : public ExecutionConsumer {
  public:
-  StreamTimes(StreamOwners& owners, const TimeUnit& unit, const SpanAddresses& span,
+  StreamTimes(StreamOwners& owners, const TimeUnit& unit, const WatchAddresses& span,
               uint64_t stream_size)
       : owners_(owners), unit_(unit), span_(span), stream_size_(stream_size), phase_(Paused()) {
     if (owners.overwritten) phase_ = TimePhase::Of(LossCause::kNotKept);
@@ -82,7 +82,7 @@ class StreamTimes final : public ExecutionConsumer {
 
   StreamOwners& owners_;
   const TimeUnit& unit_;
-  const SpanAddresses& span_;
+  const WatchAddresses& span_;
   uint64_t stream_size_;
   TimePhase phase_;
   bool begun_ = false;

@@ -29,7 +29,7 @@ class Accountant {
       : recording_(recording),
         inputs_(inputs),
         spans_(spans),
-        unit_(recording.pt.time),
+        unit_(recording.time),
         lives_(recording),
         span_(recording) {}
 
@@ -142,7 +142,7 @@ class Accountant {
   std::vector<FlowSummary> summaries_;  // of the streams decoded so far
   const TimeUnit unit_;
   const ThreadLives lives_;
-  const SpanAddresses span_;
+  const WatchAddresses span_;
   uint64_t begin_ = kOpenTime;  // of the recording
   uint64_t end_ = 0;
   std::map<int32_t, Entry> threads_;
@@ -225,8 +225,8 @@ void Accountant::BringHome() {
 
 StreamOwners Accountant::OwnersOf(const Stream& stream) {
   StreamOwners owners;
-  const PtConfig& config = recording_.pt;
-  if (config.kernel_traced.value_or(false) || !config.user_traced.value_or(true))
+  const TracedLevels& levels = recording_.levels;
+  if (levels.kernel.value_or(false) || !levels.user.value_or(true))
     owners.paused = TimeClass::kFiltered;
   owners.overwritten = lives_.overwrites();
   if (const ThreadStay* whole = WholeOf(stream); whole != nullptr)

@@ -20,7 +20,7 @@ class TimelineMaker final : public PlayConsumer {
       : flows_(flows),
         options_(options),
         functions_(sources.symbolizer),
-        plan_{.unit = TimeUnit(sources.recording.pt.time),
+        plan_{.unit = TimeUnit(sources.recording.time),
               .options = options_,
               .finder = sources.functions,
               .functions = functions_,

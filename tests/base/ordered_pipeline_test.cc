@@ -20,7 +20,7 @@ using Pipeline = OrderedPipeline<Job>;
 
 struct PipelineShape {
   unsigned threads;
-  size_t window;
+  size_t in_flight;
   WorkOrder order;
 };
 
@@ -37,7 +37,7 @@ TEST_P(Ordered, ResultsLeaveInTheOrderOfTheJobs) {
   std::vector<int> results;
   std::vector<int> worked;  // only written when jobs are worked on one by one
   {
-    Pipeline pipeline(shape.threads, shape.window, shape.order,
+    Pipeline pipeline(shape.threads, shape.in_flight, shape.order,
                       {.work =
                            [&](Job& job, size_t worker) {
                              EXPECT_LT(worker, shape.threads);
@@ -68,10 +68,10 @@ INSTANTIATE_TEST_SUITE_P(
                     PipelineShape{4, 9, WorkOrder::kOneByOne}));
 
 TEST(Window, BoundsTheJobsUnderWay) {
-  constexpr size_t kWindow = 4;
+  constexpr size_t kInFlight = 4;
   std::atomic<size_t> under_way = 0;
   std::atomic<size_t> most = 0;
-  Pipeline pipeline(3, kWindow, WorkOrder::kAny,
+  Pipeline pipeline(3, kInFlight, WorkOrder::kAny,
                     {.work = [](Job& job, size_t) { Dawdle(job.number); },
                      .deliver = [&](Job&) { --under_way; }});
   for (int i = 0; i < 200; ++i) {
@@ -82,7 +82,7 @@ TEST(Window, BoundsTheJobsUnderWay) {
   }
   pipeline.Finish();
   EXPECT_EQ(under_way, 0u);
-  EXPECT_LE(most, kWindow);
+  EXPECT_LE(most, kInFlight);
   EXPECT_GT(most, 1u);
 }
 

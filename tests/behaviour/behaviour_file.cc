@@ -78,7 +78,7 @@ class Parser {
     if (item == "cpu") {
       return Cpu(value);
     } else if (item == "resync" && (value == "psb" || value == "earliest")) {
-      file_.resync = value == "psb" ? Resync::kPsb : Resync::kEarliest;
+      file_.resync = value == "psb" ? Resync::kSyncPoint : Resync::kEarliest;
     } else if (item == "returns" && value == "uncompressed") {
       file_.config.return_compression = false;
     } else if (item == "gap" && Number(value)) {

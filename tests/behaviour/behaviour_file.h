@@ -32,6 +32,7 @@
 
 #include "flowback/base/error.h"
 #include "flowback/decode/decoder.h"
+#include "flowback/model/pt_config.h"
 
 namespace flowback::behaviour {
 

@@ -72,6 +72,7 @@ class Behaviour : public testing::TestWithParam<std::string> {
     return {.bytes = trace_,
             .code = &code_,
             .config = file_.config,
+            .time = {},
             .resync = resync,
             .gaps = file_.gaps,
             .changes = {}};
@@ -114,7 +115,7 @@ TEST_P(Behaviour, NativeSaysWhatIsExpected) {
 TEST_P(Behaviour, SummaryEqualsTheFlow) {
   auto decoder = MakeDecoder("native");
   ASSERT_TRUE(decoder.has_value()) << decoder.error().message();
-  for (const Resync resync : {Resync::kEarliest, Resync::kPsb}) {
+  for (const Resync resync : {Resync::kEarliest, Resync::kSyncPoint}) {
     FlowDigester told;
     const auto account = (*decoder)->Decode(Input(resync), told);
     ASSERT_TRUE(account.has_value()) << account.error().message();
@@ -148,8 +149,8 @@ TEST_P(Behaviour, LibiptAgrees) {
   const auto names = DecoderNames();
   if (std::find(names.begin(), names.end(), "libipt") == names.end())
     GTEST_SKIP() << "this build has no libipt";
-  const FlowSummary ours = Summarize("native", Resync::kPsb);
-  const FlowSummary theirs = Summarize("libipt", Resync::kPsb);
+  const FlowSummary ours = Summarize("native", Resync::kSyncPoint);
+  const FlowSummary theirs = Summarize("libipt", Resync::kSyncPoint);
   const bool same = ours.digest == theirs.digest && ours.losses.empty() == theirs.losses.empty();
   const auto causes = [](const FlowSummary& summary) {
     std::string text = std::to_string(summary.digest.count) + " instructions";

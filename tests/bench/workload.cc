@@ -5,6 +5,7 @@
 
 #include "flowback/capture/open.h"
 #include "flowback/decode/recording_code.h"
+#include "flowback/model/pt_config.h"
 #include "tests/golden/generated.h"
 
 namespace flowback::bench {
@@ -24,6 +25,7 @@ Result<Workload> Generated(const std::string& spec) {
   workload.bytes = stream->file->bytes();
   workload.code = std::move(stream->code);
   workload.config = stream->config;
+  workload.time = stream->time;
   workload.config.cpu = kGeneratedCpu;
   workload.storage = stream->file;
   return workload;
@@ -70,7 +72,8 @@ Result<std::vector<Workload>> Raw(const OpenOptions& options) {
     workload.name = std::filesystem::path(stream.file).filename();
     workload.bytes = stream.bytes;
     workload.code = code->ForStream(stream);
-    workload.config = recording->pt;
+    workload.config = PtConfigOf(recording->config);
+    workload.time = recording->time;
     workload.storage = recording;
   }
   return workloads;

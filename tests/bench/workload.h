@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "flowback/decode/decoder.h"
+#include "flowback/model/pt_config.h"
 
 namespace flowback::bench {
 
@@ -15,6 +16,7 @@ struct Workload {
   Bytes bytes;
   AddressSpaceHistory code;
   PtConfig config;
+  TimeConversion time;
   std::shared_ptr<const void> storage;  // keeps `bytes` and the code alive
 
   DecodeInput Input() const {
@@ -22,6 +24,7 @@ struct Workload {
     input.bytes = bytes;
     input.code = &code;
     input.config = config;
+    input.time = time;
     return input;
   }
   // Everything that is ever mapped, for a peer that has one image for the whole stream.

@@ -162,7 +162,8 @@ class CallsOfRecording : public testing::TestWithParam<const char*> {
       DecodeInput input;
       input.bytes = stream.bytes;
       input.code = &code->ForStream(stream);
-      input.config = recording->pt;
+      input.config = recording->config;
+      input.time = recording->time;
       input.gaps = stream.gaps;
       input.times = times;
       ASSERT_TRUE((*decoder)->Decode(input, sums));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Bytes joined of pieces, and windows over them: what can be read is right, and little is there.
+// Bytes joined of parts, and windows over them: what can be read is right, and little is there.
 #include "flowback/base/joined_bytes.h"
 
 #include <gtest/gtest.h>
@@ -27,15 +27,15 @@ std::vector<uint8_t> SomeBytes(size_t size) {
   return bytes;
 }
 
-// Pieces of 0 to `most` bytes.
+// Parts of 0 to `most` bytes.
 std::vector<Bytes> Cut(Bytes bytes, size_t most) {
   std::mt19937 random(2);
-  std::vector<Bytes> pieces;
+  std::vector<Bytes> parts;
   while (!bytes.empty()) {
-    pieces.push_back(bytes.first(std::min<size_t>(random() % (most + 1), bytes.size())));
-    bytes = bytes.subspan(pieces.back().size());
+    parts.push_back(bytes.first(std::min<size_t>(random() % (most + 1), bytes.size())));
+    bytes = bytes.subspan(parts.back().size());
   }
-  return pieces;
+  return parts;
 }
 
 std::shared_ptr<JoinedBytes> Join(Bytes bytes, size_t most_piece, size_t granule, size_t idle) {
@@ -84,7 +84,7 @@ TEST(JoinedBytes, WhereMemoryIsOutNothingIsHeld) {
 }
 #endif
 
-TEST(JoinedBytes, PiecesOfAnySizeAndNone) {
+TEST(JoinedBytes, PartsOfAnySizeAndNone) {
   for (const size_t size : {size_t{1}, size_t{15}, kPage - 1, kPage, kPage + 1, 5 * kPage + 77}) {
     const std::vector<uint8_t> bytes = SomeBytes(size);
     for (const size_t most : {size_t{1}, size_t{3}, size_t{1000}, 2 * kPage}) {

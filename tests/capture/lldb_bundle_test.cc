@@ -6,6 +6,7 @@
 
 #include "capture/formats/perf_layout.h"
 #include "flowback/capture/open.h"
+#include "flowback/model/pt_config.h"
 #include "tests/capture/temporary_file.h"
 #include "tests/golden/shared_traces.h"
 #include "tests/support/perf_data_builder.h"
@@ -51,7 +52,7 @@ TEST(LldbBundle, OfOneThread) {
   const auto recording = Open(LldbTrace("intelpt-trace/trace.json"));
   ASSERT_TRUE(recording) << recording.error().message();
   EXPECT_TRUE(recording->warnings.empty());
-  EXPECT_EQ(recording->pt.cpu, (CpuId{true, 6, 79, 1}));
+  EXPECT_EQ(PtConfigOf(recording->config).cpu, (CpuId{true, 6, 79, 1}));
   ASSERT_EQ(recording->streams.size(), 1u);
   EXPECT_EQ(recording->streams[0].pid, 1234);
   EXPECT_EQ(recording->streams[0].tid, 3842849);
@@ -129,8 +130,8 @@ TEST_F(OwnBundle, OfCpus) {
   EXPECT_EQ(recording->streams[0].cpu, 3);
   EXPECT_EQ(recording->streams[1].cpu, 5);
   EXPECT_EQ(recording->streams[1].tid, -1);
-  EXPECT_EQ(recording->pt.time.zero, 18433473881008870804u);
-  EXPECT_EQ(recording->pt.time.shift, 31);
+  EXPECT_EQ(recording->time.zero, 18433473881008870804u);
+  EXPECT_EQ(recording->time.shift, 31);
   const auto switches = All<SwitchRecord>(*recording);
   ASSERT_EQ(switches.size(), 2u);
   EXPECT_EQ(switches[0].time, 1500u);

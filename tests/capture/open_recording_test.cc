@@ -6,6 +6,7 @@
 
 #include "capture/formats/perf_layout.h"
 #include "flowback/capture/open.h"
+#include "flowback/model/pt_config.h"
 #include "tests/capture/temporary_file.h"
 #include "tests/support/perf_data_builder.h"
 
@@ -127,11 +128,11 @@ TEST(OpenRecording, RawFilesAreOneStreamEach) {
   EXPECT_EQ(second.file, options.raw_pt[1]);
   EXPECT_EQ(second.cpu, -1);
   EXPECT_EQ(recording->file_size, 8u);
-  EXPECT_EQ(recording->pt.cpu, (CpuId{true, 6, 85, 4}));
-  EXPECT_EQ(recording->pt.mtc_shift, 3);
-  EXPECT_EQ(recording->pt.tsc_ctc_numerator, 200u);
-  EXPECT_EQ(recording->pt.tsc_ctc_denominator, 2u);
-  EXPECT_EQ(recording->pt.nominal_ratio, 24u);
+  EXPECT_EQ(PtConfigOf(recording->config).cpu, (CpuId{true, 6, 85, 4}));
+  EXPECT_EQ(PtConfigOf(recording->config).mtc_shift, 3);
+  EXPECT_EQ(PtConfigOf(recording->config).tsc_ctc_numerator, 200u);
+  EXPECT_EQ(PtConfigOf(recording->config).tsc_ctc_denominator, 2u);
+  EXPECT_EQ(PtConfigOf(recording->config).nominal_ratio, 24u);
   EXPECT_EQ(recording->sections.size(), 1u);
   EXPECT_EQ(recording->images.size(), 1u);
 }
@@ -154,16 +155,16 @@ TEST(OpenRecording, TheUsersWordGoesBeforeTheFiles) {
   options.input = folder.Write("perf.data", PerfDataBuilder::WithIntelPt().Build());
   const auto as_recorded = OpenRecording(options);
   ASSERT_TRUE(as_recorded);
-  EXPECT_EQ(as_recorded->pt.nominal_ratio, 24u);
-  EXPECT_FALSE(as_recorded->pt.cpu.known());
+  EXPECT_EQ(PtConfigOf(as_recorded->config).nominal_ratio, 24u);
+  EXPECT_FALSE(PtConfigOf(as_recorded->config).cpu.known());
   options.cpu = CpuId{true, 6, 79, 1};
   options.nominal_ratio = 30;
   options.sections.resize(500);
   const auto overridden = OpenRecording(options);
   ASSERT_TRUE(overridden);
-  EXPECT_EQ(overridden->pt.cpu.model, 79);
-  EXPECT_EQ(overridden->pt.nominal_ratio, 30u);
-  EXPECT_EQ(overridden->pt.mtc_shift, as_recorded->pt.mtc_shift);
+  EXPECT_EQ(PtConfigOf(overridden->config).cpu.model, 79);
+  EXPECT_EQ(PtConfigOf(overridden->config).nominal_ratio, 30u);
+  EXPECT_EQ(PtConfigOf(overridden->config).mtc_shift, PtConfigOf(as_recorded->config).mtc_shift);
   EXPECT_EQ(overridden->sections.size(), 500u);
 }
 

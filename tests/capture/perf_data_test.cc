@@ -6,6 +6,7 @@
 
 #include "capture/formats/perf_layout.h"
 #include "capture/formats/perf_pt_config.h"
+#include "flowback/model/pt_config.h"
 #include "tests/capture/temporary_file.h"
 #include "tests/support/perf_data_builder.h"
 
@@ -293,7 +294,7 @@ TEST(PerfHeader, MachineAndRecorder) {
   EXPECT_EQ(recording.machine.cpuid, "GenuineIntel,6,94,3");
   EXPECT_EQ(recording.machine.cpus_online, 4u);
   EXPECT_EQ(recording.machine.command_line, "perf record");
-  EXPECT_EQ(recording.pt.cpu, (CpuId{true, 6, 94, 3}));
+  EXPECT_EQ(recording.machine.cpu, (CpuId{true, 6, 94, 3}));
   EXPECT_TRUE(recording.warnings.empty());
 }
 
@@ -327,12 +328,12 @@ TEST(PerfHeader, FeaturesComeAsRecordsToo) {
 TEST(PerfHeader, CpuidOfOthersLeavesTheCpuUnknown) {
   PerfDataBuilder file = PerfDataBuilder::WithIntelPt();
   file.TextFeature(kFeatureCpuid, "AuthenticAMD,25,17,0");
-  EXPECT_FALSE(Read(file).pt.cpu.intel);
-  EXPECT_EQ(Read(file).pt.cpu.family, 25);
+  EXPECT_FALSE(Read(file).machine.cpu.intel);
+  EXPECT_EQ(Read(file).machine.cpu.family, 25);
   for (const char* text : {"0x00000000410fd0c0", "GenuineIntel,6,94", "GenuineIntel,6,300,1", "",
                            "GenuineIntel,,,", "GenuineIntel,99999999999,1,1"}) {
     file.TextFeature(kFeatureCpuid, text);
-    EXPECT_FALSE(Read(file).pt.cpu.known()) << text;
+    EXPECT_FALSE(Read(file).machine.cpu.known()) << text;
   }
 }
 
@@ -372,7 +373,7 @@ TEST(PerfHeader, DamagedFeaturesAreLeftOutWithAWarning) {
   const Recording recording = Read(file);
   EXPECT_EQ(recording.build_ids.size(), 1u);
   EXPECT_EQ(recording.machine.hostname, "");
-  EXPECT_TRUE(recording.pt.cpu.known());
+  EXPECT_TRUE(recording.machine.cpu.known());
   for (const char* name :
        {"build-ids", "host name", "command line", "event descriptions", "number of CPUs"}) {
     EXPECT_TRUE(Warns(recording, name)) << name;
@@ -382,16 +383,17 @@ TEST(PerfHeader, DamagedFeaturesAreLeftOutWithAWarning) {
 }
 
 TEST(PtSettings, FromTheEventAndTheInfo) {
-  const PtConfig config = Read(PerfDataBuilder::WithIntelPt()).pt;
+  const Recording recording = Read(PerfDataBuilder::WithIntelPt());
+  const PtConfig& config = PtConfigOf(recording.config);
   EXPECT_EQ(config.return_compression, true);
   EXPECT_FALSE(config.address_filter);
   EXPECT_EQ(config.tsc_ctc_numerator, 200u);
   EXPECT_EQ(config.tsc_ctc_denominator, 2u);
   EXPECT_EQ(config.mtc_shift, 3);
   EXPECT_EQ(config.nominal_ratio, 24u);
-  EXPECT_EQ(config.time.shift, 31);
-  EXPECT_EQ(config.time.mult, 894784853u);
-  EXPECT_EQ(config.time.zero, 1000000000000u);
+  EXPECT_EQ(recording.time.shift, 31);
+  EXPECT_EQ(recording.time.mult, 894784853u);
+  EXPECT_EQ(recording.time.zero, 1000000000000u);
 }
 
 PerfDataBuilder WithInfo(uint64_t event_config, const std::vector<uint64_t>& info) {
@@ -403,7 +405,8 @@ PerfDataBuilder WithInfo(uint64_t event_config, const std::vector<uint64_t>& inf
 }
 
 TEST(PtSettings, NoReturnCompressionAndAnotherMtcPeriod) {
-  const PtConfig config = Read(WithInfo(0x24a01, PerfDataBuilder::UsualPtInfo())).pt;
+  const PtConfig config =
+      PtConfigOf(Read(WithInfo(0x24a01, PerfDataBuilder::UsualPtInfo())).config);
   EXPECT_EQ(config.return_compression, false);
   EXPECT_EQ(config.mtc_shift, 9);
 }
@@ -411,11 +414,12 @@ TEST(PtSettings, NoReturnCompressionAndAnotherMtcPeriod) {
 TEST(PtSettings, ShorterArrayOfAnOldPerf) {
   std::vector<uint64_t> info = PerfDataBuilder::UsualPtInfo();
   info.resize(kPtPerCpuMmaps + 1);
-  const PtConfig config = Read(WithInfo(0x100f621, info)).pt;
+  const Recording recording = Read(WithInfo(0x100f621, info));
+  const PtConfig& config = PtConfigOf(recording.config);
   EXPECT_EQ(config.return_compression, true);
   EXPECT_EQ(config.tsc_ctc_denominator, 0u);
   EXPECT_FALSE(config.mtc_shift);
-  EXPECT_TRUE(config.time.known());
+  EXPECT_TRUE(recording.time.known());
 }
 
 TEST(PtSettings, LongerArrayWithAFilter) {
@@ -427,7 +431,7 @@ TEST(PtSettings, LongerArrayWithAFilter) {
     info.push_back(LoadLittleEndian(&text.bytes[i], 8));
   }
   info.push_back(1);  // event trace capability: newer
-  const PtConfig config = Read(WithInfo(0x100f621, info)).pt;
+  const PtConfig config = PtConfigOf(Read(WithInfo(0x100f621, info)).config);
   EXPECT_TRUE(config.address_filter);
   ASSERT_EQ(config.filter_ranges.size(), 1u);
   EXPECT_EQ(config.filter_ranges[0].begin, 0x1000u);
@@ -437,9 +441,9 @@ TEST(PtSettings, LongerArrayWithAFilter) {
 TEST(PtSettings, FilterLengthThatLies) {
   std::vector<uint64_t> info = PerfDataBuilder::UsualPtInfo();
   info[kPtFilterLength] = ~uint64_t{0};
-  EXPECT_FALSE(Read(WithInfo(0, info)).pt.address_filter);
+  EXPECT_FALSE(PtConfigOf(Read(WithInfo(0, info)).config).address_filter);
   info.push_back(0x6161616161616161);
-  EXPECT_TRUE(Read(WithInfo(0, info)).pt.address_filter);
+  EXPECT_TRUE(PtConfigOf(Read(WithInfo(0, info)).config).address_filter);
 }
 
 TEST(PtSettings, FilterTermsOfFilesAndSymbolsHaveNoRange) {
@@ -460,9 +464,9 @@ TEST(PtSettings, ImpossibleValuesAreLeftOutWithAWarning) {
   info[kPtTscCtcNumerator] = uint64_t{1} << 40;
   info[kPtPmuType] = 77;
   const Recording recording = Read(WithInfo(0x100f621, info));
-  EXPECT_FALSE(recording.pt.time.known());
-  EXPECT_EQ(recording.pt.tsc_ctc_numerator, 0u);
-  EXPECT_FALSE(recording.pt.return_compression);
+  EXPECT_FALSE(recording.time.known());
+  EXPECT_EQ(PtConfigOf(recording.config).tsc_ctc_numerator, 0u);
+  EXPECT_FALSE(PtConfigOf(recording.config).return_compression);
   EXPECT_TRUE(Warns(recording, "time conversion"));
   EXPECT_TRUE(Warns(recording, "clock ratios"));
   EXPECT_TRUE(Warns(recording, "PMU number 77"));
@@ -471,14 +475,14 @@ TEST(PtSettings, ImpossibleValuesAreLeftOutWithAWarning) {
 TEST(PtSettings, TimeConversionNeedsTheKernelsWord) {
   std::vector<uint64_t> info = PerfDataBuilder::UsualPtInfo();
   info[kPtCapUserTimeZero] = 0;
-  EXPECT_FALSE(Read(WithInfo(0, info)).pt.time.known());
+  EXPECT_FALSE(Read(WithInfo(0, info)).time.known());
   PerfDataBuilder file = WithInfo(0, info);
   file.Record(kRecordTimeConv, 0, FieldWriter().U64(10).U64(5).U64(77));
-  EXPECT_EQ(Read(file).pt.time.zero, 77u);
+  EXPECT_EQ(Read(file).time.zero, 77u);
   PerfDataBuilder newer = WithInfo(0, info);
   newer.Record(kRecordTimeConv, 0,
                FieldWriter().U64(10).U64(5).U64(77).U64(0).U64(0).U8(0).U8(0).U16(0).U32(0));
-  EXPECT_FALSE(Read(newer).pt.time.known());
+  EXPECT_FALSE(Read(newer).time.known());
 }
 
 }  // namespace

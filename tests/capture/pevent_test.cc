@@ -53,14 +53,14 @@ TEST_F(Pevent, IsReadWithItsSampleType) {
   EXPECT_EQ(first.pid, 42);
   EXPECT_EQ(first.tid, 43);
   EXPECT_EQ(first.cpu, 2);
-  EXPECT_EQ(recording->pt.time.mult, 500u);
+  EXPECT_EQ(recording->time.mult, 500u);
   EXPECT_EQ(recording->streams.at(0).tid, 43);
   EXPECT_EQ(recording->streams.at(0).bytes.size(), 5u);
 }
 
 TEST_F(Pevent, TheUsersTimeGoesBeforeTheFiles) {
   options_.time_conversion = TimeConversion{10, 3, 1};
-  EXPECT_EQ(Open(Records().bytes)->pt.time.mult, 3u);
+  EXPECT_EQ(Open(Records().bytes)->time.mult, 3u);
 }
 
 TEST_F(Pevent, SeveralFilesAreMerged) {

@@ -7,6 +7,7 @@
 
 #include "flowback/base/mapped_file.h"
 #include "flowback/capture/open.h"
+#include "flowback/model/pt_config.h"
 #include "tests/golden/shared_traces.h"
 
 namespace flowback {
@@ -108,7 +109,7 @@ TEST_P(GeneratedRecording, MapsAreTheTrueOnes) {
     if (!maps[i].path.starts_with("//anon")) {
       EXPECT_EQ(maps[i].file_offset, std::stoull(truth[i][2], nullptr, 16));
     }
-    EXPECT_EQ(maps[i].time, recording_.pt.time.ToNanoseconds(std::stoull(truth[i][5])));
+    EXPECT_EQ(maps[i].time, recording_.time.ToNanoseconds(std::stoull(truth[i][5])));
     EXPECT_TRUE(maps[i].executable);
     EXPECT_FALSE(maps[i].kernel);
   }
@@ -132,16 +133,17 @@ TEST_P(GeneratedRecording, EveryRecordBecomesSideband) {
 }
 
 TEST_P(GeneratedRecording, SettingsAreTheGenerators) {
-  EXPECT_EQ(recording_.pt.tsc_ctc_numerator, 200u);
-  EXPECT_EQ(recording_.pt.tsc_ctc_denominator, 2u);
-  EXPECT_EQ(recording_.pt.nominal_ratio, 24u);
-  EXPECT_TRUE(recording_.pt.mtc_shift.has_value());
-  EXPECT_EQ(recording_.pt.return_compression, GetParam().find("noretcomp") == std::string::npos);
-  EXPECT_FALSE(recording_.pt.address_filter);
+  EXPECT_EQ(PtConfigOf(recording_.config).tsc_ctc_numerator, 200u);
+  EXPECT_EQ(PtConfigOf(recording_.config).tsc_ctc_denominator, 2u);
+  EXPECT_EQ(PtConfigOf(recording_.config).nominal_ratio, 24u);
+  EXPECT_TRUE(PtConfigOf(recording_.config).mtc_shift.has_value());
+  EXPECT_EQ(PtConfigOf(recording_.config).return_compression,
+            GetParam().find("noretcomp") == std::string::npos);
+  EXPECT_FALSE(PtConfigOf(recording_.config).address_filter);
   EXPECT_EQ(recording_.machine.recorder, "ptgen");
   EXPECT_FALSE(recording_.machine.emulated);
   EXPECT_EQ(recording_.machine.architecture, "x86_64");
-  EXPECT_TRUE(recording_.pt.cpu.known());
+  EXPECT_TRUE(PtConfigOf(recording_.config).cpu.known());
   ASSERT_EQ(recording_.events.size(), 2u);
   EXPECT_EQ(recording_.events[0], "intel_pt//u");
 }
@@ -191,10 +193,10 @@ TEST_P(HaseRecording, IsReadInFull) {
   EXPECT_EQ(stream.tid, known.tid);
   EXPECT_TRUE(stream.gaps.empty());
   EXPECT_TRUE(recording.warnings.empty());
-  EXPECT_EQ(recording.pt.cpu, (CpuId{true, 6, 94, 3}));
-  EXPECT_EQ(recording.pt.tsc_ctc_numerator, 266u);
-  EXPECT_EQ(recording.pt.mtc_shift, 3);
-  EXPECT_EQ(recording.pt.time.mult, 672770566u);
+  EXPECT_EQ(PtConfigOf(recording.config).cpu, (CpuId{true, 6, 94, 3}));
+  EXPECT_EQ(PtConfigOf(recording.config).tsc_ctc_numerator, 266u);
+  EXPECT_EQ(PtConfigOf(recording.config).mtc_shift, 3);
+  EXPECT_EQ(recording.time.mult, 672770566u);
   EXPECT_EQ(recording.machine.recorder, "perf 4.15.12");
   EXPECT_EQ(recording.machine.hostname, "eddie");
   EXPECT_EQ(Count(recording, "SWITCH_CPU_WIDE"), known.switches);

@@ -154,7 +154,7 @@ TEST(Sideband, TimeConversionWhereTheInfoHasNone) {
   file.AddEvent({8, 0, PerfDataBuilder::kUsualSampleType, true, {100}});
   file.AuxtraceInfo(info);
   file.Record(kRecordTimeConv, 0, FieldWriter().U64(31).U64(500).U64(7));
-  EXPECT_EQ(Read(file.Build()).pt.time.mult, 500u);
+  EXPECT_EQ(Read(file.Build()).time.mult, 500u);
 }
 
 // The index names the CPU that each event of a CPU-wide recording is of.

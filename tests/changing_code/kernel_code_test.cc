@@ -89,7 +89,7 @@ KsymbolRecord Ksymbol(uint64_t time, uint64_t address, uint32_t size, bool unreg
 class KernelFlow : public RecordedFlow {
  public:
   KernelFlow() {
-    recording.pt.kernel_traced = true;
+    recording.levels.kernel = true;
     recording.sideband.emplace_back(KernelMap("[kernel.kallsyms]_text", kText, 0x1000));
   }
   // The copy that perf puts beside the recording.
@@ -300,7 +300,7 @@ TEST_F(KernelSourceTest, RunningKernelThatCanNotBeRead) {
 }
 
 TEST_F(KernelSourceTest, UserOnlyRecordingNeedsNone) {
-  flow_.recording.pt.kernel_traced = false;
+  flow_.recording.levels.kernel = false;
   EXPECT_EQ(Load().history, nullptr);
 }
 
@@ -319,7 +319,7 @@ TEST_F(KernelSourceTest, GivenCopyOfAnotherKernelIsAnError) {
 
 TEST_F(KernelSourceTest, WithoutMapsAllOfTheCopyIsTaken) {
   flow_.recording.sideband.clear();
-  flow_.recording.pt.kernel_traced = false;  // raw streams do not tell
+  flow_.recording.levels.kernel = false;  // raw streams do not tell
   flow_.search.kcore = flow_.Save("copy", Kcore(TextWith(kNop5)));
   EXPECT_EQ(ByteAt(Load(), kText + 0x20), 0x90);
 }

@@ -15,7 +15,7 @@
 namespace flowback {
 RecordedFlow::RecordedFlow() {
   search.build_id_cache = folder / "cache";
-  recording.pt.time = {.shift = 0, .mult = 1, .zero = 0};
+  recording.time = {.shift = 0, .mult = 1, .zero = 0};
 }
 
 std::string RecordedFlow::Save(const std::string& name, const std::vector<uint8_t>& bytes) {
@@ -118,7 +118,7 @@ Flow RecordedFlow::Decode(const std::string& engine, size_t stream) {
   auto decoder = MakeDecoder(engine);
   if (!code || !decoder) return {};
   code_ = std::move(*code);
-  const StreamInputs inputs(recording, code_, Resync::kPsb);
+  const StreamInputs inputs(recording, code_, Resync::kSyncPoint);
   const DecodeInput& input = inputs.For(recording.streams[stream]);
   FlowSegment told;
   SegmentRecorder recorder(told);
@@ -128,7 +128,7 @@ Flow RecordedFlow::Decode(const std::string& engine, size_t stream) {
   if (!account || !sum) return {};
   EXPECT_EQ(account->decoded + account->padding + account->lost, input.bytes.size());
   Flow flow{.ips = AddressesOf(told), .losses = {}};
-  ForEachPiece(told, [&flow](const DataLoss& loss) { flow.losses.push_back(loss); });
+  ForEachItem(told, [&flow](const DataLoss& loss) { flow.losses.push_back(loss); });
   FlowDigest digest;
   for (const uint64_t ip : flow.ips) digest.Append(ip);
   EXPECT_EQ(sum->digest, digest);

@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "flowback/capture/open.h"
+#include "flowback/model/pt_config.h"
 #include "tests/cli/real_recordings.h"
 #include "tests/cli/run_program.h"
 #include "tests/support/cpu_mover.h"
@@ -257,8 +258,8 @@ TEST(CpuMovesOfARecording, AreTakenInPerfsOrder) {
   Result<Recording> recording = OpenRecording(open);
   ASSERT_TRUE(recording);
   ASSERT_EQ(recording->streams.size(), 1);
-  const MovedTrace trace =
-      support::MoveOverCpus(recording->streams[0].bytes, recording->pt, {.cpus = 3, .stay = 1});
+  const MovedTrace trace = support::MoveOverCpus(
+      recording->streams[0].bytes, PtConfigOf(recording->config), {.cpus = 3, .stay = 1});
   ASSERT_GT(trace.moves.size(), 5);
   std::erase_if(parts.records,
                 [](const auto& record) { return record.type == kAux || record.type == kSwitch; });

@@ -449,8 +449,8 @@ TEST_P(ReadingShares, AreTheSameForAnyNumberOfThreads) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ReadingShares, testing::Values("hello", "retmix", "pool-perthread"),
-                         [](const auto& info) {
-                           std::string name = info.param;
+                         [](const auto& test) {
+                           std::string name = test.param;
                            std::erase(name, '-');
                            return name;
                          });

@@ -54,7 +54,7 @@ Branches Parse(std::string_view text) {
   return branches;
 }
 
-class TimeWindows : public testing::TestWithParam<const char*> {
+class TimeSpans : public testing::TestWithParam<const char*> {
  protected:
   static std::string Listing(const std::vector<std::string>& more) {
     const auto folder = golden::TracesFolder() / "generated";
@@ -93,16 +93,16 @@ bool IsPart(const std::vector<Branch>& all, const std::vector<Branch>& some, int
     if (end > all.size()) return false;
     const bool nothing_missing = end == all.size() || all[end].time > until - rounding;
     if (nothing_missing && IsAt(all, first, some, rounding)) return true;
-    // The window begins here; so this one may not be missing.
+    // The span begins here; so this one may not be missing.
     if (first == all.size() || all[first].time > from) return false;
   }
 }
 
-TEST_P(TimeWindows, AreWhatTheWholeListingHasThere) {
+TEST_P(TimeSpans, AreWhatTheWholeListingHasThere) {
   FLOWBACK_NEEDS_TRACES();
   const std::string whole = Listing({});
   const Branches all = Parse(whole);
-  // A window of a long stream is read from a place shortly ahead of it. An estimate between two
+  // A span of a long stream is read from a place shortly ahead of it. An estimate between two
   // proven times may be rounded otherwise then.
   const int64_t rounding = std::string_view(GetParam()) == "big-sqlite3" ? 1 : 0;
   ASSERT_FALSE(all.empty());
@@ -112,7 +112,7 @@ TEST_P(TimeWindows, AreWhatTheWholeListingHasThere) {
   std::mt19937_64 random(16);
   for (int round = 0; round < (FLOWBACK_SANITIZED ? 2 : 12); ++round) {
     const int64_t from = times[random() % times.size()];
-    // Windows of every size, the smallest of one instant.
+    // Spans of every size, the smallest of one instant.
     const int64_t until =
         from + static_cast<int64_t>(random() % (uint64_t{1} << (3 * (round % 8))));
     SCOPED_TRACE("--time " + Seconds(from) + "," + Seconds(until));
@@ -125,7 +125,7 @@ TEST_P(TimeWindows, AreWhatTheWholeListingHasThere) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Recordings, TimeWindows,
+INSTANTIATE_TEST_SUITE_P(Recordings, TimeSpans,
                          testing::Values("execs", "forks", "latency-cyc", "pool-perthread",
                                          "switch-cyc", "spin-cyc", "signals-events", "vcalls-ovf",
                                          "vcalls-pebs", "sort-long-tnt", "big-sqlite3"),

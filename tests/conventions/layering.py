@@ -2,6 +2,7 @@
 """Who may include whom: ARCHITECTURE.md's arrows, and one door for each third party."""
 
 import os
+import re
 
 # Room: the folders (or files) that are it, and the rooms whose headers it may include beside its own.
 _FIRST = ["base", "model"]
@@ -9,6 +10,8 @@ _CODE = ["instruction", "code"]
 ROOMS = {
     "base": (["include/flowback/base/"], []),
     "model": (["include/flowback/model/", "base/"], ["base"]),
+    # What a kind of trace was recorded with: for its source, and for those who read and write it.
+    "pt_config": (["include/flowback/model/pt_config.h"], ["base", "model"]),
     "packets": (["decode/pt/packets/"], _FIRST),
     "instruction": (["decode/instruction/"], _FIRST),
     "code": (
@@ -25,14 +28,19 @@ ROOMS = {
     "decode": (["decode/", "include/flowback/decode/"], _FIRST + _CODE),
     "schedule": (["decode/schedule/"], _FIRST + _CODE + ["decode"]),
     # A source of trace each. Only their own folders know the hardware.
-    "pt": (["decode/pt/"], _FIRST + _CODE + ["flow", "packets", "decode"]),
+    "pt": (["decode/pt/"], _FIRST + _CODE + ["flow", "packets", "pt_config", "decode"]),
     # It reads and writes packets of Intel PT, but never decodes.
-    "capture": (["capture/", "include/flowback/capture/"], _FIRST + _CODE + ["packets"]),
+    "capture": (["capture/", "include/flowback/capture/"], _FIRST + _CODE + ["packets", "pt_config"]),
     # Loaded by QEMU into the emulated process: it shares the packet generator with the recorders.
     "emulate": (["capture/emulate/"], _FIRST + ["packets", "instruction", "capture"]),
     "replay": (["replay/", "include/flowback/replay/"], _FIRST + _CODE + ["decode"]),
     "cli": (["cli/"], _FIRST + _CODE + ["decode", "capture", "replay"]),
 }
+
+# What only the rooms of a kind of trace may say in code, and those who read and write it. Comments,
+# and words that the user reads or types, may.
+HARDWARE = re.compile(r"\bPtConfig\w*|\bpt::\w+|\bnamespace pt\b|\bk?(?:Psb|PSB)\w*")
+KNOWS_HARDWARE = ("pt", "pt_config", "packets", "capture", "emulate")
 
 # Start of a third party's header name: the folders that may include it.
 DOORS = {
@@ -65,9 +73,22 @@ def _resolve(project, path, name):
     return None
 
 
+def _code(text):
+    """The text without comments and strings, its lines kept."""
+    return re.sub(r'//[^\n]*|"(?:\\.|[^"\\\n])*"', "", text)
+
+
+def _hardware(project, path):
+    for number, line in enumerate(_code(project.text(path)).splitlines(), 1):
+        for word in HARDWARE.findall(line):
+            yield f"{path}:{number}: {word} is Intel PT's: behind a TraceSource nobody asks which hardware it was"
+
+
 def check(project):
     for path in project.cpp():
         room = room_of(path)
+        if room is not None and room not in KNOWS_HARDWARE:
+            yield from _hardware(project, path)
         for number, angle, name in project.includes(path):
             where = f"{path}:{number}"
             for start, folders in DOORS.items():

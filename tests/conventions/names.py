@@ -12,6 +12,25 @@ _MEANT = {"Disassembler"}
 _CLASS = re.compile(
     r"^(?:class|struct)\s+(?:\[\[.*?\]\]\s*|alignas\([^)]*\)\s*)*(\w+)\s*(?:final\s*)?(?::[^:;][^;]*)?\{", re.M
 )
+# Words that had several meanings: the classes that are called by them, which are what GLOSSARY.md
+# says.
+_ONE_MEANING = {
+    "Piece": {
+        "FlowPiece",
+        "PieceReader",  # of a piece's flow, and its text
+        "PieceContext",
+        "PieceText",
+        "PieceTools",
+        "FunctionPiece",  # of code, as yet
+    },
+    "Span": {"TimeSpan", "CommSpan", "SpanNeeds", "SpanRanges"},
+    "Window": {"StreamWindow"},
+}
+# Numbers that are called by them though they count something else.
+_NUMBERS = {
+    re.compile(r"\b(?:size_t|unsigned|int|uint\d+_t)\s+\w*window_?\b"): "how many are worked on at once is in_flight",
+    re.compile(r"\b(?:size_t|unsigned|int|uint\d+_t)\s+piece_(?:size|bytes)_?\b"): "what is decoded by itself is a segment",
+}
 # What its reader hands on are chunks of text, and no segments.
 _CHUNKS_OF_TEXT = "cli/listing/"
 # GLOSSARY.md: | ~~word~~ | instead |
@@ -50,6 +69,25 @@ def _words(project):
                     yield f"{path}:{number}: says {word}; {GLOSSARY} says {instead}"
 
 
+def _meanings(project):
+    glossary = project.text(GLOSSARY) if project.exists(GLOSSARY) else ""
+    for word, meant in _ONE_MEANING.items():
+        if glossary and f"\n| {word.lower()} |" not in glossary:
+            yield f"{GLOSSARY}: does not say what a {word.lower()} is"
+        for path in _rooms(project):
+            for name in _CLASS.findall(project.text(path)):
+                if re.search(rf"{word}(?![a-z])", name) and name not in meant:
+                    yield f"{path}: {name} is none of what {GLOSSARY} calls a {word.lower()}"
+    for path in project.cpp():
+        if path.startswith("tests/"):
+            continue
+        for number, line in enumerate(project.lines(path), 1):
+            for wrong, instead in _NUMBERS.items():
+                if wrong.search(line):
+                    yield f"{path}:{number}: {instead}"
+
+
 def check(project):
     yield from _classes(project)
+    yield from _meanings(project)
     yield from _words(project)

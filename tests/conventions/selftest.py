@@ -31,6 +31,7 @@ class Checks(unittest.TestCase):
             "decode/pt/packets/p.h": SPDX,
             "decode/pt/c.h": SPDX,
             "decode/b.h": SPDX,
+            "include/flowback/model/pt_config.h": SPDX,
         }
         include = '#include "{}"\n'.format
         cases = [
@@ -46,6 +47,13 @@ class Checks(unittest.TestCase):
             ("decode/schedule/x.cc", include("decode/pt/c.h"), "schedule must not include pt"),
             ("decode/x.cc", include("decode/pt/c.h"), "decode must not include pt"),
             ("decode/pt/x.cc", include("decode/b.h"), ""),
+            ("replay/x.cc", "void F(const PtConfig&);\n", "replay/x.cc:1: PtConfig is Intel PT's"),
+            ("decode/x.cc", "int F() { return pt::Find(1); }\n", "pt::Find is Intel PT's"),
+            ("cli/x.cc", "constexpr auto kWay = Resync::kPsb;\n", "kPsb is Intel PT's"),
+            ("cli/x.cc", 'int i;  // a PSB\nauto word = "psb, PtConfig";\n', ""),
+            ("capture/x.cc", "void F(const PtConfig&);\n", ""),
+            ("cli/x.cc", include("flowback/model/pt_config.h"), "cli must not include pt_config"),
+            ("capture/x.cc", include("flowback/model/pt_config.h"), ""),
             ("include/flowback/base/x.h", "#include <Zydis/Zydis.h>\n", "not ours or the standard's"),
             ("include/flowback/base/x.h", "#include <vector>\n", ""),
             ("replay/x.cc", "#include <intel-pt.h>\n", "may be included in"),
@@ -58,7 +66,7 @@ class Checks(unittest.TestCase):
                 self.assertIn(expected, found) if expected else self.assertEqual("", found)
 
     def test_names(self):
-        glossary = {"GLOSSARY.md": "| word | is |\n\n| not | but |\n|---|---|\n| ~~checkpoint~~ | sync point |\n"}
+        glossary = {"GLOSSARY.md": "| word | is |\n| piece |\n| span |\n| window |\n\n| not | but |\n|---|---|\n| ~~checkpoint~~ | sync point |\n"}
         stack = "class Stack {\n};\n"
         cases = [
             ({"decode/a.h": stack, "replay/b.h": stack}, "Stack: the name of a class in decode/a.h and in replay/b.h"),
@@ -71,6 +79,13 @@ class Checks(unittest.TestCase):
             ({**glossary, "decode/a.cc": "size_t kCheckpointSize;\n"}, "says checkpoint"),
             ({**glossary, "decode/a.cc": "size_t checkpoints_;\n"}, "says checkpoint"),
             ({**glossary, "docs/a.md": "A checkpoint.\n"}, "docs/a.md:1: says checkpoint"),
+            ({"decode/a.h": "struct CodePiece {\n};\n"}, "decode/a.h: CodePiece is none of what GLOSSARY.md calls a piece"),
+            ({"decode/a.h": "struct FlowPiece {\n};\nstruct Pieced {\n};\n", "tests/a.h": "struct CodePiece {\n};\n"}, ""),
+            ({"decode/a.cc": "size_t window = 0;\n"}, "decode/a.cc:1: how many are worked on at once is in_flight"),
+            ({"decode/a.h": "  const unsigned window_;\n"}, "in_flight"),
+            ({"decode/a.cc": "StreamWindow window;\nsize_t windows_end;\n"}, ""),
+            ({"decode/a.h": "  size_t piece_size = 0;\n"}, "is a segment"),
+            ({"GLOSSARY.md": "| word | is |\n"}, "GLOSSARY.md: does not say what a window is"),
             ({**glossary, "decode/a.cc": "size_t checkpointed;\n", "tests/a.cc": "// checkpoint\n"}, ""),
         ]
         for files, expected in cases:

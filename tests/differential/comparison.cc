@@ -198,7 +198,7 @@ Verdict Judge(const Subject& subject, Bytes bytes, const std::vector<uint64_t>& 
 Story StoryOf(Decoder& decoder, const DecodeInput& input) {
   Story story;
   const DataLoss* lost = nullptr;  // no instruction has been told since
-  ForEachPiece(
+  ForEachItem(
       FlowOf(decoder, input),
       [&](const BlockRun& run) {
         if (run.lengths.empty()) return;

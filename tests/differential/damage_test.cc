@@ -2,10 +2,11 @@
 // A thousand damaged streams: flipped bits, changed, deleted and doubled bytes, cuts, overflows
 // that were none; and streams decoded against wrong code.
 //
-// Each damaged stream is decoded whole and from PSB to PSB, with Resync::kPsb. The engines need not
-// tell the same: comparison.h has the rules by which they may part, the output counts each one, and
-// of the whole streams three in four have to be equal. A contradiction that no rule explains fails.
-// Resync::kEarliest must tell no less than Resync::kPsb, and the laws hold for all of them.
+// Each damaged stream is decoded whole and from PSB to PSB, with Resync::kSyncPoint. The engines
+// need not tell the same: comparison.h has the rules by which they may part, the output counts each
+// one, and of the whole streams three in four have to be equal. A contradiction that no rule
+// explains fails. Resync::kEarliest must tell no less than Resync::kSyncPoint, and the laws hold
+// for all of them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -125,7 +126,7 @@ std::vector<Bytes> Pieces(Bytes bytes) {
 void ExpectLaws(const Subject& subject, Decoder& native) {
   uint64_t counts[2] = {};
   deliveries::DeliveryComparison comparison;
-  for (const Resync resync : {Resync::kPsb, Resync::kEarliest}) {
+  for (const Resync resync : {Resync::kSyncPoint, Resync::kEarliest}) {
     const Seen seen = DecodeAll(native, subject.Input(resync));
     const FlowSummary sum = SummarizeAll(native, subject.Input(resync));
     ExpectSameInParallel(native, subject.Input(resync), sum);
@@ -166,7 +167,7 @@ bool ComparePieces(const Subject& subject, const std::vector<uint64_t>& truth, D
                    Decoder& reference, Verdicts& verdicts) {
   bool all_equal = true;
   for (Bytes piece : Pieces(subject.stream().bytes)) {
-    const DecodeInput input = subject.Input(piece, Resync::kPsb);
+    const DecodeInput input = subject.Input(piece, Resync::kSyncPoint);
     const Story ours = StoryOf(native, input);
     const Story theirs = StoryOf(reference, input);
     const Verdict verdict = Judge(subject, piece, truth, ours, theirs);
@@ -193,8 +194,8 @@ TEST_P(DamagedStreams, NativeEqualsReference) {
     SCOPED_TRACE(what + Describe(subject.stream().options));
     ExpectLaws(subject, *native);
     if (reference == nullptr) continue;
-    const Story ours = StoryOf(*native, subject.Input(Resync::kPsb));
-    const Story theirs = StoryOf(*reference, subject.Input(Resync::kPsb));
+    const Story ours = StoryOf(*native, subject.Input(Resync::kSyncPoint));
+    const Story theirs = StoryOf(*reference, subject.Input(Resync::kSyncPoint));
     const Verdict whole = Judge(subject, subject.stream().bytes, truth, ours, theirs);
     same += whole == Verdict::kEqual;
     ++wholes[static_cast<size_t>(whole)];

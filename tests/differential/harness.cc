@@ -242,18 +242,20 @@ void ExpectSameWithEvents(Decoder& decoder, const DecodeInput& input, const Flow
   ASSERT_TRUE(sum);
   ExpectSameSum(*sum, serial);
   // Packets at the borders of losses are read again by the one and not by the other.
-  if (serial.losses.empty()) EXPECT_EQ(sum->effort.All(), serial.effort.All());
+  if (serial.losses.empty()) {
+    EXPECT_EQ(sum->effort.All(), serial.effort.All());
+  }
   EXPECT_EQ(events.losses, serial.LossCount());
   EXPECT_EQ(events.blocks, 0u);
 }
 
 void ExpectSameInParallel(Decoder& decoder, const DecodeInput& input, const FlowSummary& serial) {
-  for (const size_t piece_size : {size_t{1}, size_t{3000}}) {
+  for (const size_t segment_bytes : {size_t{1}, size_t{3000}}) {
     DecodeInput parallel = input;
-    parallel.threads = piece_size == 1 ? 3 : 2;
-    parallel.window = piece_size == 1 ? 0 : 2;
-    parallel.piece_size = piece_size;
-    SCOPED_TRACE("pieces of " + std::to_string(piece_size));
+    parallel.threads = segment_bytes == 1 ? 3 : 2;
+    parallel.in_flight = segment_bytes == 1 ? 0 : 2;
+    parallel.segment_bytes = segment_bytes;
+    SCOPED_TRACE("pieces of " + std::to_string(segment_bytes));
     const FlowSummary sum = SummarizeAll(decoder, parallel);
     ExpectSameSum(sum, serial);
     EXPECT_EQ(sum.effort.All(), serial.effort.All());

@@ -129,7 +129,7 @@ TEST_P(Streams, NativeEqualsTruthEqualsReference) {
       ++left_out[why];
       continue;
     }
-    const Seen seen = DecodeAll(*reference, subject.Input(Resync::kPsb));
+    const Seen seen = DecodeAll(*reference, subject.Input(Resync::kSyncPoint));
     EXPECT_EQ(CountsText(seen.sum), CountsText(subject.truth())) << LossesText(seen.sum.losses);
     ++compared;
   }

@@ -36,7 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   recording.path = candidate.path;
   const flowback::Status status = flowback::ReadLldbBundle(candidate, recording);
   if (status) {
-    Check(recording.pt.time.shift <= 32);
+    Check(recording.time.shift <= 32);
     for (const flowback::Stream& stream : recording.streams) Check(!stream.file.empty());
   } else {
     Check(!status.error().message().empty() && !status.error().remedy().empty());

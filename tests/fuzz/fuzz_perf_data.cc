@@ -216,8 +216,8 @@ void CheckRecording(const Recording& recording, size_t file_size) {
   const size_t most = (size_t{17} << 20) + 257 * file_size;
   Check(recording.sideband.size() <= most / 8 && recording.build_ids.size() <= file_size / 8);
   Check(recording.warnings.size() < 64);
-  Check(recording.pt.time.shift < 64);
-  recording.pt.time.ToNanoseconds(~uint64_t{0});
+  Check(recording.time.shift < 64);
+  recording.time.ToNanoseconds(~uint64_t{0});
   uint64_t last = 0;
   for (const SidebandRecord& record : recording.sideband) {
     const uint64_t time = std::visit([](const SidebandBase& base) { return base.time; }, record);

@@ -9,6 +9,7 @@
 #include "decode/pt/native_decoder.h"
 #include "decode/pt/packets/packet_writer.h"
 #include "flowback/decode/decoder.h"
+#include "flowback/model/pt_config.h"
 #include "tests/fuzz/segment_input.h"
 
 namespace flowback::testing {
@@ -79,13 +80,13 @@ void Run(const SegmentInput& input) {
   const std::vector<uint8_t> trace = TraceOf(input);
   const AddressSpaceHistory code = CodeOf(input);
   const std::unique_ptr<Decoder> decoder = pt::MakeNativeDecoder();
-  for (const Resync resync : {Resync::kEarliest, Resync::kPsb}) {
+  for (const Resync resync : {Resync::kEarliest, Resync::kSyncPoint}) {
     DecodeInput decode;
     decode.bytes = trace;
     decode.code = &code;
     decode.resync = resync;
     if ((input.options & SegmentInput::kNoReturnCompression) != 0)
-      decode.config.return_compression = false;
+      decode.config.Make<PtConfig>().return_compression = false;
     Adder adder;
     const Result<ByteAccount> account = decoder->Decode(decode, adder);
     Check(account.has_value());

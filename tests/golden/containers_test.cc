@@ -12,6 +12,7 @@
 
 #include "flowback/capture/open.h"
 #include "flowback/decode/recording_code.h"
+#include "flowback/model/pt_config.h"
 #include "tests/golden/engines.h"
 #include "tests/golden/shared_traces.h"
 #include "tests/support/perf_data_converter.h"
@@ -70,7 +71,8 @@ std::vector<FlowDigest> Digests(const Recording& recording) {
     DecodeInput input;
     input.bytes = stream.bytes;
     input.code = &code->ForStream(stream);
-    input.config = recording.pt;
+    input.config = recording.config;
+    input.time = recording.time;
     input.gaps = stream.gaps;
     const auto summary = decoder->Summarize(input);
     EXPECT_TRUE(summary);
@@ -124,9 +126,10 @@ void ExpectSame(const Recording& converted, const Recording& original) {
   EXPECT_EQ(converted.machine.command_line, original.machine.command_line);
   EXPECT_EQ(converted.machine.hostname, original.machine.hostname);
   EXPECT_EQ(converted.machine.cpus_online, original.machine.cpus_online);
-  EXPECT_EQ(converted.pt.mtc_shift, original.pt.mtc_shift);
-  EXPECT_EQ(converted.pt.time.zero, original.pt.time.zero);
-  EXPECT_EQ(converted.pt.return_compression, original.pt.return_compression);
+  EXPECT_EQ(PtConfigOf(converted.config).mtc_shift, PtConfigOf(original.config).mtc_shift);
+  EXPECT_EQ(converted.time.zero, original.time.zero);
+  EXPECT_EQ(PtConfigOf(converted.config).return_compression,
+            PtConfigOf(original.config).return_compression);
   EXPECT_EQ(Digests(converted), Digests(original));
 }
 

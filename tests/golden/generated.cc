@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "flowback/model/pt_config.h"
 #include "tests/golden/shared_traces.h"
 
 namespace flowback::golden {
@@ -85,23 +86,22 @@ Result<AddressSpaceHistory> ReadMaps(const std::filesystem::path& folder, unsign
 }
 
 // The generator writes its clock parameters as "key value" lines of truth.txt.
-PtConfig ReadConfig(const std::filesystem::path& folder) {
+void ReadConfig(const std::filesystem::path& folder, GeneratedStream& stream) {
   std::map<std::string, std::string> truth;
   for (const std::vector<std::string>& row : ReadTable(folder / "truth.txt"))
     if (row.size() == 2) truth[row[0]] = row[1];
   const auto number = [&truth](const char* key) {
     return truth.contains(key) ? std::stoull(truth[key]) : 0;
   };
-  PtConfig config;
+  PtConfig& config = stream.config;
   config.tsc_ctc_numerator = static_cast<uint32_t>(number("ctc_n"));
   config.tsc_ctc_denominator = static_cast<uint32_t>(number("ctc_d"));
   config.nominal_ratio = static_cast<uint32_t>(number("ratio"));
   config.return_compression = number("retcomp") != 0;
   if (number("mtc") != 0) config.mtc_shift = static_cast<uint8_t>(number("mtc_shift"));
-  config.time = {.shift = static_cast<uint16_t>(number("time_shift")),
+  stream.time = {.shift = static_cast<uint16_t>(number("time_shift")),
                  .mult = static_cast<uint32_t>(number("time_mult")),
                  .zero = number("time_zero")};
-  return config;
 }
 
 }  // namespace
@@ -124,7 +124,7 @@ Result<GeneratedStream> LoadGenerated(const std::string& recording, unsigned cpu
   Result<AddressSpaceHistory> code = ReadMaps(folder, cpu);
   if (!code) return Fail(code.error());
   stream.code = std::move(*code);
-  stream.config = ReadConfig(folder);
+  ReadConfig(folder, stream);
   return stream;
 }
 

@@ -12,6 +12,7 @@
 #include "flowback/base/flow_digest.h"
 #include "flowback/base/mapped_file.h"
 #include "flowback/decode/decoder.h"
+#include "flowback/model/pt_config.h"
 
 namespace flowback::golden {
 
@@ -38,13 +39,15 @@ struct GeneratedStream {
   std::shared_ptr<const MappedFile> file;
   AddressSpaceHistory code;
   PtConfig config;
+  TimeConversion time;
 
   DecodeInput Input() const {
     DecodeInput input;
     input.bytes = file->bytes();
     input.code = &code;
     input.config = config;
-    input.resync = Resync::kPsb;
+    input.time = time;
+    input.resync = Resync::kSyncPoint;
     return input;
   }
 };

@@ -118,7 +118,7 @@ TEST_F(IndexKeyTest, IsOfAllThatDecidesAboutDecoding) {
   const std::vector<std::pair<const char*, std::function<void(Way&)>>> changes = {
       {"times", [](Way& way) { way.options.times = false; }},
       {"segment_bytes", [](Way& way) { way.options.segment_bytes *= 2; }},
-      {"resync", [](Way& way) { way.resync = Resync::kPsb; }},
+      {"resync", [](Way& way) { way.resync = Resync::kSyncPoint; }},
       {"sections", [](Way& way) { way.open.sections.pop_back(); }},
       {"a section's address", [](Way& way) { way.open.sections.back().address += 4096; }},
       {"images that are not there", [](Way& way) { way.search.symfs.clear(); }},

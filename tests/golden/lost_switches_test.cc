@@ -43,7 +43,7 @@ class LostSwitches : public testing::TestWithParam<std::string> {
 
   Shares SharesOf(std::vector<SidebandRecord> sideband) {
     std::swap(recording_.sideband, sideband);
-    const StreamInputs inputs(recording_, *code_, Resync::kPsb);
+    const StreamInputs inputs(recording_, *code_, Resync::kSyncPoint);
     std::swap(recording_.sideband, sideband);
     Shares shares;
     for (const Stream& stream : recording_.streams) {

@@ -67,7 +67,7 @@ class OverflowTest : public testing::TestWithParam<std::tuple<TrueDigest, std::s
   // must not occur.
   std::vector<uint64_t> Overflows() const {
     std::vector<uint64_t> overflows;
-    ForEachPiece(told_, [&](const DataLoss& loss, uint64_t before) {
+    ForEachItem(told_, [&](const DataLoss& loss, uint64_t before) {
       if (loss.cause == LossCause::kNoSync && loss.begin == 0) return;
       EXPECT_EQ(loss.cause, LossCause::kOverflow) << loss.detail;
       overflows.push_back(before);
@@ -103,7 +103,7 @@ TEST_P(OverflowTest, LosesExactlyWhatTheGapsSay) {
 TEST_P(OverflowTest, ResumesWhereItSays) {
   const std::vector<uint64_t> addresses = AddressesOf(told_);
   size_t seen = 0;
-  ForEachPiece(told_, [&](const TraceEvent& event, uint64_t before) {
+  ForEachItem(told_, [&](const TraceEvent& event, uint64_t before) {
     if (event.kind != EventKind::kOverflow) return;
     ASSERT_LT(seen, gaps_.size());
     ASSERT_TRUE(event.has_ip);

@@ -83,7 +83,7 @@ void OpenPerf(const PerfRecording& truth, OpenOptions options, const Change& cha
   Result<RecordingCode> code = RecordingCode::Load(opened.recording, search);
   ASSERT_TRUE(code) << code.error().message();
   opened.code.emplace(std::move(*code));
-  opened.inputs.emplace(opened.recording, *opened.code, Resync::kPsb);
+  opened.inputs.emplace(opened.recording, *opened.code, Resync::kSyncPoint);
 }
 
 DigestOfThread SummedDigests(const OpenedPerf& opened, Decoder& decoder) {

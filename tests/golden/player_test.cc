@@ -28,7 +28,7 @@ class PlayerTest : public testing::TestWithParam<PerfRecording> {
     return Player(*opened_.inputs,
                   [engine]() -> Result<std::unique_ptr<Decoder>> { return Engine(engine); },
                   {.threads = setting.threads,
-                   .window = setting.window,
+                   .in_flight = setting.in_flight,
                    .segment_items = setting.segment_items,
                    .clock = clock});
   }

@@ -153,8 +153,9 @@ DecodeInput InputOf(const Opened& opened, const Stream& stream) {
   DecodeInput input;
   input.bytes = stream.bytes;
   input.code = &opened.code.ForStream(stream);
-  input.config = opened.recording.pt;
-  input.resync = Resync::kPsb;
+  input.config = opened.recording.config;
+  input.time = opened.recording.time;
+  input.resync = Resync::kSyncPoint;
   input.gaps = stream.gaps;
   return input;
 }

@@ -74,7 +74,8 @@ class RealTimeTest : public testing::TestWithParam<RealRecording> {
       DecodeInput input;
       input.bytes = stream.bytes;
       input.code = &code_->ForStream(stream);
-      input.config = recording_.pt;
+      input.config = recording_.config;
+      input.time = recording_.time;
       input.gaps = stream.gaps;
       input.times = true;
       flows.push_back(FlowOf(decoder, input));
@@ -159,8 +160,8 @@ TEST_P(RealTimeByPerfTest, BoundsHoldPerfsTimes) {
     ASSERT_EQ(mine.from, theirs[i].from) << i;
     ASSERT_EQ(mine.to, theirs[i].to) << i;
     ASSERT_NE(mine.bounds.hi, 0u);
-    EXPECT_LE(recording_.pt.time.ToNanoseconds(mine.bounds.lo), theirs[i].ns) << i;
-    EXPECT_GE(recording_.pt.time.ToNanoseconds(mine.bounds.hi) + 1, theirs[i].ns) << i;
+    EXPECT_LE(recording_.time.ToNanoseconds(mine.bounds.lo), theirs[i].ns) << i;
+    EXPECT_GE(recording_.time.ToNanoseconds(mine.bounds.hi) + 1, theirs[i].ns) << i;
   }
 }
 

@@ -68,7 +68,7 @@ class Accounted {
   }
 
   const TimeAccounts& accounts() const { return accounts_; }
-  const PtConfig& config() const { return opened_.recording.pt; }
+  const TimeConversion& time() const { return opened_.recording.time; }
 
  private:
   OpenedPerf opened_;
@@ -107,7 +107,7 @@ TEST_P(TimeAccountTest, AgreesWithTheTruth) {
   ExpectSums(accounted.accounts());
   const std::string folder = (TracesFolder() / "generated" / GetParam().name).string();
   const std::map<int32_t, ThreadTruth> truths = ReadThreadTruth(folder);
-  const auto ns = [&](uint64_t tsc) { return accounted.config().time.ToNanoseconds(tsc); };
+  const auto ns = [&](uint64_t tsc) { return accounted.time().ToNanoseconds(tsc); };
   const auto duration = [&](uint64_t ticks) { return ns(ticks) - ns(0); };
   size_t compared = 0;
   for (const TimeAccount& account : accounted.accounts().threads) {
@@ -175,7 +175,7 @@ std::string TimeText(const char* what, uint64_t offset, uint64_t tsc, const TscI
 // Events and losses, as text.
 std::vector<std::string> EventLines(const FlowSegment& flow) {
   std::vector<std::string> lines;
-  ForEachPiece(
+  ForEachItem(
       flow,
       [&](const TraceEvent& event) {
         lines.push_back(TimeText(Name(event.kind), event.offset, event.tsc, event.bounds));

@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <map>
 
+#include "flowback/model/pt_config.h"
 #include "tests/golden/engines.h"
 #include "tests/golden/generated.h"
 #include "tests/golden/shared_traces.h"
@@ -206,7 +207,7 @@ TEST_P(TimeTest, IsWithinItsBoundsAndNearerThanPerf) {
       (uint64_t{config.tsc_ctc_numerator} << *config.mtc_shift) / config.tsc_ctc_denominator;
   std::vector<OverflowGap> gaps;
   if (truth.recording.ends_with("-ovf")) gaps = ReadOverflowGaps(stream->folder, truth.Number());
-  TimeJudge judge(ReadTimeTruth(stream->folder, truth.Number()), gaps, config.time, period);
+  TimeJudge judge(ReadTimeTruth(stream->folder, truth.Number()), gaps, stream->time, period);
   const Result<ByteAccount> account = Engine("native")->Decode(input, judge);
   ASSERT_TRUE(account) << account.error().message();
   EXPECT_EQ(account->decoded + account->padding + account->lost, input.bytes.size());

@@ -237,7 +237,7 @@ TEST_P(TimelineTruthTest, TrueSelfTimesLieInTheBounds) {
     share.lo += timeline.by_function[i].self.lo;
     share.hi += timeline.by_function[i].self.hi;
   }
-  const TimeConversion& conversion = opened_.recording.pt.time;
+  const TimeConversion& conversion = opened_.recording.time;
   uint64_t compared = 0;
   for (const auto& [name, ticks] : times.Take()) {
     const uint64_t ns = conversion.ToNanoseconds(ticks) - conversion.ToNanoseconds(0);

@@ -353,8 +353,8 @@ void ExpectOneAnswer(Decoder& decoder, DecodeInput input, const ToldFlow& told) 
   ExpectSame(told, *serial, "summed up");
   EXPECT_EQ(serial->bytes_decoded + serial->bytes_padding + serial->bytes_lost, input.bytes.size());
   input.threads = 2;
-  input.window = 3;
-  input.piece_size = 3000;
+  input.in_flight = 3;
+  input.segment_bytes = 3000;
   const Result<FlowSummary> parallel = decoder.Summarize(input);
   ASSERT_TRUE(parallel);
   ExpectSame(told, *parallel, "summed up by two threads");

@@ -15,6 +15,7 @@
 #include "decode/pt/packets/psb.h"
 #include "flowback/capture/open.h"
 #include "flowback/decode/recording_code.h"
+#include "flowback/model/pt_config.h"
 #include "tests/golden/generated.h"
 #include "tests/golden/shared_traces.h"
 #include "tests/golden/time_truth.h"
@@ -141,7 +142,8 @@ std::vector<RawStream> LoadReal(const RealRaw& real) {
       opened->recording.streams, {}, [](const Stream& one) { return one.bytes.size(); });
   return {{.name = real.name,
            .bytes = stream.bytes,
-           .config = opened->recording.pt,
+           .config = PtConfigOf(opened->recording.config),
+           .time = opened->recording.time,
            .code = opened->code->ForStream(stream),
            .digest = real.digest,
            .known = {},
@@ -150,7 +152,7 @@ std::vector<RawStream> LoadReal(const RealRaw& real) {
 }
 
 // Address spaces by time: counts of instructions mean nothing behind a loss.
-AddressSpaceHistory ByTime(const AddressSpaceHistory& by_count, const PtConfig& config,
+AddressSpaceHistory ByTime(const AddressSpaceHistory& by_count, const TimeConversion& time,
                            const std::string& folder, unsigned cpu) {
   std::map<uint64_t, uint64_t> time_of;  // by instructions retired
   for (const std::vector<std::string>& row :
@@ -163,7 +165,7 @@ AddressSpaceHistory ByTime(const AddressSpaceHistory& by_count, const PtConfig& 
   AddressSpaceHistory history;
   history.key = AddressSpaceHistory::Key::kTime;
   for (const AddressSpaceHistory::Epoch& epoch : by_count.epochs)
-    history.epochs.push_back({.time = config.time.ToNanoseconds(time_of[epoch.instructions]),
+    history.epochs.push_back({.time = time.ToNanoseconds(time_of[epoch.instructions]),
                               .instructions = 0,
                               .space = epoch.space});
   history.epochs.front().time = 0;
@@ -291,8 +293,9 @@ RawStream RawOf(const golden::GeneratedStream& stream, const RawName& name) {
   raw.name = name.recording + " cpu" + std::to_string(name.cpu);
   raw.bytes = stream.file->bytes();
   raw.config = stream.config;
+  raw.time = stream.time;
   raw.storage = stream.file;
-  raw.code = ByTime(stream.code, stream.config, stream.folder, name.cpu);
+  raw.code = ByTime(stream.code, stream.time, stream.folder, name.cpu);
   for (const golden::TrueDigest& digest : golden::TrueDigests())
     if (digest.recording == name.recording && digest.IsStream() && digest.Number() == name.cpu)
       raw.digest = digest.digest;
@@ -346,13 +349,14 @@ DecodeInput RawStream::Input(Resync resync) const {
   input.bytes = bytes;
   input.code = &code;
   input.config = config;
+  input.time = time;
   input.resync = resync;
   return input;
 }
 
 std::vector<Resync> RawStream::Resyncs() const {
-  if (from_psbs_only) return {Resync::kPsb};
-  return {Resync::kPsb, Resync::kEarliest};
+  if (from_psbs_only) return {Resync::kSyncPoint};
+  return {Resync::kSyncPoint, Resync::kEarliest};
 }
 
 std::vector<RawName> RawNames() {

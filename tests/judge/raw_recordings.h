@@ -11,6 +11,7 @@
 #include "flowback/base/flow_digest.h"
 #include "flowback/decode/code_image.h"
 #include "flowback/decode/decoder.h"
+#include "flowback/model/pt_config.h"
 #include "tests/judge/true_flow.h"
 
 namespace flowback::judge {
@@ -32,6 +33,7 @@ struct RawStream {
   std::string name;
   Bytes bytes;
   PtConfig config;
+  TimeConversion time;
   AddressSpaceHistory code;
   FlowDigest digest;             // what the generator or its publisher says of it
   std::vector<KnownTime> known;  // true times that are told elsewhere

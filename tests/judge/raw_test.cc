@@ -16,7 +16,7 @@
 namespace flowback::judge {
 namespace {
 
-const char* NameOf(Resync resync) { return resync == Resync::kPsb ? "psb" : "earliest"; }
+const char* NameOf(Resync resync) { return resync == Resync::kSyncPoint ? "psb" : "earliest"; }
 
 class RawRecording : public ::testing::TestWithParam<RawName> {
  protected:

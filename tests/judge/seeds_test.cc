@@ -23,8 +23,8 @@ constexpr uint64_t kMostDeferred = 5;  // in 1,200 damaged inputs
 
 constexpr uint64_t kMostWithoutTimes = 2;  // of a shard's streams
 
-constexpr Resync kResyncs[] = {Resync::kPsb, Resync::kEarliest};
-const char* NameOf(Resync resync) { return resync == Resync::kPsb ? ", psb" : ", earliest"; }
+constexpr Resync kResyncs[] = {Resync::kSyncPoint, Resync::kEarliest};
+const char* NameOf(Resync resync) { return resync == Resync::kSyncPoint ? ", psb" : ", earliest"; }
 
 class GeneratedSeeds : public ::testing::TestWithParam<uint64_t> {
  protected:

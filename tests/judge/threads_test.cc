@@ -188,12 +188,12 @@ class PerfRecording : public ::testing::TestWithParam<golden::PerfRecording> {
   // `damages`: by stream; null where only code was taken away.
   void JudgeChange(const Change& change, const std::vector<Damage>* damages,
                    const std::string& what) {
-    for (const Resync resync : {Resync::kPsb, Resync::kEarliest}) {
+    for (const Resync resync : {Resync::kSyncPoint, Resync::kEarliest}) {
       SCOPED_TRACE(what);
       Opened opened;
       ASSERT_NO_FATAL_FAILURE(Open(GetParam(), resync, change, opened));
       const std::string words =
-          GetParam().name + what + (resync == Resync::kPsb ? ", psb" : ", earliest");
+          GetParam().name + what + (resync == Resync::kSyncPoint ? ", psb" : ", earliest");
       std::map<const ThreadStay*, std::vector<Ordered>> ordered;
       std::map<const ThreadStay*, FlowDigest> digests;
       for (const Stream& stream : opened.recording.streams) {

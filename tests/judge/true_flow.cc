@@ -11,6 +11,7 @@
 #include "decode/pt/packets/packet.h"
 #include "decode/pt/packets/packet_groups.h"
 #include "decode/pt/packets/psb.h"
+#include "flowback/model/pt_config.h"
 #include "tests/support/flow_consumers.h"
 #include "tests/support/flow_of.h"
 
@@ -150,13 +151,13 @@ std::vector<uint64_t> TrueFlow::PlacesAt(uint64_t offset) const {
 TrueFlow TrueFlowOf(Decoder& decoder, DecodeInput input) {
   TrueFlow flow;
   flow.size = input.bytes.size();
-  flow.packets = PacketsOf(input.bytes, input.config.cpu);
+  flow.packets = PacketsOf(input.bytes, PtConfigOf(input.config).cpu);
   std::vector<uint64_t> offsets;
   for (const TrueFlow::Packet& packet : flow.packets) offsets.push_back(packet.offset);
   const Labels labels(input, offsets);
   input.changes = labels.changes();
   input.times = true;
-  ForEachPiece(
+  ForEachItem(
       FlowOf(decoder, input),
       [&](const BlockRun& run) {
         AddTimes(run, flow.ips.size(), flow.times);

@@ -40,7 +40,7 @@ void ExpectAllCounts(const DecodeInput& input) {
   DecodeInput some = input;
   ExpectCounts(truth, *native, some, "one thread");
   some.threads = 3;
-  some.piece_size = 700;
+  some.segment_bytes = 700;
   ExpectCounts(truth, *native, some, "three threads");
 }
 
@@ -53,7 +53,7 @@ TEST_P(CountSeeds, AreThoseOfTheFlow) {
     GeneratorOptions options = MixedOptions(seed);
     SCOPED_TRACE(Describe(options));
     const Subject subject(GenerateStream(options));
-    const DecodeInput input = subject.Input(seed % 2 == 0 ? Resync::kEarliest : Resync::kPsb);
+    const DecodeInput input = subject.Input(seed % 2 == 0 ? Resync::kEarliest : Resync::kSyncPoint);
     ExpectAllCounts(input);
     if (reference != nullptr && seed % 10 == 0)
       ExpectCounts(TrueCounts(*reference, input), *reference, input, "libipt");
@@ -72,7 +72,7 @@ TEST_P(DividedCounts, AreThoseOfEachStay) {
     const Subject subject(GenerateStream(options));
     const DividedStream stream(subject, GetParam());
     SCOPED_TRACE(Describe(options));
-    ExpectAllCounts(stream.Input(seed % 2 == 0 ? Resync::kEarliest : Resync::kPsb));
+    ExpectAllCounts(stream.Input(seed % 2 == 0 ? Resync::kEarliest : Resync::kSyncPoint));
     if (HasFailure()) return;
   }
 }

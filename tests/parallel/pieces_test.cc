@@ -60,8 +60,8 @@ TEST(Pieces, ALossBeforeAPsbIsTheSame) {
   std::fill(stream.bytes.begin() + second - 8, stream.bytes.begin() + second, 0xff);
   const Subject subject(std::move(stream));
   FlowSummary summary;
-  const pt::ParallelReport report = Count(subject.Input(Resync::kPsb), summary);
-  const FlowSummary serial = SummarizeAll(*Native(), subject.Input(Resync::kPsb));
+  const pt::ParallelReport report = Count(subject.Input(Resync::kSyncPoint), summary);
+  const FlowSummary serial = SummarizeAll(*Native(), subject.Input(Resync::kSyncPoint));
   EXPECT_EQ(CountsText(summary), CountsText(serial));
   EXPECT_EQ(LossesText(summary.losses), LossesText(serial.losses));
   EXPECT_GT(report.segments, 2);
@@ -101,7 +101,7 @@ TEST(Pieces, GapsAreTheSameInPieces) {
     const Subject subject(GenerateStream(Options(seed)));
     const Holed holed = WithHoles(subject.stream().bytes, random);
     DecodeInput input =
-        subject.Input(holed.bytes, seed % 3 == 0 ? Resync::kPsb : Resync::kEarliest);
+        subject.Input(holed.bytes, seed % 3 == 0 ? Resync::kSyncPoint : Resync::kEarliest);
     input.gaps = holed.gaps;
     const FlowSummary serial = SummarizeAll(*Native(), input);
     for (const DataLoss& loss : serial.losses)

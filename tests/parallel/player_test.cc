@@ -38,7 +38,7 @@ class Player : public ::testing::TestWithParam<Change> {
     subject_.emplace(GenerateStream(options));
     stream_.emplace(*subject_, GetParam());
     flows_ = Flows(*stream_);
-    input_ = stream_->Input(seed % 2 == 0 ? Resync::kEarliest : Resync::kPsb);
+    input_ = stream_->Input(seed % 2 == 0 ? Resync::kEarliest : Resync::kSyncPoint);
     auto source = OpenSource(recording_);
     ASSERT_TRUE(source);
     source_ = *std::move(source);
@@ -48,7 +48,7 @@ class Player : public ::testing::TestWithParam<Change> {
         [this](const Stream&) -> const DecodeInput& { return input_; }, *source_,
         []() -> Result<std::unique_ptr<Decoder>> { return pt::MakeNativeDecoder(); },
         {.threads = setting.threads,
-         .window = setting.window,
+         .in_flight = setting.in_flight,
          .segment_items = setting.segment_items});
   }
   std::vector<uint64_t> OneByOne() {
@@ -151,7 +151,7 @@ TEST_P(Player, GivesTheFirstErrorBehindWhatCameBeforeIt) {
         [this](const Stream&) -> const DecodeInput& { return input_; }, *source_,
         [&]() -> Result<std::unique_ptr<Decoder>> { return std::make_unique<Failing>(half); },
         {.threads = setting.threads,
-         .window = setting.window,
+         .in_flight = setting.in_flight,
          .segment_items = setting.segment_items});
     plays::Told told;
     const Status status = player.Play(plays::PointersTo(flows_), told);

@@ -31,8 +31,8 @@ TEST_P(SegmentSeeds, AreTheStream) {
     GeneratorOptions options = MixedOptions(seed);
     const Subject subject(GenerateStream(options));
     const size_t size = std::vector<size_t>{0, 300, 3000}[seed % 3];
-    ExpectSegmentsAreWhole(engine, subject.Input(seed % 2 == 0 ? Resync::kEarliest : Resync::kPsb),
-                           size, seed);
+    ExpectSegmentsAreWhole(
+        engine, subject.Input(seed % 2 == 0 ? Resync::kEarliest : Resync::kSyncPoint), size, seed);
     if (HasFatalFailure()) return;
   }
 }
@@ -50,8 +50,8 @@ TEST_P(DividedSegments, AreTheStream) {
     const DividedStream stream(subject, change);
     SCOPED_TRACE(Describe(options));
     const size_t size = std::vector<size_t>{0, 300, 3000}[seed % 3];
-    ExpectSegmentsAreWhole(engine, stream.Input(seed % 2 == 0 ? Resync::kEarliest : Resync::kPsb),
-                           size, seed);
+    ExpectSegmentsAreWhole(
+        engine, stream.Input(seed % 2 == 0 ? Resync::kEarliest : Resync::kSyncPoint), size, seed);
     if (HasFatalFailure()) return;
   }
 }

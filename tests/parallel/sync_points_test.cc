@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "flowback/model/pt_config.h"
 #include "tests/differential/harness.h"
 #include "tests/support/flow_of.h"
 
@@ -45,7 +46,7 @@ int ExpectSameFromSyncPoints(DecodeInput input) {
   int begun = 0;
   for (int place = 1; place < kPlaces; ++place) {
     const uint64_t offset = input.bytes.size() * static_cast<uint64_t>(place) / kPlaces;
-    input.from = pt::SyncPointBefore(stream, input.config.cpu, offset);
+    input.from = pt::SyncPointBefore(stream, PtConfigOf(input.config).cpu, offset);
     if (input.from == 0) continue;
     const std::vector<Told> rest = Decode(input);
     EXPECT_LE(rest.size(), whole.size());

@@ -14,6 +14,7 @@
 #include "decode/pt/source/index_stream.h"
 #include "decode/pt/source/packet_walk.h"
 #include "flowback/base/joined_bytes.h"
+#include "flowback/model/pt_config.h"
 #include "tests/differential/harness.h"
 
 namespace flowback::testing {
@@ -80,18 +81,19 @@ Stream StreamOf(const DecodeInput& input) {
 
 std::string PausesText(const DecodeInput& input) {
   std::string text;
-  const bool timed = pt::VisitPauses(StreamOf(input), input.config, [&](const Pause& pause) {
-    text += std::to_string(pause.offset) + ' ' + std::to_string(pause.earliest) + ' ' +
-            std::to_string(pause.latest) + '\n';
-    return true;
-  });
+  const bool timed =
+      pt::VisitPauses(StreamOf(input), PtConfigOf(input.config), [&](const Pause& pause) {
+        text += std::to_string(pause.offset) + ' ' + std::to_string(pause.earliest) + ' ' +
+                std::to_string(pause.latest) + '\n';
+        return true;
+      });
   return text + (timed ? "timed" : "no time");
 }
 
 std::string PacketsText(const DecodeInput& input) {
   const Stream stream = StreamOf(input);
   std::string text;
-  pt::PacketWalk walk(stream, input.config.cpu);
+  pt::PacketWalk walk(stream, PtConfigOf(input.config).cpu);
   using Step = pt::PacketWalk::Step;
   for (Step step; (step = walk.Next()) != Step::kEnd;) {
     const std::string what = step == Step::kPacket ? std::to_string(walk.packet().index())
@@ -116,7 +118,7 @@ std::vector<std::string> Readings(const DecodeInput& input) {
   all.push_back(TimedText(*block_by_block, input, true));
   DecodeInput parallel = input;
   parallel.threads = 3;
-  parallel.piece_size = 5000;
+  parallel.segment_bytes = 5000;
   all.push_back(Text(SummarizeAll(*Native(), parallel)));
   return all;
 }
@@ -124,7 +126,7 @@ std::vector<std::string> Readings(const DecodeInput& input) {
 TEST(Windows, WholeStreamsAreTheSame) {
   for (uint64_t seed = 1; seed <= 12; ++seed) {
     const Subject subject(GenerateStream(Options(seed)));
-    const DecodeInput whole = subject.Input(seed % 2 == 0 ? Resync::kPsb : Resync::kEarliest);
+    const DecodeInput whole = subject.Input(seed % 2 == 0 ? Resync::kSyncPoint : Resync::kEarliest);
     ASSERT_GT(whole.bytes.size(), 3 * kPage);
     const Pieces pieces(whole.bytes, 0, seed % 3 == 0 ? 5 : 3000, seed % 2);
     EXPECT_EQ(Readings(pieces.In(whole)), Readings(whole)) << seed;
@@ -151,7 +153,7 @@ TEST(Windows, LittleIsThere) {
   EXPECT_LE(most([](const DecodeInput& input) { PausesText(input); }), kOfOne);
   EXPECT_LE(most([](const DecodeInput& input) { PacketsText(input); }), kOfOne);
   whole.threads = 3;
-  whole.piece_size = 2 * kPage;
+  whole.segment_bytes = 2 * kPage;
   EXPECT_LE(most([](const DecodeInput& input) { SummarizeAll(*Native(), input); }), 4 * kOfOne);
 }
 
@@ -160,7 +162,7 @@ TEST(Windows, TheReferenceEngineSeesAllAtOnce) {
   if (reference == nullptr) GTEST_SKIP() << "built without libipt";
   for (uint64_t seed = 1; seed <= 4; ++seed) {
     const Subject subject(GenerateStream(Options(seed)));
-    const DecodeInput whole = subject.Input(Resync::kPsb);
+    const DecodeInput whole = subject.Input(Resync::kSyncPoint);
     const Pieces pieces(whole.bytes, 0, 300, 0);
     EXPECT_EQ(Text(DecodeAll(*reference, pieces.In(whole))), Text(DecodeAll(*reference, whole)));
     EXPECT_EQ(pieces.joined()->present(), 0u);
@@ -216,8 +218,8 @@ TEST(Windows, DamagedStreamsAreTheSame) {
   for (uint64_t seed = 1; seed <= 16; ++seed) {
     const Subject subject(GenerateStream(Options(seed)));
     std::vector<uint8_t> bytes;
-    const DecodeInput damaged =
-        Damage(subject.Input(seed % 2 == 0 ? Resync::kPsb : Resync::kEarliest), bytes, random);
+    const DecodeInput damaged = Damage(
+        subject.Input(seed % 2 == 0 ? Resync::kSyncPoint : Resync::kEarliest), bytes, random);
     const Pieces pieces(bytes, random() % kPage, 900, random() % 2);
     ASSERT_EQ(Readings(pieces.In(damaged)), Readings(damaged)) << seed;
     losses += SummarizeAll(*Native(), damaged).losses.size();

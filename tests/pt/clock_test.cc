@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "decode/pt/packets/packet_writer.h"
+#include "flowback/model/pt_config.h"
 
 namespace flowback::pt {
 namespace {

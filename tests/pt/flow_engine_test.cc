@@ -12,6 +12,7 @@
 #include "decode/pt/native_decoder.h"
 #include "decode/pt/packets/packet.h"
 #include "decode/pt/packets/packet_writer.h"
+#include "flowback/model/pt_config.h"
 #include "tests/flow/test_code.h"
 
 namespace flowback::pt {
@@ -142,12 +143,12 @@ TEST(FlowEngine, CountsOverCycPackets) {
     DecodeInput input;
     input.bytes = writer.bytes();
     input.code = &history;
-    input.config.nominal_ratio = 24;
+    input.config.Make<PtConfig>().nominal_ratio = 24;
     const Decoded out = DecodeBoth(input);
     EXPECT_TRUE(out.flow.losses.empty());
     EXPECT_EQ(out.summary.digest.count, 300u * 5);
     EXPECT_EQ(out.flow.digest, out.summary.digest);
-    Clock clock(input.config);
+    Clock clock(PtConfigOf(input.config));
     PebsState pebs;
     Packet packet;
     for (Bytes rest = input.bytes; !rest.empty();) {
@@ -274,7 +275,7 @@ TEST(FlowEngine, WhereStaysBeginHidesNoPsb) {
     }
     EXPECT_EQ(end, bytes.size());
     input.threads = 2;
-    input.piece_size = 16;
+    input.segment_bytes = 16;
     const FlowSummary pieces = MakeNativeDecoder()->Summarize(input).value();
     EXPECT_EQ(pieces.digest, out.summary.digest) << at - damage;
     EXPECT_EQ(pieces.parts.size(), out.summary.parts.size()) << at - damage;
@@ -294,7 +295,7 @@ TEST(FlowEngine, WithoutReturnCompressionAReturnNeverTakesABit) {
   DecodeInput input;
   input.bytes = writer.bytes();
   input.code = &history;
-  input.config.return_compression = false;
+  input.config.Make<PtConfig>().return_compression = false;
   const Decoded out = DecodeBoth(input);
   EXPECT_EQ(out.flow.ips, (std::vector<uint64_t>{0x1000, 0x1008, 0x1005}));
 }

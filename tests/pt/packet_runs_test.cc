@@ -91,7 +91,7 @@ TEST_P(PacketRuns, CostTheirOwnTimeAndABoundedAccount) {
   DecodeInput input;
   input.bytes = bytes;
   input.code = &history;
-  for (const Resync resync : {Resync::kEarliest, Resync::kPsb}) {
+  for (const Resync resync : {Resync::kEarliest, Resync::kSyncPoint}) {
     input.resync = resync;
     const Result<FlowSummary> sum = MakeNativeDecoder()->Summarize(input);
     ASSERT_TRUE(sum);

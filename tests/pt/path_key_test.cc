@@ -38,7 +38,9 @@ void ExpectEachAnswersItself(const std::vector<Packets>& kinds) {
       const EffectTable::Number effect = answer.is_path() ? 0xffff : 0;
       const Path<Packets> path = SlotOf(keys[mine], answer, effect);
       EXPECT_EQ(path.effect(), effect);
-      if (answer.is_path()) EXPECT_EQ(path.answer(), answer);
+      if (answer.is_path()) {
+        EXPECT_EQ(path.answer(), answer);
+      }
       for (size_t asked = 0; asked < keys.size(); ++asked) {
         const Answer told = path.AnswerTo(keys[asked]);
         if (asked == mine) {

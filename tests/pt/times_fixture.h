@@ -11,6 +11,7 @@
 #include "decode/pt/native_decoder.h"
 #include "decode/pt/packets/packet.h"
 #include "decode/pt/packets/packet_writer.h"
+#include "flowback/model/pt_config.h"
 #include "tests/flow/test_code.h"
 #include "tests/support/exact_flow.h"
 
@@ -155,7 +156,7 @@ class TimesTest : public testing::Test {
 
   AddressSpaceHistory history_;
   PacketWriter writer_;
-  Resync resync_ = Resync::kPsb;
+  Resync resync_ = Resync::kSyncPoint;
   Recorder told_;
 };
 

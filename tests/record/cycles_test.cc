@@ -33,7 +33,8 @@ std::vector<Timed> Times(const Recording& recording, std::string_view engine) {
     DecodeInput input;
     input.bytes = stream.bytes;
     input.code = &code->ForStream(stream);
-    input.config = recording.pt;
+    input.config = recording.config;
+    input.time = recording.time;
     input.times = true;
     ForEachInstruction(FlowOf(**decoder, input), [&](const BlockRun& run, size_t i, uint64_t) {
       const bool left = i + 1 == run.lengths.size() && run.exit == BlockExit::kTaken;

@@ -39,7 +39,8 @@ std::vector<FlowSummary> Summaries(const Recording& recording) {
     DecodeInput input;
     input.bytes = recording.streams.at(0).bytes;
     input.code = &code->ForStream(recording.streams[0]);
-    input.config = recording.pt;
+    input.config = recording.config;
+    input.time = recording.time;
     const auto summary = (*decoder)->Summarize(input);
     EXPECT_TRUE(summary);
     if (summary) summaries.push_back(*summary);
@@ -119,8 +120,8 @@ TEST(Clock, DecodedTimesLieInsideTheRecording) {
     ASSERT_TRUE(recording) << recording.error().message();
     const Traced traced = TracedTime(*recording);
     for (const FlowSummary& summary : Summaries(*recording)) {
-      const uint64_t first = recording->pt.time.ToNanoseconds(summary.first_tsc);
-      const uint64_t last = recording->pt.time.ToNanoseconds(summary.last_tsc);
+      const uint64_t first = recording->time.ToNanoseconds(summary.first_tsc);
+      const uint64_t last = recording->time.ToNanoseconds(summary.last_tsc);
       EXPECT_GE(first, traced.begin);
       EXPECT_LE(last, traced.end);
       // It works all the time, so that the last MTC or TSC is near its end.

@@ -16,6 +16,7 @@
 
 #include "capture/record/output_file.h"
 #include "flowback/capture/open.h"
+#include "flowback/model/pt_config.h"
 #include "tests/record/recorded.h"
 
 namespace flowback::record_test {
@@ -79,14 +80,14 @@ TEST_F(PerfDataFile, DescribesTheSettings) {
   recorder_.options().mtc_shift = 9;
   recorder_.options().return_compression = false;
   Run({Program("known")});
-  const PtConfig& pt = recording_.pt;
+  const PtConfig& pt = PtConfigOf(recording_.config);
   EXPECT_EQ(pt.cpu, (CpuId{.intel = true, .family = 6, .model = 85, .stepping = 7}));
   EXPECT_EQ(pt.return_compression, false);
   EXPECT_EQ(pt.mtc_shift, 9);
   EXPECT_EQ(pt.tsc_ctc_denominator, 1u);
   EXPECT_GT(pt.tsc_ctc_numerator, 1u);
   EXPECT_GT(pt.nominal_ratio, 1u);
-  EXPECT_TRUE(pt.time.known());
+  EXPECT_TRUE(recording_.time.known());
 }
 
 TEST_F(PerfDataFile, TellsOfThreadsAndMappings) {

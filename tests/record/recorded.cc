@@ -112,7 +112,8 @@ void ExpectSameFlow(const OpenOptions& input, const RecordSummary& truth) {
     DecodeInput decode;
     decode.bytes = stream.bytes;
     decode.code = &code->ForStream(stream);
-    decode.config = recording->pt;
+    decode.config = recording->config;
+    decode.time = recording->time;
     for (const auto engine : DecoderNames()) {
       SCOPED_TRACE("stream " + std::to_string(stream.index) + ", engine " + std::string(engine));
       const auto decoder = MakeDecoder(engine);
@@ -143,7 +144,8 @@ std::vector<std::pair<std::string, FlowDigest>> DecodedDigests(const Recording& 
   DecodeInput input;
   input.bytes = stream.bytes;
   input.code = &code->ForStream(stream);
-  input.config = recording.pt;
+  input.config = recording.config;
+  input.time = recording.time;
   input.gaps = stream.gaps;
   for (const auto engine : DecoderNames()) {
     const auto summary = (*MakeDecoder(engine))->Summarize(input);

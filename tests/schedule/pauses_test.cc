@@ -8,6 +8,7 @@
 #include "decode/pt/packets/packet.h"
 #include "decode/pt/packets/packet_writer.h"
 #include "decode/pt/source/index_stream.h"
+#include "flowback/model/pt_config.h"
 
 namespace flowback {
 namespace {

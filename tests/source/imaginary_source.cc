@@ -15,7 +15,11 @@ namespace {
 
 using Record = ImaginaryRecord;
 constexpr uint64_t kRecord = sizeof(Record);
-constexpr uint64_t kSync = 4 * kRecord;  // decoding begins at every fourth record only
+
+ImaginarySettings SettingsOf(const TraceConfig& config) {
+  const auto* settings = config.As<ImaginarySettings>();
+  return settings != nullptr ? *settings : ImaginarySettings();
+}
 
 Record RecordAt(Bytes bytes, uint64_t offset) {
   Record record;
@@ -26,7 +30,8 @@ Record RecordAt(Bytes bytes, uint64_t offset) {
 // Goes through the records; its state is where it stands.
 class ImaginaryFlow final : public FlowReader {
  public:
-  explicit ImaginaryFlow(const DecodeInput& input) : input_(input), at_(input.from) {}
+  explicit ImaginaryFlow(const DecodeInput& input)
+      : input_(input), settings_(SettingsOf(input.config)), at_(input.from) {}
 
   void ReadTo(uint64_t offset, ExecutionConsumer& consumer) override {
     for (; !at_end() && at_ <= offset && !consumer.Done(); at_ += kRecord) Tell(consumer);
@@ -50,7 +55,9 @@ class ImaginaryFlow final : public FlowReader {
     return stay;
   }
   Record At(uint64_t offset) const {
-    return offset < input_.bytes.size() ? RecordAt(input_.bytes, offset) : Record{};
+    Record record = offset < input_.bytes.size() ? RecordAt(input_.bytes, offset) : Record{};
+    if (record.address != 0) record.address += settings_.base;
+    return record;
   }
   // Decoding knows nothing of what lies before its begin.
   Record Before() const { return at_ == input_.from ? Record{} : At(at_ - kRecord); }
@@ -101,6 +108,7 @@ class ImaginaryFlow final : public FlowReader {
   }
 
   const DecodeInput& input_;
+  const ImaginarySettings settings_;
   uint64_t at_;
 };
 
@@ -109,7 +117,7 @@ class ImaginaryDecoder final : public Decoder {
   Result<ByteAccount> Decode(const DecodeInput& input, ExecutionConsumer& consumer) override {
     ImaginaryFlow flow(input);
     flow.ReadTo(input.bytes.size(), consumer);
-    return ByteAccount{.decoded = flow.offset() - input.from};
+    return ByteAccount{.decoded = (flow.offset() - input.from) / kRecord};
   }
   Result<std::unique_ptr<FlowReader>> Read(const DecodeInput& input) override {
     return std::make_unique<ImaginaryFlow>(input);
@@ -152,7 +160,17 @@ class ImaginaryReader final : public PacketReader {
 
 class ImaginarySource final : public TraceSource {
  public:
+  explicit ImaginarySource(const ImaginarySettings& settings) : settings_(settings) {}
+
   std::string_view Name() const override { return "imaginary trace"; }
+  TraceUnit Unit() const override { return {.plural = "records", .bytes = kRecord}; }
+  std::vector<TraceSetting> Settings() const override {
+    return {{"sync_every", "records from sync point to sync point",
+             std::to_string(settings_.sync_every), settings_.sync_every}};
+  }
+  std::vector<uint64_t> SettingNumbers() const override {
+    return {settings_.base, settings_.sync_every};
+  }
   std::shared_ptr<const StreamIndex> Index(
       const Stream& stream, const std::function<bool(const Pause&)>& visit) const override {
     constexpr TimeConversion kTicks{.shift = 0, .mult = 1, .zero = 0};
@@ -164,14 +182,14 @@ class ImaginarySource final : public TraceSource {
       told = told || !visit(pause);
       return true;
     });
-    for (uint64_t at = 0; at < stream.bytes.size(); at += kSync)
+    for (uint64_t at = 0; at < stream.bytes.size(); at += Period())
       index->sync_points.push_back({.offset = at, .first_tsc = RecordAt(stream.bytes, at).time});
     index->packet_bytes = stream.bytes.size();
     index->times = Times(stream);
     return index;
   }
   uint64_t SyncPointBefore(const Stream&, uint64_t offset) const override {
-    return offset == 0 ? 0 : (offset - 1) / kSync * kSync;
+    return offset == 0 ? 0 : (offset - 1) / Period() * Period();
   }
   uint64_t FirstTime(const Stream& stream, StreamRange range) const override {
     return range.begin < range.end ? RecordAt(stream.bytes, range.begin).time : 0;
@@ -204,6 +222,11 @@ class ImaginarySource final : public TraceSource {
   Result<std::unique_ptr<Decoder>> MakeDecoder(std::string_view) const override {
     return std::make_unique<ImaginaryDecoder>();
   }
+
+ private:
+  uint64_t Period() const { return settings_.sync_every * kRecord; }
+
+  ImaginarySettings settings_;
 };
 
 }  // namespace
@@ -218,8 +241,8 @@ std::vector<uint8_t> ImaginaryTrace(const std::vector<ImaginaryRecord>& records)
 
 namespace flowback {
 
-std::shared_ptr<const TraceSource> OpenImaginarySource(const Recording&) {
-  return std::make_shared<testing::ImaginarySource>();
+std::shared_ptr<const TraceSource> OpenImaginarySource(const Recording& recording) {
+  return std::make_shared<testing::ImaginarySource>(testing::SettingsOf(recording.config));
 }
 
 }  // namespace flowback

@@ -18,6 +18,12 @@ struct ImaginaryRecord {
   uint64_t unknown_before = 0;  // not 0: what executed before it was not recorded
 };
 
+// How such trace was recorded, as Recording::config has it.
+struct ImaginarySettings {
+  uint64_t base = 0;        // the records' addresses are counted from here
+  uint64_t sync_every = 4;  // records: decoding begins at every so many-th only
+};
+
 std::vector<uint8_t> ImaginaryTrace(const std::vector<ImaginaryRecord>& records);
 
 }  // namespace flowback::testing

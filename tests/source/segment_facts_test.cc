@@ -59,8 +59,7 @@ class SegmentFacts : public ::testing::Test {
 
 TEST_F(SegmentFacts, BranchesHaveTheirs) {
   std::vector<BranchFacts> facts;
-  ForEachPiece(FlowOf(*decoder_, input_),
-               [&](const BlockRun& run) { facts.push_back(run.branch); });
+  ForEachItem(FlowOf(*decoder_, input_), [&](const BlockRun& run) { facts.push_back(run.branch); });
   EXPECT_EQ(facts, (std::vector<BranchFacts>{kRight, kWrong, {}, kOnlyCycles, kRight}));
   EXPECT_FALSE(facts[2].any());
   EXPECT_TRUE(facts[3].any()) << "0 cycles are not the same as none told";
@@ -68,7 +67,7 @@ TEST_F(SegmentFacts, BranchesHaveTheirs) {
 
 TEST_F(SegmentFacts, UnknownIsNoLossAndHasItsPlace) {
   size_t unknown = 0;
-  ForEachPiece(
+  ForEachItem(
       FlowOf(*decoder_, input_),
       [&](const UnknownFlow& between, uint64_t before) {
         ++unknown;

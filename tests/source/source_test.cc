@@ -27,7 +27,7 @@ class ImaginaryTest : public ::testing::Test {
  protected:
   ImaginaryTest() {
     recording_.source = "imaginary";
-    recording_.pt.time = {.shift = 0, .mult = 1, .zero = 0};
+    recording_.time = {.shift = 0, .mult = 1, .zero = 0};
   }
 
   void AddStream(const std::vector<ImaginaryRecord>& records) {
@@ -68,6 +68,23 @@ class ImaginaryTest : public ::testing::Test {
     Stay(7, 100, 200), Stay(8, 200, 300), Stay(7, 300, 400), Stay(8, 400, 500);
   }
 
+  std::map<int32_t, std::vector<uint64_t>> AddressesByThread() const {
+    std::map<int32_t, std::vector<uint64_t>> told;
+    const Result<RecordingCode> code = RecordingCode::Load(recording_, {});
+    if (!code) return told;
+    const StreamInputs inputs(recording_, *code, Resync::kEarliest);
+    const Result<std::unique_ptr<Decoder>> decoder = inputs.source().MakeDecoder("");
+    for (const ThreadFlow& flow : ThreadFlows(recording_, inputs))
+      for (const FlowPiece& piece : flow.pieces) {
+        FlowSegment segment;
+        SegmentRecorder recorder(segment);
+        EXPECT_TRUE(DecodePiece(piece, inputs, **decoder, recorder));
+        std::ranges::copy(AddressesOf(segment), std::back_inserter(told[flow.tid]));
+        ForEachItem(segment, [](const DataLoss&) { ADD_FAILURE() << "nothing was lost"; });
+      }
+    return told;
+  }
+
   Recording recording_;
 };
 
@@ -93,22 +110,36 @@ TEST_F(ImaginaryTest, WhatNoRowNamesIsRefused) {
 
 TEST_F(ImaginaryTest, ThreadsHaveTheirFlow) {
   AddTwoThreads();
-  const Result<RecordingCode> code = RecordingCode::Load(recording_, {});
-  ASSERT_TRUE(code);
-  const StreamInputs inputs(recording_, *code, Resync::kEarliest);
-  const Result<std::unique_ptr<Decoder>> decoder = inputs.source().MakeDecoder("");
-  ASSERT_TRUE(decoder);
-  std::map<int32_t, std::vector<uint64_t>> told;
-  for (const ThreadFlow& flow : ThreadFlows(recording_, inputs))
-    for (const FlowPiece& piece : flow.pieces) {
-      FlowSegment segment;
-      SegmentRecorder recorder(segment);
-      ASSERT_TRUE(DecodePiece(piece, inputs, **decoder, recorder));
-      std::ranges::copy(AddressesOf(segment), std::back_inserter(told[flow.tid]));
-      ForEachPiece(segment, [](const DataLoss&) { ADD_FAILURE() << "nothing was lost"; });
-    }
+  std::map<int32_t, std::vector<uint64_t>> told = AddressesByThread();
   EXPECT_EQ(told[7], (std::vector<uint64_t>{7000, 7001, 7002, 7003, 7004}));
   EXPECT_EQ(told[8], (std::vector<uint64_t>{8000, 8001, 8002, 8003, 8004}));
+}
+
+// Its decoder opens the settings that came with the recording, through everything between them.
+TEST_F(ImaginaryTest, IsDecodedWithItsSettings) {
+  AddTwoThreads();
+  recording_.config.Make<ImaginarySettings>().base = 0x10000;
+  EXPECT_EQ(AddressesByThread()[7],
+            (std::vector<uint64_t>{0x10000 + 7000, 0x10000 + 7001, 0x10000 + 7002, 0x10000 + 7003,
+                                   0x10000 + 7004}));
+}
+
+// Those of another kind are none of its own.
+TEST_F(ImaginaryTest, SettingsOfAnotherKindAreUnknown) {
+  AddTwoThreads();
+  recording_.config = std::string("of something else");
+  EXPECT_EQ(AddressesByThread()[7], (std::vector<uint64_t>{7000, 7001, 7002, 7003, 7004}));
+}
+
+TEST_F(ImaginaryTest, IsIndexedWithItsSettings) {
+  AddTwoThreads();
+  const auto points = [&] {
+    const auto index = (*OpenSource(recording_))->Index(recording_.streams[0], {});
+    return index->sync_points.size();
+  };
+  EXPECT_EQ(points(), 4u);  // 14 records
+  recording_.config = ImaginarySettings{.sync_every = 7};
+  EXPECT_EQ(points(), 2u);
 }
 
 TEST_F(ImaginaryTest, TheirTimeAddsUp) {
@@ -127,6 +158,47 @@ TEST_F(ImaginaryTest, TheirTimeAddsUp) {
   }
   EXPECT_EQ(executing[7], (130 - 110) + (340 - 310));
   EXPECT_EQ(executing[8], (240 - 210) + (430 - 410));
+}
+
+// Its law counts records, not bytes.
+TEST_F(ImaginaryTest, ItsAccountIsInItsOwnUnit) {
+  AddTwoThreads();
+  const Result<RecordingCode> code = RecordingCode::Load(recording_, {});
+  ASSERT_TRUE(code);
+  const StreamInputs inputs(recording_, *code, Resync::kEarliest);
+  const TraceUnit unit = inputs.source().Unit();
+  EXPECT_EQ(unit.plural, "records");
+  const Result<FlowAccounts> accounts =
+      AccountFlow(recording_, inputs, **inputs.source().MakeDecoder(""));
+  ASSERT_TRUE(accounts);
+  const FlowSummary& sum = accounts->summaries[0];
+  EXPECT_EQ(unit.In(recording_.streams[0]), 14u);
+  EXPECT_EQ(sum.bytes_decoded + sum.bytes_padding + sum.bytes_lost, 14u);
+}
+
+TEST_F(ImaginaryTest, TellsItsSettings) {
+  recording_.config = ImaginarySettings{.base = 5, .sync_every = 7};
+  const auto source = OpenSource(recording_);
+  ASSERT_TRUE(source);
+  const std::vector<TraceSetting> settings = (*source)->Settings();
+  ASSERT_EQ(settings.size(), 1u);
+  EXPECT_EQ(settings[0].text, "7");
+  EXPECT_EQ((*source)->SettingNumbers(), (std::vector<uint64_t>{5, 7}));
+}
+
+// Settings are a value of the source's own: another kind's are as if there were none.
+TEST(TraceConfig, IsOpenedByItsKindOnly) {
+  struct Pace {
+    int steps = 1;
+  };
+  TraceConfig config;
+  EXPECT_EQ(config.As<Pace>(), nullptr);
+  config.Make<Pace>().steps = 5;
+  const TraceConfig copy = config;
+  config.Make<Pace>().steps = 6;
+  ASSERT_NE(copy.As<Pace>(), nullptr);
+  EXPECT_EQ(copy.As<Pace>()->steps, 5);
+  EXPECT_EQ(copy.As<std::string>(), nullptr);
 }
 
 TEST_F(ImaginaryTest, PacketsHaveNames) {

@@ -86,7 +86,7 @@ class Indexed {
  public:
   explicit Indexed(const Subject& subject) : subject_(subject) {
     stream_.bytes = subject.stream().bytes;
-    recording_.pt = subject.stream().config;
+    recording_.config = subject.stream().config;
     source_ = *OpenSource(recording_);
   }
 
@@ -171,7 +171,9 @@ void Indexed::CheckPauses() {
     told += Text(pause);
     return true;
   });
-  if (index->pauses.complete()) EXPECT_TRUE(TextOf(index->pauses) == told);
+  if (index->pauses.complete()) {
+    EXPECT_TRUE(TextOf(index->pauses) == told);
+  }
   EXPECT_LE(index->pauses.bytes(), StreamIndex::MostPauseBytes(stream_.bytes.size()));
   const TimeConversion unit{.shift = 1, .mult = 3, .zero = 17};
   std::string visited;

@@ -8,6 +8,7 @@
 #include "decode/pt/packets/packet.h"
 #include "decode/pt/packets/psb.h"
 #include "flowback/decode/decoder.h"
+#include "flowback/model/pt_config.h"
 
 namespace flowback::accounts {
 
@@ -17,7 +18,7 @@ namespace flowback::accounts {
 template <class Losses>
 ByteAccount AccountOf(const DecodeInput& input, const Losses& losses) {
   ByteAccount account;
-  const pt::Errata errata = pt::ErrataOf(input.config.cpu);
+  const pt::Errata errata = pt::ErrataOf(PtConfigOf(input.config).cpu);
   pt::PebsState pebs;
   pt::Packet packet;
   uint64_t at = 0;

@@ -8,6 +8,7 @@
 #include "decode/pt/packets/packet.h"
 #include "decode/pt/packets/packet_groups.h"
 #include "decode/pt/packets/packet_writer.h"
+#include "flowback/model/pt_config.h"
 
 namespace flowback::support {
 namespace {

@@ -22,14 +22,14 @@ inline FlowSegment FlowOf(Decoder& decoder, const DecodeInput& input) {
   return flow;
 }
 
-// Calls the visitor that takes such a piece, with the number of instructions before it if it takes
-// that, too. Pieces that it does not take are passed over.
-template <class Visitor, class Piece>
-void VisitPiece(Visitor& visitor, const Piece& piece, uint64_t before) {
-  if constexpr (std::invocable<Visitor&, const Piece&, uint64_t>)
-    visitor(piece, before);
-  else if constexpr (std::invocable<Visitor&, const Piece&>)
-    visitor(piece);
+// Calls the visitor that takes such an item, with the number of instructions before it if it takes
+// that, too. Items that it does not take are passed over.
+template <class Visitor, class Item>
+void VisitItem(Visitor& visitor, const Item& item, uint64_t before) {
+  if constexpr (std::invocable<Visitor&, const Item&, uint64_t>)
+    visitor(item, before);
+  else if constexpr (std::invocable<Visitor&, const Item&>)
+    visitor(item);
 }
 
 template <class... Visitors>
@@ -38,10 +38,10 @@ struct Visitor : Visitors... {
 };
 
 // In order; each block of a batch is a run by itself:
-//   ForEachPiece(flow, [](const BlockRun& run) {...}, [](const DataLoss& loss, uint64_t before)
+//   ForEachItem(flow, [](const BlockRun& run) {...}, [](const DataLoss& loss, uint64_t before)
 //   {...})
 template <class... Visitors>
-void ForEachPiece(const FlowSegment& flow, Visitors... visitors) {
+void ForEachItem(const FlowSegment& flow, Visitors... visitors) {
   Visitor<Visitors...> visitor{visitors...};
   for (size_t item = 0; item < flow.size(); ++item) {
     uint64_t before = flow[item].first;
@@ -49,20 +49,20 @@ void ForEachPiece(const FlowSegment& flow, Visitors... visitors) {
       case FlowSegment::Kind::kBlocks: {
         const BlockBatch batch = flow.Batch(item);
         for (BlockRuns runs(batch); runs.Next(); before += runs.block().count)
-          VisitPiece(visitor, runs.run(), before);
+          VisitItem(visitor, runs.run(), before);
         break;
       }
       case FlowSegment::Kind::kBlock:
-        VisitPiece(visitor, flow.Run(item), before);
+        VisitItem(visitor, flow.Run(item), before);
         break;
       case FlowSegment::Kind::kEvent:
-        VisitPiece(visitor, flow.Event(item), before);
+        VisitItem(visitor, flow.Event(item), before);
         break;
       case FlowSegment::Kind::kLoss:
-        VisitPiece(visitor, flow.Loss(item), before);
+        VisitItem(visitor, flow.Loss(item), before);
         break;
       case FlowSegment::Kind::kUnknown:
-        VisitPiece(visitor, flow.Unknown(item), before);
+        VisitItem(visitor, flow.Unknown(item), before);
         break;
     }
   }
@@ -71,7 +71,7 @@ void ForEachPiece(const FlowSegment& flow, Visitors... visitors) {
 // Calls visit(run, i, address) for each executed instruction, which is the run's number `i`.
 template <class Visit>
 void ForEachInstruction(const FlowSegment& flow, Visit visit) {
-  ForEachPiece(flow, [&visit](const BlockRun& run) {
+  ForEachItem(flow, [&visit](const BlockRun& run) {
     uint64_t address = run.address;
     for (size_t i = 0; i < run.lengths.size(); address += run.lengths[i++]) visit(run, i, address);
   });
@@ -96,7 +96,7 @@ struct ListedBranch {
 
 inline std::vector<ListedBranch> BranchesOf(const FlowSegment& flow) {
   std::vector<ListedBranch> branches;
-  ForEachPiece(
+  ForEachItem(
       flow,
       [&](const BlockRun& run) {
         if (run.exit != BlockExit::kTaken && run.exit != BlockExit::kStopped) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a player tells, thread by thread and stay by stay, is what decoding each stay by itself
-// tells: in every field, whatever the player's threads, window and segments are.
+// tells: in every field, whatever the player's threads, in_flight and segments are.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ class Told final : public PlayConsumer {
 
 struct Setting {
   unsigned threads = 1;
-  size_t window = 0;
+  size_t in_flight = 0;
   size_t segment_items = 0;
 };
 inline constexpr Setting kSettings[] = {{1, 0, 0}, {2, 1, 1}, {2, 0, 0}, {3, 2, 50}, {5, 0, 7}};

@@ -11,6 +11,7 @@
 #include "flowback/decode/code_image.h"
 #include "flowback/model/instruction.h"
 #include "flowback/model/machine.h"
+#include "flowback/model/pt_config.h"
 
 namespace flowback::testing {
 

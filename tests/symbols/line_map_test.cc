@@ -69,15 +69,15 @@ TEST(Disjoint, RandomRanges) {
   }
 }
 
-TEST(MakePieces, CutsWhereLineOrSubroutineChanges) {
+TEST(LineRangesOf, CutsWhereLineOrSubroutineChanges) {
   UnitInfo unit;
   unit.rows = {{0, 10, 0, 1, 0}, {10, 30, 0, 2, 0}, {40, 50, 0, 3, 0}};
   unit.ranges = {{5, 20, 0, 1}, {15, 18, 1, 2}, {28, 45, 2, 1}};
   std::string text;
-  for (const LinePiece& piece : MakePieces(unit))
-    text += std::to_string(piece.begin) + "-" + std::to_string(piece.end) + " line " +
-            std::to_string(piece.line) + " in " +
-            (piece.subroutine == kNone ? "-" : std::to_string(piece.subroutine)) + "; ";
+  for (const LineRange& line_range : LineRangesOf(unit))
+    text += std::to_string(line_range.begin) + "-" + std::to_string(line_range.end) + " line " +
+            std::to_string(line_range.line) + " in " +
+            (line_range.subroutine == kNone ? "-" : std::to_string(line_range.subroutine)) + "; ";
   EXPECT_EQ(text,
             "0-5 line 1 in -; 5-10 line 1 in 0; 10-15 line 2 in 0; 15-18 line 2 in 1; "
             "18-20 line 2 in 0; 20-28 line 2 in -; 28-30 line 2 in 2; 30-40 line 0 in 2; "

@@ -30,7 +30,7 @@ constexpr uint64_t kCode = 0x401000;  // SYSCALL; all the code there is
 class CpuPiecesTest : public ::testing::Test {
  protected:
   CpuPiecesTest() {
-    recording_.pt.time = {.shift = 0, .mult = 1, .zero = 0};
+    recording_.time = {.shift = 0, .mult = 1, .zero = 0};
     code_file_ = std::filesystem::temp_directory_path() /
                  ("cpu_pieces_test." + std::to_string(::getpid()) + ".code");
     std::ofstream(code_file_, std::ios::binary) << "\x0f\x05";

@@ -134,7 +134,7 @@ TEST_P(Cursor, GoesWhereTheFlowIs) {
     const Subject subject(GenerateStream(options));
     const DividedStream divided(subject, GetParam());
     SCOPED_TRACE(Describe(options));
-    DecodeInput input = divided.Input(seed % 2 == 0 ? Resync::kEarliest : Resync::kPsb);
+    DecodeInput input = divided.Input(seed % 2 == 0 ? Resync::kEarliest : Resync::kSyncPoint);
     input.times = true;
     std::vector<ThreadFlow> flows;
     for (const FlowPiece& piece : divided.Pieces())

@@ -53,7 +53,7 @@ class ByStay final : public ExecutionConsumer {
 void ExpectPiecesAreTheWhole(Decoder& decoder, const DividedStream& stream, Resync resync) {
   const DecodeInput input = stream.Input(resync);
   Recording recording;
-  recording.pt = input.config;
+  recording.config = input.config;
   const Result<std::shared_ptr<const TraceSource>> source = OpenSource(recording);
   ASSERT_TRUE(source);
   ByStay whole;
@@ -76,8 +76,8 @@ TEST_P(StaysByThemselves, AreThoseOfTheWholeStream) {
     const Subject subject(GenerateStream(Options(seed)));
     const DividedStream stream(subject, GetParam());
     SCOPED_TRACE(Describe(subject.stream().options));
-    for (const Resync resync : {Resync::kPsb, Resync::kEarliest}) {
-      SCOPED_TRACE(resync == Resync::kPsb ? "psb" : "earliest");
+    for (const Resync resync : {Resync::kSyncPoint, Resync::kEarliest}) {
+      SCOPED_TRACE(resync == Resync::kSyncPoint ? "psb" : "earliest");
       ExpectPiecesAreTheWhole(*native, stream, resync);
     }
     if (HasFailure()) return;

@@ -16,7 +16,7 @@ class RecordingClockTest : public testing::Test {
     setenv("TZ", "UTC", 1);
     tzset();
     // 2.5 ns a tick.
-    recording_.pt.time = {.shift = 1, .mult = 5, .zero = 1'000'000'000};
+    recording_.time = {.shift = 1, .mult = 5, .zero = 1'000'000'000};
   }
   static std::string Text(const RecordingClock& clock, uint64_t tsc) {
     std::string text;
@@ -55,7 +55,7 @@ TEST_F(RecordingClockTest, TimeOfDayIsKnownWhereItIsRecordedAndTheClockCountsNan
   EXPECT_FALSE(RecordingClock(recording_).knows_time_of_day());
   recording_.clock.wall_ns = 1;
   EXPECT_TRUE(RecordingClock(recording_).knows_time_of_day());
-  recording_.pt.time = {};
+  recording_.time = {};
   EXPECT_FALSE(RecordingClock(recording_).knows_time_of_day());
 }
 

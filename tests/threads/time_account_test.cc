@@ -15,6 +15,7 @@
 
 #include "decode/pt/packets/packet_writer.h"
 #include "flowback/decode/recording_code.h"
+#include "flowback/model/pt_config.h"
 
 namespace flowback {
 namespace {
@@ -72,9 +73,9 @@ class TraceWriter {
 class TimeAccountTest : public testing::Test {
  protected:
   TimeAccountTest() {
-    recording_.pt.time = {.shift = 0, .mult = 1, .zero = 0};
-    recording_.pt.user_traced = true;
-    recording_.pt.kernel_traced = false;
+    recording_.time = {.shift = 0, .mult = 1, .zero = 0};
+    recording_.levels.user = true;
+    recording_.levels.kernel = false;
     const auto file = std::filesystem::temp_directory_path() /
                       ("time_account_test." + std::to_string(::getpid()) + ".code");
     std::ofstream(file, std::ios::binary) << std::string("\x0f\x05\x90\x0f\x05", 5);
@@ -271,7 +272,7 @@ TEST_F(TimeAccountTest, CodeThatIsMissingIsUndecodableTime) {
 }
 
 TEST_F(TimeAccountTest, LeavingTheFilterIsFilteredTime) {
-  recording_.pt.address_filter = true;
+  recording_.config.Make<PtConfig>().address_filter = true;
   TraceWriter trace;
   trace.Psb(10).Start(110, kCode + 2).Stop(300, kCode + 3).Run(400, 500);
   AddStream(0, -1, trace);
@@ -283,7 +284,7 @@ TEST_F(TimeAccountTest, LeavingTheFilterIsFilteredTime) {
 }
 
 TEST_F(TimeAccountTest, PausesOfAKernelTraceAreFiltered) {
-  recording_.pt.kernel_traced = true;
+  recording_.levels.kernel = true;
   TraceWriter trace;
   trace.Psb(10).Run(400, 500);
   AddStream(0, -1, trace);
@@ -295,7 +296,7 @@ TEST_F(TimeAccountTest, PausesOfAKernelTraceAreFiltered) {
 
 // The kernel switches threads while it is traced; a change of address space is a part of that.
 TEST_F(TimeAccountTest, AThreadMayBeSwitchedWhileTracingIsOn) {
-  recording_.pt.kernel_traced = true;
+  recording_.levels.kernel = true;
   TraceWriter trace;
   trace.Psb(10).Start(110).Time(299);
   trace.Write(pt::Pip{.cr3 = 0x1000, .non_root = false}).Time(301).Stop(700);
@@ -382,7 +383,7 @@ TEST_F(TimeAccountTest, WithoutAnyTimePacketTheTimeOnCpusIsLost) {
 }
 
 TEST_F(TimeAccountTest, WithoutAConversionTheUnitIsTicks) {
-  recording_.pt.time = {};
+  recording_.time = {};
   TraceWriter trace;
   trace.Psb(10).Run(150, 200).Time(400);
   AddStream(-1, 7, trace);
@@ -437,7 +438,7 @@ TEST_F(TimeAccountTest, AddsUpOnNonsense) {
     recording_.sideband.clear();
     recording_.streams.clear();
     recording_.storage.clear();
-    recording_.pt.time.mult = round % 10 == 9 ? 0 : 1;
+    recording_.time.mult = round % 10 == 9 ? 0 : 1;
     for (int32_t cpu = 0; cpu < 2; ++cpu) {
       TraceWriter trace;
       uint64_t tsc = 100;

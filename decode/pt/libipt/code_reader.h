@@ -22,8 +22,7 @@ class ImageReader {
   };
 
   // `input.code` may be null: nothing is mapped then.
-  explicit ImageReader(const DecodeInput& input)
-      : changes_(&input.changes), time_(input.config.time) {
+  explicit ImageReader(const DecodeInput& input) : changes_(&input.changes), time_(input.time) {
     UseHistory(input.code);
     EnterStays(0);
   }

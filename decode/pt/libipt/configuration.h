@@ -6,6 +6,7 @@
 
 #include "flowback/base/bytes.h"
 #include "flowback/model/machine.h"
+#include "flowback/model/pt_config.h"
 
 namespace flowback::libipt {
 

@@ -8,7 +8,7 @@ void PacketMirror::AdvanceTo(uint64_t offset) {
     pt_packet packet;
     const int size = pt_pkt_next(decoder_.get(), &packet, sizeof(packet));
     if (size <= 0) {
-      next_offset_ = offset;  // can't happen in a window that was read before; never loop on it
+      next_offset_ = offset;  // can't happen in a range that was read before; never loop on it
       return;
     }
     Note(packet, next_offset_);

@@ -5,6 +5,7 @@
 
 #include "decode/pt/libipt/configuration.h"
 #include "decode/pt/libipt/handles.h"
+#include "flowback/model/pt_config.h"
 
 namespace flowback::libipt {
 namespace {

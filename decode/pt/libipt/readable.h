@@ -12,6 +12,7 @@
 #include "flowback/base/bytes.h"
 #include "flowback/base/error.h"
 #include "flowback/model/machine.h"
+#include "flowback/model/pt_config.h"
 
 namespace flowback::libipt {
 

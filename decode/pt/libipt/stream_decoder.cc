@@ -96,8 +96,8 @@ void StreamDecoder::BeginPart() {
   if (before != nullptr) {
     now_.loss.cause = LossCause::kAuxLost;
     now_.loss.detail = before->reason;
-  } else if (const auto padding =
-                 PaddingInStatus(input_.bytes.subspan(begin, first_psb - begin), input_.config)) {
+  } else if (const auto padding = PaddingInStatus(input_.bytes.subspan(begin, first_psb - begin),
+                                                  PtConfigOf(input_.config))) {
     now_.account.padding += *padding;
     now_.loss.begin = first_psb;
   }
@@ -124,12 +124,12 @@ Status StreamDecoder::Search() {
   const uint64_t end = now_.part_end;
   const uint64_t psb = NextPsb(part(), now_.search_from);
   if (psb < end && !now_.readable->Covers(psb)) {
-    Result<Readable> readable = ReadableFrom(part(), psb, input_.config);
+    Result<Readable> readable = ReadableFrom(part(), psb, PtConfigOf(input_.config));
     if (!readable) return Fail(readable.error());
     now_.readable = std::make_shared<Readable>(std::move(*readable));
   }
   const pt_error_code error =
-      psb < end ? SyncError(input_.bytes, psb, *now_.readable, input_.config) : pte_ok;
+      psb < end ? SyncError(input_.bytes, psb, *now_.readable, PtConfigOf(input_.config)) : pte_ok;
   if (error != pte_ok) {
     // Bytes that make no PSB+ are no sync point; a loss that goes on keeps its cause.
     if (!now_.must_report && psb == now_.loss.begin) now_.loss = LossOf({.offset = psb}, error);
@@ -153,13 +153,13 @@ Status StreamDecoder::BeginWalk(uint64_t psb) {
 
 Status StreamDecoder::BeginAttempts() {
   const Bytes bytes = input_.bytes.subspan(now_.psb, now_.readable->end - now_.psb);
-  attempt_ = {.window = {.bytes = bytes, .offset = now_.psb}, .first = {}};
+  attempt_ = {.range = {.bytes = bytes, .offset = now_.psb}, .first = {}};
   return BeginAttempt();
 }
 
 Status StreamDecoder::BeginAttempt() {
   now_.code.Rewind(started_->code.place());
-  Result<Walk> walk = Walk::Start(attempt_.window, input_.config, now_.code, now_.writer,
+  Result<Walk> walk = Walk::Start(attempt_.range, PtConfigOf(input_.config), now_.code, now_.writer,
                                   attempt_.skip, now_.retired);
   if (!walk) return Fail(walk.error());
   walk_.emplace(std::move(*walk));
@@ -178,16 +178,16 @@ Status StreamDecoder::EndAttempt(WalkEnd end) {
   constexpr int kMaxCuts = 3;
   attempt_.skip = std::max(attempt_.skip, walk_->steps());
   if (attempt_.cuts == 0) attempt_.first = end;
-  Window& window = attempt_.window;
+  WalkRange& range = attempt_.range;
   if (attempt_.cuts < kMaxCuts && walk_->WantsCut(end) && end.offset > now_.psb) {
-    window.bytes = window.bytes.first(end.offset - window.offset);
+    range.bytes = range.bytes.first(end.offset - range.offset);
     ++attempt_.cuts;
     return BeginAttempt();
   }
   now_.retired = walk_->retired();
   now_.account.padding += walk_->padding();
   now_.account.lost += walk_->overflow_bytes();
-  // Over a cut window the walk ends without an error of its own; the first one's is the reason.
+  // Over a cut range the walk ends without an error of its own; the first one's is the reason.
   if (attempt_.cuts != 0 && end.why == WalkEnd::Why::kEnd) {
     attempt_.first.ip = end.ip;
     attempt_.first.offset = end.offset;

@@ -68,7 +68,7 @@ class StreamDecoder {
   enum class Phase : uint8_t { kPart, kSearch, kWalk, kEnd };
   // One go over the packets of a walk; see walk.h for why there may be several.
   struct Attempt {
-    Window window;
+    WalkRange range;
     WalkEnd first;      // how the first one ended
     uint64_t skip = 0;  // so many steps have been told before
     int cuts = 0;       // so many were made before this one

@@ -64,11 +64,11 @@ Completed Describe(const pt_insn& insn) {
 
 }  // namespace
 
-Result<Walk> Walk::Start(const Window& window, const PtConfig& pt, ImageReader& code,
+Result<Walk> Walk::Start(const WalkRange& range, const PtConfig& pt, ImageReader& code,
                          FlowWriter& writer, uint64_t skip, uint64_t retired) {
-  Walk walk(window, code, writer, skip, retired);
+  Walk walk(range, code, writer, skip, retired);
   walk.tsc_reference_ = pt.tsc_reference;
-  const pt_config config = MakeConfig(window.bytes, pt);
+  const pt_config config = MakeConfig(range.bytes, pt);
   walk.image_.reset(pt_image_alloc(nullptr));
   walk.decoder_.reset(pt_insn_alloc_decoder(&config));
   PacketDecoder packets(pt_pkt_alloc_decoder(&config));
@@ -82,7 +82,7 @@ Result<Walk> Walk::Start(const Window& window, const PtConfig& pt, ImageReader& 
 }
 
 int Walk::Begin() {
-  code_->EnterStays(window_.offset);
+  code_->EnterStays(range_.offset);
   writer_->set_stay(code_->stay());
   code_->Select(retired_, writer_->tsc());
   const int status = pt_insn_sync_forward(decoder_.get());
@@ -93,7 +93,7 @@ int Walk::Begin() {
 
 WalkEnd Walk::Run(const Limit& limit) {
   const auto paused = [this] {
-    return WalkEnd{.why = WalkEnd::Why::kPaused, .offset = window_.offset + Position()};
+    return WalkEnd{.why = WalkEnd::Why::kPaused, .offset = range_.offset + Position()};
   };
   if (limit.rounds == 0) return paused();
   if (!status_) status_ = Begin(), ++rounds_;
@@ -116,8 +116,8 @@ WalkEnd Walk::Run(const Limit& limit) {
 
 bool Walk::IsAt(const Limit& limit) const {
   if (rounds_ >= limit.rounds) return true;
-  const uint64_t end = window_.offset + window_.bytes.size();
-  return limit.offset < end && steps_ >= skip_ && window_.offset + Position() > limit.offset;
+  const uint64_t end = range_.offset + range_.bytes.size();
+  return limit.offset < end && steps_ >= skip_ && range_.offset + Position() > limit.offset;
 }
 
 // No trace is left, so asking for one more instruction changes nothing but tells where it is.
@@ -129,7 +129,7 @@ void Walk::RevealTarget() {
 
 WalkEnd Walk::End(int status) const {
   WalkEnd end;
-  end.offset = window_.offset + Position();
+  end.offset = range_.offset + Position();
   end.ip = last_ip_;
   if (writer_->Done()) {
     end.why = WalkEnd::Why::kDone;
@@ -146,7 +146,7 @@ WalkEnd Walk::End(int status) const {
 
 bool Walk::WantsCut(const WalkEnd& end) const {
   return end.why == WalkEnd::Why::kError && IsPacketError(end.code) &&
-         end.offset - window_.offset < window_.bytes.size();
+         end.offset - range_.offset < range_.bytes.size();
 }
 
 uint64_t Walk::Position() const {
@@ -249,7 +249,7 @@ bool Walk::SeesLoop(uint64_t ip) {
 
 int Walk::NextEvent() {
   mirror_->AdvanceTo(Position());
-  const uint64_t offset = window_.offset + mirror_->event_offset();
+  const uint64_t offset = range_.offset + mirror_->event_offset();
   pt_event event{};
   // An event may be delivered although what follows it is damaged: libipt then fills it in and
   // still returns an error. It clears the reserved words of the events it makes.
@@ -343,7 +343,7 @@ void Walk::HandleOverflow(const TraceEvent& overflow) {
   mirror_->ForgetBranches();
   DataLoss loss;
   loss.cause = LossCause::kOverflow;
-  loss.begin = window_.offset + mirror_->overflow_offset();
+  loss.begin = range_.offset + mirror_->overflow_offset();
   loss.end = loss.begin + kOverflowPacketSize;
   loss.last_ip = writer_->position();
   overflow_bytes_ += kOverflowPacketSize;

@@ -15,11 +15,12 @@
 #include "flowback/base/bytes.h"
 #include "flowback/base/error.h"
 #include "flowback/model/machine.h"
+#include "flowback/model/pt_config.h"
 
 namespace flowback::libipt {
 
 // Bytes from a PSB on that hold whole, known packets only.
-struct Window {
+struct WalkRange {
   Bytes bytes;          // begins with the PSB
   uint64_t offset = 0;  // of the PSB in the stream
 };
@@ -34,11 +35,11 @@ struct WalkEnd {
 
 // libipt gives up a little early where packets are damaged: it reads ahead, and when that fails the
 // packet it had just read (up to 47 branches, or an event) is dropped with it. So the caller walks
-// again over the window cut at the damage, where reading ahead ends in the harmless "no more
+// again over the range cut at the damage, where reading ahead ends in the harmless "no more
 // trace"; `skip` makes the second walk silent up to where the first one came.
 class Walk {
  public:
-  static Result<Walk> Start(const Window& window, const PtConfig& pt, ImageReader& code,
+  static Result<Walk> Start(const WalkRange& range, const PtConfig& pt, ImageReader& code,
                             FlowWriter& writer, uint64_t skip, uint64_t retired);
 
   // Where to pause: at the first packet behind `offset`, a place of the stream, that is not gone
@@ -56,12 +57,13 @@ class Walk {
   uint64_t retired() const { return retired_; }  // the caller's number plus this walk's
   uint64_t padding() const { return mirror_->padding(); }
   uint64_t overflow_bytes() const { return overflow_bytes_; }  // in losses already reported
-  // True when the walk should be repeated over the window cut at the end's offset.
+  // True when the walk should be repeated over the range cut at the end's offset.
   bool WantsCut(const WalkEnd& end) const;
 
  private:
-  Walk(const Window& window, ImageReader& code, FlowWriter& writer, uint64_t skip, uint64_t retired)
-      : window_(window), code_(&code), writer_(&writer), skip_(skip), retired_(retired) {}
+  Walk(const WalkRange& range, ImageReader& code, FlowWriter& writer, uint64_t skip,
+       uint64_t retired)
+      : range_(range), code_(&code), writer_(&writer), skip_(skip), retired_(retired) {}
 
   int Begin();
   bool IsAt(const Limit& limit) const;
@@ -91,7 +93,7 @@ class Walk {
     pt_insn insn;
   };
 
-  Window window_;
+  WalkRange range_;
   ImageReader* code_;
   FlowWriter* writer_;
   uint64_t skip_;

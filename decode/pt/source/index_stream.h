@@ -7,6 +7,7 @@
 
 #include "flowback/decode/stream_index.h"
 #include "flowback/model/machine.h"
+#include "flowback/model/pt_config.h"
 #include "flowback/model/recording.h"
 
 namespace flowback::pt {

@@ -12,6 +12,7 @@
 #include "decode/pt/packets/packet.h"
 #include "flowback/decode/stream_index.h"
 #include "flowback/model/machine.h"
+#include "flowback/model/pt_config.h"
 
 namespace flowback::pt {
 

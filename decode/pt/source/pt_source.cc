@@ -4,9 +4,11 @@
 
 #include "decode/pt/source/index_stream.h"
 #include "decode/pt/source/packet_batches.h"
+#include "decode/pt/source/settings.h"
 #include "decode/pt/source/sync_points.h"
 #include "flowback/decode/decoder.h"
 #include "flowback/decode/trace_source.h"
+#include "flowback/model/pt_config.h"
 
 namespace flowback {
 namespace {
@@ -16,6 +18,8 @@ class PtSource final : public TraceSource {
   explicit PtSource(const PtConfig& config) : config_(config) {}
 
   std::string_view Name() const override { return "Intel PT"; }
+  std::vector<TraceSetting> Settings() const override { return pt::SettingsOf(config_); }
+  std::vector<uint64_t> SettingNumbers() const override { return pt::SettingNumbers(config_); }
 
   std::shared_ptr<const StreamIndex> Index(
       const Stream& stream, const std::function<bool(const Pause&)>& visit) const override {
@@ -44,13 +48,13 @@ class PtSource final : public TraceSource {
   }
 
  private:
-  const PtConfig& config_;
+  PtConfig config_;
 };
 
 }  // namespace
 
 std::shared_ptr<const TraceSource> OpenPtSource(const Recording& recording) {
-  return std::make_shared<PtSource>(recording.pt);
+  return std::make_shared<PtSource>(PtConfigOf(recording.config));
 }
 
 }  // namespace flowback

@@ -6,6 +6,7 @@
 
 #include "flowback/decode/trace_source.h"
 #include "flowback/model/machine.h"
+#include "flowback/model/pt_config.h"
 #include "flowback/model/recording.h"
 
 namespace flowback::pt {

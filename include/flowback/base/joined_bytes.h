@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Bytes that lie in many pieces, read as if they were one range, a window at a time.
+// Bytes that lie in many parts, read as if they were one range, a window at a time.
 //
-// A recorder writes a long stream in pieces, at places of the file that no mapping can make
+// A recorder writes a long stream in parts, at places of the file that no mapping can make
 // adjacent. JoinedBytes reserves addresses for the whole stream and copies into them only the
 // *granules* that somebody reads:
 //
-//      pieces   |====|  |=========|   |==|  |======|       in the file, mapped
+//      parts   |====|  |=========|   |==|  |======|       in the file, mapped
 //      joined   |....:..XX:XX.....:........:.......|       X: held by a window; . : no memory
 //
 // Memory is bounded by the windows, not by the stream. What is not in memory cannot be read: a
@@ -35,8 +35,8 @@ class JoinedBytes {
     size_t idle = 4;
   };
 
-  // The pieces in order; what they point to must outlive the object.
-  explicit JoinedBytes(std::vector<Bytes> pieces);
+  // The parts in order; what they point to must outlive the object.
+  explicit JoinedBytes(std::vector<Bytes> parts);
   JoinedBytes(const JoinedBytes&) = delete;
   JoinedBytes& operator=(const JoinedBytes&) = delete;
   ~JoinedBytes();
@@ -66,7 +66,7 @@ class JoinedBytes {
     State state = State::kAbsent;
     uint32_t users = 0;
   };
-  struct Piece {
+  struct Part {
     size_t begin = 0;  // in the joined bytes
     Bytes bytes;
   };
@@ -75,7 +75,7 @@ class JoinedBytes {
   void Bring(size_t granule);
   void Drop(size_t granule);
 
-  std::vector<Piece> pieces_;  // by `begin`; none is empty
+  std::vector<Part> parts_;  // by `begin`; none is empty
   size_t size_ = 0;
   size_t page_ = 0;
   size_t granule_ = 0;
@@ -94,7 +94,7 @@ class JoinedBytes {
 };
 
 // What one reader of a stream holds of it; moves along with the reader. For one thread. Where the
-// bytes are not joined of pieces, all of them can be read and this does nothing.
+// bytes are not joined of parts, all of them can be read and this does nothing.
 class StreamWindow {
  public:
   // From each place that has been reached so many bytes can be read, or up to the end: more than

@@ -23,20 +23,23 @@
 
 namespace flowback {
 
-// After an error: at the first packet that gives a full state, or at the next PSB as libipt does.
-enum class Resync : uint8_t { kEarliest, kPsb };
+// After an error: at the first packet that gives a full state, or at the next sync point as libipt
+// does.
+enum class Resync : uint8_t { kEarliest, kSyncPoint };
 
 struct DecodeInput {
-  Bytes bytes;        // one stream
-  uint64_t from = 0;  // where to begin: at a PSB, or 0; what lies before is not accounted for
+  Bytes bytes;  // one stream
+  uint64_t from =
+      0;  // where to begin: at a sync point, or 0; what lies before is not accounted for
   const AddressSpaceHistory* code = nullptr;  // of what no change below says otherwise about
-  PtConfig config;
+  TraceConfig config;                         // Recording::config
+  TimeConversion time;  // Recording::time; not known: code is not chosen by time
   Resync resync = Resync::kEarliest;
   std::vector<StreamGap> gaps;      // of the stream, sorted by offset
   std::vector<StayChange> changes;  // sorted by offset; empty: it is not known who ran
-  // Decode estimates when each piece executed and within which bounds; it then hands pieces on only
-  // when the trace has told the time behind them. The libipt engine does not, and leaves the bounds
-  // open.
+  // Decode estimates when each block run executed and within which bounds; it then hands them on
+  // only when the trace has told the time behind them. The libipt engine does not, and leaves the
+  // bounds open.
   bool times = false;
   // False: the consumer wants events and losses only. With `times` the native engine then leaves
   // the blocks out, which is several times faster.
@@ -44,18 +47,18 @@ struct DecodeInput {
   // Summarize and Count may use so many threads; the result does not depend on it, nor on the two
   // below.
   unsigned threads = 1;
-  size_t window = 0;      // pieces in work at one time; 0: as many as are useful
-  size_t piece_size = 0;  // in bytes; 0: as is useful
+  size_t in_flight = 0;      // segments in work at one time; 0: as many as are useful
+  size_t segment_bytes = 0;  // of a segment; 0: as is useful
   // Where `bytes` is a part of joined bytes: these (Stream::joined), through which the decoder
   // brings what it reads; without them it would read memory that is not there. Null: all can be
   // read.
   std::shared_ptr<JoinedBytes> joined{};
-  // Gets the bytes gone through added, from PSB to PSB, by any thread: for who wants to tell how
-  // far the work is. Null: nobody looks.
+  // Gets the bytes gone through added, from sync point to sync point, by any thread: for who wants
+  // to tell how far the work is. Null: nobody looks.
   std::atomic<uint64_t>* progress = nullptr;
 };
 
-// Totals of a piece of flow; sums are exact.
+// Totals of a part of the flow; sums are exact.
 struct FlowTotals {
   FlowDigest digest;
   uint64_t blocks = 0;  // that ended in a branch, taken or not; engines cut others differently
@@ -67,7 +70,7 @@ struct FlowTotals {
   uint64_t indirect_calls = 0;
   uint64_t returns = 0;
   uint64_t far = 0;  // all far classes
-  // Law 1: these three add up to the stream's size.
+  // Law 1: these three add up to the stream's size, in the source's unit.
   uint64_t bytes_decoded = 0;
   uint64_t bytes_padding = 0;
   uint64_t bytes_lost = 0;
@@ -102,7 +105,7 @@ struct FlowSummary : FlowTotals {
   DecodeEffort effort;  // of a decoder that knows anything by heart; else all zero
 };
 
-// Byte account of one pass, for law 1.
+// The account of one pass, for law 1, in the source's unit (TraceUnit): bytes of most.
 struct ByteAccount {
   uint64_t decoded = 0;
   uint64_t padding = 0;

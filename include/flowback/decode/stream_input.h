@@ -28,8 +28,8 @@ class StreamInputs {
   StreamInputs(const Recording& recording, const RecordingCode& code, Resync resync,
                std::shared_ptr<const TraceSource> source);
 
-  // DecodeInput::threads (0: as many as the machine has) and ::window of all.
-  void set_threads(unsigned threads, size_t window);
+  // DecodeInput::threads (0: as many as the machine has) and ::in_flight of all.
+  void set_threads(unsigned threads, size_t in_flight);
   // DecodeInput::times of all.
   void set_times(bool times) {
     for (DecodeInput& input : inputs_) input.times = times;

@@ -19,6 +19,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "flowback/base/error.h"
@@ -58,6 +59,23 @@ class PacketBatch {
   virtual void Clear() = 0;
 };
 
+// In what a source counts its trace: bytes, or records of so many bytes each. What was decoded, is
+// padding and was lost add up to the units that a stream has (the law of the account).
+struct TraceUnit {
+  std::string_view plural = "bytes";
+  uint64_t bytes = 1;
+
+  uint64_t In(const Stream& stream) const { return (stream.bytes.size() + bytes - 1) / bytes; }
+};
+
+// How a recording was made, as its source puts it.
+struct TraceSetting {
+  std::string_view key;                                // in JSON; empty: not there
+  std::string_view name;                               // in text; empty: not there
+  std::string text;                                    // "on"
+  std::variant<std::monostate, bool, uint64_t> value;  // for JSON; monostate: null
+};
+
 // Goes through all packets of a stream. What they cover, with the bytes that can't be read, is the
 // stream. Belongs to one thread.
 class PacketReader {
@@ -75,6 +93,12 @@ class TraceSource {
 
   // As the user reads it: "Intel PT".
   virtual std::string_view Name() const = 0;
+  virtual TraceUnit Unit() const { return {}; }
+  // The settings it was recorded with, those that are known in text and all in JSON, in their
+  // order.
+  virtual std::vector<TraceSetting> Settings() const = 0;
+  // All settings, as numbers that are equal where they are: for who keeps what was made with them.
+  virtual std::vector<uint64_t> SettingNumbers() const = 0;
   // All that one pass over the stream's bytes tells. The pauses are told to `visit` as well, as
   // they come, until it returns false. Empty: nobody is told.
   virtual std::shared_ptr<const StreamIndex> Index(

@@ -175,7 +175,7 @@ class ExecutionConsumer {
   virtual void OnLoss(const DataLoss& loss) = 0;
   // Sources that record all there is never tell it; by default it is passed over.
   virtual void OnUnknown(const UnknownFlow&) {}
-  // Asked after each piece, or batch of them; true ends the decoding early, without an error
+  // Asked after each item, or batch of blocks; true ends the decoding early, without an error
   // (`| head`).
   virtual bool Done() const { return false; }
 };

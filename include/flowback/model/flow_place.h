@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where control stands between two pieces of a flow, as far as that is certain there.
+// Where control stands between two items of a flow, as far as that is certain there.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct FlowPlace {
   friend bool operator==(const FlowPlace&, const FlowPlace&) = default;
 };
 
-// Behind a piece of flow; `before` is the place in front of it. Behind a loss nothing is certain.
+// Behind an item of flow; `before` is the place in front of it. Behind a loss nothing is certain.
 FlowPlace Behind(const BlockRun& run);
 FlowPlace Behind(const BlockBatch& batch);
 FlowPlace Behind(const TraceEvent& event, const FlowPlace& before);

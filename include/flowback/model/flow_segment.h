@@ -52,7 +52,7 @@ class FlowSegment {
   const DataLoss& Loss(size_t item) const { return losses_[items_[item].index]; }
   const UnknownFlow& Unknown(size_t item) const { return unknown_[items_[item].index]; }
 
-  // When the last of the item executed or happened, as that piece has it; 0: not known.
+  // When the last of the item executed or happened, as that item has it; 0: not known.
   uint64_t LastTsc(size_t item) const;
 
   // What is certain before the first item, and behind the last one.

@@ -2,9 +2,13 @@
 // What is known about the machine and the settings a recording was made with.
 #pragma once
 
+#include <any>
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace flowback {
@@ -35,16 +39,6 @@ struct TimeConversion {
   }
 };
 
-// The time-stamp counter's value of which a TSC packet holds the lower 56 bits: of those that may
-// be meant, the one nearest to `near`. `near` 0 is not known: then `low` itself.
-constexpr uint64_t WholeTsc(uint64_t low, uint64_t near) {
-  constexpr uint64_t kTurn = uint64_t{1} << 56;
-  const uint64_t value = near == 0 ? low : (near & ~(kTurn - 1)) | low;
-  if (value < near && near - value > kTurn / 2 && value <= ~kTurn) return value + kTurn;
-  if (value > near && near != 0 && value - near > kTurn / 2 && value >= kTurn) return value - kTurn;
-  return value;
-}
-
 // Addresses from `begin` up to but not including `end`.
 struct AddressRange {
   uint64_t begin = 0;
@@ -53,39 +47,44 @@ struct AddressRange {
   bool Contains(uint64_t address) const { return address >= begin && address < end; }
 };
 
-// Intel PT settings that a decoder needs; what is unknown stays empty.
-struct PtConfig {
-  CpuId cpu;
-  // False when the recording says return compression was off (DisRETC); empty: not recorded.
-  std::optional<bool> return_compression;
-  // The privilege levels that were traced; empty: not recorded.
-  std::optional<bool> user_traced;
-  std::optional<bool> kernel_traced;
-  // An address filter was set; `filter_ranges` holds its traced ranges where they are known at run
-  // time (erratum SKL014 needs them).
-  bool address_filter = false;
-  std::vector<AddressRange> filter_ranges;
-  // CPUID.15H: TSC ticks per crystal tick = tsc_ctc_numerator / tsc_ctc_denominator.
-  uint32_t tsc_ctc_numerator = 0;
-  uint32_t tsc_ctc_denominator = 0;
-  // An MTC packet comes every 2^mtc_shift crystal ticks (IA32_RTIT_CTL.MTCFreq).
-  std::optional<uint8_t> mtc_shift;
-  bool mtc_off = false;  // the recording says that there are none
-  // Maximum non-turbo ratio: TSC frequency / bus frequency, the unit of CBR.
-  uint32_t nominal_ratio = 0;
-  TimeConversion time;
-  // The whole time-stamp counter at some moment of the recording; 0: not known. TSC packets lack
-  // its upper 8 bits: no more than half a turn of the others (139 days at 3 GHz) may lie between
-  // that moment and any packet.
-  uint64_t tsc_reference = 0;
+// The privilege levels that were traced; empty: not recorded.
+struct TracedLevels {
+  std::optional<bool> user;
+  std::optional<bool> kernel;
+};
+
+// The settings of a kind of trace: a value that only its source opens, and those who read or write
+// recordings of that kind. Everybody else passes it on. Intel PT's are in
+// flowback/model/pt_config.h.
+class TraceConfig {
+ public:
+  TraceConfig() = default;
+  template <class Config>
+    requires(!std::same_as<std::remove_cvref_t<Config>, TraceConfig>)
+  TraceConfig(Config config) : config_(std::move(config)) {}
+
+  // Null: nothing is known, or the settings are another kind's.
+  template <class Config>
+  const Config* As() const {
+    return std::any_cast<Config>(&config_);
+  }
+  // To be filled in; new ones where they are not this kind's.
+  template <class Config>
+  Config& Make() {
+    if (As<Config>() == nullptr) config_.emplace<Config>();
+    return *std::any_cast<Config>(&config_);
+  }
+
+ private:
+  std::any config_;
 };
 
 // Where a recording between functions (--from, --until) was switched on or off.
-struct SpanPlace {
+struct WatchPlace {
   std::string function;
   std::string file;     // empty: no code that was mapped had such a function
   uint64_t offset = 0;  // in the file
-  bool operator==(const SpanPlace&) const = default;
+  bool operator==(const WatchPlace&) const = default;
 };
 
 // The recording's header facts, for `info`; empty strings where the file has none.
@@ -95,13 +94,14 @@ struct MachineInfo {
   std::string architecture;  // uname -m
   std::string cpu_description;
   std::string cpuid;         // "GenuineIntel,6,94,3"
+  CpuId cpu;                 // the same in numbers, or as the user says
   std::string command_line;  // of the recorder
   std::string recorder;      // e.g. "perf 6.1.0", "flowback (emulated: step)"
   uint32_t cpus_online = 0;
   bool emulated = false;  // written by an emulating engine, not by hardware
   // Recorded was from these functions on and up to those, by thread. Both empty: everything.
-  std::vector<SpanPlace> from;
-  std::vector<SpanPlace> until;
+  std::vector<WatchPlace> from;
+  std::vector<WatchPlace> until;
 };
 
 }  // namespace flowback

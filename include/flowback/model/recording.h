@@ -207,7 +207,9 @@ struct Recording {
   std::string source = "intel_pt";
   uint64_t file_size = 0;
   MachineInfo machine;
-  PtConfig pt;
+  TraceConfig config;   // the settings of that kind
+  TimeConversion time;  // of the trace's ticks
+  TracedLevels levels;
   ClockInfo clock;
   // Folder with copies of the kernel's code and symbols: kcore, kallsyms, modules. Often empty.
   std::string kcore_dir;

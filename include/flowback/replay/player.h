@@ -9,7 +9,7 @@
 //
 // The stays are decoded side by side, on as many threads as one likes: each from the sync point
 // before it, which tells the whole state. What the consumer gets, on the calling thread, is the
-// same whatever the number of threads, the window and the segments are.
+// same whatever the number of threads, of segments in flight and their size are.
 #pragma once
 
 #include <cstddef>
@@ -60,7 +60,7 @@ struct PlayOptions {
   unsigned threads = 1;
   // Decoded segments that wait to be played at most, beside those of the stay that is being played;
   // 0: as many as are useful.
-  size_t window = 0;
+  size_t in_flight = 0;
   // Items (block runs, events, losses) of a segment; 0: as many as are useful.
   size_t segment_items = 0;
   // With it absences are told; must outlive the player.
@@ -72,8 +72,8 @@ struct PlayOptions {
   std::function<Status(const ByteAccount& account, const Stream& stream)> check{};
 };
 
-// Needs memory for the window and its decoders, however long the flow is. The decoders are kept, so
-// that a second Play is warm.
+// Needs memory for the segments in flight and its decoders, however long the flow is. The decoders
+// are kept, so that a second Play is warm.
 class Player {
  public:
   // Makes a decoder for each thread that decodes; called by the thread that calls Play.

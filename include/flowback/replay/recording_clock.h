@@ -16,7 +16,7 @@ namespace flowback {
 class RecordingClock {
  public:
   explicit RecordingClock(const Recording& recording)
-      : conversion_(recording.pt.time),
+      : conversion_(recording.time),
         wall_(recording.clock),
         emulated_(recording.machine.emulated) {}
 

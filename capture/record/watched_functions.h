@@ -10,7 +10,7 @@
 namespace flowback::record {
 
 // Errors: kUsage, for a text that names no function.
-Result<RecordedSpan> UnderstandSpan(const RecordOptions& options);
+Result<WatchedFunctions> UnderstandWatch(const RecordOptions& options);
 
 // A place that an engine found, for the summary.
 void NoteFunction(RecordingSwitch turns, bool indirect, const std::string& text,
@@ -18,10 +18,10 @@ void NoteFunction(RecordingSwitch turns, bool indirect, const std::string& text,
 
 // For the recording: "; from f in /lib/libx.so at 0x1139; until g", with the places that are known
 // so far, else the names. Empty when all is recorded.
-std::string SpanText(const RecordedSpan& span, const RecordSummary& summary);
+std::string WatchText(const WatchedFunctions& watched, const RecordSummary& summary);
 
 // What the user should know at the end: functions that were nowhere, in several places, or not
 // reached.
-void NoteSpan(const RecordedSpan& span, RecordSummary& summary);
+void NoteWatch(const WatchedFunctions& watched, RecordSummary& summary);
 
 }  // namespace flowback::record

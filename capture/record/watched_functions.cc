@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "capture/record/recorded_span.h"
+#include "capture/record/watched_functions.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -48,7 +48,7 @@ void NotePlaces(const std::string& option, const FunctionName& function,
 
 }  // namespace
 
-Result<RecordedSpan> UnderstandSpan(const RecordOptions& options) {
+Result<WatchedFunctions> UnderstandWatch(const RecordOptions& options) {
   auto from = Understand(options.from, "--from");
   if (!from) return Fail(std::move(from.error()));
   auto until = Understand(options.until, "--until");
@@ -56,7 +56,7 @@ Result<RecordedSpan> UnderstandSpan(const RecordOptions& options) {
   if (*from == *until && !from->empty())
     return Fail(Error(ErrorCode::kUsage, "--from and --until name the same function")
                     .Remedy("name the function that runs after it with --until"));
-  return RecordedSpan{*std::move(from), *std::move(until)};
+  return WatchedFunctions{*std::move(from), *std::move(until)};
 }
 
 void NoteFunction(RecordingSwitch turns, bool indirect, const std::string& text,
@@ -69,7 +69,7 @@ void NoteFunction(RecordingSwitch turns, bool indirect, const std::string& text,
   AddOnce(on ? summary.from_places : summary.until_places, text);
 }
 
-std::string SpanText(const RecordedSpan& span, const RecordSummary& summary) {
+std::string WatchText(const WatchedFunctions& watched, const RecordSummary& summary) {
   std::string text;
   const auto add = [&text](const char* word, const FunctionName& function,
                            std::vector<std::string> places) {
@@ -77,20 +77,20 @@ std::string SpanText(const RecordedSpan& span, const RecordSummary& summary) {
     if (places.empty()) places.push_back(ToText(function));
     for (const std::string& place : places) text += word + place;
   };
-  add("; from ", span.from, summary.from_places);
-  add("; until ", span.until, summary.until_places);
+  add("; from ", watched.from, summary.from_places);
+  add("; until ", watched.until, summary.until_places);
   return text;
 }
 
-void NoteSpan(const RecordedSpan& span, RecordSummary& summary) {
-  NotePlaces("--from", span.from, summary.from_places, summary);
-  NotePlaces("--until", span.until, summary.until_places, summary);
+void NoteWatch(const WatchedFunctions& watched, RecordSummary& summary) {
+  NotePlaces("--from", watched.from, summary.from_places, summary);
+  NotePlaces("--until", watched.until, summary.until_places, summary);
   if (summary.instructions != 0) return;
-  if (span.from.empty() && !summary.until_places.empty())
-    summary.notes.push_back("--until: '" + ToText(span.until) +
+  if (watched.from.empty() && !summary.until_places.empty())
+    summary.notes.push_back("--until: '" + ToText(watched.until) +
                             "' was reached before anything else: nothing is recorded");
   if (!summary.from_places.empty())
-    summary.notes.push_back("--from: '" + ToText(span.from) +
+    summary.notes.push_back("--from: '" + ToText(watched.from) +
                             "' was never reached: nothing is recorded");
 }
 
