@@ -8,7 +8,8 @@
 
 namespace flowback {
 
-struct ThreadCursor::Impl {
+class ThreadCursor::Impl {
+ public:
   Impl(FlowIndex& of, const IndexedThread& thread) : index(of), at(of, thread) {}
 
   const FlowIndex& index;

@@ -105,7 +105,7 @@ std::vector<FlowDigest> PieceDigests(const OpenedPerf& opened) {
   return digests;
 }
 
-std::vector<uint64_t> Times(const OpenedPerf& opened) {
+std::vector<uint64_t> TimesOf(const OpenedPerf& opened) {
   const auto decoder = Engine("native");
   const auto accounts = AccountFlow(opened.recording, *opened.inputs, *decoder);
   EXPECT_TRUE(accounts);
@@ -139,7 +139,7 @@ TEST_P(Windows, EverySumIsTheSame) {
   const auto decoder = Engine("native");
   EXPECT_EQ(SummedDigests(opened, *decoder), DigestsOf(GetParam()));
   EXPECT_EQ(PieceDigests(opened), PieceDigests(whole));
-  EXPECT_EQ(Times(opened), Times(whole));
+  EXPECT_EQ(TimesOf(opened), TimesOf(whole));
   for (const Stream& stream : opened.recording.streams) {
     if (stream.joined != nullptr) {
       EXPECT_EQ(stream.joined->present(), 0u);
@@ -165,7 +165,9 @@ TEST_P(Windows, AreReadTwice) {
     const size_t brought = stream.joined->brought() - before[stream.index];
     EXPECT_LE(brought, 2 * once + 4) << stream.index;
     // Of a short one the idle granules are not brought again.
-    if (once > 20) EXPECT_GE(brought, 2 * (once - 6)) << stream.index;
+    if (once > 20) {
+      EXPECT_GE(brought, 2 * (once - 6)) << stream.index;
+    }
   }
 }
 
