@@ -118,7 +118,7 @@ Status StackJob::CheckThreads() const {
 Player StackJob::NewPlayer() {
   const unsigned all = std::max(1U, std::thread::hardware_concurrency());
   const unsigned threads = options_.reader.threads != 0 ? options_.reader.threads : all;
-  PlayOptions options{.threads = threads, .window = options_.reader.window};
+  PlayOptions options{.threads = threads, .in_flight = options_.reader.in_flight};
   return Player(
       *inputs_, [this] { return source_->MakeDecoder(options_.reader.engine); },
       std::move(options));

@@ -220,7 +220,7 @@ Result<Timeline> MakeTimeline(const TimelineSources& sources,
   if (!accounts) return Fail(accounts.error());
   accounts->summaries.clear();
   Player player(sources.inputs, sources.make_decoder,
-                {.threads = options.threads, .window = options.window});
+                {.threads = options.threads, .in_flight = options.window});
   TimelineMaker maker(sources, flows, options, accounts->times);
   if (Status status = player.Play(flows, maker); !status) return Fail(status.error());
   Timeline timeline = maker.Take();

@@ -16,6 +16,7 @@
 #include "flowback/capture/open.h"
 #include "flowback/decode/recording_code.h"
 #include "flowback/decode/stream_input.h"
+#include "flowback/model/pt_config.h"
 #include "tests/code/temporary_folder.h"
 #include "tests/golden/perf_recordings.h"
 #include "tests/golden/shared_traces.h"
@@ -36,7 +37,7 @@ struct Way {
 };
 
 // A copy of a recording and of its images, which tests may change.
-class IndexKeyTest : public testing::Test {
+class IndexKeyTest : public ::testing::Test {
  protected:
   void SetUp() override {
     FLOWBACK_NEEDS_TRACES();
@@ -113,7 +114,9 @@ TEST_F(IndexKeyTest, IsOfTheBytesAndTimesOfAllFiles) {
 
 TEST_F(IndexKeyTest, IsOfAllThatDecidesAboutDecoding) {
   const auto configured = [](auto set) {
-    return [set](Way& way) { way.change = [set](Recording& recording) { set(recording.pt); }; };
+    return [set](Way& way) {
+      way.change = [set](Recording& recording) { set(recording.config.Make<PtConfig>()); };
+    };
   };
   const std::vector<std::pair<const char*, std::function<void(Way&)>>> changes = {
       {"times", [](Way& way) { way.options.times = false; }},
@@ -147,12 +150,17 @@ TEST_F(IndexKeyTest, IsOfAllThatDecidesAboutDecoding) {
          pt.return_compression = !pt.return_compression.value_or(true);
        })},
       {"kernel",
-       configured([](PtConfig& pt) { pt.kernel_traced = !pt.kernel_traced.value_or(false); })},
+       [](Way& way) {
+         way.change = [](Recording& recording) {
+           recording.levels.kernel = !recording.levels.kernel.value_or(false);
+         };
+       }},
       {"filter", configured([](PtConfig& pt) { pt.address_filter = !pt.address_filter; })},
       {"MTC", configured([](PtConfig& pt) { pt.mtc_shift = pt.mtc_shift.value_or(0) + 1; })},
       {"crystal", configured([](PtConfig& pt) { ++pt.tsc_ctc_numerator; })},
       {"ratio", configured([](PtConfig& pt) { ++pt.nominal_ratio; })},
-      {"conversion", configured([](PtConfig& pt) { ++pt.time.zero; })},
+      {"conversion",
+       [](Way& way) { way.change = [](Recording& recording) { ++recording.time.zero; }; }},
       {"reference", configured([](PtConfig& pt) { pt.tsc_reference += uint64_t{1} << 56; })},
   };
   const std::string key = KeyOf(way_);
