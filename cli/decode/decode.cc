@@ -29,9 +29,9 @@
 #include "cli/text/json.h"
 #include "cli/text/status.h"
 #include "cli/text/terminal_session.h"
+#include "flowback/replay/functions.h"
 #include "flowback/replay/player.h"
 #include "flowback/replay/span_decoder.h"
-#include "flowback/replay/functions.h"
 
 namespace flowback::cli {
 namespace {
