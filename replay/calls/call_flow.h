@@ -41,6 +41,7 @@ class CallStack::Impl {
       : functions_(functions), listener_(listener), stacks_(listener) {}
 
   void LookForExec(ExecBetween exec_between) { exec_between_ = std::move(exec_between); }
+  void BeginsWithThread() { stacks_.has_unseen = false; }
   void Inherit(std::vector<Call> calls) { inherited_ = std::move(calls); }
   void OnBlock(const BlockRun& run) { OnBlock(run, uses_.Of(run)); }
   void OnBlock(const BlockRun& run, StackUse use);

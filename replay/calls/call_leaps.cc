@@ -70,8 +70,6 @@ void CallStack::Impl::ReturnOnLoadedStack(const Leap& leap) {
   if (calls().back().return_address == leap.target()) return ReturnInner();
   if (LandOn(leap)) return;
   const FunctionPiece target = PieceAt(leap.run.space, leap.target());
-  if (stacks_.HasFunction(target.id) && leap.target() != target.begin)
-    return UnwindToFunction(target.id);
   stacks_.SwitchToNew();
   Enter(CallEntry::kNewStack, target, leap.run.space, leap.target());
 }
@@ -160,7 +158,10 @@ void CallStack::Impl::ReturnToUnknown(const Leap& leap) {
     return TailCall(target, leap);
   }
   if (knows_caller && stacks_.HasFunction(target.id)) return UnwindToFunction(target.id);
-  FindCaller(leap, target);
+  if (!knows_caller) return FindCaller(leap, target);
+  // It is on another stack, in a way that was not seen.
+  stacks_.SwitchToNew();
+  Enter(CallEntry::kReturnedTo, target, leap.run.space, leap.target());
 }
 
 // The caller was not seen calling: a bottom of the stack, or a handler's return to the code that
@@ -232,7 +233,6 @@ void CallStack::Impl::JumpOnLoadedStack(const Leap& leap) {
   // A program's first code jumps to where the program begins.
   const bool outermost = calls().size() == 1 && top.return_address == 0;
   if (is_entry && outermost) return TailCall(target, leap);
-  if (!is_entry && stacks_.HasFunction(target.id)) return UnwindToFunction(target.id);
   stacks_.SwitchToNew();
   Enter(CallEntry::kNewStack, target, leap.run.space, leap.target());
 }
