@@ -88,6 +88,7 @@ class CallStack::Impl {
   void CallTo(const Leap& leap, uint64_t after);
   void ReturnTo(const Leap& leap);
   void ReturnOnLoadedStack(const Leap& leap);
+  void GoToUnknown(const Leap& leap, const FunctionPiece& target);
   bool LandOn(const Leap& leap);
   bool LandOnPad(const Leap& leap);
   bool LandOnSaved(const Leap& leap);

@@ -73,7 +73,8 @@ class StackTaker::Impl final : public CallListener {
   void OnEnter(const Call& call, size_t depth) override;
   void OnExit(const Call&, size_t depth, CallExit how, uint64_t, const ExitTime&) override {
     if (depth != 0 || how == CallExit::kReturn || how == CallExit::kTailCall) return;
-    if (how != CallExit::kUnwound) Settle();
+    // An exception goes on behind callers that are not known.
+    Settle();
     // What the program has become began here; of a thread that loses its stack it is not known.
     if (how == CallExit::kReplaced) outside_ = Outside::kNothing;
   }
