@@ -7,6 +7,8 @@ namespace flowback::symbols {
 namespace {
 
 constexpr uint8_t kOmitted = 0xff;
+// Of a function; the largest have some thousands.
+constexpr unsigned kMostSites = 1U << 16;
 
 unsigned AddressBytes(const SymbolFile& file) { return file.machine() == EM_386 ? 4 : 8; }
 
@@ -213,7 +215,9 @@ void UnwindTable::VisitSites(const Entry& entry, Visit&& visit) const {
   if (reader.Fixed(1) != kOmitted) reader.Leb();
   const auto encoding = static_cast<uint8_t>(reader.Fixed(1) & 0x0f);
   const uint64_t size = reader.Leb();
-  for (const size_t end = reader.at() + size; reader.ok() && reader.at() < end;) {
+  unsigned sites = 0;
+  for (const size_t end = reader.at() + size;
+       reader.ok() && reader.at() < end && ++sites <= kMostSites;) {
     const uint64_t begin = entry.begin + reader.Value(encoding);
     const uint64_t length = reader.Value(encoding);
     const uint64_t pad = reader.Value(encoding);
