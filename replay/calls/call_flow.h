@@ -41,6 +41,7 @@ class CallStack::Impl {
       : functions_(functions), listener_(listener), stacks_(listener) {}
 
   void LookForExec(ExecBetween exec_between) { exec_between_ = std::move(exec_between); }
+  void BeginsWithThread() { stacks_.has_unseen = false; }
   void Inherit(std::vector<Call> calls) { inherited_ = std::move(calls); }
   void OnBlock(const BlockRun& run) { OnBlock(run, uses_.Of(run)); }
   void OnBlock(const BlockRun& run, StackUse use);
@@ -87,6 +88,7 @@ class CallStack::Impl {
   void CallTo(const Leap& leap, uint64_t after);
   void ReturnTo(const Leap& leap);
   void ReturnOnLoadedStack(const Leap& leap);
+  void GoToUnknown(const Leap& leap, const FunctionPiece& target);
   bool LandOn(const Leap& leap);
   bool LandOnPad(const Leap& leap);
   bool LandOnSaved(const Leap& leap);

@@ -70,8 +70,17 @@ void CallStack::Impl::ReturnOnLoadedStack(const Leap& leap) {
   if (calls().back().return_address == leap.target()) return ReturnInner();
   if (LandOn(leap)) return;
   const FunctionPiece target = PieceAt(leap.run.space, leap.target());
-  if (stacks_.HasFunction(target.id) && leap.target() != target.begin)
-    return UnwindToFunction(target.id);
+  GoToUnknown(leap, target);
+}
+
+// An exception that goes on in a call which was not seen, further out than all that were; else
+// there is another stack.
+void CallStack::Impl::GoToUnknown(const Leap& leap, const FunctionPiece& target) {
+  const bool has_unseen = stacks_.number() == 0 && calls().front().return_address == 0;
+  if (has_unseen && functions_.IsLandingPad(leap.run.space, leap.target())) {
+    stacks_.PopTo(0, CallExit::kUnwound);
+    return Enter(CallEntry::kReturnedTo, target, leap.run.space, leap.target());
+  }
   stacks_.SwitchToNew();
   Enter(CallEntry::kNewStack, target, leap.run.space, leap.target());
 }
@@ -160,7 +169,10 @@ void CallStack::Impl::ReturnToUnknown(const Leap& leap) {
     return TailCall(target, leap);
   }
   if (knows_caller && stacks_.HasFunction(target.id)) return UnwindToFunction(target.id);
-  FindCaller(leap, target);
+  if (!knows_caller) return FindCaller(leap, target);
+  // It is on another stack, in a way that was not seen.
+  stacks_.SwitchToNew();
+  Enter(CallEntry::kReturnedTo, target, leap.run.space, leap.target());
 }
 
 // The caller was not seen calling: a bottom of the stack, or a handler's return to the code that
@@ -232,9 +244,7 @@ void CallStack::Impl::JumpOnLoadedStack(const Leap& leap) {
   // A program's first code jumps to where the program begins.
   const bool outermost = calls().size() == 1 && top.return_address == 0;
   if (is_entry && outermost) return TailCall(target, leap);
-  if (!is_entry && stacks_.HasFunction(target.id)) return UnwindToFunction(target.id);
-  stacks_.SwitchToNew();
-  Enter(CallEntry::kNewStack, target, leap.run.space, leap.target());
+  GoToUnknown(leap, target);
 }
 
 void CallStack::Impl::TailCall(const FunctionPiece& target, const Leap& leap) {

@@ -241,6 +241,7 @@ void CallStack::Impl::Finish() {
 void CallStack::Impl::Cut(CallExit how, uint64_t tsc) {
   if (tsc != 0) stacks_.now.tsc = tsc;
   stacks_.Cut(how);
+  stacks_.has_unseen = how != CallExit::kReplaced;
 }
 
 const FunctionPiece& CallStack::Impl::PieceAt(const AddressSpace* space, uint64_t ip) {
@@ -260,6 +261,7 @@ void CallStack::LookForExec(ExecBetween exec_between) {
   impl_->LookForExec(std::move(exec_between));
 }
 void CallStack::Inherit(std::vector<Call> calls) { impl_->Inherit(std::move(calls)); }
+void CallStack::BeginsWithThread() { impl_->BeginsWithThread(); }
 void CallStack::OnBlock(const BlockRun& run) { impl_->OnBlock(run); }
 void CallStack::OnBlocks(const BlockBatch& batch) { impl_->OnBlocks(batch); }
 void CallStack::Arrive(const BlockRun& run) { impl_->Arrive(run); }

@@ -47,6 +47,13 @@ uint64_t SymbolFunctions::LandingPad(const AddressSpace* space, uint64_t return_
   return pad.address;
 }
 
+bool SymbolFunctions::IsLandingPad(const AddressSpace* space, uint64_t ip) {
+  const CodeMapping* mapping = space == nullptr ? nullptr : space->Find(ip);
+  if (mapping == nullptr) return false;
+  const std::scoped_lock lock(mutex_);
+  return TableOf(*mapping).IsLandingPad(ip - mapping->FileBase());
+}
+
 FunctionPiece SymbolFunctions::LookUp(const AddressSpace* space, uint64_t ip) {
   const CodeMapping* mapping = space == nullptr ? nullptr : space->Find(ip);
   if (mapping == nullptr) return {};

@@ -114,6 +114,7 @@ void StackSet::Clear() {
   active_ = std::make_unique<Stack>();
   numbers_ = 1;
   now = {};
+  has_unseen = true;
 }
 
 void StackSet::Save(uint64_t address) {
@@ -190,7 +191,7 @@ void StackSet::SwitchTo(uint64_t address) {
   const auto stack = parked_.find(parked);
   Park();
   Activate(stack);
-  if (several || like_own || taken) AddGuess(++guesses_, *active_, 0, parked, turns_);
+  if (several || like_own || taken || has_unseen) AddGuess(++guesses_, *active_, 0, parked, turns_);
 }
 
 // Whether a stack that goes on at `address` may have been gone on with by mistake.
@@ -444,6 +445,7 @@ bool StackSet::MayBe(const Guess& guess, uint64_t address, const Stack& stack, s
 
 // The same of any stack but that which was guessed.
 bool StackSet::MayBeOther(size_t index, uint64_t address) const {
+  if (has_unseen) return true;
   const Guess& guess = active_->guesses[index];
   for (size_t i = 0; i < active_->guesses.size(); ++i)
     if (i != index && MayBe(guess, address, *active_, i, active_->guesses[i].parked)) return true;

@@ -37,6 +37,8 @@ class StackSet {
     TscInterval bounds;
   };
   Moment now;
+  // There may be stacks that were left before the flow begins, or where it was lost.
+  bool has_unseen = true;
 
   // Of the stack that the thread is on.
   std::vector<Call>& calls() { return active_->calls; }

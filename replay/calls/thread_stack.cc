@@ -40,6 +40,7 @@ class StackTaker::Impl final : public CallListener {
         stack_(functions, *this) {
     if (options_.exec_between) stack_.LookForExec(options_.exec_between);
     if (!origin_.inherited.calls.empty()) stack_.Inherit(std::move(origin_.inherited.calls));
+    if (origin_.life_begins) stack_.BeginsWithThread();
     if (origin_.life_begins) outside_ = Outside::kNothing;
   }
 
@@ -72,7 +73,8 @@ class StackTaker::Impl final : public CallListener {
   void OnEnter(const Call& call, size_t depth) override;
   void OnExit(const Call&, size_t depth, CallExit how, uint64_t, const ExitTime&) override {
     if (depth != 0 || how == CallExit::kReturn || how == CallExit::kTailCall) return;
-    if (how != CallExit::kUnwound) Settle();
+    // An exception goes on behind callers that are not known.
+    Settle();
     // What the program has become began here; of a thread that loses its stack it is not known.
     if (how == CallExit::kReplaced) outside_ = Outside::kNothing;
   }
@@ -215,7 +217,8 @@ void StackTaker::Impl::OnEnter(const Call& call, size_t depth) {
   if (depth != 0 || call.entry != CallEntry::kReturnedTo || call.resume != 0) return;
   for (Pending& pending : pending_)
     if (stacks_[pending.index].stack == stack_.stack() && !pending.calls.empty())
-      pending.found.push_back({.address = call.entry_ip, .space = call.space});
+      pending.found.push_back(
+          {.address = call.entry_ip, .space = call.space, .is_guess = !stack_.guesses().empty()});
 }
 
 void StackTaker::Impl::OnCorrection(uint64_t guess, uint64_t next, uint32_t stack,

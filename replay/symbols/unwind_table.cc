@@ -7,6 +7,8 @@ namespace flowback::symbols {
 namespace {
 
 constexpr uint8_t kOmitted = 0xff;
+// Of a function; the largest have some thousands.
+constexpr unsigned kMostSites = 1U << 16;
 
 unsigned AddressBytes(const SymbolFile& file) { return file.machine() == EM_386 ? 4 : 8; }
 
@@ -201,30 +203,53 @@ std::optional<Bytes> UnwindTable::BytesAt(uint64_t address) const {
   return Slice(file_->bytes(), *offset, file_->bytes().size());
 }
 
+// Calls visit(begin, end, pad) for the parts of the function, by address, until it says false. A
+// pad of 0 is none.
+template <class Visit>
+void UnwindTable::VisitSites(const Entry& entry, Visit&& visit) const {
+  const auto bytes = BytesAt(entry.handlers);
+  if (entry.handlers == 0 || !bytes) return;
+  Reader reader(*bytes, entry.handlers, AddressBytes(*file_));
+  const auto base = static_cast<uint8_t>(reader.Fixed(1));
+  const uint64_t pads = base == kOmitted ? entry.begin : reader.Pointer(base);
+  if (reader.Fixed(1) != kOmitted) reader.Leb();
+  const auto encoding = static_cast<uint8_t>(reader.Fixed(1) & 0x0f);
+  const uint64_t size = reader.Leb();
+  unsigned sites = 0;
+  for (const size_t end = reader.at() + size;
+       reader.ok() && reader.at() < end && ++sites <= kMostSites;) {
+    const uint64_t begin = entry.begin + reader.Value(encoding);
+    const uint64_t length = reader.Value(encoding);
+    const uint64_t pad = reader.Value(encoding);
+    reader.Leb();
+    if (!reader.ok() || !visit(begin, begin + length, pad == 0 ? 0 : pads + pad)) return;
+  }
+}
+
 std::optional<uint64_t> UnwindTable::LandingPad(uint64_t file_offset) const {
   if (entries_.empty() || file_offset == 0) return std::nullopt;
   // The call is before the address to which it returns, which may be another function's.
   const auto call = file_->Address(file_offset - 1);
   const Entry* entry = call ? EntryAt(*call) : nullptr;
-  if (entry == nullptr || entry->handlers == 0) return std::nullopt;
-  const auto bytes = BytesAt(entry->handlers);
-  if (!bytes) return std::nullopt;
-  Reader reader(*bytes, entry->handlers, AddressBytes(*file_));
-  const auto base = static_cast<uint8_t>(reader.Fixed(1));
-  const uint64_t pads = base == kOmitted ? entry->begin : reader.Pointer(base);
-  if (reader.Fixed(1) != kOmitted) reader.Leb();
-  const auto encoding = static_cast<uint8_t>(reader.Fixed(1) & 0x0f);
-  const uint64_t size = reader.Leb();
-  for (const size_t end = reader.at() + size; reader.ok() && reader.at() < end;) {
-    const uint64_t begin = entry->begin + reader.Value(encoding);
-    const uint64_t length = reader.Value(encoding);
-    const uint64_t pad = reader.Value(encoding);
-    reader.Leb();
-    if (!reader.ok() || *call < begin) return std::nullopt;
-    if (*call - begin >= length) continue;
-    return pad == 0 ? std::nullopt : file_->FileOffset(pads + pad);
-  }
-  return std::nullopt;
+  if (entry == nullptr) return std::nullopt;
+  uint64_t found = 0;
+  VisitSites(*entry, [&](uint64_t begin, uint64_t end, uint64_t pad) {
+    if (*call >= begin && *call < end) found = pad;
+    return *call >= end;
+  });
+  return found == 0 ? std::nullopt : file_->FileOffset(found);
+}
+
+bool UnwindTable::IsLandingPad(uint64_t file_offset) const {
+  const auto address = entries_.empty() ? std::nullopt : file_->Address(file_offset);
+  const Entry* entry = address ? EntryAt(*address) : nullptr;
+  bool found = false;
+  if (entry != nullptr)
+    VisitSites(*entry, [&](uint64_t, uint64_t, uint64_t pad) {
+      found = found || pad == *address;
+      return !found;
+    });
+  return found;
 }
 
 }  // namespace flowback::symbols

@@ -28,6 +28,8 @@ class UnwindTable {
   // Where an exception goes on that reaches the call which would return to `file_offset`. Empty: it
   // goes on to the caller.
   std::optional<uint64_t> LandingPad(uint64_t file_offset) const;
+  // Whether an exception goes on there that reaches some call of the function.
+  bool IsLandingPad(uint64_t file_offset) const;
 
  private:
   // Addresses as linked.
@@ -42,6 +44,8 @@ class UnwindTable {
   const Entry* EntryAt(uint64_t address) const;
   void ReadFrames(Bytes frames, uint64_t address);
   void ReadFrame(Bytes record, uint64_t address, const Common& common);
+  template <class Visit>
+  void VisitSites(const Entry& entry, Visit&& visit) const;
   std::optional<Bytes> BytesAt(uint64_t address) const;
 
   std::shared_ptr<const SymbolFile> file_;

@@ -57,6 +57,7 @@ class Stacks : public testing::Test {
     std::copy(kCode.begin(), kCode.end(), code_.begin() + kSwitch);
     const auto section =
         std::make_shared<CodeSection>("code", 0, Bytes(code_), nullptr, Verification::kGiven);
+    stack_.BeginsWithThread();
     space_.Map({.address = 0, .size = code_.size(), .section_offset = 0, .section = section});
   }
 

@@ -28,6 +28,7 @@ LOOPS = {
     "guard_counting_cold": "counting, cold: blocks, graph, memo (decode/code/block_cache.cc, decode/pt/)",
     "guard_flow": "the full flow, warm (decode/pt/flow_hot.h, decode/pt/flow_walk.h)",
     "guard_flow_with_times": "the full flow with times, warm (decode/pt/time_estimator.h)",
+    "guard_calls": "the calls of a flow, warm (replay/calls/)",
     "text": "lines of instructions (cli/listing/print_instructions.cc, cli/listing/instruction_text.h)",
 }
 TEXT_STREAM = ["--seed", "4", "--shape", "2", "--functions", "40", "--tsc", "1", "--mtc", "1"]

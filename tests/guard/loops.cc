@@ -8,6 +8,7 @@
 #include "decode/pt/native_decoder.h"
 #include "decode/pt/packets/packet.h"
 #include "flowback/decode/decoder.h"
+#include "flowback/replay/call_stack.h"
 #include "tests/support/flow_consumers.h"
 #include "tests/support/stream_generator.h"
 
@@ -53,6 +54,11 @@ extern "C" {
                                              FlowCounter& counter) {
   checksum += decoder.Decode(input, counter)->decoded * 3;
 }
+
+[[gnu::noinline]] void guard_calls(Decoder& decoder, const DecodeInput& input,
+                                   ExecutionConsumer& calls) {
+  checksum += decoder.Decode(input, calls)->decoded * 5;
+}
 }
 
 namespace {
@@ -92,6 +98,34 @@ void RunCounting(CodeShape shape, void (*guarded)(Decoder&, const DecodeInput&))
   guarded(*decoder, trace.input);
 }
 
+// Functions of a quarter of a kilobyte.
+class Functions final : public FunctionFinder {
+ public:
+  FunctionPiece Find(const AddressSpace*, uint64_t ip) override {
+    const uint64_t begin = ip & ~uint64_t{0xff};
+    return {.begin = begin, .end = begin + 0x100, .id = begin, .is_entry = true};
+  }
+};
+
+// The calls of a flow.
+class Calls final : public ExecutionConsumer, private CallListener {
+ public:
+  void OnBlock(const BlockRun& run) override { stack_.OnBlock(run); }
+  void OnBlocks(const BlockBatch& batch) override { stack_.OnBlocks(batch); }
+  void OnEvent(const TraceEvent& event) override { stack_.OnEvent(event); }
+  void OnLoss(const DataLoss& loss) override { stack_.OnLoss(loss); }
+
+ private:
+  void OnEnter(const Call& call, size_t) override { checksum += call.entry_ip; }
+  void OnExit(const Call& call, size_t, CallExit, uint64_t, const ExitTime&) override {
+    checksum += call.self;
+  }
+  void OnGap(const UntracedGap&, size_t) override {}
+
+  Functions functions_;
+  CallStack stack_{functions_, *this};
+};
+
 void RunFlow() {
   Trace trace(CodeShape::kMixed, 400'000, 1);
   guard_lexing(trace.input);
@@ -103,6 +137,9 @@ void RunFlow() {
   trace.input.times = true;
   guard_flow_with_times(*decoder, trace.input, counter);
   checksum += counter.count();
+  trace.input.times = false;
+  Calls calls;
+  guard_calls(*decoder, trace.input, calls);
 }
 
 }  // namespace

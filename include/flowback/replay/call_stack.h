@@ -142,6 +142,9 @@ class CallStack {
   using ExecBetween = std::function<bool(uint64_t begin_tsc, uint64_t end_tsc)>;
   void LookForExec(ExecBetween exec_between);
 
+  // The thread has made no stack before its flow begins. Else one that was not seen may be what it
+  // goes to, and which it is is always a guess.
+  void BeginsWithThread();
   // The calls that the thread's parent was in when it made the thread, whose stack may be a copy of
   // its parent's. It is one where the first call of which the return is seen returns as the
   // innermost of these would have.

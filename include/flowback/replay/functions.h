@@ -39,6 +39,8 @@ class FunctionFinder {
   virtual uint64_t LandingPad(const AddressSpace* /*space*/, uint64_t /*return_address*/) {
     return 0;
   }
+  // Whether an exception goes on there that reaches some call of the function.
+  virtual bool IsLandingPad(const AddressSpace* /*space*/, uint64_t /*ip*/) { return false; }
 };
 
 // By symbols; where a file has none, by the table that its exceptions are unwound with. Only what
@@ -49,6 +51,7 @@ class SymbolFunctions final : public FunctionFinder {
   explicit SymbolFunctions(Symbolizer& symbolizer) : symbolizer_(symbolizer) {}
   FunctionPiece Find(const AddressSpace* space, uint64_t ip) override;
   uint64_t LandingPad(const AddressSpace* space, uint64_t return_address) override;
+  bool IsLandingPad(const AddressSpace* space, uint64_t ip) override;
 
  private:
   // Calls go to the same few places again and again.
