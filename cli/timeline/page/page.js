@@ -447,5 +447,5 @@
   new ResizeObserver(resize).observe(canvas);
   resize();
   // For tests, and for who looks closer in a browser's console.
-  window.timeline = { data, state, lanes, xOf, yOf: (lane, depth) => lane.y + STRIP + 2 + depth * ROW - state.top + ROW / 2, draw };
+  window.timeline = { data, state, lanes, xOf, timeOf, yOf: (lane, depth) => lane.y + STRIP + 2 + depth * ROW - state.top + ROW / 2, draw };
 })();
