@@ -53,8 +53,7 @@ class Accountant {
       slot.Close();
     }
     CountFlow();
-    TimeAccounts times = Take();
-    return FlowAccounts{.summaries = std::move(summaries_), .times = std::move(times)};
+    return FlowAccounts{.summaries = std::move(summaries_), .times = Take()};
   }
 
  private:
@@ -426,8 +425,8 @@ void Accountant::CountFlow() {
 // What the time of a thread was that has no trace and that no record has on a CPU. Our recorder
 // tells whether it lost anything; hardware's trace may be missing for many reasons.
 TimePhase Accountant::Unseen(bool any_stays) const {
-  const bool all_there =
-      recording_.machine.emulated && recording_.warnings.empty() && recording_.losses.empty();
+  const Recording& all = recording_;
+  const bool all_there = all.machine.emulated && all.warnings.empty() && all.losses.empty();
   if (!span_.everything) return {.kind = TimeClass::kFiltered, .cause = {}};
   if (any_stays) return {.kind = TimeClass::kOffCpu, .cause = {}};
   if (all_there) return {.kind = TimeClass::kKernel, .cause = {}};
@@ -445,10 +444,8 @@ void Accountant::AddOffCpu(Entry& entry, bool any_stays) const {
   TimeShare& share = account.Of(phase.kind);
   share.time += rest;
   share.hi += rest;
-  if (phase.kind == TimeClass::kLost)
-    account.causes[phase.cause] += rest;
-  else
-    share.lo += rest;
+  if (phase.kind != TimeClass::kLost) share.lo += rest;
+  if (phase.kind == TimeClass::kLost) account.causes[phase.cause] += rest;
 }
 
 TimeAccounts Accountant::Take() {

@@ -19,7 +19,7 @@
 
 namespace flowback {
 
-void PathCounts::Add(const PathCounts& other) {
+void NodeCounts::Add(const NodeCounts& other) {
   count += other.count;
   partial += other.partial;
   self.time += other.self.time;

@@ -14,7 +14,7 @@
 namespace flowback {
 
 // What a node counts by itself.
-struct PathCounts {
+struct NodeCounts {
   uint64_t count = 0;
   uint64_t partial = 0;
   TimeShare self;
@@ -22,7 +22,7 @@ struct PathCounts {
   uint64_t instructions = 0;
   DurationCounts durations;
 
-  void Add(const PathCounts& other);
+  void Add(const NodeCounts& other);
 };
 
 // A forest: several trees whose roots have no function, of which the first one is the result's.
@@ -41,7 +41,7 @@ class CallTree {
   // Adds what is under `from`, a root, to `to`, and forgets it.
   void Merge(uint32_t from, uint32_t to);
   uint32_t ParentOf(uint32_t node) const { return nodes_[node].parent; }
-  PathCounts& Of(uint32_t node) { return nodes_[node].counts; }
+  NodeCounts& Of(uint32_t node) { return nodes_[node].counts; }
   size_t size() const { return nodes_.size() - free_.size(); }
 
   // The first root's tree, with the sums that follow from it. What was never called and had no time
@@ -58,7 +58,7 @@ class CallTree {
     uint32_t function = CallPath::kNoFunction;
     uint32_t first_child = kNone;
     uint32_t next = kNone;  // sibling
-    PathCounts counts;
+    NodeCounts counts;
   };
 
   uint32_t New(uint32_t parent, uint32_t function);

@@ -52,7 +52,9 @@ uint32_t FunctionTable::NumberOf(const Call& call) {
 TimelineFunction FunctionTable::Describe(const Call& call) {
   TimelineFunction function{.name = {}, .file = {}, .entry_ip = call.entry_ip, .space = call.space};
   const CodeMapping* mapping = call.space == nullptr ? nullptr : call.space->Find(call.entry_ip);
-  if (mapping != nullptr) function.file = mapping->section->name();
+  if (mapping != nullptr)
+    function.file =
+        recorded_path_ ? recorded_path_(mapping->section->name()) : mapping->section->name();
   const auto symbol =
       call.space == nullptr ? std::nullopt : symbolizer_.Find(*call.space, call.entry_ip);
   if (symbol) {
@@ -109,7 +111,7 @@ void ThreadTeller::ChargePiece(const ClassSpan& span, const TimePoint& from, con
   const TimeSpan& wanted = plan_.options.span;
   const uint64_t begin = std::clamp(a.time, wanted.begin, wanted.end);
   const uint64_t end = std::clamp(std::max(a.time, b.time), wanted.begin, wanted.end);
-  PathCounts& counts = tree_.Of(node);
+  NodeCounts& counts = tree_.Of(node);
   counts.own[static_cast<size_t>(span.kind)] += end - begin;
   strip_.Add(begin, end, span.kind, current_function_, current_focus_);
   if (span.kind != TimeClass::kExecuting) return;
@@ -206,7 +208,7 @@ void ThreadTeller::OnExit(const Call& call, size_t depth, CallExit how, uint64_t
     const bool ended =
         how == CallExit::kReturn || how == CallExit::kTailCall || how == CallExit::kUnwound;
     if (!frame.folded) {
-      PathCounts& counts = tree_.Of(frame.node);
+      NodeCounts& counts = tree_.Of(frame.node);
       ++counts.count;
       if (frame.partial || !ended)
         ++counts.partial;

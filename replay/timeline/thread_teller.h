@@ -20,7 +20,9 @@ namespace flowback {
 // Functions by number, for all threads.
 class FunctionTable {
  public:
-  explicit FunctionTable(Symbolizer& symbolizer) : symbolizer_(symbolizer) {}
+  using PathOf = std::function<std::string(const std::string& file)>;
+  explicit FunctionTable(Symbolizer& symbolizer, PathOf recorded_path = {})
+      : symbolizer_(symbolizer), recorded_path_(std::move(recorded_path)) {}
   uint32_t NumberOf(const Call& call);
   std::vector<TimelineFunction>& all() { return functions_; }
 
@@ -28,6 +30,7 @@ class FunctionTable {
   TimelineFunction Describe(const Call& call);
 
   Symbolizer& symbolizer_;
+  PathOf recorded_path_;
   std::vector<TimelineFunction> functions_;
   std::unordered_map<uint64_t, uint32_t> by_id_;
   std::unordered_map<std::string, uint32_t> by_name_;  // of those without an id

@@ -19,7 +19,7 @@ class TimelineMaker final : public PlayConsumer {
                 const TimelineOptions& options, const TimeAccounts& accounts)
       : flows_(flows),
         options_(options),
-        functions_(sources.symbolizer),
+        functions_(sources.symbolizer, sources.recorded_path),
         plan_{.unit = TimeUnit(sources.recording.time),
               .options = options_,
               .finder = sources.functions,
@@ -50,6 +50,7 @@ class TimelineMaker final : public PlayConsumer {
   void OnEvent(const TraceEvent& event) override { teller_->OnEvent(event); }
   void OnLoss(const DataLoss& loss) override {
     losses_ += loss.count;
+    if (options_.on_loss) options_.on_loss(loss);
     teller_->OnLoss(loss);
   }
 
@@ -194,7 +195,8 @@ void TimelineMaker::OnThreadEnd(const ThreadFlow& flow, size_t number) {
       path.sums.self.lo = 0;
       path.sums.self.hi = thread.times[static_cast<size_t>(TimeClass::kExecuting)];
     }
-  thread.instructions = instructions_;
+  const bool cut = options_.span.begin != 0 || options_.span.end != UINT64_MAX;
+  thread.instructions = cut ? thread.paths.front().sums.instructions : instructions_;
   all_.Add(teller_->tree(), options_.most_paths);
   paths_ += thread.paths.size();
   teller_.reset();

@@ -21,6 +21,8 @@ const std::vector<std::vector<std::string>> kCommands = {
     {"decode", "--as", "events"},
     {"decode", "--as", "calls"},
     {"decode", "--as", "branches", "--by-time"},
+    {"timeline"},
+    {"timeline", "--json"},
 };
 
 uint64_t SizeOf(const ScratchFolder& folder) {

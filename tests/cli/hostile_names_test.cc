@@ -297,6 +297,30 @@ TEST_F(HostileNames, Info) {
   EXPECT_EQ(info["machine"]["hostname"], "M" + kInJson + "M");
 }
 
+// Lines are wrapped, and names cut: they need not be as many.
+TEST_F(HostileNames, Timeline) {
+  const ScratchFolder folder;
+  const std::string input = hostile_->Path();
+  const ProgramResult text = RunFlowback({"timeline", input});
+  EXPECT_EQ(text.status, 0) << text.err;
+  ExpectHarmless(text.out);
+  ExpectHarmless(text.err);
+  EXPECT_TRUE(text.out.contains("O\\x1b[31m\\x1b]0;t")) << text.out;
+  ExpectHarmless(RunFlowback({"timeline", input, "--at", "50%"}).out);
+  const json told = json::parse(RunFlowback({"timeline", input, "--json"}).out);
+  EXPECT_TRUE(told["functions"].dump().contains(json("O" + kInJson + "O").dump()));
+  EXPECT_EQ(told["threads"][0]["comm"], "C" + kInJson + "C");
+  for (const std::string kind : {"svg", "html"}) {
+    const std::string file = folder.File(kind);
+    EXPECT_EQ(RunFlowback({"timeline", input, "--" + kind, file}).status, 0);
+    const std::string picture = ReadFile(file);
+    size_t ends = 0;
+    for (size_t at = 0; (at = picture.find("</script>", at)) != std::string::npos; ++at) ++ends;
+    EXPECT_EQ(ends, kind == "html" ? 2u : 0u);
+    if (kind == "svg") ExpectHarmless(picture);
+  }
+}
+
 // Losses and warnings name the file that is not there.
 TEST_F(HostileNames, OfAMissingFile) {
   for (Recorded* recorded : {plain_, hostile_}) recorded->HideImage();

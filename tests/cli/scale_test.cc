@@ -78,6 +78,14 @@ class Scale : public testing::Test {
     EXPECT_EQ(result.err, "");
   }
 
+  void ExpectTimelineOfAll() const {
+    EXPECT_LT(Lines(Run({"timeline"}).out).size(), 150u);
+    const nlohmann::json timeline = nlohmann::json::parse(Run({"timeline", "--json"}).out);
+    EXPECT_EQ(timeline["threads"].size(), static_cast<size_t>(kThreads));
+    EXPECT_EQ(timeline["paths"][0]["instructions"], 3 * kThreads);
+    EXPECT_LT(Run({"timeline", "--svg", "-"}).out.size(), 1u << 20);
+  }
+
   ScratchFolder folder_;
   PerfDataBuilder file_ = PerfDataBuilder::WithIntelPt();
   std::string image_;
@@ -142,6 +150,7 @@ TEST_F(Scale, ThreadsWithTheirOwnBuffers) {
   const nlohmann::json info = nlohmann::json::parse(Run({"info", "--json"}).out);
   EXPECT_EQ(info["threads"].size(), kThreads + 1u);  // and the one that made them
   Run({"decode"}, 200);
+  ExpectTimelineOfAll();
 }
 
 TEST_F(Scale, ThreadsOnOneCpu) {
@@ -167,6 +176,7 @@ TEST_F(Scale, ThreadsOnOneCpu) {
   const nlohmann::json info = nlohmann::json::parse(Run({"info", "--json"}).out);
   EXPECT_EQ(info["threads"].size(), kThreads + 1u);  // and the one that made them
   Run({"decode"}, 200);
+  ExpectTimelineOfAll();
 }
 
 }  // namespace

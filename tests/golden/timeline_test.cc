@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "decode/pt/packets/packet.h"
 #include "flowback/replay/player.h"
 #include "replay/timeline/thread_teller.h"
 #include "tests/golden/engines.h"
@@ -168,6 +169,52 @@ TEST_P(TimelineTest, KeepsTheLawInLittleMemory) {
     EXPECT_EQ(timeline.threads[i].calls.size() + timeline.threads[i].calls_left_out,
               whole.threads[i].calls.size() + whole.threads[i].calls_left_out);
   }
+}
+
+// Each `step` bytes one is another; and where `times` is asked for, time-stamps go back and forth.
+Change Damage(size_t step, bool times) {
+  return [step, times](const Stream& stream) {
+    std::vector<uint8_t> bytes(stream.bytes.begin(), stream.bytes.end());
+    uint64_t random = 88172645463325252u + step;
+    const auto next = [&] {
+      random ^= random << 13;
+      random ^= random >> 7;
+      return random ^= random << 17;
+    };
+    for (size_t at = step; step != 0 && at < bytes.size(); at += step)
+      bytes[at] = static_cast<uint8_t>(next());
+    pt::PebsState pebs;
+    pt::Packet packet;
+    for (size_t at = 0; times && at < bytes.size();) {
+      const pt::ReadResult size = pt::ReadPacket(Bytes(bytes).subspan(at), pebs, packet);
+      if (!size) break;
+      if (std::holds_alternative<pt::Tsc>(packet) && next() % 2 == 0)
+        bytes[at + 2 + next() % 3] ^= static_cast<uint8_t>(1 + next() % 255);
+      at += *size;
+    }
+    return bytes;
+  };
+}
+
+void ExpectLaw(const Timeline& timeline) {
+  EXPECT_TRUE(CheckTimeline(timeline));
+  for (const ThreadTimeline& thread : timeline.threads) {
+    if (thread.paths.empty()) continue;
+    EXPECT_EQ(thread.paths[0].sums.total, thread.end - thread.begin) << thread.tid;
+    EXPECT_EQ(thread.paths[0].sums.instructions, thread.instructions) << thread.tid;
+  }
+}
+
+TEST_P(TimelineTest, KeepsTheLawOnDamage) {
+  if (GetParam().name.starts_with("big-")) return;  // the others have all there is to damage
+  for (const size_t step : {size_t{0}, size_t{97}, size_t{1009}})
+    for (const bool times : {false, true}) {
+      SCOPED_TRACE(step);
+      opened_ = {};
+      played_.clear();
+      ASSERT_NO_FATAL_FAILURE(Open(Damage(step, times)));
+      ExpectLaw(Make({.columns = 50, .spans = true}));
+    }
 }
 
 // Whose time each instruction's was, by the recording's own list of when each executed.

@@ -114,6 +114,7 @@ struct ThreadTimeline {
   uint64_t end = 0;
   ClassTimes times{};                    // of that
   std::map<LossCause, uint64_t> causes;  // as TimeAccount has it, of the whole life
+  // In the span: what lies between two entries and exits counts where the second one does.
   uint64_t instructions = 0;
   uint64_t losses = 0;
   bool off_cpu_told = true;
@@ -148,6 +149,8 @@ struct TimelineSources {
   Symbolizer& symbolizer;
   FunctionFinder& functions;
   std::function<Result<std::unique_ptr<Decoder>>()> make_decoder;
+  // The path a code section's file was recorded under; empty: as the section has it.
+  std::function<std::string(const std::string& file)> recorded_path{};
 };
 
 struct TimelineOptions {
@@ -161,6 +164,7 @@ struct TimelineOptions {
   size_t columns = 0;                   // of the strips; 0: there are none
   size_t most_strips = 64;              // threads that have one: the longest-lived
   bool spans = false;                   // ThreadTimeline::spans
+  std::function<void(const DataLoss& loss)> on_loss{};  // told of each, where it is not empty
 };
 
 // Plays the flows, on so many threads, behind a pass that learns what the threads' times were. The

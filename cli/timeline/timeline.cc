@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: MIT
+// `flowback timeline`: what ran when.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <set>
+#include <thread>
+
+#include "cli/command.h"
+#include "cli/decode/function_filter.h"
+#include "cli/help/completion.h"
+#include "cli/options/arguments.h"
+#include "cli/reading/cut_files.h"
+#include "cli/reading/kept_index.h"
+#include "cli/reading/reader_options.h"
+#include "cli/reading/reader_output.h"
+#include "cli/reading/stream_report.h"
+#include "cli/reading/time_words.h"
+#include "cli/text/status.h"
+#include "cli/text/terminal.h"
+#include "cli/text/terminal_session.h"
+#include "cli/timeline/instructions_around.h"
+#include "cli/timeline/timeline_pictures.h"
+#include "cli/timeline/timeline_view.h"
+#include "flowback/replay/functions.h"
+
+namespace flowback::cli {
+namespace {
+
+constexpr size_t kPictureColumns = 1000;
+constexpr size_t kNarrowest = 40;
+
+struct TimelineWords {
+  ReaderOptions reader;
+  std::string function;
+  uint64_t depth = 32;
+  size_t top = 20;
+  std::string at;
+  uint64_t around = 10;
+  std::string svg;
+  std::string html;
+
+  bool IsPicture() const { return !svg.empty() || !html.empty(); }
+};
+
+// One run of the command.
+class TimelineJob {
+ public:
+  TimelineJob(const TimelineWords& words, Recording recording)
+      : words_(words),
+        recording_(std::move(recording)),
+        threads_(recording_),
+        clock_(recording_),
+        symbolizer_(words.reader.search, &recording_),
+        functions_(symbolizer_),
+        lines_(words.reader.search, &recording_) {}
+
+  // Errors: what keeps it from the work, before anything is written.
+  Status Prepare();
+  Result<Output> OpenOutput(const std::string& path);
+  Status Run(Output& output);
+  int Finish(Output& output, const Status& status);
+  Status CheckInputs() const { return CheckUncut(recording_, &*code_); }
+  const std::string& picture() const { return words_.svg.empty() ? words_.html : words_.svg; }
+
+ private:
+  Status UnderstandTimes();
+  Status UnderstandFunction();
+  Status ShowAround(Output& output);
+  Status ShowTimeline(Output& output);
+  TimelineOptions Options(size_t columns);
+  TimelineView View(const Timeline& timeline, size_t columns);
+  void CountLosses(const Timeline& timeline);
+  Result<std::unique_ptr<Decoder>> NewDecoder() const {
+    return source_->MakeDecoder(words_.reader.engine);
+  }
+  unsigned ThreadCount() const {
+    const unsigned all = std::max(1U, std::thread::hardware_concurrency());
+    return words_.reader.threads != 0 ? words_.reader.threads : all;
+  }
+  bool WritesToTerminal() const { return words_.reader.output.empty() && !words_.IsPicture(); }
+  std::string_view RecordedPath(const std::string& file) const;
+
+  const TimelineWords& words_;
+  Recording recording_;
+  Threads threads_;
+  RecordingClock clock_;
+  Symbolizer symbolizer_;
+  SymbolFunctions functions_;
+  SourceLines lines_;
+  std::shared_ptr<const TraceSource> source_;
+  std::optional<RecordingCode> code_;
+  std::optional<StreamInputs> inputs_;
+  std::optional<FunctionMatch> match_;
+  std::optional<NamePattern> pattern_;
+  TimeSpan span_;
+  std::optional<uint64_t> at_;
+  LossTally losses_;
+  std::atomic<uint64_t> bytes_done_ = 0;
+  uint64_t calls_ = 0;  // of the function that was asked for
+};
+
+Status TimelineJob::Prepare() {
+  if (Status status = CheckHasTrace(recording_); !status) return status;
+  Result<std::shared_ptr<const TraceSource>> source = OpenSource(recording_);
+  if (!source) return Fail(source.error());
+  // Each stream's packets are asked for twice: for the times' ends, and for its sync points.
+  source_ = KeepIndexes(*std::move(source));
+  if (Status status = UnderstandTimes(); !status) return status;
+  if (Status status = UnderstandFunction(); !status) return status;
+  if (const auto decoder = NewDecoder(); !decoder) return Fail(decoder.error());
+  Result<RecordingCode> code = RecordingCode::Load(recording_, words_.reader.search);
+  if (!code) return Fail(code.error());
+  code_.emplace(std::move(*code));
+  inputs_.emplace(recording_, *code_, words_.reader.resync, source_);
+  inputs_->set_threads(words_.reader.threads, words_.reader.window);
+  inputs_->set_progress(bytes_done_);
+  inputs_->set_times(true);
+  threads_.GroupByThread(recording_, *inputs_);
+  if (Status status = Select(words_.reader, threads_); !status) return status;
+  WarnOfSharedStreams(recording_, threads_, words_.reader.InputName());
+  return {};
+}
+
+Status TimelineJob::UnderstandTimes() {
+  Result<TimeSpan> span = ParseTimeSpan(words_.reader.time, recording_, clock_);
+  if (!span) return Fail(span.error());
+  span_ = *span;
+  if (words_.at.empty()) return {};
+  const Result<TimeSpan> at = ParseTimeSpan(words_.at + ",", recording_, clock_);
+  if (!at || words_.at.contains(','))
+    return Fail(Error(ErrorCode::kUsage, fmt::format("--at: can't understand '{}'", words_.at))
+                    .Remedy("--at TIME as listings print it, e.g. 969388.25 (seconds), with a "
+                            "unit, or per cent of the recording: --at 50%"));
+  at_ = at->begin;
+  return {};
+}
+
+Status TimelineJob::UnderstandFunction() {
+  if (words_.function.empty()) return {};
+  Result<NamePattern> pattern = NamePattern::Parse(words_.function);
+  if (!pattern) return Fail(pattern.error());
+  pattern_ = *pattern;
+  match_.emplace(*std::move(pattern), symbolizer_);
+  return {};
+}
+
+Result<Output> TimelineJob::OpenOutput(const std::string& path) {
+  ReaderOptions options = words_.reader;
+  if (!path.empty()) options.output = path;
+  Result<Output> output = cli::OpenOutput(options, recording_, &*code_);
+  if (output) output->CheckWith([this] { return CheckInputs(); });
+  return output;
+}
+
+Status TimelineJob::Run(Output& output) {
+  uint64_t bytes = 0;
+  for (const Stream& stream : recording_.streams) bytes += stream.bytes.size();
+  for (const StreamOwner& owner : threads_.owners())
+    for (const FlowPiece& piece : owner.pieces) losses_.AddStreamBytes(piece.end - piece.begin);
+  losses_.AddRecording(recording_);
+  losses_.AddNobodys(threads_);
+  const WorkProgress progress("timeline", at_ ? bytes : 2 * bytes, bytes_done_);
+  return at_ ? ShowAround(output) : ShowTimeline(output);
+}
+
+std::string_view TimelineJob::RecordedPath(const std::string& file) const {
+  for (const ImageStatus& image : code_->images())
+    if (image.file == file && !image.path.empty()) return image.path;
+  return file;
+}
+
+Status TimelineJob::ShowAround(Output& output) {
+  Result<std::unique_ptr<Decoder>> decoder = NewDecoder();
+  if (!decoder) return Fail(decoder.error());
+  const IndexCache cache = IndexCacheOf(words_.reader, recording_, *code_, *inputs_);
+  Result<FlowIndex> index =
+      FlowIndex::Open(recording_, *code_, *inputs_, **decoder, FlowIndex::Options(), cache);
+  if (!index) return Fail(index.error());
+  std::set<int32_t> wanted;
+  for (const StreamOwner& owner : threads_.owners()) wanted.insert(owner.tid);
+  std::vector<size_t> shown;
+  for (size_t i = 0; i < index->threads().size(); ++i)
+    if (wanted.contains(index->threads()[i].tid)) shown.push_back(i);
+  PrintSettings settings;
+  settings.layout = {.fields = Fields()
+                                   .Add(Field::kIp)
+                                   .Add(Field::kInsn)
+                                   .Add(Field::kSym)
+                                   .Add(Field::kSymoff)
+                                   .Add(Field::kDso)
+                                   .Add(Field::kSrcline),
+                     .json = words_.reader.json};
+  settings.trace = {
+      .recording = &recording_, .source = source_.get(), .threads = &threads_, .clock = &clock_};
+  settings.names = {
+      .symbolizer = &symbolizer_,
+      .lines = &lines_,
+      .functions = &functions_,
+      .recorded_path = [this](const std::string& file) { return RecordedPath(file); }};
+  settings.losses = &losses_;
+  const AroundPlan plan{.time = *at_,
+                        .around = words_.around,
+                        .json = words_.reader.json,
+                        .input = words_.reader.InputName()};
+  if (PrintInstructionsAround(plan, *index, shown, settings, output) == 0)
+    WarnOfEmptySpan(recording_, clock_, {.begin = *at_, .end = *at_}, words_.reader, false);
+  return {};
+}
+
+TimelineOptions TimelineJob::Options(size_t columns) {
+  TimelineOptions options{.threads = std::max(1U, ThreadCount()),
+                          .window = words_.reader.window,
+                          .span = span_,
+                          .columns = columns};
+  if (match_)
+    options.focus = [this](const AddressSpace* space, uint64_t ip) { return (*match_)(space, ip); };
+  if (!words_.IsPicture()) return options;
+  options.most_strips = 256;
+  options.most_calls = size_t{1} << 17;
+  options.spans = true;
+  return options;
+}
+
+TimelineView TimelineJob::View(const Timeline& timeline, size_t columns) {
+  TimelineView view;
+  view.timeline = &timeline;
+  view.recording = &recording_;
+  view.threads = &threads_;
+  view.clock = &clock_;
+  view.lines = &lines_;
+  view.cpus = CpuStripsOf(timeline, recording_, *inputs_, columns);
+  view.input = words_.reader.InputName();
+  view.function = words_.function;
+  view.rows = words_.top;
+  view.max_depth = words_.depth;
+  view.width = WritesToTerminal() ? TerminalWidth(STDOUT_FILENO) : 120;
+  view.width = std::max(view.width, kNarrowest);
+  view.color = WritesToTerminal() && HasColor(STDOUT_FILENO);
+  const ThreadSelection& wanted = words_.reader.selection;
+  view.is_part = !words_.reader.time.empty() || match_ || !wanted.tids.empty() ||
+                 !wanted.names.empty() || !wanted.cpus.empty();
+  return view;
+}
+
+Status TimelineJob::ShowTimeline(Output& output) {
+  constexpr size_t kBesideStrips = 20;  // of a line: whose it is
+  const size_t width = WritesToTerminal() ? TerminalWidth(STDOUT_FILENO) : 120;
+  const size_t columns = words_.IsPicture() || words_.reader.json
+                             ? kPictureColumns
+                             : std::max(width, kNarrowest) - kBesideStrips;
+  const std::vector<const ThreadFlow*> flows = FlowsOf(threads_.owners());
+  const TimelineSources sources{
+      .recording = recording_,
+      .inputs = *inputs_,
+      .symbolizer = symbolizer_,
+      .functions = functions_,
+      .make_decoder = [this] { return NewDecoder(); },
+      .recorded_path = [this](const std::string& file) { return std::string(RecordedPath(file)); }};
+  TimelineOptions options = Options(columns);
+  options.on_loss = [this](const DataLoss& loss) { losses_.Add(loss); };
+  const Result<Timeline> timeline = MakeTimeline(sources, flows, options);
+  if (!timeline) return Fail(timeline.error());
+  for (const CallPath& path : timeline->paths) calls_ += path.sums.count;
+  const TimelineView view = View(*timeline, columns);
+  if (!words_.svg.empty())
+    PrintTimelineSvg(view, output);
+  else if (!words_.html.empty())
+    PrintTimelineHtml(view, output);
+  else if (words_.reader.json)
+    PrintTimelineJson(view, output);
+  else
+    PrintTimelineText(view, output);
+  return {};
+}
+
+int TimelineJob::Finish(Output& output, const Status& status) {
+  if (Status written = output.Finish(); !written) return Report(written.error());
+  if (output.closed()) return kDone;
+  for (const std::string& problem : lines_.Problems()) Warn(problem);
+  const std::string input = words_.reader.InputName();
+  losses_.Warn(input);
+  losses_.images().Warn(*code_, words_.reader);
+  WarnOfModes(*code_, input);
+  if (CheckWhole(code_->files())) code_->KeepBlocks();
+  WarnOfCache(*code_);
+  if (!status) return Report(status.error(), input);
+  if (recording_.refusal) return Report(*recording_.refusal);
+  if (pattern_ && calls_ == 0 && !at_)
+    Warn(fmt::format("{}: --function {}: no such function was called{}", input, words_.function,
+                     WhyNoFunction(*pattern_, symbolizer_)),
+         {"its name as `timeline` prints it, a pattern ('str*'), or a regular expression "
+          "('/^str/')"});
+  return losses_.Status(words_.reader.strict);
+}
+
+void AddTimelineOptions(CLI::App& app, TimelineWords& words, ReaderWords& reader) {
+  app.add_option("--thread", reader.tid, "the same as --tid");
+  app.add_option("--function", words.function,
+                 "only calls of this function, and what they call. By any of its names, a pattern "
+                 "(str*) or /an expression/");
+  app.add_option("--depth,--max-depth", words.depth, "call paths: only so many levels (32)")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--top", words.top, "so many lines of each profile (20)");
+  app.add_option("--at", words.at,
+                 "the single instructions at that time, with their proven intervals; a time as for "
+                 "--time");
+  app.add_option("--around", words.around, "with --at: so many before it, and as many behind (10)");
+  CLI::Option* const svg = app.add_option("--svg", words.svg, "writes a picture: one SVG file");
+  app.add_option("--html", words.html,
+                 "writes a page to zoom and search in: one HTML file that needs nothing else")
+      ->excludes(svg);
+  app.footer("`flowback help output` describes the text and the JSON.");
+}
+
+int ExecuteTimeline(const TimelineWords& words) {
+  Result<Recording> recording = OpenInput(words.reader);
+  if (!recording) return Report(recording.error(), words.reader.InputName());
+  WarnOfDamage(*recording);
+  TimelineJob job(words, std::move(*recording));
+  if (Status status = job.Prepare(); !status) return Report(status.error());
+  Result<Output> output = job.OpenOutput(job.picture());
+  if (!output) return Report(output.error());
+  const Status status = job.Run(*output);
+  return job.Finish(*output, status);
+}
+
+}  // namespace
+
+int RunTimeline(const Arguments& arguments) {
+  CLI::App app("Tells what ran when.", "flowback timeline");
+  TimelineWords words;
+  ReaderWords reader;
+  AddReaderOptions(app, words.reader, reader);
+  AddTimelineOptions(app, words, reader);
+  if (const auto query = AsksToComplete(arguments)) {
+    const bool parsed = ParseQuietly(app, query->words);
+    reader.no_cache = true;
+    if (!parsed || !Understand(reader, words.reader)) return kDone;
+    return CompleteRecorded(query->prefix, words.reader);
+  }
+  if (const std::optional<int> status = Parse(app, arguments)) return *status;
+  if (Status status = Understand(reader, words.reader); !status) return Report(status.error());
+  return ExecuteTimeline(words);
+}
+
+}  // namespace flowback::cli

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+// The page: its parts, and between them the data as JSON in which no '<' stands, so that no name
+// can end the element that it lies in.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/text/json.h"
+#include "cli/timeline/page.h"
+#include "cli/timeline/timeline_pictures.h"
+
+namespace flowback::cli {
+namespace {
+
+constexpr size_t kMostNameColumns = 500;
+constexpr size_t kMostSpans = 20'000;  // of a thread; else its strip stands for them
+
+std::string InScript(std::string json) {
+  std::string out;
+  out.reserve(json.size());
+  for (const char c : json) {
+    if (c == '<')
+      out += "\\u003c";
+    else
+      out += c;
+  }
+  return out;
+}
+
+std::string Quoted(std::string_view text) {
+  std::string out;
+  AppendJsonString(out, text);
+  return InScript(std::move(out));
+}
+
+class PageWriter {
+ public:
+  PageWriter(const TimelineView& view, Output& output) : view_(view), output_(output) {}
+
+  void Write() {
+    output_.Write(kPageHead);
+    output_.Write(kPageStyle);
+    output_.Write(kPageBody);
+    output_.Write("<script id=\"data\" type=\"application/json\">\n");
+    WriteData();
+    output_.Write("</script>\n<script>\n");
+    output_.Write(kPageScript);
+    output_.Write("</script>\n</body>\n</html>\n");
+  }
+
+ private:
+  std::string& out() { return output_.buffer(); }
+
+  // `item(i)` returns one value's text.
+  template <class Item>
+  void Array(std::string_view key, size_t count, Item item) {
+    out() += fmt::format("\"{}\":[", key);
+    for (size_t i = 0; i < count; ++i) {
+      if (i != 0) out() += ',';
+      out() += item(i);
+      if (i % 64 == 63) output_.Commit();
+    }
+    out() += ']';
+  }
+
+  void WriteData() {
+    const Timeline& timeline = *view_.timeline;
+    out() += fmt::format("{{\"title\":{},\"ns\":{},\"begin\":{},\"end\":{},\n",
+                         Quoted(NameWords(view_.input, 200)), timeline.nanoseconds, timeline.begin,
+                         timeline.end);
+    const std::vector<std::string> said = Sentences(view_);
+    Array("said", said.size(), [&](size_t i) { return Quoted(said[i]); });
+    out() += ",\n";
+    Array("cpus", view_.cpus.size(), [&](size_t i) { return Cpu(view_.cpus[i]); });
+    out() += ",\n";
+    Array("functions", timeline.functions.size(), [&](size_t i) { return Function(i); });
+    out() += ",\n\"threads\":[";
+    bool first = true;
+    for (const ThreadTimeline* thread : ByLife(timeline)) {
+      if (thread->strip.empty()) continue;
+      out() += first ? "\n" : ",\n";
+      first = false;
+      WriteThread(*thread);
+      output_.Commit();
+    }
+    out() += "]}\n";
+  }
+
+  static std::string Cpu(const CpuStrip& cpu) {
+    std::string tids;
+    for (const int32_t tid : cpu.tids)
+      tids += fmt::format("{}{}", tids.empty() ? "" : ",", tid < 0 ? "null" : std::to_string(tid));
+    return fmt::format("{{\"cpu\":{},\"tids\":[{}]}}", cpu.cpu, tids);
+  }
+
+  std::string Function(size_t number) const {
+    const TimelineFunction& function = view_.timeline->functions[number];
+    const CallSums& sums = view_.timeline->by_function[number];
+    std::string text = fmt::format(
+        "\n{{\"name\":{},\"file\":{},\"calls\":{},\"self\":{},\"total\":{},\"instructions\":{}",
+        Quoted(NameWords(function.name, kMostNameColumns)),
+        Quoted(NameWords(function.file, kMostNameColumns)), sums.count, sums.self.time, sums.total,
+        sums.self_instructions);
+    const CallDurations& durations = sums.durations;
+    if (durations.count != 0)
+      text += fmt::format(",\"quantiles\":[{},{},{},{}]", durations.min, durations.median,
+                          durations.p99, durations.max);
+    if (function.space != nullptr) AppendSource(function, text);
+    return text + "}";
+  }
+
+  void AppendSource(const TimelineFunction& function, std::string& text) const {
+    const SourcePlace place = view_.lines->Find(*function.space, function.entry_ip);
+    if (!place.known()) return;
+    const SourceFrame& frame = place.frames.back();
+    text += fmt::format(
+        ",\"source\":{}",
+        Quoted(fmt::format("{}:{}", NameWords(frame.file, kMostNameColumns), frame.line)));
+    const std::string_view line = view_.lines->Text(frame.file, frame.line);
+    if (!line.empty()) text += ",\"text\":" + Quoted(NameWords(line, kMostNameColumns));
+  }
+
+  void WriteThread(const ThreadTimeline& thread) {
+    const std::vector<TimelineCall>& calls = thread.calls;
+    out() += fmt::format("{{\"name\":{},\"calls\":{{", Quoted(NameOf(view_, thread)));
+    uint64_t before = view_.timeline->begin;
+    const auto number = [](uint64_t value) { return std::to_string(value); };
+    Array("begin", calls.size(), [&](size_t i) {
+      const uint64_t begin = BeginOf(calls[i]);
+      return number(begin - std::exchange(before, begin));
+    });
+    const auto column = [&](std::string_view key, auto value) {
+      out() += ',';
+      Array(key, calls.size(), [&](size_t i) { return number(value(calls[i])); });
+    };
+    column("duration", [&](const TimelineCall& call) {
+      return std::min(call.end, view_.timeline->end) - std::min(BeginOf(call), call.end);
+    });
+    column("least", [](const TimelineCall& call) {
+      return call.end_lo - std::min(call.end_lo, call.begin_hi);
+    });
+    column("most", [](const TimelineCall& call) {
+      return call.end_hi - std::min(call.end_hi, call.begin_lo);
+    });
+    column("depth", [](const TimelineCall& call) { return uint64_t{call.depth}; });
+    column("fn", [](const TimelineCall& call) { return uint64_t{call.function}; });
+    column("instructions", [](const TimelineCall& call) { return call.instructions; });
+    column("whole", [](const TimelineCall& call) { return uint64_t{call.IsWhole()}; });
+    out() += '}';
+    WriteSpans(thread);
+    out() += '}';
+  }
+
+  // --time may cut a call.
+  uint64_t BeginOf(const TimelineCall& call) const {
+    return std::clamp(call.begin, view_.timeline->begin, view_.timeline->end);
+  }
+
+  void WriteSpans(const ThreadTimeline& thread) {
+    const Timeline& timeline = *view_.timeline;
+    out() += ',';
+    if (thread.spans.size() > kMostSpans) {
+      constexpr size_t kKinds = std::size(kAllTimeClasses);
+      Array("strip", thread.strip.size() * kKinds,
+            [&](size_t i) { return std::to_string(thread.strip[i / kKinds].times[i % kKinds]); });
+      return;
+    }
+    const auto cut = [&](uint64_t time) { return std::clamp(time, timeline.begin, timeline.end); };
+    out() += "\"spans\":{";
+    Array("begin", thread.spans.size(),
+          [&](size_t i) { return std::to_string(cut(thread.spans[i].begin) - timeline.begin); });
+    out() += ',';
+    Array("length", thread.spans.size(), [&](size_t i) {
+      return std::to_string(cut(thread.spans[i].end) - cut(thread.spans[i].begin));
+    });
+    out() += ',';
+    Array("kind", thread.spans.size(),
+          [&](size_t i) { return std::to_string(static_cast<unsigned>(thread.spans[i].kind)); });
+    out() += '}';
+  }
+
+  const TimelineView& view_;
+  Output& output_;
+};
+
+}  // namespace
+
+void PrintTimelineHtml(const TimelineView& view, Output& output) {
+  PageWriter(view, output).Write();
+}
+
+}  // namespace flowback::cli

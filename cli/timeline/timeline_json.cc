@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+// The timeline as one JSON object, schema flowback.timeline/1.
+#include <fmt/format.h>
+
+#include "cli/text/json.h"
+#include "cli/timeline/timeline_view.h"
+
+namespace flowback::cli {
+namespace {
+
+class JsonPrinter {
+ public:
+  JsonPrinter(const TimelineView& view, Output& output) : view_(view), output_(output) {}
+
+  void Print() {
+    const Timeline& timeline = *view_.timeline;
+    {
+      JsonLine line(out());
+      line.Text("schema", "flowback.timeline/1").Text("input", view_.input);
+      line.Text("clock", timeline.nanoseconds ? "ns" : "tsc").Bool("emulated", timeline.emulated);
+      if (view_.has_times())
+        line.Number("begin", timeline.begin).Number("end", timeline.end);
+      else
+        line.Null("begin").Null("end");
+      line.Raw("times", Times(timeline.times));
+    }
+    Array("threads", timeline.threads.size(), [&](size_t i) { Thread(timeline.threads[i]); });
+    Array("cpus", view_.cpus.size(), [&](size_t i) { Cpu(view_.cpus[i]); });
+    Array("functions", timeline.functions.size(), [&](size_t i) { Function(i); });
+    Array("paths", timeline.paths.size(), [&](size_t i) { Path(timeline.paths[i]); });
+    out() += "}\n";
+    output_.Commit();
+  }
+
+ private:
+  std::string& out() { return output_.buffer(); }
+
+  // `item` writes one object, with its end of line.
+  template <class Item>
+  void Array(std::string_view key, size_t count, Item item) {
+    out() += fmt::format(",\"{}\":[\n", key);
+    for (size_t i = 0; i < count; ++i) {
+      item(i);
+      out().pop_back();
+      out() += i + 1 == count ? "\n" : ",\n";
+      output_.Commit();
+    }
+    out() += ']';
+  }
+
+  static std::string Times(const ClassTimes& times) {
+    static constexpr const char* kKeys[] = {"executing", "off_cpu",  "kernel",
+                                            "lost",      "filtered", "undecodable"};
+    std::string text = "{";
+    for (size_t i = 0; i < times.size(); ++i)
+      text += fmt::format("{}\"{}\":{}", i == 0 ? "" : ",", kKeys[i], times[i]);
+    return text + "}";
+  }
+
+  static void Sums(JsonLine& line, const CallSums& sums) {
+    line.Number("calls", sums.count).Number("partial", sums.partial);
+    line.Number("self", sums.self.time).Number("self_lo", sums.self.lo);
+    line.Number("self_hi", sums.self.hi).Number("executing", sums.executing);
+    line.Number("total", sums.total).Raw("own_times", Times(sums.own));
+    line.Number("self_instructions", sums.self_instructions);
+    line.Number("instructions", sums.instructions);
+    const CallDurations& durations = sums.durations;
+    if (durations.count == 0) {
+      line.Null("min").Null("median").Null("p99").Null("max");
+      return;
+    }
+    line.Number("min", durations.min).Number("median", durations.median);
+    line.Number("p99", durations.p99).Number("max", durations.max);
+  }
+
+  static void OptionalNumber(JsonLine& line, std::string_view key, uint32_t number) {
+    if (number == CallPath::kNoFunction)
+      line.Null(key);
+    else
+      line.Number(key, number);
+  }
+
+  static std::string CallJson(const TimelineCall& call) {
+    std::string text;
+    JsonLine line(text);
+    OptionalNumber(line, "function", call.function);
+    line.Number("begin", call.begin).Number("begin_lo", call.begin_lo);
+    line.Number("begin_hi", call.begin_hi).Number("end", call.end);
+    line.Number("end_lo", call.end_lo).Number("end_hi", call.end_hi);
+    line.Number("depth", call.depth).Number("instructions", call.instructions);
+    line.Bool("whole", call.IsWhole());
+    line.End();
+    text.pop_back();
+    return text;
+  }
+
+  void Thread(const ThreadTimeline& thread) {
+    JsonLine line(out());
+    if (thread.tid >= 0)
+      line.Number("tid", thread.tid).Number("pid", thread.pid);
+    else
+      line.Null("tid").Null("pid");
+    if (thread.stream != nullptr)
+      line.Number("stream", thread.stream->index);
+    else
+      line.Null("stream");
+    line.Text("comm", thread.tid >= 0 ? view_.threads->CommAt(thread.tid, 0).comm : "");
+    line.Number("begin", thread.begin).Number("end", thread.end);
+    line.Raw("times", Times(thread.times)).Number("instructions", thread.instructions);
+    line.Number("losses", thread.losses).Bool("off_cpu_told", thread.off_cpu_told);
+    line.Number("calls_without_path", thread.folded);
+    if (thread.longest)
+      line.Raw("longest_call", CallJson(*thread.longest));
+    else
+      line.Null("longest_call");
+    line.Raw("strip", Strip(thread));
+    line.End();
+  }
+
+  static std::string Strip(const ThreadTimeline& thread) {
+    std::string text = "[";
+    for (const StripColumn& column : thread.strip) {
+      std::string times = "[";
+      for (const uint64_t time : column.times)
+        times += fmt::format("{}{}", times.size() == 1 ? "" : ",", time);
+      text += fmt::format(
+          "{}{{\"times\":{}],\"function\":{},\"function_time\":{}}}", text.size() == 1 ? "" : ",",
+          times,
+          column.function == CallPath::kNoFunction ? "null" : std::to_string(column.function),
+          column.function_time);
+    }
+    return text + "]";
+  }
+
+  void Cpu(const CpuStrip& cpu) {
+    std::string tids = "[";
+    for (const int32_t tid : cpu.tids)
+      tids +=
+          fmt::format("{}{}", tids.size() == 1 ? "" : ",", tid < 0 ? "null" : std::to_string(tid));
+    JsonLine line(out());
+    line.Number("cpu", cpu.cpu).Raw("tids", tids + "]");
+    line.End();
+  }
+
+  void Function(size_t number) {
+    const TimelineFunction& function = view_.timeline->functions[number];
+    JsonLine line(out());
+    line.Number("number", number).Text("name", function.name).Bool("named", function.named);
+    if (function.file.empty())
+      line.Null("file");
+    else
+      line.Text("file", function.file);
+    line.Hex("ip", function.entry_ip);
+    const SourcePlace place = function.space == nullptr
+                                  ? SourcePlace()
+                                  : view_.lines->Find(*function.space, function.entry_ip);
+    if (place.known())
+      line.Text("source", place.frames.back().file).Number("line", place.frames.back().line);
+    else
+      line.Null("source").Null("line");
+    Sums(line, view_.timeline->by_function[number]);
+    line.End();
+  }
+
+  void Path(const CallPath& path) {
+    JsonLine line(out());
+    line.Number("parent", path.parent).Number("depth", path.depth);
+    OptionalNumber(line, "function", path.function);
+    Sums(line, path.sums);
+    line.End();
+  }
+
+  const TimelineView& view_;
+  Output& output_;
+};
+
+}  // namespace
+
+void PrintTimelineJson(const TimelineView& view, Output& output) {
+  JsonPrinter(view, output).Print();
+}
+
+}  // namespace flowback::cli

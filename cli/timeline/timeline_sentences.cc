@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+// What the timeline says first, in sentences.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "cli/text/wrapped.h"
+#include "cli/timeline/timeline_view.h"
+
+namespace flowback::cli {
+namespace {
+
+constexpr size_t kMostNamed = 5;    // functions
+constexpr size_t kMostLongest = 8;  // threads whose longest call is told
+
+std::string Plural(uint64_t count, std::string_view one) {
+  return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
+}
+
+uint64_t Sum(const ClassTimes& times) {
+  uint64_t sum = 0;
+  for (const uint64_t time : times) sum += time;
+  return sum;
+}
+
+std::string HowLong(const TimelineView& view) {
+  const Timeline& timeline = *view.timeline;
+  uint64_t instructions = 0;
+  for (const ThreadTimeline& thread : timeline.threads) instructions += thread.instructions;
+  const std::string threads = Plural(timeline.threads.size(), "thread");
+  if (!view.has_times())
+    return fmt::format(
+        "{} executed {}. The recording does not tell when: instructions stand for "
+        "times.",
+        threads, Plural(instructions, "instruction"));
+  return fmt::format(
+      "{} of {}, from {} to {}, with {}.{}",
+      DurationWords(timeline.end - timeline.begin, timeline.nanoseconds), threads,
+      MomentWords(timeline.begin, timeline.nanoseconds),
+      MomentWords(timeline.end, timeline.nanoseconds), Plural(instructions, "instruction"),
+      timeline.emulated ? " The recording is emulated: these times are not those of an "
+                          "undisturbed run."
+                        : "");
+}
+
+std::string WhereItWent(const TimelineView& view) {
+  const Timeline& timeline = *view.timeline;
+  const uint64_t all = Sum(timeline.times);
+  if (all == 0) return {};
+  std::string shares;
+  for (const TimeClass kind : kAllTimeClasses) {
+    const uint64_t time = timeline.times[static_cast<size_t>(kind)];
+    if (time != 0)
+      shares +=
+          fmt::format("{}{} {}", shares.empty() ? "" : ", ", Name(kind), ShareWords(time, all));
+  }
+  const bool one = timeline.threads.size() == 1;
+  return fmt::format("{} {}: {}.", one ? "It lived" : "Together they lived",
+                     DurationWords(all, timeline.nanoseconds), shares);
+}
+
+std::string WhatExecuted(const TimelineView& view) {
+  const Timeline& timeline = *view.timeline;
+  uint64_t all = timeline.times[static_cast<size_t>(TimeClass::kExecuting)];
+  if (!view.has_times()) all = timeline.paths.front().sums.instructions;
+  std::string names;
+  size_t named = 0;
+  for (const uint32_t function : BySelf(view)) {
+    const uint64_t own = view.SelfWeightOf(timeline.by_function[function]);
+    if (own == 0 || named++ == kMostNamed) break;
+    names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", NameOf(view, function, 60),
+                         ShareWords(own, all));
+  }
+  if (names.empty()) return {};
+  return fmt::format("Most of {} in {}.",
+                     view.has_times() ? "the executing was" : "the instructions were", names);
+}
+
+std::string LongestCall(const TimelineView& view, const ThreadTimeline& thread) {
+  const TimelineCall& call = *thread.longest;
+  const bool nanoseconds = view.timeline->nanoseconds;
+  return fmt::format("The longest call of {} was {}: {}, from {}, {}{}.", NameOf(view, thread),
+                     NameOf(view, call.function, 60), DurationWords(call.duration(), nanoseconds),
+                     MomentWords(call.begin, nanoseconds), Plural(call.instructions, "instruction"),
+                     call.IsWhole() ? "" : " (its begin or its end was not seen)");
+}
+
+// Of lost and undecodable time.
+std::string LostTime(const TimelineView& view) {
+  std::map<LossCause, uint64_t> causes;
+  for (const ThreadTimeline& thread : view.timeline->threads)
+    for (const auto& [cause, time] : thread.causes) causes[cause] += time;
+  std::string text;
+  for (const auto& [cause, time] : causes)
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", Name(cause),
+                        DurationWords(time, view.timeline->nanoseconds));
+  return text.empty() ? text : "what ran in lost time: " + text;
+}
+
+std::string NotKnown(const TimelineView& view) {
+  const Timeline& timeline = *view.timeline;
+  std::vector<std::string> unknown;
+  uint64_t losses = 0;
+  uint64_t partial = 0;
+  uint64_t folded = 0;
+  uint64_t alone = 0;
+  bool off_cpu = true;
+  bool condensed = false;
+  for (const ThreadTimeline& thread : timeline.threads) {
+    losses += thread.losses;
+    folded += thread.folded;
+    off_cpu = off_cpu && (thread.off_cpu_told || thread.tid < 0);
+    condensed = condensed || thread.condensed;
+    alone += thread.tid < 0 && view.recording->streams.size() > 1 ? 1 : 0;
+  }
+  for (const CallPath& path : timeline.paths) partial += path.sums.partial;
+  if (losses != 0)
+    unknown.push_back(
+        fmt::format("what executed in {} {}", losses, losses == 1 ? "loss" : "losses"));
+  if (const std::string lost = LostTime(view); !lost.empty()) unknown.push_back(lost);
+  if (partial != 0) unknown.push_back(fmt::format("begin or end of {}", Plural(partial, "call")));
+  if (view.has_times() && !off_cpu)
+    unknown.push_back("when threads were off their CPUs (that time is in kernel)");
+  if (alone != 0) unknown.push_back(fmt::format("whose {} of trace are", Plural(alone, "stream")));
+  if (folded != 0)
+    unknown.push_back(
+        fmt::format("the paths of {} beyond the first ones, counted with their callers",
+                    Plural(folded, "call")));
+  if (condensed) unknown.push_back("the order of very many short pauses, which are put together");
+  std::string text;
+  for (const std::string& one : unknown) text += (text.empty() ? "" : "; ") + one;
+  if (text.empty()) return "Nothing is missing: every moment and instruction is in a call.";
+  return "Not known: " + text + ".";
+}
+
+}  // namespace
+
+std::vector<std::string> Sentences(const TimelineView& view) {
+  std::vector<std::string> sentences;
+  const auto tell = [&](std::string sentence) {
+    if (!sentence.empty()) sentences.push_back(std::move(sentence));
+  };
+  tell(NameWords(view.input, 60) + ": " + HowLong(view));
+  tell(WhereItWent(view));
+  tell(WhatExecuted(view));
+  size_t told = 0;
+  for (const ThreadTimeline* thread : ByLife(*view.timeline)) {
+    if (!thread->longest || !view.has_times()) continue;
+    if (++told <= kMostLongest) tell(LongestCall(view, *thread));
+  }
+  if (told > kMostLongest)
+    tell(fmt::format("({} more threads: --tid and --json tell of them.)", told - kMostLongest));
+  tell(NotKnown(view));
+  return sentences;
+}
+
+void AppendSentences(const TimelineView& view, std::string& out) {
+  for (const std::string& sentence : Sentences(view))
+    out += Wrapped(sentence, 2, view.width) + '\n';
+}
+
+}  // namespace flowback::cli

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// A timeline and how it is to be shown, as text, JSON or a picture.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/text/output.h"
+#include "flowback/decode/stream_input.h"
+#include "flowback/model/recording.h"
+#include "flowback/replay/recording_clock.h"
+#include "flowback/replay/source_lines.h"
+#include "flowback/replay/threads.h"
+#include "flowback/replay/timeline.h"
+
+namespace flowback::cli {
+
+// Who was on a CPU when, in the columns of the threads' strips.
+struct CpuStrip {
+  int32_t cpu = -1;
+  std::vector<int32_t> tids;   // of each column: who was there longest; -1: nobody that is known
+  std::vector<uint64_t> busy;  // time of each column with somebody there
+};
+
+// What it points to outlives it.
+struct TimelineView {
+  const Timeline* timeline = nullptr;
+  const Recording* recording = nullptr;
+  const Threads* threads = nullptr;
+  const RecordingClock* clock = nullptr;
+  SourceLines* lines = nullptr;
+  std::vector<CpuStrip> cpus;
+  std::string input;
+  std::string function;    // --function, as it was given
+  size_t rows = 0;         // of each profile
+  uint64_t max_depth = 0;  // of call paths
+  size_t width = 0;        // of a line
+  bool color = false;
+  bool is_part = false;  // --time, --tid, ... leave something out
+
+  // Without times instructions stand for them.
+  bool has_times() const { return timeline->begin < timeline->end; }
+  uint64_t WeightOf(const CallSums& sums) const {
+    return has_times() ? sums.total : sums.instructions;
+  }
+  uint64_t SelfWeightOf(const CallSums& sums) const {
+    return has_times() ? sums.self.time : sums.self_instructions;
+  }
+};
+
+// Of so many columns, from the timeline's begin to its end. Empty where no record tells who was on
+// which CPU.
+std::vector<CpuStrip> CpuStripsOf(const Timeline& timeline, const Recording& recording,
+                                  const StreamInputs& inputs, size_t columns);
+
+void PrintTimelineText(const TimelineView& view, Output& output);
+void PrintTimelineJson(const TimelineView& view, Output& output);
+
+// What is said first: how long, how many threads, where the time went, the longest call of each
+// thread, and what is not known.
+std::vector<std::string> Sentences(const TimelineView& view);
+
+// The parts of the text.
+void AppendSentences(const TimelineView& view, std::string& out);
+void AppendStrips(const TimelineView& view, std::string& out);
+void AppendFunctionProfile(const TimelineView& view, std::string& out);
+void AppendPathProfile(const TimelineView& view, std::string& out);
+
+// Words.
+std::string DurationWords(uint64_t duration, bool nanoseconds);  // "1.25 ms", "12 ticks"
+std::string MomentWords(uint64_t time, bool nanoseconds);        // "12.345678901", "tsc:123"
+std::string ShareWords(uint64_t part, uint64_t whole);           // "12.5 %"
+std::string NameWords(std::string_view name, size_t most);       // printable, cut
+std::string NameOf(const TimelineView& view, uint32_t function, size_t most);
+std::string NameOf(const TimelineView& view, const ThreadTimeline& thread);
+size_t ColumnsOf(std::string_view text);  // that a terminal shows it in
+// Threads by how long they live, the longest first.
+std::vector<const ThreadTimeline*> ByLife(const Timeline& timeline);
+// Functions by their own time, the most first; those without any are left out.
+std::vector<uint32_t> BySelf(const TimelineView& view);
+
+}  // namespace flowback::cli

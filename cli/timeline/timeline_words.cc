@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/text/printable.h"
+#include "cli/timeline/timeline_view.h"
+
+namespace flowback::cli {
+
+std::string DurationWords(uint64_t duration, bool nanoseconds) {
+  if (!nanoseconds) return fmt::format("{} ticks", duration);
+  struct Unit {
+    uint64_t size;
+    const char* name;
+  };
+  for (const Unit unit : {Unit{1'000'000'000, "s"}, Unit{1'000'000, "ms"}, Unit{1'000, "us"}}) {
+    if (duration < unit.size) continue;
+    const double value = static_cast<double>(duration) / static_cast<double>(unit.size);
+    const int digits = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+    return fmt::format("{:.{}f} {}", value, digits, unit.name);
+  }
+  return fmt::format("{} ns", duration);
+}
+
+std::string MomentWords(uint64_t time, bool nanoseconds) {
+  return nanoseconds ? SecondsText(time) : fmt::format("tsc:{}", time);
+}
+
+std::string ShareWords(uint64_t part, uint64_t whole) {
+  if (part == 0 || whole == 0) return "0 %";
+  const double percent = 100 * static_cast<double>(part) / static_cast<double>(whole);
+  return percent < 0.05 ? "<0.1 %" : fmt::format("{:.1f} %", percent);
+}
+
+// Where a character of UTF-8 begins there is one column more. Wide and combining characters are
+// taken for narrow ones.
+size_t ColumnsOf(std::string_view text) {
+  return static_cast<size_t>(
+      std::ranges::count_if(text, [](char c) { return (static_cast<uint8_t>(c) & 0xc0) != 0x80; }));
+}
+
+std::string NameWords(std::string_view name, size_t most) {
+  // What is beyond is not shown in any case, however long the name is.
+  std::string text = Printable(name.substr(0, 4 * most));
+  if (ColumnsOf(text) <= most && name.size() <= 4 * most) return text;
+  size_t columns = 0;
+  size_t end = 0;
+  while (end < text.size()) {
+    const bool begins = (static_cast<uint8_t>(text[end]) & 0xc0) != 0x80;
+    if (begins && columns + 3 >= most) break;
+    columns += begins ? 1 : 0;
+    ++end;
+  }
+  return text.substr(0, end) + "...";
+}
+
+std::string NameOf(const TimelineView& view, uint32_t function, size_t most) {
+  if (function == CallPath::kNoFunction) return "(in no known call)";
+  return NameWords(view.timeline->functions[function].name, most);
+}
+
+std::string NameOf(const TimelineView& view, const ThreadTimeline& thread) {
+  if (thread.tid >= 0) {
+    const CommSpan comm = view.threads->CommAt(thread.tid, 0);
+    const std::string name = NameWords(comm.comm, 20);
+    return name.empty() ? std::to_string(thread.tid) : fmt::format("{} {}", name, thread.tid);
+  }
+  if (thread.stream == nullptr) return "?";
+  return thread.stream->cpu >= 0 ? fmt::format("(cpu{}: whose is not known)", thread.stream->cpu)
+                                 : fmt::format("stream {}", thread.stream->index);
+}
+
+std::vector<const ThreadTimeline*> ByLife(const Timeline& timeline) {
+  std::vector<const ThreadTimeline*> sorted;
+  for (const ThreadTimeline& thread : timeline.threads) sorted.push_back(&thread);
+  std::ranges::stable_sort(sorted, [](const ThreadTimeline* a, const ThreadTimeline* b) {
+    return std::pair(a->end - a->begin, a->instructions) >
+           std::pair(b->end - b->begin, b->instructions);
+  });
+  return sorted;
+}
+
+std::vector<uint32_t> BySelf(const TimelineView& view) {
+  const std::vector<CallSums>& sums = view.timeline->by_function;
+  std::vector<uint32_t> sorted;
+  for (uint32_t i = 0; i < sums.size(); ++i)
+    if (sums[i].count != 0 || sums[i].total != 0 || sums[i].instructions != 0) sorted.push_back(i);
+  std::ranges::stable_sort(sorted, [&](uint32_t a, uint32_t b) {
+    return std::pair(view.SelfWeightOf(sums[a]), view.WeightOf(sums[a])) >
+           std::pair(view.SelfWeightOf(sums[b]), view.WeightOf(sums[b]));
+  });
+  return sorted;
+}
+
+}  // namespace flowback::cli

@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""callgrind_test.py FLOWBACK CXX: calls of each function, and its own and its paths' instructions, as
+valgrind's callgrind counts them, of one program on one input.
+
+Of the program's own functions only. The C library is not the same one to both: under valgrind it is
+told of another processor, so that it takes other functions, and its allocator is valgrind's loader's.
+Callgrind joins recursive calls unless it is told to separate them; the program's recursion is compared
+by function. The stubs of the program's procedure linkage table are the callee's to us; callgrind adds
+them to the caller unless told not to skip them, and then has them apart.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+FLOWBACK = os.path.abspath(sys.argv[1])
+CXX = sys.argv[2]
+
+PROGRAM = r"""
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+#define KEEP extern "C" __attribute__((noinline, noclone))
+static volatile uint32_t sink;
+KEEP uint32_t mix(uint32_t a) { return a * 2654435761u ^ (a >> 13); }
+KEEP uint32_t hash_block(const unsigned char* data, uint32_t size) {
+  uint32_t sum = size;
+  for (uint32_t i = 0; i < size; ++i) sum = mix(sum + data[i]);
+  return sum;
+}
+KEEP uint32_t find_match(const unsigned char* data, uint32_t at, uint32_t size) {
+  uint32_t best = 0;
+  for (uint32_t from = at > 64 ? at - 64 : 0; from < at; ++from) {
+    uint32_t length = 0;
+    while (at + length < size && data[from + length] == data[at + length] && length < 32) ++length;
+    if (length > best) best = length;
+  }
+  return best;
+}
+KEEP void emit(uint32_t value) { sink = sink + value; }
+KEEP uint32_t compress(const unsigned char* data, uint32_t size) {
+  uint32_t out = 0;
+  for (uint32_t at = 0; at < size;) {
+    const uint32_t match = find_match(data, at, size);
+    if (match > 3) { emit(match); at += match; } else { emit(data[at]); ++at; }
+    ++out;
+  }
+  return out;
+}
+KEEP uint32_t fold(uint32_t depth) { return depth == 0 ? 1 : fold(depth - 1) + mix(depth); }
+struct Guard { ~Guard() { emit(7); } };
+KEEP uint32_t checked(uint32_t value) { if (value % 5 == 0) throw std::runtime_error("five"); return value; }
+KEEP uint32_t careful(uint32_t value) { Guard guard; return checked(value) + 1; }
+KEEP uint32_t tries(uint32_t count) {
+  uint32_t caught = 0;
+  for (uint32_t i = 0; i < count; ++i) try { sink = careful(i); } catch (const std::exception&) { ++caught; }
+  return caught;
+}
+int main() {
+  unsigned char data[6000];
+  for (uint32_t i = 0; i < sizeof data; ++i) data[i] = (i * i / 7) % 23 < 9 ? 'a' + i % 5 : 'k';
+  for (uint32_t at = 0; at < sizeof data; at += 500) sink = hash_block(data + at, 500);
+  sink = compress(data, sizeof data);
+  sink = fold(40);
+  sink = tries(23);
+  return 0;
+}
+"""
+OWN = ["mix", "hash_block", "find_match", "emit", "compress", "fold", "checked", "careful", "tries", "main"]
+
+
+def run(*words):
+    return subprocess.run(words, check=True, capture_output=True, text=True).stdout
+
+
+def callgrind(path):
+    """{function: own instructions}, {function: calls}, {(caller, function): (calls, with what it calls)}."""
+    own, calls, edges, names = {}, {}, {}, {}
+
+    def name(text):
+        number, _, rest = text.partition(" ")
+        if rest:
+            names[number] = rest
+        return names[number]
+
+    function, callee, line_is_call = None, None, None
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            line = line.strip()
+            if match := re.match(r"fn=(.*)", line):
+                function = name(match[1])
+            elif match := re.match(r"cfn=(.*)", line):
+                callee = name(match[1])
+            elif match := re.match(r"calls=(\d+)", line):
+                line_is_call = int(match[1])
+            elif re.match(r"[+*-]?\d* ?[+*-]?\d+ \d+$|\* \d+$", line):
+                cost = int(line.split()[-1])
+                if line_is_call is None:
+                    own[function] = own.get(function, 0) + cost
+                else:
+                    calls[callee] = calls.get(callee, 0) + line_is_call
+                    before = edges.get((function, callee), (0, 0))
+                    edges[function, callee] = (before[0] + line_is_call, before[1] + cost)
+                    line_is_call = None
+    return own, calls, edges
+
+
+class Counts(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        path = lambda name: os.path.join(cls.folder.name, name)
+        with open(path("work.cc"), "w", encoding="utf-8") as file:
+            file.write(PROGRAM)
+        run(CXX, "-g", "-O1", "-fno-optimize-sibling-calls", "-fno-inline", "-o", path("work"), path("work.cc"))
+        run("valgrind", "--tool=callgrind", "--compress-strings=yes", "--compress-pos=no", "--separate-recs1=fold", "--skip-plt=no",
+            f"--callgrind-out-file={path('out')}", path("work"))
+        cls.own, cls.calls, cls.edges = callgrind(path("out"))
+        run(FLOWBACK, "record", "-o", path("work.data"), "--", path("work"))
+        cls.timeline = json.loads(run(FLOWBACK, "timeline", path("work.data"), "--json"))
+        cls.functions = {f["name"]: f for f in cls.timeline["functions"]}
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def test_calls_by_function(self):
+        for name in OWN:
+            if name == "main":
+                continue  # who calls it is the C library
+            self.assertEqual(self.functions[name]["calls"], self.calls[name], name)
+
+    def test_own_instructions_by_function(self):
+        for name in OWN:
+            self.assertEqual(self.functions[name]["self_instructions"], self.own[name], name)
+
+    def test_instructions_by_call_path(self):
+        """Of each caller and callee, with all that is called in turn, where that is all the program's."""
+        names = [f["name"] for f in self.timeline["functions"]]
+        paths = self.timeline["paths"]
+        name = lambda path: None if path["function"] is None else names[path["function"]]
+        told = {}
+        for path in paths[1:]:
+            key = (name(paths[path["parent"]]), name(path))
+            before = told.get(key, (0, 0))
+            told[key] = (before[0] + path["calls"], before[1] + path["instructions"])
+        compared = 0
+        for key in (("main", "hash_block"), ("hash_block", "mix"), ("main", "compress"),
+                    ("compress", "find_match"), ("compress", "emit"), ("fold", "mix"), ("main", "fold")):
+            self.assertEqual(told[key], self.edges[key], key)
+            compared += 1
+        self.assertEqual(compared, 7)
+
+    def test_all_of_it_adds_up(self):
+        self.assertEqual(sum(f["self_instructions"] for f in self.timeline["functions"]) +
+                         self.timeline["paths"][0]["self_instructions"],
+                         self.timeline["threads"][0]["instructions"])
+
+
+if __name__ == "__main__":
+    lacks = "valgrind" in os.environ.get("FLOWBACK_TEST_HOST_LACKS", "").split(",")
+    if lacks or shutil.which("valgrind") is None:
+        print("left out: counts against callgrind: valgrind is not installed: apt-get install valgrind")
+        sys.exit(77)
+    unittest.main(argv=sys.argv[:1])

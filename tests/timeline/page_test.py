@@ -1,0 +1,287 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""page_test.py FLOWBACK [FOLDER]: the page of a recording that is made here, in a real browser, with
+a real mouse and keys. With FOLDER pictures of it are left there, to be looked at."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+import browser
+
+FLOWBACK = os.path.abspath(sys.argv[1])
+PICTURES = sys.argv[2] if len(sys.argv) > 2 else None
+
+PROGRAM = r"""
+#include <pthread.h>
+#include <stdio.h>
+static volatile unsigned sum;
+__attribute__((noinline)) void inner_work(unsigned n) { for (unsigned i = 0; i < n; ++i) sum += i; }
+__attribute__((noinline)) void middle_work(unsigned n) { for (int i = 0; i < 4; ++i) inner_work(n); }
+__attribute__((noinline)) void outer_work(unsigned n) { middle_work(n); middle_work(2 * n); inner_work(n); }
+static void* thread_work(void* n) { outer_work((unsigned)(long)n); return NULL; }
+int main(void) {
+  pthread_t threads[3];
+  for (long i = 0; i < 3; ++i) pthread_create(&threads[i], NULL, thread_work, (void*)(3000 * (i + 1)));
+  outer_work(5000);
+  for (int i = 0; i < 3; ++i) pthread_join(threads[i], NULL);
+  puts("done");
+  return 0;
+}
+"""
+
+
+def skip(why):
+    print(f"left out: the page in a browser: {why}")
+    sys.exit(77)
+
+
+def run(*words):
+    return subprocess.run(words, check=True, capture_output=True, text=True).stdout
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+class Page(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        path = lambda name: os.path.join(cls.folder.name, name)
+        with open(path("work.c"), "w", encoding="utf-8") as file:
+            file.write(PROGRAM)
+        run("gcc", "-g", "-O1", "-pthread", "-o", path("work"), path("work.c"))
+        cls.recording = path("work.data")
+        run(FLOWBACK, "record", "-o", cls.recording, "--", path("work"))
+        cls.page = path("work.html")
+        run(FLOWBACK, "timeline", cls.recording, "--html", cls.page)
+        cls.json = json.loads(run(FLOWBACK, "timeline", cls.recording, "--json"))
+        cls.browser = browser.Browser()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.browser.__exit__()
+        cls.folder.cleanup()
+
+    def setUp(self):
+        self.browser.events.clear()
+        self.browser.open(self.page)
+        self.browser.drawn()
+
+    def tearDown(self):
+        self.assertEqual(self.browser.problems(), [])
+
+    def state(self, key):
+        return self.browser.ask(f"timeline.state.{key}")
+
+    def place(self, name):
+        """In the window, the middle of the longest call of the function, and what is known of it."""
+        found = self.browser.ask("""(() => {
+          let best = null;
+          for (const lane of timeline.lanes) {
+            if (!lane.thread) continue;
+            const calls = lane.thread.calls;
+            calls.fn.forEach((fn, i) => {
+              if (timeline.data.functions[fn].name !== NAME) return;
+              if (best && best.duration >= calls.duration[i]) return;
+              best = { duration: calls.duration[i], instructions: calls.instructions[i],
+                       time: calls.begin[i] + calls.duration[i] / 2, lane, depth: calls.depth[i] };
+            });
+          }
+          if (!best) return null;
+          const box = document.getElementById('canvas').getBoundingClientRect();
+          return { x: box.left + timeline.xOf(best.time), y: box.top + timeline.yOf(best.lane, best.depth),
+                   duration: best.duration, instructions: best.instructions };
+        })()""".replace("NAME", json.dumps(name)))
+        self.assertIsNotNone(found, name)
+        return found
+
+    def panel(self):
+        return self.browser.ask("document.getElementById('panel').innerText")
+
+    def picture(self, name):
+        if PICTURES:
+            self.browser.drawn()
+            self.browser.picture(os.path.join(PICTURES, name + ".png"))
+
+    def test_begins_with_the_sentences_and_all_threads(self):
+        said = self.browser.ask("document.getElementById('said').innerText")
+        self.assertIn("4 threads", said)
+        self.assertIn("emulated", said)
+        self.assertEqual(self.browser.ask("timeline.data.threads.length"), 4)
+        self.assertEqual(self.state("length"), self.json["end"] - self.json["begin"])
+        self.picture("all")
+
+    def test_click_tells_the_figures_of_a_call(self):
+        call = self.place("outer_work")
+        self.browser.click(call["x"], call["y"])
+        self.browser.drawn()
+        panel = self.panel()
+        self.assertTrue(panel.startswith("outer_work"), panel)
+        self.assertIn(f"{call['instructions']:,}", panel)
+        self.assertIn("work.c:", panel)
+        self.assertIn("void outer_work", panel)
+        sums = next(f for f in self.json["functions"] if f["name"] == "outer_work")
+        self.assertEqual(sums["calls"], 4)
+        self.assertIn("calls\n4", panel.replace("\t", "\n"))
+        self.picture("clicked")
+
+    def test_wheel_zooms_at_the_mouse_and_back(self):
+        call = self.place("outer_work")
+        before = self.state("length")
+        x, y = round(call["x"]), round(call["y"])  # a page is told whole pixels
+        time_there = f"timeline.timeOf({x} - document.getElementById('canvas').getBoundingClientRect().left)"
+        time = self.browser.ask(time_there)
+        for _ in range(5):
+            self.browser.wheel(x, y, -240)
+        self.browser.drawn()
+        self.assertLess(self.state("length"), before / 10)
+        self.assertAlmostEqual(self.browser.ask(time_there), time, delta=self.state("length") / 500)
+        self.picture("zoomed")
+        for _ in range(20):
+            self.browser.wheel(x, y, 240)
+        self.assertEqual(self.state("length"), before)
+
+    def test_drag_moves_what_is_under_the_mouse(self):
+        call = self.place("outer_work")
+        for _ in range(4):
+            self.browser.wheel(call["x"], call["y"], -240)
+        call = self.place("outer_work")
+        self.browser.drag(600, 500, -120, 0)
+        self.browser.drawn()
+        self.assertAlmostEqual(self.place("outer_work")["x"], call["x"] - 120, delta=3)
+        self.assertEqual(self.panel(), "Click a call for its figures.")
+
+    def test_double_click_shows_one_call(self):
+        call = self.place("outer_work")
+        self.browser.click(call["x"], call["y"], count=2)
+        self.browser.drawn()
+        self.assertAlmostEqual(self.state("length"), 1.1 * call["duration"], delta=call["duration"] / 100)
+
+    def test_keys_zoom_and_move(self):
+        before = self.state("length")
+        for key in "+++":
+            self.browser.key(key)
+        self.assertLess(self.state("length"), before / 3)
+        begin = self.state("begin")
+        self.browser.key("ArrowRight")
+        self.assertGreater(self.state("begin"), begin)
+        self.browser.key("a")
+        self.assertAlmostEqual(self.state("begin"), begin, delta=1)
+        self.browser.key("-")
+        self.browser.key("0")
+        self.assertEqual(self.state("length"), before)
+
+    def test_search_goes_from_call_to_call(self):
+        self.browser.key("/")
+        for letter in "MIDDLE_w":
+            self.browser.key(letter)
+        self.browser.drawn()
+        calls = next(f for f in self.json["functions"] if f["name"] == "middle_work")["calls"]
+        self.assertEqual(self.browser.ask("timeline.state.matches.length"), calls)
+        self.assertIn(f"{calls} calls", self.browser.ask("document.getElementById('found').innerText"))
+        self.browser.key("Enter")
+        self.browser.drawn()
+        self.assertTrue(self.panel().startswith("middle_work"))
+        self.assertIn("1 of", self.browser.ask("document.getElementById('found').innerText"))
+        self.picture("searched")
+        self.browser.key("Escape")
+        self.assertEqual(self.browser.ask("timeline.state.matches.length"), 0)
+
+    def test_dark_and_light(self):
+        background = "getComputedStyle(document.body).backgroundColor"
+        seen = []
+        for scheme in ("light", "dark"):
+            self.browser.call("Emulation.setEmulatedMedia",
+                              features=[{"name": "prefers-color-scheme", "value": scheme}])
+            self.browser.drawn()
+            seen.append(self.browser.ask(background))
+            self.picture(scheme)
+        self.assertEqual(len(set(seen)), 2)
+        box = self.browser.ask("(({x, y}) => [x, y])(document.getElementById('theme').getBoundingClientRect())")
+        self.browser.click(box[0] + 5, box[1] + 5)
+        self.assertEqual(self.browser.ask(background), seen[0])
+
+    def test_something_is_drawn_where_a_call_is(self):
+        call = self.place("outer_work")
+        pixel = self.browser.ask(f"""(() => {{
+          const canvas = document.getElementById('canvas'), box = canvas.getBoundingClientRect();
+          return [...canvas.getContext('2d').getImageData({call['x']} - box.left, {call['y']} + 6 - box.top, 1, 1).data];
+        }})()""")
+        back = self.browser.ask("getComputedStyle(document.body).backgroundColor")
+        self.assertNotEqual(pixel[:3], [int(n) for n in re.findall(r"\d+", back)])
+
+    def test_stays_fluid_with_many_calls(self):
+        """A hundred thousand calls in a row: a frame takes what its pixels take."""
+        text = read(self.page)
+        begin = text.index('<script id="data"')
+        begin = text.index("\n", begin) + 1
+        end = text.index("</script>", begin)
+        data = json.loads(text[begin:end])
+        many = 100000
+        step = max((data["end"] - data["begin"]) // many, 2)
+        data["end"] = data["begin"] + step * many
+        calls = data["threads"][0]["calls"]
+        for depth in range(0, 4):
+            calls["begin"] += [step if i else step - sum(calls["begin"]) for i in range(many)]
+        total = len(calls["begin"])
+        for key, value in (("duration", step - 1), ("least", 0), ("most", step), ("fn", 0), ("instructions", 1),
+                           ("whole", 1)):
+            calls[key] += [value] * (total - len(calls[key]))
+        calls["depth"] += [i // many + 30 for i in range(total - len(calls["depth"]))]
+        path = os.path.join(self.folder.name, "many.html")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text[:begin] + json.dumps(data) + text[end:])
+        self.browser.open(path)
+        self.browser.drawn()
+        milliseconds = self.browser.ask("""(() => {
+          const begin = performance.now();
+          for (let i = 0; i < 10; ++i) timeline.draw();
+          return (performance.now() - begin) / 10;
+        })()""")
+        print(f"a frame of {total} calls: {milliseconds:.1f} ms")
+        self.assertLess(milliseconds, 200)
+
+    def test_names_stay_names(self):
+        """A name that ends the script, and others, do nothing but be shown."""
+        text = read(self.page)
+        self.assertEqual(text.count("</script>"), 2)
+        hostile = "</script><script>window.harm=1</script>\u2028\"'\\" + "x" * 400
+        quoted = json.dumps(hostile).replace("<", "\\u003c")
+        path = os.path.join(self.folder.name, "hostile.html")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text.replace('"outer_work"', quoted))
+        self.browser.open(path)
+        self.browser.drawn()
+        self.assertIsNone(self.browser.ask("window.harm"))
+        call = self.place(hostile)
+        self.browser.click(call["x"], call["y"])
+        self.assertTrue(self.panel().startswith("</script>"))
+
+    def test_the_picture_is_one_and_shows(self):
+        path = os.path.join(self.folder.name, "work.svg")
+        run(FLOWBACK, "timeline", self.recording, "--svg", path)
+        root = xml.etree.ElementTree.parse(path).getroot()
+        titles = [e.text or "" for e in root.iter() if e.tag.endswith("title")]
+        self.assertTrue(any(t.startswith("outer_work, ") for t in titles))
+        text = read(path)
+        self.assertNotIn("href", text)
+        self.browser.open(path)
+        self.picture("svg")
+        self.assertGreater(self.browser.ask("document.querySelectorAll('rect').length"), 20)
+        wide = self.browser.ask("Math.max(...[...document.querySelectorAll('rect')].map("
+                                "(r) => r.getBoundingClientRect().right))")
+        self.assertLessEqual(wide, 1200)
+
+
+if __name__ == "__main__":
+    if browser.program() is None:
+        skip("chromium is not installed: apt-get install chromium")
+    unittest.main(argv=sys.argv[:1])
