@@ -117,7 +117,7 @@ Status TimelineJob::Prepare() {
   if (!code) return Fail(code.error());
   code_.emplace(std::move(*code));
   inputs_.emplace(recording_, *code_, words_.reader.resync, source_);
-  inputs_->set_threads(words_.reader.threads, words_.reader.window);
+  inputs_->set_threads(words_.reader.threads, words_.reader.in_flight);
   inputs_->set_progress(bytes_done_);
   inputs_->set_times(true);
   threads_.GroupByThread(recording_, *inputs_);
@@ -214,7 +214,7 @@ Status TimelineJob::ShowAround(Output& output) {
 
 TimelineOptions TimelineJob::Options(size_t columns) {
   TimelineOptions options{.threads = std::max(1U, ThreadCount()),
-                          .window = words_.reader.window,
+                          .in_flight = words_.reader.in_flight,
                           .span = span_,
                           .columns = columns};
   if (match_)

@@ -222,7 +222,7 @@ Result<Timeline> MakeTimeline(const TimelineSources& sources,
   if (!accounts) return Fail(accounts.error());
   accounts->summaries.clear();
   Player player(sources.inputs, sources.make_decoder,
-                {.threads = options.threads, .in_flight = options.window});
+                {.threads = options.threads, .in_flight = options.in_flight});
   TimelineMaker maker(sources, flows, options, accounts->times);
   if (Status status = player.Play(flows, maker); !status) return Fail(status.error());
   Timeline timeline = maker.Take();

@@ -124,7 +124,7 @@ bool Same(const CallSums& a, const CallSums& b) {
 TEST_P(TimelineTest, DoesNotDependOnThreads) {
   ASSERT_NO_FATAL_FAILURE(Open());
   const Timeline one = Make({.threads = 1});
-  const Timeline three = Make({.threads = 3, .window = 2});
+  const Timeline three = Make({.threads = 3, .in_flight = 2});
   ASSERT_EQ(one.threads.size(), three.threads.size());
   for (size_t i = 0; i < one.threads.size(); ++i) {
     const std::vector<CallPath>& a = one.threads[i].paths;

@@ -155,7 +155,7 @@ struct TimelineSources {
 
 struct TimelineOptions {
   unsigned threads = 1;  // that decode
-  size_t window = 0;     // as PlayOptions
+  size_t in_flight = 0;  // as PlayOptions
   TimeSpan span{};       // what lies outside is not counted
   // Which calls TimelineCall tells of, and StripColumn::focus is about; empty: all, and none.
   std::function<bool(const AddressSpace* space, uint64_t ip)> focus{};
