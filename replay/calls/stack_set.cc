@@ -113,6 +113,7 @@ void StackSet::Cut(CallExit how) {
 void StackSet::Clear() {
   active_ = std::make_unique<Stack>();
   numbers_ = 1;
+  compared_ = 0;
   now = {};
   has_unseen = true;
 }
@@ -415,9 +416,16 @@ void StackSet::Exchange(size_t index, Other other) {
   Pop(CallExit::kReturn);
 }
 
+// Whatever a flow makes of its stacks, no more of them are compared than it has instructions.
+bool StackSet::MayCompare() {
+  constexpr uint64_t kAhead = uint64_t{1} << 20;
+  compared_ += parked_.size() + 1;
+  return compared_ < kAhead + now.instructions;
+}
+
 bool StackSet::Correct(uint64_t address) {
   for (size_t i = active_->guesses.size(); i > 0; --i) {
-    if (active_->guesses[i - 1].depth < calls().size()) return false;
+    if (active_->guesses[i - 1].depth < calls().size() || !MayCompare()) return false;
     if (auto other = FindOther(i - 1, address)) {
       Exchange(i - 1, *std::move(other));
       return true;
@@ -463,7 +471,9 @@ bool StackSet::MayBeOther(size_t index, uint64_t address) const {
 void StackSet::Confirm(uint64_t address) {
   std::vector<Guess>& guesses = active_->guesses;
   for (size_t i = guesses.size(); i > 0 && guesses[i - 1].depth >= calls().size(); --i) {
-    if (parked_.size() > kMostCompared || guesses[i - 1].left.size() > kMostCompared) return;
+    if (parked_.size() > kMostCompared || guesses[i - 1].left.size() > kMostCompared ||
+        !MayCompare())
+      return;
     if (MayBeOther(i - 1, address)) continue;
     listener_->OnCertain(guesses[i - 1].number);
     const auto at = static_cast<ptrdiff_t>(i - 1);

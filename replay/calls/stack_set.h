@@ -154,6 +154,7 @@ class StackSet {
   bool MayBe(const Guess& guess, uint64_t address, const Stack& stack, size_t which,
              Turn parked) const;
   bool MayBeOther(size_t index, uint64_t address) const;
+  bool MayCompare();
   void Become(Content content);
   void Exchange(size_t guess, Other other);
 
@@ -169,6 +170,7 @@ class StackSet {
   uint32_t numbers_ = 1;
   uint64_t guesses_ = 0;
   size_t parked_calls_ = 0;
+  uint64_t compared_ = 0;  // stacks
 };
 
 }  // namespace flowback
