@@ -478,9 +478,9 @@ TEST(UsageOfARecording, IsExplained) {
 TEST(Help, ListsWhatWorksAndNothingElse) {
   const ProgramResult help = RunFlowback({"--help"});
   EXPECT_EQ(help.status, 0);
-  for (const char* command : {"record", "doctor", "info", "decode", "version"})
+  for (const char* command : {"record", "doctor", "info", "decode", "timeline", "version"})
     EXPECT_TRUE(help.out.contains(std::string("  ") + command)) << help.out;
-  for (const char* later : {"coverage", "timeline", "spikes", "replay"})
+  for (const char* later : {"coverage", "spikes", "replay"})
     EXPECT_FALSE(help.out.contains(later)) << help.out;
   EXPECT_EQ(RunFlowback({}).status, 2);
   EXPECT_EQ(RunFlowback({"help", "decode"}).status, 0);
