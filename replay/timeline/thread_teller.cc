@@ -42,6 +42,13 @@ uint32_t FunctionTable::NumberOf(const Call& call) {
     if (added) functions_.push_back(Describe(call));
     return known->second;
   }
+  Answer& answer = answers_[(call.entry_ip ^ (call.entry_ip >> 10)) % kAnswers];
+  if (call.space == nullptr || answer.space != call.space || answer.ip != call.entry_ip)
+    answer = {.space = call.space, .ip = call.entry_ip, .number = NumberByName(call)};
+  return answer.number;
+}
+
+uint32_t FunctionTable::NumberByName(const Call& call) {
   TimelineFunction function = Describe(call);
   if (by_name_.size() >= kMostTimelineFunctions) function.name = "[unknown]";
   const auto [known, added] = by_name_.try_emplace(function.name, functions_.size());

@@ -27,13 +27,23 @@ class FunctionTable {
   std::vector<TimelineFunction>& all() { return functions_; }
 
  private:
+  // Calls go to the same few places again and again.
+  struct Answer {
+    const AddressSpace* space = nullptr;
+    uint64_t ip = 0;
+    uint32_t number = 0;
+  };
+  static constexpr size_t kAnswers = 1024;
+
+  uint32_t NumberByName(const Call& call);
   TimelineFunction Describe(const Call& call);
 
   Symbolizer& symbolizer_;
   PathOf recorded_path_;
   std::vector<TimelineFunction> functions_;
   std::unordered_map<uint64_t, uint32_t> by_id_;
-  std::unordered_map<std::string, uint32_t> by_name_;  // of those without an id
+  std::unordered_map<std::string, uint32_t> by_name_;            // of those without an id
+  std::vector<Answer> answers_ = std::vector<Answer>(kAnswers);  // likewise
 };
 
 // What one thread's teller shares with the others'.

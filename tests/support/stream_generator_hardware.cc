@@ -81,7 +81,6 @@ void TracingHardware::Transferred(Transfer kind, uint64_t ip, uint64_t next, con
       Tip(target.address);
       return FlushBranches();  // nothing comes between MODE.Exec and the TIP it belongs to
     case Transfer::kReturn:
-      if (!options_.return_compression) return Tip(target.address);
       if (PopMatches(target.address)) return TntBit(true);
       // Held back, its TIP could be taken for that of a later branch, and a later bit for its own.
       FlushBranches();
