@@ -86,12 +86,12 @@ std::optional<Verdict> JudgeLoss(Bytes bytes, const DataLoss& lost, const Story:
   return std::nullopt;
 }
 
-// The last loss of native's before step `end` that the other has not, or not up to there. The same
+// The last loss of one side before step `end` that the other has not, or not up to there. The same
 // flow on both sides behind it, as in a loop, is chance.
-const DataLoss* LastOwnLoss(const Story& native, const Story& reference, size_t end) {
+const DataLoss* LastOwnLoss(const Story& one, const Story& other, size_t end) {
   while (end-- > 0) {
-    const DataLoss* ours = native.steps[end].after;
-    const DataLoss* theirs = reference.steps[end].after;
+    const DataLoss* ours = one.steps[end].after;
+    const DataLoss* theirs = other.steps[end].after;
     if (ours != nullptr && (theirs == nullptr || theirs->end != ours->end)) return ours;
   }
   return nullptr;
@@ -154,6 +154,7 @@ Verdict JudgeParting(const Subject& subject, Bytes bytes, const Story& native,
     const std::optional<Verdict> verdict = JudgeLoss(bytes, *before, nullptr, reference);
     if (verdict) return *verdict;
   }
+  if (LastOwnLoss(reference, native, common) != nullptr) return Verdict::kReferenceSooner;
   return JudgeTransfer(subject, native, common);
 }
 
