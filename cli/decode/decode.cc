@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <atomic>
 #include <optional>
-#include <thread>
 
 #include "cli/command.h"
 #include "cli/decode/decode_kinds.h"
@@ -87,14 +86,9 @@ class DecodeJob {
   IndexCache UsableIndex() const;
   SpanNeeds NeedsOfSpan() const { return {settings_.times.span, kind_.wants_context}; }
   Result<std::unique_ptr<Decoder>> NewDecoder();
-  std::string_view RecordedPath(const std::string& file) const;
   uint64_t TraceBytes() const;
   bool ShowsPackets() const { return kind_.name == "packets"; }
   bool ShowsAll() const { return settings_.times.all; }
-  unsigned ThreadCount() const {
-    const unsigned all = std::max(1U, std::thread::hardware_concurrency());
-    return options_.reader.threads != 0 ? options_.reader.threads : all;
-  }
   std::string InputName() const { return options_.reader.InputName(); }
 
   const DecodeOptions& options_;
@@ -160,7 +154,7 @@ Status DecodeJob::ConnectPrinters() {
       .symbolizer = &symbolizer_,
       .lines = &lines_,
       .functions = &functions_,
-      .recorded_path = [this](const std::string& file) { return RecordedPath(file); }};
+      .recorded_path = [this](const std::string& file) { return code_->RecordedPath(file); }};
   settings_.calls = options_.calls;
   settings_.calls.function_ran = &function_ran_;
   settings_.losses = &losses_;
@@ -225,12 +219,6 @@ Result<std::unique_ptr<Decoder>> DecodeJob::NewDecoder() {
   return decoder;
 }
 
-std::string_view DecodeJob::RecordedPath(const std::string& file) const {
-  for (const ImageStatus& image : code_->images())
-    if (image.file == file && !image.path.empty()) return image.path;
-  return file;
-}
-
 // Of all that is to be decoded.
 uint64_t DecodeJob::TraceBytes() const {
   uint64_t bytes = 0;
@@ -259,7 +247,8 @@ Status DecodeJob::Run(Output& output) {
 Status DecodeJob::ListPackets(Output& output) {
   for (const StreamOwner& owner : threads_.owners()) {
     PrintPackets(owner, settings_,
-                 {.threads = ThreadCount(), .in_flight = options_.reader.in_flight}, output);
+                 {.threads = options_.reader.ThreadCount(), .in_flight = options_.reader.in_flight},
+                 output);
     if (output.closed()) break;
   }
   return {};
@@ -269,7 +258,7 @@ Status DecodeJob::List(Output& output) {
   const std::vector<StreamOwner>& owners = threads_.owners();
   const ListingPlan plan{.make_printer = kind_.make_printer,
                          .order = kind_.order,
-                         .threads = ThreadCount(),
+                         .threads = options_.reader.ThreadCount(),
                          .in_flight = options_.reader.in_flight};
   Player player = NewPlayer();
   const std::unique_ptr<Listing> listing = MakeListing(plan, owners, settings_, output);
@@ -281,7 +270,8 @@ Status DecodeJob::List(Output& output) {
 
 // Printing takes most of the work, and has threads of its own: of many, some decode.
 Player DecodeJob::NewPlayer() {
-  PlayOptions options{.threads = std::max(1U, ThreadCount() / 2), .reaches = PiecesInSpan()};
+  PlayOptions options{.threads = std::max(1U, options_.reader.ThreadCount() / 2),
+                      .reaches = PiecesInSpan()};
   if (ShowsAll())
     options.check = [unit = source_->Unit()](const ByteAccount& account, const Stream& stream) {
       return CheckAccount(account, stream, unit);
@@ -301,7 +291,7 @@ Status DecodeJob::ListByTime(Output& output) {
                        .inputs = *inputs_,
                        .reaches = PiecesInSpan(),
                        .looks_back = kind_.looks_back,
-                       .threads = ThreadCount(),
+                       .threads = options_.reader.ThreadCount(),
                        .open = options_.reader.in_flight};
   return cli::ListByTime(plan, threads_.owners(), settings_, output);
 }

@@ -22,6 +22,7 @@
 #include "cli/text/json.h"
 #include "cli/text/printable.h"
 #include "flowback/replay/call_stack.h"
+#include "flowback/replay/exec_times.h"
 
 namespace flowback::cli {
 namespace {
@@ -79,7 +80,8 @@ class CallPrinter final : public FlowPrinter, private CallListener {
   explicit CallPrinter(const PrintSettings& settings) : FlowPrinter(settings, "call") {
     if (settings.calls.function)
       match_.emplace(*settings.calls.function, *settings.names.symbolizer);
-    stack_.LookForExec([this](uint64_t begin, uint64_t end) { return ExecBetween(begin, end); });
+    stack_.LookForExec(
+        [this](uint64_t begin, uint64_t end) { return execs_->Between(begin, end); });
   }
 
  private:
@@ -94,19 +96,8 @@ class CallPrinter final : public FlowPrinter, private CallListener {
 
   void PrintBegin(const StreamOwner& owner) override {
     held_.keeps_marks = listing().keeps_marks;
-    execs_.clear();
-    for (const SidebandRecord& record : settings().trace.recording->sideband)
-      if (const auto* comm = std::get_if<CommRecord>(&record);
-          comm != nullptr && comm->exec && comm->pid == owner.pid)
-        execs_.push_back(comm->time);
+    execs_.emplace(*settings().trace.recording, *settings().trace.clock, owner.pid);
     goes_on_ = GoesOnBehindSpan(owner);
-  }
-
-  bool ExecBetween(uint64_t begin, uint64_t end) const {
-    if (!settings().trace.clock->has_nanoseconds() || begin == 0) return false;
-    const uint64_t from = settings().trace.clock->Value(begin);
-    const uint64_t to = settings().trace.clock->Value(end);
-    return std::ranges::any_of(execs_, [&](uint64_t time) { return time >= from && time <= to; });
   }
 
   // The thread's stays behind the span are not decoded, so that its flow seems to end before them.
@@ -409,9 +400,9 @@ class CallPrinter final : public FlowPrinter, private CallListener {
   CallStack stack_{*settings().names.functions, *this};
   std::optional<FunctionMatch> match_;  // --function
   SourceColumns source_{settings()};
-  std::vector<uint64_t> execs_;  // times at which the process became another program
-  bool goes_on_ = false;         // behind the span
-  std::vector<Shown> shown_;     // the stack's calls
+  std::optional<ExecTimes> execs_;  // of the thread's process
+  bool goes_on_ = false;            // behind the span
+  std::vector<Shown> shown_;        // the stack's calls
   // The first of them that were entered ahead of the span, and are not printed. Few of what is
   // entered there still runs when the span begins: only those are put into words.
   std::vector<Call> ahead_;

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "cli/options/arguments.h"
 #include "cli/reading/cache_folder.h"
@@ -247,6 +249,10 @@ Status UnderstandSelection(const ReaderWords& words, ReaderOptions& options) {
 }
 
 }  // namespace
+
+unsigned ReaderOptions::ThreadCount() const {
+  return threads != 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
+}
 
 std::string ReaderOptions::InputName() const {
   if (!open.input.empty()) return open.input;

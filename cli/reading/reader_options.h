@@ -36,6 +36,8 @@ struct ReaderOptions {
 
   // The input as messages name it.
   std::string InputName() const;
+  // `threads`, or as many as the machine has.
+  unsigned ThreadCount() const;
 };
 
 // The words as given, before they are understood; lives as long as the CLI::App.

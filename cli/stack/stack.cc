@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <atomic>
 #include <optional>
-#include <thread>
 
 #include "cli/command.h"
 #include "cli/options/arguments.h"
@@ -19,6 +17,7 @@
 #include "cli/stack/stack_report.h"
 #include "cli/text/status.h"
 #include "cli/text/terminal_session.h"
+#include "flowback/replay/exec_times.h"
 #include "flowback/replay/player.h"
 
 namespace flowback::cli {
@@ -56,8 +55,6 @@ class StackJob {
   Status CheckThreads() const;
   Status Show(const StreamOwner& owner, Player& player, Output& output);
   Player NewPlayer();
-  std::string_view RecordedPath(const std::string& file) const;
-  bool HasExecuted(int32_t pid, uint64_t begin, uint64_t end) const;
 
   const StackOptions& options_;
   Recording recording_;
@@ -116,9 +113,8 @@ Status StackJob::CheckThreads() const {
 }
 
 Player StackJob::NewPlayer() {
-  const unsigned all = std::max(1U, std::thread::hardware_concurrency());
-  const unsigned threads = options_.reader.threads != 0 ? options_.reader.threads : all;
-  PlayOptions options{.threads = threads, .in_flight = options_.reader.in_flight};
+  PlayOptions options{.threads = options_.reader.ThreadCount(),
+                      .in_flight = options_.reader.in_flight};
   return Player(
       *inputs_, [this] { return source_->MakeDecoder(options_.reader.engine); },
       std::move(options));
@@ -141,33 +137,19 @@ Status StackJob::Run(Output& output) {
   return {};
 }
 
-std::string_view StackJob::RecordedPath(const std::string& file) const {
-  for (const ImageStatus& image : code_->images())
-    if (image.file == file && !image.path.empty()) return image.path;
-  return file;
-}
-
-bool StackJob::HasExecuted(int32_t pid, uint64_t begin, uint64_t end) const {
-  if (!clock_.has_nanoseconds() || begin == 0) return false;
-  return std::ranges::any_of(recording_.sideband, [&](const SidebandRecord& record) {
-    const auto* comm = std::get_if<CommRecord>(&record);
-    return comm != nullptr && comm->exec && comm->pid == pid && comm->time >= clock_.Value(begin) &&
-           comm->time <= clock_.Value(end);
-  });
-}
-
 Status StackJob::Show(const StreamOwner& owner, Player& player, Output& output) {
   std::vector<const ThreadFlow*> all;
   for (const ThreadFlow& flow : flows_) all.push_back(&flow);
   Result<ThreadOrigin> origin = OriginOf(owner, all, recording_, functions_, player);
   if (!origin) return Fail(origin.error());
-  const auto exec_between = [&](uint64_t begin, uint64_t end) {
-    return HasExecuted(owner.pid, begin, end);
+  const ExecTimes execs(recording_, clock_, owner.pid);
+  const auto exec_between = [&execs](uint64_t begin, uint64_t end) {
+    return execs.Between(begin, end);
   };
   StackTaker taker(functions_, {place_}, *std::move(origin), {.exec_between = exec_between});
   const Status played = player.Play({&owner}, taker);
   StackNames names(symbolizer_, lines_,
-                   [this](const std::string& file) { return RecordedPath(file); });
+                   [this](const std::string& file) { return code_->RecordedPath(file); });
   const StackStyle style{names, clock_, options_.reader.json};
   for (const ThreadStack& stack : taker.Take()) {
     if (stack.outside == ThreadStack::Outside::kLost) losses_.Add(stack.loss);

@@ -8,7 +8,6 @@
 #include <atomic>
 #include <optional>
 #include <set>
-#include <thread>
 
 #include "cli/command.h"
 #include "cli/decode/function_filter.h"
@@ -78,12 +77,7 @@ class TimelineJob {
   Result<std::unique_ptr<Decoder>> NewDecoder() const {
     return source_->MakeDecoder(words_.reader.engine);
   }
-  unsigned ThreadCount() const {
-    const unsigned all = std::max(1U, std::thread::hardware_concurrency());
-    return words_.reader.threads != 0 ? words_.reader.threads : all;
-  }
   bool WritesToTerminal() const { return words_.reader.output.empty() && !words_.IsPicture(); }
-  std::string_view RecordedPath(const std::string& file) const;
 
   const TimelineWords& words_;
   Recording recording_;
@@ -168,12 +162,6 @@ Status TimelineJob::Run(Output& output) {
   return at_ ? ShowAround(output) : ShowTimeline(output);
 }
 
-std::string_view TimelineJob::RecordedPath(const std::string& file) const {
-  for (const ImageStatus& image : code_->images())
-    if (image.file == file && !image.path.empty()) return image.path;
-  return file;
-}
-
 Status TimelineJob::ShowAround(Output& output) {
   Result<std::unique_ptr<Decoder>> decoder = NewDecoder();
   if (!decoder) return Fail(decoder.error());
@@ -201,7 +189,7 @@ Status TimelineJob::ShowAround(Output& output) {
       .symbolizer = &symbolizer_,
       .lines = &lines_,
       .functions = &functions_,
-      .recorded_path = [this](const std::string& file) { return RecordedPath(file); }};
+      .recorded_path = [this](const std::string& file) { return code_->RecordedPath(file); }};
   settings.losses = &losses_;
   const AroundPlan plan{.time = *at_,
                         .around = words_.around,
@@ -213,7 +201,7 @@ Status TimelineJob::ShowAround(Output& output) {
 }
 
 TimelineOptions TimelineJob::Options(size_t columns) {
-  TimelineOptions options{.threads = std::max(1U, ThreadCount()),
+  TimelineOptions options{.threads = words_.reader.ThreadCount(),
                           .in_flight = words_.reader.in_flight,
                           .span = span_,
                           .columns = columns};
@@ -260,7 +248,8 @@ Status TimelineJob::ShowTimeline(Output& output) {
       .symbolizer = symbolizer_,
       .functions = functions_,
       .make_decoder = [this] { return NewDecoder(); },
-      .recorded_path = [this](const std::string& file) { return std::string(RecordedPath(file)); }};
+      .recorded_path =
+          [this](const std::string& file) { return std::string(code_->RecordedPath(file)); }};
   TimelineOptions options = Options(columns);
   options.on_loss = [this](const DataLoss& loss) { losses_.Add(loss); };
   const Result<Timeline> timeline = MakeTimeline(sources, flows, options);

@@ -291,4 +291,10 @@ const AddressSpaceHistory& RecordingCode::ForStream(const Stream& stream) const 
   return *OfProcess(ProcessOf(stream));
 }
 
+std::string_view RecordingCode::RecordedPath(const std::string& file) const {
+  for (const ImageStatus& image : images_)
+    if (image.file == file && !image.path.empty()) return image.path;
+  return file;
+}
+
 }  // namespace flowback

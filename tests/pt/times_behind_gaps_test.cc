@@ -10,12 +10,7 @@ namespace {
 
 // The overflow hid two turns of the MTC counter; the TSC packet of the next PSB+ tells.
 TEST_F(TimesTest, MtcsBehindAnOverflowWaitForATsc) {
-  Loop(6);
-  writer_.TimePacket(Mtc{9});
-  writer_.Write(Ovf{});
-  writer_.Fup(kCode);
-  Loop(6);
-  writer_.TimePacket(Mtc{11});
+  LoopAroundAnOverflow();
   Loop(12);
   writer_.TimePacket(Mtc{12});
   const uint64_t late = 2 * 256 * 800;
@@ -37,12 +32,7 @@ TEST_F(TimesTest, MtcsBehindAnOverflowWaitForATsc) {
 // The same packets, but the thread was away between the last MTC and the TSC packet: the turns may
 // all have been then.
 TEST_F(TimesTest, TurnsBehindAnOverflowMayBeThoseOfAPause) {
-  Loop(6);
-  writer_.TimePacket(Mtc{9});
-  writer_.Write(Ovf{});
-  writer_.Fup(kCode);
-  Loop(6);
-  writer_.TimePacket(Mtc{11});
+  LoopAroundAnOverflow();
   Loop(12);
   Stop();
   const uint64_t turns = 2 * 256 * 800;
@@ -60,12 +50,7 @@ TEST_F(TimesTest, TurnsBehindAnOverflowMayBeThoseOfAPause) {
 }
 
 TEST_F(TimesTest, TurnsBehindAnOverflowMayBeThoseOfAnEarlierPause) {
-  Loop(6);
-  writer_.TimePacket(Mtc{9});
-  writer_.Write(Ovf{});
-  writer_.Fup(kCode);
-  Loop(6);
-  writer_.TimePacket(Mtc{11});
+  LoopAroundAnOverflow();
   Loop(12);
   Stop();
   writer_.TipPge(kCode);
@@ -82,12 +67,7 @@ TEST_F(TimesTest, TurnsBehindAnOverflowMayBeThoseOfAnEarlierPause) {
 
 // Outside PSB+, it comes when the clocks had stopped: then the turns may be of that time.
 TEST_F(TimesTest, TurnsBehindAnOverflowMayBeThoseOfASleep) {
-  Loop(6);
-  writer_.TimePacket(Mtc{9});
-  writer_.Write(Ovf{});
-  writer_.Fup(kCode);
-  Loop(6);
-  writer_.TimePacket(Mtc{11});
+  LoopAroundAnOverflow();
   Loop(12);
   const uint64_t turns = 2 * 256 * 800;
   writer_.TimePacket(Tsc{Line(3) + 100 + turns});
@@ -117,12 +97,7 @@ TEST_F(TimesTest, MtcsBehindAContradictionWaitForATsc) {
 }
 
 TEST_F(TimesTest, WithoutATscBehindAnOverflowTheEndIsOpen) {
-  Loop(6);
-  writer_.TimePacket(Mtc{9});
-  writer_.Write(Ovf{});
-  writer_.Fup(kCode);
-  Loop(6);
-  writer_.TimePacket(Mtc{11});
+  LoopAroundAnOverflow();
   Decode();
   ExpectBounds(0, 12, kStart, Line(1));
   ExpectBounds(12, 24, Line(1), 0);

@@ -82,6 +82,15 @@ class TimesTest : public testing::Test {
       writer_.Tip(kCode);
     }
   }
+  // Twelve instructions ahead of an overflow and twelve behind it, and the first MTC behind those.
+  void LoopAroundAnOverflow() {
+    Loop(6);
+    writer_.TimePacket(Mtc{9});
+    writer_.Write(Ovf{});
+    writer_.Fup(kCode);
+    Loop(6);
+    writer_.TimePacket(Mtc{11});
+  }
   // Leaves the loop; a system call stops tracing. Four instructions.
   void Stop() {
     writer_.TntBit(false);

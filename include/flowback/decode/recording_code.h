@@ -61,6 +61,9 @@ class RecordingCode {
   History OfProcess(int32_t pid) const;
   History Given() const { return given_; }
   const std::vector<ImageStatus>& images() const { return images_; }
+  // The path under which the recording has the image that was found in `file`; where it has none,
+  // `file`. Valid as long as both are.
+  std::string_view RecordedPath(const std::string& file) const;
   // What decoding has met so far, each file and mode once. A 64-bit file in a compatibility mode,
   // or 64-bit code in a 32-bit file: legal for a program that switches modes, else a wrong file.
   std::vector<ModeConflict> ModeConflicts() const;

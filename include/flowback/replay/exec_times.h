@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// When a process became another program, as the recording's sideband tells.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "flowback/model/recording.h"
+#include "flowback/replay/recording_clock.h"
+
+namespace flowback {
+
+class ExecTimes {
+ public:
+  // The clock must outlive it.
+  ExecTimes(const Recording& recording, const RecordingClock& clock, int32_t pid);
+
+  // Whether it did between two times of the trace, both in TSC ticks. False where they can't be
+  // compared with the sideband's, or the first is not known (0).
+  bool Between(uint64_t begin_tsc, uint64_t end_tsc) const;
+
+ private:
+  const RecordingClock* clock_;
+  std::vector<uint64_t> times_;  // as RecordingClock::Value
+};
+
+}  // namespace flowback
