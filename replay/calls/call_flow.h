@@ -31,6 +31,7 @@
 #include "decode/instruction/stack_use.h"
 #include "flowback/replay/call_stack.h"
 #include "replay/calls/block_uses.h"
+#include "replay/calls/call_bytes.h"
 #include "replay/calls/stack_set.h"
 
 namespace flowback {
@@ -53,6 +54,8 @@ class CallStack::Impl {
 
   const StackSet& stacks() const { return stacks_; }
   uint64_t stopped_at() const { return stop_.active ? stop_.expected : 0; }
+  std::vector<uint8_t> ToBytes(const SpaceNames& spaces) const;
+  bool FromBytes(Bytes bytes, const SpaceNames& spaces);
 
  private:
   // Where the flow stopped and what it should go on with. It may stop again before an instruction
@@ -102,6 +105,7 @@ class CallStack::Impl {
   void JumpOnLoadedStack(const Leap& leap);
   void TailCall(const FunctionPiece& target, const Leap& leap);
   void Interrupt(const TraceEvent& event);
+  void ReadFlow(CallReader& in);
   void UnwindToReturn(uint64_t address);
   void UnwindToFunction(uint64_t id);
   void Cut(CallExit how, uint64_t tsc);
@@ -116,7 +120,8 @@ class CallStack::Impl {
   BlockUses uses_;
   Stop stop_;
   const AddressSpace* space_ = nullptr;
-  FunctionPiece piece_;  // the last one looked up
+  FunctionPiece piece_;    // the last one looked up
+  uint64_t piece_ip_ = 0;  // for that address
   const AddressSpace* piece_space_ = nullptr;
   // Calls looked at for where exceptions land: no more than instructions executed, whatever a trace
   // makes of its returns.

@@ -247,6 +247,7 @@ void CallStack::Impl::Cut(CallExit how, uint64_t tsc) {
 const FunctionPiece& CallStack::Impl::PieceAt(const AddressSpace* space, uint64_t ip) {
   if (piece_space_ == space && piece_.Holds(ip)) return piece_;
   piece_ = functions_.Find(space, ip);
+  piece_ip_ = ip;
   piece_space_ = space;
   return piece_;
 }
@@ -273,5 +274,12 @@ uint32_t CallStack::stack() const { return impl_->stacks().number(); }
 uint64_t CallStack::instructions() const { return impl_->stacks().now.instructions; }
 std::vector<StackGuess> CallStack::guesses() const { return impl_->stacks().guesses(); }
 uint64_t CallStack::stopped_at() const { return impl_->stopped_at(); }
+uint64_t CallStack::guess_count() const { return impl_->stacks().guess_count(); }
+std::vector<uint8_t> CallStack::ToBytes(const SpaceNames& spaces) const {
+  return impl_->ToBytes(spaces);
+}
+bool CallStack::FromBytes(Bytes bytes, const SpaceNames& spaces) {
+  return impl_->FromBytes(bytes, spaces);
+}
 
 }  // namespace flowback

@@ -44,12 +44,13 @@ Call StackSet::Entered(CallEntry entry, uint64_t ip, const AddressSpace* space) 
   return call;
 }
 
-void StackSet::Put(const Call& call) {
-  active_->return_addresses.Add(call.return_address);
-  active_->functions.Add(call.function);
-  active_->resumes.Add(call.resume);
-  active_->calls.push_back(call);
+void StackSet::Stack::Put(const Call& call) {
+  return_addresses.Add(call.return_address);
+  functions.Add(call.function);
+  resumes.Add(call.resume);
+  calls.push_back(call);
 }
+void StackSet::Put(const Call& call) { active_->Put(call); }
 
 void StackSet::Push(const Call& call) {
   if (calls().size() + parked_calls_ >= CallStack::kMostCalls) Cut(CallExit::kLost);
@@ -112,6 +113,9 @@ void StackSet::Cut(CallExit how) {
 
 void StackSet::Clear() {
   active_ = std::make_unique<Stack>();
+  parked_.clear();
+  for (Places* places : {&by_return_, &inside_, &saved_}) places->clear();
+  parked_calls_ = 0;
   numbers_ = 1;
   compared_ = 0;
   now = {};
@@ -278,6 +282,11 @@ StackSet::Content StackSet::Stack::Before(size_t guess) const {
     older.depth += older.left.size() - made.left_below[i];
     older.left.resize(made.left_below[i]);
   }
+  // After an exchange what was left since is not known of each guess by itself: none is of more
+  // calls than there are, nor of more than one further in.
+  size_t most = before.calls.size();
+  for (size_t i = before.guesses.size(); i > 0; --i)
+    before.guesses[i - 1].depth = most = std::min(before.guesses[i - 1].depth, most);
   return before;
 }
 

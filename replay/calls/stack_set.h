@@ -26,6 +26,9 @@
 
 namespace flowback {
 
+class CallReader;  // replay/calls/call_bytes.h
+class CallWriter;
+
 class StackSet {
  public:
   explicit StackSet(CallListener& listener) : listener_(&listener) {}
@@ -87,6 +90,13 @@ class StackSet {
   bool HasGuess() const { return !active_->guesses.empty(); }
   void Confirm(uint64_t address);
   std::vector<StackGuess> guesses() const { return Short(active_->guesses); }
+  uint64_t guess_count() const { return guesses_; }
+
+  // All of it (stack_bytes.cc).
+  void Write(CallWriter& out) const;
+  // REQUIRES: as it was made, or behind Clear. Where the reader is not ok() afterwards, only Clear
+  // may follow.
+  void Read(CallReader& in);
 
  private:
   struct Saved {
@@ -122,6 +132,7 @@ class StackSet {
     uint64_t elsewhere = 0;  // instructions on other stacks since this one was first gone to
     uint64_t left_at = 0;    // instructions of the thread
 
+    void Put(const Call& call);
     // What it was when the guess of that index was made; with none, what it is.
     Content Before(size_t guess) const;
   };
@@ -137,6 +148,9 @@ class StackSet {
 
   using Places = std::set<std::pair<uint64_t, Turn>>;
 
+  static void Write(CallWriter& out, const Stack& stack);
+  static std::unique_ptr<Stack> ReadStack(CallReader& in);
+  static void ReadGuesses(CallReader& in, Stack& stack);
   void List(const Stack& stack, Turn turn, bool add);
   Parked::iterator FirstIn(const Places& places, uint64_t address);
   void Park() { ParkAs(turns_++); }

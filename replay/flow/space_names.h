@@ -20,7 +20,12 @@ class SpaceNames {
     for (const StayChange& change : input.changes)
       if (change.stay != nullptr) Add(change.stay->code.get());
   }
-  // REQUIRES: a space of an input.
+  void Add(const AddressSpace& space) {
+    const auto name = static_cast<uint32_t>(spaces_.size());
+    if (names_.try_emplace(&space, name).second) spaces_.push_back(&space);
+  }
+  bool Has(const AddressSpace* space) const { return names_.contains(space); }
+  // REQUIRES: it has it.
   uint32_t Of(const AddressSpace* space) const { return names_.at(space); }
   // Null: there is none of that name.
   const AddressSpace* Find(uint32_t name) const {
@@ -30,10 +35,7 @@ class SpaceNames {
  private:
   void Add(const AddressSpaceHistory* history) {
     if (history == nullptr || !names_.try_emplace(history, 0).second) return;
-    for (const AddressSpaceHistory::Epoch& epoch : history->epochs) {
-      const auto name = static_cast<uint32_t>(spaces_.size());
-      if (names_.try_emplace(epoch.space.get(), name).second) spaces_.push_back(epoch.space.get());
-    }
+    for (const AddressSpaceHistory::Epoch& epoch : history->epochs) Add(*epoch.space);
   }
 
   std::vector<const AddressSpace*> spaces_;

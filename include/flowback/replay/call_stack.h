@@ -16,11 +16,14 @@
 #include <memory>
 #include <vector>
 
+#include "flowback/base/bytes.h"
 #include "flowback/model/block_batch.h"
 #include "flowback/model/execution.h"
 #include "flowback/replay/functions.h"
 
 namespace flowback {
+
+class SpaceNames;  // replay/flow/space_names.h
 
 // How a call came onto the stack.
 enum class CallEntry : uint8_t {
@@ -170,6 +173,18 @@ class CallStack {
   // Where the flow stopped in untraced code, and has not gone on: the address of the instruction
   // that it should go on with; 0: it has gone on, or that is not known.
   uint64_t stopped_at() const;
+  // So many guesses have been made of this thread; the last one has that number.
+  uint64_t guess_count() const;
+
+  // All that it is, between two elements of the flow: all stacks, what is guessed of them, where
+  // the flow stopped. Another CallStack makes the same of it, also in another process, where the
+  // functions are the same; what follows is then told as if it had seen what came before. A stack
+  // that has not changed below a call begins with the same bytes. Empty: it can't be told so. That
+  // of LookForExec is none of it.
+  std::vector<uint8_t> ToBytes(const SpaceNames& spaces) const;
+  // Tells the listener nothing. False: these are not such bytes, and it is as behind Finish. No
+  // bytes do harm when they are read here, but only those that ToBytes gave lead to what may go on.
+  bool FromBytes(Bytes bytes, const SpaceNames& spaces);
 
  private:
   class Impl;
