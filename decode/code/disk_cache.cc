@@ -199,6 +199,10 @@ bool DiskCache::HasFolder() const {
   return !settings_.folder.empty() && MakeOwnFolders(settings_.folder) && IsOwn();
 }
 
+bool DiskCache::MayStore() const {
+  return HasRoomFor(0) && HasFolder() && access(settings_.folder.c_str(), W_OK | X_OK) == 0;
+}
+
 bool DiskCache::Store(const std::string& name, Bytes content) const {
   return HasRoomFor(content.size()) && HasFolder() && Write(name, content);
 }

@@ -62,6 +62,8 @@ class DiskCache {
 
   // What was kept under `name`, which is a file's name; null when there is nothing.
   std::unique_ptr<const CachedBytes> Load(const std::string& name) const;
+  // Whether a file could be kept; makes the folder where there is none.
+  bool MayStore() const;
   // Keeps the content, and makes the folder where there is none. False: it could not be kept.
   bool Store(const std::string& name, Bytes content) const;
   // The same for content that is work to make: `make` is called only where `least` bytes, which it

@@ -2,9 +2,9 @@
 #include "flowback/replay/thread_stack.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
-#include <variant>
+
+#include "base/number_bytes.h"
 
 namespace flowback {
 namespace {
@@ -69,6 +69,16 @@ class StackTaker::Impl final : public CallListener {
   }
   bool Done() const { return taken_ == places_.size() && pending_.empty(); }
   std::vector<ThreadStack> Take() { return std::move(stacks_); }
+  bool TookAll() const { return taken_ == places_.size(); }
+  Told TakeTold() {
+    guesses_before_ = stack_.guess_count();
+    return std::exchange(told_, {});
+  }
+  bool MayChange(const Told& told) const;
+  std::vector<uint8_t> ToBytes(const SpaceNames& spaces) const;
+  bool FromBytes(Bytes bytes, const SpaceNames& spaces);
+  bool IsBehindLoss() const { return outside_ == Outside::kLost; }
+  void SetLoss(const DataLoss& loss) { loss_ = loss; }
 
   void OnEnter(const Call& call, size_t depth) override;
   void OnExit(const Call&, size_t depth, CallExit how, uint64_t, const ExitTime&) override {
@@ -100,6 +110,9 @@ class StackTaker::Impl final : public CallListener {
   ThreadStack& TakeHere(uint64_t next);
   void Settle();
   void Show(Pending& pending);
+  void NoteOf(uint64_t guess) {
+    if (guess <= guesses_before_) told_.guesses.push_back(guess);
+  }
 
   std::vector<StackPlace> places_;
   ThreadOrigin origin_;
@@ -113,6 +126,8 @@ class StackTaker::Impl final : public CallListener {
   bool begun_ = false;
   Outside outside_ = Outside::kNotRecorded;
   DataLoss loss_;
+  Told told_;
+  uint64_t guesses_before_ = 0;  // CallStack::guess_count when told_ was taken
 };
 
 // Whether a place lies in so many instructions, of which the last one executed then.
@@ -215,6 +230,7 @@ ThreadStack& StackTaker::Impl::TakeHere(uint64_t next) {
 
 void StackTaker::Impl::OnEnter(const Call& call, size_t depth) {
   if (depth != 0 || call.entry != CallEntry::kReturnedTo || call.resume != 0) return;
+  told_.outside = true;
   for (Pending& pending : pending_)
     if (stacks_[pending.index].stack == stack_.stack() && !pending.calls.empty())
       pending.found.push_back(
@@ -223,6 +239,7 @@ void StackTaker::Impl::OnEnter(const Call& call, size_t depth) {
 
 void StackTaker::Impl::OnCorrection(uint64_t guess, uint64_t next, uint32_t stack,
                                     const LeftStack& right) {
+  NoteOf(guess);
   for (Pending& pending : pending_) {
     const auto found = std::ranges::find(pending.guesses, guess, &StackGuess::number);
     if (found == pending.guesses.end() || found->left > right.calls.size()) continue;
@@ -247,6 +264,7 @@ void StackTaker::Impl::OnCorrection(uint64_t guess, uint64_t next, uint32_t stac
 }
 
 void StackTaker::Impl::OnCertain(uint64_t guess) {
+  NoteOf(guess);
   for (Pending& pending : pending_)
     std::erase_if(pending.guesses, [&](const StackGuess& each) { return each.number == guess; });
 }
@@ -255,6 +273,7 @@ void StackTaker::Impl::OnInherited(const std::vector<Call>& calls, uint64_t addr
   std::vector<StackFrame> frames = FramesOf(calls, address);
   if (!frames.empty()) frames.front().is_exact = false;
   outside_ = origin_.inherited.outside;
+  told_.outside = true;
   for (Pending& pending : pending_) {
     if (stacks_[pending.index].stack != 0) continue;
     pending.found.insert(pending.found.end(), frames.begin(), frames.end());
@@ -274,8 +293,52 @@ void StackTaker::Impl::Show(Pending& pending) {
 
 // From here on nothing is found out about what was before.
 void StackTaker::Impl::Settle() {
+  told_.outside = true;
   for (Pending& pending : pending_) Show(pending);
   pending_.clear();
+}
+
+bool StackTaker::Impl::MayChange(const Told& told) const {
+  return std::ranges::any_of(pending_, [&](const Pending& pending) {
+    return told.outside || std::ranges::any_of(pending.guesses, [&](const StackGuess& guess) {
+             return std::ranges::find(told.guesses, guess.number) != told.guesses.end();
+           });
+  });
+}
+
+// The stacks, what else there is, and the size of that.
+std::vector<uint8_t> StackTaker::Impl::ToBytes(const SpaceNames& spaces) const {
+  std::vector<uint8_t> bytes = stack_.ToBytes(spaces);
+  if (bytes.empty()) return bytes;
+  NumberWriter out;
+  out.Number(next_);
+  out.Number(tsc_);
+  out.Number(begun_);
+  for (const Outside outside : {outside_, origin_.inherited.outside})
+    out.Number(static_cast<uint64_t>(outside));
+  const std::vector<uint8_t> own = out.Take();
+  bytes.insert(bytes.end(), own.begin(), own.end());
+  bytes.push_back(static_cast<uint8_t>(own.size()));
+  return bytes;
+}
+
+bool StackTaker::Impl::FromBytes(Bytes bytes, const SpaceNames& spaces) {
+  const Bytes stack = StackPart(bytes);
+  if (stack.empty()) return false;
+  const Bytes own = bytes.subspan(stack.size(), bytes.size() - stack.size() - 1);
+  NumberReader in(own);
+  next_ = in.Number();
+  tsc_ = in.Number();
+  begun_ = in.Number() != 0;
+  for (Outside* outside : {&outside_, &origin_.inherited.outside}) {
+    const uint64_t number = in.Number();
+    if (number > static_cast<uint64_t>(Outside::kNotBegun)) in.Fail();
+    *outside = static_cast<Outside>(in.ok() ? number : 0);
+  }
+  const bool done = in.Done();
+  if (!stack_.FromBytes(stack, spaces) || !done) return false;
+  TakeTold();
+  return true;
 }
 
 StackTaker::StackTaker(FunctionFinder& functions, std::vector<StackPlace> places,
@@ -291,143 +354,20 @@ void StackTaker::OnEvent(const TraceEvent& event) { impl_->OnEvent(event); }
 void StackTaker::OnLoss(const DataLoss& loss) { impl_->OnLoss(loss); }
 bool StackTaker::Done() const { return impl_->Done(); }
 std::vector<ThreadStack> StackTaker::Take() { return impl_->Take(); }
-
-namespace {
-
-constexpr unsigned kMostParents = 16;
-
-// Where a thread's flow begins.
-class FirstAddress final : public PlayConsumer {
- public:
-  void OnBlock(const BlockRun& run) override {
-    if (address == 0) address = run.address;
-  }
-  void OnEvent(const TraceEvent&) override {}
-  void OnLoss(const DataLoss&) override { lost_ = true; }
-  bool Done() const override { return address != 0 || lost_; }
-  uint64_t address = 0;
-
- private:
-  bool lost_ = false;
-};
-
-// The system calls that lie before an address: how many instructions were executed with each.
-class SystemCalls final : public PlayConsumer {
- public:
-  explicit SystemCalls(uint64_t behind) : behind_(behind) {}
-  void OnBlock(const BlockRun& run) override {
-    instructions_ += run.lengths.size();
-    const bool is_call = run.last == InstructionClass::kFarCall;
-    if (!is_call || run.LastAddress() + run.lengths.back() != behind_) return;
-    calls.push_back({instructions_, run.tsc});
-  }
-  void OnEvent(const TraceEvent&) override {}
-  void OnLoss(const DataLoss&) override {}
-
-  struct SystemCall {
-    uint64_t instructions = 0;
-    uint64_t tsc = 0;
-  };
-  std::vector<SystemCall> calls;
-
- private:
-  uint64_t behind_;
-  uint64_t instructions_ = 0;
-};
-
-const ForkRecord* ForkOf(const Recording& recording, const ThreadFlow& thread) {
-  for (const SidebandRecord& record : recording.sideband)
-    if (const auto* fork = std::get_if<ForkRecord>(&record);
-        fork != nullptr && fork->tid == thread.tid && fork->pid == thread.pid)
-      return fork;
-  return nullptr;
+bool StackTaker::TookAll() const { return impl_->TookAll(); }
+StackTaker::Told StackTaker::TakeTold() { return impl_->TakeTold(); }
+bool StackTaker::MayChange(const Told& told) const { return impl_->MayChange(told); }
+std::vector<uint8_t> StackTaker::ToBytes(const SpaceNames& spaces) const {
+  return impl_->ToBytes(spaces);
 }
-
-bool Executes(const Recording& recording, const ThreadFlow& thread) {
-  return thread.pid == thread.tid &&
-         std::ranges::any_of(recording.sideband, [&](const SidebandRecord& record) {
-           const auto* comm = std::get_if<CommRecord>(&record);
-           return comm != nullptr && comm->exec && comm->pid == thread.pid;
-         });
+bool StackTaker::FromBytes(Bytes bytes, const SpaceNames& spaces) {
+  return impl_->FromBytes(bytes, spaces);
 }
-
-struct Family {
-  const std::vector<const ThreadFlow*>& flows;
-  const Recording& recording;
-  FunctionFinder& functions;
-  Player& player;
-
-  Result<ThreadOrigin> OriginOf(const ThreadFlow& thread, unsigned parents) {
-    ThreadOrigin origin;
-    const ForkRecord* fork = ForkOf(recording, thread);
-    const bool is_copy = fork != nullptr && fork->pid != fork->parent_pid;
-    origin.life_begins = fork != nullptr ? !is_copy : Executes(recording, thread);
-    const auto parent = std::ranges::find_if(
-        flows, [&](const ThreadFlow* each) { return is_copy && each->tid == fork->parent_tid; });
-    if (parent == flows.end() || parents == kMostParents) return origin;
-    Result<std::optional<uint64_t>> call = CallOf(*fork, thread, **parent);
-    if (!call) return Fail(call.error());
-    if (!*call) return origin;
-    Result<ThreadOrigin> older = OriginOf(**parent, parents + 1);
-    if (!older) return older;
-    const StackPlace place{StackPlace::Kind::kInstruction, **call};
-    StackTaker taker(functions, {place}, *std::move(older),
-                     {.exec_between = {}, .keep_calls = true});
-    if (Status played = player.Play({*parent}, taker); !played) return Fail(played.error());
-    std::vector<ThreadStack> stacks = taker.Take();
-    if (!stacks.empty()) origin.inherited = std::move(stacks.front());
-    return origin;
-  }
-
-  Result<uint64_t> BeginOf(const ThreadFlow& thread) {
-    FirstAddress first;
-    if (Status played = player.Play({&thread}, first); !played) return Fail(played.error());
-    return first.address;
-  }
-
-  // Behind which instruction of its parent the thread was made. Both go on at one address. Of
-  // several system calls there the one in turn made it, where there are as many children; else the
-  // one nearest in time.
-  Result<std::optional<uint64_t>> CallOf(const ForkRecord& fork, const ThreadFlow& thread,
-                                         const ThreadFlow& parent) {
-    const Result<uint64_t> begin = BeginOf(thread);
-    if (!begin) return Fail(begin.error());
-    SystemCalls system(*begin);
-    if (Status played = player.Play({&parent}, system); !played) return Fail(played.error());
-    if (*begin == 0 || system.calls.empty()) return std::nullopt;
-    std::vector<uint64_t> forks;
-    for (const ThreadFlow* each : flows) {
-      const ForkRecord* other = ForkOf(recording, *each);
-      if (other == nullptr || other->parent_tid != parent.tid) continue;
-      const Result<uint64_t> its = BeginOf(*each);
-      if (!its) return Fail(its.error());
-      if (*its == *begin) forks.push_back(other->time);
-    }
-    if (forks.size() == system.calls.size()) {
-      const auto turn =
-          std::ranges::count_if(forks, [&](uint64_t time) { return time < fork.time; });
-      return system.calls[static_cast<size_t>(turn)].instructions;
-    }
-    return NearestTo(fork.time, system.calls);
-  }
-
-  std::optional<uint64_t> NearestTo(uint64_t time,
-                                    const std::vector<SystemCalls::SystemCall>& calls) const {
-    if (!recording.time.known()) return std::nullopt;
-    const auto distance = [&](const SystemCalls::SystemCall& call) {
-      const uint64_t its = recording.time.ToNanoseconds(call.tsc);
-      return its < time ? time - its : its - time;
-    };
-    return std::ranges::min_element(calls, {}, distance)->instructions;
-  }
-};
-
-}  // namespace
-
-Result<ThreadOrigin> OriginOf(const ThreadFlow& thread, const std::vector<const ThreadFlow*>& flows,
-                              const Recording& recording, FunctionFinder& functions,
-                              Player& player) {
-  return Family{flows, recording, functions, player}.OriginOf(thread, 0);
+Bytes StackTaker::StackPart(Bytes bytes) {
+  if (bytes.empty() || bytes.back() >= bytes.size()) return {};
+  return bytes.first(bytes.size() - bytes.back() - 1);
 }
+bool StackTaker::IsBehindLoss() const { return impl_->IsBehindLoss(); }
+void StackTaker::SetLoss(const DataLoss& loss) { impl_->SetLoss(loss); }
 
 }  // namespace flowback

@@ -6,10 +6,9 @@
 #include <map>
 #include <utility>
 
-#include "base/own_build.h"
-#include "decode/code/disk_cache.h"
 #include "replay/flow/index_builder.h"
 #include "replay/flow/index_content.h"
+#include "replay/flow/index_disk.h"
 #include "replay/flow/index_key.h"
 
 namespace flowback {
@@ -166,6 +165,7 @@ class FlowIndex::Impl {
 
   const std::vector<IndexedThread>& threads() const { return threads_; }
   const std::vector<HotBlock>& profile() const { return profile_; }
+  const SpaceNames& spaces() const { return spaces_; }
   bool from_cache() const { return from_cache_; }
   size_t segments() const {
     size_t count = 0;
@@ -242,9 +242,8 @@ Result<FlowIndex> FlowIndex::Open(const std::vector<IndexedStream>& streams,
   auto impl = std::make_unique<Impl>();
   if (Status status = impl->Begin(streams, decoder, options.times); !status)
     return Fail(status.error());
-  const uint64_t build = OwnBuild();
-  const bool kept = build != 0 && !cache.folder.empty() && !cache.key.empty();
-  const DiskCache disk({.folder = kept ? cache.folder : "", .most_bytes = cache.most_bytes}, build);
+  const bool kept = IsUsable(cache);
+  const DiskCache disk = DiskOf(cache);
   const auto file = kept ? disk.Load(cache.key) : nullptr;
   if (file == nullptr || !impl->Take(file->content())) {
     const auto begin = std::chrono::steady_clock::now();
@@ -290,6 +289,7 @@ std::vector<HotBlock> FlowIndex::ProfileOf(const FlowShare& share) const {
   return impl_->ProfileOf(share);
 }
 size_t FlowIndex::segments() const { return impl_->segments(); }
+const SpaceNames& FlowIndex::spaces() const { return impl_->spaces(); }
 bool FlowIndex::from_cache() const { return impl_->from_cache(); }
 size_t FlowIndex::file_bytes() const { return impl_->ToBytes().size(); }
 

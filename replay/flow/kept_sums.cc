@@ -6,10 +6,9 @@
 #include <utility>
 
 #include "base/number_bytes.h"
-#include "base/own_build.h"
-#include "decode/code/disk_cache.h"
 #include "flowback/decode/code_image.h"
 #include "replay/flow/index_builder.h"
+#include "replay/flow/index_disk.h"
 #include "replay/flow/space_names.h"
 
 namespace flowback {
@@ -157,12 +156,6 @@ SpaceNames SpacesOf(const Recording& recording, const StreamInputs& inputs) {
   return spaces;
 }
 
-bool IsUsable(const IndexCache& cache) {
-  return OwnBuild() != 0 && !cache.folder.empty() && !cache.key.empty();
-}
-DiskCache DiskOf(const IndexCache& cache) {
-  return DiskCache({.folder = cache.folder, .most_bytes = cache.most_bytes}, OwnBuild());
-}
 std::string NameOf(const IndexCache& cache) { return "sums-" + cache.key; }
 
 }  // namespace

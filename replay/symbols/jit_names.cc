@@ -286,6 +286,12 @@ std::optional<JitNames::Place> JitNames::FindLine(uint64_t file_offset) const {
                .function_begin = range->begin - range->offset};
 }
 
+std::vector<std::string> JitNames::ReadFrom() const {
+  std::vector<std::string> files;
+  for (const auto& file : mapped_) files.push_back(file->path());
+  return files;
+}
+
 std::optional<JitNames::Hit> JitNames::Find(uint64_t file_offset) const {
   return FindIn(ranges_, file_offset);
 }

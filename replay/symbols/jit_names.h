@@ -54,6 +54,8 @@ class JitNames {
   // What was kept with the recording. Nothing where that has no names.
   static JitNames Read(const Recording& recording);
 
+  // The files that names came from.
+  std::vector<std::string> ReadFrom() const;
   // Whether a file is this recording's file of code.
   bool IsCode(const std::string& file) const { return files_.contains(file); }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "flowback/replay/symbolizer.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <mutex>
 #include <optional>
@@ -33,6 +35,14 @@ ElfSymbols ReadSymbols(const std::string& path, const ImageSearch& search) {
   if (file == nullptr) return {};
   const auto debug_file = IsStripped(*file) ? OpenDebugFile(*file, search) : nullptr;
   return ElfSymbols::Read(*file, debug_file.get());
+}
+
+// A file as it is now.
+std::string StateOf(const std::string& path) {
+  struct stat info{};
+  if (stat(path.c_str(), &info) != 0) return path + " absent\n";
+  return path + " " + std::to_string(info.st_size) + " " + std::to_string(info.st_mtim.tv_sec) +
+         "." + std::to_string(info.st_mtim.tv_nsec) + "\n";
 }
 
 }  // namespace
@@ -109,6 +119,29 @@ std::vector<std::string> Symbolizer::OtherNames(const AddressSpace& space, uint6
   const Files::Known& file = files_->Of(mapping->section, search_);
   return file.is_jit ? std::vector<std::string>()
                      : file.symbols->OtherNames(ip - mapping->FileBase());
+}
+
+std::vector<std::string> Symbolizer::FilesRead() const {
+  const std::scoped_lock lock(files_->mutex);
+  std::vector<std::string> files = {""};
+  for (const auto& [path, symbols] : files_->by_path) files.push_back(path);
+  for (const auto& [path, list] : files_->kernels) files.push_back(path);
+  std::ranges::sort(files);
+  return files;
+}
+
+std::string Symbolizer::SourceOf(const std::string& file) const {
+  std::string source;
+  if (file.empty()) {
+    const std::scoped_lock lock(files_->mutex);
+    for (const std::string& path : files_->Jit().ReadFrom()) source += StateOf(path);
+    return source;
+  }
+  source = StateOf(file);
+  const auto opened = SymbolFile::Open(file);
+  if (opened == nullptr || !IsStripped(*opened)) return source;
+  const auto debug_file = OpenDebugFile(*opened, search_);
+  return debug_file == nullptr ? source : source + StateOf(debug_file->path());
 }
 
 std::vector<std::string> Symbolizer::KnownNames(size_t most) {

@@ -16,6 +16,7 @@
 #include "flowback/replay/player.h"
 #include "flowback/replay/symbolizer.h"
 #include "flowback/replay/thread_stack.h"
+#include "tests/calls/stacks_anywhere.h"
 #include "tests/cli/run_program.h"
 #include "tests/record/emulated.h"
 
@@ -158,6 +159,8 @@ class OwnStacks : public testing::TestWithParam<std::tuple<const char*, const ch
   bool in_turn_ = true;  // stacks left at one place are gone on with in that order
 };
 
+void ExpectAnywhere(const Recording& recording, const RecordingCode& code);
+
 void OwnStacks::Compare(const std::string& file, const Told& told) {
   OpenOptions options;
   options.input = file;
@@ -169,6 +172,7 @@ void OwnStacks::Compare(const std::string& file, const Told& told) {
   Symbolizer symbolizer({}, &*recording);
   SymbolFunctions functions(symbolizer);
   Player player(inputs, [&] { return inputs.source().MakeDecoder(""); }, {.threads = 2});
+  ExpectAnywhere(*recording, *code);
   const std::vector<ThreadFlow> flows = ThreadFlows(*recording, inputs);
   std::vector<const ThreadFlow*> all;
   for (const ThreadFlow& flow : flows) all.push_back(&flow);
@@ -192,6 +196,18 @@ void OwnStacks::Compare(const std::string& file, const Told& told) {
       ExpectSame(notes->second[i], stacks[i], in_turn_,
                  "thread " + std::to_string(flow.tid) + ", note " + std::to_string(i));
   }
+}
+
+// From kept stacks it is the same.
+void ExpectAnywhere(const Recording& recording, const RecordingCode& code) {
+  StreamInputs inputs(recording, code, Resync::kEarliest);
+  inputs.set_times(true);
+  const Result<std::unique_ptr<Decoder>> decoder = inputs.source().MakeDecoder("");
+  ASSERT_TRUE(decoder);
+  const calls_test::AnywhereSums sums = calls_test::ExpectStacksAnywhere(
+      recording, inputs, **decoder, {.segment_bytes = 512, .places = 12});
+  EXPECT_GT(sums.stacks, 0u);
+  EXPECT_EQ(sums.kept, sums.shares);
 }
 
 void OwnStacks::CompareCut(const ThreadFlow& flow, Player& player, FunctionFinder& functions,

@@ -32,6 +32,8 @@
 
 namespace flowback {
 
+class SpaceNames;  // replay/flow/space_names.h
+
 // The flow of one stay in one segment.
 struct FlowShare {
   const Stream* stream = nullptr;
@@ -124,6 +126,8 @@ class FlowIndex {
   std::vector<HotBlock> ProfileOf(const FlowShare& share) const;
 
   size_t segments() const;
+  // Those of all streams.
+  const SpaceNames& spaces() const;
   // No stream was decoded for it.
   bool from_cache() const;
   // Bytes that it takes in the cache; 0: it can't be kept.

@@ -39,6 +39,12 @@ class Symbolizer {
   // The names in all ELF files that were asked about so far, at most `most` of them, demangled.
   std::vector<std::string> KnownNames(size_t most);
 
+  // The files that names were looked for in so far; "" stands for code that processes made.
+  std::vector<std::string> FilesRead() const;
+  // What the names in such a file come from, as long as nobody changes it: which files, of which
+  // size and time. So much is read as it takes to know that.
+  std::string SourceOf(const std::string& file) const;
+
  private:
   struct Files;
 

@@ -96,6 +96,30 @@ class StackTaker final : public PlayConsumer {
   // In the order of the places, once all has been played.
   std::vector<ThreadStack> Take();
 
+  // What follows is for whoever need not play all (kept_stacks.h).
+
+  // All places have been come to.
+  bool TookAll() const;
+  // What the flow tells of stacks that it has left behind.
+  struct Told {
+    bool outside = false;           // what lies outside of them, or that nothing more is told
+    std::vector<uint64_t> guesses;  // about these, which were made before
+  };
+  // What was told since the last time.
+  Told TakeTold();
+  // Whether that changes a stack that was taken.
+  bool MayChange(const Told& told) const;
+  // What it knows between two elements of the flow, as CallStack::ToBytes, but for what is told of
+  // places and the loss behind which it is.
+  std::vector<uint8_t> ToBytes(const SpaceNames& spaces) const;
+  // What of it a CallStack's FromBytes reads.
+  static Bytes StackPart(Bytes bytes);
+  // Goes on from there; places that were come to stay. False: as CallStack::FromBytes.
+  bool FromBytes(Bytes bytes, const SpaceNames& spaces);
+  // What is outside of the outermost call was lost.
+  bool IsBehindLoss() const;
+  void SetLoss(const DataLoss& loss);
+
  private:
   class Impl;
   std::unique_ptr<Impl> impl_;

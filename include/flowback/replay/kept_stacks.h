@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// A thread's call stack anywhere in a long recording, without playing the thread up to there.
+//
+// A first pass plays the thread, and keeps its stacks as they are at the begin of most of its
+// shares. A stack is then found from the nearest place before it.
+//
+//   shares   |------|------|------|------|------|------|------|
+//   kept     *      *             *      *      *      *          where that takes little room
+//   told                                 !             !          about stacks left behind
+//   asked                     ?
+//   played          [-------------]      [-----]       [----]     the last two while that may
+//                                                                  change what was asked for
+//
+// What the flow tells of a stack behind it (a caller that was not seen calling, which of several
+// stacks it was) is learned from the shares of which the pass has noted that they tell such things.
+//
+// Kept in the cache beside the flow index, by the same key, it is of the streams and their code.
+// The model of calls also asks which function an address is in; so the files that names came from
+// are noted, and what was kept is as none where one of them has changed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "flowback/replay/flow_index.h"
+#include "flowback/replay/symbolizer.h"
+#include "flowback/replay/thread_stack.h"
+
+namespace flowback {
+
+// Belongs to one thread.
+class KeptStacks {
+ public:
+  struct Source {
+    FlowIndex& index;
+    FunctionFinder& functions;
+    const Symbolizer& symbolizer;  // which the functions are found with
+  };
+  // What is kept takes no more than this part of the trace. 0: as much as it takes, at each share.
+  static constexpr uint64_t kPart = 256;
+
+  // What `source` names must outlive it. Nothing comes from the cache, or is kept there, where that
+  // has no folder or no key.
+  KeptStacks(const Source& source, IndexCache cache, uint64_t part = kPart);
+  KeptStacks(KeptStacks&&) noexcept;
+  KeptStacks& operator=(KeptStacks&&) noexcept;
+  ~KeptStacks();
+
+  // Threads are known by their numbers in the index.
+  bool Has(size_t thread) const;
+  // The pass over its flow.
+  void Make(size_t thread, ThreadOrigin origin, const StackTaker::Options& options);
+  // REQUIRES: Has(thread); the options are those of Make.
+  ThreadStack At(size_t thread, const StackPlace& place, const StackTaker::Options& options) const;
+  // Makes the stack what it was at the begin of the nearest share before that one, or of that one,
+  // where it was kept; returns the share. REQUIRES: Has(thread); it has shares.
+  size_t Enter(size_t thread, size_t share, CallStack& stack) const;
+  // Keeps what was made in the cache, where that took long enough. Call it when nobody waits.
+  void Keep() const;
+
+  // Bytes in the cache, and places at which stacks are kept.
+  size_t file_bytes() const;
+  size_t place_count() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace flowback

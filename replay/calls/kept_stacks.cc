@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT
+#include "flowback/replay/kept_stacks.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "flowback/model/flow_segment.h"
+#include "replay/calls/stack_chain.h"
+#include "replay/flow/index_disk.h"
+#include "replay/flow/space_names.h"
+
+namespace flowback {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::string NameOf(const IndexCache& cache) { return "stacks-" + cache.key; }
+
+uint64_t TraceBytes(const FlowIndex& index) {
+  std::set<const Stream*> streams;
+  uint64_t bytes = 0;
+  for (const IndexedThread& thread : index.threads())
+    for (const FlowShare& share : thread.shares)
+      if (streams.insert(share.stream).second) bytes += share.stream->bytes.size();
+  return bytes;
+}
+
+// The share with the place; their number: it lies behind all of them.
+size_t ShareOf(const IndexedThread& thread, const StackPlace& place) {
+  const auto holds = [&](const FlowShare& share) {
+    if (place.kind == StackPlace::Kind::kTime)
+      return share.last_tsc != 0 && share.last_tsc >= place.value;
+    return place.kind == StackPlace::Kind::kInstruction &&
+           place.value - share.first < share.instructions;
+  };
+  return static_cast<size_t>(std::ranges::find_if(thread.shares, holds) - thread.shares.begin());
+}
+
+// What may be kept at the begin of a share. A state must fit in what the flow so far gives room
+// for; and making it in the time that the flow since the last one took.
+class Allowance {
+ public:
+  // `part`: as KeptStacks has it.
+  Allowance(const FlowIndex& index, uint64_t part) : bytes_(TraceBytes(index)), part_(part) {
+    for (const IndexedThread& thread : index.threads()) all_ += thread.instructions;
+  }
+  void Pass(uint64_t instructions) {
+    passed_ += instructions;
+    since_ += instructions;
+  }
+  bool MayTry() const { return part_ == 0 || since_ >= kPerByte * last_size_; }
+  void Tried(size_t size) {
+    last_size_ = size;
+    since_ = 0;
+  }
+  uint64_t Left(uint64_t used) const {
+    if (part_ == 0) return UINT64_MAX;
+    const double earned = static_cast<double>(bytes_) / static_cast<double>(part_) *
+                          static_cast<double>(passed_) / static_cast<double>(std::max(all_, kOne));
+    return static_cast<uint64_t>(earned) - std::min(used, static_cast<uint64_t>(earned));
+  }
+
+ private:
+  static constexpr uint64_t kOne = 1;
+  static constexpr uint64_t kPerByte = 8;  // instructions
+
+  uint64_t bytes_;
+  uint64_t part_;
+  uint64_t all_ = 0;
+  uint64_t passed_ = 0;
+  uint64_t since_ = 0;
+  size_t last_size_ = 0;
+};
+
+}  // namespace
+
+class KeptStacks::Impl {
+ public:
+  Impl(const Source& source, IndexCache cache, uint64_t part)
+      : source_(source), cache_(std::move(cache)), part_(part) {
+    if (!IsUsable(cache_)) return;
+    const auto file = DiskOf(cache_).Load(NameOf(cache_));
+    if (file == nullptr || !Read(file->content())) chains_.clear();
+  }
+
+  bool Has(size_t thread) const { return chains_.contains(thread); }
+
+  void Make(size_t number, ThreadOrigin origin, const StackTaker::Options& options) {
+    const auto begin = Clock::now();
+    const IndexedThread& thread = source_.index.threads()[number];
+    StackTaker taker(source_.functions, {{.kind = StackPlace::Kind::kEnd}}, std::move(origin),
+                     options);
+    StackChain chain;
+    Allowance allowance(source_.index, part_);
+    for (uint32_t share = 0; share < thread.shares.size(); ++share) {
+      if (share == 0 || allowance.MayTry()) {
+        const std::vector<uint8_t> state = taker.ToBytes(source_.index.spaces());
+        const uint64_t most = share == 0 ? UINT64_MAX : allowance.Left(chain.bytes());
+        if (!state.empty()) chain.Add(share, state, most);
+        allowance.Tried(state.size());
+      }
+      taker.TakeTold();
+      Play(thread.shares[share], taker);
+      chain.Note(share, taker.TakeTold());
+      allowance.Pass(thread.shares[share].instructions);
+    }
+    if (chain.empty() && !thread.shares.empty()) return;  // it begins with what can't be told
+    chains_.insert_or_assign(number, std::move(chain));
+    took_ += Clock::now() - begin;
+  }
+
+  ThreadStack At(size_t number, const StackPlace& place, const StackTaker::Options& options) const {
+    const IndexedThread& thread = source_.index.threads()[number];
+    const StackChain& chain = chains_.at(number);
+    StackTaker taker(source_.functions, {place}, {}, options);
+    const size_t end = thread.shares.size();
+    size_t at = 0;
+    if (end != 0) at = Enter(thread, chain, std::min(ShareOf(thread, place), end - 1), taker);
+    while (at < end && !taker.TookAll()) Play(thread.shares[at++], taker);
+    while (at < end && !taker.Done()) {
+      const auto told = chain.NextTold(static_cast<uint32_t>(at), taker);
+      if (!told) break;
+      const auto kept = chain.LastUpTo(*told);
+      if (kept && chain.ShareOf(*kept) > at &&
+          taker.FromBytes(chain.State(*kept), source_.index.spaces()))
+        at = chain.ShareOf(*kept);
+      while (at <= *told && !taker.Done()) Play(thread.shares[at++], taker);
+    }
+    if (!taker.Done()) taker.OnThreadEnd({}, 0);
+    std::vector<ThreadStack> stacks = taker.Take();
+    return stacks.empty() ? ThreadStack() : std::move(stacks.front());
+  }
+
+  size_t Enter(size_t number, size_t share, CallStack& stack) const {
+    const StackChain& chain = chains_.at(number);
+    for (auto kept = chain.LastUpTo(static_cast<uint32_t>(share)); kept; kept = Before(*kept))
+      if (stack.FromBytes(StackTaker::StackPart(chain.State(*kept)), source_.index.spaces()))
+        return chain.ShareOf(*kept);
+    return 0;
+  }
+
+  void Keep() const {
+    const bool worth = took_ > std::chrono::milliseconds(cache_.worth_milliseconds);
+    if (!worth || !IsUsable(cache_)) return;
+    const DiskCache disk = DiskOf(cache_);
+    if (disk.Store(NameOf(cache_), ToBytes())) disk.Trim();
+  }
+
+  std::vector<uint8_t> ToBytes() const {
+    NumberWriter out;
+    const std::vector<std::string> files = source_.symbolizer.FilesRead();
+    out.Number(files.size());
+    for (const std::string& file : files)
+      for (const std::string& text : {file, source_.symbolizer.SourceOf(file)})
+        out.Block({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+    out.Number(chains_.size());
+    for (const auto& [number, chain] : chains_) {
+      const IndexedThread& thread = source_.index.threads()[number];
+      out.Number(number);
+      out.Number(static_cast<uint32_t>(thread.tid));
+      out.Number(thread.shares.size());
+      out.Number(thread.instructions);
+      chain.Write(out);
+    }
+    return out.Take();
+  }
+
+  size_t place_count() const {
+    size_t count = 0;
+    for (const auto& [number, chain] : chains_) count += chain.size();
+    return count;
+  }
+
+ private:
+  static std::string Text(NumberReader& in) {
+    const Bytes bytes = in.Block();
+    return {bytes.begin(), bytes.end()};
+  }
+  static std::optional<size_t> Before(size_t kept) {
+    return kept == 0 ? std::nullopt : std::optional(kept - 1);
+  }
+
+  // False: it is of something else, or nothing.
+  bool Read(Bytes bytes) {
+    NumberReader in(bytes);
+    for (size_t left = in.Count(); left != 0 && in.ok(); --left) {
+      const std::string file = Text(in);
+      if (Text(in) != source_.symbolizer.SourceOf(file)) return false;
+    }
+    const std::vector<IndexedThread>& threads = source_.index.threads();
+    for (size_t left = in.Count(); left != 0 && in.ok(); --left) {
+      const uint64_t number = in.Number();
+      if (number >= threads.size()) return false;
+      const IndexedThread& thread = threads[number];
+      if (in.Number() != static_cast<uint32_t>(thread.tid) || in.Number() != thread.shares.size() ||
+          in.Number() != thread.instructions)
+        return false;
+      chains_[number].Read(in, thread.shares.size());
+      if (chains_[number].empty() && !thread.shares.empty()) return false;
+    }
+    return in.Done();
+  }
+
+  void Play(const FlowShare& share, ExecutionConsumer& consumer) const {
+    source_.index.Load(share, segment_);
+    segment_.Play(consumer);
+  }
+
+  // To the nearest place that was kept; returns its share.
+  size_t Enter(const IndexedThread& thread, const StackChain& chain, size_t share,
+               StackTaker& taker) const {
+    for (auto kept = chain.LastUpTo(static_cast<uint32_t>(share)); kept; kept = Before(*kept)) {
+      if (!taker.FromBytes(chain.State(*kept), source_.index.spaces())) continue;
+      if (taker.IsBehindLoss()) FindLoss(thread, chain.ShareOf(*kept), taker);
+      return chain.ShareOf(*kept);
+    }
+    return 0;
+  }
+
+  // The last one before the share.
+  void FindLoss(const IndexedThread& thread, size_t share, StackTaker& taker) const {
+    while (share != 0 && thread.shares[share - 1].losses == 0) --share;
+    if (share == 0) return;
+    source_.index.Load(thread.shares[share - 1], segment_);
+    for (size_t item = segment_.size(); item-- != 0;)
+      if (segment_[item].kind == FlowSegment::Kind::kLoss)
+        return taker.SetLoss(segment_.Loss(item));
+  }
+
+  const Source source_;
+  const IndexCache cache_;
+  const uint64_t part_;
+  std::map<size_t, StackChain> chains_;  // by thread
+  Clock::duration took_{};
+  mutable FlowSegment segment_;
+};
+
+KeptStacks::KeptStacks(const Source& source, IndexCache cache, uint64_t part)
+    : impl_(std::make_unique<Impl>(source, std::move(cache), part)) {}
+KeptStacks::KeptStacks(KeptStacks&&) noexcept = default;
+KeptStacks& KeptStacks::operator=(KeptStacks&&) noexcept = default;
+KeptStacks::~KeptStacks() = default;
+
+bool KeptStacks::Has(size_t thread) const { return impl_->Has(thread); }
+void KeptStacks::Make(size_t thread, ThreadOrigin origin, const StackTaker::Options& options) {
+  impl_->Make(thread, std::move(origin), options);
+}
+ThreadStack KeptStacks::At(size_t thread, const StackPlace& place,
+                           const StackTaker::Options& options) const {
+  return impl_->At(thread, place, options);
+}
+size_t KeptStacks::Enter(size_t thread, size_t share, CallStack& stack) const {
+  return impl_->Enter(thread, share, stack);
+}
+void KeptStacks::Keep() const { impl_->Keep(); }
+size_t KeptStacks::file_bytes() const { return impl_->ToBytes().size(); }
+size_t KeptStacks::place_count() const { return impl_->place_count(); }
+
+}  // namespace flowback
