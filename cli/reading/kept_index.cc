@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "replay/flow/index_disk.h"
 #include "replay/flow/index_key.h"
 
 namespace flowback::cli {
@@ -11,17 +12,32 @@ namespace {
 // So many bytes of trace take 20 ms or more to decode, and the key of their recording three.
 constexpr uint64_t kWorthBytes = uint64_t{4} << 20;
 
+// The index of these takes more than the quarter of a second from which on it is kept.
+constexpr uint64_t kWorthPass = uint64_t{16} << 20;
+
+uint64_t BytesOf(const Recording& recording) {
+  uint64_t bytes = 0;
+  for (const Stream& stream : recording.streams) bytes += stream.bytes.size();
+  return bytes;
+}
+
 }  // namespace
 
 IndexCache IndexCacheOf(const ReaderOptions& options, const Recording& recording,
                         const RecordingCode& code, const StreamInputs& inputs) {
-  uint64_t bytes = 0;
-  for (const Stream& stream : recording.streams) bytes += stream.bytes.size();
   if (!options.index || options.search.cache.empty() || options.engine != "native" ||
-      bytes < kWorthBytes)
+      BytesOf(recording) < kWorthBytes)
     return {};
   IndexCache cache{.folder = options.search.cache, .most_bytes = options.search.cache_bytes};
   cache.key = IndexKey(recording, code, inputs, {});
+  return cache;
+}
+
+IndexCache LastingCacheOf(const ReaderOptions& options, const Recording& recording,
+                          const RecordingCode& code, const StreamInputs& inputs) {
+  if (BytesOf(recording) < kWorthPass) return {};
+  IndexCache cache = IndexCacheOf(options, recording, code, inputs);
+  if (!IsUsable(cache) || !DiskOf(cache).MayStore()) return {};
   return cache;
 }
 

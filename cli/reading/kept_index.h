@@ -16,6 +16,12 @@ namespace flowback::cli {
 IndexCache IndexCacheOf(const ReaderOptions& options, const Recording& recording,
                         const RecordingCode& code, const StreamInputs& inputs);
 
+// The same, without a folder also where making the index and what is kept beside it would be in
+// vain: the pass over the recording takes hardly longer than a command without one, or nothing
+// could be kept there.
+IndexCache LastingCacheOf(const ReaderOptions& options, const Recording& recording,
+                          const RecordingCode& code, const StreamInputs& inputs);
+
 // Whether decoding told no more than what it gave: nothing of the code that a later command, which
 // decodes nothing, could not know and would have to say.
 bool ToldAll(const RecordingCode& code);

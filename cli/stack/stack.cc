@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <atomic>
 #include <optional>
 
 #include "cli/command.h"
 #include "cli/options/arguments.h"
 #include "cli/reading/cut_files.h"
+#include "cli/reading/kept_index.h"
 #include "cli/reading/losses.h"
 #include "cli/reading/reader_options.h"
 #include "cli/reading/reader_output.h"
@@ -18,6 +20,7 @@
 #include "cli/text/status.h"
 #include "cli/text/terminal_session.h"
 #include "flowback/replay/exec_times.h"
+#include "flowback/replay/kept_stacks.h"
 #include "flowback/replay/player.h"
 
 namespace flowback::cli {
@@ -29,6 +32,13 @@ struct StackOptions {
   std::string thread;
   bool all = false;
 };
+
+// Of a stream that several threads share a player decodes each stay from the sync point before it:
+// what it estimates of times may differ by a tick from what the index does, and so could what is
+// printed. So such threads are played.
+bool HasOwnStreams(const StreamOwner& owner) {
+  return std::ranges::all_of(owner.pieces, IsWholeStream);
+}
 
 // One run of the command: what is opened, in the order in which each needs the ones before it.
 class StackJob {
@@ -52,7 +62,12 @@ class StackJob {
 
  private:
   Status OpenCode();
+  Status OpenKept();
   Status CheckThreads() const;
+  // The owner's thread, by its number in the index; empty: it has no stacks there.
+  std::optional<size_t> NumberInIndex(const StreamOwner& owner) const;
+  // What came before an error is told, too.
+  Status StacksOf(const StreamOwner& owner, Player& player, std::vector<ThreadStack>& stacks);
   Status Show(const StreamOwner& owner, Player& player, Output& output);
   Player NewPlayer();
 
@@ -66,7 +81,10 @@ class StackJob {
   std::shared_ptr<const TraceSource> source_;
   std::optional<RecordingCode> code_;
   std::optional<StreamInputs> inputs_;
-  std::vector<ThreadFlow> flows_;  // of all threads, selected or not
+  std::vector<ThreadFlow> flows_;     // of all threads, selected or not
+  std::unique_ptr<Decoder> decoder_;  // the index's
+  std::optional<FlowIndex> index_;
+  std::optional<KeptStacks> kept_;
   StackPlace place_;
   LossTally losses_;
   std::atomic<uint64_t> bytes_done_ = 0;
@@ -129,6 +147,7 @@ Status StackJob::Run(Output& output) {
   losses_.AddNobodys(threads_);
   losses_.AddStreamBytes(bytes);
   PrintStackHeader(recording_, options_.reader.json, output);
+  if (Status status = OpenKept(); !status) return status;
   Player player = NewPlayer();
   for (const StreamOwner& owner : threads_.owners()) {
     if (Status status = Show(owner, player, output); !status) return status;
@@ -137,21 +156,69 @@ Status StackJob::Run(Output& output) {
   return {};
 }
 
-Status StackJob::Show(const StreamOwner& owner, Player& player, Output& output) {
-  std::vector<const ThreadFlow*> all;
-  for (const ThreadFlow& flow : flows_) all.push_back(&flow);
-  Result<ThreadOrigin> origin = OriginOf(owner, all, recording_, functions_, player);
-  if (!origin) return Fail(origin.error());
+// The index and the stacks beside it, where that pays.
+Status StackJob::OpenKept() {
+  if (std::ranges::none_of(threads_.owners(), HasOwnStreams)) return {};
+  const IndexCache cache = LastingCacheOf(options_.reader, recording_, *code_, *inputs_);
+  if (cache.folder.empty()) return {};
+  Result<std::unique_ptr<Decoder>> decoder = source_->MakeDecoder(options_.reader.engine);
+  if (!decoder) return Fail(decoder.error());
+  decoder_ = *std::move(decoder);
+  Result<FlowIndex> index = FlowIndex::Open(recording_, *code_, *inputs_, *decoder_, {}, cache);
+  if (!index) return Fail(index.error());
+  index_.emplace(*std::move(index));
+  kept_.emplace(KeptStacks::Source{*index_, functions_, symbolizer_}, cache);
+  return {};
+}
+
+std::optional<size_t> StackJob::NumberInIndex(const StreamOwner& owner) const {
+  if (!kept_ || !HasOwnStreams(owner)) return std::nullopt;
+  const auto is_it = [&](const ThreadFlow& flow) {
+    return flow.tid == owner.tid && flow.pid == owner.pid &&
+           std::ranges::equal(flow.pieces, owner.pieces, [](const auto& a, const auto& b) {
+             return a.stream == b.stream && a.stay == b.stay;
+           });
+  };
+  const auto flow = std::ranges::find_if(flows_, is_it);
+  return flow == flows_.end() ? std::nullopt
+                              : std::optional(static_cast<size_t>(flow - flows_.begin()));
+}
+
+Status StackJob::StacksOf(const StreamOwner& owner, Player& player,
+                          std::vector<ThreadStack>& stacks) {
   const ExecTimes execs(recording_, clock_, owner.pid);
   const auto exec_between = [&execs](uint64_t begin, uint64_t end) {
     return execs.Between(begin, end);
   };
-  StackTaker taker(functions_, {place_}, *std::move(origin), {.exec_between = exec_between});
-  const Status played = player.Play({&owner}, taker);
+  const StackTaker::Options how{.exec_between = exec_between};
+  const std::optional<size_t> number = NumberInIndex(owner);
+  const auto is_kept = [&] { return number && kept_->Has(*number); };
+  if (is_kept()) {
+    stacks.push_back(kept_->At(*number, place_, how));
+    return {};
+  }
+  std::vector<const ThreadFlow*> all;
+  for (const ThreadFlow& flow : flows_) all.push_back(&flow);
+  Result<ThreadOrigin> origin = OriginOf(owner, all, recording_, functions_, player);
+  if (!origin) return Fail(origin.error());
+  if (number) kept_->Make(*number, *origin, how);
+  if (is_kept()) {
+    stacks.push_back(kept_->At(*number, place_, how));
+    return {};
+  }
+  StackTaker taker(functions_, {place_}, *std::move(origin), how);
+  Status played = player.Play({&owner}, taker);
+  stacks = taker.Take();
+  return played;
+}
+
+Status StackJob::Show(const StreamOwner& owner, Player& player, Output& output) {
+  std::vector<ThreadStack> stacks;
+  const Status played = StacksOf(owner, player, stacks);
   StackNames names(symbolizer_, lines_,
                    [this](const std::string& file) { return code_->RecordedPath(file); });
   const StackStyle style{names, clock_, options_.reader.json};
-  for (const ThreadStack& stack : taker.Take()) {
+  for (const ThreadStack& stack : stacks) {
     if (stack.outside == ThreadStack::Outside::kLost) losses_.Add(stack.loss);
     const uint64_t time = stack.tsc == 0 || !clock_.has_nanoseconds() ? 0 : clock_.Value(stack.tsc);
     const ShownStack shown{owner, threads_.CommAt(owner.tid, time).comm, stack};
@@ -170,7 +237,10 @@ int StackJob::Finish(Output& output, const Status& status) {
   losses_.Warn(options_.reader.InputName());
   losses_.images().Warn(*code_, options_.reader);
   WarnOfModes(*code_, options_.reader.InputName());
-  if (CheckWhole(code_->files())) code_->KeepBlocks();
+  if (CheckWhole(code_->files())) {
+    code_->KeepBlocks();
+    if (kept_ && ToldAll(*code_)) kept_->Keep();
+  }
   WarnOfCache(*code_);
   if (!status) return Report(status.error(), options_.reader.InputName());
   if (recording_.refusal) return Report(*recording_.refusal);

@@ -146,6 +146,33 @@ TEST_F(Index, StaleIsNotTaken) {
   ExpectSame(changed, Run(Words("digest") + " --no-index"));
 }
 
+// Whole, cut, or damaged: a stack is what playing the recording tells.
+TEST_F(Index, GivesTheSameStacks) {
+  Repeat("longer", 5 * kWorth);
+  const auto words = [&](const std::string& at) {
+    return "stack --at " + at + Words("", "longer").substr(Words("", "").find(" --raw-pt"));
+  };
+  const auto kept = [&] {
+    for (const auto& entry : fs::directory_iterator(folder_.File("c")))
+      if (entry.path().filename().string().starts_with("stacks-")) return entry.path();
+    return fs::path();
+  };
+  for (const char* at : {"end", "1000", "20000000"}) {
+    SCOPED_TRACE(at);
+    const ProgramResult played = Run(words(at) + " --no-index");
+    for (int run = 0; run < 2; ++run) ExpectSame(Run(words(at)), played);
+  }
+  const fs::path path = kept();
+  ASSERT_FALSE(path.empty());
+  const std::string whole = ReadFile(path);
+  const ProgramResult first = Run(words("20000000"));
+  for (const size_t at : {size_t{0}, whole.size() / 2, whole.size() - 1}) {
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << whole.substr(0, at);
+    ExpectSame(Run(words("20000000")), first);
+    EXPECT_EQ(ReadFile(path), whole);
+  }
+}
+
 TEST_F(Index, NeedsNoFolderThatCanBeWritten) {
   const ProgramResult first = Run(Words("digest") + " --no-cache");
   folder_.Write("file", "");
