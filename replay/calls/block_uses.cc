@@ -42,13 +42,16 @@ StackUse BlockUses::Of(const BlockRun& run) {
   return answer.use;
 }
 
-StackUse* BlockUses::OfTable(const BlockTable& table) {
+BlockUses::OfBlocks BlockUses::OfTable(const BlockTable& table) {
   if (table_ != &table) {
     table_ = &table;
-    uses_ = &tables_[&table];
+    of_table_ = &tables_[&table];
   }
-  if (uses_->size() < table.size()) uses_->resize(table.size(), {.flags = kNotLooked});
-  return uses_->data();
+  if (of_table_->uses.size() < table.size()) {
+    of_table_->uses.resize(table.size(), {.flags = kNotLooked});
+    of_table_->plain.resize(2 * table.size());
+  }
+  return {.uses = of_table_->uses.data(), .plain = of_table_->plain.data()};
 }
 
 StackUse BlockUses::Look(const BlockTable& table, const CodeBlock& block) {

@@ -15,10 +15,15 @@ namespace flowback {
 class BlockUses {
  public:
   StackUse Of(const BlockRun& run);
-  // Those of the table's blocks by number; where the flags are kNotLooked, Look must be asked.
-  // Valid until the next call.
+  // Of the table's blocks; valid until the next call.
+  struct OfBlocks {
+    StackUse* uses = nullptr;  // by number; where the flags are kNotLooked, Look must be asked
+    // By step: its instructions, where it is known that a call stack has nothing but these to count
+    // of it; else 0.
+    uint16_t* plain = nullptr;
+  };
   static constexpr uint8_t kNotLooked = 0xff;
-  StackUse* OfTable(const BlockTable& table);
+  OfBlocks OfTable(const BlockTable& table);
   static StackUse Look(const BlockTable& table, const CodeBlock& block);
 
  private:
@@ -30,9 +35,14 @@ class BlockUses {
   };
   static constexpr size_t kAnswers = 4096;
 
-  std::unordered_map<const BlockTable*, std::vector<StackUse>> tables_;
+  struct Table {
+    std::vector<StackUse> uses;
+    std::vector<uint16_t> plain;
+  };
+
+  std::unordered_map<const BlockTable*, Table> tables_;
   const BlockTable* table_ = nullptr;  // the last one asked for
-  std::vector<StackUse>* uses_ = nullptr;
+  Table* of_table_ = nullptr;
   std::vector<Answer> answers_;
 };
 

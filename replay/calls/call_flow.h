@@ -78,7 +78,10 @@ class CallStack::Impl {
   };
 
   static void NoteUse(StackUse& use, const BlockRun& run, Call& call);
-  bool StaysInPiece(const BlockRuns& runs) const;
+  // Nothing but the flow's next block is waited for, in a call.
+  bool CanCount() const { return !stop_.active && !stacks_.calls().empty(); }
+  void CountOnly(uint64_t instructions);
+  bool StaysInPiece(const BlockRuns& runs, const AddressSpace* space);
   void Resume(const BlockRun& run);
   void ResumeElsewhere(const BlockRun& run, const Stop& stop);
   void EndHandler(const FunctionPiece& target, const BlockRun& run);

@@ -45,35 +45,50 @@ void CallStack::Impl::NoteUse(StackUse& use, const BlockRun& run, Call& call) {
   call.kept_in |= use.keeps;
 }
 
-// Most blocks only go on in the function that they are in. The last one sets the time of what comes
-// next.
+// Most blocks only go on in the function that they are in. Which do is found out once for each
+// step, so that they cost an addition. The last one sets the time of what comes next.
 void CallStack::Impl::OnBlocks(const BlockBatch& batch) {
-  StackUse* const uses = uses_.OfTable(*batch.table);
-  for (BlockRuns runs(batch); runs.Next();) {
-    StackUse& use = uses[runs.step().number()];
-    if (use.flags == BlockUses::kNotLooked) use = BlockUses::Look(*batch.table, runs.block());
-    const bool goes_on = !stop_.active && !calls().empty() &&
-                         piece_space_ == &batch.table->space() && (use.flags & kOfItsCall) == 0 &&
-                         use.keeps == 0;
-    if (runs.IsLast() || !goes_on || !StaysInPiece(runs)) {
-      OnBlock(runs.run(), use);
-    } else {
-      space_ = piece_space_;
-      stacks_.now.instructions += runs.block().count;
-      calls().back().self += runs.block().count;
+  const BlockUses::OfBlocks known = uses_.OfTable(*batch.table);
+  const AddressSpace* const space = &batch.table->space();
+  BlockRuns runs(batch);
+  do {
+    if (CanCount()) {
+      const uint64_t passed =
+          runs.PassOver([&](BlockStep step) { return uint64_t{known.plain[step.value]}; });
+      if (passed != 0) space_ = space;
+      CountOnly(passed);
     }
-  }
+    if (!runs.Next()) return;
+    StackUse& use = known.uses[runs.step().number()];
+    if (use.flags == BlockUses::kNotLooked) use = BlockUses::Look(*batch.table, runs.block());
+    const bool may_stay = !runs.IsLast() && CanCount() && (use.flags & kOfItsCall) == 0 &&
+                          use.keeps == 0 && StaysInPiece(runs, space);
+    if (!may_stay) {
+      OnBlock(runs.run(), use);
+      continue;
+    }
+    space_ = space;
+    CountOnly(runs.block().count);
+    // An indirect jump may lead elsewhere the next time.
+    if (!runs.taken() || runs.block().last != InstructionClass::kIndirectJump)
+      known.plain[runs.step().value] = runs.block().count;
+  } while (!runs.IsLast());
+}
+
+void CallStack::Impl::CountOnly(uint64_t instructions) {
+  if (instructions == 0) return;
+  stacks_.now.instructions += instructions;
+  calls().back().self += instructions;
 }
 
 // Whether there is nothing but instructions to count.
-bool CallStack::Impl::StaysInPiece(const BlockRuns& runs) const {
+bool CallStack::Impl::StaysInPiece(const BlockRuns& runs, const AddressSpace* space) {
   if (!runs.taken()) return true;
   const CodeBlock& block = runs.block();
   const bool jumps = block.last == InstructionClass::kConditional ||
                      block.last == InstructionClass::kJump ||
                      block.last == InstructionClass::kIndirectJump;
-  if (!jumps) return false;
-  return piece_.Holds(block.LastAddress()) && piece_.Holds(runs.next());
+  return jumps && PieceAt(space, block.LastAddress()).Holds(runs.next());
 }
 
 void CallStack::Impl::BeginStop(UntracedGap::Cause cause, uint64_t site, uint64_t expected) {
