@@ -12,6 +12,8 @@ uint64_t TimeStrip::BorderOf(size_t column) const {
 }
 
 size_t TimeStrip::ColumnAt(uint64_t time) const {
+  // Times come in order, most of them in the column of the one before.
+  if (time >= at_begin_ && time < at_end_) return at_;
   __extension__ using Wide = unsigned __int128;
   size_t column = static_cast<size_t>(Wide{time - begin_} * columns_.size() / length_);
   column = std::min(column, columns_.size() - 1);
@@ -23,29 +25,38 @@ size_t TimeStrip::ColumnAt(uint64_t time) const {
 void TimeStrip::Add(uint64_t begin, uint64_t end, TimeClass kind, uint32_t function, bool focus) {
   if (columns_.empty() || begin >= end) return;
   for (size_t column = ColumnAt(begin); begin < end; ++column) {
-    if (column != at_) Close();
-    at_ = column;
-    const uint64_t border = column + 1 == columns_.size() ? end : BorderOf(column + 1);
-    const uint64_t time = std::min(end, border) - begin;
+    if (column != at_ || at_end_ == 0) GoTo(column);
+    const uint64_t time = std::min(end, at_end_) - begin;
     StripColumn& into = columns_[column];
     into.times[static_cast<size_t>(kind)] += time;
     if (focus) into.focus += time;
-    if (kind == TimeClass::kExecuting && function != CallPath::kNoFunction)
+    if (kind == TimeClass::kExecuting && function != CallPath::kNoFunction) {
+      if (function >= functions_.size()) functions_.resize(function + size_t{1});
+      if (functions_[function] == 0) used_.push_back(function);
       functions_[function] += time;
+    }
     begin += time;
   }
 }
 
+void TimeStrip::GoTo(size_t column) {
+  Close();
+  at_ = column;
+  at_begin_ = BorderOf(column);
+  at_end_ = column + 1 == columns_.size() ? ~uint64_t{0} : BorderOf(column + 1);
+}
+
 void TimeStrip::Close() {
   StripColumn& column = columns_[at_];
-  for (const auto& [function, time] : functions_) {
+  for (const uint32_t function : used_) {
+    const uint64_t time = std::exchange(functions_[function], 0);
     const bool more =
         time > column.function_time || (time == column.function_time && function < column.function);
     if (!more) continue;
     column.function = function;
     column.function_time = time;
   }
-  functions_.clear();
+  used_.clear();
 }
 
 std::vector<StripColumn> TimeStrip::Take() {

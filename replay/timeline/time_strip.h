@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 #include "flowback/replay/timeline.h"
@@ -24,13 +23,18 @@ class TimeStrip {
  private:
   uint64_t BorderOf(size_t column) const;
   size_t ColumnAt(uint64_t time) const;
+  void GoTo(size_t column);
   void Close();
 
   uint64_t begin_;
   uint64_t length_;
   std::vector<StripColumn> columns_;
   size_t at_ = 0;
-  std::unordered_map<uint32_t, uint64_t> functions_;  // of column `at_`
+  uint64_t at_begin_ = 0;  // the times that lie in column `at_`; none before the first Add
+  uint64_t at_end_ = 0;
+  // Times in column `at_` by function, and the functions that have one.
+  std::vector<uint64_t> functions_;
+  std::vector<uint32_t> used_;
 };
 
 }  // namespace flowback
