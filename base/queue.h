@@ -3,7 +3,7 @@
 // takes the place of what has gone.
 //
 //   | gone | gone | front ... back | room |
-//                 first_           end_
+//                 first_           end_   limit_
 #pragma once
 
 #include <algorithm>
@@ -26,51 +26,61 @@ class Queue {
   Queue& operator=(const Queue& other) {
     if (this == &other) return *this;
     items_.assign(other.begin(), other.end());
-    first_ = 0;
-    end_ = items_.size();
+    first_ = items_.data();
+    end_ = limit_ = first_ + items_.size();
     return *this;
   }
 
   bool empty() const { return first_ == end_; }
-  size_t size() const { return end_ - first_; }
-  T* begin() { return items_.data() + first_; }
-  T* end() { return items_.data() + end_; }
-  const T* begin() const { return items_.data() + first_; }
-  const T* end() const { return items_.data() + end_; }
-  T& operator[](size_t index) { return items_[first_ + index]; }
-  const T& operator[](size_t index) const { return items_[first_ + index]; }
-  T& front() { return items_[first_]; }
-  const T& front() const { return items_[first_]; }
-  T& back() { return items_[end_ - 1]; }
-  const T& back() const { return items_[end_ - 1]; }
+  size_t size() const { return static_cast<size_t>(end_ - first_); }
+  T* begin() { return first_; }
+  T* end() { return end_; }
+  const T* begin() const { return first_; }
+  const T* end() const { return end_; }
+  T& operator[](size_t index) { return first_[index]; }
+  const T& operator[](size_t index) const { return first_[index]; }
+  T& front() { return *first_; }
+  const T& front() const { return *first_; }
+  T& back() { return end_[-1]; }
+  const T& back() const { return end_[-1]; }
 
   // REQUIRES: an item that is not in the queue.
-  void push_back(const T& item) { Append() = item; }
-  T& emplace_back() { return Append() = T{}; }
+  [[gnu::always_inline]] void push_back(const T& item) { Append() = item; }
+  [[gnu::always_inline]] T& emplace_back() { return Append() = T{}; }
+  // One with any content, all of which the caller sets: for items that are large.
+  [[gnu::always_inline]] T& Append() {
+    if (end_ == limit_) [[unlikely]]
+      MakeRoom();
+    return *end_++;
+  }
+  void clear() { first_ = end_ = items_.data(); }
   // REQUIRES: there are so many.
   void pop_front(size_t count = 1) {
     first_ += count;
-    if (first_ == end_) first_ = end_ = 0;
+    if (first_ == end_) first_ = end_ = items_.data();
   }
 
  private:
-  T& Append() {
-    if (end_ == items_.size()) [[unlikely]]
-      MakeRoom();
-    return items_[end_++];
-  }
   // Each item is moved no more often, on average, than items have gone before it.
-  void MakeRoom() {
-    if (first_ == 0 || first_ < items_.size() / 2) items_.resize(std::max(kLeast, 2 * end_));
-    std::move(begin(), end(), items_.begin());
-    end_ -= std::exchange(first_, 0);
+  [[gnu::noinline]] void MakeRoom() {
+    const size_t count = size();
+    const auto gone = static_cast<size_t>(first_ - items_.data());
+    if (gone == 0 || gone < items_.size() / 2) {
+      items_.resize(std::max(kLeast, 2 * (gone + count)));
+      first_ = items_.data() + gone;
+    }
+    if (gone != 0) std::move(first_, first_ + count, items_.data());
+    first_ = items_.data();
+    end_ = first_ + count;
+    limit_ = first_ + items_.size();
   }
 
   static constexpr size_t kLeast = 16;
 
   std::vector<T> items_;
-  size_t first_ = 0;
-  size_t end_ = 0;
+  T* first_ = nullptr;
+  T* end_ = nullptr;
+  T* limit_ = nullptr;  // of items_
 };
 
 }  // namespace flowback

@@ -121,7 +121,10 @@ class CallPrinter final : public FlowPrinter, private CallListener {
   void PrintBlock(const BlockRun& run) override { stack_.OnBlock(run); }
   bool TakesBatches() const override { return true; }
   void PrintBlocks(const BlockBatch& batch) override { stack_.OnBlocks(batch); }
-  void PrintEvent(const TraceEvent& event) override { stack_.OnEvent(event); }
+  void PrintEvent(const TraceEvent& event) override {
+    stack_.OnEvent(event);
+    if (event.kind == EventKind::kPtwrite) PrintValue(event);
+  }
   void BeforeLoss(const DataLoss& loss) override { stack_.OnLoss(loss); }
   void PrintEnd() override {
     stack_.Finish();
@@ -170,6 +173,19 @@ class CallPrinter final : public FlowPrinter, private CallListener {
     PrintHeld();
     RenderGap(gap, level);
     TakeHeld();
+  }
+
+  // What the program chose to tell stands where it told it; with --min-duration, in the calls that
+  // lasted long enough.
+  void PrintValue(const TraceEvent& event) {
+    const bool in_selected = !selection().function || root_ != kNoRoot;
+    const size_t level = shown_.size() - (root_ == kNoRoot ? 0 : root_);
+    if (!in_selected || level >= selection().max_depth) return;
+    if (IsAhead(event.tsc) || IsBehind(event.tsc)) return;
+    const bool waits = selection().min_duration != 0 && !shown_.empty() && !shown_.back().printed;
+    if (!waits) PrintHeld();
+    RenderValue(event, level);
+    if (!waits) TakeHeld();
   }
 
   // What is held back is of the stack that is left: it goes out with it.
@@ -252,7 +268,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
     if (level > kMostIndented)
       fmt::format_to(std::back_inserter(held_.text), FMT_COMPILE("[{}] "), level);
   }
-  // Objects of three types share the thread's columns.
+  // Objects of all types share the thread's columns.
   void BeginJson(const Instant& instant, std::string_view type, size_t level) {
     constexpr std::string_view kOld = "{\"type\":\"call\"";
     held_.Mark(instant.tsc);
@@ -371,6 +387,24 @@ class CallPrinter final : public FlowPrinter, private CallListener {
     held_.text += CauseWord(gap.cause);
     if (!gap.came_back) held_.text += ", not seen to end";
     AppendDuration(gap.begin_tsc, gap.end_tsc);
+    held_.text += '\n';
+  }
+
+  void RenderValue(const TraceEvent& event, size_t level) {
+    const bool has_ip = event.has_ip || event.ip != 0;
+    if (settings().layout.json) {
+      BeginJson({event.tsc, event.bounds}, "ptwrite", level);
+      JsonLine line = JsonLine::Continue(held_.text);
+      if (has_ip)
+        line.Hex("ip", event.ip);
+      else
+        line.Null("ip");
+      line.Hex("value", event.value).Number("size", event.extra).End();
+      return;
+    }
+    BeginText({event.tsc, event.bounds}, level);
+    fmt::format_to(std::back_inserter(held_.text), "[ptwrite] {:#x}", event.value);
+    if (has_ip) fmt::format_to(std::back_inserter(held_.text), " at {:x}", event.ip);
     held_.text += '\n';
   }
 

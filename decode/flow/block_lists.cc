@@ -5,7 +5,7 @@
 
 namespace flowback::flow {
 
-BlockLists::Ref BlockLists::Keep(std::span<const BlockStep> steps) {
+BlockLists::Ref BlockLists::Keep(std::span<const BlockStep> steps, Lead lead) {
   const auto count = static_cast<uint32_t>(steps.size());
   const unsigned units = UnitsOf(count);
   uint32_t unit = 0;
@@ -17,6 +17,7 @@ BlockLists::Ref BlockLists::Keep(std::span<const BlockStep> steps) {
     used_ += units;
   }
   std::ranges::copy(steps, steps_ + unit * size_t{kUnit});
+  leads_[unit] = lead;
   return unit << kCountBits | count;
 }
 

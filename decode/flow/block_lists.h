@@ -23,8 +23,15 @@ class BlockLists {
   // Copying may write so many steps behind the list's end.
   static constexpr unsigned kSpill = 16;
 
+  // Of a path: its steps up to the first one that took a packet, and their instructions. 0 steps:
+  // none did.
+  struct Lead {
+    uint16_t steps = 0;
+    uint16_t instructions = 0;
+  };
+
   // Keeps a list. REQUIRES: HasRoom for it; 1 to kMost steps.
-  Ref Keep(std::span<const BlockStep> steps);
+  Ref Keep(std::span<const BlockStep> steps, Lead lead);
   bool HasRoom(unsigned count) const {
     return !free_[UnitsOf(count)].empty() || used_ + UnitsOf(count) <= kUnits;
   }
@@ -35,6 +42,7 @@ class BlockLists {
   std::span<const BlockStep> At(Ref list) const {
     return {steps_ + (list >> kCountBits) * size_t{kUnit}, CountOf(list)};
   }
+  const Lead& LeadOf(Ref list) const { return leads_[list >> kCountBits]; }
   // Copies the list to `to`, and returns its end there. It copies `kAtOnce` steps at a time, so
   // most lists should have no more than those.
   template <unsigned kAtOnce>
@@ -55,8 +63,10 @@ class BlockLists {
   static constexpr size_t kUnits = size_t{1} << 19;
   static unsigned UnitsOf(unsigned count) { return (count + kUnit - 1) / kUnit; }
 
-  ZeroedPool pool_{ZeroedPool::SizeOf<BlockStep>(kUnits * kUnit + kSpill)};
+  ZeroedPool pool_{ZeroedPool::SizeOf<BlockStep>(kUnits * kUnit + kSpill) +
+                   ZeroedPool::SizeOf<Lead>(kUnits)};
   BlockStep* const steps_ = pool_.Take<BlockStep>(kUnits * kUnit + kSpill);
+  Lead* const leads_ = pool_.Take<Lead>(kUnits);               // by the list's first unit
   uint32_t used_ = 1;                                          // units; the first one is of no list
   std::array<std::vector<uint32_t>, kMost / kUnit + 1> free_;  // by size in units
 };

@@ -148,20 +148,28 @@ class BatchSink : public SinkDefaults<BatchSink<Receiver>> {
   }
   // Whether a CYC packet may come while paths are added.
   bool TakesCyc() const { return receiver_.TakesCyc() && !done_; }
-  [[gnu::always_inline]] void Cyc(const TimeMark& mark) { receiver_.OnCyc(mark); }
-  // `steps`, behind end(), are of the packets behind a CYC, which times the first of them that took
-  // a packet, if it is still to be told. `count` instructions of the flow are before them.
-  [[gnu::always_inline]] void TellTimed(const BlockGraph& graph, std::span<const BlockStep> steps,
-                                        uint64_t count) {
-    if (!receiver_.TimesNext()) return;
-    for (const BlockStep& step : steps) {
-      const Node& node = graph.node(step.number());
-      count += node.count;
-      if (TimeEstimator::TakesPacket(node.last, ExitOf(node.last, step.taken()))) {
-        const auto behind = static_cast<size_t>(&step + 1 - steps_.end());
-        return TellPiece(open_.count + behind, count, true);
-      }
+  // The steps from `begin` on, behind end(), are of one path. If a CYC is still to time what took a
+  // packet, it times the last step of the path's `lead`. `count` instructions of the flow are
+  // before them.
+  void TellTimed(const BlockStep* begin, uint64_t count, const BlockLists::Lead& lead) {
+    if (receiver_.TimesNext() && lead.steps != 0)
+      TellPiece(StepsTo(begin) + lead.steps, count + lead.instructions, true);
+  }
+  // REQUIRES: TakesCyc. Such packets come, each with a path of the packets behind it.
+  void BeginCycs(const Clock::CycTerms& terms) { receiver_.BeginCycs(terms); }
+  // False: no other one may come, as TakesCyc says, too.
+  [[gnu::always_inline]] bool Cyc(uint64_t cycles_told, const BlockStep* begin, uint64_t count,
+                                  const BlockLists::Lead& lead) {
+    if (lead.steps == 0) [[unlikely]] {
+      receiver_.OnCyc(cycles_told);
+      return false;
     }
+    const size_t steps = StepsTo(begin) + lead.steps;
+    count += lead.instructions;
+    receiver_.OnTimedBlocks(cycles_told, steps - told_steps_, count - told_count_);
+    told_steps_ = steps;
+    told_count_ = count;
+    return true;
   }
 
   void Event(const TraceEvent& event) {
@@ -260,6 +268,10 @@ class BatchSink : public SinkDefaults<BatchSink<Receiver>> {
   }
   // Blocks of the stretch at hand that no piece has told the receiver of.
   size_t Untold() const { return open_.count - told_steps_; }
+  // So many of its steps will lie before `step`, behind end(), once that has moved there.
+  size_t StepsTo(const BlockStep* step) const {
+    return open_.count + static_cast<size_t>(step - steps_.end());
+  }
   // The stretch's first `steps`, up to the flow's instruction `count`: those that have not been
   // told yet are a piece.
   [[gnu::always_inline]] void TellPiece(size_t steps, uint64_t count, bool takes_packet)

@@ -54,8 +54,22 @@ void Clock::SetBase(uint64_t lo, uint64_t hi) {
   base_hi_ = hi;
 }
 
+TimeMark Clock::MarkOf(const CycTerms& terms, uint64_t cycles_told) const {
+  TimeMark mark;
+  mark.kind = TimeMark::Kind::kCyc;
+  mark.in_doubt = terms.in_doubt;
+  mark.tsc = terms.tsc;
+  const uint64_t cycles = cycles_told - terms.folded_cycles;
+  if (cycles != 0 && terms.core_bus_ratio != 0 && terms.cycle_base_tsc != 0)
+    mark.tsc = std::max(terms.tsc, terms.cycle_base_tsc + Likely(cycles, terms.core_bus_ratio));
+  mark.lo = terms.base_lo + AtLeast(cycles_told, terms.highest_ratio);
+  mark.cycles = cycles_told;
+  mark.ratio = terms.highest_ratio;
+  return mark;
+}
+
 TimeMark Clock::Mark(TimeMark::Kind kind) const {
-  TimeMark mark = CycMark();
+  TimeMark mark = MarkOf(Terms(), cycles_told());
   if (kind == TimeMark::Kind::kCyc) return mark;
   mark.kind = kind;
   mark.hi = base_hi_;

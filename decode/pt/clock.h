@@ -54,17 +54,26 @@ class Clock {
   uint64_t lo() const { return base_lo_ + AtLeast(folded_cycles_ + cycles_, highest_ratio_); }
   // What the last timing packet proved. Of `kind` the caller knows.
   TimeMark Mark(TimeMark::Kind kind) const;
-  // The same for a CYC packet.
-  [[gnu::always_inline]] TimeMark CycMark() const {
-    TimeMark mark;
-    mark.kind = TimeMark::Kind::kCyc;
-    mark.in_doubt = in_doubt_;
-    mark.tsc = tsc();
-    mark.lo = lo();
-    mark.cycles = folded_cycles_ + cycles_;
-    mark.ratio = highest_ratio_;
-    return mark;
+  // What a CYC packet's mark follows from, beside its cycles: the same until a packet of another
+  // kind comes.
+  struct CycTerms {
+    uint64_t tsc = 0;
+    uint64_t cycle_base_tsc = 0;
+    uint64_t base_lo = 0;
+    uint64_t folded_cycles = 0;
+    uint8_t core_bus_ratio = 0;
+    uint8_t highest_ratio = 0;
+    bool in_doubt = false;
+    friend bool operator==(const CycTerms&, const CycTerms&) = default;
+  };
+  CycTerms Terms() const {
+    return {tsc_,           cycle_base_tsc_, base_lo_, folded_cycles_, core_bus_ratio_,
+            highest_ratio_, in_doubt_};
   }
+  // As TimeMark has it.
+  uint64_t cycles_told() const { return folded_cycles_ + cycles_; }
+  // Of a CYC packet. Any clock of the same rates says the same.
+  TimeMark MarkOf(const CycTerms& terms, uint64_t cycles_told) const;
 
   void On(const Tsc& packet);
   void On(const Tma& packet);
@@ -96,6 +105,10 @@ class Clock {
     if (ratio == 0 || nominal_ratio_ == 0) return 0;
     return kPer[2 * ratio + 1].Scale(cycles, 2 * uint64_t{nominal_ratio_} - 1);
   }
+  // What AtLeast divides by, and what it multiplies with before. REQUIRES: both ratios are known.
+  const Reciprocal& LeastPer(uint8_t ratio) const { return kPer[2 * ratio + 1]; }
+  uint64_t LeastFactor() const { return 2 * uint64_t{nominal_ratio_} - 1; }
+  bool KnowsNominal() const { return nominal_ratio_ != 0; }
   // The most likely number.
   [[gnu::always_inline]] uint64_t Likely(uint64_t cycles, uint8_t ratio) const {
     if (ratio == 0 || nominal_ratio_ == 0) return 0;

@@ -197,7 +197,8 @@ class FlowEngine : private FlowState {
   bool CycInLoop() const { return cycles_told_ && !errata_.cyc_cut_by_ovf; }
   // Whether they don't even part the packets on their two sides.
   bool OverCyc() const { return !Sink::kHearsPackets && CycInLoop(); }
-  bool RunCyc(PathRun& run, const uint8_t*& pos, uint64_t& last_ip);
+  bool RunCycs(PathRun& run, const uint8_t*& pos, const uint8_t* end, uint64_t& last_ip);
+  bool RunCyc(PathRun& run, const uint8_t*& pos, uint64_t& last_ip, bool& more);
   bool TellCyc();
   std::optional<HotStop> RunToPaths(PathMemo& memo);
   std::optional<HotStop> RunPastTime(PathMemo& memo);

@@ -51,19 +51,6 @@ struct FlowEngine<Sink>::PathRun {
     if constexpr (Sink::kListsBlocks) engine.sink_.EndPaths(*engine.graph_, engine.cur_, steps);
   }
   bool IsFull() const { return steps > limit; }
-  // The same as Add. Where the last CYC times the packet that the path is of, the sink learns up to
-  // where.
-  template <class Packets>
-  [[gnu::always_inline]] void AddTimed(Path<Packets>& path, Answer answer) {
-    if constexpr (kTimesPaths) {
-      const BlockStep* const from = steps;
-      const uint64_t before = flow.count;
-      Add(path, answer);
-      engine.sink_.TellTimed(*engine.graph_, {from, steps}, before);
-    } else {
-      Add(path, answer);
-    }
-  }
   // REQUIRES: what the path does to the stack has been done.
   template <class Packets>
   [[gnu::always_inline]] void Add(Path<Packets>& path, Answer answer) {
@@ -128,7 +115,7 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
     }
     if constexpr (kOverCyc && kTimesPaths) {
       if ((*pos & 3) == 3) {  // before most packets
-        if (RunCyc(run, pos, last_ip)) [[likely]]
+        if (RunCycs(run, pos, end, last_ip)) [[likely]]
           continue;
         put();
         if (const std::optional<HotStop> stop = RunPastTime(memo)) return *stop;
@@ -200,13 +187,29 @@ typename FlowEngine<Sink>::HotStop FlowEngine<Sink>::RunMemoised() {
   return RunHot();  // the last few bytes, or addresses of more bits
 }
 
-// A CYC packet and the packets behind it, which it times, by one path. False, and nothing is done:
-// it is not as usual.
+// CYC packets, up to `end`, each with the packets behind it, which it times, by one path. False,
+// and nothing is done: the first one is not as usual.
+template <FlowSink Sink>
+[[gnu::always_inline]] inline bool FlowEngine<Sink>::RunCycs(PathRun& run, const uint8_t*& pos,
+                                                             const uint8_t* end,
+                                                             uint64_t& last_ip) {
+  if (!sink_.TakesCyc() || !clock_.HasTime()) [[unlikely]]
+    return false;
+  sink_.BeginCycs(clock_.Terms());
+  const uint8_t* const begin = pos;
+  bool more = true;
+  while (more && (*pos & 3) == 3 && pos <= end && !run.IsFull())
+    if (!RunCyc(run, pos, last_ip, more)) [[unlikely]]
+      break;
+  return pos != begin;
+}
+
+// One of them. False, and nothing is done: it is not as usual. `more`: others may follow.
 template <FlowSink Sink>
 [[gnu::always_inline]] inline bool FlowEngine<Sink>::RunCyc(PathRun& run, const uint8_t*& pos,
-                                                            uint64_t& last_ip) {
+                                                            uint64_t& last_ip, bool& more) {
   const QuickCyc cyc = QuickCyc::Read(pos);
-  if (cyc.size == 0 || !sink_.TakesCyc() || !clock_.HasTime()) [[unlikely]]
+  if (cyc.size == 0) [[unlikely]]
     return false;
   PathMemo& memo = run.memo;
   const auto take = [&](auto& path, Answer answer) __attribute__((always_inline)) {
@@ -215,8 +218,10 @@ template <FlowSink Sink>
     if (answer.has_effect() && !memo.Apply(path, returns_)) [[unlikely]]
       return false;
     clock_.OnCycles(cyc.cycles);
-    sink_.Cyc(clock_.CycMark());
-    run.AddTimed(path, answer);
+    const BlockStep* const begin = run.steps;
+    const uint64_t before = run.flow.count;
+    run.Add(path, answer);
+    more = sink_.Cyc(clock_.cycles_told(), begin, before, memo.lists().LeadOf(path.blocks));
     return true;
   };
   const uint8_t* const at = pos + cyc.size;
@@ -450,7 +455,10 @@ bool FlowEngine<Sink>::Take(PathMemo& memo, Path<Packets>& path) {
   if (!memo.Apply(path, returns_)) return false;
   PathRun run{*this, memo};
   run.Begin();
-  run.AddTimed(path, path.answer());
+  [[maybe_unused]] const BlockStep* const begin = run.steps;
+  [[maybe_unused]] const uint64_t before = run.flow.count;
+  run.Add(path, path.answer());
+  if constexpr (kTimesPaths) sink_.TellTimed(begin, before, memo.lists().LeadOf(path.blocks));
   run.End();
   return true;
 }

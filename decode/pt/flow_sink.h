@@ -193,14 +193,16 @@ concept ListsBlocks =
     };
 
 // Where lists of blocks are timed, CYC packets may come between paths: where TakesCyc says so, the
-// engine tells of each with Cyc, then of the steps behind it that it times with TellTimed.
+// engine tells of some by BeginCycs, then of each, with the path behind it, by Cyc. Of other paths
+// it tells by TellTimed.
 template <class Sink>
-concept TimesPaths = requires(Sink& sink, const BlockGraph& graph, const TimeMark& mark,
-                              std::span<const BlockStep> steps) {
-  { sink.TakesCyc() } -> std::same_as<bool>;
-  sink.Cyc(mark);
-  sink.TellTimed(graph, steps, uint64_t{});
-};
+concept TimesPaths =
+    requires(Sink& sink, Clock::CycTerms terms, const BlockStep* begin, BlockLists::Lead lead) {
+      { sink.TakesCyc() } -> std::same_as<bool>;
+      sink.BeginCycs(terms);
+      { sink.Cyc(uint64_t{}, begin, uint64_t{}, lead) } -> std::same_as<bool>;
+      sink.TellTimed(begin, uint64_t{}, lead);
+    };
 
 // What FlowEngine takes.
 template <class Sink>

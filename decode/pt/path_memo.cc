@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "decode/pt/time_estimator.h"
 #include "flowback/model/execution.h"
 
 namespace flowback::pt {
@@ -38,11 +39,25 @@ void PathMemo::Evict(Path<Packets>& path, PathUses& evicted) {
     lists_->Free(std::exchange(Table<Packets>().list(Table<Packets>().IndexOf(path)), 0));
 }
 
+BlockLists::Lead PathMemo::LeadOf(std::span<const BlockStep> steps) const {
+  BlockLists::Lead lead{};
+  for (const BlockStep step : steps) {
+    const Node& node = graph_.node(step.number());
+    ++lead.steps;
+    lead.instructions += node.count;
+    if (TimeEstimator::TakesPacket(node.last, ExitOf(node.last, step.taken()))) return lead;
+  }
+  return {};
+}
+
 template <class Packets>
 void PathMemo::KeepList(Path<Packets>& path, const PathWalk& walk, Answer answer) {
   if (!lists_) return;
-  const BlockLists::Ref list =
-      answer.is_path() ? lists_->Keep({walk.steps(), walk.blocks()}) : BlockLists::Ref{0};
+  BlockLists::Ref list = 0;
+  if (answer.is_path()) {
+    const std::span steps(walk.steps(), walk.blocks());
+    list = lists_->Keep(steps, LeadOf(steps));
+  }
   if (content_ == MemoContent::kBlocks)
     path.blocks = list;
   else

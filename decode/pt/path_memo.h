@@ -238,6 +238,7 @@ class PathMemo {
   template <class Packets>
   Path<Packets>* Keep(const PathKey<Packets>& key, Answer answer, const PathWalk& walk,
                       PathUses& evicted);
+  BlockLists::Lead LeadOf(std::span<const BlockStep> steps) const;
   template <class Packets>
   void KeepList(Path<Packets>& path, const PathWalk& walk, Answer answer);
   template <class Packets>

@@ -23,6 +23,15 @@ class Reciprocal {
   uint64_t Divide(uint64_t value) const {
     if (value >= limit_) [[unlikely]]
       return value / divisor_;
+    return DivideExact(value);
+  }
+  // Whether DivideExact may be asked for value * factor, and so for all that are no larger.
+  constexpr bool IsExactFor(uint64_t value, uint64_t factor) const {
+    uint64_t product;
+    return !__builtin_mul_overflow(value, factor, &product) && product < limit_;
+  }
+  // Divide without looking whether that is exact.
+  uint64_t DivideExact(uint64_t value) const {
     return static_cast<uint64_t>(static_cast<unsigned __int128>(value) * factor_ >> 64);
   }
   // value * factor / divisor, rounded down.

@@ -43,7 +43,7 @@ class TimeCourse {
 
   bool HasPoints() const { return !points_.empty(); }
   const Point& LastPoint() const { return points_.back(); }
-  void Add(const Point& point) { points_.push_back(point); }
+  [[gnu::always_inline]] void Add(const Point& point) { points_.push_back(point); }
   // Tracing is off here. One break is as good as several at one place.
   void AddBreak(uint64_t count) {
     if (points_.empty() || points_.back().mark != 0 || points_.back().count != count)
@@ -75,6 +75,75 @@ class TimeCourse {
     NextLeg(marks);
     return true;
   }
+  // Goes on over many such legs, one behind the other, with what changes in registers. REQUIRES:
+  // GoOn has just said yes. Until End, nobody else asks.
+  class Legs {
+   public:
+    explicit Legs(TimeCourse& course)
+        : course_(course), at_(course.points_.begin() + 1), end_(course.points_.end()) {
+      const Leg& leg = course.leg_;
+      begin_ = leg.begin;
+      begin_tsc_ = leg.begin_tsc;
+      end_tsc_ = leg.end_tsc;
+      count_ = static_cast<double>(leg.end - std::min(leg.end, leg.begin));
+      pace_ = leg.pace;
+      usual_pace_ = course.usual_pace_;
+    }
+    // The next leg, if it goes from mark `from` and `begin` instructions to `to`, which is resolved
+    // and stands for `to_tsc`, and to `end`. False: it does not, and nothing is done.
+    [[gnu::always_inline]] bool Next(Number from, uint64_t begin, Number to, uint64_t end,
+                                     uint64_t to_tsc) {
+      if (at_ + 1 == end_ || at_[0].mark != from || at_[0].count != begin || at_[0].starts ||
+          at_[1].mark != to || at_[1].count != end)
+        return false;
+      // Both fit into half the range: conversions of signed numbers take fewer steps.
+      const auto count = static_cast<int64_t>(end - begin);
+      const auto ticks = static_cast<int64_t>(to_tsc - end_tsc_);
+      if (count <= 0 || ticks < 0) [[unlikely]]
+        return false;
+      if (count_ > 0) usual_pace_ += (pace_ - usual_pace_) * (count_ / (count_ + kMemory));
+      begin_ = begin;
+      begin_tsc_ = end_tsc_;
+      end_tsc_ = to_tsc;
+      count_ = static_cast<double>(count);
+      pace_ = static_cast<double>(ticks) / count_;
+      ++at_;
+      return true;
+    }
+    uint64_t begin() const { return begin_; }
+    uint64_t begin_tsc() const { return begin_tsc_; }
+    uint64_t end_tsc() const { return end_tsc_; }
+    double pace() const { return pace_; }
+    // The line's time at the leg's end, which is a tick before that where rounding had it so.
+    uint64_t TimeAtEnd() const {
+      return std::min(begin_tsc_ + static_cast<uint64_t>(static_cast<int64_t>(count_ * pace_)),
+                      end_tsc_);
+    }
+    void End() {
+      auto& points = course_.points_;
+      points.pop_front(static_cast<size_t>(at_ - 1 - points.begin()));
+      course_.usual_pace_ = usual_pace_;
+      course_.leg_ = {.valid = true,
+                      .begin = begin_,
+                      .end = at_[0].count,
+                      .end_mark = at_[0].mark,
+                      .begin_tsc = begin_tsc_,
+                      .end_tsc = end_tsc_,
+                      .points = 1,
+                      .pace = pace_};
+    }
+
+   private:
+    TimeCourse& course_;
+    const Point* at_;  // where the leg at hand ends
+    const Point* const end_;
+    uint64_t begin_;  // of the leg at hand, like all below
+    uint64_t begin_tsc_;
+    uint64_t end_tsc_;
+    double count_;  // instructions
+    double pace_;
+    double usual_pace_;
+  };
   // The same as GoTo for what stands behind a break there, and ahead of mark `before`.
   void GoToStart(uint64_t count, Number before, const TimeMarks& marks);
   // The line there. `ahead` as TimeLine has it, if the counts began with the flow. (Not returned:
@@ -109,6 +178,8 @@ class TimeCourse {
   }
 
  private:
+  static constexpr double kMemory = 2000;  // instructions over which the pace is averaged
+
   // The line from the first of points_ to the next mark.
   struct Leg {
     bool valid = false;
@@ -146,7 +217,6 @@ class TimeCourse {
     leg_.pace = count == 0 ? 0 : ticks / count;
   }
   [[gnu::always_inline]] void NextLeg(const TimeMarks& marks) {
-    constexpr double kMemory = 2000;  // instructions over which the pace is averaged
     const auto count = static_cast<double>(leg_.end - std::min(leg_.end, leg_.begin));
     if (leg_.points == 1 && count > 0)
       usual_pace_ += (leg_.pace - usual_pace_) * (count / (count + kMemory));

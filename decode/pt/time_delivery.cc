@@ -129,29 +129,58 @@ void TimeEstimator::AddTimes(Piece& piece) {
 // CYC to the next: does for each what DeliverFirst does, but knows more. Such a piece lies in one
 // leg of the course, and the bound that ended the piece before begins it.
 void TimeEstimator::DeliverExact() {
+  if (pieces_.size() < 2 || lo_floor_ == 0) return;
+  const Piece* const first = pieces_.begin() + 1;
+  const Piece* const behind_all = pieces_.end();
+  const auto mark_of = [this](const Piece& of) -> const TimeMarks::Mark* {
+    if (of.last_lo == 0 || of.hi != of.last_lo || of.hi > marks_.resolved()) return nullptr;
+    const TimeMarks::Mark& mark = marks_.At(of.hi);
+    return mark.hi == 0 ? nullptr : &mark;
+  };
+  const TimeMarks::Mark* mark = mark_of(*first);
+  if (mark == nullptr ||
+      !course_.GoOn(first->lo, first->count, first->hi, first->count + first->instructions, marks_))
+    return;
+  TimeCourse::Legs legs(course_);
+  if (legs.end_tsc() < legs.begin_tsc()) return;
   const uint64_t stay_end = batch_.stay == nullptr ? ~uint64_t{0} : batch_.stay->end_tsc;
-  size_t done = 0;
-  while (stretch_left_ != 0 && done + 1 < pieces_.size()) {
-    const Piece& piece = pieces_[done + 1];
-    const uint64_t end = piece.count + piece.instructions;
-    if (piece.last_lo == 0 || piece.hi != piece.last_lo || lo_floor_ == 0) break;
-    const TimeMarks::Mark& mark = marks_.At(piece.hi);
-    if (mark.hi == 0) break;
-    if (!course_.GoOn(piece.lo, piece.count, piece.hi, end, marks_)) break;
-    TscInterval bounds;
-    bounds.lo = std::max(marks_.At(piece.lo).lo, lo_floor_);
-    bounds.hi = std::max(std::min(mark.hi, stay_end), bounds.lo);
-    lo_floor_ = std::max(mark.lo, bounds.lo);
-    TimeLine line;
-    SetLine(bounds, batch_begin_, line);
-    tsc_floor_ = line.NotBefore(lo_floor_, end - batch_begin_);
-    // Made of all its parts at once, and not emptied first.
-    times_.emplace_back(end - batch_begin_, bounds, lo_floor_, line);
-    waiting_ -= piece.blocks;
-    stretch_left_ -= piece.blocks;
-    ++done;
-  }
-  pieces_.pop_front(done);
+  const uint64_t batch_begin = batch_begin_;
+  const size_t most = stretch_left_;
+  size_t blocks = 0;
+  uint64_t tsc_floor = tsc_floor_;
+  uint64_t lo_floor = std::max(marks_.At(first->lo).lo, lo_floor_);
+  const Piece* piece = first;
+  do {
+    const uint64_t end = piece->count + piece->instructions;
+    const uint64_t hi = std::max(std::min(mark->hi, stay_end), lo_floor);
+    const uint64_t earliest = std::max(lo_floor, tsc_floor);
+    const uint64_t latest = std::max(hi, tsc_floor);
+    // Its parts are put where they stay: a copy of the whole would wait for the stores of them.
+    TimedPart& part = times_.Append();
+    part.end = end - batch_begin;
+    part.bounds.lo = lo_floor;
+    part.bounds.hi = hi;
+    lo_floor = std::max(mark->lo, lo_floor);
+    tsc_floor = std::min(std::max({legs.TimeAtEnd(), earliest, lo_floor}), latest);
+    part.last_lo = lo_floor;
+    part.line.begin = legs.begin_tsc();
+    part.line.end = legs.end_tsc();
+    part.line.ahead = batch_begin - legs.begin();
+    part.line.pace = legs.pace();
+    part.line.pauses = 0;
+    part.line.earliest = earliest;
+    part.line.latest = latest;
+    blocks += piece->blocks;
+    ++piece;
+  } while (
+      blocks != most && piece != behind_all && (mark = mark_of(*piece)) != nullptr &&
+      legs.Next(piece->lo, piece->count, piece->hi, piece->count + piece->instructions, mark->tsc));
+  legs.End();
+  lo_floor_ = lo_floor;
+  tsc_floor_ = tsc_floor;
+  waiting_ -= blocks;
+  stretch_left_ -= blocks;
+  pieces_.pop_front(static_cast<size_t>(piece - first));
 }
 
 // What has come together in batch_.
@@ -159,7 +188,7 @@ void TimeEstimator::HandOn() {
   if (batch_.count == 0) return;
   if (!done_) {
     BlockBatch batch = batch_.Batch(steps_);
-    batch.times = times_;
+    batch.times = {times_.begin(), times_.size()};
     consumer_->OnBlocks(batch);
     done_ = consumer_->Done();
   }

@@ -83,7 +83,7 @@ struct EstimatorState {
   BlockStretch batch_;        // whose times are known; is handed on when it is long enough
   uint64_t batch_begin_ = 0;  // instructions before it
   size_t stretch_left_ = 0;   // blocks of its last stretch whose times are still to come
-  std::vector<TimedPart> times_;
+  Queue<TimedPart> times_;
   uint64_t loss_begin_ = 0;  // of the loss that is handed on next
   TscInterval loss_begin_bounds_;
   uint64_t lo_floor_ = 0;  // of the last piece handed on
@@ -103,7 +103,11 @@ class TimeEstimator : private EstimatorState {
       : consumer_(&consumer), rates_(config) {}
 
   // Between two packets.
-  EstimatorState Save() const { return *this; }
+  EstimatorState Save() const {
+    EstimatorState state = *this;
+    state.marks_.SayAll(rates_);
+    return state;
+  }
   size_t waiting() const { return waiting_; }
   void Restore(const EstimatorState& state) { static_cast<EstimatorState&>(*this) = state; }
   // From now on hands on to that one.
@@ -115,9 +119,33 @@ class TimeEstimator : private EstimatorState {
   // ahead of it that have not been told yet may be told together with those behind it.
   bool TakesCyc() const { return tracing_ && !exact_ && unplaced_.empty(); }
   // REQUIRES: TakesCyc(). Does what OnMark does.
-  [[gnu::always_inline]] void OnCyc(const TimeMark& mark) {
+  void OnCyc(const TimeMark& mark) {
     marks_.Add(mark);
     exact_ = has_cyc_ = true;
+  }
+  // Such packets, one behind the other, each with flow behind it; REQUIRES that TakesCyc() stays.
+  void BeginCycs(const Clock::CycTerms& terms) { marks_.BeginCycs(terms, rates_); }
+  [[gnu::always_inline]] void OnCyc(uint64_t cycles_told) {
+    marks_.AddCyc(cycles_told);
+    exact_ = has_cyc_ = true;
+  }
+  // The same, then what OnBlocks does of the blocks up to the first one that takes a packet.
+  [[gnu::always_inline]] void OnTimedBlocks(uint64_t cycles_told, size_t blocks,
+                                            uint64_t instructions) {
+    marks_.AddCyc(cycles_told);
+    const Number number = marks_.last();
+    has_cyc_ = true;
+    pieces_.push_back({.kind = Piece::Kind::kBlocks,
+                       .blocks = static_cast<uint32_t>(blocks),
+                       .instructions = static_cast<uint32_t>(instructions),
+                       .count = count_,
+                       .lo = settled_,
+                       .hi = number,
+                       .last_lo = number});
+    waiting_ += blocks;
+    count_ += instructions;
+    settled_ = written_ = placed_ = number;
+    course_.Add({count_, number, false});
   }
 
   // A piece of flow that the packet in work proves. What it points to must stay until Finish.
@@ -204,12 +232,11 @@ class TimeEstimator : private EstimatorState {
 
  private:
   [[gnu::always_inline]] Piece& Add(Piece::Kind kind) {
-    Piece& piece = pieces_.emplace_back();
-    piece.kind = kind;
-    piece.count = count_;
-    piece.lo = settled_;
-    piece.hi = exact_ ? marks_.last() : marks_.last() + 1;
-    return piece;
+    pieces_.push_back({.kind = kind,
+                       .count = count_,
+                       .lo = settled_,
+                       .hi = exact_ ? marks_.last() : marks_.last() + 1});
+    return pieces_.back();
   }
   [[gnu::always_inline]] void Place(Number number, uint64_t count, bool starts = false) {
     course_.Add({count, number, starts});

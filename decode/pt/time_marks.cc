@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "decode/pt/time_marks.h"
 
+#include <functional>
+
 #include "decode/pt/reciprocal.h"
 
 namespace flowback::pt {
@@ -18,7 +20,7 @@ class CycleScale {
   }
 
   // Makes a CYC's mark final, but for the order among marks.
-  [[gnu::always_inline]] void Calibrate(Mark& mark) {
+  void Calibrate(Mark& mark) {
     const uint64_t all = std::max(to_.cycles, mark.cycles);
     const uint64_t rest = rates_.AtLeast(all - mark.cycles, to_.ratio);
     const uint64_t cycles = mark.cycles;
@@ -29,17 +31,59 @@ class CycleScale {
     } else {
       mark.lo = from_->lo + rates_.AtLeast(cycles, to_.ratio);
       mark.tsc = from_->tsc + SinceFrom(cycles, all);
-      // More cycles than there was time: the ratio does not hold. The marks around hold in any
-      // case.
-      if (mark.lo > mark.hi || mark.hi < from_->lo) {
-        mark.lo = from_->lo;
-        mark.hi = to_.hi;
-      }
+      Admit(*from_, to_, mark);
     }
     mark.tsc = std::clamp(mark.tsc, mark.lo, mark.hi);
   }
 
+  // Whether Quick does what Calibrate does for all marks of no more cycles than `to` has.
+  bool IsQuick() {
+    if (from_ == nullptr || to_.cycles == 0 || to_.ratio == 0 || !rates_.KnowsNominal())
+      return false;
+    Measure(to_.cycles);
+    return steady_ && rates_.LeastPer(to_.ratio).IsExactFor(to_.cycles, rates_.LeastFactor()) &&
+           per_half_.IsExactFor(range_, 2 * to_.cycles + 1);
+  }
+  // Calibrate in the usual case, where nothing must be looked at for each mark. A value, for loops
+  // to have in registers.
+  struct Quick {
+    const uint64_t all, from_lo, from_tsc, to_hi, range, factor;
+    const Reciprocal per_least, per_half;
+
+    [[gnu::always_inline]] void Calibrate(Mark& mark) const {
+      const uint64_t cycles = mark.cycles;
+      const uint64_t rest = per_least.DivideExact((all - cycles) * factor);
+      uint64_t hi = to_hi - std::min(to_hi, rest);
+      uint64_t lo = from_lo + per_least.DivideExact(cycles * factor);
+      if (lo > hi || hi < from_lo) [[unlikely]] {
+        lo = from_lo;
+        hi = to_hi;
+      }
+      const uint64_t tsc = from_tsc + per_half.DivideExact(range * (2 * cycles + 1));
+      mark.lo = lo;
+      mark.hi = hi;
+      mark.tsc = std::clamp(tsc, lo, hi);
+    }
+  };
+  // REQUIRES: IsQuick.
+  Quick Quickly() const {
+    return {to_.cycles,
+            from_->lo,
+            from_->tsc,
+            to_.hi,
+            range_,
+            rates_.LeastFactor(),
+            rates_.LeastPer(to_.ratio),
+            per_half_};
+  }
+
  private:
+  // More cycles than there was time: the ratio does not hold. The marks around hold in any case.
+  static void Admit(const Mark& from, const Mark& to, Mark& mark) {
+    if (mark.lo <= mark.hi && mark.hi >= from.lo) return;
+    mark.lo = from.lo;
+    mark.hi = to.hi;
+  }
   // Fewer cycles than there was time: the core stood still at some place; at none known. Without a
   // ratio, of two likely courses the plain one.
   void Measure(uint64_t all) {
@@ -50,8 +94,7 @@ class CycleScale {
     if (steady_) per_half_ = Reciprocal(2 * all);
   }
   uint64_t SinceFrom(uint64_t cycles, uint64_t all) {
-    if (!measured_ || all != all_) [[unlikely]]
-      Measure(all);
+    if (!measured_ || all != all_) Measure(all);
     // Cycles are whole ones: half a one more is the likeliest.
     if (steady_) return per_half_.Scale(range_, 2 * cycles + 1);
     return rates_.Likely(cycles, to_.ratio);
@@ -85,10 +128,12 @@ void TimeMarks::Correct(const TimeMark& tsc) {
 }
 
 void TimeMarks::Resolve(const Clock& rates) {
-  for (Number number = resolved_ + 1; number <= last_; ++number) {
-    Mark& mark = Known(number);
-    if (!mark.TellsItself()) continue;
-    mark.tsc = std::clamp(mark.tsc, mark.lo, mark.hi);
+  for (;;) {
+    Mark* const open = marks_.begin() + (std::max(resolved_ + 1, first_) - first_);
+    Mark* const next = std::find_if(open, marks_.end(), std::mem_fn(&Mark::TellsItself));
+    if (next == marks_.end()) return;
+    const Number number = first_ + static_cast<Number>(next - marks_.begin());
+    next->tsc = std::clamp(next->tsc, next->lo, next->hi);
     Calibrate(number, rates);
     KeepOrder(number);
     base_ = resolved_ = number;
@@ -102,19 +147,30 @@ void TimeMarks::Calibrate(Number end, const Clock& rates) {
   scale.Calibrate(Known(resolved_ + 1));
   KeepOrder(resolved_ + 1);
   Mark* before = &Known(resolved_ + 1);
-  for (const Mark* const to = &At(end); before + 1 != to; ++before) {
+  const Mark* const to = &At(end);
+  if (before + 1 != to && scale.IsQuick()) {
+    const CycleScale::Quick quick = scale.Quickly();
+    for (; before + 1 != to && before[1].cycles <= quick.all; ++before) {
+      quick.Calibrate(before[1]);
+      KeepBehind(before[0], before[1]);
+    }
+  }
+  for (; before + 1 != to; ++before) {
     scale.Calibrate(before[1]);
     KeepBehind(before[0], before[1]);
   }
 }
 
 // Marks come in the order of their times, whatever they say.
-inline void TimeMarks::KeepBehind(const Mark& before, Mark& mark) {
-  mark.lo = std::max(mark.lo, before.lo);
-  mark.tsc = std::max(mark.tsc, before.tsc);
-  if (mark.hi == 0) return;
-  mark.hi = std::max({mark.hi, before.hi, mark.lo});
-  mark.tsc = std::clamp(mark.tsc, mark.lo, mark.hi);
+[[gnu::always_inline]] inline void TimeMarks::KeepBehind(const Mark& before, Mark& mark) {
+  const uint64_t lo = std::max(mark.lo, before.lo);
+  uint64_t tsc = std::max(mark.tsc, before.tsc);
+  mark.lo = lo;
+  if (mark.hi != 0) {
+    mark.hi = std::max({mark.hi, before.hi, lo});
+    tsc = std::clamp(tsc, lo, mark.hi);
+  }
+  mark.tsc = tsc;
 }
 
 void TimeMarks::KeepOrder(Number number) {
@@ -123,6 +179,14 @@ void TimeMarks::KeepOrder(Number number) {
   if (mark.hi == 0) return;
   mark.hi = std::max(mark.hi, mark.lo);
   mark.tsc = std::clamp(mark.tsc, mark.lo, mark.hi);
+}
+
+void TimeMarks::SayAll(const Clock& rates) {
+  for (Number n = std::max({unsaid_first_, resolved_ + 1, first_}); n <= unsaid_last_; ++n) {
+    Mark& mark = Known(n);
+    mark = Of(rates.MarkOf(terms_, mark.cycles));
+  }
+  unsaid_first_ = unsaid_last_ + 1;
 }
 
 void TimeMarks::ResolveOpen() {

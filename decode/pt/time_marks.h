@@ -50,6 +50,23 @@ class TimeMarks {
     marks_.push_back(Of(told));
     ++last_;
   }
+  // CYC packets, one behind the other, as AddCyc has them: most are made final before anybody asks
+  // what was known of them when they came. `rates`: as Resolve has them.
+  void BeginCycs(const Clock::CycTerms& terms, const Clock& rates) {
+    if (unsaid_first_ <= last_ && unsaid_last_ == last_ && terms == terms_) return;
+    SayAll(rates);
+    terms_ = terms;
+    unsaid_first_ = last_ + 1;
+  }
+  [[gnu::always_inline]] void AddCyc(uint64_t cycles_told) {
+    marks_.push_back({.cycles = cycles_told,
+                      .kind = TimeMark::Kind::kCyc,
+                      .in_doubt = terms_.in_doubt,
+                      .ratio = terms_.highest_ratio});
+    unsaid_last_ = ++last_;
+  }
+  // What was left unsaid. Ahead of ResolveOpen, and of a copy that shall go on.
+  void SayAll(const Clock& rates);
   // Instead of the last one.
   void Replace(const TimeMark& told) {
     marks_.back() = Of(told);
@@ -59,14 +76,15 @@ class TimeMarks {
   void Correct(const TimeMark& tsc);
   // Makes all marks final. REQUIRES: the last one tells itself, and is not in doubt.
   void Resolve(const Clock& rates);
-  // The same where no packet has confirmed them.
+  // The same where no packet has confirmed them. REQUIRES: SayAll has been called.
   void ResolveOpen();
   // Nobody will ask for those before `keep`, which is no larger than resolved().
   void Forget(Number keep);
-  // Gives `use` all that it consists of, for a state that is kept in bytes.
+  // Gives `use` all that it consists of, for a state that is kept in bytes. REQUIRES: SayAll has
+  // been called.
   template <class Self, class Use>
   static void Parts(Self& of, Use use) {
-    auto& [marks, first, last, resolved, base] = of;
+    auto& [marks, first, last, resolved, base, terms, unsaid_first, unsaid_last] = of;
     use(marks, first, last, resolved, base);
   }
 
@@ -84,6 +102,11 @@ class TimeMarks {
   Number last_ = 0;
   Number resolved_ = 0;
   Number base_ = 0;  // the last one up to resolved_ that tells itself
+  // Marks of CYCs of which only the cycles are said: from, and up to. What follows from these terms
+  // is still to be, where no mark has made them final.
+  Clock::CycTerms terms_;
+  Number unsaid_first_ = 1;
+  Number unsaid_last_ = 0;
 };
 
 }  // namespace flowback::pt

@@ -47,5 +47,18 @@ TEST(QueueTest, ACopyIsOfItsOwn) {
   for (size_t i = 0; i < copy.size(); ++i) EXPECT_EQ(copy[i], 30 + static_cast<int>(i));
 }
 
+TEST(QueueTest, IsEmptyWhenCleared) {
+  Queue<int> queue;
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 20; ++i) queue.Append() = i + round;
+    queue.pop_front(5);
+    ASSERT_EQ(queue.size(), 15u);
+    EXPECT_EQ(queue.front(), 5 + round);
+    EXPECT_EQ(queue.back(), 19 + round);
+    queue.clear();
+    EXPECT_TRUE(queue.empty());
+  }
+}
+
 }  // namespace
 }  // namespace flowback

@@ -141,6 +141,36 @@ TEST(Calls, SignalHandlersAndSystemCalls) {
   EXPECT_EQ(counts["system-call"], 430u);
 }
 
+// Those that the listing of events has, each in the call that was entered last and not left.
+TEST(Calls, ValuesOfPtwriteStandInTheirCalls) {
+  FLOWBACK_NEEDS_TRACES();
+  const auto folder = golden::TracesFolder() / "generated";
+  std::vector<std::tuple<json, json, json>> events;
+  for (const std::string& line :
+       Lines(RunFlowback({"decode", folder / "ptwrite/perf.data", "--symfs", folder / "images",
+                          "--json", "--as", "events"})
+                 .out)) {
+    const json object = json::parse(line);
+    if (object.value("event", "") == "ptwrite")
+      events.emplace_back(object["ip"], object["value"], object["tsc"]);
+  }
+  std::vector<std::tuple<json, json, json>> values;
+  size_t depth = 0;
+  for (const json& object : Objects("ptwrite")) {
+    if (object["type"] == "call") ++depth;
+    if (object["type"] == "return") --depth;
+    if (object["type"] != "ptwrite") continue;
+    EXPECT_EQ(object["depth"], depth);
+    EXPECT_TRUE(object["size"] == 4 || object["size"] == 8) << object;
+    values.emplace_back(object["ip"], object["value"], object["tsc"]);
+  }
+  EXPECT_GT(values.size(), 10u);
+  EXPECT_EQ(values, events);
+  EXPECT_TRUE(Calls("ptwrite", {}).out.contains("[ptwrite] 0x"));
+  // In a time that no call lasted there are no values either.
+  EXPECT_FALSE(Calls("ptwrite", {"--min-duration", "1000s"}).out.contains("[ptwrite]"));
+}
+
 // Three times the program replaces itself.
 TEST(Calls, ExecEndsAllCalls) {
   FLOWBACK_NEEDS_TRACES();

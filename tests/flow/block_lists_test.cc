@@ -34,7 +34,7 @@ TEST(BlockListsTest, KeepListsOfAnySize) {
   BlockLists lists;
   std::vector<BlockLists::Ref> refs;
   for (unsigned count = 1; count <= BlockLists::kMost; ++count)
-    refs.push_back(lists.Keep(Steps(count, 1000 * count)));
+    refs.push_back(lists.Keep(Steps(count, 1000 * count), {}));
   for (unsigned count = 1; count <= BlockLists::kMost; ++count)
     EXPECT_EQ(Copied(lists, refs[count - 1]), Values(Steps(count, 1000 * count))) << count;
 }
@@ -43,16 +43,16 @@ TEST(BlockListsTest, GiveTheirPlaceToOthers) {
   BlockLists lists;
   uint64_t kept = 0;
   while (lists.HasRoom(BlockLists::kMost)) {
-    lists.Keep(Steps(BlockLists::kMost, static_cast<uint32_t>(kept)));
+    lists.Keep(Steps(BlockLists::kMost, static_cast<uint32_t>(kept)), {});
     ASSERT_LT(++kept, 1u << 20) << "memory is not bounded";
   }
   const BlockLists::Ref last = [&] {
     BlockLists other;
-    return other.Keep(Steps(BlockLists::kMost, 1));
+    return other.Keep(Steps(BlockLists::kMost, 1), {});
   }();
   lists.Free(last);  // the first list there is
   ASSERT_TRUE(lists.HasRoom(BlockLists::kMost));
-  const BlockLists::Ref again = lists.Keep(Steps(BlockLists::kMost, 7));
+  const BlockLists::Ref again = lists.Keep(Steps(BlockLists::kMost, 7), {});
   EXPECT_EQ(again, last);
   EXPECT_EQ(Copied(lists, again), Values(Steps(BlockLists::kMost, 7)));
   EXPECT_FALSE(lists.HasRoom(BlockLists::kMost));
