@@ -51,12 +51,15 @@ std::string TimeOfDayText(uint64_t nanoseconds) {
 
 uint64_t RecordingClock::TscAt(uint64_t value) const {
   if (!conversion_.known()) return value;
+  // Where the counter ran before the clock did, the first ticks lie before the clock's zero, and
+  // their values wrap around.
+  const auto is_before = [&](uint64_t tsc) { return static_cast<int64_t>(Value(tsc) - value) < 0; };
   uint64_t end = 1;
-  while (end < uint64_t{1} << 62 && Value(end) < value) end *= 2;
+  while (end < uint64_t{1} << 62 && is_before(end)) end *= 2;
   uint64_t begin = end / 2;
   while (begin < end) {
     const uint64_t middle = begin + (end - begin) / 2;
-    if (Value(middle) < value)
+    if (is_before(middle))
       begin = middle + 1;
     else
       end = middle;

@@ -38,6 +38,21 @@ TEST_F(RecordingClockTest, BoundsAreRoundedOutwards) {
   EXPECT_EQ(clock.UpperValue(401), 1'000'001'003u);
 }
 
+TEST_F(RecordingClockTest, FindsTheFirstTickOfATime) {
+  const RecordingClock clock(recording_);
+  EXPECT_EQ(clock.TscAt(2'000'000'000), 400'000'000u);
+  EXPECT_EQ(clock.TscAt(1'000'001'002), 401u);
+  EXPECT_EQ(clock.TscAt(1'000'001'003), 402u);
+}
+
+TEST_F(RecordingClockTest, FindsItWhereTheCounterRanBeforeTheClock) {
+  recording_.time.zero = uint64_t{0} - 1'000'000'000;
+  const RecordingClock clock(recording_);
+  EXPECT_EQ(clock.Value(800'000'000), 1'000'000'000u);
+  EXPECT_EQ(clock.TscAt(1'000'000'000), 800'000'000u);
+  EXPECT_EQ(clock.TscAt(1), 400'000'001u);
+}
+
 TEST_F(RecordingClockTest, TimeOfDay) {
   recording_.clock.clock_ns = 1'500'000'000;
   recording_.clock.wall_ns = 1'700'000'000'123'456'789;
