@@ -120,7 +120,7 @@ class KeptStacks::Impl {
     StackTaker taker(source_.functions, {place}, {}, options);
     const size_t end = thread.shares.size();
     size_t at = 0;
-    if (end != 0) at = Enter(thread, chain, std::min(ShareOf(thread, place), end - 1), taker);
+    if (end != 0) at = Enter(thread, chain, place, taker);
     while (at < end && !taker.TookAll()) Play(thread.shares[at++], taker);
     while (at < end && !taker.Done()) {
       const auto told = chain.NextTold(static_cast<uint32_t>(at), taker);
@@ -211,11 +211,16 @@ class KeptStacks::Impl {
     segment_.Play(consumer);
   }
 
-  // To the nearest place that was kept; returns its share.
-  size_t Enter(const IndexedThread& thread, const StackChain& chain, size_t share,
+  // To the nearest kept place that is not behind the wanted one; returns its share. A share's times
+  // are the index's, from which those of its flow may differ by what is estimated: so it is the
+  // kept place that tells whether the wanted time has passed.
+  size_t Enter(const IndexedThread& thread, const StackChain& chain, const StackPlace& place,
                StackTaker& taker) const {
+    const size_t share = std::min(ShareOf(thread, place), thread.shares.size() - 1);
+    const bool by_time = place.kind == StackPlace::Kind::kTime;
     for (auto kept = chain.LastUpTo(static_cast<uint32_t>(share)); kept; kept = Before(*kept)) {
       if (!taker.FromBytes(chain.State(*kept), source_.index.spaces())) continue;
+      if (by_time && taker.tsc() != 0 && taker.tsc() >= place.value) continue;
       if (taker.IsBehindLoss()) FindLoss(thread, chain.ShareOf(*kept), taker);
       return chain.ShareOf(*kept);
     }

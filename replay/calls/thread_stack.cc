@@ -78,6 +78,7 @@ class StackTaker::Impl final : public CallListener {
   std::vector<uint8_t> ToBytes(const SpaceNames& spaces) const;
   bool FromBytes(Bytes bytes, const SpaceNames& spaces);
   bool IsBehindLoss() const { return outside_ == Outside::kLost; }
+  uint64_t tsc() const { return tsc_; }
   void SetLoss(const DataLoss& loss) { loss_ = loss; }
 
   void OnEnter(const Call& call, size_t depth) override;
@@ -368,6 +369,7 @@ Bytes StackTaker::StackPart(Bytes bytes) {
   return bytes.first(bytes.size() - bytes.back() - 1);
 }
 bool StackTaker::IsBehindLoss() const { return impl_->IsBehindLoss(); }
+uint64_t StackTaker::tsc() const { return impl_->tsc(); }
 void StackTaker::SetLoss(const DataLoss& loss) { impl_->SetLoss(loss); }
 
 }  // namespace flowback

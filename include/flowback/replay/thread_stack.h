@@ -118,6 +118,8 @@ class StackTaker final : public PlayConsumer {
   bool FromBytes(Bytes bytes, const SpaceNames& spaces);
   // What is outside of the outermost call was lost.
   bool IsBehindLoss() const;
+  // Known last of the flow so far; 0: none.
+  uint64_t tsc() const;
   void SetLoss(const DataLoss& loss);
 
  private:
