@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <vector>
 
@@ -99,20 +98,6 @@ struct TimeLine {
   uint64_t Free(uint64_t count) const {
     return begin + static_cast<uint64_t>(static_cast<int64_t>(TicksAt(count)));
   }
-  // Two counts, or the ticks from `begin` to their times, for one instruction of the processor to
-  // convert: a count takes a fifth of the steps of Free less that way.
-  using Two [[gnu::vector_size(8)]] = int32_t;
-  // Whether TicksOfTwo may be asked for counts up to `last`. REQUIRES: IsFree up to there.
-  bool IsNear(uint64_t last) const {
-    constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-    return static_cast<int64_t>(ahead + last) <= kMost && TicksAt(last) < double{kMost};
-  }
-  // Free(count) - begin, for each of them.
-  Two TicksOfTwo(uint64_t first, uint64_t second) const {
-    using Ticks [[gnu::vector_size(16)]] = double;
-    const Two counts{static_cast<int32_t>(ahead + first), static_cast<int32_t>(ahead + second)};
-    return __builtin_convertvector(__builtin_convertvector(counts, Ticks) * pace + pauses, Two);
-  }
 
  private:
   double TicksAt(uint64_t count) const {
@@ -183,27 +168,12 @@ void BlockBatch::ForEachStep(Visit&& visit) const {
         visit(block, *step, count, time_at(count));
       }
     };
-    // The same, two steps at a time, as long as both end before the part does.
-    const auto visit_twos = [&] {
-      for (; end - step >= 2; step += 2) {
-        const CodeBlock& first = blocks[step[0].number()];
-        const CodeBlock& second = blocks[step[1].number()];
-        const uint64_t between = count + first.count;
-        if (between + second.count >= part_end) break;
-        count = between + second.count;
-        const TimeLine::Two ticks = line.TicksOfTwo(between, count);
-        visit(first, step[0], between, line.begin + static_cast<uint32_t>(ticks[0]));
-        visit(second, step[1], count, line.begin + static_cast<uint32_t>(ticks[1]));
-      }
-    };
-    if (part.bounds.lo == 0) {
+    if (part.bounds.lo == 0)
       visit_all([](uint64_t) { return uint64_t{0}; });
-    } else if (part_end - count > kFewInstructions && line.IsFree(count + 1, part_end)) {
-      if (line.IsNear(part_end)) visit_twos();
+    else if (part_end - count > kFewInstructions && line.IsFree(count + 1, part_end))
       visit_all([&line](uint64_t at) { return line.Free(at); });
-    } else {
+    else
       visit_all([&line](uint64_t at) { return line.At(at); });
-    }
     // The part's last instruction may have a time of its own, or lie in mid-block.
     if (step == end || count + blocks[step->number()].count != part_end) continue;
     count = part_end;
