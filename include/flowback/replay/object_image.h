@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// A file that code is read from, as its linker laid it out: what counts of several processes,
+// recordings and machines have in common, wherever each of them had loaded it.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "flowback/base/error.h"
+#include "flowback/decode/code_image.h"
+#include "flowback/decode/recording_code.h"
+#include "flowback/model/recording.h"
+
+namespace flowback {
+
+// Which file it is. Two with one build-id are the same, whatever their paths.
+struct ObjectId {
+  std::string path;       // as the recording names it
+  BuildId build_id;       // empty: it has none
+  uint64_t checksum = 0;  // of its code, where it has no build-id; else 0
+  // Code that a process made at run time: there is no file, and `path` is the memory's name.
+  bool made_at_run_time = false;
+
+  bool SameObject(const ObjectId& other) const;
+  // Orders by what SameObject compares.
+  std::strong_ordering Compare(const ObjectId& other) const;
+};
+
+// Its code at the addresses that its headers tell, as objdump shows them.
+class ObjectImage {
+ public:
+  // Looks for the file as a recording's images are looked for. Errors: kUnreadable where there is
+  // none, or none of this build.
+  static Result<ObjectImage> Find(const ObjectId& id, const ImageSearch& search);
+  // The file itself; `id.path` is its name in reports. Errors: kUnreadable.
+  static Result<ObjectImage> Open(const ObjectId& id, const std::string& file);
+
+  const ObjectId& id() const { return id_; }
+  const std::string& file() const { return file_; }
+  CodeMode mode() const { return mode_; }
+  // Where its code is: executable segments, at their addresses.
+  const AddressSpace& space() const { return *space_; }
+  // Empty: no code is there.
+  std::optional<uint64_t> AddressOf(uint64_t file_offset) const;
+  std::optional<uint64_t> OffsetOf(uint64_t address) const;
+
+ private:
+  struct Part {
+    uint64_t address = 0;
+    uint64_t file_offset = 0;
+    uint64_t size = 0;
+  };
+
+  ObjectId id_;
+  std::string file_;
+  CodeMode mode_ = CodeMode::kX86_64;
+  std::shared_ptr<const AddressSpace> space_;
+  std::vector<Part> parts_;  // by address
+};
+
+}  // namespace flowback
