@@ -21,6 +21,9 @@ struct ImageSearch {
   std::string symfs;                    // prefix for every recorded path (perf's --symfs)
   std::vector<std::string> debug_dirs;  // DIR/.build-id/xx/yyyy.debug and DIR/path
   std::string build_id_cache;           // perf's ~/.debug layout; empty: $HOME/.debug
+  // Files that code of objects without a recording (flowback/replay/object_image.h) is looked for
+  // in first: those that a recording was decoded with, such as images that were kept beside it.
+  std::vector<std::string> files = {};
   std::vector<std::string> cores = {};  // core dumps of recorded processes
   std::string kcore = {};               // the kernel's memory, as /proc/kcore shows it
   std::string kallsyms = {};            // the kernel's symbols, as /proc/kallsyms shows them

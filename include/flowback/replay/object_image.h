@@ -10,12 +10,15 @@
 #include <string>
 #include <vector>
 
+#include "flowback/base/bytes.h"
 #include "flowback/base/error.h"
 #include "flowback/decode/code_image.h"
 #include "flowback/decode/recording_code.h"
 #include "flowback/model/recording.h"
 
 namespace flowback {
+
+struct ImageFile;  // decode/code/image_store.h
 
 // Which file it is. Two with one build-id are the same, whatever their paths.
 struct ObjectId {
@@ -30,16 +33,18 @@ struct ObjectId {
   std::strong_ordering Compare(const ObjectId& other) const;
 };
 
-// Its code at the addresses that its headers tell, as objdump shows them.
+// Its code at the addresses that its headers tell, as objdump shows them. Cheap to copy.
 class ObjectImage {
  public:
-  // Looks for the file as a recording's images are looked for. Errors: kUnreadable where there is
-  // none, or none of this build.
+  // Looks for the file among ImageSearch::files, then as a recording's images are looked for. One
+  // without a build-id has to have the checksum, where that is known. Errors: kUnreadable where
+  // there is none, or none of this build.
   static Result<ObjectImage> Find(const ObjectId& id, const ImageSearch& search);
   // The file itself; `id.path` is its name in reports. Errors: kUnreadable.
   static Result<ObjectImage> Open(const ObjectId& id, const std::string& file);
 
   const ObjectId& id() const { return id_; }
+  // Of this machine; "[vdso]" for the running kernel's.
   const std::string& file() const { return file_; }
   CodeMode mode() const { return mode_; }
   // Where its code is: executable segments, at their addresses.
@@ -47,6 +52,14 @@ class ObjectImage {
   // Empty: no code is there.
   std::optional<uint64_t> AddressOf(uint64_t file_offset) const;
   std::optional<uint64_t> OffsetOf(uint64_t address) const;
+  // The bytes from there to the end of the segment; none where no code is.
+  Bytes CodeAt(uint64_t address) const;
+  // Of all its code: what ObjectId::checksum is compared with. Never 0.
+  uint64_t Checksum() const;
+  BuildId build_id() const;
+  // The whole file, as long as this lives.
+  Bytes bytes() const;
+  std::shared_ptr<const ImageFile> content() const { return content_; }
 
  private:
   struct Part {
@@ -55,11 +68,17 @@ class ObjectImage {
     uint64_t size = 0;
   };
 
+  static Result<ObjectImage> Of(const ObjectId& id, std::shared_ptr<const ImageFile> content);
+  void AddParts();
+  const Part* PartAt(uint64_t address) const;
+
   ObjectId id_;
   std::string file_;
   CodeMode mode_ = CodeMode::kX86_64;
+  std::shared_ptr<const ImageFile> content_;
   std::shared_ptr<const AddressSpace> space_;
-  std::vector<Part> parts_;  // by address
+  std::vector<Part> parts_;      // by address
+  std::vector<Part> by_offset_;  // likewise without overlap
 };
 
 }  // namespace flowback

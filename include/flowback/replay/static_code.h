@@ -29,7 +29,7 @@ struct StaticInstruction {
 
 // Instructions one after the other: control comes in at the first only, as far as the code tells,
 // and leaves behind the last. Every transfer of control ends one, calls too.
-struct StaticBlock {
+struct StaticCodeBlock {
   uint64_t begin = 0;
   uint64_t end = 0;
   uint32_t first = 0;  // its instructions, by number
@@ -67,7 +67,7 @@ class StaticCode {
 
   // Sorted by address, without overlap.
   std::span<const StaticFunction> functions() const { return functions_; }
-  std::span<const StaticBlock> blocks() const { return blocks_; }
+  std::span<const StaticCodeBlock> blocks() const { return blocks_; }
   std::span<const StaticInstruction> instructions() const { return instructions_; }
   // Null: no function, or no instruction that begins there, is known.
   const StaticFunction* FunctionAt(uint64_t address) const;
@@ -77,7 +77,7 @@ class StaticCode {
   friend class StaticCodeBuilder;
 
   std::vector<StaticFunction> functions_;
-  std::vector<StaticBlock> blocks_;
+  std::vector<StaticCodeBlock> blocks_;
   std::vector<StaticInstruction> instructions_;
 };
 
