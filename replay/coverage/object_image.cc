@@ -83,6 +83,16 @@ Result<ObjectImage> ObjectImage::Of(const ObjectId& id, std::shared_ptr<const Im
                                             std::to_string(elf.machine) + ")");
   if (elf.only_debug_info)
     return Fail(ErrorCode::kUnreadable, content->path + ": holds debug information only, no code");
+  // A segment may take a page more at each end than it says.
+  constexpr uint64_t kPages = 8192;
+  uint64_t code = 0;
+  for (const ElfSegment& segment : elf.code) code += segment.size;
+  if (code > content->bytes.size() + kPages * elf.code.size())
+    return Fail(Error(ErrorCode::kUnreadable,
+                      content->path + ": damaged ELF file: its program headers map " +
+                          std::to_string(code) + " bytes of code, the file has " +
+                          std::to_string(content->bytes.size()))
+                    .Remedy("get an undamaged copy of the file"));
   ObjectImage image;
   image.id_ = id;
   image.file_ = content->path;

@@ -66,6 +66,7 @@ void AddTable(const SymbolFile& file, const SymbolFile& source, const FileSectio
                        .limit = *begin + rest,
                        .rank = Rank(symbol),
                        .is_function = IsFunction(symbol),
+                       .has_size = size != 0,
                        .name = names.Take(name),
                        .version = names.Take(versions.Of(static_cast<int>(i)))});
   }

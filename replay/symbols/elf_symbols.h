@@ -18,6 +18,7 @@ struct ElfSymbol {
   uint64_t limit = 0;        // where a symbol without size ends at the latest: its section's end
   int rank = 0;              // the lowest wins among several at one place
   bool is_function = false;  // the table says so; else it is a label in code
+  bool has_size = false;     // likewise; else `end` is where the next symbol begins, or the limit
   std::string name;
   std::string version{};  // of the name; empty: none
 };
@@ -40,6 +41,8 @@ class ElfSymbols {
   // Appends names, demangled, until there are `most`.
   void AppendNames(size_t most, std::vector<std::string>& names) const;
   bool empty() const { return ranges_.empty(); }
+  // One at each place, sorted. Names are as the table has them, unless Find gave them.
+  const std::vector<ElfSymbol>& symbols() const { return symbols_; }
 
  private:
   // A range without overlaps that belongs to the innermost symbol over it.

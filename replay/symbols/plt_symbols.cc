@@ -83,6 +83,7 @@ void AddStubs(const SymbolFile& file, const FileSection& section, const SlotName
                        .limit = *begin + size,
                        .rank = kStubRank,
                        .is_function = true,
+                       .has_size = true,
                        .name = budget.Take(name->second) + "@plt"});
   }
 }

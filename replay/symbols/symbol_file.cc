@@ -8,10 +8,16 @@ namespace flowback::symbols {
 
 std::unique_ptr<SymbolFile> SymbolFile::Open(const std::string& path) {
   auto mapped = MappedFile::Open(path);
-  if (!mapped || elf_version(EV_CURRENT) == EV_NONE) return nullptr;
+  return mapped ? Open(path, (*mapped)->bytes(), *mapped) : nullptr;
+}
+
+std::unique_ptr<SymbolFile> SymbolFile::Open(const std::string& path, Bytes bytes,
+                                             std::shared_ptr<const void> owner) {
+  if (elf_version(EV_CURRENT) == EV_NONE) return nullptr;
   std::unique_ptr<SymbolFile> file(new SymbolFile);
-  file->file_ = *mapped;
-  const Bytes bytes = file->file_->bytes();
+  file->path_ = path;
+  file->bytes_ = bytes;
+  file->owner_ = std::move(owner);
   // libelf reads through the pointer only: the file was opened without write commands.
   file->elf_ =
       elf_memory(reinterpret_cast<char*>(const_cast<uint8_t*>(bytes.data())), bytes.size());
@@ -20,6 +26,7 @@ std::unique_ptr<SymbolFile> SymbolFile::Open(const std::string& path) {
       gelf_getehdr(file->elf_, &header) == nullptr)
     return nullptr;
   file->machine_ = header.e_machine;
+  file->entry_ = header.e_entry;
   file->ReadHeaders();
   return file;
 }
@@ -68,6 +75,21 @@ const FileSection* SymbolFile::At(size_t index) const {
   return index >= 1 && index <= sections_.size() ? &sections_[index - 1] : nullptr;
 }
 
+std::vector<std::pair<uint64_t, uint64_t>> SymbolFile::CodeRanges() const {
+  std::vector<std::pair<uint64_t, uint64_t>> ranges;
+  for (const FileSection& section : sections_) {
+    const GElf_Shdr& header = section.header;
+    const bool is_code = (header.sh_flags & SHF_EXECINSTR) != 0 && header.sh_type != SHT_NOBITS;
+    if (is_code && header.sh_addr + header.sh_size > header.sh_addr)
+      ranges.emplace_back(header.sh_addr, header.sh_addr + header.sh_size);
+  }
+  if (!ranges.empty()) return ranges;
+  for (const GElf_Phdr& load : loads_)
+    if ((load.p_flags & PF_X) != 0 && load.p_vaddr + load.p_filesz > load.p_vaddr)
+      ranges.emplace_back(load.p_vaddr, load.p_vaddr + load.p_filesz);
+  return ranges;
+}
+
 std::optional<uint64_t> SymbolFile::FileOffset(uint64_t address) const {
   auto load = std::ranges::upper_bound(loads_, address, {}, &GElf_Phdr::p_vaddr);
   if (load == loads_.begin()) return std::nullopt;
@@ -88,13 +110,13 @@ std::optional<uint64_t> SymbolFile::Address(uint64_t file_offset) const {
 
 Bytes SymbolFile::Contents(const FileSection& section) const {
   if (section.header.sh_type == SHT_NOBITS) return {};
-  const Bytes bytes = Slice(file_->bytes(), section.header.sh_offset, section.header.sh_size);
+  const Bytes bytes = Slice(bytes_, section.header.sh_offset, section.header.sh_size);
   return bytes.size() == section.header.sh_size ? bytes : Bytes();
 }
 
 BuildId SymbolFile::build_id() const {
   BuildId id;
-  uint64_t left = file_->bytes().size();  // sections may name the same notes
+  uint64_t left = bytes_.size();  // sections may name the same notes
   for (const FileSection& section : sections_) {
     if (section.header.sh_type != SHT_NOTE || section.header.sh_size > left) continue;
     left -= section.header.sh_size;

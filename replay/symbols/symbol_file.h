@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "flowback/base/mapped_file.h"
@@ -24,6 +25,9 @@ class SymbolFile {
  public:
   // Null when the file can't be read or is no ELF file.
   static std::unique_ptr<SymbolFile> Open(const std::string& path);
+  // The same of bytes that are in memory as long as `owner` lives.
+  static std::unique_ptr<SymbolFile> Open(const std::string& path, Bytes bytes,
+                                          std::shared_ptr<const void> owner);
   ~SymbolFile();
 
   const std::vector<FileSection>& sections() const { return sections_; }
@@ -31,13 +35,16 @@ class SymbolFile {
   // The n-th section by the file's numbering; null when there is none.
   const FileSection* At(size_t index) const;
   uint16_t machine() const { return machine_; }
+  uint64_t entry() const { return entry_; }  // the address where the program begins; 0: none
+  // Addresses of code, half-open: sections, or what is loaded to be executed where there are none.
+  std::vector<std::pair<uint64_t, uint64_t>> CodeRanges() const;
   BuildId build_id() const;
   // Where the byte loaded at `address` (as linked) stands in the file.
   std::optional<uint64_t> FileOffset(uint64_t address) const;
   // The address, as linked, of the byte at a place in the file; what can be executed goes first.
   std::optional<uint64_t> Address(uint64_t file_offset) const;
-  const std::string& path() const { return file_->path(); }
-  Bytes bytes() const { return file_->bytes(); }
+  const std::string& path() const { return path_; }
+  Bytes bytes() const { return bytes_; }
   // The section's contents; empty when it has none or they lie outside the file.
   Bytes Contents(const FileSection& section) const;
   // A string of the string table `table`; empty when out of range.
@@ -48,9 +55,12 @@ class SymbolFile {
   SymbolFile() = default;
   void ReadHeaders();
 
-  std::shared_ptr<const MappedFile> file_;
+  std::string path_;
+  Bytes bytes_;
+  std::shared_ptr<const void> owner_;
   Elf* elf_ = nullptr;
   uint16_t machine_ = EM_NONE;
+  uint64_t entry_ = 0;
   std::vector<FileSection> sections_;
   std::vector<GElf_Phdr> loads_;
 };

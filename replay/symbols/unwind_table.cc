@@ -2,6 +2,7 @@
 #include "replay/symbols/unwind_table.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace flowback::symbols {
 namespace {
@@ -106,6 +107,7 @@ struct UnwindTable::Common {
   uint8_t pointers = 0;         // encoding of a function's address
   uint8_t handlers = kOmitted;  // of the address of its call sites
   bool has_size = false;
+  bool of_signal = false;
 
   static Common Read(Reader reader) {
     Common result;
@@ -126,15 +128,18 @@ struct UnwindTable::Common {
     return result;
   }
   void Take(char letter, Reader& reader) {
+    if (letter == 'S') of_signal = true;
     if (letter == 'R') pointers = static_cast<uint8_t>(reader.Fixed(1));
     if (letter == 'L') handlers = static_cast<uint8_t>(reader.Fixed(1));
     if (letter == 'P') reader.Value(reader.Fixed(1) & 0x0f);
   }
 };
 
-UnwindTable UnwindTable::Read(const std::string& path) {
+UnwindTable UnwindTable::Read(const std::string& path) { return Read(SymbolFile::Open(path)); }
+
+UnwindTable UnwindTable::Read(std::shared_ptr<const SymbolFile> file) {
   UnwindTable table;
-  table.file_ = SymbolFile::Open(path);
+  table.file_ = std::move(file);
   if (table.file_ == nullptr) return table;
   const FileSection* section = table.file_->Find(".eh_frame");
   if (section == nullptr) return table;
@@ -176,6 +181,7 @@ void UnwindTable::ReadFrame(Bytes record, uint64_t address, const Common& common
   Entry entry;
   entry.begin = reader.Pointer(common.pointers);
   entry.end = entry.begin + reader.Value(common.pointers & 0x0f);
+  entry.of_signal = common.of_signal;
   if (common.has_size) reader.Leb();
   if (common.handlers != kOmitted) entry.handlers = reader.Pointer(common.handlers);
   if (reader.ok() && entry.end > entry.begin) entries_.push_back(entry);
@@ -238,6 +244,30 @@ std::optional<uint64_t> UnwindTable::LandingPad(uint64_t file_offset) const {
     return *call >= end;
   });
   return found == 0 ? std::nullopt : file_->FileOffset(found);
+}
+
+std::vector<UnwindTable::Range> UnwindTable::Functions() const {
+  std::vector<Range> functions;
+  functions.reserve(entries_.size());
+  for (const Entry& entry : entries_)
+    functions.push_back({entry.begin + (entry.of_signal ? 1 : 0), entry.end});
+  return functions;
+}
+
+// A damaged file may name one table of call sites in each of its entries: the bytes of a sound one
+// hold more call sites than there are.
+std::vector<uint64_t> UnwindTable::LandingPads() const {
+  std::vector<uint64_t> pads;
+  uint64_t left = file_ == nullptr ? 0 : file_->bytes().size();
+  for (const Entry& entry : entries_)
+    VisitSites(entry, [&](uint64_t, uint64_t, uint64_t pad) {
+      if (pad != 0) pads.push_back(pad);
+      return left != 0 && left-- != 0;
+    });
+  std::ranges::sort(pads);
+  const auto same = std::ranges::unique(pads);
+  pads.erase(same.begin(), same.end());
+  return pads;
 }
 
 bool UnwindTable::IsLandingPad(uint64_t file_offset) const {

@@ -18,6 +18,7 @@ class UnwindTable {
  public:
   // Nothing but an empty table where the file has none, or can't be read.
   static UnwindTable Read(const std::string& path);
+  static UnwindTable Read(std::shared_ptr<const SymbolFile> file);
 
   struct Range {
     uint64_t begin = 0;  // file offsets, half-open
@@ -30,6 +31,11 @@ class UnwindTable {
   std::optional<uint64_t> LandingPad(uint64_t file_offset) const;
   // Whether an exception goes on there that reaches some call of the function.
   bool IsLandingPad(uint64_t file_offset) const;
+  // All functions and landing pads, at their addresses as linked; the functions are sorted. What a
+  // signal's handler returns to begins a byte behind what its entry says: unwinders look for the
+  // byte before a return address, and no call put this one there.
+  std::vector<Range> Functions() const;
+  std::vector<uint64_t> LandingPads() const;
 
  private:
   // Addresses as linked.
@@ -37,6 +43,7 @@ class UnwindTable {
     uint64_t begin = 0;
     uint64_t end = 0;
     uint64_t handlers = 0;  // of its table of call sites; 0: it has none
+    bool of_signal = false;
   };
   class Reader;
   struct Common;

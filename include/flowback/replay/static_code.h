@@ -48,7 +48,12 @@ struct StaticFunction {
   bool is_stub = false;  // of a procedure linkage table
   uint32_t first_block = 0;
   uint32_t block_count = 0;
-  uint64_t code_bytes = 0;  // of its instructions
+  // Number of the function that it is a part of: one that the compiler moved away ("f.cold"), or
+  // that lies behind another function inside of it. Its own number: it is a function.
+  uint32_t whole = 0;
+  // These and the uncertain ones are its range. Bytes that several instructions share count once.
+  uint64_t code_bytes = 0;      // of its instructions
+  uint64_t left_out_bytes = 0;  // padding
   // Of its range: bytes that no flow was seen to reach and that are no padding. What they are is
   // not known: data, or code that only an indirect jump leads to. No instruction is counted there.
   uint64_t uncertain_bytes = 0;
@@ -65,7 +70,8 @@ class StaticCode {
   static Result<StaticCode> Of(const ObjectImage& image, const ImageSearch& search,
                                std::span<const uint64_t> executed = {});
 
-  // Sorted by address, without overlap.
+  // Sorted by address, without overlap; only where code jumps into the middle of an instruction do
+  // instructions, and the blocks they are in, overlap.
   std::span<const StaticFunction> functions() const { return functions_; }
   std::span<const StaticCodeBlock> blocks() const { return blocks_; }
   std::span<const StaticInstruction> instructions() const { return instructions_; }
