@@ -95,7 +95,7 @@ _flowback_functions() {
       ;;
   esac
   case ${words[1]}$option in
-    decode--function | timeline--function) ;;
+    decode--function | timeline--function | coverage--function) ;;
     record--from | record--until)
       local COMP_WORDS=("$program" "${words[@]:1}") COMP_CWORD=$last
       [[ -z $(_flowback_program_at) ]] || return

@@ -13,6 +13,7 @@
 #include "flowback/base/error.h"
 #include "flowback/replay/coverage_counts.h"
 #include "flowback/replay/object_image.h"
+#include "flowback/replay/source_lines.h"
 #include "flowback/replay/static_code.h"
 
 namespace flowback {
@@ -30,7 +31,7 @@ struct CoverageShare {
   uint64_t unknown = 0;
 
   uint64_t never() const { return total - executed - unknown; }
-  void Add(Executed state, uint64_t count = 1);
+  void Add(Executed state);
   void Add(const CoverageShare& other);
 };
 
@@ -44,31 +45,36 @@ struct CoverageShares {
   void Add(const CoverageShares& other);
 };
 
+// Where in the source an instruction comes from; line 0: not known.
+struct SourceLine {
+  uint32_t file = 0;  // number in CoverageReport::files
+  uint32_t line = 0;
+
+  friend auto operator<=>(const SourceLine&, const SourceLine&) = default;
+};
+
 // A conditional branch of the static code.
 struct BranchCoverage {
   uint64_t address = 0;
   uint64_t target = 0;
   uint64_t taken = 0;
   uint64_t not_taken = 0;
-  uint32_t file = 0;  // number in CoverageReport::files; with line 0: not known
-  uint32_t line = 0;
+  SourceLine at;
 };
 
 struct FunctionCoverage {
   uint32_t number = 0;   // in StaticCode::functions
   uint64_t entries = 0;  // executions of its first instruction
   Executed state = Executed::kNo;
-  CoverageShares shares;  // of the function alone; `functions` is one
-  uint32_t file = 0;      // where it begins; with line 0: not known
-  uint32_t line = 0;
-  uint32_t last_line = 0;  // of that file, of its own code; 0: not known
+  CoverageShares shares;   // of the function alone; `functions` is one
+  SourceLine at;           // where it begins
+  uint32_t last_line = 0;  // of that file, of the function's code; 0: not known
 };
 
-// A line of an object's own code, inlined copies added up.
+// A line, all of its copies in the object added up.
 struct LineCoverage {
-  uint32_t file = 0;
-  uint32_t line = 0;
-  // How often control came to the line from another one.
+  SourceLine at;
+  // How often control came to the line from another one, or again by a jump back.
   uint64_t times = 0;
   Executed state = Executed::kNo;
   std::vector<uint32_t> branches;  // numbers in ObjectCoverage::branches
@@ -81,35 +87,47 @@ struct ObjectCoverage {
   std::string problem;
   // By number of static instruction.
   std::vector<uint64_t> times;
+  std::vector<SourceLine> places;
   std::vector<FunctionCoverage> functions;  // by address
   std::vector<BranchCoverage> branches;     // by address
-  std::vector<LineCoverage> lines;  // by file, then line; copies in several functions are one
+  std::vector<LineCoverage> lines;          // by file, then line
   CoverageShares shares;
-  // Instructions executed that are in no function of the static code: their count, and executions.
+  // Instructions executed that are in no function of the static code: how many, and how often.
   uint64_t outside_instructions = 0;
   uint64_t outside_times = 0;
 
+  // Of what was executed so often.
   Executed StateOf(uint64_t count) const {
-    return count != 0 ? Executed::kYes : counts->IsKnown() ? Executed::kNo : Executed::kUnknown;
+    if (count != 0) return Executed::kYes;
+    return counts->IsKnown() ? Executed::kNo : Executed::kUnknown;
+  }
+  const StaticFunction& Code(const FunctionCoverage& function) const {
+    return code->functions()[function.number];
   }
 };
 
-// What is of interest.
+// What is of interest. An empty choice is all.
 struct CoverageChoice {
-  std::function<bool(const ObjectId& object)> object;          // empty: all
-  std::function<bool(const std::string& name)> function;       // empty: all
-  std::function<bool(const std::string& source_file)> source;  // empty: all
-  bool lines = true;  // look for lines, which takes the longest
+  std::function<bool(const ObjectId& object)> object;
+  std::function<bool(const StaticFunction& function)> function;
+  std::function<bool(const std::string& source_file)> source;
+};
+
+// What a report is made of.
+struct CoverageSources {
+  // Finds an object's file.
+  std::function<Result<ObjectImage>(const ObjectId& object)> open;
+  ImageSearch search;            // where separate debug files lie
+  SourceLines* lines = nullptr;  // null: without lines
 };
 
 struct CoverageReport {
-  std::vector<std::string> files;  // of source, sorted
-  std::vector<ObjectCoverage> objects;
+  std::vector<std::string> files;       // of source, sorted
+  std::vector<ObjectCoverage> objects;  // as in the counts
   CoverageShares shares;
-  std::vector<std::string> problems;  // sentences: what could not be read, and what helps
 
-  // `counts` must outlive it.
-  static CoverageReport Of(const CoverageCounts& counts, const ImageSearch& search,
+  // `counts` and what `sources` point to must outlive it.
+  static CoverageReport Of(const CoverageCounts& counts, const CoverageSources& sources,
                            const CoverageChoice& choice);
 };
 

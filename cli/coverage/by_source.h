@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// Coverage by source file: what several objects have of one file is added up.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "flowback/replay/coverage_report.h"
+
+namespace flowback::cli {
+
+struct CoveredLine {
+  uint32_t line = 0;
+  uint64_t times = 0;
+  Executed state = Executed::kNo;
+  std::vector<const BranchCoverage*> branches;
+};
+
+struct CoveredFunction {
+  std::string name;  // demangled
+  uint32_t line = 0;
+  uint32_t last_line = 0;
+  uint64_t entries = 0;
+  Executed state = Executed::kNo;
+};
+
+struct CoveredFile {
+  uint32_t file = 0;                       // number in the report
+  std::vector<CoveredLine> lines;          // by line
+  std::vector<CoveredFunction> functions;  // by line, then name
+  CoverageShares shares;                   // of functions, lines and branches
+};
+
+// Files of which a line or a function is known, by number. As long as the report lives.
+std::vector<CoveredFile> BySource(const CoverageReport& report);
+
+// Of two copies of one thing.
+Executed EitherState(Executed a, Executed b);
+
+}  // namespace flowback::cli

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// What a coverage report is written from, and the formats that there are.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/text/output.h"
+#include "flowback/base/error.h"
+#include "flowback/replay/coverage_report.h"
+#include "flowback/replay/source_lines.h"
+
+namespace flowback::cli {
+
+struct CoverageView {
+  const CoverageReport& report;
+  const CoverageCounts& counts;
+  SourceLines* lines = nullptr;  // for their text; null: none
+  std::string input;             // as messages name it
+  // Where source files lie: paths of the debug information that begin with `source_prefix`, or are
+  // relative, are found under it.
+  std::string source_root;
+  size_t rows = 20;  // of each list
+  size_t width = 120;
+  std::string sort = "size";
+  bool is_part = false;  // options leave something out
+};
+
+using CoverageWriter = void (*)(const CoverageView& view, Output& output);
+
+struct CoverageFormat {
+  std::string_view name;
+  CoverageWriter write;
+  std::string_view summary;
+};
+
+std::span<const CoverageFormat> CoverageFormats();
+// Errors: kUsage for a word that names none.
+Result<const CoverageFormat*> FindCoverageFormat(const std::string& word);
+
+#define FLOWBACK_COVERAGE_FORMAT(name, function, summary) \
+  void function(const CoverageView& view, Output& output);
+#include "cli/coverage/coverage_formats.def"
+#undef FLOWBACK_COVERAGE_FORMAT
+
+}  // namespace flowback::cli

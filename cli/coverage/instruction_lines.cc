@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#include "cli/coverage/instruction_lines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "decode/instruction/disassemble.h"
+
+namespace flowback::cli {
+
+void ForEachInstruction(const ObjectCoverage& object, const FunctionCoverage& function,
+                        const std::function<void(const InstructionLine& line)>& visit) {
+  Disassembler disassembler;
+  const StaticFunction& code = object.Code(function);
+  const auto blocks = object.code->blocks().subspan(code.first_block, code.block_count);
+  for (const auto& block : blocks)
+    for (uint32_t i = block.first; i < block.first + block.count; ++i) {
+      const StaticInstruction& at = object.code->instructions()[i];
+      InstructionLine line{.address = at.address,
+                           .times = object.times[i],
+                           .state = object.StateOf(object.times[i]),
+                           .text = {},
+                           .at = object.places[i]};
+      uint8_t bytes[16] = {};
+      const size_t size =
+          object.image->space().Read(at.address, bytes, std::min<size_t>(at.length, sizeof bytes));
+      line.text = disassembler.Text({bytes, size}, at.address, object.image->mode());
+      const auto branch =
+          std::ranges::lower_bound(object.branches, at.address, {}, &BranchCoverage::address);
+      if (branch != object.branches.end() && branch->address == at.address) line.branch = &*branch;
+      visit(line);
+    }
+}
+
+std::string CountWords(uint64_t times, Executed state) {
+  if (state == Executed::kYes) return std::to_string(times);
+  return state == Executed::kNo ? "#####" : "?????";
+}
+
+std::string BranchWords(const BranchCoverage& branch) {
+  if (branch.taken == 0 && branch.not_taken == 0) return {};
+  if (branch.taken == 0) return fmt::format("never taken, {} not", branch.not_taken);
+  if (branch.not_taken == 0) return fmt::format("always taken, {}", branch.taken);
+  return fmt::format("taken {}, not {}", branch.taken, branch.not_taken);
+}
+
+}  // namespace flowback::cli

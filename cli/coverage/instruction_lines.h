@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// A function's instructions with their counts, as reports show them.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "flowback/replay/coverage_report.h"
+
+namespace flowback::cli {
+
+struct InstructionLine {
+  uint64_t address = 0;
+  uint64_t times = 0;
+  Executed state = Executed::kNo;
+  std::string text;  // "jne 0x401005"
+  SourceLine at;
+  const BranchCoverage* branch = nullptr;  // null: no conditional branch
+};
+
+// In the order of addresses.
+void ForEachInstruction(const ObjectCoverage& object, const FunctionCoverage& function,
+                        const std::function<void(const InstructionLine& line)>& visit);
+
+// "12", "#####" of what never was executed, "?????" of what is not known: as gcov marks them.
+std::string CountWords(uint64_t times, Executed state);
+// "taken 3, never not taken"; empty of a branch that was never reached.
+std::string BranchWords(const BranchCoverage& branch);
+
+}  // namespace flowback::cli

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#include "cli/coverage/source_reader.h"
+
+#include <filesystem>
+#include <fstream>
+
+namespace flowback::cli {
+namespace {
+
+bool IsFile(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(path, ignored);
+}
+
+}  // namespace
+
+// A tree is seldom where it was built: of the recorded path ever fewer folders are looked for.
+std::string SourceReader::Find(const std::string& path) const {
+  if (root_.empty()) return IsFile(path) ? path : std::string();
+  std::string_view rest = path;
+  while (!rest.empty()) {
+    while (rest.starts_with('/')) rest.remove_prefix(1);
+    std::string candidate = root_ + "/" + std::string(rest);
+    if (IsFile(candidate)) return candidate;
+    const size_t slash = rest.find('/');
+    if (slash == std::string_view::npos) break;
+    rest.remove_prefix(slash + 1);
+  }
+  return IsFile(path) ? path : std::string();
+}
+
+const std::vector<std::string>& SourceReader::Lines(const std::string& path) {
+  if (path == path_) return lines_;
+  path_ = path;
+  lines_.clear();
+  const std::string found = Find(path);
+  std::error_code error;
+  if (found.empty() || std::filesystem::file_size(found, error) > kMostBytes || error)
+    return lines_;
+  std::ifstream file(found, std::ios::binary);
+  for (std::string line; std::getline(file, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    lines_.push_back(line);
+  }
+  return lines_;
+}
+
+bool IsNewer(const std::string& source, const std::string& binary) {
+  std::error_code error;
+  const auto of_source = std::filesystem::last_write_time(source, error);
+  if (error) return false;
+  const auto of_binary = std::filesystem::last_write_time(binary, error);
+  return !error && of_source > of_binary;
+}
+
+}  // namespace flowback::cli

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// `coverage --format annotate`: functions with the count of each instruction, the source between.
+//
+//   main (/tmp/a)  entered 1 time, 12 of 15 instructions executed
+//                     a.c:3    for (int i = 0; i < n; i++)
+//            10   401136   cmp eax, edi
+//            10   401138   jge 0x401150                      taken 1, not 9
+//         #####   40113a   call 0x401020
+#include <fmt/format.h>
+
+#include <string>
+
+#include "cli/coverage/coverage_view.h"
+#include "cli/coverage/coverage_words.h"
+#include "cli/coverage/instruction_lines.h"
+#include "cli/coverage/source_reader.h"
+#include "cli/text/printable.h"
+
+namespace flowback::cli {
+namespace {
+
+class Annotator {
+ public:
+  Annotator(const CoverageView& view, Output& output)
+      : view_(view), output_(output), sources_(view.source_root) {}
+
+  void Write() {
+    for (const ObjectCoverage& object : view_.report.objects)
+      for (const FunctionCoverage& function : object.functions) {
+        WriteFunction(object, function);
+        if (output_.closed()) return;
+      }
+  }
+
+ private:
+  void WriteFunction(const ObjectCoverage& object, const FunctionCoverage& function) {
+    std::string& out = output_.buffer();
+    const CoverageShare& share = function.shares.instructions;
+    out += fmt::format("\n{} ({})  entered {}, {} of {} instructions executed\n",
+                       FunctionWords(object.Code(function)), ObjectWords(object),
+                       function.entries == 1 ? "once" : fmt::format("{} times", function.entries),
+                       share.executed, share.total);
+    SourceLine last;
+    ForEachInstruction(object, function, [&](const InstructionLine& line) {
+      if (line.at != last && line.at.line != 0) WriteSource(line.at);
+      last = line.at;
+      std::string text = fmt::format("{:>14}   {:x}   {}", CountWords(line.times, line.state),
+                                     line.address, line.text);
+      const std::string branch = line.branch == nullptr ? "" : BranchWords(*line.branch);
+      if (!branch.empty()) text = fmt::format("{:<64}  {}", text, branch);
+      out += text + '\n';
+      output_.Commit();
+    });
+  }
+
+  void WriteSource(const SourceLine& at) {
+    const std::string& path = view_.report.files[at.file];
+    const std::vector<std::string>& lines = sources_.Lines(path);
+    const std::string text = at.line <= lines.size() ? lines[at.line - 1] : std::string();
+    output_.buffer() += fmt::format("{:>17}{}:{}  {}\n", "", Printable(LastPart(path)), at.line,
+                                    PrintableSource(text));
+  }
+
+  const CoverageView& view_;
+  Output& output_;
+  SourceReader sources_;
+};
+
+}  // namespace
+
+void WriteCoverageAnnotated(const CoverageView& view, Output& output) {
+  Annotator(view, output).Write();
+}
+
+}  // namespace flowback::cli

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+// `coverage --format html`: one page without scripts or anything from elsewhere: what ran of each
+// object, source with counts, and each function's disassembly, unfolded by a click. It can be
+// printed, and follows the reader's choice of dark or light.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "cli/coverage/by_source.h"
+#include "cli/coverage/coverage_view.h"
+#include "cli/coverage/coverage_words.h"
+#include "cli/coverage/instruction_lines.h"
+#include "cli/coverage/source_reader.h"
+#include "cli/text/xml.h"
+
+namespace flowback::cli {
+namespace {
+
+constexpr const char* kStyle =
+    ":root{color-scheme:light dark;--ran:#d8f0d8;--never:#f8d8d8;--unknown:#eee4b8;--half:#f6e7c0;"
+    "--line:#ccc}\n"
+    "@media(prefers-color-scheme:dark){:root{--ran:#1d3a22;--never:#4a2224;--unknown:#45401f;"
+    "--half:#4a3c18;--line:#444}}\n"
+    "body{font:14px/1.45 system-ui,sans-serif;margin:1.5em;max-width:120em}\n"
+    "table{border-collapse:collapse}td,th{padding:.15em .7em;text-align:right}\n"
+    "td:last-child,th:last-child{text-align:left}tr{border-bottom:1px solid var(--line)}\n"
+    "summary{cursor:pointer;padding:.15em 0}\n"
+    "pre{font:12px/1.35 ui-monospace,monospace;margin:0;overflow-x:auto}\n"
+    "pre span{display:block;padding:0 .5em;white-space:pre}\n"
+    ".r{background:var(--ran)}.n{background:var(--never)}.u{background:var(--unknown)}"
+    ".h{background:var(--half)}\n"
+    "@media print{details>*{display:block}}\n";
+
+const char* ClassOf(Executed state, bool one_way) {
+  if (state == Executed::kUnknown) return "u";
+  if (state == Executed::kNo) return "n";
+  return one_way ? "h" : "r";
+}
+
+bool OneWay(const BranchCoverage& branch) { return (branch.taken == 0) != (branch.not_taken == 0); }
+
+class HtmlWriter {
+ public:
+  HtmlWriter(const CoverageView& view, Output& output)
+      : view_(view), report_(view.report), output_(output), sources_(view.source_root) {}
+
+  void Write() {
+    const ObjectCoverage* main = MainObject(report_);
+    const std::string title =
+        main == nullptr ? "Coverage" : "Coverage of " + Xml(LastPart(main->counts->id.path));
+    out() += "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>" + title +
+             "</title>\n<style>\n" + kStyle + "</style></head>\n<body>\n<h1>" + title + "</h1>\n";
+    if (main != nullptr) WriteSentence(*main);
+    WriteObjects();
+    WriteFiles();
+    WriteFunctions();
+    out() += "</body></html>\n";
+    output_.Commit();
+  }
+
+ private:
+  std::string& out() { return output_.buffer(); }
+
+  void WriteSentence(const ObjectCoverage& main) {
+    out() += fmt::format("<p>Executed: {} of its functions ({}), {} of its branch directions",
+                         PercentOf(main.shares.functions), FractionOf(main.shares.functions),
+                         PercentOf(main.shares.branches));
+    if (main.shares.lines.total != 0)
+      out() += fmt::format(", {} of its lines", PercentOf(main.shares.lines));
+    out() += fmt::format(
+        ". <span class=r>executed</span> <span class=h>one way only</span> "
+        "<span class=n>never</span> <span class=u>not known: trace was lost</span></p>\n");
+  }
+
+  void WriteObjects() {
+    out() +=
+        "<h2>Objects</h2>\n<table><tr><th>functions<th>blocks<th>branches<th>instructions"
+        "<th>lines<th>object</tr>\n";
+    for (const ObjectCoverage& object : report_.objects) WriteRow(object.shares, object);
+    out() += "</table>\n";
+  }
+
+  void WriteRow(const CoverageShares& shares, const ObjectCoverage& object) {
+    out() += fmt::format("<tr><td>{} {}<td>{}<td>{}<td>{}<td>{} {}<td>{}</tr>\n",
+                         PercentOf(shares.functions), FractionOf(shares.functions),
+                         PercentOf(shares.blocks), PercentOf(shares.branches),
+                         PercentOf(shares.instructions), PercentOf(shares.lines),
+                         FractionOf(shares.lines), Xml(object.counts->id.path));
+  }
+
+  void WriteFiles() {
+    const std::vector<CoveredFile> files = BySource(report_);
+    if (files.empty()) return;
+    out() += "<h2>Source</h2>\n";
+    for (const CoveredFile& file : files) {
+      out() += fmt::format("<details><summary>{} ({} lines) {}</summary>\n",
+                           PercentOf(file.shares.lines), FractionOf(file.shares.lines),
+                           Xml(report_.files[file.file]));
+      WriteSource(file);
+      out() += "</details>\n";
+      output_.Commit();
+    }
+  }
+
+  void WriteSource(const CoveredFile& file) {
+    const std::vector<std::string>& text = sources_.Lines(report_.files[file.file]);
+    out() += "<pre>";
+    size_t next = 0;
+    const size_t last =
+        std::max<size_t>(text.size(), file.lines.empty() ? 0 : file.lines.back().line);
+    for (size_t number = 1; number <= last; ++number) {
+      const CoveredLine* line = nullptr;
+      if (next < file.lines.size() && file.lines[next].line == number) line = &file.lines[next++];
+      if (line == nullptr && number > text.size()) continue;  // of a file that is not there
+      WriteLine(number, line, number <= text.size() ? text[number - 1] : std::string());
+    }
+    out() += "</pre>\n";
+  }
+
+  void WriteLine(size_t number, const CoveredLine* line, const std::string& text) {
+    if (line == nullptr) {
+      out() += fmt::format("<span>{:>12} {:>6}  {}</span>", "", number, XmlSource(text));
+      return;
+    }
+    std::string branches;
+    bool one_way = false;
+    for (const BranchCoverage* branch : line->branches) {
+      one_way |= OneWay(*branch);
+      const std::string words = BranchWords(*branch);
+      if (!words.empty()) branches += (branches.empty() ? "   \u2192 " : "; ") + words;
+    }
+    out() += fmt::format("<span class={}>{:>12} {:>6}  {}{}</span>", ClassOf(line->state, one_way),
+                         CountWords(line->times, line->state), number, XmlSource(text), branches);
+  }
+
+  void WriteFunctions() {
+    out() += "<h2>Functions</h2>\n";
+    for (const ObjectCoverage& object : report_.objects) {
+      // All of a library's code would make the page large, and tell nothing of one that never ran.
+      if (object.functions.empty() || object.shares.instructions.executed == 0) continue;
+      out() += fmt::format("<details><summary>{} {}</summary>\n",
+                           FractionOf(object.shares.functions), Xml(object.counts->id.path));
+      for (const FunctionCoverage& function : object.functions) WriteFunction(object, function);
+      out() += "</details>\n";
+    }
+  }
+
+  void WriteFunction(const ObjectCoverage& object, const FunctionCoverage& function) {
+    const StaticFunction& code = object.Code(function);
+    const std::string name = code.name.empty() ? FunctionWords(code) : Xml(code.name);
+    const char* const color = ClassOf(function.state, false);
+    if (function.state != Executed::kYes) {
+      out() += fmt::format("<div class={}>{} ({} bytes)</div>\n", color, name,
+                           object.Code(function).code_bytes);
+      output_.Commit();
+      return;
+    }
+    out() += fmt::format(
+        "<details><summary>{} \u00d7{}: {} of its instructions, {} of its branch directions"
+        "</summary><pre>",
+        name, function.entries, PercentOf(function.shares.instructions),
+        PercentOf(function.shares.branches));
+    ForEachInstruction(object, function, [&](const InstructionLine& line) {
+      const bool one_way = line.branch != nullptr && OneWay(*line.branch);
+      const std::string words = line.branch == nullptr ? "" : BranchWords(*line.branch);
+      out() += fmt::format("<span class={}>{:>12}  {:x}  {}{}{}</span>",
+                           ClassOf(line.state, one_way), CountWords(line.times, line.state),
+                           line.address, Xml(line.text), words.empty() ? "" : "   \u2192 ", words);
+      output_.Commit();
+    });
+    out() += "</pre></details>\n";
+  }
+
+  const CoverageView& view_;
+  const CoverageReport& report_;
+  Output& output_;
+  SourceReader sources_;
+};
+
+}  // namespace
+
+void WriteCoverageHtml(const CoverageView& view, Output& output) {
+  HtmlWriter(view, output).Write();
+}
+
+}  // namespace flowback::cli

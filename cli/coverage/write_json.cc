@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// `coverage --format json`: one line with the sums, then one for each object, function, branch and
+// source line, so that a reader of lines can take what it wants.
+#include <fmt/format.h>
+
+#include <string>
+
+#include "cli/coverage/by_source.h"
+#include "cli/coverage/coverage_view.h"
+#include "cli/coverage/coverage_words.h"
+#include "cli/text/json.h"
+
+namespace flowback::cli {
+namespace {
+
+std::string_view StateWord(Executed state) {
+  switch (state) {
+    case Executed::kNo:
+      return "no";
+    case Executed::kYes:
+      return "yes";
+    case Executed::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
+std::string Share(const CoverageShare& share) {
+  return fmt::format("{{\"total\":{},\"executed\":{},\"unknown\":{}}}", share.total, share.executed,
+                     share.unknown);
+}
+
+void AddShares(JsonLine& line, const CoverageShares& shares) {
+  line.Raw("functions", Share(shares.functions))
+      .Raw("blocks", Share(shares.blocks))
+      .Raw("branches", Share(shares.branches))
+      .Raw("instructions", Share(shares.instructions))
+      .Raw("lines", Share(shares.lines));
+}
+
+class JsonWriter {
+ public:
+  JsonWriter(const CoverageView& view, Output& output)
+      : view_(view), report_(view.report), output_(output) {}
+
+  void Write() {
+    JsonLine head(output_.buffer());
+    head.Text("schema", "flowback.coverage/1").Text("type", "coverage");
+    head.Number("recordings", view_.counts.recordings);
+    head.Bool("emulated", view_.counts.emulated);
+    head.Number("executed_instructions", view_.counts.instructions);
+    AddShares(head, report_.shares);
+    head.End();
+    for (const ObjectCoverage& object : report_.objects) WriteObject(object);
+    for (const CoveredFile& file : BySource(report_)) WriteFile(file);
+  }
+
+ private:
+  void WriteObject(const ObjectCoverage& object) {
+    JsonLine line(output_.buffer());
+    const ObjectId& id = object.counts->id;
+    line.Text("type", "object").Text("object", id.path);
+    if (id.build_id.empty())
+      line.Null("build_id");
+    else
+      line.Text("build_id", id.build_id.ToHex());
+    line.Bool("made_at_run_time", id.made_at_run_time);
+    if (object.problem.empty())
+      line.Null("problem");
+    else
+      line.Text("problem", object.problem);
+    AddShares(line, object.shares);
+    line.Number("outside_instructions", object.outside_instructions);
+    std::string losses = "{";
+    for (const auto& [cause, count] : object.counts->losses) {
+      if (losses.size() > 1) losses += ',';
+      AppendJsonString(losses, cause);
+      losses += fmt::format(":{}", count);
+    }
+    line.Raw("losses", losses + "}").End();
+    for (const FunctionCoverage& function : object.functions) WriteFunction(object, function);
+    for (const BranchCoverage& branch : object.branches) WriteBranch(object, branch);
+    output_.Commit();
+  }
+
+  void AddPlace(JsonLine& line, const SourceLine& at) {
+    if (at.line == 0) {
+      line.Null("file").Null("line");
+    } else {
+      line.Text("file", report_.files[at.file]).Number("line", at.line);
+    }
+  }
+
+  void WriteFunction(const ObjectCoverage& object, const FunctionCoverage& function) {
+    const StaticFunction& code = object.Code(function);
+    JsonLine line(output_.buffer());
+    line.Text("type", "function").Text("object", object.counts->id.path);
+    line.Text("function", code.name).Hex("address", code.begin).Number("bytes", code.code_bytes);
+    line.Number("uncertain_bytes", code.uncertain_bytes);
+    AddPlace(line, function.at);
+    line.Text("executed", StateWord(function.state)).Number("entries", function.entries);
+    AddShares(line, function.shares);
+    line.End();
+    output_.Commit();
+  }
+
+  void WriteBranch(const ObjectCoverage& object, const BranchCoverage& branch) {
+    JsonLine line(output_.buffer());
+    line.Text("type", "branch").Text("object", object.counts->id.path);
+    line.Hex("address", branch.address).Hex("target", branch.target);
+    AddPlace(line, branch.at);
+    line.Number("taken", branch.taken).Number("not_taken", branch.not_taken).End();
+    output_.Commit();
+  }
+
+  void WriteFile(const CoveredFile& file) {
+    for (const CoveredLine& each : file.lines) {
+      JsonLine line(output_.buffer());
+      line.Text("type", "line").Text("file", report_.files[file.file]);
+      line.Number("line", each.line).Text("executed", StateWord(each.state));
+      line.Number("times", each.times).End();
+      output_.Commit();
+    }
+  }
+
+  const CoverageView& view_;
+  const CoverageReport& report_;
+  Output& output_;
+};
+
+}  // namespace
+
+void WriteCoverageJson(const CoverageView& view, Output& output) {
+  JsonWriter(view, output).Write();
+}
+
+}  // namespace flowback::cli

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+// `coverage --format summary`: the answer in a sentence, then where to look.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "cli/coverage/by_source.h"
+#include "cli/coverage/coverage_view.h"
+#include "cli/coverage/coverage_words.h"
+#include "cli/text/printable.h"
+
+namespace flowback::cli {
+namespace {
+
+struct FunctionAt {
+  const ObjectCoverage* object = nullptr;
+  const FunctionCoverage* function = nullptr;
+
+  const StaticFunction& code() const { return object->Code(*function); }
+};
+
+// "gzip.c:120", or nothing.
+std::string PlaceWords(const CoverageReport& report, const SourceLine& at) {
+  if (at.line == 0) return {};
+  return fmt::format("{}:{}", Printable(LastPart(report.files[at.file])), at.line);
+}
+
+std::vector<FunctionAt> NeverExecuted(const CoverageReport& report, const ObjectCoverage* of) {
+  std::vector<FunctionAt> result;
+  for (const ObjectCoverage& object : report.objects) {
+    if (of != nullptr && &object != of) continue;
+    // A library of which nothing ran tells nothing by its list.
+    if (object.shares.instructions.executed == 0) continue;
+    for (const FunctionCoverage& function : object.functions)
+      if (function.state != Executed::kYes) result.push_back({&object, &function});
+  }
+  return result;
+}
+
+void SortFunctions(std::vector<FunctionAt>& functions, const std::string& by) {
+  if (by == "name")
+    std::ranges::stable_sort(functions, {}, [](const FunctionAt& at) { return at.code().name; });
+  else if (by == "address")
+    return;
+  else
+    std::ranges::stable_sort(functions, std::greater{},
+                             [](const FunctionAt& at) { return at.code().code_bytes; });
+}
+
+class SummaryWriter {
+ public:
+  SummaryWriter(const CoverageView& view, std::string& out)
+      : view_(view), report_(view.report), out_(out), main_(MainObject(report_)) {}
+
+  void Write() {
+    WriteSentences();
+    WriteObjects();
+    WriteFiles();
+    WriteNever();
+    WriteOneWay();
+    WriteNotes();
+  }
+
+ private:
+  void WriteSentences() {
+    if (main_ == nullptr) {
+      out_ += "Nothing of what was asked for was executed.\n";
+      return;
+    }
+    const CoverageShares& shares = main_->shares;
+    const std::string name = Printable(LastPart(main_->counts->id.path));
+    out_ += fmt::format("{} executed {} of its functions ({})", name, PercentOf(shares.functions),
+                        FractionOf(shares.functions));
+    if (shares.lines.total != 0) out_ += fmt::format(", {} of its lines", PercentOf(shares.lines));
+    out_ += fmt::format(" and {} of its branch directions", PercentOf(shares.branches));
+    std::vector<FunctionAt> never = NeverExecuted(report_, main_);
+    SortFunctions(never, "size");
+    if (never.empty()) {
+      out_ += "; every function was executed.\n";
+    } else {
+      out_ += fmt::format("; the largest never {}: {} ({} bytes).\n",
+                          main_->counts->IsKnown() ? "executed" : "seen to execute",
+                          FunctionWords(never.front().code()), never.front().code().code_bytes);
+    }
+    if (const uint64_t unknown = report_.shares.instructions.unknown; unknown != 0)
+      out_ += fmt::format(
+          "Trace was lost: of {} instructions ({} in all) it is not known whether they were "
+          "executed.\n",
+          unknown, report_.shares.instructions.total);
+    if (view_.counts.emulated) out_ += "Recorded under emulation: counts are the program's own.\n";
+  }
+
+  void WriteObjects() {
+    out_ += fmt::format("\nobjects\n{:>9} {:>13} {:>9} {:>9} {:>9}  {:>9} {:>13}  {}\n",
+                        "functions", "", "blocks", "branches", "instr.", "lines", "", "object");
+    std::vector<const ObjectCoverage*> objects;
+    for (const ObjectCoverage& object : report_.objects) objects.push_back(&object);
+    std::ranges::stable_sort(objects, std::greater{}, [this](const ObjectCoverage* object) {
+      return std::pair(object == main_, object->shares.instructions.executed);
+    });
+    for (const ObjectCoverage* object : objects) WriteObject(*object);
+    if (report_.objects.size() > 1) WriteShares(report_.shares, "all");
+  }
+
+  void WriteObject(const ObjectCoverage& object) {
+    std::string name = ObjectWords(object);
+    if (object.counts->id.made_at_run_time)
+      name += fmt::format("  (made at run time: {} instructions executed)",
+                          object.counts->instructions.size());
+    else if (!object.problem.empty())
+      name += "  (no file)";
+    else if (object.counts->instructions.empty())
+      name += "  (mapped, never executed)";
+    WriteShares(object.shares, name);
+  }
+
+  void WriteShares(const CoverageShares& shares, const std::string& name) {
+    out_ += fmt::format(
+        "{:>9} {:>13} {:>9} {:>9} {:>9}  {:>9} {:>13}  {}\n", PercentOf(shares.functions),
+        FractionOf(shares.functions), PercentOf(shares.blocks), PercentOf(shares.branches),
+        PercentOf(shares.instructions), PercentOf(shares.lines), FractionOf(shares.lines), name);
+  }
+
+  void WriteFiles() {
+    std::vector<CoveredFile> files = BySource(report_);
+    if (files.empty()) return;
+    std::ranges::stable_sort(files, std::greater{}, [](const CoveredFile& file) {
+      return file.shares.lines.total - file.shares.lines.executed;
+    });
+    out_ += fmt::format(
+        "\nsource files, by lines that were not executed\n{:>9} {:>13} {:>9} {:>9}  {}\n", "lines",
+        "", "functions", "branches", "file");
+    for (size_t i = 0; i < std::min(files.size(), view_.rows); ++i)
+      out_ +=
+          fmt::format("{:>9} {:>13} {:>9} {:>9}  {}\n", PercentOf(files[i].shares.lines),
+                      FractionOf(files[i].shares.lines), PercentOf(files[i].shares.functions),
+                      PercentOf(files[i].shares.branches), Printable(report_.files[files[i].file]));
+    MoreRows(files.size());
+  }
+
+  void WriteNever() {
+    std::vector<FunctionAt> never = NeverExecuted(report_, nullptr);
+    // The program's own first: what is missed of a library is often not its user's.
+    SortFunctions(never, view_.sort);
+    std::ranges::stable_partition(never,
+                                  [this](const FunctionAt& at) { return at.object == main_; });
+    if (never.empty()) return;
+    out_ += fmt::format("\nnever executed, {}\n{:>9} {:>7}  {}\n",
+                        view_.sort == "size" ? "largest first" : "by " + view_.sort, "bytes",
+                        "lines", "function");
+    for (size_t i = 0; i < std::min(never.size(), view_.rows); ++i) {
+      const FunctionAt& at = never[i];
+      const uint64_t lines = at.function->shares.lines.total;
+      std::string line =
+          fmt::format("{:>9} {:>7}  {}", at.code().code_bytes,
+                      lines == 0 ? "-" : std::to_string(lines), FunctionWords(at.code()));
+      if (const std::string place = PlaceWords(report_, at.function->at); !place.empty())
+        line += "  " + place;
+      if (at.object != main_)
+        line += fmt::format("  ({})", Printable(LastPart(at.object->counts->id.path)));
+      if (at.function->state == Executed::kUnknown) line += "  [not known: trace was lost]";
+      out_ += line + '\n';
+    }
+    MoreRows(never.size());
+  }
+
+  struct OneWay {
+    const ObjectCoverage* object = nullptr;
+    const BranchCoverage* branch = nullptr;
+
+    uint64_t times() const { return branch->taken + branch->not_taken; }
+  };
+
+  void WriteOneWay() {
+    std::vector<OneWay> branches;
+    for (const ObjectCoverage& object : report_.objects)
+      for (const BranchCoverage& branch : object.branches)
+        if ((branch.taken == 0) != (branch.not_taken == 0)) branches.push_back({&object, &branch});
+    if (branches.empty()) return;
+    std::ranges::stable_sort(branches, std::greater{}, [this](const OneWay& each) {
+      return std::pair(each.object == main_, each.times());
+    });
+    out_ += fmt::format(
+        "\nbranches that went one way only, most often executed first\n{:>12} {:>9}  {}\n", "times",
+        "never", "branch");
+    for (size_t i = 0; i < std::min(branches.size(), view_.rows); ++i) WriteBranch(branches[i]);
+    MoreRows(branches.size());
+  }
+
+  void WriteBranch(const OneWay& each) {
+    const BranchCoverage& branch = *each.branch;
+    std::string line =
+        fmt::format("{:>12} {:>9}  ", each.times(), branch.taken == 0 ? "taken" : "not taken");
+    const StaticFunction* function = each.object->code->FunctionAt(branch.address);
+    line += function == nullptr ? fmt::format("{:#x}", branch.address)
+                                : fmt::format("{}+{:#x}", FunctionWords(*function),
+                                              branch.address - function->begin);
+    if (const std::string place = PlaceWords(report_, branch.at); !place.empty()) {
+      line += "  " + place;
+      if (view_.lines != nullptr)
+        line += "  " +
+                PrintableSource(view_.lines->Text(report_.files[branch.at.file], branch.at.line));
+    }
+    if (each.object != main_)
+      line += fmt::format("  ({})", Printable(LastPart(each.object->counts->id.path)));
+    out_ += line + '\n';
+  }
+
+  void WriteNotes() {
+    std::string notes;
+    for (const ObjectCoverage& object : report_.objects) {
+      if (!object.problem.empty())
+        notes += fmt::format("{}: {}\n", ObjectWords(object), PrintableProse(object.problem));
+      if (object.code == nullptr) continue;
+      uint64_t uncertain = 0;
+      for (const FunctionCoverage& function : object.functions)
+        uncertain += object.Code(function).uncertain_bytes;
+      if (uncertain != 0 && &object == main_)
+        notes += fmt::format(
+            "{}: {} bytes inside functions are left out: no flow was seen to lead there, so they "
+            "may be data, or code behind an indirect jump.\n",
+            ObjectWords(object), uncertain);
+      if (object.outside_instructions != 0)
+        notes += fmt::format(
+            "{}: {} executed instructions lie in no known function (executed {} times).\n",
+            ObjectWords(object), object.outside_instructions, object.outside_times);
+    }
+    if (!notes.empty()) out_ += "\nnotes\n" + notes;
+  }
+
+  void MoreRows(size_t all) {
+    if (all > view_.rows)
+      out_ += fmt::format("  ({} more: --top {}, or --format json)\n", all - view_.rows, all);
+  }
+
+  const CoverageView& view_;
+  const CoverageReport& report_;
+  std::string& out_;
+  const ObjectCoverage* const main_;
+};
+
+}  // namespace
+
+void WriteCoverageSummary(const CoverageView& view, Output& output) {
+  SummaryWriter(view, output.buffer()).Write();
+  output.Commit();
+}
+
+}  // namespace flowback::cli

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// Text in XML and HTML.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace flowback::cli {
+
+// `text` as it may stand in an element or in an attribute's value. Whatever an input names may
+// stand there: what no printable text holds is written as in listings (printable.h).
+std::string Xml(std::string_view text);
+// The same of a line of source, where tabs stay.
+std::string XmlSource(std::string_view text);
+
+}  // namespace flowback::cli

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// How often lines of source were executed, from how often their instructions were.
+//
+//   12  for (i = 0; i < n; i++)     control came from line 11 once, from line 13 n times: n + 1
+//   13    sum += a[i];              from line 12 n times
+//   14  while (*s) s++;             once from before, and n times by its own jump back: n + 1
+//
+// An instruction that the one before it in its line leads to, or a jump ahead in its line, adds
+// nothing: control is in the line already. This is what gcov counts in code that was not optimised.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "flowback/replay/coverage_report.h"
+
+namespace flowback {
+
+// By number of static instruction: how often control came to its line there. REQUIRES: times and
+// places are those of the code's instructions; `branches` is sorted by address.
+std::vector<uint64_t> ArrivalsInLines(const StaticCode& code, std::span<const uint64_t> times,
+                                      std::span<const SourceLine> places,
+                                      std::span<const BranchCoverage> branches);
+
+}  // namespace flowback

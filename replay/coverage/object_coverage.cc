@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT
+#include "replay/coverage/object_coverage.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "replay/coverage/line_counts.h"
+
+namespace flowback {
+namespace {
+
+struct CountAt {
+  uint64_t address = 0;
+  uint64_t times = 0;
+};
+
+std::vector<CountAt> CountsByAddress(const ObjectCounts& counts, const ObjectImage& image) {
+  std::vector<CountAt> result;
+  result.reserve(counts.instructions.size());
+  for (const InstructionCount& each : counts.instructions)
+    if (const auto address = image.AddressOf(each.offset)) result.push_back({*address, each.times});
+  std::ranges::sort(result, {}, &CountAt::address);
+  return result;
+}
+
+// Both are sorted.
+void CountInstructions(ObjectCoverage& object, const std::vector<CountAt>& counts) {
+  const auto instructions = object.code->instructions();
+  object.times.assign(instructions.size(), 0);
+  size_t at = 0;
+  for (const CountAt& count : counts) {
+    while (at < instructions.size() && instructions[at].address < count.address) ++at;
+    if (at < instructions.size() && instructions[at].address == count.address) {
+      object.times[at] = count.times;
+    } else {
+      ++object.outside_instructions;
+      object.outside_times += count.times;
+    }
+  }
+}
+
+void FindPlaces(ObjectCoverage& object, SourceLines& lines, SourceFileNumbers& files) {
+  const auto instructions = object.code->instructions();
+  object.places.assign(instructions.size(), {});
+  SourcePlace place;
+  SourceLine at;
+  for (size_t i = 0; i < instructions.size(); ++i) {
+    const uint64_t address = instructions[i].address;
+    if (address < place.begin || address >= place.end) {
+      place = lines.Find(object.image->space(), address);
+      at = {};
+      if (place.known() && place.frames.front().line != 0)
+        at = {.file = files.Of(place.frames.front().file), .line = place.frames.front().line};
+    }
+    object.places[i] = at;
+  }
+}
+
+std::vector<BranchCoverage> BranchesOf(const ObjectCoverage& object) {
+  std::vector<BranchCoverage> result;
+  const auto instructions = object.code->instructions();
+  for (size_t i = 0; i < instructions.size(); ++i)
+    if (instructions[i].kind == InstructionClass::kConditional)
+      result.push_back({.address = instructions[i].address,
+                        .target = instructions[i].target,
+                        .at = object.places[i]});
+  for (const BranchCount& count : object.counts->branches) {
+    const auto address = object.image->AddressOf(count.offset);
+    if (!address) continue;
+    const auto found = std::ranges::lower_bound(result, *address, {}, &BranchCoverage::address);
+    if (found == result.end() || found->address != *address) continue;
+    found->taken = count.taken;
+    found->not_taken = count.not_taken;
+  }
+  return result;
+}
+
+// Makes functions, branches, lines and shares of one object.
+class Summer {
+ public:
+  Summer(ObjectCoverage& object, const CoverageChoice& choice,
+         const std::vector<std::string>& files)
+      : object_(object), code_(*object.code), choice_(choice), files_(files) {}
+
+  void Run() {
+    object_.branches = BranchesOf(object_);
+    arrivals_ = ArrivalsInLines(code_, object_.times, object_.places, object_.branches);
+    const auto functions = code_.functions();
+    std::vector<std::vector<uint32_t>> parts(functions.size());
+    for (uint32_t i = 0; i < functions.size(); ++i) parts[functions[i].whole].push_back(i);
+    for (uint32_t i = 0; i < functions.size(); ++i)
+      if (functions[i].whole == i && IsWanted(functions[i])) AddFunction(i, parts[i]);
+    KeepWantedBranches();
+    AddLines();
+  }
+
+ private:
+  bool IsWanted(const StaticFunction& function) const {
+    if (function.is_stub || function.block_count == 0) return false;
+    if (choice_.function && !choice_.function(function)) return false;
+    return IsWanted(object_.places[code_.blocks()[function.first_block].first]);
+  }
+  // Of a choice by source, what has no line is not meant.
+  bool IsWanted(const SourceLine& place) const {
+    return !choice_.source || (place.line != 0 && choice_.source(files_[place.file]));
+  }
+
+  // What the compiler moved away is a part of the function, not one of its own.
+  void AddFunction(uint32_t number, const std::vector<uint32_t>& parts) {
+    const StaticFunction& function = code_.functions()[number];
+    FunctionCoverage& result = object_.functions.emplace_back();
+    result.number = number;
+    result.at = object_.places[code_.blocks()[function.first_block].first];
+    if (const StaticInstruction* first = code_.InstructionAt(function.begin))
+      result.entries = object_.times[static_cast<size_t>(first - code_.instructions().data())];
+    lines_.clear();
+    for (const uint32_t part : parts) {
+      const StaticFunction& code = code_.functions()[part];
+      for (const StaticCodeBlock& block :
+           code_.blocks().subspan(code.first_block, code.block_count))
+        AddBlock(block, result);
+    }
+    result.state = object_.StateOf(result.shares.instructions.executed);
+    result.shares.functions.Add(result.state);
+    AddFunctionLines(result);
+    const CoverageShare lines = std::exchange(result.shares.lines, {});
+    object_.shares.Add(result.shares);  // lines are added up by line: functions share some
+    result.shares.lines = lines;
+  }
+
+  void AddBlock(const StaticCodeBlock& block, FunctionCoverage& result) {
+    uint64_t most = 0;
+    for (uint32_t i = block.first; i < block.first + block.count; ++i) {
+      most = std::max(most, object_.times[i]);
+      result.shares.instructions.Add(object_.StateOf(object_.times[i]));
+      if (code_.instructions()[i].kind == InstructionClass::kConditional) AddBranch(i, result);
+      if (object_.places[i].line != 0 && IsWanted(object_.places[i]))
+        lines_.push_back({object_.places[i], i});
+    }
+    result.shares.blocks.Add(object_.StateOf(most));
+  }
+
+  void AddBranch(uint32_t instruction, FunctionCoverage& result) {
+    const uint64_t address = code_.instructions()[instruction].address;
+    const auto found =
+        std::ranges::lower_bound(object_.branches, address, {}, &BranchCoverage::address);
+    result.shares.branches.Add(object_.StateOf(found->taken));
+    result.shares.branches.Add(object_.StateOf(found->not_taken));
+    wanted_branches_.push_back(static_cast<uint32_t>(found - object_.branches.begin()));
+  }
+
+  struct LineInstruction {
+    SourceLine at;
+    uint32_t instruction = 0;
+  };
+
+  void AddFunctionLines(FunctionCoverage& result) {
+    std::ranges::stable_sort(lines_, {}, &LineInstruction::at);
+    for (size_t i = 0, end = 0; i < lines_.size(); i = end) {
+      uint64_t most = 0;
+      for (end = i; end < lines_.size() && lines_[end].at == lines_[i].at; ++end)
+        most = std::max(most, object_.times[lines_[end].instruction]);
+      result.shares.lines.Add(object_.StateOf(most));
+      if (lines_[i].at.file == result.at.file)
+        result.last_line = std::max(result.last_line, lines_[i].at.line);
+    }
+    all_lines_.insert(all_lines_.end(), lines_.begin(), lines_.end());
+  }
+
+  // Those of functions that are not wanted are let go.
+  void KeepWantedBranches() {
+    std::ranges::sort(wanted_branches_);
+    std::vector<BranchCoverage> kept;
+    kept.reserve(wanted_branches_.size());
+    for (const uint32_t number : wanted_branches_) kept.push_back(object_.branches[number]);
+    object_.branches = std::move(kept);
+  }
+
+  void AddLines() {
+    std::ranges::stable_sort(all_lines_, {}, &LineInstruction::at);
+    for (size_t i = 0, end = 0; i < all_lines_.size(); i = end) {
+      LineCoverage& line = object_.lines.emplace_back();
+      line.at = all_lines_[i].at;
+      uint64_t most = 0;
+      for (end = i; end < all_lines_.size() && all_lines_[end].at == line.at; ++end) {
+        most = std::max(most, object_.times[all_lines_[end].instruction]);
+        line.times += arrivals_[all_lines_[end].instruction];
+      }
+      if (most != 0) line.times = std::max<uint64_t>(line.times, 1);
+      line.state = object_.StateOf(most);
+      object_.shares.lines.Add(line.state);
+    }
+    for (uint32_t i = 0; i < object_.branches.size(); ++i)
+      if (LineCoverage* line = LineAt(object_.branches[i].at)) line->branches.push_back(i);
+  }
+
+  LineCoverage* LineAt(const SourceLine& at) {
+    const auto found = std::ranges::lower_bound(object_.lines, at, {}, &LineCoverage::at);
+    return found == object_.lines.end() || found->at != at ? nullptr : &*found;
+  }
+
+  ObjectCoverage& object_;
+  const StaticCode& code_;
+  const CoverageChoice& choice_;
+  const std::vector<std::string>& files_;
+  std::vector<uint64_t> arrivals_;      // by instruction
+  std::vector<LineInstruction> lines_;  // of one function
+  std::vector<LineInstruction> all_lines_;
+  std::vector<uint32_t> wanted_branches_;
+};
+
+}  // namespace
+
+uint32_t SourceFileNumbers::Of(std::string_view file) {
+  if (file == last_) return last_number_;
+  last_ = file;
+  last_number_ = numbers_.emplace(last_, static_cast<uint32_t>(numbers_.size())).first->second;
+  return last_number_;
+}
+
+SourceFileNumbers::Sorted SourceFileNumbers::Take() const {
+  std::vector<std::pair<std::string, uint32_t>> all(numbers_.begin(), numbers_.end());
+  std::ranges::sort(all);
+  Sorted result;
+  result.numbers.resize(all.size());
+  for (auto& [name, number] : all) {
+    result.numbers[number] = static_cast<uint32_t>(result.names.size());
+    result.names.push_back(std::move(name));
+  }
+  return result;
+}
+
+ObjectCoverage HoldAgainstCode(const ObjectCounts& counts, const CoverageSources& sources,
+                               SourceFileNumbers& files) {
+  ObjectCoverage object;
+  object.counts = &counts;
+  if (counts.id.made_at_run_time) return object;
+  Result<ObjectImage> image = sources.open(counts.id);
+  if (!image) {
+    object.problem = image.error().message();
+    return object;
+  }
+  object.image = std::make_shared<const ObjectImage>(*std::move(image));
+  const std::vector<CountAt> executed = CountsByAddress(counts, *object.image);
+  std::vector<uint64_t> addresses;
+  addresses.reserve(executed.size());
+  std::ranges::transform(executed, std::back_inserter(addresses), &CountAt::address);
+  Result<StaticCode> code = StaticCode::Of(*object.image, sources.search, addresses);
+  if (!code) {
+    object.problem = code.error().message();
+    return object;
+  }
+  object.code = std::make_shared<const StaticCode>(*std::move(code));
+  CountInstructions(object, executed);
+  if (sources.lines != nullptr)
+    FindPlaces(object, *sources.lines, files);
+  else
+    object.places.assign(object.times.size(), {});
+  return object;
+}
+
+void SumUp(ObjectCoverage& object, const CoverageChoice& choice,
+           const std::vector<std::string>& files) {
+  if (object.code != nullptr) Summer(object, choice, files).Run();
+}
+
+}  // namespace flowback
