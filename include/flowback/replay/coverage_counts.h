@@ -60,11 +60,14 @@ struct ObjectCounts {
   std::vector<InstructionCount> instructions;
   std::vector<BranchCount> branches;
   std::vector<TargetCount> targets;
-  // How many losses there were, by cause (LossCauseName or "filtered"), in processes that had the
-  // object mapped when they happened. With any, what has no count may have been executed.
+  // How many losses there were in processes that had the object mapped when they happened, by
+  // cause: Name(LossCause), "filtered" (once for each recording that was not to record all) or
+  // "damaged file". With any, what has no count may have been executed. Losses that hide no
+  // instruction are not among them (LeavesCodeUnknown in coverage_counter.h).
   std::map<std::string, uint64_t> losses;
 
   bool IsKnown() const { return losses.empty(); }
+  bool operator==(const ObjectCounts& other) const;  // of the ids all, the path too
 };
 
 struct CoverageCounts {
@@ -74,7 +77,11 @@ struct CoverageCounts {
   uint64_t instructions = 0;  // of all flow: what the objects' counts add up to
   bool emulated = false;      // some recording was
 
+  // Associative and commutative: sums are equal in whatever order and groups they were made. An
+  // object that had several paths has the smallest of them. Numbers do not grow beyond 2^64 - 1.
+  // Takes time in proportion to `other`, but where that has anything new.
   void Add(const CoverageCounts& other);
+  bool operator==(const CoverageCounts&) const = default;
 };
 
 }  // namespace flowback

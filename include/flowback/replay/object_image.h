@@ -20,12 +20,16 @@ namespace flowback {
 
 struct ImageFile;  // decode/code/image_store.h
 
-// Which file it is. Two with one build-id are the same, whatever their paths.
+// Which file it is. Two with one build-id are the same, whatever their paths, and so are two
+// without that have one checksum. Where neither is known, because no file was found, the path
+// tells.
 struct ObjectId {
   std::string path;       // as the recording names it
   BuildId build_id;       // empty: it has none
-  uint64_t checksum = 0;  // of its code, where it has no build-id; else 0
-  // Code that a process made at run time: there is no file, and `path` is the memory's name.
+  uint64_t checksum = 0;  // of its code, where it has no build-id and its bytes are known; else 0
+  // Code that a process made at run time, or a kernel's in its memory: no file is what ran. `path`
+  // is the memory's name ("//anon", "[kernel.kallsyms]"). Offsets are those from where it began in
+  // memory. Code of the same bytes is the same; a kernel and its modules are by build-id and name.
   bool made_at_run_time = false;
 
   bool SameObject(const ObjectId& other) const;

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// Counts of a flow's blocks become counts of objects' instructions, at the speed of sums.
+//
+// What leaves code unknown: trace that was lost, damaged or could not be decoded, which may have
+// executed anything of what its process had mapped then (of all processes, where it is not known
+// whose it was); a snapshot, whose buffer was written over; and what was not to be recorded: user
+// code, code outside of an address filter or of --from and --until. What does not: the time before
+// a recorder was attached, because nothing says that it was to see that; trace of which only the
+// thread or the time is not known, because its instructions are counted.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "flowback/base/error.h"
+#include "flowback/decode/decoder.h"
+#include "flowback/decode/recording_code.h"
+#include "flowback/decode/stream_input.h"
+#include "flowback/model/block_counts.h"
+#include "flowback/model/recording.h"
+#include "flowback/replay/coverage_counts.h"
+#include "flowback/replay/threads.h"
+
+namespace flowback {
+
+// Whether instructions may have executed that nothing tells of.
+bool LeavesCodeUnknown(LossCause cause);
+
+// Of one recording. Memory in proportion to the code that executed. Belongs to one thread.
+class CoverageCounter final : public BlockCountConsumer {
+ public:
+  // All must outlive it.
+  CoverageCounter(const Recording& recording, const RecordingCode& code,
+                  const StreamInputs& inputs);
+  ~CoverageCounter() override;
+
+  // What comes is of this stream.
+  void Begin(const Stream& stream);
+  void OnCounts(const ThreadStay* stay, const BlockCounts& counts) override;
+  // What decoding told of a stay, or, where it is null, of the stream: losses, and that it ran.
+  void AddTotals(const ThreadStay* stay, const FlowTotals& totals);
+  // What was counted since the last time, as one recording.
+  CoverageCounts Take();
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+struct CoverageRequest {
+  const Recording& recording;
+  const RecordingCode& code;
+  const StreamInputs& inputs;
+  // Whose flow: streams of which they have no piece are not decoded.
+  const std::vector<StreamOwner>& owners;
+  std::function<Result<std::unique_ptr<Decoder>>()> make_decoder;
+  // Asked about each stream that was decoded (law 1). Empty: nobody is.
+  std::function<Status(const ByteAccount&, const Stream&)> check{};
+  // Told each loss in what was wanted. Empty: nobody is.
+  std::function<void(const DataLoss&)> on_loss{};
+};
+
+// Decodes each stream once, on as many threads as its input says. Errors: the decoder's, the
+// check's.
+Result<CoverageCounts> CountCoverage(const CoverageRequest& request);
+
+}  // namespace flowback
