@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""gcov_test.py FLOWBACK CXX: lines, branch directions and functions of a program that was built for gcov
-with -O0, as gcov itself counts them in the same run, recorded under emulation.
+"""gcov_test.py FLOWBACK CXX: lines, branch directions and functions of a program that was built with -O0,
+recorded under emulation, as gcov counts them of the same program and input.
+
+gcov's is a build of its own: the instructions that count a branch for it lie among those of lines to
+which the branch did not lead.
 
 Where the two may differ, and why:
   * A switch: gcov has a count for each case; the compiler makes a tree of comparisons, or a table.
@@ -148,9 +151,12 @@ class Gcov(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.folder)
         with open(os.path.join(cls.folder, "oracle.c"), "w", encoding="ascii") as file:
             file.write(PROGRAM)
-        run([CXX, "-x", "c", "-O0", "-g", "--coverage", "-o", "oracle", "oracle.c"], cwd=cls.folder)
+        build = [CXX, "-x", "c", "-O0", "-g", "oracle.c", "-o"]
+        run(build + ["counted", "--coverage"], cwd=cls.folder)
+        run(["./counted"], cwd=cls.folder)
+        run(build + ["oracle"], cwd=cls.folder)
         run([FLOWBACK, "record", "--engine", "emulate", "-o", "oracle.data", "--", "./oracle"], cwd=cls.folder)
-        gcov = json.loads(run(["gcov", "--json-format", "--stdout", "-b", "oracle-oracle.gcda"], cwd=cls.folder))
+        gcov = json.loads(run(["gcov", "--json-format", "--stdout", "-b", "counted-oracle.gcda"], cwd=cls.folder))
         (cls.gcov,) = [file for file in gcov["files"] if file["file"].endswith("oracle.c")]
         told = run([FLOWBACK, "coverage", "oracle.data", "--object", "oracle", "--include", "oracle.c", "--json"],
                    cwd=cls.folder)
