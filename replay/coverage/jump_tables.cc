@@ -45,9 +45,9 @@ JumpTables::JumpTables(const CodeFlow& flow, const CodeOutline& outline)
     : flow_(flow),
       outline_(outline),
       jumps_(SortedJumps(flow)),
-      values_(flow_, jumps_),
-      pointers_(outline.file->LoadedPointers()),
-      global_offsets_(GlobalOffsets(*outline.file)) {
+      global_offsets_(flow.mode() == CodeMode::kX86_32 ? GlobalOffsets(*outline.file) : 0),
+      values_(flow_, jumps_, global_offsets_),
+      pointers_(outline.file->LoadedPointers()) {
   NoteReferences(outline);
 }
 

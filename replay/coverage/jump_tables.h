@@ -46,10 +46,11 @@ class JumpTables {
   const CodeFlow& flow_;
   const CodeOutline& outline_;
   std::vector<CodeFlow::Jump> jumps_;
+  // Address of the global offset table, which 32-bit code takes addresses from; else 0.
+  uint64_t global_offsets_ = 0;
   RegisterValues values_;
   std::vector<std::pair<uint64_t, uint64_t>> pointers_;
   std::vector<uint64_t> references_;  // sorted
-  uint64_t global_offsets_ = 0;       // address of the global offset table; 0: none
 };
 
 }  // namespace flowback

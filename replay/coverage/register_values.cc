@@ -51,6 +51,16 @@ std::vector<uint64_t> RegisterValues::Definitions(uint8_t reg, uint64_t address)
   return found;
 }
 
+std::optional<uint64_t> RegisterValues::Address(const MemoryAddress& memory, uint64_t place,
+                                                unsigned depth) {
+  if (memory.index != kNoRegister) return std::nullopt;
+  if (memory.base == kNoRegister) return memory.displacement;
+  std::optional<uint64_t> base = Constant(memory.base, place, depth);
+  if (!base && assumed_base_ != 0) base = assumed_base_;
+  if (!base) return std::nullopt;
+  return (*base + memory.displacement) & TraitsOf(flow_.mode()).address_mask;
+}
+
 std::optional<uint64_t> RegisterValues::Constant(uint8_t reg, uint64_t address, unsigned depth) {
   std::optional<uint64_t> value;
   if (depth == 0) return value;
@@ -61,9 +71,8 @@ std::optional<uint64_t> RegisterValues::Constant(uint8_t reg, uint64_t address, 
     if (computed.operation == Operation::kConstant) one = computed.constant;
     if (computed.operation == Operation::kCopy && computed.bits >= 32)
       one = Constant(computed.from, definition, depth - 1);
-    if (computed.operation == Operation::kAddress && computed.memory.base == kNoRegister &&
-        computed.memory.index == kNoRegister)
-      one = computed.memory.displacement;
+    if (computed.operation == Operation::kAddress)
+      one = Address(computed.memory, definition, depth - 1);
     if (!one || (value && *value != *one)) return std::nullopt;
     value = one;
   }

@@ -15,9 +15,11 @@ namespace flowback {
 
 class RegisterValues {
  public:
-  // `jumps` is sorted. Both must outlive the object.
-  RegisterValues(const CodeFlow& flow, const std::vector<CodeFlow::Jump>& jumps)
-      : flow_(flow), jumps_(jumps) {}
+  // `jumps` is sorted. Both must outlive the object. An address is taken to be relative to
+  // `assumed_base`, where that is not 0, when the register that it is relative to has no constant.
+  RegisterValues(const CodeFlow& flow, const std::vector<CodeFlow::Jump>& jumps,
+                 uint64_t assumed_base = 0)
+      : flow_(flow), jumps_(jumps), assumed_base_(assumed_base) {}
 
   const Computation& At(uint64_t address);
   // The instructions that may have written the register last before control comes to `address`.
@@ -31,10 +33,13 @@ class RegisterValues {
   static constexpr unsigned kDepth = 6;
 
  private:
+  std::optional<uint64_t> Address(const MemoryAddress& memory, uint64_t place, unsigned depth);
+
   static constexpr size_t kMostSteps = 20'000;  // of one search
 
   const CodeFlow& flow_;
   const std::vector<CodeFlow::Jump>& jumps_;
+  const uint64_t assumed_base_;
   std::unordered_map<uint64_t, Computation> known_;
 };
 

@@ -129,8 +129,8 @@ TEST(ExecutedTest, IsAmongTheInstructions) {
   EXPECT_GT(sum.all, 100'000U);
   EXPECT_EQ(sum.elsewhere, 0U);
   // The others are behind jumps that only the C library's authors understand: its memcpy's for
-  // SSSE3, and tables of printf that are differences of labels.
-  EXPECT_GE(sum.instructions * 1000, sum.all * 992);
+  // SSSE3, and a table of printf.
+  EXPECT_GE(sum.instructions * 1000, sum.all * 999);
 }
 
 }  // namespace

@@ -110,7 +110,7 @@ TEST_P(WithObjdump, EveryInstructionIsOneThatItShows) {
     bytes += function.end - function.begin;
   }
   EXPECT_LE(others, code->instructions().size() / 2000);
-  EXPECT_LE(uncertain, bytes / 40) << "2.3 % of the C library's are the most";
+  EXPECT_LE(uncertain, bytes / 200) << "0.31 % of the C library's are the most";
 }
 
 INSTANTIATE_TEST_SUITE_P(Debian, WithObjdump,
