@@ -150,7 +150,8 @@ bool CodeFlow::GoesOn(const Section& section, size_t at, const Instruction& inst
   if (next >= section.code.size()) return false;
   const uint8_t flags = section.flags[next];
   if (may_not_return && (flags & (kFunctionBegins | kFunctionEnds)) != 0) return false;
-  const bool leaves = (flags & kFunctionEnds) != 0 && (flags & kFunctionBegins) == 0;
+  const bool leaves = (flags & kFunctionEnds) != 0 && (flags & kFunctionBegins) == 0 &&
+                      instruction.kind != InstructionClass::kConditional;
   return !(may_not_return || leaves) || !IsPaddingUpToFunctionEnd(section, next);
 }
 

@@ -49,6 +49,7 @@ class Outliner {
     AddLabels(table.symbols());
     AddEntries();
     Cut();
+    outline_.file = file_;
     return std::move(outline_);
   }
 
@@ -169,12 +170,32 @@ class Outliner {
       if (SectionAt(address) != nullptr) outline_.entries.push_back(address);
     };
     add(file_->entry());
+    AddPointers();
     for (const uint64_t pad : unwind_.LandingPads()) add(pad);
     for (const symbols::FileSection& section : file_->sections()) {
       if ((section.header.sh_flags & SHF_EXECINSTR) == 0) continue;
       const uint64_t begin = section.header.sh_addr;
       if (section.name == ".init" || section.name == ".fini") add(begin);
       if (section.name.starts_with(".plt") || section.name == ".iplt") AddStubs(section, add);
+    }
+  }
+
+  // What the loader puts into pointers may be functions that no other table has: constructors, and
+  // what is called back.
+  void AddPointers() {
+    NoteCovered();
+    const auto add = [&](uint64_t address) {
+      if (SectionAt(address) != nullptr && FindRange(covered_, address) == nullptr)
+        outline_.entries.push_back(address);
+    };
+    for (const auto& [place, value] : file_->LoadedPointers()) add(value);
+    const unsigned width = TraitsOf(image_.mode()).bits / 8;
+    for (const symbols::FileSection& section : file_->sections()) {
+      const auto type = section.header.sh_type;
+      if (type != SHT_INIT_ARRAY && type != SHT_FINI_ARRAY && type != SHT_PREINIT_ARRAY) continue;
+      const Bytes words = file_->Contents(section);
+      for (size_t at = 0; at + width <= words.size(); at += width)
+        add(LoadLittleEndian(words.data() + at, width));
     }
   }
 
@@ -185,7 +206,19 @@ class Outliner {
     stubs_.push_back({header.sh_addr, header.sh_addr + header.sh_size});
     const uint64_t size = header.sh_entsize == 8 ? 8 : 16;
     const uint64_t most = std::min(header.sh_size, file_->bytes().size());
-    for (uint64_t at = 0; at < most; at += size) add(header.sh_addr + at);
+    for (uint64_t at = 0; at < most; at += size) {
+      add(header.sh_addr + at);
+      if (PushesBehindJump(header.sh_addr + at)) add(header.sh_addr + at + kJumpSize);
+    }
+  }
+
+  // A stub jumps through a pointer, which at first leads back to behind the jump.
+  static constexpr size_t kJumpSize = 6;
+  bool PushesBehindJump(uint64_t address) const {
+    const Bytes code = image_.CodeAt(address);
+    constexpr uint8_t kPush = 0x68;
+    return code.size() > kJumpSize && code[0] == 0xff && (code[1] == 0x25 || code[1] == 0xa3) &&
+           code[kJumpSize] == kPush;
   }
 
   bool IsStub(uint64_t address) const {

@@ -14,6 +14,10 @@
 
 namespace flowback {
 
+namespace symbols {
+class SymbolFile;  // replay/symbols/symbol_file.h
+}
+
 // Half-open, of addresses as linked.
 struct LinkedRange {
   uint64_t begin = 0;
@@ -21,6 +25,7 @@ struct LinkedRange {
 };
 
 struct CodeOutline {
+  std::shared_ptr<const symbols::SymbolFile> file;
   std::vector<LinkedRange> sections;  // sorted, without overlap, all with bytes
   // Together all of the sections. What no table calls a function has the source kWholeSection, and
   // may be padding. Of each, begin to whole and `linkage_name` are set.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "decode/instruction/classify.h"
+#include "replay/coverage/jump_tables.h"
 #include "replay/coverage/padding.h"
 
 namespace flowback {
@@ -45,8 +46,30 @@ StaticCode StaticCodeBuilder::Build(std::span<const uint64_t> executed) {
   return std::move(code_);
 }
 
+// What a table leads to may have further tables, and tell more of the ways to those that were not
+// understood.
 void StaticCodeBuilder::FollowTables() {
-  unresolved_ = flow_.indirect_jumps();
+  constexpr unsigned kMostRounds = 10;
+  bool found = true;
+  for (unsigned round = 0; found && round < kMostRounds; ++round) {
+    found = false;
+    JumpTables tables(flow_, outline_);
+    unresolved_.clear();
+    for (const uint64_t jump : std::vector(flow_.indirect_jumps())) {
+      if (resolved_.contains(jump) || tables.IsThroughPointer(jump)) continue;
+      const std::vector<uint64_t> targets = tables.TargetsOf(jump);
+      if (targets.empty()) {
+        unresolved_.push_back(jump);
+        continue;
+      }
+      found = true;
+      resolved_.insert(jump);
+      for (const uint64_t target : targets) {
+        flow_.AddJump({target, jump});
+        flow_.Follow(target);
+      }
+    }
+  }
   std::ranges::sort(unresolved_);
 }
 

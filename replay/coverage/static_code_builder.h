@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <unordered_set>
 #include <vector>
 
 #include "flowback/replay/object_image.h"
@@ -33,7 +34,8 @@ class StaticCodeBuilder {
 
   CodeOutline outline_;
   CodeFlow flow_;
-  std::vector<uint64_t> unresolved_;  // jumps, sorted
+  std::unordered_set<uint64_t> resolved_;  // indirect jumps
+  std::vector<uint64_t> unresolved_;       // likewise, sorted
   StaticCode code_;
 };
 

@@ -90,6 +90,24 @@ std::vector<std::pair<uint64_t, uint64_t>> SymbolFile::CodeRanges() const {
   return ranges;
 }
 
+std::vector<std::pair<uint64_t, uint64_t>> SymbolFile::LoadedPointers() const {
+  std::vector<std::pair<uint64_t, uint64_t>> pointers;
+  uint64_t left = bytes_.size();  // sections may name the same bytes
+  for (const FileSection& section : sections_) {
+    if (section.header.sh_type != SHT_RELA || section.header.sh_entsize == 0) continue;
+    Elf_Data* data = section.header.sh_size <= left ? Data(section) : nullptr;
+    if (data == nullptr) continue;
+    left -= section.header.sh_size;
+    const size_t count = data->d_size / section.header.sh_entsize;
+    GElf_Rela each;
+    for (size_t i = 0; i < count && gelf_getrela(data, static_cast<int>(i), &each) != nullptr; ++i)
+      if (GELF_R_TYPE(each.r_info) == R_X86_64_RELATIVE)
+        pointers.emplace_back(each.r_offset, static_cast<uint64_t>(each.r_addend));
+  }
+  std::ranges::sort(pointers);
+  return pointers;
+}
+
 std::optional<uint64_t> SymbolFile::FileOffset(uint64_t address) const {
   auto load = std::ranges::upper_bound(loads_, address, {}, &GElf_Phdr::p_vaddr);
   if (load == loads_.begin()) return std::nullopt;

@@ -39,6 +39,9 @@ class SymbolFile {
   // Addresses of code, half-open: sections, or what is loaded to be executed where there are none.
   std::vector<std::pair<uint64_t, uint64_t>> CodeRanges() const;
   BuildId build_id() const;
+  // Words of memory that the loader sets to addresses of this very file, sorted; the address as
+  // linked, and the value before the file is moved. Only where relocations have the values.
+  std::vector<std::pair<uint64_t, uint64_t>> LoadedPointers() const;
   // Where the byte loaded at `address` (as linked) stands in the file.
   std::optional<uint64_t> FileOffset(uint64_t address) const;
   // The address, as linked, of the byte at a place in the file; what can be executed goes first.

@@ -96,7 +96,6 @@ TEST_P(WithObjdump, EveryInstructionIsOneThatItShows) {
   uint64_t others = 0;
   uint64_t uncertain = 0;
   uint64_t bytes = 0;
-  uint64_t unresolved = 0;
   for (const StaticInstruction& each : code->instructions()) {
     if (shown.contains(each.address)) continue;
     // Shown as one: FWAIT with the instruction behind it, and one with a LOCK prefix that a branch
@@ -109,12 +108,9 @@ TEST_P(WithObjdump, EveryInstructionIsOneThatItShows) {
   for (const StaticFunction& function : code->functions()) {
     uncertain += function.uncertain_bytes;
     bytes += function.end - function.begin;
-    unresolved += function.unresolved_jumps;
   }
-  std::printf("%zu functions, %zu instructions, %lu others; %lu bytes, %lu uncertain, %lu jumps\n",
-              code->functions().size(), code->instructions().size(), others, bytes, uncertain,
-              unresolved);
   EXPECT_LE(others, code->instructions().size() / 2000);
+  EXPECT_LE(uncertain, bytes / 200) << "0.31 % of the C library's are the most";
 }
 
 INSTANTIATE_TEST_SUITE_P(Debian, WithObjdump,

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// What an instruction computes, as far as one must know to see through the jump tables that
+// compilers write.
+#pragma once
+
+#include <cstdint>
+
+#include "flowback/base/bytes.h"
+#include "flowback/model/code_mode.h"
+
+namespace flowback {
+
+// General registers have the numbers that the instruction set encodes them by.
+constexpr uint8_t kNoRegister = 0xff;
+
+// base + index * scale + displacement. Without a base, where it is relative to the instruction, the
+// displacement is the address.
+struct MemoryAddress {
+  uint8_t base = kNoRegister;
+  uint8_t index = kNoRegister;
+  uint8_t scale = 0;
+  uint64_t displacement = 0;
+};
+
+enum class Operation : uint8_t {
+  kOther,
+  kConstant,  // to <- constant
+  kCopy,      // to <- from, whatever is done to its upper bits
+  kAddress,   // to <- the address of `memory`
+  kLoad,      // to <- what is in `memory`
+  kAdd,       // to <- to + from
+  kCompare,   // from with constant
+  kJump,      // to `from`, or where it is kNoRegister to what is in `memory`
+};
+
+struct Computation {
+  Operation operation = Operation::kOther;
+  uint8_t to = kNoRegister;
+  uint8_t from = kNoRegister;
+  uint8_t bits = 0;  // of the value that is loaded or copied
+  MemoryAddress memory;
+  uint64_t constant = 0;
+  uint32_t writes = 0;  // registers whose value may be another one afterwards, as bits
+};
+
+// Of the instruction at the start of `code`, which is at `address`. Nothing where it is not known
+// how the instruction set computes; `writes` is then all registers. Thread-safe.
+Computation ComputationOf(Bytes code, uint64_t address, CodeMode mode);
+
+}  // namespace flowback

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+# What symbols and code look like where people write them by hand.
+        .text
+        .globl  unsized
+        .type   unsized, @function
+unsized:                                # a symbol of size 0
+        xorl    %eax, %eax
+        cmpl    $0, single(%rip)
+        je      1f
+        .byte   0xf0                    # LOCK, which the branch jumps over
+1:      cmpxchgl %ecx, (%rdi)
+        jmp     outer
+
+        .globl  outer
+        .type   outer, @function
+outer:
+        nop
+        testl   %eax, %eax
+        je      behind
+        .globl  inner
+        .type   inner, @function
+inner:                                  # lies inside of outer
+        incl    %eax
+        ret
+        .size   inner, . - inner
+behind:
+        decl    %eax
+        ret
+        .size   outer, . - outer
+
+        .globl  twin
+        .type   twin, @function
+        .globl  alias
+        .type   alias, @function
+twin:
+alias:
+        movl    $1, %eax
+        leave
+        ret
+        .size   twin, . - twin
+        .size   alias, . - alias
+
+        .globl  label                   # no function, for all that the table says
+label:
+        call    twin
+        ud2
+        .quad   0x0123456789abcdef      # no code: nothing leads here
+
+        .globl  hidden
+        .type   hidden, @function
+hidden:
+        jmp     *%rdi
+        incl    %ecx                    # only that jump could lead here
+        ret
+        .size   hidden, . - hidden
+        .balign 32
+        .globl  last
+        .type   last, @function
+last:
+        ret
+        .size   last, 4096              # beyond the section
+
+        .bss
+single: .zero   4
+        .section .note.GNU-stack, "", @progbits
