@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/saturated.h"
 #include "flowback/replay/coverage_counts.h"
 
 namespace flowback::testing {
@@ -60,10 +61,14 @@ inline CoverageCounts RandomCounts(uint64_t seed) {
                                       : static_cast<uint32_t>(random() % counts.objects.size()),
                                   random() % 100, 1 + random() % 9});
     }
+    std::ranges::sort(object.targets);
+    const auto [begin, end] = std::ranges::unique(object.targets);
+    object.targets.erase(begin, end);
+    for (const InstructionCount& count : object.instructions)
+      AddSaturated(counts.instructions, count.times);
     if (random() % 3 == 0) object.losses["internal buffer overflow"] = 1 + random() % 3;
     if (random() % 3 == 0) object.losses["filtered"] = 1;
   }
-  counts.instructions = random() % 1000;
   return counts;
 }
 

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// `flowback merge`: adds up part files of coverage.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/options/arguments.h"
+#include "cli/text/json.h"
+#include "cli/text/output.h"
+#include "cli/text/status.h"
+#include "flowback/replay/coverage_parts.h"
+
+namespace flowback::cli {
+namespace {
+
+struct MergeOptions {
+  std::string output;
+  std::vector<std::string> parts;
+  std::vector<std::string> lists;
+  bool json = false;
+};
+
+// A name a line; "-" is standard input.
+Status ReadList(const std::string& list, std::vector<std::string>& parts) {
+  std::ifstream file;
+  if (list != "-") file.open(list);
+  std::istream& lines = list == "-" ? std::cin : file;
+  for (std::string line; std::getline(lines, line);)
+    if (!line.empty()) parts.push_back(line);
+  if (lines.eof() && !lines.bad()) return {};
+  return Fail(Error(ErrorCode::kUnreadable, list + ": the list of parts can't be read")
+                  .Remedy("name a file that has the name of a part in each line"));
+}
+
+// The parts by name, those of lists among them.
+Result<std::vector<std::string>> PartsOf(const MergeOptions& options) {
+  std::vector<std::string> parts;
+  for (const std::string& word : options.parts) {
+    if (!word.starts_with('@'))
+      parts.push_back(word);
+    else if (Status status = ReadList(word.substr(1), parts); !status)
+      return Fail(status.error());
+  }
+  for (const std::string& list : options.lists)
+    if (Status status = ReadList(list, parts); !status) return Fail(status.error());
+  if (!parts.empty()) return parts;
+  return Fail(Error(ErrorCode::kUsage, "merge: no part is named")
+                  .Remedy("flowback merge -o OUT PART..., or --from-list FILE"));
+}
+
+// One at a time, so that the memory is that of the sum and the largest part.
+Result<CoverageCounts> SumOf(const std::vector<std::string>& parts) {
+  CoverageCounts sum;
+  for (const std::string& part : parts) {
+    const Result<CoverageCounts> counts = ReadPart(part);
+    if (!counts) return Fail(counts.error());
+    sum.Add(*counts);
+  }
+  return sum;
+}
+
+Status WritePart(const CoverageCounts& counts, const std::string& path) {
+  Result<Output> output = Output::Open(path, {});
+  if (!output) return Fail(output.error());
+  const std::vector<uint8_t> bytes = PartToBytes(counts);
+  output->Write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  return output->Finish();
+}
+
+uint64_t UnknownObjects(const CoverageCounts& counts) {
+  return static_cast<uint64_t>(
+      std::ranges::count_if(counts.objects, [](const auto& each) { return !each.IsKnown(); }));
+}
+
+std::string Told(const CoverageCounts& counts, size_t parts, bool json) {
+  std::string text;
+  if (json) {
+    JsonLine line(text);
+    line.Text("schema", "flowback.merge/1").Number("parts", parts);
+    line.Number("recordings", counts.recordings).Number("objects", counts.objects.size());
+    line.Number("objects_unknown", UnknownObjects(counts));
+    line.Number("instructions", counts.instructions).Bool("emulated", counts.emulated).End();
+    return text;
+  }
+  text = fmt::format("{} {}: {} recordings, {} objects, {} instructions\n", parts,
+                     parts == 1 ? "part" : "parts", counts.recordings, counts.objects.size(),
+                     counts.instructions);
+  if (const uint64_t unknown = UnknownObjects(counts); unknown != 0)
+    text += fmt::format("of {} objects it is not known what else executed\n", unknown);
+  return text;
+}
+
+int Execute(const MergeOptions& options) {
+  if (options.json && options.output == "-")
+    return Report(Error(ErrorCode::kUsage,
+                        "merge: --json and the part can't both go to standard "
+                        "output")
+                      .Remedy("-o FILE"));
+  const Result<std::vector<std::string>> parts = PartsOf(options);
+  if (!parts) return Report(parts.error());
+  const Result<CoverageCounts> sum = SumOf(*parts);
+  if (!sum) return Report(sum.error());
+  if (Status status = WritePart(*sum, options.output); !status) return Report(status.error());
+  return options.output == "-" ? kDone : Print(Told(*sum, parts->size(), options.json));
+}
+
+}  // namespace
+
+int RunMerge(const Arguments& arguments) {
+  CLI::App app("Adds up part files of coverage.", "flowback merge");
+  MergeOptions options;
+  app.add_option("-o,--output", options.output,
+                 "the file that gets the sum; it may be one of the parts")
+      ->required();
+  app.add_option("PART", options.parts, "part files; @FILE stands for those that FILE names");
+  app.add_option("--from-list", options.lists,
+                 "a file that names parts, one a line; - is standard input");
+  app.add_flag("--json", options.json, "tell what was merged as JSON");
+  if (const std::optional<int> status = Parse(app, arguments)) return *status;
+  return Execute(options);
+}
+
+}  // namespace flowback::cli

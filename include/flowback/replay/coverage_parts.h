@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// Counts as bytes, to be kept in a file and added to others: docs/coverage-parts.md has the layout.
+// Equal counts are equal bytes, so sums are, in whatever order and groups they were made.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "flowback/base/bytes.h"
+#include "flowback/base/error.h"
+#include "flowback/replay/coverage_counts.h"
+
+namespace flowback {
+
+std::vector<uint8_t> PartToBytes(const CoverageCounts& counts);
+// `name` is the file's, for messages. Errors: kUnreadable where these are no part, or it is of
+// another version, cut or damaged.
+Result<CoverageCounts> PartFromBytes(Bytes bytes, const std::string& name);
+// Errors: the same, and those of MappedFile::Open.
+Result<CoverageCounts> ReadPart(const std::string& path);
+
+}  // namespace flowback
