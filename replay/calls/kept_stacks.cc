@@ -12,6 +12,7 @@
 #include "flowback/model/flow_segment.h"
 #include "replay/calls/stack_chain.h"
 #include "replay/flow/index_disk.h"
+#include "replay/flow/share_search.h"
 #include "replay/flow/space_names.h"
 #include "replay/symbols/symbol_sources.h"
 
@@ -33,9 +34,8 @@ uint64_t TraceBytes(const FlowIndex& index) {
 
 // The share with the place; their number: it lies behind all of them.
 size_t ShareOf(const IndexedThread& thread, const StackPlace& place) {
+  if (place.kind == StackPlace::Kind::kTime) return ShareOfTime(thread, place.value);
   const auto holds = [&](const FlowShare& share) {
-    if (place.kind == StackPlace::Kind::kTime)
-      return share.last_tsc != 0 && share.last_tsc >= place.value;
     return place.kind == StackPlace::Kind::kInstruction &&
            place.value - share.first < share.instructions;
   };
