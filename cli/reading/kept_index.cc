@@ -12,6 +12,9 @@ namespace {
 // So many bytes of trace take 20 ms or more to decode, and the key of their recording three.
 constexpr uint64_t kWorthBytes = uint64_t{4} << 20;
 
+// A timeline of so many takes as long, as it costs several times as much.
+constexpr uint64_t kWorthTimeline = uint64_t{1} << 19;
+
 // The index of these takes more than the quarter of a second from which on it is kept.
 constexpr uint64_t kWorthPass = uint64_t{16} << 20;
 
@@ -21,16 +24,26 @@ uint64_t BytesOf(const Recording& recording) {
   return bytes;
 }
 
-}  // namespace
-
-IndexCache IndexCacheOf(const ReaderOptions& options, const Recording& recording,
-                        const RecordingCode& code, const StreamInputs& inputs) {
+IndexCache CacheFrom(uint64_t least, const ReaderOptions& options, const Recording& recording,
+                     const RecordingCode& code, const StreamInputs& inputs) {
   if (!options.index || options.search.cache.empty() || options.engine != "native" ||
-      BytesOf(recording) < kWorthBytes)
+      BytesOf(recording) < least)
     return {};
   IndexCache cache{.folder = options.search.cache, .most_bytes = options.search.cache_bytes};
   cache.key = IndexKey(recording, code, inputs, {});
   return cache;
+}
+
+}  // namespace
+
+IndexCache IndexCacheOf(const ReaderOptions& options, const Recording& recording,
+                        const RecordingCode& code, const StreamInputs& inputs) {
+  return CacheFrom(kWorthBytes, options, recording, code, inputs);
+}
+
+IndexCache TimelineCacheOf(const ReaderOptions& options, const Recording& recording,
+                           const RecordingCode& code, const StreamInputs& inputs) {
+  return CacheFrom(kWorthTimeline, options, recording, code, inputs);
 }
 
 IndexCache LastingCacheOf(const ReaderOptions& options, const Recording& recording,

@@ -16,8 +16,12 @@ namespace flowback::cli {
 IndexCache IndexCacheOf(const ReaderOptions& options, const Recording& recording,
                         const RecordingCode& code, const StreamInputs& inputs);
 
-// The same, without a folder also where making the index and what is kept beside it would be in
-// vain: the pass over the recording takes hardly longer than a command without one, or nothing
+// The same for what takes several times as long to make as to decode.
+IndexCache TimelineCacheOf(const ReaderOptions& options, const Recording& recording,
+                           const RecordingCode& code, const StreamInputs& inputs);
+
+// As IndexCacheOf, without a folder also where making the index and what is kept beside it would be
+// in vain: the pass over the recording takes hardly longer than a command without one, or nothing
 // could be kept there.
 IndexCache LastingCacheOf(const ReaderOptions& options, const Recording& recording,
                           const RecordingCode& code, const StreamInputs& inputs);

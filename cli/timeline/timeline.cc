@@ -26,6 +26,7 @@
 #include "cli/timeline/timeline_pictures.h"
 #include "cli/timeline/timeline_view.h"
 #include "flowback/replay/functions.h"
+#include "replay/timeline/kept_timeline.h"
 
 namespace flowback::cli {
 namespace {
@@ -71,9 +72,11 @@ class TimelineJob {
   Status UnderstandFunction();
   Status ShowAround(Output& output);
   Status ShowTimeline(Output& output);
+  Status FindTimeline(const TimelineOptions& options);
+  void Keep() const;
+  void Print(const TimelineView& view, Output& output) const;
   TimelineOptions Options(size_t columns);
   TimelineView View(const Timeline& timeline, size_t columns);
-  void CountLosses(const Timeline& timeline);
   Result<std::unique_ptr<Decoder>> NewDecoder() const {
     return source_->MakeDecoder(words_.reader.engine);
   }
@@ -95,6 +98,11 @@ class TimelineJob {
   std::optional<uint64_t> at_;
   LossTally losses_;
   std::atomic<uint64_t> bytes_done_ = 0;
+  std::vector<const ThreadFlow*> flows_;
+  std::optional<TimelineSources> sources_;
+  std::optional<KeptTimeline> kept_;
+  std::optional<Timeline> timeline_;
+  bool was_kept_ = false;
   uint64_t calls_ = 0;  // of the function that was asked for
 };
 
@@ -207,6 +215,8 @@ TimelineOptions TimelineJob::Options(size_t columns) {
                           .columns = columns};
   if (match_)
     options.focus = [this](const AddressSpace* space, uint64_t ip) { return (*match_)(space, ip); };
+  // Single calls are drawn only.
+  if (!words_.IsPicture()) options.most_calls = 0;
   if (!words_.IsPicture()) return options;
   options.most_strips = 256;
   options.most_calls = size_t{1} << 17;
@@ -241,21 +251,45 @@ Status TimelineJob::ShowTimeline(Output& output) {
   const size_t columns = words_.IsPicture() || words_.reader.json
                              ? kPictureColumns
                              : std::max(width, kNarrowest) - kBesideStrips;
-  const std::vector<const ThreadFlow*> flows = FlowsOf(threads_.owners());
-  const TimelineSources sources{
+  flows_ = FlowsOf(threads_.owners());
+  sources_.emplace(TimelineSources{
       .recording = recording_,
       .inputs = *inputs_,
       .symbolizer = symbolizer_,
       .functions = functions_,
       .make_decoder = [this] { return NewDecoder(); },
       .recorded_path =
-          [this](const std::string& file) { return std::string(code_->RecordedPath(file)); }};
-  TimelineOptions options = Options(columns);
-  options.on_loss = [this](const DataLoss& loss) { losses_.Add(loss); };
-  const Result<Timeline> timeline = MakeTimeline(sources, flows, options);
-  if (!timeline) return Fail(timeline.error());
-  for (const CallPath& path : timeline->paths) calls_ += path.sums.count;
-  const TimelineView view = View(*timeline, columns);
+          [this](const std::string& file) { return std::string(code_->RecordedPath(file)); }});
+  if (Status status = FindTimeline(Options(columns)); !status) return status;
+  for (const CallPath& path : timeline_->paths) calls_ += path.sums.count;
+  for (const LossSum& sum : timeline_->losses)
+    losses_.Add(
+        {.cause = sum.cause, .end = sum.bytes, .detail = {}, .code = sum.code, .count = sum.count});
+  Print(View(*timeline_, columns), output);
+  return {};
+}
+
+Status TimelineJob::FindTimeline(const TimelineOptions& options) {
+  kept_.emplace(*sources_, flows_, options, words_.function,
+                TimelineCacheOf(words_.reader, recording_, *code_, *inputs_));
+  timeline_ = kept_->Load();
+  was_kept_ = timeline_.has_value();
+  if (was_kept_) return {};
+  Result<Timeline> made = MakeTimeline(*sources_, flows_, options);
+  if (!made) return Fail(made.error());
+  timeline_ = *std::move(made);
+  return {};
+}
+
+// But for what a later command, which decodes nothing, would have to say and not know: of the code,
+// or which names a function that was not called may have meant.
+void TimelineJob::Keep() const {
+  code_->KeepBlocks();
+  const bool told_all = ToldAll(*code_) && (!pattern_ || calls_ != 0);
+  if (timeline_ && !was_kept_ && told_all) kept_->Keep(*timeline_);
+}
+
+void TimelineJob::Print(const TimelineView& view, Output& output) const {
   if (!words_.svg.empty())
     PrintTimelineSvg(view, output);
   else if (!words_.html.empty())
@@ -264,7 +298,6 @@ Status TimelineJob::ShowTimeline(Output& output) {
     PrintTimelineJson(view, output);
   else
     PrintTimelineText(view, output);
-  return {};
 }
 
 int TimelineJob::Finish(Output& output, const Status& status) {
@@ -275,7 +308,7 @@ int TimelineJob::Finish(Output& output, const Status& status) {
   losses_.Warn(input);
   losses_.images().Warn(*code_, words_.reader);
   WarnOfModes(*code_, input);
-  if (CheckWhole(code_->files())) code_->KeepBlocks();
+  if (CheckWhole(code_->files())) Keep();
   WarnOfCache(*code_);
   if (!status) return Report(status.error(), input);
   if (recording_.refusal) return Report(*recording_.refusal);

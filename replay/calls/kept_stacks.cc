@@ -12,7 +12,9 @@
 #include "flowback/model/flow_segment.h"
 #include "replay/calls/stack_chain.h"
 #include "replay/flow/index_disk.h"
+#include "replay/flow/share_search.h"
 #include "replay/flow/space_names.h"
+#include "replay/symbols/symbol_sources.h"
 
 namespace flowback {
 namespace {
@@ -32,9 +34,8 @@ uint64_t TraceBytes(const FlowIndex& index) {
 
 // The share with the place; their number: it lies behind all of them.
 size_t ShareOf(const IndexedThread& thread, const StackPlace& place) {
+  if (place.kind == StackPlace::Kind::kTime) return ShareOfTime(thread, place.value);
   const auto holds = [&](const FlowShare& share) {
-    if (place.kind == StackPlace::Kind::kTime)
-      return share.last_tsc != 0 && share.last_tsc >= place.value;
     return place.kind == StackPlace::Kind::kInstruction &&
            place.value - share.first < share.instructions;
   };
@@ -153,11 +154,7 @@ class KeptStacks::Impl {
 
   std::vector<uint8_t> ToBytes() const {
     NumberWriter out;
-    const std::vector<std::string> files = source_.symbolizer.FilesRead();
-    out.Number(files.size());
-    for (const std::string& file : files)
-      for (const std::string& text : {file, source_.symbolizer.SourceOf(file)})
-        out.Block({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+    NoteSources(out, source_.symbolizer);
     out.Number(chains_.size());
     for (const auto& [number, chain] : chains_) {
       const IndexedThread& thread = source_.index.threads()[number];
@@ -177,10 +174,6 @@ class KeptStacks::Impl {
   }
 
  private:
-  static std::string Text(NumberReader& in) {
-    const Bytes bytes = in.Block();
-    return {bytes.begin(), bytes.end()};
-  }
   static std::optional<size_t> Before(size_t kept) {
     return kept == 0 ? std::nullopt : std::optional(kept - 1);
   }
@@ -188,10 +181,7 @@ class KeptStacks::Impl {
   // False: it is of something else, or nothing.
   bool Read(Bytes bytes) {
     NumberReader in(bytes);
-    for (size_t left = in.Count(); left != 0 && in.ok(); --left) {
-      const std::string file = Text(in);
-      if (Text(in) != source_.symbolizer.SourceOf(file)) return false;
-    }
+    if (!HaveStayed(in, source_.symbolizer)) return false;
     const std::vector<IndexedThread>& threads = source_.index.threads();
     for (size_t left = in.Count(); left != 0 && in.ok(); --left) {
       const uint64_t number = in.Number();

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "replay/flow/share_search.h"
+
 namespace flowback {
 namespace {
 
@@ -109,6 +111,17 @@ bool EndsInBranch(const CursorPosition& position) {
          position.runs()[position.run()].exit != BlockExit::kFallThrough;
 }
 
+// The last time of the share's flow; of those before it, where it tells none.
+uint64_t LastTscUpTo(CursorPosition& position, size_t share) {
+  for (;; --share) {
+    position.EnterShare(share);
+    const FlowSegment& segment = position.segment();
+    for (size_t item = segment.size(); item-- != 0;)
+      if (const uint64_t tsc = segment.LastTsc(item); tsc != 0) return tsc;
+    if (share == 0) return 0;
+  }
+}
+
 }  // namespace
 
 bool ToNextAt(CursorPosition& position, const FlowIndex& index, uint64_t address) {
@@ -208,12 +221,12 @@ bool ToPreviousRun(CursorPosition& position) {
 }
 
 void ToTime(CursorPosition& position, uint64_t tsc) {
-  const std::vector<FlowShare>& shares = position.thread().shares;
-  // Times don't go back from share to share; one without any has that of those before it.
-  const auto share = std::ranges::find_if(
-      shares, [tsc](const FlowShare& at) { return at.last_tsc != 0 && at.last_tsc >= tsc; });
-  if (share == shares.end()) return position.ToEnd();
-  position.EnterShare(static_cast<size_t>(share - shares.begin()));
+  const size_t shares = position.thread().shares.size();
+  size_t share = ShareOfTime(position.thread(), tsc);
+  while (share != 0 && LastTscUpTo(position, share - 1) >= tsc) --share;
+  while (share < shares && LastTscUpTo(position, share) < tsc) ++share;
+  if (share == shares) return position.ToEnd();
+  position.EnterShare(share);
   const FlowSegment& segment = position.segment();
   size_t item = 0;
   while (item + 1 < segment.size() && segment.LastTsc(item) < tsc) ++item;

@@ -5,8 +5,9 @@
 #include <map>
 #include <string>
 #include <utility>
-#include <variant>
 
+#include "base/saturated.h"
+#include "flowback/replay/exec_times.h"
 #include "flowback/replay/player.h"
 #include "replay/timeline/thread_teller.h"
 
@@ -27,11 +28,11 @@ class TimelineMaker final : public PlayConsumer {
               .most_calls =
                   std::max<size_t>(options.most_calls / std::max<size_t>(flows.size(), 1), 16),
               .paths = paths_},
-        recording_(sources.recording) {
+        recording_(sources.recording),
+        clock_(sources.recording) {
     timeline_.nanoseconds = accounts.nanoseconds;
     timeline_.emulated = sources.recording.machine.emulated;
     FindAccounts(accounts);
-    FindExecs();
     FindSpan();
     FindStrips();
     timeline_.threads.resize(flows.size());
@@ -50,16 +51,15 @@ class TimelineMaker final : public PlayConsumer {
   void OnEvent(const TraceEvent& event) override { teller_->OnEvent(event); }
   void OnLoss(const DataLoss& loss) override {
     losses_ += loss.count;
-    if (options_.on_loss) options_.on_loss(loss);
+    AddLoss(loss);
     teller_->OnLoss(loss);
   }
 
   Timeline Take();
 
  private:
+  void AddLoss(const DataLoss& loss);
   void FindAccounts(const TimeAccounts& accounts);
-  void FindExecs();
-  bool ExecBetween(int32_t pid, uint64_t begin_tsc, uint64_t end_tsc) const;
   TimeSpan LifeOf(const TimeAccount& account) const;
   void FindSpan();
   void FindStrips();
@@ -71,15 +71,28 @@ class TimelineMaker final : public PlayConsumer {
   size_t paths_ = 0;
   const TellerPlan plan_;
   const Recording& recording_;
-  std::vector<const TimeAccount*> accounts_;        // of the flows; null: none
-  std::map<int32_t, std::vector<uint64_t>> execs_;  // times, by pid
+  std::vector<const TimeAccount*> accounts_;  // of the flows; null: none
+  const RecordingClock clock_;
+  std::optional<ExecTimes> execs_;  // of the process whose thread is played
   std::vector<bool> has_strip_;
   std::optional<ThreadTeller> teller_;
   CallTree all_;
   Timeline timeline_;
   uint64_t instructions_ = 0;
   uint64_t losses_ = 0;
+  std::map<std::pair<LossCause, std::shared_ptr<const CodeSection>>, size_t> losses_of_;
 };
+
+void TimelineMaker::AddLoss(const DataLoss& loss) {
+  const auto [known, added] =
+      losses_of_.try_emplace({loss.cause, loss.code}, timeline_.losses.size());
+  if (added)
+    timeline_.losses.push_back(
+        {.cause = loss.cause, .code = loss.code, .ip = loss.last_ip, .count = 0, .bytes = 0});
+  LossSum& sum = timeline_.losses[known->second];
+  AddSaturated(sum.count, loss.count);
+  sum.bytes += loss.bytes();
+}
 
 void TimelineMaker::FindAccounts(const TimeAccounts& accounts) {
   std::map<int32_t, const TimeAccount*> by_tid;
@@ -101,21 +114,6 @@ void TimelineMaker::FindAccounts(const TimeAccounts& accounts) {
     }
     accounts_.push_back(account);
   }
-}
-
-void TimelineMaker::FindExecs() {
-  for (const SidebandRecord& record : recording_.sideband)
-    if (const auto* comm = std::get_if<CommRecord>(&record); comm != nullptr && comm->exec)
-      execs_[comm->pid].push_back(comm->time);
-}
-
-bool TimelineMaker::ExecBetween(int32_t pid, uint64_t begin_tsc, uint64_t end_tsc) const {
-  const auto found = execs_.find(pid);
-  if (found == execs_.end() || !plan_.unit.nanoseconds() || begin_tsc == 0) return false;
-  const uint64_t from = plan_.unit.At(begin_tsc);
-  const uint64_t to = plan_.unit.At(end_tsc);
-  return std::ranges::any_of(found->second,
-                             [&](uint64_t time) { return time >= from && time <= to; });
 }
 
 // Cut to what was asked for.
@@ -156,9 +154,9 @@ void TimelineMaker::FindStrips() {
 void TimelineMaker::OnThreadBegin(const ThreadFlow& thread, size_t number) {
   const size_t columns = has_strip_[number] ? options_.columns : 0;
   teller_.emplace(plan_, accounts_[number], TimeStrip(timeline_.begin, timeline_.end, columns));
-  teller_->LookForExec([this, pid = thread.pid](uint64_t begin_tsc, uint64_t end_tsc) {
-    return ExecBetween(pid, begin_tsc, end_tsc);
-  });
+  execs_.emplace(recording_, clock_, thread.pid);
+  teller_->LookForExec(
+      [this](uint64_t begin_tsc, uint64_t end_tsc) { return execs_->Between(begin_tsc, end_tsc); });
   instructions_ = losses_ = 0;
 }
 

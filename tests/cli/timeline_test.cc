@@ -2,6 +2,7 @@
 // `timeline`: what it says of recordings with known results.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -148,6 +149,34 @@ TEST(TimelineCommand, GoesCloser) {
   EXPECT_EQ(flat.substr(flat.find("by call path")).find("    start_thread"), std::string::npos);
 }
 
+// As `--as calls` does, it lets a process begin anew where exec made it another program.
+TEST(TimelineCommand, BeginsAnewBehindExec) {
+  FLOWBACK_NEEDS_TRACES();
+  const std::vector<std::string> words = Generated("execs");
+  const json timeline = TimelineJson(words);
+  ExpectAddsUp(timeline);
+  std::vector<std::string> list = words;
+  list.insert(list.begin(), {"decode", "--as", "calls", "--json"});
+  const ProgramResult listed = RunFlowback(list);
+  std::map<std::string, uint64_t> calls;
+  for (const std::string& line : Lines(listed.out, true)) {
+    const json one = json::parse(line);
+    if (one.value("type", "") == "call" && one["function"].is_string())
+      ++calls[one["function"].get<std::string>()];
+  }
+  ASSERT_FALSE(calls.empty()) << listed.out.substr(0, 600);
+  size_t compared = 0;
+  std::map<std::string, uint64_t> told;
+  for (const json& function : timeline["functions"])
+    if (function["named"]) told[function["name"]] += function["calls"].get<uint64_t>();
+  for (const auto& [name, count] : told)
+    if (calls.contains(name)) {
+      EXPECT_EQ(count, calls[name]) << name;
+      ++compared;
+    }
+  EXPECT_GT(compared, 10u);
+}
+
 TEST(TimelineCommand, SaysWhatNoFunctionIs) {
   FLOWBACK_NEEDS_TRACES();
   const ProgramResult result = RunTimeline(Generated("hello"), {"--function", "nosuch"});
@@ -206,6 +235,55 @@ TEST(TimelineCommand, SaysThatTimesAreEmulated) {
   EXPECT_NE(RunTimeline({folder.File("data"), "--at", "50%"}).out.find("# emulated"),
             std::string::npos);
   ExpectAddsUp(TimelineJson({folder.File("data")}));
+}
+
+// What was kept of a recording is told as what is made of it, warnings and all.
+TEST(TimelineCommand, SaysTheSameFromTheCache) {
+  FLOWBACK_NEEDS_TRACES();
+  const ScratchFolder folder;
+  const std::string from = Traces("dynamorio-v3_static_820k_sb/");
+  const std::string once = ReadFile(from + "pt.bin");
+  std::string damaged;
+  while (damaged.size() < size_t{1} << 19)
+    damaged += once.substr(0, 3000) + "\x02\x77" + once.substr(2000);
+  std::vector<std::vector<std::string>> recordings = {
+      {"--raw-pt", folder.Write("damaged", damaged), "--cpu", "6/85/4", "--image", from + "hello"}};
+  for (const char* name : {"vcalls", "vcalls-ovf", "big-gzip"})
+    recordings.push_back(Generated(name));
+  const std::string picture = folder.File("picture");
+  size_t files = 0;
+  for (const std::vector<std::string>& recording : recordings)
+    for (const std::vector<std::string>& how :
+         std::vector<std::vector<std::string>>{{},
+                                               {"--json"},
+                                               {"--svg", picture},
+                                               {"--html", picture},
+                                               {"--time", "10%,60%"},
+                                               {"--function", "*a*", "--top", "3"}}) {
+      SCOPED_TRACE(recording.front() + " " + (how.empty() ? "" : how.front()));
+      std::vector<std::string> words = {"timeline"};
+      words.insert(words.end(), recording.begin(), recording.end());
+      words.insert(words.end(), how.begin(), how.end());
+      const auto told = [&](const std::string& cache) {
+        std::vector<std::string> all = words;
+        all.insert(all.end(), {"--cache-dir", folder.File("c"), cache});
+        if (cache.empty()) all.pop_back();
+        const ProgramResult result = RunFlowback(all);
+        const bool drawn = how.size() == 2 && how[1] == picture;
+        return std::to_string(result.status) + result.err + result.out +
+               (drawn ? ReadFile(picture) : "");
+      };
+      const std::string made = told("--no-index");
+      for (int run = 0; run < 2; ++run) EXPECT_TRUE(told("") == made);
+      size_t kept = 0;
+      for (const auto& entry : std::filesystem::directory_iterator(folder.File("c")))
+        kept += entry.path().filename().string().starts_with("timeline-") ? 1 : 0;
+      EXPECT_GE(kept, files);
+      files = kept;
+    }
+  // A picture and a page are of one, and a function that is not there is of none.
+  EXPECT_GE(files, 4 * recordings.size());
+  EXPECT_LE(files, 5 * recordings.size());
 }
 
 // A picture is written where it may be, and nothing is read that it overwrites.

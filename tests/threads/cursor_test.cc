@@ -40,6 +40,10 @@ class Jumps {
     EXPECT_EQ(cursor_.kind(), Kind::kEnd);
   }
 
+  void RunToTimes(int count) {
+    for (int i = 0; i < count && !::testing::Test::HasFailure(); ++i) ToTime();
+  }
+
  private:
   void ToInstruction() {
     number_ = random_.Below(instructions_.size());
@@ -157,6 +161,39 @@ TEST_P(Cursor, GoesWhereTheFlowIs) {
     }
   }
   EXPECT_GT(elements, 10'000u);
+}
+
+// The index's times may differ from those of the flow by what is estimated.
+TEST(CursorOfEstimates, FindsTimesInTheFlow) {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    GeneratorOptions options = MixedOptions(seed);
+    options.instructions = 20'000;
+    const Subject subject(GenerateStream(options));
+    const DividedStream divided(subject, Change::kNone);
+    DecodeInput input = divided.Input(Resync::kEarliest);
+    input.times = true;
+    std::vector<ThreadFlow> flows(1);
+    for (const FlowPiece& piece : divided.Pieces())
+      if (flows[0].pieces.empty() ||
+          piece.end - piece.begin > flows[0].pieces[0].end - flows[0].pieces[0].begin)
+        flows[0] = {.tid = piece.stay->tid, .pieces = {piece}};
+    const std::unique_ptr<Decoder> decoder = Native();
+    Result<FlowIndex> index = FlowIndex::Build({{&divided.stream(), &input}}, flows, *decoder,
+                                               {.times = true, .segment_bytes = 200});
+    ASSERT_TRUE(index);
+    Elements brute;
+    ASSERT_TRUE(decoder->Decode(input, brute));
+    for (const int64_t by : {-2000, -30, 30, 2000}) {
+      SCOPED_TRACE("seed " + std::to_string(seed) + ", " + std::to_string(by) + " ticks");
+      IndexedThread thread = index->threads()[0];
+      for (FlowShare& share : thread.shares)
+        for (uint64_t* tsc : {&share.first_tsc, &share.last_tsc})
+          if (*tsc != 0) *tsc += static_cast<uint64_t>(by);
+      ThreadCursor cursor(*index, thread);
+      Jumps(cursor, brute.Of(flows[0].pieces[0].stay), seed).RunToTimes(40);
+      if (HasFailure()) return;
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Changes, Cursor,

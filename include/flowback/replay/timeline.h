@@ -129,6 +129,15 @@ struct ThreadTimeline {
   std::vector<StripColumn> strip;       // from Timeline::begin on, all of one length
 };
 
+// Losses of one cause in the code of one file.
+struct LossSum {
+  LossCause cause{};
+  std::shared_ptr<const CodeSection> code;  // as DataLoss::code
+  uint64_t ip = 0;                          // DataLoss::last_ip of one of them
+  uint64_t count = 0;
+  uint64_t bytes = 0;  // of trace
+};
+
 struct Timeline {
   bool nanoseconds = true;  // else TSC ticks
   bool emulated = false;
@@ -140,6 +149,7 @@ struct Timeline {
   // Of all threads: paths merged, and by function.
   std::vector<CallPath> paths;
   std::vector<CallSums> by_function;
+  std::vector<LossSum> losses;  // in the order in which the first of each was met
 };
 
 // Must outlive the timeline.
@@ -164,7 +174,6 @@ struct TimelineOptions {
   size_t columns = 0;                   // of the strips; 0: there are none
   size_t most_strips = 64;              // threads that have one: the longest-lived
   bool spans = false;                   // ThreadTimeline::spans
-  std::function<void(const DataLoss& loss)> on_loss{};  // told of each, where it is not empty
 };
 
 // Plays the flows, on so many threads, behind a pass that learns what the threads' times were. The

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// A timeline as bytes, and back.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "flowback/base/bytes.h"
+#include "flowback/model/recording.h"
+#include "flowback/replay/timeline.h"
+#include "replay/flow/space_names.h"
+
+namespace flowback {
+
+// All of it. Empty: it names code that is in none of the spaces.
+std::vector<uint8_t> TimelineToBytes(const Timeline& timeline, const SpaceNames& spaces);
+// Empty: these are no such bytes. What they lead to can be shown, whatever they are: all numbers of
+// functions, paths and kinds are of some that are there, and the law holds.
+std::optional<Timeline> TimelineFromBytes(Bytes bytes, const Recording& recording,
+                                          const SpaceNames& spaces);
+
+}  // namespace flowback
