@@ -33,6 +33,7 @@
 #include "flowback/replay/player.h"
 #include "flowback/replay/span_decoder.h"
 #include "replay/flow/kept_sums.h"
+#include "replay/threads/thread_lives.h"
 
 namespace flowback::cli {
 namespace {
@@ -96,6 +97,7 @@ class DecodeJob {
   Recording recording_;
   Threads threads_;
   RecordingClock clock_;
+  std::optional<ThreadLives> lives_;
   Symbolizer symbolizer_;
   SymbolFunctions functions_;
   SourceLines lines_;
@@ -150,6 +152,7 @@ Status DecodeJob::UnderstandTimes() {
 Status DecodeJob::ConnectPrinters() {
   settings_.trace = {
       .recording = &recording_, .source = source_.get(), .threads = &threads_, .clock = &clock_};
+  if (kind_.name == "calls") settings_.trace.lives = &lives_.emplace(recording_);
   settings_.names = {
       .symbolizer = &symbolizer_,
       .lines = &lines_,

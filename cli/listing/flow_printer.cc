@@ -26,6 +26,11 @@ void ThreadColumns::Begin(const StreamOwner& owner) {
 
 void ThreadColumns::BeginPiece(const Stream& stream) {
   stream_ = &stream;
+  ShowStreamCpu();
+}
+
+void ThreadColumns::ShowCpu(int32_t cpu) {
+  cpu_ = stream_->cpu < 0 ? -1 : cpu;
   rendered_ = false;
   head_ = 0;
 }
@@ -63,11 +68,10 @@ void ThreadColumns::RenderHead(std::string_view comm) {
   if (fields.Has(Field::kPid)) text_ += number(owner_->pid) + ' ';
   if (fields.Has(Field::kTid)) text_ += owner_->label + ' ';
   if (fields.Has(Field::kCpu)) {
-    const int32_t cpu = stream_->cpu;
     if (!settings_.layout.usual)
-      text_ += number(cpu) + ' ';
+      text_ += number(cpu_) + ' ';
     else
-      text_ += cpu < 0 ? "[-] " : fmt::format("[{:03}] ", cpu);
+      text_ += cpu_ < 0 ? "[-] " : fmt::format("[{:03}] ", cpu_);
   }
 }
 
@@ -90,7 +94,7 @@ void ThreadColumns::RenderJsonHead(std::string_view comm) {
   // Without its thread a line says little to a program: each is read by itself.
   if (fields.Has(Field::kPid)) number("pid", owner_->pid);
   if (fields.Has(Field::kTid) || owner_->tid >= 0) number("tid", owner_->tid);
-  if (fields.Has(Field::kCpu)) number("cpu", stream_->cpu);
+  if (fields.Has(Field::kCpu)) number("cpu", cpu_);
 }
 
 void ThreadColumns::RenderJsonTime(const Instant& instant) {

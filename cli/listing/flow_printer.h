@@ -30,6 +30,9 @@ class ThreadColumns {
 
   void Begin(const StreamOwner& owner);
   void BeginPiece(const Stream& stream);
+  // As if a CPU's stream were that CPU's, until ShowStreamCpu or the next piece.
+  void ShowCpu(int32_t cpu);
+  void ShowStreamCpu() { ShowCpu(stream_->cpu); }
   // Text: each column followed by a space. JSON: `{"type":"...","stream":0,...` without an end.
   const std::string& At(const Instant& instant) {
     if (!IsRendered(instant)) Render(instant);
@@ -56,6 +59,7 @@ class ThreadColumns {
   bool timeless_;  // no column depends on the time
   const StreamOwner* owner_ = nullptr;
   const Stream* stream_ = nullptr;
+  int32_t cpu_ = -1;
   bool rendered_ = false;
   Instant instant_;
   uint64_t value_ = 0;  // instant_ on the clock; 0: not known
@@ -122,6 +126,7 @@ class FlowPrinter : public ExecutionConsumer {
   PrintTools& tools() { return *tools_; }
   ListingText& listing() { return *out_; }
   std::string& out() { return out_->text; }
+  ThreadColumns& columns() { return columns_; }
   const std::string& ColumnsAt(const Instant& instant) { return columns_.At(instant); }
   // The columns, and the mark of a line at their begin.
   void BeginLine(const Instant& instant) {

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <iterator>
 #include <optional>
 #include <unordered_map>
@@ -17,7 +18,10 @@
 #include <vector>
 
 #include "cli/decode/function_filter.h"
+#include "cli/listing/call_words.h"
+#include "cli/listing/durations.h"
 #include "cli/listing/flow_printer.h"
+#include "cli/listing/off_cpu.h"
 #include "cli/listing/source_columns.h"
 #include "cli/text/json.h"
 #include "cli/text/printable.h"
@@ -26,54 +30,6 @@
 
 namespace flowback::cli {
 namespace {
-
-std::string_view EntryWord(CallEntry entry) {
-  switch (entry) {
-    case CallEntry::kCall:
-      return "call";
-    case CallEntry::kTailCall:
-      return "tail-call";
-    case CallEntry::kRunning:
-      return "running";
-    case CallEntry::kReturnedTo:
-      return "returned-to";
-    case CallEntry::kHandler:
-      return "handler";
-    case CallEntry::kNewStack:
-      return "new-stack";
-  }
-  return "-";
-}
-
-std::string_view ExitWord(CallExit exit) {
-  switch (exit) {
-    case CallExit::kReturn:
-      return "return";
-    case CallExit::kTailCall:
-      return "tail-call";
-    case CallExit::kUnwound:
-      return "unwound";
-    case CallExit::kLost:
-      return "lost";
-    case CallExit::kReplaced:
-      return "replaced";
-    case CallExit::kEnd:
-      return "trace-end";
-  }
-  return "-";
-}
-
-std::string_view CauseWord(UntracedGap::Cause cause) {
-  switch (cause) {
-    case UntracedGap::Cause::kSystemCall:
-      return "system-call";
-    case UntracedGap::Cause::kAsync:
-      return "interrupt-or-fault";
-    case UntracedGap::Cause::kFilter:
-      return "filtered";
-  }
-  return "-";
-}
 
 class CallPrinter final : public FlowPrinter, private CallListener {
  public:
@@ -98,6 +54,8 @@ class CallPrinter final : public FlowPrinter, private CallListener {
     held_.keeps_marks = listing().keeps_marks;
     execs_.emplace(*settings().trace.recording, *settings().trace.clock, owner.pid);
     goes_on_ = GoesOnBehindSpan(owner);
+    off_cpu_ = OffCpuTimes(settings(), owner.tid);
+    ends_ = false;
   }
 
   // The thread's stays behind the span are not decoded, so that its flow seems to end before them.
@@ -127,7 +85,9 @@ class CallPrinter final : public FlowPrinter, private CallListener {
   }
   void BeforeLoss(const DataLoss& loss) override { stack_.OnLoss(loss); }
   void PrintEnd() override {
+    ends_ = true;
     stack_.Finish();
+    TellOffCpu(UINT64_MAX, 0);
     views_.clear();
     on_ = 0;
   }
@@ -137,6 +97,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
   }
 
   void OnEnter(const Call& call, size_t depth) override {
+    TellOffCpu(call.tsc, depth);
     Shown& shown = shown_.emplace_back();
     shown.name = NameAt(call.space, call.entry_ip);
     if (IsAhead(call.tsc) && ahead_.size() + 1 == shown_.size()) ahead_.push_back(call);
@@ -151,6 +112,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
 
   void OnExit(const Call& call, size_t depth, CallExit how, uint64_t instructions,
               const ExitTime& time) override {
+    TellOffCpu(time.tsc, depth + 1);
     const Shown shown = shown_.back();
     if (shown.selected && (shown.printed || (Lasted(call.tsc, time.tsc) && !IsAhead(time.tsc)))) {
       PrintHeld();
@@ -164,22 +126,49 @@ class CallPrinter final : public FlowPrinter, private CallListener {
     if (root_ == depth) root_ = kNoRoot;
   }
 
+  // Times off the CPU are the gap's, in the kernel, and stand behind it.
   void OnGap(const UntracedGap& gap, size_t depth) override {
-    const bool in_selected = !selection().function || root_ != kNoRoot;
-    const size_t level = depth - (root_ == kNoRoot ? 0 : root_);
-    if (!in_selected || level >= selection().max_depth) return;
-    if (selection().min_duration != 0 && !Lasted(gap.begin_tsc, gap.end_tsc)) return;
-    if (IsAhead(std::max(gap.begin_tsc, gap.end_tsc)) || IsBehind(gap.begin_tsc)) return;
-    PrintHeld();
-    RenderGap(gap, level);
-    TakeHeld();
+    TellOffCpu(gap.begin_tsc, depth);
+    uint64_t end = gap.came_back ? gap.end_tsc : 0;
+    if (!gap.came_back && ends_) end = UINT64_MAX;
+    if (Shows(depth, gap.begin_tsc, gap.end_tsc)) {
+      PrintHeld();
+      // It may come back on another CPU.
+      if (!off_cpu_.empty() && off_cpu_.front().begin <= end)
+        columns().ShowCpu(off_cpu_.front().from_cpu);
+      RenderGap(gap, LevelOf(depth));
+      columns().ShowStreamCpu();
+      TakeHeld();
+    }
+    TellOffCpu(end, depth, true);
   }
+
+  // Those that are over at that time; or that began before it.
+  void TellOffCpu(uint64_t tsc, size_t depth, bool begun = false) {
+    while (!off_cpu_.empty() && (begun ? off_cpu_.front().begin : off_cpu_.front().end) <= tsc) {
+      const OffCpu time = off_cpu_.front();
+      off_cpu_.pop_front();
+      if (!Shows(depth, time.begin, time.end)) continue;
+      PrintHeld();
+      RenderOffCpu(time, LevelOf(depth));
+      TakeHeld();
+    }
+  }
+
+  // Whether what lasted from the one time to the other in a call of that depth is shown.
+  bool Shows(size_t depth, uint64_t begin, uint64_t end) const {
+    const bool in_selected = !selection().function || root_ != kNoRoot;
+    return in_selected && LevelOf(depth) < selection().max_depth && Lasted(begin, end) &&
+           !IsAhead(std::max(begin, end)) && !IsBehind(begin);
+  }
+  size_t LevelOf(size_t depth) const { return depth - (root_ == kNoRoot ? 0 : root_); }
 
   // What the program chose to tell stands where it told it; with --min-duration, in the calls that
   // lasted long enough.
   void PrintValue(const TraceEvent& event) {
+    TellOffCpu(event.tsc, shown_.size());
     const bool in_selected = !selection().function || root_ != kNoRoot;
-    const size_t level = shown_.size() - (root_ == kNoRoot ? 0 : root_);
+    const size_t level = LevelOf(shown_.size());
     if (!in_selected || level >= selection().max_depth) return;
     if (IsAhead(event.tsc) || IsBehind(event.tsc)) return;
     const bool waits = selection().min_duration != 0 && !shown_.empty() && !shown_.back().printed;
@@ -217,13 +206,8 @@ class CallPrinter final : public FlowPrinter, private CallListener {
 
   bool Lasted(uint64_t begin, uint64_t end) const {
     if (selection().min_duration == 0) return true;
-    return begin != 0 && end != 0 && Duration(begin, end) >= selection().min_duration;
-  }
-
-  uint64_t Duration(uint64_t begin, uint64_t end) const {
-    const uint64_t from = settings().trace.clock->Value(begin);
-    const uint64_t to = settings().trace.clock->Value(end);
-    return to < from ? 0 : to - from;
+    return begin != 0 && end != 0 &&
+           DurationOf(*settings().trace.clock, begin, end) >= selection().min_duration;
   }
 
   void TakeHeld() {
@@ -286,7 +270,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
     AppendName(shown.name);
     if (call.entry != CallEntry::kCall) {
       held_.text += " (";
-      held_.text += EntryWord(call.entry);
+      held_.text += CallEntryWord(call.entry);
       held_.text += ')';
     }
     if (call.site != 0) AppendSite(call);
@@ -320,7 +304,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
     BeginJson({call.tsc, call.bounds}, "call", shown.level);
     JsonLine line = JsonLine::Continue(held_.text);
     AppendFunction(line, call);
-    line.Text("entry", EntryWord(call.entry));
+    line.Text("entry", CallEntryWord(call.entry));
     if (call.site == 0) {
       line.Null("site").Null("caller").Null("caller_offset");
     } else {
@@ -352,7 +336,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
       BeginJson({time.tsc, time.bounds}, "return", shown.level);
       JsonLine line = JsonLine::Continue(held_.text);
       AppendFunction(line, call);
-      line.Text("exit", ExitWord(how)).Number("instructions", instructions);
+      line.Text("exit", CallExitWord(how)).Number("instructions", instructions);
       line.Number("self", call.self);
       AppendDuration(line, call.tsc, time.tsc);
       line.End();
@@ -363,7 +347,7 @@ class CallPrinter final : public FlowPrinter, private CallListener {
     AppendName(shown.name);
     if (how != CallExit::kReturn) {
       held_.text += " (";
-      held_.text += ExitWord(how);
+      held_.text += CallExitWord(how);
       held_.text += ')';
     }
     fmt::format_to(std::back_inserter(held_.text), FMT_COMPILE(" {} instructions"), instructions);
@@ -376,7 +360,8 @@ class CallPrinter final : public FlowPrinter, private CallListener {
     if (settings().layout.json) {
       BeginJson({gap.begin_tsc, gap.begin_bounds}, filtered ? "untraced" : "kernel", level);
       JsonLine line = JsonLine::Continue(held_.text);
-      line.Text("cause", CauseWord(gap.cause)).Hex("ip", gap.site);
+      line.Text("cause", GapCauseWord(gap.cause)).Hex("ip", gap.site);
+      if (!filtered) AppendKernelCall(line, gap);
       line.Bool("resumed", gap.came_back);
       AppendDuration(line, gap.begin_tsc, gap.end_tsc);
       line.End();
@@ -384,10 +369,61 @@ class CallPrinter final : public FlowPrinter, private CallListener {
     }
     BeginText({gap.begin_tsc, gap.begin_bounds}, level);
     held_.text += filtered ? "[not traced] " : "[kernel] ";
-    held_.text += CauseWord(gap.cause);
+    held_.text += GapCauseWord(gap.cause);
+    if (gap.cause == UntracedGap::Cause::kSystemCall) AppendKernelCall(gap);
     if (!gap.came_back) held_.text += ", not seen to end";
     AppendDuration(gap.begin_tsc, gap.end_tsc);
     held_.text += '\n';
+  }
+
+  // Which one; where the code does not tell, the function that made it often does.
+  void AppendKernelCall(const UntracedGap& gap) {
+    const std::string_view name = NameOfCall(gap);
+    if (!name.empty()) {
+      held_.text += ' ';
+      held_.text += name;
+    } else if (gap.call_number) {
+      fmt::format_to(std::back_inserter(held_.text), FMT_COMPILE(" {}"), *gap.call_number);
+    } else if (const auto symbol = SymbolAt(gap.space, gap.site)) {
+      held_.text += " in ";
+      AppendName(symbol->name);
+      fmt::format_to(std::back_inserter(held_.text), FMT_COMPILE("+{:#x}"), symbol->offset);
+    }
+  }
+  void AppendKernelCall(JsonLine& line, const UntracedGap& gap) {
+    if (const auto symbol = SymbolAt(gap.space, gap.site))
+      line.Text("caller", symbol->name).Number("caller_offset", symbol->offset);
+    else
+      line.Null("caller").Null("caller_offset");
+    if (const std::string_view name = NameOfCall(gap); !name.empty())
+      line.Text("system_call", name);
+    else
+      line.Null("system_call");
+    if (gap.call_number)
+      line.Number("number", *gap.call_number);
+    else
+      line.Null("number");
+  }
+
+  void RenderOffCpu(const OffCpu& time, size_t level) {
+    columns().ShowCpu(time.from_cpu);
+    if (settings().layout.json) {
+      BeginJson({time.begin, {}}, "off-cpu", level);
+      JsonLine line = JsonLine::Continue(held_.text);
+      line.Number("until", settings().trace.clock->Value(time.end)).Number("until_tsc", time.end);
+      line.Number("next_cpu", time.to_cpu);
+      AppendDuration(line, time.begin, time.end);
+      line.End();
+    } else {
+      BeginText({time.begin, {}}, level);
+      held_.text += "[off-cpu] until ";
+      settings().trace.clock->AppendText(held_.text, time.end);
+      if (time.to_cpu != time.from_cpu)
+        fmt::format_to(std::back_inserter(held_.text), FMT_COMPILE(" on cpu {}"), time.to_cpu);
+      AppendDuration(time.begin, time.end);
+      held_.text += '\n';
+    }
+    columns().ShowStreamCpu();
   }
 
   void RenderValue(const TraceEvent& event, size_t level) {
@@ -408,24 +444,11 @@ class CallPrinter final : public FlowPrinter, private CallListener {
     held_.text += '\n';
   }
 
-  // Nothing where both times are the same one: less than the trace's times can tell.
   void AppendDuration(uint64_t begin, uint64_t end) {
-    if (begin == 0 || end == 0 || Duration(begin, end) == 0) return;
-    if (settings().trace.clock->has_nanoseconds())
-      held_.text += " " + SecondsText(Duration(begin, end)) + " s";
-    else
-      held_.text += " " + std::to_string(Duration(begin, end)) + " ticks";
+    cli::AppendDuration(held_.text, *settings().trace.clock, begin, end);
   }
   void AppendDuration(JsonLine& line, uint64_t begin, uint64_t end) const {
-    const bool known = begin != 0 && end != 0;
-    if (known && settings().trace.clock->has_nanoseconds())
-      line.Number("duration", Duration(begin, end));
-    else
-      line.Null("duration");
-    if (known)
-      line.Number("duration_tsc", end < begin ? 0 : end - begin);
-    else
-      line.Null("duration_tsc");
+    cli::AppendDuration(line, *settings().trace.clock, begin, end);
   }
 
   static constexpr size_t kMostIndented = 64;
@@ -436,6 +459,8 @@ class CallPrinter final : public FlowPrinter, private CallListener {
   SourceColumns source_{settings()};
   std::optional<ExecTimes> execs_;  // of the thread's process
   bool goes_on_ = false;            // behind the span
+  std::deque<OffCpu> off_cpu_;      // of the thread, that have not been told
+  bool ends_ = false;               // nothing follows in the thread's flow
   std::vector<Shown> shown_;        // the stack's calls
   // The first of them that were entered ahead of the span, and are not printed. Few of what is
   // entered there still runs when the span begins: only those are put into words.

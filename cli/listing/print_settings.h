@@ -22,7 +22,8 @@
 
 namespace flowback {
 class FunctionFinder;  // flowback/replay/functions.h
-}
+class ThreadLives;     // replay/threads/thread_lives.h
+}  // namespace flowback
 
 namespace flowback::cli {
 
@@ -55,6 +56,7 @@ struct TraceOrigin {
   const TraceSource* source = nullptr;
   const Threads* threads = nullptr;
   const RecordingClock* clock = nullptr;
+  const ThreadLives* lives = nullptr;  // null: nobody asks
 };
 
 // What its code is called. Any thread may ask them.

@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "decode/code/forget_program.h"
-#include "decode/schedule/system_call.h"
+#include "decode/system_call.h"
 
 namespace flowback {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "decode/schedule/system_call.h"
+#include "decode/system_call.h"
 
 namespace flowback {
 namespace {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "decode/system_call.h"
 #include "replay/calls/call_flow.h"
 
 namespace flowback {
@@ -103,13 +104,19 @@ void CallStack::Impl::BeginStop(UntracedGap::Cause cause, uint64_t site, uint64_
   stop_.gap.site = site;
   stop_.gap.begin_tsc = stacks_.now.tsc;
   stop_.gap.begin_bounds = stacks_.now.bounds;
+  stop_.gap.space = space_;
 }
 
 void CallStack::Impl::StopAt(const BlockRun& run, uint64_t site, uint64_t after) {
   using Cause = UntracedGap::Cause;
   switch (run.last) {
     case InstructionClass::kFarCall:
-      return BeginStop(Cause::kSystemCall, site, after);
+      BeginStop(Cause::kSystemCall, site, after);
+      if (const std::optional<SystemCall> call = SystemCallOf(run)) {
+        stop_.gap.call_number = call->number;
+        stop_.gap.of_32_bit = call->abi == LinuxAbi::kI386;
+      }
+      return;
     case InstructionClass::kReturn:
     case InstructionClass::kFarReturn:
       BeginStop(Cause::kFilter, site, 0);
@@ -141,6 +148,7 @@ void CallStack::Impl::OnEvent(const TraceEvent& event) {
       stop_.gap.site = event.ip;
       stop_.gap.begin_tsc = stacks_.now.tsc;
       stop_.gap.begin_bounds = stacks_.now.bounds;
+      stop_.gap.space = space_;
       return;
     case EventKind::kStarted:
       stop_.gap.end_tsc = stacks_.now.tsc;

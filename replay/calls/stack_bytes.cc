@@ -122,6 +122,8 @@ std::vector<uint8_t> CallStack::Impl::ToBytes(const SpaceNames& spaces) const {
       out.Number(number);
     out.Bounds(stop_.gap.begin_tsc, stop_.gap.begin_bounds);
     out.Number(stop_.gap.came_back);
+    out.Number(stop_.gap.call_number ? uint64_t{*stop_.gap.call_number} + 1 : 0);
+    out.Number(stop_.gap.of_32_bit);
   }
   return out.ok() ? out.Take() : std::vector<uint8_t>();
 }
@@ -146,6 +148,10 @@ void CallStack::Impl::ReadFlow(CallReader& in) {
     *number = in.Number();
   stop_.gap.begin_bounds = in.Bounds(stop_.gap.begin_tsc);
   stop_.gap.came_back = in.Flag();
+  stop_.gap.space = space_;
+  if (const uint64_t behind = in.Number(); behind != 0)
+    stop_.gap.call_number = static_cast<uint32_t>(behind - 1);
+  stop_.gap.of_32_bit = in.Flag();
 }
 
 bool CallStack::Impl::FromBytes(Bytes bytes, const SpaceNames& spaces) {

@@ -5,6 +5,9 @@
 #include <asm/unistd_64.h>
 #include <gtest/gtest.h>
 
+#include "base/linux_call_names.h"
+#include "tests/base/linux_call_numbers.h"
+
 namespace flowback {
 
 extern const int64_t kHeaderNumbersI386[];  // one for each row
@@ -27,6 +30,24 @@ TEST(LinuxCalls, NumbersAreTheHeaders) {
     EXPECT_EQ(NumberOf(row.call, LinuxAbi::kX86_64), row.header_number) << row.name;
     EXPECT_EQ(NumberOf(row.call, LinuxAbi::kI386), *i386++) << row.name;
   }
+}
+
+constexpr NamedNumber kHeaderCalls[] = {
+#define LINUX_CALL_NAME(name, ...) {#name, __NR_##name},
+#define LINUX_CALL_NAME_64(name, ...) {#name, __NR_##name},
+#define LINUX_CALL_NAME_32(...)
+#include "base/linux_call_names.def"
+};
+
+TEST(LinuxCalls, NamesAreTheHeaders) {
+  for (const NamedNumber& call : kHeaderCalls)
+    EXPECT_EQ(LinuxCallName(call.number, LinuxAbi::kX86_64), call.name) << call.number;
+  for (const NamedNumber& call : kHeaderCallsI386)
+    EXPECT_EQ(LinuxCallName(call.number, LinuxAbi::kI386), call.name) << call.number;
+  EXPECT_GT(std::size(kHeaderCalls), 350u);
+  EXPECT_GT(kHeaderCallsI386.size(), 430u);
+  EXPECT_EQ(LinuxCallName(400, LinuxAbi::kX86_64), "") << "between the old and the new ones";
+  EXPECT_EQ(LinuxCallName(UINT32_MAX, LinuxAbi::kX86_64), "");
 }
 
 TEST(LinuxCalls, ARenumberedCallIsTheSameOne) {

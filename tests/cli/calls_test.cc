@@ -141,6 +141,58 @@ TEST(Calls, SignalHandlersAndSystemCalls) {
   EXPECT_EQ(counts["system-call"], 430u);
 }
 
+// What the code proves of the number; else the function that made the call says what it is.
+TEST(Calls, SystemCallsAreNamed) {
+  FLOWBACK_NEEDS_TRACES();
+  size_t writes = 0;
+  size_t calls = 0;
+  json last;
+  for (const json& object : Objects("hello")) {
+    if (object["type"] != "kernel" || object["cause"] != "system-call") continue;
+    ++calls;
+    EXPECT_EQ(object["system_call"].is_null(), object["number"].is_null()) << object;
+    writes += object["system_call"] == "write" && object["number"] == 1;
+    last = object;
+  }
+  EXPECT_GT(calls, 10u);
+  EXPECT_GE(writes, 1u);
+  // The number of the last one comes from another block.
+  EXPECT_TRUE(last["number"].is_null()) << last;
+  EXPECT_TRUE(last["caller"].is_null() || last["caller"].get<std::string>().ends_with("_exit"))
+      << last;
+  EXPECT_TRUE(Calls("hello", {}).out.contains("[kernel] system-call write "));
+}
+
+// As the records of switches have them, whatever the listing's threads and its order.
+TEST(Calls, TimesOffTheCpu) {
+  FLOWBACK_NEEDS_TRACES();
+  std::map<int, std::pair<uint64_t, size_t>> away;  // by thread: when it was back last, how often
+  json gap;                                         // that it lies in
+  for (const json& object : Objects("spin-cyc")) {
+    if (object["type"] == "kernel") gap = object;
+    if (object["type"] != "off-cpu") continue;
+    auto& [back, count] = away[object["tid"].get<int>()];
+    EXPECT_GE(object["time"], back) << object;
+    EXPECT_GT(object["until"], object["time"]) << object;
+    EXPECT_EQ(gap["cpu"], object["cpu"]) << gap;
+    EXPECT_EQ(object["until"].get<uint64_t>() - object["time"].get<uint64_t>(),
+              object["duration"].get<uint64_t>());
+    back = object["until"].get<uint64_t>();
+    ++count;
+  }
+  // Each pair of records beyond the first is a time in between.
+  const auto folder = golden::TracesFolder() / "generated";
+  const json info = json::parse(RunFlowback({"info", "--json", folder / "spin-cyc/perf.data"}).out);
+  size_t times = 0;
+  for (const auto& [tid, told] : away) times += told.second;
+  EXPECT_GT(times, 0u);
+  EXPECT_LE(times, info["records"]["SWITCH"].get<size_t>() / 2);
+  const ProgramResult text = Calls("spin-cyc", {"--threads", "1"});
+  EXPECT_TRUE(text.out.contains("[off-cpu] until "));
+  EXPECT_TRUE(Calls("spin-cyc", {"--threads", "3"}).out == text.out);
+  EXPECT_FALSE(Calls("spin-cyc", {"--min-duration", "1000s"}).out.contains("[off-cpu]"));
+}
+
 // Those that the listing of events has, each in the call that was entered last and not left.
 TEST(Calls, ValuesOfPtwriteStandInTheirCalls) {
   FLOWBACK_NEEDS_TRACES();

@@ -30,7 +30,9 @@ LOOPS = {
     "guard_flow_with_times": "the full flow with times, warm (decode/pt/time_estimator.h)",
     "guard_calls": "the calls of a flow, warm (replay/calls/)",
     "text": "lines of instructions (cli/listing/print_instructions.cc, cli/listing/instruction_text.h)",
+    "text_calls": "lines of calls (cli/listing/print_calls.cc, replay/calls/)",
 }
+KINDS = {"text": ["instructions", "-F", "ip"], "text_calls": ["calls", "-F", "tid"]}
 TEXT_STREAM = ["--seed", "4", "--shape", "2", "--functions", "40", "--tsc", "1", "--mtc", "1"]
 
 
@@ -62,7 +64,7 @@ def loop(binaries, name):
                         f"--toggle-collect={name}")
 
 
-def text(binaries):
+def text(binaries, kind):
     """Of a long stream less those of its first part: what starting costs goes out."""
     with tempfile.TemporaryDirectory() as folder:
         totals = []
@@ -71,7 +73,7 @@ def text(binaries):
             run([str(binaries / "generate_stream"), stream, "--instructions", count, *TEXT_STREAM])
             options = pathlib.Path(stream + ".args").read_text().split()
             totals.append(instructions([str(binaries / "flowback"), "decode", "--as",
-                                        "instructions", "-F", "ip", "--threads", "1", *options]))
+                                        *KINDS[kind], "--threads", "1", *options]))
         return totals[1] - totals[0]
 
 
@@ -84,7 +86,7 @@ def compiler(binaries):
 
 
 def measure(binaries):
-    return {name: text(binaries) if name == "text" else loop(binaries, name) for name in LOOPS}
+    return {name: text(binaries, name) if name in KINDS else loop(binaries, name) for name in LOOPS}
 
 
 def compare(recorded, measured, again):

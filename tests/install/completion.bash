@@ -37,6 +37,14 @@ offers "record bas" bash
 offers "record --mtc-period 3 bas" bash
 offers "record --engine st" step
 offers "decode --color al" always
+offers "sta" stack
+offers "stack --a" --at --all
+offers "stack --thr" --thread --threads
+offers "time" timeline
+offers "timeline --s" --svg --symfs
+offers "timeline --h" --html
+offers "timeline --at 1 --ar" --around
+offers "timeline --fu" --function
 cd / || exit 1
 offers "decode us" usr
 offers "record -o tm" tmp

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "decode/schedule/system_call.h"
+#include "decode/system_call.h"
 
 #include <gtest/gtest.h>
 
@@ -55,6 +55,29 @@ TEST(SystemCall, ANumberFromElsewhereIsNotKnown) {
   // The bytes of a mov, which were not executed as one.
   const Code jumped({0xb8, 59, 0, 0, 0, 0x0f, 0x05}, {1, 2, 2, 2});
   EXPECT_FALSE(SystemCallOf(jumped.run()));
+}
+
+// As the C library's read has it, and as one that takes its arguments between the two.
+TEST(SystemCall, TheNumberMayStandFurtherAhead) {
+  const Code cleared({0x31, 0xc0, 0x0f, 0x05}, {2, 2});  // xor eax,eax
+  ASSERT_TRUE(SystemCallOf(cleared.run()));
+  EXPECT_EQ(SystemCallOf(cleared.run())->number, 0u);
+  const Code ahead({0xb8, 9, 1, 0, 0, 0x4d, 0x89, 0xca, 0x48, 0x8d, 0x37, 0x0f, 0x05},
+                   {5, 3, 3, 2});  // mov eax,265; mov r10,r9; lea rsi,[rdi]
+  ASSERT_TRUE(SystemCallOf(ahead.run()));
+  EXPECT_EQ(SystemCallOf(ahead.run())->number, 265u);
+  // mov eax,59, and then something that changes a part of it, or may do.
+  for (const std::vector<uint8_t>& change : {std::vector<uint8_t>{0xb0, 1},
+                                             {0x66, 0x40},
+                                             {0x0f, 0xa2},
+                                             {0x0f, 0x44, 0xc1},
+                                             {0xf7, 0xe1}}) {
+    std::vector<uint8_t> bytes = {0xb8, 59, 0, 0, 0};
+    bytes.insert(bytes.end(), change.begin(), change.end());
+    bytes.insert(bytes.end(), {0x0f, 0x05});
+    const Code changed(bytes, {5, static_cast<uint8_t>(change.size()), 2});
+    EXPECT_FALSE(SystemCallOf(changed.run())) << int{change[0]};
+  }
 }
 
 TEST(SystemCall, OtherInstructionsAreNone) {

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "flowback/base/bytes.h"
@@ -80,6 +81,11 @@ struct UntracedGap {
   TscInterval begin_bounds;
   uint64_t end_tsc = 0;  // 0: not known, or the trace does not come back
   bool came_back = false;
+  const AddressSpace* space = nullptr;  // in which `site` lies
+  // Of kSystemCall: its number, where the code ahead of it proves that; and whether it stands in
+  // Linux's table of 32-bit programs.
+  std::optional<uint32_t> call_number;
+  bool of_32_bit = false;
 };
 
 // When a call was left.

@@ -20,8 +20,9 @@ struct SystemCall {
   }
 };
 
-// The system call that ends the run, by SYSCALL or INT 80h. The number is known only directly
-// behind `mov eax, NUMBER`: empty where another instruction set it, or the run ends in neither.
+// The system call that ends the run, by SYSCALL or INT 80h. The number is known only where one of
+// the last instructions of the run set it to a constant: else it is empty, as where the run ends in
+// neither.
 std::optional<SystemCall> SystemCallOf(const BlockRun& run);
 
 // The run ends in a SYSCALL or an INT 80h, behind which the thread goes on.

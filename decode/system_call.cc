@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
-#include "decode/schedule/system_call.h"
+#include "decode/system_call.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+
+#include "decode/instruction/accumulator.h"
+#include "flowback/decode/code_image.h"
 
 namespace flowback {
 namespace {
 
-constexpr size_t kMov = 5;   // "mov eax, number": b8, and four bytes of the number
 constexpr size_t kCall = 2;  // "syscall" and "int 0x80" have two bytes each
 constexpr std::array<uint8_t, kCall> kSyscall = {0x0f, 0x05};
 constexpr std::array<uint8_t, kCall> kInt80 = {0xcd, 0x80};
@@ -28,15 +31,21 @@ bool IsInt80(const uint8_t* code) { return std::memcmp(code, kInt80.data(), kCal
 }  // namespace
 
 std::optional<SystemCall> SystemCallOf(const BlockRun& run) {
-  std::array<uint8_t, kMov + kCall> code;
-  const size_t count = run.lengths.size();
-  if (count < 2 || run.lengths[count - 2] != kMov || !ReadEnd(run, code.data(), code.size()))
-    return std::nullopt;
-  const bool i386 = IsInt80(&code[kMov]);
-  if (code[0] != 0xb8 || (!i386 && !IsSyscall(run, &code[kMov]))) return std::nullopt;
-  SystemCall call{.abi = i386 ? LinuxAbi::kI386 : LinuxAbi::kX86_64};
-  std::memcpy(&call.number, &code[1], sizeof call.number);
-  return call;
+  constexpr size_t kMostInstructions = 32;
+  constexpr size_t kLongest = 15;
+  const std::span<const uint8_t> lengths =
+      run.lengths.last(std::min(run.lengths.size(), kMostInstructions));
+  std::array<uint8_t, kMostInstructions * kLongest> code;
+  size_t size = 0;
+  for (const uint8_t length : lengths) size += length;
+  if (size > code.size() || !ReadEnd(run, code.data(), size)) return std::nullopt;
+  const size_t before = size - kCall;
+  const bool i386 = IsInt80(&code[before]);
+  if (!i386 && !IsSyscall(run, &code[before])) return std::nullopt;
+  const std::optional<uint32_t> number =
+      AccumulatorBehind({code.data(), before}, lengths.first(lengths.size() - 1), run.mode);
+  if (!number) return std::nullopt;
+  return SystemCall{.number = *number, .abi = i386 ? LinuxAbi::kI386 : LinuxAbi::kX86_64};
 }
 
 bool EndsInSystemCall(const BlockRun& run) {

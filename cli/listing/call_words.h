@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// What `decode --as calls` calls the ways in which calls begin and end.
+#pragma once
+
+#include <string_view>
+
+#include "base/linux_call_names.h"
+#include "flowback/replay/call_stack.h"
+
+namespace flowback::cli {
+
+inline std::string_view CallEntryWord(CallEntry entry) {
+  switch (entry) {
+    case CallEntry::kCall:
+      return "call";
+    case CallEntry::kTailCall:
+      return "tail-call";
+    case CallEntry::kRunning:
+      return "running";
+    case CallEntry::kReturnedTo:
+      return "returned-to";
+    case CallEntry::kHandler:
+      return "handler";
+    case CallEntry::kNewStack:
+      return "new-stack";
+  }
+  return "-";
+}
+
+inline std::string_view CallExitWord(CallExit exit) {
+  switch (exit) {
+    case CallExit::kReturn:
+      return "return";
+    case CallExit::kTailCall:
+      return "tail-call";
+    case CallExit::kUnwound:
+      return "unwound";
+    case CallExit::kLost:
+      return "lost";
+    case CallExit::kReplaced:
+      return "replaced";
+    case CallExit::kEnd:
+      return "trace-end";
+  }
+  return "-";
+}
+
+inline std::string_view GapCauseWord(UntracedGap::Cause cause) {
+  switch (cause) {
+    case UntracedGap::Cause::kSystemCall:
+      return "system-call";
+    case UntracedGap::Cause::kAsync:
+      return "interrupt-or-fault";
+    case UntracedGap::Cause::kFilter:
+      return "filtered";
+  }
+  return "-";
+}
+
+// Linux's name of the system call behind which the gap is; empty: not known.
+inline std::string_view NameOfCall(const UntracedGap& gap) {
+  if (!gap.call_number) return {};
+  return LinuxCallName(*gap.call_number, gap.of_32_bit ? LinuxAbi::kI386 : LinuxAbi::kX86_64);
+}
+
+}  // namespace flowback::cli

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// How long something took, from one TSC to another; 0 in either: not known.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "cli/text/json.h"
+#include "flowback/replay/recording_clock.h"
+
+namespace flowback::cli {
+
+// On the clock; 0 where the times go back.
+uint64_t DurationOf(const RecordingClock& clock, uint64_t begin, uint64_t end);
+
+// " 0.000004250 s", or ticks. Nothing where both times are the same one: less than the trace's
+// times can tell.
+void AppendDuration(std::string& out, const RecordingClock& clock, uint64_t begin, uint64_t end);
+// Keys duration, in nanoseconds, and duration_tsc.
+void AppendDuration(JsonLine& line, const RecordingClock& clock, uint64_t begin, uint64_t end);
+
+}  // namespace flowback::cli

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// Looks back from the last instruction for the one that wrote the accumulator last: a constant is
+// known where that moved one there, or cleared it. What Zydis does not know may write anything.
+#include "decode/instruction/x86/accumulator.h"
+
+#include <Zydis/Zydis.h>
+
+#include <array>
+
+#include "decode/instruction/x86/machine_modes.h"
+
+namespace flowback::x86 {
+namespace {
+
+struct FullDecode {
+  ZydisDecodedInstruction instruction;
+  std::array<ZydisDecodedOperand, ZYDIS_MAX_OPERAND_COUNT> operands;
+};
+
+bool IsAccumulator(ZydisRegister reg) {
+  return ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg) == ZYDIS_REGISTER_RAX;
+}
+
+// Writing its lower half clears the upper one, so both leave nothing of what was there before.
+bool IsAllOfIt(const ZydisDecodedOperand& operand) {
+  return operand.type == ZYDIS_OPERAND_TYPE_REGISTER &&
+         (operand.reg.value == ZYDIS_REGISTER_EAX || operand.reg.value == ZYDIS_REGISTER_RAX);
+}
+
+bool WritesAccumulator(const FullDecode& decoded) {
+  for (size_t i = 0; i < decoded.instruction.operand_count; ++i) {
+    const ZydisDecodedOperand& operand = decoded.operands[i];
+    if ((operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0 &&
+        operand.type == ZYDIS_OPERAND_TYPE_REGISTER && IsAccumulator(operand.reg.value))
+      return true;
+  }
+  return false;
+}
+
+// REQUIRES: it writes the accumulator.
+std::optional<uint32_t> ConstantOf(const FullDecode& decoded) {
+  const ZydisDecodedOperand& to = decoded.operands[0];
+  const ZydisDecodedOperand& from = decoded.operands[1];
+  if (decoded.instruction.operand_count < 2 || !IsAllOfIt(to)) return std::nullopt;
+  switch (decoded.instruction.mnemonic) {
+    case ZYDIS_MNEMONIC_MOV:
+      if (from.type != ZYDIS_OPERAND_TYPE_IMMEDIATE) return std::nullopt;
+      return static_cast<uint32_t>(from.imm.value.u);
+    case ZYDIS_MNEMONIC_XOR:
+    case ZYDIS_MNEMONIC_SUB:
+      if (!IsAllOfIt(from) || from.reg.value != to.reg.value) return std::nullopt;
+      return 0;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::optional<uint32_t> AccumulatorBehind(Bytes code, std::span<const uint8_t> lengths,
+                                          CodeMode mode) {
+  const MachineMode& machine = kMachineModes[IndexOf(mode)];
+  ZydisDecoder decoder;
+  ZydisDecoderInit(&decoder, machine.mode, machine.width);
+  size_t end = 0;
+  for (const uint8_t length : lengths) end += length;
+  if (end > code.size()) return std::nullopt;
+  for (size_t i = lengths.size(); i > 0; --i) {
+    const size_t begin = end - lengths[i - 1];
+    FullDecode decoded;
+    if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code.data() + begin, end - begin,
+                                             &decoded.instruction, decoded.operands.data())))
+      return std::nullopt;
+    if (WritesAccumulator(decoded)) return ConstantOf(decoded);
+    end = begin;
+  }
+  return std::nullopt;
+}
+
+}  // namespace flowback::x86

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// System calls as one of the kernel's headers has them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace flowback {
+
+struct NamedNumber {
+  const char* name;
+  uint32_t number;
+};
+extern const std::vector<NamedNumber> kHeaderCallsI386;  // of base/linux_call_names.def
+
+}  // namespace flowback
