@@ -9,8 +9,10 @@
 
 #include "cli/command.h"
 #include "cli/coverage/counted_input.h"
+#include "cli/coverage/coverage_changes.h"
 #include "cli/coverage/coverage_options.h"
 #include "cli/coverage/coverage_words.h"
+#include "cli/coverage/part_output.h"
 #include "cli/coverage/source_reader.h"
 #include "cli/help/completion.h"
 #include "cli/options/arguments.h"
@@ -19,6 +21,7 @@
 #include "cli/text/status.h"
 #include "cli/text/terminal.h"
 #include "flowback/capture/open.h"
+#include "flowback/replay/coverage_parts.h"
 
 namespace flowback::cli {
 namespace {
@@ -34,12 +37,15 @@ class CoverageJob {
  private:
   // Each returns an exit status. What is not kDone ends the work, but for losses.
   int AddInput(const ReaderOptions& reader);
+  int AddPart(const std::string& path);
   int CountInput(const ReaderOptions& reader, CountedInput& input);
   int WriteReport();
   int WriteThreads(CountedInput& input);
+  Status Save() const;
   Status OpenOutput(const ReaderOptions& reader, const CountedInput& input);
   CoverageReport ReportOf(const CoverageCounts& counts, SourceLines& lines) const;
-  void Write(const CoverageReport& report, const CoverageCounts& counts, SourceLines& lines);
+  void Write(const CoverageReport& report, const CoverageCounts& counts, SourceLines& lines,
+             const CoverageChanges* changes = nullptr);
   void WarnOfSources(const CoverageReport& report) const;
   int CheckGoal(const CoverageReport& report) const;
   void UseFilesOf(const CountedInput& input);
@@ -58,12 +64,31 @@ int CoverageJob::Run() {
     reader.open.input = path;
     if (int status = AddInput(reader); status != kDone) return status;
   }
+  if (Status saved = Save(); !saved) return Report(saved.error());
   const int status = options_.by_thread ? kDone : WriteReport();
   if (Status written = output_->Finish(); !written) return Report(written.error());
   return status != kDone ? status : losses_;
 }
 
+// A part that was asked for is there even where the report fails.
+Status CoverageJob::Save() const {
+  return options_.save.empty() ? Status() : WritePart(counts_, options_.save);
+}
+
+int CoverageJob::AddPart(const std::string& path) {
+  Result<CoverageCounts> part = ReadPart(path);
+  if (!part) return Report(part.error());
+  if (!output_) {
+    Result<Output> output = Output::Open(options_.reader.output, {});
+    if (!output) return Report(output.error());
+    output_.emplace(*std::move(output));
+  }
+  counts_.Add(*part);
+  return kDone;
+}
+
 int CoverageJob::AddInput(const ReaderOptions& reader) {
+  if (LooksLikePart(reader.open.input)) return AddPart(reader.open.input);
   Result<Recording> recording = OpenInput(reader);
   if (!recording) return Report(recording.error(), reader.InputName());
   WarnOfDamage(*recording);
@@ -125,7 +150,7 @@ CoverageReport CoverageJob::ReportOf(const CoverageCounts& counts, SourceLines& 
 }
 
 void CoverageJob::Write(const CoverageReport& report, const CoverageCounts& counts,
-                        SourceLines& lines) {
+                        SourceLines& lines, const CoverageChanges* changes) {
   const bool terminal = options_.reader.output.empty();
   const CoverageView view{.report = report,
                           .counts = counts,
@@ -135,6 +160,7 @@ void CoverageJob::Write(const CoverageReport& report, const CoverageCounts& coun
                           .rows = options_.top,
                           .width = terminal ? TerminalWidth(1) : 120,
                           .sort = options_.sort,
+                          .changes = changes,
                           .is_part = options_.IsPart()};
   options_.writer->write(view, *output_);
 }
@@ -142,7 +168,14 @@ void CoverageJob::Write(const CoverageReport& report, const CoverageCounts& coun
 int CoverageJob::WriteReport() {
   SourceLines lines(search_);
   const CoverageReport report = ReportOf(counts_, lines);
-  Write(report, counts_, lines);
+  if (options_.baseline.empty()) {
+    Write(report, counts_, lines);
+  } else {
+    const Result<CoverageCounts> old = ReadPart(options_.baseline);
+    if (!old) return Report(old.error());
+    const CoverageChanges changes = CoverageChanges::Between(ReportOf(*old, lines), report);
+    Write(report, counts_, lines, &changes);
+  }
   for (const std::string& problem : lines.Problems()) Warn(problem);
   WarnOfSources(report);
   if (options_.pattern && std::ranges::all_of(report.objects, [](const ObjectCoverage& object) {

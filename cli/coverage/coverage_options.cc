@@ -69,7 +69,7 @@ bool CoverageOptions::IsPart() const {
 }
 
 void AddCoverageOptions(CLI::App& app, CoverageOptions& options, ReaderWords& words) {
-  app.add_option("MORE", options.more, "further recordings, whose counts are added");
+  app.add_option("MORE", options.more, "further recordings and parts, whose counts are added");
   app.add_option("--thread", words.tid, "the same as --tid");
   std::string formats;
   for (const CoverageFormat& format : CoverageFormats())
@@ -88,6 +88,10 @@ void AddCoverageOptions(CLI::App& app, CoverageOptions& options, ReaderWords& wo
       ->check(CLI::IsMember({"size", "name", "address"}));
   app.add_option("--top", options.top, "so many lines of each list (20)");
   app.add_flag("--by-thread", options.by_thread, "a summary for each thread");
+  app.add_option("--save", options.save,
+                 "keep the counts in this file, a part: it can be an input later, and be merged");
+  app.add_option("--baseline", options.baseline,
+                 "an older part: which functions are newly executed, and which no longer");
   app.add_option("--fail-under", options.fail_under,
                  "status 1 where less was executed: PERCENT of the lines (of the instructions, "
                  "where no lines are known), or KIND:PERCENT");

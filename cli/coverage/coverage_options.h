@@ -35,6 +35,8 @@ struct CoverageOptions {
   std::string source_root;
   std::string sort = "size";
   std::string fail_under;
+  std::string save;
+  std::string baseline;
   size_t top = 20;
   bool by_thread = false;
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/coverage/coverage_changes.h"
 #include "cli/text/output.h"
 #include "flowback/base/error.h"
 #include "flowback/replay/coverage_report.h"
@@ -19,13 +20,12 @@ struct CoverageView {
   const CoverageCounts& counts;
   SourceLines* lines = nullptr;  // for their text; null: none
   std::string input;             // as messages name it
-  // Where source files lie: paths of the debug information that begin with `source_prefix`, or are
-  // relative, are found under it.
-  std::string source_root;
-  size_t rows = 20;  // of each list
+  std::string source_root;       // folder under which source files lie; empty: where they were
+  size_t rows = 20;              // of each list
   size_t width = 120;
   std::string sort = "size";
-  bool is_part = false;  // options leave something out
+  const CoverageChanges* changes = nullptr;  // since a baseline; null: there is none
+  bool is_part = false;                      // options leave something out
 };
 
 using CoverageWriter = void (*)(const CoverageView& view, Output& output);

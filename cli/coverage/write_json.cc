@@ -53,6 +53,9 @@ class JsonWriter {
     head.End();
     for (const ObjectCoverage& object : report_.objects) WriteObject(object);
     for (const CoveredFile& file : BySource(report_)) WriteFile(file);
+    if (view_.changes == nullptr) return;
+    WriteChanges("newly_executed", view_.changes->newly_executed);
+    WriteChanges("no_longer_executed", view_.changes->no_longer_executed);
   }
 
  private:
@@ -111,6 +114,15 @@ class JsonWriter {
     AddPlace(line, branch.at);
     line.Number("taken", branch.taken).Number("not_taken", branch.not_taken).End();
     output_.Commit();
+  }
+
+  void WriteChanges(std::string_view type, const std::vector<CoverageChange>& changes) {
+    for (const CoverageChange& change : changes) {
+      JsonLine line(output_.buffer());
+      line.Text("type", type).Text("object", change.object).Text("function", change.function);
+      line.Number("bytes", change.bytes).End();
+      output_.Commit();
+    }
   }
 
   void WriteFile(const CoveredFile& file) {

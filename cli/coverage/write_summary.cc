@@ -57,6 +57,7 @@ class SummaryWriter {
     WriteSentences();
     WriteObjects();
     WriteFiles();
+    WriteChanges();
     WriteNever();
     WriteOneWay();
     WriteNotes();
@@ -125,8 +126,10 @@ class SummaryWriter {
   void WriteFiles() {
     std::vector<CoveredFile> files = BySource(report_);
     if (files.empty()) return;
+    // A file of which nothing ran tells less than what is missing of one that is used.
     std::ranges::stable_sort(files, std::greater{}, [](const CoveredFile& file) {
-      return file.shares.lines.total - file.shares.lines.executed;
+      return std::pair(file.shares.lines.executed != 0,
+                       file.shares.lines.total - file.shares.lines.executed);
     });
     out_ += fmt::format(
         "\nsource files, by lines that were not executed\n{:>9} {:>13} {:>9} {:>9}  {}\n", "lines",
@@ -137,6 +140,24 @@ class SummaryWriter {
                       FractionOf(files[i].shares.lines), PercentOf(files[i].shares.functions),
                       PercentOf(files[i].shares.branches), Printable(report_.files[files[i].file]));
     MoreRows(files.size());
+  }
+
+  void WriteChanges() {
+    if (view_.changes == nullptr) return;
+    out_ +=
+        fmt::format("\nsince the baseline: {} functions newly executed, {} no longer\n",
+                    view_.changes->newly_executed.size(), view_.changes->no_longer_executed.size());
+    WriteChanges("no longer executed", view_.changes->no_longer_executed);
+    WriteChanges("newly executed", view_.changes->newly_executed);
+  }
+
+  void WriteChanges(std::string_view what, const std::vector<CoverageChange>& changes) {
+    if (changes.empty()) return;
+    out_ += fmt::format("{:>9}  {}\n", "bytes", what);
+    for (size_t i = 0; i < std::min(changes.size(), view_.rows); ++i)
+      out_ += fmt::format("{:>9}  {}  ({})\n", changes[i].bytes, Printable(changes[i].function),
+                          Printable(changes[i].object));
+    MoreRows(changes.size());
   }
 
   void WriteNever() {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/coverage/part_output.h"
 #include "cli/options/arguments.h"
 #include "cli/text/json.h"
 #include "cli/text/output.h"
@@ -65,14 +66,6 @@ Result<CoverageCounts> SumOf(const std::vector<std::string>& parts) {
     sum.Add(*counts);
   }
   return sum;
-}
-
-Status WritePart(const CoverageCounts& counts, const std::string& path) {
-  Result<Output> output = Output::Open(path, {});
-  if (!output) return Fail(output.error());
-  const std::vector<uint8_t> bytes = PartToBytes(counts);
-  output->Write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  return output->Finish();
 }
 
 uint64_t UnknownObjects(const CoverageCounts& counts) {

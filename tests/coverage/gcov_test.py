@@ -114,6 +114,10 @@ out:
   return sum;
 }
 
+static void only_with_words(void) {
+  printf("never\n");
+}
+
 int main(int argc, char** argv) {
   int values[64];
   unsigned seed = 12345;
@@ -129,7 +133,7 @@ int main(int argc, char** argv) {
   total += count_vowels("the quick brown fox jumps over the lazy dog");
   for (int i = 0; i < 10; ++i) total += one_way(i) + choose(i % 4);
   if (argc > 5 && strcmp(argv[1], "x") == 0)
-    printf("never\n");
+    only_with_words();
   while (total > 1000) total -= 7;
   printf("%d\n", total);
   return 0;
@@ -254,6 +258,29 @@ class Gcov(unittest.TestCase):
         self.assertEqual(subprocess.run(words + ["functions:50"], cwd=self.folder, capture_output=True).returncode, 0)
         self.assertEqual(subprocess.run(words + ["99"], cwd=self.folder, capture_output=True).returncode, 1)
         self.assertEqual(subprocess.run(words + ["many"], cwd=self.folder, capture_output=True).returncode, 2)
+
+    def test_parts(self):
+        words = [FLOWBACK, "coverage", "--object", "oracle"]
+        def told(inputs, more=()):
+            return run(words + list(inputs) + list(more), cwd=self.folder)
+        once = told(["oracle.data"], ["--save", "one.part", "--json"])
+        self.assertEqual(told(["one.part"], ["--json"]), once)
+        twice = told(["oracle.data", "one.part"], ["--save", "two.part", "--json"])
+        self.assertEqual(told(["one.part", "one.part"], ["--json"]), twice)
+        run([FLOWBACK, "merge", "-o", "sum.part", "one.part", "one.part"], cwd=self.folder)
+        for name in ("sum.part", "two.part"):
+            with open(os.path.join(self.folder, name), "rb") as file:
+                self.assertEqual(hash(file.read()), hash(open(os.path.join(self.folder, "two.part"), "rb").read()))
+
+    def test_baseline(self):
+        # More words on the line make one more function run.
+        run([FLOWBACK, "record", "--engine", "emulate", "-o", "more.data", "--", "./oracle", "x", "2", "3", "4", "5"],
+            cwd=self.folder)
+        run([FLOWBACK, "coverage", "oracle.data", "--object", "oracle", "--save", "old.part"], cwd=self.folder)
+        text = run([FLOWBACK, "coverage", "more.data", "--object", "oracle", "--baseline", "old.part"],
+                   cwd=self.folder)
+        self.assertIn("since the baseline: 1 functions newly executed, 0 no longer", text)
+        self.assertRegex(text, r"bytes  newly executed\n +[0-9]+  only_with_words  \(oracle\)")
 
     def test_two_recordings_are_twice_one(self):
         told = run([FLOWBACK, "coverage", "oracle.data", "oracle.data", "--object", "oracle", "--include",

@@ -18,7 +18,7 @@ constexpr uint32_t kAllRegisters = 0xffff;
 constexpr uint32_t kKeptByCalls64 = 0xf038;
 constexpr uint32_t kKeptByCalls32 = 0x00f8;
 
-using Operands = std::array<ZydisDecodedOperand, ZYDIS_MAX_OPERAND_COUNT>;
+using OperandList = std::array<ZydisDecodedOperand, ZYDIS_MAX_OPERAND_COUNT>;
 
 const ZydisDecoder& FullDecoderFor(CodeMode mode) {
   static const std::array<ZydisDecoder, kModes> decoders = [] {
@@ -67,7 +67,7 @@ uint32_t WritesOf(std::span<const ZydisDecodedOperand> operands, CodeMode mode) 
 }
 
 // The first two operands of an instruction that writes a whole register.
-void SetMove(const ZydisDecodedInstruction& decoded, const Operands& operands, uint64_t next,
+void SetMove(const ZydisDecodedInstruction& decoded, const OperandList& operands, uint64_t next,
              CodeMode mode, Computation& result) {
   const ZydisDecodedOperand& to = operands[0];
   const ZydisDecodedOperand& from = operands[1];
@@ -89,7 +89,7 @@ void SetMove(const ZydisDecodedInstruction& decoded, const Operands& operands, u
   }
 }
 
-void SetOperation(const ZydisDecodedInstruction& decoded, const Operands& operands, uint64_t next,
+void SetOperation(const ZydisDecodedInstruction& decoded, const OperandList& operands, uint64_t next,
                   CodeMode mode, Computation& result) {
   const auto is_register = [&](size_t i) {
     return operands[i].type == ZYDIS_OPERAND_TYPE_REGISTER;
@@ -138,7 +138,7 @@ Computation ComputationOf(Bytes code, uint64_t address, CodeMode mode) {
   Computation result;
   result.writes = kAllRegisters;
   ZydisDecodedInstruction decoded;
-  Operands operands;
+  OperandList operands;
   const size_t size = std::min<size_t>(code.size(), TraitsOf(mode).longest_instruction);
   if (ZYAN_FAILED(ZydisDecoderDecodeFull(&FullDecoderFor(mode), code.data(), size, &decoded,
                                          operands.data())))

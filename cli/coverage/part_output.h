@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// Part files of coverage, as commands write them and tell them from recordings.
+#pragma once
+
+#include <string>
+
+#include "flowback/base/error.h"
+#include "flowback/replay/coverage_counts.h"
+
+namespace flowback::cli {
+
+// Errors: kSystem.
+Status WritePart(const CoverageCounts& counts, const std::string& path);
+// Whether the file begins as a part does. False where it can't be read.
+bool LooksLikePart(const std::string& path);
+
+}  // namespace flowback::cli

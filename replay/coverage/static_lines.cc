@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#include "flowback/replay/static_lines.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <unordered_map>
+
+namespace flowback {
+namespace {
+
+// Names of files are few and the same again and again, mostly that of the line before.
+class FileNumbers {
+ public:
+  explicit FileNumbers(std::vector<std::string>& files) : files_(files) {}
+
+  uint32_t Of(std::string_view file) {
+    if (file.data() == last_.data() && file.size() == last_.size()) return number_;
+    const auto [entry, is_new] =
+        numbers_.try_emplace(std::string(file), static_cast<uint32_t>(files_.size()));
+    if (is_new) files_.emplace_back(file);
+    last_ = file;
+    return number_ = entry->second;
+  }
+
+ private:
+  std::vector<std::string>& files_;
+  std::unordered_map<std::string, uint32_t> numbers_;
+  std::string_view last_;
+  uint32_t number_ = 0;
+};
+
+bool Continues(const StaticLine& before, const StaticLine& line) {
+  return before.end == line.begin && before.file == line.file && before.line == line.line &&
+         before.scope == line.scope;
+}
+
+}  // namespace
+
+StaticLines StaticLines::Of(const ObjectImage& image, const StaticCode& code, SourceLines& lines) {
+  StaticLines result;
+  FileNumbers numbers(result.files_);
+  SourcePlace place;
+  uint64_t reached = 0;
+  for (const StaticInstruction& instruction : code.instructions()) {
+    const uint64_t end = instruction.address + instruction.length;
+    if (end <= reached) continue;  // it lies within the one before
+    const uint64_t begin = std::max(instruction.address, reached);
+    if (begin < place.begin || begin >= place.end) place = lines.Find(image.space(), begin);
+    reached = end;
+    if (!place.known() || place.frames.front().line == 0) continue;
+    const SourceFrame& frame = place.frames.front();
+    const StaticLine line{.begin = begin,
+                          .end = end,
+                          .file = numbers.Of(frame.file),
+                          .line = frame.line,
+                          .scope = place.scope,
+                          .is_inlined = frame.is_inlined};
+    if (!result.lines_.empty() && Continues(result.lines_.back(), line))
+      result.lines_.back().end = end;
+    else
+      result.lines_.push_back(line);
+  }
+  return result;
+}
+
+const StaticLine* StaticLines::At(uint64_t address) const {
+  const auto after = std::ranges::upper_bound(lines_, address, {}, &StaticLine::begin);
+  if (after == lines_.begin() || address >= after[-1].end) return nullptr;
+  return &after[-1];
+}
+
+std::vector<std::string> StaticLines::Problems(const ObjectImage& image) const {
+  constexpr size_t kMostNamed = 3;
+  std::error_code none;
+  const auto made = std::filesystem::last_write_time(image.file(), none);
+  std::vector<std::string> newer;
+  if (none) return newer;
+  size_t count = 0;
+  std::string named;
+  for (const std::string& file : files_) {
+    std::error_code error;
+    const auto changed = std::filesystem::last_write_time(file, error);
+    if (error || changed <= made) continue;
+    if (++count <= kMostNamed) named += (named.empty() ? "" : ", ") + file;
+  }
+  if (count == 0) return newer;
+  if (count > kMostNamed) named += " and " + std::to_string(count - kMostNamed) + " more";
+  newer.push_back(image.id().path + ": its source was changed after it was made (" + named +
+                  "): lines may show other text than what was compiled; build it anew, or look at "
+                  "the source as it was");
+  return newer;
+}
+
+}  // namespace flowback
