@@ -68,7 +68,7 @@ Result<CoverageCounts> SumOf(const std::vector<std::string>& parts) {
 }
 
 Status WritePart(const CoverageCounts& counts, const std::string& path) {
-  Result<Output> output = Output::Open(path, {});
+  Result<Output> output = Output::Open(path, [](const std::string&) { return Status(); });
   if (!output) return Fail(output.error());
   const std::vector<uint8_t> bytes = PartToBytes(counts);
   output->Write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
