@@ -13,7 +13,15 @@
 namespace flowback::cli {
 
 Status WritePart(const CoverageCounts& counts, const std::string& path) {
-  Result<Output> output = Output::Open(path, {});
+  std::error_code ignored;
+  const auto check = [&](const std::string& opened) -> Status {
+    if (!std::filesystem::is_regular_file(opened, ignored) ||
+        std::filesystem::file_size(opened, ignored) == 0 || LooksLikePart(path))
+      return {};
+    return Fail(Error(ErrorCode::kUsage, path + ": holds something else than a part of coverage")
+                    .Remedy("name a new file, or remove that one first"));
+  };
+  Result<Output> output = Output::Open(path, check);
   if (!output) return Fail(output.error());
   const std::vector<uint8_t> bytes = PartToBytes(counts);
   output->Write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});

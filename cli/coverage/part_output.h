@@ -9,7 +9,8 @@
 
 namespace flowback::cli {
 
-// Errors: kSystem.
+// Writes over a part, and over nothing else that holds anything. Errors: kUsage for such a file;
+// kSystem.
 Status WritePart(const CoverageCounts& counts, const std::string& path);
 // Whether the file begins as a part does. False where it can't be read.
 bool LooksLikePart(const std::string& path);

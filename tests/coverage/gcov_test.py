@@ -268,9 +268,16 @@ class Gcov(unittest.TestCase):
         twice = told(["oracle.data", "one.part"], ["--save", "two.part", "--json"])
         self.assertEqual(told(["one.part", "one.part"], ["--json"]), twice)
         run([FLOWBACK, "merge", "-o", "sum.part", "one.part", "one.part"], cwd=self.folder)
+        parts = []
         for name in ("sum.part", "two.part"):
             with open(os.path.join(self.folder, name), "rb") as file:
-                self.assertEqual(hash(file.read()), hash(open(os.path.join(self.folder, "two.part"), "rb").read()))
+                parts.append(file.read())
+        self.assertEqual(parts[0], parts[1])
+
+    def test_a_recording_is_not_written_over(self):
+        words = [FLOWBACK, "coverage", "oracle.data", "--save", "oracle.data"]
+        self.assertEqual(subprocess.run(words, cwd=self.folder, capture_output=True).returncode, 2)
+        self.assertGreater(os.path.getsize(os.path.join(self.folder, "oracle.data")), 0)
 
     def test_baseline(self):
         # More words on the line make one more function run.
