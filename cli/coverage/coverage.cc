@@ -13,6 +13,7 @@
 #include "cli/coverage/coverage_options.h"
 #include "cli/coverage/coverage_words.h"
 #include "cli/coverage/part_output.h"
+#include "cli/coverage/recorded_command.h"
 #include "cli/coverage/source_reader.h"
 #include "cli/help/completion.h"
 #include "cli/options/arguments.h"
@@ -217,6 +218,22 @@ int CoverageJob::CheckGoal(const CoverageReport& report) const {
   return kFailed;
 }
 
+// The command's own status counts, as with `record`.
+int CoverCommand(const Arguments& command, CoverageOptions& options, ReaderWords& words) {
+  if (command.empty() || !words.input.empty() || !words.input_option.empty())
+    return Report(Error(ErrorCode::kUsage, command.empty()
+                                               ? "coverage: no command behind --"
+                                               : "coverage: a recording and a command are named")
+                      .Remedy("flowback coverage [options] -- CMD, or a recording alone"));
+  const Result<RecordedCommand> recorded = RecordedCommand::Run(command);
+  if (!recorded) return Report(recorded.error());
+  if (!recorded->was_recorded()) return recorded->status();
+  words.input = recorded->recording();
+  if (Status status = Understand(words, options.reader); !status) return Report(status.error());
+  const int status = CoverageJob(options).Run();
+  return recorded->status() != kDone ? recorded->status() : status;
+}
+
 }  // namespace
 
 int RunCoverage(const Arguments& arguments) {
@@ -232,9 +249,13 @@ int RunCoverage(const Arguments& arguments) {
     if (!parsed || !Understand(words, options.reader)) return kDone;
     return CompleteRecorded(query->prefix, options.reader);
   }
-  if (const std::optional<int> status = Parse(app, arguments)) return *status;
-  if (Status status = Understand(words, options.reader); !status) return Report(status.error());
+  const auto end = std::ranges::find(arguments, "--");
+  if (const std::optional<int> status = Parse(app, Arguments(arguments.begin(), end)))
+    return *status;
   if (Status status = UnderstandCoverage(options); !status) return Report(status.error());
+  if (end != arguments.end())
+    return CoverCommand(Arguments(end + 1, arguments.end()), options, words);
+  if (Status status = Understand(words, options.reader); !status) return Report(status.error());
   return CoverageJob(options).Run();
 }
 

@@ -279,6 +279,13 @@ class Gcov(unittest.TestCase):
         self.assertEqual(subprocess.run(words, cwd=self.folder, capture_output=True).returncode, 2)
         self.assertGreater(os.path.getsize(os.path.join(self.folder, "oracle.data")), 0)
 
+    def test_a_command(self):
+        told = run([FLOWBACK, "coverage", "--object", "oracle", "--include", "oracle.c", "--json", "--", "./oracle"],
+                   cwd=self.folder).splitlines()
+        self.assertEqual([json.loads(line) for line in told[1:]], self.told)
+        words = [FLOWBACK, "coverage", "--", "sh", "-c", "exit 3"]
+        self.assertEqual(subprocess.run(words, cwd=self.folder, capture_output=True).returncode, 3)
+
     def test_baseline(self):
         # More words on the line make one more function run.
         run([FLOWBACK, "record", "--engine", "emulate", "-o", "more.data", "--", "./oracle", "x", "2", "3", "4", "5"],
