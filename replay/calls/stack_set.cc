@@ -65,7 +65,7 @@ void StackSet::Announce() {
 }
 
 Call StackSet::Take() {
-  const Call call = calls().back();
+  Call call = calls().back();
   active_->return_addresses.Remove(call.return_address);
   active_->functions.Remove(call.function);
   active_->resumes.Remove(call.resume);

@@ -45,8 +45,12 @@ uint32_t CallTree::New(uint32_t parent, uint32_t function) {
 }
 
 uint32_t CallTree::Child(uint32_t parent, uint32_t function, bool may_add) {
+  // A loop calls the same few functions again and again.
+  const uint32_t last = nodes_[parent].last_found;
+  if (last != kNone && nodes_[last].function == function) return last;
   const uint64_t key = KeyOf(parent, function);
-  if (const auto found = children_.find(key); found != children_.end()) return found->second;
+  if (const auto found = children_.find(key); found != children_.end())
+    return nodes_[parent].last_found = found->second;
   if (!may_add) return kNone;
   const uint32_t child = New(parent, function);
   nodes_[child].next = nodes_[parent].first_child;

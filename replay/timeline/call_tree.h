@@ -57,7 +57,8 @@ class CallTree {
     uint32_t parent = kNone;
     uint32_t function = CallPath::kNoFunction;
     uint32_t first_child = kNone;
-    uint32_t next = kNone;  // sibling
+    uint32_t next = kNone;        // sibling
+    uint32_t last_found = kNone;  // the child that was asked for last
     NodeCounts counts;
   };
 

@@ -24,8 +24,16 @@ uint64_t DurationCounts::LeastOf(uint16_t bucket) {
 }
 
 void DurationCounts::AddTo(uint16_t bucket, uint32_t count) {
+  // Calls of one path take much the same time.
+  for (size_t i = last_; i < std::min(last_ + 2, buckets_.size()); ++i)
+    if (buckets_[i].first == bucket) {
+      last_ = i;
+      buckets_[i].second += count;
+      return;
+    }
   const auto at =
       std::ranges::lower_bound(buckets_, bucket, {}, &std::pair<uint16_t, uint32_t>::first);
+  last_ = static_cast<size_t>(at - buckets_.begin());
   if (at != buckets_.end() && at->first == bucket)
     at->second += count;
   else

@@ -2,6 +2,7 @@
 // How often calls took how long, in little memory.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -25,6 +26,7 @@ class DurationCounts {
   uint64_t Quantile(uint64_t rank) const;
 
   std::vector<std::pair<uint16_t, uint32_t>> buckets_;  // sorted
+  size_t last_ = 0;                                     // where the last one was added
   uint64_t count_ = 0;
   uint64_t min_ = ~uint64_t{0};
   uint64_t max_ = 0;

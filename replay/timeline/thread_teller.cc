@@ -21,6 +21,7 @@ namespace {
 
 // Deeper calls are counted with their callers.
 constexpr uint32_t kDeepestPath = 1000;
+constexpr uint64_t kSmallIds = uint64_t{1} << 16;
 constexpr size_t kMostTimelineFunctions = size_t{1} << 18;
 
 // Of two at one time it may be either.
@@ -38,8 +39,13 @@ TimePoint Earlier(const TimePoint& a, const TimePoint& b) {
 
 uint32_t FunctionTable::NumberOf(const Call& call) {
   if (call.function != 0) {
+    const bool is_small = call.function < kSmallIds;
+    if (is_small && call.function < by_small_id_.size() && by_small_id_[call.function] != 0)
+      return by_small_id_[call.function] - 1;
     const auto [known, added] = by_id_.try_emplace(call.function, functions_.size());
     if (added) functions_.push_back(Describe(call));
+    if (is_small && call.function >= by_small_id_.size()) by_small_id_.resize(call.function + 1);
+    if (is_small) by_small_id_[call.function] = known->second + 1;
     return known->second;
   }
   Answer& answer = answers_[(call.entry_ip ^ (call.entry_ip >> 10)) % kAnswers];
@@ -89,9 +95,15 @@ ThreadTeller::ThreadTeller(const TellerPlan& plan, const TimeAccount* account, T
 }
 
 // Not before what was before it; without a time, at once with it.
-TimePoint ThreadTeller::PointOf(uint64_t tsc, const TscInterval& bounds) const {
+TimePoint ThreadTeller::PointOf(uint64_t tsc, const TscInterval& bounds) {
   if (account_ == nullptr || tsc == 0) return cursor_;
-  TimePoint point = plan_.unit.Point(tsc, bounds);
+  // Many calls lie between two times that the trace tells, and have the same bounds.
+  if (bounds.lo != bounds_.lo || bounds.hi != bounds_.hi || !has_bounds_) {
+    bounds_point_ = plan_.unit.Point(0, bounds);
+    bounds_ = bounds;
+    has_bounds_ = true;
+  }
+  TimePoint point{plan_.unit.At(tsc), bounds_point_.lo, bounds_point_.hi};
   point.time = std::clamp(point.time, cursor_.time, std::max(cursor_.time, account_->end));
   point.lo = std::min(point.lo, point.time);
   point.hi = std::max(point.hi, point.time);
@@ -101,11 +113,37 @@ TimePoint ThreadTeller::PointOf(uint64_t tsc, const TscInterval& bounds) const {
 void ThreadTeller::Charge(const TimePoint& until, uint32_t executing, uint32_t otherwise) {
   if (account_ == nullptr) return;
   const std::vector<ClassSpan>& spans = account_->spans->spans;
+  if (span_ < spans.size() && LiesIn(spans[span_], until)) {
+    const TimeClass kind = spans[span_].kind;
+    return ChargeInside(until, kind, kind == TimeClass::kExecuting ? executing : otherwise);
+  }
   for (; span_ < spans.size(); ++span_) {
     const ClassSpan& span = spans[span_];
     if (span.begin > until.time) break;
     ChargePiece(span, cursor_, until, span.kind == TimeClass::kExecuting ? executing : otherwise);
     if (span.end > until.time) break;
+  }
+  cursor_ = until;
+}
+
+// Neither the span's ends nor those of the times asked for lie at or between the cursor and
+// `until`.
+bool ThreadTeller::LiesIn(const ClassSpan& span, const TimePoint& until) const {
+  const TimeSpan& wanted = plan_.options.span;
+  return cursor_.time > span.begin && until.time < span.end && cursor_.time >= wanted.begin &&
+         until.time <= wanted.end;
+}
+
+// As ChargePiece. Nearly all there is to charge is so.
+void ThreadTeller::ChargeInside(const TimePoint& until, TimeClass kind, uint32_t node) {
+  const uint64_t time = until.time - cursor_.time;
+  NodeCounts& counts = tree_.Of(node);
+  counts.own[static_cast<size_t>(kind)] += time;
+  if (time != 0) strip_.Add(cursor_.time, until.time, kind, current_function_, current_focus_);
+  if (kind == TimeClass::kExecuting) {
+    counts.self.time += time;
+    counts.self.lo += std::min(until.lo - std::min(until.lo, cursor_.hi), time);
+    counts.self.hi += std::max(until.hi - std::min(until.hi, cursor_.lo), time);
   }
   cursor_ = until;
 }

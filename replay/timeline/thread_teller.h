@@ -42,6 +42,7 @@ class FunctionTable {
   PathOf recorded_path_;
   std::vector<TimelineFunction> functions_;
   std::unordered_map<uint64_t, uint32_t> by_id_;
+  std::vector<uint32_t> by_small_id_;  // the same of ids that are small: the number and 1, or 0
   std::unordered_map<std::string, uint32_t> by_name_;            // of those without an id
   std::vector<Answer> answers_ = std::vector<Answer>(kAnswers);  // likewise
 };
@@ -91,9 +92,11 @@ class ThreadTeller final : public CallListener {
     std::vector<Frame> frames;
   };
 
-  TimePoint PointOf(uint64_t tsc, const TscInterval& bounds) const;
+  TimePoint PointOf(uint64_t tsc, const TscInterval& bounds);
   // What has not been given to any call yet, up to there, is in `executing` where it is that.
   void Charge(const TimePoint& until, uint32_t executing, uint32_t otherwise);
+  bool LiesIn(const ClassSpan& span, const TimePoint& until) const;
+  void ChargeInside(const TimePoint& until, TimeClass kind, uint32_t node);
   void ChargePiece(const ClassSpan& span, const TimePoint& from, const TimePoint& until,
                    uint32_t node);
   void ChargeInstructions(uint64_t until, uint32_t node);
@@ -119,6 +122,9 @@ class ThreadTeller final : public CallListener {
   uint32_t current_function_ = CallPath::kNoFunction;
   bool current_focus_ = false;
   TimePoint cursor_;
+  TscInterval bounds_;      // the last ones, where there are any,
+  TimePoint bounds_point_;  // and what they are in the account's unit
+  bool has_bounds_ = false;
   size_t span_ = 0;  // of the account's, that the cursor is in
   uint64_t instructions_ = 0;
   uint64_t folded_ = 0;

@@ -5,11 +5,17 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/calls/stacks_anywhere.h"
+#include "tests/code/temporary_folder.h"
 #include "tests/golden/engines.h"
 #include "tests/golden/perf_recordings.h"
 #include "tests/golden/shared_traces.h"
@@ -48,6 +54,103 @@ TEST_P(KeptStacksTest, TellWhatPlayingTellsBehindLosses) {
       bytes[at] = static_cast<uint8_t>(random.Below(256));
     return bytes;
   });
+}
+
+// The file of a recording's kept stacks.
+class KeptStacksFile : public ::testing::Test {
+ protected:
+  // What stacks of a recording are found with.
+  struct Subject {
+    explicit Subject(const PerfRecording& recording) : decoder(Engine("native")) {
+      OpenPerf(recording, {}, opened);
+      if (!opened.inputs) return;
+      opened.inputs->set_times(true);
+      Result<FlowIndex> built =
+          FlowIndex::Build(opened.recording, *opened.inputs, *decoder, {.segment_bytes = 1024});
+      EXPECT_TRUE(built);
+      if (built) index.emplace(*std::move(built));
+      symbolizer = std::make_unique<Symbolizer>(ImageSearch(), &opened.recording);
+      functions = std::make_unique<SymbolFunctions>(*symbolizer);
+    }
+    KeptStacks Stacks(const std::string& folder) {
+      return KeptStacks({*index, *functions, *symbolizer},
+                        {.folder = folder, .worth_milliseconds = 0, .key = "test"}, 0);
+    }
+    void Keep(const std::string& folder) {
+      KeptStacks stacks = Stacks(folder);
+      for (int turn = 0; turn < 3; ++turn)  // so that it took a millisecond
+        for (size_t i = 0; i < index->threads().size(); ++i) stacks.Make(i, {}, {});
+      stacks.Keep();
+    }
+
+    OpenedPerf opened;
+    std::unique_ptr<Decoder> decoder;
+    std::optional<FlowIndex> index;
+    std::unique_ptr<Symbolizer> symbolizer;
+    std::unique_ptr<SymbolFunctions> functions;
+  };
+
+  void SetUp() override {
+    FLOWBACK_NEEDS_TRACES();
+    for (const PerfRecording& recording : PerfRecordings()) {
+      if (recording.name == "hello") subject_ = std::make_unique<Subject>(recording);
+      if (recording.name == "pool-perthread") other_ = std::make_unique<Subject>(recording);
+    }
+    subject_->Keep(folder_.path());
+  }
+  bool AreKept() { return subject_->Stacks(folder_.path()).Has(0); }
+  std::string file() const { return folder_ / "stacks-test.cache"; }
+
+  const TemporaryFolder folder_;
+  std::unique_ptr<Subject> subject_;
+  std::unique_ptr<Subject> other_;
+};
+
+TEST_F(KeptStacksFile, CutOrDamagedIsNone) {
+  ASSERT_TRUE(AreKept());
+  std::ifstream in(file(), std::ios::binary);
+  const std::string whole(std::istreambuf_iterator<char>(in), {});
+  const auto write = [&](const std::string& bytes) {
+    std::ofstream(file(), std::ios::binary | std::ios::trunc) << bytes;
+  };
+  const size_t step = whole.size() / 1000 + 1;
+  for (size_t size = 0; size < whole.size(); size += size < 256 ? 1 : step) {
+    write(whole.substr(0, size));
+    ASSERT_FALSE(AreKept()) << size << " bytes of " << whole.size();
+    std::string damaged = whole;
+    damaged[size] = static_cast<char>(damaged[size] ^ 0x20);
+    write(damaged);
+    ASSERT_FALSE(AreKept()) << "byte " << size << " of " << whole.size();
+  }
+  write(whole);
+  EXPECT_TRUE(AreKept());
+}
+
+// Under this recording's name: its threads are others.
+TEST_F(KeptStacksFile, OfAnotherRecordingIsNone) {
+  const TemporaryFolder elsewhere;
+  other_->Keep(elsewhere.path());
+  ASSERT_TRUE(other_->Stacks(elsewhere.path()).Has(0));
+  std::filesystem::copy_file(elsewhere / "stacks-test.cache", file(),
+                             std::filesystem::copy_options::overwrite_existing);
+  EXPECT_FALSE(AreKept());
+}
+
+TEST_F(KeptStacksFile, MayBeKeptByManyAtOnce) {
+  std::vector<std::unique_ptr<Subject>> subjects;
+  for (const PerfRecording& recording : PerfRecordings())
+    for (int i = 0; recording.name == "hello" && i < 3; ++i)
+      subjects.push_back(std::make_unique<Subject>(recording));
+  std::vector<std::jthread> writers;
+  for (const std::unique_ptr<Subject>& subject : subjects)
+    writers.emplace_back([&] {
+      for (int turn = 0; turn < 10; ++turn) {
+        subject->Keep(folder_.path());
+        EXPECT_TRUE(subject->Stacks(folder_.path()).Has(0));
+      }
+    });
+  writers.clear();
+  EXPECT_TRUE(AreKept());
 }
 
 std::vector<PerfRecording> Recordings() {
