@@ -83,7 +83,7 @@ class DecodeJob {
   void WarnOfNothingFound();
   void Keep() const;
   std::function<bool(const FlowPiece& piece)> PiecesInSpan() const;
-  Player NewPlayer();
+  Player NewPlayer(unsigned threads);
   IndexCache UsableIndex() const;
   SpanNeeds NeedsOfSpan() const { return {settings_.times.span, kind_.wants_context}; }
   Result<std::unique_ptr<Decoder>> NewDecoder();
@@ -259,11 +259,16 @@ Status DecodeJob::ListPackets(Output& output) {
 
 Status DecodeJob::List(Output& output) {
   const std::vector<StreamOwner>& owners = threads_.owners();
+  // Handing block after block to a printer elsewhere costs more than one that takes many at once.
+  const bool prints_here =
+      kind_.order == WorkOrder::kOneByOne && kind_.make_printer(settings_)->TakesBatches();
+  const unsigned threads = options_.reader.ThreadCount();
   const ListingPlan plan{.make_printer = kind_.make_printer,
                          .order = kind_.order,
-                         .threads = options_.reader.ThreadCount(),
+                         .threads = prints_here ? 1 : threads,
                          .in_flight = options_.reader.in_flight};
-  Player player = NewPlayer();
+  // Printing takes most of the work, and has threads of its own: of many, some decode.
+  Player player = NewPlayer(prints_here ? threads : std::max(1U, threads / 2));
   const std::unique_ptr<Listing> listing = MakeListing(plan, owners, settings_, output);
   const std::vector<const ThreadFlow*> flows = FlowsOf(owners);
   Status status = player.Play(flows, *listing);
@@ -271,10 +276,8 @@ Status DecodeJob::List(Output& output) {
   return status;
 }
 
-// Printing takes most of the work, and has threads of its own: of many, some decode.
-Player DecodeJob::NewPlayer() {
-  PlayOptions options{.threads = std::max(1U, options_.reader.ThreadCount() / 2),
-                      .reaches = PiecesInSpan()};
+Player DecodeJob::NewPlayer(unsigned threads) {
+  PlayOptions options{.threads = threads, .reaches = PiecesInSpan()};
   if (ShowsAll())
     options.check = [unit = source_->Unit()](const ByteAccount& account, const Stream& stream) {
       return CheckAccount(account, stream, unit);

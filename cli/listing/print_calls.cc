@@ -126,6 +126,8 @@ class CallPrinter final : public FlowPrinter, private CallListener {
     if (root_ == depth) root_ = kNoRoot;
   }
 
+  bool WantsCallNumbers() const override { return true; }
+
   // Times off the CPU are the gap's, in the kernel, and stand behind it.
   void OnGap(const UntracedGap& gap, size_t depth) override {
     TellOffCpu(gap.begin_tsc, depth);

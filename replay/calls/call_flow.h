@@ -90,6 +90,7 @@ class CallStack::Impl {
   bool IsOtherProgram(const BlockRun& run, const Stop& stop) const;
   void Transfer(const Leap& leap, uint64_t after);
   void StopAt(const BlockRun& run, uint64_t site, uint64_t after);
+  void NoteCallNumber(const BlockRun& run);
   void BeginStop(UntracedGap::Cause cause, uint64_t site, uint64_t expected);
   void CallTo(const Leap& leap, uint64_t after);
   void ReturnTo(const Leap& leap);

@@ -112,10 +112,7 @@ void CallStack::Impl::StopAt(const BlockRun& run, uint64_t site, uint64_t after)
   switch (run.last) {
     case InstructionClass::kFarCall:
       BeginStop(Cause::kSystemCall, site, after);
-      if (const std::optional<SystemCall> call = SystemCallOf(run)) {
-        stop_.gap.call_number = call->number;
-        stop_.gap.of_32_bit = call->abi == LinuxAbi::kI386;
-      }
+      if (listener_.WantsCallNumbers()) NoteCallNumber(run);
       return;
     case InstructionClass::kReturn:
     case InstructionClass::kFarReturn:
@@ -130,6 +127,13 @@ void CallStack::Impl::StopAt(const BlockRun& run, uint64_t site, uint64_t after)
     default:
       return BeginStop(Cause::kFilter, site, after);
   }
+}
+
+void CallStack::Impl::NoteCallNumber(const BlockRun& run) {
+  const std::optional<SystemCall> call = SystemCallOf(run);
+  if (!call) return;
+  stop_.gap.call_number = call->number;
+  stop_.gap.of_32_bit = call->abi == LinuxAbi::kI386;
 }
 
 void CallStack::Impl::OnEvent(const TraceEvent& event) {

@@ -60,6 +60,27 @@ INSTANTIATE_TEST_SUITE_P(
         Listing{"libipt", {"--engine", "libipt", "--as", "blocks", "-F", "tid,time"}}),
     [](const auto& test) { return test.param.name; });
 
+// Threads that went from CPU to CPU, with times off them; by CPU they are cut where they went.
+TEST(Threads, CallsOfThreadsOnSeveralCpus) {
+  FLOWBACK_NEEDS_TRACES();
+  const auto folder = golden::TracesFolder() / "generated";
+  for (const std::string recording : {"spin-cyc", "pool-perthread", "vcalls-ovf"}) {
+    for (const std::string more : {"--json", "--by-time", "--by-cpu"}) {
+      const auto with = [&](const std::string& threads) {
+        return RunFlowback({"decode", folder / recording / "perf.data", "--symfs",
+                            folder / "images", "--as", "calls", more, "--threads", threads});
+      };
+      const ProgramResult serial = with("1");
+      ASSERT_GT(serial.out.size(), 1000u);
+      for (const std::string threads : {"2", "5"}) {
+        const ProgramResult parallel = with(threads);
+        EXPECT_TRUE(parallel.out == serial.out) << recording << more;
+        EXPECT_EQ(parallel.err, serial.err);
+      }
+    }
+  }
+}
+
 TEST(Threads, LossesStayInTheirPlaces) {
   FLOWBACK_NEEDS_TRACES();
   const auto folder = golden::TracesFolder() / "generated";

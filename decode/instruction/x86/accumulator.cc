@@ -6,6 +6,7 @@
 #include <Zydis/Zydis.h>
 
 #include <array>
+#include <cstring>
 
 #include "decode/instruction/x86/machine_modes.h"
 
@@ -55,16 +56,28 @@ std::optional<uint32_t> ConstantOf(const FullDecode& decoded) {
   }
 }
 
+// As nearly all compilers and people write it: no need to ask Zydis.
+std::optional<uint32_t> OfCommonForm(Bytes code, CodeMode mode) {
+  if (mode == CodeMode::kX86_16) return std::nullopt;
+  if (code.size() == 2 && (code[0] == 0x31 || code[0] == 0x33) && code[1] == 0xc0) return 0;
+  if (code.size() != 5 || code[0] != 0xb8) return std::nullopt;
+  uint32_t number = 0;
+  std::memcpy(&number, &code[1], sizeof number);
+  return number;
+}
+
 }  // namespace
 
 std::optional<uint32_t> AccumulatorBehind(Bytes code, std::span<const uint8_t> lengths,
                                           CodeMode mode) {
+  size_t end = 0;
+  for (const uint8_t length : lengths) end += length;
+  if (end > code.size() || lengths.empty()) return std::nullopt;
+  const size_t last = lengths.back();
+  if (const auto number = OfCommonForm(code.subspan(end - last, last), mode)) return number;
   const MachineMode& machine = kMachineModes[IndexOf(mode)];
   ZydisDecoder decoder;
   ZydisDecoderInit(&decoder, machine.mode, machine.width);
-  size_t end = 0;
-  for (const uint8_t length : lengths) end += length;
-  if (end > code.size()) return std::nullopt;
   for (size_t i = lengths.size(); i > 0; --i) {
     const size_t begin = end - lengths[i - 1];
     FullDecode decoded;

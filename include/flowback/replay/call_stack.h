@@ -82,8 +82,8 @@ struct UntracedGap {
   uint64_t end_tsc = 0;  // 0: not known, or the trace does not come back
   bool came_back = false;
   const AddressSpace* space = nullptr;  // in which `site` lies
-  // Of kSystemCall: its number, where the code ahead of it proves that; and whether it stands in
-  // Linux's table of 32-bit programs.
+  // Of kSystemCall: its number, where somebody wants it and the code ahead of it proves it; and
+  // whether it stands in Linux's table of 32-bit programs.
   std::optional<uint32_t> call_number;
   bool of_32_bit = false;
 };
@@ -116,6 +116,8 @@ class CallListener {
   // `instructions` are those since its entry, of what it called too.
   virtual void OnExit(const Call& call, size_t depth, CallExit how, uint64_t instructions,
                       const ExitTime& time) = 0;
+  // Whether gaps have UntracedGap::call_number, which takes time to find.
+  virtual bool WantsCallNumbers() const { return false; }
   // At the depth that a call made there would have.
   virtual void OnGap(const UntracedGap& gap, size_t depth) = 0;
   // What comes is about another stack, whose calls are as they were when it was left; the first one
