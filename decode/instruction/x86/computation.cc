@@ -89,8 +89,8 @@ void SetMove(const ZydisDecodedInstruction& decoded, const OperandList& operands
   }
 }
 
-void SetOperation(const ZydisDecodedInstruction& decoded, const OperandList& operands, uint64_t next,
-                  CodeMode mode, Computation& result) {
+void SetOperation(const ZydisDecodedInstruction& decoded, const OperandList& operands,
+                  uint64_t next, CodeMode mode, Computation& result) {
   const auto is_register = [&](size_t i) {
     return operands[i].type == ZYDIS_OPERAND_TYPE_REGISTER;
   };
