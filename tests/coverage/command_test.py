@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""command_test.py FLOWBACK CXX SOURCE_FOLDER: `coverage` of programs without symbols, sources that are hostile
+or gone, recordings with losses, code made at run time, and inputs that are none."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+FLOWBACK = os.path.abspath(sys.argv[1])
+CXX = sys.argv[2]
+SHARED = os.environ.get("FLOWBACK_SHARED") or os.path.join(sys.argv[3], "..", "shared")
+GENERATED = os.path.join(SHARED, "traces", "generated")
+
+PROGRAM = r"""
+#include <stdio.h>
+/* </pre><script>alert(1)</script> */
+__attribute__((noinline)) static int used(int a) { return a + 1; }
+__attribute__((noinline)) int never(int a) { /* <script> */
+  int sum = 0;
+  for (int i = 0; i < a; ++i) sum += used(i) * 3;
+  return sum;
+}
+int main(int argc, char** argv) {
+  if (argc > 3) return never(argc);
+  printf("%d\n", used(argc));
+  return 0;
+}
+"""
+
+
+def run(words, status=0, **more):
+    done = subprocess.run(words, capture_output=True, text=True, check=False, **more)
+    if done.returncode != status:
+        raise AssertionError(f"{words}: status {done.returncode}, not {status}: {done.stderr}")
+    return done
+
+
+class Own(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+
+    def record(self, name, options, strip=False, more=()):
+        source = os.path.join(self.folder, 'a<b>"&.c')
+        with open(source, "w", encoding="ascii") as file:
+            file.write(PROGRAM)
+        run([CXX, "-x", "c", source, "-O1", "-o", name] + options, cwd=self.folder)
+        if strip:
+            run(["strip", name], cwd=self.folder)
+        run([FLOWBACK, "record", "--engine", "emulate", *more, "-o", name + ".data", "--", "./" + name],
+            cwd=self.folder)
+
+    def coverage(self, *words, status=0):
+        return run([FLOWBACK, "coverage", *words], status, cwd=self.folder)
+
+    def test_hostile_names_stay_text(self):
+        self.record("named", ["-g"])
+        page = self.coverage("named.data", "--object", "named", "--format", "html").stdout
+        self.assertIn("&lt;script&gt;alert", page)
+        self.assertNotIn("<script", page)
+        self.assertIn("a&lt;b&gt;", page)
+        for kind in ("lcov", "cobertura", "annotate"):
+            self.coverage("named.data", "--object", "named", "--format", kind)
+        json.loads(self.coverage("named.data", "--object", "named", "--format", "llvm-json").stdout)
+
+    def test_stripped(self):
+        self.record("bare", [], strip=True)
+        told = [json.loads(line) for line in
+                self.coverage("bare.data", "--object", "bare", "--json").stdout.splitlines()]
+        functions = [each for each in told if each["type"] == "function"]
+        self.assertGreater(len(functions), 3)
+        self.assertIn("no", {each["executed"] for each in functions})
+        self.assertIn("yes", {each["executed"] for each in functions})
+        self.assertEqual(told[0]["lines"]["total"], 0)
+
+    def test_deleted_program(self):
+        self.record("gone", [], more=["--no-images"])
+        os.remove(os.path.join(self.folder, "gone"))
+        told = self.coverage("gone.data", "--json")
+        objects = [json.loads(line) for line in told.stdout.splitlines() if '"type":"object"' in line]
+        (gone,) = [each for each in objects if each["object"].endswith("/gone")]
+        self.assertIsNotNone(gone["problem"])
+        # Its flow is lost, so nothing is known of what it did not reach elsewhere.
+        self.assertGreater(json.loads(told.stdout.splitlines()[0])["instructions"]["unknown"], 0)
+        # A missing image alone is 7; here a return's call was lost with it, as well.
+        self.coverage("gone.data", "--strict", status=6)
+
+    def test_newer_source_is_told(self):
+        self.record("old", ["-g"])
+        source = os.path.join(self.folder, 'a<b>"&.c')
+        later = os.path.getmtime(os.path.join(self.folder, "old")) + 100
+        os.utime(source, (later, later))
+        self.assertIn("was changed after", self.coverage("old.data", "--object", "old").stderr)
+
+    def test_wrong_words(self):
+        self.record("words", [])
+        for words in (["--format", "pictures"], ["--sort", "color"], ["--by-thread", "--json"], ["--fail-under", "x"],
+                      ["--function", "/(/"]):
+            self.coverage("words.data", *words, status=2)
+        self.assertIn("no object has such a function",
+                      self.coverage("words.data", "--function", "no_such").stderr)
+        self.coverage("--", status=2)
+        self.coverage("words.data", "--", "true", status=2)
+
+    def test_parts_that_are_none(self):
+        path = os.path.join(self.folder, "other.part")
+        with open(path, "wb") as file:
+            file.write(b"flowback-coverage 99\nabcdefgh")
+        self.assertIn("version", self.coverage("other.part", status=8).stderr)
+        with open(path, "wb") as file:
+            file.write(b"flowback-coverage 1\nabc")
+        self.coverage("other.part", status=8)
+
+
+@unittest.skipUnless(os.path.isdir(GENERATED), "the shared recordings are not there")
+class Shared(unittest.TestCase):
+    def told(self, name, *more):
+        done = run([FLOWBACK, "coverage", os.path.join(GENERATED, name, "perf.data"), "--symfs",
+                    os.path.join(GENERATED, "images"), "--json", *more])
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def test_without_losses_nothing_is_unknown(self):
+        for name in ("hello", "threads", "vcalls", "signals"):
+            if not os.path.isdir(os.path.join(GENERATED, name)):
+                continue
+            for share in ("functions", "blocks", "branches", "instructions"):
+                self.assertEqual(self.told(name)[0][share]["unknown"], 0, name)
+
+    def test_losses_leave_code_unknown(self):
+        told = self.told("vcalls-ovf")
+        self.assertGreater(told[0]["instructions"]["unknown"], 0)
+        self.assertEqual(told[0]["instructions"]["unknown"] + told[0]["instructions"]["executed"],
+                         told[0]["instructions"]["total"])
+        run([FLOWBACK, "coverage", os.path.join(GENERATED, "vcalls-ovf", "perf.data"), "--symfs",
+             os.path.join(GENERATED, "images"), "--strict"], 6)
+
+    def test_code_made_at_run_time(self):
+        path = os.path.join(GENERATED, "jit")
+        sections = []
+        for name in os.listdir(os.path.join(path, "images")):
+            if name.startswith("anon-"):
+                file = os.path.join(path, "images", name)
+                sections += ["--section", f"{file}:0:{os.path.getsize(file):#x}:{int(name[5:], 16):#x}"]
+        done = run([FLOWBACK, "coverage", os.path.join(path, "perf.data"), "--symfs", os.path.join(GENERATED, "images"),
+                    "--json", *sections])
+        self.assertTrue(any(json.loads(line).get("made_at_run_time") for line in done.stdout.splitlines()),
+                        [line[:200] for line in done.stdout.splitlines() if '"type":"object"' in line])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
