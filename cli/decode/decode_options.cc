@@ -69,7 +69,7 @@ void AddDecodeOptions(CLI::App& app, DecodeOptions& options) {
       "source; +FIELD adds to the usual ones, -FIELD takes away (-F +srcline, --fields=-comm)");
   app.add_flag("--not-taken", options.not_taken, "branches: also those not taken");
   app.add_option("--depth,--max-depth", options.calls.max_depth, "calls: only so many levels")
-      ->check(CLI::PositiveNumber);
+      ->check([](const std::string& word) { return std::string(word == "0" ? "at least 1" : ""); });
   app.add_option(
       "--function", options.function,
       "only this function's instructions, lines, blocks or branches; calls: only its "

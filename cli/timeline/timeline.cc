@@ -326,7 +326,7 @@ void AddTimelineOptions(CLI::App& app, TimelineWords& words, ReaderWords& reader
                  "only calls of this function, and what they call. By any of its names, a pattern "
                  "(str*) or /an expression/");
   app.add_option("--depth,--max-depth", words.depth, "call paths: only so many levels (32)")
-      ->check(CLI::PositiveNumber);
+      ->check([](const std::string& word) { return std::string(word == "0" ? "at least 1" : ""); });
   app.add_option("--top", words.top, "so many lines of each profile (20)");
   app.add_option("--at", words.at,
                  "the single instructions at that time, with their proven intervals; a time as for "

@@ -264,6 +264,14 @@ TEST(Calls, SrclineTellsWhereTheCallIs) {
   EXPECT_TRUE(lines[1].ends_with("from main+0x3d at hello.c:6")) << lines[1];
 }
 
+TEST(Calls, NoLevelsAreRefused) {
+  for (const std::string command : {"decode", "timeline"}) {
+    const ProgramResult result = RunFlowback({command, "none", "--depth", "0"});
+    EXPECT_EQ(result.status, 2);
+    EXPECT_TRUE(result.err.contains("--depth: at least 1")) << result.err;
+  }
+}
+
 TEST(Calls, OptionsForOtherKindsAreRefused) {
   const ProgramResult result = RunFlowback({"decode", "none", "--depth", "3"});
   EXPECT_EQ(result.status, 2);
