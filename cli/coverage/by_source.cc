@@ -16,6 +16,16 @@ struct Gathered {
   FunctionsByPlace functions;
 };
 
+void AddBranches(const ObjectCoverage& object, const LineCoverage& from, CoveredLine& to) {
+  const bool same_code = to.branches.size() == from.branches.size();
+  for (size_t i = 0; i < from.branches.size(); ++i) {
+    const BranchCoverage& branch = object.branches[from.branches[i]];
+    CoveredBranch& sum = same_code ? to.branches[i] : to.branches.emplace_back();
+    sum.taken += branch.taken;
+    sum.not_taken += branch.not_taken;
+  }
+}
+
 void AddLines(const ObjectCoverage& object, std::map<uint32_t, Gathered>& files) {
   for (const LineCoverage& each : object.lines) {
     const auto [at, is_new] = files[each.at.file].lines.try_emplace(each.at.line);
@@ -23,7 +33,7 @@ void AddLines(const ObjectCoverage& object, std::map<uint32_t, Gathered>& files)
     line.line = each.at.line;
     line.times += each.times;
     line.state = is_new ? each.state : EitherState(line.state, each.state);
-    for (const uint32_t branch : each.branches) line.branches.push_back(&object.branches[branch]);
+    AddBranches(object, each, line);
   }
 }
 
@@ -52,9 +62,9 @@ CoveredFile Take(uint32_t number, Gathered& gathered) {
   file.file = number;
   for (auto& [at, line] : gathered.lines) {
     file.shares.lines.Add(line.state);
-    for (const BranchCoverage* branch : line.branches) {
-      file.shares.branches.Add(DirectionState(line, branch->taken));
-      file.shares.branches.Add(DirectionState(line, branch->not_taken));
+    for (const CoveredBranch& branch : line.branches) {
+      file.shares.branches.Add(DirectionState(line, branch.taken));
+      file.shares.branches.Add(DirectionState(line, branch.not_taken));
     }
     file.lines.push_back(std::move(line));
   }

@@ -10,11 +10,18 @@
 
 namespace flowback::cli {
 
+// A conditional branch of a line. Objects that have as many of the line were made of the same code,
+// as programs that a library is linked into: their counts are added up.
+struct CoveredBranch {
+  uint64_t taken = 0;
+  uint64_t not_taken = 0;
+};
+
 struct CoveredLine {
   uint32_t line = 0;
   uint64_t times = 0;
   Executed state = Executed::kNo;
-  std::vector<const BranchCoverage*> branches;
+  std::vector<CoveredBranch> branches;
 };
 
 struct CoveredFunction {

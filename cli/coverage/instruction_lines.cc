@@ -38,11 +38,11 @@ std::string CountWords(uint64_t times, Executed state) {
   return state == Executed::kNo ? "#####" : "?????";
 }
 
-std::string BranchWords(const BranchCoverage& branch) {
-  if (branch.taken == 0 && branch.not_taken == 0) return {};
-  if (branch.taken == 0) return fmt::format("never taken, {} not", branch.not_taken);
-  if (branch.not_taken == 0) return fmt::format("always taken, {}", branch.taken);
-  return fmt::format("taken {}, not {}", branch.taken, branch.not_taken);
+std::string BranchWords(uint64_t taken, uint64_t not_taken) {
+  if (taken == 0 && not_taken == 0) return {};
+  if (taken == 0) return fmt::format("never taken, {} not", not_taken);
+  if (not_taken == 0) return fmt::format("always taken, {}", taken);
+  return fmt::format("taken {}, not {}", taken, not_taken);
 }
 
 }  // namespace flowback::cli

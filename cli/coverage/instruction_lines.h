@@ -25,6 +25,6 @@ void ForEachInstruction(const ObjectCoverage& object, const FunctionCoverage& fu
 // "12", "#####" of what never was executed, "?????" of what is not known: as gcov marks them.
 std::string CountWords(uint64_t times, Executed state);
 // "taken 3, never not taken"; empty of a branch that was never reached.
-std::string BranchWords(const BranchCoverage& branch);
+std::string BranchWords(uint64_t taken, uint64_t not_taken);
 
 }  // namespace flowback::cli

@@ -46,7 +46,8 @@ class Annotator {
       last = line.at;
       std::string text = fmt::format("{:>14}   {:x}   {}", CountWords(line.times, line.state),
                                      line.address, line.text);
-      const std::string branch = line.branch == nullptr ? "" : BranchWords(*line.branch);
+      const std::string branch =
+          line.branch == nullptr ? "" : BranchWords(line.branch->taken, line.branch->not_taken);
       if (!branch.empty()) text = fmt::format("{:<64}  {}", text, branch);
       out += text + '\n';
       output_.Commit();

@@ -113,7 +113,7 @@ class CoberturaWriter {
     uint64_t covered = 0;
     std::string conditions;
     for (size_t i = 0; i < line.branches.size(); ++i) {
-      const uint64_t both = (line.branches[i]->taken != 0) + (line.branches[i]->not_taken != 0);
+      const uint64_t both = (line.branches[i].taken != 0) + (line.branches[i].not_taken != 0);
       covered += both;
       conditions +=
           fmt::format("<condition number=\"{}\" type=\"jump\" coverage=\"{}%\"/>", i, both * 50);

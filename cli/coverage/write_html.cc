@@ -39,12 +39,12 @@ const char* ClassOf(Executed state, bool one_way) {
   return one_way ? "h" : "r";
 }
 
-bool OneWay(const BranchCoverage& branch) { return (branch.taken == 0) != (branch.not_taken == 0); }
+bool OneWay(uint64_t taken, uint64_t not_taken) { return (taken == 0) != (not_taken == 0); }
 
 class HtmlWriter {
  public:
   HtmlWriter(const CoverageView& view, Output& output)
-      : view_(view), report_(view.report), output_(output), sources_(view.source_root) {}
+      : report_(view.report), output_(output), sources_(view.source_root) {}
 
   void Write() {
     const ObjectCoverage* main = MainObject(report_);
@@ -126,9 +126,9 @@ class HtmlWriter {
     }
     std::string branches;
     bool one_way = false;
-    for (const BranchCoverage* branch : line->branches) {
-      one_way |= OneWay(*branch);
-      const std::string words = BranchWords(*branch);
+    for (const CoveredBranch& branch : line->branches) {
+      one_way |= OneWay(branch.taken, branch.not_taken);
+      const std::string words = BranchWords(branch.taken, branch.not_taken);
       if (!words.empty()) branches += (branches.empty() ? "   \u2192 " : "; ") + words;
     }
     out() += fmt::format("<span class={}>{:>12} {:>6}  {}{}</span>", ClassOf(line->state, one_way),
@@ -163,8 +163,10 @@ class HtmlWriter {
         name, function.entries, PercentOf(function.shares.instructions),
         PercentOf(function.shares.branches));
     ForEachInstruction(object, function, [&](const InstructionLine& line) {
-      const bool one_way = line.branch != nullptr && OneWay(*line.branch);
-      const std::string words = line.branch == nullptr ? "" : BranchWords(*line.branch);
+      const bool one_way =
+          line.branch != nullptr && OneWay(line.branch->taken, line.branch->not_taken);
+      const std::string words =
+          line.branch == nullptr ? "" : BranchWords(line.branch->taken, line.branch->not_taken);
       out() += fmt::format("<span class={}>{:>12}  {:x}  {}{}{}</span>",
                            ClassOf(line.state, one_way), CountWords(line.times, line.state),
                            line.address, Xml(line.text), words.empty() ? "" : "   \u2192 ", words);
@@ -173,7 +175,6 @@ class HtmlWriter {
     out() += "</pre></details>\n";
   }
 
-  const CoverageView& view_;
   const CoverageReport& report_;
   Output& output_;
   SourceReader sources_;

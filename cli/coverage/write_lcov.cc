@@ -60,7 +60,7 @@ class LcovWriter {
     size_t hit = 0;
     for (const CoveredLine& line : file.lines) {
       for (size_t i = 0; i < line.branches.size(); ++i) {
-        const BranchCoverage& branch = *line.branches[i];
+        const CoveredBranch& branch = line.branches[i];
         const bool reached = branch.taken + branch.not_taken != 0;
         if (!reached && line.state == Executed::kUnknown) continue;
         const auto times = [&](uint64_t direction) {

@@ -74,10 +74,10 @@ class LlvmJsonWriter {
     out() += "{\"branches\":[";
     bool first = true;
     for (const CoveredLine& line : file.lines)
-      for (const BranchCoverage* branch : line.branches) {
+      for (const CoveredBranch& branch : line.branches) {
         if (!std::exchange(first, false)) out() += ',';
         out() +=
-            fmt::format("[{0},1,{0},1,{1},{2},0,0,4]", line.line, branch->taken, branch->not_taken);
+            fmt::format("[{0},1,{0},1,{1},{2},0,0,4]", line.line, branch.taken, branch.not_taken);
       }
     out() += "],\"expansions\":[],\"filename\":" + Quoted(view_.report.files[file.file]) +
              ",\"segments\":[";

@@ -478,9 +478,10 @@ TEST(UsageOfARecording, IsExplained) {
 TEST(Help, ListsWhatWorksAndNothingElse) {
   const ProgramResult help = RunFlowback({"--help"});
   EXPECT_EQ(help.status, 0);
-  for (const char* command : {"record", "doctor", "info", "decode", "timeline", "version"})
+  for (const char* command :
+       {"record", "doctor", "info", "decode", "stack", "timeline", "coverage", "merge", "version"})
     EXPECT_TRUE(help.out.contains(std::string("  ") + command)) << help.out;
-  for (const char* later : {"coverage", "spikes", "replay"})
+  for (const char* later : {"spikes", "replay", "export"})
     EXPECT_FALSE(help.out.contains(later)) << help.out;
   EXPECT_EQ(RunFlowback({}).status, 2);
   EXPECT_EQ(RunFlowback({"help", "decode"}).status, 0);

@@ -126,12 +126,12 @@ std::vector<std::string> Column(const std::string& listing, size_t column) {
   return words;
 }
 
-// Calls as they are nested, without their times and CPUs.
+// Calls as they are nested, without their times and CPUs, and the times off them.
 std::vector<std::string> CallsOf(const std::string& text) {
   std::vector<std::string> calls;
   for (const std::string& line : Lines(text)) {
     const nlohmann::json call = nlohmann::json::parse(line, nullptr, false);
-    if (!call.is_object() || !call.contains("depth")) continue;
+    if (!call.is_object() || !call.contains("depth") || call["type"] == "off-cpu") continue;
     calls.push_back(call["depth"].dump() + " " + call.value("kind", "") + " " +
                     (call.contains("ip") ? call["ip"].dump() : ""));
   }
