@@ -93,7 +93,7 @@ class SummaryWriter {
   }
 
   void WriteObjects() {
-    out_ += fmt::format("\nobjects\n{:>9} {:>13} {:>9} {:>9} {:>9}  {:>9} {:>13}  {}\n",
+    out_ += fmt::format("\nobjects\n{:>9} {:>17} {:>9} {:>9} {:>9}  {:>9} {:>17}  {}\n",
                         "functions", "", "blocks", "branches", "instr.", "lines", "", "object");
     std::vector<const ObjectCoverage*> objects;
     for (const ObjectCoverage& object : report_.objects) objects.push_back(&object);
@@ -109,16 +109,16 @@ class SummaryWriter {
     if (object.counts->id.made_at_run_time)
       name += fmt::format("  (made at run time: {} instructions executed)",
                           object.counts->instructions.size());
-    else if (!object.problem.empty())
-      name += "  (no file)";
     else if (object.counts->instructions.empty())
       name += "  (mapped, never executed)";
+    else if (!object.problem.empty())
+      name += "  (no file)";
     WriteShares(object.shares, name);
   }
 
   void WriteShares(const CoverageShares& shares, const std::string& name) {
     out_ += fmt::format(
-        "{:>9} {:>13} {:>9} {:>9} {:>9}  {:>9} {:>13}  {}\n", PercentOf(shares.functions),
+        "{:>9} {:>17} {:>9} {:>9} {:>9}  {:>9} {:>17}  {}\n", PercentOf(shares.functions),
         FractionOf(shares.functions), PercentOf(shares.blocks), PercentOf(shares.branches),
         PercentOf(shares.instructions), PercentOf(shares.lines), FractionOf(shares.lines), name);
   }
@@ -132,11 +132,11 @@ class SummaryWriter {
                        file.shares.lines.total - file.shares.lines.executed);
     });
     out_ += fmt::format(
-        "\nsource files, by lines that were not executed\n{:>9} {:>13} {:>9} {:>9}  {}\n", "lines",
+        "\nsource files, by lines that were not executed\n{:>9} {:>17} {:>9} {:>9}  {}\n", "lines",
         "", "functions", "branches", "file");
     for (size_t i = 0; i < std::min(files.size(), view_.rows); ++i)
       out_ +=
-          fmt::format("{:>9} {:>13} {:>9} {:>9}  {}\n", PercentOf(files[i].shares.lines),
+          fmt::format("{:>9} {:>17} {:>9} {:>9}  {}\n", PercentOf(files[i].shares.lines),
                       FractionOf(files[i].shares.lines), PercentOf(files[i].shares.functions),
                       PercentOf(files[i].shares.branches), Printable(report_.files[files[i].file]));
     MoreRows(files.size());
@@ -231,7 +231,7 @@ class SummaryWriter {
   void WriteNotes() {
     std::string notes;
     for (const ObjectCoverage& object : report_.objects) {
-      if (!object.problem.empty())
+      if (!object.problem.empty() && !object.counts->instructions.empty())
         notes += fmt::format("{}: {}\n", ObjectWords(object), PrintableProse(object.problem));
       if (object.code == nullptr) continue;
       uint64_t uncertain = 0;

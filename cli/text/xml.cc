@@ -4,12 +4,11 @@
 #include "cli/text/printable.h"
 
 namespace flowback::cli {
-namespace {
 
-std::string InMarkup(std::string_view text) {
+std::string InMarkup(std::string_view printable) {
   std::string out;
-  out.reserve(text.size());
-  for (const char c : text) {
+  out.reserve(printable.size());
+  for (const char c : printable) {
     switch (c) {
       case '&':
         out += "&amp;";
@@ -29,8 +28,6 @@ std::string InMarkup(std::string_view text) {
   }
   return out;
 }
-
-}  // namespace
 
 std::string Xml(std::string_view text) { return InMarkup(Printable(text)); }
 

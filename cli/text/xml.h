@@ -7,6 +7,8 @@
 
 namespace flowback::cli {
 
+// What is printable already, as it may stand in an element or in an attribute's value.
+std::string InMarkup(std::string_view printable);
 // `text` as it may stand in an element or in an attribute's value. Whatever an input names may
 // stand there: what no printable text holds is written as in listings (printable.h).
 std::string Xml(std::string_view text);

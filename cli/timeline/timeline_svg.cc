@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "cli/text/xml.h"
 #include "cli/timeline/timeline_pictures.h"
 
 namespace flowback::cli {
@@ -31,29 +32,6 @@ constexpr std::string_view kStyle =
     "</style>\n";
 constexpr const char* kClassNames[] = {"executing", "off",      "kernel",
                                        "lost",      "filtered", "undecodable"};
-
-std::string InMarkup(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
 
 // The same for the same name, in every picture.
 unsigned HueOf(std::string_view name) {
