@@ -6,6 +6,8 @@
 #include <memory>
 #include <vector>
 
+#include "flowback/decode/code_image.h"
+
 namespace flowback {
 namespace {
 
