@@ -20,7 +20,6 @@
 #include "cli/reading/reader_output.h"
 #include "cli/reading/stream_report.h"
 #include "cli/text/status.h"
-#include "cli/text/terminal.h"
 #include "flowback/capture/open.h"
 #include "flowback/replay/coverage_parts.h"
 
@@ -153,17 +152,13 @@ CoverageReport CoverageJob::ReportOf(const CoverageCounts& counts, SourceLines& 
 
 void CoverageJob::Write(const CoverageReport& report, const CoverageCounts& counts,
                         SourceLines& lines, const CoverageChanges* changes) {
-  const bool terminal = options_.reader.output.empty();
   const CoverageView view{.report = report,
                           .counts = counts,
                           .lines = &lines,
-                          .input = options_.reader.InputName(),
                           .source_root = options_.source_root,
                           .rows = options_.top,
-                          .width = terminal ? TerminalWidth(1) : 120,
                           .sort = options_.sort,
-                          .changes = changes,
-                          .is_part = options_.IsPart()};
+                          .changes = changes};
   options_.writer->write(view, *output_);
 }
 

@@ -62,12 +62,6 @@ const Metric& MetricFor(const CoverageGoal& goal, const CoverageShares& shares) 
 
 }  // namespace
 
-bool CoverageOptions::IsPart() const {
-  return !objects.empty() || !include.empty() || !exclude.empty() || pattern.has_value() ||
-         !reader.time.empty() || !reader.selection.tids.empty() ||
-         !reader.selection.names.empty() || !reader.selection.cpus.empty();
-}
-
 void AddCoverageOptions(CLI::App& app, CoverageOptions& options, ReaderWords& words) {
   app.add_option("MORE", options.more, "further recordings and parts, whose counts are added");
   app.add_option("--thread", words.tid, "the same as --tid");

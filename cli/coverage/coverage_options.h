@@ -44,8 +44,6 @@ struct CoverageOptions {
   const CoverageFormat* writer = nullptr;
   std::optional<NamePattern> pattern;
   std::optional<CoverageGoal> goal;
-
-  bool IsPart() const;
 };
 
 void AddCoverageOptions(CLI::App& app, CoverageOptions& options, ReaderWords& words);

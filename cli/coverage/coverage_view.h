@@ -19,13 +19,10 @@ struct CoverageView {
   const CoverageReport& report;
   const CoverageCounts& counts;
   SourceLines* lines = nullptr;  // for their text; null: none
-  std::string input;             // as messages name it
   std::string source_root;       // folder under which source files lie; empty: where they were
   size_t rows = 20;              // of each list
-  size_t width = 120;
   std::string sort = "size";
   const CoverageChanges* changes = nullptr;  // since a baseline; null: there is none
-  bool is_part = false;                      // options leave something out
 };
 
 using CoverageWriter = void (*)(const CoverageView& view, Output& output);
