@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "flowback/replay/static_lines.h"
 #include "replay/coverage/line_counts.h"
 
 namespace flowback {
@@ -40,20 +41,15 @@ void CountInstructions(ObjectCoverage& object, const std::vector<CountAt>& count
   }
 }
 
-void FindPlaces(ObjectCoverage& object, SourceLines& lines, SourceFileNumbers& files) {
-  const auto instructions = object.code->instructions();
-  object.places.assign(instructions.size(), {});
-  SourcePlace place;
-  SourceLine at;
-  for (size_t i = 0; i < instructions.size(); ++i) {
-    const uint64_t address = instructions[i].address;
-    if (address < place.begin || address >= place.end) {
-      place = lines.Find(object.image->space(), address);
-      at = {};
-      if (place.known() && place.frames.front().line != 0)
-        at = {.file = files.Of(place.frames.front().file), .line = place.frames.front().line};
-    }
-    object.places[i] = at;
+void FindPlaces(ObjectCoverage& object, SourceLines& source, SourceFileNumbers& files) {
+  const StaticLines lines = StaticLines::Of(*object.image, *object.code, source);
+  std::vector<uint32_t> numbers;  // by the number of a file in `lines`
+  for (const std::string& file : lines.files()) numbers.push_back(files.Of(file));
+  for (const StaticInstruction& instruction : object.code->instructions()) {
+    const StaticLine* line = lines.At(instruction.address);
+    object.places.push_back(line == nullptr
+                                ? SourceLine()
+                                : SourceLine{.file = numbers[line->file], .line = line->line});
   }
 }
 
@@ -212,11 +208,8 @@ class Summer {
 
 }  // namespace
 
-uint32_t SourceFileNumbers::Of(std::string_view file) {
-  if (file == last_) return last_number_;
-  last_ = file;
-  last_number_ = numbers_.emplace(last_, static_cast<uint32_t>(numbers_.size())).first->second;
-  return last_number_;
+uint32_t SourceFileNumbers::Of(const std::string& file) {
+  return numbers_.emplace(file, static_cast<uint32_t>(numbers_.size())).first->second;
 }
 
 SourceFileNumbers::Sorted SourceFileNumbers::Take() const {

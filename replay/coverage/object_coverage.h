@@ -14,7 +14,7 @@ namespace flowback {
 // Numbers of source files. They are given in the order of asking; the report has them sorted.
 class SourceFileNumbers {
  public:
-  uint32_t Of(std::string_view file);
+  uint32_t Of(const std::string& file);
   // The names, sorted, and by number as given so far the number among these.
   struct Sorted {
     std::vector<std::string> names;
@@ -24,8 +24,6 @@ class SourceFileNumbers {
 
  private:
   std::unordered_map<std::string, uint32_t> numbers_;
-  std::string last_;  // Code of one file lies together.
-  uint32_t last_number_ = 0;
 };
 
 // First step: the object's file, its code, how often each instruction was executed and where it
