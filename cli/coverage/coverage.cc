@@ -101,8 +101,10 @@ int CoverageJob::AddInput(const ReaderOptions& reader) {
 
 Status CoverageJob::OpenOutput(const ReaderOptions& reader, const CountedInput& input) {
   if (output_)
-    return CheckMayOverwrite(reader.output, "the output", reader, input.recording(), &input.code());
-  Result<Output> output = cli::OpenOutput(reader, input.recording(), &input.code());
+    return CheckMayOverwrite(reader.output, "the output", reader, input.opened().recording(),
+                             &input.opened().code());
+  Result<Output> output =
+      cli::OpenOutput(reader, input.opened().recording(), &input.opened().code());
   if (!output) return Fail(output.error());
   output_.emplace(*std::move(output));
   return {};
@@ -115,7 +117,7 @@ int CoverageJob::CountInput(const ReaderOptions& reader, CountedInput& input) {
   } else {
     Result<CoverageCounts> counts = input.Count(input.threads());
     if (!counts) return Report(counts.error(), reader.InputName());
-    if (Status whole = input.CheckInputs(); !whole) return Report(whole.error());
+    if (Status whole = input.opened().CheckInputs(); !whole) return Report(whole.error());
     counts_.Add(*counts);
   }
   const int status = input.Finish();
@@ -126,7 +128,7 @@ int CoverageJob::CountInput(const ReaderOptions& reader, CountedInput& input) {
 
 void CoverageJob::UseFilesOf(const CountedInput& input) {
   std::set<std::string> known(search_.files.begin(), search_.files.end());
-  for (const ImageStatus& image : input.code().images())
+  for (const ImageStatus& image : input.opened().code().images())
     if (image.usable && known.insert(image.file).second) search_.files.push_back(image.file);
 }
 
@@ -238,12 +240,8 @@ int RunCoverage(const Arguments& arguments) {
   ReaderWords words;
   AddReaderOptions(app, options.reader, words);
   AddCoverageOptions(app, options, words);
-  if (const auto query = AsksToComplete(arguments)) {
-    const bool parsed = ParseQuietly(app, query->words);
-    words.no_cache = true;
-    if (!parsed || !Understand(words, options.reader)) return kDone;
-    return CompleteRecorded(query->prefix, options.reader);
-  }
+  if (const std::optional<int> status = CompleteRecorded(app, arguments, words, options.reader))
+    return *status;
   const auto end = std::ranges::find(arguments, "--");
   if (const std::optional<int> status = Parse(app, Arguments(arguments.begin(), end)))
     return *status;
