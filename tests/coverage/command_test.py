@@ -5,6 +5,7 @@ or gone, recordings with losses, code made at run time, and inputs that are none
 
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -116,6 +117,29 @@ class Own(unittest.TestCase):
         with open(path, "wb") as file:
             file.write(b"flowback-coverage 1\nabc")
         self.coverage("other.part", status=8)
+
+    def test_part_that_cannot_be_written_stays_the_old_one(self):
+        self.record("kept", [])
+        self.coverage("kept.data", "--save", "kept.part")
+        part = os.path.join(self.folder, "kept.part")
+        with open(part, "rb") as file:
+            before = file.read()
+        os.symlink("kept.part", part + ".link")
+        for words in (["merge", "-o", "kept.part", "kept.part", "kept.part"],
+                      ["coverage", "kept.part", "kept.part", "--save", "kept.part.link"]):
+            # No file may grow beyond half of it.
+            done = subprocess.run([FLOWBACK, *words], cwd=self.folder, capture_output=True, text=True, check=False,
+                                  restore_signals=False, preexec_fn=lambda: resource.setrlimit(
+                                      resource.RLIMIT_FSIZE, (len(before) // 2, len(before) // 2)))
+            self.assertNotEqual(done.returncode, 0, words)
+            self.assertIn("writing failed", done.stderr)
+            with open(part, "rb") as file:
+                self.assertEqual(file.read(), before, words)
+            self.assertEqual([name for name in os.listdir(self.folder) if ".new-" in name], [])
+        run([FLOWBACK, "merge", "-o", "kept.part.link", "kept.part", "kept.part"], cwd=self.folder)
+        self.assertTrue(os.path.islink(part + ".link"))
+        with open(part, "rb") as file:
+            self.assertNotEqual(file.read(), before)
 
 
 @unittest.skipUnless(os.path.isdir(GENERATED), "the shared recordings are not there")
