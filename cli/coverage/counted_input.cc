@@ -32,7 +32,7 @@ Status CountedInput::Prepare() {
   inputs_->set_times(!options_.time.empty());
   threads_.GroupByThread(recording_, *inputs_);
   losses_.AddRecording(recording_);
-  return Select(options_, threads_);
+  return {};
 }
 
 Result<std::unique_ptr<Decoder>> CountedInput::NewDecoder() {
@@ -47,34 +47,52 @@ std::string CountedInput::NameOf(const StreamOwner& thread) const {
   return comm.empty() ? thread.label : fmt::format("{} {}", thread.label, Printable(comm));
 }
 
-Result<CoverageCounts> CountedInput::Count(const std::vector<StreamOwner>& owners) {
+uint64_t CountedInput::CountBytes() const {
   uint64_t bytes = 0;
-  for (const StreamOwner& owner : owners)
+  for (const StreamOwner& owner : threads())
     for (const FlowPiece& piece : owner.pieces) bytes += piece.end - piece.begin;
-  losses_.AddStreamBytes(bytes);
-  bytes_done_ = 0;
-  const WorkProgress progress("coverage", bytes, bytes_done_);
+  return bytes;
+}
+
+CoverageRequest CountedInput::Request() {
   CoverageRequest request{.recording = recording_,
                           .code = *code_,
                           .inputs = *inputs_,
-                          .owners = owners,
+                          .owners = threads(),
                           .make_decoder = [this] { return NewDecoder(); }};
   request.on_loss = [this](const DataLoss& loss) { losses_.Add(loss); };
   if (options_.time.empty())
     request.check = [unit = source_->Unit()](const ByteAccount& account, const Stream& stream) {
       return CheckAccount(account, stream, unit);
     };
-  return CountCoverage(request);
+  return request;
+}
+
+Result<CoverageCounts> CountedInput::Count() {
+  losses_.AddStreamBytes(CountBytes());
+  std::optional<WorkProgress> progress;
+  if (tells_progress_) progress.emplace("coverage", CountBytes(), bytes_done_);
+  return CountCoverage(Request());
+}
+
+Result<std::vector<CoverageCounts>> CountedInput::CountThreads() {
+  losses_.AddStreamBytes(CountBytes());
+  const WorkProgress progress("coverage", CountBytes(), bytes_done_);
+  return CountCoverageByOwner(Request());
 }
 
 Status CountedInput::CheckInputs() const { return CheckUncut(recording_, &*code_); }
+
+void CountedInput::KeepBlocks() {
+  if (CheckWhole(code_->files())) code_->KeepBlocks();
+}
 
 int CountedInput::Finish() {
   const std::string input = options_.InputName();
   losses_.Warn(input);
   losses_.images().Warn(*code_, options_);
   WarnOfModes(*code_, input);
-  if (CheckWhole(code_->files())) code_->KeepBlocks();
+  KeepBlocks();
   WarnOfCache(*code_);
   if (recording_.refusal) return Report(*recording_.refusal);
   if (!options_.time.empty() && !found_in_span_)
