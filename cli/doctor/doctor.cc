@@ -148,7 +148,7 @@ int RunDoctor(const Arguments& arguments) {
   const char* path = std::getenv("PATH");
   Diagnosis diagnosis{ReadHostFacts(root, path == nullptr ? "" : path), {}, {}};
   root.empty() ? TryRecording(diagnosis.facts) : ReadTrials(root, diagnosis.facts);
-  diagnosis.verdicts = JudgeEngines(diagnosis.facts, RecordEngineNames());
+  diagnosis.verdicts = JudgeEngines(diagnosis.facts);
   diagnosis.notes = JudgePermissions(diagnosis.facts);
   Output output;
   if (json)
