@@ -345,6 +345,7 @@ void DecodeJob::WarnOfNothingFound() {
 
 void DecodeJob::Keep() const {
   code_->KeepBlocks();
+  lines_.Keep();
   if (kept_ && ToldAll(*code_)) kept_->Keep();
 }
 

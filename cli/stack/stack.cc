@@ -240,6 +240,7 @@ int StackJob::Finish(Output& output, const Status& status) {
   if (CheckWhole(code_->files())) {
     code_->KeepBlocks();
     if (kept_ && ToldAll(*code_)) kept_->Keep();
+    lines_.Keep();
   }
   WarnOfCache(*code_);
   if (!status) return Report(status.error(), options_.reader.InputName());

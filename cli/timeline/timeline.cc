@@ -285,6 +285,7 @@ Status TimelineJob::FindTimeline(const TimelineOptions& options) {
 // or which names a function that was not called may have meant.
 void TimelineJob::Keep() const {
   code_->KeepBlocks();
+  lines_.Keep();
   const bool told_all = ToldAll(*code_) && (!pattern_ || calls_ != 0);
   if (timeline_ && !was_kept_ && told_all) kept_->Keep(*timeline_);
 }
