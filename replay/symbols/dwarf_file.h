@@ -57,6 +57,7 @@ struct UnitInfo {
   std::vector<LineRow> rows;       // in no order; may overlap in damaged files
   std::vector<Subroutine> subroutines;
   std::vector<SubroutineRange> ranges;  // likewise
+  bool is_split = false;                // a part of it is in another file, or would be
 };
 
 struct DwarfRequest {

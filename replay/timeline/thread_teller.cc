@@ -252,15 +252,17 @@ void ThreadTeller::OnExit(const Call& call, size_t depth, CallExit how, uint64_t
   if (frame.focus && InSpan(frame.begin, cursor_)) {
     const bool ended =
         how == CallExit::kReturn || how == CallExit::kTailCall || how == CallExit::kUnwound;
+    const bool whole = ended && !frame.partial;
+    const uint64_t duration = cursor_.time - frame.begin.time;
     if (!frame.folded) {
       NodeCounts& counts = tree_.Of(frame.node);
       ++counts.count;
-      if (frame.partial || !ended)
-        ++counts.partial;
+      if (whole)
+        counts.durations.Add(duration);
       else
-        counts.durations.Add(cursor_.time - frame.begin.time);
+        ++counts.partial;
     }
-    Keep(call, frame, how, instructions);
+    if (!kept_.LeaveOut(whole, duration)) Keep(call, frame, how, instructions);
   }
   TakeTop();
   const bool over = how == CallExit::kLost || how == CallExit::kReplaced || how == CallExit::kEnd;

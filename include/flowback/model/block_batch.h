@@ -224,12 +224,27 @@ class BlockRuns {
     return all;
   }
   bool IsLast() const { return next_ == batch_.steps.size(); }
+  const BlockTable& table() const { return table_; }
   const CodeBlock& block() const { return table_[step_.number()]; }
   BlockStep step() const { return step_; }
   bool taken() const { return step_.taken(); }
   // Where control went.
   uint64_t next() const {
     return IsLast() ? batch_.next : table_[batch_.steps[next_].number()].address;
+  }
+  // The step behind this one. REQUIRES: it is not the last one.
+  BlockStep next_step() const { return batch_.steps[next_]; }
+  // When the block's last instruction executed, as run() has it; for whoever needs no more.
+  struct End {
+    uint64_t tsc = 0;
+    TscInterval bounds;
+  };
+  End end() {
+    if (batch_.times.empty()) return {batch_.tsc, {}};
+    const TimedPart& part = PartOf(behind_);
+    End end{part.LastAt(behind_), part.bounds};
+    if (part.end == behind_ && part.last_lo != 0) end.bounds.lo = part.last_lo;
+    return end;
   }
   const BlockRun& run() {
     const CodeBlock& at = block();

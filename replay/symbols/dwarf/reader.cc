@@ -164,6 +164,7 @@ class Reader {
     UnitInfo info;
     if (number >= units_.size()) return info;
     DWARFUnit& unit = *units_[number];
+    info.is_split = unit.getDWOId().has_value();
     AddLines(unit, info);
     AddSubroutines(unit, info);
     return info;
@@ -458,11 +459,7 @@ class Server {
   }
 
   void Unit(const UnitInfo& info, WireWriter& reply) {
-    reply.Put(info.files);
-    reply.Put(info.names);
-    reply.Put(info.rows);
-    reply.Put(info.subroutines);
-    reply.Put(info.ranges);
+    reply.Put(info);
     reply.Put(reader_.problems());
   }
 
