@@ -40,6 +40,13 @@ size_t ColumnsOf(std::string_view text) {
       std::ranges::count_if(text, [](char c) { return (static_cast<uint8_t>(c) & 0xc0) != 0x80; }));
 }
 
+std::string IpcWords(const CycleShare& cycles) {
+  if (cycles.likely == 0) return "-";
+  const double ipc = static_cast<double>(cycles.instructions) / static_cast<double>(cycles.likely);
+  const bool proven = (cycles.hi - std::min(cycles.hi, cycles.lo)) <= cycles.likely / 20;
+  return fmt::format("{}{:.2f}", proven ? "" : "~", ipc);
+}
+
 std::string NameWords(std::string_view name, size_t most) {
   // What is beyond is not shown in any case, however long the name is.
   std::string text = Printable(name.substr(0, 4 * most));

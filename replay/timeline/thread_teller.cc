@@ -170,7 +170,43 @@ void ThreadTeller::ChargePiece(const ClassSpan& span, const TimePoint& from, con
   counts.self.hi += std::max(b.hi - std::min(b.hi, a.lo), end - begin);
 }
 
+void ThreadTeller::OnBlock(const BlockRun& run) {
+  if (run.cycles.any()) NoteCycles(stack_.instructions() + run.lengths.size(), run.cycles, run.tsc);
+  stack_.OnBlock(run);
+  GiveCycles();
+}
+
+void ThreadTeller::OnBlocks(const BlockBatch& batch) {
+  const uint64_t before = stack_.instructions();
+  for (const TimedPart& part : batch.times)
+    if (part.cycles.any()) NoteCycles(before + part.end, part.cycles, part.LastAt(part.end));
+  stack_.OnBlocks(batch);
+  GiveCycles();
+}
+
+void ThreadTeller::OnEvent(const TraceEvent& event) {
+  if (event.cycles.any()) NoteCycles(stack_.instructions(), event.cycles, event.tsc);
+  stack_.OnEvent(event);
+}
+
+void ThreadTeller::NoteCycles(uint64_t behind, CycleMark mark, uint64_t tsc) {
+  const bool counts = account_ == nullptr || plan_.options.span.Contains(plan_.unit.At(tsc));
+  cycles_.Note(behind, mark, counts);
+}
+
+// Where no call begins or ends for long, so that no more marks wait. What executed in a call that
+// is not told of yet waits for it.
+void ThreadTeller::GiveCycles() {
+  constexpr size_t kMany = 4096;
+  if (cycles_.waiting() < kMany) return;
+  const std::vector<Call>& calls = stack_.calls();
+  const bool all_told = calls.size() <= on_.frames.size();
+  cycles_.Give(all_told ? stack_.instructions() : calls.back().instructions_before, current_,
+               current_depth_);
+}
+
 void ThreadTeller::ChargeInstructions(uint64_t until, uint32_t node) {
+  if (cycles_.active()) cycles_.Give(until, node, current_depth_);
   if (until <= instructions_) return;
   if (plan_.options.span.Contains(cursor_.time) || account_ == nullptr)
     tree_.Of(node).instructions += until - instructions_;
@@ -229,6 +265,7 @@ void ThreadTeller::EnterAround(const Call& call, const TimePoint& at) {
   const uint32_t inner = on_.root;
   on_.root = tree_.PutUnder(inner, function);
   kept_.MoveIn();
+  cycles_.MoveIn();
   on_.frames.push_back(
       {.node = inner, .function = function, .focus = true, .partial = true, .begin = cursor_});
   TakeTop();
@@ -238,6 +275,8 @@ void ThreadTeller::EnterAround(const Call& call, const TimePoint& at) {
 void ThreadTeller::TakeTop() {
   const bool none = on_.frames.empty();
   current_ = Top();
+  current_depth_ = on_.frames.size();
+  if (none) cycles_.Pass(current_, 0);
   current_function_ = none ? CallPath::kNoFunction : on_.frames.back().function;
   current_focus_ = !none && plan_.options.focus && on_.frames.back().focus;
 }
@@ -286,7 +325,8 @@ void ThreadTeller::Keep(const Call& call, const Frame& frame, CallExit how, uint
 
 // No caller of what was so far is found any more.
 void ThreadTeller::EndSegment() {
-  tree_.Merge(on_.root, 0);
+  cycles_.Switch();
+  tree_.Merge(on_.root, 0, cycles_.follows());
   on_.root = current_ = tree_.NewRoot();
   kept_.EndSegment();
 }
@@ -294,8 +334,10 @@ void ThreadTeller::EndSegment() {
 void ThreadTeller::OnSwitch(uint32_t stack) {
   const bool over = on_.frames.empty() && number_ != 0;
   const bool was_its = current_ == on_.root;
+  if (cycles_.active()) cycles_.Give(stack_.instructions(), current_, current_depth_);
+  cycles_.Switch();
   if (over)
-    tree_.Merge(on_.root, 0);
+    tree_.Merge(on_.root, 0, cycles_.follows());
   else
     parked_[number_] = std::move(on_);
   if (const auto found = parked_.find(stack); found != parked_.end()) {
@@ -308,12 +350,34 @@ void ThreadTeller::OnSwitch(uint32_t stack) {
   if (over && was_its) TakeTop();
 }
 
+// The one that it is in now, where nothing else happens any more.
+std::optional<TimelineCall> ThreadTeller::LastCall() const {
+  if (account_ == nullptr || on_.frames.empty() || stack_.calls().empty()) return std::nullopt;
+  const TimeSpan& wanted = plan_.options.span;
+  const Frame& frame = on_.frames.back();
+  if (!frame.focus || wanted.end < account_->end) return std::nullopt;
+  return TimelineCall{.begin = std::max(cursor_.time, wanted.begin),
+                      .begin_lo = cursor_.lo,
+                      .begin_hi = cursor_.hi,
+                      .end = account_->end,
+                      .end_lo = account_->end,
+                      .end_hi = account_->end,
+                      .instructions = stack_.instructions() - instructions_,
+                      .function = frame.function,
+                      .depth = frame.depth,
+                      .stack = number_,
+                      .entry = stack_.calls().back().entry,
+                      .exit = CallExit::kEnd};
+}
+
 void ThreadTeller::Finish(ThreadTimeline& thread) {
+  thread.last = LastCall();
   if (account_ != nullptr) Charge(TimePoint::Exact(account_->end), current_, current_);
   stack_.Finish();
   tree_.Merge(on_.root, 0);
   for (auto& [number, parked] : parked_) tree_.Merge(parked.root, 0);
   kept_.Take(thread);
+  thread.cycles = cycles_.totals();
   thread.folded = folded_;
   thread.strip = strip_.Take();
 }

@@ -111,6 +111,7 @@ struct TimedPart {
   TscInterval bounds;
   uint64_t last_lo = 0;  // a closer lower bound of its last instruction's time; 0: bounds.lo
   TimeLine line;         // counts from the batch's first instruction
+  CycleMark cycles;      // at its last instruction, which then is a block's last one
 
   // When the instruction executed that is the batch's `count`th; 0: nothing is known. One that
   // ends its block may have a closer bound.
@@ -259,6 +260,7 @@ class BlockRuns {
     run_.first_tsc = first.FirstAt(before_ + 1);
     const TimedPart& last = PartOf(behind_);
     run_.last_lo = last.end == behind_ ? last.last_lo : 0;
+    run_.cycles = last.end == behind_ ? last.cycles : CycleMark();
     run_.tsc = last.LastAt(behind_);
     return run_;
   }
