@@ -105,11 +105,12 @@ std::string LongestCall(const TimelineView& view, const ThreadTimeline& thread) 
                      call.IsWhole() ? "" : " (its begin or its end was not seen)");
 }
 
-// A call that never ends is no longest one, but may be all that the thread did.
+// A call that never ends is no longest one, but may be all that the thread did. What a thread
+// begins with never ends, either: where a call in it took nearly as long, that says more.
 bool SpentItsTimeInLast(const ThreadTimeline& thread) {
   if (!thread.last) return false;
   const uint64_t longest = thread.longest->IsWhole() ? thread.longest->duration() : 0;
-  return thread.last->duration() > longest;
+  return thread.last->duration() - thread.last->duration() / 5 > longest;
 }
 
 std::string LastCall(const TimelineView& view, const ThreadTimeline& thread) {

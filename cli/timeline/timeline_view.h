@@ -77,7 +77,8 @@ std::string ShareWords(uint64_t part, uint64_t whole);           // "12.5 %"
 std::string IpcWords(const CycleShare& cycles);
 std::string NameWords(std::string_view name, size_t most);  // printable, cut
 std::string NameOf(const TimelineView& view, uint32_t function, size_t most);
-std::string NameOf(const TimelineView& view, const ThreadTimeline& thread);
+// Its number is told in any case.
+std::string NameOf(const TimelineView& view, const ThreadTimeline& thread, size_t most = 29);
 size_t ColumnsOf(std::string_view text);  // that a terminal shows it in
 // Threads by how long they live, the longest first.
 std::vector<const ThreadTimeline*> ByLife(const Timeline& timeline);

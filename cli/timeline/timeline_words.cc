@@ -67,11 +67,12 @@ std::string NameOf(const TimelineView& view, uint32_t function, size_t most) {
   return NameWords(view.timeline->functions[function].name, most);
 }
 
-std::string NameOf(const TimelineView& view, const ThreadTimeline& thread) {
+std::string NameOf(const TimelineView& view, const ThreadTimeline& thread, size_t most) {
   if (thread.tid >= 0) {
     const CommSpan comm = view.threads->CommAt(thread.tid, 0);
-    const std::string name = NameWords(comm.comm, 20);
-    return name.empty() ? std::to_string(thread.tid) : fmt::format("{} {}", name, thread.tid);
+    const std::string number = std::to_string(thread.tid);
+    const std::string name = NameWords(comm.comm, most - std::min(most, number.size() + 1));
+    return name.empty() ? number : fmt::format("{} {}", name, number);
   }
   if (thread.stream == nullptr) return "?";
   return thread.stream->cpu >= 0 ? fmt::format("(cpu{}: whose is not known)", thread.stream->cpu)

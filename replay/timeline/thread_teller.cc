@@ -301,26 +301,29 @@ void ThreadTeller::OnExit(const Call& call, size_t depth, CallExit how, uint64_t
       else
         ++counts.partial;
     }
-    if (!kept_.LeaveOut(whole, duration)) Keep(call, frame, how, instructions);
+    if (how == CallExit::kEnd && on_.frames.size() + 1 == long_open_ && !last_)
+      last_ = Describe(call, frame, how, instructions);
+    if (!kept_.LeaveOut(whole, duration)) kept_.Add(Describe(call, frame, how, instructions));
   }
   TakeTop();
   const bool over = how == CallExit::kLost || how == CallExit::kReplaced || how == CallExit::kEnd;
   if (depth == 0 && over) EndSegment();
 }
 
-void ThreadTeller::Keep(const Call& call, const Frame& frame, CallExit how, uint64_t instructions) {
-  kept_.Add({.begin = frame.begin.time,
-             .begin_lo = frame.begin.lo,
-             .begin_hi = frame.begin.hi,
-             .end = cursor_.time,
-             .end_lo = cursor_.lo,
-             .end_hi = cursor_.hi,
-             .instructions = instructions,
-             .function = frame.function,
-             .depth = frame.depth,
-             .stack = number_,
-             .entry = call.entry,
-             .exit = how});
+TimelineCall ThreadTeller::Describe(const Call& call, const Frame& frame, CallExit how,
+                                    uint64_t instructions) const {
+  return {.begin = frame.begin.time,
+          .begin_lo = frame.begin.lo,
+          .begin_hi = frame.begin.hi,
+          .end = cursor_.time,
+          .end_lo = cursor_.lo,
+          .end_hi = cursor_.hi,
+          .instructions = instructions,
+          .function = frame.function,
+          .depth = frame.depth,
+          .stack = number_,
+          .entry = call.entry,
+          .exit = how};
 }
 
 // No caller of what was so far is found any more.
@@ -350,33 +353,25 @@ void ThreadTeller::OnSwitch(uint32_t stack) {
   if (over && was_its) TakeTop();
 }
 
-// The one that it is in now, where nothing else happens any more.
-std::optional<TimelineCall> ThreadTeller::LastCall() const {
-  if (account_ == nullptr || on_.frames.empty() || stack_.calls().empty()) return std::nullopt;
-  const TimeSpan& wanted = plan_.options.span;
-  const Frame& frame = on_.frames.back();
-  if (!frame.focus || wanted.end < account_->end) return std::nullopt;
-  return TimelineCall{.begin = std::max(cursor_.time, wanted.begin),
-                      .begin_lo = cursor_.lo,
-                      .begin_hi = cursor_.hi,
-                      .end = account_->end,
-                      .end_lo = account_->end,
-                      .end_hi = account_->end,
-                      .instructions = stack_.instructions() - instructions_,
-                      .function = frame.function,
-                      .depth = frame.depth,
-                      .stack = number_,
-                      .entry = stack_.calls().back().entry,
-                      .exit = CallExit::kEnd};
+// So many of the calls that it is in now, of which the innermost is ThreadTimeline::last.
+size_t ThreadTeller::LongOpen() const {
+  if (account_ == nullptr || plan_.options.span.end < account_->end) return 0;
+  const uint64_t begin = std::max(account_->begin, plan_.options.span.begin);
+  const uint64_t half = (account_->end - std::min(begin, account_->end)) / 2;
+  size_t open = on_.frames.size();
+  while (open != 0 && account_->end - std::max(on_.frames[open - 1].begin.time, begin) < half)
+    --open;
+  return open;
 }
 
 void ThreadTeller::Finish(ThreadTimeline& thread) {
-  thread.last = LastCall();
+  long_open_ = LongOpen();
   if (account_ != nullptr) Charge(TimePoint::Exact(account_->end), current_, current_);
   stack_.Finish();
   tree_.Merge(on_.root, 0);
   for (auto& [number, parked] : parked_) tree_.Merge(parked.root, 0);
   kept_.Take(thread);
+  thread.last = last_;
   thread.cycles = cycles_.totals();
   thread.folded = folded_;
   thread.strip = strip_.Take();

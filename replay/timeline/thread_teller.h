@@ -111,10 +111,11 @@ class ThreadTeller final : public CallListener {
   void TakeTop();
   Frame FrameOf(const Call& call);
   bool InSpan(const TimePoint& begin, const TimePoint& end) const;
-  void Keep(const Call& call, const Frame& frame, CallExit how, uint64_t instructions);
+  TimelineCall Describe(const Call& call, const Frame& frame, CallExit how,
+                        uint64_t instructions) const;
   void EndSegment();
   uint32_t Top() const { return on_.frames.empty() ? on_.root : on_.frames.back().node; }
-  std::optional<TimelineCall> LastCall() const;
+  size_t LongOpen() const;
   size_t TreeSize() const { return plan_.paths + tree_.size(); }
 
   const TellerPlan& plan_;
@@ -138,6 +139,8 @@ class ThreadTeller final : public CallListener {
   size_t span_ = 0;  // of the account's, that the cursor is in
   uint64_t instructions_ = 0;
   uint64_t folded_ = 0;
+  size_t long_open_ = 0;
+  std::optional<TimelineCall> last_;
 };
 
 }  // namespace flowback

@@ -146,8 +146,7 @@ struct ThreadTimeline {
   uint64_t shortest = 0;            // what is that long is in `calls`
   uint64_t folded = 0;              // calls counted with their callers: too many paths, too deep
   std::optional<TimelineCall> longest;  // of the whole calls; else of all
-  // What it was in at its end, from when that was the innermost call without a break; with the
-  // instructions of that time.
+  // The innermost of the calls that it was in at its end that took half of its life at least.
   std::optional<TimelineCall> last;
   std::vector<ClassSpan> spans;    // within the span asked for; where they are wanted
   std::vector<StripColumn> strip;  // from Timeline::begin on, all of one length
