@@ -329,8 +329,8 @@ class FlowEngine : private FlowState {
     if constexpr (Sink::kWantsTimes)
       if (clock_.tsc() != 0) sink_.Mark(clock_.Mark(kind), state_ == State::kOn);
   }
-  void PacketEnd() {
-    if constexpr (Sink::kWantsTimes) sink_.PacketEnd();
+  void EndPacket([[maybe_unused]] PacketEnding ending) {
+    if constexpr (Sink::kWantsTimes) sink_.PacketEnd(ending);
   }
   uint64_t Retired() const {
     if constexpr (Sink::kWantsTimes) return sink_.retired();
@@ -339,7 +339,8 @@ class FlowEngine : private FlowState {
   // Of a branch's TIP.
   void TipEnd() {
     if constexpr (Sink::kWantsTimes)
-      if (sink_.WantsPacketEnd()) MayBeLate() ? sink_.DeferredEnd() : sink_.PacketEnd();
+      if (sink_.WantsPacketEnd())
+        sink_.PacketEnd(MayBeLate() ? PacketEnding::kDeferred : PacketEnding::kProven);
   }
   // Whether the packet in work may have been held back.
   void HoldBack([[maybe_unused]] bool held) {
@@ -347,15 +348,12 @@ class FlowEngine : private FlowState {
   }
   // Whether a branch's TIP may be written some time after the branch.
   bool MayBeLate() { return deferred_tips_ || !TipsComeAtOnce(); }
-  // Behind one that says nothing of the flow, instructions may follow that are older than it.
-  void StatusEnd() {
-    if constexpr (Sink::kWantsTimes) sink_.StatusEnd();
-  }
   // A full TNT was sent when its last branch executed. Others were sent off by the packet behind
   // them, and belong to it: so does a full short one where long ones are in use.
   void TntEnd([[maybe_unused]] unsigned count, [[maybe_unused]] const uint8_t* next) {
     if constexpr (Sink::kWantsTimes)
-      if (sink_.WantsPacketEnd() && IsFullTnt(count) && FollowedByTnt(next)) sink_.PacketEnd();
+      if (sink_.WantsPacketEnd() && IsFullTnt(count) && FollowedByTnt(next))
+        sink_.PacketEnd(PacketEnding::kProven);
   }
   bool FollowedByTnt(const uint8_t* next);
   [[gnu::always_inline]] Moment Now() const { return {clock_.tsc(), in_transaction_}; }

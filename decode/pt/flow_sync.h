@@ -146,7 +146,7 @@ template <FlowSink Sink>
 void FlowEngine<Sink>::EndOf(const Packet& packet, bool transfers, bool told) {
   if constexpr (Sink::kWantsTimes) {
     if (std::holds_alternative<Tip>(packet) && !transfers) return TipEnd();
-    StandsForItself(packet) || told ? PacketEnd() : StatusEnd();
+    EndPacket(StandsForItself(packet) || told ? PacketEnding::kProven : PacketEnding::kStatus);
   }
 }
 

@@ -40,7 +40,7 @@ class SegmentReader final : public FlowReader {
     Engine& engine = work_->engine;
     if (!std::exchange(begun_, true)) engine.Begin();
     engine.RunJustTo(std::min<uint64_t>(offset, input_.bytes.size()));
-    work_->sink.Flush();
+    work_->sink.TellFlow();
     work_->receiver.HandOnKnown();
     if (engine.offset() < input_.bytes.size() || work_->sink.Done()) return;
     engine.RunJustTo(input_.bytes.size());  // a gap may lie there
