@@ -59,8 +59,7 @@ TEST_F(Telling, FlowGoesOnAheadOfWhatComesBehindIt) {
 }
 
 TEST_F(Telling, APacketsEndMattersOnceATimeWasTold) {
-  for (const auto ending :
-       {PacketEnding::kProven, PacketEnding::kDeferred, PacketEnding::kStatus})
+  for (const auto ending : {PacketEnding::kProven, PacketEnding::kDeferred, PacketEnding::kStatus})
     EXPECT_EQ(TimesToldBy([&] { sink_.PacketEnd(ending); }), 0);
   Mark(TimeMark::Kind::kTsc, 100);
   EXPECT_TRUE(sink_.WantsPacketEnd());
