@@ -162,8 +162,7 @@ class SegmentReader final : public FlowReader {
     const Carry& carry = std::get<Carry>(*kept.middle);
     return carry.place.history != nullptr &&
            carry.place.epoch < carry.place.history->epochs.size() && carry.state.pos_ != nullptr &&
-           carry.state.end_ != nullptr && carry.state.next_change_ <= input_.changes.size() &&
-           carry.state.next_gap_ <= input_.gaps.size();
+           carry.state.end_ != nullptr && carry.state.parts_.Fits(input_);
   }
   const StateNames& Names() const {
     if (!names_) names_.emplace(input_, memory_.graphs);
