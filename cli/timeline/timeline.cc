@@ -9,8 +9,8 @@
 #include <set>
 
 #include "cli/command.h"
-#include "cli/decode/function_filter.h"
 #include "cli/help/completion.h"
+#include "cli/listing/function_filter.h"
 #include "cli/options/arguments.h"
 #include "cli/reading/kept_index.h"
 #include "cli/reading/reader_options.h"

@@ -15,6 +15,7 @@
 
 #include "decode/pt/clock.h"
 #include "decode/pt/flow_names.h"
+#include "decode/pt/packet_ending.h"
 #include "decode/pt/path_memo.h"
 #include "flowback/base/flow_digest.h"
 #include "flowback/decode/effort.h"
@@ -65,9 +66,8 @@ class SinkDefaults {
 
   // Block's `next`; else it is 0 where the code alone would tell it.
   static constexpr bool kWantsAddresses = false;
-  // Marks of the trace's clock, and the ends of packets. The sink has Mark, WantsPacketEnd,
-  // PacketEnd, DeferredEnd (of a TIP that may have been held back), HoldBack (of such a one before
-  // its flow), StatusEnd (of a packet that says nothing of the flow) and LossBegins.
+  // Marks of the trace's clock, and how packets end. The sink has Mark, WantsPacketEnd, PacketEnd,
+  // HoldBack (of a TIP that may have been held back, before its flow) and LossBegins.
   static constexpr bool kWantsTimes = false;
   // Whole paths at a time, by the memo of walks (path_memo.h), whose content is kMemoContent. The
   // engine itself adds a path's instructions to flow(), which only such a sink has.
@@ -161,10 +161,8 @@ template <class Sink>
 concept TakesTimes = requires(Sink& sink, const TimeMark& mark) {
   sink.Mark(mark, bool{});
   { sink.WantsPacketEnd() } -> std::same_as<bool>;
-  sink.PacketEnd();
-  sink.DeferredEnd();
+  sink.PacketEnd(PacketEnding::kProven);
   sink.HoldBack(bool{});
-  sink.StatusEnd();
   sink.LossBegins();
 };
 

@@ -40,7 +40,7 @@ class SegmentReader final : public FlowReader {
     Engine& engine = work_->engine;
     if (!std::exchange(begun_, true)) engine.Begin();
     engine.RunJustTo(std::min<uint64_t>(offset, input_.bytes.size()));
-    work_->sink.Flush();
+    work_->sink.TellFlow();
     work_->receiver.HandOnKnown();
     if (engine.offset() < input_.bytes.size() || work_->sink.Done()) return;
     engine.RunJustTo(input_.bytes.size());  // a gap may lie there
@@ -162,8 +162,7 @@ class SegmentReader final : public FlowReader {
     const Carry& carry = std::get<Carry>(*kept.middle);
     return carry.place.history != nullptr &&
            carry.place.epoch < carry.place.history->epochs.size() && carry.state.pos_ != nullptr &&
-           carry.state.end_ != nullptr && carry.state.next_change_ <= input_.changes.size() &&
-           carry.state.next_gap_ <= input_.gaps.size();
+           carry.state.end_ != nullptr && carry.state.parts_.Fits(input_);
   }
   const StateNames& Names() const {
     if (!names_) names_.emplace(input_, memory_.graphs);

@@ -36,9 +36,6 @@ class StaticLines {
   const std::vector<std::string>& files() const { return files_; }
   // Null: nothing is known of the line there.
   const StaticLine* At(uint64_t address) const;
-  // Sentences: source files that were changed after the object was made, so that what is in them
-  // now may not be what was compiled.
-  std::vector<std::string> Problems(const ObjectImage& image) const;
 
  private:
   std::vector<StaticLine> lines_;
