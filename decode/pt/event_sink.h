@@ -88,11 +88,8 @@ class EventSink : public Base {
     told_ = flow.count;
     done_ = receiver_.Done();
   }
-  // All has been counted, and the receiver knows of it.
-  void End() {
-    Tell();
-    this->CountUses();
-  }
+  // The receiver knows of all.
+  void End() { Tell(); }
   void Enter(const ThreadStay* stay, const PartMark& mark) {
     Tell();
     Base::Enter(stay, mark);
