@@ -40,7 +40,9 @@ class Writer:
     def statement(self, depth, number):
         kind = self.random.randrange(10)
         if depth > 4 or kind < 3:
-            self.out(depth, f"{self.random.choice('st')} {self.random.choice(['=', '+=', '^='])} {self.value()};")
+            name, value = self.random.choice("st"), self.value()
+            operator = "+=" if value == name else self.random.choice(["=", "+=", "^="])
+            self.out(depth, f"{name} {operator} {value};")
         elif kind < 6:
             self.out(depth, f"if ({self.condition()}) {{")
             self.block(depth + 1, number)

@@ -60,8 +60,8 @@ class Generated(unittest.TestCase):
     def compare(self, gcov, told):
         ours = {each["line"]: each["times"] for each in told if each["type"] == "line"}
         theirs = {each["line_number"]: each["count"] for each in gcov["lines"]}
-        # An assignment of a variable to itself has no code.
-        self.assertLessEqual(len(theirs.keys() - ours.keys()), 0.005 * len(theirs))
+        # An assignment that changes nothing has no code.
+        self.assertLessEqual(len(theirs.keys() - ours.keys()), 0.01 * len(theirs))
         different = {line for line in theirs.keys() & ours.keys() if ours[line] != theirs[line]}
         print(f"{len(theirs)} lines, {len(different)} different, {sum(count == 0 for count in theirs.values())} never")
         self.assertGreater(len(theirs), 1000)
