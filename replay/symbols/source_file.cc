@@ -124,6 +124,7 @@ SourcePlace SourceFile::Find(uint64_t file_offset) {
   place.begin = std::max(line_range.begin, range->begin) + to_offset;
   place.end = std::min(line_range.end, range->end) + to_offset;
   place.frames = FramesOf(unit, number - 1);
+  place.is_statement = line_range.is_statement;
   place.scope = unit.first_scope + (line_range.subroutine == kNone ? 0 : line_range.subroutine + 1);
   return place;
 }

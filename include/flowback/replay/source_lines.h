@@ -31,6 +31,9 @@ struct SourcePlace {
   // Equal for two places exactly when they are in the same copy of the same inlined or other
   // function, so that a loop through one line can be told from two copies of it.
   uint64_t scope = 0;
+  // False: the compiler moved code of the line among that of others, and says that the line does
+  // not begin here (DWARF's is_stmt).
+  bool is_statement = true;
 
   bool known() const { return !frames.empty() && !frames.front().file.empty(); }
   bool SameLineAs(const SourcePlace& other) const {

@@ -254,6 +254,16 @@ class Reader {
     return entry->second;
   }
 
+  // Of several rows at one address, as compilers write for a debugger that stops there more than
+  // once, the last one holds for the code; that the line begins here another one may say.
+  static bool IsStatement(const std::vector<llvm::DWARFDebugLine::Row>& rows, size_t first,
+                          size_t i) {
+    const llvm::DWARFDebugLine::Row& row = rows[i];
+    for (size_t at = i + 1; at-- != first && rows[at].Address.Address == row.Address.Address;)
+      if (rows[at].IsStmt && rows[at].Line == row.Line && rows[at].File == row.File) return true;
+    return false;
+  }
+
   void AddLines(DWARFUnit& unit, UnitInfo& info) {
     numbers_ = {};
     numbers_.unit = &unit;
@@ -267,8 +277,8 @@ class Reader {
         const llvm::DWARFDebugLine::Row& row = rows[i];
         const uint64_t end = rows[i + 1].Address.Address;
         if (row.EndSequence || row.Address.Address >= end) continue;
-        info.rows.push_back(
-            {row.Address.Address, end, FileNumber(row.File, info), row.Line, row.Column});
+        info.rows.push_back({row.Address.Address, end, FileNumber(row.File, info), row.Line,
+                             row.Column, IsStatement(rows, sequence.FirstRowIndex, i)});
       }
     }
   }
