@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
-#include <cstdlib>
 
 #include "capture/record/host_facts.h"
 #include "capture/record/program_file.h"
@@ -52,8 +51,7 @@ struct RecordWords {
 
 // Why no hardware engine is taken, on this machine.
 std::string WhyNoHardware() {
-  const char* path = std::getenv("PATH");
-  return ReadHostFacts("", path == nullptr ? "" : path).pt_type
+  return ReadThisHost().pt_type
              ? "this version can't drive this machine's Intel PT yet (`perf record -e intel_pt//u "
                "-- CMD` can, and flowback reads it)"
              : "this machine has no Intel PT";
