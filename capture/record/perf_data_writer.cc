@@ -123,9 +123,9 @@ RecordBuffer Encode(const LostRecord& lost) {
 Result<std::unique_ptr<PerfDataWriter>> PerfDataWriter::Create(const RecordOptions& options,
                                                                const TraceClock& clock,
                                                                PerfHeaderFacts facts) {
-  const bool pipe = options.output_pipe >= 0;
-  auto file = pipe ? OutputFile::OfPipe(options.output, options.output_pipe)
-                   : OutputFile::Create(options.output);
+  const bool pipe = options.files.pipe >= 0;
+  auto file = pipe ? OutputFile::OfPipe(options.files.output, options.files.pipe)
+                   : OutputFile::Create(options.files.output);
   if (!file) return Fail(std::move(file.error()));
   std::unique_ptr<PerfDataWriter> writer(
       new PerfDataWriter(std::move(*file), std::move(facts), clock.conversion(), options));

@@ -56,8 +56,8 @@ class PerfDataWriter : public RecordingSink {
       : file_(std::move(file)),
         facts_(std::move(facts)),
         conversion_(conversion),
-        per_cpu_(options.per_cpu),
-        pipe_(options.output_pipe >= 0),
+        per_cpu_(options.streams.per_cpu),
+        pipe_(options.files.pipe >= 0),
         events_{TraceAttributes(options), SidebandAttributes(options)} {}
 
   Status WritePreamble(const RecordOptions& options, const TraceClock& clock);

@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+
+#include "cli/reading/cut_files.h"
 #include "cli/reading/stream_report.h"
 #include "cli/reading/time_words.h"
 #include "cli/text/printable.h"
@@ -21,7 +24,7 @@ Status CountedInput::Prepare() {
   if (Status status = opened_.OpenCode(); !status) return status;
   opened_.PrepareStreams(!CountsAll());
   opened_.losses().AddRecording(opened_.recording());
-  return opened_.ChooseThreads();
+  return {};
 }
 
 Result<std::unique_ptr<Decoder>> CountedInput::NewDecoder() {
@@ -36,17 +39,11 @@ std::string CountedInput::NameOf(const StreamOwner& thread) const {
   return comm.empty() ? thread.label : fmt::format("{} {}", thread.label, Printable(comm));
 }
 
-Result<CoverageCounts> CountedInput::Count(const std::vector<StreamOwner>& owners) {
-  uint64_t bytes = 0;
-  for (const StreamOwner& owner : owners)
-    for (const FlowPiece& piece : owner.pieces) bytes += piece.end - piece.begin;
-  opened_.losses().AddStreamBytes(bytes);
-  opened_.RestartProgress();
-  const WorkProgress progress = opened_.ShowProgress("coverage", bytes);
+CoverageRequest CountedInput::Request() {
   CoverageRequest request{.recording = opened_.recording(),
                           .code = opened_.code(),
                           .inputs = opened_.inputs(),
-                          .owners = owners,
+                          .owners = threads(),
                           .make_decoder = [this] { return NewDecoder(); }};
   request.on_loss = [this](const DataLoss& loss) { opened_.losses().Add(loss); };
   if (CountsAll())
@@ -54,7 +51,26 @@ Result<CoverageCounts> CountedInput::Count(const std::vector<StreamOwner>& owner
                                                       const Stream& stream) {
       return CheckAccount(account, stream, unit);
     };
-  return CountCoverage(request);
+  return request;
+}
+
+Result<CoverageCounts> CountedInput::Count() {
+  const uint64_t bytes = opened_.TraceBytes();
+  opened_.losses().AddStreamBytes(bytes);
+  std::unique_ptr<WorkProgress> progress;
+  if (tells_progress_) progress.reset(new WorkProgress(opened_.ShowProgress("coverage", bytes)));
+  return CountCoverage(Request());
+}
+
+Result<std::vector<CoverageCounts>> CountedInput::CountThreads() {
+  const uint64_t bytes = opened_.TraceBytes();
+  opened_.losses().AddStreamBytes(bytes);
+  const WorkProgress progress = opened_.ShowProgress("coverage", bytes);
+  return CountCoverageByOwner(Request());
+}
+
+void CountedInput::KeepBlocks() {
+  if (CheckWhole(opened_.code().files())) opened_.code().KeepBlocks();
 }
 
 int CountedInput::Finish() {

@@ -347,10 +347,10 @@ Obstacle ExplainRefusal(const HostFacts& facts, int error) {
   return {"the kernel refuses it", called, ""};
 }
 
-std::vector<Verdict> JudgeEngines(const HostFacts& facts,
-                                  const std::vector<std::string_view>& engines) {
-  const auto built = [&](std::string_view name) {
-    return std::ranges::find(engines, name) != engines.end();
+std::vector<Verdict> JudgeEngines(const HostFacts& facts) {
+  const auto built = [](std::string_view name) {
+    const RecorderInfo* recorder = FindRecorder(name);
+    return recorder != nullptr && recorder->built;
   };
   Verdict emulate = JudgeEmulator(facts, built("emulate"));
   Verdict short_emulate = JudgeShortEmulator(facts, built("emulate"));

@@ -45,6 +45,11 @@ Status OpenedRecording::ChooseThreads() {
   return Select(options_, threads_);
 }
 
+bool OpenedRecording::HasChosenThreads() {
+  threads_.GroupByThread(recording_, *inputs_);
+  return threads_.Select(options_.selection);
+}
+
 uint64_t OpenedRecording::TraceBytes() const {
   uint64_t bytes = 0;
   for (const StreamOwner& owner : threads_.owners())

@@ -62,6 +62,8 @@ class OpenedRecording {
   // Puts each thread's flow together, and keeps the threads that were asked for. Errors: kUsage
   // when nothing is left.
   Status ChooseThreads();
+  // The same; false when nothing is left, which is no error of one input among many.
+  bool HasChosenThreads();
 
   // What is open. REQUIRES: the step that opens it has succeeded.
   const ReaderOptions& options() const { return options_; }

@@ -57,11 +57,8 @@ class EventSink : public TellingSink<EventSink<kByMemo, Base>, TimeEstimator, Ba
     told_ = flow.count;
     this->UpdateDone();
   }
-  // All has been counted, and the receiver knows of it.
-  void End() {
-    TellFlow();
-    this->CountUses();
-  }
+  // The receiver knows of all.
+  void End() { TellFlow(); }
   void Enter(const ThreadStay* stay, const PartMark& mark) {
     TellFlow();
     Base::Enter(stay, mark);

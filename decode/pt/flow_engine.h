@@ -140,6 +140,8 @@ class FlowEngine : private FlowState {
   void Restore(const Carry& carry);
   void RunTo(size_t stop);
   void RunJustTo(size_t stop);
+  // Asks for its memo anew. REQUIRES: no uses are in it that are not counted.
+  void ForgetMemo() { memo_ = nullptr; }
   ByteAccount EndSegment();
   ByteAccount Finish();
   Carry Save() const;

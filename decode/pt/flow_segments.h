@@ -48,7 +48,7 @@ void FlowEngine<Sink>::Restore(const Carry& carry) {
 // As RunTo, but no packet behind the one at `stop` is taken, whatever the memos know.
 template <FlowSink Sink>
 void FlowEngine<Sink>::RunJustTo(size_t stop) {
-  memo_ = nullptr;  // other engines have used the memos since
+  if constexpr (!Sink::kKeepsUses) memo_ = nullptr;  // other engines have used the memos since
   stop_ = input_.bytes.data() + stop;
   if (pos_ != nullptr) LimitHotLoop(Offset(pos_));
   RunTo(stop);

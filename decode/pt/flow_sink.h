@@ -75,6 +75,8 @@ class SinkDefaults {
   static constexpr MemoContent kMemoContent = MemoContent::kUses;
   // The engine counts each use of a path, and tells the sink of the first one with Use.
   static constexpr bool kCountsUses = false;
+  // Uses may stay in the memo when the engine stops and goes on: no other engine has its memos.
+  static constexpr bool kKeepsUses = false;
   // The memo keeps how often each block was executed; the sink has TakeCounts.
   static constexpr bool kCountsBlocks = false;
   // The engine tells how many blocks there were on paths: AddBlocks.

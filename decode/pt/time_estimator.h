@@ -57,7 +57,15 @@ struct EstimatorState {
     uint64_t count = 0;         // instructions before it
     Number lo = 0;
     Number hi = 0;
-    Number last_lo = 0;  // of a block's, or the blocks', last instruction; 0: as lo
+    Number last_lo = 0;  // of a block's, or the blocks', last instruction; 0: as lo. Of an event
+                         // that a CYC times: that one
+  };
+  // The last mark of cycles that was told, and what came since.
+  struct LastCycles {
+    CycleMark::Since since = CycleMark::Since::kUnknown;  // what the next one will say
+    uint64_t all = 0;                                     // Mark::all_cycles
+    uint64_t count = 0;                                   // instructions before it
+    const ThreadStay* stay = nullptr;
   };
 
   TimeMarks marks_;
@@ -93,6 +101,7 @@ struct EstimatorState {
 
   size_t untold_ = 0;      // pieces of that kind that wait
   bool overfull_ = false;  // so much of them may have waited that what is known was not enough
+  LastCycles last_cycles_;
 };
 
 class TimeEstimator : private EstimatorState {
@@ -230,6 +239,10 @@ class TimeEstimator : private EstimatorState {
   void Finish();
   bool Done() const { return done_; }
 
+  // Whether tracing is off behind it.
+  static bool Stops(EventKind kind) {
+    return kind == EventKind::kStopped || kind == EventKind::kStoppedAsync;
+  }
   // Whether a block's last instruction had a packet, or a bit of one, of its own.
   static bool TakesPacket(InstructionClass last, BlockExit exit) {
     if (exit == BlockExit::kStopped) return true;
@@ -275,6 +288,8 @@ class TimeEstimator : private EstimatorState {
   void BeginStretch(const Piece& piece);
   void AddTimes(Piece& piece);
   void HandOn();
+  CycleMark CyclesAt(Number mark, uint64_t count, const ThreadStay* stay);
+  CycleMark CyclesOf(const Piece& piece, const TraceEvent& event);
   static void Limit(const ThreadStay& stay, TscInterval& bounds);
   [[gnu::always_inline]] TscInterval BoundsOf(const Piece& piece, const ThreadStay* stay) {
     TscInterval bounds;

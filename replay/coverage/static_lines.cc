@@ -31,7 +31,7 @@ class FileNumbers {
 
 bool Continues(const StaticLine& before, const StaticLine& line) {
   return before.end == line.begin && before.file == line.file && before.line == line.line &&
-         before.scope == line.scope;
+         before.scope == line.scope && before.is_statement == line.is_statement;
 }
 
 }  // namespace
@@ -54,7 +54,8 @@ StaticLines StaticLines::Of(const ObjectImage& image, const StaticCode& code, So
                           .file = numbers.Of(frame.file),
                           .line = frame.line,
                           .scope = place.scope,
-                          .is_inlined = frame.is_inlined};
+                          .is_inlined = frame.is_inlined,
+                          .is_statement = place.is_statement};
     if (!result.lines_.empty() && Continues(result.lines_.back(), line))
       result.lines_.back().end = end;
     else

@@ -105,6 +105,10 @@ class Checks(unittest.TestCase):
             ({"replay/writers/writers.def": "", "replay/writers/x.cc": ""}, "x.cc: not in"),
             ({"capture/formats/formats.def": 'FLOWBACK_FORMAT(Ctf, "CTF")\n'}, "MatchesCtf is not defined"),
             (
+                {"capture/record/recorders.def": 'FLOWBACK_RECORDER(x, "x", 0, CheckX, MakeXRecorder)\n'},
+                "MakeXRecorder is not defined",
+            ),
+            (
                 {
                     "capture/formats/formats.def": "",
                     "capture/formats/x.cc": "Status ReadX(const Candidate& c, Recording& r) {",

@@ -21,6 +21,7 @@ struct StaticLine {
   uint32_t line = 0;
   uint64_t scope = 0;  // as SourcePlace has it
   bool is_inlined = false;
+  bool is_statement = true;  // likewise
 };
 
 // Immutable.
