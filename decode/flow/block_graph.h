@@ -128,6 +128,16 @@ class BlockGraph {
   bool EndsOrMeets(uint32_t id, Predicate is_it) {
     return nodes_[id].terminates || Terminates(id) || Meets(id, is_it);
   }
+  // How many instructions there are from the begin of `id` to the end of the first block that needs
+  // a packet. REQUIRES: a walk comes to one.
+  uint64_t InstructionsToPacket(uint32_t id) {
+    uint64_t count = nodes_[id].count;
+    while (NeedsNoPacket(nodes_[id].kind)) {
+      id = Successor(id, 1);
+      count += nodes_[id].count;
+    }
+    return count;
+  }
   // Whether packets bind to the last instruction of `id`, as it has one of `flags`.
   bool Binds(uint32_t id, uint8_t flags) const {
     return nodes_[id].kind == NodeKind::kSpecial && (infos_[id].block->last.flags & flags) != 0;

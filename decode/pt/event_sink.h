@@ -24,6 +24,7 @@ class EventSink : public TellingSink<EventSink<kByMemo, Base>, TimeEstimator, Ba
   static constexpr bool kHearsPackets = kByMemo;
   // Another sink tells the flow before and behind in full, to the same receiver.
   static constexpr bool kLeavesGaps = !std::is_same_v<Base, CountingSink>;
+  static constexpr bool kTimesLeads = kByMemo && !kLeavesGaps;
 
   explicit EventSink(TimeEstimator& receiver) : Telling(receiver) {}
 
@@ -66,6 +67,11 @@ class EventSink : public TellingSink<EventSink<kByMemo, Base>, TimeEstimator, Ba
 
   // Tells the estimator of the instructions that paths have counted since it was told last.
   void TellFlow() { TellSome(false); }
+  // The first `count` of the instructions since then; a CYC times the last of them.
+  void TellLead(uint64_t count) {
+    told_ += count;
+    receiver_.OnInstructions(count, true);
+  }
 
  private:
   using Telling = TellingSink<EventSink, TimeEstimator, Base>;

@@ -192,6 +192,9 @@ class FlowEngine : private FlowState {
   HotStop RunMemoised();
   // The sink takes paths, and gives each block a time: a CYC divides the path behind it.
   static constexpr bool kTimesPaths = Sink::kMemoises && Sink::kListsBlocks && Sink::kWantsTimes;
+  // The sink takes paths, and times what is before and behind them. A CYC times a path's first
+  // branch; how many instructions lie before that, the code tells.
+  static constexpr bool kTimesLeads = Sink::kMemoises && Sink::kTimesLeads;
   // Whether CYC packets are there and need not be taken one by one.
   bool CycInLoop() const { return cycles_told_ && !errata_.cyc_cut_by_ovf; }
   // Whether they don't even part the packets on their two sides.

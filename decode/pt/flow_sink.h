@@ -84,6 +84,10 @@ class SinkDefaults {
   // The engine writes the blocks of paths into the sink's step buffer: BeginPaths, end, Limit,
   // EndPaths, HasRoom and MakeRoom.
   static constexpr bool kListsBlocks = false;
+  // A packet that a CYC has timed may be taken by its path, too. The sink then has TellFlow, which
+  // is called before, and TellLead: the path's first instructions, up to the end of the first one
+  // that takes a packet, are timed.
+  static constexpr bool kTimesLeads = false;
   // It matters to the sink where packets end, so it may ask with TakesPaths and TakesSingles that
   // they be taken one by one; packets of time are never passed over.
   static constexpr bool kHearsPackets = false;
@@ -143,6 +147,7 @@ concept FittingFlags = requires {
   requires !Sink::kListsBlocks || (Sink::kMemoises && Sink::kHearsPackets);
   requires !Sink::kListsBlocks || Sink::kMemoContent == MemoContent::kBlocks;
   requires !Sink::kCountsUses || Sink::kMemoises;
+  requires !Sink::kTimesLeads || (Sink::kMemoises && Sink::kWantsTimes && !Sink::kListsBlocks);
   requires !Sink::kSumsBlocks || Sink::kMemoContent == MemoContent::kUsesAndBlocks;
   requires !Sink::kCountsBlocks || Sink::kMemoContent == MemoContent::kUsesAndBlocks;
 };
@@ -204,12 +209,18 @@ concept TimesPaths =
       sink.TellTimed(begin, uint64_t{}, lead);
     };
 
+template <class Sink>
+concept TimesLeads = requires(Sink& sink) {
+  sink.TellFlow();
+  sink.TellLead(uint64_t{});
+};
+
 // What FlowEngine takes.
 template <class Sink>
 concept FlowSink =
     FittingFlags<Sink> && TakesBlocks<Sink> && (!Sink::kWantsTimes || TakesTimes<Sink>) &&
     (!Sink::kMemoises || TakesPaths<Sink>) && (!Sink::kCountsUses || CountsUses<Sink>) &&
-    (!Sink::kListsBlocks || ListsBlocks<Sink>) &&
+    (!Sink::kTimesLeads || TimesLeads<Sink>) && (!Sink::kListsBlocks || ListsBlocks<Sink>) &&
     (!Sink::kListsBlocks || !Sink::kWantsTimes || TimesPaths<Sink>);
 
 }  // namespace flowback::pt

@@ -44,6 +44,15 @@ TEST(BlockGraph, ABlockKnowsWhereItsInstructionsBegin) {
   EXPECT_FALSE(loop.HasInstruction(0x401005)) << "it is the next block's";
 }
 
+// 401000: nop; jmp 401003; 401003: dec rax; jne 401003
+TEST(BlockGraph, CodeTellsHowFarItIsToAPacket) {
+  BlockGraph graph(Space({At(0x401000, {0x90, 0xeb, 0x00, 0x48, 0xff, 0xc8, 0x75, 0xfb})}),
+                   CodeMode::kX86_64);
+  EXPECT_EQ(graph.InstructionsToPacket(graph.NodeAt(0x401000)), 4u);
+  EXPECT_EQ(graph.InstructionsToPacket(graph.NodeAt(0x401003)), 2u);
+  EXPECT_EQ(graph.InstructionsToPacket(graph.NodeAt(0x401006)), 1u);
+}
+
 // 401000: jmp 401002; 401002: jmp 401002
 TEST(BlockGraph, CodeThatGoesInCirclesMayMeetSomething) {
   BlockGraph graph(Space({At(0x401000, {0xeb, 0x00, 0xeb, 0xfe})}), CodeMode::kX86_64);
