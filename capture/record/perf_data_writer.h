@@ -58,7 +58,8 @@ class PerfDataWriter : public RecordingSink {
         conversion_(conversion),
         per_cpu_(options.streams.per_cpu),
         pipe_(options.files.pipe >= 0),
-        events_{TraceAttributes(options), SidebandAttributes(options)} {}
+        events_{{TraceAttributes(options), "intel_pt//u", {kTraceEventId}},
+                {SidebandAttributes(options), "dummy:u", {kSidebandEventId}}} {}
 
   Status WritePreamble(const RecordOptions& options, const TraceClock& clock);
   Status WriteSideband(const SidebandRecord& record);

@@ -68,6 +68,8 @@ Error NotAble(const RecordOptions& options, const std::string& what, const std::
 // What is to be recorded: a command, or what runs already.
 Status CheckTarget(const RecordOptions& options, const RecorderInfo& able) {
   const bool has_command = !options.target.command.empty() && !options.target.command[0].empty();
+  const bool of_cpus = options.events.all_cpus || !options.events.cpus.empty();
+  if (able.hardware && of_cpus && !options.target.runs_already()) return {};
   if (!options.target.runs_already() && !has_command)
     return Refuse("no command to record", "give it after --: flowback record -- CMD");
   if (!options.target.runs_already()) return {};
@@ -102,7 +104,7 @@ Status CheckPackets(const RecordOptions& options) {
 
 Result<const RecorderRow*> RecorderFor(const RecordOptions& options) {
   const RecorderRow* row = FindRecorderRow(options.engine);
-  if (row == nullptr || row->make == nullptr)
+  if (row == nullptr)
     return Fail(Error(ErrorCode::kUnsupported,
                       "this build can't record with the engine '" + options.engine + "'")
                     .Remedy("use --engine step"));

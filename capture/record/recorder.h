@@ -42,6 +42,8 @@ struct RecorderRow {
 const RecorderRow* FindRecorderRow(std::string_view name);
 
 // The rows' functions.
+Status CheckEvents(const RecordOptions& options);
+std::unique_ptr<Recorder> MakeEventRecorder(const RecordOptions& options);
 Status CheckStep(const RecordOptions& options);
 std::unique_ptr<Recorder> MakeStepRecorder(const RecordOptions& options);
 std::unique_ptr<Recorder> MakeEmulateRecorder(const RecordOptions& options);

@@ -12,13 +12,15 @@ enum Ability : unsigned {
   kAttaches = 1,
   kPerCpu = 2,
   kCountsInstructions = 4,
-  kProcessesApart = 8
+  kProcessesApart = 8,
+  kHardware = 16,
+  kOfKernel = kHardware | kAttaches | kPerCpu
 };
 
 constexpr RecorderInfo Able(std::string_view name, std::string_view needs, unsigned abilities) {
   return {.name = name,
           .needs = needs,
-          .built = true,
+          .hardware = (abilities & kHardware) != 0,
           .attaches = (abilities & kAttaches) != 0,
           .per_cpu = (abilities & kPerCpu) != 0,
           .counts_instructions = (abilities & kCountsInstructions) != 0,
@@ -28,11 +30,8 @@ constexpr RecorderInfo Able(std::string_view name, std::string_view needs, unsig
 constexpr RecorderRow kRows[] = {
 #define FLOWBACK_RECORDER(engine, takes, abilities, checker, maker) \
   {Able(#engine, takes, abilities), checker, maker},
-#define FLOWBACK_RECORDER_TO_COME(engine, takes) \
-  {.info = {.name = #engine, .needs = takes, .hardware = true}},
 #include "capture/record/recorders.def"
 #undef FLOWBACK_RECORDER
-#undef FLOWBACK_RECORDER_TO_COME
 };
 
 constexpr auto kInfos = [] {

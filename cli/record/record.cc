@@ -12,13 +12,12 @@
 #include <bit>
 #include <chrono>
 
-#include "capture/record/host_facts.h"
-#include "capture/record/program_file.h"
 #include "cli/command.h"
 #include "cli/help/completion.h"
 #include "cli/help/function_hint.h"
 #include "cli/options/arguments.h"
 #include "cli/reading/cache_folder.h"
+#include "cli/record/engine_choice.h"
 #include "cli/record/hardware_options.h"
 #include "cli/record/native_run.h"
 #include "cli/record/program_words.h"
@@ -36,80 +35,19 @@ namespace {
 constexpr int kRecorderFailed = 125;
 
 struct RecordWords {
-  std::string engine = "auto", clock, event, snapshot, buffers, cyc_threshold, psb_period,
-              mtc_period, duration, max_size, max_instructions;
+  std::string engine = "auto", clock, snapshot, buffers, cyc_threshold, psb_period, mtc_period,
+              duration, max_size, max_instructions;
   const CLI::Option* cyc = nullptr;
   const CLI::Option* snapshots = nullptr;
   bool no_return_compression = false;
   bool no_timestamps = false;
   bool all_cpus = false;
+  bool any_branch = false;
   bool per_thread = false;  // which is the default
   bool compare = false;
   bool json = false;
   bool force = false;
 };
-
-// Why no hardware engine is taken, on this machine.
-std::string WhyNoHardware() {
-  return ReadThisHost().pt_type
-             ? "this version can't drive this machine's Intel PT yet (`perf record -e intel_pt//u "
-               "-- CMD` can, and flowback reads it)"
-             : "this machine has no Intel PT";
-}
-
-// Whether the command is a set-user-ID program whose rights the step engine leaves it. The emulator
-// can't give it any.
-bool KeepsRightsWhenStepped(const std::vector<std::string>& command) {
-  if (command.empty() || !record::MayTraceOtherRights()) return false;
-  const auto program = record::FindProgram(record::LookUpInPath(command[0]));
-  return program && program->changes_identity;
-}
-
-// What is taken here every time is told only who asks.
-std::string ChooseAutomatically(const RecordOptions& options) {
-  if (options.target.runs_already()) {
-    if (IsVerbose())
-      Warn("record: --engine auto takes 'step': the emulator can't take over a running program");
-    return "step";
-  }
-  const Status emulator = CheckEmulated(options);
-  if (emulator && KeepsRightsWhenStepped(options.target.command)) {
-    Warn(
-        "record: --engine auto takes 'step': the program is set-user-ID, and in the emulator it "
-        "would not have the rights that gives (--engine emulate: much faster)");
-    return "step";
-  }
-  if (emulator && !IsVerbose()) return "emulate";
-  Warn(fmt::format("record: --engine auto takes '{}': {}{}", emulator ? "emulate" : "step",
-                   WhyNoHardware(),
-                   emulator ? ""
-                            : fmt::format(", and {} (much faster with it: {})",
-                                          emulator.error().message(), emulator.error().remedy())));
-  return emulator ? "emulate" : "step";
-}
-
-// "auto, pt, ..., emulate or step"
-std::string EngineNames() {
-  std::string names = "auto";
-  for (const RecorderInfo& recorder : Recorders())
-    names += fmt::format("{}{}", &recorder == &Recorders().back() ? " or " : ", ", recorder.name);
-  return names;
-}
-
-Result<std::string> ChooseEngine(const std::string& word, const RecordOptions& options) {
-  if (word == "auto") return ChooseAutomatically(options);
-  const RecorderInfo* recorder = FindRecorder(word);
-  if (recorder == nullptr)
-    return Fail(Error(ErrorCode::kUsage, fmt::format("record: no engine '{}'", word))
-                    .Remedy("--engine " + EngineNames()));
-  if (recorder->built) return word;
-  return Fail(
-      Error(ErrorCode::kNoHardware,
-            fmt::format("record: engine '{}' ({}) is not in this version", word, recorder->needs))
-          .Remedy(word == "pt" ? "--engine emulate, or `perf record -e intel_pt//u -- CMD`, "
-                                 "which flowback reads"
-                               : "--engine emulate"));
-}
 
 Status UnderstandClockOptions(const RecordWords& words, RecordOptions& options) {
   if (words.clock == "instructions")
@@ -139,8 +77,8 @@ Status UnderstandClockOptions(const RecordWords& words, RecordOptions& options) 
 
 // perf's terms first: options of our own say more.
 Status UnderstandPacketOptions(const RecordWords& words, RecordOptions& options) {
-  if (!words.event.empty())
-    if (Status status = ApplyPtEvent(words.event, options); !status) return status;
+  for (const std::string& event : options.events.words)
+    if (Status status = ApplyPtEvent(event, options); !status) return status;
   if (!words.psb_period.empty()) {
     const Result<uint64_t> bytes = ParseSize(words.psb_period, "--psb-period");
     if (!bytes) return Fail(bytes.error());
@@ -215,14 +153,78 @@ Status UnderstandLimits(const RecordWords& words, RecordOptions& options) {
   return {};
 }
 
-Status Understand(const RecordWords& words, RecordOptions& options) {
-  for (const Status& status : {UnderstandPacketOptions(words, options),
-                               UnderstandBuffers(words, options), UnderstandLimits(words, options)})
+// The first of the options given that engines of the kernel's events don't follow; "": none.
+std::string_view FirstOfSoftware(const RecordWords& words, const RecordOptions& options) {
+  const std::pair<bool, std::string_view> given[] = {
+      {!words.psb_period.empty(), "--psb-period"},
+      {!words.mtc_period.empty(), "--mtc-period"},
+      {words.cyc->count() != 0, "--cyc"},
+      {words.no_return_compression, "--noretcomp"},
+      {words.no_timestamps, "--no-tsc"},
+      {!words.clock.empty(), "--clock"},
+      {!words.max_instructions.empty(), "--max-instructions"},
+      {options.emulate.exact, "--exact"},
+      {words.snapshots->count() != 0, "-S"},
+      {!options.watched.from.empty(), "--from"},
+      {!options.watched.until.empty(), "--until"},
+      {options.files.kill_on_failure, "--kill"},
+      {!options.files.raw_directory.empty(), "--raw-dir"}};
+  for (const auto& [is_given, name] : given)
+    if (is_given) return name;
+  return "";
+}
+
+Status RefuseSoftwareOptions(const RecordWords& words, const RecordOptions& options) {
+  const std::string_view name = FirstOfSoftware(words, options);
+  if (name.empty()) return {};
+  return Fail(
+      Error(ErrorCode::kUnsupported,
+            fmt::format("record: the engine '{}' does not follow {}", options.engine, name))
+          .Remedy("terms say what a trace holds: -e "
+                  "intel_pt/cyc,mtc_period=3,psb_period=3,noretcomp/u; or --engine emulate"));
+}
+
+// -m PAGES[,AUXPAGES], which the kernel's buffers have.
+Status UnderstandEventBuffers(const RecordWords& words, RecordOptions& options) {
+  const size_t comma = words.buffers.find(',');
+  const std::pair<std::string, std::optional<uint64_t>*> parts[] = {
+      {words.buffers.substr(0, comma), &options.events.record_buffer_bytes},
+      {comma == std::string::npos ? "" : words.buffers.substr(comma + 1),
+       &options.events.trace_buffer_bytes}};
+  for (const auto& [text, size] : parts) {
+    if (text.empty()) continue;
+    const auto bytes = ParsePages(text);
+    if (!bytes) return Fail(bytes.error());
+    *size = *bytes;
+  }
+  return {};
+}
+
+Status UnderstandEvents(const RecordWords& words, RecordOptions& options) {
+  options.events.per_thread = words.per_thread;
+  for (const Status& status :
+       {RefuseSoftwareOptions(words, options), UnderstandEventBuffers(words, options)})
     if (!status) return Fail(status.error());
-  const Result<std::string> engine = ChooseEngine(words.engine, options);
+  return {};
+}
+
+Status UnderstandSoftware(const RecordWords& words, RecordOptions& options, const CLI::App& app) {
+  for (const Status& status : {RefuseEventOptions(app), UnderstandPacketOptions(words, options),
+                               UnderstandBuffers(words, options)})
+    if (!status) return Fail(status.error());
+  return {};
+}
+
+Status Understand(const RecordWords& words, RecordOptions& options, const CLI::App& app) {
+  if (words.any_branch && options.events.branch_filter.empty())
+    options.events.branch_filter = "any";
+  if (Status status = UnderstandLimits(words, options); !status) return status;
+  const Result<std::string> engine =
+      ChooseEngine(words.engine, options, FirstOfSoftware(words, options).empty());
   if (!engine) return Fail(engine.error());
   options.engine = *engine;
-  return {};
+  return FindRecorder(*engine)->hardware ? UnderstandEvents(words, options)
+                                         : UnderstandSoftware(words, options, app);
 }
 
 // The program once more by itself, if its recorded run was whole.
@@ -254,9 +256,9 @@ void TellNearFunctions(const RecordSummary& summary, const RecordOptions& option
   tell("--until", options.watched.until, summary.until_places);
 }
 
-int Execute(const RecordWords& words, RecordOptions& options) {
+int Execute(const RecordWords& words, RecordOptions& options, const CLI::App& app) {
   const bool has_command = !options.target.command.empty();
-  if (Status status = Understand(words, options); !status)
+  if (Status status = Understand(words, options, app); !status)
     return RecordFailure(status.error(), has_command, words.json);
   if (Status status = FindImageStore(options); !status)
     return RecordFailure(status.error(), has_command, words.json);
@@ -301,7 +303,18 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
   app.add_option("--clock", words.clock,
                  "host (default), or instructions: times count executed instructions");
   app.add_option("--psb-period", words.psb_period, "bytes between sync points, 2K to 64M");
-  app.add_option("-e,--event", words.event, "perf's spelling: intel_pt/cyc=1,mtc_period=3,.../u");
+  app.add_option("-e,--event", options.events.words,
+                 "perf's spelling: intel_pt/cyc=1,mtc_period=3,.../u; of the machine's own events "
+                 "also cycles:u, sched:sched_switch, {a,b}")
+      ->allow_extra_args(false);
+  app.add_flag("-a,--all", options.events.all_cpus, "record whatever runs on the CPUs");
+  app.add_option("-C,--cpu", options.events.cpus, "record on these CPUs only: 0-3,8");
+  app.add_flag("-b,--branch-any", words.any_branch, "sample branch stacks (LBR, BRBE)");
+  app.add_option("-j,--branch-filter", options.events.branch_filter,
+                 "the same of some branches: any,u");
+  app.add_option("-F,--freq", options.events.frequency,
+                 "samples a second, of events without a period (4000)");
+  app.add_flag("--switch-events", options.events.switches, "record thread switches");
   words.cyc = app.add_option("--cyc", words.cyc_threshold,
                              "CYC packets, at least 2^(N-1) cycles apart (default 0: all)")
                   ->expected(0, 1);
@@ -367,8 +380,9 @@ int RunRecord(const Arguments& arguments) {
     return *status == kWrongUsage && !options.target.command.empty() ? kRecorderFailed : *status;
   if (const Status status = RefuseHardwareOptions(app); !status)
     return RecordFailure(status.error(), !options.target.command.empty(), words.json);
-  const bool attaches = options.target.runs_already();
-  if (options.target.command.empty() && !attaches) return Report(NoProgram());
+  const bool has_target =
+      options.target.runs_already() || options.events.all_cpus || !options.events.cpus.empty();
+  if (options.target.command.empty() && !has_target) return Report(NoProgram());
   if (words.compare && options.target.command.empty())
     return Report(
         Error(ErrorCode::kUsage, "record: --compare needs a program that can be run again")
@@ -376,7 +390,7 @@ int RunRecord(const Arguments& arguments) {
   KeepStandardStreams();
   options.files.command_line = Joined(arguments);
   options.step.one_cpu = !words.all_cpus;
-  return Execute(words, options);
+  return Execute(words, options, app);
 }
 
 }  // namespace flowback::cli

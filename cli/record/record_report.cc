@@ -237,6 +237,36 @@ void TellFailure(const RecordSummary& summary, const RecordOptions& options) {
        {summary.failure->remedy()});
 }
 
+std::string EventLossText(const EventCounts& counts) {
+  std::string text;
+  const auto add = [&](uint64_t count, std::string_view what) {
+    if (count != 0) text += (text.empty() ? "" : ", ") + Count(count, what);
+  };
+  add(counts.lost_records, "lost record");
+  add(counts.lost_samples, "lost sample");
+  add(counts.trace_gaps, "gap in the trace");
+  return text.empty() ? "0 % lost" : text + ": larger buffers help: -m 1024,16384";
+}
+
+void TellEventsText(const RecordSummary& summary, const RecordOptions& options) {
+  if (summary.failure) TellFailure(summary, options);
+  const EventCounts& counts = *summary.events;
+  Warn(fmt::format("record: {}{}, {} of them, in {:.2f} s, {}", StopText(summary),
+                   Count(counts.records, "record"), Count(counts.samples, "sample"),
+                   std::chrono::duration<double>(summary.elapsed).count(), EventLossText(counts)));
+  Warn(fmt::format("record: {} in {}, {}", Count(summary.bytes, "trace byte"), OutputName(options),
+                   Count(summary.file_bytes, "byte")));
+  if (const std::string next = NextCommand(options); !next.empty()) Warn("record: next: " + next);
+}
+
+std::string EventsJson(const RecordSummary& summary) {
+  if (!summary.events) return "null";
+  const EventCounts& counts = *summary.events;
+  return fmt::format(
+      R"({{"records":{},"samples":{},"lost_records":{},"lost_samples":{},"trace_gaps":{}}})",
+      counts.records, counts.samples, counts.lost_records, counts.lost_samples, counts.trace_gaps);
+}
+
 }  // namespace
 
 int CommandStatus(int wait_status) {
@@ -264,6 +294,7 @@ int RecordFailure(const Error& error, bool has_command, bool json) {
 
 void TellRun(const RecordSummary& summary, const RecordOptions& options) {
   for (const std::string& note : summary.notes) Warn("record: " + note);
+  if (summary.events) return TellEventsText(summary, options);
   if (options.streams.snapshot_bytes)
     Warn(fmt::format("record: of each thread's trace the last {} were kept at most",
                      Count(*options.streams.snapshot_bytes, "byte")));
@@ -321,7 +352,7 @@ void TellJson(const RecordSummary& summary, const RecordOptions& options,
   JsonLine(output.buffer())
       .Text("schema", "flowback.record/1")
       .Text("engine", options.engine)
-      .Bool("emulated", true)
+      .Bool("emulated", !summary.events)
       .Text("clock", options.streams.clock == RecordClock::kHost ? "host" : "instructions")
       .Text("output", options.files.output)
       .Number("instructions", summary.instructions)
@@ -340,6 +371,7 @@ void TellJson(const RecordSummary& summary, const RecordOptions& options,
       .Raw("native_elapsed_ns", nanoseconds(&NativeRun::elapsed))
       .Raw("native_cpu_ns", nanoseconds(&NativeRun::cpu_time))
       .Raw("slow_down", slow_down ? fmt::format("{:.2f}", *slow_down) : "null")
+      .Raw("events", EventsJson(summary))
       .Raw("images", ImagesJson(summary))
       .Raw("from", JsonArray(summary.from_places))
       .Raw("until", JsonArray(summary.until_places))

@@ -74,6 +74,15 @@ struct KeptImagesSummary {
   std::vector<std::string> problems;  // what is not, and why; a sentence each
 };
 
+// Of a recording by the kernel's events.
+struct EventCounts {
+  uint64_t records = 0;
+  uint64_t samples = 0;       // of these
+  uint64_t lost_records = 0;  // the buffers were full
+  uint64_t lost_samples = 0;
+  uint64_t trace_gaps = 0;  // AUX records that say that trace is missing
+};
+
 struct RecordSummary {
   int command_status = 0;  // as waitpid gives it; 0 without a command
   StopReason stop_reason = StopReason::kProgramEnded;
@@ -102,6 +111,7 @@ struct RecordSummary {
   // What this process and its children used meanwhile: recorder and recorded program.
   std::chrono::nanoseconds cpu_time{0};
   std::optional<KeptImagesSummary> images;  // empty: none were to be kept
+  std::optional<EventCounts> events;        // of recorders with RecorderInfo::hardware
   // What the user should know: "the program forked: children are not traced".
   std::vector<std::string> notes;
 };
@@ -148,8 +158,7 @@ Result<RecordSummary> Record(const RecordOptions& options);
 struct RecorderInfo {
   std::string_view name;   // of `record --engine`
   std::string_view needs;  // what it takes: "an emulator"
-  bool hardware = false;   // the trace is tracing hardware's, not emulated
-  bool built = false;      // this version has it
+  bool hardware = false;   // the kernel's events, of hardware mostly; nothing is emulated
   // What it can do.
   bool attaches = false;             // RecordTarget::pids and tids
   bool per_cpu = false;              // RecordStreams::per_cpu

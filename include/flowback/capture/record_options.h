@@ -106,6 +106,21 @@ struct RecordProcesses {
   std::function<Status(const std::string& recording)> on_end;
 };
 
+// What the kernel's events record; of recorders with RecorderInfo::hardware.
+struct RecordEvents {
+  std::vector<std::string> words;  // as perf's -e takes them; none: what the engine's name says
+  std::string branch_filter;       // perf's -j: "any,u"; empty: the engine's usual one, or none
+  bool all_cpus = false;           // whatever runs, until the command ends or it is stopped
+  std::string cpus;                // "0-3,8": on those only; empty: on all
+  bool per_thread = false;         // a buffer for each thread that is there now, none for each CPU
+  uint64_t frequency = 4000;       // samples a second, of events that name no period
+  bool build_ids = true;           // in the records of mappings
+  bool switches = false;           // records of thread switches; traces have them anyway
+  // Of each buffer; empty: as much as is usual, or as locked memory allows.
+  std::optional<uint64_t> record_buffer_bytes;
+  std::optional<uint64_t> trace_buffer_bytes;
+};
+
 struct EmulateOptions {
   bool exact = false;  // one instruction a block: slower; for judging the engine
   // The plugin; empty: lib/flowback/flowback-tcg.so beside this program's folder.
@@ -127,6 +142,7 @@ struct RecordOptions {
   RecordLimits limits;
   WatchedNames watched;
   RecordProcesses processes;  // engine "emulate"
+  RecordEvents events;
   EmulateOptions emulate;
   StepOptions step;
   // Called a few times a second, by the thread that called Record. Empty: nobody wants to know.

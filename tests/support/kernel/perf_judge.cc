@@ -62,23 +62,32 @@ std::vector<AttrFields> CallsIn(const fs::path& log) {
   return opened;
 }
 
-}  // namespace
-
-std::optional<std::vector<AttrFields>> PerfOpens(const std::vector<std::string>& words,
-                                                 const std::string& sysfs) {
+std::optional<std::vector<AttrFields>> Opens(const std::vector<std::string>& command,
+                                             std::vector<std::string> variables) {
   std::string pattern = (fs::temp_directory_path() / "perf-judge-XXXXXX").string();
   const fs::path folder = mkdtemp(pattern.data());
   const fs::path log = folder / "log";
-  std::vector<std::string> command = {"perf", "record", "-o", (folder / "data").string()};
-  command.insert(command.end(), words.begin(), words.end());
-  command.insert(command.end(), {"--", "true"});
-  const bool ran =
-      Run(std::move(command), {"LD_PRELOAD=" FLOWBACK_PERF_SHIM,
-                               "FLOWBACK_SHIM_LOG=" + log.string(), "SYSFS_PATH=" + sysfs});
+  variables.insert(variables.end(),
+                   {"LD_PRELOAD=" FLOWBACK_PERF_SHIM, "FLOWBACK_SHIM_LOG=" + log.string()});
+  const bool ran = Run(command, std::move(variables));
   auto opened = CallsIn(log);
   fs::remove_all(folder);
   if (!ran && opened.empty()) return std::nullopt;
   return opened;
+}
+
+}  // namespace
+
+std::optional<std::vector<AttrFields>> PerfOpens(const std::vector<std::string>& words,
+                                                 const std::string& sysfs) {
+  std::vector<std::string> command = {"perf", "record", "-o", "/dev/null"};
+  command.insert(command.end(), words.begin(), words.end());
+  command.insert(command.end(), {"--", "true"});
+  return Opens(command, {"SYSFS_PATH=" + sysfs});
+}
+
+std::optional<std::vector<AttrFields>> ProgramOpens(const std::vector<std::string>& words) {
+  return Opens(words, {});
 }
 
 }  // namespace flowback::test
