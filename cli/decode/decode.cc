@@ -81,6 +81,7 @@ class DecodeJob {
 
   void CountBytes();
   void WarnOfNothingFound();
+  void WarnOfSamples() const;
   void Keep() const;
   std::function<bool(const FlowPiece& piece)> PiecesInSpan() const;
   Player NewPlayer(unsigned threads);
@@ -138,6 +139,7 @@ Status DecodeJob::OpenTrace() {
   Result<std::shared_ptr<const TraceSource>> source = OpenSource(recording_);
   if (!source) return Fail(source.error());
   source_ = *std::move(source);
+  if (kind_.name == "calls") return CheckNoSamples(recording_, *source_, "the calls");
   return {};
 }
 
@@ -239,8 +241,7 @@ void DecodeJob::CountBytes() {
 
 Status DecodeJob::Run(Output& output) {
   const WorkProgress progress("decode", TraceBytes(), bytes_done_);
-  PrintListingHeader(output, recording_, kind_.name, settings_.layout.json,
-                     settings_.layout.fields.Has(Field::kTime));
+  PrintListingHeader(output, settings_, kind_.name, settings_.layout.fields.Has(Field::kTime));
   CountBytes();
   if (ShowsPackets()) return ListPackets(output);
   if (kind_.make_printer == nullptr) return Sum(output);
@@ -328,6 +329,15 @@ Status DecodeJob::Sum(Output& output) {
   return status;
 }
 
+// Their listings say so themselves; a sum has no place for it.
+void DecodeJob::WarnOfSamples() const {
+  if (!source_->samples() || kind_.make_printer != nullptr || ShowsPackets()) return;
+  Warn(
+      fmt::format("{}: holds {}, which are samples: the sums are of what was sampled, not of all "
+                  "that executed",
+                  InputName(), source_->Name()));
+}
+
 // An empty listing looks the same whether nothing ran or the wrong thing was asked for.
 void DecodeJob::WarnOfNothingFound() {
   if (!ShowsAll() && !found_in_span_) {
@@ -353,6 +363,7 @@ int DecodeJob::Finish(Output& output, const Status& status) {
   if (output.closed()) return kDone;
   for (const std::string& problem : lines_.Problems()) Warn(problem);
   losses_.Warn(InputName());
+  WarnOfSamples();
   if (code_) {
     losses_.images().Warn(*code_, options_.reader);
     WarnOfModes(*code_, InputName());

@@ -39,13 +39,13 @@ void Show(const StreamOwner& owner, FlowSummary summary, const TraceSource& sour
 }
 
 Status Collect(const ReaderOptions& options, const RecordingCode& code, InfoReport& report) {
-  Result<std::unique_ptr<Decoder>> decoder = MakeDecoder(options.engine);
-  if (!decoder) return Fail(decoder.error());
   report.images = code.images();
   report.ends = FindPlaces(*report.recording, code, options.search);
   report.losses.AddRecording(*report.recording);
   Result<std::shared_ptr<const TraceSource>> opened = OpenSource(*report.recording);
   if (!opened) return Fail(opened.error());
+  Result<std::unique_ptr<Decoder>> decoder = (*opened)->MakeDecoder(options.engine);
+  if (!decoder) return Fail(decoder.error());
   // The bytes are read twice: here, without the code, and when they are decoded.
   const std::shared_ptr<const TraceSource> source = KeepIndexes(std::move(*opened));
   report.source = source;

@@ -95,6 +95,7 @@ Status StackJob::Prepare() {
   Result<std::shared_ptr<const TraceSource>> source = OpenSource(recording_);
   if (!source) return Fail(source.error());
   source_ = *std::move(source);
+  if (Status status = CheckNoSamples(recording_, *source_, "call stacks"); !status) return status;
   const Result<StackPlace> place = ParseMoment(options_.at, recording_, clock_);
   if (!place) return Fail(place.error());
   place_ = *place;

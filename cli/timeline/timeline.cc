@@ -112,6 +112,7 @@ Status TimelineJob::Prepare() {
   if (!source) return Fail(source.error());
   // Each stream's packets are asked for twice: for the times' ends, and for its sync points.
   source_ = KeepIndexes(*std::move(source));
+  if (Status status = CheckNoSamples(recording_, *source_, "a timeline"); !status) return status;
   if (Status status = UnderstandTimes(); !status) return status;
   if (Status status = UnderstandFunction(); !status) return status;
   if (const auto decoder = NewDecoder(); !decoder) return Fail(decoder.error());
