@@ -21,6 +21,7 @@
 #include "capture/record/launch.h"
 #include "capture/record/metered_sink.h"
 #include "capture/record/perf_data_writer.h"
+#include "capture/record/process_files.h"
 #include "capture/record/program_file.h"
 #include "capture/record/ptrace_calls.h"
 #include "capture/record/raw_writer.h"
@@ -70,6 +71,12 @@ class Sinks : public RecordingSink {
                      uint64_t time) override {
     return All([&](RecordingSink& sink) { return sink.AddSnapshot(stream, bytes, offset, time); });
   }
+  Status EndStream(const RecordedStream& stream) override {
+    return All([&](RecordingSink& sink) { return sink.EndStream(stream); });
+  }
+  Status Settle() override {
+    return All([&](RecordingSink& sink) { return sink.Settle(); });
+  }
   Status AddCode(const MemoryCode& code) override {
     return All([&](RecordingSink& sink) { return sink.AddCode(code); });
   }
@@ -110,6 +117,16 @@ Status CheckPerCpu(const RecordOptions& options) {
   if (!options.raw_directory.empty())
     return Refuse("raw streams of CPUs don't tell their threads",
                   "--per-thread, or leave --raw-dir out");
+  return {};
+}
+
+Status CheckProcessFiles(const RecordOptions& options) {
+  if (options.engine != kEmulate)
+    return Refuse("only the engine 'emulate' records each process by itself", "--engine emulate");
+  if (options.per_cpu || options.snapshot_bytes || !options.on_process)
+    return Refuse(
+        "recordings of processes have streams of threads, whole, and someone to take them",
+        "leave per_cpu and snapshot_bytes out, and set on_process");
   return {};
 }
 
@@ -182,6 +199,8 @@ Status CheckOptions(const RecordOptions& options) {
                   "--duration 10s, or --engine step");
   if (options.per_cpu)
     if (auto checked = CheckPerCpu(options); !checked) return checked;
+  if (!options.process_folder.empty())
+    if (auto checked = CheckProcessFiles(options); !checked) return checked;
   return options.snapshot_bytes ? CheckSnapshots(options) : Status();
 }
 
@@ -190,20 +209,39 @@ std::string EngineText(const RecordOptions& options) {
          (options.clock == RecordClock::kInstructions ? ", instruction clock" : "");
 }
 
+Result<std::unique_ptr<RecordingSink>> OpenPerfData(const RecordOptions& options,
+                                                    const TraceClock& clock) {
+  std::vector<std::string> command_line;
+  if (!options.recorder_command_line.empty()) command_line.push_back(options.recorder_command_line);
+  auto writer = PerfDataWriter::Create(
+      options, clock,
+      {.recorder = "flowback " FLOWBACK_VERSION " emulated (" + EngineText(options) + ")",
+       .watched = *UnderstandWatch(options),
+       .cpuid = kEmulatedCpu,
+       .command_line = std::move(command_line)});
+  if (!writer) return Fail(std::move(writer.error()));
+  return std::move(*writer);
+}
+
+// Both outlive it.
+std::unique_ptr<RecordingSink> OpenProcessFiles(const RecordOptions& options,
+                                                const TraceClock& clock) {
+  const auto open = [&](const std::string& path) {
+    RecordOptions own = options;
+    own.output = path;
+    return OpenPerfData(own, clock);
+  };
+  return std::make_unique<ProcessFiles>(options.process_folder,
+                                        KeepsImages(options) ? ImagesFolderFor(options) : "", open,
+                                        options.on_process);
+}
+
 // `keeper` is set where there is one.
 Result<std::unique_ptr<RecordingSink>> OpenSinks(const RecordOptions& options,
                                                  const TraceClock& clock, ImageKeeper*& keeper) {
   auto sinks = std::make_unique<Sinks>();
   if (!options.output.empty()) {
-    std::vector<std::string> command_line;
-    if (!options.recorder_command_line.empty())
-      command_line.push_back(options.recorder_command_line);
-    auto writer = PerfDataWriter::Create(
-        options, clock,
-        {.recorder = "flowback " FLOWBACK_VERSION " emulated (" + EngineText(options) + ")",
-         .watched = *UnderstandWatch(options),
-         .cpuid = kEmulatedCpu,
-         .command_line = std::move(command_line)});
+    auto writer = OpenPerfData(options, clock);
     if (!writer) return Fail(std::move(writer.error()));
     sinks->Add(std::move(*writer));
   }
@@ -212,6 +250,7 @@ Result<std::unique_ptr<RecordingSink>> OpenSinks(const RecordOptions& options,
     keeper = own.get();
     sinks->Add(std::move(own));
   }
+  if (!options.process_folder.empty()) sinks->Add(OpenProcessFiles(options, clock));
   if (!options.raw_directory.empty()) {
     auto writer = RawWriter::Create(options, clock, kEmulatedCpuOption);
     if (!writer) return Fail(std::move(writer.error()));

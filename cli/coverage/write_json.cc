@@ -25,17 +25,17 @@ std::string_view StateWord(Executed state) {
   return "unknown";
 }
 
-std::string Share(const CoverageShare& share) {
+std::string ShareJson(const CoverageShare& share) {
   return fmt::format("{{\"total\":{},\"executed\":{},\"unknown\":{}}}", share.total, share.executed,
                      share.unknown);
 }
 
 void AddShares(JsonLine& line, const CoverageShares& shares) {
-  line.Raw("functions", Share(shares.functions))
-      .Raw("blocks", Share(shares.blocks))
-      .Raw("branches", Share(shares.branches))
-      .Raw("instructions", Share(shares.instructions))
-      .Raw("lines", Share(shares.lines));
+  line.Raw("functions", ShareJson(shares.functions))
+      .Raw("blocks", ShareJson(shares.blocks))
+      .Raw("branches", ShareJson(shares.branches))
+      .Raw("instructions", ShareJson(shares.instructions))
+      .Raw("lines", ShareJson(shares.lines));
 }
 
 class JsonWriter {

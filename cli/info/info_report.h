@@ -3,20 +3,17 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "cli/reading/losses.h"
+#include "cli/reading/opened_recording.h"
 #include "cli/text/output.h"
 #include "cli/text/process_ends.h"
 #include "flowback/decode/decoder.h"
 #include "flowback/decode/recording_code.h"
-#include "flowback/decode/trace_source.h"
-#include "flowback/replay/recording_clock.h"
-#include "flowback/replay/threads.h"
+#include "flowback/decode/stream_index.h"
 #include "flowback/replay/time_account.h"
 
 namespace flowback::cli {
@@ -27,15 +24,11 @@ struct StreamInfo {
 };
 
 struct InfoReport {
-  const Recording* recording = nullptr;
-  std::shared_ptr<const TraceSource> source;
-  const Threads* threads = nullptr;
-  const RecordingClock* clock = nullptr;
+  const OpenedRecording* opened = nullptr;
   std::optional<TimeSpan> span;
   std::map<std::string_view, PacketCount> packets;  // by name
   std::vector<StreamInfo> streams;
   TimeAccounts times;  // of the threads that were asked for
-  LossTally losses;
   std::vector<ImageStatus> images;
   std::vector<EndPlace> ends;  // of the recording's process_ends
   bool stats = false;          // tell how it was decoded, too

@@ -72,14 +72,19 @@ void ImageTally::WarnOfRejected(const std::vector<ImageStatus>& images,
   }
 }
 
+std::vector<const ImageStatus*> ImageTally::Missed(const std::vector<ImageStatus>& images) const {
+  std::vector<const ImageStatus*> missed;
+  for (const ImageStatus& image : images)
+    if (!image.rejected && IsMissed(image)) missed.push_back(&image);
+  return missed;
+}
+
 void ImageTally::WarnOfMissing(const std::vector<ImageStatus>& images,
                                const std::string& file) const {
   std::string names;
   size_t count = 0;
-  for (const ImageStatus& image : images) {
-    if (image.rejected || !IsMissed(image)) continue;
-    if (++count <= kNamedImages) names += (names.empty() ? "" : ", ") + NameOf(image);
-  }
+  for (const ImageStatus* image : Missed(images))
+    if (++count <= kNamedImages) names += (names.empty() ? "" : ", ") + NameOf(*image);
   if (count == 0) return;
   if (count > kNamedImages) names += fmt::format(", and {} more", count - kNamedImages);
   cli::Warn(fmt::format("{}: no code image of {}", file, names),

@@ -23,6 +23,8 @@ class ImageTally {
   // them; images that are missing where something ran; given ones that were of no use, and those
   // that the trace contradicts.
   void Warn(const RecordingCode& code, const ReaderOptions& options) const;
+  // Those that are missing where something ran.
+  std::vector<const ImageStatus*> Missed(const std::vector<ImageStatus>& images) const;
   // Says the same of given and contradicted images in their `problem`, for `info`.
   void Mark(const RecordingCode& code, const ReaderOptions& options,
             std::vector<ImageStatus>& images) const;

@@ -55,6 +55,13 @@ struct RecordOptions {
   // An open descriptor, of a pipe maybe, to which perf.data is written in pipe mode, and `output`
   // is but its name. Record closes it as soon as the recording is complete. -1: none.
   int output_pipe = -1;
+  // Engine "emulate": a recording of each process, too, in a folder of its own in this one, which
+  // must be empty. `on_process` is called
+  // as soon as one has ended, by a thread of Record's, with the path of its recording (of a format
+  // that OpenRecording takes), which is the callee's from then on. While it does not return nothing
+  // is taken from the programs, which before long wait. Its error ends the recording. Empty: none.
+  std::string process_folder;
+  std::function<Status(const std::string& recording)> on_process;
   std::string raw_directory;          // also writes raw streams and code images here; empty: none
   std::string recorder_command_line;  // for the file's header, e.g. "flowback record -- ls"
   uint32_t psb_period_bytes = 4096;  // distance of sync points: 2 KiB << 0..15, as the hardware has
@@ -165,6 +172,8 @@ struct RecordSummary {
   // read: the first `written_bytes` of `bytes`. Instructions are counted until tracing stopped.
   std::optional<Error> failure;
   uint64_t written_bytes = 0;
+  // Threads, and programs that a thread became, that no stream tells of.
+  uint64_t unrecorded = 0;
   uint64_t threads_left_out = 0;         // more ran at once than can be recorded
   std::vector<ProcessEnd> process_ends;  // those that are known, in order of time
   std::vector<RecordedThread> threads;   // in order of their start: stream 0, 1, ...

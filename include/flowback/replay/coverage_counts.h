@@ -84,6 +84,8 @@ struct CoverageCounts {
   // object that had several paths has the smallest of them. Numbers do not grow beyond 2^64 - 1.
   // Takes time in proportion to `other`, but where that has anything new.
   void Add(const CoverageCounts& other);
+  // Something was lost that may have executed any of them.
+  void AddLoss(const std::string& cause, uint64_t count);
   bool operator==(const CoverageCounts&) const = default;
 };
 
