@@ -59,14 +59,6 @@ BranchRecord::Path PathOf(uint64_t spec) {
   }
 }
 
-// perf can't tell a count of zero from none: some of its drivers write zero for both.
-void SetCycles(uint64_t cycles, BranchRecord& record) {
-  record.cycles = static_cast<uint32_t>(cycles);
-  if (cycles != 0)
-    record.cycles_told =
-        cycles == kMostCycles ? BranchFacts::Cycles::kAtLeast : BranchFacts::Cycles::kExact;
-}
-
 bool CanBeRead(std::string_view architecture) {
   const bool i386 =
       architecture.size() == 4 && architecture[0] == 'i' && architecture.ends_with("86");
@@ -115,28 +107,41 @@ BranchRecord ParseBranchEntry(Bytes entry, ByteOrder order) {
   return record;
 }
 
+void SetCycles(uint64_t cycles, BranchRecord& record) {
+  record.cycles = static_cast<uint32_t>(cycles);
+  if (cycles != 0)
+    record.cycles_told =
+        cycles == kMostCycles ? BranchFacts::Cycles::kAtLeast : BranchFacts::Cycles::kExact;
+}
+
 void BranchStackCollector::Add(const Sample& sample, ByteOrder order) {
-  const size_t count = sample.branches.size() / kBranchEntrySize;
+  std::vector<BranchRecord> newest_first;
+  for (size_t at = 0; at + kBranchEntrySize <= sample.branches.size(); at += kBranchEntrySize) {
+    newest_first.push_back(ParseBranchEntry(sample.branches.subspan(at, kBranchEntrySize), order));
+    const Bytes counters = Slice(sample.branch_counters, at / kBranchEntrySize * 8, 8);
+    if (!counters.empty()) newest_first.back().counters = FieldReader(counters, order).U64();
+  }
+  AddStack(sample.id, sample.ip, newest_first);
+}
+
+void BranchStackCollector::AddStack(const SampleId& id, uint64_t ip,
+                                    std::span<const BranchRecord> newest_first) {
+  const size_t count = newest_first.size();
   if (count == 0) {
     ++empty_samples_;
     return;
   }
   ++samples_;
   depth_ = std::max<uint64_t>(depth_, count);
-  timed_ = timed_ || sample.id.time != 0;
-  const bool by_thread = sample.id.tid >= 0;
-  Owner& owner = owners_[{{sample.id.tid, sample.id.pid}, by_thread ? -1 : sample.id.cpu}];
-  owner.stacks.push_back({sample.id.time, owner.records.size(), count});
+  timed_ = timed_ || id.time != 0;
+  Owner& owner = owners_[{{id.tid, id.pid}, id.tid >= 0 ? -1 : id.cpu}];
+  owner.stacks.push_back({id.time, owner.records.size(), count});
   for (size_t i = count; i-- > 0;) {
-    BranchRecord record =
-        ParseBranchEntry(sample.branches.subspan(i * kBranchEntrySize, kBranchEntrySize), order);
-    record.time = sample.id.time;
-    record.ip = sample.ip;
-    if (!sample.branch_counters.empty())
-      record.counters = FieldReader(sample.branch_counters.subspan(8 * i, 8), order).U64();
+    BranchRecord& record = owner.records.emplace_back(newest_first[i]);
+    record.time = id.time;
+    record.ip = ip;
     record.begins_stack = i + 1 == count;
     record.ends_stack = i == 0;
-    owner.records.push_back(record);
   }
 }
 

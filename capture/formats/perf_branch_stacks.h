@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -20,11 +21,15 @@ inline constexpr std::string_view kBranchStackSamples = "SAMPLE with branch stac
 
 // The entry in perf's form, 24 bytes. Its time, ip and place in the stack are not in it.
 BranchRecord ParseBranchEntry(Bytes entry, ByteOrder order);
+// perf can't tell a count of zero from none: some of its drivers write zero for both.
+void SetCycles(uint64_t cycles, BranchRecord& record);
 
 class BranchStackCollector {
  public:
   // REQUIRES: sample.has_branches.
   void Add(const Sample& sample, ByteOrder order);
+  // A stack whose entries have no time, ip and place yet.
+  void AddStack(const SampleId& id, uint64_t ip, std::span<const BranchRecord> newest_first);
   // Those that have branches.
   uint64_t samples() const { return samples_; }
 

@@ -223,6 +223,65 @@ TEST(BranchStacks, InPipesCompressedAndOfForeignMachines) {
   }
 }
 
+Recording ReadText(const std::string& text) {
+  auto recording = support::ReadBytes({text.begin(), text.end()});
+  EXPECT_TRUE(recording) << recording.error().message();
+  return recording ? *std::move(recording) : Recording();
+}
+
+// As perf prints them in its versions.
+TEST(BrstackText, OfEachPerf) {
+  const Recording recording = ReadText(
+      "PERF_RECORD_MMAP2 42/42: [0x400000(0x1000) @ 0x2000 08:04 1 2]: r-xp /bin/program\n"
+      "prog 42 [000] 0.1: PERF_RECORD_MMAP -1/0: [0xffffffff81000000(0x10) @ 0]: x [kernel]\n"
+      "          40051c  0x400513/0x4004ed/P/-/-/0  0x400523/0x400513/M/X/A/12 \n"
+      "\n"
+      "          4004ed\n"
+      "  0x1/0x2/-/-/-/65535/  0x3/0x4/P/-/-/1/RET/SPEC_WRONG_PATH  \n");
+  EXPECT_EQ(recording.source, kBranchStacks);
+  ASSERT_EQ(recording.streams.size(), 1u);
+  EXPECT_EQ(recording.streams[0].pid, 42);
+  const std::vector<BranchRecord> records = RecordsOf(recording.streams[0]);
+  ASSERT_EQ(records.size(), 4u);
+  EXPECT_EQ(records[0].from, 0x400523u);
+  EXPECT_EQ(records[0].prediction, Prediction::kWrong);
+  EXPECT_TRUE(records[0].in_transaction && records[0].aborted && records[0].begins_stack);
+  EXPECT_EQ(records[0].cycles, 12u);
+  EXPECT_EQ(records[1].ip, 0x40051cu);
+  EXPECT_TRUE(records[1].ends_stack);
+  EXPECT_TRUE(records[2].on_wrong_path());
+  EXPECT_EQ(records[2].kind, BranchKind::kReturn);
+  EXPECT_EQ(records[3].cycles_told, Cycles::kAtLeast);
+  const auto& config = BranchStackConfigOf(recording.config);
+  EXPECT_EQ(config.samples, 3u);
+  EXPECT_EQ(config.empty_samples, 1u);
+  ASSERT_FALSE(recording.sideband.empty());
+  const auto& map = std::get<MmapRecord>(recording.sideband[0]);
+  EXPECT_EQ(map.address, 0x400000u);
+  EXPECT_EQ(map.size, 0x1000u);
+  EXPECT_EQ(map.file_offset, 0x2000u);
+  EXPECT_EQ(map.path, "/bin/program");
+}
+
+TEST(BrstackText, OtherLinesAreLeftOutAndSaid) {
+  const Recording recording = ReadText(
+      " 1 0x1/0x2/P/-/-/0\n"
+      "what is this\n"
+      " 1 0x1/0x2/P/-/-\n"
+      " 1 0xg/0x2/P/-/-/0\n"
+      " 1 0x1/0x2/P/-/-/99999999999\n"
+      "PERF_RECORD_MMAP2 nonsense\n"
+      " 1 0x5/0x6/P/-/-/0\n");
+  EXPECT_EQ(RecordsOf(recording.streams.at(0)).size(), 2u);
+  EXPECT_TRUE(support::Warns(recording, "4 lines are neither branch stacks nor mappings"));
+  EXPECT_TRUE(support::Warns(recording, "the first is line 2"));
+}
+
+TEST(BrstackText, OtherTextIsNone) {
+  for (const std::string text : {"hello\n", " 40051c\n", "0x1/0x2\n", "0x1/0x2/P/-/-/x\n"})
+    EXPECT_FALSE(support::ReadBytes({text.begin(), text.end()})) << text;
+}
+
 // Ids of other linkers are shorter than the field, and older recorders do not say how long.
 TEST(BuildIds, WithoutTheirSizeAreWithoutPadding) {
   for (const size_t size : {8, 16, 20}) {
