@@ -86,8 +86,10 @@ class SummaryWriter {
     }
     if (const uint64_t unknown = report_.shares.instructions.unknown; unknown != 0)
       out_ += fmt::format(
-          "Trace was lost: of {} instructions ({} in all) it is not known whether they were "
-          "executed.\n",
+          "{}: of {} instructions ({} in all) it is not known whether they were executed.\n",
+          main_->counts->losses.contains(kSampledCause)
+              ? "Only samples were recorded, so counts are of these"
+              : "Trace was lost",
           unknown, report_.shares.instructions.total);
     if (view_.counts.emulated) out_ += "Recorded under emulation: counts are the program's own.\n";
   }

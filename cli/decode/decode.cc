@@ -52,7 +52,7 @@ class DecodeJob final : public ReadingJob {
 
   // Steps of Prepare.
   Status ChooseColumns();
-  Status OpenTrace() { return opened_.OpenTrace(); }
+  Status OpenTrace();
   Status UnderstandTimes();
   Status ConnectPrinters();
   Status OpenCode() { return ShowsPackets() ? Status() : opened_.OpenCode(); }
@@ -67,6 +67,7 @@ class DecodeJob final : public ReadingJob {
   Status Sum(Output& output);
 
   void CountBytes();
+  void WarnOfSamples() const;
   std::function<bool(const FlowPiece& piece)> PiecesInSpan() const;
   Player NewPlayer(unsigned threads);
   IndexCache UsableIndex() const;
@@ -104,6 +105,11 @@ Status DecodeJob::ChooseColumns() {
                       .json = options_.reader.json,
                       .not_taken = options_.not_taken};
   return {};
+}
+
+Status DecodeJob::OpenTrace() {
+  if (Status status = opened_.OpenTrace(); !status || kind_.name != "calls") return status;
+  return CheckNoSamples(opened_.recording(), *opened_.source(), "the calls");
 }
 
 Status DecodeJob::UnderstandTimes() {
@@ -175,8 +181,7 @@ void DecodeJob::CountBytes() {
 
 Status DecodeJob::Run(Output& output) {
   const WorkProgress progress = opened_.ShowProgress("decode", opened_.TraceBytes());
-  PrintListingHeader(output, opened_.recording(), kind_.name, settings_.layout.json,
-                     settings_.layout.fields.Has(Field::kTime));
+  PrintListingHeader(output, settings_, kind_.name, settings_.layout.fields.Has(Field::kTime));
   CountBytes();
   if (ShowsPackets()) return ListPackets(output);
   if (kind_.make_printer == nullptr) return Sum(output);
@@ -265,8 +270,18 @@ Status DecodeJob::Sum(Output& output) {
   return status;
 }
 
+// Their listings say so themselves; a sum has no place for it.
+void DecodeJob::WarnOfSamples() const {
+  if (!opened_.source()->samples() || kind_.make_printer != nullptr || ShowsPackets()) return;
+  Warn(
+      fmt::format("{}: holds {}, which are samples: the sums are of what was sampled, not of all "
+                  "that executed",
+                  opened_.InputName(), opened_.source()->Name()));
+}
+
 // An empty listing looks the same whether nothing ran or the wrong thing was asked for.
 void DecodeJob::WarnOfResult() {
+  WarnOfSamples();
   if (!ShowsAll() && !found_in_span_) {
     // Packets are not decoded, so nothing could find them in the span.
     WarnOfEmptySpan(opened_.recording(), opened_.clock(), settings_.times.span, options_.reader,

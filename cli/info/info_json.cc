@@ -232,8 +232,7 @@ void PrintInfoJson(const InfoReport& report, Output& output) {
   out.Member("branch_trace", report.streams.empty()
                                  ? Json(nullptr)
                                  : Json(std::string(report.opened->source()->Name())));
-  const std::string never = NeverWatched(recording);
-  out.Member("no_trace_because", TextOrNull(never.empty() ? BranchStacksOnly(recording) : never));
+  out.Member("no_trace_because", TextOrNull(NeverWatched(recording)));
   out.Member("from", WatchJson(recording.machine.from));
   out.Member("until", WatchJson(recording.machine.until));
   out.Member("options", OptionsJson(*report.opened->source()));

@@ -212,10 +212,6 @@ void PrintInfoText(const InfoReport& report, Output& output) {
   if (const std::string why = NeverWatched(report.opened->recording()); !why.empty()) {
     AppendField(out, "branch trace", "none: " + why);
     out += fmt::format("  try: {}\n", kSpanRemedy);
-  } else if (const std::string stacks = BranchStacksOnly(report.opened->recording());
-             !stacks.empty()) {
-    AppendField(out, "branch trace", "none: " + stacks);
-    out += fmt::format("  try: {}\n", kBranchStacksRemedy);
   } else if (report.streams.empty()) {
     AppendField(out, "branch trace", "none in this recording");
     out +=

@@ -68,6 +68,9 @@ class StackJob final : public ReadingJob {
 
 Status StackJob::Prepare() {
   if (Status status = opened_.OpenTrace(); !status) return status;
+  if (Status status = CheckNoSamples(opened_.recording(), *opened_.source(), "call stacks");
+      !status)
+    return status;
   if (Status status = UnderstandMoment(); !status) return status;
   if (Status status = opened_.OpenCode(); !status) return status;
   opened_.PrepareStreams(true);

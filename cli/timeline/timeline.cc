@@ -88,6 +88,8 @@ class TimelineJob final : public ReadingJob {
 Status TimelineJob::Prepare() {
   if (Status status = opened_.OpenTrace(); !status) return status;
   opened_.KeepIndexes();
+  if (Status status = CheckNoSamples(opened_.recording(), *opened_.source(), "a timeline"); !status)
+    return status;
   if (Status status = UnderstandTimes(); !status) return status;
   if (Status status = UnderstandFunction(); !status) return status;
   if (Status status = opened_.OpenCode(); !status) return status;

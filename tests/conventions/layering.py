@@ -13,6 +13,10 @@ ROOMS = {
     "model": (["include/flowback/model/", "base/"], ["base"]),
     # What a kind of trace was recorded with: for its source, and for those who read and write it.
     "pt_config": (["include/flowback/model/pt_config.h"], ["base", "model"]),
+    "branch_records": (
+        ["include/flowback/model/branch_records.h", "include/flowback/model/branch_kinds.def"],
+        ["base", "model"],
+    ),
     "packets": (["decode/pt/packets/"], _FIRST),
     "instruction": (["decode/instruction/"], _FIRST),
     "code": (
@@ -30,8 +34,9 @@ ROOMS = {
     "schedule": (["decode/schedule/"], _FIRST + _CODE + ["decode"]),
     # A source of trace each. Only their own folders know the hardware.
     "pt": (["decode/pt/"], _FIRST + _CODE + ["flow", "packets", "pt_config", "decode"]),
+    "branch_stack": (["decode/branch_stack/"], _FIRST + _CODE + ["flow", "branch_records", "decode"]),
     # It reads and writes packets of Intel PT, but never decodes.
-    "capture": (["capture/", "include/flowback/capture/"], _FIRST + _CODE + ["packets", "pt_config"]),
+    "capture": (["capture/", "include/flowback/capture/"], _FIRST + _CODE + ["packets", "pt_config", "branch_records"]),
     # Loaded by QEMU into the emulated process: it shares the packet generator with the recorders.
     "emulate": (["capture/emulate/"], _FIRST + ["packets", "instruction", "capture"]),
     "replay": (["replay/", "include/flowback/replay/"], _FIRST + _CODE + ["decode"]),
