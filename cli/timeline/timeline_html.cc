@@ -101,6 +101,10 @@ class PageWriter {
         Quoted(NameWords(function.name, kMostNameColumns)),
         Quoted(NameWords(function.file, kMostNameColumns)), sums.count, sums.self.time, sums.total,
         sums.self_instructions);
+    const CycleShare& cycles = sums.self_cycles;
+    if (cycles.any())
+      text += fmt::format(",\"cycles\":[{},{},{},{}]", cycles.likely, cycles.lo, cycles.hi,
+                          cycles.instructions);
     const CallDurations& durations = sums.durations;
     if (durations.count != 0)
       text += fmt::format(",\"quantiles\":[{},{},{},{}]", durations.min, durations.median,
@@ -146,6 +150,10 @@ class PageWriter {
     column("fn", [](const TimelineCall& call) { return uint64_t{call.function}; });
     column("instructions", [](const TimelineCall& call) { return call.instructions; });
     column("whole", [](const TimelineCall& call) { return uint64_t{call.IsWhole()}; });
+    if (view_.has_cycles()) {
+      column("cycles", [](const TimelineCall& call) { return call.cycles; });
+      column("cycles_lo", [](const TimelineCall& call) { return call.cycles_lo; });
+    }
     out() += '}';
     WriteSpans(thread);
     out() += '}';

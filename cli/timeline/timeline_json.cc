@@ -102,6 +102,10 @@ class JsonPrinter {
     line.Number("begin_hi", call.begin_hi).Number("end", call.end);
     line.Number("end_lo", call.end_lo).Number("end_hi", call.end_hi);
     line.Number("depth", call.depth).Number("instructions", call.instructions);
+    if (call.cycles != 0)
+      line.Number("cycles", call.cycles).Number("cycles_lo", call.cycles_lo);
+    else
+      line.Null("cycles").Null("cycles_lo");
     line.Bool("whole", call.IsWhole());
     line.End();
     text.pop_back();

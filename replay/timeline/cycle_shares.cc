@@ -16,10 +16,12 @@ void CycleShares::Note(uint64_t behind, CycleMark mark, bool counts) {
 }
 
 void CycleShares::Give(uint64_t until, uint32_t node, size_t depth) {
+  first_told_.reset();
   for (; next_ < marks_.size() && marks_[next_].behind <= until; ++next_) {
     const Mark& mark = marks_[next_];
     Add(node, depth, mark.behind - std::min(given_, mark.behind));
     Close(mark);
+    if (!first_told_) first_told_ = count_.told;
     given_ = std::max(given_, mark.behind);
   }
   const uint64_t rest = until - std::min(given_, until);
@@ -61,6 +63,12 @@ void CycleShares::Close(const Mark& mark) {
   using Since = CycleMark::Since;
   const uint64_t cycles = mark.mark.cycles();
   const Since since = mark.mark.since();
+  const bool is_told =
+      mark.counts && (since == Since::kPause || (since == Since::kFlow && !too_many_));
+  if (!is_told)
+    ++count_.gaps;
+  else if (since == Since::kFlow)
+    count_.told += cycles;
   if (mark.counts && since == Since::kPause) {
     totals_.paused += cycles;
   } else if (mark.counts && since == Since::kBoth) {
@@ -72,10 +80,15 @@ void CycleShares::Close(const Mark& mark) {
     else
       Share(cycles);
   }
-  Lose();
+  Forget();
 }
 
 void CycleShares::Lose() {
+  if (!visits_.empty()) ++count_.gaps;
+  Forget();
+}
+
+void CycleShares::Forget() {
   visits_.clear();
   switched_ = too_many_ = false;
 }

@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "flowback/model/cycle_mark.h"
@@ -45,12 +46,24 @@ class CycleShares {
   // The flow is lost.
   void Lose();
   // The thread goes to another stack, or begins a new one: what encloses both is the thread alone.
-  void Switch() { switched_ = switched_ || !visits_.empty(); }
+  void Switch() {
+    switched_ = switched_ || !visits_.empty();
+    ++count_.gaps;
+  }
   // A call was found that all those of this stack were made in.
   void MoveIn();
   // For CallTree::Merge.
   CallTree::Moved follows();
   const CycleTotals& totals() const { return totals_; }
+  // What a call's cycles follow from: those of all instructions so far, up to the last mark, and
+  // how often there were some that nothing is told of.
+  struct Count {
+    uint64_t told = 0;
+    uint64_t gaps = 0;
+  };
+  const Count& count() const { return count_; }
+  // Where a mark was among what has just been given: Count::told behind the first one.
+  const std::optional<uint64_t>& first_told() const { return first_told_; }
 
  private:
   struct Mark {
@@ -69,6 +82,7 @@ class CycleShares {
 
   void Add(uint32_t node, size_t depth, uint64_t instructions);
   void Join();
+  void Forget();
   void Close(const Mark& mark);
   void Share(uint64_t cycles);
   void Bound(uint64_t cycles);
@@ -84,6 +98,8 @@ class CycleShares {
   bool switched_ = false;  // among them
   bool too_many_ = false;  // some were dropped
   CycleTotals totals_;
+  Count count_;
+  std::optional<uint64_t> first_told_;
 };
 
 }  // namespace flowback

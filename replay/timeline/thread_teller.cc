@@ -203,10 +203,32 @@ void ThreadTeller::GiveCycles() {
   const bool all_told = calls.size() <= on_.frames.size();
   cycles_.Give(all_told ? stack_.instructions() : calls.back().instructions_before, current_,
                current_depth_);
+  NoteFirstMark();
+}
+
+// The calls that have begun since the mark before.
+void ThreadTeller::NoteFirstMark() {
+  if (!cycles_.first_told()) return;
+  for (auto frame = on_.frames.rbegin(); frame != on_.frames.rend() && !frame->has_mark; ++frame) {
+    frame->has_mark = true;
+    frame->cycles_first = *cycles_.first_told();
+  }
+}
+
+// Of a call that is not too short: from the last mark ahead of its begin to the last one ahead of
+// its end. That is as much too long at the one as it is too short at the other.
+void ThreadTeller::TellCycles(const Frame& frame, TimelineCall& call) const {
+  const CycleShares::Count& now = cycles_.count();
+  if (!frame.has_mark || frame.partial || frame.cycles.gaps != now.gaps) return;
+  call.cycles = now.told - frame.cycles.told;
+  call.cycles_lo = now.told - frame.cycles_first;
 }
 
 void ThreadTeller::ChargeInstructions(uint64_t until, uint32_t node) {
-  if (cycles_.active()) cycles_.Give(until, node, current_depth_);
+  if (cycles_.active()) {
+    cycles_.Give(until, node, current_depth_);
+    NoteFirstMark();
+  }
   if (until <= instructions_) return;
   if (plan_.options.span.Contains(cursor_.time) || account_ == nullptr)
     tree_.Of(node).instructions += until - instructions_;
@@ -222,6 +244,7 @@ ThreadTeller::Frame ThreadTeller::FrameOf(const Call& call) {
   Frame frame;
   frame.function = plan_.functions.NumberOf(call);
   frame.begin = cursor_;
+  frame.cycles = cycles_.count();
   frame.partial = call.entry == CallEntry::kRunning || call.entry == CallEntry::kReturnedTo;
   const auto& focus = plan_.options.focus;
   const bool in_focus = !outermost && on_.frames.back().focus;
@@ -266,8 +289,12 @@ void ThreadTeller::EnterAround(const Call& call, const TimePoint& at) {
   on_.root = tree_.PutUnder(inner, function);
   kept_.MoveIn();
   cycles_.MoveIn();
-  on_.frames.push_back(
-      {.node = inner, .function = function, .focus = true, .partial = true, .begin = cursor_});
+  on_.frames.push_back({.node = inner,
+                        .function = function,
+                        .focus = true,
+                        .partial = true,
+                        .cycles = {},
+                        .begin = cursor_});
   TakeTop();
 }
 
@@ -301,9 +328,14 @@ void ThreadTeller::OnExit(const Call& call, size_t depth, CallExit how, uint64_t
       else
         ++counts.partial;
     }
-    if (how == CallExit::kEnd && on_.frames.size() + 1 == long_open_ && !last_)
-      last_ = Describe(call, frame, how, instructions);
-    if (!kept_.LeaveOut(whole, duration)) kept_.Add(Describe(call, frame, how, instructions));
+    const bool is_last =
+        how == CallExit::kEnd && on_.frames.size() + 1 == long_open_ && !last_;
+    if (is_last || !kept_.LeaveOut(whole, duration)) {
+      TimelineCall told = Describe(call, frame, how, instructions);
+      TellCycles(frame, told);
+      kept_.Add(told);
+      if (is_last) last_ = told;
+    }
   }
   TakeTop();
   const bool over = how == CallExit::kLost || how == CallExit::kReplaced || how == CallExit::kEnd;
@@ -338,6 +370,7 @@ void ThreadTeller::OnSwitch(uint32_t stack) {
   const bool over = on_.frames.empty() && number_ != 0;
   const bool was_its = current_ == on_.root;
   if (cycles_.active()) cycles_.Give(stack_.instructions(), current_, current_depth_);
+  NoteFirstMark();
   cycles_.Switch();
   if (over)
     tree_.Merge(on_.root, 0, cycles_.follows());

@@ -89,7 +89,10 @@ class ThreadTeller final : public CallListener {
     uint32_t depth = 0;  // of the calls that are shown
     bool focus = false;  // is, or was called in, what the options ask for
     bool partial = false;
-    bool folded = false;  // counted with its caller
+    bool folded = false;        // counted with its caller
+    bool has_mark = false;      // of cycles, since it began
+    CycleShares::Count cycles;  // when it began
+    uint64_t cycles_first = 0;  // Count::told at that mark
     TimePoint begin;
   };
   struct StackFrames {
@@ -107,6 +110,7 @@ class ThreadTeller final : public CallListener {
   void ChargeInstructions(uint64_t until, uint32_t node);
   void NoteCycles(uint64_t behind, CycleMark mark, uint64_t tsc);
   void GiveCycles();
+  void NoteFirstMark();
   void EnterAround(const Call& call, const TimePoint& at);
   void TakeTop();
   Frame FrameOf(const Call& call);
@@ -115,6 +119,7 @@ class ThreadTeller final : public CallListener {
                         uint64_t instructions) const;
   void EndSegment();
   uint32_t Top() const { return on_.frames.empty() ? on_.root : on_.frames.back().node; }
+  void TellCycles(const Frame& frame, TimelineCall& call) const;
   size_t LongOpen() const;
   size_t TreeSize() const { return plan_.paths + tree_.size(); }
 

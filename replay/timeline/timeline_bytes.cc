@@ -234,6 +234,8 @@ void TellCall(Io& io, CallType& call) {
        {&call.begin, &call.begin_lo, &call.begin_hi, &call.end, &call.end_lo, &call.end_hi})
     io.Time(*time);
   io.Number(call.instructions);
+  io.Number(call.cycles);
+  io.Number(call.cycles_lo);
   io.Function(call.function);
   io.Number(call.depth);
   io.Number(call.stack);

@@ -96,7 +96,8 @@ void ExpectSame(const CallSums& got, const CallSums& made) {
 void ExpectSame(const TimelineCall& got, const TimelineCall& made) {
   for (const auto number :
        {&TimelineCall::begin, &TimelineCall::begin_lo, &TimelineCall::begin_hi, &TimelineCall::end,
-        &TimelineCall::end_lo, &TimelineCall::end_hi, &TimelineCall::instructions})
+        &TimelineCall::end_lo, &TimelineCall::end_hi, &TimelineCall::instructions,
+        &TimelineCall::cycles, &TimelineCall::cycles_lo})
     EXPECT_EQ(got.*number, made.*number);
   for (const auto number : {&TimelineCall::function, &TimelineCall::depth, &TimelineCall::stack})
     EXPECT_EQ(got.*number, made.*number);

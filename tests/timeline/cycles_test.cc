@@ -33,6 +33,8 @@ struct TrueCycles {
 
 // By FunctionPiece::id, 0 for all.
 struct TrueSums {
+  // By function and instructions: those of each call.
+  std::map<std::pair<uint64_t, uint64_t>, std::vector<TrueCycles>> calls;
   std::map<uint64_t, TrueCycles> own;
   std::map<uint64_t, TrueCycles> with_calls;
   std::set<uint64_t> found_late;  // functions of which some call was not seen to begin
@@ -51,6 +53,7 @@ class TrueTeller final : public ExecutionConsumer, private CallListener {
       const uint64_t before = index_ == 0 ? cycles_[0] : cycles_[index_ - 1];
       const uint64_t took = cycles_[index_] - before;
       const bool whole = !std::exchange(off_, false);
+      if (!whole) behind_pause_.insert(index_);
       Add(whole, took, sums.own[stack_.calls().back().function]);
       for (const uint64_t function : on_stack) Add(whole, took, sums.with_calls[function]);
     }
@@ -64,6 +67,7 @@ class TrueTeller final : public ExecutionConsumer, private CallListener {
     off_ = true;
     stack_.OnLoss(loss);
   }
+  void Finish() { stack_.Finish(); }
   TrueSums sums;
 
  private:
@@ -73,10 +77,18 @@ class TrueTeller final : public ExecutionConsumer, private CallListener {
   void OnEnter(const Call& call, size_t) override {
     if (call.entry == CallEntry::kReturnedTo) sums.found_late.insert(call.function);
   }
-  void OnExit(const Call&, size_t, CallExit, uint64_t, const ExitTime&) override {}
+  void OnExit(const Call& call, size_t, CallExit, uint64_t instructions, const ExitTime&) override {
+    TrueCycles cycles;
+    for (uint64_t i = call.instructions_before; i < stack_.instructions(); ++i) {
+      const uint64_t took = cycles_[i] - (i == 0 ? cycles_[0] : cycles_[i - 1]);
+      Add(!behind_pause_.contains(i), took, cycles);
+    }
+    sums.calls[{call.function, instructions}].push_back(cycles);
+  }
   void OnGap(const UntracedGap&, size_t) override {}
 
   CallStack stack_;
+  std::set<uint64_t> behind_pause_;
   const std::vector<uint64_t>& cycles_;
   uint64_t index_ = 0;
   bool off_ = true;
@@ -128,7 +140,27 @@ void Expect(const TrueCycles& truth, const CycleShare& told, const std::string& 
   tally.truth += truth.surely;
 }
 
+// Of those calls that no other one of the function looks like.
+void ExpectCalls(const TrueSums& truth, const ThreadTimeline& thread,
+                 const std::vector<TimelineFunction>& functions, Tally& tally) {
+  for (const TimelineCall& call : thread.calls) {
+    if (call.cycles == 0) continue;
+    const uint64_t id = functions[call.function].entry_ip & ~uint64_t{0x3f};
+    const auto found = truth.calls.find({id, call.instructions});
+    ASSERT_NE(found, truth.calls.end());
+    if (found->second.size() != 1) continue;
+    const TrueCycles& its = found->second.front();
+    EXPECT_LE(call.cycles_lo, its.surely + its.perhaps) << functions[call.function].name;
+    EXPECT_LE(call.cycles_lo, call.cycles);
+    ++tally.compared;
+    tally.likely += call.cycles;
+    tally.lo += call.cycles_lo;
+    tally.truth += its.surely;
+  }
+}
+
 TEST(CyclesOfCallsTest, TruthLiesInTheirBounds) {
+  Tally calls;
   Tally own;
   Tally with_calls;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
@@ -144,6 +176,7 @@ TEST(CyclesOfCallsTest, TruthLiesInTheirBounds) {
     TrueTeller truth(finder, stream.truth.cycles);
     const std::unique_ptr<Decoder> decoder = pt::MakeNativeDecoder();
     ASSERT_TRUE(decoder->Decode(input, truth));
+    truth.Finish();
 
     Symbolizer symbolizer;
     FunctionTable functions(symbolizer);
@@ -153,7 +186,7 @@ TEST(CyclesOfCallsTest, TruthLiesInTheirBounds) {
                           .options = options,
                           .finder = finder,
                           .functions = functions,
-                          .most_calls = 100,
+                          .most_calls = 1 << 20,
                           .paths = paths};
     ThreadTeller teller(plan, nullptr, TimeStrip(0, 0, 0));
     TellerFeed feed(teller);
@@ -170,6 +203,7 @@ TEST(CyclesOfCallsTest, TruthLiesInTheirBounds) {
         Expect(truth.sums.with_calls[id], sums[i].cycles, what, with_calls);
     }
     Expect(truth.sums.with_calls[0], tree[0].sums.cycles, "all", with_calls);
+    ExpectCalls(truth.sums, thread, functions.all(), calls);
     // What each has of its own is what all have.
     uint64_t sum = 0;
     for (const CallPath& path : tree) {
@@ -184,6 +218,14 @@ TEST(CyclesOfCallsTest, TruthLiesInTheirBounds) {
               static_cast<unsigned long long>(own.likely),
               static_cast<unsigned long long>(own.truth), static_cast<unsigned long long>(own.lo),
               static_cast<unsigned long long>(own.hi_known));
+  std::printf(
+      "%llu calls: %llu cycles, %llu told, %llu proven\n",
+      static_cast<unsigned long long>(calls.compared), static_cast<unsigned long long>(calls.truth),
+      static_cast<unsigned long long>(calls.likely), static_cast<unsigned long long>(calls.lo));
+  EXPECT_GT(calls.compared, 1000u);
+  EXPECT_LT(calls.likely, calls.truth + calls.truth / 20);
+  EXPECT_GT(calls.likely, calls.truth - calls.truth / 20);
+  EXPECT_GT(calls.lo * 2, calls.truth);
   EXPECT_GT(own.compared, 1000u);
   EXPECT_GT(with_calls.compared, 500u);
   EXPECT_GT(own.likely * 10, own.truth * 9);

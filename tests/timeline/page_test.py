@@ -133,6 +133,22 @@ class Page(unittest.TestCase):
         self.assertIn("calls\n4", panel.replace("\t", "\n"))
         self.picture("clicked")
 
+    def test_cycles_where_the_trace_counts_them(self):
+        self.assertNotIn("IPC", self.browser.ask("timeline.data.functions.some(f => f.cycles) ? 'IPC' : ''"))
+        recording = os.path.join(self.folder.name, "cycles.data")
+        page = os.path.join(self.folder.name, "cycles.html")
+        run(FLOWBACK, "record", "--cyc", "-o", recording, "--", os.path.join(self.folder.name, "work"))
+        run(FLOWBACK, "timeline", recording, "--html", page)
+        self.browser.open(page)
+        self.browser.drawn()
+        call = self.place("outer_work")
+        self.browser.click(call["x"], call["y"])
+        self.browser.drawn()
+        panel = self.panel().replace("\t", "\n")
+        self.assertTrue(panel.startswith("outer_work"), panel)
+        self.assertRegex(panel, r"\ncycles\n[\d,]+, at least [\d,]+\nIPC\n\d")
+        self.assertRegex(panel, r"\nown cycles\n[\d,]+, [\d,]+ to [\d,]+\nown IPC\n\d")
+
     def test_wheel_zooms_at_the_mouse_and_back(self):
         call = self.place("outer_work")
         before = self.state("length")

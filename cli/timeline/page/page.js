@@ -263,11 +263,17 @@
       const calls = lane.thread.calls;
       const reach = 2 * state.length / (width - NAMES);
       const time = timeOf(x);
+      // The nearest one: several may be narrower than a pixel.
+      let nearest = null, least = reach;
       for (let i = firstIn(row, calls, time - reach); i < row.length; ++i) {
-        const begin = calls.begin[row[i]];
-        if (begin > time + reach) return null;
-        if (begin + calls.duration[row[i]] >= time - reach) return { thread: lane.thread, call: row[i] };
+        const begin = calls.begin[row[i]], end = begin + calls.duration[row[i]];
+        if (begin > time + reach) break;
+        const away = Math.max(begin - time, time - end, 0);
+        if (away > least || (nearest && away === least)) continue;
+        nearest = { thread: lane.thread, call: row[i] };
+        least = away;
       }
+      return nearest;
     }
     return null;
   }
@@ -295,6 +301,10 @@
     entry(one, 'took', duration(calls.duration[i]) + (calls.whole[i] ? '' : ', not seen whole'));
     entry(one, 'proven', duration(calls.least[i]) + ' to ' + duration(calls.most[i]));
     entry(one, 'instructions', count(calls.instructions[i]));
+    if (calls.cycles && calls.cycles[i]) {
+      entry(one, 'cycles', `${count(calls.cycles[i])}, at least ${count(calls.cycles_lo[i])}`);
+      entry(one, 'IPC', (calls.instructions[i] / calls.cycles[i]).toFixed(2));
+    }
     entry(one, 'level', String(calls.depth[i]));
     if (fn.file) entry(one, 'file', fn.file);
     if (fn.source) entry(one, 'source', fn.source);
@@ -310,6 +320,11 @@
       entry(all, 'longest', duration(fn.quantiles[3]));
     }
     entry(all, 'own instructions', count(fn.instructions));
+    if (fn.cycles) {
+      const [likely, lo, hi, counted] = fn.cycles;
+      entry(all, 'own cycles', `${count(likely)}, ${count(lo)} to ${count(hi)}`);
+      entry(all, 'own IPC', (counted / Math.max(likely, 1)).toFixed(2));
+    }
     panel.append(title, one);
     if (fn.text) {
       const code = document.createElement('code');

@@ -107,6 +107,8 @@ struct TimelineCall {
   uint64_t end_lo = 0;
   uint64_t end_hi = 0;
   uint64_t instructions = 0;  // with what it called
+  uint64_t cycles = 0;        // likewise, most likely; 0: not told, as in a call that is too short
+  uint64_t cycles_lo = 0;     // so many at least
   uint32_t function = CallPath::kNoFunction;
   uint32_t depth = 0;
   uint32_t stack = 0;  // CallStack::stack
