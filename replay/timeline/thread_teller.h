@@ -51,31 +51,35 @@ class FunctionTable {
 struct TellerPlan {
   TimeUnit unit;
   const TimelineOptions& options;
-  FunctionFinder& finder;
   FunctionTable& functions;
   size_t most_calls = 0;
   size_t& paths;  // of all threads so far
 };
 
-class ThreadTeller final : public CallListener {
+// How a call ended.
+struct TellerExit {
+  CallEntry entry{};
+  CallExit how{};
+  ExitTime time;
+  uint64_t instructions = 0;         // since its entry, of what it called too
+  uint64_t thread_instructions = 0;  // of the thread, until then
+};
+
+// Hears of calls as a CallListener does.
+class ThreadTeller {
  public:
   // `account`: the thread's; null: nothing is known of its time. `strip`: of the whole timeline.
   ThreadTeller(const TellerPlan& plan, const TimeAccount* account, TimeStrip strip);
 
-  void OnBlock(const BlockRun& run) { stack_.OnBlock(run); }
-  void OnBlocks(const BlockBatch& batch) { stack_.OnBlocks(batch); }
-  void OnEvent(const TraceEvent& event) { stack_.OnEvent(event); }
-  void OnLoss(const DataLoss& loss) { stack_.OnLoss(loss); }
-  void LookForExec(CallStack::ExecBetween exec) { stack_.LookForExec(std::move(exec)); }
+  // No call ends later, but with the flow.
+  void EndLife();
   // The flow has ended.
   void Finish(ThreadTimeline& thread);
   const CallTree& tree() const { return tree_; }
 
-  void OnEnter(const Call& call, size_t depth) override;
-  void OnExit(const Call& call, size_t depth, CallExit how, uint64_t instructions,
-              const ExitTime& time) override;
-  void OnGap(const UntracedGap&, size_t) override {}
-  void OnSwitch(uint32_t stack) override;
+  void OnEnter(const Call& call, size_t depth);
+  void OnExit(size_t depth, const TellerExit& exit);
+  void OnSwitch(uint32_t stack);
 
  private:
   struct Frame {
@@ -104,14 +108,13 @@ class ThreadTeller final : public CallListener {
   void TakeTop();
   Frame FrameOf(const Call& call);
   bool InSpan(const TimePoint& begin, const TimePoint& end) const;
-  void Keep(const Call& call, const Frame& frame, CallExit how, uint64_t instructions);
+  void Keep(const Frame& frame, const TellerExit& exit);
   void EndSegment();
   uint32_t Top() const { return on_.frames.empty() ? on_.root : on_.frames.back().node; }
   size_t TreeSize() const { return plan_.paths + tree_.size(); }
 
   const TellerPlan& plan_;
   const TimeAccount* account_;
-  CallStack stack_;
   CallTree tree_;
   KeptCalls kept_;
   TimeStrip strip_;
