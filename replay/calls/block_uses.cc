@@ -49,7 +49,7 @@ BlockUses::OfBlocks BlockUses::OfTable(const BlockTable& table) {
   }
   if (of_table_->uses.size() < table.size()) {
     of_table_->uses.resize(table.size(), {.flags = kNotLooked});
-    of_table_->plain.resize(2 * table.size());
+    of_table_->plain.resize(2 * table.size(), BlockRuns::kNoCount);
     of_table_->ways.resize(2 * table.size());
     of_table_->entries.resize(table.size());
   }

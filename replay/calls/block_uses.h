@@ -26,8 +26,8 @@ class BlockUses {
   struct OfBlocks {
     StackUse* uses = nullptr;  // by number; where the flags are kNotLooked, Look must be asked
     // By step: its instructions, where it is known that a call stack has nothing but these to count
-    // of it; else 0.
-    uint16_t* plain = nullptr;
+    // of it; else BlockRuns::kNoCount.
+    int32_t* plain = nullptr;
     Way* ways = nullptr;       // by step
     Entry* entries = nullptr;  // by number
   };
@@ -46,7 +46,7 @@ class BlockUses {
 
   struct Table {
     std::vector<StackUse> uses;
-    std::vector<uint16_t> plain;
+    std::vector<int32_t> plain;
     std::vector<Way> ways;
     std::vector<Entry> entries;
   };

@@ -54,8 +54,7 @@ void CallStack::Impl::OnBlocks(const BlockBatch& batch) {
   BlockRuns runs(batch);
   do {
     if (CanCount()) {
-      const uint64_t passed =
-          runs.PassOver([&](BlockStep step) { return uint64_t{known.plain[step.value]}; });
+      const uint64_t passed = runs.PassOver(known.plain);
       if (passed != 0) space_ = space;
       CountOnly(passed);
     }

@@ -85,11 +85,7 @@ TimelineFunction FunctionTable::Describe(const Call& call) {
 }
 
 ThreadTeller::ThreadTeller(const TellerPlan& plan, const TimeAccount* account, TimeStrip strip)
-    : plan_(plan),
-      account_(account),
-      stack_(plan.finder, *this),
-      kept_(plan.most_calls),
-      strip_(std::move(strip)) {
+    : plan_(plan), account_(account), kept_(plan.most_calls), strip_(std::move(strip)) {
   on_.root = current_ = tree_.NewRoot();
   cursor_ = TimePoint::Exact(account == nullptr ? 0 : account->begin);
 }
@@ -170,39 +166,15 @@ void ThreadTeller::ChargePiece(const ClassSpan& span, const TimePoint& from, con
   counts.self.hi += std::max(b.hi - std::min(b.hi, a.lo), end - begin);
 }
 
-void ThreadTeller::OnBlock(const BlockRun& run) {
-  if (run.cycles.any()) NoteCycles(stack_.instructions() + run.lengths.size(), run.cycles, run.tsc);
-  stack_.OnBlock(run);
-  GiveCycles();
-}
-
-void ThreadTeller::OnBlocks(const BlockBatch& batch) {
-  const uint64_t before = stack_.instructions();
-  for (const TimedPart& part : batch.times)
-    if (part.cycles.any()) NoteCycles(before + part.end, part.cycles, part.LastAt(part.end));
-  stack_.OnBlocks(batch);
-  GiveCycles();
-}
-
-void ThreadTeller::OnEvent(const TraceEvent& event) {
-  if (event.cycles.any()) NoteCycles(stack_.instructions(), event.cycles, event.tsc);
-  stack_.OnEvent(event);
-}
-
-void ThreadTeller::NoteCycles(uint64_t behind, CycleMark mark, uint64_t tsc) {
+void ThreadTeller::OnCycles(uint64_t behind, CycleMark mark, uint64_t tsc) {
   const bool counts = account_ == nullptr || plan_.options.span.Contains(plan_.unit.At(tsc));
   cycles_.Note(behind, mark, counts);
 }
 
-// Where no call begins or ends for long, so that no more marks wait. What executed in a call that
-// is not told of yet waits for it.
-void ThreadTeller::GiveCycles() {
-  constexpr size_t kMany = 4096;
-  if (cycles_.waiting() < kMany) return;
-  const std::vector<Call>& calls = stack_.calls();
-  const bool all_told = calls.size() <= on_.frames.size();
-  cycles_.Give(all_told ? stack_.instructions() : calls.back().instructions_before, current_,
-               current_depth_);
+// What executed in a call that is not told of yet waits for it.
+void ThreadTeller::OnProgress(const TellerProgress& progress) {
+  const bool all_told = progress.calls <= on_.frames.size();
+  cycles_.Give(all_told ? progress.instructions : progress.innermost_at, current_, current_depth_);
   NoteFirstMark();
 }
 
@@ -308,10 +280,10 @@ void ThreadTeller::TakeTop() {
   current_focus_ = !none && plan_.options.focus && on_.frames.back().focus;
 }
 
-void ThreadTeller::OnExit(const Call& call, size_t depth, CallExit how, uint64_t instructions,
-                          const ExitTime& time) {
-  Charge(PointOf(time.tsc, time.bounds), current_, current_);
-  ChargeInstructions(stack_.instructions(), current_);
+void ThreadTeller::OnExit(size_t depth, const TellerExit& exit) {
+  const CallExit how = exit.how;
+  Charge(PointOf(exit.time.tsc, exit.time.bounds), current_, current_);
+  ChargeInstructions(exit.thread_instructions, current_);
   if (on_.frames.empty()) return;
   const Frame frame = on_.frames.back();
   on_.frames.pop_back();
@@ -328,13 +300,11 @@ void ThreadTeller::OnExit(const Call& call, size_t depth, CallExit how, uint64_t
       else
         ++counts.partial;
     }
-    const bool is_last =
-        how == CallExit::kEnd && on_.frames.size() + 1 == long_open_ && !last_;
-    if (is_last || !kept_.LeaveOut(whole, duration)) {
-      TimelineCall told = Describe(call, frame, how, instructions);
-      TellCycles(frame, told);
+    if (const bool last = how == CallExit::kEnd && on_.frames.size() + 1 == long_open_ && !last_;
+        last || !kept_.LeaveOut(whole, duration)) {
+      const TimelineCall told = Describe(frame, exit);
       kept_.Add(told);
-      if (is_last) last_ = told;
+      if (last) last_ = told;
     }
   }
   TakeTop();
@@ -342,20 +312,21 @@ void ThreadTeller::OnExit(const Call& call, size_t depth, CallExit how, uint64_t
   if (depth == 0 && over) EndSegment();
 }
 
-TimelineCall ThreadTeller::Describe(const Call& call, const Frame& frame, CallExit how,
-                                    uint64_t instructions) const {
-  return {.begin = frame.begin.time,
-          .begin_lo = frame.begin.lo,
-          .begin_hi = frame.begin.hi,
-          .end = cursor_.time,
-          .end_lo = cursor_.lo,
-          .end_hi = cursor_.hi,
-          .instructions = instructions,
-          .function = frame.function,
-          .depth = frame.depth,
-          .stack = number_,
-          .entry = call.entry,
-          .exit = how};
+TimelineCall ThreadTeller::Describe(const Frame& frame, const TellerExit& exit) const {
+  TimelineCall call{.begin = frame.begin.time,
+                    .begin_lo = frame.begin.lo,
+                    .begin_hi = frame.begin.hi,
+                    .end = cursor_.time,
+                    .end_lo = cursor_.lo,
+                    .end_hi = cursor_.hi,
+                    .instructions = exit.instructions,
+                    .function = frame.function,
+                    .depth = frame.depth,
+                    .stack = number_,
+                    .entry = exit.entry,
+                    .exit = exit.how};
+  TellCycles(frame, call);
+  return call;
 }
 
 // No caller of what was so far is found any more.
@@ -366,10 +337,10 @@ void ThreadTeller::EndSegment() {
   kept_.EndSegment();
 }
 
-void ThreadTeller::OnSwitch(uint32_t stack) {
+void ThreadTeller::OnSwitch(uint32_t stack, uint64_t instructions) {
   const bool over = on_.frames.empty() && number_ != 0;
   const bool was_its = current_ == on_.root;
-  if (cycles_.active()) cycles_.Give(stack_.instructions(), current_, current_depth_);
+  if (cycles_.active()) cycles_.Give(instructions, current_, current_depth_);
   NoteFirstMark();
   cycles_.Switch();
   if (over)
@@ -397,10 +368,12 @@ size_t ThreadTeller::LongOpen() const {
   return open;
 }
 
-void ThreadTeller::Finish(ThreadTimeline& thread) {
+void ThreadTeller::EndLife() {
   long_open_ = LongOpen();
   if (account_ != nullptr) Charge(TimePoint::Exact(account_->end), current_, current_);
-  stack_.Finish();
+}
+
+void ThreadTeller::Finish(ThreadTimeline& thread) {
   tree_.Merge(on_.root, 0);
   for (auto& [number, parked] : parked_) tree_.Merge(parked.root, 0);
   kept_.Take(thread);

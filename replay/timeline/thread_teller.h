@@ -53,34 +53,50 @@ class FunctionTable {
 struct TellerPlan {
   TimeUnit unit;
   const TimelineOptions& options;
-  FunctionFinder& finder;
   FunctionTable& functions;
   size_t most_calls = 0;
   size_t& paths;  // of all threads so far
 };
 
-class ThreadTeller final : public CallListener {
+// How a call ended.
+struct TellerExit {
+  CallEntry entry{};
+  CallExit how{};
+  ExitTime time;
+  uint64_t instructions = 0;         // since its entry, of what it called too
+  uint64_t thread_instructions = 0;  // of the thread, until then
+};
+
+// Where the thread is.
+struct TellerProgress {
+  uint64_t instructions = 0;  // so many it has executed
+  size_t calls = 0;           // so many it is in
+  uint64_t innermost_at = 0;  // behind so many the innermost of these began
+};
+
+// Hears of calls as a CallListener does.
+class ThreadTeller {
  public:
   // `account`: the thread's; null: nothing is known of its time. `strip`: of the whole timeline.
   ThreadTeller(const TellerPlan& plan, const TimeAccount* account, TimeStrip strip);
 
-  void OnBlock(const BlockRun& run);
-  void OnBlocks(const BlockBatch& batch);
-  void OnEvent(const TraceEvent& event);
-  void OnLoss(const DataLoss& loss) {
-    stack_.OnLoss(loss);
-    cycles_.Lose();
-  }
-  void LookForExec(CallStack::ExecBetween exec) { stack_.LookForExec(std::move(exec)); }
+  // Of the cycles until behind the thread's first `behind` instructions. Ahead of the calls that
+  // begin or end there or later.
+  void OnCycles(uint64_t behind, CycleMark mark, uint64_t tsc);
+  // Now and then, that no cycles wait for the next call to begin or end.
+  void OnProgress(const TellerProgress& progress);
+  // Flow was lost.
+  void OnLost() { cycles_.Lose(); }
+  // No call ends later, but with the flow.
+  void EndLife();
   // The flow has ended.
   void Finish(ThreadTimeline& thread);
   const CallTree& tree() const { return tree_; }
 
-  void OnEnter(const Call& call, size_t depth) override;
-  void OnExit(const Call& call, size_t depth, CallExit how, uint64_t instructions,
-              const ExitTime& time) override;
-  void OnGap(const UntracedGap&, size_t) override {}
-  void OnSwitch(uint32_t stack) override;
+  void OnEnter(const Call& call, size_t depth);
+  void OnExit(size_t depth, const TellerExit& exit);
+  // `instructions`: so many the thread has executed.
+  void OnSwitch(uint32_t stack, uint64_t instructions);
 
  private:
   struct Frame {
@@ -108,15 +124,12 @@ class ThreadTeller final : public CallListener {
   void ChargePiece(const ClassSpan& span, const TimePoint& from, const TimePoint& until,
                    uint32_t node);
   void ChargeInstructions(uint64_t until, uint32_t node);
-  void NoteCycles(uint64_t behind, CycleMark mark, uint64_t tsc);
-  void GiveCycles();
   void NoteFirstMark();
   void EnterAround(const Call& call, const TimePoint& at);
   void TakeTop();
   Frame FrameOf(const Call& call);
   bool InSpan(const TimePoint& begin, const TimePoint& end) const;
-  TimelineCall Describe(const Call& call, const Frame& frame, CallExit how,
-                        uint64_t instructions) const;
+  TimelineCall Describe(const Frame& frame, const TellerExit& exit) const;
   void EndSegment();
   uint32_t Top() const { return on_.frames.empty() ? on_.root : on_.frames.back().node; }
   void TellCycles(const Frame& frame, TimelineCall& call) const;
@@ -125,7 +138,6 @@ class ThreadTeller final : public CallListener {
 
   const TellerPlan& plan_;
   const TimeAccount* account_;
-  CallStack stack_;
   CallTree tree_;
   KeptCalls kept_;
   CycleShares cycles_{tree_};

@@ -13,6 +13,7 @@
 #include "decode/pt/packets/packet.h"
 #include "flowback/replay/player.h"
 #include "replay/timeline/thread_teller.h"
+#include "replay/timeline/timeline_bytes.h"
 #include "tests/golden/engines.h"
 #include "tests/golden/perf_recordings.h"
 #include "tests/golden/shared_traces.h"
@@ -114,28 +115,18 @@ TEST_P(TimelineTest, CallsNestAndLieInTheirBounds) {
   }
 }
 
-bool Same(const CallSums& a, const CallSums& b) {
-  return a.count == b.count && a.partial == b.partial && a.self.time == b.self.time &&
-         a.self.lo == b.self.lo && a.self.hi == b.self.hi && a.total == b.total && a.own == b.own &&
-         a.instructions == b.instructions && a.durations.median == b.durations.median &&
-         a.durations.p99 == b.durations.p99;
-}
-
 TEST_P(TimelineTest, DoesNotDependOnThreads) {
   ASSERT_NO_FATAL_FAILURE(Open());
-  const Timeline one = Make({.threads = 1});
-  const Timeline three = Make({.threads = 3, .in_flight = 2});
-  ASSERT_EQ(one.threads.size(), three.threads.size());
-  for (size_t i = 0; i < one.threads.size(); ++i) {
-    const std::vector<CallPath>& a = one.threads[i].paths;
-    const std::vector<CallPath>& b = three.threads[i].paths;
-    ASSERT_EQ(a.size(), b.size());
-    for (size_t k = 0; k < a.size(); ++k) {
-      ASSERT_TRUE(Same(a[k].sums, b[k].sums)) << k;
-      ASSERT_EQ(one.functions[a[k].function == CallPath::kNoFunction ? 0 : a[k].function].name,
-                three.functions[b[k].function == CallPath::kNoFunction ? 0 : b[k].function].name);
-    }
-  }
+  SpaceNames spaces;
+  for (const Stream& stream : opened_.recording.streams) spaces.Add(opened_.inputs->For(stream));
+  const auto told = [&](unsigned threads) {
+    return TimelineToBytes(
+        Make({.threads = threads, .in_flight = threads - 1, .columns = 100, .spans = true}),
+        spaces);
+  };
+  const std::vector<uint8_t> one = told(1);
+  EXPECT_FALSE(one.empty());
+  for (const unsigned threads : {2U, 3U}) EXPECT_TRUE(told(threads) == one) << threads;
 }
 
 // Two halves are the whole.

@@ -240,17 +240,25 @@ class BlockRuns {
     behind_ += block().count;
     return true;
   }
-  // Passes over the steps that come, while `instructions_of` tells how many instructions each has;
-  // 0 ends it, and it does not pass over the batch's last step. Returns how many instructions it
-  // was.
-  template <class InstructionsOf>
-  uint64_t PassOver(InstructionsOf&& instructions_of) {
+  // Passes over the steps that come, as long as `counts` has the instructions of each, by the
+  // step's value; kNoCount ends it, and it does not pass over the batch's last step. Returns how
+  // many instructions it was.
+  static constexpr int32_t kNoCount = -(1 << 24);  // less than a few blocks have instructions
+  uint64_t PassOver(const int32_t* counts) {
+    constexpr size_t kTogether = 4;
     const BlockStep* const steps = batch_.steps.data();
-    const size_t size = batch_.steps.size();
+    const size_t last = std::max<size_t>(batch_.steps.size(), 1) - 1;
     uint64_t all = 0;
     size_t at = next_;
-    for (uint64_t count = 0; at + 1 < size && (count = instructions_of(steps[at])) != 0; ++at)
-      all += count;
+    // With a sum of four there is one look for four whether all of them count.
+    for (; at + kTogether <= last; at += kTogether) {
+      const int32_t sum = counts[steps[at].value] + counts[steps[at + 1].value] +
+                          counts[steps[at + 2].value] + counts[steps[at + 3].value];
+      if (sum < 0) break;
+      all += static_cast<uint32_t>(sum);
+    }
+    for (; at < last && counts[steps[at].value] >= 0; ++at)
+      all += static_cast<uint32_t>(counts[steps[at].value]);
     next_ = at;
     behind_ += all;
     return all;

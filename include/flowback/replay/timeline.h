@@ -189,7 +189,8 @@ struct TimelineSources {
 };
 
 struct TimelineOptions {
-  unsigned threads = 1;  // that decode
+  // That decode; with several another one adds up times. The result does not depend on it.
+  unsigned threads = 1;
   size_t in_flight = 0;  // as PlayOptions
   TimeSpan span{};       // what lies outside is not counted
   // Which calls TimelineCall tells of, and StripColumn::focus is about; empty: all, and none.

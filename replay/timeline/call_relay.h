@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// Tells a ThreadTeller of a thread's calls, beside the model that finds them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/ordered_pipeline.h"
+#include "flowback/model/block_batch.h"
+#include "flowback/model/cycle_mark.h"
+#include "flowback/model/execution.h"
+#include "flowback/replay/call_stack.h"
+#include "replay/timeline/thread_teller.h"
+
+namespace flowback {
+
+// Finding out which calls there are and what their times were is about as much work, and the latter
+// needs nothing but what was found. So where there is more than one core, what the model of calls
+// tells is collected, and a thread of its own hands it on, in the same order.
+class CallRelay final : public CallListener {
+ public:
+  // The former two must outlive it. `beside`: by a thread of its own.
+  CallRelay(FunctionFinder& finder, ThreadTeller& teller, bool beside);
+  CallRelay(const CallRelay&) = delete;
+  CallRelay& operator=(const CallRelay&) = delete;
+
+  void LookForExec(CallStack::ExecBetween exec) { stack_.LookForExec(std::move(exec)); }
+  void OnBlock(const BlockRun& run);
+  void OnBlocks(const BlockBatch& batch);
+  void OnEvent(const TraceEvent& event);
+  void OnLoss(const DataLoss& loss);
+  // The flow has ended, and with it all calls.
+  void Finish() { stack_.Finish(); }
+  // Returns when all has been handed on.
+  void Flush();
+
+  void OnEnter(const Call& call, size_t depth) override;
+  void OnExit(const Call& call, size_t depth, CallExit how, uint64_t instructions,
+              const ExitTime& time) override;
+  void OnGap(const UntracedGap&, size_t) override {}
+  void OnSwitch(uint32_t stack) override;
+
+ private:
+  enum class Kind : uint8_t { kEnter, kExit, kSwitch, kCycles, kProgress, kLost };
+  struct Entered {
+    Call call;
+    size_t depth = 0;
+  };
+  struct Left {
+    size_t depth = 0;
+    TellerExit exit;
+  };
+  struct Switched {
+    uint32_t stack = 0;
+    uint64_t instructions = 0;
+  };
+  struct Cycles {
+    uint64_t behind = 0;
+    CycleMark mark;
+    uint64_t tsc = 0;
+  };
+  // What was told, in order, and by kind.
+  struct Batch {
+    std::vector<Kind> kinds;
+    std::vector<Entered> entered;
+    std::vector<Left> left;
+    std::vector<Switched> switched;
+    std::vector<Cycles> cycles;
+    std::vector<TellerProgress> progress;
+
+    void Clear() {
+      kinds.clear();
+      entered.clear();
+      left.clear();
+      switched.clear();
+      cycles.clear();
+      progress.clear();
+    }
+  };
+  static constexpr size_t kBatch = 512;
+  static constexpr size_t kInFlight = 8;
+  static constexpr size_t kManyMarks = 4096;
+
+  void AddCycles(uint64_t behind, CycleMark mark, uint64_t tsc);
+  void TellProgress();
+  Batch& Add(Kind kind);
+  void Send();
+  void HandOn(Batch& batch) const;
+
+  ThreadTeller& teller_;
+  CallStack stack_;
+  size_t marks_ = 0;                                // of cycles, since the last progress
+  std::unique_ptr<Batch> batch_;                    // null: what comes is handed on at once
+  std::optional<OrderedPipeline<Batch>> pipeline_;  // the last one: its thread uses the teller
+};
+
+}  // namespace flowback
