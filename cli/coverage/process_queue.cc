@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 namespace flowback::cli {
@@ -27,7 +28,11 @@ ProcessQueue::ProcessQueue(Count count) : count_(std::move(count)) {
   const sigset_t requests = Requests();
   sigset_t before;
   pthread_sigmask(SIG_BLOCK, &requests, &before);
-  thread_ = std::thread([this] { Work(); });
+  try {
+    thread_ = std::thread([this] { Work(); });
+  } catch (const std::system_error&) {
+    // Where the system gives no thread more, whoever puts something in counts it.
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
@@ -42,6 +47,10 @@ ProcessQueue::~ProcessQueue() {
 }
 
 Status ProcessQueue::Put(const std::string& recording) {
+  if (!thread_.joinable()) {
+    CountAndRemove(recording);
+    return status_;
+  }
   std::error_code ignored;
   const auto size = std::filesystem::file_size(recording, ignored);
   const uint64_t bytes = ignored ? 0 : size;
@@ -73,14 +82,18 @@ void ProcessQueue::Work() {
       if (waiting_.empty()) return;
       recording = waiting_.front().recording;
     }
-    CountOne(recording);
-    std::error_code ignored;
-    std::filesystem::remove_all(std::filesystem::path(recording).parent_path(), ignored);
+    CountAndRemove(recording);
     const std::scoped_lock lock(mutex_);
     waiting_bytes_ -= waiting_.front().bytes;
     waiting_.pop_front();
     changed_.notify_all();
   }
+}
+
+void ProcessQueue::CountAndRemove(const std::string& recording) {
+  CountOne(recording);
+  std::error_code ignored;
+  std::filesystem::remove_all(std::filesystem::path(recording).parent_path(), ignored);
 }
 
 void ProcessQueue::CountOne(const std::string& recording) {

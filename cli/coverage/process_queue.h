@@ -41,6 +41,7 @@ class ProcessQueue {
 
   bool IsFull() const { return waiting_.size() >= kMostWaiting || waiting_bytes_ >= kMostBytes; }
   void Work();
+  void CountAndRemove(const std::string& recording);
   void CountOne(const std::string& recording);
 
   static constexpr size_t kMostWaiting = 64;

@@ -6,7 +6,7 @@
 // followed with two exceptions: where the function ends there, and where there is only padding up
 // to its end. Elsewhere compilers put code of the same function behind a call that does not come
 // back, so that what is read there is right, but for padding between, which the builder leaves out
-// where it never ran.
+// where the call ran and never came back.
 #include "replay/coverage/code_flow.h"
 
 #include <algorithm>

@@ -181,7 +181,7 @@ Counters MakeCounters(const CoverageRequest& request, size_t count) {
 
 Result<CoverageCounts> CountCoverage(const CoverageRequest& request) {
   const Counters counters = MakeCounters(request, 1);
-  if (Status status = CountInto(request, counters, [](size_t) { return 0; }); !status)
+  if (Status status = CountInto(request, counters, [](size_t) { return size_t{0}; }); !status)
     return Fail(status.error());
   return counters.front()->Take();
 }

@@ -113,11 +113,13 @@ bool StaticCodeBuilder::HasExecuted(uint64_t address) const {
   return std::ranges::binary_search(executed_, address);
 }
 
-// Whether a call comes back, nothing tells but what ran. What aligns the code behind one, which
-// other ways lead to, is code only where it did. Returns where that ends; 0: there is none.
+// Whether a call comes back, nothing tells but what ran. What aligns the code behind one that ran
+// and never came back, code which other ways lead to, is none. Returns where that ends; 0: there is
+// none.
 uint64_t StaticCodeBuilder::PaddingBehind(const StaticInstruction& call, uint64_t end) const {
   const uint64_t begin = call.address + call.length;
   uint64_t at = begin;
+  if (!HasExecuted(call.address)) return 0;
   while (at < end && !flow_.IsLeader(at) && !HasExecuted(at)) {
     const size_t size = PaddingInstruction(flow_.CodeAt(at), flow_.mode());
     if (size == 0 || size != flow_.LengthAt(at)) return 0;

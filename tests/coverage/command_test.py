@@ -101,12 +101,12 @@ int main(int argc, char** argv) { runs(); if (argc > 3) never(); return 0; }
         self.assertIn("<title>never taken</title>", page)
 
     def test_directories(self):
-        for name, text in (("one/a.c", "int a(int x) { return x; }"), ("two/b.c", "int b(int x) { return x; }"),
-                           ("two/main.c", "int a(int); int main(void) { return a(0); }")):
+        for name, text in (("one/a.cc", "int a(int x) { return x; }"), ("two/b.cc", "int b(int x) { return x; }"),
+                           ("two/main.cc", "int a(int); int main(void) { return a(0); }")):
             os.makedirs(os.path.dirname(os.path.join(self.folder, name)), exist_ok=True)
             with open(os.path.join(self.folder, name), "w", encoding="ascii") as file:
                 file.write(text)
-        run([CXX, "-x", "c", "-g", "-O0", "-o", "folders", "one/a.c", "two/b.c", "two/main.c"], cwd=self.folder)
+        run([CXX, "-g", "-O0", "-o", "folders", "one/a.cc", "two/b.cc", "two/main.cc"], cwd=self.folder)
         run([FLOWBACK, "record", "--engine", "emulate", "-o", "folders.data", "--", "./folders"], cwd=self.folder)
         text = self.coverage("folders.data", "--object", "folders").stdout
         rows = [line.split() for line in text[text.index("directories"):].splitlines()[2:4]]
