@@ -118,9 +118,11 @@ Status EventRecorder::OpenEvents() {
   if (!opened) return Fail(std::move(opened.error()));
   events_.emplace(std::move(*opened));
   const RecordEvents& sizes = options_.events;
-  return events_->Map({.records = PageMultiple(sizes.record_buffer_bytes.value_or(kUsualRecords)),
-                       .trace = PageMultiple(sizes.trace_buffer_bytes.value_or(kUsualTrace))},
-                      options_.streams.snapshot_bytes.has_value(), notes_);
+  return events_->Map(
+      {.records = PageMultiple(sizes.record_buffer_bytes.value_or(kUsualRecords)),
+       .trace = std::max(PageMultiple(sizes.trace_buffer_bytes.value_or(kUsualTrace)),
+                         PageMultiple(options_.streams.snapshot_bytes.value_or(0)))},
+      options_.streams.snapshot_bytes.has_value(), notes_);
 }
 
 Status EventRecorder::OpenFile() {
@@ -184,6 +186,23 @@ Status EventRecorder::Drain() {
   return any ? file_->EndRound() : Status();
 }
 
+// While the traces stand still: the kernel's records of them come before what they tell of.
+Status EventRecorder::TakeSnapshot() {
+  events_->StopTraces();
+  Status written = Drain();
+  uint32_t index = 0;
+  for (const EventSet::Buffer& buffer : events_->buffers()) {
+    const uint32_t stream = index++;
+    if (!written || !buffer.ring.has_aux()) continue;
+    const EventRing::Latest latest = buffer.ring.LatestTrace(*options_.streams.snapshot_bytes);
+    if (latest.part.size() == 0) continue;
+    written = file_->AddTrace({.index = stream, .tid = buffer.thread, .cpu = buffer.cpu},
+                              latest.part, latest.offset);
+    trace_bytes_ += latest.part.size();
+  }
+  return written ? file_->EndRound() : written;
+}
+
 bool EventRecorder::CommandEnded() {
   if (!command_ || command_status_) return command_status_.has_value();
   int status = 0;
@@ -198,9 +217,14 @@ Result<RecordSummary> EventRecorder::Run() {
     const bool more = events_->Wait(kRoundMilliseconds);
     const bool ended = CommandEnded();
     written = Drain();
+    if (written && options_.streams.snapshot_bytes && snapshot_.exchange(false)) {
+      written = TakeSnapshot();
+      events_->StartTraces();
+    }
     // What runs on CPUs has no end but the command's.
     if (of_cpus ? ended || !more : !more && (!command_ || ended)) break;
   }
+  if (written && options_.streams.snapshot_bytes) written = TakeSnapshot();
   events_->Disable();
   if (written) written = Drain();
   return Summary(std::move(written));

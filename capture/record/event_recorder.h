@@ -32,6 +32,7 @@ class EventRecorder : public Recorder {
   Status OpenFile();
   Status Drain();
   Status TakeTrace(const EventSet::Buffer& buffer, uint32_t index);
+  Status TakeSnapshot();
   bool CommandEnded();
   Result<RecordSummary> Summary(Status written);
 

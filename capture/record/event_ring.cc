@@ -52,6 +52,17 @@ void EventRing::RecordsTaken(const RingPart& part) const {
   Release(page().data_tail, page().data_tail + part.size());
 }
 
+// The driver tells the place in the area, not how often it went round. Before the first round's end
+// nothing was written behind that place.
+EventRing::Latest EventRing::LatestTrace(uint64_t bytes) const {
+  const uint64_t place = trace_end() % aux_.size();
+  const bool went_round =
+      std::ranges::any_of(aux_.subspan(place), [](uint8_t b) { return b != 0; });
+  const uint64_t size = std::min(bytes, went_round ? aux_.size() : place);
+  const uint64_t end = place + (went_round ? aux_.size() : 0);
+  return {.part = Between(aux_, end - size, end), .offset = end - size};
+}
+
 uint64_t EventRing::trace_end() const { return Acquire(page().aux_head); }
 
 RingPart EventRing::Trace() const { return Between(aux_, page().aux_tail, trace_end()); }

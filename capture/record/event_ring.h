@@ -50,6 +50,13 @@ class EventRing {
   void RecordsTaken(const RingPart& part) const;
   RingPart Trace() const;
   void TraceTaken(const RingPart& part) const;
+  // Where the kernel overwrites AUX data: the latest, at most so many bytes, and where they are of
+  // all that the area has had since it was empty or filled last. REQUIRES: the trace stands still.
+  struct Latest {
+    RingPart part;
+    uint64_t offset = 0;
+  };
+  Latest LatestTrace(uint64_t bytes) const;
   // How much of AUX data was taken before.
   uint64_t trace_begin() const { return page().aux_tail; }
   uint64_t trace_end() const;

@@ -236,6 +236,12 @@ void EventSet::Disable() {
     static_cast<void>(kernel_->Control(event.descriptor, PERF_EVENT_IOC_DISABLE, 0));
 }
 
+void EventSet::ControlTraces(unsigned long request) {
+  for (const Opened& event : opened_)
+    if (plan_[event.event].has_aux)
+      static_cast<void>(kernel_->Control(event.descriptor, request, 0));
+}
+
 bool EventSet::Wait(int milliseconds) {
   static_cast<void>(kernel_->Wait(waiting_, milliseconds));
   bool any = false;

@@ -37,6 +37,9 @@ class EventSet {
   Status Map(BufferSizes sizes, bool overwrite_trace, std::vector<std::string>& notes);
   Status Enable();
   void Disable();
+  // Of traces alone: until they are started again the kernel writes no AUX data.
+  void StopTraces() { ControlTraces(PERF_EVENT_IOC_DISABLE); }
+  void StartTraces() { ControlTraces(PERF_EVENT_IOC_ENABLE); }
   // Waits until a buffer has something, or for so long. False: nothing more will come, for all that
   // was recorded has ended.
   bool Wait(int milliseconds);
@@ -74,6 +77,7 @@ class EventSet {
   std::optional<Refused> TryOpen(const EventTarget& target);
   kernel::Errno OpenOne(size_t event, pid_t thread, int cpu);
   void CloseAll();
+  void ControlTraces(unsigned long request);
   bool IsElsewhere(size_t event, int cpu) const;
   int LeaderOf(size_t event, pid_t thread, int cpu) const;
   bool LeavesOut(kernel::Errno error, std::vector<std::string>& notes);

@@ -164,7 +164,6 @@ std::string_view FirstOfSoftware(const RecordWords& words, const RecordOptions& 
       {!words.clock.empty(), "--clock"},
       {!words.max_instructions.empty(), "--max-instructions"},
       {options.emulate.exact, "--exact"},
-      {words.snapshots->count() != 0, "-S"},
       {!options.watched.from.empty(), "--from"},
       {!options.watched.until.empty(), "--until"},
       {options.files.kill_on_failure, "--kill"},
@@ -203,7 +202,8 @@ Status UnderstandEventBuffers(const RecordWords& words, RecordOptions& options) 
 Status UnderstandEvents(const RecordWords& words, RecordOptions& options) {
   options.events.per_thread = words.per_thread;
   for (const Status& status :
-       {RefuseSoftwareOptions(words, options), UnderstandEventBuffers(words, options)})
+       {RefuseSoftwareOptions(words, options), UnderstandBuffers(words, options),
+        UnderstandEventBuffers(words, options)})
     if (!status) return Fail(status.error());
   return {};
 }

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <ranges>
 
 #include "capture/record/event_recorder.h"
 #include "capture/record/record_session.h"
@@ -37,6 +39,7 @@ class EventSimulated : public ::testing::Test {
     const record::RecorderSignals signals;
     record::RecordSession session(options_, signals);
     record::EventRecorder recorder(options_, kernel_);
+    recorder_ = &recorder;
     const auto started = recorder.Start(session);
     if (!started) return Fail(started.error());
     session.Connect(*started, recorder);
@@ -59,6 +62,7 @@ class EventSimulated : public ::testing::Test {
   support::TemporaryFolder folder_;
   SimulatedKernel kernel_;
   RecordOptions options_;
+  record::EventRecorder* recorder_ = nullptr;  // while Run runs
 };
 
 // ---- traces ----
@@ -160,6 +164,46 @@ TEST_F(EventSimulated, WhatFoundNoRoomIsReported) {
   const FlowDigest told = DigestOf(stream, recorded);
   EXPECT_GT(told.count, 0u);
   EXPECT_LT(told.count, stream.truth.digest.count);
+}
+
+// Of a trace that went round, the latest bytes; of a shorter one, all.
+TEST_F(EventSimulated, ASnapshotIsTheLatestTrace) {
+  const flowback::testing::GeneratedStream stream = MakeStream(6);
+  const uint64_t all = stream.bytes.size();
+  options_.events.trace_buffer_bytes = 16 << 10;
+  for (const uint64_t wanted : {uint64_t{8} << 10, std::bit_ceil(2 * all)}) {
+    options_.streams.snapshot_bytes = wanted;
+    TraceSource source(kernel_, stream, 5001);
+    kernel_.meanwhile = [&] { return source.Go(); };
+    const RecordSummary summary = Recorded();
+    const uint64_t kept = std::min(all, wanted);
+    EXPECT_EQ(summary.bytes, kept);
+    const Recording recording = Open();
+    ASSERT_EQ(recording.streams.size(), 1u);
+    // Behind them padding, up to a multiple of 8.
+    const Bytes bytes = recording.streams[0].bytes;
+    ASSERT_LT(bytes.size() - kept, 8u);
+    EXPECT_TRUE(std::ranges::equal(bytes.first(kept), Bytes(stream.bytes).last(kept)));
+    // Told from the first sync point on.
+    uint64_t before = 0;
+    for (const auto& psb : std::views::reverse(stream.truth.psbs))
+      if (psb.offset >= all - kept) before = psb.instructions;
+    EXPECT_EQ(DigestOf(stream, recording.streams[0]).count, stream.truth.digest.count - before);
+  }
+}
+
+// A request while it runs is a snapshot of its own.
+TEST_F(EventSimulated, SnapshotsOnRequest) {
+  const flowback::testing::GeneratedStream stream = MakeStream(7);
+  options_.streams.snapshot_bytes = 8 << 10;
+  TraceSource source(kernel_, stream, 5001);
+  size_t rounds = 0;
+  kernel_.meanwhile = [&] {
+    if (++rounds == 3) recorder_->RequestSnapshot();
+    return source.Go();
+  };
+  EXPECT_EQ(Recorded().bytes, 2u * (8 << 10));
+  Open();
 }
 
 // Hardware that another event had stopped meanwhile (a virtual machine's, say).

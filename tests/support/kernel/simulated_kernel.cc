@@ -125,7 +125,8 @@ Called<int> SimulatedKernel::OpenEvent(perf_event_attr& attr, pid_t pid, int cpu
 
 // ---- buffers ----
 
-Called<std::span<uint8_t>> SimulatedKernel::Map(int event, size_t size, uint64_t offset, bool) {
+Called<std::span<uint8_t>> SimulatedKernel::Map(int event, size_t size, uint64_t offset,
+                                                bool writable) {
   if (!map_errors_.empty()) return Taken<std::span<uint8_t>>(map_errors_);
   if (!events_.contains(event)) return std::unexpected(EBADF);
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
@@ -140,6 +141,7 @@ Called<std::span<uint8_t>> SimulatedKernel::Map(int event, size_t size, uint64_t
   }
   if (!owner.ring || owner.ring->page().aux_offset != offset || owner.ring->page().aux_size != size)
     return std::unexpected(EINVAL);
+  owner.overwrites = !writable;
   return owner.ring->MapAux(size);
 }
 
@@ -162,6 +164,7 @@ Called<int> SimulatedKernel::Control(int event, unsigned long request, uint64_t 
       own.enabled = true;
       return 0;
     case PERF_EVENT_IOC_DISABLE:
+      if (own.enabled && own.overwrites) own.ring->EndOverwriting(EndOf(own));
       own.enabled = false;
       return 0;
     default:
@@ -198,7 +201,9 @@ void SimulatedKernel::Write(Event& event, uint32_t type, uint16_t misc, Bytes bo
 
 size_t SimulatedKernel::WriteAux(Event& event, Bytes data) {
   ++time_;
-  return event.ring->WriteAux(data, EndOf(event));
+  if (!event.overwrites) return event.ring->WriteAux(data, EndOf(event));
+  event.ring->OverwriteAux(data);
+  return data.size();
 }
 
 void SimulatedKernel::NoteAux(Event& event, uint64_t flags) {

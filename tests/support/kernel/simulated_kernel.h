@@ -45,6 +45,7 @@ class SimulatedKernel : public kernel::TreeKernel {
     int group = -1;
     uint64_t id = 0;
     bool enabled = false;
+    bool overwrites = false;  // its AUX data
     std::shared_ptr<SimulatedRing> ring;
   };
   const std::map<int, Event>& events() const { return events_; }

@@ -88,6 +88,18 @@ size_t SimulatedRing::WriteAux(Bytes data, Bytes end) {
   return size;
 }
 
+void SimulatedRing::OverwriteAux(Bytes data) {
+  for (const uint8_t byte : data) {
+    aux_[place_ % aux_.size()] = byte;
+    ++place_;
+  }
+}
+
+void SimulatedRing::EndOverwriting(Bytes end) {
+  page().aux_head = place_ % aux_.size();
+  Write(PERF_RECORD_AUX, 0, AuxBody(page().aux_head, aux_.size(), PERF_AUX_FLAG_OVERWRITE), end);
+}
+
 void SimulatedRing::NoteAux(uint64_t flags, Bytes end) {
   Write(PERF_RECORD_AUX, 0, AuxBody(page().aux_head, 0, flags), end);
 }

@@ -29,6 +29,10 @@ class SimulatedRing {
   // AUX data with its record, as much as there is room for: the rest is dropped, and the record
   // says so. Returns how much was taken.
   size_t WriteAux(Bytes data, Bytes end);
+  // Over what is there, going round.
+  void OverwriteAux(Bytes data);
+  // The trace stops: where it stands, as the driver tells it.
+  void EndOverwriting(Bytes end);
   // Behind data that was dropped for another reason.
   void NoteAux(uint64_t flags, Bytes end);
 
@@ -39,7 +43,8 @@ class SimulatedRing {
 
   std::vector<uint8_t> memory_;
   std::vector<uint8_t> aux_;
-  uint64_t lost_ = 0;  // since the last that found room
+  uint64_t place_ = 0;  // of what is overwritten next
+  uint64_t lost_ = 0;   // since the last that found room
   uint64_t lost_in_all_ = 0;
 };
 
