@@ -85,7 +85,11 @@ TimelineFunction FunctionTable::Describe(const Call& call) {
 }
 
 ThreadTeller::ThreadTeller(const TellerPlan& plan, const TimeAccount* account, TimeStrip strip)
-    : plan_(plan), account_(account), kept_(plan.most_calls), strip_(std::move(strip)) {
+    : plan_(plan),
+      account_(account),
+      stack_(plan.finder, *this),
+      kept_(plan.most_calls),
+      strip_(std::move(strip)) {
   on_.root = current_ = tree_.NewRoot();
   cursor_ = TimePoint::Exact(account == nullptr ? 0 : account->begin);
 }
@@ -238,10 +242,10 @@ void ThreadTeller::TakeTop() {
   current_focus_ = !none && plan_.options.focus && on_.frames.back().focus;
 }
 
-void ThreadTeller::OnExit(size_t depth, const TellerExit& exit) {
-  const CallExit how = exit.how;
-  Charge(PointOf(exit.time.tsc, exit.time.bounds), current_, current_);
-  ChargeInstructions(exit.thread_instructions, current_);
+void ThreadTeller::OnExit(const Call& call, size_t depth, CallExit how, uint64_t instructions,
+                          const ExitTime& time) {
+  Charge(PointOf(time.tsc, time.bounds), current_, current_);
+  ChargeInstructions(stack_.instructions(), current_);
   if (on_.frames.empty()) return;
   const Frame frame = on_.frames.back();
   on_.frames.pop_back();
@@ -258,26 +262,26 @@ void ThreadTeller::OnExit(size_t depth, const TellerExit& exit) {
       else
         ++counts.partial;
     }
-    if (!kept_.LeaveOut(whole, duration)) Keep(frame, exit);
+    if (!kept_.LeaveOut(whole, duration)) Keep(call, frame, how, instructions);
   }
   TakeTop();
   const bool over = how == CallExit::kLost || how == CallExit::kReplaced || how == CallExit::kEnd;
   if (depth == 0 && over) EndSegment();
 }
 
-void ThreadTeller::Keep(const Frame& frame, const TellerExit& exit) {
+void ThreadTeller::Keep(const Call& call, const Frame& frame, CallExit how, uint64_t instructions) {
   kept_.Add({.begin = frame.begin.time,
              .begin_lo = frame.begin.lo,
              .begin_hi = frame.begin.hi,
              .end = cursor_.time,
              .end_lo = cursor_.lo,
              .end_hi = cursor_.hi,
-             .instructions = exit.instructions,
+             .instructions = instructions,
              .function = frame.function,
              .depth = frame.depth,
              .stack = number_,
-             .entry = exit.entry,
-             .exit = exit.how});
+             .entry = call.entry,
+             .exit = how});
 }
 
 // No caller of what was so far is found any more.
@@ -304,11 +308,9 @@ void ThreadTeller::OnSwitch(uint32_t stack) {
   if (over && was_its) TakeTop();
 }
 
-void ThreadTeller::EndLife() {
-  if (account_ != nullptr) Charge(TimePoint::Exact(account_->end), current_, current_);
-}
-
 void ThreadTeller::Finish(ThreadTimeline& thread) {
+  if (account_ != nullptr) Charge(TimePoint::Exact(account_->end), current_, current_);
+  stack_.Finish();
   tree_.Merge(on_.root, 0);
   for (auto& [number, parked] : parked_) tree_.Merge(parked.root, 0);
   kept_.Take(thread);

@@ -51,35 +51,31 @@ class FunctionTable {
 struct TellerPlan {
   TimeUnit unit;
   const TimelineOptions& options;
+  FunctionFinder& finder;
   FunctionTable& functions;
   size_t most_calls = 0;
   size_t& paths;  // of all threads so far
 };
 
-// How a call ended.
-struct TellerExit {
-  CallEntry entry{};
-  CallExit how{};
-  ExitTime time;
-  uint64_t instructions = 0;         // since its entry, of what it called too
-  uint64_t thread_instructions = 0;  // of the thread, until then
-};
-
-// Hears of calls as a CallListener does.
-class ThreadTeller {
+class ThreadTeller final : public CallListener {
  public:
   // `account`: the thread's; null: nothing is known of its time. `strip`: of the whole timeline.
   ThreadTeller(const TellerPlan& plan, const TimeAccount* account, TimeStrip strip);
 
-  // No call ends later, but with the flow.
-  void EndLife();
+  void OnBlock(const BlockRun& run) { stack_.OnBlock(run); }
+  void OnBlocks(const BlockBatch& batch) { stack_.OnBlocks(batch); }
+  void OnEvent(const TraceEvent& event) { stack_.OnEvent(event); }
+  void OnLoss(const DataLoss& loss) { stack_.OnLoss(loss); }
+  void LookForExec(CallStack::ExecBetween exec) { stack_.LookForExec(std::move(exec)); }
   // The flow has ended.
   void Finish(ThreadTimeline& thread);
   const CallTree& tree() const { return tree_; }
 
-  void OnEnter(const Call& call, size_t depth);
-  void OnExit(size_t depth, const TellerExit& exit);
-  void OnSwitch(uint32_t stack);
+  void OnEnter(const Call& call, size_t depth) override;
+  void OnExit(const Call& call, size_t depth, CallExit how, uint64_t instructions,
+              const ExitTime& time) override;
+  void OnGap(const UntracedGap&, size_t) override {}
+  void OnSwitch(uint32_t stack) override;
 
  private:
   struct Frame {
@@ -108,13 +104,14 @@ class ThreadTeller {
   void TakeTop();
   Frame FrameOf(const Call& call);
   bool InSpan(const TimePoint& begin, const TimePoint& end) const;
-  void Keep(const Frame& frame, const TellerExit& exit);
+  void Keep(const Call& call, const Frame& frame, CallExit how, uint64_t instructions);
   void EndSegment();
   uint32_t Top() const { return on_.frames.empty() ? on_.root : on_.frames.back().node; }
   size_t TreeSize() const { return plan_.paths + tree_.size(); }
 
   const TellerPlan& plan_;
   const TimeAccount* account_;
+  CallStack stack_;
   CallTree tree_;
   KeptCalls kept_;
   TimeStrip strip_;

@@ -9,7 +9,6 @@
 #include "base/saturated.h"
 #include "flowback/replay/exec_times.h"
 #include "flowback/replay/player.h"
-#include "replay/timeline/call_relay.h"
 #include "replay/timeline/thread_teller.h"
 
 namespace flowback {
@@ -22,9 +21,9 @@ class TimelineMaker final : public PlayConsumer {
       : flows_(flows),
         options_(options),
         functions_(sources.symbolizer, sources.recorded_path),
-        finder_(sources.functions),
         plan_{.unit = TimeUnit(sources.recording.time),
               .options = options_,
+              .finder = sources.functions,
               .functions = functions_,
               .most_calls =
                   std::max<size_t>(options.most_calls / std::max<size_t>(flows.size(), 1), 16),
@@ -43,17 +42,17 @@ class TimelineMaker final : public PlayConsumer {
   void OnThreadEnd(const ThreadFlow& thread, size_t number) override;
   void OnBlock(const BlockRun& run) override {
     instructions_ += run.lengths.size();
-    relay_->stack().OnBlock(run);
+    teller_->OnBlock(run);
   }
   void OnBlocks(const BlockBatch& batch) override {
     instructions_ += batch.instructions();
-    relay_->stack().OnBlocks(batch);
+    teller_->OnBlocks(batch);
   }
-  void OnEvent(const TraceEvent& event) override { relay_->stack().OnEvent(event); }
+  void OnEvent(const TraceEvent& event) override { teller_->OnEvent(event); }
   void OnLoss(const DataLoss& loss) override {
     losses_ += loss.count;
     AddLoss(loss);
-    relay_->stack().OnLoss(loss);
+    teller_->OnLoss(loss);
   }
 
   Timeline Take();
@@ -70,7 +69,6 @@ class TimelineMaker final : public PlayConsumer {
   const TimelineOptions& options_;
   FunctionTable functions_;
   size_t paths_ = 0;
-  FunctionFinder& finder_;
   const TellerPlan plan_;
   const Recording& recording_;
   std::vector<const TimeAccount*> accounts_;  // of the flows; null: none
@@ -78,7 +76,6 @@ class TimelineMaker final : public PlayConsumer {
   std::optional<ExecTimes> execs_;  // of the process whose thread is played
   std::vector<bool> has_strip_;
   std::optional<ThreadTeller> teller_;
-  std::optional<CallRelay> relay_;
   CallTree all_;
   Timeline timeline_;
   uint64_t instructions_ = 0;
@@ -155,12 +152,10 @@ void TimelineMaker::FindStrips() {
 }
 
 void TimelineMaker::OnThreadBegin(const ThreadFlow& thread, size_t number) {
-  relay_.reset();
   const size_t columns = has_strip_[number] ? options_.columns : 0;
   teller_.emplace(plan_, accounts_[number], TimeStrip(timeline_.begin, timeline_.end, columns));
   execs_.emplace(recording_, clock_, thread.pid);
-  relay_.emplace(finder_, *teller_, options_.threads > 1);
-  relay_->stack().LookForExec(
+  teller_->LookForExec(
       [this](uint64_t begin_tsc, uint64_t end_tsc) { return execs_->Between(begin_tsc, end_tsc); });
   instructions_ = losses_ = 0;
 }
@@ -185,10 +180,6 @@ void TimelineMaker::OnThreadEnd(const ThreadFlow& flow, size_t number) {
   thread.pid = flow.pid;
   thread.tid = flow.tid;
   if (flow.tid < 0 && !flow.pieces.empty()) thread.stream = flow.pieces.front().stream;
-  relay_->Flush();
-  teller_->EndLife();
-  relay_->stack().Finish();
-  relay_->Flush();
   teller_->Finish(thread);
   thread.losses = losses_;
   uint64_t most = ~uint64_t{0};
@@ -206,7 +197,6 @@ void TimelineMaker::OnThreadEnd(const ThreadFlow& flow, size_t number) {
   thread.instructions = cut ? thread.paths.front().sums.instructions : instructions_;
   all_.Add(teller_->tree(), options_.most_paths);
   paths_ += thread.paths.size();
-  relay_.reset();
   teller_.reset();
 }
 

@@ -164,8 +164,7 @@ struct TimelineSources {
 };
 
 struct TimelineOptions {
-  // That decode; with several another one adds up times. The result does not depend on it.
-  unsigned threads = 1;
+  unsigned threads = 1;  // that decode
   size_t in_flight = 0;  // as PlayOptions
   TimeSpan span{};       // what lies outside is not counted
   // Which calls TimelineCall tells of, and StripColumn::focus is about; empty: all, and none.
