@@ -34,6 +34,7 @@
 #include "base/queue.h"
 #include "decode/pt/clock.h"
 #include "decode/pt/flow_names.h"
+#include "decode/pt/packet_ending.h"
 #include "decode/pt/time_course.h"
 #include "decode/pt/time_marks.h"
 #include "flowback/model/execution.h"
@@ -202,27 +203,33 @@ class TimeEstimator : private EstimatorState {
   // The flow is lost here; the loss itself follows when it is found again.
   void OnLossBegin();
   void OnLoss(const DataLoss& loss);
-  // A packet that tells of the flow has been taken, and everything it proves has been given.
-  void OnPacketEnd() {
-    if (WantsPacketEnd()) Settle();
+  // A packet has been taken. What follows a TIP that may have been held back while marks were told
+  // is no older than the packets that were written before all of those. Behind a packet that says
+  // nothing of the flow, some may follow that is older; but a CYC ahead of it has timed it, and not
+  // the next one.
+  void OnPacketEnd(PacketEnding ending) {
+    if (!Wants(ending)) return;
+    switch (ending) {
+      case PacketEnding::kProven:
+        return Settle();
+      case PacketEnding::kDeferred:
+        return SettleLate();
+      case PacketEnding::kStatus:
+        exact_ = false;
+        return PlaceHere();
+    }
   }
-  // The same of a TIP that may have been held back while marks were told. What follows it is no
-  // older than the packets that were written before all of those.
-  void OnDeferredEnd() {
-    if (WantsPacketEnd()) SettleLate();
+  // Whether such an end would change anything.
+  bool Wants(PacketEnding ending) const {
+    return ending == PacketEnding::kStatus ? exact_ : WantsPacketEnd();
   }
-  // Whether the packet in work may be such a TIP; its flow is still to come.
+  // The same of a packet that tells of the flow.
+  bool WantsPacketEnd() const { return settled_ != marks_.last() || exact_; }
+  // Whether the packet in work may be a TIP that was held back; its flow is still to come.
   void OnHeldBack(bool held) {
-    if (held) OnDeferredEnd();
+    if (held) OnPacketEnd(PacketEnding::kDeferred);
     held_back_ = held;
   }
-  // A packet has been taken that says nothing of the flow: some that is older may follow it. But a
-  // CYC ahead of it has timed it, and not the next one.
-  void OnStatusEnd() {
-    if (std::exchange(exact_, false)) PlaceHere();
-  }
-  // Whether OnPacketEnd would change anything.
-  bool WantsPacketEnd() const { return settled_ != marks_.last() || exact_; }
   // Hands on the pieces whose times are known: nothing waits for others to come to them. Not a
   // stretch of which some are not known yet.
   void HandOnKnown() {

@@ -318,18 +318,19 @@ void ThreadTeller::OnExit(const Call& call, size_t depth, CallExit how, uint64_t
   if (frame.focus && InSpan(frame.begin, cursor_)) {
     const bool ended =
         how == CallExit::kReturn || how == CallExit::kTailCall || how == CallExit::kUnwound;
+    const bool whole = ended && !frame.partial;
+    const uint64_t duration = cursor_.time - frame.begin.time;
     if (!frame.folded) {
       NodeCounts& counts = tree_.Of(frame.node);
       ++counts.count;
-      if (frame.partial || !ended)
-        ++counts.partial;
+      if (whole)
+        counts.durations.Add(duration);
       else
-        counts.durations.Add(cursor_.time - frame.begin.time);
+        ++counts.partial;
     }
-    TimelineCall told = Describe(call, frame, how, instructions);
-    TellCycles(frame, told);
-    kept_.Add(told);
-    if (how == CallExit::kEnd && on_.frames.size() + 1 == long_open_ && !last_) last_ = told;
+    if (how == CallExit::kEnd && on_.frames.size() + 1 == long_open_ && !last_)
+      last_ = Describe(call, frame, how, instructions);
+    if (!kept_.LeaveOut(whole, duration)) kept_.Add(Describe(call, frame, how, instructions));
   }
   TakeTop();
   const bool over = how == CallExit::kLost || how == CallExit::kReplaced || how == CallExit::kEnd;
@@ -338,18 +339,20 @@ void ThreadTeller::OnExit(const Call& call, size_t depth, CallExit how, uint64_t
 
 TimelineCall ThreadTeller::Describe(const Call& call, const Frame& frame, CallExit how,
                                     uint64_t instructions) const {
-  return {.begin = frame.begin.time,
-          .begin_lo = frame.begin.lo,
-          .begin_hi = frame.begin.hi,
-          .end = cursor_.time,
-          .end_lo = cursor_.lo,
-          .end_hi = cursor_.hi,
-          .instructions = instructions,
-          .function = frame.function,
-          .depth = frame.depth,
-          .stack = number_,
-          .entry = call.entry,
-          .exit = how};
+  TimelineCall told{.begin = frame.begin.time,
+                    .begin_lo = frame.begin.lo,
+                    .begin_hi = frame.begin.hi,
+                    .end = cursor_.time,
+                    .end_lo = cursor_.lo,
+                    .end_hi = cursor_.hi,
+                    .instructions = instructions,
+                    .function = frame.function,
+                    .depth = frame.depth,
+                    .stack = number_,
+                    .entry = call.entry,
+                    .exit = how};
+  TellCycles(frame, told);
+  return told;
 }
 
 // No caller of what was so far is found any more.

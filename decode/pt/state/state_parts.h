@@ -143,21 +143,19 @@ void Parts(T& of, Use use) {
   Clock::Parts(of, use);
 }
 template <class T, class Use>
-  requires Is<T, LossAccount> || Is<T, LossState> || Is<T, PacketCompound> || Is<T, TimeMarks> ||
-           Is<T, TimeCourse>
+  requires Is<T, LossAccount> || Is<T, LossState> || Is<T, PacketCompound> || Is<T, HeldOutcomes> ||
+           Is<T, StreamParts> || Is<T, ExecutionMode> || Is<T, TimeMarks> || Is<T, TimeCourse>
 void Parts(T& of, Use use) {
   std::remove_const_t<T>::Parts(of, use);
 }
 // A kept state has no graph, no node and no call's node: FlowEngine::Save.
 template <Is<FlowState> T, class Use>
 void Parts(T& of, Use use) {
-  auto& [pos, end, hot_end, next_change, next_gap, packet, pebs, last_ip, clock, account,
-         behind_last_psb, state, graph, cur, returns, calls_lost, held_bits, held_count,
-         deferred_tips, cycles_told, exec_mode, interrupt_flag, in_transaction, compound,
+  auto& [pos, end, hot_end, parts, packet, pebs, last_ip, clock, account, behind_last_psb, state,
+         graph, cur, returns, calls_lost, held, cycles_told, mode, in_transaction, compound,
          hot_packet, hot_bits, hot_count, hot_ip, failure, loss_state] = of;
-  use(pos, end, hot_end, next_change, next_gap, packet, pebs, last_ip, clock, account,
-      behind_last_psb, state, returns, calls_lost, held_bits, held_count, deferred_tips,
-      cycles_told, exec_mode, interrupt_flag, in_transaction, compound, hot_packet, hot_bits,
+  use(pos, end, hot_end, parts, packet, pebs, last_ip, clock, account, behind_last_psb, state,
+      returns, calls_lost, held, cycles_told, mode, in_transaction, compound, hot_packet, hot_bits,
       hot_count, hot_ip, failure, loss_state);
 }
 
