@@ -106,11 +106,11 @@ std::string LongestCall(const TimelineView& view, const ThreadTimeline& thread) 
 }
 
 // A call that never ends is no longest one, but may be all that the thread did. What a thread
-// begins with never ends, either: where a call in it took nearly as long, that says more.
+// begins with never ends, either: where a call in it took half as long, that says more.
 bool SpentItsTimeInLast(const ThreadTimeline& thread) {
   if (!thread.last) return false;
   const uint64_t longest = thread.longest->IsWhole() ? thread.longest->duration() : 0;
-  return thread.last->duration() - thread.last->duration() / 5 > longest;
+  return thread.last->duration() / 2 > longest;
 }
 
 std::string LastCall(const TimelineView& view, const ThreadTimeline& thread) {
