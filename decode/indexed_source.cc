@@ -15,6 +15,7 @@ class IndexedSource final : public TraceSource {
 
   std::string_view Name() const override { return source_->Name(); }
   TraceUnit Unit() const override { return source_->Unit(); }
+  bool samples() const override { return source_->samples(); }
   std::vector<TraceSetting> Settings() const override { return source_->Settings(); }
   std::vector<uint64_t> SettingNumbers() const override { return source_->SettingNumbers(); }
 

@@ -26,6 +26,12 @@ class Totals : public ExecutionConsumer {
   FlowSummary Take(const ByteAccount& account) {
     parts_.push_back({.stay = stay_, .totals = std::move(summary_)});
     FlowSummary all;
+    // What all executed, its units are; of several, whose they are is not told.
+    if (parts_.size() == 1) {
+      parts_.front().totals.bytes_decoded = account.decoded;
+      parts_.front().totals.bytes_padding = account.padding;
+      parts_.front().totals.bytes_lost = account.lost;
+    }
     for (const FlowPart& part : parts_) all.Append(part.totals);
     all.parts = std::move(parts_);
     all.bytes_decoded = account.decoded;

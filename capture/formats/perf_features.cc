@@ -122,6 +122,15 @@ bool ReadEventDescriptions(FieldReader& fields, Recording& recording) {
 
 constexpr uint16_t kBuildIdFixed = kRecordHeaderSize + 4 + 24;  // without the path
 
+// Without a size, ids that are shorter than 20 bytes (of 8 or 16) have zeros behind them. Four
+// zeros end one in four billion of those that are not.
+Bytes WithoutPadding(Bytes id) {
+  for (const size_t size : {size_t{8}, size_t{16}})
+    if (std::ranges::all_of(id.subspan(size), [](uint8_t byte) { return byte == 0; }))
+      return id.first(size);
+  return id;
+}
+
 // Pid, 20 bytes of build-id, their number (old perf: not filled in), path.
 bool ReadBuildIdBody(FieldReader& fields, uint16_t misc, uint64_t path_size, Recording& recording) {
   fields.Skip(4);  // pid
@@ -131,7 +140,7 @@ bool ReadBuildIdBody(FieldReader& fields, uint16_t misc, uint64_t path_size, Rec
   const std::string path = TextOf(fields.Take(path_size));
   if (!fields.ok()) return false;
   const bool sized = misc & kMiscBuildIdSize;
-  const Bytes used = id.first(sized ? std::min<size_t>(id_size, id.size()) : id.size());
+  const Bytes used = sized ? id.first(std::min<size_t>(id_size, id.size())) : WithoutPadding(id);
   recording.build_ids.emplace_back(path, BuildId{{used.begin(), used.end()}});
   return true;
 }

@@ -67,7 +67,12 @@ inline constexpr uint64_t kSampleDataPageSize = 1 << 22;
 inline constexpr uint64_t kSampleCodePageSize = 1 << 23;
 inline constexpr uint64_t kSampleWeightStruct = 1 << 24;
 
-// perf_event_attr::branch_sample_type: what a branch stack holds beside its entries.
+// perf_event_attr::branch_sample_type: which branches, and what a stack holds beside its entries.
+inline constexpr uint64_t kBranchUser = 1 << 0;
+inline constexpr uint64_t kBranchKernel = 1 << 1;
+inline constexpr uint64_t kBranchHypervisor = 1 << 2;
+inline constexpr uint64_t kBranchAny = 1 << 3;
+inline constexpr uint64_t kBranchCallStack = 1 << 11;
 inline constexpr uint64_t kBranchHardwareIndex = 1 << 17;
 inline constexpr uint64_t kBranchCounters = 1 << 19;
 inline constexpr uint64_t kBranchEntrySize = 24;

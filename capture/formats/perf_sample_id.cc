@@ -76,15 +76,19 @@ void SkipCallchain(FieldReader& fields) {
   fields.Skip(size <= kMaxCallchain ? 8 * size : fields.remaining() + 1);
 }
 
-// `count` items of `size` bytes, if the record can hold so many.
-void SkipItems(FieldReader& fields, uint64_t count, uint64_t size) {
-  fields.Skip(count <= fields.remaining() / size ? count * size : fields.remaining() + 1);
+// `count` items of `size` bytes, if the record holds so many.
+Bytes TakeItems(FieldReader& fields, uint64_t count, uint64_t size) {
+  return fields.Take(count <= fields.remaining() / size ? count * size : fields.remaining() + 1);
 }
 
-void SkipBranchStack(FieldReader& fields, uint64_t type) {
+// PERF_SAMPLE_BRANCH_STACK: the number of entries, where the hardware's newest one was (of no use
+// here, and not there for all hardware), the entries, and their counters.
+void ReadBranchStack(FieldReader& fields, uint64_t type, Sample& sample) {
+  sample.has_branches = true;
   const uint64_t entries = fields.U64();
   if (type & kBranchHardwareIndex) fields.Skip(8);
-  SkipItems(fields, entries, kBranchEntrySize + (type & kBranchCounters ? 8 : 0));
+  sample.branches = TakeItems(fields, entries, kBranchEntrySize);
+  if (type & kBranchCounters) sample.branch_counters = TakeItems(fields, entries, 8);
 }
 
 void SkipRegisters(FieldReader& fields, uint64_t mask) {
@@ -94,17 +98,16 @@ void SkipRegisters(FieldReader& fields, uint64_t mask) {
 void SkipStack(FieldReader& fields) {
   const uint64_t size = fields.U64();
   if (size == 0) return;
-  SkipItems(fields, size, 1);
+  fields.Skip(size);
   fields.Skip(8);  // how much of it was copied
 }
 
-// What stands between the raw data and the AUX data.
+// What stands between the branch stack and the AUX data.
 void SkipUpToAux(FieldReader& fields, const EventAttr& attr) {
   const uint64_t type = attr.sample_type;
   const auto skip_words = [&](uint64_t mask) {
     fields.Skip(8 * static_cast<uint64_t>(std::popcount(type & mask)));
   };
-  if (type & kSampleBranchStack) SkipBranchStack(fields, attr.branch_sample_type);
   if (type & kSampleRegsUser) SkipRegisters(fields, attr.regs_user);
   if (type & kSampleStackUser) SkipStack(fields);
   skip_words(kSampleWeight | kSampleWeightStruct | kSampleDataSource | kSampleTransaction);
@@ -205,7 +208,7 @@ std::optional<Sample> SampleIdParser::ParseSample(const Record& record) const {
     if (type & field) fields.Skip(8);
   };
   skip(kSampleIdentifier);
-  skip(kSampleIp);
+  if (type & kSampleIp) sample.ip = fields.U64();
   if (type & kSampleTid) {
     sample.id.pid = fields.I32();
     sample.id.tid = fields.I32();
@@ -216,15 +219,11 @@ std::optional<Sample> SampleIdParser::ParseSample(const Record& record) const {
     sample.id.cpu = fields.I32();
     fields.Skip(4);
   }
-  skip(kSamplePeriod);
+  if (type & kSamplePeriod) sample.period = fields.U64();
   if (type & kSampleRead) SkipRead(fields, sample.attr->read_format);
   if (type & kSampleCallchain) SkipCallchain(fields);
   if (type & kSampleRaw) sample.raw = fields.Take(fields.U32());
-  if (type & kSampleBranchStack) {
-    FieldReader stack = fields;
-    sample.branches = stack.U64();
-    if (!stack.ok()) return std::nullopt;
-  }
+  if (type & kSampleBranchStack) ReadBranchStack(fields, sample.attr->branch_sample_type, sample);
   if (type & kSampleAux) {
     SkipUpToAux(fields, *sample.attr);
     sample.aux = fields.Take(fields.U64());

@@ -26,9 +26,13 @@ struct SampleId {
 struct Sample {
   SampleId id;
   const EventAttr* attr = nullptr;
-  Bytes raw;              // PERF_SAMPLE_RAW, as a tracepoint writes it
-  uint64_t branches = 0;  // PERF_SAMPLE_BRANCH_STACK: how many
-  Bytes aux;              // PERF_SAMPLE_AUX: the end of the CPU's trace when the sample was taken
+  uint64_t ip = 0;
+  uint64_t period = 0;
+  Bytes raw;                  // PERF_SAMPLE_RAW, as a tracepoint writes it
+  bool has_branches = false;  // PERF_SAMPLE_BRANCH_STACK
+  Bytes branches;             // of it, perf_branch_entry each, the newest first
+  Bytes branch_counters;      // a word for each of them; empty: not recorded
+  Bytes aux;  // PERF_SAMPLE_AUX: the end of the CPU's trace when the sample was taken
 };
 
 // Knows which event, and so which layout, each record has.

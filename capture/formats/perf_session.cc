@@ -12,7 +12,6 @@
 #include "capture/formats/perf_sideband.h"
 #include "capture/formats/stream_owner.h"
 #include "capture/formats/text.h"
-#include "flowback/capture/branch_stacks.h"
 
 namespace flowback::perf {
 namespace {
@@ -133,12 +132,13 @@ void Session::TakeSideband(const Record& record) {
 void Session::TakeSample(const Record& record) {
   if (!has_switch_events_ && !has_aux_samples_ && !has_branch_stacks_) return;
   const auto sample = ids_.ParseSample(record);
-  if (sample && sample->branches != 0) ++branch_stacks_;
+  if (!sample) return CountMalformed(record);
+  if (sample->has_branches) branch_stacks_.Add(*sample, record.order);
   if (!has_switch_events_ && !has_aux_samples_) return;
-  if (sample && !sample->aux.empty())
+  if (!sample->aux.empty())
     sideband_only_ ? CountUnexpected(record) : TakeAuxSample(*sample, record);
-  if (sample && !sched_switch_.IsOne(*sample->attr)) return;
-  const auto change = sample ? sched_switch_.Parse(*sample, record.order) : std::nullopt;
+  if (!sched_switch_.IsOne(*sample->attr)) return;
+  const auto change = sched_switch_.Parse(*sample, record.order);
   if (!change) return CountMalformed(record);
   Add(change->first);
   Add(change->second);
@@ -288,8 +288,8 @@ void Session::ReportCounts() {
          "record again where the order of mappings or switches matters");
   }
   for (const auto& [name, count] : counts_) recording_.record_counts.emplace_back(name, count);
-  if (branch_stacks_ != 0)
-    recording_.record_counts.emplace_back(kBranchStackSamples, branch_stacks_);
+  if (branch_stacks_.samples() != 0)
+    recording_.record_counts.emplace_back(kBranchStackSamples, branch_stacks_.samples());
   const auto throttled = counts_.find(NameOfType(kRecordThrottle));
   if (throttled != counts_.end())
     recording_.losses.push_back({LossCause::kThrottled, throttled->second});
@@ -314,7 +314,11 @@ void Session::Finish() {
   // From here on the sideband is complete and in time order.
   recording_.sideband = std::move(sideband_).Take();
   AddRecorderLosses(recording_);
-  if (HasPtStreams()) std::move(streams_).Finish(recording_);
+  // A recording has one kind of trace: Intel PT's tells of all branches.
+  if (HasPtStreams())
+    std::move(streams_).Finish(recording_);
+  else if (!sideband_only_)
+    std::move(branch_stacks_).Finish(attrs_, recording_);
   AssignOwners(recording_);
 }
 

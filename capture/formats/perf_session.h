@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "capture/formats/perf_auxtrace.h"
+#include "capture/formats/perf_branch_stacks.h"
 #include "capture/formats/perf_header.h"
 #include "capture/formats/perf_pt_config.h"
 #include "capture/formats/perf_record_reader.h"
@@ -98,8 +99,8 @@ class Session {
   std::string first_unexpected_;  // where
   int32_t default_cpu_ = -1;
   std::map<std::string_view, uint64_t> counts_;
-  uint64_t branch_stacks_ = 0;  // samples that have branches
-  uint64_t malformed_ = 0;      // records too short for their fields
+  BranchStackCollector branch_stacks_;
+  uint64_t malformed_ = 0;  // records too short for their fields
   uint64_t first_malformed_ = 0;
   uint64_t lost_samples_ = 0;        // as the kernel counted them
   std::string first_decoder_error_;  // of AUXTRACE_ERROR records

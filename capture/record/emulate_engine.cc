@@ -58,7 +58,10 @@ Result<RecordSummary> EmulateEngine::Run(pid_t pid) {
     Drain();
     if (snapshot_requested_.exchange(false)) Check(sink_.TakeSnapshot(clock_.Now()));
     if (rounds % kLookEvery == 0) EndDeadThreads();
-    if (rounds % kCountEvery == 0) CountFlow();
+    if (rounds % kCountEvery == 0) {
+      CountFlow();
+      Check(sink_.Settle());
+    }
     if (!status_) OnFailure();
     Pause();
   }
@@ -213,6 +216,7 @@ void EmulateEngine::TellLost(uint64_t tsc, int32_t pid, int32_t tid, uint64_t co
   lost.pid = pid;
   lost.tid = tid;
   lost.count = count;
+  summary_.unrecorded += count;
   Check(sink_.AddSideband(lost));
 }
 

@@ -16,6 +16,7 @@
 
 #include "capture/record/file_build_id.h"
 #include "capture/record/mapped_image.h"
+#include "capture/record/process_files.h"
 #include "decode/code/image_search.h"
 #include "decode/code/kept_images.h"
 
@@ -77,7 +78,13 @@ bool RemoveImages(const std::string& folder) {
 }  // namespace
 
 bool KeepsImages(const RecordOptions& options) {
-  return options.files.keep_images && options.files.pipe < 0 && !options.files.output.empty();
+  return options.files.keep_images && options.files.pipe < 0 &&
+         !(options.files.output.empty() && options.processes.folder.empty());
+}
+
+std::string ImagesFolderFor(const RecordOptions& options) {
+  return options.files.output.empty() ? SharedImagesOf(options.processes.folder)
+                                      : ImagesFolderOf(options.files.output);
 }
 
 Status MoveImages(const std::string& from, const std::string& target) {
@@ -93,7 +100,7 @@ Status MoveImages(const std::string& from, const std::string& target) {
 ImageKeeper::ImageKeeper(const RecordOptions& options, const TraceClock& clock)
     : output_(options.files.output),
       clock_(clock),
-      folder_(ImagesFolderOf(options.files.output)),
+      folder_(ImagesFolderFor(options)),
       began_(time(nullptr)),
       shared_(options.files.image_store, options.files.image_store_bytes) {}
 
@@ -112,7 +119,7 @@ bool ImageKeeper::HasFolder() {
   failed_ = true;
   struct stat info{};
   // A device or the like has nothing beside it.
-  if (stat(output_.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) {
+  if (!output_.empty() && (stat(output_.c_str(), &info) != 0 || !S_ISREG(info.st_mode))) {
     kept_.why_none = "'" + output_ + "' is no regular file, which others could stand beside";
     return false;
   }

@@ -76,6 +76,8 @@ class ImageKeeper : public RecordingSink {
 
 // Whether the recording is to have its images beside it.
 bool KeepsImages(const RecordOptions& options);
+// Where, then.
+std::string ImagesFolderFor(const RecordOptions& options);
 
 // Renames a folder of images, where there is one; what stood at `target` goes. Errors: kSystem,
 // kPermission.

@@ -39,6 +39,7 @@ class MeteredSink : public RecordingSink {
   Status EndStream(const RecordedStream& stream) override {
     return Measured(inner_.EndStream(stream));
   }
+  Status Settle() override { return Noted(inner_.Settle()); }
   Status TakeSnapshot(uint64_t tsc) override { return Measured(inner_.TakeSnapshot(tsc)); }
   Status AddCode(const MemoryCode& code) override { return Noted(inner_.AddCode(code)); }
   void AddImage(const MmapRecord& record, const MappedImage& image) override {

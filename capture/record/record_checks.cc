@@ -33,6 +33,17 @@ Status CheckPerCpu(const RecordOptions& options, const RecorderInfo& able) {
   return {};
 }
 
+Status CheckProcessFiles(const RecordOptions& options, const RecorderInfo& able) {
+  if (!able.processes_apart)
+    return Refuse("the engine '" + options.engine + "' can't record each process by itself",
+                  "--engine emulate");
+  if (options.streams.per_cpu || options.streams.snapshot_bytes || !options.processes.on_end)
+    return Refuse(
+        "recordings of processes have streams of threads, whole, and someone to take them",
+        "leave per_cpu and snapshot_bytes out, and set on_end");
+  return {};
+}
+
 Status CheckSnapshots(const RecordOptions& options) {
   const uint64_t least = 2 * uint64_t{options.packets.psb_period_bytes};
   if (*options.streams.snapshot_bytes < least || *options.streams.snapshot_bytes > kMaxSnapshot)
@@ -117,6 +128,8 @@ Result<const RecorderRow*> CheckOptions(const RecordOptions& options) {
   if (options.streams.snapshot_bytes && able.hardware && options.engine != "pt")
     return Fail(
         NotAble(options, "keep snapshots: it makes no trace", "--engine pt, or leave -S out"));
+  if (!options.processes.folder.empty())
+    if (auto fit = CheckProcessFiles(options, able); !fit) return Fail(fit.error());
   if (options.streams.snapshot_bytes)
     if (auto fit = CheckSnapshots(options); !fit) return Fail(fit.error());
   return row;

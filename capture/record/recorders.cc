@@ -12,7 +12,8 @@ enum Ability : unsigned {
   kAttaches = 1,
   kPerCpu = 2,
   kCountsInstructions = 4,
-  kHardware = 8,
+  kProcessesApart = 8,
+  kHardware = 16,
   kOfKernel = kHardware | kAttaches | kPerCpu
 };
 
@@ -22,7 +23,8 @@ constexpr RecorderInfo Able(std::string_view name, std::string_view needs, unsig
           .hardware = (abilities & kHardware) != 0,
           .attaches = (abilities & kAttaches) != 0,
           .per_cpu = (abilities & kPerCpu) != 0,
-          .counts_instructions = (abilities & kCountsInstructions) != 0};
+          .counts_instructions = (abilities & kCountsInstructions) != 0,
+          .processes_apart = (abilities & kProcessesApart) != 0};
 }
 
 constexpr RecorderRow kRows[] = {

@@ -5,6 +5,7 @@
 
 #include "capture/record/output_file.h"
 #include "capture/record/perf_data_writer.h"
+#include "capture/record/process_files.h"
 #include "capture/record/program_file.h"
 #include "capture/record/raw_writer.h"
 #include "capture/record/snapshot_sink.h"
@@ -35,6 +36,12 @@ class Sinks : public RecordingSink {
   Status AddSnapshot(const RecordedStream& stream, Bytes bytes, uint64_t offset,
                      uint64_t time) override {
     return All([&](RecordingSink& sink) { return sink.AddSnapshot(stream, bytes, offset, time); });
+  }
+  Status EndStream(const RecordedStream& stream) override {
+    return All([&](RecordingSink& sink) { return sink.EndStream(stream); });
+  }
+  Status Settle() override {
+    return All([&](RecordingSink& sink) { return sink.Settle(); });
   }
   Status AddCode(const MemoryCode& code) override {
     return All([&](RecordingSink& sink) { return sink.AddCode(code); });
@@ -67,19 +74,39 @@ std::string EngineText(const RecordOptions& options) {
          (options.streams.clock == RecordClock::kInstructions ? ", instruction clock" : "");
 }
 
+Result<std::unique_ptr<RecordingSink>> OpenPerfData(const RecordOptions& options,
+                                                    const TraceClock& clock) {
+  std::vector<std::string> command_line;
+  if (!options.files.command_line.empty()) command_line.push_back(options.files.command_line);
+  auto writer = PerfDataWriter::Create(
+      options, clock,
+      {.recorder = "flowback " FLOWBACK_VERSION " emulated (" + EngineText(options) + ")",
+       .watched = *UnderstandWatch(options),
+       .cpuid = kEmulatedCpu,
+       .command_line = std::move(command_line)});
+  if (!writer) return Fail(std::move(writer.error()));
+  return std::move(*writer);
+}
+
+// Both outlive it.
+std::unique_ptr<RecordingSink> OpenProcessFiles(const RecordOptions& options,
+                                                const TraceClock& clock) {
+  const auto open = [&](const std::string& path) {
+    RecordOptions own = options;
+    own.files.output = path;
+    return OpenPerfData(own, clock);
+  };
+  return std::make_unique<ProcessFiles>(options.processes.folder,
+                                        KeepsImages(options) ? ImagesFolderFor(options) : "", open,
+                                        options.processes.on_end);
+}
+
 // `keeper` is set where there is one.
 Result<std::unique_ptr<RecordingSink>> OpenSinks(const RecordOptions& options,
                                                  const TraceClock& clock, ImageKeeper*& keeper) {
   auto sinks = std::make_unique<Sinks>();
   if (!options.files.output.empty()) {
-    std::vector<std::string> command_line;
-    if (!options.files.command_line.empty()) command_line.push_back(options.files.command_line);
-    auto writer = PerfDataWriter::Create(
-        options, clock,
-        {.recorder = "flowback " FLOWBACK_VERSION " emulated (" + EngineText(options) + ")",
-         .watched = *UnderstandWatch(options),
-         .cpuid = kEmulatedCpu,
-         .command_line = std::move(command_line)});
+    auto writer = OpenPerfData(options, clock);
     if (!writer) return Fail(std::move(writer.error()));
     sinks->Add(std::move(*writer));
   }
@@ -88,6 +115,7 @@ Result<std::unique_ptr<RecordingSink>> OpenSinks(const RecordOptions& options,
     keeper = own.get();
     sinks->Add(std::move(own));
   }
+  if (!options.processes.folder.empty()) sinks->Add(OpenProcessFiles(options, clock));
   if (!options.files.raw_directory.empty()) {
     auto writer = RawWriter::Create(options, clock, kEmulatedCpuOption);
     if (!writer) return Fail(std::move(writer.error()));

@@ -53,6 +53,8 @@ class RecordingSink {
   virtual Status EndStream(const RecordedStream&) { return {}; }
   // Someone asked for what is kept now.
   virtual Status TakeSnapshot(uint64_t) { return {}; }
+  // Comes some times a second.
+  virtual Status Settle() { return {}; }
   virtual Status AddCode(const MemoryCode& code) = 0;
   // The file of a mapping that is told next.
   virtual void AddImage(const MmapRecord&, const MappedImage&) {}

@@ -3,83 +3,83 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+
 #include "cli/reading/cut_files.h"
 #include "cli/reading/stream_report.h"
 #include "cli/reading/time_words.h"
 #include "cli/text/printable.h"
 #include "cli/text/status.h"
-#include "cli/text/terminal_session.h"
 #include "flowback/replay/coverage_counter.h"
 #include "flowback/replay/span_decoder.h"
 
 namespace flowback::cli {
 
 Status CountedInput::Prepare() {
-  if (Status status = CheckHasTrace(recording_); !status) return status;
-  Result<std::shared_ptr<const TraceSource>> source = OpenSource(recording_);
-  if (!source) return Fail(source.error());
-  source_ = *std::move(source);
-  Result<TimeSpan> span = ParseTimeSpan(options_.time, recording_, clock_);
+  if (Status status = opened_.OpenTrace(); !status) return status;
+  Result<TimeSpan> span =
+      ParseTimeSpan(opened_.options().time, opened_.recording(), opened_.clock());
   if (!span) return Fail(span.error());
   span_ = *span;
-  if (const auto decoder = NewDecoder(); !decoder) return Fail(decoder.error());
-  Result<RecordingCode> code = RecordingCode::Load(recording_, options_.search);
-  if (!code) return Fail(code.error());
-  code_.emplace(std::move(*code));
-  inputs_.emplace(recording_, *code_, options_.resync, source_);
-  inputs_->set_threads(options_.threads, options_.in_flight);
-  inputs_->set_progress(bytes_done_);
-  inputs_->set_times(!options_.time.empty());
-  threads_.GroupByThread(recording_, *inputs_);
-  losses_.AddRecording(recording_);
-  return Select(options_, threads_);
+  if (Status status = opened_.OpenCode(); !status) return status;
+  opened_.PrepareStreams(!CountsAll());
+  opened_.losses().AddRecording(opened_.recording());
+  return {};
 }
 
 Result<std::unique_ptr<Decoder>> CountedInput::NewDecoder() {
-  Result<std::unique_ptr<Decoder>> decoder = source_->MakeDecoder(options_.engine);
-  if (!decoder || options_.time.empty()) return decoder;
-  return MakeSpanDecoder(std::move(*decoder), {span_, false}, clock_, found_in_span_);
+  Result<std::unique_ptr<Decoder>> decoder = opened_.NewDecoder();
+  if (!decoder || CountsAll()) return decoder;
+  return MakeSpanDecoder(std::move(*decoder), {span_, false}, opened_.clock(), found_in_span_);
 }
 
 std::string CountedInput::NameOf(const StreamOwner& thread) const {
   if (thread.tid < 0) return thread.label;
-  const std::string_view comm = threads_.CommAt(thread.tid, 0).comm;
+  const std::string_view comm = opened_.threads().CommAt(thread.tid, 0).comm;
   return comm.empty() ? thread.label : fmt::format("{} {}", thread.label, Printable(comm));
 }
 
-Result<CoverageCounts> CountedInput::Count(const std::vector<StreamOwner>& owners) {
-  uint64_t bytes = 0;
-  for (const StreamOwner& owner : owners)
-    for (const FlowPiece& piece : owner.pieces) bytes += piece.end - piece.begin;
-  losses_.AddStreamBytes(bytes);
-  bytes_done_ = 0;
-  const WorkProgress progress("coverage", bytes, bytes_done_);
-  CoverageRequest request{.recording = recording_,
-                          .code = *code_,
-                          .inputs = *inputs_,
-                          .owners = owners,
+CoverageRequest CountedInput::Request() {
+  CoverageRequest request{.recording = opened_.recording(),
+                          .code = opened_.code(),
+                          .inputs = opened_.inputs(),
+                          .owners = threads(),
                           .make_decoder = [this] { return NewDecoder(); }};
-  request.on_loss = [this](const DataLoss& loss) { losses_.Add(loss); };
-  if (options_.time.empty())
-    request.check = [unit = source_->Unit()](const ByteAccount& account, const Stream& stream) {
+  request.on_loss = [this](const DataLoss& loss) { opened_.losses().Add(loss); };
+  if (CountsAll())
+    request.check = [unit = opened_.source()->Unit()](const ByteAccount& account,
+                                                      const Stream& stream) {
       return CheckAccount(account, stream, unit);
     };
-  return CountCoverage(request);
+  return request;
 }
 
-Status CountedInput::CheckInputs() const { return CheckUncut(recording_, &*code_); }
+Result<CoverageCounts> CountedInput::Count() {
+  const uint64_t bytes = opened_.TraceBytes();
+  opened_.losses().AddStreamBytes(bytes);
+  std::unique_ptr<WorkProgress> progress;
+  if (tells_progress_) progress.reset(new WorkProgress(opened_.ShowProgress("coverage", bytes)));
+  return CountCoverage(Request());
+}
+
+Result<std::vector<CoverageCounts>> CountedInput::CountThreads() {
+  const uint64_t bytes = opened_.TraceBytes();
+  opened_.losses().AddStreamBytes(bytes);
+  const WorkProgress progress = opened_.ShowProgress("coverage", bytes);
+  return CountCoverageByOwner(Request());
+}
+
+void CountedInput::KeepBlocks() {
+  if (CheckWhole(opened_.code().files())) opened_.code().KeepBlocks();
+}
 
 int CountedInput::Finish() {
-  const std::string input = options_.InputName();
-  losses_.Warn(input);
-  losses_.images().Warn(*code_, options_);
-  WarnOfModes(*code_, input);
-  if (CheckWhole(code_->files())) code_->KeepBlocks();
-  WarnOfCache(*code_);
-  if (recording_.refusal) return Report(*recording_.refusal);
-  if (!options_.time.empty() && !found_in_span_)
-    WarnOfEmptySpan(recording_, clock_, span_, options_, false);
-  return losses_.Status(options_.strict);
+  opened_.TellMissing();
+  opened_.Keep();
+  if (opened_.recording().refusal) return Report(*opened_.recording().refusal);
+  if (!CountsAll() && !found_in_span_)
+    WarnOfEmptySpan(opened_.recording(), opened_.clock(), span_, opened_.options(), false);
+  return opened_.ExitStatus();
 }
 
 }  // namespace flowback::cli

@@ -4,15 +4,13 @@
 
 #include <atomic>
 #include <memory>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "cli/reading/losses.h"
+#include "cli/reading/opened_recording.h"
 #include "cli/reading/reader_options.h"
-#include "cli/text/output.h"
-#include "flowback/decode/recording_code.h"
-#include "flowback/decode/stream_input.h"
+#include "flowback/replay/coverage_counter.h"
 #include "flowback/replay/coverage_counts.h"
 #include "flowback/replay/recording_clock.h"
 #include "flowback/replay/threads.h"
@@ -22,39 +20,35 @@ namespace flowback::cli {
 class CountedInput {
  public:
   // `options` must outlive it.
-  CountedInput(const ReaderOptions& options, Recording recording)
-      : options_(options),
-        recording_(std::move(recording)),
-        threads_(recording_),
-        clock_(recording_) {}
+  CountedInput(const ReaderOptions& options, Recording recording, bool tells_progress = true)
+      : opened_(options, std::move(recording)), tells_progress_(tells_progress) {}
 
   // Errors: what keeps it from the work.
   Status Prepare();
-  const std::vector<StreamOwner>& threads() const { return threads_.owners(); }
+  // Keeps the threads that the options select. Errors: kUsage when none is left.
+  Status SelectThreads() { return opened_.ChooseThreads(); }
+  // The same; false when none is left, which is no error of one input among many.
+  bool HasSelected() { return opened_.HasChosenThreads(); }
+  const OpenedRecording& opened() const { return opened_; }
+  const std::vector<StreamOwner>& threads() const { return opened_.threads().owners(); }
   std::string NameOf(const StreamOwner& thread) const;
-  // Of these threads.
-  Result<CoverageCounts> Count(const std::vector<StreamOwner>& owners);
-  const Recording& recording() const { return recording_; }
-  const RecordingCode& code() const { return *code_; }
-  // Whether all that was read was there.
-  Status CheckInputs() const;
+  Result<CoverageCounts> Count();
+  // Of each of the threads.
+  Result<std::vector<CoverageCounts>> CountThreads();
   // Tells what was lost and missing; returns the exit status.
   int Finish();
+  // Keeps for later commands what decoding found out of the code, and tells nothing.
+  void KeepBlocks();
 
  private:
   Result<std::unique_ptr<Decoder>> NewDecoder();
+  CoverageRequest Request();
+  bool CountsAll() const { return opened_.options().time.empty(); }
 
-  const ReaderOptions& options_;
-  Recording recording_;
-  Threads threads_;
-  RecordingClock clock_;
-  std::shared_ptr<const TraceSource> source_;
-  std::optional<RecordingCode> code_;
-  std::optional<StreamInputs> inputs_;
+  OpenedRecording opened_;
+  const bool tells_progress_;
   TimeSpan span_;
-  LossTally losses_;
   std::atomic<bool> found_in_span_ = false;
-  std::atomic<uint64_t> bytes_done_ = 0;
 };
 
 }  // namespace flowback::cli

@@ -9,8 +9,8 @@
 
 namespace flowback::cli {
 
-// Writes over a part, and over nothing else that holds anything. Errors: kUsage for such a file;
-// kSystem.
+// Takes the place of a part once it is whole, and of nothing else that holds anything. Errors:
+// kUsage for such a file; kSystem, and what was there is there still.
 Status WritePart(const CoverageCounts& counts, const std::string& path);
 // Whether the file begins as a part does. False where it can't be read.
 bool LooksLikePart(const std::string& path);

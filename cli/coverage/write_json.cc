@@ -25,17 +25,17 @@ std::string_view StateWord(Executed state) {
   return "unknown";
 }
 
-std::string Share(const CoverageShare& share) {
+std::string ShareJson(const CoverageShare& share) {
   return fmt::format("{{\"total\":{},\"executed\":{},\"unknown\":{}}}", share.total, share.executed,
                      share.unknown);
 }
 
 void AddShares(JsonLine& line, const CoverageShares& shares) {
-  line.Raw("functions", Share(shares.functions))
-      .Raw("blocks", Share(shares.blocks))
-      .Raw("branches", Share(shares.branches))
-      .Raw("instructions", Share(shares.instructions))
-      .Raw("lines", Share(shares.lines));
+  line.Raw("functions", ShareJson(shares.functions))
+      .Raw("blocks", ShareJson(shares.blocks))
+      .Raw("branches", ShareJson(shares.branches))
+      .Raw("instructions", ShareJson(shares.instructions))
+      .Raw("lines", ShareJson(shares.lines));
 }
 
 class JsonWriter {
@@ -130,9 +130,21 @@ class JsonWriter {
       JsonLine line(output_.buffer());
       line.Text("type", "line").Text("file", report_.files[file.file]);
       line.Number("line", each.line).Text("executed", StateWord(each.state));
-      line.Number("times", each.times).End();
+      line.Number("times", each.times);
+      if (!each.copies.empty()) line.Raw("copies", CopiesJson(each.copies));
+      line.End();
       output_.Commit();
     }
+  }
+
+  static std::string CopiesJson(const std::vector<CoveredCopy>& copies) {
+    std::string json = "[";
+    for (const CoveredCopy& copy : copies) {
+      json += json.size() > 1 ? ",{\"function\":" : "{\"function\":";
+      AppendJsonString(json, copy.function);
+      json += fmt::format(R"(,"executed":"{}","times":{}}})", StateWord(copy.state), copy.times);
+    }
+    return json + "]";
   }
 
   const CoverageView& view_;

@@ -9,6 +9,7 @@
 #include "capture/record/function_name.h"
 #include "capture/record/program_file.h"
 #include "cli/help/function_hint.h"
+#include "cli/options/arguments.h"
 #include "cli/text/output.h"
 #include "cli/text/printable.h"
 #include "cli/text/status.h"
@@ -72,6 +73,11 @@ bool CanBeReadTwice(const std::string& path) {
          kind == std::filesystem::file_type::directory;
 }
 
+bool CanBeReadTwice(const OpenOptions& open) {
+  return std::ranges::all_of(open.raw_pt, [](const auto& file) { return CanBeReadTwice(file); }) &&
+         (open.input.empty() || CanBeReadTwice(open.input));
+}
+
 // The program's file; empty: there is none.
 std::string ProgramOf(const RecordOptions& options) {
   if (!options.target.pids.empty())
@@ -109,13 +115,17 @@ std::vector<std::string> NamesToOffer(const std::string& prefix,
   return offered;
 }
 
-int CompleteRecorded(const std::string& prefix, const ReaderOptions& options) {
-  for (const std::string& file : options.open.raw_pt)
-    if (!CanBeReadTwice(file)) return kDone;
-  if (!options.open.input.empty() && !CanBeReadTwice(options.open.input)) return kDone;
+std::optional<int> CompleteRecorded(CLI::App& app, const Arguments& arguments, ReaderWords& words,
+                                    ReaderOptions& options) {
+  const std::optional<CompletionQuery> query = AsksToComplete(arguments);
+  if (!query) return std::nullopt;
+  const bool parsed = ParseQuietly(app, query->words);
+  words.no_cache = true;
+  if (!parsed || !Understand(words, options) || !CanBeReadTwice(options.open)) return kDone;
   const Result<Recording> recording = OpenInput(options);
   if (!recording) return kDone;
-  return Print(NamesToOffer(prefix, RecordedFunctions(*recording, options.search, kMostNames)));
+  return Print(
+      NamesToOffer(query->prefix, RecordedFunctions(*recording, options.search, kMostNames)));
 }
 
 int CompleteOfProgram(const std::string& prefix, const RecordOptions& options) {

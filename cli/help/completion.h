@@ -17,6 +17,10 @@
 #include "cli/reading/reader_options.h"
 #include "flowback/capture/record.h"
 
+namespace CLI {
+class App;
+}
+
 namespace flowback::cli {
 
 struct CompletionQuery {
@@ -27,11 +31,14 @@ struct CompletionQuery {
 // If that is what the words after the subcommand's name ask.
 std::optional<CompletionQuery> AsksToComplete(const Arguments& arguments);
 
-// Functions of the files that the recording names. The options are those of the line; the exit
-// status is returned, as by the next one.
-int CompleteRecorded(const std::string& prefix, const ReaderOptions& options);
+// For a command that reads a recording: where that is what is asked, offers functions of the files
+// that the recording names, and returns the exit status. `words` and `options` are those that the
+// line is parsed into.
+std::optional<int> CompleteRecorded(CLI::App& app, const Arguments& arguments, ReaderWords& words,
+                                    ReaderOptions& options);
 
-// Functions of the program that would be recorded, and those of libraries that it calls.
+// Functions of the program that would be recorded, and those of libraries that it calls. Returns
+// the exit status.
 int CompleteOfProgram(const std::string& prefix, const RecordOptions& options);
 
 // What of demangled `names` to offer: sorted, each once, without parameters or versions where it is

@@ -3,17 +3,15 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <atomic>
 
 #include "cli/command.h"
 #include "cli/info/info_report.h"
 #include "cli/options/arguments.h"
-#include "cli/reading/cut_files.h"
+#include "cli/reading/opened_recording.h"
 #include "cli/reading/reader_options.h"
 #include "cli/reading/reader_output.h"
 #include "cli/reading/stream_report.h"
 #include "cli/text/status.h"
-#include "cli/text/terminal_session.h"
 
 namespace flowback::cli {
 namespace {
@@ -26,97 +24,123 @@ void Add(const StreamIndex& index, std::map<std::string_view, PacketCount>& coun
   }
 }
 
-void Show(const StreamOwner& owner, FlowSummary summary, const TraceSource& source,
-          InfoReport& report) {
-  Add(*source.Index(*owner.stream), report.packets);
-  report.losses.AddStreamBytes(owner.stream->bytes.size());
-  for (const DataLoss& loss : summary.losses) report.losses.Add(loss);
-  if (summary.first_tsc != 0) {
-    Extend(report.span, report.clock->Value(summary.first_tsc));
-    Extend(report.span, report.clock->Value(summary.last_tsc));
+// One run of the command.
+class InfoJob {
+ public:
+  InfoJob(const ReaderOptions& options, Recording recording)
+      : options_(options), opened_(options, std::move(recording)) {
+    report_.opened = &opened_;
   }
-  report.streams.push_back({&owner, std::move(summary)});
+
+  int Execute(bool stats);
+
+ private:
+  Status Prepare();
+  Status Collect();
+  Status AddStreams();
+  void AddTimes(TimeAccounts times);
+  void AddStream(const StreamOwner& owner, FlowSummary summary);
+  int Finish();
+
+  const ReaderOptions& options_;
+  OpenedRecording opened_;
+  InfoReport report_;
+};
+
+// The threads are chosen by stream: how each of these was decoded is told.
+Status InfoJob::Prepare() {
+  if (Status status = Select(options_, opened_.threads()); !status) return status;
+  if (Status status = opened_.LoadCode(); !status) return status;
+  // Before the work, which may take long.
+  return CheckMayOverwrite(options_.output, options_.output, options_, opened_.recording(),
+                           &opened_.code());
 }
 
-Status Collect(const ReaderOptions& options, const RecordingCode& code, InfoReport& report) {
-  Result<std::unique_ptr<Decoder>> decoder = MakeDecoder(options.engine);
-  if (!decoder) return Fail(decoder.error());
-  report.images = code.images();
-  report.ends = FindPlaces(*report.recording, code, options.search);
-  report.losses.AddRecording(*report.recording);
-  Result<std::shared_ptr<const TraceSource>> opened = OpenSource(*report.recording);
-  if (!opened) return Fail(opened.error());
+Status InfoJob::Collect() {
   // The bytes are read twice: here, without the code, and when they are decoded.
-  const std::shared_ptr<const TraceSource> source = KeepIndexes(std::move(*opened));
-  report.source = source;
-  StreamInputs inputs(*report.recording, code, options.resync, source);
-  inputs.set_threads(options.threads, options.in_flight);
-  uint64_t bytes = 0;
-  for (const Stream& stream : report.recording->streams) bytes += stream.bytes.size();
-  std::atomic<uint64_t> done = 0;
-  inputs.set_progress(done);
-  const WorkProgress progress("info", bytes, done);
-  for (const Stream& stream : report.recording->streams) source->Index(stream);
-  // A thread's time may be on any of the streams, shown or not.
-  Result<FlowAccounts> accounts = AccountFlow(*report.recording, inputs, **decoder);
-  if (!accounts) return Fail(accounts.error());
-  std::vector<FlowSummary>& summaries = accounts->summaries;
-  for (const Stream& stream : report.recording->streams) {
-    const FlowSummary& sum = summaries[stream.index];
-    const ByteAccount account{sum.bytes_decoded, sum.bytes_padding, sum.bytes_lost};
-    if (Status status = CheckAccount(account, stream, source->Unit()); !status) return status;
-  }
-  report.times = std::move(accounts->times);
-  if (Status status = CheckTimes(report.times); !status) return status;
-  std::erase_if(report.times.threads, [&](const TimeAccount& account) {
-    return !report.threads->Wants(account.tid, options.selection);
-  });
-  report.losses.AddTimes(report.times);
-  Threads grouped = *report.threads;
-  grouped.GroupByThread(*report.recording, inputs);
-  if (grouped.Select(options.selection)) report.losses.AddNobodys(grouped);
-  for (const StreamOwner& owner : report.threads->owners())
-    Show(owner, std::move(summaries[owner.stream->index]), inputs.source(), report);
-  report.losses.images().Mark(code, options, report.images);
+  if (Status status = opened_.OpenSource(); !status) return status;
+  opened_.KeepIndexes();
+  report_.images = opened_.code().images();
+  report_.ends = FindPlaces(opened_.recording(), opened_.code(), options_.search);
+  opened_.losses().AddRecording(opened_.recording());
+  opened_.PrepareStreams(false);
+  if (Status status = AddStreams(); !status) return status;
+  opened_.losses().images().Mark(opened_.code(), options_, report_.images);
   return {};
 }
 
-int Execute(const ReaderOptions& options, bool stats) {
-  const Result<Recording> recording = OpenInput(options);
-  if (!recording) return Report(recording.error(), options.InputName());
-  Threads threads(*recording);
-  if (Status status = Select(options, threads); !status) return Report(status.error());
-  const Result<RecordingCode> code = RecordingCode::Load(*recording, options.search);
-  if (!code) return Report(code.error());
-  // Before the work, which may take long.
-  if (Status status =
-          CheckMayOverwrite(options.output, options.output, options, *recording, &*code);
-      !status)
-    return Report(status.error());
-  const RecordingClock clock(*recording);
-  InfoReport report;
-  report.recording = &*recording;
-  report.threads = &threads;
-  report.clock = &clock;
-  report.stats = stats;
-  if (Status status = Collect(options, *code, report); !status)
-    return Report(status.error(), options.InputName());
-  Result<Output> output = OpenOutput(options, *recording, &*code);
+Status InfoJob::AddStreams() {
+  Result<std::unique_ptr<Decoder>> decoder = opened_.NewDecoder();
+  if (!decoder) return Fail(decoder.error());
+  const std::vector<Stream>& streams = opened_.recording().streams;
+  uint64_t bytes = 0;
+  for (const Stream& stream : streams) bytes += stream.bytes.size();
+  const WorkProgress progress = opened_.ShowProgress("info", bytes);
+  for (const Stream& stream : streams) opened_.source()->Index(stream);
+  // A thread's time may be on any of the streams, shown or not.
+  Result<FlowAccounts> accounts = AccountFlow(opened_.recording(), opened_.inputs(), **decoder);
+  if (!accounts) return Fail(accounts.error());
+  for (const Stream& stream : streams) {
+    const FlowSummary& sum = accounts->summaries[stream.index];
+    const ByteAccount account{sum.bytes_decoded, sum.bytes_padding, sum.bytes_lost};
+    if (Status status = CheckAccount(account, stream, opened_.source()->Unit()); !status)
+      return status;
+  }
+  if (Status status = CheckTimes(accounts->times); !status) return status;
+  AddTimes(std::move(accounts->times));
+  for (const StreamOwner& owner : opened_.threads().owners())
+    AddStream(owner, std::move(accounts->summaries[owner.stream->index]));
+  return {};
+}
+
+void InfoJob::AddTimes(TimeAccounts times) {
+  report_.times = std::move(times);
+  std::erase_if(report_.times.threads, [&](const TimeAccount& account) {
+    return !opened_.threads().Wants(account.tid, options_.selection);
+  });
+  opened_.losses().AddTimes(report_.times);
+  Threads grouped = opened_.threads();
+  grouped.GroupByThread(opened_.recording(), opened_.inputs());
+  if (grouped.Select(options_.selection)) opened_.losses().AddNobodys(grouped);
+}
+
+void InfoJob::AddStream(const StreamOwner& owner, FlowSummary summary) {
+  Add(*opened_.source()->Index(*owner.stream), report_.packets);
+  opened_.losses().AddStreamBytes(owner.stream->bytes.size());
+  for (const DataLoss& loss : summary.losses) opened_.losses().Add(loss);
+  if (summary.first_tsc != 0) {
+    Extend(report_.span, opened_.clock().Value(summary.first_tsc));
+    Extend(report_.span, opened_.clock().Value(summary.last_tsc));
+  }
+  report_.streams.push_back({&owner, std::move(summary)});
+}
+
+// Returns the exit status.
+int InfoJob::Execute(bool stats) {
+  report_.stats = stats;
+  if (Status status = Prepare(); !status) return Report(status.error());
+  if (Status status = Collect(); !status) return Report(status.error(), options_.InputName());
+  Result<Output> output = opened_.OpenOutput();
   if (!output) return Report(output.error());
-  output->CheckWith([&] { return CheckUncut(*recording, &*code); });
-  if (options.json)
-    PrintInfoJson(report, *output);
+  if (options_.json)
+    PrintInfoJson(report_, *output);
   else
-    PrintInfoText(report, *output);
+    PrintInfoText(report_, *output);
   if (Status written = output->Finish(); !written) return Report(written.error());
-  if (output->closed()) return kDone;
-  report.losses.Warn(options.InputName());
-  if (!report.streams.empty()) report.losses.images().Warn(*code, options);
-  WarnOfModes(*code, options.InputName());
-  code->KeepBlocks();
-  WarnOfCache(*code);
-  if (recording->refusal) return Report(*recording->refusal);
-  return report.losses.Status(options.strict);
+  return output->closed() ? kDone : Finish();
+}
+
+int InfoJob::Finish() {
+  opened_.TellMissing();
+  opened_.Keep();
+  if (opened_.recording().refusal) return Report(*opened_.recording().refusal);
+  return opened_.ExitStatus();
+}
+
+int Execute(const ReaderOptions& options, bool stats) {
+  Result<Recording> recording = OpenInput(options);
+  if (!recording) return Report(recording.error(), options.InputName());
+  return InfoJob(options, *std::move(recording)).Execute(stats);
 }
 
 }  // namespace

@@ -42,10 +42,10 @@ Json OptionsJson(const TraceSource& source) {
 
 Json DurationJson(const InfoReport& report) {
   Json json;
-  json["unit"] = report.clock->has_nanoseconds() ? "ns" : "tsc";
+  json["unit"] = report.opened->clock().has_nanoseconds() ? "ns" : "tsc";
   json["begin"] = report.span ? Json(report.span->begin) : Json(nullptr);
   json["end"] = report.span ? Json(report.span->end) : Json(nullptr);
-  json["emulated"] = report.clock->emulated();
+  json["emulated"] = report.opened->clock().emulated();
   return json;
 }
 
@@ -205,7 +205,7 @@ void WriteThreads(const InfoReport& report, bool known, ObjectWriter& out) {
   out.Array(known ? "threads" : "nobody", report.times.threads,
             [&](const TimeAccount& account) -> std::optional<Json> {
               if ((account.tid >= 0) != known) return std::nullopt;
-              return ThreadJson(account, *report.threads);
+              return ThreadJson(account, report.opened->threads());
             });
 }
 
@@ -219,7 +219,7 @@ Json PacketsJson(const InfoReport& report) {
 }  // namespace
 
 void PrintInfoJson(const InfoReport& report, Output& output) {
-  const Recording& recording = *report.recording;
+  const Recording& recording = report.opened->recording();
   ObjectWriter out(output);
   out.Member("schema", "flowback.info/1");
   out.Member("input", recording.path);
@@ -229,15 +229,15 @@ void PrintInfoJson(const InfoReport& report, Output& output) {
   out.Member("recorder", TextOrNull(recording.machine.recorder));
   out.Member("command_line", TextOrNull(recording.machine.command_line));
   out.Member("emulated", recording.machine.emulated);
-  out.Member("branch_trace",
-             report.streams.empty() ? Json(nullptr) : Json(std::string(report.source->Name())));
-  const std::string never = NeverWatched(recording);
-  out.Member("no_trace_because", TextOrNull(never.empty() ? BranchStacksOnly(recording) : never));
+  out.Member("branch_trace", report.streams.empty()
+                                 ? Json(nullptr)
+                                 : Json(std::string(report.opened->source()->Name())));
+  out.Member("no_trace_because", TextOrNull(NeverWatched(recording)));
   out.Member("from", WatchJson(recording.machine.from));
   out.Member("until", WatchJson(recording.machine.until));
-  out.Member("options", OptionsJson(*report.source));
+  out.Member("options", OptionsJson(*report.opened->source()));
   // In what the streams' accounts are; bytes where nothing is said.
-  if (const TraceUnit unit = report.source->Unit(); unit.bytes != 1)
+  if (const TraceUnit unit = report.opened->source()->Unit(); unit.bytes != 1)
     out.Member("unit", std::string(unit.plural));
   out.Member("time", DurationJson(report));
   WriteThreads(report, true, out);
@@ -252,7 +252,7 @@ void PrintInfoJson(const InfoReport& report, Output& output) {
   Json records = Json::object();
   for (const auto& [name, count] : recording.record_counts) records[name] = count;
   out.Member("records", records);
-  out.Member("losses", LossesJson(report.losses));
+  out.Member("losses", LossesJson(report.opened->losses()));
   if (report.stats) out.Member("decoding", EffortJson(report));
   out.Array("images", report.images,
             [](const ImageStatus& image) -> std::optional<Json> { return ImageJson(image); });

@@ -3,20 +3,17 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "cli/reading/losses.h"
+#include "cli/reading/opened_recording.h"
 #include "cli/text/output.h"
 #include "cli/text/process_ends.h"
 #include "flowback/decode/decoder.h"
 #include "flowback/decode/recording_code.h"
-#include "flowback/decode/trace_source.h"
-#include "flowback/replay/recording_clock.h"
-#include "flowback/replay/threads.h"
+#include "flowback/decode/stream_index.h"
 #include "flowback/replay/time_account.h"
 
 namespace flowback::cli {
@@ -27,15 +24,11 @@ struct StreamInfo {
 };
 
 struct InfoReport {
-  const Recording* recording = nullptr;
-  std::shared_ptr<const TraceSource> source;
-  const Threads* threads = nullptr;
-  const RecordingClock* clock = nullptr;
+  const OpenedRecording* opened = nullptr;
   std::optional<TimeSpan> span;
   std::map<std::string_view, PacketCount> packets;  // by name
   std::vector<StreamInfo> streams;
   TimeAccounts times;  // of the threads that were asked for
-  LossTally losses;
   std::vector<ImageStatus> images;
   std::vector<EndPlace> ends;  // of the recording's process_ends
   bool stats = false;          // tell how it was decoded, too
@@ -55,8 +48,5 @@ void AppendThreads(const InfoReport& report, std::string& out);
 std::string NumberOrDash(int32_t number);
 // "15.0 %", "0 %", "<0.1 %".
 std::string PercentOf(uint64_t part, uint64_t whole);
-
-// "build-id agrees", "unverified: the recording has no build-id", ... or the image's problem.
-std::string ImageVerdict(const ImageStatus& image);
 
 }  // namespace flowback::cli

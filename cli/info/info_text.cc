@@ -31,7 +31,7 @@ void AppendUnlikeNative(std::string_view recorder, std::string& out) {
 }
 
 void AppendMachine(const InfoReport& report, std::string& out) {
-  const Recording& recording = *report.recording;
+  const Recording& recording = report.opened->recording();
   const MachineInfo& machine = recording.machine;
   AppendField(
       out, "input",
@@ -56,7 +56,7 @@ void AppendMachine(const InfoReport& report, std::string& out) {
 
 // How each process ended, the killed ones first.
 void AppendEnds(const InfoReport& report, std::string& out) {
-  const std::vector<ProcessEnd>& ends = report.recording->process_ends;
+  const std::vector<ProcessEnd>& ends = report.opened->recording().process_ends;
   if (ends.empty()) return;
   out += "\nprocesses, how they ended\n";
   const size_t shown = ShownOf(ends.size());
@@ -73,15 +73,15 @@ void AppendEnds(const InfoReport& report, std::string& out) {
 // How many records of each kind there are, also of those that nothing is made of.
 void AppendRecords(const InfoReport& report, std::string& out) {
   std::string words;
-  for (const auto& [name, count] : report.recording->record_counts)
+  for (const auto& [name, count] : report.opened->recording().record_counts)
     words += fmt::format("{}{} {}", words.empty() ? "" : ", ", count, name);
   AppendField(out, "records", words);
-  AppendField(out, "kernel code", report.recording->kcore_dir);
+  AppendField(out, "kernel code", report.opened->recording().kcore_dir);
 }
 
 // What lacks nothing is no damage.
 void AppendDamage(const InfoReport& report, std::string& out) {
-  for (const Warning& warning : report.recording->warnings) {
+  for (const Warning& warning : report.opened->recording().warnings) {
     AppendField(out, warning.remedy.empty() ? "remark" : "damage", warning.text);
     if (!warning.remedy.empty()) out += fmt::format("    try: {}\n", Printable(warning.remedy));
   }
@@ -89,14 +89,14 @@ void AppendDamage(const InfoReport& report, std::string& out) {
 
 void AppendTrace(const InfoReport& report, std::string& out) {
   std::string words;
-  for (const TraceSetting& setting : report.source->Settings())
+  for (const TraceSetting& setting : report.opened->source()->Settings())
     if (!setting.name.empty())
       words += fmt::format("{}{} {}", words.empty() ? "" : ", ", setting.name, setting.text);
   AppendField(out, "options", words);
   if (!report.span) return AppendField(out, "trace", "no time-stamps");
   const TimeSpan& span = *report.span;
-  const std::string emulated = report.clock->emulated() ? " (emulated)" : "";
-  if (report.clock->has_nanoseconds())
+  const std::string emulated = report.opened->clock().emulated() ? " (emulated)" : "";
+  if (report.opened->clock().has_nanoseconds())
     AppendField(out, "trace",
                 fmt::format("{} s, from {} to {}{}", SecondsText(span.end - span.begin),
                             SecondsText(span.begin), SecondsText(span.end), emulated));
@@ -137,7 +137,7 @@ std::vector<const StreamInfo*> LargestFirst(const std::vector<StreamInfo>& strea
 
 // Law 1, stream by stream: what was decoded, padding and loss are all there is.
 void AppendStreams(const InfoReport& report, std::string& out) {
-  const TraceUnit unit = report.source->Unit();
+  const TraceUnit unit = report.opened->source()->Unit();
   out += fmt::format("\nstreams, in {}: decoded + padding + lost = size\n", unit.plural);
   out += fmt::format("{:>8} {:>8} {:>6} {:>12} {:>12} {:>12} {:>12} {:>14}\n", "stream", "tid",
                      "cpu", "decoded", "padding", "lost", "size", "instructions");
@@ -158,8 +158,9 @@ void AppendStreams(const InfoReport& report, std::string& out) {
   if (shown < streams.size())
     rest.Append(fmt::format("{} more", streams.size() - shown), "", "", out);
   all.Append("all", "", "", out);
-  if (report.losses.missing_bytes() != 0)
-    out += fmt::format("  missing from the file: {} bytes\n", report.losses.missing_bytes());
+  if (report.opened->losses().missing_bytes() != 0)
+    out +=
+        fmt::format("  missing from the file: {} bytes\n", report.opened->losses().missing_bytes());
 }
 
 void AppendPackets(const InfoReport& report, std::string& out) {
@@ -169,14 +170,14 @@ void AppendPackets(const InfoReport& report, std::string& out) {
 }
 
 void AppendLosses(const InfoReport& report, std::string& out) {
-  if (!report.losses.any()) {
+  if (!report.opened->losses().any()) {
     out += "\nlosses: none\n";
     return;
   }
   out += fmt::format("\nlosses         count        bytes {:>14}\n",
                      report.times.nanoseconds ? "ns" : "ticks");
   for (const LossCause cause : kAllLossCauses) {
-    const LossTally::Sum& sum = report.losses.Of(cause);
+    const LossTally::Sum& sum = report.opened->losses().Of(cause);
     if (!sum.any()) continue;
     const bool counted = sum.count != 0;
     out += fmt::format("            {:>8} {:>12} {:>14}  {}\n",
@@ -205,30 +206,12 @@ void AppendImages(const InfoReport& report, std::string& out) {
 
 }  // namespace
 
-std::string ImageVerdict(const ImageStatus& image) {
-  if (!image.usable) return image.problem.empty() ? "not found" : image.problem;
-  switch (image.verification) {
-    case Verification::kBuildId:
-      return "found, build-id agrees";
-    case Verification::kUnverified:
-      return image.source == CodeSource::kCore
-                 ? "found, unverified: as it was when the core dump was written"
-                 : "found, unverified: the recording has no build-id";
-    case Verification::kGiven:
-      return "given";
-  }
-  return "found";
-}
-
 void PrintInfoText(const InfoReport& report, Output& output) {
   std::string& out = output.buffer();
   AppendMachine(report, out);
-  if (const std::string why = NeverWatched(*report.recording); !why.empty()) {
+  if (const std::string why = NeverWatched(report.opened->recording()); !why.empty()) {
     AppendField(out, "branch trace", "none: " + why);
     out += fmt::format("  try: {}\n", kSpanRemedy);
-  } else if (const std::string stacks = BranchStacksOnly(*report.recording); !stacks.empty()) {
-    AppendField(out, "branch trace", "none: " + stacks);
-    out += fmt::format("  try: {}\n", kBranchStacksRemedy);
   } else if (report.streams.empty()) {
     AppendField(out, "branch trace", "none in this recording");
     out +=

@@ -107,7 +107,7 @@ void AppendTimes(const InfoReport& report, const std::vector<const TimeAccount*>
   const auto untold = [](const TimeAccount* one) { return one->tid >= 0 && !one->off_cpu_told; };
   if (std::ranges::none_of(accounts, untold)) return;
   out += "  no record tells when some of them were off their CPUs: that time is in kernel\n";
-  const std::string_view remedy = SwitchRemedy(*report.recording);
+  const std::string_view remedy = SwitchRemedy(report.opened->recording());
   if (!remedy.empty()) out += fmt::format("  try: perf: {}\n", remedy);
 }
 
@@ -124,7 +124,7 @@ std::string PercentOf(uint64_t part, uint64_t whole) {
 void AppendThreads(const InfoReport& report, std::string& out) {
   if (report.times.threads.empty()) return;
   const std::vector<const TimeAccount*> accounts = ByLifetime(report.times);
-  AppendFlow(accounts, *report.threads, out);
+  AppendFlow(accounts, report.opened->threads(), out);
   AppendTimes(report, accounts, out);
 }
 

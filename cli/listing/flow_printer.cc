@@ -174,16 +174,40 @@ void FlowPrinter::OnLoss(const DataLoss& loss) {
   line.Text("remedy", Remedy(loss.cause)).End();
 }
 
-void PrintListingHeader(Output& output, const Recording& recording, std::string_view kind,
-                        bool json, bool shows_times) {
+void FlowPrinter::OnUnknown(const UnknownFlow& unknown) {
+  BeforeUnknown(unknown);
+  if (!settings_.layout.json) {
+    out() += unknown.to == 0 ? "# unknown between\n"
+                             : fmt::format("# unknown between: goes on at {:x}\n", unknown.to);
+    return;
+  }
+  JsonLine line(out());
+  line.Text("type", "unknown").Number("stream", stream_);
+  if (owner_->tid >= 0) line.Number("tid", owner_->tid);
+  line.Number("offset", unknown.offset);
+  if (unknown.from != 0) line.Hex("from", unknown.from);
+  if (unknown.to != 0) line.Hex("to", unknown.to);
+  line.End();
+}
+
+void PrintListingHeader(Output& output, const PrintSettings& settings, std::string_view kind,
+                        bool shows_times) {
+  const Recording& recording = *settings.trace.recording;
+  const bool json = settings.layout.json;
+  const bool samples = settings.trace.source->samples();
   const bool emulated = recording.machine.emulated;
   if (json) {
     JsonLine line(output.buffer());
     line.Text("schema", fmt::format("flowback.decode.{}/1", kind)).Text("input", recording.path);
-    line.Text("clock", recording.time.known() ? "ns" : "tsc").Bool("emulated", emulated).End();
-  } else if (emulated && shows_times) {
-    output.Write("# emulated: the times are the emulation's, not the hardware's\n");
+    line.Text("clock", recording.time.known() ? "ns" : "tsc").Bool("emulated", emulated);
+    if (samples) line.Bool("samples", true);
+    line.End();
+    return;
   }
+  if (emulated && shows_times)
+    output.Write("# emulated: the times are the emulation's, not the hardware's\n");
+  const bool sums = kind == "digest" || kind == "summary";
+  if (samples && !sums) output.Write("# samples: what executed between two of them is not known\n");
 }
 
 std::string_view BranchWord(InstructionClass kind) {

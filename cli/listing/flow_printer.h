@@ -111,6 +111,7 @@ class FlowPrinter : public ExecutionConsumer {
   void OnBlocks(const BlockBatch& batch) final { PrintBlocks(batch); }
   void OnEvent(const TraceEvent& event) final { PrintEvent(event); }
   void OnLoss(const DataLoss& loss) final;
+  void OnUnknown(const UnknownFlow& unknown) final;
 
  protected:
   virtual void PrintBlock(const BlockRun&) {}
@@ -118,6 +119,8 @@ class FlowPrinter : public ExecutionConsumer {
   virtual void PrintBlocks(const BlockBatch& batch) { ExecutionConsumer::OnBlocks(batch); }
   virtual void PrintEvent(const TraceEvent&) {}
   virtual void PrintBegin(const StreamOwner&) {}
+  // Before the line that tells of the unknown.
+  virtual void BeforeUnknown(const UnknownFlow&) {}
   // Before the line that tells of the loss.
   virtual void BeforeLoss(const DataLoss&) {}
   virtual void PrintEnd() {}
@@ -153,8 +156,8 @@ std::unique_ptr<FlowPrinter> MakeCallPrinter(const PrintSettings& settings);
 std::unique_ptr<FlowPrinter> MakeEventPrinter(const PrintSettings& settings);
 
 // The first lines of a listing: JSON's header object with its schema, or the text's comments.
-void PrintListingHeader(Output& output, const Recording& recording, std::string_view kind,
-                        bool json, bool shows_times);
+void PrintListingHeader(Output& output, const PrintSettings& settings, std::string_view kind,
+                        bool shows_times);
 
 // One word for how a block's last instruction transferred control: "jcc", "call", "far-ret", ...
 std::string_view BranchWord(InstructionClass kind);

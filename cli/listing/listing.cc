@@ -46,6 +46,10 @@ class SerialListing final : public Listing {
     printer_->OnLoss(loss);
     MaybeCommit();
   }
+  void OnUnknown(const UnknownFlow& unknown) override {
+    printer_->OnUnknown(unknown);
+    MaybeCommit();
+  }
   bool Done() const override { return output_.closed(); }
 
  private:
@@ -120,6 +124,10 @@ class ParallelListing final : public Listing {
   void OnLoss(const DataLoss& loss) override {
     if (settings_.ContainsLoss(loss)) settings_.losses->Add(loss);
     job_->part.Add(loss);
+    MaybeSend();
+  }
+  void OnUnknown(const UnknownFlow& unknown) override {
+    job_->part.Add(unknown);
     MaybeSend();
   }
   bool Done() const override { return closed_.load(std::memory_order_relaxed); }

@@ -23,6 +23,7 @@ class ListingPart {
   void Add(const BlockRun& run) { SegmentRecorder(flow_).OnBlock(run); }
   void Add(const TraceEvent& event) { SegmentRecorder(flow_).OnEvent(event); }
   void Add(const DataLoss& loss) { SegmentRecorder(flow_).OnLoss(loss); }
+  void Add(const UnknownFlow& unknown) { SegmentRecorder(flow_).OnUnknown(unknown); }
 
   // How many lines it may become, about.
   uint64_t weight() const { return turns_.size() + flow_.size() + flow_.instructions(); }

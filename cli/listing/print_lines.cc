@@ -35,6 +35,7 @@ class LinePrinter final : public FlowPrinter {
   }
 
   void BeforeLoss(const DataLoss&) override { current_.reset(); }
+  void BeforeUnknown(const UnknownFlow&) override { current_.reset(); }
   void PrintEnd() override { current_.reset(); }
 
   std::optional<LineText::Line> current_;  // that the flow is in; empty: the next one is a change

@@ -27,6 +27,9 @@ class ThreadLives;     // replay/threads/thread_lives.h
 
 namespace flowback::cli {
 
+class OpenedRecording;  // cli/reading/opened_recording.h
+struct RecordedNames;
+
 struct LineLayout {
   Fields fields;
   // No -F: `comm tid [cpu] time: ...` for instructions, lines and calls.
@@ -83,5 +86,9 @@ struct PrintSettings {
     return times.all || loss.tsc == 0 || times.span.Contains(trace.clock->Value(loss.tsc));
   }
 };
+
+// Whose flow is listed and what its code is called, from what is open; the losses go there. Both
+// must outlive the settings; the code may be opened later.
+void Connect(PrintSettings& settings, OpenedRecording& opened, RecordedNames& names);
 
 }  // namespace flowback::cli

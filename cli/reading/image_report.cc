@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "cli/info/info_report.h"
 #include "cli/reading/reader_options.h"
 #include "cli/text/status.h"
 
@@ -72,14 +71,19 @@ void ImageTally::WarnOfRejected(const std::vector<ImageStatus>& images,
   }
 }
 
+std::vector<const ImageStatus*> ImageTally::Missed(const std::vector<ImageStatus>& images) const {
+  std::vector<const ImageStatus*> missed;
+  for (const ImageStatus& image : images)
+    if (!image.rejected && IsMissed(image)) missed.push_back(&image);
+  return missed;
+}
+
 void ImageTally::WarnOfMissing(const std::vector<ImageStatus>& images,
                                const std::string& file) const {
   std::string names;
   size_t count = 0;
-  for (const ImageStatus& image : images) {
-    if (image.rejected || !IsMissed(image)) continue;
-    if (++count <= kNamedImages) names += (names.empty() ? "" : ", ") + NameOf(image);
-  }
+  for (const ImageStatus* image : Missed(images))
+    if (++count <= kNamedImages) names += (names.empty() ? "" : ", ") + NameOf(*image);
   if (count == 0) return;
   if (count > kNamedImages) names += fmt::format(", and {} more", count - kNamedImages);
   cli::Warn(fmt::format("{}: no code image of {}", file, names),
@@ -131,6 +135,21 @@ void ImageTally::Mark(const RecordingCode& code, const ReaderOptions& options,
   for (const Suspect& suspect : Suspects(code.images())) mark(suspect.image, suspect.text);
   for (const UnusedImage& unused : UnusedImages(code, options))
     mark(unused.file, "not used: " + unused.why);
+}
+
+std::string ImageVerdict(const ImageStatus& image) {
+  if (!image.usable) return image.problem.empty() ? "not found" : image.problem;
+  switch (image.verification) {
+    case Verification::kBuildId:
+      return "found, build-id agrees";
+    case Verification::kUnverified:
+      return image.source == CodeSource::kCore
+                 ? "found, unverified: as it was when the core dump was written"
+                 : "found, unverified: the recording has no build-id";
+    case Verification::kGiven:
+      return "given";
+  }
+  return "found";
 }
 
 void TellImages(const std::vector<ImageStatus>& images) {

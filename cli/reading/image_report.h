@@ -23,6 +23,8 @@ class ImageTally {
   // them; images that are missing where something ran; given ones that were of no use, and those
   // that the trace contradicts.
   void Warn(const RecordingCode& code, const ReaderOptions& options) const;
+  // Those that are missing where something ran.
+  std::vector<const ImageStatus*> Missed(const std::vector<ImageStatus>& images) const;
   // Says the same of given and contradicted images in their `problem`, for `info`.
   void Mark(const RecordingCode& code, const ReaderOptions& options,
             std::vector<ImageStatus>& images) const;
@@ -46,6 +48,9 @@ class ImageTally {
   std::map<std::shared_ptr<const CodeSection>, Count> counts_;  // by DataLoss::code
   uint64_t contradictions_ = 0;                                 // wherever
 };
+
+// "build-id agrees", "unverified: the recording has no build-id", ... or the image's problem.
+std::string ImageVerdict(const ImageStatus& image);
 
 // A line on stderr for each: which file its code was read from, and what vouches for it.
 void TellImages(const std::vector<ImageStatus>& images);

@@ -24,32 +24,27 @@ uint64_t BytesOf(const Recording& recording) {
   return bytes;
 }
 
-IndexCache CacheFrom(uint64_t least, const ReaderOptions& options, const Recording& recording,
-                     const RecordingCode& code, const StreamInputs& inputs) {
+IndexCache CacheFrom(uint64_t least, const OpenedRecording& opened) {
+  const ReaderOptions& options = opened.options();
   if (!options.index || options.search.cache.empty() || options.engine != "native" ||
-      BytesOf(recording) < least)
+      BytesOf(opened.recording()) < least)
     return {};
   IndexCache cache{.folder = options.search.cache, .most_bytes = options.search.cache_bytes};
-  cache.key = IndexKey(recording, code, inputs, {});
+  cache.key = IndexKey(opened.recording(), opened.code(), opened.inputs(), {});
   return cache;
 }
 
 }  // namespace
 
-IndexCache IndexCacheOf(const ReaderOptions& options, const Recording& recording,
-                        const RecordingCode& code, const StreamInputs& inputs) {
-  return CacheFrom(kWorthBytes, options, recording, code, inputs);
+IndexCache IndexCacheOf(const OpenedRecording& opened) { return CacheFrom(kWorthBytes, opened); }
+
+IndexCache TimelineCacheOf(const OpenedRecording& opened) {
+  return CacheFrom(kWorthTimeline, opened);
 }
 
-IndexCache TimelineCacheOf(const ReaderOptions& options, const Recording& recording,
-                           const RecordingCode& code, const StreamInputs& inputs) {
-  return CacheFrom(kWorthTimeline, options, recording, code, inputs);
-}
-
-IndexCache LastingCacheOf(const ReaderOptions& options, const Recording& recording,
-                          const RecordingCode& code, const StreamInputs& inputs) {
-  if (BytesOf(recording) < kWorthPass) return {};
-  IndexCache cache = IndexCacheOf(options, recording, code, inputs);
+IndexCache LastingCacheOf(const OpenedRecording& opened) {
+  if (BytesOf(opened.recording()) < kWorthPass) return {};
+  IndexCache cache = IndexCacheOf(opened);
   if (!IsUsable(cache) || !DiskOf(cache).MayStore()) return {};
   return cache;
 }

@@ -81,6 +81,20 @@ void LossTally::Warn(const std::string& file) const {
             remedies);
 }
 
+void LossTally::Add(const LossTally& other) {
+  for (const LossCause cause : kAllLossCauses) {
+    Sum& sum = sums_[static_cast<size_t>(cause)];
+    AddSaturated(sum.count, other.Of(cause).count);
+    AddSaturated(sum.bytes, other.Of(cause).bytes);
+    AddSaturated(sum.time, other.Of(cause).time);
+  }
+  AddSaturated(stream_bytes_, other.stream_bytes_);
+  AddSaturated(missing_bytes_, other.missing_bytes_);
+  AddSaturated(nobodys_bytes_, other.nobodys_bytes_);
+  AddSaturated(lifetime_, other.lifetime_);
+  damage_ += other.damage_;
+}
+
 // A warning without a remedy says that nothing is lacking.
 void LossTally::AddRecording(const Recording& recording) {
   for (const Warning& warning : recording.warnings) damage_ += warning.remedy.empty() ? 0 : 1;

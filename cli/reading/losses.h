@@ -42,6 +42,12 @@ class LossTally {
     sum.bytes += loss.bytes();
     images_.Add(loss);
   }
+  // Of another recording, but for its images.
+  void Add(const LossTally& other);
+  // What the recorder says and no recording has.
+  void AddUnrecorded(uint64_t count) {
+    AddSaturated(sums_[static_cast<size_t>(LossCause::kRecordsLost)].count, count);
+  }
   void AddStreamBytes(uint64_t bytes) { stream_bytes_ += bytes; }
 
   const Sum& Of(LossCause cause) const { return sums_[static_cast<size_t>(cause)]; }

@@ -7,7 +7,6 @@
 #include <variant>
 
 #include "cli/text/status.h"
-#include "flowback/capture/branch_stacks.h"
 
 namespace flowback::cli {
 
@@ -29,13 +28,6 @@ std::string NeverWatched(const Recording& recording) {
   return fmt::format("'{}' (--from) was never reached", machine.from.front().function);
 }
 
-std::string BranchStacksOnly(const Recording& recording) {
-  const uint64_t count = BranchStacksOf(recording);
-  if (count == 0 || HasTrace(recording)) return {};
-  return fmt::format("{} {} branch stacks (perf record -b), which are not read yet", count,
-                     count == 1 ? "sample has" : "samples have");
-}
-
 Status CheckHasTrace(const Recording& recording) {
   if (HasTrace(recording)) return {};
   if (recording.refusal) return Fail(*recording.refusal);
@@ -51,14 +43,22 @@ Status CheckHasTrace(const Recording& recording) {
   if (const std::string why = NeverWatched(recording); !why.empty())
     return Fail(Error(ErrorCode::kUnsupported, recording.path + ": nothing was recorded: " + why)
                     .Remedy(kSpanRemedy));
-  if (const std::string stacks = BranchStacksOnly(recording); !stacks.empty())
-    return Fail(Error(ErrorCode::kUnsupported,
-                      recording.path + ": no branch trace in this recording: " + stacks)
-                    .Remedy(std::string(kBranchStacksRemedy)));
   Error error(ErrorCode::kUnsupported, recording.path + ": no branch trace in this recording");
   return Fail(error.Remedy(
       "record one with `flowback record -- CMD`, or `perf record -e intel_pt//u -- CMD` on a "
       "machine with Intel PT (`flowback doctor` tells)"));
+}
+
+Status CheckNoSamples(const Recording& recording, const TraceSource& source,
+                      std::string_view command) {
+  if (!source.samples()) return {};
+  return Fail(
+      Error(ErrorCode::kUnsupported,
+            fmt::format("{}: holds {}, which are samples: between two of them calls begin and end "
+                        "that nobody saw, so {} can't be told",
+                        recording.path, source.Name(), command))
+          .Remedy("`flowback decode --as branches` shows the samples, `flowback coverage` what ran "
+                  "in them; for all calls record with `flowback record -- CMD`"));
 }
 
 Status CheckAccount(const ByteAccount& account, const Stream& stream, const TraceUnit& unit) {

@@ -22,14 +22,13 @@ inline constexpr const char* kSpanRemedy =
     "record without --from and --until, or name functions that run (--from FUNCTION@FILE picks "
     "one)";
 
-// Where a recording holds no trace and samples with branch stacks: how many; else empty.
-std::string BranchStacksOnly(const Recording& recording);
-inline constexpr const char* kBranchStacksRemedy =
-    "`perf script -F +brstack` shows them; for all branches record with `flowback record -- CMD`, "
-    "or `perf record -e intel_pt//u -- CMD` on a machine with Intel PT";
-
 // Errors: kUnsupported when the recording holds no branch trace, with how to make one.
 Status CheckHasTrace(const Recording& recording);
+
+// Errors: kUnsupported where the trace is of samples, which do not tell what `command` is asked
+// for.
+Status CheckNoSamples(const Recording& recording, const TraceSource& source,
+                      std::string_view command);
 
 // Law 1: decoded + padding + lost = size. An error means a fault of flowback.
 Status CheckAccount(const ByteAccount& account, const Stream& stream, const TraceUnit& unit);

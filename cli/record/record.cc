@@ -4,10 +4,8 @@
 // `flowback record -p PID`: the same for a program that runs already; the statuses are flowback's.
 #include "flowback/capture/record.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -229,18 +227,6 @@ Status Understand(const RecordWords& words, RecordOptions& options, const CLI::A
                                          : UnderstandSoftware(words, options, app);
 }
 
-Result<RecordSummary> RecordWithProgress(RecordOptions& options) {
-  RecordProgressLine line;
-  RecordAnnouncements announcements;
-  options.on_progress = [&](const RecordProgress& progress) {
-    const std::vector<std::string> news = announcements.About(progress);
-    if (!news.empty()) line.Erase();
-    for (const std::string& text : news) Warn(text);
-    line.Update(progress);
-  };
-  return Record(options);
-}
-
 // The program once more by itself, if its recorded run was whole.
 std::optional<NativeRun> Compare(const RecordSummary& summary, const RecordOptions& options,
                                  const RepeatableInput& input) {
@@ -368,13 +354,6 @@ std::string Joined(const Arguments& arguments) {
   std::string text = "flowback record";
   for (const std::string& word : arguments) text += ' ' + word;
   return text;
-}
-
-// A file that is opened must not get the number of a standard stream that the caller has closed:
-// messages would end up in it. The program finds them closed as they were.
-void KeepStandardStreams() {
-  for (int descriptor = 0; descriptor <= STDERR_FILENO; ++descriptor)
-    if (fcntl(descriptor, F_GETFD) < 0) static_cast<void>(open("/dev/null", O_RDWR | O_CLOEXEC));
 }
 
 Error NoProgram() {

@@ -83,6 +83,11 @@ Status CheckOlderFile(const RecordOptions& options, bool force) {
                           path + ".old"));
 }
 
+void KeepStandardStreams() {
+  for (int descriptor = 0; descriptor <= STDERR_FILENO; ++descriptor)
+    if (fcntl(descriptor, F_GETFD) < 0) static_cast<void>(open("/dev/null", O_RDWR | O_CLOEXEC));
+}
+
 std::string OutputName(const RecordOptions& options) {
   return options.files.output == kStandardOutput ? "standard output" : options.files.output;
 }

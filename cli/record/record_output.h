@@ -18,6 +18,10 @@ Status OpenOutputPipe(RecordOptions& options, bool json);
 // so only where `force` says that this is meant. Errors: kUsage.
 Status CheckOlderFile(const RecordOptions& options, bool force);
 
+// A file that is opened must not get the number of a standard stream that the caller has closed:
+// messages would end up in it. The program finds them closed as they were.
+void KeepStandardStreams();
+
 // In messages.
 std::string OutputName(const RecordOptions& options);
 

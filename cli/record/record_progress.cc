@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "cli/text/status.h"
+
 namespace flowback::cli {
 namespace {
 
@@ -90,6 +92,18 @@ void RecordProgressLine::Draw(const std::string& text) {
 void RecordProgressLine::Erase() {
   if (!std::exchange(drawn_, false)) return;
   Write(below_ ? "\033D\033M\0337\r\033[1B\033[K\0338" : "\r\033[K");
+}
+
+Result<RecordSummary> RecordWithProgress(RecordOptions& options) {
+  RecordProgressLine line;
+  RecordAnnouncements announcements;
+  options.on_progress = [&](const RecordProgress& progress) {
+    const std::vector<std::string> news = announcements.About(progress);
+    if (!news.empty()) line.Erase();
+    for (const std::string& text : news) Warn(text);
+    line.Update(progress);
+  };
+  return Record(options);
 }
 
 }  // namespace flowback::cli

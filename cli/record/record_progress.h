@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "flowback/base/error.h"
 #include "flowback/capture/record.h"
 
 namespace flowback::cli {
@@ -48,5 +49,8 @@ class RecordProgressLine {
   std::chrono::nanoseconds last_time_{0};
   uint64_t last_bytes_ = 0;
 };
+
+// Record, with that line and what is to be said at once.
+Result<RecordSummary> RecordWithProgress(RecordOptions& options);
 
 }  // namespace flowback::cli

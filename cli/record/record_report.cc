@@ -292,9 +292,7 @@ int RecordFailure(const Error& error, bool has_command, bool json) {
   return status;
 }
 
-void TellText(const RecordSummary& summary, const RecordOptions& options) {
-  for (const std::string& note : summary.notes) Warn("record: " + note);
-  if (summary.events) return TellEventsText(summary, options);
+void TellRun(const RecordSummary& summary, const RecordOptions& options) {
   if (options.streams.snapshot_bytes)
     Warn(fmt::format("record: of each thread's trace the last {} were kept at most",
                      Count(*options.streams.snapshot_bytes, "byte")));
@@ -308,6 +306,12 @@ void TellText(const RecordSummary& summary, const RecordOptions& options) {
                    processes > 1 ? " in " + Count(processes, "process") : "",
                    std::chrono::duration<double>(summary.elapsed).count(), LossText(summary),
                    OverwrittenText(summary, options)));
+}
+
+void TellText(const RecordSummary& summary, const RecordOptions& options) {
+  for (const std::string& note : summary.notes) Warn("record: " + note);
+  if (summary.events) return TellEventsText(summary, options);
+  TellRun(summary, options);
   const uint64_t kept = summary.failure ? summary.written_bytes : summary.bytes;
   Warn(fmt::format("record: {} (emulated) in {}, {}",
                    Count(kept - std::min(kept, summary.overwritten_bytes), "trace byte"),

@@ -14,6 +14,8 @@ namespace flowback::cli {
 int CommandStatus(int wait_status);
 
 void TellText(const RecordSummary& summary, const RecordOptions& options);
+// The same but for what was written, where that is nobody's matter.
+void TellRun(const RecordSummary& summary, const RecordOptions& options);
 // How the recorded run compares with `native`.
 void TellComparison(const RecordSummary& summary, const NativeRun& native);
 // `native`: absent when the program was not run by itself.

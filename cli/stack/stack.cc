@@ -4,16 +4,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <atomic>
 #include <optional>
 
 #include "cli/command.h"
 #include "cli/options/arguments.h"
-#include "cli/reading/cut_files.h"
 #include "cli/reading/kept_index.h"
-#include "cli/reading/losses.h"
 #include "cli/reading/reader_options.h"
-#include "cli/reading/reader_output.h"
+#include "cli/reading/reading_job.h"
 #include "cli/reading/stream_report.h"
 #include "cli/stack/stack_moment.h"
 #include "cli/stack/stack_report.h"
@@ -40,28 +37,18 @@ bool HasOwnStreams(const StreamOwner& owner) {
   return std::ranges::all_of(owner.pieces, IsWholeStream);
 }
 
-// One run of the command: what is opened, in the order in which each needs the ones before it.
-class StackJob {
+// One run of the command.
+class StackJob final : public ReadingJob {
  public:
   StackJob(const StackOptions& options, Recording recording)
-      : options_(options),
-        recording_(std::move(recording)),
-        threads_(recording_),
-        clock_(recording_),
-        symbolizer_(options.reader.search, &recording_),
-        functions_(symbolizer_),
-        lines_(options.reader.search, &recording_) {}
-
-  Status Prepare();
-  Result<Output> OpenOutput() const {
-    return cli::OpenOutput(options_.reader, recording_, code_ ? &*code_ : nullptr);
-  }
-  Status CheckInputs() const { return CheckUncut(recording_, code_ ? &*code_ : nullptr); }
-  Status Run(Output& output);
-  int Finish(Output& output, const Status& status);
+      : ReadingJob(options.reader, std::move(recording)), options_(options) {}
 
  private:
-  Status OpenCode();
+  Status Prepare() override;
+  Status Run(Output& output) override;
+  void Keep() const override;
+
+  Status UnderstandMoment();
   Status OpenKept();
   Status CheckThreads() const;
   // The owner's thread, by its number in the index; empty: it has no stacks there.
@@ -72,84 +59,57 @@ class StackJob {
   Player NewPlayer();
 
   const StackOptions& options_;
-  Recording recording_;
-  Threads threads_;
-  RecordingClock clock_;
-  Symbolizer symbolizer_;
-  SymbolFunctions functions_;
-  SourceLines lines_;
-  std::shared_ptr<const TraceSource> source_;
-  std::optional<RecordingCode> code_;
-  std::optional<StreamInputs> inputs_;
   std::vector<ThreadFlow> flows_;     // of all threads, selected or not
   std::unique_ptr<Decoder> decoder_;  // the index's
   std::optional<FlowIndex> index_;
   std::optional<KeptStacks> kept_;
   StackPlace place_;
-  LossTally losses_;
-  std::atomic<uint64_t> bytes_done_ = 0;
 };
 
 Status StackJob::Prepare() {
-  if (Status status = CheckHasTrace(recording_); !status) return status;
-  Result<std::shared_ptr<const TraceSource>> source = OpenSource(recording_);
-  if (!source) return Fail(source.error());
-  source_ = *std::move(source);
-  const Result<StackPlace> place = ParseMoment(options_.at, recording_, clock_);
-  if (!place) return Fail(place.error());
-  place_ = *place;
-  if (Status status = OpenCode(); !status) return status;
-  inputs_.emplace(recording_, *code_, options_.reader.resync);
-  inputs_->set_progress(bytes_done_);
-  inputs_->set_times(true);
-  flows_ = ThreadFlows(recording_, *inputs_);
-  threads_.GroupByThread(recording_, *inputs_);
-  if (Status status = Select(options_.reader, threads_); !status) return status;
-  WarnOfSharedStreams(recording_, threads_, options_.reader.InputName());
+  if (Status status = opened_.OpenTrace(); !status) return status;
+  if (Status status = CheckNoSamples(opened_.recording(), *opened_.source(), "call stacks");
+      !status)
+    return status;
+  if (Status status = UnderstandMoment(); !status) return status;
+  if (Status status = opened_.OpenCode(); !status) return status;
+  opened_.PrepareStreams(true);
+  flows_ = ThreadFlows(opened_.recording(), opened_.inputs());
+  if (Status status = opened_.ChooseThreads(); !status) return status;
+  WarnOfSharedStreams(opened_.recording(), opened_.threads(), opened_.InputName());
   return CheckThreads();
 }
 
-Status StackJob::OpenCode() {
-  // An engine that is not there is told before files are looked for.
-  if (const auto decoder = source_->MakeDecoder(options_.reader.engine); !decoder)
-    return Fail(decoder.error());
-  Result<RecordingCode> code = RecordingCode::Load(recording_, options_.reader.search);
-  if (!code) return Fail(code.error());
-  code_.emplace(std::move(*code));
+Status StackJob::UnderstandMoment() {
+  const Result<StackPlace> place = ParseMoment(options_.at, opened_.recording(), opened_.clock());
+  if (!place) return Fail(place.error());
+  place_ = *place;
   return {};
 }
 
 // The n-th instruction of one thread says nothing about the others.
 Status StackJob::CheckThreads() const {
-  if (place_.kind != StackPlace::Kind::kInstruction || options_.all ||
-      threads_.owners().size() == 1)
-    return {};
+  const size_t threads = opened_.threads().owners().size();
+  if (place_.kind != StackPlace::Kind::kInstruction || options_.all || threads == 1) return {};
   return Fail(
       Error(ErrorCode::kUsage, fmt::format("--at {} is an instruction of one thread; there are {}",
-                                           options_.at, threads_.owners().size()))
+                                           options_.at, threads))
           .Remedy("say which with --thread, or --all for that instruction of each"));
 }
 
 Player StackJob::NewPlayer() {
   PlayOptions options{.threads = options_.reader.ThreadCount(),
                       .in_flight = options_.reader.in_flight};
-  return Player(
-      *inputs_, [this] { return source_->MakeDecoder(options_.reader.engine); },
-      std::move(options));
+  return Player(opened_.inputs(), [this] { return opened_.NewDecoder(); }, std::move(options));
 }
 
 Status StackJob::Run(Output& output) {
-  uint64_t bytes = 0;
-  for (const StreamOwner& owner : threads_.owners())
-    for (const FlowPiece& piece : owner.pieces) bytes += piece.end - piece.begin;
-  const WorkProgress progress("stack", bytes, bytes_done_);
-  losses_.AddRecording(recording_);
-  losses_.AddNobodys(threads_);
-  losses_.AddStreamBytes(bytes);
-  PrintStackHeader(recording_, options_.reader.json, output);
+  const WorkProgress progress = opened_.ShowProgress("stack", opened_.TraceBytes());
+  opened_.AddKnownLosses();
+  PrintStackHeader(opened_.recording(), options_.reader.json, output);
   if (Status status = OpenKept(); !status) return status;
   Player player = NewPlayer();
-  for (const StreamOwner& owner : threads_.owners()) {
+  for (const StreamOwner& owner : opened_.threads().owners()) {
     if (Status status = Show(owner, player, output); !status) return status;
     if (output.closed()) break;
   }
@@ -158,17 +118,22 @@ Status StackJob::Run(Output& output) {
 
 // The index and the stacks beside it, where that pays.
 Status StackJob::OpenKept() {
-  if (std::ranges::none_of(threads_.owners(), HasOwnStreams)) return {};
-  const IndexCache cache = LastingCacheOf(options_.reader, recording_, *code_, *inputs_);
+  if (std::ranges::none_of(opened_.threads().owners(), HasOwnStreams)) return {};
+  const IndexCache cache = LastingCacheOf(opened_);
   if (cache.folder.empty()) return {};
-  Result<std::unique_ptr<Decoder>> decoder = source_->MakeDecoder(options_.reader.engine);
+  Result<std::unique_ptr<Decoder>> decoder = opened_.NewDecoder();
   if (!decoder) return Fail(decoder.error());
   decoder_ = *std::move(decoder);
-  Result<FlowIndex> index = FlowIndex::Open(recording_, *code_, *inputs_, *decoder_, {}, cache);
+  Result<FlowIndex> index =
+      FlowIndex::Open(opened_.recording(), opened_.code(), opened_.inputs(), *decoder_, {}, cache);
   if (!index) return Fail(index.error());
   index_.emplace(*std::move(index));
-  kept_.emplace(KeptStacks::Source{*index_, functions_, symbolizer_}, cache);
+  kept_.emplace(KeptStacks::Source{*index_, names_.functions, names_.symbolizer}, cache);
   return {};
+}
+
+void StackJob::Keep() const {
+  if (kept_ && ToldAll(opened_.code())) kept_->Keep();
 }
 
 std::optional<size_t> StackJob::NumberInIndex(const StreamOwner& owner) const {
@@ -186,7 +151,7 @@ std::optional<size_t> StackJob::NumberInIndex(const StreamOwner& owner) const {
 
 Status StackJob::StacksOf(const StreamOwner& owner, Player& player,
                           std::vector<ThreadStack>& stacks) {
-  const ExecTimes execs(recording_, clock_, owner.pid);
+  const ExecTimes execs(opened_.recording(), opened_.clock(), owner.pid);
   const auto exec_between = [&execs](uint64_t begin, uint64_t end) {
     return execs.Between(begin, end);
   };
@@ -199,14 +164,14 @@ Status StackJob::StacksOf(const StreamOwner& owner, Player& player,
   }
   std::vector<const ThreadFlow*> all;
   for (const ThreadFlow& flow : flows_) all.push_back(&flow);
-  Result<ThreadOrigin> origin = OriginOf(owner, all, recording_, functions_, player);
+  Result<ThreadOrigin> origin = OriginOf(owner, all, opened_.recording(), names_.functions, player);
   if (!origin) return Fail(origin.error());
   if (number) kept_->Make(*number, *origin, how);
   if (is_kept()) {
     stacks.push_back(kept_->At(*number, place_, how));
     return {};
   }
-  StackTaker taker(functions_, {place_}, *std::move(origin), how);
+  StackTaker taker(names_.functions, {place_}, *std::move(origin), how);
   Status played = player.Play({&owner}, taker);
   stacks = taker.Take();
   return played;
@@ -215,49 +180,20 @@ Status StackJob::StacksOf(const StreamOwner& owner, Player& player,
 Status StackJob::Show(const StreamOwner& owner, Player& player, Output& output) {
   std::vector<ThreadStack> stacks;
   const Status played = StacksOf(owner, player, stacks);
-  StackNames names(symbolizer_, lines_,
-                   [this](const std::string& file) { return code_->RecordedPath(file); });
-  const StackStyle style{names, clock_, options_.reader.json};
+  StackNames names(names_.symbolizer, names_.lines,
+                   [this](const std::string& file) { return opened_.RecordedPath(file); });
+  const RecordingClock& clock = opened_.clock();
+  const StackStyle style{names, clock, options_.reader.json};
   for (const ThreadStack& stack : stacks) {
-    if (stack.outside == ThreadStack::Outside::kLost) losses_.Add(stack.loss);
-    const uint64_t time = stack.tsc == 0 || !clock_.has_nanoseconds() ? 0 : clock_.Value(stack.tsc);
-    const ShownStack shown{owner, threads_.CommAt(owner.tid, time).comm, stack};
+    if (stack.outside == ThreadStack::Outside::kLost) opened_.losses().Add(stack.loss);
+    const uint64_t time = stack.tsc == 0 || !clock.has_nanoseconds() ? 0 : clock.Value(stack.tsc);
+    const ShownStack shown{owner, opened_.threads().CommAt(owner.tid, time).comm, stack};
     if (options_.reader.json)
       PrintStackJson(shown, style, output);
     else
       PrintStackText(shown, style, output);
   }
   return played;
-}
-
-int StackJob::Finish(Output& output, const Status& status) {
-  if (Status written = output.Finish(); !written) return Report(written.error());
-  if (output.closed()) return kDone;
-  for (const std::string& problem : lines_.Problems()) Warn(problem);
-  losses_.Warn(options_.reader.InputName());
-  losses_.images().Warn(*code_, options_.reader);
-  WarnOfModes(*code_, options_.reader.InputName());
-  if (CheckWhole(code_->files())) {
-    code_->KeepBlocks();
-    if (kept_ && ToldAll(*code_)) kept_->Keep();
-  }
-  WarnOfCache(*code_);
-  if (!status) return Report(status.error(), options_.reader.InputName());
-  if (recording_.refusal) return Report(*recording_.refusal);
-  return losses_.Status(options_.reader.strict);
-}
-
-int Execute(const StackOptions& options) {
-  Result<Recording> recording = OpenInput(options.reader);
-  if (!recording) return Report(recording.error(), options.reader.InputName());
-  WarnOfDamage(*recording);
-  StackJob job(options, std::move(*recording));
-  if (Status status = job.Prepare(); !status) return Report(status.error());
-  Result<Output> output = job.OpenOutput();
-  if (!output) return Report(output.error());
-  output->CheckWith([&job] { return job.CheckInputs(); });
-  const Status status = job.Run(*output);
-  return job.Finish(*output, status);
 }
 
 // A number, or a name that a thread had.
@@ -293,7 +229,7 @@ int RunStack(const Arguments& arguments) {
     return Report(Error(ErrorCode::kUsage, "stack looks at one moment: --time does not apply")
                       .Remedy("--at TIME"));
   SelectThread(options);
-  return Execute(options);
+  return RunReadingJob<StackJob>(options.reader, options);
 }
 
 }  // namespace flowback::cli

@@ -5,18 +5,16 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <atomic>
 #include <optional>
 #include <set>
 
 #include "cli/command.h"
-#include "cli/decode/function_filter.h"
 #include "cli/help/completion.h"
+#include "cli/listing/function_filter.h"
 #include "cli/options/arguments.h"
-#include "cli/reading/cut_files.h"
 #include "cli/reading/kept_index.h"
 #include "cli/reading/reader_options.h"
-#include "cli/reading/reader_output.h"
+#include "cli/reading/reading_job.h"
 #include "cli/reading/stream_report.h"
 #include "cli/reading/time_words.h"
 #include "cli/text/status.h"
@@ -48,56 +46,37 @@ struct TimelineWords {
 };
 
 // One run of the command.
-class TimelineJob {
+class TimelineJob final : public ReadingJob {
  public:
   TimelineJob(const TimelineWords& words, Recording recording)
-      : words_(words),
-        recording_(std::move(recording)),
-        threads_(recording_),
-        clock_(recording_),
-        symbolizer_(words.reader.search, &recording_),
-        functions_(symbolizer_),
-        lines_(words.reader.search, &recording_) {}
-
-  // Errors: what keeps it from the work, before anything is written.
-  Status Prepare();
-  Result<Output> OpenOutput(const std::string& path);
-  Status Run(Output& output);
-  int Finish(Output& output, const Status& status);
-  Status CheckInputs() const { return CheckUncut(recording_, &*code_); }
-  const std::string& picture() const { return words_.svg.empty() ? words_.html : words_.svg; }
+      : ReadingJob(words.reader, std::move(recording)), words_(words) {}
 
  private:
+  Status Prepare() override;
+  std::string OutputPath() const override { return words_.svg.empty() ? words_.html : words_.svg; }
+  Status Run(Output& output) override;
+  void Keep() const override;
+  void WarnOfResult() override;
+
   Status UnderstandTimes();
   Status UnderstandFunction();
   Status ShowAround(Output& output);
   Status ShowTimeline(Output& output);
   Status FindTimeline(const TimelineOptions& options);
-  void Keep() const;
   void Print(const TimelineView& view, Output& output) const;
   TimelineOptions Options(size_t columns);
   TimelineView View(const Timeline& timeline, size_t columns);
-  Result<std::unique_ptr<Decoder>> NewDecoder() const {
-    return source_->MakeDecoder(words_.reader.engine);
+  size_t Width() const {
+    constexpr size_t kInFiles = 120;
+    return WritesToTerminal() ? TerminalWidth(STDOUT_FILENO, kInFiles) : kInFiles;
   }
   bool WritesToTerminal() const { return words_.reader.output.empty() && !words_.IsPicture(); }
 
   const TimelineWords& words_;
-  Recording recording_;
-  Threads threads_;
-  RecordingClock clock_;
-  Symbolizer symbolizer_;
-  SymbolFunctions functions_;
-  SourceLines lines_;
-  std::shared_ptr<const TraceSource> source_;
-  std::optional<RecordingCode> code_;
-  std::optional<StreamInputs> inputs_;
   std::optional<FunctionMatch> match_;
   std::optional<NamePattern> pattern_;
   TimeSpan span_;
   std::optional<uint64_t> at_;
-  LossTally losses_;
-  std::atomic<uint64_t> bytes_done_ = 0;
   std::vector<const ThreadFlow*> flows_;
   std::optional<TimelineSources> sources_;
   std::optional<KeptTimeline> kept_;
@@ -107,33 +86,25 @@ class TimelineJob {
 };
 
 Status TimelineJob::Prepare() {
-  if (Status status = CheckHasTrace(recording_); !status) return status;
-  Result<std::shared_ptr<const TraceSource>> source = OpenSource(recording_);
-  if (!source) return Fail(source.error());
-  // Each stream's packets are asked for twice: for the times' ends, and for its sync points.
-  source_ = KeepIndexes(*std::move(source));
+  if (Status status = opened_.OpenTrace(); !status) return status;
+  opened_.KeepIndexes();
+  if (Status status = CheckNoSamples(opened_.recording(), *opened_.source(), "a timeline"); !status)
+    return status;
   if (Status status = UnderstandTimes(); !status) return status;
   if (Status status = UnderstandFunction(); !status) return status;
-  if (const auto decoder = NewDecoder(); !decoder) return Fail(decoder.error());
-  Result<RecordingCode> code = RecordingCode::Load(recording_, words_.reader.search);
-  if (!code) return Fail(code.error());
-  code_.emplace(std::move(*code));
-  inputs_.emplace(recording_, *code_, words_.reader.resync, source_);
-  inputs_->set_threads(words_.reader.threads, words_.reader.in_flight);
-  inputs_->set_progress(bytes_done_);
-  inputs_->set_times(true);
-  threads_.GroupByThread(recording_, *inputs_);
-  if (Status status = Select(words_.reader, threads_); !status) return status;
-  WarnOfSharedStreams(recording_, threads_, words_.reader.InputName());
+  if (Status status = opened_.OpenCode(); !status) return status;
+  opened_.PrepareStreams(true);
+  if (Status status = opened_.ChooseThreads(); !status) return status;
+  WarnOfSharedStreams(opened_.recording(), opened_.threads(), opened_.InputName());
   return {};
 }
 
 Status TimelineJob::UnderstandTimes() {
-  Result<TimeSpan> span = ParseTimeSpan(words_.reader.time, recording_, clock_);
+  Result<TimeSpan> span = ParseTimeSpan(words_.reader.time, opened_.recording(), opened_.clock());
   if (!span) return Fail(span.error());
   span_ = *span;
   if (words_.at.empty()) return {};
-  const Result<TimeSpan> at = ParseTimeSpan(words_.at + ",", recording_, clock_);
+  const Result<TimeSpan> at = ParseTimeSpan(words_.at + ",", opened_.recording(), opened_.clock());
   if (!at || words_.at.contains(','))
     return Fail(Error(ErrorCode::kUsage, fmt::format("--at: can't understand '{}'", words_.at))
                     .Remedy("--at TIME as listings print it, e.g. 969388.25 (seconds), with a "
@@ -147,38 +118,26 @@ Status TimelineJob::UnderstandFunction() {
   Result<NamePattern> pattern = NamePattern::Parse(words_.function);
   if (!pattern) return Fail(pattern.error());
   pattern_ = *pattern;
-  match_.emplace(*std::move(pattern), symbolizer_);
+  match_.emplace(*std::move(pattern), names_.symbolizer);
   return {};
-}
-
-Result<Output> TimelineJob::OpenOutput(const std::string& path) {
-  ReaderOptions options = words_.reader;
-  if (!path.empty()) options.output = path;
-  Result<Output> output = cli::OpenOutput(options, recording_, &*code_);
-  if (output) output->CheckWith([this] { return CheckInputs(); });
-  return output;
 }
 
 Status TimelineJob::Run(Output& output) {
   uint64_t bytes = 0;
-  for (const Stream& stream : recording_.streams) bytes += stream.bytes.size();
-  for (const StreamOwner& owner : threads_.owners())
-    for (const FlowPiece& piece : owner.pieces) losses_.AddStreamBytes(piece.end - piece.begin);
-  losses_.AddRecording(recording_);
-  losses_.AddNobodys(threads_);
-  const WorkProgress progress("timeline", at_ ? bytes : 2 * bytes, bytes_done_);
+  for (const Stream& stream : opened_.recording().streams) bytes += stream.bytes.size();
+  opened_.AddKnownLosses();
+  const WorkProgress progress = opened_.ShowProgress("timeline", at_ ? bytes : 2 * bytes);
   return at_ ? ShowAround(output) : ShowTimeline(output);
 }
 
 Status TimelineJob::ShowAround(Output& output) {
-  Result<std::unique_ptr<Decoder>> decoder = NewDecoder();
+  Result<std::unique_ptr<Decoder>> decoder = opened_.NewDecoder();
   if (!decoder) return Fail(decoder.error());
-  const IndexCache cache = IndexCacheOf(words_.reader, recording_, *code_, *inputs_);
-  Result<FlowIndex> index =
-      FlowIndex::Open(recording_, *code_, *inputs_, **decoder, FlowIndex::Options(), cache);
+  Result<FlowIndex> index = FlowIndex::Open(opened_.recording(), opened_.code(), opened_.inputs(),
+                                            **decoder, FlowIndex::Options(), IndexCacheOf(opened_));
   if (!index) return Fail(index.error());
   std::set<int32_t> wanted;
-  for (const StreamOwner& owner : threads_.owners()) wanted.insert(owner.tid);
+  for (const StreamOwner& owner : opened_.threads().owners()) wanted.insert(owner.tid);
   std::vector<size_t> shown;
   for (size_t i = 0; i < index->threads().size(); ++i)
     if (wanted.contains(index->threads()[i].tid)) shown.push_back(i);
@@ -191,20 +150,14 @@ Status TimelineJob::ShowAround(Output& output) {
                                    .Add(Field::kDso)
                                    .Add(Field::kSrcline),
                      .json = words_.reader.json};
-  settings.trace = {
-      .recording = &recording_, .source = source_.get(), .threads = &threads_, .clock = &clock_};
-  settings.names = {
-      .symbolizer = &symbolizer_,
-      .lines = &lines_,
-      .functions = &functions_,
-      .recorded_path = [this](const std::string& file) { return code_->RecordedPath(file); }};
-  settings.losses = &losses_;
+  Connect(settings, opened_, names_);
   const AroundPlan plan{.time = *at_,
                         .around = words_.around,
                         .json = words_.reader.json,
                         .input = words_.reader.InputName()};
   if (PrintInstructionsAround(plan, *index, shown, settings, output) == 0)
-    WarnOfEmptySpan(recording_, clock_, {.begin = *at_, .end = *at_}, words_.reader, false);
+    WarnOfEmptySpan(opened_.recording(), opened_.clock(), {.begin = *at_, .end = *at_},
+                    words_.reader, false);
   return {};
 }
 
@@ -227,16 +180,16 @@ TimelineOptions TimelineJob::Options(size_t columns) {
 TimelineView TimelineJob::View(const Timeline& timeline, size_t columns) {
   TimelineView view;
   view.timeline = &timeline;
-  view.recording = &recording_;
-  view.threads = &threads_;
-  view.clock = &clock_;
-  view.lines = &lines_;
-  view.cpus = CpuStripsOf(timeline, recording_, *inputs_, columns);
+  view.recording = &opened_.recording();
+  view.threads = &opened_.threads();
+  view.clock = &opened_.clock();
+  view.lines = &names_.lines;
+  view.cpus = CpuStripsOf(timeline, opened_.recording(), opened_.inputs(), columns);
   view.input = words_.reader.InputName();
   view.function = words_.function;
   view.rows = words_.top;
   view.max_depth = words_.depth;
-  view.width = WritesToTerminal() ? TerminalWidth(STDOUT_FILENO) : 120;
+  view.width = Width();
   view.width = std::max(view.width, kNarrowest);
   view.color = WritesToTerminal() && HasColor(STDOUT_FILENO);
   const ThreadSelection& wanted = words_.reader.selection;
@@ -247,31 +200,30 @@ TimelineView TimelineJob::View(const Timeline& timeline, size_t columns) {
 
 Status TimelineJob::ShowTimeline(Output& output) {
   constexpr size_t kBesideStrips = 20;  // of a line: whose it is
-  const size_t width = WritesToTerminal() ? TerminalWidth(STDOUT_FILENO) : 120;
+  const size_t width = Width();
   const size_t columns = words_.IsPicture() || words_.reader.json
                              ? kPictureColumns
                              : std::max(width, kNarrowest) - kBesideStrips;
-  flows_ = FlowsOf(threads_.owners());
+  flows_ = FlowsOf(opened_.threads().owners());
   sources_.emplace(TimelineSources{
-      .recording = recording_,
-      .inputs = *inputs_,
-      .symbolizer = symbolizer_,
-      .functions = functions_,
-      .make_decoder = [this] { return NewDecoder(); },
+      .recording = opened_.recording(),
+      .inputs = opened_.inputs(),
+      .symbolizer = names_.symbolizer,
+      .functions = names_.functions,
+      .make_decoder = [this] { return opened_.NewDecoder(); },
       .recorded_path =
-          [this](const std::string& file) { return std::string(code_->RecordedPath(file)); }});
+          [this](const std::string& file) { return std::string(opened_.RecordedPath(file)); }});
   if (Status status = FindTimeline(Options(columns)); !status) return status;
   for (const CallPath& path : timeline_->paths) calls_ += path.sums.count;
   for (const LossSum& sum : timeline_->losses)
-    losses_.Add(
+    opened_.losses().Add(
         {.cause = sum.cause, .end = sum.bytes, .detail = {}, .code = sum.code, .count = sum.count});
   Print(View(*timeline_, columns), output);
   return {};
 }
 
 Status TimelineJob::FindTimeline(const TimelineOptions& options) {
-  kept_.emplace(*sources_, flows_, options, words_.function,
-                TimelineCacheOf(words_.reader, recording_, *code_, *inputs_));
+  kept_.emplace(*sources_, flows_, options, words_.function, TimelineCacheOf(opened_));
   timeline_ = kept_->Load();
   was_kept_ = timeline_.has_value();
   if (was_kept_) return {};
@@ -284,8 +236,7 @@ Status TimelineJob::FindTimeline(const TimelineOptions& options) {
 // But for what a later command, which decodes nothing, would have to say and not know: of the code,
 // or which names a function that was not called may have meant.
 void TimelineJob::Keep() const {
-  code_->KeepBlocks();
-  const bool told_all = ToldAll(*code_) && (!pattern_ || calls_ != 0);
+  const bool told_all = ToldAll(opened_.code()) && (!pattern_ || calls_ != 0);
   if (timeline_ && !was_kept_ && told_all) kept_->Keep(*timeline_);
 }
 
@@ -300,24 +251,12 @@ void TimelineJob::Print(const TimelineView& view, Output& output) const {
     PrintTimelineText(view, output);
 }
 
-int TimelineJob::Finish(Output& output, const Status& status) {
-  if (Status written = output.Finish(); !written) return Report(written.error());
-  if (output.closed()) return kDone;
-  for (const std::string& problem : lines_.Problems()) Warn(problem);
-  const std::string input = words_.reader.InputName();
-  losses_.Warn(input);
-  losses_.images().Warn(*code_, words_.reader);
-  WarnOfModes(*code_, input);
-  if (CheckWhole(code_->files())) Keep();
-  WarnOfCache(*code_);
-  if (!status) return Report(status.error(), input);
-  if (recording_.refusal) return Report(*recording_.refusal);
-  if (pattern_ && calls_ == 0 && !at_)
-    Warn(fmt::format("{}: --function {}: no such function was called{}", input, words_.function,
-                     WhyNoFunction(*pattern_, symbolizer_)),
-         {"its name as `timeline` prints it, a pattern ('str*'), or a regular expression "
-          "('/^str/')"});
-  return losses_.Status(words_.reader.strict);
+void TimelineJob::WarnOfResult() {
+  if (!pattern_ || calls_ != 0 || at_) return;
+  Warn(fmt::format("{}: --function {}: no such function was called{}", opened_.InputName(),
+                   words_.function, WhyNoFunction(*pattern_, names_.symbolizer)),
+       {"its name as `timeline` prints it, a pattern ('str*'), or a regular expression "
+        "('/^str/')"});
 }
 
 void AddTimelineOptions(CLI::App& app, TimelineWords& words, ReaderWords& reader) {
@@ -339,18 +278,6 @@ void AddTimelineOptions(CLI::App& app, TimelineWords& words, ReaderWords& reader
   app.footer("`flowback help output` describes the text and the JSON.");
 }
 
-int ExecuteTimeline(const TimelineWords& words) {
-  Result<Recording> recording = OpenInput(words.reader);
-  if (!recording) return Report(recording.error(), words.reader.InputName());
-  WarnOfDamage(*recording);
-  TimelineJob job(words, std::move(*recording));
-  if (Status status = job.Prepare(); !status) return Report(status.error());
-  Result<Output> output = job.OpenOutput(job.picture());
-  if (!output) return Report(output.error());
-  const Status status = job.Run(*output);
-  return job.Finish(*output, status);
-}
-
 }  // namespace
 
 int RunTimeline(const Arguments& arguments) {
@@ -359,15 +286,11 @@ int RunTimeline(const Arguments& arguments) {
   ReaderWords reader;
   AddReaderOptions(app, words.reader, reader);
   AddTimelineOptions(app, words, reader);
-  if (const auto query = AsksToComplete(arguments)) {
-    const bool parsed = ParseQuietly(app, query->words);
-    reader.no_cache = true;
-    if (!parsed || !Understand(reader, words.reader)) return kDone;
-    return CompleteRecorded(query->prefix, words.reader);
-  }
+  if (const std::optional<int> status = CompleteRecorded(app, arguments, reader, words.reader))
+    return *status;
   if (const std::optional<int> status = Parse(app, arguments)) return *status;
   if (Status status = Understand(reader, words.reader); !status) return Report(status.error());
-  return ExecuteTimeline(words);
+  return RunReadingJob<TimelineJob>(words.reader, words);
 }
 
 }  // namespace flowback::cli

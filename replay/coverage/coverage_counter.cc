@@ -224,6 +224,7 @@ void CoverageCounter::Parts::AddRecorders() {
   if (damage != 0 || recording.refusal) add(kDamaged, std::max<uint64_t>(1, damage));
   if (IsSnapshot(recording)) add(Name(LossCause::kNotKept), 1);
   if (IsFiltered(recording, inputs.source())) add(kFiltered, 1);
+  if (inputs.source().samples()) add(kSampledCause, 1);
 }
 
 CoverageCounts CoverageCounter::Take() {

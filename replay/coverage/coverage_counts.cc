@@ -155,4 +155,9 @@ void CoverageCounts::Add(const CoverageCounts& other) {
   emulated |= other.emulated;
 }
 
+void CoverageCounts::AddLoss(const std::string& cause, uint64_t count) {
+  if (count == 0) return;
+  for (ObjectCounts& object : objects) AddSaturated(object.losses[cause], count);
+}
+
 }  // namespace flowback

@@ -8,6 +8,7 @@
 #include "decode/code/image_store.h"
 #include "decode/code/kept_images.h"
 #include "decode/code/own_vdso.h"
+#include "replay/coverage/object_id.h"
 #include "replay/symbols/line_map.h"
 
 namespace flowback {
@@ -152,11 +153,7 @@ Bytes ObjectImage::CodeAt(uint64_t address) const {
   return Slice(content_->bytes, part->file_offset + inside, part->size - inside);
 }
 
-uint64_t ObjectImage::Checksum() const {
-  ImageHash hash;
-  for (const Part& part : parts_) hash.Add(Slice(content_->bytes, part.file_offset, part.size));
-  return std::max<uint64_t>(hash.Finish(), 1);
-}
+uint64_t ObjectImage::Checksum() const { return CodeChecksum(*content_->elf, content_->bytes); }
 
 BuildId ObjectImage::build_id() const { return content_->build_id(); }
 

@@ -29,9 +29,10 @@ constexpr size_t kCauses = 0
 #undef FLOWBACK_LOSS
     ;
 
-// A sum is of no stream whose bytes it does not account for.
-bool IsOf(const FlowSummary& sum, const Stream& stream) {
-  return sum.bytes_decoded + sum.bytes_padding + sum.bytes_lost == stream.bytes.size();
+// A sum is of no stream that it does not account for.
+bool IsOf(const FlowSummary& sum, const Stream& stream, const StreamInputs& inputs) {
+  const uint64_t all = sum.bytes_decoded + sum.bytes_padding + sum.bytes_lost;
+  return all == inputs.source().Unit().In(stream);
 }
 
 class SumWriter {
@@ -173,7 +174,7 @@ std::optional<std::vector<FlowSummary>> SumsFromBytes(Bytes bytes, const Recordi
   std::vector<FlowSummary> sums;
   for (const Stream& stream : recording.streams) {
     sums.push_back(reader.Sum(inputs.For(stream)));
-    if (!IsOf(sums.back(), stream)) return std::nullopt;
+    if (!IsOf(sums.back(), stream, inputs)) return std::nullopt;
   }
   if (!reader.Done()) return std::nullopt;
   return sums;
@@ -206,7 +207,7 @@ void KeptSums::Keep() const {
   std::vector<FlowSummary> all;
   for (const Stream& stream : recording_.streams) {
     const std::optional<FlowSummary>& sum = sums_[stream.index];
-    if (!sum || !IsOf(*sum, stream)) return;
+    if (!sum || !IsOf(*sum, stream, inputs_)) return;
     all.push_back(*sum);
   }
   const std::vector<uint8_t> bytes = SumsToBytes(all, recording_, inputs_);

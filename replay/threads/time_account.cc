@@ -225,7 +225,7 @@ void Accountant::BringHome() {
 StreamOwners Accountant::OwnersOf(const Stream& stream) {
   StreamOwners owners;
   const TracedLevels& levels = recording_.levels;
-  if (levels.kernel.value_or(false) || !levels.user.value_or(true))
+  if (levels.kernel.value_or(false) || !levels.user.value_or(true) || inputs_.source().samples())
     owners.paused = TimeClass::kFiltered;
   owners.overwritten = lives_.overwrites();
   if (const ThreadStay* whole = WholeOf(stream); whole != nullptr)

@@ -7,6 +7,7 @@
 
 #include "flowback/base/mapped_file.h"
 #include "flowback/capture/open.h"
+#include "flowback/model/branch_records.h"
 #include "flowback/model/pt_config.h"
 #include "tests/golden/shared_traces.h"
 
@@ -230,25 +231,56 @@ TEST_P(HaseRecording, ProgramIsMappedAfterItsExec) {
 INSTANTIATE_TEST_SUITE_P(Traces, HaseRecording, testing::ValuesIn(kHase),
                          [](const auto& test) { return test.param.comm; });
 
-// Branch-stack recordings have no AUX data: they open, with nothing to decode for Intel PT.
-TEST(BranchStackRecordings, OpenWithoutStreams) {
+struct KnownStacks {
+  const char* file;
+  uint64_t samples;  // that have branches
+  uint64_t empty;
+  uint64_t records;
+  uint64_t wrong;  // predicted, as far as it is told
+  uint64_t right;
+};
+
+// As the notes beside them say, and perf where it reads them.
+constexpr KnownStacks kStacks[] = {
+    {"autofdo-hierdisc-haswell/hierarchical_discriminator_test.x86_64.perf.data", 145, 0, 2320, 28,
+     2292},
+    {"autofdo-propeller-sample1-skx-a/propeller_sample_1.perfdata1", 3680, 8, 117760, 0, 0},
+    {"quipper-branch/perf.data.branch-4.14", 13, 0, 416, 0, 0},
+    {"quipper-branch/perf.data.branch_stack_spec", 8, 0, 128, 9, 119},
+    {"simpleperf-lbr/perf_lbr.data", 13, 6, 386, 0, 0},
+    {"simpleperf-perf_b/perf_b.data", 150, 0, 2400, 0, 2400},
+};
+
+class StackRecordings : public testing::TestWithParam<KnownStacks> {};
+
+TEST_P(StackRecordings, HaveTheRecordsOfTheirNotes) {
   FLOWBACK_NEEDS_TRACES();
-  const fs::path folder = golden::TracesFolder() / "branch-stack";
-  for (const char* name :
-       {"autofdo-hierdisc-haswell/hierarchical_discriminator_test.x86_64.perf.data",
-        "autofdo-propeller-sample1-skx-a/propeller_sample_1.perfdata1",
-        "quipper-branch/perf.data.branch-4.14", "quipper-branch/perf.data.branch_stack_spec",
-        "simpleperf-lbr/perf_lbr.data", "simpleperf-perf_b/perf_b.data"}) {
-    SCOPED_TRACE(name);
-    const Recording recording = Open(folder / name);
-    EXPECT_TRUE(recording.streams.empty());
-    EXPECT_GT(Count(recording, "SAMPLE"), 0u);
-    EXPECT_GT(recording.sideband.size(), 0u);
-    // One of them tells of records that the kernel lost.
-    for (const Warning& warning : recording.warnings)
-      EXPECT_TRUE(warning.text.starts_with("the kernel lost ")) << warning.text;
-  }
+  const KnownStacks& known = GetParam();
+  const Recording recording = Open(golden::TracesFolder() / "branch-stack" / known.file);
+  EXPECT_EQ(recording.source, kBranchStacks);
+  EXPECT_TRUE(recording.time.known());
+  const auto& config = BranchStackConfigOf(recording.config);
+  EXPECT_EQ(config.samples, known.samples + known.empty);
+  EXPECT_EQ(config.empty_samples, known.empty);
+  EXPECT_TRUE(config.all_kinds);
+  uint64_t records = 0, samples = 0, wrong = 0, right = 0;
+  for (const Stream& stream : recording.streams)
+    for (uint64_t at = 0; at < stream.bytes.size(); at += kBranchRecordSize) {
+      const BranchRecord record = BranchRecordAt(stream.bytes, at);
+      ++records;
+      samples += record.begins_stack;
+      wrong += record.prediction == BranchFacts::Prediction::kWrong;
+      right += record.prediction == BranchFacts::Prediction::kRight;
+    }
+  EXPECT_EQ(records, known.records);
+  EXPECT_EQ(samples, known.samples);
+  if (known.wrong + known.right == 0) return;
+  EXPECT_EQ(wrong, known.wrong);
+  EXPECT_EQ(right, known.right);
 }
+
+INSTANTIATE_TEST_SUITE_P(Traces, StackRecordings, testing::ValuesIn(kStacks),
+                         [](const auto& test) { return golden::TestName(test.param.file); });
 
 }  // namespace
 }  // namespace flowback

@@ -182,28 +182,6 @@ TEST_F(Reading, RecordTakesThePlaceOfRecordingsOnly) {
   EXPECT_TRUE(ReadFile(notes + ".old") == first);
 }
 
-TEST_F(Reading, SamplesWithBranchStacksAreTold) {
-  FLOWBACK_NEEDS_TRACES();
-  const fs::path stacks = golden::TracesFolder() / "branch-stack";
-  for (const char* name :
-       {"simpleperf-lbr/perf_lbr.data", "quipper-branch/perf.data.branch-4.14",
-        "autofdo-hierdisc-haswell/hierarchical_discriminator_test.x86_64.perf.data"}) {
-    const ProgramResult info = RunFlowback({"info", stacks / name});
-    EXPECT_EQ(info.status, 0) << info.err;
-    EXPECT_TRUE(info.out.contains("have branch stacks")) << info.out;
-    EXPECT_FALSE(info.out.contains("none in this recording")) << info.out;
-    const ProgramResult decode = RunFlowback({"decode", stacks / name});
-    EXPECT_NE(decode.status, 0);
-    EXPECT_TRUE(decode.err.contains("have branch stacks")) << decode.err;
-    EXPECT_TRUE(decode.err.contains("not read yet")) << decode.err;
-    const json object = json::parse(RunFlowback({"info", "--json", stacks / name}).out);
-    const uint64_t count = object["records"]["SAMPLE with branch stack"];
-    EXPECT_GT(count, 0u);
-    EXPECT_LE(count, object["records"]["SAMPLE"].get<uint64_t>());
-    EXPECT_TRUE(object["no_trace_because"].get<std::string>().starts_with(std::to_string(count)));
-  }
-}
-
 TEST_F(Reading, TheUsualEngineIsTakenSilently) {
   FLOWBACK_NEEDS_HOST(host::Trait::kPtrace);
   const auto record = [&](std::vector<std::string> words) {

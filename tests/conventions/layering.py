@@ -7,11 +7,16 @@ import re
 # Room: the folders (or files) that are it, and the rooms whose headers it may include beside its own.
 _FIRST = ["base", "model"]
 _CODE = ["instruction", "code"]
+_BELOW_CLI = ["decode", "capture", "replay"]
 ROOMS = {
     "base": (["include/flowback/base/"], []),
     "model": (["include/flowback/model/", "base/"], ["base"]),
     # What a kind of trace was recorded with: for its source, and for those who read and write it.
     "pt_config": (["include/flowback/model/pt_config.h"], ["base", "model"]),
+    "branch_records": (
+        ["include/flowback/model/branch_records.h", "include/flowback/model/branch_kinds.def"],
+        ["base", "model"],
+    ),
     "packets": (["decode/pt/packets/"], _FIRST),
     "instruction": (["decode/instruction/"], _FIRST),
     "code": (
@@ -29,12 +34,19 @@ ROOMS = {
     "schedule": (["decode/schedule/"], _FIRST + _CODE + ["decode"]),
     # A source of trace each. Only their own folders know the hardware.
     "pt": (["decode/pt/"], _FIRST + _CODE + ["flow", "packets", "pt_config", "decode"]),
+    "branch_stack": (["decode/branch_stack/"], _FIRST + _CODE + ["flow", "branch_records", "decode"]),
     # It reads and writes packets of Intel PT, but never decodes.
-    "capture": (["capture/", "include/flowback/capture/"], _FIRST + _CODE + ["packets", "pt_config"]),
+    "capture": (["capture/", "include/flowback/capture/"], _FIRST + _CODE + ["packets", "pt_config", "branch_records"]),
     # Loaded by QEMU into the emulated process: it shares the packet generator with the recorders.
     "emulate": (["capture/emulate/"], _FIRST + ["packets", "instruction", "capture"]),
     "replay": (["replay/", "include/flowback/replay/"], _FIRST + _CODE + ["decode"]),
-    "cli": (["cli/"], _FIRST + _CODE + ["decode", "capture", "replay"]),
+    # What commands have in common knows no command.
+    "cli_ground": (
+        ["cli/command.h", "cli/commands.def", "cli/options/", "cli/reading/", "cli/text/"],
+        _FIRST + _CODE + _BELOW_CLI,
+    ),
+    "cli_listing": (["cli/listing/"], _FIRST + _CODE + _BELOW_CLI + ["cli_ground"]),
+    "cli": (["cli/"], _FIRST + _CODE + _BELOW_CLI + ["cli_ground", "cli_listing"]),
 }
 
 # What only the rooms of a kind of trace may say in code, and those who read and write it. Comments,

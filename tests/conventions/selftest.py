@@ -32,6 +32,8 @@ class Checks(unittest.TestCase):
             "decode/pt/c.h": SPDX,
             "decode/b.h": SPDX,
             "include/flowback/model/pt_config.h": SPDX,
+            "cli/go/g.h": SPDX,
+            "cli/reading/r.h": SPDX,
         }
         include = '#include "{}"\n'.format
         cases = [
@@ -40,6 +42,9 @@ class Checks(unittest.TestCase):
             ("capture/x.cc", include("decode/pt/packets/p.h"), ""),
             ("decode/pt/packets/x.cc", include("../../b.h"), "packets must not include decode"),
             ("cli/x.cc", include("capture/a.h") + include("decode/b.h"), ""),
+            ("cli/reading/x.cc", include("cli/go/g.h"), "cli_ground must not include cli"),
+            ("cli/listing/x.cc", include("cli/go/g.h"), "cli_listing must not include cli"),
+            ("cli/go/x.cc", include("cli/go/g.h") + include("cli/reading/r.h"), ""),
             # Behind a source nobody asks which hardware it was.
             ("cli/x.cc", include("decode/pt/c.h"), "cli must not include pt"),
             ("cli/x.cc", include("decode/pt/packets/p.h"), "cli must not include packets"),

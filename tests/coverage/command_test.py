@@ -5,6 +5,7 @@ or gone, recordings with losses, code made at run time, and inputs that are none
 
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -69,6 +70,51 @@ class Own(unittest.TestCase):
             self.coverage("named.data", "--object", "named", "--format", kind)
         json.loads(self.coverage("named.data", "--object", "named", "--format", "llvm-json").stdout)
 
+    def test_inlined_copies_and_arrows(self):
+        source = os.path.join(self.folder, "copies.c")
+        with open(source, "w", encoding="ascii") as file:
+            file.write("""#include <stdlib.h>
+static volatile int sink;
+static inline __attribute__((always_inline)) void work(int n) {
+  for (int i = 0; i < n; ++i)
+    sink += i;
+}
+__attribute__((noinline)) void runs(void) { work(5); }
+__attribute__((noinline)) void never(void) { work(7); }
+int main(int argc, char** argv) { runs(); if (argc > 3) never(); return 0; }
+""")
+        run([CXX, "-x", "c", source, "-O1", "-g", "-o", "copies"], cwd=self.folder)
+        run([FLOWBACK, "record", "--engine", "emulate", "-o", "copies.data", "--", "./copies"], cwd=self.folder)
+        told = [json.loads(line) for line in self.coverage("copies.data", "--object", "copies", "--json").stdout
+                .splitlines()]
+        (line,) = [each for each in told if each["type"] == "line" and each["file"] == source and each["line"] == 5]
+        self.assertEqual(line["times"], 5)
+        self.assertEqual(line["copies"], [{"function": "runs", "executed": "yes", "times": 5},
+                                          {"function": "never", "executed": "no", "times": 0}])
+        page = self.coverage("copies.data", "--object", "copies", "--format", "html").stdout
+        self.assertIn("in runs</span>", page)
+        self.assertIn("in never</span>", page)
+        self.assertIn("copies.c:5 (inlined)", page)
+        self.assertNotIn("copies.c:7 (inlined)", page)
+        # The loop's jump back was taken but the last time.
+        self.assertIn("<title>taken 4</title>", page)
+        self.assertIn("<title>never taken</title>", page)
+
+    def test_directories(self):
+        for name, text in (("one/a.c", "int a(int x) { return x; }"), ("two/b.c", "int b(int x) { return x; }"),
+                           ("two/main.c", "int a(int); int main(void) { return a(0); }")):
+            os.makedirs(os.path.dirname(os.path.join(self.folder, name)), exist_ok=True)
+            with open(os.path.join(self.folder, name), "w", encoding="ascii") as file:
+                file.write(text)
+        run([CXX, "-x", "c", "-g", "-O0", "-o", "folders", "one/a.c", "two/b.c", "two/main.c"], cwd=self.folder)
+        run([FLOWBACK, "record", "--engine", "emulate", "-o", "folders.data", "--", "./folders"], cwd=self.folder)
+        text = self.coverage("folders.data", "--object", "folders").stdout
+        rows = [line.split() for line in text[text.index("directories"):].splitlines()[2:4]]
+        self.assertEqual([row[-1] for row in rows],
+                         [os.path.join(self.folder, "two/"), os.path.join(self.folder, "one/")])
+        self.assertEqual([(row[2], row[-2]) for row in rows], [("1/2", "2"), ("1/1", "1")])
+        self.assertIn("<h2>Directories", self.coverage("folders.data", "--object", "folders", "--format", "html").stdout)
+
     def test_stripped(self):
         self.record("bare", [], strip=True)
         told = [json.loads(line) for line in
@@ -116,6 +162,83 @@ class Own(unittest.TestCase):
         with open(path, "wb") as file:
             file.write(b"flowback-coverage 1\nabc")
         self.coverage("other.part", status=8)
+
+    def test_part_that_cannot_be_written_stays_the_old_one(self):
+        self.record("kept", [])
+        self.coverage("kept.data", "--save", "kept.part")
+        part = os.path.join(self.folder, "kept.part")
+        with open(part, "rb") as file:
+            before = file.read()
+        os.symlink("kept.part", part + ".link")
+        for words in (["merge", "-o", "kept.part", "kept.part", "kept.part"],
+                      ["coverage", "kept.part", "kept.part", "--save", "kept.part.link"]):
+            # No file may grow beyond half of it.
+            done = subprocess.run([FLOWBACK, *words], cwd=self.folder, capture_output=True, text=True, check=False,
+                                  restore_signals=False, preexec_fn=lambda: resource.setrlimit(
+                                      resource.RLIMIT_FSIZE, (len(before) // 2, len(before) // 2)))
+            self.assertNotEqual(done.returncode, 0, words)
+            self.assertIn("writing failed", done.stderr)
+            with open(part, "rb") as file:
+                self.assertEqual(file.read(), before, words)
+            self.assertEqual([name for name in os.listdir(self.folder) if ".new-" in name], [])
+        run([FLOWBACK, "merge", "-o", "kept.part.link", "kept.part", "kept.part"], cwd=self.folder)
+        self.assertTrue(os.path.islink(part + ".link"))
+        with open(part, "rb") as file:
+            self.assertNotEqual(file.read(), before)
+
+    def cover(self, *words, status=0):
+        """`coverage` of a command, which leaves nothing in $TMPDIR."""
+        place = os.path.join(self.folder, "place")
+        os.makedirs(place, exist_ok=True)
+        done = run([FLOWBACK, "coverage", *words], status, cwd=self.folder, env={**os.environ, "TMPDIR": place})
+        self.assertEqual(os.listdir(place), [])
+        return done
+
+    def test_command(self):
+        self.record("command", ["-g"])
+        for more in ([], ["--time", "0%,100%"]):
+            done = self.cover("--object", "command", *more, "--", "sh", "-c", "./command; ./command 2 3; exit 5", status=5)
+            self.assertIn("largest never executed: never", done.stdout)
+            self.assertIn("in 3 processes", done.stderr)
+            self.assertNotIn("perf.data", done.stderr)
+        words = ["--", "sh", "-c", "./command >/dev/null; ./command 2 3 >/dev/null"]
+        told = [json.loads(line) for line in self.cover("--json", *words).stdout.splitlines()]
+        calls = {each["function"]: each["entries"] for each in told if each["type"] == "function"}
+        self.assertEqual(calls["used"], 2)
+        self.assertEqual(calls["main"], 2)
+        self.assertEqual(told[0]["recordings"], 1)
+        self.assertEqual(told[0]["instructions"]["unknown"], 0)
+        self.assertIn("thread", self.cover("--by-thread", "--top", "1", *words).stdout)
+
+    def test_command_that_cannot_be_run(self):
+        self.cover("--", "./no_such_command", status=127)
+        self.cover("--", "./", status=126)
+        self.cover("--comm", "nobody", "--", "true", status=2)
+        self.cover("--save", "a<b>\"&.c", "--", "true", status=2)
+
+    def test_command_is_chosen_from_by_name(self):
+        told = self.cover("--comm", "true", "--json", "--", "sh", "-c", "/bin/true; ls")
+        objects = [json.loads(line)["object"] for line in told.stdout.splitlines() if '"type":"object"' in line]
+        self.assertTrue(any(each.endswith("/true") for each in objects), objects)
+        self.assertFalse(any(each.endswith("/ls") for each in objects), objects)
+
+    def test_traces_are_thrown_away_while_the_command_runs(self):
+        # Each program sees how many recordings there are; of ever more programs ever as few.
+        script = "i=0; while [ $i -lt 60 ]; do ls -d $TMPDIR/*/[0-9]* | wc -l; i=$((i+1)); done"
+        seen = [int(word) for word in self.cover("--object", "ls", "--", "sh", "-c", script).stdout.split()
+                if word.isdigit()]
+        self.assertGreaterEqual(len(seen), 60)
+        self.assertLess(max(seen[:60]), 60)
+        self.assertGreater(max(seen[:60]), 0)
+
+    def test_code_of_programs_that_are_gone(self):
+        self.record("made", [])
+        script = "for i in 1 2 3; do cp made other; ./other; rm other; done"
+        told = self.cover("--json", "--", "sh", "-c", script)
+        objects = [json.loads(line) for line in told.stdout.splitlines() if '"type":"object"' in line]
+        (other,) = [each for each in objects if each["object"].endswith("/other")]
+        self.assertIsNone(other["problem"])
+        self.assertEqual(other["instructions"]["unknown"], 0)
 
 
 @unittest.skipUnless(os.path.isdir(GENERATED), "the shared recordings are not there")

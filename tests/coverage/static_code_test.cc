@@ -2,18 +2,23 @@
 // The code of whole programs and libraries, held against what objdump shows of them.
 #include "flowback/replay/static_code.h"
 
+#include <elf.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <optional>
+#include <random>
 #include <string>
 #include <unordered_set>
+#include <vector>
 
 #include "tests/code/temporary_folder.h"
 
@@ -118,6 +123,60 @@ INSTANTIATE_TEST_SUITE_P(Debian, WithObjdump,
                                          "/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
                                          "/usr/lib/x86_64-linux-gnu/libm.so.6", "/usr/bin/python3",
                                          "/bin/gzip", "/bin/sh"));
+
+std::vector<uint8_t> Content(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+struct Part {
+  size_t begin = 0;
+  size_t size = 0;
+};
+
+// Where a section lies in an ELF file of 64 bits.
+Part SectionOf(const std::vector<uint8_t>& elf, const std::string& wanted) {
+  Elf64_Ehdr header;
+  std::memcpy(&header, elf.data(), sizeof header);
+  std::vector<Elf64_Shdr> sections(header.e_shnum);
+  std::memcpy(sections.data(), elf.data() + header.e_shoff, header.e_shnum * sizeof(Elf64_Shdr));
+  for (const Elf64_Shdr& each : sections)
+    if (wanted == reinterpret_cast<const char*>(elf.data() + sections[header.e_shstrndx].sh_offset +
+                                                each.sh_name))
+      return {each.sh_offset, each.sh_size};
+  return {};
+}
+
+// Without symbols the functions are those of the unwind table. Whatever that says, what is made of
+// it is as the header promises, of code that there is, and nothing runs away.
+TEST(StaticCode, OfDamagedUnwindTablesIsSound) {
+  const std::vector<uint8_t> whole = Content("/bin/gzip");
+  if (whole.size() < sizeof(Elf64_Ehdr) || SectionOf(whole, ".eh_frame").size == 0)
+    GTEST_SKIP() << "no /bin/gzip of 64 bits with an unwind table";
+  const auto undamaged = CodeOf("/bin/gzip");
+  ASSERT_TRUE(undamaged);
+  const TemporaryFolder folder;
+  const std::string file = folder / "damaged";
+  size_t others = 0;
+  for (unsigned seed = 0; seed < 150; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    std::vector<uint8_t> bytes = whole;
+    const Part part = SectionOf(whole, seed % 3 == 0 ? ".eh_frame_hdr" : ".eh_frame");
+    const size_t count = seed % 5 == 0 ? part.size / 2 : 1 + random() % 40;
+    for (size_t i = 0; i < count; ++i)
+      bytes[part.begin + random() % part.size] =
+          static_cast<uint8_t>(seed % 2 == 0 ? random() : 0xff * (random() % 2));
+    std::ofstream(file, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+    const auto code = CodeOf(file);
+    ASSERT_TRUE(code);
+    ExpectSound(*code);
+    others += code->functions().size() != undamaged->functions().size();
+  }
+  EXPECT_GT(others, 20U) << "the damage does nothing";
+}
 
 }  // namespace
 }  // namespace flowback

@@ -20,6 +20,8 @@ void WriteAttr(const Event& event, uint64_t ids_offset, FieldWriter& file) {
   const size_t begin = file.bytes.size();
   file.U32(event.type).U32(kAttrSize).U64(event.config).U64(1).U64(event.sample_type).U64(4);
   file.U64(event.sample_id_all ? kAttrSampleIdAll : 0);
+  file.bytes.resize(begin + kBranchSampleTypeAt);
+  file.U64(event.branch_sample_type);
   file.bytes.resize(begin + kAttrSize);
   file.U64(ids_offset).U64(8 * event.ids.size());
 }

@@ -42,6 +42,7 @@ struct Event {
   uint64_t sample_type = 0;  // perf::kSample...
   bool sample_id_all = true;
   std::vector<uint64_t> ids;
+  uint64_t branch_sample_type = 0;
 };
 
 class PerfDataBuilder {

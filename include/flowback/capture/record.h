@@ -102,6 +102,8 @@ struct RecordSummary {
   // read: the first `written_bytes` of `bytes`. Instructions are counted until tracing stopped.
   std::optional<Error> failure;
   uint64_t written_bytes = 0;
+  // Threads, and programs that a thread became, that no stream tells of.
+  uint64_t unrecorded = 0;
   uint64_t threads_left_out = 0;         // more ran at once than can be recorded
   std::vector<ProcessEnd> process_ends;  // those that are known, in order of time
   std::vector<RecordedThread> threads;   // in order of their start: stream 0, 1, ...
@@ -161,6 +163,7 @@ struct RecorderInfo {
   bool attaches = false;             // RecordTarget::pids and tids
   bool per_cpu = false;              // RecordStreams::per_cpu
   bool counts_instructions = false;  // RecordLimits::instructions
+  bool processes_apart = false;      // RecordProcesses
 };
 
 // All there are, in the order in which the help names them.

@@ -96,6 +96,16 @@ struct WatchedNames {
   std::string until;
 };
 
+// A recording of each process, too, in a folder of its own in `folder`, which must be empty; empty:
+// none. `on_end` is called as soon as a process has ended, by a thread of Record's, with the path
+// of its recording (of a format that OpenRecording takes), which is the callee's from then on.
+// While it does not return nothing is taken from the programs, which before long wait. Its error
+// ends the recording.
+struct RecordProcesses {
+  std::string folder;
+  std::function<Status(const std::string& recording)> on_end;
+};
+
 // What the kernel's events record; of recorders with RecorderInfo::hardware.
 struct RecordEvents {
   std::vector<std::string> words;  // as perf's -e takes them; none: what the engine's name says
@@ -131,6 +141,7 @@ struct RecordOptions {
   RecordStreams streams;
   RecordLimits limits;
   WatchedNames watched;
+  RecordProcesses processes;  // engine "emulate"
   RecordEvents events;
   EmulateOptions emulate;
   StepOptions step;

@@ -94,6 +94,9 @@ class TraceSource {
   // As the user reads it: "Intel PT".
   virtual std::string_view Name() const = 0;
   virtual TraceUnit Unit() const { return {}; }
+  // Its streams hold samples: between them is flow that was not recorded (UnknownFlow), so counts
+  // are lower bounds, and no call's begin or end need be there.
+  virtual bool samples() const { return false; }
   // The settings it was recorded with, those that are known in text and all in JSON, in their
   // order.
   virtual std::vector<TraceSetting> Settings() const = 0;

@@ -55,15 +55,21 @@ struct CoverageRequest {
   const StreamInputs& inputs;
   // Whose flow: streams of which they have no piece are not decoded.
   const std::vector<StreamOwner>& owners;
+  // Asked by any thread, for a decoder of its own.
   std::function<Result<std::unique_ptr<Decoder>>()> make_decoder;
-  // Asked about each stream that was decoded (law 1). Empty: nobody is.
+  // Asked about each stream that was decoded (law 1), by any thread. Empty: nobody is.
   std::function<Status(const ByteAccount&, const Stream&)> check{};
-  // Told each loss in what was wanted. Empty: nobody is.
+  // Told each loss in what was wanted, by one thread at a time. Empty: nobody is.
   std::function<void(const DataLoss&)> on_loss{};
 };
 
-// Decodes each stream once, on as many threads as its input says. Errors: the decoder's, the
+// Decodes each stream once, on as many threads as its input says, which do not change the result.
+// Errors: the decoder's, the
 // check's.
 Result<CoverageCounts> CountCoverage(const CoverageRequest& request);
+
+// The counts of each owner by itself, in their order. Memory in proportion to the code that each of
+// them executed, all together.
+Result<std::vector<CoverageCounts>> CountCoverageByOwner(const CoverageRequest& request);
 
 }  // namespace flowback

@@ -53,6 +53,9 @@ struct TargetCount {
   friend auto operator<=>(const TargetCount&, const TargetCount&) = default;
 };
 
+// Among ObjectCounts::losses, once for each recording that holds samples only.
+inline constexpr const char* kSampledCause = "samples";
+
 // Of one object in one mode. Each list is sorted and has an offset once (targets: all but times).
 struct ObjectCounts {
   ObjectId id;
@@ -61,9 +64,9 @@ struct ObjectCounts {
   std::vector<BranchCount> branches;
   std::vector<TargetCount> targets;
   // How many losses there were in processes that had the object mapped when they happened, by
-  // cause: Name(LossCause), "filtered" (once for each recording that was not to record all) or
-  // "damaged file". With any, what has no count may have been executed. Losses that hide no
-  // instruction are not among them (LeavesCodeUnknown in coverage_counter.h).
+  // cause: Name(LossCause), "filtered" (once for each recording that was not to record all),
+  // kSampledCause or "damaged file". With any, what has no count may have been executed. Losses
+  // that hide no instruction are not among them (LeavesCodeUnknown in coverage_counter.h).
   std::map<std::string, uint64_t> losses;
 
   bool IsKnown() const { return losses.empty(); }
@@ -81,6 +84,8 @@ struct CoverageCounts {
   // object that had several paths has the smallest of them. Numbers do not grow beyond 2^64 - 1.
   // Takes time in proportion to `other`, but where that has anything new.
   void Add(const CoverageCounts& other);
+  // Something was lost that may have executed any of them.
+  void AddLoss(const std::string& cause, uint64_t count);
   bool operator==(const CoverageCounts&) const = default;
 };
 

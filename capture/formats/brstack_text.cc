@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+//
+// Text of `perf script -F ip,brstack`: a line for each sample, the newest branch first.
+//
+//     40051c  0x400513/0x4004ed/P/-/-/0  0x400523/0x400513/M/-/-/12/COND/-
+//     ^ip     ^from    ^to      ^ ^ ^ ^cycles                       ^kind, path: newer perfs'
+//                               | | aborted (A)
+//                               | in a transaction (X)
+//                               predicted (P), mispredicted (M)
+//
+// With --show-mmap-events lines with PERF_RECORD_MMAP2 stand between them, which tell where the
+// code was. Other lines are left out, and said so.
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "capture/formats/format.h"
+#include "capture/formats/perf_branch_stacks.h"
+#include "capture/formats/stream_owner.h"
+#include "capture/formats/text.h"
+
+namespace flowback {
+namespace {
+
+using perf::BranchStackCollector;
+
+constexpr std::string_view kMapMark = "PERF_RECORD_MMAP";
+
+// What is left of a line, taken word by word.
+class Words {
+ public:
+  explicit Words(std::string_view line) : rest_(line) {}
+
+  // Empty: there is none left.
+  std::string_view Next() {
+    const size_t begin = std::min(rest_.find_first_not_of(" \t\r"), rest_.size());
+    rest_.remove_prefix(begin);
+    const std::string_view word = rest_.substr(0, rest_.find_first_of(" \t\r"));
+    rest_.remove_prefix(word.size());
+    return word;
+  }
+
+ private:
+  std::string_view rest_;
+};
+
+// With or without 0x; all of it.
+std::optional<uint64_t> Number(std::string_view text, int base) {
+  if (base == 16 && text.starts_with("0x")) text.remove_prefix(2);
+  uint64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, value, base);
+  if (error != std::errc() || stopped != end || text.empty()) return std::nullopt;
+  return value;
+}
+
+std::vector<std::string_view> Split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (size_t begin = 0;;) {
+    const size_t end = text.find(separator, begin);
+    parts.push_back(text.substr(begin, end - begin));
+    if (end == text.npos) return parts;
+    begin = end + 1;
+  }
+}
+
+BranchKind KindNamed(std::string_view name) {
+#define FLOWBACK_BRANCH_KIND(id, text, meaning) \
+  if (!name.empty() && name == std::string_view(text)) return BranchKind::id;
+#include "flowback/model/branch_kinds.def"
+#undef FLOWBACK_BRANCH_KIND
+  return BranchKind::kNotTold;
+}
+
+BranchRecord::Path PathNamed(std::string_view name) {
+  if (name == "SPEC_WRONG_PATH") return BranchRecord::Path::kWrong;
+  if (name == "NON_SPEC_CORRECT_PATH") return BranchRecord::Path::kRight;
+  if (name == "SPEC_CORRECT_PATH") return BranchRecord::Path::kRightSpeculative;
+  return BranchRecord::Path::kNotTold;
+}
+
+// Empty: it is no entry.
+std::optional<BranchRecord> ParseEntry(std::string_view word) {
+  constexpr size_t kFewestFields = 6;  // perf before 5.x
+  if (!word.starts_with("0x")) return std::nullopt;
+  const std::vector<std::string_view> fields = Split(word, '/');
+  if (fields.size() < kFewestFields) return std::nullopt;
+  const auto from = Number(fields[0], 16);
+  const auto to = Number(fields[1], 16);
+  const auto cycles = Number(fields[5], 10);
+  if (!from || !to || !cycles || *cycles > 0xffffffff) return std::nullopt;
+  BranchRecord record;
+  record.from = *from;
+  record.to = *to;
+  if (fields[2].contains('M')) record.prediction = BranchFacts::Prediction::kWrong;
+  if (fields[2] == "P") record.prediction = BranchFacts::Prediction::kRight;
+  record.in_transaction = fields[3] == "X";
+  record.aborted = fields[4] == "A";
+  perf::SetCycles(*cycles, record);
+  if (fields.size() > 6) record.kind = KindNamed(fields[6]);
+  if (fields.size() > 7) record.path = PathNamed(fields[7]);
+  return record;
+}
+
+struct StackLine {
+  uint64_t ip = 0;
+  std::vector<BranchRecord> entries;  // the newest first
+};
+
+// Empty: it is none.
+std::optional<StackLine> ParseStack(std::string_view text) {
+  StackLine line;
+  Words words(text);
+  std::string_view word = words.Next();
+  if (!word.starts_with("0x")) {
+    const auto ip = Number(word, 16);
+    if (!ip) return std::nullopt;
+    line.ip = *ip;
+    word = words.Next();
+  }
+  for (; !word.empty(); word = words.Next()) {
+    const auto entry = ParseEntry(word);
+    if (!entry) return std::nullopt;
+    line.entries.push_back(*entry);
+  }
+  return line;
+}
+
+// "PERF_RECORD_MMAP2 26083/26083: [0x400000(0x1000) @ 0 08:04 1 2]: r-xp /elf".
+std::optional<MmapRecord> ParseMap(std::string_view text) {
+  MmapRecord map;
+  Words words(text.substr(text.find(kMapMark)));
+  words.Next();
+  const std::string_view ids = words.Next();
+  const size_t slash = ids.find('/');
+  if (slash == ids.npos || !ids.ends_with(':')) return std::nullopt;
+  const auto pid = Number(ids.substr(0, slash), 10);
+  const auto tid = Number(ids.substr(slash + 1, ids.size() - slash - 2), 10);
+  const std::string_view place = words.Next();
+  const size_t open = place.find('(');
+  if (!place.starts_with('[') || open == place.npos || !place.ends_with(')')) return std::nullopt;
+  const auto address = Number(place.substr(1, open - 1), 16);
+  const auto size = Number(place.substr(open + 1, place.size() - open - 2), 16);
+  words.Next();  // @
+  std::string_view offset = words.Next();
+  offset = offset.substr(0, offset.find(']'));
+  const auto file_offset = Number(offset, 16);
+  const size_t end = text.find("]: ");
+  if (!pid || !tid || !address || !size || !file_offset || end == text.npos) return std::nullopt;
+  Words rest(text.substr(end + 3));
+  map.executable = rest.Next().contains('x');
+  map.path = rest.Next();
+  map.pid = static_cast<int32_t>(*pid);
+  map.tid = static_cast<int32_t>(*tid);
+  map.address = *address;
+  map.size = *size;
+  map.file_offset = *file_offset;
+  return map;
+}
+
+bool IsBlank(std::string_view line) {
+  return line.find_first_not_of(" \t\r") == line.npos || line.starts_with('#');
+}
+
+// Calls visit(line, number) for each line until it returns false.
+template <class Visit>
+void ForEachLine(Bytes bytes, Visit&& visit) {
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  for (uint64_t number = 1; !text.empty(); ++number) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    if (!visit(line, number)) return;
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  }
+}
+
+class TextReader {
+ public:
+  explicit TextReader(Recording& recording) : recording_(recording) {}
+
+  void Take(std::string_view line, uint64_t number) {
+    if (IsBlank(line)) return;
+    if (line.contains(kMapMark)) {
+      // A kernel's mapping has a process number of -1, and no file.
+      if (auto map = ParseMap(line)) recording_.sideband.emplace_back(*std::move(map));
+      return;
+    }
+    if (const auto stack = ParseStack(line))
+      stacks_.AddStack({}, stack->ip, stack->entries);
+    else if (left_out_++ == 0)
+      first_left_out_ = number;
+  }
+
+  void Finish() {
+    std::move(stacks_).Finish({}, recording_);
+    auto& config = recording_.config.Make<BranchStackConfig>();
+    config.levels = recording_.levels = {};
+    recording_.warnings.push_back(
+        {"the text does not tell which kinds of branches were recorded: taken for all", ""});
+    if (left_out_ != 0)
+      recording_.warnings.push_back(
+          {Dec(left_out_) + (left_out_ == 1 ? " line is" : " lines are") +
+               " neither branch stacks nor mappings and left out; the first is line " +
+               Dec(first_left_out_),
+           "write the text with `perf script -F ip,brstack --show-mmap-events`"});
+    AssignOwners(recording_);
+  }
+
+ private:
+  Recording& recording_;
+  BranchStackCollector stacks_;
+  uint64_t left_out_ = 0;
+  uint64_t first_left_out_ = 0;
+};
+
+}  // namespace
+
+// The first line that is no mapping and no comment is a stack with a branch.
+bool MatchesBrstackText(const Candidate& candidate) {
+  constexpr uint64_t kLongestLine = 1 << 16;
+  bool matches = false;
+  ForEachLine(candidate.bytes, [&](std::string_view line, uint64_t) {
+    if (line.size() > kLongestLine || line.contains('\0')) return false;
+    if (IsBlank(line) || line.contains(kMapMark)) return true;
+    const auto stack = ParseStack(line);
+    if (stack && stack->entries.empty()) return true;
+    matches = stack.has_value();
+    return false;
+  });
+  return matches;
+}
+
+Status ReadBrstackText(const Candidate& candidate, Recording& recording) {
+  TextReader reader(recording);
+  ForEachLine(candidate.bytes, [&](std::string_view line, uint64_t number) {
+    reader.Take(line, number);
+    return true;
+  });
+  reader.Finish();
+  return {};
+}
+
+}  // namespace flowback

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+//
+// perf writes each CPU's samples in a piece, and a thread may go from CPU to CPU meanwhile: so the
+// stacks of a thread are collected first, and put into the order of their times at the end.
+#include "capture/formats/perf_branch_stacks.h"
+
+#include <algorithm>
+#include <memory>
+#include <string_view>
+
+namespace flowback::perf {
+namespace {
+
+// perf_branch_entry::flags: bits from the lowest on. A big-endian compiler gives a word's highest
+// bits to the first fields.
+class FlagReader {
+ public:
+  FlagReader(uint64_t flags, ByteOrder order) : flags_(flags), order_(order) {}
+
+  uint64_t Take(unsigned bits) {
+    const unsigned shift = order_ == ByteOrder::kLittle ? at_ : 64 - at_ - bits;
+    at_ += bits;
+    return flags_ >> shift & ((uint64_t{1} << bits) - 1);
+  }
+
+ private:
+  uint64_t flags_;
+  ByteOrder order_;
+  unsigned at_ = 0;
+};
+
+constexpr uint64_t kMostCycles = 0xffff;  // the field holds no more
+constexpr uint64_t kTypeIsNew = 15;       // perf_branch_entry::type: see new_type
+constexpr uint64_t kNewTypes = 8;         // that have a name
+constexpr uint64_t kPathIsWrong = 1;      // perf_branch_entry::spec
+constexpr uint64_t kPathIsRight = 2;
+
+BranchFacts::Prediction PredictionOf(bool wrong, bool right) {
+  if (wrong) return BranchFacts::Prediction::kWrong;
+  return right ? BranchFacts::Prediction::kRight : BranchFacts::Prediction::kNotTold;
+}
+
+BranchKind KindOf(uint64_t type, uint64_t new_type) {
+  if (type < kTypeIsNew) return static_cast<BranchKind>(type);
+  return new_type < kNewTypes ? static_cast<BranchKind>(kTypeIsNew + new_type)
+                              : BranchKind::kNotTold;
+}
+
+BranchRecord::Path PathOf(uint64_t spec) {
+  switch (spec) {
+    case 0:
+      return BranchRecord::Path::kNotTold;
+    case kPathIsWrong:
+      return BranchRecord::Path::kWrong;
+    case kPathIsRight:
+      return BranchRecord::Path::kRight;
+    default:
+      return BranchRecord::Path::kRightSpeculative;
+  }
+}
+
+bool CanBeRead(std::string_view architecture) {
+  const bool i386 =
+      architecture.size() == 4 && architecture[0] == 'i' && architecture.ends_with("86");
+  return architecture.empty() || architecture.starts_with("x86") || architecture == "amd64" || i386;
+}
+
+// The levels that the branches are of: those of the event where nothing else is said.
+TracedLevels LevelsOf(const EventAttr& attr) {
+  const uint64_t type = attr.branch_sample_type;
+  if ((type & (kBranchUser | kBranchKernel | kBranchHypervisor)) == 0)
+    return {(attr.flags & kAttrExcludeUser) == 0, (attr.flags & kAttrExcludeKernel) == 0};
+  return {(type & kBranchUser) != 0, (type & kBranchKernel) != 0};
+}
+
+void ApplyEvents(const std::vector<EventAttr>& attrs, BranchStackConfig& config) {
+  config.levels = {false, false};
+  for (const EventAttr& attr : attrs) {
+    if ((attr.sample_type & kSampleBranchStack) == 0) continue;
+    const TracedLevels levels = LevelsOf(attr);
+    config.levels.user = *config.levels.user || *levels.user;
+    config.levels.kernel = *config.levels.kernel || *levels.kernel;
+    config.all_kinds = config.all_kinds && (attr.branch_sample_type & kBranchAny) != 0;
+    config.call_stacks = config.call_stacks || (attr.branch_sample_type & kBranchCallStack) != 0;
+  }
+}
+
+}  // namespace
+
+BranchRecord ParseBranchEntry(Bytes entry, ByteOrder order) {
+  FieldReader fields(entry, order);
+  BranchRecord record;
+  record.from = fields.U64();
+  record.to = fields.U64();
+  FlagReader flags(fields.U64(), order);
+  const bool wrong = flags.Take(1) != 0;
+  record.prediction = PredictionOf(wrong, flags.Take(1) != 0);
+  record.in_transaction = flags.Take(1) != 0;
+  record.aborted = flags.Take(1) != 0;
+  SetCycles(flags.Take(16), record);
+  const uint64_t type = flags.Take(4);
+  record.path = PathOf(flags.Take(2));
+  record.kind = KindOf(type, flags.Take(4));
+  constexpr uint64_t kLevels = 4;
+  if (const uint64_t level = flags.Take(3); level < kLevels)
+    record.level = static_cast<BranchRecord::Level>(level);
+  return record;
+}
+
+void SetCycles(uint64_t cycles, BranchRecord& record) {
+  record.cycles = static_cast<uint32_t>(cycles);
+  if (cycles != 0)
+    record.cycles_told =
+        cycles == kMostCycles ? BranchFacts::Cycles::kAtLeast : BranchFacts::Cycles::kExact;
+}
+
+void BranchStackCollector::Add(const Sample& sample, ByteOrder order) {
+  std::vector<BranchRecord> newest_first;
+  for (size_t at = 0; at + kBranchEntrySize <= sample.branches.size(); at += kBranchEntrySize) {
+    newest_first.push_back(ParseBranchEntry(sample.branches.subspan(at, kBranchEntrySize), order));
+    const Bytes counters = Slice(sample.branch_counters, at / kBranchEntrySize * 8, 8);
+    if (!counters.empty()) newest_first.back().counters = FieldReader(counters, order).U64();
+  }
+  AddStack(sample.id, sample.ip, newest_first);
+}
+
+void BranchStackCollector::AddStack(const SampleId& id, uint64_t ip,
+                                    std::span<const BranchRecord> newest_first) {
+  const size_t count = newest_first.size();
+  if (count == 0) {
+    ++empty_samples_;
+    return;
+  }
+  ++samples_;
+  depth_ = std::max<uint64_t>(depth_, count);
+  timed_ = timed_ || id.time != 0;
+  Owner& owner = owners_[{{id.tid, id.pid}, id.tid >= 0 ? -1 : id.cpu}];
+  owner.stacks.push_back({id.time, owner.records.size(), count});
+  for (size_t i = count; i-- > 0;) {
+    BranchRecord& record = owner.records.emplace_back(newest_first[i]);
+    record.time = id.time;
+    record.ip = ip;
+    record.begins_stack = i + 1 == count;
+    record.ends_stack = i == 0;
+  }
+}
+
+void BranchStackCollector::Owner::SortByTime() {
+  const auto by_time = [](const Stack& a, const Stack& b) { return a.time < b.time; };
+  if (std::ranges::is_sorted(stacks, by_time)) return;
+  std::ranges::stable_sort(stacks, by_time);
+  std::vector<BranchRecord> sorted;
+  sorted.reserve(records.size());
+  for (const Stack& stack : stacks) {
+    const auto begin = records.begin() + static_cast<ptrdiff_t>(stack.begin);
+    sorted.insert(sorted.end(), begin, begin + static_cast<ptrdiff_t>(stack.count));
+  }
+  records = std::move(sorted);
+}
+
+void BranchStackCollector::Finish(const std::vector<EventAttr>& attrs, Recording& recording) && {
+  if (owners_.empty()) return;
+  recording.source = kBranchStacks;
+  auto& config = recording.config.Make<BranchStackConfig>();
+  ApplyEvents(attrs, config);
+  recording.levels = config.levels;
+  config.readable_code = CanBeRead(recording.machine.architecture);
+  config.samples = samples_ + empty_samples_;
+  config.empty_samples = empty_samples_;
+  config.depth = depth_;
+  // The records' times are those of the samples, in nanoseconds.
+  if (timed_) recording.time = {.shift = 0, .mult = 1, .zero = 0};
+  for (auto& [key, owner] : owners_) {
+    owner.SortByTime();
+    auto records = std::make_shared<std::vector<BranchRecord>>(std::move(owner.records));
+    Stream stream;
+    stream.index = static_cast<uint32_t>(recording.streams.size());
+    stream.tid = key.first.first;
+    stream.pid = key.first.second;
+    stream.cpu = key.second;
+    stream.file = recording.path;
+    stream.bytes = {reinterpret_cast<const uint8_t*>(records->data()),
+                    records->size() * kBranchRecordSize};
+    recording.storage.push_back(std::move(records));
+    recording.streams.push_back(std::move(stream));
+  }
+}
+
+}  // namespace flowback::perf

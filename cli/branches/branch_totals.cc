@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#include "cli/branches/branch_totals.h"
+
+#include "cli/reading/reader_options.h"
+#include "cli/reading/stream_report.h"
+
+namespace flowback::cli {
+namespace {
+
+// Counts what is lost on the way.
+class Tallied final : public PlayConsumer {
+ public:
+  Tallied(BranchSums& sums, LossTally& losses) : sums_(sums), losses_(losses) {}
+
+  void OnThreadBegin(const ThreadFlow& thread, size_t number) override {
+    sums_.OnThreadBegin(thread, number);
+  }
+  void OnBlock(const BlockRun& run) override { sums_.OnBlock(run); }
+  void OnEvent(const TraceEvent& event) override { sums_.OnEvent(event); }
+  void OnUnknown(const UnknownFlow& unknown) override { sums_.OnUnknown(unknown); }
+  void OnLoss(const DataLoss& loss) override {
+    losses_.Add(loss);
+    sums_.OnLoss(loss);
+  }
+
+ private:
+  BranchSums& sums_;
+  LossTally& losses_;
+};
+
+}  // namespace
+
+Status PrepareBranches(OpenedRecording& opened) {
+  if (Status status = opened.OpenTrace(); !status) return status;
+  if (Status status = opened.OpenCode(); !status) return status;
+  opened.PrepareStreams(false);
+  if (Status status = opened.ChooseThreads(); !status) return status;
+  WarnOfSharedStreams(opened.recording(), opened.threads(), opened.InputName());
+  return {};
+}
+
+Result<BranchReport> SumBranches(OpenedRecording& opened, const std::string& command) {
+  const WorkProgress progress = opened.ShowProgress(command, opened.TraceBytes());
+  opened.AddKnownLosses();
+  PlayOptions options{.threads = opened.options().ThreadCount(),
+                      .in_flight = opened.options().in_flight};
+  options.check = [unit = opened.source()->Unit()](const ByteAccount& account,
+                                                   const Stream& stream) {
+    return CheckAccount(account, stream, unit);
+  };
+  Player player(opened.inputs(), [&opened] { return opened.NewDecoder(); }, std::move(options));
+  BranchSums sums;
+  Tallied tallied(sums, opened.losses());
+  const Status status = player.Play(FlowsOf(opened.threads().owners()), tallied);
+  if (!status) return Fail(status.error());
+  return sums.Take();
+}
+
+}  // namespace flowback::cli

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// `branches` as text: the answer in a sentence each, then the tables.
+#include <fmt/format.h>
+
+#include "cli/branches/branch_ranks.h"
+#include "cli/branches/branches_view.h"
+#include "cli/listing/flow_printer.h"
+#include "cli/text/printable.h"
+
+namespace flowback::cli {
+namespace {
+
+std::string_view LastPart(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+std::string Share(uint64_t part, uint64_t whole) {
+  if (whole == 0) return "-";
+  return fmt::format("{:.1f}%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+class TextWriter {
+ public:
+  TextWriter(const BranchesView& view, std::string& out) : view_(view), out_(out) {}
+
+  void Write() {
+    WriteSentences();
+    WriteTable("hottest", BranchRank::kHottest);
+    WriteTable("mispredicted", BranchRank::kMispredicted);
+    WriteTable("slowest", BranchRank::kSlowest);
+  }
+
+ private:
+  // "main+0x8d (lbr_test_loop) at loop.c:12".
+  std::string NameOf(const BranchSum& sum) const {
+    std::string name = fmt::format("{:#x}", sum.address);
+    if (sum.space != nullptr) {
+      if (const auto symbol = view_.names.symbolizer.Find(*sum.space, sum.address))
+        name = fmt::format("{}+{:#x}", Printable(symbol->name), symbol->offset);
+      const SourcePlace at = view_.names.lines.Find(*sum.space, sum.address);
+      if (const auto object = view_.ObjectOf(sum.place); !object.empty())
+        name += fmt::format(" ({})", Printable(LastPart(object)));
+      if (at.known() && at.frames.front().line != 0)
+        name += fmt::format(" at {}:{}", Printable(LastPart(at.frames.front().file)),
+                            at.frames.front().line);
+    }
+    return name;
+  }
+
+  void WriteSentences() {
+    const auto first = [&](BranchRank rank) {
+      const auto ranked = Ranked(view_.report, rank, 1);
+      return ranked.empty() ? nullptr : ranked.front();
+    };
+    const BranchSum* hottest = first(BranchRank::kHottest);
+    if (hottest == nullptr) {
+      out_ += "No branch was executed in what was decoded.\n";
+      return;
+    }
+    out_ += fmt::format("The hottest branch is {}: executed {} times{}, taken {} of them.\n",
+                        NameOf(*hottest), hottest->executed(),
+                        view_.samples() ? " in the samples" : "", hottest->taken.times);
+    WritePrediction(first(BranchRank::kMispredicted));
+    WriteCycles(first(BranchRank::kSlowest));
+    if (view_.samples())
+      out_ += "These are samples: of what executed between them nothing is known.\n";
+  }
+
+  void WritePrediction(const BranchSum* worst) {
+    uint64_t told = 0;
+    for (const BranchSum& sum : view_.report.branches) told += sum.taken.right + sum.taken.wrong;
+    if (worst != nullptr)
+      out_ += fmt::format("Predicted wrongly most often: {}, {} of {} ({}).\n", NameOf(*worst),
+                          worst->taken.wrong, worst->taken.right + worst->taken.wrong,
+                          Share(worst->taken.wrong, worst->taken.right + worst->taken.wrong));
+    else
+      out_ += told == 0 ? "Whether branches were predicted is not recorded.\n"
+                        : "All branches were predicted rightly.\n";
+  }
+
+  void WriteCycles(const BranchSum* slowest) {
+    uint64_t all = 0;
+    for (const BranchSum& sum : view_.report.branches) all += sum.taken.cycles.sum();
+    if (slowest == nullptr) {
+      out_ += "Cycles between branches are not recorded.\n";
+      return;
+    }
+    const CycleSums& cycles = slowest->taken.cycles;
+    out_ += fmt::format(
+        "Most cycles passed on the way to {}: {} of all that are told, {} each time "
+        "(median).\n",
+        NameOf(*slowest), Share(cycles.sum(), all), cycles.Quantile(0.5));
+  }
+
+  void WriteTable(std::string_view title, BranchRank rank) {
+    const auto ranked = Ranked(view_.report, rank, view_.top);
+    if (ranked.empty()) return;
+    out_ += fmt::format("\n{}\n{:>10} {:>10} {:>10} {:>7} {:>6} {:>6} {:>6} {:<9} {}\n", title,
+                        "taken", "not taken", "wrong", "", "p50", "p90", "ipc", "class", "branch");
+    for (const BranchSum* sum : ranked) WriteRow(*sum);
+  }
+
+  void WriteRow(const BranchSum& sum) {
+    const BranchEdge& taken = sum.taken;
+    const bool predicted = taken.right + taken.wrong != 0;
+    const uint64_t cycles = taken.cycles.sum();
+    const auto number = [](bool told, uint64_t value) {
+      return told ? std::to_string(value) : std::string("-");
+    };
+    out_ += fmt::format(
+        "{:>10} {:>10} {:>10} {:>7} {:>6} {:>6} {:>6} {:<9} {}\n", taken.times,
+        number(sum.kind == InstructionClass::kConditional, sum.not_taken),
+        number(predicted, taken.wrong), Share(taken.wrong, taken.right + taken.wrong),
+        number(!taken.cycles.exact.empty(), taken.cycles.Quantile(0.5)),
+        number(!taken.cycles.exact.empty(), taken.cycles.Quantile(0.9)),
+        cycles == 0 ? "-"
+                    : fmt::format("{:.2f}", static_cast<double>(taken.cycles.instructions) /
+                                                static_cast<double>(cycles)),
+        BranchWord(sum.kind), NameOf(sum));
+  }
+
+  const BranchesView& view_;
+  std::string& out_;
+};
+
+}  // namespace
+
+void PrintBranchesText(const BranchesView& view, Output& output) {
+  TextWriter(view, output.buffer()).Write();
+  output.Commit();
+}
+
+}  // namespace flowback::cli

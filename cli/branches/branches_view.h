@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// What `branches` prints, and the names in it.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "cli/reading/opened_recording.h"
+#include "cli/text/output.h"
+#include "flowback/replay/source_lines.h"
+#include "flowback/replay/symbolizer.h"
+#include "replay/branches/branch_sums.h"
+
+namespace flowback::cli {
+
+struct BranchesView {
+  const BranchReport& report;
+  const OpenedRecording& opened;
+  RecordedNames& names;
+  size_t top = 20;
+
+  bool samples() const { return opened.source()->samples(); }
+  // The path that the recording has for an object.
+  std::string_view ObjectOf(const CodePlace& place) const {
+    if (place.object == CodePlace::kNoObject) return {};
+    return opened.RecordedPath(report.objects[place.object]);
+  }
+};
+
+void PrintBranchesText(const BranchesView& view, Output& output);
+void PrintBranchesJson(const BranchesView& view, Output& output);
+
+}  // namespace flowback::cli

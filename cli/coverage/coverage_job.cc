@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+#include "cli/coverage/coverage_job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "cli/coverage/coverage_words.h"
+#include "cli/coverage/part_output.h"
+#include "cli/coverage/source_reader.h"
+#include "cli/reading/reader_output.h"
+#include "cli/reading/stream_report.h"
+#include "flowback/capture/open.h"
+#include "flowback/replay/coverage_parts.h"
+
+namespace flowback::cli {
+
+int CoverageJob::Run() {
+  if (int status = AddInput(options_.reader); status != kDone) return status;
+  for (const std::string& path : options_.more) {
+    ReaderOptions reader = options_.reader;
+    reader.open.input = path;
+    if (int status = AddInput(reader); status != kDone) return status;
+  }
+  return Finish();
+}
+
+int CoverageJob::Finish() {
+  if (Status saved = Save(); !saved) return Report(saved.error());
+  const int status = options_.by_thread ? kDone : WriteReport();
+  if (Status written = output_->Finish(); !written) return Report(written.error());
+  return status != kDone ? status : losses_;
+}
+
+// A part that was asked for is there even where the report fails.
+Status CoverageJob::Save() const {
+  return options_.save.empty() ? Status() : WritePart(counts_, options_.save);
+}
+
+int CoverageJob::AddPart(const std::string& path) {
+  Result<CoverageCounts> part = ReadPart(path);
+  if (!part) return Report(part.error());
+  if (!output_) {
+    Result<Output> output =
+        Output::Open(options_.reader.output, [](const std::string&) { return Status(); });
+    if (!output) return Report(output.error());
+    output_.emplace(*std::move(output));
+  }
+  counts_.Add(*part);
+  return kDone;
+}
+
+int CoverageJob::AddInput(const ReaderOptions& reader) {
+  if (LooksLikePart(reader.open.input)) return AddPart(reader.open.input);
+  Result<Recording> recording = OpenInput(reader);
+  if (!recording) return Report(recording.error(), reader.InputName());
+  WarnOfDamage(*recording);
+  CountedInput input(reader, std::move(*recording));
+  if (Status status = input.Prepare(); !status) return Report(status.error());
+  if (Status status = input.SelectThreads(); !status) return Report(status.error());
+  if (Status status = OpenOutput(reader, input.opened().recording(), &input.opened().code());
+      !status)
+    return Report(status.error());
+  return CountInput(reader, input);
+}
+
+Status CoverageJob::OpenOutput(const ReaderOptions& reader, const Recording& recording,
+                               const RecordingCode* code) {
+  if (output_) return CheckMayOverwrite(reader.output, "the output", reader, recording, code);
+  Result<Output> output = cli::OpenOutput(reader, recording, code);
+  if (!output) return Fail(output.error());
+  output_.emplace(*std::move(output));
+  return {};
+}
+
+int CoverageJob::CountInput(const ReaderOptions& reader, CountedInput& input) {
+  UseFilesOf(input);
+  if (options_.by_thread) {
+    if (int status = WriteThreads(input); status != kDone) return status;
+  } else {
+    Result<CoverageCounts> counts = input.Count();
+    if (!counts) return Report(counts.error(), reader.InputName());
+    if (Status whole = input.opened().CheckInputs(); !whole) return Report(whole.error());
+    counts_.Add(*counts);
+  }
+  const int status = input.Finish();
+  if (status != kFinishedWithLosses && status != kImageIsMissing) return status;
+  losses_ = status;
+  return kDone;
+}
+
+// A process's recording has the files that ran by a link, which goes with it.
+void CoverageJob::UseFilesOf(const CountedInput& input) {
+  for (const ImageStatus& image : input.opened().code().images()) {
+    if (!image.usable) continue;
+    std::error_code error;
+    std::string file = std::filesystem::canonical(image.file, error).string();
+    if (error) file = image.file;
+    if (known_files_.insert(file).second) search_.files.push_back(file);
+  }
+}
+
+int CoverageJob::WriteThreads(CountedInput& input) {
+  const Result<std::vector<CoverageCounts>> counts = input.CountThreads();
+  if (!counts) return Report(counts.error());
+  SourceLines lines(search_);
+  for (size_t i = 0; i < counts->size(); ++i) {
+    output_->Write(fmt::format("thread {}\n", input.NameOf(input.threads()[i])));
+    Write(ReportOf((*counts)[i], lines), (*counts)[i], lines);
+    output_->Write("\n");
+  }
+  return kDone;
+}
+
+Status CoverageJob::AddProcess(const std::string& recording) {
+  ReaderOptions reader = options_.reader;
+  reader.open.input = recording;
+  Result<Recording> opened = OpenInput(reader);
+  if (!opened) return Fail(opened.error());
+  if (opened->streams.empty()) return {};
+  CountedInput input(reader, std::move(*opened), false);
+  if (Status status = input.Prepare(); !status) return status;
+  if (!input.HasSelected()) return {};
+  const Result<CoverageCounts> counts = input.Count();
+  if (!counts) return Fail(counts.error());
+  if (Status whole = input.opened().CheckInputs(); !whole) return whole;
+  counts_.Add(*counts);
+  ++counted_processes_;
+  UseFilesOf(input);
+  input.KeepBlocks();
+  process_losses_.Add(input.opened().losses());
+  for (const ImageStatus* image :
+       input.opened().losses().images().Missed(input.opened().code().images()))
+    missing_images_.insert(image->path);
+  return {};
+}
+
+int CoverageJob::RunOfProcesses(uint64_t unrecorded) {
+  if (Status selected = CheckSelected(); !selected) return Report(selected.error());
+  if (Status opened = OpenOutput(options_.reader, Recording(), nullptr); !opened)
+    return Report(opened.error());
+  counts_.recordings = 1;  // whatever they were told in
+  counts_.AddLoss(Name(LossCause::kRecordsLost), unrecorded);
+  process_losses_.AddUnrecorded(unrecorded);
+  WarnOfProcesses();
+  losses_ = process_losses_.Status(options_.reader.strict);
+  return Finish();
+}
+
+Status CoverageJob::CheckSelected() const {
+  if (counted_processes_ != 0) return {};
+  return Fail(
+      Error(ErrorCode::kUsage, "--tid, --comm and --cpu-list leave none of the command's processes")
+          .Remedy("--comm NAME, with the name of a program"));
+}
+
+void CoverageJob::WarnOfProcesses() const {
+  process_losses_.Warn("coverage");
+  if (missing_images_.empty()) return;
+  constexpr size_t kNamed = 5;
+  std::string names;
+  size_t count = 0;
+  for (const std::string& path : missing_images_)
+    if (++count <= kNamed) names += (names.empty() ? "" : ", ") + path;
+  if (count > kNamed) names += fmt::format(", and {} more", count - kNamed);
+  Warn(fmt::format("coverage: no code image of {}", names));
+}
+
+CoverageReport CoverageJob::ReportOf(const CoverageCounts& counts, SourceLines& lines) const {
+  const CoverageSources sources{
+      .open = [this](const ObjectId& id) { return ObjectImage::Find(id, search_); },
+      .search = search_,
+      .lines = &lines};
+  return CoverageReport::Of(counts, sources, ChoiceOf(options_));
+}
+
+void CoverageJob::Write(const CoverageReport& report, const CoverageCounts& counts,
+                        SourceLines& lines, const CoverageChanges* changes) {
+  const CoverageView view{.report = report,
+                          .counts = counts,
+                          .lines = &lines,
+                          .source_root = options_.source_root,
+                          .rows = options_.top,
+                          .sort = options_.sort,
+                          .changes = changes};
+  options_.writer->write(view, *output_);
+}
+
+int CoverageJob::WriteReport() {
+  SourceLines lines(search_);
+  const CoverageReport report = ReportOf(counts_, lines);
+  if (options_.baseline.empty()) {
+    Write(report, counts_, lines);
+  } else {
+    const Result<CoverageCounts> old = ReadPart(options_.baseline);
+    if (!old) return Report(old.error());
+    const CoverageChanges changes = CoverageChanges::Between(ReportOf(*old, lines), report);
+    Write(report, counts_, lines, &changes);
+  }
+  for (const std::string& problem : lines.Problems()) Warn(problem);
+  WarnOfSources(report);
+  if (options_.pattern && std::ranges::all_of(report.objects, [](const ObjectCoverage& object) {
+        return object.functions.empty();
+      }))
+    Warn(fmt::format("--function {}: no object has such a function", options_.function),
+         {"its name as the report prints it, a pattern ('str*'), or a regular expression "
+          "('/^str/')"});
+  if (options_.reader.strict && report.shares.instructions.unknown != 0)
+    losses_ = kFinishedWithLosses;
+  return CheckGoal(report);
+}
+
+// Lines of a source that was changed since it was compiled are not those that ran.
+void CoverageJob::WarnOfSources(const CoverageReport& report) const {
+  const SourceReader reader(options_.source_root);
+  std::set<std::pair<uint32_t, const ObjectCoverage*>> looked_at;
+  for (const ObjectCoverage& object : report.objects) {
+    if (object.image == nullptr) continue;
+    for (const FunctionCoverage& function : object.functions) {
+      if (function.at.line == 0 || !looked_at.insert({function.at.file, &object}).second) continue;
+      const std::string source = reader.Find(report.files[function.at.file]);
+      if (!source.empty() && IsNewer(source, object.image->file()))
+        Warn(fmt::format("{} was changed after {} was built: its lines may be others", source,
+                         object.image->file()),
+             {"--source-root with the source that it was built of"});
+    }
+  }
+}
+
+int CoverageJob::CheckGoal(const CoverageReport& report) const {
+  if (!options_.goal) return kDone;
+  const CoverageShare& share = ShareFor(*options_.goal, report.shares);
+  const double percent = PercentNumber(share);
+  if (percent >= options_.goal->percent) return kDone;
+  Warn(fmt::format("{:.1f} % of the {} were executed, less than {} %", percent,
+                   NameFor(*options_.goal, report.shares), options_.goal->percent));
+  return kFailed;
+}
+
+}  // namespace flowback::cli

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// One run of `flowback coverage`: inputs become one sum, and that a report.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "cli/coverage/counted_input.h"
+#include "cli/coverage/coverage_changes.h"
+#include "cli/coverage/coverage_options.h"
+#include "cli/text/output.h"
+#include "cli/text/status.h"
+#include "flowback/replay/coverage_counts.h"
+#include "flowback/replay/source_lines.h"
+
+namespace flowback::cli {
+
+// `options` must outlive it.
+class CoverageJob {
+ public:
+  explicit CoverageJob(const CoverageOptions& options)
+      : options_(options), search_(options.reader.search) {}
+
+  // All that the options name. Returns the exit status.
+  int Run();
+
+  // Instead: the recordings of a command's processes, one after the other, of which none is needed
+  // any more afterwards but the files that ran. Errors: what keeps one from being counted.
+  Status AddProcess(const std::string& recording);
+  // The report on them. `unrecorded`: RecordSummary's.
+  int RunOfProcesses(uint64_t unrecorded);
+
+ private:
+  // Each returns an exit status. What is not kDone ends the work, but for losses.
+  int AddInput(const ReaderOptions& reader);
+  int AddPart(const std::string& path);
+  int CountInput(const ReaderOptions& reader, CountedInput& input);
+  int Finish();
+  int WriteReport();
+  int WriteThreads(CountedInput& input);
+  Status Save() const;
+  Status OpenOutput(const ReaderOptions& reader, const Recording& recording,
+                    const RecordingCode* code);
+  Status CheckSelected() const;
+  CoverageReport ReportOf(const CoverageCounts& counts, SourceLines& lines) const;
+  void Write(const CoverageReport& report, const CoverageCounts& counts, SourceLines& lines,
+             const CoverageChanges* changes = nullptr);
+  void WarnOfSources(const CoverageReport& report) const;
+  int CheckGoal(const CoverageReport& report) const;
+  void UseFilesOf(const CountedInput& input);
+  void WarnOfProcesses() const;
+
+  const CoverageOptions& options_;
+  ImageSearch search_;  // with the files that decoding used
+  std::set<std::string> known_files_;
+  CoverageCounts counts_;
+  std::optional<Output> output_;
+  int losses_ = kDone;
+
+  // Of all processes of a command.
+  LossTally process_losses_;
+  std::set<std::string> missing_images_;
+  uint64_t counted_processes_ = 0;
+};
+
+}  // namespace flowback::cli

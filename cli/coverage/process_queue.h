@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// Recordings of processes on their way to being counted: in a thread of its own, one after the
+// other, while the command goes on; then they are thrown away.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "flowback/base/error.h"
+
+namespace flowback::cli {
+
+class ProcessQueue {
+ public:
+  // Called by the thread of the queue.
+  using Count = std::function<Status(const std::string& recording)>;
+
+  explicit ProcessQueue(Count count);
+  ~ProcessQueue();
+  ProcessQueue(const ProcessQueue&) = delete;
+  ProcessQueue& operator=(const ProcessQueue&) = delete;
+
+  // A recording in a folder of its own. Waits while many, or much, waits to be counted: a command
+  // whose processes come faster than that has to wait as well. Errors: what counting met; what
+  // comes behind that is thrown away.
+  Status Put(const std::string& recording);
+  // Waits until all are counted. Throws what counting threw.
+  Status Finish();
+
+ private:
+  struct Waiting {
+    std::string recording;
+    uint64_t bytes = 0;
+  };
+
+  bool IsFull() const { return waiting_.size() >= kMostWaiting || waiting_bytes_ >= kMostBytes; }
+  void Work();
+  void CountOne(const std::string& recording);
+
+  static constexpr size_t kMostWaiting = 64;
+  static constexpr uint64_t kMostBytes = uint64_t{64} << 20;
+
+  const Count count_;
+  std::mutex mutex_;  // over what follows
+  std::condition_variable changed_;
+  std::deque<Waiting> waiting_;
+  uint64_t waiting_bytes_ = 0;
+  bool ends_ = false;
+  bool failed_ = false;
+  Status status_;
+  std::exception_ptr thrown_;
+  std::thread thread_;
+};
+
+}  // namespace flowback::cli

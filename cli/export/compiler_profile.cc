@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include "cli/export/compiler_profile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "cli/branches/branch_totals.h"
+#include "cli/text/status.h"
+#include "flowback/replay/object_image.h"
+
+namespace flowback::cli {
+namespace {
+
+std::string_view LastPartOf(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+bool IsNamed(const std::string& wanted, std::string_view path) {
+  return wanted.empty() || wanted == path || wanted == LastPartOf(path);
+}
+
+// How often a range of its code ran; 0 for what was not asked for, or is no file.
+std::vector<uint64_t> RunsOf(const BranchReport& report, const ExportInput& input) {
+  std::vector<uint64_t> runs(report.objects.size());
+  for (const RangeSum& range : report.ranges)
+    if (range.begin.object != CodePlace::kNoObject) runs[range.begin.object] += range.times;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const std::string_view path = input.opened.RecordedPath(report.objects[i]);
+    if (!path.starts_with('/') || !IsNamed(input.object, path)) runs[i] = 0;
+  }
+  return runs;
+}
+
+// Addresses of places in one file.
+class Addresses {
+ public:
+  Addresses(uint32_t object, const ObjectImage& image) : object_(object), image_(image) {}
+
+  std::optional<uint64_t> Of(const CodePlace& place) const {
+    if (place.object != object_) return std::nullopt;
+    return image_.AddressOf(place.offset);
+  }
+
+ private:
+  uint32_t object_;
+  const ObjectImage& image_;
+};
+
+void AddRanges(const BranchReport& report, const Addresses& addresses, CompilerProfile& profile) {
+  for (const RangeSum& range : report.ranges) {
+    const auto begin = addresses.Of(range.begin);
+    const auto end = addresses.Of(range.end);
+    if (begin && end) profile.ranges.push_back({*begin, *end, range.times});
+  }
+}
+
+void AddBranches(const BranchReport& report, const Addresses& addresses, CompilerProfile& profile) {
+  for (const BranchSum& sum : report.branches) {
+    const auto from = addresses.Of(sum.place);
+    for (const auto& [place, edge] : sum.edges) {
+      const auto to = addresses.Of(place);
+      if (from || to)
+        profile.branches.push_back(
+            {from.value_or(0), to.value_or(0), edge.times, edge.wrong, !from, !to});
+    }
+  }
+}
+
+}  // namespace
+
+Result<CompilerProfile> MakeCompilerProfile(const ExportInput& input) {
+  const Result<BranchReport> report = SumBranches(input.opened, "export");
+  if (!report) return Fail(report.error());
+  const std::vector<uint64_t> runs = RunsOf(*report, input);
+  const auto most = std::ranges::max_element(runs);
+  if (most == runs.end() || *most == 0)
+    return Fail(
+        Error(ErrorCode::kUsage, input.object.empty()
+                                     ? std::string("export: no code of a file ran in a line")
+                                     : "export: no code of '" + input.object + "' ran in a line")
+            .Remedy("--object with a file that `flowback info` shows as found"));
+  const auto number = static_cast<uint32_t>(most - runs.begin());
+  CompilerProfile profile;
+  profile.object = input.opened.RecordedPath(report->objects[number]);
+  const Result<ObjectImage> image =
+      ObjectImage::Open({.path = profile.object, .build_id = {}}, report->objects[number]);
+  if (!image) return Fail(image.error());
+  const std::vector<CodeMapping> mappings = image->space().mappings();
+  if (!mappings.empty()) profile.text_base = mappings.front().address;
+  const Addresses addresses(number, *image);
+  AddRanges(*report, addresses, profile);
+  AddBranches(*report, addresses, profile);
+  if (input.object.empty())
+    Warn(fmt::format("the profile is of {}, in which most ran; --object names another",
+                     profile.object));
+  return profile;
+}
+
+}  // namespace flowback::cli

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// `flowback export`: what a recording tells, in another program's format.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/branches/branch_totals.h"
+#include "cli/command.h"
+#include "cli/export/export_formats.h"
+#include "cli/options/arguments.h"
+#include "cli/reading/reader_options.h"
+#include "cli/reading/reading_job.h"
+#include "cli/text/status.h"
+
+namespace flowback::cli {
+namespace {
+
+struct ExportOptions {
+  ReaderOptions reader;
+  std::string format;
+  std::string object;
+};
+
+class ExportJob final : public ReadingJob {
+ public:
+  ExportJob(const ExportOptions& options, Recording recording)
+      : ReadingJob(options.reader, std::move(recording)), options_(options) {}
+
+ private:
+  Status Prepare() override { return PrepareBranches(opened_); }
+  Status Run(Output& output) override {
+    const Result<const ExportFormat*> format = FindExportFormat(options_.format);
+    if (!format) return Fail(format.error());
+    return (*format)->write({opened_, options_.object}, output);
+  }
+
+  const ExportOptions& options_;
+};
+
+}  // namespace
+
+int RunExport(const Arguments& arguments) {
+  CLI::App app("Writes what a recording tells in another program's format.", "flowback export");
+  ExportOptions options;
+  ReaderWords words;
+  AddReaderOptions(app, options.reader, words);
+  std::string formats;
+  for (const ExportFormat& format : ExportFormats())
+    formats += fmt::format("{}{} ({})", formats.empty() ? "" : ", ", format.name, format.summary);
+  app.add_option("--to", options.format, "the format: " + formats);
+  app.add_option("--object", options.object,
+                 "the file of code that a profile is of: its path or its last part");
+  for (const char* option : {"--time", "--json"})
+    app.get_option(option)->group(
+        "");  // not listed: they are known only to say that they do not apply
+  if (const std::optional<int> status = Parse(app, arguments)) return *status;
+  if (Status status = Understand(words, options.reader); !status) return Report(status.error());
+  if (const auto format = FindExportFormat(options.format); !format) return Report(format.error());
+  if (!options.reader.time.empty() || options.reader.json)
+    return Report(Error(ErrorCode::kUsage,
+                        "export writes the whole recording in the format that --to names: "
+                        "--time and --json do not apply")
+                      .Remedy("flowback branches --json tells the same as JSON lines"));
+  return RunReadingJob<ExportJob>(options.reader, options);
+}
+
+}  // namespace flowback::cli

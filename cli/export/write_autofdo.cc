@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// AutoFDO's text profile, and llvm-profgen's, which is the same without its second part, and with
+// addresses counted from where the file's code begins:
+//
+//   2                     so many ranges of code
+//   1910-191b:31          first and last instruction, times
+//   1940-194d:341
+//   0                     addresses of samples: none, as they tell nothing that branches do not
+//   1                     so many branches
+//   194d->1940:353
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "cli/export/compiler_profile.h"
+
+namespace flowback::cli {
+namespace {
+
+void WriteRanges(const CompilerProfile& profile, uint64_t base, std::string& out) {
+  fmt::format_to(std::back_inserter(out), "{}\n", profile.ranges.size());
+  for (const ProfileRange& range : profile.ranges)
+    fmt::format_to(std::back_inserter(out), "{:x}-{:x}:{}\n", range.begin - base, range.end - base,
+                   range.times);
+}
+
+// Those within the file: others say nothing about its code.
+void WriteBranches(const CompilerProfile& profile, uint64_t base, std::string& out) {
+  const auto is_inside = [](const ProfileBranch& branch) {
+    return !branch.from_outside && !branch.to_outside;
+  };
+  fmt::format_to(std::back_inserter(out), "{}\n",
+                 std::ranges::count_if(profile.branches, is_inside));
+  for (const ProfileBranch& branch : profile.branches)
+    if (is_inside(branch))
+      fmt::format_to(std::back_inserter(out), "{:x}->{:x}:{}\n", branch.from - base,
+                     branch.to - base, branch.times);
+}
+
+}  // namespace
+
+Status WriteAutoFdo(const ExportInput& input, Output& output) {
+  const Result<CompilerProfile> profile = MakeCompilerProfile(input);
+  if (!profile) return Fail(profile.error());
+  WriteRanges(*profile, 0, output.buffer());
+  output.buffer() += "0\n";
+  WriteBranches(*profile, 0, output.buffer());
+  output.Commit();
+  return {};
+}
+
+Status WriteLlvmRaw(const ExportInput& input, Output& output) {
+  const Result<CompilerProfile> profile = MakeCompilerProfile(input);
+  if (!profile) return Fail(profile.error());
+  WriteRanges(*profile, profile->text_base, output.buffer());
+  WriteBranches(*profile, profile->text_base, output.buffer());
+  output.Commit();
+  return {};
+}
+
+}  // namespace flowback::cli

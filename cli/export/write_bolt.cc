@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// BOLT's pre-aggregated profile: a line for each branch, `B FROM TO TIMES WRONG`, and for each
+// range of code, `F FIRST LAST TIMES`. Places outside of the file are X:0.
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "cli/export/compiler_profile.h"
+
+namespace flowback::cli {
+namespace {
+
+std::string PlaceText(uint64_t address, bool outside) {
+  return outside ? "X:0" : fmt::format("{:x}", address);
+}
+
+}  // namespace
+
+Status WriteBolt(const ExportInput& input, Output& output) {
+  const Result<CompilerProfile> profile = MakeCompilerProfile(input);
+  if (!profile) return Fail(profile.error());
+  auto out = std::back_inserter(output.buffer());
+  for (const ProfileBranch& branch : profile->branches)
+    fmt::format_to(out, "B {} {} {} {}\n", PlaceText(branch.from, branch.from_outside),
+                   PlaceText(branch.to, branch.to_outside), branch.times, branch.wrong);
+  for (const ProfileRange& range : profile->ranges)
+    fmt::format_to(out, "F {:x} {:x} {}\n", range.begin, range.end, range.times);
+  output.Commit();
+  return {};
+}
+
+}  // namespace flowback::cli

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+#include "cli/reading/reading_job.h"
+
+#include "cli/text/terminal_session.h"
+
+namespace flowback::cli {
+
+int ReadingJob::Execute() {
+  // An error of these two names the file that it is about.
+  if (Status status = Prepare(); !status) return Report(status.error());
+  Result<Output> output = opened_.OpenOutput(OutputPath());
+  if (!output) return Report(output.error());
+  const Status status = Run(*output);
+  return Finish(*output, status);
+}
+
+int ReadingJob::Finish(Output& output, const Status& status) {
+  if (Status written = output.Finish(); !written) return Report(written.error());
+  if (output.closed()) return kDone;
+  for (const std::string& problem : names_.lines.Problems()) Warn(problem);
+  opened_.TellMissing();
+  opened_.Keep([this] {
+    names_.lines.Keep();
+    Keep();
+  });
+  if (IsVerbose()) TellHow();
+  if (!status) return Report(status.error(), opened_.InputName());
+  if (opened_.recording().refusal) return Report(*opened_.recording().refusal);
+  WarnOfResult();
+  return opened_.ExitStatus();
+}
+
+}  // namespace flowback::cli

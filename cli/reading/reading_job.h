@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// One run of a command that reads one recording and writes what it is about.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "cli/reading/opened_recording.h"
+#include "cli/reading/reader_options.h"
+#include "cli/reading/stream_report.h"
+#include "cli/text/output.h"
+#include "cli/text/status.h"
+#include "flowback/base/error.h"
+#include "flowback/model/recording.h"
+
+namespace flowback::cli {
+
+class ReadingJob {
+ public:
+  // `options` must outlive it.
+  ReadingJob(const ReaderOptions& options, Recording recording)
+      : opened_(options, std::move(recording)), names_(opened_) {}
+  virtual ~ReadingJob() = default;
+
+  // From the opened file to the exit status.
+  int Execute();
+
+ protected:
+  // The steps of opening (opened_recording.h), with the command's own between them. Errors: what
+  // keeps it from the work, before anything is written.
+  virtual Status Prepare() = 0;
+  // Where it writes; empty: where the options say.
+  virtual std::string OutputPath() const { return {}; }
+  // Errors: what keeps it from going on; what came before it has been written.
+  virtual Status Run(Output& output) = 0;
+  // Keeps for later commands what this one made. All is written: nobody waits for it.
+  virtual void Keep() const {}
+  // What --verbose asks for.
+  virtual void TellHow() const {}
+  // What is odd about a result that came about without an error.
+  virtual void WarnOfResult() {}
+
+  OpenedRecording opened_;
+  RecordedNames names_;
+
+ private:
+  int Finish(Output& output, const Status& status);
+};
+
+// Opens the options' input and runs a `Job(options..., recording)`; returns the exit status.
+template <class Job, class... Options>
+int RunReadingJob(const ReaderOptions& reader, const Options&... options) {
+  Result<Recording> recording = OpenInput(reader);
+  if (!recording) return Report(recording.error(), reader.InputName());
+  WarnOfDamage(*recording);
+  return Job(options..., std::move(*recording)).Execute();
+}
+
+}  // namespace flowback::cli

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// What a stream of branch stacks tells without the code.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "flowback/decode/stream_index.h"
+#include "flowback/model/branch_records.h"
+#include "flowback/model/recording.h"
+
+namespace flowback::branch_stack {
+
+// "COND", "EMPTY", ...: what `info` counts and `--as packets` prints. Lives forever.
+std::string_view NameOf(const BranchRecord& record);
+
+// As TraceSource has them; times in ticks.
+std::shared_ptr<const StreamIndex> IndexStream(const Stream& stream);
+void VisitPauses(const Stream& stream, const std::function<bool(const Pause&)>& visit);
+// A stack's begin at or before `offset`.
+uint64_t StackBefore(const Stream& stream, uint64_t offset);
+// Of the first record at or behind `offset`, up to `end`, that has one; 0: none has.
+uint64_t FirstTime(const Stream& stream, uint64_t offset, uint64_t end);
+TscInterval Times(const Stream& stream);
+
+}  // namespace flowback::branch_stack

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+// How often each branch was taken and where it led, how often its prediction was wrong, how many
+// cycles it took to come there, and which code ran in a line from one branch to the next.
+//
+//   401000 ... jne 401000 ... jmp 401080        branch 40100a  taken 9, not taken 1
+//                                               range  401000 to 40100a   9 times
+//                                               range  401000 to 401012   once
+//
+// Code is the same wherever it was mapped: sums are by file and offset in it.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "flowback/model/execution.h"
+#include "flowback/model/flow_place.h"
+#include "flowback/replay/player.h"
+
+namespace flowback {
+
+// An instruction in a file, or, where no file's code is there, at an address.
+struct CodePlace {
+  static constexpr uint32_t kNoObject = ~uint32_t{0};
+
+  uint32_t object = kNoObject;  // its number in BranchReport::objects
+  uint64_t offset = 0;          // in the file; an address where it is in none
+  friend auto operator<=>(const CodePlace&, const CodePlace&) = default;
+};
+
+// Cycles from the branch before, as far as the hardware told them.
+struct CycleSums {
+  std::map<uint32_t, uint64_t> exact;  // how often it was so many
+  uint64_t at_least = 0;               // how often it was more than the counter holds
+  uint64_t instructions = 0;           // that executed in the cycles of `exact`
+
+  uint64_t count() const;
+  uint64_t sum() const;  // of `exact`
+  // The smallest number that this share of `exact` (0 to 1) does not pass; 0: there is none.
+  uint32_t Quantile(double share) const;
+  void Add(const CycleSums& other);
+};
+
+// A branch that was taken to one place.
+struct BranchEdge {
+  uint64_t times = 0;
+  uint64_t right = 0;  // of them predicted so; where that is told
+  uint64_t wrong = 0;
+  CycleSums cycles;
+
+  void Add(const BranchEdge& other);
+};
+
+struct BranchSum {
+  CodePlace place;
+  InstructionClass kind = InstructionClass::kOther;
+  uint64_t not_taken = 0;                 // of conditional ones
+  std::map<CodePlace, BranchEdge> edges;  // by where they led
+  BranchEdge taken;                       // all of them
+  const AddressSpace* space = nullptr;    // one that has it, and where
+  uint64_t address = 0;
+
+  uint64_t executed() const { return taken.times + not_taken; }
+};
+
+// Code that ran in a line, from where a branch led to the next one that was taken.
+struct RangeSum {
+  CodePlace begin;  // of the first and of the last instruction
+  CodePlace end;
+  uint64_t times = 0;
+};
+
+struct BranchReport {
+  std::vector<std::string> objects;  // files as they were opened
+  std::vector<BranchSum> branches;   // by place
+  std::vector<RangeSum> ranges;      // by begin, then end
+};
+
+// Is played threads' flow.
+class BranchSums final : public PlayConsumer {
+ public:
+  void OnThreadBegin(const ThreadFlow&, size_t) override { Interrupt(); }
+  void OnBlock(const BlockRun& run) override;
+  void OnEvent(const TraceEvent& event) override;
+  void OnLoss(const DataLoss&) override { Interrupt(); }
+  void OnUnknown(const UnknownFlow&) override { Interrupt(); }
+
+  // The spaces must still be there.
+  BranchReport Take() const;
+
+ private:
+  struct Pair {
+    const AddressSpace* space = nullptr;
+    uint64_t from = 0;
+    uint64_t to = 0;
+    bool operator==(const Pair&) const = default;
+  };
+  struct PairHash {
+    size_t operator()(const Pair& pair) const {
+      constexpr uint64_t kMix = 0x9e3779b97f4a7c15;
+      const uint64_t mixed =
+          (pair.from * kMix ^ pair.to) * kMix ^ reinterpret_cast<uintptr_t>(pair.space);
+      return mixed ^ mixed >> 32;
+    }
+  };
+  struct Edge {
+    BranchEdge sum;
+    InstructionClass kind{};
+  };
+
+  void Interrupt();
+  void AddCycles(const BranchFacts& facts, CycleSums& cycles) const;
+
+  std::unordered_map<Pair, Edge, PairHash> edges_;
+  std::unordered_map<Pair, uint64_t, PairHash> not_taken_;  // `to` is not used
+  std::unordered_map<Pair, uint64_t, PairHash> ranges_;
+  FlowPlace place_;             // where control stands
+  bool behind_branch_ = false;  // a branch that was taken led there
+  uint64_t line_ = 0;           // where the code in a line began; 0: not known
+  uint64_t instructions_ = 0;   // in it so far
+};
+
+}  // namespace flowback

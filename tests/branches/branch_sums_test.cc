@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// Sums of branches, of flow that is made by hand.
+#include "replay/branches/branch_sums.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <vector>
+
+namespace flowback {
+namespace {
+
+constexpr std::array<uint8_t, 8> kLengths = {1, 1, 1, 1, 1, 1, 1, 1};
+
+BlockRun Run(uint64_t begin, size_t count, BlockExit exit, uint64_t next, InstructionClass last,
+             BranchFacts facts = {}) {
+  BlockRun run;
+  run.address = begin;
+  run.lengths = std::span(kLengths).first(count);
+  run.exit = exit;
+  run.next = next;
+  run.last = last;
+  run.branch = facts;
+  return run;
+}
+BlockRun Taken(uint64_t begin, size_t count, uint64_t next, BranchFacts facts = {}) {
+  return Run(begin, count, BlockExit::kTaken, next, InstructionClass::kConditional, facts);
+}
+BlockRun NotTaken(uint64_t begin, size_t count) {
+  return Run(begin, count, BlockExit::kNotTaken, begin + count, InstructionClass::kConditional);
+}
+BranchFacts Cycles(uint32_t cycles, bool wrong = false) {
+  return {cycles, BranchFacts::Cycles::kExact,
+          wrong ? BranchFacts::Prediction::kWrong : BranchFacts::Prediction::kRight};
+}
+
+const BranchSum& At(const BranchReport& report, uint64_t address) {
+  for (const BranchSum& sum : report.branches)
+    if (sum.address == address) return sum;
+  static const BranchSum none;
+  ADD_FAILURE() << "no branch at " << address;
+  return none;
+}
+
+TEST(BranchSums, DirectionsTargetsAndRanges) {
+  BranchSums sums;
+  for (int i = 0; i < 3; ++i) sums.OnBlock(Taken(0x1000, 4, 0x1000));
+  sums.OnBlock(NotTaken(0x1000, 4));
+  sums.OnBlock(Taken(0x1004, 2, 0x2000));
+  const BranchReport report = sums.Take();
+  const BranchSum& loop = At(report, 0x1003);
+  EXPECT_EQ(loop.taken.times, 3u);
+  EXPECT_EQ(loop.not_taken, 1u);
+  EXPECT_EQ(loop.executed(), 4u);
+  EXPECT_EQ(loop.edges.size(), 1u);
+  EXPECT_EQ(At(report, 0x1005).edges.begin()->first.offset, 0x2000u);
+  // Where the first one began is not known.
+  ASSERT_EQ(report.ranges.size(), 2u);
+  EXPECT_EQ(report.ranges[0].end.offset, 0x1003u);
+  EXPECT_EQ(report.ranges[0].times, 2u);
+  EXPECT_EQ(report.ranges[1].begin.offset, 0x1000u);
+  EXPECT_EQ(report.ranges[1].end.offset, 0x1005u);
+  EXPECT_EQ(report.ranges[1].times, 1u);
+}
+
+TEST(BranchSums, PredictionsAndCyclesOfWholeLinesOnly) {
+  BranchSums sums;
+  sums.OnBlock(Taken(0x1000, 4, 0x1000, Cycles(100)));  // what ran in these is not known
+  sums.OnBlock(Taken(0x1000, 4, 0x1000, Cycles(2)));
+  sums.OnBlock(NotTaken(0x1000, 4));
+  sums.OnBlock(Taken(0x1004, 2, 0x1000, Cycles(3)));
+  sums.OnBlock(Taken(0x1000, 4, 0x1000, Cycles(8, true)));
+  const BranchReport report = sums.Take();
+  const BranchEdge& loop = At(report, 0x1003).taken;
+  EXPECT_EQ(loop.right, 2u);
+  EXPECT_EQ(loop.wrong, 1u);
+  EXPECT_EQ(loop.cycles.count(), 2u);
+  EXPECT_EQ(loop.cycles.sum(), 10u);
+  EXPECT_EQ(loop.cycles.instructions, 8u);
+  EXPECT_EQ(loop.cycles.Quantile(0.5), 2u);
+  EXPECT_EQ(loop.cycles.Quantile(0.9), 8u);
+  EXPECT_EQ(At(report, 0x1005).taken.cycles.instructions, 6u);
+}
+
+TEST(BranchSums, MoreThanTheCounterHoldsIsNoNumber) {
+  BranchSums sums;
+  sums.OnBlock(Taken(0x1000, 4, 0x1000));
+  sums.OnBlock(Taken(0x1000, 4, 0x1000,
+                     {65535, BranchFacts::Cycles::kAtLeast, BranchFacts::Prediction::kNotTold}));
+  const BranchReport report = sums.Take();
+  EXPECT_EQ(report.branches[0].taken.cycles.at_least, 1u);
+  EXPECT_EQ(report.branches[0].taken.cycles.count(), 0u);
+  EXPECT_EQ(report.branches[0].taken.right + report.branches[0].taken.wrong, 0u);
+}
+
+// Nothing ran in a line across what is not known.
+TEST(BranchSums, UnknownLossesAndEventsEndALine) {
+  const std::vector<void (*)(BranchSums&)> interruptions = {
+      [](BranchSums& sums) {
+        UnknownFlow unknown;
+        unknown.to = 0x1000;
+        sums.OnUnknown(unknown);
+      },
+      [](BranchSums& sums) { sums.OnLoss({}); },
+      [](BranchSums& sums) {
+        TraceEvent event;
+        event.kind = EventKind::kInterrupted;
+        event.ip = 0x1000;
+        event.target = 0x1000;
+        sums.OnEvent(event);
+        event.kind = EventKind::kStarted;
+        sums.OnEvent(event);
+      },
+      [](BranchSums& sums) { sums.OnBlock(NotTaken(0x7000, 1)); },  // from nowhere
+  };
+  for (const auto interrupt : interruptions) {
+    BranchSums sums;
+    sums.OnBlock(Taken(0x1000, 4, 0x1000));
+    interrupt(sums);
+    sums.OnBlock(Taken(0x1000, 4, 0x1000));
+    EXPECT_TRUE(sums.Take().ranges.size() <= 1) << "at most from where an interrupt went";
+  }
+  BranchSums sums;
+  sums.OnBlock(Taken(0x1000, 4, 0x1000));
+  interruptions[1](sums);
+  sums.OnBlock(Taken(0x1000, 4, 0x1000));
+  EXPECT_TRUE(sums.Take().ranges.empty());
+}
+
+}  // namespace
+}  // namespace flowback

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: MIT
+// Samples with branch stacks in perf.data, written here field by field.
+#include <gtest/gtest.h>
+
+#include <bit>
+
+#include "base/hex.h"
+#include "capture/formats/perf_branch_stacks.h"
+#include "capture/formats/perf_layout.h"
+#include "flowback/model/branch_records.h"
+#include "tests/capture/temporary_file.h"
+#include "tests/support/perf_data_builder.h"
+#include "tests/support/perf_data_converter.h"
+
+namespace flowback {
+namespace {
+
+using namespace perf;
+using support::FieldWriter;
+using support::PerfDataBuilder;
+using Cycles = BranchFacts::Cycles;
+using Prediction = BranchFacts::Prediction;
+
+constexpr uint64_t kUsual = kSampleIp | kSampleTid | kSampleTime | kSamplePeriod;
+constexpr uint64_t kWrong = 1 << 0, kRight = 1 << 1, kInTransaction = 1 << 2, kAbort = 1 << 3;
+constexpr uint64_t CyclesOf(uint64_t count) { return count << 4; }
+constexpr uint64_t TypeOf(uint64_t type) { return type << 20; }
+constexpr uint64_t SpecOf(uint64_t spec) { return spec << 24; }
+constexpr uint64_t NewTypeOf(uint64_t type) { return type << 26; }
+constexpr uint64_t LevelOf(uint64_t level) { return level << 30; }
+
+struct Entry {
+  uint64_t from, to, flags;
+};
+
+// The newest first, as perf has them.
+FieldWriter SampleOf(uint32_t tid, uint64_t time, const std::vector<Entry>& entries,
+                     bool hardware_index = false, bool counters = false) {
+  FieldWriter body;
+  body.U64(0x401234).U32(42).U32(tid).U64(time).U64(7).U64(entries.size());
+  if (hardware_index) body.U64(3);
+  for (const Entry& entry : entries) body.U64(entry.from).U64(entry.to).U64(entry.flags);
+  for (size_t i = 0; counters && i < entries.size(); ++i) body.U64(i + 1);
+  return body;
+}
+
+PerfDataBuilder FileWith(uint64_t branch_sample_type) {
+  PerfDataBuilder file;
+  file.AddEvent({0, 0, kUsual | kSampleBranchStack, true, {}, branch_sample_type});
+  return file;
+}
+
+Recording Read(const PerfDataBuilder& file) {
+  auto recording = support::ReadBytes(file.Build());
+  EXPECT_TRUE(recording) << recording.error().message();
+  return recording ? *std::move(recording) : Recording();
+}
+
+std::vector<BranchRecord> RecordsOf(const Stream& stream) {
+  std::vector<BranchRecord> records;
+  for (uint64_t at = 0; at < stream.bytes.size(); at += kBranchRecordSize)
+    records.push_back(BranchRecordAt(stream.bytes, at));
+  return records;
+}
+
+BranchRecord Parsed(uint64_t flags) {
+  const FieldWriter entry = FieldWriter().U64(0x1000).U64(0x2000).U64(flags);
+  return ParseBranchEntry(entry.bytes, ByteOrder::kLittle);
+}
+
+TEST(BranchEntry, FlagsAreTold) {
+  EXPECT_EQ(Parsed(0).prediction, Prediction::kNotTold);
+  EXPECT_EQ(Parsed(kRight).prediction, Prediction::kRight);
+  EXPECT_EQ(Parsed(kWrong).prediction, Prediction::kWrong);
+  EXPECT_TRUE(Parsed(kInTransaction).in_transaction);
+  EXPECT_TRUE(Parsed(kAbort).aborted);
+  EXPECT_EQ(Parsed(SpecOf(0)).path, BranchRecord::Path::kNotTold);
+  EXPECT_TRUE(Parsed(SpecOf(1)).on_wrong_path());
+  EXPECT_EQ(Parsed(SpecOf(2)).path, BranchRecord::Path::kRight);
+  EXPECT_EQ(Parsed(SpecOf(3)).path, BranchRecord::Path::kRightSpeculative);
+  EXPECT_EQ(Parsed(LevelOf(1)).level, BranchRecord::Level::kUser);
+  EXPECT_EQ(Parsed(LevelOf(3)).level, BranchRecord::Level::kHypervisor);
+  EXPECT_EQ(Parsed(LevelOf(7)).level, BranchRecord::Level::kNotTold);
+  EXPECT_FALSE(Parsed(0).aborted || Parsed(0).in_transaction || Parsed(0).on_wrong_path());
+}
+
+// Drivers write 0 where the hardware does not count; the largest number stands for all above.
+TEST(BranchEntry, CyclesAreExactABoundOrUnknown) {
+  EXPECT_EQ(Parsed(CyclesOf(0)).cycles_told, Cycles::kNotTold);
+  EXPECT_EQ(Parsed(CyclesOf(12)).cycles_told, Cycles::kExact);
+  EXPECT_EQ(Parsed(CyclesOf(12)).cycles, 12u);
+  EXPECT_EQ(Parsed(CyclesOf(0xfffe)).cycles_told, Cycles::kExact);
+  EXPECT_EQ(Parsed(CyclesOf(0xffff)).cycles_told, Cycles::kAtLeast);
+  EXPECT_EQ(Parsed(CyclesOf(0xffff)).cycles, 0xffffu);
+}
+
+TEST(BranchEntry, KindsOldAndNew) {
+  EXPECT_EQ(Parsed(TypeOf(0)).kind, BranchKind::kNotTold);
+  EXPECT_EQ(Parsed(TypeOf(1)).kind, BranchKind::kConditional);
+  EXPECT_EQ(Parsed(TypeOf(6)).kind, BranchKind::kReturn);
+  EXPECT_EQ(Parsed(TypeOf(12)).kind, BranchKind::kInterrupt);
+  EXPECT_EQ(Parsed(TypeOf(14)).kind, BranchKind::kNotInTransaction);
+  EXPECT_EQ(Parsed(TypeOf(15)).kind, BranchKind::kAlignmentFault);
+  EXPECT_EQ(Parsed(TypeOf(15) | NewTypeOf(1)).kind, BranchKind::kDataFault);
+  EXPECT_EQ(Parsed(TypeOf(15) | NewTypeOf(7)).kind, BranchKind::kArchitecture5);
+  EXPECT_EQ(Parsed(TypeOf(15) | NewTypeOf(8)).kind, BranchKind::kNotTold);
+}
+
+// A big-endian compiler lays bit fields out from the other end.
+TEST(BranchEntry, OfABigEndianMachine) {
+  const uint64_t flags = uint64_t{1} << 62                         // predicted
+                         | uint64_t{300} << 44                     // cycles
+                         | uint64_t{5} << 40                       // type
+                         | uint64_t{1} << 38 | uint64_t{2} << 31;  // spec, priv
+  const FieldWriter entry = FieldWriter()
+                                .U64(std::byteswap(uint64_t{0x1000}))
+                                .U64(std::byteswap(uint64_t{0x2000}))
+                                .U64(std::byteswap(flags));
+  const BranchRecord record = ParseBranchEntry(entry.bytes, ByteOrder::kBig);
+  EXPECT_EQ(record.from, 0x1000u);
+  EXPECT_EQ(record.prediction, Prediction::kRight);
+  EXPECT_EQ(record.cycles, 300u);
+  EXPECT_EQ(record.kind, BranchKind::kIndirectCall);
+  EXPECT_TRUE(record.on_wrong_path());
+  EXPECT_EQ(record.level, BranchRecord::Level::kKernel);
+}
+
+TEST(BranchStacks, AreInProgramOrderByThread) {
+  PerfDataBuilder file = FileWith(kBranchAny | kBranchUser);
+  file.Record(kRecordSample, 0, SampleOf(42, 300, {{5, 6, kRight}}));
+  file.Record(kRecordSample, 0, SampleOf(43, 200, {{7, 8, 0}}));
+  file.Record(kRecordSample, 0, SampleOf(42, 100, {{3, 4, 0}, {1, 2, 0}}));
+  file.Record(kRecordSample, 0, SampleOf(42, 400, {}));
+  const Recording recording = Read(file);
+  ASSERT_EQ(recording.streams.size(), 2u);
+  EXPECT_EQ(recording.streams[0].tid, 42);
+  EXPECT_EQ(recording.streams[0].pid, 42);
+  EXPECT_EQ(recording.streams[1].tid, 43);
+  const std::vector<BranchRecord> records = RecordsOf(recording.streams[0]);
+  ASSERT_EQ(records.size(), 3u);
+  const uint64_t froms[] = {records[0].from, records[1].from, records[2].from};
+  EXPECT_EQ(froms[0], 1u);
+  EXPECT_EQ(froms[1], 3u);
+  EXPECT_EQ(froms[2], 5u);
+  EXPECT_EQ(records[1].time, 100u);
+  EXPECT_EQ(records[1].ip, 0x401234u);
+  EXPECT_TRUE(records[0].begins_stack && !records[0].ends_stack);
+  EXPECT_TRUE(records[1].ends_stack && !records[1].begins_stack);
+  EXPECT_TRUE(records[2].begins_stack && records[2].ends_stack);
+  const auto& config = BranchStackConfigOf(recording.config);
+  EXPECT_EQ(config.samples, 4u);
+  EXPECT_EQ(config.empty_samples, 1u);
+  EXPECT_EQ(config.depth, 2u);
+  EXPECT_EQ(config.levels.user, true);
+  EXPECT_EQ(config.levels.kernel, false);
+}
+
+TEST(BranchStacks, WithHardwareIndexAndCounters) {
+  PerfDataBuilder file = FileWith(kBranchAny | kBranchHardwareIndex | kBranchCounters);
+  file.Record(kRecordSample, 0, SampleOf(42, 1, {{3, 4, 0}, {1, 2, 0}}, true, true));
+  const std::vector<BranchRecord> records = RecordsOf(Read(file).streams.at(0));
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[0].from, 1u);
+  EXPECT_EQ(records[0].counters, 2u);
+  EXPECT_EQ(records[1].counters, 1u);
+}
+
+TEST(BranchStacks, SaveAllIsNotAllKinds) {
+  EXPECT_TRUE(BranchStackConfigOf(Read([] {
+                                    PerfDataBuilder file = FileWith(kBranchAny);
+                                    file.Record(kRecordSample, 0, SampleOf(42, 1, {{1, 2, 0}}));
+                                    return file;
+                                  }())
+                                      .config)
+                  .all_kinds);
+  constexpr uint64_t kAnyCall = 1 << 4;
+  PerfDataBuilder calls = FileWith(kAnyCall);
+  calls.Record(kRecordSample, 0, SampleOf(42, 1, {{1, 2, 0}}));
+  EXPECT_FALSE(BranchStackConfigOf(Read(calls).config).all_kinds);
+  PerfDataBuilder stacks = FileWith(kBranchUser | kBranchCallStack);
+  stacks.Record(kRecordSample, 0, SampleOf(42, 1, {{1, 2, 0}}));
+  EXPECT_TRUE(BranchStackConfigOf(Read(stacks).config).call_stacks);
+}
+
+TEST(BranchStacks, MoreEntriesThanTheRecordHoldsAreLeftOutAndSaid) {
+  PerfDataBuilder file = FileWith(kBranchAny);
+  file.Record(kRecordSample, 0, SampleOf(42, 1, {{1, 2, 0}}));
+  FieldWriter lying = SampleOf(42, 2, {{1, 2, 0}, {3, 4, 0}});
+  lying.bytes[32] = 3;
+  const uint64_t where = file.NextOffset();
+  file.Record(kRecordSample, 0, lying);
+  FieldWriter huge = SampleOf(42, 3, {{1, 2, 0}});
+  for (int i = 0; i < 8; ++i) huge.bytes[static_cast<size_t>(32 + i)] = 0xff;
+  file.Record(kRecordSample, 0, huge);
+  const Recording recording = Read(file);
+  EXPECT_EQ(RecordsOf(recording.streams.at(0)).size(), 1u);
+  EXPECT_TRUE(support::Warns(recording, "2 records are too short"));
+  EXPECT_TRUE(support::Warns(recording, Hex(where)));
+}
+
+TEST(BranchStacks, NoneAreNoStreams) {
+  PerfDataBuilder file = FileWith(kBranchAny);
+  file.Record(kRecordSample, 0, SampleOf(42, 1, {}));
+  const Recording recording = Read(file);
+  EXPECT_TRUE(recording.streams.empty());
+  EXPECT_TRUE(recording.warnings.empty());
+}
+
+// The same file in each container.
+TEST(BranchStacks, InPipesCompressedAndOfForeignMachines) {
+  PerfDataBuilder file = FileWith(kBranchAny);
+  for (uint64_t i = 1; i < 50; ++i)
+    file.Record(kRecordSample, 0, SampleOf(42, i, {{i, i + 1, kRight}, {i + 2, i + 3, kWrong}}));
+  const support::PerfDataParts parts = support::TakeApart(file.Build());
+  for (const auto& bytes : {support::ToPipe(parts), support::ToCompressed(parts, 50)}) {
+    const auto recording = support::ReadBytes(bytes);
+    ASSERT_TRUE(recording) << recording.error().message();
+    ASSERT_EQ(recording->streams.size(), 1u);
+    const std::vector<BranchRecord> records = RecordsOf(recording->streams[0]);
+    ASSERT_EQ(records.size(), 98u);
+    EXPECT_EQ(records[97].from, 49u);
+    EXPECT_EQ(records[97].prediction, Prediction::kRight);
+  }
+}
+
+Recording ReadText(const std::string& text) {
+  auto recording = support::ReadBytes({text.begin(), text.end()});
+  EXPECT_TRUE(recording) << recording.error().message();
+  return recording ? *std::move(recording) : Recording();
+}
+
+// As perf prints them in its versions.
+TEST(BrstackText, OfEachPerf) {
+  const Recording recording = ReadText(
+      "PERF_RECORD_MMAP2 42/42: [0x400000(0x1000) @ 0x2000 08:04 1 2]: r-xp /bin/program\n"
+      "prog 42 [000] 0.1: PERF_RECORD_MMAP -1/0: [0xffffffff81000000(0x10) @ 0]: x [kernel]\n"
+      "          40051c  0x400513/0x4004ed/P/-/-/0  0x400523/0x400513/M/X/A/12 \n"
+      "\n"
+      "          4004ed\n"
+      "  0x1/0x2/-/-/-/65535/  0x3/0x4/P/-/-/1/RET/SPEC_WRONG_PATH  \n");
+  EXPECT_EQ(recording.source, kBranchStacks);
+  ASSERT_EQ(recording.streams.size(), 1u);
+  EXPECT_EQ(recording.streams[0].pid, 42);
+  const std::vector<BranchRecord> records = RecordsOf(recording.streams[0]);
+  ASSERT_EQ(records.size(), 4u);
+  EXPECT_EQ(records[0].from, 0x400523u);
+  EXPECT_EQ(records[0].prediction, Prediction::kWrong);
+  EXPECT_TRUE(records[0].in_transaction && records[0].aborted && records[0].begins_stack);
+  EXPECT_EQ(records[0].cycles, 12u);
+  EXPECT_EQ(records[1].ip, 0x40051cu);
+  EXPECT_TRUE(records[1].ends_stack);
+  EXPECT_TRUE(records[2].on_wrong_path());
+  EXPECT_EQ(records[2].kind, BranchKind::kReturn);
+  EXPECT_EQ(records[3].cycles_told, Cycles::kAtLeast);
+  const auto& config = BranchStackConfigOf(recording.config);
+  EXPECT_EQ(config.samples, 3u);
+  EXPECT_EQ(config.empty_samples, 1u);
+  ASSERT_FALSE(recording.sideband.empty());
+  const auto& map = std::get<MmapRecord>(recording.sideband[0]);
+  EXPECT_EQ(map.address, 0x400000u);
+  EXPECT_EQ(map.size, 0x1000u);
+  EXPECT_EQ(map.file_offset, 0x2000u);
+  EXPECT_EQ(map.path, "/bin/program");
+}
+
+TEST(BrstackText, OtherLinesAreLeftOutAndSaid) {
+  const Recording recording = ReadText(
+      " 1 0x1/0x2/P/-/-/0\n"
+      "what is this\n"
+      " 1 0x1/0x2/P/-/-\n"
+      " 1 0xg/0x2/P/-/-/0\n"
+      " 1 0x1/0x2/P/-/-/99999999999\n"
+      "PERF_RECORD_MMAP2 nonsense\n"
+      " 1 0x5/0x6/P/-/-/0\n");
+  EXPECT_EQ(RecordsOf(recording.streams.at(0)).size(), 2u);
+  EXPECT_TRUE(support::Warns(recording, "4 lines are neither branch stacks nor mappings"));
+  EXPECT_TRUE(support::Warns(recording, "the first is line 2"));
+}
+
+TEST(BrstackText, OtherTextIsNone) {
+  for (const std::string text : {"hello\n", " 40051c\n", "0x1/0x2\n", "0x1/0x2/P/-/-/x\n"})
+    EXPECT_FALSE(support::ReadBytes({text.begin(), text.end()})) << text;
+}
+
+// Ids of other linkers are shorter than the field, and older recorders do not say how long.
+TEST(BuildIds, WithoutTheirSizeAreWithoutPadding) {
+  for (const size_t size : {8, 16, 20}) {
+    PerfDataBuilder file = PerfDataBuilder::WithIntelPt();
+    std::vector<uint8_t> id(20);
+    for (size_t i = 0; i < size; ++i) id[i] = static_cast<uint8_t>(i + 1);
+    FieldWriter table;
+    table.U32(67).U16(2).U16(44).U32(42).Raw(id);
+    file.Feature(kFeatureBuildId, table.U32(0).Text("lib.so"));
+    const Recording recording = Read(file);
+    ASSERT_EQ(recording.build_ids.size(), 1u);
+    EXPECT_EQ(recording.build_ids[0].second.bytes.size(), size);
+  }
+}
+
+}  // namespace
+}  // namespace flowback

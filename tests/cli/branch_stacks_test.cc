@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+// Recordings of branch stacks, made by hardware, through the commands: their accounts are those
+// of the notes beside them, and whatever is printed says that it is samples.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/cli/run_program.h"
+#include "tests/golden/shared_traces.h"
+
+namespace flowback::test {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+struct Known {
+  const char* name;
+  const char* file;
+  const char* image;   // beside it
+  const char* mapped;  // as the recording names it
+  uint64_t decoded;
+  uint64_t halves;  // of these: ways out of a kernel that was not recorded
+  std::map<std::string, uint64_t> losses;
+};
+
+const std::vector<Known>& AllKnown() {
+  static const std::vector<Known> all = {
+      // 2,046 branches and one interrupt.
+      {"Haswell",
+       "autofdo-hierdisc-haswell/hierarchical_discriminator_test.x86_64.perf.data",
+       "autofdo-hierdisc-haswell/hierarchical_discriminator_test.x86_64",
+       "/local/home/kvivekananda/hierarchical_discriminator_test",
+       2047,
+       0,
+       {{"no code image", 273}}},
+      {"Skylake",
+       "autofdo-propeller-sample1-skx-a/propeller_sample_1.perfdata1",
+       "autofdo-propeller-sample1-skx-a/propeller_sample_1.bin",
+       "/build/work/bfc40c97139ee05051c97b0723882c290ea4/google3/blaze-out/k8-fastbuild/genfiles/"
+       "devtools/crosstool/autofdo/testdata/propeller_sample_1.bin.gen",
+       116698,
+       14,
+       {{"no code image", 115}, {"the newest record was told twice", 947}}},
+      {"SimpleperfLbr",
+       "simpleperf-lbr/perf_lbr.data",
+       "simpleperf-lbr/lbr_test_loop",
+       "/home/"
+       "yabinc/lbr_test_loop",
+       386,
+       1,
+       {}},
+      {"SimpleperfB",
+       "simpleperf-perf_b/perf_b.data",
+       "simpleperf-perf_b/elf",
+       "/elf",
+       2384,
+       0,
+       {{"no code image", 16}}},
+  };
+  return all;
+}
+
+class BranchStacks : public testing::TestWithParam<Known> {
+ protected:
+  BranchStacks() : input_(golden::TracesFolder() / "branch-stack" / GetParam().file) {
+    if (!golden::HaveTraces()) return;
+    const fs::path image = folder_.File("root" + std::string(GetParam().mapped));
+    fs::create_directories(image.parent_path());
+    fs::copy_file(golden::TracesFolder() / "branch-stack" / GetParam().image, image);
+  }
+  ProgramResult Run(std::vector<std::string> words) const {
+    words.insert(words.end(), {"--no-cache", "--symfs", folder_.File("root"), input_});
+    return RunFlowback(words);
+  }
+
+  uint64_t Interrupts() const {
+    const std::string events = Run({"decode", "--as", "events"}).out;
+    uint64_t count = 0;
+    for (size_t at = 0; (at = events.find(" interrupted ", at)) != events.npos; ++at) ++count;
+    return count;
+  }
+
+  ScratchFolder folder_;
+  std::string input_;
+};
+
+TEST_P(BranchStacks, TheAccountIsThatOfTheNotes) {
+  FLOWBACK_NEEDS_TRACES();
+  const ProgramResult info = Run({"info", "--json"});
+  ASSERT_EQ(info.status, 0) << info.err;
+  const json object = json::parse(info.out);
+  EXPECT_EQ(object["branch_trace"], "branch stacks");
+  EXPECT_EQ(object["unit"], "records");
+  uint64_t decoded = 0;
+  for (const json& stream : object["streams"]) decoded += stream["bytes_decoded"].get<uint64_t>();
+  EXPECT_EQ(decoded, GetParam().decoded);
+  std::map<std::string, uint64_t> losses;
+  for (const json& loss : object["losses"])
+    if (loss["bytes"].is_number() && loss["bytes"] != 0) losses[loss["cause"]] = loss["count"];
+  EXPECT_EQ(losses, GetParam().losses);
+}
+
+TEST_P(BranchStacks, EachListingSaysSamples) {
+  FLOWBACK_NEEDS_TRACES();
+  for (const char* kind : {"instructions", "lines", "blocks", "branches", "events"}) {
+    for (const char* threads : {"1", "2"}) {
+      const ProgramResult text = Run({"decode", "--as", kind, "--threads", threads});
+      EXPECT_EQ(text.status, 0) << kind << text.err;
+      EXPECT_TRUE(text.out.contains("# samples: ")) << kind;
+      EXPECT_TRUE(text.out.contains("# unknown between")) << kind;
+      const ProgramResult lines = Run({"decode", "--as", kind, "--json", "--threads", threads});
+      EXPECT_TRUE(lines.out.contains("\"samples\":true")) << kind;
+      EXPECT_TRUE(lines.out.contains("{\"type\":\"unknown\"")) << kind;
+    }
+  }
+  EXPECT_TRUE(Run({"decode", "--as", "instructions", "--by-time"}).out.contains("# samples: "));
+  EXPECT_TRUE(Run({"decode", "--as", "digest"}).err.contains("samples"));
+  EXPECT_TRUE(Run({"decode", "--as", "summary"}).err.contains("samples"));
+  EXPECT_TRUE(Run({"coverage"}).out.contains("samples"));
+}
+
+TEST_P(BranchStacks, InstructionsAreThoseOfTheDigest) {
+  FLOWBACK_NEEDS_TRACES();
+  const std::string digest = Run({"decode", "--as", "digest"}).out;
+  const std::string text = Run({"decode", "--as", "instructions", "-F", "ip"}).out;
+  uint64_t count = 0, hash = 0;
+  size_t begin = 0;
+  for (size_t end; (end = text.find('\n', begin)) != text.npos; begin = end + 1) {
+    const std::string line = text.substr(begin, end - begin);
+    if (line.starts_with('#')) continue;
+    hash = hash * 0x9e3779b97f4a7c15 + std::stoull(line, nullptr, 16);
+    ++count;
+  }
+  char tail[64];
+  std::snprintf(tail, sizeof tail, " %llu %016llx\n", static_cast<unsigned long long>(count),
+                static_cast<unsigned long long>(hash));
+  EXPECT_TRUE(digest.ends_with(tail)) << digest << tail;
+  EXPECT_GT(count, 1000u);
+}
+
+TEST_P(BranchStacks, WhatSamplesDoNotTellIsRefused) {
+  FLOWBACK_NEEDS_TRACES();
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"stack"}, {"timeline"}, {"decode", "--as", "calls"}}) {
+    const ProgramResult result = Run(words);
+    EXPECT_EQ(result.status, 1) << words[0];
+    EXPECT_TRUE(result.err.contains("which are samples")) << result.err;
+    EXPECT_TRUE(result.err.contains("\n  try: ")) << result.err;
+  }
+}
+
+// The first sentence answers.
+TEST_P(BranchStacks, BranchesAreRanked) {
+  FLOWBACK_NEEDS_TRACES();
+  const ProgramResult text = Run({"branches"});
+  ASSERT_EQ(text.status, 0) << text.err;
+  EXPECT_TRUE(text.out.starts_with("The hottest branch is ")) << text.out;
+  EXPECT_TRUE(text.out.contains("These are samples")) << text.out;
+  const ProgramResult lines = Run({"branches", "--json"});
+  uint64_t taken = 0, told = 0;
+  size_t begin = 0;
+  for (size_t end; (end = lines.out.find('\n', begin)) != lines.out.npos; begin = end + 1) {
+    const json line = json::parse(lines.out.substr(begin, end - begin));
+    if (line.contains("schema")) {
+      EXPECT_EQ(line["samples"], true);
+      continue;
+    }
+    taken += line["taken"].get<uint64_t>();
+    for (const json& target : line["targets"]) told += target["times"].get<uint64_t>();
+  }
+  EXPECT_EQ(taken, told);
+  EXPECT_EQ(taken + Interrupts() + GetParam().halves, GetParam().decoded);
+}
+
+// What other tools made of the same recordings.
+TEST_P(BranchStacks, ProfilesForCompilersAreThoseOfOtherTools) {
+  FLOWBACK_NEEDS_TRACES();
+  const std::map<std::string, std::vector<std::string>> expected = {
+      // `simpleperf inject`: addresses of samples apart, which branch stacks do not tell.
+      {"SimpleperfLbr", {"1910-191b:31", "1940-194d:341", "191b->1910:32", "194d->1940:353"}},
+      // llvm-profgen 19.
+      {"SimpleperfB",
+       {"4004ed-400501:745", "400513-400513:745", "400518-400523:745", "400501->400518:833",
+        "400513->4004ed:788", "400523->400513:763"}},
+  };
+  const auto known = expected.find(GetParam().name);
+  if (known == expected.end()) GTEST_SKIP() << "no other tool's profile is there";
+  const std::string object = fs::path(GetParam().mapped).filename();
+  std::string ranges, branches;
+  uint64_t count[2] = {0, 0};
+  for (const std::string& line : known->second) {
+    const bool branch = line.contains("->");
+    (branch ? branches : ranges) += line + '\n';
+    ++count[branch];
+  }
+  const std::string head = std::to_string(count[0]) + '\n' + ranges;
+  const std::string tail = std::to_string(count[1]) + '\n' + branches;
+  EXPECT_EQ(Run({"export", "--to", "autofdo", "--object", object}).out, head + "0\n" + tail);
+  // Counted from the page where the code begins: of the one it is the file's first.
+  const std::string raw = Run({"export", "--to", "llvm-raw", "--object", object}).out;
+  EXPECT_TRUE(raw.contains(GetParam().name == std::string("SimpleperfB") ? "\n4ed-501:745\n"
+                                                                         : "\n910-91b:31\n"))
+      << raw;
+}
+
+TEST_P(BranchStacks, BrstackTextHasEachBranchThatWasDecoded) {
+  FLOWBACK_NEEDS_TRACES();
+  const std::string text = Run({"export", "--to", "brstack"}).out;
+  uint64_t entries = 0;
+  for (size_t at = 0; (at = text.find(" 0x", at)) != text.npos; ++at) ++entries;
+  EXPECT_GE(entries + Interrupts() + GetParam().halves, GetParam().decoded);
+  EXPECT_LE(entries, GetParam().decoded + 16) << "mappings have addresses, too";
+  EXPECT_TRUE(text.contains("PERF_RECORD_MMAP2 "));
+}
+
+INSTANTIATE_TEST_SUITE_P(Traces, BranchStacks, testing::ValuesIn(AllKnown()),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+}  // namespace
+}  // namespace flowback::test
