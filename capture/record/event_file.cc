@@ -93,6 +93,7 @@ Status EventFile::Finish() {
 
 Status EventFile::WriteFeatures() {
   std::vector<HeaderFeature> features = Features();
+  for (const HeaderFeature& feature : facts_.more) features.push_back(feature);
   if (!trace_index_.empty()) features.push_back(TraceIndexFeature(trace_index_));
   std::ranges::sort(features, {}, &HeaderFeature::bit);  // their sections stand in the bits' order
   LittleEndianBuffer table;

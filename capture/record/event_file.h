@@ -20,6 +20,7 @@ struct EventFileFacts {
   std::string cpuid;  // "AuthenticAMD,25,17,1"
   std::vector<std::string> command_line;
   std::vector<PmuNumber> pmus;
+  std::vector<HeaderFeature> more;
 };
 
 // A file, or pipe mode. The header's data size is kept true, so that what was written can be read

@@ -53,6 +53,19 @@ class Teller {
     AddSampleId(sideband, attr_, id_, record);
     if (Status written = file_.Add(record.Done()); !written && status_) status_ = written;
   }
+  // The kernel's own code, as perf names it: by the symbol that its address is of.
+  void TellKernel(uint64_t begin, uint64_t end) {
+    SidebandBase of_kernel;
+    of_kernel.tid = 0;
+    RecordBuffer record(kRecordMmap, kMiscKernel);
+    record.Thread(of_kernel);
+    record.U64(begin);
+    record.U64(end - begin);
+    record.U64(begin);
+    record.Text("[kernel.kallsyms]_text", kRecordUnit);
+    AddSampleId(of_kernel, attr_, id_, record);
+    if (Status written = file_.Add(record.Done()); !written && status_) status_ = written;
+  }
   const Status& status() const { return status_; }
 
  private:
@@ -203,6 +216,28 @@ Status TellIds(const EventSet& events, EventFile& file) {
   return {};
 }
 
+// Zero where the kernel hides it from this user.
+uint64_t AddressOf(std::string_view symbols, std::string_view name) {
+  const std::string ending = " T " + std::string(name) + "\n";
+  const size_t at = symbols.find(ending);
+  if (at == std::string_view::npos) return 0;
+  const size_t begin = symbols.rfind('\n', at) + 1;  // npos + 1: it is the first line
+  uint64_t address = 0;
+  std::from_chars(symbols.data() + begin, symbols.data() + at, address, 16);
+  return address;
+}
+
+void TellKernelCode(const EventSet& events, const kernel::SystemKernel& kernel, Teller& teller) {
+  const bool of_kernel = std::ranges::any_of(events.plan(), [](const PlannedEvent& event) {
+    return event.attr.exclude_kernel == 0 && !event.wanted.is_dummy();
+  });
+  if (!of_kernel) return;
+  const std::string symbols = kernel.ReadFile("/proc/kallsyms").value_or("");
+  const uint64_t begin = AddressOf(symbols, "_text");
+  const uint64_t end = AddressOf(symbols, "_etext");
+  if (begin != 0 && end > begin) teller.TellKernel(begin, end);
+}
+
 // Of the first CPU: "vendor_id\t: GenuineIntel".
 std::string CpuInfo(const kernel::SystemKernel& kernel, std::string_view key) {
   std::istringstream text(kernel.ReadFile("/proc/cpuinfo").value_or(""));
@@ -241,6 +276,7 @@ Status WritePreamble(const EventSet& events, const RecordOptions& options, pid_t
           !told)
         return told;
   Teller teller(events, file);
+  TellKernelCode(events, kernel, teller);
   if (command >= 0) TellThread(command, command, teller);
   for (const pid_t pid : ProcessesOf(options, kernel, options.events.all_cpus))
     TellProcess(pid, kernel, teller);

@@ -20,6 +20,7 @@
 #include "capture/record/event_preamble.h"
 #include "capture/record/event_target.h"
 #include "capture/record/record_session.h"
+#include "capture/record/tracing_data.h"
 
 namespace flowback::record {
 namespace {
@@ -130,8 +131,10 @@ Status EventRecorder::OpenFile() {
       options_.files.pipe < 0 ? KeepOlderFile(options_.files.output) : Result<std::string>("");
   if (!kept) return Fail(kept.error());
   if (!kept->empty()) notes_.push_back(*kept);
-  auto file =
-      EventFile::Create(options_, events_->Recorded(), FactsForFile(options_, pmus_, kernel_));
+  EventFileFacts facts = FactsForFile(options_, pmus_, kernel_);
+  if (auto layouts = TracingDataFeature(events_->plan(), kernel_))
+    facts.more.push_back(*std::move(layouts));
+  auto file = EventFile::Create(options_, events_->Recorded(), std::move(facts));
   if (!file) return Fail(std::move(file.error()));
   file_.emplace(std::move(*file));
   return WritePreamble(*events_, options_, command_ ? command_->pid() : -1, kernel_, *file_);

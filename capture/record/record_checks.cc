@@ -125,11 +125,11 @@ Result<const RecorderRow*> CheckOptions(const RecordOptions& options) {
                         "--duration 10s, or --engine step"));
   if (options.streams.per_cpu)
     if (auto fit = CheckPerCpu(options, able); !fit) return Fail(fit.error());
-  if (!options.processes.folder.empty())
-    if (auto fit = CheckProcessFiles(options, able); !fit) return Fail(fit.error());
   if (options.streams.snapshot_bytes && able.hardware && options.engine != "pt")
     return Fail(
         NotAble(options, "keep snapshots: it makes no trace", "--engine pt, or leave -S out"));
+  if (!options.processes.folder.empty())
+    if (auto fit = CheckProcessFiles(options, able); !fit) return Fail(fit.error());
   if (options.streams.snapshot_bytes)
     if (auto fit = CheckSnapshots(options); !fit) return Fail(fit.error());
   return row;

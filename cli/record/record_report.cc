@@ -293,8 +293,6 @@ int RecordFailure(const Error& error, bool has_command, bool json) {
 }
 
 void TellRun(const RecordSummary& summary, const RecordOptions& options) {
-  for (const std::string& note : summary.notes) Warn("record: " + note);
-  if (summary.events) return TellEventsText(summary, options);
   if (options.streams.snapshot_bytes)
     Warn(fmt::format("record: of each thread's trace the last {} were kept at most",
                      Count(*options.streams.snapshot_bytes, "byte")));
@@ -311,6 +309,8 @@ void TellRun(const RecordSummary& summary, const RecordOptions& options) {
 }
 
 void TellText(const RecordSummary& summary, const RecordOptions& options) {
+  for (const std::string& note : summary.notes) Warn("record: " + note);
+  if (summary.events) return TellEventsText(summary, options);
   TellRun(summary, options);
   const uint64_t kept = summary.failure ? summary.written_bytes : summary.bytes;
   Warn(fmt::format("record: {} (emulated) in {}, {}",

@@ -49,6 +49,8 @@ TEST(RecordEvents, TellsWhatWasRecorded) {
   const ProgramResult result = RunFlowback({"record", "--json", "-e", "page-faults:u", "-o",
                                             folder.File("r"), "--", "sh", "-c", "exit 3"});
   EXPECT_EQ(result.status, 3) << result.err;
+  EXPECT_TRUE(result.err.contains("samples of them")) << result.err;
+  EXPECT_FALSE(result.err.contains("emulated")) << result.err;
   const json told = json::parse(result.out, nullptr, false);
   EXPECT_EQ(told["engine"], "events");
   EXPECT_EQ(told["emulated"], false);

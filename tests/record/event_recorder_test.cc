@@ -113,6 +113,34 @@ TEST_F(EventRecorded, TellsOfThreadsWhatPerfTells) {
   EXPECT_EQ(PlainRecords(Open(options_.files.output)), PlainRecords(Open(perf)));
 }
 
+const MmapRecord* KernelOf(const Recording& recording) {
+  for (const SidebandRecord& record : recording.sideband)
+    if (const auto* map = std::get_if<MmapRecord>(&record); map != nullptr && map->kernel)
+      return map;
+  return nullptr;
+}
+
+TEST_F(EventRecorded, NamesTheKernelsCodeAsPerfDoes) {
+  FLOWBACK_NEEDS_PERF_EVENTS();
+  FLOWBACK_NEEDS_PERF();
+  FLOWBACK_NEEDS_HOST(host::Trait::kRoot);
+  options_.target.command = {"true"};
+  options_.events.words = {"cpu-clock"};
+  Run();
+  const std::string perf = PerfRecords("-e cpu-clock");
+  ASSERT_FALSE(perf.empty());
+  const Recording ours = Open(options_.files.output);
+  const Recording perfs = Open(perf);
+  const MmapRecord* own = KernelOf(ours);
+  const MmapRecord* theirs = KernelOf(perfs);
+  if (theirs == nullptr) GTEST_SKIP() << "the kernel hides its addresses";
+  ASSERT_NE(own, nullptr);
+  EXPECT_EQ(own->address, theirs->address);
+  EXPECT_EQ(own->size, theirs->size);
+  EXPECT_EQ(own->file_offset, theirs->file_offset);
+  EXPECT_EQ(own->path, theirs->path);
+}
+
 TEST_F(EventRecorded, SwitchesAreRecordedOnDemand) {
   FLOWBACK_NEEDS_PERF_EVENTS();
   options_.target.command = {"sleep", "0.05"};
@@ -144,6 +172,20 @@ TEST_F(EventRecorded, PerfReadsIt) {
   EXPECT_EQ(events["cpu-clock:u:"] + events["page-faults:u:"], summary.events->samples);
   const std::string report = "perf report --stdio -i " + options_.files.output;
   EXPECT_EQ(std::system((report + " >/dev/null 2>&1").c_str()), 0);
+}
+
+TEST_F(EventRecorded, PerfReadsTracepoints) {
+  FLOWBACK_NEEDS_PERF_EVENTS();
+  FLOWBACK_NEEDS_PERF();
+  FLOWBACK_NEEDS_HOST(host::Trait::kRoot);
+  if (access("/sys/kernel/tracing/events/sched", R_OK) != 0) GTEST_SKIP() << "no tracefs here";
+  options_.target.command = {"sleep", "0.05"};
+  options_.events.words = {"sched:sched_switch"};
+  const RecordSummary summary = Run();
+  ASSERT_TRUE(summary.events);
+  EXPECT_GT(summary.events->samples, 0u);
+  const std::string command = "perf script -F event,trace -i " + options_.files.output;
+  EXPECT_EQ(std::system((command + " 2>/dev/null | grep -q prev_comm=sleep").c_str()), 0);
 }
 
 TEST_F(EventRecorded, TheCommandsStatusIsItsOwn) {
