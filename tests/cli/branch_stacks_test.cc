@@ -218,6 +218,22 @@ TEST_P(BranchStacks, BrstackTextHasEachBranchThatWasDecoded) {
   EXPECT_TRUE(text.contains("PERF_RECORD_MMAP2 "));
 }
 
+// perf's text of a recording tells the same flow as the recording. One that perf refuses, because a
+// newer one wrote it, is left out.
+TEST_P(BranchStacks, PerfsTextOfItTellsTheSame) {
+  FLOWBACK_NEEDS_TRACES();
+  const std::string text = folder_.File("stacks.txt");
+  const std::string command =
+      "perf script -F ip,brstack --show-mmap-events -i " + input_ + " > " + text + " 2>/dev/null";
+  if (std::system(command.c_str()) != 0 || fs::file_size(text) == 0)
+    GTEST_SKIP() << "perf is not here or can't read it";
+  const std::vector<std::string> words = {
+      "decode", "--as", "digest", "--no-cache", "--symfs", folder_.File("root"), text};
+  const std::string of_text = RunFlowback(words).out;
+  EXPECT_EQ(of_text, Run({"decode", "--as", "digest"}).out);
+  EXPECT_FALSE(of_text.empty());
+}
+
 INSTANTIATE_TEST_SUITE_P(Traces, BranchStacks, testing::ValuesIn(AllKnown()),
                          [](const auto& test) { return std::string(test.param.name); });
 
