@@ -84,7 +84,7 @@ Result<RecordSummary> EmulateEngine::Run(pid_t pid) {
 // be trusted no more, nor then the program's own memory.
 void EmulateEngine::OnFailure() {
   if (!broken_) summary_.stop_reason = StopReason::kOutputFailed;
-  if ((broken_ || options_.kill_on_failure) && !ended_) kill(command_, SIGKILL);
+  if ((broken_ || options_.files.kill_on_failure) && !ended_) kill(command_, SIGKILL);
   RequestStop();
 }
 
@@ -151,7 +151,7 @@ void EmulateEngine::Summarize() {
   if (summary_.threads_left_out != 0)
     AddNote(std::to_string(summary_.threads_left_out) + " threads were not recorded: more than " +
             std::to_string(kSlots) + " ran at once");
-  if (code_changed_ && !options_.raw_directory.empty())
+  if (code_changed_ && !options_.files.raw_directory.empty())
     AddNote(
         "the program changed code while it ran: the raw output's command reads it as it was first");
   CountFlow();
@@ -270,7 +270,7 @@ void EmulateEngine::FinishSlot(uint32_t index) {
   const ThreadProgress& flow = cpu         ? slot.LastFlow(area_.cpus[*cpu].trace)
                                : per_cpu() ? slot.CurrentFlow()
                                            : slot.LastFlow(slot.trace);
-  pt::PacketWriter writer({.long_tnt = options_.long_tnt});
+  pt::PacketWriter writer({.long_tnt = options_.packets.long_tnt});
   const uint64_t marked = flow.pending >> kPendingShift;
   for (int i = 62 - std::countl_zero(marked); i >= 0; --i) writer.TntBit((marked >> i & 1) != 0);
   writer.FlushTnt();

@@ -110,7 +110,7 @@ class EmulateEngine {
   void TakeImage(const Message& message, const std::string& text, MmapRecord& map);
   const RecordedStream& StreamOf(uint32_t index);
   // Of virtual CPUs.
-  bool per_cpu() const { return options_.per_cpu; }
+  bool per_cpu() const { return options_.streams.per_cpu; }
   void TakeCpuTraces();
   void TakeCpuTrace(uint32_t cpu);
   const RecordedStream& CpuStream(uint32_t cpu);

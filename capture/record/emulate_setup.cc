@@ -36,7 +36,7 @@ std::string OwnFolder() {
 
 // Beside the program's bin/, as it is built and as it is installed.
 std::string FindPlugin(const RecordOptions& options) {
-  if (!options.emulator_plugin.empty()) return options.emulator_plugin;
+  if (!options.emulate.plugin.empty()) return options.emulate.plugin;
   for (const char* place : {"/../lib/flowback/", "/../" FLOWBACK_LIBDIR "/flowback/"}) {
     const std::string path = OwnFolder() + place + kPlugin;
     if (access(path.c_str(), R_OK) == 0) return path;
@@ -67,8 +67,8 @@ EmulatorFile UsableEmulator(CodeMode mode) {
 
 // Of the emulator that the command needs; where it is no program, the shell's.
 CodeMode ModeOfCommand(const RecordOptions& options) {
-  if (options.command.empty()) return CodeMode::kX86_64;
-  const auto program = FindProgram(LookUpInPath(options.command[0]));
+  if (options.target.command.empty()) return CodeMode::kX86_64;
+  const auto program = FindProgram(LookUpInPath(options.target.command[0]));
   return program ? program->mode : CodeMode::kX86_64;
 }
 
@@ -101,25 +101,25 @@ Result<std::unique_ptr<OwnedArea>> OwnedArea::Create(const RecordOptions& option
                                            : "--engine step needs none"));
   }
   auto* area = new (mapped) SharedArea;  // the file's zeros are its initial state
-  const TraceClock clock = options.clock == RecordClock::kInstructions
+  const TraceClock clock = options.streams.clock == RecordClock::kInstructions
                                ? TraceClock::OfInstructions(area->ticks)
                                : TraceClock::ForThisMachine();
   area->version = kSharedAreaVersion;
   area->recorder_pid = getpid();
-  area->settings = {.psb_period_bytes = options.psb_period_bytes,
-                    .return_compression = options.return_compression,
-                    .long_tnt = options.long_tnt,
-                    .timestamps = options.timestamps,
-                    .has_mtc = options.mtc_shift.has_value(),
-                    .mtc_shift = options.mtc_shift.value_or(0),
-                    .has_cyc = options.cyc_threshold.has_value(),
-                    .cyc_threshold = options.cyc_threshold.value_or(0),
+  area->settings = {.psb_period_bytes = options.packets.psb_period_bytes,
+                    .return_compression = options.packets.return_compression,
+                    .long_tnt = options.packets.long_tnt,
+                    .timestamps = options.packets.timestamps,
+                    .has_mtc = options.packets.mtc_shift.has_value(),
+                    .mtc_shift = options.packets.mtc_shift.value_or(0),
+                    .has_cyc = options.packets.cyc_threshold.has_value(),
+                    .cyc_threshold = options.packets.cyc_threshold.value_or(0),
                     .conversion_shift = clock.conversion().shift,
                     .conversion_mult = clock.conversion().mult,
                     .conversion_zero = clock.conversion().zero,
                     .keeps_images = KeepsImages(options),
                     .instruction_clock = clock.counts_instructions()};
-  if (options.per_cpu) area->cpu_count.store(UsableCpus());
+  if (options.streams.per_cpu) area->cpu_count.store(UsableCpus());
   area->magic = kSharedAreaMagic;
   return std::unique_ptr<OwnedArea>(new OwnedArea(std::move(fd), area, clock));
 }
@@ -155,10 +155,10 @@ void OwnedArea::Free(uint32_t index) {
 
 Result<EmulatedCommand> MakeEmulatedCommand(const RecordOptions& options, const std::string& area) {
   if (auto found = CheckEmulator(options); !found) return Fail(std::move(found.error()));
-  const std::string& name = options.command[0];
+  const std::string& name = options.target.command[0];
   const std::string path = LookUpInPath(name);
   auto program = FindProgram(path);
-  std::vector<std::string> arguments = options.command;
+  std::vector<std::string> arguments = options.target.command;
   if (!program && program.error().error == ENOEXEC && program.error().damage.empty()) {
     // As execvp does: a file of unknown format is the shell's.
     arguments.insert(arguments.begin() + 1, path);
@@ -170,16 +170,17 @@ Result<EmulatedCommand> MakeEmulatedCommand(const RecordOptions& options, const 
   const auto watched = UnderstandWatch(options);
   if (!watched) return Fail(watched.error());
   const EmulatorFile emulator = UsableEmulator(program->mode);
-  const EmulatorSetup setup{.emulator = emulator.path,
-                            .plugin = FindPlugin(options),
-                            .area = area,
-                            .plugin_interface = emulator.plugin_interface,
-                            .one_instruction_blocks = options.exact,
-                            .watched = *watched,
-                            .starts_on = watched->starts_on(),
-                            .same_random_numbers = options.clock == RecordClock::kInstructions,
-                            .mode = program->mode,
-                            .other = UsableEmulator(OtherMode(program->mode))};
+  const EmulatorSetup setup{
+      .emulator = emulator.path,
+      .plugin = FindPlugin(options),
+      .area = area,
+      .plugin_interface = emulator.plugin_interface,
+      .one_instruction_blocks = options.emulate.exact,
+      .watched = *watched,
+      .starts_on = watched->starts_on(),
+      .same_random_numbers = options.streams.clock == RecordClock::kInstructions,
+      .mode = program->mode,
+      .other = UsableEmulator(OtherMode(program->mode))};
   EmulatedCommand command;
   command.plugin_interface = setup.plugin_interface;
   command.wants_same_places = setup.WantsSamePlaces();
@@ -218,8 +219,8 @@ Status CheckEmulator(const RecordOptions& options) {
 
 Status CheckEmulated(const RecordOptions& options) {
   if (auto emulator = CheckEmulator(options); !emulator) return emulator;
-  if (options.command.empty()) return {};
-  const std::string path = LookUpInPath(options.command[0]);
+  if (options.target.command.empty()) return {};
+  const std::string path = LookUpInPath(options.target.command[0]);
   const auto program = FindProgram(path);
   if (program || program.error().error != 0) return {};
   return Fail(Error(ErrorCode::kUnsupported, "'" + path + "' is a program for " +

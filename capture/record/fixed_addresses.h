@@ -6,6 +6,11 @@
 
 namespace flowback::record {
 
+// What a recording by instruction clock needs of the system.
+inline constexpr const char* kRandomAddresses =
+    "the program's addresses are chosen at random, which this system does not let be turned off: "
+    "the next recording will have others";
+
 // Turns address space randomisation off for what the calling thread starts while this lives.
 class FixedAddresses {
  public:

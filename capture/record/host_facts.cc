@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
 #include <string_view>
 
+#include "capture/kernel/linux_kernel.h"
 #include "flowback/capture/record.h"
 
 namespace flowback {
@@ -16,29 +18,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The file's first line; empty when it can't be read.
-std::optional<std::string> ReadLine(const fs::path& path) {
-  std::ifstream file(path);
-  std::string line;
-  if (!file || !std::getline(file, line)) return std::nullopt;
-  return line;
-}
+using kernel::ReadLine;
+using kernel::ReadNumber;
+using kernel::SystemKernel;
 
-std::optional<int64_t> ReadNumber(const fs::path& path) {
-  const auto line = ReadLine(path);
-  if (!line) return std::nullopt;
-  int64_t value = 0;
-  const auto [stop, code] = std::from_chars(line->data(), line->data() + line->size(), value);
-  if (code != std::errc() || stop == line->data()) return std::nullopt;
-  return value;
-}
-
-std::map<std::string, std::string> ReadFolder(const fs::path& folder) {
+std::map<std::string, std::string> ReadFolder(const SystemKernel& kernel,
+                                              const std::string& folder) {
   std::map<std::string, std::string> values;
-  std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored))
-    values[entry.path().filename()] = ReadLine(entry.path()).value_or("");
+  for (const std::string& name : kernel.List(folder))
+    values[name] = ReadLine(kernel, folder + "/" + name).value_or("");
   return values;
+}
+
+std::istringstream TextOf(const SystemKernel& kernel, const std::string& path) {
+  return std::istringstream(kernel.ReadFile(path).value_or(""));
 }
 
 // "flags\t\t: fpu vme" -> {"flags", "fpu vme"}
@@ -50,8 +43,8 @@ std::pair<std::string, std::string> SplitAtColon(const std::string& line) {
   return {line.substr(0, key_end + 1), value == std::string::npos ? "" : line.substr(value)};
 }
 
-void ReadCpu(const std::string& root, HostFacts& facts) {
-  std::ifstream file(root + "/proc/cpuinfo");
+void ReadCpu(const SystemKernel& kernel, HostFacts& facts) {
+  std::istringstream file = TextOf(kernel, "/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
     const auto [key, value] = SplitAtColon(line);
     if (key == "processor") ++facts.cpus;
@@ -65,24 +58,22 @@ void ReadCpu(const std::string& root, HostFacts& facts) {
   }
 }
 
-void ReadDevices(const std::string& root, HostFacts& facts) {
-  const fs::path devices = root + kPmuFolder;
-  std::error_code ignored;
-  facts.has_brs_event = fs::exists(devices / "cpu/events/branch-brs", ignored);
-  facts.pt_type = ReadLine(devices / "intel_pt/type");
-  facts.pt_caps = ReadFolder(devices / "intel_pt/caps");
-  facts.pt_formats = ReadFolder(devices / "intel_pt/format");
-  for (const fs::directory_entry& entry : fs::directory_iterator(devices, ignored)) {
-    const std::string name = entry.path().filename();
-    facts.pmus.push_back(name);
+void ReadDevices(const SystemKernel& kernel, HostFacts& facts) {
+  const std::string devices = std::string(kPmuFolder) + "/";
+  facts.has_brs_event = kernel.ReadFile(devices + "cpu/events/branch-brs").has_value();
+  facts.pt_type = ReadLine(kernel, devices + "intel_pt/type");
+  facts.pt_caps = ReadFolder(kernel, devices + "intel_pt/caps");
+  facts.pt_formats = ReadFolder(kernel, devices + "intel_pt/format");
+  facts.pmus = kernel.List(kPmuFolder);
+  for (const std::string& name : facts.pmus) {
     const bool arm = name.starts_with("armv8_") || name.starts_with("armv9_");
     if (!arm && name != "cpu" && name != "cpu_core") continue;
-    const auto entries = ReadNumber(entry.path() / "caps/branches");
+    const std::string file = devices + name + "/caps/branches";
+    const auto entries = ReadNumber(kernel, file);
     if (!entries || *entries <= 0) continue;
     facts.branch_entries = static_cast<uint64_t>(*entries);
-    facts.branch_source = std::string(kPmuFolder) + "/" + name + "/caps/branches";
+    facts.branch_source = file;
   }
-  std::ranges::sort(facts.pmus);
 }
 
 // Bit numbers of linux/capability.h.
@@ -94,8 +85,8 @@ constexpr Capability kCapabilities[] = {{19, "CAP_SYS_PTRACE"}, {21, "CAP_SYS_AD
                                         {14, "CAP_IPC_LOCK"},   {34, "CAP_SYSLOG"},
                                         {38, "CAP_PERFMON"},    {39, "CAP_BPF"}};
 
-void ReadProcess(const std::string& root, HostFacts& facts) {
-  std::ifstream file(root + "/proc/self/status");
+void ReadProcess(const SystemKernel& kernel, HostFacts& facts) {
+  std::istringstream file = TextOf(kernel, "/proc/self/status");
   for (std::string line; std::getline(file, line);) {
     const auto [key, value] = SplitAtColon(line);
     if (key == "Seccomp") facts.seccomp = std::atoll(value.c_str());
@@ -108,22 +99,19 @@ void ReadProcess(const std::string& root, HostFacts& facts) {
 }
 
 // The soft limit: "Max locked memory  8388608  8388608  bytes" -> "8388608".
-void ReadLimits(const std::string& root, HostFacts& facts) {
+void ReadLimits(const SystemKernel& kernel, HostFacts& facts) {
   constexpr std::string_view kName = "Max locked memory";
-  std::ifstream file(root + "/proc/self/limits");
+  std::istringstream file = TextOf(kernel, "/proc/self/limits");
   for (std::string line; std::getline(file, line);)
     if (line.starts_with(kName))
       std::istringstream(line.substr(kName.size())) >> facts.locked_memory;
 }
 
-void ReadSurroundings(const std::string& root, HostFacts& facts) {
+void ReadHypervisor(const SystemKernel& kernel, HostFacts& facts) {
   for (const char* file :
        {"/sys/class/dmi/id/product_name", "/sys/class/dmi/id/sys_vendor", "/sys/hypervisor/type"})
     if (facts.hypervisor.empty() && facts.Flag("hypervisor"))
-      facts.hypervisor = ReadLine(root + file).value_or("");
-  std::error_code ignored;
-  for (const char* file : {"/.dockerenv", "/run/.containerenv", "/run/systemd/container"})
-    if (facts.container.empty() && fs::exists(root + file, ignored)) facts.container = file;
+      facts.hypervisor = ReadLine(kernel, file).value_or("");
 }
 
 // "none [integrity] confidentiality" -> "integrity"
@@ -160,25 +148,38 @@ std::optional<EmulatorPlugins> ReadEmulator(const std::string& emulator) {
 
 }  // namespace
 
-HostFacts ReadHostFacts(const std::string& root, const std::string& path) {
+HostFacts ReadHostFacts(const SystemKernel& kernel) {
   HostFacts facts;
-  ReadCpu(root, facts);
-  ReadDevices(root, facts);
-  ReadProcess(root, facts);
-  ReadLimits(root, facts);
-  ReadSurroundings(root, facts);
-  const std::string kernel = root + "/proc/sys/kernel/";
-  facts.kernel_release = ReadLine(kernel + "osrelease").value_or("");
-  facts.perf_event_paranoid = ReadNumber(kernel + "perf_event_paranoid");
-  facts.perf_event_mlock_kb = ReadNumber(kernel + "perf_event_mlock_kb");
-  facts.kptr_restrict = ReadNumber(kernel + "kptr_restrict");
-  facts.ptrace_scope = ReadNumber(kernel + "yama/ptrace_scope");
-  facts.lockdown = ChosenWord(ReadLine(root + "/sys/kernel/security/lockdown").value_or(""));
+  ReadCpu(kernel, facts);
+  ReadDevices(kernel, facts);
+  ReadProcess(kernel, facts);
+  ReadLimits(kernel, facts);
+  ReadHypervisor(kernel, facts);
+  const std::string settings = "/proc/sys/kernel/";
+  facts.kernel_release = ReadLine(kernel, settings + "osrelease").value_or("");
+  facts.perf_event_paranoid = ReadNumber(kernel, settings + "perf_event_paranoid");
+  facts.perf_event_mlock_kb = ReadNumber(kernel, settings + "perf_event_mlock_kb");
+  facts.kptr_restrict = ReadNumber(kernel, settings + "kptr_restrict");
+  facts.ptrace_scope = ReadNumber(kernel, settings + "yama/ptrace_scope");
+  facts.lockdown = ChosenWord(ReadLine(kernel, "/sys/kernel/security/lockdown").value_or(""));
+  return facts;
+}
+
+void ReadPrograms(const std::string& root, const std::string& path, HostFacts& facts) {
+  std::error_code ignored;
+  for (const char* file : {"/.dockerenv", "/run/.containerenv", "/run/systemd/container"})
+    if (facts.container.empty() && fs::exists(root + file, ignored)) facts.container = file;
   facts.qemu_user = FindProgram(root, path, "qemu-x86_64");
   if (!facts.qemu_user.empty()) facts.qemu_plugins = ReadEmulator(root + facts.qemu_user);
   facts.short_qemu_user = FindProgram(root, path, "qemu-i386");
   if (!facts.short_qemu_user.empty())
     facts.short_qemu_plugins = ReadEmulator(root + facts.short_qemu_user);
+}
+
+HostFacts ReadThisHost() {
+  const char* path = std::getenv("PATH");
+  HostFacts facts = ReadHostFacts(kernel::LinuxKernel());
+  ReadPrograms("", path == nullptr ? "" : path, facts);
   return facts;
 }
 

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "capture/kernel/pmu.h"
 #include "flowback/capture/record.h"
 
 namespace flowback {
 
-// Where the kernel tells of its PMUs.
-constexpr char kPmuFolder[] = "/sys/bus/event_source/devices";
+using kernel::kPmuFolder;
 
 // One attempt at something whose outcome nothing else tells.
 struct Trial {
@@ -73,8 +73,12 @@ struct HostFacts {
   bool Can(const std::string& capability) const { return capabilities.contains(capability); }
 };
 
-// Reads them below `root`: "" is this machine, another folder holds a copy of /proc, /sys and the
-// like. `path` is the list of folders of programs, as in $PATH.
-HostFacts ReadHostFacts(const std::string& root, const std::string& path);
+// What the kernel tells.
+HostFacts ReadHostFacts(const kernel::SystemKernel& kernel);
+// The emulators, and signs of a container. They lie below `root`: "" is this machine, another
+// folder holds a copy of it. `path` is the list of folders of programs, as in $PATH.
+void ReadPrograms(const std::string& root, const std::string& path, HostFacts& facts);
+// Both, of this machine.
+HostFacts ReadThisHost();
 
 }  // namespace flowback

@@ -78,13 +78,13 @@ bool RemoveImages(const std::string& folder) {
 }  // namespace
 
 bool KeepsImages(const RecordOptions& options) {
-  return options.keep_images && options.output_pipe < 0 &&
-         !(options.output.empty() && options.process_folder.empty());
+  return options.files.keep_images && options.files.pipe < 0 &&
+         !(options.files.output.empty() && options.processes.folder.empty());
 }
 
 std::string ImagesFolderFor(const RecordOptions& options) {
-  return options.output.empty() ? SharedImagesOf(options.process_folder)
-                                : ImagesFolderOf(options.output);
+  return options.files.output.empty() ? SharedImagesOf(options.processes.folder)
+                                      : ImagesFolderOf(options.files.output);
 }
 
 Status MoveImages(const std::string& from, const std::string& target) {
@@ -98,11 +98,11 @@ Status MoveImages(const std::string& from, const std::string& target) {
 }
 
 ImageKeeper::ImageKeeper(const RecordOptions& options, const TraceClock& clock)
-    : output_(options.output),
+    : output_(options.files.output),
       clock_(clock),
       folder_(ImagesFolderFor(options)),
       began_(time(nullptr)),
-      shared_(options.image_store, options.image_store_bytes) {}
+      shared_(options.files.image_store, options.files.image_store_bytes) {}
 
 void ImageKeeper::Problem(const std::string& path, const std::string& why) {
   constexpr size_t kMost = 20;

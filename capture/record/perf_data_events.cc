@@ -27,14 +27,15 @@ constexpr uint64_t kSampleType =
     PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_IDENTIFIER;
 uint64_t PtEventConfig(const RecordOptions& options) {
   uint64_t config = kConfigPt | kConfigBranch;
-  if (options.timestamps) config |= kConfigTsc;
-  if (options.timestamps && options.mtc_shift)
-    config |= kConfigMtc | uint64_t{*options.mtc_shift} << kMtcPeriodShift;
-  if (options.cyc_threshold)
-    config |= kConfigCyc | uint64_t{*options.cyc_threshold} << kCycThresholdShift;
-  if (!options.return_compression) config |= kConfigNoRetComp;
+  if (options.packets.timestamps) config |= kConfigTsc;
+  if (options.packets.timestamps && options.packets.mtc_shift)
+    config |= kConfigMtc | uint64_t{*options.packets.mtc_shift} << kMtcPeriodShift;
+  if (options.packets.cyc_threshold)
+    config |= kConfigCyc | uint64_t{*options.packets.cyc_threshold} << kCycThresholdShift;
+  if (!options.packets.return_compression) config |= kConfigNoRetComp;
   // The field counts from 2 KiB in powers of two.
-  const unsigned period = std::bit_width(std::max(options.psb_period_bytes, 2048u) / 2048) - 1u;
+  const unsigned period =
+      std::bit_width(std::max(options.packets.psb_period_bytes, 2048u) / 2048) - 1u;
   return config | uint64_t{std::min(period, 15u)} << kPsbPeriodShift;
 }
 
@@ -42,8 +43,8 @@ perf_event_attr CommonAttributes(const RecordOptions& options) {
   perf_event_attr attr{};
   attr.size = sizeof attr;
   attr.sample_period = 1;
-  attr.sample_type = kSampleType | (options.per_cpu ? PERF_SAMPLE_CPU : 0);
-  attr.inherit = options.per_cpu;
+  attr.sample_type = kSampleType | (options.streams.per_cpu ? PERF_SAMPLE_CPU : 0);
+  attr.inherit = options.streams.per_cpu;
   attr.read_format = PERF_FORMAT_ID;
   attr.disabled = 1;
   attr.exclude_kernel = 1;
@@ -72,7 +73,7 @@ perf_event_attr SidebandAttributes(const RecordOptions& options) {
   attr.comm_exec = 1;
   attr.task = 1;
   attr.build_id = 1;
-  attr.context_switch = options.per_cpu;
+  attr.context_switch = options.streams.per_cpu;
   return attr;
 }
 
@@ -118,9 +119,9 @@ RecordBuffer EncodeAuxtraceInfo(const RecordOptions& options, const TraceClock& 
       1,  // the zero is valid
       kConfigTsc,
       kConfigNoRetComp,
-      options.per_cpu ? kSwitchRecords : 0,
-      options.snapshot_bytes.has_value(),
-      options.per_cpu,
+      options.streams.per_cpu ? kSwitchRecords : 0,
+      options.streams.snapshot_bytes.has_value(),
+      options.streams.per_cpu,
       kConfigMtc,
       kConfigMtcPeriod,
       clock.tsc_per_crystal_tick(),

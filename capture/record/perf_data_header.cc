@@ -32,76 +32,79 @@ void AppendMagic(LittleEndianBuffer& out) {
   out.Append({reinterpret_cast<const uint8_t*>(kMagic), sizeof kMagic - 1});
 }
 
-void AppendAttrRecord(LittleEndianBuffer& out, const perf_event_attr& attr, uint64_t id) {
+void AppendAttrRecord(LittleEndianBuffer& out, const RecordedEvent& event) {
   RecordBuffer record(kRecordHeaderAttr, 0);
-  record.Append(AsBytes(attr));
-  record.U64(id);
+  record.Append(AsBytes(event.attr));
+  for (const uint64_t id : event.ids) record.U64(id);
   out.Append(record.Done());
+}
+
+void AppendIds(LittleEndianBuffer& out, const RecordedEvent& event) {
+  for (const uint64_t id : event.ids) out.U64(id);
 }
 
 HeaderFeature EventDescriptionFeature(const RecordedEvents& events) {
   FeatureBuffer feature;
-  feature.U32(2);
+  feature.U32(static_cast<uint32_t>(events.size()));
   feature.U32(sizeof(perf_event_attr));
-  const auto add = [&](const perf_event_attr& attr, std::string_view name, uint64_t id) {
-    feature.Append(AsBytes(attr));
-    feature.U32(1);
-    feature.String(name);
-    feature.U64(id);
-  };
-  add(events.trace, "intel_pt//u", kTraceEventId);
-  add(events.sideband, "dummy:u", kSidebandEventId);
+  for (const RecordedEvent& event : events) {
+    feature.Append(AsBytes(event.attr));
+    feature.U32(static_cast<uint32_t>(event.ids.size()));
+    feature.String(event.name);
+    AppendIds(feature, event);
+  }
   return {kFeatureEventDescriptions, std::move(feature)};
 }
 
-HeaderFeature PmuMappingsFeature() {
+HeaderFeature PmuMappingsFeature(const std::vector<PmuNumber>& pmus) {
   FeatureBuffer feature;
-  feature.U32(2);
-  feature.U32(PERF_TYPE_SOFTWARE);
-  feature.String("software");
-  feature.U32(kIntelPtPmu);
-  feature.String("intel_pt");
+  feature.U32(static_cast<uint32_t>(pmus.size()));
+  for (const PmuNumber& pmu : pmus) {
+    feature.U32(pmu.type);
+    feature.String(pmu.name);
+  }
   return {kFeaturePmuMappings, std::move(feature)};
 }
 
 }  // namespace
 
 void AppendFileHeader(LittleEndianBuffer& out, const RecordedEvents& events) {
-  constexpr uint64_t kIdsSize = 2 * sizeof(uint64_t);
   constexpr uint64_t kEntrySize = sizeof(perf_event_attr) + 2 * sizeof(uint64_t);
+  uint64_t ids_size = 0;
+  for (const RecordedEvent& event : events) ids_size += event.ids.size() * sizeof(uint64_t);
   AppendMagic(out);
   out.U64(kFileHeaderSize);
   out.U64(kEntrySize);
-  out.U64(kFileHeaderSize + kIdsSize);  // attributes
-  out.U64(2 * kEntrySize);
-  out.U64(kFileHeaderSize + kIdsSize + 2 * kEntrySize);  // data
+  out.U64(kFileHeaderSize + ids_size);  // attributes
+  out.U64(events.size() * kEntrySize);
+  out.U64(kFileHeaderSize + ids_size + events.size() * kEntrySize);  // data
   out.Zeros(kFileHeaderSize - out.size());
-  out.U64(kTraceEventId);
-  out.U64(kSidebandEventId);
+  for (const RecordedEvent& event : events) AppendIds(out, event);
   uint64_t id_at = kFileHeaderSize;
-  for (const perf_event_attr* attr : {&events.trace, &events.sideband}) {
-    out.Append(AsBytes(*attr));
+  for (const RecordedEvent& event : events) {
+    out.Append(AsBytes(event.attr));
     out.U64(id_at);
-    out.U64(sizeof(uint64_t));
-    id_at += sizeof(uint64_t);
+    out.U64(event.ids.size() * sizeof(uint64_t));
+    id_at += event.ids.size() * sizeof(uint64_t);
   }
 }
 
 void AppendPipeHeader(LittleEndianBuffer& out, const RecordedEvents& events) {
   AppendMagic(out);
   out.U64(kPipeHeaderSize);
-  AppendAttrRecord(out, events.trace, kTraceEventId);
-  AppendAttrRecord(out, events.sideband, kSidebandEventId);
+  for (const RecordedEvent& event : events) AppendAttrRecord(out, event);
 }
 
-std::vector<HeaderFeature> IdentityFeatures(const std::string& recorder, const std::string& cpuid) {
+std::vector<HeaderFeature> IdentityFeatures(const std::string& recorder, const std::string& cpu,
+                                            const std::string& cpuid) {
   return {{kFeatureVersion, StringFeature(recorder)},
-          {kFeatureCpuDescription, StringFeature("emulated Intel PT processor")},
+          {kFeatureCpuDescription, StringFeature(cpu)},
           {kFeatureCpuid, StringFeature(cpuid)}};
 }
 
 std::vector<HeaderFeature> MachineFeatures(const std::vector<std::string>& command_line,
-                                           const RecordedEvents& events) {
+                                           const RecordedEvents& events,
+                                           const std::vector<PmuNumber>& pmus) {
   utsname system{};
   uname(&system);
   return {{kFeatureHostname, StringFeature(system.nodename)},
@@ -110,7 +113,7 @@ std::vector<HeaderFeature> MachineFeatures(const std::vector<std::string>& comma
           {kFeatureCpuCount, CpuCountFeature()},
           {kFeatureCommandLine, CommandLineFeature(command_line)},
           EventDescriptionFeature(events),
-          PmuMappingsFeature()};
+          PmuMappingsFeature(pmus)};
 }
 
 // The wall clock is read between two readings of the other: it is taken for their middle.

@@ -18,10 +18,18 @@ namespace flowback::record {
 // The bytes that records have for a build-id, however long it is.
 constexpr size_t kBuildIdField = 20;
 
-// The two events: of the trace, and of the sideband.
-struct RecordedEvents {
-  perf_event_attr trace{};
-  perf_event_attr sideband{};
+// An event, with the numbers by which records name it: one for each CPU or thread it is opened on.
+struct RecordedEvent {
+  perf_event_attr attr{};
+  std::string name;
+  std::vector<uint64_t> ids;
+};
+using RecordedEvents = std::vector<RecordedEvent>;
+
+// A kind of events as the machine numbers them.
+struct PmuNumber {
+  uint32_t type = 0;
+  std::string name;
 };
 
 struct HeaderFeature {
@@ -41,10 +49,12 @@ void AppendFileHeader(LittleEndianBuffer& out, const RecordedEvents& events);
 void AppendPipeHeader(LittleEndianBuffer& out, const RecordedEvents& events);
 
 // Who recorded, and on which processor.
-std::vector<HeaderFeature> IdentityFeatures(const std::string& recorder, const std::string& cpuid);
+std::vector<HeaderFeature> IdentityFeatures(const std::string& recorder, const std::string& cpu,
+                                            const std::string& cpuid);
 // Of this machine, and of the recording as far as it is known before it begins.
 std::vector<HeaderFeature> MachineFeatures(const std::vector<std::string>& command_line,
-                                           const RecordedEvents& events);
+                                           const RecordedEvents& events,
+                                           const std::vector<PmuNumber>& pmus);
 // What the wall clock and the recording's show at the same moment.
 struct ClockMoment {
   uint64_t wall_ns = 0;   // since 1970

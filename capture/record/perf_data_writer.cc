@@ -17,6 +17,7 @@
 
 #include "capture/formats/perf_layout.h"
 #include "capture/record/perf_data_events.h"
+#include "capture/record/sideband_buffers.h"
 
 namespace flowback::record {
 namespace {
@@ -37,85 +38,8 @@ std::string UnlikeNativeText(const RecordSummary& summary) {
 constexpr uint64_t kDataSizeAt = 48;     // in the header
 constexpr uint64_t kFeatureBitsAt = 72;  // in the header
 
-constexpr uint16_t kMiscUser = PERF_RECORD_MISC_USER;
-
-void PutBuildId(RecordBuffer& record, const BuildId& id) {
-  record.U8(static_cast<uint8_t>(id.bytes.size()));
-  record.Zeros(3);
-  record.Append(id.bytes);
-  record.Zeros(kBuildIdField - id.bytes.size());
-}
-
-RecordBuffer Encode(const MmapRecord& map) {
-  const bool has_id = !map.build_id.empty();
-  RecordBuffer record(kRecordMmap2,
-                      static_cast<uint16_t>(kMiscUser | (has_id ? kMiscMmapBuildId : 0)));
-  record.Thread(map);
-  record.U64(map.address);
-  record.U64(map.size);
-  record.U64(map.file_offset);
-  if (has_id)
-    PutBuildId(record, map.build_id);
-  else
-    record.Zeros(4 + kBuildIdField);  // device and inode, not known
-  record.U32(PROT_READ | PROT_EXEC);
-  record.U32(MAP_PRIVATE);
-  record.Text(map.path, kRecordUnit);
-  return record;
-}
-
-RecordBuffer Encode(const CommRecord& comm) {
-  RecordBuffer record(kRecordComm, comm.exec ? kMiscCommExec : 0);
-  record.Thread(comm);
-  record.Text(comm.comm, kRecordUnit);
-  return record;
-}
-
-RecordBuffer EncodeTask(uint32_t type, const SidebandBase& base, int32_t parent_pid,
-                        int32_t parent_tid) {
-  RecordBuffer record(type, 0);
-  record.U32(static_cast<uint32_t>(base.pid));
-  record.U32(static_cast<uint32_t>(parent_pid));
-  record.U32(static_cast<uint32_t>(base.tid));
-  record.U32(static_cast<uint32_t>(parent_tid));
-  record.U64(base.time);
-  return record;
-}
-
-RecordBuffer Encode(const ForkRecord& fork) {
-  return EncodeTask(kRecordFork, fork, fork.parent_pid, fork.parent_tid);
-}
-
-RecordBuffer Encode(const ExitRecord& exit) {
-  return EncodeTask(kRecordExit, exit, exit.pid, exit.tid);
-}
-
-RecordBuffer Encode(const ItraceStartRecord& start) {
-  RecordBuffer record(kRecordItraceStart, 0);
-  record.Thread(start);
-  return record;
-}
-
-RecordBuffer Encode(const AuxRecord& aux) {
-  RecordBuffer record(kRecordAux, 0);
-  record.U64(aux.offset);
-  record.U64(aux.size);
-  record.U64(aux.flags);
-  return record;
-}
-
-RecordBuffer Encode(const SwitchRecord& change) {
-  if (!change.out) return RecordBuffer(kRecordSwitch, 0);
-  return RecordBuffer(
-      kRecordSwitch,
-      static_cast<uint16_t>(kMiscSwitchOut | (change.preempted ? kMiscSwitchOutPreempt : 0)));
-}
-
-RecordBuffer Encode(const LostRecord& lost) {
-  RecordBuffer record(kRecordLost, 0);
-  record.U64(kTraceEventId);
-  record.U64(lost.count);
-  return record;
+std::vector<PmuNumber> Pmus() {
+  return {{PERF_TYPE_SOFTWARE, "software"}, {kIntelPtPmu, "intel_pt"}};
 }
 
 }  // namespace
@@ -123,9 +47,9 @@ RecordBuffer Encode(const LostRecord& lost) {
 Result<std::unique_ptr<PerfDataWriter>> PerfDataWriter::Create(const RecordOptions& options,
                                                                const TraceClock& clock,
                                                                PerfHeaderFacts facts) {
-  const bool pipe = options.output_pipe >= 0;
-  auto file = pipe ? OutputFile::OfPipe(options.output, options.output_pipe)
-                   : OutputFile::Create(options.output);
+  const bool pipe = options.files.pipe >= 0;
+  auto file = pipe ? OutputFile::OfPipe(options.files.output, options.files.pipe)
+                   : OutputFile::Create(options.files.output);
   if (!file) return Fail(std::move(file.error()));
   std::unique_ptr<PerfDataWriter> writer(
       new PerfDataWriter(std::move(*file), std::move(facts), clock.conversion(), options));
@@ -138,7 +62,7 @@ Status PerfDataWriter::WritePreamble(const RecordOptions& options, const TraceCl
   LittleEndianBuffer preamble;
   if (pipe_) {
     AppendPipeHeader(preamble, events_);
-    for (const HeaderFeature& feature : MachineFeatures(facts_.command_line, events_))
+    for (const HeaderFeature& feature : MachineFeatures(facts_.command_line, events_, Pmus()))
       AppendFeatureRecord(preamble, feature);
   } else {
     AppendFileHeader(preamble, events_);
@@ -178,11 +102,11 @@ Status PerfDataWriter::AddSideband(const SidebandRecord& sideband) {
 Status PerfDataWriter::WriteSideband(const SidebandRecord& sideband) {
   return std::visit(
       [this](const auto& content) -> Status {
-        if constexpr (!requires { Encode(content); }) {
+        if constexpr (!requires { EncodeSideband(content); }) {
           return Fail(ErrorCode::kSystem,
                       "a kind of sideband that no engine of ours makes can't be written");
         } else {
-          RecordBuffer record = Encode(content);
+          RecordBuffer record = EncodeSideband(content);
           const bool of_trace = std::is_same_v<std::decay_t<decltype(content)>, AuxRecord>;
           record.SampleId(content, per_cpu_, of_trace ? kTraceEventId : kSidebandEventId);
           if (first_time_ == 0) first_time_ = content.time;
@@ -238,7 +162,7 @@ Status PerfDataWriter::WriteTrace(const RecordedStream& stream, Bytes bytes, uin
 std::vector<HeaderFeature> PerfDataWriter::Identity(const RecordSummary& summary) const {
   return IdentityFeatures(
       facts_.recorder + WatchText(facts_.watched, summary) + UnlikeNativeText(summary),
-      facts_.cpuid);
+      "emulated Intel PT processor", facts_.cpuid);
 }
 
 // A pipe's features stand in front, but for what was not known then; its reader goes on where the
@@ -259,7 +183,7 @@ Status PerfDataWriter::WriteLast(const RecordSummary& summary) {
 }
 
 Status PerfDataWriter::WriteFeatures(const RecordSummary& summary) {
-  std::vector<HeaderFeature> features = MachineFeatures(facts_.command_line, events_);
+  std::vector<HeaderFeature> features = MachineFeatures(facts_.command_line, events_, Pmus());
   for (HeaderFeature& feature : Identity(summary)) features.push_back(std::move(feature));
   if (moment_) features.push_back(ClockDataFeature(*moment_));
   features.push_back(BuildIdFeature(build_ids_));

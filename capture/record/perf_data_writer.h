@@ -56,9 +56,10 @@ class PerfDataWriter : public RecordingSink {
       : file_(std::move(file)),
         facts_(std::move(facts)),
         conversion_(conversion),
-        per_cpu_(options.per_cpu),
-        pipe_(options.output_pipe >= 0),
-        events_{TraceAttributes(options), SidebandAttributes(options)} {}
+        per_cpu_(options.streams.per_cpu),
+        pipe_(options.files.pipe >= 0),
+        events_{{TraceAttributes(options), "intel_pt//u", {kTraceEventId}},
+                {SidebandAttributes(options), "dummy:u", {kSidebandEventId}}} {}
 
   Status WritePreamble(const RecordOptions& options, const TraceClock& clock);
   Status WriteSideband(const SidebandRecord& record);

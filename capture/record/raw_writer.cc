@@ -23,10 +23,10 @@ std::string Quoted(const std::string& text) {
 
 std::string TimingOptions(const RecordOptions& options, const TraceClock& clock) {
   std::string text;
-  if (options.timestamps && options.mtc_shift)
+  if (options.packets.timestamps && options.packets.mtc_shift)
     text += " --tsc-ctc " + std::to_string(clock.tsc_per_crystal_tick()) + "/1 --mtc-freq " +
-            std::to_string(*options.mtc_shift);
-  if (!text.empty() || options.cyc_threshold)
+            std::to_string(*options.packets.mtc_shift);
+  if (!text.empty() || options.packets.cyc_threshold)
     text += " --nominal-freq " + std::to_string(clock.nominal_ratio());
   return text;
 }
@@ -36,11 +36,11 @@ std::string TimingOptions(const RecordOptions& options, const TraceClock& clock)
 Result<std::unique_ptr<RawWriter>> RawWriter::Create(const RecordOptions& options,
                                                      const TraceClock& clock, std::string cpu) {
   std::error_code error;
-  std::filesystem::create_directories(options.raw_directory, error);
+  std::filesystem::create_directories(options.files.raw_directory, error);
   if (error)
     return Fail(
         Error(error == std::errc::permission_denied ? ErrorCode::kPermission : ErrorCode::kSystem,
-              "can't make the folder '" + options.raw_directory + "': " + error.message())
+              "can't make the folder '" + options.files.raw_directory + "': " + error.message())
             .Remedy("give another folder"));
   return std::unique_ptr<RawWriter>(
       new RawWriter(options, TimingOptions(options, clock), std::move(cpu)));

@@ -45,7 +45,7 @@ class RawWriter : public RecordingSink {
   };
 
   RawWriter(const RecordOptions& options, std::string timing, std::string cpu)
-      : folder_(options.raw_directory), timing_(std::move(timing)), cpu_(std::move(cpu)) {}
+      : folder_(options.files.raw_directory), timing_(std::move(timing)), cpu_(std::move(cpu)) {}
   std::string PathOf(const std::string& name) const { return folder_ + "/" + name; }
   Status WriteText(const std::string& name, const std::string& text) const;
   std::string MapsText() const;

@@ -23,7 +23,7 @@ constexpr std::chrono::milliseconds kSameRequest(500);
 RecordSession::RecordSession(const RecordOptions& options, const RecorderSignals& signals)
     : options_(options),
       signals_(signals),
-      snapshot_signal_(options.snapshot_bytes.has_value()),
+      snapshot_signal_(options.streams.snapshot_bytes.has_value()),
       done_(eventfd(0, EFD_CLOEXEC)) {}
 
 void RecordSession::Connect(pid_t program, std::function<void()> stop,
@@ -60,9 +60,10 @@ void RecordSession::Stop(StopReason reason) {
 void RecordSession::Supervise() {
   while (!WaitForEvent()) {
     while (const auto request = signals_.Take()) OnSignal(*request);
-    if (options_.snapshot_bytes && snapshot_signal_.Wait(std::chrono::milliseconds(0)))
+    if (options_.streams.snapshot_bytes && snapshot_signal_.Wait(std::chrono::milliseconds(0)))
       TakeSnapshot();
-    if (options_.max_duration && Elapsed() >= *options_.max_duration) Stop(StopReason::kDuration);
+    if (options_.limits.duration && Elapsed() >= *options_.limits.duration)
+      Stop(StopReason::kDuration);
     if (end_signal_ != 0 && (meter_.complete || meter_.failed) &&
         !std::exchange(asked_to_end_, true))
       Signal(end_signal_);  // as perf does
@@ -74,7 +75,7 @@ void RecordSession::Supervise() {
 bool RecordSession::WaitForEvent() {
   pollfd events[] = {{*done_, POLLIN, 0}, {signals_.descriptor(), POLLIN, 0}};
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(
-      options_.max_duration.value_or(std::chrono::nanoseconds::max()) - Elapsed());
+      options_.limits.duration.value_or(std::chrono::nanoseconds::max()) - Elapsed());
   const bool due = left.count() <= 0;
   poll(events, 2,
        due ? kLookMilliseconds

@@ -112,7 +112,7 @@ void StepEngine::NoteSignal(Thread& thread, int signal, const siginfo_t& info) {
 
 // Its last thread is gone. Of threads recorded by number there may be others.
 void StepEngine::EndProcess(Process& process) {
-  if (process.end && !stopping_ && (process.end_decided || options_.tids.empty()))
+  if (process.end && !stopping_ && (process.end_decided || options_.target.tids.empty()))
     summary_.process_ends.push_back(*std::move(process.end));
   process.end.reset();
 }

@@ -79,8 +79,8 @@ Result<RecordSummary> StepEngine::Run(pid_t pid) {
 }
 
 Result<RecordSummary> StepEngine::RunAttached(const std::vector<SeizedThread>& threads) {
-  targets_.insert(options_.pids.begin(), options_.pids.end());
-  targets_.insert(options_.tids.begin(), options_.tids.end());
+  targets_.insert(options_.target.pids.begin(), options_.target.pids.end());
+  targets_.insert(options_.target.tids.begin(), options_.target.tids.end());
   for (const SeizedThread& thread : threads) AddThread(thread.tid, AddProcess(thread.pid));
   Loop();
   return Finished();
@@ -128,7 +128,7 @@ void StepEngine::Complete() {
 void StepEngine::OnFailure() {
   if (stopping_) return;
   summary_.stop_reason = StopReason::kOutputFailed;
-  if (options_.kill_on_failure && command_ >= 0)
+  if (options_.files.kill_on_failure && command_ >= 0)
     for (const auto& [pid, process] : processes_) kill(pid, SIGKILL);
   StopTracing();
 }
@@ -311,7 +311,7 @@ void StepEngine::SwitchRecording(Thread& thread) {
 void StepEngine::CountInstruction(const Thread& thread) {
   if (thread.generator.muted()) return;
   ++summary_.instructions;
-  if (summary_.instructions != options_.max_instructions) return;
+  if (summary_.instructions != options_.limits.instructions) return;
   summary_.stop_reason = StopReason::kMaxInstructions;
   StopTracing();
 }

@@ -143,7 +143,7 @@ void StepEngine::FetchNext(Thread& thread) {
 }
 
 void StepEngine::TellChangedCode() {
-  if (code_changed_ && !options_.raw_directory.empty())
+  if (code_changed_ && !options_.files.raw_directory.empty())
     AddNote(
         "the program changed code while it ran: the raw output's command reads it as it was first");
 }

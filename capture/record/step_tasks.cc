@@ -20,12 +20,12 @@ namespace flowback::record {
 namespace {
 
 PtSettings SettingsOf(const RecordOptions& options) {
-  return {.psb_period_bytes = options.psb_period_bytes,
-          .return_compression = options.return_compression,
-          .long_tnt = options.long_tnt,
-          .timestamps = options.timestamps,
-          .mtc_shift = options.mtc_shift,
-          .cyc_threshold = options.cyc_threshold};
+  return {.psb_period_bytes = options.packets.psb_period_bytes,
+          .return_compression = options.packets.return_compression,
+          .long_tnt = options.packets.long_tnt,
+          .timestamps = options.packets.timestamps,
+          .mtc_shift = options.packets.mtc_shift,
+          .cyc_threshold = options.packets.cyc_threshold};
 }
 
 }  // namespace
@@ -180,7 +180,7 @@ StepEngine::Process& StepEngine::AddProcess(pid_t pid) {
   auto& slot = processes_[pid];
   if (slot == nullptr) {
     // The raw output's command takes files from their paths.
-    const bool files_are_kept = KeepsImages(options_) && options_.raw_directory.empty();
+    const bool files_are_kept = KeepsImages(options_) && options_.files.raw_directory.empty();
     slot = std::make_unique<Process>(pid, ++memories_, files_are_kept);
     slot->watch = FunctionWatch(watched_);
   }

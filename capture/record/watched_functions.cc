@@ -49,9 +49,9 @@ void NotePlaces(const std::string& option, const FunctionName& function,
 }  // namespace
 
 Result<WatchedFunctions> UnderstandWatch(const RecordOptions& options) {
-  auto from = Understand(options.from, "--from");
+  auto from = Understand(options.watched.from, "--from");
   if (!from) return Fail(std::move(from.error()));
-  auto until = Understand(options.until, "--until");
+  auto until = Understand(options.watched.until, "--until");
   if (!until) return Fail(std::move(until.error()));
   if (*from == *until && !from->empty())
     return Fail(Error(ErrorCode::kUsage, "--from and --until name the same function")

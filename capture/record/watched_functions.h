@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// RecordOptions::from and until: understood, and what the summary says of them.
+// RecordOptions::watched: understood, and what the summary says of them.
 #pragma once
 
 #include <string>

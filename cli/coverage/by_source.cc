@@ -34,6 +34,8 @@ void AddLines(const ObjectCoverage& object, std::map<uint32_t, Gathered>& files)
     line.times += each.times;
     line.state = is_new ? each.state : EitherState(line.state, each.state);
     AddBranches(object, each, line);
+    for (const LineCopy& copy : each.copies)
+      line.copies.push_back({object.code->functions()[copy.function].name, copy.times, copy.state});
   }
 }
 
@@ -90,6 +92,23 @@ std::vector<CoveredFile> BySource(const CoverageReport& report) {
   }
   std::vector<CoveredFile> result;
   for (auto& [number, gathered] : files) result.push_back(Take(number, gathered));
+  return result;
+}
+
+std::vector<CoveredDirectory> ByDirectory(const CoverageReport& report,
+                                          const std::vector<CoveredFile>& files) {
+  std::map<std::string, CoveredDirectory> directories;
+  for (const CoveredFile& file : files) {
+    const std::string& path = report.files[file.file];
+    const size_t slash = path.rfind('/');
+    const std::string name = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+    CoveredDirectory& directory = directories[name];
+    directory.name = name;
+    ++directory.files;
+    directory.shares.Add(file.shares);
+  }
+  std::vector<CoveredDirectory> result;
+  for (auto& [name, directory] : directories) result.push_back(std::move(directory));
   return result;
 }
 

@@ -17,11 +17,19 @@ struct CoveredBranch {
   uint64_t not_taken = 0;
 };
 
+// One of several copies of a line, whatever object has it.
+struct CoveredCopy {
+  std::string function;  // in whose code it lies
+  uint64_t times = 0;
+  Executed state = Executed::kNo;
+};
+
 struct CoveredLine {
   uint32_t line = 0;
   uint64_t times = 0;
   Executed state = Executed::kNo;
   std::vector<CoveredBranch> branches;
+  std::vector<CoveredCopy> copies;  // empty: no object has several
 };
 
 struct CoveredFunction {
@@ -41,6 +49,17 @@ struct CoveredFile {
 
 // Files of which a line or a function is known, by number. As long as the report lives.
 std::vector<CoveredFile> BySource(const CoverageReport& report);
+
+// All files of one folder.
+struct CoveredDirectory {
+  std::string name;
+  size_t files = 0;
+  CoverageShares shares;  // as a file's
+};
+
+// By name.
+std::vector<CoveredDirectory> ByDirectory(const CoverageReport& report,
+                                          const std::vector<CoveredFile>& files);
 
 // Of two copies of one thing.
 Executed EitherState(Executed a, Executed b);

@@ -35,11 +35,11 @@ int CoverWhole(const Arguments& command, const CoverageOptions& options,
 Result<RecordOptions> OptionsFor(const Arguments& command, const TemporaryFolder& folder) {
   RecordOptions options;
   options.engine = "emulate";
-  options.command = command;
-  options.output.clear();
-  options.process_folder = folder.path();
-  options.recorder_command_line = "flowback coverage --";
-  for (const std::string& word : command) options.recorder_command_line += ' ' + word;
+  options.target.command = command;
+  options.files.output.clear();
+  options.processes.folder = folder.path();
+  options.files.command_line = "flowback coverage --";
+  for (const std::string& word : command) options.files.command_line += ' ' + word;
   if (Status store = FindImageStore(options); !store) return Fail(store.error());
   return options;
 }
@@ -51,7 +51,7 @@ int CoverProcesses(const Arguments& command, const CoverageOptions& options,
   KeepStandardStreams();
   CoverageJob job(options);
   ProcessQueue queue([&](const std::string& recording) { return job.AddProcess(recording); });
-  record->on_process = [&](const std::string& recording) { return queue.Put(recording); };
+  record->processes.on_end = [&](const std::string& recording) { return queue.Put(recording); };
   const Result<RecordSummary> summary = RecordWithProgress(*record);
   const Status counted = queue.Finish();
   if (!summary) return RecordFailure(summary.error(), true, false);

@@ -22,6 +22,10 @@ void ForEachInstruction(const ObjectCoverage& object, const FunctionCoverage& fu
                            .state = object.StateOf(object.times[i]),
                            .text = {},
                            .at = object.places[i]};
+      line.scope = object.scopes[i];
+      line.is_inlined = object.inlined[i];
+      if (at.kind == InstructionClass::kJump || at.kind == InstructionClass::kConditional)
+        line.target = at.target;
       uint8_t bytes[16] = {};
       const size_t size =
           object.image->space().Read(at.address, bytes, std::min<size_t>(at.length, sizeof bytes));

@@ -16,6 +16,9 @@ struct InstructionLine {
   std::string text;  // "jne 0x401005"
   SourceLine at;
   const BranchCoverage* branch = nullptr;  // null: no conditional branch
+  uint64_t target = 0;                     // of a direct jump or conditional branch; else 0
+  uint64_t scope = 0;                      // SourcePlace::scope
+  bool is_inlined = false;                 // there
 };
 
 // In the order of addresses.

@@ -30,19 +30,28 @@ std::string SourceReader::Find(const std::string& path) const {
 }
 
 const std::vector<std::string>& SourceReader::Lines(const std::string& path) {
-  if (path == path_) return lines_;
-  path_ = path;
-  lines_.clear();
+  const auto known = files_.find(path);
+  if (known != files_.end()) return known->second;
+  if (files_.size() >= kMostFiles || bytes_ > kMostBytes) {
+    files_.clear();
+    bytes_ = 0;
+  }
+  return files_.emplace(path, Read(path)).first->second;
+}
+
+std::vector<std::string> SourceReader::Read(const std::string& path) {
+  std::vector<std::string> lines;
   const std::string found = Find(path);
   std::error_code error;
-  if (found.empty() || std::filesystem::file_size(found, error) > kMostBytes || error)
-    return lines_;
+  const auto size = found.empty() ? 0 : std::filesystem::file_size(found, error);
+  if (size == 0 || error || size > kMostBytes) return lines;
+  bytes_ += size;
   std::ifstream file(found, std::ios::binary);
   for (std::string line; std::getline(file, line);) {
     if (line.ends_with('\r')) line.pop_back();
-    lines_.push_back(line);
+    lines.push_back(line);
   }
-  return lines_;
+  return lines;
 }
 
 bool IsNewer(const std::string& source, const std::string& binary) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace flowback::cli {
@@ -15,17 +16,20 @@ class SourceReader {
   explicit SourceReader(std::string root) : root_(std::move(root)) {}
 
   // The file's lines, each without its end; empty where it can't be read, or is larger than any
-  // source. Valid until the next call.
+  // source. Valid until the next call. The last few are kept: inlined code goes to and fro.
   const std::vector<std::string>& Lines(const std::string& path);
   // Where the file was found; empty: nowhere.
   std::string Find(const std::string& path) const;
 
  private:
-  static constexpr uint64_t kMostBytes = uint64_t{32} << 20;
+  std::vector<std::string> Read(const std::string& path);
+
+  static constexpr uint64_t kMostBytes = uint64_t{32} << 20;  // of a file, and of all that is kept
+  static constexpr size_t kMostFiles = 64;
 
   std::string root_;
-  std::string path_;
-  std::vector<std::string> lines_;
+  std::unordered_map<std::string, std::vector<std::string>> files_;
+  uint64_t bytes_ = 0;
 };
 
 // Whether the source was changed after the file that was compiled of it, so that its lines may be

@@ -11,6 +11,7 @@
 #include "cli/coverage/by_source.h"
 #include "cli/coverage/coverage_view.h"
 #include "cli/coverage/coverage_words.h"
+#include "cli/coverage/html_function.h"
 #include "cli/coverage/instruction_lines.h"
 #include "cli/coverage/source_reader.h"
 #include "cli/text/xml.h"
@@ -20,9 +21,9 @@ namespace {
 
 constexpr const char* kStyle =
     ":root{color-scheme:light dark;--ran:#d8f0d8;--never:#f8d8d8;--unknown:#eee4b8;--half:#f6e7c0;"
-    "--line:#ccc}\n"
+    "--line:#ccc;--way:#287a35;--noway:#b0383c}\n"
     "@media(prefers-color-scheme:dark){:root{--ran:#1d3a22;--never:#4a2224;--unknown:#45401f;"
-    "--half:#4a3c18;--line:#444}}\n"
+    "--half:#4a3c18;--line:#444;--way:#6cc67b;--noway:#e88}}\n"
     "body{font:14px/1.45 system-ui,sans-serif;margin:1.5em;max-width:120em}\n"
     "table{border-collapse:collapse}td,th{padding:.15em .7em;text-align:right}\n"
     "td:last-child,th:last-child{text-align:left}tr{border-bottom:1px solid var(--line)}\n"
@@ -31,15 +32,10 @@ constexpr const char* kStyle =
     "pre span{display:block;padding:0 .5em;white-space:pre}\n"
     ".r{background:var(--ran)}.n{background:var(--never)}.u{background:var(--unknown)}"
     ".h{background:var(--half)}\n"
+    ".code{position:relative}.code svg{position:absolute;left:0;top:0;fill:none}\n"
+    ".code span{height:16px;line-height:16px;padding-left:2px}.s,.c{opacity:.75}\n"
+    ".t{stroke:var(--way)}.f,.q{stroke:var(--noway);stroke-dasharray:3 2}\n"
     "@media print{details>*{display:block}}\n";
-
-const char* ClassOf(Executed state, bool one_way) {
-  if (state == Executed::kUnknown) return "u";
-  if (state == Executed::kNo) return "n";
-  return one_way ? "h" : "r";
-}
-
-bool OneWay(uint64_t taken, uint64_t not_taken) { return (taken == 0) != (not_taken == 0); }
 
 class HtmlWriter {
  public:
@@ -93,6 +89,7 @@ class HtmlWriter {
   void WriteFiles() {
     const std::vector<CoveredFile> files = BySource(report_);
     if (files.empty()) return;
+    WriteDirectories(files);
     out() += "<h2>Source</h2>\n";
     for (const CoveredFile& file : files) {
       out() += fmt::format("<details><summary>{} ({} lines) {}</summary>\n",
@@ -102,6 +99,21 @@ class HtmlWriter {
       out() += "</details>\n";
       output_.Commit();
     }
+  }
+
+  void WriteDirectories(const std::vector<CoveredFile>& files) {
+    const std::vector<CoveredDirectory> directories = ByDirectory(report_, files);
+    if (directories.size() < 2) return;
+    out() +=
+        "<h2>Directories</h2>\n<table><tr><th>lines<th>functions<th>branches<th>files"
+        "<th>directory</tr>\n";
+    for (const CoveredDirectory& each : directories)
+      out() +=
+          fmt::format("<tr><td>{} {}<td>{}<td>{}<td>{}<td>{}</tr>\n", PercentOf(each.shares.lines),
+                      FractionOf(each.shares.lines), PercentOf(each.shares.functions),
+                      PercentOf(each.shares.branches), each.files, Xml(each.name));
+    out() += "</table>\n";
+    output_.Commit();
   }
 
   void WriteSource(const CoveredFile& file) {
@@ -127,12 +139,29 @@ class HtmlWriter {
     std::string branches;
     bool one_way = false;
     for (const CoveredBranch& branch : line->branches) {
-      one_way |= OneWay(branch.taken, branch.not_taken);
+      one_way |= WentOneWay(branch.taken, branch.not_taken);
       const std::string words = BranchWords(branch.taken, branch.not_taken);
       if (!words.empty()) branches += (branches.empty() ? "   \u2192 " : "; ") + words;
     }
-    out() += fmt::format("<span class={}>{:>12} {:>6}  {}{}</span>", ClassOf(line->state, one_way),
-                         CountWords(line->times, line->state), number, XmlSource(text), branches);
+    out() +=
+        fmt::format("<span class={}>{:>12} {:>6}  {}{}</span>", HtmlClassOf(line->state, one_way),
+                    CountWords(line->times, line->state), number, XmlSource(text), branches);
+    WriteCopies(*line);
+  }
+
+  // Where the line was inlined, or a template's: each copy by itself.
+  void WriteCopies(const CoveredLine& line) {
+    constexpr size_t kMostCopies = 8;
+    for (size_t i = 0; i < std::min(kMostCopies, line.copies.size()); ++i) {
+      const CoveredCopy& copy = line.copies[i];
+      out() +=
+          fmt::format("<span class=\"c {}\">{:>12}         in {}</span>",
+                      HtmlClassOf(copy.state, false), CountWords(copy.times, copy.state),
+                      copy.function.empty() ? "a function without a name" : Xml(copy.function));
+    }
+    if (line.copies.size() > kMostCopies)
+      out() += fmt::format("<span class=c>{:>12}         and {} more copies</span>", "",
+                           line.copies.size() - kMostCopies);
   }
 
   void WriteFunctions() {
@@ -150,7 +179,7 @@ class HtmlWriter {
   void WriteFunction(const ObjectCoverage& object, const FunctionCoverage& function) {
     const StaticFunction& code = object.Code(function);
     const std::string name = code.name.empty() ? FunctionWords(code) : Xml(code.name);
-    const char* const color = ClassOf(function.state, false);
+    const char* const color = HtmlClassOf(function.state, false);
     if (function.state != Executed::kYes) {
       out() += fmt::format("<div class={}>{} ({} bytes)</div>\n", color, name,
                            object.Code(function).code_bytes);
@@ -159,20 +188,12 @@ class HtmlWriter {
     }
     out() += fmt::format(
         "<details><summary>{} \u00d7{}: {} of its instructions, {} of its branch directions"
-        "</summary><pre>",
+        "</summary>",
         name, function.entries, PercentOf(function.shares.instructions),
         PercentOf(function.shares.branches));
-    ForEachInstruction(object, function, [&](const InstructionLine& line) {
-      const bool one_way =
-          line.branch != nullptr && OneWay(line.branch->taken, line.branch->not_taken);
-      const std::string words =
-          line.branch == nullptr ? "" : BranchWords(line.branch->taken, line.branch->not_taken);
-      out() += fmt::format("<span class={}>{:>12}  {:x}  {}{}{}</span>",
-                           ClassOf(line.state, one_way), CountWords(line.times, line.state),
-                           line.address, Xml(line.text), words.empty() ? "" : "   \u2192 ", words);
-      output_.Commit();
-    });
-    out() += "</pre></details>\n";
+    AppendHtmlFunction(report_, object, function, sources_, out());
+    out() += "</details>\n";
+    output_.Commit();
   }
 
   const CoverageReport& report_;

@@ -130,9 +130,21 @@ class JsonWriter {
       JsonLine line(output_.buffer());
       line.Text("type", "line").Text("file", report_.files[file.file]);
       line.Number("line", each.line).Text("executed", StateWord(each.state));
-      line.Number("times", each.times).End();
+      line.Number("times", each.times);
+      if (!each.copies.empty()) line.Raw("copies", CopiesJson(each.copies));
+      line.End();
       output_.Commit();
     }
+  }
+
+  static std::string CopiesJson(const std::vector<CoveredCopy>& copies) {
+    std::string json = "[";
+    for (const CoveredCopy& copy : copies) {
+      json += json.size() > 1 ? ",{\"function\":" : "{\"function\":";
+      AppendJsonString(json, copy.function);
+      json += fmt::format(R"(,"executed":"{}","times":{}}})", StateWord(copy.state), copy.times);
+    }
+    return json + "]";
   }
 
   const CoverageView& view_;

@@ -128,6 +128,7 @@ class SummaryWriter {
   void WriteFiles() {
     std::vector<CoveredFile> files = BySource(report_);
     if (files.empty()) return;
+    WriteDirectories(files);
     // A file of which nothing ran tells less than what is missing of one that is used.
     std::ranges::stable_sort(files, std::greater{}, [](const CoveredFile& file) {
       return std::pair(file.shares.lines.executed != 0,
@@ -142,6 +143,25 @@ class SummaryWriter {
                       FractionOf(files[i].shares.lines), PercentOf(files[i].shares.functions),
                       PercentOf(files[i].shares.branches), Printable(report_.files[files[i].file]));
     MoreRows(files.size());
+  }
+
+  // Where all lies in one, that tells nothing.
+  void WriteDirectories(const std::vector<CoveredFile>& files) {
+    std::vector<CoveredDirectory> all = ByDirectory(report_, files);
+    if (all.size() < 2) return;
+    std::ranges::stable_sort(all, std::greater{}, [](const CoveredDirectory& each) {
+      return std::pair(each.shares.lines.executed != 0, each.shares.lines.never());
+    });
+    out_ += fmt::format(
+        "\ndirectories, by lines that were not executed\n{:>9} {:>17} {:>9} {:>9} {:>6}  {}\n",
+        "lines", "", "functions", "branches", "files", "directory");
+    for (size_t i = 0; i < std::min(all.size(), view_.rows); ++i) {
+      const CoverageShares& shares = all[i].shares;
+      out_ += fmt::format("{:>9} {:>17} {:>9} {:>9} {:>6}  {}\n", PercentOf(shares.lines),
+                          FractionOf(shares.lines), PercentOf(shares.functions),
+                          PercentOf(shares.branches), all[i].files, Printable(all[i].name));
+    }
+    MoreRows(all.size());
   }
 
   void WriteChanges() {

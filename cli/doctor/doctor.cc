@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "capture/kernel/linux_kernel.h"
+#include "capture/kernel/machine_tree.h"
 #include "capture/record/host_facts.h"
 #include "cli/command.h"
 #include "cli/doctor/doctor_trials.h"
@@ -15,6 +17,7 @@
 #include "cli/text/output.h"
 #include "cli/text/printable.h"
 #include "cli/text/status.h"
+#include "flowback/base/mapped_file.h"
 #include "flowback/capture/record.h"
 
 namespace flowback::cli {
@@ -136,19 +139,60 @@ void PrintJson(const Diagnosis& diagnosis, Output& output) {
   output.Write(json.dump(2, ' ', true, Json::error_handler_t::replace) + '\n');
 }
 
+// Which machine is judged.
+struct Machine {
+  std::string root;  // a copy of /proc, /sys and the programs; "": this machine
+  std::string tree;  // what --save-tree wrote; "": none
+};
+
+Result<HostFacts> FactsOf(const Machine& machine) {
+  if (!machine.tree.empty()) {
+    const auto file = MappedFile::Open(machine.tree);
+    if (!file) return Fail(file.error());
+    const Bytes bytes = (*file)->bytes();
+    auto tree =
+        kernel::MachineTree::Parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    if (!tree) return Fail(std::move(tree.error().While("reading " + machine.tree)));
+    return ReadHostFacts(kernel::TreeKernel(*std::move(tree)));
+  }
+  HostFacts facts = ReadHostFacts(kernel::LinuxKernel(machine.root));
+  const char* path = std::getenv("PATH");
+  ReadPrograms(machine.root, path == nullptr ? "" : path, facts);
+  machine.root.empty() ? TryRecording(facts) : ReadTrials(machine.root, facts);
+  return facts;
+}
+
+int SaveTree(const std::string& path, const std::string& root) {
+  Result<Output> output = Output::Open(path, [](const std::string&) { return Status(); });
+  if (!output) return Report(output.error());
+  output->Write(kernel::MachineTree::Of(kernel::LinuxKernel(root)).Text());
+  const Status written = output->Finish();
+  return written ? kDone : Report(written.error());
+}
+
 }  // namespace
 
 int RunDoctor(const Arguments& arguments) {
   CLI::App app("Tells what this machine can record.", "flowback doctor");
   bool json = false;
-  std::string root;
+  Machine machine;
+  std::string save;
   app.add_flag("--json", json, "JSON instead of text");
-  app.add_option("--sysroot", root, "judge a copy of /proc and /sys below this folder")->group("");
+  auto* tree = app.add_option("--tree", machine.tree,
+                              "judge the machine of which --save-tree wrote this file");
+  app.add_option("--save-tree", save,
+                 "only write what decides the verdicts into this file, to give away: no names of "
+                 "the machine, its users or addresses are in it; -: standard output")
+      ->excludes(tree);
+  app.add_option("--sysroot", machine.root, "judge a copy of /proc and /sys below this folder")
+      ->group("")
+      ->excludes(tree);
   if (const std::optional<int> status = Parse(app, arguments)) return *status;
-  const char* path = std::getenv("PATH");
-  Diagnosis diagnosis{ReadHostFacts(root, path == nullptr ? "" : path), {}, {}};
-  root.empty() ? TryRecording(diagnosis.facts) : ReadTrials(root, diagnosis.facts);
-  diagnosis.verdicts = JudgeEngines(diagnosis.facts, RecordEngineNames());
+  if (!save.empty()) return SaveTree(save, machine.root);
+  auto facts = FactsOf(machine);
+  if (!facts) return Report(facts.error());
+  Diagnosis diagnosis{*std::move(facts), {}, {}};
+  diagnosis.verdicts = JudgeEngines(diagnosis.facts);
   diagnosis.notes = JudgePermissions(diagnosis.facts);
   Output output;
   if (json)

@@ -44,9 +44,8 @@ std::optional<Obstacle> WhyForbidden(const HostFacts& facts, const std::string& 
   return ExplainRefusal(facts, EACCES);
 }
 
-// The hardware is there, `v` says so; what permissions and this version of flowback make of it.
-void JudgeUse(const HostFacts& facts, const std::string& trial, const std::string& perf_command,
-              Verdict& v) {
+// The hardware is there, `v` says so; what permissions make of it.
+void JudgeUse(const HostFacts& facts, const std::string& trial, Verdict& v) {
   if (const auto obstacle = WhyForbidden(facts, trial)) {
     v.why += "; " + obstacle->why;
     v.found_by += "; " + obstacle->found_by;
@@ -54,11 +53,8 @@ void JudgeUse(const HostFacts& facts, const std::string& trial, const std::strin
     return;
   }
   if (facts.Tried(trial) != nullptr) v.found_by += "; tried: perf_event_open works";
-  v.machine = true;
-  if (v.usable) return;
-  v.why += "; this version of flowback can't drive it yet";
-  v.fix = perf_command;
-  v.instead = perf_command + ": flowback reads what it writes";
+  v.machine = v.usable = true;
+  v.instead.clear();
 }
 
 // ---- Intel PT ----
@@ -81,19 +77,18 @@ std::string NoPtFix(const HostFacts& facts) {
   return "";
 }
 
-Verdict JudgePt(const HostFacts& facts, bool built, const std::string& instead) {
-  Verdict v{.kind = "pt", .usable = built, .instead = instead};
+Verdict JudgePt(const HostFacts& facts, const std::string& instead) {
+  Verdict v{.kind = "pt", .instead = instead};
   if (facts.pt_type) {
     v.why = "Intel PT is there";
     v.found_by = fmt::format("{}/intel_pt has type {}", kPmuFolder, *facts.pt_type);
-    JudgeUse(facts, "pt", "perf record -e intel_pt//u -o perf.data -- CMD", v);
+    JudgeUse(facts, "pt", v);
   } else {
     v.why = NoPtReason(facts);
     v.found_by = fmt::format("{}/intel_pt is missing; {}, {}, {}", kPmuFolder, VendorText(facts),
                              FlagText(facts, "intel_pt"), FlagText(facts, "hypervisor"));
     v.fix = NoPtFix(facts);
   }
-  v.usable = v.usable && v.machine;
   return v;
 }
 
@@ -125,8 +120,8 @@ std::string NoLbrReason(const HostFacts& facts) {
   return "no LBR: the kernel offers no branch stack";
 }
 
-Verdict JudgeLbr(const HostFacts& facts, bool built, const std::string& instead) {
-  Verdict v{.kind = "lbr", .usable = built, .instead = instead};
+Verdict JudgeLbr(const HostFacts& facts, const std::string& instead) {
+  Verdict v{.kind = "lbr", .instead = instead};
   const Trial* trial = facts.Tried("branches");
   const bool works = trial != nullptr && trial->ok();
   if (!IsX86(facts)) {
@@ -142,10 +137,7 @@ Verdict JudgeLbr(const HostFacts& facts, bool built, const std::string& instead)
                                        : "the kernel opens them";
     // BRS works with an event of its own, and with a fixed period only: the trial's is another.
     const bool brs = facts.has_brs_event && !facts.Flag("amd_lbr_v2");
-    JudgeUse(facts, brs ? "software" : "branches",
-             brs ? "perf record -b -c 1000037 -e cpu/branch-brs/u -o perf.data -- CMD"
-                 : "perf record -j any,u -o perf.data -- CMD",
-             v);
+    JudgeUse(facts, brs ? "software" : "branches", v);
   } else {
     v.why = NoLbrReason(facts);
     v.found_by = fmt::format("no caps/branches under {}/cpu*; {}", kPmuFolder, VendorText(facts));
@@ -155,25 +147,23 @@ Verdict JudgeLbr(const HostFacts& facts, bool built, const std::string& instead)
       v.found_by += "; " + obstacle->found_by;
     v.fix = NoLbrFix(facts);
   }
-  v.usable = v.usable && v.machine;
   return v;
 }
 
-Verdict JudgeBrbe(const HostFacts& facts, bool built, const std::string& instead) {
-  Verdict v{.kind = "brbe", .usable = built, .instead = instead};
+Verdict JudgeBrbe(const HostFacts& facts, const std::string& instead) {
+  Verdict v{.kind = "brbe", .instead = instead};
   if (!IsArm(facts)) {
     v.why = "no BRBE: the CPU is of another architecture";
     v.found_by = VendorText(facts);
   } else if (facts.branch_entries) {
     v.why = fmt::format("BRBE: branch stacks of {} entries", *facts.branch_entries);
     v.found_by = facts.branch_source + " says so";
-    JudgeUse(facts, "branches", "perf record -j any,u -o perf.data -- CMD", v);
+    JudgeUse(facts, "branches", v);
   } else {
     v.why = "no BRBE: the kernel offers no branch stack";
     v.found_by = fmt::format("{}; no caps/branches under {}/arm*", VendorText(facts), kPmuFolder);
     v.fix = "boot Linux 6.17 or newer with CONFIG_ARM64_BRBE on a CPU with FEAT_BRBE";
   }
-  v.usable = v.usable && v.machine;
   return v;
 }
 
@@ -213,7 +203,7 @@ bool FileWillDo(const Emulator& emulator, Verdict& v) {
   return false;
 }
 
-Verdict JudgeEmulator(const HostFacts& facts, bool built) {
+Verdict JudgeEmulator(const HostFacts& facts) {
   Verdict v{.kind = "emulate"};
   const Trial* trial = facts.Tried("emulate");
   const Emulator emulator{.name = "qemu-x86_64",
@@ -230,8 +220,7 @@ Verdict JudgeEmulator(const HostFacts& facts, bool built) {
     v.found_by = emulator.Text() + "; tried";
     v.fix = trial->remedy;
   } else {
-    v.machine = true;
-    v.usable = built;
+    v.machine = v.usable = true;
     v.why = "an emulator is installed: exact, 7 to 40 times slower than native (gzip; python3)";
     if (trial != nullptr) v.found_by += "; tried: " + trial->text;
   }
@@ -239,7 +228,7 @@ Verdict JudgeEmulator(const HostFacts& facts, bool built) {
 }
 
 // No 32-bit program is sure to be there: its emulator's file is all that can be judged.
-Verdict JudgeShortEmulator(const HostFacts& facts, bool built) {
+Verdict JudgeShortEmulator(const HostFacts& facts) {
   Verdict v{.kind = "32-bit"};
   const Emulator emulator{.name = "qemu-i386",
                           .path = facts.short_qemu_user,
@@ -249,8 +238,7 @@ Verdict JudgeShortEmulator(const HostFacts& facts, bool built) {
     v.why = "emulating is built for x86-64 only";
     v.found_by = "/proc/cpuinfo has no flag lm";
   } else if (FileWillDo(emulator, v)) {
-    v.machine = true;
-    v.usable = built;
+    v.machine = v.usable = true;
     v.why = "--engine emulate runs 32-bit programs, too";
     v.found_by += "; not tried, for want of such a program";
   } else {
@@ -265,7 +253,7 @@ std::string YamaText(const HostFacts& facts) {
              : "/proc/sys/kernel/yama is not there: ptrace is not restricted";
 }
 
-Verdict JudgeStep(const HostFacts& facts, bool built) {
+Verdict JudgeStep(const HostFacts& facts) {
   constexpr int64_t kNobodyMayAttach = 3;
   Verdict v{.kind = "step"};
   const Trial* trial = facts.Tried("step");
@@ -281,8 +269,7 @@ Verdict JudgeStep(const HostFacts& facts, bool built) {
                 ? "boot with kernel.yama.ptrace_scope=1 in /etc/sysctl.d"
                 : trial->remedy;
   } else {
-    v.machine = true;
-    v.usable = built;
+    v.machine = v.usable = true;
     v.why =
         "ptrace works for programs one starts oneself: exact, at some 25000 instructions a second";
     if (trial != nullptr) v.found_by += "; tried: " + trial->text;
@@ -347,25 +334,17 @@ Obstacle ExplainRefusal(const HostFacts& facts, int error) {
   return {"the kernel refuses it", called, ""};
 }
 
-std::vector<Verdict> JudgeEngines(const HostFacts& facts,
-                                  const std::vector<std::string_view>& engines) {
-  const auto built = [&](std::string_view name) {
-    return std::ranges::find(engines, name) != engines.end();
-  };
-  Verdict emulate = JudgeEmulator(facts, built("emulate"));
-  Verdict short_emulate = JudgeShortEmulator(facts, built("emulate"));
-  Verdict step = JudgeStep(facts, built("step"));
+std::vector<Verdict> JudgeEngines(const HostFacts& facts) {
+  Verdict emulate = JudgeEmulator(facts);
+  Verdict short_emulate = JudgeShortEmulator(facts);
+  Verdict step = JudgeStep(facts);
   Verdict attach = JudgeAttach(facts, step);
   const std::string works = WhatWorks(emulate, step);
   for (Verdict* verdict : {&emulate, &step, &attach})
     if (!verdict->usable) verdict->instead = works;
   if (!short_emulate.usable) short_emulate.instead = WhatWorks(short_emulate, step);
-  return {JudgePt(facts, built("pt"), works),
-          JudgeLbr(facts, built("lbr"), works),
-          JudgeBrbe(facts, built("brbe"), works),
-          std::move(emulate),
-          std::move(short_emulate),
-          std::move(step),
+  return {JudgePt(facts, works), JudgeLbr(facts, works),   JudgeBrbe(facts, works),
+          std::move(emulate),    std::move(short_emulate), std::move(step),
           std::move(attach)};
 }
 

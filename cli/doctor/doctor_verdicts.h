@@ -39,9 +39,8 @@ struct Obstacle {
 // Of perf_event_open's errno, on this machine.
 Obstacle ExplainRefusal(const HostFacts& facts, int error);
 
-// `engines`: what this version of flowback can record with.
-std::vector<Verdict> JudgeEngines(const HostFacts& facts,
-                                  const std::vector<std::string_view>& engines);
+// Of the recorders (recorders.def), and of some that they can do beside.
+std::vector<Verdict> JudgeEngines(const HostFacts& facts);
 std::vector<Note> JudgePermissions(const HostFacts& facts);
 
 }  // namespace flowback::cli

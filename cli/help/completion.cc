@@ -80,10 +80,12 @@ bool CanBeReadTwice(const OpenOptions& open) {
 
 // The program's file; empty: there is none.
 std::string ProgramOf(const RecordOptions& options) {
-  if (!options.pids.empty()) return "/proc/" + std::to_string(options.pids[0]) + "/exe";
-  if (!options.tids.empty()) return "/proc/" + std::to_string(options.tids[0]) + "/exe";
-  if (options.command.empty()) return {};
-  const auto program = record::FindProgram(record::LookUpInPath(options.command[0]));
+  if (!options.target.pids.empty())
+    return "/proc/" + std::to_string(options.target.pids[0]) + "/exe";
+  if (!options.target.tids.empty())
+    return "/proc/" + std::to_string(options.target.tids[0]) + "/exe";
+  if (options.target.command.empty()) return {};
+  const auto program = record::FindProgram(record::LookUpInPath(options.target.command[0]));
   return program ? program->path : std::string();
 }
 

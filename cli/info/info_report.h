@@ -49,7 +49,4 @@ std::string NumberOrDash(int32_t number);
 // "15.0 %", "0 %", "<0.1 %".
 std::string PercentOf(uint64_t part, uint64_t whole);
 
-// "build-id agrees", "unverified: the recording has no build-id", ... or the image's problem.
-std::string ImageVerdict(const ImageStatus& image);
-
 }  // namespace flowback::cli

@@ -206,21 +206,6 @@ void AppendImages(const InfoReport& report, std::string& out) {
 
 }  // namespace
 
-std::string ImageVerdict(const ImageStatus& image) {
-  if (!image.usable) return image.problem.empty() ? "not found" : image.problem;
-  switch (image.verification) {
-    case Verification::kBuildId:
-      return "found, build-id agrees";
-    case Verification::kUnverified:
-      return image.source == CodeSource::kCore
-                 ? "found, unverified: as it was when the core dump was written"
-                 : "found, unverified: the recording has no build-id";
-    case Verification::kGiven:
-      return "given";
-  }
-  return "found";
-}
-
 void PrintInfoText(const InfoReport& report, Output& output) {
   std::string& out = output.buffer();
   AppendMachine(report, out);

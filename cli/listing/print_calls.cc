@@ -17,10 +17,10 @@
 #include <utility>
 #include <vector>
 
-#include "cli/decode/function_filter.h"
 #include "cli/listing/call_words.h"
 #include "cli/listing/durations.h"
 #include "cli/listing/flow_printer.h"
+#include "cli/listing/function_filter.h"
 #include "cli/listing/off_cpu.h"
 #include "cli/listing/source_columns.h"
 #include "cli/text/json.h"

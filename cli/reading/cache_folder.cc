@@ -50,8 +50,8 @@ Status FindImageStore(RecordOptions& options) {
   ImageSearch search;
   if (Status found = FindCache({}, search); !found) return found;
   if (search.cache.empty()) return {};
-  options.image_store = search.cache + "/images";
-  options.image_store_bytes = search.cache_bytes;
+  options.files.image_store = search.cache + "/images";
+  options.files.image_store_bytes = search.cache_bytes;
   return {};
 }
 

@@ -16,7 +16,8 @@ namespace flowback::cli {
 // $FLOWBACK_CACHE_SIZE, 0 for no cache. Errors: kUsage when that is no size.
 Status FindCache(const std::string& given, ImageSearch& search);
 
-// Fills in RecordOptions::image_store, a folder in that one, and its size. Errors: as FindCache.
+// Fills in the options' image_store, a folder in that one, and its size. Errors: as
+// FindCache.
 Status FindImageStore(RecordOptions& options);
 
 }  // namespace flowback::cli

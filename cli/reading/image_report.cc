@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "cli/info/info_report.h"
 #include "cli/reading/reader_options.h"
 #include "cli/text/status.h"
 
@@ -136,6 +135,21 @@ void ImageTally::Mark(const RecordingCode& code, const ReaderOptions& options,
   for (const Suspect& suspect : Suspects(code.images())) mark(suspect.image, suspect.text);
   for (const UnusedImage& unused : UnusedImages(code, options))
     mark(unused.file, "not used: " + unused.why);
+}
+
+std::string ImageVerdict(const ImageStatus& image) {
+  if (!image.usable) return image.problem.empty() ? "not found" : image.problem;
+  switch (image.verification) {
+    case Verification::kBuildId:
+      return "found, build-id agrees";
+    case Verification::kUnverified:
+      return image.source == CodeSource::kCore
+                 ? "found, unverified: as it was when the core dump was written"
+                 : "found, unverified: the recording has no build-id";
+    case Verification::kGiven:
+      return "given";
+  }
+  return "found";
 }
 
 void TellImages(const std::vector<ImageStatus>& images) {

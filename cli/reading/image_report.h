@@ -49,6 +49,9 @@ class ImageTally {
   uint64_t contradictions_ = 0;                                 // wherever
 };
 
+// "build-id agrees", "unverified: the recording has no build-id", ... or the image's problem.
+std::string ImageVerdict(const ImageStatus& image);
+
 // A line on stderr for each: which file its code was read from, and what vouches for it.
 void TellImages(const std::vector<ImageStatus>& images);
 

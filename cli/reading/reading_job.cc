@@ -19,7 +19,10 @@ int ReadingJob::Finish(Output& output, const Status& status) {
   if (output.closed()) return kDone;
   for (const std::string& problem : names_.lines.Problems()) Warn(problem);
   opened_.TellMissing();
-  opened_.Keep([this] { Keep(); });
+  opened_.Keep([this] {
+    names_.lines.Keep();
+    Keep();
+  });
   if (IsVerbose()) TellHow();
   if (!status) return Report(status.error(), opened_.InputName());
   if (opened_.recording().refusal) return Report(*opened_.recording().refusal);

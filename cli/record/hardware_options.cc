@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -22,9 +23,28 @@ struct HardwareOption {
 constexpr HardwareOption kOptions[] = {
 #define FLOWBACK_HARDWARE_OPTION(names, least, most, error, does, remedy) \
   {names, least, most, ErrorCode::error, does, remedy},
+#define FLOWBACK_EVENT_OPTION(...)
 #include "cli/record/hardware_options.def"
 #undef FLOWBACK_HARDWARE_OPTION
+#undef FLOWBACK_EVENT_OPTION
 };
+
+constexpr HardwareOption kEventOptions[] = {
+#define FLOWBACK_HARDWARE_OPTION(...)
+#define FLOWBACK_EVENT_OPTION(names, least, most, error, does, remedy) \
+  {names, least, most, ErrorCode::error, does, remedy},
+#include "cli/record/hardware_options.def"
+#undef FLOWBACK_HARDWARE_OPTION
+#undef FLOWBACK_EVENT_OPTION
+};
+
+Status RefuseFirst(const CLI::App& app, std::span<const HardwareOption> options) {
+  for (const HardwareOption& option : options)
+    if (app.count(option.OneName()) != 0)
+      return Fail(Error(option.error, fmt::format("record: {} {}", option.OneName(), option.does))
+                      .Remedy(std::string(option.remedy)));
+  return {};
+}
 
 }  // namespace
 
@@ -38,12 +58,8 @@ void AddHardwareOptions(CLI::App& app) {
   }
 }
 
-Status RefuseHardwareOptions(const CLI::App& app) {
-  for (const HardwareOption& option : kOptions)
-    if (app.count(option.OneName()) != 0)
-      return Fail(Error(option.error, fmt::format("record: {} {}", option.OneName(), option.does))
-                      .Remedy(std::string(option.remedy)));
-  return {};
-}
+Status RefuseHardwareOptions(const CLI::App& app) { return RefuseFirst(app, kOptions); }
+
+Status RefuseEventOptions(const CLI::App& app) { return RefuseFirst(app, kEventOptions); }
 
 }  // namespace flowback::cli

@@ -15,4 +15,7 @@ void AddHardwareOptions(CLI::App& app);
 // Errors: kNoHardware, kUnsupported: one of them was given.
 Status RefuseHardwareOptions(const CLI::App& app);
 
+// The same of those that engines of the kernel's events follow, for an engine that is none.
+Status RefuseEventOptions(const CLI::App& app);
+
 }  // namespace flowback::cli

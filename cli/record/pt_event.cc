@@ -80,16 +80,16 @@ Status Apply(std::string_view event, const Terms& terms, RecordOptions& options)
     if (value == 0u)
       return Fail(Wrong(event, fmt::format("without '{}' nothing would be recorded", name))
                       .Remedy("leave it out"));
-  if (terms.cyc == 0u) options.cyc_threshold.reset();
-  if (terms.cyc == 1u || (terms.cyc_thresh && options.cyc_threshold))
-    options.cyc_threshold = static_cast<uint8_t>(terms.cyc_thresh.value_or(0));
-  if (terms.mtc_period) options.mtc_shift = static_cast<uint8_t>(*terms.mtc_period);
-  if (terms.mtc == 0u) options.mtc_shift.reset();
-  if (terms.noretcomp) options.return_compression = *terms.noretcomp == 0;
-  if (terms.psb_period) options.psb_period_bytes = 2048u << *terms.psb_period;
-  if (terms.tsc) options.timestamps = *terms.tsc != 0;
+  if (terms.cyc == 0u) options.packets.cyc_threshold.reset();
+  if (terms.cyc == 1u || (terms.cyc_thresh && options.packets.cyc_threshold))
+    options.packets.cyc_threshold = static_cast<uint8_t>(terms.cyc_thresh.value_or(0));
+  if (terms.mtc_period) options.packets.mtc_shift = static_cast<uint8_t>(*terms.mtc_period);
+  if (terms.mtc == 0u) options.packets.mtc_shift.reset();
+  if (terms.noretcomp) options.packets.return_compression = *terms.noretcomp == 0;
+  if (terms.psb_period) options.packets.psb_period_bytes = 2048u << *terms.psb_period;
+  if (terms.tsc) options.packets.timestamps = *terms.tsc != 0;
   // An MTC says nothing where no TSC says of which time.
-  if (!options.timestamps) options.mtc_shift.reset();
+  if (!options.packets.timestamps) options.packets.mtc_shift.reset();
   return {};
 }
 

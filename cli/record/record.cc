@@ -11,15 +11,13 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
-#include <cstdlib>
 
-#include "capture/record/host_facts.h"
-#include "capture/record/program_file.h"
 #include "cli/command.h"
 #include "cli/help/completion.h"
 #include "cli/help/function_hint.h"
 #include "cli/options/arguments.h"
 #include "cli/reading/cache_folder.h"
+#include "cli/record/engine_choice.h"
 #include "cli/record/hardware_options.h"
 #include "cli/record/native_run.h"
 #include "cli/record/program_words.h"
@@ -37,129 +35,58 @@ namespace {
 constexpr int kRecorderFailed = 125;
 
 struct RecordWords {
-  std::string engine = "auto", clock, event, snapshot, buffers, cyc_threshold, psb_period,
-              mtc_period, duration, max_size, max_instructions;
+  std::string engine = "auto", clock, snapshot, buffers, cyc_threshold, psb_period, mtc_period,
+              duration, max_size, max_instructions;
   const CLI::Option* cyc = nullptr;
   const CLI::Option* snapshots = nullptr;
   bool no_return_compression = false;
   bool no_timestamps = false;
   bool all_cpus = false;
+  bool any_branch = false;
   bool per_thread = false;  // which is the default
   bool compare = false;
   bool json = false;
   bool force = false;
 };
 
-// Engines of the contract, each with what it would need; those not listed do not exist.
-struct KnownEngine {
-  std::string_view name;
-  std::string_view needs;
-};
-constexpr KnownEngine kKnownEngines[] = {{"pt", "Intel PT"},
-                                         {"lbr", "branch stacks (LBR)"},
-                                         {"brbe", "branch stacks (BRBE)"},
-                                         {"emulate", "an emulator"},
-                                         {"step", "nothing but ptrace"}};
-
-bool IsBuilt(std::string_view engine) {
-  const std::vector<std::string_view> built = RecordEngineNames();
-  return std::ranges::find(built, engine) != built.end();
-}
-
-// Why no hardware engine is taken, on this machine.
-std::string WhyNoHardware() {
-  const char* path = std::getenv("PATH");
-  return ReadHostFacts("", path == nullptr ? "" : path).pt_type
-             ? "this version can't drive this machine's Intel PT yet (`perf record -e intel_pt//u "
-               "-- CMD` can, and flowback reads it)"
-             : "this machine has no Intel PT";
-}
-
-// Whether the command is a set-user-ID program whose rights the step engine leaves it. The emulator
-// can't give it any.
-bool KeepsRightsWhenStepped(const std::vector<std::string>& command) {
-  if (command.empty() || !record::MayTraceOtherRights()) return false;
-  const auto program = record::FindProgram(record::LookUpInPath(command[0]));
-  return program && program->changes_identity;
-}
-
-// What is taken here every time is told only who asks.
-std::string ChooseAutomatically(const RecordOptions& options) {
-  if (!options.pids.empty() || !options.tids.empty()) {
-    if (IsVerbose())
-      Warn("record: --engine auto takes 'step': the emulator can't take over a running program");
-    return "step";
-  }
-  const Status emulator = CheckEmulated(options);
-  if (emulator && KeepsRightsWhenStepped(options.command)) {
-    Warn(
-        "record: --engine auto takes 'step': the program is set-user-ID, and in the emulator it "
-        "would not have the rights that gives (--engine emulate: much faster)");
-    return "step";
-  }
-  if (emulator && !IsVerbose()) return "emulate";
-  Warn(fmt::format("record: --engine auto takes '{}': {}{}", emulator ? "emulate" : "step",
-                   WhyNoHardware(),
-                   emulator ? ""
-                            : fmt::format(", and {} (much faster with it: {})",
-                                          emulator.error().message(), emulator.error().remedy())));
-  return emulator ? "emulate" : "step";
-}
-
-Result<std::string> ChooseEngine(const std::string& word, const RecordOptions& options) {
-  if (word == "auto") return ChooseAutomatically(options);
-  if (IsBuilt(word)) return word;
-  for (const KnownEngine& engine : kKnownEngines) {
-    if (engine.name != word) continue;
-    Error error(ErrorCode::kNoHardware,
-                fmt::format("record: engine '{}' ({}) is not in this version", word, engine.needs));
-    return Fail(error.Remedy(
-        word == "pt"
-            ? "--engine emulate, or `perf record -e intel_pt//u -- CMD`, which flowback reads"
-            : "--engine emulate"));
-  }
-  return Fail(Error(ErrorCode::kUsage, fmt::format("record: no engine '{}'", word))
-                  .Remedy("--engine auto, pt, lbr, brbe, emulate or step"));
-}
-
 Status UnderstandClockOptions(const RecordWords& words, RecordOptions& options) {
   if (words.clock == "instructions")
-    options.clock = RecordClock::kInstructions;
+    options.streams.clock = RecordClock::kInstructions;
   else if (!words.clock.empty() && words.clock != "host")
     return Fail(Error(ErrorCode::kUsage, "--clock: no clock '" + words.clock + "'")
                     .Remedy("--clock host or --clock instructions"));
   if (words.mtc_period == "none") {
-    options.mtc_shift.reset();
+    options.packets.mtc_shift.reset();
   } else if (!words.mtc_period.empty()) {
     const auto shift = ParseNumber(words.mtc_period);
     if (!shift || *shift > 15)
       return Fail(Error(ErrorCode::kUsage, "--mtc-period: not 0 to 15").Remedy("--mtc-period 3"));
-    options.mtc_shift = static_cast<uint8_t>(*shift);
+    options.packets.mtc_shift = static_cast<uint8_t>(*shift);
   }
   if (words.cyc->count() != 0) {
     const auto threshold = words.cyc_threshold.empty() ? 0 : ParseNumber(words.cyc_threshold);
     if (!threshold || *threshold > 12)
       return Fail(Error(ErrorCode::kUsage, "--cyc: not a threshold from 0 to 12")
                       .Remedy("--cyc, or --cyc N: at least 2^(N-1) cycles apart"));
-    options.cyc_threshold = static_cast<uint8_t>(*threshold);
+    options.packets.cyc_threshold = static_cast<uint8_t>(*threshold);
   }
-  if (words.no_timestamps) options.timestamps = false;
-  if (!options.timestamps) options.mtc_shift.reset();
+  if (words.no_timestamps) options.packets.timestamps = false;
+  if (!options.packets.timestamps) options.packets.mtc_shift.reset();
   return {};
 }
 
 // perf's terms first: options of our own say more.
 Status UnderstandPacketOptions(const RecordWords& words, RecordOptions& options) {
-  if (!words.event.empty())
-    if (Status status = ApplyPtEvent(words.event, options); !status) return status;
+  for (const std::string& event : options.events.words)
+    if (Status status = ApplyPtEvent(event, options); !status) return status;
   if (!words.psb_period.empty()) {
     const Result<uint64_t> bytes = ParseSize(words.psb_period, "--psb-period");
     if (!bytes) return Fail(bytes.error());
     if (*bytes > UINT32_MAX)
       return Fail(Error(ErrorCode::kUsage, "--psb-period: too large").Remedy("2K to 64M"));
-    options.psb_period_bytes = static_cast<uint32_t>(*bytes);
+    options.packets.psb_period_bytes = static_cast<uint32_t>(*bytes);
   }
-  if (words.no_return_compression) options.return_compression = false;
+  if (words.no_return_compression) options.packets.return_compression = false;
   return UnderstandClockOptions(words, options);
 }
 
@@ -187,7 +114,7 @@ Status UnderstandBuffers(const RecordWords& words, RecordOptions& options) {
     buffer = *bytes;
   }
   if (words.snapshots->count() == 0) return {};
-  options.snapshot_bytes = buffer.value_or(kUsualSnapshot);
+  options.streams.snapshot_bytes = buffer.value_or(kUsualSnapshot);
   if (words.snapshot.empty()) return {};
   const Result<uint64_t> size = ParseSize(words.snapshot, "-S");
   if (!size) return Fail(size.error());
@@ -195,7 +122,7 @@ Status UnderstandBuffers(const RecordWords& words, RecordOptions& options) {
     return Fail(Error(ErrorCode::kUsage, fmt::format("-S {}: more than the buffer of -m {} holds",
                                                      words.snapshot, words.buffers))
                     .Remedy("make AUXPAGES larger, or leave -m out"));
-  options.snapshot_bytes = *size;
+  options.streams.snapshot_bytes = *size;
   return {};
 }
 
@@ -206,7 +133,7 @@ Status UnderstandLimits(const RecordWords& words, RecordOptions& options) {
     if (*nanoseconds == 0)
       return Fail(Error(ErrorCode::kUsage, "--duration: no time at all: nothing would be recorded")
                       .Remedy("--duration 10s"));
-    options.max_duration = std::chrono::nanoseconds(*nanoseconds);
+    options.limits.duration = std::chrono::nanoseconds(*nanoseconds);
   }
   if (!words.max_size.empty()) {
     const Result<uint64_t> bytes = ParseSize(words.max_size, "--max-size");
@@ -214,26 +141,90 @@ Status UnderstandLimits(const RecordWords& words, RecordOptions& options) {
     if (*bytes == 0)
       return Fail(Error(ErrorCode::kUsage, "--max-size: no bytes at all: nothing would be recorded")
                       .Remedy("--max-size 100M"));
-    options.max_file_bytes = *bytes;
+    options.limits.file_bytes = *bytes;
   }
   if (!words.max_instructions.empty()) {
     const auto count = ParseNumber(words.max_instructions);
     if (!count || *count == 0)
       return Fail(Error(ErrorCode::kUsage, "--max-instructions: not a positive number")
                       .Remedy("--max-instructions 1000000"));
-    options.max_instructions = *count;
+    options.limits.instructions = *count;
   }
   return {};
 }
 
-Status Understand(const RecordWords& words, RecordOptions& options) {
-  for (const Status& status : {UnderstandPacketOptions(words, options),
-                               UnderstandBuffers(words, options), UnderstandLimits(words, options)})
+// The first of the options given that engines of the kernel's events don't follow; "": none.
+std::string_view FirstOfSoftware(const RecordWords& words, const RecordOptions& options) {
+  const std::pair<bool, std::string_view> given[] = {
+      {!words.psb_period.empty(), "--psb-period"},
+      {!words.mtc_period.empty(), "--mtc-period"},
+      {words.cyc->count() != 0, "--cyc"},
+      {words.no_return_compression, "--noretcomp"},
+      {words.no_timestamps, "--no-tsc"},
+      {!words.clock.empty(), "--clock"},
+      {!words.max_instructions.empty(), "--max-instructions"},
+      {options.emulate.exact, "--exact"},
+      {words.snapshots->count() != 0, "-S"},
+      {!options.watched.from.empty(), "--from"},
+      {!options.watched.until.empty(), "--until"},
+      {options.files.kill_on_failure, "--kill"},
+      {!options.files.raw_directory.empty(), "--raw-dir"}};
+  for (const auto& [is_given, name] : given)
+    if (is_given) return name;
+  return "";
+}
+
+Status RefuseSoftwareOptions(const RecordWords& words, const RecordOptions& options) {
+  const std::string_view name = FirstOfSoftware(words, options);
+  if (name.empty()) return {};
+  return Fail(
+      Error(ErrorCode::kUnsupported,
+            fmt::format("record: the engine '{}' does not follow {}", options.engine, name))
+          .Remedy("terms say what a trace holds: -e "
+                  "intel_pt/cyc,mtc_period=3,psb_period=3,noretcomp/u; or --engine emulate"));
+}
+
+// -m PAGES[,AUXPAGES], which the kernel's buffers have.
+Status UnderstandEventBuffers(const RecordWords& words, RecordOptions& options) {
+  const size_t comma = words.buffers.find(',');
+  const std::pair<std::string, std::optional<uint64_t>*> parts[] = {
+      {words.buffers.substr(0, comma), &options.events.record_buffer_bytes},
+      {comma == std::string::npos ? "" : words.buffers.substr(comma + 1),
+       &options.events.trace_buffer_bytes}};
+  for (const auto& [text, size] : parts) {
+    if (text.empty()) continue;
+    const auto bytes = ParsePages(text);
+    if (!bytes) return Fail(bytes.error());
+    *size = *bytes;
+  }
+  return {};
+}
+
+Status UnderstandEvents(const RecordWords& words, RecordOptions& options) {
+  options.events.per_thread = words.per_thread;
+  for (const Status& status :
+       {RefuseSoftwareOptions(words, options), UnderstandEventBuffers(words, options)})
     if (!status) return Fail(status.error());
-  const Result<std::string> engine = ChooseEngine(words.engine, options);
+  return {};
+}
+
+Status UnderstandSoftware(const RecordWords& words, RecordOptions& options, const CLI::App& app) {
+  for (const Status& status : {RefuseEventOptions(app), UnderstandPacketOptions(words, options),
+                               UnderstandBuffers(words, options)})
+    if (!status) return Fail(status.error());
+  return {};
+}
+
+Status Understand(const RecordWords& words, RecordOptions& options, const CLI::App& app) {
+  if (words.any_branch && options.events.branch_filter.empty())
+    options.events.branch_filter = "any";
+  if (Status status = UnderstandLimits(words, options); !status) return status;
+  const Result<std::string> engine =
+      ChooseEngine(words.engine, options, FirstOfSoftware(words, options).empty());
   if (!engine) return Fail(engine.error());
   options.engine = *engine;
-  return {};
+  return FindRecorder(*engine)->hardware ? UnderstandEvents(words, options)
+                                         : UnderstandSoftware(words, options, app);
 }
 
 // The program once more by itself, if its recorded run was whole.
@@ -243,7 +234,7 @@ std::optional<NativeRun> Compare(const RecordSummary& summary, const RecordOptio
     Warn("record: --compare: the recording ended before the program did: nothing to compare");
     return std::nullopt;
   }
-  const auto native = RunNatively(options.command, input, summary.elapsed);
+  const auto native = RunNatively(options.target.command, input, summary.elapsed);
   if (!native) {
     Report(native.error());
     return std::nullopt;
@@ -256,18 +247,18 @@ std::optional<NativeRun> Compare(const RecordSummary& summary, const RecordOptio
 void TellNearFunctions(const RecordSummary& summary, const RecordOptions& options) {
   const auto tell = [&](const char* option, const std::string& function,
                         const std::vector<std::string>& places) {
-    if (function.empty() || !places.empty() || options.output_pipe >= 0) return;
+    if (function.empty() || !places.empty() || options.files.pipe >= 0) return;
     const std::string name = function.substr(0, function.find('@'));
-    const std::string hint = DidYouMeanFunction(options.output, name);
+    const std::string hint = DidYouMeanFunction(options.files.output, name);
     if (!hint.empty()) Warn(fmt::format("record: {} {}{}", option, function, hint));
   };
-  tell("--from", options.from, summary.from_places);
-  tell("--until", options.until, summary.until_places);
+  tell("--from", options.watched.from, summary.from_places);
+  tell("--until", options.watched.until, summary.until_places);
 }
 
-int Execute(const RecordWords& words, RecordOptions& options) {
-  const bool has_command = !options.command.empty();
-  if (Status status = Understand(words, options); !status)
+int Execute(const RecordWords& words, RecordOptions& options, const CLI::App& app) {
+  const bool has_command = !options.target.command.empty();
+  if (Status status = Understand(words, options, app); !status)
     return RecordFailure(status.error(), has_command, words.json);
   if (Status status = FindImageStore(options); !status)
     return RecordFailure(status.error(), has_command, words.json);
@@ -280,7 +271,7 @@ int Execute(const RecordWords& words, RecordOptions& options) {
   if (!summary) return RecordFailure(summary.error(), has_command, words.json);
   int status = has_command ? CommandStatus(summary->command_status) : kDone;
   // What was asked for is not there: no result of the program's.
-  if (!options.from.empty() && summary->from_places.empty()) status = kRecorderFailed;
+  if (!options.watched.from.empty() && summary->from_places.empty()) status = kRecorderFailed;
   if (summary->failure) status = has_command ? kRecorderFailed : StatusOf(summary->failure->code());
   TellText(*summary, options);
   TellNearFunctions(*summary, options);
@@ -291,28 +282,39 @@ int Execute(const RecordWords& words, RecordOptions& options) {
 }
 
 void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
-  app.add_option("-p,--pid", options.pids,
+  app.add_option("-p,--pid", options.target.pids,
                  "record running processes: PID[,PID...] (step); to end it, Ctrl-C or SIGTERM: "
                  "after kill -9 of flowback they die of SIGTRAP")
       ->delimiter(',')
       ->allow_extra_args(false);
-  app.add_option("-t,--tid", options.tids, "record running threads: TID[,TID...] (step)")
+  app.add_option("-t,--tid", options.target.tids, "record running threads: TID[,TID...] (step)")
       ->delimiter(',')
       ->allow_extra_args(false);
-  app.add_option("--engine", words.engine, "auto (default), pt, lbr, brbe, emulate or step");
-  app.add_flag("--exact", options.exact, "emulate: one instruction a block (slower)");
-  app.add_option("-o,--output", options.output,
+  app.add_option("--engine", words.engine, EngineNames() + " (default auto)");
+  app.add_flag("--exact", options.emulate.exact, "emulate: one instruction a block (slower)");
+  app.add_option("-o,--output", options.files.output,
                  "file or FIFO to write (default perf.data); -: standard output");
   app.add_flag("--force", words.force,
                "let -o take the place of a file that is no recording (kept as OUTPUT.old)");
-  app.add_option("--raw-dir", options.raw_directory,
+  app.add_option("--raw-dir", options.files.raw_directory,
                  "also write raw streams and code images there");
-  app.add_flag("--no-images{false}", options.keep_images,
+  app.add_flag("--no-images{false}", options.files.keep_images,
                "don't keep the files that run, in OUTPUT.images");
   app.add_option("--clock", words.clock,
                  "host (default), or instructions: times count executed instructions");
   app.add_option("--psb-period", words.psb_period, "bytes between sync points, 2K to 64M");
-  app.add_option("-e,--event", words.event, "perf's spelling: intel_pt/cyc=1,mtc_period=3,.../u");
+  app.add_option("-e,--event", options.events.words,
+                 "perf's spelling: intel_pt/cyc=1,mtc_period=3,.../u; of the machine's own events "
+                 "also cycles:u, sched:sched_switch, {a,b}")
+      ->allow_extra_args(false);
+  app.add_flag("-a,--all", options.events.all_cpus, "record whatever runs on the CPUs");
+  app.add_option("-C,--cpu", options.events.cpus, "record on these CPUs only: 0-3,8");
+  app.add_flag("-b,--branch-any", words.any_branch, "sample branch stacks (LBR, BRBE)");
+  app.add_option("-j,--branch-filter", options.events.branch_filter,
+                 "the same of some branches: any,u");
+  app.add_option("-F,--freq", options.events.frequency,
+                 "samples a second, of events without a period (4000)");
+  app.add_flag("--switch-events", options.events.switches, "record thread switches");
   words.cyc = app.add_option("--cyc", words.cyc_threshold,
                              "CYC packets, at least 2^(N-1) cycles apart (default 0: all)")
                   ->expected(0, 1);
@@ -326,7 +328,7 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
              "keep only the last SIZE bytes (default 4M) of each thread, taken when it ends "
              "and at SIGUSR2")
           ->expected(0, 1);
-  auto* per_cpu = app.add_flag("--per-cpu", options.per_cpu,
+  auto* per_cpu = app.add_flag("--per-cpu", options.streams.per_cpu,
                                "emulate: one stream for each (virtual) CPU, with thread switches");
   app.add_flag("--per-thread", words.per_thread, "one stream for each thread (default)")
       ->excludes(per_cpu);
@@ -334,11 +336,12 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
                  "perf's PAGES[,AUXPAGES] or sizes: AUXPAGES is what -S keeps");
   app.add_option("--duration", words.duration, "stop recording after this time, e.g. 10s");
   app.add_option("--max-size", words.max_size, "stop recording at this file size, e.g. 100M");
-  app.add_option("--from", options.from,
+  app.add_option("--from", options.watched.from,
                  "record from this function's first instruction on: a name, a pattern (str*) or "
                  "/an expression/");
-  app.add_option("--until", options.until, "record up to this function's first instruction");
-  app.add_flag("--kill", options.kill_on_failure,
+  app.add_option("--until", options.watched.until,
+                 "record up to this function's first instruction");
+  app.add_flag("--kill", options.files.kill_on_failure,
                "end CMD when the recording can't be written; else it runs on");
   app.add_option("--max-instructions", words.max_instructions, "stop recording after so many");
   app.add_flag("--compare", words.compare,
@@ -368,25 +371,26 @@ int RunRecord(const Arguments& arguments) {
   if (const auto query = AsksToComplete(arguments)) {
     ProgramWords line = SplitAtProgram(app, query->words);
     if (!ParseQuietly(app, line.options)) return kDone;
-    options.command = std::move(line.command);
+    options.target.command = std::move(line.command);
     return CompleteOfProgram(query->prefix, options);
   }
   ProgramWords split = SplitAtProgram(app, arguments);
-  options.command = std::move(split.command);
+  options.target.command = std::move(split.command);
   if (const auto status = Parse(app, split.options))
-    return *status == kWrongUsage && !options.command.empty() ? kRecorderFailed : *status;
+    return *status == kWrongUsage && !options.target.command.empty() ? kRecorderFailed : *status;
   if (const Status status = RefuseHardwareOptions(app); !status)
-    return RecordFailure(status.error(), !options.command.empty(), words.json);
-  const bool attaches = !options.pids.empty() || !options.tids.empty();
-  if (options.command.empty() && !attaches) return Report(NoProgram());
-  if (words.compare && options.command.empty())
+    return RecordFailure(status.error(), !options.target.command.empty(), words.json);
+  const bool has_target =
+      options.target.runs_already() || options.events.all_cpus || !options.events.cpus.empty();
+  if (options.target.command.empty() && !has_target) return Report(NoProgram());
+  if (words.compare && options.target.command.empty())
     return Report(
         Error(ErrorCode::kUsage, "record: --compare needs a program that can be run again")
             .Remedy("flowback record --compare -- CMD"));
   KeepStandardStreams();
-  options.recorder_command_line = Joined(arguments);
-  options.one_cpu = !words.all_cpus;
-  return Execute(words, options);
+  options.files.command_line = Joined(arguments);
+  options.step.one_cpu = !words.all_cpus;
+  return Execute(words, options, app);
 }
 
 }  // namespace flowback::cli

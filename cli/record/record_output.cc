@@ -47,34 +47,34 @@ Status TakeStandardOutput(RecordOptions& options, bool json) {
     return Fail(Error(ErrorCode::kUsage,
                       "record: the recording is to go to standard output, which is a terminal")
                     .Remedy("-o FILE, or pipe it: flowback record -o - -- CMD | flowback info -"));
-  options.output = kStandardOutput;
-  options.output_pipe = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-  if (options.output_pipe < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+  options.files.output = kStandardOutput;
+  options.files.pipe = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  if (options.files.pipe < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
     return Fail(CannotOpen("standard output", errno));
   return {};
 }
 
 Status OpenFifo(RecordOptions& options) {
-  const char* path = options.output.c_str();
-  options.output_pipe = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-  if (options.output_pipe < 0 && errno == ENXIO) {
-    Warn(fmt::format("record: waiting until someone reads '{}'", options.output));
-    options.output_pipe = open(path, O_WRONLY | O_CLOEXEC);
+  const char* path = options.files.output.c_str();
+  options.files.pipe = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+  if (options.files.pipe < 0 && errno == ENXIO) {
+    Warn(fmt::format("record: waiting until someone reads '{}'", options.files.output));
+    options.files.pipe = open(path, O_WRONLY | O_CLOEXEC);
   }
-  return options.output_pipe < 0 ? Fail(CannotOpen(options.output, errno)) : Status();
+  return options.files.pipe < 0 ? Fail(CannotOpen(options.files.output, errno)) : Status();
 }
 
 }  // namespace
 
 Status OpenOutputPipe(RecordOptions& options, bool json) {
-  if (IsStandardOutput(options.output)) return TakeStandardOutput(options, json);
-  return IsFifo(options.output) ? OpenFifo(options) : Status();
+  if (IsStandardOutput(options.files.output)) return TakeStandardOutput(options, json);
+  return IsFifo(options.files.output) ? OpenFifo(options) : Status();
 }
 
 Status CheckOlderFile(const RecordOptions& options, bool force) {
-  const std::string& path = options.output;
+  const std::string& path = options.files.output;
   struct stat about{};
-  const bool makes_way = options.output_pipe >= 0 || stat(path.c_str(), &about) != 0 ||
+  const bool makes_way = options.files.pipe >= 0 || stat(path.c_str(), &about) != 0 ||
                          !S_ISREG(about.st_mode) || about.st_size == 0;
   if (force || makes_way || IsRecording(path)) return {};
   return Fail(Error(ErrorCode::kUsage,
@@ -89,7 +89,7 @@ void KeepStandardStreams() {
 }
 
 std::string OutputName(const RecordOptions& options) {
-  return options.output == kStandardOutput ? "standard output" : options.output;
+  return options.files.output == kStandardOutput ? "standard output" : options.files.output;
 }
 
 }  // namespace flowback::cli

@@ -90,8 +90,8 @@ std::string ShellWord(const std::string& word) {
 
 // Empty: whoever reads the pipe is what comes next.
 std::string NextCommand(const RecordOptions& options) {
-  if (options.output_pipe >= 0) return {};
-  return "flowback info " + ShellWord(options.output);
+  if (options.files.pipe >= 0) return {};
+  return "flowback info " + ShellWord(options.files.output);
 }
 
 // The command's own end, and of other processes those that a signal ended.
@@ -103,8 +103,8 @@ void TellEnds(const RecordSummary& summary, const RecordOptions& options) {
     const ProcessEnd& end = summary.process_ends[i];
     if (!WasKilled(end) || ++lines > kMostLines) continue;
     const std::string text = EndText(end, places[i]);
-    const bool own =
-        !options.command.empty() && !summary.threads.empty() && end.pid == summary.threads[0].pid;
+    const bool own = !options.target.command.empty() && !summary.threads.empty() &&
+                     end.pid == summary.threads[0].pid;
     Warn(own ? "record: " + text
              : fmt::format("record: process {} ({}) {}", end.pid, end.comm, text));
   }
@@ -143,7 +143,7 @@ double OverwrittenPercent(const RecordSummary& summary) {
 
 // On purpose, so it is not lost; but it is not in the file.
 std::string OverwrittenText(const RecordSummary& summary, const RecordOptions& options) {
-  if (!options.snapshot_bytes) return {};
+  if (!options.streams.snapshot_bytes) return {};
   if (summary.overwritten_bytes == 0) return "; nothing overwritten";
   return fmt::format("; {} of {} overwritten ({:.1f} %)", summary.overwritten_bytes,
                      Count(summary.bytes, "trace byte"), OverwrittenPercent(summary));
@@ -163,8 +163,8 @@ std::string SizeText(uint64_t bytes) {
 
 // What is left of the program when its files have changed.
 std::string ImagesText(const RecordSummary& summary, const RecordOptions& options) {
-  if (!options.keep_images) return {};
-  if (options.output_pipe >= 0)
+  if (!options.files.keep_images) return {};
+  if (options.files.pipe >= 0)
     return "images: none, for nothing stands beside a pipe: decode before the programs change";
   if (!summary.images) return {};
   const KeptImagesSummary& images = *summary.images;
@@ -225,15 +225,46 @@ std::string UnlikeNativeJson(const RecordSummary& summary) {
 // At once it was said that it failed; this is what has become of it.
 void TellFailure(const RecordSummary& summary, const RecordOptions& options) {
   std::string program;
-  if (!options.command.empty())
-    program = fmt::format("; the program {}, status {}",
-                          options.kill_on_failure ? "was to be killed then" : "ran on untraced",
-                          CommandStatus(summary.command_status));
+  if (!options.target.command.empty())
+    program =
+        fmt::format("; the program {}, status {}",
+                    options.files.kill_on_failure ? "was to be killed then" : "ran on untraced",
+                    CommandStatus(summary.command_status));
   Warn(fmt::format("record: the recording is not whole: {}: {} of {} were written, and can be "
                    "read{}",
                    summary.failure->message(), summary.written_bytes,
                    Count(summary.bytes, "trace byte"), program),
        {summary.failure->remedy()});
+}
+
+std::string EventLossText(const EventCounts& counts) {
+  std::string text;
+  const auto add = [&](uint64_t count, std::string_view what) {
+    if (count != 0) text += (text.empty() ? "" : ", ") + Count(count, what);
+  };
+  add(counts.lost_records, "lost record");
+  add(counts.lost_samples, "lost sample");
+  add(counts.trace_gaps, "gap in the trace");
+  return text.empty() ? "0 % lost" : text + ": larger buffers help: -m 1024,16384";
+}
+
+void TellEventsText(const RecordSummary& summary, const RecordOptions& options) {
+  if (summary.failure) TellFailure(summary, options);
+  const EventCounts& counts = *summary.events;
+  Warn(fmt::format("record: {}{}, {} of them, in {:.2f} s, {}", StopText(summary),
+                   Count(counts.records, "record"), Count(counts.samples, "sample"),
+                   std::chrono::duration<double>(summary.elapsed).count(), EventLossText(counts)));
+  Warn(fmt::format("record: {} in {}, {}", Count(summary.bytes, "trace byte"), OutputName(options),
+                   Count(summary.file_bytes, "byte")));
+  if (const std::string next = NextCommand(options); !next.empty()) Warn("record: next: " + next);
+}
+
+std::string EventsJson(const RecordSummary& summary) {
+  if (!summary.events) return "null";
+  const EventCounts& counts = *summary.events;
+  return fmt::format(
+      R"({{"records":{},"samples":{},"lost_records":{},"lost_samples":{},"trace_gaps":{}}})",
+      counts.records, counts.samples, counts.lost_records, counts.lost_samples, counts.trace_gaps);
 }
 
 }  // namespace
@@ -263,9 +294,10 @@ int RecordFailure(const Error& error, bool has_command, bool json) {
 
 void TellRun(const RecordSummary& summary, const RecordOptions& options) {
   for (const std::string& note : summary.notes) Warn("record: " + note);
-  if (options.snapshot_bytes)
+  if (summary.events) return TellEventsText(summary, options);
+  if (options.streams.snapshot_bytes)
     Warn(fmt::format("record: of each thread's trace the last {} were kept at most",
-                     Count(*options.snapshot_bytes, "byte")));
+                     Count(*options.streams.snapshot_bytes, "byte")));
   TellUnlikeNative(summary);
   if (summary.failure) TellFailure(summary, options);
   TellEnds(summary, options);
@@ -320,9 +352,9 @@ void TellJson(const RecordSummary& summary, const RecordOptions& options,
   JsonLine(output.buffer())
       .Text("schema", "flowback.record/1")
       .Text("engine", options.engine)
-      .Bool("emulated", true)
-      .Text("clock", options.clock == RecordClock::kHost ? "host" : "instructions")
-      .Text("output", options.output)
+      .Bool("emulated", !summary.events)
+      .Text("clock", options.streams.clock == RecordClock::kHost ? "host" : "instructions")
+      .Text("output", options.files.output)
       .Number("instructions", summary.instructions)
       .Number("bytes", summary.bytes)
       .Number("file_bytes", summary.file_bytes)
@@ -339,6 +371,7 @@ void TellJson(const RecordSummary& summary, const RecordOptions& options,
       .Raw("native_elapsed_ns", nanoseconds(&NativeRun::elapsed))
       .Raw("native_cpu_ns", nanoseconds(&NativeRun::cpu_time))
       .Raw("slow_down", slow_down ? fmt::format("{:.2f}", *slow_down) : "null")
+      .Raw("events", EventsJson(summary))
       .Raw("images", ImagesJson(summary))
       .Raw("from", JsonArray(summary.from_places))
       .Raw("until", JsonArray(summary.until_places))

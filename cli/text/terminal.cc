@@ -12,8 +12,8 @@ namespace flowback::cli {
 
 bool IsTerminal(int descriptor) { return isatty(descriptor) == 1; }
 
-size_t TerminalWidth(int descriptor) {
-  constexpr size_t kUsual = 80, kLeast = 20, kMost = 10'000;
+size_t TerminalWidth(int descriptor, size_t otherwise) {
+  constexpr size_t kLeast = 20, kMost = 10'000;
   const auto fits = [](size_t columns) { return columns >= kLeast && columns <= kMost; };
   if (const char* columns = std::getenv("COLUMNS")) {
     const std::string_view text = columns;
@@ -23,7 +23,7 @@ size_t TerminalWidth(int descriptor) {
   }
   winsize size{};
   if (ioctl(descriptor, TIOCGWINSZ, &size) == 0 && fits(size.ws_col)) return size.ws_col;
-  return kUsual;
+  return otherwise;
 }
 
 }  // namespace flowback::cli

@@ -8,7 +8,7 @@ namespace flowback::cli {
 
 bool IsTerminal(int descriptor);
 
-// Columns: $COLUMNS where it is set, else what the terminal says; 80 where nothing tells.
-size_t TerminalWidth(int descriptor);
+// Columns: $COLUMNS where it is set, else what the terminal says, or `otherwise`.
+size_t TerminalWidth(int descriptor, size_t otherwise = 80);
 
 }  // namespace flowback::cli

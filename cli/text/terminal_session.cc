@@ -71,6 +71,8 @@ pid_t StartPager(const std::string& command) {
   const pid_t pager = fork();
   if (pager == 0) BecomePager(command, *read_end);
   if (pager < 0) return 0;
+  // What is written is as wide as the terminal, which the pipe will not tell of.
+  setenv("COLUMNS", std::to_string(TerminalWidth(STDOUT_FILENO)).c_str(), 0);
   if (IsTerminal(STDERR_FILENO)) dup2(*write_end, STDERR_FILENO);
   dup2(*write_end, STDOUT_FILENO);
   signal(SIGINT, SIG_IGN);

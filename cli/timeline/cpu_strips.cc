@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "cli/timeline/timeline_view.h"
 
@@ -57,18 +58,18 @@ class CpuFiller {
 
 std::vector<CpuStrip> CpuStripsOf(const Timeline& timeline, const Recording& recording,
                                   const StreamInputs& inputs, size_t columns) {
-  std::map<int32_t, CpuFiller> fillers;
   if (!timeline.nanoseconds || columns == 0 || timeline.begin >= timeline.end) return {};
+  std::map<int32_t, CpuStrip> strips_of;  // one at a time is filled: that takes most memory
   for (const Stream& stream : recording.streams) {
     const Schedule& schedule = inputs.ScheduleOf(stream);
-    if (stream.cpu < 0 || schedule.stays.empty() || fillers.contains(stream.cpu)) continue;
-    CpuFiller& filler =
-        fillers.try_emplace(stream.cpu, timeline.begin, timeline.end, columns).first->second;
+    if (stream.cpu < 0 || schedule.stays.empty() || strips_of.contains(stream.cpu)) continue;
+    CpuFiller filler(timeline.begin, timeline.end, columns);
     for (const ThreadStay& stay : schedule.stays)
       if (stay.tid > 0) filler.Add(stay.begin, stay.end, stay.tid);
+    strips_of.emplace(stream.cpu, filler.Take(stream.cpu));
   }
   std::vector<CpuStrip> strips;
-  for (const auto& [cpu, filler] : fillers) strips.push_back(filler.Take(cpu));
+  for (auto& [cpu, strip] : strips_of) strips.push_back(std::move(strip));
   return strips;
 }
 

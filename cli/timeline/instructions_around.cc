@@ -91,7 +91,7 @@ class AroundPrinter {
       case ThreadCursor::Kind::kInstruction:
         return plan_.json ? PrintJson(thread, cursor, here) : PrintText(cursor, here);
       case ThreadCursor::Kind::kEvent:
-        if (!plan_.json) out() += fmt::format("# {}\n", Name(cursor.event().kind));
+        if (!plan_.json) out() += EventText(cursor.event());
         return;
       case ThreadCursor::Kind::kLoss:
         if (!plan_.json) out() += "# " + LossText(cursor.loss()) + "\n";
@@ -115,14 +115,44 @@ class AroundPrinter {
             .mode = one.mode,
             .in_transaction = one.in_transaction,
             .branch = one.branch,
+            .cycles = {},
             .space = one.space,
             .stay = one.stay};
   }
 
-  static std::string CyclesOf(const BranchFacts& branch) {
-    if (branch.cycles_told == BranchFacts::Cycles::kNotTold) return "-";
-    return fmt::format("{}{}", branch.cycles,
-                       branch.cycles_told == BranchFacts::Cycles::kAtLeast ? "+" : "");
+  static std::string EventText(const TraceEvent& event) {
+    const CycleMark& mark = event.cycles;
+    if (mark.since() != CycleMark::Since::kPause) return fmt::format("# {}\n", Name(event.kind));
+    return fmt::format("# {}, {} cycles after tracing had stopped\n", Name(event.kind),
+                       mark.cycles());
+  }
+
+  // As branches have them, or from mark to mark: "|" where they are counted from.
+  static std::string CyclesOf(const CursorInstruction& one) {
+    const BranchFacts& branch = one.branch;
+    if (branch.cycles_told != BranchFacts::Cycles::kNotTold)
+      return fmt::format("{}{}", branch.cycles,
+                         branch.cycles_told == BranchFacts::Cycles::kAtLeast ? "+" : "");
+    switch (one.cycles.since()) {
+      case CycleMark::Since::kFlow:
+        return std::to_string(one.cycles.cycles());
+      case CycleMark::Since::kBoth:
+        return fmt::format("<{}", one.cycles.cycles() + 1);
+      case CycleMark::Since::kUnknown:
+        return "|";
+      default:
+        return "-";
+    }
+  }
+  static void AddCycles(const CursorInstruction& one, JsonLine& line) {
+    const bool of_branch = one.branch.cycles_told != BranchFacts::Cycles::kNotTold;
+    if (of_branch)
+      line.Number("cycles", one.branch.cycles);
+    else if (one.cycles.since() == CycleMark::Since::kFlow)
+      line.Number("cycles", one.cycles.cycles());
+    else
+      line.Null("cycles");
+    line.Bool("cycles_begin", !of_branch && one.cycles.any());
   }
 
   void PrintText(const ThreadCursor& cursor, bool here) {
@@ -130,7 +160,7 @@ class AroundPrinter {
     std::string time;
     settings_.trace.clock->AppendText(time, one.tsc);
     out() += fmt::format("{} {:>20} {:>16} {:>6} ", here ? '>' : ' ', time,
-                         Interval(one.tsc, one.bounds), CyclesOf(one.branch));
+                         Interval(one.tsc, one.bounds), CyclesOf(one));
     out() += text_.Of(RunOf(one)).text;
     if (!out().ends_with('\n')) out() += '\n';
   }
@@ -150,10 +180,7 @@ class AroundPrinter {
     time("time", one.tsc, false);
     time("time_lo", one.bounds.lo, false);
     time("time_hi", one.bounds.hi, true);
-    if (one.branch.cycles_told == BranchFacts::Cycles::kNotTold)
-      line.Null("cycles");
-    else
-      line.Number("cycles", one.branch.cycles);
+    AddCycles(one, line);
     out() += columns;
     if (!out().ends_with("}\n")) line.End();
   }

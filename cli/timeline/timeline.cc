@@ -9,8 +9,8 @@
 #include <set>
 
 #include "cli/command.h"
-#include "cli/decode/function_filter.h"
 #include "cli/help/completion.h"
+#include "cli/listing/function_filter.h"
 #include "cli/options/arguments.h"
 #include "cli/reading/kept_index.h"
 #include "cli/reading/reader_options.h"
@@ -66,6 +66,10 @@ class TimelineJob final : public ReadingJob {
   void Print(const TimelineView& view, Output& output) const;
   TimelineOptions Options(size_t columns);
   TimelineView View(const Timeline& timeline, size_t columns);
+  size_t Width() const {
+    constexpr size_t kInFiles = 120;
+    return WritesToTerminal() ? TerminalWidth(STDOUT_FILENO, kInFiles) : kInFiles;
+  }
   bool WritesToTerminal() const { return words_.reader.output.empty() && !words_.IsPicture(); }
 
   const TimelineWords& words_;
@@ -185,7 +189,7 @@ TimelineView TimelineJob::View(const Timeline& timeline, size_t columns) {
   view.function = words_.function;
   view.rows = words_.top;
   view.max_depth = words_.depth;
-  view.width = WritesToTerminal() ? TerminalWidth(STDOUT_FILENO) : 120;
+  view.width = Width();
   view.width = std::max(view.width, kNarrowest);
   view.color = WritesToTerminal() && HasColor(STDOUT_FILENO);
   const ThreadSelection& wanted = words_.reader.selection;
@@ -196,7 +200,7 @@ TimelineView TimelineJob::View(const Timeline& timeline, size_t columns) {
 
 Status TimelineJob::ShowTimeline(Output& output) {
   constexpr size_t kBesideStrips = 20;  // of a line: whose it is
-  const size_t width = WritesToTerminal() ? TerminalWidth(STDOUT_FILENO) : 120;
+  const size_t width = Width();
   const size_t columns = words_.IsPicture() || words_.reader.json
                              ? kPictureColumns
                              : std::max(width, kNarrowest) - kBesideStrips;

@@ -57,6 +57,18 @@ class JsonPrinter {
     return text + "}";
   }
 
+  static void Cycles(JsonLine& line, std::string_view key, const CycleShare& share) {
+    if (!share.any()) return static_cast<void>(line.Null(key));
+    std::string text;
+    JsonLine cycles(text);
+    cycles.Number("likely", share.likely).Number("lo", share.lo).Number("hi", share.hi);
+    cycles.Number("instructions", share.instructions);
+    cycles.Number("untold_instructions", share.untold);
+    cycles.End();
+    text.pop_back();
+    line.Raw(key, text);
+  }
+
   static void Sums(JsonLine& line, const CallSums& sums) {
     line.Number("calls", sums.count).Number("partial", sums.partial);
     line.Number("self", sums.self.time).Number("self_lo", sums.self.lo);
@@ -64,6 +76,8 @@ class JsonPrinter {
     line.Number("total", sums.total).Raw("own_times", Times(sums.own));
     line.Number("self_instructions", sums.self_instructions);
     line.Number("instructions", sums.instructions);
+    Cycles(line, "self_cycles", sums.self_cycles);
+    Cycles(line, "cycles", sums.cycles);
     const CallDurations& durations = sums.durations;
     if (durations.count == 0) {
       line.Null("min").Null("median").Null("p99").Null("max");
@@ -94,6 +108,14 @@ class JsonPrinter {
     return text;
   }
 
+  static void OptionalCall(JsonLine& line, std::string_view key,
+                           const std::optional<TimelineCall>& call) {
+    if (call)
+      line.Raw(key, CallJson(*call));
+    else
+      line.Null(key);
+  }
+
   void Thread(const ThreadTimeline& thread) {
     JsonLine line(out());
     if (thread.tid >= 0)
@@ -108,11 +130,11 @@ class JsonPrinter {
     line.Number("begin", thread.begin).Number("end", thread.end);
     line.Raw("times", Times(thread.times)).Number("instructions", thread.instructions);
     line.Number("losses", thread.losses).Bool("off_cpu_told", thread.off_cpu_told);
+    line.Number("paused_cycles", thread.cycles.paused);
+    line.Number("undivided_cycles", thread.cycles.undivided);
     line.Number("calls_without_path", thread.folded);
-    if (thread.longest)
-      line.Raw("longest_call", CallJson(*thread.longest));
-    else
-      line.Null("longest_call");
+    OptionalCall(line, "longest_call", thread.longest);
+    OptionalCall(line, "last_call", thread.last);
     line.Raw("strip", Strip(thread));
     line.End();
   }

@@ -10,6 +10,7 @@ namespace flowback::cli {
 namespace {
 
 constexpr size_t kNumbers = 43;    // columns ahead of a name
+constexpr size_t kIpc = 8;         // and of what is told of cycles
 constexpr size_t kLeastName = 24;  // and for it
 
 // A path with less of its tree is not shown.
@@ -28,6 +29,12 @@ uint64_t AllOf(const TimelineView& view) {
 std::string TimeOrDash(const TimelineView& view, uint64_t time) {
   return view.has_times() ? DurationWords(time, view.timeline->nanoseconds) : "-";
 }
+
+// A column of it, where there is anything to say.
+std::string IpcColumn(const TimelineView& view, const CycleShare& cycles) {
+  return view.has_cycles() ? fmt::format("{:>7} ", IpcWords(cycles)) : "";
+}
+std::string IpcTitle(const TimelineView& view) { return view.has_cycles() ? "    IPC " : ""; }
 
 size_t NameColumns(const TimelineView& view, size_t used) {
   return std::max<size_t>(view.width, used + kLeastName) - used;
@@ -80,12 +87,14 @@ class PathPrinter {
  private:
   void PrintOne(const CallPath& path) {
     const CallSums& sums = path.sums;
+    const size_t numbers = kNumbers + (view_.has_cycles() ? kIpc : 0);
     const size_t most_indent =
-        view_.width > kNumbers + kLeastName ? view_.width - kNumbers - kLeastName : 0;
+        view_.width > numbers + kLeastName ? view_.width - numbers - kLeastName : 0;
     const size_t indent = std::min<size_t>({2 * (size_t{path.depth} - 1), most_indent, 40});
-    std::string line = fmt::format(
-        "{:>8} {:>10} {:>10} {:>9}  {:<{}}", ShareWords(view_.WeightOf(sums), all_),
-        TimeOrDash(view_, sums.total), TimeOrDash(view_, sums.self.time), sums.count, "", indent);
+    std::string line =
+        fmt::format("{:>8} {:>10} {:>10} {:>9} {} {:<{}}", ShareWords(view_.WeightOf(sums), all_),
+                    TimeOrDash(view_, sums.total), TimeOrDash(view_, sums.self.time), sums.count,
+                    IpcColumn(view_, sums.cycles), "", indent);
     const std::string behind = DurationsOf(view_, sums.durations);
     const size_t used = ColumnsOf(line) + behind.size();
     const bool fits = view_.width >= 110 && used + 16 < view_.width;
@@ -109,16 +118,16 @@ void AppendFunctionProfile(const TimelineView& view, std::string& out) {
   const Timeline& timeline = *view.timeline;
   const std::vector<uint32_t> functions = BySelf(view);
   if (functions.empty()) return;
-  out += fmt::format("\nby function\n{:>8} {:>10} {:>10} {:>9} {:>13}  {}\n", "own", "own time",
-                     "with calls", "calls", "instructions", "function");
+  out += fmt::format("\nby function\n{:>8} {:>10} {:>10} {:>9} {:>13} {} {}\n", "own", "own time",
+                     "with calls", "calls", "instructions", IpcTitle(view), "function");
   const uint64_t all = view.has_times() ? timeline.times[static_cast<size_t>(TimeClass::kExecuting)]
                                         : timeline.paths.front().sums.instructions;
   for (size_t i = 0; i < std::min(functions.size(), view.rows); ++i) {
     const CallSums& sums = timeline.by_function[functions[i]];
-    std::string line =
-        fmt::format("{:>8} {:>10} {:>10} {:>9} {:>13}  ", ShareWords(view.SelfWeightOf(sums), all),
-                    TimeOrDash(view, sums.self.time), TimeOrDash(view, sums.total), sums.count,
-                    sums.self_instructions);
+    std::string line = fmt::format(
+        "{:>8} {:>10} {:>10} {:>9} {:>13} {} ", ShareWords(view.SelfWeightOf(sums), all),
+        TimeOrDash(view, sums.self.time), TimeOrDash(view, sums.total), sums.count,
+        sums.self_instructions, IpcColumn(view, sums.self_cycles));
     line += NameOf(view, functions[i], NameColumns(view, line.size()));
     out += line + '\n';
   }
@@ -129,7 +138,8 @@ void AppendFunctionProfile(const TimelineView& view, std::string& out) {
 void AppendPathProfile(const TimelineView& view, std::string& out) {
   if (view.timeline->paths.size() < 2) return;
   out += fmt::format(
-      "\nby call path\n{:>8} {:>10} {:>10} {:>9}  {}\n", "share", "time", "own time", "calls",
+      "\nby call path\n{:>8} {:>10} {:>10} {:>9} {} {}\n", "share", "time", "own time", "calls",
+      IpcTitle(view),
       view.width < 110 ? "function" : "function  [shortest / median / p99 / longest call]");
   PathPrinter(view, out).Print();
 }

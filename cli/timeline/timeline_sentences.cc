@@ -77,6 +77,25 @@ std::string WhatExecuted(const TimelineView& view) {
                      view.has_times() ? "the executing was" : "the instructions were", names);
 }
 
+std::string HowManyCycles(const TimelineView& view) {
+  const CycleShare& cycles = view.timeline->paths.front().sums.cycles;
+  if (!cycles.any()) return {};
+  CycleTotals rest;
+  for (const ThreadTimeline& thread : view.timeline->threads) {
+    rest.paused += thread.cycles.paused;
+    rest.undivided += thread.cycles.undivided;
+  }
+  std::string text =
+      fmt::format("{} took {}, {} instructions a cycle", Plural(cycles.instructions, "instruction"),
+                  Plural(cycles.likely, "cycle"), IpcWords(cycles));
+  if (rest.paused != 0)
+    text += fmt::format("; {} passed while nothing was traced", Plural(rest.paused, "cycle"));
+  if (rest.undivided != 0)
+    text += fmt::format("; of {} it is not known whether instructions took them",
+                        Plural(rest.undivided, "cycle"));
+  return text + ".";
+}
+
 std::string LongestCall(const TimelineView& view, const ThreadTimeline& thread) {
   const TimelineCall& call = *thread.longest;
   const bool nanoseconds = view.timeline->nanoseconds;
@@ -84,6 +103,23 @@ std::string LongestCall(const TimelineView& view, const ThreadTimeline& thread) 
                      NameOf(view, call.function, 60), DurationWords(call.duration(), nanoseconds),
                      MomentWords(call.begin, nanoseconds), Plural(call.instructions, "instruction"),
                      call.IsWhole() ? "" : " (its begin or its end was not seen)");
+}
+
+// A call that never ends is no longest one, but may be all that the thread did. What a thread
+// begins with never ends, either: where a call in it took nearly as long, that says more.
+bool SpentItsTimeInLast(const ThreadTimeline& thread) {
+  if (!thread.last) return false;
+  const uint64_t longest = thread.longest->IsWhole() ? thread.longest->duration() : 0;
+  return thread.last->duration() - thread.last->duration() / 5 > longest;
+}
+
+std::string LastCall(const TimelineView& view, const ThreadTimeline& thread) {
+  const TimelineCall& call = *thread.last;
+  const bool nanoseconds = view.timeline->nanoseconds;
+  return fmt::format("{} was in {} for {}, from {} to its end, with {}.", NameOf(view, thread),
+                     NameOf(view, call.function, 60), DurationWords(call.duration(), nanoseconds),
+                     MomentWords(call.begin, nanoseconds),
+                     Plural(call.instructions, "instruction"));
 }
 
 // Of lost and undecodable time.
@@ -144,10 +180,12 @@ std::vector<std::string> Sentences(const TimelineView& view) {
   tell(NameWords(view.input, 60) + ": " + HowLong(view));
   tell(WhereItWent(view));
   tell(WhatExecuted(view));
+  tell(HowManyCycles(view));
   size_t told = 0;
   for (const ThreadTimeline* thread : ByLife(*view.timeline)) {
     if (!thread->longest || !view.has_times()) continue;
-    if (++told <= kMostLongest) tell(LongestCall(view, *thread));
+    if (++told > kMostLongest) continue;
+    tell(SpentItsTimeInLast(*thread) ? LastCall(view, *thread) : LongestCall(view, *thread));
   }
   if (told > kMostLongest)
     tell(fmt::format("({} more threads: --tid and --json tell of them.)", told - kMostLongest));

@@ -96,7 +96,7 @@ class StripPainter {
   }
 
   void AppendThread(const ThreadTimeline& thread, std::string& out) {
-    AppendName(NameOf(view_, thread), out);
+    AppendName(NameOf(view_, thread, kNameColumns), out);
     StripLine line(view_.color);
     for (const StripColumn& column : thread.strip) AppendColumn(column, line);
     out += line.Take() + '\n';

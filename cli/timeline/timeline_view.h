@@ -41,6 +41,8 @@ struct TimelineView {
 
   // Without times instructions stand for them.
   bool has_times() const { return timeline->begin < timeline->end; }
+  // Whether the trace tells cycles.
+  bool has_cycles() const { return timeline->paths.front().sums.cycles.any(); }
   uint64_t WeightOf(const CallSums& sums) const {
     return has_times() ? sums.total : sums.instructions;
   }
@@ -71,9 +73,12 @@ void AppendPathProfile(const TimelineView& view, std::string& out);
 std::string DurationWords(uint64_t duration, bool nanoseconds);  // "1.25 ms", "12 ticks"
 std::string MomentWords(uint64_t time, bool nanoseconds);        // "12.345678901", "tsc:123"
 std::string ShareWords(uint64_t part, uint64_t whole);           // "12.5 %"
-std::string NameWords(std::string_view name, size_t most);       // printable, cut
+// Instructions a cycle: "1.25"; "~1.25" where it is proven only to more than a twentieth; "-".
+std::string IpcWords(const CycleShare& cycles);
+std::string NameWords(std::string_view name, size_t most);  // printable, cut
 std::string NameOf(const TimelineView& view, uint32_t function, size_t most);
-std::string NameOf(const TimelineView& view, const ThreadTimeline& thread);
+// Its number is told in any case.
+std::string NameOf(const TimelineView& view, const ThreadTimeline& thread, size_t most = 29);
 size_t ColumnsOf(std::string_view text);  // that a terminal shows it in
 // Threads by how long they live, the longest first.
 std::vector<const ThreadTimeline*> ByLife(const Timeline& timeline);

@@ -40,6 +40,13 @@ size_t ColumnsOf(std::string_view text) {
       std::ranges::count_if(text, [](char c) { return (static_cast<uint8_t>(c) & 0xc0) != 0x80; }));
 }
 
+std::string IpcWords(const CycleShare& cycles) {
+  if (cycles.likely == 0) return "-";
+  const double ipc = static_cast<double>(cycles.instructions) / static_cast<double>(cycles.likely);
+  const bool proven = (cycles.hi - std::min(cycles.hi, cycles.lo)) <= cycles.likely / 20;
+  return fmt::format("{}{:.2f}", proven ? "" : "~", ipc);
+}
+
 std::string NameWords(std::string_view name, size_t most) {
   // What is beyond is not shown in any case, however long the name is.
   std::string text = Printable(name.substr(0, 4 * most));
@@ -60,11 +67,12 @@ std::string NameOf(const TimelineView& view, uint32_t function, size_t most) {
   return NameWords(view.timeline->functions[function].name, most);
 }
 
-std::string NameOf(const TimelineView& view, const ThreadTimeline& thread) {
+std::string NameOf(const TimelineView& view, const ThreadTimeline& thread, size_t most) {
   if (thread.tid >= 0) {
     const CommSpan comm = view.threads->CommAt(thread.tid, 0);
-    const std::string name = NameWords(comm.comm, 20);
-    return name.empty() ? std::to_string(thread.tid) : fmt::format("{} {}", name, thread.tid);
+    const std::string number = std::to_string(thread.tid);
+    const std::string name = NameWords(comm.comm, most - std::min(most, number.size() + 1));
+    return name.empty() ? number : fmt::format("{} {}", name, number);
   }
   if (thread.stream == nullptr) return "?";
   return thread.stream->cpu >= 0 ? fmt::format("(cpu{}: whose is not known)", thread.stream->cpu)

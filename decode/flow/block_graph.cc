@@ -201,6 +201,16 @@ const StaticBlock* BlockGraph::CrossingInstruction(uint64_t address) {
   return &owned_.back()->block;
 }
 
+unsigned NodeInfo::InstructionsBefore(uint64_t ip) const {
+  if (ip <= address || ip >= end()) return 0;
+  uint64_t at = address;
+  for (unsigned i = 0; i < block->count; ++i) {
+    if (at == ip) return i;
+    at += block->lengths[i];
+  }
+  return 0;
+}
+
 uint64_t BlockGraph::SuccessorAddress(uint32_t id, unsigned direction) const {
   const NodeInfo& info = infos_[id];
   const Node& node = nodes_[id];

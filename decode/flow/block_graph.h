@@ -67,6 +67,11 @@ struct NodeInfo {
 
   uint64_t end() const { return address + block->size; }
   uint64_t LastAddress() const { return end() - block->last.length; }
+  // How many instructions lie before the one at `ip`. 0 where no instruction begins at `ip`, and
+  // also where the first one does.
+  unsigned InstructionsBefore(uint64_t ip) const;
+  // Whether an instruction begins at `ip`.
+  bool HasInstruction(uint64_t ip) const { return ip == address || InstructionsBefore(ip) != 0; }
 };
 
 // Not thread-safe: one graph per decoder.
@@ -106,6 +111,37 @@ class BlockGraph {
   // all nodes passed, so that each is looked at a few times at most. Nothing else in a walk can be
   // endless.
   bool Terminates(uint32_t id);
+  // Whether code that needs no packet leads from node `id` to one that `is_it` says yes to. What is
+  // looked for may lie in a cycle, so being endless is no reason to end; `most` blocks are.
+  template <class Predicate>
+  bool Meets(uint32_t id, Predicate is_it, unsigned most = kMaxWalk) {
+    for (unsigned blocks = 0; blocks <= most; ++blocks) {
+      if (is_it(id)) return true;
+      if (!NeedsNoPacket(nodes_[id].kind)) return false;
+      id = Successor(id, 1);
+    }
+    return false;
+  }
+  // Whether a walk from `id`, through code that needs no packet, ends: at a block that needs one,
+  // or before that at one that `is_it` says yes to. The answer holds for the whole walk.
+  template <class Predicate>
+  bool EndsOrMeets(uint32_t id, Predicate is_it) {
+    return nodes_[id].terminates || Terminates(id) || Meets(id, is_it);
+  }
+  // How many instructions there are from the begin of `id` to the end of the first block that needs
+  // a packet. REQUIRES: a walk comes to one.
+  uint64_t InstructionsToPacket(uint32_t id) {
+    uint64_t count = nodes_[id].count;
+    while (NeedsNoPacket(nodes_[id].kind)) {
+      id = Successor(id, 1);
+      count += nodes_[id].count;
+    }
+    return count;
+  }
+  // Whether packets bind to the last instruction of `id`, as it has one of `flags`.
+  bool Binds(uint32_t id, uint8_t flags) const {
+    return nodes_[id].kind == NodeKind::kSpecial && (infos_[id].block->last.flags & flags) != 0;
+  }
 
  private:
   uint32_t AddNode(uint64_t address);

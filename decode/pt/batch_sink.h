@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "decode/pt/flow_names.h"
-#include "decode/pt/sinks.h"
+#include "decode/pt/telling_sink.h"
 #include "decode/pt/time_estimator.h"
 
 namespace flowback::pt {
@@ -47,14 +47,14 @@ class BatchWriter {
 
 // The receiver is a BatchWriter, or a TimeEstimator.
 template <class Receiver>
-class BatchSink : public SinkDefaults<BatchSink<Receiver>> {
+class BatchSink : public TellingSink<BatchSink<Receiver>, Receiver> {
  public:
   static constexpr bool kMemoises = true;
   static constexpr MemoContent kMemoContent = MemoContent::kBlocks;
   static constexpr bool kListsBlocks = true;
   static constexpr bool kHearsPackets = true;
   static constexpr bool kWantsAddresses = true;
-  static constexpr bool kWantsTimes = std::is_same_v<Receiver, TimeEstimator>;
+  using TellingSink<BatchSink, Receiver>::kWantsTimes;
 
   // Where it stands, between two packets; the receiver's state is the receiver's.
   struct State {
@@ -62,16 +62,16 @@ class BatchSink : public SinkDefaults<BatchSink<Receiver>> {
     const ThreadStay* stay = nullptr;
   };
 
-  explicit BatchSink(Receiver& receiver) : receiver_(receiver), steps_(receiver.steps()) {}
+  explicit BatchSink(Receiver& receiver) : Telling(receiver), steps_(receiver.steps()) {}
 
-  // Tells what it has of the flow so far.
-  void Flush() { Close(); }
-  // REQUIRES: it has been flushed.
+  // The flow so far.
+  void TellFlow() { Close(); }
+  // REQUIRES: the flow has been told.
   State Save() const { return {open_, this->stay()}; }
   void Restore(const State& state) {
     open_ = state.open;
     Told();
-    Defaults::Enter(state.stay, {});
+    Telling::Enter(state.stay, {});
     done_ = false;
   }
 
@@ -172,78 +172,25 @@ class BatchSink : public SinkDefaults<BatchSink<Receiver>> {
     return true;
   }
 
-  void Event(const TraceEvent& event) {
-    Close();
-    if (done_) return;
-    receiver_.OnEvent(event);
-    done_ = receiver_.Done();
-  }
-  void LossBegins()
-    requires kWantsTimes
-  {
-    Close();
-    receiver_.OnLossBegin();
-  }
-  void Loss(const DataLoss& loss) {
-    Close();
-    if (done_) return;
-    receiver_.OnLoss(loss);
-    done_ = receiver_.Done();
-  }
+  // A CYC need not part the steps on its two sides.
   void Mark(const TimeMark& mark, bool tracing)
     requires kWantsTimes
   {
     if (mark.kind == TimeMark::Kind::kCyc && tracing && receiver_.TakesCyc())
       return receiver_.OnCyc(mark);
-    Close();
-    receiver_.OnMark(mark, tracing);
-    done_ = receiver_.Done();
+    Telling::Mark(mark, tracing);
   }
-  bool WantsPacketEnd() const
-    requires kWantsTimes
-  {
-    return receiver_.WantsPacketEnd();
-  }
-  void PacketEnd()
-    requires kWantsTimes
-  {
-    if (!receiver_.WantsPacketEnd()) return;
-    Close();
-    receiver_.OnPacketEnd();
-    done_ = receiver_.Done();
-  }
-  void DeferredEnd()
-    requires kWantsTimes
-  {
-    if (!receiver_.WantsPacketEnd()) return;
-    Close();
-    receiver_.OnDeferredEnd();
-    done_ = receiver_.Done();
-  }
-  void HoldBack(bool held)
-    requires kWantsTimes
-  {
-    Close();
-    receiver_.OnHeldBack(held);
-    done_ = receiver_.Done();
-  }
-  void StatusEnd()
-    requires kWantsTimes
-  {
-    if (!receiver_.TimesNext()) return;
-    Close();
-    receiver_.OnStatusEnd();
-    done_ = receiver_.Done();
-  }
-  bool Done() const { return done_; }
   uint64_t retired() const { return open_.behind.count; }
   void Enter(const ThreadStay* next, const PartMark& mark) {
     Close();
-    Defaults::Enter(next, mark);
+    Telling::Enter(next, mark);
   }
 
  private:
-  using Defaults = SinkDefaults<BatchSink>;
+  using Telling = TellingSink<BatchSink, Receiver>;
+  using Telling::done_;
+  using Telling::receiver_;
+  using Telling::UpdateDone;
 
   bool TimesNext() const {
     if constexpr (kWantsTimes) return receiver_.TimesNext();
@@ -293,7 +240,7 @@ class BatchSink : public SinkDefaults<BatchSink<Receiver>> {
       open_.begin = steps_.position() - open_.count;
       open_.stay = this->stay();
       receiver_.OnStretch(open_);
-      done_ = receiver_.Done();
+      UpdateDone();
     }
     open_.count = 0;
     open_.before = open_.behind;
@@ -321,15 +268,13 @@ class BatchSink : public SinkDefaults<BatchSink<Receiver>> {
     open_.before = open_.behind;
     Told();
     receiver_.OnBlock(run);
-    done_ = receiver_.Done();
+    UpdateDone();
   }
 
-  Receiver& receiver_;
   StepBuffer& steps_;
   BlockStretch open_;
   size_t told_steps_ = 0;    // of it
   uint64_t told_count_ = 0;  // instructions of the flow up to there
-  bool done_ = false;
 };
 
 using BatchedSink = BatchSink<BatchWriter>;

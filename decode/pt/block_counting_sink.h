@@ -23,11 +23,13 @@ struct PartCounts {
   }
 };
 
-// The same for who wants no more than which blocks were executed, and about how much in each.
+// The same for who wants no more than which blocks were executed, and about how much in each. There
+// are no sums: uses stay in the paths until CountUses.
 class BlockUseSink : public CountingSink {
  public:
   static constexpr MemoContent kMemoContent = MemoContent::kUsesAndBlocks;
   static constexpr bool kSumsBlocks = true;
+  static constexpr bool kKeepsUses = true;
 
   BlockUseSink() { uses().marks = &marks_; }
   BlockUseSink(const BlockUseSink&) = delete;
@@ -43,6 +45,11 @@ class BlockUseSink : public CountingSink {
     AddOne(graph, id);
     CountingSink::Part(graph, id, count, moment);
   }
+  void Loss(const DataLoss&) {}
+  void Enter(const ThreadStay* next, const PartMark& mark) {
+    SinkDefaults<CountingSink>::Enter(next, mark);
+  }
+  void Restart(const PartMark&) {}
   void AddBlocks(uint64_t blocks) { blocks_ += blocks; }
   // Since it was asked last.
   uint64_t TakeBlocks() { return std::exchange(blocks_, 0); }

@@ -11,6 +11,12 @@ template <FlowSink Sink>
 [[gnu::always_inline]] inline TraceEvent FlowEngine<Sink>::Event(EventKind kind) const {
   TraceEvent event;
   event.kind = kind;
+  return HappensNow(event);
+}
+
+// With the place and time of the packet in work.
+template <FlowSink Sink>
+[[gnu::always_inline]] inline TraceEvent FlowEngine<Sink>::HappensNow(TraceEvent event) const {
   event.offset = Offset(packet_);
   event.tsc = clock_.tsc();
   return event;
@@ -20,11 +26,6 @@ template <FlowSink Sink>
 void FlowEngine<Sink>::Notify(TraceEvent event) {
   event.stay = sink_.stay();
   sink_.Event(event);
-}
-
-template <FlowSink Sink>
-void FlowEngine<Sink>::Wait(const TraceEvent& event, bool must_reach, bool takes_fup) {
-  compound_.Wait({.event = event, .must_reach = must_reach, .takes_fup = takes_fup});
 }
 
 template <FlowSink Sink>
@@ -45,10 +46,7 @@ void FlowEngine<Sink>::PassWaiting() {
 // but no instruction is known that would be the first in the new mode.
 template <FlowSink Sink>
 void FlowEngine<Sink>::PassMode() {
-  const std::optional<ModeExec> mode = compound_.TakeMode();
-  if (!mode) return;
-  exec_mode_ = mode->Mode();
-  interrupt_flag_ = mode->iflag;
+  if (const std::optional<ModeExec> mode = compound_.TakeMode()) mode_.Take(*mode);
 }
 
 // The packet's address. While the flow is lost, an address where the mode can't have code is none:
@@ -57,7 +55,7 @@ template <FlowSink Sink>
 std::optional<uint64_t> FlowEngine<Sink>::PlaceOf(const IpPayload& payload) {
   const std::optional<uint64_t> ip = last_ip_.Apply(payload);
   if (state_ != State::kLost || !ip) return ip;
-  const CodeMode mode = compound_.mode() ? compound_.mode()->Mode() : exec_mode_;
+  const CodeMode mode = compound_.mode() ? compound_.mode()->Mode() : mode_.code();
   if ((*ip & ~TraitsOf(mode).address_mask) == 0) return ip;
   last_ip_.Doubt();
   return std::nullopt;
@@ -75,7 +73,7 @@ void FlowEngine<Sink>::SelectCode() {
 
 template <FlowSink Sink>
 void FlowEngine<Sink>::UseGraph() {
-  BlockGraph* graph = &code_.Graph(exec_mode_);
+  BlockGraph* graph = &code_.Graph(mode_.code());
   if (graph != graph_) ForgetNodes(*this);
   graph_ = graph;
 }
@@ -85,23 +83,21 @@ void FlowEngine<Sink>::SetMode(const ModeExec& packet, std::optional<uint64_t> i
   TraceEvent event = Event(EventKind::kExecMode);
   event.ip = ip.value_or(0);
   event.has_ip = ip.has_value();
-  if (packet.Mode() != exec_mode_) {
+  const ExecutionMode::Change change = mode_.Take(packet);
+  if (change.code) {
     event.value = static_cast<uint64_t>(packet.Mode());
     event.extra = (packet.iflag ? 1 : 0) | (packet.cs_l ? 0x100 : 0) | (packet.cs_d ? 0x200 : 0);
     const uint64_t here = CurrentAddress();
-    exec_mode_ = packet.Mode();
     UseGraph();
     if (state_ == State::kOn) Goto(here);
     Notify(event);
   }
-  // Only a change says something: at the first packet the flag had its value all the time.
-  if (interrupt_flag_ && *interrupt_flag_ != packet.iflag) {
+  if (change.interrupt_flag) {
     event.kind = EventKind::kInterruptFlag;
     event.value = packet.iflag ? 1 : 0;
     event.extra = 0;
     Notify(event);
   }
-  interrupt_flag_ = packet.iflag;
 }
 
 // A MODE.Exec takes effect at the packet it binds to.
@@ -193,15 +189,9 @@ bool FlowEngine<Sink>::FinishTransfer(std::optional<uint64_t> target, bool stops
 // branch-free code leads to one; else to a transfer whose TIP follows.
 template <FlowSink Sink>
 void FlowEngine<Sink>::WalkPastFlag(uint8_t flag) {
-  const auto binds = [&](uint32_t id) { return Binds(id, flag); };
-  const NoFlag here{graph_, cur_, flag};
-  if (no_flag_ == here) return;
-  if (!Meets(binds)) {
-    no_flag_ = here;
-    return;
-  }
+  if (!flag_search_.Finds(*graph_, cur_, flag)) return;
   for (bool passed = false; !passed;) {
-    passed = binds(cur_);
+    passed = graph_->Binds(cur_, flag);
     cur_ = StepOver(sink_, cur_);
   }
 }

@@ -21,7 +21,8 @@
 // trace does not prove is not told.
 //
 // "Deferred TIPs": a TIP may come after the TNT packet that holds later bits. When a walk meets an
-// indirect branch with bits left over, they wait (`held_bits_`) until the TIP has come.
+// indirect branch with bits left over, they wait (held_outcomes.h) until the TIP has
+// come.
 //
 // A packet that contradicts the code or the state is an error: the flow is lost from there to the
 // first packet that gives the full state again (Resync::kEarliest), or to the next PSB
@@ -31,8 +32,10 @@
 // loop of their own: see sinks.h, batch_sink.h, event_sink.h. Its parts: flow_walk.h walks code,
 // flow_hot.h takes the usual packets without detours, flow_memo.h whole packets by memory
 // (quick_packets.h); flow_bind.h binds FUPs; flow_packets.h has the meaning of each packet;
-// flow_sync.h finds sync points and loses and regains the flow; flow_ahead.h looks at the packets
-// ahead.
+// flow_sync.h finds sync points and loses and regains the flow; flow_segments.h begins and ends in
+// mid-stream. What has a state of its own is a class of its own: packets that wait for others
+// (packet_compound.h, held_outcomes.h), losses (loss_account.h), a look ahead (packets_ahead.h),
+// the parts of the stream (stream_parts.h), the mode (execution_mode.h).
 #pragma once
 
 #include <cstdint>
@@ -43,14 +46,21 @@
 
 #include "decode/pt/clock.h"
 #include "decode/pt/errata.h"
+#include "decode/pt/execution_mode.h"
+#include "decode/pt/flag_search.h"
 #include "decode/pt/flow_names.h"
+#include "decode/pt/held_outcomes.h"
 #include "decode/pt/loss_account.h"
 #include "decode/pt/memo_cache.h"
 #include "decode/pt/packet_compound.h"
+#include "decode/pt/packet_events.h"
 #include "decode/pt/packets/packet.h"
 #include "decode/pt/packets/packet_groups.h"
+#include "decode/pt/packets_ahead.h"
 #include "decode/pt/return_stack.h"
 #include "decode/pt/sinks.h"
+#include "decode/pt/stream_parts.h"
+#include "decode/pt/tracing_limits.h"
 #include "flowback/base/joined_bytes.h"
 #include "flowback/decode/decoder.h"
 #include "flowback/model/pt_config.h"
@@ -78,9 +88,8 @@ struct FlowState {
   const uint8_t* pos_ = nullptr;
   const uint8_t* end_ = nullptr;      // where the stream or, before that, the next gap is
   const uint8_t* hot_end_ = nullptr;  // the same, but no further than where the next stay begins
-  size_t next_change_ = 0;            // in input_.changes
-  size_t next_gap_ = 0;               // in input_.gaps
-  const uint8_t* packet_ = nullptr;   // the packet in work
+  StreamParts parts_;
+  const uint8_t* packet_ = nullptr;  // the packet in work
   PebsState pebs_;
   LastIp last_ip_;
   Clock clock_;
@@ -94,12 +103,9 @@ struct FlowState {
   ReturnStack returns_;
   // The processor's call stack may hold calls that ours lacks, because a loss hid them.
   bool calls_lost_ = false;
-  uint64_t held_bits_ = 0;
-  unsigned held_count_ = 0;
-  bool deferred_tips_ = false;  // a TIP came behind later TNT bits since the last PSB
-  bool cycles_told_ = false;    // RunMemoised has met a CYC packet
-  CodeMode exec_mode_ = CodeMode::kX86_64;
-  std::optional<bool> interrupt_flag_;
+  HeldOutcomes held_;
+  bool cycles_told_ = false;  // RunMemoised has met a CYC packet
+  ExecutionMode mode_;
   bool in_transaction_ = false;
 
   PacketCompound compound_;
@@ -134,6 +140,8 @@ class FlowEngine : private FlowState {
   void Restore(const Carry& carry);
   void RunTo(size_t stop);
   void RunJustTo(size_t stop);
+  // Asks for its memo anew. REQUIRES: no uses are in it that are not counted.
+  void ForgetMemo() { memo_ = nullptr; }
   ByteAccount EndSegment();
   ByteAccount Finish();
   Carry Save() const;
@@ -142,7 +150,6 @@ class FlowEngine : private FlowState {
 
  private:
   // flow_sync.h
-  size_t EndOfPart(size_t begin);
   void BeginPart(size_t begin);
   void EnterStays(size_t offset);
   void LimitHotLoop(size_t offset);
@@ -167,14 +174,6 @@ class FlowEngine : private FlowState {
   bool ApplyHeader(const Header& header);
   bool StartsBeforeEnable();
 
-  // flow_ahead.h
-  const std::type_info* NextKind();
-  void Look();
-  bool FollowedByTip();
-  bool FollowedByEnable();
-  bool TracingIsOffNext();
-  bool TipsComeAtOnce();
-
   // flow_hot.h
   void FastPackets();
   // Why RunHot stopped: at a packet of another kind, or after a TNT or TIP that it could not
@@ -193,6 +192,9 @@ class FlowEngine : private FlowState {
   HotStop RunMemoised();
   // The sink takes paths, and gives each block a time: a CYC divides the path behind it.
   static constexpr bool kTimesPaths = Sink::kMemoises && Sink::kListsBlocks && Sink::kWantsTimes;
+  // The sink takes paths, and times what is before and behind them. A CYC times a path's first
+  // branch; how many instructions lie before that, the code tells.
+  static constexpr bool kTimesLeads = Sink::kMemoises && Sink::kTimesLeads;
   // Whether CYC packets are there and need not be taken one by one.
   bool CycInLoop() const { return cycles_told_ && !errata_.cyc_cut_by_ovf; }
   // Whether they don't even part the packets on their two sides.
@@ -236,16 +238,7 @@ class FlowEngine : private FlowState {
   bool TipWithoutIp();
   bool LeaveAtConditional(std::optional<uint64_t> ip);
   bool NoCode();
-  template <class Predicate>
-  bool Meets(Predicate is_it, unsigned most = BlockGraph::kMaxWalk);
-  template <class Predicate>
-  bool LeadsSomewhere(Predicate is_it);
-  bool StandsIn(uint32_t id, uint64_t ip) const;
-  bool Binds(uint32_t id, uint8_t flags) const;
   bool Reaches(uint64_t ip);
-  unsigned InstructionsBefore(uint32_t id, uint64_t ip) const;
-  bool LeavesFilter(uint32_t id) const;
-  bool StopsTracing(uint32_t id, std::optional<uint64_t> ip) const;
   bool TakeTip(uint64_t ip);
   void Goto(uint64_t ip);
   uint32_t Successor(uint32_t id, unsigned direction);
@@ -262,9 +255,9 @@ class FlowEngine : private FlowState {
   void WalkPastFlag(uint8_t flag);
   bool FinishTransfer(std::optional<uint64_t> target, bool stops);
   bool AtVmEntry() const;
-  void Wait(const TraceEvent& event, bool must_reach, bool takes_fup);
   void Notify(TraceEvent event);
   TraceEvent Event(EventKind kind) const;
+  TraceEvent HappensNow(TraceEvent event) const;
   void ApplyMode(std::optional<uint64_t> ip);
   void SetMode(const ModeExec& packet, std::optional<uint64_t> ip);
   void SelectCode();
@@ -293,8 +286,6 @@ class FlowEngine : private FlowState {
   bool On(const ModeTsx& packet);
   bool On(const Pip& packet);
   bool On(const Vmcs& packet);
-  void Announce(const Pip& packet);
-  void Announce(const Vmcs& packet);
   bool On(const Tsc& packet);
   bool On(const Tma& packet);
   bool On(const Mtc& packet);
@@ -302,18 +293,13 @@ class FlowEngine : private FlowState {
   bool On(const Cbr& packet);
   bool On(const Ovf& packet);
   bool On(const TraceStop& packet);
-  bool On(const Mnt& packet);
   bool On(const Ptw& packet);
   bool On(const ExStop& packet);
   bool On(const Mwait& packet);
-  bool On(const Pwre& packet);
-  bool On(const Pwrx& packet);
-  bool On(const Bbp& packet);
-  bool On(const Bip& packet);
-  bool On(const Bep& packet);
-  bool On(const Cfe& packet);
-  bool On(const Evd& packet);
-  bool On(const Trig& packet);
+  template <class P>
+  bool On(const P& packet);
+  template <class P>
+  void Announce(const P& packet);
 
   bool Fail(LossCause cause, std::string detail = {}) {
     failure_ = {cause, std::move(detail)};
@@ -329,8 +315,8 @@ class FlowEngine : private FlowState {
     if constexpr (Sink::kWantsTimes)
       if (clock_.tsc() != 0) sink_.Mark(clock_.Mark(kind), state_ == State::kOn);
   }
-  void PacketEnd() {
-    if constexpr (Sink::kWantsTimes) sink_.PacketEnd();
+  void EndPacket([[maybe_unused]] PacketEnding ending) {
+    if constexpr (Sink::kWantsTimes) sink_.PacketEnd(ending);
   }
   uint64_t Retired() const {
     if constexpr (Sink::kWantsTimes) return sink_.retired();
@@ -339,48 +325,31 @@ class FlowEngine : private FlowState {
   // Of a branch's TIP.
   void TipEnd() {
     if constexpr (Sink::kWantsTimes)
-      if (sink_.WantsPacketEnd()) MayBeLate() ? sink_.DeferredEnd() : sink_.PacketEnd();
+      if (sink_.WantsPacketEnd())
+        sink_.PacketEnd(MayBeLate() ? PacketEnding::kDeferred : PacketEnding::kProven);
   }
   // Whether the packet in work may have been held back.
   void HoldBack([[maybe_unused]] bool held) {
     if constexpr (Sink::kWantsTimes) sink_.HoldBack(held);
   }
   // Whether a branch's TIP may be written some time after the branch.
-  bool MayBeLate() { return deferred_tips_ || !TipsComeAtOnce(); }
-  // Behind one that says nothing of the flow, instructions may follow that are older than it.
-  void StatusEnd() {
-    if constexpr (Sink::kWantsTimes) sink_.StatusEnd();
-  }
+  bool MayBeLate() { return held_.deferred() || !ahead_.TipsComeAtOnce(); }
   // A full TNT was sent when its last branch executed. Others were sent off by the packet behind
   // them, and belong to it: so does a full short one where long ones are in use.
   void TntEnd([[maybe_unused]] unsigned count, [[maybe_unused]] const uint8_t* next) {
     if constexpr (Sink::kWantsTimes)
-      if (sink_.WantsPacketEnd() && IsFullTnt(count) && FollowedByTnt(next)) sink_.PacketEnd();
+      if (sink_.WantsPacketEnd() && IsFullTnt(count) && ahead_.FollowedByTnt(From(next)))
+        sink_.PacketEnd(PacketEnding::kProven);
   }
-  bool FollowedByTnt(const uint8_t* next);
+  PacketsAhead::From From(const uint8_t* at) const { return {at, end_, pebs_}; }
+  bool FollowedByTip() { return ahead_.FollowedByTip(From(pos_)); }
   [[gnu::always_inline]] Moment Now() const { return {clock_.tsc(), in_transaction_}; }
   // No packet before this one waits for one to come.
-  bool InCompound() const { return held_count_ != 0 || !compound_.empty(); }
+  bool InCompound() const { return !held_.empty() || !compound_.empty(); }
   // The hot loop's precondition: nothing is pending that a TNT or TIP would have to respect.
   bool Plain() const {
-    return state_ == State::kOn && held_count_ == 0 && compound_.empty() && pebs_.item_bytes == 0;
+    return state_ == State::kOn && held_.empty() && compound_.empty() && pebs_.item_bytes == 0;
   }
-
-  // What the last look ahead found: from any packet at `begin` to `at` on the next one that tells
-  // of the flow is that at `at`. Null: there is none.
-  struct Ahead {
-    const uint8_t* begin = nullptr;
-    const uint8_t* at = nullptr;
-    const std::type_info* kind = nullptr;
-  };
-  // Where WalkPastFlag has looked last, in vain.
-  struct NoFlag {
-    const BlockGraph* graph = nullptr;
-    uint32_t from = 0;
-    uint8_t flag = 0;
-
-    bool operator==(const NoFlag&) const = default;
-  };
 
   const DecodeInput& input_;
   StreamWindow window_;
@@ -391,10 +360,10 @@ class FlowEngine : private FlowState {
   const uint8_t* stop_ = nullptr;        // where the hot loop ends at the latest; null: anywhere
   PathMemo* memo_ = nullptr;             // of graph_, if that has one yet
   const uint8_t* uses_begin_ = nullptr;  // of memoised paths that are in no sum yet
-  Ahead ahead_;
-  NoFlag no_flag_;
-  std::optional<bool> tips_come_at_once_;  // once somebody has asked
   const Errata errata_;
+  const TracingLimits limits_;
+  PacketsAhead ahead_;
+  FlagSearch flag_search_;
   const bool compressed_returns_;
 };
 

@@ -30,7 +30,7 @@ void FlowEngine<Sink>::FastPackets() {
       if (pos_ == behind && input_.resync == Resync::kEarliest) pos_ = packet_;
       return;
     }
-    if (held_count_ != 0) return;
+    if (!held_.empty()) return;
     if (stop == HotStop::kTip) TipEnd();
   }
 }

@@ -287,12 +287,18 @@ bool FlowEngine<Sink>::TellCyc() {
 // Takes a TNT or TIP packet by itself, by its path. False: it must be walked, and nothing was done.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::RunAlone(PathMemo& memo) {
-  if (sink_.TakesSingles() || !TipTnt::HasWord(last_ip_.value())) return false;
+  const bool timed = sink_.TakesSingles();
+  if ((timed && !kTimesLeads) || !TipTnt::HasWord(last_ip_.value())) return false;
   QuickPackets quick = QuickPackets::Read(pos_, last_ip_.value(), false);
   if (quick.size == 0) return false;
   if (quick.packets.count() == 2) quick.DropTnt();
-  Path<TipTnt>* path = memo.Find(Seed::Of(cur_), quick.packets, returns_, sink_.uses());
+  const uint32_t from = cur_;
+  Path<TipTnt>* path = memo.Find(Seed::Of(from), quick.packets, returns_, sink_.uses());
+  if constexpr (kTimesLeads)
+    if (timed) sink_.TellFlow();
   if (path == nullptr || !Take(memo, *path)) return false;
+  if constexpr (kTimesLeads)
+    if (timed) sink_.TellLead(graph_->InstructionsToPacket(from));
   if constexpr (Sink::kCountsUses)
     if (memo.slow()) CountWalked(*memo.slow(), quick.packets.count());
   last_ip_.Set(quick.last_ip);

@@ -15,7 +15,7 @@ bool FlowEngine<Sink>::OnTnt(uint64_t bits, unsigned count) {
   }
   if (state_ == State::kOff) return Mismatch("TNT");
   if (compound_.in_transfer()) return Mismatch("FUP without a TIP");
-  if (held_count_ != 0) return MismatchAtBranch("TNT where a TIP is due");
+  if (!held_.empty()) return MismatchAtBranch("TNT where a TIP is due");
   return WalkTnt(bits, count);
 }
 
@@ -116,7 +116,8 @@ bool FlowEngine<Sink>::On(const Fup& packet) {
   if (!ip && state_ != State::kLost) return Mismatch("FUP without an IP");
   if (state_ == State::kLost) {
     const bool resolves = loss_state_.fup_resolves();
-    if (resolves && errata_.overflow_false_fup && TracingIsOffNext()) return true;
+    if (resolves && errata_.overflow_false_fup && ahead_.ShowsThatTracingIsOff(From(pos_)))
+      return true;
     if (ip && !resolves && !MayResume()) {
       SyncForward(Offset(pos_));
       return true;
@@ -136,7 +137,7 @@ bool FlowEngine<Sink>::On(const Fup& packet) {
     Resume(*ip);
     return true;
   }
-  if (held_count_ != 0) return MismatchAtBranch("FUP where a TIP is due");
+  if (!held_.empty()) return MismatchAtBranch("FUP where a TIP is due");
   if (compound_.in_transfer()) return Mismatch("a second FUP before the TIP");
   if (state_ == State::kOff && !compound_.awaits_fup()) return Mismatch("FUP");
   return BindFup(*ip);
@@ -166,12 +167,24 @@ bool FlowEngine<Sink>::On(const ModeTsx& packet) {
   return true;
 }
 
+// What the packet says as an event, whatever may be behind it.
 template <FlowSink Sink>
-void FlowEngine<Sink>::Announce(const Pip& packet) {
-  TraceEvent event = Event(EventKind::kPaging);
-  event.value = packet.cr3;
-  event.extra = packet.non_root ? 1 : 0;
-  Notify(event);
+template <class P>
+void FlowEngine<Sink>::Announce(const P& packet) {
+  Notify(HappensNow(EventOf(packet).event));
+}
+
+// A packet that is an event and nothing more.
+template <FlowSink Sink>
+template <class P>
+bool FlowEngine<Sink>::On(const P& packet) {
+  PacketEvent told = EventOf(packet);
+  told.event = HappensNow(told.event);
+  if (told.waits)
+    compound_.Wait(told.Waiting());
+  else
+    Notify(told.event);
+  return true;
 }
 
 template <FlowSink Sink>
@@ -179,13 +192,6 @@ bool FlowEngine<Sink>::On(const Pip& packet) {
   if (Plain() && !FollowedByTip()) WalkPastFlag(kFlagMovCr3);
   Announce(packet);
   return true;
-}
-
-template <FlowSink Sink>
-void FlowEngine<Sink>::Announce(const Vmcs& packet) {
-  TraceEvent event = Event(EventKind::kVmcs);
-  event.value = packet.base;
-  Notify(event);
 }
 
 template <FlowSink Sink>
@@ -227,9 +233,7 @@ bool FlowEngine<Sink>::On(const Cyc& packet) {
 template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Cbr& packet) {
   clock_.On(packet);
-  TraceEvent event = Event(EventKind::kCoreBusRatio);
-  event.value = packet.ratio;
-  Notify(event);
+  Announce(packet);
   return true;
 }
 
@@ -247,139 +251,29 @@ bool FlowEngine<Sink>::On(const Ovf&) {
 }
 
 template <FlowSink Sink>
-bool FlowEngine<Sink>::On(const TraceStop&) {
+bool FlowEngine<Sink>::On(const TraceStop& packet) {
   if (state_ == State::kOn) return Mismatch("TRACESTOP while tracing is on");
-  Notify(Event(EventKind::kTraceStop));
-  return true;
-}
-
-template <FlowSink Sink>
-bool FlowEngine<Sink>::On(const Mnt& packet) {
-  TraceEvent event = Event(EventKind::kMaintenance);
-  event.value = packet.payload;
-  Notify(event);
+  Announce(packet);
   return true;
 }
 
 template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Ptw& packet) {
-  TraceEvent event = Event(EventKind::kPtwrite);
-  event.value = packet.payload;
-  event.extra = packet.bytes;
-  if (packet.ip) {
-    Wait(event, true, true);
-    return true;
-  }
-  if (state_ == State::kOn) return WalkPastPtwrite(event);
-  Notify(event);
-  return true;
+  if (!packet.ip && state_ == State::kOn) return WalkPastPtwrite(HappensNow(EventOf(packet).event));
+  return On<Ptw>(packet);
 }
 
 template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const ExStop& packet) {
   clock_.OnGap();
-  const TraceEvent event = Event(EventKind::kExecStop);
-  if (packet.ip)
-    Wait(event, true, true);
-  else
-    Notify(event);
-  return true;
+  return On<ExStop>(packet);
 }
 
+// Its FUP comes only while tracing is on.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Mwait& packet) {
-  TraceEvent event = Event(EventKind::kMwait);
-  event.value = packet.hints;
-  event.extra = packet.extensions;
-  if (state_ == State::kOff)
-    Notify(event);
-  else
-    Wait(event, true, true);
-  return true;
-}
-
-template <FlowSink Sink>
-bool FlowEngine<Sink>::On(const Pwre& packet) {
-  TraceEvent event = Event(EventKind::kPowerEntry);
-  event.value = packet.state | uint64_t{packet.sub_state} << 8;
-  event.extra = packet.hardware ? 1 : 0;
-  Notify(event);
-  return true;
-}
-
-template <FlowSink Sink>
-bool FlowEngine<Sink>::On(const Pwrx& packet) {
-  TraceEvent event = Event(EventKind::kPowerExit);
-  event.value = packet.last | uint64_t{packet.deepest} << 8;
-  event.extra = (packet.interrupt ? 1 : 0) | (packet.store ? 4 : 0) | (packet.autonomous ? 8 : 0);
-  Notify(event);
-  return true;
-}
-
-template <FlowSink Sink>
-bool FlowEngine<Sink>::On(const Bbp& packet) {
-  TraceEvent event = Event(EventKind::kPebsBegin);
-  event.value = packet.type;
-  event.extra = packet.four_byte ? 1 : 0;
-  Notify(event);
-  return true;
-}
-
-template <FlowSink Sink>
-bool FlowEngine<Sink>::On(const Bip& packet) {
-  TraceEvent event = Event(EventKind::kPebsItem);
-  event.value = packet.payload;
-  event.extra = packet.id;
-  Notify(event);
-  return true;
-}
-
-template <FlowSink Sink>
-bool FlowEngine<Sink>::On(const Bep& packet) {
-  const TraceEvent event = Event(EventKind::kPebsEnd);
-  if (packet.ip)
-    Wait(event, false, true);
-  else
-    Notify(event);
-  return true;
-}
-
-// Types of control flow events whose FUP names an instruction that executes, not one that is
-// interrupted: IRET, RSM, VM entry, UIRET, SYSCALL.  [SDM "Control Flow Event (CFE) Packet"]
-inline bool IsInstructionEvent(uint8_t type) {
-  return type == 0x02 || type == 0x04 || type == 0x07 || type == 0x0d || type == 0x0f;
-}
-
-template <FlowSink Sink>
-bool FlowEngine<Sink>::On(const Cfe& packet) {
-  TraceEvent event = Event(EventKind::kControlFlowEvent);
-  event.value = packet.type;
-  event.extra = packet.vector;
-  if (packet.ip)
-    Wait(event, IsInstructionEvent(packet.type), IsInstructionEvent(packet.type));
-  else
-    Notify(event);
-  return true;
-}
-
-template <FlowSink Sink>
-bool FlowEngine<Sink>::On(const Evd& packet) {
-  TraceEvent event = Event(EventKind::kEventData);
-  event.value = packet.payload;
-  event.extra = packet.type;
-  Notify(event);
-  return true;
-}
-
-template <FlowSink Sink>
-bool FlowEngine<Sink>::On(const Trig& packet) {
-  TraceEvent event = Event(EventKind::kTrigger);
-  event.value = packet.triggers | (packet.mult ? 0x100 : 0);
-  event.extra = packet.icnt;
-  if (packet.ip)
-    Wait(event, false, true);
-  else
-    Notify(event);
+  if (state_ != State::kOff) return On<Mwait>(packet);
+  Announce(packet);
   return true;
 }
 

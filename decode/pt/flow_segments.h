@@ -22,7 +22,7 @@ void FlowEngine<Sink>::Begin() {
 
 template <FlowSink Sink>
 void FlowEngine<Sink>::BeginAtPsb(size_t psb) {
-  end_ = input_.bytes.data() + EndOfPart(psb);
+  end_ = input_.bytes.data() + parts_.EndFrom(input_, psb);
   EnterStays(psb);
   UseGraph();
   pos_ = input_.bytes.data() + psb;
@@ -41,14 +41,14 @@ void FlowEngine<Sink>::Restore(const Carry& carry) {
   LimitHotLoop(Offset(pos_));
   cur_ = 0;
   if (state_ == State::kOn) Goto(carry.ip);
-  if (next_change_ != 0) sink_.Enter(input_.changes[next_change_ - 1].stay, {});
+  if (const ThreadStay* const stay = parts_.StayAtHand(input_)) sink_.Enter(stay, {});
   sink_.Restart(Mark(Offset(pos_)));
 }
 
 // As RunTo, but no packet behind the one at `stop` is taken, whatever the memos know.
 template <FlowSink Sink>
 void FlowEngine<Sink>::RunJustTo(size_t stop) {
-  memo_ = nullptr;  // other engines have used the memos since
+  if constexpr (!Sink::kKeepsUses) memo_ = nullptr;  // other engines have used the memos since
   stop_ = input_.bytes.data() + stop;
   if (pos_ != nullptr) LimitHotLoop(Offset(pos_));
   RunTo(stop);
@@ -75,16 +75,15 @@ typename FlowEngine<Sink>::Carry FlowEngine<Sink>::Save() const {
 template <class Carry>
 bool SameFromHere(const Carry& one, const Carry& other) {
   const auto simple = [](const FlowState& s) {
-    return s.held_count_ == 0 && s.compound_.empty() && !s.account_.losing() &&
-           s.returns_.empty() && s.pebs_.item_bytes == 0;
+    return s.held_.empty() && s.compound_.empty() && !s.account_.losing() && s.returns_.empty() &&
+           s.pebs_.item_bytes == 0;
   };
   const FlowState& a = one.state;
   const FlowState& b = other.state;
   return simple(a) && simple(b) && a.pos_ == b.pos_ && a.state_ == b.state_ && one.ip == other.ip &&
-         one.place == other.place && a.next_change_ == b.next_change_ &&
-         a.next_gap_ == b.next_gap_ && a.last_ip_ == b.last_ip_ &&
+         one.place == other.place && a.parts_ == b.parts_ && a.last_ip_ == b.last_ip_ &&
          a.clock_.TellsTheSame(b.clock_) && a.calls_lost_ == b.calls_lost_ &&
-         a.deferred_tips_ == b.deferred_tips_ && a.exec_mode_ == b.exec_mode_ &&
+         a.held_.deferred() == b.held_.deferred() && a.mode_.code() == b.mode_.code() &&
          a.in_transaction_ == b.in_transaction_ && a.loss_state_.SameOverflow(b.loss_state_);
 }
 

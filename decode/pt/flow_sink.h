@@ -15,6 +15,7 @@
 
 #include "decode/pt/clock.h"
 #include "decode/pt/flow_names.h"
+#include "decode/pt/packet_ending.h"
 #include "decode/pt/path_memo.h"
 #include "flowback/base/flow_digest.h"
 #include "flowback/decode/effort.h"
@@ -65,9 +66,8 @@ class SinkDefaults {
 
   // Block's `next`; else it is 0 where the code alone would tell it.
   static constexpr bool kWantsAddresses = false;
-  // Marks of the trace's clock, and the ends of packets. The sink has Mark, WantsPacketEnd,
-  // PacketEnd, DeferredEnd (of a TIP that may have been held back), HoldBack (of such a one before
-  // its flow), StatusEnd (of a packet that says nothing of the flow) and LossBegins.
+  // Marks of the trace's clock, and how packets end. The sink has Mark, WantsPacketEnd, PacketEnd,
+  // HoldBack (of a TIP that may have been held back, before its flow) and LossBegins.
   static constexpr bool kWantsTimes = false;
   // Whole paths at a time, by the memo of walks (path_memo.h), whose content is kMemoContent. The
   // engine itself adds a path's instructions to flow(), which only such a sink has.
@@ -75,6 +75,8 @@ class SinkDefaults {
   static constexpr MemoContent kMemoContent = MemoContent::kUses;
   // The engine counts each use of a path, and tells the sink of the first one with Use.
   static constexpr bool kCountsUses = false;
+  // Uses may stay in the memo when the engine stops and goes on: no other engine has its memos.
+  static constexpr bool kKeepsUses = false;
   // The memo keeps how often each block was executed; the sink has TakeCounts.
   static constexpr bool kCountsBlocks = false;
   // The engine tells how many blocks there were on paths: AddBlocks.
@@ -82,6 +84,10 @@ class SinkDefaults {
   // The engine writes the blocks of paths into the sink's step buffer: BeginPaths, end, Limit,
   // EndPaths, HasRoom and MakeRoom.
   static constexpr bool kListsBlocks = false;
+  // A packet that a CYC has timed may be taken by its path, too. The sink then has TellFlow, which
+  // is called before, and TellLead: the path's first instructions, up to the end of the first one
+  // that takes a packet, are timed.
+  static constexpr bool kTimesLeads = false;
   // It matters to the sink where packets end, so it may ask with TakesPaths and TakesSingles that
   // they be taken one by one; packets of time are never passed over.
   static constexpr bool kHearsPackets = false;
@@ -141,6 +147,7 @@ concept FittingFlags = requires {
   requires !Sink::kListsBlocks || (Sink::kMemoises && Sink::kHearsPackets);
   requires !Sink::kListsBlocks || Sink::kMemoContent == MemoContent::kBlocks;
   requires !Sink::kCountsUses || Sink::kMemoises;
+  requires !Sink::kTimesLeads || (Sink::kMemoises && Sink::kWantsTimes && !Sink::kListsBlocks);
   requires !Sink::kSumsBlocks || Sink::kMemoContent == MemoContent::kUsesAndBlocks;
   requires !Sink::kCountsBlocks || Sink::kMemoContent == MemoContent::kUsesAndBlocks;
 };
@@ -161,10 +168,8 @@ template <class Sink>
 concept TakesTimes = requires(Sink& sink, const TimeMark& mark) {
   sink.Mark(mark, bool{});
   { sink.WantsPacketEnd() } -> std::same_as<bool>;
-  sink.PacketEnd();
-  sink.DeferredEnd();
+  sink.PacketEnd(PacketEnding::kProven);
   sink.HoldBack(bool{});
-  sink.StatusEnd();
   sink.LossBegins();
 };
 
@@ -204,12 +209,18 @@ concept TimesPaths =
       sink.TellTimed(begin, uint64_t{}, lead);
     };
 
+template <class Sink>
+concept TimesLeads = requires(Sink& sink) {
+  sink.TellFlow();
+  sink.TellLead(uint64_t{});
+};
+
 // What FlowEngine takes.
 template <class Sink>
 concept FlowSink =
     FittingFlags<Sink> && TakesBlocks<Sink> && (!Sink::kWantsTimes || TakesTimes<Sink>) &&
     (!Sink::kMemoises || TakesPaths<Sink>) && (!Sink::kCountsUses || CountsUses<Sink>) &&
-    (!Sink::kListsBlocks || ListsBlocks<Sink>) &&
+    (!Sink::kTimesLeads || TimesLeads<Sink>) && (!Sink::kListsBlocks || ListsBlocks<Sink>) &&
     (!Sink::kListsBlocks || !Sink::kWantsTimes || TimesPaths<Sink>);
 
 }  // namespace flowback::pt

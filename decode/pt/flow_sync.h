@@ -12,7 +12,6 @@
 #include <type_traits>
 #include <variant>
 
-#include "decode/pt/flow_ahead.h"
 #include "decode/pt/flow_engine.h"
 #include "decode/pt/packets/packet_groups.h"
 #include "flowback/model/pt_config.h"
@@ -29,6 +28,8 @@ FlowEngine<Sink>::FlowEngine(const DecodeInput& input, CodeView& code, MemoCache
       sink_(sink),
       config_(PtConfigOf(input.config)),
       errata_(ErrataOf(config_.cpu)),
+      limits_(config_, errata_),
+      ahead_(input_, window_, errata_),
       compressed_returns_(config_.return_compression.value_or(true)) {}
 
 template <FlowSink Sink>
@@ -50,13 +51,11 @@ ByteAccount FlowEngine<Sink>::Finish() {
 // If the next stay of a thread begins at `offset` or before, what follows is that thread's.
 template <FlowSink Sink>
 void FlowEngine<Sink>::EnterStays(size_t offset) {
-  const std::vector<StayChange>& changes = input_.changes;
-  for (; next_change_ < changes.size() && changes[next_change_].offset <= offset; ++next_change_) {
-    const StayChange& change = changes[next_change_];
-    sink_.Enter(change.stay, Mark(std::min<size_t>(offset, input_.bytes.size())));
-    code_.Use(*change.stay->code);
+  while (const ThreadStay* const stay = parts_.Enter(input_, offset)) {
+    sink_.Enter(stay, Mark(std::min<size_t>(offset, input_.bytes.size())));
+    code_.Use(*stay->code);
     // Its process was there by then: an older one of the same number may have ended before.
-    code_.Advance(change.stay->begin, sink_.retired());
+    code_.Advance(stay->begin, sink_.retired());
     if (state_ != State::kOn) continue;
     const uint64_t here = CurrentAddress();
     SelectCode();
@@ -69,9 +68,8 @@ void FlowEngine<Sink>::EnterStays(size_t offset) {
 template <FlowSink Sink>
 void FlowEngine<Sink>::LimitHotLoop(size_t offset) {
   window_.MoveTo(offset);
-  hot_end_ = std::min(end_, input_.bytes.data() + window_.reach());
-  if (next_change_ < input_.changes.size())
-    hot_end_ = std::min(hot_end_, input_.bytes.data() + input_.changes[next_change_].offset);
+  const size_t reach = std::min<size_t>(window_.reach(), parts_.NextStay(input_));
+  hot_end_ = std::min(end_, input_.bytes.data() + reach);
   if constexpr (Sink::kListsBlocks || Sink::kSumsBlocks)  // RunJustTo's engines
     if (stop_ != nullptr)
       hot_end_ = std::min(hot_end_, std::max(stop_, input_.bytes.data() + offset));
@@ -82,20 +80,9 @@ PartMark FlowEngine<Sink>::Mark(size_t offset) const {
   return {offset, account_.bytes().padding, account_.LostUpTo(offset), clock_.tsc()};
 }
 
-// The bytes from `begin` on follow each other up to this offset: that of the next gap, or the
-// stream's end.
-template <FlowSink Sink>
-size_t FlowEngine<Sink>::EndOfPart(size_t begin) {
-  const std::vector<StreamGap>& gaps = input_.gaps;
-  const size_t size = input_.bytes.size();
-  while (next_gap_ < gaps.size() && std::min<size_t>(gaps[next_gap_].offset, size) <= begin)
-    ++next_gap_;
-  return next_gap_ < gaps.size() ? std::min<size_t>(gaps[next_gap_].offset, size) : size;
-}
-
 template <FlowSink Sink>
 void FlowEngine<Sink>::BeginPart(size_t begin) {
-  end_ = input_.bytes.data() + EndOfPart(begin);
+  end_ = input_.bytes.data() + parts_.EndFrom(input_, begin);
   EnterStays(begin);
   UseGraph();
   if (!account_.losing()) SkipStatusOnly(begin);
@@ -112,10 +99,11 @@ void FlowEngine<Sink>::RunTo(size_t stop) {
     }
     if (pos_ >= end_) ClearCompound();
     if (pos_ < end_ || Offset(pos_) > stop || sink_.Done()) return;
-    if (next_gap_ == input_.gaps.size()) return;
-    const size_t gap = Offset(end_);
-    BeginLoss(LossCause::kAuxLost, gap, input_.gaps[next_gap_].reason);
-    BeginPart(gap);
+    const StreamGap* const gap = parts_.NextGap(input_);
+    if (gap == nullptr) return;
+    const size_t begin = Offset(end_);
+    BeginLoss(LossCause::kAuxLost, begin, gap->reason);
+    BeginPart(begin);
   }
 }
 
@@ -146,7 +134,7 @@ template <FlowSink Sink>
 void FlowEngine<Sink>::EndOf(const Packet& packet, bool transfers, bool told) {
   if constexpr (Sink::kWantsTimes) {
     if (std::holds_alternative<Tip>(packet) && !transfers) return TipEnd();
-    StandsForItself(packet) || told ? PacketEnd() : StatusEnd();
+    EndPacket(StandsForItself(packet) || told ? PacketEnding::kProven : PacketEnding::kStatus);
   }
 }
 
@@ -290,7 +278,7 @@ void FlowEngine<Sink>::SyncForward(size_t from) {
   pos_ = input_.bytes.data() + FindPsb(window_, Offset(end_), from);
   clock_.OnGap();
   pebs_ = {};
-  ahead_ = {};
+  ahead_.Forget();
   ClearCompound();
   compound_.TakeMode();  // PSB+ tells it
   if (pos_ == end_) return;
@@ -381,7 +369,7 @@ bool FlowEngine<Sink>::PsbPlus() {
     input_.progress->fetch_add(Offset(psb) + 1 - behind_last_psb_, std::memory_order_relaxed);
   behind_last_psb_ = Offset(psb) + 1;
   last_ip_.Reset();
-  deferred_tips_ = false;  // as for a decoder that begins here
+  held_.OnPsb();
   Header header;
   if (!ReadHeader(header)) {
     // No sync point, unless the pattern begins a little later.
@@ -410,7 +398,7 @@ template <FlowSink Sink>
 bool FlowEngine<Sink>::ApplyHeader(const Header& header) {
   const bool was_lost = state_ == State::kLost;
   // No compound spans a PSB.  [SDM "Decoder Synchronization (PSB+)"]
-  if (compound_.in_transfer() || held_count_ != 0 || (!was_lost && compound_.fup_is_due()))
+  if (compound_.in_transfer() || !held_.empty() || (!was_lost && compound_.fup_is_due()))
     return Mismatch("PSB inside a compound of packets");
   const bool resolves = was_lost && loss_state_.fup_resolves();
   if (state_ == State::kOn && header.ip && !WalkTo(*header.ip)) return false;
@@ -446,7 +434,7 @@ template <FlowSink Sink>
 bool FlowEngine<Sink>::StartsBeforeEnable() {
   const bool erratum =
       errata_.psb_in_enable || (!config_.cpu.known() && input_.resync == Resync::kEarliest);
-  return erratum && FollowedByEnable();
+  return erratum && ahead_.FollowedByEnable(From(pos_));
 }
 
 }  // namespace flowback::pt

@@ -75,8 +75,7 @@ bool FlowEngine<Sink>::WalkTnt(uint64_t bits, unsigned count) {
     if (stop == NodeKind::kReturn && compressed_returns_)
       return BadReturn((bits >> (count - 1) & 1) != 0);
     if (!HasNoCode(stop)) {
-      held_bits_ = bits;
-      held_count_ = count;
+      held_.Hold(bits, count);
       return true;
     }
     if (!NoCode()) return false;
@@ -107,10 +106,10 @@ void FlowEngine<Sink>::ComeToBranch() {
 // The TIP for which the held bits wait won't come.
 template <FlowSink Sink>
 void FlowEngine<Sink>::DropHeldBits() {
-  if (held_count_ == 0) return;
+  if (held_.empty()) return;
   if (state_ == State::kOn) ComeToBranch();
   loss_state_.OnLostTnt();
-  held_count_ = 0;
+  held_.Drop();
 }
 
 template <FlowSink Sink>
@@ -127,9 +126,9 @@ bool FlowEngine<Sink>::BadReturn(bool taken) {
 
 template <FlowSink Sink>
 bool FlowEngine<Sink>::WalkHeldBits() {
-  if (held_count_ == 0) return true;
-  deferred_tips_ = true;
-  if (WalkTnt(held_bits_, std::exchange(held_count_, 0))) return true;
+  if (held_.empty()) return true;
+  const auto [bits, count] = held_.Take();
+  if (WalkTnt(bits, count)) return true;
   loss_state_.OnLostTnt();
   return false;
 }
@@ -141,7 +140,7 @@ template <class Predicate>
 typename FlowEngine<Sink>::Passed FlowEngine<Sink>::PassBlock(Predicate is_goal, bool& leads) {
   const NodeKind kind = graph_->node(cur_).kind;
   if (NeedsNoPacket(kind)) {
-    if (!leads && !(leads = LeadsSomewhere(is_goal))) {
+    if (!leads && !(leads = graph_->EndsOrMeets(cur_, is_goal))) {
       Runaway();
       return Passed::kFailed;
     }
@@ -198,28 +197,14 @@ bool FlowEngine<Sink>::TakeTip(uint64_t ip) {
   return WalkHeldBits();
 }
 
-// How many instructions of block `id` lie before the one at `ip`. 0 where no instruction of the
-// block begins at `ip`, and also where the first one does.
-template <FlowSink Sink>
-unsigned FlowEngine<Sink>::InstructionsBefore(uint32_t id, uint64_t ip) const {
-  const NodeInfo& info = graph_->info(id);
-  if (ip <= info.address || ip >= info.end()) return 0;
-  uint64_t at = info.address;
-  for (unsigned i = 0; i < info.block->count; ++i) {
-    if (at == ip) return i;
-    at += info.block->lengths[i];
-  }
-  return 0;
-}
-
 // Walks code that needs no packet, up to the instruction at `ip`, which is not executed yet.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::WalkTo(uint64_t ip) {
-  if (held_count_ != 0) return MismatchAtBranch("FUP where a TIP is due");
-  const auto is_there = [&](uint32_t id) { return StandsIn(id, ip); };
+  if (!held_.empty()) return MismatchAtBranch("FUP where a TIP is due");
+  const auto is_there = [&](uint32_t id) { return graph_->info(id).HasInstruction(ip); };
   for (bool leads = false;;) {
     if (CurrentAddress() == ip) return true;
-    if (const unsigned before = InstructionsBefore(cur_, ip); before != 0) {
+    if (const unsigned before = graph_->info(cur_).InstructionsBefore(ip); before != 0) {
       sink_.Part(*graph_, cur_, before, Now());
       Goto(ip);
       return true;
@@ -231,66 +216,13 @@ bool FlowEngine<Sink>::WalkTo(uint64_t ip) {
   }
 }
 
-// Whether code that needs no packet leads from here to a node that `is_it` says yes to. Nothing is
-// executed. What is looked for may lie in a cycle, so being endless is no reason to end.
-template <FlowSink Sink>
-template <class Predicate>
-bool FlowEngine<Sink>::Meets(Predicate is_it, unsigned most) {
-  uint32_t id = cur_;
-  for (unsigned blocks = 0; blocks <= most; ++blocks) {
-    if (is_it(id)) return true;
-    if (!NeedsNoPacket(graph_->node(id).kind)) return false;
-    id = Successor(id, 1);
-  }
-  return false;
-}
-
 // For packets that only inform of `ip`. When it is not found the engine stays where it is, and the
 // next such packet looks again, so this must not look far.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::Reaches(uint64_t ip) {
   constexpr unsigned kMostBlocks = 256;
-  return Meets([&](uint32_t id) { return StandsIn(id, ip); }, kMostBlocks);
-}
-
-// Whether an instruction of block `id` begins at `ip`.
-template <FlowSink Sink>
-bool FlowEngine<Sink>::StandsIn(uint32_t id, uint64_t ip) const {
-  return graph_->info(id).address == ip || InstructionsBefore(id, ip) != 0;
-}
-
-// Whether a walk from here, through code that needs no packet, ends: at a block that needs one, or
-// before that at one that `is_it` says yes to. The answer holds for the whole walk.
-template <FlowSink Sink>
-template <class Predicate>
-bool FlowEngine<Sink>::LeadsSomewhere(Predicate is_it) {
-  return graph_->node(cur_).terminates || graph_->Terminates(cur_) || Meets(is_it);
-}
-
-// Whether a packet binds to the last instruction of `id`, which has one of `flags`.
-template <FlowSink Sink>
-bool FlowEngine<Sink>::Binds(uint32_t id, uint8_t flags) const {
-  return graph_->node(id).kind == NodeKind::kSpecial &&
-         (graph_->info(id).block->last.flags & flags) != 0;
-}
-
-template <FlowSink Sink>
-bool FlowEngine<Sink>::LeavesFilter(uint32_t id) const {
-  if (!errata_.filter_exit_no_ip || config_.filter_ranges.empty()) return false;
-  const InstructionClass last = graph_->node(id).last;
-  if (last != InstructionClass::kJump && last != InstructionClass::kCall) return false;
-  const uint64_t target = graph_->SuccessorAddress(id, 1);
-  for (const AddressRange& range : config_.filter_ranges)
-    if (range.Contains(target)) return false;
-  return true;
-}
-
-// Whether tracing stops at the end of block `id`, which needs no packet: it leads to where the
-// filter range ends, or, without an IP, out of the range, or to other page tables.
-template <FlowSink Sink>
-bool FlowEngine<Sink>::StopsTracing(uint32_t id, std::optional<uint64_t> ip) const {
-  if (ip) return graph_->SuccessorAddress(id, 1) == *ip;
-  return LeavesFilter(id) || Binds(id, kFlagMovCr3);
+  return graph_->Meets(
+      cur_, [&](uint32_t id) { return graph_->info(id).HasInstruction(ip); }, kMostBlocks);
 }
 
 // Tracing stops at the branch that ends this block.
@@ -309,10 +241,12 @@ template <FlowSink Sink>
 // a change to a level that is not traced; with one, the branch that leaves the filter range for it.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::WalkToStop(std::optional<uint64_t> ip) {
-  if (held_count_ != 0) return MismatchAtBranch("TIP.PGD where a TIP is due");
-  const auto stops_in = [&](uint32_t id) { return ip ? InstructionsBefore(id, *ip) : 0; };
+  if (!held_.empty()) return MismatchAtBranch("TIP.PGD where a TIP is due");
+  const auto stops_in = [&](uint32_t id) {
+    return ip ? graph_->info(id).InstructionsBefore(*ip) : 0;
+  };
   const auto stops_at = [&](uint32_t id) {
-    return NeedsNoPacket(graph_->node(id).kind) && StopsTracing(id, ip);
+    return NeedsNoPacket(graph_->node(id).kind) && limits_.StopAtEndOf(*graph_, id, ip);
   };
   const auto stops = [&](uint32_t id) { return stops_in(id) != 0 || stops_at(id); };
   for (bool leads = false;;) {
@@ -346,8 +280,8 @@ bool FlowEngine<Sink>::LeaveAtConditional(std::optional<uint64_t> ip) {
 // A PTW without a FUP belongs to the next PTWRITE on the way.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::WalkPastPtwrite(TraceEvent event) {
-  if (held_count_ != 0) return MismatchAtBranch("PTW where a TIP is due");
-  const auto is_ptwrite = [&](uint32_t id) { return Binds(id, kFlagPtwrite); };
+  if (!held_.empty()) return MismatchAtBranch("PTW where a TIP is due");
+  const auto is_ptwrite = [&](uint32_t id) { return graph_->Binds(id, kFlagPtwrite); };
   for (bool leads = false;;) {
     if (is_ptwrite(cur_)) {
       event.ip = graph_->info(cur_).LastAddress();

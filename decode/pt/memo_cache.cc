@@ -13,7 +13,7 @@ PathMemo& MemoCache::Of(BlockGraph& graph, bool compressed_returns, MemoContent 
   if (found != memos_.end()) {
     memos_.splice(memos_.begin(), memos_, found);
   } else {
-    if (memos_.size() == kMost) memos_.pop_back();
+    if (memos_.size() == most_) memos_.pop_back();
     memos_.emplace_front(graph, compressed_returns, content);
   }
   return memos_.front();

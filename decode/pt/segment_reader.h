@@ -40,7 +40,7 @@ class SegmentReader final : public FlowReader {
     Engine& engine = work_->engine;
     if (!std::exchange(begun_, true)) engine.Begin();
     engine.RunJustTo(std::min<uint64_t>(offset, input_.bytes.size()));
-    work_->sink.Flush();
+    work_->sink.TellFlow();
     work_->receiver.HandOnKnown();
     if (engine.offset() < input_.bytes.size() || work_->sink.Done()) return;
     engine.RunJustTo(input_.bytes.size());  // a gap may lie there
@@ -48,15 +48,17 @@ class SegmentReader final : public FlowReader {
     work_->receiver.Finish();
     at_end_ = true;
   }
-  std::optional<uint64_t> ReadOver(uint64_t offset, ExecutionConsumer& consumer,
-                                   const BlockUses& use) override {
+  std::optional<uint64_t> ReadOver(uint64_t offset, ExecutionConsumer& consumer) override {
     // Where CYC packets are, each block would be gone through by itself.
     if constexpr (kTimes)
       if (!at_end_ && begun_ && !work_->receiver.has_cyc() && offset < input_.bytes.size()) {
         work_->receiver.Use(consumer);
-        return GoOver(offset, use);
+        return GoOver(offset);
       }
     return std::nullopt;
+  }
+  void TakeUses(const BlockUses& use) override {
+    if (work_->over != nullptr) work_->over->TakeUses(use);
   }
   bool is_whole() const override {
     if constexpr (kTimes) return work_->receiver.is_whole();
@@ -128,12 +130,29 @@ class SegmentReader final : public FlowReader {
   // Goes over the flow instead of telling it, in turns with the other engine; what both tell goes
   // to one receiver.
   using OverSink = EventSink<true, BlockUseSink>;
-  struct Over {
+  struct Over final : UseHolder {
     Over(SegmentReader& reader, TimeEstimator& receiver)
-        : code(*reader.input_.code, reader.memory_.graphs),
+        : memory(reader.memory_),
+          code(*reader.input_.code, memory.graphs),
           sink(receiver),
-          engine(reader.input_, code, reader.memory_.memos, sink) {}
+          engine(reader.input_, code, memory.held_memos, sink) {}
+    Over(const Over&) = delete;
+    Over& operator=(const Over&) = delete;
+    ~Over() {
+      if (memory.holder == this) memory.Hold(nullptr);
+    }
+    void LetGo() override {
+      sink.CountUses();
+      engine.ForgetMemo();
+    }
+    void TakeUses(const BlockUses& use) {
+      sink.CountUses();
+      sink.marks().Take([&use](BlockGraph& graph, uint32_t block, uint64_t instructions) {
+        use(graph.Table(), block, instructions);
+      });
+    }
 
+    CodeMemory& memory;
     CodeView code;
     OverSink sink;
     FlowEngine<OverSink> engine;
@@ -162,18 +181,19 @@ class SegmentReader final : public FlowReader {
     const Carry& carry = std::get<Carry>(*kept.middle);
     return carry.place.history != nullptr &&
            carry.place.epoch < carry.place.history->epochs.size() && carry.state.pos_ != nullptr &&
-           carry.state.end_ != nullptr && carry.state.next_change_ <= input_.changes.size() &&
-           carry.state.next_gap_ <= input_.gaps.size();
+           carry.state.end_ != nullptr && carry.state.parts_.Fits(input_);
   }
   const StateNames& Names() const {
     if (!names_) names_.emplace(input_, memory_.graphs);
     return *names_;
   }
-  uint64_t GoOver(uint64_t offset, const BlockUses& use)
+  uint64_t GoOver(uint64_t offset)
     requires kTimes
   {
     if (work_->over == nullptr) work_->over = std::make_unique<Over>(*this, work_->receiver);
-    auto& [code, sink, engine] = *work_->over;
+    memory_.Hold(work_->over.get());
+    auto& sink = work_->over->sink;
+    auto& engine = work_->over->engine;
     SinkState told = work_->sink.Save();
     const uint64_t before = told.open.behind.count;
     const Carry begin = work_->engine.Save();
@@ -185,9 +205,6 @@ class SegmentReader final : public FlowReader {
     told.open = {.before = sink.flow(), .behind = sink.flow()};
     work_->sink.Restore(told);
     work_->engine.Restore({end.state, end.ip, end.place});
-    sink.marks().Take([&use](BlockGraph& graph, uint32_t block, uint64_t instructions) {
-      use(graph.Table(), block, instructions);
-    });
     return sink.flow().count - before;
   }
   // To before the first packet.

@@ -88,7 +88,7 @@ void DeliveringSink<Receiver>::Deliver(const BlockGraph& graph, uint32_t id, uns
   run.stay = this->stay();
   count_ += count;
   receiver_.OnBlock(run);
-  done_ = receiver_.Done();
+  this->UpdateDone();
 }
 
 template class DeliveringSink<ExecutionConsumer>;

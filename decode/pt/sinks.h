@@ -6,13 +6,13 @@
 #pragma once
 
 #include <cstdint>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "decode/pt/flow_names.h"
 #include "decode/pt/flow_sink.h"
 #include "decode/pt/path_memo.h"
+#include "decode/pt/telling_sink.h"
 #include "decode/pt/time_estimator.h"
 #include "flowback/base/flow_digest.h"
 #include "flowback/decode/decoder.h"
@@ -134,74 +134,30 @@ class CountingSink : public SinkDefaults<CountingSink> {
 // Hands every block to a receiver by itself: to an ExecutionConsumer, or to the TimeEstimator that
 // stands before one.
 template <class Receiver>
-class DeliveringSink : public SinkDefaults<DeliveringSink<Receiver>> {
+class DeliveringSink : public TellingSink<DeliveringSink<Receiver>, Receiver> {
  public:
   static constexpr bool kWantsAddresses = true;
-  static constexpr bool kWantsTimes = std::is_same_v<Receiver, TimeEstimator>;
 
-  explicit DeliveringSink(Receiver& receiver) : receiver_(receiver) {}
+  explicit DeliveringSink(Receiver& receiver) : Telling(receiver) {}
 
   void Block(const BlockGraph& graph, uint32_t id, const Node& node, BlockExit exit, uint64_t next,
              const Moment& moment) {
     Deliver(graph, id, node.count, node.last, exit, next, moment);
   }
   void Part(const BlockGraph& graph, uint32_t id, unsigned count, const Moment& moment);
-
-  void Event(const TraceEvent& event) {
-    if (done_) return;
-    receiver_.OnEvent(event);
-    done_ = receiver_.Done();
-  }
-  void LossBegins()
-    requires kWantsTimes
-  {
-    receiver_.OnLossBegin();
-  }
-  void Loss(const DataLoss& loss) {
-    if (done_) return;
-    receiver_.OnLoss(loss);
-    done_ = receiver_.Done();
-  }
-  void Mark(const TimeMark& mark, bool tracing)
-    requires kWantsTimes
-  {
-    receiver_.OnMark(mark, tracing);
-  }
-  bool WantsPacketEnd() const
-    requires kWantsTimes
-  {
-    return receiver_.WantsPacketEnd();
-  }
-  void PacketEnd()
-    requires kWantsTimes
-  {
-    receiver_.OnPacketEnd();
-  }
-  void DeferredEnd()
-    requires kWantsTimes
-  {
-    receiver_.OnDeferredEnd();
-  }
-  void HoldBack(bool held)
-    requires kWantsTimes
-  {
-    receiver_.OnHeldBack(held);
-  }
-  void StatusEnd()
-    requires kWantsTimes
-  {
-    receiver_.OnStatusEnd();
-  }
-  bool Done() const { return done_; }
   uint64_t retired() const { return count_; }
+  // Nothing is held back.
+  void TellFlow() {}
 
  private:
+  using Telling = TellingSink<DeliveringSink, Receiver>;
+  using Telling::done_;
+  using Telling::receiver_;
+
   void Deliver(const BlockGraph& graph, uint32_t id, unsigned count, InstructionClass last,
                BlockExit exit, uint64_t next, const Moment& moment);
 
-  Receiver& receiver_;
   uint64_t count_ = 0;
-  bool done_ = false;
 };
 
 using ConsumerSink = DeliveringSink<ExecutionConsumer>;

@@ -39,6 +39,7 @@ void TimeEstimator::DeliverOther(const Piece& piece) {
   if (piece.kind == Piece::Kind::kUntold) {
     BoundsOf(piece, nullptr);  // what comes later is not before it
     --untold_;
+    last_cycles_.since = CycleMark::Since::kUnknown;
   } else if (piece.kind == Piece::Kind::kLossBegin) {
     loss_begin_bounds_ = BoundsOf(piece, nullptr);
     loss_begin_ = TimeAt(piece, piece.count, loss_begin_bounds_);
@@ -50,12 +51,14 @@ void TimeEstimator::DeliverOther(const Piece& piece) {
     loss.bounds = loss_begin_bounds_;
     loss.end_bounds = BoundsOf(piece, nullptr);
     loss.end_tsc = TimeAt(piece, piece.count, loss.end_bounds);
+    last_cycles_.since = CycleMark::Since::kUnknown;
     if (!done_) consumer_->OnLoss(loss);
     losses_.pop_front();
   } else {
     TraceEvent& event = events_.front();
     event.bounds = BoundsOf(piece, event.stay);
     event.tsc = TimeAt(piece, piece.count, event.bounds);
+    event.cycles = CyclesOf(piece, event);
     if (!done_) consumer_->OnEvent(event);
     events_.pop_front();
   }
@@ -67,6 +70,7 @@ void TimeEstimator::DeliverBlock(Piece& piece, BlockRun& run) {
   if (piece.last_lo != 0) {
     piece.lo = piece.last_lo;
     run.last_lo = BoundsOf(piece, run.stay).lo;
+    run.cycles = CyclesAt(piece.last_lo, piece.count + run.lengths.size(), run.stay);
   }
   run.tsc = TimeAt(piece, piece.count + run.lengths.size(), run.BoundsOf(run.lengths.size() - 1));
   if (!done_) consumer_->OnBlock(run);
@@ -123,6 +127,7 @@ void TimeEstimator::AddTimes(Piece& piece) {
     if (count == end) part.last_lo = last_lo;
     tsc_floor_ = part.line.NotBefore(part.last_lo, part.end);
   }
+  if (piece.last_lo != 0) times_.back().cycles = CyclesAt(piece.last_lo, end, batch_.stay);
 }
 
 // The pieces behind the first one, which is being delivered, as long as each of them goes from one
@@ -149,6 +154,7 @@ void TimeEstimator::DeliverExact() {
   size_t blocks = 0;
   uint64_t tsc_floor = tsc_floor_;
   uint64_t lo_floor = std::max(marks_.At(first->lo).lo, lo_floor_);
+  uint64_t all_cycles = last_cycles_.all;
   const Piece* piece = first;
   do {
     const uint64_t end = piece->count + piece->instructions;
@@ -170,12 +176,16 @@ void TimeEstimator::DeliverExact() {
     part.line.pauses = 0;
     part.line.earliest = earliest;
     part.line.latest = latest;
+    part.cycles = CycleMark::Of(CycleMark::Since::kFlow, mark->all_cycles - all_cycles);
+    all_cycles = mark->all_cycles;
     blocks += piece->blocks;
     ++piece;
   } while (
       blocks != most && piece != behind_all && (mark = mark_of(*piece)) != nullptr &&
       legs.Next(piece->lo, piece->count, piece->hi, piece->count + piece->instructions, mark->tsc));
   legs.End();
+  last_cycles_.all = all_cycles;
+  last_cycles_.count = piece[-1].count + piece[-1].instructions;
   lo_floor_ = lo_floor;
   tsc_floor_ = tsc_floor;
   waiting_ -= blocks;
@@ -195,6 +205,34 @@ void TimeEstimator::HandOn() {
   steps_.Release(batch_.begin + batch_.count);
   times_.clear();
   batch_.count = 0;
+}
+
+// At a CYC that times what ends behind `count` instructions.
+CycleMark TimeEstimator::CyclesAt(Number mark, uint64_t count, const ThreadStay* stay) {
+  LastCycles& last = last_cycles_;
+  if (stay != last.stay) last.since = CycleMark::Since::kUnknown;
+  const uint64_t all = marks_.At(mark).all_cycles;
+  const bool counts = last.since != CycleMark::Since::kUnknown;
+  const CycleMark told = CycleMark::Of(last.since, counts ? all - last.all : 0);
+  last = {.since = CycleMark::Since::kFlow, .all = all, .count = count, .stay = stay};
+  return told;
+}
+
+// Only where tracing starts or stops it is certain which instructions lie ahead of it.
+CycleMark TimeEstimator::CyclesOf(const Piece& piece, const TraceEvent& event) {
+  using Since = CycleMark::Since;
+  CycleMark told;
+  LastCycles& last = last_cycles_;
+  if (event.kind == EventKind::kOverflow) last.since = Since::kUnknown;
+  const bool stops = Stops(event.kind);
+  if (!stops && !piece.starts) return told;
+  const bool counts = last.since != Since::kUnknown;
+  if (piece.last_lo != 0)
+    told = CyclesAt(piece.last_lo, piece.count, event.stay);
+  else if (counts && (last.since == Since::kPause || last.count != piece.count))
+    last.since = Since::kBoth;
+  if (stops && last.since == Since::kFlow) last.since = Since::kPause;
+  return told;
 }
 
 // The most likely time when `count` instructions had executed.

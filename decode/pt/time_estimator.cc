@@ -24,10 +24,6 @@ bool IsOfFlow(EventKind kind) {
 
 bool Starts(EventKind kind) { return kind == EventKind::kStarted || kind == EventKind::kOverflow; }
 
-bool Stops(EventKind kind) {
-  return kind == EventKind::kStopped || kind == EventKind::kStoppedAsync;
-}
-
 }  // namespace
 
 // Without CYC packets a TNT packet in the making goes on collecting behind an MTC: the mark's place
@@ -137,7 +133,7 @@ void TimeEstimator::OnEvent(const TraceEvent& event) {
   if (piece.starts) tracing_ = true;
   if (exact_ && IsOfFlow(event.kind)) {
     // Flow may be older that has not been told yet, so nothing is settled.
-    piece.lo = marks_.last();
+    piece.lo = piece.last_lo = marks_.last();
     exact_ = false;
     Place(marks_.last(), count_, piece.starts);
   } else if (piece.starts && has_cyc_ && placed_ == marks_.last()) {

@@ -34,6 +34,7 @@
 #include "base/queue.h"
 #include "decode/pt/clock.h"
 #include "decode/pt/flow_names.h"
+#include "decode/pt/packet_ending.h"
 #include "decode/pt/time_course.h"
 #include "decode/pt/time_marks.h"
 #include "flowback/model/execution.h"
@@ -56,7 +57,15 @@ struct EstimatorState {
     uint64_t count = 0;         // instructions before it
     Number lo = 0;
     Number hi = 0;
-    Number last_lo = 0;  // of a block's, or the blocks', last instruction; 0: as lo
+    Number last_lo = 0;  // of a block's, or the blocks', last instruction; 0: as lo. Of an event
+                         // that a CYC times: that one
+  };
+  // The last mark of cycles that was told, and what came since.
+  struct LastCycles {
+    CycleMark::Since since = CycleMark::Since::kUnknown;  // what the next one will say
+    uint64_t all = 0;                                     // Mark::all_cycles
+    uint64_t count = 0;                                   // instructions before it
+    const ThreadStay* stay = nullptr;
   };
 
   TimeMarks marks_;
@@ -92,6 +101,7 @@ struct EstimatorState {
 
   size_t untold_ = 0;      // pieces of that kind that wait
   bool overfull_ = false;  // so much of them may have waited that what is known was not enough
+  LastCycles last_cycles_;
 };
 
 class TimeEstimator : private EstimatorState {
@@ -193,27 +203,33 @@ class TimeEstimator : private EstimatorState {
   // The flow is lost here; the loss itself follows when it is found again.
   void OnLossBegin();
   void OnLoss(const DataLoss& loss);
-  // A packet that tells of the flow has been taken, and everything it proves has been given.
-  void OnPacketEnd() {
-    if (WantsPacketEnd()) Settle();
+  // A packet has been taken. What follows a TIP that may have been held back while marks were told
+  // is no older than the packets that were written before all of those. Behind a packet that says
+  // nothing of the flow, some may follow that is older; but a CYC ahead of it has timed it, and not
+  // the next one.
+  void OnPacketEnd(PacketEnding ending) {
+    if (!Wants(ending)) return;
+    switch (ending) {
+      case PacketEnding::kProven:
+        return Settle();
+      case PacketEnding::kDeferred:
+        return SettleLate();
+      case PacketEnding::kStatus:
+        exact_ = false;
+        return PlaceHere();
+    }
   }
-  // The same of a TIP that may have been held back while marks were told. What follows it is no
-  // older than the packets that were written before all of those.
-  void OnDeferredEnd() {
-    if (WantsPacketEnd()) SettleLate();
+  // Whether such an end would change anything.
+  bool Wants(PacketEnding ending) const {
+    return ending == PacketEnding::kStatus ? exact_ : WantsPacketEnd();
   }
-  // Whether the packet in work may be such a TIP; its flow is still to come.
+  // The same of a packet that tells of the flow.
+  bool WantsPacketEnd() const { return settled_ != marks_.last() || exact_; }
+  // Whether the packet in work may be a TIP that was held back; its flow is still to come.
   void OnHeldBack(bool held) {
-    if (held) OnDeferredEnd();
+    if (held) OnPacketEnd(PacketEnding::kDeferred);
     held_back_ = held;
   }
-  // A packet has been taken that says nothing of the flow: some that is older may follow it. But a
-  // CYC ahead of it has timed it, and not the next one.
-  void OnStatusEnd() {
-    if (std::exchange(exact_, false)) PlaceHere();
-  }
-  // Whether OnPacketEnd would change anything.
-  bool WantsPacketEnd() const { return settled_ != marks_.last() || exact_; }
   // Hands on the pieces whose times are known: nothing waits for others to come to them. Not a
   // stretch of which some are not known yet.
   void HandOnKnown() {
@@ -223,6 +239,10 @@ class TimeEstimator : private EstimatorState {
   void Finish();
   bool Done() const { return done_; }
 
+  // Whether tracing is off behind it.
+  static bool Stops(EventKind kind) {
+    return kind == EventKind::kStopped || kind == EventKind::kStoppedAsync;
+  }
   // Whether a block's last instruction had a packet, or a bit of one, of its own.
   static bool TakesPacket(InstructionClass last, BlockExit exit) {
     if (exit == BlockExit::kStopped) return true;
@@ -268,6 +288,8 @@ class TimeEstimator : private EstimatorState {
   void BeginStretch(const Piece& piece);
   void AddTimes(Piece& piece);
   void HandOn();
+  CycleMark CyclesAt(Number mark, uint64_t count, const ThreadStay* stay);
+  CycleMark CyclesOf(const Piece& piece, const TraceEvent& event);
   static void Limit(const ThreadStay& stay, TscInterval& bounds);
   [[gnu::always_inline]] TscInterval BoundsOf(const Piece& piece, const ThreadStay* stay) {
     TscInterval bounds;

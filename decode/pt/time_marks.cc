@@ -184,7 +184,9 @@ void TimeMarks::KeepOrder(Number number) {
 void TimeMarks::SayAll(const Clock& rates) {
   for (Number n = std::max({unsaid_first_, resolved_ + 1, first_}); n <= unsaid_last_; ++n) {
     Mark& mark = Known(n);
+    const uint64_t all_cycles = mark.all_cycles;
     mark = Of(rates.MarkOf(terms_, mark.cycles));
+    mark.all_cycles = all_cycles;
   }
   unsaid_first_ = unsaid_last_ + 1;
 }

@@ -28,10 +28,11 @@ class TimeMarks {
 
   // What its packet told; once the mark is resolved, what is known at last.
   struct Mark {
-    uint64_t tsc = 0;     // most likely
-    uint64_t lo = 0;      // not before
-    uint64_t hi = 0;      // not after; 0: not known
-    uint64_t cycles = 0;  // as TimeMark has it, like `ratio`
+    uint64_t tsc = 0;         // most likely
+    uint64_t lo = 0;          // not before
+    uint64_t hi = 0;          // not after; 0: not known
+    uint64_t cycles = 0;      // as TimeMark has it, like `ratio`
+    uint64_t all_cycles = 0;  // since the first mark
     TimeMark::Kind kind{};
     bool in_doubt = false;
     uint8_t ratio = 0;
@@ -48,6 +49,7 @@ class TimeMarks {
 
   [[gnu::always_inline]] void Add(const TimeMark& told) {
     marks_.push_back(Of(told));
+    marks_.back().all_cycles = AllCycles(told);
     ++last_;
   }
   // CYC packets, one behind the other, as AddCyc has them: most are made final before anybody asks
@@ -60,6 +62,7 @@ class TimeMarks {
   }
   [[gnu::always_inline]] void AddCyc(uint64_t cycles_told) {
     marks_.push_back({.cycles = cycles_told,
+                      .all_cycles = base_cycles_ + cycles_told,
                       .kind = TimeMark::Kind::kCyc,
                       .in_doubt = terms_.in_doubt,
                       .ratio = terms_.highest_ratio});
@@ -70,6 +73,7 @@ class TimeMarks {
   // Instead of the last one.
   void Replace(const TimeMark& told) {
     marks_.back() = Of(told);
+    marks_.back().all_cycles = AllCycles(told);
     resolved_ = std::min(resolved_, last_ - 1);
   }
   // What a TSC packet, the next mark, says of the marks in doubt before it.
@@ -84,13 +88,19 @@ class TimeMarks {
   // been called.
   template <class Self, class Use>
   static void Parts(Self& of, Use use) {
-    auto& [marks, first, last, resolved, base, terms, unsaid_first, unsaid_last] = of;
-    use(marks, first, last, resolved, base);
+    auto& [marks, first, last, resolved, base, base_cycles, terms, unsaid_first, unsaid_last] = of;
+    use(marks, first, last, resolved, base, base_cycles);
   }
 
  private:
   static Mark Of(const TimeMark& told) {
-    return {told.tsc, told.lo, told.hi, told.cycles, told.kind, told.in_doubt, told.ratio};
+    return {told.tsc, told.lo, told.hi, told.cycles, 0, told.kind, told.in_doubt, told.ratio};
+  }
+  // Up to the mark, which comes next.
+  uint64_t AllCycles(const TimeMark& told) {
+    const uint64_t all = base_cycles_ + told.cycles;
+    if (told.kind != TimeMark::Kind::kCyc) base_cycles_ = all;
+    return all;
   }
   Mark& Known(Number number) { return marks_[number < first_ ? 0 : number - first_]; }
   void Calibrate(Number end, const Clock& rates);
@@ -101,7 +111,8 @@ class TimeMarks {
   Number first_ = 1;  // of marks_.front()
   Number last_ = 0;
   Number resolved_ = 0;
-  Number base_ = 0;  // the last one up to resolved_ that tells itself
+  Number base_ = 0;           // the last one up to resolved_ that tells itself
+  uint64_t base_cycles_ = 0;  // Mark::all_cycles of the last one of all that tells itself
   // Marks of CYCs of which only the cycles are said: from, and up to. What follows from these terms
   // is still to be, where no mark has made them final.
   Clock::CycTerms terms_;

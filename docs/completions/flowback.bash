@@ -144,7 +144,7 @@ _flowback() {
         ;;
       --engine)
         choices="native libipt"
-        [[ $command == record ]] && choices="auto emulate step"
+        [[ $command == record ]] && choices="auto pt lbr brbe events emulate step"
         ;;
       --clock) choices="host instructions" ;;
       --color) choices="auto always never" ;;

@@ -50,8 +50,13 @@ BlockUses::OfBlocks BlockUses::OfTable(const BlockTable& table) {
   if (of_table_->uses.size() < table.size()) {
     of_table_->uses.resize(table.size(), {.flags = kNotLooked});
     of_table_->plain.resize(2 * table.size());
+    of_table_->ways.resize(2 * table.size());
+    of_table_->entries.resize(table.size());
   }
-  return {.uses = of_table_->uses.data(), .plain = of_table_->plain.data()};
+  return {.uses = of_table_->uses.data(),
+          .plain = of_table_->plain.data(),
+          .ways = of_table_->ways.data(),
+          .entries = of_table_->entries.data()};
 }
 
 StackUse BlockUses::Look(const BlockTable& table, const CodeBlock& block) {

@@ -15,12 +15,21 @@ namespace flowback {
 class BlockUses {
  public:
   StackUse Of(const BlockRun& run);
+  // How a step ends, where it does no more to the stack than calls and returns do.
+  enum class Way : uint8_t { kOther, kCall, kReturn };
+  // A block as where a call leads to.
+  struct Entry {
+    uint64_t function = 0;  // FunctionPiece::id
+    bool is_usual = false;  // it was looked at, and is no stub
+  };
   // Of the table's blocks; valid until the next call.
   struct OfBlocks {
     StackUse* uses = nullptr;  // by number; where the flags are kNotLooked, Look must be asked
     // By step: its instructions, where it is known that a call stack has nothing but these to count
     // of it; else 0.
     uint16_t* plain = nullptr;
+    Way* ways = nullptr;       // by step
+    Entry* entries = nullptr;  // by number
   };
   static constexpr uint8_t kNotLooked = 0xff;
   OfBlocks OfTable(const BlockTable& table);
@@ -38,6 +47,8 @@ class BlockUses {
   struct Table {
     std::vector<StackUse> uses;
     std::vector<uint16_t> plain;
+    std::vector<Way> ways;
+    std::vector<Entry> entries;
   };
 
   std::unordered_map<const BlockTable*, Table> tables_;

@@ -82,6 +82,11 @@ class CallStack::Impl {
   bool CanCount() const { return !stop_.active && !stacks_.calls().empty(); }
   void CountOnly(uint64_t instructions);
   bool StaysInPiece(const BlockRuns& runs, const AddressSpace* space);
+  void LearnWay(const BlockRuns& runs, StackUse use, const BlockUses::OfBlocks& known);
+  bool GoesUsualWay(BlockRuns& runs, const BlockUses::OfBlocks& known);
+  bool CallsUsually(BlockRuns& runs, const BlockUses::OfBlocks& known);
+  bool ReturnsUsually(BlockRuns& runs);
+  void PassBlock(BlockRuns& runs);
   void Resume(const BlockRun& run);
   void ResumeElsewhere(const BlockRun& run, const Stop& stop);
   void EndHandler(const FunctionPiece& target, const BlockRun& run);

@@ -60,11 +60,16 @@ void CallStack::Impl::OnBlocks(const BlockBatch& batch) {
       CountOnly(passed);
     }
     if (!runs.Next()) return;
+    if (GoesUsualWay(runs, known)) {
+      space_ = space;
+      continue;
+    }
     StackUse& use = known.uses[runs.step().number()];
     if (use.flags == BlockUses::kNotLooked) use = BlockUses::Look(*batch.table, runs.block());
     const bool may_stay = !runs.IsLast() && CanCount() && (use.flags & kOfItsCall) == 0 &&
                           use.keeps == 0 && StaysInPiece(runs, space);
     if (!may_stay) {
+      LearnWay(runs, use, known);
       OnBlock(runs.run(), use);
       continue;
     }
@@ -74,6 +79,58 @@ void CallStack::Impl::OnBlocks(const BlockBatch& batch) {
     if (!runs.taken() || runs.block().last != InstructionClass::kIndirectJump)
       known.plain[runs.step().value] = runs.block().count;
   } while (!runs.IsLast());
+}
+
+// What is asked about blocks that call and return as most do is found out once.
+void CallStack::Impl::LearnWay(const BlockRuns& runs, StackUse use,
+                               const BlockUses::OfBlocks& known) {
+  if (runs.IsLast() || !runs.taken() || use.flags != 0 || use.keeps != 0) return;
+  const InstructionClass last = runs.block().last;
+  if (last == InstructionClass::kReturn) known.ways[runs.step().value] = BlockUses::Way::kReturn;
+  if (last != InstructionClass::kCall && last != InstructionClass::kIndirectCall) return;
+  known.ways[runs.step().value] = BlockUses::Way::kCall;
+  const FunctionPiece target = PieceAt(&runs.table().space(), runs.next());
+  known.entries[runs.next_step().number()] = {.function = target.id, .is_usual = !target.is_stub};
+}
+
+// Whether the step is a usual call or a return to where it came from. Then that has been told as
+// OnBlock does, which asks whether it may be anything else.
+bool CallStack::Impl::GoesUsualWay(BlockRuns& runs, const BlockUses::OfBlocks& known) {
+  const BlockUses::Way way = known.ways[runs.step().value];
+  if (way == BlockUses::Way::kOther || runs.IsLast() || !CanCount() || !stacks_.announced())
+    return false;
+  return way == BlockUses::Way::kCall ? CallsUsually(runs, known) : ReturnsUsually(runs);
+}
+
+bool CallStack::Impl::CallsUsually(BlockRuns& runs, const BlockUses::OfBlocks& known) {
+  const BlockUses::Entry& entry = known.entries[runs.next_step().number()];
+  const CodeBlock& block = runs.block();
+  const uint64_t after = block.address + block.size;
+  if (!entry.is_usual || runs.next() == after || !stacks_.HasRoom()) return false;
+  PassBlock(runs);
+  Call& call = stacks_.PushEntered(CallEntry::kCall, runs.next(), &runs.table().space());
+  call.site = block.LastAddress();
+  call.return_address = after;
+  call.function = entry.function;
+  stacks_.Announce();
+  return true;
+}
+
+bool CallStack::Impl::ReturnsUsually(BlockRuns& runs) {
+  const Call& top = calls().back();
+  if ((top.stack_use & kOfItsCall) != 0 || stacks_.HasGuess() || top.return_address != runs.next())
+    return false;
+  PassBlock(runs);
+  stacks_.Pop(CallExit::kReturn);
+  return true;
+}
+
+// Its instructions, and its time.
+void CallStack::Impl::PassBlock(BlockRuns& runs) {
+  CountOnly(runs.block().count);
+  const BlockRuns::End end = runs.end();
+  if (end.tsc != 0) stacks_.now.tsc = end.tsc;
+  stacks_.now.bounds = end.bounds;
 }
 
 void CallStack::Impl::CountOnly(uint64_t instructions) {

@@ -67,7 +67,7 @@ void StackSet::ReadGuesses(CallReader& in, Stack& stack) {
 
 std::unique_ptr<StackSet::Stack> StackSet::ReadStack(CallReader& in) {
   auto stack = std::make_unique<Stack>();
-  for (const Call& call : in.Calls()) stack->Put(call);
+  for (const Call& call : in.Calls()) stack->calls.push_back(call);
   ReadGuesses(in, *stack);
   for (size_t left = in.Count(); left != 0 && in.ok(); --left) {
     Saved saved;

@@ -26,7 +26,7 @@ size_t StackSet::DepthOfFunction(uint64_t id) const {
 
 size_t StackSet::DepthOfHandler(uint64_t resume) const {
   const std::vector<Call>& all = calls();
-  if (!active_->resumes.Has(resume)) return all.size();
+  if (!active_->counts.HasResume(all, resume)) return all.size();
   size_t depth = all.size();
   while (depth > 0 && all[depth - 1].resume != resume) --depth;
   return depth == 0 ? all.size() : depth - 1;
@@ -34,6 +34,11 @@ size_t StackSet::DepthOfHandler(uint64_t resume) const {
 
 Call StackSet::Entered(CallEntry entry, uint64_t ip, const AddressSpace* space) const {
   Call call;
+  Enter(call, entry, ip, space);
+  return call;
+}
+
+void StackSet::Enter(Call& call, CallEntry entry, uint64_t ip, const AddressSpace* space) const {
   call.entry = entry;
   call.entry_ip = ip;
   call.space = space;
@@ -41,19 +46,17 @@ Call StackSet::Entered(CallEntry entry, uint64_t ip, const AddressSpace* space) 
   call.bounds = now.bounds;
   call.instructions_before = now.instructions;
   call.elsewhere_before = active_->elsewhere;
+}
+
+Call& StackSet::PushEntered(CallEntry entry, uint64_t ip, const AddressSpace* space) {
+  Call& call = calls().emplace_back();
+  Enter(call, entry, ip, space);
+  active_->announced = false;
   return call;
 }
 
-void StackSet::Stack::Put(const Call& call) {
-  return_addresses.Add(call.return_address);
-  functions.Add(call.function);
-  resumes.Add(call.resume);
-  calls.push_back(call);
-}
-void StackSet::Put(const Call& call) { active_->Put(call); }
-
 void StackSet::Push(const Call& call) {
-  if (calls().size() + parked_calls_ >= CallStack::kMostCalls) Cut(CallExit::kLost);
+  if (!HasRoom()) Cut(CallExit::kLost);
   Put(call);
   active_->announced = false;
 }
@@ -65,10 +68,8 @@ void StackSet::Announce() {
 }
 
 Call StackSet::Take() {
-  Call call = calls().back();
-  active_->return_addresses.Remove(call.return_address);
-  active_->functions.Remove(call.function);
-  active_->resumes.Remove(call.resume);
+  const Call call = calls().back();
+  active_->counts.Remove(calls());
   calls().pop_back();
   while (!active_->saved.empty() && active_->saved.back().depth >= calls().size())
     active_->saved.pop_back();
@@ -89,8 +90,7 @@ void StackSet::PopTo(size_t depth, CallExit how) {
 
 void StackSet::LeadOn(uint64_t function, uint64_t ip, const AddressSpace* space, bool is_stub) {
   Call& call = calls().back();
-  active_->functions.Remove(call.function);
-  active_->functions.Add(function);
+  active_->counts.ChangeFunction(calls(), function);
   call.function = function;
   call.entry_ip = ip;
   call.space = space;

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "flowback/replay/call_stack.h"
-#include "replay/calls/count_table.h"
+#include "replay/calls/call_counts.h"
 
 namespace flowback {
 
@@ -48,8 +48,10 @@ class StackSet {
   const std::vector<Call>& calls() const { return active_->calls; }
   uint32_t number() const { return active_->number; }
   bool announced() const { return active_->announced; }
-  bool HasReturnTo(uint64_t address) const { return active_->return_addresses.Has(address); }
-  bool HasFunction(uint64_t id) const { return active_->functions.Has(id); }
+  bool HasReturnTo(uint64_t address) const {
+    return active_->counts.HasReturnTo(active_->calls, address);
+  }
+  bool HasFunction(uint64_t id) const { return active_->counts.HasFunction(active_->calls, id); }
   // The depth of the innermost call of the function, or of the innermost handler that resumes
   // there; calls().size() when there is none.
   size_t DepthOfFunction(uint64_t id) const;
@@ -57,6 +59,9 @@ class StackSet {
 
   Call Entered(CallEntry entry, uint64_t ip, const AddressSpace* space) const;
   void Push(const Call& call);
+  // As Push of Entered; what is not known from that may be written into it. REQUIRES: HasRoom.
+  Call& PushEntered(CallEntry entry, uint64_t ip, const AddressSpace* space);
+  bool HasRoom() const { return calls().size() + parked_calls_ < CallStack::kMostCalls; }
   // Tells the listener of the innermost call, if that has not been done.
   void Announce();
   void Pop(CallExit how);
@@ -124,15 +129,12 @@ class StackSet {
   };
   struct Stack : Content {
     uint32_t number = 0;
-    CountTable return_addresses;
-    CountTable functions;
-    CountTable resumes;
+    CallCounts counts;
     std::vector<Saved> saved;  // by depth
     bool announced = true;
     uint64_t elsewhere = 0;  // instructions on other stacks since this one was first gone to
     uint64_t left_at = 0;    // instructions of the thread
 
-    void Put(const Call& call);
     // What it was when the guess of that index was made; with none, what it is.
     Content Before(size_t guess) const;
   };
@@ -158,7 +160,8 @@ class StackSet {
   void Activate(Parked::iterator stack);
   void Forget(Parked::iterator stack, CallExit how);
   static std::vector<StackGuess> Short(const std::vector<Guess>& guesses);
-  void Put(const Call& call);
+  void Enter(Call& call, CallEntry entry, uint64_t ip, const AddressSpace* space) const;
+  void Put(const Call& call) { active_->calls.push_back(call); }
   Call Take();
   void AddGuess(uint64_t number, const Content& before, size_t left, Turn parked, Turn since);
   std::optional<Other> FindOther(size_t guess, uint64_t address);

@@ -5,6 +5,8 @@
 #include <utility>
 #include <variant>
 
+#include "flowback/replay/exec_times.h"
+#include "flowback/replay/recording_clock.h"
 #include "flowback/replay/thread_stack.h"
 
 namespace flowback {
@@ -87,8 +89,13 @@ struct Family {
     Result<ThreadOrigin> older = OriginOf(**parent, parents + 1);
     if (!older) return older;
     const StackPlace place{StackPlace::Kind::kInstruction, **call};
+    const RecordingClock clock(recording);
+    const ExecTimes execs(recording, clock, (*parent)->pid);
+    const auto exec_between = [&](uint64_t begin, uint64_t end) {
+      return execs.Between(begin, end);
+    };
     StackTaker taker(functions, {place}, *std::move(older),
-                     {.exec_between = {}, .keep_calls = true});
+                     {.exec_between = exec_between, .keep_calls = true});
     if (Status played = player.Play({*parent}, taker); !played) return Fail(played.error());
     std::vector<ThreadStack> stacks = taker.Take();
     if (!stacks.empty()) origin.inherited = std::move(stacks.front());

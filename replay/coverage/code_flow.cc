@@ -5,8 +5,8 @@
 // A call mostly comes back, but not that of abort, and nothing tells. What stands behind a call is
 // followed with two exceptions: where the function ends there, and where there is only padding up
 // to its end. Elsewhere compilers put code of the same function behind a call that does not come
-// back, so that what is read there is right, but for padding between: no execution ever comes to
-// that.
+// back, so that what is read there is right, but for padding between, which the builder leaves out
+// where it never ran.
 #include "replay/coverage/code_flow.h"
 
 #include <algorithm>

@@ -2,23 +2,26 @@
 #include "replay/coverage/line_counts.h"
 
 #include <algorithm>
+#include <span>
+#include <utility>
 
 namespace flowback {
 namespace {
 
 class ArrivalCounter {
  public:
-  ArrivalCounter(const StaticCode& code, std::span<const uint64_t> times,
-                 std::span<const SourceLine> places, std::span<const BranchCoverage> branches)
-      : instructions_(code.instructions()),
-        code_(code),
-        places_(places),
-        branches_(branches),
-        arrivals_(times.begin(), times.end()) {}
+  explicit ArrivalCounter(const ObjectCoverage& object)
+      : object_(object),
+        instructions_(object.code->instructions()),
+        code_(*object.code),
+        places_(object.places),
+        branches_(object.branches),
+        arrivals_(object.times) {}
 
-  std::vector<uint64_t> Count(std::span<const uint64_t> times) {
+  std::vector<uint64_t> Count() {
     for (size_t i = 0; i < instructions_.size(); ++i)
-      if (times[i] != 0) TakeAway(i, times[i]);
+      if (object_.times[i] != 0) TakeAway(i, object_.times[i]);
+    MoveToStatements();
     return std::move(arrivals_);
   }
 
@@ -51,11 +54,56 @@ class ArrivalCounter {
     if (places_[from] == places_[to]) arrivals_[to] -= std::min(arrivals_[to], times);
   }
 
+  // A line of one copy, whose beginnings the compiler tells.
+  using Copy = std::pair<SourceLine, uint64_t>;
+  Copy CopyAt(size_t i) const { return {places_[i], object_.scopes[i]}; }
+
+  // What arrives in code that was moved away from its line's beginning does not begin the line. But
+  // where the beginning is what follows, it is that that was arrived at.
+  void MoveToStatements() {
+    const std::vector<Copy> told = CopiesOfBoth();
+    uint64_t moved = 0;
+    for (size_t i = 0; i < instructions_.size(); ++i) {
+      if (i == 0 || !Follows(i) || CopyAt(i - 1) != CopyAt(i)) moved = 0;
+      if (object_.statements[i]) {
+        arrivals_[i] = std::min(object_.times[i], arrivals_[i] + std::exchange(moved, 0));
+      } else if (std::ranges::binary_search(told, CopyAt(i))) {
+        moved += std::exchange(arrivals_[i], 0);
+      }
+    }
+  }
+
+  // Those that have a beginning, and code that was moved away from it. Sorted.
+  std::vector<Copy> CopiesOfBoth() const {
+    std::vector<Copy> moved;
+    for (size_t i = 0; i < instructions_.size(); ++i)
+      if (!object_.statements[i] && places_[i].line != 0) moved.push_back(CopyAt(i));
+    std::ranges::sort(moved);
+    moved.erase(std::ranges::unique(moved).begin(), moved.end());
+    std::vector<bool> begins(moved.size());
+    for (size_t i = 0; i < instructions_.size(); ++i) {
+      if (!object_.statements[i]) continue;
+      const auto at = std::ranges::lower_bound(moved, CopyAt(i));
+      if (at != moved.end() && *at == CopyAt(i))
+        begins[static_cast<size_t>(at - moved.begin())] = true;
+    }
+    std::vector<Copy> both;
+    for (size_t i = 0; i < moved.size(); ++i)
+      if (begins[i]) both.push_back(moved[i]);
+    return both;
+  }
+
+  bool Follows(size_t i) const {
+    const StaticInstruction& before = instructions_[i - 1];
+    return before.address + before.length == instructions_[i].address;
+  }
+
   const BranchCoverage* BranchAt(uint64_t address) const {
     const auto found = std::ranges::lower_bound(branches_, address, {}, &BranchCoverage::address);
     return found == branches_.end() || found->address != address ? nullptr : &*found;
   }
 
+  const ObjectCoverage& object_;
   std::span<const StaticInstruction> instructions_;
   const StaticCode& code_;
   std::span<const SourceLine> places_;
@@ -65,10 +113,8 @@ class ArrivalCounter {
 
 }  // namespace
 
-std::vector<uint64_t> ArrivalsInLines(const StaticCode& code, std::span<const uint64_t> times,
-                                      std::span<const SourceLine> places,
-                                      std::span<const BranchCoverage> branches) {
-  return ArrivalCounter(code, times, places, branches).Count(times);
+std::vector<uint64_t> ArrivalsInLines(const ObjectCoverage& object) {
+  return ArrivalCounter(object).Count();
 }
 
 }  // namespace flowback

@@ -7,20 +7,19 @@
 //
 // An instruction that the one before it in its line leads to, or a jump ahead in its line, adds
 // nothing: control is in the line already. This is what gcov counts in code that was not optimised.
+// In code that was, lines go to and fro; there the line table tells where a line begins (is_stmt),
+// and what was moved away from that adds nothing.
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "flowback/replay/coverage_report.h"
 
 namespace flowback {
 
-// By number of static instruction: how often control came to its line there. REQUIRES: times and
-// places are those of the code's instructions; `branches` is sorted by address.
-std::vector<uint64_t> ArrivalsInLines(const StaticCode& code, std::span<const uint64_t> times,
-                                      std::span<const SourceLine> places,
-                                      std::span<const BranchCoverage> branches);
+// By number of static instruction: how often control came to its line there. REQUIRES: the object
+// has all that is by instruction, and all branches of its code.
+std::vector<uint64_t> ArrivalsInLines(const ObjectCoverage& object);
 
 }  // namespace flowback

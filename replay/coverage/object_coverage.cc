@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
+#include <unordered_map>
 #include <utility>
 
 #include "flowback/replay/static_lines.h"
@@ -50,6 +52,9 @@ void FindPlaces(ObjectCoverage& object, SourceLines& source, SourceFileNumbers& 
     object.places.push_back(line == nullptr
                                 ? SourceLine()
                                 : SourceLine{.file = numbers[line->file], .line = line->line});
+    object.scopes.push_back(line == nullptr ? 0 : line->scope);
+    object.inlined.push_back(line != nullptr && line->is_inlined);
+    object.statements.push_back(line == nullptr || line->is_statement);
   }
 }
 
@@ -81,7 +86,7 @@ class Summer {
 
   void Run() {
     object_.branches = BranchesOf(object_);
-    arrivals_ = ArrivalsInLines(code_, object_.times, object_.places, object_.branches);
+    arrivals_ = ArrivalsInLines(object_);
     const auto functions = code_.functions();
     std::vector<std::vector<uint32_t>> parts(functions.size());
     for (uint32_t i = 0; i < functions.size(); ++i) parts[functions[i].whole].push_back(i);
@@ -185,10 +190,41 @@ class Summer {
       }
       if (most != 0) line.times = std::max<uint64_t>(line.times, 1);
       line.state = object_.StateOf(most);
+      AddCopies(std::span(all_lines_).subspan(i, end - i), line);
       object_.shares.lines.Add(line.state);
     }
     for (uint32_t i = 0; i < object_.branches.size(); ++i)
       if (LineCoverage* line = LineAt(object_.branches[i].at)) line->branches.push_back(i);
+  }
+
+  void AddCopies(std::span<const LineInstruction> line, LineCoverage& result) {
+    const auto scope_of = [this](const LineInstruction& at) {
+      return object_.scopes[at.instruction];
+    };
+    if (std::ranges::all_of(line,
+                            [&](const auto& at) { return scope_of(at) == scope_of(line[0]); }))
+      return;
+    std::unordered_map<uint64_t, size_t> copies;  // by scope
+    std::vector<uint64_t> most;
+    for (const LineInstruction& at : line) {
+      const auto [copy, is_new] = copies.emplace(scope_of(at), result.copies.size());
+      if (is_new) {
+        most.push_back(0);
+        result.copies.push_back({.function = FunctionOf(at.instruction)});
+      }
+      most[copy->second] = std::max(most[copy->second], object_.times[at.instruction]);
+      result.copies[copy->second].times += arrivals_[at.instruction];
+    }
+    for (size_t i = 0; i < most.size(); ++i) {
+      LineCopy& copy = result.copies[i];
+      if (most[i] != 0) copy.times = std::max<uint64_t>(copy.times, 1);
+      copy.state = object_.StateOf(most[i]);
+    }
+  }
+
+  uint32_t FunctionOf(uint32_t instruction) const {
+    const StaticFunction* function = code_.FunctionAt(code_.instructions()[instruction].address);
+    return function == nullptr ? 0 : function->whole;
   }
 
   LineCoverage* LineAt(const SourceLine& at) {
@@ -250,6 +286,9 @@ ObjectCoverage HoldAgainstCode(const ObjectCounts& counts, const CoverageSources
     FindPlaces(object, *sources.lines, files);
   else
     object.places.assign(object.times.size(), {});
+  object.scopes.resize(object.times.size());
+  object.inlined.resize(object.times.size());
+  object.statements.resize(object.times.size(), true);
   return object;
 }
 

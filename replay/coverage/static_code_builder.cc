@@ -31,6 +31,7 @@ StaticCodeBuilder::StaticCodeBuilder(const ObjectImage& image, CodeOutline outli
     : outline_(std::move(outline)), flow_(image, outline_) {}
 
 StaticCode StaticCodeBuilder::Build(std::span<const uint64_t> executed) {
+  executed_ = executed;
   for (const uint64_t entry : outline_.entries) flow_.Follow(entry);
   FollowTables();
   for (const uint64_t address : executed)
@@ -91,8 +92,10 @@ void StaticCodeBuilder::AddFunction(StaticFunction function) {
 
 void StaticCodeBuilder::AddInstructions(const StaticFunction& function) {
   const Bytes bytes = Slice(flow_.CodeAt(function.begin), 0, function.end - function.begin);
+  uint64_t left_out = 0;  // up to here
   for (size_t at = 0; at < bytes.size(); ++at) {
     const uint64_t address = function.begin + at;
+    if (address < left_out) continue;
     StaticInstruction instruction{.address = address, .length = flow_.LengthAt(address)};
     if (instruction.length == 0) continue;
     instruction.kind = flow_.KindAt(address);
@@ -100,7 +103,27 @@ void StaticCodeBuilder::AddInstructions(const StaticFunction& function) {
     if (IsDirect(instruction.kind) && Classify(flow_.CodeAt(address), flow_.mode(), whole))
       instruction.target = whole.Target(address);
     code_.instructions_.push_back(instruction);
+    if (instruction.kind == InstructionClass::kCall ||
+        instruction.kind == InstructionClass::kIndirectCall)
+      left_out = PaddingBehind(instruction, function.end);
   }
+}
+
+bool StaticCodeBuilder::HasExecuted(uint64_t address) const {
+  return std::ranges::binary_search(executed_, address);
+}
+
+// Whether a call comes back, nothing tells but what ran. What aligns the code behind one, which
+// other ways lead to, is code only where it did. Returns where that ends; 0: there is none.
+uint64_t StaticCodeBuilder::PaddingBehind(const StaticInstruction& call, uint64_t end) const {
+  const uint64_t begin = call.address + call.length;
+  uint64_t at = begin;
+  while (at < end && !flow_.IsLeader(at) && !HasExecuted(at)) {
+    const size_t size = PaddingInstruction(flow_.CodeAt(at), flow_.mode());
+    if (size == 0 || size != flow_.LengthAt(at)) return 0;
+    at += size;
+  }
+  return at > begin && at < end && flow_.IsLeader(at) ? at : 0;
 }
 
 // An instruction that others overlap is followed by one that is not the next in the list: control

@@ -26,12 +26,15 @@ class StaticCodeBuilder {
   void FollowTables();
   void AddFunction(StaticFunction function);
   void AddInstructions(const StaticFunction& function);
+  uint64_t PaddingBehind(const StaticInstruction& call, uint64_t end) const;
+  bool HasExecuted(uint64_t address) const;
   void AddBlocks(size_t first);
   // Sorts the bytes of the function that no instruction has.
   void CountRest(StaticFunction& function, size_t first) const;
   void CountUnreached(StaticFunction& function, uint64_t begin, uint64_t end) const;
   void FindWholes(const std::vector<uint32_t>& numbers);
 
+  std::span<const uint64_t> executed_;  // sorted
   CodeOutline outline_;
   CodeFlow flow_;
   std::unordered_set<uint64_t> resolved_;  // indirect jumps

@@ -2,9 +2,7 @@
 #include "flowback/replay/static_lines.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <string_view>
-#include <system_error>
 #include <unordered_map>
 
 namespace flowback {
@@ -33,7 +31,7 @@ class FileNumbers {
 
 bool Continues(const StaticLine& before, const StaticLine& line) {
   return before.end == line.begin && before.file == line.file && before.line == line.line &&
-         before.scope == line.scope;
+         before.scope == line.scope && before.is_statement == line.is_statement;
 }
 
 }  // namespace
@@ -56,7 +54,8 @@ StaticLines StaticLines::Of(const ObjectImage& image, const StaticCode& code, So
                           .file = numbers.Of(frame.file),
                           .line = frame.line,
                           .scope = place.scope,
-                          .is_inlined = frame.is_inlined};
+                          .is_inlined = frame.is_inlined,
+                          .is_statement = place.is_statement};
     if (!result.lines_.empty() && Continues(result.lines_.back(), line))
       result.lines_.back().end = end;
     else
@@ -69,28 +68,6 @@ const StaticLine* StaticLines::At(uint64_t address) const {
   const auto after = std::ranges::upper_bound(lines_, address, {}, &StaticLine::begin);
   if (after == lines_.begin() || address >= after[-1].end) return nullptr;
   return &after[-1];
-}
-
-std::vector<std::string> StaticLines::Problems(const ObjectImage& image) const {
-  constexpr size_t kMostNamed = 3;
-  std::error_code none;
-  const auto made = std::filesystem::last_write_time(image.file(), none);
-  std::vector<std::string> newer;
-  if (none) return newer;
-  size_t count = 0;
-  std::string named;
-  for (const std::string& file : files_) {
-    std::error_code error;
-    const auto changed = std::filesystem::last_write_time(file, error);
-    if (error || changed <= made) continue;
-    if (++count <= kMostNamed) named += (named.empty() ? "" : ", ") + file;
-  }
-  if (count == 0) return newer;
-  if (count > kMostNamed) named += " and " + std::to_string(count - kMostNamed) + " more";
-  newer.push_back(image.id().path + ": its source was changed after it was made (" + named +
-                  "): lines may show other text than what was compiled; build it anew, or look at "
-                  "the source as it was");
-  return newer;
 }
 
 }  // namespace flowback

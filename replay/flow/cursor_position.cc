@@ -116,6 +116,7 @@ void CursorPosition::Show() {
                   .mode = run.mode,
                   .in_transaction = run.in_transaction,
                   .branch = last ? run.branch : BranchFacts{},
+                  .cycles = last ? run.cycles : CycleMark{},
                   .space = run.space,
                   .stay = run.stay};
 }

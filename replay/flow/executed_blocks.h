@@ -29,6 +29,7 @@ class ExecutedBlocks {
     PerTable& of = Of(*batch.table);
     uint8_t* const executed = of.executed.data();
     for (const BlockStep step : batch.steps) executed[step.number()] = 1;
+    if (!counts_) return;
     for (; next_ < batch.steps.size(); next_ += kSample) {
       const uint32_t block = batch.steps[next_].number();
       Count(of, block, kSample * (*batch.table)[block].count);
@@ -42,6 +43,9 @@ class ExecutedBlocks {
     of.executed[block] = 1;
     Count(of, block, instructions);
   }
+
+  // Whether batches that come are counted; if not, they are marked only.
+  void set_counts(bool counts) { counts_ = counts; }
 
   // The lines of code that the stretch at hand has so far.
   const std::vector<Line>& Lines();
@@ -81,6 +85,7 @@ class ExecutedBlocks {
   std::vector<PerTable*> used_;  // in the stretch
   LineSet lines_;
   size_t next_ = 0;  // step of the batch that comes, which is counted
+  bool counts_ = true;
 };
 
 }  // namespace flowback

@@ -27,8 +27,11 @@ unsigned StepsToTime(FlowReader& reader, uint64_t stop, uint64_t size,
 }
 
 // A stretch has as many segments as it takes until its filter has no more than this part of its
-// bytes, or kMostSegments; then the filter gets fewer bits.
+// bytes, or kMostSegments; then the filter gets fewer bits. It has kLeastSegments at least (but at
+// the stream's end): which code executed is asked once for each stretch, and the answer takes time
+// for each different path through the code.
 constexpr uint64_t kFilterPart = 256;
+constexpr size_t kLeastSegments = 8;
 constexpr size_t kMostSegments = 16;
 // Of a stretch's hottest blocks so many are kept.
 constexpr size_t kHot = 16;
@@ -177,11 +180,9 @@ IndexBuilder::Untold IndexBuilder::Add(const DecodeInput& input, FlowReader& rea
     counter.Take(number, stream.shares);
     ++stretch_segments_;
     stretch_bytes_ += reader.offset() - begin;
-    const size_t words = LineFilter::WordsFor(blocks_.Lines().size());
-    if (words * sizeof(uint64_t) * kFilterPart <= stretch_bytes_ ||
-        stretch_segments_ == kMostSegments)
-      EndStretch(stream);
+    EndStretchIfLong(reader, stream);
   }
+  TakeUses(reader);
   if (stretch_segments_ != 0) EndStretch(stream);
   stream.states.shrink_to_fit();
   return untold;
@@ -202,13 +203,22 @@ void IndexBuilder::ReadNext(const DecodeInput& input, FlowReader& reader,
   counter.TakeExecuted();
   finish();
   if (!reader.is_whole() || !counter.TakeExecuted()) {
+    TakeUses(reader);  // executed they were
     reader.Return(begin);
     counter.Clear();
     in_full_ = kInFull;
-    return finish();
+    blocks_.set_counts(false);
+    finish();
+    return blocks_.set_counts(true);
   }
   ++gone_over_;
-  for (const Use& use : uses_) blocks_.Add(*use.table, use.block, use.instructions);
+}
+
+// Of all that was gone over since the last time.
+void IndexBuilder::TakeUses(FlowReader& reader) {
+  reader.TakeUses([this](const BlockTable& table, uint32_t block, uint64_t instructions) {
+    blocks_.Add(table, block, instructions);
+  });
 }
 
 // All but the segment's last part. False: it must be read in full, from where the reader stands.
@@ -226,13 +236,18 @@ bool IndexBuilder::GoOver(const DecodeInput& input, FlowReader& reader, uint64_t
   for (uint64_t step = 1; step <= kBeginSteps && !counter.knows_begin(); ++step)
     reader.ReadTo(begin + step * part, counter);
   if (!counter.knows_begin()) return false;
-  uses_.clear();
-  const auto instructions = reader.ReadOver(
-      stop - part, counter, [&](const BlockTable& table, uint32_t block, uint64_t executed) {
-        uses_.push_back({&table, block, executed});
-      });
+  const auto instructions = reader.ReadOver(stop - part, counter);
   if (instructions) counter.Add(*instructions);
   return instructions.has_value();
+}
+
+// Nor is it asked while the stretch has fewer bytes than the last one needed.
+void IndexBuilder::EndStretchIfLong(FlowReader& reader, IndexContent::Stream& stream) {
+  const bool most = stretch_segments_ == kMostSegments;
+  if (!most && (stretch_segments_ < kLeastSegments || stretch_bytes_ < needed_bytes_)) return;
+  TakeUses(reader);
+  needed_bytes_ = LineFilter::WordsFor(blocks_.Lines().size()) * sizeof(uint64_t) * kFilterPart;
+  if (most || stretch_bytes_ >= needed_bytes_) EndStretch(stream);
 }
 
 void IndexBuilder::EndStretch(IndexContent::Stream& stream) {

@@ -50,20 +50,14 @@ class IndexBuilder {
   void ReadNext(const DecodeInput& input, FlowReader& reader, const FlowReader::State& begin,
                 ShareCounter& counter, IndexContent::Segment& segment);
   bool GoOver(const DecodeInput& input, FlowReader& reader, uint64_t stop, ShareCounter& counter);
+  void TakeUses(FlowReader& reader);
+  void EndStretchIfLong(FlowReader& reader, IndexContent::Stream& stream);
   void EndStretch(IndexContent::Stream& stream);
-
-  // Instructions that executed in a block.
-  struct Use {
-    const BlockTable* table = nullptr;
-    uint32_t block = 0;
-    uint64_t instructions = 0;
-  };
 
   const uint64_t segment_bytes_;
   const bool goes_over_;
   size_t gone_over_ = 0;
-  unsigned in_full_ = 0;   // so many segments that come are read in full
-  std::vector<Use> uses_;  // in what was gone over of the segment at hand
+  unsigned in_full_ = 0;  // so many segments that come are read in full
   IndexContent content_;
   ExecutedBlocks blocks_;
   // The hottest of each stretch, in the order of IndexContent::Stream::hot; streams one behind the
@@ -71,6 +65,7 @@ class IndexBuilder {
   std::vector<ExecutedBlocks::Entry> hot_;
   uint64_t stretch_bytes_ = 0;  // of the stretch at hand
   size_t stretch_segments_ = 0;
+  uint64_t needed_bytes_ = 0;  // it has, or the one before had, too many lines for fewer
 };
 
 }  // namespace flowback

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "replay/flow/index_key.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -10,13 +8,10 @@
 #include "base/hex.h"
 #include "base/number_bytes.h"
 #include "decode/code/disk_cache.h"
+#include "decode/code/file_numbers.h"
 
 namespace flowback {
 namespace {
-
-constexpr uint64_t kWhole = uint64_t{8} << 20;
-constexpr uint64_t kSample = 4096;
-constexpr uint64_t kSamples = 128;
 
 class KeyMaker {
  public:
@@ -24,29 +19,11 @@ class KeyMaker {
   void Text(const std::string& text) {
     numbers_.Block({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
   }
-  void Content(Bytes bytes) {
-    numbers_.Number(bytes.size());
-    if (bytes.size() <= kWhole) return numbers_.Word(ContentHash(bytes));
-    uint64_t hash = 0;
-    for (uint64_t i = 0; i < kSamples; ++i)
-      hash =
-          ContentHash(Slice(bytes, (bytes.size() - kSample) / (kSamples - 1) * i, kSample), hash);
-    numbers_.Word(ContentHash(bytes.last(kSample), hash));
-  }
-  // False: it is no file that could be found again.
-  bool File(const std::string& path) {
-    struct stat info{};
-    if (stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return false;
-    numbers_.Number(static_cast<uint64_t>(info.st_size));
-    numbers_.Number(static_cast<uint64_t>(info.st_mtim.tv_sec));
-    numbers_.Number(static_cast<uint64_t>(info.st_mtim.tv_nsec));
-    return true;
-  }
   bool Files(const std::vector<std::shared_ptr<const MappedFile>>& files) {
     numbers_.Number(files.size());
     for (const auto& file : files) {
-      if (!File(file->path())) return false;
-      Content(file->bytes());
+      if (!PutFile(numbers_, file->path())) return false;
+      PutContent(numbers_, file->bytes());
     }
     return true;
   }

@@ -10,7 +10,8 @@
 //
 // A worker whose job is not the first one waits when `in_flight` segments are there already; that
 // of the first one goes on, a little ahead of the calling thread. So it always comes to more flow,
-// and memory is that of so many.
+// and memory is that of so many. A long job is always a worker's: then decoding it and what the
+// consumer makes of it go on side by side.
 #include "flowback/replay/player.h"
 
 #include <algorithm>
@@ -26,12 +27,15 @@
 #include "base/threads.h"
 #include "flowback/model/flow_segment.h"
 #include "replay/flow/play_teller.h"
+#include "replay/flow/table_mirror.h"
 
 namespace flowback {
 namespace {
 
 constexpr size_t kSegmentItems = 4096;
-constexpr size_t kAheadOfPlay = 2;  // segments of the job that is being played
+constexpr size_t kAheadOfPlay = 2;   // segments of the job that is being played
+constexpr size_t kStepsOfItem = 16;  // as many steps of batches weigh as much as an item
+constexpr uint64_t kLongJob = uint64_t{1} << 18;  // bytes of trace
 
 // One thread's flow of a stay.
 struct StayJob {
@@ -39,6 +43,8 @@ struct StayJob {
   size_t thread = 0;  // its number
   bool begins_thread = false;
   bool ends_thread = false;
+
+  bool IsLong() const { return piece->end - piece->begin >= kLongJob; }
 };
 
 std::vector<StayJob> JobsOf(const std::vector<const ThreadFlow*>& threads) {
@@ -54,9 +60,16 @@ std::vector<StayJob> JobsOf(const std::vector<const ThreadFlow*>& threads) {
   return jobs;
 }
 
+// A segment, and blocks that its batches have and those before it had not.
+struct HandedSegment {
+  FlowSegment flow;
+  std::vector<NewBlocks> blocks;
+  size_t steps = 0;  // of its batches
+};
+
 // What a worker gives the calling thread.
 struct Handed {
-  std::deque<std::unique_ptr<FlowSegment>> segments;
+  std::deque<std::unique_ptr<HandedSegment>> segments;
   bool ended = false;  // nothing more comes
   Status status;
 };
@@ -77,15 +90,16 @@ class ParallelPlay {
   ParallelPlay& operator=(const ParallelPlay&) = delete;
 
   // One thread for each decoder but the last one, which is the calling thread's.
-  void Start(std::vector<std::unique_ptr<Decoder>>& decoders) {
-    StartThreads(workers_, decoders.size() - 1, [&](size_t i) { Work(*decoders[i]); });
+  void Start(std::vector<std::unique_ptr<Decoder>>& decoders, std::deque<TableMirror>& mirrors) {
+    StartThreads(workers_, decoders.size() - 1, [&](size_t i) { Work(*decoders[i], mirrors[i]); });
   }
 
   // Plays the job's flow. REQUIRES: all jobs before it have been played.
   Status Play(size_t job, Decoder& decoder, ExecutionConsumer& consumer) {
     if (!IsTaken(job)) return decode_(*jobs_[job].piece, decoder, consumer);
-    while (std::unique_ptr<FlowSegment> segment = Next(job)) {
-      segment->Play(consumer);
+    while (std::unique_ptr<HandedSegment> segment = Next(job)) {
+      for (const NewBlocks& blocks : segment->blocks) blocks.Add();
+      segment->flow.Play(consumer);
       if (consumer.Done()) return {};
       const std::scoped_lock lock(mutex_);
       free_.push_back(std::move(segment));
@@ -95,12 +109,22 @@ class ParallelPlay {
   }
 
  private:
-  // Keeps what is decoded, block run by block run: a batch points into what the decoder goes on
-  // writing.
+  // Keeps what is decoded. A batch's table is what the decoder goes on writing: so it gets the
+  // table's copy.
   class Recorder final : public ExecutionConsumer {
    public:
-    Recorder(ParallelPlay& play, size_t job) : play_(play), job_(job) { Begin(); }
+    Recorder(ParallelPlay& play, size_t job, TableMirror& mirror)
+        : play_(play), job_(job), mirror_(mirror) {
+      Begin();
+    }
 
+    void OnBlocks(const BlockBatch& batch) override {
+      BlockBatch copy = batch;
+      copy.table = mirror_.CopyOf(*batch.table, segment_->blocks);
+      segment_->steps += batch.steps.size();
+      recorder_->OnBlocks(copy);
+      MaybeHand();
+    }
     void OnBlock(const BlockRun& run) override {
       recorder_->OnBlock(run);
       MaybeHand();
@@ -119,16 +143,16 @@ class ParallelPlay {
     }
     bool Done() const override { return stopped_; }
     void Finish() {
-      if (!segment_->empty()) Hand();
+      if (!segment_->flow.empty()) Hand();
     }
 
    private:
     void Begin() {
       segment_ = play_.NewSegment();
-      recorder_.emplace(*segment_);
+      recorder_.emplace(segment_->flow);
     }
     void MaybeHand() {
-      if (segment_->size() < play_.segment_items_) return;
+      if (segment_->flow.size() + segment_->steps / kStepsOfItem < play_.segment_items_) return;
       Hand();
       Begin();
     }
@@ -136,17 +160,18 @@ class ParallelPlay {
 
     ParallelPlay& play_;
     const size_t job_;
-    std::unique_ptr<FlowSegment> segment_;
+    TableMirror& mirror_;
+    std::unique_ptr<HandedSegment> segment_;
     std::optional<SegmentRecorder> recorder_;
     bool stopped_ = false;
   };
 
-  void Work(Decoder& decoder) {
+  void Work(Decoder& decoder, TableMirror& mirror) {
     try {
       for (;;) {
         const size_t job = TakeJob();
         if (job == jobs_.size()) return;
-        Recorder recorder(*this, job);
+        Recorder recorder(*this, job, mirror);
         Status status = decode_(*jobs_[job].piece, decoder, recorder);
         recorder.Finish();
         const std::scoped_lock lock(mutex_);
@@ -161,9 +186,13 @@ class ParallelPlay {
   }
   // Whether a worker has it; else nobody will.
   bool IsTaken(size_t job) {
-    const std::scoped_lock lock(mutex_);
+    std::unique_lock lock(mutex_);
     playing_ = job;
     changed_.notify_all();
+    // Nothing is in a worker's way to it: all before it has been played.
+    if (jobs_[job].IsLong() && !workers_.empty())
+      changed_.wait(lock, [&] { return stopped_ || next_ > job; });
+    if (failure_) std::rethrow_exception(failure_);
     if (next_ > job) return true;
     next_ = job + 1;
     return false;
@@ -177,19 +206,22 @@ class ParallelPlay {
     });
     if (stopped_ || next_ >= jobs_.size()) return jobs_.size();
     handed_.try_emplace(next_);
+    changed_.notify_all();
     return next_++;
   }
   bool HasRoom() const { return waiting_ < in_flight_; }
-  std::unique_ptr<FlowSegment> NewSegment() {
+  std::unique_ptr<HandedSegment> NewSegment() {
     const std::scoped_lock lock(mutex_);
-    if (free_.empty()) return std::make_unique<FlowSegment>();
-    std::unique_ptr<FlowSegment> segment = std::move(free_.back());
+    if (free_.empty()) return std::make_unique<HandedSegment>();
+    std::unique_ptr<HandedSegment> segment = std::move(free_.back());
     free_.pop_back();
-    segment->Clear();
+    segment->flow.Clear();
+    segment->blocks.clear();
+    segment->steps = 0;
     return segment;
   }
   // False: nothing more is wanted.
-  bool Hand(size_t job, std::unique_ptr<FlowSegment> segment) {
+  bool Hand(size_t job, std::unique_ptr<HandedSegment> segment) {
     std::unique_lock lock(mutex_);
     Handed& handed = handed_.at(job);
     changed_.wait(lock, [&] {
@@ -202,13 +234,13 @@ class ParallelPlay {
     return true;
   }
   // Null: the job has been played.
-  std::unique_ptr<FlowSegment> Next(size_t job) {
+  std::unique_ptr<HandedSegment> Next(size_t job) {
     std::unique_lock lock(mutex_);
     Handed& handed = handed_.at(job);
     changed_.wait(lock, [&] { return failure_ || !handed.segments.empty() || handed.ended; });
     if (failure_) std::rethrow_exception(failure_);
     if (handed.segments.empty()) return nullptr;
-    std::unique_ptr<FlowSegment> segment = std::move(handed.segments.front());
+    std::unique_ptr<HandedSegment> segment = std::move(handed.segments.front());
     handed.segments.pop_front();
     --waiting_;
     changed_.notify_all();
@@ -229,7 +261,7 @@ class ParallelPlay {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<size_t, Handed> handed_;  // of jobs that workers have
-  std::vector<std::unique_ptr<FlowSegment>> free_;
+  std::vector<std::unique_ptr<HandedSegment>> free_;
   size_t playing_ = 0;
   size_t next_ = 0;     // job to be taken
   size_t waiting_ = 0;  // segments, of all jobs
@@ -252,7 +284,7 @@ class Player::Impl {
   Status Play(const std::vector<const ThreadFlow*>& threads, PlayConsumer& consumer);
 
  private:
-  Status MakeDecoders(size_t jobs);
+  Status MakeDecoders(const std::vector<StayJob>& jobs);
   Status Decode(const FlowPiece& piece, Decoder& decoder, ExecutionConsumer& consumer) const;
   size_t in_flight() const {
     return options_.in_flight != 0 ? options_.in_flight : 2 * size_t{options_.threads};
@@ -266,18 +298,20 @@ class Player::Impl {
   const MakeDecoder make_decoder_;
   const PlayOptions options_;
   std::vector<std::unique_ptr<Decoder>> decoders_;  // the last one is the calling thread's
+  std::deque<TableMirror> mirrors_;                 // of each
 };
 
 Status Player::Impl::Play(const std::vector<const ThreadFlow*>& threads, PlayConsumer& consumer) {
   const std::vector<StayJob> jobs = JobsOf(threads);
-  if (Status status = MakeDecoders(jobs.size()); !status) return status;
+  if (Status status = MakeDecoders(jobs); !status) return status;
   ParallelPlay play(
       jobs,
       [this](const FlowPiece& piece, Decoder& decoder, ExecutionConsumer& to) {
         return Decode(piece, decoder, to);
       },
       in_flight(), segment_items());
-  play.Start(decoders_);
+  for (TableMirror& mirror : mirrors_) mirror.Restart();
+  play.Start(decoders_, mirrors_);
   PlayTeller teller(consumer, options_.clock);
   for (size_t i = 0; i < jobs.size(); ++i) {
     const StayJob& job = jobs[i];
@@ -295,12 +329,14 @@ Status Player::Impl::Play(const std::vector<const ThreadFlow*>& threads, PlayCon
 }
 
 // As many as can be used.
-Status Player::Impl::MakeDecoders(size_t jobs) {
-  const size_t most = std::min<size_t>(options_.threads, jobs);
+Status Player::Impl::MakeDecoders(const std::vector<StayJob>& jobs) {
+  const bool has_long = std::ranges::any_of(jobs, &StayJob::IsLong);
+  const size_t most = std::min<size_t>(options_.threads, jobs.size() + (has_long ? 1 : 0));
   while (decoders_.empty() || decoders_.size() < most) {
     Result<std::unique_ptr<Decoder>> decoder = make_decoder_();
     if (!decoder) return Fail(decoder.error());
     decoders_.push_back(*std::move(decoder));
+    mirrors_.emplace_back();
   }
   return {};
 }

@@ -82,6 +82,11 @@ std::string EndOf(pid_t process) {
 
 }  // namespace
 
+std::string DwarfClient::Program() {
+  std::string problem;
+  return FindProgram(problem);
+}
+
 std::unique_ptr<DwarfClient> DwarfClient::Open(const DwarfRequest& request, std::string& problem) {
   std::unique_ptr<DwarfClient> client(new DwarfClient);
   if (!client->Start(problem)) return nullptr;
@@ -190,11 +195,7 @@ UnitInfo DwarfClient::ReadUnit(uint32_t number) {
   UnitInfo info;
   if (!Ask(writer.bytes(), reply)) return info;
   WireReader reader(reply);
-  reader.Get(info.files);
-  reader.Get(info.names);
-  reader.Get(info.rows);
-  reader.Get(info.subroutines);
-  reader.Get(info.ranges);
+  reader.Get(info);
   reader.Get(problems_);
   return reader.complete() ? info : UnitInfo();
 }

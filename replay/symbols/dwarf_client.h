@@ -18,6 +18,8 @@ namespace flowback::symbols {
 // Owns the reader's process, which ends with it. Not thread-safe.
 class DwarfClient {
  public:
+  // The reader's program; empty when it is not installed.
+  static std::string Program();
   // Null, with a sentence in `problem`, when the reader is not installed or finds no DWARF that it
   // can read.
   static std::unique_ptr<DwarfClient> Open(const DwarfRequest& request, std::string& problem);

@@ -25,9 +25,10 @@ struct UnitRange {
 struct LineRow {
   uint64_t begin = 0;
   uint64_t end = 0;
-  uint32_t file = kNone;  // index in UnitInfo::files
-  uint32_t line = 0;      // 0: the compiler says that no line made this code
-  uint32_t column = 0;    // 0: not told
+  uint32_t file = kNone;     // index in UnitInfo::files
+  uint32_t line = 0;         // 0: the compiler says that no line made this code
+  uint32_t column = 0;       // 0: not told
+  bool is_statement = true;  // false: code of the line that the compiler moved among others
 };
 
 struct SourceFileInfo {
@@ -57,6 +58,7 @@ struct UnitInfo {
   std::vector<LineRow> rows;       // in no order; may overlap in damaged files
   std::vector<Subroutine> subroutines;
   std::vector<SubroutineRange> ranges;  // likewise
+  bool is_split = false;                // a part of it is in another file, or would be
 };
 
 struct DwarfRequest {

@@ -22,7 +22,7 @@ enum class DwarfCommand : uint8_t {
 };
 
 // The version of this exchange, the reader program's only argument.
-constexpr char kDwarfVersion[] = "flowback-dwarf-1";
+constexpr char kDwarfVersion[] = "flowback-dwarf-2";
 // Of a message; what is larger comes from a reader that went astray, or from a file made so that
 // each of its bytes becomes many: a row of a line table is 24 bytes, and takes one in the file.
 constexpr uint64_t kFreeDwarfMessage = uint64_t{64} << 20;
@@ -35,10 +35,11 @@ class WireWriter {
   void Put(const T& value) {
     bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
   }
-  void Put(const std::string& text) {
+  void Put(std::string_view text) {
     Put<uint64_t>(text.size());
     bytes_ += text;
   }
+  void Put(const std::string& text) { Put(std::string_view(text)); }
   template <class T>
   void Put(const std::vector<T>& values) {
     Put<uint64_t>(values.size());
@@ -48,6 +49,14 @@ class WireWriter {
     Put(file.path);
     Put(file.md5.has_value());
     if (file.md5) Put(*file.md5);
+  }
+  void Put(const UnitInfo& info) {
+    Put(info.files);
+    Put(info.names);
+    Put(info.rows);
+    Put(info.subroutines);
+    Put(info.ranges);
+    Put(info.is_split);
   }
   const std::string& bytes() const { return bytes_; }
 
@@ -67,12 +76,14 @@ class WireReader {
     std::memcpy(&value, rest_.data(), sizeof value);
     rest_.remove_prefix(sizeof value);
   }
-  void Get(std::string& text) {
+  // Valid as long as the message.
+  void Get(std::string_view& text) {
     const uint64_t size = Get<uint64_t>();
     if (size > rest_.size()) return Fail();
     text = rest_.substr(0, size);
     rest_.remove_prefix(size);
   }
+  void Get(std::string& text) { text = Get<std::string_view>(); }
   template <class T>
   void Get(std::vector<T>& values) {
     // Each value takes a byte at least, so that a wild count ends at the message's end.
@@ -85,6 +96,14 @@ class WireReader {
     Get(file.path);
     if (!Get<bool>()) return;
     Get(file.md5.emplace());
+  }
+  void Get(UnitInfo& info) {
+    Get(info.files);
+    Get(info.names);
+    Get(info.rows);
+    Get(info.subroutines);
+    Get(info.ranges);
+    Get(info.is_split);
   }
   template <class T>
   T Get() {

@@ -79,6 +79,7 @@ std::vector<LineRange> LineRangesOf(const UnitInfo& unit) {
         line_range.file = source.file;
         line_range.line = source.line;
         line_range.column = source.column;
+        line_range.is_statement = source.is_statement;
       }
     }
     if (subroutine != subroutines.end()) {

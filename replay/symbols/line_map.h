@@ -32,6 +32,7 @@ struct LineRange {
   uint32_t line = 0;
   uint32_t column = 0;
   uint32_t subroutine = kNone;
+  bool is_statement = true;
 };
 
 // Sorted and disjoint. Code that has neither a line nor a subroutine is left out.

@@ -52,7 +52,8 @@ SourceFile::SourceFile(const std::string& path, const ImageSearch& search)
   request.program_path = OriginOf(path);
   request.folders = search.debug_dirs;
   if (!search.symfs.empty()) request.folders.push_back(search.symfs);
-  dwarf_ = DwarfClient::Open(request, problem_);
+  dwarf_ = KeptDwarf::Open(std::move(request), file,
+                           {.folder = search.cache, .most_bytes = search.cache_bytes}, problem_);
   if (dwarf_ == nullptr) return;
   std::vector<OwnedRange> units;
   for (const UnitRange& range : dwarf_->units())
@@ -123,6 +124,7 @@ SourcePlace SourceFile::Find(uint64_t file_offset) {
   place.begin = std::max(line_range.begin, range->begin) + to_offset;
   place.end = std::min(line_range.end, range->end) + to_offset;
   place.frames = FramesOf(unit, number - 1);
+  place.is_statement = line_range.is_statement;
   place.scope = unit.first_scope + (line_range.subroutine == kNone ? 0 : line_range.subroutine + 1);
   return place;
 }
@@ -137,12 +139,17 @@ bool SourceFile::HasMd5(const std::string& source, const std::array<uint8_t, 16>
   return dwarf_ != nullptr && dwarf_->HasMd5(source, md5);
 }
 
+void SourceFile::Keep() {
+  if (dwarf_ != nullptr) dwarf_->Keep();
+}
+
 std::string SourceFile::Problem() const {
   if (!problem_.empty()) return path_ + ": debug information: " + problem_;
-  if (dwarf_ == nullptr || dwarf_->problems().empty()) return {};
+  const std::vector<std::string> problems =
+      dwarf_ == nullptr ? std::vector<std::string>() : dwarf_->problems();
+  if (problems.empty()) return {};
   std::string text = path_ + ": damaged or incomplete debug information:";
-  for (const std::string& problem : dwarf_->problems())
-    text += (text.back() == ':' ? " " : "; ") + problem;
+  for (const std::string& problem : problems) text += (text.back() == ':' ? " " : "; ") + problem;
   return text;
 }
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "flowback/replay/source_lines.h"
-#include "replay/symbols/dwarf_client.h"
+#include "replay/symbols/kept_dwarf.h"
 #include "replay/symbols/line_map.h"
 #include "replay/symbols/symbol_file.h"
 
@@ -26,6 +26,9 @@ class SourceFile {
   // The checksum of a source file of the units read so far; empty when none is recorded.
   std::optional<std::array<uint8_t, 16>> Md5Of(std::string_view source) const;
   bool HasMd5(const std::string& source, const std::array<uint8_t, 16>& md5);
+
+  // Keeps what was read in ImageSearch::cache. Call it when nobody waits.
+  void Keep();
 
   // A sentence about what can't be read; empty: all well so far.
   std::string Problem() const;
@@ -44,7 +47,7 @@ class SourceFile {
 
   std::string path_;
   std::unique_ptr<SymbolFile> elf_;
-  std::unique_ptr<DwarfClient> dwarf_;
+  std::unique_ptr<KeptDwarf> dwarf_;
   std::string problem_;
   std::vector<OwnedRange> units_;  // addresses as linked
   std::unordered_map<uint32_t, std::unique_ptr<Unit>> read_;

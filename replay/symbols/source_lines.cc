@@ -119,6 +119,11 @@ std::string_view SourceLines::Text(std::string_view file, uint32_t line) {
   return entry->second.Line(line);
 }
 
+void SourceLines::Keep() const {
+  const std::scoped_lock lock(files_->mutex);
+  for (const auto& [path, entry] : files_->by_path) entry.lines->Keep();
+}
+
 std::vector<std::string> SourceLines::Problems() const {
   const std::scoped_lock lock(files_->mutex);
   std::vector<std::string> problems;

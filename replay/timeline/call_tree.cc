@@ -18,6 +18,44 @@
 #include "base/saturated.h"
 
 namespace flowback {
+namespace {
+
+// `to`'s limits are sums that have not been limited yet.
+void AddInner(const CycleShare& inner, CycleShare& to) {
+  to.instructions += inner.instructions;
+  to.likely += inner.likely;
+  to.lo += inner.lo;
+  AddSaturated(to.hi, inner.hi);
+  to.untold += inner.untold;
+}
+
+// What `counts` says of a node, but for what it called.
+void SetCycles(const CycleCounts& counts, CallSums& sums) {
+  const uint64_t untold = sums.self_instructions - std::min(sums.self_instructions, counts.bounded);
+  sums.self_cycles = {.instructions = counts.measured,
+                      .likely = counts.likely,
+                      .lo = counts.own_lo,
+                      .hi = counts.own_hi,
+                      .untold = untold};
+  sums.cycles = {.instructions = counts.measured,
+                 .likely = counts.likely,
+                 .lo = counts.enclosed,
+                 .hi = counts.enclosed + counts.enclosed_hi,
+                 .untold = untold};
+}
+
+}  // namespace
+
+void CycleCounts::Add(const CycleCounts& other) {
+  likely += other.likely;
+  measured += other.measured;
+  bounded += other.bounded;
+  own_lo += other.own_lo;
+  own_hi += other.own_hi;
+  enclosed += other.enclosed;
+  enclosed_hi += other.enclosed_hi;
+  around_hi += other.around_hi;
+}
 
 void NodeCounts::Add(const NodeCounts& other) {
   count += other.count;
@@ -27,6 +65,7 @@ void NodeCounts::Add(const NodeCounts& other) {
   AddSaturated(self.hi, other.self.hi);
   for (size_t i = 0; i < own.size(); ++i) own[i] += other.own[i];
   instructions += other.instructions;
+  cycles.Add(other.cycles);
   durations.Add(other.durations);
 }
 
@@ -67,6 +106,8 @@ uint32_t CallTree::PutUnder(uint32_t root, uint32_t function) {
   children_.emplace(KeyOf(above, function), root);
   // What was in no call stays so.
   std::swap(nodes_[above].counts, nodes_[root].counts);
+  nodes_[root].counts.cycles.around_hi +=
+      nodes_[above].counts.cycles.enclosed + nodes_[above].counts.cycles.enclosed_hi;
   return above;
 }
 
@@ -76,12 +117,13 @@ void CallTree::Forget(uint32_t node) {
   free_.push_back(node);
 }
 
-void CallTree::Merge(uint32_t from, uint32_t to) {
+void CallTree::Merge(uint32_t from, uint32_t to, const Moved& moved) {
   std::vector<std::pair<uint32_t, uint32_t>> work{{from, to}};
   while (!work.empty()) {
     const auto [source, target] = work.back();
     work.pop_back();
     nodes_[target].counts.Add(nodes_[source].counts);
+    if (moved) moved(source, target);
     for (uint32_t child = nodes_[source].first_child; child != kNone; child = nodes_[child].next)
       work.emplace_back(child, Child(target, nodes_[child].function, true));
     // Its children are looked at later: they keep what they know of themselves.
@@ -93,6 +135,7 @@ void CallTree::Merge(uint32_t from, uint32_t to) {
 }
 
 std::vector<CallPath> CallTree::Paths(uint64_t most_hi) const {
+  std::vector<uint64_t> around;  // CycleCounts::around_hi of each path
   std::vector<CallPath> paths;
   struct Work {
     uint32_t node;
@@ -119,6 +162,8 @@ std::vector<CallPath> CallTree::Paths(uint64_t most_hi) const {
     for (const uint64_t time : sums.own) sums.total += time;
     sums.self_instructions = sums.instructions = node.counts.instructions;
     sums.durations = node.counts.durations.Take();
+    SetCycles(node.counts.cycles, sums);
+    around.push_back(node.counts.cycles.around_hi);
     for (uint32_t child = node.first_child; child != kNone; child = nodes_[child].next)
       work.push_back({child, number, at.depth + 1});
   }
@@ -127,7 +172,9 @@ std::vector<CallPath> CallTree::Paths(uint64_t most_hi) const {
     parent.executing += paths[i].sums.executing;
     parent.total += paths[i].sums.total;
     parent.instructions += paths[i].sums.instructions;
+    AddInner(paths[i].sums.cycles, parent.cycles);
   }
+  for (size_t i = 0; i < paths.size(); ++i) AddSaturated(paths[i].sums.cycles.hi, around[i]);
   return paths;
 }
 
@@ -162,10 +209,12 @@ std::vector<CallSums> SumsByFunction(const std::vector<CallPath>& paths, size_t 
     AddSaturated(sums.self.hi, path.sums.self.hi);
     for (size_t i = 0; i < sums.own.size(); ++i) sums.own[i] += path.sums.own[i];
     sums.self_instructions += path.sums.self_instructions;
+    AddInner(path.sums.self_cycles, sums.self_cycles);
     if (on_path[path.function]++ != 0) continue;
     sums.total += path.sums.total;
     sums.executing += path.sums.executing;
     sums.instructions += path.sums.instructions;
+    AddInner(path.sums.cycles, sums.cycles);
   }
   return all;
 }

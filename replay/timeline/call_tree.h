@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <unordered_map>
 #include <vector>
@@ -13,6 +14,20 @@
 
 namespace flowback {
 
+// Cycles as CycleShares counts them.
+struct CycleCounts {
+  uint64_t likely = 0;    // own
+  uint64_t measured = 0;  // own instructions of those
+  uint64_t bounded = 0;   // own instructions whose cycles are told, or their limit is
+  uint64_t own_lo = 0;
+  uint64_t own_hi = 0;
+  uint64_t enclosed = 0;     // of this call and what it called: surely,
+  uint64_t enclosed_hi = 0;  // or at most
+  uint64_t around_hi = 0;  // at most, beside what is enclosed; its callers' own are enclosed there
+
+  void Add(const CycleCounts& other);
+};
+
 // What a node counts by itself.
 struct NodeCounts {
   uint64_t count = 0;
@@ -20,6 +35,7 @@ struct NodeCounts {
   TimeShare self;
   ClassTimes own{};
   uint64_t instructions = 0;
+  CycleCounts cycles;
   DurationCounts durations;
 
   void Add(const NodeCounts& other);
@@ -38,8 +54,10 @@ class CallTree {
   // Everything under `root` happened in a call of the function, which makes that root's place;
   // returns the new root.
   uint32_t PutUnder(uint32_t root, uint32_t function);
-  // Adds what is under `from`, a root, to `to`, and forgets it.
-  void Merge(uint32_t from, uint32_t to);
+  // Adds what is under `from`, a root, to `to`, and forgets it. `moved` hears which node each
+  // became.
+  using Moved = std::function<void(uint32_t from, uint32_t to)>;
+  void Merge(uint32_t from, uint32_t to, const Moved& moved = {});
   uint32_t ParentOf(uint32_t node) const { return nodes_[node].parent; }
   NodeCounts& Of(uint32_t node) { return nodes_[node].counts; }
   size_t size() const { return nodes_.size() - free_.size(); }

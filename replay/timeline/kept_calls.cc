@@ -13,10 +13,10 @@ bool TimelineCall::IsWhole() const {
 }
 
 void KeptCalls::Add(const TimelineCall& call) {
-  const auto rank = [](const TimelineCall& one) {
-    return std::pair(one.IsWhole(), one.duration());
-  };
-  if (!longest_ || rank(call) > rank(*longest_)) longest_ = call;
+  if (IsLongest(call.IsWhole(), call.duration())) {
+    longest_ = call;
+    longest_whole_ = call.IsWhole();
+  }
   if (call.duration() < shortest_) {
     ++left_out_;
     return;

@@ -19,6 +19,12 @@ class KeptCalls {
 
   // `segment`, in which callers may be found out yet: each one moves those before it a level in.
   void Add(const TimelineCall& call);
+  // Adds one of which no more is known than that, and how long it was, where that is enough.
+  bool LeaveOut(bool whole, uint64_t duration) {
+    const bool out = duration < shortest_ && !IsLongest(whole, duration);
+    left_out_ += out ? 1 : 0;
+    return out;
+  }
   // A caller was found outside of all calls so far since EndSegment.
   void MoveIn();
   void EndSegment();
@@ -32,6 +38,11 @@ class KeptCalls {
   };
 
   void LetGo();
+  // Those that are whole count as longer than all others.
+  bool IsLongest(bool whole, uint64_t duration) const {
+    if (!longest_ || whole != longest_whole_) return !longest_ || whole;
+    return duration > longest_->duration();
+  }
 
   size_t most_;
   std::vector<Kept> kept_;
@@ -40,6 +51,7 @@ class KeptCalls {
   uint64_t shortest_ = 0;
   uint64_t left_out_ = 0;
   std::optional<TimelineCall> longest_;
+  bool longest_whole_ = false;
 };
 
 }  // namespace flowback

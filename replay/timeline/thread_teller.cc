@@ -170,7 +170,43 @@ void ThreadTeller::ChargePiece(const ClassSpan& span, const TimePoint& from, con
   counts.self.hi += std::max(b.hi - std::min(b.hi, a.lo), end - begin);
 }
 
+void ThreadTeller::OnBlock(const BlockRun& run) {
+  if (run.cycles.any()) NoteCycles(stack_.instructions() + run.lengths.size(), run.cycles, run.tsc);
+  stack_.OnBlock(run);
+  GiveCycles();
+}
+
+void ThreadTeller::OnBlocks(const BlockBatch& batch) {
+  const uint64_t before = stack_.instructions();
+  for (const TimedPart& part : batch.times)
+    if (part.cycles.any()) NoteCycles(before + part.end, part.cycles, part.LastAt(part.end));
+  stack_.OnBlocks(batch);
+  GiveCycles();
+}
+
+void ThreadTeller::OnEvent(const TraceEvent& event) {
+  if (event.cycles.any()) NoteCycles(stack_.instructions(), event.cycles, event.tsc);
+  stack_.OnEvent(event);
+}
+
+void ThreadTeller::NoteCycles(uint64_t behind, CycleMark mark, uint64_t tsc) {
+  const bool counts = account_ == nullptr || plan_.options.span.Contains(plan_.unit.At(tsc));
+  cycles_.Note(behind, mark, counts);
+}
+
+// Where no call begins or ends for long, so that no more marks wait. What executed in a call that
+// is not told of yet waits for it.
+void ThreadTeller::GiveCycles() {
+  constexpr size_t kMany = 4096;
+  if (cycles_.waiting() < kMany) return;
+  const std::vector<Call>& calls = stack_.calls();
+  const bool all_told = calls.size() <= on_.frames.size();
+  cycles_.Give(all_told ? stack_.instructions() : calls.back().instructions_before, current_,
+               current_depth_);
+}
+
 void ThreadTeller::ChargeInstructions(uint64_t until, uint32_t node) {
+  if (cycles_.active()) cycles_.Give(until, node, current_depth_);
   if (until <= instructions_) return;
   if (plan_.options.span.Contains(cursor_.time) || account_ == nullptr)
     tree_.Of(node).instructions += until - instructions_;
@@ -229,6 +265,7 @@ void ThreadTeller::EnterAround(const Call& call, const TimePoint& at) {
   const uint32_t inner = on_.root;
   on_.root = tree_.PutUnder(inner, function);
   kept_.MoveIn();
+  cycles_.MoveIn();
   on_.frames.push_back(
       {.node = inner, .function = function, .focus = true, .partial = true, .begin = cursor_});
   TakeTop();
@@ -238,6 +275,8 @@ void ThreadTeller::EnterAround(const Call& call, const TimePoint& at) {
 void ThreadTeller::TakeTop() {
   const bool none = on_.frames.empty();
   current_ = Top();
+  current_depth_ = on_.frames.size();
+  if (none) cycles_.Pass(current_, 0);
   current_function_ = none ? CallPath::kNoFunction : on_.frames.back().function;
   current_focus_ = !none && plan_.options.focus && on_.frames.back().focus;
 }
@@ -252,39 +291,45 @@ void ThreadTeller::OnExit(const Call& call, size_t depth, CallExit how, uint64_t
   if (frame.focus && InSpan(frame.begin, cursor_)) {
     const bool ended =
         how == CallExit::kReturn || how == CallExit::kTailCall || how == CallExit::kUnwound;
+    const bool whole = ended && !frame.partial;
+    const uint64_t duration = cursor_.time - frame.begin.time;
     if (!frame.folded) {
       NodeCounts& counts = tree_.Of(frame.node);
       ++counts.count;
-      if (frame.partial || !ended)
-        ++counts.partial;
+      if (whole)
+        counts.durations.Add(duration);
       else
-        counts.durations.Add(cursor_.time - frame.begin.time);
+        ++counts.partial;
     }
-    Keep(call, frame, how, instructions);
+    if (how == CallExit::kEnd && on_.frames.size() + 1 == long_open_ && !last_)
+      last_ = Describe(call, frame, how, instructions);
+    if (!kept_.LeaveOut(whole, duration)) kept_.Add(Describe(call, frame, how, instructions));
   }
   TakeTop();
   const bool over = how == CallExit::kLost || how == CallExit::kReplaced || how == CallExit::kEnd;
   if (depth == 0 && over) EndSegment();
 }
 
-void ThreadTeller::Keep(const Call& call, const Frame& frame, CallExit how, uint64_t instructions) {
-  kept_.Add({.begin = frame.begin.time,
-             .begin_lo = frame.begin.lo,
-             .begin_hi = frame.begin.hi,
-             .end = cursor_.time,
-             .end_lo = cursor_.lo,
-             .end_hi = cursor_.hi,
-             .instructions = instructions,
-             .function = frame.function,
-             .depth = frame.depth,
-             .stack = number_,
-             .entry = call.entry,
-             .exit = how});
+TimelineCall ThreadTeller::Describe(const Call& call, const Frame& frame, CallExit how,
+                                    uint64_t instructions) const {
+  return {.begin = frame.begin.time,
+          .begin_lo = frame.begin.lo,
+          .begin_hi = frame.begin.hi,
+          .end = cursor_.time,
+          .end_lo = cursor_.lo,
+          .end_hi = cursor_.hi,
+          .instructions = instructions,
+          .function = frame.function,
+          .depth = frame.depth,
+          .stack = number_,
+          .entry = call.entry,
+          .exit = how};
 }
 
 // No caller of what was so far is found any more.
 void ThreadTeller::EndSegment() {
-  tree_.Merge(on_.root, 0);
+  cycles_.Switch();
+  tree_.Merge(on_.root, 0, cycles_.follows());
   on_.root = current_ = tree_.NewRoot();
   kept_.EndSegment();
 }
@@ -292,8 +337,10 @@ void ThreadTeller::EndSegment() {
 void ThreadTeller::OnSwitch(uint32_t stack) {
   const bool over = on_.frames.empty() && number_ != 0;
   const bool was_its = current_ == on_.root;
+  if (cycles_.active()) cycles_.Give(stack_.instructions(), current_, current_depth_);
+  cycles_.Switch();
   if (over)
-    tree_.Merge(on_.root, 0);
+    tree_.Merge(on_.root, 0, cycles_.follows());
   else
     parked_[number_] = std::move(on_);
   if (const auto found = parked_.find(stack); found != parked_.end()) {
@@ -306,12 +353,26 @@ void ThreadTeller::OnSwitch(uint32_t stack) {
   if (over && was_its) TakeTop();
 }
 
+// So many of the calls that it is in now, of which the innermost is ThreadTimeline::last.
+size_t ThreadTeller::LongOpen() const {
+  if (account_ == nullptr || plan_.options.span.end < account_->end) return 0;
+  const uint64_t begin = std::max(account_->begin, plan_.options.span.begin);
+  const uint64_t half = (account_->end - std::min(begin, account_->end)) / 2;
+  size_t open = on_.frames.size();
+  while (open != 0 && account_->end - std::max(on_.frames[open - 1].begin.time, begin) < half)
+    --open;
+  return open;
+}
+
 void ThreadTeller::Finish(ThreadTimeline& thread) {
+  long_open_ = LongOpen();
   if (account_ != nullptr) Charge(TimePoint::Exact(account_->end), current_, current_);
   stack_.Finish();
   tree_.Merge(on_.root, 0);
   for (auto& [number, parked] : parked_) tree_.Merge(parked.root, 0);
   kept_.Take(thread);
+  thread.last = last_;
+  thread.cycles = cycles_.totals();
   thread.folded = folded_;
   thread.strip = strip_.Take();
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "flowback/replay/timeline.h"
 #include "replay/threads/stream_times.h"
 #include "replay/timeline/call_tree.h"
+#include "replay/timeline/cycle_shares.h"
 #include "replay/timeline/kept_calls.h"
 #include "replay/timeline/time_strip.h"
 
@@ -62,10 +64,13 @@ class ThreadTeller final : public CallListener {
   // `account`: the thread's; null: nothing is known of its time. `strip`: of the whole timeline.
   ThreadTeller(const TellerPlan& plan, const TimeAccount* account, TimeStrip strip);
 
-  void OnBlock(const BlockRun& run) { stack_.OnBlock(run); }
-  void OnBlocks(const BlockBatch& batch) { stack_.OnBlocks(batch); }
-  void OnEvent(const TraceEvent& event) { stack_.OnEvent(event); }
-  void OnLoss(const DataLoss& loss) { stack_.OnLoss(loss); }
+  void OnBlock(const BlockRun& run);
+  void OnBlocks(const BlockBatch& batch);
+  void OnEvent(const TraceEvent& event);
+  void OnLoss(const DataLoss& loss) {
+    stack_.OnLoss(loss);
+    cycles_.Lose();
+  }
   void LookForExec(CallStack::ExecBetween exec) { stack_.LookForExec(std::move(exec)); }
   // The flow has ended.
   void Finish(ThreadTimeline& thread);
@@ -100,13 +105,17 @@ class ThreadTeller final : public CallListener {
   void ChargePiece(const ClassSpan& span, const TimePoint& from, const TimePoint& until,
                    uint32_t node);
   void ChargeInstructions(uint64_t until, uint32_t node);
+  void NoteCycles(uint64_t behind, CycleMark mark, uint64_t tsc);
+  void GiveCycles();
   void EnterAround(const Call& call, const TimePoint& at);
   void TakeTop();
   Frame FrameOf(const Call& call);
   bool InSpan(const TimePoint& begin, const TimePoint& end) const;
-  void Keep(const Call& call, const Frame& frame, CallExit how, uint64_t instructions);
+  TimelineCall Describe(const Call& call, const Frame& frame, CallExit how,
+                        uint64_t instructions) const;
   void EndSegment();
   uint32_t Top() const { return on_.frames.empty() ? on_.root : on_.frames.back().node; }
+  size_t LongOpen() const;
   size_t TreeSize() const { return plan_.paths + tree_.size(); }
 
   const TellerPlan& plan_;
@@ -114,11 +123,13 @@ class ThreadTeller final : public CallListener {
   CallStack stack_;
   CallTree tree_;
   KeptCalls kept_;
+  CycleShares cycles_{tree_};
   TimeStrip strip_;
   std::unordered_map<uint32_t, StackFrames> parked_;
   StackFrames on_;
   uint32_t number_ = 0;
   uint32_t current_;  // whose the time is since the last entry or exit
+  size_t current_depth_ = 0;
   uint32_t current_function_ = CallPath::kNoFunction;
   bool current_focus_ = false;
   TimePoint cursor_;
@@ -128,6 +139,8 @@ class ThreadTeller final : public CallListener {
   size_t span_ = 0;  // of the account's, that the cursor is in
   uint64_t instructions_ = 0;
   uint64_t folded_ = 0;
+  size_t long_open_ = 0;
+  std::optional<TimelineCall> last_;
 };
 
 }  // namespace flowback

@@ -22,19 +22,12 @@ size_t TimeStrip::ColumnAt(uint64_t time) const {
   return column;
 }
 
-void TimeStrip::Add(uint64_t begin, uint64_t end, TimeClass kind, uint32_t function, bool focus) {
-  if (columns_.empty() || begin >= end) return;
+void TimeStrip::AddAcross(uint64_t begin, uint64_t end, TimeClass kind, uint32_t function,
+                          bool focus) {
   for (size_t column = ColumnAt(begin); begin < end; ++column) {
     if (column != at_ || at_end_ == 0) GoTo(column);
     const uint64_t time = std::min(end, at_end_) - begin;
-    StripColumn& into = columns_[column];
-    into.times[static_cast<size_t>(kind)] += time;
-    if (focus) into.focus += time;
-    if (kind == TimeClass::kExecuting && function != CallPath::kNoFunction) {
-      if (function >= functions_.size()) functions_.resize(function + size_t{1});
-      if (functions_[function] == 0) used_.push_back(function);
-      functions_[function] += time;
-    }
+    AddHere(time, kind, function, focus);
     begin += time;
   }
 }

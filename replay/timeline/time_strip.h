@@ -17,12 +17,29 @@ class TimeStrip {
       : begin_(begin), length_(end - begin), columns_(columns) {}
 
   // Times come in order. `function` may be kNoFunction.
-  void Add(uint64_t begin, uint64_t end, TimeClass kind, uint32_t function, bool focus);
+  void Add(uint64_t begin, uint64_t end, TimeClass kind, uint32_t function, bool focus) {
+    if (columns_.empty() || begin >= end) return;
+    if (begin >= at_begin_ && end <= at_end_)
+      AddHere(end - begin, kind, function, focus);
+    else
+      AddAcross(begin, end, kind, function, focus);
+  }
   std::vector<StripColumn> Take();
 
  private:
   uint64_t BorderOf(size_t column) const;
   size_t ColumnAt(uint64_t time) const;
+  void AddAcross(uint64_t begin, uint64_t end, TimeClass kind, uint32_t function, bool focus);
+  // To column `at_`.
+  void AddHere(uint64_t time, TimeClass kind, uint32_t function, bool focus) {
+    StripColumn& into = columns_[at_];
+    into.times[static_cast<size_t>(kind)] += time;
+    if (focus) into.focus += time;
+    if (kind != TimeClass::kExecuting || function == CallPath::kNoFunction) return;
+    if (function >= functions_.size()) functions_.resize(function + size_t{1});
+    if (functions_[function] == 0) used_.push_back(function);
+    functions_[function] += time;
+  }
   void GoTo(size_t column);
   void Close();
 

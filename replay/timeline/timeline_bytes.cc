@@ -178,6 +178,15 @@ void TellTimes(Io& io, Times& times) {
   for (auto& time : times) io.Number(time);
 }
 
+template <class Io, class Share>
+void TellCycles(Io& io, Share& share) {
+  io.Number(share.instructions);
+  io.Number(share.likely);
+  io.Number(share.lo);
+  io.Number(share.hi);
+  io.Number(share.untold);
+}
+
 template <class Io, class Sums>
 void TellSums(Io& io, Sums& sums) {
   io.Number(sums.count);
@@ -190,6 +199,8 @@ void TellSums(Io& io, Sums& sums) {
   TellTimes(io, sums.own);
   io.Number(sums.self_instructions);
   io.Number(sums.instructions);
+  TellCycles(io, sums.self_cycles);
+  TellCycles(io, sums.cycles);
   io.Number(sums.durations.count);
   io.Number(sums.durations.min);
   io.Number(sums.durations.median);
@@ -257,6 +268,8 @@ void TellThread(Io& io, Thread& thread) {
   io.Causes(thread.causes);
   io.Number(thread.instructions);
   io.Number(thread.losses);
+  io.Number(thread.cycles.paused);
+  io.Number(thread.cycles.undivided);
   io.Number(thread.off_cpu_told);
   io.Number(thread.condensed);
   TellPaths(io, thread.paths);
@@ -264,7 +277,8 @@ void TellThread(Io& io, Thread& thread) {
   io.Number(thread.calls_left_out);
   io.Number(thread.shortest);
   io.Number(thread.folded);
-  io.Optional(thread.longest, [&](auto& call) { TellCall(io, call); });
+  for (auto* call : {&thread.longest, &thread.last})
+    io.Optional(*call, [&](auto& one) { TellCall(io, one); });
   io.List(thread.spans, [&](auto& span) { TellSpan(io, span); });
   io.List(thread.strip, [&](auto& column) { TellColumn(io, column); });
 }

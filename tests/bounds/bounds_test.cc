@@ -22,6 +22,7 @@ const std::vector<std::vector<std::string>> kCommands = {
     {"decode", "--as", "calls"},
     {"decode", "--as", "branches", "--by-time"},
     {"timeline"},
+    {"timeline", "--json"},
 };
 
 // A thread, or a stream that is nobody's, has a tree, a name and its times there.

@@ -2,6 +2,9 @@
 // Names and debug information that are small in a file and large in memory.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
 #include "decode/pt/packets/packet_writer.h"
 #include "tests/bounds/hostile_elf.h"
 #include "tests/cli/run_program.h"
@@ -12,19 +15,25 @@ namespace {
 // One walk over three NOPs, up to a SYSCALL.
 constexpr char kCode[] = "\x90\x90\x90\x0f\x05";
 
-ProgramResult List(const HostileElf& elf, const std::string& kind, size_t memory_mib) {
+// A trace from `begin` up to the SYSCALL, of which that command tells.
+ProgramResult Tell(const HostileElf& elf, uint64_t begin, std::vector<std::string> words,
+                   size_t memory_mib) {
   const ScratchFolder folder;
   pt::PacketWriter trace;
   trace.Psb();
   trace.Write(pt::ModeExec{.cs_l = true, .cs_d = false});
   trace.Write(pt::PsbEnd{});
-  trace.TipPge(HostileElf::kAddress);
+  trace.TipPge(begin);
   trace.TipPgd(std::nullopt);
   const std::vector<uint8_t> bytes = trace.Take();
-  return RunFlowback({"decode", "--as", kind, "--threads", "1", "--no-cache", "--raw-pt",
-                      folder.Write("pt.bin", {bytes.begin(), bytes.end()}), "--image",
-                      folder.Write("program", elf.Build())},
-                     {.memory_mib = memory_mib});
+  words.insert(words.end(), {"--threads", "1", "--no-cache", "--raw-pt",
+                             folder.Write("pt.bin", {bytes.begin(), bytes.end()}), "--image",
+                             folder.Write("program", elf.Build())});
+  return RunFlowback(words, {.memory_mib = memory_mib});
+}
+
+ProgramResult List(const HostileElf& elf, const std::string& kind, size_t memory_mib) {
+  return Tell(elf, HostileElf::kAddress, {"decode", "--as", kind}, memory_mib);
 }
 
 HostileElf WithCode() {
@@ -82,6 +91,55 @@ TEST(Names, ThatDoubleWhatTheySay) {
 }
 
 // The process that reads DWARF says so; the instructions are there.
+bool IsHarmless(const std::string& text) {
+  return std::ranges::all_of(text, [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte == '\n' || (byte >= 0x20 && byte < 0x7f);
+  });
+}
+
+// A trace of one instruction, in a function whose name is 60 KB of what terminals, JSON and pages
+// are ruled by: what tells of calls tells it, harmlessly.
+TEST(Names, OfSixtyKilobytesInATraceOfOneInstruction) {
+  HostileElf elf = WithCode();
+  std::string name;
+  while (name.size() < 60'000) name += "\"'\\\n\r\t\x1b[31m</script><!--&amp;\x07\xff{";
+  elf.strings += name + '\0';
+  constexpr uint64_t kLast = HostileElf::kAddress + 3;  // the SYSCALL
+  elf.symbols = {{1, kLast}};
+  const auto told = [&](const std::vector<std::string>& words) {
+    ProgramResult result = Tell(elf, kLast, words, 512);
+    EXPECT_EQ(result.status, 0) << result.err.substr(0, 500);
+    EXPECT_LT(result.out.size(), size_t{2} << 20) << words[0];
+    EXPECT_TRUE(IsHarmless(result.err)) << words[0];
+    return result.out;
+  };
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"stack", "--at", "0"}, {"decode", "--as", "calls"}, {"timeline"}}) {
+    const std::string text = told(words);
+    EXPECT_TRUE(IsHarmless(text)) << words[0];
+    EXPECT_TRUE(text.contains(R"(\x1b[31m</script>)")) << text.substr(0, 500);
+  }
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"stack", "--at", "0", "--json"}, {"decode", "--as", "calls", "--json"}}) {
+    size_t named = 0;
+    for (const std::string& line : Lines(told(words))) {
+      const nlohmann::json object = nlohmann::json::parse(line, nullptr, false);
+      ASSERT_TRUE(object.is_object()) << line.substr(0, 500);
+      named += line.contains("</script>") ? 1 : 0;
+    }
+    EXPECT_GE(named, 1u);
+  }
+  const nlohmann::json timeline =
+      nlohmann::json::parse(told({"timeline", "--json"}), nullptr, false);
+  ASSERT_TRUE(timeline.is_object());
+  EXPECT_EQ(timeline["paths"][0]["instructions"], 1);
+  const std::string page = told({"timeline", "--html", "-"});
+  size_t ends = 0;
+  for (size_t at = 0; (at = page.find("</script", at)) != std::string::npos; ++at) ++ends;
+  EXPECT_EQ(ends, 2u);  // of the page's own: the data and the program
+}
+
 TEST(Names, CompressedDebugSectionsThatUnpackToGigabytes) {
   HostileElf elf = WithCode();
   elf.unpacked = uint64_t{1500} << 20;

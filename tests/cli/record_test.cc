@@ -117,7 +117,7 @@ TEST_F(RecordTest, RefusesEventsItCannotEmulate) {
       {"cycles:u", "not an event that can be emulated"},
       {"intel_pt/cyc", "not an event that can be emulated"}};
   for (const auto& [event, message] : wrong) {
-    const ProgramResult result = Record({"-e", event, "--", "true"});
+    const ProgramResult result = Record({"--engine", "emulate", "-e", event, "--", "true"});
     EXPECT_EQ(result.status, 125) << event;
     EXPECT_TRUE(result.err.contains(message)) << result.err;
     EXPECT_TRUE(result.err.contains("try: ")) << result.err;
@@ -300,13 +300,13 @@ TEST_F(RecordTest, ClosedStandardStreamsStayClosed) {
 TEST_F(RecordTest, WhatOnlyHardwareRecordsIsRefused) {
   for (const std::vector<std::string>& words : {std::vector<std::string>{"-a"}, {"-C", "0"}}) {
     std::vector<std::string> all = words;
-    all.insert(all.end(), {"--json", "--", "true"});
+    all.insert(all.end(), {"--engine", "emulate", "--json", "--", "true"});
     const ProgramResult result = Record(all);
     EXPECT_EQ(result.status, 125);
     EXPECT_TRUE(result.err.contains(words[0] + " records whatever runs on a CPU")) << result.err;
     EXPECT_EQ(json::parse(result.out)["reason"], 3);
   }
-  EXPECT_EQ(Record({"-a"}).status, 3) << "also without a program";
+  EXPECT_EQ(Record({"-a", "--engine", "step"}).status, 3) << "also without a program";
 }
 
 // What a user of perf may type: each with what works instead.
@@ -317,9 +317,9 @@ TEST_F(RecordTest, PerfsOptionsForHardwareAreKnown) {
     const char* message;
     const char* remedy;
   } refused[] = {
-      {{"-b"}, 3, "-b samples branch stacks (LBR, BRBE)", "--as branches"},
-      {{"--branch-any"}, 3, "-b samples branch stacks", "perf record -b"},
-      {{"-j", "any,u"}, 3, "-j samples branch stacks", "perf record -j"},
+      {{"--engine", "emulate", "-b"}, 3, "-b samples branch stacks (LBR, BRBE)", "--as branches"},
+      {{"--engine", "step", "--branch-any"}, 3, "-b samples branch stacks", "perf record -b"},
+      {{"--engine", "emulate", "-j", "any,u"}, 3, "-j samples branch stacks", "perf record -j"},
       {{"--filter", "filter main"}, 3, "leave out addresses", "--from FUNCTION and --until"},
       {{"--kcore"}, 3, "record no kernel", "perf record --kcore"},
       {{"--aux-sample"}, 3, "into samples of other events", "-S SIZE"},

@@ -85,6 +85,28 @@ class Scale : public testing::Test {
     EXPECT_EQ(timeline["paths"][0]["instructions"], 3 * kThreads);
     EXPECT_LT(Run({"timeline", "--svg", "-"}).out.size(), 1u << 20);
   }
+  void ExpectStacksOfAll() const {
+    const std::string text = Run({"stack"}).out;
+    EXPECT_EQ(Count(text, "Thread "), static_cast<size_t>(kThreads));
+    EXPECT_EQ(Count(text, "#0 "), static_cast<size_t>(kThreads));
+    const std::vector<std::string> lines = Lines(Run({"stack", "--at", "50%", "--json"}).out);
+    ASSERT_EQ(lines.size(), 1u + kThreads);
+    for (size_t i = 1; i < lines.size(); i += 1000)
+      EXPECT_EQ(nlohmann::json::parse(lines[i])["type"], "stack");
+    const std::string one = std::to_string(kFirstThread + kThreads / 2);
+    EXPECT_EQ(Count(Run({"stack", "--thread", one}).out, "Thread "), 1u);
+  }
+  void ExpectCallsOfAll() const {
+    EXPECT_EQ(Count(Run({"decode", "--as", "calls"}).out, "-> "), static_cast<size_t>(kThreads));
+    const std::string json = Run({"decode", "--as", "calls", "--json"}).out;
+    EXPECT_EQ(Count(json, "\"type\":\"call\""), static_cast<size_t>(kThreads));
+  }
+  static size_t Count(const std::string& text, const std::string& word) {
+    size_t count = 0;
+    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1))
+      ++count;
+    return count;
+  }
 
   ScratchFolder folder_;
   PerfDataBuilder file_ = PerfDataBuilder::WithIntelPt();
@@ -151,6 +173,8 @@ TEST_F(Scale, ThreadsWithTheirOwnBuffers) {
   EXPECT_EQ(info["threads"].size(), kThreads + 1u);  // and the one that made them
   Run({"decode"}, 200);
   ExpectTimelineOfAll();
+  ExpectStacksOfAll();
+  ExpectCallsOfAll();
 }
 
 TEST_F(Scale, ThreadsOnOneCpu) {
@@ -177,6 +201,8 @@ TEST_F(Scale, ThreadsOnOneCpu) {
   EXPECT_EQ(info["threads"].size(), kThreads + 1u);  // and the one that made them
   Run({"decode"}, 200);
   ExpectTimelineOfAll();
+  ExpectStacksOfAll();
+  ExpectCallsOfAll();
 }
 
 }  // namespace

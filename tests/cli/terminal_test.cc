@@ -29,8 +29,10 @@ constexpr char kCtrlC = 3;
 // The program on a terminal of its own.
 class Terminal {
  public:
-  explicit Terminal(const std::vector<std::string>& words) {
-    child_ = forkpty(&terminal_, nullptr, nullptr, nullptr);
+  // `columns`: how wide it says that it is; 0: it does not say.
+  explicit Terminal(const std::vector<std::string>& words, unsigned short columns = 0) {
+    const winsize size{.ws_row = 0, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
+    child_ = forkpty(&terminal_, nullptr, nullptr, &size);
     if (child_ != 0) return;
     std::vector<char*> arguments = {const_cast<char*>(FLOWBACK_PROGRAM)};
     for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -153,8 +155,8 @@ class Setting {
   const char* name_;
 };
 
-std::string TextOf(const std::vector<std::string>& words) {
-  Terminal terminal(words);
+std::string TextOf(const std::vector<std::string>& words, unsigned short columns = 0) {
+  Terminal terminal(words, columns);
   EXPECT_EQ(terminal.End(), 0) << terminal.text();
   return terminal.text();
 }
@@ -168,6 +170,19 @@ TEST_F(TerminalTest, LongTextGoesThroughThePagerOnATerminalOnly) {
   EXPECT_FALSE(RunFlowback({"version"}).out.contains("paged: ")) << "off a terminal";
   const Setting none("FLOWBACK_PAGER", "cat");
   EXPECT_FALSE(TextOf({"version"}).contains("paged: ")) << "FLOWBACK_PAGER comes first";
+}
+
+// The pipe to it does not tell how wide that is.
+TEST_F(TerminalTest, TextIsAsWideAsTheTerminalBehindThePager) {
+  const Setting pager("PAGER", "cat");
+  const auto widest = [](unsigned short columns) {
+    size_t most = 0;
+    for (const std::string& line : Lines(TextOf({"decode", "--help"}, columns)))
+      most = std::max(most, line.size());
+    return most;
+  };
+  EXPECT_LE(widest(100), 102u);  // with the end of a line
+  EXPECT_GT(widest(180), 150u);
 }
 
 TEST_F(TerminalTest, APagerThatEndsEndsTheWork) {

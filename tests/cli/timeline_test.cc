@@ -306,5 +306,59 @@ TEST(TimelineCommand, WritesPictures) {
   EXPECT_EQ(RunFlowback({"timeline", input, "--svg", "x", "--html", "y"}).status, 2);
 }
 
+// What the trace counts is in calls, in pauses, or between the two; at the ends nothing is known.
+TEST(Timeline, TellsTheCyclesThatTheTraceCounts) {
+  FLOWBACK_NEEDS_TRACES();
+  for (const char* name : {"latency-cyc", "switch-cyc", "spin-cyc"}) {
+    SCOPED_TRACE(name);
+    const json timeline = TimelineJson(Generated(name));
+    uint64_t own = 0;
+    uint64_t instructions = 0;
+    for (const json& path : timeline["paths"]) {
+      if (path["self_cycles"].is_null()) continue;
+      own += path["self_cycles"]["likely"].get<uint64_t>();
+      instructions += path["self_cycles"]["instructions"].get<uint64_t>();
+      for (const char* key : {"self_cycles", "cycles"}) {
+        EXPECT_LE(path[key]["lo"], path[key]["likely"]);
+        EXPECT_LE(path[key]["likely"], path[key]["hi"]);
+      }
+    }
+    const json all = timeline["paths"][0]["cycles"];
+    EXPECT_EQ(all["likely"], own);
+    EXPECT_EQ(all["lo"], own);  // whoever took them, the threads did
+    EXPECT_EQ(all["instructions"], instructions);
+    uint64_t told = own;
+    for (const json& thread : timeline["threads"])
+      told += thread["paused_cycles"].get<uint64_t>() + thread["undivided_cycles"].get<uint64_t>();
+    uint64_t counted = 0;
+    std::vector<std::string> words = Generated(name);
+    words.insert(words.begin(), {"decode", "--as", "packets"});
+    static const std::regex kCyc("CYC +(0x[0-9a-f]+|[0-9]+)");
+    std::smatch found;
+    for (const std::string& line : Lines(RunFlowback(words).out))
+      if (std::regex_search(line, found, kCyc)) counted += std::stoull(found[1], nullptr, 0);
+    EXPECT_LE(told, counted);
+    EXPECT_GT(told * 10, counted * 9);
+    const std::string text = RunTimeline(Generated(name)).out;
+    EXPECT_TRUE(text.contains(" instructions a cycle")) << text;
+    EXPECT_TRUE(text.contains(" IPC ")) << text;
+  }
+  EXPECT_FALSE(RunTimeline(Generated("hello")).out.contains("IPC"));
+}
+
+TEST(Timeline, SingleInstructionsHaveTheirCycles) {
+  FLOWBACK_NEEDS_TRACES();
+  const ProgramResult result =
+      RunTimeline(Generated("latency-cyc"), {"--at", "50%", "--around", "200", "--json"});
+  uint64_t told = 0;
+  for (const std::string& line : Lines(result.out)) {
+    const json object = json::parse(line);
+    if (object.value("type", "") != "instruction" || object["cycles"].is_null()) continue;
+    EXPECT_TRUE(object["cycles_begin"]);
+    told += object["cycles"].get<uint64_t>();
+  }
+  EXPECT_GT(told, 100u);
+}
+
 }  // namespace
 }  // namespace flowback::test

@@ -7,6 +7,7 @@ import re
 # Room: the folders (or files) that are it, and the rooms whose headers it may include beside its own.
 _FIRST = ["base", "model"]
 _CODE = ["instruction", "code"]
+_BELOW_CLI = ["decode", "capture", "replay"]
 ROOMS = {
     "base": (["include/flowback/base/"], []),
     "model": (["include/flowback/model/", "base/"], ["base"]),
@@ -39,7 +40,13 @@ ROOMS = {
     # Loaded by QEMU into the emulated process: it shares the packet generator with the recorders.
     "emulate": (["capture/emulate/"], _FIRST + ["packets", "instruction", "capture"]),
     "replay": (["replay/", "include/flowback/replay/"], _FIRST + _CODE + ["decode"]),
-    "cli": (["cli/"], _FIRST + _CODE + ["decode", "capture", "replay"]),
+    # What commands have in common knows no command.
+    "cli_ground": (
+        ["cli/command.h", "cli/commands.def", "cli/options/", "cli/reading/", "cli/text/"],
+        _FIRST + _CODE + _BELOW_CLI,
+    ),
+    "cli_listing": (["cli/listing/"], _FIRST + _CODE + _BELOW_CLI + ["cli_ground"]),
+    "cli": (["cli/"], _FIRST + _CODE + _BELOW_CLI + ["cli_ground", "cli_listing"]),
 }
 
 # What only the rooms of a kind of trace may say in code, and those who read and write it. Comments,

@@ -115,6 +115,15 @@ def _formats(project):
             yield from _compare(table, [kind + name for name in ids], defined, "capture/formats/")
 
 
+def _recorders(project):
+    table = "capture/record/recorders.def"
+    if project.exists(table):
+        listed = re.findall(r"\bMake\w+Recorder\b", "".join(map(str, project.table(table))))
+        code = _code(project, ["capture/record/"])
+        defined = re.findall(r"^std::unique_ptr<Recorder> (Make\w+Recorder)\(const RecordOptions& \w+\)\s*\{", code, re.M)
+        yield from _compare(table, listed, defined, "capture/record/")
+
+
 def check(project):
-    for part in (_uses, _folders, _packets, _commands, _decoders, _sources, _formats):
+    for part in (_uses, _folders, _packets, _commands, _decoders, _sources, _formats, _recorders):
         yield from part(project)

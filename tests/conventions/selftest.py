@@ -32,6 +32,8 @@ class Checks(unittest.TestCase):
             "decode/pt/c.h": SPDX,
             "decode/b.h": SPDX,
             "include/flowback/model/pt_config.h": SPDX,
+            "cli/go/g.h": SPDX,
+            "cli/reading/r.h": SPDX,
         }
         include = '#include "{}"\n'.format
         cases = [
@@ -40,6 +42,9 @@ class Checks(unittest.TestCase):
             ("capture/x.cc", include("decode/pt/packets/p.h"), ""),
             ("decode/pt/packets/x.cc", include("../../b.h"), "packets must not include decode"),
             ("cli/x.cc", include("capture/a.h") + include("decode/b.h"), ""),
+            ("cli/reading/x.cc", include("cli/go/g.h"), "cli_ground must not include cli"),
+            ("cli/listing/x.cc", include("cli/go/g.h"), "cli_listing must not include cli"),
+            ("cli/go/x.cc", include("cli/go/g.h") + include("cli/reading/r.h"), ""),
             # Behind a source nobody asks which hardware it was.
             ("cli/x.cc", include("decode/pt/c.h"), "cli must not include pt"),
             ("cli/x.cc", include("decode/pt/packets/p.h"), "cli must not include packets"),
@@ -99,6 +104,10 @@ class Checks(unittest.TestCase):
             ({"replay/writers/writers.def": "FLOWBACK_WRITER(svg)\n"}, "svg has no"),
             ({"replay/writers/writers.def": "", "replay/writers/x.cc": ""}, "x.cc: not in"),
             ({"capture/formats/formats.def": 'FLOWBACK_FORMAT(Ctf, "CTF")\n'}, "MatchesCtf is not defined"),
+            (
+                {"capture/record/recorders.def": 'FLOWBACK_RECORDER(x, "x", 0, CheckX, MakeXRecorder)\n'},
+                "MakeXRecorder is not defined",
+            ),
             (
                 {
                     "capture/formats/formats.def": "",

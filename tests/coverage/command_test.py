@@ -70,6 +70,51 @@ class Own(unittest.TestCase):
             self.coverage("named.data", "--object", "named", "--format", kind)
         json.loads(self.coverage("named.data", "--object", "named", "--format", "llvm-json").stdout)
 
+    def test_inlined_copies_and_arrows(self):
+        source = os.path.join(self.folder, "copies.c")
+        with open(source, "w", encoding="ascii") as file:
+            file.write("""#include <stdlib.h>
+static volatile int sink;
+static inline __attribute__((always_inline)) void work(int n) {
+  for (int i = 0; i < n; ++i)
+    sink += i;
+}
+__attribute__((noinline)) void runs(void) { work(5); }
+__attribute__((noinline)) void never(void) { work(7); }
+int main(int argc, char** argv) { runs(); if (argc > 3) never(); return 0; }
+""")
+        run([CXX, "-x", "c", source, "-O1", "-g", "-o", "copies"], cwd=self.folder)
+        run([FLOWBACK, "record", "--engine", "emulate", "-o", "copies.data", "--", "./copies"], cwd=self.folder)
+        told = [json.loads(line) for line in self.coverage("copies.data", "--object", "copies", "--json").stdout
+                .splitlines()]
+        (line,) = [each for each in told if each["type"] == "line" and each["file"] == source and each["line"] == 5]
+        self.assertEqual(line["times"], 5)
+        self.assertEqual(line["copies"], [{"function": "runs", "executed": "yes", "times": 5},
+                                          {"function": "never", "executed": "no", "times": 0}])
+        page = self.coverage("copies.data", "--object", "copies", "--format", "html").stdout
+        self.assertIn("in runs</span>", page)
+        self.assertIn("in never</span>", page)
+        self.assertIn("copies.c:5 (inlined)", page)
+        self.assertNotIn("copies.c:7 (inlined)", page)
+        # The loop's jump back was taken but the last time.
+        self.assertIn("<title>taken 4</title>", page)
+        self.assertIn("<title>never taken</title>", page)
+
+    def test_directories(self):
+        for name, text in (("one/a.c", "int a(int x) { return x; }"), ("two/b.c", "int b(int x) { return x; }"),
+                           ("two/main.c", "int a(int); int main(void) { return a(0); }")):
+            os.makedirs(os.path.dirname(os.path.join(self.folder, name)), exist_ok=True)
+            with open(os.path.join(self.folder, name), "w", encoding="ascii") as file:
+                file.write(text)
+        run([CXX, "-x", "c", "-g", "-O0", "-o", "folders", "one/a.c", "two/b.c", "two/main.c"], cwd=self.folder)
+        run([FLOWBACK, "record", "--engine", "emulate", "-o", "folders.data", "--", "./folders"], cwd=self.folder)
+        text = self.coverage("folders.data", "--object", "folders").stdout
+        rows = [line.split() for line in text[text.index("directories"):].splitlines()[2:4]]
+        self.assertEqual([row[-1] for row in rows],
+                         [os.path.join(self.folder, "two/"), os.path.join(self.folder, "one/")])
+        self.assertEqual([(row[2], row[-2]) for row in rows], [("1/2", "2"), ("1/1", "1")])
+        self.assertIn("<h2>Directories", self.coverage("folders.data", "--object", "folders", "--format", "html").stdout)
+
     def test_stripped(self):
         self.record("bare", [], strip=True)
         told = [json.loads(line) for line in

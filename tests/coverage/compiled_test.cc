@@ -170,6 +170,26 @@ TEST_F(CompiledTest, WhatExecutedIsCode) {
   EXPECT_EQ(Named(*code, "hidden")->block_count, 2U) << "one for each way in, not each address";
 }
 
+TEST_F(CompiledTest, PaddingBehindACallIsCodeWhereItRan) {
+  const std::string file = Compile(COVERAGE_CXX, "-shared", "odd.s");
+  const auto never = CodeIn(file);
+  ASSERT_TRUE(never);
+  const StaticFunction* quits = Named(*never, "quits");
+  ASSERT_NE(quits, nullptr);
+  EXPECT_EQ(quits->left_out_bytes, 6U);
+  EXPECT_EQ(quits->uncertain_bytes, 0U);
+  EXPECT_EQ(quits->block_count, 3U);
+  const uint64_t padding = quits->begin + 9;
+  EXPECT_NE(never->InstructionAt(padding - 5), nullptr) << "the call";
+  EXPECT_EQ(never->InstructionAt(padding), nullptr);
+  EXPECT_NE(never->InstructionAt(padding + 6), nullptr);
+  const auto ran = CodeIn(file, {padding - 5, padding, padding + 5, padding + 6});
+  ASSERT_TRUE(ran);
+  EXPECT_NE(ran->InstructionAt(padding), nullptr);
+  EXPECT_NE(ran->InstructionAt(padding + 5), nullptr);
+  EXPECT_EQ(Named(*ran, "quits")->left_out_bytes, 0U);
+}
+
 TEST_F(CompiledTest, WithoutSectionHeadersTheSegmentIsLeft) {
   const std::string file = Compile(COVERAGE_CXX, "-x c -O2 -shared -fPIC", "switches.c");
   std::ifstream stream(file, std::ios::binary);

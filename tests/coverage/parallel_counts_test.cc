@@ -88,9 +88,9 @@ void ExpectTheSameBytes(const std::string& file) {
 void RecordScript(const std::string& file, bool per_cpu) {
   RecordOptions options;
   record_test::Emulate(options);
-  options.command = {"/bin/sh", "-c", kScript};
-  options.output = file;
-  options.per_cpu = per_cpu;
+  options.target.command = {"/bin/sh", "-c", kScript};
+  options.files.output = file;
+  options.streams.per_cpu = per_cpu;
   const Result<RecordSummary> summary = Record(options);
   ASSERT_TRUE(summary) << summary.error().message();
 }

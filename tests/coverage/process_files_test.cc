@@ -53,12 +53,12 @@ Split RecordBoth(const std::vector<std::string>& command, const fs::path& folder
   Split split;
   RecordOptions options;
   record_test::Emulate(options);
-  options.command = command;
-  options.output = folder / "whole.data";
-  options.process_folder = folder / "processes";
-  fs::create_directory(options.process_folder);
-  options.on_process = [&](const std::string& path) {
-    const size_t there = std::distance(fs::directory_iterator(options.process_folder), {});
+  options.target.command = command;
+  options.files.output = folder / "whole.data";
+  options.processes.folder = folder / "processes";
+  fs::create_directory(options.processes.folder);
+  options.processes.on_end = [&](const std::string& path) {
+    const size_t there = std::distance(fs::directory_iterator(options.processes.folder), {});
     split.most_at_once = std::max(split.most_at_once, there);
     split.sum.Add(CountsOf(path));
     ++split.files;
@@ -69,7 +69,7 @@ Split RecordBoth(const std::vector<std::string>& command, const fs::path& folder
   EXPECT_TRUE(summary) << summary.error().message();
   if (summary) split.summary = *summary;
   EXPECT_EQ(split.summary.losses, 0U);
-  EXPECT_TRUE(fs::is_empty(options.process_folder));
+  EXPECT_TRUE(fs::is_empty(options.processes.folder));
   return split;
 }
 
@@ -150,10 +150,10 @@ TEST(ProcessFiles, EndTheRecordingWhereNobodyTakesThem) {
   const test::ScratchFolder folder;
   RecordOptions options;
   record_test::Emulate(options);
-  options.command = Shell("/bin/true; sleep 1; exit 4");
-  options.output.clear();
-  options.process_folder = folder.path();
-  options.on_process = [](const std::string&) -> Status {
+  options.target.command = Shell("/bin/true; sleep 1; exit 4");
+  options.files.output.clear();
+  options.processes.folder = folder.path();
+  options.processes.on_end = [](const std::string&) -> Status {
     return Fail(ErrorCode::kSystem, "nobody wants it");
   };
   const Result<RecordSummary> summary = Record(options);
@@ -166,12 +166,12 @@ TEST(ProcessFiles, EndTheRecordingWhereNobodyTakesThem) {
 
 TEST(ProcessFiles, AreOfOneEngineAndOfThreads) {
   RecordOptions options;
-  options.command = {"/bin/true"};
-  options.process_folder = "/tmp";
-  options.on_process = [](const std::string&) { return Status(); };
+  options.target.command = {"/bin/true"};
+  options.processes.folder = "/tmp";
+  options.processes.on_end = [](const std::string&) { return Status(); };
   for (const bool stepped : {true, false}) {
     options.engine = stepped ? "step" : "emulate";
-    options.per_cpu = !stepped;
+    options.streams.per_cpu = !stepped;
     const Result<RecordSummary> summary = Record(options);
     ASSERT_FALSE(summary);
     EXPECT_EQ(summary.error().code(), ErrorCode::kUsage);

@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -108,20 +107,6 @@ TEST_F(StaticLinesTest, CopiesOfALineHaveScopesOfTheirOwn) {
   }
   std::ranges::sort(scopes);
   EXPECT_GE(std::ranges::unique(scopes).begin() - scopes.begin(), 3);
-}
-
-TEST_F(StaticLinesTest, SourceThatWasChangedIsTold) {
-  const std::string file = Compile("-O0 -g");
-  const auto object = Open(file);
-  ASSERT_TRUE(object);
-  SourceLines source;
-  const StaticLines lines = StaticLines::Of(object->image, object->code, source);
-  EXPECT_TRUE(lines.Problems(object->image).empty());
-  std::filesystem::last_write_time(
-      source_, std::filesystem::last_write_time(file) + std::chrono::seconds(5));
-  const std::vector<std::string> problems = lines.Problems(object->image);
-  ASSERT_EQ(problems.size(), 1U);
-  EXPECT_NE(problems[0].find(source_), std::string::npos);
 }
 
 TEST_F(StaticLinesTest, WithoutDebugInformationThereAreNone) {

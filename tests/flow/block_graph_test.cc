@@ -32,6 +32,41 @@ TEST(BlockGraph, TheSameAddressIsTheSameNode) {
   EXPECT_NE(graph.NodeAt(0x401000), graph.NodeAt(0x401003));
 }
 
+TEST(BlockGraph, ABlockKnowsWhereItsInstructionsBegin) {
+  BlockGraph graph(Space({At(0x401000, kLoop)}), CodeMode::kX86_64);
+  const NodeInfo& loop = graph.info(graph.NodeAt(0x401000));
+  EXPECT_EQ(loop.InstructionsBefore(0x401003), 1u);
+  EXPECT_EQ(loop.InstructionsBefore(0x401000), 0u);
+  EXPECT_EQ(loop.InstructionsBefore(0x401001), 0u);
+  EXPECT_TRUE(loop.HasInstruction(0x401000));
+  EXPECT_TRUE(loop.HasInstruction(0x401003));
+  EXPECT_FALSE(loop.HasInstruction(0x401001));
+  EXPECT_FALSE(loop.HasInstruction(0x401005)) << "it is the next block's";
+}
+
+// 401000: nop; jmp 401003; 401003: dec rax; jne 401003
+TEST(BlockGraph, CodeTellsHowFarItIsToAPacket) {
+  BlockGraph graph(Space({At(0x401000, {0x90, 0xeb, 0x00, 0x48, 0xff, 0xc8, 0x75, 0xfb})}),
+                   CodeMode::kX86_64);
+  EXPECT_EQ(graph.InstructionsToPacket(graph.NodeAt(0x401000)), 4u);
+  EXPECT_EQ(graph.InstructionsToPacket(graph.NodeAt(0x401003)), 2u);
+  EXPECT_EQ(graph.InstructionsToPacket(graph.NodeAt(0x401006)), 1u);
+}
+
+// 401000: jmp 401002; 401002: jmp 401002
+TEST(BlockGraph, CodeThatGoesInCirclesMayMeetSomething) {
+  BlockGraph graph(Space({At(0x401000, {0xeb, 0x00, 0xeb, 0xfe})}), CodeMode::kX86_64);
+  const uint32_t first = graph.NodeAt(0x401000);
+  const auto is_at = [&graph](uint64_t address) {
+    return [&graph, address](uint32_t id) { return graph.info(id).address == address; };
+  };
+  EXPECT_TRUE(graph.Meets(first, is_at(0x401002)));
+  EXPECT_FALSE(graph.Meets(first, is_at(0x401002), 0)) << "so far was not asked for";
+  EXPECT_FALSE(graph.Meets(first, is_at(0x401003)));
+  EXPECT_TRUE(graph.EndsOrMeets(first, is_at(0x401002)));
+  EXPECT_FALSE(graph.EndsOrMeets(first, is_at(0x401003)));
+}
+
 TEST(BlockGraph, TheDigestIsThatOfTheAddresses) {
   BlockGraph graph(Space({At(0x401000, kLoop)}), CodeMode::kX86_64);
   FlowDigest digest;

@@ -82,6 +82,10 @@ void ExpectSame(const CallSums& got, const CallSums& made) {
         &CallSums::self_instructions, &CallSums::instructions})
     EXPECT_EQ(got.*number, made.*number);
   EXPECT_EQ(got.own, made.own);
+  for (const auto share : {&CallSums::self_cycles, &CallSums::cycles})
+    for (const auto number : {&CycleShare::instructions, &CycleShare::likely, &CycleShare::lo,
+                              &CycleShare::hi, &CycleShare::untold})
+      EXPECT_EQ(got.*share.*number, made.*share.*number);
   for (const auto number : {&TimeShare::time, &TimeShare::lo, &TimeShare::hi})
     EXPECT_EQ(got.self.*number, made.self.*number);
   for (const auto number : {&CallDurations::count, &CallDurations::min, &CallDurations::median,
@@ -127,6 +131,10 @@ void ExpectSame(const ThreadTimeline& got, const ThreadTimeline& made) {
   for (size_t i = 0; i < made.calls.size(); ++i) ExpectSame(got.calls[i], made.calls[i]);
   ASSERT_EQ(got.longest.has_value(), made.longest.has_value());
   if (made.longest) ExpectSame(*got.longest, *made.longest);
+  ASSERT_EQ(got.last.has_value(), made.last.has_value());
+  if (made.last) ExpectSame(*got.last, *made.last);
+  EXPECT_EQ(got.cycles.paused, made.cycles.paused);
+  EXPECT_EQ(got.cycles.undivided, made.cycles.undivided);
   ASSERT_EQ(got.spans.size(), made.spans.size());
   for (size_t i = 0; i < made.spans.size(); ++i) {
     EXPECT_EQ(got.spans[i].kind, made.spans[i].kind);

@@ -2,7 +2,11 @@
 // Streams that stays divide at any place, played on any number of threads.
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <optional>
+#include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "decode/pt/native_decoder.h"
@@ -161,6 +165,83 @@ TEST_P(Player, GivesTheFirstErrorBehindWhatCameBeforeIt) {
     EXPECT_FALSE(before.empty());
     EXPECT_EQ(told.items(), before);
   }
+}
+
+// A whole stream that is one thread's, of a size that is worth a thread.
+class LongStay : public ::testing::Test {
+ protected:
+  // Notes which threads decode.
+  class Watched final : public Decoder {
+   public:
+    explicit Watched(std::set<std::thread::id>& by) : by_(by) {}
+    Result<ByteAccount> Decode(const DecodeInput& input, ExecutionConsumer& consumer) override {
+      by_.insert(std::this_thread::get_id());
+      return decoder_->Decode(input, consumer);
+    }
+
+   private:
+    std::set<std::thread::id>& by_;  // one decoder works at a time
+    std::unique_ptr<Decoder> decoder_ = pt::MakeNativeDecoder();
+  };
+
+  void SetUp() override {
+    GeneratorOptions options = MixedOptions(5);
+    options.instructions = 6'000'000;
+    subject_.emplace(GenerateStream(options));
+    input_ = subject_->Input();
+    ASSERT_GT(input_.bytes.size(), size_t{1} << 18);
+    stream_.bytes = input_.bytes;
+    flows_.resize(1);
+    flows_[0].pieces.push_back({.stream = &stream_, .end = input_.bytes.size()});
+    auto source = OpenSource(recording_);
+    ASSERT_TRUE(source);
+    source_ = *std::move(source);
+  }
+  flowback::Player NewPlayer(const plays::Setting& setting) {
+    return flowback::Player(
+        [this](const Stream&) -> const DecodeInput& { return input_; }, *source_,
+        [this]() -> Result<std::unique_ptr<Decoder>> { return std::make_unique<Watched>(by_); },
+        {.threads = setting.threads,
+         .in_flight = setting.in_flight,
+         .segment_items = setting.segment_items});
+  }
+
+  Recording recording_;
+  std::optional<Subject> subject_;
+  Stream stream_;
+  std::vector<ThreadFlow> flows_;
+  DecodeInput input_;
+  std::shared_ptr<const TraceSource> source_;
+  std::set<std::thread::id> by_;
+};
+
+TEST_F(LongStay, IsDecodedBesideWhatTheConsumerDoes) {
+  for (const bool times : {false, true}) {
+    input_.times = times;
+    const plays::Told expected = plays::Play(NewPlayer({}), flows_);
+    EXPECT_EQ(by_, std::set{std::this_thread::get_id()});
+    for (const plays::Setting& setting : plays::kSettings) {
+      if (setting.threads == 1) continue;
+      by_.clear();
+      plays::ExpectTold(plays::Play(NewPlayer(setting), flows_), expected.items());
+      EXPECT_EQ(by_.size(), 1U);
+      EXPECT_FALSE(by_.contains(std::this_thread::get_id()));
+    }
+    by_.clear();
+  }
+}
+
+// The tables of blocks stay, whatever of them had been handed over.
+TEST_F(LongStay, IsPlayedAgainBehindAPlayThatEndedEarly) {
+  const plays::Told expected = plays::Play(NewPlayer({}), flows_);
+  flowback::Player player = NewPlayer({.threads = 2});
+  for (const size_t most : {size_t{10}, expected.items().size() / 8}) {
+    Sated sated(most);
+    ASSERT_TRUE(player.Play(plays::PointersTo(flows_), sated));
+  }
+  plays::Told told;
+  ASSERT_TRUE(player.Play(plays::PointersTo(flows_), told));
+  plays::ExpectTold(told, expected.items());
 }
 
 TEST(PlayerOfNothing, TellsNothing) {

@@ -4,9 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <vector>
 
 #include "decode/flow/code_view.h"
+#include "decode/nobody.h"
 #include "decode/pt/flow_bind.h"
 #include "decode/pt/flow_engine.h"
 #include "decode/pt/flow_hot.h"
@@ -53,6 +55,32 @@ struct ListsWithoutMemo : MinimalSink {
   static constexpr bool kListsBlocks = true;
 };
 static_assert(!FlowSink<ListsWithoutMemo>, "the lists are those of a memo's paths");
+
+struct TellsNoLead : MinimalSink {
+  static constexpr bool kTimesLeads = true;
+};
+static_assert(!FlowSink<TellsNoLead>, "only who takes paths, and times, can time how one begins");
+
+// Where only events matter, a CYC need not make the engine walk the packet behind it.
+TEST(EventSink, TakesThePathOfAPacketThatACycTimes) {
+  testing::GeneratorOptions options;
+  options.seed = 1;
+  options.tsc = options.mtc = options.cyc = true;
+  const testing::GeneratedStream stream = testing::GenerateStream(options);
+  const AddressSpaceHistory history = testing::CodeOf(stream);
+  DecodeInput input;
+  input.bytes = stream.bytes;
+  input.code = &history;
+  input.config = stream.config;
+  const std::unique_ptr<Decoder> decoder = MakeNativeDecoder();
+  Nobody nobody;
+  ASSERT_TRUE(decoder->SummarizeTimed(input, nobody));
+  const Result<FlowSummary> again =
+      decoder->SummarizeTimed(input, nobody);  // what is known by then
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->digest, stream.truth.digest);
+  EXPECT_GT(again->effort.fast, 10 * again->effort.Of(SlowPacket::kTime));
+}
 
 TEST(FlowSink, TheDefaultsSufficeToCount) {
   for (const uint64_t seed : {1, 2, 3}) {

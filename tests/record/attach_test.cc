@@ -96,8 +96,8 @@ TEST(Attach, RecordsAllThreadsAndLeavesTheProgramAsItWas) {
   for (int round = 0; round < 3; ++round) {
     SCOPED_TRACE(round);
     Recorder recorder;
-    recorder.options().pids = {program.pid()};
-    recorder.options().max_instructions = 3000;
+    recorder.options().target.pids = {program.pid()};
+    recorder.options().limits.instructions = 3000;
     const auto summary = recorder.Run({});
     ASSERT_TRUE(summary) << summary.error().message();
     EXPECT_EQ(summary->command_status, 0);
@@ -114,8 +114,8 @@ TEST(Attach, FollowsChildren) {
   Running program(Program("spinner"));
   program.WaitForByte();
   Recorder recorder;
-  recorder.options().pids = {program.pid()};
-  recorder.options().max_instructions = 20'000;
+  recorder.options().target.pids = {program.pid()};
+  recorder.options().limits.instructions = 20'000;
   const auto summary = recorder.Run({});
   ASSERT_TRUE(summary) << summary.error().message();
   EXPECT_GT(summary->threads.size(), 3u);
@@ -133,8 +133,8 @@ TEST(Attach, NamesEveryThreadAndNoneEnds) {
   FLOWBACK_NEEDS_PTRACE();
   Running program(Program("sleeper"));
   Recorder recorder;
-  recorder.options().pids = {program.pid()};
-  recorder.options().max_duration = std::chrono::milliseconds(100);
+  recorder.options().target.pids = {program.pid()};
+  recorder.options().limits.duration = std::chrono::milliseconds(100);
   while (program.State() != 'S') usleep(1000);
   const auto summary = recorder.Run({});
   ASSERT_TRUE(summary) << summary.error().message();
@@ -162,8 +162,8 @@ TEST(Attach, OneThread) {
   ASSERT_EQ(tids.size(), 3u);
   std::ranges::sort(tids);
   Recorder recorder;
-  recorder.options().tids = {tids[2]};  // the one that computes
-  recorder.options().max_instructions = 1000;
+  recorder.options().target.tids = {tids[2]};  // the one that computes
+  recorder.options().limits.instructions = 1000;
   const auto summary = recorder.Run({});
   ASSERT_TRUE(summary) << summary.error().message();
   ASSERT_EQ(summary->threads.size(), 1u);
@@ -179,7 +179,7 @@ TEST(Attach, SeveralProcessesUntilTheyEnd) {
   Running first(Program("sleeper"));
   Running second(Program("sleeper"));
   Recorder recorder;
-  recorder.options().pids = {first.pid(), second.pid(), first.pid()};
+  recorder.options().target.pids = {first.pid(), second.pid(), first.pid()};
   const auto summary = recorder.Run({});
   ASSERT_TRUE(summary) << summary.error().message();
   ASSERT_EQ(summary->threads.size(), 2u);
@@ -197,8 +197,8 @@ TEST(Attach, AStoppedProgramStaysStopped) {
   kill(program.pid(), SIGSTOP);
   waitpid(program.pid(), nullptr, WUNTRACED);
   Recorder recorder;
-  recorder.options().pids = {program.pid()};
-  recorder.options().max_duration = std::chrono::milliseconds(100);
+  recorder.options().target.pids = {program.pid()};
+  recorder.options().limits.duration = std::chrono::milliseconds(100);
   const auto summary = recorder.Run({});
   ASSERT_TRUE(summary) << summary.error().message();
   EXPECT_EQ(summary->instructions, 0u);
@@ -216,7 +216,7 @@ TEST(Attach, UntilASignal) {
     Running program(Program("spinner"));
     program.WaitForByte();
     Recorder recorder;
-    recorder.options().pids = {program.pid()};
+    recorder.options().target.pids = {program.pid()};
     bool signalled = false;
     recorder.options().on_progress = [&](const RecordProgress& progress) {
       if (progress.instructions == 0 || std::exchange(signalled, true)) return;
@@ -238,8 +238,8 @@ TEST(Attach, ThirtyTwoBits) {
   Running program(Program("thirty_two_spins"));
   while (record::ReadComm(program.pid(), program.pid()) != "thirty_two_spin") usleep(1000);
   Recorder recorder;
-  recorder.options().pids = {program.pid()};
-  recorder.options().max_instructions = 5000;
+  recorder.options().target.pids = {program.pid()};
+  recorder.options().limits.instructions = 5000;
   const auto summary = recorder.Run({});
   ASSERT_TRUE(summary) << summary.error().message();
   EXPECT_EQ(summary->instructions, 5000u);
@@ -264,19 +264,19 @@ class AttachErrors : public testing::Test {
 };
 
 TEST_F(AttachErrors, NoSuchProcess) {
-  recorder_.options().pids = {0x7ffffff0};
+  recorder_.options().target.pids = {0x7ffffff0};
   ExpectError(ErrorCode::kSystem, "there is no process 2147483632");
-  recorder_.options().pids = {-3};
+  recorder_.options().target.pids = {-3};
   ExpectError(ErrorCode::kSystem, "there is no process -3");
-  recorder_.options().pids = {};
-  recorder_.options().tids = {0x7ffffff0};
+  recorder_.options().target.pids = {};
+  recorder_.options().target.tids = {0x7ffffff0};
   ExpectError(ErrorCode::kSystem, "there is no thread 2147483632");
 }
 
 TEST_F(AttachErrors, AZombie) {
   Running program("/no/such/program");
   while (program.State() != 'Z') usleep(1000);
-  recorder_.options().pids = {program.pid()};
+  recorder_.options().target.pids = {program.pid()};
   ExpectError(ErrorCode::kSystem, "zombie");
 }
 
@@ -284,12 +284,12 @@ TEST_F(AttachErrors, AThreadIsNoProcess) {
   FLOWBACK_NEEDS_PTRACE();
   Running program(Program("spinner"));
   program.WaitForByte();
-  recorder_.options().pids = {std::ranges::max(program.Threads())};
+  recorder_.options().target.pids = {std::ranges::max(program.Threads())};
   ExpectError(ErrorCode::kUsage, "is a thread of process " + std::to_string(program.pid()));
 }
 
 TEST_F(AttachErrors, TheRecorderItself) {
-  recorder_.options().pids = {getpid()};
+  recorder_.options().target.pids = {getpid()};
   ExpectError(ErrorCode::kUnsupported, "the recorder itself");
 }
 
@@ -297,7 +297,7 @@ TEST_F(AttachErrors, AThreadOfTheKernel) {
   std::ifstream file("/proc/2/comm");
   std::string name;
   if (!(file >> name) || name != "kthreadd") GTEST_SKIP() << "no threads of the kernel to be seen";
-  recorder_.options().pids = {2};
+  recorder_.options().target.pids = {2};
   ExpectError(ErrorCode::kUnsupported, "'kthreadd') is a thread of the kernel");
 }
 
@@ -306,7 +306,7 @@ TEST_F(AttachErrors, TracedAlready) {
   Running program(Program("spinner"));
   program.WaitForByte();
   ASSERT_EQ(ptrace(PTRACE_SEIZE, program.pid(), nullptr, nullptr), 0);
-  recorder_.options().pids = {program.pid()};
+  recorder_.options().target.pids = {program.pid()};
   ExpectError(ErrorCode::kBusy, "traced already, by process " + std::to_string(getpid()));
 }
 
@@ -320,7 +320,7 @@ TEST_F(AttachErrors, LeaveTheOthersAsTheyWere) {
   // Its second thread only, which shows when it is seized.
   const pid_t second = std::ranges::max(traced.Threads());
   ASSERT_EQ(ptrace(PTRACE_SEIZE, second, nullptr, nullptr), 0);
-  recorder_.options().pids = {good.pid(), traced.pid()};
+  recorder_.options().target.pids = {good.pid(), traced.pid()};
   ExpectError(ErrorCode::kBusy, "traced already");
   kill(traced.pid(), SIGKILL);
   waitpid(second, nullptr, __WALL);
@@ -333,11 +333,11 @@ TEST_F(AttachErrors, UnwritableOutputLeavesTheProgramAsItWas) {
   Running program(Program("spinner"));
   program.WaitForByte();
   RecordOptions options;
-  options.pids = {program.pid()};
+  options.target.pids = {program.pid()};
   for (const std::string& output :
        {recorder_.File("missing/perf.data"), std::string("/dev/full")}) {
     SCOPED_TRACE(output);
-    options.output = output;
+    options.files.output = output;
     const auto summary = Record(options);
     ASSERT_FALSE(summary);
     EXPECT_EQ(summary.error().code(), ErrorCode::kSystem);
@@ -358,7 +358,7 @@ TEST_F(AttachErrors, OtherUsersProcess) {
     std::string text = "no other user";
     if (setresuid(kNobody, kNobody, kNobody) == 0) {
       RecordOptions options;
-      options.pids = {program.pid()};
+      options.target.pids = {program.pid()};
       const auto summary = Record(options);
       text = summary ? "recorded" : summary.error().message() + "\n" + summary.error().remedy();
     }
@@ -374,7 +374,7 @@ TEST_F(AttachErrors, OtherUsersProcess) {
 }
 
 TEST_F(AttachErrors, Options) {
-  recorder_.options().pids = {1};
+  recorder_.options().target.pids = {1};
   recorder_.options().engine = "emulate";
   ExpectError(ErrorCode::kUsage, "can't record a program that runs already");
   recorder_.options().engine = "step";

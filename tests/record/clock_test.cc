@@ -73,9 +73,9 @@ TEST_P(Repeated, IsTheSame) {
     } else {
       FLOWBACK_NEEDS_PTRACE();
     }
-    recorder.options().clock = RecordClock::kInstructions;
-    recorder.options().mtc_shift = 3;
-    recorder.options().psb_period_bytes = 2048;
+    recorder.options().streams.clock = RecordClock::kInstructions;
+    recorder.options().packets.mtc_shift = 3;
+    recorder.options().packets.psb_period_bytes = 2048;
     const auto summary = recorder.Run(test.command);
     ASSERT_TRUE(summary) << summary.error().message();
     if (!summary->notes.empty()) GTEST_SKIP() << summary->notes[0];
@@ -111,7 +111,7 @@ TEST(InstructionClock, KeepsTheOrderBetweenProcesses) {
   FLOWBACK_NEEDS_EMULATOR();
   Recorder recorder;
   Emulate(recorder.options());
-  recorder.options().clock = RecordClock::kInstructions;
+  recorder.options().streams.clock = RecordClock::kInstructions;
   const auto summary = recorder.Run({"/bin/sh", "-c", "ls / | /bin/cat; exec /bin/true"});
   ASSERT_TRUE(summary) << summary.error().message();
   ExpectSameFlow(recorder.File("perf.data"), *summary);
@@ -139,7 +139,7 @@ TEST(InstructionClock, PerfReadsTheSameFlow) {
     SCOPED_TRACE(command[0]);
     Recorder recorder;
     Emulate(recorder.options());
-    recorder.options().clock = RecordClock::kInstructions;
+    recorder.options().streams.clock = RecordClock::kInstructions;
     const auto summary = recorder.Run(command);
     ASSERT_TRUE(summary) << summary.error().message();
     std::string problem;

@@ -59,11 +59,11 @@ class Cycles : public testing::TestWithParam<const char*> {
   void Use(const std::string& engine) {
     recorder_.options().engine = engine;
     if (engine == "emulate") Emulate(recorder_.options());
-    recorder_.options().clock = RecordClock::kInstructions;
-    recorder_.options().psb_period_bytes = 2048;
-    recorder_.options().mtc_shift = 3;
-    recorder_.options().cyc_threshold = 0;
-    recorder_.options().return_compression = false;
+    recorder_.options().streams.clock = RecordClock::kInstructions;
+    recorder_.options().packets.psb_period_bytes = 2048;
+    recorder_.options().packets.mtc_shift = 3;
+    recorder_.options().packets.cyc_threshold = 0;
+    recorder_.options().packets.return_compression = false;
   }
   Recorder recorder_;
 };
@@ -133,8 +133,8 @@ TEST_P(CyclesOf, RealProgramsCostNoFlow) {
   FLOWBACK_NEEDS_EMULATOR();
   Recorder recorder;
   Emulate(recorder.options());
-  recorder.options().cyc_threshold = GetParam().threshold;
-  recorder.options().mtc_shift = 3;
+  recorder.options().packets.cyc_threshold = GetParam().threshold;
+  recorder.options().packets.mtc_shift = 3;
   const auto summary = recorder.Run(GetParam().command);
   ASSERT_TRUE(summary) << summary.error().message();
   ExpectSameFlow(recorder.File("perf.data"), *summary);

@@ -53,7 +53,7 @@ TEST(Limits, InstructionsAreExactAndTheProgramGoesOn) {
   for (const uint64_t limit : {1, 2, 10, 22, 23, 24}) {
     SCOPED_TRACE(limit);
     Recorder recorder;
-    recorder.options().max_instructions = limit;
+    recorder.options().limits.instructions = limit;
     const auto summary = recorder.Run({Program("known")});
     ASSERT_TRUE(summary) << summary.error().message();
     EXPECT_EQ(summary->command_status, 0);
@@ -67,7 +67,7 @@ TEST(Limits, StopsAllThreads) {
   for (const uint64_t limit : {30, 100, 200}) {
     SCOPED_TRACE(limit);
     Recorder recorder;
-    recorder.options().max_instructions = limit;
+    recorder.options().limits.instructions = limit;
     const auto summary = recorder.Run({Program("threads")});
     ASSERT_TRUE(summary) << summary.error().message();
     EXPECT_EQ(summary->command_status, 0);
@@ -82,7 +82,7 @@ TEST(Limits, StopsAllThreads) {
 TEST(Limits, DurationEndsASleepingProgramsTraceOnly) {
   FLOWBACK_NEEDS_PTRACE();
   Recorder recorder;
-  recorder.options().max_duration = std::chrono::milliseconds(300);
+  recorder.options().limits.duration = std::chrono::milliseconds(300);
   const auto summary = recorder.Run({Program("sleeper")});
   ASSERT_TRUE(summary) << summary.error().message();
   EXPECT_TRUE(WIFEXITED(summary->command_status));
@@ -113,7 +113,7 @@ TEST(Clock, DecodedTimesLieInsideTheRecording) {
   for (const uint8_t mtc_shift : {3, 8, 9, 14, 15}) {
     SCOPED_TRACE(+mtc_shift);
     Recorder recorder;
-    recorder.options().mtc_shift = mtc_shift;
+    recorder.options().packets.mtc_shift = mtc_shift;
     const auto recorded = recorder.Run({Program("recursion")});
     ASSERT_TRUE(recorded) << recorded.error().message();
     const auto recording = OpenFile(recorder.File("perf.data"));

@@ -44,7 +44,7 @@ void ExpectToRunAsWhenStepped(const std::vector<std::string>& command) {
     SCOPED_TRACE(exact ? "exact" : "blocks");
     Recorder recorder;
     Emulate(recorder.options());
-    recorder.options().exact = exact;
+    recorder.options().emulate.exact = exact;
     const auto summary = recorder.Run(command);
     ASSERT_TRUE(summary) << summary.error().message();
     EXPECT_EQ(summary->command_status, truth->command_status);
@@ -179,10 +179,10 @@ TEST(EmulatedWith, OtherPacketOptions) {
   FLOWBACK_NEEDS_EMULATOR();
   Recorder recorder;
   Emulate(recorder.options());
-  recorder.options().psb_period_bytes = 2048;
-  recorder.options().return_compression = false;
-  recorder.options().long_tnt = true;
-  recorder.options().mtc_shift = 3;
+  recorder.options().packets.psb_period_bytes = 2048;
+  recorder.options().packets.return_compression = false;
+  recorder.options().packets.long_tnt = true;
+  recorder.options().packets.mtc_shift = 3;
   const auto summary = recorder.Run({Sample("exceptions")});
   ASSERT_TRUE(summary) << summary.error().message();
   ExpectSameFlow(recorder.File("perf.data"), *summary);
@@ -199,7 +199,7 @@ TEST(EmulatedPerfScript, ListsTheSameAddresses) {
     SCOPED_TRACE(command[0]);
     Recorder recorder;
     Emulate(recorder.options());
-    recorder.options().psb_period_bytes = 2048;
+    recorder.options().packets.psb_period_bytes = 2048;
     const auto summary = recorder.Run(command);
     ASSERT_TRUE(summary) << summary.error().message();
     std::string problem;
@@ -227,7 +227,7 @@ TEST(EmulatedJit, CodeInNoFileIsKept) {
   FLOWBACK_NEEDS_EMULATOR();
   Recorder recorder;
   Emulate(recorder.options());
-  recorder.options().raw_directory = recorder.File("raw");
+  recorder.options().files.raw_directory = recorder.File("raw");
   const auto summary = recorder.Run({Program("versions")});
   ASSERT_TRUE(summary) << summary.error().message();
   ASSERT_EQ(summary->notes.size(), 1u);
@@ -289,11 +289,11 @@ TEST(EmulatedAndKilled, IsReadable) {
   Recorder recorder;
   RecordOptions options;
   Emulate(options);
-  options.command = {Sample("signals")};
-  options.output = recorder.File("killed.data");
+  options.target.command = {Sample("signals")};
+  options.files.output = recorder.File("killed.data");
   for (int milliseconds = 20; milliseconds < 140; milliseconds += 10) {
     SCOPED_TRACE(milliseconds);
-    std::filesystem::remove(options.output);
+    std::filesystem::remove(options.files.output);
     const pid_t child = fork();
     if (child == 0) {
       std::freopen("/dev/null", "w", stdout);
@@ -302,9 +302,10 @@ TEST(EmulatedAndKilled, IsReadable) {
     std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
-    if (!std::filesystem::exists(options.output) || std::filesystem::file_size(options.output) == 0)
+    if (!std::filesystem::exists(options.files.output) ||
+        std::filesystem::file_size(options.files.output) == 0)
       continue;  // before the recording began
-    const auto recording = OpenFile(options.output);
+    const auto recording = OpenFile(options.files.output);
     EXPECT_TRUE(recording) << recording.error().message();
   }
 }
@@ -313,7 +314,7 @@ TEST(EmulatedDuration, LetsTheProgramGoOn) {
   FLOWBACK_NEEDS_EMULATOR();
   Recorder recorder;
   Emulate(recorder.options());
-  recorder.options().max_duration = std::chrono::milliseconds(200);
+  recorder.options().limits.duration = std::chrono::milliseconds(200);
   const auto summary =
       recorder.Run({"/bin/sh", "-c", "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; exit 7"});
   ASSERT_TRUE(summary) << summary.error().message();

@@ -14,7 +14,7 @@ constexpr const char* kPlugin = "";
 
 void Emulate(RecordOptions& options) {
   options.engine = "emulate";
-  options.emulator_plugin = kPlugin;
+  options.emulate.plugin = kPlugin;
 }
 
 std::string WhyNotEmulated() {

@@ -90,7 +90,7 @@ TEST(StopRequest, IsHeardWithoutTheBell) {
   FLOWBACK_NEEDS_PTRACE();
   Recorder recorder;
   pid_t bell = -1;
-  recorder.options().max_instructions = 5'000'000;  // the end, where the signal is not
+  recorder.options().limits.instructions = 5'000'000;  // the end, where the signal is not
   recorder.options().on_progress = [&](const RecordProgress& progress) {
     if (progress.instructions == 0 || bell > 0 || (bell = FindBell("sh")) < 0) return;
     kill(bell, SIGSTOP);
@@ -100,7 +100,7 @@ TEST(StopRequest, IsHeardWithoutTheBell) {
   ASSERT_TRUE(summary) << summary.error().message();
   EXPECT_GT(bell, 0);
   EXPECT_EQ(summary->stop_reason, StopReason::kSignal);
-  EXPECT_LT(summary->instructions, recorder.options().max_instructions);
+  EXPECT_LT(summary->instructions, recorder.options().limits.instructions);
   ExpectSameFlow(recorder.File("perf.data"), *summary);
 }
 
@@ -118,8 +118,8 @@ bool ChildSleeps(const std::string& name) {
 TEST(FailedSnapshot, IsHeardOfWithoutTheProgram) {
   FLOWBACK_NEEDS_PTRACE();
   Recorder recorder;
-  recorder.options().snapshot_bytes = 65536;
-  recorder.options().kill_on_failure = true;
+  recorder.options().streams.snapshot_bytes = 65536;
+  recorder.options().files.kill_on_failure = true;
   const auto before = signal(SIGXFSZ, SIG_IGN);
   rlimit limit{};
   getrlimit(RLIMIT_FSIZE, &limit);
@@ -189,7 +189,7 @@ TEST_P(Ends, SignalledTwiceAtOnce) {
 
 TEST_P(Ends, WhenTheFileIsFull) {
   constexpr uint64_t kSize = 8000;
-  recorder_.options().max_file_bytes = kSize;
+  recorder_.options().limits.file_bytes = kSize;
   const RecordSummary summary =
       Run({"/bin/sh", "-c", "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; exit 7"});
   EXPECT_EQ(summary.stop_reason, StopReason::kFileSize);

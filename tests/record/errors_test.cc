@@ -24,8 +24,8 @@ namespace fs = std::filesystem;
 class RecordErrors : public testing::Test {
  protected:
   RecordErrors() {
-    options_.command = {Program("known")};
-    options_.output = File("perf.data");
+    options_.target.command = {Program("known")};
+    options_.files.output = File("perf.data");
   }
   void ExpectError(ErrorCode code, const std::string& words) {
     const auto summary = Record(options_);
@@ -46,25 +46,25 @@ class RecordErrors : public testing::Test {
 
 TEST_F(RecordErrors, CommandNotInPath) {
   FLOWBACK_NEEDS_PTRACE();
-  options_.command = {"no-such-program-anywhere"};
+  options_.target.command = {"no-such-program-anywhere"};
   ExpectError(ErrorCode::kCommandMissing, "no such program in PATH");
 }
 
 TEST_F(RecordErrors, CommandFileMissing) {
   FLOWBACK_NEEDS_PTRACE();
-  options_.command = {"/no/such/program"};
+  options_.target.command = {"/no/such/program"};
   ExpectError(ErrorCode::kCommandMissing, "'/no/such/program'");
 }
 
 TEST_F(RecordErrors, CommandNotExecutable) {
   FLOWBACK_NEEDS_PTRACE();
-  options_.command = {folder_.Write("text", std::string("not a program"))};
+  options_.target.command = {folder_.Write("text", std::string("not a program"))};
   ExpectError(ErrorCode::kCommandRefused, "permission denied");
 }
 
 TEST_F(RecordErrors, CommandIsAFolder) {
   FLOWBACK_NEEDS_PTRACE();
-  options_.command = {folder_.path().string()};
+  options_.target.command = {folder_.path().string()};
   ExpectError(ErrorCode::kCommandRefused, "it is a directory");
 }
 
@@ -73,7 +73,7 @@ TEST_F(RecordErrors, CommandsInterpreterMissing) {
   FLOWBACK_NEEDS_HOST(host::Trait::kTemporaryPrograms);
   const std::string script = folder_.Write("script", std::string("#!/no/such/interpreter\n"));
   fs::permissions(script, fs::perms::owner_all);
-  options_.command = {script};
+  options_.target.command = {script};
   ExpectError(ErrorCode::kCommandRefused, "interpreter");
 }
 
@@ -90,14 +90,14 @@ TEST_F(RecordErrors, CommandIsADamagedOrForeignProgram) {
     elf[18] = machine;
     const std::string program = folder_.Write("program", elf);
     fs::permissions(program, fs::perms::owner_all);
-    options_.command = {program};
+    options_.target.command = {program};
     for (const char* engine : {"step", "emulate"}) {
       if (std::string(engine) == "emulate" && !WhyNotEmulated().empty()) continue;
       SCOPED_TRACE(engine);
       Emulate(options_);
       options_.engine = engine;
       ExpectError(ErrorCode::kCommandRefused, words);
-      EXPECT_FALSE(fs::exists(options_.output));
+      EXPECT_FALSE(fs::exists(options_.files.output));
     }
   };
   expect(62, "is damaged: it has no segment to load");
@@ -117,14 +117,14 @@ TEST_F(RecordErrors, CommandWasCutShort) {
   const std::string program = folder_.Write("program", bytes);
   fs::permissions(program, fs::perms::owner_all);
   Emulate(options_);
-  options_.command = {program};
+  options_.target.command = {program};
   ExpectError(ErrorCode::kCommandRefused, "a segment of it lies behind its end");
 }
 
 TEST_F(RecordErrors, NoCommand) {
-  options_.command.clear();
+  options_.target.command.clear();
   ExpectError(ErrorCode::kUsage, "no command");
-  options_.command = {""};
+  options_.target.command = {""};
   ExpectError(ErrorCode::kUsage, "no command");
 }
 
@@ -135,47 +135,47 @@ TEST_F(RecordErrors, UnknownEngine) {
 
 TEST_F(RecordErrors, PsbPeriodTheHardwareHasNot) {
   for (const uint32_t period : {0u, 1000u, 1024u, 3000u, 1u << 27}) {
-    options_.psb_period_bytes = period;
+    options_.packets.psb_period_bytes = period;
     ExpectError(ErrorCode::kUsage, std::to_string(period));
   }
 }
 
 TEST_F(RecordErrors, MtcPeriodTheHardwareHasNot) {
-  options_.mtc_shift = 16;
+  options_.packets.mtc_shift = 16;
   ExpectError(ErrorCode::kUsage, "2^16");
 }
 
 TEST_F(RecordErrors, OutputInAMissingFolder) {
   FLOWBACK_NEEDS_PTRACE();
-  options_.output = File("missing/perf.data");
-  ExpectError(ErrorCode::kSystem, options_.output);
+  options_.files.output = File("missing/perf.data");
+  ExpectError(ErrorCode::kSystem, options_.files.output);
 }
 
 TEST_F(RecordErrors, OutputIsAFolder) {
   FLOWBACK_NEEDS_PTRACE();
-  options_.output = folder_.path().string();
+  options_.files.output = folder_.path().string();
   ExpectError(ErrorCode::kSystem, "Is a directory");
 }
 
 TEST_F(RecordErrors, DiskFull) {
   FLOWBACK_NEEDS_PTRACE();
-  options_.output = "/dev/full";
+  options_.files.output = "/dev/full";
   ExpectError(ErrorCode::kSystem, "No space left");
 }
 
 TEST_F(RecordErrors, RawFolderUnderAFile) {
   FLOWBACK_NEEDS_PTRACE();
-  options_.raw_directory = folder_.Write("file", std::string("x")) + "/raw";
+  options_.files.raw_directory = folder_.Write("file", std::string("x")) + "/raw";
   ExpectError(ErrorCode::kSystem, "raw");
 }
 
 // A slip in the command must not cost the recording made before.
 TEST_F(RecordErrors, AnOlderRecordingOutlivesACommandThatCannotBeRun) {
   FLOWBACK_NEEDS_PTRACE();
-  options_.output = folder_.Write("perf.data", std::string("older"));
-  options_.command = {"no-such-program-anywhere"};
+  options_.files.output = folder_.Write("perf.data", std::string("older"));
+  options_.target.command = {"no-such-program-anywhere"};
   ASSERT_FALSE(Record(options_));
-  std::ifstream file(options_.output);
+  std::ifstream file(options_.files.output);
   std::string content;
   file >> content;
   EXPECT_EQ(content, "older");
@@ -186,7 +186,7 @@ TEST_F(RecordErrors, RecorderKilled) {
   FLOWBACK_NEEDS_PTRACE();
   int ends[2];
   ASSERT_EQ(pipe2(ends, 0), 0);  // the recorded program holds the writing end
-  options_.command = {"/bin/sh", "-c", "while true; do true; done"};
+  options_.target.command = {"/bin/sh", "-c", "while true; do true; done"};
   const pid_t recorder = fork();
   if (recorder == 0) {
     close(ends[0]);
@@ -194,7 +194,7 @@ TEST_F(RecordErrors, RecorderKilled) {
     _exit(summary ? 0 : 1);
   }
   close(ends[1]);
-  while (!fs::exists(options_.output) || fs::file_size(options_.output) < 2000)
+  while (!fs::exists(options_.files.output) || fs::file_size(options_.files.output) < 2000)
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   kill(recorder, SIGKILL);
   waitpid(recorder, nullptr, 0);
@@ -202,7 +202,7 @@ TEST_F(RecordErrors, RecorderKilled) {
   EXPECT_EQ(read(ends[0], &byte, 1), 0) << "the program still runs";
   close(ends[0]);
 
-  const auto recording = OpenFile(options_.output);
+  const auto recording = OpenFile(options_.files.output);
   ASSERT_TRUE(recording) << recording.error().message();
   EXPECT_TRUE(support::Warns(*recording, "did not end properly"));
   ASSERT_EQ(recording->streams.size(), 1u);

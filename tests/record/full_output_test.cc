@@ -116,7 +116,7 @@ TEST_P(FullOutput, TheFolderIsRemoved) {
 TEST_P(FullOutput, APipesReaderLeaves) {
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
-  recorder_.options().output_pipe = ends[1];
+  recorder_.options().files.pipe = ends[1];
   Descriptor reader(ends[0]);
   step_ = [&] {
     reader.Close();
@@ -126,7 +126,7 @@ TEST_P(FullOutput, APipesReaderLeaves) {
 }
 
 TEST_P(FullOutput, EndsTheProgramWhereThatWasAskedFor) {
-  recorder_.options().kill_on_failure = true;
+  recorder_.options().files.kill_on_failure = true;
   step_ = [&] { fs::remove(recorder_.File("perf.data")); };
   const RecordSummary summary = Run();
   ASSERT_TRUE(summary.failure);

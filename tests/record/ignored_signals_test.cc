@@ -68,7 +68,7 @@ TEST(IgnoredSignalsAttached, EndTheRecording) {
   }
   signal(SIGINT, SIG_IGN);
   Recorder recorder;
-  recorder.options().pids = {child};
+  recorder.options().target.pids = {child};
   recorder.options().on_progress = [&](const RecordProgress& progress) {
     if (progress.threads != 0) kill(getpid(), SIGINT);
   };

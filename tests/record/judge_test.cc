@@ -61,7 +61,7 @@ TEST_P(Judge, FindsTheEnginesAgree) {
     SCOPED_TRACE(exact ? "exact" : "blocks");
     Recorder recorder;
     Emulate(recorder.options());
-    recorder.options().exact = exact;
+    recorder.options().emulate.exact = exact;
     ExpectSame(recorder, stepper);
   }
 }
@@ -71,7 +71,7 @@ TEST_P(Judge, IsOfOneMindWithItself) {
   FLOWBACK_NEEDS_PTRACE();
   Recorder first;
   Recorder second;
-  second.options().one_cpu = false;
+  second.options().step.one_cpu = false;
   ExpectSame(first, second);
 }
 

@@ -59,7 +59,7 @@ class PerfDataFile : public RecordedFile {};
 
 TEST_F(PerfDataFile, DescribesTheMachine) {
   FLOWBACK_NEEDS_PTRACE();
-  recorder_.options().recorder_command_line = "flowback record -- known";
+  recorder_.options().files.command_line = "flowback record -- known";
   Run({Program("known")});
   utsname system;
   uname(&system);
@@ -77,8 +77,8 @@ TEST_F(PerfDataFile, DescribesTheMachine) {
 
 TEST_F(PerfDataFile, DescribesTheSettings) {
   FLOWBACK_NEEDS_PTRACE();
-  recorder_.options().mtc_shift = 9;
-  recorder_.options().return_compression = false;
+  recorder_.options().packets.mtc_shift = 9;
+  recorder_.options().packets.return_compression = false;
   Run({Program("known")});
   const PtConfig& pt = PtConfigOf(recording_.config);
   EXPECT_EQ(pt.cpu, (CpuId{.intel = true, .family = 6, .model = 85, .stepping = 7}));
@@ -138,7 +138,7 @@ TEST_P(RawFolder, DecodesByItsMaps) {
   FLOWBACK_NEEDS_PTRACE();
   Recorder recorder;
   const std::string folder = recorder.File("raw");
-  recorder.options().raw_directory = folder;
+  recorder.options().files.raw_directory = folder;
   const auto summary = recorder.Run({Program(GetParam())});
   ASSERT_TRUE(summary) << summary.error().message();
 
@@ -168,7 +168,7 @@ TEST(RawFolderCommand, NamesEveryStreamAndSection) {
   FLOWBACK_NEEDS_PTRACE();
   Recorder recorder;
   const std::string folder = recorder.File("it's raw");
-  recorder.options().raw_directory = folder;
+  recorder.options().files.raw_directory = folder;
   const auto summary = recorder.Run({Program("threads")});
   ASSERT_TRUE(summary) << summary.error().message();
   // The shell takes the line apart as it would for the user.

@@ -71,7 +71,7 @@ class PerCpu : public testing::TestWithParam<Case> {
  protected:
   PerCpu() {
     Emulate(recorder_.options());
-    recorder_.options().per_cpu = true;
+    recorder_.options().streams.per_cpu = true;
   }
   Recorder recorder_;
 };
@@ -86,9 +86,9 @@ TEST_P(PerCpu, TellsThreadsApart) {
 
 TEST_P(PerCpu, TellsThreadsApartByCountsToo) {
   FLOWBACK_NEEDS_EMULATOR();
-  recorder_.options().clock = RecordClock::kInstructions;
-  recorder_.options().cyc_threshold = 0;
-  recorder_.options().mtc_shift = 3;
+  recorder_.options().streams.clock = RecordClock::kInstructions;
+  recorder_.options().packets.cyc_threshold = 0;
+  recorder_.options().packets.mtc_shift = 3;
   const auto summary = recorder_.Run(GetParam().command);
   ASSERT_TRUE(summary) << summary.error().message();
   ExpectEachThreadsFlow(recorder_.File("perf.data"), *summary);
@@ -111,7 +111,7 @@ TEST(PerCpuThreads, GoOnBehindAnExecveThatFails) {
   for (int i = 0; i < 10; ++i) {
     Recorder recorder;
     Emulate(recorder.options());
-    recorder.options().per_cpu = true;
+    recorder.options().streams.per_cpu = true;
     const auto summary = recorder.Run({Program("ends"), "failing_exec", Program("known")});
     ASSERT_TRUE(summary) << summary.error().message();
     EXPECT_EQ(summary->threads.size(), 4u);
@@ -141,7 +141,7 @@ TEST(PerCpuOnOne, ManyTakeTurns) {
   const OneCpu one;
   Recorder recorder;
   Emulate(recorder.options());
-  recorder.options().per_cpu = true;
+  recorder.options().streams.per_cpu = true;
   const auto summary = recorder.Run(
       {"/bin/sh", "-c",
        "for i in 1 2 3; do (n=0; while [ $n -lt 100 ]; do n=$((n+1)); done) & done; wait"});
@@ -165,7 +165,7 @@ TEST(PerCpuEnds, AreWhereTheThreadRuns) {
   for (int i = 0; i < 5; ++i) {
     Recorder recorder;
     Emulate(recorder.options());
-    recorder.options().per_cpu = true;
+    recorder.options().streams.per_cpu = true;
     const auto summary = recorder.Run({Program("ends"), "a"});
     ASSERT_TRUE(summary) << summary.error().message();
     const auto recording = OpenFile(recorder.File("perf.data"));
@@ -190,18 +190,18 @@ TEST(PerCpuErrors, WhereStreamsOfCpusCannotBe) {
     ExpectRefused(
         [&](Recorder& recorder) {
           recorder.options().engine = "emulate";
-          recorder.options().per_cpu = true;
+          recorder.options().streams.per_cpu = true;
           change(recorder);
         },
         words);
   };
   const auto without_times = [](Recorder& recorder) {
-    recorder.options().timestamps = false;
-    recorder.options().mtc_shift.reset();
+    recorder.options().packets.timestamps = false;
+    recorder.options().packets.mtc_shift.reset();
   };
   refused([](Recorder& recorder) { recorder.options().engine = "step"; }, "'step'");
   refused(without_times, "TSC");
-  refused([](Recorder& recorder) { recorder.options().raw_directory = recorder.File("raw"); },
+  refused([](Recorder& recorder) { recorder.options().files.raw_directory = recorder.File("raw"); },
           "raw");
 }
 

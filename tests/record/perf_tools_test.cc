@@ -42,7 +42,7 @@ class PerfTools : public testing::TestWithParam<const char*> {
     } else {
       FLOWBACK_NEEDS_PTRACE();
     }
-    recorder_.options().recorder_command_line = "flowback record -- changes";
+    recorder_.options().files.command_line = "flowback record -- changes";
     const auto summary = recorder_.Run({Sample("changes")});
     ASSERT_TRUE(summary) << summary.error().message();
     summary_ = *summary;

@@ -60,7 +60,7 @@ TEST_P(EmulatorOfInterface, TakesThePlugin) {
   for (const bool exact : {false, true}) {
     Recorder recorder;
     Emulate(recorder.options());
-    recorder.options().exact = exact;
+    recorder.options().emulate.exact = exact;
     const auto summary = recorder.Run({"/bin/true"});
     ASSERT_TRUE(summary) << summary.error().message();
     EXPECT_EQ(summary->losses, 0u);

@@ -73,15 +73,15 @@ TEST_P(SmallPrograms_, WithOtherPacketOptions) {
   FLOWBACK_NEEDS_PTRACE();
   FLOWBACK_NEEDS_TO_RUN(GetParam().command);
   Recorder recorder;
-  recorder.options().psb_period_bytes = 2048;
-  recorder.options().return_compression = false;
-  recorder.options().mtc_shift = 3;
+  recorder.options().packets.psb_period_bytes = 2048;
+  recorder.options().packets.return_compression = false;
+  recorder.options().packets.mtc_shift = 3;
   RecordAndCompare(recorder, GetParam());
   if (std::string(GetParam().name) == "Execs" || std::string(GetParam().name) == "Families")
     return;  // need times to tell their programs apart
-  recorder.options().long_tnt = true;
-  recorder.options().return_compression = true;
-  recorder.options().timestamps = false;
+  recorder.options().packets.long_tnt = true;
+  recorder.options().packets.return_compression = true;
+  recorder.options().packets.timestamps = false;
   RecordAndCompare(recorder, GetParam());
 }
 

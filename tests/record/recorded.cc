@@ -62,8 +62,8 @@ std::vector<std::string> ForThisHost(std::vector<std::string> command) {
 }
 
 Result<RecordSummary> Recorder::Run(std::vector<std::string> command) {
-  options_.command = std::move(command);
-  options_.output = File("perf.data");
+  options_.target.command = std::move(command);
+  options_.files.output = File("perf.data");
   // What the programs print is of no interest, and would confuse the test's own output.
   std::fflush(stdout);
   const int saved = dup(STDOUT_FILENO);

@@ -91,13 +91,13 @@ class Snapshot : public testing::TestWithParam<const char*> {
   void Use(Recorder& recorder, uint64_t bytes) {
     recorder.options().engine = GetParam();
     if (recorder.options().engine == "emulate") Emulate(recorder.options());
-    recorder.options().clock = RecordClock::kInstructions;
+    recorder.options().streams.clock = RecordClock::kInstructions;
     // Small programs are stepped soon; so their trace is made large.
-    recorder.options().psb_period_bytes = 2048;
-    recorder.options().mtc_shift = 0;
-    recorder.options().cyc_threshold = 0;
-    recorder.options().return_compression = false;
-    if (bytes != 0) recorder.options().snapshot_bytes = bytes;
+    recorder.options().packets.psb_period_bytes = 2048;
+    recorder.options().packets.mtc_shift = 0;
+    recorder.options().packets.cyc_threshold = 0;
+    recorder.options().packets.return_compression = false;
+    if (bytes != 0) recorder.options().streams.snapshot_bytes = bytes;
   }
 };
 #define FLOWBACK_NEEDS_ENGINE(engine)     \
@@ -164,7 +164,7 @@ TEST(Snapshots, OfThreadsThatCameAndWent) {
   FLOWBACK_NEEDS_EMULATOR();
   Recorder recorder;
   Emulate(recorder.options());
-  recorder.options().snapshot_bytes = uint64_t{1} << 20;  // all of it
+  recorder.options().streams.snapshot_bytes = uint64_t{1} << 20;  // all of it
   const auto summary = recorder.Run({"/bin/sh", "-c", "ls / | /bin/cat; exec /bin/true"});
   ASSERT_TRUE(summary) << summary.error().message();
   const auto recording = OpenFile(recorder.File("perf.data"));
@@ -243,7 +243,7 @@ TEST(Snapshots, AreRefusedWhereTheyCannotBe) {
   const auto refused = [](uint64_t bytes, auto change, const char* words) {
     ExpectRefused(
         [&](Recorder& recorder) {
-          recorder.options().snapshot_bytes = bytes;
+          recorder.options().streams.snapshot_bytes = bytes;
           change(recorder);
         },
         words);
@@ -252,12 +252,13 @@ TEST(Snapshots, AreRefusedWhereTheyCannotBe) {
   refused(8191, as_it_is, "PSB periods");
   refused(uint64_t{5} << 30, as_it_is, "4 GiB");
   const auto without_times = [](Recorder& recorder) {
-    recorder.options().timestamps = false;
-    recorder.options().mtc_shift.reset();
+    recorder.options().packets.timestamps = false;
+    recorder.options().packets.mtc_shift.reset();
   };
   refused(65536, without_times, "TSC");
   refused(
-      65536, [](Recorder& recorder) { recorder.options().raw_directory = recorder.File("raw"); },
+      65536,
+      [](Recorder& recorder) { recorder.options().files.raw_directory = recorder.File("raw"); },
       "raw");
 }
 

@@ -23,14 +23,14 @@ class Span : public testing::TestWithParam<const char*> {
     } else {
       FLOWBACK_NEEDS_EMULATOR();
       Emulate(recorder_.options());
-      recorder_.options().exact = name == "exact";
+      recorder_.options().emulate.exact = name == "exact";
     }
     recorder_.options().engine = name == "step" ? "step" : "emulate";
   }
   RecordSummary Run(const std::vector<std::string>& command, const std::string& from,
                     const std::string& until) {
-    recorder_.options().from = from;
-    recorder_.options().until = until;
+    recorder_.options().watched.from = from;
+    recorder_.options().watched.until = until;
     const auto summary = recorder_.Run(command);
     EXPECT_TRUE(summary) << summary.error().message();
     if (!summary) return {};
@@ -101,9 +101,9 @@ TEST(SpanJudged, SameDigests) {
       Recorder recorder;
       Emulate(recorder.options());
       if (i == 0) recorder.options().engine = "step";
-      recorder.options().exact = i == 2;
-      recorder.options().from = from;
-      recorder.options().until = until;
+      recorder.options().emulate.exact = i == 2;
+      recorder.options().watched.from = from;
+      recorder.options().watched.until = until;
       const auto summary = recorder.Run({Program("faults")});
       ASSERT_TRUE(summary) << summary.error().message();
       digests[i] = summary->threads.at(0).digest;

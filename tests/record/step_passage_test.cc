@@ -25,8 +25,8 @@ constexpr uint64_t kPassage = 9;  // instructions from First to Last
 
 RecordSummary Record(Recorder& recorder, const std::vector<std::string>& command,
                      const std::string& from, const std::string& until) {
-  recorder.options().from = from;
-  recorder.options().until = until;
+  recorder.options().watched.from = from;
+  recorder.options().watched.until = until;
   const auto summary = recorder.Run(command);
   EXPECT_TRUE(summary) << summary.error().message();
   return summary ? *summary : RecordSummary();
@@ -73,7 +73,7 @@ TEST_F(StepPassage, RunsAtFullSpeed) {
 TEST_F(StepPassage, SeesCodeThatIsMappedMeanwhile) {
   for (const bool one_cpu : {true, false})
     for (int i = 0; i < 20; ++i) {
-      recorder_.options().one_cpu = one_cpu;
+      recorder_.options().step.one_cpu = one_cpu;
       ExpectPassages(Record(recorder_, {Program("passage"), kFew}, "First", "Last"));
     }
 }
@@ -87,7 +87,7 @@ TEST_F(StepPassage, RunsAtFullSpeedBehindTheEnd) {
 }
 
 TEST_F(StepPassage, EndsWithTheRecordingOnly) {
-  recorder_.options().max_duration = std::chrono::milliseconds(50);
+  recorder_.options().limits.duration = std::chrono::milliseconds(50);
   const RecordSummary summary = Record(recorder_, {Program("passage"), kMany}, "Last", "First");
   EXPECT_EQ(summary.stop_reason, StopReason::kDuration);
   // The break points are gone: each would be its end.
@@ -118,7 +118,7 @@ TEST_F(StepPassage, OfWhatRunsAlready) {
     if (progress.threads == 0 || std::exchange(told, true)) return;
     EXPECT_EQ(write(ends[1], "x", 1), 1);
   };
-  recorder_.options().pids = {pid};
+  recorder_.options().target.pids = {pid};
   const RecordSummary summary = Run({}, "First", "Last");
   close(ends[0]);
   close(ends[1]);
@@ -184,7 +184,7 @@ TEST_F(StepPassage, IsJudgedByTheEmulator) {
 
 // With `--clock instructions` they have a time only while they are recorded.
 TEST_F(StepPassage, TicksAreRecordedInstructions) {
-  recorder_.options().clock = RecordClock::kInstructions;
+  recorder_.options().streams.clock = RecordClock::kInstructions;
   const RecordSummary summary = Run({Program("passage"), kFew}, "First", "Last");
   ASSERT_FALSE(summary.process_ends.empty());
   EXPECT_LE(summary.process_ends.back().time, 1000000100u + summary.instructions);

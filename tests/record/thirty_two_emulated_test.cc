@@ -15,7 +15,7 @@ namespace {
 std::string WhyNotShort() {
   RecordOptions options;
   Emulate(options);
-  options.command = {Program("thirty_two")};
+  options.target.command = {Program("thirty_two")};
   const Status found = CheckEmulator(options);
   return found ? "" : found.error().message() + ": " + found.error().remedy();
 }
@@ -83,9 +83,9 @@ TEST_P(ThirtyTwoBitSpan, CountsAreExact) {
     SCOPED_TRACE(std::string(span.from) + " to " + span.until);
     Recorder recorder;
     if (engine != "step") Emulate(recorder.options());
-    recorder.options().exact = engine == "exact";
-    recorder.options().from = span.from;
-    recorder.options().until = span.until;
+    recorder.options().emulate.exact = engine == "exact";
+    recorder.options().watched.from = span.from;
+    recorder.options().watched.until = span.until;
     const auto summary = recorder.Run({Program("thirty_two_spans")});
     ASSERT_TRUE(summary) << summary.error().message();
     EXPECT_EQ(summary->instructions, span.instructions);

@@ -39,6 +39,7 @@ class PieceNumbers final : public ExecutionConsumer {
     Add("in_transaction", run.in_transaction);
     Add("cycles", run.branch.cycles);
     Add("cycles_told", static_cast<uint64_t>(run.branch.cycles_told));
+    Add("cycle_mark", run.cycles.value);
     Add("prediction", static_cast<uint64_t>(run.branch.prediction));
     Add("space", reinterpret_cast<uint64_t>(run.space));
     End(run.stay);
@@ -60,6 +61,7 @@ class PieceNumbers final : public ExecutionConsumer {
     Add("value", event.value);
     Add("extra", event.extra);
     Add("has_ip", event.has_ip);
+    Add("cycle_mark", event.cycles.value);
     End(event.stay);
   }
   void OnLoss(const DataLoss& loss) override {

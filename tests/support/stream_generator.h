@@ -95,7 +95,8 @@ struct GeneratedLoss {
 // What a decoder must find. Counts are of what the packets prove, not of what was executed.
 struct GeneratedTruth {
   FlowDigest digest;
-  std::vector<uint64_t> times;  // TSC of each instruction; empty in a stream without
+  std::vector<uint64_t> times;   // TSC of each instruction; empty in a stream without
+  std::vector<uint64_t> cycles;  // the core's count when it executed; likewise
   uint64_t taken = 0;
   uint64_t not_taken = 0;
   uint64_t jumps = 0;

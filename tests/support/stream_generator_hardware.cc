@@ -403,6 +403,7 @@ std::vector<uint8_t> TracingHardware::Finish(const Node& at, bool stop) {
   };
   truth_.digest = told_.digest;
   if (options_.tsc) truth_.times.resize(told_.digest.count);
+  if (options_.tsc) truth_.cycles.resize(told_.digest.count);
   truth_.taken = transfers(Transfer::kConditional);
   truth_.not_taken = told_.not_taken;
   truth_.jumps = transfers(Transfer::kJump);

@@ -47,7 +47,7 @@ class TracingHardware {
     if (!options_.tsc) return;
     Tick(1);
     // Packets that its last cycle brings come before those that prove it.
-    if (tracing()) truth_.times.back() = tsc();
+    if (tracing()) SetTime();
   }
   void NotTaken(uint64_t ip);
   // Control goes from `ip` (an instruction before `next`) to `target`.
@@ -92,13 +92,19 @@ class TracingHardware {
   void Count(uint64_t ip) {
     now_.digest.Append(ip);
     // Those that an overflow threw away are written over.
-    if (options_.tsc) truth_.times.resize(now_.digest.count);
+    if (!options_.tsc) return;
+    truth_.times.resize(now_.digest.count);
+    truth_.cycles.resize(now_.digest.count);
+  }
+  void SetTime() {
+    truth_.times.back() = tsc();
+    truth_.cycles.back() = cycles_;
   }
   // One that has taken its time.
   void CountNow(uint64_t ip) {
     if (!tracing()) return;
     Count(ip);
-    if (options_.tsc) truth_.times.back() = tsc();
+    if (options_.tsc) SetTime();
   }
   void CountTransfer(Transfer kind) { ++now_.transfers[static_cast<size_t>(kind)]; }
   bool telling() const { return tracing() && !losing_; }

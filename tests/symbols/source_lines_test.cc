@@ -4,6 +4,7 @@
 
 #include <cxxabi.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
 #include <filesystem>
 #include <fstream>
@@ -289,6 +290,94 @@ TEST(Places, AreTheRangesInWhichNothingChanges) {
     at += place.end - ip;
   }
   EXPECT_TRUE(lines.Find(program.space(), 0x42).frames.empty());
+}
+
+// Lines that an earlier SourceLines has read are in the cache.
+class Kept : public testing::Test {
+ protected:
+  struct Answers {
+    std::vector<std::vector<Frame>> frames;  // at every byte of .text
+    std::vector<std::string> problems;
+    bool by_reader = false;  // its program was started
+
+    bool operator==(const Answers&) const = default;
+  };
+
+  ImageSearch Search() const {
+    ImageSearch search;
+    search.cache = fixture_.File("cache");
+    return search;
+  }
+  Answers Read(const ImageSearch& search) const {
+    SourceLines lines(search);
+    const MappedProgram program(fixture_.File("program"));
+    Answers answers;
+    for (uint64_t at = program.text_begin(); at < program.text_end(); ++at)
+      answers.frames.push_back(FramesAt(lines, program, at));
+    answers.problems = lines.Problems();
+    answers.by_reader = waitpid(-1, nullptr, WNOHANG) == 0;
+    lines.Keep();
+    return answers;
+  }
+  // A second time without the program, with the same answers.
+  void ExpectKept() const {
+    Answers first = Read(Search());
+    EXPECT_TRUE(first.by_reader);
+    EXPECT_EQ(first, Read({}));
+    first.by_reader = false;
+    EXPECT_EQ(Read(Search()), first);
+  }
+  const SourceFixture fixture_;
+};
+
+TEST_F(Kept, UnitsNeedNoReader) {
+  ASSERT_TRUE(fixture_.Build(Gcc("-gz=zlib"), "program"));
+  ExpectKept();
+}
+
+TEST_F(Kept, WhatNobodyAskedIsReadLater) {
+  ASSERT_TRUE(fixture_.Build(Gcc(""), "program"));
+  const MappedProgram program(fixture_.File("program"));
+  const auto frames_of_first = [&] {
+    SourceLines lines(Search());
+    const std::vector<Frame> frames = FramesAt(lines, program, program.text_begin());
+    EXPECT_FALSE(frames.empty());
+    lines.Keep();
+    return std::pair(frames, waitpid(-1, nullptr, WNOHANG) == 0);
+  };
+  const auto first = frames_of_first();
+  EXPECT_TRUE(first.second);
+  EXPECT_EQ(frames_of_first(), std::pair(first.first, false));
+  EXPECT_EQ(Read(Search()), Read({}));
+  EXPECT_FALSE(Read(Search()).by_reader);
+}
+
+TEST_F(Kept, AnotherBuildIsReadAnew) {
+  ASSERT_TRUE(fixture_.Build(Gcc(""), "program"));
+  const Answers before = Read(Search());
+  ASSERT_TRUE(fixture_.Build(Gcc("-O0"), "program"));
+  EXPECT_NE(Read({}).frames, before.frames);
+  ExpectKept();
+}
+
+TEST_F(Kept, DamageIsAsIfNothingWereThere) {
+  ASSERT_TRUE(fixture_.Build(Gcc(""), "program"));
+  Read(Search());
+  ASSERT_TRUE(fixture_.Run("for f in cache/lines-*.cache; do truncate -s -1 $f; done"));
+  ExpectKept();
+  ASSERT_TRUE(fixture_.Run(
+      "for f in cache/lines-*.cache; do printf x | dd of=$f bs=1 seek=1000 conv=notrunc; done"));
+  ExpectKept();
+}
+
+// Their other files may come and go.
+TEST_F(Kept, SplitUnitsAreNot) {
+  ASSERT_TRUE(fixture_.Build(Gcc("-gsplit-dwarf"), "program"));
+  const Answers first = Read(Search());
+  EXPECT_EQ(Read(Search()), first);
+  EXPECT_TRUE(first.by_reader);
+  ASSERT_TRUE(fixture_.Run("rm *.dwo"));
+  EXPECT_EQ(Read(Search()).problems.size(), 1u);
 }
 
 // Random damage to the DWARF: whatever comes out, the process lives and the ranges are sane.

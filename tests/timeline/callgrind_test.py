@@ -12,12 +12,11 @@ them to the caller unless told not to skip them, and then has them apart.
 
 import json
 import os
-import re
-import shutil
-import subprocess
 import sys
 import tempfile
 import unittest
+
+import callgrind
 
 FLOWBACK = os.path.abspath(sys.argv[1])
 CXX = sys.argv[2]
@@ -91,42 +90,6 @@ OWN = ["mix", "hash_block", "find_match", "emit", "compress", "fold", "checked",
        "square", "interpret", "main"]
 
 
-def run(*words):
-    return subprocess.run(words, check=True, capture_output=True, text=True).stdout
-
-
-def callgrind(path):
-    """{function: own instructions}, {function: calls}, {(caller, function): (calls, with what it calls)}."""
-    own, calls, edges, names = {}, {}, {}, {}
-
-    def name(text):
-        number, _, rest = text.partition(" ")
-        if rest:
-            names[number] = rest
-        return names[number]
-
-    function, callee, line_is_call = None, None, None
-    with open(path, encoding="utf-8") as file:
-        for line in file:
-            line = line.strip()
-            if match := re.match(r"fn=(.*)", line):
-                function = name(match[1])
-            elif match := re.match(r"cfn=(.*)", line):
-                callee = name(match[1])
-            elif match := re.match(r"calls=(\d+)", line):
-                line_is_call = int(match[1])
-            elif re.match(r"[+*-]?\d* ?[+*-]?\d+ \d+$|\* \d+$", line):
-                cost = int(line.split()[-1])
-                if line_is_call is None:
-                    own[function] = own.get(function, 0) + cost
-                else:
-                    calls[callee] = calls.get(callee, 0) + line_is_call
-                    before = edges.get((function, callee), (0, 0))
-                    edges[function, callee] = (before[0] + line_is_call, before[1] + cost)
-                    line_is_call = None
-    return own, calls, edges
-
-
 class Counts(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -134,13 +97,11 @@ class Counts(unittest.TestCase):
         path = lambda name: os.path.join(cls.folder.name, name)
         with open(path("work.cc"), "w", encoding="utf-8") as file:
             file.write(PROGRAM)
-        run(CXX, "-g", "-O1", "-fno-optimize-sibling-calls", "-fno-inline", "-o", path("work"), path("work.cc"))
-        run("valgrind", "--tool=callgrind", "--compress-strings=yes", "--compress-pos=no", "--separate-recs1=fold",
-            "--separate-recs1=interpret", "--skip-plt=no",
-            f"--callgrind-out-file={path('out')}", path("work"))
-        cls.own, cls.calls, cls.edges = callgrind(path("out"))
-        run(FLOWBACK, "record", "-o", path("work.data"), "--", path("work"))
-        cls.timeline = json.loads(run(FLOWBACK, "timeline", path("work.data"), "--json"))
+        callgrind.run(CXX, "-g", "-O1", "-fno-optimize-sibling-calls", "-fno-inline", "-o", path("work"), path("work.cc"))
+        cls.own, cls.calls, cls.edges = callgrind.count(
+            path("out"), path("work"), options=("--separate-recs1=fold", "--separate-recs1=interpret"))
+        callgrind.run(FLOWBACK, "record", "-o", path("work.data"), "--", path("work"))
+        cls.timeline = json.loads(callgrind.run(FLOWBACK, "timeline", path("work.data"), "--json"))
         cls.functions = {f["name"]: f for f in cls.timeline["functions"]}
 
     @classmethod
@@ -182,8 +143,5 @@ class Counts(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    lacks = "valgrind" in os.environ.get("FLOWBACK_TEST_HOST_LACKS", "").split(",")
-    if lacks or shutil.which("valgrind") is None:
-        print("left out: counts against callgrind: valgrind is not installed: apt-get install valgrind")
-        sys.exit(77)
+    callgrind.need_valgrind("counts against callgrind")
     unittest.main(argv=sys.argv[:1])

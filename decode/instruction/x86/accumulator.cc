@@ -5,18 +5,13 @@
 
 #include <Zydis/Zydis.h>
 
-#include <array>
+#include <algorithm>
 #include <cstring>
 
-#include "decode/instruction/x86/machine_modes.h"
+#include "decode/instruction/x86/full_decode.h"
 
 namespace flowback::x86 {
 namespace {
-
-struct FullDecode {
-  ZydisDecodedInstruction instruction;
-  std::array<ZydisDecodedOperand, ZYDIS_MAX_OPERAND_COUNT> operands;
-};
 
 bool IsAccumulator(ZydisRegister reg) {
   return ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg) == ZYDIS_REGISTER_RAX;
@@ -29,13 +24,9 @@ bool IsAllOfIt(const ZydisDecodedOperand& operand) {
 }
 
 bool WritesAccumulator(const FullDecode& decoded) {
-  for (size_t i = 0; i < decoded.instruction.operand_count; ++i) {
-    const ZydisDecodedOperand& operand = decoded.operands[i];
-    if ((operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0 &&
-        operand.type == ZYDIS_OPERAND_TYPE_REGISTER && IsAccumulator(operand.reg.value))
-      return true;
-  }
-  return false;
+  return std::ranges::any_of(decoded.Operands(), [](const ZydisDecodedOperand& operand) {
+    return WritesRegister(operand) && IsAccumulator(operand.reg.value);
+  });
 }
 
 // REQUIRES: it writes the accumulator.
@@ -75,15 +66,10 @@ std::optional<uint32_t> AccumulatorBehind(Bytes code, std::span<const uint8_t> l
   if (end > code.size() || lengths.empty()) return std::nullopt;
   const size_t last = lengths.back();
   if (const auto number = OfCommonForm(code.subspan(end - last, last), mode)) return number;
-  const MachineMode& machine = kMachineModes[IndexOf(mode)];
-  ZydisDecoder decoder;
-  ZydisDecoderInit(&decoder, machine.mode, machine.width);
   for (size_t i = lengths.size(); i > 0; --i) {
     const size_t begin = end - lengths[i - 1];
     FullDecode decoded;
-    if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code.data() + begin, end - begin,
-                                             &decoded.instruction, decoded.operands.data())))
-      return std::nullopt;
+    if (!DecodeFull(code.subspan(begin, end - begin), mode, decoded)) return std::nullopt;
     if (WritesAccumulator(decoded)) return ConstantOf(decoded);
     end = begin;
   }

@@ -3,10 +3,7 @@
 
 #include <Zydis/Zydis.h>
 
-#include <algorithm>
-#include <array>
-#include <span>
-
+#include "decode/instruction/x86/full_decode.h"
 #include "decode/instruction/x86/machine_modes.h"
 
 namespace flowback::x86 {
@@ -17,18 +14,6 @@ constexpr uint32_t kAllRegisters = 0xffff;
 // and RDI, too.
 constexpr uint32_t kKeptByCalls64 = 0xf038;
 constexpr uint32_t kKeptByCalls32 = 0x00f8;
-
-using OperandList = std::array<ZydisDecodedOperand, ZYDIS_MAX_OPERAND_COUNT>;
-
-const ZydisDecoder& FullDecoderFor(CodeMode mode) {
-  static const std::array<ZydisDecoder, kModes> decoders = [] {
-    std::array<ZydisDecoder, kModes> made{};
-    for (size_t i = 0; i < kModes; ++i)
-      ZydisDecoderInit(&made[i], kMachineModes[i].mode, kMachineModes[i].width);
-    return made;
-  }();
-  return decoders[IndexOf(mode)];
-}
 
 uint8_t NumberOf(ZydisRegister reg, CodeMode mode) {
   const ZydisRegister whole =
@@ -55,11 +40,10 @@ MemoryAddress AddressOf(const ZydisDecodedOperand& operand, uint64_t next, CodeM
   return result;
 }
 
-uint32_t WritesOf(std::span<const ZydisDecodedOperand> operands, CodeMode mode) {
+uint32_t WritesOf(const FullDecode& decoded, CodeMode mode) {
   uint32_t writes = 0;
-  for (const ZydisDecodedOperand& each : operands) {
-    if (each.type != ZYDIS_OPERAND_TYPE_REGISTER) continue;
-    if ((each.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) == 0) continue;
+  for (const ZydisDecodedOperand& each : decoded.Operands()) {
+    if (!WritesRegister(each)) continue;
     const uint8_t number = NumberOf(each.reg.value, mode);
     if (number != kNoRegister) writes |= 1U << number;
   }
@@ -67,10 +51,9 @@ uint32_t WritesOf(std::span<const ZydisDecodedOperand> operands, CodeMode mode) 
 }
 
 // The first two operands of an instruction that writes a whole register.
-void SetMove(const ZydisDecodedInstruction& decoded, const OperandList& operands, uint64_t next,
-             CodeMode mode, Computation& result) {
-  const ZydisDecodedOperand& to = operands[0];
-  const ZydisDecodedOperand& from = operands[1];
+void SetMove(const FullDecode& decoded, uint64_t next, CodeMode mode, Computation& result) {
+  const ZydisDecodedOperand& to = decoded.operands[0];
+  const ZydisDecodedOperand& from = decoded.operands[1];
   if (to.type != ZYDIS_OPERAND_TYPE_REGISTER || to.size < 32) return;
   result.to = NumberOf(to.reg.value, mode);
   result.bits = static_cast<uint8_t>(from.size);
@@ -85,22 +68,22 @@ void SetMove(const ZydisDecodedInstruction& decoded, const OperandList& operands
     if (from.mem.segment == ZYDIS_REGISTER_FS || from.mem.segment == ZYDIS_REGISTER_GS) return;
     result.memory = AddressOf(from, next, mode);
     result.operation =
-        decoded.mnemonic == ZYDIS_MNEMONIC_LEA ? Operation::kAddress : Operation::kLoad;
+        decoded.instruction.mnemonic == ZYDIS_MNEMONIC_LEA ? Operation::kAddress : Operation::kLoad;
   }
 }
 
-void SetOperation(const ZydisDecodedInstruction& decoded, const OperandList& operands,
-                  uint64_t next, CodeMode mode, Computation& result) {
+void SetOperation(const FullDecode& decoded, uint64_t next, CodeMode mode, Computation& result) {
+  const auto& operands = decoded.operands;
   const auto is_register = [&](size_t i) {
     return operands[i].type == ZYDIS_OPERAND_TYPE_REGISTER;
   };
-  switch (decoded.mnemonic) {
+  switch (decoded.instruction.mnemonic) {
     case ZYDIS_MNEMONIC_MOV:
     case ZYDIS_MNEMONIC_MOVZX:
     case ZYDIS_MNEMONIC_MOVSX:
     case ZYDIS_MNEMONIC_MOVSXD:
     case ZYDIS_MNEMONIC_LEA:
-      return SetMove(decoded, operands, next, mode, result);
+      return SetMove(decoded, next, mode, result);
     case ZYDIS_MNEMONIC_CDQE:
       result.to = result.from = 0;
       result.bits = 32;
@@ -137,18 +120,14 @@ void SetOperation(const ZydisDecodedInstruction& decoded, const OperandList& ope
 Computation ComputationOf(Bytes code, uint64_t address, CodeMode mode) {
   Computation result;
   result.writes = kAllRegisters;
-  ZydisDecodedInstruction decoded;
-  OperandList operands;
-  const size_t size = std::min<size_t>(code.size(), TraitsOf(mode).longest_instruction);
-  if (ZYAN_FAILED(ZydisDecoderDecodeFull(&FullDecoderFor(mode), code.data(), size, &decoded,
-                                         operands.data())))
-    return result;
-  if (decoded.mnemonic == ZYDIS_MNEMONIC_CALL) {
+  FullDecode decoded;
+  if (!DecodeFull(code, mode, decoded)) return result;
+  if (decoded.instruction.mnemonic == ZYDIS_MNEMONIC_CALL) {
     result.writes = kAllRegisters & ~(mode == CodeMode::kX86_64 ? kKeptByCalls64 : kKeptByCalls32);
     return result;
   }
-  result.writes = WritesOf(std::span(operands).first(decoded.operand_count), mode);
-  SetOperation(decoded, operands, address + decoded.length, mode, result);
+  result.writes = WritesOf(decoded, mode);
+  SetOperation(decoded, address + decoded.instruction.length, mode, result);
   return result;
 }
 

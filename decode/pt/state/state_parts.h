@@ -46,15 +46,20 @@ void Parts(T& of, Use use) {
   auto& [begin, end, ahead, pace, pauses, earliest, latest] = of;
   use(begin, end, ahead, pace, pauses, earliest, latest);
 }
+template <Is<CycleMark> T, class Use>
+void Parts(T& of, Use use) {
+  auto& [value] = of;
+  use(value);
+}
 template <Is<TimedPart> T, class Use>
 void Parts(T& of, Use use) {
-  auto& [end, bounds, last_lo, line] = of;
-  use(end, bounds, last_lo, line);
+  auto& [end, bounds, last_lo, line, cycles] = of;
+  use(end, bounds, last_lo, line, cycles);
 }
 template <Is<TraceEvent> T, class Use>
 void Parts(T& of, Use use) {
-  auto& [kind, offset, tsc, bounds, ip, target, value, extra, has_ip, stay] = of;
-  use(kind, offset, tsc, bounds, ip, target, value, extra, has_ip, stay);
+  auto& [kind, offset, tsc, bounds, ip, target, value, extra, has_ip, cycles, stay] = of;
+  use(kind, offset, tsc, bounds, ip, target, value, extra, has_ip, cycles, stay);
 }
 template <Is<ByteAccount> T, class Use>
 void Parts(T& of, Use use) {
@@ -93,13 +98,18 @@ void Parts(T& of, Use use) {
 }
 template <Is<TimeMarks::Mark> T, class Use>
 void Parts(T& of, Use use) {
-  auto& [tsc, lo, hi, cycles, kind, in_doubt, ratio] = of;
-  use(tsc, lo, hi, cycles, kind, in_doubt, ratio);
+  auto& [tsc, lo, hi, cycles, all_cycles, kind, in_doubt, ratio] = of;
+  use(tsc, lo, hi, cycles, all_cycles, kind, in_doubt, ratio);
 }
 template <Is<TimeCourse::Point> T, class Use>
 void Parts(T& of, Use use) {
   auto& [count, mark, starts] = of;
   use(count, mark, starts);
+}
+template <Is<EstimatorState::LastCycles> T, class Use>
+void Parts(T& of, Use use) {
+  auto& [since, all, count, stay] = of;
+  use(since, all, count, stay);
 }
 template <Is<EstimatorState::Piece> T, class Use>
 void Parts(T& of, Use use) {
@@ -133,21 +143,19 @@ void Parts(T& of, Use use) {
   Clock::Parts(of, use);
 }
 template <class T, class Use>
-  requires Is<T, LossAccount> || Is<T, LossState> || Is<T, PacketCompound> || Is<T, TimeMarks> ||
-           Is<T, TimeCourse>
+  requires Is<T, LossAccount> || Is<T, LossState> || Is<T, PacketCompound> || Is<T, HeldOutcomes> ||
+           Is<T, StreamParts> || Is<T, ExecutionMode> || Is<T, TimeMarks> || Is<T, TimeCourse>
 void Parts(T& of, Use use) {
   std::remove_const_t<T>::Parts(of, use);
 }
 // A kept state has no graph, no node and no call's node: FlowEngine::Save.
 template <Is<FlowState> T, class Use>
 void Parts(T& of, Use use) {
-  auto& [pos, end, hot_end, next_change, next_gap, packet, pebs, last_ip, clock, account,
-         behind_last_psb, state, graph, cur, returns, calls_lost, held_bits, held_count,
-         deferred_tips, cycles_told, exec_mode, interrupt_flag, in_transaction, compound,
+  auto& [pos, end, hot_end, parts, packet, pebs, last_ip, clock, account, behind_last_psb, state,
+         graph, cur, returns, calls_lost, held, cycles_told, mode, in_transaction, compound,
          hot_packet, hot_bits, hot_count, hot_ip, failure, loss_state] = of;
-  use(pos, end, hot_end, next_change, next_gap, packet, pebs, last_ip, clock, account,
-      behind_last_psb, state, returns, calls_lost, held_bits, held_count, deferred_tips,
-      cycles_told, exec_mode, interrupt_flag, in_transaction, compound, hot_packet, hot_bits,
+  use(pos, end, hot_end, parts, packet, pebs, last_ip, clock, account, behind_last_psb, state,
+      returns, calls_lost, held, cycles_told, mode, in_transaction, compound, hot_packet, hot_bits,
       hot_count, hot_ip, failure, loss_state);
 }
 
@@ -248,9 +256,10 @@ void PutLoss(Archive& archive, T& loss) {
 template <class Archive, class T>
 void PutRun(Archive& archive, T& run) {
   auto& [address, lengths, next, tsc, first_tsc, bounds, last_lo, exit, last, mode, in_transaction,
-         branch, space, stay] = run;
+         branch, cycles, space, stay] = run;
   const auto put = [&archive](auto&... parts) { (Put(archive, parts), ...); };
-  put(address, next, tsc, first_tsc, bounds, last_lo, exit, last, mode, in_transaction, stay);
+  put(address, next, tsc, first_tsc, bounds, last_lo, exit, last, mode, in_transaction, cycles,
+      stay);
   if constexpr (Archive::kReads) {
     archive.Lengths(run);
   } else {
@@ -294,12 +303,12 @@ void PutEstimator(Archive& archive, T& of) {
   auto& [marks, settled, written, placed, unplaced, unplaced_count, exact, tracing, has_cyc, course,
          pieces, waiting, blocks, stretches, steps, events, losses, count, batch, batch_begin,
          stretch_left, times, loss_begin, loss_begin_bounds, lo_floor, tsc_floor, done, untold,
-         overfull] = of;
+         overfull, last_cycles] = of;
   const auto put = [&archive](auto&... parts) { (Put(archive, parts), ...); };
   put(marks, settled, written, placed, unplaced, unplaced_count, exact, tracing, has_cyc, course,
       pieces, waiting, blocks, stretches, events, losses, count, batch.count, batch_begin,
       stretch_left, times, loss_begin, loss_begin_bounds, lo_floor, tsc_floor, done, untold,
-      overfull);
+      overfull, last_cycles);
   if (batch.count != 0) {
     put(batch);
     PutSteps(archive, steps, batch);

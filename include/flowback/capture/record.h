@@ -1,30 +1,21 @@
 // SPDX-License-Identifier: MIT
-// Recording a program's execution by software: no tracing hardware is needed.
+// Recording a program's execution.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "flowback/base/error.h"
 #include "flowback/base/flow_digest.h"
+#include "flowback/capture/record_options.h"
 #include "flowback/model/recording.h"
 
 namespace flowback {
-
-// What an emulated recording's times are.
-enum class RecordClock : uint8_t {
-  kHost,  // real time: the program runs slower than natively, sleeps and waits keep their length
-  // One nanosecond for each instruction that any thread executes and for each record of the
-  // sideband, from 1 s on; sleeps take none. A program of one thread that does the same again gets
-  // the same trace and times, for then addresses and the random numbers at its start are the same
-  // every time, too.
-  kInstructions,
-};
 
 // How far a recording is.
 struct RecordProgress {
@@ -42,77 +33,6 @@ struct RecordProgress {
   // Why the output can't be written any more; empty: it can. Tracing has stopped then, and the
   // program runs on.
   std::string failure;
-};
-
-struct RecordOptions {
-  std::string engine = "step";       // a name from RecordEngineNames()
-  std::vector<std::string> command;  // the program, looked up in PATH, and its arguments
-  // Instead of a command: processes (all their threads) and threads that run already, which are
-  // recorded until they end or the recording is stopped. Engine "step" only.
-  std::vector<int32_t> pids;
-  std::vector<int32_t> tids;
-  std::string output = "perf.data";  // the perf.data file to write; empty: none
-  // An open descriptor, of a pipe maybe, to which perf.data is written in pipe mode, and `output`
-  // is but its name. Record closes it as soon as the recording is complete. -1: none.
-  int output_pipe = -1;
-  // Engine "emulate": a recording of each process, too, in a folder of its own in this one, which
-  // must be empty. `on_process` is called
-  // as soon as one has ended, by a thread of Record's, with the path of its recording (of a format
-  // that OpenRecording takes), which is the callee's from then on. While it does not return nothing
-  // is taken from the programs, which before long wait. Its error ends the recording. Empty: none.
-  std::string process_folder;
-  std::function<Status(const std::string& recording)> on_process;
-  std::string raw_directory;          // also writes raw streams and code images here; empty: none
-  std::string recorder_command_line;  // for the file's header, e.g. "flowback record -- ls"
-  uint32_t psb_period_bytes = 4096;  // distance of sync points: 2 KiB << 0..15, as the hardware has
-  bool return_compression = true;    // false: every return is told in full (noretcomp)
-  bool long_tnt = false;             // 47 branches a TNT packet instead of 6, as Atom cores write
-  // TSC packets. Without them nothing tells when mappings change: execve, dlopen at a reused
-  // address.
-  bool timestamps = true;
-  // An MTC packet every 2^n ticks of a ~25 MHz crystal; empty: none. Wants `timestamps`.
-  std::optional<uint8_t> mtc_shift = 14;
-  // CYC packets, which time each packet to the tick, at least 2^(n-1) cycles apart, 0: all, to 12;
-  // empty: none. A cycle is a tick of the time-stamp counter.
-  std::optional<uint8_t> cyc_threshold;
-  // Engine "emulate": one stream for each virtual CPU, which threads take turns on, with SWITCH
-  // records; else one for each thread. There are as many as CPUs may be used, and more where a
-  // thread does not let others on. Wants `timestamps`.
-  bool per_cpu = false;
-  // Keep only so many of the latest bytes of each stream. They are taken when the thread
-  // ends, and whenever the process gets SIGUSR2, which must be blocked in its other threads.
-  std::optional<uint64_t> snapshot_bytes;
-  RecordClock clock = RecordClock::kHost;
-  // Keep the files that ran, and the names that a process gives to code it makes, in
-  // `output`.images (not where the output is a pipe). Recordings share copies in `image_store`, a
-  // folder of the user's alone, made when missing; empty: each has its own. There, copies that no
-  // recording has any more take so many bytes at most.
-  bool keep_images = true;
-  std::string image_store;
-  uint64_t image_store_bytes = uint64_t{256} << 20;
-  // Stop tracing after so many instructions (all threads), so long, or once the file has so many
-  // bytes (what was on its way then is still written); the program then runs on untraced to its
-  // end.
-  std::optional<uint64_t> max_instructions;
-  std::optional<std::chrono::nanoseconds> max_duration;
-  std::optional<uint64_t> max_file_bytes;
-  // Record only from the first instruction of one function to the first of another, which is not
-  // recorded any more; by thread, a new one begins as its maker is. "NAME", "NAME@FILE" or
-  // "FILE:NAME", in the program or any library it loads, at any time; every function of that name
-  // counts. Empty: from the start, to the end.
-  std::string from;
-  std::string until;
-  // When the output can't be written any more: kill the program, which else runs on untraced.
-  bool kill_on_failure = false;
-  // Called a few times a second, by the thread that called Record. Empty: nobody wants to know.
-  std::function<void(const RecordProgress&)> on_progress;
-  // Engine "emulate": one instruction a block. Slower; for judging the engine.
-  bool exact = false;
-  // Engine "emulate": its plugin; empty: lib/flowback/flowback-tcg.so beside this program's folder.
-  std::string emulator_plugin;
-  // Engine "step": keeps recorder and program on one CPU while tracing. Several times faster; the
-  // program sees one usable CPU.
-  bool one_cpu = true;
 };
 
 // What one thread executed. The digest is taken from the stepped addresses, not from the packets,
@@ -154,6 +74,15 @@ struct KeptImagesSummary {
   std::vector<std::string> problems;  // what is not, and why; a sentence each
 };
 
+// Of a recording by the kernel's events.
+struct EventCounts {
+  uint64_t records = 0;
+  uint64_t samples = 0;       // of these
+  uint64_t lost_records = 0;  // the buffers were full
+  uint64_t lost_samples = 0;
+  uint64_t trace_gaps = 0;  // AUX records that say that trace is missing
+};
+
 struct RecordSummary {
   int command_status = 0;  // as waitpid gives it; 0 without a command
   StopReason stop_reason = StopReason::kProgramEnded;
@@ -163,7 +92,8 @@ struct RecordSummary {
   uint64_t overwritten_bytes = 0;
   uint64_t file_bytes = 0;  // of the perf.data file; 0 without one
   uint64_t losses = 0;      // places where the flow is not known
-  // Where the functions RecordOptions names are: "f in /lib/libx.so at 0x1139" (of the file).
+  // Where the functions RecordOptions::watched names are: "f in /lib/libx.so at 0x1139" (of the
+  // file).
   std::vector<std::string> from_places;
   std::vector<std::string> until_places;
   // Engine "emulate": in the order of the first of each kind.
@@ -181,6 +111,7 @@ struct RecordSummary {
   // What this process and its children used meanwhile: recorder and recorded program.
   std::chrono::nanoseconds cpu_time{0};
   std::optional<KeptImagesSummary> images;  // empty: none were to be kept
+  std::optional<EventCounts> events;        // of recorders with RecorderInfo::hardware
   // What the user should know: "the program forked: children are not traced".
   std::vector<std::string> notes;
 };
@@ -200,7 +131,7 @@ struct RecordSummary {
 // programs they become are recorded, one stream each, until all have ended. A program that blocks
 // SIGTRAP loses its handler for it. Page faults and interrupts leave no packets, transactions (RTM)
 // abort at once, and the pushed or saved flags never show the trap flag. Address spaces follow
-// execve. Threads that are not recorded (`from`, `until`) run at full speed, stopped at system
+// execve. Threads that are not recorded (`watched`) run at full speed, stopped at system
 // calls and signals only, if the processor's debug registers work and `from` names no more than
 // four places in a process; else they are stepped as well, and a note says so.
 //
@@ -223,7 +154,22 @@ struct RecordSummary {
 // installed), kSystem. After an error no process is left behind.
 Result<RecordSummary> Record(const RecordOptions& options);
 
-std::vector<std::string_view> RecordEngineNames();
+// A way to record, as recorders.def has it.
+struct RecorderInfo {
+  std::string_view name;   // of `record --engine`
+  std::string_view needs;  // what it takes: "an emulator"
+  bool hardware = false;   // the kernel's events, of hardware mostly; nothing is emulated
+  // What it can do.
+  bool attaches = false;             // RecordTarget::pids and tids
+  bool per_cpu = false;              // RecordStreams::per_cpu
+  bool counts_instructions = false;  // RecordLimits::instructions
+  bool processes_apart = false;      // RecordProcesses
+};
+
+// All there are, in the order in which the help names them.
+std::span<const RecorderInfo> Recorders();
+// Null: there is none of that name.
+const RecorderInfo* FindRecorder(std::string_view name);
 
 // What an emulator's ELF file says about loading plugins.
 struct EmulatorPlugins {

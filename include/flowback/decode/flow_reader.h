@@ -40,15 +40,17 @@ class FlowReader {
   // Tells the flow on to the first packet that begins behind `offset`; at the stream's end all of
   // it. Where the consumer is done before, nothing more is told until Return.
   virtual void ReadTo(uint64_t offset, ExecutionConsumer& consumer) = 0;
-  // As ReadTo, but of what executes it tells events and losses only; of all else, which blocks they
-  // were, and about how many instructions in each. That is faster. What waited is told in full.
-  // Returns how many instructions there were; empty: it can't, and has done nothing. REQUIRES:
-  // `offset` is before the stream's end, and up to there nothing changes of who runs.
+  // As ReadTo, but of what executes it tells events and losses only, and TakeUses the rest. That is
+  // faster. What waited is told in full. Returns how many instructions there were; empty: it can't,
+  // and has done nothing. REQUIRES: `offset` is before the stream's end, and up to there nothing
+  // changes of who runs.
+  virtual std::optional<uint64_t> ReadOver(uint64_t, ExecutionConsumer&) { return std::nullopt; }
+  // Which blocks were executed in all that has been read over since the last time, and about how
+  // many instructions in each. It takes as long as there are different paths through the code, so
+  // it is better asked seldom. A Return to before the first packet forgets them.
   using BlockUses =
       std::function<void(const BlockTable& table, uint32_t block, uint64_t instructions)>;
-  virtual std::optional<uint64_t> ReadOver(uint64_t, ExecutionConsumer&, const BlockUses&) {
-    return std::nullopt;
-  }
+  virtual void TakeUses(const BlockUses&) {}
   // What comes is told as if all before had been. Behind a ReadOver it is not until something has
   // been read in full: then what is told is wrong until a Return to a place before.
   virtual bool is_whole() const { return true; }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "flowback/model/cycle_mark.h"
 #include "flowback/model/instruction.h"
 
 namespace flowback {
@@ -68,6 +69,7 @@ struct BlockRun {
   CodeMode mode = CodeMode::kX86_64;
   bool in_transaction = false;
   BranchFacts branch;                   // of the last instruction, if that is a branch
+  CycleMark cycles;                     // at its last instruction; where times are asked for
   const AddressSpace* space = nullptr;  // what was mapped when the run executed
   const ThreadStay* stay = nullptr;     // who ran; null when the decoder was not told
 
@@ -105,6 +107,7 @@ struct TraceEvent {
   uint64_t value = 0;   // payload: see events.def
   uint64_t extra = 0;   // second payload: see events.def
   bool has_ip = false;
+  CycleMark cycles;                  // where times are asked for
   const ThreadStay* stay = nullptr;  // as BlockRun::stay
 };
 

@@ -71,6 +71,13 @@ struct FunctionCoverage {
   uint32_t last_line = 0;  // of that file, of the function's code; 0: not known
 };
 
+// One of several copies of a line: where it was inlined, or a template's.
+struct LineCopy {
+  uint32_t function = 0;  // that its code lies in: number in StaticCode::functions
+  uint64_t times = 0;
+  Executed state = Executed::kNo;
+};
+
 // A line, all of its copies in the object added up.
 struct LineCoverage {
   SourceLine at;
@@ -78,6 +85,7 @@ struct LineCoverage {
   uint64_t times = 0;
   Executed state = Executed::kNo;
   std::vector<uint32_t> branches;  // numbers in ObjectCoverage::branches
+  std::vector<LineCopy> copies;    // by address; empty: there is one
 };
 
 struct ObjectCoverage {
@@ -88,6 +96,9 @@ struct ObjectCoverage {
   // By number of static instruction.
   std::vector<uint64_t> times;
   std::vector<SourceLine> places;
+  std::vector<uint64_t> scopes;             // SourcePlace::scope
+  std::vector<bool> inlined;                // the line is that of a function that was inlined there
+  std::vector<bool> statements;             // SourcePlace::is_statement
   std::vector<FunctionCoverage> functions;  // by address
   std::vector<BranchCoverage> branches;     // by address
   std::vector<LineCoverage> lines;          // by file, then line

@@ -31,6 +31,9 @@ struct SourcePlace {
   // Equal for two places exactly when they are in the same copy of the same inlined or other
   // function, so that a loop through one line can be told from two copies of it.
   uint64_t scope = 0;
+  // False: the compiler moved code of the line among that of others, and says that the line does
+  // not begin here (DWARF's is_stmt).
+  bool is_statement = true;
 
   bool known() const { return !frames.empty() && !frames.front().file.empty(); }
   bool SameLineAs(const SourcePlace& other) const {
@@ -43,8 +46,9 @@ struct SourcePlace {
 // DWARF 2 to 5 of the file itself or of its separate debug file (build-id, .gnu_debuglink), split
 // (.dwo, .dwp) and compressed. A file's DWARF is opened when the first address in it is asked for,
 // a compile unit of it is read when the first address in that one is; a look-up is then a few
-// binary searches. A file without DWARF has no lines and is no error. May be used by several
-// threads; what they get lives as long as this.
+// binary searches. Units that ImageSearch::cache has from before are not read again. A file without
+// DWARF has no lines and is no error. May be used by several threads; what they get lives as long
+// as this.
 class SourceLines {
  public:
   // `search` tells where debug files lie. `recording`, which must outlive the object: the one whose
@@ -59,6 +63,10 @@ class SourceLines {
   // The line's text without white space around it; empty when the file can't be read, or is known
   // to be another version than the one that was compiled.
   std::string_view Text(std::string_view file, uint32_t line);
+
+  // Keeps what was read in ImageSearch::cache, for later ones. What keeps it from that is told
+  // nobody. Call it when nobody waits.
+  void Keep() const;
 
   // What could not be read so far, one sentence for each file.
   std::vector<std::string> Problems() const;

@@ -21,6 +21,7 @@ struct StaticLine {
   uint32_t line = 0;
   uint64_t scope = 0;  // as SourcePlace has it
   bool is_inlined = false;
+  bool is_statement = true;  // likewise
 };
 
 // Immutable.
@@ -36,9 +37,6 @@ class StaticLines {
   const std::vector<std::string>& files() const { return files_; }
   // Null: nothing is known of the line there.
   const StaticLine* At(uint64_t address) const;
-  // Sentences: source files that were changed after the object was made, so that what is in them
-  // now may not be what was compiled.
-  std::vector<std::string> Problems(const ObjectImage& image) const;
 
  private:
   std::vector<StaticLine> lines_;

@@ -34,6 +34,7 @@ struct CursorInstruction {
   CodeMode mode = CodeMode::kX86_64;
   bool in_transaction = false;
   BranchFacts branch;  // nothing is told but of the last of a run
+  CycleMark cycles;    // likewise
   const AddressSpace* space = nullptr;
   const ThreadStay* stay = nullptr;
 };

@@ -53,6 +53,24 @@ struct CallDurations {
   uint64_t max = 0;
 };
 
+// Core cycles of instructions, where the trace tells them: between two packets that count cycles
+// (CYC), with tracing on.
+struct CycleShare {
+  uint64_t instructions = 0;  // whose cycles are told
+  uint64_t likely = 0;        // their cycles
+  uint64_t lo = 0;            // these and all others took so many at least, as the trace proves;
+  uint64_t hi = 0;            // all but the `untold` ones at most so many
+  uint64_t untold = 0;        // instructions of whose cycles nothing is known
+
+  bool any() const { return instructions != 0; }
+};
+
+// Of a thread's cycles those that are no call's.
+struct CycleTotals {
+  uint64_t paused = 0;     // while tracing was off
+  uint64_t undivided = 0;  // of instructions and such a time, nothing tells how many of each
+};
+
 // A call path, or a function wherever it was called.
 struct CallSums {
   uint64_t count = 0;      // calls
@@ -64,6 +82,8 @@ struct CallSums {
   ClassTimes own{};
   uint64_t self_instructions = 0;
   uint64_t instructions = 0;  // with what it called
+  CycleShare self_cycles;
+  CycleShare cycles;  // with what it called
   CallDurations durations;
 };
 
@@ -117,6 +137,7 @@ struct ThreadTimeline {
   // In the span: what lies between two entries and exits counts where the second one does.
   uint64_t instructions = 0;
   uint64_t losses = 0;
+  CycleTotals cycles;  // beside those of `paths`; in the span
   bool off_cpu_told = true;
   bool condensed = false;           // ClassSpans::condensed
   std::vector<CallPath> paths;      // one at least
@@ -125,8 +146,10 @@ struct ThreadTimeline {
   uint64_t shortest = 0;            // what is that long is in `calls`
   uint64_t folded = 0;              // calls counted with their callers: too many paths, too deep
   std::optional<TimelineCall> longest;  // of the whole calls; else of all
-  std::vector<ClassSpan> spans;         // within the span asked for; where they are wanted
-  std::vector<StripColumn> strip;       // from Timeline::begin on, all of one length
+  // The innermost of the calls that it was in at its end that took half of its life at least.
+  std::optional<TimelineCall> last;
+  std::vector<ClassSpan> spans;    // within the span asked for; where they are wanted
+  std::vector<StripColumn> strip;  // from Timeline::begin on, all of one length
 };
 
 // Losses of one cause in the code of one file.

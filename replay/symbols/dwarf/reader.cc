@@ -164,6 +164,7 @@ class Reader {
     UnitInfo info;
     if (number >= units_.size()) return info;
     DWARFUnit& unit = *units_[number];
+    info.is_split = unit.getDWOId().has_value();
     AddLines(unit, info);
     AddSubroutines(unit, info);
     return info;
@@ -253,6 +254,16 @@ class Reader {
     return entry->second;
   }
 
+  // Of several rows at one address, as compilers write for a debugger that stops there more than
+  // once, the last one holds for the code; that the line begins here another one may say.
+  static bool IsStatement(const std::vector<llvm::DWARFDebugLine::Row>& rows, size_t first,
+                          size_t i) {
+    const llvm::DWARFDebugLine::Row& row = rows[i];
+    for (size_t at = i + 1; at-- != first && rows[at].Address.Address == row.Address.Address;)
+      if (rows[at].IsStmt && rows[at].Line == row.Line && rows[at].File == row.File) return true;
+    return false;
+  }
+
   void AddLines(DWARFUnit& unit, UnitInfo& info) {
     numbers_ = {};
     numbers_.unit = &unit;
@@ -266,8 +277,8 @@ class Reader {
         const llvm::DWARFDebugLine::Row& row = rows[i];
         const uint64_t end = rows[i + 1].Address.Address;
         if (row.EndSequence || row.Address.Address >= end) continue;
-        info.rows.push_back(
-            {row.Address.Address, end, FileNumber(row.File, info), row.Line, row.Column});
+        info.rows.push_back({row.Address.Address, end, FileNumber(row.File, info), row.Line,
+                             row.Column, IsStatement(rows, sequence.FirstRowIndex, i)});
       }
     }
   }
@@ -458,11 +469,7 @@ class Server {
   }
 
   void Unit(const UnitInfo& info, WireWriter& reply) {
-    reply.Put(info.files);
-    reply.Put(info.names);
-    reply.Put(info.rows);
-    reply.Put(info.subroutines);
-    reply.Put(info.ranges);
+    reply.Put(info);
     reply.Put(reader_.problems());
   }
 

@@ -288,7 +288,7 @@ APART void Vfork() {
   Note();
 }
 
-int Children() {
+int Forked() {
   const pid_t child = Fork(3);
   if (child == 0) {
     Descend(2);
@@ -296,17 +296,33 @@ int Children() {
   }
   waitpid(child, nullptr, 0);
   Note();
-  Vfork();
-  char name[] = "/bin/true";
-  char* words[] = {name, nullptr};
-  pid_t spawned = -1;
-  if (posix_spawn(&spawned, name, nullptr, nullptr, words, environ) != 0) return 1;
-  waitpid(spawned, nullptr, 0);
-  Note();
   return 0;
 }
 
-int Run(const std::string& what) {
+// Its child is this program, which tells of itself, and has a child of its own.
+APART int Spawn(char* program, int depth) {
+  if (depth > 0) {
+    const int result = Spawn(program, depth - 1);
+    HERE;
+    return result;
+  }
+  char what[] = "fork";
+  char* words[] = {program, what, nullptr};
+  pid_t spawned = -1;
+  if (posix_spawn(&spawned, program, nullptr, nullptr, words, environ) != 0) return 1;
+  int status = 0;
+  waitpid(spawned, &status, 0);
+  Note();
+  return status;
+}
+
+int Children(char* program) {
+  if (Forked() != 0) return 1;
+  Vfork();
+  return Spawn(program, 3);
+}
+
+int Run(char* program, const std::string& what) {
   if (what == "recursion") return Recursion();
   if (what == "exceptions") return Exceptions();
   if (what == "jumps") return Jumps();
@@ -319,9 +335,11 @@ int Run(const std::string& what) {
   if (what == "switch-by-longjmp") return SwitchByLongjmp();
   if (what == "coroutines") return Coroutines();
   if (what == "pushed") return Pushed();
+  if (what == "fork") return Forked();
+  if (what == "boost-fibres") return BoostFibres();
   if (what == "library") return Library();
   if (what == "threads") return Threads();
-  if (what == "children") return Children();
+  if (what == "children") return Children(program);
   return 2;
 }
 
@@ -333,5 +351,5 @@ int main(int argc, char** argv) {
   const int size =
       std::snprintf(text, sizeof text, "at %lx\n", reinterpret_cast<unsigned long>(Note));
   if (write(1, text, static_cast<size_t>(size)) != size) return 1;
-  return argc < 2 ? 2 : Run(argv[1]);
+  return argc < 2 ? 2 : Run(argv[0], argv[1]);
 }

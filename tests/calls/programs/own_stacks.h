@@ -19,3 +19,7 @@ int SwitchByJump();
 int SwitchByLongjmp();
 int Coroutines();
 int Pushed();
+int BoostFibres();
+
+// The status that says that a part is not in the program.
+inline constexpr int kNotBuilt = 77;

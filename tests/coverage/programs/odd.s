@@ -46,6 +46,18 @@ label:
         ud2
         .quad   0x0123456789abcdef      # no code: nothing leads here
 
+        .globl  quits
+        .type   quits, @function
+quits:
+        testl   %edi, %edi
+        je      2f
+        call    twin                    # whether it comes back, nothing tells
+        nopw    0(%rax,%rax,1)          # that aligns what stands behind it
+        nop
+2:      incl    %eax
+        ret
+        .size   quits, . - quits
+
         .globl  hidden
         .type   hidden, @function
 hidden:

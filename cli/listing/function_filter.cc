@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/decode/function_filter.h"
+#include "cli/listing/function_filter.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// From what is wanted to what perf_event_open is given: how often events are sampled, and what
+// their samples hold, as `perf record` chooses it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "capture/kernel/wanted_event.h"
+
+namespace flowback::kernel {
+
+struct SamplingChoice {
+  uint64_t frequency = 4000;  // samples a second, of events that name no period
+  bool launches = false;      // a command is started: events begin with its exec
+  bool of_cpus = false;       // whatever runs on CPUs, not threads
+  bool hybrid = false;        // events may be of one kind of core only
+  bool per_thread = false;    // a buffer for each thread, on whatever CPU
+  bool inherits = true;       // threads and processes that begin later as well
+  bool build_ids = false;     // in MMAP2 records
+  bool switches = false;      // SWITCH records
+  bool namespaces = false;
+  uint64_t branches = 0;  // branch_sample_type of all that have no own
+};
+
+struct PlannedEvent {
+  WantedEvent wanted;
+  perf_event_attr attr{};
+  bool has_aux = false;  // it owns an AUX area
+};
+
+// In the order of `wanted`. Behind traces, events of CPUs and of a hybrid machine comes a dummy
+// that tracks tasks and mappings, where `wanted` has none; else the first event tracks them.
+std::vector<PlannedEvent> PlanEvents(std::vector<WantedEvent> wanted, const SamplingChoice& choice);
+
+// Whether its trace goes to an AUX area of its own: Intel PT.
+bool HasAux(const WantedEvent& event);
+
+}  // namespace flowback::kernel

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// An event that is to be recorded, as words ask for it.
+#pragma once
+
+#include <linux/perf_event.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "capture/kernel/pmu.h"
+
+namespace flowback::kernel {
+
+struct WantedEvent {
+  std::string name;  // as it is written
+  // What is counted, and where: type, config, config1, config2, bp_type, precise_ip, pinned,
+  // exclusive, aux_output and all exclude_ bits.
+  perf_event_attr attr{};
+  const Pmu* pmu = nullptr;      // whose terms it has; null: an event that every kernel knows
+  std::optional<size_t> leader;  // of its group, by number in the list; empty: of none
+  bool levels_named = false;     // modifiers said which of u, k and h
+  bool guests_named = false;     // the same of G and H
+  bool reads_group = false;      // S: each sample of the leader has the counts of all
+  bool most_precise = false;     // P
+  bool weak = false;             // W: no group where it can't be scheduled as one
+  // Terms that are of no PMU; empty: not named.
+  std::optional<uint64_t> period, frequency, branches, aux_sample_size;
+  std::optional<bool> inherit, time, overwrite;
+
+  bool is_tracepoint() const { return attr.type == PERF_TYPE_TRACEPOINT; }
+  bool is_breakpoint() const { return attr.type == PERF_TYPE_BREAKPOINT; }
+  bool is_bpf_output() const {
+    return attr.type == PERF_TYPE_SOFTWARE && attr.config == PERF_COUNT_SW_BPF_OUTPUT;
+  }
+  bool is_dummy() const {
+    return attr.type == PERF_TYPE_SOFTWARE && attr.config == PERF_COUNT_SW_DUMMY;
+  }
+};
+
+}  // namespace flowback::kernel

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+#include "capture/record/event_file.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "capture/formats/perf_layout.h"
+#include "capture/record/perf_record_buffer.h"
+
+namespace flowback::record {
+namespace {
+
+using namespace perf;
+
+constexpr uint64_t kHeaderDataSizeAt = 48;
+constexpr uint64_t kHeaderFeaturesAt = 72;
+
+}  // namespace
+
+Result<EventFile> EventFile::Create(const RecordOptions& options, RecordedEvents events,
+                                    EventFileFacts facts) {
+  const bool pipe = options.files.pipe >= 0;
+  auto file = pipe ? OutputFile::OfPipe(options.files.output, options.files.pipe)
+                   : OutputFile::Create(options.files.output);
+  if (!file) return Fail(std::move(file.error()));
+  EventFile written(std::move(*file), std::move(events), std::move(facts), pipe);
+  if (Status begun = written.WriteHeader(); !begun) return Fail(std::move(begun.error()));
+  return written;
+}
+
+std::vector<HeaderFeature> EventFile::Features() const {
+  std::vector<HeaderFeature> features = MachineFeatures(facts_.command_line, events_, facts_.pmus);
+  for (HeaderFeature& feature : IdentityFeatures(facts_.recorder, facts_.cpu, facts_.cpuid))
+    features.push_back(std::move(feature));
+  return features;
+}
+
+Status EventFile::WriteHeader() {
+  LittleEndianBuffer header;
+  if (pipe_) {
+    AppendPipeHeader(header, events_);
+    for (const HeaderFeature& feature : Features()) AppendFeatureRecord(header, feature);
+  } else {
+    AppendFileHeader(header, events_);
+    data_offset_ = header.size();
+  }
+  if (Status written = file_.Write(header.bytes()); !written) return written;
+  return TellDataSize();
+}
+
+// perf takes no file whose data has the size 0.
+Status EventFile::TellDataSize() {
+  if (pipe_) return {};
+  LittleEndianBuffer size;
+  size.U64(file_.size() - data_offset_);
+  return file_.WriteAt(kHeaderDataSizeAt, size.bytes());
+}
+
+Status EventFile::AddRecords(const RingPart& records) {
+  if (Status written = file_.Write(records.first); !written) return written;
+  return records.second.empty() ? Status() : file_.Write(records.second);
+}
+
+Status EventFile::AddTrace(const RecordedStream& stream, const RingPart& trace, uint64_t offset) {
+  const uint64_t padding = -trace.size() % kAuxtraceAlignment;
+  RecordBuffer record(kRecordAuxtrace, 0);
+  record.U64(trace.size() + padding);
+  record.U64(offset);
+  record.U64(0);  // no reference: the trace has its times
+  record.U32(stream.index);
+  record.U32(static_cast<uint32_t>(stream.tid));
+  record.U32(static_cast<uint32_t>(stream.cpu));
+  record.U32(0);
+  trace_index_.push_back({file_.size(), record.size()});
+  if (Status written = file_.Write(record.Done()); !written) return written;
+  if (Status written = AddRecords(trace); !written) return written;
+  return padding == 0 ? Status() : file_.Write(std::vector<uint8_t>(padding));
+}
+
+Status EventFile::EndRound() {
+  RecordBuffer round(kRecordFinishedRound, 0);
+  if (Status written = file_.Write(round.Done()); !written) return written;
+  return TellDataSize();
+}
+
+Status EventFile::Finish() {
+  const Status told = TellDataSize();
+  const Status written = pipe_ || !told ? told : WriteFeatures();
+  const Status closed = file_.Close();
+  return written ? closed : written;
+}
+
+Status EventFile::WriteFeatures() {
+  std::vector<HeaderFeature> features = Features();
+  if (!trace_index_.empty()) features.push_back(TraceIndexFeature(trace_index_));
+  std::ranges::sort(features, {}, &HeaderFeature::bit);  // their sections stand in the bits' order
+  LittleEndianBuffer table;
+  LittleEndianBuffer contents;
+  const uint64_t contents_at = file_.size() + features.size() * kSectionSize;
+  std::array<uint64_t, kFeatureBits / 64> bits{};
+  for (const auto& [bit, content] : features) {
+    bits[bit / 64] |= uint64_t{1} << bit % 64;
+    table.U64(contents_at + contents.size());
+    table.U64(content.size());
+    contents.Append(content.bytes());
+  }
+  if (Status written = file_.Write(table.bytes()); !written) return written;
+  if (Status written = file_.Write(contents.bytes()); !written) return written;
+  LittleEndianBuffer words;
+  for (const uint64_t word : bits) words.U64(word);
+  return file_.WriteAt(kHeaderFeaturesAt, words.bytes());
+}
+
+}  // namespace flowback::record

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// What stands before the kernel's records: what was there when recording began, and how traces are
+// to be read.
+#pragma once
+
+#include <vector>
+
+#include "capture/record/event_file.h"
+#include "capture/record/event_set.h"
+
+namespace flowback::record {
+
+// Names, threads and mappings of those that ran already; of `command`, its name before its exec.
+Status WritePreamble(const EventSet& events, const RecordOptions& options, pid_t command,
+                     const kernel::SystemKernel& kernel, EventFile& file);
+
+// Who this machine is, for the file's header.
+EventFileFacts FactsForFile(const RecordOptions& options, const std::vector<kernel::Pmu>& pmus,
+                            const kernel::SystemKernel& kernel);
+
+}  // namespace flowback::record

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// What the kernel shares with a recorder: a page that tells how far it wrote, behind it a ring of
+// records, and for traces a ring of AUX data.
+#pragma once
+
+#include <linux/perf_event.h>
+
+#include <cstdint>
+#include <span>
+
+#include "capture/kernel/kernel.h"
+#include "flowback/base/bytes.h"
+
+namespace flowback::record {
+
+// Up to two parts, because what is new may go over the ring's end.
+struct RingPart {
+  Bytes first, second;
+
+  size_t size() const { return first.size() + second.size(); }
+};
+
+// The buffer of one CPU or thread. The pages are given back when it goes. Movable.
+class EventRing {
+ public:
+  EventRing(kernel::SystemKernel& kernel, std::span<uint8_t> pages)
+      : kernel_(&kernel), pages_(pages) {}
+  EventRing(EventRing&& other) noexcept
+      : kernel_(other.kernel_),
+        pages_(std::exchange(other.pages_, {})),
+        aux_(std::exchange(other.aux_, {})),
+        aux_writable_(other.aux_writable_) {}
+  EventRing& operator=(EventRing&&) = delete;
+  ~EventRing();
+
+  perf_event_mmap_page& page() const {
+    return *reinterpret_cast<perf_event_mmap_page*>(pages_.data());
+  }
+  // Tells the kernel where the AUX area will be: before it is mapped.
+  void PlaceAux(size_t size) const;
+  void SetAux(std::span<uint8_t> area, bool writable) {
+    aux_ = area;
+    aux_writable_ = writable;
+  }
+  bool has_aux() const { return !aux_.empty(); }
+  std::span<const uint8_t> aux() const { return aux_; }
+
+  // What was written and not taken yet; valid until Taken.
+  RingPart Records() const;
+  void RecordsTaken(const RingPart& part) const;
+  RingPart Trace() const;
+  void TraceTaken(const RingPart& part) const;
+  // How much of AUX data was taken before.
+  uint64_t trace_begin() const { return page().aux_tail; }
+  uint64_t trace_end() const;
+
+ private:
+  kernel::SystemKernel* kernel_;
+  std::span<uint8_t> pages_;
+  std::span<uint8_t> aux_;
+  bool aux_writable_ = true;
+};
+
+}  // namespace flowback::record

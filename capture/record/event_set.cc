@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT
+#include "capture/record/event_set.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "capture/record/event_errors.h"
+
+namespace flowback::record {
+namespace {
+
+using kernel::PlannedEvent;
+
+constexpr uint64_t kLeastBuffer = uint64_t{8} << 10;
+
+struct MissingFeature {
+  void (*leave_out)(perf_event_attr& attr);
+  const char* what;  // "": nobody misses it
+};
+constexpr MissingFeature kMissingFeatures[] = {
+#define FLOWBACK_MISSING_FEATURE(change, what) {[](perf_event_attr& attr) { change; }, what},
+#include "capture/record/missing_features.def"
+#undef FLOWBACK_MISSING_FEATURE
+};
+
+bool Differs(const perf_event_attr& one, const perf_event_attr& other) {
+  return std::memcmp(&one, &other, sizeof one) != 0;
+}
+
+void NoteOnce(std::vector<std::string>& notes, const std::string& note) {
+  if (!note.empty() && std::ranges::find(notes, note) == notes.end()) notes.push_back(note);
+}
+
+}  // namespace
+
+Result<EventSet> EventSet::Open(kernel::SystemKernel& kernel, std::vector<PlannedEvent> plan,
+                                const EventTarget& target, std::vector<std::string>& notes) {
+  EventSet set(kernel, std::move(plan));
+  set.per_thread_ = target.per_thread();
+  set.of_cpus_ = target.of_cpus();
+  if (Status opened = set.OpenAll(target, notes); !opened) return Fail(std::move(opened.error()));
+  return set;
+}
+
+EventSet::~EventSet() {
+  buffers_.clear();
+  CloseAll();
+}
+
+bool EventSet::IsElsewhere(size_t event, int cpu) const {
+  const kernel::Pmu* pmu = plan_[event].wanted.pmu;
+  return cpu >= 0 && pmu != nullptr && !pmu->cpus.empty() &&
+         std::ranges::find(pmu->cpus, cpu) == pmu->cpus.end();
+}
+
+// What one event must do without, all do: the others are opened again.
+Status EventSet::OpenAll(const EventTarget& target, std::vector<std::string>& notes) {
+  while (true) {
+    const auto refused = TryOpen(target);
+    if (!refused) break;
+    if (LeavesOut(refused->error, notes) || GoesWithoutKernel(refused->error, notes)) {
+      CloseAll();
+      continue;
+    }
+    return Fail(CannotOpen(plan_[refused->event], refused->cpu, refused->error, *kernel_));
+  }
+  if (!opened_.empty()) return {};
+  return Fail(Error(ErrorCode::kSystem, "all that was to be recorded has ended")
+                  .Remedy("attach to what runs longer, or record a command: -- CMD"));
+}
+
+std::optional<EventSet::Refused> EventSet::TryOpen(const EventTarget& target) {
+  for (const int cpu : target.cpus)
+    for (const pid_t thread : target.threads)
+      for (size_t event = 0; event < plan_.size(); ++event) {
+        if (IsElsewhere(event, cpu)) continue;
+        const kernel::Errno error = OpenOne(event, thread, cpu);
+        // A thread that ended since it was listed.
+        if (error == ESRCH && thread > 0) break;
+        if (error != 0) return Refused{.event = event, .cpu = cpu, .error = error};
+      }
+  return std::nullopt;
+}
+
+void EventSet::CloseAll() {
+  for (const Opened& event : opened_) kernel_->CloseEvent(event.descriptor);
+  opened_.clear();
+}
+
+int EventSet::LeaderOf(size_t event, pid_t thread, int cpu) const {
+  const auto leader = plan_[event].wanted.leader;
+  if (!leader || *leader == event) return -1;
+  const auto opened = std::ranges::find_if(opened_, [&](const Opened& one) {
+    return one.event == *leader && one.thread == thread && one.cpu == cpu;
+  });
+  return opened == opened_.end() ? -1 : opened->descriptor;
+}
+
+// A kernel that does not know a bit of the attributes says EINVAL, or E2BIG where they are longer
+// than its own and not zero there.
+bool EventSet::LeavesOut(kernel::Errno error, std::vector<std::string>& notes) {
+  if (error != EINVAL && error != E2BIG) return false;
+  for (const MissingFeature& feature : kMissingFeatures) {
+    bool changed = false;
+    for (PlannedEvent& event : plan_) {
+      const perf_event_attr before = event.attr;
+      feature.leave_out(event.attr);
+      changed |= Differs(before, event.attr);
+    }
+    if (!changed) continue;
+    if (feature.what[0] != '\0')
+      NoteOnce(notes, std::string("this kernel does not tell of ") + feature.what);
+    return true;
+  }
+  return false;
+}
+
+bool EventSet::GoesWithoutKernel(kernel::Errno error, std::vector<std::string>& notes) {
+  if (error != EACCES && error != EPERM) return false;
+  bool changed = false;
+  for (PlannedEvent& one : plan_) {
+    if (one.wanted.levels_named || one.attr.exclude_kernel) continue;
+    one.attr.exclude_kernel = 1;
+    changed = true;
+  }
+  if (changed)
+    NoteOnce(notes,
+             "only user code is recorded: this user may not record the kernel's part "
+             "(perf_event_paranoid; CAP_PERFMON is missing)");
+  return changed;
+}
+
+kernel::Errno EventSet::OpenOne(size_t event, pid_t thread, int cpu) {
+  const auto opened = kernel_->OpenEvent(plan_[event].attr, thread, cpu,
+                                         LeaderOf(event, thread, cpu), PERF_FLAG_FD_CLOEXEC);
+  if (!opened) return opened.error();
+  opened_.push_back({.event = event, .cpu = cpu, .thread = thread, .descriptor = *opened});
+  uint64_t id = 0;
+  if (kernel_->Control(*opened, PERF_EVENT_IOC_ID, reinterpret_cast<uint64_t>(&id)))
+    opened_.back().id = id;
+  return 0;
+}
+
+// ---- buffers ----
+
+std::vector<const EventSet::Opened*> EventSet::OfBuffer(const Opened& first) const {
+  std::vector<const Opened*> events;
+  for (const Opened& event : opened_)
+    if (per_thread_ ? event.thread == first.thread : event.cpu == first.cpu)
+      events.push_back(&event);
+  return events;
+}
+
+// Only the event that a trace is of may map the area for it.
+const EventSet::Opened& EventSet::OwnerOf(const Opened& first) const {
+  for (const Opened* event : OfBuffer(first))
+    if (plan_[event->event].has_aux) return *event;
+  return first;
+}
+
+Status EventSet::Map(BufferSizes sizes, bool overwrite_trace, std::vector<std::string>& notes) {
+  sizes_ = sizes;
+  while (true) {
+    const auto mapped = TryMap(overwrite_trace);
+    if (mapped) break;
+    buffers_.clear();
+    const bool too_much = mapped.error() == EPERM || mapped.error() == ENOMEM;
+    const bool smaller = sizes_.records > kLeastBuffer || sizes_.trace > kLeastBuffer;
+    if (!too_much || !smaller)
+      return Fail(
+          CannotMap(mapped.error(), sizes_.records + sizes_.trace, waiting_.size(), *kernel_));
+    // The trace first: it is the larger one.
+    uint64_t& larger = sizes_.trace >= sizes_.records ? sizes_.trace : sizes_.records;
+    larger /= 2;
+  }
+  if (sizes_.records != sizes.records || sizes_.trace != sizes.trace)
+    notes.push_back("the buffers are smaller than wanted, " +
+                    std::to_string((sizes_.records + sizes_.trace) >> 10) + " instead of " +
+                    std::to_string((sizes.records + sizes.trace) >> 10) + " KiB for each of " +
+                    std::to_string(buffers_.size()) +
+                    ": locked memory is limited (perf_event_mlock_kb, ulimit -l)");
+  return {};
+}
+
+kernel::Called<int> EventSet::TryMap(bool overwrite_trace) {
+  waiting_.clear();
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  for (const Opened& first : opened_) {
+    const bool there = std::ranges::any_of(buffers_, [&](const Buffer& buffer) {
+      return per_thread_ ? buffer.thread == first.thread : buffer.cpu == first.cpu;
+    });
+    if (there) continue;
+    const Opened& owner = OwnerOf(first);
+    const auto pages = kernel_->Map(owner.descriptor, page + sizes_.records, 0, true);
+    waiting_.push_back({owner.descriptor, POLLIN, 0});
+    if (!pages) return std::unexpected(pages.error());
+    buffers_.push_back({first.cpu, first.thread, EventRing(*kernel_, *pages)});
+    EventRing& ring = buffers_.back().ring;
+    if (plan_[owner.event].has_aux && sizes_.trace != 0) {
+      ring.PlaceAux(sizes_.trace);
+      const auto area =
+          kernel_->Map(owner.descriptor, sizes_.trace, page + sizes_.records, !overwrite_trace);
+      if (!area) return std::unexpected(area.error());
+      ring.SetAux(*area, !overwrite_trace);
+    }
+    for (const Opened* other : OfBuffer(first)) {
+      if (other->descriptor == owner.descriptor) continue;
+      const auto redirected = kernel_->Control(other->descriptor, PERF_EVENT_IOC_SET_OUTPUT,
+                                               static_cast<uint64_t>(owner.descriptor));
+      if (!redirected) return std::unexpected(redirected.error());
+    }
+  }
+  return 0;
+}
+
+// ---- what happens to them ----
+
+Status EventSet::Enable() {
+  for (const Opened& event : opened_) {
+    const perf_event_attr& attr = plan_[event.event].attr;
+    if (!attr.disabled || attr.enable_on_exec) continue;
+    const auto enabled = kernel_->Control(event.descriptor, PERF_EVENT_IOC_ENABLE, 0);
+    if (!enabled)
+      return Fail(CannotOpen(plan_[event.event], event.cpu, enabled.error(), *kernel_)
+                      .While("switching it on"));
+  }
+  return {};
+}
+
+void EventSet::Disable() {
+  for (const Opened& event : opened_)
+    static_cast<void>(kernel_->Control(event.descriptor, PERF_EVENT_IOC_DISABLE, 0));
+}
+
+bool EventSet::Wait(int milliseconds) {
+  static_cast<void>(kernel_->Wait(waiting_, milliseconds));
+  bool any = false;
+  for (pollfd& one : waiting_) {
+    // It has ended: nothing more comes of it, and asking again would not wait.
+    if ((one.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) one.fd = -1;
+    any |= one.fd >= 0;
+    one.revents = 0;
+  }
+  return any;
+}
+
+RecordedEvents EventSet::Recorded() const {
+  RecordedEvents events;
+  for (size_t i = 0; i < plan_.size(); ++i) {
+    RecordedEvent& event = events.emplace_back();
+    event.attr = plan_[i].attr;
+    event.name = plan_[i].wanted.name;
+    for (const Opened& opened : opened_)
+      if (opened.event == i) event.ids.push_back(opened.id);
+  }
+  return events;
+}
+
+}  // namespace flowback::record

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// Events that are opened of all that is to be recorded, with their buffers.
+#pragma once
+
+#include <poll.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "capture/kernel/event_plan.h"
+#include "capture/record/event_ring.h"
+#include "capture/record/event_target.h"
+#include "capture/record/perf_data_header.h"
+
+namespace flowback::record {
+
+struct BufferSizes {
+  uint64_t records = 0;  // bytes, a power of two of pages
+  uint64_t trace = 0;    // the same, of AUX data
+};
+
+// Closes them when it goes. Movable.
+class EventSet {
+ public:
+  // Opens the planned events of each thread on each CPU, the leader of a group first. What an older
+  // kernel does not know is left out, and what this user may not record of the kernel, if nobody
+  // asked for it; `notes` gets a sentence for each.
+  static Result<EventSet> Open(kernel::SystemKernel& kernel, std::vector<kernel::PlannedEvent> plan,
+                               const EventTarget& target, std::vector<std::string>& notes);
+  EventSet(EventSet&& other) noexcept = default;
+  EventSet& operator=(EventSet&&) = delete;
+  ~EventSet();
+
+  // One buffer for each CPU, or each thread. Where locked memory does not suffice, they are made
+  // smaller. Errors: kPermission, kSystem.
+  Status Map(BufferSizes sizes, bool overwrite_trace, std::vector<std::string>& notes);
+  Status Enable();
+  void Disable();
+  // Waits until a buffer has something, or for so long. False: nothing more will come, for all that
+  // was recorded has ended.
+  bool Wait(int milliseconds);
+
+  struct Buffer {
+    int cpu = -1;
+    pid_t thread = -1;
+    EventRing ring;
+  };
+  const std::vector<Buffer>& buffers() const { return buffers_; }
+  const std::vector<kernel::PlannedEvent>& plan() const { return plan_; }
+  RecordedEvents Recorded() const;
+  BufferSizes sizes() const { return sizes_; }
+  // Whatever runs on CPUs is recorded.
+  bool of_cpus() const { return of_cpus_; }
+
+ private:
+  struct Opened {
+    size_t event = 0;  // in the plan
+    int cpu = -1;
+    pid_t thread = -1;
+    int descriptor = -1;
+    uint64_t id = 0;
+  };
+
+  EventSet(kernel::SystemKernel& kernel, std::vector<kernel::PlannedEvent> plan)
+      : kernel_(&kernel), plan_(std::move(plan)) {}
+  Status OpenAll(const EventTarget& target, std::vector<std::string>& notes);
+  // The first that was.
+  struct Refused {
+    size_t event = 0;
+    int cpu = -1;
+    kernel::Errno error = 0;
+  };
+  std::optional<Refused> TryOpen(const EventTarget& target);
+  kernel::Errno OpenOne(size_t event, pid_t thread, int cpu);
+  void CloseAll();
+  bool IsElsewhere(size_t event, int cpu) const;
+  int LeaderOf(size_t event, pid_t thread, int cpu) const;
+  bool LeavesOut(kernel::Errno error, std::vector<std::string>& notes);
+  bool GoesWithoutKernel(kernel::Errno error, std::vector<std::string>& notes);
+  std::vector<const Opened*> OfBuffer(const Opened& first) const;
+  const Opened& OwnerOf(const Opened& first) const;
+  kernel::Called<int> TryMap(bool overwrite_trace);
+
+  kernel::SystemKernel* kernel_;
+  std::vector<kernel::PlannedEvent> plan_;
+  std::vector<Opened> opened_;
+  std::vector<Buffer> buffers_;
+  std::vector<pollfd> waiting_;
+  BufferSizes sizes_;
+  bool per_thread_ = false;
+  bool of_cpus_ = false;
+};
+
+}  // namespace flowback::record

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// Arrows beside a listing, from branches to where they lead, as a picture in lanes:
+//
+//      +--  cmp; jle  --+
+//      |    add         |  an arrow takes the innermost lane in which no other one stands
+//      |    jmp       --|-+
+//      +->  sub       <-+ |
+//           ret       <---+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace flowback::cli {
+
+struct BranchArrow {
+  size_t from = 0;  // rows of the listing
+  size_t to = 0;
+  uint64_t times = 0;
+  bool is_known = true;  // false: trace was lost, and it may have been taken
+};
+
+struct ArrowPicture {
+  std::string svg;  // its top is that of the first row; empty: there is nothing to show
+  size_t width = 0;
+};
+
+// In pixels. Of more arrows at one place than kMostLanes those over the longest ways are left out.
+inline constexpr size_t kRowPixels = 16;
+ArrowPicture DrawArrows(std::vector<BranchArrow> arrows, size_t rows);
+
+}  // namespace flowback::cli

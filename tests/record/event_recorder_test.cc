@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+// Recording with the kernel that runs here: its software events, judged by perf.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+
+#include "tests/record/recorded.h"
+
+namespace flowback::record_test {
+namespace {
+
+#define FLOWBACK_NEEDS_PERF_EVENTS() FLOWBACK_NEEDS_HOST(flowback::host::Trait::kPerfEvents)
+
+class EventRecorded : public testing::Test {
+ protected:
+  EventRecorded() {
+    options_.engine = "events";
+    options_.files.output = File("ours.data");
+  }
+  std::string File(const std::string& name) const { return (folder_.path() / name).string(); }
+  RecordSummary Run() {
+    const auto summary = Record(options_);
+    EXPECT_TRUE(summary) << summary.error().message();
+    return summary ? *summary : RecordSummary();
+  }
+  // perf's recording of the same command; empty: it failed.
+  std::string PerfRecords(const std::string& options) const {
+    std::string command =
+        "perf record -q --buildid-mmap -o " + File("perf.data") + " " + options + " --";
+    for (const std::string& word : options_.target.command) command += " '" + word + "'";
+    return std::system((command + " >/dev/null 2>&1").c_str()) == 0 ? File("perf.data") : "";
+  }
+  Recording Open(const std::string& file) const {
+    auto recording = OpenFile(file);
+    EXPECT_TRUE(recording) << file;
+    return recording ? *std::move(recording) : Recording();
+  }
+
+  support::TemporaryFolder folder_;
+  RecordOptions options_;
+};
+
+// A record without what differs from run to run: times, numbers of processes, addresses.
+struct Plain {
+  std::string operator()(const MmapRecord& map) const {
+    std::string id;
+    for (const uint8_t byte : map.build_id.bytes) id += std::to_string(byte) + ".";
+    return "mmap " + map.path + " " + std::to_string(map.size) + " " +
+           std::to_string(map.file_offset) + " " + id;
+  }
+  std::string operator()(const CommRecord& comm) const {
+    return (comm.exec ? "exec " : "comm ") + comm.comm;
+  }
+  std::string operator()(const ForkRecord& fork) const {
+    return fork.pid == fork.parent_pid ? "thread begins" : "process begins";
+  }
+  std::string operator()(const ExitRecord& exit) const {
+    return exit.pid == exit.tid ? "process ends" : "thread ends";
+  }
+  template <class Other>
+  std::string operator()(const Other&) const {
+    return "";
+  }
+};
+
+// How many there are of each, but for what stood there before the command began: its names before
+// its exec, and the kernel's own mapping.
+std::map<std::string, int> PlainRecords(const Recording& recording) {
+  std::map<std::string, int> records;
+  bool began = false;
+  for (const SidebandRecord& record : recording.sideband) {
+    const std::string text = std::visit(Plain(), record);
+    began |= text.starts_with("exec ");
+    if (began && !text.empty()) ++records[text];
+  }
+  return records;
+}
+
+const std::vector<std::string> kForking = {
+    "sh", "-c", "/bin/true; (/bin/true; /bin/echo a >/dev/null) & /bin/ls / >/dev/null; wait"};
+
+TEST_F(EventRecorded, TellsOfProcessesWhatPerfTells) {
+  FLOWBACK_NEEDS_PERF_EVENTS();
+  FLOWBACK_NEEDS_PERF();
+  options_.target.command = kForking;
+  options_.events.words = {"dummy:u"};
+  Run();
+  const std::string perf = PerfRecords("-e dummy:u");
+  ASSERT_FALSE(perf.empty());
+  const auto ours = PlainRecords(Open(options_.files.output));
+  EXPECT_EQ(ours, PlainRecords(Open(perf)));
+  EXPECT_GE(ours.at("process begins"), 4);
+  EXPECT_EQ(ours.at("exec ls"), 1);
+}
+
+TEST_F(EventRecorded, TellsOfThreadsWhatPerfTells) {
+  FLOWBACK_NEEDS_PERF_EVENTS();
+  FLOWBACK_NEEDS_PERF();
+  options_.target.command = {Sample("threads")};
+  options_.events.words = {"cpu-clock:u", "page-faults:u"};
+  const RecordSummary summary = Run();
+  ASSERT_TRUE(summary.events);
+  EXPECT_GT(summary.events->samples, 0u);
+  const std::string perf = PerfRecords("-e cpu-clock:u -e page-faults:u");
+  ASSERT_FALSE(perf.empty());
+  EXPECT_EQ(PlainRecords(Open(options_.files.output)), PlainRecords(Open(perf)));
+}
+
+TEST_F(EventRecorded, SwitchesAreRecordedOnDemand) {
+  FLOWBACK_NEEDS_PERF_EVENTS();
+  options_.target.command = {"sleep", "0.05"};
+  options_.events.words = {"dummy:u"};
+  options_.events.switches = true;
+  Run();
+  const Recording recording = Open(options_.files.output);
+  EXPECT_TRUE(std::ranges::any_of(recording.sideband, [](const SidebandRecord& record) {
+    return std::holds_alternative<SwitchRecord>(record);
+  }));
+}
+
+// perf reads it, and finds as many samples as were counted.
+TEST_F(EventRecorded, PerfReadsIt) {
+  FLOWBACK_NEEDS_PERF_EVENTS();
+  FLOWBACK_NEEDS_PERF();
+  options_.target.command = {"sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"};
+  options_.events.words = {"cpu-clock:u,page-faults:u"};
+  const RecordSummary summary = Run();
+  ASSERT_TRUE(summary.events);
+  const std::string listing = File("listing");
+  const std::string command = "perf script -F event -i " + options_.files.output + " >" + listing;
+  ASSERT_EQ(std::system((command + " 2>/dev/null").c_str()), 0);
+  std::ifstream lines(listing);
+  std::map<std::string, uint64_t> events;
+  for (std::string event; lines >> event;) ++events[event];
+  EXPECT_GT(events["cpu-clock:u:"], 0u);
+  EXPECT_GT(events["page-faults:u:"], 0u);
+  EXPECT_EQ(events["cpu-clock:u:"] + events["page-faults:u:"], summary.events->samples);
+  const std::string report = "perf report --stdio -i " + options_.files.output;
+  EXPECT_EQ(std::system((report + " >/dev/null 2>&1").c_str()), 0);
+}
+
+TEST_F(EventRecorded, TheCommandsStatusIsItsOwn) {
+  FLOWBACK_NEEDS_PERF_EVENTS();
+  options_.target.command = {"sh", "-c", "exit 7"};
+  EXPECT_EQ(WEXITSTATUS(Run().command_status), 7);
+}
+
+TEST_F(EventRecorded, AttachesToWhatRuns) {
+  FLOWBACK_NEEDS_PERF_EVENTS();
+  const pid_t pid = fork();
+  if (pid == 0) {
+    execlp("sleep", "sleep", "0.3", nullptr);
+    _exit(127);
+  }
+  usleep(100'000);
+  options_.target.pids = {pid};
+  options_.events.words = {"dummy:u"};
+  const RecordSummary summary = Run();
+  EXPECT_EQ(summary.stop_reason, StopReason::kProgramEnded);
+  waitpid(pid, nullptr, 0);
+  const auto records = Open(options_.files.output).sideband;
+  const bool has_name = std::ranges::any_of(records, [&](const SidebandRecord& record) {
+    const auto* comm = std::get_if<CommRecord>(&record);
+    return comm != nullptr && comm->pid == pid && comm->comm == "sleep";
+  });
+  EXPECT_TRUE(has_name);
+  EXPECT_TRUE(std::ranges::any_of(records, [](const SidebandRecord& record) {
+    return std::holds_alternative<ExitRecord>(record);
+  }));
+}
+
+TEST_F(EventRecorded, WholeMachineUntilTheDuration) {
+  FLOWBACK_NEEDS_PERF_EVENTS();
+  FLOWBACK_NEEDS_HOST(host::Trait::kRoot);
+  options_.events.all_cpus = true;
+  options_.limits.duration = std::chrono::milliseconds(200);
+  const RecordSummary summary = Run();
+  EXPECT_EQ(summary.stop_reason, StopReason::kDuration);
+  EXPECT_GT(summary.events->records, 0u);
+  Open(options_.files.output);
+}
+
+TEST_F(EventRecorded, WhatCannotBeRecordedSaysWhy) {
+  FLOWBACK_NEEDS_PERF_EVENTS();
+  options_.target.command = {"/no/such/program"};
+  auto summary = Record(options_);
+  ASSERT_FALSE(summary);
+  EXPECT_EQ(summary.error().code(), ErrorCode::kCommandMissing);
+  options_.target.command = {};
+  options_.target.pids = {1 << 30};
+  summary = Record(options_);
+  ASSERT_FALSE(summary);
+  EXPECT_TRUE(summary.error().message().contains("there is no process"))
+      << summary.error().message();
+  options_.target = {.command = {"true"}, .pids = {}, .tids = {}};
+  options_.events.cpus = "4095";
+  summary = Record(options_);
+  ASSERT_FALSE(summary);
+  EXPECT_EQ(summary.error().code(), ErrorCode::kNoHardware);
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "nothing is left behind";
+}
+
+// A recorder that is killed leaves what it wrote.
+TEST_F(EventRecorded, AKilledRecorderLeavesAReadableFile) {
+  FLOWBACK_NEEDS_PERF_EVENTS();
+  options_.target.command = {"sleep", "5"};
+  const pid_t recorder = fork();
+  if (recorder == 0) {
+    options_.events.words = {"dummy:u"};
+    static_cast<void>(Record(options_));
+    _exit(0);
+  }
+  usleep(400'000);
+  kill(recorder, SIGKILL);
+  waitpid(recorder, nullptr, 0);
+  EXPECT_FALSE(Open(options_.files.output).sideband.empty());
+}
+
+}  // namespace
+}  // namespace flowback::record_test

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// A kernel that plays any machine: its files are a tree's, its events open, fail and fill their
+// buffers by perf_event_open's rules, and its hardware is a function of the test.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "capture/kernel/machine_tree.h"
+#include "capture/kernel/pmu.h"
+#include "tests/support/kernel/simulated_ring.h"
+
+namespace flowback::test {
+
+class SimulatedKernel : public kernel::TreeKernel {
+ public:
+  explicit SimulatedKernel(kernel::MachineTree tree);
+
+  // ---- what the test decides ----
+  kernel::MachineTree& tree() { return tree_; }
+  // A process with one thread; else there is none.
+  void AddProcess(pid_t pid);
+  // The next call of its kind fails so.
+  void FailOpen(kernel::Errno error) { open_errors_.push_back(error); }
+  void FailMap(kernel::Errno error) { map_errors_.push_back(error); }
+  // How much an unprivileged user may lock, how many files may be open, how many attributes' bytes
+  // it knows.
+  uint64_t lockable_bytes = uint64_t{1} << 40;
+  size_t most_descriptors = 1024;
+  uint32_t known_attr_size = PERF_ATTR_SIZE_VER7;
+  // Whether anybody else has the tracing hardware.
+  bool trace_is_taken = false;
+  // Called by each Wait: what the hardware does meanwhile. False: all that was recorded has ended.
+  std::function<bool()> meanwhile;
+
+  // ---- what it did ----
+  struct Event {
+    perf_event_attr attr{};
+    pid_t pid = -1;
+    int cpu = -1;
+    int group = -1;
+    uint64_t id = 0;
+    bool enabled = false;
+    std::shared_ptr<SimulatedRing> ring;
+  };
+  const std::map<int, Event>& events() const { return events_; }
+  // The first event of that type; null: none is open.
+  Event* FindEvent(uint32_t type);
+  // Into the event's ring, as its attributes say.
+  void Write(Event& event, uint32_t type, uint16_t misc, Bytes body);
+  size_t WriteAux(Event& event, Bytes data);
+  void NoteAux(Event& event, uint64_t flags);
+
+  kernel::Called<int> OpenEvent(perf_event_attr& attr, pid_t pid, int cpu, int group,
+                                unsigned long flags) override;
+  void CloseEvent(int event) override { events_.erase(event); }
+  kernel::Called<std::span<uint8_t>> Map(int event, size_t size, uint64_t offset,
+                                         bool writable) override;
+  void Unmap(std::span<uint8_t> pages) override;
+  kernel::Called<int> Control(int event, unsigned long request, uint64_t argument) override;
+  kernel::Called<int> Wait(std::span<pollfd> events, int milliseconds) override;
+
+ private:
+  kernel::Errno Refuses(const perf_event_attr& attr, pid_t pid, int cpu, int group);
+  kernel::Errno ForbidsTo(const perf_event_attr& attr, pid_t pid) const;
+  kernel::Errno CannotCount(const perf_event_attr& attr) const;
+  std::vector<uint8_t> EndOf(const Event& event) const;
+
+  std::map<int, Event> events_;
+  std::set<pid_t> processes_;
+  std::deque<kernel::Errno> open_errors_, map_errors_;
+  uint64_t locked_ = 0;
+  int next_descriptor_ = 1000;
+  uint64_t next_id_ = 1;
+  uint64_t time_ = 1'000'000'000;
+};
+
+}  // namespace flowback::test

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// The kernel's side of what it shares with a recorder: it writes records and AUX data, and counts
+// what there was no room for.
+#pragma once
+
+#include <linux/perf_event.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "flowback/base/bytes.h"
+
+namespace flowback::test {
+
+class SimulatedRing {
+ public:
+  // `bytes` with the page in front.
+  explicit SimulatedRing(size_t bytes);
+
+  std::span<uint8_t> pages() { return {memory_.data(), memory_.size()}; }
+  perf_event_mmap_page& page() { return *reinterpret_cast<perf_event_mmap_page*>(memory_.data()); }
+  std::span<uint8_t> MapAux(size_t bytes);
+  bool has_aux() const { return !aux_.empty(); }
+
+  // A record; `end` is what sample_id_all adds to this one and to records of losses. One that finds
+  // no room is lost; the next that does has a LOST record in front.
+  void Write(uint32_t type, uint16_t misc, Bytes body, Bytes end);
+  // AUX data with its record, as much as there is room for: the rest is dropped, and the record
+  // says so. Returns how much was taken.
+  size_t WriteAux(Bytes data, Bytes end);
+  // Behind data that was dropped for another reason.
+  void NoteAux(uint64_t flags, Bytes end);
+
+  uint64_t lost_records() const { return lost_in_all_; }
+
+ private:
+  bool Put(uint32_t type, uint16_t misc, Bytes body, Bytes end);
+
+  std::vector<uint8_t> memory_;
+  std::vector<uint8_t> aux_;
+  uint64_t lost_ = 0;  // since the last that found room
+  uint64_t lost_in_all_ = 0;
+};
+
+}  // namespace flowback::test
