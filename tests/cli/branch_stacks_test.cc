@@ -237,5 +237,41 @@ TEST_P(BranchStacks, PerfsTextOfItTellsTheSame) {
 INSTANTIATE_TEST_SUITE_P(Traces, BranchStacks, testing::ValuesIn(AllKnown()),
                          [](const auto& test) { return std::string(test.param.name); });
 
+// Of all branches, as Intel PT tells them: by branch they are as many as the summary has in all.
+TEST(BranchesOfAllFlow, AddUpToTheSummary) {
+  FLOWBACK_NEEDS_TRACES();
+  const fs::path generated = golden::TracesFolder() / "generated";
+  const std::vector<std::string> input = {"--no-cache", "--json", "--symfs", generated / "images",
+                                          generated / "hello/perf.data"};
+  const auto lines = [&](std::vector<std::string> words) {
+    words.insert(words.end(), input.begin(), input.end());
+    const std::string out = RunFlowback(words).out;
+    std::vector<json> parsed;
+    for (size_t begin = 0, end; (end = out.find('\n', begin)) != out.npos; begin = end + 1)
+      parsed.push_back(json::parse(out.substr(begin, end - begin)));
+    return parsed;
+  };
+  std::map<std::string, uint64_t> by_class;
+  for (const json& line : lines({"branches"})) {
+    if (line.contains("schema")) {
+      EXPECT_EQ(line["samples"], false);
+      continue;
+    }
+    EXPECT_TRUE(line["right"].is_null() && line["cycles"].is_null()) << "Intel PT tells neither";
+    const std::string kind = line["class"];
+    by_class[kind.starts_with("far-") ? "far" : kind] += line["taken"].get<uint64_t>();
+    by_class["not taken"] += line["not_taken"].get<uint64_t>();
+  }
+  const json total = lines({"decode", "--as", "summary"}).back();
+  const std::pair<const char*, const char*> keys[] = {
+      {"jcc", "taken"},   {"not taken", "not_taken"},
+      {"jmp", "jumps"},   {"jmp-ind", "indirect_jumps"},
+      {"call", "calls"},  {"call-ind", "indirect_calls"},
+      {"ret", "returns"}, {"far", "far"}};
+  for (const auto& [kind, key] : keys)
+    EXPECT_EQ(by_class[kind], total[key].get<uint64_t>()) << kind;
+  EXPECT_GT(by_class["jcc"], 1000u);
+}
+
 }  // namespace
 }  // namespace flowback::test
