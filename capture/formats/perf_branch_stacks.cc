@@ -114,48 +114,75 @@ void SetCycles(uint64_t cycles, BranchRecord& record) {
         cycles == kMostCycles ? BranchFacts::Cycles::kAtLeast : BranchFacts::Cycles::kExact;
 }
 
-void BranchStackCollector::Add(const Sample& sample, ByteOrder order) {
-  std::vector<BranchRecord> newest_first;
-  for (size_t at = 0; at + kBranchEntrySize <= sample.branches.size(); at += kBranchEntrySize) {
-    newest_first.push_back(ParseBranchEntry(sample.branches.subspan(at, kBranchEntrySize), order));
-    const Bytes counters = Slice(sample.branch_counters, at / kBranchEntrySize * 8, 8);
-    if (!counters.empty()) newest_first.back().counters = FieldReader(counters, order).U64();
-  }
-  AddStack(sample.id, sample.ip, newest_first);
+BranchStackCollector::Owner& BranchStackCollector::OwnerOf(const SampleId& id) {
+  return owners_[{{id.tid, id.pid}, id.tid >= 0 ? -1 : id.cpu}];
 }
 
-void BranchStackCollector::AddStack(const SampleId& id, uint64_t ip,
-                                    std::span<const BranchRecord> newest_first) {
-  const size_t count = newest_first.size();
+void BranchStackCollector::Add(const SampleId& id, Stack stack, Owner& owner) {
+  ++samples_;
+  depth_ = std::max<uint64_t>(depth_, stack.count);
+  timed_ = timed_ || id.time != 0;
+  stack.time = id.time;
+  owner.stacks.push_back(stack);
+}
+
+void BranchStackCollector::Add(const Sample& sample, ByteOrder order, bool stays) {
+  const auto kept = [&](Bytes bytes) {
+    if (stays || bytes.empty()) return bytes;
+    return Bytes(copies_.emplace_back(bytes.begin(), bytes.end()));
+  };
+  const size_t count = sample.branches.size() / kBranchEntrySize;
   if (count == 0) {
     ++empty_samples_;
     return;
   }
-  ++samples_;
-  depth_ = std::max<uint64_t>(depth_, count);
-  timed_ = timed_ || id.time != 0;
-  Owner& owner = owners_[{{id.tid, id.pid}, id.tid >= 0 ? -1 : id.cpu}];
-  owner.stacks.push_back({id.time, owner.records.size(), count});
-  for (size_t i = count; i-- > 0;) {
-    BranchRecord& record = owner.records.emplace_back(newest_first[i]);
-    record.time = id.time;
-    record.ip = ip;
-    record.begins_stack = i + 1 == count;
-    record.ends_stack = i == 0;
-  }
+  Stack stack;
+  stack.ip = sample.ip;
+  stack.count = count;
+  stack.entries = kept(sample.branches);
+  stack.counters = kept(sample.branch_counters);
+  stack.order = order;
+  Add(sample.id, stack, OwnerOf(sample.id));
 }
 
-void BranchStackCollector::Owner::SortByTime() {
-  const auto by_time = [](const Stack& a, const Stack& b) { return a.time < b.time; };
-  if (std::ranges::is_sorted(stacks, by_time)) return;
-  std::ranges::stable_sort(stacks, by_time);
-  std::vector<BranchRecord> sorted;
-  sorted.reserve(records.size());
-  for (const Stack& stack : stacks) {
-    const auto begin = records.begin() + static_cast<ptrdiff_t>(stack.begin);
-    sorted.insert(sorted.end(), begin, begin + static_cast<ptrdiff_t>(stack.count));
+void BranchStackCollector::AddStack(const SampleId& id, uint64_t ip,
+                                    std::span<const BranchRecord> newest_first) {
+  if (newest_first.empty()) {
+    ++empty_samples_;
+    return;
   }
-  records = std::move(sorted);
+  Owner& owner = OwnerOf(id);
+  Stack stack;
+  stack.ip = ip;
+  stack.count = newest_first.size();
+  stack.begin = owner.records.size();
+  owner.records.insert(owner.records.end(), newest_first.begin(), newest_first.end());
+  Add(id, stack, owner);
+}
+
+// The records take most of the memory: they are made once, and all in their places.
+std::vector<BranchRecord> BranchStackCollector::Owner::TakeRecords() {
+  std::ranges::stable_sort(stacks, {}, &Stack::time);
+  size_t count = 0;
+  for (const Stack& stack : stacks) count += stack.count;
+  std::vector<BranchRecord> sorted;
+  sorted.reserve(count);
+  for (const Stack& stack : stacks) {
+    for (size_t i = stack.count; i-- > 0;) {
+      const Bytes entry = Slice(stack.entries, i * kBranchEntrySize, kBranchEntrySize);
+      BranchRecord record =
+          entry.empty() ? records[stack.begin + i] : ParseBranchEntry(entry, stack.order);
+      const Bytes counters = Slice(stack.counters, 8 * i, 8);
+      if (!counters.empty()) record.counters = FieldReader(counters, stack.order).U64();
+      record.time = stack.time;
+      record.ip = stack.ip;
+      record.begins_stack = i + 1 == stack.count;
+      record.ends_stack = i == 0;
+      sorted.push_back(record);
+    }
+  }
+  *this = {};
+  return sorted;
 }
 
 void BranchStackCollector::Finish(const std::vector<EventAttr>& attrs, Recording& recording) && {
@@ -171,8 +198,7 @@ void BranchStackCollector::Finish(const std::vector<EventAttr>& attrs, Recording
   // The records' times are those of the samples, in nanoseconds.
   if (timed_) recording.time = {.shift = 0, .mult = 1, .zero = 0};
   for (auto& [key, owner] : owners_) {
-    owner.SortByTime();
-    auto records = std::make_shared<std::vector<BranchRecord>>(std::move(owner.records));
+    auto records = std::make_shared<std::vector<BranchRecord>>(owner.TakeRecords());
     Stream stream;
     stream.index = static_cast<uint32_t>(recording.streams.size());
     stream.tid = key.first.first;

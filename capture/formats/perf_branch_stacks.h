@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <span>
 #include <string_view>
@@ -26,8 +27,8 @@ void SetCycles(uint64_t cycles, BranchRecord& record);
 
 class BranchStackCollector {
  public:
-  // REQUIRES: sample.has_branches.
-  void Add(const Sample& sample, ByteOrder order);
+  // REQUIRES: sample.has_branches. `stays`: its bytes are there until Finish; else they are copied.
+  void Add(const Sample& sample, ByteOrder order, bool stays);
   // A stack whose entries have no time, ip and place yet.
   void AddStack(const SampleId& id, uint64_t ip, std::span<const BranchRecord> newest_first);
   // Those that have branches.
@@ -40,19 +41,28 @@ class BranchStackCollector {
  private:
   struct Stack {
     uint64_t time = 0;
-    size_t begin = 0;  // its records in `records`, the oldest first
+    uint64_t ip = 0;
     size_t count = 0;
+    Bytes entries;  // as the file has them; empty: its records are in `records`, from `begin` on
+    Bytes counters;
+    size_t begin = 0;
+    ByteOrder order = ByteOrder::kLittle;
   };
   struct Owner {
-    std::vector<BranchRecord> records;
     std::vector<Stack> stacks;
+    std::vector<BranchRecord> records;  // the newest first
 
-    void SortByTime();
+    // In program order, of all stacks.
+    std::vector<BranchRecord> TakeRecords();
   };
   // Thread, process, CPU; -1: not told.
   using Key = std::pair<std::pair<int32_t, int32_t>, int32_t>;
 
+  Owner& OwnerOf(const SampleId& id);
+  void Add(const SampleId& id, Stack stack, Owner& owner);
+
   std::map<Key, Owner> owners_;
+  std::deque<std::vector<uint8_t>> copies_;
   uint64_t samples_ = 0;
   uint64_t empty_samples_ = 0;
   uint64_t depth_ = 0;

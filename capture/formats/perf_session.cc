@@ -133,7 +133,7 @@ void Session::TakeSample(const Record& record) {
   if (!has_switch_events_ && !has_aux_samples_ && !has_branch_stacks_) return;
   const auto sample = ids_.ParseSample(record);
   if (!sample) return CountMalformed(record);
-  if (sample->has_branches) branch_stacks_.Add(*sample, record.order);
+  if (sample->has_branches) branch_stacks_.Add(*sample, record.order, !unpacking_);
   if (!has_switch_events_ && !has_aux_samples_) return;
   if (!sample->aux.empty())
     sideband_only_ ? CountUnexpected(record) : TakeAuxSample(*sample, record);

@@ -64,6 +64,22 @@ HostileKind Compressed() {
   return {"CompressedToATenThousandth", make, 2};
 }
 
+// A branch stack of one entry each, of `threads` threads.
+HostileKind Stacks(const char* name, uint64_t count, uint64_t threads, size_t per_byte) {
+  const auto make = [=](const ScratchFolder& folder) -> std::vector<std::string> {
+    PerfDataBuilder file;
+    const uint64_t type = perf::kSampleTid | perf::kSampleTime | perf::kSampleBranchStack;
+    file.AddEvent({0, 0, type, true, {102}, perf::kBranchAny});
+    for (uint64_t i = 0; i < count; ++i) {
+      FieldWriter body;
+      body.U32(kPid).U32(static_cast<uint32_t>(kPid + i % threads)).U64(kBegin + i);
+      file.Record(perf::kRecordSample, 0, body.U64(1).U64(0x401000 + 16 * i).U64(0x401000).U64(2));
+    }
+    return {folder.Write("perf.data", Text(file.Build()))};
+  };
+  return {name, make, per_byte, 0, true};
+}
+
 void Switch(PerfDataBuilder& file, uint64_t i) {
   file.KernelRecord(perf::kRecordSwitch, i % 2 == 0 ? 0 : perf::kMiscSwitchOut, FieldWriter(),
                     At(i));
@@ -151,6 +167,8 @@ std::vector<HostileKind> RecordKinds() {
       Headers("FinishedRounds", perf::kRecordFinishedRound),
       Headers("LostHeaders", perf::kRecordLost),
       Compressed(),
+      Stacks("BranchStacks", 150'000, 1, 12),
+      Stacks("BranchStacksOfManyThreads", 40'000, 40'000, 110),
       Records("Switches", 100'000, 12, Switch),
       Records("Starts", 40'000, 40,
               [=](PerfDataBuilder& file, uint64_t i) { file.ItraceStart(kPid, tid(i), At(i)); }),

@@ -15,8 +15,9 @@ struct HostileKind {
   const char* name;
   // Writes the files into the folder; returns the words that name them on the command line.
   std::function<std::vector<std::string>(const ScratchFolder& folder)> make;
-  size_t per_byte;  // bytes of memory for each byte of the input, beside kFreeMib
-  int status = 0;   // of `info` and `decode`
+  size_t per_byte;       // bytes of memory for each byte of the input, beside kFreeMib
+  int status = 0;        // of `info` and `decode`
+  bool samples = false;  // so calls and timelines are refused
 };
 
 // Memory of any run: the program, its libraries, two threads, tables that are there from the start.

@@ -214,6 +214,23 @@ TEST_F(Stacks, FactsAreTheBranchs) {
   EXPECT_EQ(facts, (std::vector<BranchFacts>{{}, {}, record.facts()}));
 }
 
+// Of 32-bit images the code is read as theirs: 40 is a prefix in 64-bit code, and no instruction.
+TEST_F(Stacks, CodeOf32BitImages) {
+  static constexpr uint8_t kNarrow[] = {0x40, 0x40, 0xeb, 0xfc};  // inc eax ; inc eax ; jmp
+  auto section = std::make_shared<CodeSection>("narrow", 0, Bytes(kNarrow, sizeof kNarrow), nullptr,
+                                               Verification::kGiven, uint8_t{32});
+  auto space = std::make_shared<AddressSpace>();
+  space->Map({0x8000000, sizeof kNarrow, 0, section});
+  history_.epochs[0].space = space;
+  Add({Branch(0x8000002, 0x8000000), Branch(0x8000002, 0x8000000)});
+  size_t instructions = 0;
+  ForEachItem(FlowOf(*decoder_, Input()), [&](const BlockRun& run) {
+    instructions += run.lengths.size();
+    EXPECT_EQ(run.mode, CodeMode::kX86_32);
+  });
+  EXPECT_EQ(instructions, 4u);
+}
+
 // Random records, most of them wrong: any cut is the whole, and the account holds.
 TEST_F(Stacks, AnyCutIsTheWhole) {
   std::mt19937_64 random(5);

@@ -218,8 +218,60 @@ TEST_P(BranchStacks, BrstackTextHasEachBranchThatWasDecoded) {
   EXPECT_TRUE(text.contains("PERF_RECORD_MMAP2 "));
 }
 
+// perf's text of a recording tells the same flow as the recording. One that perf refuses, because a
+// newer one wrote it, is left out.
+TEST_P(BranchStacks, PerfsTextOfItTellsTheSame) {
+  FLOWBACK_NEEDS_TRACES();
+  const std::string text = folder_.File("stacks.txt");
+  const std::string command =
+      "perf script -F ip,brstack --show-mmap-events -i " + input_ + " > " + text + " 2>/dev/null";
+  if (std::system(command.c_str()) != 0 || fs::file_size(text) == 0)
+    GTEST_SKIP() << "perf is not here or can't read it";
+  const std::vector<std::string> words = {
+      "decode", "--as", "digest", "--no-cache", "--symfs", folder_.File("root"), text};
+  const std::string of_text = RunFlowback(words).out;
+  EXPECT_EQ(of_text, Run({"decode", "--as", "digest"}).out);
+  EXPECT_FALSE(of_text.empty());
+}
+
 INSTANTIATE_TEST_SUITE_P(Traces, BranchStacks, testing::ValuesIn(AllKnown()),
                          [](const auto& test) { return std::string(test.param.name); });
+
+// Of all branches, as Intel PT tells them: by branch they are as many as the summary has in all.
+TEST(BranchesOfAllFlow, AddUpToTheSummary) {
+  FLOWBACK_NEEDS_TRACES();
+  const fs::path generated = golden::TracesFolder() / "generated";
+  const std::vector<std::string> input = {"--no-cache", "--json", "--symfs", generated / "images",
+                                          generated / "hello/perf.data"};
+  const auto lines = [&](std::vector<std::string> words) {
+    words.insert(words.end(), input.begin(), input.end());
+    const std::string out = RunFlowback(words).out;
+    std::vector<json> parsed;
+    for (size_t begin = 0, end; (end = out.find('\n', begin)) != out.npos; begin = end + 1)
+      parsed.push_back(json::parse(out.substr(begin, end - begin)));
+    return parsed;
+  };
+  std::map<std::string, uint64_t> by_class;
+  for (const json& line : lines({"branches"})) {
+    if (line.contains("schema")) {
+      EXPECT_EQ(line["samples"], false);
+      continue;
+    }
+    EXPECT_TRUE(line["right"].is_null() && line["cycles"].is_null()) << "Intel PT tells neither";
+    const std::string kind = line["class"];
+    by_class[kind.starts_with("far-") ? "far" : kind] += line["taken"].get<uint64_t>();
+    by_class["not taken"] += line["not_taken"].get<uint64_t>();
+  }
+  const json total = lines({"decode", "--as", "summary"}).back();
+  const std::pair<const char*, const char*> keys[] = {
+      {"jcc", "taken"},   {"not taken", "not_taken"},
+      {"jmp", "jumps"},   {"jmp-ind", "indirect_jumps"},
+      {"call", "calls"},  {"call-ind", "indirect_calls"},
+      {"ret", "returns"}, {"far", "far"}};
+  for (const auto& [kind, key] : keys)
+    EXPECT_EQ(by_class[kind], total[key].get<uint64_t>()) << kind;
+  EXPECT_GT(by_class["jcc"], 1000u);
+}
 
 }  // namespace
 }  // namespace flowback::test
