@@ -137,7 +137,10 @@ Status EventRecorder::OpenFile() {
   auto file = EventFile::Create(options_, events_->Recorded(), std::move(facts));
   if (!file) return Fail(std::move(file.error()));
   file_.emplace(std::move(*file));
-  return WritePreamble(*events_, options_, command_ ? command_->pid() : -1, kernel_, *file_);
+  const pid_t command = command_ ? command_->pid() : -1;
+  const Status written = WritePreamble(*events_, options_, command, kernel_, *file_);
+  // From here on a recorder that is killed leaves a file that perf reads, too.
+  return written ? file_->EndRound() : written;
 }
 
 Result<pid_t> EventRecorder::Start(RecordSession& session) {
