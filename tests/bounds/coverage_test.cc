@@ -101,7 +101,7 @@ TEST_P(PartBound, Holds) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Parts, PartBound, testing::ValuesIn(kKinds),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& part) { return std::string(part.param.name); });
 
 }  // namespace
 }  // namespace flowback::test
