@@ -189,7 +189,8 @@ TEST(CyclesOfCallsTest, TruthLiesInTheirBounds) {
                           .most_calls = 1 << 20,
                           .paths = paths};
     ThreadTeller teller(plan, nullptr, TimeStrip(0, 0, 0));
-    CallRelay relay(finder, teller, seed / 6 % 2 == 0);  // the result does not depend on who adds up
+    CallRelay relay(finder, teller,
+                    seed / 6 % 2 == 0);  // the result does not depend on who adds up
     RelayFeed feed(relay);
     ASSERT_TRUE(decoder->Decode(input, feed));
     ThreadTimeline thread;
