@@ -32,11 +32,24 @@ std::string SharedImagesOf(const std::string& process_folder) {
   return ImagesFolderOf(process_folder + "/all");
 }
 
+// Once one can't be begun, its trace is nowhere, and no more is taken.
 Result<ProcessFiles::Process*> ProcessFiles::Of(int32_t pid) {
-  const auto [found, is_new] = processes_.try_emplace(pid);
-  Process& process = found->second;
-  process.had_ended = false;
-  if (!is_new) return &process;
+  if (failure_) return Fail(*failure_);
+  auto process = processes_.find(pid);
+  if (process == processes_.end()) {
+    Result<Process> begun = Begin();
+    if (!begun) {
+      failure_ = begun.error();
+      return Fail(begun.error());
+    }
+    process = processes_.emplace(pid, *std::move(begun)).first;
+  }
+  process->second.had_ended = false;
+  return &process->second;
+}
+
+Result<ProcessFiles::Process> ProcessFiles::Begin() {
+  Process process;
   const std::string folder = folder_ + "/" + std::to_string(++number_);
   process.path = folder + "/" + kName;
   if (mkdir(folder.c_str(), S_IRWXU) != 0) return Fail(CannotMake(folder));
@@ -44,9 +57,12 @@ Result<ProcessFiles::Process*> ProcessFiles::Of(int32_t pid) {
   if (!images_.empty() && symlink(images_.c_str(), images.c_str()) != 0)
     return Fail(CannotMake(images));
   auto file = open_(process.path);
-  if (!file) return Fail(std::move(file.error()));
+  if (!file)
+    return Fail(
+        Error(file.error().code(), file.error().message())
+            .Remedy("TMPDIR=FOLDER with one that has room, or more open files (ulimit -n)"));
   process.file = std::move(*file);
-  return &process;
+  return process;
 }
 
 // Streams of a process are numbered from 0 in its file.

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <variant>
@@ -69,6 +70,7 @@ class ProcessFiles : public RecordingSink {
   };
 
   Result<Process*> Of(int32_t pid);
+  Result<Process> Begin();
   Result<const RecordedStream*> StreamIn(Process& process, const RecordedStream& stream);
   Status Inherit(Process& child, const ForkRecord& fork);
   Status HandOver(Process& process);
@@ -81,6 +83,7 @@ class ProcessFiles : public RecordingSink {
   const Open open_;
   const Take take_;
   std::map<int32_t, Process> processes_;  // that have not ended
+  std::optional<Error> failure_;          // of beginning one
   uint64_t number_ = 0;
   uint64_t handed_over_ = 0;  // bytes
 };

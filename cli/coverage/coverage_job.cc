@@ -139,10 +139,12 @@ Status CoverageJob::AddProcess(const std::string& recording) {
 
 int CoverageJob::RunOfProcesses(uint64_t unrecorded) {
   if (Status selected = CheckSelected(); !selected) return Report(selected.error());
-  if (Status opened = OpenOutput(options_.reader, Recording(), nullptr); !opened)
-    return Report(opened.error());
   counts_.recordings = 1;  // whatever they were told in
   counts_.AddLoss(Name(LossCause::kRecordsLost), unrecorded);
+  if (Status opened = OpenOutput(options_.reader, Recording(), nullptr); !opened) {
+    if (Status saved = Save(); !saved) Report(saved.error());
+    return Report(opened.error());
+  }
   process_losses_.AddUnrecorded(unrecorded);
   WarnOfProcesses();
   losses_ = process_losses_.Status(options_.reader.strict);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <string>
 #include <vector>
@@ -161,6 +162,30 @@ TEST(ProcessFiles, EndTheRecordingWhereNobodyTakesThem) {
   ASSERT_TRUE(summary->failure);
   EXPECT_EQ(summary->failure->message(), "nobody wants it");
   EXPECT_EQ(summary->stop_reason, StopReason::kOutputFailed);
+  EXPECT_EQ(summary->command_status, 4 << 8);  // it ran on
+}
+
+// As where the disk is full, or no more files may be open.
+TEST(ProcessFiles, EndTheRecordingWhereOneCannotBeBegun) {
+  FLOWBACK_NEEDS_EMULATOR();
+  const test::ScratchFolder folder;
+  RecordOptions options;
+  record_test::Emulate(options);
+  options.target.command = Shell("/bin/true; sleep 2; /bin/true; /bin/true; exit 4");
+  options.files.output.clear();
+  options.processes.folder = fs::path(folder.path()) / "processes";
+  fs::create_directory(options.processes.folder);
+  // Files stand where the next folders are to be.
+  options.processes.on_end = [&](const std::string&) {
+    for (int number = 4; number < 9; ++number)
+      std::ofstream(fs::path(options.processes.folder) / std::to_string(number));
+    return Status();
+  };
+  const Result<RecordSummary> summary = Record(options);
+  ASSERT_TRUE(summary) << summary.error().message();
+  ASSERT_TRUE(summary->failure);
+  const std::string& why = summary->failure->message();
+  EXPECT_NE(why.find("for a process's recording"), std::string::npos) << why;
   EXPECT_EQ(summary->command_status, 4 << 8);  // it ran on
 }
 

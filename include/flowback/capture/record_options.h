@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "flowback/base/error.h"
+
 namespace flowback {
 
 struct RecordProgress;
