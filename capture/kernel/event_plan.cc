@@ -87,7 +87,6 @@ void Plan(std::vector<PlannedEvent>& events, size_t i, const SamplingChoice& cho
   attr.size = PERF_ATTR_SIZE_VER7;
   attr.sample_id_all = 1;
   attr.inherit = event.wanted.inherit.value_or(choice.inherits);
-  attr.write_backward = event.wanted.overwrite.value_or(false);
   attr.read_format = PERF_FORMAT_ID | kFormatLost;
   SetRate(event.wanted, choice, attr);
   SetSamples(event.wanted, choice, attr);

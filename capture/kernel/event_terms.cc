@@ -98,6 +98,18 @@ Status TakeAuxOutput(const Term& term, WantedEvent& event) {
   return {};
 }
 
+// perf reads such a buffer from its end, while it stands still.
+template <bool kOverwrites>
+Status TakeOverwrite(const Term& term, WantedEvent&) {
+  const auto number = NumberOf(term);
+  if (!number) return Fail(number.error());
+  if ((*number != 0) != kOverwrites) return {};
+  return Fail(Error(ErrorCode::kUnsupported, "'" + std::string(term.name) +
+                                                 "' has the kernel write its records backwards, "
+                                                 "which are not read here")
+                  .Remedy("leave it out; of Intel PT, -S SIZE keeps the latest trace"));
+}
+
 // perf records stacks where it is "fp", "dwarf" or "lbr".
 Status TakeCallGraph(const Term& term, WantedEvent&) {
   if (term.value == "no") return {};
@@ -119,8 +131,8 @@ constexpr OwnTerm kOwnTerms[] = {{"config", TakeConfig<&perf_event_attr::config>
                                  {"time", TakeFlag<&WantedEvent::time>},
                                  {"inherit", TakeFlag<&WantedEvent::inherit>},
                                  {"no-inherit", TakeAbsence<&WantedEvent::inherit>},
-                                 {"overwrite", TakeFlag<&WantedEvent::overwrite>},
-                                 {"no-overwrite", TakeAbsence<&WantedEvent::overwrite>},
+                                 {"overwrite", TakeOverwrite<true>},
+                                 {"no-overwrite", TakeOverwrite<false>},
                                  {"aux-output", TakeAuxOutput},
                                  {"aux-sample-size", TakeNumber<&WantedEvent::aux_sample_size>},
                                  {"call-graph", TakeCallGraph}};

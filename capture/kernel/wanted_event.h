@@ -28,7 +28,7 @@ struct WantedEvent {
   bool weak = false;             // W: no group where it can't be scheduled as one
   // Terms that are of no PMU; empty: not named.
   std::optional<uint64_t> period, frequency, branches, aux_sample_size;
-  std::optional<bool> inherit, time, overwrite;
+  std::optional<bool> inherit, time;
 
   bool is_tracepoint() const { return attr.type == PERF_TYPE_TRACEPOINT; }
   bool is_breakpoint() const { return attr.type == PERF_TYPE_BREAKPOINT; }

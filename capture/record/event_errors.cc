@@ -58,10 +58,15 @@ Reason ForbiddenByParanoid(const kernel::PlannedEvent& event, int64_t paranoid, 
   if (of_cpu && paranoid > 0)
     return {found + ": other users' programs may not be recorded",
             allow + "0, or leave -a and -C out"};
-  if (event.wanted.is_tracepoint())
+  if (event.wanted.is_tracepoint() && paranoid > -1)
     return {found + ": tracepoints may not be recorded", allow + "-1"};
-  return {found + ": the kernel's part may not be recorded",
-          event.attr.exclude_kernel ? allow + "1" : "add u: -e " + event.wanted.name + ":u"};
+  if (paranoid == 2 && !event.attr.exclude_kernel)
+    return {found + ": the kernel's part may not be recorded",
+            "add u: -e " + event.wanted.name + ":u"};
+  return {
+      "this user may not look into the process: it is another user's or has more rights, and "
+      "CAP_PERFMON and CAP_SYS_PTRACE are missing",
+      "sudo flowback record ..., or record a process of one's own"};
 }
 
 // What the machine's settings say of a refusal; empty: nothing.
@@ -76,8 +81,7 @@ std::optional<Reason> Forbidden(const kernel::PlannedEvent& event, bool of_cpu,
   if (lockdown.contains("[confidentiality]"))
     return Reason{"the kernel is locked down (lockdown is confidentiality)",
                   "boot without lockdown=confidentiality (Secure Boot may set it)"};
-  if (!privileged && paranoid && *paranoid > -1)
-    return ForbiddenByParanoid(event, *paranoid, of_cpu);
+  if (!privileged && paranoid) return ForbiddenByParanoid(event, *paranoid, of_cpu);
   return std::nullopt;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 #include <sstream>
 #include <string>
 
@@ -117,9 +118,12 @@ void TellProcess(pid_t pid, const kernel::SystemKernel& kernel, Teller& teller) 
 
 std::vector<pid_t> ProcessesOf(const RecordOptions& options, const kernel::SystemKernel& kernel,
                                bool everything) {
-  std::vector<pid_t> pids(options.target.pids.begin(), options.target.pids.end());
-  for (const int32_t tid : options.target.tids) pids.push_back(ReadThreadGroup(tid));
-  if (!everything) return pids;
+  if (!everything) {
+    std::set<pid_t> pids(options.target.pids.begin(), options.target.pids.end());
+    for (const int32_t tid : options.target.tids) pids.insert(ReadThreadGroup(tid));
+    return {pids.begin(), pids.end()};
+  }
+  std::vector<pid_t> pids;
   for (const std::string& name : kernel.List("/proc")) {
     pid_t pid = -1;
     const auto [stop, code] = std::from_chars(name.data(), name.data() + name.size(), pid);
@@ -278,7 +282,7 @@ Status WritePreamble(const EventSet& events, const RecordOptions& options, pid_t
   Teller teller(events, file);
   TellKernelCode(events, kernel, teller);
   if (command >= 0) TellThread(command, command, teller);
-  for (const pid_t pid : ProcessesOf(options, kernel, options.events.all_cpus))
+  for (const pid_t pid : ProcessesOf(options, kernel, events.of_cpus()))
     TellProcess(pid, kernel, teller);
   return teller.status();
 }

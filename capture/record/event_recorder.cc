@@ -29,6 +29,8 @@ using kernel::PlannedEvent;
 using kernel::WantedEvent;
 
 constexpr int kRoundMilliseconds = 100;
+constexpr uint64_t kUsualFrequency = 4000;
+constexpr const char* kMostSamples = "/proc/sys/kernel/perf_event_max_sample_rate";
 constexpr uint64_t kUsualRecords = uint64_t{512} << 10;
 constexpr uint64_t kUsualTrace = uint64_t{4} << 20;
 
@@ -76,6 +78,34 @@ Result<std::vector<WantedEvent>> Wanted(const RecordOptions& options,
   return wanted;
 }
 
+Error TooOften(const std::string& what, uint64_t wanted, uint64_t most) {
+  return Error(ErrorCode::kUnsupported, what + " asks for " + std::to_string(wanted) +
+                                            " samples a second, and " + kMostSamples + " is " +
+                                            std::to_string(most))
+      .Remedy("-F " + std::to_string(most) +
+              ", or sudo sysctl kernel.perf_event_max_sample_rate=" + std::to_string(wanted));
+}
+
+// Of the events that name neither period nor frequency.
+Result<uint64_t> FrequencyOf(const RecordOptions& options, const std::vector<WantedEvent>& wanted,
+                             const kernel::SystemKernel& kernel, std::vector<std::string>& notes) {
+  const uint64_t frequency = options.events.frequency.value_or(kUsualFrequency);
+  const auto told = ReadNumber(kernel, kMostSamples);
+  if (!told || *told <= 0) return frequency;
+  const auto most = static_cast<uint64_t>(*told);
+  for (const WantedEvent& event : wanted)
+    if (!event.period && event.frequency.value_or(0) > most)
+      return Fail(TooOften("the event '" + event.name + "'", *event.frequency, most));
+  const bool any = std::ranges::any_of(wanted, [](const WantedEvent& event) {
+    return !event.period && !event.frequency && !kernel::HasAux(event);
+  });
+  if (!any || frequency <= most) return frequency;
+  if (options.events.frequency) return Fail(TooOften("-F", frequency, most));
+  notes.push_back("events are sampled " + std::to_string(most) + " times a second instead of " +
+                  std::to_string(frequency) + ": " + kMostSamples + " allows no more");
+  return most;
+}
+
 uint64_t PageMultiple(uint64_t bytes) {
   return std::bit_ceil(std::max(bytes, static_cast<uint64_t>(sysconf(_SC_PAGESIZE))));
 }
@@ -98,8 +128,10 @@ Status EventRecorder::OpenEvents() {
   if (!wanted) return Fail(std::move(wanted.error()));
   const auto target = FindTarget(options_, command_ ? command_->pid() : -1, kernel_);
   if (!target) return Fail(target.error());
+  const auto frequency = FrequencyOf(options_, *wanted, kernel_, notes_);
+  if (!frequency) return Fail(frequency.error());
   kernel::SamplingChoice choice{
-      .frequency = options_.events.frequency,
+      .frequency = *frequency,
       .launches = command_ && !target->of_cpus(),
       .of_cpus = target->of_cpus(),
       .hybrid = kernel::FindPmu(pmus_, "cpu_atom") != nullptr,
@@ -130,7 +162,8 @@ Status EventRecorder::OpenFile() {
   const auto kept =
       options_.files.pipe < 0 ? KeepOlderFile(options_.files.output) : Result<std::string>("");
   if (!kept) return Fail(kept.error());
-  if (!kept->empty()) notes_.push_back(*kept);
+  kept_older_ = !kept->empty();
+  if (kept_older_) notes_.push_back(*kept);
   EventFileFacts facts = FactsForFile(options_, pmus_, kernel_);
   if (auto layouts = TracingDataFeature(events_->plan(), kernel_))
     facts.more.push_back(*std::move(layouts));
@@ -143,6 +176,20 @@ Status EventRecorder::OpenFile() {
   return written ? file_->EndRound() : written;
 }
 
+// A recording that does not begin costs no older one.
+void EventRecorder::GiveFileBack() {
+  const bool made = file_.has_value();
+  file_.reset();
+  if (options_.files.pipe < 0 && (made || kept_older_))
+    BringOlderFileBack(options_.files.output, kept_older_);
+}
+
+Status EventRecorder::Begin() {
+  if (Status opened = OpenFile(); !opened) return opened;
+  if (Status enabled = events_->Enable(); !enabled) return enabled;
+  return command_ ? command_->Release() : Status();
+}
+
 Result<pid_t> EventRecorder::Start(RecordSession& session) {
   session_ = &session;
   if (!options_.target.command.empty()) {
@@ -150,12 +197,12 @@ Result<pid_t> EventRecorder::Start(RecordSession& session) {
     if (!command) return Fail(std::move(command.error()));
     command_.emplace(std::move(*command));
   }
-  for (Status (EventRecorder::*step)() : {&EventRecorder::OpenEvents, &EventRecorder::OpenFile})
-    if (Status done = (this->*step)(); !done) return Fail(std::move(done.error()));
-  if (Status enabled = events_->Enable(); !enabled) return Fail(std::move(enabled.error()));
-  if (!command_) return -1;
-  if (Status released = command_->Release(); !released) return Fail(std::move(released.error()));
-  return command_->pid();
+  if (Status opened = OpenEvents(); !opened) return Fail(std::move(opened.error()));
+  if (Status begun = Begin(); !begun) {
+    GiveFileBack();
+    return Fail(std::move(begun.error()));
+  }
+  return command_ ? command_->pid() : -1;
 }
 
 // ---- while it runs ----

@@ -30,6 +30,8 @@ class EventRecorder : public Recorder {
  private:
   Status OpenEvents();
   Status OpenFile();
+  Status Begin();
+  void GiveFileBack();
   Status Drain();
   Status TakeTrace(const EventSet::Buffer& buffer, uint32_t index);
   Status TakeSnapshot();
@@ -44,6 +46,7 @@ class EventRecorder : public Recorder {
   std::optional<int> command_status_;  // it ended
   std::optional<EventSet> events_;
   std::optional<EventFile> file_;
+  bool kept_older_ = false;  // the file took the place of another
   std::vector<std::string> notes_;
   EventCounts counts_;
   uint64_t trace_bytes_ = 0;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "capture/record/event_errors.h"
@@ -62,7 +63,8 @@ Status EventSet::OpenAll(const EventTarget& target, std::vector<std::string>& no
   while (true) {
     const auto refused = TryOpen(target);
     if (!refused) break;
-    if (LeavesOut(refused->error, notes) || GoesWithoutKernel(refused->error, notes)) {
+    if (LeavesOut(refused->error, notes) || GoesWithoutKernel(refused->error, notes) ||
+        LowersPrecision(*refused)) {
       CloseAll();
       continue;
     }
@@ -134,6 +136,15 @@ bool EventSet::GoesWithoutKernel(kernel::Errno error, std::vector<std::string>& 
   return changed;
 }
 
+// P is as precise as the hardware can, which only trying tells.
+bool EventSet::LowersPrecision(const Refused& refused) {
+  PlannedEvent& event = plan_[refused.event];
+  if (refused.error != EOPNOTSUPP || !event.wanted.most_precise || event.attr.precise_ip == 0)
+    return false;
+  event.attr.precise_ip = event.attr.precise_ip - 1U;
+  return true;
+}
+
 kernel::Errno EventSet::OpenOne(size_t event, pid_t thread, int cpu) {
   const auto opened = kernel_->OpenEvent(plan_[event].attr, thread, cpu,
                                          LeaderOf(event, thread, cpu), PERF_FLAG_FD_CLOEXEC);
@@ -162,7 +173,24 @@ const EventSet::Opened& EventSet::OwnerOf(const Opened& first) const {
   return first;
 }
 
+bool EventSet::HasTrace() const {
+  return std::ranges::any_of(opened_,
+                             [this](const Opened& event) { return plan_[event.event].has_aux; });
+}
+
+size_t EventSet::WantedBuffers() const {
+  std::set<int> owners;
+  for (const Opened& event : opened_) owners.insert(per_thread_ ? event.thread : event.cpu);
+  return owners.size();
+}
+
+void EventSet::WatchAll() {
+  waiting_.clear();
+  for (const Opened& event : opened_) waiting_.push_back({event.descriptor, POLLIN, 0});
+}
+
 Status EventSet::Map(BufferSizes sizes, bool overwrite_trace, std::vector<std::string>& notes) {
+  if (!HasTrace()) sizes.trace = 0;
   sizes_ = sizes;
   while (true) {
     const auto mapped = TryMap(overwrite_trace);
@@ -172,11 +200,12 @@ Status EventSet::Map(BufferSizes sizes, bool overwrite_trace, std::vector<std::s
     const bool smaller = sizes_.records > kLeastBuffer || sizes_.trace > kLeastBuffer;
     if (!too_much || !smaller)
       return Fail(
-          CannotMap(mapped.error(), sizes_.records + sizes_.trace, waiting_.size(), *kernel_));
+          CannotMap(mapped.error(), sizes_.records + sizes_.trace, WantedBuffers(), *kernel_));
     // The trace first: it is the larger one.
     uint64_t& larger = sizes_.trace >= sizes_.records ? sizes_.trace : sizes_.records;
     larger /= 2;
   }
+  WatchAll();
   if (sizes_.records != sizes.records || sizes_.trace != sizes.trace)
     notes.push_back("the buffers are smaller than wanted, " +
                     std::to_string((sizes_.records + sizes_.trace) >> 10) + " instead of " +
@@ -187,7 +216,6 @@ Status EventSet::Map(BufferSizes sizes, bool overwrite_trace, std::vector<std::s
 }
 
 kernel::Called<int> EventSet::TryMap(bool overwrite_trace) {
-  waiting_.clear();
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   for (const Opened& first : opened_) {
     const bool there = std::ranges::any_of(buffers_, [&](const Buffer& buffer) {
@@ -196,7 +224,6 @@ kernel::Called<int> EventSet::TryMap(bool overwrite_trace) {
     if (there) continue;
     const Opened& owner = OwnerOf(first);
     const auto pages = kernel_->Map(owner.descriptor, page + sizes_.records, 0, true);
-    waiting_.push_back({owner.descriptor, POLLIN, 0});
     if (!pages) return std::unexpected(pages.error());
     buffers_.push_back({first.cpu, first.thread, EventRing(*kernel_, *pages)});
     EventRing& ring = buffers_.back().ring;

@@ -82,15 +82,19 @@ class EventSet {
   int LeaderOf(size_t event, pid_t thread, int cpu) const;
   bool LeavesOut(kernel::Errno error, std::vector<std::string>& notes);
   bool GoesWithoutKernel(kernel::Errno error, std::vector<std::string>& notes);
+  bool LowersPrecision(const Refused& refused);
   std::vector<const Opened*> OfBuffer(const Opened& first) const;
   const Opened& OwnerOf(const Opened& first) const;
   kernel::Called<int> TryMap(bool overwrite_trace);
+  bool HasTrace() const;
+  size_t WantedBuffers() const;
+  void WatchAll();
 
   kernel::SystemKernel* kernel_;
   std::vector<kernel::PlannedEvent> plan_;
   std::vector<Opened> opened_;
   std::vector<Buffer> buffers_;
-  std::vector<pollfd> waiting_;
+  std::vector<pollfd> waiting_;  // every event: each tells of the end of its own thread
   BufferSizes sizes_;
   bool per_thread_ = false;
   bool of_cpus_ = false;

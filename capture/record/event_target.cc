@@ -19,6 +19,14 @@ std::vector<int> OnlineCpus(const kernel::SystemKernel& kernel) {
   return cpus ? *std::move(cpus) : std::vector<int>{0};
 }
 
+// Named twice, it is recorded once.
+template <class Number>
+void KeepOneOfEach(std::vector<Number>& numbers) {
+  std::ranges::sort(numbers);
+  const auto again = std::ranges::unique(numbers);
+  numbers.erase(again.begin(), again.end());
+}
+
 Result<std::vector<int>> CpusOf(const RecordOptions& options, const kernel::SystemKernel& kernel) {
   std::vector<int> online = OnlineCpus(kernel);
   if (options.events.cpus.empty()) return online;
@@ -67,10 +75,12 @@ Result<EventTarget> FindTarget(const RecordOptions& options, pid_t command,
                                const kernel::SystemKernel& kernel) {
   auto threads = ThreadsOf(options, command, kernel);
   if (!threads) return Fail(std::move(threads.error()));
+  KeepOneOfEach(*threads);
   EventTarget target{.threads = *std::move(threads), .cpus = {-1}};
   if (options.events.per_thread && !target.of_cpus()) return target;
   auto cpus = CpusOf(options, kernel);
   if (!cpus) return Fail(std::move(cpus.error()));
+  KeepOneOfEach(*cpus);
   target.cpus = *std::move(cpus);
   return target;
 }

@@ -166,6 +166,7 @@ HostFacts ReadHostFacts(const SystemKernel& kernel) {
 }
 
 void ReadPrograms(const std::string& root, const std::string& path, HostFacts& facts) {
+  facts.programs_known = true;
   std::error_code ignored;
   for (const char* file : {"/.dockerenv", "/run/.containerenv", "/run/systemd/container"})
     if (facts.container.empty() && fs::exists(root + file, ignored)) facts.container = file;

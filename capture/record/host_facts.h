@@ -55,6 +55,8 @@ struct HostFacts {
   std::optional<int64_t> seccomp;      // mode of this process; 2: a filter
   std::string locked_memory;           // RLIMIT_MEMLOCK as /proc shows it: "8388608", "unlimited"
 
+  // ReadPrograms looked for what follows, and for a container: else nothing is known of them.
+  bool programs_known = false;
   std::string qemu_user;                        // path of qemu-x86_64; "" when not in PATH
   std::optional<EmulatorPlugins> qemu_plugins;  // empty: it is no ELF file
   std::string qemu_version;                     // "7.2.22"; "" where it was not asked

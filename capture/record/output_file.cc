@@ -147,4 +147,15 @@ Result<std::string> KeepOlderFile(const std::string& path) {
   return text + ", its code as '" + CodePathOf(older) + "'";
 }
 
+// Nothing better can be done where it fails: the older file is still there then, as PATH.old.
+void BringOlderFileBack(const std::string& path, bool kept) {
+  struct stat about{};
+  if (lstat(path.c_str(), &about) == 0 && S_ISREG(about.st_mode)) unlink(path.c_str());
+  if (!kept) return;
+  const std::string older = path + ".old";
+  static_cast<void>(Rename(older, path));
+  static_cast<void>(MoveImages(ImagesFolderOf(older), ImagesFolderOf(path)));
+  if (HasContent(CodePathOf(older))) static_cast<void>(Rename(CodePathOf(older), CodePathOf(path)));
+}
+
 }  // namespace flowback::record

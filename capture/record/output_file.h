@@ -66,5 +66,8 @@ std::string CodePathOf(const std::string& recording);
 // and what is no file are left. Returns what to tell the user; empty when nothing was there.
 // Errors: kPermission, kSystem.
 Result<std::string> KeepOlderFile(const std::string& path);
+// Undoes that, for a recording that did not begin: what is at `path` goes, and PATH.old, if `kept`
+// says that there was one, is PATH again.
+void BringOlderFileBack(const std::string& path, bool kept);
 
 }  // namespace flowback::record

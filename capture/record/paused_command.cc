@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "capture/record/launch.h"
@@ -36,6 +37,16 @@ ssize_t ReadFully(int descriptor, void* into, size_t size) {
   _exit(written == sizeof error ? 127 : 125);
 }
 
+// What exec would refuse, as far as the file tells. A text whose first line names no interpreter
+// is the shell's.
+std::optional<Error> WontRun(const std::string& name, const std::string& path) {
+  const auto program = FindProgram(path);
+  if (program || program.error().unreadable) return std::nullopt;
+  const int error = program.error().error;
+  if (error == 0 || error == ENOEXEC) return std::nullopt;
+  return ExecError(name, error);
+}
+
 Error NoProcess(const char* call) {
   return Error(ErrorCode::kSystem,
                std::string("can't start a process: ") + call + ": " + std::strerror(errno))
@@ -47,7 +58,7 @@ Error NoProcess(const char* call) {
 Result<PausedCommand> PausedCommand::Start(const std::vector<std::string>& command,
                                            const RecorderSignals& signals) {
   const std::string path = LookUpInPath(command[0]);
-  if (access(path.c_str(), F_OK) != 0) return Fail(ExecError(command[0], errno));
+  if (auto wont = WontRun(command[0], path)) return Fail(*std::move(wont));
   int go[2], failure[2];
   if (pipe2(go, O_CLOEXEC) != 0) return Fail(NoProcess("pipe2"));
   Descriptor go_read(go[0]), go_write(go[1]);

@@ -32,6 +32,7 @@ void RecordSession::Connect(pid_t program, std::function<void()> stop,
   if (program > 0) program_ = Descriptor(static_cast<int>(syscall(SYS_pidfd_open, program, 0)));
   stop_ = std::move(stop);
   snapshot_ = std::move(snapshot);
+  connected_ = std::chrono::steady_clock::now();
   if (reason_ != StopReason::kProgramEnded) stop_();
 }
 
@@ -62,8 +63,7 @@ void RecordSession::Supervise() {
     while (const auto request = signals_.Take()) OnSignal(*request);
     if (options_.streams.snapshot_bytes && snapshot_signal_.Wait(std::chrono::milliseconds(0)))
       TakeSnapshot();
-    if (options_.limits.duration && Elapsed() >= *options_.limits.duration)
-      Stop(StopReason::kDuration);
+    if (TimeLeft().count() <= 0) Stop(StopReason::kDuration);
     if (end_signal_ != 0 && (meter_.complete || meter_.failed) &&
         !std::exchange(asked_to_end_, true))
       Signal(end_signal_);  // as perf does
@@ -71,11 +71,19 @@ void RecordSession::Supervise() {
   }
 }
 
+// Of the duration, which begins with the recording: what is set up before is no part of it.
+std::chrono::nanoseconds RecordSession::TimeLeft() const {
+  const auto connected = connected_.load();
+  if (!options_.limits.duration || connected == kNotYet) return std::chrono::nanoseconds::max();
+  return *options_.limits.duration - (std::chrono::steady_clock::now() - connected);
+}
+
 // True: the engine's thread ends.
 bool RecordSession::WaitForEvent() {
   pollfd events[] = {{*done_, POLLIN, 0}, {signals_.descriptor(), POLLIN, 0}};
+  // Rounded up, which the longest time there is would not bear.
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(
-      options_.limits.duration.value_or(std::chrono::nanoseconds::max()) - Elapsed());
+      std::min<std::chrono::nanoseconds>(TimeLeft(), std::chrono::hours(1)));
   const bool due = left.count() <= 0;
   poll(events, 2,
        due ? kLookMilliseconds

@@ -57,10 +57,13 @@ class RecordSession {
   void Signal(int signal);
   void TellProgress();
   bool WaitForEvent();
+  std::chrono::nanoseconds TimeLeft() const;
 
   const RecordOptions& options_;
   const RecorderSignals& signals_;
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  static constexpr auto kNotYet = std::chrono::steady_clock::time_point::max();
+  std::atomic<std::chrono::steady_clock::time_point> connected_ = kNotYet;
   const SnapshotSignal snapshot_signal_;
   Meter meter_;
   std::atomic<StopReason> reason_ = StopReason::kProgramEnded;

@@ -172,6 +172,7 @@ Verdict JudgeBrbe(const HostFacts& facts, const std::string& instead) {
 // An emulator, as far as its file tells.
 struct Emulator {
   std::string_view name;
+  bool known;  // somebody looked for it
   const std::string& path;
   const std::string& version;
   const std::optional<EmulatorPlugins>& plugins;
@@ -181,6 +182,12 @@ struct Emulator {
 
 // False where its file tells that it can't record; why is then told.
 bool FileWillDo(const Emulator& emulator, Verdict& v) {
+  if (!emulator.known) {
+    v.why = "whether an emulator is installed is not told by the tree";
+    v.found_by = "a tree holds what the kernel tells: no programs";
+    v.fix = "flowback doctor on the machine itself looks for one";
+    return false;
+  }
   if (emulator.path.empty()) {
     v.why = "no emulator is installed";
     v.found_by = fmt::format("{} is not in PATH", emulator.name);
@@ -207,6 +214,7 @@ Verdict JudgeEmulator(const HostFacts& facts) {
   Verdict v{.kind = "emulate"};
   const Trial* trial = facts.Tried("emulate");
   const Emulator emulator{.name = "qemu-x86_64",
+                          .known = facts.programs_known,
                           .path = facts.qemu_user,
                           .version = facts.qemu_version,
                           .plugins = facts.qemu_plugins};
@@ -231,6 +239,7 @@ Verdict JudgeEmulator(const HostFacts& facts) {
 Verdict JudgeShortEmulator(const HostFacts& facts) {
   Verdict v{.kind = "32-bit"};
   const Emulator emulator{.name = "qemu-i386",
+                          .known = facts.programs_known,
                           .path = facts.short_qemu_user,
                           .version = facts.short_qemu_version,
                           .plugins = facts.short_qemu_plugins};
@@ -242,7 +251,7 @@ Verdict JudgeShortEmulator(const HostFacts& facts) {
     v.why = "--engine emulate runs 32-bit programs, too";
     v.found_by += "; not tried, for want of such a program";
   } else {
-    v.why = "--engine emulate can't run 32-bit programs: " + v.why;
+    if (facts.programs_known) v.why = "--engine emulate can't run 32-bit programs: " + v.why;
   }
   return v;
 }

@@ -76,6 +76,25 @@ TEST(DoctorTrees, ASavedMachineIsJudgedAsTheMachine) {
   for (const char* part : {"vendor", "kernel", "flags", "pmus", "virtual"})
     EXPECT_EQ(saved["machine"][part], here["machine"][part]) << part;
   EXPECT_EQ(saved["intel_pt"], here["intel_pt"]);
+  ASSERT_EQ(saved["recording"].size(), here["recording"].size());
+  for (const json& verdict : here["recording"]) {
+    const std::string engine = verdict["engine"];
+    const json told = Verdict(saved, engine);
+    const bool of_programs = engine == "emulate" || engine == "32-bit";
+    // Only trying tells some refusals.
+    const bool refused = verdict["found_by"].get<std::string>().contains("perf_event_open: ");
+    if (of_programs) {
+      EXPECT_TRUE(told["why"].get<std::string>().contains("not told by the tree")) << told;
+      EXPECT_EQ(told["usable"], false);
+    } else if (!refused) {
+      EXPECT_EQ(told["why"], verdict["why"]);
+      EXPECT_EQ(told["machine"], verdict["machine"]) << engine;
+    }
+  }
+  for (const json& note : saved["permissions"])
+    if (note["name"] == "container") {
+      EXPECT_EQ(note["text"], "not told by the tree");
+    }
 }
 
 TEST(DoctorTrees, WhatIsNoTreeIsRefused) {

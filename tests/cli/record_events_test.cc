@@ -74,6 +74,18 @@ TEST(RecordEvents, OptionsOfSoftwareAreRefused) {
   }
 }
 
+TEST(RecordEvents, OptionsOfEventsAreRefusedInSoftware) {
+  const std::vector<std::vector<std::string>> all = {{"-F", "99"}, {"--switch-events"}};
+  for (std::vector<std::string> words : all) {
+    const std::string option = words[0];
+    words.insert(words.begin(), {"record", "--engine", "step"});
+    words.insert(words.end(), {"-o", "/dev/null", "--", "true"});
+    const ProgramResult result = RunFlowback(words);
+    EXPECT_EQ(result.status, 125) << option;
+    EXPECT_TRUE(result.err.contains("record: " + option)) << result.err;
+  }
+}
+
 TEST(RecordEvents, IntoAPipe) {
   FLOWBACK_NEEDS_PERF_EVENTS();
   const ScratchFolder folder;

@@ -222,8 +222,7 @@ TEST_F(EventRecorded, WholeMachineUntilTheDuration) {
   FLOWBACK_NEEDS_PERF_EVENTS();
   FLOWBACK_NEEDS_HOST(host::Trait::kRoot);
   options_.events.all_cpus = true;
-  // What runs already is told first, which counts.
-  options_.limits.duration = std::chrono::seconds(3);
+  options_.limits.duration = std::chrono::milliseconds(300);
   const RecordSummary summary = Run();
   EXPECT_EQ(summary.stop_reason, StopReason::kDuration);
   EXPECT_GT(summary.events->records, 0u);
@@ -248,6 +247,33 @@ TEST_F(EventRecorded, WhatCannotBeRecordedSaysWhy) {
   ASSERT_FALSE(summary);
   EXPECT_EQ(summary.error().code(), ErrorCode::kNoHardware);
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "nothing is left behind";
+}
+
+// Neither a file that may not be executed nor what only exec itself refuses.
+TEST_F(EventRecorded, ACommandThatCannotBeRunCostsNoOlderRecording) {
+  FLOWBACK_NEEDS_PERF_EVENTS();
+  const std::string text = File("text");
+  std::ofstream(text) << "no program";
+  std::ofstream(options_.files.output) << "an older recording";
+  std::ofstream(options_.files.output + ".old") << "the oldest";
+  const auto content = [](const std::string& file) {
+    std::ifstream in(file);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  options_.events.words = {"dummy:u"};
+  options_.target.command = {text};
+  auto summary = Record(options_);
+  ASSERT_FALSE(summary);
+  EXPECT_EQ(summary.error().code(), ErrorCode::kCommandRefused) << summary.error().message();
+  EXPECT_EQ(content(options_.files.output), "an older recording");
+  EXPECT_EQ(content(options_.files.output + ".old"), "the oldest");
+  options_.target.command = {"true", std::string(300'000, 'x')};  // longer than a word may be
+  summary = Record(options_);
+  ASSERT_FALSE(summary);
+  EXPECT_EQ(content(options_.files.output), "an older recording");
+  options_.files.output = File("new");
+  ASSERT_FALSE(Record(options_));
+  EXPECT_NE(access(options_.files.output.c_str(), F_OK), 0) << "nothing is left behind";
 }
 
 // A recorder that is killed leaves what it wrote.

@@ -1,69 +1,26 @@
 // SPDX-License-Identifier: MIT
 // Recording with a kernel that the test plays: traces of Intel PT with a known truth, full buffers,
-// and all that can be refused.
+// and what is opened.
+#include "tests/record/event_simulated.h"
+
 #include <errno.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
+#include <chrono>
 #include <cstring>
 #include <ranges>
+#include <thread>
 
-#include "capture/record/event_recorder.h"
-#include "capture/record/record_session.h"
 #include "flowback/decode/decoder.h"
-#include "tests/record/recorded.h"
-#include "tests/support/kernel/simulated_kernel.h"
-#include "tests/support/kernel/trees.h"
 #include "tests/support/stream_generator.h"
 
 namespace flowback::record_test {
 namespace {
 
-using test::SimulatedKernel;
-
-constexpr pid_t kProgram = 4242;
 constexpr uint32_t kPtType = 8;  // of the tree skylake_server
-
-class EventSimulated : public ::testing::Test {
- protected:
-  EventSimulated() : kernel_(test::Tree("skylake_server")) {
-    kernel_.AddProcess(kProgram);
-    options_.engine = "pt";
-    options_.files.output = File("perf.data");
-    options_.target.pids = {kProgram};
-    options_.events.per_thread = true;
-  }
-  std::string File(const std::string& name) const { return (folder_.path() / name).string(); }
-  Result<RecordSummary> Run() {
-    const record::RecorderSignals signals;
-    record::RecordSession session(options_, signals);
-    record::EventRecorder recorder(options_, kernel_);
-    recorder_ = &recorder;
-    const auto started = recorder.Start(session);
-    if (!started) return Fail(started.error());
-    session.Connect(*started, recorder);
-    auto summary = recorder.Run();
-    session.Disconnect();
-    return summary;
-  }
-  RecordSummary Recorded() {
-    auto summary = Run();
-    EXPECT_TRUE(summary) << summary.error().message();
-    EXPECT_TRUE(summary && !summary->failure);
-    return summary ? *std::move(summary) : RecordSummary();
-  }
-  Recording Open() const {
-    auto recording = OpenFile(options_.files.output);
-    EXPECT_TRUE(recording) << recording.error().message();
-    return recording ? *std::move(recording) : Recording();
-  }
-
-  support::TemporaryFolder folder_;
-  SimulatedKernel kernel_;
-  RecordOptions options_;
-  record::EventRecorder* recorder_ = nullptr;  // while Run runs
-};
 
 // ---- traces ----
 
@@ -293,6 +250,121 @@ TEST_F(EventSimulated, WithoutRightsOnlyUserCodeIsRecorded) {
   EXPECT_TRUE(summary.notes[0].contains("only user code")) << summary.notes[0];
 }
 
+TEST_F(EventSimulated, BuffersWithoutATraceHaveNoRoomForOne) {
+  options_.engine = "events";
+  options_.events.words = {"cpu-clock:u"};
+  kernel_.lockable_bytes = 300 << 10;
+  kernel_.meanwhile = [] { return false; };
+  const RecordSummary summary = Recorded();
+  ASSERT_EQ(summary.notes.size(), 1u);
+  EXPECT_TRUE(summary.notes[0].contains("256 instead of 512 KiB")) << summary.notes[0];
+}
+
+TEST_F(EventSimulated, WhatIsNamedTwiceIsRecordedOnce) {
+  options_.events.per_thread = false;
+  options_.target.pids = {kProgram, kProgram};
+  options_.target.tids = {kProgram};
+  options_.events.cpus = "1,0-1";
+  size_t events = 0;
+  kernel_.meanwhile = [&] {
+    events = kernel_.events().size();
+    return false;
+  };
+  Recorded();
+  EXPECT_EQ(events, 4u) << "trace and dummy on each of two CPUs";
+}
+
+// As precise as can be is not more precise than the hardware.
+TEST_F(EventSimulated, PrecisionIsWhatTheHardwareHas) {
+  for (const char* most : {"0", "1", "2"}) {
+    kernel_.tree().Remove("/sys/bus/event_source/devices/cpu/caps/max_precise");
+    kernel_.tree().Add("/sys/bus/event_source/devices/cpu/caps/max_precise", most);
+    options_.engine = "events";
+    options_.events.words = {"cycles:uP"};
+    std::string precision;
+    kernel_.meanwhile = [&] {
+      precision = std::to_string(kernel_.events().begin()->second.attr.precise_ip);
+      return false;
+    };
+    Recorded();
+    EXPECT_EQ(precision, most);
+  }
+}
+
+TEST_F(EventSimulated, SamplesAreNoMoreThanTheKernelAllows) {
+  kernel_.tree().Remove("/proc/sys/kernel/perf_event_max_sample_rate");
+  kernel_.tree().Add("/proc/sys/kernel/perf_event_max_sample_rate", "1000");
+  options_.engine = "events";
+  options_.events.words = {"cpu-clock:u"};
+  uint64_t frequency = 0;
+  kernel_.meanwhile = [&] {
+    frequency = kernel_.events().begin()->second.attr.sample_freq;
+    return false;
+  };
+  const RecordSummary summary = Recorded();
+  EXPECT_EQ(frequency, 1000u);
+  ASSERT_EQ(summary.notes.size(), 1u);
+  EXPECT_TRUE(summary.notes[0].contains("perf_event_max_sample_rate")) << summary.notes[0];
+}
+
+// Of CPUs it is told what runs already, as with -a.
+TEST_F(EventSimulated, WhatRunsOnNamedCpusIsTold) {
+  kernel_.tree().Remove("/proc/sys/kernel/perf_event_paranoid");
+  kernel_.tree().Add("/proc/sys/kernel/perf_event_paranoid", "-1");
+  options_.target.pids = {};
+  options_.events.per_thread = false;
+  options_.events.cpus = "0";
+  kernel_.meanwhile = [] { return false; };
+  Recorded();
+  const Recording recording = Open();
+  EXPECT_TRUE(std::ranges::any_of(recording.sideband, [](const SidebandRecord& record) {
+    const auto* comm = std::get_if<CommRecord>(&record);
+    return comm != nullptr && comm->pid == kProgram;
+  }));
+}
+
+// ---- what ends it ----
+
+// The buffer is the first one's on that CPU; the other's records go into it as well.
+TEST_F(EventSimulated, TheLastProcessToEndEndsIt) {
+  kernel_.AddProcess(kProgram + 1);
+  options_.target.pids = {kProgram, kProgram + 1};
+  options_.events.per_thread = false;
+  options_.events.cpus = "0";
+  int rounds = 0;
+  kernel_.meanwhile = [&] {
+    if (++rounds == 2) kernel_.EndProcess(kProgram);
+    if (rounds == 5) kernel_.EndProcess(kProgram + 1);
+    return rounds < 10;
+  };
+  Recorded();
+  EXPECT_EQ(rounds, 5);
+}
+
+// What is set up before is no part of it.
+TEST_F(EventSimulated, TheDurationBeginsWithTheRecording) {
+  using std::chrono::milliseconds;
+  using Clock = std::chrono::steady_clock;
+  struct Engine {
+    std::atomic<Clock::time_point> stopped{Clock::time_point::max()};
+    void RequestStop() { stopped = Clock::now(); }
+    void RequestSnapshot() {}
+  } engine;
+  options_.limits.duration = milliseconds(200);
+  const record::RecorderSignals signals;
+  record::RecordSession session(options_, signals);
+  std::thread supervisor([&] { session.Supervise(); });
+  std::this_thread::sleep_for(milliseconds(300));
+  const auto begun = Clock::now();
+  session.Connect(-1, engine);
+  std::this_thread::sleep_for(milliseconds(600));
+  session.Disconnect();
+  session.Done();
+  supervisor.join();
+  EXPECT_EQ(session.stop_reason(), StopReason::kDuration);
+  EXPECT_GE(engine.stopped.load() - begun, milliseconds(200));
+}
+
 TEST_F(EventSimulated, BranchStacksOfEachMaker) {
   const struct {
     const char* tree;
@@ -322,143 +394,6 @@ TEST_F(EventSimulated, BranchStacksOfEachMaker) {
     EXPECT_TRUE(attr.sample_type & PERF_SAMPLE_BRANCH_STACK);
   }
 }
-
-// ---- what is refused ----
-
-struct Refusal {
-  std::string name;
-  void (*arrange)(SimulatedKernel& kernel, RecordOptions& options);
-  ErrorCode code;
-  std::string words;
-  std::string remedy;
-
-  friend void PrintTo(const Refusal& refusal, std::ostream* out) { *out << refusal.name; }
-};
-
-void Set(SimulatedKernel& kernel, const std::string& file, const std::string& text) {
-  kernel.tree().Remove(file);
-  kernel.tree().Add(file, text);
-}
-
-void Ask(RecordOptions& options, const std::string& words) {
-  options.engine = "events";
-  options.events.words = {words};
-}
-
-template <int kError>
-void FailNext(SimulatedKernel& kernel, RecordOptions&) {
-  // What an older kernel may not know is left out first, one after the other.
-  const int times = kError == EINVAL || kError == E2BIG ? 16 : 1;
-  for (int i = 0; i < times; ++i) kernel.FailOpen(kError);
-}
-
-template <int kError>
-void FailNextMap(SimulatedKernel& kernel, RecordOptions&) {
-  for (int i = 0; i < 64; ++i) kernel.FailMap(kError);
-}
-
-constexpr const char* kParanoidFile = "/proc/sys/kernel/perf_event_paranoid";
-
-const Refusal kRefusals[] = {
-    {"NobodyMay", [](SimulatedKernel& kernel, RecordOptions&) { Set(kernel, kParanoidFile, "3"); },
-     ErrorCode::kPermission, "perf_event_paranoid is 3", "perf_event_paranoid=2"},
-    {"UbuntusValue",
-     [](SimulatedKernel& kernel, RecordOptions&) { Set(kernel, kParanoidFile, "4"); },
-     ErrorCode::kPermission, "perf_event_paranoid is 4", "perf_event_paranoid=2"},
-    {"TheKernelsPart",
-     [](SimulatedKernel&, RecordOptions& options) { Ask(options, "cpu-clock:k"); },
-     ErrorCode::kPermission, "the kernel's part", "u"},
-    {"Lockdown",
-     [](SimulatedKernel& kernel, RecordOptions&) {
-       Set(kernel, "/sys/kernel/security/lockdown", "none integrity [confidentiality]");
-     },
-     ErrorCode::kPermission, "locked down", "lockdown=confidentiality"},
-    {"Seccomp",
-     [](SimulatedKernel& kernel, RecordOptions&) {
-       kernel.tree().Remove("/proc/self/status");
-       kernel.tree().Add("/proc/self/status", "CapEff:\t0000000000000000");
-       kernel.tree().Add("/proc/self/status", "Seccomp:\t2");
-     },
-     ErrorCode::kPermission, "seccomp", "--cap-add=PERFMON"},
-    {"NoPerfEvents",
-     [](SimulatedKernel& kernel, RecordOptions&) { kernel.tree().Remove(kParanoidFile); },
-     ErrorCode::kUnsupported, "built without perf events", "CONFIG_PERF_EVENTS"},
-    {"Taken", [](SimulatedKernel& kernel, RecordOptions&) { kernel.trace_is_taken = true; },
-     ErrorCode::kBusy, "another program uses the unit", "end the other recording"},
-    {"BranchStacksOfSoftware",
-     [](SimulatedKernel&, RecordOptions& options) {
-       Ask(options, "cpu-clock:u");
-       options.events.branch_filter = "any,u";
-     },
-     ErrorCode::kNoHardware, "branch stacks", "leave -b"},
-    {"NoBranchStacks",
-     [](SimulatedKernel& kernel, RecordOptions& options) {
-       kernel.tree().Remove("/sys/bus/event_source/devices/cpu/caps/branches");
-       options.engine = "lbr";
-     },
-     ErrorCode::kNoHardware, "no branch stacks", "--engine emulate"},
-    {"TooPrecise",
-     [](SimulatedKernel& kernel, RecordOptions& options) {
-       Set(kernel, "/sys/bus/event_source/devices/cpu/caps/max_precise", "1");
-       Ask(options, "cycles:upp");
-     },
-     ErrorCode::kNoHardware, "can't do what is asked", "leave -b, -j and p out"},
-    {"TooManyBreakpoints",
-     [](SimulatedKernel&, RecordOptions& options) {
-       Ask(options, "mem:1:u,mem:2:u,mem:3:u,mem:4:u,mem:5:u");
-     },
-     ErrorCode::kBusy, "all counters or breakpoints", "fewer events"},
-    {"TooManyFiles", [](SimulatedKernel& kernel, RecordOptions&) { kernel.most_descriptors = 1; },
-     ErrorCode::kSystem, "as many open files", "ulimit -n"},
-    {"DeadProcess", [](SimulatedKernel&, RecordOptions& options) { options.target.pids = {4711}; },
-     ErrorCode::kSystem, "there is no process 4711", "pgrep"},
-    {"OfflineCpu",
-     [](SimulatedKernel&, RecordOptions& options) {
-       options.events.per_thread = false;
-       options.events.cpus = "9";
-     },
-     ErrorCode::kNoHardware, "CPU 9 is not there", "-C"},
-    {"NoSuchUnit",
-     [](SimulatedKernel&, RecordOptions& options) { Ask(options, "armv8_pmuv3_0/event=1/u"); },
-     ErrorCode::kNoHardware, "no PMU 'armv8_pmuv3_0'", "there are:"},
-    {"TooOften",
-     [](SimulatedKernel&, RecordOptions& options) {
-       Ask(options, "cpu-clock:u");
-       options.events.frequency = 1'000'000'000;
-     },
-     ErrorCode::kUnsupported, "does not take this combination", "leave terms"},
-    {"E2big", FailNext<E2BIG>, ErrorCode::kUnsupported, "older than", "newer terms"},
-    {"Einval", FailNext<EINVAL>, ErrorCode::kUnsupported, "combination", "one by one"},
-    {"Enoent", FailNext<ENOENT>, ErrorCode::kNoHardware, "no such event", "flowback doctor"},
-    {"Enodev", FailNext<ENODEV>, ErrorCode::kNoHardware, "does not have", "flowback doctor"},
-    {"Eopnotsupp", FailNext<EOPNOTSUPP>, ErrorCode::kNoHardware, "can't do", "leave -b"},
-    {"Emfile", FailNext<EMFILE>, ErrorCode::kSystem, "as many open files", "ulimit -n"},
-    {"Enfile", FailNext<ENFILE>, ErrorCode::kSystem, "the system has", "fs.file-max"},
-    {"Enospc", FailNext<ENOSPC>, ErrorCode::kBusy, "taken", "fewer events"},
-    {"Enomem", FailNext<ENOMEM>, ErrorCode::kSystem, "no memory", "fewer"},
-    {"Ebadf", FailNext<EBADF>, ErrorCode::kSystem, "leader", "by themselves"},
-    {"Eintr", FailNext<EINTR>, ErrorCode::kSystem, "signal", "again"},
-    {"Eoverflow", FailNext<EOVERFLOW>, ErrorCode::kUnsupported, "larger", "less"},
-    {"Unknown", FailNext<EXFULL>, ErrorCode::kSystem, "perf_event_open", "flowback doctor"},
-    {"LockedMemory", FailNextMap<EPERM>, ErrorCode::kPermission, "perf_event_mlock_kb", "-m"},
-    {"MapFails", FailNextMap<EINVAL>, ErrorCode::kSystem, "mmap", "-m"}};
-
-class EventRefused : public EventSimulated, public ::testing::WithParamInterface<Refusal> {};
-
-TEST_P(EventRefused, SaysWhyAndWhatHelps) {
-  GetParam().arrange(kernel_, options_);
-  kernel_.meanwhile = [] { return false; };
-  const auto summary = Run();
-  ASSERT_FALSE(summary);
-  const Error& error = summary.error();
-  EXPECT_EQ(error.code(), GetParam().code) << error.message();
-  EXPECT_TRUE(error.message().contains(GetParam().words)) << error.message();
-  EXPECT_TRUE(error.remedy().contains(GetParam().remedy)) << error.remedy();
-  EXPECT_TRUE(kernel_.events().empty()) << "all are closed";
-}
-
-INSTANTIATE_TEST_SUITE_P(All, EventRefused, ::testing::ValuesIn(kRefusals),
-                         [](const auto& of) { return of.param.name; });
 
 }  // namespace
 }  // namespace flowback::record_test

@@ -115,9 +115,10 @@ struct RecordEvents {
   bool all_cpus = false;           // whatever runs, until the command ends or it is stopped
   std::string cpus;                // "0-3,8": on those only; empty: on all
   bool per_thread = false;         // a buffer for each thread that is there now, none for each CPU
-  uint64_t frequency = 4000;       // samples a second, of events that name no period
-  bool build_ids = true;           // in the records of mappings
-  bool switches = false;           // records of thread switches; traces have them anyway
+  // Samples a second, of events that name no period; empty: 4000, or as many as the kernel allows.
+  std::optional<uint64_t> frequency;
+  bool build_ids = true;  // in the records of mappings
+  bool switches = false;  // records of thread switches; traces have them anyway
   // Of each buffer; empty: as much as is usual, or as locked memory allows.
   std::optional<uint64_t> record_buffer_bytes;
   std::optional<uint64_t> trace_buffer_bytes;

@@ -66,6 +66,7 @@ Errno SimulatedKernel::ForbidsTo(const perf_event_attr& attr, pid_t pid) const {
   if (pid < 0 && *paranoid > 0) return EACCES;
   if (!attr.exclude_kernel && *paranoid > 1) return EACCES;
   if (attr.type == PERF_TYPE_TRACEPOINT && *paranoid > -1) return EPERM;
+  if (foreign_.contains(pid)) return EACCES;
   return 0;
 }
 
@@ -175,7 +176,9 @@ Called<int> SimulatedKernel::Control(int event, unsigned long request, uint64_t 
 Called<int> SimulatedKernel::Wait(std::span<pollfd> events, int) {
   const bool more = meanwhile && meanwhile();
   for (pollfd& one : events)
-    if (one.fd >= 0) one.revents = static_cast<short>(more ? POLLIN : POLLHUP);
+    if (one.fd >= 0)
+      one.revents =
+          static_cast<short>(more && !ended_.contains(events_[one.fd].pid) ? POLLIN : POLLHUP);
   return static_cast<int>(events.size());
 }
 

@@ -24,6 +24,10 @@ class SimulatedKernel : public kernel::TreeKernel {
   kernel::MachineTree& tree() { return tree_; }
   // A process with one thread; else there is none.
   void AddProcess(pid_t pid);
+  // It is another user's.
+  void TakeAway(pid_t pid) { foreign_.insert(pid); }
+  // It ends: its events hang up.
+  void EndProcess(pid_t pid) { ended_.insert(pid); }
   // The next call of its kind fails so.
   void FailOpen(kernel::Errno error) { open_errors_.push_back(error); }
   void FailMap(kernel::Errno error) { map_errors_.push_back(error); }
@@ -72,7 +76,7 @@ class SimulatedKernel : public kernel::TreeKernel {
   std::vector<uint8_t> EndOf(const Event& event) const;
 
   std::map<int, Event> events_;
-  std::set<pid_t> processes_;
+  std::set<pid_t> processes_, foreign_, ended_;
   std::deque<kernel::Errno> open_errors_, map_errors_;
   uint64_t locked_ = 0;
   int next_descriptor_ = 1000;
