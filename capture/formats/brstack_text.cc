@@ -9,7 +9,8 @@
 //                               predicted (P), mispredicted (M)
 //
 // With --show-mmap-events lines with PERF_RECORD_MMAP2 stand between them, which tell where the
-// code was. Other lines are left out, and said so.
+// code was, from there on: a line's number stands for its time. Other lines are left out, and said
+// so.
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -26,6 +27,7 @@ namespace {
 
 using perf::BranchStackCollector;
 
+constexpr uint64_t kLongestLine = 1 << 16;
 constexpr std::string_view kMapMark = "PERF_RECORD_MMAP";
 
 // What is left of a line, taken word by word.
@@ -56,15 +58,21 @@ std::optional<uint64_t> Number(std::string_view text, int base) {
   return value;
 }
 
-std::vector<std::string_view> Split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (size_t begin = 0;;) {
-    const size_t end = text.find(separator, begin);
-    parts.push_back(text.substr(begin, end - begin));
-    if (end == text.npos) return parts;
-    begin = end + 1;
+// What is left of an entry, taken field by field.
+class Fields {
+ public:
+  explicit Fields(std::string_view entry) : rest_(entry) {}
+
+  // Empty also where there is none left.
+  std::string_view Next() {
+    const std::string_view field = rest_.substr(0, rest_.find('/'));
+    rest_.remove_prefix(std::min(field.size() + 1, rest_.size()));
+    return field;
   }
-}
+
+ private:
+  std::string_view rest_;
+};
 
 BranchKind KindNamed(std::string_view name) {
 #define FLOWBACK_BRANCH_KIND(id, text, meaning) \
@@ -83,24 +91,26 @@ BranchRecord::Path PathNamed(std::string_view name) {
 
 // Empty: it is no entry.
 std::optional<BranchRecord> ParseEntry(std::string_view word) {
-  constexpr size_t kFewestFields = 6;  // perf before 5.x
   if (!word.starts_with("0x")) return std::nullopt;
-  const std::vector<std::string_view> fields = Split(word, '/');
-  if (fields.size() < kFewestFields) return std::nullopt;
-  const auto from = Number(fields[0], 16);
-  const auto to = Number(fields[1], 16);
-  const auto cycles = Number(fields[5], 10);
+  Fields fields(word);
+  const auto from = Number(fields.Next(), 16);
+  const auto to = Number(fields.Next(), 16);
+  const std::string_view prediction = fields.Next();
+  const std::string_view transaction = fields.Next();
+  const std::string_view aborted = fields.Next();
+  const auto cycles = Number(fields.Next(), 10);
   if (!from || !to || !cycles || *cycles > 0xffffffff) return std::nullopt;
   BranchRecord record;
+  record.time_is_order = true;
   record.from = *from;
   record.to = *to;
-  if (fields[2].contains('M')) record.prediction = BranchFacts::Prediction::kWrong;
-  if (fields[2] == "P") record.prediction = BranchFacts::Prediction::kRight;
-  record.in_transaction = fields[3] == "X";
-  record.aborted = fields[4] == "A";
+  if (prediction.contains('M')) record.prediction = BranchFacts::Prediction::kWrong;
+  if (prediction == "P") record.prediction = BranchFacts::Prediction::kRight;
+  record.in_transaction = transaction == "X";
+  record.aborted = aborted == "A";
   perf::SetCycles(*cycles, record);
-  if (fields.size() > 6) record.kind = KindNamed(fields[6]);
-  if (fields.size() > 7) record.path = PathNamed(fields[7]);
+  record.kind = KindNamed(fields.Next());  // empty in perf before 6.x
+  record.path = PathNamed(fields.Next());
   return record;
 }
 
@@ -149,9 +159,13 @@ std::optional<MmapRecord> ParseMap(std::string_view text) {
   const auto file_offset = Number(offset, 16);
   const size_t end = text.find("]: ");
   if (!pid || !tid || !address || !size || !file_offset || end == text.npos) return std::nullopt;
-  Words rest(text.substr(end + 3));
-  map.executable = rest.Next().contains('x');
-  map.path = rest.Next();
+  // The path is the rest of the line: it may have spaces.
+  const std::string_view rest = text.substr(end + 3);
+  const std::string_view rights = rest.substr(0, rest.find(' '));
+  std::string_view path = rest.substr(std::min(rights.size() + 1, rest.size()));
+  if (path.ends_with('\r')) path.remove_suffix(1);
+  map.executable = rights.contains('x');
+  map.path = path;
   map.pid = static_cast<int32_t>(*pid);
   map.tid = static_cast<int32_t>(*tid);
   map.address = *address;
@@ -181,21 +195,23 @@ class TextReader {
 
   void Take(std::string_view line, uint64_t number) {
     if (IsBlank(line)) return;
-    if (line.contains(kMapMark)) {
-      // A kernel's mapping has a process number of -1, and no file.
-      if (auto map = ParseMap(line)) recording_.sideband.emplace_back(*std::move(map));
-      return;
-    }
-    if (const auto stack = ParseStack(line))
-      stacks_.AddStack({}, stack->ip, stack->entries);
-    else if (left_out_++ == 0)
-      first_left_out_ = number;
+    if (line.size() > kLongestLine) return LeaveOut(number);
+    if (line.contains(kMapMark)) return TakeMap(line, number);
+    const auto stack = ParseStack(line);
+    if (!stack) return LeaveOut(number);
+    for (const BranchRecord& entry : stack->entries)
+      to_kernel_ = to_kernel_ || IsKernelAddress(entry.to);
+    perf::SampleId id;
+    id.time = number;
+    stacks_.AddStack(id, stack->ip, stack->entries);
   }
 
   void Finish() {
     std::move(stacks_).Finish({}, recording_);
     auto& config = recording_.config.Make<BranchStackConfig>();
     config.levels = recording_.levels = {};
+    // Ways out of the kernel are handed out also where it is not recorded; ways into it are not.
+    if (!to_kernel_) config.levels.kernel = false;
     recording_.warnings.push_back(
         {"the text does not tell which kinds of branches were recorded: taken for all", ""});
     if (left_out_ != 0)
@@ -208,8 +224,20 @@ class TextReader {
   }
 
  private:
+  // A kernel's mapping has a process number of -1, and no file.
+  void TakeMap(std::string_view line, uint64_t number) {
+    auto map = ParseMap(line);
+    if (!map) return;
+    map->time = number;
+    recording_.sideband.emplace_back(*std::move(map));
+  }
+  void LeaveOut(uint64_t number) {
+    if (left_out_++ == 0) first_left_out_ = number;
+  }
+
   Recording& recording_;
   BranchStackCollector stacks_;
+  bool to_kernel_ = false;
   uint64_t left_out_ = 0;
   uint64_t first_left_out_ = 0;
 };
@@ -218,7 +246,6 @@ class TextReader {
 
 // The first line that is no mapping and no comment is a stack with a branch.
 bool MatchesBrstackText(const Candidate& candidate) {
-  constexpr uint64_t kLongestLine = 1 << 16;
   bool matches = false;
   ForEachLine(candidate.bytes, [&](std::string_view line, uint64_t) {
     if (line.size() > kLongestLine || line.contains('\0')) return false;

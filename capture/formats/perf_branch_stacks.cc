@@ -121,7 +121,6 @@ BranchStackCollector::Owner& BranchStackCollector::OwnerOf(const SampleId& id) {
 void BranchStackCollector::Add(const SampleId& id, Stack stack, Owner& owner) {
   ++samples_;
   depth_ = std::max<uint64_t>(depth_, stack.count);
-  timed_ = timed_ || id.time != 0;
   stack.time = id.time;
   owner.stacks.push_back(stack);
 }
@@ -131,6 +130,7 @@ void BranchStackCollector::Add(const Sample& sample, ByteOrder order, bool stays
     if (stays || bytes.empty()) return bytes;
     return Bytes(copies_.emplace_back(bytes.begin(), bytes.end()));
   };
+  timed_ = timed_ || sample.id.time != 0;
   const size_t count = sample.branches.size() / kBranchEntrySize;
   if (count == 0) {
     ++empty_samples_;

@@ -29,7 +29,7 @@ class BranchStackCollector {
  public:
   // REQUIRES: sample.has_branches. `stays`: its bytes are there until Finish; else they are copied.
   void Add(const Sample& sample, ByteOrder order, bool stays);
-  // A stack whose entries have no time, ip and place yet.
+  // A stack whose entries have no time, ip and place yet. id.time may be the order alone.
   void AddStack(const SampleId& id, uint64_t ip, std::span<const BranchRecord> newest_first);
   // Those that have branches.
   uint64_t samples() const { return samples_; }

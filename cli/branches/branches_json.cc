@@ -62,7 +62,8 @@ void PrintBranch(const BranchesView& view, const BranchSum& sum, std::string& ou
     line.Number("right", sum.taken.right).Number("wrong", sum.taken.wrong);
   else
     line.Null("right").Null("wrong");
-  line.Raw("cycles", CyclesJson(sum.taken.cycles)).Raw("targets", TargetsJson(view, sum)).End();
+  line.Raw("cycles", CyclesJson(sum.taken.cycles)).Raw("targets", TargetsJson(view, sum));
+  line.Number("elsewhere", sum.elsewhere).End();
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 // `branches` as text: the answer in a sentence each, then the tables.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/branches/branch_ranks.h"
 #include "cli/branches/branches_view.h"
 #include "cli/listing/flow_printer.h"
@@ -60,6 +62,11 @@ class TextWriter {
                         view_.samples() ? " in the samples" : "", hottest->taken.times);
     WritePrediction(first(BranchRank::kMispredicted));
     WriteCycles(first(BranchRank::kSlowest));
+    const auto much = std::ranges::count_if(
+        view_.report.branches, [](const BranchSum& sum) { return sum.elsewhere != 0; });
+    if (much != 0)
+      out_ += fmt::format("Of {} branches only the first {} targets are told one by one.\n", much,
+                          BranchSums::kMostTargets);
     if (view_.samples())
       out_ += "These are samples: of what executed between them nothing is known.\n";
   }
@@ -80,7 +87,11 @@ class TextWriter {
     uint64_t all = 0;
     for (const BranchSum& sum : view_.report.branches) all += sum.taken.cycles.sum();
     if (slowest == nullptr) {
-      out_ += "Cycles between branches are not recorded.\n";
+      const bool told = std::ranges::any_of(view_.report.branches,
+                                            [](const BranchSum& sum) { return sum.cycles_told; });
+      out_ += told ? "Cycles between branches are recorded of no line of code that is known as a "
+                     "whole.\n"
+                   : "Cycles between branches are not recorded.\n";
       return;
     }
     const CycleSums& cycles = slowest->taken.cycles;

@@ -20,13 +20,14 @@ bool IsNamed(const std::string& wanted, std::string_view path) {
 }
 
 // How often a range of its code ran; 0 for what was not asked for, or is no file.
-std::vector<uint64_t> RunsOf(const BranchReport& report, const ExportInput& input) {
+std::vector<uint64_t> RunsOf(const BranchReport& report, const OpenedRecording& opened,
+                             const std::string& object) {
   std::vector<uint64_t> runs(report.objects.size());
   for (const RangeSum& range : report.ranges)
     if (range.begin.object != CodePlace::kNoObject) runs[range.begin.object] += range.times;
   for (size_t i = 0; i < runs.size(); ++i) {
-    const std::string_view path = input.opened.RecordedPath(report.objects[i]);
-    if (!path.starts_with('/') || !IsNamed(input.object, path)) runs[i] = 0;
+    const std::string_view path = opened.RecordedPath(report.objects[i]);
+    if (!path.starts_with('/') || !IsNamed(object, path)) runs[i] = 0;
   }
   return runs;
 }
@@ -66,22 +67,39 @@ void AddBranches(const BranchReport& report, const Addresses& addresses, Compile
   }
 }
 
+bool WasMapped(const OpenedRecording& opened, const std::string& object) {
+  return object.empty() || std::ranges::any_of(opened.code().images(), [&](const auto& image) {
+           return IsNamed(object, image.path);
+         });
+}
+
+// Names the image that helps: the first of those that are missing where something ran.
+Error NothingRan(const OpenedRecording& opened, const std::string& object) {
+  if (!WasMapped(opened, object))
+    return Error(ErrorCode::kUsage, "export: no code of '" + object + "' was mapped")
+        .Remedy("--object with a file that `flowback info` lists");
+  const std::string what = object.empty() ? "a file" : "'" + object + "'";
+  const std::vector<ImageStatus> images = opened.code().images();
+  for (const ImageStatus* image : opened.losses().images().Missed(images))
+    if (IsNamed(object, image->path))
+      return Error(ErrorCode::kImageMissing, "export: no code of " + what + " could be decoded: " +
+                                                 image->path + " ran and is missing")
+          .Remedy("--symfs with a folder that has " + image->path);
+  return Error(ErrorCode::kImageMissing, "export: no code of " + what + " ran in a line")
+      .Remedy("--object with a file that `flowback info` shows as found");
+}
+
 }  // namespace
 
-Result<CompilerProfile> MakeCompilerProfile(const ExportInput& input) {
-  const Result<BranchReport> report = SumBranches(input.opened, "export");
+Result<CompilerProfile> MakeCompilerProfile(OpenedRecording& opened, const std::string& object) {
+  const Result<BranchReport> report = SumBranches(opened, "export");
   if (!report) return Fail(report.error());
-  const std::vector<uint64_t> runs = RunsOf(*report, input);
+  const std::vector<uint64_t> runs = RunsOf(*report, opened, object);
   const auto most = std::ranges::max_element(runs);
-  if (most == runs.end() || *most == 0)
-    return Fail(
-        Error(ErrorCode::kUsage, input.object.empty()
-                                     ? std::string("export: no code of a file ran in a line")
-                                     : "export: no code of '" + input.object + "' ran in a line")
-            .Remedy("--object with a file that `flowback info` shows as found"));
+  if (most == runs.end() || *most == 0) return Fail(NothingRan(opened, object));
   const auto number = static_cast<uint32_t>(most - runs.begin());
   CompilerProfile profile;
-  profile.object = input.opened.RecordedPath(report->objects[number]);
+  profile.object = opened.RecordedPath(report->objects[number]);
   const Result<ObjectImage> image =
       ObjectImage::Open({.path = profile.object, .build_id = {}}, report->objects[number]);
   if (!image) return Fail(image.error());
@@ -90,7 +108,10 @@ Result<CompilerProfile> MakeCompilerProfile(const ExportInput& input) {
   const Addresses addresses(number, *image);
   AddRanges(*report, addresses, profile);
   AddBranches(*report, addresses, profile);
-  if (input.object.empty())
+  if (std::ranges::any_of(report->branches, [](const auto& sum) { return sum.elsewhere != 0; }))
+    Warn(fmt::format("of a branch to more than {} targets only these are in the profile",
+                     BranchSums::kMostTargets));
+  if (object.empty())
     Warn(fmt::format("the profile is of {}, in which most ran; --object names another",
                      profile.object));
   return profile;

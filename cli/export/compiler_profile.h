@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/export/export_formats.h"
+#include "cli/reading/opened_recording.h"
+#include "flowback/base/error.h"
 
 namespace flowback::cli {
 
@@ -34,7 +35,8 @@ struct CompilerProfile {
 };
 
 // Of the file that was asked for, or that in which most ran. Says on stderr which one that is.
-// Errors: kUsage where nothing ran in the one that was asked for; kUnreadable.
-Result<CompilerProfile> MakeCompilerProfile(const ExportInput& input);
+// `object` is its path or the path's last part; empty: none was asked for. Errors: kUsage where no
+// code of such a file was mapped; kImageMissing where none ran that could be decoded; kUnreadable.
+Result<CompilerProfile> MakeCompilerProfile(OpenedRecording& opened, const std::string& object);
 
 }  // namespace flowback::cli

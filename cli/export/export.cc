@@ -6,6 +6,7 @@
 
 #include "cli/branches/branch_totals.h"
 #include "cli/command.h"
+#include "cli/export/compiler_profile.h"
 #include "cli/export/export_formats.h"
 #include "cli/options/arguments.h"
 #include "cli/reading/reader_options.h"
@@ -28,13 +29,21 @@ class ExportJob final : public ReadingJob {
 
  private:
   Status Prepare() override { return PrepareBranches(opened_); }
-  Status Run(Output& output) override {
+  Status Gather() override {
     const Result<const ExportFormat*> format = FindExportFormat(options_.format);
     if (!format) return Fail(format.error());
-    return (*format)->write({opened_, options_.object}, output);
+    format_ = *format;
+    if (format_->of != ExportFormat::kProfile) return {};
+    Result<CompilerProfile> profile = MakeCompilerProfile(opened_, options_.object);
+    if (!profile) return Fail(profile.error());
+    profile_ = *std::move(profile);
+    return {};
   }
+  Status Run(Output& output) override { return format_->write({opened_, &profile_}, output); }
 
   const ExportOptions& options_;
+  const ExportFormat* format_ = nullptr;
+  CompilerProfile profile_;
 };
 
 }  // namespace

@@ -5,7 +5,7 @@ namespace flowback::cli {
 namespace {
 
 constexpr ExportFormat kFormats[] = {
-#define FLOWBACK_EXPORT_FORMAT(name, write, summary) {name, &write, summary},
+#define FLOWBACK_EXPORT_FORMAT(name, write, of, summary) {name, &write, ExportFormat::of, summary},
 #include "cli/export/export_formats.def"
 #undef FLOWBACK_EXPORT_FORMAT
 };

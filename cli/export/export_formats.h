@@ -2,8 +2,8 @@
 // The formats that `export --to` knows.
 #pragma once
 
+#include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "cli/reading/opened_recording.h"
@@ -12,16 +12,22 @@
 
 namespace flowback::cli {
 
+struct CompilerProfile;  // cli/export/compiler_profile.h
+
 // What a format is written of. The recording's threads have been chosen.
 struct ExportInput {
   OpenedRecording& opened;
-  std::string object;  // the file of code that was asked for; empty: none
+  const CompilerProfile* profile = nullptr;  // where the format is of one
 };
 
 struct ExportFormat {
+  enum class Of : uint8_t { kProfile, kFlow };
+  using enum Of;
+
   std::string_view name;
   // Errors: what keeps it from being written whole.
   Status (*write)(const ExportInput& input, Output& output);
+  Of of;
   std::string_view summary;
 };
 
@@ -29,7 +35,7 @@ std::span<const ExportFormat> ExportFormats();
 // Errors: kUsage for a name that none has.
 Result<const ExportFormat*> FindExportFormat(std::string_view name);
 
-#define FLOWBACK_EXPORT_FORMAT(name, write, summary) \
+#define FLOWBACK_EXPORT_FORMAT(name, write, of, summary) \
   Status write(const ExportInput& input, Output& output);
 #include "cli/export/export_formats.def"
 #undef FLOWBACK_EXPORT_FORMAT

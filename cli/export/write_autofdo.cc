@@ -41,20 +41,18 @@ void WriteBranches(const CompilerProfile& profile, uint64_t base, std::string& o
 }  // namespace
 
 Status WriteAutoFdo(const ExportInput& input, Output& output) {
-  const Result<CompilerProfile> profile = MakeCompilerProfile(input);
-  if (!profile) return Fail(profile.error());
-  WriteRanges(*profile, 0, output.buffer());
+  const CompilerProfile& profile = *input.profile;
+  WriteRanges(profile, 0, output.buffer());
   output.buffer() += "0\n";
-  WriteBranches(*profile, 0, output.buffer());
+  WriteBranches(profile, 0, output.buffer());
   output.Commit();
   return {};
 }
 
 Status WriteLlvmRaw(const ExportInput& input, Output& output) {
-  const Result<CompilerProfile> profile = MakeCompilerProfile(input);
-  if (!profile) return Fail(profile.error());
-  WriteRanges(*profile, profile->text_base, output.buffer());
-  WriteBranches(*profile, profile->text_base, output.buffer());
+  const CompilerProfile& profile = *input.profile;
+  WriteRanges(profile, profile.text_base, output.buffer());
+  WriteBranches(profile, profile.text_base, output.buffer());
   output.Commit();
   return {};
 }

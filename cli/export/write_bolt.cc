@@ -17,13 +17,12 @@ std::string PlaceText(uint64_t address, bool outside) {
 }  // namespace
 
 Status WriteBolt(const ExportInput& input, Output& output) {
-  const Result<CompilerProfile> profile = MakeCompilerProfile(input);
-  if (!profile) return Fail(profile.error());
+  const CompilerProfile& profile = *input.profile;
   auto out = std::back_inserter(output.buffer());
-  for (const ProfileBranch& branch : profile->branches)
+  for (const ProfileBranch& branch : profile.branches)
     fmt::format_to(out, "B {} {} {} {}\n", PlaceText(branch.from, branch.from_outside),
                    PlaceText(branch.to, branch.to_outside), branch.times, branch.wrong);
-  for (const ProfileRange& range : profile->ranges)
+  for (const ProfileRange& range : profile.ranges)
     fmt::format_to(out, "F {:x} {:x} {}\n", range.begin, range.end, range.times);
   output.Commit();
   return {};

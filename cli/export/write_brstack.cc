@@ -13,6 +13,7 @@
 #include "cli/export/export_formats.h"
 #include "cli/reading/stream_report.h"
 #include "cli/text/printable.h"
+#include "cli/text/status.h"
 #include "flowback/replay/player.h"
 
 namespace flowback::cli {
@@ -80,9 +81,16 @@ void WriteMaps(const Recording& recording, std::string& out) {
   for (const SidebandRecord& record : recording.sideband) {
     const auto* map = std::get_if<MmapRecord>(&record);
     if (map == nullptr || map->kernel || !map->executable || !map->path.starts_with('/')) continue;
+    // The text has no way to write it, and another name would be another file.
+    if (Printable(map->path) != map->path) {
+      Warn("the mapping of " + std::string(Printable(map->path)) +
+               " is left out: the text can't have its name",
+           {"rename the file, or read the recording itself"});
+      continue;
+    }
     fmt::format_to(std::back_inserter(out),
                    "PERF_RECORD_MMAP2 {}/{}: [{:#x}({:#x}) @ {:#x} 00:00 0 0]: r-xp {}\n", map->pid,
-                   map->tid, map->address, map->size, map->file_offset, Printable(map->path));
+                   map->tid, map->address, map->size, map->file_offset, map->path);
   }
 }
 

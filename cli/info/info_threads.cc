@@ -106,7 +106,10 @@ void AppendTimes(const InfoReport& report, const std::vector<const TimeAccount*>
               });
   const auto untold = [](const TimeAccount* one) { return one->tid >= 0 && !one->off_cpu_told; };
   if (std::ranges::none_of(accounts, untold)) return;
-  out += "  no record tells when some of them were off their CPUs: that time is in kernel\n";
+  // What executed between samples is not known, in the kernel or not.
+  const bool samples = report.opened->source() && report.opened->source()->samples();
+  out += fmt::format("  no record tells when some of them were off their CPUs{}\n",
+                     samples ? "" : ": that time is in kernel");
   const std::string_view remedy = SwitchRemedy(report.opened->recording());
   if (!remedy.empty()) out += fmt::format("  try: perf: {}\n", remedy);
 }

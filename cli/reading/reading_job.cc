@@ -8,10 +8,19 @@ namespace flowback::cli {
 int ReadingJob::Execute() {
   // An error of these two names the file that it is about.
   if (Status status = Prepare(); !status) return Report(status.error());
+  if (Status status = Gather(); !status) return EndWithout(status.error());
   Result<Output> output = opened_.OpenOutput(OutputPath());
   if (!output) return Report(output.error());
   const Status status = Run(*output);
   return Finish(*output, status);
+}
+
+int ReadingJob::EndWithout(const Error& error) const {
+  opened_.TellMissing();
+  if (opened_.recording().refusal) return Report(*opened_.recording().refusal);
+  const int status = Report(error, opened_.InputName());
+  const int strict = opened_.ExitStatus();
+  return strict != kDone && status == kFailed ? strict : status;
 }
 
 int ReadingJob::Finish(Output& output, const Status& status) {

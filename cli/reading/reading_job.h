@@ -29,6 +29,9 @@ class ReadingJob {
   // The steps of opening (opened_recording.h), with the command's own between them. Errors: what
   // keeps it from the work, before anything is written.
   virtual Status Prepare() = 0;
+  // What is done before there is an output, which is then not replaced. Errors: what keeps it from
+  // writing anything; under --strict what was lost is the exit status.
+  virtual Status Gather() { return {}; }
   // Where it writes; empty: where the options say.
   virtual std::string OutputPath() const { return {}; }
   // Errors: what keeps it from going on; what came before it has been written.
@@ -45,6 +48,7 @@ class ReadingJob {
 
  private:
   int Finish(Output& output, const Status& status);
+  int EndWithout(const Error& error) const;
 };
 
 // Opens the options' input and runs a `Job(options..., recording)`; returns the exit status.

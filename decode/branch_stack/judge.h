@@ -11,9 +11,6 @@
 
 namespace flowback::branch_stack {
 
-// Linux has the kernel in the upper half of the addresses, on x86-64 and AArch64 alike.
-constexpr bool IsKernelAddress(uint64_t address) { return address >> 63 != 0; }
-
 enum class Verdict : uint8_t {
   kBranch,       // the instruction at the source executed, and led to the target
   kInterrupted,  // it did not: something asynchronous happened ahead of it

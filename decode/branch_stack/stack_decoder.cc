@@ -41,8 +41,8 @@ class StackDecoder final : public Decoder {
     if (input.bytes.size() < input.from + kBranchRecordSize) return;
     const uint64_t last = input.bytes.size() / kBranchRecordSize - 1;
     const auto note = [&](FlowTotals& totals) {
-      totals.first_tsc = BranchRecordAt(input.bytes, input.from).time;
-      totals.last_tsc = BranchRecordAt(input.bytes, last * kBranchRecordSize).time;
+      totals.first_tsc = BranchRecordAt(input.bytes, input.from).told_time();
+      totals.last_tsc = BranchRecordAt(input.bytes, last * kBranchRecordSize).told_time();
     };
     note(summary);
     if (summary.parts.size() == 1) note(summary.parts.front().totals);

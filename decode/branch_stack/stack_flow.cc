@@ -149,9 +149,9 @@ BlockRun StackFlow::RunOf(const CodeBlock& block, const BranchRecord& record) co
   run.address = block.address;
   run.lengths = {block.lengths, block.count};
   run.next = block.address + block.size;
-  run.tsc = record.time;
+  run.tsc = record.told_time();
   // The sample was taken behind its newest branch. How long ago the others were is not told.
-  if (input_.times) run.bounds = {.lo = 0, .hi = record.time};
+  if (input_.times) run.bounds = {.lo = 0, .hi = record.told_time()};
   run.last = block.last;
   run.exit = ExitOf(block.last, false);
   run.mode = graph_->mode();
@@ -198,8 +198,8 @@ void StackFlow::TellEvent(EventKind kind, uint64_t ip, uint64_t target, const Br
   TraceEvent event;
   event.kind = kind;
   event.offset = at_;
-  event.tsc = record.time;
-  if (input_.times) event.bounds = {.lo = 0, .hi = record.time};
+  event.tsc = record.told_time();
+  if (input_.times) event.bounds = {.lo = 0, .hi = record.told_time()};
   event.ip = ip;
   event.has_ip = ip != 0;
   event.target = target;
@@ -215,11 +215,11 @@ void StackFlow::TellUnknown(uint64_t from, uint64_t to, const BranchRecord& befo
   unknown.offset = at_;
   unknown.from = from;
   unknown.to = to;
-  unknown.tsc = before.time;
-  unknown.end_tsc = record.time;
+  unknown.tsc = before.told_time();
+  unknown.end_tsc = record.told_time();
   if (input_.times) {
-    unknown.bounds = {.lo = 0, .hi = before.time};
-    unknown.end_bounds = {.lo = 0, .hi = record.time};
+    unknown.bounds = {.lo = 0, .hi = before.told_time()};
+    unknown.end_bounds = {.lo = 0, .hi = record.told_time()};
   }
   unknown.stay = stay_;
   consumer.OnUnknown(unknown);
@@ -239,8 +239,8 @@ void StackFlow::Lose(LossCause cause, const std::string& why, const BranchRecord
   loss.cause = cause;
   loss.begin = at_;
   loss.end = at_ + kBranchRecordSize;
-  loss.tsc = loss.end_tsc = record.time;
-  if (input_.times) loss.bounds = loss.end_bounds = {.lo = 0, .hi = record.time};
+  loss.tsc = loss.end_tsc = record.told_time();
+  if (input_.times) loss.bounds = loss.end_bounds = {.lo = 0, .hi = record.told_time()};
   loss.last_ip = place.certain && place.ip != 0 ? place.ip : record.from;
   loss.detail = "record " + std::to_string(at_ / kBranchRecordSize) + ", " + Hex(record.from) +
                 " to " + Hex(record.to) + why;

@@ -33,7 +33,8 @@ std::shared_ptr<const StreamIndex> IndexStream(const Stream& stream) {
     (padding ? index->padding_bytes : index->packet_bytes) += kBranchRecordSize;
     std::vector<SyncPoint>& points = index->sync_points;
     const bool far = points.empty() || at - points.back().offset >= StreamIndex::kSyncSpacing;
-    if (record.begins_stack && far) points.push_back({.offset = at, .first_tsc = record.time});
+    if (record.begins_stack && far)
+      points.push_back({.offset = at, .first_tsc = record.told_time()});
     return true;
   });
   index->packets.assign(counts.begin(), counts.end());
@@ -51,8 +52,8 @@ void VisitPauses(const Stream& stream, const std::function<bool(const Pause&)>& 
   bool more = true;
   ForEach(stream, 0, [&](uint64_t at, const BranchRecord& record) {
     if (record.begins_stack)
-      more = visit({.offset = at, .earliest = before, .latest = record.time});
-    before = record.time;
+      more = visit({.offset = at, .earliest = before, .latest = record.told_time()});
+    before = record.told_time();
     return more;
   });
   if (more)
@@ -74,7 +75,7 @@ uint64_t StackBefore(const Stream& stream, uint64_t offset) {
 uint64_t FirstTime(const Stream& stream, uint64_t offset, uint64_t end) {
   uint64_t time = 0;
   ForEach(stream, offset, [&](uint64_t at, const BranchRecord& record) {
-    if (at < end) time = record.time;
+    if (at < end) time = record.told_time();
     return at < end && time == 0;
   });
   return time;
@@ -85,7 +86,7 @@ TscInterval Times(const Stream& stream) {
   if (stream.bytes.size() < kBranchRecordSize) return {};
   const uint64_t last = stream.bytes.size() / kBranchRecordSize - 1;
   return {FirstTime(stream, 0, stream.bytes.size()),
-          BranchRecordAt(stream.bytes, last * kBranchRecordSize).time};
+          BranchRecordAt(stream.bytes, last * kBranchRecordSize).told_time()};
 }
 
 }  // namespace flowback::branch_stack

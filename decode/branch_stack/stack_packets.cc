@@ -62,7 +62,7 @@ class Batch final : public PacketBatch {
     records_.clear();
   }
   void Add(uint64_t offset, const BranchRecord& record) {
-    packets_.push_back({.offset = offset, .size = kBranchRecordSize, .tsc = record.time});
+    packets_.push_back({.offset = offset, .size = kBranchRecordSize, .tsc = record.told_time()});
     records_.push_back(record);
   }
 

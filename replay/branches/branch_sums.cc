@@ -28,6 +28,8 @@ class Places {
   std::vector<std::string> objects_;
 };
 
+bool Leaves(BlockExit exit) { return exit == BlockExit::kTaken || exit == BlockExit::kStopped; }
+
 }  // namespace
 
 uint64_t CycleSums::count() const {
@@ -65,13 +67,30 @@ void BranchEdge::Add(const BranchEdge& other) {
 
 void BranchSums::Interrupt() {
   place_ = {};
-  behind_branch_ = false;
+  line_begins_ = false;
+  maybe_source_ = false;
   line_ = 0;
   instructions_ = 0;
 }
 
+// The flow begins there, behind a system call or what was not traced: what runs next is a line's
+// begin, as behind a branch.
+void BranchSums::BeginAt(const FlowPlace& place) {
+  Interrupt();
+  place_ = place;
+  line_begins_ = place.GoesOn();
+}
+
 void BranchSums::OnEvent(const TraceEvent& event) {
-  if (const FlowPlace place = Behind(event, place_); place != place_) Interrupt();
+  if (const FlowPlace place = Behind(event, place_); place != place_) BeginAt(place);
+}
+
+// Control is certain again at a branch's target, as behind a system call, or at a branch's source,
+// where a stack begins with it: what ran ahead of that is not known. Code that ran up to a later
+// branch tells that it was a target. Of a branch that stands there alone nothing does.
+void BranchSums::OnUnknown(const UnknownFlow& unknown) {
+  BeginAt(Behind(unknown));
+  maybe_source_ = true;
 }
 
 // The counter counts from branch to branch: what ran ahead of the line is not known.
@@ -82,16 +101,29 @@ void BranchSums::AddCycles(const BranchFacts& facts, CycleSums& cycles) const {
   cycles.instructions += instructions_;
 }
 
+BranchSums::Edge& BranchSums::EdgeOf(const BlockRun& run) {
+  const Pair branch{run.space, run.LastAddress(), 0};
+  if (run.exit == BlockExit::kStopped && run.next == 0) return stopped_[branch];
+  const Pair pair{run.space, branch.from, run.next};
+  if (const auto known = edges_.find(pair); known != edges_.end()) return known->second;
+  uint32_t& targets = targets_[branch];
+  if (targets == kMostTargets) return elsewhere_[branch];
+  ++targets;
+  return edges_[pair];
+}
+
 void BranchSums::OnBlock(const BlockRun& run) {
   if (run.lengths.empty()) return;
   if (!place_.GoesOn() || place_.ip != run.address) Interrupt();
-  if (behind_branch_) {
+  const bool is_source = maybe_source_ && run.lengths.size() == 1 && Leaves(run.exit);
+  maybe_source_ = false;
+  if (line_begins_ && !is_source) {
     line_ = run.address;
     instructions_ = 0;
   }
   instructions_ += run.lengths.size();
   place_ = Behind(run);
-  behind_branch_ = run.exit == BlockExit::kTaken;
+  line_begins_ = run.exit == BlockExit::kTaken;
   if (run.exit == BlockExit::kFallThrough) return;
   const uint64_t branch = run.LastAddress();
   if (run.exit == BlockExit::kNotTaken) {
@@ -99,11 +131,12 @@ void BranchSums::OnBlock(const BlockRun& run) {
     return;
   }
   if (line_ != 0) ++ranges_[{run.space, line_, branch}];
-  Edge& edge = edges_[{run.space, branch, run.next}];
+  Edge& edge = EdgeOf(run);
   edge.kind = run.last;
   ++edge.sum.times;
   edge.sum.right += run.branch.prediction == BranchFacts::Prediction::kRight;
   edge.sum.wrong += run.branch.prediction == BranchFacts::Prediction::kWrong;
+  edge.cycles_told = edge.cycles_told || run.branch.cycles_told != BranchFacts::Cycles::kNotTold;
   AddCycles(run.branch, edge.sum.cycles);
   line_ = 0;
 }
@@ -122,12 +155,17 @@ BranchReport BranchSums::Take() const {
     }
     return sum;
   };
-  for (const auto& [pair, edge] : edges_) {
+  const auto add_taken = [&](const Pair& pair, const Edge& edge) -> BranchSum& {
     BranchSum& sum = branch_at(pair);
     sum.kind = edge.kind;
-    sum.edges[places.Of(pair.space, pair.to)].Add(edge.sum);
+    sum.cycles_told = sum.cycles_told || edge.cycles_told;
     sum.taken.Add(edge.sum);
-  }
+    return sum;
+  };
+  for (const auto& [pair, edge] : edges_)
+    add_taken(pair, edge).edges[places.Of(pair.space, pair.to)].Add(edge.sum);
+  for (const auto& [pair, edge] : elsewhere_) add_taken(pair, edge).elsewhere += edge.sum.times;
+  for (const auto& [pair, edge] : stopped_) add_taken(pair, edge);
   for (const auto& [pair, times] : not_taken_) {
     BranchSum& sum = branch_at(pair);
     sum.kind = InstructionClass::kConditional;

@@ -58,15 +58,18 @@ struct BranchSum {
   CodePlace place;
   InstructionClass kind = InstructionClass::kOther;
   uint64_t not_taken = 0;                 // of conditional ones
-  std::map<CodePlace, BranchEdge> edges;  // by where they led
-  BranchEdge taken;                       // all of them
+  std::map<CodePlace, BranchEdge> edges;  // by where they led, as far as that is told and kept
+  uint64_t elsewhere = 0;                 // of them to other targets than the first kMostTargets
+  bool cycles_told = false;               // of any time, also where the line is not known
+  BranchEdge taken;                       // all of them, and what left for where nobody tells
   const AddressSpace* space = nullptr;    // one that has it, and where
   uint64_t address = 0;
 
   uint64_t executed() const { return taken.times + not_taken; }
 };
 
-// Code that ran in a line, from where a branch led to the next one that was taken.
+// Code that ran in a line, from where a branch led, or the flow began, to the next branch that was
+// taken.
 struct RangeSum {
   CodePlace begin;  // of the first and of the last instruction
   CodePlace end;
@@ -86,7 +89,10 @@ class BranchSums final : public PlayConsumer {
   void OnBlock(const BlockRun& run) override;
   void OnEvent(const TraceEvent& event) override;
   void OnLoss(const DataLoss&) override { Interrupt(); }
-  void OnUnknown(const UnknownFlow&) override { Interrupt(); }
+  void OnUnknown(const UnknownFlow& unknown) override;
+
+  // Of a branch so many targets are kept: an indirect one may have more than memory holds.
+  static constexpr uint32_t kMostTargets = 1024;
 
   // The spaces must still be there.
   BranchReport Take() const;
@@ -109,18 +115,25 @@ class BranchSums final : public PlayConsumer {
   struct Edge {
     BranchEdge sum;
     InstructionClass kind{};
+    bool cycles_told = false;
   };
 
   void Interrupt();
+  void BeginAt(const FlowPlace& place);
+  Edge& EdgeOf(const BlockRun& run);
   void AddCycles(const BranchFacts& facts, CycleSums& cycles) const;
 
   std::unordered_map<Pair, Edge, PairHash> edges_;
-  std::unordered_map<Pair, uint64_t, PairHash> not_taken_;  // `to` is not used
+  std::unordered_map<Pair, uint32_t, PairHash> targets_;    // that `edges_` has; without `to`
+  std::unordered_map<Pair, Edge, PairHash> elsewhere_;      // the others'; likewise
+  std::unordered_map<Pair, Edge, PairHash> stopped_;        // that led nobody tells where
+  std::unordered_map<Pair, uint64_t, PairHash> not_taken_;  // likewise
   std::unordered_map<Pair, uint64_t, PairHash> ranges_;
-  FlowPlace place_;             // where control stands
-  bool behind_branch_ = false;  // a branch that was taken led there
-  uint64_t line_ = 0;           // where the code in a line began; 0: not known
-  uint64_t instructions_ = 0;   // in it so far
+  FlowPlace place_;            // where control stands
+  bool maybe_source_ = false;  // it is a branch's source, if it is one's target is not told
+  bool line_begins_ = false;   // there: a branch that was taken led to it, or the flow begins
+  uint64_t line_ = 0;          // where the code in a line began; 0: not known
+  uint64_t instructions_ = 0;  // in it so far
 };
 
 }  // namespace flowback

@@ -80,6 +80,24 @@ HostileKind Stacks(const char* name, uint64_t count, uint64_t threads, size_t pe
   return {name, make, per_byte, 0, true};
 }
 
+// Text of perf script, of `count` lines of one kind and a stack, as short as it can be.
+HostileKind StackText(const char* name, uint64_t count, size_t per_byte,
+                      std::function<std::string(uint64_t number)> line) {
+  const auto make = [=](const ScratchFolder& folder) -> std::vector<std::string> {
+    std::string text = "1 0x1/0x1/P/-/-/0\n";
+    for (uint64_t i = 0; i < count; ++i) text += line(i) + '\n';
+    return {folder.Write("stacks.txt", text)};
+  };
+  return {name, make, per_byte, 0, true};
+}
+HostileKind LongStacks() {
+  return StackText("TextOfLongBranchStacks", 50, 12, [](uint64_t) {
+    std::string line = "1";
+    while (line.size() < 65'000) line += " 0x1/0x1/P///0";
+    return line;
+  });
+}
+
 void Switch(PerfDataBuilder& file, uint64_t i) {
   file.KernelRecord(perf::kRecordSwitch, i % 2 == 0 ? 0 : perf::kMiscSwitchOut, FieldWriter(),
                     At(i));
@@ -169,6 +187,15 @@ std::vector<HostileKind> RecordKinds() {
       Compressed(),
       Stacks("BranchStacks", 150'000, 1, 12),
       Stacks("BranchStacksOfManyThreads", 40'000, 40'000, 110),
+      StackText("TextOfBranchStacks", 150'000, 24,
+                [](uint64_t) { return std::string("1 0x1/0x1/P///0"); }),
+      LongStacks(),
+      StackText("TextOfLongLines", 100, 6, [](uint64_t) { return std::string(100'000, '/'); }),
+      StackText("TextOfMappings", 40'000, 24,
+                [](uint64_t i) {
+                  return "PERF_RECORD_MMAP2 42/42: [" + std::to_string(i) +
+                         "000(0x1000) @ 0 0 0 0]: x /a";
+                }),
       Records("Switches", 100'000, 12, Switch),
       Records("Starts", 40'000, 40,
               [=](PerfDataBuilder& file, uint64_t i) { file.ItraceStart(kPid, tid(i), At(i)); }),

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <map>
 #include <vector>
 
 namespace flowback {
@@ -90,6 +91,7 @@ TEST(BranchSums, MoreThanTheCounterHoldsIsNoNumber) {
   const BranchReport report = sums.Take();
   EXPECT_EQ(report.branches[0].taken.cycles.at_least, 1u);
   EXPECT_EQ(report.branches[0].taken.cycles.count(), 0u);
+  EXPECT_TRUE(report.branches[0].cycles_told);
   EXPECT_EQ(report.branches[0].taken.right + report.branches[0].taken.wrong, 0u);
 }
 
@@ -125,6 +127,97 @@ TEST(BranchSums, UnknownLossesAndEventsEndALine) {
   interruptions[1](sums);
   sums.OnBlock(Taken(0x1000, 4, 0x1000));
   EXPECT_TRUE(sums.Take().ranges.empty());
+}
+
+BlockRun SystemCall(uint64_t begin, size_t count) {
+  return Run(begin, count, BlockExit::kStopped, 0, InstructionClass::kFarCall);
+}
+void Start(BranchSums& sums, uint64_t ip) {
+  TraceEvent event;
+  event.kind = EventKind::kStarted;
+  event.ip = ip;
+  sums.OnEvent(event);
+}
+void Stop(BranchSums& sums) {
+  TraceEvent event;
+  event.kind = EventKind::kStopped;
+  sums.OnEvent(event);
+}
+void Resume(BranchSums& sums, uint64_t ip) {
+  UnknownFlow unknown;
+  unknown.to = ip;
+  sums.OnUnknown(unknown);
+}
+
+// How often ranges cover each instruction, against how often it ran.
+using Counts = std::map<uint64_t, uint64_t>;
+Counts Covered(const BranchReport& report) {
+  Counts counts;
+  for (const RangeSum& range : report.ranges)
+    for (uint64_t at = range.begin.offset; at <= range.end.offset; ++at) counts[at] += range.times;
+  return counts;
+}
+
+// A loop with a system call: all that ran is in a range.
+TEST(BranchSums, RangesCoverAllThatRanAroundSystemCalls) {
+  BranchSums sums;
+  Counts ran;
+  const auto run = [&](const BlockRun& block) {
+    for (size_t i = 0; i < block.lengths.size(); ++i) ++ran[block.address + i];
+    sums.OnBlock(block);
+  };
+  Start(sums, 0x1000);
+  for (int i = 0; i < 5; ++i) {
+    run(NotTaken(0x1000, 2));
+    run(SystemCall(0x1002, 2));
+    Stop(sums);
+    if (i % 2 == 0)
+      Start(sums, 0x1004);
+    else
+      Resume(sums, 0x1004);
+    run(Taken(0x1004, 3, 0x1000));
+  }
+  EXPECT_EQ(Covered(sums.Take()), ran);
+}
+
+// There the place is a branch's source: code ahead of it ran, and how much is not known.
+TEST(BranchSums, NoRangeBeginsAtTheSourceThatAStackBeginsWith) {
+  BranchSums sums;
+  sums.OnBlock(Taken(0x1000, 4, 0x1000));
+  Resume(sums, 0x1003);
+  sums.OnBlock(Taken(0x1003, 1, 0x1000));
+  EXPECT_TRUE(sums.Take().ranges.empty());
+}
+
+TEST(BranchSums, KeepsSoManyTargetsOfABranch) {
+  BranchSums sums;
+  constexpr uint64_t kMost = BranchSums::kMostTargets;
+  const auto jump = [&](uint64_t to) {
+    Start(sums, 0x1000);
+    sums.OnBlock(Taken(0x1000, 1, to));
+  };
+  for (uint64_t i = 0; i < 2 * kMost; ++i) jump(0x100000 + i);
+  jump(0x100000);  // known, so still counted by itself
+  const BranchSum sum = At(sums.Take(), 0x1000);
+  EXPECT_EQ(sum.edges.size(), kMost);
+  EXPECT_EQ(sum.edges.begin()->second.times, 2u);
+  EXPECT_EQ(sum.elsewhere, kMost);
+  EXPECT_EQ(sum.taken.times, 2 * kMost + 1);
+}
+
+TEST(BranchSums, WhatLeavesForWhereNobodyTellsHasNoTarget) {
+  BranchSums sums;
+  Start(sums, 0x1000);
+  sums.OnBlock(SystemCall(0x1000, 2));
+  BlockRun told = SystemCall(0x1000, 2);
+  told.next = 0x9000;
+  Start(sums, 0x1000);
+  sums.OnBlock(told);
+  const BranchSum call = At(sums.Take(), 0x1001);
+  EXPECT_EQ(call.taken.times, 2u);
+  ASSERT_EQ(call.edges.size(), 1u);
+  EXPECT_EQ(call.edges.begin()->first.offset, 0x9000u);
+  EXPECT_EQ(call.edges.begin()->second.times, 1u);
 }
 
 }  // namespace

@@ -277,6 +277,51 @@ TEST(BrstackText, OtherLinesAreLeftOutAndSaid) {
   EXPECT_TRUE(support::Warns(recording, "the first is line 2"));
 }
 
+// The longest line that is read, and one above.
+TEST(BrstackText, LongerLinesThanTheLimitAreLeftOutAndSaid) {
+  const std::string stack = " 1 0x1/0x2/P/-/-/0";
+  const std::string longest = stack + std::string((1 << 16) - stack.size(), ' ');
+  const Recording recording = ReadText(stack + '\n' + longest + '\n' + longest + " \n");
+  EXPECT_EQ(RecordsOf(recording.streams.at(0)).size(), 2u);
+  EXPECT_TRUE(support::Warns(recording, "1 line is neither"));
+  EXPECT_TRUE(support::Warns(recording, "line 3"));
+}
+
+TEST(BrstackText, PathsMayHaveSpaces) {
+  const Recording recording = ReadText(
+      "PERF_RECORD_MMAP2 42/42: [0x400000(0x1000) @ 0 08:04 1 2]: r-xp /my files/a  b\r\n"
+      " 1 0x1/0x2/P/-/-/0\n");
+  const auto& map = std::get<MmapRecord>(recording.sideband.at(0));
+  EXPECT_EQ(map.path, "/my files/a  b");
+  EXPECT_TRUE(map.executable);
+}
+
+// perf hands out ways out of the kernel also where it is not recorded.
+TEST(BrstackText, TheKernelIsRecordedWhereSomethingLedIntoIt) {
+  const std::string out = " 1 0xffffffff81000000/0x2/P/-/-/0\n";
+  const std::string in = " 1 0x1/0xffffffff81000000/P/-/-/0\n";
+  EXPECT_EQ(BranchStackConfigOf(ReadText(out).config).levels.kernel, false);
+  EXPECT_NE(BranchStackConfigOf(ReadText(out + in).config).levels.kernel, false);
+}
+
+// A mapping holds for the stacks behind it, and the order is no time that is told.
+TEST(BrstackText, LinesAreInTheirOrder) {
+  const Recording recording = ReadText(
+      "PERF_RECORD_MMAP2 42/42: [0x400000(0x1000) @ 0 08:04 1 2]: r-xp /a\n"
+      " 1 0x1/0x2/P/-/-/0\n"
+      "PERF_RECORD_MMAP2 42/42: [0x400000(0x1000) @ 0 08:04 1 2]: r-xp /b\n"
+      " 1 0x3/0x4/P/-/-/0\n");
+  const auto time_of_map = [&](size_t i) {
+    return std::get<MmapRecord>(recording.sideband.at(i)).time;
+  };
+  const std::vector<BranchRecord> records = RecordsOf(recording.streams.at(0));
+  EXPECT_LT(time_of_map(0), records.at(0).time);
+  EXPECT_LT(records.at(0).time, time_of_map(1));
+  EXPECT_LT(time_of_map(1), records.at(1).time);
+  EXPECT_FALSE(recording.time.known());
+  EXPECT_EQ(records.at(1).told_time(), 0u);
+}
+
 TEST(BrstackText, OtherTextIsNone) {
   for (const std::string text : {"hello\n", " 40051c\n", "0x1/0x2\n", "0x1/0x2/P/-/-/x\n"})
     EXPECT_FALSE(support::ReadBytes({text.begin(), text.end()})) << text;

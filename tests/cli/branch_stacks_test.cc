@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "tests/cli/run_program.h"
 #include "tests/golden/shared_traces.h"
+#include "tests/support/elf_writer.h"
 
 namespace flowback::test {
 namespace {
@@ -63,6 +65,18 @@ const std::vector<Known>& AllKnown() {
        {{"no code image", 16}}},
   };
   return all;
+}
+
+// What became of the records, and how often each loss.
+std::map<std::string, uint64_t> AccountOf(const json& info) {
+  std::map<std::string, uint64_t> account;
+  for (const json& stream : info["streams"]) {
+    account["decoded"] += stream["bytes_decoded"].get<uint64_t>();
+    account["lost"] += stream["bytes_lost"].get<uint64_t>();
+  }
+  for (const json& loss : info["losses"])
+    if (loss["bytes"].is_number() && loss["bytes"] != 0) account[loss["cause"]] = loss["count"];
+  return account;
 }
 
 class BranchStacks : public testing::TestWithParam<Known> {
@@ -122,6 +136,7 @@ TEST_P(BranchStacks, EachListingSaysSamples) {
   EXPECT_TRUE(Run({"decode", "--as", "digest"}).err.contains("samples"));
   EXPECT_TRUE(Run({"decode", "--as", "summary"}).err.contains("samples"));
   EXPECT_TRUE(Run({"coverage"}).out.contains("samples"));
+  EXPECT_FALSE(Run({"info"}).out.contains("that time is in kernel")) << "nobody tells";
 }
 
 TEST_P(BranchStacks, InstructionsAreThoseOfTheDigest) {
@@ -171,6 +186,7 @@ TEST_P(BranchStacks, BranchesAreRanked) {
       continue;
     }
     taken += line["taken"].get<uint64_t>();
+    EXPECT_EQ(line["elsewhere"], 0);
     for (const json& target : line["targets"]) told += target["times"].get<uint64_t>();
   }
   EXPECT_EQ(taken, told);
@@ -227,15 +243,142 @@ TEST_P(BranchStacks, PerfsTextOfItTellsTheSame) {
       "perf script -F ip,brstack --show-mmap-events -i " + input_ + " > " + text + " 2>/dev/null";
   if (std::system(command.c_str()) != 0 || fs::file_size(text) == 0)
     GTEST_SKIP() << "perf is not here or can't read it";
-  const std::vector<std::string> words = {
-      "decode", "--as", "digest", "--no-cache", "--symfs", folder_.File("root"), text};
-  const std::string of_text = RunFlowback(words).out;
-  EXPECT_EQ(of_text, Run({"decode", "--as", "digest"}).out);
-  EXPECT_FALSE(of_text.empty());
+  const auto of_text = [&](std::vector<std::string> words) {
+    words.insert(words.end(), {"--no-cache", "--symfs", folder_.File("root"), text});
+    return RunFlowback(words).out;
+  };
+  const std::string digest = of_text({"decode", "--as", "digest"});
+  EXPECT_EQ(digest, Run({"decode", "--as", "digest"}).out);
+  EXPECT_FALSE(digest.empty());
+  const json told = json::parse(of_text({"info", "--json"}));
+  EXPECT_EQ(AccountOf(told), AccountOf(json::parse(Run({"info", "--json"}).out)));
 }
 
 INSTANTIATE_TEST_SUITE_P(Traces, BranchStacks, testing::ValuesIn(AllKnown()),
                          [](const auto& test) { return std::string(test.param.name); });
+
+// Nothing of the program's code can be decoded.
+TEST(ExportWithoutCode, FailsInWordsAndKeepsWhatWasThere) {
+  FLOWBACK_NEEDS_TRACES();
+  const ScratchFolder folder;
+  const Known& known = AllKnown().back();
+  const std::string input = golden::TracesFolder() / "branch-stack" / known.file;
+  const std::string output = folder.File("profile");
+  std::ofstream(output) << "kept\n";
+  const auto run = [&](std::vector<std::string> more) {
+    std::vector<std::string> words = {"export",      "--to", "autofdo", "--no-cache", "--symfs",
+                                      folder.path(), "-o",   output,    input};
+    words.insert(words.end(), more.begin(), more.end());
+    return RunFlowback(words);
+  };
+  const ProgramResult plain = run({});
+  EXPECT_EQ(plain.status, 1) << plain.err;
+  EXPECT_TRUE(plain.err.contains("could be decoded: /elf ran and is missing")) << plain.err;
+  EXPECT_TRUE(plain.err.contains("a folder that has /elf")) << plain.err;
+  EXPECT_EQ(run({"--object", "elf"}).status, 1);
+  EXPECT_EQ(run({"--strict"}).status, 7);
+  const ProgramResult misspelt = run({"--object", "els", "--strict"});
+  EXPECT_EQ(misspelt.status, 2);
+  EXPECT_TRUE(misspelt.err.contains("no code of 'els' was mapped")) << misspelt.err;
+  std::string kept;
+  std::getline(std::ifstream(output) >> std::ws, kept);
+  EXPECT_EQ(kept, "kept");
+}
+
+// The command that docs/output.md shows.
+TEST(ExportToLlvm, IsReadByLlvmProfgen) {
+  FLOWBACK_NEEDS_TRACES();
+  if (std::system("command -v llvm-profgen-19 > /dev/null") != 0)
+    GTEST_SKIP() << "llvm-profgen-19 is not here";
+  const ScratchFolder folder;
+  const Known& known = AllKnown().front();
+  const fs::path traces = golden::TracesFolder() / "branch-stack";
+  const std::string program = folder.File("root" + std::string(known.mapped));
+  fs::create_directories(fs::path(program).parent_path());
+  fs::copy_file(traces / known.image, program);
+  const std::string raw = folder.File("raw.txt"), profile = folder.File("profile");
+  const ProgramResult result = RunFlowback({"export", "--to", "llvm-raw", "-o", raw, "--no-cache",
+                                            "--symfs", folder.File("root"), traces / known.file});
+  ASSERT_EQ(result.status, 0) << result.err;
+  const std::string command = "llvm-profgen-19 --format=text --binary=" + program +
+                              " --unsymbolized-profile=" + raw + " --output=" + profile;
+  ASSERT_EQ(std::system(command.c_str()), 0) << command;
+  std::ifstream file(profile);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  for (const char* function : {"main:", "test_unroll:", "test_vector_loop:"})
+    EXPECT_TRUE(text.contains(function)) << text;
+}
+
+// Text of stacks in programs that are made here.
+class StackText : public testing::Test {
+ protected:
+  static constexpr uint64_t kBegin = 0x401000;
+
+  // Its code is at kBegin, where its mapping puts it.
+  std::string Program(const std::string& path, std::vector<uint8_t> code) {
+    code.resize(0x1000, 0x90);
+    ElfSpec spec;
+    spec.segments.emplace_back().address = kBegin;
+    spec.segments.back().bytes = code;
+    const WrittenElf elf = WriteElf(spec);
+    WriteFile(folder_.File("root" + path), elf.bytes);
+    char offset[32];
+    std::snprintf(offset, sizeof offset, "%llx",
+                  static_cast<unsigned long long>(elf.segment_offsets[0]));
+    return "PERF_RECORD_MMAP2 42/42: [0x401000(0x1000) @ 0x" + std::string(offset) +
+           " 00:00 0 0]: r-xp " + path + "\n";
+  }
+  ProgramResult Run(std::vector<std::string> words, const std::string& text) const {
+    const std::string input = folder_.Write("stacks.txt", text);
+    words.insert(words.end(), {"--no-cache", "--symfs", folder_.File("root"), input});
+    return RunFlowback(words);
+  }
+  std::map<std::string, uint64_t> Account(const std::string& text) const {
+    return AccountOf(json::parse(Run({"info", "--json"}, text).out));
+  }
+
+  const std::vector<uint8_t> to_itself_ = {0xeb, 0xfe};
+  const std::string stack_ = " 401000 0x401000/0x401000/P/-/-/7 \n";
+  ScratchFolder folder_;
+};
+
+// A mapping holds from its line on; nothing else is said of times.
+TEST_F(StackText, MappingsHoldForTheStacksBehindThem) {
+  const std::string first = Program("/first", to_itself_);
+  const std::string second = Program("/sec ond", {0x90, 0x90});
+  const std::string text = first + stack_ + second;
+  EXPECT_EQ(Account(text), (std::map<std::string, uint64_t>{{"decoded", 1}, {"lost", 0}}));
+  EXPECT_EQ(Account(text + stack_)["lost"], 1u);
+  EXPECT_EQ(Account(second + stack_ + first + stack_)["decoded"], 1u);
+  const std::string info = Run({"info"}, text + stack_).out;
+  EXPECT_FALSE(info.contains("TSC ticks") || info.contains("tsc:")) << info;
+}
+
+TEST_F(StackText, PathsWithSpacesAreReadAndWrittenBack) {
+  const std::string text = Program("/my files/the  program", to_itself_) + stack_;
+  EXPECT_EQ(Account(text)["decoded"], 1u);
+  const std::string written = Run({"export", "--to", "brstack"}, text).out;
+  EXPECT_TRUE(written.contains("r-xp /my files/the  program\n")) << written;
+  EXPECT_EQ(Account(written)["decoded"], 1u);
+}
+
+// Another name would be another file.
+TEST_F(StackText, NamesThatTheTextCanNotHaveAreLeftOutAndSaid) {
+  const std::string text = Program("/a\tb", to_itself_) + stack_;
+  EXPECT_EQ(Account(text)["decoded"], 1u);
+  const ProgramResult written = Run({"export", "--to", "brstack"}, text);
+  EXPECT_FALSE(written.out.contains("PERF_RECORD_MMAP2")) << written.out;
+  EXPECT_TRUE(written.err.contains("the mapping of /a\\tb is left out")) << written.err;
+}
+
+// Each stack has one branch: cycles are told, and no line of code is known.
+TEST_F(StackText, CyclesOfNoKnownLineAreSaidToBeRecorded) {
+  const std::string map = Program("/program", to_itself_);
+  const std::string known = Run({"branches"}, map + stack_).out;
+  EXPECT_TRUE(known.contains("Cycles between branches are recorded of no line")) << known;
+  const std::string untold = Run({"branches"}, map + " 1 0x401000/0x401000/P/-/-/0 \n").out;
+  EXPECT_TRUE(untold.contains("Cycles between branches are not recorded.")) << untold;
+}
 
 // Of all branches, as Intel PT tells them: by branch they are as many as the summary has in all.
 TEST(BranchesOfAllFlow, AddUpToTheSummary) {

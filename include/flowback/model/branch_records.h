@@ -41,6 +41,9 @@ constexpr const char* Name(BranchKind kind) {
   return "";
 }
 
+// Linux has the kernel in the upper half of the addresses, on x86-64 and AArch64 alike.
+constexpr bool IsKernelAddress(uint64_t address) { return address >> 63 != 0; }
+
 // One entry of a branch stack.
 struct BranchRecord {
   enum class Path : uint8_t { kNotTold, kWrong, kRight, kRightSpeculative };
@@ -61,8 +64,11 @@ struct BranchRecord {
   bool aborted = false;       // no branch: a transaction was aborted at `from`
   bool begins_stack = false;  // what executed before it is not known
   bool ends_stack = false;
-  uint8_t unused[3] = {};
+  bool time_is_order = false;  // `time` tells the order of stacks and mappings alone
+  uint8_t unused[2] = {};
 
+  // `time`, as far as it is one.
+  uint64_t told_time() const { return time_is_order ? 0 : time; }
   // A slot that the hardware had not filled.
   bool empty() const { return from == 0 && to == 0; }
   // It did not execute: the processor guessed wrong, and took it back.
