@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "capture/record/event_file.h"
 
-#include <algorithm>
-#include <array>
 #include <utility>
 
 #include "capture/formats/perf_layout.h"
+#include "capture/record/feature_sections.h"
 #include "capture/record/perf_record_buffer.h"
 
 namespace flowback::record {
@@ -14,7 +13,6 @@ namespace {
 using namespace perf;
 
 constexpr uint64_t kHeaderDataSizeAt = 48;
-constexpr uint64_t kHeaderFeaturesAt = 72;
 
 }  // namespace
 
@@ -95,22 +93,7 @@ Status EventFile::WriteFeatures() {
   std::vector<HeaderFeature> features = Features();
   for (const HeaderFeature& feature : facts_.more) features.push_back(feature);
   if (!trace_index_.empty()) features.push_back(TraceIndexFeature(trace_index_));
-  std::ranges::sort(features, {}, &HeaderFeature::bit);  // their sections stand in the bits' order
-  LittleEndianBuffer table;
-  LittleEndianBuffer contents;
-  const uint64_t contents_at = file_.size() + features.size() * kSectionSize;
-  std::array<uint64_t, kFeatureBits / 64> bits{};
-  for (const auto& [bit, content] : features) {
-    bits[bit / 64] |= uint64_t{1} << bit % 64;
-    table.U64(contents_at + contents.size());
-    table.U64(content.size());
-    contents.Append(content.bytes());
-  }
-  if (Status written = file_.Write(table.bytes()); !written) return written;
-  if (Status written = file_.Write(contents.bytes()); !written) return written;
-  LittleEndianBuffer words;
-  for (const uint64_t word : bits) words.U64(word);
-  return file_.WriteAt(kHeaderFeaturesAt, words.bytes());
+  return WriteFeatureSections(file_, std::move(features));
 }
 
 }  // namespace flowback::record

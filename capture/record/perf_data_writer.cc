@@ -12,10 +12,10 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "capture/formats/perf_layout.h"
+#include "capture/record/feature_sections.h"
 #include "capture/record/perf_data_events.h"
 #include "capture/record/sideband_buffers.h"
 
@@ -35,8 +35,7 @@ std::string UnlikeNativeText(const RecordSummary& summary) {
   return text;
 }
 
-constexpr uint64_t kDataSizeAt = 48;     // in the header
-constexpr uint64_t kFeatureBitsAt = 72;  // in the header
+constexpr uint64_t kDataSizeAt = 48;  // in the header
 
 std::vector<PmuNumber> Pmus() {
   return {{PERF_TYPE_SOFTWARE, "software"}, {kIntelPtPmu, "intel_pt"}};
@@ -191,22 +190,7 @@ Status PerfDataWriter::WriteFeatures(const RecordSummary& summary) {
   features.push_back(SampleTimeFeature(first_time_, last_time_));
   for (HeaderFeature& feature : ProcessEndFeatures(summary.process_ends, false))
     features.push_back(std::move(feature));
-  std::ranges::sort(features, {}, &HeaderFeature::bit);  // their sections stand in the bits' order
-  LittleEndianBuffer table;
-  LittleEndianBuffer contents;
-  const uint64_t contents_at = file_.size() + features.size() * 2 * sizeof(uint64_t);
-  std::array<uint64_t, kFeatureBits / 64> bits{};
-  for (const auto& [bit, content] : features) {
-    bits[bit / 64] |= uint64_t{1} << bit % 64;
-    table.U64(contents_at + contents.size());
-    table.U64(content.size());
-    contents.Append(content.bytes());
-  }
-  if (auto written = file_.Write(table.bytes()); !written) return written;
-  if (auto written = file_.Write(contents.bytes()); !written) return written;
-  LittleEndianBuffer bitmap;
-  for (const uint64_t word : bits) bitmap.U64(word);
-  return file_.WriteAt(kFeatureBitsAt, bitmap.bytes());
+  return WriteFeatureSections(file_, std::move(features));
 }
 
 }  // namespace flowback::record
