@@ -147,11 +147,12 @@ std::optional<JumpTables::Table> JumpTables::OfSum(uint8_t entry, uint8_t base, 
   return table;
 }
 
-// One of the registers is an index. In 32-bit code a base of which nothing is known is taken for
-// the address of the global offset table: entries that are good prove it.
+// One of the registers is an index. A single word of memory, whoever may write it, is no table of
+// one entry. In 32-bit code a base of which nothing is known is taken for the address of the global
+// offset table: entries that are good prove it.
 std::optional<JumpTables::Table> JumpTables::OfMemory(const MemoryAddress& memory, uint64_t place) {
   Table table{.address = memory.displacement, .load = place, .index = memory.index};
-  if (memory.base == kNoRegister && memory.index == kNoRegister) return std::nullopt;
+  if (memory.index == kNoRegister) return std::nullopt;
   if (memory.base == kNoRegister) return table;
   if (auto base = values_.Constant(memory.base, place)) {
     table.address += *base;
@@ -159,7 +160,7 @@ std::optional<JumpTables::Table> JumpTables::OfMemory(const MemoryAddress& memor
                                             : std::optional<uint64_t>()) {
     table.address += *index;
     table.index = memory.base;
-  } else if (flow_.mode() == CodeMode::kX86_32 && memory.index != kNoRegister) {
+  } else if (flow_.mode() == CodeMode::kX86_32) {
     table.address += global_offsets_;
   } else {
     return std::nullopt;

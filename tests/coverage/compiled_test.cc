@@ -156,6 +156,14 @@ TEST_F(CompiledTest, OneFunctionOfSeveralNamesAndALabel) {
   EXPECT_EQ(last->end - last->begin, 1U) << "cut at the section's end";
 }
 
+TEST_F(CompiledTest, APointerInMemoryIsNoTable) {
+  const StaticCode code = Odd();
+  const StaticFunction* function = Named(code, "through_pointer");
+  ASSERT_NE(function, nullptr);
+  EXPECT_EQ(function->unresolved_jumps, 1U);
+  EXPECT_EQ(function->uncertain_bytes, 3U) << "where the pointer leads nothing proves";
+}
+
 TEST_F(CompiledTest, WhatExecutedIsCode) {
   const std::string file = Compile(COVERAGE_CXX, "-shared", "odd.s");
   const auto before = CodeIn(file);

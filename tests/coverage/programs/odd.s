@@ -65,6 +65,17 @@ hidden:
         incl    %ecx                    # only that jump could lead here
         ret
         .size   hidden, . - hidden
+
+        .globl  through_pointer
+        .type   through_pointer, @function
+through_pointer:                        # a word that anyone may write is no table of one entry
+        leaq    pointer(%rip), %rax
+        movq    (%rax), %rcx
+        jmp     *%rcx
+3:      incl    %ecx
+        ret
+        .size   through_pointer, . - through_pointer
+
         .balign 32
         .globl  last
         .type   last, @function
@@ -72,6 +83,8 @@ last:
         ret
         .size   last, 4096              # beyond the section
 
+        .data
+pointer: .quad  3b
         .bss
 single: .zero   4
         .section .note.GNU-stack, "", @progbits
