@@ -52,6 +52,8 @@ TEST(StepLanesTest, CountWhatIsBelow) {
   }
 }
 
+constexpr uint64_t kMostBefore = 100'000;
+
 // A line as they come, or one of extremes.
 TimeLine RandomLine(std::mt19937_64& random, bool extreme) {
   const auto below = [&random](uint64_t most) { return random() % most; };
@@ -71,6 +73,12 @@ TimeLine RandomLine(std::mt19937_64& random, bool extreme) {
   line.pace *= static_cast<double>(from(1, 1000, 10'000'000, 1ull << 40, 1ull << 52));
   line.pauses *= static_cast<double>(from(1, 1'000'000, 1ull << 40));
   line.ahead += from(0, 1ull << 31, 0ull - (1ull << 31), 1ull << 40, 0ull - 256 * 60);
+  // Ticks fit into 63 bits, as those of any trace do.
+  const auto most = static_cast<double>(std::max<int64_t>(static_cast<int64_t>(line.ahead), 0)) +
+                    kMostBefore + StepLanes::kTogether * StepCount::kMost;
+  constexpr double kMostTicks = 4e18;
+  line.pace = std::min(line.pace, kMostTicks / most);
+  line.pauses = std::min(line.pauses, kMostTicks);
   return line;
 }
 
@@ -80,7 +88,7 @@ TEST(StepLanesTest, TimesAreThoseOfTheLine) {
   for (int round = 0; round < 20'000; ++round) {
     const TimeLine line = RandomLine(random, round % 3 == 0);
     const size_t size = random() % (StepLanes::kTogether + 1);
-    const uint64_t before = random() % 4 == 0 ? 0 : random() % 100'000;
+    const uint64_t before = random() % 4 == 0 ? 0 : random() % kMostBefore;
     const std::vector<StepCount> counts = RandomCounts(counts_random, size, 1 + round % 256);
     uint32_t sums[kRoom] = {};
     StepLanes::All().front().add_counts(counts.data(), size, sums);
