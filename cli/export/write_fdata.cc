@@ -29,7 +29,7 @@ std::string Escaped(std::string_view name) {
   std::string text;
   for (const char each : name) {
     if (each == ' ' || each == '\\') text += '\\';
-    text += each == '\n' ? ' ' : each;
+    text += each == '\n' ? '?' : each;
   }
   return text;
 }
