@@ -18,6 +18,7 @@
 #include "cli/options/arguments.h"
 #include "cli/reading/cache_folder.h"
 #include "cli/record/engine_choice.h"
+#include "cli/record/event_options.h"
 #include "cli/record/hardware_options.h"
 #include "cli/record/native_run.h"
 #include "cli/record/program_words.h"
@@ -37,6 +38,7 @@ constexpr int kRecorderFailed = 125;
 struct RecordWords {
   std::string engine = "auto", clock, snapshot, buffers, cyc_threshold, psb_period, mtc_period,
               duration, max_size, max_instructions;
+  EventWords events;
   const CLI::Option* cyc = nullptr;
   const CLI::Option* snapshots = nullptr;
   bool no_return_compression = false;
@@ -113,10 +115,12 @@ Status UnderstandBuffers(const RecordWords& words, RecordOptions& options) {
     if (!bytes) return Fail(bytes.error());
     buffer = *bytes;
   }
-  if (words.snapshots->count() == 0) return {};
+  if (words.snapshots->count() == 0 && !words.events.keeps_latest(options)) return {};
   options.streams.snapshot_bytes = buffer.value_or(kUsualSnapshot);
-  if (words.snapshot.empty()) return {};
-  const Result<uint64_t> size = ParseSize(words.snapshot, "-S");
+  // perf's e: one more when it ends, which is so here every time.
+  const std::string text = words.snapshot.substr(words.snapshot.starts_with('e') ? 1 : 0);
+  if (text.empty()) return {};
+  const Result<uint64_t> size = ParseSize(text, "-S");
   if (!size) return Fail(size.error());
   if (buffer && *size > *buffer)
     return Fail(Error(ErrorCode::kUsage, fmt::format("-S {}: more than the buffer of -m {} holds",
@@ -202,8 +206,8 @@ Status UnderstandEventBuffers(const RecordWords& words, RecordOptions& options) 
 Status UnderstandEvents(const RecordWords& words, RecordOptions& options) {
   options.events.per_thread = words.per_thread;
   for (const Status& status :
-       {RefuseSoftwareOptions(words, options), UnderstandBuffers(words, options),
-        UnderstandEventBuffers(words, options)})
+       {RefuseSoftwareOptions(words, options), UnderstandEventOptions(words.events, options),
+        UnderstandBuffers(words, options), UnderstandEventBuffers(words, options)})
     if (!status) return Fail(status.error());
   return {};
 }
@@ -346,6 +350,7 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
   app.add_option("--max-instructions", words.max_instructions, "stop recording after so many");
   app.add_flag("--compare", words.compare,
                "run CMD once more by itself, its output thrown away, and tell what recording cost");
+  AddEventOptions(app, words.events, options);
   AddHardwareOptions(app);
   app.add_flag("--json", words.json, "the result as JSON lines on stdout, after CMD's own output");
 }

@@ -49,6 +49,17 @@ SimulatedKernel::Event* SimulatedKernel::FindEvent(uint32_t type) {
   return nullptr;
 }
 
+SimulatedKernel::Event* SimulatedKernel::FindEvent(uint32_t type, uint64_t config, int cpu) {
+  for (auto& [descriptor, event] : events_)
+    if (event.attr.type == type && event.attr.config == config && event.cpu == cpu) return &event;
+  return nullptr;
+}
+
+void SimulatedKernel::GiveAllRights() {
+  tree_.Remove("/proc/self/status");
+  tree_.Add("/proc/self/status", "CapEff:\t000001ffffffffff");
+}
+
 // ---- opening ----
 
 Errno SimulatedKernel::ForbidsTo(const perf_event_attr& attr, pid_t pid) const {
@@ -100,7 +111,7 @@ Errno SimulatedKernel::Refuses(const perf_event_attr& attr, pid_t pid, int cpu, 
   if (const Errno forbids = ForbidsTo(attr, pid)) return forbids;
   if (events_.size() >= most_descriptors) return EMFILE;
   if (group >= 0 && !events_.contains(group)) return EBADF;
-  if (pid > 0 && !processes_.contains(pid)) return ESRCH;
+  if (pid > 0 && !any_process_ && !processes_.contains(pid)) return ESRCH;
   const auto online =
       kernel::ParseCpuList(ReadLine(*this, "/sys/devices/system/cpu/online").value_or("0"));
   if (cpu >= 0 && std::ranges::find(*online, cpu) == online->end()) return ENODEV;
@@ -176,7 +187,7 @@ Called<int> SimulatedKernel::Control(int event, unsigned long request, uint64_t 
 Called<int> SimulatedKernel::Wait(std::span<pollfd> events, int) {
   const bool more = meanwhile && meanwhile();
   for (pollfd& one : events)
-    if (one.fd >= 0)
+    if (events_.contains(one.fd))
       one.revents =
           static_cast<short>(more && !ended_.contains(events_[one.fd].pid) ? POLLIN : POLLHUP);
   return static_cast<int>(events.size());
