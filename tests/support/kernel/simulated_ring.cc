@@ -37,7 +37,7 @@ std::vector<uint8_t> AuxBody(uint64_t offset, uint64_t size, uint64_t flags) {
 
 }  // namespace
 
-SimulatedRing::SimulatedRing(size_t bytes) : memory_(bytes) {
+SimulatedRing::SimulatedRing(size_t bytes) : memory_(bytes), watermark_((bytes - PageSize()) / 2) {
   page().data_offset = PageSize();
   page().data_size = bytes - PageSize();
   page().cap_user_time_zero = 1;
@@ -61,6 +61,10 @@ bool SimulatedRing::Put(uint32_t type, uint16_t misc, Bytes body, Bytes end) {
   if (ring.size() - (shared.data_head - shared.data_tail) < record.size()) return false;
   CopyInto(ring, shared.data_head, record);
   shared.data_head += record.size();
+  if (shared.data_head - woken_at_ > watermark_) {
+    woken_at_ += watermark_;
+    wakes_ = true;
+  }
   return true;
 }
 
@@ -83,6 +87,10 @@ size_t SimulatedRing::WriteAux(Bytes data, Bytes end) {
   const size_t size = std::min<uint64_t>(room, data.size());
   CopyInto(aux_, head, data.first(size));
   shared.aux_head += size;
+  if (const uint64_t half = aux_.size() / 2; shared.aux_head - aux_woken_at_ >= half) {
+    aux_woken_at_ = shared.aux_head / half * half;
+    wakes_ = true;
+  }
   const uint64_t flags = size < data.size() ? PERF_AUX_FLAG_TRUNCATED : 0;
   if (size != 0 || flags != 0) Write(PERF_RECORD_AUX, 0, AuxBody(head, size, flags), end);
   return size;
