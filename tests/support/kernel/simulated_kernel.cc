@@ -259,6 +259,11 @@ size_t SimulatedKernel::WriteAux(Event& event, Bytes data) {
   return data.size();
 }
 
+size_t SimulatedKernel::RepeatAux(Event& event, size_t size) {
+  ++time_;
+  return event.ring->RepeatAux(size, EndOf(event));
+}
+
 void SimulatedKernel::NoteAux(Event& event, uint64_t flags) {
   ++time_;
   event.ring->NoteAux(flags, EndOf(event));

@@ -68,6 +68,8 @@ class SimulatedKernel : public kernel::TreeKernel {
   std::vector<Event*> EventsOf(uint32_t type);
   size_t wake_ups() const { return wake_ups_; }
   size_t WriteAux(Event& event, Bytes data);
+  // As if what the area holds was written again, so many bytes: the fastest hardware.
+  size_t RepeatAux(Event& event, size_t size);
   void NoteAux(Event& event, uint64_t flags);
 
   kernel::Called<int> OpenEvent(perf_event_attr& attr, pid_t pid, int cpu, int group,

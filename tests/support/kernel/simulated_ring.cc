@@ -80,20 +80,32 @@ void SimulatedRing::Write(uint32_t type, uint16_t misc, Bytes body, Bytes end) {
   ++lost_in_all_;
 }
 
-size_t SimulatedRing::WriteAux(Bytes data, Bytes end) {
-  perf_event_mmap_page& shared = page();
-  const uint64_t head = shared.aux_head;
-  const uint64_t room = aux_.size() - (head - shared.aux_tail);
-  const size_t size = std::min<uint64_t>(room, data.size());
-  CopyInto(aux_, head, data.first(size));
-  shared.aux_head += size;
-  if (const uint64_t half = aux_.size() / 2; shared.aux_head - aux_woken_at_ >= half) {
-    aux_woken_at_ = shared.aux_head / half * half;
+size_t SimulatedRing::RoomForAux(size_t size) {
+  return std::min<uint64_t>(aux_.size() - (page().aux_head - page().aux_tail), size);
+}
+
+// `size` bytes of data are there.
+void SimulatedRing::TellAux(size_t size, uint64_t flags, Bytes end) {
+  const uint64_t head = page().aux_head;
+  page().aux_head += size;
+  if (const uint64_t half = aux_.size() / 2; page().aux_head - aux_woken_at_ >= half) {
+    aux_woken_at_ = page().aux_head / half * half;
     wakes_ = true;
   }
-  const uint64_t flags = size < data.size() ? PERF_AUX_FLAG_TRUNCATED : 0;
   if (size != 0 || flags != 0) Write(PERF_RECORD_AUX, 0, AuxBody(head, size, flags), end);
+}
+
+size_t SimulatedRing::WriteAux(Bytes data, Bytes end) {
+  const size_t size = RoomForAux(data.size());
+  CopyInto(aux_, page().aux_head, data.first(size));
+  TellAux(size, size < data.size() ? PERF_AUX_FLAG_TRUNCATED : 0, end);
   return size;
+}
+
+size_t SimulatedRing::RepeatAux(size_t size, Bytes end) {
+  const size_t room = RoomForAux(size);
+  TellAux(room, room < size ? PERF_AUX_FLAG_TRUNCATED : 0, end);
+  return room;
 }
 
 void SimulatedRing::OverwriteAux(Bytes data) {

@@ -34,6 +34,8 @@ class SimulatedRing {
   // AUX data with its record, as much as there is room for: the rest is dropped, and the record
   // says so. Returns how much was taken.
   size_t WriteAux(Bytes data, Bytes end);
+  // The same of what the area holds there already.
+  size_t RepeatAux(size_t size, Bytes end);
   // Over what is there, going round.
   void OverwriteAux(Bytes data);
   // The trace stops: where it stands, as the driver tells it.
@@ -44,6 +46,8 @@ class SimulatedRing {
   uint64_t lost_records() const { return lost_in_all_; }
 
  private:
+  size_t RoomForAux(size_t size);
+  void TellAux(size_t size, uint64_t flags, Bytes end);
   bool Put(uint32_t type, uint16_t misc, Bytes body, Bytes end);
 
   std::vector<uint8_t> memory_;
