@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 namespace flowback::perf {
@@ -59,10 +60,12 @@ BranchRecord::Path PathOf(uint64_t spec) {
   }
 }
 
-bool CanBeRead(std::string_view architecture) {
-  const bool i386 =
-      architecture.size() == 4 && architecture[0] == 'i' && architecture.ends_with("86");
-  return architecture.empty() || architecture.starts_with("x86") || architecture == "amd64" || i386;
+void ApplyArchitecture(Recording& recording, BranchStackConfig& config) {
+  const std::string& architecture = recording.machine.architecture;
+  const std::optional<CodeMode> mode = ModeOfMachine(architecture);
+  config.readable_code = mode || architecture.empty();
+  config.mode = mode.value_or(CodeMode::kX86_64);
+  recording.instruction_set = mode ? TraitsOf(*mode).instruction_set : std::string_view();
 }
 
 // The levels that the branches are of: those of the event where nothing else is said.
@@ -191,7 +194,7 @@ void BranchStackCollector::Finish(const std::vector<EventAttr>& attrs, Recording
   auto& config = recording.config.Make<BranchStackConfig>();
   ApplyEvents(attrs, config);
   recording.levels = config.levels;
-  config.readable_code = CanBeRead(recording.machine.architecture);
+  ApplyArchitecture(recording, config);
   config.samples = samples_ + empty_samples_;
   config.empty_samples = empty_samples_;
   config.depth = depth_;
