@@ -34,6 +34,7 @@ namespace flowback::cli {
 namespace {
 
 constexpr int kRecorderFailed = 125;
+constexpr uint32_t kUsualBranchDepth = 32;  // that of most processors
 
 struct RecordWords {
   std::string engine = "auto", clock, snapshot, buffers, cyc_threshold, psb_period, mtc_period,
@@ -216,6 +217,13 @@ Status UnderstandSoftware(const RecordWords& words, RecordOptions& options, cons
   for (const Status& status : {RefuseEventOptions(app), UnderstandPacketOptions(words, options),
                                UnderstandBuffers(words, options)})
     if (!status) return Fail(status.error());
+  if (!words.any_branch) return {};
+  if (!FindRecorder(options.engine)->branch_stacks)
+    return Fail(Error(ErrorCode::kNoHardware,
+                      "record: -b samples branch stacks, which takes hardware that has them (LBR, "
+                      "BRBE) or the emulator")
+                    .Remedy("--engine emulate; or perf record -b"));
+  options.streams.branch_depth = kUsualBranchDepth;
   return {};
 }
 
@@ -313,7 +321,8 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
       ->allow_extra_args(false);
   app.add_flag("-a,--all", options.events.all_cpus, "record whatever runs on the CPUs");
   app.add_option("-C,--cpu", options.events.cpus, "record on these CPUs only: 0-3,8");
-  app.add_flag("-b,--branch-any", words.any_branch, "sample branch stacks (LBR, BRBE)");
+  app.add_flag("-b,--branch-any", words.any_branch,
+               "branch stacks (LBR, BRBE); emulate: of all branches");
   app.add_option("-j,--branch-filter", options.events.branch_filter,
                  "the same of some branches: any,u");
   app.add_option("-F,--freq", options.events.frequency,

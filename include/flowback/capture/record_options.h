@@ -79,6 +79,10 @@ struct RecordStreams {
   // ends, and whenever the process gets SIGUSR2, which must be blocked in its other threads.
   std::optional<uint64_t> snapshot_bytes;
   RecordClock clock = RecordClock::kHost;
+  // Engine "emulate": instead of packets of Intel PT, samples with branch stacks of so many entries
+  // at most, 1 to 1024, one behind the other: together they have every branch that was taken.
+  // Streams of threads, whole.
+  std::optional<uint32_t> branch_depth;
 };
 
 // Stop tracing after so many instructions (all threads), so long, or once the file has so many
