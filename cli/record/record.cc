@@ -204,10 +204,10 @@ Status UnderstandEventBuffers(const RecordWords& words, RecordOptions& options) 
   return {};
 }
 
-Status UnderstandEvents(const RecordWords& words, RecordOptions& options) {
+Status UnderstandEvents(const RecordWords& words, RecordOptions& options, const CLI::App& app) {
   options.events.per_thread = words.per_thread;
   for (const Status& status :
-       {RefuseSoftwareOptions(words, options), UnderstandEventOptions(words.events, options),
+       {RefuseSoftwareOptions(words, options), UnderstandEventOptions(words.events, app, options),
         UnderstandBuffers(words, options), UnderstandEventBuffers(words, options)})
     if (!status) return Fail(status.error());
   return {};
@@ -235,7 +235,7 @@ Status Understand(const RecordWords& words, RecordOptions& options, const CLI::A
       ChooseEngine(words.engine, options, FirstOfSoftware(words, options).empty());
   if (!engine) return Fail(engine.error());
   options.engine = *engine;
-  return FindRecorder(*engine)->hardware ? UnderstandEvents(words, options)
+  return FindRecorder(*engine)->hardware ? UnderstandEvents(words, options, app)
                                          : UnderstandSoftware(words, options, app);
 }
 
