@@ -173,6 +173,9 @@ struct RecordRotation {
 
 struct EmulateOptions {
   bool exact = false;  // one instruction a block: slower; for judging the engine
+  // The folder that AArch64 programs find their libraries in, as a root folder; empty: that of
+  // Debian's cross compilers, if it is there.
+  std::string root{};
   // The plugin; empty: lib/flowback/flowback-tcg.so beside this program's folder.
   std::string plugin;
 };
