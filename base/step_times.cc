@@ -7,7 +7,9 @@
 namespace flowback {
 
 StepTimes::StepTimes(const BlockBatch& batch)
-    : batch_(batch), lanes_(StepLanes::Best()), part_(batch.times.data()) {}
+    : batch_(batch), lanes_(StepLanes::Best()), part_(batch.times.data()) {
+  static_assert(kRoom == StepLanes::kTogether + 16);
+}
 
 size_t StepTimes::Next() {
   const size_t size = std::min(batch_.steps.size() - next_, StepLanes::kTogether);
