@@ -14,6 +14,14 @@ namespace flowback::record {
 Status WritePreamble(const EventSet& events, const RecordOptions& options, pid_t command,
                      const kernel::SystemKernel& kernel, EventFile& file);
 
+// The same of a file that goes on where another ended: of the processes that `runs` names.
+Status WritePreambleOf(const EventSet& events, const RecordOptions& options,
+                       const std::vector<pid_t>& runs, const kernel::SystemKernel& kernel,
+                       EventFile& file);
+
+// The processes that are recorded from the start, but for a command; none where whatever runs is.
+std::vector<pid_t> ProcessesToRecord(const RecordOptions& options);
+
 // Who this machine is, for the file's header.
 EventFileFacts FactsForFile(const RecordOptions& options, const std::vector<kernel::Pmu>& pmus,
                             const kernel::SystemKernel& kernel);

@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
 #include <utility>
 
 #include "capture/record/event_errors.h"
+#include "capture/record/event_filters.h"
 
 namespace flowback::record {
 namespace {
@@ -50,6 +50,7 @@ Result<EventSet> EventSet::Open(kernel::SystemKernel& kernel, std::vector<Planne
 EventSet::~EventSet() {
   buffers_.clear();
   CloseAll();
+  for (const auto& [cgroup, folder] : folders_) kernel_->CloseFolder(folder);
 }
 
 bool EventSet::IsElsewhere(size_t event, int cpu) const {
@@ -63,14 +64,15 @@ Status EventSet::OpenAll(const EventTarget& target, std::vector<std::string>& no
   while (true) {
     const auto refused = TryOpen(target);
     if (!refused) break;
-    if (LeavesOut(refused->error, notes) || GoesWithoutKernel(refused->error, notes) ||
-        LowersPrecision(*refused)) {
+    if (BreaksWeakGroup(*refused) || LeavesOut(refused->error, notes) ||
+        GoesWithoutKernel(refused->error, notes) || LowersPrecision(*refused)) {
       CloseAll();
       continue;
     }
-    return Fail(CannotOpen(plan_[refused->event], refused->cpu, refused->error, *kernel_));
+    return Fail(CannotOpen(plan_[refused->event], {.cpu = refused->cpu, .of_cpus = of_cpus_},
+                           refused->error, *kernel_));
   }
-  if (!opened_.empty()) return {};
+  if (!opened_.empty()) return SetFilters();
   return Fail(Error(ErrorCode::kSystem, "all that was to be recorded has ended")
                   .Remedy("attach to what runs longer, or record a command: -- CMD"));
 }
@@ -80,12 +82,19 @@ std::optional<EventSet::Refused> EventSet::TryOpen(const EventTarget& target) {
     for (const pid_t thread : target.threads)
       for (size_t event = 0; event < plan_.size(); ++event) {
         if (IsElsewhere(event, cpu)) continue;
-        const kernel::Errno error = OpenOne(event, thread, cpu);
+        const bool of_whoever = OfWhoever(event);
+        if (of_whoever && thread != target.threads.front()) continue;
+        const kernel::Errno error = OpenOne(event, of_whoever ? -1 : thread, cpu);
         // A thread that ended since it was listed.
         if (error == ESRCH && thread > 0) break;
         if (error != 0) return Refused{.event = event, .cpu = cpu, .error = error};
       }
   return std::nullopt;
+}
+
+// Whatever else is recorded.
+bool EventSet::OfWhoever(size_t event) const {
+  return plan_[event].wanted.is_probe && !per_thread_;
 }
 
 void EventSet::CloseAll() {
@@ -145,9 +154,53 @@ bool EventSet::LowersPrecision(const Refused& refused) {
   return true;
 }
 
+// W: where the hardware can't count a group at once, its events are by themselves.
+bool EventSet::BreaksWeakGroup(const Refused& refused) {
+  const kernel::WantedEvent& wanted = plan_[refused.event].wanted;
+  if ((refused.error != EINVAL && refused.error != EBADF) || !wanted.weak || !wanted.leader ||
+      *wanted.leader == refused.event)
+    return false;
+  const size_t leader = *wanted.leader;
+  for (PlannedEvent& event : plan_) {
+    if (event.wanted.leader != leader) continue;
+    event.wanted.leader.reset();
+    event.attr.disabled = plan_[leader].attr.disabled;
+    event.attr.enable_on_exec = plan_[leader].attr.enable_on_exec;
+  }
+  return true;
+}
+
+Status EventSet::SetFilters() {
+  for (const Opened& event : opened_) {
+    const kernel::WantedEvent& wanted = plan_[event.event].wanted;
+    if (wanted.filter.empty()) continue;
+    const auto set = kernel_->Control(event.descriptor, PERF_EVENT_IOC_SET_FILTER,
+                                      reinterpret_cast<uint64_t>(wanted.filter.c_str()));
+    if (!set) return Fail(CannotFilter(wanted, set.error()));
+  }
+  return {};
+}
+
+kernel::Called<int> EventSet::FolderOf(const std::string& cgroup) {
+  const auto known = folders_.find(cgroup);
+  if (known != folders_.end()) return known->second;
+  const auto folder = kernel_->OpenFolder(cgroup);
+  if (folder) folders_.emplace(cgroup, *folder);
+  return folder;
+}
+
 kernel::Errno EventSet::OpenOne(size_t event, pid_t thread, int cpu) {
-  const auto opened = kernel_->OpenEvent(plan_[event].attr, thread, cpu,
-                                         LeaderOf(event, thread, cpu), PERF_FLAG_FD_CLOEXEC);
+  const std::string& cgroup = plan_[event].wanted.cgroup;
+  unsigned long flags = PERF_FLAG_FD_CLOEXEC;
+  pid_t task = thread;
+  if (!cgroup.empty()) {
+    const auto folder = FolderOf(cgroup);
+    if (!folder) return folder.error();
+    task = *folder;
+    flags |= PERF_FLAG_PID_CGROUP;
+  }
+  const auto opened =
+      kernel_->OpenEvent(plan_[event].attr, task, cpu, LeaderOf(event, thread, cpu), flags);
   if (!opened) return opened.error();
   opened_.push_back({.event = event, .cpu = cpu, .thread = thread, .descriptor = *opened});
   uint64_t id = 0;
@@ -246,13 +299,16 @@ kernel::Called<int> EventSet::TryMap(bool overwrite_trace) {
 
 // ---- what happens to them ----
 
-Status EventSet::Enable() {
+Status EventSet::Enable(bool delayed) {
   for (const Opened& event : opened_) {
     const perf_event_attr& attr = plan_[event.event].attr;
-    if (!attr.disabled || attr.enable_on_exec) continue;
+    const bool waits = delayed && !attr.mmap;
+    if (waits) off_.insert(event.event);
+    if (!attr.disabled || attr.enable_on_exec || waits) continue;
     const auto enabled = kernel_->Control(event.descriptor, PERF_EVENT_IOC_ENABLE, 0);
     if (!enabled)
-      return Fail(CannotOpen(plan_[event.event], event.cpu, enabled.error(), *kernel_)
+      return Fail(CannotOpen(plan_[event.event], {.cpu = event.cpu, .of_cpus = of_cpus_},
+                             enabled.error(), *kernel_)
                       .While("switching it on"));
   }
   return {};
@@ -263,19 +319,39 @@ void EventSet::Disable() {
     static_cast<void>(kernel_->Control(event.descriptor, PERF_EVENT_IOC_DISABLE, 0));
 }
 
+size_t EventSet::Switch(bool on, std::string_view name) {
+  std::set<size_t> switched;
+  for (const Opened& event : opened_) {
+    const PlannedEvent& planned = plan_[event.event];
+    if (planned.attr.mmap || (!name.empty() && planned.wanted.name != name)) continue;
+    switched.insert(event.event);
+    static_cast<void>(
+        kernel_->Control(event.descriptor, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0));
+  }
+  for (const size_t event : switched)
+    if (on)
+      off_.erase(event);
+    else
+      off_.insert(event);
+  return switched.size();
+}
+
 void EventSet::ControlTraces(unsigned long request) {
   for (const Opened& event : opened_)
-    if (plan_[event.event].has_aux)
+    if (plan_[event.event].has_aux && !off_.contains(event.event))
       static_cast<void>(kernel_->Control(event.descriptor, request, 0));
 }
 
-bool EventSet::Wait(int milliseconds) {
+bool EventSet::Wait(int milliseconds, int other) {
+  waiting_.push_back({other, POLLIN, 0});
   static_cast<void>(kernel_->Wait(waiting_, milliseconds));
+  waiting_.pop_back();
   bool any = false;
-  for (pollfd& one : waiting_) {
+  for (size_t i = 0; i < waiting_.size(); ++i) {
+    pollfd& one = waiting_[i];
     // It has ended: nothing more comes of it, and asking again would not wait.
     if ((one.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) one.fd = -1;
-    any |= one.fd >= 0;
+    any |= one.fd >= 0 && (of_cpus_ || !OfWhoever(opened_[i].event));
     one.revents = 0;
   }
   return any;
@@ -286,6 +362,8 @@ RecordedEvents EventSet::Recorded() const {
   for (size_t i = 0; i < plan_.size(); ++i) {
     RecordedEvent& event = events.emplace_back();
     event.attr = plan_[i].attr;
+    // An address of the recorder's is nobody's matter.
+    if (plan_[i].wanted.is_probe) event.attr.config1 = 0;
     event.name = plan_[i].wanted.name;
     for (const Opened& opened : opened_)
       if (opened.event == i) event.ids.push_back(opened.id);

@@ -4,8 +4,11 @@
 
 #include <poll.h>
 
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "capture/kernel/event_plan.h"
@@ -35,14 +38,18 @@ class EventSet {
   // One buffer for each CPU, or each thread. Where locked memory does not suffice, they are made
   // smaller. Errors: kPermission, kSystem.
   Status Map(BufferSizes sizes, bool overwrite_trace, std::vector<std::string>& notes);
-  Status Enable();
+  // Those that no exec enables; where they are `delayed`, only what tracks tasks and mappings.
+  Status Enable(bool delayed = false);
   void Disable();
-  // Of traces alone: until they are started again the kernel writes no AUX data.
+  // Switches the events of that name, or all, but for what tracks. Returns how many kinds they are.
+  size_t Switch(bool on, std::string_view name);
+  // Of traces alone: until they are started again the kernel writes no AUX data. Those that are
+  // switched off stay so.
   void StopTraces() { ControlTraces(PERF_EVENT_IOC_DISABLE); }
   void StartTraces() { ControlTraces(PERF_EVENT_IOC_ENABLE); }
-  // Waits until a buffer has something, or for so long. False: nothing more will come, for all that
-  // was recorded has ended.
-  bool Wait(int milliseconds);
+  // Waits until a buffer has something, or `other`, a descriptor, can be read, or for so long.
+  // False: nothing more will come, for all that was recorded has ended.
+  bool Wait(int milliseconds, int other = -1);
 
   struct Buffer {
     int cpu = -1;
@@ -77,12 +84,16 @@ class EventSet {
   std::optional<Refused> TryOpen(const EventTarget& target);
   kernel::Errno OpenOne(size_t event, pid_t thread, int cpu);
   void CloseAll();
+  bool OfWhoever(size_t event) const;
   void ControlTraces(unsigned long request);
   bool IsElsewhere(size_t event, int cpu) const;
   int LeaderOf(size_t event, pid_t thread, int cpu) const;
   bool LeavesOut(kernel::Errno error, std::vector<std::string>& notes);
   bool GoesWithoutKernel(kernel::Errno error, std::vector<std::string>& notes);
   bool LowersPrecision(const Refused& refused);
+  bool BreaksWeakGroup(const Refused& refused);
+  Status SetFilters();
+  kernel::Called<int> FolderOf(const std::string& cgroup);
   std::vector<const Opened*> OfBuffer(const Opened& first) const;
   const Opened& OwnerOf(const Opened& first) const;
   kernel::Called<int> TryMap(bool overwrite_trace);
@@ -94,7 +105,9 @@ class EventSet {
   std::vector<kernel::PlannedEvent> plan_;
   std::vector<Opened> opened_;
   std::vector<Buffer> buffers_;
-  std::vector<pollfd> waiting_;  // every event: each tells of the end of its own thread
+  std::vector<pollfd> waiting_;         // every event: each tells of the end of its own thread
+  std::set<size_t> off_;                // of the plan: events that are switched off
+  std::map<std::string, int> folders_;  // of control groups, open
   BufferSizes sizes_;
   bool per_thread_ = false;
   bool of_cpus_ = false;

@@ -19,6 +19,7 @@
 #include "cli/options/arguments.h"
 #include "cli/reading/cache_folder.h"
 #include "cli/record/engine_choice.h"
+#include "cli/record/event_options.h"
 #include "cli/record/hardware_options.h"
 #include "cli/record/native_run.h"
 #include "cli/record/program_words.h"
@@ -39,6 +40,7 @@ constexpr uint32_t kUsualBranchDepth = 32;  // that of most processors
 struct RecordWords {
   std::string engine = "auto", clock, snapshot, buffers, cyc_threshold, psb_period, mtc_period,
               duration, max_size, max_instructions;
+  EventWords events;
   const CLI::Option* cyc = nullptr;
   const CLI::Option* snapshots = nullptr;
   bool no_return_compression = false;
@@ -115,10 +117,12 @@ Status UnderstandBuffers(const RecordWords& words, RecordOptions& options) {
     if (!bytes) return Fail(bytes.error());
     buffer = *bytes;
   }
-  if (words.snapshots->count() == 0) return {};
+  if (words.snapshots->count() == 0 && !words.events.keeps_latest(options)) return {};
   options.streams.snapshot_bytes = buffer.value_or(kUsualSnapshot);
-  if (words.snapshot.empty()) return {};
-  const Result<uint64_t> size = ParseSize(words.snapshot, "-S");
+  // perf's e: one more when it ends, which is so here every time.
+  const std::string text = words.snapshot.substr(words.snapshot.starts_with('e') ? 1 : 0);
+  if (text.empty()) return {};
+  const Result<uint64_t> size = ParseSize(text, "-S");
   if (!size) return Fail(size.error());
   if (buffer && *size > *buffer)
     return Fail(Error(ErrorCode::kUsage, fmt::format("-S {}: more than the buffer of -m {} holds",
@@ -201,11 +205,11 @@ Status UnderstandEventBuffers(const RecordWords& words, RecordOptions& options) 
   return {};
 }
 
-Status UnderstandEvents(const RecordWords& words, RecordOptions& options) {
+Status UnderstandEvents(const RecordWords& words, RecordOptions& options, const CLI::App& app) {
   options.events.per_thread = words.per_thread;
   for (const Status& status :
-       {RefuseSoftwareOptions(words, options), UnderstandBuffers(words, options),
-        UnderstandEventBuffers(words, options)})
+       {RefuseSoftwareOptions(words, options), UnderstandEventOptions(words.events, app, options),
+        UnderstandBuffers(words, options), UnderstandEventBuffers(words, options)})
     if (!status) return Fail(status.error());
   return {};
 }
@@ -241,7 +245,7 @@ Status Understand(const RecordWords& words, RecordOptions& options, const CLI::A
       ChooseEngine(words.engine, options, FirstOfSoftware(words, options).empty());
   if (!engine) return Fail(engine.error());
   options.engine = *engine;
-  return FindRecorder(*engine)->hardware ? UnderstandEvents(words, options)
+  return FindRecorder(*engine)->hardware ? UnderstandEvents(words, options, app)
                                          : UnderstandSoftware(words, options, app);
 }
 
@@ -367,6 +371,7 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
   app.add_option("--max-instructions", words.max_instructions, "stop recording after so many");
   app.add_flag("--compare", words.compare,
                "run CMD once more by itself, its output thrown away, and tell what recording cost");
+  AddEventOptions(app, words.events, options);
   AddHardwareOptions(app);
   app.add_flag("--json", words.json, "the result as JSON lines on stdout, after CMD's own output");
 }

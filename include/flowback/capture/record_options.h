@@ -112,6 +112,15 @@ struct RecordProcesses {
   std::function<Status(const std::string& recording)> on_end;
 };
 
+// What an event shall not record: of a tracepoint an expression, of a hardware trace perf's words
+// for addresses. It is of the last event that `words` of RecordEvents::words name, 0: of the last
+// of all.
+struct EventFilter {
+  std::string text;
+  size_t words = 0;
+  bool excludes_recorder = false;  // instead of a text: what the recorder itself does
+};
+
 // What the kernel's events record; of recorders with RecorderInfo::hardware.
 struct RecordEvents {
   std::vector<std::string> words;  // as perf's -e takes them; none: what the engine's name says
@@ -119,6 +128,13 @@ struct RecordEvents {
   bool all_cpus = false;           // whatever runs, until the command ends or it is stopped
   std::string cpus;                // "0-3,8": on those only; empty: on all
   bool per_thread = false;         // a buffer for each thread that is there now, none for each CPU
+  std::vector<EventFilter> filters;
+  // Control groups, with commas between them: the first is the first event word's and so on, one
+  // alone is of all. Wants all_cpus.
+  std::string cgroups;
+  std::string call_graph;  // perf's "fp", "dwarf[,BYTES]" or "lbr"; empty: no stacks
+  // Each sample has so many of the latest bytes of the trace that leads its group; empty: none.
+  std::optional<uint64_t> aux_sample_bytes;
   // Samples a second, of events that name no period; empty: 4000, or as many as the kernel allows.
   std::optional<uint64_t> frequency;
   bool build_ids = true;  // in the records of mappings
@@ -126,6 +142,33 @@ struct RecordEvents {
   // Of each buffer; empty: as much as is usual, or as locked memory allows.
   std::optional<uint64_t> record_buffer_bytes;
   std::optional<uint64_t> trace_buffer_bytes;
+};
+
+// How a recording by the kernel's events is directed while it runs.
+struct RecordDirection {
+  // perf's "fifo:CTL[,ACK]" or "fd:CTL[,ACK]": where lines with commands come from (enable,
+  // disable, snapshot, evlist, ping, stop), and where each is answered; empty: nowhere.
+  std::string control;
+  // The events begin so long after the program; negative: once `control` says so.
+  std::optional<std::chrono::milliseconds> delay;
+  // Of the latest trace (`RecordStreams::snapshot_bytes`), keep the end only where the command dies
+  // of a signal.
+  bool on_crash = false;
+  // Of the latest trace, keep that of each call of this function (as in WatchedNames) that takes
+  // longer than `slow`, from the sync point before it to the one behind it. Empty: none.
+  std::string slow_function;
+  std::chrono::nanoseconds slow{0};
+};
+
+// Several files one after the other, instead of one that grows: by events of the kernel. Full ones
+// are `output` with the local time behind it, the last is `output`.
+struct RecordRotation {
+  std::optional<uint64_t> bytes;                 // of each
+  std::optional<std::chrono::nanoseconds> time;  // of each
+  bool on_signal = false;                        // at each SIGUSR2, which is to be blocked
+  uint64_t most_files = 0;                       // older ones are removed; 0: none
+
+  bool wanted() const { return bytes || time || on_signal; }
 };
 
 struct EmulateOptions {
@@ -153,6 +196,8 @@ struct RecordOptions {
   WatchedNames watched;
   RecordProcesses processes;  // engine "emulate"
   RecordEvents events;
+  RecordDirection direction;
+  RecordRotation rotation;
   EmulateOptions emulate;
   StepOptions step;
   // Called a few times a second, by the thread that called Record. Empty: nobody wants to know.

@@ -10,6 +10,8 @@
 #include <bit>
 #include <cstdlib>
 
+#include "capture/kernel/wanted_event.h"
+
 namespace flowback::test {
 namespace {
 
@@ -24,6 +26,18 @@ constexpr unsigned kPerfmon = 38;
 void AppendWord(std::vector<uint8_t>& out, uint64_t value) {
   const auto* bytes = reinterpret_cast<const uint8_t*>(&value);
   out.insert(out.end(), bytes, bytes + sizeof value);
+}
+
+// AMD's first branch sampling has one event, with a fixed period, and no filter but levels.
+Errno RefusesBranches(const perf_event_attr& attr, const kernel::Pmu& unit) {
+  constexpr uint64_t kTakenBranches = 0xc4;
+  constexpr uint64_t kLevels =
+      PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_KERNEL | PERF_SAMPLE_BRANCH_HV;
+  if ((attr.sample_type & PERF_SAMPLE_BRANCH_STACK) == 0 || !unit.events.contains("branch-brs"))
+    return 0;
+  const bool its_own =
+      attr.config == kTakenBranches && !attr.freq && attr.sample_period > unit.Cap("branches");
+  return its_own && (attr.branch_sample_type & ~kLevels) == PERF_SAMPLE_BRANCH_ANY ? 0 : EINVAL;
 }
 
 template <class T>
@@ -47,6 +61,24 @@ SimulatedKernel::Event* SimulatedKernel::FindEvent(uint32_t type) {
   for (auto& [descriptor, event] : events_)
     if (event.attr.type == type) return &event;
   return nullptr;
+}
+
+std::vector<SimulatedKernel::Event*> SimulatedKernel::EventsOf(uint32_t type) {
+  std::vector<Event*> events;
+  for (auto& [descriptor, event] : events_)
+    if (event.attr.type == type) events.push_back(&event);
+  return events;
+}
+
+SimulatedKernel::Event* SimulatedKernel::FindEvent(uint32_t type, uint64_t config, int cpu) {
+  for (auto& [descriptor, event] : events_)
+    if (event.attr.type == type && event.attr.config == config && event.cpu == cpu) return &event;
+  return nullptr;
+}
+
+void SimulatedKernel::GiveAllRights() {
+  tree_.Remove("/proc/self/status");
+  tree_.Add("/proc/self/status", "CapEff:\t000001ffffffffff");
 }
 
 // ---- opening ----
@@ -83,6 +115,7 @@ Errno SimulatedKernel::CannotCount(const perf_event_attr& attr) const {
   const kernel::Pmu& unit = hardware ? *core : *pmu;
   if ((attr.sample_type & PERF_SAMPLE_BRANCH_STACK) != 0 && (!of_core || unit.Cap("branches") == 0))
     return EOPNOTSUPP;
+  if (const Errno error = of_core ? RefusesBranches(attr, unit) : 0) return error;
   if (of_core && attr.precise_ip > unit.Cap("max_precise")) return EOPNOTSUPP;
   if (!hardware && pmu->name == "intel_pt" && trace_is_taken) return EBUSY;
   const auto breakpoints = std::ranges::count_if(
@@ -93,6 +126,11 @@ Errno SimulatedKernel::CannotCount(const perf_event_attr& attr) const {
 
 Errno SimulatedKernel::Refuses(const perf_event_attr& attr, pid_t pid, int cpu, int group) {
   if (pid < 0 && cpu < 0) return EINVAL;
+  const auto members = std::ranges::count_if(events_, [group](const auto& one) {
+    return one.first == group || one.second.group == group;
+  });
+  if (group >= 0 && static_cast<size_t>(members) >= most_in_group) return EINVAL;
+  if (kernel::AuxActionOf(attr) != 0 && !knows_aux_actions) return EINVAL;
   if ((attr.sample_type & ~kKnownSampleTypes) != 0 || (attr.read_format & ~kKnownFormats) != 0)
     return EINVAL;
   const auto rate = ReadNumber(*this, "/proc/sys/kernel/perf_event_max_sample_rate");
@@ -100,7 +138,7 @@ Errno SimulatedKernel::Refuses(const perf_event_attr& attr, pid_t pid, int cpu, 
   if (const Errno forbids = ForbidsTo(attr, pid)) return forbids;
   if (events_.size() >= most_descriptors) return EMFILE;
   if (group >= 0 && !events_.contains(group)) return EBADF;
-  if (pid > 0 && !processes_.contains(pid)) return ESRCH;
+  if (pid > 0 && !any_process_ && !processes_.contains(pid)) return ESRCH;
   const auto online =
       kernel::ParseCpuList(ReadLine(*this, "/sys/devices/system/cpu/online").value_or("0"));
   if (cpu >= 0 && std::ranges::find(*online, cpu) == online->end()) return ENODEV;
@@ -108,7 +146,10 @@ Errno SimulatedKernel::Refuses(const perf_event_attr& attr, pid_t pid, int cpu, 
 }
 
 Called<int> SimulatedKernel::OpenEvent(perf_event_attr& attr, pid_t pid, int cpu, int group,
-                                       unsigned long) {
+                                       unsigned long flags) {
+  const bool of_cgroup = (flags & PERF_FLAG_PID_CGROUP) != 0;
+  if (of_cgroup && cpu < 0) return std::unexpected(EINVAL);
+  if (of_cgroup) pid = -1;
   if (!open_errors_.empty()) return Taken<int>(open_errors_);
   if (attr.size > known_attr_size) {
     const auto* bytes = reinterpret_cast<const uint8_t*>(&attr);
@@ -121,6 +162,7 @@ Called<int> SimulatedKernel::OpenEvent(perf_event_attr& attr, pid_t pid, int cpu
   events_[next_descriptor_] = {
       .attr = attr, .pid = pid, .cpu = cpu, .group = group, .id = next_id_++, .ring = nullptr};
   events_[next_descriptor_].enabled = !attr.disabled;
+  events_[next_descriptor_].of_cgroup = of_cgroup;
   return next_descriptor_++;
 }
 
@@ -138,6 +180,8 @@ Called<std::span<uint8_t>> SimulatedKernel::Map(int event, size_t size, uint64_t
   locked_ += size;
   if (offset == 0) {
     owner.ring = std::make_shared<SimulatedRing>(size);
+    if (owner.attr.watermark && owner.attr.wakeup_watermark != 0)
+      owner.ring->SetWatermark(owner.attr.wakeup_watermark);
     return owner.ring->pages();
   }
   if (!owner.ring || owner.ring->page().aux_offset != offset || owner.ring->page().aux_size != size)
@@ -168,18 +212,42 @@ Called<int> SimulatedKernel::Control(int event, unsigned long request, uint64_t 
       if (own.enabled && own.overwrites) own.ring->EndOverwriting(EndOf(own));
       own.enabled = false;
       return 0;
+    case PERF_EVENT_IOC_SET_FILTER:
+      if (filter_error != 0) return std::unexpected(filter_error);
+      own.filter = reinterpret_cast<const char*>(argument);
+      return 0;
     default:
       return std::unexpected(ENOTTY);
   }
 }
 
+// A reader sleeps until a buffer has passed its watermark, or its time is over.
 Called<int> SimulatedKernel::Wait(std::span<pollfd> events, int) {
-  const bool more = meanwhile && meanwhile();
+  bool more = true;
+  bool woken = false;
+  for (size_t turn = 0; more && !woken && turn < turns_of_wait; ++turn) {
+    more = meanwhile && meanwhile();
+    woken = WakesAny(events);
+  }
+  wake_ups_ += woken;
+  for (size_t turn = 0; more && turn < turns_too_late; ++turn) more = meanwhile();
+  int with_news = 0;
+  for (pollfd& one : events) {
+    if (events_.contains(one.fd) && (!more || ended_.contains(events_[one.fd].pid)))
+      one.revents = static_cast<short>(one.revents | POLLHUP);
+    with_news += one.revents != 0;
+  }
+  return with_news;
+}
+
+bool SimulatedKernel::WakesAny(std::span<pollfd> events) {
+  std::set<const SimulatedRing*> woken;
+  for (const auto& [descriptor, event] : events_)
+    if (event.ring && event.ring->TakeWakeUp()) woken.insert(event.ring.get());
   for (pollfd& one : events)
-    if (one.fd >= 0)
-      one.revents =
-          static_cast<short>(more && !ended_.contains(events_[one.fd].pid) ? POLLIN : POLLHUP);
-  return static_cast<int>(events.size());
+    if (events_.contains(one.fd) && woken.contains(events_[one.fd].ring.get()))
+      one.revents = POLLIN;
+  return !woken.empty();
 }
 
 // ---- records ----
@@ -202,11 +270,25 @@ void SimulatedKernel::Write(Event& event, uint32_t type, uint16_t misc, Bytes bo
   event.ring->Write(type, misc, body, EndOf(event));
 }
 
+void SimulatedKernel::WriteSample(Event& event, const SampleContent& content) {
+  const SampleOrigin origin{.id = event.id,
+                            .time = time_,
+                            .thread = static_cast<uint32_t>(event.pid),
+                            .cpu = static_cast<uint32_t>(std::max(event.cpu, 0))};
+  event.ring->Write(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER,
+                    EncodeSample(event.attr, origin, content), {});
+}
+
 size_t SimulatedKernel::WriteAux(Event& event, Bytes data) {
   ++time_;
   if (!event.overwrites) return event.ring->WriteAux(data, EndOf(event));
   event.ring->OverwriteAux(data);
   return data.size();
+}
+
+size_t SimulatedKernel::RepeatAux(Event& event, size_t size) {
+  ++time_;
+  return event.ring->RepeatAux(size, EndOf(event));
 }
 
 void SimulatedKernel::NoteAux(Event& event, uint64_t flags) {

@@ -13,6 +13,7 @@
 #include "capture/kernel/machine_tree.h"
 #include "capture/kernel/pmu.h"
 #include "tests/support/kernel/simulated_ring.h"
+#include "tests/support/kernel/simulated_sample.h"
 
 namespace flowback::test {
 
@@ -24,6 +25,10 @@ class SimulatedKernel : public kernel::TreeKernel {
   kernel::MachineTree& tree() { return tree_; }
   // A process with one thread; else there is none.
   void AddProcess(pid_t pid);
+  // All there are: a command's number is not known before.
+  void HasAnyProcess() { any_process_ = true; }
+  // Whoever records may do anything.
+  void GiveAllRights();
   // It is another user's.
   void TakeAway(pid_t pid) { foreign_.insert(pid); }
   // It ends: its events hang up.
@@ -36,10 +41,22 @@ class SimulatedKernel : public kernel::TreeKernel {
   uint64_t lockable_bytes = uint64_t{1} << 40;
   size_t most_descriptors = 1024;
   uint32_t known_attr_size = PERF_ATTR_SIZE_VER7;
+  // How many events a group may have.
+  size_t most_in_group = 8;
+  // Linux 6.13 does.
+  bool knows_aux_actions = true;
+  // What SET_FILTER says; 0: it takes it.
+  kernel::Errno filter_error = 0;
   // Whether anybody else has the tracing hardware.
   bool trace_is_taken = false;
-  // Called by each Wait: what the hardware does meanwhile. False: all that was recorded has ended.
+  // What the hardware does meanwhile. False: all that was recorded has ended. Called by each Wait,
+  // until a buffer wakes the reader or so many times; and after that as often as the reader is
+  // late.
   std::function<bool()> meanwhile;
+  size_t turns_of_wait = 1;
+  size_t turns_too_late = 0;
+  // Time goes on.
+  void Elapse(uint64_t nanoseconds) { time_ += nanoseconds; }
 
   // ---- what it did ----
   struct Event {
@@ -50,14 +67,23 @@ class SimulatedKernel : public kernel::TreeKernel {
     uint64_t id = 0;
     bool enabled = false;
     bool overwrites = false;  // its AUX data
+    bool of_cgroup = false;
     std::shared_ptr<SimulatedRing> ring;
+    std::string filter = {};
   };
   const std::map<int, Event>& events() const { return events_; }
   // The first event of that type; null: none is open.
   Event* FindEvent(uint32_t type);
+  // Of that configuration, on that CPU (-1: on none).
+  Event* FindEvent(uint32_t type, uint64_t config, int cpu);
   // Into the event's ring, as its attributes say.
   void Write(Event& event, uint32_t type, uint16_t misc, Bytes body);
+  void WriteSample(Event& event, const SampleContent& content);
+  std::vector<Event*> EventsOf(uint32_t type);
+  size_t wake_ups() const { return wake_ups_; }
   size_t WriteAux(Event& event, Bytes data);
+  // As if what the area holds was written again, so many bytes: the fastest hardware.
+  size_t RepeatAux(Event& event, size_t size);
   void NoteAux(Event& event, uint64_t flags);
 
   kernel::Called<int> OpenEvent(perf_event_attr& attr, pid_t pid, int cpu, int group,
@@ -74,11 +100,14 @@ class SimulatedKernel : public kernel::TreeKernel {
   kernel::Errno ForbidsTo(const perf_event_attr& attr, pid_t pid) const;
   kernel::Errno CannotCount(const perf_event_attr& attr) const;
   std::vector<uint8_t> EndOf(const Event& event) const;
+  bool WakesAny(std::span<pollfd> events);
 
   std::map<int, Event> events_;
   std::set<pid_t> processes_, foreign_, ended_;
   std::deque<kernel::Errno> open_errors_, map_errors_;
+  bool any_process_ = false;
   uint64_t locked_ = 0;
+  size_t wake_ups_ = 0;
   int next_descriptor_ = 1000;
   uint64_t next_id_ = 1;
   uint64_t time_ = 1'000'000'000;
