@@ -25,8 +25,7 @@ std::string WithoutComment(const std::string& text) {
 
 std::string Disassembler::Text(Bytes code, uint64_t address, CodeMode mode) {
   Instruction instruction;
-  if (!ClassifyCommonForm(code, mode, instruction) && !ClassifyAnyForm(code, mode, instruction))
-    return "(bad)";
+  if (!aarch64::ClassifyAnyForm(code, mode, instruction)) return "(bad)";
   if (llvm_ == nullptr) llvm_ = std::make_unique<LlvmDisassembler>(kLlvmTarget);
   std::string text;
   if (llvm_->Run(code.first(kLength), address, &text) == kLength) return WithoutComment(text);
