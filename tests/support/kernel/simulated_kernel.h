@@ -48,6 +48,10 @@ class SimulatedKernel : public kernel::TreeKernel {
   kernel::Errno filter_error = 0;
   // Whether anybody else has the tracing hardware.
   bool trace_is_taken = false;
+  // Called by each OpenEvent first, with how many were called before.
+  std::function<void(size_t)> before_open;
+  // It is not there any more.
+  void RemoveProcess(pid_t pid) { processes_.erase(pid); }
   // Called by each Wait: what the hardware does meanwhile. False: all that was recorded has ended.
   std::function<bool()> meanwhile;
 
@@ -92,6 +96,7 @@ class SimulatedKernel : public kernel::TreeKernel {
   std::map<int, Event> events_;
   std::set<pid_t> processes_, foreign_, ended_;
   std::deque<kernel::Errno> open_errors_, map_errors_;
+  size_t opens_ = 0;
   bool any_process_ = false;
   uint64_t locked_ = 0;
   int next_descriptor_ = 1000;
