@@ -60,12 +60,14 @@ bool EventSet::IsElsewhere(size_t event, int cpu) const {
 }
 
 // What one event must do without, all do: the others are opened again.
-Status EventSet::OpenAll(const EventTarget& target, std::vector<std::string>& notes) {
+Status EventSet::OpenAll(const EventTarget& wanted, std::vector<std::string>& notes) {
+  EventTarget target = wanted;
   while (true) {
     const auto refused = TryOpen(target);
     if (!refused) break;
-    if (BreaksWeakGroup(*refused) || LeavesOut(refused->error, notes) ||
-        GoesWithoutKernel(refused->error, notes) || LowersPrecision(*refused)) {
+    if (LeavesCpuOut(*refused, target, notes) || BreaksWeakGroup(*refused) ||
+        LeavesOut(refused->error, notes) || GoesWithoutKernel(refused->error, notes) ||
+        LowersPrecision(*refused)) {
       CloseAll();
       continue;
     }
@@ -128,6 +130,17 @@ bool EventSet::LeavesOut(kernel::Errno error, std::vector<std::string>& notes) {
     return true;
   }
   return false;
+}
+
+// It was switched off since the CPUs were listed.
+bool EventSet::LeavesCpuOut(const Refused& refused, EventTarget& target,
+                            std::vector<std::string>& notes) {
+  if (refused.error != ENODEV || refused.cpu < 0 || target.cpus.size() < 2) return false;
+  if (IsOnline(*kernel_, refused.cpu)) return false;
+  std::erase(target.cpus, refused.cpu);
+  NoteOnce(notes, "CPU " + std::to_string(refused.cpu) +
+                      " was switched off meanwhile: what runs there later is not recorded");
+  return true;
 }
 
 bool EventSet::GoesWithoutKernel(kernel::Errno error, std::vector<std::string>& notes) {

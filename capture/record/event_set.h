@@ -90,6 +90,7 @@ class EventSet {
   int LeaderOf(size_t event, pid_t thread, int cpu) const;
   bool LeavesOut(kernel::Errno error, std::vector<std::string>& notes);
   bool GoesWithoutKernel(kernel::Errno error, std::vector<std::string>& notes);
+  bool LeavesCpuOut(const Refused& refused, EventTarget& target, std::vector<std::string>& notes);
   bool LowersPrecision(const Refused& refused);
   bool BreaksWeakGroup(const Refused& refused);
   Status SetFilters();

@@ -85,4 +85,9 @@ Result<EventTarget> FindTarget(const RecordOptions& options, pid_t command,
   return target;
 }
 
+bool IsOnline(const kernel::SystemKernel& kernel, int cpu) {
+  const std::vector<int> online = OnlineCpus(kernel);
+  return std::ranges::find(online, cpu) != online.end();
+}
+
 }  // namespace flowback::record

@@ -25,4 +25,7 @@ struct EventTarget {
 Result<EventTarget> FindTarget(const RecordOptions& options, pid_t command,
                                const kernel::SystemKernel& kernel);
 
+// Whether the kernel runs anything there.
+bool IsOnline(const kernel::SystemKernel& kernel, int cpu);
+
 }  // namespace flowback::record

@@ -265,6 +265,61 @@ TEST_F(EventDirection, TheEndIsKeptWhereTheCommandDies) {
   }
 }
 
+// ---- what changes while it is set up ----
+
+TEST_F(EventDirection, ACpuThatIsSwitchedOffIsLeftOut) {
+  options_.events.per_thread = false;
+  kernel_.before_open = [&](size_t times) {
+    if (times != 3) return;
+    kernel_.tree().Remove("/sys/devices/system/cpu/online");
+    kernel_.tree().Add("/sys/devices/system/cpu/online", "0-2");
+  };
+  size_t events = 0;
+  kernel_.meanwhile = [&] {
+    events = kernel_.events().size();
+    return false;
+  };
+  const RecordSummary summary = Recorded();
+  EXPECT_EQ(events, 6u) << "trace and dummy on each of three CPUs";
+  ASSERT_EQ(summary.notes.size(), 1u);
+  EXPECT_TRUE(summary.notes[0].contains("CPU 3 was switched off")) << summary.notes[0];
+}
+
+TEST_F(EventDirection, AProcessThatEndsMeanwhileIsSaid) {
+  options_.events.per_thread = false;
+  kernel_.before_open = [&](size_t times) {
+    if (times == 0) kernel_.RemoveProcess(kProgram);
+  };
+  const auto summary = Run();
+  ASSERT_FALSE(summary);
+  EXPECT_TRUE(summary.error().message().contains("has ended")) << summary.error().message();
+  EXPECT_TRUE(kernel_.events().empty());
+}
+
+// A buffer that holds no sync point whole: what found no room is said, and nothing else is lost.
+TEST_F(EventDirection, ABufferSmallerThanAPsbPeriod) {
+  auto stream = flowback::testing::GenerateStream({.seed = 11,
+                                                   .instructions = 400'000,
+                                                   .shape = flowback::testing::CodeShape::kTipDense,
+                                                   .return_compression = false,
+                                                   .psb_period = 32768});
+  options_.events.trace_buffer_bytes = 4096;
+  size_t at = 0, kept = 0;
+  kernel_.meanwhile = [&] {
+    const Bytes rest = Bytes(stream.bytes).subspan(at);
+    const Bytes next = rest.first(std::min<size_t>(6000, rest.size()));
+    kept += kernel_.WriteAux(*kernel_.FindEvent(kPtType), next);
+    at += next.size();
+    return at < stream.bytes.size();
+  };
+  const RecordSummary summary = Recorded();
+  EXPECT_EQ(summary.bytes, kept);
+  EXPECT_GT(summary.events->trace_gaps, 5u);
+  uint64_t bytes = 0;
+  for (const Stream& one : Open().streams) bytes += one.bytes.size();
+  EXPECT_EQ(bytes, kept);
+}
+
 // ---- several files ----
 
 std::vector<std::string> FilesBeside(const std::string& output) {

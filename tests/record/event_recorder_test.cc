@@ -2,6 +2,7 @@
 // Recording with the kernel that runs here: its software events, judged by perf.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -305,6 +306,53 @@ TEST_F(EventRecorded, TimesCallsOnAllThreads) {
     EXPECT_LE(summary.slow_calls->slow, 20u) << "on a busy machine some are slow that do not sleep";
     EXPECT_EQ(summary.slow_calls->halves, 0u);
   }
+  Open(options_.files.output);
+}
+
+// The limit is this process's: the program's own files have it, too, and it makes none.
+TEST_F(EventRecorded, AFullOutputIsSaidAndTheProgramRunsOn) {
+  FLOWBACK_NEEDS_PERF_EVENTS();
+  options_.target.command = {"sh", "-c",
+                             "i=0; while [ $i -lt 60 ]; do /bin/true; i=$((i+1)); done; exit 9"};
+  options_.events.words = {"page-faults/period=1/u"};
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  rlimit small = before;
+  small.rlim_cur = 64 << 10;
+  setrlimit(RLIMIT_FSIZE, &small);
+  const auto summary = Record(options_);
+  setrlimit(RLIMIT_FSIZE, &before);
+  ASSERT_TRUE(summary) << summary.error().message();
+  ASSERT_TRUE(summary->failure);
+  EXPECT_TRUE(summary->failure->message().contains("can't write to"))
+      << summary->failure->message();
+  EXPECT_TRUE(summary->failure->remedy().contains("ulimit -f")) << summary->failure->remedy();
+  EXPECT_EQ(summary->stop_reason, StopReason::kOutputFailed);
+  EXPECT_EQ(WEXITSTATUS(summary->command_status), 9);
+  const Recording recording = Open(options_.files.output);
+  EXPECT_GT(recording.sideband.size(), 20u) << "what was written before";
+}
+
+// Processes begin and end while their events are opened.
+TEST_F(EventRecorded, AttachesInAStormOfForks) {
+  FLOWBACK_NEEDS_PERF_EVENTS();
+  const pid_t pid = fork();
+  if (pid == 0) {
+    execlp("sh", "sh", "-c", "i=0; while [ $i -lt 600 ]; do /bin/true; i=$((i+1)); done", nullptr);
+    _exit(127);
+  }
+  usleep(100'000);
+  options_.target.pids = {pid};
+  options_.events.words = {"dummy:u"};
+  for (int i = 0; i < 5; ++i) {
+    options_.limits.duration = std::chrono::milliseconds(50);
+    const auto summary = Record(options_);
+    ASSERT_TRUE(summary) << summary.error().message();
+    EXPECT_FALSE(summary->failure);
+  }
+  options_.limits.duration.reset();
+  Run();
+  waitpid(pid, nullptr, 0);
   Open(options_.files.output);
 }
 

@@ -9,7 +9,8 @@ Each time what was written must be readable by `flowback info`, `flowback decode
 When the recorder dies, a program in the emulator goes on by itself, as under perf; a stepped one
 dies with it. When a process dies, the recording is complete, and its digests are those that the
 recorder had; but the recorder may have seen some more of the killed one than its trace tells, and
-then that is a loss in the recording.
+then that is a loss in the recording. With the engine "events" there is no trace: what
+was written is read by `flowback info` and, once the recording has begun, by `perf script`.
 """
 
 import json
@@ -25,7 +26,11 @@ import time
 MARK = "FLOWBACK_KILL_MOMENTS"
 # Processes and pipes: for a second or so in the emulator, some more single-stepped.
 SCRIPT = "for i in 1 2 3 4; do echo $i | cat | /bin/true; done"
-LONGEST = {"emulate": 0.8, "step": 1.5}  # seconds until the kill
+LONGEST = {"emulate": 0.8, "step": 1.5, "events": 0.5}  # seconds until the kill
+EVENTS = ["-e", "cpu-clock:u,page-faults/period=1/u", "--switch-events"]
+# Longer than the recorder takes to begin.
+EVENTS_SCRIPT = "for i in 1 2 3 4 5 6 7 8; do echo $i | cat | /bin/true; sleep 0.03; done"
+DATA_SIZE_AT = 48  # in the file's header
 SKIPPED = 77
 TRACE_CUT = b"trace cut"
 NOTHING_YET = b"no branch trace in this recording"
@@ -86,6 +91,20 @@ def check_readable(flowback, path):
     return decoded.stdout
 
 
+def check_events_readable(flowback, path):
+    """perf refuses a file whose header says that nothing is in it yet."""
+    info = run(flowback, "info", path)
+    if info.returncode != 0:
+        raise Failure(f"info: {info.returncode}: {info.stderr.decode()}")
+    with open(path, "rb") as file:
+        header = file.read(DATA_SIZE_AT + 8)
+    begun = int.from_bytes(header[DATA_SIZE_AT:], "little") != 0
+    if begun and shutil.which("perf"):
+        script = run("perf", "script", "-i", path, "-F", "tid,event")
+        if script.returncode != 0:
+            raise Failure(f"perf script: {script.returncode}: {script.stderr.decode()}")
+
+
 def check_gone(mark):
     end = time.monotonic() + PATIENCE
     while left := processes(mark):
@@ -98,8 +117,9 @@ def check_gone(mark):
 
 def begin(flowback, engine, folder, mark):
     path = os.path.join(folder, "perf.data")
-    command = [flowback, "record", "--engine", engine, "-o", path, "--json", "--", "/bin/sh", "-c",
-               SCRIPT]
+    events = engine == "events"
+    command = [flowback, "record", "--engine", engine, *(EVENTS if events else []), "-o", path,
+               "--json", "--", "/bin/sh", "-c", EVENTS_SCRIPT if events else SCRIPT]
     with open(os.path.join(folder, "out"), "wb") as out:
         recorder = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out,
                                     stderr=subprocess.DEVNULL, env={**os.environ, MARK: mark})
@@ -114,7 +134,8 @@ def kill_recorder(flowback, engine, folder, mark, moment):
     check_gone(mark)
     if not os.path.exists(path) or os.path.getsize(path) == 0:
         return "before anything was written"
-    check_readable(flowback, path)
+    check = check_events_readable if engine == "events" else check_readable
+    check(flowback, path)
     return f"{os.path.getsize(path)} bytes readable"
 
 
@@ -174,7 +195,7 @@ def works_here(flowback, engine):
 
 def main():
     flowback, count = os.path.abspath(sys.argv[1]), int(sys.argv[2])
-    engines = [engine for engine in sys.argv[3:] or ["emulate", "step"]
+    engines = [engine for engine in sys.argv[3:] or ["emulate", "step", "events"]
                if works_here(flowback, engine)]
     if not engines:
         return SKIPPED
@@ -184,7 +205,8 @@ def main():
     failures = 0
     for round_number in range(count):
         for engine in engines:
-            for kill in (kill_recorder, kill_program):
+            # What processes executed is nothing that events tell.
+            for kill in (kill_recorder,) if engine == "events" else (kill_recorder, kill_program):
                 moment = random.uniform(0, LONGEST.get(engine, 1))
                 if kill is kill_program and round_number == 0:
                     moment = 0  # one kill hits, however slow the machine is

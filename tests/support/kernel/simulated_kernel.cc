@@ -147,6 +147,7 @@ Errno SimulatedKernel::Refuses(const perf_event_attr& attr, pid_t pid, int cpu, 
 
 Called<int> SimulatedKernel::OpenEvent(perf_event_attr& attr, pid_t pid, int cpu, int group,
                                        unsigned long flags) {
+  if (before_open) before_open(opens_++);
   const bool of_cgroup = (flags & PERF_FLAG_PID_CGROUP) != 0;
   if (of_cgroup && cpu < 0) return std::unexpected(EINVAL);
   if (of_cgroup) pid = -1;

@@ -49,6 +49,10 @@ class SimulatedKernel : public kernel::TreeKernel {
   kernel::Errno filter_error = 0;
   // Whether anybody else has the tracing hardware.
   bool trace_is_taken = false;
+  // Called by each OpenEvent first, with how many were called before.
+  std::function<void(size_t)> before_open;
+  // It is not there any more.
+  void RemoveProcess(pid_t pid) { processes_.erase(pid); }
   // What the hardware does meanwhile. False: all that was recorded has ended. Called by each Wait,
   // until a buffer wakes the reader or so many times; and after that as often as the reader is
   // late.
@@ -105,6 +109,7 @@ class SimulatedKernel : public kernel::TreeKernel {
   std::map<int, Event> events_;
   std::set<pid_t> processes_, foreign_, ended_;
   std::deque<kernel::Errno> open_errors_, map_errors_;
+  size_t opens_ = 0;
   bool any_process_ = false;
   uint64_t locked_ = 0;
   size_t wake_ups_ = 0;
