@@ -7,12 +7,17 @@
 
 #include "capture/record/event_file.h"
 #include "capture/record/event_set.h"
+#include "capture/record/perf_record_buffer.h"
 
 namespace flowback::record {
 
 // Names, threads and mappings of those that ran already; of `command`, its name before its exec.
 Status WritePreamble(const EventSet& events, const RecordOptions& options, pid_t command,
                      const kernel::SystemKernel& kernel, EventFile& file);
+
+// What sample_id_all adds to a record of our own, in the kernel's order; the time is 0.
+void AddSampleId(const SidebandBase& who, const perf_event_attr& attr, uint64_t id,
+                 RecordBuffer& record);
 
 // Who this machine is, for the file's header.
 EventFileFacts FactsForFile(const RecordOptions& options, const std::vector<kernel::Pmu>& pmus,

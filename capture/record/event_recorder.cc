@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "capture/kernel/branch_filter.h"
+#include "capture/kernel/counter_plan.h"
 #include "capture/kernel/event_default.h"
 #include "capture/kernel/event_words.h"
 #include "capture/kernel/linux_kernel.h"
@@ -146,8 +147,10 @@ Status EventRecorder::OpenEvents() {
     if (!bits) return Fail(bits.error());
     choice.branches = *bits;
   }
-  auto opened =
-      EventSet::Open(kernel_, kernel::PlanEvents(*std::move(wanted), choice), *target, notes_);
+  std::vector<PlannedEvent> plan = kernel::PlanEvents(*std::move(wanted), choice);
+  if (options_.events.counters)
+    if (Status added = kernel::AddCounters(plan, choice, pmus_, kernel_); !added) return added;
+  auto opened = EventSet::Open(kernel_, std::move(plan), *target, notes_);
   if (!opened) return Fail(std::move(opened.error()));
   events_.emplace(std::move(*opened));
   const RecordEvents& sizes = options_.events;
@@ -171,7 +174,11 @@ Status EventRecorder::OpenFile() {
   if (!file) return Fail(std::move(file.error()));
   file_.emplace(std::move(*file));
   const pid_t command = command_ ? command_->pid() : -1;
-  const Status written = WritePreamble(*events_, options_, command, kernel_, *file_);
+  Status written = WritePreamble(*events_, options_, command, kernel_, *file_);
+  if (options_.events.counters) {
+    counters_.emplace(*events_, options_.events.counter_interval);
+    if (written) written = counters_->Begin(*file_);
+  }
   // From here on a recorder that is killed leaves a file that perf reads, too.
   return written ? file_->EndRound() : written;
 }
@@ -226,6 +233,7 @@ Status EventRecorder::Drain() {
     const RingPart records = buffer.ring.Records();
     any |= records.size() != 0;
     CountRecords(records, counts_);
+    if (counters_) counters_->Look(records);
     if (Status written = file_->AddRecords(records); !written) return written;
     buffer.ring.RecordsTaken(records);
     if (Status written = TakeTrace(buffer, index++); !written) return written;
@@ -270,6 +278,7 @@ Result<RecordSummary> EventRecorder::Run() {
     const bool more = events_->Wait(kRoundMilliseconds);
     const bool ended = CommandEnded();
     written = Drain();
+    if (written && counters_) written = counters_->ReadIfDue(*file_);
     if (written && options_.streams.snapshot_bytes && snapshot_.exchange(false)) {
       written = TakeSnapshot();
       events_->StartTraces();
@@ -280,6 +289,7 @@ Result<RecordSummary> EventRecorder::Run() {
   if (written && options_.streams.snapshot_bytes) written = TakeSnapshot();
   events_->Disable();
   if (written) written = Drain();
+  if (written && counters_) written = counters_->End(*file_);
   return Summary(std::move(written));
 }
 
@@ -300,6 +310,7 @@ Result<RecordSummary> EventRecorder::Summary(Status written) {
   summary.losses = counts_.lost_records + counts_.lost_samples + counts_.trace_gaps;
   summary.events = counts_;
   summary.notes = notes_;
+  if (counters_) summary.counters = counters_->sums();
   if (!written) {
     summary.failure = written.error();
     summary.stop_reason = StopReason::kOutputFailed;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "capture/record/event_counters.h"
 #include "capture/record/event_file.h"
 #include "capture/record/event_set.h"
 #include "capture/record/paused_command.h"
@@ -46,6 +47,7 @@ class EventRecorder : public Recorder {
   std::optional<int> command_status_;  // it ended
   std::optional<EventSet> events_;
   std::optional<EventFile> file_;
+  std::optional<EventCounters> counters_;
   bool kept_older_ = false;  // the file took the place of another
   std::vector<std::string> notes_;
   EventCounts counts_;

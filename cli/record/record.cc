@@ -17,6 +17,7 @@
 #include "cli/help/function_hint.h"
 #include "cli/options/arguments.h"
 #include "cli/reading/cache_folder.h"
+#include "cli/record/counter_options.h"
 #include "cli/record/engine_choice.h"
 #include "cli/record/hardware_options.h"
 #include "cli/record/native_run.h"
@@ -37,6 +38,7 @@ constexpr int kRecorderFailed = 125;
 struct RecordWords {
   std::string engine = "auto", clock, snapshot, buffers, cyc_threshold, psb_period, mtc_period,
               duration, max_size, max_instructions;
+  CounterWords counters;
   const CLI::Option* cyc = nullptr;
   const CLI::Option* snapshots = nullptr;
   bool no_return_compression = false;
@@ -203,7 +205,7 @@ Status UnderstandEvents(const RecordWords& words, RecordOptions& options) {
   options.events.per_thread = words.per_thread;
   for (const Status& status :
        {RefuseSoftwareOptions(words, options), UnderstandBuffers(words, options),
-        UnderstandEventBuffers(words, options)})
+        UnderstandEventBuffers(words, options), UnderstandCounters(words.counters, options)})
     if (!status) return Fail(status.error());
   return {};
 }
@@ -315,6 +317,7 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
   app.add_option("-F,--freq", options.events.frequency,
                  "samples a second, of events without a period (4000)");
   app.add_flag("--switch-events", options.events.switches, "record thread switches");
+  AddCounterOptions(app, words.counters, options);
   words.cyc = app.add_option("--cyc", words.cyc_threshold,
                              "CYC packets, at least 2^(N-1) cycles apart (default 0: all)")
                   ->expected(0, 1);

@@ -8,10 +8,12 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <string_view>
 #include <vector>
 
 #include "cli/record/record_output.h"
+#include "cli/text/counters.h"
 #include "cli/text/json.h"
 #include "cli/text/output.h"
 #include "cli/text/printable.h"
@@ -248,6 +250,12 @@ std::string EventLossText(const EventCounts& counts) {
   return text.empty() ? "0 % lost" : text + ": larger buffers help: -m 1024,16384";
 }
 
+void TellCounters(const CountedEvents& counters) {
+  std::istringstream lines(CounterLines(counters));
+  Warn("record: counters, all threads");
+  for (std::string line; std::getline(lines, line);) Warn("record: " + line);
+}
+
 void TellEventsText(const RecordSummary& summary, const RecordOptions& options) {
   if (summary.failure) TellFailure(summary, options);
   const EventCounts& counts = *summary.events;
@@ -256,6 +264,7 @@ void TellEventsText(const RecordSummary& summary, const RecordOptions& options) 
                    std::chrono::duration<double>(summary.elapsed).count(), EventLossText(counts)));
   Warn(fmt::format("record: {} in {}, {}", Count(summary.bytes, "trace byte"), OutputName(options),
                    Count(summary.file_bytes, "byte")));
+  if (!summary.counters.empty()) TellCounters(summary.counters);
   if (const std::string next = NextCommand(options); !next.empty()) Warn("record: next: " + next);
 }
 
@@ -372,6 +381,7 @@ void TellJson(const RecordSummary& summary, const RecordOptions& options,
       .Raw("native_cpu_ns", nanoseconds(&NativeRun::cpu_time))
       .Raw("slow_down", slow_down ? fmt::format("{:.2f}", *slow_down) : "null")
       .Raw("events", EventsJson(summary))
+      .Raw("counters", summary.counters.empty() ? "null" : CountersJson(summary.counters).dump())
       .Raw("images", ImagesJson(summary))
       .Raw("from", JsonArray(summary.from_places))
       .Raw("until", JsonArray(summary.until_places))

@@ -13,6 +13,7 @@
 #include "flowback/base/error.h"
 #include "flowback/base/flow_digest.h"
 #include "flowback/capture/record_options.h"
+#include "flowback/model/counters.h"
 #include "flowback/model/recording.h"
 
 namespace flowback {
@@ -112,6 +113,7 @@ struct RecordSummary {
   std::chrono::nanoseconds cpu_time{0};
   std::optional<KeptImagesSummary> images;  // empty: none were to be kept
   std::optional<EventCounts> events;        // of recorders with RecorderInfo::hardware
+  CountedEvents counters;                   // in all; RecordEvents::counters
   // What the user should know: "the program forked: children are not traced".
   std::vector<std::string> notes;
 };

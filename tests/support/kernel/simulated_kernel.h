@@ -39,6 +39,8 @@ class SimulatedKernel : public kernel::TreeKernel {
   uint32_t known_attr_size = PERF_ATTR_SIZE_VER7;
   // Whether anybody else has the tracing hardware.
   bool trace_is_taken = false;
+  // Whether the processor's unit counts nothing, as in some virtual machines.
+  bool has_no_counters = false;
   // What the hardware does meanwhile. False: all that was recorded has ended. Called by each Wait,
   // until a buffer wakes the reader or so many times; and after that as often as the reader is
   // late.
@@ -57,6 +59,7 @@ class SimulatedKernel : public kernel::TreeKernel {
     uint64_t id = 0;
     bool enabled = false;
     bool overwrites = false;  // its AUX data
+    uint64_t count = 0, time_enabled = 0, time_running = 0;
     std::shared_ptr<SimulatedRing> ring;
   };
   const std::map<int, Event>& events() const { return events_; }
@@ -79,6 +82,7 @@ class SimulatedKernel : public kernel::TreeKernel {
                                          bool writable) override;
   void Unmap(std::span<uint8_t> pages) override;
   kernel::Called<int> Control(int event, unsigned long request, uint64_t argument) override;
+  kernel::Called<size_t> Read(int event, std::span<uint8_t> into) override;
   kernel::Called<int> Wait(std::span<pollfd> events, int milliseconds) override;
 
  private:
