@@ -99,6 +99,14 @@ void NoteSuccessors(Block& block) {
   }
 }
 
+// Only what leads on in a line is told at once.
+void TellEachBranch(Block& block) {
+  if (block.kind == BlockEnd::kSequential) return;
+  block.outcome_mask = 0;
+  block.when_taken = Block::kNowhere;
+  if (block.kind == BlockEnd::kJump) block.when_not = Block::kNowhere;
+}
+
 }  // namespace
 
 std::optional<size_t> Block::IndexOf(uint64_t address) const {
@@ -148,9 +156,12 @@ Block& EmulatedBlocks::Add(uint64_t start, Bytes code, std::vector<uint8_t> leng
   for (auto it = first; it != last; ++it)
     if (it->second.lengths == lengths && std::ranges::equal(it->second.code, code))
       return *it->second.block;
-  Entry entry{{code.begin(), code.end()}, lengths, DescribeBlock(start, code, lengths, mode_)};
+  Entry entry{
+      {code.begin(), code.end()}, lengths, DescribeBlock(start, code, lengths, settings_.mode)};
   if (IsHandler(start)) entry.block->SetMayBeHandler();
-  if (!quick_outcomes_ && entry.block->outcome_mask != 0)
+  if (settings_.branches)
+    TellEachBranch(*entry.block);
+  else if (!settings_.quick_outcomes && entry.block->outcome_mask != 0)
     entry.block->when_taken = entry.block->when_not = Block::kNowhere;
   return *blocks_.emplace(start, std::move(entry))->second.block;
 }

@@ -38,14 +38,14 @@ PlannedEvent Counter(WantedEvent wanted, const SamplingChoice& choice, uint64_t 
   event.attr.read_format = read_format;
   event.attr.inherit = choice.inherits;
   event.attr.disabled = 1;
-  event.attr.enable_on_exec = choice.launches;
+  event.attr.enable_on_exec = choice.launches && !choice.delayed;
   event.wanted = std::move(wanted);
   return event;
 }
 
 bool CanCount(const PlannedEvent& event) {
   return !event.has_aux && (event.attr.read_format & PERF_FORMAT_GROUP) == 0 &&
-         !event.wanted.is_dummy() && !event.wanted.is_bpf_output();
+         !event.wanted.is_dummy() && !event.wanted.is_probe && !event.wanted.is_bpf_output();
 }
 
 // Records of different layouts are told apart by their first and last word.

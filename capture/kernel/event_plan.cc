@@ -32,6 +32,10 @@ void Track(const SamplingChoice& choice, perf_event_attr& attr) {
 }
 
 void SetSamples(const WantedEvent& wanted, const SamplingChoice& choice, perf_event_attr& attr) {
+  attr.sample_regs_user = wanted.user_registers;
+  if (wanted.is_probe) attr.wakeup_events = 1;
+  attr.sample_type = wanted.sample_type;
+  if (attr.sample_type != 0) return;
   attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID;
   if (wanted.time.value_or(choice.inherits || choice.of_cpus)) attr.sample_type |= PERF_SAMPLE_TIME;
   if (attr.freq) attr.sample_type |= PERF_SAMPLE_PERIOD;
@@ -65,7 +69,8 @@ void SetBegin(const std::vector<PlannedEvent>& events, size_t i, const SamplingC
               perf_event_attr& attr) {
   if (!Leads(events, i)) return;
   attr.disabled = 1;
-  attr.enable_on_exec = choice.launches;
+  attr.enable_on_exec = choice.launches && !choice.delayed;
+  if (events[i].wanted.is_probe) attr.enable_on_exec = choice.launches && choice.per_thread;
 }
 
 // S: the leader's samples have everybody's counts, and members aren't sampled.
@@ -86,7 +91,7 @@ void Plan(std::vector<PlannedEvent>& events, size_t i, const SamplingChoice& cho
   attr = event.wanted.attr;
   attr.size = PERF_ATTR_SIZE_VER7;
   attr.sample_id_all = 1;
-  attr.inherit = event.wanted.inherit.value_or(choice.inherits);
+  attr.inherit = event.wanted.inherit.value_or(choice.inherits) && !event.wanted.is_probe;
   attr.read_format = PERF_FORMAT_ID | kFormatLost;
   SetRate(event.wanted, choice, attr);
   SetSamples(event.wanted, choice, attr);
@@ -140,7 +145,8 @@ std::vector<PlannedEvent> PlanEvents(std::vector<WantedEvent> wanted,
                                      const SamplingChoice& choice) {
   if (wanted.empty()) return {};
   const bool has_trace = std::ranges::any_of(wanted, HasAux);
-  const bool wants_tracker = has_trace || choice.of_cpus || choice.hybrid;
+  const bool begins_apart = choice.delayed || choice.tracks_apart;
+  const bool wants_tracker = has_trace || choice.of_cpus || choice.hybrid || begins_apart;
   auto tracking = std::ranges::find_if(wanted, &WantedEvent::is_dummy);
   if (!wants_tracker) tracking = wanted.begin();
   const size_t tracker = static_cast<size_t>(tracking - wanted.begin());
@@ -154,7 +160,10 @@ std::vector<PlannedEvent> PlanEvents(std::vector<WantedEvent> wanted,
   }
   perf_event_attr& attr = events[tracker].attr;
   Track(choice, attr);
-  if (wants_tracker && !has_trace) attr.disabled = attr.enable_on_exec = 0;
+  if (choice.launches && begins_apart)
+    attr.enable_on_exec = 1;
+  else if (wants_tracker && !has_trace)
+    attr.disabled = attr.enable_on_exec = 0;
   SetIds(events, has_trace || tracker > 0);
   return events;
 }

@@ -29,6 +29,13 @@ struct WantedEvent {
   // Terms that are of no PMU; empty: not named.
   std::optional<uint64_t> period, frequency, branches, aux_sample_size;
   std::optional<bool> inherit, time;
+  // Of events of our own; 0: as usual.
+  uint64_t sample_type = 0;     // just this, but for what tells events apart
+  uint64_t user_registers = 0;  // bits of PERF_REG_...: those of each sample
+  // A probe of user code. Its attributes name memory of the recorder's, which the kernel would read
+  // in each process that inherits it, and forks there would fail: where there are buffers of CPUs
+  // it is of whoever runs on them. Each sample wakes who waits.
+  bool is_probe = false;
 
   bool is_tracepoint() const { return attr.type == PERF_TYPE_TRACEPOINT; }
   bool is_breakpoint() const { return attr.type == PERF_TYPE_BREAKPOINT; }

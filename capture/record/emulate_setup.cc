@@ -118,7 +118,8 @@ Result<std::unique_ptr<OwnedArea>> OwnedArea::Create(const RecordOptions& option
                     .conversion_mult = clock.conversion().mult,
                     .conversion_zero = clock.conversion().zero,
                     .keeps_images = KeepsImages(options),
-                    .instruction_clock = clock.counts_instructions()};
+                    .instruction_clock = clock.counts_instructions(),
+                    .branch_depth = options.streams.branch_depth.value_or(0)};
   if (options.streams.per_cpu) area->cpu_count.store(UsableCpus());
   area->magic = kSharedAreaMagic;
   return std::unique_ptr<OwnedArea>(new OwnedArea(std::move(fd), area, clock));

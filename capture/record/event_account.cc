@@ -10,6 +10,14 @@ namespace {
 
 using namespace perf;
 
+// At an offset of both parts together. Records and their fields lie at multiples of 8, and so does
+// the ring's end: none of them is cut by it.
+uint64_t WordAt(const RingPart& part, uint64_t offset) {
+  const Bytes bytes = offset < part.first.size() ? part.first : part.second;
+  const uint64_t at = offset < part.first.size() ? offset : offset - part.first.size();
+  return at + sizeof(uint64_t) <= bytes.size() ? LoadLittleEndian(bytes.data() + at, 8) : 0;
+}
+
 void CountAux(uint64_t flags, EventCounts& counts) {
   if ((flags & (kAuxTruncated | kAuxCollision)) != 0) ++counts.trace_gaps;
 }
@@ -27,14 +35,15 @@ void CountOne(uint32_t type, const RingPart& records, uint64_t at, EventCounts& 
 
 }  // namespace
 
-uint64_t WordAt(const RingPart& part, uint64_t offset) {
-  const Bytes bytes = offset < part.first.size() ? part.first : part.second;
-  const uint64_t at = offset < part.first.size() ? offset : offset - part.first.size();
-  return at + sizeof(uint64_t) <= bytes.size() ? LoadLittleEndian(bytes.data() + at, 8) : 0;
-}
-
 void CountRecords(const RingPart& records, EventCounts& counts) {
-  VisitRecords(records, [&](uint32_t type, uint64_t at) { CountOne(type, records, at, counts); });
+  constexpr unsigned kSizeAt = 48;  // in the header's word
+  for (uint64_t at = 0; at < records.size();) {
+    const uint64_t header = WordAt(records, at);
+    const uint64_t size = header >> kSizeAt;
+    if (size < kRecordHeaderSize) return;
+    CountOne(static_cast<uint32_t>(header), records, at, counts);
+    at += size;
+  }
 }
 
 }  // namespace flowback::record

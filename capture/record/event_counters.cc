@@ -11,10 +11,10 @@
 #include <algorithm>
 
 #include "capture/formats/perf_layout.h"
-#include "capture/record/event_account.h"
 #include "capture/record/event_preamble.h"
 #include "capture/record/perf_record_buffer.h"
 #include "capture/record/process_maps.h"
+#include "capture/record/record_walk.h"
 
 namespace flowback::record {
 namespace {
@@ -116,12 +116,11 @@ Status EventCounters::Begin(EventFile& file) const {
 }
 
 void EventCounters::Look(const RingPart& records) {
-  constexpr uint64_t kValueAt = 16, kEnabledAt = 24, kRunningAt = 32, kIdAt = 40;
-  VisitRecords(records, [&](uint32_t type, uint64_t at) {
-    if (type != kRecordRead) return;
-    ended_[WordAt(records, at + kIdAt)] +=
-        {WordAt(records, at + kValueAt), WordAt(records, at + kEnabledAt),
-         WordAt(records, at + kRunningAt)};
+  constexpr size_t kValueAt = 8, kEnabledAt = 16, kRunningAt = 24, kIdAt = 32;
+  VisitRecords(records, [&](const RingRecord& record) {
+    if (record.type == kRecordRead)
+      ended_[record.Word(kIdAt)] +=
+          {record.Word(kValueAt), record.Word(kEnabledAt), record.Word(kRunningAt)};
   });
 }
 

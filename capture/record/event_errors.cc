@@ -48,6 +48,9 @@ struct Reason {
 };
 
 Reason ForbiddenByParanoid(const kernel::PlannedEvent& event, int64_t paranoid, bool of_cpu) {
+  if (event.wanted.is_probe)
+    return {"probes of user code take CAP_PERFMON or CAP_SYS_ADMIN, which are missing",
+            "sudo flowback record ...; or -S SIZE, and SIGUSR2 to flowback when it happens"};
   const std::string found =
       "perf_event_paranoid is " + std::to_string(paranoid) + " and CAP_PERFMON is missing";
   const std::string allow = "sudo sysctl kernel.perf_event_paranoid=";
@@ -89,14 +92,13 @@ std::string Name(kernel::Errno error) { return std::strerror(error); }
 
 }  // namespace
 
-Error CannotOpen(const kernel::PlannedEvent& event, int cpu, kernel::Errno error,
+Error CannotOpen(const kernel::PlannedEvent& event, OpenedWhere where, kernel::Errno error,
                  const kernel::SystemKernel& kernel) {
   std::string what = "can't open the event '" + event.wanted.name + "'";
-  if (cpu >= 0) what += " on CPU " + std::to_string(cpu);
+  if (where.cpu >= 0) what += " on CPU " + std::to_string(where.cpu);
   what += ": perf_event_open: " + Name(error);
-  const bool of_cpu = cpu >= 0 && !event.attr.enable_on_exec && !event.attr.inherit;
   if (error == EACCES || error == EPERM)
-    if (const auto reason = Forbidden(event, of_cpu, kernel))
+    if (const auto reason = Forbidden(event, where.of_cpus, kernel))
       return Error(ErrorCode::kPermission, what + ": " + reason->why).Remedy(reason->remedy);
   const auto known = std::ranges::find(kOpenErrors, error, &OpenError::error);
   if (known == std::end(kOpenErrors))

@@ -8,8 +8,13 @@
 
 namespace flowback::record {
 
-// `error` is perf_event_open's errno, for that event, on `cpu` or -1.
-Error CannotOpen(const kernel::PlannedEvent& event, int cpu, kernel::Errno error,
+// Of whom an event was to be.
+struct OpenedWhere {
+  int cpu = -1;          // -1: whichever the thread is on
+  bool of_cpus = false;  // whatever runs there
+};
+// `error` is perf_event_open's errno, for that event.
+Error CannotOpen(const kernel::PlannedEvent& event, OpenedWhere where, kernel::Errno error,
                  const kernel::SystemKernel& kernel);
 
 // `error` is mmap's errno; `bytes` were asked for each of `buffers`.

@@ -105,13 +105,7 @@ void TellProcess(pid_t pid, const kernel::SystemKernel& kernel, Teller& teller) 
   TellMappings(pid, teller);
 }
 
-std::vector<pid_t> ProcessesOf(const RecordOptions& options, const kernel::SystemKernel& kernel,
-                               bool everything) {
-  if (!everything) {
-    std::set<pid_t> pids(options.target.pids.begin(), options.target.pids.end());
-    for (const int32_t tid : options.target.tids) pids.insert(ReadThreadGroup(tid));
-    return {pids.begin(), pids.end()};
-  }
+std::vector<pid_t> AllProcesses(const kernel::SystemKernel& kernel) {
   std::vector<pid_t> pids;
   for (const std::string& name : kernel.List("/proc")) {
     pid_t pid = -1;
@@ -268,8 +262,16 @@ EventFileFacts FactsForFile(const RecordOptions& options, const std::vector<kern
   return facts;
 }
 
-Status WritePreamble(const EventSet& events, const RecordOptions& options, pid_t command,
-                     const kernel::SystemKernel& kernel, EventFile& file) {
+std::vector<pid_t> ProcessesToRecord(const RecordOptions& options) {
+  std::set<pid_t> pids(options.target.pids.begin(), options.target.pids.end());
+  for (const int32_t tid : options.target.tids) pids.insert(ReadThreadGroup(tid));
+  return {pids.begin(), pids.end()};
+}
+
+namespace {
+
+Status TellEvents(const EventSet& events, const RecordOptions& options,
+                  const kernel::SystemKernel& kernel, EventFile& file) {
   if (Status told = TellTimes(events.buffers().front().ring.page(), file); !told) return told;
   if (Status told = TellIds(events, file); !told) return told;
   for (const PlannedEvent& event : events.plan())
@@ -278,12 +280,32 @@ Status WritePreamble(const EventSet& events, const RecordOptions& options, pid_t
                                       kernel, file);
           !told)
         return told;
+  return {};
+}
+
+Status TellRunning(const EventSet& events, const std::vector<pid_t>& runs, pid_t command,
+                   const kernel::SystemKernel& kernel, EventFile& file) {
   Teller teller(events, file);
   TellKernelCode(events, kernel, teller);
   if (command >= 0) TellThread(command, command, teller);
-  for (const pid_t pid : ProcessesOf(options, kernel, events.of_cpus()))
+  for (const pid_t pid : events.of_cpus() ? AllProcesses(kernel) : runs)
     TellProcess(pid, kernel, teller);
   return teller.status();
+}
+
+}  // namespace
+
+Status WritePreamble(const EventSet& events, const RecordOptions& options, pid_t command,
+                     const kernel::SystemKernel& kernel, EventFile& file) {
+  const Status told = TellEvents(events, options, kernel, file);
+  return told ? TellRunning(events, ProcessesToRecord(options), command, kernel, file) : told;
+}
+
+Status WritePreambleOf(const EventSet& events, const RecordOptions& options,
+                       const std::vector<pid_t>& runs, const kernel::SystemKernel& kernel,
+                       EventFile& file) {
+  const Status told = TellEvents(events, options, kernel, file);
+  return told ? TellRunning(events, runs, -1, kernel, file) : told;
 }
 
 }  // namespace flowback::record

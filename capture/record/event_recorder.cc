@@ -12,100 +12,21 @@
 #include <bit>
 #include <utility>
 
-#include "capture/kernel/branch_filter.h"
 #include "capture/kernel/counter_plan.h"
-#include "capture/kernel/event_default.h"
-#include "capture/kernel/event_words.h"
 #include "capture/kernel/linux_kernel.h"
 #include "capture/record/event_account.h"
 #include "capture/record/event_preamble.h"
 #include "capture/record/event_target.h"
 #include "capture/record/record_session.h"
-#include "capture/record/tracing_data.h"
+#include "capture/record/record_walk.h"
+#include "capture/record/slow_traces.h"
 
 namespace flowback::record {
 namespace {
 
-using kernel::PlannedEvent;
-using kernel::WantedEvent;
-
 constexpr int kRoundMilliseconds = 100;
-constexpr uint64_t kUsualFrequency = 4000;
-constexpr const char* kMostSamples = "/proc/sys/kernel/perf_event_max_sample_rate";
 constexpr uint64_t kUsualRecords = uint64_t{512} << 10;
 constexpr uint64_t kUsualTrace = uint64_t{4} << 20;
-
-Error NoUnit(const std::string& engine, const std::string& why) {
-  return Error(ErrorCode::kNoHardware, "engine '" + engine + "': " + why)
-      .Remedy("--engine emulate or step needs no hardware; flowback doctor tells what there is");
-}
-
-Result<std::vector<std::string>> BranchEvents(const std::string& engine,
-                                              const std::vector<kernel::Pmu>& pmus) {
-  for (const kernel::Pmu& pmu : pmus) {
-    if (!pmu.of_core() || pmu.name.starts_with("arm") != (engine == "brbe")) continue;
-    // AMD's first branch sampling takes its own event only, with a fixed period.
-    if (pmu.events.contains("branch-brs"))
-      return std::vector<std::string>{"cpu/branch-brs,period=1000037/u"};
-    if (pmu.Cap("branches") != 0) return std::vector<std::string>{"cycles:u"};
-  }
-  return Fail(NoUnit(engine,
-                     "this machine has no branch stacks: no caps/branches of its CPUs' "
-                     "PMU under " +
-                         std::string(kernel::kPmuFolder)));
-}
-
-bool SamplesBranches(const std::string& engine) { return engine == "lbr" || engine == "brbe"; }
-
-Result<std::vector<WantedEvent>> Wanted(const RecordOptions& options,
-                                        const std::vector<kernel::Pmu>& pmus,
-                                        const kernel::SystemKernel& kernel) {
-  std::vector<std::string> words = options.events.words;
-  if (words.empty()) {
-    auto usual = EventsOfEngine(options.engine, pmus);
-    if (!usual) return Fail(std::move(usual.error()));
-    words = *std::move(usual);
-  }
-  std::vector<WantedEvent> wanted;
-  for (const std::string& text : words) {
-    auto events = kernel::ParseEvents(text, pmus, kernel);
-    if (!events) return Fail(std::move(events.error()));
-    const size_t before = wanted.size();
-    for (WantedEvent& event : *events) {
-      if (event.leader) *event.leader += before;
-      wanted.push_back(std::move(event));
-    }
-  }
-  return wanted;
-}
-
-Error TooOften(const std::string& what, uint64_t wanted, uint64_t most) {
-  return Error(ErrorCode::kUnsupported, what + " asks for " + std::to_string(wanted) +
-                                            " samples a second, and " + kMostSamples + " is " +
-                                            std::to_string(most))
-      .Remedy("-F " + std::to_string(most) +
-              ", or sudo sysctl kernel.perf_event_max_sample_rate=" + std::to_string(wanted));
-}
-
-// Of the events that name neither period nor frequency.
-Result<uint64_t> FrequencyOf(const RecordOptions& options, const std::vector<WantedEvent>& wanted,
-                             const kernel::SystemKernel& kernel, std::vector<std::string>& notes) {
-  const uint64_t frequency = options.events.frequency.value_or(kUsualFrequency);
-  const auto told = ReadNumber(kernel, kMostSamples);
-  if (!told || *told <= 0) return frequency;
-  const auto most = static_cast<uint64_t>(*told);
-  for (const WantedEvent& event : wanted)
-    if (!event.period && event.frequency.value_or(0) > most)
-      return Fail(TooOften("the event '" + event.name + "'", *event.frequency, most));
-  const bool any = std::ranges::any_of(wanted, [](const WantedEvent& event) {
-    return !event.period && !event.frequency && !kernel::HasAux(event);
-  });
-  if (!any || frequency <= most) return frequency;
-  if (options.events.frequency) return Fail(TooOften("-F", frequency, most));
-  notes.push_back("events are sampled " + std::to_string(most) + " times a second instead of " +
-                  std::to_string(frequency) + ": " + kMostSamples + " allows no more");
-  return most;
-}
 
 uint64_t PageMultiple(uint64_t bytes) {
   return std::bit_ceil(std::max(bytes, static_cast<uint64_t>(sysconf(_SC_PAGESIZE))));
@@ -113,92 +34,59 @@ uint64_t PageMultiple(uint64_t bytes) {
 
 }  // namespace
 
-Result<std::vector<std::string>> EventsOfEngine(const std::string& engine,
-                                                const std::vector<kernel::Pmu>& pmus) {
-  if (SamplesBranches(engine)) return BranchEvents(engine, pmus);
-  if (engine == "events") return std::vector<std::string>{"cpu-clock"};
-  if (kernel::FindPmu(pmus, kernel::kIntelPtName) != nullptr)
-    return std::vector<std::string>{"intel_pt//u"};
-  return Fail(NoUnit(engine, "this machine has no Intel PT: " + std::string(kernel::kPmuFolder) +
-                                 "/intel_pt is missing"));
-}
-
 Status EventRecorder::OpenEvents() {
   pmus_ = kernel::ReadPmus(kernel_);
-  auto wanted = Wanted(options_, pmus_, kernel_);
+  auto wanted = WantedEvents(options_, pmus_, kernel_);
   if (!wanted) return Fail(std::move(wanted.error()));
   const auto target = FindTarget(options_, command_ ? command_->pid() : -1, kernel_);
   if (!target) return Fail(target.error());
-  const auto frequency = FrequencyOf(options_, *wanted, kernel_, notes_);
-  if (!frequency) return Fail(frequency.error());
-  kernel::SamplingChoice choice{
-      .frequency = *frequency,
-      .launches = command_ && !target->of_cpus(),
-      .of_cpus = target->of_cpus(),
-      .hybrid = kernel::FindPmu(pmus_, "cpu_atom") != nullptr,
-      .per_thread = target->per_thread(),
-      .inherits = !target->per_thread() && !target->of_cpus(),
-      .build_ids = options_.events.build_ids,
-      .switches = options_.events.switches || std::ranges::any_of(*wanted, kernel::HasAux)};
-  std::string filter = options_.events.branch_filter;
-  if (filter.empty() && SamplesBranches(options_.engine)) filter = "any,u";
-  if (!filter.empty()) {
-    const auto bits = kernel::ParseBranchFilter(filter);
-    if (!bits) return Fail(bits.error());
-    choice.branches = *bits;
+  const auto choice = ChooseSampling(options_, *wanted, pmus_, *target, kernel_, notes_);
+  if (!choice) return Fail(choice.error());
+  if (!options_.direction.slow_function.empty()) {
+    auto trigger = SlowTrigger::Find(options_, pmus_);
+    if (!trigger) return Fail(std::move(trigger.error()));
+    trigger_.emplace(std::move(*trigger));
+    trigger_->AddEvents(*wanted);
   }
-  std::vector<PlannedEvent> plan = kernel::PlanEvents(*std::move(wanted), choice);
+  std::vector<kernel::PlannedEvent> plan = kernel::PlanEvents(*std::move(wanted), *choice);
   if (options_.events.counters)
-    if (Status added = kernel::AddCounters(plan, choice, pmus_, kernel_); !added) return added;
+    if (Status added = kernel::AddCounters(plan, *choice, pmus_, kernel_); !added) return added;
   auto opened = EventSet::Open(kernel_, std::move(plan), *target, notes_);
   if (!opened) return Fail(std::move(opened.error()));
   events_.emplace(std::move(*opened));
+  if (trigger_) trigger_->Opened(*events_);
   const RecordEvents& sizes = options_.events;
   return events_->Map(
       {.records = PageMultiple(sizes.record_buffer_bytes.value_or(kUsualRecords)),
        .trace = std::max(PageMultiple(sizes.trace_buffer_bytes.value_or(kUsualTrace)),
                          PageMultiple(options_.streams.snapshot_bytes.value_or(0)))},
-      options_.streams.snapshot_bytes.has_value(), notes_);
-}
-
-Status EventRecorder::OpenFile() {
-  const auto kept =
-      options_.files.pipe < 0 ? KeepOlderFile(options_.files.output) : Result<std::string>("");
-  if (!kept) return Fail(kept.error());
-  kept_older_ = !kept->empty();
-  if (kept_older_) notes_.push_back(*kept);
-  EventFileFacts facts = FactsForFile(options_, pmus_, kernel_);
-  if (auto layouts = TracingDataFeature(events_->plan(), kernel_))
-    facts.more.push_back(*std::move(layouts));
-  auto file = EventFile::Create(options_, events_->Recorded(), std::move(facts));
-  if (!file) return Fail(std::move(file.error()));
-  file_.emplace(std::move(*file));
-  const pid_t command = command_ ? command_->pid() : -1;
-  Status written = WritePreamble(*events_, options_, command, kernel_, *file_);
-  if (options_.events.counters) {
-    counters_.emplace(*events_, options_.events.counter_interval);
-    if (written) written = counters_->Begin(*file_);
-  }
-  // From here on a recorder that is killed leaves a file that perf reads, too.
-  return written ? file_->EndRound() : written;
-}
-
-// A recording that does not begin costs no older one.
-void EventRecorder::GiveFileBack() {
-  const bool made = file_.has_value();
-  file_.reset();
-  if (options_.files.pipe < 0 && (made || kept_older_))
-    BringOlderFileBack(options_.files.output, kept_older_);
+      keeps_latest(), notes_);
 }
 
 Status EventRecorder::Begin() {
-  if (Status opened = OpenFile(); !opened) return opened;
-  if (Status enabled = events_->Enable(); !enabled) return enabled;
-  return command_ ? command_->Release() : Status();
+  const pid_t command = command_ ? command_->pid() : -1;
+  if (Status opened = output_.Open(*events_, pmus_, command, notes_); !opened) return opened;
+  if (options_.events.counters) {
+    counters_.emplace(*events_, options_.events.counter_interval);
+    if (Status begun = counters_->Begin(output_.file()); !begun) return begun;
+  }
+  for (const pid_t pid : ProcessesToRecord(options_)) live_.Add(pid);
+  if (command >= 0) live_.Add(command);
+  if (Status enabled = events_->Enable(IsDelayed()); !enabled) return enabled;
+  if (Status released = command_ ? command_->Release() : Status(); !released) return released;
+  output_.Began();
+  if (IsDelayed() && options_.direction.delay->count() >= 0)
+    begins_ = std::chrono::steady_clock::now() + *options_.direction.delay;
+  return {};
 }
 
 Result<pid_t> EventRecorder::Start(RecordSession& session) {
   session_ = &session;
+  if (!options_.direction.control.empty()) {
+    auto control = ControlChannel::Open(options_.direction.control);
+    if (!control) return Fail(std::move(control.error()));
+    control_.emplace(std::move(*control));
+  }
   if (!options_.target.command.empty()) {
     auto command = PausedCommand::Start(options_.target.command, session.signals());
     if (!command) return Fail(std::move(command.error()));
@@ -206,23 +94,34 @@ Result<pid_t> EventRecorder::Start(RecordSession& session) {
   }
   if (Status opened = OpenEvents(); !opened) return Fail(std::move(opened.error()));
   if (Status begun = Begin(); !begun) {
-    GiveFileBack();
+    output_.GiveBack();
     return Fail(std::move(begun.error()));
   }
   return command_ ? command_->pid() : -1;
 }
 
+bool EventRecorder::IsDelayed() const { return options_.direction.delay.has_value(); }
+
 // ---- while it runs ----
 
 Status EventRecorder::TakeTrace(const EventSet::Buffer& buffer, uint32_t index) {
-  if (!buffer.ring.has_aux() || options_.streams.snapshot_bytes) return {};
+  if (!buffer.ring.has_aux() || keeps_latest()) return {};
   const RingPart trace = buffer.ring.Trace();
   if (trace.size() == 0) return {};
   const RecordedStream stream{.index = index, .tid = buffer.thread, .cpu = buffer.cpu};
-  const Status written = file_->AddTrace(stream, trace, buffer.ring.trace_begin());
+  const Status written = output_.file().AddTrace(stream, trace, buffer.ring.trace_begin());
   trace_bytes_ += trace.size();
   buffer.ring.TraceTaken(trace);
   return written;
+}
+
+// What is to be known of the records, beside their number.
+void EventRecorder::Look(const RingPart& records, size_t buffer) {
+  if (!trigger_ && !options_.rotation.wanted()) return;
+  VisitRecords(records, [&](const RingRecord& record) {
+    live_.Note(record);
+    if (trigger_) trigger_->Note(record, buffer);
+  });
 }
 
 // Records of a buffer before its trace: the kernel tells of AUX data once it is there.
@@ -234,17 +133,18 @@ Status EventRecorder::Drain() {
     any |= records.size() != 0;
     CountRecords(records, counts_);
     if (counters_) counters_->Look(records);
-    if (Status written = file_->AddRecords(records); !written) return written;
+    Look(records, index);
+    if (Status written = output_.file().AddRecords(records); !written) return written;
     buffer.ring.RecordsTaken(records);
     if (Status written = TakeTrace(buffer, index++); !written) return written;
   }
   Meter& meter = session_->meter();
   meter.trace_bytes = trace_bytes_;
-  meter.file_bytes = file_->size();
+  meter.file_bytes = output_.size();
   meter.losses = counts_.lost_records + counts_.lost_samples + counts_.trace_gaps;
-  if (options_.limits.file_bytes && file_->size() >= *options_.limits.file_bytes)
+  if (options_.limits.file_bytes && output_.size() >= *options_.limits.file_bytes)
     session_->Stop(StopReason::kFileSize);
-  return any ? file_->EndRound() : Status();
+  return any ? output_.file().EndRound() : Status();
 }
 
 // While the traces stand still: the kernel's records of them come before what they tell of.
@@ -257,11 +157,49 @@ Status EventRecorder::TakeSnapshot() {
     if (!written || !buffer.ring.has_aux()) continue;
     const EventRing::Latest latest = buffer.ring.LatestTrace(*options_.streams.snapshot_bytes);
     if (latest.part.size() == 0) continue;
-    written = file_->AddTrace({.index = stream, .tid = buffer.thread, .cpu = buffer.cpu},
-                              latest.part, latest.offset);
+    written = output_.file().AddTrace({.index = stream, .tid = buffer.thread, .cpu = buffer.cpu},
+                                      latest.part, latest.offset);
     trace_bytes_ += latest.part.size();
   }
-  return written ? file_->EndRound() : written;
+  return written ? output_.file().EndRound() : written;
+}
+
+// As soon as their ends are seen: what is traced meanwhile takes the place of what is to be kept.
+Status EventRecorder::TakeSlowCalls() {
+  if (!trigger_) {
+    live_.EndRound();
+    return {};
+  }
+  const LiveProcesses* live = events_->of_cpus() ? nullptr : &live_;
+  std::vector<SlowCall> slow = trigger_->EndRound(live);
+  live_.EndRound();
+  if (slow.empty() || !keeps_latest()) return {};
+  events_->StopTraces();
+  Status written = Drain();
+  std::ranges::move(trigger_->EndRound(live), std::back_inserter(slow));
+  if (written)
+    written =
+        KeepSlowTraces(*events_, slow, output_.file(), trigger_->calls().counts(), trace_bytes_);
+  events_->StartTraces();
+  return written;
+}
+
+// A snapshot is asked for by the same signal as another file is: it is the last in this one.
+Status EventRecorder::OnSignal() {
+  Status written;
+  if (keeps_latest()) {
+    written = TakeSnapshot();
+    events_->StartTraces();
+  }
+  return written && options_.rotation.on_signal ? SwitchFiles() : written;
+}
+
+// Counters are read once more for the file that ends.
+Status EventRecorder::SwitchFiles() {
+  if (counters_)
+    if (Status read = counters_->Read(output_.file()); !read) return read;
+  const Status switched = output_.Switch(*events_, pmus_, live_.All());
+  return switched && counters_ ? counters_->Begin(output_.file()) : switched;
 }
 
 bool EventRecorder::CommandEnded() {
@@ -271,30 +209,153 @@ bool EventRecorder::CommandEnded() {
   return command_status_.has_value();
 }
 
+int EventRecorder::WaitMilliseconds() const {
+  if (trigger_ && trigger_->waits()) return 0;
+  if (!begins_) return kRoundMilliseconds;
+  const auto left =
+      std::chrono::ceil<std::chrono::milliseconds>(*begins_ - std::chrono::steady_clock::now());
+  return static_cast<int>(std::clamp<int64_t>(left.count(), 0, kRoundMilliseconds));
+}
+
+// What is to be done once the buffers were emptied.
+Status EventRecorder::Round() {
+  if (Status drained = Drain(); !drained) return drained;
+  if (Status taken = TakeSlowCalls(); !taken) return taken;
+  if (begins_ && std::chrono::steady_clock::now() >= *begins_) {
+    begins_.reset();
+    events_->Switch(true, "");
+  }
+  if (counters_)
+    if (Status read = counters_->ReadIfDue(output_.file()); !read) return read;
+  if (control_)
+    for (const ControlRequest& request : control_->Take())
+      if (Status heeded = Heed(request); !heeded) return heeded;
+  if (snapshot_.exchange(false))
+    if (Status taken = OnSignal(); !taken) return taken;
+  return output_.IsDue() ? SwitchFiles() : Status();
+}
+
+// Of the latest trace what is to be kept in the end.
+Status EventRecorder::TakeLast() {
+  if (trigger_ || !keeps_latest()) return {};
+  const bool crashed = command_status_ && WIFSIGNALED(*command_status_);
+  if (!options_.direction.on_crash || crashed) return TakeSnapshot();
+  notes_.push_back("the program did not die of a signal: no trace of its end is kept (--on-crash)");
+  return {};
+}
+
 Result<RecordSummary> EventRecorder::Run() {
   const bool of_cpus = events_->of_cpus();
   Status written;
   while (written && !stop_) {
-    const bool more = events_->Wait(kRoundMilliseconds);
+    const bool more = events_->Wait(WaitMilliseconds(), control_ ? control_->descriptor() : -1);
     const bool ended = CommandEnded();
-    written = Drain();
-    if (written && counters_) written = counters_->ReadIfDue(*file_);
-    if (written && options_.streams.snapshot_bytes && snapshot_.exchange(false)) {
-      written = TakeSnapshot();
-      events_->StartTraces();
-    }
+    written = Round();
     // What runs on CPUs has no end but the command's.
     if (of_cpus ? ended || !more : !more && (!command_ || ended)) break;
   }
-  if (written && options_.streams.snapshot_bytes) written = TakeSnapshot();
+  if (written) written = TakeLast();
   events_->Disable();
-  if (written) written = Drain();
-  if (written && counters_) written = counters_->End(*file_);
+  // An end whose beginning stands in another buffer is told in the round behind.
+  for (int round = 0; round < 3 && written; ++round) {
+    written = Drain();
+    if (written) written = TakeSlowCalls();
+  }
+  if (written && counters_) written = counters_->End(output_.file());
   return Summary(std::move(written));
 }
 
+// ---- what others ask for ----
+
+struct ControlRow {
+  std::string_view command;
+  Status (EventRecorder::*heed)(const std::string& argument);
+
+  static const ControlRow* Find(std::string_view command);
+};
+
+const ControlRow* ControlRow::Find(std::string_view command) {
+  static constexpr ControlRow kRows[] = {
+      {"disable", &EventRecorder::OnDisable},   {"enable", &EventRecorder::OnEnable},
+      {"evlist", &EventRecorder::OnEventList},  {"ping", &EventRecorder::OnPing},
+      {"snapshot", &EventRecorder::OnSnapshot}, {"stat", &EventRecorder::OnStat},
+      {"stop", &EventRecorder::OnStop}};
+  const auto* row = std::ranges::find(kRows, command, &ControlRow::command);
+  return row == std::end(kRows) ? nullptr : row;
+}
+
+Status EventRecorder::Heed(const ControlRequest& request) {
+  if (const ControlRow* row = ControlRow::Find(request.command))
+    return (this->*row->heed)(request.argument);
+  control_->Answer("error: no command '" + request.command +
+                   "': disable, enable, evlist, ping, snapshot, stat and stop are there");
+  return {};
+}
+
+Status EventRecorder::OnSwitch(bool on, const std::string& event) {
+  if (event.empty()) begins_.reset();
+  if (events_->Switch(on, event) != 0)
+    control_->Acknowledge();
+  else
+    control_->Answer("error: no event '" + event + "': evlist tells them");
+  return {};
+}
+
+Status EventRecorder::OnSnapshot(const std::string&) {
+  if (!keeps_latest()) {
+    control_->Answer("error: no snapshots are kept: record with -S");
+    return {};
+  }
+  const Status taken = TakeSnapshot();
+  events_->StartTraces();
+  control_->Acknowledge();
+  return taken;
+}
+
+Status EventRecorder::OnEventList(const std::string&) {
+  for (const kernel::PlannedEvent& event : events_->plan()) control_->Answer(event.wanted.name);
+  control_->Acknowledge();
+  return {};
+}
+
+// A line for each counter, "COUNT EVENT"; into the file as well.
+Status EventRecorder::OnStat(const std::string&) {
+  if (!counters_) {
+    control_->Answer("error: nothing is counted: record with --stat");
+    return {};
+  }
+  const Status read = counters_->Read(output_.file());
+  for (const EventCounter& event : counters_->sums().events)
+    control_->Answer(std::to_string(event.total.scaled()) + " " + event.name);
+  control_->Acknowledge();
+  return read;
+}
+
+Status EventRecorder::OnPing(const std::string&) {
+  control_->Acknowledge();
+  return {};
+}
+
+Status EventRecorder::OnStop(const std::string&) {
+  control_->Acknowledge();
+  session_->Stop(StopReason::kControl);
+  stop_ = true;
+  return {};
+}
+
+// ---- in the end ----
+
+void EventRecorder::TellSlowCalls(RecordSummary& summary) {
+  summary.slow_calls = trigger_->calls().counts();
+  for (const std::string& place : trigger_->Places())
+    summary.notes.push_back("timed were calls of " + place);
+  if (summary.slow_calls->calls == 0)
+    summary.notes.push_back("no call of '" + options_.direction.slow_function +
+                            "' began and ended while it was recorded");
+}
+
 Result<RecordSummary> EventRecorder::Summary(Status written) {
-  if (written) written = file_->Finish();
+  if (written) written = output_.Finish();
   session_->meter().complete = true;
   // The program goes on to its end unrecorded.
   while (command_ && !command_status_) {
@@ -306,11 +367,13 @@ Result<RecordSummary> EventRecorder::Summary(Status written) {
   summary.command_status = command_status_.value_or(0);
   summary.stop_reason = session_->stop_reason();
   summary.bytes = summary.written_bytes = trace_bytes_;
-  summary.file_bytes = file_->size();
+  summary.file_bytes = output_.size();
+  summary.files = output_.switched() + 1;
   summary.losses = counts_.lost_records + counts_.lost_samples + counts_.trace_gaps;
   summary.events = counts_;
   summary.notes = notes_;
   if (counters_) summary.counters = counters_->sums();
+  if (trigger_) TellSlowCalls(summary);
   if (!written) {
     summary.failure = written.error();
     summary.stop_reason = StopReason::kOutputFailed;

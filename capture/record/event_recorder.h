@@ -4,16 +4,21 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "capture/record/control_channel.h"
+#include "capture/record/event_choice.h"
 #include "capture/record/event_counters.h"
-#include "capture/record/event_file.h"
+#include "capture/record/event_output.h"
 #include "capture/record/event_set.h"
+#include "capture/record/live_processes.h"
 #include "capture/record/paused_command.h"
 #include "capture/record/recorder.h"
+#include "capture/record/slow_trigger.h"
 
 namespace flowback::record {
 
@@ -21,7 +26,7 @@ class EventRecorder : public Recorder {
  public:
   // Both must outlive it.
   EventRecorder(const RecordOptions& options, kernel::SystemKernel& kernel)
-      : options_(options), kernel_(kernel) {}
+      : options_(options), kernel_(kernel), output_(options, kernel) {}
 
   Result<pid_t> Start(RecordSession& session) override;
   Result<RecordSummary> Run() override;
@@ -29,15 +34,36 @@ class EventRecorder : public Recorder {
   void RequestSnapshot() override { snapshot_ = true; }
 
  private:
+  friend struct ControlRow;
+
   Status OpenEvents();
-  Status OpenFile();
   Status Begin();
-  void GiveFileBack();
   Status Drain();
+  void Look(const RingPart& records, size_t buffer);
   Status TakeTrace(const EventSet::Buffer& buffer, uint32_t index);
+  bool keeps_latest() const { return options_.streams.snapshot_bytes.has_value(); }
+  Status Round();
   Status TakeSnapshot();
+  Status TakeSlowCalls();
+  Status TakeLast();
+  Status OnSignal();
+  Status SwitchFiles();
+  Status Heed(const ControlRequest& request);
+  bool IsDelayed() const;
+  int WaitMilliseconds() const;
   bool CommandEnded();
   Result<RecordSummary> Summary(Status written);
+  void TellSlowCalls(RecordSummary& summary);
+
+  // What comes through `--control`.
+  Status OnEnable(const std::string& event) { return OnSwitch(true, event); }
+  Status OnDisable(const std::string& event) { return OnSwitch(false, event); }
+  Status OnSwitch(bool on, const std::string& event);
+  Status OnSnapshot(const std::string&);
+  Status OnEventList(const std::string&);
+  Status OnPing(const std::string&);
+  Status OnStat(const std::string&);
+  Status OnStop(const std::string&);
 
   const RecordOptions& options_;
   kernel::SystemKernel& kernel_;
@@ -45,19 +71,18 @@ class EventRecorder : public Recorder {
   std::vector<kernel::Pmu> pmus_;
   std::optional<PausedCommand> command_;
   std::optional<int> command_status_;  // it ended
+  std::optional<SlowTrigger> trigger_;
+  std::optional<ControlChannel> control_;
   std::optional<EventSet> events_;
-  std::optional<EventFile> file_;
   std::optional<EventCounters> counters_;
-  bool kept_older_ = false;  // the file took the place of another
+  EventOutput output_;
+  LiveProcesses live_;
+  std::optional<std::chrono::steady_clock::time_point> begins_;  // events, which are delayed
   std::vector<std::string> notes_;
   EventCounts counts_;
   uint64_t trace_bytes_ = 0;
   std::atomic<bool> stop_ = false;
   std::atomic<bool> snapshot_ = false;
 };
-
-// The words for events that an engine's name stands for, on this machine. Errors: kNoHardware.
-Result<std::vector<std::string>> EventsOfEngine(const std::string& engine,
-                                                const std::vector<kernel::Pmu>& pmus);
 
 }  // namespace flowback::record

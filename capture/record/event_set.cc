@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
 #include <utility>
 
 #include "capture/record/event_errors.h"
@@ -70,7 +69,8 @@ Status EventSet::OpenAll(const EventTarget& target, std::vector<std::string>& no
       CloseAll();
       continue;
     }
-    return Fail(CannotOpen(plan_[refused->event], refused->cpu, refused->error, *kernel_));
+    return Fail(CannotOpen(plan_[refused->event], {.cpu = refused->cpu, .of_cpus = of_cpus_},
+                           refused->error, *kernel_));
   }
   if (!opened_.empty()) return {};
   return Fail(Error(ErrorCode::kSystem, "all that was to be recorded has ended")
@@ -82,7 +82,9 @@ std::optional<EventSet::Refused> EventSet::TryOpen(const EventTarget& target) {
     for (const pid_t thread : target.threads)
       for (size_t event = 0; event < plan_.size(); ++event) {
         if (IsElsewhere(event, cpu)) continue;
-        const kernel::Errno error = OpenOne(event, thread, cpu);
+        const bool of_whoever = OfWhoever(event);
+        if (of_whoever && thread != target.threads.front()) continue;
+        const kernel::Errno error = OpenOne(event, of_whoever ? -1 : thread, cpu);
         // A thread that ended since it was listed.
         if (error == ESRCH && thread > 0) break;
         if (error != 0) return Refused{.event = event, .cpu = cpu, .error = error};
@@ -119,6 +121,11 @@ void EventSet::AnchorCounts(const EventTarget& target, std::vector<std::string>&
   NoteOnce(notes,
            "counters are told of all threads together only: perf_event_open refused what "
            "keeps them apart");
+}
+
+// Whatever else is recorded.
+bool EventSet::OfWhoever(size_t event) const {
+  return plan_[event].wanted.is_probe && !per_thread_;
 }
 
 void EventSet::CloseAll() {
@@ -289,13 +296,16 @@ kernel::Called<int> EventSet::TryMap(bool overwrite_trace) {
 
 // ---- what happens to them ----
 
-Status EventSet::Enable() {
+Status EventSet::Enable(bool delayed) {
   for (const Opened& event : opened_) {
     const perf_event_attr& attr = plan_[event.event].attr;
-    if (!attr.disabled || attr.enable_on_exec) continue;
+    const bool waits = delayed && !attr.mmap;
+    if (waits) off_.insert(event.event);
+    if (!attr.disabled || attr.enable_on_exec || waits) continue;
     const auto enabled = kernel_->Control(event.descriptor, PERF_EVENT_IOC_ENABLE, 0);
     if (!enabled)
-      return Fail(CannotOpen(plan_[event.event], event.cpu, enabled.error(), *kernel_)
+      return Fail(CannotOpen(plan_[event.event], {.cpu = event.cpu, .of_cpus = of_cpus_},
+                             enabled.error(), *kernel_)
                       .While("switching it on"));
   }
   return {};
@@ -306,19 +316,39 @@ void EventSet::Disable() {
     static_cast<void>(kernel_->Control(event.descriptor, PERF_EVENT_IOC_DISABLE, 0));
 }
 
+size_t EventSet::Switch(bool on, std::string_view name) {
+  std::set<size_t> switched;
+  for (const Opened& event : opened_) {
+    const PlannedEvent& planned = plan_[event.event];
+    if (planned.attr.mmap || (!name.empty() && planned.wanted.name != name)) continue;
+    switched.insert(event.event);
+    static_cast<void>(
+        kernel_->Control(event.descriptor, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0));
+  }
+  for (const size_t event : switched)
+    if (on)
+      off_.erase(event);
+    else
+      off_.insert(event);
+  return switched.size();
+}
+
 void EventSet::ControlTraces(unsigned long request) {
   for (const Opened& event : opened_)
-    if (plan_[event.event].has_aux)
+    if (plan_[event.event].has_aux && !off_.contains(event.event))
       static_cast<void>(kernel_->Control(event.descriptor, request, 0));
 }
 
-bool EventSet::Wait(int milliseconds) {
+bool EventSet::Wait(int milliseconds, int other) {
+  waiting_.push_back({other, POLLIN, 0});
   static_cast<void>(kernel_->Wait(waiting_, milliseconds));
+  waiting_.pop_back();
   bool any = false;
-  for (pollfd& one : waiting_) {
+  for (size_t i = 0; i < waiting_.size(); ++i) {
+    pollfd& one = waiting_[i];
     // It has ended: nothing more comes of it, and asking again would not wait.
     if ((one.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) one.fd = -1;
-    any |= one.fd >= 0;
+    any |= one.fd >= 0 && (of_cpus_ || !OfWhoever(opened_[i].event));
     one.revents = 0;
   }
   return any;
@@ -348,6 +378,8 @@ RecordedEvents EventSet::Recorded() const {
   for (size_t i = 0; i < plan_.size(); ++i) {
     RecordedEvent& event = events.emplace_back();
     event.attr = plan_[i].attr;
+    // An address of the recorder's is nobody's matter.
+    if (plan_[i].wanted.is_probe) event.attr.config1 = 0;
     event.name = plan_[i].wanted.name;
     for (const Opened& opened : opened_)
       if (opened.event == i) event.ids.push_back(opened.id);

@@ -5,7 +5,9 @@
 #include <poll.h>
 
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "capture/kernel/event_plan.h"
@@ -36,9 +38,13 @@ class EventSet {
   // One buffer for each CPU, or each thread. Where locked memory does not suffice, they are made
   // smaller. Errors: kPermission, kSystem.
   Status Map(BufferSizes sizes, bool overwrite_trace, std::vector<std::string>& notes);
-  Status Enable();
+  // Those that no exec enables; where they are `delayed`, only what tracks tasks and mappings.
+  Status Enable(bool delayed = false);
   void Disable();
-  // Of traces alone: until they are started again the kernel writes no AUX data.
+  // Switches the events of that name, or all, but for what tracks. Returns how many kinds they are.
+  size_t Switch(bool on, std::string_view name);
+  // Of traces alone: until they are started again the kernel writes no AUX data. Those that are
+  // switched off stay so.
   void StopTraces() { ControlTraces(PERF_EVENT_IOC_DISABLE); }
   void StartTraces() { ControlTraces(PERF_EVENT_IOC_ENABLE); }
   // The counters of those that count, as they are now.
@@ -50,9 +56,9 @@ class EventSet {
     CounterValue value;
   };
   std::vector<Reading> ReadCounters() const;
-  // Waits until a buffer has something, or for so long. False: nothing more will come, for all that
-  // was recorded has ended.
-  bool Wait(int milliseconds);
+  // Waits until a buffer has something, or `other`, a descriptor, can be read, or for so long.
+  // False: nothing more will come, for all that was recorded has ended.
+  bool Wait(int milliseconds, int other = -1);
 
   struct Buffer {
     int cpu = -1;
@@ -88,6 +94,7 @@ class EventSet {
   void AnchorCounts(const EventTarget& target, std::vector<std::string>& notes);
   kernel::Errno OpenOne(size_t event, pid_t thread, int cpu);
   void CloseAll();
+  bool OfWhoever(size_t event) const;
   void ControlTraces(unsigned long request);
   bool IsElsewhere(size_t event, int cpu) const;
   int LeaderOf(size_t event, pid_t thread, int cpu) const;
@@ -108,6 +115,7 @@ class EventSet {
   std::vector<Opened> opened_;
   std::vector<Buffer> buffers_;
   std::vector<pollfd> waiting_;  // every event: each tells of the end of its own thread
+  std::set<size_t> off_;         // of the plan: events that are switched off
   BufferSizes sizes_;
   bool per_thread_ = false;
   bool of_cpus_ = false;

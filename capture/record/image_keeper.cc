@@ -61,7 +61,18 @@ bool IsElf(int file) {
 // ran is kept by pages.
 bool IsOnlyMemory(const std::string& path, int file) { return IsPathless(path) && !IsElf(file); }
 
-// All that we put into a folder of images, and the folder.
+}  // namespace
+
+bool KeepsImages(const RecordOptions& options) {
+  return options.files.keep_images && options.files.pipe < 0 &&
+         !(options.files.output.empty() && options.processes.folder.empty());
+}
+
+std::string ImagesFolderFor(const RecordOptions& options) {
+  return options.files.output.empty() ? SharedImagesOf(options.processes.folder)
+                                      : ImagesFolderOf(options.files.output);
+}
+
 bool RemoveImages(const std::string& folder) {
   DIR* const entries = opendir(folder.c_str());
   if (entries == nullptr) return errno == ENOENT;
@@ -73,18 +84,6 @@ bool RemoveImages(const std::string& folder) {
   }
   closedir(entries);
   return rmdir(folder.c_str()) == 0;
-}
-
-}  // namespace
-
-bool KeepsImages(const RecordOptions& options) {
-  return options.files.keep_images && options.files.pipe < 0 &&
-         !(options.files.output.empty() && options.processes.folder.empty());
-}
-
-std::string ImagesFolderFor(const RecordOptions& options) {
-  return options.files.output.empty() ? SharedImagesOf(options.processes.folder)
-                                      : ImagesFolderOf(options.files.output);
 }
 
 Status MoveImages(const std::string& from, const std::string& target) {

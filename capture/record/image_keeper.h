@@ -79,6 +79,8 @@ bool KeepsImages(const RecordOptions& options);
 // Where, then.
 std::string ImagesFolderFor(const RecordOptions& options);
 
+// Removes all that we put into a folder of images, and the folder. False: something is left.
+bool RemoveImages(const std::string& folder);
 // Renames a folder of images, where there is one; what stood at `target` goes. Errors: kSystem,
 // kPermission.
 Status MoveImages(const std::string& from, const std::string& target);

@@ -18,12 +18,16 @@ constexpr std::chrono::milliseconds kTellEvery(250);
 // timeout(1) signals a process, and then its group: that is one request.
 constexpr std::chrono::milliseconds kSameRequest(500);
 
+bool HeedsSnapshotSignal(const RecordOptions& options) {
+  return options.streams.snapshot_bytes || options.rotation.on_signal;
+}
+
 }  // namespace
 
 RecordSession::RecordSession(const RecordOptions& options, const RecorderSignals& signals)
     : options_(options),
       signals_(signals),
-      snapshot_signal_(options.streams.snapshot_bytes.has_value()),
+      snapshot_signal_(HeedsSnapshotSignal(options)),
       done_(eventfd(0, EFD_CLOEXEC)) {}
 
 void RecordSession::Connect(pid_t program, std::function<void()> stop,
@@ -61,7 +65,7 @@ void RecordSession::Stop(StopReason reason) {
 void RecordSession::Supervise() {
   while (!WaitForEvent()) {
     while (const auto request = signals_.Take()) OnSignal(*request);
-    if (options_.streams.snapshot_bytes && snapshot_signal_.Wait(std::chrono::milliseconds(0)))
+    if (HeedsSnapshotSignal(options_) && snapshot_signal_.Wait(std::chrono::milliseconds(0)))
       TakeSnapshot();
     if (TimeLeft().count() <= 0) Stop(StopReason::kDuration);
     if (end_signal_ != 0 && (meter_.complete || meter_.failed) &&

@@ -82,6 +82,8 @@ Result<std::unique_ptr<RecordingSink>> OpenPerfData(const RecordOptions& options
       options, clock,
       {.recorder = "flowback " FLOWBACK_VERSION " emulated (" + EngineText(options) + ")",
        .watched = *UnderstandWatch(options),
+       .cpu = options.streams.branch_depth ? "emulated processor with branch stacks"
+                                           : "emulated Intel PT processor",
        .cpuid = kEmulatedCpu,
        .command_line = std::move(command_line)});
   if (!writer) return Fail(std::move(writer.error()));

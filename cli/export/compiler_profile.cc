@@ -8,7 +8,6 @@
 
 #include "cli/branches/branch_totals.h"
 #include "cli/text/status.h"
-#include "flowback/replay/object_image.h"
 
 namespace flowback::cli {
 namespace {
@@ -62,7 +61,7 @@ void AddBranches(const BranchReport& report, const Addresses& addresses, Compile
       const auto to = addresses.Of(place);
       if (from || to)
         profile.branches.push_back(
-            {from.value_or(0), to.value_or(0), edge.times, edge.wrong, !from, !to});
+            {from.value_or(0), to.value_or(0), edge.times, edge.wrong, !from, !to, sum.kind});
     }
   }
 }
@@ -100,12 +99,13 @@ Result<CompilerProfile> MakeCompilerProfile(OpenedRecording& opened, const std::
   const auto number = static_cast<uint32_t>(most - runs.begin());
   CompilerProfile profile;
   profile.object = opened.RecordedPath(report->objects[number]);
-  const Result<ObjectImage> image =
+  Result<ObjectImage> image =
       ObjectImage::Open({.path = profile.object, .build_id = {}}, report->objects[number]);
   if (!image) return Fail(image.error());
-  const std::vector<CodeMapping> mappings = image->space().mappings();
+  profile.image = *std::move(image);
+  const std::vector<CodeMapping> mappings = profile.image->space().mappings();
   if (!mappings.empty()) profile.text_base = mappings.front().address;
-  const Addresses addresses(number, *image);
+  const Addresses addresses(number, *profile.image);
   AddRanges(*report, addresses, profile);
   AddBranches(*report, addresses, profile);
   if (std::ranges::any_of(report->branches, [](const auto& sum) { return sum.elsewhere != 0; }))

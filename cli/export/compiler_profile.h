@@ -4,11 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/reading/opened_recording.h"
 #include "flowback/base/error.h"
+#include "flowback/model/instruction.h"
+#include "flowback/replay/object_image.h"
 
 namespace flowback::cli {
 
@@ -25,6 +28,7 @@ struct ProfileBranch {
   uint64_t wrong = 0;
   bool from_outside = false;  // of the file; `from` or `to` is then 0
   bool to_outside = false;
+  InstructionClass kind = InstructionClass::kOther;  // kOther: from outside
 };
 
 struct CompilerProfile {
@@ -32,6 +36,7 @@ struct CompilerProfile {
   uint64_t text_base = 0;            // where the file's code begins, its page
   std::vector<ProfileRange> ranges;  // by begin, then end
   std::vector<ProfileBranch> branches;
+  std::optional<ObjectImage> image;  // the file
 };
 
 // Of the file that was asked for, or that in which most ran. Says on stderr which one that is.

@@ -19,6 +19,7 @@
 #include "cli/reading/cache_folder.h"
 #include "cli/record/counter_options.h"
 #include "cli/record/engine_choice.h"
+#include "cli/record/event_options.h"
 #include "cli/record/hardware_options.h"
 #include "cli/record/native_run.h"
 #include "cli/record/program_words.h"
@@ -34,11 +35,13 @@ namespace flowback::cli {
 namespace {
 
 constexpr int kRecorderFailed = 125;
+constexpr uint32_t kUsualBranchDepth = 32;  // that of most processors
 
 struct RecordWords {
   std::string engine = "auto", clock, snapshot, buffers, cyc_threshold, psb_period, mtc_period,
               duration, max_size, max_instructions;
   CounterWords counters;
+  EventWords events;
   const CLI::Option* cyc = nullptr;
   const CLI::Option* snapshots = nullptr;
   bool no_return_compression = false;
@@ -115,10 +118,12 @@ Status UnderstandBuffers(const RecordWords& words, RecordOptions& options) {
     if (!bytes) return Fail(bytes.error());
     buffer = *bytes;
   }
-  if (words.snapshots->count() == 0) return {};
+  if (words.snapshots->count() == 0 && !words.events.keeps_latest(options)) return {};
   options.streams.snapshot_bytes = buffer.value_or(kUsualSnapshot);
-  if (words.snapshot.empty()) return {};
-  const Result<uint64_t> size = ParseSize(words.snapshot, "-S");
+  // perf's e: one more when it ends, which is so here every time.
+  const std::string text = words.snapshot.substr(words.snapshot.starts_with('e') ? 1 : 0);
+  if (text.empty()) return {};
+  const Result<uint64_t> size = ParseSize(text, "-S");
   if (!size) return Fail(size.error());
   if (buffer && *size > *buffer)
     return Fail(Error(ErrorCode::kUsage, fmt::format("-S {}: more than the buffer of -m {} holds",
@@ -204,8 +209,9 @@ Status UnderstandEventBuffers(const RecordWords& words, RecordOptions& options) 
 Status UnderstandEvents(const RecordWords& words, RecordOptions& options) {
   options.events.per_thread = words.per_thread;
   for (const Status& status :
-       {RefuseSoftwareOptions(words, options), UnderstandBuffers(words, options),
-        UnderstandEventBuffers(words, options), UnderstandCounters(words.counters, options)})
+       {RefuseSoftwareOptions(words, options), UnderstandEventOptions(words.events, options),
+        UnderstandCounters(words.counters, options), UnderstandBuffers(words, options),
+        UnderstandEventBuffers(words, options)})
     if (!status) return Fail(status.error());
   return {};
 }
@@ -214,6 +220,13 @@ Status UnderstandSoftware(const RecordWords& words, RecordOptions& options, cons
   for (const Status& status : {RefuseEventOptions(app), UnderstandPacketOptions(words, options),
                                UnderstandBuffers(words, options)})
     if (!status) return Fail(status.error());
+  if (!words.any_branch) return {};
+  if (!FindRecorder(options.engine)->branch_stacks)
+    return Fail(Error(ErrorCode::kNoHardware,
+                      "record: -b samples branch stacks, which takes hardware that has them (LBR, "
+                      "BRBE) or the emulator")
+                    .Remedy("--engine emulate; or perf record -b"));
+  options.streams.branch_depth = kUsualBranchDepth;
   return {};
 }
 
@@ -311,7 +324,8 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
       ->allow_extra_args(false);
   app.add_flag("-a,--all", options.events.all_cpus, "record whatever runs on the CPUs");
   app.add_option("-C,--cpu", options.events.cpus, "record on these CPUs only: 0-3,8");
-  app.add_flag("-b,--branch-any", words.any_branch, "sample branch stacks (LBR, BRBE)");
+  app.add_flag("-b,--branch-any", words.any_branch,
+               "branch stacks (LBR, BRBE); emulate: of all branches");
   app.add_option("-j,--branch-filter", options.events.branch_filter,
                  "the same of some branches: any,u");
   app.add_option("-F,--freq", options.events.frequency,
@@ -349,6 +363,7 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
   app.add_option("--max-instructions", words.max_instructions, "stop recording after so many");
   app.add_flag("--compare", words.compare,
                "run CMD once more by itself, its output thrown away, and tell what recording cost");
+  AddEventOptions(app, words.events, options);
   AddHardwareOptions(app);
   app.add_flag("--json", words.json, "the result as JSON lines on stdout, after CMD's own output");
 }

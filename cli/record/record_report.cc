@@ -41,6 +41,8 @@ std::string_view Name(StopReason reason) {
       return "signal";
     case StopReason::kOutputFailed:
       return "output-failed";
+    case StopReason::kControl:
+      return "control";
   }
   return "";
 }
@@ -151,11 +153,14 @@ std::string OverwrittenText(const RecordSummary& summary, const RecordOptions& o
                      Count(summary.bytes, "trace byte"), OverwrittenPercent(summary));
 }
 
-std::string StopText(const RecordSummary& summary) {
+std::string StopText(const RecordSummary& summary, const RecordOptions& options) {
   if (summary.stop_reason == StopReason::kProgramEnded) return {};
   if (summary.stop_reason == StopReason::kOutputFailed) return "until tracing stopped: ";
   if (summary.stop_reason == StopReason::kSignal) return "stopped by a signal; ";
-  return fmt::format("stopped by --{}, the program ran on unrecorded; ", Name(summary.stop_reason));
+  if (summary.stop_reason == StopReason::kControl) return "stopped through --control; ";
+  const bool of_cpus = options.target.command.empty() && !options.target.runs_already();
+  return fmt::format("stopped by --{}{}; ", Name(summary.stop_reason),
+                     of_cpus ? "" : ", the program ran on unrecorded");
 }
 
 std::string SizeText(uint64_t bytes) {
@@ -256,16 +261,41 @@ void TellCounters(const CountedEvents& counters) {
   for (std::string line; std::getline(lines, line);) Warn("record: " + line);
 }
 
+void TellSlowCalls(const SlowCallCounts& counts, const RecordOptions& options) {
+  const double slow_ms = std::chrono::duration<double, std::milli>(options.direction.slow).count();
+  std::string text =
+      fmt::format("record: {} of {}, {} of them longer than {:g} ms", Count(counts.calls, "call"),
+                  PrintableProse(options.direction.slow_function), counts.slow, slow_ms);
+  if (counts.cut != 0)
+    text += fmt::format(
+        "; of {} the beginning is not in the trace any more: a larger buffer "
+        "helps: -m ,16384",
+        counts.cut);
+  if (counts.halves != 0)
+    text += fmt::format("; {} that began before, or whose beginning was lost", counts.halves);
+  Warn(text);
+}
+
 void TellEventsText(const RecordSummary& summary, const RecordOptions& options) {
   if (summary.failure) TellFailure(summary, options);
   const EventCounts& counts = *summary.events;
-  Warn(fmt::format("record: {}{}, {} of them, in {:.2f} s, {}", StopText(summary),
+  Warn(fmt::format("record: {}{}, {} of them, in {:.2f} s, {}", StopText(summary, options),
                    Count(counts.records, "record"), Count(counts.samples, "sample"),
                    std::chrono::duration<double>(summary.elapsed).count(), EventLossText(counts)));
-  Warn(fmt::format("record: {} in {}, {}", Count(summary.bytes, "trace byte"), OutputName(options),
-                   Count(summary.file_bytes, "byte")));
+  if (summary.slow_calls) TellSlowCalls(*summary.slow_calls, options);
+  const std::string files =
+      summary.files > 1 ? fmt::format(" and {} before it", Count(summary.files - 1, "file")) : "";
+  Warn(fmt::format("record: {} in {}{}, {}", Count(summary.bytes, "trace byte"),
+                   OutputName(options), files, Count(summary.file_bytes, "byte")));
   if (!summary.counters.empty()) TellCounters(summary.counters);
   if (const std::string next = NextCommand(options); !next.empty()) Warn("record: next: " + next);
+}
+
+std::string SlowCallsJson(const RecordSummary& summary) {
+  if (!summary.slow_calls) return "null";
+  const SlowCallCounts& counts = *summary.slow_calls;
+  return fmt::format(R"({{"calls":{},"slow":{},"cut":{},"halves":{}}})", counts.calls, counts.slow,
+                     counts.cut, counts.halves);
 }
 
 std::string EventsJson(const RecordSummary& summary) {
@@ -309,7 +339,7 @@ void TellRun(const RecordSummary& summary, const RecordOptions& options) {
   if (summary.failure) TellFailure(summary, options);
   TellEnds(summary, options);
   const size_t processes = Processes(summary);
-  Warn(fmt::format("record: {}{} of {}{} in {:.2f} s, {}{}", StopText(summary),
+  Warn(fmt::format("record: {}{} of {}{} in {:.2f} s, {}{}", StopText(summary, options),
                    Count(summary.instructions, "instruction"),
                    Count(summary.threads.size(), "thread"),
                    processes > 1 ? " in " + Count(processes, "process") : "",
@@ -382,6 +412,8 @@ void TellJson(const RecordSummary& summary, const RecordOptions& options,
       .Raw("slow_down", slow_down ? fmt::format("{:.2f}", *slow_down) : "null")
       .Raw("events", EventsJson(summary))
       .Raw("counters", summary.counters.empty() ? "null" : CountersJson(summary.counters).dump())
+      .Raw("slow_calls", SlowCallsJson(summary))
+      .Number("files", summary.files)
       .Raw("images", ImagesJson(summary))
       .Raw("from", JsonArray(summary.from_places))
       .Raw("until", JsonArray(summary.until_places))

@@ -25,10 +25,11 @@ struct UnitRange {
 struct LineRow {
   uint64_t begin = 0;
   uint64_t end = 0;
-  uint32_t file = kNone;     // index in UnitInfo::files
-  uint32_t line = 0;         // 0: the compiler says that no line made this code
-  uint32_t column = 0;       // 0: not told
-  bool is_statement = true;  // false: code of the line that the compiler moved among others
+  uint32_t file = kNone;       // index in UnitInfo::files
+  uint32_t line = 0;           // 0: the compiler says that no line made this code
+  uint32_t column = 0;         // 0: not told
+  bool is_statement = true;    // false: code of the line that the compiler moved among others
+  uint32_t discriminator = 0;  // tells parts of a line apart, as the compiler numbers them
 };
 
 struct SourceFileInfo {
@@ -43,6 +44,8 @@ struct Subroutine {
   uint32_t call_file = kNone;
   uint32_t call_line = 0;
   uint32_t call_column = 0;
+  uint32_t call_discriminator = 0;
+  uint32_t first_line = 0;  // where its source begins; 0: not told
 };
 
 struct SubroutineRange {

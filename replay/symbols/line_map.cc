@@ -80,6 +80,7 @@ std::vector<LineRange> LineRangesOf(const UnitInfo& unit) {
         line_range.line = source.line;
         line_range.column = source.column;
         line_range.is_statement = source.is_statement;
+        line_range.discriminator = source.discriminator;
       }
     }
     if (subroutine != subroutines.end()) {

@@ -33,6 +33,7 @@ struct LineRange {
   uint32_t column = 0;
   uint32_t subroutine = kNone;
   bool is_statement = true;
+  uint32_t discriminator = 0;
 };
 
 // Sorted and disjoint. Code that has neither a line nor a subroutine is left out.

@@ -70,7 +70,7 @@ SourceFile::Unit& SourceFile::UnitAt(uint32_t number) {
   if (unit == nullptr) {
     unit = std::make_unique<Unit>();
     unit->info = dwarf_->ReadUnit(number);
-    for (std::string& name : unit->info.names) name = Demangled(name);
+    unit->names.resize(unit->info.names.size());
     for (const SourceFileInfo& file : unit->info.files)
       if (file.md5) md5_.emplace(file.path, *file.md5);
     unit->line_ranges = LineRangesOf(unit->info);
@@ -86,22 +86,33 @@ const std::vector<SourceFrame>& SourceFile::FramesOf(Unit& unit, size_t number) 
   if (!frames.empty()) return frames;
   const UnitInfo& info = unit.info;
   const LineRange& line_range = unit.line_ranges[number];
-  const auto place = [&](uint32_t file, uint32_t line, uint32_t column) {
+  const auto name_it = [&](uint32_t number, SourceFrame& frame) {
+    if (number >= info.names.size()) return;
+    std::string& demangled = unit.names[number];
+    if (demangled.empty()) demangled = Demangled(info.names[number]);
+    frame.function = demangled;
+    frame.linkage_name = info.names[number];
+  };
+  const auto place = [&](uint32_t file, uint32_t line, uint32_t column, uint32_t discriminator) {
     SourceFrame frame;
     if (file < info.files.size()) frame.file = info.files[file].path;
     frame.line = line;
     frame.column = column;
+    frame.discriminator = discriminator;
     return frame;
   };
-  SourceFrame frame = place(line_range.file, line_range.line, line_range.column);
+  SourceFrame frame =
+      place(line_range.file, line_range.line, line_range.column, line_range.discriminator);
   uint32_t at = line_range.subroutine;
   while (at < info.subroutines.size() && frames.size() < kMaxInlined) {
     const Subroutine& subroutine = info.subroutines[at];
-    if (subroutine.name < info.names.size()) frame.function = info.names[subroutine.name];
+    name_it(subroutine.name, frame);
+    frame.first_line = subroutine.first_line;
     frame.is_inlined = subroutine.parent != kNone;
     frames.push_back(frame);
     if (!frame.is_inlined) return frames;
-    frame = place(subroutine.call_file, subroutine.call_line, subroutine.call_column);
+    frame = place(subroutine.call_file, subroutine.call_line, subroutine.call_column,
+                  subroutine.call_discriminator);
     at = subroutine.parent;
   }
   frames.push_back(frame);

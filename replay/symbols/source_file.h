@@ -36,6 +36,7 @@ class SourceFile {
  private:
   struct Unit {
     UnitInfo info;
+    std::vector<std::string> names;  // demangled, as far as they were asked for
     std::vector<LineRange> line_ranges;
     uint64_t first_scope = 0;                      // of its code outside of any function
     std::vector<std::vector<SourceFrame>> frames;  // by line_range; empty: not made yet

@@ -317,16 +317,15 @@ TEST_F(RecordTest, PerfsOptionsForHardwareAreKnown) {
     const char* message;
     const char* remedy;
   } refused[] = {
-      {{"--engine", "emulate", "-b"}, 3, "-b samples branch stacks (LBR, BRBE)", "--as branches"},
       {{"--engine", "step", "--branch-any"}, 3, "-b samples branch stacks", "perf record -b"},
       {{"--engine", "emulate", "-j", "any,u"}, 3, "-j samples branch stacks", "perf record -j"},
       {{"--filter", "filter main"}, 3, "leave out addresses", "--from FUNCTION and --until"},
       {{"--kcore"}, 3, "record no kernel", "perf record --kcore"},
       {{"--aux-sample"}, 3, "into samples of other events", "-S SIZE"},
       {{"--aux-sample=8192"}, 3, "into samples of other events", "-S SIZE"},
-      {{"--control", "fifo:a,b"}, 1, "not in this version", "--duration TIME"},
+      {{"--control", "fifo:a,b"}, 1, "switch the kernel's events", "--duration TIME"},
       {{"--on-crash"}, 1, "only when the program crashes", "-S SIZE"},
-      {{"--trigger", "x"}, 1, "when something happens", "SIGUSR2"},
+      {{"--trigger", "x"}, 1, "trace of slow calls", "SIGUSR2"},
       {{"-g"}, 1, "samples call stacks", "--as calls"},
       {{"--call-graph", "dwarf"}, 1, "samples call stacks", "--as calls"},
       {{"-s"}, 1, "counts events", "--as summary"},

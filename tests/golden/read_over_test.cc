@@ -33,6 +33,7 @@ class Silent final : public ExecutionConsumer {
 struct Uses {
   std::set<uint64_t> blocks;
   uint64_t instructions = 0;
+  uint64_t read = 0;  // instructions that the reader told of
 };
 
 // Reads over a stream step by step.
@@ -47,7 +48,7 @@ class Reading {
   // False: it can't.
   bool Step() {
     const auto instructions = reader_->ReadOver(reader_->offset() + kStep, silent_);
-    read_ += instructions.value_or(0);
+    uses_.read += instructions.value_or(0);
     return instructions.has_value();
   }
   void Take() {
@@ -57,31 +58,29 @@ class Reading {
     });
   }
   const Uses& uses() const { return uses_; }
-  uint64_t read() const { return read_; }
 
  private:
   Silent silent_;
   std::unique_ptr<FlowReader> reader_;
   Uses uses_;
-  uint64_t read_ = 0;
 };
 
 // By a decoder of its own.
-std::optional<Reading> Alone(const DecodeInput& input, uint64_t from, bool asks_often) {
+std::optional<Uses> Alone(const DecodeInput& input, uint64_t from, bool asks_often) {
   const std::unique_ptr<Decoder> decoder = Engine("native");
-  std::optional<Reading> reading(std::in_place, *decoder, input, from);
+  Reading reading(*decoder, input, from);
   for (unsigned i = 0; i < kSteps; ++i) {
-    if (!reading->Step()) return std::nullopt;
-    if (asks_often) reading->Take();
+    if (!reading.Step()) return std::nullopt;
+    if (asks_often) reading.Take();
   }
-  reading->Take();
-  return reading;
+  reading.Take();
+  return reading.uses();
 }
 
 // Of one use of a path in seventeen the instructions are counted.
-void ExpectAbout(uint64_t instructions, uint64_t truth) {
-  EXPECT_GT(instructions, truth * 9 / 10);
-  EXPECT_LT(instructions, truth * 11 / 10);
+void ExpectAboutWhatWasRead(const Uses& uses) {
+  EXPECT_GT(uses.instructions, uses.read * 9 / 10);
+  EXPECT_LT(uses.instructions, uses.read * 11 / 10);
 }
 
 // Whether two places of the stream are of different code.
@@ -90,20 +89,20 @@ bool ExpectOwnUses(const DecodeInput& input, uint64_t one, uint64_t other) {
   const auto often = Alone(input, one, true);
   const auto elsewhere = Alone(input, other, false);
   if (!alone || !often || !elsewhere) return false;
-  ExpectAbout(alone->uses().instructions, alone->read());
-  ExpectAbout(often->uses().instructions, often->read());
-  EXPECT_TRUE(often->uses().blocks == alone->uses().blocks);
+  ExpectAboutWhatWasRead(*alone);
+  ExpectAboutWhatWasRead(*often);
+  EXPECT_TRUE(often->blocks == alone->blocks);
   const std::unique_ptr<Decoder> decoder = Engine("native");
   Reading first(*decoder, input, one);
   Reading second(*decoder, input, other);
   for (unsigned i = 0; i < kSteps; ++i) EXPECT_TRUE(first.Step() && second.Step());
   second.Take();
   first.Take();
-  EXPECT_TRUE(first.uses().blocks == alone->uses().blocks);
-  EXPECT_TRUE(second.uses().blocks == elsewhere->uses().blocks);
-  ExpectAbout(first.uses().instructions, first.read());
-  ExpectAbout(second.uses().instructions, second.read());
-  return alone->uses().blocks != elsewhere->uses().blocks;
+  EXPECT_TRUE(first.uses().blocks == alone->blocks);
+  EXPECT_TRUE(second.uses().blocks == elsewhere->blocks);
+  ExpectAboutWhatWasRead(first.uses());
+  ExpectAboutWhatWasRead(second.uses());
+  return alone->blocks != elsewhere->blocks;
 }
 
 TEST(ReadOver, TellsWhatItsOwnFlowExecuted) {

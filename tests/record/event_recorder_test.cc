@@ -271,9 +271,41 @@ TEST_F(EventRecorded, ACommandThatCannotBeRunCostsNoOlderRecording) {
   summary = Record(options_);
   ASSERT_FALSE(summary);
   EXPECT_EQ(content(options_.files.output), "an older recording");
+  EXPECT_EQ(content(options_.files.output + ".old"), "the oldest");
+  EXPECT_NE(access((options_.files.output + ".old.old").c_str(), F_OK), 0);
   options_.files.output = File("new");
   ASSERT_FALSE(Record(options_));
   EXPECT_NE(access(options_.files.output.c_str(), F_OK), 0) << "nothing is left behind";
+}
+
+TEST_F(EventRecorded, TheOldestRecordingGoesWhenAnotherBegins) {
+  FLOWBACK_NEEDS_PERF_EVENTS();
+  options_.target.command = {"true"};
+  options_.events.words = {"dummy:u"};
+  for (int i = 0; i < 3; ++i) Run();
+  EXPECT_EQ(access((options_.files.output + ".old").c_str(), F_OK), 0);
+  EXPECT_NE(access((options_.files.output + ".old.old").c_str(), F_OK), 0);
+}
+
+// The program says how many calls there are, and how many sleep. Probes of it are the kernel's own.
+TEST_F(EventRecorded, TimesCallsOnAllThreads) {
+  FLOWBACK_NEEDS_PERF_EVENTS();
+  FLOWBACK_NEEDS_HOST(host::Trait::kRoot);
+  if (access("/sys/bus/event_source/devices/uprobe", R_OK) != 0) GTEST_SKIP() << "no uprobes here";
+  options_.target.command = {FLOWBACK_RECORD_PROGRAMS "/slow_calls"};
+  options_.events.words = {"dummy:u"};
+  options_.direction.slow_function = "handle";
+  options_.direction.slow = std::chrono::milliseconds(20);
+  for (int i = 0; i < 3; ++i) {
+    const RecordSummary summary = Run();
+    ASSERT_TRUE(summary.slow_calls);
+    EXPECT_EQ(WEXITSTATUS(summary.command_status), 0) << "all its threads began";
+    EXPECT_EQ(summary.slow_calls->calls, 124u);
+    EXPECT_GE(summary.slow_calls->slow, 13u);
+    EXPECT_LE(summary.slow_calls->slow, 20u) << "on a busy machine some are slow that do not sleep";
+    EXPECT_EQ(summary.slow_calls->halves, 0u);
+  }
+  Open(options_.files.output);
 }
 
 // A recorder that is killed leaves what it wrote.

@@ -121,6 +121,15 @@ const Refusal kRefusals[] = {
        kernel.TakeAway(kProgram);
      },
      ErrorCode::kPermission, "it is another user's", "sudo"},
+    // Not of a CPU: of one process, on each of them.
+    {"AnothersProcessOnEachCpu",
+     [](SimulatedKernel& kernel, RecordOptions& options) {
+       Set(kernel, kParanoidFile, "1");
+       Ask(options, "cpu-clock/no-inherit/u");
+       options.events.per_thread = false;
+       kernel.TakeAway(kProgram);
+     },
+     ErrorCode::kPermission, "it is another user's", "sudo"},
     {"Backwards",
      [](SimulatedKernel&, RecordOptions& options) { Ask(options, "cpu/event=0x3c,overwrite/u"); },
      ErrorCode::kUnsupported, "'overwrite'", "leave it out"},

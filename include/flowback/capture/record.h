@@ -53,6 +53,7 @@ enum class StopReason : uint8_t {
   kFileSize,
   kSignal,        // to the recorder
   kOutputFailed,  // it could not be written any more
+  kControl,       // RecordDirection::control said so
 };
 
 // What a program asked the emulator for and the emulator does otherwise than the kernel: the
@@ -84,6 +85,14 @@ struct EventCounts {
   uint64_t trace_gaps = 0;  // AUX records that say that trace is missing
 };
 
+// Calls of RecordDirection::slow_function.
+struct SlowCallCounts {
+  uint64_t calls = 0;   // that began and ended while it was recorded
+  uint64_t slow = 0;    // of these
+  uint64_t cut = 0;     // of the slow ones, those whose beginning was not in the buffer any more
+  uint64_t halves = 0;  // ends of calls that began before, or whose beginning was lost
+};
+
 struct RecordSummary {
   int command_status = 0;  // as waitpid gives it; 0 without a command
   StopReason stop_reason = StopReason::kProgramEnded;
@@ -111,9 +120,11 @@ struct RecordSummary {
   std::chrono::nanoseconds elapsed{0};   // to the program's end
   // What this process and its children used meanwhile: recorder and recorded program.
   std::chrono::nanoseconds cpu_time{0};
-  std::optional<KeptImagesSummary> images;  // empty: none were to be kept
-  std::optional<EventCounts> events;        // of recorders with RecorderInfo::hardware
-  CountedEvents counters;                   // in all; RecordEvents::counters
+  std::optional<KeptImagesSummary> images;   // empty: none were to be kept
+  std::optional<EventCounts> events;         // of recorders with RecorderInfo::hardware
+  CountedEvents counters;                    // in all; RecordEvents::counters
+  std::optional<SlowCallCounts> slow_calls;  // empty: no function was named
+  uint64_t files = 1;                        // of RecordRotation, the last among them
   // What the user should know: "the program forked: children are not traced".
   std::vector<std::string> notes;
 };
@@ -166,6 +177,7 @@ struct RecorderInfo {
   bool per_cpu = false;              // RecordStreams::per_cpu
   bool counts_instructions = false;  // RecordLimits::instructions
   bool processes_apart = false;      // RecordProcesses
+  bool branch_stacks = false;        // RecordStreams::branch_depth
 };
 
 // All there are, in the order in which the help names them.

@@ -79,6 +79,10 @@ struct RecordStreams {
   // ends, and whenever the process gets SIGUSR2, which must be blocked in its other threads.
   std::optional<uint64_t> snapshot_bytes;
   RecordClock clock = RecordClock::kHost;
+  // Engine "emulate": instead of packets of Intel PT, samples with branch stacks of so many entries
+  // at most, 1 to 1024, one behind the other: together they have every branch that was taken.
+  // Streams of threads, whole.
+  std::optional<uint32_t> branch_depth;
 };
 
 // Stop tracing after so many instructions (all threads), so long, or once the file has so many
@@ -128,6 +132,33 @@ struct RecordEvents {
   std::optional<uint64_t> trace_buffer_bytes;
 };
 
+// How a recording by the kernel's events is directed while it runs.
+struct RecordDirection {
+  // perf's "fifo:CTL[,ACK]" or "fd:CTL[,ACK]": where lines with commands come from (enable,
+  // disable, snapshot, evlist, ping, stop), and where each is answered; empty: nowhere.
+  std::string control;
+  // The events begin so long after the program; negative: once `control` says so.
+  std::optional<std::chrono::milliseconds> delay;
+  // Of the latest trace (`RecordStreams::snapshot_bytes`), keep the end only where the command dies
+  // of a signal.
+  bool on_crash = false;
+  // Of the latest trace, keep that of each call of this function (as in WatchedNames) that takes
+  // longer than `slow`, from the sync point before it to the one behind it. Empty: none.
+  std::string slow_function;
+  std::chrono::nanoseconds slow{0};
+};
+
+// Several files one after the other, instead of one that grows: by events of the kernel. Full ones
+// are `output` with the local time behind it, the last is `output`.
+struct RecordRotation {
+  std::optional<uint64_t> bytes;                 // of each
+  std::optional<std::chrono::nanoseconds> time;  // of each
+  bool on_signal = false;                        // at each SIGUSR2, which is to be blocked
+  uint64_t most_files = 0;                       // older ones are removed; 0: none
+
+  bool wanted() const { return bytes || time || on_signal; }
+};
+
 struct EmulateOptions {
   bool exact = false;  // one instruction a block: slower; for judging the engine
   // The plugin; empty: lib/flowback/flowback-tcg.so beside this program's folder.
@@ -150,6 +181,8 @@ struct RecordOptions {
   WatchedNames watched;
   RecordProcesses processes;  // engine "emulate"
   RecordEvents events;
+  RecordDirection direction;
+  RecordRotation rotation;
   EmulateOptions emulate;
   StepOptions step;
   // Called a few times a second, by the thread that called Record. Empty: nobody wants to know.

@@ -274,17 +274,23 @@ class BlockRuns {
   }
   // The step behind this one. REQUIRES: it is not the last one.
   BlockStep next_step() const { return batch_.steps[next_]; }
+  // Whether two steps come yet, the first of them is next_step(), and the other one.
+  bool HasTwo() const { return next_ + 2 <= batch_.steps.size(); }
+  BlockStep second_step() const { return batch_.steps[next_ + 1]; }
+  // Passes over next_step(), which has so many instructions; end() is about it then.
+  void Skip(uint16_t instructions) {
+    ++next_;
+    behind_ += instructions;
+  }
   // When the block's last instruction executed, as run() has it; for whoever needs no more.
   struct End {
     uint64_t tsc = 0;
     TscInterval bounds;
   };
-  End end() {
-    if (batch_.times.empty()) return {batch_.tsc, {}};
-    const TimedPart& part = PartOf(behind_);
-    End end{part.LastAt(behind_), part.bounds};
-    if (part.end == behind_ && part.last_lo != 0) end.bounds.lo = part.last_lo;
-    return end;
+  [[gnu::always_inline]] End end() {
+    if (behind_ >= free_until_) return FindEnd();
+    const TimedPart& part = batch_.times[part_];
+    return {part.line.Free(behind_), part.bounds};
   }
   const BlockRun& run() {
     const CodeBlock& at = block();
@@ -305,6 +311,15 @@ class BlockRuns {
   }
 
  private:
+  [[gnu::noinline]] End FindEnd() {
+    if (batch_.times.empty()) return {batch_.tsc, {}};
+    const TimedPart& part = PartOf(behind_);
+    const bool free = part.bounds.lo != 0 && part.line.IsFree(behind_, part.end);
+    free_until_ = free ? part.end : 0;
+    End end{part.LastAt(behind_), part.bounds};
+    if (part.end == behind_ && part.last_lo != 0) end.bounds.lo = part.last_lo;
+    return end;
+  }
   // Where the instruction lies that is the `count`th; counts must not fall.
   const TimedPart& PartOf(uint64_t count) {
     while (batch_.times[part_].end < count) ++part_;
@@ -318,6 +333,7 @@ class BlockRuns {
   uint64_t before_ = 0;  // instructions of the batch, before the block
   uint64_t behind_ = 0;  // and with it
   size_t part_ = 0;
+  uint64_t free_until_ = 0;  // no limit changes the line of the part below that; 0: not known
   BlockRun run_;
 };
 

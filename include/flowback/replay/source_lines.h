@@ -21,6 +21,9 @@ struct SourceFrame {
   uint32_t line = 0;          // 0: not known, or code that no line made
   uint32_t column = 0;        // 0: not known
   bool is_inlined = false;    // the next frame's line holds the call
+  std::string_view linkage_name{};  // of the function, as the linker has it
+  uint32_t discriminator = 0;       // of the code or the call, among those of one line
+  uint32_t first_line = 0;          // where the function's source begins; 0: not known
 };
 
 // What a range of addresses, half-open, has in common.

@@ -278,7 +278,8 @@ class Reader {
         const uint64_t end = rows[i + 1].Address.Address;
         if (row.EndSequence || row.Address.Address >= end) continue;
         info.rows.push_back({row.Address.Address, end, FileNumber(row.File, info), row.Line,
-                             row.Column, IsStatement(rows, sequence.FirstRowIndex, i)});
+                             row.Column, IsStatement(rows, sequence.FirstRowIndex, i),
+                             row.Discriminator});
       }
     }
   }
@@ -356,10 +357,11 @@ class Reader {
     const auto number = static_cast<uint32_t>(info.subroutines.size());
     Subroutine subroutine;
     subroutine.name = NameNumber(place.die.getSubroutineName(llvm::DINameKind::LinkageName), info);
+    subroutine.first_line = static_cast<uint32_t>(place.die.getDeclLine());
     if (is_inlined) {
       uint32_t file = 0;
-      uint32_t discriminator = 0;
-      place.die.getCallerFrame(file, subroutine.call_line, subroutine.call_column, discriminator);
+      place.die.getCallerFrame(file, subroutine.call_line, subroutine.call_column,
+                               subroutine.call_discriminator);
       subroutine.call_file = FileNumber(file, info);
       subroutine.parent = place.subroutine;
     }

@@ -68,6 +68,17 @@ std::vector<SimulatedKernel::Event*> SimulatedKernel::EventsOf(uint32_t type) {
   return events;
 }
 
+SimulatedKernel::Event* SimulatedKernel::FindEvent(uint32_t type, uint64_t config, int cpu) {
+  for (auto& [descriptor, event] : events_)
+    if (event.attr.type == type && event.attr.config == config && event.cpu == cpu) return &event;
+  return nullptr;
+}
+
+void SimulatedKernel::GiveAllRights() {
+  tree_.Remove("/proc/self/status");
+  tree_.Add("/proc/self/status", "CapEff:\t000001ffffffffff");
+}
+
 // ---- opening ----
 
 Errno SimulatedKernel::ForbidsTo(const perf_event_attr& attr, pid_t pid) const {
@@ -120,7 +131,7 @@ Errno SimulatedKernel::Refuses(const perf_event_attr& attr, pid_t pid, int cpu, 
   if (const Errno forbids = ForbidsTo(attr, pid)) return forbids;
   if (events_.size() >= most_descriptors) return EMFILE;
   if (group >= 0 && !events_.contains(group)) return EBADF;
-  if (pid > 0 && !processes_.contains(pid)) return ESRCH;
+  if (pid > 0 && !any_process_ && !processes_.contains(pid)) return ESRCH;
   const auto online =
       kernel::ParseCpuList(ReadLine(*this, "/sys/devices/system/cpu/online").value_or("0"));
   if (cpu >= 0 && std::ranges::find(*online, cpu) == online->end()) return ENODEV;
@@ -224,7 +235,7 @@ Called<int> SimulatedKernel::Wait(std::span<pollfd> events, int) {
   for (size_t turn = 0; more && turn < turns_too_late; ++turn) more = meanwhile();
   int with_news = 0;
   for (pollfd& one : events) {
-    if (one.fd >= 0 && (!more || ended_.contains(events_[one.fd].pid)))
+    if (events_.contains(one.fd) && (!more || ended_.contains(events_[one.fd].pid)))
       one.revents = static_cast<short>(one.revents | POLLHUP);
     with_news += one.revents != 0;
   }
@@ -236,7 +247,8 @@ bool SimulatedKernel::WakesAny(std::span<pollfd> events) {
   for (const auto& [descriptor, event] : events_)
     if (event.ring && event.ring->TakeWakeUp()) woken.insert(event.ring.get());
   for (pollfd& one : events)
-    if (one.fd >= 0 && woken.contains(events_[one.fd].ring.get())) one.revents = POLLIN;
+    if (events_.contains(one.fd) && woken.contains(events_[one.fd].ring.get()))
+      one.revents = POLLIN;
   return !woken.empty();
 }
 

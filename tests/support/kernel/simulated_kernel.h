@@ -25,6 +25,10 @@ class SimulatedKernel : public kernel::TreeKernel {
   kernel::MachineTree& tree() { return tree_; }
   // A process with one thread; else there is none.
   void AddProcess(pid_t pid);
+  // All there are: a command's number is not known before.
+  void HasAnyProcess() { any_process_ = true; }
+  // Whoever records may do anything.
+  void GiveAllRights();
   // It is another user's.
   void TakeAway(pid_t pid) { foreign_.insert(pid); }
   // It ends: its events hang up.
@@ -65,6 +69,8 @@ class SimulatedKernel : public kernel::TreeKernel {
   const std::map<int, Event>& events() const { return events_; }
   // The first event of that type; null: none is open.
   Event* FindEvent(uint32_t type);
+  // Of that configuration, on that CPU (-1: on none).
+  Event* FindEvent(uint32_t type, uint64_t config, int cpu);
   // Into the event's ring, as its attributes say.
   void Write(Event& event, uint32_t type, uint16_t misc, Bytes body);
   void WriteSample(Event& event, const SampleContent& content);
@@ -95,6 +101,7 @@ class SimulatedKernel : public kernel::TreeKernel {
   std::map<int, Event> events_;
   std::set<pid_t> processes_, foreign_, ended_;
   std::deque<kernel::Errno> open_errors_, map_errors_;
+  bool any_process_ = false;
   uint64_t locked_ = 0;
   size_t wake_ups_ = 0;
   int next_descriptor_ = 1000;

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+#include "capture/record/event_choice.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "capture/kernel/branch_filter.h"
+#include "capture/kernel/event_default.h"
+#include "capture/kernel/event_words.h"
+
+namespace flowback::record {
+namespace {
+
+using kernel::WantedEvent;
+
+constexpr uint64_t kUsualFrequency = 4000;
+constexpr const char* kMostSamples = "/proc/sys/kernel/perf_event_max_sample_rate";
+
+Error NoUnit(const std::string& engine, const std::string& why) {
+  return Error(ErrorCode::kNoHardware, "engine '" + engine + "': " + why)
+      .Remedy("--engine emulate or step needs no hardware; flowback doctor tells what there is");
+}
+
+Result<std::vector<std::string>> BranchEvents(const std::string& engine,
+                                              const std::vector<kernel::Pmu>& pmus) {
+  for (const kernel::Pmu& pmu : pmus) {
+    if (!pmu.of_core() || pmu.name.starts_with("arm") != (engine == "brbe")) continue;
+    // AMD's first branch sampling takes its own event only, with a fixed period.
+    if (pmu.events.contains("branch-brs"))
+      return std::vector<std::string>{"cpu/branch-brs,period=1000037/u"};
+    if (pmu.Cap("branches") != 0) return std::vector<std::string>{"cycles:u"};
+  }
+  return Fail(NoUnit(engine,
+                     "this machine has no branch stacks: no caps/branches of its CPUs' "
+                     "PMU under " +
+                         std::string(kernel::kPmuFolder)));
+}
+
+bool SamplesBranches(const std::string& engine) { return engine == "lbr" || engine == "brbe"; }
+
+Error TooOften(const std::string& what, uint64_t wanted, uint64_t most) {
+  return Error(ErrorCode::kUnsupported, what + " asks for " + std::to_string(wanted) +
+                                            " samples a second, and " + kMostSamples + " is " +
+                                            std::to_string(most))
+      .Remedy("-F " + std::to_string(most) +
+              ", or sudo sysctl kernel.perf_event_max_sample_rate=" + std::to_string(wanted));
+}
+
+// Of the events that name neither period nor frequency.
+Result<uint64_t> FrequencyOf(const RecordOptions& options, const std::vector<WantedEvent>& wanted,
+                             const kernel::SystemKernel& kernel, std::vector<std::string>& notes) {
+  const uint64_t frequency = options.events.frequency.value_or(kUsualFrequency);
+  const auto told = ReadNumber(kernel, kMostSamples);
+  if (!told || *told <= 0) return frequency;
+  const auto most = static_cast<uint64_t>(*told);
+  for (const WantedEvent& event : wanted)
+    if (!event.period && event.frequency.value_or(0) > most)
+      return Fail(TooOften("the event '" + event.name + "'", *event.frequency, most));
+  const bool any = std::ranges::any_of(wanted, [](const WantedEvent& event) {
+    return !event.period && !event.frequency && !kernel::HasAux(event);
+  });
+  if (!any || frequency <= most) return frequency;
+  if (options.events.frequency) return Fail(TooOften("-F", frequency, most));
+  notes.push_back("events are sampled " + std::to_string(most) + " times a second instead of " +
+                  std::to_string(frequency) + ": " + kMostSamples + " allows no more");
+  return most;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> EventsOfEngine(const std::string& engine,
+                                                const std::vector<kernel::Pmu>& pmus) {
+  if (SamplesBranches(engine)) return BranchEvents(engine, pmus);
+  if (engine == "events") return std::vector<std::string>{"cpu-clock"};
+  if (kernel::FindPmu(pmus, kernel::kIntelPtName) != nullptr)
+    return std::vector<std::string>{"intel_pt//u"};
+  return Fail(NoUnit(engine, "this machine has no Intel PT: " + std::string(kernel::kPmuFolder) +
+                                 "/intel_pt is missing"));
+}
+
+Result<std::vector<WantedEvent>> WantedEvents(const RecordOptions& options,
+                                              const std::vector<kernel::Pmu>& pmus,
+                                              const kernel::SystemKernel& kernel) {
+  std::vector<std::string> words = options.events.words;
+  if (words.empty()) {
+    auto usual = EventsOfEngine(options.engine, pmus);
+    if (!usual) return Fail(std::move(usual.error()));
+    words = *std::move(usual);
+  }
+  std::vector<WantedEvent> wanted;
+  for (const std::string& text : words) {
+    auto events = kernel::ParseEvents(text, pmus, kernel);
+    if (!events) return Fail(std::move(events.error()));
+    const size_t before = wanted.size();
+    for (WantedEvent& event : *events) {
+      if (event.leader) *event.leader += before;
+      wanted.push_back(std::move(event));
+    }
+  }
+  return wanted;
+}
+
+Result<kernel::SamplingChoice> ChooseSampling(const RecordOptions& options,
+                                              const std::vector<WantedEvent>& wanted,
+                                              const std::vector<kernel::Pmu>& pmus,
+                                              const EventTarget& target,
+                                              const kernel::SystemKernel& kernel,
+                                              std::vector<std::string>& notes) {
+  const auto frequency = FrequencyOf(options, wanted, kernel, notes);
+  if (!frequency) return Fail(frequency.error());
+  kernel::SamplingChoice choice{
+      .frequency = *frequency,
+      .launches = !options.target.command.empty() && !target.of_cpus(),
+      .of_cpus = target.of_cpus(),
+      .hybrid = kernel::FindPmu(pmus, "cpu_atom") != nullptr,
+      .per_thread = target.per_thread(),
+      .inherits = !target.per_thread() && !target.of_cpus(),
+      .build_ids = options.events.build_ids,
+      .switches = options.events.switches || std::ranges::any_of(wanted, kernel::HasAux),
+      .delayed = options.direction.delay.has_value(),
+      .tracks_apart = !options.direction.control.empty()};
+  std::string filter = options.events.branch_filter;
+  if (filter.empty() && SamplesBranches(options.engine)) filter = "any,u";
+  if (filter.empty()) return choice;
+  const auto bits = kernel::ParseBranchFilter(filter);
+  if (!bits) return Fail(bits.error());
+  choice.branches = *bits;
+  return choice;
+}
+
+}  // namespace flowback::record

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// What was at the output's name before: it makes way for a recording, and comes back where that
+// does not begin.
+#pragma once
+
+#include <string>
+
+#include "flowback/base/error.h"
+
+namespace flowback::record {
+
+class OlderRecording {
+ public:
+  // Nothing is kept of it when it goes: it begins, or is taken back, before.
+  explicit OlderRecording(std::string path) : path_(std::move(path)) {}
+
+  // As KeepOlderFile; what was PATH.old until now waits as PATH.old.old. Returns what to tell.
+  Result<std::string> Keep();
+  // The recording does not begin: all is as it was, but for what is `made` at PATH, which goes.
+  void BringBack(bool made);
+  // It does: what was PATH.old is let go.
+  void LetGo();
+
+ private:
+  const std::string path_;
+  bool kept_ = false;   // PATH is PATH.old now
+  bool waits_ = false;  // PATH.old is PATH.old.old now
+};
+
+}  // namespace flowback::record

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// LLVM's text of a sample profile, which `clang -fprofile-sample-use` reads.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "cli/export/export_formats.h"
+#include "cli/export/sample_profile.h"
+#include "cli/text/status.h"
+
+namespace flowback::cli {
+namespace {
+
+std::string Text(const LineOfFunction& line) {
+  return line.discriminator == 0 ? fmt::format("{}", line.offset)
+                                 : fmt::format("{}.{}", line.offset, line.discriminator);
+}
+
+void AppendLine(const FunctionProfile& function, const LineOfFunction& line, uint64_t times,
+                std::string& out) {
+  fmt::format_to(std::back_inserter(out), "{}: {}", Text(line), times);
+  const auto calls = function.calls_from.find(line);
+  if (calls != function.calls_from.end()) {
+    std::vector<std::pair<std::string_view, uint64_t>> targets(calls->second.begin(),
+                                                               calls->second.end());
+    std::ranges::stable_sort(targets, std::ranges::greater(),
+                             [](auto& each) { return each.second; });
+    for (const auto& [name, count] : targets)
+      fmt::format_to(std::back_inserter(out), " {}:{}", name, count);
+  }
+  out += '\n';
+}
+
+// Its lines, then what was inlined into it.
+void AppendBody(const FunctionProfile& function, size_t depth, std::string& out) {
+  for (const auto& [line, times] : function.lines) {
+    out.append(depth, ' ');
+    AppendLine(function, line, times, out);
+  }
+  for (const auto& [line, functions] : function.inlined)
+    for (const auto& [name, inlined] : functions) {
+      out.append(depth, ' ');
+      fmt::format_to(std::back_inserter(out), "{}: {}:{}\n", Text(line), name, inlined.bytes);
+      AppendBody(inlined, depth + 1, out);
+    }
+}
+
+}  // namespace
+
+Status WriteLlvmProfile(const ExportInput& input, Output& output) {
+  const CompilerProfile& profile = *input.profile;
+  const ImageSearch& search = input.opened.options().search;
+  const Result<StaticCode> code = StaticCode::Of(*profile.image, search);
+  if (!code) return Fail(code.error());
+  SourceLines lines(search);
+  const auto functions = MakeSampleProfile(profile, *code, lines);
+  if (functions.empty())
+    return Fail(Error(ErrorCode::kUnsupported,
+                      "export: " + profile.image->file() +
+                          " has no debug information, and a compiler's profile is by source lines")
+                    .Remedy("build it with -g1 -fdebug-info-for-profiling (clang), or give "
+                            "--debug-dir a folder with its debug files"));
+  std::vector<const std::pair<const std::string, FunctionProfile>*> hottest;
+  for (const auto& each : functions) hottest.push_back(&each);
+  std::ranges::stable_sort(hottest, std::ranges::greater(),
+                           [](const auto* each) { return each->second.bytes; });
+  for (const auto* each : hottest) {
+    fmt::format_to(std::back_inserter(output.buffer()), "{}:{}:{}\n", each->first,
+                   each->second.bytes, each->second.calls);
+    AppendBody(each->second, 1, output.buffer());
+    output.Commit();
+  }
+  for (const std::string& problem : lines.Problems()) Warn(problem);
+  return {};
+}
+
+}  // namespace flowback::cli

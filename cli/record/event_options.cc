@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+#include "cli/record/event_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <chrono>
+
+#include "cli/text/quantity.h"
+
+namespace flowback::cli {
+namespace {
+
+Error Wrong(const std::string& what, const std::string& remedy) {
+  return Error(ErrorCode::kUsage, what).Remedy(remedy);
+}
+
+// perf's milliseconds, -1: until someone says so; or a time with its unit.
+Status UnderstandDelay(const std::string& text, RecordDirection& direction) {
+  if (text.empty()) return {};
+  int64_t number = 0;
+  const auto [stop, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (code == std::errc() && stop == text.data() + text.size() && number >= -1) {
+    direction.delay = std::chrono::milliseconds(number);
+    return {};
+  }
+  const Result<uint64_t> nanoseconds = ParseDuration(text, "-D");
+  if (!nanoseconds)
+    return Fail(Wrong(fmt::format("-D {}: neither milliseconds nor a time nor -1", text),
+                      "-D 500, -D 2s, or -D -1 and --control fifo:ctl"));
+  direction.delay = std::chrono::ceil<std::chrono::milliseconds>(
+      std::chrono::nanoseconds(static_cast<int64_t>(*nanoseconds)));
+  return {};
+}
+
+// FUNC>TIME; the last > of it, for names in C++ may have some.
+Status UnderstandTrigger(const std::string& text, RecordDirection& direction) {
+  if (text.empty()) return {};
+  const size_t greater = text.rfind('>');
+  if (greater == std::string::npos || greater == 0)
+    return Fail(Wrong(fmt::format("--trigger {}: not of the form FUNCTION>TIME", text),
+                      "--trigger 'handle_request>5ms'"));
+  const Result<uint64_t> nanoseconds = ParseDuration(text.substr(greater + 1), "--trigger");
+  if (!nanoseconds) return Fail(nanoseconds.error());
+  direction.slow_function = text.substr(0, greater);
+  direction.slow = std::chrono::nanoseconds(static_cast<int64_t>(*nanoseconds));
+  return {};
+}
+
+// "signal", a size or a time: the last letter tells the two apart, for 10m are minutes to perf and
+// 10M a size.
+Status UnderstandSwitches(const EventWords& words, RecordOptions& options) {
+  RecordRotation& rotation = options.rotation;
+  if (words.switches->count() == 0) {
+    if (rotation.most_files == 0) return {};
+    return Fail(Wrong("--switch-max-files: nothing makes several files", "--switch-output 100M"));
+  }
+  if (options.files.pipe >= 0 || options.files.output == "-")
+    return Fail(Wrong("--switch-output: a pipe is one file", "-o FILE"));
+  const std::string& text = words.switch_output;
+  if (text.empty() || text == "signal") {
+    rotation.on_signal = true;
+    return {};
+  }
+  const bool is_time = text.ends_with('s') || text.ends_with('m') || text.ends_with('h');
+  const Result<uint64_t> number =
+      is_time ? ParseDuration(text, "--switch-output") : ParseSize(text, "--switch-output");
+  if (!number || *number == 0)
+    return Fail(
+        Wrong(fmt::format("--switch-output {}: neither a size nor a time nor 'signal'", text),
+              "--switch-output 100M, 10s or signal"));
+  if (is_time)
+    rotation.time = std::chrono::nanoseconds(static_cast<int64_t>(*number));
+  else
+    rotation.bytes = *number;
+  return {};
+}
+
+Status CheckCrash(const RecordOptions& options) {
+  if (!options.direction.on_crash) return {};
+  if (options.target.command.empty())
+    return Fail(
+        Wrong("--on-crash: of a program that was not started here it is not known how it "
+              "ends",
+              "flowback record --on-crash -- CMD; or -S SIZE with -p PID"));
+  if (options.engine == "pt") return {};
+  return Fail(
+      Wrong(fmt::format("--on-crash: the engine '{}' makes no trace whose end could be kept",
+                        options.engine),
+            "--engine pt, or leave it out"));
+}
+
+}  // namespace
+
+void AddEventOptions(CLI::App& app, EventWords& words, RecordOptions& options) {
+  app.add_option("--control", options.direction.control,
+                 "fifo:CTL[,ACK] or fd:CTL[,ACK]: others switch the events: enable [EVENT], "
+                 "disable [EVENT], snapshot, evlist, ping, stop");
+  app.add_option("-D,--delay", words.delay,
+                 "begin so many milliseconds after the program; -1: when --control says so");
+  words.switches = app.add_option("--switch-output", words.switch_output,
+                                  "another file at this size (100M), after this time (10s), or at "
+                                  "SIGUSR2 (signal)")
+                       ->expected(0, 1);
+  app.add_option("--switch-max-files", options.rotation.most_files,
+                 "keep only so many of these files");
+  app.add_flag("--on-crash", options.direction.on_crash,
+               "as -S, but keep the trace only where CMD dies of a signal");
+  app.add_option("--trigger", words.trigger,
+                 "'FUNCTION>5ms': keep only the trace of calls that take longer");
+}
+
+Status UnderstandEventOptions(const EventWords& words, RecordOptions& options) {
+  for (const Status& status : {UnderstandDelay(words.delay, options.direction),
+                               UnderstandTrigger(words.trigger, options.direction),
+                               UnderstandSwitches(words, options), CheckCrash(options)})
+    if (!status) return Fail(status.error());
+  return {};
+}
+
+}  // namespace flowback::cli
