@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "capture/kernel/call_stacks.h"
 #include "capture/kernel/event_default.h"
 
 namespace flowback::kernel {
@@ -160,6 +161,11 @@ std::vector<PlannedEvent> PlanEvents(std::vector<WantedEvent> wanted,
   }
   perf_event_attr& attr = events[tracker].attr;
   Track(choice, attr);
+  for (size_t i = 0; i < events.size(); ++i) {
+    const WantedEvent& event = events[i].wanted;
+    if (events[i].has_aux || event.is_dummy() || event.is_probe) continue;
+    RecordStacks(event.stacks.value_or(choice.stacks), i == tracker, events[i].attr);
+  }
   if (choice.launches && begins_apart)
     attr.enable_on_exec = 1;
   else if (wants_tracker && !has_trace)

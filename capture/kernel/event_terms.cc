@@ -6,6 +6,7 @@
 #include <string>
 
 #include "capture/kernel/branch_filter.h"
+#include "capture/kernel/call_stacks.h"
 
 namespace flowback::kernel {
 namespace {
@@ -110,11 +111,40 @@ Status TakeOverwrite(const Term& term, WantedEvent&) {
                   .Remedy("leave it out; of Intel PT, -S SIZE keeps the latest trace"));
 }
 
-// perf records stacks where it is "fp", "dwarf" or "lbr".
-Status TakeCallGraph(const Term& term, WantedEvent&) {
-  if (term.value == "no") return {};
-  return Fail(Error(ErrorCode::kUnsupported, "'call-graph' records stacks, which is not done here")
-                  .Remedy("call-graph=no; a trace has every call"));
+Status TakeCallGraph(const Term& term, WantedEvent& event) {
+  const auto stacks = ParseCallStacks(term.value.value_or("fp"));
+  if (!stacks) return Fail(stacks.error());
+  const auto before = event.stacks;
+  event.stacks = *stacks;
+  if (before) event.stacks->copy_bytes = before->copy_bytes;
+  return {};
+}
+
+// perf's size alone asks for no stacks.
+Status TakeStackSize(const Term& term, WantedEvent& event) {
+  const auto bytes = ParseStackBytes(term.value.value_or(""));
+  if (!bytes) return Fail(bytes.error());
+  if (!event.stacks) event.stacks.emplace();
+  event.stacks->copy_bytes = *bytes;
+  return {};
+}
+
+// What an event does to the trace that leads its group, or a trace from the start. The bits are
+// behind aux_sample_size, newer than the headers that this may be built with.
+struct AuxAction {
+  std::string_view word;
+  uint32_t bit;
+};
+constexpr AuxAction kAuxActions[] = {{"start-paused", 1}, {"pause", 2}, {"resume", 4}};
+
+Status TakeAuxAction(const Term& term, WantedEvent& event) {
+  const auto action = std::ranges::find(kAuxActions, term.value.value_or(""), &AuxAction::word);
+  if (action == std::end(kAuxActions))
+    return Fail(
+        Wrong(term, "is start-paused (of a trace), pause or resume (of events in its group)")
+            .Remedy("-e '{intel_pt/aux-action=start-paused/u,EVENT/aux-action=resume/u}'"));
+  SetAuxAction(event.attr, action->bit);
+  return {};
 }
 
 struct OwnTerm {
@@ -135,7 +165,9 @@ constexpr OwnTerm kOwnTerms[] = {{"config", TakeConfig<&perf_event_attr::config>
                                  {"no-overwrite", TakeOverwrite<false>},
                                  {"aux-output", TakeAuxOutput},
                                  {"aux-sample-size", TakeNumber<&WantedEvent::aux_sample_size>},
-                                 {"call-graph", TakeCallGraph}};
+                                 {"aux-action", TakeAuxAction},
+                                 {"call-graph", TakeCallGraph},
+                                 {"stack-size", TakeStackSize}};
 
 // ---- terms of the PMU ----
 

@@ -46,6 +46,10 @@ class SystemKernel {
   // poll(2): how many have something to tell.
   virtual Called<int> Wait(std::span<pollfd> events, int milliseconds) = 0;
 
+  // A descriptor of a control group's folder, which OpenEvent takes as a process.
+  virtual Called<int> OpenFolder(const std::string& path) = 0;
+  virtual void CloseFolder(int folder) = 0;
+
   // A file of /proc or /sys, whole; empty: it can't be read.
   virtual std::optional<std::string> ReadFile(const std::string& path) const = 0;
   // The names in a folder of /proc or /sys, in alphabetical order; none: it can't be read.

@@ -58,6 +58,12 @@ Called<int> LinuxKernel::Wait(std::span<pollfd> events, int milliseconds) {
   return Returned(poll(events.data(), events.size(), milliseconds));
 }
 
+Called<int> LinuxKernel::OpenFolder(const std::string& path) {
+  return Returned(open((root_ + path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+void LinuxKernel::CloseFolder(int folder) { close(folder); }
+
 // Files of /proc have no size: they are read until they end.
 std::optional<std::string> LinuxKernel::ReadFile(const std::string& path) const {
   const Descriptor file(open((root_ + path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));

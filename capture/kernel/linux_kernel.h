@@ -21,6 +21,8 @@ class LinuxKernel : public SystemKernel {
   Called<int> Control(int event, unsigned long request, uint64_t argument) override;
   Called<size_t> Read(int event, std::span<uint8_t> into) override;
   Called<int> Wait(std::span<pollfd> events, int milliseconds) override;
+  Called<int> OpenFolder(const std::string& path) override;
+  void CloseFolder(int folder) override;
   std::optional<std::string> ReadFile(const std::string& path) const override;
   std::vector<std::string> List(const std::string& folder) const override;
 

@@ -166,6 +166,12 @@ Called<int> TreeKernel::Control(int, unsigned long, uint64_t) { return std::unex
 
 Called<size_t> TreeKernel::Read(int, std::span<uint8_t>) { return std::unexpected(EBADF); }
 
+Called<int> TreeKernel::OpenFolder(const std::string& path) {
+  constexpr int kNobodys = 1 << 20;  // no number of any real descriptor
+  if (List(path).empty()) return std::unexpected(ENOENT);
+  return kNobodys;
+}
+
 Called<int> TreeKernel::Wait(std::span<pollfd>, int) { return std::unexpected(EBADF); }
 
 }  // namespace flowback::kernel

@@ -49,6 +49,8 @@ class TreeKernel : public SystemKernel {
   Called<int> Control(int event, unsigned long request, uint64_t argument) override;
   Called<size_t> Read(int event, std::span<uint8_t> into) override;
   Called<int> Wait(std::span<pollfd> events, int milliseconds) override;
+  Called<int> OpenFolder(const std::string& path) override;
+  void CloseFolder(int) override {}
   std::optional<std::string> ReadFile(const std::string& path) const override {
     return tree_.ReadFile(path);
   }

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,13 @@
 #include "capture/kernel/pmu.h"
 
 namespace flowback::kernel {
+
+// perf's call graphs: how the stack of a sample is recorded.
+enum class StackKind : uint8_t { kNone, kFramePointers, kCopies, kBranchRecords };
+struct CallStacks {
+  StackKind kind = StackKind::kNone;
+  uint32_t copy_bytes = 8192;  // of kCopies, from the stack pointer on
+};
 
 struct WantedEvent {
   std::string name;  // as it is written
@@ -29,6 +37,12 @@ struct WantedEvent {
   // Terms that are of no PMU; empty: not named.
   std::optional<uint64_t> period, frequency, branches, aux_sample_size;
   std::optional<bool> inherit, time;
+  size_t word = 0;     // of the words that named events, the one that named it
+  std::string filter;  // as the kernel takes it; empty: none
+  size_t filters = 0;  // how many address filters these are
+  std::string cgroup;  // the folder of those it is of; empty: of all
+  // Of its samples' stacks; empty: as the others.
+  std::optional<CallStacks> stacks;
   // Of events of our own; 0: as usual.
   uint64_t sample_type = 0;     // just this, but for what tells events apart
   uint64_t user_registers = 0;  // bits of PERF_REG_...: those of each sample
@@ -46,5 +60,16 @@ struct WantedEvent {
     return attr.type == PERF_TYPE_SOFTWARE && attr.config == PERF_COUNT_SW_DUMMY;
   }
 };
+
+// perf_event_attr's word of AUX actions (Linux 6.13), whose name older headers lack.
+inline constexpr size_t kAuxActionAt = offsetof(perf_event_attr, aux_sample_size) + 4;
+inline uint32_t AuxActionOf(const perf_event_attr& attr) {
+  uint32_t action = 0;
+  std::memcpy(&action, reinterpret_cast<const uint8_t*>(&attr) + kAuxActionAt, sizeof action);
+  return action;
+}
+inline void SetAuxAction(perf_event_attr& attr, uint32_t action) {
+  std::memcpy(reinterpret_cast<uint8_t*>(&attr) + kAuxActionAt, &action, sizeof action);
+}
 
 }  // namespace flowback::kernel

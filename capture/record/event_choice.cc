@@ -6,8 +6,11 @@
 #include <utility>
 
 #include "capture/kernel/branch_filter.h"
+#include "capture/kernel/call_stacks.h"
 #include "capture/kernel/event_default.h"
 #include "capture/kernel/event_words.h"
+#include "capture/record/event_cgroups.h"
+#include "capture/record/event_filters.h"
 
 namespace flowback::record {
 namespace {
@@ -67,6 +70,37 @@ Result<uint64_t> FrequencyOf(const RecordOptions& options, const std::vector<Wan
   return most;
 }
 
+bool IsLedByTrace(const WantedEvent& event, const std::vector<WantedEvent>& wanted) {
+  return event.leader && kernel::HasAux(wanted[*event.leader]) && !kernel::HasAux(event);
+}
+
+// Those that name no size of their own.
+Status ApplyAuxSamples(const RecordOptions& options, std::vector<WantedEvent>& wanted) {
+  constexpr uint64_t kMost = uint64_t{60} << 10;  // with all else, a record has 64 KiB at most
+  const auto bytes = options.events.aux_sample_bytes;
+  bool any = false;
+  for (WantedEvent& event : wanted) {
+    if (bytes && !event.aux_sample_size && IsLedByTrace(event, wanted))
+      event.aux_sample_size = *bytes;
+    const uint64_t size = event.aux_sample_size.value_or(0);
+    any |= size != 0;
+    if (size > kMost)
+      return Fail(Error(ErrorCode::kUsage, "the event '" + event.name + "' asks for " +
+                                               std::to_string(size) +
+                                               " bytes of trace in each sample: more than " +
+                                               std::to_string(kMost) + " find no room in a record")
+                      .Remedy("--aux-sample=4096"));
+    if (size != 0 && !IsLedByTrace(event, wanted))
+      return Fail(Error(ErrorCode::kUsage, "the event '" + event.name +
+                                               "' is in no group that a trace leads, of "
+                                               "which its samples could have parts")
+                      .Remedy("-e '{intel_pt//u,branch-misses:u}' --aux-sample"));
+  }
+  if (!bytes || any) return {};
+  return Fail(Error(ErrorCode::kUsage, "--aux-sample: no event is in a group that a trace leads")
+                  .Remedy("-e '{intel_pt//u,branch-misses:u}' --aux-sample"));
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> EventsOfEngine(const std::string& engine,
@@ -89,15 +123,22 @@ Result<std::vector<WantedEvent>> WantedEvents(const RecordOptions& options,
     words = *std::move(usual);
   }
   std::vector<WantedEvent> wanted;
+  size_t word = 0;
   for (const std::string& text : words) {
     auto events = kernel::ParseEvents(text, pmus, kernel);
     if (!events) return Fail(std::move(events.error()));
     const size_t before = wanted.size();
     for (WantedEvent& event : *events) {
       if (event.leader) *event.leader += before;
+      event.word = word;
       wanted.push_back(std::move(event));
     }
+    ++word;
   }
+  for (const Status& status :
+       {ApplyFilters(options, kernel, wanted), ApplyCgroups(options, kernel, wanted),
+        ApplyAuxSamples(options, wanted)})
+    if (!status) return Fail(status.error());
   return wanted;
 }
 
@@ -118,8 +159,14 @@ Result<kernel::SamplingChoice> ChooseSampling(const RecordOptions& options,
       .inherits = !target.per_thread() && !target.of_cpus(),
       .build_ids = options.events.build_ids,
       .switches = options.events.switches || std::ranges::any_of(wanted, kernel::HasAux),
+      .stacks = {},
       .delayed = options.direction.delay.has_value(),
       .tracks_apart = !options.direction.control.empty()};
+  if (!options.events.call_graph.empty()) {
+    const auto stacks = kernel::ParseCallStacks(options.events.call_graph);
+    if (!stacks) return Fail(stacks.error());
+    choice.stacks = *stacks;
+  }
   std::string filter = options.events.branch_filter;
   if (filter.empty() && SamplesBranches(options.engine)) filter = "any,u";
   if (filter.empty()) return choice;

@@ -100,6 +100,13 @@ Error CannotOpen(const kernel::PlannedEvent& event, OpenedWhere where, kernel::E
   if (error == EACCES || error == EPERM)
     if (const auto reason = Forbidden(event, where.of_cpus, kernel))
       return Error(ErrorCode::kPermission, what + ": " + reason->why).Remedy(reason->remedy);
+  if (kernel::AuxActionOf(event.attr) != 0 &&
+      (error == EINVAL || error == E2BIG || error == EOPNOTSUPP))
+    return Error(ErrorCode::kUnsupported,
+                 what +
+                     ": pausing a trace (aux-action) takes Linux 6.13 and a trace that leads "
+                     "the group")
+        .Remedy("leave aux-action out; -S SIZE keeps the latest trace, --filter a part");
   const auto known = std::ranges::find(kOpenErrors, error, &OpenError::error);
   if (known == std::end(kOpenErrors))
     return Error(ErrorCode::kSystem, what).Remedy("flowback doctor tells what can be recorded");

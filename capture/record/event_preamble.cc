@@ -142,6 +142,7 @@ Status TellTraceInfo(const EventSet& events, const PlannedEvent& trace, bool sna
   const perf_event_mmap_page& page = events.buffers().front().ring.page();
   const auto crystal = Ratio(kernel, folder + "/tsc_art_ratio");
   const bool per_cpu = events.buffers().front().cpu >= 0;
+  const std::string& filter = trace.wanted.filter;
   RecordBuffer record(kRecordAuxtraceInfo, 0);
   record.U32(kAuxtraceIntelPt);
   record.U32(0);
@@ -162,9 +163,11 @@ Status TellTraceInfo(const EventSet& events, const PlannedEvent& trace, bool sna
       crystal.second,
       BitsOf(pmu, "cyc"),
       Ratio(kernel, folder + "/max_nonturbo_ratio").first,
-      0,   // length of the filter text
-      0};  // no event trace
+      filter.size()};
   for (const uint64_t field : fields) record.U64(field);
+  record.Append({reinterpret_cast<const uint8_t*>(filter.data()), filter.size()});
+  record.Zeros(-filter.size() % kRecordUnit);
+  record.U64(0);  // no event trace
   return file.Add(record.Done());
 }
 

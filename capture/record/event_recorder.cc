@@ -48,6 +48,10 @@ Status EventRecorder::OpenEvents() {
     trigger_.emplace(std::move(*trigger));
     trigger_->AddEvents(*wanted);
   }
+  // A trace that goes into samples is read by nobody else: it goes round.
+  samples_trace_ = std::ranges::any_of(*wanted, [](const kernel::WantedEvent& event) {
+    return event.aux_sample_size.value_or(0) != 0;
+  });
   std::vector<kernel::PlannedEvent> plan = kernel::PlanEvents(*std::move(wanted), *choice);
   if (options_.events.counters)
     if (Status added = kernel::AddCounters(plan, *choice, pmus_, kernel_); !added) return added;
@@ -60,7 +64,7 @@ Status EventRecorder::OpenEvents() {
       {.records = PageMultiple(sizes.record_buffer_bytes.value_or(kUsualRecords)),
        .trace = std::max(PageMultiple(sizes.trace_buffer_bytes.value_or(kUsualTrace)),
                          PageMultiple(options_.streams.snapshot_bytes.value_or(0)))},
-      keeps_latest(), notes_);
+      keeps_latest() || samples_trace_, notes_);
 }
 
 Status EventRecorder::Begin() {
@@ -105,7 +109,7 @@ bool EventRecorder::IsDelayed() const { return options_.direction.delay.has_valu
 // ---- while it runs ----
 
 Status EventRecorder::TakeTrace(const EventSet::Buffer& buffer, uint32_t index) {
-  if (!buffer.ring.has_aux() || keeps_latest()) return {};
+  if (!buffer.ring.has_aux() || keeps_latest() || samples_trace_) return {};
   const RingPart trace = buffer.ring.Trace();
   if (trace.size() == 0) return {};
   const RecordedStream stream{.index = index, .tid = buffer.thread, .cpu = buffer.cpu};

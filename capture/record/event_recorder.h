@@ -81,6 +81,7 @@ class EventRecorder : public Recorder {
   std::vector<std::string> notes_;
   EventCounts counts_;
   uint64_t trace_bytes_ = 0;
+  bool samples_trace_ = false;
   std::atomic<bool> stop_ = false;
   std::atomic<bool> snapshot_ = false;
 };

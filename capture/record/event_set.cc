@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "capture/record/event_errors.h"
+#include "capture/record/event_filters.h"
 
 namespace flowback::record {
 namespace {
@@ -50,6 +51,7 @@ EventSet::~EventSet() {
   buffers_.clear();
   CloseAll();
   for (const int anchor : anchors_) kernel_->CloseEvent(anchor);
+  for (const auto& [cgroup, folder] : folders_) kernel_->CloseFolder(folder);
 }
 
 bool EventSet::IsElsewhere(size_t event, int cpu) const {
@@ -64,15 +66,16 @@ Status EventSet::OpenAll(const EventTarget& target, std::vector<std::string>& no
   while (true) {
     const auto refused = TryOpen(target);
     if (!refused) break;
-    if (LeavesOut(refused->error, notes) || GoesWithoutKernel(refused->error, notes) ||
-        LowersPrecision(*refused) || GoesWithoutCounter(*refused, notes)) {
+    if (BreaksWeakGroup(*refused) || LeavesOut(refused->error, notes) ||
+        GoesWithoutKernel(refused->error, notes) || LowersPrecision(*refused) ||
+        GoesWithoutCounter(*refused, notes)) {
       CloseAll();
       continue;
     }
     return Fail(CannotOpen(plan_[refused->event], {.cpu = refused->cpu, .of_cpus = of_cpus_},
                            refused->error, *kernel_));
   }
-  if (!opened_.empty()) return {};
+  if (!opened_.empty()) return SetFilters();
   return Fail(Error(ErrorCode::kSystem, "all that was to be recorded has ended")
                   .Remedy("attach to what runs longer, or record a command: -- CMD"));
 }
@@ -195,9 +198,53 @@ bool EventSet::GoesWithoutCounter(const Refused& refused, std::vector<std::strin
   return true;
 }
 
+// W: where the hardware can't count a group at once, its events are by themselves.
+bool EventSet::BreaksWeakGroup(const Refused& refused) {
+  const kernel::WantedEvent& wanted = plan_[refused.event].wanted;
+  if ((refused.error != EINVAL && refused.error != EBADF) || !wanted.weak || !wanted.leader ||
+      *wanted.leader == refused.event)
+    return false;
+  const size_t leader = *wanted.leader;
+  for (PlannedEvent& event : plan_) {
+    if (event.wanted.leader != leader) continue;
+    event.wanted.leader.reset();
+    event.attr.disabled = plan_[leader].attr.disabled;
+    event.attr.enable_on_exec = plan_[leader].attr.enable_on_exec;
+  }
+  return true;
+}
+
+Status EventSet::SetFilters() {
+  for (const Opened& event : opened_) {
+    const kernel::WantedEvent& wanted = plan_[event.event].wanted;
+    if (wanted.filter.empty()) continue;
+    const auto set = kernel_->Control(event.descriptor, PERF_EVENT_IOC_SET_FILTER,
+                                      reinterpret_cast<uint64_t>(wanted.filter.c_str()));
+    if (!set) return Fail(CannotFilter(wanted, set.error()));
+  }
+  return {};
+}
+
+kernel::Called<int> EventSet::FolderOf(const std::string& cgroup) {
+  const auto known = folders_.find(cgroup);
+  if (known != folders_.end()) return known->second;
+  const auto folder = kernel_->OpenFolder(cgroup);
+  if (folder) folders_.emplace(cgroup, *folder);
+  return folder;
+}
+
 kernel::Errno EventSet::OpenOne(size_t event, pid_t thread, int cpu) {
-  const auto opened = kernel_->OpenEvent(plan_[event].attr, thread, cpu,
-                                         LeaderOf(event, thread, cpu), PERF_FLAG_FD_CLOEXEC);
+  const std::string& cgroup = plan_[event].wanted.cgroup;
+  unsigned long flags = PERF_FLAG_FD_CLOEXEC;
+  pid_t task = thread;
+  if (!cgroup.empty()) {
+    const auto folder = FolderOf(cgroup);
+    if (!folder) return folder.error();
+    task = *folder;
+    flags |= PERF_FLAG_PID_CGROUP;
+  }
+  const auto opened =
+      kernel_->OpenEvent(plan_[event].attr, task, cpu, LeaderOf(event, thread, cpu), flags);
   if (!opened) return opened.error();
   opened_.push_back({.event = event, .cpu = cpu, .thread = thread, .descriptor = *opened});
   uint64_t id = 0;

@@ -4,6 +4,7 @@
 
 #include <poll.h>
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -102,6 +103,9 @@ class EventSet {
   bool GoesWithoutKernel(kernel::Errno error, std::vector<std::string>& notes);
   bool LowersPrecision(const Refused& refused);
   bool GoesWithoutCounter(const Refused& refused, std::vector<std::string>& notes);
+  bool BreaksWeakGroup(const Refused& refused);
+  Status SetFilters();
+  kernel::Called<int> FolderOf(const std::string& cgroup);
   std::vector<const Opened*> OfBuffer(const Opened& first) const;
   const Opened& OwnerOf(const Opened& first) const;
   kernel::Called<int> TryMap(bool overwrite_trace);
@@ -114,8 +118,9 @@ class EventSet {
   std::vector<int> anchors_;  // descriptors: see AnchorCounts
   std::vector<Opened> opened_;
   std::vector<Buffer> buffers_;
-  std::vector<pollfd> waiting_;  // every event: each tells of the end of its own thread
-  std::set<size_t> off_;         // of the plan: events that are switched off
+  std::vector<pollfd> waiting_;         // every event: each tells of the end of its own thread
+  std::set<size_t> off_;                // of the plan: events that are switched off
+  std::map<std::string, int> folders_;  // of control groups, open
   BufferSizes sizes_;
   bool per_thread_ = false;
   bool of_cpus_ = false;

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <tuple>
 
 #include "base/name_pattern.h"
 #include "capture/record/elf_tables.h"
@@ -87,6 +88,20 @@ void SearchTables(const ElfTables& file, const NameMatch& matches, const ElfTabl
       Search(file, section, matches, code, places);
 }
 
+void AddRanges(const ElfTables& file, const ElfTables& code, std::vector<FunctionRange>& ranges) {
+  for (const Elf64_Shdr& section : file.sections()) {
+    if (section.sh_type != SHT_SYMTAB && section.sh_type != SHT_DYNSYM) continue;
+    file.VisitSymbols(section, [&](const Elf64_Sym& symbol, std::string_view name) {
+      if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_shndx == SHN_UNDEF) return;
+      if (const auto offset = code.FileOffset(symbol.st_value))
+        ranges.push_back({.name = std::string(name.substr(0, name.find('@'))),
+                          .begin = *offset,
+                          .size = symbol.st_size,
+                          .global = ELF64_ST_BIND(symbol.st_info) != STB_LOCAL});
+    });
+  }
+}
+
 std::string DebugFile(const std::string& build_id) {
   if (build_id.size() < 3) return {};
   return "/usr/lib/debug/.build-id/" + build_id.substr(0, 2) + "/" + build_id.substr(2) + ".debug";
@@ -135,6 +150,21 @@ FunctionPlaces FindFunction(const std::string& path, const std::string& name) {
   const auto same = std::ranges::unique(places.offsets);
   places.offsets.erase(same.begin(), same.end());
   return places;
+}
+
+std::vector<FunctionRange> FunctionRanges(const std::string& path) {
+  std::vector<FunctionRange> ranges;
+  const auto file = MappedFile::Open(path);
+  if (!file) return ranges;
+  const ElfTables tables((*file)->bytes());
+  AddRanges(tables, tables, ranges);
+  if (const auto debug = MappedFile::Open(DebugFile(tables.BuildId())))
+    AddRanges(ElfTables((*debug)->bytes()), tables, ranges);
+  const auto order = [](const FunctionRange& one) { return std::tie(one.begin, one.name); };
+  std::ranges::sort(ranges, {}, order);
+  const auto same = std::ranges::unique(ranges, {}, order);
+  ranges.erase(same.begin(), same.end());
+  return ranges;
 }
 
 }  // namespace flowback::record

@@ -37,4 +37,14 @@ struct FunctionPlaces {
 // (by build-id, in /usr/lib/debug) names. A file that can't be read has none.
 FunctionPlaces FindFunction(const std::string& path, const std::string& name);
 
+// A function of a file, by the symbol tables.
+struct FunctionRange {
+  std::string name;    // as it stands there
+  uint64_t begin = 0;  // in the file
+  uint64_t size = 0;   // 0: not told
+  bool global = false;
+};
+// All that the ELF file defines, also those that its separate debug file names; ascending.
+std::vector<FunctionRange> FunctionRanges(const std::string& path);
+
 }  // namespace flowback::record

@@ -62,7 +62,8 @@ Status PerfDataWriter::WritePreamble(const RecordOptions& options, const TraceCl
   LittleEndianBuffer preamble;
   if (pipe_) {
     AppendPipeHeader(preamble, events_);
-    for (const HeaderFeature& feature : MachineFeatures(facts_.command_line, events_, Pmus()))
+    for (const HeaderFeature& feature :
+         MachineFeatures(facts_.command_line, events_, Pmus(), facts_.architecture))
       AppendFeatureRecord(preamble, feature);
   } else {
     AppendFileHeader(preamble, events_);
@@ -199,7 +200,8 @@ Status PerfDataWriter::WriteLast(const RecordSummary& summary) {
 }
 
 Status PerfDataWriter::WriteFeatures(const RecordSummary& summary) {
-  std::vector<HeaderFeature> features = MachineFeatures(facts_.command_line, events_, Pmus());
+  std::vector<HeaderFeature> features =
+      MachineFeatures(facts_.command_line, events_, Pmus(), facts_.architecture);
   for (HeaderFeature& feature : Identity(summary)) features.push_back(std::move(feature));
   if (moment_) features.push_back(ClockDataFeature(*moment_));
   features.push_back(BuildIdFeature(build_ids_));

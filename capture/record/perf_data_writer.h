@@ -28,6 +28,7 @@ struct PerfHeaderFacts {
   WatchedFunctions watched;               // the functions between which is recorded
   std::string cpu;                        // which one that is, in words
   std::string cpuid;                      // CPU identity that decoders take errata from
+  std::string architecture;               // of the programs, as uname has it; empty: this one
   std::vector<std::string> command_line;  // of the recorder
 };
 

@@ -92,9 +92,47 @@ Status CheckCrash(const RecordOptions& options) {
             "--engine pt, or leave it out"));
 }
 
+// Each is of the event before it: the order of the options tells which.
+void UnderstandFilters(const EventWords& words, const CLI::App& app, RecordOptions& options) {
+  size_t events = 0, filters = 0;
+  for (const CLI::Option* option : app.parse_order()) {
+    if (option->check_lname("event")) ++events;
+    if (option->check_lname("exclude-perf"))
+      options.events.filters.push_back({.text = {}, .words = events, .excludes_recorder = true});
+    if (option->check_lname("filter") && filters < words.filters.size())
+      options.events.filters.push_back({.text = words.filters[filters++], .words = events});
+  }
+}
+
+Status UnderstandAuxSamples(const EventWords& words, RecordOptions& options) {
+  constexpr uint64_t kUsual = 4096;
+  if (words.aux_samples->count() == 0) return {};
+  options.events.aux_sample_bytes = kUsual;
+  if (words.aux_sample.empty()) return {};
+  const Result<uint64_t> size = ParseSize(words.aux_sample, "--aux-sample");
+  if (!size) return Fail(size.error());
+  options.events.aux_sample_bytes = *size;
+  return {};
+}
+
 }  // namespace
 
 void AddEventOptions(CLI::App& app, EventWords& words, RecordOptions& options) {
+  app.add_option("--filter", words.filters,
+                 "of the event before it: of a trace 'filter FUNCTION @ FILE', of a tracepoint "
+                 "'prev_pid > 0'")
+      ->allow_extra_args(false);
+  app.add_flag("--exclude-perf", words.excludes_recorder,
+               "leave out what flowback does, of the tracepoint before it");
+  app.add_option("-G,--cgroup", options.events.cgroups,
+                 "with -a or -C: only tasks of these control groups, one for each event");
+  words.aux_samples =
+      app.add_option("--aux-sample", words.aux_sample,
+                     "the latest SIZE bytes (4096) of the trace in each sample of its group")
+          ->expected(0, 1);
+  app.add_flag("-g", words.frame_pointers, "stacks in samples, by frame pointers");
+  app.add_option("--call-graph", options.events.call_graph,
+                 "stacks in samples: fp, dwarf[,BYTES] or lbr");
   app.add_option("--control", options.direction.control,
                  "fifo:CTL[,ACK] or fd:CTL[,ACK]: others switch the events: enable [EVENT], "
                  "disable [EVENT], snapshot, evlist, ping, stop");
@@ -112,10 +150,14 @@ void AddEventOptions(CLI::App& app, EventWords& words, RecordOptions& options) {
                  "'FUNCTION>5ms': keep only the trace of calls that take longer");
 }
 
-Status UnderstandEventOptions(const EventWords& words, RecordOptions& options) {
-  for (const Status& status : {UnderstandDelay(words.delay, options.direction),
-                               UnderstandTrigger(words.trigger, options.direction),
-                               UnderstandSwitches(words, options), CheckCrash(options)})
+Status UnderstandEventOptions(const EventWords& words, const CLI::App& app,
+                              RecordOptions& options) {
+  UnderstandFilters(words, app, options);
+  if (words.frame_pointers && options.events.call_graph.empty()) options.events.call_graph = "fp";
+  for (const Status& status :
+       {UnderstandDelay(words.delay, options.direction),
+        UnderstandTrigger(words.trigger, options.direction), UnderstandSwitches(words, options),
+        CheckCrash(options), UnderstandAuxSamples(words, options)})
     if (!status) return Fail(status.error());
   return {};
 }

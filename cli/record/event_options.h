@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
 #include "flowback/base/error.h"
 #include "flowback/capture/record.h"
@@ -11,7 +12,11 @@
 namespace flowback::cli {
 
 struct EventWords {
-  std::string delay, trigger, switch_output;
+  std::string delay, trigger, switch_output, aux_sample;
+  std::vector<std::string> filters;
+  const CLI::Option* aux_samples = nullptr;
+  bool frame_pointers = false;
+  bool excludes_recorder = false;  // of which event, the order of options tells
   const CLI::Option* switches = nullptr;
 
   // Only the latest trace is kept, though -S does not say so: once UnderstandEventOptions ran.
@@ -23,6 +28,6 @@ struct EventWords {
 void AddEventOptions(CLI::App& app, EventWords& words, RecordOptions& options);
 
 // Errors: kUsage.
-Status UnderstandEventOptions(const EventWords& words, RecordOptions& options);
+Status UnderstandEventOptions(const EventWords& words, const CLI::App& app, RecordOptions& options);
 
 }  // namespace flowback::cli

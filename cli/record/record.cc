@@ -12,6 +12,7 @@
 #include <bit>
 #include <chrono>
 
+#include "capture/record/program_file.h"
 #include "cli/command.h"
 #include "cli/help/completion.h"
 #include "cli/help/function_hint.h"
@@ -206,21 +207,30 @@ Status UnderstandEventBuffers(const RecordWords& words, RecordOptions& options) 
   return {};
 }
 
-Status UnderstandEvents(const RecordWords& words, RecordOptions& options) {
+Status UnderstandEvents(const RecordWords& words, RecordOptions& options, const CLI::App& app) {
   options.events.per_thread = words.per_thread;
   for (const Status& status :
-       {RefuseSoftwareOptions(words, options), UnderstandEventOptions(words.events, options),
+       {RefuseSoftwareOptions(words, options), UnderstandEventOptions(words.events, app, options),
         UnderstandCounters(words.counters, options), UnderstandBuffers(words, options),
         UnderstandEventBuffers(words, options)})
     if (!status) return Fail(status.error());
   return {};
 }
 
+// Intel PT is no trace of a program for AArch64.
+bool IsForeignProgram(const RecordOptions& options) {
+  if (options.target.command.empty()) return false;
+  const auto program = record::FindProgram(record::LookUpInPath(options.target.command[0]),
+                                           record::ForeignRoot(options.emulate.root));
+  return program && program->mode == CodeMode::kAArch64;
+}
+
 Status UnderstandSoftware(const RecordWords& words, RecordOptions& options, const CLI::App& app) {
   for (const Status& status : {RefuseEventOptions(app), UnderstandPacketOptions(words, options),
                                UnderstandBuffers(words, options)})
     if (!status) return Fail(status.error());
-  if (!words.any_branch) return {};
+  const bool foreign = options.engine == "emulate" && IsForeignProgram(options);
+  if (!words.any_branch && !foreign) return {};
   if (!FindRecorder(options.engine)->branch_stacks)
     return Fail(Error(ErrorCode::kNoHardware,
                       "record: -b samples branch stacks, which takes hardware that has them (LBR, "
@@ -238,7 +248,7 @@ Status Understand(const RecordWords& words, RecordOptions& options, const CLI::A
       ChooseEngine(words.engine, options, FirstOfSoftware(words, options).empty());
   if (!engine) return Fail(engine.error());
   options.engine = *engine;
-  return FindRecorder(*engine)->hardware ? UnderstandEvents(words, options)
+  return FindRecorder(*engine)->hardware ? UnderstandEvents(words, options, app)
                                          : UnderstandSoftware(words, options, app);
 }
 
@@ -306,6 +316,8 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
       ->delimiter(',')
       ->allow_extra_args(false);
   app.add_option("--engine", words.engine, EngineNames() + " (default auto)");
+  app.add_option("-L,--foreign-root", options.emulate.root,
+                 "emulate: where AArch64 programs find libraries (/usr/aarch64-linux-gnu)");
   app.add_flag("--exact", options.emulate.exact, "emulate: one instruction a block (slower)");
   app.add_option("-o,--output", options.files.output,
                  "file or FIFO to write (default perf.data); -: standard output");

@@ -90,7 +90,8 @@ class AArch64Program : public testing::Test {
     const std::string log = folder_.File("log");
     const std::string commands =
         "aarch64-linux-gnu-gcc -O2 -static -g -o " + program_ + " " + folder_.File("program.c") +
-        " && qemu-aarch64 -singlestep -d exec,nochain -D " + log + " " + program_ + " >/dev/null";
+        " && env -i PATH=\"$PATH\" qemu-aarch64 -seed 0 -singlestep -d exec,nochain -D " + log +
+        " " + program_ + " | cat >/dev/null";
     if (std::system(commands.c_str()) != 0) return false;
     std::ifstream program(program_, std::ios::binary);
     bytes_.assign(std::istreambuf_iterator<char>(program), {});
@@ -234,6 +235,98 @@ TEST_F(AArch64Program, EveryCommandTakesThem) {
   const ProgramResult profile = Run({"export", "--to", "autofdo", "--object", "program"}, input);
   EXPECT_EQ(profile.status, 0) << profile.err;
   EXPECT_TRUE(profile.out.contains("->"));
+}
+
+// The recorder's stacks are one flow, and that is QEMU's own log of it.
+TEST_F(AArch64Program, RecordedByEmulationIsWhatQemuLogged) {
+  FLOWBACK_NEEDS_AARCH64();
+  ASSERT_TRUE(MakeAndLog());
+  const std::string file = folder_.File("perf.data");
+  // With the environment and the kind of output that the program had when it was logged.
+  const ProgramResult recorded =
+      RunShell(folder_,
+               "env -i PATH=\"$PATH\" $F record --engine emulate --clock instructions --no-images "
+               "-o perf.data -- " +
+                   program_ + " | cat >/dev/null; exit ${PIPESTATUS[0]}");
+  ASSERT_EQ(recorded.status, 0) << recorded.err;
+  const ProgramResult text =
+      RunFlowback({"decode", "--as", "instructions", "-F", "ip", "--no-cache", file});
+  EXPECT_EQ(text.status, 0) << text.err;
+  EXPECT_FALSE(text.out.contains("# unknown")) << "no samples";
+  EXPECT_EQ(AddressesIn(text.out), executed_);
+  uint64_t hash = 0;
+  for (const uint64_t address : executed_) hash = hash * 0x9e3779b97f4a7c15 + address;
+  char tail[64];
+  std::snprintf(tail, sizeof tail, " %zu %016llx\n", executed_.size(),
+                static_cast<unsigned long long>(hash));
+  const std::string digest = RunFlowback({"decode", "--as", "digest", "--no-cache", file}).out;
+  EXPECT_TRUE(digest.ends_with(tail)) << digest << tail;
+  const json info = json::parse(RunFlowback({"info", "--json", "--no-cache", file}).out);
+  EXPECT_EQ(info["machine"]["architecture"], "aarch64");
+  EXPECT_TRUE(info["losses"].empty()) << info["losses"];
+  EXPECT_EQ(RunFlowback({"decode", "--as", "calls", "--no-cache", file}).status, 0);
+  EXPECT_FALSE(RunFlowback({"coverage", "--no-cache", file}).out.contains("Only samples"));
+}
+
+// Threads, a signal's handler, and a fault: what was decoded the recorder has counted.
+TEST_F(AArch64Program, ThreadsAndSignalsAreRecorded) {
+  FLOWBACK_NEEDS_AARCH64();
+  constexpr const char* kThreads = R"(
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+static volatile int seen;
+static sigjmp_buf place;
+static void OnSignal(int signal) { seen += signal; }
+static void OnFault(int signal, siginfo_t* info, void* context) {
+  seen += signal + (info->si_addr == 0);
+  siglongjmp(place, 1);
+}
+static void* Run(void* argument) {
+  for (int i = 0; i < 1000; ++i) *(volatile int*)argument += i;
+  return argument;
+}
+int main(void) {
+  signal(SIGUSR1, OnSignal);
+  raise(SIGUSR1);
+  struct sigaction action;
+  memset(&action, 0, sizeof action);
+  action.sa_sigaction = OnFault;
+  action.sa_flags = SA_SIGINFO;
+  sigaction(SIGSEGV, &action, 0);
+  if (sigsetjmp(place, 1) == 0) *(volatile int*)0 = 1;
+  pthread_t threads[3];
+  int sums[3] = {0, 0, 0};
+  for (int i = 0; i < 3; ++i) pthread_create(&threads[i], 0, Run, &sums[i]);
+  for (int i = 0; i < 3; ++i) pthread_join(threads[i], 0);
+  printf("%d %d\n", seen, sums[0]);
+  return 0;
+}
+)";
+  const std::string program = folder_.File("threads"), file = folder_.File("perf.data");
+  std::ofstream(folder_.File("threads.c")) << kThreads;
+  ASSERT_EQ(std::system(("aarch64-linux-gnu-gcc -O1 -pthread -o " + program + " " +
+                         folder_.File("threads.c"))
+                            .c_str()),
+            0);
+  for (const char* clock : {"host", "instructions"}) {
+    const ProgramResult recorded =
+        RunFlowback({"record", "--json", "--force", "--engine", "emulate", "--clock", clock, "-L",
+                     "/usr/aarch64-linux-gnu", "-o", file, "--", program});
+    ASSERT_EQ(recorded.status, 0) << recorded.err;
+    ASSERT_TRUE(recorded.out.contains("22 499500")) << recorded.out;
+    const json summary = json::parse(Lines(recorded.out).back());
+    const json info = json::parse(RunFlowback({"info", "--json", "--no-cache", file}).out);
+    EXPECT_TRUE(info["losses"].empty()) << info["losses"];
+    uint64_t instructions = 0;
+    for (const std::string& line :
+         Lines(RunFlowback({"decode", "--as", "digest", "--no-cache", file}).out))
+      instructions += std::stoull(Words(line)[1]);
+    EXPECT_EQ(instructions, summary["instructions"].get<uint64_t>()) << clock;
+    EXPECT_EQ(info["streams"].size(), 4u);
+  }
 }
 
 // Of an AArch64 machine: what its code is, the machine's name tells; a program for another one is

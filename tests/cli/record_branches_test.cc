@@ -126,7 +126,9 @@ TEST_F(RecordBranches, AreTakenForTheWholeFlow) {
     const std::string of_stacks = Decode("stacks", words);
     EXPECT_FALSE(of_stacks.contains("# samples")) << words[0];
     EXPECT_FALSE(of_stacks.contains("# unknown")) << words[0];
-    if (words[0] == "decode") EXPECT_EQ(of_stacks, Decode("packets", words)) << words[2];
+    if (words[0] == "decode") {
+      EXPECT_EQ(of_stacks, Decode("packets", words)) << words[2];
+    }
   }
   EXPECT_FALSE(Decode("stacks", {"decode", "--as", "calls"}).empty());
   EXPECT_FALSE(Decode("stacks", {"timeline"}).empty());

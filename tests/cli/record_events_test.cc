@@ -28,13 +28,18 @@ AttrFields WithoutDummysLevels(AttrFields fields) {
 TEST(RecordEvents, OpensWhatPerfOpens) {
   FLOWBACK_NEEDS_PERF_EVENTS();
   FLOWBACK_NEEDS_HOST(host::Trait::kPerf);
-  const std::vector<std::vector<std::string>> all = {{"-e", "cpu-clock"},
-                                                     {"-e", "cpu-clock:u", "-e", "page-faults:u"},
-                                                     {"-e", "{cpu-clock,page-faults}:u"},
-                                                     {"-e", "dummy:u", "--switch-events"},
-                                                     {"-e", "context-switches", "-F", "99"},
-                                                     {"-e", "cpu-clock:u", "-D", "1"},
-                                                     {"-e", "task-clock:u", "--per-thread"}};
+  const std::vector<std::vector<std::string>> all = {
+      {"-e", "cpu-clock"},
+      {"-e", "cpu-clock:u", "-e", "page-faults:u"},
+      {"-e", "{cpu-clock,page-faults}:u"},
+      {"-e", "dummy:u", "--switch-events"},
+      {"-e", "context-switches", "-F", "99"},
+      {"-e", "cpu-clock:u", "-D", "1"},
+      {"-e", "cpu-clock:u", "-g"},
+      {"-e", "cpu-clock", "--call-graph", "dwarf,4096"},
+      {"-e", "cpu-clock/call-graph=dwarf,stack-size=4096/u"},
+      {"-g", "-e", "cpu-clock/call-graph=no/"},
+      {"-e", "task-clock:u", "--per-thread"}};
   for (const std::vector<std::string>& words : all) {
     const ScratchFolder folder;
     std::vector<std::string> ours = {FLOWBACK_PROGRAM, "record", "-o", folder.File("ours")};
@@ -161,6 +166,32 @@ TEST(RecordEvents, WhatMakesNoSenseIsRefused) {
     EXPECT_EQ(result.status, 125) << option;
     EXPECT_TRUE(result.err.contains("try: ")) << option << ": " << result.err;
   }
+}
+
+// An option is of the event before it, whatever stands around.
+TEST(RecordEvents, FiltersAreOfTheEventBefore) {
+  FLOWBACK_NEEDS_PERF_EVENTS();
+  FLOWBACK_NEEDS_HOST(host::Trait::kRoot);
+  if (access("/sys/kernel/tracing/events/sched", R_OK) != 0) GTEST_SKIP() << "no tracefs here";
+  const ScratchFolder folder;
+  const auto record = [&](const std::vector<std::string>& words) {
+    std::vector<std::string> all = {"record", "--json", "-o", folder.File("r")};
+    all.insert(all.end(), words.begin(), words.end());
+    all.insert(all.end(), {"--", "sleep", "0.02"});
+    return RunFlowback(all);
+  };
+  const ProgramResult both = record(
+      {"-e", "sched:sched_switch", "--filter", "prev_pid == 0 - 1", "-g", "-e", "page-faults:u"});
+  EXPECT_EQ(both.status, 125) << "no arithmetic in the kernel's filters";
+  EXPECT_TRUE(both.err.contains("sched/sched_switch/format")) << both.err;
+  const ProgramResult wrong =
+      record({"-e", "sched:sched_switch", "-e", "page-faults:u", "--filter", "prev_pid > 1"});
+  EXPECT_TRUE(wrong.err.contains("'page-faults:u' takes no such filter")) << wrong.err;
+  const ProgramResult right = record({"-e", "sched:sched_switch", "--exclude-perf", "--filter",
+                                      "prev_comm == \"no such\"", "-e", "page-faults:u"});
+  EXPECT_EQ(right.status, 0) << right.err;
+  const json told = json::parse(right.out, nullptr, false);
+  EXPECT_GT(told["events"]["samples"], 0) << "page faults";
 }
 
 // Each of the files is a recording by itself, that perf reads, too.

@@ -126,7 +126,7 @@ bool ClassifyCommonForm(Bytes code, CodeMode, Instruction& out) {
 
 bool ClassifyAnyForm(Bytes code, CodeMode mode, Instruction& out, bool* needed_llvm) {
   if (needed_llvm != nullptr) *needed_llvm = false;
-  if (ClassifyCommonForm(code, mode, out)) return true;
+  if (aarch64::ClassifyCommonForm(code, mode, out)) return true;
   if (code.size() < kLength || !MayBeInstruction(WordAt(code))) return false;
   if (needed_llvm != nullptr) *needed_llvm = true;
   return IsInstructionToLlvm(code).value_or(true);

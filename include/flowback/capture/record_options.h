@@ -112,6 +112,15 @@ struct RecordProcesses {
   std::function<Status(const std::string& recording)> on_end;
 };
 
+// What an event shall not record: of a tracepoint an expression, of a hardware trace perf's words
+// for addresses. It is of the last event that `words` of RecordEvents::words name, 0: of the last
+// of all.
+struct EventFilter {
+  std::string text;
+  size_t words = 0;
+  bool excludes_recorder = false;  // instead of a text: what the recorder itself does
+};
+
 // What the kernel's events record; of recorders with RecorderInfo::hardware.
 struct RecordEvents {
   std::vector<std::string> words;  // as perf's -e takes them; none: what the engine's name says
@@ -119,6 +128,13 @@ struct RecordEvents {
   bool all_cpus = false;           // whatever runs, until the command ends or it is stopped
   std::string cpus;                // "0-3,8": on those only; empty: on all
   bool per_thread = false;         // a buffer for each thread that is there now, none for each CPU
+  std::vector<EventFilter> filters;
+  // Control groups, with commas between them: the first is the first event word's and so on, one
+  // alone is of all. Wants all_cpus.
+  std::string cgroups;
+  std::string call_graph;  // perf's "fp", "dwarf[,BYTES]" or "lbr"; empty: no stacks
+  // Each sample has so many of the latest bytes of the trace that leads its group; empty: none.
+  std::optional<uint64_t> aux_sample_bytes;
   // Samples a second, of events that name no period; empty: 4000, or as many as the kernel allows.
   std::optional<uint64_t> frequency;
   bool build_ids = true;  // in the records of mappings
@@ -161,6 +177,9 @@ struct RecordRotation {
 
 struct EmulateOptions {
   bool exact = false;  // one instruction a block: slower; for judging the engine
+  // The folder that AArch64 programs find their libraries in, as a root folder; empty: that of
+  // Debian's cross compilers, if it is there.
+  std::string root{};
   // The plugin; empty: lib/flowback/flowback-tcg.so beside this program's folder.
   std::string plugin;
 };

@@ -20,6 +20,8 @@ AttrFields FieldsOf(const perf_event_attr& attr) {
   FIELD(use_clockid), FIELD(context_switch), FIELD(write_backward), FIELD(namespaces);
   FIELD(ksymbol), FIELD(bpf_event), FIELD(aux_output), FIELD(cgroup), FIELD(text_poke);
   FIELD(build_id), FIELD(bp_type), FIELD(branch_sample_type), FIELD(aux_sample_size);
+  FIELD(sample_regs_user), FIELD(sample_stack_user), FIELD(exclude_callchain_user);
+  FIELD(exclude_callchain_kernel), FIELD(sample_max_stack);
 #undef FIELD
   return fields;
 }

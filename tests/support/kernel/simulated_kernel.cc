@@ -10,6 +10,8 @@
 #include <bit>
 #include <cstdlib>
 
+#include "capture/kernel/wanted_event.h"
+
 namespace flowback::test {
 namespace {
 
@@ -124,6 +126,11 @@ Errno SimulatedKernel::CannotCount(const perf_event_attr& attr) const {
 
 Errno SimulatedKernel::Refuses(const perf_event_attr& attr, pid_t pid, int cpu, int group) {
   if (pid < 0 && cpu < 0) return EINVAL;
+  const auto members = std::ranges::count_if(events_, [group](const auto& one) {
+    return one.first == group || one.second.group == group;
+  });
+  if (group >= 0 && static_cast<size_t>(members) >= most_in_group) return EINVAL;
+  if (kernel::AuxActionOf(attr) != 0 && !knows_aux_actions) return EINVAL;
   if ((attr.sample_type & ~kKnownSampleTypes) != 0 || (attr.read_format & ~kKnownFormats) != 0)
     return EINVAL;
   const auto rate = ReadNumber(*this, "/proc/sys/kernel/perf_event_max_sample_rate");
@@ -139,7 +146,10 @@ Errno SimulatedKernel::Refuses(const perf_event_attr& attr, pid_t pid, int cpu, 
 }
 
 Called<int> SimulatedKernel::OpenEvent(perf_event_attr& attr, pid_t pid, int cpu, int group,
-                                       unsigned long) {
+                                       unsigned long flags) {
+  const bool of_cgroup = (flags & PERF_FLAG_PID_CGROUP) != 0;
+  if (of_cgroup && cpu < 0) return std::unexpected(EINVAL);
+  if (of_cgroup) pid = -1;
   if (!open_errors_.empty()) return Taken<int>(open_errors_);
   if (attr.size > known_attr_size) {
     const auto* bytes = reinterpret_cast<const uint8_t*>(&attr);
@@ -152,6 +162,7 @@ Called<int> SimulatedKernel::OpenEvent(perf_event_attr& attr, pid_t pid, int cpu
   events_[next_descriptor_] = {
       .attr = attr, .pid = pid, .cpu = cpu, .group = group, .id = next_id_++, .ring = nullptr};
   events_[next_descriptor_].enabled = !attr.disabled;
+  events_[next_descriptor_].of_cgroup = of_cgroup;
   return next_descriptor_++;
 }
 
@@ -200,6 +211,10 @@ Called<int> SimulatedKernel::Control(int event, unsigned long request, uint64_t 
     case PERF_EVENT_IOC_DISABLE:
       if (own.enabled && own.overwrites) own.ring->EndOverwriting(EndOf(own));
       own.enabled = false;
+      return 0;
+    case PERF_EVENT_IOC_SET_FILTER:
+      if (filter_error != 0) return std::unexpected(filter_error);
+      own.filter = reinterpret_cast<const char*>(argument);
       return 0;
     default:
       return std::unexpected(ENOTTY);

@@ -41,6 +41,12 @@ class SimulatedKernel : public kernel::TreeKernel {
   uint64_t lockable_bytes = uint64_t{1} << 40;
   size_t most_descriptors = 1024;
   uint32_t known_attr_size = PERF_ATTR_SIZE_VER7;
+  // How many events a group may have.
+  size_t most_in_group = 8;
+  // Linux 6.13 does.
+  bool knows_aux_actions = true;
+  // What SET_FILTER says; 0: it takes it.
+  kernel::Errno filter_error = 0;
   // Whether anybody else has the tracing hardware.
   bool trace_is_taken = false;
   // Whether the processor's unit counts nothing, as in some virtual machines.
@@ -64,7 +70,9 @@ class SimulatedKernel : public kernel::TreeKernel {
     bool enabled = false;
     bool overwrites = false;  // its AUX data
     uint64_t count = 0, time_enabled = 0, time_running = 0;
+    bool of_cgroup = false;
     std::shared_ptr<SimulatedRing> ring;
+    std::string filter = {};
   };
   const std::map<int, Event>& events() const { return events_; }
   // The first event of that type; null: none is open.
