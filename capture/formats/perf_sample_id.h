@@ -49,6 +49,11 @@ class SampleIdParser {
   // Empty for records that the recorder itself wrote (type >= 64, or id 0).
   SampleId Parse(const Record& record) const;
 
+  // The event of a record of the kernel's that is no sample; null: it can't be told.
+  const EventAttr* EventOf(const Record& record) const {
+    return only_event_ != nullptr ? only_event_ : AttrOf(TrailingId(record));
+  }
+
   // Empty when its event can't be told, or when it is too short for its fields.
   std::optional<Sample> ParseSample(const Record& record) const;
 

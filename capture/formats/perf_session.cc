@@ -55,7 +55,8 @@ Session::Session(std::vector<EventAttr> attrs, ByteOrder order, Recording& recor
     : attrs_(Named(std::move(attrs), recording)),
       order_(order),
       recording_(recording),
-      ids_(attrs_, recording.warnings) {
+      ids_(attrs_, recording.warnings),
+      counters_(attrs_) {
   has_aux_samples_ = std::ranges::any_of(
       attrs_, [](const EventAttr& attr) { return attr.sample_type & kSampleAux; });
   has_branch_stacks_ = std::ranges::any_of(
@@ -113,6 +114,11 @@ void Session::Take(const Record& record) {
     case kRecordSample:
       TakeSample(record);
       break;
+    case kRecordRead:
+    case kRecordStat:
+    case kRecordStatRound:
+      TakeCounters(record);
+      break;
     default:
       if (IsSideband(record.type)) TakeSideband(record);
   }
@@ -127,6 +133,13 @@ void Session::TakeSideband(const Record& record) {
   CountLost(*sideband);
   // A switch of eight bytes is of no thread, no CPU and no time: it is counted and not kept.
   if (!record.body.empty()) Add(*std::move(sideband));
+}
+
+void Session::TakeCounters(const Record& record) {
+  if (record.type == kRecordStatRound) return counters_.AddRound();
+  const bool whole = record.type == kRecordRead ? counters_.AddRead(record, ids_.EventOf(record))
+                                                : counters_.AddStat(record);
+  if (!whole) CountMalformed(record);
 }
 
 void Session::TakeSample(const Record& record) {
@@ -314,6 +327,7 @@ void Session::Finish() {
   // From here on the sideband is complete and in time order.
   recording_.sideband = std::move(sideband_).Take();
   AddRecorderLosses(recording_);
+  recording_.counters = std::move(counters_).Take();
   // A recording has one kind of trace: Intel PT's tells of all branches.
   if (HasPtStreams())
     std::move(streams_).Finish(recording_);

@@ -10,6 +10,7 @@
 
 #include "capture/formats/perf_auxtrace.h"
 #include "capture/formats/perf_branch_stacks.h"
+#include "capture/formats/perf_counters.h"
 #include "capture/formats/perf_header.h"
 #include "capture/formats/perf_pt_config.h"
 #include "capture/formats/perf_record_reader.h"
@@ -60,6 +61,7 @@ class Session {
   void Take(const Record& record);
   void TakeSideband(const Record& record);
   void TakeSample(const Record& record);
+  void TakeCounters(const Record& record);
   void TakeAuxSample(const Sample& sample, const Record& record);
   // False where nothing more may be read: recording_.refusal says why.
   bool Unpack(const Record& record, const RecordSection& section);
@@ -100,6 +102,7 @@ class Session {
   int32_t default_cpu_ = -1;
   std::map<std::string_view, uint64_t> counts_;
   BranchStackCollector branch_stacks_;
+  CounterCollector counters_;
   uint64_t malformed_ = 0;  // records too short for their fields
   uint64_t first_malformed_ = 0;
   uint64_t lost_samples_ = 0;        // as the kernel counted them

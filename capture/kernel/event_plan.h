@@ -29,7 +29,9 @@ struct SamplingChoice {
 struct PlannedEvent {
   WantedEvent wanted;
   perf_event_attr attr{};
-  bool has_aux = false;  // it owns an AUX area
+  bool has_aux = false;         // it owns an AUX area
+  bool counts = false;          // its counter is read
+  bool may_be_refused = false;  // the recording goes on without it
 };
 
 // In the order of `wanted`. Behind traces, events of CPUs and of a hybrid machine comes a dummy

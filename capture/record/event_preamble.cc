@@ -27,17 +27,6 @@ size_t TrackerOf(const EventSet& events) {
   return tracker == plan.end() ? 0 : static_cast<size_t>(tracker - plan.begin());
 }
 
-// What sample_id_all adds to a record, in the kernel's order; the time is before all others.
-void AddSampleId(const SidebandBase& base, const perf_event_attr& attr, uint64_t id,
-                 RecordBuffer& record) {
-  if ((attr.sample_type & kSampleTid) != 0) record.Thread(base);
-  if ((attr.sample_type & kSampleTime) != 0) record.U64(0);
-  if ((attr.sample_type & kSampleId) != 0) record.U64(id);
-  if ((attr.sample_type & kSampleStreamId) != 0) record.U64(id);
-  if ((attr.sample_type & kSampleCpu) != 0) record.U64(0);
-  if ((attr.sample_type & kSampleIdentifier) != 0) record.U64(id);
-}
-
 // Writes records of one tracking event.
 class Teller {
  public:
@@ -252,6 +241,16 @@ std::string CpuInfo(const kernel::SystemKernel& kernel, std::string_view key) {
 }
 
 }  // namespace
+
+void AddSampleId(const SidebandBase& base, const perf_event_attr& attr, uint64_t id,
+                 RecordBuffer& record) {
+  if ((attr.sample_type & kSampleTid) != 0) record.Thread(base);
+  if ((attr.sample_type & kSampleTime) != 0) record.U64(0);
+  if ((attr.sample_type & kSampleId) != 0) record.U64(id);
+  if ((attr.sample_type & kSampleStreamId) != 0) record.U64(id);
+  if ((attr.sample_type & kSampleCpu) != 0) record.U64(0);
+  if ((attr.sample_type & kSampleIdentifier) != 0) record.U64(id);
+}
 
 EventFileFacts FactsForFile(const RecordOptions& options, const std::vector<kernel::Pmu>& pmus,
                             const kernel::SystemKernel& kernel) {

@@ -7,6 +7,7 @@
 
 #include "capture/record/event_file.h"
 #include "capture/record/event_set.h"
+#include "capture/record/perf_record_buffer.h"
 
 namespace flowback::record {
 
@@ -14,6 +15,9 @@ namespace flowback::record {
 Status WritePreamble(const EventSet& events, const RecordOptions& options, pid_t command,
                      const kernel::SystemKernel& kernel, EventFile& file);
 
+// What sample_id_all adds to a record of our own, in the kernel's order; the time is 0.
+void AddSampleId(const SidebandBase& who, const perf_event_attr& attr, uint64_t id,
+                 RecordBuffer& record);
 // The same of a file that goes on where another ended: of the processes that `runs` names.
 Status WritePreambleOf(const EventSet& events, const RecordOptions& options,
                        const std::vector<pid_t>& runs, const kernel::SystemKernel& kernel,

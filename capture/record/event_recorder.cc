@@ -12,6 +12,7 @@
 #include <bit>
 #include <utility>
 
+#include "capture/kernel/counter_plan.h"
 #include "capture/kernel/linux_kernel.h"
 #include "capture/record/event_account.h"
 #include "capture/record/event_preamble.h"
@@ -51,8 +52,10 @@ Status EventRecorder::OpenEvents() {
   samples_trace_ = std::ranges::any_of(*wanted, [](const kernel::WantedEvent& event) {
     return event.aux_sample_size.value_or(0) != 0;
   });
-  auto opened =
-      EventSet::Open(kernel_, kernel::PlanEvents(*std::move(wanted), *choice), *target, notes_);
+  std::vector<kernel::PlannedEvent> plan = kernel::PlanEvents(*std::move(wanted), *choice);
+  if (options_.events.counters)
+    if (Status added = kernel::AddCounters(plan, *choice, pmus_, kernel_); !added) return added;
+  auto opened = EventSet::Open(kernel_, std::move(plan), *target, notes_);
   if (!opened) return Fail(std::move(opened.error()));
   events_.emplace(std::move(*opened));
   if (trigger_) trigger_->Opened(*events_);
@@ -67,6 +70,10 @@ Status EventRecorder::OpenEvents() {
 Status EventRecorder::Begin() {
   const pid_t command = command_ ? command_->pid() : -1;
   if (Status opened = output_.Open(*events_, pmus_, command, notes_); !opened) return opened;
+  if (options_.events.counters) {
+    counters_.emplace(*events_, options_.events.counter_interval);
+    if (Status begun = counters_->Begin(output_.file()); !begun) return begun;
+  }
   for (const pid_t pid : ProcessesToRecord(options_)) live_.Add(pid);
   if (command >= 0) live_.Add(command);
   if (Status enabled = events_->Enable(IsDelayed()); !enabled) return enabled;
@@ -129,6 +136,7 @@ Status EventRecorder::Drain() {
     const RingPart records = buffer.ring.Records();
     any |= records.size() != 0;
     CountRecords(records, counts_);
+    if (counters_) counters_->Look(records);
     Look(records, index);
     if (Status written = output_.file().AddRecords(records); !written) return written;
     buffer.ring.RecordsTaken(records);
@@ -190,7 +198,13 @@ Status EventRecorder::OnSignal() {
   return written && options_.rotation.on_signal ? SwitchFiles() : written;
 }
 
-Status EventRecorder::SwitchFiles() { return output_.Switch(*events_, pmus_, live_.All()); }
+// Counters are read once more for the file that ends.
+Status EventRecorder::SwitchFiles() {
+  if (counters_)
+    if (Status read = counters_->Read(output_.file()); !read) return read;
+  const Status switched = output_.Switch(*events_, pmus_, live_.All());
+  return switched && counters_ ? counters_->Begin(output_.file()) : switched;
+}
 
 bool EventRecorder::CommandEnded() {
   if (!command_ || command_status_) return command_status_.has_value();
@@ -215,6 +229,8 @@ Status EventRecorder::Round() {
     begins_.reset();
     events_->Switch(true, "");
   }
+  if (counters_)
+    if (Status read = counters_->ReadIfDue(output_.file()); !read) return read;
   if (control_)
     for (const ControlRequest& request : control_->Take())
       if (Status heeded = Heed(request); !heeded) return heeded;
@@ -249,6 +265,7 @@ Result<RecordSummary> EventRecorder::Run() {
     written = Drain();
     if (written) written = TakeSlowCalls();
   }
+  if (written && counters_) written = counters_->End(output_.file());
   return Summary(std::move(written));
 }
 
@@ -265,7 +282,8 @@ const ControlRow* ControlRow::Find(std::string_view command) {
   static constexpr ControlRow kRows[] = {
       {"disable", &EventRecorder::OnDisable},   {"enable", &EventRecorder::OnEnable},
       {"evlist", &EventRecorder::OnEventList},  {"ping", &EventRecorder::OnPing},
-      {"snapshot", &EventRecorder::OnSnapshot}, {"stop", &EventRecorder::OnStop}};
+      {"snapshot", &EventRecorder::OnSnapshot}, {"stat", &EventRecorder::OnStat},
+      {"stop", &EventRecorder::OnStop}};
   const auto* row = std::ranges::find(kRows, command, &ControlRow::command);
   return row == std::end(kRows) ? nullptr : row;
 }
@@ -274,7 +292,7 @@ Status EventRecorder::Heed(const ControlRequest& request) {
   if (const ControlRow* row = ControlRow::Find(request.command))
     return (this->*row->heed)(request.argument);
   control_->Answer("error: no command '" + request.command +
-                   "': disable, enable, evlist, ping, snapshot and stop are there");
+                   "': disable, enable, evlist, ping, snapshot, stat and stop are there");
   return {};
 }
 
@@ -302,6 +320,19 @@ Status EventRecorder::OnEventList(const std::string&) {
   for (const kernel::PlannedEvent& event : events_->plan()) control_->Answer(event.wanted.name);
   control_->Acknowledge();
   return {};
+}
+
+// A line for each counter, "COUNT EVENT"; into the file as well.
+Status EventRecorder::OnStat(const std::string&) {
+  if (!counters_) {
+    control_->Answer("error: nothing is counted: record with --stat");
+    return {};
+  }
+  const Status read = counters_->Read(output_.file());
+  for (const EventCounter& event : counters_->sums().events)
+    control_->Answer(std::to_string(event.total.scaled()) + " " + event.name);
+  control_->Acknowledge();
+  return read;
 }
 
 Status EventRecorder::OnPing(const std::string&) {
@@ -345,6 +376,7 @@ Result<RecordSummary> EventRecorder::Summary(Status written) {
   summary.losses = counts_.lost_records + counts_.lost_samples + counts_.trace_gaps;
   summary.events = counts_;
   summary.notes = notes_;
+  if (counters_) summary.counters = counters_->sums();
   if (trigger_) TellSlowCalls(summary);
   if (!written) {
     summary.failure = written.error();

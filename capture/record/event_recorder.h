@@ -12,6 +12,7 @@
 
 #include "capture/record/control_channel.h"
 #include "capture/record/event_choice.h"
+#include "capture/record/event_counters.h"
 #include "capture/record/event_output.h"
 #include "capture/record/event_set.h"
 #include "capture/record/live_processes.h"
@@ -61,6 +62,7 @@ class EventRecorder : public Recorder {
   Status OnSnapshot(const std::string&);
   Status OnEventList(const std::string&);
   Status OnPing(const std::string&);
+  Status OnStat(const std::string&);
   Status OnStop(const std::string&);
 
   const RecordOptions& options_;
@@ -72,6 +74,7 @@ class EventRecorder : public Recorder {
   std::optional<SlowTrigger> trigger_;
   std::optional<ControlChannel> control_;
   std::optional<EventSet> events_;
+  std::optional<EventCounters> counters_;
   EventOutput output_;
   LiveProcesses live_;
   std::optional<std::chrono::steady_clock::time_point> begins_;  // events, which are delayed

@@ -50,6 +50,7 @@ Result<EventSet> EventSet::Open(kernel::SystemKernel& kernel, std::vector<Planne
 EventSet::~EventSet() {
   buffers_.clear();
   CloseAll();
+  for (const int anchor : anchors_) kernel_->CloseEvent(anchor);
   for (const auto& [cgroup, folder] : folders_) kernel_->CloseFolder(folder);
 }
 
@@ -62,12 +63,13 @@ bool EventSet::IsElsewhere(size_t event, int cpu) const {
 // What one event must do without, all do: the others are opened again.
 Status EventSet::OpenAll(const EventTarget& wanted, std::vector<std::string>& notes) {
   EventTarget target = wanted;
+  AnchorCounts(target, notes);
   while (true) {
     const auto refused = TryOpen(target);
     if (!refused) break;
     if (LeavesCpuOut(*refused, target, notes) || BreaksWeakGroup(*refused) ||
         LeavesOut(refused->error, notes) || GoesWithoutKernel(refused->error, notes) ||
-        LowersPrecision(*refused)) {
+        LowersPrecision(*refused) || GoesWithoutCounter(*refused, notes)) {
       CloseAll();
       continue;
     }
@@ -92,6 +94,37 @@ std::optional<EventSet::Refused> EventSet::TryOpen(const EventTarget& target) {
         if (error != 0) return Refused{.event = event, .cpu = cpu, .error = error};
       }
   return std::nullopt;
+}
+
+// Where a thread follows another one on a CPU that has the same events, all inherited, the kernel
+// lets the two exchange events and counts instead of switching them. One that ends with its maker's
+// events is then told of by no record; and counts are exchanged in the order of two lists, which
+// are in different orders where events are of several units (Linux 6.2 and later): nanoseconds
+// become page faults. An event that is not inherited keeps the maker's events its own.
+void EventSet::AnchorCounts(const EventTarget& target, std::vector<std::string>& notes) {
+  const auto by_thread =
+      std::ranges::find_if(plan_, [](const PlannedEvent& e) { return e.attr.inherit_stat != 0; });
+  if (by_thread == plan_.end()) return;
+  for (const pid_t thread : target.threads)
+    for (const bool software : {true, false})  // older kernels keep the two apart
+      for (const PlannedEvent& event : plan_) {
+        if (!event.attr.inherit_stat || (event.attr.type == PERF_TYPE_SOFTWARE) != software)
+          continue;
+        perf_event_attr attr{};
+        attr.size = PERF_ATTR_SIZE_VER7;
+        attr.type = event.attr.type;
+        attr.config = event.attr.config;
+        attr.exclude_kernel = attr.exclude_hv = attr.disabled = 1;
+        const auto anchor = kernel_->OpenEvent(attr, thread, -1, -1, PERF_FLAG_FD_CLOEXEC);
+        if (anchor) anchors_.push_back(*anchor);
+        if (anchor) break;
+      }
+  if (!anchors_.empty()) return;
+  // A wrong count is worse than none.
+  for (PlannedEvent& event : plan_) event.attr.inherit_stat = 0;
+  NoteOnce(notes,
+           "counters are told of all threads together only: perf_event_open refused what "
+           "keeps them apart");
 }
 
 // Whatever else is recorded.
@@ -164,6 +197,16 @@ bool EventSet::LowersPrecision(const Refused& refused) {
   if (refused.error != EOPNOTSUPP || !event.wanted.most_precise || event.attr.precise_ip == 0)
     return false;
   event.attr.precise_ip = event.attr.precise_ip - 1U;
+  return true;
+}
+
+// A virtual machine may have a processor's unit without its counters.
+bool EventSet::GoesWithoutCounter(const Refused& refused, std::vector<std::string>& notes) {
+  const PlannedEvent& event = plan_[refused.event];
+  if (!event.may_be_refused) return false;
+  NoteOnce(notes, "'" + event.wanted.name +
+                      "' is not counted: perf_event_open: " + std::strerror(refused.error));
+  plan_.erase(plan_.begin() + static_cast<ptrdiff_t>(refused.event));
   return true;
 }
 
@@ -368,6 +411,25 @@ bool EventSet::Wait(int milliseconds, int other) {
     one.revents = 0;
   }
   return any;
+}
+
+// value, then what the format asks for: times, number, lost.
+std::vector<EventSet::Reading> EventSet::ReadCounters() const {
+  std::vector<Reading> readings;
+  for (const Opened& event : opened_) {
+    const PlannedEvent& planned = plan_[event.event];
+    uint64_t words[5] = {};
+    if (!planned.counts) continue;
+    const auto got =
+        kernel_->Read(event.descriptor, {reinterpret_cast<uint8_t*>(words), sizeof words});
+    if (!got || *got < 3 * sizeof words[0]) continue;
+    readings.push_back({.event = event.event,
+                        .cpu = event.cpu,
+                        .thread = event.thread,
+                        .id = event.id,
+                        .value = {words[0], words[1], words[2]}});
+  }
+  return readings;
 }
 
 RecordedEvents EventSet::Recorded() const {

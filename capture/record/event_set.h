@@ -15,6 +15,7 @@
 #include "capture/record/event_ring.h"
 #include "capture/record/event_target.h"
 #include "capture/record/perf_data_header.h"
+#include "flowback/model/counters.h"
 
 namespace flowback::record {
 
@@ -47,6 +48,15 @@ class EventSet {
   // switched off stay so.
   void StopTraces() { ControlTraces(PERF_EVENT_IOC_DISABLE); }
   void StartTraces() { ControlTraces(PERF_EVENT_IOC_ENABLE); }
+  // The counters of those that count, as they are now.
+  struct Reading {
+    size_t event = 0;  // in the plan
+    int cpu = -1;
+    pid_t thread = -1;
+    uint64_t id = 0;
+    CounterValue value;
+  };
+  std::vector<Reading> ReadCounters() const;
   // Waits until a buffer has something, or `other`, a descriptor, can be read, or for so long.
   // False: nothing more will come, for all that was recorded has ended.
   bool Wait(int milliseconds, int other = -1);
@@ -82,6 +92,7 @@ class EventSet {
     kernel::Errno error = 0;
   };
   std::optional<Refused> TryOpen(const EventTarget& target);
+  void AnchorCounts(const EventTarget& target, std::vector<std::string>& notes);
   kernel::Errno OpenOne(size_t event, pid_t thread, int cpu);
   void CloseAll();
   bool OfWhoever(size_t event) const;
@@ -92,6 +103,7 @@ class EventSet {
   bool GoesWithoutKernel(kernel::Errno error, std::vector<std::string>& notes);
   bool LeavesCpuOut(const Refused& refused, EventTarget& target, std::vector<std::string>& notes);
   bool LowersPrecision(const Refused& refused);
+  bool GoesWithoutCounter(const Refused& refused, std::vector<std::string>& notes);
   bool BreaksWeakGroup(const Refused& refused);
   Status SetFilters();
   kernel::Called<int> FolderOf(const std::string& cgroup);
@@ -104,6 +116,7 @@ class EventSet {
 
   kernel::SystemKernel* kernel_;
   std::vector<kernel::PlannedEvent> plan_;
+  std::vector<int> anchors_;  // descriptors: see AnchorCounts
   std::vector<Opened> opened_;
   std::vector<Buffer> buffers_;
   std::vector<pollfd> waiting_;         // every event: each tells of the end of its own thread

@@ -8,6 +8,7 @@
 #include "cli/info/info_effort.h"
 #include "cli/info/info_report.h"
 #include "cli/reading/stream_report.h"
+#include "cli/text/counters.h"
 
 namespace flowback::cli {
 namespace {
@@ -252,6 +253,13 @@ void PrintInfoJson(const InfoReport& report, Output& output) {
   Json records = Json::object();
   for (const auto& [name, count] : recording.record_counts) records[name] = count;
   out.Member("records", records);
+  if (const CountedEvents& counters = recording.counters; !counters.empty()) {
+    out.Member("counters", CountersJson(counters));
+    out.Array("thread_counters", counters.threads,
+              [&](const ThreadCount& count) -> std::optional<Json> {
+                return ThreadCountJson(counters, count);
+              });
+  }
   out.Member("losses", LossesJson(report.opened->losses()));
   if (report.stats) out.Member("decoding", EffortJson(report));
   out.Array("images", report.images,

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/info/info_counters.h"
 #include "cli/info/info_effort.h"
 #include "cli/info/info_report.h"
 #include "cli/reading/stream_report.h"
@@ -223,6 +224,7 @@ void PrintInfoText(const InfoReport& report, Output& output) {
   AppendRecords(report, out);
   AppendDamage(report, out);
   AppendThreads(report, out);
+  AppendCounters(report.opened->recording().counters, report.opened->threads(), out);
   AppendEnds(report, out);
   if (!report.streams.empty()) {
     AppendStreams(report, out);

@@ -18,6 +18,7 @@
 #include "cli/help/function_hint.h"
 #include "cli/options/arguments.h"
 #include "cli/reading/cache_folder.h"
+#include "cli/record/counter_options.h"
 #include "cli/record/engine_choice.h"
 #include "cli/record/event_options.h"
 #include "cli/record/hardware_options.h"
@@ -40,6 +41,7 @@ constexpr uint32_t kUsualBranchDepth = 32;  // that of most processors
 struct RecordWords {
   std::string engine = "auto", clock, snapshot, buffers, cyc_threshold, psb_period, mtc_period,
               duration, max_size, max_instructions;
+  CounterWords counters;
   EventWords events;
   const CLI::Option* cyc = nullptr;
   const CLI::Option* snapshots = nullptr;
@@ -209,7 +211,8 @@ Status UnderstandEvents(const RecordWords& words, RecordOptions& options, const 
   options.events.per_thread = words.per_thread;
   for (const Status& status :
        {RefuseSoftwareOptions(words, options), UnderstandEventOptions(words.events, app, options),
-        UnderstandBuffers(words, options), UnderstandEventBuffers(words, options)})
+        UnderstandCounters(words.counters, options), UnderstandBuffers(words, options),
+        UnderstandEventBuffers(words, options)})
     if (!status) return Fail(status.error());
   return {};
 }
@@ -340,6 +343,7 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
   app.add_option("-F,--freq", options.events.frequency,
                  "samples a second, of events without a period (4000)");
   app.add_flag("--switch-events", options.events.switches, "record thread switches");
+  AddCounterOptions(app, words.counters, options);
   words.cyc = app.add_option("--cyc", words.cyc_threshold,
                              "CYC packets, at least 2^(N-1) cycles apart (default 0: all)")
                   ->expected(0, 1);

@@ -8,10 +8,12 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <string_view>
 #include <vector>
 
 #include "cli/record/record_output.h"
+#include "cli/text/counters.h"
 #include "cli/text/json.h"
 #include "cli/text/output.h"
 #include "cli/text/printable.h"
@@ -253,6 +255,12 @@ std::string EventLossText(const EventCounts& counts) {
   return text.empty() ? "0 % lost" : text + ": larger buffers help: -m 1024,16384";
 }
 
+void TellCounters(const CountedEvents& counters) {
+  std::istringstream lines(CounterLines(counters));
+  Warn("record: counters, all threads");
+  for (std::string line; std::getline(lines, line);) Warn("record: " + line);
+}
+
 void TellSlowCalls(const SlowCallCounts& counts, const RecordOptions& options) {
   const double slow_ms = std::chrono::duration<double, std::milli>(options.direction.slow).count();
   std::string text =
@@ -279,6 +287,7 @@ void TellEventsText(const RecordSummary& summary, const RecordOptions& options) 
       summary.files > 1 ? fmt::format(" and {} before it", Count(summary.files - 1, "file")) : "";
   Warn(fmt::format("record: {} in {}{}, {}", Count(summary.bytes, "trace byte"),
                    OutputName(options), files, Count(summary.file_bytes, "byte")));
+  if (!summary.counters.empty()) TellCounters(summary.counters);
   if (const std::string next = NextCommand(options); !next.empty()) Warn("record: next: " + next);
 }
 
@@ -402,6 +411,7 @@ void TellJson(const RecordSummary& summary, const RecordOptions& options,
       .Raw("native_cpu_ns", nanoseconds(&NativeRun::cpu_time))
       .Raw("slow_down", slow_down ? fmt::format("{:.2f}", *slow_down) : "null")
       .Raw("events", EventsJson(summary))
+      .Raw("counters", summary.counters.empty() ? "null" : CountersJson(summary.counters).dump())
       .Raw("slow_calls", SlowCallsJson(summary))
       .Number("files", summary.files)
       .Raw("images", ImagesJson(summary))

@@ -218,6 +218,12 @@ std::vector<HostileKind> RecordKinds() {
               }),
       Records("Exits", 40'000, 40,
               [=](PerfDataBuilder& file, uint64_t i) { file.Exit(kPid, tid(i), At(i)); }),
+      Records("Counters", 60'000, 24,
+              [=](PerfDataBuilder& file, uint64_t i) {
+                FieldWriter body;
+                body.U32(static_cast<uint32_t>(kPid)).U32(static_cast<uint32_t>(tid(i))).U64(i);
+                file.KernelRecord(perf::kRecordRead, 0, body, At(i));
+              }),
       Records("EndsOfProcesses", 1, 10, EndsOfProcesses),
       Records("AuxRecords", 60'000, 24,
               [](PerfDataBuilder& file, uint64_t i) { file.Aux(8 * i, 8, 1, At(i)); }),

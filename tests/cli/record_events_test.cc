@@ -92,10 +92,16 @@ TEST(RecordEvents, OptionsOfSoftwareAreRefused) {
 }
 
 TEST(RecordEvents, OptionsOfEventsAreRefusedInSoftware) {
-  const std::vector<std::vector<std::string>> all = {
-      {"-F", "99"},   {"--switch-events"},   {"--control", "fd:1"},
-      {"-D", "5"},    {"--switch-output"},   {"--switch-max-files", "2"},
-      {"--on-crash"}, {"--trigger", "f>1ms"}};
+  const std::vector<std::vector<std::string>> all = {{"-F", "99"},
+                                                     {"--switch-events"},
+                                                     {"--control", "fd:1"},
+                                                     {"-D", "5"},
+                                                     {"--switch-output"},
+                                                     {"--switch-max-files", "2"},
+                                                     {"--on-crash"},
+                                                     {"--trigger", "f>1ms"},
+                                                     {"-s"},
+                                                     {"--stat-interval", "1s"}};
   for (std::vector<std::string> words : all) {
     const std::string option = words[0];
     words.insert(words.begin(), {"record", "--engine", "step"});
@@ -104,6 +110,28 @@ TEST(RecordEvents, OptionsOfEventsAreRefusedInSoftware) {
     EXPECT_EQ(result.status, 125) << option;
     EXPECT_TRUE(result.err.contains("record: " + option)) << result.err;
   }
+}
+
+// As text and in JSON, when it is recorded and when it is read.
+TEST(RecordEvents, CountersAreTold) {
+  FLOWBACK_NEEDS_PERF_EVENTS();
+  const ScratchFolder folder;
+  const ProgramResult recorded =
+      RunFlowback({"record", "-e", "dummy:u", "--stat-interval", "10ms", "--json", "-o",
+                   folder.File("r"), "--", "sleep", "0.05"});
+  ASSERT_EQ(recorded.status, 0) << recorded.err;
+  EXPECT_TRUE(recorded.err.contains("record: counters, all threads")) << recorded.err;
+  EXPECT_TRUE(recorded.out.contains(R"("event":"page-faults)")) << recorded.out;
+  const ProgramResult text = RunFlowback({"info", folder.File("r")});
+  EXPECT_TRUE(text.out.contains("counters, all threads\n  task-clock")) << text.out;
+  EXPECT_TRUE(text.out.contains("  sleep\n")) << text.out;
+  const ProgramResult json = RunFlowback({"info", "--json", folder.File("r")});
+  EXPECT_TRUE(json.out.contains(R"("thread_counters":[)")) << json.out;
+  EXPECT_FALSE(json.out.contains(R"("readings":0)")) << json.out;
+  const ProgramResult often =
+      RunFlowback({"record", "-e", "dummy:u", "--stat-interval", "1us", "--", "true"});
+  EXPECT_EQ(often.status, 125);
+  EXPECT_TRUE(often.err.contains("--stat-interval")) << often.err;
 }
 
 // What was recorded is a CPU, and no program.

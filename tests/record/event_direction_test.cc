@@ -90,6 +90,30 @@ TEST_F(EventDirection, EventsAreSwitchedByName) {
   EXPECT_EQ(Answers(), "ack\n");
 }
 
+TEST_F(EventDirection, CountersAreAnswered) {
+  Control();
+  options_.engine = "events";
+  options_.events.words = {"cycles:u"};
+  int round = 0;
+  kernel_.meanwhile = [&] {
+    SimulatedKernel::Event& cycles = *kernel_.EventsOf(PERF_TYPE_HARDWARE)[0];
+    cycles.count += 5000;
+    cycles.time_enabled = cycles.time_running += 100;
+    if (round == 0) Say("stat\n");
+    return ++round < 3;
+  };
+  Recorded();
+  EXPECT_TRUE(Answers().starts_with("error: nothing is counted"));
+  options_.events.counters = true;
+  round = 0;
+  const RecordSummary summary = Recorded();
+  const std::string answers = Answers();
+  EXPECT_TRUE(answers.starts_with("5000 cycles:u\n0 task-clock")) << answers;
+  EXPECT_TRUE(answers.ends_with("\nack\n")) << answers;
+  EXPECT_EQ(summary.counters.events[0].total.value, 15'000u);
+  EXPECT_EQ(Open().counters.readings, 2u);
+}
+
 TEST_F(EventDirection, RubbishIsAnsweredAndNotFatal) {
   Control();
   int round = 0;

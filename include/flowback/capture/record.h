@@ -13,6 +13,7 @@
 #include "flowback/base/error.h"
 #include "flowback/base/flow_digest.h"
 #include "flowback/capture/record_options.h"
+#include "flowback/model/counters.h"
 #include "flowback/model/recording.h"
 
 namespace flowback {
@@ -121,6 +122,7 @@ struct RecordSummary {
   std::chrono::nanoseconds cpu_time{0};
   std::optional<KeptImagesSummary> images;   // empty: none were to be kept
   std::optional<EventCounts> events;         // of recorders with RecorderInfo::hardware
+  CountedEvents counters;                    // in all; RecordEvents::counters
   std::optional<SlowCallCounts> slow_calls;  // empty: no function was named
   uint64_t files = 1;                        // of RecordRotation, the last among them
   // What the user should know: "the program forked: children are not traced".

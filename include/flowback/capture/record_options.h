@@ -139,6 +139,10 @@ struct RecordEvents {
   std::optional<uint64_t> frequency;
   bool build_ids = true;  // in the records of mappings
   bool switches = false;  // records of thread switches; traces have them anyway
+  // Count events of each thread as well: what every kernel counts, and what the processors do. Read
+  // at the end, and so often before it.
+  bool counters = false;
+  std::optional<std::chrono::nanoseconds> counter_interval;
   // Of each buffer; empty: as much as is usual, or as locked memory allows.
   std::optional<uint64_t> record_buffer_bytes;
   std::optional<uint64_t> trace_buffer_bytes;

@@ -15,6 +15,7 @@
 #include "flowback/base/error.h"
 #include "flowback/base/joined_bytes.h"
 #include "flowback/base/mapped_file.h"
+#include "flowback/model/counters.h"
 #include "flowback/model/execution.h"
 #include "flowback/model/machine.h"
 
@@ -225,6 +226,7 @@ struct Recording {
   std::vector<SectionSpec> sections;
   std::vector<ImageSpec> images;
   std::vector<ProcessEnd> process_ends;
+  CountedEvents counters;  // of events beside the trace
   // How many records of each kind the file holds, by perf's names ("MMAP2"); for `info`.
   std::vector<std::pair<std::string, uint64_t>> record_counts;
   // The recorded events, as the recorder was asked for them ("intel_pt//u").

@@ -108,7 +108,7 @@ Errno SimulatedKernel::CannotCount(const perf_event_attr& attr) const {
   const auto core = std::ranges::find_if(pmus, &kernel::Pmu::of_core);
   const bool hardware = attr.type == PERF_TYPE_HARDWARE || attr.type == PERF_TYPE_HW_CACHE ||
                         attr.type == PERF_TYPE_RAW;
-  if (hardware && core == pmus.end()) return ENOENT;
+  if (hardware && (core == pmus.end() || has_no_counters)) return ENOENT;
   const auto pmu = std::ranges::find(pmus, attr.type, &kernel::Pmu::type);
   if (!hardware && pmu == pmus.end()) return ENOENT;
   const bool of_core = hardware || pmu->of_core();
@@ -220,6 +220,23 @@ Called<int> SimulatedKernel::Control(int event, unsigned long request, uint64_t 
     default:
       return std::unexpected(ENOTTY);
   }
+}
+
+Called<size_t> SimulatedKernel::Read(int event, std::span<uint8_t> into) {
+  const auto found = events_.find(event);
+  if (found == events_.end()) return std::unexpected(EBADF);
+  const Event& own = found->second;
+  std::vector<uint8_t> values;
+  const auto add = [&](uint64_t bit, uint64_t value) {
+    if (bit == 0 || (own.attr.read_format & bit) != 0) AppendWord(values, value);
+  };
+  add(0, own.count);
+  add(PERF_FORMAT_TOTAL_TIME_ENABLED, own.time_enabled);
+  add(PERF_FORMAT_TOTAL_TIME_RUNNING, own.time_running);
+  add(PERF_FORMAT_ID, own.id);
+  if (into.size() < values.size()) return std::unexpected(ENOSPC);
+  std::ranges::copy(values, into.begin());
+  return values.size();
 }
 
 // A reader sleeps until a buffer has passed its watermark, or its time is over.

@@ -49,6 +49,8 @@ class SimulatedKernel : public kernel::TreeKernel {
   kernel::Errno filter_error = 0;
   // Whether anybody else has the tracing hardware.
   bool trace_is_taken = false;
+  // Whether the processor's unit counts nothing, as in some virtual machines.
+  bool has_no_counters = false;
   // Called by each OpenEvent first, with how many were called before.
   std::function<void(size_t)> before_open;
   // It is not there any more.
@@ -71,6 +73,7 @@ class SimulatedKernel : public kernel::TreeKernel {
     uint64_t id = 0;
     bool enabled = false;
     bool overwrites = false;  // its AUX data
+    uint64_t count = 0, time_enabled = 0, time_running = 0;
     bool of_cgroup = false;
     std::shared_ptr<SimulatedRing> ring;
     std::string filter = {};
@@ -97,6 +100,7 @@ class SimulatedKernel : public kernel::TreeKernel {
                                          bool writable) override;
   void Unmap(std::span<uint8_t> pages) override;
   kernel::Called<int> Control(int event, unsigned long request, uint64_t argument) override;
+  kernel::Called<size_t> Read(int event, std::span<uint8_t> into) override;
   kernel::Called<int> Wait(std::span<pollfd> events, int milliseconds) override;
 
  private:

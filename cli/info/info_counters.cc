@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#include "cli/info/info_counters.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "cli/info/info_report.h"
+#include "cli/text/counters.h"
+#include "cli/text/printable.h"
+
+namespace flowback::cli {
+namespace {
+
+// The counts of one thread, one event behind the other.
+using Row = std::vector<const ThreadCount*>;
+
+std::vector<Row> RowsOf(const CountedEvents& counters) {
+  std::vector<Row> rows;
+  for (const ThreadCount& count : counters.threads) {
+    if (rows.empty() || rows.back()[0]->tid != count.tid || rows.back()[0]->pid != count.pid)
+      rows.emplace_back();
+    rows.back().push_back(&count);
+  }
+  return rows;
+}
+
+size_t WidthOf(const EventCounter& event) {
+  constexpr size_t kLeast = 12;
+  return std::max(kLeast, event.name.size());
+}
+
+void AppendRow(const CountedEvents& counters, const Row& row, const std::string& name,
+               std::string& out) {
+  out += fmt::format("{:>10} {:>8}", NumberOrDash(row[0]->tid), NumberOrDash(row[0]->pid));
+  size_t next = 0;
+  for (size_t event = 0; event < counters.events.size(); ++event) {
+    const bool told = next < row.size() && row[next]->event == event;
+    out += fmt::format(" {:>{}}", told ? std::to_string(row[next++]->value.scaled()) : "-",
+                       WidthOf(counters.events[event]));
+  }
+  out += "  " + Printable(name) + '\n';
+}
+
+}  // namespace
+
+void AppendCounters(const CountedEvents& counters, const Threads& threads, std::string& out) {
+  if (counters.empty()) return;
+  out += fmt::format("\ncounters, all threads{}\n{}",
+                     counters.readings == 0 ? " that ended: of the others none was read" : "",
+                     CounterLines(counters));
+  const std::vector<Row> rows = RowsOf(counters);
+  if (rows.empty()) return;
+  out += fmt::format("\n{:<10} {:>8}", "counters", "pid");
+  for (const EventCounter& event : counters.events)
+    out += fmt::format(" {:>{}}", Printable(event.name), WidthOf(event));
+  out += "  name\n";
+  const size_t shown = ShownOf(rows.size());
+  for (size_t i = 0; i < shown; ++i)
+    AppendRow(counters, rows[i], std::string(threads.CommAt(rows[i][0]->tid, 0).comm), out);
+  if (shown < rows.size()) out += fmt::format("{:>10} more\n", rows.size() - shown);
+}
+
+}  // namespace flowback::cli

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// How often events happened, as counters beside the trace tell: in all, and thread by thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace flowback {
+
+// A counter, as it was read. Counters are fewer than events may be: it counted for `running` of the
+// `enabled` nanoseconds, and other events had it meanwhile.
+struct CounterValue {
+  uint64_t value = 0;
+  uint64_t enabled = 0;
+  uint64_t running = 0;
+
+  bool multiplexed() const { return running < enabled; }
+  // What there would have been all the time; 0 where it never counted.
+  uint64_t scaled() const {
+    if (!multiplexed() || running == 0) return value;
+    return static_cast<uint64_t>(static_cast<double>(value) * static_cast<double>(enabled) /
+                                 static_cast<double>(running));
+  }
+  CounterValue& operator+=(const CounterValue& other) {
+    value += other.value;
+    enabled += other.enabled;
+    running += other.running;
+    return *this;
+  }
+  bool operator==(const CounterValue&) const = default;
+};
+
+// An event that was counted, and how often it was in all that was recorded: also in threads that
+// ended before.
+struct EventCounter {
+  std::string name;        // "cycles:up", "task-clock" (in nanoseconds)
+  unsigned precision = 0;  // skid: 0 any, 1 constant, 2 none wanted, 3 none (":p", ":pp", ":ppp")
+  CounterValue total;
+};
+
+// Of a thread that ended, or with which the recording began: that one's has also what was not told
+// apart from it, of threads that still ran when the recording ended.
+struct ThreadCount {
+  int32_t pid = -1;
+  int32_t tid = -1;
+  size_t event = 0;  // of CountedEvents::events
+  CounterValue value;
+};
+
+struct CountedEvents {
+  std::vector<EventCounter> events;
+  std::vector<ThreadCount> threads;  // those of a thread together, in the order of their events
+  uint64_t readings = 0;             // rounds in which all were read, the last one among them
+
+  bool empty() const { return events.empty(); }
+};
+
+}  // namespace flowback
