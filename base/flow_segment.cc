@@ -19,6 +19,7 @@ BlockBatch FlowSegment::Batch(size_t item) const {
   const KeptBatch& kept = batches_[items_[item].index];
   BlockBatch batch = kept.batch;
   batch.steps = {steps_.data() + kept.steps, kept.step_count};
+  batch.counts = {counts_.data() + kept.counts, kept.count_count};
   batch.times = {times_.data() + kept.times, kept.time_count};
   return batch;
 }
@@ -73,6 +74,7 @@ void FlowSegment::Clear() {
   instructions_ = 0;
   batches_.clear();
   steps_.clear();
+  counts_.clear();
   times_.clear();
   runs_.clear();
   lengths_.clear();
@@ -84,8 +86,8 @@ void FlowSegment::Clear() {
 
 size_t FlowSegment::memory() const {
   const auto of = [](const auto& items) { return items.capacity() * sizeof items[0]; };
-  return of(items_) + of(batches_) + of(steps_) + of(times_) + of(runs_) + of(lengths_) +
-         of(events_) + of(losses_) + of(unknown_);
+  return of(items_) + of(batches_) + of(steps_) + of(counts_) + of(times_) + of(runs_) +
+         of(lengths_) + of(events_) + of(losses_) + of(unknown_);
 }
 
 void SegmentRecorder::OnBlock(const BlockRun& run) {
@@ -100,11 +102,13 @@ void SegmentRecorder::OnBlock(const BlockRun& run) {
 void SegmentRecorder::OnBlocks(const BlockBatch& batch) {
   FlowSegment& to = *segment_;
   to.Add(FlowSegment::Kind::kBlocks, to.batches_.size(), batch.instructions());
-  to.batches_.push_back(
-      {batch, to.steps_.size(), batch.steps.size(), to.times_.size(), batch.times.size()});
+  to.batches_.push_back({batch, to.steps_.size(), batch.steps.size(), to.counts_.size(),
+                         batch.counts.size(), to.times_.size(), batch.times.size()});
   to.batches_.back().batch.steps = {};
+  to.batches_.back().batch.counts = {};
   to.batches_.back().batch.times = {};
   to.steps_.insert(to.steps_.end(), batch.steps.begin(), batch.steps.end());
+  to.counts_.insert(to.counts_.end(), batch.counts.begin(), batch.counts.end());
   to.times_.insert(to.times_.end(), batch.times.begin(), batch.times.end());
   to.end_ = Behind(batch);
 }

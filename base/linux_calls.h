@@ -11,9 +11,9 @@
 
 namespace flowback {
 
-// By which table a system call is numbered: SYSCALL of 64-bit code goes by the one, INT 80h and
-// 32-bit code by the other.
-enum class LinuxAbi : uint8_t { kX86_64, kI386 };
+// By which table a system call is numbered: SYSCALL of 64-bit x86 code goes by the first, INT 80h
+// and 32-bit code by the second, SVC of AArch64 code by the third.
+enum class LinuxAbi : uint8_t { kX86_64, kI386, kAArch64 };
 
 enum class LinuxCall : uint8_t {
 #define LINUX_CALL(id, ...) id,
@@ -21,8 +21,8 @@ enum class LinuxCall : uint8_t {
 };
 
 constexpr int64_t NumberOf(LinuxCall call, LinuxAbi abi) {
-  constexpr int64_t kNumbers[][2] = {
-#define LINUX_CALL(id, name, x86_64, i386) {x86_64, i386},
+  constexpr int64_t kNumbers[][3] = {
+#define LINUX_CALL(id, name, x86_64, i386, aarch64) {x86_64, i386, aarch64},
 #include "base/linux_calls.def"
   };
   return kNumbers[static_cast<size_t>(call)][static_cast<size_t>(abi)];
@@ -33,17 +33,18 @@ constexpr bool IsOneOf(int64_t number, LinuxAbi abi, std::initializer_list<Linux
 }
 
 // The number by the one table of the call that has `number` by the other. Empty: the call is not
-// among those that are known here.
+// among those that are known here, or `to` has none such.
 constexpr std::optional<int64_t> Renumbered(int64_t number, LinuxAbi from, LinuxAbi to) {
   // Calls that are younger than this have one number in all tables.
   constexpr int64_t kFirstSame = 424;
-  if (number >= kFirstSame) return number;
+  if (number >= kFirstSame || from == to) return number;
   constexpr std::array kCalls = {
 #define LINUX_CALL(id, ...) LinuxCall::id,
 #include "base/linux_calls.def"
   };
   for (const LinuxCall call : kCalls)
-    if (NumberOf(call, from) == number) return NumberOf(call, to);
+    if (NumberOf(call, from) == number)
+      return NumberOf(call, to) < 0 ? std::nullopt : std::optional(NumberOf(call, to));
   return std::nullopt;
 }
 

@@ -13,7 +13,15 @@
 namespace flowback::emulate {
 namespace {
 
-BlockEnd EndOf(const Instruction& last, Bytes code, uint64_t ip) {
+// BRK and the like of AArch64 raise a trap all: SVC alone enters the kernel to do what it says.
+BlockEnd EndOfFarCall(const Instruction& last, Bytes code, CodeMode mode) {
+  const bool calls = (last.flags & kFlagSyscall) != 0;
+  if (mode == CodeMode::kAArch64) return calls ? BlockEnd::kKernel : BlockEnd::kTrap;
+  if (record::RaisesTrap(last, code)) return BlockEnd::kTrap;
+  return calls ? BlockEnd::kKernel : BlockEnd::kUnknown;
+}
+
+BlockEnd EndOf(const Instruction& last, Bytes code, uint64_t ip, CodeMode mode) {
   switch (last.kind) {
     case InstructionClass::kOther:
       return BlockEnd::kSequential;
@@ -31,8 +39,7 @@ BlockEnd EndOf(const Instruction& last, Bytes code, uint64_t ip) {
     case InstructionClass::kFarReturn:
       return BlockEnd::kIndirect;
     case InstructionClass::kFarCall:
-      if (record::RaisesTrap(last, code)) return BlockEnd::kTrap;
-      return last.flags & kFlagSyscall ? BlockEnd::kKernel : BlockEnd::kUnknown;
+      return EndOfFarCall(last, code, mode);
   }
   return BlockEnd::kUnknown;
 }
@@ -66,6 +73,7 @@ bool ClassifyAll(Bytes code, const std::vector<uint8_t>& lengths, CodeMode mode,
 // Division, and x87; in 32-bit code also BOUND, AAM and a segment's load. (What else raises faults
 // but memory ends a block.)
 bool MayRaise(Bytes code, CodeMode mode) {
+  if (mode == CodeMode::kAArch64) return false;
   const bool is_long = mode == CodeMode::kX86_64;
   size_t at = 0;
   while (at + 1 < code.size() &&
@@ -97,6 +105,14 @@ void NoteSuccessors(Block& block) {
     default:
       break;
   }
+}
+
+// Only what leads on in a line is told at once.
+void TellEachBranch(Block& block) {
+  if (block.kind == BlockEnd::kSequential) return;
+  block.outcome_mask = 0;
+  block.when_taken = Block::kNowhere;
+  if (block.kind == BlockEnd::kJump) block.when_not = Block::kNowhere;
 }
 
 }  // namespace
@@ -132,7 +148,7 @@ std::unique_ptr<Block> DescribeBlock(uint64_t start, Bytes code, std::vector<uin
   block->last_ip = block->end - (sizes.empty() ? 0 : sizes.back());
   if (ClassifyAll(code, sizes, mode, block->last)) {
     const Bytes last = code.subspan(block->last_ip - start, sizes.back());
-    block->kind = EndOf(block->last, last, block->last_ip);
+    block->kind = EndOf(block->last, last, block->last_ip, mode);
     if (IsDirect(block->last.kind)) block->target = block->last.Target(block->last_ip);
   }
   block->hash = block->Prefix(sizes.size()).hash;
@@ -148,9 +164,12 @@ Block& EmulatedBlocks::Add(uint64_t start, Bytes code, std::vector<uint8_t> leng
   for (auto it = first; it != last; ++it)
     if (it->second.lengths == lengths && std::ranges::equal(it->second.code, code))
       return *it->second.block;
-  Entry entry{{code.begin(), code.end()}, lengths, DescribeBlock(start, code, lengths, mode_)};
+  Entry entry{
+      {code.begin(), code.end()}, lengths, DescribeBlock(start, code, lengths, settings_.mode)};
   if (IsHandler(start)) entry.block->SetMayBeHandler();
-  if (!quick_outcomes_ && entry.block->outcome_mask != 0)
+  if (settings_.branches)
+    TellEachBranch(*entry.block);
+  else if (!settings_.quick_outcomes && entry.block->outcome_mask != 0)
     entry.block->when_taken = entry.block->when_not = Block::kNowhere;
   return *blocks_.emplace(start, std::move(entry))->second.block;
 }

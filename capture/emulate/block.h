@@ -87,9 +87,14 @@ std::unique_ptr<Block> DescribeBlock(uint64_t start, Bytes code, std::vector<uin
 // the emulator keeps their addresses in the code it makes. The caller locks.
 class EmulatedBlocks {
  public:
-  // `quick_outcomes`: the outcome of a branch may be held back without a look at the clock.
-  explicit EmulatedBlocks(bool quick_outcomes, CodeMode mode = CodeMode::kX86_64)
-      : quick_outcomes_(quick_outcomes), mode_(mode) {}
+  struct Settings {
+    // The outcome of a branch may be held back without a look at the clock.
+    bool quick_outcomes = true;
+    // Each branch that is taken is told by itself, and none that is not.
+    bool branches = false;
+    CodeMode mode = CodeMode::kX86_64;
+  };
+  explicit EmulatedBlocks(const Settings& settings) : settings_(settings) {}
   // The block with this code at this address, told before or new.
   Block& Add(uint64_t start, Bytes code, std::vector<uint8_t> lengths);
   void AddHandler(uint64_t address);
@@ -101,8 +106,7 @@ class EmulatedBlocks {
     std::vector<uint8_t> lengths;
     std::unique_ptr<Block> block;
   };
-  const bool quick_outcomes_;
-  const CodeMode mode_;
+  const Settings settings_;
   std::multimap<uint64_t, Entry> blocks_;  // by start
   std::set<uint64_t> handlers_;
 };

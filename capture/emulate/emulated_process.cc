@@ -55,7 +55,9 @@ EmulatedProcess::EmulatedProcess(record::SharedArea& area, record::EmulatorSetup
       starts_off_(new std::atomic<bool>[kMaxVcpus]()),
       calls_(new GuestCall[kMaxVcpus]),
       registers_(new const GuestRegisters*[kMaxVcpus]()),
-      blocks_(!area.settings.has_cyc, setup_.mode),
+      blocks_({.quick_outcomes = !area.settings.has_cyc,
+               .branches = area.settings.branch_depth != 0,
+               .mode = setup_.mode}),
       code_(area.settings.keeps_images),
       memory_(setup_.mode),
       watch_(setup_.watched) {}
@@ -187,9 +189,9 @@ ThreadTracer* EmulatedProcess::NewTracer(bool off) {
   const int32_t tid = gettid();
   std::optional<CpuTurns> cpus;
   if (area_.cpu_count.load() != 0) cpus.emplace(area_, getpid(), tid);
-  auto* thread =
-      new ThreadTracer(settings_, clock_,
-                       ending_ ? SlotWriter() : SlotWriter::Take(area_, getpid(), tid), tid, cpus);
+  auto* thread = new ThreadTracer(settings_, clock_,
+                                  ending_ ? SlotWriter() : SlotWriter::Take(area_, getpid(), tid),
+                                  tid, cpus, area_.settings.branch_depth);
   if (off) thread->SwitchOff();
   return thread;
 }

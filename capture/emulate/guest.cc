@@ -81,10 +81,57 @@ std::optional<SignalFrame> Read(const GuestRegisters& registers, const GuestMemo
 }
 }  // namespace frame32
 
+// AArch64. The state begins with sixteen words of 32 bits, then X0 to X30, SP and PC. A handler's
+// frame, to which SP points, has room for the siginfo and then the ucontext; X0 has the signal. For
+// handlers that asked for a siginfo it is filled in, and X1 and X2 point to both.
+namespace frame_arm {
+constexpr size_t kStateX0 = 8, kStateSp = kStateX0 + 31, kStatePc = kStateSp + 1;  // in 8 bytes
+constexpr uint64_t kContextAt = 128;
+constexpr uint64_t kMachineAt = kContextAt + 176;  // fault address, X0 to X30, SP, PC, PSTATE
+constexpr size_t kX0 = 1, kSp = 32, kPc = 33, kCount = 35;
+constexpr unsigned kGeneral = 16;  // as if: where Rip finds PC
+
+GuestRegisters Of(const uint64_t* general, uint64_t stack_pointer, uint64_t pc) {
+  GuestRegisters registers{};
+  registers.rdi = general[0];
+  registers.rsi = general[1];
+  registers.rdx = general[2];
+  registers.rsp = stack_pointer;
+  registers.from_r8[kGeneral - 8] = pc;
+  return registers;
+}
+
+std::optional<SignalFrame> Read(const GuestRegisters& registers, const GuestMemory& memory) {
+  const uint64_t signal = registers.rdi;
+  uint64_t links[2];  // uc_flags, uc_link
+  uint64_t saved[kCount];
+  if (signal == 0 || signal > 64 || registers.rsp % 16 != 0) return std::nullopt;
+  if (!memory.Read(registers.rsp + kContextAt, links, sizeof links) || links[0] != 0 ||
+      links[1] != 0 || !memory.Read(registers.rsp + kMachineAt, saved, sizeof saved) ||
+      saved[kPc] == 0 || saved[kPc] % 4 != 0)
+    return std::nullopt;
+  SignalFrame frame{};
+  frame.interruption.ip = saved[kPc];
+  frame.interruption.signal = static_cast<int>(signal);
+  frame.registers = Of(saved + kX0, saved[kSp], saved[kPc]);
+  int info[3] = {};  // si_signo, si_errno, si_code
+  if (!MayBeFault(frame.interruption.signal))
+    frame.interruption.fault = false;
+  else if (memory.Read(registers.rsp, info, sizeof info) && info[0] == frame.interruption.signal)
+    frame.interruption.fault = info[2] > 0;
+  return frame;
+}
+}  // namespace frame_arm
+
 }  // namespace
 
 GuestRegisters ReadRegisters(const GuestRegisters* state, CodeMode mode) {
   if (mode == CodeMode::kX86_64) return *state;
+  if (mode == CodeMode::kAArch64) {
+    const auto* words = reinterpret_cast<const uint64_t*>(state);
+    return frame_arm::Of(words + frame_arm::kStateX0, words[frame_arm::kStateSp],
+                         words[frame_arm::kStatePc]);
+  }
   uint32_t words[9];
   std::memcpy(words, state, sizeof words);
   return {words[0], words[1], words[2], words[3],  words[4],
@@ -145,6 +192,7 @@ std::optional<std::vector<std::string>> GuestMemory::Texts(uint64_t address) con
 std::optional<SignalFrame> ReadOneSignalFrame(const GuestRegisters& registers,
                                               const GuestMemory& memory) {
   if (memory.mode() == CodeMode::kX86_32) return frame32::Read(registers, memory);
+  if (memory.mode() == CodeMode::kAArch64) return frame_arm::Read(registers, memory);
   if (registers.rdx != registers.rsp + kContextAt) return std::nullopt;
   if (registers.rdi == 0 || registers.rdi > 64 || registers.rsi <= registers.rdx)
     return std::nullopt;
@@ -176,6 +224,8 @@ unsigned CountAtProgramStart(const GuestRegisters& registers, const GuestMemory&
                              uint64_t start) {
   if (!HasArguments(registers.rsp, memory)) return 0;
   if (memory.mode() == CodeMode::kX86_32) return registers.Rip(8) == start ? 8 : 0;
+  if (memory.mode() == CodeMode::kAArch64)
+    return registers.Rip(frame_arm::kGeneral) == start ? frame_arm::kGeneral : 0;
   for (const unsigned count : {16u, 32u})
     if (registers.Rip(count) == start) return count;
   return 0;

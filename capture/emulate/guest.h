@@ -5,9 +5,9 @@
 // host, QEMU's generated code keeps the address of the CPU's state in RBP while it runs, calls our
 // callback straight from there, and the state begins with the general registers in the processor's
 // numbering, sixteen or (QEMU 11) thirty-two, and the instruction pointer. For 32-bit programs
-// these are eight, and all of 32 bits. That is no promise, so it is checked where a program starts,
-// and whatever is concluded from registers must agree with what the program's memory, or its flow,
-// says.
+// these are eight, and all of 32 bits; of AArch64 ones the stack pointer and PC alone are read.
+// That is no promise, so it is checked where a program starts, and whatever is concluded from
+// registers must agree with what the program's memory, or its flow, says.
 #pragma once
 
 #include <cstdint>

@@ -255,10 +255,17 @@ void OnSystemCallDone(qemu_plugin_id_t, unsigned vcpu, int64_t number, int64_t r
   process->OnSystemCallDone(vcpu, number, result);
 }
 
+// Of the programs that the emulator runs; empty: none that can be recorded.
+std::optional<CodeMode> ModeOfTarget(std::string_view name) {
+  if (name == "x86_64") return CodeMode::kX86_64;
+  if (name == "i386") return CodeMode::kX86_32;
+  if (name == "aarch64") return CodeMode::kAArch64;
+  return std::nullopt;
+}
+
 bool Install(qemu_plugin_id_t id, const qemu_info_t& info, int count, char** words) {
-  const bool is_short = std::strcmp(info.target_name, "i386") == 0;
-  if (info.system_emulation || (!is_short && std::strcmp(info.target_name, "x86_64") != 0))
-    return false;
+  const std::optional<CodeMode> mode = ModeOfTarget(info.target_name);
+  if (info.system_emulation || !mode) return false;
   auto arguments = ReadArguments(count, words);
   const std::string& name = arguments["area"];
   const int area_file = OpenArea(name, arguments["open"]);
@@ -282,7 +289,8 @@ bool Install(qemu_plugin_id_t id, const qemu_info_t& info, int count, char** wor
        .watched = {ReadFunction(arguments["from"]), ReadFunction(arguments["until"])},
        .starts_on = arguments["start"] != "off",
        .same_random_numbers = area->settings.instruction_clock,
-       .mode = is_short ? CodeMode::kX86_32 : CodeMode::kX86_64,
+       .mode = *mode,
+       .root = record::FromHex(arguments["root"]),
        .other = {record::FromHex(arguments["other"]),
                  std::atoi(arguments["other_interface"].c_str())}},
       record::FromHex(arguments["name"]), threads);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
+#include "base/linux_calls.h"
 #include "capture/emulate/emulated_process.h"
 #include "capture/emulate/short_calls.h"
 #include "capture/record/program_file.h"
@@ -35,6 +36,12 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
 
 GuestCall EmulatedProcess::AsLong(const GuestCall& made) {
   if (setup_.mode == CodeMode::kX86_64) return made;
+  if (setup_.mode == CodeMode::kAArch64) {
+    GuestCall call = made;
+    call.number =
+        Renumbered(made.number, LinuxAbi::kAArch64, LinuxAbi::kX86_64).value_or(kOtherShortCall);
+    return call;
+  }
   const std::lock_guard lock(mutex_);
   return AsLongCall(made, memory_);
 }
@@ -223,7 +230,7 @@ void EmulatedProcess::Execute(unsigned vcpu, uint64_t path, uint64_t arguments,
     const auto values = memory_.Texts(environment);
     if (!name || !words || !values) return;
     const std::string file = record::BehindExeLink(*name, setup_.emulator, setup_.other.path);
-    const auto program = record::FindProgram(file);
+    const auto program = record::FindProgram(file, setup_.ForeignRoot());
     if (program && area_.recording.load() != record::Recording::kGoesOn)
       return ExecuteNatively(file, *words, *values);
     setup = setup_.For(program ? program->mode : setup_.mode);

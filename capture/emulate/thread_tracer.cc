@@ -98,7 +98,8 @@ void ThreadTracer::Complete(const Block& last, uint64_t next) {
       break;
     case BlockEnd::kJump:
       if (next != last.target) return CompleteOdd(last, next);
-      return Count(last);
+      Count(last);
+      return generator_.Jumped(last.last, last.last_ip, next);
     case BlockEnd::kCall:
       if (next != last.target) return CompleteOdd(last, next);
       Count(last);
@@ -107,6 +108,9 @@ void ThreadTracer::Complete(const Block& last, uint64_t next) {
     case BlockEnd::kIndirect:
       break;
     case BlockEnd::kEitherWay:
+      // A stack that has no entry of it leads to the next instruction all the same.
+      if (!generator_.is_branches() || next != last.end) return CompleteOdd(last, next);
+      return Count(last);
     case BlockEnd::kKernel:
     case BlockEnd::kTrap:
     case BlockEnd::kUnknown:
@@ -163,7 +167,7 @@ bool ThreadTracer::Interrupt(const Block& last, const Interruption& interruption
   if (last.kind == BlockEnd::kUnknown) return false;
   if (last.kind == BlockEnd::kKernel && ip == last.end) {
     Count(last);
-    generator_.LeftForKernel();
+    generator_.LeftForKernel(last.last_ip);
     return true;
   }
   const auto index = last.IndexOf(ip);
@@ -219,7 +223,7 @@ void ThreadTracer::EnterKernel() {
     Trap(*last);  // INT 80h
   else
     Lose(last->start, last->mode);
-  generator_.LeftForKernel();
+  generator_.LeftForKernel(last->kind == BlockEnd::kKernel ? last->last_ip : 0);
   SetDown(nullptr);
   if (cpus_) cpus_->Release(false);
 }

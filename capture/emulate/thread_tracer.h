@@ -12,7 +12,7 @@
 #include "capture/emulate/cpu_turns.h"
 #include "capture/emulate/guest.h"
 #include "capture/emulate/slot_writer.h"
-#include "capture/record/packet_generator.h"
+#include "capture/emulate/thread_trace.h"
 #include "capture/record/trace_clock.h"
 
 namespace flowback::emulate {
@@ -21,8 +21,12 @@ namespace flowback::emulate {
 class ThreadTracer {
  public:
   ThreadTracer(const record::PtSettings& settings, const record::TraceClock& clock,
-               SlotWriter writer, int32_t tid, std::optional<CpuTurns> cpus = {})
-      : writer_(writer), tid_(tid), generator_(settings, clock, digest_.count), cpus_(cpus) {}
+               SlotWriter writer, int32_t tid, std::optional<CpuTurns> cpus = {},
+               uint32_t branch_depth = 0)
+      : writer_(writer),
+        tid_(tid),
+        generator_(settings, clock, digest_.count, branch_depth),
+        cpus_(cpus) {}
 
   int32_t tid() const { return tid_; }
   bool open() const { return writer_.open(); }
@@ -45,8 +49,9 @@ class ThreadTracer {
   // The same for calls, most returns, and iterations; when false, call one of the others, if open.
   bool EnterLessQuickly(const Block& next) {
     const Block& last = *last_.load(std::memory_order_relaxed);
-    if (last.kind == BlockEnd::kCall) return EnterCalled(last, next);
-    if (last.kind == BlockEnd::kReturn) return EnterReturned(last, next);
+    const bool packets = !generator_.is_branches();
+    if (last.kind == BlockEnd::kCall && packets) return EnterCalled(last, next);
+    if (last.kind == BlockEnd::kReturn && packets) return EnterReturned(last, next);
     return &next == &last && last.IsRepAlone() && attention() == 0 && !next.may_be_handler();
   }
   void Enter(const Block& next);
@@ -173,7 +178,7 @@ class ThreadTracer {
   SlotWriter writer_;
   int32_t tid_;
   bool off_ = false;
-  record::PacketGenerator generator_;
+  ThreadTrace generator_;
   FlowDigest digest_;  // between TakeUp and SetDown
   const Block* fault_block_ = nullptr;
   uint64_t fault_count_ = 0;

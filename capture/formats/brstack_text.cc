@@ -12,7 +12,6 @@
 // code was, from there on: a line's number stands for its time. Other lines are left out, and said
 // so.
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -21,42 +20,14 @@
 #include "capture/formats/perf_branch_stacks.h"
 #include "capture/formats/stream_owner.h"
 #include "capture/formats/text.h"
+#include "capture/formats/text_words.h"
 
 namespace flowback {
 namespace {
 
 using perf::BranchStackCollector;
 
-constexpr uint64_t kLongestLine = 1 << 16;
 constexpr std::string_view kMapMark = "PERF_RECORD_MMAP";
-
-// What is left of a line, taken word by word.
-class Words {
- public:
-  explicit Words(std::string_view line) : rest_(line) {}
-
-  // Empty: there is none left.
-  std::string_view Next() {
-    const size_t begin = std::min(rest_.find_first_not_of(" \t\r"), rest_.size());
-    rest_.remove_prefix(begin);
-    const std::string_view word = rest_.substr(0, rest_.find_first_of(" \t\r"));
-    rest_.remove_prefix(word.size());
-    return word;
-  }
-
- private:
-  std::string_view rest_;
-};
-
-// With or without 0x; all of it.
-std::optional<uint64_t> Number(std::string_view text, int base) {
-  if (base == 16 && text.starts_with("0x")) text.remove_prefix(2);
-  uint64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, value, base);
-  if (error != std::errc() || stopped != end || text.empty()) return std::nullopt;
-  return value;
-}
 
 // What is left of an entry, taken field by field.
 class Fields {
@@ -172,21 +143,6 @@ std::optional<MmapRecord> ParseMap(std::string_view text) {
   map.size = *size;
   map.file_offset = *file_offset;
   return map;
-}
-
-bool IsBlank(std::string_view line) {
-  return line.find_first_not_of(" \t\r") == line.npos || line.starts_with('#');
-}
-
-// Calls visit(line, number) for each line until it returns false.
-template <class Visit>
-void ForEachLine(Bytes bytes, Visit&& visit) {
-  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  for (uint64_t number = 1; !text.empty(); ++number) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    if (!visit(line, number)) return;
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
-  }
 }
 
 class TextReader {

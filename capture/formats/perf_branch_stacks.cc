@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 namespace flowback::perf {
@@ -59,10 +60,12 @@ BranchRecord::Path PathOf(uint64_t spec) {
   }
 }
 
-bool CanBeRead(std::string_view architecture) {
-  const bool i386 =
-      architecture.size() == 4 && architecture[0] == 'i' && architecture.ends_with("86");
-  return architecture.empty() || architecture.starts_with("x86") || architecture == "amd64" || i386;
+void ApplyArchitecture(Recording& recording, BranchStackConfig& config) {
+  const std::string& architecture = recording.machine.architecture;
+  const std::optional<CodeMode> mode = ModeOfMachine(architecture);
+  config.readable_code = mode || architecture.empty();
+  config.mode = mode.value_or(CodeMode::kX86_64);
+  recording.instruction_set = mode ? TraitsOf(*mode).instruction_set : std::string_view();
 }
 
 // The levels that the branches are of: those of the event where nothing else is said.
@@ -71,6 +74,16 @@ TracedLevels LevelsOf(const EventAttr& attr) {
   if ((type & (kBranchUser | kBranchKernel | kBranchHypervisor)) == 0)
     return {(attr.flags & kAttrExcludeUser) == 0, (attr.flags & kAttrExcludeKernel) == 0};
   return {(type & kBranchUser) != 0, (type & kBranchKernel) != 0};
+}
+
+// Hardware tells where in a ring the newest record was: of two samples that says little. Our
+// emulator counts a thread's records from its start.
+bool CountsRecords(const std::vector<EventAttr>& attrs, const Recording& recording) {
+  return recording.machine.emulated && !attrs.empty() &&
+         std::ranges::all_of(attrs, [](const EventAttr& attr) {
+           return (attr.sample_type & kSampleBranchStack) == 0 ||
+                  (attr.branch_sample_type & kBranchHardwareIndex) != 0;
+         });
 }
 
 void ApplyEvents(const std::vector<EventAttr>& attrs, BranchStackConfig& config) {
@@ -139,6 +152,7 @@ void BranchStackCollector::Add(const Sample& sample, ByteOrder order, bool stays
   Stack stack;
   stack.ip = sample.ip;
   stack.count = count;
+  stack.index = sample.branch_index;
   stack.entries = kept(sample.branches);
   stack.counters = kept(sample.branch_counters);
   stack.order = order;
@@ -161,13 +175,16 @@ void BranchStackCollector::AddStack(const SampleId& id, uint64_t ip,
 }
 
 // The records take most of the memory: they are made once, and all in their places.
-std::vector<BranchRecord> BranchStackCollector::Owner::TakeRecords() {
+std::vector<BranchRecord> BranchStackCollector::Owner::TakeRecords(bool indexed) {
   std::ranges::stable_sort(stacks, {}, &Stack::time);
   size_t count = 0;
   for (const Stack& stack : stacks) count += stack.count;
   std::vector<BranchRecord> sorted;
   sorted.reserve(count);
+  uint64_t index = 0;
   for (const Stack& stack : stacks) {
+    const bool goes_on = indexed && !sorted.empty() && stack.index == index + stack.count;
+    index = stack.index;
     for (size_t i = stack.count; i-- > 0;) {
       const Bytes entry = Slice(stack.entries, i * kBranchEntrySize, kBranchEntrySize);
       BranchRecord record =
@@ -176,7 +193,7 @@ std::vector<BranchRecord> BranchStackCollector::Owner::TakeRecords() {
       if (!counters.empty()) record.counters = FieldReader(counters, stack.order).U64();
       record.time = stack.time;
       record.ip = stack.ip;
-      record.begins_stack = i + 1 == stack.count;
+      record.begins_stack = i + 1 == stack.count && !goes_on;
       record.ends_stack = i == 0;
       sorted.push_back(record);
     }
@@ -191,14 +208,15 @@ void BranchStackCollector::Finish(const std::vector<EventAttr>& attrs, Recording
   auto& config = recording.config.Make<BranchStackConfig>();
   ApplyEvents(attrs, config);
   recording.levels = config.levels;
-  config.readable_code = CanBeRead(recording.machine.architecture);
+  ApplyArchitecture(recording, config);
   config.samples = samples_ + empty_samples_;
   config.empty_samples = empty_samples_;
   config.depth = depth_;
+  config.tiled = CountsRecords(attrs, recording);
   // The records' times are those of the samples, in nanoseconds.
   if (timed_) recording.time = {.shift = 0, .mult = 1, .zero = 0};
   for (auto& [key, owner] : owners_) {
-    auto records = std::make_shared<std::vector<BranchRecord>>(owner.TakeRecords());
+    auto records = std::make_shared<std::vector<BranchRecord>>(owner.TakeRecords(config.tiled));
     Stream stream;
     stream.index = static_cast<uint32_t>(recording.streams.size());
     stream.tid = key.first.first;

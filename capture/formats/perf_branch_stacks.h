@@ -43,6 +43,7 @@ class BranchStackCollector {
     uint64_t time = 0;
     uint64_t ip = 0;
     size_t count = 0;
+    uint64_t index = 0;  // of the newest, as the recorder counts
     Bytes entries;  // as the file has them; empty: its records are in `records`, from `begin` on
     Bytes counters;
     size_t begin = 0;
@@ -52,8 +53,8 @@ class BranchStackCollector {
     std::vector<Stack> stacks;
     std::vector<BranchRecord> records;  // the newest first
 
-    // In program order, of all stacks.
-    std::vector<BranchRecord> TakeRecords();
+    // In program order, of all stacks. `indexed`: their indices count the thread's records.
+    std::vector<BranchRecord> TakeRecords(bool indexed);
   };
   // Thread, process, CPU; -1: not told.
   using Key = std::pair<std::pair<int32_t, int32_t>, int32_t>;

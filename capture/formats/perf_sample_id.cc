@@ -81,12 +81,12 @@ Bytes TakeItems(FieldReader& fields, uint64_t count, uint64_t size) {
   return fields.Take(count <= fields.remaining() / size ? count * size : fields.remaining() + 1);
 }
 
-// PERF_SAMPLE_BRANCH_STACK: the number of entries, where the hardware's newest one was (of no use
-// here, and not there for all hardware), the entries, and their counters.
+// PERF_SAMPLE_BRANCH_STACK: the number of entries, where the hardware's newest one was (not there
+// for all hardware), the entries, and their counters.
 void ReadBranchStack(FieldReader& fields, uint64_t type, Sample& sample) {
   sample.has_branches = true;
   const uint64_t entries = fields.U64();
-  if (type & kBranchHardwareIndex) fields.Skip(8);
+  if (type & kBranchHardwareIndex) sample.branch_index = fields.U64();
   sample.branches = TakeItems(fields, entries, kBranchEntrySize);
   if (type & kBranchCounters) sample.branch_counters = TakeItems(fields, entries, 8);
 }

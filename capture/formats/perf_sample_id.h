@@ -31,6 +31,7 @@ struct Sample {
   Bytes raw;                  // PERF_SAMPLE_RAW, as a tracepoint writes it
   bool has_branches = false;  // PERF_SAMPLE_BRANCH_STACK
   Bytes branches;             // of it, perf_branch_entry each, the newest first
+  uint64_t branch_index = 0;  // where the newest was, as the recorder counts
   Bytes branch_counters;      // a word for each of them; empty: not recorded
   Bytes aux;  // PERF_SAMPLE_AUX: the end of the CPU's trace when the sample was taken
 };

@@ -135,8 +135,12 @@ uint64_t TermBits::Get(const perf_event_attr& attr) const {
 
 // The driver of Intel PT writes masks in hexadecimal, without 0x.
 uint64_t Pmu::Cap(std::string_view cap) const {
+  constexpr int kHexadecimal = 16;
+  constexpr int kAsWritten = 0;  // decimal, or 0x...
   const auto found = caps.find(cap);
-  return found == caps.end() ? 0 : std::strtoull(found->second.c_str(), nullptr, 16);
+  if (found == caps.end()) return 0;
+  return std::strtoull(found->second.c_str(), nullptr,
+                       name == "intel_pt" ? kHexadecimal : kAsWritten);
 }
 
 bool Pmu::of_core() const {

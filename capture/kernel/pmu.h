@@ -47,7 +47,8 @@ struct Pmu {
   std::vector<int> cpus;                                   // those it is of; empty: all
   uint64_t address_filters = 0;                            // how many it has
 
-  // A capability that is a hexadecimal or decimal number; 0 where there is none.
+  // A capability that is a number; 0 where there is none. Intel PT's driver writes hexadecimal ones
+  // without a mark, the others decimal ones.
   uint64_t Cap(std::string_view cap) const;
   // The counters of a CPU: "cpu", on hybrid machines "cpu_core" and "cpu_atom", on Arm "armv8_...".
   bool of_core() const;

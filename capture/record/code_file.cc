@@ -24,14 +24,14 @@ struct Header {
   uint8_t build_id[kBuildIdBytes];
 };
 
-Header MakeHeader(uint64_t size, const BuildId& build_id) {
+Header MakeHeader(uint64_t size, const BuildId& build_id, CodeMode mode) {
   Header header{};
   std::memcpy(header.file.e_ident, ELFMAG, SELFMAG);
   header.file.e_ident[EI_CLASS] = ELFCLASS64;
   header.file.e_ident[EI_DATA] = ELFDATA2LSB;
   header.file.e_ident[EI_VERSION] = EV_CURRENT;
   header.file.e_type = ET_DYN;
-  header.file.e_machine = EM_X86_64;
+  header.file.e_machine = mode == CodeMode::kAArch64 ? EM_AARCH64 : EM_X86_64;
   header.file.e_version = EV_CURRENT;
   header.file.e_phoff = offsetof(Header, code);
   header.file.e_ehsize = sizeof(Elf64_Ehdr);
@@ -63,7 +63,7 @@ Header MakeHeader(uint64_t size, const BuildId& build_id) {
 
 }  // namespace
 
-Result<CodeFile> CodeFile::Create(const std::string& path) {
+Result<CodeFile> CodeFile::Create(const std::string& path, CodeMode mode) {
   auto file = OutputFile::Create(path);
   if (!file) return Fail(std::move(file.error()));
   if (auto written = file->Write(std::vector<uint8_t>(kPage)); !written)
@@ -72,7 +72,7 @@ Result<CodeFile> CodeFile::Create(const std::string& path) {
   build_id.bytes.resize(kBuildIdBytes);
   std::random_device random;
   for (uint8_t& byte : build_id.bytes) byte = static_cast<uint8_t>(random());
-  return CodeFile(std::move(*file), std::move(build_id));
+  return CodeFile(std::move(*file), std::move(build_id), mode);
 }
 
 Result<uint64_t> CodeFile::Add(Bytes code) {
@@ -85,7 +85,7 @@ Result<uint64_t> CodeFile::Add(Bytes code) {
 }
 
 Status CodeFile::WriteHeader() {
-  const Header header = MakeHeader(file_.size(), build_id_);
+  const Header header = MakeHeader(file_.size(), build_id_, mode_);
   return file_.WriteAt(0, {reinterpret_cast<const uint8_t*>(&header), sizeof header});
 }
 

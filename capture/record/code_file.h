@@ -7,17 +7,18 @@
 #include <utility>
 
 #include "capture/record/output_file.h"
+#include "flowback/model/code_mode.h"
 #include "flowback/model/recording.h"
 
 namespace flowback::record {
 
-// An ELF file for x86-64 whose one segment is all the pieces, one behind the other, each at a
-// multiple of 4 KiB. (Decoders ask the file's class for the processor's mode.) Whole after each
-// piece. Its build-id is random: should another recording's file take its place, that shows.
+// An ELF file for x86-64 or AArch64 whose one segment is all the pieces, one behind the other, each
+// at a multiple of 4 KiB. (Decoders ask the file's class for the processor's mode.) Whole after
+// each piece. Its build-id is random: should another recording's file take its place, that shows.
 class CodeFile {
  public:
   // Truncates what is there. Errors: kPermission, kSystem.
-  static Result<CodeFile> Create(const std::string& path);
+  static Result<CodeFile> Create(const std::string& path, CodeMode mode = CodeMode::kX86_64);
 
   // Where in the file the piece is now.
   Result<uint64_t> Add(Bytes code);
@@ -25,12 +26,13 @@ class CodeFile {
   const BuildId& build_id() const { return build_id_; }
 
  private:
-  CodeFile(OutputFile file, BuildId build_id)
-      : file_(std::move(file)), build_id_(std::move(build_id)) {}
+  CodeFile(OutputFile file, BuildId build_id, CodeMode mode)
+      : file_(std::move(file)), build_id_(std::move(build_id)), mode_(mode) {}
   Status WriteHeader();
 
   OutputFile file_;
   BuildId build_id_;
+  CodeMode mode_;
 };
 
 }  // namespace flowback::record

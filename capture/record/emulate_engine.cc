@@ -19,6 +19,7 @@
 #include <cstring>
 #include <utility>
 
+#include "capture/record/branch_trace.h"
 #include "capture/record/file_build_id.h"
 #include "capture/record/mapped_file_text.h"
 #include "capture/record/mapped_image.h"
@@ -261,15 +262,8 @@ void EmulateEngine::TakeTrace(uint32_t index) {
   Check(sink_.AddTrace(stream, buffer_, clock_.Now()));
 }
 
-// The slot's thread writes no more, and the rings are empty.
-void EmulateEngine::FinishSlot(uint32_t index) {
-  Slot& slot = area_.slots[index];
-  const RecordedStream& stream = StreamOf(index);
-  RecordedThread& thread = summary_.threads[stream.index];
-  const std::optional<uint32_t> cpu = CpuOf(slot);
-  const ThreadProgress& flow = cpu         ? slot.LastFlow(area_.cpus[*cpu].trace)
-                               : per_cpu() ? slot.CurrentFlow()
-                                           : slot.LastFlow(slot.trace);
+// What no packet told yet.
+std::vector<uint8_t> EmulateEngine::RestOfPackets(const ThreadProgress& flow) const {
   pt::PacketWriter writer({.long_tnt = options_.packets.long_tnt});
   const uint64_t marked = flow.pending >> kPendingShift;
   for (int i = 62 - std::countl_zero(marked); i >= 0; --i) writer.TntBit((marked >> i & 1) != 0);
@@ -279,7 +273,30 @@ void EmulateEngine::FinishSlot(uint32_t index) {
     writer.Write(pt::Fup{pt::LastIp::Uncompressed(flow.next)});
     writer.TipPgd(std::nullopt);
   }
-  const std::vector<uint8_t> rest = writer.Take();
+  return writer.Take();
+}
+
+// The same: all branches are told, but not that the stack has ended.
+std::vector<uint8_t> EmulateEngine::RestOfBranches(const ThreadProgress& flow) const {
+  if (flow.next == 0) return {};
+  const BranchEntry last[] = {
+      MakeBranchEntry(flow.next, 0, BranchKind::kInterrupt, 0),
+      {.from = clock_.Now(), .to = flow.next, .flags = BranchEntry::kStackEnds}};
+  const auto* bytes = reinterpret_cast<const uint8_t*>(last);
+  return {bytes, bytes + sizeof last};
+}
+
+// The slot's thread writes no more, and the rings are empty.
+void EmulateEngine::FinishSlot(uint32_t index) {
+  Slot& slot = area_.slots[index];
+  const RecordedStream& stream = StreamOf(index);
+  RecordedThread& thread = summary_.threads[stream.index];
+  const std::optional<uint32_t> cpu = CpuOf(slot);
+  const ThreadProgress& flow = cpu         ? slot.LastFlow(area_.cpus[*cpu].trace)
+                               : per_cpu() ? slot.CurrentFlow()
+                                           : slot.LastFlow(slot.trace);
+  const std::vector<uint8_t> rest =
+      options_.streams.branch_depth ? RestOfBranches(flow) : RestOfPackets(flow);
   const bool ended = std::exchange(exits_[index], false);
   // Who ended by itself left its CPU before it said so; should an execve have failed, it may have
   // come back to it by now.

@@ -102,6 +102,8 @@ class EmulateEngine {
   std::vector<uint32_t> SlotsInOrder();
   void DrainSlot(uint32_t index, std::vector<Message>& messages);
   void TakeTrace(uint32_t index);
+  std::vector<uint8_t> RestOfPackets(const ThreadProgress& flow) const;
+  std::vector<uint8_t> RestOfBranches(const ThreadProgress& flow) const;
   void FinishSlot(uint32_t index);
   void EndDeadThreads();
   void ReadMessages(uint32_t index, std::vector<Message>& messages);

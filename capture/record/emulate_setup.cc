@@ -68,7 +68,8 @@ EmulatorFile UsableEmulator(CodeMode mode) {
 // Of the emulator that the command needs; where it is no program, the shell's.
 CodeMode ModeOfCommand(const RecordOptions& options) {
   if (options.target.command.empty()) return CodeMode::kX86_64;
-  const auto program = FindProgram(LookUpInPath(options.target.command[0]));
+  const auto program =
+      FindProgram(LookUpInPath(options.target.command[0]), ForeignRoot(options.emulate.root));
   return program ? program->mode : CodeMode::kX86_64;
 }
 
@@ -118,7 +119,8 @@ Result<std::unique_ptr<OwnedArea>> OwnedArea::Create(const RecordOptions& option
                     .conversion_mult = clock.conversion().mult,
                     .conversion_zero = clock.conversion().zero,
                     .keeps_images = KeepsImages(options),
-                    .instruction_clock = clock.counts_instructions()};
+                    .instruction_clock = clock.counts_instructions(),
+                    .branch_depth = options.streams.branch_depth.value_or(0)};
   if (options.streams.per_cpu) area->cpu_count.store(UsableCpus());
   area->magic = kSharedAreaMagic;
   return std::unique_ptr<OwnedArea>(new OwnedArea(std::move(fd), area, clock));
@@ -157,7 +159,7 @@ Result<EmulatedCommand> MakeEmulatedCommand(const RecordOptions& options, const 
   if (auto found = CheckEmulator(options); !found) return Fail(std::move(found.error()));
   const std::string& name = options.target.command[0];
   const std::string path = LookUpInPath(name);
-  auto program = FindProgram(path);
+  auto program = FindProgram(path, ForeignRoot(options.emulate.root));
   std::vector<std::string> arguments = options.target.command;
   if (!program && program.error().error == ENOEXEC && program.error().damage.empty()) {
     // As execvp does: a file of unknown format is the shell's.
@@ -167,6 +169,11 @@ Result<EmulatedCommand> MakeEmulatedCommand(const RecordOptions& options, const 
   if (!program)
     return Fail(RefusedProgram(
         name, path, std::string(" in ") + EmulatorName(ModeOfCommand(options)), program.error()));
+  if (program->mode == CodeMode::kAArch64 && !options.streams.branch_depth)
+    return Fail(Error(ErrorCode::kUsage, "'" + path +
+                                             "' is a program for AArch64, which has no Intel PT: "
+                                             "it is recorded as branch stacks")
+                    .Remedy("record -b --engine emulate"));
   const auto watched = UnderstandWatch(options);
   if (!watched) return Fail(watched.error());
   const EmulatorFile emulator = UsableEmulator(program->mode);
@@ -180,7 +187,9 @@ Result<EmulatedCommand> MakeEmulatedCommand(const RecordOptions& options, const 
       .starts_on = watched->starts_on(),
       .same_random_numbers = options.streams.clock == RecordClock::kInstructions,
       .mode = program->mode,
-      .other = UsableEmulator(OtherMode(program->mode))};
+      .root = *ForeignRoot(options.emulate.root),
+      .other = program->mode == CodeMode::kAArch64 ? EmulatorFile{}
+                                                   : UsableEmulator(OtherMode(program->mode))};
   EmulatedCommand command;
   command.plugin_interface = setup.plugin_interface;
   command.wants_same_places = setup.WantsSamePlaces();
@@ -221,12 +230,12 @@ Status CheckEmulated(const RecordOptions& options) {
   if (auto emulator = CheckEmulator(options); !emulator) return emulator;
   if (options.target.command.empty()) return {};
   const std::string path = LookUpInPath(options.target.command[0]);
-  const auto program = FindProgram(path);
+  const auto program = FindProgram(path, ForeignRoot(options.emulate.root));
   if (program || program.error().error != 0) return {};
   return Fail(Error(ErrorCode::kUnsupported, "'" + path + "' is a program for " +
                                                  program.error().machine +
                                                  ", which the emulator does not run")
-                  .Remedy("a build of it for 64-bit or 32-bit x86"));
+                  .Remedy("a build of it for 64-bit or 32-bit x86, or AArch64"));
 }
 
 }  // namespace flowback

@@ -80,6 +80,8 @@ std::vector<std::string> EmulatorCommand(const EmulatorSetup& setup, const Progr
   const std::string name = asked_for.substr(asked_for.rfind('/') + 1).substr(0, kMaxComm);
   std::vector<std::string> command = {setup.emulator};
   if (setup.one_instruction_blocks) command.push_back(OneInstructionOption(setup.plugin_interface));
+  if (setup.mode == CodeMode::kAArch64 && !setup.root.empty())
+    command.insert(command.end(), {"-L", setup.root});
   if (setup.same_random_numbers) command.insert(command.end(), {"-seed", "0"});
   const std::string plugin =
       setup.plugin + ",plugin=" + ToHex(setup.plugin) + ",area=" + setup.area + kProgramArgument +
@@ -89,7 +91,8 @@ std::vector<std::string> EmulatorCommand(const EmulatorSetup& setup, const Progr
       ",until=" + ToHex(ToText(setup.watched.until)) +
       ",start=" + (setup.starts_on ? "on" : "off") + ",open=" + std::to_string(setup.open_area) +
       ",other=" + ToHex(setup.other.path) +
-      ",other_interface=" + std::to_string(setup.other.plugin_interface);
+      ",other_interface=" + std::to_string(setup.other.plugin_interface) +
+      ",root=" + ToHex(setup.root);
   command.insert(command.end(), {"-plugin", plugin});
   if (!words.empty()) command.insert(command.end(), {"-0", words[0]});
   command.push_back(program.path);

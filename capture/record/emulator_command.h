@@ -2,6 +2,7 @@
 // The command line that runs a program under the emulator with our plugin.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct EmulatorFile {
 
 // The emulator's name by the mode of the programs that it runs.
 constexpr const char* EmulatorName(CodeMode mode) {
+  if (mode == CodeMode::kAArch64) return "qemu-aarch64";
   return mode == CodeMode::kX86_32 ? "qemu-i386" : "qemu-x86_64";
 }
 
@@ -34,11 +36,16 @@ struct EmulatorSetup {
   bool starts_on = true;              // the program's first thread is recorded from its start
   bool same_random_numbers = false;   // those the kernel gives a program at its start
   CodeMode mode = CodeMode::kX86_64;  // of the programs that `emulator` runs
+  std::string root{};                 // of AArch64 ones: the folder their libraries lie in
   EmulatorFile other{};               // runs those of the other one of 64-bit and 32-bit
 
   // Whether same addresses take more than same random numbers.
   bool WantsSamePlaces() const {
     return same_random_numbers && MapsWhereTheKernelDoes(plugin_interface);
+  }
+  // What FindProgram is to be asked with.
+  std::optional<std::string> ForeignRoot() const {
+    return mode == CodeMode::kAArch64 ? std::optional(root) : std::nullopt;
   }
   // For a program of that mode, whose emulator may be missing.
   EmulatorSetup For(CodeMode program) const;

@@ -25,7 +25,8 @@ Status PerfDataWriter::AddCode(const MemoryCode& code) {
     const std::string path = CodePath(file_.path());
     // Of no recording that was here at the beginning: of one that is gone, or of a pipe.
     if (auto kept = KeepOlderFile(path); !kept) return Fail(std::move(kept.error()));
-    auto made = CodeFile::Create(path);
+    auto made =
+        CodeFile::Create(path, ModeOfMachine(facts_.architecture).value_or(CodeMode::kX86_64));
     if (!made) return Fail(std::move(made.error()));
     code_file_.emplace(std::move(*made));
   }

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "capture/formats/perf_layout.h"
+#include "capture/record/branch_samples.h"
 
 namespace flowback::record {
 namespace {
@@ -58,6 +59,14 @@ perf_event_attr CommonAttributes(const RecordOptions& options) {
 
 perf_event_attr TraceAttributes(const RecordOptions& options) {
   perf_event_attr attr = CommonAttributes(options);
+  if (options.streams.branch_depth) {
+    attr.type = PERF_TYPE_HARDWARE;
+    attr.config = PERF_COUNT_HW_BRANCH_INSTRUCTIONS;
+    attr.sample_period = *options.streams.branch_depth;
+    attr.sample_type |= PERF_SAMPLE_BRANCH_STACK;
+    attr.branch_sample_type = BranchSampleType();
+    return attr;
+  }
   attr.type = kIntelPtPmu;
   attr.config = PtEventConfig(options);
   return attr;

@@ -104,12 +104,13 @@ std::vector<HeaderFeature> IdentityFeatures(const std::string& recorder, const s
 
 std::vector<HeaderFeature> MachineFeatures(const std::vector<std::string>& command_line,
                                            const RecordedEvents& events,
-                                           const std::vector<PmuNumber>& pmus) {
+                                           const std::vector<PmuNumber>& pmus,
+                                           const std::string& architecture) {
   utsname system{};
   uname(&system);
   return {{kFeatureHostname, StringFeature(system.nodename)},
           {kFeatureOsRelease, StringFeature(system.release)},
-          {kFeatureArch, StringFeature(system.machine)},
+          {kFeatureArch, StringFeature(architecture.empty() ? system.machine : architecture)},
           {kFeatureCpuCount, CpuCountFeature()},
           {kFeatureCommandLine, CommandLineFeature(command_line)},
           EventDescriptionFeature(events),

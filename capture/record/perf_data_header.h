@@ -51,10 +51,12 @@ void AppendPipeHeader(LittleEndianBuffer& out, const RecordedEvents& events);
 // Who recorded, and on which processor.
 std::vector<HeaderFeature> IdentityFeatures(const std::string& recorder, const std::string& cpu,
                                             const std::string& cpuid);
-// Of this machine, and of the recording as far as it is known before it begins.
+// Of this machine, and of the recording as far as it is known before it begins. `architecture`: of
+// another one, which is emulated.
 std::vector<HeaderFeature> MachineFeatures(const std::vector<std::string>& command_line,
                                            const RecordedEvents& events,
-                                           const std::vector<PmuNumber>& pmus);
+                                           const std::vector<PmuNumber>& pmus,
+                                           const std::string& architecture = {});
 // What the wall clock and the recording's show at the same moment.
 struct ClockMoment {
   uint64_t wall_ns = 0;   // since 1970

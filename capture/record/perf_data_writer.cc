@@ -5,7 +5,8 @@
 // Two events, as perf makes them: intel_pt, which owns the trace, and a dummy that delivers the
 // sideband. Every sideband record ends with the same three fields (TID, TIME, IDENTIFIER), because
 // sample_id_all is set. A thread's trace comes as AUX records, which say what part of a buffer was
-// filled, each with an AUXTRACE record behind it and the bytes outside that record's size.
+// filled, each with an AUXTRACE record behind it and the bytes outside that record's size. Of
+// branch stacks the first event is "branches", and the trace is its samples.
 #include "capture/record/perf_data_writer.h"
 
 #include <linux/perf_event.h>
@@ -61,15 +62,18 @@ Status PerfDataWriter::WritePreamble(const RecordOptions& options, const TraceCl
   LittleEndianBuffer preamble;
   if (pipe_) {
     AppendPipeHeader(preamble, events_);
-    for (const HeaderFeature& feature : MachineFeatures(facts_.command_line, events_, Pmus()))
+    for (const HeaderFeature& feature :
+         MachineFeatures(facts_.command_line, events_, Pmus(), facts_.architecture))
       AppendFeatureRecord(preamble, feature);
   } else {
     AppendFileHeader(preamble, events_);
     data_offset_ = preamble.size();
   }
-  RecordBuffer records[] = {EncodeTimeConversion(clock.conversion()), EncodeIdIndex(),
-                            EncodeAuxtraceInfo(options, clock)};
-  for (auto& record : records) preamble.Append(record.Done());
+  if (!branches_) {
+    RecordBuffer records[] = {EncodeTimeConversion(clock.conversion()), EncodeIdIndex(),
+                              EncodeAuxtraceInfo(options, clock)};
+    for (auto& record : records) preamble.Append(record.Done());
+  }
   // The header's features come last: a killed recorder leaves none. That the trace is emulated, and
   // by which rules it is read, must be known nevertheless.
   for (const HeaderFeature& feature : Identity({})) AppendFeatureRecord(preamble, feature);
@@ -108,8 +112,7 @@ Status PerfDataWriter::WriteSideband(const SidebandRecord& sideband) {
           RecordBuffer record = EncodeSideband(content);
           const bool of_trace = std::is_same_v<std::decay_t<decltype(content)>, AuxRecord>;
           record.SampleId(content, per_cpu_, of_trace ? kTraceEventId : kSidebandEventId);
-          if (first_time_ == 0) first_time_ = content.time;
-          last_time_ = std::max(last_time_, content.time);
+          NoteTime(content.time);
           if constexpr (std::is_same_v<std::decay_t<decltype(content)>, MmapRecord>)
             NoteBuildId(content);
           return file_.Write(record.Done());
@@ -118,7 +121,22 @@ Status PerfDataWriter::WriteSideband(const SidebandRecord& sideband) {
       sideband);
 }
 
+void PerfDataWriter::NoteTime(uint64_t time) {
+  if (first_time_ == 0) first_time_ = time;
+  last_time_ = std::max(last_time_, time);
+}
+
+Status PerfDataWriter::WriteSamples(const RecordedStream& stream, Bytes bytes) {
+  const Status written = samples_[stream.index].Add(stream, bytes, conversion_, per_cpu_,
+                                                    [this](RecordBuffer record, uint64_t time) {
+                                                      NoteTime(time);
+                                                      return file_.Write(record.Done());
+                                                    });
+  return written ? TellDataSize() : written;
+}
+
 Status PerfDataWriter::AddTrace(const RecordedStream& stream, Bytes bytes, uint64_t tsc) {
+  if (branches_) return WriteSamples(stream, bytes);
   uint64_t& size = stream_sizes_[stream.index];
   const uint64_t offset = size;
   size += bytes.size();
@@ -160,8 +178,8 @@ Status PerfDataWriter::WriteTrace(const RecordedStream& stream, Bytes bytes, uin
 
 std::vector<HeaderFeature> PerfDataWriter::Identity(const RecordSummary& summary) const {
   return IdentityFeatures(
-      facts_.recorder + WatchText(facts_.watched, summary) + UnlikeNativeText(summary),
-      "emulated Intel PT processor", facts_.cpuid);
+      facts_.recorder + WatchText(facts_.watched, summary) + UnlikeNativeText(summary), facts_.cpu,
+      facts_.cpuid);
 }
 
 // A pipe's features stand in front, but for what was not known then; its reader goes on where the
@@ -182,7 +200,8 @@ Status PerfDataWriter::WriteLast(const RecordSummary& summary) {
 }
 
 Status PerfDataWriter::WriteFeatures(const RecordSummary& summary) {
-  std::vector<HeaderFeature> features = MachineFeatures(facts_.command_line, events_, Pmus());
+  std::vector<HeaderFeature> features =
+      MachineFeatures(facts_.command_line, events_, Pmus(), facts_.architecture);
   for (HeaderFeature& feature : Identity(summary)) features.push_back(std::move(feature));
   if (moment_) features.push_back(ClockDataFeature(*moment_));
   features.push_back(BuildIdFeature(build_ids_));

@@ -3,12 +3,14 @@
 // or pipe mode, which needs no seeking.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "capture/record/branch_samples.h"
 #include "capture/record/code_file.h"
 #include "capture/record/little_endian_buffer.h"
 #include "capture/record/output_file.h"
@@ -24,7 +26,9 @@ namespace flowback::record {
 struct PerfHeaderFacts {
   std::string recorder;                   // perf's VERSION feature, but for the watched functions
   WatchedFunctions watched;               // the functions between which is recorded
+  std::string cpu;                        // which one that is, in words
   std::string cpuid;                      // CPU identity that decoders take errata from
+  std::string architecture;               // of the programs, as uname has it; empty: this one
   std::vector<std::string> command_line;  // of the recorder
 };
 
@@ -57,9 +61,11 @@ class PerfDataWriter : public RecordingSink {
         facts_(std::move(facts)),
         conversion_(conversion),
         per_cpu_(options.streams.per_cpu),
+        branches_(options.streams.branch_depth.has_value()),
         pipe_(options.files.pipe >= 0),
-        events_{{TraceAttributes(options), "intel_pt//u", {kTraceEventId}},
-                {SidebandAttributes(options), "dummy:u", {kSidebandEventId}}} {}
+        events_{
+            {TraceAttributes(options), branches_ ? "branches:u" : "intel_pt//u", {kTraceEventId}},
+            {SidebandAttributes(options), "dummy:u", {kSidebandEventId}}} {}
 
   Status WritePreamble(const RecordOptions& options, const TraceClock& clock);
   Status WriteSideband(const SidebandRecord& record);
@@ -70,6 +76,8 @@ class PerfDataWriter : public RecordingSink {
   std::vector<HeaderFeature> Identity(const RecordSummary& summary) const;
   Status WriteTrace(const RecordedStream& stream, Bytes bytes, uint64_t offset, uint64_t flags,
                     uint64_t tsc);
+  Status WriteSamples(const RecordedStream& stream, Bytes bytes);
+  void NoteTime(uint64_t time);
   void NoteBuildId(const MmapRecord& record);
 
   OutputFile file_;
@@ -77,9 +85,11 @@ class PerfDataWriter : public RecordingSink {
   PerfHeaderFacts facts_;
   TimeConversion conversion_;
   bool per_cpu_;
+  bool branches_;  // the trace is of those: samples
   bool pipe_;
   RecordedEvents events_;
-  std::vector<uint64_t> stream_sizes_;  // by stream index
+  std::vector<uint64_t> stream_sizes_;         // by stream index
+  std::map<uint32_t, BranchSamples> samples_;  // the same
   std::vector<TraceIndexEntry> trace_index_;
   std::vector<MmapRecord> build_ids_;  // one per path and build-id
   std::optional<ClockMoment> moment_;  // none of a clock that counts instructions

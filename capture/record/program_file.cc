@@ -83,18 +83,20 @@ std::string DamageOf(std::ifstream& file, const typename Elf::Header& header, ui
 
 template <class Elf>
 std::optional<ProgramRefusal> RefusalOf(std::ifstream& file, const std::string& start,
-                                        uint64_t size) {
+                                        uint64_t size, const std::string& root) {
   typename Elf::Header header{};
   std::memcpy(&header, start.data(), sizeof header);
   if (std::string damage = DamageOf<Elf>(file, header, size); !damage.empty())
     return ProgramRefusal{ENOEXEC, {}, std::move(damage)};
   const std::string loader = LoaderOf<Elf>(file, header);
-  if (!loader.empty() && access(loader.c_str(), X_OK) != 0) return ProgramRefusal{errno, {}, {}};
+  if (!loader.empty() && access((root + loader).c_str(), X_OK) != 0)
+    return ProgramRefusal{errno, {}, {}};
   return std::nullopt;
 }
 
 // Fills in the mode of what it does not refuse.
 std::optional<ProgramRefusal> Refusal(std::ifstream& file, const std::string& start, uint64_t size,
+                                      const std::optional<std::string>& foreign_root,
                                       CodeMode& mode) {
   Elf32_Ehdr header{};  // up to the machine both classes are the same
   if (start.size() < SELFMAG || start.compare(0, SELFMAG, ELFMAG) != 0)
@@ -103,10 +105,16 @@ std::optional<ProgramRefusal> Refusal(std::ifstream& file, const std::string& st
   if (start.size() < (is_long ? sizeof(Elf64_Ehdr) : sizeof header))
     return ProgramRefusal{ENOEXEC, {}, "its header is cut short"};
   std::memcpy(&header, start.data(), sizeof header);
+  if (foreign_root && is_long && header.e_machine == EM_AARCH64 &&
+      header.e_ident[EI_DATA] == ELFDATA2LSB) {
+    mode = CodeMode::kAArch64;
+    return RefusalOf<Elf64>(file, start, size, *foreign_root);
+  }
   mode = is_long ? CodeMode::kX86_64 : CodeMode::kX86_32;
   if (header.e_machine != (is_long ? EM_X86_64 : EM_386))
     return ProgramRefusal{0, MachineName(header.e_machine), {}};
-  return is_long ? RefusalOf<Elf64>(file, start, size) : RefusalOf<Elf32>(file, start, size);
+  return is_long ? RefusalOf<Elf64>(file, start, size, "")
+                 : RefusalOf<Elf32>(file, start, size, "");
 }
 
 // Interpreter and, if there is one, its single argument.
@@ -133,7 +141,8 @@ std::vector<std::string> ProgramFile::Arguments(const std::vector<std::string>& 
   return words;
 }
 
-std::expected<ProgramFile, ProgramRefusal> FindProgram(const std::string& path) {
+std::expected<ProgramFile, ProgramRefusal> FindProgram(
+    const std::string& path, const std::optional<std::string>& foreign_root) {
   ProgramFile program{.path = path, .script_words = {}};
   for (int i = 0; i <= kMaxScripts; ++i) {
     struct stat about{};
@@ -149,7 +158,8 @@ std::expected<ProgramFile, ProgramRefusal> FindProgram(const std::string& path) 
     start.resize(static_cast<size_t>(file.gcount()));
     file.clear();
     if (!start.starts_with("#!")) {
-      if (auto refusal = Refusal(file, start, static_cast<uint64_t>(about.st_size), program.mode))
+      if (auto refusal = Refusal(file, start, static_cast<uint64_t>(about.st_size), foreign_root,
+                                 program.mode))
         return std::unexpected(std::move(*refusal));
       program.changes_identity = ((about.st_mode & S_ISUID) && about.st_uid != geteuid()) ||
                                  ((about.st_mode & S_ISGID) && about.st_gid != getegid());
@@ -166,6 +176,12 @@ std::expected<ProgramFile, ProgramRefusal> FindProgram(const std::string& path) 
     program.path = interpreter;
   }
   return std::unexpected(ProgramRefusal{ELOOP, {}, {}});
+}
+
+std::optional<std::string> ForeignRoot(const std::string& named) {
+  constexpr const char* kDebians = "/usr/aarch64-linux-gnu";
+  if (!named.empty()) return named;
+  return access(kDebians, R_OK) == 0 ? kDebians : "";
 }
 
 bool MayTraceOtherRights() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <expected>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,8 +30,14 @@ struct ProgramRefusal {
   bool unreadable = false;  // the kernel may run it, but lets this user see nothing of its code
 };
 
-// `path` is not looked up in PATH. Accepts programs for 64-bit and for 32-bit x86.
-std::expected<ProgramFile, ProgramRefusal> FindProgram(const std::string& path);
+// `path` is not looked up in PATH. Accepts programs for 64-bit and for 32-bit x86; with a foreign
+// root, which may be empty, also those for AArch64, whose dynamic loader lies below that.
+std::expected<ProgramFile, ProgramRefusal> FindProgram(
+    const std::string& path, const std::optional<std::string>& foreign_root = std::nullopt);
+
+// Where libraries of AArch64 programs lie: the folder that was named, else Debian's for cross
+// compilers; empty where there is none. With it FindProgram accepts such programs.
+std::optional<std::string> ForeignRoot(const std::string& named);
 
 // The file that execvp takes for `name`; `name` itself when there is none in PATH.
 std::string LookUpInPath(const std::string& name);

@@ -14,6 +14,7 @@ constexpr uint32_t kMinPsbPeriod = 2048;
 constexpr uint32_t kMaxPsbPeriod = 2048u << 15;
 constexpr uint8_t kMaxMtcShift = 15;
 constexpr uint8_t kMaxCycThreshold = 12;
+constexpr uint32_t kMostBranchDepth = 1024;
 constexpr uint64_t kMaxSnapshot = uint64_t{4} << 30;
 
 Status Refuse(const std::string& why, const std::string& remedy) {
@@ -63,6 +64,22 @@ Status CheckSnapshots(const RecordOptions& options) {
 Error NotAble(const RecordOptions& options, const std::string& what, const std::string& remedy) {
   return Error(ErrorCode::kUsage, "the engine '" + options.engine + "' can't " + what)
       .Remedy(remedy);
+}
+
+Status CheckBranches(const RecordOptions& options, const RecorderInfo& able) {
+  const uint32_t depth = *options.streams.branch_depth;
+  if (!able.branch_stacks)
+    return Fail(NotAble(options, "record branch stacks in software", "--engine emulate"));
+  if (depth == 0 || depth > kMostBranchDepth)
+    return Refuse("branch stacks of " + std::to_string(depth) + " entries are none that it makes",
+                  "use 1 to " + std::to_string(kMostBranchDepth));
+  if (options.streams.per_cpu || options.streams.snapshot_bytes)
+    return Refuse("branch stacks are those of threads, and all of them",
+                  "leave --per-cpu and -S out, or -b");
+  if (!options.files.raw_directory.empty())
+    return Refuse("raw streams hold packets of Intel PT, not branch stacks",
+                  "leave --raw-dir or -b out");
+  return {};
 }
 
 // What is to be recorded: a command, or what runs already.
@@ -130,6 +147,8 @@ Result<const RecorderRow*> CheckOptions(const RecordOptions& options) {
         NotAble(options, "keep snapshots: it makes no trace", "--engine pt, or leave -S out"));
   if (!options.processes.folder.empty())
     if (auto fit = CheckProcessFiles(options, able); !fit) return Fail(fit.error());
+  if (options.streams.branch_depth)
+    if (auto fit = CheckBranches(options, able); !fit) return Fail(fit.error());
   if (options.streams.snapshot_bytes)
     if (auto fit = CheckSnapshots(options); !fit) return Fail(fit.error());
   return row;

@@ -14,6 +14,7 @@ enum Ability : unsigned {
   kCountsInstructions = 4,
   kProcessesApart = 8,
   kHardware = 16,
+  kBranchStacks = 32,
   kOfKernel = kHardware | kAttaches | kPerCpu
 };
 
@@ -24,7 +25,8 @@ constexpr RecorderInfo Able(std::string_view name, std::string_view needs, unsig
           .attaches = (abilities & kAttaches) != 0,
           .per_cpu = (abilities & kPerCpu) != 0,
           .counts_instructions = (abilities & kCountsInstructions) != 0,
-          .processes_apart = (abilities & kProcessesApart) != 0};
+          .processes_apart = (abilities & kProcessesApart) != 0,
+          .branch_stacks = (abilities & kBranchStacks) != 0};
 }
 
 constexpr RecorderRow kRows[] = {

@@ -74,6 +74,14 @@ std::string EngineText(const RecordOptions& options) {
          (options.streams.clock == RecordClock::kInstructions ? ", instruction clock" : "");
 }
 
+// As uname has it; empty: this machine's.
+std::string ArchitectureOf(const RecordOptions& options) {
+  if (!options.streams.branch_depth || options.target.command.empty()) return {};
+  const auto program =
+      FindProgram(LookUpInPath(options.target.command[0]), ForeignRoot(options.emulate.root));
+  return program && program->mode == CodeMode::kAArch64 ? "aarch64" : "";
+}
+
 Result<std::unique_ptr<RecordingSink>> OpenPerfData(const RecordOptions& options,
                                                     const TraceClock& clock) {
   std::vector<std::string> command_line;
@@ -82,7 +90,10 @@ Result<std::unique_ptr<RecordingSink>> OpenPerfData(const RecordOptions& options
       options, clock,
       {.recorder = "flowback " FLOWBACK_VERSION " emulated (" + EngineText(options) + ")",
        .watched = *UnderstandWatch(options),
-       .cpuid = kEmulatedCpu,
+       .cpu = options.streams.branch_depth ? "emulated processor with branch stacks"
+                                           : "emulated Intel PT processor",
+       .cpuid = ArchitectureOf(options).empty() ? kEmulatedCpu : "emulated",
+       .architecture = ArchitectureOf(options),
        .command_line = std::move(command_line)});
   if (!writer) return Fail(std::move(writer.error()));
   return std::move(*writer);

@@ -17,7 +17,7 @@
 
 namespace flowback::record {
 
-constexpr uint32_t kSharedAreaVersion = 6;
+constexpr uint32_t kSharedAreaVersion = 7;
 constexpr uint64_t kSharedAreaMagic = 0x6165726177666c66;
 constexpr uint32_t kSlots = 1024;
 constexpr uint32_t kMaxVirtualCpus = 256;
@@ -142,6 +142,7 @@ struct SharedSettings {
   uint64_t conversion_zero;
   bool keeps_images;       // files are copied while they are mapped
   bool instruction_clock;  // else the host's, with this conversion
+  uint32_t branch_depth;   // the trace is branches (capture/record/branch_trace.h), not packets
 };
 
 struct SharedArea {

@@ -15,6 +15,9 @@ class Tallied final : public PlayConsumer {
   void OnThreadBegin(const ThreadFlow& thread, size_t number) override {
     sums_.OnThreadBegin(thread, number);
   }
+  void OnThreadEnd(const ThreadFlow& thread, size_t number) override {
+    sums_.OnThreadEnd(thread, number);
+  }
   void OnBlock(const BlockRun& run) override { sums_.OnBlock(run); }
   void OnEvent(const TraceEvent& event) override { sums_.OnEvent(event); }
   void OnUnknown(const UnknownFlow& unknown) override { sums_.OnUnknown(unknown); }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // `flowback branches`: what branches did, by branch.
 #include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
 
 #include "cli/branches/branch_totals.h"
 #include "cli/branches/branches_view.h"
@@ -16,6 +18,8 @@ namespace {
 struct BranchesOptions {
   ReaderOptions reader;
   size_t top = 20;
+  std::string annotate;
+  std::optional<NamePattern> pattern;  // of functions to be shown
 };
 
 class BranchesJob final : public ReadingJob {
@@ -29,8 +33,12 @@ class BranchesJob final : public ReadingJob {
     const Result<BranchReport> report = SumBranches(opened_, "branches");
     if (!report) return Fail(report.error());
     const BranchesView view{*report, opened_, names_, options_.top};
-    options_.reader.json ? PrintBranchesJson(view, output) : PrintBranchesText(view, output);
-    return {};
+    const bool json = options_.reader.json;
+    if (json)
+      PrintBranchesJson(view, output);
+    else if (!options_.pattern)
+      PrintBranchesText(view, output);
+    return options_.pattern ? PrintAnnotated(view, *options_.pattern, json, output) : Status();
   }
 
   const BranchesOptions& options_;
@@ -45,6 +53,9 @@ int RunBranches(const Arguments& arguments) {
   ReaderWords words;
   AddReaderOptions(app, options.reader, words);
   app.add_option("--top", options.top, "so many rows in each table (20)");
+  app.add_option("--annotate", options.annotate,
+                 "the code of these functions, block by block: a name, a pattern with * and ?, or "
+                 "/a regular expression/");
   app.get_option("--time")->group(
       "");  // not listed: it is known only to say that it does not apply
   app.footer("`flowback help output` says what is printed.");
@@ -54,6 +65,11 @@ int RunBranches(const Arguments& arguments) {
     return Report(
         Error(ErrorCode::kUsage, "branches sums up the whole recording: --time does not apply")
             .Remedy("flowback decode --as branches --time A,B"));
+  if (!options.annotate.empty()) {
+    Result<NamePattern> pattern = NamePattern::Parse(options.annotate);
+    if (!pattern) return Report(pattern.error());
+    options.pattern = *std::move(pattern);
+  }
   return RunReadingJob<BranchesJob>(options.reader, options);
 }
 

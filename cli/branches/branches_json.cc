@@ -10,7 +10,6 @@
 #include "cli/text/json.h"
 
 namespace flowback::cli {
-namespace {
 
 std::string CyclesJson(const CycleSums& cycles) {
   if (cycles.exact.empty() && cycles.at_least == 0) return "null";
@@ -19,6 +18,8 @@ std::string CyclesJson(const CycleSums& cycles) {
       cycles.count(), cycles.sum(), cycles.Quantile(0.5), cycles.Quantile(0.9),
       cycles.Quantile(1.0), cycles.at_least, cycles.instructions);
 }
+
+namespace {
 
 std::string TargetsJson(const BranchesView& view, const BranchSum& sum) {
   std::string json = "[";

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/name_pattern.h"
 #include "cli/reading/opened_recording.h"
 #include "cli/text/output.h"
 #include "flowback/replay/source_lines.h"
@@ -28,6 +29,12 @@ struct BranchesView {
   }
 };
 
+// null, or an object of the cycles' numbers.
+std::string CyclesJson(const CycleSums& cycles);
+// The functions that fit, block by block; the first `top` of them as text. Errors: kUsage when none
+// fits.
+Status PrintAnnotated(const BranchesView& view, const NamePattern& pattern, bool json,
+                      Output& output);
 void PrintBranchesText(const BranchesView& view, Output& output);
 void PrintBranchesJson(const BranchesView& view, Output& output);
 

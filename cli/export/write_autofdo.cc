@@ -14,6 +14,7 @@
 #include <iterator>
 
 #include "cli/export/compiler_profile.h"
+#include "cli/export/export_formats.h"
 
 namespace flowback::cli {
 namespace {

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "cli/export/compiler_profile.h"
+#include "cli/export/export_formats.h"
 
 namespace flowback::cli {
 namespace {

@@ -17,6 +17,7 @@
 #include <tuple>
 
 #include "cli/export/compiler_profile.h"
+#include "cli/export/export_formats.h"
 #include "flowback/replay/static_code.h"
 #include "replay/symbols/bolt_names.h"
 #include "replay/symbols/symbol_file.h"

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/export/export_formats.h"
 #include "cli/export/sample_profile.h"
 #include "cli/text/status.h"
 

@@ -12,6 +12,7 @@
 #include <bit>
 #include <chrono>
 
+#include "capture/record/program_file.h"
 #include "cli/command.h"
 #include "cli/help/completion.h"
 #include "cli/help/function_hint.h"
@@ -34,6 +35,7 @@ namespace flowback::cli {
 namespace {
 
 constexpr int kRecorderFailed = 125;
+constexpr uint32_t kUsualBranchDepth = 32;  // that of most processors
 
 struct RecordWords {
   std::string engine = "auto", clock, snapshot, buffers, cyc_threshold, psb_period, mtc_period,
@@ -212,10 +214,26 @@ Status UnderstandEvents(const RecordWords& words, RecordOptions& options, const 
   return {};
 }
 
+// Intel PT is no trace of a program for AArch64.
+bool IsForeignProgram(const RecordOptions& options) {
+  if (options.target.command.empty()) return false;
+  const auto program = record::FindProgram(record::LookUpInPath(options.target.command[0]),
+                                           record::ForeignRoot(options.emulate.root));
+  return program && program->mode == CodeMode::kAArch64;
+}
+
 Status UnderstandSoftware(const RecordWords& words, RecordOptions& options, const CLI::App& app) {
   for (const Status& status : {RefuseEventOptions(app), UnderstandPacketOptions(words, options),
                                UnderstandBuffers(words, options)})
     if (!status) return Fail(status.error());
+  const bool foreign = options.engine == "emulate" && IsForeignProgram(options);
+  if (!words.any_branch && !foreign) return {};
+  if (!FindRecorder(options.engine)->branch_stacks)
+    return Fail(Error(ErrorCode::kNoHardware,
+                      "record: -b samples branch stacks, which takes hardware that has them (LBR, "
+                      "BRBE) or the emulator")
+                    .Remedy("--engine emulate; or perf record -b"));
+  options.streams.branch_depth = kUsualBranchDepth;
   return {};
 }
 
@@ -295,6 +313,8 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
       ->delimiter(',')
       ->allow_extra_args(false);
   app.add_option("--engine", words.engine, EngineNames() + " (default auto)");
+  app.add_option("-L,--foreign-root", options.emulate.root,
+                 "emulate: where AArch64 programs find libraries (/usr/aarch64-linux-gnu)");
   app.add_flag("--exact", options.emulate.exact, "emulate: one instruction a block (slower)");
   app.add_option("-o,--output", options.files.output,
                  "file or FIFO to write (default perf.data); -: standard output");
@@ -313,7 +333,8 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
       ->allow_extra_args(false);
   app.add_flag("-a,--all", options.events.all_cpus, "record whatever runs on the CPUs");
   app.add_option("-C,--cpu", options.events.cpus, "record on these CPUs only: 0-3,8");
-  app.add_flag("-b,--branch-any", words.any_branch, "sample branch stacks (LBR, BRBE)");
+  app.add_flag("-b,--branch-any", words.any_branch,
+               "branch stacks (LBR, BRBE); emulate: of all branches");
   app.add_option("-j,--branch-filter", options.events.branch_filter,
                  "the same of some branches: any,u");
   app.add_option("-F,--freq", options.events.frequency,

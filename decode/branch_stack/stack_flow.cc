@@ -89,10 +89,11 @@ void StackFlow::UseCodeOf(const BranchRecord& record) {
 }
 
 flow::BlockGraph& StackFlow::GraphAt(uint64_t address) {
-  flow::BlockGraph& usual = code_->Graph(CodeMode::kX86_64);
+  flow::BlockGraph& usual = code_->Graph(config_.mode);
   const CodeMapping* mapping = usual.space().Find(address);
-  const bool narrow = mapping != nullptr && mapping->section->elf_bits() == 32;
-  return narrow ? code_->Graph(CodeMode::kX86_32) : usual;
+  const CodeMode mode =
+      mapping == nullptr ? config_.mode : mapping->section->file_mode().value_or(config_.mode);
+  return mode == config_.mode ? usual : code_->Graph(mode);
 }
 
 void StackFlow::Tell(ExecutionConsumer& consumer) {

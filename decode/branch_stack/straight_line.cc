@@ -29,6 +29,8 @@ void Arrive(const flow::BlockGraph& graph, uint32_t id, uint64_t end, StraightLi
 void WalkStraight(flow::BlockGraph& graph, uint64_t begin, uint64_t end, StraightLine& line) {
   line.passed.clear();
   line.broken.reset();
+  if (begin % TraitsOf(graph.mode()).alignment != 0)
+    return Break(LossCause::kNoBranchThere, begin, line);
   if (end < begin) return Break(LossCause::kNotStraight, begin, line);
   uint32_t id = graph.NodeAt(begin);
   for (unsigned blocks = 0; blocks < flow::BlockGraph::kMaxWalk; ++blocks) {

@@ -9,13 +9,13 @@ namespace flowback {
 
 CodeSection::CodeSection(std::string name, uint64_t file_offset, Bytes bytes,
                          std::shared_ptr<const void> owner, Verification verification,
-                         uint8_t elf_bits, std::string kallsyms)
+                         std::optional<CodeMode> file_mode, std::string kallsyms)
     : name_(std::move(name)),
       file_offset_(file_offset),
       bytes_(bytes),
       owner_(std::move(owner)),
       verification_(verification),
-      elf_bits_(elf_bits),
+      file_mode_(file_mode),
       kallsyms_(std::move(kallsyms)),
       blocks_(std::make_unique<BlockCache>(bytes)) {}
 

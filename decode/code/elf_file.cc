@@ -122,8 +122,28 @@ void ReadSections(Elf* elf, Bytes bytes, uint64_t& notes_left, ElfFile& file) {
 
 }  // namespace
 
-bool ElfFile::is_x86() const {
-  return machine == EM_X86_64 || machine == EM_386 || machine == EM_IAMCU;
+std::optional<CodeMode> ElfFile::code_mode() const {
+  switch (machine) {
+    case EM_X86_64:
+      return CodeMode::kX86_64;
+    case EM_386:
+    case EM_IAMCU:
+      return CodeMode::kX86_32;
+    case EM_AARCH64:
+      return CodeMode::kAArch64;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::string ElfFile::WhyForeign(std::string_view instruction_set) const {
+  const std::optional<CodeMode> mode = code_mode();
+  const bool fits =
+      mode && (instruction_set.empty() || TraitsOf(*mode).instruction_set == instruction_set);
+  if (fits) return "";
+  const std::string wanted =
+      instruction_set.empty() ? "code that can be read" : std::string(instruction_set) + " code";
+  return "holds no " + wanted + " (ELF machine " + std::to_string(machine) + ")";
 }
 
 bool LooksLikeElf(Bytes bytes) {

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "flowback/base/bytes.h"
 #include "flowback/base/error.h"
+#include "flowback/model/code_mode.h"
 #include "flowback/model/recording.h"
 
 namespace flowback {
@@ -33,7 +36,11 @@ struct ElfFile {
   uint64_t promised_end = 0;
   bool only_debug_info = false;  // a file made by `objcopy --only-keep-debug` and the like
 
-  bool is_x86() const;
+  // Of its code. Empty: of an instruction set that is not read.
+  std::optional<CodeMode> code_mode() const;
+  // Why its code can't be of that set (empty: of whichever) as the rest of a sentence on the file;
+  // empty where it can.
+  std::string WhyForeign(std::string_view instruction_set) const;
 };
 
 bool LooksLikeElf(Bytes bytes);

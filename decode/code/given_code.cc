@@ -44,16 +44,15 @@ Status CheckSection(const SectionSpec& spec, uint64_t file_size) {
                                     : "give a SIZE of at most " + Hex(most)));
 }
 
-Status CheckImage(const ImageSpec& spec, const ImageFile& file) {
+Status CheckImage(const ImageSpec& spec, const ImageFile& file, std::string_view instruction_set) {
   if (!file.elf) {
     if (file.damage) return Fail(Error(*file.damage).While("opening " + Describe(spec)));
     return Fail(
         std::move(ReadElf(file.bytes, file.path).error()).While("opening " + Describe(spec)));
   }
   const ElfFile& elf = *file.elf;
-  if (!elf.is_x86())
-    return Fail(Error(ErrorCode::kUnreadable, Describe(spec) + ": holds no x86 code (ELF machine " +
-                                                  std::to_string(elf.machine) + ")")
+  if (const std::string foreign = elf.WhyForeign(instruction_set); !foreign.empty())
+    return Fail(Error(ErrorCode::kUnreadable, Describe(spec) + ": " + foreign)
                     .Remedy("name the file that the traced machine ran"));
   if (elf.promised_end != 0)
     return Fail(Error(ErrorCode::kUnreadable,
@@ -83,11 +82,13 @@ Result<CodeMapping> MapSection(const SectionSpec& spec, ImageStore& store) {
   return store.MapRange(*file, spec.offset, spec.size, spec.address, Verification::kGiven);
 }
 
-Result<GivenImage> OpenImage(const ImageSpec& spec, ImageStore& store) {
+Result<GivenImage> OpenImage(const ImageSpec& spec, ImageStore& store,
+                             std::string_view instruction_set) {
   auto file = store.Open(spec.file);
   if (!file)
     return Fail(OpenError(file.error(), Describe(spec), "check FILE in --image FILE[@ADDRESS]"));
-  if (Status status = CheckImage(spec, **file); !status) return Fail(std::move(status.error()));
+  if (Status status = CheckImage(spec, **file, instruction_set); !status)
+    return Fail(std::move(status.error()));
   const ElfFile& elf = *(*file)->elf;
   GivenImage image{.file = *file, .mappings = {}, .has_address = spec.load_address.has_value()};
   const uint64_t base = spec.load_address.value_or(elf.first_page) - elf.first_page;

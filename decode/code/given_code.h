@@ -2,6 +2,7 @@
 // Code that the user names: --section FILE:OFFSET:SIZE:ADDRESS and --image ELF[@ADDRESS].
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "decode/code/image_store.h"
@@ -18,8 +19,9 @@ struct GivenImage {
 };
 
 // Errors: kUnreadable when the file is missing, damaged, or has no such bytes; kUsage for an
-// address range that can't be.
+// address range that can't be. The image has to hold code of that set (Recording::instruction_set).
 Result<CodeMapping> MapSection(const SectionSpec& spec, ImageStore& store);
-Result<GivenImage> OpenImage(const ImageSpec& spec, ImageStore& store);
+Result<GivenImage> OpenImage(const ImageSpec& spec, ImageStore& store,
+                             std::string_view instruction_set = "x86");
 
 }  // namespace flowback

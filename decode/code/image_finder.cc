@@ -60,6 +60,7 @@ ImageFinder::ImageFinder(const Recording& recording, const ImageSearch& search,
                          const std::vector<GivenImage>& images, const AddressSpace& given,
                          const CoreCode& cores, ImageStore& store)
     : recording_path_(recording.path),
+      instruction_set_(recording.instruction_set),
       kept_(KeptImages::Of(recording.path)),
       search_(search),
       images_(images),
@@ -225,8 +226,9 @@ bool ImageFinder::Fits(const ImageStore::FilePointer& file, Search& search) cons
                     search.build_id.ToHex() + ": it is another build");
     search.verification = Verification::kBuildId;
   }
-  if (file->elf && !file->elf->is_x86())
-    return misfit("holds no x86 code (ELF machine " + std::to_string(file->elf->machine) + ")");
+  if (file->elf)
+    if (const std::string foreign = file->elf->WhyForeign(instruction_set_); !foreign.empty())
+      return misfit(foreign);
   if (file->elf && file->elf->only_debug_info)
     return misfit("holds debug information only, no code");
   if (file->bits() == 32 && record.address >= kEndOf32Bits)

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -66,6 +67,7 @@ class ImageFinder {
   void AddStatus(const Search& search, Found& found);
 
   const std::string recording_path_;
+  const std::string_view instruction_set_;
   const KeptImages kept_;
   const ImageSearch& search_;
   const std::vector<GivenImage>& images_;

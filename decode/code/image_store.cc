@@ -81,7 +81,7 @@ CodeMapping ImageStore::MapRange(const FilePointer& file, uint64_t file_offset, 
   if (section == nullptr) {
     section = std::make_shared<CodeSection>(file->path, file_offset,
                                             Slice(file->bytes, file_offset, size), file,
-                                            verification, file->bits(), file->kallsyms);
+                                            verification, file->code_mode(), file->kallsyms);
     UseDisk(*section, *file);
   }
   return {.address = address, .size = section->bytes().size(), .section = section};

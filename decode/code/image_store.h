@@ -27,6 +27,7 @@ struct ImageFile {
   std::string kallsyms;  // as CodeSection's
 
   uint8_t bits() const { return elf ? elf->bits : 0; }
+  std::optional<CodeMode> code_mode() const { return elf ? elf->code_mode() : std::nullopt; }
   BuildId build_id() const { return elf ? elf->build_id : BuildId{}; }
 };
 

@@ -34,7 +34,7 @@ struct GivenCode {
 Result<GivenCode> OpenGiven(const Recording& recording, ImageStore& store) {
   GivenCode given;
   for (const ImageSpec& spec : recording.images) {
-    auto image = OpenImage(spec, store);
+    auto image = OpenImage(spec, store, recording.instruction_set);
     if (!image) return Fail(std::move(image.error()));
     given.images.push_back(std::move(*image));
   }

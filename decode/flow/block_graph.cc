@@ -42,6 +42,9 @@ NodeKind KindOf(const StaticBlock& block) {
   return NodeKind::kGoto;
 }
 
+// So a step tells its block's in a byte.
+static_assert(StaticBlock::kMaxInstructions <= StepCount::kMost);
+
 // The digest part of a block whose instruction lengths are known.
 void FillDigest(StaticBlock& block) {
   FlowDigest offsets;

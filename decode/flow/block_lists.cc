@@ -5,7 +5,8 @@
 
 namespace flowback::flow {
 
-BlockLists::Ref BlockLists::Keep(std::span<const BlockStep> steps, Lead lead) {
+BlockLists::Ref BlockLists::Keep(std::span<const BlockStep> steps, const StepCount* counts,
+                                 Lead lead) {
   const auto count = static_cast<uint32_t>(steps.size());
   const unsigned units = UnitsOf(count);
   uint32_t unit = 0;
@@ -17,6 +18,7 @@ BlockLists::Ref BlockLists::Keep(std::span<const BlockStep> steps, Lead lead) {
     used_ += units;
   }
   std::ranges::copy(steps, steps_ + unit * size_t{kUnit});
+  std::copy_n(counts, steps.size(), counts_ + unit * size_t{kUnit});
   leads_[unit] = lead;
   return unit << kCountBits | count;
 }

@@ -30,8 +30,8 @@ class BlockLists {
     uint16_t instructions = 0;
   };
 
-  // Keeps a list. REQUIRES: HasRoom for it; 1 to kMost steps.
-  Ref Keep(std::span<const BlockStep> steps, Lead lead);
+  // Keeps a list, with as many counts. REQUIRES: HasRoom for it; 1 to kMost steps.
+  Ref Keep(std::span<const BlockStep> steps, const StepCount* counts, Lead lead);
   bool HasRoom(unsigned count) const {
     return !free_[UnitsOf(count)].empty() || used_ + UnitsOf(count) <= kUnits;
   }
@@ -43,17 +43,16 @@ class BlockLists {
     return {steps_ + (list >> kCountBits) * size_t{kUnit}, CountOf(list)};
   }
   const Lead& LeadOf(Ref list) const { return leads_[list >> kCountBits]; }
-  // Copies the list to `to`, and returns its end there. It copies `kAtOnce` steps at a time, so
-  // most lists should have no more than those.
+  // Copies the list's steps, and returns how many there are. It copies `kAtOnce` of them at a time,
+  // so most lists should have no more than those.
   template <unsigned kAtOnce>
-  [[gnu::always_inline]] BlockStep* Copy(Ref list, BlockStep* to) const {
-    static_assert(kAtOnce <= kSpill);
-    const BlockStep* from = steps_ + (list >> kCountBits) * size_t{kUnit};
-    std::memcpy(to, from, sizeof(BlockStep) * kAtOnce);
-    const unsigned count = CountOf(list);
-    for (unsigned i = kAtOnce; i < count; i += kAtOnce)
-      std::memcpy(to + i, from + i, sizeof(BlockStep) * kAtOnce);
-    return to + count;
+  [[gnu::always_inline]] unsigned Copy(Ref list, BlockStep* to) const {
+    return CopyOf<kAtOnce>(steps_, list, to);
+  }
+  // The same of their counts.
+  template <unsigned kAtOnce>
+  [[gnu::always_inline]] unsigned CopyCounts(Ref list, StepCount* to) const {
+    return CopyOf<kAtOnce>(counts_, list, to);
   }
   static unsigned CountOf(Ref list) { return list & ((1u << kCountBits) - 1); }
 
@@ -62,10 +61,22 @@ class BlockLists {
   static constexpr unsigned kUnit = 8;  // steps
   static constexpr size_t kUnits = size_t{1} << 19;
   static unsigned UnitsOf(unsigned count) { return (count + kUnit - 1) / kUnit; }
+  template <unsigned kAtOnce, class T>
+  [[gnu::always_inline]] static unsigned CopyOf(const T* all, Ref list, T* to) {
+    static_assert(kAtOnce <= kSpill);
+    const T* const from = all + (list >> kCountBits) * size_t{kUnit};
+    std::memcpy(to, from, sizeof(T) * kAtOnce);
+    const unsigned count = CountOf(list);
+    for (unsigned i = kAtOnce; i < count; i += kAtOnce)
+      std::memcpy(to + i, from + i, sizeof(T) * kAtOnce);
+    return count;
+  }
 
   ZeroedPool pool_{ZeroedPool::SizeOf<BlockStep>(kUnits * kUnit + kSpill) +
+                   ZeroedPool::SizeOf<StepCount>(kUnits * kUnit + kSpill) +
                    ZeroedPool::SizeOf<Lead>(kUnits)};
   BlockStep* const steps_ = pool_.Take<BlockStep>(kUnits * kUnit + kSpill);
+  StepCount* const counts_ = pool_.Take<StepCount>(kUnits * kUnit + kSpill);
   Lead* const leads_ = pool_.Take<Lead>(kUnits);               // by the list's first unit
   uint32_t used_ = 1;                                          // units; the first one is of no list
   std::array<std::vector<uint32_t>, kMost / kUnit + 1> free_;  // by size in units

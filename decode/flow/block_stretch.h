@@ -35,6 +35,7 @@ struct BlockStretch {
   // All of it, without estimated times.
   BlockBatch Batch(const StepBuffer& steps) const {
     return {.steps = steps.Steps(begin, count),
+            .counts = {},
             .table = &graph->Table(),
             .next = next,
             .before = before,

@@ -11,6 +11,9 @@ StepBuffer& StepBuffer::operator=(const StepBuffer& other) {
   const BlockStep* from = other.steps_.data() + (other.released_ - other.base_);
   steps_.assign(from, from + waiting);
   steps_.resize(waiting + kMargin);
+  const StepCount* counts = other.counts_.data() + (other.released_ - other.base_);
+  counts_.assign(counts, counts + waiting);
+  counts_.resize(waiting + kMargin);
   base_ = released_ = other.released_;
   end_ = steps_.data() + waiting;
   return *this;
@@ -19,10 +22,17 @@ StepBuffer& StepBuffer::operator=(const StepBuffer& other) {
 void StepBuffer::MakeRoom() {
   const size_t waiting = position() - released_;
   const size_t room = steps_.size() - kMargin;
-  const auto begin = steps_.begin() + static_cast<ptrdiff_t>(released_ - base_);
-  std::copy(begin, begin + static_cast<ptrdiff_t>(waiting), steps_.begin());
+  const auto to_begin = [&](auto& of) {
+    const auto begin = of.begin() + static_cast<ptrdiff_t>(released_ - base_);
+    std::copy(begin, begin + static_cast<ptrdiff_t>(waiting), of.begin());
+  };
+  to_begin(steps_);
+  to_begin(counts_);
   base_ = released_;
-  if (2 * waiting > room || room < kFirst) steps_.resize(std::max(2 * room, kFirst) + kMargin);
+  if (2 * waiting > room || room < kFirst) {
+    steps_.resize(std::max(2 * room, kFirst) + kMargin);
+    counts_.resize(steps_.size());
+  }
   end_ = steps_.data() + waiting;
 }
 

@@ -18,18 +18,29 @@ class StepBuffer {
   // The number of a step, counted from the begin of the flow.
   using Position = uint64_t;
 
-  StepBuffer() : steps_(kFirst + kMargin) {}
+  StepBuffer() : steps_(kFirst + kMargin), counts_(kFirst + kMargin) {}
   // A copy has only the steps that have not been released, and little room behind them.
   StepBuffer(const StepBuffer& other) { *this = other; }
   StepBuffer& operator=(const StepBuffer& other);
 
+  // Adds a step of a block that has `count` instructions. REQUIRES: end() <= limit().
+  void Add(BlockStep step, unsigned count) {
+    *end_ = step;
+    *counts_end() = StepCount::Of(count);
+    ++end_;
+  }
+  // Who writes steps behind end() writes as many counts behind counts_end(), if they are asked for.
   BlockStep* end() { return end_; }
+  StepCount* counts_end() { return counts_.data() + (end_ - steps_.data()); }
   void set_end(BlockStep* end) { end_ = end; }
   // A list of steps (BlockLists) may be copied to any place up to here.
   BlockStep* limit() { return steps_.data() + steps_.size() - kMargin; }
   Position position() const { return base_ + static_cast<size_t>(end_ - steps_.data()); }
   std::span<const BlockStep> Steps(Position begin, size_t count) const {
     return {steps_.data() + (begin - base_), count};
+  }
+  std::span<const StepCount> Counts(Position begin, size_t count) const {
+    return {counts_.data() + (begin - base_), count};
   }
   // Steps before `position` are not needed any more.
   void Release(Position position) {
@@ -46,6 +57,7 @@ class StepBuffer {
   static constexpr size_t kMargin = BlockLists::kMost + BlockLists::kSpill;
 
   std::vector<BlockStep> steps_;
+  std::vector<StepCount> counts_;  // in the same places
   BlockStep* end_ = steps_.data();
   Position base_ = 0;  // of steps_[0]
   Position released_ = 0;

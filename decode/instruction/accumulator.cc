@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "decode/instruction/accumulator.h"
 
+#include "decode/instruction/aarch64/accumulator.h"
 #include "decode/instruction/x86/accumulator.h"
 
 namespace flowback {

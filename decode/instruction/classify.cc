@@ -3,6 +3,7 @@
 // names: here a mode is led to its set.
 #include "decode/instruction/classify.h"
 
+#include "decode/instruction/aarch64/classify.h"
 #include "decode/instruction/x86/classify.h"
 
 namespace flowback {

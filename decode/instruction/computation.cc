@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "decode/instruction/computation.h"
 
+#include "decode/instruction/aarch64/computation.h"
 #include "decode/instruction/x86/computation.h"
 
 namespace flowback {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "decode/instruction/disassemble.h"
 
+#include "decode/instruction/aarch64/disassemble.h"
 #include "decode/instruction/x86/disassemble.h"
 
 namespace flowback {
@@ -8,6 +9,7 @@ namespace flowback {
 // One for each instruction set, by the set's name.
 struct Disassembler::Sets {
   ::flowback::x86::Disassembler x86;
+  ::flowback::aarch64::Disassembler aarch64;
 };
 
 Disassembler::Disassembler() : sets_(std::make_unique<Sets>()) {}

@@ -85,9 +85,7 @@ class BatchSink : public TellingSink<BatchSink<Receiver>, Receiver> {
       return Single(run, moment);
     }
     if (!GoesOn(graph, id, moment)) Begin(graph, id, moment);
-    BlockStep* end = steps_.end();
-    *end = BlockStep::Of(id, exit == BlockExit::kTaken);
-    steps_.set_end(end + 1);
+    steps_.Add(BlockStep::Of(id, exit == BlockExit::kTaken), node.count);
     ++open_.count;
     open_.behind.hash = open_.behind.hash * node.power + node.hash;
     open_.behind.count += node.count;
@@ -95,7 +93,7 @@ class BatchSink : public TellingSink<BatchSink<Receiver>, Receiver> {
     if constexpr (kWantsTimes)
       if (receiver_.TimesNext() && TimeEstimator::TakesPacket(node.last, exit))
         TellPiece(open_.count, open_.behind.count, true);
-    if (end + 1 > steps_.limit() || Untold() >= Room()) [[unlikely]]
+    if (steps_.end() > steps_.limit() || Untold() >= Room()) [[unlikely]]
       MakeRoom();
   }
   // The first `count` instructions of a block that was left in its middle.
@@ -122,6 +120,7 @@ class BatchSink : public TellingSink<BatchSink<Receiver>, Receiver> {
   }
   FlowDigest& flow() { return open_.behind; }
   BlockStep* end() { return steps_.end(); }
+  StepCount* counts_end() { return steps_.counts_end(); }
   // A path may begin here or before.
   BlockStep* Limit() {
     const size_t room = std::min(Room() - Untold(), size_t{1} << 20);

@@ -31,7 +31,8 @@ struct FlowEngine<Sink>::PathRun {
   PathMemo& memo;
   Seed seed{};
   FlowDigest flow{};
-  BlockStep* steps = nullptr;  // behind the last one; of sinks that take lists of blocks
+  BlockStep* steps = nullptr;   // behind the last one; of sinks that take lists of blocks
+  StepCount* counts = nullptr;  // the same of their counts
   BlockStep* limit = nullptr;
   uint64_t blocks = 0;  // on paths; of sinks that sum them up
 
@@ -39,6 +40,7 @@ struct FlowEngine<Sink>::PathRun {
     if constexpr (Sink::kListsBlocks) {
       engine.sink_.BeginPaths(*engine.graph_, engine.cur_, engine.Now());
       steps = engine.sink_.end();
+      counts = engine.sink_.counts_end();
       limit = engine.sink_.Limit();
     }
     seed = Seed::Of(engine.cur_);
@@ -59,7 +61,11 @@ struct FlowEngine<Sink>::PathRun {
     seed = path.next;
     if constexpr (Sink::kSumsBlocks) blocks += memo.BlocksOf(path);
     if constexpr (Sink::kListsBlocks) {
-      steps = memo.lists().template Copy<Packets::kUsualBlocks>(path.blocks, steps);
+      constexpr unsigned kAtOnce = Packets::kUsualBlocks;
+      const unsigned count = memo.lists().template Copy<kAtOnce>(path.blocks, steps);
+      steps += count;
+      if constexpr (Sink::kWantsTimes)
+        counts += memo.lists().template CopyCounts<kAtOnce>(path.blocks, counts);
     } else if constexpr (Sink::kCountsUses) {
       if (path.uses++ == 0) [[unlikely]]
         engine.sink_.Use(memo, path);

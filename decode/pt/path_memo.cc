@@ -56,7 +56,10 @@ void PathMemo::KeepList(Path<Packets>& path, const PathWalk& walk, Answer answer
   BlockLists::Ref list = 0;
   if (answer.is_path()) {
     const std::span steps(walk.steps(), walk.blocks());
-    list = lists_->Keep(steps, LeadOf(steps));
+    std::array<StepCount, BlockLists::kMost> counts;
+    for (size_t i = 0; i < steps.size(); ++i)
+      counts[i] = StepCount::Of(graph_.node(steps[i].number()).count);
+    list = lists_->Keep(steps, counts.data(), LeadOf(steps));
   }
   if (content_ == MemoContent::kBlocks)
     path.blocks = list;

@@ -198,6 +198,7 @@ void TimeEstimator::HandOn() {
   if (batch_.count == 0) return;
   if (!done_) {
     BlockBatch batch = batch_.Batch(steps_);
+    batch.counts = steps_.Counts(batch_.begin, batch_.count);
     batch.times = {times_.begin(), times_.size()};
     consumer_->OnBlocks(batch);
     done_ = consumer_->Done();

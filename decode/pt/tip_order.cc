@@ -7,6 +7,7 @@
 #include "decode/pt/packets/packet.h"
 #include "decode/pt/packets/packet_groups.h"
 #include "decode/pt/packets/psb.h"
+#include "decode/pt/quick_packets.h"
 #include "flowback/base/joined_bytes.h"
 
 namespace flowback::pt {
@@ -17,9 +18,13 @@ class TntsBeforeTips {
  public:
   void Add(const Packet& packet) {
     if (std::holds_alternative<Pad>(packet) || std::holds_alternative<Cyc>(packet)) return;
-    const unsigned bits = TntCount(packet);
-    if (bits != 0 && before_tip_ != 0) ++(IsFullTnt(before_tip_) ? full_ : partial_);
+    if (const unsigned bits = TntCount(packet); bits != 0) return AddTnt(bits);
     before_tip_ = std::holds_alternative<Tip>(packet) ? last_ : 0;
+    last_ = 0;
+  }
+  void AddTnt(unsigned bits) {
+    if (before_tip_ != 0) ++(IsFullTnt(before_tip_) ? full_ : partial_);
+    before_tip_ = 0;
     last_ = bits;
   }
   void Break() { before_tip_ = last_ = 0; }
@@ -49,6 +54,13 @@ bool ShowsTipsAtOnce(const DecodeInput& input, const Errata& errata) {
   Packet packet;
   while (at < end) {
     window.MoveTo(at);
+    // Half of the packets, which tell what they are by a look at one byte.
+    if (const uint8_t tnt = QuickPackets::TntAt(&input.bytes[at]);
+        tnt != 0 && pebs.item_bytes == 0) {
+      seen.AddTnt(OutcomeCount(tnt >> 1));
+      ++at;
+      continue;
+    }
     const ReadResult read = ReadPacket(input.bytes.subspan(at, end - at), pebs, packet, errata);
     if (!read) {
       seen.Break();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 #include "flowback/decode/code_image.h"
@@ -65,7 +66,9 @@ void BranchEdge::Add(const BranchEdge& other) {
   cycles.Add(other.cycles);
 }
 
+// What ran in a line up to here ran, whatever comes behind.
 void BranchSums::Interrupt() {
+  if (line_ != 0 && instructions_ != 0) ++ranges_[{space_, line_, last_}];
   place_ = {};
   line_begins_ = false;
   maybe_source_ = false;
@@ -94,11 +97,22 @@ void BranchSums::OnUnknown(const UnknownFlow& unknown) {
 }
 
 // The counter counts from branch to branch: what ran ahead of the line is not known.
-void BranchSums::AddCycles(const BranchFacts& facts, CycleSums& cycles) const {
-  if (facts.cycles_told == BranchFacts::Cycles::kAtLeast) ++cycles.at_least;
-  if (facts.cycles_told != BranchFacts::Cycles::kExact || line_ == 0) return;
-  ++cycles.exact[facts.cycles];
-  cycles.instructions += instructions_;
+void BranchSums::AddLine(const BlockRun& run, Edge& edge) {
+  const auto told = run.branch.cycles_told;
+  if (told == BranchFacts::Cycles::kAtLeast) ++edge.sum.cycles.at_least;
+  if (line_ == 0) return;
+  const Pair line{run.space, line_, run.LastAddress()};
+  ++ranges_[line];
+  if (told == BranchFacts::Cycles::kNotTold) return;
+  CycleSums& of_line = range_cycles_[line];
+  if (told == BranchFacts::Cycles::kAtLeast) {
+    ++of_line.at_least;
+    return;
+  }
+  for (CycleSums* const cycles : {&of_line, &edge.sum.cycles}) {
+    ++cycles->exact[run.branch.cycles];
+    cycles->instructions += instructions_;
+  }
 }
 
 BranchSums::Edge& BranchSums::EdgeOf(const BlockRun& run) {
@@ -122,6 +136,8 @@ void BranchSums::OnBlock(const BlockRun& run) {
     instructions_ = 0;
   }
   instructions_ += run.lengths.size();
+  last_ = run.LastAddress();
+  space_ = run.space;
   place_ = Behind(run);
   line_begins_ = run.exit == BlockExit::kTaken;
   if (run.exit == BlockExit::kFallThrough) return;
@@ -130,15 +146,15 @@ void BranchSums::OnBlock(const BlockRun& run) {
     ++not_taken_[{run.space, branch, 0}];
     return;
   }
-  if (line_ != 0) ++ranges_[{run.space, line_, branch}];
   Edge& edge = EdgeOf(run);
   edge.kind = run.last;
   ++edge.sum.times;
   edge.sum.right += run.branch.prediction == BranchFacts::Prediction::kRight;
   edge.sum.wrong += run.branch.prediction == BranchFacts::Prediction::kWrong;
   edge.cycles_told = edge.cycles_told || run.branch.cycles_told != BranchFacts::Cycles::kNotTold;
-  AddCycles(run.branch, edge.sum.cycles);
+  AddLine(run, edge);
   line_ = 0;
+  instructions_ = 0;
 }
 
 BranchReport BranchSums::Take() const {
@@ -171,13 +187,18 @@ BranchReport BranchSums::Take() const {
     sum.kind = InstructionClass::kConditional;
     sum.not_taken += times;
   }
-  std::map<std::pair<CodePlace, CodePlace>, uint64_t> ranges;
-  for (const auto& [pair, times] : ranges_)
-    ranges[{places.Of(pair.space, pair.from), places.Of(pair.space, pair.to)}] += times;
+  std::map<std::pair<CodePlace, CodePlace>, RangeSum> ranges;
+  const auto range_of = [&](const Pair& pair) -> RangeSum& {
+    return ranges[{places.Of(pair.space, pair.from), places.Of(pair.space, pair.to)}];
+  };
+  for (const auto& [pair, times] : ranges_) range_of(pair).times += times;
+  for (const auto& [pair, cycles] : range_cycles_) range_of(pair).cycles.Add(cycles);
   BranchReport report;
   for (auto& [place, sum] : branches) report.branches.push_back(std::move(sum));
-  for (const auto& [ends, times] : ranges)
-    report.ranges.push_back({ends.first, ends.second, times});
+  for (auto& [ends, sum] : ranges) {
+    std::tie(sum.begin, sum.end) = ends;
+    report.ranges.push_back(std::move(sum));
+  }
   report.objects = places.Take();
   return report;
 }

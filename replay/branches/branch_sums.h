@@ -69,11 +69,12 @@ struct BranchSum {
 };
 
 // Code that ran in a line, from where a branch led, or the flow began, to the next branch that was
-// taken.
+// taken, or to where the flow was interrupted.
 struct RangeSum {
   CodePlace begin;  // of the first and of the last instruction
   CodePlace end;
   uint64_t times = 0;
+  CycleSums cycles;  // of going through all of it, as far as they are told
 };
 
 struct BranchReport {
@@ -86,6 +87,7 @@ struct BranchReport {
 class BranchSums final : public PlayConsumer {
  public:
   void OnThreadBegin(const ThreadFlow&, size_t) override { Interrupt(); }
+  void OnThreadEnd(const ThreadFlow&, size_t) override { Interrupt(); }
   void OnBlock(const BlockRun& run) override;
   void OnEvent(const TraceEvent& event) override;
   void OnLoss(const DataLoss&) override { Interrupt(); }
@@ -121,7 +123,7 @@ class BranchSums final : public PlayConsumer {
   void Interrupt();
   void BeginAt(const FlowPlace& place);
   Edge& EdgeOf(const BlockRun& run);
-  void AddCycles(const BranchFacts& facts, CycleSums& cycles) const;
+  void AddLine(const BlockRun& run, Edge& edge);
 
   std::unordered_map<Pair, Edge, PairHash> edges_;
   std::unordered_map<Pair, uint32_t, PairHash> targets_;    // that `edges_` has; without `to`
@@ -129,11 +131,14 @@ class BranchSums final : public PlayConsumer {
   std::unordered_map<Pair, Edge, PairHash> stopped_;        // that led nobody tells where
   std::unordered_map<Pair, uint64_t, PairHash> not_taken_;  // likewise
   std::unordered_map<Pair, uint64_t, PairHash> ranges_;
-  FlowPlace place_;            // where control stands
+  std::unordered_map<Pair, CycleSums, PairHash> range_cycles_;  // of those that tell them
+  FlowPlace place_;                                             // where control stands
   bool maybe_source_ = false;  // it is a branch's source, if it is one's target is not told
   bool line_begins_ = false;   // there: a branch that was taken led to it, or the flow begins
   uint64_t line_ = 0;          // where the code in a line began; 0: not known
   uint64_t instructions_ = 0;  // in it so far
+  uint64_t last_ = 0;          // the last of them
+  const AddressSpace* space_ = nullptr;  // its
 };
 
 }  // namespace flowback

@@ -39,7 +39,10 @@ namespace flowback {
 class CallStack::Impl {
  public:
   Impl(FunctionFinder& functions, CallListener& listener)
-      : functions_(functions), listener_(listener), stacks_(listener) {}
+      : functions_(functions),
+        listener_(listener),
+        wants_usual_(listener.WantsUsual()),
+        stacks_(listener) {}
 
   void LookForExec(ExecBetween exec_between) { exec_between_ = std::move(exec_between); }
   void BeginsWithThread() { stacks_.has_unseen = false; }
@@ -83,10 +86,12 @@ class CallStack::Impl {
   void CountOnly(uint64_t instructions);
   bool StaysInPiece(const BlockRuns& runs, const AddressSpace* space);
   void LearnWay(const BlockRuns& runs, StackUse use, const BlockUses::OfBlocks& known);
-  bool GoesUsualWay(BlockRuns& runs, const BlockUses::OfBlocks& known);
-  bool CallsUsually(BlockRuns& runs, const BlockUses::OfBlocks& known);
+  void FollowUsual(BlockRuns& runs, const BlockUses::OfBlocks& known);
+  bool CallsUsually(BlockRuns& runs, const BlockUses::Entry& entry);
   bool ReturnsUsually(BlockRuns& runs);
-  void PassBlock(BlockRuns& runs);
+  void AddMove(bool enters, CallEntry entry, uint64_t entry_ip, uint64_t value);
+  void TellMoves();
+  void PassNext(BlockRuns& runs, uint16_t instructions);
   void Resume(const BlockRun& run);
   void ResumeElsewhere(const BlockRun& run, const Stop& stop);
   void EndHandler(const FunctionPiece& target, const BlockRun& run);
@@ -125,6 +130,8 @@ class CallStack::Impl {
   ExecBetween exec_between_;
   std::vector<Call> inherited_;
   CallListener& listener_;
+  const UsualMoves wants_usual_;
+  std::vector<UsualMove> moves_;  // that have not been told yet, with UsualMoves::kTogether
   StackSet stacks_;
   BlockUses uses_;
   Stop stop_;

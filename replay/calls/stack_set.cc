@@ -34,11 +34,6 @@ size_t StackSet::DepthOfHandler(uint64_t resume) const {
 
 Call StackSet::Entered(CallEntry entry, uint64_t ip, const AddressSpace* space) const {
   Call call;
-  Enter(call, entry, ip, space);
-  return call;
-}
-
-void StackSet::Enter(Call& call, CallEntry entry, uint64_t ip, const AddressSpace* space) const {
   call.entry = entry;
   call.entry_ip = ip;
   call.space = space;
@@ -46,12 +41,6 @@ void StackSet::Enter(Call& call, CallEntry entry, uint64_t ip, const AddressSpac
   call.bounds = now.bounds;
   call.instructions_before = now.instructions;
   call.elsewhere_before = active_->elsewhere;
-}
-
-Call& StackSet::PushEntered(CallEntry entry, uint64_t ip, const AddressSpace* space) {
-  Call& call = calls().emplace_back();
-  Enter(call, entry, ip, space);
-  active_->announced = false;
   return call;
 }
 
@@ -67,17 +56,9 @@ void StackSet::Announce() {
   listener_->OnEnter(calls().back(), calls().size() - 1);
 }
 
-Call StackSet::Take() {
-  const Call call = calls().back();
-  active_->counts.Remove(calls());
-  calls().pop_back();
-  while (!active_->saved.empty() && active_->saved.back().depth >= calls().size())
-    active_->saved.pop_back();
-  return call;
-}
-
 void StackSet::Pop(CallExit how) {
-  const Call call = Take();
+  const Call call = calls().back();
+  Drop();
   if (HasGuess()) active_->Note(call, calls().size());
   const uint64_t elsewhere = active_->elsewhere - call.elsewhere_before;
   listener_->OnExit(call, calls().size(), how,

@@ -59,8 +59,35 @@ class StackSet {
 
   Call Entered(CallEntry entry, uint64_t ip, const AddressSpace* space) const;
   void Push(const Call& call);
-  // As Push of Entered; what is not known from that may be written into it. REQUIRES: HasRoom.
-  Call& PushEntered(CallEntry entry, uint64_t ip, const AddressSpace* space);
+  // The listener is not told of these two.
+  // REQUIRES: HasRoom.
+  [[gnu::always_inline]] void PushUsual(uint64_t ip, uint64_t site, uint64_t return_address,
+                                        uint64_t function, const AddressSpace* space) {
+    calls().push_back({.entry_ip = ip,
+                       .site = site,
+                       .return_address = return_address,
+                       .resume = 0,
+                       .function = function,
+                       .tsc = now.tsc,
+                       .bounds = now.bounds,
+                       .instructions_before = now.instructions,
+                       .elsewhere_before = active_->elsewhere,
+                       .self = 0,
+                       .space = space,
+                       .entry = CallEntry::kCall,
+                       .via_stub = false,
+                       .is_stub = false,
+                       .stack_use = 0,
+                       .kept_in = 0});
+  }
+  // Returns the instructions since the call's entry, of what it called too. REQUIRES: !HasGuess.
+  [[gnu::always_inline]] uint64_t PopUsual() {
+    const Call& call = calls().back();
+    const uint64_t elsewhere = active_->elsewhere - call.elsewhere_before;
+    const uint64_t instructions = now.instructions - call.instructions_before - elsewhere;
+    Drop();
+    return instructions;
+  }
   bool HasRoom() const { return calls().size() + parked_calls_ < CallStack::kMostCalls; }
   // Tells the listener of the innermost call, if that has not been done.
   void Announce();
@@ -160,9 +187,14 @@ class StackSet {
   void Activate(Parked::iterator stack);
   void Forget(Parked::iterator stack, CallExit how);
   static std::vector<StackGuess> Short(const std::vector<Guess>& guesses);
-  void Enter(Call& call, CallEntry entry, uint64_t ip, const AddressSpace* space) const;
   void Put(const Call& call) { active_->calls.push_back(call); }
-  Call Take();
+  // The innermost call.
+  [[gnu::always_inline]] void Drop() {
+    active_->counts.Remove(calls());
+    calls().pop_back();
+    while (!active_->saved.empty() && active_->saved.back().depth >= calls().size())
+      active_->saved.pop_back();
+  }
   void AddGuess(uint64_t number, const Content& before, size_t left, Turn parked, Turn since);
   std::optional<Other> FindOther(size_t guess, uint64_t address);
   std::optional<Other> FindOther(const Guess& guess, const Content& before, uint64_t address,

@@ -81,6 +81,7 @@ class StackTaker::Impl final : public CallListener {
   uint64_t tsc() const { return tsc_; }
   void SetLoss(const DataLoss& loss) { loss_ = loss; }
 
+  UsualMoves WantsUsual() const override { return UsualMoves::kNot; }
   void OnEnter(const Call& call, size_t depth) override;
   void OnExit(const Call&, size_t depth, CallExit how, uint64_t, const ExitTime&) override {
     if (depth != 0 || how == CallExit::kReturn || how == CallExit::kTailCall) return;

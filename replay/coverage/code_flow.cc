@@ -21,14 +21,23 @@ constexpr unsigned kLengthBits = 4;
 constexpr uint8_t kLengthMask = (1 << kLengthBits) - 1;
 static_assert(kLongestInstruction <= kLengthMask);
 
+bool IsX86(CodeMode mode) { return TraitsOf(mode).instruction_set == "x86"; }
+
 // UD0, UD1, UD2: they always fault.
-bool AlwaysFaults(Bytes code) {
-  return code.size() >= 2 && code[0] == 0x0f &&
+bool AlwaysFaults(Bytes code, CodeMode mode) {
+  return IsX86(mode) && code.size() >= 2 && code[0] == 0x0f &&
          (code[1] == 0x0b || code[1] == 0xb9 || code[1] == 0xff);
 }
 
-bool IsHalt(Bytes code) { return code[0] == 0xf4; }
+bool IsHalt(Bytes code, CodeMode mode) { return IsX86(mode) && code[0] == 0xf4; }
 bool IsInt3(Bytes code) { return !code.empty() && code[0] == 0xcc; }
+
+// Of those that lead elsewhere and may come back: a trap, behind which compilers put other code.
+bool IsTrap(Bytes code, CodeMode mode) {
+  if (IsX86(mode)) return IsInt3(code) && IsInt3(code.subspan(1));
+  // UDF and BRK.
+  return (code[2] == 0 && code[3] == 0) || ((code[2] & 0xe0) == 0x20 && code[3] == 0xd4);
+}
 
 }  // namespace
 
@@ -132,7 +141,7 @@ bool CodeFlow::GoesOn(const Section& section, size_t at, const Instruction& inst
     case InstructionClass::kFarReturn:
       return false;
     case InstructionClass::kFarCall:
-      if (IsInt3(code) && IsInt3(code.subspan(1))) return false;
+      if (IsTrap(code, mode_)) return false;
       may_not_return = true;
       break;
     case InstructionClass::kCall:
@@ -142,8 +151,8 @@ bool CodeFlow::GoesOn(const Section& section, size_t at, const Instruction& inst
     case InstructionClass::kConditional:
       break;
     case InstructionClass::kOther:
-      if (AlwaysFaults(code)) return false;
-      may_not_return = IsHalt(code);
+      if (AlwaysFaults(code, mode_)) return false;
+      may_not_return = IsHalt(code, mode_);
       break;
   }
   const size_t next = at + instruction.length;

@@ -19,8 +19,6 @@ bool IsMemory(std::string_view path) {
   return (IsPathless(path) && path != kVdso) || path.ends_with(kCodeFile);
 }
 
-CodeMode ModeOf(uint8_t elf_bits) { return elf_bits == 32 ? CodeMode::kX86_32 : CodeMode::kX86_64; }
-
 }  // namespace
 
 CoverageObjects::CoverageObjects(const Recording& recording, const RecordingCode& code)
@@ -72,7 +70,7 @@ uint32_t CoverageObjects::OfFile(const std::string& file) {
   if (status != nullptr) object.id.build_id = status->found;
   if (const auto mapped = MappedFile::Open(file); mapped && LooksLikeElf((*mapped)->bytes())) {
     if (const Result<ElfFile> elf = ReadElf((*mapped)->bytes(), file)) {
-      object.mode = ModeOf(elf->bits);
+      object.mode = elf->code_mode().value_or(CodeMode::kX86_64);
       object.id.build_id = elf->build_id;
       if (elf->build_id.empty()) object.id.checksum = CodeChecksum(*elf, (*mapped)->bytes());
     }

@@ -14,8 +14,6 @@
 namespace flowback {
 namespace {
 
-constexpr uint16_t kMachineX86_64 = 62;  // EM_X86_64, also of 64-bit code with 32-bit pointers
-
 std::string HowToGet(const BuildId& build_id) {
   const std::string copy =
       "copy it from the recorded machine and name its root folder with --symfs";
@@ -79,9 +77,8 @@ Result<ObjectImage> ObjectImage::Of(const ObjectId& id, std::shared_ptr<const Im
   if (!content->elf)
     return Fail(Error(ErrorCode::kUnreadable, content->path + ": not an ELF file").At(0));
   const ElfFile& elf = *content->elf;
-  if (!elf.is_x86())
-    return Fail(ErrorCode::kUnreadable, content->path + ": holds no x86 code (ELF machine " +
-                                            std::to_string(elf.machine) + ")");
+  if (const std::string foreign = elf.WhyForeign(""); !foreign.empty())
+    return Fail(ErrorCode::kUnreadable, content->path + ": " + foreign);
   if (elf.only_debug_info)
     return Fail(ErrorCode::kUnreadable, content->path + ": holds debug information only, no code");
   // A segment may take a page more at each end than it says.
@@ -97,7 +94,7 @@ Result<ObjectImage> ObjectImage::Of(const ObjectId& id, std::shared_ptr<const Im
   ObjectImage image;
   image.id_ = id;
   image.file_ = content->path;
-  image.mode_ = elf.machine == kMachineX86_64 ? CodeMode::kX86_64 : CodeMode::kX86_32;
+  image.mode_ = *elf.code_mode();
   image.content_ = std::move(content);
   image.AddParts();
   return image;

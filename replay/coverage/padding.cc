@@ -26,9 +26,20 @@ bool IsFillerOf32Bits(Bytes code) {
          std::ranges::all_of(code.subspan(has_sib ? 3 : 2), [](uint8_t b) { return b == 0; });
 }
 
+// NOP, and UDF #0, which is zeros.
+size_t PaddingWord(Bytes code) {
+  constexpr size_t kWord = 4;
+  constexpr uint8_t kNop[kWord] = {0x1f, 0x20, 0x03, 0xd5};
+  if (code.size() < kWord) return 0;
+  const Bytes word = code.first(kWord);
+  const bool is_zero = std::ranges::all_of(word, [](uint8_t byte) { return byte == 0; });
+  return is_zero || std::ranges::equal(word, kNop) ? kWord : 0;
+}
+
 }  // namespace
 
 size_t PaddingInstruction(Bytes code, CodeMode mode) {
+  if (mode == CodeMode::kAArch64) return PaddingWord(code);
   constexpr std::string_view kPrefixes = "\x26\x2e\x36\x3e\x64\x65\x66";
   if (code.empty()) return 0;
   if (code[0] == kInt3) return 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A stub of a procedure linkage table jumps through a slot of the global offset table; the
 // relocation of that slot names the function. Reading the jump itself works for every layout
-// (.plt, .plt.sec, .plt.got, with and without ENDBR), where counting entries does not.
+// (.plt, .plt.sec, .plt.got, with and without ENDBR or BTI), where counting entries does not.
 #include <array>
 #include <cinttypes>
 #include <cstdio>
@@ -14,6 +14,12 @@
 namespace flowback::symbols {
 namespace {
 
+struct StubCode {
+  uint64_t address = 0;
+  uint64_t size = 0;
+  uint64_t slot = 0;  // through which it jumps
+};
+
 constexpr int kStubRank = 9;  // behind any symbol of the table itself
 
 using SlotNames = std::unordered_map<uint64_t, std::string>;  // by address of the slot
@@ -22,6 +28,17 @@ std::string IndirectName(uint64_t resolver) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "*ABS*+0x%" PRIx64, resolver);
   return text.data();
+}
+
+uint64_t IndirectType(uint16_t machine) {
+  switch (machine) {
+    case EM_386:
+      return R_386_IRELATIVE;
+    case EM_AARCH64:
+      return R_AARCH64_IRELATIVE;
+    default:
+      return R_X86_64_IRELATIVE;
+  }
 }
 
 void AddRelocations(const SymbolFile& file, const FileSection& table, NameBudget& budget,
@@ -43,7 +60,7 @@ void AddRelocations(const SymbolFile& file, const FileSection& table, NameBudget
     }
     // Its resolver chooses at run time: named after that, as disassemblers do.
     const uint64_t type = GELF_R_TYPE(relocation.r_info);
-    if (type == (file.machine() == EM_386 ? R_386_IRELATIVE : R_X86_64_IRELATIVE)) {
+    if (type == IndirectType(file.machine())) {
       names.emplace(relocation.r_offset, IndirectName(static_cast<uint64_t>(relocation.r_addend)));
       continue;
     }
@@ -67,6 +84,20 @@ std::optional<uint64_t> SlotOf(const SymbolFile& file, Bytes stub, uint64_t addr
   return std::nullopt;
 }
 
+void AddStub(const SymbolFile& file, const StubCode& stub, const SlotNames& names,
+             NameBudget& budget, std::vector<ElfSymbol>& symbols) {
+  const auto name = names.find(stub.slot);
+  const auto begin = file.FileOffset(stub.address);
+  if (name == names.end() || !begin) return;
+  symbols.push_back({.begin = *begin,
+                     .end = *begin + stub.size,
+                     .limit = *begin + stub.size,
+                     .rank = kStubRank,
+                     .is_function = true,
+                     .has_size = true,
+                     .name = budget.Take(name->second) + "@plt"});
+}
+
 void AddStubs(const SymbolFile& file, const FileSection& section, const SlotNames& names,
               NameBudget& budget, std::vector<ElfSymbol>& symbols) {
   const Bytes bytes = file.Contents(section);
@@ -74,17 +105,36 @@ void AddStubs(const SymbolFile& file, const FileSection& section, const SlotName
   for (uint64_t at = 0; at + size <= bytes.size(); at += size) {
     const uint64_t address = section.header.sh_addr + at;
     const auto slot = SlotOf(file, bytes.subspan(at, size), address);
-    if (!slot) continue;
-    const auto name = names.find(*slot);
-    const auto begin = file.FileOffset(address);
-    if (name == names.end() || !begin) continue;
-    symbols.push_back({.begin = *begin,
-                       .end = *begin + size,
-                       .limit = *begin + size,
-                       .rank = kStubRank,
-                       .is_function = true,
-                       .has_size = true,
-                       .name = budget.Take(name->second) + "@plt"});
+    if (slot) AddStub(file, {address, size, *slot}, names, budget, symbols);
+  }
+}
+
+// AArch64's stubs have three sizes: with BTI ahead, and with the authentication of the address in
+// them. All have ADRP Xn and LDR X17, [Xn, #offset], and end in BR X17.
+void AddAArch64Stubs(const SymbolFile& file, const FileSection& section, const SlotNames& names,
+                     NameBudget& budget, std::vector<ElfSymbol>& symbols) {
+  constexpr uint32_t kBtiC = 0xd503245f;
+  constexpr uint32_t kBr17 = 0xd61f0220;
+  constexpr uint64_t kMostWords = 6;  // of a stub, from ADRP on
+  const Bytes bytes = file.Contents(section);
+  const auto word = [&](uint64_t at) {
+    return at + 4 <= bytes.size() ? static_cast<uint32_t>(LoadLittleEndian(&bytes[at], 4)) : 0;
+  };
+  for (uint64_t at = 0; at + 8 <= bytes.size(); at += 4) {
+    const uint32_t page = word(at);
+    const uint32_t load = word(at + 4);
+    const bool of_stub = (page & 0x9f000000) == 0x90000000 && (load & 0xffc0001f) == 0xf9400011 &&
+                         (load >> 5 & 31) == (page & 31);
+    uint64_t end = at + 8;
+    while (end < at + 4 * kMostWords && word(end) != kBr17) end += 4;
+    if (!of_stub || word(end) != kBr17) continue;
+    const uint64_t address = section.header.sh_addr + at;
+    const int64_t pages =
+        static_cast<int32_t>((page >> 5 & 0x7ffff) << 2 | (page >> 29 & 3)) << 11 >> 11;
+    const uint64_t slot = (address & ~uint64_t{0xfff}) + static_cast<uint64_t>(pages) * 4096 +
+                          (load >> 10 & 0xfff) * uint64_t{8};
+    const uint64_t ahead = at >= 4 && word(at - 4) == kBtiC ? 4 : 0;
+    AddStub(file, {address - ahead, end + 4 - at + ahead, slot}, names, budget, symbols);
   }
 }
 
@@ -92,7 +142,8 @@ void AddStubs(const SymbolFile& file, const FileSection& section, const SlotName
 
 std::vector<ElfSymbol> ReadPltSymbols(const SymbolFile& file) {
   std::vector<ElfSymbol> symbols;
-  if (file.machine() != EM_X86_64 && file.machine() != EM_386) return symbols;
+  const bool is_arm = file.machine() == EM_AARCH64;
+  if (file.machine() != EM_X86_64 && file.machine() != EM_386 && !is_arm) return symbols;
   SlotNames names;
   NameBudget budget(file.bytes().size());
   for (const FileSection& section : file.sections())
@@ -101,7 +152,7 @@ std::vector<ElfSymbol> ReadPltSymbols(const SymbolFile& file) {
   if (names.empty()) return symbols;
   for (const char* name : {".plt", ".plt.sec", ".plt.got"})
     if (const FileSection* section = file.Find(name))
-      AddStubs(file, *section, names, budget, symbols);
+      (is_arm ? AddAArch64Stubs : AddStubs)(file, *section, names, budget, symbols);
   return symbols;
 }
 

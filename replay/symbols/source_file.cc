@@ -86,12 +86,12 @@ const std::vector<SourceFrame>& SourceFile::FramesOf(Unit& unit, size_t number) 
   if (!frames.empty()) return frames;
   const UnitInfo& info = unit.info;
   const LineRange& line_range = unit.line_ranges[number];
-  const auto name_it = [&](uint32_t number, SourceFrame& frame) {
-    if (number >= info.names.size()) return;
-    std::string& demangled = unit.names[number];
-    if (demangled.empty()) demangled = Demangled(info.names[number]);
+  const auto name_it = [&](uint32_t name, SourceFrame& frame) {
+    if (name >= info.names.size()) return;
+    std::string& demangled = unit.names[name];
+    if (demangled.empty()) demangled = Demangled(info.names[name]);
     frame.function = demangled;
-    frame.linkage_name = info.names[number];
+    frame.linkage_name = info.names[name];
   };
   const auto place = [&](uint32_t file, uint32_t line, uint32_t column, uint32_t discriminator) {
     SourceFrame frame;

@@ -59,6 +59,14 @@ void CallRelay::TellProgress() {
   Add(Kind::kProgress).progress.push_back(progress);
 }
 
+void CallRelay::OnUsual(std::span<const UsualMove> moves, const AddressSpace* space) {
+  if (batch_ == nullptr) return teller_.OnUsual(moves, space);
+  Batch& batch = Add(Kind::kUsual);
+  batch.usual.push_back({.count = moves.size(), .space = space});
+  batch.moves.insert(batch.moves.end(), moves.begin(), moves.end());
+  if (batch.moves.size() >= kMoves) Send();
+}
+
 void CallRelay::OnEnter(const Call& call, size_t depth) {
   if (batch_ == nullptr) return teller_.OnEnter(call, depth);
   Add(Kind::kEnter).entered.push_back({.call = call, .depth = depth});
@@ -98,6 +106,8 @@ void CallRelay::Flush() {
 }
 
 void CallRelay::HandOn(Batch& batch) const {
+  const Usual* usual = batch.usual.data();
+  const UsualMove* moves = batch.moves.data();
   const Entered* entered = batch.entered.data();
   const Left* left = batch.left.data();
   const Switched* switched = batch.switched.data();
@@ -105,6 +115,11 @@ void CallRelay::HandOn(Batch& batch) const {
   const TellerProgress* progress = batch.progress.data();
   for (const Kind kind : batch.kinds) {
     switch (kind) {
+      case Kind::kUsual:
+        teller_.OnUsual({moves, usual->count}, usual->space);
+        moves += usual->count;
+        ++usual;
+        break;
       case Kind::kEnter:
         teller_.OnEnter(entered->call, entered->depth);
         ++entered;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -38,6 +39,8 @@ class CallRelay final : public CallListener {
   // Returns when all has been handed on.
   void Flush();
 
+  UsualMoves WantsUsual() const override { return UsualMoves::kTogether; }
+  void OnUsual(std::span<const UsualMove> moves, const AddressSpace* space) override;
   void OnEnter(const Call& call, size_t depth) override;
   void OnExit(const Call& call, size_t depth, CallExit how, uint64_t instructions,
               const ExitTime& time) override;
@@ -45,7 +48,11 @@ class CallRelay final : public CallListener {
   void OnSwitch(uint32_t stack) override;
 
  private:
-  enum class Kind : uint8_t { kEnter, kExit, kSwitch, kCycles, kProgress, kLost };
+  enum class Kind : uint8_t { kUsual, kEnter, kExit, kSwitch, kCycles, kProgress, kLost };
+  struct Usual {
+    size_t count = 0;  // of Batch::moves
+    const AddressSpace* space = nullptr;
+  };
   struct Entered {
     Call call;
     size_t depth = 0;
@@ -66,6 +73,8 @@ class CallRelay final : public CallListener {
   // What was told, in order, and by kind.
   struct Batch {
     std::vector<Kind> kinds;
+    std::vector<Usual> usual;
+    std::vector<UsualMove> moves;
     std::vector<Entered> entered;
     std::vector<Left> left;
     std::vector<Switched> switched;
@@ -74,6 +83,8 @@ class CallRelay final : public CallListener {
 
     void Clear() {
       kinds.clear();
+      usual.clear();
+      moves.clear();
       entered.clear();
       left.clear();
       switched.clear();
@@ -82,6 +93,7 @@ class CallRelay final : public CallListener {
     }
   };
   static constexpr size_t kBatch = 512;
+  static constexpr size_t kMoves = 4096;
   static constexpr size_t kInFlight = 8;
   static constexpr size_t kManyMarks = 4096;
 

@@ -85,8 +85,8 @@ uint32_t CallTree::New(uint32_t parent, uint32_t function) {
 
 uint32_t CallTree::Child(uint32_t parent, uint32_t function, bool may_add) {
   // A loop calls the same few functions again and again.
-  const uint32_t last = nodes_[parent].last_found;
-  if (last != kNone && nodes_[last].function == function) return last;
+  const uint32_t last = LastChild(parent, function);
+  if (last != kNone) return last;
   const uint64_t key = KeyOf(parent, function);
   if (const auto found = children_.find(key); found != children_.end())
     return nodes_[parent].last_found = found->second;
@@ -158,6 +158,7 @@ std::vector<CallPath> CallTree::Paths(uint64_t most_hi) const {
     sums.self = node.counts.self;
     sums.self.hi = std::max(std::min(sums.self.hi, most_hi), sums.self.time);
     sums.own = node.counts.own;
+    sums.own[static_cast<size_t>(TimeClass::kExecuting)] = sums.self.time;
     sums.executing = sums.self.time;
     for (const uint64_t time : sums.own) sums.total += time;
     sums.self_instructions = sums.instructions = node.counts.instructions;

@@ -2,6 +2,7 @@
 // Calls merged by call path, as they are counted.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "flowback/replay/timeline.h"
+#include "replay/threads/time_slot.h"
 #include "replay/timeline/duration_counts.h"
 
 namespace flowback {
@@ -32,12 +34,19 @@ struct CycleCounts {
 struct NodeCounts {
   uint64_t count = 0;
   uint64_t partial = 0;
-  TimeShare self;
-  ClassTimes own{};
+  TimeShare self;  // executing
   uint64_t instructions = 0;
-  CycleCounts cycles;
   DurationCounts durations;
+  ClassTimes own{};  // all else: none is kExecuting
+  CycleCounts cycles;
 
+  // It executed from the one to the other.
+  void AddExecuting(const TimePoint& begin, const TimePoint& end) {
+    const uint64_t time = end.time - begin.time;
+    self.time += time;
+    self.lo += std::min(end.lo - std::min(end.lo, begin.hi), time);
+    self.hi += std::max(end.hi - std::min(end.hi, begin.lo), time);
+  }
   void Add(const NodeCounts& other);
 };
 
@@ -49,6 +58,11 @@ class CallTree {
   CallTree() { NewRoot(); }
 
   uint32_t NewRoot() { return New(kNone, CallPath::kNoFunction); }
+  // The child that was asked for last, where it is of the function; else kNone.
+  uint32_t LastChild(uint32_t parent, uint32_t function) const {
+    const uint32_t last = nodes_[parent].last_found;
+    return last != kNone && nodes_[last].function == function ? last : kNone;
+  }
   // Of `parent`; kNone where there is none and `may_add` is false.
   uint32_t Child(uint32_t parent, uint32_t function, bool may_add);
   // Everything under `root` happened in a call of the function, which makes that root's place;

@@ -93,12 +93,7 @@ ThreadTeller::ThreadTeller(const TellerPlan& plan, const TimeAccount* account, T
 // Not before what was before it; without a time, at once with it.
 TimePoint ThreadTeller::PointOf(uint64_t tsc, const TscInterval& bounds) {
   if (account_ == nullptr || tsc == 0) return cursor_;
-  // Many calls lie between two times that the trace tells, and have the same bounds.
-  if (bounds.lo != bounds_.lo || bounds.hi != bounds_.hi || !has_bounds_) {
-    bounds_point_ = plan_.unit.Point(0, bounds);
-    bounds_ = bounds;
-    has_bounds_ = true;
-  }
+  TakeBounds(bounds);
   TimePoint point{plan_.unit.At(tsc), bounds_point_.lo, bounds_point_.hi};
   point.time = std::clamp(point.time, cursor_.time, std::max(cursor_.time, account_->end));
   point.lo = std::min(point.lo, point.time);
@@ -134,13 +129,11 @@ bool ThreadTeller::LiesIn(const ClassSpan& span, const TimePoint& until) const {
 void ThreadTeller::ChargeInside(const TimePoint& until, TimeClass kind, uint32_t node) {
   const uint64_t time = until.time - cursor_.time;
   NodeCounts& counts = tree_.Of(node);
-  counts.own[static_cast<size_t>(kind)] += time;
+  if (kind == TimeClass::kExecuting)
+    counts.AddExecuting(cursor_, until);
+  else
+    counts.own[static_cast<size_t>(kind)] += time;
   if (time != 0) strip_.Add(cursor_.time, until.time, kind, current_function_, current_focus_);
-  if (kind == TimeClass::kExecuting) {
-    counts.self.time += time;
-    counts.self.lo += std::min(until.lo - std::min(until.lo, cursor_.hi), time);
-    counts.self.hi += std::max(until.hi - std::min(until.hi, cursor_.lo), time);
-  }
   cursor_ = until;
 }
 
@@ -153,9 +146,11 @@ void ThreadTeller::ChargePiece(const ClassSpan& span, const TimePoint& from, con
   const uint64_t begin = std::clamp(a.time, wanted.begin, wanted.end);
   const uint64_t end = std::clamp(std::max(a.time, b.time), wanted.begin, wanted.end);
   NodeCounts& counts = tree_.Of(node);
-  counts.own[static_cast<size_t>(span.kind)] += end - begin;
   strip_.Add(begin, end, span.kind, current_function_, current_focus_);
-  if (span.kind != TimeClass::kExecuting) return;
+  if (span.kind != TimeClass::kExecuting) {
+    counts.own[static_cast<size_t>(span.kind)] += end - begin;
+    return;
+  }
   counts.self.time += end - begin;
   if (begin != a.time || end != std::max(a.time, b.time)) {
     // Where the span that was asked for cuts it, no more is said than the estimate.
@@ -227,13 +222,19 @@ ThreadTeller::Frame ThreadTeller::FrameOf(const Call& call) {
     frame.node = above;
     return frame;
   }
+  PutNode(above, frame);
+  return frame;
+}
+
+void ThreadTeller::PutNode(uint32_t above, Frame& frame) {
+  frame.node = tree_.LastChild(above, frame.function);
+  if (frame.node != CallTree::kNone) return;
   const bool may_add = frame.depth < kDeepestPath && TreeSize() < plan_.options.most_paths;
   frame.node = tree_.Child(above, frame.function, may_add);
   frame.folded = frame.node == CallTree::kNone;
-  if (!frame.folded) return frame;
+  if (!frame.folded) return;
   frame.node = above;
   ++folded_;
-  return frame;
 }
 
 void ThreadTeller::OnEnter(const Call& call, size_t depth) {
@@ -292,14 +293,7 @@ void ThreadTeller::OnExit(size_t depth, const TellerExit& exit) {
         how == CallExit::kReturn || how == CallExit::kTailCall || how == CallExit::kUnwound;
     const bool whole = ended && !frame.partial;
     const uint64_t duration = cursor_.time - frame.begin.time;
-    if (!frame.folded) {
-      NodeCounts& counts = tree_.Of(frame.node);
-      ++counts.count;
-      if (whole)
-        counts.durations.Add(duration);
-      else
-        ++counts.partial;
-    }
+    if (!frame.folded) CountCall(tree_.Of(frame.node), whole, duration);
     if (const bool last = how == CallExit::kEnd && on_.frames.size() + 1 == long_open_ && !last_;
         last || !kept_.LeaveOut(whole, duration)) {
       const TimelineCall told = Describe(frame, exit);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -26,6 +27,12 @@ class FunctionTable {
   explicit FunctionTable(Symbolizer& symbolizer, PathOf recorded_path = {})
       : symbolizer_(symbolizer), recorded_path_(std::move(recorded_path)) {}
   uint32_t NumberOf(const Call& call);
+  // The same of a function whose number has been asked for; kNoFunction: it is not known by its id
+  // alone.
+  uint32_t KnownNumber(uint64_t id) const {
+    const bool known = id < by_small_id_.size() && by_small_id_[id] != 0;
+    return known ? by_small_id_[id] - 1 : CallPath::kNoFunction;
+  }
   std::vector<TimelineFunction>& all() { return functions_; }
 
  private:
@@ -93,6 +100,8 @@ class ThreadTeller {
   void Finish(ThreadTimeline& thread);
   const CallTree& tree() const { return tree_; }
 
+  // As OnEnter and OnExit.
+  void OnUsual(std::span<const UsualMove> moves, const AddressSpace* space);
   void OnEnter(const Call& call, size_t depth);
   void OnExit(size_t depth, const TellerExit& exit);
   // `instructions`: so many the thread has executed.
@@ -116,6 +125,22 @@ class ThreadTeller {
     std::vector<Frame> frames;
   };
 
+  // Moves that come in a span of executing, by the current call and those around it.
+  size_t TellInside(std::span<const UsualMove> moves, const AddressSpace* space);
+  bool MayTellInside() const;
+  void TellMove(const UsualMove& move, const AddressSpace* space);
+  void MoveInside(const UsualMove& move, const AddressSpace* space);
+  void EnterInside(const UsualMove& move, const AddressSpace* space);
+  void LeaveInside(const UsualMove& move);
+  size_t TellAlike(std::span<const UsualMove> moves, const AddressSpace* space, uint64_t end);
+  uint32_t AskNumber(const UsualMove& move, const AddressSpace* space);
+  // Many calls lie between two times that the trace tells, and have the same bounds.
+  void TakeBounds(const TscInterval& bounds) {
+    if (bounds.lo == bounds_.lo && bounds.hi == bounds_.hi && has_bounds_) return;
+    bounds_point_ = plan_.unit.Point(0, bounds);
+    bounds_ = bounds;
+    has_bounds_ = true;
+  }
   TimePoint PointOf(uint64_t tsc, const TscInterval& bounds);
   // What has not been given to any call yet, up to there, is in `executing` where it is that.
   void Charge(const TimePoint& until, uint32_t executing, uint32_t otherwise);
@@ -128,6 +153,16 @@ class ThreadTeller {
   void EnterAround(const Call& call, const TimePoint& at);
   void TakeTop();
   Frame FrameOf(const Call& call);
+  void KeepInside(const Frame& frame, const UsualMove& move);
+  // For a call in `above`.
+  void PutNode(uint32_t above, Frame& frame);
+  static void CountCall(NodeCounts& counts, bool whole, uint64_t duration) {
+    ++counts.count;
+    if (whole)
+      counts.durations.Add(duration);
+    else
+      ++counts.partial;
+  }
   bool InSpan(const TimePoint& begin, const TimePoint& end) const;
   TimelineCall Describe(const Frame& frame, const TellerExit& exit) const;
   void EndSegment();

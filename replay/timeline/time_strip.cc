@@ -32,6 +32,14 @@ void TimeStrip::AddAcross(uint64_t begin, uint64_t end, TimeClass kind, uint32_t
   }
 }
 
+// The function's first time in the column.
+void TimeStrip::AddNew(uint64_t time, uint32_t function) {
+  if (function == CallPath::kNoFunction) return;
+  if (function >= functions_.size()) functions_.resize(function + size_t{1});
+  used_.push_back(function);
+  functions_[function] = time;
+}
+
 void TimeStrip::GoTo(size_t column) {
   Close();
   at_ = column;

@@ -24,6 +24,18 @@ class TimeStrip {
     else
       AddAcross(begin, end, kind, function, focus);
   }
+  // For times executing that lie one behind the other, from the last one's end up to a time that is
+  // not behind this: each to its function, then all of them together.
+  uint64_t column_end() const { return columns_.empty() ? ~uint64_t{0} : at_end_; }
+  void AddToFunction(uint64_t time, uint32_t function) {
+    if (function < functions_.size() && functions_[function] != 0)
+      functions_[function] += time;
+    else if (time != 0 && !columns_.empty())
+      AddNew(time, function);
+  }
+  void AddExecuting(uint64_t time) {
+    if (!columns_.empty()) columns_[at_].times[static_cast<size_t>(TimeClass::kExecuting)] += time;
+  }
   std::vector<StripColumn> Take();
 
  private:
@@ -35,11 +47,9 @@ class TimeStrip {
     StripColumn& into = columns_[at_];
     into.times[static_cast<size_t>(kind)] += time;
     if (focus) into.focus += time;
-    if (kind != TimeClass::kExecuting || function == CallPath::kNoFunction) return;
-    if (function >= functions_.size()) functions_.resize(function + size_t{1});
-    if (functions_[function] == 0) used_.push_back(function);
-    functions_[function] += time;
+    if (kind == TimeClass::kExecuting) AddToFunction(time, function);
   }
+  void AddNew(uint64_t time, uint32_t function);
   void GoTo(size_t column);
   void Close();
 

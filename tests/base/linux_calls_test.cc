@@ -10,7 +10,8 @@
 
 namespace flowback {
 
-extern const int64_t kHeaderNumbersI386[];  // one for each row
+extern const int64_t kHeaderNumbersI386[];     // one for each row
+extern const int64_t kHeaderNumbersAArch64[];  // the same
 
 namespace {
 
@@ -26,7 +27,9 @@ constexpr Row kRows[] = {
 
 TEST(LinuxCalls, NumbersAreTheHeaders) {
   const int64_t* i386 = kHeaderNumbersI386;
+  const int64_t* aarch64 = kHeaderNumbersAArch64;
   for (const Row& row : kRows) {
+    EXPECT_EQ(NumberOf(row.call, LinuxAbi::kAArch64), *aarch64++) << row.name;
     EXPECT_EQ(NumberOf(row.call, LinuxAbi::kX86_64), row.header_number) << row.name;
     EXPECT_EQ(NumberOf(row.call, LinuxAbi::kI386), *i386++) << row.name;
   }
@@ -56,6 +59,8 @@ TEST(LinuxCalls, ARenumberedCallIsTheSameOne) {
     EXPECT_EQ(Renumbered(i386, LinuxAbi::kI386, LinuxAbi::kX86_64), row.header_number) << row.name;
     EXPECT_EQ(Renumbered(row.header_number, LinuxAbi::kX86_64, LinuxAbi::kI386), i386) << row.name;
   }
+  EXPECT_EQ(Renumbered(221, LinuxAbi::kAArch64, LinuxAbi::kX86_64), 59) << "execve";
+  EXPECT_EQ(Renumbered(57, LinuxAbi::kX86_64, LinuxAbi::kAArch64), std::nullopt) << "fork";
   EXPECT_EQ(Renumbered(4, LinuxAbi::kI386, LinuxAbi::kX86_64), std::nullopt) << "write: no row";
   EXPECT_EQ(Renumbered(439, LinuxAbi::kI386, LinuxAbi::kX86_64), 439) << "faccessat2: no row";
 }

@@ -90,6 +90,14 @@ HostileKind StackText(const char* name, uint64_t count, size_t per_byte,
   };
   return {name, make, per_byte, 0, true};
 }
+HostileKind DumpsOfRegisters() {
+  const auto make = [](const ScratchFolder& folder) -> std::vector<std::string> {
+    std::string text = "flowback-branch-registers 1\nunit arch-lbr\n";
+    for (unsigned i = 0; i < 150'000; ++i) text += "dump\n0x1500 1\n0x1600 1\n";
+    return {folder.Write("dump.txt", text)};
+  };
+  return {"DumpsOfRegisters", make, 24, 0, true};
+}
 HostileKind LongStacks() {
   return StackText("TextOfLongBranchStacks", 50, 12, [](uint64_t) {
     std::string line = "1";
@@ -191,6 +199,7 @@ std::vector<HostileKind> RecordKinds() {
                 [](uint64_t) { return std::string("1 0x1/0x1/P///0"); }),
       LongStacks(),
       StackText("TextOfLongLines", 100, 6, [](uint64_t) { return std::string(100'000, '/'); }),
+      DumpsOfRegisters(),
       StackText("TextOfMappings", 40'000, 24,
                 [](uint64_t i) {
                   return "PERF_RECORD_MMAP2 42/42: [" + std::to_string(i) +

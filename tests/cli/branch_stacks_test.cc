@@ -254,6 +254,60 @@ TEST_P(BranchStacks, PerfsTextOfItTellsTheSame) {
   EXPECT_EQ(AccountOf(told), AccountOf(json::parse(Run({"info", "--json"}).out)));
 }
 
+// The same branches as a processor's registers would have held them.
+std::string DumpOf(const std::string& text) {
+  std::string dump = "flowback-branch-registers 1\nunit arch-lbr\n";
+  for (const std::string& line : Lines(text)) {
+    char path[4096];
+    unsigned long long address = 0, size = 0, offset = 0;
+    int pid = 0, tid = 0;
+    const size_t map = line.find("PERF_RECORD_MMAP");
+    if (map != line.npos) {
+      const std::string rest = line.substr(line.find(' ', map) + 1);
+      if (std::sscanf(rest.c_str(), "%d/%d: [%llx(%llx) @ %llx", &pid, &tid, &address, &size,
+                      &offset) != 5 ||
+          pid < 0 ||
+          std::sscanf(rest.substr(rest.find("]: ") + 3).c_str(), "%*s %4095s", path) != 1)
+        continue;
+      std::snprintf(path, sizeof path, "map %d %llx %llx %llx %s\n", pid, address, size, offset,
+                    std::string(path).c_str());
+      dump += path;
+      continue;
+    }
+    const std::vector<std::string> words = Words(line);
+    std::string registers = "dump ip=" + (words.empty() ? "0" : words[0]) + "\n";
+    unsigned number = 0;
+    for (const std::string& word : words) {
+      unsigned long long from = 0, to = 0;
+      char prediction = 0;
+      if (std::sscanf(word.c_str(), "0x%llx/0x%llx/%c", &from, &to, &prediction) != 3) continue;
+      // Empty slots end the registers' list; perf's stacks have them behind the last as well.
+      char lines[256];
+      std::snprintf(lines, sizeof lines, "0x%x %llx\n0x%x %llx\n0x%x %llx\n", 0x1500 + number, from,
+                    0x1600 + number, to, 0x1200 + number,
+                    prediction == 'M' ? 0x8800000000000000ULL : 0x0800000000000000ULL);
+      registers += lines;
+      ++number;
+    }
+    if (number != 0) dump += registers;
+  }
+  return dump;
+}
+
+TEST_P(BranchStacks, ADumpOfRegistersTellsTheSame) {
+  FLOWBACK_NEEDS_TRACES();
+  const std::string text = folder_.File("stacks.txt");
+  const std::string command =
+      "perf script -F ip,brstack --show-mmap-events -i " + input_ + " > " + text + " 2>/dev/null";
+  if (std::system(command.c_str()) != 0 || fs::file_size(text) == 0)
+    GTEST_SKIP() << "perf is not here or can't read it";
+  const std::string dump = folder_.Write("dump.txt", DumpOf(ReadFile(text)));
+  const ProgramResult digest = RunFlowback(
+      {"decode", "--as", "digest", "--no-cache", "--symfs", folder_.File("root"), dump});
+  EXPECT_EQ(digest.out, Run({"decode", "--as", "digest"}).out) << digest.err;
+  EXPECT_TRUE(digest.err.contains("samples")) << digest.err;
+}
+
 INSTANTIATE_TEST_SUITE_P(Traces, BranchStacks, testing::ValuesIn(AllKnown()),
                          [](const auto& test) { return std::string(test.param.name); });
 

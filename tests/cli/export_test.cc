@@ -74,7 +74,7 @@ TEST_F(ExportTest, FunctionsAreThoseOfPerf2bolt) {
                     folder_.File("program")));
   std::set<std::string> theirs = SetOf(folder_.File("theirs"));
   std::erase_if(theirs, IsFromStub);
-  const std::set<std::string> ours = SetOf(Export("bolt-fdata", "program"));
+  const std::set<std::string> ours = SetOf(Export("bolt", "program"));
   EXPECT_EQ(ours, theirs);
   EXPECT_GT(ours.size(), 40u);
   size_t of_one_name = 0;
@@ -86,12 +86,12 @@ TEST_F(ExportTest, FunctionsAreThoseOfPerf2bolt) {
 TEST_F(ExportTest, WithoutSymbolsThereAreNoFunctions) {
   if (!Build(TEST_CC, "-s", "program")) GTEST_SKIP() << "no C compiler";
   ASSERT_NO_FATAL_FAILURE(Record("program"));
-  for (const std::string format : {"bolt-fdata", "llvm-profile"}) {
+  for (const std::string format : {"bolt", "llvm-profile"}) {
     const ProgramResult result = RunFlowback({"export", "--to", format, "--object", "program",
                                               "--no-cache", folder_.File("program.data")});
     EXPECT_EQ(result.status, 1) << format;
-    EXPECT_TRUE(result.err.contains(format == "bolt-fdata" ? "has no table of symbols"
-                                                           : "has no debug information"))
+    EXPECT_TRUE(result.err.contains(format == "bolt" ? "has no table of symbols"
+                                                     : "has no debug information"))
         << result.err;
     EXPECT_TRUE(result.err.contains("\n  try: ")) << result.err;
     EXPECT_EQ(result.out, "");
@@ -134,7 +134,7 @@ TEST_F(ExportTest, BoltMakesFewerBranchesOfTheProgram) {
   if (!Have("llvm-bolt-19")) GTEST_SKIP() << "llvm-bolt-19 is not here";
   if (!Build(TEST_CC, "-Wl,--emit-relocs", "before")) GTEST_SKIP() << "no C compiler";
   ASSERT_NO_FATAL_FAILURE(Record("before"));
-  const std::string profile = Export("bolt-fdata", "before");
+  const std::string profile = Export("bolt", "before");
   ASSERT_TRUE(Shell("llvm-bolt-19 " + folder_.File("before") + " -o " + folder_.File("after") +
                     " -data=" + profile + " -reorder-blocks=ext-tsp -split-functions"));
   ASSERT_NO_FATAL_FAILURE(Record("after"));

@@ -317,7 +317,6 @@ TEST_F(RecordTest, PerfsOptionsForHardwareAreKnown) {
     const char* message;
     const char* remedy;
   } refused[] = {
-      {{"--engine", "emulate", "-b"}, 3, "-b samples branch stacks (LBR, BRBE)", "--as branches"},
       {{"--engine", "step", "--branch-any"}, 3, "-b samples branch stacks", "perf record -b"},
       {{"--engine", "emulate", "-j", "any,u"}, 3, "-j samples branch stacks", "perf record -j"},
       {{"--filter", "filter main"}, 3, "leave out addresses", "--from FUNCTION and --until"},

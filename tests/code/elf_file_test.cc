@@ -30,7 +30,7 @@ TEST_P(ElfFileOfBits, ReadsSegmentsAndBuildId) {
   const auto elf = ReadElf(written.bytes, "program");
   ASSERT_TRUE(elf) << elf.error().message();
   EXPECT_EQ(elf->bits, GetParam());
-  EXPECT_TRUE(elf->is_x86());
+  EXPECT_EQ(elf->code_mode(), GetParam() == 64 ? CodeMode::kX86_64 : CodeMode::kX86_32);
   EXPECT_EQ(elf->build_id.bytes, kId);
   EXPECT_EQ(elf->first_page, 0x400000u);
   EXPECT_EQ(elf->promised_end, 0u);

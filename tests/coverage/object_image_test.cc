@@ -130,8 +130,10 @@ TEST_F(ObjectImageTest, WhatIsNoProgramIsSaid) {
   WriteFile(text, {'#', '!', '/'});
   EXPECT_EQ(ObjectImage::Open(id, text).error().message(), text + ": not an ELF file");
   ElfSpec arm = TwoSegments();
-  arm.machine = 183;
+  arm.machine = 40;  // EM_ARM
   EXPECT_FALSE(ObjectImage::Open(id, Write("arm", arm)));
+  arm.machine = 183;  // EM_AARCH64
+  EXPECT_EQ(ObjectImage::Open(id, Write("aarch64", arm))->mode(), CodeMode::kAArch64);
   ObjectId made = id;
   made.made_at_run_time = true;
   EXPECT_FALSE(ObjectImage::Find(made, {}));

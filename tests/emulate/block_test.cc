@@ -82,7 +82,7 @@ TEST(Block, FirstInstructionsThatMayRaise) {
 }
 
 TEST(EmulatedBlocks, SameCodeSameBlock) {
-  EmulatedBlocks table(true);
+  EmulatedBlocks table({});
   const std::vector<uint8_t> code = {0x90, 0xc3};
   const std::vector<uint8_t> other = {0x40, 0xc3};
   Block& block = table.Add(kStart, code, {1, 1});
@@ -93,7 +93,7 @@ TEST(EmulatedBlocks, SameCodeSameBlock) {
 }
 
 TEST(EmulatedBlocks, HandlersBeforeAndAfter) {
-  EmulatedBlocks table(true);
+  EmulatedBlocks table({});
   const std::vector<uint8_t> code = {0x90, 0xc3};
   Block& before = table.Add(kStart, code, {1, 1});
   EXPECT_FALSE(before.may_be_handler());
@@ -106,7 +106,7 @@ TEST(EmulatedBlocks, HandlersBeforeAndAfter) {
 }
 
 TEST(EmulatedBlocks, WithoutQuickOutcomesBranchesAreNotQuick) {
-  EmulatedBlocks table(false);
+  EmulatedBlocks table({.quick_outcomes = false});
   const std::vector<uint8_t> branch = {0x75, 0x10};
   const std::vector<uint8_t> jump = {0xeb, 0x10};
   EXPECT_EQ(table.Add(kStart, branch, {2}).when_not, Block::kNowhere);

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -206,6 +208,67 @@ TEST_P(TimelineTest, KeepsTheLawOnDamage) {
       ASSERT_NO_FATAL_FAILURE(Open(Damage(step, times)));
       ExpectLaw(Make({.columns = 50, .spans = true}));
     }
+}
+
+// What a CallStack tells, in lines.
+class CallNotes final : public CallListener, public PlayConsumer {
+ public:
+  CallNotes(FunctionFinder& finder, UsualMoves wants) : wants_(wants), stack_(finder, *this) {}
+  void OnBlocks(const BlockBatch& batch) override { stack_.OnBlocks(batch); }
+  void OnBlock(const BlockRun& run) override { stack_.OnBlock(run); }
+  void OnEvent(const TraceEvent& event) override { stack_.OnEvent(event); }
+  void OnLoss(const DataLoss& loss) override { stack_.OnLoss(loss); }
+  void OnThreadEnd(const ThreadFlow&, size_t) override { stack_.Finish(); }
+
+  UsualMoves WantsUsual() const override { return wants_; }
+  void OnUsual(std::span<const UsualMove> moves, const AddressSpace* space) override {
+    usual += moves.size();
+    for (const UsualMove& move : moves)
+      if (move.enters)
+        Note({1, move.entry_ip, move.value, move.tsc, move.bounds.lo, move.bounds.hi,
+              move.instructions, reinterpret_cast<uintptr_t>(space)});
+      else
+        Note({3, static_cast<uint64_t>(move.entry), move.value, move.tsc, move.bounds.lo,
+              move.bounds.hi, move.instructions, 0});
+  }
+  void OnEnter(const Call& call, size_t) override {
+    const bool is_call = call.entry == CallEntry::kCall;
+    Note({uint64_t{is_call}, call.entry_ip, call.function, call.tsc, call.bounds.lo, call.bounds.hi,
+          call.instructions_before, reinterpret_cast<uintptr_t>(call.space)});
+  }
+  void OnExit(const Call& call, size_t, CallExit how, uint64_t instructions,
+              const ExitTime& time) override {
+    const bool returns = how == CallExit::kReturn;
+    Note({2 + uint64_t{returns}, static_cast<uint64_t>(call.entry), instructions, time.tsc,
+          time.bounds.lo, time.bounds.hi, stack_.instructions(), 0});
+  }
+  void OnGap(const UntracedGap& gap, size_t depth) override { Note({4, gap.site, depth}); }
+  void OnSwitch(uint32_t stack) override { Note({5, stack}); }
+
+  std::vector<std::array<uint64_t, 8>> notes;
+  uint64_t usual = 0;
+
+ private:
+  // As many as memory has room for.
+  void Note(const std::array<uint64_t, 8>& note) {
+    if (notes.size() < 1'000'000) notes.push_back(note);
+  }
+  const UsualMoves wants_;
+  CallStack stack_;
+};
+
+TEST_P(TimelineTest, UsualCallsAreToldAsTheyWereOneByOne) {
+  ASSERT_NO_FATAL_FAILURE(Open());
+  Player player(*opened_.inputs, Sources().make_decoder, {});
+  CallNotes each(*functions_, UsualMoves::kEach);
+  ASSERT_TRUE(player.Play(played_, each));
+  CallNotes together(*functions_, UsualMoves::kTogether);
+  ASSERT_TRUE(player.Play(played_, together));
+  EXPECT_EQ(each.usual, 0u);
+  EXPECT_EQ(together.notes, each.notes);
+  if (GetParam().name.starts_with("big-")) {
+    EXPECT_GT(together.usual, 100'000u);
+  }
 }
 
 // Whose time each instruction's was, by the recording's own list of when each executed.

@@ -62,6 +62,9 @@ TEST(Pmus, CapsOfIntelPtAreHexadecimal) {
   EXPECT_EQ(pt->Cap("mtc_periods"), 0x249u);
   EXPECT_EQ(pt->Cap("ptwrite"), 0u);
   EXPECT_EQ(pt->Cap("no_such"), 0u);
+  const Pmu* cpu = FindPmu(pmus, "cpu");
+  ASSERT_NE(cpu, nullptr);
+  EXPECT_EQ(cpu->Cap("branches"), 32u);
   EXPECT_EQ(pt->address_filters, 2u);
 }
 

@@ -48,6 +48,9 @@ class PieceNumbers final : public ExecutionConsumer {
     ++batches_;
     ExpectDigest(batch);
     ExpectSteps(batch);
+    BlockBatch without = batch;
+    without.counts = {};
+    ExpectSteps(without);
     ExecutionConsumer::OnBlocks(batch);
   }
   void OnEvent(const TraceEvent& event) override {
@@ -131,6 +134,11 @@ class PieceNumbers final : public ExecutionConsumer {
     EXPECT_EQ(batch.digest(), digest);
     EXPECT_EQ(batch.instructions(), digest.count);
     EXPECT_FALSE(batch.steps.empty());
+    ASSERT_EQ(batch.counts.size(), batch.times.empty() ? 0 : batch.steps.size());
+    size_t wrong = 0;
+    for (size_t i = 0; i < batch.counts.size(); ++i)
+      wrong += batch.counts[i].count() == (*batch.table)[batch.steps[i].number()].count ? 0 : 1;
+    EXPECT_EQ(wrong, 0u) << "of " << batch.steps.size() << " counts";
   }
 
   // ForEachStep tells of each step what BlockRuns does.

@@ -65,11 +65,12 @@ TEST(Kallsyms, NameKernelCode) {
   std::ofstream(path) << kList;
   const auto bytes = std::make_shared<std::vector<uint8_t>>(0x100, 0x90);
   AddressSpace space;
-  space.Map({.address = 0xffffffff81000000,
-             .size = 0x100,
-             .section_offset = 0,
-             .section = std::make_shared<CodeSection>("[kernel.kallsyms]", 0, *bytes, bytes,
-                                                      Verification::kGiven, 64, path)});
+  space.Map(
+      {.address = 0xffffffff81000000,
+       .size = 0x100,
+       .section_offset = 0,
+       .section = std::make_shared<CodeSection>("[kernel.kallsyms]", 0, *bytes, bytes,
+                                                Verification::kGiven, CodeMode::kX86_64, path)});
   Symbolizer symbolizer;
   const auto symbol = symbolizer.Find(space, 0xffffffff81000010);
   ASSERT_TRUE(symbol);

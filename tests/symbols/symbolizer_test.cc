@@ -2,12 +2,18 @@
 // Names of functions: this test program looks its own up, and those of shared images.
 #include "flowback/replay/symbolizer.h"
 
+#include <cxxabi.h>
 #include <elf.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
 
 #include "flowback/base/mapped_file.h"
 #include "tests/golden/shared_traces.h"
@@ -109,6 +115,46 @@ TEST(Symbolizer, NamesLinkageTableStubs) {
   std::vector<std::string> stubs = NamesIn(hello, symbolizer, 0x4000);
   std::erase_if(stubs, [](const std::string& name) { return !name.ends_with("@plt"); });
   EXPECT_EQ(stubs, (std::vector<std::string>{"printf@plt", "strtol@plt", "__cxa_finalize@plt"}));
+}
+
+// "_Z3foov@plt" as "foo()@plt".
+std::string ReadableStub(std::string_view stub) {
+  const std::string name(stub.substr(0, stub.find('@')));
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> readable(
+      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
+  return (status == 0 ? readable.get() : name) + std::string(stub.substr(name.size()));
+}
+
+// llvm-objdump names them in Debian's libraries for arm64, from the same relocations. What it finds
+// is compared by address.
+TEST(Symbolizer, NamesLinkageTableStubsOfAArch64) {
+  for (const char* library : {"libc.so.6", "libstdc++.so.6", "ld-linux-aarch64.so.1"}) {
+    const std::string path = std::string("/usr/aarch64-linux-gnu/lib/") + library;
+    if (access(path.c_str(), R_OK) != 0)
+      GTEST_SKIP() << path << " is absent: install libc6-arm64-cross and libstdc++6-arm64-cross";
+    const std::unique_ptr<FILE, int (*)(FILE*)> lines(
+        popen(("llvm-objdump-19 -d -j .plt '" + path + "' 2>/dev/null").c_str(), "r"), pclose);
+    const MappedElf file(path);
+    Symbolizer symbolizer;
+    char line[4096];
+    size_t stubs = 0;
+    while (std::fgets(line, sizeof line, lines.get()) != nullptr) {
+      unsigned long long address = 0;
+      char name[2048];
+      // "0000000000027260 <realloc@plt>:"; a name may have angle brackets of its own.
+      if (std::sscanf(line, "%llx <%2047[^\n]", &address, name) != 2) continue;
+      std::string_view theirs = name;
+      if (!theirs.ends_with("@plt>:")) continue;
+      theirs.remove_suffix(2);
+      const auto symbol = symbolizer.Find(file.space(), file.AddressOf(address));
+      ASSERT_TRUE(symbol) << name;
+      EXPECT_EQ(symbol->name, ReadableStub(theirs));
+      EXPECT_EQ(symbol->offset, 0u) << name;
+      ++stubs;
+    }
+    if (stubs == 0) GTEST_SKIP() << "llvm-objdump-19 is absent or names no stub in " << path;
+  }
 }
 
 TEST(Symbolizer, ASeparateDebugFileNamesWhatWasStripped) {

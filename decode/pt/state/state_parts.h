@@ -291,8 +291,7 @@ inline void PutSteps(StateReader& archive, StepBuffer& steps, BlockStretch& stre
     const Node& node = stretch.graph->node(number);
     flow.Append({node.count, node.hash});
     if (steps.end() >= steps.limit()) steps.MakeRoom();
-    *steps.end() = BlockStep::Of(number, archive.Number() != 0);
-    steps.set_end(steps.end() + 1);
+    steps.Add(BlockStep::Of(number, archive.Number() != 0), node.count);
   }
   if (flow != stretch.behind) archive.Fail();
 }

@@ -175,6 +175,7 @@ struct RecorderInfo {
   bool per_cpu = false;              // RecordStreams::per_cpu
   bool counts_instructions = false;  // RecordLimits::instructions
   bool processes_apart = false;      // RecordProcesses
+  bool branch_stacks = false;        // RecordStreams::branch_depth
 };
 
 // All there are, in the order in which the help names them.

@@ -79,6 +79,10 @@ struct RecordStreams {
   // ends, and whenever the process gets SIGUSR2, which must be blocked in its other threads.
   std::optional<uint64_t> snapshot_bytes;
   RecordClock clock = RecordClock::kHost;
+  // Engine "emulate": instead of packets of Intel PT, samples with branch stacks of so many entries
+  // at most, 1 to 1024, one behind the other: together they have every branch that was taken.
+  // Streams of threads, whole.
+  std::optional<uint32_t> branch_depth;
 };
 
 // Stop tracing after so many instructions (all threads), so long, or once the file has so many
@@ -169,6 +173,9 @@ struct RecordRotation {
 
 struct EmulateOptions {
   bool exact = false;  // one instruction a block: slower; for judging the engine
+  // The folder that AArch64 programs find their libraries in, as a root folder; empty: that of
+  // Debian's cross compilers, if it is there.
+  std::string root{};
   // The plugin; empty: lib/flowback/flowback-tcg.so beside this program's folder.
   std::string plugin;
 };

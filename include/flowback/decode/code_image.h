@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "flowback/base/bytes.h"
+#include "flowback/model/code_mode.h"
 #include "flowback/model/recording.h"
 
 namespace flowback {
@@ -26,10 +28,10 @@ enum class Verification : uint8_t {
 class CodeSection {
  public:
   // `bytes` must stay valid as long as `owner` lives.
-  // `elf_bits` is 32 or 64 as the ELF header says, 0 when the bytes are from no ELF file.
+  // `file_mode` is what the ELF header says, empty when the bytes are from no ELF file.
   CodeSection(std::string name, uint64_t file_offset, Bytes bytes,
-              std::shared_ptr<const void> owner, Verification verification, uint8_t elf_bits = 0,
-              std::string kallsyms = {});
+              std::shared_ptr<const void> owner, Verification verification,
+              std::optional<CodeMode> file_mode = {}, std::string kallsyms = {});
   ~CodeSection();
 
   const std::string& name() const { return name_; }  // the file's path
@@ -38,7 +40,9 @@ class CodeSection {
   uint64_t file_offset() const { return file_offset_; }  // of bytes()[0] in that file
   Bytes bytes() const { return bytes_; }
   Verification verification() const { return verification_; }
-  uint8_t elf_bits() const { return elf_bits_; }  // for the message when the trace says otherwise
+  // Of the code in its file, where that tells: a trace may say otherwise.
+  std::optional<CodeMode> file_mode() const { return file_mode_; }
+  unsigned elf_bits() const { return file_mode_ ? TraitsOf(*file_mode_).bits : 0; }
   BlockCache& blocks() const { return *blocks_; }
 
  private:
@@ -47,7 +51,7 @@ class CodeSection {
   Bytes bytes_;
   std::shared_ptr<const void> owner_;
   Verification verification_;
-  uint8_t elf_bits_;
+  std::optional<CodeMode> file_mode_;
   std::string kallsyms_;
   std::unique_ptr<BlockCache> blocks_;
 };

@@ -61,6 +61,16 @@ struct BlockStep {
   bool taken() const { return (value & 1) != 0; }
 };
 
+// How many instructions a step's block has, 1 to 256, in a byte.
+struct StepCount {
+  uint8_t less_one = 0;
+
+  static constexpr unsigned kMost = 256;
+  // REQUIRES: 1 to kMost.
+  static constexpr StepCount Of(unsigned count) { return {static_cast<uint8_t>(count - 1)}; }
+  unsigned count() const { return less_one + 1u; }
+};
+
 // How a step ended whose last instruction is of that class.
 constexpr BlockExit ExitOf(InstructionClass last, bool taken) {
   if (taken) return BlockExit::kTaken;
@@ -87,11 +97,15 @@ struct TimeLine {
     const uint64_t tsc = std::min(begin + static_cast<uint64_t>(ticks), end);
     return std::min(std::max({tsc, earliest, lo}), latest);
   }
+  // Whether whole numbers of 53 bits tell the ticks up to there. Times do not fall.
+  bool IsShort(uint64_t last) const {
+    constexpr double kMostTicks = 1e15;  // far from where whole numbers end
+    return TicksAt(last) <= kMostTicks;
+  }
   // Whether no limit changes anything for counts from `first` to `last`: then At(count) is
   // Free(count) for all of them, as times do not fall.
   bool IsFree(uint64_t first, uint64_t last) const {
-    constexpr double kMostTicks = 1e15;  // far from where whole numbers end
-    if (static_cast<int64_t>(ahead + first) < 0 || TicksAt(last) > kMostTicks) return false;
+    if (static_cast<int64_t>(ahead + first) < 0 || !IsShort(last)) return false;
     return Free(first) >= earliest && Free(last) <= std::min(end, latest);
   }
   // REQUIRES: IsFree for a range with `count`.
@@ -124,7 +138,8 @@ struct TimedPart {
 
 // Blocks that were executed one behind the other: each leads to where the next one begins.
 struct BlockBatch {
-  std::span<const BlockStep> steps;  // valid during the call only, like `times`
+  std::span<const BlockStep> steps;   // valid during the call only, like the two other spans
+  std::span<const StepCount> counts;  // of each step, where there are times; else empty
   const BlockTable* table = nullptr;
   uint64_t next = 0;  // where control went behind the last one
   FlowDigest before;  // of all instructions that the decoder has handed on before it
@@ -150,73 +165,51 @@ struct BlockBatch {
   }
 };
 
-// Where ForEachStep has come to. All of it is put into the caller, so that what the visitor sums up
-// stays in registers.
-struct StepWalk {
-  const CodeBlock* blocks = nullptr;
-  const BlockStep* step = nullptr;
-  const BlockStep* end = nullptr;
-  uint64_t count = 0;  // of the batch's instructions, before the step
+struct StepLanes;
 
-  // The steps whose last instruction lies before the batch's `limit`th.
-  template <class Visit, class TimeAt>
-  [[gnu::always_inline]] void To(uint64_t limit, Visit& visit, const TimeAt& time_at) {
-    for (; step != end; ++step) {
-      const CodeBlock& block = blocks[step->number()];
-      if (count + block.count >= limit) break;
-      count += block.count;
-      visit(block, *step, count, time_at(count));
-    }
-  }
-  // The same for as long as there are four, which are compared with the limit together: that is
-  // faster by a tenth.
-  template <class Visit, class TimeAt>
-  [[gnu::always_inline]] void FoursTo(uint64_t limit, Visit& visit, const TimeAt& time_at) {
-    for (; end - step >= 4; step += 4) {
-      const CodeBlock& first = blocks[step[0].number()];
-      const CodeBlock& second = blocks[step[1].number()];
-      const CodeBlock& third = blocks[step[2].number()];
-      const CodeBlock& fourth = blocks[step[3].number()];
-      const uint64_t one = count + first.count;
-      const uint64_t two = one + second.count;
-      const uint64_t three = two + third.count;
-      const uint64_t four = three + fourth.count;
-      if (four >= limit) break;
-      count = four;
-      visit(first, step[0], one, time_at(one));
-      visit(second, step[1], two, time_at(two));
-      visit(third, step[2], three, time_at(three));
-      visit(fourth, step[3], four, time_at(four));
-    }
-  }
+// The steps of a batch with their times, some steps at a time: while those are worked out, several
+// go together, in the widest registers that the processor has. The batch must stay.
+class StepTimes {
+ public:
+  explicit StepTimes(const BlockBatch& batch);
+
+  // Goes on to the next steps. Returns how many there are; 0: none is left.
+  size_t Next();
+  // REQUIRED of these: i is less than what Next returned. A step, how many of the batch's
+  // instructions lie in or before it, and when its last one executed, as BlockRun::tsc has it.
+  BlockStep step(size_t i) const { return steps_[i]; }
+  uint64_t count(size_t i) const { return before_ + counts_[i]; }
+  uint64_t tsc(size_t i) const { return times_[i]; }
+
+ private:
+  // Of which the last ones are only for whole registers.
+  static constexpr size_t kRoom = 128 + 16;
+
+  void FillCounts(size_t size);
+  size_t FillTimes(size_t begin, size_t size);
+
+  const BlockBatch& batch_;
+  const StepLanes& lanes_;
+  const TimedPart* part_;
+  size_t next_ = 0;
+  const BlockStep* steps_ = nullptr;
+  uint64_t before_ = 0;  // instructions of the batch before them
+  uint64_t behind_ = 0;
+  uint32_t counts_[kRoom];
+  uint64_t times_[kRoom];
 };
 
+// All of it is put into the caller, so that what the visitor sums up stays in registers.
 template <class Visit>
 inline void BlockBatch::ForEachStep(Visit&& visit) const {
-  constexpr uint64_t kFewInstructions = 64;
-  StepWalk walk{table->blocks().data(), steps.data(), steps.data() + steps.size()};
-  for (const TimedPart& part : times) {
-    const TimeLine line = part.line;  // a copy stays in registers whatever the visitor writes
-    const uint64_t limit = part.end;
-    if (part.bounds.lo == 0) {
-      walk.To(limit, visit, [](uint64_t) { return uint64_t{0}; });
-    } else if (limit - walk.count > kFewInstructions && line.IsFree(walk.count + 1, limit)) {
-      const auto time_at = [&line](uint64_t at)
-                               __attribute__((always_inline)) { return line.Free(at); };
-      walk.FoursTo(limit, visit, time_at);
-      walk.To(limit, visit, time_at);
-    } else {
-      walk.To(limit, visit, [&line](uint64_t at) { return line.At(at); });
+  const CodeBlock* const blocks = table->blocks().data();
+  StepTimes walk(*this);
+  while (const size_t size = walk.Next()) {
+    for (size_t i = 0; i < size; ++i) {
+      BlockStep step = walk.step(i);
+      visit(blocks[step.number()], step, walk.count(i), walk.tsc(i));
     }
-    // The part's last instruction may have a time of its own, or lie in mid-block.
-    if (walk.step == walk.end) continue;
-    const CodeBlock& block = walk.blocks[walk.step->number()];
-    if (walk.count + block.count != limit) continue;
-    walk.count = limit;
-    visit(block, *walk.step, limit, part.LastAt(limit));
-    ++walk.step;
   }
-  walk.To(~uint64_t{0}, visit, [this](uint64_t) { return tsc; });  // without times
 }
 
 // The block runs of a batch, one after the other:
@@ -274,17 +267,23 @@ class BlockRuns {
   }
   // The step behind this one. REQUIRES: it is not the last one.
   BlockStep next_step() const { return batch_.steps[next_]; }
+  // Whether two steps come yet, the first of them is next_step(), and the other one.
+  bool HasTwo() const { return next_ + 2 <= batch_.steps.size(); }
+  BlockStep second_step() const { return batch_.steps[next_ + 1]; }
+  // Passes over next_step(), which has so many instructions; end() is about it then.
+  void Skip(uint16_t instructions) {
+    ++next_;
+    behind_ += instructions;
+  }
   // When the block's last instruction executed, as run() has it; for whoever needs no more.
   struct End {
     uint64_t tsc = 0;
     TscInterval bounds;
   };
-  End end() {
-    if (batch_.times.empty()) return {batch_.tsc, {}};
-    const TimedPart& part = PartOf(behind_);
-    End end{part.LastAt(behind_), part.bounds};
-    if (part.end == behind_ && part.last_lo != 0) end.bounds.lo = part.last_lo;
-    return end;
+  [[gnu::always_inline]] End end() {
+    if (behind_ >= free_until_) return FindEnd();
+    const TimedPart& part = batch_.times[part_];
+    return {part.line.Free(behind_), part.bounds};
   }
   const BlockRun& run() {
     const CodeBlock& at = block();
@@ -305,6 +304,15 @@ class BlockRuns {
   }
 
  private:
+  [[gnu::noinline]] End FindEnd() {
+    if (batch_.times.empty()) return {batch_.tsc, {}};
+    const TimedPart& part = PartOf(behind_);
+    const bool free = part.bounds.lo != 0 && part.line.IsFree(behind_, part.end);
+    free_until_ = free ? part.end : 0;
+    End end{part.LastAt(behind_), part.bounds};
+    if (part.end == behind_ && part.last_lo != 0) end.bounds.lo = part.last_lo;
+    return end;
+  }
   // Where the instruction lies that is the `count`th; counts must not fall.
   const TimedPart& PartOf(uint64_t count) {
     while (batch_.times[part_].end < count) ++part_;
@@ -318,6 +326,7 @@ class BlockRuns {
   uint64_t before_ = 0;  // instructions of the batch, before the block
   uint64_t behind_ = 0;  // and with it
   size_t part_ = 0;
+  uint64_t free_until_ = 0;  // no limit changes the line of the part below that; 0: not known
   BlockRun run_;
 };
 

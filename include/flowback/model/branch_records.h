@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "flowback/base/bytes.h"
+#include "flowback/model/code_mode.h"
 #include "flowback/model/execution.h"
 #include "flowback/model/machine.h"
 
@@ -98,7 +99,9 @@ struct BranchStackConfig {
   // Each stack goes on where the one of the same thread before it ended.
   bool tiled = false;
   bool readable_code = true;  // the machine's code is of an instruction set that can be read
-  uint64_t samples = 0;       // with a branch stack, if an empty one
+  // Of code that is in no file, or in one that does not tell.
+  CodeMode mode = CodeMode::kX86_64;
+  uint64_t samples = 0;  // with a branch stack, if an empty one
   uint64_t empty_samples = 0;
   uint64_t depth = 0;  // of the longest stack
   TracedLevels levels;

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace flowback {
@@ -17,15 +18,17 @@ enum class CodeMode : uint8_t {
 
 // One row of the table code_modes.def, which says what each column means.
 struct CodeModeTraits {
+  std::string_view instruction_set;
   std::string_view name;
   unsigned bits = 0;
   uint64_t address_mask = 0;
   unsigned longest_instruction = 0;  // bytes
+  unsigned alignment = 1;            // of instructions
 };
 
 inline constexpr std::array kCodeModeTraits = {
-#define FLOWBACK_CODE_MODE(id, set, name, bits, address_mask, longest_instruction) \
-  CodeModeTraits{name, bits, address_mask, longest_instruction},
+#define FLOWBACK_CODE_MODE(id, set, name, bits, address_mask, longest_instruction, alignment) \
+  CodeModeTraits{#set, name, bits, address_mask, longest_instruction, alignment},
 #include "flowback/model/code_modes.def"
 };
 
@@ -38,6 +41,17 @@ inline constexpr std::array kCodeModes = {
 constexpr size_t IndexOf(CodeMode mode) { return static_cast<size_t>(mode); }
 
 constexpr const CodeModeTraits& TraitsOf(CodeMode mode) { return kCodeModeTraits[IndexOf(mode)]; }
+
+// The mode of most code on a machine that `uname -m` calls so. Empty: it is not known, or no code
+// of such a machine can be read.
+constexpr std::optional<CodeMode> ModeOfMachine(std::string_view architecture) {
+  const bool i386 =
+      architecture.size() == 4 && architecture[0] == 'i' && architecture.ends_with("86");
+  if (i386) return CodeMode::kX86_32;
+  if (architecture.starts_with("x86") || architecture == "amd64") return CodeMode::kX86_64;
+  if (architecture == "aarch64" || architecture == "arm64") return CodeMode::kAArch64;
+  return std::nullopt;
+}
 
 // So many bytes hold an instruction of any mode.
 inline constexpr unsigned kLongestInstruction =

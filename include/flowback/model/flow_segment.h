@@ -3,7 +3,7 @@
 // its n-th instruction.
 //
 // It consists of items in program order. A batch of blocks is kept as the decoder gave it (the
-// numbers of its blocks, and lines of time); so an executed block takes about four bytes, and
+// numbers of its blocks, and lines of time); so an executed block takes about five bytes, and
 // playing hands the batch on as it came.
 //
 //   items      | blocks            | event | blocks     | loss |
@@ -70,9 +70,11 @@ class FlowSegment {
  private:
   friend class SegmentRecorder;
   struct KeptBatch {
-    BlockBatch batch;  // but for its two spans
+    BlockBatch batch;  // but for its spans
     size_t steps = 0;  // where they begin
     size_t step_count = 0;
+    size_t counts = 0;
+    size_t count_count = 0;
     size_t times = 0;
     size_t time_count = 0;
   };
@@ -88,6 +90,7 @@ class FlowSegment {
   uint64_t instructions_ = 0;
   std::vector<KeptBatch> batches_;
   std::vector<BlockStep> steps_;
+  std::vector<StepCount> counts_;
   std::vector<TimedPart> times_;
   std::vector<KeptRun> runs_;
   std::vector<uint8_t> lengths_;

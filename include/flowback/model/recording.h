@@ -207,6 +207,9 @@ struct Recording {
   std::string source = "intel_pt";
   uint64_t file_size = 0;
   MachineInfo machine;
+  // Of its code, as the table of code modes names it: files of another one can't be what ran.
+  // Empty: not told.
+  std::string_view instruction_set = "x86";
   TraceConfig config;   // the settings of that kind
   TimeConversion time;  // of the trace's ticks
   TracedLevels levels;

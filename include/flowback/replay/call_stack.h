@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "flowback/base/bytes.h"
@@ -108,9 +109,34 @@ struct LeftStack {
   std::vector<StackGuess> guesses;  // the outermost first
 };
 
+// A call into a function about which nothing is unusual, or a return to where the innermost call
+// was made.
+struct UsualMove {
+  uint64_t instructions = 0;  // of the thread, until then
+  uint64_t tsc = 0;           // as Call::tsc and ExitTime::tsc
+  TscInterval bounds;
+  bool enters = false;    // a call; else one is left
+  CallEntry entry{};      // of the one that is left
+  uint64_t entry_ip = 0;  // of the one that is entered
+  // Of one that is entered: FunctionPiece::id. Of one that is left: the instructions since its
+  // entry, of what it called too.
+  uint64_t value = 0;
+};
+
+// How usual calls and returns are told, of which there are very many.
+enum class UsualMoves : uint8_t {
+  kEach,      // by OnEnter and OnExit, as all others
+  kTogether,  // by OnUsual
+  kNot,
+};
+
 class CallListener {
  public:
   virtual ~CallListener() = default;
+  // The same at all times.
+  virtual UsualMoves WantsUsual() const { return UsualMoves::kEach; }
+  // Moves in their order, all of them in `space`: what was told before lies ahead of them.
+  virtual void OnUsual(std::span<const UsualMove> /*moves*/, const AddressSpace* /*space*/) {}
   // `depth` counts from 0, the outermost call known of the stack that the thread is on.
   virtual void OnEnter(const Call& call, size_t depth) = 0;
   // `instructions` are those since its entry, of what it called too.

@@ -28,6 +28,18 @@ void AppendWord(std::vector<uint8_t>& out, uint64_t value) {
   out.insert(out.end(), bytes, bytes + sizeof value);
 }
 
+// AMD's first branch sampling has one event, with a fixed period, and no filter but levels.
+Errno RefusesBranches(const perf_event_attr& attr, const kernel::Pmu& unit) {
+  constexpr uint64_t kTakenBranches = 0xc4;
+  constexpr uint64_t kLevels =
+      PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_KERNEL | PERF_SAMPLE_BRANCH_HV;
+  if ((attr.sample_type & PERF_SAMPLE_BRANCH_STACK) == 0 || !unit.events.contains("branch-brs"))
+    return 0;
+  const bool its_own =
+      attr.config == kTakenBranches && !attr.freq && attr.sample_period > unit.Cap("branches");
+  return its_own && (attr.branch_sample_type & ~kLevels) == PERF_SAMPLE_BRANCH_ANY ? 0 : EINVAL;
+}
+
 template <class T>
 Called<T> Taken(std::deque<Errno>& errors) {
   const Errno error = errors.front();
@@ -49,6 +61,13 @@ SimulatedKernel::Event* SimulatedKernel::FindEvent(uint32_t type) {
   for (auto& [descriptor, event] : events_)
     if (event.attr.type == type) return &event;
   return nullptr;
+}
+
+std::vector<SimulatedKernel::Event*> SimulatedKernel::EventsOf(uint32_t type) {
+  std::vector<Event*> events;
+  for (auto& [descriptor, event] : events_)
+    if (event.attr.type == type) events.push_back(&event);
+  return events;
 }
 
 SimulatedKernel::Event* SimulatedKernel::FindEvent(uint32_t type, uint64_t config, int cpu) {
@@ -96,6 +115,7 @@ Errno SimulatedKernel::CannotCount(const perf_event_attr& attr) const {
   const kernel::Pmu& unit = hardware ? *core : *pmu;
   if ((attr.sample_type & PERF_SAMPLE_BRANCH_STACK) != 0 && (!of_core || unit.Cap("branches") == 0))
     return EOPNOTSUPP;
+  if (const Errno error = of_core ? RefusesBranches(attr, unit) : 0) return error;
   if (of_core && attr.precise_ip > unit.Cap("max_precise")) return EOPNOTSUPP;
   if (!hardware && pmu->name == "intel_pt" && trace_is_taken) return EBUSY;
   const auto breakpoints = std::ranges::count_if(
@@ -161,6 +181,8 @@ Called<std::span<uint8_t>> SimulatedKernel::Map(int event, size_t size, uint64_t
   locked_ += size;
   if (offset == 0) {
     owner.ring = std::make_shared<SimulatedRing>(size);
+    if (owner.attr.watermark && owner.attr.wakeup_watermark != 0)
+      owner.ring->SetWatermark(owner.attr.wakeup_watermark);
     return owner.ring->pages();
   }
   if (!owner.ring || owner.ring->page().aux_offset != offset || owner.ring->page().aux_size != size)
@@ -200,13 +222,33 @@ Called<int> SimulatedKernel::Control(int event, unsigned long request, uint64_t 
   }
 }
 
+// A reader sleeps until a buffer has passed its watermark, or its time is over.
 Called<int> SimulatedKernel::Wait(std::span<pollfd> events, int) {
-  const bool more = meanwhile && meanwhile();
+  bool more = true;
+  bool woken = false;
+  for (size_t turn = 0; more && !woken && turn < turns_of_wait; ++turn) {
+    more = meanwhile && meanwhile();
+    woken = WakesAny(events);
+  }
+  wake_ups_ += woken;
+  for (size_t turn = 0; more && turn < turns_too_late; ++turn) more = meanwhile();
+  int with_news = 0;
+  for (pollfd& one : events) {
+    if (events_.contains(one.fd) && (!more || ended_.contains(events_[one.fd].pid)))
+      one.revents = static_cast<short>(one.revents | POLLHUP);
+    with_news += one.revents != 0;
+  }
+  return with_news;
+}
+
+bool SimulatedKernel::WakesAny(std::span<pollfd> events) {
+  std::set<const SimulatedRing*> woken;
+  for (const auto& [descriptor, event] : events_)
+    if (event.ring && event.ring->TakeWakeUp()) woken.insert(event.ring.get());
   for (pollfd& one : events)
-    if (events_.contains(one.fd))
-      one.revents =
-          static_cast<short>(more && !ended_.contains(events_[one.fd].pid) ? POLLIN : POLLHUP);
-  return static_cast<int>(events.size());
+    if (events_.contains(one.fd) && woken.contains(events_[one.fd].ring.get()))
+      one.revents = POLLIN;
+  return !woken.empty();
 }
 
 // ---- records ----
@@ -229,11 +271,25 @@ void SimulatedKernel::Write(Event& event, uint32_t type, uint16_t misc, Bytes bo
   event.ring->Write(type, misc, body, EndOf(event));
 }
 
+void SimulatedKernel::WriteSample(Event& event, const SampleContent& content) {
+  const SampleOrigin origin{.id = event.id,
+                            .time = time_,
+                            .thread = static_cast<uint32_t>(event.pid),
+                            .cpu = static_cast<uint32_t>(std::max(event.cpu, 0))};
+  event.ring->Write(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER,
+                    EncodeSample(event.attr, origin, content), {});
+}
+
 size_t SimulatedKernel::WriteAux(Event& event, Bytes data) {
   ++time_;
   if (!event.overwrites) return event.ring->WriteAux(data, EndOf(event));
   event.ring->OverwriteAux(data);
   return data.size();
+}
+
+size_t SimulatedKernel::RepeatAux(Event& event, size_t size) {
+  ++time_;
+  return event.ring->RepeatAux(size, EndOf(event));
 }
 
 void SimulatedKernel::NoteAux(Event& event, uint64_t flags) {

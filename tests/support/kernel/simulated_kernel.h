@@ -13,6 +13,7 @@
 #include "capture/kernel/machine_tree.h"
 #include "capture/kernel/pmu.h"
 #include "tests/support/kernel/simulated_ring.h"
+#include "tests/support/kernel/simulated_sample.h"
 
 namespace flowback::test {
 
@@ -52,8 +53,14 @@ class SimulatedKernel : public kernel::TreeKernel {
   std::function<void(size_t)> before_open;
   // It is not there any more.
   void RemoveProcess(pid_t pid) { processes_.erase(pid); }
-  // Called by each Wait: what the hardware does meanwhile. False: all that was recorded has ended.
+  // What the hardware does meanwhile. False: all that was recorded has ended. Called by each Wait,
+  // until a buffer wakes the reader or so many times; and after that as often as the reader is
+  // late.
   std::function<bool()> meanwhile;
+  size_t turns_of_wait = 1;
+  size_t turns_too_late = 0;
+  // Time goes on.
+  void Elapse(uint64_t nanoseconds) { time_ += nanoseconds; }
 
   // ---- what it did ----
   struct Event {
@@ -75,7 +82,12 @@ class SimulatedKernel : public kernel::TreeKernel {
   Event* FindEvent(uint32_t type, uint64_t config, int cpu);
   // Into the event's ring, as its attributes say.
   void Write(Event& event, uint32_t type, uint16_t misc, Bytes body);
+  void WriteSample(Event& event, const SampleContent& content);
+  std::vector<Event*> EventsOf(uint32_t type);
+  size_t wake_ups() const { return wake_ups_; }
   size_t WriteAux(Event& event, Bytes data);
+  // As if what the area holds was written again, so many bytes: the fastest hardware.
+  size_t RepeatAux(Event& event, size_t size);
   void NoteAux(Event& event, uint64_t flags);
 
   kernel::Called<int> OpenEvent(perf_event_attr& attr, pid_t pid, int cpu, int group,
@@ -92,6 +104,7 @@ class SimulatedKernel : public kernel::TreeKernel {
   kernel::Errno ForbidsTo(const perf_event_attr& attr, pid_t pid) const;
   kernel::Errno CannotCount(const perf_event_attr& attr) const;
   std::vector<uint8_t> EndOf(const Event& event) const;
+  bool WakesAny(std::span<pollfd> events);
 
   std::map<int, Event> events_;
   std::set<pid_t> processes_, foreign_, ended_;
@@ -99,6 +112,7 @@ class SimulatedKernel : public kernel::TreeKernel {
   size_t opens_ = 0;
   bool any_process_ = false;
   uint64_t locked_ = 0;
+  size_t wake_ups_ = 0;
   int next_descriptor_ = 1000;
   uint64_t next_id_ = 1;
   uint64_t time_ = 1'000'000'000;

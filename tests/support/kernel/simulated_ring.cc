@@ -37,7 +37,7 @@ std::vector<uint8_t> AuxBody(uint64_t offset, uint64_t size, uint64_t flags) {
 
 }  // namespace
 
-SimulatedRing::SimulatedRing(size_t bytes) : memory_(bytes) {
+SimulatedRing::SimulatedRing(size_t bytes) : memory_(bytes), watermark_((bytes - PageSize()) / 2) {
   page().data_offset = PageSize();
   page().data_size = bytes - PageSize();
   page().cap_user_time_zero = 1;
@@ -61,6 +61,10 @@ bool SimulatedRing::Put(uint32_t type, uint16_t misc, Bytes body, Bytes end) {
   if (ring.size() - (shared.data_head - shared.data_tail) < record.size()) return false;
   CopyInto(ring, shared.data_head, record);
   shared.data_head += record.size();
+  if (shared.data_head - woken_at_ > watermark_) {
+    woken_at_ += watermark_;
+    wakes_ = true;
+  }
   return true;
 }
 
@@ -76,16 +80,32 @@ void SimulatedRing::Write(uint32_t type, uint16_t misc, Bytes body, Bytes end) {
   ++lost_in_all_;
 }
 
-size_t SimulatedRing::WriteAux(Bytes data, Bytes end) {
-  perf_event_mmap_page& shared = page();
-  const uint64_t head = shared.aux_head;
-  const uint64_t room = aux_.size() - (head - shared.aux_tail);
-  const size_t size = std::min<uint64_t>(room, data.size());
-  CopyInto(aux_, head, data.first(size));
-  shared.aux_head += size;
-  const uint64_t flags = size < data.size() ? PERF_AUX_FLAG_TRUNCATED : 0;
+size_t SimulatedRing::RoomForAux(size_t size) {
+  return std::min<uint64_t>(aux_.size() - (page().aux_head - page().aux_tail), size);
+}
+
+// `size` bytes of data are there.
+void SimulatedRing::TellAux(size_t size, uint64_t flags, Bytes end) {
+  const uint64_t head = page().aux_head;
+  page().aux_head += size;
+  if (const uint64_t half = aux_.size() / 2; page().aux_head - aux_woken_at_ >= half) {
+    aux_woken_at_ = page().aux_head / half * half;
+    wakes_ = true;
+  }
   if (size != 0 || flags != 0) Write(PERF_RECORD_AUX, 0, AuxBody(head, size, flags), end);
+}
+
+size_t SimulatedRing::WriteAux(Bytes data, Bytes end) {
+  const size_t size = RoomForAux(data.size());
+  CopyInto(aux_, page().aux_head, data.first(size));
+  TellAux(size, size < data.size() ? PERF_AUX_FLAG_TRUNCATED : 0, end);
   return size;
+}
+
+size_t SimulatedRing::RepeatAux(size_t size, Bytes end) {
+  const size_t room = RoomForAux(size);
+  TellAux(room, room < size ? PERF_AUX_FLAG_TRUNCATED : 0, end);
+  return room;
 }
 
 void SimulatedRing::OverwriteAux(Bytes data) {

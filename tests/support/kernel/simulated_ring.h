@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "flowback/base/bytes.h"
@@ -21,6 +22,10 @@ class SimulatedRing {
   std::span<uint8_t> pages() { return {memory_.data(), memory_.size()}; }
   perf_event_mmap_page& page() { return *reinterpret_cast<perf_event_mmap_page*>(memory_.data()); }
   std::span<uint8_t> MapAux(size_t bytes);
+  // So many bytes of records wake the reader; else half of the ring. AUX data: half of the area.
+  void SetWatermark(size_t bytes) { watermark_ = bytes; }
+  // Whether the reader is to be woken, since it was asked last.
+  bool TakeWakeUp() { return std::exchange(wakes_, false); }
   bool has_aux() const { return !aux_.empty(); }
 
   // A record; `end` is what sample_id_all adds to this one and to records of losses. One that finds
@@ -29,6 +34,8 @@ class SimulatedRing {
   // AUX data with its record, as much as there is room for: the rest is dropped, and the record
   // says so. Returns how much was taken.
   size_t WriteAux(Bytes data, Bytes end);
+  // The same of what the area holds there already.
+  size_t RepeatAux(size_t size, Bytes end);
   // Over what is there, going round.
   void OverwriteAux(Bytes data);
   // The trace stops: where it stands, as the driver tells it.
@@ -39,12 +46,17 @@ class SimulatedRing {
   uint64_t lost_records() const { return lost_in_all_; }
 
  private:
+  size_t RoomForAux(size_t size);
+  void TellAux(size_t size, uint64_t flags, Bytes end);
   bool Put(uint32_t type, uint16_t misc, Bytes body, Bytes end);
 
   std::vector<uint8_t> memory_;
   std::vector<uint8_t> aux_;
   uint64_t place_ = 0;  // of what is overwritten next
-  uint64_t lost_ = 0;   // since the last that found room
+  uint64_t watermark_ = 0;
+  uint64_t woken_at_ = 0, aux_woken_at_ = 0;  // of data_head and aux_head
+  bool wakes_ = false;
+  uint64_t lost_ = 0;  // since the last that found room
   uint64_t lost_in_all_ = 0;
 };
 

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// Functions with what their instructions, blocks and branches did, for `branches --annotate`.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/name_pattern.h"
+#include "cli/branches/branches_view.h"
+#include "flowback/replay/object_image.h"
+#include "flowback/replay/static_code.h"
+
+namespace flowback::cli {
+
+// One file's code, and the report's numbers of it at the addresses of its headers.
+class HotObject {
+ public:
+  // `number` is of BranchReport::objects. Errors: kUnreadable.
+  static Result<HotObject> Open(const BranchesView& view, uint32_t number);
+
+  const ObjectImage& image() const { return *image_; }
+  const StaticCode& code() const { return *code_; }
+  std::string_view path() const { return path_; }
+  // How often an instruction ran in code that is known to have run in a line.
+  uint64_t TimesAt(uint64_t address) const;
+  // Null: no branch there was executed.
+  const BranchSum* BranchAt(uint64_t address) const;
+  // Of lines that were this block alone, from its begin to the branch at its end. Null: none tell.
+  const CycleSums* CyclesOf(const StaticCodeBlock& block) const;
+  // Instructions that ran in it, each as often as it did.
+  uint64_t InstructionsIn(const StaticFunction& function) const;
+
+ private:
+  std::string path_;
+  std::optional<ObjectImage> image_;
+  std::optional<StaticCode> code_;
+  std::map<uint64_t, uint64_t> times_;  // from an address on, as far as the next
+  std::map<uint64_t, const BranchSum*> branches_;
+  std::map<std::pair<uint64_t, uint64_t>, const CycleSums*>
+      lines_;  // by first and last instruction
+};
+
+struct HotFunction {
+  const HotObject* object = nullptr;
+  const StaticFunction* function = nullptr;
+  uint64_t instructions = 0;
+};
+
+// Of the functions that fit the pattern those that ran, the one with most instructions first. The
+// objects are kept in `objects`. Errors: kUsage when none fits.
+Result<std::vector<HotFunction>> HotFunctions(const BranchesView& view, const NamePattern& pattern,
+                                              std::vector<HotObject>& objects);
+
+}  // namespace flowback::cli

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// The flow's blocks many at a time, of which nearly all go on in the function that they are in,
+// call another one, or return to where that was called.
+//
+// What a block does that is not one of these, where its branch leads and what lies there is found
+// out at its first execution, and kept by the number of the step. Later ones cost a look at that:
+// four blocks within a function one addition, a call or a return a few comparisons with what the
+// stack is at the moment. All else is told block by block (call_stack.cc).
+#include <utility>
+
+#include "flowback/replay/call_stack.h"
+#include "replay/calls/call_flow.h"
+
+namespace flowback {
+namespace {
+
+constexpr size_t kMovesTogether = 256;
+
+}  // namespace
+
+[[gnu::always_inline]] inline void CallStack::Impl::CountOnly(uint64_t instructions) {
+  if (instructions == 0) return;
+  stacks_.now.instructions += instructions;
+  calls().back().self += instructions;
+}
+
+// The last block of a batch sets the time of what comes next.
+void CallStack::Impl::OnBlocks(const BlockBatch& batch) {
+  const BlockUses::OfBlocks known = uses_.OfTable(*batch.table);
+  const AddressSpace* const space = &batch.table->space();
+  BlockRuns runs(batch);
+  do {
+    if (CanCount()) FollowUsual(runs, known);
+    if (!runs.Next()) break;
+    StackUse& use = known.uses[runs.step().number()];
+    if (use.flags == BlockUses::kNotLooked) use = BlockUses::Look(*batch.table, runs.block());
+    const bool may_stay = !runs.IsLast() && CanCount() && (use.flags & kOfItsCall) == 0 &&
+                          use.keeps == 0 && StaysInPiece(runs, space);
+    if (!may_stay) {
+      LearnWay(runs, use, known);
+      TellMoves();
+      OnBlock(runs.run(), use);
+      continue;
+    }
+    space_ = space;
+    CountOnly(runs.block().count);
+    // An indirect jump may lead elsewhere the next time.
+    if (!runs.taken() || runs.block().last != InstructionClass::kIndirectJump)
+      known.plain[runs.step().value] = runs.block().count;
+  } while (!runs.IsLast());
+  TellMoves();
+}
+
+// REQUIRES: the flow is still in the address space that they were made in.
+void CallStack::Impl::TellMoves() {
+  if (moves_.empty()) return;
+  listener_.OnUsual(moves_, space_);
+  moves_.clear();
+}
+
+// Its instructions, and its time.
+[[gnu::always_inline]] inline void CallStack::Impl::PassNext(BlockRuns& runs,
+                                                             uint16_t instructions) {
+  CountOnly(instructions);
+  runs.Skip(instructions);
+  const BlockRuns::End end = runs.end();
+  if (end.tsc != 0) stacks_.now.tsc = end.tsc;
+  stacks_.now.bounds = end.bounds;
+}
+
+[[gnu::always_inline]] inline void CallStack::Impl::AddMove(bool enters, CallEntry entry,
+                                                            uint64_t entry_ip, uint64_t value) {
+  moves_.push_back({.instructions = stacks_.now.instructions,
+                    .tsc = stacks_.now.tsc,
+                    .bounds = stacks_.now.bounds,
+                    .enters = enters,
+                    .entry = entry,
+                    .entry_ip = entry_ip,
+                    .value = value});
+  if (moves_.size() == kMovesTogether) TellMoves();
+}
+
+[[gnu::always_inline]] inline bool CallStack::Impl::CallsUsually(BlockRuns& runs,
+                                                                 const BlockUses::Entry& entry) {
+  const BlockTable& table = runs.table();
+  const CodeBlock& block = table[runs.next_step().number()];
+  const uint64_t target = table[runs.second_step().number()].address;
+  const uint64_t after = block.address + block.size;
+  if (!entry.is_usual || target == after || !stacks_.HasRoom()) return false;
+  PassNext(runs, block.count);
+  stacks_.PushUsual(target, block.LastAddress(), after, entry.function, space_);
+  if (wants_usual_ == UsualMoves::kTogether)
+    AddMove(true, CallEntry::kCall, target, entry.function);
+  else if (wants_usual_ == UsualMoves::kEach)
+    listener_.OnEnter(calls().back(), calls().size() - 1);
+  return true;
+}
+
+[[gnu::always_inline]] inline bool CallStack::Impl::ReturnsUsually(BlockRuns& runs) {
+  const BlockTable& table = runs.table();
+  const Call& top = calls().back();
+  if (top.return_address != table[runs.second_step().number()].address ||
+      (top.stack_use & kOfItsCall) != 0 || stacks_.HasGuess())
+    return false;
+  PassNext(runs, table[runs.next_step().number()].count);
+  if (wants_usual_ == UsualMoves::kEach) {
+    stacks_.Pop(CallExit::kReturn);
+  } else {
+    const CallEntry entry = top.entry;
+    const uint64_t instructions = stacks_.PopUsual();
+    if (wants_usual_ == UsualMoves::kTogether) AddMove(false, entry, 0, instructions);
+  }
+  return CanCount();
+}
+
+// Up to a step that may be anything else, or the last one. REQUIRES: CanCount.
+void CallStack::Impl::FollowUsual(BlockRuns& runs, const BlockUses::OfBlocks& known) {
+  space_ = &runs.table().space();
+  for (;;) {
+    CountOnly(runs.PassOver(known.plain));
+    if (!runs.HasTwo() || !stacks_.announced()) return;
+    const BlockUses::Way way = known.ways[runs.next_step().value];
+    if (way == BlockUses::Way::kCall) {
+      if (!CallsUsually(runs, known.entries[runs.second_step().number()])) return;
+    } else if (way != BlockUses::Way::kReturn || !ReturnsUsually(runs)) {
+      return;
+    }
+  }
+}
+
+// What is asked about blocks that call and return as most do is found out once.
+void CallStack::Impl::LearnWay(const BlockRuns& runs, StackUse use,
+                               const BlockUses::OfBlocks& known) {
+  if (runs.IsLast() || !runs.taken() || use.flags != 0 || use.keeps != 0) return;
+  const InstructionClass last = runs.block().last;
+  if (last == InstructionClass::kReturn) known.ways[runs.step().value] = BlockUses::Way::kReturn;
+  if (last != InstructionClass::kCall && last != InstructionClass::kIndirectCall) return;
+  known.ways[runs.step().value] = BlockUses::Way::kCall;
+  const FunctionPiece target = PieceAt(&runs.table().space(), runs.next());
+  known.entries[runs.next_step().number()] = {.function = target.id, .is_usual = !target.is_stub};
+}
+
+// Whether there is nothing but instructions to count.
+bool CallStack::Impl::StaysInPiece(const BlockRuns& runs, const AddressSpace* space) {
+  if (!runs.taken()) return true;
+  const CodeBlock& block = runs.block();
+  const bool jumps = block.last == InstructionClass::kConditional ||
+                     block.last == InstructionClass::kJump ||
+                     block.last == InstructionClass::kIndirectJump;
+  return jumps && PieceAt(space, block.LastAddress()).Holds(runs.next());
+}
+
+}  // namespace flowback

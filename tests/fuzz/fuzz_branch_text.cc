@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// Texts of branch stacks and dumps of branch registers: whatever they have, they are read or
+// refused in words, and each stream holds whole records.
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "capture/formats/format.h"
+#include "flowback/model/branch_records.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace flowback;
+  Candidate candidate;
+  candidate.path = "input";
+  candidate.bytes = {data, size};
+  for (const bool is_dump : {false, true}) {
+    if (!(is_dump ? MatchesRegisterDump(candidate) : MatchesBrstackText(candidate))) continue;
+    Recording recording;
+    recording.path = candidate.path;
+    const Status status =
+        is_dump ? ReadRegisterDump(candidate, recording) : ReadBrstackText(candidate, recording);
+    if (!status && status.error().message().empty()) std::abort();
+    for (const Stream& stream : recording.streams) {
+      const Bytes bytes = stream.bytes;
+      if (bytes.empty() || bytes.size() % kBranchRecordSize != 0) std::abort();
+      if (!BranchRecordAt(bytes, 0).begins_stack) std::abort();
+      if (!BranchRecordAt(bytes, bytes.size() - kBranchRecordSize).ends_stack) std::abort();
+    }
+  }
+  return 0;
+}
