@@ -312,13 +312,13 @@ TEST_F(EventRecorded, TimesCallsOnAllThreads) {
 // The limit is this process's: the program's own files have it, too, and it makes none.
 TEST_F(EventRecorded, AFullOutputIsSaidAndTheProgramRunsOn) {
   FLOWBACK_NEEDS_PERF_EVENTS();
-  options_.target.command = {"sh", "-c",
-                             "i=0; while [ $i -lt 60 ]; do /bin/true; i=$((i+1)); done; exit 9"};
+  options_.target.command = {
+      "sh", "-c", "i=0; while [ $i -lt 80 ]; do /bin/true; sleep 0.01; i=$((i+1)); done; exit 9"};
   options_.events.words = {"page-faults/period=1/u"};
   rlimit before{};
   getrlimit(RLIMIT_FSIZE, &before);
   rlimit small = before;
-  small.rlim_cur = 64 << 10;
+  small.rlim_cur = 256 << 10;  // several rounds, of which the last finds no room
   setrlimit(RLIMIT_FSIZE, &small);
   const auto summary = Record(options_);
   setrlimit(RLIMIT_FSIZE, &before);
