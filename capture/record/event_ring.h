@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "capture/kernel/kernel.h"
 #include "flowback/base/bytes.h"
