@@ -92,6 +92,14 @@ class BranchStacks : public testing::TestWithParam<Known> {
     return RunFlowback(words);
   }
 
+  // The file with it; empty: there is no perf, or it can't read the recording.
+  std::string PerfsText() const {
+    const std::string text = folder_.File("stacks.txt");
+    const std::string command =
+        "perf script -F ip,brstack --show-mmap-events -i " + input_ + " > " + text + " 2>/dev/null";
+    const bool made = std::system(command.c_str()) == 0 && fs::file_size(text) != 0;
+    return made ? text : std::string();
+  }
   uint64_t Interrupts() const {
     const std::string events = Run({"decode", "--as", "events"}).out;
     uint64_t count = 0;
@@ -238,11 +246,8 @@ TEST_P(BranchStacks, BrstackTextHasEachBranchThatWasDecoded) {
 // newer one wrote it, is left out.
 TEST_P(BranchStacks, PerfsTextOfItTellsTheSame) {
   FLOWBACK_NEEDS_TRACES();
-  const std::string text = folder_.File("stacks.txt");
-  const std::string command =
-      "perf script -F ip,brstack --show-mmap-events -i " + input_ + " > " + text + " 2>/dev/null";
-  if (std::system(command.c_str()) != 0 || fs::file_size(text) == 0)
-    GTEST_SKIP() << "perf is not here or can't read it";
+  const std::string text = PerfsText();
+  if (text.empty()) GTEST_SKIP() << "perf is not here or can't read it";
   const auto of_text = [&](std::vector<std::string> words) {
     words.insert(words.end(), {"--no-cache", "--symfs", folder_.File("root"), text});
     return RunFlowback(words).out;
@@ -296,11 +301,8 @@ std::string DumpOf(const std::string& text) {
 
 TEST_P(BranchStacks, ADumpOfRegistersTellsTheSame) {
   FLOWBACK_NEEDS_TRACES();
-  const std::string text = folder_.File("stacks.txt");
-  const std::string command =
-      "perf script -F ip,brstack --show-mmap-events -i " + input_ + " > " + text + " 2>/dev/null";
-  if (std::system(command.c_str()) != 0 || fs::file_size(text) == 0)
-    GTEST_SKIP() << "perf is not here or can't read it";
+  const std::string text = PerfsText();
+  if (text.empty()) GTEST_SKIP() << "perf is not here or can't read it";
   const std::string dump = folder_.Write("dump.txt", DumpOf(ReadFile(text)));
   const ProgramResult digest = RunFlowback(
       {"decode", "--as", "digest", "--no-cache", "--symfs", folder_.File("root"), dump});

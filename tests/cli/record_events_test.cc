@@ -125,9 +125,9 @@ TEST(RecordEvents, CountersAreTold) {
   const ProgramResult text = RunFlowback({"info", folder.File("r")});
   EXPECT_TRUE(text.out.contains("counters, all threads\n  task-clock")) << text.out;
   EXPECT_TRUE(text.out.contains("  sleep\n")) << text.out;
-  const ProgramResult json = RunFlowback({"info", "--json", folder.File("r")});
-  EXPECT_TRUE(json.out.contains(R"("thread_counters":[)")) << json.out;
-  EXPECT_FALSE(json.out.contains(R"("readings":0)")) << json.out;
+  const ProgramResult lines = RunFlowback({"info", "--json", folder.File("r")});
+  EXPECT_TRUE(lines.out.contains(R"("thread_counters":[)")) << lines.out;
+  EXPECT_FALSE(lines.out.contains(R"("readings":0)")) << lines.out;
   const ProgramResult often =
       RunFlowback({"record", "-e", "dummy:u", "--stat-interval", "1us", "--", "true"});
   EXPECT_EQ(often.status, 125);
