@@ -50,9 +50,10 @@ BlockLists::Lead PathMemo::LeadOf(std::span<const BlockStep> steps) const {
   return {};
 }
 
+// Not inlined: sums keep no lists, and learn paths as often.
 template <class Packets>
-void PathMemo::KeepList(Path<Packets>& path, const PathWalk& walk, Answer answer) {
-  if (!lists_) return;
+[[gnu::noinline]] void PathMemo::KeepList(Path<Packets>& path, const PathWalk& walk,
+                                          Answer answer) {
   BlockLists::Ref list = 0;
   if (answer.is_path()) {
     const std::span steps(walk.steps(), walk.blocks());
@@ -80,7 +81,7 @@ Path<Packets>* PathMemo::Keep(const PathKey<Packets>& key, Answer answer, const 
           .hash = walk.hash(),
           .next = Seed::Of(walk.node()),
           .uses = 0};
-  KeepList(path, walk, answer);
+  if (lists_) KeepList(path, walk, answer);
   if (answer.is_path()) path.set_effect(walk.KeepEffect(effects_));
   if (content_ != MemoContent::kBlocks) table.counts(table.IndexOf(path)) = walk.counts();
   return &path;
@@ -120,8 +121,10 @@ PathWalk::Result PathMemo::Judge(const PathWalk& walk, PathWalk::Result result) 
 // Keeps what was walked: at its place, or behind as many calls as it takes to tell it from others,
 // but no more than Answer::kMostBehind.
 template <class Packets>
-Path<Packets>* PathMemo::Place(PathKey<Packets> key, const PathWalk& walk,
-                               const ReturnStack& returns, PathUses& evicted) {
+[[gnu::always_inline]] inline Path<Packets>* PathMemo::Place(PathKey<Packets> key,
+                                                             const PathWalk& walk,
+                                                             const ReturnStack& returns,
+                                                             PathUses& evicted) {
   const unsigned deepest = std::min(walk.needs(), Answer::kMostBehind);
   for (unsigned newer = 0; newer < deepest; ++newer) {
     const Answer here = Table<Packets>().At(key).AnswerTo(key);
