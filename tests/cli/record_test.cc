@@ -328,7 +328,7 @@ TEST_F(RecordTest, PerfsOptionsForHardwareAreKnown) {
       {{"--trigger", "x"}, 1, "trace of slow calls", "SIGUSR2"},
       {{"-g"}, 1, "samples call stacks", "--as calls"},
       {{"--call-graph", "dwarf"}, 1, "samples call stacks", "--as calls"},
-      {{"-s"}, 1, "counts events", "--as summary"},
+      {{"-s"}, 1, "count events of each thread", "--as summary"},
   };
   for (const auto& option : refused) {
     std::vector<std::string> words = option.words;

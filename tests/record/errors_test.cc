@@ -101,7 +101,7 @@ TEST_F(RecordErrors, CommandIsADamagedOrForeignProgram) {
     }
   };
   expect(62, "is damaged: it has no segment to load");
-  expect(0xb7, "is a program for 64-bit Arm");
+  expect(0xf3, "is a program for RISC-V");
   elf[16] = 1;
   expect(62, "is damaged: it is no executable file");
   elf.resize(40);
