@@ -16,13 +16,12 @@
 #include "cli/branches/hot_functions.h"
 #include "cli/coverage/instruction_lines.h"
 #include "cli/text/json.h"
+#include "cli/text/path_text.h"
 #include "cli/text/printable.h"
 #include "decode/instruction/disassemble.h"
 
 namespace flowback::cli {
 namespace {
-
-std::string_view FileName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 std::string Ipc(const CycleSums& cycles) {
   const uint64_t sum = cycles.sum();
@@ -79,12 +78,8 @@ class Annotation {
   }
   void WriteInstruction(const HotObject& object, const StaticInstruction& at) {
     WriteSource(object, at.address);
-    uint8_t bytes[16] = {};
-    const size_t size =
-        object.image().space().Read(at.address, bytes, std::min<size_t>(at.length, sizeof bytes));
-    std::string line =
-        fmt::format("{:>41}{:x}   {}", "", at.address,
-                    disassembler_.Text({bytes, size}, at.address, object.image().mode()));
+    std::string line = fmt::format("{:>41}{:x}   {}", "", at.address,
+                                   TextOfInstruction(disassembler_, object.image(), at));
     if (const BranchSum* branch = object.BranchAt(at.address))
       line = fmt::format("{:<88}  {}", line, BranchText(*branch));
     output_.buffer() += line + '\n';
@@ -95,7 +90,7 @@ class Annotation {
     last_ = place;
     const SourceFrame& frame = place.frames.front();
     output_.buffer() +=
-        fmt::format("{:>44}{}:{}  {}\n", "", Printable(FileName(frame.file)), frame.line,
+        fmt::format("{:>44}{}:{}  {}\n", "", Printable(LastPart(frame.file)), frame.line,
                     PrintableSource(std::string(view_.names.lines.Text(frame.file, frame.line))));
   }
 

@@ -7,12 +7,11 @@
 #include "cli/branches/branch_ranks.h"
 #include "cli/branches/branches_view.h"
 #include "cli/listing/flow_printer.h"
+#include "cli/text/path_text.h"
 #include "cli/text/printable.h"
 
 namespace flowback::cli {
 namespace {
-
-std::string_view LastPart(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 std::string Share(uint64_t part, uint64_t whole) {
   if (whole == 0) return "-";

@@ -19,18 +19,14 @@ Result<HotObject> HotObject::Open(const BranchesView& view, uint32_t number) {
     return place.object == number ? object.image_->AddressOf(place.offset)
                                   : std::optional<uint64_t>();
   };
-  std::map<uint64_t, int64_t> changes;
   for (const RangeSum& range : view.report.ranges) {
     const auto begin = address_of(range.begin), end = address_of(range.end);
     if (!begin || !end) continue;
     executed.insert(executed.end(), {*begin, *end});
-    changes[*begin] += static_cast<int64_t>(range.times);
-    changes[*end + 1] -= static_cast<int64_t>(range.times);
+    object.times_.Add(*begin, *end, range.times);
     if (range.cycles.count() != 0) object.lines_[{*begin, *end}] = &range.cycles;
   }
-  int64_t times = 0;
-  for (const auto& [address, change] : changes)
-    object.times_[address] = static_cast<uint64_t>(times += change);
+  object.times_.Sum();
   for (const BranchSum& sum : view.report.branches)
     if (const auto address = address_of(sum.place)) object.branches_[*address] = &sum;
   std::ranges::sort(executed);
@@ -38,11 +34,6 @@ Result<HotObject> HotObject::Open(const BranchesView& view, uint32_t number) {
   if (!code) return Fail(code.error());
   object.code_ = *std::move(code);
   return object;
-}
-
-uint64_t HotObject::TimesAt(uint64_t address) const {
-  const auto after = times_.upper_bound(address);
-  return after == times_.begin() ? 0 : std::prev(after)->second;
 }
 
 const BranchSum* HotObject::BranchAt(uint64_t address) const {

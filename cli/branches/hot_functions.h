@@ -11,6 +11,7 @@
 
 #include "base/name_pattern.h"
 #include "cli/branches/branches_view.h"
+#include "cli/branches/range_times.h"
 #include "flowback/replay/object_image.h"
 #include "flowback/replay/static_code.h"
 
@@ -26,7 +27,7 @@ class HotObject {
   const StaticCode& code() const { return *code_; }
   std::string_view path() const { return path_; }
   // How often an instruction ran in code that is known to have run in a line.
-  uint64_t TimesAt(uint64_t address) const;
+  uint64_t TimesAt(uint64_t address) const { return times_.At(address); }
   // Null: no branch there was executed.
   const BranchSum* BranchAt(uint64_t address) const;
   // Of lines that were this block alone, from its begin to the branch at its end. Null: none tell.
@@ -38,7 +39,7 @@ class HotObject {
   std::string path_;
   std::optional<ObjectImage> image_;
   std::optional<StaticCode> code_;
-  std::map<uint64_t, uint64_t> times_;  // from an address on, as far as the next
+  RangeTimes times_;
   std::map<uint64_t, const BranchSum*> branches_;
   std::map<std::pair<uint64_t, uint64_t>, const CycleSums*>
       lines_;  // by first and last instruction

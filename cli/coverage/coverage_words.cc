@@ -34,12 +34,6 @@ std::string FunctionWords(const StaticFunction& function) {
                                : Printable(function.name);
 }
 
-std::string_view LastPart(std::string_view path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string_view::npos || slash + 1 == path.size() ? path
-                                                                     : path.substr(slash + 1);
-}
-
 std::string ObjectWords(const ObjectCoverage& object) { return Printable(object.counts->id.path); }
 
 const ObjectCoverage* MainObject(const CoverageReport& report) {

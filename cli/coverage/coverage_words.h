@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "cli/text/path_text.h"
 #include "flowback/replay/coverage_report.h"
 
 namespace flowback::cli {
@@ -18,7 +19,6 @@ std::string FractionOf(const CoverageShare& share);
 // A function's name, or "[function at 0x1234]". Printable.
 std::string FunctionWords(const StaticFunction& function);
 // The last part of a path.
-std::string_view LastPart(std::string_view path);
 // What the object's counts call it; printable.
 std::string ObjectWords(const ObjectCoverage& object);
 // The object that the report is about first: the program, not a library that it uses. Null: none

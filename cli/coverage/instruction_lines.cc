@@ -5,9 +5,15 @@
 
 #include <algorithm>
 
-#include "decode/instruction/disassemble.h"
-
 namespace flowback::cli {
+
+std::string TextOfInstruction(Disassembler& disassembler, const ObjectImage& image,
+                              const StaticInstruction& at) {
+  uint8_t bytes[16] = {};
+  const size_t size =
+      image.space().Read(at.address, bytes, std::min<size_t>(at.length, sizeof bytes));
+  return disassembler.Text({bytes, size}, at.address, image.mode());
+}
 
 void ForEachInstruction(const ObjectCoverage& object, const FunctionCoverage& function,
                         const std::function<void(const InstructionLine& line)>& visit) {
@@ -26,10 +32,7 @@ void ForEachInstruction(const ObjectCoverage& object, const FunctionCoverage& fu
       line.is_inlined = object.inlined[i];
       if (at.kind == InstructionClass::kJump || at.kind == InstructionClass::kConditional)
         line.target = at.target;
-      uint8_t bytes[16] = {};
-      const size_t size =
-          object.image->space().Read(at.address, bytes, std::min<size_t>(at.length, sizeof bytes));
-      line.text = disassembler.Text({bytes, size}, at.address, object.image->mode());
+      line.text = TextOfInstruction(disassembler, *object.image, at);
       const auto branch =
           std::ranges::lower_bound(object.branches, at.address, {}, &BranchCoverage::address);
       if (branch != object.branches.end() && branch->address == at.address) line.branch = &*branch;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "decode/instruction/disassemble.h"
 #include "flowback/replay/coverage_report.h"
 
 namespace flowback::cli {
@@ -21,6 +22,9 @@ struct InstructionLine {
   bool is_inlined = false;                 // there
 };
 
+// "jne 0x401005".
+std::string TextOfInstruction(Disassembler& disassembler, const ObjectImage& image,
+                              const StaticInstruction& at);
 // In the order of addresses.
 void ForEachInstruction(const ObjectCoverage& object, const FunctionCoverage& function,
                         const std::function<void(const InstructionLine& line)>& visit);

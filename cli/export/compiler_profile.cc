@@ -7,15 +7,14 @@
 #include <optional>
 
 #include "cli/branches/branch_totals.h"
+#include "cli/text/path_text.h"
 #include "cli/text/status.h"
 
 namespace flowback::cli {
 namespace {
 
-std::string_view LastPartOf(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
 bool IsNamed(const std::string& wanted, std::string_view path) {
-  return wanted.empty() || wanted == path || wanted == LastPartOf(path);
+  return wanted.empty() || wanted == path || wanted == LastPart(path);
 }
 
 // How often a range of its code ran; 0 for what was not asked for, or is no file.

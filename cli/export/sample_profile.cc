@@ -5,6 +5,8 @@
 #include <set>
 #include <vector>
 
+#include "cli/branches/range_times.h"
+
 namespace flowback::cli {
 namespace {
 
@@ -40,7 +42,7 @@ class Maker {
   std::map<std::string, FunctionProfile> Make() {
     SumRanges();
     for (const StaticInstruction& each : code_.instructions()) {
-      const uint64_t times = TimesAt(each.address);
+      const uint64_t times = times_.At(each.address);
       const StaticFunction* function = code_.FunctionAt(each.address);
       if (times == 0 && !(function != nullptr && HasRun(*function))) continue;
       AddInstruction(each, times);
@@ -53,17 +55,12 @@ class Maker {
   }
 
  private:
-  // Times from an address on, as far as the next.
   void SumRanges() {
-    std::map<uint64_t, int64_t> changes;
     for (const ProfileRange& range : profile_.ranges) {
-      changes[range.begin] += static_cast<int64_t>(range.times);
-      changes[range.end + 1] -= static_cast<int64_t>(range.times);
+      times_.Add(range.begin, range.end, range.times);
       NoteRun(range.begin, range.end);
     }
-    int64_t times = 0;
-    for (const auto& [address, change] : changes)
-      times_[address] = static_cast<uint64_t>(times += change);
+    times_.Sum();
   }
   void NoteRun(uint64_t begin, uint64_t end) {
     const auto functions = code_.functions();
@@ -73,10 +70,6 @@ class Maker {
       if (each->end > begin) run_.insert(each->whole);
   }
   bool HasRun(const StaticFunction& function) const { return run_.contains(function.whole); }
-  uint64_t TimesAt(uint64_t address) const {
-    const auto after = times_.upper_bound(address);
-    return after == times_.begin() ? 0 : std::prev(after)->second;
-  }
 
   // Null where no function's name is known.
   FunctionProfile* InnermostAt(std::span<const SourceFrame> frames, uint64_t bytes) {
@@ -115,7 +108,7 @@ class Maker {
   const StaticCode& code_;
   const AddressSpace& space_;
   SourceLines& lines_;
-  std::map<uint64_t, uint64_t> times_;
+  RangeTimes times_;
   std::set<uint32_t> run_;  // functions
   std::map<std::string, FunctionProfile> functions_;
 };

@@ -5,12 +5,11 @@
 
 #include "cli/reading/losses.h"
 #include "cli/stack/stack_report.h"
+#include "cli/text/path_text.h"
 #include "cli/text/printable.h"
 
 namespace flowback::cli {
 namespace {
-
-std::string_view FileName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 // "Thread 4661 "gzip" at the end: 5905533 instructions, 38830.437902930 s"
 std::string TitleOf(const ShownStack& shown, const RecordingClock& clock) {
@@ -41,12 +40,12 @@ void AppendFrame(std::string& out, const NamedFrame& named, const StackFrame& fr
   AppendPrintable(out, named.function.empty() ? "??" : named.function);
   if (!named.file.empty()) {
     out += " (";
-    AppendPrintable(out, FileName(named.file));
+    AppendPrintable(out, LastPart(named.file));
     out += named.line == 0 ? ":?)" : fmt::format(":{})", named.line);
   } else if (!named.object.empty()) {
     if (!named.function.empty()) fmt::format_to(std::back_inserter(out), "+{:#x}", named.offset);
     out += " (";
-    AppendPrintable(out, FileName(named.object));
+    AppendPrintable(out, LastPart(named.object));
     out += ')';
   }
   if (named.is_inlined) out += " inlined";
