@@ -19,6 +19,8 @@ struct MemoryAddress {
   uint8_t base = kNoRegister;
   uint8_t index = kNoRegister;
   uint8_t scale = 0;
+  uint8_t index_bits = 0;  // so many low bits of the index are extended first; 0: it counts whole
+  bool index_signed = false;  // they are extended by their sign
   uint64_t displacement = 0;
 };
 
@@ -29,7 +31,8 @@ enum class Operation : uint8_t {
   kAddress,   // to <- the address of `memory`
   kLoad,      // to <- what is in `memory`
   kAdd,       // to <- to + from
-  kCompare,   // from with constant
+  kMask,      // to <- the bits of `from` that are in `constant`, which is 2^n - 1
+  kCompare,   // from with constant; where there is a `to`, that gets the difference
   kJump,      // to `from`, or where it is kNoRegister to what is in `memory`
 };
 
@@ -37,7 +40,8 @@ struct Computation {
   Operation operation = Operation::kOther;
   uint8_t to = kNoRegister;
   uint8_t from = kNoRegister;
-  uint8_t bits = 0;  // of the value that is loaded or copied
+  uint8_t bits = 0;        // of the value that is loaded or copied
+  bool is_signed = false;  // of one that is loaded on AArch64: it is extended by its sign
   MemoryAddress memory;
   uint64_t constant = 0;
   uint32_t writes = 0;  // registers whose value may be another one afterwards, as bits

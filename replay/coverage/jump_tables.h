@@ -29,16 +29,29 @@ class JumpTables {
     uint64_t address = 0;
     uint64_t base = 0;  // what entries are relative to; 0: nothing
     unsigned width = 0;
-    uint64_t load = 0;  // the instruction that reads it
+    unsigned scale = 1;      // bytes that an entry counts in
+    bool is_signed = false;  // entries are; those of four bytes always
+    uint64_t load = 0;       // the instruction that reads it
     uint8_t index = kNoRegister;
   };
 
+  // How many entries a table has, or where it is not exact has at most.
+  struct Bound {
+    uint64_t entries = 0;
+    bool is_exact = false;
+  };
+
   void NoteReferences(const CodeOutline& outline);
+  void NoteX86References(Bytes code, uint64_t begin);
+  void NoteArmReferences(Bytes code, uint64_t begin);
   std::optional<Table> OfJump(uint64_t jump);
   std::optional<Table> OfRegister(uint8_t reg, uint64_t place, unsigned depth);
-  std::optional<Table> OfSum(uint8_t entry, uint8_t base, uint64_t place);
+  std::optional<Table> OfEither(const MemoryAddress& sum, uint64_t place);
+  std::optional<Table> OfSum(const MemoryAddress& sum, uint64_t place);
   std::optional<Table> OfMemory(const MemoryAddress& memory, uint64_t place);
-  std::optional<uint64_t> Bound(const Table& table);
+  std::optional<Bound> BoundOf(const Table& table);
+  uint64_t OnlyWayTo(uint64_t address, uint8_t reg);
+  std::optional<Bound> LargestOf(const Computation& computed, uint8_t reg) const;
   std::optional<uint64_t> Entry(const Table& table, uint64_t number) const;
   bool IsTarget(uint64_t jump, uint64_t target) const;
   const StaticFunction* FunctionAt(uint64_t address) const;

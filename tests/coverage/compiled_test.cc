@@ -55,9 +55,9 @@ class CompiledTest : public testing::Test {
                                 file + " " PROGRAMS "/" + source;
     return !compiler.empty() && Shell(command) ? file : std::string();
   }
-  static std::string Stripped(const std::string& file) {
+  static std::string Stripped(const std::string& file, const std::string& strip) {
     const std::string copy = file + ".stripped";
-    return Shell(COVERAGE_STRIP " -o " + copy + " " + file) ? copy : std::string();
+    return Shell(strip + " -o " + copy + " " + file) ? copy : std::string();
   }
   // Compiles hand-written code.
   StaticCode Odd() {
@@ -76,7 +76,11 @@ struct Build {
   const char* options;
   // Keeps the target of a computed goto on the stack, where it is not looked for.
   bool hides_goto = false;
+  const char* strip = COVERAGE_STRIP;
 };
+
+constexpr const char* kArmGcc = "aarch64-linux-gnu-gcc";
+constexpr const char* kArmStrip = "aarch64-linux-gnu-strip";
 
 class SwitchesTest : public CompiledTest, public testing::WithParamInterface<Build> {};
 
@@ -93,24 +97,34 @@ TEST_P(SwitchesTest, AllCasesAreFound) {
     EXPECT_EQ(function->uncertain_bytes != 0, hidden) << name;
     EXPECT_EQ(function->unresolved_jumps, hidden ? 1U : 0U) << name;
   }
-  const auto without = CodeIn(Stripped(file));
+  const auto without = CodeIn(Stripped(file, GetParam().strip));
   ASSERT_TRUE(without);
   EXPECT_EQ(Starts(*without), Starts(*code)) << "the same from the unwind table alone";
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Compilers, SwitchesTest,
-    testing::Values(Build{COVERAGE_CXX, "-x c -O0 -shared -fPIC"},
-                    Build{COVERAGE_CXX, "-x c -O2 -shared -fPIC"},
-                    Build{COVERAGE_CXX, "-x c -O3 -shared -fPIC -fcf-protection"},
-                    Build{COVERAGE_CXX, "-x c -O2 -static -no-pie -fno-pic -Wl,-e,dense"},
-                    Build{COVERAGE_CXX, "-x c -O0 -static -no-pie -fno-pic -Wl,-e,dense"},
-                    Build{COVERAGE_CXX, "-x c -O2 -m32 -shared -fPIC"},
-                    Build{COVERAGE_CXX, "-x c -O2 -m32 -static -no-pie -fno-pic -Wl,-e,dense"},
-                    Build{COVERAGE_CLANG, "-x c -O0 -shared -fPIC", true},
-                    Build{COVERAGE_CLANG, "-x c -O2 -shared -fPIC"},
-                    Build{COVERAGE_CLANG, "-x c -O2 -static -no-pie -fno-pic -Wl,-e,dense"},
-                    Build{COVERAGE_CLANG, "-x c -O2 -m32 -shared -fPIC"}));
+    testing::Values(
+        Build{COVERAGE_CXX, "-x c -O0 -shared -fPIC"},
+        Build{COVERAGE_CXX, "-x c -O2 -shared -fPIC"},
+        Build{COVERAGE_CXX, "-x c -O3 -shared -fPIC -fcf-protection"},
+        Build{COVERAGE_CXX, "-x c -O2 -static -no-pie -fno-pic -Wl,-e,dense"},
+        Build{COVERAGE_CXX, "-x c -O0 -static -no-pie -fno-pic -Wl,-e,dense"},
+        Build{COVERAGE_CXX, "-x c -O2 -m32 -shared -fPIC"},
+        Build{COVERAGE_CXX, "-x c -O2 -m32 -static -no-pie -fno-pic -Wl,-e,dense"},
+        Build{COVERAGE_CLANG, "-x c -O0 -shared -fPIC", true},
+        Build{COVERAGE_CLANG, "-x c -O2 -shared -fPIC"},
+        Build{COVERAGE_CLANG, "-x c -O2 -static -no-pie -fno-pic -Wl,-e,dense"},
+        Build{COVERAGE_CLANG, "-x c -O2 -m32 -shared -fPIC"},
+        Build{kArmGcc, "-x c -O0 -shared -fPIC", false, kArmStrip},
+        Build{kArmGcc, "-x c -O2 -shared -fPIC", false, kArmStrip},
+        Build{kArmGcc, "-x c -O3 -shared -fPIC -mbranch-protection=standard", false, kArmStrip},
+        // By -fipa-ra a table's address stays where calls may change it.
+        Build{kArmGcc, "-x c -O2 -fno-ipa-ra -static -no-pie -fno-pic -Wl,-e,dense", false,
+              kArmStrip},
+        Build{COVERAGE_CLANG, "--target=aarch64-linux-gnu -x c -O0 -shared -fPIC", true, kArmStrip},
+        Build{COVERAGE_CLANG, "--target=aarch64-linux-gnu -x c -O2 -shared -fPIC", false,
+              kArmStrip}));
 
 TEST_F(CompiledTest, SymbolsOfNoSizeAndInsideOfOthers) {
   const StaticCode code = Odd();

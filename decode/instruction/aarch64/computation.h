@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// decode/instruction/computation.h and stack_use.h for AArch64. Neither the jump tables nor the
-// switches of stacks of AArch64 are seen through: nothing is told of them, and where an indirect
-// jump leads is not known from the code.
+// decode/instruction/computation.h and stack_use.h for AArch64. Switches of stacks are not seen
+// through: nothing is told of them.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +13,8 @@
 
 namespace flowback::aarch64 {
 
-inline Computation ComputationOf(Bytes, uint64_t, CodeMode) {
-  Computation unknown;
-  unknown.writes = ~uint32_t{0};
-  return unknown;
-}
+// Register 31 of an encoding is the stack pointer or zero: neither has a number here.
+Computation ComputationOf(Bytes code, uint64_t address, CodeMode mode);
 inline StackUse StackUseOf(Bytes, std::span<const uint8_t>, CodeMode) { return {}; }
 
 }  // namespace flowback::aarch64
