@@ -27,11 +27,26 @@ constexpr CallNames kNames32 = [] {
   return names;
 }();
 
+constexpr CallNames kNamesAArch64 = [] {
+  CallNames names;
+#define LINUX_CALL_NAME(name, number) names[number] = #name;
+#include "base/linux_call_names_aarch64.def"
+  return names;
+}();
+
 }  // namespace
 
 std::string_view LinuxCallName(uint32_t number, LinuxAbi abi) {
   if (number > kMostNumber) return {};
-  return (abi == LinuxAbi::kX86_64 ? kNames64 : kNames32)[number];
+  switch (abi) {
+    case LinuxAbi::kX86_64:
+      return kNames64[number];
+    case LinuxAbi::kI386:
+      return kNames32[number];
+    case LinuxAbi::kAArch64:
+      return kNamesAArch64[number];
+  }
+  return {};
 }
 
 }  // namespace flowback

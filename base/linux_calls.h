@@ -9,11 +9,9 @@
 #include <initializer_list>
 #include <optional>
 
-namespace flowback {
+#include "flowback/base/linux_abi.h"
 
-// By which table a system call is numbered: SYSCALL of 64-bit x86 code goes by the first, INT 80h
-// and 32-bit code by the second, SVC of AArch64 code by the third.
-enum class LinuxAbi : uint8_t { kX86_64, kI386, kAArch64 };
+namespace flowback {
 
 enum class LinuxCall : uint8_t {
 #define LINUX_CALL(id, ...) id,

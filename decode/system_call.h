@@ -20,12 +20,12 @@ struct SystemCall {
   }
 };
 
-// The system call that ends the run, by SYSCALL or INT 80h. The number is known only where one of
+// The system call that ends the run, by SYSCALL, INT 80h or SVC. The number is known only where one of
 // the last instructions of the run set it to a constant: else it is empty, as where the run ends in
 // neither.
 std::optional<SystemCall> SystemCallOf(const BlockRun& run);
 
-// The run ends in a SYSCALL or an INT 80h, behind which the thread goes on.
+// The run ends in a SYSCALL, an INT 80h or an SVC, behind which the thread goes on.
 bool EndsInSystemCall(const BlockRun& run);
 
 // The run begins where a SYSCALL returns to.

@@ -60,7 +60,7 @@ inline std::string_view GapCauseWord(UntracedGap::Cause cause) {
 // Linux's name of the system call behind which the gap is; empty: not known.
 inline std::string_view NameOfCall(const UntracedGap& gap) {
   if (!gap.call_number) return {};
-  return LinuxCallName(*gap.call_number, gap.of_32_bit ? LinuxAbi::kI386 : LinuxAbi::kX86_64);
+  return LinuxCallName(*gap.call_number, gap.call_abi);
 }
 
 }  // namespace flowback::cli

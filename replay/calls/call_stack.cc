@@ -87,7 +87,7 @@ void CallStack::Impl::NoteCallNumber(const BlockRun& run) {
   const std::optional<SystemCall> call = SystemCallOf(run);
   if (!call) return;
   stop_.gap.call_number = call->number;
-  stop_.gap.of_32_bit = call->abi == LinuxAbi::kI386;
+  stop_.gap.call_abi = call->abi;
 }
 
 void CallStack::Impl::OnEvent(const TraceEvent& event) {

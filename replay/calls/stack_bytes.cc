@@ -123,7 +123,7 @@ std::vector<uint8_t> CallStack::Impl::ToBytes(const SpaceNames& spaces) const {
     out.Bounds(stop_.gap.begin_tsc, stop_.gap.begin_bounds);
     out.Number(stop_.gap.came_back);
     out.Number(stop_.gap.call_number ? uint64_t{*stop_.gap.call_number} + 1 : 0);
-    out.Number(stop_.gap.of_32_bit);
+    out.Number(static_cast<uint64_t>(stop_.gap.call_abi));
   }
   return out.ok() ? out.Take() : std::vector<uint8_t>();
 }
@@ -151,7 +151,9 @@ void CallStack::Impl::ReadFlow(CallReader& in) {
   stop_.gap.space = space_;
   if (const uint64_t behind = in.Number(); behind != 0)
     stop_.gap.call_number = static_cast<uint32_t>(behind - 1);
-  stop_.gap.of_32_bit = in.Flag();
+  const uint64_t abi = in.Number();
+  if (abi > static_cast<uint64_t>(LinuxAbi::kAArch64)) return in.Fail();
+  stop_.gap.call_abi = static_cast<LinuxAbi>(abi);
 }
 
 bool CallStack::Impl::FromBytes(Bytes bytes, const SpaceNames& spaces) {

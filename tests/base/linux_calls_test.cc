@@ -47,6 +47,9 @@ TEST(LinuxCalls, NamesAreTheHeaders) {
     EXPECT_EQ(LinuxCallName(call.number, LinuxAbi::kX86_64), call.name) << call.number;
   for (const NamedNumber& call : kHeaderCallsI386)
     EXPECT_EQ(LinuxCallName(call.number, LinuxAbi::kI386), call.name) << call.number;
+  for (const NamedNumber& call : kHeaderCallsAArch64)
+    EXPECT_EQ(LinuxCallName(call.number, LinuxAbi::kAArch64), call.name) << call.number;
+  EXPECT_GT(kHeaderCallsAArch64.size(), 300u);
   EXPECT_GT(std::size(kHeaderCalls), 350u);
   EXPECT_GT(kHeaderCallsI386.size(), 430u);
   EXPECT_EQ(LinuxCallName(400, LinuxAbi::kX86_64), "") << "between the old and the new ones";

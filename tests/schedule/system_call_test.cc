@@ -50,6 +50,20 @@ TEST(SystemCall, Int80HasItsOwnNumbers) {
   EXPECT_EQ(SystemCallOf(code.run())->abi, LinuxAbi::kI386);
 }
 
+TEST(SystemCall, SvcGoesByAArch64sTable) {
+  // mov x8, #221; mov x1, x2; svc #0
+  const Code code({0xa8, 0x1b, 0x80, 0xd2, 0xe1, 0x03, 0x02, 0xaa, 0x01, 0x00, 0x00, 0xd4},
+                  {4, 4, 4}, CodeMode::kAArch64);
+  ASSERT_TRUE(SystemCallOf(code.run()));
+  EXPECT_EQ(SystemCallOf(code.run())->number, 221u);
+  EXPECT_EQ(SystemCallOf(code.run())->abi, LinuxAbi::kAArch64);
+  EXPECT_TRUE(SystemCallOf(code.run())->IsOneOf({LinuxCall::kExecve}));
+  EXPECT_TRUE(EndsInSystemCall(code.run()));
+  const Code breakpoint({0xa8, 0x1b, 0x80, 0xd2, 0x00, 0x00, 0x20, 0xd4}, {4, 4},
+                        CodeMode::kAArch64);  // brk #0
+  EXPECT_FALSE(EndsInSystemCall(breakpoint.run()));
+}
+
 TEST(SystemCall, ANumberFromElsewhereIsNotKnown) {
   const Code code({0x90, 0x0f, 0x05}, {1, 2});
   EXPECT_FALSE(SystemCallOf(code.run()));

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "flowback/base/bytes.h"
+#include "flowback/base/linux_abi.h"
 #include "flowback/model/block_batch.h"
 #include "flowback/model/execution.h"
 #include "flowback/replay/functions.h"
@@ -83,10 +84,10 @@ struct UntracedGap {
   uint64_t end_tsc = 0;  // 0: not known, or the trace does not come back
   bool came_back = false;
   const AddressSpace* space = nullptr;  // in which `site` lies
-  // Of kSystemCall: its number, where somebody wants it and the code ahead of it proves it; and
-  // whether it stands in Linux's table of 32-bit programs.
+  // Of kSystemCall: its number, where somebody wants it and the code ahead of it proves it; and in
+  // which of Linux's tables that stands.
   std::optional<uint32_t> call_number;
-  bool of_32_bit = false;
+  LinuxAbi call_abi = LinuxAbi::kX86_64;
 };
 
 // When a call was left.
