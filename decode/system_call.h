@@ -20,9 +20,9 @@ struct SystemCall {
   }
 };
 
-// The system call that ends the run, by SYSCALL, INT 80h or SVC. The number is known only where one of
-// the last instructions of the run set it to a constant: else it is empty, as where the run ends in
-// neither.
+// The system call that ends the run, by SYSCALL, INT 80h or SVC. The number is known only where one
+// of the last instructions of the run set it to a constant: else it is empty, as where the run ends
+// in neither.
 std::optional<SystemCall> SystemCallOf(const BlockRun& run);
 
 // The run ends in a SYSCALL, an INT 80h or an SVC, behind which the thread goes on.

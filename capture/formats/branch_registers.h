@@ -59,9 +59,10 @@ struct RegisterStacks {
   std::vector<std::vector<BranchRecord>> stacks;
   bool all_kinds = true;  // by the filter; true also where the dump does not have it
   bool call_stacks = false;
-  TracedLevels levels;      // likewise; empty: not told
-  uint64_t incomplete = 0;  // records of which a register is not there
-  uint64_t bad = 0;         // that the hardware marks as bad
+  bool names_compare = false;  // as in BranchStackConfig
+  TracedLevels levels;         // likewise; empty: not told
+  uint64_t incomplete = 0;     // records of which a register is not there
+  uint64_t bad = 0;            // that the hardware marks as bad
 };
 
 // What the unit's registers hold. BRBE's second half of records has numbers from 32 on.

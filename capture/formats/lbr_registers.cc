@@ -175,6 +175,7 @@ RegisterStacks BrsStacks(const BranchRegisters& registers) {
 RegisterStacks LbrV2Stacks(const BranchRegisters& registers) {
   constexpr unsigned kHighestAddressBit = 57;
   StackBuilder stacks;
+  stacks.result.names_compare = true;
   if (const auto select = ValueOf(registers, Role::kSelect))
     ApplySuppressing(*select, 0x1fc, stacks.result);
   for (uint32_t i = 0; i < RecordsIn(registers); ++i) {

@@ -234,6 +234,7 @@ class DumpReader {
     summary_.empty_samples += found.stacks.empty() ? 1 : 0;
     summary_.all_kinds = summary_.all_kinds && found.all_kinds;
     summary_.call_stacks = summary_.call_stacks || found.call_stacks;
+    summary_.names_compare = summary_.names_compare || found.names_compare;
     AddLevel(found.levels.user, summary_.levels.user);
     AddLevel(found.levels.kernel, summary_.levels.kernel);
     for (std::vector<BranchRecord>& stack : found.stacks) {

@@ -134,6 +134,7 @@ void StackFlow::Follow(const BranchRecord& record, const Place& place,
   graph_ = &GraphAt(record.from);
   WalkStraight(*graph_, goes_on ? place.ip : record.from, record.from, line_);
   if (line_.broken) return LoseForTheCode(record, place, consumer);
+  if (config_.names_compare) PassCompare(record);
   const Judgement judgement = Judge(record, *graph_, line_);
   if (judgement.verdict == Verdict::kContradicts)
     return Lose(judgement.cause, "", record, place, consumer);
@@ -143,6 +144,17 @@ void StackFlow::Follow(const BranchRecord& record, const Place& place,
     TellBranch(record, consumer);
   else
     TellInterrupt(record, consumer);
+}
+
+// The record may name the compare ahead of its branch: nothing else can be meant where a
+// conditional branch to the record's target comes next.
+void StackFlow::PassCompare(const BranchRecord& record) {
+  const CodeBlock block = graph_->Block(line_.node);
+  const bool comes_next =
+      line_.ahead + 2 == block.count && block.last == InstructionClass::kConditional;
+  if (!comes_next || graph_->SuccessorAddress(line_.node, 1) != record.to) return;
+  ++line_.ahead;
+  line_.at_branch = true;
 }
 
 BlockRun StackFlow::RunOf(const CodeBlock& block, const BranchRecord& record) const {

@@ -52,6 +52,7 @@ class StackFlow final : public FlowReader {
   };
 
   void Tell(ExecutionConsumer& consumer);
+  void PassCompare(const BranchRecord& record);
   void Follow(const BranchRecord& record, const Place& place, ExecutionConsumer& consumer);
   void Resume(const BranchRecord& record, const Place& place, ExecutionConsumer& consumer);
   void TellBranch(const BranchRecord& record, ExecutionConsumer& consumer);

@@ -37,11 +37,8 @@ class StackSource final : public TraceSource {
     return settings;
   }
   std::vector<uint64_t> SettingNumbers() const override {
-    return {config_.all_kinds,
-            config_.call_stacks,
-            config_.tiled,
-            config_.readable_code,
-            config_.levels.kernel.value_or(true),
+    return {config_.all_kinds,     config_.call_stacks,   config_.tiled,
+            config_.names_compare, config_.readable_code, config_.levels.kernel.value_or(true),
             IndexOf(config_.mode)};
   }
 

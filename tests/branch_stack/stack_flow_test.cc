@@ -74,6 +74,29 @@ TEST_F(Stacks, EachContradictionIsALossWithItsReason) {
   }
 }
 
+// Of a compare that was fused with its branch some hardware names the compare.
+TEST_F(Stacks, ACompareStandsForTheBranchBehindItWhereTheUnitSaysSo) {
+  Add({Branch(0x1003, 0x1000), Branch(0x1000, 0x1000), Branch(0x1006, 0x1010)});
+  EXPECT_EQ(Flow(),
+            "0x1003..0x1003 taken to 0x1000\n"
+            "lost: a record tells of a branch where the code has none\n"
+            "0x1000..0x1003 not taken, on to 0x1005\n"
+            "0x1005..0x1006 taken to 0x1010\n");
+  config_.names_compare = true;
+  EXPECT_EQ(Flow(),
+            "0x1003..0x1003 taken to 0x1000\n"
+            "0x1000..0x1003 taken to 0x1000\n"
+            "0x1000..0x1003 not taken, on to 0x1005\n"
+            "0x1005..0x1006 taken to 0x1010\n");
+  ExpectAccount(3, 0, 0);
+  // Neither a branch to elsewhere nor one that always jumps.
+  for (const BranchRecord& other : {Branch(0x1000, 0x1010), Branch(0x1005, 0x1010)}) {
+    records_.clear();
+    Add({Branch(0x1003, 0x1000), other, Branch(0x1010, 0x1020)});
+    ExpectAccount(2, 0, 1);
+  }
+}
+
 // The flow goes on at its target, which the next record confirms.
 TEST_F(Stacks, ALossIsOneRecord) {
   Add({Branch(0x1003, 0x1000), Branch(0x1010, 0x1020), Branch(0x1021, 0x1025)});

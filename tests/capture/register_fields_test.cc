@@ -189,6 +189,7 @@ TEST(RegisterDump, ArchLbrComesBack) {
     EXPECT_EQ(BranchStackConfigOf(recording.config).levels.kernel, true);
     EXPECT_TRUE(BranchStackConfigOf(recording.config).all_kinds);
     EXPECT_FALSE(BranchStackConfigOf(recording.config).call_stacks);
+    EXPECT_FALSE(BranchStackConfigOf(recording.config).names_compare);
   }
 }
 
@@ -275,7 +276,9 @@ TEST(RegisterDump, AmdComesBack) {
       }
       text.Set(Hex(0xc0010300 + 2 * i), from).Set(Hex(0xc0010301 + 2 * i), to);
     }
-    const std::vector<BranchRecord> read = RecordsIn(ReadDump(text.text()));
+    const Recording recording = ReadDump(text.text());
+    EXPECT_TRUE(BranchStackConfigOf(recording.config).names_compare);
+    const std::vector<BranchRecord> read = RecordsIn(recording);
     ASSERT_EQ(read.size(), truth.size()) << text.text();
     for (size_t i = 0; i < read.size(); ++i)
       ExpectEqual(read[read.size() - 1 - i], truth[i], text.text());

@@ -98,6 +98,8 @@ struct BranchStackConfig {
   bool call_stacks = false;
   // Each stack goes on where the one of the same thread before it ended.
   bool tiled = false;
+  // A conditional branch may be told at the compare before it, with which the processor fused it.
+  bool names_compare = false;
   bool readable_code = true;  // the machine's code is of an instruction set that can be read
   // Of code that is in no file, or in one that does not tell.
   CodeMode mode = CodeMode::kX86_64;
