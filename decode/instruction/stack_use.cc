@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "decode/instruction/stack_use.h"
 
-#include "decode/instruction/aarch64/computation.h"
+#include "decode/instruction/aarch64/stack_use.h"
 #include "decode/instruction/x86/stack_use.h"
 
 namespace flowback {

@@ -22,7 +22,7 @@ enum StackUseFlag : uint8_t {
 struct StackUse {
   uint8_t flags = 0;        // StackUseFlag bits
   uint8_t loaded_from = 0;  // a register's number, or kFromMemory; where the pointer is loaded
-  uint16_t keeps = 0;       // the registers to which it copies the pointer, as bits: a load from
+  uint32_t keeps = 0;       // the registers to which it copies the pointer, as bits: a load from
                             // one of them takes it back to its frame
   static constexpr uint8_t kFromMemory = 0xff;
 };

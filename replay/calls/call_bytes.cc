@@ -92,7 +92,7 @@ Call CallReader::Get(uint8_t head, const Call& before) {
   call.elsewhere_before = Distance(before.elsewhere_before);
   call.self = Number();
   call.stack_use = static_cast<uint8_t>(Number());
-  call.kept_in = static_cast<uint16_t>(Number());
+  call.kept_in = static_cast<uint32_t>(Number());
   if (ok()) call.function = functions_.Find(call.space, call.entry_ip).id;
   return call;
 }

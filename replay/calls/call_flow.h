@@ -80,7 +80,7 @@ class CallStack::Impl {
     uint64_t target() const { return run.next; }
   };
 
-  static void NoteUse(StackUse& use, const BlockRun& run, Call& call);
+  void NoteUse(StackUse& use, const BlockRun& run, Call& call);
   // Nothing but the flow's next block is waited for, in a call.
   bool CanCount() const { return !stop_.active && !stacks_.calls().empty(); }
   void CountOnly(uint64_t instructions);
@@ -116,6 +116,7 @@ class CallStack::Impl {
   bool FindInherited(uint64_t address);
   void FarReturnTo(const Leap& leap);
   void JumpTo(const Leap& leap);
+  bool BeginsOnLoadedStack(const Leap& leap);
   void JumpOnLoadedStack(const Leap& leap);
   void TailCall(const FunctionPiece& target, const Leap& leap);
   void Interrupt(const TraceEvent& event);

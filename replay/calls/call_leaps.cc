@@ -10,7 +10,8 @@ void CallStack::Impl::Transfer(const Leap& leap, uint64_t after) {
     case InstructionClass::kOther:
       return;
     case InstructionClass::kIndirectJump:
-      if ((leap.use & kLoadsStackPointer) != 0) return JumpOnLoadedStack(leap);
+      if ((leap.use & kLoadsStackPointer) != 0 || BeginsOnLoadedStack(leap))
+        return JumpOnLoadedStack(leap);
       return JumpTo(leap);
     case InstructionClass::kConditional:
     case InstructionClass::kJump:
@@ -25,6 +26,15 @@ void CallStack::Impl::Transfer(const Leap& leap, uint64_t after) {
     case InstructionClass::kFarReturn:
       return FarReturnTo(leap);
   }
+}
+
+// AArch64's setcontext loads all registers behind the stack pointer before it jumps, with tests
+// between. Where it jumps to is a function's begin, or a place in swapcontext that then returns.
+bool CallStack::Impl::BeginsOnLoadedStack(const Leap& leap) {
+  if (leap.run.mode != CodeMode::kAArch64) return false;
+  if ((calls().back().stack_use & kLoadsStackPointer) == 0) return false;
+  const FunctionPiece target = PieceAt(leap.run.space, leap.target());
+  return target.is_entry && target.begin == leap.target();
 }
 
 void CallStack::Impl::CallTo(const Leap& leap, uint64_t after) {

@@ -37,8 +37,11 @@ void CallStack::Impl::Arrive(const BlockRun& run) {
 
 // What a block does that is needed when its call ends.
 void CallStack::Impl::NoteUse(StackUse& use, const BlockRun& run, Call& call) {
-  // Only where a function begins is what the stack pointer points to its return address.
-  if (call.entry_ip != run.address) use.flags &= ~kReadsReturnAddress;
+  // Only where a function begins is what the stack pointer points to its return address. On AArch64
+  // that stays in its register up to the first call.
+  const bool has_not_called = run.mode == CodeMode::kAArch64 &&
+                              stacks_.now.instructions - call.instructions_before == call.self;
+  if (call.entry_ip != run.address && !has_not_called) use.flags &= ~kReadsReturnAddress;
   const bool comes_back =
       use.loaded_from != StackUse::kFromMemory && (call.kept_in >> use.loaded_from & 1) != 0;
   if (comes_back) use.flags &= ~kLoadsStackPointer;

@@ -4,12 +4,14 @@
 // hands them out.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -327,6 +329,66 @@ int main(void) {
     EXPECT_EQ(instructions, summary["instructions"].get<uint64_t>()) << clock;
     EXPECT_EQ(info["streams"].size(), 4u);
   }
+}
+
+// The order is that of the program's own text.
+TEST_F(AArch64Program, SwitchesOfStacksAndLongjmpAreSeenThrough) {
+  FLOWBACK_NEEDS_AARCH64();
+  constexpr const char* kFibres = R"(
+#include <setjmp.h>
+#include <stdlib.h>
+#include <ucontext.h>
+static ucontext_t outside, inside;
+static jmp_buf place;
+static volatile int count;
+__attribute__((noinline)) void Part(void) { ++count; swapcontext(&inside, &outside); ++count; }
+void Fibre(void) { Part(); Part(); ++count; }
+__attribute__((noinline)) void Resume(void) { swapcontext(&outside, &inside); ++count; }
+__attribute__((noinline)) void Leap(int n) {
+  if (n == 0) longjmp(place, 1);
+  Leap(n - 1);
+  ++count;
+}
+__attribute__((noinline)) void After(void) { ++count; }
+int main(void) {
+  getcontext(&inside);
+  inside.uc_stack.ss_sp = malloc(65536);
+  inside.uc_stack.ss_size = 65536;
+  inside.uc_link = &outside;
+  makecontext(&inside, Fibre, 0);
+  for (int i = 0; i < 3; ++i) Resume();
+  if (setjmp(place) == 0) Leap(1);
+  After();
+  return 0;
+}
+)";
+  const std::string program = folder_.File("fibres"), file = folder_.File("perf.data");
+  std::ofstream(folder_.File("fibres.c")) << kFibres;
+  ASSERT_EQ(std::system(
+                ("aarch64-linux-gnu-gcc -O1 -static -o " + program + " " + folder_.File("fibres.c"))
+                    .c_str()),
+            0);
+  const ProgramResult recorded =
+      RunFlowback({"record", "--force", "--engine", "emulate", "-o", file, "--", program});
+  ASSERT_EQ(recorded.status, 0) << recorded.err;
+  std::string calls;
+  for (const std::string& line :
+       Lines(RunFlowback({"decode", "--as", "calls", "--no-cache", file}).out)) {
+    const std::vector<std::string> words = Words(line);
+    const auto arrow = std::ranges::find_if(
+        words, [](const std::string& word) { return word == "->" || word == "<-"; });
+    static const std::set<std::string> kNames = {"Part", "Fibre", "Resume", "Leap", "After"};
+    if (arrow == words.end() || arrow + 1 == words.end() || !kNames.contains(arrow[1])) continue;
+    calls += *arrow + " " + arrow[1];
+    if (arrow + 2 != words.end() && arrow[2].starts_with("(")) calls += " " + arrow[2];
+    calls += "\n";
+  }
+  EXPECT_EQ(calls,
+            "-> Resume\n-> Fibre (new-stack)\n-> Part\n<- Resume\n"
+            "-> Resume\n<- Part\n-> Part\n<- Resume\n"
+            "-> Resume\n<- Part\n<- Fibre\n<- Resume\n"
+            "-> Leap\n-> Leap\n<- Leap (unwound)\n<- Leap (unwound)\n"
+            "-> After\n<- After\n");
 }
 
 // Of an AArch64 machine: what its code is, the machine's name tells; a program for another one is

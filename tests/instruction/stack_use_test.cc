@@ -79,5 +79,40 @@ TEST(StackUse, OfBytesThatEnd) {
   EXPECT_EQ(FlagsOf({{0x89, 0xfc}, kRet}, CodeMode::kX86_16), 0);
 }
 
+StackUse ArmUseOf(const std::vector<uint32_t>& words) {
+  Instructions code;
+  for (const uint32_t word : words)
+    code.push_back({static_cast<uint8_t>(word), static_cast<uint8_t>(word >> 8),
+                    static_cast<uint8_t>(word >> 16), static_cast<uint8_t>(word >> 24)});
+  return UseOf(code, CodeMode::kAArch64);
+}
+
+constexpr uint32_t kArmRet = 0xd65f03c0;
+
+TEST(StackUse, AArch64StaysOnItsStack) {
+  EXPECT_EQ(ArmUseOf({0xa9be7bfd, 0x910003fd}).flags, 0);  // stp x29,x30,[sp,#-32]!; mov x29,sp
+  EXPECT_EQ(ArmUseOf({0x910003bf, 0xa8c27bfd, kArmRet}).flags, 0);  // mov sp,x29; ldp; ret
+  EXPECT_EQ(ArmUseOf({0x914007ff, kArmRet}).flags, 0);              // add sp,sp,#4096
+  EXPECT_EQ(ArmUseOf({0x8b2c63ff, kArmRet}).flags, 0);              // add sp,sp,x12: a large frame
+  EXPECT_EQ(ArmUseOf({0xcb2063ff}).flags, 0);                       // sub sp,sp,x0
+  EXPECT_EQ(ArmUseOf({0x910003f5, 0x910002bf}).flags, 0);           // mov x21,sp; mov sp,x21
+  EXPECT_EQ(ArmUseOf({0x910003f5}).keeps, 1U << 21);
+  EXPECT_EQ(ArmUseOf({0x910003e9, 0xd1008120, 0x9100001f}).flags, 0);  // mov x9,sp; sub x0,x9,#32
+}
+
+TEST(StackUse, AArch64LoadsAnotherStack) {
+  EXPECT_EQ(ArmUseOf({0x910000bf, 0xd61f03c0}).flags, kLoadsStackPointer);  // mov sp,x5; br x30
+  EXPECT_EQ(ArmUseOf({0x910000bf}).loaded_from, 5);
+  EXPECT_EQ(ArmUseOf({0x8b2463ff, 0xd61f00c0}).flags, kLoadsStackPointer);  // add sp,sp,x4; br x6
+}
+
+TEST(StackUse, AArch64KeepsWhereItsCallerGoesOn) {
+  EXPECT_EQ(ArmUseOf({0xca0303c4}).flags, kReadsReturnAddress);  // eor x4,x30,x3
+  EXPECT_EQ(ArmUseOf({0xf900d41e}).flags, kReadsReturnAddress);  // str x30,[x0,#0x1a8]
+  EXPECT_EQ(ArmUseOf({0xa90bf81f}).flags, kReadsReturnAddress);  // stp xzr,x30,[x0,#0xb8]
+  EXPECT_EQ(ArmUseOf({0xf81f0ffe}).flags, 0);                    // str x30,[sp,#-16]!
+  EXPECT_EQ(ArmUseOf({0xf940041e}).flags, 0);                    // ldr x30,[x0,#8]
+}
+
 }  // namespace
 }  // namespace flowback

@@ -159,7 +159,7 @@ class Collector {
         if (!moved_) use.flags |= kReadsReturnAddress;
         return;
       case Effect::kKeeps:
-        use.keeps |= static_cast<uint16_t>(1U << effects.other);
+        use.keeps |= 1U << effects.other;
         return;
       case Effect::kLoads:
         Load(effects.other);

@@ -67,7 +67,7 @@ struct Call {
   bool is_stub = false;  // is such a stub
   // What its code did with the stack pointer (decode/instruction/stack_use.h).
   uint8_t stack_use = 0;  // StackUseFlag bits
-  uint16_t kept_in = 0;   // StackUse::keeps
+  uint32_t kept_in = 0;   // StackUse::keeps
 };
 
 // A time in which the flow was in code that is not traced.
