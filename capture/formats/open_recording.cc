@@ -112,7 +112,9 @@ void OverridePt(const OpenOptions& options, PtConfig& config) {
 void Override(const OpenOptions& options, Recording& recording) {
   if (options.cpu) recording.machine.cpu = *options.cpu;
   if (options.time_conversion) recording.time = *options.time_conversion;
-  if (recording.source != kIntelPt) return;  // another kind's settings stay what they are
+  // Another kind's settings stay what they are: also those of samples without a trace.
+  const bool no_trace = recording.streams.empty() && recording.config.As<PtConfig>() == nullptr;
+  if (recording.source != kIntelPt || no_trace) return;
   PtConfig& config = recording.config.Make<PtConfig>();
   config.cpu = recording.machine.cpu;
   OverridePt(options, config);

@@ -60,14 +60,6 @@ BranchRecord::Path PathOf(uint64_t spec) {
   }
 }
 
-void ApplyArchitecture(Recording& recording, BranchStackConfig& config) {
-  const std::string& architecture = recording.machine.architecture;
-  const std::optional<CodeMode> mode = ModeOfMachine(architecture);
-  config.readable_code = mode || architecture.empty();
-  config.mode = mode.value_or(CodeMode::kX86_64);
-  recording.instruction_set = mode ? TraitsOf(*mode).instruction_set : std::string_view();
-}
-
 // The levels that the branches are of: those of the event where nothing else is said.
 TracedLevels LevelsOf(const EventAttr& attr) {
   const uint64_t type = attr.branch_sample_type;
@@ -99,6 +91,14 @@ void ApplyEvents(const std::vector<EventAttr>& attrs, BranchStackConfig& config)
 }
 
 }  // namespace
+
+void ApplyArchitecture(Recording& recording, BranchStackConfig& config) {
+  const std::string& architecture = recording.machine.architecture;
+  const std::optional<CodeMode> mode = ModeOfMachine(architecture);
+  config.readable_code = mode || architecture.empty();
+  config.mode = mode.value_or(CodeMode::kX86_64);
+  recording.instruction_set = mode ? TraitsOf(*mode).instruction_set : std::string_view();
+}
 
 BranchRecord ParseBranchEntry(Bytes entry, ByteOrder order) {
   FieldReader fields(entry, order);

@@ -25,6 +25,9 @@ BranchRecord ParseBranchEntry(Bytes entry, ByteOrder order);
 // perf can't tell a count of zero from none: some of its drivers write zero for both.
 void SetCycles(uint64_t cycles, BranchRecord& record);
 
+// What the machine's code is.
+void ApplyArchitecture(Recording& recording, BranchStackConfig& config);
+
 class BranchStackCollector {
  public:
   // REQUIRES: sample.has_branches. `stays`: its bytes are there until Finish; else they are copied.

@@ -71,9 +71,9 @@ void SkipRead(FieldReader& fields, uint64_t format) {
   fields.Skip(8 * (times + values * per_value));
 }
 
-void SkipCallchain(FieldReader& fields) {
+Bytes TakeCallchain(FieldReader& fields) {
   const uint64_t size = fields.U64();
-  fields.Skip(size <= kMaxCallchain ? 8 * size : fields.remaining() + 1);
+  return fields.Take(size <= kMaxCallchain ? 8 * size : fields.remaining() + 1);
 }
 
 // `count` items of `size` bytes, if the record holds so many.
@@ -221,7 +221,7 @@ std::optional<Sample> SampleIdParser::ParseSample(const Record& record) const {
   }
   if (type & kSamplePeriod) sample.period = fields.U64();
   if (type & kSampleRead) SkipRead(fields, sample.attr->read_format);
-  if (type & kSampleCallchain) SkipCallchain(fields);
+  if (type & kSampleCallchain) sample.callchain = TakeCallchain(fields);
   if (type & kSampleRaw) sample.raw = fields.Take(fields.U32());
   if (type & kSampleBranchStack) ReadBranchStack(fields, sample.attr->branch_sample_type, sample);
   if (type & kSampleAux) {

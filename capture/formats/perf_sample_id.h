@@ -28,6 +28,7 @@ struct Sample {
   const EventAttr* attr = nullptr;
   uint64_t ip = 0;
   uint64_t period = 0;
+  Bytes callchain;            // PERF_SAMPLE_CALLCHAIN, a word for each address or mark
   Bytes raw;                  // PERF_SAMPLE_RAW, as a tracepoint writes it
   bool has_branches = false;  // PERF_SAMPLE_BRANCH_STACK
   Bytes branches;             // of it, perf_branch_entry each, the newest first

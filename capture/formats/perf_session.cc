@@ -56,11 +56,13 @@ Session::Session(std::vector<EventAttr> attrs, ByteOrder order, Recording& recor
       order_(order),
       recording_(recording),
       ids_(attrs_, recording.warnings),
+      call_samples_(attrs_),
       counters_(attrs_) {
   has_aux_samples_ = std::ranges::any_of(
       attrs_, [](const EventAttr& attr) { return attr.sample_type & kSampleAux; });
   has_branch_stacks_ = std::ranges::any_of(
       attrs_, [](const EventAttr& attr) { return attr.sample_type & kSampleBranchStack; });
+  has_call_samples_ = std::ranges::any_of(attrs_, TellsOfCalls);
   LookForSwitchEvents();
 }
 
@@ -143,10 +145,12 @@ void Session::TakeCounters(const Record& record) {
 }
 
 void Session::TakeSample(const Record& record) {
-  if (!has_switch_events_ && !has_aux_samples_ && !has_branch_stacks_) return;
+  const bool nothing_else = !has_branch_stacks_ && !has_call_samples_;
+  if (!has_switch_events_ && !has_aux_samples_ && nothing_else) return;
   const auto sample = ids_.ParseSample(record);
   if (!sample) return CountMalformed(record);
   if (sample->has_branches) branch_stacks_.Add(*sample, record.order, !unpacking_);
+  if (TellsOfCalls(*sample->attr)) call_samples_.Add(*sample, record.order, !unpacking_);
   if (!has_switch_events_ && !has_aux_samples_) return;
   if (!sample->aux.empty())
     sideband_only_ ? CountUnexpected(record) : TakeAuxSample(*sample, record);
@@ -329,10 +333,12 @@ void Session::Finish() {
   AddRecorderLosses(recording_);
   recording_.counters = std::move(counters_).Take();
   // A recording has one kind of trace: Intel PT's tells of all branches.
-  if (HasPtStreams())
+  if (HasPtStreams()) {
     std::move(streams_).Finish(recording_);
-  else if (!sideband_only_)
+  } else if (!sideband_only_) {
     std::move(branch_stacks_).Finish(attrs_, recording_);
+    std::move(call_samples_).Finish(recording_);
+  }
   AssignOwners(recording_);
 }
 

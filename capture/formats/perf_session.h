@@ -10,6 +10,7 @@
 
 #include "capture/formats/perf_auxtrace.h"
 #include "capture/formats/perf_branch_stacks.h"
+#include "capture/formats/perf_call_samples.h"
 #include "capture/formats/perf_counters.h"
 #include "capture/formats/perf_header.h"
 #include "capture/formats/perf_pt_config.h"
@@ -87,6 +88,7 @@ class Session {
   bool has_switch_events_ = false;
   bool has_aux_samples_ = false;
   bool has_branch_stacks_ = false;
+  bool has_call_samples_ = false;
   bool unpacking_ = false;  // records do not stay where they are
   std::string file_;        // whose records are read
   TimeOrder sideband_;
@@ -102,6 +104,7 @@ class Session {
   int32_t default_cpu_ = -1;
   std::map<std::string_view, uint64_t> counts_;
   BranchStackCollector branch_stacks_;
+  CallSampleCollector call_samples_;
   CounterCollector counters_;
   uint64_t malformed_ = 0;  // records too short for their fields
   uint64_t first_malformed_ = 0;

@@ -12,6 +12,7 @@
 #include "cli/reading/reader_options.h"
 #include "cli/reading/reading_job.h"
 #include "cli/text/status.h"
+#include "flowback/model/call_samples.h"
 
 namespace flowback::cli {
 namespace {
@@ -28,11 +29,21 @@ class ExportJob final : public ReadingJob {
       : ReadingJob(options.reader, std::move(recording)), options_(options) {}
 
  private:
-  Status Prepare() override { return PrepareBranches(opened_); }
-  Status Gather() override {
+  Status Prepare() override {
     const Result<const ExportFormat*> format = FindExportFormat(options_.format);
     if (!format) return Fail(format.error());
     format_ = *format;
+    return format_->of == ExportFormat::kSamples ? PrepareSamples() : PrepareBranches(opened_);
+  }
+  Status PrepareSamples() {
+    if (CallSamplesOf(opened_.recording().config) == nullptr)
+      return Fail(Error(ErrorCode::kUnsupported, opened_.recording().path +
+                                                     ": has no samples of calls, which --to " +
+                                                     options_.format + " is of")
+                      .Remedy("record some with `perf record -g`, or see `flowback timeline`"));
+    return opened_.LoadCode();
+  }
+  Status Gather() override {
     if (format_->of != ExportFormat::kProfile) return {};
     Result<CompilerProfile> profile = MakeCompilerProfile(opened_, options_.object);
     if (!profile) return Fail(profile.error());

@@ -21,7 +21,7 @@ struct ExportInput {
 };
 
 struct ExportFormat {
-  enum class Of : uint8_t { kProfile, kFlow };
+  enum class Of : uint8_t { kProfile, kFlow, kSamples };
   using enum Of;
 
   std::string_view name;

@@ -1,64 +1,60 @@
 // SPDX-License-Identifier: MIT
 // Branch stacks as `perf script -F ip,brstack --show-mmap-events` prints them: the mappings of
-// code, then a line for each stack, the newest branch first. A recording of all branches gives
-// stacks that lie one behind the other.
+// code, then a line for each stack, the newest branch first.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <iterator>
 #include <ranges>
+#include <string>
+#include <string_view>
 #include <variant>
-#include <vector>
 
-#include "cli/branches/branch_totals.h"
 #include "cli/export/export_formats.h"
-#include "cli/reading/stream_report.h"
+#include "cli/export/flow_stacks.h"
 #include "cli/text/printable.h"
 #include "cli/text/status.h"
-#include "flowback/replay/player.h"
 
 namespace flowback::cli {
 namespace {
 
-class StackWriter final : public PlayConsumer {
+// Most of the work is to write numbers: each entry goes through a buffer on the stack.
+class StackWriter final : public FlowStacks {
  public:
   StackWriter(OpenedRecording& opened, Output& output) : opened_(opened), output_(output) {}
-
-  void OnThreadBegin(const ThreadFlow&, size_t) override { Flush(); }
-  void OnThreadEnd(const ThreadFlow&, size_t) override { Flush(); }
-  void OnBlock(const BlockRun& run) override {
-    if (run.exit != BlockExit::kTaken) return;
-    stack_.push_back({run.LastAddress(), run.next, run.branch});
-    if (stack_.size() == kDepth) Flush();
-  }
-  void OnEvent(const TraceEvent& event) override {
-    if (event.kind != EventKind::kCoreBusRatio) Flush();
-  }
-  void OnLoss(const DataLoss& loss) override {
-    opened_.losses().Add(loss);
-    Flush();
-  }
-  void OnUnknown(const UnknownFlow&) override { Flush(); }
   bool Done() const override { return output_.closed(); }
 
  private:
-  static constexpr size_t kDepth = 64;
-
-  struct Entry {
-    uint64_t from = 0;
-    uint64_t to = 0;
-    BranchFacts facts;
-  };
-
-  void Flush() {
-    if (stack_.empty()) return;
-    auto out = std::back_inserter(output_.buffer());
-    fmt::format_to(out, "{:>16x} ", stack_.back().to);
-    for (const Entry& entry : stack_ | std::views::reverse)
-      fmt::format_to(out, " {:#x}/{:#x}/{}/-/-/{} ", entry.from, entry.to,
-                     PredictionWord(entry.facts.prediction), entry.facts.cycles);
-    output_.buffer() += '\n';
+  void Take(const ThreadFlow&, uint64_t, std::span<const StackEntry> stack) override {
+    std::string& out = output_.buffer();
+    fmt::format_to(std::back_inserter(out), "{:>16x} ", stack.back().to);
+    for (const StackEntry& entry : stack | std::views::reverse) Append(entry, out);
+    out += '\n';
     output_.Commit();
-    stack_.clear();
+  }
+  void Lose(const DataLoss& loss) override { opened_.losses().Add(loss); }
+
+  // " 0xFROM/0xTO/P/-/-/CYCLES "
+  static void Append(const StackEntry& entry, std::string& out) {
+    char text[80];
+    char* at = text;
+    const auto add = [&](std::string_view words) {
+      at = std::copy(words.begin(), words.end(), at);
+    };
+    const auto number = [&](auto value, int base) {
+      at = std::to_chars(at, std::end(text), value, base).ptr;
+    };
+    add(" 0x");
+    number(entry.from, 16);
+    add("/0x");
+    number(entry.to, 16);
+    *at++ = '/';
+    *at++ = PredictionWord(entry.facts.prediction);
+    add("/-/-/");
+    number(entry.facts.cycles, 10);
+    *at++ = ' ';
+    out.append(text, at);
   }
   static char PredictionWord(BranchFacts::Prediction prediction) {
     switch (prediction) {
@@ -74,7 +70,6 @@ class StackWriter final : public PlayConsumer {
 
   OpenedRecording& opened_;
   Output& output_;
-  std::vector<Entry> stack_;  // the oldest first
 };
 
 void WriteMaps(const Recording& recording, std::string& out) {
@@ -102,11 +97,8 @@ Status WriteBrstack(const ExportInput& input, Output& output) {
   opened.AddKnownLosses();
   WriteMaps(opened.recording(), output.buffer());
   output.Commit();
-  Player player(
-      opened.inputs(), [&opened] { return opened.NewDecoder(); },
-      {.threads = opened.options().ThreadCount(), .in_flight = opened.options().in_flight});
   StackWriter writer(opened, output);
-  return player.Play(FlowsOf(opened.threads().owners()), writer);
+  return PlayStacks(opened, writer);
 }
 
 }  // namespace flowback::cli

@@ -58,7 +58,9 @@ Status CheckNoSamples(const Recording& recording, const TraceSource& source,
                         "that nobody saw, so {} can't be told",
                         recording.path, source.Name(), command))
           .Remedy("`flowback decode --as branches` shows the samples, `flowback coverage` what ran "
-                  "in them; for all calls record with `flowback record -- CMD`"));
+                  "in them; samples with a callchain (`perf record -b -g`) or the hardware's stack "
+                  "of calls (`--call-graph lbr`) tell of calls; for all of them record with "
+                  "`flowback record -- CMD`"));
 }
 
 Status CheckAccount(const ByteAccount& account, const Stream& stream, const TraceUnit& unit) {

@@ -12,7 +12,9 @@
 #include "cli/reading/reader_options.h"
 #include "cli/reading/reading_job.h"
 #include "cli/reading/stream_report.h"
+#include "cli/samples/sampled_job.h"
 #include "cli/stack/stack_moment.h"
+#include "cli/stack/stack_options.h"
 #include "cli/stack/stack_report.h"
 #include "cli/text/status.h"
 #include "cli/text/terminal_session.h"
@@ -22,13 +24,6 @@
 
 namespace flowback::cli {
 namespace {
-
-struct StackOptions {
-  ReaderOptions reader;
-  std::string at = "end";
-  std::string thread;
-  bool all = false;
-};
 
 // Of a stream that several threads share a player decodes each stay from the sync point before it:
 // what it estimates of times may differ by a tick from what the index does, and so could what is
@@ -207,6 +202,24 @@ void SelectThread(StackOptions& options) {
     selection.names.push_back(options.thread);
 }
 
+Status CheckForSamples(const StackOptions& options) {
+  if (!options.stitch && !options.paths) return {};
+  return Fail(Error(ErrorCode::kUsage,
+                    "--stitch and --paths are about samples of calls, which this recording lacks")
+                  .Remedy("record some with `perf record -g` or `--call-graph lbr`"));
+}
+
+int RunOn(const StackOptions& options) {
+  Result<Recording> recording = OpenInput(options.reader);
+  if (!recording) return Report(recording.error(), options.reader.InputName());
+  WarnOfDamage(*recording);
+  if (CallSamplesOf(recording->config) != nullptr)
+    return SampledStackJob(options, *std::move(recording)).Execute();
+  if (const Status status = CheckForSamples(options); !status)
+    return Report(status.error(), options.reader.InputName());
+  return StackJob(options, *std::move(recording)).Execute();
+}
+
 }  // namespace
 
 int RunStack(const Arguments& arguments) {
@@ -219,7 +232,12 @@ int RunStack(const Arguments& arguments) {
                  "recording: 50%), or N, before the thread's instruction of that number, from 0");
   app.add_option("--thread", options.thread, "the thread of that number or name only");
   app.add_flag("--all", options.all,
-               "all threads: the default, but for --at N, which is about one thread");
+               "all threads: the default, but for --at N, which is about one thread; of samples: "
+               "every one");
+  app.add_flag("--stitch", options.stitch,
+               "of samples with the hardware's stack of calls: what its depth cuts off is taken "
+               "from the thread's sample before, where that had the same calls in the same places");
+  app.add_flag("--paths", options.paths, "samples added up by call path");
   app.get_option("--time")->group(
       "");  // not listed: it is known only to say that it does not apply
   app.footer("`flowback help output` says what is printed.");
@@ -229,7 +247,7 @@ int RunStack(const Arguments& arguments) {
     return Report(Error(ErrorCode::kUsage, "stack looks at one moment: --time does not apply")
                       .Remedy("--at TIME"));
   SelectThread(options);
-  return RunReadingJob<StackJob>(options.reader, options);
+  return RunOn(options);
 }
 
 }  // namespace flowback::cli

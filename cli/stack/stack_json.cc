@@ -24,29 +24,12 @@ std::string_view Word(Outside outside) {
   return "-";
 }
 
-void TextOrNull(JsonLine& line, std::string_view key, std::string_view text) {
-  if (text.empty())
-    line.Null(key);
-  else
-    line.Text(key, text);
-}
-
 // Ends without a newline, as it stands in a list.
 void AppendFrame(std::string& out, const NamedFrame& named, const StackFrame& frame, size_t level) {
   JsonLine line(out);
   line.Number("level", level).Hex("ip", frame.address);
-  TextOrNull(line, "function", named.function);
-  if (named.function.empty() || named.is_inlined)
-    line.Null("offset");
-  else
-    line.Number("offset", named.offset);
-  TextOrNull(line, "object", named.object);
-  TextOrNull(line, "file", named.file);
-  if (named.line == 0)
-    line.Null("line");
-  else
-    line.Number("line", named.line);
-  line.Bool("inlined", named.is_inlined).Bool("handler", frame.is_handler && !named.is_inlined);
+  AddNames(named, line);
+  line.Bool("handler", frame.is_handler && !named.is_inlined);
   line.Bool("guess", frame.is_guess).End();
   out.pop_back();
 }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/text/json.h"
 #include "flowback/replay/source_lines.h"
 #include "flowback/replay/symbolizer.h"
 #include "flowback/replay/thread_stack.h"
@@ -42,5 +43,13 @@ class StackNames {
   SourceLines& lines_;
   RecordedPath recorded_path_;
 };
+
+// Without its number. `innermost`: of the names that share the frame's address.
+void AppendFrameText(const NamedFrame& named, const StackFrame& frame, bool innermost,
+                     std::string& out);
+
+void TextOrNull(JsonLine& line, std::string_view key, std::string_view text);
+// function, offset, object, file, line, inlined.
+void AddNames(const NamedFrame& named, JsonLine& line);
 
 }  // namespace flowback::cli

@@ -5,7 +5,6 @@
 
 #include "cli/reading/losses.h"
 #include "cli/stack/stack_report.h"
-#include "cli/text/path_text.h"
 #include "cli/text/printable.h"
 
 namespace flowback::cli {
@@ -27,29 +26,6 @@ std::string TitleOf(const ShownStack& shown, const RecordingClock& clock) {
   }
   if (stack.in_kernel) title += ", in code that is not traced";
   return title + (clock.emulated() && stack.tsc != 0 ? " (emulated):" : ":");
-}
-
-void AppendFrame(std::string& out, const NamedFrame& named, const StackFrame& frame,
-                 bool innermost) {
-  // An inlined call has no address of its own, but that of what goes on is the innermost one's.
-  if (innermost) {
-    fmt::format_to(std::back_inserter(out), "0x{:016x} in ", frame.address);
-  } else {
-    out.append(22, ' ');
-  }
-  AppendPrintable(out, named.function.empty() ? "??" : named.function);
-  if (!named.file.empty()) {
-    out += " (";
-    AppendPrintable(out, LastPart(named.file));
-    out += named.line == 0 ? ":?)" : fmt::format(":{})", named.line);
-  } else if (!named.object.empty()) {
-    if (!named.function.empty()) fmt::format_to(std::back_inserter(out), "+{:#x}", named.offset);
-    out += " (";
-    AppendPrintable(out, LastPart(named.object));
-    out += ')';
-  }
-  if (named.is_inlined) out += " inlined";
-  if (frame.is_guess) out += " (guess)";
 }
 
 void AppendOutside(std::string& out, const ThreadStack& stack) {
@@ -84,7 +60,7 @@ void PrintStackText(const ShownStack& shown, const StackStyle& style, Output& ou
     bool innermost = true;
     for (const NamedFrame& named : style.names.Of(frame)) {
       fmt::format_to(std::back_inserter(out), "{:<4}", fmt::format("#{}", level++));
-      AppendFrame(out, named, frame, innermost);
+      AppendFrameText(named, frame, innermost, out);
       out += '\n';
       innermost = false;
     }

@@ -9,6 +9,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "flowback/decode/space_at.h"
 #include "flowback/replay/source_lines.h"
 #include "flowback/replay/symbolizer.h"
 
@@ -20,13 +21,6 @@ using Json = nlohmann::ordered_json;
 std::string SignalName(int signal) {
   const char* name = sigabbrev_np(signal);
   return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
-}
-
-// The space that the process had at its end.
-const AddressSpace& SpaceAt(const AddressSpaceHistory& history, uint64_t time) {
-  const auto& epochs = history.epochs;
-  const auto after = std::ranges::upper_bound(epochs, time, {}, &AddressSpaceHistory::Epoch::time);
-  return after == epochs.begin() ? *after->space : *std::prev(after)->space;
 }
 
 std::vector<EndPlace> Find(const std::vector<ProcessEnd>& ends, const RecordingCode& code,

@@ -104,8 +104,7 @@ void StackFlow::Tell(ExecutionConsumer& consumer) {
   }
   UseCodeOf(record);
   const Place place = PlaceBefore(at_);
-  const std::optional<uint64_t> before = LastBefore(at_);
-  if (before && !place.certain) {
+  if (const auto before = place.certain ? std::nullopt : LastBefore(at_)) {
     const BranchRecord last = At(*before);
     TellUnknown(last.to, IsHidden(record.from) ? record.to : record.from, last, consumer);
   }

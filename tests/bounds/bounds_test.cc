@@ -67,6 +67,32 @@ TEST_P(Bound, Holds) {
 
 std::string NameOf(const testing::TestParamInfo<HostileKind>& info) { return info.param.name; }
 
+class CallSampleBound : public testing::TestWithParam<HostileKind> {};
+
+TEST_P(CallSampleBound, Holds) {
+#if FLOWBACK_SANITIZED
+  GTEST_SKIP() << "a sanitizer takes more memory than any bound";
+#endif
+  const HostileKind& kind = GetParam();
+  const ScratchFolder folder;
+  const std::vector<std::string> input = kind.make(folder);
+  const size_t memory = kFreeMib + kind.per_byte * SizeOf(folder) / (1 << 20);
+  for (std::vector<std::string> words : {std::vector<std::string>{"stack", "--all"},
+                                         {"stack", "--all", "--json"},
+                                         {"stack", "--stitch"},
+                                         {"stack", "--paths"},
+                                         {"export", "--to", "folded"},
+                                         {"info"}}) {
+    const std::string said = words.front() + " " + words.back();
+    words.insert(words.end(), input.begin(), input.end());
+    words.insert(words.end(), {"--threads", "2", "--no-cache", "-o", "/dev/null"});
+    const ProgramResult result = RunFlowback(words, {.memory_mib = memory});
+    EXPECT_EQ(result.status, 0) << said << " in " << memory << " MiB: " << result.err;
+    EXPECT_FALSE(result.timed_out) << said;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Samples, CallSampleBound, testing::ValuesIn(CallSampleKinds()), NameOf);
 INSTANTIATE_TEST_SUITE_P(Records, Bound, testing::ValuesIn(RecordKinds()), NameOf);
 INSTANTIATE_TEST_SUITE_P(Traces, Bound, testing::ValuesIn(TraceKinds()), NameOf);
 

@@ -241,4 +241,32 @@ std::vector<HostileKind> RecordKinds() {
   };
 }
 
+namespace {
+
+// Callchains of `depth` addresses, `tid` of each sample.
+HostileKind Callchains(const char* name, uint64_t count, uint64_t depth, uint64_t threads,
+                       size_t per_byte) {
+  const auto make = [=](const ScratchFolder& folder) -> std::vector<std::string> {
+    PerfDataBuilder file;
+    const uint64_t type = perf::kSampleTid | perf::kSampleCallchain;
+    file.AddEvent({0, 0, type, true, {102}});
+    for (uint64_t i = 0; i < count; ++i) {
+      FieldWriter body;
+      body.U32(kPid).U32(static_cast<uint32_t>(kPid + i % threads)).U64(depth);
+      for (uint64_t j = 0; j < depth; ++j) body.U64(0x401000 + 16 * (i + j));
+      file.Record(perf::kRecordSample, 0, body);
+    }
+    return {folder.Write("perf.data", Text(file.Build()))};
+  };
+  return {name, make, per_byte};
+}
+
+}  // namespace
+
+std::vector<HostileKind> CallSampleKinds() {
+  return {Callchains("EmptyCallchains", 400'000, 0, 1, 20),
+          Callchains("CallchainsOfManyThreads", 40'000, 1, 40'000, 40),
+          Callchains("DeepCallchains", 300, 8'000, 1, 20)};
+}
+
 }  // namespace flowback::test

@@ -12,11 +12,14 @@
 
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string_view>
 
 #include "flowback/base/bytes.h"
+#include "flowback/model/call_samples.h"
 #include "flowback/model/code_mode.h"
 #include "flowback/model/execution.h"
+#include "flowback/model/kernel_address.h"
 #include "flowback/model/machine.h"
 
 namespace flowback {
@@ -41,9 +44,6 @@ constexpr const char* Name(BranchKind kind) {
   }
   return "";
 }
-
-// Linux has the kernel in the upper half of the addresses, on x86-64 and AArch64 alike.
-constexpr bool IsKernelAddress(uint64_t address) { return address >> 63 != 0; }
 
 // One entry of a branch stack.
 struct BranchRecord {
@@ -107,6 +107,8 @@ struct BranchStackConfig {
   uint64_t empty_samples = 0;
   uint64_t depth = 0;  // of the longest stack
   TracedLevels levels;
+  // Samples that tell of calls, with branches or without any. Null: there are none.
+  std::shared_ptr<const CallSamples> calls;
 };
 
 inline const BranchStackConfig& BranchStackConfigOf(const TraceConfig& config) {

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#include "cli/export/flow_stacks.h"
+
+namespace flowback::cli {
+
+void FlowStacks::OnThreadBegin(const ThreadFlow& thread, size_t) {
+  Flush();
+  thread_ = &thread;
+  tsc_ = 0;
+}
+
+void FlowStacks::OnBlock(const BlockRun& run) {
+  if (run.exit != BlockExit::kTaken) return;
+  stack_.push_back({run.LastAddress(), run.next, run.branch});
+  tsc_ = run.tsc;
+  if (stack_.size() == kDepth) Flush();
+}
+
+void FlowStacks::OnEvent(const TraceEvent& event) {
+  if (event.kind != EventKind::kCoreBusRatio) Flush();
+}
+
+void FlowStacks::OnLoss(const DataLoss& loss) {
+  Lose(loss);
+  Flush();
+}
+
+void FlowStacks::Flush() {
+  if (stack_.empty()) return;
+  Take(*thread_, tsc_, stack_);
+  stack_.clear();
+}
+
+Status PlayStacks(OpenedRecording& opened, FlowStacks& stacks) {
+  Player player(
+      opened.inputs(), [&opened] { return opened.NewDecoder(); },
+      {.threads = opened.options().ThreadCount(), .in_flight = opened.options().in_flight});
+  return player.Play(FlowsOf(opened.threads().owners()), stacks);
+}
+
+}  // namespace flowback::cli

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// Flow as branch stacks: the branches that were taken one behind the other, so many at most. A
+// recording of all branches gives stacks of which each goes on where the one before ended.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cli/reading/opened_recording.h"
+#include "flowback/base/error.h"
+#include "flowback/replay/player.h"
+
+namespace flowback::cli {
+
+struct StackEntry {
+  uint64_t from = 0;
+  uint64_t to = 0;
+  BranchFacts facts;
+};
+
+class FlowStacks : public PlayConsumer {
+ public:
+  void OnThreadBegin(const ThreadFlow& thread, size_t number) final;
+  void OnThreadEnd(const ThreadFlow&, size_t) final { Flush(); }
+  void OnBlock(const BlockRun& run) final;
+  void OnEvent(const TraceEvent& event) final;
+  void OnLoss(const DataLoss& loss) final;
+  void OnUnknown(const UnknownFlow&) final { Flush(); }
+
+ protected:
+  // `tsc`: known last, 0: none.
+  virtual void Take(const ThreadFlow& thread, uint64_t tsc,
+                    std::span<const StackEntry> oldest_first) = 0;
+  virtual void Lose(const DataLoss& loss) = 0;
+
+ private:
+  static constexpr size_t kDepth = 64;
+
+  void Flush();
+
+  const ThreadFlow* thread_ = nullptr;
+  std::vector<StackEntry> stack_;  // the oldest first
+  uint64_t tsc_ = 0;
+};
+
+// Plays the chosen threads. Errors: as Player::Play's.
+Status PlayStacks(OpenedRecording& opened, FlowStacks& stacks);
+
+}  // namespace flowback::cli

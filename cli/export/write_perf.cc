@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+// perf.data with a branch stack in each sample, as `perf record -b` writes it: perf script, perf
+// report and what reads their files take it, whichever hardware the recording is of.
+//
+// The header tells how much data follows, and what is written can't be written over: so the flow is
+// played twice, first only to count.
+#include <fmt/format.h>
+#include <linux/perf_event.h>
+
+#include <algorithm>
+#include <ranges>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "capture/formats/perf_layout.h"
+#include "capture/record/feature_sections.h"
+#include "capture/record/perf_data_header.h"
+#include "capture/record/perf_record_buffer.h"
+#include "capture/record/sideband_buffers.h"
+#include "cli/export/export_formats.h"
+#include "cli/export/flow_stacks.h"
+
+namespace flowback::cli {
+namespace {
+
+using record::LittleEndianBuffer;
+using record::RecordBuffer;
+
+constexpr uint64_t kStackEventId = 1;
+constexpr const char* kStackEvent = "branches:u";
+constexpr uint64_t kDataSizeAt = 48;  // in the header
+constexpr uint64_t kFeatureBitsAt = 72;
+
+// perf_branch_entry::flags; a count of cycles that does not fit is the most that does.
+uint64_t FlagsOf(const BranchFacts& facts) {
+  constexpr uint32_t kMostCycles = 0xffff;
+  uint64_t flags = uint64_t{std::min(facts.cycles, kMostCycles)} << 4;
+  if (facts.prediction == BranchFacts::Prediction::kWrong) flags |= 1;
+  if (facts.prediction == BranchFacts::Prediction::kRight) flags |= 2;
+  return flags;
+}
+
+// Their sizes are known before they are made.
+uint64_t SampleSize(size_t entries) { return 8 + 4 * 8 + 8 + entries * perf::kBranchEntrySize; }
+
+class SampleCounter final : public FlowStacks {
+ public:
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  void Take(const ThreadFlow&, uint64_t, std::span<const StackEntry> stack) override {
+    bytes_ += SampleSize(stack.size());
+  }
+  void Lose(const DataLoss&) override {}
+
+  uint64_t bytes_ = 0;
+};
+
+class SampleWriter final : public FlowStacks {
+ public:
+  SampleWriter(OpenedRecording& opened, Output& output) : opened_(opened), output_(output) {}
+  bool Done() const override { return output_.closed(); }
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  void Take(const ThreadFlow& thread, uint64_t tsc, std::span<const StackEntry> stack) override {
+    RecordBuffer sample(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
+    sample.U64(kStackEventId);
+    sample.U64(stack.back().to);
+    sample.U32(static_cast<uint32_t>(thread.pid));
+    sample.U32(static_cast<uint32_t>(thread.tid));
+    sample.U64(tsc == 0 ? 0 : opened_.clock().Value(tsc));
+    sample.U64(stack.size());
+    for (const StackEntry& entry : stack | std::views::reverse) {
+      sample.U64(entry.from);
+      sample.U64(entry.to);
+      sample.U64(FlagsOf(entry.facts));
+    }
+    bytes_ += sample.size();
+    Append(sample.Done(), output_);
+  }
+  void Lose(const DataLoss& loss) override { opened_.losses().Add(loss); }
+
+ public:
+  static void Append(Bytes bytes, Output& output) {
+    output.Write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  }
+
+ private:
+  OpenedRecording& opened_;
+  Output& output_;
+  uint64_t bytes_ = 0;
+};
+
+record::RecordedEvents Events() {
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  attr.type = PERF_TYPE_HARDWARE;
+  attr.config = PERF_COUNT_HW_BRANCH_INSTRUCTIONS;
+  attr.sample_period = 64;  // of 1 perf takes such an event for one of branch trace stores
+  attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_IDENTIFIER |
+                     PERF_SAMPLE_BRANCH_STACK;
+  attr.branch_sample_type = perf::kBranchUser | perf::kBranchAny;
+  attr.exclude_kernel = 1;
+  attr.exclude_hv = 1;
+  attr.sample_id_all = 1;
+  return {{attr, kStackEvent, {kStackEventId}}};
+}
+
+// Which code was where, and the threads' names and lives.
+class Sideband {
+ public:
+  explicit Sideband(const Recording& recording) {
+    for (const SidebandRecord& each : recording.sideband)
+      std::visit([this](const auto& content) { Add(content); }, each);
+  }
+  const LittleEndianBuffer& bytes() const { return bytes_; }
+  const std::vector<MmapRecord>& build_ids() const { return build_ids_; }
+
+ private:
+  void Add(const MmapRecord& map) {
+    if (map.kernel || !map.executable) return;
+    AddRecord(map);
+    const auto is_it = [&](const MmapRecord& known) { return known.path == map.path; };
+    if (!map.build_id.empty() && std::ranges::none_of(build_ids_, is_it)) build_ids_.push_back(map);
+  }
+  void Add(const CommRecord& comm) { AddRecord(comm); }
+  void Add(const ForkRecord& fork) { AddRecord(fork); }
+  void Add(const ExitRecord& exit) { AddRecord(exit); }
+  void Add(const SidebandBase&) {}
+  void AddRecord(const auto& content) {
+    RecordBuffer record = record::EncodeSideband(content);
+    record.SampleId(content, false, kStackEventId);
+    bytes_.Append(record.Done());
+  }
+
+  LittleEndianBuffer bytes_;
+  std::vector<MmapRecord> build_ids_;
+};
+
+std::vector<record::HeaderFeature> FeaturesOf(const Recording& recording,
+                                              const record::RecordedEvents& events,
+                                              const Sideband& sideband) {
+  const MachineInfo& machine = recording.machine;
+  // Whose times and order they are stays told: "flowback (emulated: tcg)".
+  std::vector<record::HeaderFeature> features = record::MachineFeatures(
+      {"flowback", "export", "--to", "perf", recording.path}, events, {}, machine.architecture);
+  for (record::HeaderFeature& each :
+       record::IdentityFeatures(machine.recorder, machine.cpu_description, machine.cpuid))
+    features.push_back(std::move(each));
+  features.push_back(record::BuildIdFeature(sideband.build_ids()));
+  return features;
+}
+
+// What is known once the size of the data is.
+void WriteHead(const record::RecordedEvents& events, const Sideband& sideband, uint64_t data_size,
+               const record::FeatureSections& features, Output& output) {
+  LittleEndianBuffer header;
+  record::AppendFileHeader(header, events);
+  header.SetU64(kDataSizeAt, data_size);
+  for (size_t i = 0; i < features.bits.size(); ++i)
+    header.SetU64(kFeatureBitsAt + i * sizeof(uint64_t), features.bits[i]);
+  SampleWriter::Append(header.bytes(), output);
+  SampleWriter::Append(sideband.bytes().bytes(), output);
+}
+
+uint64_t HeaderSize(const record::RecordedEvents& events) {
+  LittleEndianBuffer header;
+  record::AppendFileHeader(header, events);
+  return header.size();
+}
+
+}  // namespace
+
+Status WritePerf(const ExportInput& input, Output& output) {
+  OpenedRecording& opened = input.opened;
+  const WorkProgress progress = opened.ShowProgress("export", 2 * opened.TraceBytes());
+  opened.AddKnownLosses();
+  SampleCounter counter;
+  if (Status status = PlayStacks(opened, counter); !status) return status;
+  const record::RecordedEvents events = Events();
+  const Sideband sideband(opened.recording());
+  const uint64_t data_size = sideband.bytes().size() + counter.bytes();
+  const record::FeatureSections features = record::EncodeFeatures(
+      FeaturesOf(opened.recording(), events, sideband), HeaderSize(events) + data_size);
+  WriteHead(events, sideband, data_size, features, output);
+  SampleWriter writer(opened, output);
+  if (Status status = PlayStacks(opened, writer); !status) return status;
+  if (!output.closed() && writer.bytes() != counter.bytes())
+    return Fail(Error(ErrorCode::kSystem,
+                      fmt::format("the samples were {} bytes when counted and {} when written: a "
+                                  "fault in flowback, or the input changed meanwhile",
+                                  counter.bytes(), writer.bytes()))
+                    .Remedy("run it again; if it stays, report it with the recording"));
+  SampleWriter::Append(features.sections.bytes(), output);
+  return {};
+}
+
+}  // namespace flowback::cli

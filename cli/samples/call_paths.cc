@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+#include "cli/samples/call_paths.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <tuple>
+#include <utility>
+
+#include "cli/text/json.h"
+#include "cli/text/printable.h"
+
+namespace flowback::cli {
+namespace {
+
+using Path = std::vector<std::string_view>;  // the outermost first
+
+constexpr std::string_view kNoName = "??";
+
+// Samples come from the same places again and again: each is looked up once.
+class FunctionNames {
+ public:
+  explicit FunctionNames(StackNames& names) : names_(names) {}
+
+  // The innermost first.
+  const std::vector<std::string_view>& Of(const StackFrame& frame) {
+    const auto [known, is_new] = known_.try_emplace({frame.space, frame.address, frame.is_exact});
+    if (is_new)
+      for (const NamedFrame& named : names_.Of(frame))
+        known->second.push_back(named.function.empty() ? kNoName : named.function);
+    return known->second;
+  }
+
+ private:
+  StackNames& names_;
+  std::map<std::tuple<const AddressSpace*, uint64_t, bool>, std::vector<std::string_view>> known_;
+};
+
+// Reuses the path's memory.
+void PathOf(const SampledStack& stack, FunctionNames& names, Path& path) {
+  path.clear();
+  for (const SampledFrame& frame : stack.frames) {
+    if (frame.is_doubted) continue;
+    const std::vector<std::string_view>& functions = names.Of(NameableFrame(frame, stack));
+    path.insert(path.end(), functions.begin(), functions.end());
+  }
+  std::ranges::reverse(path);
+}
+
+void Add(const Path& path, PathNode& root) {
+  PathNode* node = &root;
+  ++node->samples;
+  for (const std::string_view function : path) {
+    node = &node->called[function];
+    ++node->samples;
+  }
+  ++node->self;
+}
+
+using Children = std::vector<const std::pair<const std::string_view, PathNode>*>;
+
+Children ByCount(const std::map<std::string_view, PathNode>& nodes) {
+  Children sorted;
+  for (const auto& each : nodes) sorted.push_back(&each);
+  std::ranges::stable_sort(sorted, std::ranges::greater(),
+                           [](const auto* each) { return each->second.samples; });
+  return sorted;
+}
+
+// Calls visit(path, node) for each node, callers ahead of what they called. Paths may be thousands
+// deep: so it keeps its own stack.
+template <class Visit>
+void ForEachNode(std::string_view comm, const PathNode& root, Visit&& visit) {
+  struct Level {
+    Children children;
+    size_t next = 0;
+  };
+  Path path = {comm};
+  visit(path, root);
+  std::vector<Level> levels;
+  levels.push_back({ByCount(root.called)});
+  while (!levels.empty()) {
+    Level& level = levels.back();
+    if (level.next == level.children.size()) {
+      levels.pop_back();
+      path.pop_back();
+      continue;
+    }
+    const auto& [name, node] = *level.children[level.next++];
+    path.push_back(name);
+    visit(path, node);
+    levels.push_back({ByCount(node.called)});
+  }
+}
+
+void Print(const Path& path, const PathNode& node, uint64_t all, Output& output) {
+  std::string& out = output.buffer();
+  fmt::format_to(std::back_inserter(out), "{:>9} {:>6.2f} % ", node.samples,
+                 100.0 * static_cast<double>(node.samples) / static_cast<double>(all));
+  out.append(2 * (path.size() - 1), ' ');
+  AppendPrintable(out, path.back().empty() ? kNoName : path.back());
+  if (node.self != 0 && node.self != node.samples)
+    fmt::format_to(std::back_inserter(out), " (itself {})", node.self);
+  out += '\n';
+  output.Commit();
+}
+
+}  // namespace
+
+CallPaths SumPaths(SampledThreads& threads, StackNames& names) {
+  CallPaths paths;
+  Path path;
+  FunctionNames functions(names);
+  for (const SampledThread& thread : threads.threads())
+    threads.ForEachStack(thread, thread.samples.size(), [&](size_t i, const SampledStack& stack) {
+      ++paths.samples;
+      paths.without += stack.frames.empty() ? 1 : 0;
+      paths.disagreeing += stack.Disagreements() == 0 ? 0 : 1;
+      paths.stitched += stack.stitch == SampledStack::Stitch::kStitched ? 1 : 0;
+      paths.ambiguous += stack.stitch == SampledStack::Stitch::kAmbiguous ? 1 : 0;
+      PathOf(stack, functions, path);
+      Add(path, paths.comms[threads.CommOf(thread, *thread.samples[i])]);
+      return true;
+    });
+  return paths;
+}
+
+void PrintPathsText(const CallPaths& paths, Output& output) {
+  std::string& out = output.buffer();
+  fmt::format_to(std::back_inserter(out), "{} samples of calls", paths.samples);
+  const auto tell = [&](uint64_t count, const char* what) {
+    if (count != 0) fmt::format_to(std::back_inserter(out), "; {} {}", count, what);
+  };
+  tell(paths.without, "without a stack");
+  tell(paths.disagreeing, "whose sources contradict each other");
+  tell(paths.stitched, "with likely callers from the sample before");
+  tell(paths.ambiguous, "not stitched, since the calls before are there more than once");
+  out += "\n\n  samples    share thread name and call path, the outermost call first\n";
+  for (const auto* comm : ByCount(paths.comms)) {
+    ForEachNode(comm->first, comm->second, [&](const Path& path, const PathNode& node) {
+      Print(path, node, paths.samples, output);
+    });
+    if (output.closed()) return;
+  }
+}
+
+void PrintPathsJson(const CallPaths& paths, Output& output) {
+  const auto print = [&](const Path& path, const PathNode& node) {
+    if (node.self == 0) return;
+    std::string functions = "[";
+    for (size_t i = 1; i < path.size(); ++i) {
+      if (i != 1) functions += ',';
+      AppendJsonString(functions, path[i]);
+    }
+    JsonLine line(output.buffer());
+    line.Text("type", "path").Text("comm", path.front()).Number("samples", node.self);
+    line.Raw("functions", functions + "]").End();
+    output.Commit();
+  };
+  for (const auto* comm : ByCount(paths.comms)) {
+    ForEachNode(comm->first, comm->second, print);
+    if (output.closed()) return;
+  }
+}
+
+// What separates frames and counts can't be in a name.
+void WriteFoldedPaths(const CallPaths& paths, Output& output) {
+  const auto append = [&](std::string_view name) {
+    const std::string printable(Printable(name.empty() ? kNoName : name));
+    for (const char each : printable) output.buffer() += each == ';' ? ':' : each;
+  };
+  const auto write = [&](const Path& path, const PathNode& node) {
+    if (node.self == 0) return;
+    for (size_t i = 0; i < path.size(); ++i) {
+      if (i != 0) output.buffer() += ';';
+      append(path[i]);
+    }
+    fmt::format_to(std::back_inserter(output.buffer()), " {}\n", node.self);
+    output.Commit();
+  };
+  for (const auto* comm : ByCount(paths.comms)) {
+    ForEachNode(comm->first, comm->second, write);
+    if (output.closed()) return;
+  }
+}
+
+}  // namespace flowback::cli

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+#include "flowback/model/call_samples.h"
+
+#include "flowback/model/branch_records.h"
+
+namespace flowback {
+
+// Tiled stacks tell of every call.
+const CallSamples* CallSamplesOf(const TraceConfig& config) {
+  const BranchStackConfig& stacks = BranchStackConfigOf(config);
+  return stacks.tiled ? nullptr : stacks.calls.get();
+}
+
+}  // namespace flowback

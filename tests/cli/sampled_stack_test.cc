@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+// `flowback stack` and `export --to folded` of samples that tell of calls. Judges: perf script for
+// callchains that perf recorded; the program's own source for what called what.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/hex.h"
+#include "capture/formats/perf_layout.h"
+#include "tests/cli/run_program.h"
+#include "tests/support/host.h"
+#include "tests/support/perf_data_builder.h"
+
+namespace flowback::test {
+namespace {
+
+using namespace perf;
+using nlohmann::json;
+using support::FieldWriter;
+using support::PerfDataBuilder;
+
+constexpr uint64_t kUsual = kSampleIp | kSampleTid | kSampleTime;
+constexpr uint64_t kUserMark = ~uint64_t{0} - 511;
+
+struct Branch {
+  uint64_t from = 0;
+  uint64_t to = 0;
+};
+
+// Samples of the hardware's stack of calls, with a callchain, as `perf record --call-graph lbr`
+// writes them.
+class SampledFile {
+ public:
+  SampledFile() {
+    file_.AddEvent({0,
+                    0,
+                    kUsual | kSampleCallchain | kSampleBranchStack,
+                    true,
+                    {},
+                    kBranchUser | kBranchCallStack | kBranchHardwareIndex});
+  }
+  void Comm(uint32_t tid, const char* name) {
+    file_.Comm(42, static_cast<int32_t>(tid), name, false, {.time = 1, .pid = 42, .tid = 42});
+  }
+  void Sample(uint32_t tid, uint64_t time, const std::vector<uint64_t>& chain,
+              const std::vector<Branch>& calls, uint64_t slot = 0) {
+    FieldWriter body;
+    body.U64(chain.empty() ? 0 : chain.front()).U32(42).U32(tid).U64(time);
+    body.U64(chain.size() + 1).U64(kUserMark);
+    for (const uint64_t address : chain) body.U64(address);
+    body.U64(calls.size()).U64(slot);
+    for (const Branch& call : calls) body.U64(call.from).U64(call.to).U64(0);
+    file_.Record(kRecordSample, 2, body);
+  }
+  std::string Write(const ScratchFolder& folder) const {
+    const std::vector<uint8_t> bytes = file_.Build();
+    return folder.Write("perf.data", std::string(bytes.begin(), bytes.end()));
+  }
+
+ private:
+  PerfDataBuilder file_;
+};
+
+std::vector<json> Objects(std::vector<std::string> words) {
+  words.push_back("--json");
+  const ProgramResult result = RunFlowback(words);
+  EXPECT_EQ(result.status, 0) << result.err;
+  std::vector<json> objects;
+  for (const std::string& line : Lines(result.out)) objects.push_back(json::parse(line));
+  EXPECT_EQ(objects.at(0)["schema"], "flowback.stack/1");
+  EXPECT_EQ(objects.at(0)["samples"], true);
+  objects.erase(objects.begin());
+  return objects;
+}
+
+TEST(SampledStack, TheLastOfEachThreadOrAllOrUpToAMoment) {
+  const ScratchFolder folder;
+  SampledFile file;
+  file.Comm(42, "first");
+  file.Comm(43, "second");
+  for (uint64_t i = 1; i <= 5; ++i)
+    file.Sample(i % 2 == 0 ? 43 : 42, i * 1'000'000'000, {0x1000 * i, 0x2005}, {{0x2000, 0x1000}});
+  const std::string path = file.Write(folder);
+  std::vector<json> last = Objects({"stack", path});
+  ASSERT_EQ(last.size(), 2u);
+  EXPECT_EQ(last[0]["tid"], 42);
+  EXPECT_EQ(last[0]["comm"], "first");
+  EXPECT_EQ(last[0]["time"], 5'000'000'000u);
+  EXPECT_EQ(last[0]["sample"], 2);
+  EXPECT_EQ(last[0]["samples"], 3);
+  EXPECT_EQ(last[1]["time"], 4'000'000'000u);
+  EXPECT_EQ(Objects({"stack", path, "--all"}).size(), 5u);
+  const std::vector<json> before = Objects({"stack", path, "--at", "3.5s", "--thread", "first"});
+  ASSERT_EQ(before.size(), 1u);
+  EXPECT_EQ(before[0]["time"], 3'000'000'000u);
+  EXPECT_EQ(before[0]["frames"][0]["ip"], "3000");
+  const ProgramResult text = RunFlowback({"stack", path, "--at", "1.5s"});
+  EXPECT_TRUE(text.out.contains("Thread 42 \"first\", sample 1 of 3, 1.000000000 s:")) << text.out;
+  EXPECT_TRUE(text.out.contains("Thread 43: its first sample is behind that time.")) << text.out;
+  EXPECT_EQ(RunFlowback({"stack", path, "--at", "7"}).status, 2);
+  EXPECT_EQ(RunFlowback({"stack", path, "--thread", "third"}).status, 2);
+}
+
+TEST(SampledStack, ContradictionsAreShown) {
+  const ScratchFolder folder;
+  SampledFile file;
+  file.Sample(42, 1, {0x1000, 0x2005, 0xdead, 0x4005},
+              {{0x2000, 0x1000}, {0x3000, 0x2000}, {0x4000, 0x3000}});
+  const std::string path = file.Write(folder);
+  const json stack = Objects({"stack", path}).at(0);
+  EXPECT_EQ(stack["sources"], json({"callchain", "calls"}));
+  EXPECT_EQ(stack["disagreements"], 2);
+  ASSERT_EQ(stack["frames"].size(), 5u);
+  EXPECT_EQ(stack["frames"][1]["sources"], json({"callchain", "calls"}));
+  EXPECT_EQ(stack["frames"][2]["call"], "3000");
+  EXPECT_EQ(stack["frames"][2]["skipped"], true);
+  EXPECT_EQ(stack["frames"][3]["ip"], "dead");
+  EXPECT_EQ(stack["frames"][3]["doubted"], true);
+  const std::string text = RunFlowback({"stack", path}).out;
+  EXPECT_TRUE(text.contains("they contradict each other in 2 frames")) << text;
+  EXPECT_TRUE(text.contains("(callchain only: the hardware saw no such call)")) << text;
+  EXPECT_TRUE(text.contains("(not in the callchain)")) << text;
+}
+
+TEST(SampledStack, StitchesWhenAskedAndSaysWhyNot) {
+  const ScratchFolder folder;
+  SampledFile file;
+  file.Sample(42, 1, {}, {{0x3000, 0x2000}, {0x4000, 0x3000}}, 1);
+  file.Sample(42, 2, {}, {{0x2000, 0x1000}, {0x3000, 0x2000}}, 0);
+  file.Sample(43, 1, {}, {{0x3000, 0x3000}, {0x4000, 0x3000}}, 1);
+  file.Sample(43, 2, {}, {{0x3000, 0x3000}, {0x3000, 0x3000}}, 0);
+  const std::string path = file.Write(folder);
+  EXPECT_EQ(Objects({"stack", path}).at(0)["stitch"], "not-tried");
+  const std::vector<json> stacks = Objects({"stack", path, "--stitch"});
+  EXPECT_EQ(stacks.at(0)["stitch"], "stitched");
+  EXPECT_EQ(stacks[0]["frames"].back()["call"], "4000");
+  EXPECT_EQ(stacks[0]["frames"].back()["sources"], json({"sample-before"}));
+  EXPECT_EQ(stacks[1]["stitch"], "ambiguous");
+  const std::string text = RunFlowback({"stack", path, "--stitch"}).out;
+  EXPECT_TRUE(text.contains("(likely: from the sample before)")) << text;
+  EXPECT_TRUE(text.contains("there more than once, as recursion makes it")) << text;
+}
+
+TEST(SampledStack, OptionsOfSamplesAreRefusedElsewhere) {
+  const ScratchFolder folder;
+  PerfDataBuilder none = PerfDataBuilder::WithIntelPt();
+  const std::vector<uint8_t> bytes = none.Build();
+  const std::string path = folder.Write("pt.data", std::string(bytes.begin(), bytes.end()));
+  EXPECT_EQ(RunFlowback({"stack", path, "--stitch"}).status, 2);
+  EXPECT_EQ(RunFlowback({"export", "--to", "folded", path}).status, 1);
+}
+
+// A program whose calls are known, recorded by perf with frame pointers.
+class RecordedStacks : public testing::Test {
+ protected:
+  void SetUp() override {
+    FLOWBACK_NEEDS_HOST(host::Trait::kPerf);
+    FLOWBACK_NEEDS_HOST(host::Trait::kPerfEvents);
+    if (std::string_view(TEST_CC).empty()) GTEST_SKIP() << "no C compiler";
+    folder_.Write("known.c", R"(
+#define APART __attribute__((noinline, noclone))
+#define HERE asm volatile("" ::: "memory")
+volatile unsigned long sink;
+APART void leaf(unsigned n) { for (volatile unsigned i = 0; i < n; ++i) sink += i; HERE; }
+APART void middle(unsigned n) { leaf(n); HERE; }
+APART void outer(unsigned n) { middle(n); HERE; }
+int main(int c, char** v) {
+  (void)v;
+  for (int i = 0; i < 60; ++i) outer(1000000u * (unsigned)c);
+  return 0;
+})");
+    const std::string data = folder_.File("fp.data");
+    const ProgramResult made = RunShell(
+        folder_, std::string(TEST_CC) +
+                     " -O1 -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -o known known.c &&"
+                     " perf record -q -e cpu-clock:u -F 499 -g -o fp.data ./known 2>err");
+    ASSERT_EQ(made.status, 0) << made.err << ReadFile(folder_.File("err"));
+  }
+  std::string Data() const { return folder_.File("fp.data"); }
+
+  ScratchFolder folder_;
+};
+
+TEST_F(RecordedStacks, AreThoseThatPerfShows) {
+  if (IsSkipped()) return;
+  // A stack a paragraph, a line for each frame: "  401157 middle+0x8".
+  const ProgramResult script =
+      RunShell(folder_, "perf script -F ip,sym,symoff --no-inline -i fp.data 2>/dev/null");
+  std::vector<std::vector<std::string>> perfs;
+  bool begins = true;
+  for (const std::string& line : Lines(script.out)) {
+    const std::vector<std::string> words = Words(line);
+    if (!words.empty()) {
+      if (begins) perfs.emplace_back();
+      perfs.back().push_back(words.at(1) == "[unknown]" ? "?" : words[1]);
+    }
+    begins = words.empty();
+  }
+  const std::vector<json> ours = Objects({"stack", Data(), "--all"});
+  ASSERT_GT(ours.size(), 10u);
+  std::vector<std::vector<std::string>> stacks;
+  for (const json& each : ours) {
+    stacks.emplace_back();
+    for (const json& frame : each["frames"])
+      if (!frame["inlined"].get<bool>())
+        stacks.back().push_back(frame["function"].is_null()
+                                    ? "?"
+                                    : frame["function"].get<std::string>() + "+" +
+                                          Hex(frame["offset"].get<uint64_t>()));
+  }
+  EXPECT_EQ(stacks, perfs);
+}
+
+TEST_F(RecordedStacks, AddUpByCallPath) {
+  if (IsSkipped()) return;
+  const ProgramResult folded = RunFlowback({"export", "--to", "folded", Data()});
+  ASSERT_EQ(folded.status, 0) << folded.err;
+  uint64_t all = 0;
+  uint64_t known = 0;
+  for (const std::string& line : Lines(folded.out)) {
+    const size_t blank = line.rfind(' ');
+    const uint64_t count = std::stoull(line.substr(blank + 1));
+    all += count;
+    EXPECT_TRUE(line.starts_with("known;") || line.starts_with("perf")) << line;
+    if (line.substr(0, blank).ends_with(";main;outer;middle;leaf")) known += count;
+  }
+  const size_t samples = Objects({"stack", Data(), "--all"}).size();
+  EXPECT_EQ(all, samples);
+  EXPECT_GT(known * 10, samples * 8);
+  uint64_t sum = 0;
+  for (const json& path : Objects({"stack", Data(), "--paths"}))
+    sum += path["samples"].get<uint64_t>();
+  EXPECT_EQ(sum, samples);
+  const std::string text = RunFlowback({"stack", Data(), "--paths"}).out;
+  EXPECT_TRUE(text.starts_with(std::to_string(samples) + " samples of calls\n")) << text;
+}
+
+}  // namespace
+}  // namespace flowback::test
