@@ -9,6 +9,7 @@
 
 #include "flowback/base/bytes.h"
 #include "flowback/base/error.h"
+#include "flowback/capture/samples.h"
 #include "flowback/model/recording.h"
 
 namespace flowback {
@@ -19,6 +20,8 @@ struct Candidate {
   bool is_directory = false;
   Bytes bytes;                        // the whole file; empty for a directory
   std::shared_ptr<const void> owner;  // keeps `bytes` alive
+  // With it nothing is read but samples of accesses to memory, which it gets.
+  const SampleVisitor* visit_samples = nullptr;
 };
 
 struct Format {

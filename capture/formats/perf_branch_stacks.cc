@@ -9,26 +9,10 @@
 #include <optional>
 #include <string_view>
 
+#include "capture/formats/bit_field_reader.h"
+
 namespace flowback::perf {
 namespace {
-
-// perf_branch_entry::flags: bits from the lowest on. A big-endian compiler gives a word's highest
-// bits to the first fields.
-class FlagReader {
- public:
-  FlagReader(uint64_t flags, ByteOrder order) : flags_(flags), order_(order) {}
-
-  uint64_t Take(unsigned bits) {
-    const unsigned shift = order_ == ByteOrder::kLittle ? at_ : 64 - at_ - bits;
-    at_ += bits;
-    return flags_ >> shift & ((uint64_t{1} << bits) - 1);
-  }
-
- private:
-  uint64_t flags_;
-  ByteOrder order_;
-  unsigned at_ = 0;
-};
 
 constexpr uint64_t kMostCycles = 0xffff;  // the field holds no more
 constexpr uint64_t kTypeIsNew = 15;       // perf_branch_entry::type: see new_type
@@ -105,7 +89,7 @@ BranchRecord ParseBranchEntry(Bytes entry, ByteOrder order) {
   BranchRecord record;
   record.from = fields.U64();
   record.to = fields.U64();
-  FlagReader flags(fields.U64(), order);
+  BitFieldReader flags(fields.U64(), order);
   const bool wrong = flags.Take(1) != 0;
   record.prediction = PredictionOf(wrong, flags.Take(1) != 0);
   record.in_transaction = flags.Take(1) != 0;

@@ -61,7 +61,7 @@ void TellWhetherItEnded(const FileHeader& header, Bytes file, Recording& recordi
 
 // The main file and, in the directory form, the others.
 Status ReadWithHeader(const std::string& path, Bytes file, const std::vector<RecordSection>& others,
-                      Recording& recording) {
+                      const SampleVisitor* visit_samples, Recording& recording) {
   const auto header = ReadFileHeader(file, path, recording.warnings);
   if (!header) return Fail(header.error());
   std::vector<EventAttr> attrs = ReadAttrs(file, *header, recording.warnings);
@@ -72,6 +72,7 @@ Status ReadWithHeader(const std::string& path, Bytes file, const std::vector<Rec
   if (!told) TellWhetherItEnded(*header, file, recording);
   const Bytes tracing_data = ReadFeatures(file, *header, recording);
   Session session(std::move(attrs), header->order, recording);
+  session.VisitSamples(visit_samples);
   session.UseTracingData(tracing_data);
   if (!others.empty()) session.IgnoreRounds();
   if (Status status = session.Read(records); !status) return status;
@@ -109,7 +110,8 @@ bool MatchesPerfDataFile(const Candidate& candidate) {
 }
 
 Status ReadPerfDataFile(const Candidate& candidate, Recording& recording) {
-  return perf::ReadWithHeader(candidate.path, candidate.bytes, {}, recording);
+  return perf::ReadWithHeader(candidate.path, candidate.bytes, {}, candidate.visit_samples,
+                              recording);
 }
 
 bool MatchesPerfDataDirectory(const Candidate& candidate) {
@@ -138,7 +140,7 @@ Status ReadPerfDataDirectory(const Candidate& candidate, Recording& recording) {
   std::error_code ignored;
   const std::filesystem::path kcore = folder / "kcore_dir";
   if (std::filesystem::is_directory(kcore, ignored)) recording.kcore_dir = kcore;
-  return perf::ReadWithHeader(path, data.bytes, *others, recording);
+  return perf::ReadWithHeader(path, data.bytes, *others, candidate.visit_samples, recording);
 }
 
 }  // namespace flowback

@@ -86,6 +86,7 @@ Status ReadPerfDataPipe(const Candidate& candidate, Recording& recording) {
                               candidate.bytes.size()};
   PipeHeader header = CollectHeader(section, order, recording);
   Session session(std::move(header.attrs), order, recording);
+  session.VisitSamples(candidate.visit_samples);
   for (const Bytes data : header.tracing_data) session.UseTracingData(data);
   if (Status status = session.Read(section); !status) return status;
   session.Finish();

@@ -28,6 +28,10 @@ namespace {
 constexpr uint64_t kTrailerFields =
     kSampleTid | kSampleTime | kSampleId | kSampleStreamId | kSampleCpu | kSampleIdentifier;
 constexpr uint32_t kFirstRecorderType = 64;
+// Behind the branch stack, of what is read; registers of user code and stacks are passed over.
+constexpr uint64_t kBehindBranches = kSampleWeight | kSampleWeightStruct | kSampleDataSource |
+                                     kSampleTransaction | kSampleRegsIntr | kSamplePhysicalAddress |
+                                     kSampleDataPageSize;
 
 uint64_t Layout(const EventAttr& attr) {
   return attr.sample_id_all() ? attr.sample_type & kTrailerFields : 0;
@@ -91,8 +95,9 @@ void ReadBranchStack(FieldReader& fields, uint64_t type, Sample& sample) {
   if (type & kBranchCounters) sample.branch_counters = TakeItems(fields, entries, 8);
 }
 
-void SkipRegisters(FieldReader& fields, uint64_t mask) {
-  if (fields.U64() != 0) fields.Skip(8 * static_cast<uint64_t>(std::popcount(mask)));
+// None where the registers were of no code that the event may see.
+Bytes TakeRegisters(FieldReader& fields, uint64_t mask) {
+  return fields.U64() == 0 ? Bytes() : TakeItems(fields, std::popcount(mask), 8);
 }
 
 void SkipStack(FieldReader& fields) {
@@ -102,17 +107,24 @@ void SkipStack(FieldReader& fields) {
   fields.Skip(8);  // how much of it was copied
 }
 
-// What stands between the branch stack and the AUX data.
-void SkipUpToAux(FieldReader& fields, const EventAttr& attr) {
+// What stands behind the branch stack.
+void ReadBehindBranches(FieldReader& fields, const EventAttr& attr, Sample& sample) {
   const uint64_t type = attr.sample_type;
-  const auto skip_words = [&](uint64_t mask) {
-    fields.Skip(8 * static_cast<uint64_t>(std::popcount(type & mask)));
+  const auto read = [&](uint64_t field, uint64_t& to) {
+    if (type & field) to = fields.U64();
   };
-  if (type & kSampleRegsUser) SkipRegisters(fields, attr.regs_user);
+  uint64_t unused = 0;
+  if (type & kSampleRegsUser) TakeRegisters(fields, attr.regs_user);
   if (type & kSampleStackUser) SkipStack(fields);
-  skip_words(kSampleWeight | kSampleWeightStruct | kSampleDataSource | kSampleTransaction);
-  if (type & kSampleRegsIntr) SkipRegisters(fields, attr.regs_intr);
-  skip_words(kSamplePhysicalAddress | kSampleCgroup | kSampleDataPageSize | kSampleCodePageSize);
+  read(kSampleWeight | kSampleWeightStruct, sample.weight);
+  read(kSampleDataSource, sample.data_source);
+  read(kSampleTransaction, sample.transaction);
+  if (type & kSampleRegsIntr) sample.registers = TakeRegisters(fields, attr.regs_intr);
+  read(kSamplePhysicalAddress, sample.physical);
+  read(kSampleCgroup, unused);
+  read(kSampleDataPageSize, sample.page_size);
+  read(kSampleCodePageSize, unused);
+  if (type & kSampleAux) sample.aux = fields.Take(fields.U64());
 }
 
 }  // namespace
@@ -214,7 +226,8 @@ std::optional<Sample> SampleIdParser::ParseSample(const Record& record) const {
     sample.id.tid = fields.I32();
   }
   if (type & kSampleTime) sample.id.time = fields.U64();
-  for (const uint64_t field : {kSampleAddr, kSampleId, kSampleStreamId}) skip(field);
+  if (type & kSampleAddr) sample.address = fields.U64();
+  for (const uint64_t field : {kSampleId, kSampleStreamId}) skip(field);
   if (type & kSampleCpu) {
     sample.id.cpu = fields.I32();
     fields.Skip(4);
@@ -224,9 +237,8 @@ std::optional<Sample> SampleIdParser::ParseSample(const Record& record) const {
   if (type & kSampleCallchain) sample.callchain = TakeCallchain(fields);
   if (type & kSampleRaw) sample.raw = fields.Take(fields.U32());
   if (type & kSampleBranchStack) ReadBranchStack(fields, sample.attr->branch_sample_type, sample);
+  if (type & (kBehindBranches | kSampleAux)) ReadBehindBranches(fields, *sample.attr, sample);
   if (type & kSampleAux) {
-    SkipUpToAux(fields, *sample.attr);
-    sample.aux = fields.Take(fields.U64());
     const auto cpu = cpu_by_id_.find(event_id);
     if (!(type & kSampleCpu) && cpu != cpu_by_id_.end()) sample.id.cpu = cpu->second;
   }

@@ -13,6 +13,9 @@
 
 namespace flowback::perf {
 
+// Record::misc of a sample: its ip has no skid.
+inline constexpr uint16_t kMiscExactIp = 1 << 14;
+
 // What a record's trailer says; 0 and -1 where it does not.
 struct SampleId {
   uint64_t time = 0;
@@ -34,7 +37,15 @@ struct Sample {
   Bytes branches;             // of it, perf_branch_entry each, the newest first
   uint64_t branch_index = 0;  // where the newest was, as the recorder counts
   Bytes branch_counters;      // a word for each of them; empty: not recorded
-  Bytes aux;  // PERF_SAMPLE_AUX: the end of the CPU's trace when the sample was taken
+  // Of the access to data that the sampled instruction made; 0: not recorded, or there was none.
+  uint64_t address = 0;
+  uint64_t physical = 0;
+  uint64_t weight = 0;  // as the event's kind of it has it
+  uint64_t data_source = 0;
+  uint64_t page_size = 0;
+  uint64_t transaction = 0;
+  Bytes registers;  // PERF_SAMPLE_REGS_INTR: a word for each that the event asks for
+  Bytes aux;        // PERF_SAMPLE_AUX: the end of the CPU's trace when the sample was taken
 };
 
 // Knows which event, and so which layout, each record has.

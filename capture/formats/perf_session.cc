@@ -57,7 +57,8 @@ Session::Session(std::vector<EventAttr> attrs, ByteOrder order, Recording& recor
       recording_(recording),
       ids_(attrs_, recording.warnings),
       call_samples_(attrs_),
-      counters_(attrs_) {
+      counters_(attrs_),
+      event_samples_(attrs_, recording) {
   has_aux_samples_ = std::ranges::any_of(
       attrs_, [](const EventAttr& attr) { return attr.sample_type & kSampleAux; });
   has_branch_stacks_ = std::ranges::any_of(
@@ -93,6 +94,7 @@ Status Session::Read(const RecordSection& section) {
 }
 
 void Session::Take(const Record& record) {
+  if (visit_samples_ != nullptr && record.type != kRecordSample) return;
   ++counts_[NameOfType(record.type)];
   switch (record.type) {
     case kRecordAuxtraceInfo:
@@ -145,10 +147,13 @@ void Session::TakeCounters(const Record& record) {
 }
 
 void Session::TakeSample(const Record& record) {
-  const bool nothing_else = !has_branch_stacks_ && !has_call_samples_;
-  if (!has_switch_events_ && !has_aux_samples_ && nothing_else) return;
+  const bool others =
+      has_switch_events_ || has_aux_samples_ || has_branch_stacks_ || has_call_samples_;
+  if (!event_samples_.any() && !others) return;
   const auto sample = ids_.ParseSample(record);
   if (!sample) return CountMalformed(record);
+  if (event_samples_.any()) TakeAccess(*sample, record);
+  if (visit_samples_ != nullptr) return;
   if (sample->has_branches) branch_stacks_.Add(*sample, record.order, !unpacking_);
   if (TellsOfCalls(*sample->attr)) call_samples_.Add(*sample, record.order, !unpacking_);
   if (!has_switch_events_ && !has_aux_samples_) return;
@@ -159,6 +164,15 @@ void Session::TakeSample(const Record& record) {
   if (!change) return CountMalformed(record);
   Add(change->first);
   Add(change->second);
+}
+
+void Session::TakeAccess(const Sample& sample, const Record& record) {
+  bool whole = true;
+  const auto told = event_samples_.Read(sample, record, whole);
+  if (!told) return;
+  if (visit_samples_ != nullptr) return (*visit_samples_)(*told);
+  bad_ibs_ += !whole;
+  accesses_ += told->access.address.has_value();
 }
 
 // `perf record --aux-sample`: the end of what its CPU, or its thread, had traced.
@@ -275,6 +289,10 @@ bool Session::HasPtStreams() {
 
 // Beside Recording::losses, which has the other records' numbers.
 void Session::ReportLost() {
+  if (bad_ibs_ != 0)
+    Warn(Dec(bad_ibs_) + (bad_ibs_ == 1 ? " sample of IBS has" : " samples of IBS have") +
+             " registers that are cut or hold no sample: only what perf's own fields tell is known",
+         kDamageRemedy);
   if (lost_samples_ != 0) {
     Warn("the kernel lost " + Dec(lost_samples_) + (lost_samples_ == 1 ? " sample" : " samples"),
          "record with larger buffers (-m PAGES), or fewer events");
@@ -307,6 +325,7 @@ void Session::ReportCounts() {
   for (const auto& [name, count] : counts_) recording_.record_counts.emplace_back(name, count);
   if (branch_stacks_.samples() != 0)
     recording_.record_counts.emplace_back(kBranchStackSamples, branch_stacks_.samples());
+  if (accesses_ != 0) recording_.record_counts.emplace_back(kAccessSamples, accesses_);
   const auto throttled = counts_.find(NameOfType(kRecordThrottle));
   if (throttled != counts_.end())
     recording_.losses.push_back({LossCause::kThrottled, throttled->second});
@@ -322,6 +341,7 @@ void Session::ReadClock() {
 }
 
 void Session::Finish() {
+  if (visit_samples_ != nullptr) return;
   ReportCounts();
   ReadClock();
   if (info_ && info_->is_intel_pt()) {

@@ -12,6 +12,7 @@
 #include "capture/formats/perf_branch_stacks.h"
 #include "capture/formats/perf_call_samples.h"
 #include "capture/formats/perf_counters.h"
+#include "capture/formats/perf_event_samples.h"
 #include "capture/formats/perf_header.h"
 #include "capture/formats/perf_pt_config.h"
 #include "capture/formats/perf_record_reader.h"
@@ -48,6 +49,9 @@ class Session {
   // The streams are known from elsewhere: trace in the records' file is not looked at, and said so.
   void TakeSidebandOnly() { sideband_only_ = true; }
 
+  // With one, Read tells it the samples of accesses to memory and does nothing else.
+  void VisitSamples(const SampleVisitor* visit) { visit_samples_ = visit; }
+
   // Damage becomes a warning, and what stands before it is kept. Errors: kUnreadable when
   // compressed records unpack to more than memory should be given for.
   Status Read(const RecordSection& section);
@@ -62,6 +66,7 @@ class Session {
   void Take(const Record& record);
   void TakeSideband(const Record& record);
   void TakeSample(const Record& record);
+  void TakeAccess(const Sample& sample, const Record& record);
   void TakeCounters(const Record& record);
   void TakeAuxSample(const Sample& sample, const Record& record);
   // False where nothing more may be read: recording_.refusal says why.
@@ -106,7 +111,11 @@ class Session {
   BranchStackCollector branch_stacks_;
   CallSampleCollector call_samples_;
   CounterCollector counters_;
-  uint64_t malformed_ = 0;  // records too short for their fields
+  EventSampleReader event_samples_;
+  const SampleVisitor* visit_samples_ = nullptr;  // null: they are counted
+  uint64_t accesses_ = 0;                         // samples that tell of one
+  uint64_t bad_ibs_ = 0;                          // samples of IBS without its registers
+  uint64_t malformed_ = 0;                        // records too short for their fields
   uint64_t first_malformed_ = 0;
   uint64_t lost_samples_ = 0;        // as the kernel counted them
   std::string first_decoder_error_;  // of AUXTRACE_ERROR records

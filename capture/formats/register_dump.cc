@@ -27,6 +27,8 @@
 namespace flowback {
 namespace {
 
+using Role = BranchRegister::Role;
+
 constexpr std::string_view kMark = "flowback-branch-registers";
 constexpr uint64_t kVersion = 1;
 constexpr std::string_view kSyntax = "docs/register-dumps.md tells what such a file may have";
@@ -196,7 +198,6 @@ class DumpReader {
     const auto value = Number(text, 16);
     auto each = BranchRegisterNamed(*unit_, name);
     if (!value || !each || !words.Next().empty()) return false;
-    using Role = BranchRegister::Role;
     const bool of_record =
         each->role == Role::kFrom || each->role == Role::kTo || each->role == Role::kInfo;
     if (!in_dump_ && of_record) BeginDump(line);

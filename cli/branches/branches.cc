@@ -6,6 +6,7 @@
 
 #include "cli/branches/branch_totals.h"
 #include "cli/branches/branches_view.h"
+#include "cli/branches/memory_view.h"
 #include "cli/command.h"
 #include "cli/options/arguments.h"
 #include "cli/reading/reader_options.h"
@@ -19,6 +20,7 @@ struct BranchesOptions {
   ReaderOptions reader;
   size_t top = 20;
   std::string annotate;
+  bool mem = false;
   std::optional<NamePattern> pattern;  // of functions to be shown
 };
 
@@ -44,6 +46,30 @@ class BranchesJob final : public ReadingJob {
   const BranchesOptions& options_;
 };
 
+// Of accesses to memory in place of branches.
+class MemoryJob final : public ReadingJob {
+ public:
+  MemoryJob(const BranchesOptions& options, Recording recording)
+      : ReadingJob(options.reader, std::move(recording)), options_(options) {}
+
+ private:
+  Status Prepare() override { return PrepareAccesses(opened_); }
+  Status Gather() override {
+    Result<AccessReport> report = SumAccesses(opened_);
+    if (!report) return Fail(report.error());
+    report_ = *std::move(report);
+    return {};
+  }
+  Status Run(Output& output) override {
+    const MemoryView view{report_, opened_, names_, options_.top};
+    options_.reader.json ? PrintMemoryJson(view, output) : PrintMemoryText(view, output);
+    return {};
+  }
+
+  const BranchesOptions& options_;
+  AccessReport report_;
+};
+
 }  // namespace
 
 int RunBranches(const Arguments& arguments) {
@@ -56,6 +82,8 @@ int RunBranches(const Arguments& arguments) {
   app.add_option("--annotate", options.annotate,
                  "the code of these functions, block by block: a name, a pattern with * and ?, or "
                  "/a regular expression/");
+  app.add_flag("--mem", options.mem,
+               "sampled accesses to memory in place of branches: by instruction and cache line");
   app.get_option("--time")->group(
       "");  // not listed: it is known only to say that it does not apply
   app.footer("`flowback help output` says what is printed.");
@@ -65,6 +93,12 @@ int RunBranches(const Arguments& arguments) {
     return Report(
         Error(ErrorCode::kUsage, "branches sums up the whole recording: --time does not apply")
             .Remedy("flowback decode --as branches --time A,B"));
+  if (options.mem) {
+    if (!options.annotate.empty())
+      return Report(Error(ErrorCode::kUsage, "branches: --mem and --annotate show different things")
+                        .Remedy("leave one of them out"));
+    return RunReadingJob<MemoryJob>(options.reader, options);
+  }
   if (!options.annotate.empty()) {
     Result<NamePattern> pattern = NamePattern::Parse(options.annotate);
     if (!pattern) return Report(pattern.error());

@@ -6,6 +6,7 @@
 
 #include "cli/branches/branch_ranks.h"
 #include "cli/branches/branches_view.h"
+#include "cli/branches/place_text.h"
 #include "cli/listing/flow_printer.h"
 #include "cli/text/json.h"
 
@@ -41,22 +42,12 @@ std::string TargetsJson(const BranchesView& view, const BranchSum& sum) {
 void PrintBranch(const BranchesView& view, const BranchSum& sum, std::string& out) {
   JsonLine line(out);
   line.Text("type", "branch").Hex("ip", sum.address).Text("class", BranchWord(sum.kind));
-  const auto symbol =
-      sum.space == nullptr ? std::nullopt : view.names.symbolizer.Find(*sum.space, sum.address);
-  if (symbol)
-    line.Text("sym", symbol->name).Hex("symoff", symbol->offset);
-  else
-    line.Null("sym").Null("symoff");
+  AddSymbolJson(view.names, sum.space, sum.address, line);
   if (const auto object = view.ObjectOf(sum.place); !object.empty())
     line.Text("object", object).Hex("offset", sum.place.offset);
   else
     line.Null("object").Null("offset");
-  const SourcePlace at =
-      sum.space == nullptr ? SourcePlace() : view.names.lines.Find(*sum.space, sum.address);
-  if (at.known())
-    line.Text("file", at.frames.front().file).Number("line", at.frames.front().line);
-  else
-    line.Null("file").Null("line");
+  AddSourceJson(view.names, sum.space, sum.address, line);
   line.Number("taken", sum.taken.times).Number("not_taken", sum.not_taken);
   const bool predicted = sum.taken.right + sum.taken.wrong != 0;
   if (predicted)

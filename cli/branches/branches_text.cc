@@ -6,17 +6,11 @@
 
 #include "cli/branches/branch_ranks.h"
 #include "cli/branches/branches_view.h"
+#include "cli/branches/place_text.h"
 #include "cli/listing/flow_printer.h"
-#include "cli/text/path_text.h"
-#include "cli/text/printable.h"
 
 namespace flowback::cli {
 namespace {
-
-std::string Share(uint64_t part, uint64_t whole) {
-  if (whole == 0) return "-";
-  return fmt::format("{:.1f}%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
-}
 
 class TextWriter {
  public:
@@ -30,20 +24,8 @@ class TextWriter {
   }
 
  private:
-  // "main+0x8d (lbr_test_loop) at loop.c:12".
   std::string NameOf(const BranchSum& sum) const {
-    std::string name = fmt::format("{:#x}", sum.address);
-    if (sum.space != nullptr) {
-      if (const auto symbol = view_.names.symbolizer.Find(*sum.space, sum.address))
-        name = fmt::format("{}+{:#x}", Printable(symbol->name), symbol->offset);
-      const SourcePlace at = view_.names.lines.Find(*sum.space, sum.address);
-      if (const auto object = view_.ObjectOf(sum.place); !object.empty())
-        name += fmt::format(" ({})", Printable(LastPart(object)));
-      if (at.known() && at.frames.front().line != 0)
-        name += fmt::format(" at {}:{}", Printable(LastPart(at.frames.front().file)),
-                            at.frames.front().line);
-    }
-    return name;
+    return PlaceText(view_.names, sum.space, sum.address, view_.ObjectOf(sum.place));
   }
 
   void WriteSentences() {

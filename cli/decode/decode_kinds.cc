@@ -18,6 +18,7 @@ constexpr Kind kKinds[] = {
     {"calls", &MakeCallPrinter, "comm,tid,cpu,time", ",srcline", true, WorkOrder::kOneByOne, true,
      true},
     {"events", &MakeEventPrinter, "time", ""},
+    {"samples", &MakeSamplePrinter, "time", ""},
     {"packets", nullptr, "", ""},
     {"digest", nullptr, "", ""},
     {"summary", nullptr, "", ""},

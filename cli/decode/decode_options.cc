@@ -60,9 +60,10 @@ Status UnderstandSelection(DecodeOptions& options) {
 }
 
 void AddDecodeOptions(CLI::App& app, DecodeOptions& options) {
-  app.add_option("--as", options.kind,
-                 "instructions (default), lines, blocks, branches, calls, events, packets, digest "
-                 "or summary");
+  app.add_option(
+      "--as", options.kind,
+      "instructions (default), lines, blocks, branches, calls, events, samples, packets, "
+      "digest or summary");
   app.add_option(
       "-F,--fields", options.fields,
       "columns: comm, pid, tid, cpu, time, ip, insn, bytes, sym, symoff, dso, srcline, flags, "

@@ -154,6 +154,7 @@ std::unique_ptr<FlowPrinter> MakeBranchPrinter(const PrintSettings& settings);
 std::unique_ptr<FlowPrinter> MakeLinePrinter(const PrintSettings& settings);
 std::unique_ptr<FlowPrinter> MakeCallPrinter(const PrintSettings& settings);
 std::unique_ptr<FlowPrinter> MakeEventPrinter(const PrintSettings& settings);
+std::unique_ptr<FlowPrinter> MakeSamplePrinter(const PrintSettings& settings);
 
 // The first lines of a listing: JSON's header object with its schema, or the text's comments.
 void PrintListingHeader(Output& output, const PrintSettings& settings, std::string_view kind,

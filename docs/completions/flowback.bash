@@ -135,7 +135,7 @@ _flowback() {
     choices=$("$program" help 2>/dev/null | sed -n 's/^  \([a-z][a-z]*\) .*/\1/p')
   else
     case $previous in
-      --as) choices="instructions lines blocks branches calls packets events digest summary" ;;
+      --as) choices="instructions lines blocks branches calls packets events samples digest summary" ;;
       --by) choices="function object line" ;;
       -F | --fields)
         # Columns behind a comma, or a sign, as well.

@@ -6,28 +6,8 @@
 #include <tuple>
 #include <utility>
 
-#include "flowback/decode/code_image.h"
-
 namespace flowback {
 namespace {
-
-// Files and offsets of addresses.
-class Places {
- public:
-  CodePlace Of(const AddressSpace* space, uint64_t address) {
-    const CodeMapping* mapping = space == nullptr ? nullptr : space->Find(address);
-    if (mapping == nullptr) return {CodePlace::kNoObject, address};
-    const auto [known, is_new] =
-        numbers_.try_emplace(mapping->section->name(), static_cast<uint32_t>(objects_.size()));
-    if (is_new) objects_.push_back(mapping->section->name());
-    return {known->second, address - mapping->FileBase()};
-  }
-  std::vector<std::string> Take() { return std::move(objects_); }
-
- private:
-  std::map<std::string, uint32_t> numbers_;
-  std::vector<std::string> objects_;
-};
 
 bool Leaves(BlockExit exit) { return exit == BlockExit::kTaken || exit == BlockExit::kStopped; }
 
@@ -158,7 +138,7 @@ void BranchSums::OnBlock(const BlockRun& run) {
 }
 
 BranchReport BranchSums::Take() const {
-  Places places;
+  CodePlaces places;
   std::map<CodePlace, BranchSum> branches;
   const auto branch_at = [&](const Pair& pair) -> BranchSum& {
     const CodePlace place = places.Of(pair.space, pair.from);

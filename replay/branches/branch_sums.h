@@ -9,7 +9,6 @@
 // Code is the same wherever it was mapped: sums are by file and offset in it.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -19,17 +18,9 @@
 #include "flowback/model/execution.h"
 #include "flowback/model/flow_place.h"
 #include "flowback/replay/player.h"
+#include "replay/branches/code_places.h"
 
 namespace flowback {
-
-// An instruction in a file, or, where no file's code is there, at an address.
-struct CodePlace {
-  static constexpr uint32_t kNoObject = ~uint32_t{0};
-
-  uint32_t object = kNoObject;  // its number in BranchReport::objects
-  uint64_t offset = 0;          // in the file; an address where it is in none
-  friend auto operator<=>(const CodePlace&, const CodePlace&) = default;
-};
 
 // Cycles from the branch before, as far as the hardware told them.
 struct CycleSums {

@@ -15,7 +15,16 @@
 namespace flowback::golden {
 namespace {
 
-// The words of each line of a gzip file.
+std::vector<uint64_t> ReadNumbers(const std::string& file) {
+  std::vector<uint64_t> numbers;
+  std::ifstream input(file, std::ios::binary);
+  uint64_t number = 0;
+  while (input.read(reinterpret_cast<char*>(&number), sizeof(number))) numbers.push_back(number);
+  return numbers;
+}
+
+}  // namespace
+
 std::vector<std::vector<std::string>> ReadCompressedTable(const std::string& file) {
   std::vector<std::vector<std::string>> table;
   const std::string command = "gzip -dc '" + file + "'";
@@ -28,16 +37,6 @@ std::vector<std::vector<std::string>> ReadCompressedTable(const std::string& fil
   }
   return table;
 }
-
-std::vector<uint64_t> ReadNumbers(const std::string& file) {
-  std::vector<uint64_t> numbers;
-  std::ifstream input(file, std::ios::binary);
-  uint64_t number = 0;
-  while (input.read(reinterpret_cast<char*>(&number), sizeof(number))) numbers.push_back(number);
-  return numbers;
-}
-
-}  // namespace
 
 // TSC cpuN tid T n INDEX cpu_n INDEX WHAT ...; by thread in the order of time.
 std::map<int32_t, ThreadTruth> ReadThreadTruth(const std::string& folder) {

@@ -14,6 +14,9 @@
 
 namespace flowback::golden {
 
+// The words of each line of a gzip file.
+std::vector<std::vector<std::string>> ReadCompressedTable(const std::string& file);
+
 // Instruction `index` of the stream, lost ones counted, executed at `tsc`.
 struct TrueTime {
   uint64_t index = 0;

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// Samples of AMD's Instruction-Based Sampling, as the kernel puts the unit's registers into
+// PERF_SAMPLE_RAW: which features the unit has, then the registers, 64 bits each.
+#pragma once
+
+#include "capture/formats/field_reader.h"
+#include "flowback/base/bytes.h"
+#include "flowback/model/event_sample.h"
+#include "flowback/model/machine.h"
+
+namespace flowback::perf {
+
+enum class IbsUnit : uint8_t { kNone, kOp, kFetch };
+
+// Fills in what the registers tell; the sample has what perf's own fields tell already, which
+// stands where the registers tell nothing. False, and `sample` as it was: too short, or the
+// registers say that they hold no sample. `cpu` selects the errata.
+bool ApplyIbs(IbsUnit unit, Bytes raw, ByteOrder order, const CpuId& cpu, EventSample& sample);
+
+}  // namespace flowback::perf

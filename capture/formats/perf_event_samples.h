@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// Samples that tell of accesses to memory (perf record -d, perf mem, IBS) as event samples.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "capture/formats/amd_ibs.h"
+#include "capture/formats/perf_record_reader.h"
+#include "capture/formats/perf_sample_id.h"
+#include "flowback/model/event_sample.h"
+#include "flowback/model/recording.h"
+
+namespace flowback::perf {
+
+// How Recording::record_counts names those samples that tell of accesses.
+inline constexpr std::string_view kAccessSamples = "SAMPLE with memory access";
+
+class EventSampleReader {
+ public:
+  // `attrs` and `recording` must outlive it.
+  EventSampleReader(const std::vector<EventAttr>& attrs, const Recording& recording);
+
+  // Whether any event's samples may tell of accesses.
+  bool any() const { return any_; }
+  // Empty for samples of events that do not. `whole` becomes false where it has registers of IBS
+  // that are cut, or that hold no sample: what else it tells is told all the same. REQUIRES:
+  // `sample.attr` is one of the events.
+  std::optional<EventSample> Read(const Sample& sample, const Record& record, bool& whole) const;
+
+ private:
+  const std::vector<EventAttr>& attrs_;
+  const Recording& recording_;
+  bool any_ = false;
+  std::vector<IbsUnit> units_;  // by event
+};
+
+}  // namespace flowback::perf

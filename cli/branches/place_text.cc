@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#include "cli/branches/place_text.h"
+
+#include <fmt/format.h>
+
+#include "cli/text/path_text.h"
+#include "cli/text/printable.h"
+
+namespace flowback::cli {
+
+std::string PlaceText(RecordedNames& names, const AddressSpace* space, uint64_t address,
+                      std::string_view object) {
+  std::string name = fmt::format("{:#x}", address);
+  if (space == nullptr) return name;
+  if (const auto symbol = names.symbolizer.Find(*space, address))
+    name = fmt::format("{}+{:#x}", Printable(symbol->name), symbol->offset);
+  const SourcePlace at = names.lines.Find(*space, address);
+  if (!object.empty()) name += fmt::format(" ({})", Printable(LastPart(object)));
+  if (at.known() && at.frames.front().line != 0)
+    name += fmt::format(" at {}:{}", Printable(LastPart(at.frames.front().file)),
+                        at.frames.front().line);
+  return name;
+}
+
+void AddSymbolJson(RecordedNames& names, const AddressSpace* space, uint64_t address,
+                   JsonLine& line) {
+  const auto symbol = space == nullptr ? std::nullopt : names.symbolizer.Find(*space, address);
+  if (symbol)
+    line.Text("sym", symbol->name).Hex("symoff", symbol->offset);
+  else
+    line.Null("sym").Null("symoff");
+}
+
+void AddSourceJson(RecordedNames& names, const AddressSpace* space, uint64_t address,
+                   JsonLine& line) {
+  const SourcePlace at = space == nullptr ? SourcePlace() : names.lines.Find(*space, address);
+  if (at.known())
+    line.Text("file", at.frames.front().file).Number("line", at.frames.front().line);
+  else
+    line.Null("file").Null("line");
+}
+
+std::string Share(uint64_t part, uint64_t whole) {
+  if (whole == 0) return "-";
+  return fmt::format("{:.1f}%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+}  // namespace flowback::cli

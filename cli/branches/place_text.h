@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// Places in code, and shares, as the tables of `branches` show them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "cli/reading/opened_recording.h"
+#include "cli/text/json.h"
+
+namespace flowback::cli {
+
+// "main+0x8d (lbr_test_loop) at loop.c:12", as far as that is known. `space` may be null; `object`
+// is the file's path, empty where there is none.
+std::string PlaceText(RecordedNames& names, const AddressSpace* space, uint64_t address,
+                      std::string_view object);
+
+// "sym" and "symoff", "file" and "line" of a place; null where they are not known.
+void AddSymbolJson(RecordedNames& names, const AddressSpace* space, uint64_t address,
+                   JsonLine& line);
+void AddSourceJson(RecordedNames& names, const AddressSpace* space, uint64_t address,
+                   JsonLine& line);
+
+// "12.5%"; "-" of nothing.
+std::string Share(uint64_t part, uint64_t whole);
+
+}  // namespace flowback::cli
