@@ -2,6 +2,7 @@
 #include "capture/formats/perf_call_samples.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "capture/formats/perf_branch_stacks.h"
@@ -37,6 +38,20 @@ Bytes CallSampleCollector::Kept(Bytes bytes, bool stays) {
   return Bytes(*last_copy_).subspan(begin);
 }
 
+// Its number; -1: it would take too much memory.
+int32_t CallSampleCollector::AddCopy(const Sample& sample, ByteOrder order, bool stays) {
+  constexpr size_t kMostCopied = size_t{256} << 20;
+  if (!stays && (copied_stacks_ += sample.user_stack.size()) > kMostCopied) {
+    ++stacks_left_out_;
+    return -1;
+  }
+  found_.copies.push_back({.registers = {Kept(sample.user_registers, stays), IsSwapped(order)},
+                           .mask = sample.attr->regs_user,
+                           .of_32_bit = sample.user_is_32_bit,
+                           .memory = Kept(sample.user_stack, stays)});
+  return static_cast<int32_t>(found_.copies.size() - 1);
+}
+
 void CallSampleCollector::Add(const Sample& sample, ByteOrder order, bool stays) {
   const EventAttr& attr = *sample.attr;
   CallSample found;
@@ -54,13 +69,18 @@ void CallSampleCollector::Add(const Sample& sample, ByteOrder order, bool stays)
   // Architectural LBR has no such slot and says -1.
   found.has_branch_index =
       (attr.branch_sample_type & kBranchHardwareIndex) != 0 && sample.branch_index != ~uint64_t{0};
-  found.has_stack_copy = (attr.sample_type & kSampleStackUser) != 0;
+  if ((attr.sample_type & kSampleStackUser) != 0) found.copy = AddCopy(sample, order, stays);
   found_.branch_depth = std::max<uint64_t>(found_.branch_depth, found.branches.size());
   found_.samples.push_back(found);
 }
 
 void CallSampleCollector::Finish(Recording& recording) && {
   if (found_.empty()) return;
+  if (stacks_left_out_ != 0)
+    recording.warnings.push_back(
+        {"the stacks of " + std::to_string(stacks_left_out_) +
+             " samples are left out: unpacked, all would take more than 256 MB of memory",
+         "perf record into a file, without -z"});
   std::ranges::stable_sort(found_.samples, {}, &CallSample::time);
   recording.storage.insert(recording.storage.end(), copies_.begin(), copies_.end());
   const bool has_branches = recording.config.As<BranchStackConfig>() != nullptr;

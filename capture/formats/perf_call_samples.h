@@ -28,9 +28,12 @@ class CallSampleCollector {
 
  private:
   Bytes Kept(Bytes bytes, bool stays);
+  int32_t AddCopy(const Sample& sample, ByteOrder order, bool stays);
 
   const std::vector<EventAttr>& attrs_;
   CallSamples found_;
+  size_t copied_stacks_ = 0;  // bytes
+  uint64_t stacks_left_out_ = 0;
   std::vector<std::shared_ptr<const void>> copies_;
   std::shared_ptr<std::vector<uint8_t>> last_copy_;
 };

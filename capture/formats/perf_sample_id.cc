@@ -28,10 +28,11 @@ namespace {
 constexpr uint64_t kTrailerFields =
     kSampleTid | kSampleTime | kSampleId | kSampleStreamId | kSampleCpu | kSampleIdentifier;
 constexpr uint32_t kFirstRecorderType = 64;
-// Behind the branch stack, of what is read; registers of user code and stacks are passed over.
-constexpr uint64_t kBehindBranches = kSampleWeight | kSampleWeightStruct | kSampleDataSource |
-                                     kSampleTransaction | kSampleRegsIntr | kSamplePhysicalAddress |
-                                     kSampleDataPageSize;
+// Behind the branch stack, of what is read.
+constexpr uint64_t kBehindBranches = kSampleRegsUser | kSampleStackUser | kSampleWeight |
+                                     kSampleWeightStruct | kSampleDataSource | kSampleTransaction |
+                                     kSampleRegsIntr | kSamplePhysicalAddress | kSampleDataPageSize;
+constexpr uint64_t kRegistersOf32Bit = 1;  // PERF_SAMPLE_REGS_ABI_32
 
 uint64_t Layout(const EventAttr& attr) {
   return attr.sample_id_all() ? attr.sample_type & kTrailerFields : 0;
@@ -100,11 +101,12 @@ Bytes TakeRegisters(FieldReader& fields, uint64_t mask) {
   return fields.U64() == 0 ? Bytes() : TakeItems(fields, std::popcount(mask), 8);
 }
 
-void SkipStack(FieldReader& fields) {
+// As much of the room for it as was filled.
+Bytes TakeStack(FieldReader& fields) {
   const uint64_t size = fields.U64();
-  if (size == 0) return;
-  fields.Skip(size);
-  fields.Skip(8);  // how much of it was copied
+  if (size == 0) return {};
+  const Bytes room = fields.Take(size);
+  return room.first(std::min<uint64_t>(room.size(), fields.U64()));
 }
 
 // What stands behind the branch stack.
@@ -114,8 +116,12 @@ void ReadBehindBranches(FieldReader& fields, const EventAttr& attr, Sample& samp
     if (type & field) to = fields.U64();
   };
   uint64_t unused = 0;
-  if (type & kSampleRegsUser) TakeRegisters(fields, attr.regs_user);
-  if (type & kSampleStackUser) SkipStack(fields);
+  if (type & kSampleRegsUser) {
+    FieldReader abi = fields;
+    sample.user_is_32_bit = abi.U64() == kRegistersOf32Bit;
+    sample.user_registers = TakeRegisters(fields, attr.regs_user);
+  }
+  if (type & kSampleStackUser) sample.user_stack = TakeStack(fields);
   read(kSampleWeight | kSampleWeightStruct, sample.weight);
   read(kSampleDataSource, sample.data_source);
   read(kSampleTransaction, sample.transaction);

@@ -44,8 +44,11 @@ struct Sample {
   uint64_t data_source = 0;
   uint64_t page_size = 0;
   uint64_t transaction = 0;
-  Bytes registers;  // PERF_SAMPLE_REGS_INTR: a word for each that the event asks for
-  Bytes aux;        // PERF_SAMPLE_AUX: the end of the CPU's trace when the sample was taken
+  Bytes registers;              // PERF_SAMPLE_REGS_INTR: a word for each that the event asks for
+  Bytes user_registers;         // PERF_SAMPLE_REGS_USER: likewise
+  bool user_is_32_bit = false;  // they are of a 32-bit program
+  Bytes user_stack;             // PERF_SAMPLE_STACK_USER: from the stack pointer on
+  Bytes aux;  // PERF_SAMPLE_AUX: the end of the CPU's trace when the sample was taken
 };
 
 // Knows which event, and so which layout, each record has.

@@ -13,6 +13,7 @@ struct SourceWord {
   std::string_view word;
 };
 constexpr SourceWord kSourceWords[] = {{SampledFrame::kChain, "callchain"},
+                                       {SampledFrame::kUnwound, "stack-copy"},
                                        {SampledFrame::kCalls, "calls"},
                                        {SampledFrame::kBranches, "branches"},
                                        {SampledFrame::kBefore, "sample-before"}};
@@ -39,6 +40,22 @@ std::string_view StitchWord(SampledStack::Stitch stitch) {
       return "ambiguous";
     case SampledStack::Stitch::kStitched:
       return "stitched";
+  }
+  return "-";
+}
+
+std::string_view CopyEndWord(UnwoundStack::End end) {
+  switch (end) {
+    case UnwoundStack::End::kOutermost:
+      return "outermost";
+    case UnwoundStack::End::kNoRegisters:
+      return "no-registers";
+    case UnwoundStack::End::kNoTable:
+      return "no-table";
+    case UnwoundStack::End::kCopyEnds:
+      return "copy-ends";
+    case UnwoundStack::End::kTooDeep:
+      return "too-deep";
   }
   return "-";
 }
@@ -97,7 +114,10 @@ void PrintSampleJson(const ShownSample& shown, const SampleStyle& style, Output&
     line.Number("time", shown.sample.time);
   line.Raw("sources", SourceList(shown.stack.sources)).Bool("full", shown.stack.is_full);
   line.Text("stitch", StitchWord(shown.stack.stitch));
-  line.Bool("stack_copy", shown.sample.has_stack_copy);
+  if (shown.stack.copy_end)
+    line.Text("stack_copy", CopyEndWord(*shown.stack.copy_end));
+  else
+    line.Null("stack_copy");
   line.Number("disagreements", shown.stack.Disagreements());
   line.Raw("frames", FramesOf(shown.stack, style)).End();
   output.Commit();

@@ -26,16 +26,25 @@ std::string TitleOf(const ShownSample& shown, bool emulated) {
   return title + ":\n";
 }
 
+// What the hardware's knowledge is held against.
+constexpr uint8_t kChains = SampledFrame::kChain | SampledFrame::kUnwound;
+const char* ChainName(const SampledStack& stack) {
+  return (stack.sources & SampledFrame::kUnwound) != 0 ? "copy of the stack" : "callchain";
+}
+
 void AppendRemarks(const SampledFrame& frame, const SampledStack& stack, std::string& out) {
+  const auto to = std::back_inserter(out);
   if (frame.is_kernel) out += " [kernel]";
-  if (frame.is_doubted) out += " (callchain only: the hardware saw no such call)";
-  if (frame.is_skipped) out += " (not in the callchain)";
+  if (frame.is_doubted)
+    fmt::format_to(to, " ({} only: the hardware saw no such call)", ChainName(stack));
+  if (frame.is_skipped) fmt::format_to(to, " (not in the {})", ChainName(stack));
   const bool only_likely = frame.sources == SampledFrame::kBefore;
   if (only_likely) out += " (likely: from the sample before)";
   if (frame.address == 0 && frame.call == 0) out += " (where in it is not known)";
-  const bool beyond = frame.sources == SampledFrame::kChain && !frame.is_exact;
-  if (beyond && !frame.is_kernel && !frame.is_doubted && stack.sources != SampledFrame::kChain)
-    out += " (callchain only)";
+  const bool beyond = (frame.sources & ~kChains) == 0 && frame.sources != 0 && !frame.is_exact;
+  const bool has_others = (stack.sources & ~kChains) != 0;
+  if (beyond && !frame.is_kernel && !frame.is_doubted && has_others)
+    fmt::format_to(to, " ({} only)", ChainName(stack));
 }
 
 std::string SourcesText(const SampledStack& stack) {
@@ -47,6 +56,7 @@ std::string SourcesText(const SampledStack& stack) {
   add(SampledFrame::kCalls, "hardware's stack of calls");
   add(SampledFrame::kBranches, "last branches");
   add(SampledFrame::kChain, "callchain");
+  add(SampledFrame::kUnwound, "copy of the stack");
   add(SampledFrame::kBefore, "sample before");
   return text.empty() ? "nothing but the place" : text;
 }
@@ -66,7 +76,23 @@ const char* StitchText(SampledStack::Stitch stitch) {
   return "";
 }
 
-void AppendEnd(const SampledStack& stack, bool has_copy, std::string& out) {
+const char* CopyEndText(UnwoundStack::End end) {
+  switch (end) {
+    case UnwoundStack::End::kOutermost:
+      return "";
+    case UnwoundStack::End::kNoRegisters:
+      return "; the sample has no registers to unwind its copy of the stack with";
+    case UnwoundStack::End::kNoTable:
+      return "; what called the outermost is not known: its code has no table of unwinding";
+    case UnwoundStack::End::kCopyEnds:
+      return "; the copy ends there: `perf record --call-graph dwarf,BYTES` copies more";
+    case UnwoundStack::End::kTooDeep:
+      return "; it goes in circles there";
+  }
+  return "";
+}
+
+void AppendEnd(const SampledStack& stack, std::string& out) {
   auto to = std::back_inserter(out);
   if (stack.frames.empty()) {
     out += "    (the sample tells of no place)\n\n";
@@ -78,7 +104,7 @@ void AppendEnd(const SampledStack& stack, bool has_copy, std::string& out) {
                    count == 1 ? "frame" : "frames");
   if (stack.is_full) out += "; the hardware's stack was full: what called its outermost it lacks";
   out += StitchText(stack.stitch);
-  if (has_copy) out += "; the sample's copy of the stack is not unwound: `perf script` does";
+  if (stack.copy_end) out += CopyEndText(*stack.copy_end);
   out += ")\n\n";
 }
 
@@ -107,7 +133,7 @@ void PrintSampleText(const ShownSample& shown, const SampleStyle& style, Output&
     output.Commit();
     if (output.closed()) return;
   }
-  AppendEnd(stack, shown.sample.has_stack_copy, out);
+  AppendEnd(stack, out);
   output.Commit();
 }
 

@@ -18,9 +18,14 @@ bool IsSelected(const CallSample& sample, const Threads& threads,
 
 }  // namespace
 
-SampledThreads::SampledThreads(const OpenedRecording& opened, bool stitch) : opened_(opened) {
+SampledThreads::SampledThreads(const OpenedRecording& opened, bool stitch)
+    : opened_(opened), unwinder_(CallSamplesOf(opened.recording().config)->mode) {
   const CallSamples& samples = *CallSamplesOf(opened.recording().config);
-  options_ = {.mode = samples.mode, .depth = samples.branch_depth, .stitch = stitch};
+  options_ = {.mode = samples.mode,
+              .depth = samples.branch_depth,
+              .stitch = stitch,
+              .unwinder = &unwinder_,
+              .copies = &samples.copies};
   std::map<std::pair<int32_t, int32_t>, SampledThread> threads;
   for (const CallSample& sample : samples.samples) {
     if (!IsSelected(sample, opened.threads(), opened.options().selection)) continue;

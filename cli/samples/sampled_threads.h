@@ -42,6 +42,7 @@ class SampledThreads {
   const AddressSpace& SpaceOf(const CallSample& sample);
 
   const OpenedRecording& opened_;
+  StackUnwinder unwinder_;
   SampledStackReader::Options options_;
   std::vector<SampledThread> threads_;
   std::map<int32_t, RecordingCode::History> histories_;

@@ -29,6 +29,8 @@ bool IsMark(uint64_t address) { return address >= kCallchainMarks; }
 struct Chain {
   std::vector<uint64_t> kernel;
   std::vector<uint64_t> user;
+  std::vector<bool> exact;                // of the user's: where control stood; empty: the first
+  uint8_t source = SampledFrame::kChain;  // likewise
 };
 
 // A part without a mark ahead is of where the sample was.
@@ -139,17 +141,19 @@ class ChainIndex {
   std::vector<size_t> next_;  // where the same address is again; 0: nowhere
 };
 
-void AddChainFrames(const std::vector<uint64_t>& chain, size_t begin, size_t end, bool is_doubted,
+void AddChainFrames(const Chain& chain, size_t begin, size_t end, bool is_doubted,
                     std::vector<SampledFrame>& frames) {
   for (size_t i = begin; i < end; ++i)
-    frames.push_back(
-        {.address = chain[i], .sources = SampledFrame::kChain, .is_doubted = is_doubted});
+    frames.push_back({.address = chain.user[i],
+                      .sources = chain.source,
+                      .is_exact = i < chain.exact.size() && chain.exact[i],
+                      .is_doubted = is_doubted});
 }
 
 // `ends_there`: no calls were open but those.
-void Merge(const std::vector<uint64_t>& chain, const std::vector<SampledFrame>& calls,
-           bool ends_there, CodeMode mode, std::vector<SampledFrame>& frames) {
-  ChainIndex index(chain, mode);
+void Merge(const Chain& chain, const std::vector<SampledFrame>& calls, bool ends_there,
+           CodeMode mode, std::vector<SampledFrame>& frames) {
+  ChainIndex index(chain.user, mode);
   size_t at = 1;  // of the chain, behind where control stood
   size_t unmatched = 0;
   for (const SampledFrame& call : calls) {
@@ -162,12 +166,12 @@ void Merge(const std::vector<uint64_t>& chain, const std::vector<SampledFrame>& 
     for (size_t i = frames.size(); --unmatched != 0;) frames[--i].is_skipped = true;
     AddChainFrames(chain, at, found, true, frames);
     SampledFrame both = call;
-    both.address = chain[found];
-    both.sources |= SampledFrame::kChain;
+    both.address = chain.user[found];
+    both.sources |= chain.source;
     frames.push_back(both);
     at = found + 1;
   }
-  AddChainFrames(chain, at, chain.size(), ends_there && unmatched != 0, frames);
+  AddChainFrames(chain, at, chain.user.size(), ends_there && unmatched != 0, frames);
 }
 
 }  // namespace
@@ -241,19 +245,27 @@ SampledStack SampledStackReader::Of(const CallSample& sample, const AddressSpace
   else
     calls = OpenCalls(sample, space, options_.mode);
   for (const SampledFrame& call : calls) stack.sources |= call.sources;
+  if (chain.user.empty() && options_.unwinder != nullptr && sample.copy >= 0) {
+    const StackCopy& copy = (*options_.copies)[static_cast<size_t>(sample.copy)];
+    UnwoundStack unwound = options_.unwinder->Unwind(copy, space);
+    stack.copy_end = unwound.end;
+    chain.user = std::move(unwound.addresses);
+    chain.exact = std::move(unwound.exact);
+    chain.source = SampledFrame::kUnwound;
+  }
   const bool has_chain = !chain.user.empty();
-  if (has_chain) stack.sources |= SampledFrame::kChain;
+  if (has_chain) stack.sources |= chain.source;
   // Where the user's code stood: what interrupted it does not say, but in a callchain.
   if (!has_chain && in_user) chain.user.push_back(sample.ip);
   if (!chain.user.empty())
     stack.frames.push_back({.address = chain.user.front(),
-                            .sources = static_cast<uint8_t>(has_chain ? SampledFrame::kChain : 0),
+                            .sources = has_chain ? chain.source : uint8_t{0},
                             .is_exact = true});
   else if (!calls.empty())
     stack.frames.push_back({.entry = calls.front().entry, .sources = calls.front().sources});
   // The hardware tells of all calls since it was switched on.
   const bool ends_there = sample.branches_are_calls && !stack.is_full;
-  Merge(chain.user, calls, ends_there, options_.mode, stack.frames);
+  Merge(chain, calls, ends_there, options_.mode, stack.frames);
   return stack;
 }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "replay/symbols/encoded_values.h"
+
 namespace flowback::symbols {
 namespace {
 
@@ -15,92 +17,6 @@ unsigned AddressBytes(const SymbolFile& file) { return file.machine() == EM_386 
 
 }  // namespace
 
-// Values one behind the other. Behind the end all are 0, and `ok` is false.
-class UnwindTable::Reader {
- public:
-  // `address`: of the first byte, as linked.
-  Reader(Bytes bytes, uint64_t address, unsigned address_bytes)
-      : bytes_(bytes), address_(address), address_bytes_(address_bytes) {}
-
-  bool ok() const { return ok_; }
-  size_t at() const { return at_; }
-
-  uint64_t Fixed(unsigned width) {
-    if (bytes_.size() - at_ < width) return Bad();
-    const uint64_t value = LoadLittleEndian(bytes_.data() + at_, width);
-    at_ += width;
-    return value;
-  }
-  uint64_t Signed(unsigned width) {
-    const uint64_t value = Fixed(width);
-    const unsigned unused = 64 - 8 * width;
-    return static_cast<uint64_t>(static_cast<int64_t>(value << unused) >> unused);
-  }
-  uint64_t Leb(bool is_signed = false) {
-    uint64_t value = 0;
-    for (unsigned shift = 0; shift < 70; shift += 7) {
-      const uint64_t byte = Fixed(1);
-      if (shift < 64) value |= (byte & 0x7f) << shift;
-      if ((byte & 0x80) != 0) continue;
-      if (is_signed && (byte & 0x40) != 0 && shift + 7 < 64) value |= ~uint64_t{0} << (shift + 7);
-      return value;
-    }
-    return Bad();
-  }
-  std::string Text() {
-    std::string text;
-    for (uint64_t byte = Fixed(1); byte != 0; byte = Fixed(1)) text += static_cast<char>(byte);
-    return text;
-  }
-  void Skip(uint64_t count) {
-    if (bytes_.size() - at_ < count)
-      Bad();
-    else
-      at_ += count;
-  }
-  // A pointer in one of DWARF's encodings. 0 where the value is 0, whatever it is relative to.
-  uint64_t Pointer(uint8_t encoding) {
-    const uint64_t own = address_ + at_;
-    const uint64_t value = Value(encoding & 0x0f);
-    const uint8_t base = encoding & 0x70;
-    if (base != 0 && base != 0x10) return Bad();
-    return value == 0 || base == 0 ? value : value + own;
-  }
-  uint64_t Value(uint8_t form) {
-    switch (form) {
-      case 0x0:
-        return Fixed(address_bytes_);
-      case 0x1:
-        return Leb();
-      case 0x2:
-      case 0x3:
-      case 0x4:
-        return Fixed(1U << (form - 1));
-      case 0x9:
-        return Leb(true);
-      case 0xa:
-      case 0xb:
-      case 0xc:
-        return Signed(1U << (form - 9));
-      default:
-        return Bad();
-    }
-  }
-
- private:
-  uint64_t Bad() {
-    ok_ = false;
-    at_ = bytes_.size();
-    return 0;
-  }
-
-  Bytes bytes_;
-  uint64_t address_;
-  unsigned address_bytes_;
-  size_t at_ = 0;
-  bool ok_ = true;
-};
-
 // What the frames that name it have in common.
 struct UnwindTable::Common {
   bool known = false;
@@ -108,23 +24,31 @@ struct UnwindTable::Common {
   uint8_t handlers = kOmitted;  // of the address of its call sites
   bool has_size = false;
   bool of_signal = false;
+  uint64_t code_unit = 1;
+  uint64_t data_unit = 1;
+  uint64_t return_register = 0;
+  Bytes program;                 // the instructions of all these frames
+  uint64_t program_address = 0;  // as linked
 
-  static Common Read(Reader reader) {
+  // `address`: of the first byte, as linked.
+  static Common Read(Bytes bytes, uint64_t address, unsigned address_bytes) {
+    Reader reader(bytes, address, address_bytes);
     Common result;
     const uint64_t version = reader.Fixed(1);
     const std::string letters = reader.Text();
-    reader.Leb();
-    reader.Leb(true);
-    if (version == 1)
-      reader.Fixed(1);
-    else
-      reader.Leb();
+    result.code_unit = reader.Leb();
+    result.data_unit = reader.Leb(true);
+    result.return_register = version == 1 ? reader.Fixed(1) : reader.Leb();
     if (letters.starts_with('z')) {
       result.has_size = true;
-      reader.Leb();
+      const uint64_t size = reader.Leb();
+      const size_t end = reader.at() + std::min<uint64_t>(size, reader.rest().size());
       for (const char letter : letters.substr(1)) result.Take(letter, reader);
+      if (reader.ok() && reader.at() <= end) reader.Skip(end - reader.at());
     }
     result.known = reader.ok() && (letters.empty() || result.has_size);
+    result.program = reader.rest();
+    result.program_address = address + reader.at();
     return result;
   }
   void Take(char letter, Reader& reader) {
@@ -157,34 +81,75 @@ void UnwindTable::ReadFrames(Bytes frames, uint64_t address) {
     const size_t at = lengths.at();
     lengths.Skip(length);
     const Bytes record = Slice(frames, at, length);
-    if (record.size() < 4) continue;
-    const uint64_t back = LoadLittleEndian(record.data(), 4);
-    if (back == 0 || back > at) continue;
-    const uint64_t common_at = at - back;
-    auto common = commons.find(common_at);
-    if (common == commons.end()) {
-      const uint64_t size = LoadLittleEndian(Slice(frames, common_at, 4).data(), 4);
-      const Bytes bytes = Slice(Slice(frames, common_at + 4, size), 4, size);
-      common =
-          commons
-              .emplace(common_at,
-                       Common::Read(Reader(bytes, address + common_at + 8, AddressBytes(*file_))))
-              .first;
-    }
-    if (common->second.known) ReadFrame(record, address + at, common->second);
+    const auto common_at = CommonOf(record, at);
+    if (!common_at) continue;
+    auto common = commons.find(*common_at);
+    if (common == commons.end())
+      common = commons.emplace(*common_at, ReadCommon(frames, address, *common_at)).first;
+    if (common->second.known) ReadFrame(record, address + at, at, common->second);
   }
 }
 
-void UnwindTable::ReadFrame(Bytes record, uint64_t address, const Common& common) {
-  Reader reader(record, address, AddressBytes(*file_));
+// Where that stands which the record has in common with others. Empty: it is no frame's.
+std::optional<uint64_t> UnwindTable::CommonOf(Bytes record, uint64_t at) {
+  if (record.size() < 4) return std::nullopt;
+  const uint64_t back = LoadLittleEndian(record.data(), 4);
+  return back == 0 || back > at ? std::nullopt : std::optional(at - back);
+}
+
+UnwindTable::Common UnwindTable::ReadCommon(Bytes frames, uint64_t address, uint64_t at) const {
+  const uint64_t size = LoadLittleEndian(Slice(frames, at, 4).data(), 4);
+  const Bytes bytes = Slice(Slice(frames, at + 4, size), 4, size);
+  return Common::Read(bytes, address + at + 8, AddressBytes(*file_));
+}
+
+// What stands ahead of a frame's own instructions.
+UnwindTable::Entry UnwindTable::ReadEntry(Reader& reader, const Common& common) {
   reader.Skip(4);
   Entry entry;
   entry.begin = reader.Pointer(common.pointers);
   entry.end = entry.begin + reader.Value(common.pointers & 0x0f);
   entry.of_signal = common.of_signal;
-  if (common.has_size) reader.Leb();
+  const uint64_t size = common.has_size ? reader.Leb() : 0;
+  const size_t end = reader.at() + std::min<uint64_t>(size, reader.rest().size());
   if (common.handlers != kOmitted) entry.handlers = reader.Pointer(common.handlers);
+  if (reader.ok() && reader.at() < end) reader.Skip(end - reader.at());
+  return entry;
+}
+
+void UnwindTable::ReadFrame(Bytes record, uint64_t address, uint64_t at, const Common& common) {
+  Reader reader(record, address, AddressBytes(*file_));
+  Entry entry = ReadEntry(reader, common);
+  entry.record = at;
   if (reader.ok() && entry.end > entry.begin) entries_.push_back(entry);
+}
+
+std::optional<FrameRules> UnwindTable::RulesAt(uint64_t file_offset) const {
+  const auto address = entries_.empty() ? std::nullopt : file_->Address(file_offset);
+  const Entry* entry = address ? EntryAt(*address) : nullptr;
+  const FileSection* section = entry == nullptr ? nullptr : file_->Find(".eh_frame");
+  if (section == nullptr) return std::nullopt;
+  const Bytes frames = file_->Contents(*section);
+  const uint64_t length = LoadLittleEndian(Slice(frames, entry->record - 4, 4).data(), 4);
+  const Bytes record = Slice(frames, entry->record, length);
+  const uint64_t frames_address = section->header.sh_addr;
+  const Common common = ReadCommon(frames, frames_address, *CommonOf(record, entry->record));
+  Reader reader(record, frames_address + entry->record, AddressBytes(*file_));
+  ReadEntry(reader, common);
+  const FrameProgram program = {.common = common.program,
+                                .own = reader.rest(),
+                                .common_address = common.program_address,
+                                .own_address = frames_address + entry->record + reader.at(),
+                                .begin = entry->begin,
+                                .code_unit = common.code_unit,
+                                .data_unit = static_cast<int64_t>(common.data_unit),
+                                .pointers = common.pointers,
+                                .address_bytes = AddressBytes(*file_),
+                                .return_register = static_cast<unsigned>(common.return_register),
+                                .of_signal = common.of_signal,
+                                .is_aarch64 = file_->machine() == EM_AARCH64};
+  if (!reader.ok() || common.return_register >= kFrameRegisters) return std::nullopt;
+  return symbols::RulesAt(program, *address);
 }
 
 const UnwindTable::Entry* UnwindTable::EntryAt(uint64_t address) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What an ELF file's .eh_frame tells of its functions: where they are, also in a stripped file, and
-// to where an exception goes that passes a call. [LSB "Exception Frames"]
+// What an ELF file's .eh_frame tells of its functions: where they are, also in a stripped file, to
+// where an exception goes that passes a call, and how a frame's caller is found. [LSB "Exception
+// Frames"]
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "replay/symbols/encoded_values.h"
+#include "replay/symbols/frame_rules.h"
 #include "replay/symbols/symbol_file.h"
 
 namespace flowback::symbols {
@@ -31,6 +34,8 @@ class UnwindTable {
   std::optional<uint64_t> LandingPad(uint64_t file_offset) const;
   // Whether an exception goes on there that reaches some call of the function.
   bool IsLandingPad(uint64_t file_offset) const;
+  // How the caller of a frame is found whose code stands there. Empty: the file does not tell.
+  std::optional<FrameRules> RulesAt(uint64_t file_offset) const;
   // All functions and landing pads, at their addresses as linked; the functions are sorted. What a
   // signal's handler returns to begins a byte behind what its entry says: unwinders look for the
   // byte before a return address, and no call put this one there.
@@ -43,14 +48,18 @@ class UnwindTable {
     uint64_t begin = 0;
     uint64_t end = 0;
     uint64_t handlers = 0;  // of its table of call sites; 0: it has none
+    uint64_t record = 0;    // where it stands in .eh_frame, behind its length
     bool of_signal = false;
   };
-  class Reader;
+  using Reader = EncodedValues;
   struct Common;
 
   const Entry* EntryAt(uint64_t address) const;
   void ReadFrames(Bytes frames, uint64_t address);
-  void ReadFrame(Bytes record, uint64_t address, const Common& common);
+  void ReadFrame(Bytes record, uint64_t address, uint64_t at, const Common& common);
+  static std::optional<uint64_t> CommonOf(Bytes record, uint64_t at);
+  Common ReadCommon(Bytes frames, uint64_t address, uint64_t at) const;
+  static Entry ReadEntry(Reader& reader, const Common& common);
   template <class Visit>
   void VisitSites(const Entry& entry, Visit&& visit) const;
   std::optional<Bytes> BytesAt(uint64_t address) const;

@@ -261,10 +261,31 @@ HostileKind Callchains(const char* name, uint64_t count, uint64_t depth, uint64_
   return {name, make, per_byte};
 }
 
+// Copies of stacks of `words` words, which go on at nothing that is known.
+HostileKind StackCopies(const char* name, uint64_t count, uint64_t words, size_t per_byte) {
+  const auto make = [=](const ScratchFolder& folder) -> std::vector<std::string> {
+    PerfDataBuilder file;
+    const uint64_t type =
+        perf::kSampleTid | perf::kSampleCallchain | perf::kSampleRegsUser | perf::kSampleStackUser;
+    file.AddEvent({0, 0, type, true, {102}});
+    for (uint64_t i = 0; i < count; ++i) {
+      FieldWriter body;
+      body.U32(kPid).U32(kPid).U64(0).U64(2).U64(8 * words);
+      for (uint64_t j = 0; j < words; ++j) body.U64(0x401000 + 16 * (i + j));
+      if (words != 0) body.U64(8 * words);
+      file.Record(perf::kRecordSample, 0, body);
+    }
+    return {folder.Write("perf.data", Text(file.Build()))};
+  };
+  return {name, make, per_byte};
+}
+
 }  // namespace
 
 std::vector<HostileKind> CallSampleKinds() {
-  return {Callchains("EmptyCallchains", 400'000, 0, 1, 20),
+  return {StackCopies("EmptyCopiesOfStacks", 300'000, 0, 20),
+          StackCopies("CopiesOfStacks", 300, 7'000, 1),
+          Callchains("EmptyCallchains", 400'000, 0, 1, 20),
           Callchains("CallchainsOfManyThreads", 40'000, 1, 40'000, 40),
           Callchains("DeepCallchains", 300, 8'000, 1, 20)};
 }

@@ -86,19 +86,6 @@ def sampled(flowback, data):
     return tally
 
 
-def by_dwarf(data):
-    """What perf unwinds."""
-    tally = Tally()
-    functions = []
-    for line in run("perf", "script", "-F", "ip,sym", "-i", data).splitlines() + [""]:
-        if line.strip():
-            functions.append(line.split()[1] if len(line.split()) > 1 else "??")
-        else:
-            tally.add(functions)
-            functions = []
-    return tally
-
-
 def by_pt(flowback, data, moments):
     tally = Tally()
     count = json.loads(
@@ -175,7 +162,7 @@ def main():
     chosen = random.Random(1)
     columns = {
         "frame pointers": sampled(flowback, folder / "fp.data"),
-        "DWARF": by_dwarf(folder / "dwarf.data"),
+        "DWARF": sampled(flowback, folder / "dwarf.data"),
         "calls (LBR)": by_hardware(flowback, folder / "pt.data", folder / "lbr.data", 97),
         "Intel PT": by_pt(flowback, folder / "pt.data", lambda count: sorted(
             chosen.sample(range(count), options.moments))),

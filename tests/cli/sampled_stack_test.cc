@@ -3,6 +3,7 @@
 // callchains that perf recorded; the program's own source for what called what.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -213,6 +214,77 @@ TEST_F(RecordedStacks, AreThoseThatPerfShows) {
                                           Hex(frame["offset"].get<uint64_t>()));
   }
   EXPECT_EQ(stacks, perfs);
+}
+
+// Without frame pointers: registers and the stack's top are in the sample. perf looks for the names
+// at a byte before where calls go on.
+TEST_F(RecordedStacks, CopiesAreUnwoundAsPerfDoes) {
+  if (IsSkipped()) return;
+  folder_.Write("bare.c", R"(
+#include <signal.h>
+#include <stdlib.h>
+#define APART __attribute__((noinline, noclone))
+#define HERE asm volatile("" ::: "memory")
+volatile unsigned long sink;
+APART void leaf(unsigned n) { for (volatile unsigned i = 0; i < n; ++i) sink += i; HERE; }
+APART int order(const void* a, const void* b) {
+  leaf(500000);
+  return *(const int*)a - *(const int*)b;
+}
+void handler(int number) { leaf(1000000u + (unsigned)number); HERE; }
+APART void deep(int k) { if (k == 0) leaf(1000000); else deep(k - 1); HERE; }
+int main(void) {
+  int some[] = {3, 1, 2};
+  signal(SIGUSR1, handler);
+  for (int i = 0; i < 10; ++i) {
+    qsort(some, 3, sizeof some[0], order);
+    raise(SIGUSR1);
+    deep(30);
+  }
+  return 0;
+})");
+  const ProgramResult made = RunShell(
+      folder_, std::string(TEST_CC) +
+                   " -O2 -fomit-frame-pointer -o bare bare.c && perf record -q -e "
+                   "cpu-clock:u -c 300000 --call-graph dwarf,8192 -o dwarf.data ./bare 2>err");
+  ASSERT_EQ(made.status, 0) << made.err << ReadFile(folder_.File("err"));
+  const ProgramResult script =
+      RunShell(folder_, "perf script -F ip,sym --no-inline -i dwarf.data 2>/dev/null");
+  std::vector<std::vector<std::string>> perfs(1);
+  for (const std::string& line : Lines(script.out)) {
+    const std::vector<std::string> words = Words(line);
+    if (!words.empty())
+      perfs.back().push_back(words.at(1) == "[unknown]" ? "?" : words[1]);
+    else if (!perfs.back().empty())
+      perfs.emplace_back();
+  }
+  if (perfs.back().empty()) perfs.pop_back();
+  std::vector<std::vector<std::string>> stacks;
+  size_t whole = 0;
+  for (const json& each : Objects({"stack", folder_.File("dwarf.data"), "--all"})) {
+    stacks.emplace_back();
+    whole += each["stack_copy"] == "outermost" ? 1 : 0;
+    for (const json& frame : each["frames"])
+      if (!frame["inlined"].get<bool>())
+        stacks.back().push_back(frame["function"].is_null() ? "?"
+                                                            : frame["function"].get<std::string>());
+  }
+  ASSERT_GT(stacks.size(), 20u);
+  ASSERT_EQ(stacks.size(), perfs.size());
+  EXPECT_GT(whole, stacks.size() * 8 / 10);
+  size_t in_order = 0, in_handler = 0, in_deep = 0;
+  for (size_t i = 0; i < stacks.size(); ++i) {
+    EXPECT_EQ(stacks[i].size(), perfs[i].size()) << i;
+    in_order += std::ranges::count(stacks[i], "order") != 0 ? 1 : 0;
+    in_handler += std::ranges::count(stacks[i], "handler") != 0 ? 1 : 0;
+    in_deep += std::ranges::count(stacks[i], "deep") == 31 ? 1 : 0;
+    // The C library's internal names depend on whose symbols are read.
+    for (const char* own : {"leaf", "order", "handler", "deep", "main"})
+      EXPECT_EQ(std::ranges::count(stacks[i], own), std::ranges::count(perfs[i], own)) << i << own;
+  }
+  EXPECT_GT(in_order, 3u);
+  EXPECT_GT(in_handler, 3u);
+  EXPECT_GT(in_deep, 3u);
 }
 
 TEST_F(RecordedStacks, AddUpByCallPath) {

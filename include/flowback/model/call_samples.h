@@ -44,6 +44,14 @@ struct SampledBranches {
   uint64_t flags(size_t i) const { return words[3 * i + 2]; }
 };
 
+// A thread's registers and the top of its stack, for who finds its callers afterwards.
+struct StackCopy {
+  FileWords registers;     // those of the mask, from its lowest bit on
+  uint64_t mask = 0;       // by the kernel's numbers of the machine's registers
+  bool of_32_bit = false;  // the thread ran a 32-bit program on a 64-bit machine
+  Bytes memory;            // from the stack pointer on
+};
+
 struct CallSample {
   uint64_t time = 0;  // perf nanoseconds; 0: not recorded
   uint64_t ip = 0;    // where the thread stood; 0: not recorded
@@ -60,7 +68,7 @@ struct CallSample {
   bool has_chain = false;           // a callchain was asked for, if an empty one
   bool branches_are_calls = false;  // the calls that had not returned, not the last branches
   bool has_branch_index = false;
-  bool has_stack_copy = false;  // of its memory, to be unwound by debug information
+  int32_t copy = -1;  // of its stack, by its number among CallSamples::copies; -1: there is none
 };
 
 // Addresses from here on are marks (PERF_CONTEXT_*).
@@ -72,6 +80,7 @@ inline constexpr uint64_t kCallchainGuestUser = ~uint64_t{0} - 2559;
 // In the order of their times.
 struct CallSamples {
   std::vector<CallSample> samples;
+  std::vector<StackCopy> copies;
   CodeMode mode = CodeMode::kX86_64;  // of the machine's code
   uint64_t branch_depth = 0;          // entries that the hardware's stack holds, as far as is known
   bool empty() const { return samples.empty(); }

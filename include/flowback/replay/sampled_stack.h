@@ -8,6 +8,8 @@
 //   (call-stack mode)                                            before it was switched on
 //   last branches        the calls among them that had not       all calls further back
 //                        returned
+//   copy of the stack    all frames whose files have tables,     what lies beyond the copy
+//                        frame pointers or not
 //
 // A frame counts as told by two sources when a call is made at the one's address that returns to
 // the other's. Where they contradict each other, both are there.
@@ -20,6 +22,7 @@
 #include "flowback/decode/code_image.h"
 #include "flowback/model/call_samples.h"
 #include "flowback/model/code_mode.h"
+#include "flowback/replay/stack_unwinder.h"
 
 namespace flowback {
 
@@ -29,6 +32,8 @@ struct SampledFrame {
     kCalls = 1 << 1,     // the hardware's stack of calls
     kBranches = 1 << 2,  // calls among the last branches
     kBefore = 1 << 3,    // the hardware's stack in the thread's sample before: likely, not proven
+    kUnwound =
+        1 << 4,  // a copy of the stack, by the files' unwind tables: in the callchain's place
   };
 
   uint64_t address = 0;  // with which it goes on; 0: not known
@@ -57,6 +62,7 @@ struct SampledStack {
   uint8_t sources = 0;   // that told of the user's frames, SampledFrame::Source
   bool is_full = false;  // the hardware's stack of calls was: more may be outside
   Stitch stitch = Stitch::kNotTried;
+  std::optional<UnwoundStack::End> copy_end;  // why unwinding the copy ended; empty: there is none
 
   // Frames in which its sources contradict each other.
   size_t Disagreements() const;
@@ -69,6 +75,9 @@ class SampledStackReader {
     CodeMode mode = CodeMode::kX86_64;
     uint64_t depth = 0;   // of the hardware's stack
     bool stitch = false;  // takes what is beyond it from the sample before
+    // Of copies of stacks; null: they are passed over.
+    StackUnwinder* unwinder = nullptr;
+    const std::vector<StackCopy>* copies = nullptr;  // by CallSample::copy
   };
   explicit SampledStackReader(Options options) : options_(options) {}
 

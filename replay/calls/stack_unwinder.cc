@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+// Frame by frame: the table of the file at the program counter says where the frame begins and
+// where the caller's registers are, which then are those of the next frame.
+#include "flowback/replay/stack_unwinder.h"
+
+#include <array>
+#include <bit>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "replay/symbols/frame_expression.h"
+#include "replay/symbols/unwind_table.h"
+
+namespace flowback {
+namespace {
+
+using symbols::FrameRule;
+using symbols::FrameRules;
+using symbols::kFrameRegisters;
+using End = UnwoundStack::End;
+
+constexpr size_t kMostFrames = 2048;
+
+// How the kernel numbers a machine's registers, and how DWARF does.
+struct Machine {
+  std::array<int8_t, kFrameRegisters> by_kernels_number{};  // DWARF's number; -1: not followed
+  unsigned stack_pointer = 0;
+  unsigned kernels_counter = 0;  // the kernel's number of the program counter
+  unsigned address_bytes = 8;
+  uint64_t address_mask = ~uint64_t{0};
+};
+
+constexpr Machine kX86_64 = {
+    //                     ax bx cx dx si di bp sp  ip, flags, segments
+    .by_kernels_number = {0, 3,  2,  1,  4,  5,  6,  7,  -1, -1, -1, -1, -1, -1, -1, -1, 8,
+                          9, 10, 11, 12, 13, 14, 15, -1, -1, -1, -1, -1, -1, -1, -1, -1},
+    .stack_pointer = 7,
+    .kernels_counter = 8};
+constexpr Machine kX86_32 = {
+    .by_kernels_number = {0,  3,  1,  2,  6,  7,  5,  4,  -1, -1, -1, -1, -1, -1, -1, -1, -1,
+                          -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1},
+    .stack_pointer = 4,
+    .kernels_counter = 8,
+    .address_bytes = 4,
+    .address_mask = 0xffffffff};
+constexpr Machine kAArch64 = {
+    .by_kernels_number = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16,
+                          17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, -1},
+    .stack_pointer = 31,
+    .kernels_counter = 32};
+
+const Machine& MachineOf(CodeMode mode, const StackCopy& copy) {
+  if (mode == CodeMode::kAArch64) return kAArch64;
+  return copy.of_32_bit || mode == CodeMode::kX86_32 ? kX86_32 : kX86_64;
+}
+
+using Registers = std::array<std::optional<uint64_t>, kFrameRegisters>;
+
+// The bits of a signed address that are no address.
+uint64_t WithoutSignature(uint64_t address) { return address & ((uint64_t{1} << 48) - 1); }
+
+}  // namespace
+
+class StackUnwinder::Impl {
+ public:
+  explicit Impl(CodeMode mode) : mode_(mode) {}
+
+  UnwoundStack Unwind(const StackCopy& copy, const AddressSpace& space) {
+    copy_ = &copy;
+    space_ = &space;
+    machine_ = &MachineOf(mode_, copy);
+    UnwoundStack stack;
+    if (!ReadRegisters()) return stack;
+    bool is_exact = true;
+    while (stack.addresses.size() < kMostFrames) {
+      stack.addresses.push_back(counter_);
+      stack.exact.push_back(is_exact);
+      stack.where = counter_;
+      const auto rules = RulesAt(counter_ - (is_exact ? 0 : 1));
+      if (!rules) return Ended(stack, End::kNoTable);
+      if (const auto end = Leave(*rules)) return Ended(stack, *end);
+      is_exact = rules->of_signal;
+    }
+    return Ended(stack, End::kTooDeep);
+  }
+
+ private:
+  static UnwoundStack& Ended(UnwoundStack& stack, End end) {
+    stack.end = end;
+    return stack;
+  }
+
+  // The words of the sample are those of the mask's bits, from the lowest on.
+  bool ReadRegisters() {
+    registers_ = {};
+    bool has_counter = false;
+    size_t word = 0;
+    for (unsigned number = 0; number < 64 && word < copy_->registers.size(); ++number) {
+      if ((copy_->mask >> number & 1) == 0) continue;
+      const uint64_t value = copy_->registers[word++] & machine_->address_mask;
+      if (number == machine_->kernels_counter) {
+        counter_ = value;
+        has_counter = true;
+      }
+      if (number >= kFrameRegisters || machine_->by_kernels_number[number] < 0) continue;
+      registers_[static_cast<size_t>(machine_->by_kernels_number[number])] = value;
+    }
+    begin_ = registers_[machine_->stack_pointer].value_or(0);
+    return has_counter && begin_ != 0;
+  }
+
+  std::optional<FrameRules> RulesAt(uint64_t address) {
+    const CodeMapping* mapping = space_->Find(address);
+    if (mapping == nullptr) return std::nullopt;
+    auto& table = tables_[mapping->section->name()];
+    if (table == nullptr)
+      table = std::make_unique<symbols::UnwindTable>(
+          symbols::UnwindTable::Read(mapping->section->name()));
+    return table->RulesAt(address - mapping->FileBase());
+  }
+
+  // Makes the registers those of the caller. Empty: it did.
+  std::optional<End> Leave(const FrameRules& rules) {
+    const unsigned return_register = rules.return_register;
+    if (rules.registers[return_register].kind == FrameRule::Kind::kUndefined)
+      return End::kOutermost;
+    const auto cfa = CfaOf(rules);
+    if (!cfa) return End::kCopyEnds;
+    Registers caller = registers_;
+    for (unsigned reg = 0; reg < kFrameRegisters; ++reg)
+      caller[reg] = ValueOf(rules.registers[reg], reg, *cfa);
+    // x86's table has a number for the program counter alone; no frame but a new one's has it.
+    const auto back = caller[return_register];
+    if (!back) return End::kCopyEnds;
+    const bool keeps_pointer =
+        rules.registers[machine_->stack_pointer].kind == FrameRule::Kind::kSame;
+    if (keeps_pointer) caller[machine_->stack_pointer] = *cfa & machine_->address_mask;
+    const uint64_t counter = rules.is_signed ? WithoutSignature(*back) : *back;
+    if (counter == 0) return End::kOutermost;
+    const bool goes_on = caller[machine_->stack_pointer] > registers_[machine_->stack_pointer] ||
+                         counter != counter_;
+    if (!goes_on) return End::kTooDeep;
+    registers_ = caller;
+    counter_ = counter & machine_->address_mask;
+    return std::nullopt;
+  }
+
+  std::optional<uint64_t> CfaOf(const FrameRules& rules) const {
+    if (!rules.cfa_expression.empty())
+      return symbols::Evaluate(rules.cfa_expression, std::nullopt, Input());
+    const auto base = Register(rules.cfa_register);
+    if (!base) return std::nullopt;
+    return *base + static_cast<uint64_t>(rules.cfa_offset);
+  }
+
+  std::optional<uint64_t> ValueOf(const FrameRule& rule, unsigned reg, uint64_t cfa) const {
+    const uint64_t place = cfa + static_cast<uint64_t>(rule.offset);
+    switch (rule.kind) {
+      case FrameRule::Kind::kSame:
+        return registers_[reg];
+      case FrameRule::Kind::kUndefined:
+        return std::nullopt;
+      case FrameRule::Kind::kAtCfa:
+        return Memory(place, machine_->address_bytes);
+      case FrameRule::Kind::kIsCfa:
+        return place;
+      case FrameRule::Kind::kRegister:
+        return Register(static_cast<unsigned>(rule.offset));
+      case FrameRule::Kind::kIsExpression:
+        return symbols::Evaluate(rule.expression, cfa, Input());
+      case FrameRule::Kind::kAtExpression: {
+        const auto address = symbols::Evaluate(rule.expression, cfa, Input());
+        return address ? Memory(*address, machine_->address_bytes) : std::nullopt;
+      }
+    }
+    return std::nullopt;
+  }
+
+  symbols::ExpressionInput Input() const {
+    return {.register_value = [this](unsigned reg) { return Register(reg); },
+            .memory = [this](uint64_t address, unsigned width) { return Memory(address, width); },
+            .address_bytes = machine_->address_bytes};
+  }
+  // A procedure linkage table's expression asks for the program counter by its number, 16.
+  std::optional<uint64_t> Register(unsigned reg) const {
+    if (machine_ == &kX86_64 && reg == 16) return counter_;
+    if (machine_ == &kX86_32 && reg == 8) return counter_;
+    return reg < kFrameRegisters ? registers_[reg] : std::nullopt;
+  }
+  // From the copy, which begins at the stack pointer, or of a file.
+  std::optional<uint64_t> Memory(uint64_t address, unsigned width) const {
+    address &= machine_->address_mask;
+    const uint64_t at = address - begin_;
+    const Bytes& copy = copy_->memory;
+    if (at < copy.size() && copy.size() - at >= width)
+      return LoadLittleEndian(copy.data() + at, width);
+    std::array<uint8_t, 8> bytes{};
+    if (space_->Read(address, bytes.data(), width) != width) return std::nullopt;
+    return LoadLittleEndian(bytes.data(), width);
+  }
+
+  const CodeMode mode_;
+  std::unordered_map<std::string, std::unique_ptr<symbols::UnwindTable>> tables_;  // by file
+  // Of the stack at hand.
+  const StackCopy* copy_ = nullptr;
+  const AddressSpace* space_ = nullptr;
+  const Machine* machine_ = nullptr;
+  Registers registers_;
+  uint64_t counter_ = 0;
+  uint64_t begin_ = 0;  // the copy's first address
+};
+
+StackUnwinder::StackUnwinder(CodeMode mode) : impl_(std::make_unique<Impl>(mode)) {}
+StackUnwinder::~StackUnwinder() = default;
+
+UnwoundStack StackUnwinder::Unwind(const StackCopy& copy, const AddressSpace& space) {
+  return impl_->Unwind(copy, space);
+}
+
+}  // namespace flowback
