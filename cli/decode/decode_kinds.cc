@@ -18,7 +18,7 @@ constexpr Kind kKinds[] = {
     {"calls", &MakeCallPrinter, "comm,tid,cpu,time", ",srcline", true, WorkOrder::kOneByOne, true,
      true},
     {"events", &MakeEventPrinter, "time", ""},
-    {"samples", &MakeSamplePrinter, "time", ""},
+    {"samples", &MakeSamplePrinter, "time", "", false, WorkOrder::kOneByOne},
     {"packets", nullptr, "", ""},
     {"digest", nullptr, "", ""},
     {"summary", nullptr, "", ""},

@@ -3,6 +3,7 @@
 // those in a trace.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cstring>
@@ -12,9 +13,11 @@
 #include <tuple>
 #include <vector>
 
+#include "decode/pt/packets/packet_writer.h"
 #include "tests/cli/run_program.h"
 #include "tests/golden/shared_traces.h"
 #include "tests/samples/access_file.h"
+#include "tests/support/elf_writer.h"
 #include "tests/support/host.h"
 #include "tests/support/random.h"
 
@@ -321,6 +324,86 @@ TEST_F(Memory, SamplesOfATraceAsPerfReadsThem) {
   ASSERT_EQ(told.size(), 2276u) << ours.err;
   ASSERT_EQ(read.size(), told.size());
   for (size_t i = 0; i < told.size(); ++i) ASSERT_EQ(told[i], read[i]) << i;
+}
+
+// A sample is several events, and segments end between any two.
+TEST_F(Memory, SamplesAreTheSameInSegments) {
+  FLOWBACK_NEEDS_TRACES();
+  const std::string generated = golden::TracesFolder() / "generated";
+  const auto listed = [&generated](const std::string& threads, const std::string& window) {
+    return RunFlowback({"decode", "--as", "samples", "--threads", threads, "--window", window,
+                        "--no-cache", "--symfs", generated + "/images",
+                        generated + "/vcalls-pebs/perf.data"});
+  };
+  const std::string one = listed("1", "1").out;
+  const std::vector<std::string> lines = Lines(one);
+  EXPECT_EQ(std::ranges::count_if(
+                lines, [](const std::string& line) { return line.contains(" place=exact "); }),
+            2276);
+  EXPECT_FALSE(one.contains(" cut"));
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(listed("2", "2").out, one);
+    EXPECT_EQ(listed("7", "16").out, one);
+  }
+}
+
+// Three NOPs and a system call, and in the middle a sample with the data that the NOP before it
+// would have accessed. `narrow`: items of four bytes.
+std::vector<uint8_t> TraceOf(uint64_t address, uint64_t latency, bool narrow) {
+  constexpr uint64_t kCode = 0x401000;
+  pt::PacketWriter trace;
+  trace.Psb();
+  trace.Write(pt::Tsc{.tsc = 1000});
+  trace.Write(pt::ModeExec{.cs_l = true, .cs_d = false});
+  trace.Write(pt::PsbEnd{});
+  trace.TipPge(kCode);
+  const auto group = [&](uint8_t type, std::initializer_list<uint64_t> items) {
+    trace.Write(pt::Bbp{.type = type, .four_byte = narrow});
+    uint8_t id = 0;
+    for (const uint64_t item : items)
+      trace.Write(pt::Bip{.id = id++, .payload = item, .bytes = uint8_t(narrow ? 4 : 8)});
+  };
+  group(4, {kCode + 1, 2, 1500});
+  group(5, {address, 0x21, latency});
+  trace.Write(pt::Bep{.ip = true});
+  trace.Fup(kCode + 1);
+  trace.TipPgd(std::nullopt);
+  return trace.Take();
+}
+
+TEST_F(Memory, OfGroupsInATrace) {
+  ElfSpec spec;
+  spec.segments = {{.address = 0x401000, .bytes = {0x90, 0x90, 0x90, 0x0f, 0x05}}};
+  const auto text = [](const std::vector<uint8_t>& bytes) {
+    return std::string(bytes.begin(), bytes.end());
+  };
+  const std::string image = folder_.Write("image", text(WriteElf(spec).bytes));
+  const std::vector<std::string> input = {
+      "--raw-pt", folder_.Write("a", text(TraceOf(0x7000, uint64_t{80} << 32 | 90, false))),
+      "--raw-pt", folder_.Write("b", text(TraceOf(0x7008, 300, true))),
+      "--image",  image};
+  const auto run = [&input](std::vector<std::string> words) {
+    words.insert(words.end(), input.begin(), input.end());
+    return RunFlowback(words);
+  };
+  const ProgramResult ours = run({"branches", "--mem", "--json"});
+  const std::vector<json> code = Objects(ours, "instruction");
+  ASSERT_EQ(code.size(), 2u) << ours.out;
+  EXPECT_EQ(code[0].at("accesses"), 2);
+  EXPECT_EQ(code[0].at("cut"), 0);
+  EXPECT_EQ(code[0].at("unread"), 0);
+  EXPECT_EQ(code[1].at("ip"), "401001");
+  EXPECT_EQ(code[1].at("inexact"), 0);
+  EXPECT_EQ(code[1].at("latency").at("sum"), 380);
+  const std::vector<json> lines = Objects(ours, "line");
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[1].at("address"), "7000");
+  const ProgramResult listed = run({"decode", "--as", "samples"});
+  EXPECT_TRUE(
+      listed.out.contains("sample ip=401001 place=exact counters=2 address=7000 "
+                          "latency=80 instruction-latency=90 code=21\n"))
+      << listed.out << listed.err;
+  EXPECT_TRUE(listed.out.contains("address=7008 latency=300 code=21\n")) << listed.out;
 }
 
 // Samples in a trace that name no data: said, not made up.

@@ -12,12 +12,14 @@
 #include <cstring>
 
 #include "capture/formats/format.h"
+#include "capture/formats/perf_event_samples.h"
 #include "capture/formats/perf_layout.h"
 #include "decode/pt/packets/packet_writer.h"
 #include "flowback/decode/recording_code.h"
 #include "flowback/decode/stream_input.h"
 #include "flowback/model/branch_records.h"
 #include "flowback/replay/thread_flow.h"
+#include "tests/samples/access_file.h"
 #include "tests/support/perf_data_builder.h"
 #include "tests/support/perf_data_converter.h"
 
@@ -176,6 +178,19 @@ PerfDataBuilder BranchStacks() {
   return file;
 }
 
+// `perf record -d`, and registers of IBS.
+PerfDataBuilder MemoryAccesses() {
+  support::AccessFile file;
+  file.TellAmd();
+  file.Map(0x400000, 0x1000, 0, "/proc/self/exe");
+  for (uint64_t i = 0; i < 4; ++i)
+    file.Add({.ip = 0x400000 + i, .address = 0x7000 + 8 * i, .time = i, .data_source = 2 | i << 5});
+  file.AddIbs(support::AccessFile::kOpId, 0x400000, 5, 0x3ff,
+              {3 << 17, 0x400000, 7, 3, 1 | 3 << 17 | 1 << 7, 0x7040, 0x99040});
+  file.AddIbs(support::AccessFile::kFetchId, 0x400000, 6, 0x3ff, {uint64_t{3} << 48, 0x400010, 0});
+  return file.builder();
+}
+
 PerfDataBuilder PerCpuBuffer() {
   PerfDataBuilder file = PerfDataBuilder::WithIntelPt();
   AddSideband(file);
@@ -294,6 +309,21 @@ void DecodeAll(const Recording& recording) {
     }
 }
 
+// They are counted when the recording is opened, and told when its bytes are gone through again.
+void CheckSamples(Candidate candidate, const Recording& recording) {
+  uint64_t told = 0;
+  const SampleVisitor visit = [&told](const EventSample& sample) {
+    Check(sample.event != EventSample::kNoEvent && sample.tsc == 0);
+    told += sample.access.address.has_value();
+  };
+  candidate.visit_samples = &visit;
+  Check(ReadCandidate(candidate).has_value());
+  uint64_t counted = 0;
+  for (const auto& [name, count] : recording.record_counts)
+    if (name == kAccessSamples) counted = count;
+  Check(told == counted);
+}
+
 void ReadInput(const uint8_t* data, size_t size) {
   const std::vector<uint8_t> exact(data, data + size);
   Candidate candidate;
@@ -302,6 +332,7 @@ void ReadInput(const uint8_t* data, size_t size) {
   const auto recording = ReadCandidate(candidate);
   if (recording) {
     CheckRecording(*recording, size);
+    CheckSamples(candidate, *recording);
     DecodeAll(*recording);
   } else {
     Check(!recording.error().message().empty() && !recording.error().remedy().empty());
@@ -322,8 +353,8 @@ namespace {
 std::vector<uint8_t> Seed(unsigned int number) {
   const PerfDataBuilder files[] = {PerCpuBuffer(),  PerThreadBuffers(), Snapshots(),
                                    SchedSwitches(), SharedCpu(),        AuxSamples(),
-                                   BranchStacks()};
-  constexpr unsigned int kFiles = 7;
+                                   BranchStacks(),  MemoryAccesses()};
+  constexpr unsigned int kFiles = 8;
   const std::vector<uint8_t> file = files[number % kFiles].Build();
   const support::PerfDataParts parts = support::TakeApart(file);
   switch (number / kFiles % 4) {
