@@ -9,6 +9,7 @@
 #include "cli/branches/branch_totals.h"
 #include "cli/text/path_text.h"
 #include "cli/text/status.h"
+#include "decode/code/image_store.h"
 
 namespace flowback::cli {
 namespace {
@@ -102,6 +103,7 @@ Result<CompilerProfile> MakeCompilerProfile(OpenedRecording& opened, const std::
       ObjectImage::Open({.path = profile.object, .build_id = {}}, report->objects[number]);
   if (!image) return Fail(image.error());
   profile.image = *std::move(image);
+  if (const auto& elf = profile.image->content()->elf) profile.first_page = elf->first_page;
   const std::vector<CodeMapping> mappings = profile.image->space().mappings();
   if (!mappings.empty()) profile.text_base = mappings.front().address;
   const Addresses addresses(number, *profile.image);

@@ -33,6 +33,7 @@ struct ProfileBranch {
 
 struct CompilerProfile {
   std::string object;                // as the recording names it
+  uint64_t first_page = 0;           // of all that is loaded of the file
   uint64_t text_base = 0;            // where the file's code begins, its page
   std::vector<ProfileRange> ranges;  // by begin, then end
   std::vector<ProfileBranch> branches;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// AutoFDO's text profile, and llvm-profgen's, which is the same without its second part, and with
-// addresses counted from where the file's code begins:
+// AutoFDO's text profile, with addresses counted from the first page that is loaded of the file,
+// and llvm-profgen's, which is the same without its second part, and with addresses counted from
+// where the file's code begins:
 //
 //   2                     so many ranges of code
 //   1910-191b:31          first and last instruction, times
@@ -43,9 +44,9 @@ void WriteBranches(const CompilerProfile& profile, uint64_t base, std::string& o
 
 Status WriteAutoFdo(const ExportInput& input, Output& output) {
   const CompilerProfile& profile = *input.profile;
-  WriteRanges(profile, 0, output.buffer());
+  WriteRanges(profile, profile.first_page, output.buffer());
   output.buffer() += "0\n";
-  WriteBranches(profile, 0, output.buffer());
+  WriteBranches(profile, profile.first_page, output.buffer());
   output.Commit();
   return {};
 }

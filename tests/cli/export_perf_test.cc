@@ -77,5 +77,38 @@ TEST_F(ExportedPerf, IsReadBack) {
   EXPECT_EQ(StacksIn(ReadFile(Export("brstack", {copy, "--symfs", images}))), stacks);
 }
 
+// Both ways into AutoFDO's own tool give one profile of a program at fixed addresses and of one
+// that may be loaded anywhere; in perf.data a range in 64 is missing.
+TEST_F(ExportedPerf, AutoFdoMakesTheSameOfBothProfiles) {
+  if (RunShell(folder_, "command -v create_llvm_prof").status != 0)
+    GTEST_SKIP() << "create_llvm_prof is absent (Debian: autofdo)";
+  for (const char* options : {"-no-pie", "-pie -fPIE"}) {
+    const ProgramResult made = RunShell(
+        folder_, std::string("rm -rf data* perf text a b; " TEST_CC " -O1 -gdwarf-4 ") + options +
+                     " -o program " PROFILED "/work.c " PROFILED
+                     "/other.c &&"
+                     " $F record --engine emulate -o data -- ./program >/dev/null 2>&1 &&"
+                     " $F export --to perf --object program -o perf data &&"
+                     " $F export --to autofdo --object program -o text data &&"
+                     " create_llvm_prof --binary=program --profile=perf --format=text --out=a &&"
+                     " create_llvm_prof --binary=program --profile=text --profiler=text"
+                     " --format=text --out=b");
+    ASSERT_EQ(made.status, 0) << made.err;
+    EXPECT_TRUE(ReadFile(folder_.File("a")).starts_with("main:")) << options;
+    const std::vector<std::string> of_perf = Lines(ReadFile(folder_.File("a")));
+    const std::vector<std::string> of_text = Lines(ReadFile(folder_.File("b")));
+    ASSERT_EQ(of_perf.size(), of_text.size()) << options;
+    const auto count = [](const std::string& line) {
+      return std::stod(line.substr(line.find(':') + 1));
+    };
+    for (size_t i = 1; i < of_text.size(); ++i) {
+      if (of_text[i].contains("Step")) continue;  // the count stands elsewhere
+      EXPECT_EQ(of_perf[i].substr(0, of_perf[i].find(':')),
+                of_text[i].substr(0, of_text[i].find(':')));
+    }
+    EXPECT_NEAR(count(of_perf[0]), count(of_text[0]), 0.02 * count(of_text[0]));
+  }
+}
+
 }  // namespace
 }  // namespace flowback::test
