@@ -14,6 +14,16 @@ using namespace perf;
 
 constexpr uint64_t kHeaderDataSizeAt = 48;
 
+// In a pipe: what the fields of tracepoints are stands behind the record that tells its size.
+void AppendTracingData(LittleEndianBuffer& out, Bytes data) {
+  const uint64_t padding = -data.size() % kRecordUnit;
+  RecordBuffer record(kRecordTracingData, 0);
+  record.U32(static_cast<uint32_t>(data.size() + padding));
+  out.Append(record.Done());
+  out.Append(data);
+  out.Zeros(padding);
+}
+
 }  // namespace
 
 Result<EventFile> EventFile::Create(const RecordOptions& options, RecordedEvents events,
@@ -39,6 +49,8 @@ Status EventFile::WriteHeader() {
   if (pipe_) {
     AppendPipeHeader(header, events_);
     for (const HeaderFeature& feature : Features()) AppendFeatureRecord(header, feature);
+    for (const HeaderFeature& feature : facts_.more)
+      if (feature.bit == kFeatureTracingData) AppendTracingData(header, feature.content.bytes());
   } else {
     AppendFileHeader(header, events_);
     data_offset_ = header.size();

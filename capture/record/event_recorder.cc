@@ -12,11 +12,13 @@
 #include <bit>
 #include <utility>
 
+#include "capture/formats/perf_layout.h"
 #include "capture/kernel/counter_plan.h"
 #include "capture/kernel/linux_kernel.h"
 #include "capture/record/event_account.h"
 #include "capture/record/event_preamble.h"
 #include "capture/record/event_target.h"
+#include "capture/record/perf_record_buffer.h"
 #include "capture/record/record_session.h"
 #include "capture/record/record_walk.h"
 #include "capture/record/slow_traces.h"
@@ -265,6 +267,7 @@ Result<RecordSummary> EventRecorder::Run() {
     written = Drain();
     if (written) written = TakeSlowCalls();
   }
+  if (written) written = TellLost();
   if (written && counters_) written = counters_->End(output_.file());
   return Summary(std::move(written));
 }
@@ -348,6 +351,19 @@ Status EventRecorder::OnStop(const std::string&) {
 }
 
 // ---- in the end ----
+
+// A LOST record comes with the next one that finds room: of what was lost last none tells.
+Status EventRecorder::TellLost() {
+  const uint64_t lost = events_->ReadLost();
+  const uint64_t told = counts_.lost_records;
+  if (lost <= told) return {};
+  counts_.lost_samples += lost - told;
+  const perf_event_attr& attr = events_->plan().front().attr;
+  RecordBuffer record(perf::kRecordLostSamples, 0);
+  record.U64(lost - told);
+  AddSampleId({}, attr, events_->Recorded().front().ids.front(), record);
+  return output_.file().Add(record.Done());
+}
 
 void EventRecorder::TellSlowCalls(RecordSummary& summary) {
   summary.slow_calls = trigger_->calls().counts();

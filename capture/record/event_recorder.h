@@ -54,6 +54,7 @@ class EventRecorder : public Recorder {
   bool CommandEnded();
   Result<RecordSummary> Summary(Status written);
   void TellSlowCalls(RecordSummary& summary);
+  Status TellLost();
 
   // What comes through `--control`.
   Status OnEnable(const std::string& event) { return OnSwitch(true, event); }
