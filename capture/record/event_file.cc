@@ -96,14 +96,24 @@ Status EventFile::EndRound() {
 
 Status EventFile::Finish() {
   const Status told = TellDataSize();
-  const Status written = pipe_ || !told ? told : WriteFeatures();
+  const Status written = !told ? told : pipe_ ? WriteLast() : WriteFeatures();
   const Status closed = file_.Close();
   return written ? closed : written;
+}
+
+// A pipe's features stand in front, but for what was not known then.
+Status EventFile::WriteLast() {
+  LittleEndianBuffer last;
+  for (const HeaderFeature& feature : RegionFeatures(regions_, true))
+    AppendFeatureRecord(last, feature);
+  return last.size() == 0 ? Status() : file_.Write(last.bytes());
 }
 
 Status EventFile::WriteFeatures() {
   std::vector<HeaderFeature> features = Features();
   for (const HeaderFeature& feature : facts_.more) features.push_back(feature);
+  for (HeaderFeature& feature : RegionFeatures(regions_, false))
+    features.push_back(std::move(feature));
   if (!trace_index_.empty()) features.push_back(TraceIndexFeature(trace_index_));
   return WriteFeatureSections(file_, std::move(features));
 }
