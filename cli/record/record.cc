@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <cstdlib>
 
 #include "capture/record/program_file.h"
 #include "capture/record/region_log.h"
