@@ -104,6 +104,9 @@ class EmulatedProcess {
                             const GuestRegisters& registers);
   void EnterFunction(ThreadTracer& thread, const Block& block, const GuestRegisters& registers);
   record::RecordingSwitch SwitchAt(uint64_t address);
+  std::string RegionName(const GuestRegisters& registers);
+  void TellRegion(ThreadTracer& thread, record::RecordingSwitch turns,
+                  const GuestRegisters& registers);
   void WatchFunctions(uint64_t tsc, const CodeRange& range);
   CodeMap::Announce Announcer(uint64_t tsc);
   CodeVersions::Tell CodeTeller(uint64_t tsc);

@@ -2,6 +2,7 @@
 // Recording between two functions. Where a block begins at one, its callback is a slow one; where
 // one lies inside a block, that instruction gets a callback of its own.
 #include "capture/emulate/emulated_process.h"
+#include "capture/record/region_log.h"
 
 namespace flowback::emulate {
 
@@ -40,10 +41,35 @@ RecordingSwitch EmulatedProcess::SwitchAt(uint64_t address) {
   return watch_.At(address);
 }
 
+// The function's argument: a text, by the convention of the instruction set. Of AArch64 programs
+// the register that has it is not known.
+std::string EmulatedProcess::RegionName(const GuestRegisters& registers) {
+  const std::lock_guard lock(mutex_);
+  const GuestRegisters read = ReadRegisters(&registers, setup_.mode);
+  uint64_t address = 0;
+  if (setup_.mode == CodeMode::kX86_64) address = read.rdi;
+  if (setup_.mode == CodeMode::kX86_32)
+    address = memory_.Word(read.rsp + memory_.word_size()).value_or(0);
+  constexpr uint64_t kLongestText = 4096;
+  return memory_.Text(address, kLongestText).value_or("").substr(0, record::kLongestRegionName);
+}
+
+// Where a program's regions are what is recorded, they have names.
+void EmulatedProcess::TellRegion(ThreadTracer& thread, RecordingSwitch turns,
+                                 const GuestRegisters& registers) {
+  const bool begins = turns == RecordingSwitch::kOn && thread.off();
+  const bool ends = turns == RecordingSwitch::kOff && !thread.off();
+  if (!(begins || ends) || !record::WatchesRegions(setup_.watched)) return;
+  MessageHeader message{.kind = MessageKind::kRegion};
+  message.offset = static_cast<uint64_t>(turns);
+  thread.Send(message, begins ? RegionName(registers) : "");
+}
+
 // The thread is at the beginning of a block where a function begins.
 void EmulatedProcess::EnterFunction(ThreadTracer& thread, const Block& block,
                                     const GuestRegisters& registers) {
   const RecordingSwitch turns = SwitchAt(block.start);
+  TellRegion(thread, turns, registers);
   if (turns == RecordingSwitch::kOn) thread.SwitchOn();
   // What ran before it is told, and how it ended: a signal may have come.
   if (turns != RecordingSwitch::kOff || !thread.in_kernel()) EnterBlock(thread, block, registers);

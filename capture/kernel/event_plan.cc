@@ -161,6 +161,10 @@ std::vector<PlannedEvent> PlanEvents(std::vector<WantedEvent> wanted,
   }
   perf_event_attr& attr = events[tracker].attr;
   Track(choice, attr);
+  // What the kernel changes of its own code, which a trace of it must be read with.
+  attr.text_poke = std::ranges::any_of(events, [](const PlannedEvent& event) {
+    return event.has_aux && !event.attr.exclude_kernel;
+  });
   for (size_t i = 0; i < events.size(); ++i) {
     const WantedEvent& event = events[i].wanted;
     if (events[i].has_aux || event.is_dummy() || event.is_probe) continue;

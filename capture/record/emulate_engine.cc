@@ -159,6 +159,7 @@ void EmulateEngine::Summarize() {
   CountUnlikeNative();
   for (const RecordedThread& thread : summary_.threads)
     summary_.instructions += thread.digest.count;
+  summary_.regions = regions_.Regions();
   Check(sink_.Finish(summary_));
 }
 
@@ -363,6 +364,8 @@ void EmulateEngine::Tell(const Message& message) {
     case MessageKind::kFunction:
       return NoteFunction(static_cast<RecordingSwitch>(message.header.offset),
                           message.header.address == 0, message.text, summary_);
+    case MessageKind::kRegion:
+      return NoteRegion(message);
     case MessageKind::kCode:
       code_changed_ |= !code_pages_.insert({message.pid, message.header.address}).second;
       return Check(sink_.AddCode(
@@ -375,6 +378,14 @@ void EmulateEngine::Tell(const Message& message) {
     default:
       return TellSideband(message);
   }
+}
+
+void EmulateEngine::NoteRegion(const Message& message) {
+  const uint64_t time = clock_.ToNanoseconds(message.header.tsc);
+  if (static_cast<RecordingSwitch>(message.header.offset) == RecordingSwitch::kOn)
+    regions_.Begin(message.tid, message.text.substr(0, kLongestRegionName), time);
+  else
+    regions_.End(message.tid, time);
 }
 
 void EmulateEngine::TellSideband(const Message& message) {

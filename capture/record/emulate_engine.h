@@ -18,6 +18,7 @@
 #include "base/descriptor.h"
 #include "capture/record/launch.h"
 #include "capture/record/recording_sink.h"
+#include "capture/record/region_log.h"
 #include "capture/record/shared_area.h"
 #include "capture/record/trace_clock.h"
 #include "flowback/base/error.h"
@@ -108,6 +109,7 @@ class EmulateEngine {
   void EndDeadThreads();
   void ReadMessages(uint32_t index, std::vector<Message>& messages);
   void Tell(const Message& message);
+  void NoteRegion(const Message& message);
   void TellSideband(const Message& message);
   void TakeImage(const Message& message, const std::string& text, MmapRecord& map);
   const RecordedStream& StreamOf(uint32_t index);
@@ -142,6 +144,7 @@ class EmulateEngine {
   std::map<uint32_t, RecordedStream> cpu_streams_;                 // by virtual CPU
   std::map<int32_t, int32_t> on_cpu_;  // thread by virtual CPU, as the records told so far
   std::vector<uint8_t> buffer_;
+  RegionLog regions_;
   RecordSummary summary_;
   Status status_;
   std::set<std::pair<int32_t, uint64_t>> code_pages_;  // code in no file, by pid and address

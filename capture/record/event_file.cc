@@ -14,6 +14,16 @@ using namespace perf;
 
 constexpr uint64_t kHeaderDataSizeAt = 48;
 
+// In a pipe: what the fields of tracepoints are stands behind the record that tells its size.
+void AppendTracingData(LittleEndianBuffer& out, Bytes data) {
+  const uint64_t padding = -data.size() % kRecordUnit;
+  RecordBuffer record(kRecordTracingData, 0);
+  record.U32(static_cast<uint32_t>(data.size() + padding));
+  out.Append(record.Done());
+  out.Append(data);
+  out.Zeros(padding);
+}
+
 }  // namespace
 
 Result<EventFile> EventFile::Create(const RecordOptions& options, RecordedEvents events,
@@ -39,6 +49,8 @@ Status EventFile::WriteHeader() {
   if (pipe_) {
     AppendPipeHeader(header, events_);
     for (const HeaderFeature& feature : Features()) AppendFeatureRecord(header, feature);
+    for (const HeaderFeature& feature : facts_.more)
+      if (feature.bit == kFeatureTracingData) AppendTracingData(header, feature.content.bytes());
   } else {
     AppendFileHeader(header, events_);
     data_offset_ = header.size();
@@ -84,14 +96,24 @@ Status EventFile::EndRound() {
 
 Status EventFile::Finish() {
   const Status told = TellDataSize();
-  const Status written = pipe_ || !told ? told : WriteFeatures();
+  const Status written = !told ? told : pipe_ ? WriteLast() : WriteFeatures();
   const Status closed = file_.Close();
   return written ? closed : written;
+}
+
+// A pipe's features stand in front, but for what was not known then.
+Status EventFile::WriteLast() {
+  LittleEndianBuffer last;
+  for (const HeaderFeature& feature : RegionFeatures(regions_, true))
+    AppendFeatureRecord(last, feature);
+  return last.size() == 0 ? Status() : file_.Write(last.bytes());
 }
 
 Status EventFile::WriteFeatures() {
   std::vector<HeaderFeature> features = Features();
   for (const HeaderFeature& feature : facts_.more) features.push_back(feature);
+  for (HeaderFeature& feature : RegionFeatures(regions_, false))
+    features.push_back(std::move(feature));
   if (!trace_index_.empty()) features.push_back(TraceIndexFeature(trace_index_));
   return WriteFeatureSections(file_, std::move(features));
 }

@@ -39,6 +39,8 @@ class EventFile {
   Status AddTrace(const RecordedStream& stream, const RingPart& trace, uint64_t offset);
   // All buffers were emptied once: what comes later is not older than what the round before had.
   Status EndRound();
+  // What the program named, for the end of the file.
+  void SetRegions(std::vector<NamedRegion> regions) { regions_ = std::move(regions); }
   Status Finish();
 
   uint64_t size() const { return file_.size(); }
@@ -48,6 +50,7 @@ class EventFile {
       : file_(std::move(file)), events_(std::move(events)), facts_(std::move(facts)), pipe_(pipe) {}
   Status WriteHeader();
   Status TellDataSize();
+  Status WriteLast();
   Status WriteFeatures();
   std::vector<HeaderFeature> Features() const;
 
@@ -57,6 +60,7 @@ class EventFile {
   bool pipe_;
   uint64_t data_offset_ = 0;
   std::vector<TraceIndexEntry> trace_index_;
+  std::vector<NamedRegion> regions_;
 };
 
 }  // namespace flowback::record

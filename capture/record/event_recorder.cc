@@ -5,6 +5,7 @@
 #include "capture/record/event_recorder.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,13 +13,16 @@
 #include <bit>
 #include <utility>
 
+#include "capture/formats/perf_layout.h"
 #include "capture/kernel/counter_plan.h"
 #include "capture/kernel/linux_kernel.h"
 #include "capture/record/event_account.h"
 #include "capture/record/event_preamble.h"
 #include "capture/record/event_target.h"
+#include "capture/record/perf_record_buffer.h"
 #include "capture/record/record_session.h"
 #include "capture/record/record_walk.h"
+#include "capture/record/region_log.h"
 #include "capture/record/slow_traces.h"
 
 namespace flowback::record {
@@ -198,10 +202,18 @@ Status EventRecorder::OnSignal() {
   return written && options_.rotation.on_signal ? SwitchFiles() : written;
 }
 
+// As they are now, for the file that ends.
+void EventRecorder::KeepRegions() {
+  if (*region_table_ < 0) return;
+  if (auto regions = ReadRegionTable(*region_table_)) regions_ = *std::move(regions);
+  output_.file().SetRegions(regions_);
+}
+
 // Counters are read once more for the file that ends.
 Status EventRecorder::SwitchFiles() {
   if (counters_)
     if (Status read = counters_->Read(output_.file()); !read) return read;
+  KeepRegions();
   const Status switched = output_.Switch(*events_, pmus_, live_.All());
   return switched && counters_ ? counters_->Begin(output_.file()) : switched;
 }
@@ -265,6 +277,7 @@ Result<RecordSummary> EventRecorder::Run() {
     written = Drain();
     if (written) written = TakeSlowCalls();
   }
+  if (written) written = TellLost();
   if (written && counters_) written = counters_->End(output_.file());
   return Summary(std::move(written));
 }
@@ -280,10 +293,10 @@ struct ControlRow {
 
 const ControlRow* ControlRow::Find(std::string_view command) {
   static constexpr ControlRow kRows[] = {
-      {"disable", &EventRecorder::OnDisable},   {"enable", &EventRecorder::OnEnable},
-      {"evlist", &EventRecorder::OnEventList},  {"ping", &EventRecorder::OnPing},
-      {"snapshot", &EventRecorder::OnSnapshot}, {"stat", &EventRecorder::OnStat},
-      {"stop", &EventRecorder::OnStop}};
+      {"disable", &EventRecorder::OnDisable},  {"enable", &EventRecorder::OnEnable},
+      {"evlist", &EventRecorder::OnEventList}, {"ping", &EventRecorder::OnPing},
+      {"regions", &EventRecorder::OnRegions},  {"snapshot", &EventRecorder::OnSnapshot},
+      {"stat", &EventRecorder::OnStat},        {"stop", &EventRecorder::OnStop}};
   const auto* row = std::ranges::find(kRows, command, &ControlRow::command);
   return row == std::end(kRows) ? nullptr : row;
 }
@@ -292,7 +305,7 @@ Status EventRecorder::Heed(const ControlRequest& request) {
   if (const ControlRow* row = ControlRow::Find(request.command))
     return (this->*row->heed)(request.argument);
   control_->Answer("error: no command '" + request.command +
-                   "': disable, enable, evlist, ping, snapshot, stat and stop are there");
+                   "': disable, enable, evlist, ping, regions, snapshot, stat and stop are there");
   return {};
 }
 
@@ -340,6 +353,15 @@ Status EventRecorder::OnPing(const std::string&) {
   return {};
 }
 
+// A program that counts its regions says where (flowback/self.h). They are read at the end.
+Status EventRecorder::OnRegions(const std::string& path) {
+  Descriptor table(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  const auto regions = ReadRegionTable(*table);
+  if (regions) region_table_ = std::move(table);
+  control_->Answer(regions ? "ack" : "error: '" + path + "': " + regions.error().message());
+  return {};
+}
+
 Status EventRecorder::OnStop(const std::string&) {
   control_->Acknowledge();
   session_->Stop(StopReason::kControl);
@@ -348,6 +370,19 @@ Status EventRecorder::OnStop(const std::string&) {
 }
 
 // ---- in the end ----
+
+// A LOST record comes with the next one that finds room: of what was lost last none tells.
+Status EventRecorder::TellLost() {
+  const uint64_t lost = events_->ReadLost();
+  const uint64_t told = counts_.lost_records;
+  if (lost <= told) return {};
+  counts_.lost_samples += lost - told;
+  const perf_event_attr& attr = events_->plan().front().attr;
+  RecordBuffer record(perf::kRecordLostSamples, 0);
+  record.U64(lost - told);
+  AddSampleId({}, attr, events_->Recorded().front().ids.front(), record);
+  return output_.file().Add(record.Done());
+}
 
 void EventRecorder::TellSlowCalls(RecordSummary& summary) {
   summary.slow_calls = trigger_->calls().counts();
@@ -359,6 +394,7 @@ void EventRecorder::TellSlowCalls(RecordSummary& summary) {
 }
 
 Result<RecordSummary> EventRecorder::Summary(Status written) {
+  KeepRegions();
   if (written) written = output_.Finish();
   session_->meter().complete = true;
   // The program goes on to its end unrecorded.
@@ -376,6 +412,7 @@ Result<RecordSummary> EventRecorder::Summary(Status written) {
   summary.losses = counts_.lost_records + counts_.lost_samples + counts_.trace_gaps;
   summary.events = counts_;
   summary.notes = notes_;
+  summary.regions = regions_;
   if (counters_) summary.counters = counters_->sums();
   if (trigger_) TellSlowCalls(summary);
   if (!written) {

@@ -54,6 +54,8 @@ class EventRecorder : public Recorder {
   bool CommandEnded();
   Result<RecordSummary> Summary(Status written);
   void TellSlowCalls(RecordSummary& summary);
+  void KeepRegions();
+  Status TellLost();
 
   // What comes through `--control`.
   Status OnEnable(const std::string& event) { return OnSwitch(true, event); }
@@ -62,6 +64,7 @@ class EventRecorder : public Recorder {
   Status OnSnapshot(const std::string&);
   Status OnEventList(const std::string&);
   Status OnPing(const std::string&);
+  Status OnRegions(const std::string& path);
   Status OnStat(const std::string&);
   Status OnStop(const std::string&);
 
@@ -79,6 +82,8 @@ class EventRecorder : public Recorder {
   LiveProcesses live_;
   std::optional<std::chrono::steady_clock::time_point> begins_;  // events, which are delayed
   std::vector<std::string> notes_;
+  Descriptor region_table_;  // of the program's, once it named one
+  std::vector<NamedRegion> regions_;
   EventCounts counts_;
   uint64_t trace_bytes_ = 0;
   bool samples_trace_ = false;

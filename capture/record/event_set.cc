@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "capture/formats/perf_layout.h"
 #include "capture/record/event_errors.h"
 #include "capture/record/event_filters.h"
 
@@ -430,6 +431,25 @@ std::vector<EventSet::Reading> EventSet::ReadCounters() const {
                         .value = {words[0], words[1], words[2]}});
   }
   return readings;
+}
+
+// The number stands last; of a group's leader, last of what is told of itself.
+uint64_t EventSet::ReadLost() const {
+  constexpr size_t kMostMembers = 128;
+  uint64_t lost = 0;
+  for (const Opened& event : opened_) {
+    const uint64_t format = plan_[event.event].attr.read_format;
+    uint64_t words[3 + 3 * kMostMembers] = {};
+    if ((format & perf::kReadLost) == 0) continue;
+    const auto got =
+        kernel_->Read(event.descriptor, {reinterpret_cast<uint8_t*>(words), sizeof words});
+    size_t at = (format & PERF_FORMAT_GROUP) != 0 ? 2 : 1;  // behind the value
+    for (const uint64_t bit :
+         {PERF_FORMAT_TOTAL_TIME_ENABLED, PERF_FORMAT_TOTAL_TIME_RUNNING, PERF_FORMAT_ID})
+      at += (format & bit) != 0;
+    if (got && *got >= (at + 1) * sizeof words[0]) lost += words[at];
+  }
+  return lost;
 }
 
 RecordedEvents EventSet::Recorded() const {

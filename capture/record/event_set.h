@@ -57,6 +57,9 @@ class EventSet {
     CounterValue value;
   };
   std::vector<Reading> ReadCounters() const;
+  // How many records found no room so far, also those of which no record tells; 0 where the kernel
+  // does not count them (before Linux 6.0).
+  uint64_t ReadLost() const;
   // Waits until a buffer has something, or `other`, a descriptor, can be read, or for so long.
   // False: nothing more will come, for all that was recorded has ended.
   bool Wait(int milliseconds, int other = -1);

@@ -7,10 +7,12 @@
 #include <string_view>
 #include <utility>
 
+#include "capture/formats/named_region.h"
 #include "capture/formats/perf_layout.h"
 #include "capture/record/perf_data_events.h"
 #include "capture/record/perf_record_buffer.h"
 #include "capture/record/process_end.h"
+#include "capture/record/region_log.h"
 
 namespace flowback::record {
 namespace {
@@ -170,18 +172,40 @@ HeaderFeature SampleTimeFeature(uint64_t first, uint64_t last) {
   return {kFeatureSampleTime, std::move(feature)};
 }
 
-std::vector<HeaderFeature> ProcessEndFeatures(const std::vector<ProcessEnd>& ends,
-                                              bool in_records) {
+namespace {
+
+// All in one feature, or as many in each as fit into a record.
+template <class Value, class Encode>
+std::vector<HeaderFeature> FeaturesOf(unsigned bit, const std::vector<Value>& values,
+                                      bool in_records, Encode encode) {
   constexpr size_t kRoom = kMostOfRecord - 64;  // for what stands around it
   std::vector<HeaderFeature> features;
-  for (const ProcessEnd& end : ends) {
+  for (const Value& value : values) {
     FeatureBuffer one;
-    AppendProcessEnd(end, one);
+    encode(value, one);
     if (features.empty() || (in_records && features.back().content.size() + one.size() > kRoom))
-      features.push_back({kFeatureProcessEnds, {}});
+      features.push_back({bit, {}});
     features.back().content.Append(one.bytes());
   }
   return features;
+}
+
+void AppendNamedRegion(const NamedRegion& region, FeatureBuffer& out) {
+  for (const uint64_t number : {region.begun, region.ended, region.total_ns, region.longest_ns})
+    out.U64(number);
+  out.String(region.name.substr(0, kLongestRegionName));
+}
+
+}  // namespace
+
+std::vector<HeaderFeature> ProcessEndFeatures(const std::vector<ProcessEnd>& ends,
+                                              bool in_records) {
+  return FeaturesOf(kFeatureProcessEnds, ends, in_records, AppendProcessEnd);
+}
+
+std::vector<HeaderFeature> RegionFeatures(const std::vector<NamedRegion>& regions,
+                                          bool in_records) {
+  return FeaturesOf(kFeatureRegions, regions, in_records, AppendNamedRegion);
 }
 
 void AppendFeatureRecord(LittleEndianBuffer& out, const HeaderFeature& feature) {

@@ -11,6 +11,7 @@
 #include "capture/record/feature_buffer.h"
 #include "capture/record/little_endian_buffer.h"
 #include "capture/record/trace_clock.h"
+#include "flowback/capture/named_regions.h"
 #include "flowback/model/recording.h"
 
 namespace flowback::record {
@@ -70,6 +71,7 @@ HeaderFeature TraceIndexFeature(const std::vector<TraceIndexEntry>& index);
 HeaderFeature SampleTimeFeature(uint64_t first, uint64_t last);
 // One feature with all of them, or several that each fit into a record; none where there are none.
 std::vector<HeaderFeature> ProcessEndFeatures(const std::vector<ProcessEnd>& ends, bool in_records);
+std::vector<HeaderFeature> RegionFeatures(const std::vector<NamedRegion>& regions, bool in_records);
 
 // The feature as a record among the data, as perf writes it into a pipe. One that is too large for
 // a record is left out.

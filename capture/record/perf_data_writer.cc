@@ -196,6 +196,8 @@ Status PerfDataWriter::WriteLast(const RecordSummary& summary) {
     for (const HeaderFeature& feature : Identity(summary)) AppendFeatureRecord(last, feature);
   for (const HeaderFeature& feature : ProcessEndFeatures(summary.process_ends, true))
     AppendFeatureRecord(last, feature);
+  for (const HeaderFeature& feature : RegionFeatures(summary.regions, true))
+    AppendFeatureRecord(last, feature);
   return file_.Write(last.bytes());
 }
 
@@ -208,6 +210,8 @@ Status PerfDataWriter::WriteFeatures(const RecordSummary& summary) {
   features.push_back(TraceIndexFeature(trace_index_));
   features.push_back(SampleTimeFeature(first_time_, last_time_));
   for (HeaderFeature& feature : ProcessEndFeatures(summary.process_ends, false))
+    features.push_back(std::move(feature));
+  for (HeaderFeature& feature : RegionFeatures(summary.regions, false))
     features.push_back(std::move(feature));
   return WriteFeatureSections(file_, std::move(features));
 }

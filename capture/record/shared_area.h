@@ -17,7 +17,7 @@
 
 namespace flowback::record {
 
-constexpr uint32_t kSharedAreaVersion = 7;
+constexpr uint32_t kSharedAreaVersion = 8;
 constexpr uint64_t kSharedAreaMagic = 0x6165726177666c66;
 constexpr uint32_t kSlots = 1024;
 constexpr uint32_t kMaxVirtualCpus = 256;
@@ -195,6 +195,7 @@ enum class MessageKind : uint32_t {
   kFork,     // address: the parent's pid; size: its tid
   kExit,
   kFunction,   // offset: what it does, a RecordingSwitch; address: 0 when not known; text: where
+  kRegion,     // offset: a RecordingSwitch, at the program's region; text: its name
   kSwitchOut,  // address: the pid, size: the tid of who left the CPU; offset: 1 when it gave way
   kSwitchIn,
   kUntraced,      // text: what would be run so, and why; empty: it was not

@@ -26,6 +26,8 @@
 
 #include <sys/wait.h>
 
+#include <algorithm>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -121,6 +123,7 @@ void StepEngine::Complete() {
   CompleteProcessEnds(summary_, command_,
                       command_ended_ ? std::optional(summary_.command_status) : std::nullopt,
                       clock_.ToNanoseconds(clock_.Now()));
+  summary_.regions = regions_.Regions();
   Check(sink_.Finish(summary_));
 }
 
@@ -302,10 +305,32 @@ void StepEngine::StopTracing() {
 // The thread is about to execute what lies at its address.
 void StepEngine::SwitchRecording(Thread& thread) {
   const RecordingSwitch turns = thread.process.watch.At(thread.ip);
+  NoteRegion(thread, turns);
   if (turns == RecordingSwitch::kOn)
     thread.generator.Unmute();
   else if (turns == RecordingSwitch::kOff && !thread.generator.muted())
     thread.generator.Mute(thread.ip);
+}
+
+// The function's argument is the region's name.
+void StepEngine::NoteRegion(const Thread& thread, RecordingSwitch turns) {
+  if (turns == RecordingSwitch::kNone || !WatchesRegions(thread.process.watch.watched())) return;
+  const uint64_t now = clock_.ToNanoseconds(clock_.Now());
+  if (turns == RecordingSwitch::kOff && !thread.generator.muted())
+    return regions_.End(thread.tid, now);
+  if (turns == RecordingSwitch::kOff || !thread.generator.muted()) return;
+  const auto registers = ReadRegisters(thread.tid);
+  if (!registers) return;
+  const StoppedCodeReader& code = thread.process.code;
+  uint64_t address = registers->rdi;
+  if (thread.mode == CodeMode::kX86_32) {
+    address = 0;
+    const std::vector<uint8_t> word = code.ReadMemory(registers->rsp + 4, 4);
+    std::memcpy(&address, word.data(), word.size());
+  }
+  const std::vector<uint8_t> name = code.ReadMemory(address, kLongestRegionName);
+  const auto end = std::ranges::find(name, uint8_t{0});
+  regions_.Begin(thread.tid, std::string(name.begin(), end), now);
 }
 
 void StepEngine::CountInstruction(const Thread& thread) {

@@ -22,6 +22,7 @@
 #include "capture/record/packet_generator.h"
 #include "capture/record/process_maps.h"
 #include "capture/record/recording_sink.h"
+#include "capture/record/region_log.h"
 #include "capture/record/trace_clock.h"
 #include "capture/record/watched_functions.h"
 #include "flowback/base/error.h"
@@ -123,6 +124,7 @@ class StepEngine {
   void ResumeHeld();
   void CountInstruction(const Thread& thread);
   void SwitchRecording(Thread& thread);
+  void NoteRegion(const Thread& thread, RecordingSwitch turns);
   void Watch(Process& process, const ExecutableMapping& mapping);
 
   void AnnounceProgram(Thread& thread);
@@ -157,6 +159,7 @@ class StepEngine {
   bool code_changed_ = false;                        // some of them were told again
   size_t redirected_ = 0;  // threads that are to stop before others of their memory go on
   uint64_t memories_ = 0;  // how many there were so far
+  RegionLog regions_;
   RecordSummary summary_;
   Status status_;  // first failure of the sink
   bool completed_ = false;

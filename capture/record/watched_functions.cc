@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "capture/record/region_log.h"
+
 namespace flowback::record {
 namespace {
 
@@ -83,6 +85,17 @@ std::string WatchText(const WatchedFunctions& watched, const RecordSummary& summ
 }
 
 void NoteWatch(const WatchedFunctions& watched, RecordSummary& summary) {
+  if (WatchesRegions(watched) && summary.from_places.empty()) {
+    summary.notes.push_back(
+        "--regions: the program has none, by its symbols: it does not use flowback/self.h, or is "
+        "stripped");
+    return;
+  }
+  if (WatchesRegions(watched)) {
+    if (summary.instructions == 0)
+      summary.notes.push_back("--regions: no region was entered: nothing is recorded");
+    return;
+  }
   NotePlaces("--from", watched.from, summary.from_places, summary);
   NotePlaces("--until", watched.until, summary.until_places, summary);
   if (summary.instructions != 0) return;

@@ -4,11 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <span>
 #include <vector>
 
 #include "cli/info/info_report.h"
 #include "cli/text/counters.h"
 #include "cli/text/printable.h"
+#include "flowback/capture/named_regions.h"
 
 namespace flowback::cli {
 namespace {
@@ -60,6 +63,20 @@ void AppendCounters(const CountedEvents& counters, const Threads& threads, std::
   for (size_t i = 0; i < shown; ++i)
     AppendRow(counters, rows[i], std::string(threads.CommAt(rows[i][0]->tid, 0).comm), out);
   if (shown < rows.size()) out += fmt::format("{:>10} more\n", rows.size() - shown);
+}
+
+void AppendRegions(const Recording& recording, std::string& out) {
+  std::vector<NamedRegion> regions = NamedRegions(recording);
+  if (regions.empty()) return;
+  std::ranges::stable_sort(regions, std::greater(), &NamedRegion::total_ns);
+  out += fmt::format("\n{:>12} {:>12} {:>16} {:>16}  {}\n", "regions", "not ended", "total ns",
+                     "longest ns", "name");
+  const size_t shown = ShownOf(regions.size());
+  for (const NamedRegion& region : std::span(regions).first(shown))
+    out += fmt::format("{:>12} {:>12} {:>16} {:>16}  {}\n", region.begun,
+                       region.begun - std::min(region.begun, region.ended), region.total_ns,
+                       region.longest_ns, Printable(region.name));
+  if (shown < regions.size()) out += fmt::format("{:>12} more\n", regions.size() - shown);
 }
 
 }  // namespace flowback::cli

@@ -9,6 +9,7 @@
 #include "cli/info/info_report.h"
 #include "cli/reading/stream_report.h"
 #include "cli/text/counters.h"
+#include "flowback/capture/named_regions.h"
 
 namespace flowback::cli {
 namespace {
@@ -217,6 +218,14 @@ Json PacketsJson(const InfoReport& report) {
   return json;
 }
 
+Json RegionJson(const NamedRegion& region) {
+  return {{"name", region.name},
+          {"begun", region.begun},
+          {"ended", region.ended},
+          {"total_ns", region.total_ns},
+          {"longest_ns", region.longest_ns}};
+}
+
 }  // namespace
 
 void PrintInfoJson(const InfoReport& report, Output& output) {
@@ -247,6 +256,9 @@ void PrintInfoJson(const InfoReport& report, Output& output) {
   out.Array("ends", recording.process_ends, [&](const ProcessEnd& end) -> std::optional<Json> {
     return EndJson(end, report.ends[next_end++]);
   });
+  if (const std::vector<NamedRegion> regions = NamedRegions(recording); !regions.empty())
+    out.Array("regions", regions,
+              [](const NamedRegion& region) -> std::optional<Json> { return RegionJson(region); });
   out.Array("streams", report.streams,
             [](const StreamInfo& info) -> std::optional<Json> { return StreamJson(info); });
   out.Member("packets", PacketsJson(report));

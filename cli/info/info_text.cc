@@ -225,6 +225,7 @@ void PrintInfoText(const InfoReport& report, Output& output) {
   AppendDamage(report, out);
   AppendThreads(report, out);
   AppendCounters(report.opened->recording().counters, report.opened->threads(), out);
+  AppendRegions(report.opened->recording(), out);
   AppendEnds(report, out);
   if (!report.streams.empty()) {
     AppendStreams(report, out);

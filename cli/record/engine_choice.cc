@@ -71,7 +71,7 @@ std::string ChooseAutomatically(const RecordOptions& options) {
 }  // namespace
 
 std::string EngineNames() {
-  std::string names = "auto";
+  std::string names = "auto, hardware";
   for (const RecorderInfo& recorder : Recorders())
     names += fmt::format("{}{}", &recorder == &Recorders().back() ? " or " : ", ", recorder.name);
   return names;
@@ -82,6 +82,12 @@ Result<std::string> ChooseEngine(const std::string& word, const RecordOptions& o
   if (word == "auto") {
     const std::string engine = ChooseByEvents(options, suits_hardware, ReadThisHost());
     return engine.empty() ? ChooseAutomatically(options) : engine;
+  }
+  // Whichever there is, and else the error that says what is missing.
+  if (word == "hardware") {
+    const HostFacts host = ReadThisHost();
+    if (host.pt_type) return "pt";
+    return host.vendor.starts_with("ARM") ? "brbe" : "lbr";
   }
   const RecorderInfo* recorder = FindRecorder(word);
   if (recorder == nullptr)

@@ -11,8 +11,10 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <cstdlib>
 
 #include "capture/record/program_file.h"
+#include "capture/record/region_log.h"
 #include "cli/command.h"
 #include "cli/help/completion.h"
 #include "cli/help/function_hint.h"
@@ -53,6 +55,7 @@ struct RecordWords {
   bool compare = false;
   bool json = false;
   bool force = false;
+  bool regions = false;  // they are what is recorded
 };
 
 Status UnderstandClockOptions(const RecordWords& words, RecordOptions& options) {
@@ -172,6 +175,7 @@ std::string_view FirstOfSoftware(const RecordWords& words, const RecordOptions& 
       {!words.clock.empty(), "--clock"},
       {!words.max_instructions.empty(), "--max-instructions"},
       {options.emulate.exact, "--exact"},
+      {words.regions, "--regions"},
       {!options.watched.from.empty(), "--from"},
       {!options.watched.until.empty(), "--until"},
       {options.files.kill_on_failure, "--kill"},
@@ -252,6 +256,19 @@ Status Understand(const RecordWords& words, RecordOptions& options, const CLI::A
                                          : UnderstandSoftware(words, options, app);
 }
 
+// Programs find out by the environment that they need no recorder of their own (flowback/self.h).
+Status UnderstandRegions(const RecordWords& words, RecordOptions& options) {
+  if (!words.regions) return {};
+  if (!options.watched.from.empty() || !options.watched.until.empty())
+    return Fail(Error(ErrorCode::kUsage,
+                      "--regions: --from and --until say otherwise what is "
+                      "recorded")
+                    .Remedy("leave them out"));
+  options.watched = {.from = record::kRegionEntered, .until = record::kRegionLeft};
+  setenv("FLOWBACK_SELF", "regions", 1);
+  return {};
+}
+
 // The program once more by itself, if its recorded run was whole.
 std::optional<NativeRun> Compare(const RecordSummary& summary, const RecordOptions& options,
                                  const RepeatableInput& input) {
@@ -284,6 +301,8 @@ void TellNearFunctions(const RecordSummary& summary, const RecordOptions& option
 int Execute(const RecordWords& words, RecordOptions& options, const CLI::App& app) {
   const bool has_command = !options.target.command.empty();
   if (Status status = Understand(words, options, app); !status)
+    return RecordFailure(status.error(), has_command, words.json);
+  if (Status status = UnderstandRegions(words, options); !status)
     return RecordFailure(status.error(), has_command, words.json);
   if (Status status = FindImageStore(options); !status)
     return RecordFailure(status.error(), has_command, words.json);
@@ -370,6 +389,9 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
                  "/an expression/");
   app.add_option("--until", options.watched.until,
                  "record up to this function's first instruction");
+  app.add_flag("--regions", words.regions,
+               "record only what the program says (flowback/self.h: flowback_region_begin, "
+               "flowback_region_end)");
   app.add_flag("--kill", options.files.kill_on_failure,
                "end CMD when the recording can't be written; else it runs on");
   app.add_option("--max-instructions", words.max_instructions, "stop recording after so many");

@@ -224,5 +224,85 @@ TEST(RecordEvents, IntoAPipe) {
   EXPECT_EQ(RunFlowback({"info", folder.File("r")}).status, 0);
 }
 
+// The recorder stands still until the program has ended: its buffers are full, and nothing comes
+// behind what is lost last, to tell of it. Each page fault is a sample or lost; what else may be
+// lost are records of tasks and mappings.
+TEST(RecordEvents, WhatIsLostLastIsCounted) {
+  FLOWBACK_NEEDS_PERF_EVENTS();
+  const ScratchFolder folder;
+  const ProgramResult result = RunShell(
+      folder,
+      "$F record -m 1 --stat -e page-faults/period=1/u --json -o r -- sh -c 'echo $$ $PPID >pids; "
+      "kill -STOP $PPID; for i in 1 2 3 4 5 6 7 8; do /bin/true; done' & until [ -s pids ]; do "
+      "sleep 0.1; done; read sh recorder <pids; until grep -q ' Z ' /proc/$sh/stat; do sleep 0.1; "
+      "done; "
+      "kill -CONT $recorder; wait");
+  const json told = json::parse(result.out, nullptr, false);
+  ASSERT_TRUE(told.is_object()) << result.out << result.err;
+  uint64_t faults = 0;
+  for (const json& event : told["counters"]["events"])
+    if (event["event"] == "page-faults/period=1/u") faults = event["count"];
+  const uint64_t samples = told["events"]["samples"];
+  const uint64_t lost = told["events"]["lost_records"].get<uint64_t>() +
+                        told["events"]["lost_samples"].get<uint64_t>();
+  EXPECT_GT(faults, 300);
+  EXPECT_GT(told["events"]["lost_samples"], 100) << "of which no record of the kernel's tells";
+  EXPECT_GE(samples + lost, faults);
+  EXPECT_LE(samples + lost, faults + 200);
+  const ProgramResult info = RunFlowback({"info", folder.File("r")});
+  EXPECT_TRUE(info.out.contains("LOST_SAMPLES")) << info.out;
+}
+
+// A disk of 200 KiB, which nobody else sees.
+TEST(RecordEvents, AFullDiskIsSaidAndTheProgramRunsOn) {
+  FLOWBACK_NEEDS_PERF_EVENTS();
+  FLOWBACK_NEEDS_HOST(host::Trait::kRoot);
+  const ScratchFolder folder;
+  const ProgramResult result = RunShell(
+      folder,
+      "mkdir disk; export F; unshare -m sh -c 'mount -t tmpfs -o size=200k none disk || exit 77\n"
+      "$F record -e page-faults/period=1/u -o disk/r -- sh -c \"for i in $(seq -s \" \" 80); do "
+      "/bin/true; sleep 0.01; done; touch ran\"; status=$?; cp disk/r copy; exit $status'");
+  if (result.status == 77) GTEST_SKIP() << "no file system can be mounted: " << result.err;
+  EXPECT_EQ(result.status, 125) << result.err;
+  EXPECT_TRUE(result.err.contains("No space left on device")) << result.err;
+  EXPECT_EQ(access(folder.File("ran").c_str(), F_OK), 0) << "the program runs to its end";
+  const ProgramResult info = RunFlowback({"info", folder.File("copy")});
+  EXPECT_EQ(info.status, 0) << info.err;
+  EXPECT_TRUE(info.out.contains(" SAMPLE")) << info.out;
+}
+
+// By the kernel's calls, as strace sees them: each event that is opened is one that is recorded
+// with, is asked for its number, and switched off in the end. perf tries on events beside.
+TEST(RecordEvents, OpensNothingInVain) {
+  FLOWBACK_NEEDS_PERF_EVENTS();
+  const ScratchFolder folder;
+  if (RunShell(folder, "strace -V").status != 0) GTEST_SKIP() << "strace is not installed";
+  const auto calls = [&](const std::string& program, const std::string& what) {
+    RunShell(folder, "[ -e calls-" + what + " ] || strace -f -o calls-" + what +
+                         " -e trace=perf_event_open,ioctl,mmap " + program +
+                         " record -e cpu-clock:u -o " + what + " -- true");
+    return ReadFile(folder.File("calls-" + what));
+  };
+  const auto count = [](const std::string& text, const std::string& word) {
+    size_t number = 0;
+    for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) ++number;
+    return number;
+  };
+  const std::string ours = calls("$F", "ours");
+  if (!ours.contains("perf_event_open(")) GTEST_SKIP() << "strace may not trace here: " << ours;
+  const size_t opened = count(ours, "perf_event_open({");
+  EXPECT_EQ(opened, static_cast<size_t>(sysconf(_SC_NPROCESSORS_ONLN)));
+  for (const char* request : {"PERF_EVENT_IOC_ID", "PERF_EVENT_IOC_DISABLE"})
+    EXPECT_EQ(count(ours, request), opened) << request << "\n" << ours;
+  if (!host::Has(host::Trait::kPerf)) return;
+  const std::string perfs = calls("perf", "perfs");
+  EXPECT_GE(count(perfs, "perf_event_open({"), opened) << perfs;
+  // perf's buffers of what it records have the same size.
+  const std::string buffer = "mmap(NULL, 528384, PROT_READ|PROT_WRITE, MAP_SHARED, ";
+  EXPECT_EQ(count(ours, buffer), opened) << ours;
+  EXPECT_GE(count(perfs, buffer), opened) << perfs;
+}
+
 }  // namespace
 }  // namespace flowback::test

@@ -39,6 +39,8 @@ ROOMS = {
     "capture": (["capture/", "include/flowback/capture/"], _FIRST + _CODE + ["packets", "pt_config", "branch_records"]),
     # Loaded by QEMU into the emulated process: it shares the packet generator with the recorders.
     "emulate": (["capture/emulate/"], _FIRST + ["packets", "instruction", "capture"]),
+    # Linked into programs that record themselves.
+    "self": (["capture/self/", "include/flowback/self.h", "include/flowback/self_region.h"], _FIRST + ["capture"]),
     "replay": (["replay/", "include/flowback/replay/"], _FIRST + _CODE + ["decode"]),
     # What commands have in common knows no command.
     "cli_ground": (

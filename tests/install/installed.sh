@@ -51,6 +51,11 @@ for program in hello threads; do
     "$build/samples/$program" || fail "the samples' programs on a recording of $program"
 done
 
+# A program that records itself says why, or does.
+if FLOWBACK_SELF=off "$folder/use/records_itself" | grep -q "^not recorded: FLOWBACK_SELF=off"; then :; else
+  fail "records_itself does not say why it is not recorded"
+fi
+
 # The same code from an assembler, with its source lines: the reader of debug information is there.
 printf '.globl _start\n_start:\nagain: dec %%rax\n jne again\n syscall\n' >"$folder/code.s"
 "$cxx" -g -nostdlib -static -Wl,-Ttext=0x401000 -o "$folder/program" "$folder/code.s" ||

@@ -409,5 +409,39 @@ TEST_F(EventDirection, FilesOfATime) {
   EXPECT_GE(Recorded().files, 3u);
 }
 
+// Who directs a recording does so whichever file it has come to.
+TEST_F(EventDirection, TheChannelGoesOnInTheNextFile) {
+  Control();
+  options_.engine = "events";
+  options_.events.words = {"cycles:u"};
+  options_.events.counters = true;
+  options_.rotation.on_signal = true;
+  int round = 0;
+  std::string answers;
+  kernel_.meanwhile = [&] {
+    answers += Answers();
+    if (round == 1) recorder_->RequestSnapshot();
+    if (round == 2) Say("disable cycles:u\n");
+    if (round == 3) EXPECT_FALSE(Counts(PERF_TYPE_HARDWARE));
+    if (round == 4) recorder_->RequestSnapshot();
+    if (round == 5) Say("stat\n");
+    if (round == 6) Say("enable cycles:u\nstop\n");
+    return ++round < 20;
+  };
+  const RecordSummary summary = Recorded();
+  answers += Answers();
+  EXPECT_EQ(summary.stop_reason, StopReason::kControl);
+  EXPECT_EQ(summary.files, 3u);
+  EXPECT_TRUE(answers.starts_with("ack\n0 cycles:u\n")) << answers;
+  EXPECT_TRUE(answers.ends_with("ack\nack\nack\n")) << answers;
+  std::vector<std::string> files = FilesBeside(options_.files.output);
+  files.push_back(options_.files.output);
+  for (const std::string& file : files) {
+    const auto recording = OpenFile(file);
+    ASSERT_TRUE(recording) << file;
+    EXPECT_GT(recording->counters.readings, 0u) << file;
+  }
+}
+
 }  // namespace
 }  // namespace flowback::record_test

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -177,6 +178,46 @@ TEST_F(EventFilters, TracesInSamples) {
     EXPECT_EQ(summary.error().code(), ErrorCode::kUsage);
     EXPECT_TRUE(summary.error().remedy().contains("--aux-sample")) << summary.error().remedy();
   }
+}
+
+// Counters stand beside all of these: each with its own layout of samples.
+TEST_F(EventFilters, CountersBesideGroupsStacksAndTraces) {
+  options_.engine = "events";
+  options_.events.counters = true;
+  options_.events.call_graph = "fp";
+  options_.events.words = {"{intel_pt//u,branch-misses:u}"};
+  options_.events.aux_sample_bytes = 8192;
+  bool has_stacks = false, has_trace = false, tells_number = true;
+  kernel_.meanwhile = [&] {
+    for (const auto& [descriptor, event] : kernel_.events()) {
+      tells_number = tells_number && (event.attr.sample_type & PERF_SAMPLE_IDENTIFIER) != 0;
+      has_stacks = has_stacks || (event.attr.sample_type & PERF_SAMPLE_CALLCHAIN) != 0;
+      has_trace = has_trace || (event.attr.sample_type & PERF_SAMPLE_AUX) != 0;
+    }
+    return false;
+  };
+  const RecordSummary summary = Recorded();
+  EXPECT_TRUE(has_stacks);
+  EXPECT_TRUE(has_trace);
+  EXPECT_TRUE(tells_number) << "which layout a record has";
+  EXPECT_TRUE(std::ranges::any_of(summary.counters.events, [](const EventCounter& event) {
+    return event.name == "branch-misses:u";
+  }));
+  EXPECT_GT(Open().counters.readings, 0u);
+  // Of a control group's.
+  kernel_.GiveAllRights();
+  kernel_.tree().Add("/proc/self/mounts", "none /sys/fs/cgroup cgroup2 rw 0 0");
+  kernel_.tree().Add("/sys/fs/cgroup/web/cgroup.procs", "1");
+  options_.target.pids = {};
+  options_.events = {};
+  options_.events.counters = true;
+  options_.events.all_cpus = true;
+  options_.events.words = {"cycles:u"};
+  options_.events.cgroups = "web";
+  Recorded();
+  const auto recording = Open();
+  EXPECT_GT(recording.counters.readings, 0u);
+  EXPECT_EQ(recording.counters.events[0].name, "cycles:u");
 }
 
 TEST_F(EventFilters, EventsPauseTraces) {

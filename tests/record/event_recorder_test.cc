@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Recording with the kernel that runs here: its software events, judged by perf.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -185,8 +186,14 @@ TEST_F(EventRecorded, PerfReadsTracepoints) {
   const RecordSummary summary = Run();
   ASSERT_TRUE(summary.events);
   EXPECT_GT(summary.events->samples, 0u);
-  const std::string command = "perf script -F event,trace -i " + options_.files.output;
-  EXPECT_EQ(std::system((command + " 2>/dev/null | grep -q prev_comm=sleep").c_str()), 0);
+  const std::string command = "perf script -F event,trace -i ";
+  const std::string finds = " 2>/dev/null | grep -q prev_comm=sleep";
+  EXPECT_EQ(std::system((command + options_.files.output + finds).c_str()), 0);
+  // In a pipe, too: what the fields are stands among the records.
+  options_.files.pipe = open(File("pipe").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  Run();
+  EXPECT_EQ(std::system((command + "- <" + File("pipe") + finds).c_str()), 0);
+  EXPECT_EQ(Open(File("pipe")).warnings, std::vector<Warning>());
 }
 
 TEST_F(EventRecorded, TheCommandsStatusIsItsOwn) {

@@ -4,13 +4,18 @@
 #include "tests/record/event_simulated.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <bit>
 #include <chrono>
 #include <cstring>
+#include <fstream>
+#include <future>
 #include <ranges>
 #include <thread>
 
@@ -99,6 +104,40 @@ TEST_F(EventSimulated, AFullTraceDecodesToItsSource) {
     const Bytes bytes = recording.streams[0].bytes;
     EXPECT_TRUE(std::ranges::equal(bytes, stream.bytes));
     EXPECT_EQ(DigestOf(stream, recording.streams[0]), stream.truth.digest);
+  }
+}
+
+// Pipe mode: what a file's header has comes as records, and nothing is written twice.
+TEST_F(EventSimulated, ATraceGoesThroughAPipe) {
+  const flowback::testing::GeneratedStream stream = MakeStream(5);
+  mkfifo(File("fifo").c_str(), 0600);
+  for (const char* output : {"fifo", "pipe"}) {
+    int ends[2] = {-1, -1};
+    if (output == std::string("pipe")) {
+      ASSERT_EQ(::pipe(ends), 0);
+    } else {
+      ends[0] = open(File("fifo").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+      ends[1] = open(File("fifo").c_str(), O_WRONLY | O_CLOEXEC);
+      fcntl(ends[0], F_SETFL, 0);
+    }
+    options_.files.pipe = ends[1];  // which Record closes
+    // A reader that takes its time: the recorder waits for it.
+    auto read_all = std::async(std::launch::async, [&] {
+      std::ofstream copy(File("copy"), std::ios::binary | std::ios::trunc);
+      char bytes[3000];
+      for (ssize_t got; (got = read(ends[0], bytes, sizeof bytes)) > 0;) copy.write(bytes, got);
+      close(ends[0]);
+    });
+    TraceSource source(kernel_, stream, 5001);
+    kernel_.meanwhile = [&] { return source.Go(); };
+    const RecordSummary summary = Recorded();
+    read_all.get();
+    EXPECT_EQ(summary.losses, 0u);
+    const auto recording = OpenFile(File("copy"));
+    ASSERT_TRUE(recording) << output;
+    ASSERT_EQ(recording->streams.size(), 1u) << output;
+    EXPECT_TRUE(std::ranges::equal(recording->streams[0].bytes, stream.bytes)) << output;
+    EXPECT_EQ(DigestOf(stream, recording->streams[0]), stream.truth.digest) << output;
   }
 }
 
@@ -392,6 +431,22 @@ TEST_F(EventSimulated, BranchStacksOfEachMaker) {
     EXPECT_EQ(attr.config, machine.config) << machine.tree;
     EXPECT_EQ(attr.branch_sample_type, PERF_SAMPLE_BRANCH_ANY | PERF_SAMPLE_BRANCH_USER);
     EXPECT_TRUE(attr.sample_type & PERF_SAMPLE_BRANCH_STACK);
+  }
+}
+
+// The kernel changes its own code: its trace is read with what it tells of that, where it is
+// traced.
+TEST_F(EventSimulated, ChangesOfTheKernelsCodeAreAskedFor) {
+  kernel_.GiveAllRights();
+  for (const char* level : {"u", "k"}) {
+    bool asked = false;
+    options_.events.words = {std::string("intel_pt//") + level};
+    kernel_.meanwhile = [&] {
+      asked = kernel_.FindEvent(PERF_TYPE_SOFTWARE)->attr.text_poke;
+      return false;
+    };
+    Recorded();
+    EXPECT_EQ(asked, level == std::string("k"));
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include "flowback/base/error.h"
 #include "flowback/base/flow_digest.h"
+#include "flowback/capture/named_regions.h"
 #include "flowback/capture/record_options.h"
 #include "flowback/model/counters.h"
 #include "flowback/model/recording.h"
@@ -116,6 +117,7 @@ struct RecordSummary {
   uint64_t unrecorded = 0;
   uint64_t threads_left_out = 0;         // more ran at once than can be recorded
   std::vector<ProcessEnd> process_ends;  // those that are known, in order of time
+  std::vector<NamedRegion> regions;      // that the program named
   std::vector<RecordedThread> threads;   // in order of their start: stream 0, 1, ...
   std::chrono::nanoseconds elapsed{0};   // to the program's end
   // What this process and its children used meanwhile: recorder and recorded program.

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// flowback/self.h for C++: regions and recordings that end with their scope.
+#pragma once
+
+#include "flowback/self.h"
+
+namespace flowback {
+
+// From its beginning to its end the thread is in a region. `name` must outlive it. Of one thread.
+class SelfRegion {
+ public:
+  explicit SelfRegion(const char* name) { flowback_region_begin(name); }
+  SelfRegion(const SelfRegion&) = delete;
+  SelfRegion& operator=(const SelfRegion&) = delete;
+  ~SelfRegion() { flowback_region_end(); }
+};
+
+// The recording of this process, of which there is one at a time.
+class SelfRecording {
+ public:
+  explicit SelfRecording(const flowback_self_options& options = {})
+      : started_(flowback_self_start(&options) != 0) {}
+  SelfRecording(const SelfRecording&) = delete;
+  SelfRecording& operator=(const SelfRecording&) = delete;
+  ~SelfRecording() {
+    if (started_) flowback_self_stop();
+  }
+
+  // Else flowback_self_reason() says why.
+  explicit operator bool() const { return started_; }
+
+ private:
+  const bool started_;
+};
+
+}  // namespace flowback
