@@ -29,7 +29,6 @@ using record::LittleEndianBuffer;
 using record::RecordBuffer;
 
 constexpr uint64_t kStackEventId = 1;
-constexpr const char* kStackEvent = "branches:u";
 constexpr uint64_t kDataSizeAt = 48;  // in the header
 constexpr uint64_t kFeatureBitsAt = 72;
 
@@ -94,7 +93,8 @@ class SampleWriter final : public FlowStacks {
   uint64_t bytes_ = 0;
 };
 
-record::RecordedEvents Events() {
+record::RecordedEvents EventsOf(const TracedLevels& levels) {
+  const bool kernel = levels.kernel.value_or(false);
   perf_event_attr attr{};
   attr.size = sizeof attr;
   attr.type = PERF_TYPE_HARDWARE;
@@ -102,11 +102,12 @@ record::RecordedEvents Events() {
   attr.sample_period = 64;  // of 1 perf takes such an event for one of branch trace stores
   attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_IDENTIFIER |
                      PERF_SAMPLE_BRANCH_STACK;
-  attr.branch_sample_type = perf::kBranchUser | perf::kBranchAny;
-  attr.exclude_kernel = 1;
+  attr.branch_sample_type =
+      perf::kBranchUser | perf::kBranchAny | (kernel ? perf::kBranchKernel : 0);
+  attr.exclude_kernel = kernel ? 0 : 1;
   attr.exclude_hv = 1;
   attr.sample_id_all = 1;
-  return {{attr, kStackEvent, {kStackEventId}}};
+  return {{attr, kernel ? "branches" : "branches:u", {kStackEventId}}};
 }
 
 // Which code was where, and the threads' names and lives.
@@ -180,7 +181,7 @@ Status WritePerf(const ExportInput& input, Output& output) {
   opened.AddKnownLosses();
   SampleCounter counter;
   if (Status status = PlayStacks(opened, counter); !status) return status;
-  const record::RecordedEvents events = Events();
+  const record::RecordedEvents events = EventsOf(opened.recording().levels);
   const Sideband sideband(opened.recording());
   const uint64_t data_size = sideband.bytes().size() + counter.bytes();
   const record::FeatureSections features = record::EncodeFeatures(

@@ -11,6 +11,7 @@
 
 #include "cli/text/quantity.h"
 #include "cli/text/status.h"
+#include "flowback/model/call_samples.h"
 
 namespace flowback::cli {
 namespace {
@@ -43,6 +44,14 @@ std::optional<uint64_t> ExactSeconds(std::string_view word) {
   return value;
 }
 
+// Of its trace; where there is none, of its samples.
+std::optional<TimeSpan> SpanWithSamples(const Recording& recording, const RecordingClock& clock) {
+  if (const auto span = SpanOfRecording(recording, clock)) return span;
+  const CallSamples* samples = CallSamplesOf(recording.config);
+  if (samples == nullptr || samples->samples.back().time == 0) return std::nullopt;
+  return TimeSpan{samples->samples.front().time, samples->samples.back().time};
+}
+
 Result<uint64_t> FromPercent(const std::string& option, const std::string& word,
                              const Recording& recording, const RecordingClock& clock) {
   double percent = 0;
@@ -50,7 +59,7 @@ Result<uint64_t> FromPercent(const std::string& option, const std::string& word,
   const auto [stop, code] = std::from_chars(word.data(), end, percent, std::chars_format::fixed);
   if (code != std::errc() || stop != end || !(percent >= 0 && percent <= 100))
     return Fail(BadTime(option, word));
-  const auto span = SpanOfRecording(recording, clock);
+  const auto span = SpanWithSamples(recording, clock);
   if (!span)
     return Fail(Error(ErrorCode::kUnsupported, option + ": the recording has no time-stamps")
                     .Remedy("leave " + option + " out"));

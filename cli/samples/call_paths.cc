@@ -18,6 +18,10 @@ namespace {
 using Path = std::vector<std::string_view>;  // the outermost first
 
 constexpr std::string_view kNoName = "??";
+// Of a path; of deeper ones the innermost. Stacks of a program are seldom so deep, those that
+// follow junk are.
+constexpr size_t kMostFunctions = 1000;
+constexpr std::string_view kDeeper = "(deeper)";
 
 // Samples come from the same places again and again: each is looked up once.
 class FunctionNames {
@@ -45,6 +49,11 @@ void PathOf(const SampledStack& stack, FunctionNames& names, Path& path) {
     if (frame.is_doubted) continue;
     const std::vector<std::string_view>& functions = names.Of(NameableFrame(frame, stack));
     path.insert(path.end(), functions.begin(), functions.end());
+    if (path.size() > kMostFunctions) {
+      path.resize(kMostFunctions);
+      path.push_back(kDeeper);
+      break;
+    }
   }
   std::ranges::reverse(path);
 }

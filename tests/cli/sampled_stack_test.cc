@@ -146,6 +146,17 @@ TEST(SampledStack, StitchesWhenAskedAndSaysWhyNot) {
   EXPECT_TRUE(text.contains("there more than once, as recursion makes it")) << text;
 }
 
+TEST(SampledStack, OfADeepPathTheInnermostIsKept) {
+  const ScratchFolder folder;
+  SampledFile file;
+  std::vector<uint64_t> chain(1500);
+  for (size_t i = 0; i < chain.size(); ++i) chain[i] = 0x1000 * (i + 1);
+  file.Sample(42, 1, chain, {});
+  const std::string folded = RunFlowback({"export", "--to", "folded", file.Write(folder)}).out;
+  EXPECT_EQ(std::ranges::count(folded, ';'), 1001);
+  EXPECT_TRUE(folded.starts_with("??;(deeper);")) << folded.substr(0, 100);
+}
+
 TEST(SampledStack, OptionsOfSamplesAreRefusedElsewhere) {
   const ScratchFolder folder;
   PerfDataBuilder none = PerfDataBuilder::WithIntelPt();
@@ -301,6 +312,8 @@ TEST_F(RecordedStacks, AddUpByCallPath) {
     if (line.substr(0, blank).ends_with(";main;outer;middle;leaf")) known += count;
   }
   const size_t samples = Objects({"stack", Data(), "--all"}).size();
+  const uint64_t middle = Objects({"stack", Data(), "--at", "50%"}).at(0)["sample"];
+  EXPECT_TRUE(middle > samples / 4 && middle < samples) << middle << " of " << samples;
   EXPECT_EQ(all, samples);
   EXPECT_GT(known * 10, samples * 8);
   uint64_t sum = 0;

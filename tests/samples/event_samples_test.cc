@@ -322,7 +322,9 @@ TEST(EventSamples, BytesAtRandomDoNotHurt) {
     for (int i = 0; i < 20; ++i)
       bytes[random.Below(bytes.size())] = static_cast<uint8_t>(random.Next());
     auto recording = support::ReadBytes(bytes);
-    if (!recording) EXPECT_FALSE(recording.error().message().empty());
+    if (!recording) {
+      EXPECT_FALSE(recording.error().message().empty());
+    }
   }
 }
 
