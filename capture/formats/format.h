@@ -9,6 +9,7 @@
 
 #include "flowback/base/bytes.h"
 #include "flowback/base/error.h"
+#include "flowback/base/mapped_file.h"
 #include "flowback/model/recording.h"
 
 namespace flowback {
@@ -17,8 +18,9 @@ namespace flowback {
 struct Candidate {
   std::string path;  // as the user named it
   bool is_directory = false;
-  Bytes bytes;                        // the whole file; empty for a directory
-  std::shared_ptr<const void> owner;  // keeps `bytes` alive
+  Bytes bytes;                         // the whole file; empty for a directory
+  std::shared_ptr<const void> owner;   // keeps `bytes` alive
+  const MappedFile* mapped = nullptr;  // has `bytes`; null: they are no mapped file's
 };
 
 struct Format {

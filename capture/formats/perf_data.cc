@@ -38,7 +38,7 @@ Status ReadFiles(const std::vector<RecordSection>& files, Session& session) {
 // features come at the end.
 void ReadLeadingFeatures(const RecordSection& section, ByteOrder order, Recording& recording) {
   constexpr int kMostRecords = 64;
-  RecordReader reader(section.bytes, section.begin, section.end, order);
+  RecordReader reader = section.Records(order);
   FeatureDamage damage;
   Record record;
   for (int i = 0; i < kMostRecords && reader.Next(record); ++i)
@@ -60,13 +60,15 @@ void TellWhetherItEnded(const FileHeader& header, Bytes file, Recording& recordi
 }
 
 // The main file and, in the directory form, the others.
-Status ReadWithHeader(const std::string& path, Bytes file, const std::vector<RecordSection>& others,
+Status ReadWithHeader(const Candidate& candidate, const std::vector<RecordSection>& others,
                       Recording& recording) {
+  const std::string& path = candidate.path;
+  const Bytes file = candidate.bytes;
   const auto header = ReadFileHeader(file, path, recording.warnings);
   if (!header) return Fail(header.error());
   std::vector<EventAttr> attrs = ReadAttrs(file, *header, recording.warnings);
   const RecordSection records{path, file, header->data.offset,
-                              header->data.offset + header->data.size};
+                              header->data.offset + header->data.size, candidate.mapped};
   const bool told = !recording.warnings.empty();  // already, by the header's data size
   ReadLeadingFeatures(records, header->order, recording);
   if (!told) TellWhetherItEnded(*header, file, recording);
@@ -92,7 +94,7 @@ Result<std::vector<RecordSection>> OpenOthers(const fs::path& folder, Recording&
     recording.storage.push_back(*file);
     recording.files.push_back(*file);
     recording.file_size += (*file)->bytes().size();
-    files.push_back({path, (*file)->bytes(), 0, (*file)->bytes().size()});
+    files.push_back({path, (*file)->bytes(), 0, (*file)->bytes().size(), file->get()});
   }
 }
 
@@ -109,7 +111,7 @@ bool MatchesPerfDataFile(const Candidate& candidate) {
 }
 
 Status ReadPerfDataFile(const Candidate& candidate, Recording& recording) {
-  return perf::ReadWithHeader(candidate.path, candidate.bytes, {}, recording);
+  return perf::ReadWithHeader(candidate, {}, recording);
 }
 
 bool MatchesPerfDataDirectory(const Candidate& candidate) {
@@ -123,7 +125,7 @@ Status ReadPerfDataDirectory(const Candidate& candidate, Recording& recording) {
   const std::string path = folder / "data";
   auto file = MappedFile::Open(path);
   if (!file) return Fail(std::move(file.error()).Remedy("copy the whole folder again"));
-  const Candidate data{path, false, (*file)->bytes(), *file};
+  const Candidate data{path, false, (*file)->bytes(), *file, file->get()};
   if (!MatchesPerfDataFile(data)) {
     return Fail(Error(ErrorCode::kUnreadable, path + ": is no perf.data file, so the folder is no "
                                                      "recording")
@@ -138,7 +140,7 @@ Status ReadPerfDataDirectory(const Candidate& candidate, Recording& recording) {
   std::error_code ignored;
   const std::filesystem::path kcore = folder / "kcore_dir";
   if (std::filesystem::is_directory(kcore, ignored)) recording.kcore_dir = kcore;
-  return perf::ReadWithHeader(path, data.bytes, *others, recording);
+  return perf::ReadWithHeader(data, *others, recording);
 }
 
 }  // namespace flowback
