@@ -167,6 +167,10 @@ void StreamCollector::TrimPadding(AuxBuffer& buffer) {
 // Data that two records hold alike is read once; where they differ, one of them lies about its
 // place, and both are kept. REQUIRES: the parts are sorted.
 void StreamCollector::RemoveSaidTwice(AuxBuffer& buffer) {
+  const auto overlaps = [](const AuxPart& a, const AuxPart& b) {
+    return b.aux_offset < a.aux_end();
+  };
+  if (std::ranges::adjacent_find(buffer.parts, overlaps) == buffer.parts.end()) return;
   std::vector<AuxPart> kept;
   for (AuxPart& part : buffer.parts) {
     const uint64_t end = kept.empty() ? 0 : kept.back().aux_end();

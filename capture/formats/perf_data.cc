@@ -60,7 +60,7 @@ void TellWhetherItEnded(const FileHeader& header, Bytes file, Recording& recordi
 }
 
 // The main file and, in the directory form, the others.
-Status ReadWithHeader(const Candidate& candidate, const std::vector<RecordSection>& others,
+Status TakeWithHeader(const Candidate& candidate, const std::vector<RecordSection>& others,
                       Recording& recording) {
   const std::string& path = candidate.path;
   const Bytes file = candidate.bytes;
@@ -111,7 +111,7 @@ bool MatchesPerfDataFile(const Candidate& candidate) {
 }
 
 Status ReadPerfDataFile(const Candidate& candidate, Recording& recording) {
-  return perf::ReadWithHeader(candidate, {}, recording);
+  return perf::TakeWithHeader(candidate, {}, recording);
 }
 
 bool MatchesPerfDataDirectory(const Candidate& candidate) {
@@ -140,7 +140,7 @@ Status ReadPerfDataDirectory(const Candidate& candidate, Recording& recording) {
   std::error_code ignored;
   const std::filesystem::path kcore = folder / "kcore_dir";
   if (std::filesystem::is_directory(kcore, ignored)) recording.kcore_dir = kcore;
-  return perf::ReadWithHeader(data, *others, recording);
+  return perf::TakeWithHeader(data, *others, recording);
 }
 
 }  // namespace flowback
