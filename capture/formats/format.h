@@ -9,6 +9,7 @@
 
 #include "flowback/base/bytes.h"
 #include "flowback/base/error.h"
+#include "flowback/base/mapped_file.h"
 #include "flowback/capture/samples.h"
 #include "flowback/model/recording.h"
 
@@ -18,8 +19,9 @@ namespace flowback {
 struct Candidate {
   std::string path;  // as the user named it
   bool is_directory = false;
-  Bytes bytes;                        // the whole file; empty for a directory
-  std::shared_ptr<const void> owner;  // keeps `bytes` alive
+  Bytes bytes;                         // the whole file; empty for a directory
+  std::shared_ptr<const void> owner;   // keeps `bytes` alive
+  const MappedFile* mapped = nullptr;  // has `bytes`; null: they are no mapped file's
   // With it nothing is read but samples of accesses to memory, which it gets.
   const SampleVisitor* visit_samples = nullptr;
 };

@@ -66,6 +66,7 @@ Result<Recording> OpenByContent(const std::string& path) {
     if (!file) return Fail(file.error());
     candidate.bytes = (*file)->bytes();
     candidate.owner = *file;
+    candidate.mapped = file->get();
     whole = *file;
   }
   auto recording = ReadCandidate(candidate);

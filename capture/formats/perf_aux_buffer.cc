@@ -12,6 +12,7 @@
 
 #include <algorithm>
 
+#include "capture/formats/perf_record_reader.h"
 #include "capture/formats/text.h"
 
 namespace flowback::perf {
@@ -105,6 +106,7 @@ void AuxBufferCheck::BoundCutPieces(AuxBuffer& buffer) {
                " that follow at " + Hex(part.file_offset + size));
     part.bytes = part.bytes.first(size);
     part.snapshot = part.bytes;
+    part.zeros = ZerosAtEnd(part.bytes);
   }
 }
 

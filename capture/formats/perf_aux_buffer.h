@@ -29,6 +29,7 @@ struct AuxPart {
   AuxPlace place{};            // of the record
   uint64_t time = 0;           // of a sample
   uint64_t told_offset = 0;    // what the record says; `aux_offset` is what can be true
+  uint64_t zeros = 0;          // Record::aux_zeros
   bool cut = false;            // the record promises more than the section has
   bool misplaced = false;      // the record lies about its offset; the file's order is kept
 

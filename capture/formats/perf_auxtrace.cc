@@ -43,10 +43,6 @@ void Normalize(std::vector<StreamGap>& gaps) {
   gaps.erase(std::unique(gaps.begin(), gaps.end(), same), gaps.end());
 }
 
-bool AllZero(Bytes bytes) {
-  return std::all_of(bytes.begin(), bytes.end(), [](uint8_t byte) { return byte == 0; });
-}
-
 }  // namespace
 
 void StreamCollector::BeginFile(const std::string& name) { files_.push_back(name); }
@@ -73,6 +69,7 @@ void StreamCollector::AddData(const Record& record) {
   part.file_offset = record.aux_offset;
   part.place = At(record.offset);
   part.told_offset = part.aux_offset;
+  part.zeros = record.aux_zeros;
   part.cut = size > part.bytes.size();
   part.snapshot = part.bytes;
   buffer.parts.push_back(part);
@@ -161,7 +158,7 @@ void StreamCollector::TrimPadding(AuxBuffer& buffer) {
     const uint64_t end = last ? buffer.RecordedEnd() : buffer.parts[i + 1].aux_offset;
     if (end < part.aux_offset || end >= part.aux_end()) continue;
     const uint64_t padding = part.aux_end() - end;
-    if (padding < kAuxtraceAlignment && AllZero(part.bytes.last(padding))) {
+    if (padding < kAuxtraceAlignment && padding <= part.zeros) {
       part.bytes = part.bytes.first(part.bytes.size() - padding);
     }
   }
@@ -170,6 +167,10 @@ void StreamCollector::TrimPadding(AuxBuffer& buffer) {
 // Data that two records hold alike is read once; where they differ, one of them lies about its
 // place, and both are kept. REQUIRES: the parts are sorted.
 void StreamCollector::RemoveSaidTwice(AuxBuffer& buffer) {
+  const auto overlaps = [](const AuxPart& a, const AuxPart& b) {
+    return b.aux_offset < a.aux_end();
+  };
+  if (std::ranges::adjacent_find(buffer.parts, overlaps) == buffer.parts.end()) return;
   std::vector<AuxPart> kept;
   for (AuxPart& part : buffer.parts) {
     const uint64_t end = kept.empty() ? 0 : kept.back().aux_end();

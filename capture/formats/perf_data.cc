@@ -38,7 +38,7 @@ Status ReadFiles(const std::vector<RecordSection>& files, Session& session) {
 // features come at the end.
 void ReadLeadingFeatures(const RecordSection& section, ByteOrder order, Recording& recording) {
   constexpr int kMostRecords = 64;
-  RecordReader reader(section.bytes, section.begin, section.end, order);
+  RecordReader reader = section.Records(order);
   FeatureDamage damage;
   Record record;
   for (int i = 0; i < kMostRecords && reader.Next(record); ++i)
@@ -60,19 +60,21 @@ void TellWhetherItEnded(const FileHeader& header, Bytes file, Recording& recordi
 }
 
 // The main file and, in the directory form, the others.
-Status ReadWithHeader(const std::string& path, Bytes file, const std::vector<RecordSection>& others,
-                      const SampleVisitor* visit_samples, Recording& recording) {
+Status TakeWithHeader(const Candidate& candidate, const std::vector<RecordSection>& others,
+                      Recording& recording) {
+  const std::string& path = candidate.path;
+  const Bytes file = candidate.bytes;
   const auto header = ReadFileHeader(file, path, recording.warnings);
   if (!header) return Fail(header.error());
   std::vector<EventAttr> attrs = ReadAttrs(file, *header, recording.warnings);
   const RecordSection records{path, file, header->data.offset,
-                              header->data.offset + header->data.size};
+                              header->data.offset + header->data.size, candidate.mapped};
   const bool told = !recording.warnings.empty();  // already, by the header's data size
   ReadLeadingFeatures(records, header->order, recording);
   if (!told) TellWhetherItEnded(*header, file, recording);
   const Bytes tracing_data = ReadFeatures(file, *header, recording);
   Session session(std::move(attrs), header->order, recording);
-  session.VisitSamples(visit_samples);
+  session.VisitSamples(candidate.visit_samples);
   session.UseTracingData(tracing_data);
   if (!others.empty()) session.IgnoreRounds();
   if (Status status = session.Read(records); !status) return status;
@@ -93,7 +95,7 @@ Result<std::vector<RecordSection>> OpenOthers(const fs::path& folder, Recording&
     recording.storage.push_back(*file);
     recording.files.push_back(*file);
     recording.file_size += (*file)->bytes().size();
-    files.push_back({path, (*file)->bytes(), 0, (*file)->bytes().size()});
+    files.push_back({path, (*file)->bytes(), 0, (*file)->bytes().size(), file->get()});
   }
 }
 
@@ -110,8 +112,7 @@ bool MatchesPerfDataFile(const Candidate& candidate) {
 }
 
 Status ReadPerfDataFile(const Candidate& candidate, Recording& recording) {
-  return perf::ReadWithHeader(candidate.path, candidate.bytes, {}, candidate.visit_samples,
-                              recording);
+  return perf::TakeWithHeader(candidate, {}, recording);
 }
 
 bool MatchesPerfDataDirectory(const Candidate& candidate) {
@@ -125,7 +126,7 @@ Status ReadPerfDataDirectory(const Candidate& candidate, Recording& recording) {
   const std::string path = folder / "data";
   auto file = MappedFile::Open(path);
   if (!file) return Fail(std::move(file.error()).Remedy("copy the whole folder again"));
-  const Candidate data{path, false, (*file)->bytes(), *file};
+  const Candidate data{path, false, (*file)->bytes(), *file, file->get(), candidate.visit_samples};
   if (!MatchesPerfDataFile(data)) {
     return Fail(Error(ErrorCode::kUnreadable, path + ": is no perf.data file, so the folder is no "
                                                      "recording")
@@ -140,7 +141,7 @@ Status ReadPerfDataDirectory(const Candidate& candidate, Recording& recording) {
   std::error_code ignored;
   const std::filesystem::path kcore = folder / "kcore_dir";
   if (std::filesystem::is_directory(kcore, ignored)) recording.kcore_dir = kcore;
-  return perf::ReadWithHeader(path, data.bytes, *others, candidate.visit_samples, recording);
+  return perf::TakeWithHeader(data, *others, recording);
 }
 
 }  // namespace flowback

@@ -53,7 +53,7 @@ void TakeEventUpdate(const Record& record, PipeHeader& header) {
 PipeHeader CollectHeader(const RecordSection& section, ByteOrder order, Recording& recording) {
   PipeHeader header;
   FeatureDamage damage;
-  RecordReader reader(section.bytes, section.begin, section.end, order);
+  RecordReader reader = section.Records(order);
   for (Record record; reader.Next(record);) {
     if (record.type == kRecordHeaderAttr) TakeAttr(record, header);
     if (record.type == kRecordHeaderFeature) ReadFeatureRecord(record, recording, damage);
@@ -83,7 +83,7 @@ Status ReadPerfDataPipe(const Candidate& candidate, Recording& recording) {
   const bool foreign = StartsWith(candidate.bytes, kForeignMagic);
   const ByteOrder order = foreign ? ByteOrder::kBig : ByteOrder::kLittle;
   const RecordSection section{candidate.path, candidate.bytes, kPipeHeaderSize,
-                              candidate.bytes.size()};
+                              candidate.bytes.size(), candidate.mapped};
   PipeHeader header = CollectHeader(section, order, recording);
   Session session(std::move(header.attrs), order, recording);
   session.VisitSamples(candidate.visit_samples);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "capture/formats/perf_layout.h"
+#include "capture/formats/perf_sideband.h"
 #include "capture/formats/text.h"
 
 namespace flowback::perf {
@@ -37,10 +38,29 @@ RecordHead ParseRecord(Bytes bytes, uint64_t at, ByteOrder order, Record& record
   return record.size() == size ? RecordHead::kWhole : RecordHead::kCut;
 }
 
+bool MayBeCopied(uint32_t type) { return type == kRecordAuxtrace || IsSideband(type); }
+
+uint64_t ZerosAtEnd(Bytes data) {
+  const uint64_t most = std::min<uint64_t>(data.size(), kAuxtraceAlignment - 1);
+  uint64_t zeros = 0;
+  while (zeros < most && data[data.size() - 1 - zeros] == 0) ++zeros;
+  return zeros;
+}
+
+// From the window, if it holds all of the record.
+RecordHead RecordReader::Parse(Record& record) const {
+  if (at_ >= window_at_ && at_ - window_at_ < window_size_) {
+    const Bytes window(windows_[newer_].data(), window_size_);
+    const RecordHead head = ParseRecord(window, at_ - window_at_, order_, record);
+    if (head == RecordHead::kWhole && MayBeCopied(record.type)) return head;
+  }
+  return ParseRecord(file_.first(end_), at_, order_, record);
+}
+
 bool RecordReader::Next(Record& record) {
   if (at_ == end_) return false;
   const Bytes section = file_.first(end_);
-  const RecordHead head = ParseRecord(section, at_, order_, record);
+  const RecordHead head = Parse(record);
   record.offset = at_;
   if (head == RecordHead::kWhole) {
     at_ += record.size();
@@ -83,7 +103,25 @@ bool RecordReader::ReadDataBehind(Record& record) {
               " of it are there";
   }
   at_ += record.aux.size();
+  if (record.type == kRecordAuxtrace) OpenWindow(record);
   return true;
+}
+
+// At what may be the padding of the record's data.
+void RecordReader::OpenWindow(Record& record) {
+  const uint64_t tail = std::min<uint64_t>(record.aux.size(), kAuxtraceAlignment - 1);
+  const uint64_t at = at_ - tail;
+  const uint64_t want = std::min(kWindow, end_ - at);
+  newer_ = 1 - newer_;
+  window_size_ = 0;
+  const uint64_t got = reader_ ? reader_->Read(at, std::span(windows_[newer_]).first(want)) : 0;
+  if (got < want) {
+    record.aux_zeros = ZerosAtEnd(record.aux);
+    return;
+  }
+  record.aux_zeros = ZerosAtEnd(Bytes(windows_[newer_].data(), tail));
+  window_at_ = at;
+  window_size_ = got;
 }
 
 }  // namespace flowback::perf

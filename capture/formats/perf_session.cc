@@ -81,7 +81,7 @@ void Session::LookForSwitchEvents() {
 Status Session::Read(const RecordSection& section) {
   file_ = section.file;
   if (section.file != recording_.path) streams_.BeginFile(section.file);
-  RecordReader reader(section.bytes, section.begin, section.end, order_);
+  RecordReader reader = section.Records(order_);
   for (Record record; reader.Next(record);) {
     Take(record);
     if (!IsCompressed(record.type) || compression_broken_) continue;

@@ -20,6 +20,7 @@
 #include "capture/formats/perf_sched_switch.h"
 #include "capture/formats/record_decompressor.h"
 #include "capture/formats/time_order.h"
+#include "flowback/base/mapped_file.h"
 #include "flowback/model/recording.h"
 
 namespace flowback::perf {
@@ -30,6 +31,9 @@ struct RecordSection {
   Bytes bytes;       // of the whole file
   uint64_t begin = 0;
   uint64_t end = 0;
+  const MappedFile* mapped = nullptr;  // whose bytes they are; null: no mapped file's
+
+  RecordReader Records(ByteOrder order) const { return {bytes, begin, end, order, mapped}; }
 };
 
 class Session {
