@@ -15,9 +15,9 @@
  * `flowback record --regions -- PROGRAM` records, in the emulator or by single steps, the regions
  * of a program and nothing else; then flowback_self_start needs no recorder of its own.
  *
- * Any thread may call; signal handlers may not. Functions that return int return 1 where it was done, else 0. A forked child
- * is recorded with its parent and directs nothing: its calls do nothing, with a reason. What is
- * recorded when the process ends is complete, however it ends.
+ * Any thread may call; signal handlers may not. Functions that return int return 1 where it was
+ * done, else 0. A forked child is recorded with its parent and directs nothing: its calls do
+ * nothing, with a reason. What is recorded when the process ends is complete, however it ends.
  */
 #ifndef FLOWBACK_SELF_H_
 #define FLOWBACK_SELF_H_
