@@ -169,6 +169,8 @@ std::vector<PlannedEvent> PlanEvents(std::vector<WantedEvent> wanted,
     const WantedEvent& event = events[i].wanted;
     if (events[i].has_aux || event.is_dummy() || event.is_probe) continue;
     RecordStacks(event.stacks.value_or(choice.stacks), i == tracker, events[i].attr);
+    events[i].attr.sample_type |= choice.accesses;
+    if ((choice.accesses & PERF_SAMPLE_ADDR) != 0 && i == tracker) events[i].attr.mmap_data = 1;
   }
   if (choice.launches && begins_apart)
     attr.enable_on_exec = 1;

@@ -21,6 +21,7 @@ struct SamplingChoice {
   bool switches = false;      // SWITCH records
   bool namespaces = false;
   CallStacks stacks = {};     // of all samples that have no own
+  uint64_t accesses = 0;      // more bits of sample_type, of accesses to memory
   bool delayed = false;       // events begin when they are told to
   bool tracks_apart = false;  // what tracks tasks goes on where events are switched off
   uint64_t branches = 0;      // branch_sample_type of all that have no own

@@ -142,6 +142,15 @@ Result<std::vector<WantedEvent>> WantedEvents(const RecordOptions& options,
   return wanted;
 }
 
+uint64_t BitsOf(const RecordAccesses& accesses) {
+  uint64_t bits = 0;
+  if (accesses.data) bits |= PERF_SAMPLE_ADDR | PERF_SAMPLE_DATA_SRC;
+  if (accesses.weight) bits |= PERF_SAMPLE_WEIGHT_STRUCT;
+  if (accesses.physical) bits |= PERF_SAMPLE_PHYS_ADDR;
+  if (accesses.page_size) bits |= PERF_SAMPLE_DATA_PAGE_SIZE;
+  return bits;
+}
+
 Result<kernel::SamplingChoice> ChooseSampling(const RecordOptions& options,
                                               const std::vector<WantedEvent>& wanted,
                                               const std::vector<kernel::Pmu>& pmus,
@@ -160,6 +169,7 @@ Result<kernel::SamplingChoice> ChooseSampling(const RecordOptions& options,
       .build_ids = options.events.build_ids,
       .switches = options.events.switches || std::ranges::any_of(wanted, kernel::HasAux),
       .stacks = {},
+      .accesses = BitsOf(options.events.accesses),
       .delayed = options.direction.delay.has_value(),
       .tracks_apart = !options.direction.control.empty()};
   if (!options.events.call_graph.empty()) {

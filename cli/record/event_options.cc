@@ -133,6 +133,13 @@ void AddEventOptions(CLI::App& app, EventWords& words, RecordOptions& options) {
   app.add_flag("-g", words.frame_pointers, "stacks in samples, by frame pointers");
   app.add_option("--call-graph", options.events.call_graph,
                  "stacks in samples: fp, dwarf[,BYTES] or lbr");
+  app.add_flag("-d,--data", options.events.accesses.data,
+               "in samples: the address of the data, and where that was found");
+  app.add_flag("-W,--weight", options.events.accesses.weight, "in samples: how long data took");
+  app.add_flag("--phys-data", options.events.accesses.physical,
+               "in samples: the data's physical address");
+  app.add_flag("--data-page-size", options.events.accesses.page_size,
+               "in samples: the size of the data's page");
   app.add_option("--control", options.direction.control,
                  "fifo:CTL[,ACK] or fd:CTL[,ACK]: others switch the events: enable [EVENT], "
                  "disable [EVENT], snapshot, evlist, ping, stop");

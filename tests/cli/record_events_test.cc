@@ -39,6 +39,8 @@ TEST(RecordEvents, OpensWhatPerfOpens) {
       {"-e", "cpu-clock", "--call-graph", "dwarf,4096"},
       {"-e", "cpu-clock/call-graph=dwarf,stack-size=4096/u"},
       {"-g", "-e", "cpu-clock/call-graph=no/"},
+      {"-e", "page-faults", "-d", "-W"},
+      {"-e", "page-faults", "-e", "cpu-clock", "-d", "--data-page-size"},
       {"-e", "task-clock:u", "--per-thread"}};
   for (const std::vector<std::string>& words : all) {
     const ScratchFolder folder;

@@ -422,7 +422,9 @@ TEST_F(EventDirection, TheChannelGoesOnInTheNextFile) {
     answers += Answers();
     if (round == 1) recorder_->RequestSnapshot();
     if (round == 2) Say("disable cycles:u\n");
-    if (round == 3) EXPECT_FALSE(Counts(PERF_TYPE_HARDWARE));
+    if (round == 3) {
+      EXPECT_FALSE(Counts(PERF_TYPE_HARDWARE));
+    }
     if (round == 4) recorder_->RequestSnapshot();
     if (round == 5) Say("stat\n");
     if (round == 6) Say("enable cycles:u\nstop\n");

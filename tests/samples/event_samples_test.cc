@@ -35,11 +35,15 @@ Recording Read(const std::vector<uint8_t>& bytes) {
 }
 std::vector<EventSample> SamplesOf(const std::vector<uint8_t>& bytes) {
   const support::TemporaryFolder folder;
-  const auto recording = OpenRecording({.input = folder.Write("perf.data", bytes)});
+  OpenOptions options;
+  options.input = folder.Write("perf.data", bytes);
+  const auto recording = OpenRecording(options);
   EXPECT_TRUE(recording) << recording.error().message();
   std::vector<EventSample> samples;
   const auto visit = [&samples](const EventSample& sample) { samples.push_back(sample); };
-  if (recording) EXPECT_TRUE(VisitSamples(*recording, visit));
+  if (recording) {
+    EXPECT_TRUE(VisitSamples(*recording, visit));
+  }
   return samples;
 }
 

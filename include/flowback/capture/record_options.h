@@ -121,6 +121,14 @@ struct EventFilter {
   bool excludes_recorder = false;  // instead of a text: what the recorder itself does
 };
 
+// What samples tell of the access to memory that their instruction made, where the event knows it.
+struct RecordAccesses {
+  bool data = false;       // the address, and where its data was found (perf's -d)
+  bool weight = false;     // how long it took (-W)
+  bool physical = false;   // the address in the machine (--phys-data)
+  bool page_size = false;  // of the address (--data-page-size)
+};
+
 // What the kernel's events record; of recorders with RecorderInfo::hardware.
 struct RecordEvents {
   std::vector<std::string> words;  // as perf's -e takes them; none: what the engine's name says
@@ -133,6 +141,7 @@ struct RecordEvents {
   // alone is of all. Wants all_cpus.
   std::string cgroups;
   std::string call_graph;  // perf's "fp", "dwarf[,BYTES]" or "lbr"; empty: no stacks
+  RecordAccesses accesses;
   // Each sample has so many of the latest bytes of the trace that leads its group; empty: none.
   std::optional<uint64_t> aux_sample_bytes;
   // Samples a second, of events that name no period; empty: 4000, or as many as the kernel allows.
