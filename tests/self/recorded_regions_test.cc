@@ -83,7 +83,7 @@ TEST_P(RecordedRegions, ProgramsWithoutAnySaySo) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, RecordedRegions, testing::Values("emulate", "step"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& each) { return std::string(each.param); });
 
 TEST(RecordRegions, OtherWordsForThePartAreRefused) {
   const ScratchFolder folder;
