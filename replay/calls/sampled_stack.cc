@@ -105,7 +105,7 @@ std::vector<SampledFrame> OpenCalls(const CallSample& sample, const AddressSpace
 // Finds return addresses among those of a chain, each further out than the one before.
 class ChainIndex {
  public:
-  ChainIndex(const std::vector<uint64_t>& chain, CodeMode mode) : chain_(chain), mode_(mode) {
+  ChainIndex(const std::vector<uint64_t>& chain, CodeMode mode) : mode_(mode) {
     for (size_t i = chain.size(); i-- > 1;) {
       next_.push_back(0);
       const auto [found, is_new] = first_.try_emplace(chain[i], i);
@@ -135,7 +135,6 @@ class ChainIndex {
     return at;
   }
 
-  const std::vector<uint64_t>& chain_;
   CodeMode mode_;
   std::unordered_map<uint64_t, size_t> first_;
   std::vector<size_t> next_;  // where the same address is again; 0: nowhere

@@ -31,7 +31,7 @@ struct FrameRule {
   };
   Kind kind = Kind::kSame;
   int64_t offset = 0;
-  Bytes expression;
+  Bytes expression{};
 };
 
 struct FrameRules {

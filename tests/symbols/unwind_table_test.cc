@@ -115,7 +115,7 @@ TEST(UnwindTable, RulesAreThoseThatReadelfPrints) {
   if (SymbolFile::Open("/proc/self/exe")->machine() != EM_X86_64)
     GTEST_SKIP() << "the names are those of x86-64";
   size_t rows = 0;
-  for (const std::string path : {std::string("/lib/x86_64-linux-gnu/libc.so.6"),
+  for (const std::string& path : {std::string("/lib/x86_64-linux-gnu/libc.so.6"),
                                  std::filesystem::read_symlink("/proc/self/exe").string()}) {
     if (!std::filesystem::exists(path)) continue;
     const UnwindTable table = UnwindTable::Read(path);
