@@ -116,7 +116,7 @@ TEST(UnwindTable, RulesAreThoseThatReadelfPrints) {
     GTEST_SKIP() << "the names are those of x86-64";
   size_t rows = 0;
   for (const std::string& path : {std::string("/lib/x86_64-linux-gnu/libc.so.6"),
-                                 std::filesystem::read_symlink("/proc/self/exe").string()}) {
+                                  std::filesystem::read_symlink("/proc/self/exe").string()}) {
     if (!std::filesystem::exists(path)) continue;
     const UnwindTable table = UnwindTable::Read(path);
     const auto file = SymbolFile::Open(path);
