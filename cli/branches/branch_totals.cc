@@ -42,7 +42,7 @@ Status PrepareBranches(OpenedRecording& opened) {
   return {};
 }
 
-Result<BranchReport> SumBranches(OpenedRecording& opened, const std::string& command) {
+Status PlayChosen(OpenedRecording& opened, const std::string& command, PlayConsumer& consumer) {
   const WorkProgress progress = opened.ShowProgress(command, opened.TraceBytes());
   opened.AddKnownLosses();
   PlayOptions options{.threads = opened.options().ThreadCount(),
@@ -52,10 +52,14 @@ Result<BranchReport> SumBranches(OpenedRecording& opened, const std::string& com
     return CheckAccount(account, stream, unit);
   };
   Player player(opened.inputs(), [&opened] { return opened.NewDecoder(); }, std::move(options));
+  return player.Play(FlowsOf(opened.threads().owners()), consumer);
+}
+
+Result<BranchReport> SumBranches(OpenedRecording& opened, const std::string& command) {
   BranchSums sums;
   Tallied tallied(sums, opened.losses());
-  const Status status = player.Play(FlowsOf(opened.threads().owners()), tallied);
-  if (!status) return Fail(status.error());
+  if (const Status status = PlayChosen(opened, command, tallied); !status)
+    return Fail(status.error());
   return sums.Take();
 }
 

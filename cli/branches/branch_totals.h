@@ -11,7 +11,10 @@
 
 namespace flowback::cli {
 
-// Plays all chosen threads. What the report points to lives as long as the opened recording.
+// Plays all chosen threads. Errors: as Player::Play's.
+Status PlayChosen(OpenedRecording& opened, const std::string& command, PlayConsumer& consumer);
+
+// What they did. What the report points to lives as long as the opened recording.
 // Errors: as Player::Play's.
 Result<BranchReport> SumBranches(OpenedRecording& opened, const std::string& command);
 

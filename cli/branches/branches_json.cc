@@ -43,10 +43,7 @@ void PrintBranch(const BranchesView& view, const BranchSum& sum, std::string& ou
   JsonLine line(out);
   line.Text("type", "branch").Hex("ip", sum.address).Text("class", BranchWord(sum.kind));
   AddSymbolJson(view.names, sum.space, sum.address, line);
-  if (const auto object = view.ObjectOf(sum.place); !object.empty())
-    line.Text("object", object).Hex("offset", sum.place.offset);
-  else
-    line.Null("object").Null("offset");
+  AddObjectJson(view.ObjectOf(sum.place), sum.place.offset, line);
   AddSourceJson(view.names, sum.space, sum.address, line);
   line.Number("taken", sum.taken.times).Number("not_taken", sum.not_taken);
   const bool predicted = sum.taken.right + sum.taken.wrong != 0;

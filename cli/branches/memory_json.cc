@@ -30,10 +30,7 @@ void PrintInstruction(const MemoryView& view, const AccessingCode& code, std::st
   JsonLine line(out);
   line.Text("type", "instruction").Hex("ip", code.address);
   AddSymbolJson(view.names, code.space, code.address, line);
-  if (const auto object = view.ObjectOf(code.place); !object.empty())
-    line.Text("object", object).Hex("offset", code.place.offset);
-  else
-    line.Null("object").Null("offset");
+  AddObjectJson(view.ObjectOf(code.place), code.place.offset, line);
   AddSourceJson(view.names, code.space, code.address, line);
   AddCounts(code.counts, line);
   line.Number("inexact", code.inexact).Raw("levels", LevelsJson(code)).End();

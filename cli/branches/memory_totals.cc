@@ -4,6 +4,7 @@
 #include <iterator>
 #include <memory>
 
+#include "cli/branches/branch_totals.h"
 #include "cli/branches/memory_view.h"
 #include "cli/reading/reader_options.h"
 #include "cli/reading/stream_report.h"
@@ -67,17 +68,8 @@ bool MayHoldSamples(const OpenedRecording& opened) {
 }
 
 Status PlayTrace(OpenedRecording& opened, AccessSums& sums) {
-  const WorkProgress progress = opened.ShowProgress("branches", opened.TraceBytes());
-  opened.AddKnownLosses();
-  PlayOptions options{.threads = opened.options().ThreadCount(),
-                      .in_flight = opened.options().in_flight};
-  options.check = [unit = opened.source()->Unit()](const ByteAccount& account,
-                                                   const Stream& stream) {
-    return CheckAccount(account, stream, unit);
-  };
-  Player player(opened.inputs(), [&opened] { return opened.NewDecoder(); }, std::move(options));
   TracedSamples traced(opened, sums);
-  return player.Play(FlowsOf(opened.threads().owners()), traced);
+  return PlayChosen(opened, "branches", traced);
 }
 
 Error NoAccesses(const Recording& recording, const AccessReport& report) {

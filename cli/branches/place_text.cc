@@ -31,6 +31,13 @@ void AddSymbolJson(RecordedNames& names, const AddressSpace* space, uint64_t add
     line.Null("sym").Null("symoff");
 }
 
+void AddObjectJson(std::string_view object, uint64_t offset, JsonLine& line) {
+  if (!object.empty())
+    line.Text("object", object).Hex("offset", offset);
+  else
+    line.Null("object").Null("offset");
+}
+
 void AddSourceJson(RecordedNames& names, const AddressSpace* space, uint64_t address,
                    JsonLine& line) {
   const SourcePlace at = space == nullptr ? SourcePlace() : names.lines.Find(*space, address);

@@ -21,6 +21,8 @@ void AddSymbolJson(RecordedNames& names, const AddressSpace* space, uint64_t add
                    JsonLine& line);
 void AddSourceJson(RecordedNames& names, const AddressSpace* space, uint64_t address,
                    JsonLine& line);
+// "object" and "offset": the file's path and the place in it; null without one.
+void AddObjectJson(std::string_view object, uint64_t offset, JsonLine& line);
 
 // "12.5%"; "-" of nothing.
 std::string Share(uint64_t part, uint64_t whole);
