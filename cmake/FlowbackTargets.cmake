@@ -5,8 +5,9 @@ find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 
 add_library(flowback_options INTERFACE)
+# Files name themselves and their lines from the top folder on, in whichever clone they lie.
 target_compile_options(flowback_options INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor
-                       -fno-strict-aliasing)
+                       -fno-strict-aliasing -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # At -O3 g++ 12 finds overflows inside std::string and std::vector that are not there.
   target_compile_options(flowback_options INTERFACE
@@ -148,14 +149,11 @@ function(flowback_test name)
     set_source_files_properties(${TEST_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
-  target_link_libraries(${name} PRIVATE flowback_options ${TEST_LINK} GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE flowback_options ${TEST_LINK} flowback_places GTest::gtest_main)
   if(NOT TEST_BUSY)
     target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
     flowback_share_headers(${name} flowback_test_headers)
   endif()
-  target_compile_definitions(${name} PRIVATE
-    FLOWBACK_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
-    FLOWBACK_PROGRAM="${PROJECT_BINARY_DIR}/bin/flowback")
   flowback_test_label(label)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST NO_PRETTY_VALUES
     PROPERTIES LABELS ${label} TIMEOUT ${seconds} ENVIRONMENT "${FLOWBACK_TEST_ENVIRONMENT}")

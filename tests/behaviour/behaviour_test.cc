@@ -21,14 +21,14 @@ namespace {
 std::vector<std::string> CaseNames() {
   std::vector<std::string> names;
   for (const auto& entry :
-       std::filesystem::directory_iterator(FLOWBACK_SOURCE_DIR "/tests/behaviour/cases"))
+       std::filesystem::directory_iterator(SourceFolder() + "/tests/behaviour/cases"))
     if (entry.path().extension() == ".pt") names.push_back(entry.path().stem());
   std::sort(names.begin(), names.end());
   return names;
 }
 
 std::string PathOf(const std::string& name) {
-  return FLOWBACK_SOURCE_DIR "/tests/behaviour/cases/" + name + ".pt";
+  return SourceFolder() + "/tests/behaviour/cases/" + name + ".pt";
 }
 
 // The file's code in an address space of its own.
@@ -189,6 +189,7 @@ TEST(BehaviourCases, CoverEveryPacketAndErratum) {
 #define FLOWBACK_ERRATUM(field, name, meaning) \
   EXPECT_NE(comments.find("Erratum " name), std::string::npos) << name;
 #include "decode/pt/errata.def"
+#include "tests/support/places.h"
 #undef FLOWBACK_ERRATUM
 }
 

@@ -21,6 +21,7 @@
 #include "tests/calls/stacks_anywhere.h"
 #include "tests/cli/run_program.h"
 #include "tests/record/emulated.h"
+#include "tests/support/places.h"
 
 namespace flowback::test {
 namespace {
@@ -257,7 +258,7 @@ TEST_P(OwnStacks, AreWhatTheProgramTells) {
   const std::string file = folder.File("recording");
   const ProgramResult recorded =
       RunFlowback({"record", "--engine", "emulate", "-o", file, "--",
-                   std::string(FLOWBACK_CALLS_PROGRAMS) + "/" + program, what});
+                   BuildFolder() + "/tests/calls/programs/" + program, what});
   constexpr int kNotBuilt = 77;
   if (recorded.status == kNotBuilt)
     GTEST_SKIP() << "no Boost.Context: apt-get install libboost-context-dev";

@@ -13,6 +13,7 @@
 #include "tests/cli/run_program.h"
 #include "tests/support/elf_writer.h"
 #include "tests/support/perf_data_builder.h"
+#include "tests/support/places.h"
 
 namespace flowback::test {
 namespace {
@@ -62,7 +63,7 @@ TEST_F(BadInput, NotARecording) {
 TEST_F(BadInput, EmptyFile) {
   const std::string file = folder_.Write("empty", "");
   for (const char* command : {"info", "decode"}) ExpectMessage(TryIt({command, file}), file, 8);
-  ExpectMessage(TryIt({"decode", "--raw-pt", file, "--image", FLOWBACK_PROGRAM}), file, 8);
+  ExpectMessage(TryIt({"decode", "--raw-pt", file, "--image", ProgramFile()}), file, 8);
 }
 
 TEST_F(BadInput, Directory) {
@@ -287,7 +288,7 @@ TEST_F(BadInput, SectionLongerThanItsFile) {
 TEST_F(BadInput, StreamWithoutSyncPoint) {
   const std::string trace = folder_.Write("trace", std::string(256, '\x06'));
   const std::vector<std::string> words = {"decode", "--as",    "digest",        "--raw-pt",
-                                          trace,    "--image", FLOWBACK_PROGRAM};
+                                          trace,    "--image", ProgramFile()};
   const ProgramResult result = TryIt(words);
   EXPECT_EQ(result.status, 0);
   EXPECT_EQ(result.out, "0 0 0000000000000000\n");
@@ -489,7 +490,7 @@ TEST(Help, ListsWhatWorksAndNothingElse) {
 
 TEST(Help, SaysWhenItCannotBeWritten) {
   for (const std::string words : {"help", "help decode", "decode --help", "version"}) {
-    const std::string line = FLOWBACK_PROGRAM " " + words + " >/dev/full 2>/dev/null";
+    const std::string line = ProgramFile() + " " + words + " >/dev/full 2>/dev/null";
     const int status = std::system(line.c_str());
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1) << line;
   }

@@ -18,6 +18,7 @@
 
 #include "tests/cli/run_program.h"
 #include "tests/golden/shared_traces.h"
+#include "tests/support/places.h"
 
 namespace flowback::test {
 namespace {
@@ -86,13 +87,14 @@ class Child {
   [[noreturn]] void Become(const std::vector<std::string>& words, const ScratchFolder& folder) {
     alarm(static_cast<unsigned>(2 * kLimit.count()));
     setenv("FLOWBACK_CACHE", folder.File("cache").c_str(), 1);
-    std::vector<char*> arguments = {const_cast<char*>(FLOWBACK_PROGRAM)};
+    std::string program = ProgramFile();
+    std::vector<char*> arguments = {program.data()};
     for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
     const int errors = open(errors_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     dup2(ends_[1], STDOUT_FILENO);
     dup2(errors, STDERR_FILENO);
-    execv(FLOWBACK_PROGRAM, arguments.data());
+    execv(program.c_str(), arguments.data());
     _exit(113);
   }
 

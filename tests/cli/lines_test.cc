@@ -8,6 +8,7 @@
 
 #include "tests/cli/run_program.h"
 #include "tests/golden/shared_traces.h"
+#include "tests/support/places.h"
 
 namespace flowback::test {
 namespace {
@@ -117,7 +118,7 @@ TEST(Srcline, AMissingReaderIsNamed) {
   const ScratchFolder folder;
   const std::filesystem::path generated = golden::TracesFolder() / "generated";
   std::filesystem::create_directory(folder.File("bin"));
-  std::filesystem::copy_file(FLOWBACK_PROGRAM, folder.File("bin/flowback"));
+  std::filesystem::copy_file(ProgramFile(), folder.File("bin/flowback"));
   const std::string command = "'" + folder.File("bin/flowback") + "' decode '" +
                               (generated / "hello/perf.data").string() + "' --symfs '" +
                               (generated / "images").string() + "' -F ip,srcline >'" +

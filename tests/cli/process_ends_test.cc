@@ -7,6 +7,7 @@
 
 #include "tests/cli/run_program.h"
 #include "tests/support/host.h"
+#include "tests/support/places.h"
 
 namespace flowback::test {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-const std::string kFatal = FLOWBACK_RECORD_PROGRAMS "/fatal";
+const std::string kFatal = RecordedProgramsFolder() + "/fatal";
 
 // Of `record`: its last line, behind those of the threads.
 json EndsOf(const ProgramResult& result) {
@@ -129,7 +130,7 @@ INSTANTIATE_TEST_SUITE_P(, ProcessEnds, testing::Values("step", "emulate"),
 // A 32-bit program, recorded with the emulators that `emulators` puts into the folder `bin`.
 ProgramResult RecordShort(const ScratchFolder& folder, const std::string& emulators) {
   return RunShell(folder, "mkdir bin; " + emulators +
-                              "; PATH=$PWD/bin $F record -o perf.data -- " FLOWBACK_RECORD_PROGRAMS
+                              "; PATH=$PWD/bin $F record -o perf.data -- " + RecordedProgramsFolder() +
                               "/thirty_two");
 }
 

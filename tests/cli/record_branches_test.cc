@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tests/cli/run_program.h"
+#include "tests/support/places.h"
 
 namespace flowback::test {
 namespace {
@@ -21,7 +22,7 @@ namespace {
 using nlohmann::json;
 
 std::string Program(const std::string& name) {
-  return std::string(FLOWBACK_RECORD_PROGRAMS) + "/" + name;
+  return RecordedProgramsFolder() + "/" + name;
 }
 
 bool HaveEmulator(const char* name = "qemu-x86_64") {

@@ -8,6 +8,7 @@
 #include "tests/cli/run_program.h"
 #include "tests/support/host.h"
 #include "tests/support/kernel/perf_judge.h"
+#include "tests/support/places.h"
 
 namespace flowback::test {
 namespace {
@@ -44,7 +45,7 @@ TEST(RecordEvents, OpensWhatPerfOpens) {
       {"-e", "task-clock:u", "--per-thread"}};
   for (const std::vector<std::string>& words : all) {
     const ScratchFolder folder;
-    std::vector<std::string> ours = {FLOWBACK_PROGRAM, "record", "-o", folder.File("ours")};
+    std::vector<std::string> ours = {ProgramFile(), "record", "-o", folder.File("ours")};
     std::vector<std::string> perfs = {"perf", "record", "--buildid-mmap", "-o",
                                       folder.File("perfs")};
     for (auto* command : {&ours, &perfs}) {
@@ -208,7 +209,7 @@ TEST(RecordEvents, SwitchesFiles) {
   EXPECT_EQ(result.status, 0) << result.err;
   const std::string files = "for file in " + folder.File("r") + "*; do ";
   EXPECT_EQ(
-      std::system((files + FLOWBACK_PROGRAM " info \"$file\" >/dev/null || exit 1; done").c_str()),
+      std::system((files + ProgramFile() + " info \"$file\" >/dev/null || exit 1; done").c_str()),
       0);
   EXPECT_EQ(std::system(("test $(ls " + folder.File("r") + ".20* | wc -l) -ge 2").c_str()), 0);
   if (!host::Has(host::Trait::kPerf)) return;
@@ -219,7 +220,7 @@ TEST(RecordEvents, SwitchesFiles) {
 TEST(RecordEvents, IntoAPipe) {
   FLOWBACK_NEEDS_PERF_EVENTS();
   const ScratchFolder folder;
-  const std::string command = std::string(FLOWBACK_PROGRAM) +
+  const std::string command = ProgramFile() +
                               " record -e page-faults:u -o - -- true 2>/dev/null >" +
                               folder.File("r");
   ASSERT_EQ(std::system(command.c_str()), 0);

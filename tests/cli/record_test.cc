@@ -12,6 +12,7 @@
 
 #include "tests/cli/run_program.h"
 #include "tests/support/host.h"
+#include "tests/support/places.h"
 
 namespace flowback::test {
 namespace {
@@ -290,7 +291,7 @@ TEST_F(RecordTest, TheCommandIsWhatFollowsTheOptions) {
 
 // Messages must not end up in the recording, and the program finds its streams as they were.
 TEST_F(RecordTest, ClosedStandardStreamsStayClosed) {
-  const std::string command = std::string(FLOWBACK_PROGRAM) + " record -o " + file_ +
+  const std::string command = ProgramFile() + " record -o " + file_ +
                               " -- sh -c 'test -e /proc/self/fd/2 && exit 9; exit 4'";
   const int status = std::system((command + " <&- >&- 2>&-").c_str());
   EXPECT_EQ(WEXITSTATUS(status), 4);
@@ -347,7 +348,7 @@ TEST_F(RecordTest, PerfsOptionsForHardwareAreKnown) {
 TEST_F(RecordTest, WithoutAnEmulatorAutoStepsAndTheHintSaysWhatToInstall) {
   FLOWBACK_NEEDS_HOST(host::Trait::kPtrace);
   const auto run = [&](const std::string& options) {
-    return std::system(("PATH=/nonexistent " FLOWBACK_PROGRAM " record " + options + " -o " +
+    return std::system(("PATH=/nonexistent " + ProgramFile() + " record " + options + " -o " +
                         file_ + " -- /bin/true >/dev/null 2>" + folder_.File("messages"))
                            .c_str());
   };
@@ -363,7 +364,7 @@ TEST_F(RecordTest, WithoutAnEmulatorAutoStepsAndTheHintSaysWhatToInstall) {
 // The second one keeps the first one's file, which that still writes.
 TEST_F(RecordTest, TwoAtOnceIntoTheSameFile) {
   const std::string command =
-      FLOWBACK_PROGRAM " record -o " + file_ + " -- sh -c 'sleep 0.5' 2>/dev/null";
+      ProgramFile() + " record -o " + file_ + " -- sh -c 'sleep 0.5' 2>/dev/null";
   const int status = std::system(
       ("{ " + command + "; } & sleep 0.2; " + command + "; s=$?; wait; exit $s").c_str());
   EXPECT_EQ(WEXITSTATUS(status), 0);
@@ -417,7 +418,7 @@ TEST_F(RecordTest, MtcPacketsThatAreOffAreToldAsOff) {
 TEST_F(RecordTest, KilledInTheKernelWithoutTrace) {
   FLOWBACK_NEEDS_HOST(host::Trait::kPtrace);
   const std::string script = folder_.Write(
-      "script", "sleep 1000 & p=$!\n" FLOWBACK_PROGRAM " record --json --engine step -p $p -o " +
+      "script", "sleep 1000 & p=$!\n" + ProgramFile() + " record --json --engine step -p $p -o " +
                     file_ + " >" + folder_.File("summary") +
                     " & r=$!\n"
                     "until [ -s " +

@@ -19,6 +19,7 @@
 #include <sstream>
 
 #include "base/sanitized.h"
+#include "tests/support/places.h"
 
 namespace flowback::test {
 namespace {
@@ -49,7 +50,8 @@ struct Pipe {
 
 [[noreturn]] void BecomeProgram(const std::vector<std::string>& words, const RunOptions& options,
                                 const Pipe& out, const Pipe& err) {
-  std::vector<char*> arguments = {const_cast<char*>(FLOWBACK_PROGRAM)};
+  std::string program = ProgramFile();
+  std::vector<char*> arguments = {program.data()};
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   // A group of its own, to be killed with what it starts; and none outlives the test.
@@ -69,7 +71,7 @@ struct Pipe {
     for (const int capability : {CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH})
       if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0) _exit(112);
   }
-  execv(FLOWBACK_PROGRAM, arguments.data());
+  execv(program.c_str(), arguments.data());
   _exit(113);
 }
 
@@ -158,7 +160,7 @@ std::string ReadFile(const std::string& path) {
 }
 
 ProgramResult RunShell(const ScratchFolder& folder, const std::string& line) {
-  const std::string script = folder.Write("script", "F=" FLOWBACK_PROGRAM "\n" + line + "\n");
+  const std::string script = folder.Write("script", "F=" + ProgramFile() + "\n" + line + "\n");
   const std::string out = folder.File("out");
   const std::string err = folder.File("err");
   const std::string command = "cd " + folder.path() + " && TMPDIR=" + folder.path() + " timeout " +

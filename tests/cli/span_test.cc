@@ -7,13 +7,14 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/run_program.h"
+#include "tests/support/places.h"
 
 namespace flowback::test {
 namespace {
 
 using nlohmann::json;
 
-constexpr const char* kTiny = FLOWBACK_SAMPLES "/tiny";
+const std::string kTiny = SamplesFolder() + "/tiny";
 
 struct Line {
   std::string symbol;
@@ -101,7 +102,7 @@ TEST_P(SpanTest, PicksAFile) {
   const json summary = json::parse(Lines(by_name.out).back());
   ASSERT_EQ(summary["from"].size(), 1u);
   EXPECT_TRUE(summary["from"][0].get<std::string>().starts_with("Double in ")) << summary;
-  EXPECT_EQ(Record({"--from", std::string(kTiny) + ":Double"}).status, 0);
+  EXPECT_EQ(Record({"--from", kTiny + ":Double"}).status, 0);
   EXPECT_EQ(Record({"--from", "Double@elsewhere"}).status, 125);
 }
 

@@ -20,6 +20,7 @@
 
 #include "cli/text/terminal_session.h"
 #include "tests/cli/run_program.h"
+#include "tests/support/places.h"
 
 namespace flowback::test {
 namespace {
@@ -34,10 +35,11 @@ class Terminal {
     const winsize size{.ws_row = 0, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
     child_ = forkpty(&terminal_, nullptr, nullptr, &size);
     if (child_ != 0) return;
-    std::vector<char*> arguments = {const_cast<char*>(FLOWBACK_PROGRAM)};
+    std::string program = ProgramFile();
+    std::vector<char*> arguments = {program.data()};
     for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
-    execv(FLOWBACK_PROGRAM, arguments.data());
+    execv(program.c_str(), arguments.data());
     _exit(113);
   }
   ~Terminal() {
@@ -251,7 +253,7 @@ TEST_F(TerminalTest, ReadersTellHowFarTheyAre) {
   const std::filesystem::path shared =
       std::getenv("FLOWBACK_SHARED") != nullptr
           ? std::filesystem::path(std::getenv("FLOWBACK_SHARED"))
-          : std::filesystem::path(FLOWBACK_SOURCE_DIR).parent_path() / "shared";
+          : std::filesystem::path(SourceFolder()).parent_path() / "shared";
   const std::filesystem::path big = shared / "traces/generated/big-sqlite3/perf.data";
   if (!std::filesystem::exists(big)) GTEST_SKIP() << "no " << big;
   // A fast machine writes this listing to /dev/null before the line would be drawn.

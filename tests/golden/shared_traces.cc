@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "tests/golden/shared_traces.h"
 
+#include "tests/support/places.h"
+
 #include <cctype>
 #include <cstdlib>
 #include <fstream>
@@ -11,7 +13,7 @@ namespace flowback::golden {
 std::filesystem::path TracesFolder() {
   if (const char* shared = std::getenv("FLOWBACK_SHARED"))
     return std::filesystem::path(shared) / "traces";
-  return std::filesystem::path(FLOWBACK_SOURCE_DIR).parent_path() / "shared" / "traces";
+  return std::filesystem::path(SourceFolder()).parent_path() / "shared" / "traces";
 }
 
 bool HaveTraces() { return std::filesystem::is_directory(TracesFolder()); }

@@ -31,6 +31,7 @@
 #include "decode/instruction/x86/llvm_fallback.h"
 #include "flowback/base/mapped_file.h"
 #include "flowback/model/execution.h"
+#include "tests/support/places.h"
 
 namespace flowback {
 namespace {
@@ -241,7 +242,7 @@ std::vector<Bytes> CodeOf(const MappedFile& file) {
 fs::path SharedTraces() {
   const char* shared = std::getenv("FLOWBACK_SHARED");
   const fs::path root =
-      shared != nullptr ? fs::path(shared) : fs::path(FLOWBACK_SOURCE_DIR "/../shared");
+      shared != nullptr ? fs::path(shared) : fs::path(SourceFolder() + "/../shared");
   return root / "traces";
 }
 
@@ -294,7 +295,7 @@ TEST(CrossCheck, EveryDifferenceHasAVerdict) {
     EXPECT_GT(sweep.distinct(), 100'000u);
     found.insert(sweep.differences().begin(), sweep.differences().end());
   }
-  const auto table = ReadTable(FLOWBACK_SOURCE_DIR "/tests/instruction/differences.tsv");
+  const auto table = ReadTable(SourceFolder() + "/tests/instruction/differences.tsv");
   for (const auto& [row, example] : found)
     EXPECT_TRUE(table.contains(row)) << "a difference without a verdict:\n"
                                      << row << '\t' << example << "\tWHO IS RIGHT, AND WHY";

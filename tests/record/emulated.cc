@@ -1,24 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "tests/record/emulated.h"
 
+#include "tests/support/places.h"
+
 namespace flowback::record_test {
-namespace {
-
-#ifdef FLOWBACK_TCG_PLUGIN
-constexpr const char* kPlugin = FLOWBACK_TCG_PLUGIN;
-#else
-constexpr const char* kPlugin = "";
-#endif
-
-}  // namespace
 
 void Emulate(RecordOptions& options) {
   options.engine = "emulate";
-  options.emulate.plugin = kPlugin;
+  options.emulate.plugin = EmulatorPlugin();
 }
 
 std::string WhyNotEmulated() {
-  if (*kPlugin == '\0') return "this build has no plugin for the emulator";
+  if (EmulatorPlugin().empty()) return "this build has no plugin for the emulator";
   RecordOptions options;
   Emulate(options);
   const Status found = CheckEmulator(options);

@@ -13,6 +13,7 @@
 
 #include "tests/record/event_simulated.h"
 #include "tests/record/recorded.h"
+#include "tests/support/places.h"
 
 namespace flowback::record_test {
 namespace {
@@ -51,7 +52,7 @@ class EventCountersHere : public testing::Test {
     options_.files.output = File("ours.data");
     options_.events.words = {"dummy:u"};
     options_.events.counters = true;
-    options_.target.command = {FLOWBACK_RECORD_PROGRAMS "/toucher"};
+    options_.target.command = {RecordedProgramsFolder() + "/toucher"};
   }
   std::string File(const std::string& name) const { return (folder_.path() / name).string(); }
   RecordSummary Run() {

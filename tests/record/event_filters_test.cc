@@ -13,12 +13,13 @@
 
 #include "capture/record/address_filter.h"
 #include "tests/record/event_simulated.h"
+#include "tests/support/places.h"
 
 namespace flowback::record_test {
 namespace {
 
 constexpr uint32_t kPtType = 8;  // of the tree skylake_server
-const std::string kProgramFile = FLOWBACK_RECORD_PROGRAMS "/two_statics";
+const std::string kProgramFile = RecordedProgramsFolder() + "/two_statics";
 
 std::string OutputOf(const std::string& command) {
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);

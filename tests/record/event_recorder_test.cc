@@ -14,6 +14,7 @@
 #include <map>
 
 #include "tests/record/recorded.h"
+#include "tests/support/places.h"
 
 namespace flowback::record_test {
 namespace {
@@ -300,7 +301,7 @@ TEST_F(EventRecorded, TimesCallsOnAllThreads) {
   FLOWBACK_NEEDS_PERF_EVENTS();
   FLOWBACK_NEEDS_HOST(host::Trait::kRoot);
   if (access("/sys/bus/event_source/devices/uprobe", R_OK) != 0) GTEST_SKIP() << "no uprobes here";
-  options_.target.command = {FLOWBACK_RECORD_PROGRAMS "/slow_calls"};
+  options_.target.command = {RecordedProgramsFolder() + "/slow_calls"};
   options_.events.words = {"dummy:u"};
   options_.direction.slow_function = "handle";
   options_.direction.slow = std::chrono::milliseconds(20);

@@ -12,6 +12,7 @@
 #include "decode/pt/packets/packet.h"
 #include "flowback/decode/decoder.h"
 #include "tests/record/event_simulated.h"
+#include "tests/support/places.h"
 #include "tests/support/stream_generator.h"
 
 namespace flowback::record_test {
@@ -58,7 +59,7 @@ class EventTrigger : public EventSimulated {
  protected:
   EventTrigger() {
     kernel_.GiveAllRights();
-    options_.direction.slow_function = "handle@" FLOWBACK_RECORD_PROGRAMS "/slow_calls";
+    options_.direction.slow_function = "handle@" + RecordedProgramsFolder() + "/slow_calls";
     options_.streams.snapshot_bytes = 64 << 10;
     options_.events.trace_buffer_bytes = 64 << 10;
   }
@@ -249,7 +250,7 @@ TEST_F(EventTrigger, WhatIsMissingIsSaid) {
   };
   kernel_.meanwhile = [] { return false; };
   const std::string function = options_.direction.slow_function;
-  options_.direction.slow_function = "nothing@" FLOWBACK_RECORD_PROGRAMS "/slow_calls";
+  options_.direction.slow_function = "nothing@" + RecordedProgramsFolder() + "/slow_calls";
   fails("there is no function 'nothing'", "@/usr/lib/", ErrorCode::kUsage);
   options_.direction.slow_function = function;
   kernel_.tree().Remove(std::string(kernel::kPmuFolder) + "/uprobe/type");

@@ -6,6 +6,7 @@
 
 #include "tests/cli/run_program.h"
 #include "tests/support/host.h"
+#include "tests/support/places.h"
 
 namespace flowback::test {
 namespace {
@@ -16,7 +17,7 @@ class JitNames : public testing::TestWithParam<const char*> {
     if (GetParam() == std::string("step")) FLOWBACK_NEEDS_HOST(host::Trait::kPtrace);
     const ProgramResult trial =
         RunShell(folder_, "$F record --no-images --engine " + std::string(GetParam()) +
-                              " -o trial -- " + FLOWBACK_RECORD_PROGRAMS + "/known");
+                              " -o trial -- " + RecordedProgramsFolder() + "/known");
     if (trial.err.find("no emulator: ") != std::string::npos) GTEST_SKIP() << trial.err;
   }
 
@@ -35,7 +36,7 @@ class JitNames : public testing::TestWithParam<const char*> {
     return "\n" + result.out;
   }
   std::string Own(const std::string& word) {
-    return Called(std::string(FLOWBACK_RECORD_PROGRAMS) + "/jit_named " + word);
+    return Called(RecordedProgramsFolder() + "/jit_named " + word);
   }
 
   ScratchFolder folder_;

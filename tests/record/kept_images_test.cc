@@ -6,12 +6,13 @@
 
 #include "tests/cli/run_program.h"
 #include "tests/support/host.h"
+#include "tests/support/places.h"
 
 namespace flowback::test {
 namespace {
 
 std::string RecordProgram(const std::string& name) {
-  return std::string(FLOWBACK_RECORD_PROGRAMS) + "/" + name;
+  return RecordedProgramsFolder() + "/" + name;
 }
 
 // In a folder of its own, which is the cache's, too: $P is a program's copy, recorded into r.data.

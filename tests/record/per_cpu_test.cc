@@ -10,6 +10,7 @@
 
 #include "tests/record/emulated.h"
 #include "tests/record/recorded.h"
+#include "tests/support/places.h"
 
 namespace flowback::record_test {
 namespace {
@@ -25,7 +26,7 @@ Digests TruthOf(const RecordSummary& summary) {
 
 // As `decode --as digest` tells them; it finds no loss.
 Digests Decoded(const std::string& file, const std::string& engine) {
-  const std::string command = std::string(FLOWBACK_PROGRAM) +
+  const std::string command = ProgramFile() +
                               " decode --strict --as digest --engine " + engine + " '" + file +
                               "' 2>'" + file + ".messages'";
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(popen(command.c_str(), "r"), pclose);

@@ -15,6 +15,7 @@
 
 #include "flowback/capture/open.h"
 #include "flowback/decode/recording_code.h"
+#include "tests/support/places.h"
 
 namespace flowback::record_test {
 namespace {
@@ -34,10 +35,10 @@ void ExpectStream(Decoder& decoder, const Stream& stream, const DecodeInput& inp
 }  // namespace
 
 std::string Program(const std::string& name) {
-  return std::string(FLOWBACK_RECORD_PROGRAMS) + "/" + name;
+  return RecordedProgramsFolder() + "/" + name;
 }
 
-std::string Sample(const std::string& name) { return std::string(FLOWBACK_SAMPLES) + "/" + name; }
+std::string Sample(const std::string& name) { return SamplesFolder() + "/" + name; }
 
 std::string WhyNotHere(const std::vector<std::string>& command) {
   static const std::map<std::string, host::Trait> kNeeds = {

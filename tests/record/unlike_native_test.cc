@@ -14,6 +14,7 @@
 
 #include "tests/record/emulated.h"
 #include "tests/record/recorded.h"
+#include "tests/support/places.h"
 
 namespace flowback::record_test {
 namespace {
@@ -32,7 +33,7 @@ TEST(UnlikeNative, IsWhatTheTableSays) {
 
 TEST(UnlikeNative, IsDocumentedAsInTheTable) {
   std::set<std::string> documented;
-  std::ifstream file(FLOWBACK_DOCS "/emulation.md");
+  std::ifstream file(SourceFolder() + "/docs/emulation.md");
   for (std::string line; std::getline(file, line);)
     if (line.starts_with("| `")) documented.insert(line);
   std::set<std::string> known;

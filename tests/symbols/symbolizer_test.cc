@@ -17,6 +17,7 @@
 
 #include "flowback/base/mapped_file.h"
 #include "tests/golden/shared_traces.h"
+#include "tests/support/places.h"
 
 namespace flowback::test {
 
@@ -88,7 +89,7 @@ TEST(Symbolizer, NothingMappedHasNoName) {
 }
 
 TEST(Symbolizer, AFileThatIsNoElfFileHasNoNames) {
-  const MappedElf text(FLOWBACK_SOURCE_DIR "/CMakeLists.txt");
+  const MappedElf text(SourceFolder() + "/CMakeLists.txt");
   Symbolizer symbolizer;
   EXPECT_FALSE(symbolizer.Find(text.space(), kLoadAddress + 10));
 }

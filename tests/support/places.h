@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// Where this build, and the sources that it was made of, lie. They are told by a library of their
+// own and not by macros: with an absolute path among its options, what a test was compiled to would
+// never be found again by ccache in another clone.
+#pragma once
+
+#include <string>
+
+namespace flowback {
+
+std::string SourceFolder();
+std::string BuildFolder();
+std::string ProgramFile();           // flowback itself
+std::string RecordedProgramsFolder();  // of tests/record
+std::string SamplesFolder();
+std::string EmulatorPlugin();  // empty: this build has none
+
+}  // namespace flowback
