@@ -14,6 +14,7 @@
 #include "tests/behaviour/transcript.h"
 #include "tests/support/byte_account.h"
 #include "tests/support/flow_consumers.h"
+#include "tests/support/places.h"
 
 namespace flowback::behaviour {
 namespace {
@@ -189,7 +190,6 @@ TEST(BehaviourCases, CoverEveryPacketAndErratum) {
 #define FLOWBACK_ERRATUM(field, name, meaning) \
   EXPECT_NE(comments.find("Erratum " name), std::string::npos) << name;
 #include "decode/pt/errata.def"
-#include "tests/support/places.h"
 #undef FLOWBACK_ERRATUM
 }
 

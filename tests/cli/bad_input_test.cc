@@ -287,7 +287,7 @@ TEST_F(BadInput, SectionLongerThanItsFile) {
 
 TEST_F(BadInput, StreamWithoutSyncPoint) {
   const std::string trace = folder_.Write("trace", std::string(256, '\x06'));
-  const std::vector<std::string> words = {"decode", "--as",    "digest",        "--raw-pt",
+  const std::vector<std::string> words = {"decode", "--as",    "digest",     "--raw-pt",
                                           trace,    "--image", ProgramFile()};
   const ProgramResult result = TryIt(words);
   EXPECT_EQ(result.status, 0);

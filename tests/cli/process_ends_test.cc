@@ -129,9 +129,8 @@ INSTANTIATE_TEST_SUITE_P(, ProcessEnds, testing::Values("step", "emulate"),
 
 // A 32-bit program, recorded with the emulators that `emulators` puts into the folder `bin`.
 ProgramResult RecordShort(const ScratchFolder& folder, const std::string& emulators) {
-  return RunShell(folder, "mkdir bin; " + emulators +
-                              "; PATH=$PWD/bin $F record -o perf.data -- " + RecordedProgramsFolder() +
-                              "/thirty_two");
+  return RunShell(folder, "mkdir bin; " + emulators + "; PATH=$PWD/bin $F record -o perf.data -- " +
+                              RecordedProgramsFolder() + "/thirty_two");
 }
 
 TEST(AutomaticEngine, StepsWhatTheEmulatorDoesNotRun) {

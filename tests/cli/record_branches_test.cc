@@ -21,9 +21,7 @@ namespace {
 
 using nlohmann::json;
 
-std::string Program(const std::string& name) {
-  return RecordedProgramsFolder() + "/" + name;
-}
+std::string Program(const std::string& name) { return RecordedProgramsFolder() + "/" + name; }
 
 bool HaveEmulator(const char* name = "qemu-x86_64") {
   return std::system(("command -v " + std::string(name) + " >/dev/null 2>&1").c_str()) == 0;

@@ -220,9 +220,8 @@ TEST(RecordEvents, SwitchesFiles) {
 TEST(RecordEvents, IntoAPipe) {
   FLOWBACK_NEEDS_PERF_EVENTS();
   const ScratchFolder folder;
-  const std::string command = ProgramFile() +
-                              " record -e page-faults:u -o - -- true 2>/dev/null >" +
-                              folder.File("r");
+  const std::string command =
+      ProgramFile() + " record -e page-faults:u -o - -- true 2>/dev/null >" + folder.File("r");
   ASSERT_EQ(std::system(command.c_str()), 0);
   EXPECT_EQ(RunFlowback({"info", folder.File("r")}).status, 0);
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "tests/golden/shared_traces.h"
 
-#include "tests/support/places.h"
-
 #include <cctype>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
+
+#include "tests/support/places.h"
 
 namespace flowback::golden {
 

@@ -11,9 +11,7 @@
 namespace flowback::test {
 namespace {
 
-std::string RecordProgram(const std::string& name) {
-  return RecordedProgramsFolder() + "/" + name;
-}
+std::string RecordProgram(const std::string& name) { return RecordedProgramsFolder() + "/" + name; }
 
 // In a folder of its own, which is the cache's, too: $P is a program's copy, recorded into r.data.
 class KeptImages : public testing::TestWithParam<const char*> {

@@ -26,9 +26,8 @@ Digests TruthOf(const RecordSummary& summary) {
 
 // As `decode --as digest` tells them; it finds no loss.
 Digests Decoded(const std::string& file, const std::string& engine) {
-  const std::string command = ProgramFile() +
-                              " decode --strict --as digest --engine " + engine + " '" + file +
-                              "' 2>'" + file + ".messages'";
+  const std::string command = ProgramFile() + " decode --strict --as digest --engine " + engine +
+                              " '" + file + "' 2>'" + file + ".messages'";
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(popen(command.c_str(), "r"), pclose);
   Digests digests;
   char who[32];

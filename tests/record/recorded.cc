@@ -34,9 +34,7 @@ void ExpectStream(Decoder& decoder, const Stream& stream, const DecodeInput& inp
 
 }  // namespace
 
-std::string Program(const std::string& name) {
-  return RecordedProgramsFolder() + "/" + name;
-}
+std::string Program(const std::string& name) { return RecordedProgramsFolder() + "/" + name; }
 
 std::string Sample(const std::string& name) { return SamplesFolder() + "/" + name; }
 

@@ -10,7 +10,7 @@ namespace flowback {
 
 std::string SourceFolder();
 std::string BuildFolder();
-std::string ProgramFile();           // flowback itself
+std::string ProgramFile();             // flowback itself
 std::string RecordedProgramsFolder();  // of tests/record
 std::string SamplesFolder();
 std::string EmulatorPlugin();  // empty: this build has none
