@@ -81,11 +81,15 @@ class FlowIndex::Impl {
   }
 
   // The first pass.
-  void Build(const std::vector<IndexedStream>& streams, uint64_t segment_bytes) {
-    IndexBuilder builder(segment_bytes);
+  void Build(const std::vector<IndexedStream>& streams, uint64_t segment_bytes, size_t sample,
+             IndexListener* listener) {
+    IndexBuilder builder(segment_bytes, true, sample);
     for (const IndexedStream& source : streams) {
       PerStream& stream = streams_.at(source.stream);
-      stream.untold = builder.Add(stream.input, *stream.reader);
+      ExecutionConsumer* const events =
+          listener == nullptr ? nullptr : listener->OnStreamBegin(*source.stream);
+      stream.untold = builder.Add(stream.input, *stream.reader, events);
+      if (listener != nullptr) listener->OnStreamEnd(*source.stream);
     }
     content_ = builder.Take(spaces_);
     FillProfile();
@@ -153,10 +157,14 @@ class FlowIndex::Impl {
     return LineFilter::MayHave(stream.Filter(stretch), LineOf(address));
   }
 
+  uint32_t StretchOf(const FlowShare& share) const {
+    return Content(streams_.at(share.stream)).segments[share.segment].stretch;
+  }
+
   std::vector<HotBlock> ProfileOf(const FlowShare& share) const {
     const IndexContent::Stream& stream = Content(streams_.at(share.stream));
     std::vector<HotBlock> hot;
-    for (const auto& entry : stream.HotOf(stream.segments[share.segment].stretch)) {
+    for (const auto& entry : stream.HotOf(StretchOf(share))) {
       hot.push_back(profile_[entry.block]);
       hot.back().instructions = entry.instructions;
     }
@@ -238,7 +246,8 @@ FlowIndex::~FlowIndex() = default;
 
 Result<FlowIndex> FlowIndex::Open(const std::vector<IndexedStream>& streams,
                                   const std::vector<ThreadFlow>& flows, Decoder& decoder,
-                                  const Options& options, const IndexCache& cache) {
+                                  const Options& options, const IndexCache& cache,
+                                  IndexListener* listener) {
   auto impl = std::make_unique<Impl>();
   if (Status status = impl->Begin(streams, decoder, options.times); !status)
     return Fail(status.error());
@@ -247,7 +256,7 @@ Result<FlowIndex> FlowIndex::Open(const std::vector<IndexedStream>& streams,
   const auto file = kept ? disk.Load(cache.key) : nullptr;
   if (file == nullptr || !impl->Take(file->content())) {
     const auto begin = std::chrono::steady_clock::now();
-    impl->Build(streams, SegmentSize(streams, options));
+    impl->Build(streams, SegmentSize(streams, options), std::max(options.sample, 1U), listener);
     const auto took = std::chrono::steady_clock::now() - begin;
     if (kept && took > std::chrono::milliseconds(cache.worth_milliseconds)) {
       const std::vector<uint8_t> bytes = impl->ToBytes();
@@ -260,12 +269,13 @@ Result<FlowIndex> FlowIndex::Open(const std::vector<IndexedStream>& streams,
 
 Result<FlowIndex> FlowIndex::Open(const Recording& recording, const RecordingCode& code,
                                   const StreamInputs& inputs, Decoder& decoder,
-                                  const Options& options, const IndexCache& cache) {
+                                  const Options& options, const IndexCache& cache,
+                                  IndexListener* listener) {
   IndexCache keyed = cache;
   if (keyed.key.empty() && !keyed.folder.empty())
     keyed.key = IndexKey(recording, code, inputs, options);
-  return Open(StreamsOf(recording, inputs), ThreadFlows(recording, inputs), decoder, options,
-              keyed);
+  return Open(StreamsOf(recording, inputs), ThreadFlows(recording, inputs), decoder, options, keyed,
+              listener);
 }
 
 Result<FlowIndex> FlowIndex::Build(const std::vector<IndexedStream>& streams,
@@ -288,6 +298,7 @@ const std::vector<HotBlock>& FlowIndex::profile() const { return impl_->profile(
 std::vector<HotBlock> FlowIndex::ProfileOf(const FlowShare& share) const {
   return impl_->ProfileOf(share);
 }
+uint32_t FlowIndex::StretchOf(const FlowShare& share) const { return impl_->StretchOf(share); }
 size_t FlowIndex::segments() const { return impl_->segments(); }
 const SpaceNames& FlowIndex::spaces() const { return impl_->spaces(); }
 bool FlowIndex::from_cache() const { return impl_->from_cache(); }
