@@ -40,6 +40,41 @@ class StayRecorder final : public SegmentRecorder {
   const ThreadStay* stay_;
 };
 
+// Hands one stay's flow on.
+class StayFilter final : public ExecutionConsumer {
+ public:
+  StayFilter(const ThreadStay* stay, ExecutionConsumer& consumer)
+      : stay_(stay), consumer_(consumer) {}
+
+  void OnBlock(const BlockRun& run) override {
+    if (run.stay == stay_) Told().OnBlock(run);
+  }
+  void OnBlocks(const BlockBatch& batch) override {
+    if (batch.stay == stay_) Told().OnBlocks(batch);
+  }
+  void OnEvent(const TraceEvent& event) override {
+    if (event.stay == stay_) Told().OnEvent(event);
+  }
+  void OnLoss(const DataLoss& loss) override {
+    if (loss.stay == stay_) Told().OnLoss(loss);
+  }
+  void OnUnknown(const UnknownFlow& unknown) override {
+    if (unknown.stay == stay_) Told().OnUnknown(unknown);
+  }
+  bool Done() const override { return consumer_.Done(); }
+  bool any() const { return any_; }
+
+ private:
+  ExecutionConsumer& Told() {
+    any_ = true;
+    return consumer_;
+  }
+
+  const ThreadStay* stay_;
+  ExecutionConsumer& consumer_;
+  bool any_ = false;
+};
+
 class PassOver final : public ExecutionConsumer {
   void OnBlock(const BlockRun&) override {}
   void OnBlocks(const BlockBatch&) override {}
@@ -143,12 +178,15 @@ class FlowIndex::Impl {
     StayRecorder recorder(share.stay, segment);
     Enter(stream, share.segment);
     ReadSegment(*stream.reader, Content(stream).segments[share.segment], recorder);
-    if (segment.empty())
-      recorder.SegmentRecorder::OnLoss({.cause = LossCause::kFlowMismatch,
-                                        .begin = stream.reader->offset(),
-                                        .end = stream.reader->offset(),
-                                        .detail = "the code has changed since it was indexed",
-                                        .stay = share.stay});
+    if (segment.empty()) recorder.SegmentRecorder::OnLoss(NothingThere(stream, share));
+  }
+
+  void Play(const FlowShare& share, ExecutionConsumer& consumer) {
+    PerStream& stream = streams_.at(share.stream);
+    StayFilter filter(share.stay, consumer);
+    Enter(stream, share.segment);
+    ReadSegment(*stream.reader, Content(stream).segments[share.segment], filter);
+    if (!filter.any()) consumer.OnLoss(NothingThere(stream, share));
   }
 
   bool MayExecute(const FlowShare& share, uint64_t address) const {
@@ -188,6 +226,15 @@ class FlowIndex::Impl {
   }
 
  private:
+  struct PerStream;
+  static DataLoss NothingThere(const PerStream& stream, const FlowShare& share) {
+    return {.cause = LossCause::kFlowMismatch,
+            .begin = stream.reader->offset(),
+            .end = stream.reader->offset(),
+            .detail = "the code has changed since it was indexed",
+            .stay = share.stay};
+  }
+
   struct PerStream {
     size_t number = 0;  // in content_
     DecodeInput input;
@@ -291,6 +338,9 @@ Result<FlowIndex> FlowIndex::Build(const Recording& recording, const StreamInput
 
 const std::vector<IndexedThread>& FlowIndex::threads() const { return impl_->threads(); }
 void FlowIndex::Load(const FlowShare& share, FlowSegment& segment) { impl_->Load(share, segment); }
+void FlowIndex::Play(const FlowShare& share, ExecutionConsumer& consumer) {
+  impl_->Play(share, consumer);
+}
 bool FlowIndex::MayExecute(const FlowShare& share, uint64_t address) const {
   return impl_->MayExecute(share, address);
 }

@@ -133,6 +133,8 @@ class FlowIndex {
   // decoder. It is never empty. Where the code is not that of the first pass any more, it need not
   // have what the share says.
   void Load(const FlowShare& share, FlowSegment& segment);
+  // Decodes the same for `consumer`, which need not hear all of it: once it is done, decoding ends.
+  void Play(const FlowShare& share, ExecutionConsumer& consumer);
   // False: no instruction at `address` executed in the share. Its decoding can be saved then.
   bool MayExecute(const FlowShare& share, uint64_t address) const;
 
