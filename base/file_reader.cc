@@ -40,7 +40,10 @@ struct stat FileMappedAt(const uint8_t* address) {
 
 FileReader::FileReader(const MappedFile& file) {
   if (file.bytes().empty()) return;
-  Descriptor named(open(file.path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  constexpr int kHow = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
+  // To note the time at each of many reads takes time; only the owner may do without.
+  Descriptor named(open(file.path().c_str(), kHow | O_NOATIME));
+  if (*named < 0) named = Descriptor(open(file.path().c_str(), kHow));
   struct stat info{};
   if (*named < 0 || fstat(*named, &info) != 0) return;
   const struct stat mapped = FileMappedAt(file.bytes().data());

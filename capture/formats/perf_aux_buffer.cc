@@ -51,20 +51,24 @@ void AuxBufferCheck::CheckRecords(AuxBuffer& buffer) {
   for (const AuxPart& part : buffer.parts)
     if (part.aux_offset <= kMostOffset) held = std::max(held, part.aux_end());
   std::vector<uint64_t> begins, ends;
+  begins.reserve(buffer.records.size());
+  ends.reserve(buffer.records.size());
   for (const AuxEntry& record : buffer.records) {
     begins.push_back(record.told.offset);
     ends.push_back(record.end());
   }
-  std::sort(begins.begin(), begins.end());
-  std::sort(ends.begin(), ends.end());
+  // Mostly they are sorted.
+  for (std::vector<uint64_t>* const sorted : {&begins, &ends})
+    if (!std::ranges::is_sorted(*sorted)) std::ranges::sort(*sorted);
   const auto lies = [&](const AuxEntry& record) {
     const AuxRecord& told = record.told;
     const bool impossible =
         told.size > kMostSize || told.offset > kMostOffset || record.end() > kMostOffset;
+    if (!impossible && record.end() <= held) return false;
     const bool follows = told.offset <= held || std::ranges::binary_search(ends, told.offset);
     const auto next = std::ranges::upper_bound(begins, told.offset);
     const bool overlaps = next != begins.end() && *next < record.end();
-    if (!impossible && (record.end() <= held || (follows && !overlaps))) return false;
+    if (!impossible && follows && !overlaps) return false;
     records_.Add("the AUX record at offset " + record.place.Text() +
                  " is damaged and not used: " + ByteCount(told.size) + " at AUX offset " +
                  Hex(told.offset) + " contradict the buffer's data, which ends at " + Hex(held) +

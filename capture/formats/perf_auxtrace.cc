@@ -326,9 +326,9 @@ void StreamCollector::Finish(Recording& recording) && {
       RemoveRepeated(buffer);
     } else {
       check.Check(buffer);
-      std::stable_sort(
-          buffer.parts.begin(), buffer.parts.end(),
-          [](const AuxPart& a, const AuxPart& b) { return a.aux_offset < b.aux_offset; });
+      // Sorting takes memory for half of them, also where they are sorted, as nearly always.
+      if (!std::ranges::is_sorted(buffer.parts, {}, &AuxPart::aux_offset))
+        std::ranges::stable_sort(buffer.parts, {}, &AuxPart::aux_offset);
       TrimPadding(buffer);
       RemoveSaidTwice(buffer);
     }

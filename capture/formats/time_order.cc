@@ -15,6 +15,22 @@ uint64_t TimeOf(const SidebandRecord& record) {
 
 bool Earlier(const SidebandRecord& a, const SidebandRecord& b) { return TimeOf(a) < TimeOf(b); }
 
+// Few records stand out of order, mostly, and near their places: all that lies between the first
+// place that one of them goes to and the last of them is sorted, and no more.
+void SortNearlySorted(std::deque<SidebandRecord>& records) {
+  const auto first = std::is_sorted_until(records.begin(), records.end(), Earlier);
+  if (first == records.end()) return;
+  auto last = first;
+  uint64_t newest = TimeOf(*std::prev(first));
+  for (auto at = first; at != records.end(); ++at) {
+    if (TimeOf(*at) < newest) last = at;
+    newest = std::max(newest, TimeOf(*at));
+  }
+  const auto oldest = std::min_element(first, std::next(last), Earlier);
+  const auto begin = std::upper_bound(records.begin(), first, *oldest, Earlier);
+  std::stable_sort(begin, std::next(last), Earlier);
+}
+
 // Each record without time goes with the one before it.
 void SortAll(std::vector<SidebandRecord>& records) {
   std::vector<std::pair<uint64_t, size_t>> order;
@@ -46,8 +62,7 @@ void TimeOrder::FinishRound() {
 }
 
 void TimeOrder::Flush(uint64_t limit) {
-  if (!std::is_sorted(waiting_.begin(), waiting_.end(), Earlier))
-    std::stable_sort(waiting_.begin(), waiting_.end(), Earlier);
+  SortNearlySorted(waiting_);
   const auto end =
       std::partition_point(waiting_.begin(), waiting_.end(),
                            [&](const SidebandRecord& record) { return TimeOf(record) <= limit; });

@@ -42,8 +42,12 @@ IndexCache TimelineCacheOf(const OpenedRecording& opened) {
   return CacheFrom(kWorthTimeline, opened);
 }
 
+bool HasLongTrace(const OpenedRecording& opened) {
+  return BytesOf(opened.recording()) >= kWorthPass;
+}
+
 IndexCache LastingCacheOf(const OpenedRecording& opened) {
-  if (BytesOf(opened.recording()) < kWorthPass) return {};
+  if (!HasLongTrace(opened)) return {};
   IndexCache cache = IndexCacheOf(opened);
   if (!IsUsable(cache) || !DiskOf(cache).MayStore()) return {};
   return cache;

@@ -21,6 +21,9 @@ IndexCache TimelineCacheOf(const OpenedRecording& opened);
 // could be kept there.
 IndexCache LastingCacheOf(const OpenedRecording& opened);
 
+// Decoding it once takes long enough to keep what that tells.
+bool HasLongTrace(const OpenedRecording& opened);
+
 // Whether decoding told no more than what it gave: nothing of the code that a later command, which
 // decodes nothing, could not know and would have to say.
 bool ToldAll(const RecordingCode& code);

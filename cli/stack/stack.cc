@@ -21,6 +21,7 @@
 #include "flowback/replay/exec_times.h"
 #include "flowback/replay/kept_stacks.h"
 #include "flowback/replay/player.h"
+#include "replay/timeline/kept_times.h"
 
 namespace flowback::cli {
 namespace {
@@ -119,10 +120,10 @@ Status StackJob::OpenKept() {
   Result<std::unique_ptr<Decoder>> decoder = opened_.NewDecoder();
   if (!decoder) return Fail(decoder.error());
   decoder_ = *std::move(decoder);
-  Result<FlowIndex> index =
-      FlowIndex::Open(opened_.recording(), opened_.code(), opened_.inputs(), *decoder_, {}, cache);
+  Result<TimedIndex> index =
+      OpenTimedIndex(opened_.recording(), opened_.code(), opened_.inputs(), *decoder_, {}, cache);
   if (!index) return Fail(index.error());
-  index_.emplace(*std::move(index));
+  index_.emplace(std::move(index->index));
   kept_.emplace(KeptStacks::Source{*index_, names_.functions, names_.symbolizer}, cache);
   return {};
 }

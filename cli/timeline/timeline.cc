@@ -21,10 +21,13 @@
 #include "cli/text/terminal.h"
 #include "cli/text/terminal_session.h"
 #include "cli/timeline/instructions_around.h"
+#include "cli/timeline/overview_view.h"
 #include "cli/timeline/timeline_pictures.h"
 #include "cli/timeline/timeline_view.h"
 #include "flowback/replay/functions.h"
 #include "replay/timeline/kept_timeline.h"
+#include "replay/timeline/kept_times.h"
+#include "replay/timeline/overview.h"
 
 namespace flowback::cli {
 namespace {
@@ -39,6 +42,7 @@ struct TimelineWords {
   size_t top = 20;
   std::string at;
   uint64_t around = 10;
+  bool overview = false;
   std::string svg;
   std::string html;
 
@@ -60,8 +64,14 @@ class TimelineJob final : public ReadingJob {
 
   Status UnderstandTimes();
   Status UnderstandFunction();
+  uint64_t WorkBytes() const;
   Status ShowAround(Output& output);
+  Status ShowOverview(Output& output);
   Status ShowTimeline(Output& output);
+  void MakeSources();
+  void AddLosses(const std::vector<LossSum>& losses);
+  size_t Columns() const;
+  void TellOfOverview() const;
   Status FindTimeline(const TimelineOptions& options);
   void Print(const TimelineView& view, Output& output) const;
   TimelineOptions Options(size_t columns);
@@ -123,19 +133,39 @@ Status TimelineJob::UnderstandFunction() {
 }
 
 Status TimelineJob::Run(Output& output) {
+  opened_.AddKnownLosses();
+  const WorkProgress progress = opened_.ShowProgress("timeline", WorkBytes());
+  if (at_) return ShowAround(output);
+  MakeSources();
+  return words_.overview ? ShowOverview(output) : ShowTimeline(output);
+}
+
+// That go by: once for an index, twice for calls, as their times must be known first.
+uint64_t TimelineJob::WorkBytes() const {
   uint64_t bytes = 0;
   for (const Stream& stream : opened_.recording().streams) bytes += stream.bytes.size();
-  opened_.AddKnownLosses();
-  const WorkProgress progress = opened_.ShowProgress("timeline", at_ ? bytes : 2 * bytes);
-  return at_ ? ShowAround(output) : ShowTimeline(output);
+  return at_ || words_.overview ? bytes : 2 * bytes;
+}
+
+void TimelineJob::MakeSources() {
+  flows_ = FlowsOf(opened_.threads().owners());
+  sources_.emplace(TimelineSources{
+      .recording = opened_.recording(),
+      .inputs = opened_.inputs(),
+      .symbolizer = names_.symbolizer,
+      .functions = names_.functions,
+      .make_decoder = [this] { return opened_.NewDecoder(); },
+      .recorded_path =
+          [this](const std::string& file) { return std::string(opened_.RecordedPath(file)); }});
 }
 
 Status TimelineJob::ShowAround(Output& output) {
   Result<std::unique_ptr<Decoder>> decoder = opened_.NewDecoder();
   if (!decoder) return Fail(decoder.error());
-  Result<FlowIndex> index = FlowIndex::Open(opened_.recording(), opened_.code(), opened_.inputs(),
-                                            **decoder, FlowIndex::Options(), IndexCacheOf(opened_));
-  if (!index) return Fail(index.error());
+  Result<TimedIndex> timed = OpenTimedIndex(opened_.recording(), opened_.code(), opened_.inputs(),
+                                            **decoder, {}, IndexCacheOf(opened_));
+  if (!timed) return Fail(timed.error());
+  FlowIndex* const index = &timed->index;
   std::set<int32_t> wanted;
   for (const StreamOwner& owner : opened_.threads().owners()) wanted.insert(owner.tid);
   std::vector<size_t> shown;
@@ -198,28 +228,69 @@ TimelineView TimelineJob::View(const Timeline& timeline, size_t columns) {
   return view;
 }
 
-Status TimelineJob::ShowTimeline(Output& output) {
+size_t TimelineJob::Columns() const {
   constexpr size_t kBesideStrips = 20;  // of a line: whose it is
-  const size_t width = Width();
-  const size_t columns = words_.IsPicture() || words_.reader.json
-                             ? kPictureColumns
-                             : std::max(width, kNarrowest) - kBesideStrips;
-  flows_ = FlowsOf(opened_.threads().owners());
-  sources_.emplace(TimelineSources{
-      .recording = opened_.recording(),
-      .inputs = opened_.inputs(),
-      .symbolizer = names_.symbolizer,
-      .functions = names_.functions,
-      .make_decoder = [this] { return opened_.NewDecoder(); },
-      .recorded_path =
-          [this](const std::string& file) { return std::string(opened_.RecordedPath(file)); }});
-  if (Status status = FindTimeline(Options(columns)); !status) return status;
-  for (const CallPath& path : timeline_->paths) calls_ += path.sums.count;
-  for (const LossSum& sum : timeline_->losses)
+  if (words_.IsPicture() || words_.reader.json) return kPictureColumns;
+  return std::max(Width(), kNarrowest) - kBesideStrips;
+}
+
+void TimelineJob::AddLosses(const std::vector<LossSum>& losses) {
+  for (const LossSum& sum : losses)
     opened_.losses().Add(
         {.cause = sum.cause, .end = sum.bytes, .detail = {}, .code = sum.code, .count = sum.count});
+}
+
+// An index that is too short to be kept serves this command alone: it may be as fine as is useful.
+FlowIndex::Options OverviewIndex(const OpenedRecording& opened) {
+  constexpr uint64_t kSegments = 2048;
+  constexpr uint64_t kLeast = 512;
+  if (HasLongTrace(opened)) return {};
+  uint64_t bytes = 0;
+  for (const Stream& stream : opened.recording().streams) bytes += stream.bytes.size();
+  return {.segment_bytes = std::clamp(bytes / kSegments, kLeast, FlowIndex::kSegmentBytes),
+          .sample = 1};
+}
+
+Status TimelineJob::ShowOverview(Output& output) {
+  Result<std::unique_ptr<Decoder>> decoder = opened_.NewDecoder();
+  if (!decoder) return Fail(decoder.error());
+  const FlowIndex::Options how = OverviewIndex(opened_);
+  const IndexCache cache = LastingCacheOf(opened_);
+  Result<TimedIndex> timed =
+      OpenTimedIndex(opened_.recording(), opened_.code(), opened_.inputs(), **decoder, how, cache);
+  if (!timed) return Fail(timed.error());
+  if (!timed->times) {
+    Result<FlowTimes> times = FindTimes(opened_.recording(), opened_.inputs(), **decoder, cache);
+    if (!times) return Fail(times.error());
+    timed->times = *std::move(times);
+  }
+  const size_t columns = Columns();
+  Overview overview =
+      MakeOverview(*sources_, timed->index, *timed->times, flows_, Options(columns));
+  overview.sample = how.sample;
+  AddLosses(overview.timeline.losses);
+  const OverviewView view{View(overview.timeline, columns), overview};
+  if (words_.reader.json)
+    PrintOverviewJson(view, output);
+  else
+    PrintOverviewText(view, output);
+  return {};
+}
+
+Status TimelineJob::ShowTimeline(Output& output) {
+  const size_t columns = Columns();
+  if (Status status = FindTimeline(Options(columns)); !status) return status;
+  for (const CallPath& path : timeline_->paths) calls_ += path.sums.count;
+  AddLosses(timeline_->losses);
   Print(View(*timeline_, columns), output);
   return {};
+}
+
+// Where one waits for something long, a shorter way is worth a line.
+void TimelineJob::TellOfOverview() const {
+  constexpr uint64_t kLong = uint64_t{256} << 20;
+  if (WorkBytes() < kLong || IsQuiet() || isatty(STDERR_FILENO) == 0) return;
+  Warn("timeline: following every call takes a while; --overview tells sooner what ran when");
 }
 
 Status TimelineJob::FindTimeline(const TimelineOptions& options) {
@@ -227,7 +298,12 @@ Status TimelineJob::FindTimeline(const TimelineOptions& options) {
   timeline_ = kept_->Load();
   was_kept_ = timeline_.has_value();
   if (was_kept_) return {};
-  Result<Timeline> made = MakeTimeline(*sources_, flows_, options);
+  TellOfOverview();
+  // When a loss was met is an estimate, which the two ways to the times do not make alike.
+  const auto known = LoadTimes(opened_.recording(), opened_.inputs(), LastingCacheOf(opened_));
+  Result<Timeline> made = known && known->losses.empty()
+                              ? MakeTimeline(*sources_, flows_, options, known->accounts)
+                              : MakeTimeline(*sources_, flows_, options);
   if (!made) return Fail(made.error());
   timeline_ = *std::move(made);
   return {};
@@ -270,12 +346,25 @@ void AddTimelineOptions(CLI::App& app, TimelineWords& words, ReaderWords& reader
   app.add_option("--at", words.at,
                  "the single instructions at that time, with their proven intervals; a time as for "
                  "--time");
+  app.add_flag("--overview", words.overview,
+               "what the recording's index alone can tell: soon, also of a long one, and without "
+               "calls");
   app.add_option("--around", words.around, "with --at: so many before it, and as many behind (10)");
   CLI::Option* const svg = app.add_option("--svg", words.svg, "writes a picture: one SVG file");
   app.add_option("--html", words.html,
                  "writes a page to zoom and search in: one HTML file that needs nothing else")
       ->excludes(svg);
   app.footer("`flowback help output` describes the text and the JSON.");
+}
+
+// Options that ask for what an overview does not have.
+Status CheckOverview(const CLI::App& app) {
+  for (const char* name : {"--function", "--depth", "--at", "--around", "--svg", "--html"})
+    if (app.count(name) != 0)
+      return Fail(Error(ErrorCode::kUsage,
+                        fmt::format("--overview follows no calls: {} does not apply", name))
+                      .Remedy(fmt::format("`timeline {}` without --overview", name)));
+  return {};
 }
 
 }  // namespace
@@ -290,6 +379,8 @@ int RunTimeline(const Arguments& arguments) {
     return *status;
   if (const std::optional<int> status = Parse(app, arguments)) return *status;
   if (Status status = Understand(reader, words.reader); !status) return Report(status.error());
+  if (words.overview)
+    if (Status status = CheckOverview(app); !status) return Report(status.error());
   return RunReadingJob<TimelineJob>(words.reader, words);
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/text/json.h"
+#include "cli/timeline/timeline_json_parts.h"
 #include "cli/timeline/timeline_view.h"
 
 namespace flowback::cli {
@@ -16,16 +17,10 @@ class JsonPrinter {
     const Timeline& timeline = *view_.timeline;
     {
       JsonLine line(out());
-      line.Text("schema", "flowback.timeline/1").Text("input", view_.input);
-      line.Text("clock", timeline.nanoseconds ? "ns" : "tsc").Bool("emulated", timeline.emulated);
-      if (view_.has_times())
-        line.Number("begin", timeline.begin).Number("end", timeline.end);
-      else
-        line.Null("begin").Null("end");
-      line.Raw("times", Times(timeline.times));
+      AddTimelineHead(view_, "flowback.timeline/1", line);
     }
     Array("threads", timeline.threads.size(), [&](size_t i) { Thread(timeline.threads[i]); });
-    Array("cpus", view_.cpus.size(), [&](size_t i) { Cpu(view_.cpus[i]); });
+    Array("cpus", view_.cpus.size(), [&](size_t i) { AppendCpuJson(view_.cpus[i], out()); });
     Array("functions", timeline.functions.size(), [&](size_t i) { Function(i); });
     Array("paths", timeline.paths.size(), [&](size_t i) { Path(timeline.paths[i]); });
     out() += "}\n";
@@ -35,26 +30,9 @@ class JsonPrinter {
  private:
   std::string& out() { return output_.buffer(); }
 
-  // `item` writes one object, with its end of line.
   template <class Item>
   void Array(std::string_view key, size_t count, Item item) {
-    out() += fmt::format(",\"{}\":[\n", key);
-    for (size_t i = 0; i < count; ++i) {
-      item(i);
-      out().pop_back();
-      out() += i + 1 == count ? "\n" : ",\n";
-      output_.Commit();
-    }
-    out() += ']';
-  }
-
-  static std::string Times(const ClassTimes& times) {
-    static constexpr const char* kKeys[] = {"executing", "off_cpu",  "kernel",
-                                            "lost",      "filtered", "undecodable"};
-    std::string text = "{";
-    for (size_t i = 0; i < times.size(); ++i)
-      text += fmt::format("{}\"{}\":{}", i == 0 ? "" : ",", kKeys[i], times[i]);
-    return text + "}";
+    AppendJsonArray(key, count, output_, item);
   }
 
   static void Cycles(JsonLine& line, std::string_view key, const CycleShare& share) {
@@ -73,7 +51,7 @@ class JsonPrinter {
     line.Number("calls", sums.count).Number("partial", sums.partial);
     line.Number("self", sums.self.time).Number("self_lo", sums.self.lo);
     line.Number("self_hi", sums.self.hi).Number("executing", sums.executing);
-    line.Number("total", sums.total).Raw("own_times", Times(sums.own));
+    line.Number("total", sums.total).Raw("own_times", TimesJson(sums.own));
     line.Number("self_instructions", sums.self_instructions);
     line.Number("instructions", sums.instructions);
     Cycles(line, "self_cycles", sums.self_cycles);
@@ -122,61 +100,23 @@ class JsonPrinter {
 
   void Thread(const ThreadTimeline& thread) {
     JsonLine line(out());
-    if (thread.tid >= 0)
-      line.Number("tid", thread.tid).Number("pid", thread.pid);
-    else
-      line.Null("tid").Null("pid");
-    if (thread.stream != nullptr)
-      line.Number("stream", thread.stream->index);
-    else
-      line.Null("stream");
-    line.Text("comm", thread.tid >= 0 ? view_.threads->CommAt(thread.tid, 0).comm : "");
+    AddThreadName(view_, thread, line);
     line.Number("begin", thread.begin).Number("end", thread.end);
-    line.Raw("times", Times(thread.times)).Number("instructions", thread.instructions);
+    line.Raw("times", TimesJson(thread.times)).Number("instructions", thread.instructions);
     line.Number("losses", thread.losses).Bool("off_cpu_told", thread.off_cpu_told);
     line.Number("paused_cycles", thread.cycles.paused);
     line.Number("undivided_cycles", thread.cycles.undivided);
     line.Number("calls_without_path", thread.folded);
     OptionalCall(line, "longest_call", thread.longest);
     OptionalCall(line, "last_call", thread.last);
-    line.Raw("strip", Strip(thread));
-    line.End();
-  }
-
-  static std::string Strip(const ThreadTimeline& thread) {
-    std::string text = "[";
-    for (const StripColumn& column : thread.strip) {
-      std::string times = "[";
-      for (const uint64_t time : column.times)
-        times += fmt::format("{}{}", times.size() == 1 ? "" : ",", time);
-      text += fmt::format(
-          "{}{{\"times\":{}],\"function\":{},\"function_time\":{}}}", text.size() == 1 ? "" : ",",
-          times,
-          column.function == CallPath::kNoFunction ? "null" : std::to_string(column.function),
-          column.function_time);
-    }
-    return text + "]";
-  }
-
-  void Cpu(const CpuStrip& cpu) {
-    std::string tids = "[";
-    for (const int32_t tid : cpu.tids)
-      tids +=
-          fmt::format("{}{}", tids.size() == 1 ? "" : ",", tid < 0 ? "null" : std::to_string(tid));
-    JsonLine line(out());
-    line.Number("cpu", cpu.cpu).Raw("tids", tids + "]");
+    line.Raw("strip", StripJson(thread));
     line.End();
   }
 
   void Function(size_t number) {
     const TimelineFunction& function = view_.timeline->functions[number];
     JsonLine line(out());
-    line.Number("number", number).Text("name", function.name).Bool("named", function.named);
-    if (function.file.empty())
-      line.Null("file");
-    else
-      line.Text("file", function.file);
-    line.Hex("ip", function.entry_ip);
+    AddFunctionName(function, number, line);
     const SourcePlace place = function.space == nullptr
                                   ? SourcePlace()
                                   : view_.lines->Find(*function.space, function.entry_ip);
@@ -201,6 +141,71 @@ class JsonPrinter {
 };
 
 }  // namespace
+
+std::string TimesJson(const ClassTimes& times) {
+  static constexpr const char* kKeys[] = {"executing", "off_cpu",  "kernel",
+                                          "lost",      "filtered", "undecodable"};
+  std::string text = "{";
+  for (size_t i = 0; i < times.size(); ++i)
+    text += fmt::format("{}\"{}\":{}", i == 0 ? "" : ",", kKeys[i], times[i]);
+  return text + "}";
+}
+
+std::string StripJson(const ThreadTimeline& thread) {
+  std::string text = "[";
+  for (const StripColumn& column : thread.strip) {
+    std::string times = "[";
+    for (const uint64_t time : column.times)
+      times += fmt::format("{}{}", times.size() == 1 ? "" : ",", time);
+    text += fmt::format(
+        "{}{{\"times\":{}],\"function\":{},\"function_time\":{}}}", text.size() == 1 ? "" : ",",
+        times, column.function == CallPath::kNoFunction ? "null" : std::to_string(column.function),
+        column.function_time);
+  }
+  return text + "]";
+}
+
+void AddTimelineHead(const TimelineView& view, std::string_view schema, JsonLine& line) {
+  const Timeline& timeline = *view.timeline;
+  line.Text("schema", schema).Text("input", view.input);
+  line.Text("clock", timeline.nanoseconds ? "ns" : "tsc").Bool("emulated", timeline.emulated);
+  if (view.has_times())
+    line.Number("begin", timeline.begin).Number("end", timeline.end);
+  else
+    line.Null("begin").Null("end");
+  line.Raw("times", TimesJson(timeline.times));
+}
+
+void AddThreadName(const TimelineView& view, const ThreadTimeline& thread, JsonLine& line) {
+  if (thread.tid >= 0)
+    line.Number("tid", thread.tid).Number("pid", thread.pid);
+  else
+    line.Null("tid").Null("pid");
+  if (thread.stream != nullptr)
+    line.Number("stream", thread.stream->index);
+  else
+    line.Null("stream");
+  line.Text("comm", thread.tid >= 0 ? view.threads->CommAt(thread.tid, 0).comm : "");
+}
+
+void AddFunctionName(const TimelineFunction& function, size_t number, JsonLine& line) {
+  line.Number("number", number).Text("name", function.name).Bool("named", function.named);
+  if (function.file.empty())
+    line.Null("file");
+  else
+    line.Text("file", function.file);
+  line.Hex("ip", function.entry_ip);
+}
+
+void AppendCpuJson(const CpuStrip& cpu, std::string& out) {
+  std::string tids = "[";
+  for (const int32_t tid : cpu.tids)
+    tids +=
+        fmt::format("{}{}", tids.size() == 1 ? "" : ",", tid < 0 ? "null" : std::to_string(tid));
+  JsonLine line(out);
+  line.Number("cpu", cpu.cpu).Raw("tids", tids + "]");
+  line.End();
+}
 
 void PrintTimelineJson(const TimelineView& view, Output& output) {
   JsonPrinter(view, output).Print();

@@ -24,42 +24,6 @@ uint64_t Sum(const ClassTimes& times) {
   return sum;
 }
 
-std::string HowLong(const TimelineView& view) {
-  const Timeline& timeline = *view.timeline;
-  uint64_t instructions = 0;
-  for (const ThreadTimeline& thread : timeline.threads) instructions += thread.instructions;
-  const std::string threads = Plural(timeline.threads.size(), "thread");
-  if (!view.has_times())
-    return fmt::format(
-        "{} executed {}. The recording does not tell when: instructions stand for "
-        "times.",
-        threads, Plural(instructions, "instruction"));
-  return fmt::format(
-      "{} of {}, from {} to {}, with {}.{}",
-      DurationWords(timeline.end - timeline.begin, timeline.nanoseconds), threads,
-      MomentWords(timeline.begin, timeline.nanoseconds),
-      MomentWords(timeline.end, timeline.nanoseconds), Plural(instructions, "instruction"),
-      timeline.emulated ? " The recording is emulated: these times are not those of an "
-                          "undisturbed run."
-                        : "");
-}
-
-std::string WhereItWent(const TimelineView& view) {
-  const Timeline& timeline = *view.timeline;
-  const uint64_t all = Sum(timeline.times);
-  if (all == 0) return {};
-  std::string shares;
-  for (const TimeClass kind : kAllTimeClasses) {
-    const uint64_t time = timeline.times[static_cast<size_t>(kind)];
-    if (time != 0)
-      shares +=
-          fmt::format("{}{} {}", shares.empty() ? "" : ", ", Name(kind), ShareWords(time, all));
-  }
-  const bool one = timeline.threads.size() == 1;
-  return fmt::format("{} {}: {}.", one ? "It lived" : "Together they lived",
-                     DurationWords(all, timeline.nanoseconds), shares);
-}
-
 std::string WhatExecuted(const TimelineView& view) {
   const Timeline& timeline = *view.timeline;
   uint64_t all = timeline.times[static_cast<size_t>(TimeClass::kExecuting)];
@@ -135,6 +99,51 @@ std::string LostTime(const TimelineView& view) {
 }
 
 std::string NotKnown(const TimelineView& view) {
+  std::string text;
+  for (const std::string& one : UnknownOf(view)) text += (text.empty() ? "" : "; ") + one;
+  if (text.empty()) return "Nothing is missing: every moment and instruction is in a call.";
+  return "Not known: " + text + ".";
+}
+
+}  // namespace
+
+std::string HowLong(const TimelineView& view) {
+  const Timeline& timeline = *view.timeline;
+  uint64_t instructions = 0;
+  for (const ThreadTimeline& thread : timeline.threads) instructions += thread.instructions;
+  const std::string threads = Plural(timeline.threads.size(), "thread");
+  if (!view.has_times())
+    return fmt::format(
+        "{} executed {}. The recording does not tell when: instructions stand for "
+        "times.",
+        threads, Plural(instructions, "instruction"));
+  return fmt::format(
+      "{} of {}, from {} to {}, with {}.{}",
+      DurationWords(timeline.end - timeline.begin, timeline.nanoseconds), threads,
+      MomentWords(timeline.begin, timeline.nanoseconds),
+      MomentWords(timeline.end, timeline.nanoseconds), Plural(instructions, "instruction"),
+      timeline.emulated ? " The recording is emulated: these times are not those of an "
+                          "undisturbed run."
+                        : "");
+}
+
+std::string WhereTimeWent(const TimelineView& view) {
+  const Timeline& timeline = *view.timeline;
+  const uint64_t all = Sum(timeline.times);
+  if (all == 0) return {};
+  std::string shares;
+  for (const TimeClass kind : kAllTimeClasses) {
+    const uint64_t time = timeline.times[static_cast<size_t>(kind)];
+    if (time != 0)
+      shares +=
+          fmt::format("{}{} {}", shares.empty() ? "" : ", ", Name(kind), ShareWords(time, all));
+  }
+  const bool one = timeline.threads.size() == 1;
+  return fmt::format("{} {}: {}.", one ? "It lived" : "Together they lived",
+                     DurationWords(all, timeline.nanoseconds), shares);
+}
+
+std::vector<std::string> UnknownOf(const TimelineView& view) {
   const Timeline& timeline = *view.timeline;
   std::vector<std::string> unknown;
   uint64_t losses = 0;
@@ -164,13 +173,8 @@ std::string NotKnown(const TimelineView& view) {
         fmt::format("the paths of {} beyond the first ones, counted with their callers",
                     Plural(folded, "call")));
   if (condensed) unknown.push_back("the order of very many short pauses, which are put together");
-  std::string text;
-  for (const std::string& one : unknown) text += (text.empty() ? "" : "; ") + one;
-  if (text.empty()) return "Nothing is missing: every moment and instruction is in a call.";
-  return "Not known: " + text + ".";
+  return unknown;
 }
-
-}  // namespace
 
 std::vector<std::string> Sentences(const TimelineView& view) {
   std::vector<std::string> sentences;
@@ -178,7 +182,7 @@ std::vector<std::string> Sentences(const TimelineView& view) {
     if (!sentence.empty()) sentences.push_back(std::move(sentence));
   };
   tell(NameWords(view.input, 60) + ": " + HowLong(view));
-  tell(WhereItWent(view));
+  tell(WhereTimeWent(view));
   tell(WhatExecuted(view));
   tell(HowManyCycles(view));
   size_t told = 0;

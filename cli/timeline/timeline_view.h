@@ -63,6 +63,11 @@ void PrintTimelineJson(const TimelineView& view, Output& output);
 // thread, and what is not known.
 std::vector<std::string> Sentences(const TimelineView& view);
 
+// The first two of them, and what is not known in a list; no words: they have nothing to say.
+std::string HowLong(const TimelineView& view);
+std::string WhereTimeWent(const TimelineView& view);
+std::vector<std::string> UnknownOf(const TimelineView& view);
+
 // The parts of the text.
 void AppendSentences(const TimelineView& view, std::string& out);
 void AppendStrips(const TimelineView& view, std::string& out);

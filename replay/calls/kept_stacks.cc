@@ -197,8 +197,7 @@ class KeptStacks::Impl {
   }
 
   void Play(const FlowShare& share, ExecutionConsumer& consumer) const {
-    source_.index.Load(share, segment_);
-    segment_.Play(consumer);
+    source_.index.Play(share, consumer);
   }
 
   // To the nearest kept place that is not behind the wanted one; returns its share. A share's times

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 namespace flowback {
 namespace {
@@ -22,9 +23,13 @@ void AddLines(uint64_t first, uint64_t last, LineSet& lines) {
 
 }  // namespace
 
-// Runs of which the decoder made no batch are few: they are in filters, but in no profile.
+// Of most decoders they are few, of some all.
 void ExecutedBlocks::Add(const BlockRun& run) {
-  if (!run.lengths.empty()) AddLines(run.address, run.LastAddress(), lines_);
+  if (run.lengths.empty()) return;
+  AddLines(run.address, run.LastAddress(), lines_);
+  if (!counts_ || run.space == nullptr) return;
+  if (next_ == 0) runs_[{run.space, run.address}] += sample_ * run.lengths.size();
+  next_ = (next_ == 0 ? sample_ : next_) - 1;
 }
 
 // The table may have grown since it was used last.
@@ -63,6 +68,10 @@ std::vector<ExecutedBlocks::Entry> ExecutedBlocks::EndStretch(size_t most) {
     of->in_use = false;
   }
   used_.clear();
+  for (const auto& [place, count] : std::exchange(runs_, {})) {
+    entries.push_back({place.first, place.second, count});
+    run_totals_[place] += count;
+  }
   lines_.Clear();
   KeepHottest(entries, most);
   return entries;
@@ -74,6 +83,8 @@ std::vector<ExecutedBlocks::Entry> ExecutedBlocks::All() const {
     for (uint32_t number = 0; number < of.totals.size(); ++number)
       if (of.totals[number] != 0)
         entries.push_back({&table->space(), (*table)[number].address, of.totals[number]});
+  for (const auto& [place, count] : run_totals_)
+    entries.push_back({place.first, place.second, count});
   KeepHottest(entries, entries.size());
   return entries;
 }

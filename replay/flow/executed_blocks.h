@@ -2,13 +2,14 @@
 // What executed in a stretch of flow, and in all of it, by block: for filters and profiles.
 //
 // This is asked of each of some thousand million blocks, so a block costs no more than a store: it
-// is marked as executed, and only one in seventeen is counted. (A prime number: loops whose blocks
-// come round at that pace are rare.)
+// is marked as executed, and only one of several is counted.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "flowback/model/block_batch.h"
@@ -25,14 +26,17 @@ class ExecutedBlocks {
     uint64_t instructions = 0;  // that executed in it, about
   };
 
+  // One block in `sample` is counted.
+  explicit ExecutedBlocks(size_t sample) : sample_(sample) {}
+
   void Add(const BlockBatch& batch) {
     PerTable& of = Of(*batch.table);
     uint8_t* const executed = of.executed.data();
     for (const BlockStep step : batch.steps) executed[step.number()] = 1;
     if (!counts_) return;
-    for (; next_ < batch.steps.size(); next_ += kSample) {
+    for (; next_ < batch.steps.size(); next_ += sample_) {
       const uint32_t block = batch.steps[next_].number();
-      Count(of, block, kSample * (*batch.table)[block].count);
+      Count(of, block, sample_ * (*batch.table)[block].count);
     }
     next_ -= batch.steps.size();
   }
@@ -56,7 +60,7 @@ class ExecutedBlocks {
   std::vector<Entry> All() const;
 
  private:
-  static constexpr size_t kSample = 17;
+  using Place = std::pair<const AddressSpace*, uint64_t>;
 
   struct PerTable {
     const BlockTable* table = nullptr;
@@ -80,11 +84,16 @@ class ExecutedBlocks {
     count += instructions;
   }
 
+  const size_t sample_;
   std::unordered_map<const BlockTable*, PerTable> tables_;
   PerTable* last_ = nullptr;
   std::vector<PerTable*> used_;  // in the stretch
+  // Of runs of which the decoder made no batch, by where they begin: in the stretch, and in those
+  // before.
+  std::map<Place, uint64_t> runs_;
+  std::map<Place, uint64_t> run_totals_;
   LineSet lines_;
-  size_t next_ = 0;  // step of the batch that comes, which is counted
+  size_t next_ = 0;  // step of the batch that comes, which is counted; runs are a step each
   bool counts_ = true;
 };
 

@@ -40,6 +40,41 @@ class StayRecorder final : public SegmentRecorder {
   const ThreadStay* stay_;
 };
 
+// Hands one stay's flow on.
+class StayFilter final : public ExecutionConsumer {
+ public:
+  StayFilter(const ThreadStay* stay, ExecutionConsumer& consumer)
+      : stay_(stay), consumer_(consumer) {}
+
+  void OnBlock(const BlockRun& run) override {
+    if (run.stay == stay_) Told().OnBlock(run);
+  }
+  void OnBlocks(const BlockBatch& batch) override {
+    if (batch.stay == stay_) Told().OnBlocks(batch);
+  }
+  void OnEvent(const TraceEvent& event) override {
+    if (event.stay == stay_) Told().OnEvent(event);
+  }
+  void OnLoss(const DataLoss& loss) override {
+    if (loss.stay == stay_) Told().OnLoss(loss);
+  }
+  void OnUnknown(const UnknownFlow& unknown) override {
+    if (unknown.stay == stay_) Told().OnUnknown(unknown);
+  }
+  bool Done() const override { return consumer_.Done(); }
+  bool any() const { return any_; }
+
+ private:
+  ExecutionConsumer& Told() {
+    any_ = true;
+    return consumer_;
+  }
+
+  const ThreadStay* stay_;
+  ExecutionConsumer& consumer_;
+  bool any_ = false;
+};
+
 class PassOver final : public ExecutionConsumer {
   void OnBlock(const BlockRun&) override {}
   void OnBlocks(const BlockBatch&) override {}
@@ -81,11 +116,15 @@ class FlowIndex::Impl {
   }
 
   // The first pass.
-  void Build(const std::vector<IndexedStream>& streams, uint64_t segment_bytes) {
-    IndexBuilder builder(segment_bytes);
+  void Build(const std::vector<IndexedStream>& streams, uint64_t segment_bytes, size_t sample,
+             IndexListener* listener) {
+    IndexBuilder builder(segment_bytes, true, sample);
     for (const IndexedStream& source : streams) {
       PerStream& stream = streams_.at(source.stream);
-      stream.untold = builder.Add(stream.input, *stream.reader);
+      ExecutionConsumer* const events =
+          listener == nullptr ? nullptr : listener->OnStreamBegin(*source.stream);
+      stream.untold = builder.Add(stream.input, *stream.reader, events);
+      if (listener != nullptr) listener->OnStreamEnd(*source.stream);
     }
     content_ = builder.Take(spaces_);
     FillProfile();
@@ -139,12 +178,15 @@ class FlowIndex::Impl {
     StayRecorder recorder(share.stay, segment);
     Enter(stream, share.segment);
     ReadSegment(*stream.reader, Content(stream).segments[share.segment], recorder);
-    if (segment.empty())
-      recorder.SegmentRecorder::OnLoss({.cause = LossCause::kFlowMismatch,
-                                        .begin = stream.reader->offset(),
-                                        .end = stream.reader->offset(),
-                                        .detail = "the code has changed since it was indexed",
-                                        .stay = share.stay});
+    if (segment.empty()) recorder.SegmentRecorder::OnLoss(NothingThere(stream, share));
+  }
+
+  void Play(const FlowShare& share, ExecutionConsumer& consumer) {
+    PerStream& stream = streams_.at(share.stream);
+    StayFilter filter(share.stay, consumer);
+    Enter(stream, share.segment);
+    ReadSegment(*stream.reader, Content(stream).segments[share.segment], filter);
+    if (!filter.any()) consumer.OnLoss(NothingThere(stream, share));
   }
 
   bool MayExecute(const FlowShare& share, uint64_t address) const {
@@ -153,10 +195,14 @@ class FlowIndex::Impl {
     return LineFilter::MayHave(stream.Filter(stretch), LineOf(address));
   }
 
+  uint32_t StretchOf(const FlowShare& share) const {
+    return Content(streams_.at(share.stream)).segments[share.segment].stretch;
+  }
+
   std::vector<HotBlock> ProfileOf(const FlowShare& share) const {
     const IndexContent::Stream& stream = Content(streams_.at(share.stream));
     std::vector<HotBlock> hot;
-    for (const auto& entry : stream.HotOf(stream.segments[share.segment].stretch)) {
+    for (const auto& entry : stream.HotOf(StretchOf(share))) {
       hot.push_back(profile_[entry.block]);
       hot.back().instructions = entry.instructions;
     }
@@ -180,6 +226,15 @@ class FlowIndex::Impl {
   }
 
  private:
+  struct PerStream;
+  static DataLoss NothingThere(const PerStream& stream, const FlowShare& share) {
+    return {.cause = LossCause::kFlowMismatch,
+            .begin = stream.reader->offset(),
+            .end = stream.reader->offset(),
+            .detail = "the code has changed since it was indexed",
+            .stay = share.stay};
+  }
+
   struct PerStream {
     size_t number = 0;  // in content_
     DecodeInput input;
@@ -238,7 +293,8 @@ FlowIndex::~FlowIndex() = default;
 
 Result<FlowIndex> FlowIndex::Open(const std::vector<IndexedStream>& streams,
                                   const std::vector<ThreadFlow>& flows, Decoder& decoder,
-                                  const Options& options, const IndexCache& cache) {
+                                  const Options& options, const IndexCache& cache,
+                                  IndexListener* listener) {
   auto impl = std::make_unique<Impl>();
   if (Status status = impl->Begin(streams, decoder, options.times); !status)
     return Fail(status.error());
@@ -247,7 +303,7 @@ Result<FlowIndex> FlowIndex::Open(const std::vector<IndexedStream>& streams,
   const auto file = kept ? disk.Load(cache.key) : nullptr;
   if (file == nullptr || !impl->Take(file->content())) {
     const auto begin = std::chrono::steady_clock::now();
-    impl->Build(streams, SegmentSize(streams, options));
+    impl->Build(streams, SegmentSize(streams, options), std::max(options.sample, 1U), listener);
     const auto took = std::chrono::steady_clock::now() - begin;
     if (kept && took > std::chrono::milliseconds(cache.worth_milliseconds)) {
       const std::vector<uint8_t> bytes = impl->ToBytes();
@@ -260,12 +316,13 @@ Result<FlowIndex> FlowIndex::Open(const std::vector<IndexedStream>& streams,
 
 Result<FlowIndex> FlowIndex::Open(const Recording& recording, const RecordingCode& code,
                                   const StreamInputs& inputs, Decoder& decoder,
-                                  const Options& options, const IndexCache& cache) {
+                                  const Options& options, const IndexCache& cache,
+                                  IndexListener* listener) {
   IndexCache keyed = cache;
   if (keyed.key.empty() && !keyed.folder.empty())
     keyed.key = IndexKey(recording, code, inputs, options);
-  return Open(StreamsOf(recording, inputs), ThreadFlows(recording, inputs), decoder, options,
-              keyed);
+  return Open(StreamsOf(recording, inputs), ThreadFlows(recording, inputs), decoder, options, keyed,
+              listener);
 }
 
 Result<FlowIndex> FlowIndex::Build(const std::vector<IndexedStream>& streams,
@@ -281,6 +338,9 @@ Result<FlowIndex> FlowIndex::Build(const Recording& recording, const StreamInput
 
 const std::vector<IndexedThread>& FlowIndex::threads() const { return impl_->threads(); }
 void FlowIndex::Load(const FlowShare& share, FlowSegment& segment) { impl_->Load(share, segment); }
+void FlowIndex::Play(const FlowShare& share, ExecutionConsumer& consumer) {
+  impl_->Play(share, consumer);
+}
 bool FlowIndex::MayExecute(const FlowShare& share, uint64_t address) const {
   return impl_->MayExecute(share, address);
 }
@@ -288,6 +348,7 @@ const std::vector<HotBlock>& FlowIndex::profile() const { return impl_->profile(
 std::vector<HotBlock> FlowIndex::ProfileOf(const FlowShare& share) const {
   return impl_->ProfileOf(share);
 }
+uint32_t FlowIndex::StretchOf(const FlowShare& share) const { return impl_->StretchOf(share); }
 size_t FlowIndex::segments() const { return impl_->segments(); }
 const SpaceNames& FlowIndex::spaces() const { return impl_->spaces(); }
 bool FlowIndex::from_cache() const { return impl_->from_cache(); }

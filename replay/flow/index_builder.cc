@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <utility>
+#include <variant>
 
 namespace flowback {
 namespace {
@@ -53,8 +54,8 @@ constexpr unsigned kInFull = 16;     // segments
 // What each stay has in the segment at hand.
 class IndexBuilder::ShareCounter final : public ExecutionConsumer {
  public:
-  ShareCounter(const DecodeInput& input, ExecutedBlocks& blocks)
-      : names_(NamesOfStays(input)), blocks_(blocks) {}
+  ShareCounter(const DecodeInput& input, ExecutedBlocks& blocks, ExecutionConsumer* events)
+      : names_(NamesOfStays(input)), blocks_(blocks), events_(events) {}
 
   void OnBlock(const BlockRun& run) override {
     IndexContent::Share& share = Of(run.stay);
@@ -76,11 +77,13 @@ class IndexBuilder::ShareCounter final : public ExecutionConsumer {
     IndexContent::Share& share = Of(event.stay);
     ++share.events;
     Told(share, event.tsc);
+    if (events_ != nullptr) waiting_.emplace_back(event);
   }
   void OnLoss(const DataLoss& loss) override {
     IndexContent::Share& share = Of(loss.stay);
     ++share.losses;
     Told(share, loss.tsc);
+    if (events_ != nullptr) waiting_.emplace_back(loss);
   }
   void OnUnknown(const UnknownFlow& unknown) override { Told(Of(unknown.stay), unknown.tsc); }
 
@@ -94,6 +97,7 @@ class IndexBuilder::ShareCounter final : public ExecutionConsumer {
   void Clear() {
     shares_.clear();
     stays_.clear();
+    waiting_.clear();
   }
   // In the order in which the stays came first.
   void Take(size_t segment, std::vector<IndexContent::Share>& shares) {
@@ -101,10 +105,20 @@ class IndexBuilder::ShareCounter final : public ExecutionConsumer {
       share.segment = static_cast<uint32_t>(segment);
       shares.push_back(share);
     }
+    TellWaiting();
     Clear();
   }
 
  private:
+  // Only now, as a segment may be read twice.
+  void TellWaiting() {
+    for (const auto& one : waiting_)
+      if (const auto* event = std::get_if<TraceEvent>(&one))
+        events_->OnEvent(*event);
+      else
+        events_->OnLoss(std::get<DataLoss>(one));
+  }
+
   // Mostly the last one's.
   IndexContent::Share& Of(const ThreadStay* stay) {
     for (size_t i = stays_.size(); i-- != 0;)
@@ -121,7 +135,9 @@ class IndexBuilder::ShareCounter final : public ExecutionConsumer {
   const StayNames names_;
   ExecutedBlocks& blocks_;
   std::vector<IndexContent::Share> shares_;
-  std::vector<const ThreadStay*> stays_;  // whose they are
+  std::vector<const ThreadStay*> stays_;                     // whose they are
+  ExecutionConsumer* events_;                                // null: nobody asks for them
+  std::vector<std::variant<TraceEvent, DataLoss>> waiting_;  // of the segment at hand
   bool executed_ = false;
 };
 
@@ -160,11 +176,12 @@ StayNames NamesOfStays(const DecodeInput& input) {
   return names;
 }
 
-IndexBuilder::Untold IndexBuilder::Add(const DecodeInput& input, FlowReader& reader) {
+IndexBuilder::Untold IndexBuilder::Add(const DecodeInput& input, FlowReader& reader,
+                                       ExecutionConsumer* events) {
   Untold untold;
   IndexContent::Stream& stream = content_.streams.emplace_back();
   stream.bytes = input.bytes.size();
-  ShareCounter counter(input, blocks_);
+  ShareCounter counter(input, blocks_, events);
   while (!reader.at_end()) {
     const size_t number = stream.segments.size();
     const uint64_t begin = reader.offset();

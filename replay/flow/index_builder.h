@@ -34,11 +34,13 @@ class IndexBuilder {
   using Untold = std::map<size_t, std::shared_ptr<const FlowReader::State>>;
 
   // `goes_over`: it reads in full only what it must (see index_builder.cc); the index is the same.
-  explicit IndexBuilder(uint64_t segment_bytes, bool goes_over = true)
-      : segment_bytes_(segment_bytes), goes_over_(goes_over) {}
+  // `sample`: FlowIndex::Options has it.
+  explicit IndexBuilder(uint64_t segment_bytes, bool goes_over = true, size_t sample = 17)
+      : segment_bytes_(segment_bytes), goes_over_(goes_over), blocks_(sample) {}
 
-  // Reads the next stream. REQUIRES: the reader stands at its begin.
-  Untold Add(const DecodeInput& input, FlowReader& reader);
+  // Reads the next stream. REQUIRES: the reader stands at its begin. `events`, if it is not null,
+  // is told the stream's events and losses.
+  Untold Add(const DecodeInput& input, FlowReader& reader, ExecutionConsumer* events = nullptr);
   // What has been found out, behind the last stream.
   IndexContent Take(const SpaceNames& spaces);
   // Segments of which most was not read in full.

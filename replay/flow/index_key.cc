@@ -93,6 +93,7 @@ std::string IndexKey(const Recording& recording, const RecordingCode& code,
   KeyMaker key;
   key.Number(options.times);
   key.Number(options.segment_bytes);
+  key.Number(options.sample);
   key.Text(recording.source);
   key.Settings(recording, inputs.source());
   if (recording.files.empty() || !key.Files(recording.files) || !key.Files(code.files()) ||

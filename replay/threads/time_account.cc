@@ -16,145 +16,29 @@
 
 #include "flowback/replay/thread_flow.h"
 #include "replay/threads/class_spans.h"
-#include "replay/threads/stay_holders.h"
-#include "replay/threads/stream_times.h"
-#include "replay/threads/thread_lives.h"
+#include "replay/threads/flow_accountant.h"
 
 namespace flowback {
-namespace {
 
-class Accountant {
- public:
-  Accountant(const Recording& recording, const StreamInputs& inputs, bool spans)
-      : recording_(recording),
-        inputs_(inputs),
-        spans_(spans),
-        unit_(recording.time),
-        lives_(recording),
-        span_(recording) {}
+FlowAccountant::FlowAccountant(const Recording& recording, const StreamInputs& inputs, bool spans)
+    : recording_(recording),
+      inputs_(inputs),
+      spans_(spans),
+      unit_(recording.time),
+      lives_(recording),
+      span_(recording) {
+  for (const Stream& stream : recording_.streams) told_.push_back(inputs_.source().Times(stream));
+  for (const auto& [tid, pid] : TracedThreads(recording_)) Thread(tid, pid);
+  FindSpan();
+  for (const Stream& stream : recording_.streams) FindHome(stream);
+  BringHome();
+  holders_.Decide();
+  for (const Stream& stream : recording_.streams) streams_.push_back(OwnersOf(stream));
+  Live();
+  RemoveOverlaps();
+}
 
-  Result<FlowAccounts> Run(Decoder& decoder) {
-    for (const Stream& stream : recording_.streams) told_.push_back(inputs_.source().Times(stream));
-    for (const auto& [tid, pid] : TracedThreads(recording_)) Thread(tid, pid);
-    FindSpan();
-    for (const Stream& stream : recording_.streams) FindHome(stream);
-    BringHome();
-    holders_.Decide();
-    for (const Stream& stream : recording_.streams) streams_.push_back(OwnersOf(stream));
-    Live();
-    RemoveOverlaps();
-    for (const Stream& stream : recording_.streams) {
-      Result<FlowSummary> summary = Time(stream, decoder);
-      if (!summary) return Fail(summary.error());
-      summaries_.push_back(std::move(*summary));
-    }
-    for (TimeSlot& slot : unknown_) {
-      slot.CoverRest(TimePhase::Of(LossCause::kThreadUnknown));
-      slot.Close();
-    }
-    CountFlow();
-    return FlowAccounts{.summaries = std::move(summaries_), .times = Take()};
-  }
-
- private:
-  // An account in the making.
-  struct Entry {
-    TimeAccount account;
-    bool has_slots = false;
-    bool has_stays = false;      // a record tells of one
-    uint64_t first = kOpenTime;  // of its slots
-    uint64_t last = 0;           // end of its slots that have one
-  };
-
-  // Of the streams that are all of one thread's: which ones its times on CPUs belong to.
-  struct Home {
-    const Stream* most = nullptr;             // has the most trace
-    std::map<int32_t, const Stream*> of_cpu;  // the same of one CPU's
-  };
-
-  TimeAccount* Thread(int32_t tid, int32_t pid) {
-    if (tid <= 0) return nullptr;  // 0: idle
-    TimeAccount& account = threads_[tid].account;
-    account.tid = tid;
-    if (spans_ && !account.spans) account.spans.emplace();
-    if (account.pid < 0) account.pid = pid;
-    return &account;
-  }
-  TimeAccount* Nobody(const Stream& stream) {
-    TimeAccount& account = nobodies_[stream.index];
-    account.stream = &stream;
-    account.off_cpu_told = false;
-    if (spans_ && !account.spans) account.spans.emplace();
-    return &account;
-  }
-
-  void FindSpan();
-  void Include(uint64_t time) {
-    begin_ = std::min(begin_, time);
-    end_ = std::max(end_, time);
-  }
-  uint64_t FirstOf(const Stream& stream) const {
-    const uint64_t tsc = told_[stream.index].lo;
-    return tsc == 0 ? begin_ : unit_.At(tsc);
-  }
-  uint64_t LastOf(const Stream& stream) const {
-    const uint64_t tsc = told_[stream.index].hi;
-    return tsc == 0 ? end_ : unit_.Behind(tsc);
-  }
-
-  const std::vector<LifeStay>* StaysOf(int32_t tid) const {
-    return unit_.nanoseconds() ? lives_.StaysOf(tid) : nullptr;
-  }
-  const ThreadStay* OnlyOwner(const Stream& stream) const;
-  const ThreadStay* WholeOf(const Stream& stream) const;
-  void FindHome(const Stream& stream);
-  void BringHome();
-  StreamOwners OwnersOf(const Stream& stream);
-  bool HasStays(const Stream& stream) const {
-    return unit_.nanoseconds() && !inputs_.ScheduleOf(stream).stays.empty();
-  }
-  void AddStays(const Stream& stream, StreamOwners& owners);
-  void AddWhole(const Stream& stream, const ThreadStay& stay, StreamOwners& owners);
-  void AddAll(const Stream& stream, const ThreadStay& stay, StreamOwners& owners);
-  void AddPart(const Stream& stream, const ThreadStay& stay, uint64_t from, uint64_t until,
-               StreamOwners& owners);
-  void AddUntold(const Stream& stream, int32_t tid, uint64_t from, uint64_t until,
-                 StreamOwners& owners);
-  void AddStay(const LifeStay& stay, int32_t tid, uint64_t from, uint64_t until,
-               StreamOwners& owners);
-  void AddSlot(std::vector<TimeSlot>& slots, uint64_t begin, uint64_t end, TimeAccount* account,
-               bool told);
-  void Live();
-  void LiveOne(int32_t tid, Entry& entry);
-  void RemoveOverlaps();
-  Result<FlowSummary> Time(const Stream& stream, Decoder& decoder);
-  void CountFlow();
-  TimeAccount& AccountOf(const Stream& stream, const ThreadStay* stay);
-  TimeAccounts Take();
-  TimePhase Unseen(bool any_stays) const;
-  void AddOffCpu(Entry& entry, bool any_stays) const;
-
-  const Recording& recording_;
-  const StreamInputs& inputs_;
-  const bool spans_;
-  std::vector<TscInterval> told_;       // the first and last time of each stream; zeros: none
-  std::vector<FlowSummary> summaries_;  // of the streams decoded so far
-  const TimeUnit unit_;
-  const ThreadLives lives_;
-  const WatchAddresses span_;
-  uint64_t begin_ = kOpenTime;  // of the recording
-  uint64_t end_ = 0;
-  std::map<int32_t, Entry> threads_;
-  std::map<uint32_t, TimeAccount> nobodies_;  // by stream
-  std::map<int32_t, Home> homes_;             // by tid
-  std::set<int32_t> told_cpus_;               // the records tell who was there when
-  std::map<const Stream*, std::vector<const LifeStay*>> at_home_;
-  StayHolders holders_;
-  std::vector<StreamOwners> streams_;  // by index
-  std::vector<TimeSlot> unknown_;      // of several threads one, on some CPU
-};
-
-void Accountant::FindSpan() {
+void FlowAccountant::FindSpan() {
   for (const TscInterval& told : told_) {
     if (told.lo == 0) continue;
     Include(unit_.At(told.lo));
@@ -168,7 +52,7 @@ void Accountant::FindSpan() {
 }
 
 // The thread that all of the stream is, if it is one's.
-const ThreadStay* Accountant::OnlyOwner(const Stream& stream) const {
+const ThreadStay* FlowAccountant::OnlyOwner(const Stream& stream) const {
   const std::vector<StayChange>& changes = inputs_.For(stream).changes;
   if (changes.size() != 1 && inputs_.ScheduleOf(stream).moves.empty()) return nullptr;
   const ThreadStay* owner = changes.front().stay;
@@ -177,7 +61,7 @@ const ThreadStay* Accountant::OnlyOwner(const Stream& stream) const {
 
 // The same where no record tells when it was there, or can: ticks can't be compared with the
 // records' nanoseconds.
-const ThreadStay* Accountant::WholeOf(const Stream& stream) const {
+const ThreadStay* FlowAccountant::WholeOf(const Stream& stream) const {
   const ThreadStay* owner = OnlyOwner(stream);
   if (owner == nullptr) return nullptr;
   const bool untold = !inputs_.ScheduleOf(stream).moves.empty() ||
@@ -185,7 +69,7 @@ const ThreadStay* Accountant::WholeOf(const Stream& stream) const {
   return untold || !unit_.nanoseconds() ? owner : nullptr;
 }
 
-void Accountant::FindHome(const Stream& stream) {
+void FlowAccountant::FindHome(const Stream& stream) {
   const ThreadStay* whole = WholeOf(stream);
   const Schedule& schedule = inputs_.ScheduleOf(stream);
   if (whole == nullptr) {
@@ -207,7 +91,7 @@ void Accountant::FindHome(const Stream& stream) {
 
 // Where several buffers may hold the trace of a stay, one gets it: a thousand buffers that are all
 // of one thread's do not make its life a thousand times as long.
-void Accountant::BringHome() {
+void FlowAccountant::BringHome() {
   for (const auto& [tid, home] : homes_) {
     const std::vector<LifeStay>* stays = StaysOf(tid);
     if (stays == nullptr) continue;
@@ -222,7 +106,7 @@ void Accountant::BringHome() {
   }
 }
 
-StreamOwners Accountant::OwnersOf(const Stream& stream) {
+StreamOwners FlowAccountant::OwnersOf(const Stream& stream) {
   StreamOwners owners;
   const TracedLevels& levels = recording_.levels;
   if (levels.kernel.value_or(false) || !levels.user.value_or(true) || inputs_.source().samples())
@@ -237,8 +121,8 @@ StreamOwners Accountant::OwnersOf(const Stream& stream) {
   return owners;
 }
 
-void Accountant::AddSlot(std::vector<TimeSlot>& slots, uint64_t begin, uint64_t end,
-                         TimeAccount* account, bool told) {
+void FlowAccountant::AddSlot(std::vector<TimeSlot>& slots, uint64_t begin, uint64_t end,
+                             TimeAccount* account, bool told) {
   slots.emplace_back(begin, std::max(begin, end), account, told);
   if (account == nullptr || account->tid < 0) return;
   Entry& entry = threads_[account->tid];
@@ -246,7 +130,7 @@ void Accountant::AddSlot(std::vector<TimeSlot>& slots, uint64_t begin, uint64_t 
   entry.first = std::min(entry.first, begin);
 }
 
-void Accountant::AddStays(const Stream& stream, StreamOwners& owners) {
+void FlowAccountant::AddStays(const Stream& stream, StreamOwners& owners) {
   const std::span<const ThreadStay> all = inputs_.ScheduleOf(stream).stays;
   const bool one_thread =
       OnlyOwner(stream) != nullptr &&
@@ -271,7 +155,7 @@ void Accountant::AddStays(const Stream& stream, StreamOwners& owners) {
   }
 }
 
-void Accountant::AddWhole(const Stream& stream, const ThreadStay& stay, StreamOwners& owners) {
+void FlowAccountant::AddWhole(const Stream& stream, const ThreadStay& stay, StreamOwners& owners) {
   const std::deque<ThreadStay>& moves = inputs_.ScheduleOf(stream).moves;
   if (moves.empty()) return AddAll(stream, stay, owners);
   for (const ThreadStay& move : moves) {
@@ -282,7 +166,7 @@ void Accountant::AddWhole(const Stream& stream, const ThreadStay& stay, StreamOw
   }
 }
 
-void Accountant::AddAll(const Stream& stream, const ThreadStay& stay, StreamOwners& owners) {
+void FlowAccountant::AddAll(const Stream& stream, const ThreadStay& stay, StreamOwners& owners) {
   Thread(stay.tid, stay.pid);
   if (StaysOf(stay.tid) == nullptr) {
     if (!unit_.nanoseconds() || homes_.at(stay.tid).most == &stream)
@@ -296,8 +180,8 @@ void Accountant::AddAll(const Stream& stream, const ThreadStay& stay, StreamOwne
 
 // All that the buffer holds of this time is one thread's: records of the thread itself tell when it
 // was on a CPU, if any do.
-void Accountant::AddPart(const Stream& stream, const ThreadStay& stay, uint64_t from,
-                         uint64_t until, StreamOwners& owners) {
+void FlowAccountant::AddPart(const Stream& stream, const ThreadStay& stay, uint64_t from,
+                             uint64_t until, StreamOwners& owners) {
   Thread(stay.tid, stay.pid);
   const std::vector<LifeStay>* stays = StaysOf(stay.tid);
   if (stays == nullptr) return AddUntold(stream, stay.tid, from, until, owners);
@@ -308,8 +192,8 @@ void Accountant::AddPart(const Stream& stream, const ThreadStay& stay, uint64_t 
     AddStay(*one, stay.tid, from, until, owners);
 }
 
-void Accountant::AddUntold(const Stream& stream, int32_t tid, uint64_t from, uint64_t until,
-                           StreamOwners& owners) {
+void FlowAccountant::AddUntold(const Stream& stream, int32_t tid, uint64_t from, uint64_t until,
+                               StreamOwners& owners) {
   Entry& entry = threads_[tid];
   entry.account.off_cpu_told = false;
   const uint64_t first =
@@ -321,8 +205,8 @@ void Accountant::AddUntold(const Stream& stream, int32_t tid, uint64_t from, uin
   AddSlot(owners.slots, begin, end, &entry.account, true);
 }
 
-void Accountant::AddStay(const LifeStay& stay, int32_t tid, uint64_t from, uint64_t until,
-                         StreamOwners& owners) {
+void FlowAccountant::AddStay(const LifeStay& stay, int32_t tid, uint64_t from, uint64_t until,
+                             StreamOwners& owners) {
   Entry& entry = threads_[tid];
   const uint64_t begin = std::max({stay.begin, begin_, from});
   const uint64_t end = std::min({stay.end, end_, until});
@@ -330,7 +214,7 @@ void Accountant::AddStay(const LifeStay& stay, int32_t tid, uint64_t from, uint6
   if (stay.end != kOpenTime) entry.last = std::max(entry.last, end);
 }
 
-void Accountant::Live() {
+void FlowAccountant::Live() {
   for (auto& [tid, entry] : threads_) LiveOne(tid, entry);
   for (auto& [index, account] : nobodies_) {
     account.begin = FirstOf(recording_.streams[index]);
@@ -339,7 +223,7 @@ void Accountant::Live() {
 }
 
 // From its birth or its first slot to its end, where the records tell one.
-void Accountant::LiveOne(int32_t tid, Entry& entry) {
+void FlowAccountant::LiveOne(int32_t tid, Entry& entry) {
   TimeAccount& account = entry.account;
   account.begin = entry.has_slots ? entry.first : begin_;
   account.end = end_;
@@ -353,7 +237,7 @@ void Accountant::LiveOne(int32_t tid, Entry& entry) {
 }
 
 // A thread is on one CPU at a time: a begin that a record tells ends the slot before it.
-void Accountant::RemoveOverlaps() {
+void FlowAccountant::RemoveOverlaps() {
   std::map<const TimeAccount*, std::vector<TimeSlot*>> all;
   const auto collect = [&](std::vector<TimeSlot>& slots) {
     for (TimeSlot& slot : slots) {
@@ -379,27 +263,25 @@ void Accountant::RemoveOverlaps() {
   }
 }
 
-// The stream's sums; and what its times tell goes into the slots.
-Result<FlowSummary> Accountant::Time(const Stream& stream, Decoder& decoder) {
+// What its times tell goes into the slots.
+ExecutionConsumer* FlowAccountant::Begin(const Stream& stream) {
   StreamOwners& owners = streams_[stream.index];
-  StreamTimes times(owners, unit_, span_, stream.bytes.size());
-  if (stream.bytes.empty()) {
-    times.Finish(0);
-    return FlowSummary();
+  times_.emplace(owners, unit_, span_, stream.bytes.size());
+  if (stream.bytes.empty() || told_[stream.index].lo != 0) return &*times_;
+  for (TimeSlot& slot : owners.slots) {
+    slot.CoverRest(TimePhase::Of(LossCause::kNoTime));
+    slot.Close();
   }
-  if (told_[stream.index].lo == 0) {
-    for (TimeSlot& slot : owners.slots) {
-      slot.CoverRest(TimePhase::Of(LossCause::kNoTime));
-      slot.Close();
-    }
-    return decoder.Summarize(inputs_.For(stream));
-  }
-  Result<FlowSummary> summary = decoder.SummarizeTimed(inputs_.For(stream), times);
-  if (summary) times.Finish(summary->last_tsc);
-  return summary;
+  times_.reset();
+  return nullptr;
 }
 
-TimeAccount& Accountant::AccountOf(const Stream& stream, const ThreadStay* stay) {
+void FlowAccountant::End(const Stream& stream, uint64_t last_tsc) {
+  if (times_) times_->Finish(stream.bytes.empty() ? 0 : last_tsc);
+  times_.reset();
+}
+
+TimeAccount& FlowAccountant::AccountOf(const Stream& stream, const ThreadStay* stay) {
   TimeAccount* account = stay == nullptr ? nullptr : Thread(stay->tid, stay->pid);
   if (account != nullptr) return *account;
   const bool known = nobodies_.contains(stream.index);
@@ -408,9 +290,9 @@ TimeAccount& Accountant::AccountOf(const Stream& stream, const ThreadStay* stay)
   return nobody;
 }
 
-void Accountant::CountFlow() {
+void FlowAccountant::CountFlow(const std::vector<FlowSummary>& summaries) {
   for (const Stream& stream : recording_.streams)
-    for (const FlowPart& part : summaries_[stream.index].parts) {
+    for (const FlowPart& part : summaries[stream.index].parts) {
       if (part.totals.digest.count == 0 && part.totals.losses.empty()) continue;
       TimeAccount& account = AccountOf(stream, part.stay);
       account.instructions += part.totals.digest.count;
@@ -424,7 +306,7 @@ void Accountant::CountFlow() {
 
 // What the time of a thread was that has no trace and that no record has on a CPU. Our recorder
 // tells whether it lost anything; hardware's trace may be missing for many reasons.
-TimePhase Accountant::Unseen(bool any_stays) const {
+TimePhase FlowAccountant::Unseen(bool any_stays) const {
   const Recording& all = recording_;
   const bool all_there = all.machine.emulated && all.warnings.empty() && all.losses.empty();
   if (!span_.everything) return {.kind = TimeClass::kFiltered, .cause = {}};
@@ -434,7 +316,7 @@ TimePhase Accountant::Unseen(bool any_stays) const {
 }
 
 // What the slots leave of the life.
-void Accountant::AddOffCpu(Entry& entry, bool any_stays) const {
+void FlowAccountant::AddOffCpu(Entry& entry, bool any_stays) const {
   TimeAccount& account = entry.account;
   const uint64_t rest = account.lifetime() - std::min(account.lifetime(), account.Sum());
   const TimePhase phase =
@@ -448,7 +330,15 @@ void Accountant::AddOffCpu(Entry& entry, bool any_stays) const {
   if (phase.kind == TimeClass::kLost) account.causes[phase.cause] += rest;
 }
 
-TimeAccounts Accountant::Take() {
+void FlowAccountant::CloseUnknown() {
+  for (TimeSlot& slot : unknown_) {
+    slot.CoverRest(TimePhase::Of(LossCause::kThreadUnknown));
+    slot.Close();
+  }
+}
+
+TimeAccounts FlowAccountant::Take() {
+  CloseUnknown();
   TimeAccounts accounts;
   accounts.nanoseconds = unit_.nanoseconds();
   const bool any_stays =
@@ -465,8 +355,6 @@ TimeAccounts Accountant::Take() {
   }
   return accounts;
 }
-
-}  // namespace
 
 const char* Name(TimeClass kind) {
   switch (kind) {
@@ -494,7 +382,21 @@ uint64_t TimeAccount::Sum() const {
 
 Result<FlowAccounts> AccountFlow(const Recording& recording, const StreamInputs& inputs,
                                  Decoder& decoder, bool spans) {
-  return Accountant(recording, inputs, spans).Run(decoder);
+  FlowAccountant accountant(recording, inputs, spans);
+  FlowAccounts accounts;
+  for (const Stream& stream : recording.streams) {
+    ExecutionConsumer* const times = accountant.Begin(stream);
+    const DecodeInput& input = inputs.For(stream);
+    Result<FlowSummary> summary = FlowSummary();
+    if (!stream.bytes.empty())
+      summary = times == nullptr ? decoder.Summarize(input) : decoder.SummarizeTimed(input, *times);
+    if (!summary) return Fail(summary.error());
+    accountant.End(stream, summary->last_tsc);
+    accounts.summaries.push_back(*std::move(summary));
+  }
+  accountant.CountFlow(accounts.summaries);
+  accounts.times = accountant.Take();
+  return accounts;
 }
 
 }  // namespace flowback

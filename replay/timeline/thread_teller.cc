@@ -65,9 +65,7 @@ uint32_t FunctionTable::NumberByName(const Call& call) {
 TimelineFunction FunctionTable::Describe(const Call& call) {
   TimelineFunction function{.name = {}, .file = {}, .entry_ip = call.entry_ip, .space = call.space};
   const CodeMapping* mapping = call.space == nullptr ? nullptr : call.space->Find(call.entry_ip);
-  if (mapping != nullptr)
-    function.file =
-        recorded_path_ ? recorded_path_(mapping->section->name()) : mapping->section->name();
+  if (mapping != nullptr) function.file = RecordedPath(*mapping);
   const auto symbol =
       call.space == nullptr ? std::nullopt : symbolizer_.Find(*call.space, call.entry_ip);
   if (symbol) {

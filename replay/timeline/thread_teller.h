@@ -34,6 +34,9 @@ class FunctionTable {
     return known ? by_small_id_[id] - 1 : CallPath::kNoFunction;
   }
   std::vector<TimelineFunction>& all() { return functions_; }
+  std::string RecordedPath(const CodeMapping& mapping) const {
+    return recorded_path_ ? recorded_path_(mapping.section->name()) : mapping.section->name();
+  }
 
  private:
   // Calls go to the same few places again and again.

@@ -32,6 +32,19 @@ void TimeStrip::AddAcross(uint64_t begin, uint64_t end, TimeClass kind, uint32_t
   }
 }
 
+void TimeStrip::AddShared(uint64_t begin, uint64_t end, std::span<const FunctionPart> parts) {
+  if (columns_.empty() || begin >= end) return;
+  for (size_t column = ColumnAt(begin); begin < end; ++column) {
+    if (column != at_ || at_end_ == 0) GoTo(column);
+    const uint64_t time = std::min(end, at_end_) - begin;
+    AddExecuting(time);
+    for (const FunctionPart& part : parts)
+      AddToFunction(static_cast<uint64_t>(static_cast<double>(time) * part.share + 0.5),
+                    part.function);
+    begin += time;
+  }
+}
+
 // The function's first time in the column.
 void TimeStrip::AddNew(uint64_t time, uint32_t function) {
   if (function == CallPath::kNoFunction) return;

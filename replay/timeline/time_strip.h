@@ -4,11 +4,18 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "flowback/replay/timeline.h"
 
 namespace flowback {
+
+// Of a time, what a function had of it.
+struct FunctionPart {
+  uint32_t function = CallPath::kNoFunction;
+  double share = 0;  // 0 to 1
+};
 
 class TimeStrip {
  public:
@@ -24,6 +31,8 @@ class TimeStrip {
     else
       AddAcross(begin, end, kind, function, focus);
   }
+  // Of executing, in which each of the functions had a part.
+  void AddShared(uint64_t begin, uint64_t end, std::span<const FunctionPart> parts);
   // For times executing that lie one behind the other, from the last one's end up to a time that is
   // not behind this: each to its function, then all of them together.
   uint64_t column_end() const { return columns_.empty() ? ~uint64_t{0} : at_end_; }

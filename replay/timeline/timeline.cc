@@ -6,11 +6,11 @@
 #include <string>
 #include <utility>
 
-#include "base/saturated.h"
 #include "flowback/replay/exec_times.h"
 #include "flowback/replay/player.h"
 #include "replay/timeline/call_relay.h"
 #include "replay/timeline/thread_teller.h"
+#include "replay/timeline/thread_times.h"
 
 namespace flowback {
 namespace {
@@ -33,9 +33,11 @@ class TimelineMaker final : public PlayConsumer {
         clock_(sources.recording) {
     timeline_.nanoseconds = accounts.nanoseconds;
     timeline_.emulated = sources.recording.machine.emulated;
-    FindAccounts(accounts);
-    FindSpan();
-    FindStrips();
+    accounts_ = AccountsOf(flows, accounts);
+    const TimeSpan lives = LivesOf(accounts_, options.span);
+    timeline_.begin = lives.begin;
+    timeline_.end = lives.end;
+    has_strip_ = HaveStrips(accounts_, options);
     timeline_.threads.resize(flows.size());
   }
 
@@ -52,20 +54,13 @@ class TimelineMaker final : public PlayConsumer {
   void OnEvent(const TraceEvent& event) override { relay_->OnEvent(event); }
   void OnLoss(const DataLoss& loss) override {
     losses_ += loss.count;
-    AddLoss(loss);
+    sums_.Add(loss);
     relay_->OnLoss(loss);
   }
 
   Timeline Take();
 
  private:
-  void AddLoss(const DataLoss& loss);
-  void FindAccounts(const TimeAccounts& accounts);
-  TimeSpan LifeOf(const TimeAccount& account) const;
-  void FindSpan();
-  void FindStrips();
-  void TellTimes(const TimeAccount& account, ThreadTimeline& thread) const;
-
   const std::vector<const ThreadFlow*>& flows_;
   const TimelineOptions& options_;
   FunctionTable functions_;
@@ -83,76 +78,8 @@ class TimelineMaker final : public PlayConsumer {
   Timeline timeline_;
   uint64_t instructions_ = 0;
   uint64_t losses_ = 0;
-  std::map<std::pair<LossCause, std::shared_ptr<const CodeSection>>, size_t> losses_of_;
+  LossSums sums_;
 };
-
-void TimelineMaker::AddLoss(const DataLoss& loss) {
-  const auto [known, added] =
-      losses_of_.try_emplace({loss.cause, loss.code}, timeline_.losses.size());
-  if (added)
-    timeline_.losses.push_back(
-        {.cause = loss.cause, .code = loss.code, .ip = loss.last_ip, .count = 0, .bytes = 0});
-  LossSum& sum = timeline_.losses[known->second];
-  AddSaturated(sum.count, loss.count);
-  sum.bytes += loss.bytes();
-}
-
-void TimelineMaker::FindAccounts(const TimeAccounts& accounts) {
-  std::map<int32_t, const TimeAccount*> by_tid;
-  std::map<const Stream*, const TimeAccount*> by_stream;
-  for (const TimeAccount& account : accounts.threads) {
-    if (account.lifetime() == 0) continue;
-    if (account.tid >= 0)
-      by_tid[account.tid] = &account;
-    else
-      by_stream[account.stream] = &account;
-  }
-  for (const ThreadFlow* flow : flows_) {
-    const TimeAccount* account = nullptr;
-    if (flow->tid >= 0) {
-      if (const auto found = by_tid.find(flow->tid); found != by_tid.end()) account = found->second;
-    } else if (!flow->pieces.empty()) {
-      const auto found = by_stream.find(flow->pieces.front().stream);
-      if (found != by_stream.end()) account = found->second;
-    }
-    accounts_.push_back(account);
-  }
-}
-
-// Cut to what was asked for.
-TimeSpan TimelineMaker::LifeOf(const TimeAccount& account) const {
-  const TimeSpan& wanted = options_.span;
-  return {.begin = std::clamp(account.begin, wanted.begin, wanted.end),
-          .end = std::clamp(account.end, wanted.begin, wanted.end)};
-}
-
-void TimelineMaker::FindSpan() {
-  uint64_t begin = ~uint64_t{0};
-  uint64_t end = 0;
-  for (const TimeAccount* account : accounts_) {
-    if (account == nullptr) continue;
-    const TimeSpan life = LifeOf(*account);
-    begin = std::min(begin, life.begin);
-    end = std::max(end, life.end);
-  }
-  if (begin > end) return;
-  timeline_.begin = begin;
-  timeline_.end = end;
-}
-
-// The threads that live longest have one.
-void TimelineMaker::FindStrips() {
-  has_strip_.resize(flows_.size());
-  std::vector<std::pair<uint64_t, size_t>> lives;
-  for (size_t i = 0; i < accounts_.size(); ++i) {
-    if (accounts_[i] == nullptr) continue;
-    const TimeSpan life = LifeOf(*accounts_[i]);
-    if (life.begin < life.end) lives.emplace_back(~(life.end - life.begin), i);
-  }
-  std::ranges::sort(lives);
-  for (size_t i = 0; i < std::min(lives.size(), options_.most_strips); ++i)
-    has_strip_[lives[i].second] = true;
-}
 
 void TimelineMaker::OnThreadBegin(const ThreadFlow& thread, size_t number) {
   relay_.reset();
@@ -163,21 +90,6 @@ void TimelineMaker::OnThreadBegin(const ThreadFlow& thread, size_t number) {
   relay_->LookForExec(
       [this](uint64_t begin_tsc, uint64_t end_tsc) { return execs_->Between(begin_tsc, end_tsc); });
   instructions_ = losses_ = 0;
-}
-
-void TimelineMaker::TellTimes(const TimeAccount& account, ThreadTimeline& thread) const {
-  const TimeSpan life = LifeOf(account);
-  thread.begin = life.begin;
-  thread.end = life.end;
-  thread.causes = account.causes;
-  thread.off_cpu_told = account.off_cpu_told;
-  thread.condensed = account.spans->condensed;
-  for (const ClassSpan& span : account.spans->spans) {
-    const uint64_t begin = std::clamp(span.begin, life.begin, life.end);
-    const uint64_t end = std::clamp(span.end, life.begin, life.end);
-    thread.times[static_cast<size_t>(span.kind)] += end - begin;
-    if (options_.spans && begin < end) thread.spans.push_back(span);
-  }
 }
 
 void TimelineMaker::OnThreadEnd(const ThreadFlow& flow, size_t number) {
@@ -193,7 +105,7 @@ void TimelineMaker::OnThreadEnd(const ThreadFlow& flow, size_t number) {
   thread.losses = losses_;
   uint64_t most = ~uint64_t{0};
   if (accounts_[number] != nullptr) {
-    TellTimes(*accounts_[number], thread);
+    TellTimes(*accounts_[number], options_, thread);
     most = thread.end - thread.begin;
   }
   thread.paths = teller_->tree().Paths(most);
@@ -213,6 +125,7 @@ void TimelineMaker::OnThreadEnd(const ThreadFlow& flow, size_t number) {
 Timeline TimelineMaker::Take() {
   for (const ThreadTimeline& thread : timeline_.threads)
     for (size_t i = 0; i < thread.times.size(); ++i) timeline_.times[i] += thread.times[i];
+  timeline_.losses = sums_.Take();
   timeline_.paths = all_.Paths(~uint64_t{0});
   timeline_.by_function = all_.ByFunction(timeline_.paths, functions_.all().size());
   timeline_.functions = std::move(functions_.all());
@@ -229,9 +142,15 @@ Result<Timeline> MakeTimeline(const TimelineSources& sources,
   Result<FlowAccounts> accounts = AccountFlow(sources.recording, sources.inputs, **decoder, true);
   if (!accounts) return Fail(accounts.error());
   accounts->summaries.clear();
+  return MakeTimeline(sources, flows, options, accounts->times);
+}
+
+Result<Timeline> MakeTimeline(const TimelineSources& sources,
+                              const std::vector<const ThreadFlow*>& flows,
+                              const TimelineOptions& options, const TimeAccounts& accounts) {
   Player player(sources.inputs, sources.make_decoder,
                 {.threads = options.threads, .in_flight = options.in_flight});
-  TimelineMaker maker(sources, flows, options, accounts->times);
+  TimelineMaker maker(sources, flows, options, accounts);
   if (Status status = player.Play(flows, maker); !status) return Fail(status.error());
   Timeline timeline = maker.Take();
   if (Status status = CheckTimeline(timeline); !status) return Fail(status.error());

@@ -287,6 +287,7 @@ void TellThread(Io& io, Thread& thread) {
 
 template <class Io, class Sum>
 void TellLosses(Io& io, Sum& sum) {
+  io.Number(sum.tid);
   io.Below(sum.cause, kCauses);
   io.Number(sum.ip);
   io.Code(sum.code, sum.ip);

@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "tests/support/random.h"
+
 namespace flowback {
 namespace {
 
@@ -38,6 +42,24 @@ TEST(TimeOrder, RecordsOfOneTimeKeepTheirOrder) {
   order.FinishRound();
   order.Add(At(5, 2));
   EXPECT_EQ(Order(std::move(order)), (Expected{{5, 3}, {5, 1}, {5, 2}}));
+}
+
+// Only what lies between the first and the last that are out of place is sorted anew.
+TEST(TimeOrder, IsTheOrderOfAStableSort) {
+  testing::Random random(7);
+  for (int round = 0; round < 200; ++round) {
+    TimeOrder order;
+    Expected expected;
+    uint64_t time = 1;
+    for (int32_t i = 0; i < 300; ++i) {
+      time += random.Below(3);
+      const uint64_t back = random.Chance(round) ? random.Below(std::min<uint64_t>(time, 40)) : 0;
+      order.Add(At(time - back, i));
+      expected.emplace_back(time - back, i);
+    }
+    std::ranges::stable_sort(expected, {}, &Expected::value_type::first);
+    EXPECT_EQ(Order(std::move(order)), expected);
+  }
 }
 
 // A record may be as old as the newest of the round before, and no older.

@@ -60,8 +60,8 @@ struct IndexedStream {
   const DecodeInput* input = nullptr;
 };
 
-// A block of code, and about how many instructions executed in it: one block in seventeen was
-// counted.
+// A block of code, and about how many instructions executed in it: one block in
+// FlowIndex::Options::sample was counted.
 struct HotBlock {
   const AddressSpace* space = nullptr;
   uint64_t address = 0;  // of the block
@@ -81,6 +81,16 @@ struct IndexCache {
   std::string key = {};
 };
 
+// Hears what a first pass meets beside blocks.
+class IndexListener {
+ public:
+  virtual ~IndexListener() = default;
+  // The streams come one behind the other. What it returns is told the stream's events and losses,
+  // with their times, and nothing else; null: nobody asks for them.
+  virtual ExecutionConsumer* OnStreamBegin(const Stream& stream) = 0;
+  virtual void OnStreamEnd(const Stream& stream) = 0;
+};
+
 // Belongs to one thread.
 class FlowIndex {
  public:
@@ -88,6 +98,9 @@ class FlowIndex {
     bool times = true;  // DecodeInput::times
     // Of a segment, in bytes of the stream. More where there would be more than kMostSegments.
     uint64_t segment_bytes = kSegmentBytes;
+    // One block in so many is counted for the profiles. (A prime number by default: loops whose
+    // blocks come round at that pace are rare.)
+    unsigned sample = 17;
   };
   static constexpr uint64_t kSegmentBytes = uint64_t{128} << 10;
   static constexpr uint64_t kMostSegments = 8192;
@@ -99,14 +112,17 @@ class FlowIndex {
   static Result<FlowIndex> Build(const std::vector<IndexedStream>& streams,
                                  const std::vector<ThreadFlow>& flows, Decoder& decoder,
                                  const Options& options);
-  // The same from the cache, where it is there; else it is kept there for the next time.
+  // The same from the cache, where it is there; else it is kept there for the next time. `listener`
+  // may be null; if the index comes from the cache, it is told nothing.
   static Result<FlowIndex> Open(const Recording& recording, const RecordingCode& code,
                                 const StreamInputs& inputs, Decoder& decoder,
-                                const Options& options, const IndexCache& cache);
+                                const Options& options, const IndexCache& cache,
+                                IndexListener* listener = nullptr);
   // REQUIRES: the cache's key is not empty, and tells apart whatever differs in the arguments.
   static Result<FlowIndex> Open(const std::vector<IndexedStream>& streams,
                                 const std::vector<ThreadFlow>& flows, Decoder& decoder,
-                                const Options& options, const IndexCache& cache);
+                                const Options& options, const IndexCache& cache,
+                                IndexListener* listener = nullptr);
   FlowIndex(FlowIndex&&) noexcept;
   FlowIndex& operator=(FlowIndex&&) noexcept;
   ~FlowIndex();
@@ -117,6 +133,8 @@ class FlowIndex {
   // decoder. It is never empty. Where the code is not that of the first pass any more, it need not
   // have what the share says.
   void Load(const FlowShare& share, FlowSegment& segment);
+  // Decodes the same for `consumer`, which need not hear all of it: once it is done, decoding ends.
+  void Play(const FlowShare& share, ExecutionConsumer& consumer);
   // False: no instruction at `address` executed in the share. Its decoding can be saved then.
   bool MayExecute(const FlowShare& share, uint64_t address) const;
 
@@ -124,6 +142,9 @@ class FlowIndex {
   const std::vector<HotBlock>& profile() const;
   // The same of the stretch that the share lies in: its 16 hottest blocks.
   std::vector<HotBlock> ProfileOf(const FlowShare& share) const;
+
+  // The number of that stretch, in its stream.
+  uint32_t StretchOf(const FlowShare& share) const;
 
   size_t segments() const;
   // Those of all streams.

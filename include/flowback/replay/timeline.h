@@ -154,8 +154,9 @@ struct ThreadTimeline {
   std::vector<StripColumn> strip;  // from Timeline::begin on, all of one length
 };
 
-// Losses of one cause in the code of one file.
+// A thread's losses of one cause in the code of one file.
 struct LossSum {
+  int32_t tid = -1;  // -1: it is not known whose
   LossCause cause{};
   std::shared_ptr<const CodeSection> code;  // as DataLoss::code
   uint64_t ip = 0;                          // DataLoss::last_ip of one of them
@@ -208,6 +209,11 @@ struct TimelineOptions {
 Result<Timeline> MakeTimeline(const TimelineSources& sources,
                               const std::vector<const ThreadFlow*>& flows,
                               const TimelineOptions& options);
+
+// The same where the accounts are known, with spans.
+Result<Timeline> MakeTimeline(const TimelineSources& sources,
+                              const std::vector<const ThreadFlow*>& flows,
+                              const TimelineOptions& options, const TimeAccounts& accounts);
 
 // By Timeline::functions' number, of which there are so many. A recursion's time counts once;
 // durations are not told.

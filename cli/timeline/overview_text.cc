@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+// An overview as text: sentences, strips, functions.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/text/wrapped.h"
+#include "cli/timeline/overview_view.h"
+
+namespace flowback::cli {
+namespace {
+
+constexpr size_t kMostNamed = 5;  // functions in a sentence
+
+// Functions by their instructions, the most first.
+std::vector<uint32_t> ByInstructions(const Timeline& timeline) {
+  std::vector<uint32_t> sorted;
+  for (uint32_t i = 0; i < timeline.by_function.size(); ++i)
+    if (timeline.by_function[i].self_instructions != 0) sorted.push_back(i);
+  std::ranges::stable_sort(sorted, [&](uint32_t a, uint32_t b) {
+    return timeline.by_function[a].self_instructions > timeline.by_function[b].self_instructions;
+  });
+  return sorted;
+}
+
+// The counts are about right: of a few instructions they may be more than there were.
+uint64_t AllOf(const Overview& overview) { return std::max(overview.instructions, overview.told); }
+
+std::string WhereInstructionsWere(const OverviewView& view) {
+  const Timeline& timeline = view.overview.timeline;
+  std::string names;
+  size_t named = 0;
+  for (const uint32_t function : ByInstructions(timeline)) {
+    if (named++ == kMostNamed) break;
+    names += fmt::format(
+        "{}{}{} in {}", names.empty() ? "" : ", ",
+        ShareWords(timeline.by_function[function].self_instructions, AllOf(view.overview)),
+        names.empty() ? " of the instructions were" : "", NameOf(view.view, function, 60));
+  }
+  return names.empty() ? names : fmt::format("About {}.", names);
+}
+
+// By how many stretches it is told which function executed when, and how long they are.
+std::string HowFine(const OverviewView& view) {
+  const Overview& overview = view.overview;
+  const std::string count = fmt::format("{} stretch{} of the trace", overview.stretches,
+                                        overview.stretches == 1 ? "" : "es");
+  const uint64_t executing = overview.timeline.paths.front().sums.executing;
+  if (overview.stretches == 0 || executing == 0 || view.view.is_part) return count;
+  return fmt::format("{}, some {} of executing each", count,
+                     DurationWords(executing / overview.stretches, overview.timeline.nanoseconds));
+}
+
+std::string WhatItIsMadeOf(const OverviewView& view) {
+  const Overview& overview = view.overview;
+  if (overview.told == 0)
+    return "This is an overview, of the recording's index alone: it knows no block that executed.";
+  const std::string counted =
+      overview.sample == 1 ? "" : fmt::format(" (one in {} was counted)", overview.sample);
+  return fmt::format(
+      "This is an overview, of the recording's index alone. Times{}; functions are told by the "
+      "blocks that executed most{}, which have {} of the instructions, in strips by {}. Calls, "
+      "their durations and call paths: `timeline` without --overview.",
+      overview.is_cut ? " are those of `timeline`, instructions of a part of the time are about"
+                      : " and numbers of instructions are those of `timeline`",
+      counted, ShareWords(overview.told, AllOf(overview)), HowFine(view));
+}
+
+std::string NotKnownOf(const OverviewView& view) {
+  std::string text;
+  for (const std::string& one : UnknownOf(view.view)) text += (text.empty() ? "" : "; ") + one;
+  return text.empty() ? text : "Not known: " + text + ".";
+}
+
+void AppendOverviewSentences(const OverviewView& view, std::string& out) {
+  const std::string sentences[] = {NameWords(view.view.input, 60) + ": " + HowLong(view.view),
+                                   WhereTimeWent(view.view), WhereInstructionsWere(view),
+                                   NotKnownOf(view), WhatItIsMadeOf(view)};
+  for (const std::string& sentence : sentences)
+    if (!sentence.empty()) out += Wrapped(sentence, 2, view.view.width) + '\n';
+}
+
+void AppendFunctions(const OverviewView& view, std::string& out) {
+  constexpr size_t kLeastName = 24;
+  const Timeline& timeline = view.overview.timeline;
+  const std::vector<uint32_t> functions = ByInstructions(timeline);
+  if (functions.empty()) return;
+  out += fmt::format("\nby function, about\n{:>8} {:>15}  {}\n", "own", "instructions", "function");
+  for (size_t i = 0; i < std::min(functions.size(), view.view.rows); ++i) {
+    const uint64_t own = timeline.by_function[functions[i]].self_instructions;
+    std::string line = fmt::format("{:>8} {:>15}  ", ShareWords(own, AllOf(view.overview)), own);
+    line += NameOf(view.view, functions[i],
+                   std::max(view.view.width, line.size() + kLeastName) - line.size());
+    out += line + '\n';
+  }
+  if (functions.size() > view.view.rows)
+    out += fmt::format("  ({} more: --top N)\n", functions.size() - view.view.rows);
+}
+
+}  // namespace
+
+void PrintOverviewText(const OverviewView& view, Output& output) {
+  AppendOverviewSentences(view, output.buffer());
+  output.Commit();
+  AppendStrips(view.view, output.buffer());
+  output.Commit();
+  AppendFunctions(view, output.buffer());
+  output.Commit();
+}
+
+}  // namespace flowback::cli

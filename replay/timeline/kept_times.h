@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// What the threads' time was, learned in a flow index' first pass and kept beside it.
+//
+// The pass decodes every stream with times; the events and losses by which the accounts are made
+// come by. So whoever makes an index has the accounts nearly for nothing, and a later command that
+// opens the index need not decode anything for them.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "flowback/decode/recording_code.h"
+#include "flowback/replay/flow_index.h"
+#include "flowback/replay/time_account.h"
+#include "flowback/replay/timeline.h"
+
+namespace flowback {
+
+struct FlowTimes {
+  TimeAccounts accounts;  // with spans; what was executed is not counted in them
+  std::vector<LossSum> losses;
+};
+
+// FlowIndex::Open. Where it decodes the streams, it gives their times, too, and keeps them where it
+// keeps the index.
+struct TimedIndex {
+  FlowIndex index;
+  std::optional<FlowTimes> times;  // empty: the index came from the cache
+};
+Result<TimedIndex> OpenTimedIndex(const Recording& recording, const RecordingCode& code,
+                                  const StreamInputs& inputs, Decoder& decoder,
+                                  const FlowIndex::Options& options, const IndexCache& cache);
+
+// Those kept beside the index with the cache's key. Empty: they were not.
+std::optional<FlowTimes> LoadTimes(const Recording& recording, const StreamInputs& inputs,
+                                   const IndexCache& cache);
+// Those, or what decoding tells, which is kept. Errors: as AccountFlow's.
+Result<FlowTimes> FindTimes(const Recording& recording, const StreamInputs& inputs,
+                            Decoder& decoder, const IndexCache& cache);
+
+}  // namespace flowback

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// What a timeline has of the accounts of times, whatever else it tells.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "flowback/replay/timeline.h"
+
+namespace flowback {
+
+// Of each flow; null: nothing is known of its time.
+std::vector<const TimeAccount*> AccountsOf(const std::vector<const ThreadFlow*>& flows,
+                                           const TimeAccounts& accounts);
+// Cut to what was asked for.
+TimeSpan LifeOf(const TimeAccount& account, const TimeSpan& wanted);
+// From the first one's begin to the last one's end, likewise. Empty: none of them has a time.
+TimeSpan LivesOf(const std::vector<const TimeAccount*>& accounts, const TimeSpan& wanted);
+// Which of them have a strip: those that live longest.
+std::vector<bool> HaveStrips(const std::vector<const TimeAccount*>& accounts,
+                             const TimelineOptions& options);
+// Fills in what the account tells of the thread.
+void TellTimes(const TimeAccount& account, const TimelineOptions& options, ThreadTimeline& thread);
+
+// Losses by thread, cause and code.
+class LossSums {
+ public:
+  void Add(const DataLoss& loss);
+  std::vector<LossSum> Take() { return std::exchange(sums_, {}); }
+
+ private:
+  std::vector<LossSum> sums_;  // in the order in which the first of each was met
+  using Key = std::tuple<int32_t, LossCause, std::shared_ptr<const CodeSection>>;
+  std::map<Key, size_t> numbers_;
+};
+
+}  // namespace flowback
