@@ -120,18 +120,32 @@ std::vector<BranchRecord> BranchStackCollector::Owner::TakeRecords() {
   return sorted;
 }
 
+// There may be very many threads with a few stacks each, and the system gives a process some ten
+// thousand ranges of addresses: such streams are made at once.
+void BranchStackCollector::GiveStored(std::shared_ptr<const StoredStacks> stored,
+                                      Recording& recording, Stream& stream) {
+  constexpr size_t kMadeAtOnce = size_t{64} << 10;
+  const size_t size = stored->size();
+  if (size <= kMadeAtOnce) {
+    auto bytes = std::make_shared<std::vector<uint8_t>>(size);
+    stored->Make(0, *bytes);
+    stream.bytes = *bytes;
+    recording.storage.push_back(std::move(bytes));
+    return;
+  }
+  stream.joined = std::make_shared<JoinedBytes>(
+      size, [stored = std::move(stored)](size_t offset, std::span<uint8_t> to) {
+        return stored->Make(offset, to);
+      });
+  stream.bytes = stream.joined->bytes();
+}
+
 void BranchStackCollector::GiveBytes(Owner owner, const std::shared_ptr<const SampleLayout>& layout,
                                      bool indexed, Recording& recording, Stream& stream) {
   if (!owner.stored.empty()) {
     auto stored = std::make_shared<StoredStacks>(std::move(owner.stored));
     stored->Finish(layout, indexed);
-    const size_t size = stored->size();
-    stream.joined = std::make_shared<JoinedBytes>(
-        size, [stored = std::move(stored)](size_t offset, std::span<uint8_t> to) {
-          return stored->Make(offset, to);
-        });
-    stream.bytes = stream.joined->bytes();
-    return;
+    return GiveStored(std::move(stored), recording, stream);
   }
   auto records = std::make_shared<std::vector<BranchRecord>>(owner.TakeRecords());
   stream.bytes = {reinterpret_cast<const uint8_t*>(records->data()),

@@ -64,6 +64,8 @@ class BranchStackCollector {
     depth_ = std::max<uint64_t>(depth_, branches);
   }
   const uint8_t* Copy(Bytes record);
+  static void GiveStored(std::shared_ptr<const StoredStacks> stored, Recording& recording,
+                         Stream& stream);
   static void GiveBytes(Owner owner, const std::shared_ptr<const SampleLayout>& layout,
                         bool indexed, Recording& recording, Stream& stream);
 

@@ -213,7 +213,7 @@ TEST(BranchStacks, NoneAreNoStreams) {
 TEST(BranchStacks, AnyPartOfTheStreamIsThatOfTheWhole) {
   std::mt19937_64 random(3);
   PerfDataBuilder file = FileWith(kBranchAny | kBranchCounters);
-  for (uint64_t i = 0; i < 300; ++i) {
+  for (uint64_t i = 0; i < 2000; ++i) {
     std::vector<Entry> entries(random() % 5);
     for (Entry& entry : entries) entry = {random(), random(), random() & 0xffff};
     file.Record(kRecordSample, 0, SampleOf(42, 1 + random() % 200, entries, false, true));
