@@ -23,6 +23,15 @@ JoinedBytes::JoinedBytes(std::vector<Bytes> parts)
     if (!part.empty()) parts_.push_back({size_, part});
     size_ += part.size();
   }
+  Reserve();
+}
+
+JoinedBytes::JoinedBytes(size_t size, Maker maker)
+    : maker_(std::move(maker)), size_(size), page_(static_cast<size_t>(sysconf(_SC_PAGESIZE))) {
+  Reserve();
+}
+
+void JoinedBytes::Reserve() {
   SetLimits({});
   if (size_ == 0) return;
   // Only from their own multiples on do huge pages serve.
@@ -108,6 +117,10 @@ void JoinedBytes::Drop(size_t granule) {
 }
 
 size_t JoinedBytes::Copy(size_t offset, std::span<uint8_t> to) const {
+  return maker_ ? maker_(offset, to) : CopyParts(offset, to);
+}
+
+size_t JoinedBytes::CopyParts(size_t offset, std::span<uint8_t> to) const {
   const auto after = std::ranges::upper_bound(parts_, offset, {}, &Part::begin);
   size_t done = 0;
   for (auto part = after - (after != parts_.begin()); part != parts_.end(); ++part) {

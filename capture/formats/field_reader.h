@@ -24,10 +24,10 @@ class FieldReader {
   uint64_t position() const { return position_; }
   uint64_t remaining() const { return bytes_.size() - position_; }
 
-  uint8_t U8() { return static_cast<uint8_t>(Load(1)); }
-  uint16_t U16() { return static_cast<uint16_t>(Load(2)); }
-  uint32_t U32() { return static_cast<uint32_t>(Load(4)); }
-  uint64_t U64() { return Load(8); }
+  uint8_t U8() { return static_cast<uint8_t>(Load<1>()); }
+  uint16_t U16() { return static_cast<uint16_t>(Load<2>()); }
+  uint32_t U32() { return static_cast<uint32_t>(Load<4>()); }
+  [[gnu::always_inline]] uint64_t U64() { return Load<8>(); }
   int32_t I32() { return static_cast<int32_t>(U32()); }
 
   // Exactly `size` bytes; empty, and ok() false, when there are fewer.
@@ -44,10 +44,14 @@ class FieldReader {
   void Skip(uint64_t size) { Take(size); }
 
  private:
-  uint64_t Load(unsigned width) {
-    const Bytes part = Take(width);
-    if (part.empty()) return 0;
-    const uint64_t value = LoadLittleEndian(part.data(), width);
+  template <unsigned width>
+  [[gnu::always_inline]] uint64_t Load() {
+    if (width > remaining()) {
+      Skip(width);
+      return 0;
+    }
+    const uint64_t value = LoadLittleEndian(bytes_.data() + position_, width);
+    position_ += width;
     return order_ == ByteOrder::kLittle ? value : std::byteswap(value) >> (64 - 8 * width);
   }
 

@@ -1,48 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
 // perf writes each CPU's samples in a piece, and a thread may go from CPU to CPU meanwhile: so the
-// stacks of a thread are collected first, and put into the order of their times at the end.
+// stacks of a thread are collected first, and put into the order of their times at the end. Those
+// of samples stay in the file until somebody reads them.
 #include "capture/formats/perf_branch_stacks.h"
 
 #include <algorithm>
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 
-#include "capture/formats/bit_field_reader.h"
+#include "capture/formats/perf_layout.h"
 
 namespace flowback::perf {
 namespace {
-
-constexpr uint64_t kMostCycles = 0xffff;  // the field holds no more
-constexpr uint64_t kTypeIsNew = 15;       // perf_branch_entry::type: see new_type
-constexpr uint64_t kNewTypes = 8;         // that have a name
-constexpr uint64_t kPathIsWrong = 1;      // perf_branch_entry::spec
-constexpr uint64_t kPathIsRight = 2;
-
-BranchFacts::Prediction PredictionOf(bool wrong, bool right) {
-  if (wrong) return BranchFacts::Prediction::kWrong;
-  return right ? BranchFacts::Prediction::kRight : BranchFacts::Prediction::kNotTold;
-}
-
-BranchKind KindOf(uint64_t type, uint64_t new_type) {
-  if (type < kTypeIsNew) return static_cast<BranchKind>(type);
-  return new_type < kNewTypes ? static_cast<BranchKind>(kTypeIsNew + new_type)
-                              : BranchKind::kNotTold;
-}
-
-BranchRecord::Path PathOf(uint64_t spec) {
-  switch (spec) {
-    case 0:
-      return BranchRecord::Path::kNotTold;
-    case kPathIsWrong:
-      return BranchRecord::Path::kWrong;
-    case kPathIsRight:
-      return BranchRecord::Path::kRight;
-    default:
-      return BranchRecord::Path::kRightSpeculative;
-  }
-}
 
 // The levels that the branches are of: those of the event where nothing else is said.
 TracedLevels LevelsOf(const EventAttr& attr) {
@@ -84,63 +56,37 @@ void ApplyArchitecture(Recording& recording, BranchStackConfig& config) {
   recording.instruction_set = mode ? TraitsOf(*mode).instruction_set : std::string_view();
 }
 
-BranchRecord ParseBranchEntry(Bytes entry, ByteOrder order) {
-  FieldReader fields(entry, order);
-  BranchRecord record;
-  record.from = fields.U64();
-  record.to = fields.U64();
-  BitFieldReader flags(fields.U64(), order);
-  const bool wrong = flags.Take(1) != 0;
-  record.prediction = PredictionOf(wrong, flags.Take(1) != 0);
-  record.in_transaction = flags.Take(1) != 0;
-  record.aborted = flags.Take(1) != 0;
-  SetCycles(flags.Take(16), record);
-  const uint64_t type = flags.Take(4);
-  record.path = PathOf(flags.Take(2));
-  record.kind = KindOf(type, flags.Take(4));
-  constexpr uint64_t kLevels = 4;
-  if (const uint64_t level = flags.Take(3); level < kLevels)
-    record.level = static_cast<BranchRecord::Level>(level);
-  return record;
-}
-
-void SetCycles(uint64_t cycles, BranchRecord& record) {
-  record.cycles = static_cast<uint32_t>(cycles);
-  if (cycles != 0)
-    record.cycles_told =
-        cycles == kMostCycles ? BranchFacts::Cycles::kAtLeast : BranchFacts::Cycles::kExact;
-}
-
 BranchStackCollector::Owner& BranchStackCollector::OwnerOf(const SampleId& id) {
   return owners_[{{id.tid, id.pid}, id.tid >= 0 ? -1 : id.cpu}];
 }
 
-void BranchStackCollector::Add(const SampleId& id, Stack stack, Owner& owner) {
-  ++samples_;
-  depth_ = std::max<uint64_t>(depth_, stack.count);
-  stack.time = id.time;
-  owner.stacks.push_back(stack);
+const uint8_t* BranchStackCollector::Copy(Bytes record) {
+  constexpr size_t kRoom = size_t{1} << 20;
+  const auto fits = [&](const std::vector<uint8_t>& copies) {
+    return copies.capacity() - copies.size() >= record.size();
+  };
+  if (copies_.empty() || !fits(*copies_.back())) {
+    copies_.push_back(std::make_shared<std::vector<uint8_t>>());
+    copies_.back()->reserve(std::max(kRoom, record.size()));
+  }
+  std::vector<uint8_t>& copies = *copies_.back();
+  const size_t at = copies.size();
+  copies.insert(copies.end(), record.begin(), record.end());
+  return copies.data() + at;
 }
 
-void BranchStackCollector::Add(const Sample& sample, ByteOrder order, bool stays) {
-  const auto kept = [&](Bytes bytes) {
-    if (stays || bytes.empty()) return bytes;
-    return Bytes(copies_.emplace_back(bytes.begin(), bytes.end()));
-  };
+void BranchStackCollector::Add(const Record& record, const Sample& sample, bool stays) {
   timed_ = timed_ || sample.id.time != 0;
+  order_ = record.order;
   const size_t count = sample.branches.size() / kBranchEntrySize;
   if (count == 0) {
     ++empty_samples_;
     return;
   }
-  Stack stack;
-  stack.ip = sample.ip;
-  stack.count = count;
-  stack.index = sample.branch_index;
-  stack.entries = kept(sample.branches);
-  stack.counters = kept(sample.branch_counters);
-  stack.order = order;
-  Add(sample.id, stack, OwnerOf(sample.id));
+  Count(count);
+  // The header lies ahead of the body, wherever that is.
+  const Bytes whole(record.body.data() - kRecordHeaderSize, record.size());
+  OwnerOf(sample.id).stored.Add(stays ? whole.data() : Copy(whole), sample.id.time, count);
 }
 
 void BranchStackCollector::AddStack(const SampleId& id, uint64_t ip,
@@ -149,41 +95,62 @@ void BranchStackCollector::AddStack(const SampleId& id, uint64_t ip,
     ++empty_samples_;
     return;
   }
+  Count(newest_first.size());
   Owner& owner = OwnerOf(id);
-  Stack stack;
-  stack.ip = ip;
-  stack.count = newest_first.size();
-  stack.begin = owner.records.size();
+  owner.stacks.push_back(
+      {.time = id.time, .begin = owner.records.size(), .count = newest_first.size(), .ip = ip});
   owner.records.insert(owner.records.end(), newest_first.begin(), newest_first.end());
-  Add(id, stack, owner);
 }
 
-// The records take most of the memory: they are made once, and all in their places.
-std::vector<BranchRecord> BranchStackCollector::Owner::TakeRecords(bool indexed) {
+// The records take most of the memory: they are put into their places once.
+std::vector<BranchRecord> BranchStackCollector::Owner::TakeRecords() {
   std::ranges::stable_sort(stacks, {}, &Stack::time);
-  size_t count = 0;
-  for (const Stack& stack : stacks) count += stack.count;
   std::vector<BranchRecord> sorted;
-  sorted.reserve(count);
-  uint64_t index = 0;
+  sorted.reserve(records.size());
   for (const Stack& stack : stacks) {
-    const bool goes_on = indexed && !sorted.empty() && stack.index == index + stack.count;
-    index = stack.index;
     for (size_t i = stack.count; i-- > 0;) {
-      const Bytes entry = Slice(stack.entries, i * kBranchEntrySize, kBranchEntrySize);
-      BranchRecord record =
-          entry.empty() ? records[stack.begin + i] : ParseBranchEntry(entry, stack.order);
-      const Bytes counters = Slice(stack.counters, 8 * i, 8);
-      if (!counters.empty()) record.counters = FieldReader(counters, stack.order).U64();
+      BranchRecord record = records[stack.begin + i];
       record.time = stack.time;
       record.ip = stack.ip;
-      record.begins_stack = i + 1 == stack.count && !goes_on;
+      record.begins_stack = i + 1 == stack.count;
       record.ends_stack = i == 0;
       sorted.push_back(record);
     }
   }
-  *this = {};
   return sorted;
+}
+
+// There may be very many threads with a few stacks each, and the system gives a process some ten
+// thousand ranges of addresses: such streams are made at once.
+void BranchStackCollector::GiveStored(std::shared_ptr<const StoredStacks> stored,
+                                      Recording& recording, Stream& stream) {
+  constexpr size_t kMadeAtOnce = size_t{64} << 10;
+  const size_t size = stored->size();
+  if (size <= kMadeAtOnce) {
+    auto bytes = std::make_shared<std::vector<uint8_t>>(size);
+    stored->Make(0, *bytes);
+    stream.bytes = *bytes;
+    recording.storage.push_back(std::move(bytes));
+    return;
+  }
+  stream.joined = std::make_shared<JoinedBytes>(
+      size, [stored = std::move(stored)](size_t offset, std::span<uint8_t> to) {
+        return stored->Make(offset, to);
+      });
+  stream.bytes = stream.joined->bytes();
+}
+
+void BranchStackCollector::GiveBytes(Owner owner, const std::shared_ptr<const SampleLayout>& layout,
+                                     bool indexed, Recording& recording, Stream& stream) {
+  if (!owner.stored.empty()) {
+    auto stored = std::make_shared<StoredStacks>(std::move(owner.stored));
+    stored->Finish(layout, indexed);
+    return GiveStored(std::move(stored), recording, stream);
+  }
+  auto records = std::make_shared<std::vector<BranchRecord>>(owner.TakeRecords());
+  stream.bytes = {reinterpret_cast<const uint8_t*>(records->data()),
+                  records->size() * kBranchRecordSize};
+  recording.storage.push_back(std::move(records));
 }
 
 void BranchStackCollector::Finish(const std::vector<EventAttr>& attrs, Recording& recording) && {
@@ -199,17 +166,16 @@ void BranchStackCollector::Finish(const std::vector<EventAttr>& attrs, Recording
   config.tiled = CountsRecords(attrs, recording);
   // The records' times are those of the samples, in nanoseconds.
   if (timed_) recording.time = {.shift = 0, .mult = 1, .zero = 0};
+  const auto layout = std::make_shared<const SampleLayout>(attrs, order_);
+  for (auto& copies : copies_) recording.storage.push_back(std::move(copies));
   for (auto& [key, owner] : owners_) {
-    auto records = std::make_shared<std::vector<BranchRecord>>(owner.TakeRecords(config.tiled));
     Stream stream;
     stream.index = static_cast<uint32_t>(recording.streams.size());
     stream.tid = key.first.first;
     stream.pid = key.first.second;
     stream.cpu = key.second;
     stream.file = recording.path;
-    stream.bytes = {reinterpret_cast<const uint8_t*>(records->data()),
-                    records->size() * kBranchRecordSize};
-    recording.storage.push_back(std::move(records));
+    GiveBytes(std::move(owner), layout, config.tiled, recording, stream);
     recording.streams.push_back(std::move(stream));
   }
 }

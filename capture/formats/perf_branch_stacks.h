@@ -2,16 +2,19 @@
 // Samples with branch stacks (perf record -b) become streams of branch records.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <map>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "capture/formats/field_reader.h"
+#include "capture/formats/perf_record_reader.h"
 #include "capture/formats/perf_sample_id.h"
+#include "capture/formats/stored_stacks.h"
 #include "flowback/model/branch_records.h"
 #include "flowback/model/recording.h"
 
@@ -20,18 +23,14 @@ namespace flowback::perf {
 // How Recording::record_counts names those samples that have branches.
 inline constexpr std::string_view kBranchStackSamples = "SAMPLE with branch stack";
 
-// The entry in perf's form, 24 bytes. Its time, ip and place in the stack are not in it.
-BranchRecord ParseBranchEntry(Bytes entry, ByteOrder order);
-// perf can't tell a count of zero from none: some of its drivers write zero for both.
-void SetCycles(uint64_t cycles, BranchRecord& record);
-
 // What the machine's code is.
 void ApplyArchitecture(Recording& recording, BranchStackConfig& config);
 
 class BranchStackCollector {
  public:
-  // REQUIRES: sample.has_branches. `stays`: its bytes are there until Finish; else they are copied.
-  void Add(const Sample& sample, ByteOrder order, bool stays);
+  // REQUIRES: sample.has_branches, and it is `record`'s. `stays`: the record is there as long as
+  // the recording; else it is copied.
+  void Add(const Record& record, const Sample& sample, bool stays);
   // A stack whose entries have no time, ip and place yet. id.time may be the order alone.
   void AddStack(const SampleId& id, uint64_t ip, std::span<const BranchRecord> newest_first);
   // Those that have branches.
@@ -44,29 +43,35 @@ class BranchStackCollector {
  private:
   struct Stack {
     uint64_t time = 0;
-    uint64_t ip = 0;
+    size_t begin = 0;  // of its records, in `records`
     size_t count = 0;
-    uint64_t index = 0;  // of the newest, as the recorder counts
-    Bytes entries;  // as the file has them; empty: its records are in `records`, from `begin` on
-    Bytes counters;
-    size_t begin = 0;
-    ByteOrder order = ByteOrder::kLittle;
+    uint64_t ip = 0;
   };
   struct Owner {
+    StoredStacks stored;  // of samples; made into records when they are read
     std::vector<Stack> stacks;
-    std::vector<BranchRecord> records;  // the newest first
+    std::vector<BranchRecord> records;  // of `stacks`, the newest first
 
-    // In program order, of all stacks. `indexed`: their indices count the thread's records.
-    std::vector<BranchRecord> TakeRecords(bool indexed);
+    // In program order, of all stacks.
+    std::vector<BranchRecord> TakeRecords();
   };
   // Thread, process, CPU; -1: not told.
   using Key = std::pair<std::pair<int32_t, int32_t>, int32_t>;
 
   Owner& OwnerOf(const SampleId& id);
-  void Add(const SampleId& id, Stack stack, Owner& owner);
+  void Count(size_t branches) {
+    ++samples_;
+    depth_ = std::max<uint64_t>(depth_, branches);
+  }
+  const uint8_t* Copy(Bytes record);
+  static void GiveStored(std::shared_ptr<const StoredStacks> stored, Recording& recording,
+                         Stream& stream);
+  static void GiveBytes(Owner owner, const std::shared_ptr<const SampleLayout>& layout,
+                        bool indexed, Recording& recording, Stream& stream);
 
   std::map<Key, Owner> owners_;
-  std::deque<std::vector<uint8_t>> copies_;
+  ByteOrder order_ = ByteOrder::kLittle;
+  std::vector<std::shared_ptr<std::vector<uint8_t>>> copies_;  // of records, one behind the other
   uint64_t samples_ = 0;
   uint64_t empty_samples_ = 0;
   uint64_t depth_ = 0;

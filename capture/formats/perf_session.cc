@@ -154,7 +154,7 @@ void Session::TakeSample(const Record& record) {
   if (!sample) return CountMalformed(record);
   if (event_samples_.any()) TakeAccess(*sample, record);
   if (visit_samples_ != nullptr) return;
-  if (sample->has_branches) branch_stacks_.Add(*sample, record.order, !unpacking_);
+  if (sample->has_branches) branch_stacks_.Add(record, *sample, !unpacking_);
   if (TellsOfCalls(*sample->attr)) call_samples_.Add(*sample, record.order, !unpacking_);
   if (!has_switch_events_ && !has_aux_samples_) return;
   if (!sample->aux.empty())

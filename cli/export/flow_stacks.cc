@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "cli/export/flow_stacks.h"
 
+#include <algorithm>
+
 namespace flowback::cli {
 
 void FlowStacks::OnThreadBegin(const ThreadFlow& thread, size_t) {
@@ -11,9 +13,18 @@ void FlowStacks::OnThreadBegin(const ThreadFlow& thread, size_t) {
 
 void FlowStacks::OnBlock(const BlockRun& run) {
   if (run.exit != BlockExit::kTaken) return;
-  stack_.push_back({run.LastAddress(), run.next, run.branch});
-  tsc_ = run.tsc;
-  if (stack_.size() == kDepth) Flush();
+  const TakenBranch branch{.from = run.LastAddress(), .to = run.next, .facts = run.branch};
+  OnBranches({&branch, 1}, run.tsc);
+}
+
+void FlowStacks::OnBranches(std::span<const TakenBranch> branches, uint64_t tsc) {
+  tsc_ = tsc;
+  while (!branches.empty()) {
+    const auto fit = branches.first(std::min(branches.size(), kDepth - stack_.size()));
+    stack_.insert(stack_.end(), fit.begin(), fit.end());
+    branches = branches.subspan(fit.size());
+    if (stack_.size() == kDepth) Flush();
+  }
 }
 
 void FlowStacks::OnEvent(const TraceEvent& event) {

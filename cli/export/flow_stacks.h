@@ -13,17 +13,14 @@
 
 namespace flowback::cli {
 
-struct StackEntry {
-  uint64_t from = 0;
-  uint64_t to = 0;
-  BranchFacts facts;
-};
+using StackEntry = TakenBranch;
 
 class FlowStacks : public PlayConsumer {
  public:
   void OnThreadBegin(const ThreadFlow& thread, size_t number) final;
   void OnThreadEnd(const ThreadFlow&, size_t) final { Flush(); }
   void OnBlock(const BlockRun& run) final;
+  void OnBranches(std::span<const TakenBranch> branches, uint64_t tsc) final;
   void OnEvent(const TraceEvent& event) final;
   void OnLoss(const DataLoss& loss) final;
   void OnUnknown(const UnknownFlow&) final { Flush(); }

@@ -10,7 +10,9 @@
 #include <utility>
 
 #include "cli/text/json.h"
+#include "cli/text/path_text.h"
 #include "cli/text/printable.h"
+#include "flowback/decode/code_image.h"
 
 namespace flowback::cli {
 namespace {
@@ -26,19 +28,30 @@ constexpr std::string_view kDeeper = "(deeper)";
 // Samples come from the same places again and again: each is looked up once.
 class FunctionNames {
  public:
-  explicit FunctionNames(StackNames& names) : names_(names) {}
+  FunctionNames(StackNames& names, std::deque<std::string>& places)
+      : names_(names), places_(places) {}
 
   // The innermost first.
   const std::vector<std::string_view>& Of(const StackFrame& frame) {
     const auto [known, is_new] = known_.try_emplace({frame.space, frame.address, frame.is_exact});
     if (is_new)
       for (const NamedFrame& named : names_.Of(frame))
-        known->second.push_back(named.function.empty() ? kNoName : named.function);
+        known->second.push_back(named.function.empty() ? PlaceOf(named, frame) : named.function);
     return known->second;
   }
 
  private:
+  // Where it is in its file, as perf tells it of code without a name: object+offset.
+  std::string_view PlaceOf(const NamedFrame& named, const StackFrame& frame) {
+    const uint64_t at = frame.is_exact ? frame.address : frame.address - 1;
+    const CodeMapping* mapping = frame.space == nullptr ? nullptr : frame.space->Find(at);
+    if (mapping == nullptr || named.object.empty()) return kNoName;
+    return places_.emplace_back(
+        fmt::format("{}+{:#x}", LastPart(named.object), frame.address - mapping->FileBase()));
+  }
+
   StackNames& names_;
+  std::deque<std::string>& places_;
   std::map<std::tuple<const AddressSpace*, uint64_t, bool>, std::vector<std::string_view>> known_;
 };
 
@@ -121,7 +134,7 @@ void Print(const Path& path, const PathNode& node, uint64_t all, Output& output)
 CallPaths SumPaths(SampledThreads& threads, StackNames& names) {
   CallPaths paths;
   Path path;
-  FunctionNames functions(names);
+  FunctionNames functions(names, paths.places);
   for (const SampledThread& thread : threads.threads())
     threads.ForEachStack(thread, thread.samples.size(), [&](size_t i, const SampledStack& stack) {
       ++paths.samples;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <string>
 #include <string_view>
@@ -24,10 +25,11 @@ struct PathNode {
 struct CallPaths {
   std::map<std::string_view, PathNode> comms;  // the functions of threads of that name
   uint64_t samples = 0;
-  uint64_t without = 0;      // of them, that tell of no place at all
-  uint64_t disagreeing = 0;  // of them, in which the sources contradict each other
-  uint64_t stitched = 0;     // of them, with calls of the sample before
-  uint64_t ambiguous = 0;    // of them, that could not be stitched for that
+  uint64_t without = 0;            // of them, that tell of no place at all
+  uint64_t disagreeing = 0;        // of them, in which the sources contradict each other
+  uint64_t stitched = 0;           // of them, with calls of the sample before
+  uint64_t ambiguous = 0;          // of them, that could not be stitched for that
+  std::deque<std::string> places;  // names that were made here, of code that has none
 };
 
 // Frames that are doubted are on no path.

@@ -16,7 +16,7 @@ class StackDecoder final : public Decoder {
  public:
   Result<ByteAccount> Decode(const DecodeInput& input, ExecutionConsumer& consumer) override {
     if (Status status = Check(input); !status) return Fail(status.error());
-    StackFlow flow(input, graphs_);
+    StackFlow flow(input, learned_);
     flow.ReadTo(input.bytes.size(), consumer);
     return flow.account();
   }
@@ -33,22 +33,23 @@ class StackDecoder final : public Decoder {
   }
   Result<std::unique_ptr<FlowReader>> Read(const DecodeInput& input) override {
     if (Status status = Check(input); !status) return Fail(status.error());
-    return std::make_unique<StackFlow>(input, graphs_);
+    return std::make_unique<StackFlow>(input, learned_);
   }
 
  private:
   static void NoteTimes(const DecodeInput& input, FlowSummary& summary) {
     if (input.bytes.size() < input.from + kBranchRecordSize) return;
     const uint64_t last = input.bytes.size() / kBranchRecordSize - 1;
+    StackRecords records(input.bytes, input.joined);
     const auto note = [&](FlowTotals& totals) {
-      totals.first_tsc = BranchRecordAt(input.bytes, input.from).told_time();
-      totals.last_tsc = BranchRecordAt(input.bytes, last * kBranchRecordSize).told_time();
+      totals.first_tsc = records.At(input.from).told_time();
+      totals.last_tsc = records.At(last * kBranchRecordSize).told_time();
     };
     note(summary);
     if (summary.parts.size() == 1) note(summary.parts.front().totals);
   }
 
-  flow::GraphCache graphs_;
+  LearnedCode learned_;
 };
 
 }  // namespace

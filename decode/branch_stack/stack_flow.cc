@@ -15,15 +15,26 @@ struct StackFlow::Kept final : State {
   uint64_t at;
 };
 
-StackFlow::StackFlow(const DecodeInput& input, flow::GraphCache& graphs)
-    : input_(input), config_(BranchStackConfigOf(input.config)), graphs_(graphs), at_(input.from) {}
+StackFlow::StackFlow(const DecodeInput& input, LearnedCode& learned)
+    : input_(input),
+      config_(BranchStackConfigOf(input.config)),
+      learned_(learned),
+      records_(input.bytes, input.joined),
+      at_(input.from) {}
 
-void StackFlow::ReadTo(uint64_t offset, ExecutionConsumer& consumer) {
+// All that a record usually needs is put into this loop; what it seldom needs is not.
+[[gnu::flatten]] void StackFlow::ReadTo(uint64_t offset, ExecutionConsumer& consumer) {
+  constexpr uint64_t kNotedAtATime = 1024 * kBranchRecordSize;
+  uint64_t noted = at_;
   while (!at_end() && at_ <= offset && !consumer.Done()) {
     Tell(consumer);
     at_ += kBranchRecordSize;
-    if (input_.progress != nullptr) *input_.progress += kBranchRecordSize;
+    if (at_ - noted < kNotedAtATime) continue;
+    NoteProgress(noted);
+    noted = at_;
   }
+  TellBranches(consumer);
+  NoteProgress(noted);
 }
 
 std::shared_ptr<const FlowReader::State> StackFlow::Save() { return std::make_shared<Kept>(at_); }
@@ -31,6 +42,8 @@ std::shared_ptr<const FlowReader::State> StackFlow::Save() { return std::make_sh
 void StackFlow::Return(const State& state) {
   at_ = static_cast<const Kept&>(state).at;
   code_.reset();
+  code_is_known_ = false;
+  FindPlace();
 }
 
 std::vector<uint8_t> StackFlow::ToBytes(const State& state) const {
@@ -46,30 +59,28 @@ std::shared_ptr<const FlowReader::State> StackFlow::FromBytes(Bytes bytes) {
   return std::make_shared<Kept>(at);
 }
 
-std::optional<uint64_t> StackFlow::LastBefore(uint64_t offset) const {
-  while (offset > input_.from) {
-    offset -= kBranchRecordSize;
-    const BranchRecord record = At(offset);
-    if (!record.empty() && !record.on_wrong_path()) return offset;
+// What the records before `at_` tell, the last one first.
+[[gnu::noinline]] void StackFlow::FindPlace() {
+  place_ = {};
+  last_ = {};
+  bool same_stack = config_.all_kinds && !at_end() && !records_.At(at_).begins_stack;
+  for (uint64_t at = at_; at > input_.from;) {
+    at -= kBranchRecordSize;
+    const BranchRecord& before = records_.At(at);
+    if (!before.empty() && !before.on_wrong_path()) {
+      last_ = {.known = true, .to = before.to, .time = before.told_time()};
+      if (same_stack) place_ = {.certain = true, .ip = before.to};
+      return;
+    }
+    same_stack = same_stack && !before.begins_stack;
   }
-  return std::nullopt;
-}
-
-StackFlow::Place StackFlow::PlaceBefore(uint64_t offset) const {
-  if (!config_.all_kinds) return {};
-  for (; offset > input_.from; offset -= kBranchRecordSize) {
-    if (At(offset).begins_stack) return {};
-    const BranchRecord before = At(offset - kBranchRecordSize);
-    if (!before.empty() && !before.on_wrong_path()) return {.certain = true, .ip = before.to};
-  }
-  return {};
 }
 
 // Some hardware delivers the newest record twice. A loop of one branch looks the same, but there
 // the code is straight.
-bool StackFlow::IsToldTwice(const BranchRecord& record) const {
+[[gnu::noinline]] bool StackFlow::IsToldTwice(const BranchRecord& record) {
   if (!record.ends_stack || at_ == input_.from) return false;
-  const BranchRecord before = At(at_ - kBranchRecordSize);
+  const BranchRecord& before = records_.At(at_ - kBranchRecordSize);
   return before.from == record.from && before.to == record.to;
 }
 
@@ -78,14 +89,18 @@ bool StackFlow::IsHidden(uint64_t address) const {
   return address == 0 || (IsKernelAddress(address) && !config_.levels.kernel.value_or(true));
 }
 
-void StackFlow::UseCodeOf(const BranchRecord& record) {
+[[gnu::noinline]] void StackFlow::UseCodeOf(const BranchRecord& record) {
   const auto next = std::ranges::upper_bound(input_.changes, at_, {}, &StayChange::offset);
   stay_ = next == input_.changes.begin() ? nullptr : std::prev(next)->stay;
   const bool own = stay_ != nullptr && stay_->code != nullptr && !stay_->code->epochs.empty();
   const AddressSpaceHistory& history = own ? *stay_->code : *input_.code;
-  if (!code_) code_.emplace(history, graphs_);
+  if (!code_) code_.emplace(history, learned_.graphs);
   code_->Use(history);
   code_->Advance(input_.time.known() ? input_.time.ToNanoseconds(record.time) : record.time, 0);
+  code_number_ = learned_.lines.CodeNumber(code_->Graph(config_.mode), config_.names_compare);
+  next_change_ = next == input_.changes.end() ? ~uint64_t{0} : next->offset;
+  code_time_ = record.time;
+  code_is_known_ = true;
 }
 
 flow::BlockGraph& StackFlow::GraphAt(uint64_t address) {
@@ -97,52 +112,92 @@ flow::BlockGraph& StackFlow::GraphAt(uint64_t address) {
 }
 
 void StackFlow::Tell(ExecutionConsumer& consumer) {
-  const BranchRecord record = At(at_);
+  const BranchRecord& record = records_.At(at_);  // no other one is asked for but the one before
+  if (record.begins_stack) place_ = {};
   if (record.empty() || record.on_wrong_path()) {
     ++account_.padding;
     return;
   }
-  UseCodeOf(record);
-  const Place place = PlaceBefore(at_);
-  if (const auto before = place.certain ? std::nullopt : LastBefore(at_)) {
-    const BranchRecord last = At(*before);
-    TellUnknown(last.to, IsHidden(record.from) ? record.to : record.from, last, consumer);
-  }
+  if (!code_is_known_ || record.time != code_time_ || at_ >= next_change_) UseCodeOf(record);
+  TellRecord(record, consumer);
+  place_ = {.certain = config_.all_kinds, .ip = config_.all_kinds ? record.to : 0};
+  last_ = {.known = true, .to = record.to, .time = record.told_time()};
+}
+
+void StackFlow::TellRecord(const BranchRecord& record, ExecutionConsumer& consumer) {
+  const bool hidden = IsHidden(record.from);
+  if (!place_.certain && last_.known)
+    TellUnknown(last_.to, hidden ? record.to : record.from, last_.time, record, consumer);
   if (!config_.readable_code)
-    Lose(LossCause::kForeignCode, "", record, place, consumer);
-  else if (IsHidden(record.from))
-    Resume(record, place, consumer);
+    Lose(LossCause::kForeignCode, "", record, consumer);
+  else if (hidden)
+    Resume(record, consumer);
   else
-    Follow(record, place, consumer);
+    Follow(record, consumer);
 }
 
 // The program goes on at the record's target.
-void StackFlow::Resume(const BranchRecord& record, const Place& place,
-                       ExecutionConsumer& consumer) {
+[[gnu::noinline]] void StackFlow::Resume(const BranchRecord& record, ExecutionConsumer& consumer) {
   ++account_.decoded;
   if (config_.tiled)
     TellEvent(EventKind::kStarted, record.to, 0, record, consumer);
-  else if (place.certain)
-    TellUnknown(place.ip, record.to, record, consumer);
+  else if (place_.certain)
+    TellUnknown(place_.ip, record.to, record.told_time(), record, consumer);
 }
 
-void StackFlow::Follow(const BranchRecord& record, const Place& place,
-                       ExecutionConsumer& consumer) {
-  const bool goes_on = place.certain && place.ip != 0;
-  if (place.certain && !goes_on) TellUnknown(0, record.from, record, consumer);
+void StackFlow::Follow(const BranchRecord& record, ExecutionConsumer& consumer) {
+  const bool goes_on = place_.certain && place_.ip != 0;
+  if (place_.certain && !goes_on) TellUnknown(0, record.from, record.told_time(), record, consumer);
+  const LineMemo::Key key{.begin = goes_on ? place_.ip : record.from,
+                          .from = record.from,
+                          .to = record.to,
+                          .code = LineMemo::WithKind(code_number_, record.kind)};
+  const KnownLine* const known = record.aborted ? nullptr : learned_.lines.Find(key);
+  if (known == nullptr) return Walk(record, key, consumer);
+  TellKnown(*known, record, consumer);
+}
+
+[[gnu::noinline]] void StackFlow::Walk(const BranchRecord& record, const LineMemo::Key& key,
+                                       ExecutionConsumer& consumer) {
   graph_ = &GraphAt(record.from);
-  WalkStraight(*graph_, goes_on ? place.ip : record.from, record.from, line_);
-  if (line_.broken) return LoseForTheCode(record, place, consumer);
+  WalkStraight(*graph_, key.begin, record.from, line_);
+  if (line_.broken) return LoseForTheCode(record, consumer);
   if (config_.names_compare) PassCompare(record);
   const Judgement judgement = Judge(record, *graph_, line_);
   if (judgement.verdict == Verdict::kContradicts)
-    return Lose(judgement.cause, "", record, place, consumer);
+    return Lose(judgement.cause, "", record, consumer);
+  if (judgement.verdict == Verdict::kBranch) {
+    if (const KnownLine* const known = learned_.lines.Add(key, *graph_, line_))
+      return TellKnown(*known, record, consumer);
+    return TellLine(line_.passed, line_.node, TakenBranch::kNoNumber, record, consumer);
+  }
   ++account_.decoded;
-  if (input_.blocks) TellPassed(record, consumer);
-  if (judgement.verdict == Verdict::kBranch)
-    TellBranch(record, consumer);
-  else
-    TellInterrupt(record, consumer);
+  if (input_.blocks && !input_.only_branches) TellPassed(line_.passed, record, consumer);
+  TellInterrupt(record, consumer);
+}
+
+void StackFlow::TellKnown(const KnownLine& known, const BranchRecord& record,
+                          ExecutionConsumer& consumer) {
+  graph_ = known.graph;
+  TellLine(learned_.lines.Passed(known), known.node, known.number, record, consumer);
+}
+
+void StackFlow::TellLine(std::span<const uint32_t> passed, uint32_t node, uint32_t number,
+                         const BranchRecord& record, ExecutionConsumer& consumer) {
+  ++account_.decoded;
+  const bool stops = record.to == 0;
+  if (input_.blocks && input_.only_branches) {
+    if (record.told_time() != branches_tsc_) TellBranches(consumer);
+    branches_tsc_ = record.told_time();
+    if (!stops)
+      branches_.push_back(
+          {.from = record.from, .to = record.to, .facts = record.facts(), .number = number});
+    if (record.ends_stack) TellBranches(consumer);
+  } else if (input_.blocks) {
+    TellPassed(passed, record, consumer);
+    TellTaken(node, record, consumer);
+  }
+  if (stops) TellEvent(EventKind::kStopped, 0, 0, record, consumer);
 }
 
 // The record may name the compare ahead of its branch: nothing else can be meant where a
@@ -173,25 +228,31 @@ BlockRun StackFlow::RunOf(const CodeBlock& block, const BranchRecord& record) co
   return run;
 }
 
-void StackFlow::TellPassed(const BranchRecord& record, ExecutionConsumer& consumer) {
-  for (const uint32_t id : line_.passed) consumer.OnBlock(RunOf(graph_->Block(id), record));
+[[gnu::noinline]] void StackFlow::TellBranches(ExecutionConsumer& consumer) {
+  if (branches_.empty()) return;
+  consumer.OnBranches(branches_, branches_tsc_);
+  branches_.clear();
 }
 
-void StackFlow::TellBranch(const BranchRecord& record, ExecutionConsumer& consumer) {
-  const bool stops = record.to == 0;
-  if (input_.blocks) {
-    BlockRun run = RunOf(graph_->Block(line_.node), record);
-    run.exit = stops ? BlockExit::kStopped : BlockExit::kTaken;
-    run.next = record.to;
-    run.branch = record.facts();
-    consumer.OnBlock(run);
-  }
-  if (stops) TellEvent(EventKind::kStopped, 0, 0, record, consumer);
+[[gnu::noinline]] void StackFlow::TellPassed(std::span<const uint32_t> passed,
+                                             const BranchRecord& record,
+                                             ExecutionConsumer& consumer) {
+  for (const uint32_t id : passed) consumer.OnBlock(RunOf(graph_->Block(id), record));
+}
+
+[[gnu::noinline]] void StackFlow::TellTaken(uint32_t node, const BranchRecord& record,
+                                            ExecutionConsumer& consumer) {
+  BlockRun run = RunOf(graph_->Block(node), record);
+  run.exit = record.to == 0 ? BlockExit::kStopped : BlockExit::kTaken;
+  run.next = record.to;
+  run.branch = record.facts();
+  consumer.OnBlock(run);
 }
 
 // What lies ahead of the source executed; that did not.
-void StackFlow::TellInterrupt(const BranchRecord& record, ExecutionConsumer& consumer) {
-  if (input_.blocks && line_.ahead != 0) {
+[[gnu::noinline]] void StackFlow::TellInterrupt(const BranchRecord& record,
+                                                ExecutionConsumer& consumer) {
+  if (input_.blocks && !input_.only_branches && line_.ahead != 0) {
     BlockRun run = RunOf(graph_->Block(line_.node), record);
     run.lengths = run.lengths.first(line_.ahead);
     run.last = InstructionClass::kOther;
@@ -205,8 +266,9 @@ void StackFlow::TellInterrupt(const BranchRecord& record, ExecutionConsumer& con
   TellEvent(kind, record.from, record.to, record, consumer);
 }
 
-void StackFlow::TellEvent(EventKind kind, uint64_t ip, uint64_t target, const BranchRecord& record,
-                          ExecutionConsumer& consumer) {
+[[gnu::noinline]] void StackFlow::TellEvent(EventKind kind, uint64_t ip, uint64_t target,
+                                            const BranchRecord& record,
+                                            ExecutionConsumer& consumer) {
   TraceEvent event;
   event.kind = kind;
   event.offset = at_;
@@ -216,36 +278,38 @@ void StackFlow::TellEvent(EventKind kind, uint64_t ip, uint64_t target, const Br
   event.has_ip = ip != 0;
   event.target = target;
   event.stay = stay_;
+  TellBranches(consumer);
   consumer.OnEvent(event);
 }
 
-// `before` is what was certain last: its time is not behind the unknown's begin.
-void StackFlow::TellUnknown(uint64_t from, uint64_t to, const BranchRecord& before,
-                            ExecutionConsumer& consumer) {
-  const BranchRecord record = At(at_);
+// `since`: when what was certain last was told.
+[[gnu::noinline]] void StackFlow::TellUnknown(uint64_t from, uint64_t to, uint64_t since,
+                                              const BranchRecord& record,
+                                              ExecutionConsumer& consumer) {
   UnknownFlow unknown;
   unknown.offset = at_;
   unknown.from = from;
   unknown.to = to;
-  unknown.tsc = before.told_time();
+  unknown.tsc = since;
   unknown.end_tsc = record.told_time();
   if (input_.times) {
-    unknown.bounds = {.lo = 0, .hi = before.told_time()};
+    unknown.bounds = {.lo = 0, .hi = since};
     unknown.end_bounds = {.lo = 0, .hi = record.told_time()};
   }
   unknown.stay = stay_;
+  TellBranches(consumer);
   consumer.OnUnknown(unknown);
 }
 
-void StackFlow::LoseForTheCode(const BranchRecord& record, const Place& place,
-                               ExecutionConsumer& consumer) {
+[[gnu::noinline]] void StackFlow::LoseForTheCode(const BranchRecord& record,
+                                                 ExecutionConsumer& consumer) {
   LossCause cause = *line_.broken;
   if (cause == LossCause::kNotStraight && IsToldTwice(record)) cause = LossCause::kRecordTwice;
-  Lose(cause, ", at " + Hex(line_.where), record, place, consumer);
+  Lose(cause, ", at " + Hex(line_.where), record, consumer);
 }
 
-void StackFlow::Lose(LossCause cause, const std::string& why, const BranchRecord& record,
-                     const Place& place, ExecutionConsumer& consumer) {
+[[gnu::noinline]] void StackFlow::Lose(LossCause cause, const std::string& why,
+                                       const BranchRecord& record, ExecutionConsumer& consumer) {
   ++account_.lost;
   DataLoss loss;
   loss.cause = cause;
@@ -253,12 +317,13 @@ void StackFlow::Lose(LossCause cause, const std::string& why, const BranchRecord
   loss.end = at_ + kBranchRecordSize;
   loss.tsc = loss.end_tsc = record.told_time();
   if (input_.times) loss.bounds = loss.end_bounds = {.lo = 0, .hi = record.told_time()};
-  loss.last_ip = place.certain && place.ip != 0 ? place.ip : record.from;
+  loss.last_ip = place_.certain && place_.ip != 0 ? place_.ip : record.from;
   loss.detail = "record " + std::to_string(at_ / kBranchRecordSize) + ", " + Hex(record.from) +
                 " to " + Hex(record.to) + why;
   loss.stay = stay_;
   const uint64_t where = line_.broken ? line_.where : record.from;
   if (config_.readable_code) loss.code = graph_->space().SectionOrReason(where);
+  TellBranches(consumer);
   consumer.OnLoss(loss);
 }
 

@@ -15,9 +15,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "decode/branch_stack/line_memo.h"
+#include "decode/branch_stack/stack_records.h"
 #include "decode/branch_stack/straight_line.h"
 #include "decode/flow/code_view.h"
 #include "flowback/decode/decoder.h"
@@ -26,10 +29,16 @@
 
 namespace flowback::branch_stack {
 
+// What a decoder has learned of the code.
+struct LearnedCode {
+  flow::GraphCache graphs;
+  LineMemo lines;
+};
+
 class StackFlow final : public FlowReader {
  public:
   // All must outlive it. REQUIRES: input.code has an epoch.
-  StackFlow(const DecodeInput& input, flow::GraphCache& graphs);
+  StackFlow(const DecodeInput& input, LearnedCode& learned);
 
   void ReadTo(uint64_t offset, ExecutionConsumer& consumer) override;
   uint64_t offset() const override { return at_; }
@@ -51,39 +60,64 @@ class StackFlow final : public FlowReader {
     uint64_t ip = 0;       // 0: at a place that was not recorded
   };
 
+  // What was certain last, of whatever stack.
+  struct Last {
+    bool known = false;
+    uint64_t to = 0;
+    uint64_t time = 0;
+  };
+
   void Tell(ExecutionConsumer& consumer);
+  void TellRecord(const BranchRecord& record, ExecutionConsumer& consumer);
   void PassCompare(const BranchRecord& record);
-  void Follow(const BranchRecord& record, const Place& place, ExecutionConsumer& consumer);
-  void Resume(const BranchRecord& record, const Place& place, ExecutionConsumer& consumer);
-  void TellBranch(const BranchRecord& record, ExecutionConsumer& consumer);
+  void Follow(const BranchRecord& record, ExecutionConsumer& consumer);
+  void Walk(const BranchRecord& record, const LineMemo::Key& key, ExecutionConsumer& consumer);
+  void Resume(const BranchRecord& record, ExecutionConsumer& consumer);
+  void TellKnown(const KnownLine& known, const BranchRecord& record, ExecutionConsumer& consumer);
+  void TellLine(std::span<const uint32_t> passed, uint32_t node, uint32_t number,
+                const BranchRecord& record, ExecutionConsumer& consumer);
+  // Those that wait to be told, with DecodeInput::only_branches.
+  void TellBranches(ExecutionConsumer& consumer);
+  void TellTaken(uint32_t node, const BranchRecord& record, ExecutionConsumer& consumer);
   void TellInterrupt(const BranchRecord& record, ExecutionConsumer& consumer);
-  void TellPassed(const BranchRecord& record, ExecutionConsumer& consumer);
-  void TellUnknown(uint64_t from, uint64_t to, const BranchRecord& record,
+  void TellPassed(std::span<const uint32_t> passed, const BranchRecord& record,
+                  ExecutionConsumer& consumer);
+  void TellUnknown(uint64_t from, uint64_t to, uint64_t since, const BranchRecord& record,
                    ExecutionConsumer& consumer);
   void TellEvent(EventKind kind, uint64_t ip, uint64_t target, const BranchRecord& record,
                  ExecutionConsumer& consumer);
-  void Lose(LossCause cause, const std::string& why, const BranchRecord& record, const Place& place,
+  void Lose(LossCause cause, const std::string& why, const BranchRecord& record,
             ExecutionConsumer& consumer);
-  void LoseForTheCode(const BranchRecord& record, const Place& place, ExecutionConsumer& consumer);
+  void LoseForTheCode(const BranchRecord& record, ExecutionConsumer& consumer);
 
-  BranchRecord At(uint64_t offset) const { return BranchRecordAt(input_.bytes, offset); }
-  // The last record before `offset` that tells of something; its offset.
-  std::optional<uint64_t> LastBefore(uint64_t offset) const;
-  Place PlaceBefore(uint64_t offset) const;
-  bool IsToldTwice(const BranchRecord& record) const;
+  void FindPlace();
+  bool IsToldTwice(const BranchRecord& record);
   bool IsHidden(uint64_t address) const;
   void UseCodeOf(const BranchRecord& record);
   flow::BlockGraph& GraphAt(uint64_t address);
   BlockRun RunOf(const CodeBlock& block, const BranchRecord& record) const;
+  void NoteProgress(uint64_t since) const {
+    if (input_.progress != nullptr) *input_.progress += at_ - since;
+  }
 
   const DecodeInput& input_;
   const BranchStackConfig config_;
-  flow::GraphCache& graphs_;
+  LearnedCode& learned_;
+  StackRecords records_;
   uint64_t at_;
-  const ThreadStay* stay_ = nullptr;  // who ran at `at_`
+  Place place_;  // ahead of the record at `at_`
+  Last last_;
   std::optional<flow::CodeView> code_;
+  // Of the stack in work; it holds up to `next_change_`, for records of that time.
+  bool code_is_known_ = false;
+  uint64_t code_time_ = 0;
+  uint64_t next_change_ = 0;
+  uint32_t code_number_ = 0;
+  const ThreadStay* stay_ = nullptr;
   flow::BlockGraph* graph_ = nullptr;  // of the record in work
   StraightLine line_;
+  std::vector<TakenBranch> branches_;  // of one stack and time
+  uint64_t branches_tsc_ = 0;
   ByteAccount account_;
 };
 

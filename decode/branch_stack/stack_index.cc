@@ -3,14 +3,17 @@
 
 #include <map>
 
+#include "decode/branch_stack/stack_records.h"
+
 namespace flowback::branch_stack {
 namespace {
 
 // Calls visit(offset, record) for each record until it returns false.
 template <class Visit>
 void ForEach(const Stream& stream, uint64_t from, Visit&& visit) {
+  StackRecords records(stream);
   for (uint64_t at = from; at + kBranchRecordSize <= stream.bytes.size(); at += kBranchRecordSize)
-    if (!visit(at, BranchRecordAt(stream.bytes, at))) return;
+    if (!visit(at, records.At(at))) return;
 }
 
 }  // namespace
@@ -67,8 +70,8 @@ uint64_t StackBefore(const Stream& stream, uint64_t offset) {
   if (stream.bytes.size() < kBranchRecordSize) return 0;
   const uint64_t last = stream.bytes.size() / kBranchRecordSize - 1;
   uint64_t record = std::min(offset / kBranchRecordSize, last);
-  while (record != 0 && !BranchRecordAt(stream.bytes, record * kBranchRecordSize).begins_stack)
-    --record;
+  StackRecords records(stream);
+  while (record != 0 && !records.At(record * kBranchRecordSize).begins_stack) --record;
   return record * kBranchRecordSize;
 }
 
@@ -86,7 +89,7 @@ TscInterval Times(const Stream& stream) {
   if (stream.bytes.size() < kBranchRecordSize) return {};
   const uint64_t last = stream.bytes.size() / kBranchRecordSize - 1;
   return {FirstTime(stream, 0, stream.bytes.size()),
-          BranchRecordAt(stream.bytes, last * kBranchRecordSize).told_time()};
+          StackRecords(stream).At(last * kBranchRecordSize).told_time()};
 }
 
 }  // namespace flowback::branch_stack

@@ -6,6 +6,7 @@
 
 #include "base/hex.h"
 #include "decode/branch_stack/stack_index.h"
+#include "decode/branch_stack/stack_records.h"
 #include "flowback/model/branch_records.h"
 
 namespace flowback::branch_stack {
@@ -73,25 +74,26 @@ class Batch final : public PacketBatch {
 
 class Reader final : public PacketReader {
  public:
-  explicit Reader(Bytes bytes) : bytes_(bytes) {}
+  explicit Reader(const Stream& stream) : size_(stream.bytes.size()), stream_(stream) {}
   std::unique_ptr<PacketBatch> NewBatch() const override { return std::make_unique<Batch>(); }
   bool Read(PacketBatch& batch, size_t count) override {
     for (; count > 0; --count, at_ += kBranchRecordSize) {
-      if (at_ + kBranchRecordSize > bytes_.size()) return false;
-      static_cast<Batch&>(batch).Add(at_, BranchRecordAt(bytes_, at_));
+      if (at_ + kBranchRecordSize > size_) return false;
+      static_cast<Batch&>(batch).Add(at_, stream_.At(at_));
     }
     return true;
   }
 
  private:
-  Bytes bytes_;
+  uint64_t size_;
+  StackRecords stream_;
   uint64_t at_ = 0;
 };
 
 }  // namespace
 
 std::unique_ptr<PacketReader> ReadRecords(const Stream& stream) {
-  return std::make_unique<Reader>(stream.bytes);
+  return std::make_unique<Reader>(stream);
 }
 
 }  // namespace flowback::branch_stack

@@ -2,7 +2,9 @@
 // What records and code become: flow where they agree, a loss with its reason where they do not.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <random>
+#include <utility>
 
 #include "tests/branch_stack/stacks.h"
 #include "tests/support/segments.h"
@@ -317,6 +319,94 @@ TEST_F(AArch64Stacks, EachContradictionIsALossWithItsReason) {
 }
 
 // Random records, most of them wrong: any cut is the whole, and the account holds.
+// The same two records lead through other code once that has changed.
+TEST_F(Stacks, WhatIsKnownByHeartIsOfItsCode) {
+  std::vector<uint8_t> other(kCode, kCode + sizeof kCode);
+  other[5] = 0xc3;  // 1005: ret
+  auto section = std::make_shared<CodeSection>("other", 0, other, nullptr, Verification::kGiven);
+  auto space = std::make_shared<AddressSpace>();
+  space->Map({0x1000, sizeof kCode, 0, section});
+  history_.epochs.push_back({.time = 105, .instructions = 0, .space = space});
+  for (int stack = 0; stack < 4; ++stack) Add({Branch(0x1003, 0x1000), Branch(0x1006, 0x1010)});
+  const std::string text = Flow();
+  const std::string line = "0x1005..0x1006 taken to 0x1010\n";
+  const size_t first = text.find(line);
+  ASSERT_NE(first, text.npos);
+  EXPECT_NE(text.find(line, first + 1), text.npos);
+  EXPECT_EQ(text.find(line, text.find("lost: ")), text.npos) << text;
+  ExpectAccount(6, 0, 2);
+}
+
+// ... and of its kind: what one kind of branch is, another one is not.
+TEST_F(Stacks, WhatIsKnownByHeartIsOfItsKind) {
+  Add({Branch(0x1003, 0x1000), Branch(0x1006, 0x1010)});
+  Add({Branch(0x1003, 0x1000), Branch(0x1006, 0x1010, BranchKind::kReturn)});
+  Add({Branch(0x1003, 0x1000), Branch(0x1006, 0x1010, BranchKind::kJump)});
+  ExpectAccount(5, 0, 1);
+}
+
+// What is told in order: branches that were taken, and what comes between.
+class Taken final : public ExecutionConsumer {
+ public:
+  void OnBlock(const BlockRun& run) override {
+    if (run.exit == BlockExit::kTaken)
+      Add({.from = run.LastAddress(), .to = run.next, .facts = run.branch}, run.tsc);
+  }
+  void OnBranches(std::span<const TakenBranch> branches, uint64_t tsc) override {
+    EXPECT_FALSE(branches.empty());
+    for (const TakenBranch& branch : branches) {
+      Add(branch, tsc);
+      if (branch.number == TakenBranch::kNoNumber) continue;
+      const auto ends = std::pair(branch.from, branch.to);
+      EXPECT_EQ(numbers_.emplace(branch.number, ends).first->second, ends);
+    }
+  }
+  void OnEvent(const TraceEvent& event) override {
+    text += Hex(event.ip) + Name(event.kind) + '\n';
+  }
+  void OnLoss(const DataLoss& loss) override { text += loss.detail + '\n'; }
+  void OnUnknown(const UnknownFlow& unknown) override {
+    text += "unknown " + Hex(unknown.from) + ' ' + Hex(unknown.to) + '\n';
+  }
+
+  std::string text;
+
+ private:
+  void Add(const TakenBranch& branch, uint64_t tsc) {
+    text += Hex(branch.from) + ' ' + Hex(branch.to) + ' ' + std::to_string(branch.facts.cycles) +
+            ' ' + std::to_string(tsc) + '\n';
+  }
+
+  std::map<uint32_t, std::pair<uint64_t, uint64_t>> numbers_;
+};
+
+TEST_F(Stacks, BranchesAloneAreThoseOfTheWholeFlow) {
+  std::mt19937_64 random(7);
+  const uint64_t places[] = {0, 0x1000, 0x1003, 0x1006, 0x1010, 0x1020, 0x1021, 0x1025, kKernel};
+  const auto place = [&] { return places[random() % std::size(places)]; };
+  for (int round = 0; round < 40; ++round) {
+    records_.clear();
+    config_.tiled = round % 4 == 0;
+    config_.all_kinds = round % 8 != 1;
+    for (int stack = 0; stack < 12; ++stack) {
+      std::vector<BranchRecord> of;
+      for (uint64_t i = 1 + random() % 6; i > 0; --i) {
+        of.push_back(Branch(place(), place()));
+        of.back().cycles = static_cast<uint32_t>(random() % 3);
+      }
+      Add({Branch(0x1003, 0x1000), Branch(0x1006, 0x1010)});
+      Add(of);
+    }
+    Taken whole, alone;
+    ASSERT_TRUE(decoder_->Decode(Input(), whole));
+    input_.only_branches = true;
+    ASSERT_TRUE(decoder_->Decode(Input(), alone));
+    input_.only_branches = false;
+    EXPECT_EQ(whole.text, alone.text);
+    EXPECT_FALSE(alone.text.empty());
+  }
+}
+
 TEST_F(Stacks, AnyCutIsTheWhole) {
   std::mt19937_64 random(5);
   const uint64_t places[] = {0,      0x1000, 0x1003, 0x1006, 0x1010,

@@ -2,11 +2,14 @@
 // Samples with branch stacks in perf.data, written here field by field.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
+#include <random>
 
 #include "base/hex.h"
 #include "capture/formats/perf_branch_stacks.h"
 #include "capture/formats/perf_layout.h"
+#include "flowback/capture/open.h"
 #include "flowback/model/branch_records.h"
 #include "tests/capture/temporary_file.h"
 #include "tests/support/perf_data_builder.h"
@@ -204,6 +207,36 @@ TEST(BranchStacks, NoneAreNoStreams) {
   const Recording recording = Read(file);
   EXPECT_TRUE(recording.streams.empty());
   EXPECT_TRUE(recording.warnings.empty());
+}
+
+// Nothing of the stream is there until it is asked for, at any place.
+TEST(BranchStacks, AnyPartOfTheStreamIsThatOfTheWhole) {
+  std::mt19937_64 random(3);
+  PerfDataBuilder file = FileWith(kBranchAny | kBranchCounters);
+  for (uint64_t i = 0; i < 2000; ++i) {
+    std::vector<Entry> entries(random() % 5);
+    for (Entry& entry : entries) entry = {random(), random(), random() & 0xffff};
+    file.Record(kRecordSample, 0, SampleOf(42, 1 + random() % 200, entries, false, true));
+  }
+  const support::TemporaryFolder folder;
+  OpenOptions options;
+  options.input = folder.Write("stacks.data", file.Build());
+  const auto whole = OpenRecording(options);
+  options.whole_streams = false;
+  const auto parts = OpenRecording(options);
+  ASSERT_TRUE(whole && parts);
+  const Bytes bytes = whole->streams.at(0).bytes;
+  const Stream& stream = parts->streams.at(0);
+  ASSERT_NE(stream.joined, nullptr);
+  EXPECT_EQ(stream.joined->most_present(), 0u);
+  ASSERT_EQ(stream.bytes.size(), bytes.size());
+  for (int i = 0; i < 2000; ++i) {
+    const size_t offset = random() % (bytes.size() + 100);
+    std::vector<uint8_t> part(1 + random() % 700);
+    const Bytes expected = Slice(bytes, offset, part.size());
+    part.resize(stream.joined->Copy(offset, part));
+    ASSERT_TRUE(std::ranges::equal(part, expected)) << offset;
+  }
 }
 
 // The same file in each container.

@@ -242,6 +242,15 @@ TEST_P(BranchStacks, BrstackTextHasEachBranchThatWasDecoded) {
   EXPECT_TRUE(text.contains("PERF_RECORD_MMAP2 "));
 }
 
+// Each core makes the text of a part.
+TEST_P(BranchStacks, BrstackTextIsTheSameOnAnyNumberOfCores) {
+  FLOWBACK_NEEDS_TRACES();
+  const std::string one = Run({"export", "--to", "brstack", "--threads", "1"}).out;
+  for (const char* const threads : {"2", "3", "7"})
+    EXPECT_EQ(Run({"export", "--to", "brstack", "--threads", threads}).out, one) << threads;
+  EXPECT_EQ(Run({"export", "--to", "brstack", "--threads", "3", "--window", "1"}).out, one);
+}
+
 // perf's text of a recording tells the same flow as the recording. One that perf refuses, because a
 // newer one wrote it, is left out.
 TEST_P(BranchStacks, PerfsTextOfItTellsTheSame) {

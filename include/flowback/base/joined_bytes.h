@@ -9,15 +9,18 @@
 //      joined   |....:..XX:XX.....:........:.......|       X: held by a window; . : no memory
 //
 // Memory is bounded by the windows, not by the stream. What is not in memory cannot be read: a
-// reader without a window ends the program there, it never sees zeros.
+// reader without a window ends the program there, it never sees zeros. The same goes for bytes that
+// are nowhere until somebody makes them out of what the file has.
 #pragma once
 
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -37,6 +40,10 @@ class JoinedBytes {
 
   // The parts in order; what they point to must outlive the object.
   explicit JoinedBytes(std::vector<Bytes> parts);
+  // Makes bytes from `offset` on, as many as there are and fit; returns how many. Any thread may
+  // call it, several at a time; the same place has the same bytes each time.
+  using Maker = std::function<size_t(size_t offset, std::span<uint8_t> to)>;
+  JoinedBytes(size_t size, Maker maker);
   JoinedBytes(const JoinedBytes&) = delete;
   JoinedBytes& operator=(const JoinedBytes&) = delete;
   ~JoinedBytes();
@@ -71,11 +78,14 @@ class JoinedBytes {
     Bytes bytes;
   };
 
+  void Reserve();
+  size_t CopyParts(size_t offset, std::span<uint8_t> to) const;
   std::span<uint8_t> RangeOf(size_t granule) const;
   void Bring(size_t granule);
   void Drop(size_t granule);
 
   std::vector<Part> parts_;  // by `begin`; none is empty
+  Maker maker_;              // without parts
   size_t size_ = 0;
   size_t page_ = 0;
   size_t granule_ = 0;

@@ -44,6 +44,9 @@ struct DecodeInput {
   // False: the consumer wants events and losses only. With `times` the native engine then leaves
   // the blocks out, which is several times faster.
   bool blocks = true;
+  // The consumer wants of the blocks only those that end in a branch which was taken. A decoder may
+  // tell it these branches alone (OnBranches), and no blocks.
+  bool only_branches = false;
   // Summarize and Count may use so many threads; the result does not depend on it, nor on the two
   // below.
   unsigned threads = 1;

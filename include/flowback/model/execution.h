@@ -167,6 +167,18 @@ LossClass ClassOf(LossCause cause);
 const char* Remedy(LossCause cause);
 const char* Name(InstructionClass kind);
 
+// A branch that was taken, told without the block that it ends.
+struct TakenBranch {
+  static constexpr uint32_t kNoNumber = ~uint32_t{0};
+
+  uint64_t from = 0;  // the instruction's address
+  uint64_t to = 0;    // where control went
+  BranchFacts facts;
+  // Branches of one number have the same `from` and `to`, as long as the decoder lives; they are
+  // counted from 0 and not many more than the code has branches.
+  uint32_t number = kNoNumber;
+};
+
 // Receives one stream's flow in program order. Analyses and writers alike implement it.
 class ExecutionConsumer {
  public:
@@ -174,6 +186,9 @@ class ExecutionConsumer {
   virtual void OnBlock(const BlockRun& run) = 0;
   // Many of them at once. By default each goes to OnBlock, until Done says so.
   virtual void OnBlocks(const BlockBatch& batch);
+  // Instead of the blocks, where DecodeInput::only_branches asks for it and the decoder can: the
+  // next ones that were taken, the oldest first. `tsc`: as BlockRun::tsc, of all of them.
+  virtual void OnBranches(std::span<const TakenBranch> /*branches*/, uint64_t /*tsc*/) {}
   virtual void OnEvent(const TraceEvent& event) = 0;
   virtual void OnLoss(const DataLoss& loss) = 0;
   // Sources that record all there is never tell it; by default it is passed over.

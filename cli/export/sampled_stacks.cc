@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#include "cli/export/sampled_stacks.h"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/ordered_pipeline.h"
+#include "cli/export/flow_stacks.h"
+#include "cli/export/stack_text.h"
+
+namespace flowback::cli {
+namespace {
+
+constexpr uint64_t kRangeBytes = uint64_t{512} << 10;
+
+// A part of a piece: whole stacks, and what became of them.
+struct StackRange {
+  const ThreadFlow* thread = nullptr;
+  const Stream* stream = nullptr;
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  std::string text;
+  std::vector<DataLoss> losses;
+  Status status;
+};
+
+// What one core has learned, of the code and of its text.
+struct StackReader {
+  std::unique_ptr<Decoder> decoder;
+  StackText text;
+};
+
+class RangeStacks final : public FlowStacks {
+ public:
+  RangeStacks(StackRange& range, StackText& text) : range_(range), text_(text) {}
+
+ private:
+  void Take(const ThreadFlow&, uint64_t, std::span<const StackEntry> stack) override {
+    text_.Append(stack, range_.text);
+  }
+  void Lose(const DataLoss& loss) override { range_.losses.push_back(loss); }
+
+  StackRange& range_;
+  StackText& text_;
+};
+
+class Writing {
+ public:
+  Writing(OpenedRecording& opened, Output& output) : opened_(opened), output_(output) {}
+
+  Status Write() {
+    const unsigned threads = std::max(opened_.options().ThreadCount(), 1u);
+    readers_.resize(threads);
+    for (StackReader& reader : readers_) {
+      Result<std::unique_ptr<Decoder>> decoder = opened_.NewDecoder();
+      if (!decoder) return Fail(decoder.error());
+      reader.decoder = *std::move(decoder);
+    }
+    const size_t wanted = opened_.options().in_flight;
+    OrderedPipeline<StackRange> pipeline(
+        threads, wanted != 0 ? wanted : 2 * size_t{threads}, WorkOrder::kAny,
+        {.work = [this](StackRange& range, size_t worker) { Read(range, readers_[worker]); },
+         .deliver = [this](StackRange& range) { Deliver(range); }});
+    for (const ThreadFlow* thread : FlowsOf(opened_.threads().owners()))
+      for (const FlowPiece& piece : thread->pieces) AddRanges(*thread, piece, pipeline);
+    pipeline.Finish();
+    return status_;
+  }
+
+ private:
+  void AddRanges(const ThreadFlow& thread, const FlowPiece& piece,
+                 OrderedPipeline<StackRange>& pipeline) {
+    for (uint64_t at = piece.begin; at < piece.end && !ended_;) {
+      std::unique_ptr<StackRange> range = pipeline.Take();
+      range->thread = &thread;
+      range->stream = piece.stream;
+      range->begin = at;
+      range->end = at = EndOf(piece, at);
+      pipeline.Add(std::move(range));
+    }
+  }
+  // Where a stack begins, or the piece ends.
+  uint64_t EndOf(const FlowPiece& piece, uint64_t begin) const {
+    for (uint64_t size = kRangeBytes; size < piece.end - begin; size *= 2) {
+      const uint64_t end = opened_.source()->SyncPointBefore(*piece.stream, begin + size);
+      if (end > begin) return end;
+    }
+    return piece.end;
+  }
+
+  // Any thread.
+  void Read(StackRange& range, StackReader& reader) {
+    range.text.clear();
+    range.losses.clear();
+    range.status = {};
+    if (ended_) return;
+    DecodeInput input = opened_.inputs().For(*range.stream);
+    input.from = range.begin;
+    input.bytes = input.bytes.first(range.end);
+    input.only_branches = true;
+    RangeStacks stacks(range, reader.text);
+    stacks.OnThreadBegin(*range.thread, 0);
+    const Result<ByteAccount> account = reader.decoder->Decode(input, stacks);
+    stacks.OnThreadEnd(*range.thread, 0);
+    if (!account) range.status = Fail(account.error());
+  }
+  // One at a time.
+  void Deliver(StackRange& range) {
+    if (ended_) return;
+    output_.Write(range.text);
+    for (const DataLoss& loss : range.losses) opened_.losses().Add(loss);
+    if (!range.status) status_ = range.status;
+    ended_ = !status_ || output_.closed();
+  }
+
+  OpenedRecording& opened_;
+  Output& output_;
+  std::vector<StackReader> readers_;
+  Status status_;
+  std::atomic<bool> ended_ = false;  // nothing more is wanted
+};
+
+}  // namespace
+
+Status WriteSampledStacks(OpenedRecording& opened, Output& output) {
+  return Writing(opened, output).Write();
+}
+
+}  // namespace flowback::cli
