@@ -23,8 +23,9 @@ void EmulateEngine::TakeCpuTrace(uint32_t cpu) {
   Check(sink_.AddTrace(CpuStream(cpu), buffer_, clock_.Now()));
 }
 
-void EmulateEngine::TakeCpuTraces() {
-  for (uint32_t cpu = 0; cpu < kMaxVirtualCpus; ++cpu) TakeCpuTrace(cpu);
+void EmulateEngine::TakeCpuTraces(uint64_t least) {
+  for (uint32_t cpu = 0; cpu < kMaxVirtualCpus; ++cpu)
+    if (InRing(area_.cpus[cpu].trace) >= least) TakeCpuTrace(cpu);
 }
 
 // The CPU that the slot's thread runs on. One that ended by itself is on none; if it became another

@@ -34,6 +34,10 @@ namespace flowback::record {
 namespace {
 
 constexpr long kPauseNanoseconds = 2'000'000;
+// A recording of many small pieces takes long to open, so trace waits until there is more of it, or
+// for so many rounds: what a recorder that is killed has not written is lost.
+constexpr uint64_t kWorthTaking = kTraceRingBytes / 4;
+constexpr unsigned kTakeLittleEvery = 16;
 constexpr unsigned kLookEvery = 100;      // rounds between two looks for dead threads
 constexpr unsigned kCountEvery = 50;      // rounds between two counts for the progress
 constexpr unsigned kCountLeftEvery = 10;  // the same of processes that outlive the command
@@ -56,8 +60,9 @@ bool HasMoreToTell(Slot& slot) {
 Result<RecordSummary> EmulateEngine::Run(pid_t pid) {
   command_ = pid;
   for (unsigned rounds = 1; !AllEnded(pid, rounds) && !StopIsDone(); ++rounds) {
-    Drain();
-    if (snapshot_requested_.exchange(false)) Check(sink_.TakeSnapshot(clock_.Now()));
+    const bool snapshot = snapshot_requested_.exchange(false);
+    Drain(snapshot || rounds % kTakeLittleEvery == 0 ? 1 : kWorthTaking);
+    if (snapshot) Check(sink_.TakeSnapshot(clock_.Now()));
     if (rounds % kLookEvery == 0) EndDeadThreads();
     if (rounds % kCountEvery == 0) {
       CountFlow();
@@ -115,11 +120,11 @@ void EmulateEngine::RequestStop() {
 // Processes may outlive the recording: gives their threads the time to tell where they are.
 void EmulateEngine::TakeLast() {
   RequestStop();
-  Drain();
+  Drain(1);
   EndDeadThreads();
   for (unsigned i = 0; i < kStopRounds && std::ranges::any_of(area_.slots, HasMoreToTell); ++i) {
     Pause();
-    Drain();
+    Drain(1);
     if (i % kLookEvery == 0) EndDeadThreads();
   }
   for (const uint32_t i : SlotsInOrder()) {
@@ -222,13 +227,14 @@ void EmulateEngine::TellLost(uint64_t tsc, int32_t pid, int32_t tid, uint64_t co
   Check(sink_.AddSideband(lost));
 }
 
-void EmulateEngine::Drain() {
+// Trace of which there are `least` bytes.
+void EmulateEngine::Drain(uint64_t least) {
   TellThreadsLeftOut();
   std::vector<Message> messages;
-  for (const uint32_t i : SlotsInOrder()) DrainSlot(i, messages);
+  for (const uint32_t i : SlotsInOrder()) DrainSlot(i, least, messages);
   std::ranges::stable_sort(messages, {}, [](const Message& m) { return m.header.tsc; });
   for (const Message& message : messages) Tell(message);
-  if (per_cpu()) TakeCpuTraces();
+  if (per_cpu()) TakeCpuTraces(least);
 }
 
 // Those in use. A thread that becomes another program leaves one slot and takes another, maybe a
@@ -244,11 +250,12 @@ std::vector<uint32_t> EmulateEngine::SlotsInOrder() {
   return slots;
 }
 
-void EmulateEngine::DrainSlot(uint32_t index, std::vector<Message>& messages) {
+void EmulateEngine::DrainSlot(uint32_t index, uint64_t least, std::vector<Message>& messages) {
   const SlotState state = area_.slots[index].state.load(std::memory_order_acquire);
   if (state != SlotState::kLive && state != SlotState::kEnded) return;
   ReadMessages(index, messages);
-  TakeTrace(index);
+  StreamOf(index);  // in the order in which threads begin, though the first one's trace may wait
+  if (state == SlotState::kEnded || InRing(area_.slots[index].trace) >= least) TakeTrace(index);
   if (state == SlotState::kEnded) FinishSlot(index);
 }
 

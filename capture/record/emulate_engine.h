@@ -99,9 +99,9 @@ class EmulateEngine {
   void NoteUnlikeNative(const Message& message);
   void CountUnlikeNative();
   void TellLost(uint64_t tsc, int32_t pid, int32_t tid, uint64_t count);
-  void Drain();
+  void Drain(uint64_t least);
   std::vector<uint32_t> SlotsInOrder();
-  void DrainSlot(uint32_t index, std::vector<Message>& messages);
+  void DrainSlot(uint32_t index, uint64_t least, std::vector<Message>& messages);
   void TakeTrace(uint32_t index);
   std::vector<uint8_t> RestOfPackets(const ThreadProgress& flow) const;
   std::vector<uint8_t> RestOfBranches(const ThreadProgress& flow) const;
@@ -115,7 +115,7 @@ class EmulateEngine {
   const RecordedStream& StreamOf(uint32_t index);
   // Of virtual CPUs.
   bool per_cpu() const { return options_.streams.per_cpu; }
-  void TakeCpuTraces();
+  void TakeCpuTraces(uint64_t least);
   void TakeCpuTrace(uint32_t cpu);
   const RecordedStream& CpuStream(uint32_t cpu);
   std::optional<uint32_t> CpuOf(const Slot& slot) const;

@@ -35,6 +35,12 @@ class RingWriter {
   uint64_t size_;
 };
 
+// So much is in the ring now, or nonsense where another program wrote into the memory.
+inline uint64_t InRing(const RingCounters& counters) {
+  return counters.head.load(std::memory_order_acquire) -
+         counters.tail.load(std::memory_order_relaxed);
+}
+
 // Takes out all that is in the ring now. False when the counters contradict each other: another
 // program wrote into the memory.
 inline bool TakeAll(RingCounters& counters, const uint8_t* ring, uint64_t size,
