@@ -67,15 +67,17 @@ class StackFlow final : public FlowReader {
     uint64_t time = 0;
   };
 
-  void Tell(ExecutionConsumer& consumer);
-  void TellRecord(const BranchRecord& record, ExecutionConsumer& consumer);
+  [[gnu::always_inline]] void Tell(ExecutionConsumer& consumer);
+  [[gnu::always_inline]] void TellRecord(const BranchRecord& record, ExecutionConsumer& consumer);
   void PassCompare(const BranchRecord& record);
-  void Follow(const BranchRecord& record, ExecutionConsumer& consumer);
+  [[gnu::always_inline]] void Follow(const BranchRecord& record, ExecutionConsumer& consumer);
   void Walk(const BranchRecord& record, const LineMemo::Key& key, ExecutionConsumer& consumer);
   void Resume(const BranchRecord& record, ExecutionConsumer& consumer);
-  void TellKnown(const KnownLine& known, const BranchRecord& record, ExecutionConsumer& consumer);
-  void TellLine(std::span<const uint32_t> passed, uint32_t node, uint32_t number,
-                const BranchRecord& record, ExecutionConsumer& consumer);
+  [[gnu::always_inline]] void TellKnown(const KnownLine& known, const BranchRecord& record,
+                                        ExecutionConsumer& consumer);
+  [[gnu::always_inline]] void TellLine(std::span<const uint32_t> passed, uint32_t node,
+                                       uint32_t number, const BranchRecord& record,
+                                       ExecutionConsumer& consumer);
   // Those that wait to be told, with DecodeInput::only_branches.
   void TellBranches(ExecutionConsumer& consumer);
   void TellTaken(uint32_t node, const BranchRecord& record, ExecutionConsumer& consumer);
@@ -92,7 +94,7 @@ class StackFlow final : public FlowReader {
 
   void FindPlace();
   bool IsToldTwice(const BranchRecord& record);
-  bool IsHidden(uint64_t address) const;
+  [[gnu::always_inline]] bool IsHidden(uint64_t address) const;
   void UseCodeOf(const BranchRecord& record);
   flow::BlockGraph& GraphAt(uint64_t address);
   BlockRun RunOf(const CodeBlock& block, const BranchRecord& record) const;
