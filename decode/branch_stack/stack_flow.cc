@@ -77,6 +77,12 @@ BlockRun StackFlow::RunOf(const CodeBlock& block, const BranchRecord& record) co
 
 inline void StackFlow::TellKnown(const KnownLine& known, const BranchRecord& record,
                                  ExecutionConsumer& consumer) {
+  if (totals_ != nullptr) {
+    ++account_.decoded;
+    totals_->OnLine(known, record.told_time(), stay_);
+    if (record.to == 0) TellEvent(EventKind::kStopped, 0, 0, record, consumer);
+    return;
+  }
   graph_ = known.graph;
   TellLine(learned_.lines.Passed(known), known.node, known.number, record, consumer);
 }

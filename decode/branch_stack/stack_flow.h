@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "decode/branch_stack/line_memo.h"
+#include "decode/branch_stack/line_totals.h"
 #include "decode/branch_stack/stack_records.h"
 #include "decode/branch_stack/straight_line.h"
 #include "decode/flow/code_view.h"
@@ -39,6 +40,9 @@ class StackFlow final : public FlowReader {
  public:
   // All must outlive it. REQUIRES: input.code has an epoch.
   StackFlow(const DecodeInput& input, LearnedCode& learned);
+  // Known lines go to `totals` as such, which is also the consumer of the rest. REQUIRES: the input
+  // asks for blocks.
+  void TellLinesTo(LineTotals& totals) { totals_ = &totals; }
 
   void ReadTo(uint64_t offset, ExecutionConsumer& consumer) override;
   uint64_t offset() const override { return at_; }
@@ -118,6 +122,7 @@ class StackFlow final : public FlowReader {
   const ThreadStay* stay_ = nullptr;
   flow::BlockGraph* graph_ = nullptr;  // of the record in work
   StraightLine line_;
+  LineTotals* totals_ = nullptr;
   std::vector<TakenBranch> branches_;  // of one stack and time
   uint64_t branches_tsc_ = 0;
   ByteAccount account_;
