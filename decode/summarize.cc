@@ -6,109 +6,23 @@
 #include <utility>
 #include <vector>
 
+#include "decode/stream_totals.h"
 #include "flowback/decode/decoder.h"
 
 namespace flowback {
 namespace {
 
-// Parts have no offsets: pieces of flow do not tell theirs.
-class Totals : public ExecutionConsumer {
- public:
-  void OnBlock(const BlockRun& run) override { Add(run); }
-  void OnEvent(const TraceEvent& event) override { Note(event.tsc); }
-  void OnLoss(const DataLoss& loss) override {
-    Enter(loss.stay);
-    DataLoss added = loss;
-    added.after = summary_.digest.count;
-    summary_.AddLoss(std::move(added));
-  }
-
-  FlowSummary Take(const ByteAccount& account) {
-    parts_.push_back({.stay = stay_, .totals = std::move(summary_)});
-    FlowSummary all;
-    // What all executed, its units are; of several, whose they are is not told.
-    if (parts_.size() == 1) {
-      parts_.front().totals.bytes_decoded = account.decoded;
-      parts_.front().totals.bytes_padding = account.padding;
-      parts_.front().totals.bytes_lost = account.lost;
-    }
-    for (const FlowPart& part : parts_) all.Append(part.totals);
-    all.parts = std::move(parts_);
-    all.bytes_decoded = account.decoded;
-    all.bytes_padding = account.padding;
-    all.bytes_lost = account.lost;
-    return all;
-  }
-
- protected:
-  void Add(const BlockRun& run) {
-    Enter(run.stay);
-    if (run.exit != BlockExit::kFallThrough) ++summary_.blocks;
-    uint64_t ip = run.address;
-    for (const uint8_t length : run.lengths) {
-      summary_.digest.Append(ip);
-      ip += length;
-    }
-    CountBranch(run);
-    Note(run.tsc);
-  }
-
- private:
-  void Enter(const ThreadStay* stay) {
-    if (stay == stay_) return;
-    if (summary_.digest.count != 0 || !summary_.losses.empty())
-      parts_.push_back({.stay = stay_, .totals = std::exchange(summary_, {})});
-    stay_ = stay;
-  }
-  void CountBranch(const BlockRun& run) {
-    switch (run.last) {
-      case InstructionClass::kOther:
-        break;
-      case InstructionClass::kConditional:
-        ++(run.exit == BlockExit::kNotTaken ? summary_.not_taken : summary_.taken);
-        break;
-      case InstructionClass::kJump:
-        ++summary_.jumps;
-        break;
-      case InstructionClass::kCall:
-        ++summary_.calls;
-        break;
-      case InstructionClass::kIndirectJump:
-        ++summary_.indirect_jumps;
-        break;
-      case InstructionClass::kIndirectCall:
-        ++summary_.indirect_calls;
-        break;
-      case InstructionClass::kReturn:
-        ++summary_.returns;
-        break;
-      default:
-        ++summary_.far;
-        break;
-    }
-  }
-  void Note(uint64_t tsc) {
-    if (tsc == 0) return;
-    if (summary_.first_tsc == 0) summary_.first_tsc = tsc;
-    summary_.last_tsc = tsc;
-  }
-
-  FlowTotals summary_;  // of the part at hand
-  const ThreadStay* stay_ = nullptr;
-  std::vector<FlowPart> parts_;
-};
-
 // Sums up what it hands on: all but the blocks.
-class TotalsAhead final : public Totals {
+class TotalsAhead final : public StreamTotals {
  public:
   explicit TotalsAhead(ExecutionConsumer& events) : events_(events) {}
 
   void OnEvent(const TraceEvent& event) override {
-    Totals::OnEvent(event);
+    StreamTotals::OnEvent(event);
     events_.OnEvent(event);
   }
   void OnLoss(const DataLoss& loss) override {
-    Totals::OnLoss(loss);
+    StreamTotals::OnLoss(loss);
     events_.OnLoss(loss);
   }
 
@@ -118,7 +32,7 @@ class TotalsAhead final : public Totals {
 
 // Counts the executions of blocks as well: batches by the numbers of their blocks, and block runs
 // as what such a decoder cuts.
-class Counts final : public Totals {
+class Counts final : public StreamTotals {
  public:
   explicit Counts(BlockCountConsumer& consumer) : consumer_(consumer) {}
 
@@ -225,7 +139,7 @@ Result<std::unique_ptr<FlowReader>> Decoder::Read(const DecodeInput&) {
 }
 
 Result<FlowSummary> Decoder::Summarize(const DecodeInput& input) {
-  Totals totals;
+  StreamTotals totals;
   const Result<ByteAccount> account = Decode(input, totals);
   if (!account) return Fail(account.error());
   return totals.Take(*account);

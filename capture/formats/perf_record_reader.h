@@ -70,6 +70,7 @@ class RecordReader {
   static constexpr uint64_t kWindow = 512;
 
   RecordHead Parse(Record& record) const;
+  void AskFor(uint64_t offset) const;
   bool ReadDataBehind(Record& record);
   void OpenWindow(Record& record);
 

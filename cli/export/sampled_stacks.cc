@@ -32,6 +32,8 @@ struct StackRange {
 struct StackReader {
   std::unique_ptr<Decoder> decoder;
   StackText text;
+  const Stream* stream = nullptr;  // of the range that it read last
+  DecodeInput input;               // of that; it may have very many changes of who ran
 };
 
 class RangeStacks final : public FlowStacks {
@@ -98,13 +100,14 @@ class Writing {
     range.losses.clear();
     range.status = {};
     if (ended_) return;
-    DecodeInput input = opened_.inputs().For(*range.stream);
-    input.from = range.begin;
-    input.bytes = input.bytes.first(range.end);
-    input.only_branches = true;
+    if (reader.stream != range.stream) reader.input = opened_.inputs().For(*range.stream);
+    reader.stream = range.stream;
+    reader.input.from = range.begin;
+    reader.input.bytes = range.stream->bytes.first(range.end);
+    reader.input.only_branches = true;
     RangeStacks stacks(range, reader.text);
     stacks.OnThreadBegin(*range.thread, 0);
-    const Result<ByteAccount> account = reader.decoder->Decode(input, stacks);
+    const Result<ByteAccount> account = reader.decoder->Decode(reader.input, stacks);
     stacks.OnThreadEnd(*range.thread, 0);
     if (!account) range.status = Fail(account.error());
   }

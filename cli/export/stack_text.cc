@@ -43,7 +43,7 @@ char* WriteCycles(uint32_t cycles, char* at) {
 
 }  // namespace
 
-const StackText::Ends& StackText::EndsOf(const StackEntry& entry) {
+inline const StackText::Ends& StackText::EndsOf(const StackEntry& entry) {
   const bool numbered = entry.number != TakenBranch::kNoNumber;
   if (numbered && entry.number >= ends_.size()) ends_.resize(std::bit_ceil(entry.number + 1ul));
   Ends& ends = numbered ? ends_[entry.number] : unnumbered_;
@@ -56,7 +56,7 @@ const StackText::Ends& StackText::EndsOf(const StackEntry& entry) {
 }
 
 // " 0xFROM/0xTO/P/-/-/CYCLES "
-char* StackText::Write(const StackEntry& entry, char* at) {
+inline char* StackText::Write(const StackEntry& entry, char* at) {
   const Ends& ends = EndsOf(entry);
   std::memcpy(at, ends.text, kMostEnds);  // of one size, so that it takes a few instructions
   at += ends.size;

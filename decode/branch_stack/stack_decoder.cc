@@ -22,8 +22,13 @@ class StackDecoder final : public Decoder {
   }
   // Records tell their times whether or not the code is there.
   Result<FlowSummary> Summarize(const DecodeInput& input) override {
-    Result<FlowSummary> summary = Decoder::Summarize(input);
-    if (summary) NoteTimes(input, *summary);
+    if (Status status = Check(input); !status) return Fail(status.error());
+    StackFlow flow(input, learned_);
+    LineTotals totals(learned_.lines);
+    if (input.blocks && !input.only_branches) flow.TellLinesTo(totals);
+    flow.ReadTo(input.bytes.size(), totals);
+    FlowSummary summary = totals.Take(flow.account());
+    NoteTimes(input, summary);
     return summary;
   }
   Result<FlowSummary> SummarizeTimed(const DecodeInput& input, ExecutionConsumer& events) override {

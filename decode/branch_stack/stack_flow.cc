@@ -22,168 +22,15 @@ StackFlow::StackFlow(const DecodeInput& input, LearnedCode& learned)
       records_(input.bytes, input.joined),
       at_(input.from) {}
 
-// All that a record usually needs is put into this loop; what it seldom needs is not.
-[[gnu::flatten]] void StackFlow::ReadTo(uint64_t offset, ExecutionConsumer& consumer) {
-  constexpr uint64_t kNotedAtATime = 1024 * kBranchRecordSize;
-  uint64_t noted = at_;
-  while (!at_end() && at_ <= offset && !consumer.Done()) {
-    Tell(consumer);
-    at_ += kBranchRecordSize;
-    if (at_ - noted < kNotedAtATime) continue;
-    NoteProgress(noted);
-    noted = at_;
-  }
-  TellBranches(consumer);
-  NoteProgress(noted);
-}
-
-std::shared_ptr<const FlowReader::State> StackFlow::Save() { return std::make_shared<Kept>(at_); }
-
-void StackFlow::Return(const State& state) {
-  at_ = static_cast<const Kept&>(state).at;
-  code_.reset();
-  code_is_known_ = false;
-  FindPlace();
-}
-
-std::vector<uint8_t> StackFlow::ToBytes(const State& state) const {
-  NumberWriter numbers;
-  numbers.Number(static_cast<const Kept&>(state).at);
-  return numbers.Take();
-}
-
-std::shared_ptr<const FlowReader::State> StackFlow::FromBytes(Bytes bytes) {
-  NumberReader numbers(bytes);
-  const uint64_t at = numbers.Number();
-  if (!numbers.ok() || at > input_.bytes.size() || at % kBranchRecordSize != 0) return nullptr;
-  return std::make_shared<Kept>(at);
-}
-
-// What the records before `at_` tell, the last one first.
-[[gnu::noinline]] void StackFlow::FindPlace() {
-  place_ = {};
-  last_ = {};
-  bool same_stack = config_.all_kinds && !at_end() && !records_.At(at_).begins_stack;
-  for (uint64_t at = at_; at > input_.from;) {
-    at -= kBranchRecordSize;
-    const BranchRecord& before = records_.At(at);
-    if (!before.empty() && !before.on_wrong_path()) {
-      last_ = {.known = true, .to = before.to, .time = before.told_time()};
-      if (same_stack) place_ = {.certain = true, .ip = before.to};
-      return;
-    }
-    same_stack = same_stack && !before.begins_stack;
-  }
-}
-
-// Some hardware delivers the newest record twice. A loop of one branch looks the same, but there
-// the code is straight.
-[[gnu::noinline]] bool StackFlow::IsToldTwice(const BranchRecord& record) {
-  if (!record.ends_stack || at_ == input_.from) return false;
-  const BranchRecord& before = records_.At(at_ - kBranchRecordSize);
-  return before.from == record.from && before.to == record.to;
-}
+// From here to ReadTo is what every record needs: the compiler puts it into one loop.
 
 // Linux hands out what leads from the kernel to the program even where the kernel is not recorded.
-bool StackFlow::IsHidden(uint64_t address) const {
+inline bool StackFlow::IsHidden(uint64_t address) const {
   return address == 0 || (IsKernelAddress(address) && !config_.levels.kernel.value_or(true));
 }
 
-[[gnu::noinline]] void StackFlow::UseCodeOf(const BranchRecord& record) {
-  const auto next = std::ranges::upper_bound(input_.changes, at_, {}, &StayChange::offset);
-  stay_ = next == input_.changes.begin() ? nullptr : std::prev(next)->stay;
-  const bool own = stay_ != nullptr && stay_->code != nullptr && !stay_->code->epochs.empty();
-  const AddressSpaceHistory& history = own ? *stay_->code : *input_.code;
-  if (!code_) code_.emplace(history, learned_.graphs);
-  code_->Use(history);
-  code_->Advance(input_.time.known() ? input_.time.ToNanoseconds(record.time) : record.time, 0);
-  code_number_ = learned_.lines.CodeNumber(code_->Graph(config_.mode), config_.names_compare);
-  next_change_ = next == input_.changes.end() ? ~uint64_t{0} : next->offset;
-  code_time_ = record.time;
-  code_is_known_ = true;
-}
-
-flow::BlockGraph& StackFlow::GraphAt(uint64_t address) {
-  flow::BlockGraph& usual = code_->Graph(config_.mode);
-  const CodeMapping* mapping = usual.space().Find(address);
-  const CodeMode mode =
-      mapping == nullptr ? config_.mode : mapping->section->file_mode().value_or(config_.mode);
-  return mode == config_.mode ? usual : code_->Graph(mode);
-}
-
-void StackFlow::Tell(ExecutionConsumer& consumer) {
-  const BranchRecord& record = records_.At(at_);  // no other one is asked for but the one before
-  if (record.begins_stack) place_ = {};
-  if (record.empty() || record.on_wrong_path()) {
-    ++account_.padding;
-    return;
-  }
-  if (!code_is_known_ || record.time != code_time_ || at_ >= next_change_) UseCodeOf(record);
-  TellRecord(record, consumer);
-  place_ = {.certain = config_.all_kinds, .ip = config_.all_kinds ? record.to : 0};
-  last_ = {.known = true, .to = record.to, .time = record.told_time()};
-}
-
-void StackFlow::TellRecord(const BranchRecord& record, ExecutionConsumer& consumer) {
-  const bool hidden = IsHidden(record.from);
-  if (!place_.certain && last_.known)
-    TellUnknown(last_.to, hidden ? record.to : record.from, last_.time, record, consumer);
-  if (!config_.readable_code)
-    Lose(LossCause::kForeignCode, "", record, consumer);
-  else if (hidden)
-    Resume(record, consumer);
-  else
-    Follow(record, consumer);
-}
-
-// The program goes on at the record's target.
-[[gnu::noinline]] void StackFlow::Resume(const BranchRecord& record, ExecutionConsumer& consumer) {
-  ++account_.decoded;
-  if (config_.tiled)
-    TellEvent(EventKind::kStarted, record.to, 0, record, consumer);
-  else if (place_.certain)
-    TellUnknown(place_.ip, record.to, record.told_time(), record, consumer);
-}
-
-void StackFlow::Follow(const BranchRecord& record, ExecutionConsumer& consumer) {
-  const bool goes_on = place_.certain && place_.ip != 0;
-  if (place_.certain && !goes_on) TellUnknown(0, record.from, record.told_time(), record, consumer);
-  const LineMemo::Key key{.begin = goes_on ? place_.ip : record.from,
-                          .from = record.from,
-                          .to = record.to,
-                          .code = LineMemo::WithKind(code_number_, record.kind)};
-  const KnownLine* const known = record.aborted ? nullptr : learned_.lines.Find(key);
-  if (known == nullptr) return Walk(record, key, consumer);
-  TellKnown(*known, record, consumer);
-}
-
-[[gnu::noinline]] void StackFlow::Walk(const BranchRecord& record, const LineMemo::Key& key,
-                                       ExecutionConsumer& consumer) {
-  graph_ = &GraphAt(record.from);
-  WalkStraight(*graph_, key.begin, record.from, line_);
-  if (line_.broken) return LoseForTheCode(record, consumer);
-  if (config_.names_compare) PassCompare(record);
-  const Judgement judgement = Judge(record, *graph_, line_);
-  if (judgement.verdict == Verdict::kContradicts)
-    return Lose(judgement.cause, "", record, consumer);
-  if (judgement.verdict == Verdict::kBranch) {
-    if (const KnownLine* const known = learned_.lines.Add(key, *graph_, line_))
-      return TellKnown(*known, record, consumer);
-    return TellLine(line_.passed, line_.node, TakenBranch::kNoNumber, record, consumer);
-  }
-  ++account_.decoded;
-  if (input_.blocks && !input_.only_branches) TellPassed(line_.passed, record, consumer);
-  TellInterrupt(record, consumer);
-}
-
-void StackFlow::TellKnown(const KnownLine& known, const BranchRecord& record,
-                          ExecutionConsumer& consumer) {
-  graph_ = known.graph;
-  TellLine(learned_.lines.Passed(known), known.node, known.number, record, consumer);
-}
-
-void StackFlow::TellLine(std::span<const uint32_t> passed, uint32_t node, uint32_t number,
-                         const BranchRecord& record, ExecutionConsumer& consumer) {
+inline void StackFlow::TellLine(std::span<const uint32_t> passed, uint32_t node, uint32_t number,
+                                const BranchRecord& record, ExecutionConsumer& consumer) {
   ++account_.decoded;
   const bool stops = record.to == 0;
   if (input_.blocks && input_.only_branches) {
@@ -228,20 +75,178 @@ BlockRun StackFlow::RunOf(const CodeBlock& block, const BranchRecord& record) co
   return run;
 }
 
-[[gnu::noinline]] void StackFlow::TellBranches(ExecutionConsumer& consumer) {
+inline void StackFlow::TellKnown(const KnownLine& known, const BranchRecord& record,
+                                 ExecutionConsumer& consumer) {
+  if (totals_ != nullptr) {
+    ++account_.decoded;
+    totals_->OnLine(known, record.told_time(), stay_);
+    if (record.to == 0) TellEvent(EventKind::kStopped, 0, 0, record, consumer);
+    return;
+  }
+  graph_ = known.graph;
+  TellLine(learned_.lines.Passed(known), known.node, known.number, record, consumer);
+}
+
+inline void StackFlow::Follow(const BranchRecord& record, ExecutionConsumer& consumer) {
+  const bool goes_on = place_.certain && place_.ip != 0;
+  if (place_.certain && !goes_on) TellUnknown(0, record.from, record.told_time(), record, consumer);
+  const LineMemo::Key key{.begin = goes_on ? place_.ip : record.from,
+                          .from = record.from,
+                          .to = record.to,
+                          .code = LineMemo::WithKind(code_number_, record.kind)};
+  const KnownLine* const known = record.aborted ? nullptr : learned_.lines.Find(key);
+  if (known == nullptr) return Walk(record, key, consumer);
+  TellKnown(*known, record, consumer);
+}
+
+inline void StackFlow::TellRecord(const BranchRecord& record, ExecutionConsumer& consumer) {
+  const bool hidden = IsHidden(record.from);
+  if (!place_.certain && last_.known)
+    TellUnknown(last_.to, hidden ? record.to : record.from, last_.time, record, consumer);
+  if (!config_.readable_code)
+    Lose(LossCause::kForeignCode, "", record, consumer);
+  else if (hidden)
+    Resume(record, consumer);
+  else
+    Follow(record, consumer);
+}
+
+inline void StackFlow::Tell(ExecutionConsumer& consumer) {
+  const BranchRecord& record = records_.At(at_);  // no other one is asked for but the one before
+  if (record.begins_stack) place_ = {};
+  if (record.empty() || record.on_wrong_path()) {
+    ++account_.padding;
+    return;
+  }
+  if (!code_is_known_ || record.time != code_time_ || at_ >= next_change_) UseCodeOf(record);
+  TellRecord(record, consumer);
+  place_ = {.certain = config_.all_kinds, .ip = config_.all_kinds ? record.to : 0};
+  last_ = {.known = true, .to = record.to, .time = record.told_time()};
+}
+
+void StackFlow::ReadTo(uint64_t offset, ExecutionConsumer& consumer) {
+  constexpr uint64_t kNotedAtATime = 1024 * kBranchRecordSize;
+  uint64_t noted = at_;
+  while (!at_end() && at_ <= offset && !consumer.Done()) {
+    Tell(consumer);
+    at_ += kBranchRecordSize;
+    if (at_ - noted < kNotedAtATime) continue;
+    NoteProgress(noted);
+    noted = at_;
+  }
+  TellBranches(consumer);
+  NoteProgress(noted);
+}
+
+std::shared_ptr<const FlowReader::State> StackFlow::Save() { return std::make_shared<Kept>(at_); }
+
+void StackFlow::Return(const State& state) {
+  at_ = static_cast<const Kept&>(state).at;
+  code_.reset();
+  code_is_known_ = false;
+  FindPlace();
+}
+
+std::vector<uint8_t> StackFlow::ToBytes(const State& state) const {
+  NumberWriter numbers;
+  numbers.Number(static_cast<const Kept&>(state).at);
+  return numbers.Take();
+}
+
+std::shared_ptr<const FlowReader::State> StackFlow::FromBytes(Bytes bytes) {
+  NumberReader numbers(bytes);
+  const uint64_t at = numbers.Number();
+  if (!numbers.ok() || at > input_.bytes.size() || at % kBranchRecordSize != 0) return nullptr;
+  return std::make_shared<Kept>(at);
+}
+
+// What the records before `at_` tell, the last one first.
+void StackFlow::FindPlace() {
+  place_ = {};
+  last_ = {};
+  bool same_stack = config_.all_kinds && !at_end() && !records_.At(at_).begins_stack;
+  for (uint64_t at = at_; at > input_.from;) {
+    at -= kBranchRecordSize;
+    const BranchRecord& before = records_.At(at);
+    if (!before.empty() && !before.on_wrong_path()) {
+      last_ = {.known = true, .to = before.to, .time = before.told_time()};
+      if (same_stack) place_ = {.certain = true, .ip = before.to};
+      return;
+    }
+    same_stack = same_stack && !before.begins_stack;
+  }
+}
+
+// Some hardware delivers the newest record twice. A loop of one branch looks the same, but there
+// the code is straight.
+bool StackFlow::IsToldTwice(const BranchRecord& record) {
+  if (!record.ends_stack || at_ == input_.from) return false;
+  const BranchRecord& before = records_.At(at_ - kBranchRecordSize);
+  return before.from == record.from && before.to == record.to;
+}
+
+void StackFlow::UseCodeOf(const BranchRecord& record) {
+  const auto next = std::ranges::upper_bound(input_.changes, at_, {}, &StayChange::offset);
+  stay_ = next == input_.changes.begin() ? nullptr : std::prev(next)->stay;
+  const bool own = stay_ != nullptr && stay_->code != nullptr && !stay_->code->epochs.empty();
+  const AddressSpaceHistory& history = own ? *stay_->code : *input_.code;
+  if (!code_) code_.emplace(history, learned_.graphs);
+  code_->Use(history);
+  code_->Advance(input_.time.known() ? input_.time.ToNanoseconds(record.time) : record.time, 0);
+  code_number_ = learned_.lines.CodeNumber(code_->Graph(config_.mode), config_.names_compare);
+  next_change_ = next == input_.changes.end() ? ~uint64_t{0} : next->offset;
+  code_time_ = record.time;
+  code_is_known_ = true;
+}
+
+flow::BlockGraph& StackFlow::GraphAt(uint64_t address) {
+  flow::BlockGraph& usual = code_->Graph(config_.mode);
+  const CodeMapping* mapping = usual.space().Find(address);
+  const CodeMode mode =
+      mapping == nullptr ? config_.mode : mapping->section->file_mode().value_or(config_.mode);
+  return mode == config_.mode ? usual : code_->Graph(mode);
+}
+
+// The program goes on at the record's target.
+void StackFlow::Resume(const BranchRecord& record, ExecutionConsumer& consumer) {
+  ++account_.decoded;
+  if (config_.tiled)
+    TellEvent(EventKind::kStarted, record.to, 0, record, consumer);
+  else if (place_.certain)
+    TellUnknown(place_.ip, record.to, record.told_time(), record, consumer);
+}
+
+void StackFlow::Walk(const BranchRecord& record, const LineMemo::Key& key,
+                     ExecutionConsumer& consumer) {
+  graph_ = &GraphAt(record.from);
+  WalkStraight(*graph_, key.begin, record.from, line_);
+  if (line_.broken) return LoseForTheCode(record, consumer);
+  if (config_.names_compare) PassCompare(record);
+  const Judgement judgement = Judge(record, *graph_, line_);
+  if (judgement.verdict == Verdict::kContradicts)
+    return Lose(judgement.cause, "", record, consumer);
+  if (judgement.verdict == Verdict::kBranch) {
+    if (const KnownLine* const known = learned_.lines.Add(key, *graph_, line_))
+      return TellKnown(*known, record, consumer);
+    return TellLine(line_.passed, line_.node, TakenBranch::kNoNumber, record, consumer);
+  }
+  ++account_.decoded;
+  if (input_.blocks && !input_.only_branches) TellPassed(line_.passed, record, consumer);
+  TellInterrupt(record, consumer);
+}
+
+void StackFlow::TellBranches(ExecutionConsumer& consumer) {
   if (branches_.empty()) return;
   consumer.OnBranches(branches_, branches_tsc_);
   branches_.clear();
 }
 
-[[gnu::noinline]] void StackFlow::TellPassed(std::span<const uint32_t> passed,
-                                             const BranchRecord& record,
-                                             ExecutionConsumer& consumer) {
+void StackFlow::TellPassed(std::span<const uint32_t> passed, const BranchRecord& record,
+                           ExecutionConsumer& consumer) {
   for (const uint32_t id : passed) consumer.OnBlock(RunOf(graph_->Block(id), record));
 }
 
-[[gnu::noinline]] void StackFlow::TellTaken(uint32_t node, const BranchRecord& record,
-                                            ExecutionConsumer& consumer) {
+void StackFlow::TellTaken(uint32_t node, const BranchRecord& record, ExecutionConsumer& consumer) {
   BlockRun run = RunOf(graph_->Block(node), record);
   run.exit = record.to == 0 ? BlockExit::kStopped : BlockExit::kTaken;
   run.next = record.to;
@@ -250,8 +255,7 @@ BlockRun StackFlow::RunOf(const CodeBlock& block, const BranchRecord& record) co
 }
 
 // What lies ahead of the source executed; that did not.
-[[gnu::noinline]] void StackFlow::TellInterrupt(const BranchRecord& record,
-                                                ExecutionConsumer& consumer) {
+void StackFlow::TellInterrupt(const BranchRecord& record, ExecutionConsumer& consumer) {
   if (input_.blocks && !input_.only_branches && line_.ahead != 0) {
     BlockRun run = RunOf(graph_->Block(line_.node), record);
     run.lengths = run.lengths.first(line_.ahead);
@@ -266,9 +270,8 @@ BlockRun StackFlow::RunOf(const CodeBlock& block, const BranchRecord& record) co
   TellEvent(kind, record.from, record.to, record, consumer);
 }
 
-[[gnu::noinline]] void StackFlow::TellEvent(EventKind kind, uint64_t ip, uint64_t target,
-                                            const BranchRecord& record,
-                                            ExecutionConsumer& consumer) {
+void StackFlow::TellEvent(EventKind kind, uint64_t ip, uint64_t target, const BranchRecord& record,
+                          ExecutionConsumer& consumer) {
   TraceEvent event;
   event.kind = kind;
   event.offset = at_;
@@ -283,9 +286,8 @@ BlockRun StackFlow::RunOf(const CodeBlock& block, const BranchRecord& record) co
 }
 
 // `since`: when what was certain last was told.
-[[gnu::noinline]] void StackFlow::TellUnknown(uint64_t from, uint64_t to, uint64_t since,
-                                              const BranchRecord& record,
-                                              ExecutionConsumer& consumer) {
+void StackFlow::TellUnknown(uint64_t from, uint64_t to, uint64_t since, const BranchRecord& record,
+                            ExecutionConsumer& consumer) {
   UnknownFlow unknown;
   unknown.offset = at_;
   unknown.from = from;
@@ -301,15 +303,14 @@ BlockRun StackFlow::RunOf(const CodeBlock& block, const BranchRecord& record) co
   consumer.OnUnknown(unknown);
 }
 
-[[gnu::noinline]] void StackFlow::LoseForTheCode(const BranchRecord& record,
-                                                 ExecutionConsumer& consumer) {
+void StackFlow::LoseForTheCode(const BranchRecord& record, ExecutionConsumer& consumer) {
   LossCause cause = *line_.broken;
   if (cause == LossCause::kNotStraight && IsToldTwice(record)) cause = LossCause::kRecordTwice;
   Lose(cause, ", at " + Hex(line_.where), record, consumer);
 }
 
-[[gnu::noinline]] void StackFlow::Lose(LossCause cause, const std::string& why,
-                                       const BranchRecord& record, ExecutionConsumer& consumer) {
+void StackFlow::Lose(LossCause cause, const std::string& why, const BranchRecord& record,
+                     ExecutionConsumer& consumer) {
   ++account_.lost;
   DataLoss loss;
   loss.cause = cause;

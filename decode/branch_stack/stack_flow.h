@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "decode/branch_stack/line_memo.h"
+#include "decode/branch_stack/line_totals.h"
 #include "decode/branch_stack/stack_records.h"
 #include "decode/branch_stack/straight_line.h"
 #include "decode/flow/code_view.h"
@@ -39,6 +40,9 @@ class StackFlow final : public FlowReader {
  public:
   // All must outlive it. REQUIRES: input.code has an epoch.
   StackFlow(const DecodeInput& input, LearnedCode& learned);
+  // Known lines go to `totals` as such, which is also the consumer of the rest. REQUIRES: the input
+  // asks for blocks.
+  void TellLinesTo(LineTotals& totals) { totals_ = &totals; }
 
   void ReadTo(uint64_t offset, ExecutionConsumer& consumer) override;
   uint64_t offset() const override { return at_; }
@@ -67,15 +71,17 @@ class StackFlow final : public FlowReader {
     uint64_t time = 0;
   };
 
-  void Tell(ExecutionConsumer& consumer);
-  void TellRecord(const BranchRecord& record, ExecutionConsumer& consumer);
+  [[gnu::always_inline]] void Tell(ExecutionConsumer& consumer);
+  [[gnu::always_inline]] void TellRecord(const BranchRecord& record, ExecutionConsumer& consumer);
   void PassCompare(const BranchRecord& record);
-  void Follow(const BranchRecord& record, ExecutionConsumer& consumer);
+  [[gnu::always_inline]] void Follow(const BranchRecord& record, ExecutionConsumer& consumer);
   void Walk(const BranchRecord& record, const LineMemo::Key& key, ExecutionConsumer& consumer);
   void Resume(const BranchRecord& record, ExecutionConsumer& consumer);
-  void TellKnown(const KnownLine& known, const BranchRecord& record, ExecutionConsumer& consumer);
-  void TellLine(std::span<const uint32_t> passed, uint32_t node, uint32_t number,
-                const BranchRecord& record, ExecutionConsumer& consumer);
+  [[gnu::always_inline]] void TellKnown(const KnownLine& known, const BranchRecord& record,
+                                        ExecutionConsumer& consumer);
+  [[gnu::always_inline]] void TellLine(std::span<const uint32_t> passed, uint32_t node,
+                                       uint32_t number, const BranchRecord& record,
+                                       ExecutionConsumer& consumer);
   // Those that wait to be told, with DecodeInput::only_branches.
   void TellBranches(ExecutionConsumer& consumer);
   void TellTaken(uint32_t node, const BranchRecord& record, ExecutionConsumer& consumer);
@@ -92,7 +98,7 @@ class StackFlow final : public FlowReader {
 
   void FindPlace();
   bool IsToldTwice(const BranchRecord& record);
-  bool IsHidden(uint64_t address) const;
+  [[gnu::always_inline]] bool IsHidden(uint64_t address) const;
   void UseCodeOf(const BranchRecord& record);
   flow::BlockGraph& GraphAt(uint64_t address);
   BlockRun RunOf(const CodeBlock& block, const BranchRecord& record) const;
@@ -116,6 +122,7 @@ class StackFlow final : public FlowReader {
   const ThreadStay* stay_ = nullptr;
   flow::BlockGraph* graph_ = nullptr;  // of the record in work
   StraightLine line_;
+  LineTotals* totals_ = nullptr;
   std::vector<TakenBranch> branches_;  // of one stack and time
   uint64_t branches_tsc_ = 0;
   ByteAccount account_;

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <random>
+#include <tuple>
 #include <utility>
 
 #include "tests/branch_stack/stacks.h"
@@ -380,7 +381,18 @@ class Taken final : public ExecutionConsumer {
   std::map<uint32_t, std::pair<uint64_t, uint64_t>> numbers_;
 };
 
-TEST_F(Stacks, BranchesAloneAreThoseOfTheWholeFlow) {
+// The totals of the flow as it is told block by block, without what the decoder knows by heart.
+Result<FlowSummary> AddedUp(const DecodeInput& input) {
+  class Plain final : public Decoder {
+   public:
+    Result<ByteAccount> Decode(const DecodeInput& of, ExecutionConsumer& consumer) override {
+      return branch_stack::NewStackDecoder()->Decode(of, consumer);
+    }
+  };
+  return Plain().Summarize(input);
+}
+
+TEST_F(Stacks, BranchesAndTotalsAreThoseOfTheWholeFlow) {
   std::mt19937_64 random(7);
   const uint64_t places[] = {0, 0x1000, 0x1003, 0x1006, 0x1010, 0x1020, 0x1021, 0x1025, kKernel};
   const auto place = [&] { return places[random() % std::size(places)]; };
@@ -397,6 +409,16 @@ TEST_F(Stacks, BranchesAloneAreThoseOfTheWholeFlow) {
       Add({Branch(0x1003, 0x1000), Branch(0x1006, 0x1010)});
       Add(of);
     }
+    const Result<FlowSummary> sum = decoder_->Summarize(Input());
+    const Result<FlowSummary> added = AddedUp(Input());
+    ASSERT_TRUE(sum && added);
+    EXPECT_EQ(sum->digest, added->digest);
+    const auto counts = [](const FlowTotals& of) {
+      return std::tuple(of.blocks, of.taken, of.not_taken, of.jumps, of.indirect_jumps, of.calls,
+                        of.indirect_calls, of.returns, of.far, of.bytes_decoded, of.bytes_lost,
+                        of.losses.size());
+    };
+    EXPECT_EQ(counts(*sum), counts(*added));
     Taken whole, alone;
     ASSERT_TRUE(decoder_->Decode(Input(), whole));
     input_.only_branches = true;

@@ -13,6 +13,7 @@
 #include "base/hex.h"
 #include "capture/formats/perf_layout.h"
 #include "tests/cli/run_program.h"
+#include "tests/support/elf_writer.h"
 #include "tests/support/host.h"
 #include "tests/support/perf_data_builder.h"
 
@@ -46,6 +47,9 @@ class SampledFile {
   }
   void Comm(uint32_t tid, const char* name) {
     file_.Comm(42, static_cast<int32_t>(tid), name, false, {.time = 1, .pid = 42, .tid = 42});
+  }
+  void Map(uint64_t address, uint64_t offset, const std::string& path) {
+    file_.Mmap2(42, address, 0x1000, offset, path, {.time = 1, .pid = 42, .tid = 42});
   }
   void Sample(uint32_t tid, uint64_t time, const std::vector<uint64_t>& chain,
               const std::vector<Branch>& calls, uint64_t slot = 0) {
@@ -155,6 +159,35 @@ TEST(SampledStack, OfADeepPathTheInnermostIsKept) {
   const std::string folded = RunFlowback({"export", "--to", "folded", file.Write(folder)}).out;
   EXPECT_EQ(std::ranges::count(folded, ';'), 1001);
   EXPECT_TRUE(folded.starts_with("??;(deeper);")) << folded.substr(0, 100);
+}
+
+// Two places of a file without symbols are two places; where the file is not there either, nothing
+// tells them apart.
+TEST(SampledStack, CodeWithoutANameIsToldByItsPlaceInTheFile) {
+  const ScratchFolder folder;
+  ElfSpec spec;
+  spec.segments.emplace_back().address = 0x1000;
+  spec.segments.back().bytes.resize(0x1000, 0x90);
+  const WrittenElf elf = WriteElf(spec);
+  WriteFile(folder.File("root/lib/nameless.so"), elf.bytes);
+  SampledFile file;
+  file.Map(0x1000, elf.segment_offsets[0], "/lib/nameless.so");
+  file.Sample(42, 10, {0x1010, 0x1021}, {});
+  file.Sample(42, 11, {0x1012, 0x1021}, {});
+  file.Sample(42, 12, {0x9010}, {});
+  const std::string path = file.Write(folder);
+  const std::string root = folder.File("root");
+  const auto place = [&](uint64_t offset) {
+    return "nameless.so+" + Hex(elf.segment_offsets[0] + offset);
+  };
+  const std::string folded = RunFlowback({"export", "--to", "folded", path, "--symfs", root}).out;
+  std::vector<std::string> lines = Lines(folded);
+  std::ranges::sort(lines);
+  ASSERT_EQ(lines.size(), 3u) << folded;
+  const std::string comm = lines[0].substr(0, lines[0].find(';'));
+  EXPECT_TRUE(folded.contains(comm + ";" + place(0x21) + ";" + place(0x10) + " 1\n")) << folded;
+  EXPECT_TRUE(folded.contains(comm + ";" + place(0x21) + ";" + place(0x12) + " 1\n")) << folded;
+  EXPECT_TRUE(folded.contains(comm + ";?? 1\n")) << folded;
 }
 
 TEST(SampledStack, OptionsOfSamplesAreRefusedElsewhere) {
