@@ -19,8 +19,7 @@ class TimelineMaker final : public PlayConsumer {
  public:
   TimelineMaker(const TimelineSources& sources, const std::vector<const ThreadFlow*>& flows,
                 const TimelineOptions& options, const TimeAccounts& accounts)
-      : flows_(flows),
-        options_(options),
+      : options_(options),
         functions_(sources.symbolizer, sources.recorded_path),
         finder_(sources.functions),
         plan_{.unit = TimeUnit(sources.recording.time),
@@ -61,7 +60,6 @@ class TimelineMaker final : public PlayConsumer {
   Timeline Take();
 
  private:
-  const std::vector<const ThreadFlow*>& flows_;
   const TimelineOptions& options_;
   FunctionTable functions_;
   size_t paths_ = 0;
