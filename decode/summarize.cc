@@ -6,23 +6,23 @@
 #include <utility>
 #include <vector>
 
-#include "decode/stream_totals.h"
+#include "decode/summed_flow.h"
 #include "flowback/decode/decoder.h"
 
 namespace flowback {
 namespace {
 
 // Sums up what it hands on: all but the blocks.
-class TotalsAhead final : public StreamTotals {
+class TotalsAhead final : public SummedFlow {
  public:
   explicit TotalsAhead(ExecutionConsumer& events) : events_(events) {}
 
   void OnEvent(const TraceEvent& event) override {
-    StreamTotals::OnEvent(event);
+    SummedFlow::OnEvent(event);
     events_.OnEvent(event);
   }
   void OnLoss(const DataLoss& loss) override {
-    StreamTotals::OnLoss(loss);
+    SummedFlow::OnLoss(loss);
     events_.OnLoss(loss);
   }
 
@@ -32,7 +32,7 @@ class TotalsAhead final : public StreamTotals {
 
 // Counts the executions of blocks as well: batches by the numbers of their blocks, and block runs
 // as what such a decoder cuts.
-class Counts final : public StreamTotals {
+class Counts final : public SummedFlow {
  public:
   explicit Counts(BlockCountConsumer& consumer) : consumer_(consumer) {}
 
@@ -139,7 +139,7 @@ Result<std::unique_ptr<FlowReader>> Decoder::Read(const DecodeInput&) {
 }
 
 Result<FlowSummary> Decoder::Summarize(const DecodeInput& input) {
-  StreamTotals totals;
+  SummedFlow totals;
   const Result<ByteAccount> account = Decode(input, totals);
   if (!account) return Fail(account.error());
   return totals.Take(*account);

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "decode/branch_stack/line_memo.h"
-#include "decode/stream_totals.h"
+#include "decode/summed_flow.h"
 
 namespace flowback::branch_stack {
 
-class LineTotals final : public StreamTotals {
+class LineTotals final : public SummedFlow {
  public:
   // `memo` must outlive it.
   explicit LineTotals(const LineMemo& memo) : memo_(memo) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "decode/stream_totals.h"
+#include "decode/summed_flow.h"
 
 #include <utility>
 
@@ -29,14 +29,14 @@ uint64_t* CounterOf(InstructionClass kind, FlowTotals& totals) {
 
 }  // namespace
 
-void StreamTotals::OnLoss(const DataLoss& loss) {
+void SummedFlow::OnLoss(const DataLoss& loss) {
   Enter(loss.stay);
   DataLoss added = loss;
   added.after = summary_.digest.count;
   summary_.AddLoss(std::move(added));
 }
 
-FlowSummary StreamTotals::Take(const ByteAccount& account) {
+FlowSummary SummedFlow::Take(const ByteAccount& account) {
   EndPart();
   FlowSummary all;
   // What all executed, its units are; of several, whose they are is not told.
@@ -53,7 +53,7 @@ FlowSummary StreamTotals::Take(const ByteAccount& account) {
   return all;
 }
 
-void StreamTotals::Add(const BlockRun& run) {
+void SummedFlow::Add(const BlockRun& run) {
   Enter(run.stay);
   if (run.exit != BlockExit::kFallThrough) ++summary_.blocks;
   uint64_t ip = run.address;
@@ -68,13 +68,13 @@ void StreamTotals::Add(const BlockRun& run) {
   Note(run.tsc);
 }
 
-void StreamTotals::Enter(const ThreadStay* stay) {
+void SummedFlow::Enter(const ThreadStay* stay) {
   if (stay == stay_) return;
   if (summary_.digest.count != 0 || !summary_.losses.empty()) EndPart();
   stay_ = stay;
 }
 
-void StreamTotals::EndPart() {
+void SummedFlow::EndPart() {
   for (size_t i = 0; i < left_by_.size(); ++i)
     if (uint64_t* const counter = CounterOf(static_cast<InstructionClass>(i), summary_))
       *counter += left_by_[i];

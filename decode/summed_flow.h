@@ -12,7 +12,7 @@
 namespace flowback {
 
 // Parts have no offsets: pieces of flow do not tell theirs.
-class StreamTotals : public ExecutionConsumer {
+class SummedFlow : public ExecutionConsumer {
  public:
   void OnBlock(const BlockRun& run) override { Add(run); }
   void OnEvent(const TraceEvent& event) override { Note(event.tsc); }
