@@ -269,7 +269,8 @@ Status TimelineJob::ShowOverview(Output& output) {
       MakeOverview(*sources_, timed->index, *timed->times, flows_, Options(columns));
   overview.sample = how.sample;
   AddLosses(overview.timeline.losses);
-  const OverviewView view{View(overview.timeline, columns), overview};
+  OverviewView view{View(overview.timeline, columns), overview};
+  view.view.is_coarse = true;
   if (words_.reader.json)
     PrintOverviewJson(view, output);
   else

@@ -111,13 +111,18 @@ class StripPainter {
     const auto kind = static_cast<size_t>(most - column.times.begin());
     const auto letter = letters_.find(column.function);
     const bool executes = column.times[kExecutes] > *most / kLittle;
-    if (!executes || letter == letters_.end() || column.function_time == 0) {
+    if (!executes || letter == letters_.end() || !IsNamed(column, column.times[kExecutes])) {
       seen_[kind] = true;
       return line.Add(kSigns[kind].sign, kSigns[kind].color);
     }
     used_.insert(column.function);
     line.Add(static_cast<char>((kind == kExecutes ? 'A' : 'a') + letter->second),
              kLetterColors[letter->second % std::size(kLetterColors)]);
+  }
+
+  // Of a stretch in which several functions executed, none is said to be what the column is.
+  bool IsNamed(const StripColumn& column, uint64_t executing) const {
+    return column.function_time > (view_.is_coarse ? executing / 2 : 0);
   }
 
   // Where --function names what is looked for.
@@ -160,7 +165,9 @@ class StripPainter {
       const auto number = static_cast<size_t>(kind);
       if (!seen_[number]) continue;
       signs += fmt::format("{}{} {}", signs.empty() ? "  " : "   ", kSigns[number].sign,
-                           kind == TimeClass::kExecuting ? "another function" : Name(kind));
+                           kind != TimeClass::kExecuting ? Name(kind)
+                           : view_.is_coarse             ? "other functions"
+                                                         : "another function");
     }
     if (focus_) signs += "  # in such calls   + a part of it   _ elsewhere";
     if (!used_.empty()) signs += "   a small letter: most was something else";

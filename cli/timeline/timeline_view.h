@@ -38,6 +38,8 @@ struct TimelineView {
   size_t width = 0;        // of a line
   bool color = false;
   bool is_part = false;  // --time, --tid, ... leave something out
+  // A column knows a function's share of a stretch around it, not who executed in it.
+  bool is_coarse = false;
 
   // Without times instructions stand for them.
   bool has_times() const { return timeline->begin < timeline->end; }
