@@ -14,32 +14,6 @@
 namespace flowback {
 namespace {
 
-// Keeps one stay's flow.
-class StayRecorder final : public SegmentRecorder {
- public:
-  StayRecorder(const ThreadStay* stay, FlowSegment& segment)
-      : SegmentRecorder(segment), stay_(stay) {}
-
-  void OnBlock(const BlockRun& run) override {
-    if (run.stay == stay_) SegmentRecorder::OnBlock(run);
-  }
-  void OnBlocks(const BlockBatch& batch) override {
-    if (batch.stay == stay_) SegmentRecorder::OnBlocks(batch);
-  }
-  void OnEvent(const TraceEvent& event) override {
-    if (event.stay == stay_) SegmentRecorder::OnEvent(event);
-  }
-  void OnLoss(const DataLoss& loss) override {
-    if (loss.stay == stay_) SegmentRecorder::OnLoss(loss);
-  }
-  void OnUnknown(const UnknownFlow& unknown) override {
-    if (unknown.stay == stay_) SegmentRecorder::OnUnknown(unknown);
-  }
-
- private:
-  const ThreadStay* stay_;
-};
-
 // Hands one stay's flow on.
 class StayFilter final : public ExecutionConsumer {
  public:
@@ -175,10 +149,11 @@ class FlowIndex::Impl {
   void Load(const FlowShare& share, FlowSegment& segment) {
     PerStream& stream = streams_.at(share.stream);
     segment.Clear();
-    StayRecorder recorder(share.stay, segment);
+    SegmentRecorder recorder(segment);
+    StayFilter filter(share.stay, recorder);
     Enter(stream, share.segment);
-    ReadSegment(*stream.reader, Content(stream).segments[share.segment], recorder);
-    if (segment.empty()) recorder.SegmentRecorder::OnLoss(NothingThere(stream, share));
+    ReadSegment(*stream.reader, Content(stream).segments[share.segment], filter);
+    if (segment.empty()) recorder.OnLoss(NothingThere(stream, share));
   }
 
   void Play(const FlowShare& share, ExecutionConsumer& consumer) {
