@@ -42,6 +42,7 @@ class BlockLists {
   std::span<const BlockStep> At(Ref list) const {
     return {steps_ + (list >> kCountBits) * size_t{kUnit}, CountOf(list)};
   }
+  void FetchAhead(Ref list) const { __builtin_prefetch(At(list).data()); }
   const Lead& LeadOf(Ref list) const { return leads_[list >> kCountBits]; }
   // Copies the list's steps, and returns how many there are. It copies `kAtOnce` of them at a time,
   // so most lists should have no more than those.

@@ -207,12 +207,19 @@ void PathMemo::FetchAhead(uint32_t used) const {
     tip_tnts_.FetchAhead(index);
 }
 
-// Calls `visit` for each path that was used.
+void PathMemo::FetchListAhead(uint32_t used) {
+  const uint32_t index = used & ~kUsedPair;
+  lists_->FetchAhead((used & kUsedPair) != 0 ? tnt_pairs_.list(index) : tip_tnts_.list(index));
+}
+
+// Calls `visit` for each path that was used. Most of them are far apart in memory, and so are their
+// lists of blocks, where there are any: the memory is asked for them before they are needed.
 template <class Visitor>
 void PathMemo::ForEachUsed(Visitor visit) {
-  constexpr size_t kAhead = 8;  // most are far apart in memory
+  constexpr size_t kAhead = 8;
   for (size_t i = 0; i < used_.size(); ++i) {
-    if (i + kAhead < used_.size()) FetchAhead(used_[i + kAhead]);
+    if (i + 2 * kAhead < used_.size()) FetchAhead(used_[i + 2 * kAhead]);
+    if (CountsBlocks() && i + kAhead < used_.size()) FetchListAhead(used_[i + kAhead]);
     const uint32_t index = used_[i] & ~kUsedPair;
     if ((used_[i] & kUsedPair) != 0)
       visit(tnt_pairs_[index]);

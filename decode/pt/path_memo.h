@@ -116,6 +116,7 @@ class PathTable {
   void FetchAhead(size_t index) const {
     __builtin_prefetch(&paths_[index]);
     __builtin_prefetch(&counts_[index]);
+    if (!lists_.empty()) __builtin_prefetch(&lists_[index]);
   }
 
  private:
@@ -255,6 +256,7 @@ class PathMemo {
   void CountBlocks(uint32_t uses, Seed next, BlockLists::Ref list, PathUses& sums) const;
   bool CountsBlocks() const { return content_ == MemoContent::kUsesAndBlocks; }
   void FetchAhead(uint32_t used) const;
+  void FetchListAhead(uint32_t used);
   bool ApplyDeep(const ReturnStack::Effect& effect, ReturnStack& returns) const;
 
   BlockGraph& graph_;
