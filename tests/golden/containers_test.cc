@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 using support::FileBytes;
 using support::PerfDataParts;
 
-class Containers : public testing::TestWithParam<std::string> {
+class Containers : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     FLOWBACK_NEEDS_TRACES();
@@ -279,7 +279,7 @@ TEST_P(Containers, PerfOpensThem) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Recordings, Containers,
-                         testing::Values("hello", "pool-perthread", "recursion"),
+                         ::testing::Values("hello", "pool-perthread", "recursion"),
                          [](const auto& test) { return TestName(test.param); });
 
 }  // namespace

@@ -68,7 +68,7 @@ std::vector<std::string> Names() {
   return names;
 }
 
-class CountsTest : public testing::TestWithParam<std::string> {};
+class CountsTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(CountsTest, AreWhatTheProgramExecuted) {
   const ByAddress truth = TrueCounts(GetParam());
@@ -94,8 +94,8 @@ TEST_P(CountsTest, AreWhatTheProgramExecuted) {
 }
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(CountsTest);
-INSTANTIATE_TEST_SUITE_P(Recordings, CountsTest, testing::ValuesIn(Names()),
-                         [](const testing::TestParamInfo<std::string>& which) {
+INSTANTIATE_TEST_SUITE_P(Recordings, CountsTest, ::testing::ValuesIn(Names()),
+                         [](const ::testing::TestParamInfo<std::string>& which) {
                            return TestName(which.param);
                          });
 

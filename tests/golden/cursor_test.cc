@@ -56,7 +56,7 @@ void ExpectExecutions(ThreadCursor& cursor, const std::vector<Element>& truth, u
   }
 }
 
-class CursorTest : public testing::TestWithParam<PerfRecording> {};
+class CursorTest : public ::testing::TestWithParam<PerfRecording> {};
 
 TEST_P(CursorTest, GoesThroughEachThread) {
   OpenedPerf opened;
@@ -99,8 +99,8 @@ std::vector<PerfRecording> Recordings() {
 }
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(CursorTest);
-INSTANTIATE_TEST_SUITE_P(Recordings, CursorTest, testing::ValuesIn(Recordings()),
-                         [](const testing::TestParamInfo<PerfRecording>& which) {
+INSTANTIATE_TEST_SUITE_P(Recordings, CursorTest, ::testing::ValuesIn(Recordings()),
+                         [](const ::testing::TestParamInfo<PerfRecording>& which) {
                            return TestName(which.param.name);
                          });
 

@@ -9,7 +9,7 @@
 namespace flowback::golden {
 namespace {
 
-class DeliveryTest : public testing::TestWithParam<TrueDigest> {};
+class DeliveryTest : public ::testing::TestWithParam<TrueDigest> {};
 
 TEST_P(DeliveryTest, IsTheSameInBatches) {
   const TrueDigest& truth = GetParam();
@@ -29,8 +29,8 @@ std::vector<TrueDigest> Streams() {
 }
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DeliveryTest);
-INSTANTIATE_TEST_SUITE_P(Recordings, DeliveryTest, testing::ValuesIn(Streams()),
-                         [](const testing::TestParamInfo<TrueDigest>& which) {
+INSTANTIATE_TEST_SUITE_P(Recordings, DeliveryTest, ::testing::ValuesIn(Streams()),
+                         [](const ::testing::TestParamInfo<TrueDigest>& which) {
                            return TestName(which.param.recording + "_" + which.param.who);
                          });
 

@@ -25,7 +25,7 @@ std::vector<TrueDigest> Streams() {
   return streams;
 }
 
-class GeneratedTest : public testing::TestWithParam<std::tuple<TrueDigest, std::string>> {};
+class GeneratedTest : public ::testing::TestWithParam<std::tuple<TrueDigest, std::string>> {};
 
 TEST_P(GeneratedTest, HasTheKnownDigest) {
   const auto& [truth, engine] = GetParam();
@@ -49,15 +49,15 @@ TEST_P(GeneratedTest, HasTheKnownDigest) {
   EXPECT_EQ(summary->digest.hash, truth.digest.hash);
 }
 
-std::string NameOf(const testing::TestParamInfo<GeneratedTest::ParamType>& info) {
+std::string NameOf(const ::testing::TestParamInfo<GeneratedTest::ParamType>& info) {
   const auto& [truth, engine] = info.param;
   return TestName(truth.recording + "_" + truth.who + "_" + engine);
 }
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(GeneratedTest);
 INSTANTIATE_TEST_SUITE_P(Recordings, GeneratedTest,
-                         testing::Combine(testing::ValuesIn(Streams()),
-                                          testing::ValuesIn(kEngines)),
+                         ::testing::Combine(::testing::ValuesIn(Streams()),
+                                            ::testing::ValuesIn(kEngines)),
                          NameOf);
 
 // A second decode with the same object must not see anything of the first.

@@ -15,7 +15,6 @@
 #include "tests/golden/perf_recordings.h"
 #include "tests/golden/shared_traces.h"
 #include "tests/support/exact_flow.h"
-#include "tests/support/random.h"
 
 namespace flowback::golden {
 namespace {
@@ -105,14 +104,6 @@ void ExpectSameIndex(const DecodeInput& input, const Made& over, const Made& ful
   EXPECT_LE(one.filters.size(), other.filters.size() * 11 / 10 + 8);
 }
 
-std::vector<uint8_t> WithDamage(const Stream& stream) {
-  std::vector<uint8_t> bytes(stream.bytes.begin(), stream.bytes.end());
-  flowback::testing::Random random(bytes.size());
-  for (size_t at = random.Below(4096); at < bytes.size(); at += random.Below(1 << 15))
-    bytes[at] = static_cast<uint8_t>(random.Below(256));
-  return bytes;
-}
-
 std::vector<PerfRecording> RecordingsToIndex() {
   std::vector<PerfRecording> recordings = PerfRecordings();
   for (const PerfRecording& overflown : OverflownPerfRecordings()) recordings.push_back(overflown);
@@ -123,7 +114,7 @@ TEST(IndexBuilder, GoesOverWhatNeedNotBeRead) {
   FLOWBACK_NEEDS_TRACES();
   size_t gone_over = 0;
   for (const PerfRecording& recording : RecordingsToIndex())
-    for (const Change& change : {Change(), Change(WithDamage)}) {
+    for (const Change& change : {Change(), Damaged(1 << 15)}) {
       OpenedPerf opened;
       ASSERT_NO_FATAL_FAILURE(OpenPerf(recording, change, opened));
       for (const Stream& stream : opened.recording.streams)

@@ -16,7 +16,7 @@
 #include "replay/symbols/symbol_sources.h"
 #include "replay/timeline/timeline_bytes.h"
 #include "tests/code/temporary_folder.h"
-#include "tests/golden/engines.h"
+#include "tests/golden/opened_timeline.h"
 #include "tests/golden/perf_recordings.h"
 #include "tests/golden/shared_traces.h"
 #include "tests/support/random.h"
@@ -26,55 +26,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A recording, and what makes timelines of it.
-struct OpenedTimeline {
-  explicit OpenedTimeline(const PerfRecording& which, const Change& change = {}) {
-    OpenPerf(which, change, opened);
-    if (!opened.inputs) return;
-    opened.inputs->set_times(true);
-    flows = ThreadFlows(opened.recording, *opened.inputs);
-    for (const ThreadFlow& flow : flows) played.push_back(&flow);
-    for (const Stream& stream : opened.recording.streams) spaces.Add(opened.inputs->For(stream));
-    symbolizer = std::make_unique<Symbolizer>(ImageSearch(), &opened.recording);
-    functions = std::make_unique<SymbolFunctions>(*symbolizer);
-    sources.emplace(TimelineSources{
-        .recording = opened.recording,
-        .inputs = *opened.inputs,
-        .symbolizer = *symbolizer,
-        .functions = *functions,
-        .make_decoder = [] { return Result<std::unique_ptr<Decoder>>(Engine("native")); }});
-  }
-  Timeline Make(const TimelineOptions& options) const {
-    Result<Timeline> timeline = MakeTimeline(*sources, played, options);
-    EXPECT_TRUE(timeline);
-    return timeline ? *std::move(timeline) : Timeline();
-  }
-  KeptTimeline Kept(const std::string& folder, const TimelineOptions& options,
-                    const std::string& focus = "") const {
-    return KeptTimeline(*sources, played, options, focus, {.folder = folder, .key = "test"});
-  }
-  std::vector<uint8_t> BytesOf(const Timeline& timeline) const {
-    return TimelineToBytes(timeline, spaces);
-  }
-
-  OpenedPerf opened;
-  std::vector<ThreadFlow> flows;
-  std::vector<const ThreadFlow*> played;
-  SpaceNames spaces;
-  std::unique_ptr<Symbolizer> symbolizer;
-  std::unique_ptr<SymbolFunctions> functions;
-  std::optional<TimelineSources> sources;
-};
+KeptTimeline KeptOf(const OpenedTimeline& opened, const std::string& folder,
+                    const TimelineOptions& options, const std::string& focus = "") {
+  return KeptTimeline(*opened.sources, opened.played, options, focus,
+                      {.folder = folder, .key = "test"});
+}
 
 const TimelineOptions kPicture{.columns = 50, .spans = true};
-
-std::vector<uint8_t> Damaged(const Stream& stream) {
-  std::vector<uint8_t> bytes(stream.bytes.begin(), stream.bytes.end());
-  flowback::testing::Random random(bytes.size());
-  for (size_t at = random.Below(4096); at < bytes.size(); at += random.Below(1 << 15))
-    bytes[at] = static_cast<uint8_t>(random.Below(256));
-  return bytes;
-}
 
 void ExpectSame(const CallSums& got, const CallSums& made) {
   for (const auto number :
@@ -186,12 +144,12 @@ class KeptTimelineTest : public ::testing::TestWithParam<PerfRecording> {};
 TEST_P(KeptTimelineTest, IsTheOneThatWasMade) {
   const TemporaryFolder folder;
   int turn = 0;
-  for (const Change& change : {Change(), Change(Damaged)}) {
+  for (const Change& change : {Change(), Damaged(1 << 15)}) {
     const OpenedTimeline opened(GetParam(), change);
     ASSERT_TRUE(opened.sources);
     const Timeline made = opened.Make(kPicture);
     const std::string own = folder / std::to_string(turn++);
-    const KeptTimeline kept = opened.Kept(own, kPicture);
+    const KeptTimeline kept = KeptOf(opened, own, kPicture);
     EXPECT_FALSE(kept.Load());
     kept.Keep(made);
     const auto loaded = kept.Load();
@@ -211,10 +169,10 @@ class KeptTimelineFile : public ::testing::Test {
   }
   static void Keep(const OpenedTimeline& opened, const std::string& folder,
                    const TimelineOptions& options = {}) {
-    opened.Kept(folder, options).Keep(opened.Make(options));
+    KeptOf(opened, folder, options).Keep(opened.Make(options));
   }
   bool IsKept(const TimelineOptions& options = {}, const std::string& focus = "") const {
-    return opened_->Kept(folder_.path(), options, focus).Load().has_value();
+    return KeptOf(*opened_, folder_.path(), options, focus).Load().has_value();
   }
   std::vector<fs::path> Files() const {
     std::vector<fs::path> files;
@@ -276,7 +234,7 @@ TEST_F(KeptTimelineFile, CutOrDamagedIsNone) {
 TEST_F(KeptTimelineFile, MayHoldAnything) {
   const std::vector<uint8_t> whole = opened_->BytesOf(opened_->Make(kPicture));
   const auto read = [&](Bytes bytes) {
-    return TimelineFromBytes(bytes, opened_->opened.recording, opened_->spaces);
+    return TimelineFromBytes(bytes, opened_->perf.recording, opened_->spaces);
   };
   EXPECT_TRUE(read(whole));
   for (size_t size = 0; size < whole.size(); size += whole.size() / 2000 + 1)
@@ -327,7 +285,7 @@ TEST_F(KeptTimelineFile, OfOtherNamesIsNone) {
 
 TEST_F(KeptTimelineFile, MayBeKeptByManyAtOnce) {
   const Timeline made = opened_->Make({});
-  const KeptTimeline kept = opened_->Kept(folder_.path(), {});
+  const KeptTimeline kept = KeptOf(*opened_, folder_.path(), {});
   std::vector<std::jthread> writers;
   for (int i = 0; i < 4; ++i)
     writers.emplace_back([&] {

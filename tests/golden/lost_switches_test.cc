@@ -25,7 +25,7 @@ struct Share {
 };
 using Shares = std::vector<std::vector<Share>>;  // by stream, by offset
 
-class LostSwitches : public testing::TestWithParam<std::string> {
+class LostSwitches : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     FLOWBACK_NEEDS_TRACES();
@@ -159,7 +159,7 @@ TEST_P(LostSwitches, OneLies) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Recordings, LostSwitches,
-                         testing::Values("spin-cyc", "spin-switchwide-power"),
+                         ::testing::Values("spin-cyc", "spin-switchwide-power"),
                          [](const auto& test) { return TestName(test.param); });
 
 }  // namespace

@@ -36,7 +36,7 @@ std::vector<TrueDigest> Streams() {
   return streams;
 }
 
-class OverflowTest : public testing::TestWithParam<std::tuple<TrueDigest, std::string>> {
+class OverflowTest : public ::testing::TestWithParam<std::tuple<TrueDigest, std::string>> {
  protected:
   void SetUp() override {
     const auto& [truth, engine] = GetParam();
@@ -115,15 +115,15 @@ TEST_P(OverflowTest, ResumesWhereItSays) {
   EXPECT_EQ(seen, gaps_.size());
 }
 
-std::string NameOf(const testing::TestParamInfo<OverflowTest::ParamType>& info) {
+std::string NameOf(const ::testing::TestParamInfo<OverflowTest::ParamType>& info) {
   const auto& [truth, engine] = info.param;
   return TestName(truth.recording + "_" + truth.who + "_" + engine);
 }
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(OverflowTest);
 INSTANTIATE_TEST_SUITE_P(Recordings, OverflowTest,
-                         testing::Combine(testing::ValuesIn(Streams()),
-                                          testing::ValuesIn(kEngines)),
+                         ::testing::Combine(::testing::ValuesIn(Streams()),
+                                            ::testing::ValuesIn(kEngines)),
                          NameOf);
 
 }  // namespace

@@ -14,12 +14,11 @@
 
 #include "replay/flow/space_names.h"
 #include "replay/timeline/kept_times.h"
-#include "replay/timeline/timeline_bytes.h"
 #include "tests/code/temporary_folder.h"
 #include "tests/golden/engines.h"
+#include "tests/golden/opened_timeline.h"
 #include "tests/golden/perf_recordings.h"
 #include "tests/golden/shared_traces.h"
-#include "tests/support/random.h"
 
 namespace flowback::golden {
 namespace {
@@ -27,54 +26,21 @@ namespace {
 // Segments as small as a command makes them, and one behind the other counted in full.
 const FlowIndex::Options kFine{.segment_bytes = 512, .sample = 1};
 
-std::vector<uint8_t> WithDamage(const Stream& stream) {
-  std::vector<uint8_t> bytes(stream.bytes.begin(), stream.bytes.end());
-  flowback::testing::Random random(bytes.size() + 1);
-  for (size_t at = random.Below(4096); at < bytes.size(); at += random.Below(1 << 14))
-    bytes[at] = static_cast<uint8_t>(random.Below(256));
-  return bytes;
-}
-
 class OverviewTest : public ::testing::TestWithParam<PerfRecording> {
  protected:
   void Open(const Change& change = {}) {
-    ASSERT_NO_FATAL_FAILURE(OpenPerf(GetParam(), change, opened_));
-    opened_.inputs->set_times(true);
-    flows_ = ThreadFlows(opened_.recording, *opened_.inputs);
-    for (const ThreadFlow& flow : flows_) all_.push_back(&flow);
-    symbolizer_ = std::make_unique<Symbolizer>(ImageSearch(), &opened_.recording);
-    functions_ = std::make_unique<SymbolFunctions>(*symbolizer_);
+    opened_ = std::make_unique<OpenedTimeline>(GetParam(), change);
+    ASSERT_TRUE(opened_->sources);
     decoder_ = Engine("native");
   }
-  TimelineSources Sources() {
-    return {.recording = opened_.recording,
-            .inputs = *opened_.inputs,
-            .symbolizer = *symbolizer_,
-            .functions = *functions_,
-            .make_decoder = [] { return Result<std::unique_ptr<Decoder>>(Engine("native")); }};
-  }
   TimedIndex Index(const FlowIndex::Options& options, const IndexCache& cache = {}) {
-    Result<TimedIndex> index = OpenTimedIndex(opened_.recording, *opened_.code, *opened_.inputs,
-                                              *decoder_, options, cache);
+    Result<TimedIndex> index = OpenTimedIndex(opened_->perf.recording, *opened_->perf.code,
+                                              *opened_->perf.inputs, *decoder_, options, cache);
     EXPECT_TRUE(index) << index.error().message();
     return *std::move(index);
   }
-  Timeline Whole(const TimelineOptions& options, const std::vector<const ThreadFlow*>& flows) {
-    Result<Timeline> timeline = MakeTimeline(Sources(), flows, options);
-    EXPECT_TRUE(timeline) << timeline.error().message();
-    return timeline ? *std::move(timeline) : Timeline();
-  }
-  std::vector<uint8_t> BytesOf(const Timeline& timeline) {
-    SpaceNames spaces;
-    for (const Stream& stream : opened_.recording.streams) spaces.Add(opened_.inputs->For(stream));
-    return TimelineToBytes(timeline, spaces);
-  }
 
-  OpenedPerf opened_;
-  std::vector<ThreadFlow> flows_;
-  std::vector<const ThreadFlow*> all_;
-  std::unique_ptr<Symbolizer> symbolizer_;
-  std::unique_ptr<SymbolFunctions> functions_;
+  std::unique_ptr<OpenedTimeline> opened_;
   std::unique_ptr<Decoder> decoder_;
 };
 
@@ -134,11 +100,9 @@ void ExpectSameTimes(const TimeAccounts& got, const TimeAccounts& expected, Near
 TEST_P(OverviewTest, TimesOfTheFirstPassAreThoseOfADecode) {
   for (const bool damaged : {false, true}) {
     SCOPED_TRACE(damaged);
-    opened_ = {};
-    all_.clear();
-    ASSERT_NO_FATAL_FAILURE(Open(damaged ? Change(WithDamage) : Change()));
+    ASSERT_NO_FATAL_FAILURE(Open(damaged ? Damaged(1 << 14) : Change()));
     Result<FlowAccounts> accounts =
-        AccountFlow(opened_.recording, *opened_.inputs, *decoder_, true);
+        AccountFlow(opened_->perf.recording, *opened_->perf.inputs, *decoder_, true);
     ASSERT_TRUE(accounts);
     for (const FlowIndex::Options& options : {FlowIndex::Options(), kFine}) {
       const TimedIndex index = Index(options);
@@ -158,25 +122,28 @@ TEST_P(OverviewTest, KeptTimesAreThoseThatWereMade) {
   ASSERT_NO_FATAL_FAILURE(Open());
   const TemporaryFolder folder;
   const IndexCache cache{.folder = folder.path(), .worth_milliseconds = 0, .key = "one"};
-  EXPECT_FALSE(LoadTimes(opened_.recording, *opened_.inputs, cache));
+  EXPECT_FALSE(LoadTimes(opened_->perf.recording, *opened_->perf.inputs, cache));
   const TimedIndex made = Index({}, cache);
   ASSERT_TRUE(made.times);
   EXPECT_FALSE(Index({}, cache).times);  // it decodes nothing
-  const auto kept = LoadTimes(opened_.recording, *opened_.inputs, cache);
+  const auto kept = LoadTimes(opened_->perf.recording, *opened_->perf.inputs, cache);
   ASSERT_TRUE(kept);
   ExpectSameTimes(kept->accounts, made.times->accounts, {.bounds = false});
   EXPECT_EQ(kept->losses.size(), made.times->losses.size());
   IndexCache other = cache;
   other.key = "two";
-  const Result<FlowTimes> decoded = FindTimes(opened_.recording, *opened_.inputs, *decoder_, other);
+  const Result<FlowTimes> decoded =
+      FindTimes(opened_->perf.recording, *opened_->perf.inputs, *decoder_, other);
   ASSERT_TRUE(decoded);
   ExpectSameTimes(decoded->accounts, made.times->accounts);
-  EXPECT_TRUE(LoadTimes(opened_.recording, *opened_.inputs, other));
+  EXPECT_TRUE(LoadTimes(opened_->perf.recording, *opened_->perf.inputs, other));
   // A timeline of the calls is the same with them.
   const TimelineOptions options{.columns = 50, .spans = true};
-  Result<Timeline> timeline = MakeTimeline(Sources(), all_, options, kept->accounts);
+  Result<Timeline> timeline =
+      MakeTimeline(*opened_->sources, opened_->played, options, kept->accounts);
   ASSERT_TRUE(timeline);
-  EXPECT_TRUE(BytesOf(*timeline) == BytesOf(Whole(options, all_)));
+  EXPECT_TRUE(opened_->BytesOf(*timeline) ==
+              opened_->BytesOf(opened_->Make(options, opened_->played)));
 }
 
 void ExpectSameThreads(const Timeline& got, const Timeline& whole) {
@@ -235,12 +202,13 @@ double AgreedStrips(const Timeline& got, const Timeline& whole) {
 TEST_P(OverviewTest, SaysWhatTheWholeTimelineSays) {
   ASSERT_NO_FATAL_FAILURE(Open());
   const TimelineOptions options{.columns = 60};
-  const Timeline whole = Whole(options, all_);
+  const Timeline whole = opened_->Make(options, opened_->played);
   const uint64_t instructions = InstructionsOf(whole);
   for (const FlowIndex::Options& how : {FlowIndex::Options(), kFine}) {
     SCOPED_TRACE(how.sample);
     const TimedIndex index = Index(how);
-    const Overview overview = MakeOverview(Sources(), index.index, *index.times, all_, options);
+    const Overview overview =
+        MakeOverview(*opened_->sources, index.index, *index.times, opened_->played, options);
     EXPECT_TRUE(CheckTimeline(overview.timeline));
     ExpectSameThreads(overview.timeline, whole);
     for (size_t i = 0; i < whole.threads.size(); ++i)
@@ -263,23 +231,26 @@ TEST_P(OverviewTest, SaysWhatTheWholeTimelineSays) {
 TEST_P(OverviewTest, TellsOfThreadsAndSpansOfTime) {
   ASSERT_NO_FATAL_FAILURE(Open());
   const TimedIndex index = Index(kFine);
-  for (const ThreadFlow& flow : flows_) {
+  for (const ThreadFlow& flow : opened_->flows) {
     const TimelineOptions options{.columns = 40};
-    const Overview one = MakeOverview(Sources(), index.index, *index.times, {&flow}, options);
-    const Timeline whole = Whole(options, {&flow});
+    const Overview one =
+        MakeOverview(*opened_->sources, index.index, *index.times, {&flow}, options);
+    const Timeline whole = opened_->Make(options, {&flow});
     ExpectSameThreads(one.timeline, whole);
     EXPECT_EQ(one.instructions, InstructionsOf(whole));
     EXPECT_LE(one.told, one.instructions + one.timeline.functions.size());
   }
-  const Overview all = MakeOverview(Sources(), index.index, *index.times, all_, {});
+  const Overview all =
+      MakeOverview(*opened_->sources, index.index, *index.times, opened_->played, {});
   const uint64_t middle = all.timeline.begin + (all.timeline.end - all.timeline.begin) / 2;
   uint64_t both = 0;
   ClassTimes times{};
   for (const TimeSpan& span :
        {TimeSpan{.begin = 0, .end = middle}, TimeSpan{.begin = middle, .end = UINT64_MAX}}) {
     const TimelineOptions options{.span = span, .columns = 40};
-    const Overview half = MakeOverview(Sources(), index.index, *index.times, all_, options);
-    const Timeline whole = Whole(options, all_);
+    const Overview half =
+        MakeOverview(*opened_->sources, index.index, *index.times, opened_->played, options);
+    const Timeline whole = opened_->Make(options, opened_->played);
     EXPECT_EQ(half.timeline.times, whole.times);
     for (size_t i = 0; i < times.size(); ++i) times[i] += half.timeline.times[i];
     both += half.instructions;
@@ -291,7 +262,7 @@ TEST_P(OverviewTest, TellsOfThreadsAndSpansOfTime) {
   EXPECT_EQ(times, all.timeline.times);
   if (all.timeline.begin < all.timeline.end) {
     EXPECT_NEAR(static_cast<double>(both), static_cast<double>(all.instructions),
-                static_cast<double>(2 * flows_.size()));
+                static_cast<double>(2 * opened_->flows.size()));
   }
 }
 

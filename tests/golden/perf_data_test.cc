@@ -28,7 +28,7 @@ DigestOfThread ListedDigests(const OpenedPerf& opened, Decoder& decoder) {
   return digests;
 }
 
-class PerfDataTest : public testing::TestWithParam<std::tuple<PerfRecording, std::string>> {};
+class PerfDataTest : public ::testing::TestWithParam<std::tuple<PerfRecording, std::string>> {};
 
 TEST_P(PerfDataTest, HasTheKnownDigests) {
   const auto& [truth, engine] = GetParam();
@@ -43,14 +43,14 @@ TEST_P(PerfDataTest, HasTheKnownDigests) {
   EXPECT_EQ(ListedDigests(opened, *decoder), DigestsOf(truth));
 }
 
-std::string NameOf(const testing::TestParamInfo<PerfDataTest::ParamType>& info) {
+std::string NameOf(const ::testing::TestParamInfo<PerfDataTest::ParamType>& info) {
   return TestName(std::get<0>(info.param).name + "_" + std::get<1>(info.param));
 }
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(PerfDataTest);
 INSTANTIATE_TEST_SUITE_P(Recordings, PerfDataTest,
-                         testing::Combine(testing::ValuesIn(PerfRecordings()),
-                                          testing::ValuesIn(kEngines)),
+                         ::testing::Combine(::testing::ValuesIn(PerfRecordings()),
+                                            ::testing::ValuesIn(kEngines)),
                          NameOf);
 
 TEST(PerfDataFilesTest, ArePresent) { FLOWBACK_NEEDS_TRACES(); }

@@ -8,6 +8,7 @@
 #include "flowback/replay/thread_flow.h"
 #include "tests/golden/engines.h"
 #include "tests/golden/shared_traces.h"
+#include "tests/support/random.h"
 
 namespace flowback::golden {
 namespace {
@@ -59,6 +60,16 @@ DigestOfThread DigestsOf(const PerfRecording& truth) {
   for (const TrueDigest& thread : truth.threads)
     digests[static_cast<int32_t>(thread.Number())] = thread.digest;
   return digests;
+}
+
+Change Damaged(size_t apart) {
+  return [apart](const Stream& stream) {
+    std::vector<uint8_t> bytes(stream.bytes.begin(), stream.bytes.end());
+    flowback::testing::Random random(bytes.size());
+    for (size_t at = random.Below(4096); at < bytes.size(); at += random.Below(apart))
+      bytes[at] = static_cast<uint8_t>(random.Below(256));
+    return bytes;
+  };
 }
 
 void OpenPerf(const PerfRecording& truth, const Change& change, OpenedPerf& opened) {

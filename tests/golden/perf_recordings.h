@@ -51,6 +51,8 @@ struct OpenedPerf {
 
 // What a stream would be had it been recorded otherwise.
 using Change = std::function<std::vector<uint8_t>(const Stream&)>;
+// Now and then a byte is another, the next one less than `apart` bytes further.
+Change Damaged(size_t apart);
 
 // Fails the running test when the recording can't be opened. `change` may be empty.
 void OpenPerf(const PerfRecording& truth, const Change& change, OpenedPerf& opened);

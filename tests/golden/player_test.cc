@@ -16,7 +16,7 @@
 namespace flowback::golden {
 namespace {
 
-class PlayerTest : public testing::TestWithParam<PerfRecording> {
+class PlayerTest : public ::testing::TestWithParam<PerfRecording> {
  protected:
   void Open(bool times) {
     ASSERT_NO_FATAL_FAILURE(OpenPerf(GetParam(), {}, opened_));
@@ -149,8 +149,8 @@ std::vector<PerfRecording> Recordings() {
 }
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(PlayerTest);
-INSTANTIATE_TEST_SUITE_P(Recordings, PlayerTest, testing::ValuesIn(Recordings()),
-                         [](const testing::TestParamInfo<PerfRecording>& which) {
+INSTANTIATE_TEST_SUITE_P(Recordings, PlayerTest, ::testing::ValuesIn(Recordings()),
+                         [](const ::testing::TestParamInfo<PerfRecording>& which) {
                            return TestName(which.param.name);
                          });
 

@@ -160,7 +160,7 @@ DecodeInput InputOf(const Opened& opened, const Stream& stream) {
   return input;
 }
 
-class RealTest : public testing::TestWithParam<std::tuple<RealRecording, std::string>> {
+class RealTest : public ::testing::TestWithParam<std::tuple<RealRecording, std::string>> {
  protected:
   void SetUp() override {
     FLOWBACK_NEEDS_TRACES();
@@ -213,7 +213,7 @@ TEST_P(RealBranchesTest, AreThePublishedOnes) {
   EXPECT_EQ(found, published);
 }
 
-std::string NameOf(const testing::TestParamInfo<RealTest::ParamType>& info) {
+std::string NameOf(const ::testing::TestParamInfo<RealTest::ParamType>& info) {
   return TestName(std::string(std::get<0>(info.param).name) + "_" + std::get<1>(info.param));
 }
 
@@ -225,12 +225,12 @@ std::vector<RealRecording> WithBranches() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Recordings, RealTest,
-                         testing::Combine(testing::ValuesIn(kRecordings),
-                                          testing::ValuesIn(kEngines)),
+                         ::testing::Combine(::testing::ValuesIn(kRecordings),
+                                            ::testing::ValuesIn(kEngines)),
                          NameOf);
 INSTANTIATE_TEST_SUITE_P(Recordings, RealBranchesTest,
-                         testing::Combine(testing::ValuesIn(WithBranches()),
-                                          testing::ValuesIn(kEngines)),
+                         ::testing::Combine(::testing::ValuesIn(WithBranches()),
+                                            ::testing::ValuesIn(kEngines)),
                          NameOf);
 
 }  // namespace

@@ -43,7 +43,7 @@ std::filesystem::path FolderOf(const RealRecording& real) {
   return TracesFolder() / "intel-pt" / real.folder;
 }
 
-class RealTimeTest : public testing::TestWithParam<RealRecording> {
+class RealTimeTest : public ::testing::TestWithParam<RealRecording> {
  protected:
   void SetUp() override {
     FLOWBACK_NEEDS_TRACES();
@@ -165,7 +165,9 @@ TEST_P(RealTimeByPerfTest, BoundsHoldPerfsTimes) {
   }
 }
 
-std::string NameOf(const testing::TestParamInfo<RealRecording>& which) { return which.param.name; }
+std::string NameOf(const ::testing::TestParamInfo<RealRecording>& which) {
+  return which.param.name;
+}
 
 std::vector<RealRecording> WithPerfLists() {
   std::vector<RealRecording> recordings;
@@ -174,8 +176,8 @@ std::vector<RealRecording> WithPerfLists() {
   return recordings;
 }
 
-INSTANTIATE_TEST_SUITE_P(Recordings, RealTimeTest, testing::ValuesIn(kRecordings), NameOf);
-INSTANTIATE_TEST_SUITE_P(Recordings, RealTimeByPerfTest, testing::ValuesIn(WithPerfLists()),
+INSTANTIATE_TEST_SUITE_P(Recordings, RealTimeTest, ::testing::ValuesIn(kRecordings), NameOf);
+INSTANTIATE_TEST_SUITE_P(Recordings, RealTimeByPerfTest, ::testing::ValuesIn(WithPerfLists()),
                          NameOf);
 
 }  // namespace

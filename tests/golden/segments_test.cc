@@ -17,7 +17,7 @@
 namespace flowback::golden {
 namespace {
 
-class SegmentsTest : public testing::TestWithParam<std::tuple<std::string_view, TrueDigest>> {};
+class SegmentsTest : public ::testing::TestWithParam<std::tuple<std::string_view, TrueDigest>> {};
 
 TEST_P(SegmentsTest, AreTheStream) {
   const auto& [engine, truth] = GetParam();
@@ -36,15 +36,15 @@ std::vector<TrueDigest> Streams() {
   return streams;
 }
 
-std::string NameOf(const testing::TestParamInfo<SegmentsTest::ParamType>& which) {
+std::string NameOf(const ::testing::TestParamInfo<SegmentsTest::ParamType>& which) {
   const auto& [engine, truth] = which.param;
   return TestName(std::string(engine) + "_" + truth.recording + "_" + truth.who);
 }
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(SegmentsTest);
 INSTANTIATE_TEST_SUITE_P(Recordings, SegmentsTest,
-                         testing::Combine(testing::ValuesIn(DecoderNames()),
-                                          testing::ValuesIn(Streams())),
+                         ::testing::Combine(::testing::ValuesIn(DecoderNames()),
+                                            ::testing::ValuesIn(Streams())),
                          NameOf);
 
 TEST(SharedTracesForSegmentsTest, ArePresent) { FLOWBACK_NEEDS_TRACES(); }

@@ -120,7 +120,7 @@ Attribution Attribute(const PerfRecording& truth, const Thin& thin) {
   return sum;
 }
 
-class SharedCpusTest : public testing::TestWithParam<PerfRecording> {};
+class SharedCpusTest : public ::testing::TestWithParam<PerfRecording> {};
 
 TEST_P(SharedCpusTest, FindsTheThreadsWithoutCycles) {
   const PerfRecording& truth = GetParam();
@@ -164,7 +164,7 @@ std::vector<PerfRecording> WithSharedCpus() {
 }
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(SharedCpusTest);
-INSTANTIATE_TEST_SUITE_P(Recordings, SharedCpusTest, testing::ValuesIn(WithSharedCpus()),
+INSTANTIATE_TEST_SUITE_P(Recordings, SharedCpusTest, ::testing::ValuesIn(WithSharedCpus()),
                          [](const auto& test) { return TestName(test.param.name); });
 
 }  // namespace

@@ -72,7 +72,7 @@ std::vector<uint8_t> Without(Bytes stream, bool mtc) {
   return rest;
 }
 
-class StayOrder : public testing::TestWithParam<PerfRecording> {};
+class StayOrder : public ::testing::TestWithParam<PerfRecording> {};
 
 TEST_P(StayOrder, IsThatOfTheTimes) {
   for (const char* engine : {"native", "libipt"}) {
@@ -101,7 +101,7 @@ std::vector<PerfRecording> AllRecordings() {
 }
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(StayOrder);
-INSTANTIATE_TEST_SUITE_P(Recordings, StayOrder, testing::ValuesIn(AllRecordings()),
+INSTANTIATE_TEST_SUITE_P(Recordings, StayOrder, ::testing::ValuesIn(AllRecordings()),
                          [](const auto& test) { return TestName(test.param.name); });
 
 }  // namespace

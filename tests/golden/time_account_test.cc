@@ -99,7 +99,7 @@ void Print(const PerfRecording& recording, const TimeAccount& account) {
   std::printf("\n");
 }
 
-class TimeAccountTest : public testing::TestWithParam<PerfRecording> {};
+class TimeAccountTest : public ::testing::TestWithParam<PerfRecording> {};
 
 TEST_P(TimeAccountTest, AgreesWithTheTruth) {
   Accounted accounted;
@@ -220,7 +220,7 @@ TEST_P(TimeAccountTest, AddsUpWithTheReferenceEngine) {
 }
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(TimeAccountTest);
-INSTANTIATE_TEST_SUITE_P(Recordings, TimeAccountTest, testing::ValuesIn(AllRecordings()),
+INSTANTIATE_TEST_SUITE_P(Recordings, TimeAccountTest, ::testing::ValuesIn(AllRecordings()),
                          [](const auto& test) { return TestName(test.param.name); });
 
 TEST(TimeAccountFilesTest, ArePresent) { FLOWBACK_NEEDS_TRACES(); }

@@ -193,7 +193,7 @@ void TimeJudge::Judge(const std::string& name) const {
   EXPECT_LE(MedianWidth(), period_ + kRounding);
 }
 
-class TimeTest : public testing::TestWithParam<TrueDigest> {};
+class TimeTest : public ::testing::TestWithParam<TrueDigest> {};
 
 TEST_P(TimeTest, IsWithinItsBoundsAndNearerThanPerf) {
   const TrueDigest& truth = GetParam();
@@ -225,8 +225,8 @@ std::vector<TrueDigest> Streams() {
 }
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(TimeTest);
-INSTANTIATE_TEST_SUITE_P(Recordings, TimeTest, testing::ValuesIn(Streams()),
-                         [](const testing::TestParamInfo<TrueDigest>& which) {
+INSTANTIATE_TEST_SUITE_P(Recordings, TimeTest, ::testing::ValuesIn(Streams()),
+                         [](const ::testing::TestParamInfo<TrueDigest>& which) {
                            return TestName(which.param.recording + "_" + which.param.who);
                          });
 

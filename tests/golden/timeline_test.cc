@@ -15,8 +15,8 @@
 #include "decode/pt/packets/packet.h"
 #include "flowback/replay/player.h"
 #include "replay/timeline/thread_teller.h"
-#include "replay/timeline/timeline_bytes.h"
 #include "tests/golden/engines.h"
+#include "tests/golden/opened_timeline.h"
 #include "tests/golden/perf_recordings.h"
 #include "tests/golden/shared_traces.h"
 #include "tests/golden/time_truth.h"
@@ -24,34 +24,15 @@
 namespace flowback::golden {
 namespace {
 
-class TimelineTest : public testing::TestWithParam<PerfRecording> {
+class TimelineTest : public ::testing::TestWithParam<PerfRecording> {
  protected:
   void Open(const Change& change = {}) {
-    ASSERT_NO_FATAL_FAILURE(OpenPerf(GetParam(), change, opened_));
-    opened_.inputs->set_times(true);
-    flows_ = ThreadFlows(opened_.recording, *opened_.inputs);
-    for (const ThreadFlow& flow : flows_) played_.push_back(&flow);
-    symbolizer_ = std::make_unique<Symbolizer>(ImageSearch(), &opened_.recording);
-    functions_ = std::make_unique<SymbolFunctions>(*symbolizer_);
+    opened_ = std::make_unique<OpenedTimeline>(GetParam(), change);
+    ASSERT_TRUE(opened_->sources);
   }
-  TimelineSources Sources() {
-    return {.recording = opened_.recording,
-            .inputs = *opened_.inputs,
-            .symbolizer = *symbolizer_,
-            .functions = *functions_,
-            .make_decoder = [] { return Result<std::unique_ptr<Decoder>>(Engine("native")); }};
-  }
-  Timeline Make(const TimelineOptions& options = {}) {
-    Result<Timeline> timeline = MakeTimeline(Sources(), played_, options);
-    EXPECT_TRUE(timeline) << timeline.error().message();
-    return timeline ? *std::move(timeline) : Timeline();
-  }
+  Timeline Make(const TimelineOptions& options = {}) { return opened_->Make(options); }
 
-  OpenedPerf opened_;
-  std::vector<ThreadFlow> flows_;
-  std::vector<const ThreadFlow*> played_;
-  std::unique_ptr<Symbolizer> symbolizer_;
-  std::unique_ptr<SymbolFunctions> functions_;
+  std::unique_ptr<OpenedTimeline> opened_;
 };
 
 TimeAccount* AccountOf(std::vector<TimeAccount>& accounts, int32_t tid) {
@@ -64,7 +45,7 @@ TEST_P(TimelineTest, EachMomentIsInOneCall) {
   ASSERT_NO_FATAL_FAILURE(Open());
   const Timeline timeline = Make({.columns = 100, .spans = true});
   Result<FlowAccounts> accounts =
-      AccountFlow(opened_.recording, *opened_.inputs, *Engine("native"));
+      AccountFlow(opened_->perf.recording, *opened_->perf.inputs, *Engine("native"));
   ASSERT_TRUE(accounts);
   for (const ThreadTimeline& thread : timeline.threads) {
     const TimeAccount* account = AccountOf(accounts->times.threads, thread.tid);
@@ -119,12 +100,9 @@ TEST_P(TimelineTest, CallsNestAndLieInTheirBounds) {
 
 TEST_P(TimelineTest, DoesNotDependOnThreads) {
   ASSERT_NO_FATAL_FAILURE(Open());
-  SpaceNames spaces;
-  for (const Stream& stream : opened_.recording.streams) spaces.Add(opened_.inputs->For(stream));
   const auto told = [&](unsigned threads) {
-    return TimelineToBytes(
-        Make({.threads = threads, .in_flight = threads - 1, .columns = 100, .spans = true}),
-        spaces);
+    return opened_->BytesOf(
+        Make({.threads = threads, .in_flight = threads - 1, .columns = 100, .spans = true}));
   };
   const std::vector<uint8_t> one = told(1);
   EXPECT_FALSE(one.empty());
@@ -153,7 +131,7 @@ TEST_P(TimelineTest, SpansAddUp) {
 TEST_P(TimelineTest, KeepsTheLawInLittleMemory) {
   ASSERT_NO_FATAL_FAILURE(Open());
   const Timeline timeline = Make({.most_paths = 20, .most_calls = 32});
-  EXPECT_LE(timeline.paths.size(), 21 * played_.size());
+  EXPECT_LE(timeline.paths.size(), 21 * opened_->played.size());
   const Timeline whole = Make();
   for (size_t i = 0; i < whole.threads.size(); ++i) {
     EXPECT_EQ(timeline.threads[i].times, whole.threads[i].times);
@@ -203,8 +181,6 @@ TEST_P(TimelineTest, KeepsTheLawOnDamage) {
   for (const size_t step : {size_t{0}, size_t{97}, size_t{1009}})
     for (const bool times : {false, true}) {
       SCOPED_TRACE(step);
-      opened_ = {};
-      played_.clear();
       ASSERT_NO_FATAL_FAILURE(Open(Damage(step, times)));
       ExpectLaw(Make({.columns = 50, .spans = true}));
     }
@@ -259,11 +235,11 @@ class CallNotes final : public CallListener, public PlayConsumer {
 
 TEST_P(TimelineTest, UsualCallsAreToldAsTheyWereOneByOne) {
   ASSERT_NO_FATAL_FAILURE(Open());
-  Player player(*opened_.inputs, Sources().make_decoder, {});
-  CallNotes each(*functions_, UsualMoves::kEach);
-  ASSERT_TRUE(player.Play(played_, each));
-  CallNotes together(*functions_, UsualMoves::kTogether);
-  ASSERT_TRUE(player.Play(played_, together));
+  Player player(*opened_->perf.inputs, opened_->sources->make_decoder, {});
+  CallNotes each(*opened_->functions, UsualMoves::kEach);
+  ASSERT_TRUE(player.Play(opened_->played, each));
+  CallNotes together(*opened_->functions, UsualMoves::kTogether);
+  ASSERT_TRUE(player.Play(opened_->played, together));
   EXPECT_EQ(each.usual, 0u);
   EXPECT_EQ(together.notes, each.notes);
   if (GetParam().name.starts_with("big-")) {
@@ -327,9 +303,9 @@ TEST_P(TimelineTruthTest, TrueSelfTimesLieInTheBounds) {
   const TimeTruth truth = ReadTimeTruth(folder, 1);
   ASSERT_FALSE(truth.every.empty());
   const Timeline timeline = Make();
-  TrueSelfTimes times(*symbolizer_, *functions_, truth);
-  Player player(*opened_.inputs, Sources().make_decoder, {});
-  ASSERT_TRUE(player.Play(played_, times));
+  TrueSelfTimes times(*opened_->symbolizer, *opened_->functions, truth);
+  Player player(*opened_->perf.inputs, opened_->sources->make_decoder, {});
+  ASSERT_TRUE(player.Play(opened_->played, times));
   EXPECT_EQ(times.instructions(), truth.every.size());
   // Ahead of the first instruction behind a pause executing begins a little earlier.
   std::map<std::string, TimeShare> told;
@@ -338,7 +314,7 @@ TEST_P(TimelineTruthTest, TrueSelfTimesLieInTheBounds) {
     share.lo += timeline.by_function[i].self.lo;
     share.hi += timeline.by_function[i].self.hi;
   }
-  const TimeConversion& conversion = opened_.recording.time;
+  const TimeConversion& conversion = opened_->perf.recording.time;
   uint64_t compared = 0;
   for (const auto& [name, ticks] : times.Take()) {
     const uint64_t ns = conversion.ToNanoseconds(ticks) - conversion.ToNanoseconds(0);
@@ -350,7 +326,7 @@ TEST_P(TimelineTruthTest, TrueSelfTimesLieInTheBounds) {
 }
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(TimelineTruthTest);
-INSTANTIATE_TEST_SUITE_P(Recordings, TimelineTruthTest, testing::ValuesIn([] {
+INSTANTIATE_TEST_SUITE_P(Recordings, TimelineTruthTest, ::testing::ValuesIn([] {
                            std::vector<PerfRecording> all = PerfRecordings();
                            std::erase_if(all, [](const auto& one) { return one.name != "hello"; });
                            return all;
@@ -358,7 +334,7 @@ INSTANTIATE_TEST_SUITE_P(Recordings, TimelineTruthTest, testing::ValuesIn([] {
                          [](const auto& test) { return TestName(test.param.name); });
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(TimelineTest);
-INSTANTIATE_TEST_SUITE_P(Recordings, TimelineTest, testing::ValuesIn([] {
+INSTANTIATE_TEST_SUITE_P(Recordings, TimelineTest, ::testing::ValuesIn([] {
                            std::vector<PerfRecording> all = PerfRecordings();
                            for (PerfRecording& one : OverflownPerfRecordings())
                              all.push_back(std::move(one));

@@ -60,7 +60,7 @@ PerfDataParts InPieces(const PerfDataParts& parts, size_t size) {
   return cut;
 }
 
-class Windows : public testing::TestWithParam<PerfRecording> {
+class Windows : public ::testing::TestWithParam<PerfRecording> {
  protected:
   void SetUp() override {
     FLOWBACK_NEEDS_TRACES();
@@ -171,7 +171,7 @@ TEST_P(Windows, AreReadTwice) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Recordings, Windows, testing::ValuesIn(PerfRecordings()),
+INSTANTIATE_TEST_SUITE_P(Recordings, Windows, ::testing::ValuesIn(PerfRecordings()),
                          [](const auto& test) { return TestName(test.param.name); });
 
 }  // namespace
