@@ -16,8 +16,9 @@ namespace {
 constexpr uint64_t kFormatLost = 1 << 4;  // PERF_FORMAT_LOST
 
 void SetRate(const WantedEvent& wanted, const SamplingChoice& choice, perf_event_attr& attr) {
-  if (wanted.period) {
-    attr.sample_period = *wanted.period;
+  const bool names_rate = wanted.period || wanted.frequency;
+  if (const std::optional<uint64_t> period = names_rate ? wanted.period : choice.period) {
+    attr.sample_period = *period;
     return;
   }
   attr.freq = 1;

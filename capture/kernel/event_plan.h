@@ -11,14 +11,15 @@
 namespace flowback::kernel {
 
 struct SamplingChoice {
-  uint64_t frequency = 4000;  // samples a second, of events that name no period
-  bool launches = false;      // a command is started: events begin with its exec
-  bool of_cpus = false;       // whatever runs on CPUs, not threads
-  bool hybrid = false;        // events may be of one kind of core only
-  bool per_thread = false;    // a buffer for each thread, on whatever CPU
-  bool inherits = true;       // threads and processes that begin later as well
-  bool build_ids = false;     // in MMAP2 records
-  bool switches = false;      // SWITCH records
+  uint64_t frequency = 4000;            // samples a second, of events that name no period
+  std::optional<uint64_t> period = {};  // instead of it: of events that name no frequency either
+  bool launches = false;                // a command is started: events begin with its exec
+  bool of_cpus = false;                 // whatever runs on CPUs, not threads
+  bool hybrid = false;                  // events may be of one kind of core only
+  bool per_thread = false;              // a buffer for each thread, on whatever CPU
+  bool inherits = true;                 // threads and processes that begin later as well
+  bool build_ids = false;               // in MMAP2 records
+  bool switches = false;                // SWITCH records
   bool namespaces = false;
   CallStacks stacks = {};     // of all samples that have no own
   uint64_t accesses = 0;      // more bits of sample_type, of accesses to memory

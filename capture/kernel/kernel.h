@@ -52,6 +52,9 @@ class SystemKernel {
 
   // A file of /proc or /sys, whole; empty: it can't be read.
   virtual std::optional<std::string> ReadFile(const std::string& path) const = 0;
+  // Of such a file what is at `offset`: as many bytes as come at once, 0 at its end.
+  virtual Called<size_t> ReadPart(const std::string& path, uint64_t offset,
+                                  std::span<uint8_t> into) const = 0;
   // The names in a folder of /proc or /sys, in alphabetical order; none: it can't be read.
   virtual std::vector<std::string> List(const std::string& folder) const = 0;
 };

@@ -79,6 +79,17 @@ std::optional<std::string> LinuxKernel::ReadFile(const std::string& path) const 
   }
 }
 
+Called<size_t> LinuxKernel::ReadPart(const std::string& path, uint64_t offset,
+                                     std::span<uint8_t> into) const {
+  const Descriptor file(open((root_ + path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (*file < 0) return std::unexpected(errno);
+  while (true) {
+    const ssize_t got = pread(*file, into.data(), into.size(), static_cast<off_t>(offset));
+    if (got >= 0) return static_cast<size_t>(got);
+    if (errno != EINTR) return std::unexpected(errno);
+  }
+}
+
 std::vector<std::string> LinuxKernel::List(const std::string& folder) const {
   std::vector<std::string> names;
   std::error_code ignored;

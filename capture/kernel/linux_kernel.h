@@ -24,6 +24,8 @@ class LinuxKernel : public SystemKernel {
   Called<int> OpenFolder(const std::string& path) override;
   void CloseFolder(int folder) override;
   std::optional<std::string> ReadFile(const std::string& path) const override;
+  Called<size_t> ReadPart(const std::string& path, uint64_t offset,
+                          std::span<uint8_t> into) const override;
   std::vector<std::string> List(const std::string& folder) const override;
 
  private:

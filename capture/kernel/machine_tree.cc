@@ -172,6 +172,16 @@ Called<int> TreeKernel::OpenFolder(const std::string& path) {
   return kNobodys;
 }
 
+Called<size_t> TreeKernel::ReadPart(const std::string& path, uint64_t offset,
+                                    std::span<uint8_t> into) const {
+  const std::optional<std::string> text = ReadFile(path);
+  if (!text) return std::unexpected(ENOENT);
+  const size_t begin = std::min<uint64_t>(offset, text->size());
+  const size_t size = std::min(into.size(), text->size() - begin);
+  std::copy_n(text->begin() + static_cast<ptrdiff_t>(begin), size, into.begin());
+  return size;
+}
+
 Called<int> TreeKernel::Wait(std::span<pollfd>, int) { return std::unexpected(EBADF); }
 
 }  // namespace flowback::kernel

@@ -54,6 +54,8 @@ class TreeKernel : public SystemKernel {
   std::optional<std::string> ReadFile(const std::string& path) const override {
     return tree_.ReadFile(path);
   }
+  Called<size_t> ReadPart(const std::string& path, uint64_t offset,
+                          std::span<uint8_t> into) const override;
   std::vector<std::string> List(const std::string& folder) const override {
     return tree_.List(folder);
   }

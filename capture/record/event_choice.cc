@@ -54,15 +54,19 @@ Error TooOften(const std::string& what, uint64_t wanted, uint64_t most) {
 Result<uint64_t> FrequencyOf(const RecordOptions& options, const std::vector<WantedEvent>& wanted,
                              const kernel::SystemKernel& kernel, std::vector<std::string>& notes) {
   const uint64_t frequency = options.events.frequency.value_or(kUsualFrequency);
+  if (options.events.period == 0)
+    return Fail(Error(ErrorCode::kUsage, "-c 0: a sample each 0 times there can't be")
+                    .Remedy("-c 100000, or leave it out: -F 4000"));
   const auto told = ReadNumber(kernel, kMostSamples);
   if (!told || *told <= 0) return frequency;
   const auto most = static_cast<uint64_t>(*told);
   for (const WantedEvent& event : wanted)
     if (!event.period && event.frequency.value_or(0) > most)
       return Fail(TooOften("the event '" + event.name + "'", *event.frequency, most));
-  const bool any = std::ranges::any_of(wanted, [](const WantedEvent& event) {
-    return !event.period && !event.frequency && !kernel::HasAux(event);
-  });
+  const bool any =
+      !options.events.period && std::ranges::any_of(wanted, [](const WantedEvent& event) {
+        return !event.period && !event.frequency && !kernel::HasAux(event);
+      });
   if (!any || frequency <= most) return frequency;
   if (options.events.frequency) return Fail(TooOften("-F", frequency, most));
   notes.push_back("events are sampled " + std::to_string(most) + " times a second instead of " +
@@ -161,6 +165,7 @@ Result<kernel::SamplingChoice> ChooseSampling(const RecordOptions& options,
   if (!frequency) return Fail(frequency.error());
   kernel::SamplingChoice choice{
       .frequency = *frequency,
+      .period = options.events.period,
       .launches = !options.target.command.empty() && !target.of_cpus(),
       .of_cpus = target.of_cpus(),
       .hybrid = kernel::FindPmu(pmus, "cpu_atom") != nullptr,

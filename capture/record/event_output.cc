@@ -10,7 +10,9 @@
 #include <utility>
 
 #include "capture/record/event_preamble.h"
+#include "capture/record/kernel_copy.h"
 #include "capture/record/output_file.h"
+#include "capture/record/recording_folder.h"
 #include "capture/record/tracing_data.h"
 
 namespace flowback::record {
@@ -28,6 +30,22 @@ std::string TimeText() {
 
 }  // namespace
 
+EventOutput::EventOutput(const RecordOptions& options, kernel::SystemKernel& kernel)
+    : options_(options),
+      kernel_(kernel),
+      folder_(options.events.kernel_code ? options.files.output : ""),
+      older_(options.files.output) {
+  if (!folder_.empty()) options_.files.output = DataPathIn(folder_);
+}
+
+// Before anything is recorded: what changes from then on in the code, records tell.
+Status EventOutput::CopyKernelCode() {
+  if (folder_.empty()) return {};
+  if (Status made = MakeRecordingFolder(folder_); !made) return made;
+  made_folder_ = true;
+  return CopyKernel(kernel_, KernelFolderIn(folder_));
+}
+
 Status EventOutput::Create(const EventSet& events, const std::vector<kernel::Pmu>& pmus) {
   EventFileFacts facts = FactsForFile(options_, pmus, kernel_);
   if (auto layouts = TracingDataFeature(events.plan(), kernel_))
@@ -44,6 +62,7 @@ Status EventOutput::Open(const EventSet& events, const std::vector<kernel::Pmu>&
   const auto kept = options_.files.pipe < 0 ? older_.Keep() : Result<std::string>("");
   if (!kept) return Fail(kept.error());
   if (!kept->empty()) notes.push_back(*kept);
+  if (Status copied = CopyKernelCode(); !copied) return copied;
   if (Status created = Create(events, pmus); !created) return created;
   const Status written = WritePreamble(events, options_, command, kernel_, *file_);
   // From here on a recorder that is killed leaves a file that perf reads, too.
@@ -53,6 +72,7 @@ Status EventOutput::Open(const EventSet& events, const std::vector<kernel::Pmu>&
 void EventOutput::GiveBack() {
   const bool made = file_.has_value();
   file_.reset();
+  if (made_folder_) RemoveRecordingFolder(folder_);
   if (options_.files.pipe < 0) older_.BringBack(made);
 }
 

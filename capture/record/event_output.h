@@ -17,9 +17,8 @@ namespace flowback::record {
 
 class EventOutput {
  public:
-  // Both must outlive it.
-  EventOutput(const RecordOptions& options, kernel::SystemKernel& kernel)
-      : options_(options), kernel_(kernel), older_(options.files.output) {}
+  // `kernel` must outlive it.
+  EventOutput(const RecordOptions& options, kernel::SystemKernel& kernel);
 
   // Begins the file with the header and what runs already; `command` waits for its exec, -1: none
   // does. What was at its name makes way, of which `notes` tells. Errors: kPermission, kSystem.
@@ -48,8 +47,12 @@ class EventOutput {
   Status Rename();
   std::string FreeName() const;
 
-  const RecordOptions& options_;
+  Status CopyKernelCode();
+
+  RecordOptions options_;  // `output` is the file's name, also where the recording is a folder
   kernel::SystemKernel& kernel_;
+  const std::string folder_;  // empty: the recording is a file
+  bool made_folder_ = false;
   OlderRecording older_;
   std::optional<EventFile> file_;
   uint64_t finished_bytes_ = 0;

@@ -7,6 +7,7 @@
 
 #include "capture/record/image_keeper.h"
 #include "capture/record/output_file.h"
+#include "capture/record/recording_folder.h"
 #include "decode/code/kept_images.h"
 
 namespace flowback::record {
@@ -31,7 +32,7 @@ Result<std::string> OlderRecording::Keep() {
   const std::string older = path_ + ".old";
   struct stat about{};
   const bool makes_way = stat(path_.c_str(), &about) == 0 && about.st_size != 0;
-  waits_ = makes_way && IsFile(older) && Move(older, older + ".old");
+  waits_ = makes_way && (IsFile(older) || IsRecordingFolder(older)) && Move(older, older + ".old");
   auto told = KeepOlderFile(path_);
   kept_ = told && !told->empty();
   return told;
@@ -46,6 +47,7 @@ void OlderRecording::BringBack(bool made) {
 
 void OlderRecording::LetGo() {
   const std::string oldest = path_ + ".old.old";
+  if (waits_ && IsRecordingFolder(oldest)) RemoveRecordingFolder(oldest);
   if (waits_ && unlink(oldest.c_str()) == 0) {
     RemoveImages(ImagesFolderOf(oldest));
     unlink(CodePathOf(oldest).c_str());

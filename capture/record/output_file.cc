@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "capture/record/image_keeper.h"
+#include "capture/record/recording_folder.h"
 #include "decode/code/kept_images.h"
 
 namespace flowback::record {
@@ -39,6 +40,12 @@ bool HasContent(const std::string& path) {
   struct stat about{};
   return !path.empty() && stat(path.c_str(), &about) == 0 && S_ISREG(about.st_mode) &&
          about.st_size != 0;
+}
+
+// A file and a folder do not take each other's place, nor does a folder take that of a full one.
+void MakeWay(const std::string& path, const std::string& older) {
+  if (IsRecordingFolder(older)) RemoveRecordingFolder(older);
+  if (IsRecordingFolder(path)) unlink(older.c_str());
 }
 
 Status Rename(const std::string& path, const std::string& older) {
@@ -135,8 +142,9 @@ Status OutputFile::WriteAll(uint64_t offset, Bytes bytes) {
 std::string CodePathOf(const std::string& recording) { return recording + ".code"; }
 
 Result<std::string> KeepOlderFile(const std::string& path) {
-  if (!HasContent(path)) return std::string();
+  if (!HasContent(path) && !IsRecordingFolder(path)) return std::string();
   const std::string older = path + ".old";
+  MakeWay(path, older);
   if (Status renamed = Rename(path, older); !renamed) return Fail(std::move(renamed.error()));
   if (Status moved = MoveImages(ImagesFolderOf(path), ImagesFolderOf(older)); !moved)
     return Fail(std::move(moved.error()));
@@ -151,6 +159,7 @@ Result<std::string> KeepOlderFile(const std::string& path) {
 void BringOlderFileBack(const std::string& path, bool kept) {
   struct stat about{};
   if (lstat(path.c_str(), &about) == 0 && S_ISREG(about.st_mode)) unlink(path.c_str());
+  if (IsRecordingFolder(path)) RemoveRecordingFolder(path);
   if (!kept) return;
   const std::string older = path + ".old";
   static_cast<void>(Rename(older, path));

@@ -62,9 +62,9 @@ class OutputFile {
 // Where the code that is in no file stands: beside the recording, whose name it has.
 std::string CodePathOf(const std::string& recording);
 
-// Renames what is at `path` to PATH.old, as perf does, and its file of code with it; an empty file
-// and what is no file are left. Returns what to tell the user; empty when nothing was there.
-// Errors: kPermission, kSystem.
+// Renames what is at `path` to PATH.old, as perf does, and its file of code with it; a recording
+// may be a folder (recording_folder.h). An empty file and what else is no file are left. Returns
+// what to tell the user; empty when nothing was there. Errors: kPermission, kSystem.
 Result<std::string> KeepOlderFile(const std::string& path);
 // Undoes that, for a recording that did not begin: what is at `path` goes, and PATH.old, if `kept`
 // says that there was one, is PATH again.

@@ -78,6 +78,16 @@ Status UnderstandSwitches(const EventWords& words, RecordOptions& options) {
   return {};
 }
 
+Status CheckKernelCode(const RecordOptions& options) {
+  if (!options.events.kernel_code) return {};
+  if (options.files.pipe >= 0 || options.files.output == "-")
+    return Fail(Wrong("--kcore: a pipe has no room for the kernel's code", "-o FOLDER"));
+  if (options.rotation.wanted())
+    return Fail(Wrong("--kcore: the kernel's code goes with one recording, not with several",
+                      "leave --switch-output out, or --kcore"));
+  return {};
+}
+
 Status CheckCrash(const RecordOptions& options) {
   if (!options.direction.on_crash) return {};
   if (options.target.command.empty())
@@ -151,6 +161,9 @@ void AddEventOptions(CLI::App& app, EventWords& words, RecordOptions& options) {
                        ->expected(0, 1);
   app.add_option("--switch-max-files", options.rotation.most_files,
                  "keep only so many of these files");
+  app.add_flag(
+      "--kcore", options.events.kernel_code,
+      "with a copy of the kernel's code, which its trace is read with: OUTPUT is a folder");
   app.add_flag("--on-crash", options.direction.on_crash,
                "as -S, but keep the trace only where CMD dies of a signal");
   app.add_option("--trigger", words.trigger,
@@ -164,7 +177,7 @@ Status UnderstandEventOptions(const EventWords& words, const CLI::App& app,
   for (const Status& status :
        {UnderstandDelay(words.delay, options.direction),
         UnderstandTrigger(words.trigger, options.direction), UnderstandSwitches(words, options),
-        CheckCrash(options), UnderstandAuxSamples(words, options)})
+        CheckKernelCode(options), CheckCrash(options), UnderstandAuxSamples(words, options)})
     if (!status) return Fail(status.error());
   return {};
 }

@@ -359,8 +359,11 @@ void AddOptions(CLI::App& app, RecordWords& words, RecordOptions& options) {
                "branch stacks (LBR, BRBE); emulate: of all branches");
   app.add_option("-j,--branch-filter", options.events.branch_filter,
                  "the same of some branches: any,u");
-  app.add_option("-F,--freq", options.events.frequency,
-                 "samples a second, of events without a period (4000)");
+  auto* frequency = app.add_option("-F,--freq", options.events.frequency,
+                                   "samples a second, of events without a period (4000)");
+  app.add_option("-c,--count", options.events.period,
+                 "instead: a sample each N times that such an event happens")
+      ->excludes(frequency);
   app.add_flag("--switch-events", options.events.switches, "record thread switches");
   AddCounterOptions(app, words.counters, options);
   words.cyc = app.add_option("--cyc", words.cyc_threshold,

@@ -321,7 +321,10 @@ TEST_F(RecordTest, PerfsOptionsForHardwareAreKnown) {
       {{"--engine", "step", "--branch-any"}, 3, "-b samples branch stacks", "perf record -b"},
       {{"--engine", "emulate", "-j", "any,u"}, 3, "-j samples branch stacks", "perf record -j"},
       {{"--filter", "filter main"}, 3, "leave out addresses", "--from FUNCTION and --until"},
-      {{"--kcore"}, 3, "record no kernel", "perf record --kcore"},
+      {{"--kcore"}, 1, "record no kernel", "--engine pt --kcore"},
+      {{"-c", "1000"}, 1, "how often events are sampled", "-e cpu-clock"},
+      {{"-z"}, 1, "compresses while it records", "zstd"},
+      {{"--off-cpu"}, 1, "samples what waits", "flowback timeline"},
       {{"--aux-sample"}, 3, "into samples of other events", "-S SIZE"},
       {{"--aux-sample=8192"}, 3, "into samples of other events", "-S SIZE"},
       {{"--control", "fifo:a,b"}, 1, "switch the kernel's events", "--duration TIME"},
@@ -342,7 +345,7 @@ TEST_F(RecordTest, PerfsOptionsForHardwareAreKnown) {
     EXPECT_EQ(json::parse(result.out)["reason"], option.reason) << words[0];
   }
   EXPECT_FALSE(std::filesystem::exists(folder_.File("ran")));
-  EXPECT_FALSE(RunFlowback({"help", "record"}).out.contains("--kcore"));
+  EXPECT_FALSE(RunFlowback({"help", "record"}).out.contains("--off-cpu"));
 }
 
 TEST_F(RecordTest, WithoutAnEmulatorAutoStepsAndTheHintSaysWhatToInstall) {

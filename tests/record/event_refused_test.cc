@@ -110,6 +110,12 @@ const Refusal kRefusals[] = {
        options.events.frequency = 1'000'000'000;
      },
      ErrorCode::kUnsupported, "perf_event_max_sample_rate is 100000", "-F 100000"},
+    {"EachNoTimes",
+     [](SimulatedKernel&, RecordOptions& options) {
+       Ask(options, "cpu-clock:u");
+       options.events.period = 0;
+     },
+     ErrorCode::kUsage, "-c 0", "-c 100000"},
     {"AnEventTooOften",
      [](SimulatedKernel&, RecordOptions& options) { Ask(options, "cpu/event=0x3c,freq=100001/u"); },
      ErrorCode::kUnsupported, "perf_event_max_sample_rate is 100000", "-F 100000"},

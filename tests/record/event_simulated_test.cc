@@ -346,6 +346,24 @@ TEST_F(EventSimulated, SamplesAreNoMoreThanTheKernelAllows) {
   EXPECT_TRUE(summary.notes[0].contains("perf_event_max_sample_rate")) << summary.notes[0];
 }
 
+TEST_F(EventSimulated, APeriodIsOfEventsThatNameNoRate) {
+  options_.engine = "events";
+  options_.events.words = {"page-faults:u", "cpu-clock/freq=99/u", "task-clock/period=5/u"};
+  options_.events.period = 1000;
+  using Rates = std::vector<std::pair<bool, uint64_t>>;
+  Rates rates;
+  kernel_.meanwhile = [&] {
+    rates.clear();
+    for (const auto& [descriptor, event] : kernel_.events())
+      rates.emplace_back(event.attr.freq != 0, event.attr.sample_period);
+    return false;
+  };
+  Recorded();
+  ASSERT_GE(rates.size(), 3U);
+  EXPECT_EQ(Rates(rates.begin(), rates.begin() + 3),
+            (Rates{{false, 1000}, {true, 99}, {false, 5}}));
+}
+
 // Of CPUs it is told what runs already, as with -a.
 TEST_F(EventSimulated, WhatRunsOnNamedCpusIsTold) {
   kernel_.tree().Remove("/proc/sys/kernel/perf_event_paranoid");

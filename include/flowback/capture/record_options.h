@@ -146,8 +146,13 @@ struct RecordEvents {
   std::optional<uint64_t> aux_sample_bytes;
   // Samples a second, of events that name no period; empty: 4000, or as many as the kernel allows.
   std::optional<uint64_t> frequency;
+  // Instead of it: a sample each so many times that such an event happens.
+  std::optional<uint64_t> period;
   bool build_ids = true;  // in the records of mappings
   bool switches = false;  // records of thread switches; traces have them anyway
+  // Beside the records a copy of the kernel's code: RecordFiles::output is a folder, with the file
+  // `data`, and in the folder kcore_dir what is of the kernel.
+  bool kernel_code = false;
   // Count events of each thread as well: what every kernel counts, and what the processors do. Read
   // at the end, and so often before it.
   bool counters = false;

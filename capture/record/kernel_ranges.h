@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// Where the kernel's code lies, as its own lists of symbols and modules tell.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "flowback/base/error.h"
+#include "flowback/model/recording.h"
+
+namespace flowback::record {
+
+constexpr uint64_t ToPage(uint64_t address) { return (address + 4095) & ~uint64_t{4095}; }
+
+// Of whole pages: the kernel's text, and from the first module, or other code that has symbols
+// (BPF), to the last. `symbols` is /proc/kallsyms, `modules` /proc/modules. Errors: kPermission
+// where the addresses in them are hidden; kUnreadable where they tell no text.
+Result<std::vector<AddressRange>> KernelCodeRanges(std::string_view symbols,
+                                                   std::string_view modules);
+
+}  // namespace flowback::record
