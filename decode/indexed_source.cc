@@ -16,6 +16,11 @@ class IndexedSource final : public TraceSource {
   std::string_view Name() const override { return source_->Name(); }
   TraceUnit Unit() const override { return source_->Unit(); }
   bool samples() const override { return source_->samples(); }
+  void VisitSamples(const Stream& stream, StreamRange range,
+                    const std::function<void(const StreamSample&)>& visit) const override {
+    source_->VisitSamples(stream, range, visit);
+  }
+  uint64_t EmptySamples() const override { return source_->EmptySamples(); }
   std::vector<TraceSetting> Settings() const override { return source_->Settings(); }
   std::vector<uint64_t> SettingNumbers() const override { return source_->SettingNumbers(); }
 

@@ -57,8 +57,9 @@ Status CheckNoSamples(const Recording& recording, const TraceSource& source,
             fmt::format("{}: holds {}, which are samples: between two of them calls begin and end "
                         "that nobody saw, so {} can't be told",
                         recording.path, source.Name(), command))
-          .Remedy("`flowback decode --as branches` shows the samples, `flowback coverage` what ran "
-                  "in them; samples with a callchain (`perf record -b -g`) or the hardware's stack "
+          .Remedy("`flowback decode --as branches` shows the samples, `flowback timeline` where "
+                  "threads stood, `flowback coverage` what ran in them; samples with a callchain "
+                  "(`perf record -b -g`) or the hardware's stack "
                   "of calls (`--call-graph lbr`) tell of calls; for all of them record with "
                   "`flowback record -- CMD`"));
 }

@@ -22,9 +22,11 @@
 #include "cli/text/terminal_session.h"
 #include "cli/timeline/instructions_around.h"
 #include "cli/timeline/overview_view.h"
+#include "cli/timeline/samples_view.h"
 #include "cli/timeline/timeline_pictures.h"
 #include "cli/timeline/timeline_view.h"
 #include "flowback/replay/functions.h"
+#include "replay/samples/sample_timeline.h"
 #include "replay/timeline/kept_timeline.h"
 #include "replay/timeline/kept_times.h"
 #include "replay/timeline/overview.h"
@@ -45,6 +47,7 @@ struct TimelineWords {
   bool overview = false;
   std::string svg;
   std::string html;
+  std::string of_whole_flow;  // an option that asks for it; empty: none was given
 
   bool IsPicture() const { return !svg.empty() || !html.empty(); }
 };
@@ -62,11 +65,14 @@ class TimelineJob final : public ReadingJob {
   void Keep() const override;
   void WarnOfResult() override;
 
+  bool IsSampled() const { return opened_.source()->samples(); }
+  Status OpenCode();
   Status UnderstandTimes();
   Status UnderstandFunction();
   uint64_t WorkBytes() const;
   Status ShowAround(Output& output);
   Status ShowOverview(Output& output);
+  Status ShowSamples(Output& output);
   Status ShowTimeline(Output& output);
   void MakeSources();
   void AddLosses(const std::vector<LossSum>& losses);
@@ -98,15 +104,22 @@ class TimelineJob final : public ReadingJob {
 Status TimelineJob::Prepare() {
   if (Status status = opened_.OpenTrace(); !status) return status;
   opened_.KeepIndexes();
-  if (Status status = CheckNoSamples(opened_.recording(), *opened_.source(), "a timeline"); !status)
-    return status;
+  if (IsSampled())
+    if (Status status = CheckOfSamples(opened_.InputName(), words_.of_whole_flow); !status)
+      return status;
   if (Status status = UnderstandTimes(); !status) return status;
   if (Status status = UnderstandFunction(); !status) return status;
-  if (Status status = opened_.OpenCode(); !status) return status;
+  if (Status status = OpenCode(); !status) return status;
   opened_.PrepareStreams(true);
   if (Status status = opened_.ChooseThreads(); !status) return status;
   WarnOfSharedStreams(opened_.recording(), opened_.threads(), opened_.InputName());
   return {};
+}
+
+// Samples are there also where their records are of no kind that an engine decodes.
+Status TimelineJob::OpenCode() {
+  const bool needs_engine = !IsSampled() || words_.reader.engine != "native";
+  return needs_engine ? opened_.OpenCode() : opened_.LoadCode();
 }
 
 Status TimelineJob::UnderstandTimes() {
@@ -137,14 +150,15 @@ Status TimelineJob::Run(Output& output) {
   const WorkProgress progress = opened_.ShowProgress("timeline", WorkBytes());
   if (at_) return ShowAround(output);
   MakeSources();
+  if (IsSampled()) return ShowSamples(output);
   return words_.overview ? ShowOverview(output) : ShowTimeline(output);
 }
 
-// That go by: once for an index, twice for calls, as their times must be known first.
+// That go by: once for an index or samples, twice for calls, as their times must be known first.
 uint64_t TimelineJob::WorkBytes() const {
   uint64_t bytes = 0;
   for (const Stream& stream : opened_.recording().streams) bytes += stream.bytes.size();
-  return at_ || words_.overview ? bytes : 2 * bytes;
+  return at_ || words_.overview || IsSampled() ? bytes : 2 * bytes;
 }
 
 void TimelineJob::MakeSources() {
@@ -278,6 +292,23 @@ Status TimelineJob::ShowOverview(Output& output) {
   return {};
 }
 
+Status TimelineJob::ShowSamples(Output& output) {
+  const size_t columns = Columns();
+  Result<SampleTimeline> told = MakeSampleTimeline(*sources_, flows_, Options(columns));
+  if (!told) return Fail(told.error());
+  AddLosses(told->timeline.losses);
+  SamplesView view{View(told->timeline, columns), *told, opened_.source()->EmptySamples()};
+  view.view.is_coarse = view.view.is_sampled = true;
+  view.view.cpus.clear();  // between samples nobody knows
+  if (words_.reader.json)
+    PrintSamplesJson(view, output);
+  else
+    PrintSamplesText(view, output);
+  if (told->samples == 0 && !words_.reader.time.empty())
+    WarnOfEmptySpan(opened_.recording(), opened_.clock(), span_, words_.reader, false);
+  return {};
+}
+
 Status TimelineJob::ShowTimeline(Output& output) {
   const size_t columns = Columns();
   if (Status status = FindTimeline(Options(columns)); !status) return status;
@@ -358,14 +389,18 @@ void AddTimelineOptions(CLI::App& app, TimelineWords& words, ReaderWords& reader
   app.footer("`flowback help output` describes the text and the JSON.");
 }
 
-// Options that ask for what an overview does not have.
-Status CheckOverview(const CLI::App& app) {
+// The first option that was given of those that ask for calls or single instructions; empty: none.
+std::string OptionOfWholeFlow(const CLI::App& app) {
   for (const char* name : {"--function", "--depth", "--at", "--around", "--svg", "--html"})
-    if (app.count(name) != 0)
-      return Fail(Error(ErrorCode::kUsage,
-                        fmt::format("--overview follows no calls: {} does not apply", name))
-                      .Remedy(fmt::format("`timeline {}` without --overview", name)));
+    if (app.count(name) != 0) return name;
   return {};
+}
+
+Status CheckOverview(const std::string& name) {
+  if (name.empty()) return {};
+  return Fail(
+      Error(ErrorCode::kUsage, fmt::format("--overview follows no calls: {} does not apply", name))
+          .Remedy(fmt::format("`timeline {}` without --overview", name)));
 }
 
 }  // namespace
@@ -380,8 +415,11 @@ int RunTimeline(const Arguments& arguments) {
     return *status;
   if (const std::optional<int> status = Parse(app, arguments)) return *status;
   if (Status status = Understand(reader, words.reader); !status) return Report(status.error());
-  if (words.overview)
-    if (Status status = CheckOverview(app); !status) return Report(status.error());
+  words.of_whole_flow = OptionOfWholeFlow(app);
+  if (words.overview) {
+    if (Status status = CheckOverview(words.of_whole_flow); !status) return Report(status.error());
+    words.of_whole_flow = "--overview";
+  }
   return RunReadingJob<TimelineJob>(words.reader, words);
 }
 

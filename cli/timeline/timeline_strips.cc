@@ -72,7 +72,8 @@ class StripPainter {
       columns = std::max(columns, thread.strip.size());
     if (columns == 0) return;
     out +=
-        fmt::format("\ntime of threads\n{:<{}}  {} to {}, a column is {}\n", "", kNameColumns,
+        fmt::format("\n{} of threads\n{:<{}}  {} to {}, a column is {}\n",
+                    view_.is_sampled ? "samples" : "time", "", kNameColumns,
                     MomentWords(timeline.begin, timeline.nanoseconds),
                     MomentWords(timeline.end, timeline.nanoseconds),
                     DurationWords((timeline.end - timeline.begin) / columns, timeline.nanoseconds));
@@ -170,7 +171,10 @@ class StripPainter {
                                                          : "another function");
     }
     if (focus_) signs += "  # in such calls   + a part of it   _ elsewhere";
-    if (!used_.empty()) signs += "   a small letter: most was something else";
+    if (view_.is_sampled)
+      signs += "   a blank: no sample";
+    else if (!used_.empty())
+      signs += "   a small letter: most was something else";
     if (!view_.cpus.empty()) signs += "   1 the first thread, ...";
     if (!signs.empty()) out += Wrapped(signs, 2, view_.width) + '\n';
   }

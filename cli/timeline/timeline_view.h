@@ -40,6 +40,7 @@ struct TimelineView {
   bool is_part = false;  // --time, --tid, ... leave something out
   // A column knows a function's share of a stretch around it, not who executed in it.
   bool is_coarse = false;
+  bool is_sampled = false;  // numbers of samples are in the place of times
 
   // Without times instructions stand for them.
   bool has_times() const { return timeline->begin < timeline->end; }

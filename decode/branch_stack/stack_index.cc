@@ -66,6 +66,25 @@ void VisitPauses(const Stream& stream, const std::function<bool(const Pause&)>& 
            .at_end = true});
 }
 
+void VisitSamples(const Stream& stream, StreamRange range,
+                  const std::function<void(const StreamSample&)>& visit) {
+  StreamSample sample;
+  ForEach(stream, range.begin, [&](uint64_t at, const BranchRecord& record) {
+    if (at >= range.end) return false;
+    if (record.begins_stack) sample = {.offset = at};
+    if (!record.empty() && !record.on_wrong_path()) {
+      ++sample.records;
+      sample.to = record.to;
+    }
+    if (!record.ends_stack) return true;
+    sample.tsc = record.told_time();
+    sample.order = record.time;
+    sample.ip = record.ip;
+    visit(sample);
+    return true;
+  });
+}
+
 uint64_t StackBefore(const Stream& stream, uint64_t offset) {
   if (stream.bytes.size() < kBranchRecordSize) return 0;
   const uint64_t last = stream.bytes.size() / kBranchRecordSize - 1;

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "flowback/decode/stream_index.h"
+#include "flowback/decode/trace_source.h"
 #include "flowback/model/branch_records.h"
 #include "flowback/model/recording.h"
 
@@ -18,6 +19,8 @@ std::string_view NameOf(const BranchRecord& record);
 // As TraceSource has them; times in ticks.
 std::shared_ptr<const StreamIndex> IndexStream(const Stream& stream);
 void VisitPauses(const Stream& stream, const std::function<bool(const Pause&)>& visit);
+void VisitSamples(const Stream& stream, StreamRange range,
+                  const std::function<void(const StreamSample&)>& visit);
 // A stack's begin at or before `offset`.
 uint64_t StackBefore(const Stream& stream, uint64_t offset);
 // Of the first record at or behind `offset`, up to `end`, that has one; 0: none has.

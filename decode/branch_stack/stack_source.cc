@@ -21,6 +21,11 @@ class StackSource final : public TraceSource {
   std::string_view Name() const override { return "branch stacks"; }
   TraceUnit Unit() const override { return {.plural = "records", .bytes = kBranchRecordSize}; }
   bool samples() const override { return !config_.tiled; }
+  void VisitSamples(const Stream& stream, StreamRange range,
+                    const std::function<void(const StreamSample&)>& visit) const override {
+    branch_stack::VisitSamples(stream, range, visit);
+  }
+  uint64_t EmptySamples() const override { return config_.empty_samples; }
 
   std::vector<TraceSetting> Settings() const override {
     const char* const of =

@@ -168,8 +168,8 @@ TEST_P(BranchStacks, InstructionsAreThoseOfTheDigest) {
 
 TEST_P(BranchStacks, WhatSamplesDoNotTellIsRefused) {
   FLOWBACK_NEEDS_TRACES();
-  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-           {"stack"}, {"timeline"}, {"decode", "--as", "calls"}}) {
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"stack"}, {"decode", "--as", "calls"}}) {
     const ProgramResult result = Run(words);
     EXPECT_EQ(result.status, 1) << words[0];
     EXPECT_TRUE(result.err.contains("which are samples")) << result.err;

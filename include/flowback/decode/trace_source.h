@@ -68,6 +68,16 @@ struct TraceUnit {
   uint64_t In(const Stream& stream) const { return (stream.bytes.size() + bytes - 1) / bytes; }
 };
 
+// A sample that a stream holds: records of what a thread did up to a moment.
+struct StreamSample {
+  uint64_t offset = 0;   // of its first record
+  uint64_t records = 0;  // of what executed
+  uint64_t tsc = 0;      // when it was taken; 0: not told
+  uint64_t order = 0;    // the same, for mappings alone, which may also be told without a clock
+  uint64_t ip = 0;       // where it was taken, as its recorder says; 0: not told
+  uint64_t to = 0;       // where its newest record led; 0: not told
+};
+
 // How a recording was made, as its source puts it.
 struct TraceSetting {
   std::string_view key;                                // in JSON; empty: not there
@@ -124,6 +134,13 @@ class TraceSource {
   // An engine that decodes such streams, by name; "": the usual one. Errors: kUsage for an unknown
   // name, kUnsupported for one left out of this build.
   virtual Result<std::unique_ptr<Decoder>> MakeDecoder(std::string_view engine) const = 0;
+
+  // Of a source of samples.
+  // Calls `visit` for each sample that ends in the range, in stream order.
+  virtual void VisitSamples(const Stream& /*stream*/, StreamRange /*range*/,
+                            const std::function<void(const StreamSample&)>& /*visit*/) const {}
+  // Samples of the recording without any record: they are in no stream.
+  virtual uint64_t EmptySamples() const { return 0; }
 };
 
 // The same source, with the index of each stream that somebody has asked for, or whose pauses were

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// Samples over time as one JSON object, schema flowback.timeline.samples/1.
+#include <fmt/format.h>
+
+#include "cli/text/json.h"
+#include "cli/timeline/samples_view.h"
+#include "cli/timeline/timeline_json_parts.h"
+
+namespace flowback::cli {
+namespace {
+
+constexpr auto kSampled = static_cast<size_t>(TimeClass::kExecuting);
+
+std::string FunctionNumber(uint32_t function) {
+  return function == CallPath::kNoFunction ? "null" : std::to_string(function);
+}
+
+void AddTime(JsonLine& line, std::string_view key, uint64_t time) {
+  time == 0 ? line.Null(key) : line.Number(key, time);
+}
+
+void AddAddress(JsonLine& line, std::string_view key, uint64_t address) {
+  address == 0 ? line.Null(key) : line.Hex(key, address);
+}
+
+std::string SampledStripJson(const ThreadTimeline& thread) {
+  std::string text = "[";
+  for (const StripColumn& column : thread.strip)
+    text += fmt::format("{}{{\"samples\":{},\"function\":{},\"function_samples\":{}}}",
+                        text.size() == 1 ? "" : ",", column.times[kSampled],
+                        FunctionNumber(column.function), column.function_time);
+  return text + "]";
+}
+
+void AppendSample(const ThreadSample& sample, std::string& out) {
+  JsonLine line(out);
+  AddTime(line, "time", sample.time);
+  AddAddress(line, "ip", sample.ip);
+  AddAddress(line, "to", sample.to);
+  line.Raw("function", FunctionNumber(sample.function)).End();
+  out.pop_back();
+}
+
+// A thread may have very many samples.
+void AppendSampledThread(const SamplesView& view, size_t number, Output& output) {
+  const ThreadTimeline& thread = view.told.timeline.threads[number];
+  const std::vector<ThreadSample>& samples = view.told.threads[number];
+  std::string& out = output.buffer();
+  {
+    JsonLine line(out);
+    AddThreadName(view.view, thread, line);
+    line.Number("count", samples.size());
+    AddTime(line, "begin", thread.begin);
+    AddTime(line, "end", thread.end);
+    line.Raw("strip", SampledStripJson(thread));
+  }
+  out += ",\"samples\":[";
+  for (size_t i = 0; i < samples.size(); ++i) {
+    if (i != 0) out += ',';
+    AppendSample(samples[i], out);
+    output.Commit();
+  }
+  out += "]}\n";
+}
+
+void AppendSampledFunction(const SamplesView& view, size_t number, std::string& out) {
+  const CallSums& sums = view.told.timeline.by_function[number];
+  JsonLine line(out);
+  AddFunctionName(view.told.timeline.functions[number], number, line);
+  line.Number("samples", sums.count).Number("instructions", sums.self_instructions);
+  line.End();
+}
+
+void AddRecords(const SampleTimeline& told, JsonLine& line) {
+  line.Number("records", told.records).Bool("judged", told.unjudged.empty());
+  line.Number("contradicted_records", told.contradicted).Number("unread_records", told.unread);
+  line.Number("instructions", told.instructions);
+}
+
+}  // namespace
+
+void PrintSamplesJson(const SamplesView& view, Output& output) {
+  const Timeline& timeline = view.told.timeline;
+  std::string& out = output.buffer();
+  {
+    JsonLine line(out);
+    line.Text("schema", "flowback.timeline.samples/1").Text("input", view.view.input);
+    line.Text("clock", timeline.nanoseconds ? "ns" : "tsc").Bool("emulated", timeline.emulated);
+    AddTime(line, "begin", timeline.begin);
+    AddTime(line, "end", timeline.end);
+    line.Number("samples", view.told.samples).Number("empty_samples", view.empty);
+    line.Number("samples_without_ip", view.told.without_ip);
+    line.Number("samples_nowhere", view.told.nowhere);
+    AddRecords(view.told, line);
+  }
+  AppendJsonArray("threads", timeline.threads.size(), output,
+                  [&](size_t i) { AppendSampledThread(view, i, output); });
+  AppendJsonArray("functions", timeline.functions.size(), output,
+                  [&](size_t i) { AppendSampledFunction(view, i, out); });
+  out += "}\n";
+  output.Commit();
+}
+
+}  // namespace flowback::cli

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+// Samples over time as text: sentences, strips, threads, functions.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "cli/text/wrapped.h"
+#include "cli/timeline/samples_view.h"
+
+namespace flowback::cli {
+namespace {
+
+std::string Counted(uint64_t count, std::string_view one) {
+  return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
+}
+
+// Functions that samples stood in or that records prove, those with most samples first.
+std::vector<uint32_t> BySamples(const Timeline& timeline) {
+  const auto weight = [&](uint32_t i) {
+    return std::pair(timeline.by_function[i].count, timeline.by_function[i].self_instructions);
+  };
+  std::vector<uint32_t> sorted;
+  for (uint32_t i = 0; i < timeline.by_function.size(); ++i)
+    if (weight(i) != std::pair(uint64_t{0}, uint64_t{0})) sorted.push_back(i);
+  std::ranges::stable_sort(sorted, std::ranges::greater(), weight);
+  return sorted;
+}
+
+std::string HowManySamples(const SamplesView& view) {
+  const Timeline& timeline = view.told.timeline;
+  std::string text = fmt::format("{} of {}", Counted(view.told.samples, "sample"),
+                                 Counted(timeline.threads.size(), "thread"));
+  if (timeline.begin == 0) return text + "; the recording does not tell when they were taken.";
+  const std::string first = MomentWords(timeline.begin, timeline.nanoseconds);
+  if (timeline.begin == timeline.end) return text + fmt::format(", at {}.", first);
+  return text + fmt::format(", from {} to {}, which is {} from the first to the last.", first,
+                            MomentWords(timeline.end, timeline.nanoseconds),
+                            DurationWords(timeline.end - timeline.begin, timeline.nanoseconds));
+}
+
+std::string WhereSamplesStood(const SamplesView& view) {
+  constexpr size_t kMost = 5;
+  const Timeline& timeline = view.told.timeline;
+  std::string names;
+  size_t named = 0;
+  for (const uint32_t function : BySamples(timeline)) {
+    const uint64_t count = timeline.by_function[function].count;
+    if (count == 0 || named++ == kMost) break;
+    names +=
+        fmt::format("{}{}{} in {}", names.empty() ? "" : ", ", ShareWords(count, view.told.samples),
+                    names.empty() ? " of the samples stood" : "", NameOf(view.view, function, 60));
+  }
+  return names.empty() ? names : names + ".";
+}
+
+std::string WhatRecordsProve(const SamplesView& view) {
+  const SampleTimeline& told = view.told;
+  if (told.records == 0) return {};
+  const std::string held = "They hold " + Counted(told.records, "record");
+  if (!told.unjudged.empty())
+    return fmt::format("{}, which were not held against the code ({}).", held, told.unjudged);
+  std::string text = fmt::format("{}, with {}.", held, Counted(told.instructions, "instruction"));
+  text += told.contradicted == 0
+              ? " The code contradicts none of them"
+              : fmt::format(" The code contradicts {} of them ({})", told.contradicted,
+                            ShareWords(told.contradicted, told.records));
+  if (told.unread != 0)
+    text +=
+        fmt::format("; {} ({}) can't be read", told.unread, ShareWords(told.unread, told.records));
+  return text + ".";
+}
+
+std::string WhatSamplesLeaveOpen(const SamplesView& view) {
+  std::string text =
+      "Samples tell where a thread stood at a moment: what happens between two of them is not "
+      "known, so there are no calls and no durations, and all shares are of samples.";
+  if (view.told.without_ip != 0)
+    text += fmt::format(" Where {} stood is told by the newest record alone.",
+                        Counted(view.told.without_ip, "sample"));
+  if (view.told.nowhere != 0)
+    text += fmt::format(" Nothing tells where {} stood.", Counted(view.told.nowhere, "sample"));
+  if (view.empty != 0)
+    text += fmt::format(
+        " Of all of the recording {} without any record and not counted.",
+        view.empty == 1 ? "1 more sample is" : fmt::format("{} more samples are", view.empty));
+  return text;
+}
+
+void AppendSampledSentences(const SamplesView& view, std::string& out) {
+  const std::string emulated =
+      view.told.timeline.emulated
+          ? "The recording is emulated: these times are not those of an undisturbed run."
+          : "";
+  for (const std::string& sentence :
+       {NameWords(view.view.input, 60) + ": " + HowManySamples(view), emulated,
+        WhereSamplesStood(view), WhatRecordsProve(view), WhatSamplesLeaveOpen(view)})
+    if (!sentence.empty()) out += Wrapped(sentence, 2, view.view.width) + '\n';
+}
+
+void AppendMore(size_t count, size_t shown, std::string& out) {
+  if (count > shown) out += fmt::format("  ({} more: --top N)\n", count - shown);
+}
+
+void AppendSampledThreads(const SamplesView& view, std::string& out) {
+  const Timeline& timeline = view.told.timeline;
+  if (timeline.threads.size() < 2) return;
+  std::vector<size_t> order(timeline.threads.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::ranges::stable_sort(order, std::ranges::greater(),
+                           [&](size_t i) { return view.told.threads[i].size(); });
+  order.resize(std::min(order.size(), view.view.rows));
+  out += fmt::format("\nby thread\n{:>8} {:>10}  {}\n", "share", "samples", "thread");
+  for (const size_t i : order) {
+    const uint64_t count = view.told.threads[i].size();
+    out += fmt::format("{:>8} {:>10}  {}\n", ShareWords(count, view.told.samples), count,
+                       NameOf(view.view, timeline.threads[i]));
+  }
+  AppendMore(timeline.threads.size(), order.size(), out);
+}
+
+void AppendSampledFunctions(const SamplesView& view, std::string& out) {
+  constexpr size_t kLeastName = 24;
+  const Timeline& timeline = view.told.timeline;
+  const std::vector<uint32_t> functions = BySamples(timeline);
+  if (functions.empty()) return;
+  const size_t shown = std::min(functions.size(), view.view.rows);
+  out += fmt::format("\nby function, instructions as the records prove them\n");
+  out += fmt::format("{:>8} {:>10} {:>15}  {}\n", "share", "samples", "instructions", "function");
+  for (size_t i = 0; i < shown; ++i) {
+    const CallSums& sums = timeline.by_function[functions[i]];
+    std::string line =
+        fmt::format("{:>8} {:>10} {:>15}  ", ShareWords(sums.count, view.told.samples), sums.count,
+                    view.told.unjudged.empty() ? std::to_string(sums.self_instructions) : "-");
+    line += NameOf(view.view, functions[i],
+                   std::max(view.view.width, line.size() + kLeastName) - line.size());
+    out += line + '\n';
+  }
+  AppendMore(functions.size(), shown, out);
+}
+
+}  // namespace
+
+Status CheckOfSamples(const std::string& input, const std::string& option) {
+  if (option.empty()) return {};
+  return Fail(Error(ErrorCode::kUsage,
+                    fmt::format("{}: these are samples, between which nothing is known: {} needs "
+                                "whole flow and does not apply",
+                                input, option))
+                  .Remedy(fmt::format("`timeline` without {}; for whole flow record with "
+                                      "`flowback record -- CMD`",
+                                      option)));
+}
+
+void PrintSamplesText(const SamplesView& view, Output& output) {
+  AppendSampledSentences(view, output.buffer());
+  output.Commit();
+  AppendStrips(view.view, output.buffer());
+  output.Commit();
+  AppendSampledThreads(view, output.buffer());
+  output.Commit();
+  AppendSampledFunctions(view, output.buffer());
+  output.Commit();
+}
+
+}  // namespace flowback::cli

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// Samples over time: where each thread stood whenever one was taken, and what the samples' records
+// prove.
+//
+//   sample 1          sample 2      sample 3
+//   |records|         |records|     |records|      time ->
+//           ^ main            ^ f           ^ f
+//
+// Between two samples nothing is known. So there are no calls here, no durations, and no time that
+// went anywhere: all shares are of samples.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "flowback/base/error.h"
+#include "flowback/replay/timeline.h"
+
+namespace flowback {
+
+struct ThreadSample {
+  uint64_t time = 0;  // in the RecordingClock's unit; 0: not told
+  uint64_t ip = 0;    // StreamSample::ip
+  uint64_t to = 0;    // StreamSample::to
+  uint32_t function = CallPath::kNoFunction;
+
+  // Where the thread stood: the recorder's word, or where the newest record led.
+  uint64_t stood() const { return ip != 0 ? ip : to; }
+};
+
+struct SampleTimeline {
+  // In it samples are in the place of times: a strip's column has so many, and by_function[].count
+  // is how many stood in the function, `self_instructions` what of it the records prove to have
+  // executed. Begin and end are the first sample's time and the last one's.
+  Timeline timeline;
+  std::vector<std::vector<ThreadSample>> threads;  // as Timeline::threads, each by time
+  uint64_t samples = 0;
+  uint64_t without_ip = 0;    // of them, where the newest record alone tells where a thread stood
+  uint64_t nowhere = 0;       // of them, of which nothing tells it
+  uint64_t records = 0;       // of all of them
+  uint64_t contradicted = 0;  // of the records, by the code
+  uint64_t unread = 0;        // of the records, lost for another reason: see Timeline::losses
+  uint64_t instructions = 0;  // that the records prove
+  std::string unjudged;       // why the records were not held against the code; empty: they were
+};
+
+// Threads without a sample in the span are left out. Of the options count: threads, in_flight,
+// span, columns, most_strips. REQUIRES: the sources' trace is samples. Errors: as Player::Play's.
+Result<SampleTimeline> MakeSampleTimeline(const TimelineSources& sources,
+                                          const std::vector<const ThreadFlow*>& flows,
+                                          const TimelineOptions& options);
+
+}  // namespace flowback

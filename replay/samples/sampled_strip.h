@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// A thread's samples in columns of one length.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "replay/samples/sample_timeline.h"
+
+namespace flowback {
+
+// Of the samples from `begin` to `end`, both included, as many as each column has, and the function
+// that most of them stood in. Those without a time are in none. REQUIRES: begin < end; the samples
+// are in the order of their times.
+std::vector<StripColumn> SampledStrip(std::span<const ThreadSample> samples, uint64_t begin,
+                                      uint64_t end, size_t columns);
+
+}  // namespace flowback
