@@ -13,8 +13,6 @@
 
 namespace flowback::cli {
 
-using StackEntry = TakenBranch;
-
 class FlowStacks : public PlayConsumer {
  public:
   void OnThreadBegin(const ThreadFlow& thread, size_t number) final;
@@ -28,7 +26,7 @@ class FlowStacks : public PlayConsumer {
  protected:
   // `tsc`: known last, 0: none.
   virtual void Take(const ThreadFlow& thread, uint64_t tsc,
-                    std::span<const StackEntry> oldest_first) = 0;
+                    std::span<const TakenBranch> oldest_first) = 0;
   virtual void Lose(const DataLoss& loss) = 0;
 
  private:
@@ -37,7 +35,7 @@ class FlowStacks : public PlayConsumer {
   void Flush();
 
   const ThreadFlow* thread_ = nullptr;
-  std::vector<StackEntry> stack_;  // the oldest first
+  std::vector<TakenBranch> stack_;  // the oldest first
   uint64_t tsc_ = 0;
 };
 

@@ -41,7 +41,7 @@ class RangeStacks final : public FlowStacks {
   RangeStacks(StackRange& range, StackText& text) : range_(range), text_(text) {}
 
  private:
-  void Take(const ThreadFlow&, uint64_t, std::span<const StackEntry> stack) override {
+  void Take(const ThreadFlow&, uint64_t, std::span<const TakenBranch> stack) override {
     text_.Append(stack, range_.text);
   }
   void Lose(const DataLoss& loss) override { range_.losses.push_back(loss); }

@@ -43,7 +43,7 @@ char* WriteCycles(uint32_t cycles, char* at) {
 
 }  // namespace
 
-inline const StackText::Ends& StackText::EndsOf(const StackEntry& entry) {
+inline const StackText::Ends& StackText::EndsOf(const TakenBranch& entry) {
   const bool numbered = entry.number != TakenBranch::kNoNumber;
   if (numbered && entry.number >= ends_.size()) ends_.resize(std::bit_ceil(entry.number + 1ul));
   Ends& ends = numbered ? ends_[entry.number] : unnumbered_;
@@ -56,7 +56,7 @@ inline const StackText::Ends& StackText::EndsOf(const StackEntry& entry) {
 }
 
 // " 0xFROM/0xTO/P/-/-/CYCLES "
-inline char* StackText::Write(const StackEntry& entry, char* at) {
+inline char* StackText::Write(const TakenBranch& entry, char* at) {
   const Ends& ends = EndsOf(entry);
   std::memcpy(at, ends.text, kMostEnds);  // of one size, so that it takes a few instructions
   at += ends.size;
@@ -66,7 +66,7 @@ inline char* StackText::Write(const StackEntry& entry, char* at) {
   return at;
 }
 
-void StackText::Append(std::span<const StackEntry> oldest_first, std::string& out) {
+void StackText::Append(std::span<const TakenBranch> oldest_first, std::string& out) {
   constexpr size_t kMostOfEntry = 80;
   const size_t before = out.size();
   const size_t most = before + kMostDigits + 2 + oldest_first.size() * kMostOfEntry;
@@ -78,7 +78,7 @@ void StackText::Append(std::span<const StackEntry> oldest_first, std::string& ou
     std::memset(at, ' ', kMostDigits);
     at = WriteWords({digits, count}, at + (kMostDigits - count));
     *at++ = ' ';
-    for (const StackEntry& entry : oldest_first | std::views::reverse) at = Write(entry, at);
+    for (const TakenBranch& entry : oldest_first | std::views::reverse) at = Write(entry, at);
     *at++ = '\n';
     return static_cast<size_t>(at - text);
   });

@@ -17,7 +17,7 @@ namespace flowback::cli {
 class StackText {
  public:
   // REQUIRES: there is an entry.
-  void Append(std::span<const StackEntry> oldest_first, std::string& out);
+  void Append(std::span<const TakenBranch> oldest_first, std::string& out);
 
  private:
   // " 0xFROM/0xTO/"; as long as it can be.
@@ -28,8 +28,8 @@ class StackText {
   };
   static_assert(sizeof(Ends) == 40);
 
-  const Ends& EndsOf(const StackEntry& entry);
-  char* Write(const StackEntry& entry, char* at);
+  const Ends& EndsOf(const TakenBranch& entry);
+  char* Write(const TakenBranch& entry, char* at);
 
   std::vector<Ends> ends_;  // by number
   Ends unnumbered_;

@@ -24,7 +24,7 @@ class StackWriter final : public FlowStacks {
   bool Done() const override { return output_.closed(); }
 
  private:
-  void Take(const ThreadFlow&, uint64_t, std::span<const StackEntry> stack) override {
+  void Take(const ThreadFlow&, uint64_t, std::span<const TakenBranch> stack) override {
     text_.Append(stack, output_.buffer());
     output_.Commit();
   }

@@ -49,7 +49,7 @@ class SampleCounter final : public FlowStacks {
   uint64_t bytes() const { return bytes_; }
 
  private:
-  void Take(const ThreadFlow&, uint64_t, std::span<const StackEntry> stack) override {
+  void Take(const ThreadFlow&, uint64_t, std::span<const TakenBranch> stack) override {
     bytes_ += SampleSize(stack.size());
   }
   void Lose(const DataLoss&) override {}
@@ -64,7 +64,7 @@ class SampleWriter final : public FlowStacks {
   uint64_t bytes() const { return bytes_; }
 
  private:
-  void Take(const ThreadFlow& thread, uint64_t tsc, std::span<const StackEntry> stack) override {
+  void Take(const ThreadFlow& thread, uint64_t tsc, std::span<const TakenBranch> stack) override {
     RecordBuffer sample(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
     sample.U64(kStackEventId);
     sample.U64(stack.back().to);
@@ -72,7 +72,7 @@ class SampleWriter final : public FlowStacks {
     sample.U32(static_cast<uint32_t>(thread.tid));
     sample.U64(tsc == 0 ? 0 : opened_.clock().Value(tsc));
     sample.U64(stack.size());
-    for (const StackEntry& entry : stack | std::views::reverse) {
+    for (const TakenBranch& entry : stack | std::views::reverse) {
       sample.U64(entry.from);
       sample.U64(entry.to);
       sample.U64(FlagsOf(entry.facts));

@@ -73,9 +73,7 @@ Status InfoJob::AddStreams() {
   Result<std::unique_ptr<Decoder>> decoder = opened_.NewDecoder();
   if (!decoder) return Fail(decoder.error());
   const std::vector<Stream>& streams = opened_.recording().streams;
-  uint64_t bytes = 0;
-  for (const Stream& stream : streams) bytes += stream.bytes.size();
-  const WorkProgress progress = opened_.ShowProgress("info", bytes);
+  const WorkProgress progress = opened_.ShowProgress("info", opened_.trace_bytes());
   for (const Stream& stream : streams) opened_.source()->Index(stream);
   // A thread's time may be on any of the streams, shown or not.
   Result<FlowAccounts> accounts = AccountFlow(opened_.recording(), opened_.inputs(), **decoder);

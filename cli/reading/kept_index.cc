@@ -18,16 +18,10 @@ constexpr uint64_t kWorthTimeline = uint64_t{1} << 19;
 // The index of these takes more than the quarter of a second from which on it is kept.
 constexpr uint64_t kWorthPass = uint64_t{16} << 20;
 
-uint64_t BytesOf(const Recording& recording) {
-  uint64_t bytes = 0;
-  for (const Stream& stream : recording.streams) bytes += stream.bytes.size();
-  return bytes;
-}
-
 IndexCache CacheFrom(uint64_t least, const OpenedRecording& opened) {
   const ReaderOptions& options = opened.options();
   if (!options.index || options.search.cache.empty() || options.engine != "native" ||
-      BytesOf(opened.recording()) < least)
+      opened.trace_bytes() < least)
     return {};
   IndexCache cache{.folder = options.search.cache, .most_bytes = options.search.cache_bytes};
   cache.key = IndexKey(opened.recording(), opened.code(), opened.inputs(), {});
@@ -43,7 +37,7 @@ IndexCache TimelineCacheOf(const OpenedRecording& opened) {
 }
 
 bool HasLongTrace(const OpenedRecording& opened) {
-  return BytesOf(opened.recording()) >= kWorthPass;
+  return opened.trace_bytes() >= kWorthPass;
 }
 
 IndexCache LastingCacheOf(const OpenedRecording& opened) {

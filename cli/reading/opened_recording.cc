@@ -9,6 +9,12 @@
 
 namespace flowback::cli {
 
+uint64_t OpenedRecording::trace_bytes() const {
+  uint64_t bytes = 0;
+  for (const Stream& stream : recording_.streams) bytes += stream.bytes.size();
+  return bytes;
+}
+
 Status OpenedRecording::OpenSource() {
   Result<std::shared_ptr<const TraceSource>> source = flowback::OpenSource(recording_);
   if (!source) return Fail(source.error());

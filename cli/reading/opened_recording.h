@@ -69,6 +69,7 @@ class OpenedRecording {
   const ReaderOptions& options() const { return options_; }
   std::string InputName() const { return options_.InputName(); }
   const Recording& recording() const { return recording_; }
+  uint64_t trace_bytes() const;  // of all streams
   Threads& threads() { return threads_; }
   const Threads& threads() const { return threads_; }
   RecordingClock& clock() { return clock_; }

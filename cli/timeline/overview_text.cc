@@ -14,13 +14,9 @@ constexpr size_t kMostNamed = 5;  // functions in a sentence
 
 // Functions by their instructions, the most first.
 std::vector<uint32_t> ByInstructions(const Timeline& timeline) {
-  std::vector<uint32_t> sorted;
-  for (uint32_t i = 0; i < timeline.by_function.size(); ++i)
-    if (timeline.by_function[i].self_instructions != 0) sorted.push_back(i);
-  std::ranges::stable_sort(sorted, [&](uint32_t a, uint32_t b) {
-    return timeline.by_function[a].self_instructions > timeline.by_function[b].self_instructions;
-  });
-  return sorted;
+  const auto own = [](const CallSums& sums) { return sums.self_instructions; };
+  return FunctionsBy(
+      timeline.by_function, [&](const CallSums& sums) { return own(sums) != 0; }, own);
 }
 
 // The counts are about right: of a few instructions they may be more than there were.

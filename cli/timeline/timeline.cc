@@ -156,8 +156,7 @@ Status TimelineJob::Run(Output& output) {
 
 // That go by: once for an index or samples, twice for calls, as their times must be known first.
 uint64_t TimelineJob::WorkBytes() const {
-  uint64_t bytes = 0;
-  for (const Stream& stream : opened_.recording().streams) bytes += stream.bytes.size();
+  const uint64_t bytes = opened_.trace_bytes();
   return at_ || words_.overview || IsSampled() ? bytes : 2 * bytes;
 }
 
@@ -259,8 +258,7 @@ FlowIndex::Options OverviewIndex(const OpenedRecording& opened) {
   constexpr uint64_t kSegments = 2048;
   constexpr uint64_t kLeast = 512;
   if (HasLongTrace(opened)) return {};
-  uint64_t bytes = 0;
-  for (const Stream& stream : opened.recording().streams) bytes += stream.bytes.size();
+  const uint64_t bytes = opened.trace_bytes();
   return {.segment_bytes = std::clamp(bytes / kSegments, kLeast, FlowIndex::kSegmentBytes),
           .sample = 1};
 }

@@ -2,7 +2,9 @@
 // A timeline and how it is to be shown, as text, JSON or a picture.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -90,6 +92,16 @@ std::string NameOf(const TimelineView& view, const ThreadTimeline& thread, size_
 size_t ColumnsOf(std::string_view text);  // that a terminal shows it in
 // Threads by how long they live, the longest first.
 std::vector<const ThreadTimeline*> ByLife(const Timeline& timeline);
+// The functions of which `has` is true, those with the greatest key first.
+template <class Has, class Key>
+std::vector<uint32_t> FunctionsBy(const std::vector<CallSums>& sums, Has has, Key key) {
+  std::vector<uint32_t> sorted;
+  for (uint32_t i = 0; i < sums.size(); ++i)
+    if (has(sums[i])) sorted.push_back(i);
+  std::ranges::stable_sort(sorted, std::ranges::greater(),
+                           [&](uint32_t function) { return key(sums[function]); });
+  return sorted;
+}
 // Functions by their own time, the most first; those without any are left out.
 std::vector<uint32_t> BySelf(const TimelineView& view);
 

@@ -90,15 +90,14 @@ std::vector<const ThreadTimeline*> ByLife(const Timeline& timeline) {
 }
 
 std::vector<uint32_t> BySelf(const TimelineView& view) {
-  const std::vector<CallSums>& sums = view.timeline->by_function;
-  std::vector<uint32_t> sorted;
-  for (uint32_t i = 0; i < sums.size(); ++i)
-    if (sums[i].count != 0 || sums[i].total != 0 || sums[i].instructions != 0) sorted.push_back(i);
-  std::ranges::stable_sort(sorted, [&](uint32_t a, uint32_t b) {
-    return std::pair(view.SelfWeightOf(sums[a]), view.WeightOf(sums[a])) >
-           std::pair(view.SelfWeightOf(sums[b]), view.WeightOf(sums[b]));
-  });
-  return sorted;
+  return FunctionsBy(
+      view.timeline->by_function,
+      [](const CallSums& sums) {
+        return sums.count != 0 || sums.total != 0 || sums.instructions != 0;
+      },
+      [&](const CallSums& sums) {
+        return std::pair(view.SelfWeightOf(sums), view.WeightOf(sums));
+      });
 }
 
 }  // namespace flowback::cli
