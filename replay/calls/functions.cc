@@ -90,8 +90,7 @@ uint64_t SymbolFunctions::IdOf(std::string key) {
 const symbols::UnwindTable& SymbolFunctions::TableOf(const CodeMapping& mapping) {
   std::shared_ptr<const symbols::UnwindTable>& table = tables_[mapping.section->name()];
   if (table == nullptr)
-    table =
-        std::make_shared<symbols::UnwindTable>(symbols::UnwindTable::Read(mapping.section->name()));
+    table = std::make_shared<symbols::UnwindTable>(symbols::UnwindTable::Of(mapping));
   return *table;
 }
 

@@ -115,8 +115,7 @@ class StackUnwinder::Impl {
     if (mapping == nullptr) return std::nullopt;
     auto& table = tables_[mapping->section->name()];
     if (table == nullptr)
-      table = std::make_unique<symbols::UnwindTable>(
-          symbols::UnwindTable::Read(mapping->section->name()));
+      table = std::make_unique<symbols::UnwindTable>(symbols::UnwindTable::Of(*mapping));
     return table->RulesAt(address - mapping->FileBase());
   }
 

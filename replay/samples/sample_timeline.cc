@@ -42,7 +42,8 @@ class PlaceFunctions {
     uint32_t& number = IsKernelAddress(address) ? kernel_ : unknown_;
     if (number == CallPath::kNoFunction) {
       number = static_cast<uint32_t>(table_.all().size());
-      table_.all().push_back({.name = IsKernelAddress(address) ? "[kernel]" : "[unknown]"});
+      table_.all().push_back(
+          {.name = IsKernelAddress(address) ? "[kernel]" : "[unknown]", .file = {}});
     }
     return number;
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "replay/symbols/symbol_file.h"
 
+#include <zlib.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -130,6 +132,24 @@ Bytes SymbolFile::Contents(const FileSection& section) const {
   if (section.header.sh_type == SHT_NOBITS) return {};
   const Bytes bytes = Slice(bytes_, section.header.sh_offset, section.header.sh_size);
   return bytes.size() == section.header.sh_size ? bytes : Bytes();
+}
+
+// libelf would write into the file's headers, which are mapped to be read.
+std::vector<uint8_t> SymbolFile::Unpacked(const FileSection& section) const {
+  constexpr uint64_t kMost = uint64_t{256} << 20;
+  const Bytes packed = Contents(section);
+  if ((section.header.sh_flags & SHF_COMPRESSED) == 0) return {packed.begin(), packed.end()};
+  GElf_Chdr header;
+  const size_t head = gelf_fsize(elf_, ELF_T_CHDR, 1, EV_CURRENT);
+  if (gelf_getchdr(section.handle, &header) == nullptr || header.ch_type != ELFCOMPRESS_ZLIB ||
+      header.ch_size > kMost || packed.size() < head)
+    return {};
+  std::vector<uint8_t> bytes(header.ch_size);
+  uLongf size = bytes.size();
+  if (uncompress(bytes.data(), &size, packed.data() + head, packed.size() - head) != Z_OK ||
+      size != bytes.size())
+    return {};
+  return bytes;
 }
 
 BuildId SymbolFile::build_id() const {

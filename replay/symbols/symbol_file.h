@@ -50,6 +50,8 @@ class SymbolFile {
   Bytes bytes() const { return bytes_; }
   // The section's contents; empty when it has none or they lie outside the file.
   Bytes Contents(const FileSection& section) const;
+  // A copy, unpacked where the section is compressed (zlib); empty also where that can't be done.
+  std::vector<uint8_t> Unpacked(const FileSection& section) const;
   // A string of the string table `table`; empty when out of range.
   std::string_view String(size_t table, size_t offset) const;
   Elf_Data* Data(const FileSection& section) const { return elf_getdata(section.handle, nullptr); }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 // What an ELF file's .eh_frame tells of its functions: where they are, also in a stripped file, to
-// where an exception goes that passes a call, and how a frame's caller is found. [LSB "Exception
-// Frames"]
+// where an exception goes that passes a call, and how a frame's caller is found. Of functions that
+// it has not, .debug_frame tells the same but for exceptions. [LSB "Exception Frames"]
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "replay/symbols/encoded_values.h"
+#include "flowback/decode/code_image.h"
 #include "replay/symbols/frame_rules.h"
+#include "replay/symbols/frame_section.h"
 #include "replay/symbols/symbol_file.h"
 
 namespace flowback::symbols {
@@ -22,6 +22,8 @@ class UnwindTable {
   // Nothing but an empty table where the file has none, or can't be read.
   static UnwindTable Read(const std::string& path);
   static UnwindTable Read(std::shared_ptr<const SymbolFile> file);
+  // Of mapped code: its file's, or where that is none (the vDSO) what its own bytes tell.
+  static UnwindTable Of(const CodeMapping& mapping);
 
   struct Range {
     uint64_t begin = 0;  // file offsets, half-open
@@ -43,29 +45,16 @@ class UnwindTable {
   std::vector<uint64_t> LandingPads() const;
 
  private:
-  // Addresses as linked.
-  struct Entry {
-    uint64_t begin = 0;
-    uint64_t end = 0;
-    uint64_t handlers = 0;  // of its table of call sites; 0: it has none
-    uint64_t record = 0;    // where it stands in .eh_frame, behind its length
-    bool of_signal = false;
-  };
-  using Reader = EncodedValues;
-  struct Common;
-
-  const Entry* EntryAt(uint64_t address) const;
-  void ReadFrames(Bytes frames, uint64_t address);
-  void ReadFrame(Bytes record, uint64_t address, uint64_t at, const Common& common);
-  static std::optional<uint64_t> CommonOf(Bytes record, uint64_t at);
-  Common ReadCommon(Bytes frames, uint64_t address, uint64_t at) const;
-  static Entry ReadEntry(Reader& reader, const Common& common);
+  std::optional<FrameSection> SectionOf(FrameSection::Kind kind) const;
+  void AddForDebuggers();
+  const FrameEntry* EntryAt(uint64_t address) const;
   template <class Visit>
-  void VisitSites(const Entry& entry, Visit&& visit) const;
+  void VisitSites(const FrameEntry& entry, Visit&& visit) const;
   std::optional<Bytes> BytesAt(uint64_t address) const;
 
   std::shared_ptr<const SymbolFile> file_;
-  std::vector<Entry> entries_;  // sorted
+  std::vector<uint8_t> for_debuggers_;  // .debug_frame
+  std::vector<FrameEntry> entries_;     // sorted
 };
 
 }  // namespace flowback::symbols

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "replay/symbols/frame_expression.h"
+#include "tests/support/places.h"
 
 namespace flowback::symbols {
 namespace {
@@ -109,53 +110,87 @@ std::string TextOf(const FrameRule& rule) {
   return "";
 }
 
-// Every row of the tables of the C library and of this program.
-TEST(UnwindTable, RulesAreThoseThatReadelfPrints) {
-  if (std::system("command -v readelf >/dev/null 2>&1") != 0) GTEST_SKIP() << "no readelf";
-  if (SymbolFile::Open("/proc/self/exe")->machine() != EM_X86_64)
-    GTEST_SKIP() << "the names are those of x86-64";
+// Every row that readelf prints of the file's tables is ours; returns how many there are.
+size_t CompareWithReadelf(const std::string& path) {
+  const UnwindTable table = UnwindTable::Read(path);
+  const auto file = SymbolFile::Open(path);
+  FILE* pipe = popen(("readelf --debug-dump=frames-interp " + path + " 2>/dev/null").c_str(), "r");
+  EXPECT_NE(pipe, nullptr);
+  if (pipe == nullptr) return 0;
+  std::vector<std::string> columns;
+  bool of_frame = false;
   size_t rows = 0;
-  for (const std::string& path : {std::string("/lib/x86_64-linux-gnu/libc.so.6"),
-                                  std::filesystem::read_symlink("/proc/self/exe").string()}) {
-    if (!std::filesystem::exists(path)) continue;
-    const UnwindTable table = UnwindTable::Read(path);
-    const auto file = SymbolFile::Open(path);
-    FILE* pipe =
-        popen(("readelf --debug-dump=frames-interp " + path + " 2>/dev/null").c_str(), "r");
-    ASSERT_NE(pipe, nullptr);
-    std::vector<std::string> columns;
-    bool of_frame = false;
-    char line[4096];
-    while (std::fgets(line, sizeof line, pipe) != nullptr) {
-      std::istringstream words(line);
-      std::vector<std::string> fields{std::istream_iterator<std::string>(words), {}};
-      if (fields.empty()) continue;
-      if (std::ranges::count(fields, "FDE") != 0) of_frame = true;
-      if (std::ranges::count(fields, "CIE") != 0) of_frame = false;
-      if (fields[0] == "LOC") {
-        columns = fields;
-      } else if (of_frame && fields[0].size() == 16 && fields.size() == columns.size()) {
-        const auto offset = file->FileOffset(std::stoull(fields[0], nullptr, 16));
-        ASSERT_TRUE(offset);
-        const auto rules = table.RulesAt(*offset);
-        ASSERT_TRUE(rules) << line;
-        ++rows;
-        const std::string cfa = rules->cfa_expression.empty()
-                                    ? RegisterName(rules->cfa_register) + Signed(rules->cfa_offset)
-                                    : "exp";
-        EXPECT_EQ(cfa, fields[1]) << path << ": " << line;
-        for (unsigned reg = 0; reg <= 16; ++reg) {
-          const auto column = std::ranges::find(columns, RegisterName(reg));
-          const std::string wanted =
-              column == columns.end() ? "u" : fields[static_cast<size_t>(column - columns.begin())];
-          EXPECT_EQ(TextOf(rules->registers[reg]), wanted == "s" ? "u" : wanted)
-              << path << ", " << RegisterName(reg) << ": " << line;
-        }
+  char line[4096];
+  while (std::fgets(line, sizeof line, pipe) != nullptr) {
+    std::istringstream words(line);
+    std::vector<std::string> fields{std::istream_iterator<std::string>(words), {}};
+    if (fields.empty()) continue;
+    if (std::ranges::count(fields, "FDE") != 0) of_frame = true;
+    if (std::ranges::count(fields, "CIE") != 0) of_frame = false;
+    if (fields[0] == "LOC") {
+      columns = fields;
+    } else if (of_frame && fields[0].size() == 16 && fields.size() == columns.size()) {
+      const auto offset = file->FileOffset(std::stoull(fields[0], nullptr, 16));
+      const auto rules = offset ? table.RulesAt(*offset) : std::nullopt;
+      EXPECT_TRUE(rules) << path << ": " << line;
+      if (!rules) continue;
+      ++rows;
+      const std::string cfa = rules->cfa_expression.empty()
+                                  ? RegisterName(rules->cfa_register) + Signed(rules->cfa_offset)
+                                  : "exp";
+      EXPECT_EQ(cfa, fields[1]) << path << ": " << line;
+      for (unsigned reg = 0; reg <= 16; ++reg) {
+        const auto column = std::ranges::find(columns, RegisterName(reg));
+        const std::string wanted =
+            column == columns.end() ? "u" : fields[static_cast<size_t>(column - columns.begin())];
+        EXPECT_EQ(TextOf(rules->registers[reg]), wanted == "s" ? "u" : wanted)
+            << path << ", " << RegisterName(reg) << ": " << line;
       }
     }
-    pclose(pipe);
   }
+  pclose(pipe);
+  return rows;
+}
+
+#define FLOWBACK_NEEDS_READELF()                                       \
+  if (std::system("command -v readelf >/dev/null 2>&1") != 0)          \
+    GTEST_SKIP() << "no readelf";                                      \
+  else if (SymbolFile::Open("/proc/self/exe")->machine() != EM_X86_64) \
+  GTEST_SKIP() << "the names are those of x86-64"
+
+TEST(UnwindTable, RulesAreThoseThatReadelfPrints) {
+  FLOWBACK_NEEDS_READELF();
+  size_t rows = 0;
+  for (const std::string& path : {std::string("/lib/x86_64-linux-gnu/libc.so.6"),
+                                  std::filesystem::read_symlink("/proc/self/exe").string()})
+    if (std::filesystem::exists(path)) rows += CompareWithReadelf(path);
   EXPECT_GT(rows, 5'000u);
+}
+
+// Programs that are built without tables for exceptions.
+std::vector<std::string> FramePrograms() {
+  std::vector<std::string> paths;
+  for (const char* name : {"frames_plain", "frames_packed", "frames_kept", "frames_large"}) {
+    const std::string path = BuildFolder() + "/tests/symbols/" + name;
+    if (std::filesystem::exists(path)) paths.push_back(path);
+  }
+  return paths;
+}
+
+TEST(UnwindTable, RulesForDebuggersTakeThePlaceOfThoseForExceptions) {
+  FLOWBACK_NEEDS_READELF();
+  const std::vector<std::string> paths = FramePrograms();
+  EXPECT_GE(paths.size(), 3U);
+  for (const std::string& path : paths) {
+    EXPECT_GT(CompareWithReadelf(path), 15U) << path;
+    const auto file = SymbolFile::Open(path);
+    const UnwindTable table = UnwindTable::Read(path);
+    const FileSection* text = file->Find(".text");
+    size_t known = 0;
+    for (uint64_t at = 0; at < text->header.sh_size; ++at)
+      known += table.RulesAt(text->header.sh_offset + at) ? 1 : 0;
+    EXPECT_GT(known, text->header.sh_size / 2) << path << ": what the linker added has none";
+  }
 }
 
 // What a procedure linkage table has: 16 bytes for each entry, which pushes at its byte 11.
@@ -203,10 +238,8 @@ TEST(FrameExpression, OtherOperationsAndDamage) {
 }
 
 // Nothing but answers, whatever the bytes are.
-TEST(UnwindTable, Damaged) {
-  const std::string path = std::filesystem::read_symlink("/proc/self/exe");
-  const std::string sound = Program();
-  const auto file = SymbolFile::Open(path);
+void ExpectAnswers(const std::string& sound, const std::vector<const char*>& damaged,
+                   const SymbolFile& file) {
   const std::string copy = testing::TempDir() + "/flowback_unwind_" + std::to_string(getpid());
   uint64_t random = 5;
   const auto next = [&](uint64_t most) {
@@ -215,10 +248,11 @@ TEST(UnwindTable, Damaged) {
   };
   for (int round = 0; round < 30; ++round) {
     std::string bytes = sound;
-    for (const char* name : {".eh_frame", ".gcc_except_table"}) {
-      const FileSection* section = file->Find(name);
-      ASSERT_NE(section, nullptr);
-      for (int i = 0; i < 200; ++i)
+    for (const char* name : damaged) {
+      const FileSection* section = file.Find(name);
+      ASSERT_NE(section, nullptr) << name;
+      const uint64_t changes = std::min<uint64_t>(200, section->header.sh_size / 4);
+      for (uint64_t i = 0; i < changes; ++i)
         bytes[section->header.sh_offset + next(section->header.sh_size)] =
             static_cast<char>(next(256));
     }
@@ -233,6 +267,19 @@ TEST(UnwindTable, Damaged) {
     }
   }
   std::filesystem::remove(copy);
+}
+
+TEST(UnwindTable, Damaged) {
+  const std::string path = std::filesystem::read_symlink("/proc/self/exe");
+  ExpectAnswers(Program(), {".eh_frame", ".gcc_except_table"}, *SymbolFile::Open(path));
+}
+
+TEST(UnwindTable, DamagedForDebuggers) {
+  for (const std::string& path : FramePrograms()) {
+    std::ifstream file(path, std::ios::binary);
+    const std::string sound{std::istreambuf_iterator<char>(file), {}};
+    ExpectAnswers(sound, {".debug_frame"}, *SymbolFile::Open(path));
+  }
 }
 
 }  // namespace
