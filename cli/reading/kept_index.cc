@@ -36,9 +36,7 @@ IndexCache TimelineCacheOf(const OpenedRecording& opened) {
   return CacheFrom(kWorthTimeline, opened);
 }
 
-bool HasLongTrace(const OpenedRecording& opened) {
-  return opened.trace_bytes() >= kWorthPass;
-}
+bool HasLongTrace(const OpenedRecording& opened) { return opened.trace_bytes() >= kWorthPass; }
 
 IndexCache LastingCacheOf(const OpenedRecording& opened) {
   if (!HasLongTrace(opened)) return {};
