@@ -193,15 +193,20 @@ class SvgWriter {
         out() += fmt::format("<path class=\"{}\" d=\"{}\"/>\n", kClassNames[kind], paths[kind]);
   }
 
+  static std::string CyclesOf(const TimelineCall& call) {
+    if (call.cycles == 0) return {};
+    return fmt::format(", {} cycles, at least {}", call.cycles, call.cycles_lo);
+  }
+
   void WriteCall(const TimelineCall& call, double y) {
     const std::string& name = timeline_.functions[call.function].name;
     const double x = X(call.begin);
     const double wide = WidthOf(call.begin, call.end);
     out() += fmt::format(
         "<rect class=\"c\" x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{}\" "
-        "fill=\"hsl({},55%,72%)\"><title>{}, {}, {} instructions</title></rect>\n",
+        "fill=\"hsl({},55%,72%)\"><title>{}, {}, {} instructions{}</title></rect>\n",
         x, y, wide, kRow - 1, HueOf(name), InMarkup(NameWords(name, 200)),
-        DurationWords(call.duration(), timeline_.nanoseconds), call.instructions);
+        DurationWords(call.duration(), timeline_.nanoseconds), call.instructions, CyclesOf(call));
     if (wide < 30) return;
     const auto fits = static_cast<size_t>((wide - 6) / 6.4);
     if (fits > 4)

@@ -295,6 +295,10 @@ TEST(TimelineCommand, WritesPictures) {
   const std::string svg = ReadFile(folder.File("a.svg"));
   EXPECT_TRUE(svg.starts_with("<svg ")) << svg.substr(0, 100);
   EXPECT_TRUE(svg.ends_with("</svg>\n"));
+  EXPECT_FALSE(svg.contains(" cycles"));
+  RunTimeline(Generated("spin-cyc"), {"--svg", folder.File("cycles.svg")});
+  EXPECT_TRUE(ReadFile(folder.File("cycles.svg")).contains(" instructions, "));
+  EXPECT_TRUE(ReadFile(folder.File("cycles.svg")).contains(" cycles, at least "));
   RunTimeline(words, {"--html", folder.File("a.html")});
   const std::string page = ReadFile(folder.File("a.html"));
   EXPECT_TRUE(page.starts_with("<!DOCTYPE html>"));
