@@ -103,7 +103,8 @@ class JsonPrinter {
     AddThreadName(view_, thread, line);
     line.Number("begin", thread.begin).Number("end", thread.end);
     line.Raw("times", TimesJson(thread.times)).Number("instructions", thread.instructions);
-    line.Number("losses", thread.losses).Bool("off_cpu_told", thread.off_cpu_told);
+    line.Number("losses", thread.losses).Number("other_stacks", thread.other_stacks);
+    line.Bool("off_cpu_told", thread.off_cpu_told);
     line.Number("paused_cycles", thread.cycles.paused);
     line.Number("undivided_cycles", thread.cycles.undivided);
     line.Number("calls_without_path", thread.folded);

@@ -150,10 +150,12 @@ std::vector<std::string> UnknownOf(const TimelineView& view) {
   uint64_t partial = 0;
   uint64_t folded = 0;
   uint64_t alone = 0;
+  uint64_t stacks = 0;
   bool off_cpu = true;
   bool condensed = false;
   for (const ThreadTimeline& thread : timeline.threads) {
     losses += thread.losses;
+    stacks += thread.other_stacks;
     folded += thread.folded;
     off_cpu = off_cpu && (thread.off_cpu_told || thread.tid < 0);
     condensed = condensed || thread.condensed;
@@ -165,6 +167,11 @@ std::vector<std::string> UnknownOf(const TimelineView& view) {
         fmt::format("what executed in {} {}", losses, losses == 1 ? "loss" : "losses"));
   if (const std::string lost = LostTime(view); !lost.empty()) unknown.push_back(lost);
   if (partial != 0) unknown.push_back(fmt::format("begin or end of {}", Plural(partial, "call")));
+  if (stacks != 0)
+    unknown.push_back(
+        fmt::format("{}, which of its stacks a thread was on until it was seen to be another one "
+                    "(what it did until then is told of the wrong one's calls)",
+                    stacks == 1 ? "once" : fmt::format("{} times", stacks)));
   if (view.has_times() && !off_cpu)
     unknown.push_back("when threads were off their CPUs (that time is in kernel)");
   if (alone != 0) unknown.push_back(fmt::format("whose {} of trace are", Plural(alone, "stream")));

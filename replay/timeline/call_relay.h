@@ -38,6 +38,8 @@ class CallRelay final : public CallListener {
   void Finish() { stack_.Finish(); }
   // Returns when all has been handed on.
   void Flush();
+  // As ThreadTimeline has it.
+  uint64_t other_stacks() const { return other_stacks_; }
 
   UsualMoves WantsUsual() const override { return UsualMoves::kTogether; }
   void OnUsual(std::span<const UsualMove> moves, const AddressSpace* space) override;
@@ -46,6 +48,8 @@ class CallRelay final : public CallListener {
               const ExitTime& time) override;
   void OnGap(const UntracedGap&, size_t) override {}
   void OnSwitch(uint32_t stack) override;
+  // What has been told stays as it is: calls were left and entered at the times that were told.
+  void OnCorrection(uint64_t, uint64_t, uint32_t, const LeftStack&) override { ++other_stacks_; }
 
  private:
   enum class Kind : uint8_t { kUsual, kEnter, kExit, kSwitch, kCycles, kProgress, kLost };
@@ -105,7 +109,8 @@ class CallRelay final : public CallListener {
 
   ThreadTeller& teller_;
   CallStack stack_;
-  size_t marks_ = 0;                                // of cycles, since the last progress
+  size_t marks_ = 0;  // of cycles, since the last progress
+  uint64_t other_stacks_ = 0;
   std::unique_ptr<Batch> batch_;                    // null: what comes is handed on at once
   std::optional<OrderedPipeline<Batch>> pipeline_;  // the last one: its thread uses the teller
 };

@@ -101,6 +101,7 @@ void TimelineMaker::OnThreadEnd(const ThreadFlow& flow, size_t number) {
   relay_->Flush();
   teller_->Finish(thread);
   thread.losses = losses_;
+  thread.other_stacks = relay_->other_stacks();
   uint64_t most = ~uint64_t{0};
   if (accounts_[number] != nullptr) {
     TellTimes(*accounts_[number], options_, thread);

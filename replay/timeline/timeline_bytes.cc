@@ -270,6 +270,7 @@ void TellThread(Io& io, Thread& thread) {
   io.Causes(thread.causes);
   io.Number(thread.instructions);
   io.Number(thread.losses);
+  io.Number(thread.other_stacks);
   io.Number(thread.cycles.paused);
   io.Number(thread.cycles.undivided);
   io.Number(thread.off_cpu_told);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -291,6 +292,33 @@ INSTANTIATE_TEST_SUITE_P(
         if (c == '-') c = '_';
       return name;
     });
+
+// So often a thread was taken to be on another stack at first, as its timeline says.
+uint64_t OtherStacks(const std::string& what) {
+  const ScratchFolder folder;
+  const std::string file = folder.File("recording");
+  const ProgramResult recorded =
+      RunFlowback({"record", "--engine", "emulate", "-o", file, "--",
+                   BuildFolder() + "/tests/calls/programs/own_stacks", what});
+  EXPECT_EQ(recorded.status, 0) << recorded.err;
+  uint64_t others = 0;
+  const ProgramResult told = RunFlowback({"timeline", "--json", "--no-cache", file});
+  EXPECT_EQ(told.status, 0) << told.err;
+  const auto object = nlohmann::json::parse(told.out);
+  for (const auto& thread : object["threads"]) others += thread["other_stacks"].get<uint64_t>();
+  const ProgramResult text = RunFlowback({"timeline", "--no-cache", file});
+  std::string line = text.out;
+  std::ranges::replace(line, '\n', ' ');
+  EXPECT_EQ(line.contains("which of its stacks"), others != 0) << text.out;
+  return others;
+}
+
+// Fibres that go on in an order that nothing foretells.
+TEST(OwnStacksOverTime, AGuessThatWasWrongIsTold) {
+  FLOWBACK_NEEDS_EMULATOR();
+  EXPECT_EQ(OtherStacks("recursion"), 0U);
+  EXPECT_GT(OtherStacks("fibres-in-no-order"), 3U);
+}
 
 }  // namespace
 }  // namespace flowback::test

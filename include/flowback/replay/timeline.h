@@ -139,6 +139,9 @@ struct ThreadTimeline {
   // In the span: what lies between two entries and exits counts where the second one does.
   uint64_t instructions = 0;
   uint64_t losses = 0;
+  // So often it turned out that the thread had been on another of its stacks than was taken for
+  // likely: what it did until then is told of the calls of that one.
+  uint64_t other_stacks = 0;
   CycleTotals cycles;  // beside those of `paths`; in the span
   bool off_cpu_told = true;
   bool condensed = false;           // ClassSpans::condensed
