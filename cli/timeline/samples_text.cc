@@ -17,14 +17,12 @@ std::string Counted(uint64_t count, std::string_view one) {
 
 // Functions that samples stood in or that records prove, those with most samples first.
 std::vector<uint32_t> BySamples(const Timeline& timeline) {
-  const auto weight = [&](uint32_t i) {
-    return std::pair(timeline.by_function[i].count, timeline.by_function[i].self_instructions);
+  const auto weight = [](const CallSums& sums) {
+    return std::pair(sums.count, sums.self_instructions);
   };
-  std::vector<uint32_t> sorted;
-  for (uint32_t i = 0; i < timeline.by_function.size(); ++i)
-    if (weight(i) != std::pair(uint64_t{0}, uint64_t{0})) sorted.push_back(i);
-  std::ranges::stable_sort(sorted, std::ranges::greater(), weight);
-  return sorted;
+  return FunctionsBy(
+      timeline.by_function,
+      [&](const CallSums& sums) { return weight(sums) > std::pair(0UL, 0UL); }, weight);
 }
 
 std::string HowManySamples(const SamplesView& view) {

@@ -173,6 +173,44 @@ TEST_F(Index, GivesTheSameStacks) {
   }
 }
 
+// What an overview is made of: the index, and the account of times beside it. Whole, cut, damaged
+// or the other one's, the overview is the same, and the file is made anew.
+TEST_F(Index, GivesTheSameOverview) {
+  Repeat("longer", 5 * kWorth);
+  Repeat("other", 6 * kWorth);
+  const auto words = [&](const std::string& name) {
+    return "timeline --overview" + Words("", name).substr(Words("", "").find(" --raw-pt"));
+  };
+  const auto files = [&] {
+    std::vector<fs::path> paths;
+    for (const auto& entry : fs::directory_iterator(folder_.File("c")))
+      for (const char* of : {"flow-", "times-"})
+        if (entry.path().filename().string().starts_with(of)) paths.push_back(entry.path());
+    std::ranges::sort(paths);
+    return paths;
+  };
+  const ProgramResult first = Run(words("longer"));
+  ASSERT_EQ(first.status, 0) << first.err;
+  const std::vector<fs::path> kept = files();
+  ASSERT_GE(kept.size(), 1U);
+  ExpectSame(Run(words("longer")), first);
+  EXPECT_NE(Run(words("other")).out, first.out);
+  for (const fs::path& path : kept) {
+    SCOPED_TRACE(path);
+    const std::string whole = ReadFile(path);
+    std::string damaged = whole;
+    damaged[whole.size() / 2] = static_cast<char>(damaged[whole.size() / 2] ^ 1);
+    std::vector<std::string> bad = {damaged, whole.substr(0, whole.size() / 2), ""};
+    for (const fs::path& foreign : files())
+      if (std::ranges::find(kept, foreign) == kept.end()) bad.push_back(ReadFile(foreign));
+    for (const std::string& each : bad) {
+      std::ofstream(path, std::ios::binary | std::ios::trunc) << each;
+      ExpectSame(Run(words("longer")), first);
+      EXPECT_TRUE(ReadFile(path) == whole) << each.size();
+    }
+  }
+}
+
 TEST_F(Index, NeedsNoFolderThatCanBeWritten) {
   const ProgramResult first = Run(Words("digest") + " --no-cache");
   folder_.Write("file", "");
