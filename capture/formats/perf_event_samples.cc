@@ -93,7 +93,7 @@ std::optional<EventSample> EventSampleReader::Read(const Sample& sample, const R
   if (sample.physical != 0) access.physical = sample.physical;
   access.page_size = sample.page_size;
   SetWeight(type, sample.weight, access);
-  if ((type & kSampleDataSource) != 0) ApplyDataSource(sample.data_source, record.order, access);
+  if ((type & kSampleDataSource) != 0) ApplyDataSource(sample.data_source, access);
   if (unit != IbsUnit::kNone)
     whole = ApplyIbs(unit, sample.raw, record.order, recording_.machine.cpu, told);
   SampleContext context;

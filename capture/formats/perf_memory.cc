@@ -74,8 +74,8 @@ Snoop SnoopOf(uint64_t bits) {
 
 }  // namespace
 
-void ApplyDataSource(uint64_t word, ByteOrder order, MemoryAccess& access) {
-  BitFieldReader fields(word, order);
+void ApplyDataSource(uint64_t word, MemoryAccess& access) {
+  BitFieldReader fields(word, ByteOrder::kLittle);
   const uint64_t op = fields.Take(5);
   const uint64_t levels = fields.Take(14);
   const uint64_t snoop = fields.Take(5);

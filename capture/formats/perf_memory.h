@@ -4,13 +4,13 @@
 
 #include <cstdint>
 
-#include "capture/formats/field_reader.h"
 #include "flowback/model/event_sample.h"
 
 namespace flowback::perf {
 
 // PERF_SAMPLE_DATA_SRC: what kind of access it was, where the data was found, what other caches
-// had.
-void ApplyDataSource(uint64_t word, ByteOrder order, MemoryAccess& access);
+// had. The word has the same value on a big-endian machine: linux/perf_event.h lists its fields
+// the other way round for those.
+void ApplyDataSource(uint64_t word, MemoryAccess& access);
 
 }  // namespace flowback::perf

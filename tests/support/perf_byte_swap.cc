@@ -136,8 +136,9 @@ void SwapTrailer(Swapper& swapper, uint64_t sample_type) {
 
 // A sample with fields of fixed sizes, a process and a thread among them, and AUX data.
 void SwapSample(Swapper& swapper, uint64_t sample_type) {
-  constexpr std::string_view kFields[] = {"8", "8", "44", "8", "8", "8", "8", "44", "8", "8"};
-  constexpr unsigned kBits[] = {16, 0, 1, 2, 3, 6, 9, 7, 8, 20};
+  constexpr std::string_view kFields[] = {"8",  "8", "44", "8", "8", "8", "8",
+                                          "44", "8", "8",  "8", "8", "8", "8"};
+  constexpr unsigned kBits[] = {16, 0, 1, 2, 3, 6, 9, 7, 8, 14, 24, 15, 19, 20};
   for (size_t i = 0; i < std::size(kBits); ++i)
     if (sample_type >> kBits[i] & 1) swapper.Fields(kFields[i], 0);
 }
@@ -146,7 +147,7 @@ void SwapEventDescriptions(Swapper& swapper) {
   uint64_t count = swapper.Number(4);
   const uint64_t attr_size = swapper.Number(4);
   for (; count != 0; --count) {
-    swapper.Attr(attr_size);
+    if (attr_size != 0) swapper.Attr(attr_size);  // 0: they are not repeated
     uint64_t ids = swapper.Number(4);
     swapper.Text();
     for (; ids != 0; --ids) swapper.Number(8);
