@@ -6,8 +6,8 @@
 #include <cctype>
 #include <span>
 
+#include "base/text_words.h"
 #include "capture/formats/branch_units.h"
-#include "capture/formats/text_words.h"
 
 namespace flowback {
 namespace {

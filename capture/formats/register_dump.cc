@@ -17,12 +17,12 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text_words.h"
 #include "capture/formats/branch_registers.h"
 #include "capture/formats/format.h"
 #include "capture/formats/perf_branch_stacks.h"
 #include "capture/formats/stream_owner.h"
 #include "capture/formats/text.h"
-#include "capture/formats/text_words.h"
 
 namespace flowback {
 namespace {

@@ -28,15 +28,17 @@ constexpr uint64_t kMostNotes = uint64_t{1} << 20;
 constexpr uint16_t kMostSegments = 4096;
 
 Error Unreadable(const std::string& path, int error) {
-  const bool forbidden = error == EPERM || error == EACCES;
-  return Error(forbidden ? ErrorCode::kPermission : ErrorCode::kUnreadable,
-               "--kcore: can't read '" + path + "': " + std::strerror(error))
-      .Remedy(forbidden
-                  ? "run it as root, on a kernel that is not locked down; or leave --kcore out: "
-                    "the trace of programs does not need it"
-              : error == ENOENT ? "a kernel with CONFIG_PROC_KCORE has it; or leave --kcore out"
-                                : "leave --kcore out: the trace of programs does not need it");
+  const std::string what = "can't read '" + path + "': " + std::strerror(error);
+  if (error == EPERM || error == EACCES)
+    return Error(ErrorCode::kPermission, "--kcore: " + what)
+        .Remedy("run it as root, on a kernel that is not locked down; or leave --kcore out");
+  Error unreadable = NoKernelCode(what);
+  if (error == ENOENT)
+    unreadable.Remedy("a kernel with CONFIG_PROC_KCORE has it; or leave --kcore out");
+  return unreadable;
 }
+
+std::string MemoryThat(const std::string& does) { return std::string("'") + kMemory + "' " + does; }
 
 // A part of the memory, and where it lies in /proc/kcore.
 struct Segment {
@@ -71,10 +73,7 @@ class Copier {
       const auto got = kernel_.ReadPart(kMemory, offset, into);
       if (!got) return Fail(Unreadable(kMemory, got.error()));
       if (*got == 0)
-        return Fail(Error(ErrorCode::kUnreadable, std::string("--kcore: '") + kMemory +
-                                                      "' ends before what its headers promise")
-                        .At(offset)
-                        .Remedy("leave --kcore out: the trace of programs does not need it"));
+        return Fail(NoKernelCode(MemoryThat("ends before what its headers promise")).At(offset));
       offset += *got;
       into = into.subspan(*got);
     }
@@ -91,10 +90,7 @@ class Copier {
                       header_.e_ident[EI_CLASS] == ELFCLASS64 && header_.e_type == ET_CORE &&
                       header_.e_phentsize == sizeof(Elf64_Phdr) && header_.e_phnum <= kMostSegments;
     if (fits) return {};
-    return Fail(Error(ErrorCode::kUnreadable,
-                      std::string("--kcore: '") + kMemory + "' is no memory of a 64-bit kernel")
-                    .At(0)
-                    .Remedy("leave --kcore out: the trace of programs does not need it"));
+    return Fail(NoKernelCode(MemoryThat("is no memory of a 64-bit kernel")).At(0));
   }
 
   Status TakeNotes(const Elf64_Phdr& header) {
@@ -130,10 +126,8 @@ class Copier {
     }
     if (!segments_.empty()) return {};
     return Fail(
-        Error(ErrorCode::kUnreadable, std::string("--kcore: '") + kMemory +
-                                          "' does not have the kernel's text, which is at " +
-                                          "the addresses that '" + kSymbols + "' tells")
-            .Remedy("leave --kcore out: the trace of programs does not need it"));
+        NoKernelCode(MemoryThat(std::string("does not have the kernel's text, which is at ") +
+                                "the addresses that '" + kSymbols + "' tells")));
   }
 
   // Header, a header for the notes and for each part, notes, parts, each from a page's begin on.

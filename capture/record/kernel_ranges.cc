@@ -2,35 +2,12 @@
 #include "capture/record/kernel_ranges.h"
 
 #include <algorithm>
-#include <charconv>
 #include <string>
+
+#include "base/text_words.h"
 
 namespace flowback::record {
 namespace {
-
-// The first word, which goes from `text`.
-std::string_view TakeWord(std::string_view& text) {
-  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
-  const std::string_view word = text.substr(0, text.find_first_of(" \t"));
-  text.remove_prefix(word.size());
-  return word;
-}
-
-template <class Visitor>
-void ForEachLine(std::string_view text, Visitor visit) {
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
-    visit(line);
-  }
-}
-
-uint64_t Number(std::string_view word, int base) {
-  if (word.starts_with("0x")) word.remove_prefix(2);
-  uint64_t value = 0;
-  std::from_chars(word.data(), word.data() + word.size(), value, base);
-  return value;
-}
 
 // What was seen of addresses; none: `end` is 0.
 struct Span {
@@ -53,10 +30,11 @@ struct Seen {
   bool hidden = false;
 
   void TakeSymbol(std::string_view line) {
-    const uint64_t address = Number(TakeWord(line), 16);
-    const std::string_view kind = TakeWord(line);
-    const std::string_view name = TakeWord(line);
-    const std::string_view module = TakeWord(line);
+    Words words(line);
+    const uint64_t address = Number(words.Next(), 16).value_or(0);
+    const std::string_view kind = words.Next();
+    const std::string_view name = words.Next();
+    const std::string_view module = words.Next();
     if (kind != "T" && kind != "t") return;
     if (address == 0) {
       hidden = true;
@@ -69,10 +47,12 @@ struct Seen {
   }
   // "nf_nat 57344 1 xt_nat, Live 0xffffffffc0a5d000"
   void TakeModule(std::string_view line) {
-    TakeWord(line);
-    const uint64_t size = Number(TakeWord(line), 10);
+    Words words(line);
+    words.Next();
+    const uint64_t size = Number(words.Next(), 10).value_or(0);
     const size_t at = line.find(" 0x");
-    const uint64_t address = at == std::string_view::npos ? 0 : Number(line.substr(at + 1), 16);
+    if (at == line.npos) return;
+    const uint64_t address = Number(Words(line.substr(at)).Next(), 16).value_or(0);
     if (address != 0) modules.Add(address, address + size);
   }
 };
@@ -83,19 +63,25 @@ AddressRange PagesOf(const Span& span) {
 
 }  // namespace
 
+Error NoKernelCode(const std::string& why) {
+  return Error(ErrorCode::kUnreadable, "--kcore: " + why)
+      .Remedy("leave --kcore out: the trace of programs does not need it");
+}
+
 Result<std::vector<AddressRange>> KernelCodeRanges(std::string_view symbols,
                                                    std::string_view modules) {
   Seen seen;
-  ForEachLine(symbols, [&](std::string_view line) { seen.TakeSymbol(line); });
-  ForEachLine(modules, [&](std::string_view line) { seen.TakeModule(line); });
+  ForEachLine(symbols,
+              [&](std::string_view line, uint64_t) { return seen.TakeSymbol(line), true; });
+  ForEachLine(modules,
+              [&](std::string_view line, uint64_t) { return seen.TakeModule(line), true; });
   const bool bounded = seen.text.begin < seen.text.end;
   if (!bounded && seen.all.end == 0) {
     if (seen.hidden)
       return Fail(Error(ErrorCode::kPermission,
                         "--kcore: /proc/kallsyms hides the kernel's addresses from this user")
                       .Remedy("run it as root, or sudo sysctl kernel.kptr_restrict=0"));
-    return Fail(Error(ErrorCode::kUnreadable, "--kcore: /proc/kallsyms has no code")
-                    .Remedy("leave --kcore out: the trace of programs does not need it"));
+    return Fail(NoKernelCode("/proc/kallsyms has no code"));
   }
   std::vector<AddressRange> ranges = {PagesOf(bounded ? seen.text : seen.all)};
   if (seen.modules.end != 0) ranges.push_back(PagesOf(seen.modules));

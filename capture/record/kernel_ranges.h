@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -12,6 +13,9 @@
 namespace flowback::record {
 
 constexpr uint64_t ToPage(uint64_t address) { return (address + 4095) & ~uint64_t{4095}; }
+
+// `why` it can't be copied: kUnreadable, with what still can be done.
+Error NoKernelCode(const std::string& why);
 
 // Of whole pages: the kernel's text, and from the first module, or other code that has symbols
 // (BPF), to the last. `symbols` is /proc/kallsyms, `modules` /proc/modules. Errors: kPermission

@@ -2,8 +2,9 @@
 #include "replay/symbols/kallsyms.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
+
+#include "base/text_words.h"
 
 namespace flowback::symbols {
 namespace {
@@ -11,40 +12,26 @@ namespace {
 // Between the kernel's text and the modules lie gaps without symbols.
 constexpr uint64_t kMostSize = 1 << 20;
 
-std::string_view NextWord(std::string_view& line) {
-  const size_t begin = std::min(line.find_first_not_of(" \t"), line.size());
-  const size_t end = std::min(line.find_first_of(" \t", begin), line.size());
-  const std::string_view word = line.substr(begin, end - begin);
-  line.remove_prefix(end);
-  return word;
-}
-
 }  // namespace
 
 std::optional<Kallsyms::Symbol> Kallsyms::ReadLine(std::string_view line) {
-  const std::string_view digits = NextWord(line);
-  const std::string_view type = NextWord(line);
-  const std::string_view name = NextWord(line);
-  uint64_t address = 0;
-  const auto [end, error] =
-      std::from_chars(digits.data(), digits.data() + digits.size(), address, 16);
-  if (error != std::errc() || end != digits.data() + digits.size() || type.size() != 1 ||
-      name.empty())
-    return std::nullopt;
-  return Symbol{address, std::string_view("tTwW").contains(type[0]), std::string(name)};
+  Words words(line);
+  const std::optional<uint64_t> address = Number(words.Next(), 16);
+  const std::string_view type = words.Next();
+  const std::string_view name = words.Next();
+  if (!address || type.size() != 1 || name.empty()) return std::nullopt;
+  return Symbol{*address, std::string_view("tTwW").contains(type[0]), std::string(name)};
 }
 
 bool Kallsyms::IsLine(std::string_view line) { return ReadLine(line).has_value(); }
 
 Kallsyms Kallsyms::Read(Bytes text) {
   Kallsyms list;
-  std::string_view rest(reinterpret_cast<const char*>(text.data()), text.size());
-  while (!rest.empty()) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+  ForEachLine(text, [&list](std::string_view line, uint64_t) {
     std::optional<Symbol> symbol = ReadLine(line);
     if (symbol && symbol->address != 0) list.symbols_.push_back(std::move(*symbol));
-  }
+    return true;
+  });
   // Of several names for one address the first code symbol is taken, as the list has it.
   std::ranges::stable_sort(list.symbols_, [](const Symbol& a, const Symbol& b) {
     return a.address != b.address ? a.address < b.address : a.is_code && !b.is_code;

@@ -51,13 +51,16 @@ inline bool IsBlank(std::string_view line) {
 
 // Calls visit(line, number) for each line until it returns false.
 template <class Visit>
-void ForEachLine(Bytes bytes, Visit&& visit) {
-  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+void ForEachLine(std::string_view text, Visit&& visit) {
   for (uint64_t number = 1; !text.empty(); ++number) {
     const std::string_view line = text.substr(0, text.find('\n'));
     if (!visit(line, number)) return;
     text.remove_prefix(std::min(line.size() + 1, text.size()));
   }
+}
+template <class Visit>
+void ForEachLine(Bytes bytes, Visit&& visit) {
+  ForEachLine(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()), visit);
 }
 
 }  // namespace flowback
