@@ -118,12 +118,13 @@ Status ReadPerfDataFile(const Candidate& candidate, Recording& recording) {
 bool MatchesPerfDataDirectory(const Candidate& candidate) {
   std::error_code ignored;
   return candidate.is_directory &&
-         std::filesystem::exists(std::filesystem::path(candidate.path) / "data", ignored);
+         std::filesystem::exists(std::filesystem::path(candidate.path) / perf::kFolderData,
+                                 ignored);
 }
 
 Status ReadPerfDataDirectory(const Candidate& candidate, Recording& recording) {
   const std::filesystem::path folder = candidate.path;
-  const std::string path = folder / "data";
+  const std::string path = folder / perf::kFolderData;
   auto file = MappedFile::Open(path);
   if (!file) return Fail(std::move(file.error()).Remedy("copy the whole folder again"));
   const Candidate data{path, false, (*file)->bytes(), *file, file->get(), candidate.visit_samples};
@@ -139,7 +140,7 @@ Status ReadPerfDataDirectory(const Candidate& candidate, Recording& recording) {
   const auto others = perf::OpenOthers(folder, recording);
   if (!others) return Fail(others.error());
   std::error_code ignored;
-  const std::filesystem::path kcore = folder / "kcore_dir";
+  const std::filesystem::path kcore = folder / perf::kFolderKernel;
   if (std::filesystem::is_directory(kcore, ignored)) recording.kcore_dir = kcore;
   return perf::TakeWithHeader(data, *others, recording);
 }

@@ -156,4 +156,8 @@ enum Feature : unsigned {
 };
 inline constexpr unsigned kFeatureBits = 256;
 
+// What a recording that is a folder holds: the file of records, the copy of the kernel's code.
+inline constexpr const char* kFolderData = "data";
+inline constexpr const char* kFolderKernel = "kcore_dir";
+
 }  // namespace flowback::perf

@@ -54,9 +54,6 @@ Error TooOften(const std::string& what, uint64_t wanted, uint64_t most) {
 Result<uint64_t> FrequencyOf(const RecordOptions& options, const std::vector<WantedEvent>& wanted,
                              const kernel::SystemKernel& kernel, std::vector<std::string>& notes) {
   const uint64_t frequency = options.events.frequency.value_or(kUsualFrequency);
-  if (options.events.period == 0)
-    return Fail(Error(ErrorCode::kUsage, "-c 0: a sample each 0 times there can't be")
-                    .Remedy("-c 100000, or leave it out: -F 4000"));
   const auto told = ReadNumber(kernel, kMostSamples);
   if (!told || *told <= 0) return frequency;
   const auto most = static_cast<uint64_t>(*told);
@@ -161,6 +158,9 @@ Result<kernel::SamplingChoice> ChooseSampling(const RecordOptions& options,
                                               const EventTarget& target,
                                               const kernel::SystemKernel& kernel,
                                               std::vector<std::string>& notes) {
+  if (options.events.period == 0)
+    return Fail(Error(ErrorCode::kUsage, "-c 0: a sample each 0 times there can't be")
+                    .Remedy("-c 100000, or leave it out: -F 4000"));
   const auto frequency = FrequencyOf(options, wanted, kernel, notes);
   if (!frequency) return Fail(frequency.error());
   kernel::SamplingChoice choice{

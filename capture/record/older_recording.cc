@@ -26,6 +26,14 @@ bool Move(const std::string& from, const std::string& to) {
   return true;
 }
 
+// With what stands beside it, a file has that.
+void Remove(const std::string& path) {
+  if (IsRecordingFolder(path)) return RemoveRecordingFolder(path);
+  if (unlink(path.c_str()) != 0) return;
+  RemoveImages(ImagesFolderOf(path));
+  unlink(CodePathOf(path).c_str());
+}
+
 }  // namespace
 
 Result<std::string> OlderRecording::Keep() {
@@ -46,12 +54,7 @@ void OlderRecording::BringBack(bool made) {
 }
 
 void OlderRecording::LetGo() {
-  const std::string oldest = path_ + ".old.old";
-  if (waits_ && IsRecordingFolder(oldest)) RemoveRecordingFolder(oldest);
-  if (waits_ && unlink(oldest.c_str()) == 0) {
-    RemoveImages(ImagesFolderOf(oldest));
-    unlink(CodePathOf(oldest).c_str());
-  }
+  if (waits_) Remove(path_ + ".old.old");
   kept_ = waits_ = false;
 }
 

@@ -159,7 +159,6 @@ Result<std::string> KeepOlderFile(const std::string& path) {
 void BringOlderFileBack(const std::string& path, bool kept) {
   struct stat about{};
   if (lstat(path.c_str(), &about) == 0 && S_ISREG(about.st_mode)) unlink(path.c_str());
-  if (IsRecordingFolder(path)) RemoveRecordingFolder(path);
   if (!kept) return;
   const std::string older = path + ".old";
   static_cast<void>(Rename(older, path));

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "capture/formats/perf_layout.h"
+
 namespace flowback::record {
 namespace {
 
@@ -20,8 +22,8 @@ bool IsKind(const std::string& path, mode_t kind) {
 
 }  // namespace
 
-std::string DataPathIn(const std::string& folder) { return folder + "/data"; }
-std::string KernelFolderIn(const std::string& folder) { return folder + "/kcore_dir"; }
+std::string DataPathIn(const std::string& folder) { return folder + "/" + perf::kFolderData; }
+std::string KernelFolderIn(const std::string& folder) { return folder + "/" + perf::kFolderKernel; }
 
 bool IsRecordingFolder(const std::string& path) {
   return IsKind(path, S_IFDIR) && IsKind(DataPathIn(path), S_IFREG);

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -29,13 +30,16 @@ class EventSimulated : public ::testing::Test {
     options_.events.per_thread = true;
   }
   std::string File(const std::string& name) const { return (folder_.path() / name).string(); }
-  Result<RecordSummary> Run() {
+  Result<RecordSummary> Run() { return RunOn(kernel_); }
+  // `begun` is called once the recorder has started.
+  Result<RecordSummary> RunOn(SimulatedKernel& kernel, const std::function<void()>& begun = {}) {
     const record::RecorderSignals signals;
     record::RecordSession session(options_, signals);
-    record::EventRecorder recorder(options_, kernel_);
+    record::EventRecorder recorder(options_, kernel);
     recorder_ = &recorder;
     const auto started = recorder.Start(session);
     if (!started) return Fail(started.error());
+    if (begun) begun();
     session.Connect(*started, recorder);
     auto summary = recorder.Run();
     session.Disconnect();

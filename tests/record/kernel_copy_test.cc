@@ -83,11 +83,6 @@ class KernelFiles : public SimulatedKernel {
   mutable int loads_ = 0;
 };
 
-std::string Content(const fs::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 void ExpectRefused(const Status& copied, ErrorCode code, const std::string& words) {
   ASSERT_FALSE(copied);
   EXPECT_EQ(copied.error().code(), code);
@@ -217,15 +212,7 @@ class RecordingWithKernel : public EventSimulated {
     options_.events.kernel_code = true;
   }
   Result<RecordSummary> Record() {
-    const record::RecorderSignals signals;
-    record::RecordSession session(options_, signals);
-    record::EventRecorder recorder(options_, files_);
-    const auto started = recorder.Start(session);
-    if (!started) return Fail(started.error());
-    files_.EndProcess(kProgram);
-    session.Connect(*started, recorder);
-    auto summary = recorder.Run();
-    session.Disconnect();
+    auto summary = RunOn(files_, [this] { files_.EndProcess(kProgram); });
     files_.AddProcess(kProgram);
     return summary;
   }

@@ -154,6 +154,11 @@ std::vector<std::pair<std::string, FlowDigest>> DecodedDigests(const Recording& 
   return digests;
 }
 
+std::string Content(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 char StateOf(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string line;

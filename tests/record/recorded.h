@@ -39,6 +39,9 @@ std::vector<std::string> ForThisHost(std::vector<std::string> command);
 // From /proc/PID/stat: S when the process sleeps, T when it is stopped; 0: there is none.
 char StateOf(pid_t pid);
 
+// Of a file; empty: there is none.
+std::string Content(const std::string& path);
+
 class Recorder {
  public:
   RecordOptions& options() { return options_; }
