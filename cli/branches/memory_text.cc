@@ -14,6 +14,7 @@
 
 #include "cli/branches/memory_view.h"
 #include "cli/branches/place_text.h"
+#include "cli/text/quantity.h"
 
 namespace flowback::cli {
 namespace {
@@ -38,13 +39,10 @@ std::string NameOfLine(const LineSum& line) {
 
 // "3 loads and 1 store", "4 accesses".
 std::string KindText(uint64_t samples, uint64_t loads, uint64_t stores) {
-  const auto some = [](uint64_t count, std::string_view word) {
-    return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
-  };
-  if (loads != 0 && stores != 0) return some(loads, "load") + " and " + some(stores, "store");
-  if (loads != 0) return some(loads, "load");
-  if (stores != 0) return some(stores, "store");
-  return fmt::format("{} access{}", samples, samples == 1 ? "" : "es");
+  if (loads != 0 && stores != 0) return Counted(loads, "load") + " and " + Counted(stores, "store");
+  if (loads != 0) return Counted(loads, "load");
+  if (stores != 0) return Counted(stores, "store");
+  return Counted(samples, "access");
 }
 
 // "+0", "+8...": where in the line the first access began, and whether others began elsewhere.

@@ -18,6 +18,7 @@
 #include "cli/text/output.h"
 #include "cli/text/printable.h"
 #include "cli/text/process_ends.h"
+#include "cli/text/quantity.h"
 #include "cli/text/status.h"
 
 namespace flowback::cli {
@@ -67,10 +68,6 @@ std::string RatioText(std::optional<double> ratio) {
 
 double Seconds(std::chrono::nanoseconds time) {
   return std::chrono::duration<double>(time).count();
-}
-
-std::string Count(uint64_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : (what.ends_with("ss") ? "es" : "s"));
 }
 
 // As one word of a shell's command line.
@@ -131,12 +128,12 @@ bool NothingLost(const RecordSummary& summary) {
 
 std::string LossText(const RecordSummary& summary) {
   if (NothingLost(summary)) return "0 % lost";
-  std::string text = Count(summary.losses, "loss");
+  std::string text = Counted(summary.losses, "loss");
   if (summary.threads_left_out != 0)
-    text += ", " + Count(summary.threads_left_out, "thread") + " left out";
+    text += ", " + Counted(summary.threads_left_out, "thread") + " left out";
   if (summary.failure)
-    text +=
-        fmt::format(", {} not written", Count(summary.bytes - summary.written_bytes, "trace byte"));
+    text += fmt::format(", {} not written",
+                        Counted(summary.bytes - summary.written_bytes, "trace byte"));
   return text;
 }
 
@@ -150,7 +147,7 @@ std::string OverwrittenText(const RecordSummary& summary, const RecordOptions& o
   if (!options.streams.snapshot_bytes) return {};
   if (summary.overwritten_bytes == 0) return "; nothing overwritten";
   return fmt::format("; {} of {} overwritten ({:.1f} %)", summary.overwritten_bytes,
-                     Count(summary.bytes, "trace byte"), OverwrittenPercent(summary));
+                     Counted(summary.bytes, "trace byte"), OverwrittenPercent(summary));
 }
 
 std::string StopText(const RecordSummary& summary, const RecordOptions& options) {
@@ -177,7 +174,7 @@ std::string ImagesText(const RecordSummary& summary, const RecordOptions& option
   const KeptImagesSummary& images = *summary.images;
   if (!images.why_none.empty()) return "images: none: " + images.why_none;
   std::string text =
-      fmt::format("images: {}, {}", Count(images.files, "file"), SizeText(images.bytes));
+      fmt::format("images: {}, {}", Counted(images.files, "file"), SizeText(images.bytes));
   if (images.shared_bytes != 0)
     text += fmt::format(", {} of it shared with earlier recordings", SizeText(images.shared_bytes));
   return text;
@@ -212,7 +209,7 @@ void TellUnlikeNative(const RecordSummary& summary) {
   for (const UnlikeNative& call : summary.unlike_native)
     Warn(
         fmt::format("record: not as natively: '{}' ({}) asked for {}, {}: under emulation it is {}",
-                    PrintableProse(call.comm), call.pid, call.call, Count(call.times, "time"),
+                    PrintableProse(call.comm), call.pid, call.call, Counted(call.times, "time"),
                     call.difference),
         {call.remedy + "; flowback help emulation"});
 }
@@ -240,14 +237,14 @@ void TellFailure(const RecordSummary& summary, const RecordOptions& options) {
   Warn(fmt::format("record: the recording is not whole: {}: {} of {} were written, and can be "
                    "read{}",
                    summary.failure->message(), summary.written_bytes,
-                   Count(summary.bytes, "trace byte"), program),
+                   Counted(summary.bytes, "trace byte"), program),
        {summary.failure->remedy()});
 }
 
 std::string EventLossText(const EventCounts& counts) {
   std::string text;
   const auto add = [&](uint64_t count, std::string_view what) {
-    if (count != 0) text += (text.empty() ? "" : ", ") + Count(count, what);
+    if (count != 0) text += (text.empty() ? "" : ", ") + Counted(count, what);
   };
   add(counts.lost_records, "lost record");
   add(counts.lost_samples, "lost sample");
@@ -264,7 +261,7 @@ void TellCounters(const CountedEvents& counters) {
 void TellSlowCalls(const SlowCallCounts& counts, const RecordOptions& options) {
   const double slow_ms = std::chrono::duration<double, std::milli>(options.direction.slow).count();
   std::string text =
-      fmt::format("record: {} of {}, {} of them longer than {:g} ms", Count(counts.calls, "call"),
+      fmt::format("record: {} of {}, {} of them longer than {:g} ms", Counted(counts.calls, "call"),
                   PrintableProse(options.direction.slow_function), counts.slow, slow_ms);
   if (counts.cut != 0)
     text += fmt::format(
@@ -280,13 +277,13 @@ void TellEventsText(const RecordSummary& summary, const RecordOptions& options) 
   if (summary.failure) TellFailure(summary, options);
   const EventCounts& counts = *summary.events;
   Warn(fmt::format("record: {}{}, {} of them, in {:.2f} s, {}", StopText(summary, options),
-                   Count(counts.records, "record"), Count(counts.samples, "sample"),
+                   Counted(counts.records, "record"), Counted(counts.samples, "sample"),
                    std::chrono::duration<double>(summary.elapsed).count(), EventLossText(counts)));
   if (summary.slow_calls) TellSlowCalls(*summary.slow_calls, options);
   const std::string files =
-      summary.files > 1 ? fmt::format(" and {} before it", Count(summary.files - 1, "file")) : "";
-  Warn(fmt::format("record: {} in {}{}, {}", Count(summary.bytes, "trace byte"),
-                   OutputName(options), files, Count(summary.file_bytes, "byte")));
+      summary.files > 1 ? fmt::format(" and {} before it", Counted(summary.files - 1, "file")) : "";
+  Warn(fmt::format("record: {} in {}{}, {}", Counted(summary.bytes, "trace byte"),
+                   OutputName(options), files, Counted(summary.file_bytes, "byte")));
   if (!summary.counters.empty()) TellCounters(summary.counters);
   if (const std::string next = NextCommand(options); !next.empty()) Warn("record: next: " + next);
 }
@@ -334,15 +331,15 @@ int RecordFailure(const Error& error, bool has_command, bool json) {
 void TellRun(const RecordSummary& summary, const RecordOptions& options) {
   if (options.streams.snapshot_bytes)
     Warn(fmt::format("record: of each thread's trace the last {} were kept at most",
-                     Count(*options.streams.snapshot_bytes, "byte")));
+                     Counted(*options.streams.snapshot_bytes, "byte")));
   TellUnlikeNative(summary);
   if (summary.failure) TellFailure(summary, options);
   TellEnds(summary, options);
   const size_t processes = Processes(summary);
   Warn(fmt::format("record: {}{} of {}{} in {:.2f} s, {}{}", StopText(summary, options),
-                   Count(summary.instructions, "instruction"),
-                   Count(summary.threads.size(), "thread"),
-                   processes > 1 ? " in " + Count(processes, "process") : "",
+                   Counted(summary.instructions, "instruction"),
+                   Counted(summary.threads.size(), "thread"),
+                   processes > 1 ? " in " + Counted(processes, "process") : "",
                    std::chrono::duration<double>(summary.elapsed).count(), LossText(summary),
                    OverwrittenText(summary, options)));
 }
@@ -353,8 +350,8 @@ void TellText(const RecordSummary& summary, const RecordOptions& options) {
   TellRun(summary, options);
   const uint64_t kept = summary.failure ? summary.written_bytes : summary.bytes;
   Warn(fmt::format("record: {} (emulated) in {}, {}",
-                   Count(kept - std::min(kept, summary.overwritten_bytes), "trace byte"),
-                   OutputName(options), Count(summary.file_bytes, "byte")));
+                   Counted(kept - std::min(kept, summary.overwritten_bytes), "trace byte"),
+                   OutputName(options), Counted(summary.file_bytes, "byte")));
   if (const std::string images = ImagesText(summary, options); !images.empty())
     Warn("record: " + images);
   if (const std::string next = NextCommand(options); !next.empty()) Warn("record: next: " + next);

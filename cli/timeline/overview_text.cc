@@ -4,13 +4,12 @@
 
 #include <algorithm>
 
+#include "cli/text/quantity.h"
 #include "cli/text/wrapped.h"
 #include "cli/timeline/overview_view.h"
 
 namespace flowback::cli {
 namespace {
-
-constexpr size_t kMostNamed = 5;  // functions in a sentence
 
 // Functions by their instructions, the most first.
 std::vector<uint32_t> ByInstructions(const Timeline& timeline) {
@@ -23,24 +22,16 @@ std::vector<uint32_t> ByInstructions(const Timeline& timeline) {
 uint64_t AllOf(const Overview& overview) { return std::max(overview.instructions, overview.told); }
 
 std::string WhereInstructionsWere(const OverviewView& view) {
-  const Timeline& timeline = view.overview.timeline;
-  std::string names;
-  size_t named = 0;
-  for (const uint32_t function : ByInstructions(timeline)) {
-    if (named++ == kMostNamed) break;
-    names += fmt::format(
-        "{}{}{} in {}", names.empty() ? "" : ", ",
-        ShareWords(timeline.by_function[function].self_instructions, AllOf(view.overview)),
-        names.empty() ? " of the instructions were" : "", NameOf(view.view, function, 60));
-  }
+  const std::string names =
+      SharesOf(view.view, ByInstructions(view.overview.timeline), &CallSums::self_instructions,
+               AllOf(view.overview), "the instructions were");
   return names.empty() ? names : fmt::format("About {}.", names);
 }
 
 // By how many stretches it is told which function executed when, and how long they are.
 std::string HowFine(const OverviewView& view) {
   const Overview& overview = view.overview;
-  const std::string count = fmt::format("{} stretch{} of the trace", overview.stretches,
-                                        overview.stretches == 1 ? "" : "es");
+  const std::string count = Counted(overview.stretches, "stretch") + " of the trace";
   const uint64_t executing = overview.timeline.paths.front().sums.executing;
   if (overview.stretches == 0 || executing == 0 || view.view.is_part) return count;
   return fmt::format("{}, some {} of executing each", count,
@@ -77,7 +68,6 @@ void AppendOverviewSentences(const OverviewView& view, std::string& out) {
 }
 
 void AppendFunctions(const OverviewView& view, std::string& out) {
-  constexpr size_t kLeastName = 24;
   const Timeline& timeline = view.overview.timeline;
   const std::vector<uint32_t> functions = ByInstructions(timeline);
   if (functions.empty()) return;
@@ -85,12 +75,10 @@ void AppendFunctions(const OverviewView& view, std::string& out) {
   for (size_t i = 0; i < std::min(functions.size(), view.view.rows); ++i) {
     const uint64_t own = timeline.by_function[functions[i]].self_instructions;
     std::string line = fmt::format("{:>8} {:>15}  ", ShareWords(own, AllOf(view.overview)), own);
-    line += NameOf(view.view, functions[i],
-                   std::max(view.view.width, line.size() + kLeastName) - line.size());
+    AppendName(view.view, functions[i], line);
     out += line + '\n';
   }
-  if (functions.size() > view.view.rows)
-    out += fmt::format("  ({} more: --top N)\n", functions.size() - view.view.rows);
+  AppendMore(functions.size(), view.view.rows, out);
 }
 
 }  // namespace

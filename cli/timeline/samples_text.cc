@@ -5,15 +5,12 @@
 #include <algorithm>
 #include <functional>
 
+#include "cli/text/quantity.h"
 #include "cli/text/wrapped.h"
 #include "cli/timeline/samples_view.h"
 
 namespace flowback::cli {
 namespace {
-
-std::string Counted(uint64_t count, std::string_view one) {
-  return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
-}
 
 // Functions that samples stood in or that records prove, those with most samples first.
 std::vector<uint32_t> BySamples(const Timeline& timeline) {
@@ -38,17 +35,8 @@ std::string HowManySamples(const SamplesView& view) {
 }
 
 std::string WhereSamplesStood(const SamplesView& view) {
-  constexpr size_t kMost = 5;
-  const Timeline& timeline = view.told.timeline;
-  std::string names;
-  size_t named = 0;
-  for (const uint32_t function : BySamples(timeline)) {
-    const uint64_t count = timeline.by_function[function].count;
-    if (count == 0 || named++ == kMost) break;
-    names +=
-        fmt::format("{}{}{} in {}", names.empty() ? "" : ", ", ShareWords(count, view.told.samples),
-                    names.empty() ? " of the samples stood" : "", NameOf(view.view, function, 60));
-  }
+  const std::string names = SharesOf(view.view, BySamples(view.told.timeline), &CallSums::count,
+                                     view.told.samples, "the samples stood");
   return names.empty() ? names : names + ".";
 }
 
@@ -86,28 +74,17 @@ std::string WhatSamplesLeaveOpen(const SamplesView& view) {
 }
 
 void AppendSampledSentences(const SamplesView& view, std::string& out) {
-  const std::string emulated =
-      view.told.timeline.emulated
-          ? "The recording is emulated: these times are not those of an undisturbed run."
-          : "";
+  const std::string emulated = view.told.timeline.emulated ? kEmulatedTimes : "";
   for (const std::string& sentence :
        {NameWords(view.view.input, 60) + ": " + HowManySamples(view), emulated,
         WhereSamplesStood(view), WhatRecordsProve(view), WhatSamplesLeaveOpen(view)})
     if (!sentence.empty()) out += Wrapped(sentence, 2, view.view.width) + '\n';
 }
 
-void AppendMore(size_t count, size_t shown, std::string& out) {
-  if (count > shown) out += fmt::format("  ({} more: --top N)\n", count - shown);
-}
-
 void AppendSampledThreads(const SamplesView& view, std::string& out) {
   const Timeline& timeline = view.told.timeline;
   if (timeline.threads.size() < 2) return;
-  std::vector<size_t> order(timeline.threads.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::ranges::stable_sort(order, std::ranges::greater(),
-                           [&](size_t i) { return view.told.threads[i].size(); });
-  order.resize(std::min(order.size(), view.view.rows));
+  const std::vector<size_t> order = ThreadsBySamples(view.told, view.view.rows);
   out += fmt::format("\nby thread\n{:>8} {:>10}  {}\n", "share", "samples", "thread");
   for (const size_t i : order) {
     const uint64_t count = view.told.threads[i].size();
@@ -118,7 +95,6 @@ void AppendSampledThreads(const SamplesView& view, std::string& out) {
 }
 
 void AppendSampledFunctions(const SamplesView& view, std::string& out) {
-  constexpr size_t kLeastName = 24;
   const Timeline& timeline = view.told.timeline;
   const std::vector<uint32_t> functions = BySamples(timeline);
   if (functions.empty()) return;
@@ -130,8 +106,7 @@ void AppendSampledFunctions(const SamplesView& view, std::string& out) {
     std::string line =
         fmt::format("{:>8} {:>10} {:>15}  ", ShareWords(sums.count, view.told.samples), sums.count,
                     view.told.unjudged.empty() ? std::to_string(sums.self_instructions) : "-");
-    line += NameOf(view.view, functions[i],
-                   std::max(view.view.width, line.size() + kLeastName) - line.size());
+    AppendName(view.view, functions[i], line);
     out += line + '\n';
   }
   AppendMore(functions.size(), shown, out);

@@ -9,9 +9,8 @@
 namespace flowback::cli {
 namespace {
 
-constexpr size_t kNumbers = 43;    // columns ahead of a name
-constexpr size_t kIpc = 8;         // and of what is told of cycles
-constexpr size_t kLeastName = 24;  // and for it
+constexpr size_t kNumbers = 43;  // columns ahead of a name
+constexpr size_t kIpc = 8;       // and of what is told of cycles
 
 // A path with less of its tree is not shown.
 constexpr uint64_t kLeastShare = 200;  // one in so many
@@ -35,10 +34,6 @@ std::string IpcColumn(const TimelineView& view, const CycleShare& cycles) {
   return view.has_cycles() ? fmt::format("{:>7} ", IpcWords(cycles)) : "";
 }
 std::string IpcTitle(const TimelineView& view) { return view.has_cycles() ? "    IPC " : ""; }
-
-size_t NameColumns(const TimelineView& view, size_t used) {
-  return std::max<size_t>(view.width, used + kLeastName) - used;
-}
 
 // "0.52 ms, 99 of 100 in 0.9 ms": nothing of a single call, whose time is its total.
 std::string DurationsOf(const TimelineView& view, const CallDurations& durations) {
@@ -128,11 +123,10 @@ void AppendFunctionProfile(const TimelineView& view, std::string& out) {
         "{:>8} {:>10} {:>10} {:>9} {:>13} {} ", ShareWords(view.SelfWeightOf(sums), all),
         TimeOrDash(view, sums.self.time), TimeOrDash(view, sums.total), sums.count,
         sums.self_instructions, IpcColumn(view, sums.self_cycles));
-    line += NameOf(view, functions[i], NameColumns(view, line.size()));
+    AppendName(view, functions[i], line);
     out += line + '\n';
   }
-  if (functions.size() > view.rows)
-    out += fmt::format("  ({} more: --top N)\n", functions.size() - view.rows);
+  AppendMore(functions.size(), view.rows, out);
 }
 
 void AppendPathProfile(const TimelineView& view, std::string& out) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "cli/text/quantity.h"
 #include "cli/text/wrapped.h"
 #include "cli/timeline/timeline_view.h"
 
@@ -13,10 +14,6 @@ namespace {
 
 constexpr size_t kMostNamed = 5;    // functions
 constexpr size_t kMostLongest = 8;  // threads whose longest call is told
-
-std::string Plural(uint64_t count, std::string_view one) {
-  return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
-}
 
 uint64_t Sum(const ClassTimes& times) {
   uint64_t sum = 0;
@@ -49,14 +46,14 @@ std::string HowManyCycles(const TimelineView& view) {
     rest.paused += thread.cycles.paused;
     rest.undivided += thread.cycles.undivided;
   }
-  std::string text =
-      fmt::format("{} took {}, {} instructions a cycle", Plural(cycles.instructions, "instruction"),
-                  Plural(cycles.likely, "cycle"), IpcWords(cycles));
+  std::string text = fmt::format("{} took {}, {} instructions a cycle",
+                                 Counted(cycles.instructions, "instruction"),
+                                 Counted(cycles.likely, "cycle"), IpcWords(cycles));
   if (rest.paused != 0)
-    text += fmt::format("; {} passed while nothing was traced", Plural(rest.paused, "cycle"));
+    text += fmt::format("; {} passed while nothing was traced", Counted(rest.paused, "cycle"));
   if (rest.undivided != 0)
     text += fmt::format("; of {} it is not known whether instructions took them",
-                        Plural(rest.undivided, "cycle"));
+                        Counted(rest.undivided, "cycle"));
   return text + ".";
 }
 
@@ -65,7 +62,8 @@ std::string LongestCall(const TimelineView& view, const ThreadTimeline& thread) 
   const bool nanoseconds = view.timeline->nanoseconds;
   return fmt::format("The longest call of {} was {}: {}, from {}, {}{}.", NameOf(view, thread),
                      NameOf(view, call.function, 60), DurationWords(call.duration(), nanoseconds),
-                     MomentWords(call.begin, nanoseconds), Plural(call.instructions, "instruction"),
+                     MomentWords(call.begin, nanoseconds),
+                     Counted(call.instructions, "instruction"),
                      call.IsWhole() ? "" : " (its begin or its end was not seen)");
 }
 
@@ -83,7 +81,7 @@ std::string LastCall(const TimelineView& view, const ThreadTimeline& thread) {
   return fmt::format("{} was in {} for {}, from {} to its end, with {}.", NameOf(view, thread),
                      NameOf(view, call.function, 60), DurationWords(call.duration(), nanoseconds),
                      MomentWords(call.begin, nanoseconds),
-                     Plural(call.instructions, "instruction"));
+                     Counted(call.instructions, "instruction"));
 }
 
 // Of lost and undecodable time.
@@ -111,20 +109,18 @@ std::string HowLong(const TimelineView& view) {
   const Timeline& timeline = *view.timeline;
   uint64_t instructions = 0;
   for (const ThreadTimeline& thread : timeline.threads) instructions += thread.instructions;
-  const std::string threads = Plural(timeline.threads.size(), "thread");
+  const std::string threads = Counted(timeline.threads.size(), "thread");
   if (!view.has_times())
     return fmt::format(
         "{} executed {}. The recording does not tell when: instructions stand for "
         "times.",
-        threads, Plural(instructions, "instruction"));
-  return fmt::format(
-      "{} of {}, from {} to {}, with {}.{}",
-      DurationWords(timeline.end - timeline.begin, timeline.nanoseconds), threads,
-      MomentWords(timeline.begin, timeline.nanoseconds),
-      MomentWords(timeline.end, timeline.nanoseconds), Plural(instructions, "instruction"),
-      timeline.emulated ? " The recording is emulated: these times are not those of an "
-                          "undisturbed run."
-                        : "");
+        threads, Counted(instructions, "instruction"));
+  return fmt::format("{} of {}, from {} to {}, with {}.{}",
+                     DurationWords(timeline.end - timeline.begin, timeline.nanoseconds), threads,
+                     MomentWords(timeline.begin, timeline.nanoseconds),
+                     MomentWords(timeline.end, timeline.nanoseconds),
+                     Counted(instructions, "instruction"),
+                     timeline.emulated ? fmt::format(" {}", kEmulatedTimes) : "");
 }
 
 std::string WhereTimeWent(const TimelineView& view) {
@@ -162,11 +158,9 @@ std::vector<std::string> UnknownOf(const TimelineView& view) {
     alone += thread.tid < 0 && view.recording->streams.size() > 1 ? 1 : 0;
   }
   for (const CallPath& path : timeline.paths) partial += path.sums.partial;
-  if (losses != 0)
-    unknown.push_back(
-        fmt::format("what executed in {} {}", losses, losses == 1 ? "loss" : "losses"));
+  if (losses != 0) unknown.push_back(fmt::format("what executed in {}", Counted(losses, "loss")));
   if (const std::string lost = LostTime(view); !lost.empty()) unknown.push_back(lost);
-  if (partial != 0) unknown.push_back(fmt::format("begin or end of {}", Plural(partial, "call")));
+  if (partial != 0) unknown.push_back(fmt::format("begin or end of {}", Counted(partial, "call")));
   if (stacks != 0)
     unknown.push_back(
         fmt::format("{}, which of its stacks a thread was on until it was seen to be another one "
@@ -174,11 +168,11 @@ std::vector<std::string> UnknownOf(const TimelineView& view) {
                     stacks == 1 ? "once" : fmt::format("{} times", stacks)));
   if (view.has_times() && !off_cpu)
     unknown.push_back("when threads were off their CPUs (that time is in kernel)");
-  if (alone != 0) unknown.push_back(fmt::format("whose {} of trace are", Plural(alone, "stream")));
+  if (alone != 0) unknown.push_back(fmt::format("whose {} of trace are", Counted(alone, "stream")));
   if (folded != 0)
     unknown.push_back(
         fmt::format("the paths of {} beyond the first ones, counted with their callers",
-                    Plural(folded, "call")));
+                    Counted(folded, "call")));
   if (condensed) unknown.push_back("the order of very many short pauses, which are put together");
   return unknown;
 }

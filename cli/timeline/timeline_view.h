@@ -73,6 +73,10 @@ std::string HowLong(const TimelineView& view);
 std::string WhereTimeWent(const TimelineView& view);
 std::vector<std::string> UnknownOf(const TimelineView& view);
 
+// What is said of the times of a recording that is emulated.
+inline constexpr const char* kEmulatedTimes =
+    "The recording is emulated: these times are not those of an undisturbed run.";
+
 // The parts of the text.
 void AppendSentences(const TimelineView& view, std::string& out);
 void AppendStrips(const TimelineView& view, std::string& out);
@@ -90,6 +94,9 @@ std::string NameOf(const TimelineView& view, uint32_t function, size_t most);
 // Its number is told in any case.
 std::string NameOf(const TimelineView& view, const ThreadTimeline& thread, size_t most = 29);
 size_t ColumnsOf(std::string_view text);  // that a terminal shows it in
+inline constexpr size_t kLeastName = 24;  // columns for a function's name in a table
+// Of a name behind `used` columns.
+size_t NameColumns(const TimelineView& view, size_t used);
 // Threads by how long they live, the longest first.
 std::vector<const ThreadTimeline*> ByLife(const Timeline& timeline);
 // The functions of which `has` is true, those with the greatest key first.
@@ -102,6 +109,14 @@ std::vector<uint32_t> FunctionsBy(const std::vector<CallSums>& sums, Has has, Ke
                            [&](uint32_t function) { return key(sums[function]); });
   return sorted;
 }
+// Adds the function's name to a table's line, in what columns the line has left, but not too few.
+void AppendName(const TimelineView& view, uint32_t function, std::string& line);
+// What a table says below where it does not show all of its rows.
+void AppendMore(size_t count, size_t shown, std::string& out);
+// "12 % of the samples stood in f, 3 % in g": the first of them, as far as `of` is not 0; `what`
+// is what they have so much of.
+std::string SharesOf(const TimelineView& view, const std::vector<uint32_t>& functions,
+                     uint64_t CallSums::* of, uint64_t all, std::string_view what);
 // Functions by their own time, the most first; those without any are left out.
 std::vector<uint32_t> BySelf(const TimelineView& view);
 

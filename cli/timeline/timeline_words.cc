@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "cli/text/printable.h"
 #include "cli/timeline/timeline_view.h"
@@ -98,6 +99,32 @@ std::vector<uint32_t> BySelf(const TimelineView& view) {
       [&](const CallSums& sums) {
         return std::pair(view.SelfWeightOf(sums), view.WeightOf(sums));
       });
+}
+
+size_t NameColumns(const TimelineView& view, size_t used) {
+  return std::max(view.width, used + kLeastName) - used;
+}
+
+void AppendName(const TimelineView& view, uint32_t function, std::string& line) {
+  line += NameOf(view, function, NameColumns(view, line.size()));
+}
+
+void AppendMore(size_t count, size_t shown, std::string& out) {
+  if (count > shown) out += fmt::format("  ({} more: --top N)\n", count - shown);
+}
+
+std::string SharesOf(const TimelineView& view, const std::vector<uint32_t>& functions,
+                     uint64_t CallSums::* of, uint64_t all, std::string_view what) {
+  constexpr size_t kMostNamed = 5;
+  std::string text;
+  for (const uint32_t function : functions | std::views::take(kMostNamed)) {
+    const uint64_t part = view.timeline->by_function[function].*of;
+    if (part == 0) break;
+    text +=
+        fmt::format("{}{}{} in {}", text.empty() ? "" : ", ", ShareWords(part, all),
+                    text.empty() ? fmt::format(" of {}", what) : "", NameOf(view, function, 60));
+  }
+  return text;
 }
 
 }  // namespace flowback::cli

@@ -21,6 +21,13 @@ CodeSection::CodeSection(std::string name, uint64_t file_offset, Bytes bytes,
 
 CodeSection::~CodeSection() = default;
 
+std::shared_ptr<const CodeSection> CodeSection::Missing(std::string why, std::string missing_file) {
+  auto section =
+      std::make_shared<CodeSection>(std::move(why), 0, Bytes(), nullptr, Verification::kUnverified);
+  section->missing_file_ = std::move(missing_file);
+  return section;
+}
+
 const char* Name(CodeSource source) {
   switch (source) {
     case CodeSource::kNone:

@@ -94,10 +94,8 @@ AddressSpace Unknown(const RecordingCode& code) {
   given.Unmap(kUpperHalf, kUpperHalf);
   AddressSpace unknown;
   unknown.Explain(0, kUpperHalf,
-                  std::make_shared<const CodeSection>(
-                      "the records that tell which program ran here were lost; record with a "
-                      "larger buffer (-m PAGES)",
-                      0, Bytes(), nullptr, Verification::kUnverified));
+                  CodeSection::Missing("the records that tell which program ran here were lost; "
+                                       "record with a larger buffer (-m PAGES)"));
   unknown.MapAll(given);
   return unknown;
 }

@@ -325,8 +325,7 @@ std::shared_ptr<const CodeSection> ImageFinder::WhyNothing(const MmapRecord& rec
     why += status.usable     ? status.file + ", which is used for it, has no code there"
            : status.rejected ? "the file that was found is another build"
                              : "the file was not found";
-  found.reason = std::make_shared<const CodeSection>(std::move(why), 0, Bytes(), nullptr,
-                                                     Verification::kUnverified);
+  found.reason = CodeSection::Missing(std::move(why), status.path);
   status.reason = found.reason;
   return found.reason;
 }

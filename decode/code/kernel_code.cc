@@ -34,10 +34,6 @@ constexpr const char* kGetKcore =
 
 using Section = std::shared_ptr<const CodeSection>;
 
-Section Reason(const std::string& why) {
-  return std::make_shared<const CodeSection>(why, 0, Bytes(), nullptr, Verification::kUnverified);
-}
-
 // "[kernel.kallsyms]" for the kernel's own text, "[nf_nat]" for /lib/modules/.../nf-nat.ko.xz.
 std::string NameOf(std::string_view path) {
   if (path.starts_with('[')) return std::string(path.substr(0, path.find(']') + 1));
@@ -172,9 +168,10 @@ class Loader {
 
   // What no range below says more of.
   void ExplainAll() {
-    code_.Hide(0, kKernelAddresses, -kKernelAddresses,
-               Reason("kernel code: " +
-                      (source_.memory ? "not in " + source_.memory->path() : source_.problem)));
+    code_.Hide(
+        0, kKernelAddresses, -kKernelAddresses,
+        CodeSection::Missing("kernel code: " + (source_.memory ? "not in " + source_.memory->path()
+                                                               : source_.problem)));
   }
 
   ImageStatus& AddStatus(const std::string& path, const BuildId& recorded) {
@@ -308,7 +305,7 @@ class Loader {
     if (poke.address < kKernelAddresses) return;
     if (poke.new_bytes.empty()) {
       code_.Hide(poke.time, poke.address, poke.old_bytes.size(),
-                 Reason("kernel code that was taken away before"));
+                 CodeSection::Missing("kernel code that was taken away before"));
       return;
     }
     // A change to code that is not known leaves it unknown; new code is known from here on.
@@ -331,8 +328,9 @@ class Loader {
   void Take(const KsymbolRecord& symbol) {
     if (symbol.address < kKernelAddresses || symbol.size == 0) return;
     if (symbol.unregister) {
-      code_.Hide(symbol.time, symbol.address, symbol.size,
-                 Reason(NameOfSymbol(symbol) + ": kernel code that was taken away before"));
+      code_.Hide(
+          symbol.time, symbol.address, symbol.size,
+          CodeSection::Missing(NameOfSymbol(symbol) + ": kernel code that was taken away before"));
       return;
     }
     if (IsInCopy(symbol)) return;
@@ -340,8 +338,9 @@ class Loader {
     const CodeMapping* present = code_.now().Find(symbol.address);
     if (present != nullptr && patches_.contains(present->section.get())) return;
     code_.Hide(symbol.time, symbol.address, symbol.size,
-               Reason(NameOfSymbol(symbol) +
-                      ": kernel code made while recording, whose bytes the recording lacks"));
+               CodeSection::Missing(
+                   NameOfSymbol(symbol) +
+                   ": kernel code made while recording, whose bytes the recording lacks"));
   }
 
   const Recording& recording_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -39,20 +40,18 @@ class PlaceFunctions {
 
   uint32_t Of(const AddressSpace& space, uint64_t address) {
     if (space.Find(address) != nullptr) return functions_.Of(&space, address);
-    uint32_t& number = IsKernelAddress(address) ? kernel_ : unknown_;
-    if (number == CallPath::kNoFunction) {
-      number = static_cast<uint32_t>(table_.all().size());
-      table_.all().push_back(
-          {.name = IsKernelAddress(address) ? "[kernel]" : "[unknown]", .file = {}});
+    if (!IsKernelAddress(address)) return functions_.OfNoFunction(&space, address);
+    if (kernel_ == CallPath::kNoFunction) {
+      kernel_ = static_cast<uint32_t>(table_.all().size());
+      table_.all().push_back({.name = "[kernel]", .file = {}});
     }
-    return number;
+    return kernel_;
   }
 
  private:
   FunctionTable& table_;
   BlockFunctions functions_;
   uint32_t kernel_ = CallPath::kNoFunction;
-  uint32_t unknown_ = CallPath::kNoFunction;
 };
 
 // What the records prove, held against the code.
@@ -208,16 +207,10 @@ void SampleTimelineMaker::TellTotals() {
   timeline.paths.emplace_back();
 }
 
-// Of threads with most samples.
 void SampleTimelineMaker::AddStrips() {
   Timeline& timeline = told_.timeline;
   if (timeline.begin == timeline.end) return;
-  std::vector<size_t> order(told_.threads.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::ranges::stable_sort(order, std::ranges::greater(),
-                           [this](size_t i) { return told_.threads[i].size(); });
-  order.resize(std::min(order.size(), options_.most_strips));
-  for (const size_t i : order)
+  for (const size_t i : ThreadsBySamples(told_, options_.most_strips))
     timeline.threads[i].strip =
         SampledStrip(told_.threads[i], timeline.begin, timeline.end, options_.columns);
 }
@@ -231,6 +224,15 @@ Result<SampleTimeline> SampleTimelineMaker::Make(const std::vector<const ThreadF
 }
 
 }  // namespace
+
+std::vector<size_t> ThreadsBySamples(const SampleTimeline& timeline, size_t most) {
+  std::vector<size_t> order(timeline.threads.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, std::ranges::greater(),
+                           [&](size_t i) { return timeline.threads[i].size(); });
+  order.resize(std::min(order.size(), most));
+  return order;
+}
 
 Result<SampleTimeline> MakeSampleTimeline(const TimelineSources& sources,
                                           const std::vector<const ThreadFlow*>& flows,

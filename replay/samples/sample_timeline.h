@@ -45,6 +45,9 @@ struct SampleTimeline {
   std::string unjudged;       // why the records were not held against the code; empty: they were
 };
 
+// The numbers of the threads with most samples, the most first.
+std::vector<size_t> ThreadsBySamples(const SampleTimeline& timeline, size_t most);
+
 // Threads without a sample in the span are left out. Of the options count: threads, in_flight,
 // span, columns, most_strips. REQUIRES: the sources' trace is samples. Errors: as Player::Play's.
 Result<SampleTimeline> MakeSampleTimeline(const TimelineSources& sources,

@@ -21,15 +21,28 @@ uint32_t BlockFunctions::Of(const AddressSpace* space, uint64_t address) {
   return known->second = table_.NumberOf(call);
 }
 
-// Where a function begins that nothing tells of only its call says. So all such code of a file is
-// together.
+namespace {
+
+std::string MissingFileAt(const AddressSpace& space, uint64_t address) {
+  const auto reason = space.SectionOrReason(address);
+  return reason == nullptr ? std::string() : reason->missing_file();
+}
+
+// "[libc.so.6]"; what has brackets keeps its own.
+std::string NameOfFile(const std::string& path) {
+  return path.starts_with('[') ? path : "[" + path.substr(path.rfind('/') + 1) + "]";
+}
+
+}  // namespace
+
 uint32_t BlockFunctions::OfNoFunction(const AddressSpace* space, uint64_t address) {
   const CodeMapping* const mapping = space->Find(address);
-  const std::string file = mapping == nullptr ? "" : table_.RecordedPath(*mapping);
+  const std::string file =
+      mapping == nullptr ? MissingFileAt(*space, address) : table_.RecordedPath(*mapping);
   std::vector<TimelineFunction>& all = table_.all();
   const auto [known, added] = of_files_.try_emplace(file, static_cast<uint32_t>(all.size()));
   if (added)
-    all.push_back({.name = "[" + file.substr(file.rfind('/') + 1) + "]",
+    all.push_back({.name = file.empty() ? "[unknown]" : NameOfFile(file),
                    .file = file,
                    .entry_ip = mapping == nullptr ? address : mapping->address,
                    .space = space,

@@ -28,10 +28,11 @@ class BlockFunctions {
   BlockFunctions(FunctionFinder& finder, FunctionTable& table) : finder_(finder), table_(table) {}
   // REQUIRES: `space` is not null.
   uint32_t Of(const AddressSpace* space, uint64_t address);
-
- private:
+  // Where a function begins that nothing tells of only its call says. So all such code of a file is
+  // together: also of one that is not there, if only its path is known.
   uint32_t OfNoFunction(const AddressSpace* space, uint64_t address);
 
+ private:
   FunctionFinder& finder_;
   FunctionTable& table_;
   std::map<std::pair<const AddressSpace*, uint64_t>, uint32_t> known_;

@@ -199,6 +199,25 @@ TEST_F(SampledProgram, TheTextSaysSamplesAndWhatIsNotKnown) {
   EXPECT_TRUE(Run({"--top", "1"}).out.contains("(2 more: --top N)"));
 }
 
+// Of code that is not there the records of what was mapped still tell the file.
+TEST_F(SampledProgram, FilesThatAreNotThereAreToldByTheirPaths) {
+  Begin(kSampleIp | kSampleTime);
+  constexpr uint64_t kGone = 0x7f0000001000, kMadeAtRunTime = 0x7f0000010000;
+  const support::Trailer at{.time = 1, .pid = 42, .tid = 42};
+  file_->Mmap2(42, kGone, 0x1000, 0x1000, "/nowhere/lib/gone.so.6", at);
+  file_->Mmap2(42, kMadeAtRunTime, 0x1000, 0, "//anon", at);
+  const std::vector<Record> inside = {{kGone + 8, kGone}};
+  Sample(42, 10 * kTenth, kGone, inside);
+  Sample(42, 11 * kTenth, kGone + 0x800, inside);
+  Sample(42, 12 * kTenth, kMadeAtRunTime + 1, inside);
+  Sample(42, 13 * kTenth, 0x10, inside);
+  const json told = RunJson();
+  const std::map<std::string, std::pair<uint64_t, uint64_t>> functions = {
+      {"[gone.so.6]", {2, 0}}, {"[anon]", {1, 0}}, {"[unknown]", {1, 0}}};
+  EXPECT_EQ(FunctionsOf(told), functions);
+  EXPECT_EQ(told["functions"][0]["file"], "/nowhere/lib/gone.so.6");
+}
+
 TEST_F(SampledProgram, APartOfThem) {
   Begin(kSampleIp | kSampleTime);
   SampleAll();
@@ -309,23 +328,32 @@ using Place = std::tuple<int32_t, uint64_t, uint64_t>;  // tid, nanoseconds, add
 struct PerfsSamples {
   std::map<Place, uint64_t> places;  // of samples with records
   std::map<std::string, uint64_t> functions;
+  std::map<std::string, uint64_t> files;  // in no known function
   uint64_t empty = 0;
 };
 
-// "  1580 729187.314300123: 7f427226ae00 [unknown]  0x.../0x.../P/-/-/0 ..."
+bool IsPath(const std::string& file) { return file.starts_with('/'); }
+
+// "  1580 729187.314300123: 7f427226ae00 [unknown] (/lib/x.so)  0x...(/lib/x.so)/0x.../P/-/-/0 ..."
 PerfsSamples Parse(const std::string& text) {
   PerfsSamples samples;
   for (const std::string& line : Lines(text)) {
     const std::vector<std::string> words = Words(line);
     if (words.size() < 4) continue;
-    if (!line.contains("/0x") && !line.contains("/-")) {
+    if (!line.contains("/0x") && !line.contains("/-/")) {
       ++samples.empty;
       continue;
     }
     std::string time = words[1];
     std::erase_if(time, [](char c) { return c == '.' || c == ':'; });
     ++samples.places[{std::stoi(words[0]), std::stoull(time), std::stoull(words[2], nullptr, 16)}];
-    if (words[3] != "[unknown]") ++samples.functions[words[3]];
+    if (words[3] != "[unknown]") {
+      ++samples.functions[words[3]];
+      continue;
+    }
+    const std::string file = words[4].substr(1, words[4].find(')') - 1);
+    const bool of_kernel = std::stoull(words[2], nullptr, 16) >> 63 != 0;  // `[kernel]` to us
+    if (IsPath(file) && !of_kernel) ++samples.files[file];
   }
   return samples;
 }
@@ -334,7 +362,7 @@ TEST_P(SharedStacks, TheSamplesArePerfs) {
   FLOWBACK_NEEDS_TRACES();
   const ProgramResult perf =
       RunShell(folder_,
-               "mkdir -p root; perf script -F tid,time,ip,sym,brstack --ns --symfs $PWD/root "
+               "mkdir -p root; perf script -F tid,time,ip,sym,dso,brstack --ns --symfs $PWD/root "
                "--kallsyms /dev/null -i " +
                    input_);
   if (perf.status != 0) GTEST_SKIP() << "perf can't read the recording: " << perf.err;
@@ -349,11 +377,17 @@ TEST_P(SharedStacks, TheSamplesArePerfs) {
     for (const json& sample : thread["samples"])
       ++ours.places[{thread["tid"], sample["time"],
                      std::stoull(sample["ip"].get<std::string>(), nullptr, 16)}];
-  for (const json& function : told["functions"])
-    if (function["named"] == true && function["samples"] != 0)
-      ours.functions[function["name"]] = function["samples"];
+  for (const json& function : told["functions"]) {
+    const uint64_t count = function["samples"];
+    if (count == 0) continue;
+    if (function["named"] == true)
+      ours.functions[function["name"]] = count;
+    else if (function["file"].is_string() && IsPath(function["file"]))
+      ours.files[function["file"]] = count;
+  }
   EXPECT_EQ(ours.places, judge.places);
   EXPECT_EQ(ours.functions, judge.functions);
+  EXPECT_EQ(ours.files, judge.files);
   EXPECT_EQ(told["empty_samples"], judge.empty);
 }
 

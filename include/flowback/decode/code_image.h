@@ -33,10 +33,14 @@ class CodeSection {
               std::shared_ptr<const void> owner, Verification verification,
               std::optional<CodeMode> file_mode = {}, std::string kallsyms = {});
   ~CodeSection();
+  // Without bytes: its name says `why` there is no code, `missing_file` what file that would be of.
+  static std::shared_ptr<const CodeSection> Missing(std::string why, std::string missing_file = {});
 
   const std::string& name() const { return name_; }  // the file's path
   // For kernel code: the file of the kernel's symbols by address; else empty.
   const std::string& kallsyms() const { return kallsyms_; }
+  // Of one without bytes: the recorded path of the file they would be of; empty: there is none.
+  const std::string& missing_file() const { return missing_file_; }
   uint64_t file_offset() const { return file_offset_; }  // of bytes()[0] in that file
   Bytes bytes() const { return bytes_; }
   Verification verification() const { return verification_; }
@@ -53,6 +57,7 @@ class CodeSection {
   Verification verification_;
   std::optional<CodeMode> file_mode_;
   std::string kallsyms_;
+  std::string missing_file_;
   std::unique_ptr<BlockCache> blocks_;
 };
 
