@@ -51,11 +51,13 @@ class Index : public testing::Test {
   ProgramResult Run(const std::string& words) const {
     return RunShell(folder_, "FLOWBACK_CACHE=c $F " + words);
   }
-  std::vector<fs::path> Kept() const {
+  // The kept files whose names begin so, by name.
+  std::vector<fs::path> Kept(std::string_view of = "sums-") const {
     std::vector<fs::path> kept;
     if (!fs::exists(folder_.File("c"))) return kept;
     for (const auto& entry : fs::directory_iterator(folder_.File("c")))
-      if (entry.path().filename().string().starts_with("sums-")) kept.push_back(entry.path());
+      if (entry.path().filename().string().starts_with(of)) kept.push_back(entry.path());
+    std::ranges::sort(kept);
     return kept;
   }
   static void ExpectSame(const ProgramResult& got, const ProgramResult& expected) {
@@ -152,18 +154,14 @@ TEST_F(Index, GivesTheSameStacks) {
   const auto words = [&](const std::string& at) {
     return "stack --at " + at + Words("", "longer").substr(Words("", "").find(" --raw-pt"));
   };
-  const auto kept = [&] {
-    for (const auto& entry : fs::directory_iterator(folder_.File("c")))
-      if (entry.path().filename().string().starts_with("stacks-")) return entry.path();
-    return fs::path();
-  };
   for (const char* at : {"end", "1000", "20000000"}) {
     SCOPED_TRACE(at);
     const ProgramResult played = Run(words(at) + " --no-index");
     for (int run = 0; run < 2; ++run) ExpectSame(Run(words(at)), played);
   }
-  const fs::path path = kept();
-  ASSERT_FALSE(path.empty());
+  const std::vector<fs::path> kept = Kept("stacks-");
+  ASSERT_EQ(kept.size(), 1U);
+  const fs::path& path = kept.front();
   const std::string whole = ReadFile(path);
   const ProgramResult first = Run(words("20000000"));
   for (const size_t at : {size_t{0}, whole.size() / 2, whole.size() - 1}) {
@@ -182,11 +180,8 @@ TEST_F(Index, GivesTheSameOverview) {
     return "timeline --overview" + Words("", name).substr(Words("", "").find(" --raw-pt"));
   };
   const auto files = [&] {
-    std::vector<fs::path> paths;
-    for (const auto& entry : fs::directory_iterator(folder_.File("c")))
-      for (const char* of : {"flow-", "times-"})
-        if (entry.path().filename().string().starts_with(of)) paths.push_back(entry.path());
-    std::ranges::sort(paths);
+    std::vector<fs::path> paths = Kept("flow-");
+    std::ranges::copy(Kept("times-"), std::back_inserter(paths));
     return paths;
   };
   const ProgramResult first = Run(words("longer"));
