@@ -30,7 +30,7 @@ const KnownLine* LineMemo::Add(const Key& key, flow::BlockGraph& graph, const St
   passed_.insert(passed_.end(), line.passed.begin(), line.passed.end());
   size_t at = SlotOf(key);
   while (slots_[at].line != 0) at = (at + 1) & mask_;
-  slots_[at] = {key, known.number};
+  slots_[at] = {key.begin, key.from, key.to, key.code, known.number};
   lines_.push_back(known);
   return &lines_.back();
 }
@@ -40,7 +40,7 @@ void LineMemo::Grow() {
   mask_ = slots_.size() - 1;
   for (const Slot& slot : old) {
     if (slot.line == 0) continue;
-    size_t at = SlotOf(slot.key);
+    size_t at = SlotOf(slot.key());
     while (slots_[at].line != 0) at = (at + 1) & mask_;
     slots_[at] = slot;
   }

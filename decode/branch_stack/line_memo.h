@@ -38,8 +38,6 @@ class LineMemo {
     uint64_t from = 0;
     uint64_t to = 0;
     uint32_t code = 0;  // of CodeNumber, and the branch's kind
-
-    friend bool operator==(const Key&, const Key&) = default;
   };
 
   LineMemo();
@@ -56,7 +54,7 @@ class LineMemo {
     for (size_t at = SlotOf(key);; at = (at + 1) & mask_) {
       const Slot& slot = slots_[at];
       if (slot.line == 0) return nullptr;
-      if (slot.key == key) return &lines_[slot.line];
+      if (slot.Has(key)) return &lines_[slot.line];
     }
   }
   // REQUIRES: it is not known, and `line` leads to the branch. Null: there is no room for more.
@@ -69,9 +67,18 @@ class LineMemo {
   // No program has so many: each takes some code of its own.
   static constexpr size_t kMostLines = size_t{1} << 18;
   static constexpr size_t kMostPassed = size_t{1} << 22;
-  struct Slot {
-    Key key;
+  // A key and its line; two of them fill a line of the cache.
+  struct alignas(32) Slot {
+    uint64_t begin = 0;
+    uint64_t from = 0;
+    uint64_t to = 0;
+    uint32_t code = 0;
     uint32_t line = 0;  // 0: free
+
+    Key key() const { return {.begin = begin, .from = from, .to = to, .code = code}; }
+    bool Has(const Key& key) const {
+      return begin == key.begin && from == key.from && to == key.to && code == key.code;
+    }
   };
 
   size_t SlotOf(const Key& key) const {

@@ -9,6 +9,20 @@
 #include "decode/branch_stack/judge.h"
 
 namespace flowback::branch_stack {
+namespace {
+
+// "record 12, 0x401000 to 0x401020, at 0x401010". There may be very many: one piece of memory each.
+std::string DetailOf(const BranchRecord& record, uint64_t number, std::optional<uint64_t> where) {
+  std::string detail;
+  detail.reserve(96);
+  detail.append("record ").append(std::to_string(number)).append(", ");
+  AppendHex(record.from, detail);
+  AppendHex(record.to, detail.append(" to "));
+  if (where) AppendHex(*where, detail.append(", at "));
+  return detail;
+}
+
+}  // namespace
 
 struct StackFlow::Kept final : State {
   explicit Kept(uint64_t kept) : at(kept) {}
@@ -104,7 +118,7 @@ inline void StackFlow::TellRecord(const BranchRecord& record, ExecutionConsumer&
   if (!place_.certain && last_.known)
     TellUnknown(last_.to, hidden ? record.to : record.from, last_.time, record, consumer);
   if (!config_.readable_code)
-    Lose(LossCause::kForeignCode, "", record, consumer);
+    Lose(LossCause::kForeignCode, {}, record, consumer);
   else if (hidden)
     Resume(record, consumer);
   else
@@ -224,7 +238,7 @@ void StackFlow::Walk(const BranchRecord& record, const LineMemo::Key& key,
   if (config_.names_compare) PassCompare(record);
   const Judgement judgement = Judge(record, *graph_, line_);
   if (judgement.verdict == Verdict::kContradicts)
-    return Lose(judgement.cause, "", record, consumer);
+    return Lose(judgement.cause, {}, record, consumer);
   if (judgement.verdict == Verdict::kBranch) {
     if (const KnownLine* const known = learned_.lines.Add(key, *graph_, line_))
       return TellKnown(*known, record, consumer);
@@ -306,10 +320,10 @@ void StackFlow::TellUnknown(uint64_t from, uint64_t to, uint64_t since, const Br
 void StackFlow::LoseForTheCode(const BranchRecord& record, ExecutionConsumer& consumer) {
   LossCause cause = *line_.broken;
   if (cause == LossCause::kNotStraight && IsToldTwice(record)) cause = LossCause::kRecordTwice;
-  Lose(cause, ", at " + Hex(line_.where), record, consumer);
+  Lose(cause, line_.where, record, consumer);
 }
 
-void StackFlow::Lose(LossCause cause, const std::string& why, const BranchRecord& record,
+void StackFlow::Lose(LossCause cause, std::optional<uint64_t> where, const BranchRecord& record,
                      ExecutionConsumer& consumer) {
   ++account_.lost;
   DataLoss loss;
@@ -319,11 +333,10 @@ void StackFlow::Lose(LossCause cause, const std::string& why, const BranchRecord
   loss.tsc = loss.end_tsc = record.told_time();
   if (input_.times) loss.bounds = loss.end_bounds = {.lo = 0, .hi = record.told_time()};
   loss.last_ip = place_.certain && place_.ip != 0 ? place_.ip : record.from;
-  loss.detail = "record " + std::to_string(at_ / kBranchRecordSize) + ", " + Hex(record.from) +
-                " to " + Hex(record.to) + why;
+  loss.detail = DetailOf(record, at_ / kBranchRecordSize, where);
   loss.stay = stay_;
-  const uint64_t where = line_.broken ? line_.where : record.from;
-  if (config_.readable_code) loss.code = graph_->space().SectionOrReason(where);
+  if (config_.readable_code)
+    loss.code = graph_->space().SectionOrReason(where.value_or(record.from));
   TellBranches(consumer);
   consumer.OnLoss(loss);
 }

@@ -92,7 +92,8 @@ class StackFlow final : public FlowReader {
                    ExecutionConsumer& consumer);
   void TellEvent(EventKind kind, uint64_t ip, uint64_t target, const BranchRecord& record,
                  ExecutionConsumer& consumer);
-  void Lose(LossCause cause, const std::string& why, const BranchRecord& record,
+  // `where`: what of the code speaks against the record.
+  void Lose(LossCause cause, std::optional<uint64_t> where, const BranchRecord& record,
             ExecutionConsumer& consumer);
   void LoseForTheCode(const BranchRecord& record, ExecutionConsumer& consumer);
 
