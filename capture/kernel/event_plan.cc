@@ -102,8 +102,11 @@ void Plan(std::vector<PlannedEvent>& events, size_t i, const SamplingChoice& cho
   if (event.wanted.most_precise) attr.precise_ip = 3;
 }
 
-// A trace has no samples: its records are told apart by their last word.
+// A trace has no samples: its records are told apart by their last word. Whether guests are traced
+// is the hypervisor's choice, not the event's; so perf excludes none on a machine that has Intel
+// PT.
 void PlanTrace(const SamplingChoice& choice, perf_event_attr& attr) {
+  attr.exclude_guest = 0;
   attr.freq = 0;
   attr.sample_period = 1;
   attr.sample_type &= ~uint64_t{PERF_SAMPLE_PERIOD};
