@@ -145,6 +145,10 @@ Verdict JudgeParting(const Subject& subject, Bytes bytes, const Story& native,
   if (native_ends && native.at_end != nullptr) return Verdict::kNativeSooner;
   if (reference_ends && reference.at_end != nullptr) return Verdict::kReferenceSooner;
   if (theirs != nullptr && theirs->after != nullptr) return Verdict::kReferenceSooner;
+  // libipt has read the last packet when it finds that it contradicts the code: what is lost then
+  // has no bytes, and is not told.
+  const bool lost_last = native.at_end != nullptr && native.at_end->end == bytes.size();
+  if (reference_ends && lost_last) return Verdict::kReferenceSooner;
   if (common == 0 || native_ends || reference_ends) return Verdict::kContradiction;
   const Story::Step& last = native.steps[common - 1];
   if (last.mode != reference.steps[common - 1].mode)
