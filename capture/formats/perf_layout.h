@@ -32,6 +32,7 @@ enum RecordType : uint32_t {
 inline constexpr uint16_t kMiscCpuModeMask = 7;
 inline constexpr uint16_t kMiscKernel = 1;
 inline constexpr uint16_t kMiscGuestKernel = 4;
+inline constexpr uint16_t kMiscGuestUser = 5;
 inline constexpr uint16_t kMiscMmapData = 1 << 13;   // MMAP: not executable
 inline constexpr uint16_t kMiscCommExec = 1 << 13;   // COMM: by execve
 inline constexpr uint16_t kMiscSwitchOut = 1 << 13;  // SWITCH, SWITCH_CPU_WIDE

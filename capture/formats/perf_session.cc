@@ -28,6 +28,11 @@ std::string_view NameOfType(uint32_t type) {
   }
 }
 
+bool IsOfGuest(const Record& record) {
+  const uint16_t mode = record.misc & kMiscCpuModeMask;
+  return mode == kMiscGuestKernel || mode == kMiscGuestUser;
+}
+
 bool IsCompressed(uint32_t type) { return type == kRecordCompressed || type == kRecordCompressed2; }
 
 // The newer form pads the data to eight bytes, so it says how long it is.
@@ -152,11 +157,11 @@ void Session::TakeSample(const Record& record) {
   if (!event_samples_.any() && !others) return;
   const auto sample = ids_.ParseSample(record);
   if (!sample) return CountMalformed(record);
-  if (event_samples_.any()) TakeAccess(*sample, record);
-  if (visit_samples_ != nullptr) return;
-  if (sample->has_branches) branch_stacks_.Add(record, *sample, !unpacking_);
-  if (TellsOfCalls(*sample->attr)) call_samples_.Add(*sample, record.order, !unpacking_);
-  if (!has_switch_events_ && !has_aux_samples_) return;
+  if (IsOfGuest(record))
+    CountOfGuest(*sample);
+  else
+    TakePlace(*sample, record);
+  if (visit_samples_ != nullptr || (!has_switch_events_ && !has_aux_samples_)) return;
   if (!sample->aux.empty())
     sideband_only_ ? CountUnexpected(record) : TakeAuxSample(*sample, record);
   if (!sched_switch_.IsOne(*sample->attr)) return;
@@ -164,6 +169,20 @@ void Session::TakeSample(const Record& record) {
   if (!change) return CountMalformed(record);
   Add(change->first);
   Add(change->second);
+}
+
+// Where a thread stood, and how it came there.
+void Session::TakePlace(const Sample& sample, const Record& record) {
+  if (event_samples_.any()) TakeAccess(sample, record);
+  if (visit_samples_ != nullptr) return;
+  if (sample.has_branches) branch_stacks_.Add(record, sample, !unpacking_);
+  if (TellsOfCalls(*sample.attr)) call_samples_.Add(sample, record.order, !unpacking_);
+}
+
+// What a virtual machine executed is in none of the files that this machine's processes map.
+void Session::CountOfGuest(const Sample& sample) {
+  guest_samples_ +=
+      event_samples_.any() || sample.has_branches || TellsOfCalls(*sample.attr) ? 1 : 0;
 }
 
 void Session::TakeAccess(const Sample& sample, const Record& record) {
@@ -293,6 +312,11 @@ void Session::ReportLost() {
     Warn(Dec(bad_ibs_) + (bad_ibs_ == 1 ? " sample of IBS has" : " samples of IBS have") +
              " registers that are cut or hold no sample: only what perf's own fields tell is known",
          kDamageRemedy);
+  if (guest_samples_ != 0)
+    Warn(Dec(guest_samples_) +
+             (guest_samples_ == 1 ? " sample is of a guest" : " samples are of guests") +
+             " of this machine (virtual machines) and left out: its code is not to be had here",
+         "record inside the guest");
   if (lost_samples_ != 0) {
     Warn("the kernel lost " + Dec(lost_samples_) + (lost_samples_ == 1 ? " sample" : " samples"),
          "record with larger buffers (-m PAGES), or fewer events");

@@ -70,6 +70,8 @@ class Session {
   void Take(const Record& record);
   void TakeSideband(const Record& record);
   void TakeSample(const Record& record);
+  void TakePlace(const Sample& sample, const Record& record);
+  void CountOfGuest(const Sample& sample);
   void TakeAccess(const Sample& sample, const Record& record);
   void TakeCounters(const Record& record);
   void TakeAuxSample(const Sample& sample, const Record& record);
@@ -118,6 +120,7 @@ class Session {
   EventSampleReader event_samples_;
   const SampleVisitor* visit_samples_ = nullptr;  // null: they are counted
   uint64_t accesses_ = 0;                         // samples that tell of one
+  uint64_t guest_samples_ = 0;                    // that would tell of code
   uint64_t bad_ibs_ = 0;                          // samples of IBS without its registers
   uint64_t malformed_ = 0;                        // records too short for their fields
   uint64_t first_malformed_ = 0;

@@ -375,5 +375,23 @@ TEST(BuildIds, WithoutTheirSizeAreWithoutPadding) {
   }
 }
 
+// A virtual machine's code is in no file here: the host's at the same addresses are others.
+TEST(BranchStackSamples, OfGuestsAreLeftOutAndCounted) {
+  PerfDataBuilder file = FileWith(kBranchUser | kBranchAny);
+  const std::vector<Entry> entries = {{0x1000, 0x2000, 0}};
+  file.Record(kRecordSample, 2, SampleOf(42, 10, entries));
+  file.Record(kRecordSample, kMiscGuestUser, SampleOf(42, 20, entries));
+  file.Record(kRecordSample, kMiscGuestKernel, SampleOf(42, 30, entries));
+  const Recording recording = Read(file);
+  ASSERT_EQ(recording.streams.size(), 1u);
+  const std::vector<BranchRecord> records = RecordsOf(recording.streams[0]);
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0].time, 10u);
+  const bool told = std::ranges::any_of(recording.warnings, [](const Warning& warning) {
+    return warning.text.starts_with("2 samples are of guests");
+  });
+  EXPECT_TRUE(told);
+}
+
 }  // namespace
 }  // namespace flowback
