@@ -7,6 +7,7 @@
 
 #include "capture/formats/perf_branch_stacks.h"
 #include "flowback/model/branch_records.h"
+#include "flowback/model/kernel_address.h"
 
 namespace flowback::perf {
 namespace {
@@ -15,6 +16,12 @@ constexpr size_t kCopiedAtOnce = 1 << 16;  // so many bytes, if a sample is not 
 
 bool IsSwapped(ByteOrder order) {
   return (order == ByteOrder::kLittle) != (std::endian::native == std::endian::little);
+}
+
+bool IsInKernel(const CallSample& sample) {
+  const bool began_there = sample.chain.size() > 1 && IsKernelAddress(sample.chain[1]) &&
+                           sample.chain[1] < kCallchainMarks;
+  return IsKernelAddress(sample.ip) || began_there;
 }
 
 }  // namespace
@@ -76,6 +83,8 @@ void CallSampleCollector::Add(const Sample& sample, ByteOrder order, bool stays)
 
 void CallSampleCollector::Finish(Recording& recording) && {
   if (found_.empty()) return;
+  for (const CallSample& sample : found_.samples)
+    if (IsInKernel(sample)) recording.sampled_in_kernel.insert(sample.pid);
   if (stacks_left_out_ != 0)
     recording.warnings.push_back(
         {"the stacks of " + std::to_string(stacks_left_out_) +

@@ -21,9 +21,11 @@ CodeSection::CodeSection(std::string name, uint64_t file_offset, Bytes bytes,
 
 CodeSection::~CodeSection() = default;
 
-std::shared_ptr<const CodeSection> CodeSection::Missing(std::string why, std::string missing_file) {
+std::shared_ptr<const CodeSection> CodeSection::Missing(std::string why, std::string missing_file,
+                                                        std::string kallsyms) {
   auto section =
-      std::make_shared<CodeSection>(std::move(why), 0, Bytes(), nullptr, Verification::kUnverified);
+      std::make_shared<CodeSection>(std::move(why), 0, Bytes(), nullptr, Verification::kUnverified,
+                                    std::nullopt, std::move(kallsyms));
   section->missing_file_ = std::move(missing_file);
   return section;
 }

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "base/hex.h"
+#include "base/text_words.h"
 
 namespace flowback {
 namespace {
@@ -229,15 +230,23 @@ class Reader {
         core_.vdso = *Load<uint64_t>(content, at + 8);
   }
 
+  // Empty where no line begins so.
+  static std::string_view ValueOf(std::string_view text, std::string_view key) {
+    std::string_view value;
+    ForEachLine(text, [&](std::string_view line, uint64_t) {
+      if (line.starts_with(key)) value = line.substr(key.size());
+      return value.empty();
+    });
+    return value;
+  }
+
   // Lines of KEY=VALUE that the kernel writes about itself.
   void ReadKernelInfo(Bytes content) {
-    constexpr std::string_view kKey = "\nBUILD-ID=";
     const std::string_view text(reinterpret_cast<const char*>(content.data()), content.size());
-    const size_t key = text.find(kKey);
-    if (key == text.npos) return;
-    const std::string_view value = text.substr(key + kKey.size());
+    core_.kernel_text = Number(ValueOf(text, "SYMBOL(_stext)="), 16).value_or(0);
+    const std::string_view value = ValueOf(text, "BUILD-ID=");
     BuildId found;
-    for (size_t at = 0; at + 2 <= value.size() && value[at] != '\n'; at += 2) {
+    for (size_t at = 0; at + 2 <= value.size(); at += 2) {
       uint8_t byte = 0;
       const auto [end, error] = std::from_chars(value.data() + at, value.data() + at + 2, byte, 16);
       if (error != std::errc() || end != value.data() + at + 2) return;

@@ -38,7 +38,9 @@ struct CoreFile {
   uint64_t vdso = 0;                  // where the vDSO's ELF header is; 0: not told
   std::vector<CoreSegment> segments;  // by address
   std::vector<CoreMappedFile> files;  // by address
-  BuildId kernel_build_id;            // of a kernel's memory, from its VMCOREINFO note
+  // Of a kernel's memory, from its VMCOREINFO note.
+  BuildId kernel_build_id;
+  uint64_t kernel_text = 0;  // the address of its symbol _stext; 0: not told
 
   // The row over `address`; null when that is no file's.
   const CoreMappedFile* FileAt(uint64_t address) const;

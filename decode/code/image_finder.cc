@@ -6,6 +6,7 @@
 
 #include "base/hex.h"
 #include "decode/code/image_search.h"
+#include "decode/code/kernel_place.h"
 #include "decode/code/own_vdso.h"
 
 namespace flowback {
@@ -109,9 +110,8 @@ std::string ImageFinder::WhyUnused(const GivenImage& image, bool anywhere) const
 }
 
 void ImageFinder::InspectKernel(const MmapRecord& record) {
-  constexpr std::string_view kKernel = "[kernel.kallsyms]";
-  if (!record.path.starts_with(kKernel)) return;
-  const auto known = build_ids_.find(std::string(kKernel));
+  if (!record.path.starts_with(kKernelMap)) return;
+  const auto known = build_ids_.find(std::string(kKernelMap));
   const BuildId& build_id =
       record.build_id.empty() && known != build_ids_.end() ? *known->second : record.build_id;
   if (!build_id.empty()) missing_.push_back({record.address, record.size, build_id});

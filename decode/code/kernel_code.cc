@@ -22,12 +22,12 @@
 #include "decode/code/core_file.h"
 #include "decode/code/image_search.h"
 #include "decode/code/kernel_memory.h"
+#include "decode/code/kernel_place.h"
 #include "decode/code/process_code.h"
 
 namespace flowback {
 namespace {
 
-constexpr std::string_view kKernel = "[kernel.kallsyms]";
 constexpr const char* kGetKcore =
     "record with `perf record --kcore`, or name a copy of the recorded kernel's /proc/kcore with "
     "--kcore FILE";
@@ -43,15 +43,18 @@ std::string NameOf(std::string_view path) {
   return "[" + name + "]";
 }
 
-bool IsModule(std::string_view path) { return !path.starts_with(kKernel); }
+bool IsModule(std::string_view path) { return !path.starts_with(kKernelMap); }
+
+// Of a virtual machine's kernel ("[guest.kernel.kallsyms]"), whose memory is not this one's.
+bool IsGuests(std::string_view path) { return path.starts_with("[guest."); }
 
 BuildId RecordedBuildId(const Recording& recording) {
   for (const SidebandRecord& any : recording.sideband)
     if (const auto* map = std::get_if<MmapRecord>(&any);
-        map && map->kernel && map->path.starts_with(kKernel) && !map->build_id.empty())
+        map && map->kernel && map->path.starts_with(kKernelMap) && !map->build_id.empty())
       return map->build_id;
   for (const auto& [path, build_id] : recording.build_ids)
-    if (path.starts_with(kKernel)) return build_id;
+    if (path.starts_with(kKernelMap)) return build_id;
   return {};
 }
 
@@ -88,6 +91,7 @@ class Loader {
         store_(store),
         running_(running),
         recorded_(RecordedBuildId(recording)),
+        place_(RecordedPlace(recording)),
         trace_start_(trace_start),
         code_(std::make_shared<const AddressSpace>(), trace_start) {}
 
@@ -95,7 +99,8 @@ class Loader {
     if (Status status = FindSource(); !status) return Fail(std::move(status.error()));
     ExplainAll();
     for (const SidebandRecord& any : recording_.sideband)
-      if (const auto* map = std::get_if<MmapRecord>(&any); map && map->kernel && map->executable)
+      if (const auto* map = std::get_if<MmapRecord>(&any);
+          map && map->kernel && map->executable && !IsGuests(map->path))
         MapRecorded(*map);
     if (!has_maps_ && source_.memory) MapWhole();
     for (const SidebandRecord& any : recording_.sideband) MapOldSymbol(any);
@@ -115,6 +120,11 @@ class Loader {
                         .While("opening --kallsyms")
                         .Remedy("check FILE in --kallsyms FILE"));
       source_.kallsyms = search_.kallsyms;
+      const uint64_t there = PlaceInSymbols(source_.kallsyms, place_.symbol);
+      if (const std::string moved = Moved(there, source_.kallsyms); !moved.empty())
+        return Fail(Error(ErrorCode::kUsage, "--kallsyms: " + moved)
+                        .Remedy("name a copy of /proc/kallsyms from the boot that was recorded, or "
+                                "leave the option out"));
     }
     if (!search_.kcore.empty()) return UseGiven(search_.kcore, "--kcore ");
     const std::string& folder = recording_.kcore_dir;
@@ -138,8 +148,26 @@ class Loader {
                         .Remedy("name the /proc/kcore copy of the recorded kernel"));
       source_.verification = Verification::kBuildId;
     }
+    if (const std::string moved = Moved(PlaceIn(*memory), path); !moved.empty())
+      return Fail(Error(ErrorCode::kUsage, (option.empty() ? "" : "--kcore: ") + moved)
+                      .Remedy("name a copy of /proc/kcore from the boot that was recorded"));
     source_.memory.emplace(std::move(*memory));
     return {};
+  }
+
+  // What speaks against addresses from `path`, which has the recorded place's symbol at `there`, 0
+  // for no telling. Empty: nothing that is known.
+  std::string Moved(uint64_t there, const std::string& path) const {
+    if (place_.address == 0 || there == 0 || there == place_.address) return {};
+    return "the recorded kernel's " + place_.symbol + " lay at " + Hex(place_.address) +
+           ", and in " + path + " it lies at " + Hex(there) +
+           ": each boot may put the kernel elsewhere (KASLR)";
+  }
+
+  // The memory tells of _stext alone. On x86 that is where _text is, too.
+  uint64_t PlaceIn(const KernelMemory& memory) const {
+    const bool is_the_same = place_.symbol == "_stext" || recording_.instruction_set == "x86";
+    return is_the_same ? memory.text() : 0;
   }
 
   void UseRunning() {
@@ -154,7 +182,14 @@ class Loader {
           "; " + kGetKcore;
       return;
     }
+    std::string moved = Moved(PlaceInSymbols(running_.kallsyms, place_.symbol), running_.kallsyms);
     auto memory = KernelMemory::Open(running_.kcore);
+    if (memory && moved.empty()) moved = Moved(PlaceIn(*memory), running_.kcore);
+    if (!moved.empty()) {
+      source_.problem = moved + "; " + kGetKcore;
+      return;
+    }
+    if (source_.kallsyms.empty()) source_.kallsyms = running_.kallsyms;
     if (!memory) {
       source_.problem = "the recorded kernel is running here, but " + memory.error().message() +
                         "; run as root, or " + kGetKcore;
@@ -163,15 +198,13 @@ class Loader {
     source_.memory.emplace(std::move(*memory));
     source_.verification = Verification::kBuildId;
     source_.now = true;
-    if (source_.kallsyms.empty()) source_.kallsyms = running_.kallsyms;
   }
 
-  // What no range below says more of.
+  // What no range below says more of. Names are known there, too.
   void ExplainAll() {
-    code_.Hide(
-        0, kKernelAddresses, -kKernelAddresses,
-        CodeSection::Missing("kernel code: " + (source_.memory ? "not in " + source_.memory->path()
-                                                               : source_.problem)));
+    const std::string why = source_.memory ? "not in " + source_.memory->path() : source_.problem;
+    code_.Hide(0, kKernelAddresses, -kKernelAddresses,
+               CodeSection::Missing("kernel code: " + why, {}, source_.kallsyms));
   }
 
   ImageStatus& AddStatus(const std::string& path, const BuildId& recorded) {
@@ -238,8 +271,8 @@ class Loader {
   void MapWhole() {
     uint64_t mapped = 0;
     for (const AddressRange& range : source_.memory->CodeRanges())
-      mapped += Map(range.begin, range.end - range.begin, std::string(kKernel));
-    ImageStatus& status = AddStatus(std::string(kKernel), recorded_);
+      mapped += Map(range.begin, range.end - range.begin, std::string(kKernelMap));
+    ImageStatus& status = AddStatus(std::string(kKernelMap), recorded_);
     status.usable = mapped != 0;
     if (!status.usable)
       status.problem = source_.memory->path() + " has no kernel code; " + kGetKcore;
@@ -296,9 +329,9 @@ class Loader {
 
   std::string NameAt(uint64_t address) const {
     const auto after = names_.upper_bound(address);
-    if (after == names_.begin()) return std::string(kKernel);
+    if (after == names_.begin()) return std::string(kKernelMap);
     const auto& [begin, symbol] = *std::prev(after);
-    return address - begin < symbol.first ? symbol.second : std::string(kKernel);
+    return address - begin < symbol.first ? symbol.second : std::string(kKernelMap);
   }
 
   void Take(const TextPokeRecord& poke) {
@@ -348,6 +381,7 @@ class Loader {
   ImageStore& store_;
   const RunningKernel& running_;
   const BuildId recorded_;
+  const KernelPlace place_;  // where it lay then
   const uint64_t trace_start_;
   Source source_;
   bool has_maps_ = false;
@@ -362,8 +396,8 @@ class Loader {
 Result<KernelCode> LoadKernelCode(const Recording& recording, const ImageSearch& search,
                                   uint64_t trace_start, ImageStore& store,
                                   const RunningKernel& running) {
-  if (!recording.levels.kernel.value_or(false) && search.kcore.empty() && search.kallsyms.empty() &&
-      recording.kcore_dir.empty())
+  const bool ran = recording.levels.kernel.value_or(false) || !recording.sampled_in_kernel.empty();
+  if (!ran && search.kcore.empty() && search.kallsyms.empty() && recording.kcore_dir.empty())
     return KernelCode();
   return Loader(recording, search, trace_start, store, running).Load();
 }

@@ -25,6 +25,8 @@ class KernelMemory {
   const std::string& path() const { return path_; }
   // The build-id in the file's VMCOREINFO note; empty where it has none.
   const BuildId& build_id() const { return core_.kernel_build_id; }
+  // Where its symbol _stext lies, from the same note; 0: not told.
+  uint64_t text() const { return core_.kernel_text; }
 
   // A part of the memory, as a file of its own: `bytes` from `offset` on are what is at `address`.
   struct Part {

@@ -68,7 +68,8 @@ AddressSpace LayOut(const GivenCode& given, const Keep& keep) {
   return space;
 }
 
-// The processes that a stream may turn out to be of: only theirs need the kernel's code.
+// The processes that a stream may turn out to be of, or that were sampled: only theirs need the
+// kernel's code.
 std::set<int32_t> TracedProcesses(const Recording& recording) {
   std::set<int32_t> traced;
   for (const Stream& stream : recording.streams) traced.insert(stream.pid);
@@ -80,6 +81,7 @@ std::set<int32_t> TracedProcesses(const Recording& recording) {
         fork != nullptr && traced.contains(fork->parent_pid))
       traced.insert(fork->pid);
   }
+  traced.insert(recording.sampled_in_kernel.begin(), recording.sampled_in_kernel.end());
   return traced;
 }
 

@@ -35,12 +35,24 @@ bool Contradicts(LossCause cause) {
 // Numbers of functions, also of what lies in no code that is there.
 class PlaceFunctions {
  public:
-  PlaceFunctions(FunctionFinder& finder, FunctionTable& table)
-      : table_(table), functions_(finder, table) {}
+  PlaceFunctions(FunctionFinder& finder, FunctionTable& table, Symbolizer& symbolizer)
+      : table_(table), symbolizer_(symbolizer), functions_(finder, table) {}
 
   uint32_t Of(const AddressSpace& space, uint64_t address) {
     if (space.Find(address) != nullptr) return functions_.Of(&space, address);
     if (!IsKernelAddress(address)) return functions_.OfNoFunction(&space, address);
+    return OfKernel(space, address);
+  }
+
+ private:
+  // Names of the kernel's functions may be known without their code.
+  uint32_t OfKernel(const AddressSpace& space, uint64_t address) {
+    if (symbolizer_.Find(space, address)) {
+      Call call;
+      call.space = &space;
+      call.entry_ip = address;
+      return table_.NumberOf(call);
+    }
     if (kernel_ == CallPath::kNoFunction) {
       kernel_ = static_cast<uint32_t>(table_.all().size());
       table_.all().push_back({.name = "[kernel]", .file = {}});
@@ -48,8 +60,8 @@ class PlaceFunctions {
     return kernel_;
   }
 
- private:
   FunctionTable& table_;
+  Symbolizer& symbolizer_;
   BlockFunctions functions_;
   uint32_t kernel_ = CallPath::kNoFunction;
 };
@@ -110,7 +122,7 @@ class SampleTimelineMaker {
         options_(options),
         unit_(sources.recording.time),
         table_(sources.symbolizer, sources.recorded_path),
-        functions_(sources.functions, table_) {}
+        functions_(sources.functions, table_, sources.symbolizer) {}
 
   Result<SampleTimeline> Make(const std::vector<const ThreadFlow*>& flows);
 

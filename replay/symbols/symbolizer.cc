@@ -8,6 +8,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "flowback/model/kernel_address.h"
 #include "replay/symbols/debug_file.h"
 #include "replay/symbols/elf_symbols.h"
 #include "replay/symbols/jit_names.h"
@@ -73,10 +74,15 @@ struct Symbolizer::Files {
     return known;
   }
 
-  const Kallsyms& OfKernel(const std::string& path) {
+  // By the list of symbols in the file; an empty path is none.
+  std::optional<Symbol> OfKernel(const std::string& path, uint64_t ip) {
+    if (path.empty()) return std::nullopt;
     auto list = kernels.find(path);
     if (list == kernels.end()) list = kernels.emplace(path, Kallsyms::ReadFile(path)).first;
-    return list->second;
+    const auto symbol = list->second.Find(ip);
+    if (!symbol) return std::nullopt;
+    return Symbol{
+        .name = symbol->name, .offset = symbol->offset, .size = symbol->size, .is_function = true};
   }
 
   const Recording* recording = nullptr;
@@ -97,13 +103,13 @@ Symbolizer::~Symbolizer() = default;
 std::optional<Symbolizer::Symbol> Symbolizer::Find(const AddressSpace& space, uint64_t ip) {
   const CodeMapping* mapping = space.Find(ip);
   const std::scoped_lock lock(files_->mutex);
-  if (mapping == nullptr) return OfJit(files_->Jit().FindUnmapped(ip));
-  if (const std::string& kallsyms = mapping->section->kallsyms(); !kallsyms.empty()) {
-    const auto symbol = files_->OfKernel(kallsyms).Find(ip);
-    if (!symbol) return std::nullopt;
-    return Symbol{
-        .name = symbol->name, .offset = symbol->offset, .size = symbol->size, .is_function = true};
+  if (mapping == nullptr && IsKernelAddress(ip)) {
+    const auto reason = space.SectionOrReason(ip);
+    return reason == nullptr ? std::nullopt : files_->OfKernel(reason->kallsyms(), ip);
   }
+  if (mapping == nullptr) return OfJit(files_->Jit().FindUnmapped(ip));
+  if (const std::string& kallsyms = mapping->section->kallsyms(); !kallsyms.empty())
+    return files_->OfKernel(kallsyms, ip);
   const Files::Known& file = files_->Of(mapping->section, search_);
   if (file.is_jit) return OfJit(files_->Jit().Find(ip - mapping->FileBase()));
   const auto hit = file.symbols->Find(ip - mapping->FileBase());

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "flowback/decode/decoder.h"
+#include "flowback/replay/symbolizer.h"
 #include "tests/changing_code/recorded_flow.h"
 #include "tests/support/core_writer.h"
 #include "tests/support/elf_writer.h"
@@ -36,11 +37,12 @@ std::vector<uint8_t> TextWith(const std::vector<uint8_t>& key) {
 }
 
 std::vector<uint8_t> Kcore(const std::vector<uint8_t>& text,
-                           const std::vector<uint8_t>& build_id = {}) {
+                           const std::vector<uint8_t>& build_id = {}, uint64_t place = 0) {
   CoreSpec spec;
   spec.pid = 0;
   spec.tids = {};
   spec.kernel_build_id = build_id;
+  spec.kernel_text = place;
   spec.segments = {{.address = kText, .bytes = text}};
   return WriteCore(spec);
 }
@@ -264,6 +266,30 @@ class KernelSourceTest : public testing::Test {
     uint8_t byte = 0;
     return kernel.history->epochs[0].space->Read(address, &byte, 1) == 1 ? byte : -1;
   }
+  // Where the kernel's text lay when the recording was made.
+  void RecordPlace(uint64_t address, const std::string& symbol = "_text") {
+    flow_.recording.sideband.clear();
+    MmapRecord map = KernelMap("[kernel.kallsyms]" + symbol, kText, 0x1000);
+    map.file_offset = address;
+    flow_.Record(map);
+  }
+  void SaveSymbols(const std::string& lines) {
+    const std::string saved =
+        flow_.Save("proc/kallsyms", std::vector<uint8_t>(lines.begin(), lines.end()));
+    EXPECT_EQ(saved, running_.kallsyms);
+  }
+  // The text of the error that loading must end with.
+  std::string Refusal() {
+    const auto kernel = LoadKernelCode(flow_.recording, flow_.search, 0, store_, running_);
+    if (kernel) return "";
+    EXPECT_EQ(kernel.error().code(), ErrorCode::kUsage);
+    return kernel.error().message();
+  }
+  std::string NameAt(const KernelCode& kernel, uint64_t address) {
+    Symbolizer symbolizer(flow_.search);
+    const auto symbol = symbolizer.Find(*kernel.history->epochs[0].space, address);
+    return symbol ? std::string(symbol->name) + "+" + std::to_string(symbol->offset) : "";
+  }
   static bool Contains(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
   }
@@ -297,6 +323,92 @@ TEST_F(KernelSourceTest, RunningKernelThatCanNotBeRead) {
   EXPECT_TRUE(Contains(Load().images.at(0).problem, "nowhere"));
   flow_.recording.build_ids.clear();
   EXPECT_TRUE(Contains(Load().images.at(0).problem, "no build-id for its kernel"));
+}
+
+// The same build, but at another place: what lies at the recorded addresses now is not what ran.
+TEST_F(KernelSourceTest, RunningKernelThatWasStartedElsewhere) {
+  constexpr uint64_t kElsewhere = kText + 0x1200000;
+  RecordPlace(kElsewhere);
+  for (const bool by_symbols : {true, false}) {
+    SaveSymbols(by_symbols ? "0000000000000000 A fixed\nffffffff81000000 T _text\n" : "");
+    running_.kcore =
+        flow_.Save("proc/kcore", Kcore(TextWith(kNop5), kId, by_symbols ? kElsewhere : kText));
+    const KernelCode kernel = Load();
+    EXPECT_EQ(ByteAt(kernel, kText), -1) << by_symbols;
+    EXPECT_FALSE(kernel.images.at(0).usable);
+    const std::string& problem = kernel.images[0].problem;
+    EXPECT_TRUE(Contains(problem, "_text lay at 0xffffffff82200000")) << problem;
+    EXPECT_TRUE(Contains(problem, "0xffffffff81000000")) << problem;
+    EXPECT_TRUE(Contains(problem, "--kcore")) << problem;
+    EXPECT_EQ(NameAt(kernel, kText), "") << "nor are names those of what ran";
+  }
+}
+
+TEST_F(KernelSourceTest, RunningKernelAtItsPlace) {
+  RecordPlace(kText);
+  running_.kcore = flow_.Save("proc/kcore", Kcore(TextWith(kNop5), kId, kText));
+  for (const std::string symbols :
+       {"ffffffff81000000 T _text\n", "0000000000000000 T _text\n", ""}) {
+    SaveSymbols(symbols);
+    EXPECT_EQ(ByteAt(Load(), kText), 0x0f) << symbols;
+  }
+}
+
+// Elsewhere than on x86 _text and _stext are two places.
+TEST_F(KernelSourceTest, PlaceOfAnotherSymbolSaysNothing) {
+  flow_.recording.instruction_set = "aarch64";
+  running_.kcore = flow_.Save("proc/kcore", Kcore(TextWith(kNop5), kId, kText + 0x10000));
+  RecordPlace(kText);
+  EXPECT_EQ(ByteAt(Load(), kText), 0x0f);
+  RecordPlace(kText, "_stext");
+  EXPECT_EQ(ByteAt(Load(), kText), -1);
+}
+
+TEST_F(KernelSourceTest, GivenFilesOfAnotherStartAreErrors) {
+  RecordPlace(kText);
+  flow_.search.kcore = flow_.Save("copy", Kcore(TextWith(kNop5), kId, kText + 0x200000));
+  std::string message = Refusal();
+  EXPECT_TRUE(Contains(message, "--kcore") && Contains(message, "0xffffffff81200000")) << message;
+  flow_.search.kcore = flow_.Save("copy", Kcore(TextWith(kNop5), kId, kText));
+  EXPECT_EQ(ByteAt(Load(), kText), 0x0f);
+  SaveSymbols("ffffffff81200000 T _text\n");
+  flow_.search.kallsyms = running_.kallsyms;
+  message = Refusal();
+  EXPECT_TRUE(Contains(message, "--kallsyms") && Contains(message, "0xffffffff81200000"))
+      << message;
+}
+
+// Who may not read the kernel's memory, or looks elsewhere, may still know its symbols.
+TEST_F(KernelSourceTest, NamesWithoutCode) {
+  RecordPlace(kText);
+  SaveSymbols(
+      "ffffffff81000000 T _text\nffffffff81000020 t helper\nffffffffc0100000 t init\t[mod]\n");
+  running_.kcore = flow_.folder / "nowhere";
+  EXPECT_EQ(NameAt(Load(), kText + 0x24), "helper+4");
+  EXPECT_EQ(NameAt(Load(), kModule + 1), "init+1");
+  EXPECT_EQ(NameAt(Load(), kText - 1), "");
+  EXPECT_EQ(NameAt(Load(), kUser), "");
+  flow_.Save("sys/notes", Note(kOtherId));
+  EXPECT_EQ(NameAt(Load(), kText + 0x24), "") << "of another kernel";
+  flow_.search.kallsyms = running_.kallsyms;
+  EXPECT_EQ(NameAt(Load(), kText + 0x24), "helper+4") << "given by the user";
+}
+
+TEST_F(KernelSourceTest, AGuestsKernelIsNotThisMachines) {
+  flow_.recording.sideband.clear();
+  flow_.Record(KernelMap("[guest.kernel.kallsyms.42]_text", kText, 0x20));
+  flow_.Record(KernelMap("[kernel.kallsyms]_text", kText + 0x20, 0xfe0));
+  const KernelCode kernel = Load();
+  EXPECT_EQ(ByteAt(kernel, kText), -1);
+  EXPECT_EQ(ByteAt(kernel, kText + 0x20), 0x90);
+  EXPECT_EQ(kernel.images.size(), 1u);
+}
+
+TEST_F(KernelSourceTest, SamplesMayTellOfAKernelThatWasNotTraced) {
+  flow_.recording.levels.kernel = false;
+  EXPECT_EQ(Load().history, nullptr);
+  flow_.recording.sampled_in_kernel = {kPid};
+  EXPECT_NE(Load().history, nullptr);
 }
 
 TEST_F(KernelSourceTest, UserOnlyRecordingNeedsNone) {

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/hex.h"
+
 namespace flowback {
 namespace {
 
@@ -49,18 +51,18 @@ std::vector<uint8_t> FileNote(const std::vector<CoreFileSpec>& files) {
 }
 
 // As the kernel describes itself in /proc/kcore.
-std::vector<uint8_t> KernelNote(const std::vector<uint8_t>& build_id) {
+std::vector<uint8_t> KernelNote(const CoreSpec& spec) {
   std::string text = "OSRELEASE=6.1.0\nBUILD-ID=";
-  for (const uint8_t byte : build_id)
+  for (const uint8_t byte : spec.kernel_build_id)
     for (const int digit : {byte >> 4, byte & 15}) text += "0123456789abcdef"[digit];
   text += "\nPAGESIZE=4096\n";
+  if (spec.kernel_text != 0) text += "SYMBOL(_stext)=" + Hex(spec.kernel_text).substr(2) + "\n";
   return {text.begin(), text.end()};
 }
 
 std::vector<uint8_t> Notes(const CoreSpec& spec) {
   std::vector<uint8_t> notes;
-  if (!spec.kernel_build_id.empty())
-    AppendNote(notes, 0, KernelNote(spec.kernel_build_id), "VMCOREINFO");
+  if (!spec.kernel_build_id.empty()) AppendNote(notes, 0, KernelNote(spec), "VMCOREINFO");
   for (const int32_t tid : spec.tids) {
     std::vector<uint8_t> status(336);
     Put(status, 32, tid);

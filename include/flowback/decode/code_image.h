@@ -33,8 +33,10 @@ class CodeSection {
               std::shared_ptr<const void> owner, Verification verification,
               std::optional<CodeMode> file_mode = {}, std::string kallsyms = {});
   ~CodeSection();
-  // Without bytes: its name says `why` there is no code, `missing_file` what file that would be of.
-  static std::shared_ptr<const CodeSection> Missing(std::string why, std::string missing_file = {});
+  // Without bytes: its name says `why` there is no code, `missing_file` what file that would be of,
+  // `kallsyms` where names of its addresses are.
+  static std::shared_ptr<const CodeSection> Missing(std::string why, std::string missing_file = {},
+                                                    std::string kallsyms = {});
 
   const std::string& name() const { return name_; }  // the file's path
   // For kernel code: the file of the kernel's symbols by address; else empty.

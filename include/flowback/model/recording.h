@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -214,6 +215,8 @@ struct Recording {
   TraceConfig config;   // the settings of that kind
   TimeConversion time;  // of the trace's ticks
   TracedLevels levels;
+  // Processes that samples with callers show in the kernel, whatever was traced.
+  std::set<int32_t> sampled_in_kernel;
   ClockInfo clock;
   // Folder with copies of the kernel's code and symbols: kcore, kallsyms, modules. Often empty.
   std::string kcore_dir;

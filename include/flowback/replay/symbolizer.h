@@ -30,7 +30,8 @@ class Symbolizer {
   explicit Symbolizer(ImageSearch search = {}, const Recording* recording = nullptr);
   ~Symbolizer();
 
-  // Empty when nothing is mapped at `ip` or no symbol covers it. The name lives as long as this.
+  // Empty when nothing is mapped at `ip` or no symbol covers it; of the kernel's addresses names
+  // may be known without their code. The name lives as long as this.
   std::optional<Symbol> Find(const AddressSpace& space, uint64_t ip);
   // What else the symbol that Find gives is called, demangled: its aliases in the file's tables
   // ("malloc" of "__libc_malloc"), also with their versions ("memcpy@GLIBC_2.14"). Empty for code
