@@ -4,6 +4,7 @@
 #include <fstream>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "base/text_words.h"
 #include "flowback/model/kernel_address.h"
@@ -24,9 +25,11 @@ KernelPlace RecordedPlace(const Recording& recording) {
 // The kernel's text is near the list's beginning, and making the whole list takes the kernel a
 // tenth of a second.
 uint64_t PlaceInSymbols(const std::string& kallsyms, const std::string& symbol) {
+  if (symbol.empty()) return 0;
   std::ifstream file(kallsyms);
-  for (std::string line; std::getline(file, line);) {
-    Words words(line);
+  std::vector<char> line(kLongestLine);
+  while (file.getline(line.data(), static_cast<std::streamsize>(line.size()))) {
+    Words words(line.data());
     const std::string_view address = words.Next();
     words.Next();
     if (words.Next() == symbol) return Number(address, 16).value_or(0);

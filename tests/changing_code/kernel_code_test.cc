@@ -347,8 +347,9 @@ TEST_F(KernelSourceTest, RunningKernelThatWasStartedElsewhere) {
 TEST_F(KernelSourceTest, RunningKernelAtItsPlace) {
   RecordPlace(kText);
   running_.kcore = flow_.Save("proc/kcore", Kcore(TextWith(kNop5), kId, kText));
-  for (const std::string symbols :
-       {"ffffffff81000000 T _text\n", "0000000000000000 T _text\n", ""}) {
+  const std::string lists[] = {"ffffffff81000000 T _text\n", "0000000000000000 T _text\n", "",
+                               std::string(100'000, 'x')};
+  for (const std::string& symbols : lists) {
     SaveSymbols(symbols);
     EXPECT_EQ(ByteAt(Load(), kText), 0x0f) << symbols;
   }
