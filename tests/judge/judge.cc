@@ -159,18 +159,24 @@ class Judge {
                       truth_.ips.begin() + static_cast<ptrdiff_t>(place));
   }
 
-  std::optional<uint64_t> PlaceOf(const Segment& segment) const {
-    if (Fits(segment, segment.place)) return segment.place;
-    if (!segment.at_stretch) return std::nullopt;
-    for (const uint64_t place : truth_.PlacesAt(segment.begin))
-      if (Fits(segment, place)) return place;
-    return std::nullopt;
+  // In a loop a FUP may fit behind one turn and behind the next: then times say which it is.
+  std::optional<uint64_t> PlaceOf(size_t number, const Segment& segment) const {
+    std::vector<uint64_t> places = {segment.place};
+    if (segment.at_stretch) {
+      const std::vector<uint64_t> others = truth_.PlacesAt(segment.begin);
+      places.insert(places.end(), others.begin(), others.end());
+    }
+    std::erase_if(places, [&](uint64_t place) { return !Fits(segment, place); });
+    if (places.size() == 1) return places.front();
+    for (const uint64_t place : places)
+      if (TimesAt(number, segment, place).wrong.empty()) return place;
+    return places.empty() ? std::nullopt : std::optional(places.front());
   }
 
   void Look(size_t number, const Segment& segment) {
     const uint64_t count = segment.end - segment.first;
     if (count == 0) return;
-    const std::optional<uint64_t> place = PlaceOf(segment);
+    const std::optional<uint64_t> place = PlaceOf(number, segment);
     const bool within = place && *place + count <= segment.most;
     if (!within && !segment.demanded) {
       ++findings_.excused_stretches;
@@ -206,8 +212,24 @@ class Judge {
     return next == times.begin() ? 0 : static_cast<size_t>(next - times.begin()) - 1;
   }
 
+  struct TimeVerdict {
+    uint64_t times = 0;  // runs of them that are true
+    uint64_t excused = 0;
+    std::string wrong;  // the first that is not; empty: none
+  };
+
   void JudgeTimes(size_t number, const Segment& segment, uint64_t place) {
-    if (told_.times.empty() || truth_.times.empty()) return;
+    TimeVerdict verdict = TimesAt(number, segment, place);
+    findings_.times += verdict.times;
+    findings_.excused_times += verdict.excused;
+    if (verdict.wrong.empty()) return;
+    ++findings_.wrong_times;
+    Say(findings_.late, std::move(verdict.wrong));
+  }
+
+  TimeVerdict TimesAt(size_t number, const Segment& segment, uint64_t place) const {
+    TimeVerdict verdict;
+    if (told_.times.empty() || truth_.times.empty()) return verdict;
     const uint64_t timed_end = segment.first + std::min(segment.timed, segment.end - segment.first);
     size_t ours = RunAt(told_.times, segment.first);
     size_t theirs = RunAt(truth_.times, place);
@@ -216,8 +238,12 @@ class Judge {
       const TscInterval& told = told_.times[ours].bounds;
       const TscInterval& truth = truth_.times[theirs].bounds;
       const bool excused = segment.time_in_doubt != 0 && truth.lo <= segment.time_in_doubt;
-      ++(excused ? findings_.excused_times : findings_.times);
-      if (!excused && !Meet(told, truth)) return WrongTime(number, segment, at, told, truth);
+      ++(excused ? verdict.excused : verdict.times);
+      const auto wrong_at = [&](uint64_t index, const TscInterval& true_time) {
+        verdict.wrong = WrongTime(number, segment, index, told, true_time);
+        return verdict;
+      };
+      if (!excused && !Meet(told, truth)) return wrong_at(at, truth);
       const auto end_of = [](const std::vector<TimeRun>& times, size_t run) {
         return run + 1 < times.size() ? times[run + 1].first : ~uint64_t{0};
       };
@@ -230,12 +256,13 @@ class Judge {
       for (; known != truth_.known.end() && known->index - place < next - segment.first; ++known) {
         const TscInterval exact{known->tsc, known->tsc};
         if (!excused && !Meet(told, exact))
-          return WrongTime(number, segment, segment.first + (known->index - place), told, exact);
+          return wrong_at(segment.first + (known->index - place), exact);
       }
       at = next;
       if (at == our_end) ++ours;
       if (their_length != ~uint64_t{0} && at == segment.first + their_length) ++theirs;
     }
+    return verdict;
   }
 
   std::string Where(size_t number, const Segment& segment) const {
@@ -255,15 +282,14 @@ class Judge {
     if (list.size() < kMostWords) list.push_back(std::move(text));
   }
 
-  void WrongTime(size_t number, const Segment& segment, uint64_t at, const TscInterval& told,
-                 const TscInterval& truth) {
-    ++findings_.wrong_times;
+  std::string WrongTime(size_t number, const Segment& segment, uint64_t at, const TscInterval& told,
+                        const TscInterval& truth) const {
     char text[200];
     std::snprintf(text, sizeof(text),
                   ": instruction %" PRIu64 " has times [%" PRIu64 ", %" PRIu64
                   "], in truth [%" PRIu64 ", %" PRIu64 "]",
                   at, told.lo, told.hi, truth.lo, truth.hi);
-    Say(findings_.late, Where(number, segment) + text);
+    return Where(number, segment) + text;
   }
 
   // What is told from the first false instruction on, at the place that fits best.
