@@ -95,12 +95,12 @@ class KernelNames : public testing::Test {
     std::erase_if(stacks, [](const auto& stack) { return stack.empty(); });
     return stacks;
   }
-  // The name may be another one of the same address.
+  // The name may be another one of the same address, and perf may know none.
   bool IsAlias(const Frame& ours, const Frame& perfs) const {
     const auto after = symbols_.upper_bound(ours.ip);
     if (after == symbols_.begin()) return false;
     const auto& names = std::prev(after)->second;
-    return names.contains(ours.name) && names.contains(perfs.name);
+    return names.contains(ours.name) && (perfs.name == "?" || names.contains(perfs.name));
   }
 
   ScratchFolder folder_;
