@@ -10,6 +10,7 @@
 #include "cli/reading/stream_report.h"
 #include "cli/text/counters.h"
 #include "flowback/capture/named_regions.h"
+#include "flowback/model/call_samples.h"
 
 namespace flowback::cli {
 namespace {
@@ -243,6 +244,8 @@ void PrintInfoJson(const InfoReport& report, Output& output) {
                                  ? Json(nullptr)
                                  : Json(std::string(report.opened->source()->Name())));
   out.Member("no_trace_because", TextOrNull(NeverWatched(recording)));
+  const CallSamples* const calls = CallSamplesOf(recording.config);
+  out.Member("call_samples", calls == nullptr ? size_t{0} : calls->samples.size());
   out.Member("from", WatchJson(recording.machine.from));
   out.Member("until", WatchJson(recording.machine.until));
   out.Member("options", OptionsJson(*report.opened->source()));

@@ -12,6 +12,7 @@
 #include "cli/info/info_report.h"
 #include "cli/reading/stream_report.h"
 #include "cli/text/printable.h"
+#include "flowback/model/call_samples.h"
 
 namespace flowback::cli {
 namespace {
@@ -53,6 +54,16 @@ void AppendMachine(const InfoReport& report, std::string& out) {
   if (machine.emulated)
     AppendField(out, "emulated", "yes: the flow is exact, times are the emulation's");
   AppendUnlikeNative(machine.recorder, out);
+}
+
+// No branch trace, and yet of use.
+void AppendCallSamples(const InfoReport& report, std::string& out) {
+  const CallSamples* const calls = CallSamplesOf(report.opened->recording().config);
+  if (calls == nullptr || calls->empty()) return;
+  AppendField(
+      out, "call samples",
+      fmt::format("{}, which `flowback stack` shows, and `flowback export --to folded` adds up",
+                  calls->samples.size()));
 }
 
 // How each process ended, the killed ones first.
@@ -221,6 +232,7 @@ void PrintInfoText(const InfoReport& report, Output& output) {
   } else {
     AppendTrace(report, out);
   }
+  AppendCallSamples(report, out);
   AppendRecords(report, out);
   AppendDamage(report, out);
   AppendThreads(report, out);

@@ -190,6 +190,16 @@ TEST(SampledStack, CodeWithoutANameIsToldByItsPlaceInTheFile) {
   EXPECT_TRUE(folded.contains(comm + ";?? 1\n")) << folded;
 }
 
+TEST(SampledStack, InfoCountsThem) {
+  const ScratchFolder folder;
+  SampledFile file;
+  for (uint64_t time = 1; time <= 3; ++time) file.Sample(42, time, {0x1000, 0x2005}, {});
+  const std::string path = file.Write(folder);
+  EXPECT_EQ(json::parse(RunFlowback({"info", "--json", path}).out)["call_samples"], 3);
+  const std::string text = RunFlowback({"info", path}).out;
+  EXPECT_TRUE(text.contains("call samples: 3, which `flowback stack` shows")) << text;
+}
+
 TEST(SampledStack, OptionsOfSamplesAreRefusedElsewhere) {
   const ScratchFolder folder;
   PerfDataBuilder none = PerfDataBuilder::WithIntelPt();
