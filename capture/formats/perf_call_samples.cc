@@ -20,7 +20,7 @@ bool IsSwapped(ByteOrder order) {
 
 bool IsInKernel(const CallSample& sample) {
   const bool began_there = sample.chain.size() > 1 && IsKernelAddress(sample.chain[1]) &&
-                           sample.chain[1] < kCallchainMarks;
+                           !IsCallchainMark(sample.chain[1]);
   return IsKernelAddress(sample.ip) || began_there;
 }
 

@@ -24,8 +24,6 @@ namespace {
 
 using Stitch = SampledStack::Stitch;
 
-bool IsMark(uint64_t address) { return address >= kCallchainMarks; }
-
 struct Chain {
   std::vector<uint64_t> kernel;
   std::vector<uint64_t> user;
@@ -39,7 +37,7 @@ Chain PartsOf(const CallSample& sample) {
   bool is_user = !IsKernelAddress(sample.ip);
   for (size_t i = 0; i < sample.chain.size(); ++i) {
     const uint64_t word = sample.chain[i];
-    if (IsMark(word))
+    if (IsCallchainMark(word))
       is_user =
           word == kCallchainUser || word == kCallchainUserDeferred || word == kCallchainGuestUser;
     else

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/text_words.h"
+#include "flowback/model/kernel_address.h"
 #include "tests/cli/run_program.h"
 #include "tests/support/host.h"
 
@@ -19,8 +20,6 @@ namespace flowback::test {
 namespace {
 
 using nlohmann::json;
-
-constexpr uint64_t kKernel = 0xffff800000000000;
 
 struct Frame {
   uint64_t ip = 0;
@@ -72,7 +71,7 @@ class KernelNames : public testing::Test {
       }
       const uint64_t ip = std::stoull(words[0], nullptr, 16);
       const std::string& name = words.at(1);
-      if (ip >= kKernel) stacks.back().push_back({ip, name == "[unknown]" ? "?" : name});
+      if (IsKernelAddress(ip)) stacks.back().push_back({ip, name == "[unknown]" ? "?" : name});
     }
     std::erase_if(stacks, [](const auto& stack) { return stack.empty(); });
     return stacks;

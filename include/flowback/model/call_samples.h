@@ -73,6 +73,7 @@ struct CallSample {
 
 // Addresses from here on are marks (PERF_CONTEXT_*).
 inline constexpr uint64_t kCallchainMarks = ~uint64_t{0} - 4094;
+constexpr bool IsCallchainMark(uint64_t word) { return word >= kCallchainMarks; }
 inline constexpr uint64_t kCallchainUser = ~uint64_t{0} - 511;
 inline constexpr uint64_t kCallchainUserDeferred = ~uint64_t{0} - 639;
 inline constexpr uint64_t kCallchainGuestUser = ~uint64_t{0} - 2559;
