@@ -22,8 +22,12 @@ def _looks_like_path(text):
 
 
 def _missing(project, text):
-    """A path with a <placeholder> or * needs its folder only."""
+    """Whether the checkout lacks what `text` names; a <placeholder> or * needs its folder only.
+
+    What lies outside the checkout is not asked for: a clone alone has nothing beside it."""
     fixed = re.split(r"[<*{]", text)[0]
+    if os.path.normpath(fixed).startswith(".."):
+        return False
     if fixed != text:
         fixed = os.path.dirname(fixed)
     return fixed and not fixed.startswith("/") and not project.exists(fixed)

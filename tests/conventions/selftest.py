@@ -169,7 +169,11 @@ class Checks(unittest.TestCase):
     def test_documents(self):
         good = {"ARCHITECTURE.md": "`cli/main.cc`", "README.md": "Few words.\n```\nx\n```\n", "cli/main.cc": ""}
         self.assertEqual("", self.findings(documents, good))
+        # A clone alone has no such neighbour.
+        beside = {"CONTRIBUTING.md": "`../shared` beside `../shared/traces/README.md`, and `cli/../cli/main.cc`"}
+        self.assertEqual("", self.findings(documents, {**good, **beside}))
         cases = [
+            ({"CONTRIBUTING.md": "`cli/../cli/gone.cc`"}, "there is no cli/../cli/gone.cc"),
             ({"ARCHITECTURE.md": "`cli/gone.cc`"}, "there is no cli/gone.cc"),
             ({"ARCHITECTURE.md": "`replay/writers/<name>.cc`"}, "there is no replay/writers/<name>.cc"),
             ({"CONTRIBUTING.md": "`tests/gone.txt`"}, "CONTRIBUTING.md: there is no tests/gone.txt"),
