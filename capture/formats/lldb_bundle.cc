@@ -72,7 +72,7 @@ Status AddThreads(const Bundle& bundle, const std::string& folder, Recording& re
 }
 
 // LLDB asks for TID and TIME at the end of each record; the CPU is the file's.
-Status AddCpus(const Bundle& bundle, const std::string& folder, perf::Session& session,
+Status AddCpus(const Bundle& bundle, const std::string& folder, perf::RecordingReader& session,
                Recording& recording) {
   for (const Cpu& cpu : bundle.cpus) {
     Stream stream;
@@ -101,7 +101,7 @@ perf::EventAttr SwitchEvent() {
 }
 
 Status AddMaps(const Bundle& bundle, const std::string& folder, const std::string& path,
-               perf::Session& session) {
+               perf::RecordingReader& session) {
   for (const Process& process : bundle.processes) {
     auto maps = MapModules(process, folder, path);
     if (!maps) return Fail(maps.error());
@@ -148,7 +148,7 @@ Status ReadLldbBundle(const Candidate& candidate, Recording& recording) {
   const auto bundle = ReadBundle(*json, candidate.path);
   if (!bundle) return Fail(bundle.error());
   const std::string folder = std::filesystem::path(candidate.path).parent_path();
-  perf::Session session({SwitchEvent()}, ByteOrder::kLittle, recording);
+  perf::RecordingReader session({SwitchEvent()}, ByteOrder::kLittle, recording);
   session.IgnoreRounds();
   session.TakeSidebandOnly();
   if (Status status = AddMaps(*bundle, folder, candidate.path, session); !status) return status;

@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // More records of a directory form; `file` names them in messages.
-Status ReadFiles(const std::vector<RecordSection>& files, Session& session) {
+Status ReadFiles(const std::vector<RecordSection>& files, RecordingReader& session) {
   for (const RecordSection& file : files) {
     if (Status status = session.Read(file); !status) return status;
   }
@@ -73,7 +73,7 @@ Status TakeWithHeader(const Candidate& candidate, const std::vector<RecordSectio
   ReadLeadingFeatures(records, header->order, recording);
   if (!told) TellWhetherItEnded(*header, file, recording);
   const Bytes tracing_data = ReadFeatures(file, *header, recording);
-  Session session(std::move(attrs), header->order, recording);
+  RecordingReader session(std::move(attrs), header->order, recording);
   session.VisitSamples(candidate.visit_samples);
   session.UseTracingData(tracing_data);
   if (!others.empty()) session.IgnoreRounds();

@@ -85,7 +85,7 @@ Status ReadPerfDataPipe(const Candidate& candidate, Recording& recording) {
   const RecordSection section{candidate.path, candidate.bytes, kPipeHeaderSize,
                               candidate.bytes.size(), candidate.mapped};
   PipeHeader header = CollectHeader(section, order, recording);
-  Session session(std::move(header.attrs), order, recording);
+  RecordingReader session(std::move(header.attrs), order, recording);
   session.VisitSamples(candidate.visit_samples);
   for (const Bytes data : header.tracing_data) session.UseTracingData(data);
   if (Status status = session.Read(section); !status) return status;

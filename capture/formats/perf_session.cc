@@ -56,7 +56,8 @@ std::vector<EventAttr> Named(std::vector<EventAttr> attrs, const Recording& reco
 
 }  // namespace
 
-Session::Session(std::vector<EventAttr> attrs, ByteOrder order, Recording& recording)
+RecordingReader::RecordingReader(std::vector<EventAttr> attrs, ByteOrder order,
+                                 Recording& recording)
     : attrs_(Named(std::move(attrs), recording)),
       order_(order),
       recording_(recording),
@@ -72,18 +73,18 @@ Session::Session(std::vector<EventAttr> attrs, ByteOrder order, Recording& recor
   LookForSwitchEvents();
 }
 
-void Session::UseTracingData(Bytes data) {
+void RecordingReader::UseTracingData(Bytes data) {
   sched_switch_.UseFormats(data);
   LookForSwitchEvents();
 }
 
-void Session::LookForSwitchEvents() {
+void RecordingReader::LookForSwitchEvents() {
   has_switch_events_ = std::any_of(attrs_.begin(), attrs_.end(), [&](const EventAttr& attr) {
     return sched_switch_.IsOne(attr);
   });
 }
 
-Status Session::Read(const RecordSection& section) {
+Status RecordingReader::Read(const RecordSection& section) {
   file_ = section.file;
   if (section.file != recording_.path) streams_.BeginFile(section.file);
   RecordReader reader = section.Records(order_);
@@ -98,7 +99,7 @@ Status Session::Read(const RecordSection& section) {
   return {};
 }
 
-void Session::Take(const Record& record) {
+void RecordingReader::Take(const Record& record) {
   if (visit_samples_ != nullptr && record.type != kRecordSample) return;
   ++counts_[NameOfType(record.type)];
   switch (record.type) {
@@ -133,7 +134,7 @@ void Session::Take(const Record& record) {
   }
 }
 
-void Session::TakeSideband(const Record& record) {
+void RecordingReader::TakeSideband(const Record& record) {
   SampleId id = ids_.Parse(record);
   if (id.trailer_size != 0 && id.cpu < 0) id.cpu = default_cpu_;
   auto sideband = ToSideband(record, id);
@@ -144,14 +145,14 @@ void Session::TakeSideband(const Record& record) {
   if (!record.body.empty()) Add(*std::move(sideband));
 }
 
-void Session::TakeCounters(const Record& record) {
+void RecordingReader::TakeCounters(const Record& record) {
   if (record.type == kRecordStatRound) return counters_.AddRound();
   const bool whole = record.type == kRecordRead ? counters_.AddRead(record, ids_.EventOf(record))
                                                 : counters_.AddStat(record);
   if (!whole) CountMalformed(record);
 }
 
-void Session::TakeSample(const Record& record) {
+void RecordingReader::TakeSample(const Record& record) {
   const bool others =
       has_switch_events_ || has_aux_samples_ || has_branch_stacks_ || has_call_samples_;
   if (!event_samples_.any() && !others) return;
@@ -172,7 +173,7 @@ void Session::TakeSample(const Record& record) {
 }
 
 // Where a thread stood, and how it came there.
-void Session::TakePlace(const Sample& sample, const Record& record) {
+void RecordingReader::TakePlace(const Sample& sample, const Record& record) {
   if (event_samples_.any()) TakeAccess(sample, record);
   if (visit_samples_ != nullptr) return;
   if (sample.has_branches) branch_stacks_.Add(record, sample, !unpacking_);
@@ -180,12 +181,12 @@ void Session::TakePlace(const Sample& sample, const Record& record) {
 }
 
 // What a virtual machine executed is in none of the files that this machine's processes map.
-void Session::CountOfGuest(const Sample& sample) {
+void RecordingReader::CountOfGuest(const Sample& sample) {
   guest_samples_ +=
       event_samples_.any() || sample.has_branches || TellsOfCalls(*sample.attr) ? 1 : 0;
 }
 
-void Session::TakeAccess(const Sample& sample, const Record& record) {
+void RecordingReader::TakeAccess(const Sample& sample, const Record& record) {
   bool whole = true;
   const auto told = event_samples_.Read(sample, record, whole);
   if (!told) return;
@@ -195,7 +196,7 @@ void Session::TakeAccess(const Sample& sample, const Record& record) {
 }
 
 // `perf record --aux-sample`: the end of what its CPU, or its thread, had traced.
-void Session::TakeAuxSample(const Sample& sample, const Record& record) {
+void RecordingReader::TakeAuxSample(const Sample& sample, const Record& record) {
   const bool per_cpu = !info_ || info_->At(kPtPerCpuMmaps) != 0;
   const int32_t cpu = per_cpu ? sample.id.cpu : -1;
   Bytes data = sample.aux;
@@ -210,22 +211,22 @@ void Session::TakeAuxSample(const Sample& sample, const Record& record) {
                      record.offset, offset);
 }
 
-void Session::CountUnexpected(const Record& record) {
+void RecordingReader::CountUnexpected(const Record& record) {
   if (unexpected_++ == 0) first_unexpected_ = Hex(record.offset) + " of " + file_;
 }
 
-void Session::CountMalformed(const Record& record) {
+void RecordingReader::CountMalformed(const Record& record) {
   if (malformed_++ == 0) first_malformed_ = record.offset;
 }
 
-void Session::CountLost(const SidebandRecord& record) {
+void RecordingReader::CountLost(const SidebandRecord& record) {
   const auto* lost = std::get_if<LostRecord>(&record);
   if (lost && lost->samples) lost_samples_ += std::min(lost->count, ~uint64_t{0} - lost_samples_);
   const auto* error = std::get_if<AuxtraceErrorRecord>(&record);
   if (error && first_decoder_error_.empty()) first_decoder_error_ = error->message;
 }
 
-bool Session::Unpack(const Record& record, const RecordSection& section) {
+bool RecordingReader::Unpack(const Record& record, const RecordSection& section) {
   if (!decompressor_) decompressor_.emplace();
   last_compressed_ = record.offset;
   unpacking_ = true;
@@ -256,7 +257,7 @@ bool Session::Unpack(const Record& record, const RecordSection& section) {
   return false;
 }
 
-std::optional<uint64_t> Session::TakeUnpacked(Bytes unpacked, uint64_t offset) {
+std::optional<uint64_t> RecordingReader::TakeUnpacked(Bytes unpacked, uint64_t offset) {
   for (uint64_t at = 0;;) {
     Record record;
     const RecordHead head = ParseRecord(unpacked, at, order_, record);
@@ -278,7 +279,7 @@ std::optional<uint64_t> Session::TakeUnpacked(Bytes unpacked, uint64_t offset) {
   }
 }
 
-void Session::EndCompression() {
+void RecordingReader::EndCompression() {
   if (decompressor_ && decompressor_->unfinished() != 0 && !compression_broken_) {
     Warn("the compressed records end at offset " + Hex(last_compressed_) +
              " inside a record, which is lost: the file was cut",
@@ -290,7 +291,7 @@ void Session::EndCompression() {
 
 // Other hardware's AUX data is not ours to decode. Without an AUXTRACE_INFO, which stands first in
 // every recording, the data is taken for Intel PT, and said so.
-bool Session::HasPtStreams() {
+bool RecordingReader::HasPtStreams() {
   if (streams_.empty()) return false;
   if (!info_) {
     Warn(
@@ -307,7 +308,7 @@ bool Session::HasPtStreams() {
 }
 
 // Beside Recording::losses, which has the other records' numbers.
-void Session::ReportLost() {
+void RecordingReader::ReportLost() {
   if (bad_ibs_ != 0)
     Warn(Dec(bad_ibs_) + (bad_ibs_ == 1 ? " sample of IBS has" : " samples of IBS have") +
              " registers that are cut or hold no sample: only what perf's own fields tell is known",
@@ -325,7 +326,7 @@ void Session::ReportLost() {
     Warn("another decoder's first error (AUXTRACE_ERROR): \"" + first_decoder_error_ + '"', "");
 }
 
-void Session::ReportCounts() {
+void RecordingReader::ReportCounts() {
   ReportLost();
   if (malformed_ != 0) {
     Warn(Dec(malformed_) +
@@ -356,7 +357,7 @@ void Session::ReportCounts() {
 }
 
 // Without clock data the events may still name their clock.
-void Session::ReadClock() {
+void RecordingReader::ReadClock() {
   for (const EventAttr& attr : attrs_) {
     if (attr.flags & kAttrUseClockId && !recording_.clock.clock_id) {
       recording_.clock.clock_id = attr.clock_id;
@@ -364,7 +365,7 @@ void Session::ReadClock() {
   }
 }
 
-void Session::Finish() {
+void RecordingReader::Finish() {
   if (visit_samples_ != nullptr) return;
   ReportCounts();
   ReadClock();

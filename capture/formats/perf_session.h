@@ -36,12 +36,12 @@ struct RecordSection {
   RecordReader Records(ByteOrder order) const { return {bytes, begin, end, order, mapped}; }
 };
 
-class Session {
+class RecordingReader {
  public:
   // Keeps a reference to `recording`, whose path, machine and events are known already.
-  Session(std::vector<EventAttr> attrs, ByteOrder order, Recording& recording);
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
+  RecordingReader(std::vector<EventAttr> attrs, ByteOrder order, Recording& recording);
+  RecordingReader(const RecordingReader&) = delete;
+  RecordingReader& operator=(const RecordingReader&) = delete;
 
   // The tracepoints' formats, from the header or a record.
   void UseTracingData(Bytes data);

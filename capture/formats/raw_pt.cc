@@ -55,7 +55,7 @@ Status ReadRawSideband(const std::vector<std::string>& files, std::optional<uint
   perf::EventAttr attr;
   attr.sample_type = sample_type.value_or(0);
   attr.flags = sample_type ? perf::kAttrSampleIdAll : 0;
-  perf::Session session({attr}, ByteOrder::kLittle, recording);
+  perf::RecordingReader session({attr}, ByteOrder::kLittle, recording);
   if (files.size() > 1) session.IgnoreRounds();
   session.TakeSidebandOnly();
   for (const std::string& path : files) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A consumer of one's own: how often each conditional branch was taken, and was not.
+// A consumer of one's own counts how often each conditional branch was taken, and was not.
 //   branch_counts RECORDING
 // Prints "THREAD ADDRESS TAKEN NOT_TAKEN" by address, and how much of each thread was lost.
 #include <cinttypes>
@@ -7,17 +7,21 @@
 #include <map>
 #include <string>
 
-#include "flowback/replay/player.h"
-#include "opened.h"
+#include "flowback/flowback.h"
+#include "report.h"
 
 namespace {
 
 using flowback::Fail;
+using flowback::Session;
 using flowback::Status;
 
-// Gets one thread after the other; the player decodes on several threads, and tells on one.
+// Receives one thread after the other. The session decodes on several threads and calls the
+// consumer on one.
 class BranchCounter final : public flowback::PlayConsumer {
  public:
+  explicit BranchCounter(const Session& session) : session_(session) {}
+
   void OnBlock(const flowback::BlockRun& run) override {
     if (run.last != flowback::InstructionClass::kConditional) return;
     Counts& counts = counts_[run.LastAddress()];
@@ -31,8 +35,8 @@ class BranchCounter final : public flowback::PlayConsumer {
     lost_bytes_ += loss.end - loss.begin;
   }
 
-  void OnThreadEnd(const flowback::ThreadFlow& thread, size_t) override {
-    Print(NameOf(thread.tid, thread.pieces.front().stream));
+  void OnThreadEnd(const flowback::ThreadFlow&, size_t number) override {
+    Print(session_.threads().owners()[number].label);
     counts_.clear();
     losses_ = lost_bytes_ = 0;
   }
@@ -51,26 +55,23 @@ class BranchCounter final : public flowback::PlayConsumer {
     uint64_t taken = 0;
     uint64_t not_taken = 0;
   };
+  const Session& session_;
   std::map<uint64_t, Counts> counts_;
   uint64_t losses_ = 0;
   uint64_t lost_bytes_ = 0;
 };
 
 Status Count(const std::string& path) {
-  const auto opened = Open(path);
-  if (!opened) return Fail(opened.error());
-  const flowback::StreamInputs& inputs = *(*opened)->inputs;
-  const std::vector<flowback::ThreadFlow> flows =
-      flowback::ThreadFlows((*opened)->recording, inputs);
-  BranchCounter counter;
-  return NewPlayer(inputs).Play(PointersTo(flows), counter);
+  auto session = Session::Open(path);
+  if (!session) return Fail(session.error());
+  BranchCounter counter(*session);
+  return session->Play(counter);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Status done = argc == 2
-                          ? Count(argv[1])
-                          : Fail(flowback::ErrorCode::kUsage, "usage: branch_counts RECORDING");
-  return done ? 0 : Report("branch_counts", done.error());
+  return ExitStatus("branch_counts", argc == 2 ? Count(argv[1])
+                                               : Fail(flowback::ErrorCode::kUsage,
+                                                      "usage: branch_counts RECORDING"));
 }

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Steps backwards from the end of each thread:
-//   steps_back RECORDING COUNT    so many instructions
-// Prints "NUMBER ADDRESS" for each, the last one first, with what happened between them.
+//   steps_back RECORDING COUNT    that many instructions
+// Prints "NUMBER ADDRESS" for each, the last one first, with the events and losses between them.
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 
-#include "flowback/replay/flow_index.h"
-#include "flowback/replay/thread_cursor.h"
-#include "opened.h"
+#include "flowback/flowback.h"
+#include "report.h"
 
 namespace {
 
@@ -37,16 +36,15 @@ void Print(const ThreadCursor& cursor) {
 }
 
 Status StepBack(const std::string& path, uint64_t count) {
-  const auto opened = Open(path);
-  if (!opened) return Fail(opened.error());
-  // Everything is decoded once; from then on any place is near.
-  auto index =
-      flowback::FlowIndex::Build((*opened)->recording, *(*opened)->inputs, *(*opened)->decoder, {});
+  auto session = flowback::Session::Open(path);
+  if (!session) return Fail(session.error());
+  // Decodes everything once; after that, any place is near.
+  const auto index = session->Index();
   if (!index) return Fail(index.error());
-  for (const flowback::IndexedThread& thread : index->threads()) {
+  for (const flowback::IndexedThread& thread : (*index)->threads()) {
     if (thread.shares.empty()) continue;
-    std::printf("%s\n", NameOf(thread.tid, thread.shares.front().stream).c_str());
-    ThreadCursor cursor(*index, thread);
+    std::printf("thread %d\n", thread.tid);
+    ThreadCursor cursor(**index, thread);
     cursor.ToEnd();
     for (uint64_t left = count; left > 0 && cursor.Previous();) {
       Print(cursor);
@@ -59,8 +57,7 @@ Status StepBack(const std::string& path, uint64_t count) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Status done = argc == 3
-                          ? StepBack(argv[1], std::strtoull(argv[2], nullptr, 10))
-                          : Fail(flowback::ErrorCode::kUsage, "usage: steps_back RECORDING COUNT");
-  return done ? 0 : Report("steps_back", done.error());
+  return ExitStatus("steps_back", argc == 3 ? StepBack(argv[1], std::strtoull(argv[2], nullptr, 10))
+                                            : Fail(flowback::ErrorCode::kUsage,
+                                                   "usage: steps_back RECORDING COUNT"));
 }

@@ -42,13 +42,18 @@ ROOMS = {
     # Linked into programs that record themselves.
     "self": (["capture/self/", "include/flowback/self.h", "include/flowback/self_region.h"], _FIRST + ["capture"]),
     "replay": (["replay/", "include/flowback/replay/"], _FIRST + _CODE + ["decode"]),
+    # The library's front door opens a recording and hands out everything below it.
+    "session": (
+        ["replay/session/", "include/flowback/session.h", "include/flowback/flowback.h"],
+        _FIRST + _CODE + _BELOW_CLI,
+    ),
     # What commands have in common knows no command.
     "cli_ground": (
         ["cli/command.h", "cli/commands.def", "cli/options/", "cli/reading/", "cli/text/"],
-        _FIRST + _CODE + _BELOW_CLI,
+        _FIRST + _CODE + _BELOW_CLI + ["session"],
     ),
-    "cli_listing": (["cli/listing/"], _FIRST + _CODE + _BELOW_CLI + ["cli_ground"]),
-    "cli": (["cli/"], _FIRST + _CODE + _BELOW_CLI + ["cli_ground", "cli_listing"]),
+    "cli_listing": (["cli/listing/"], _FIRST + _CODE + _BELOW_CLI + ["session", "cli_ground"]),
+    "cli": (["cli/"], _FIRST + _CODE + _BELOW_CLI + ["session", "cli_ground", "cli_listing"]),
 }
 
 # What only the rooms of a kind of trace may say in code, and those who read and write it. Comments,

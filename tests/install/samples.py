@@ -43,7 +43,7 @@ def main():
             return without_notes(output_of(flowback, "decode", trace, *options))
 
         counted = [line.split() for line in output_of(f"{folder}/count_by_thread", trace)]
-        expect_equal("count_by_thread", [" ".join((line[3], *line[:2])) for line in counted], decoded("--as", "digest"))
+        expect_equal("count_by_thread", [" ".join((line[2], *line[:2])) for line in counted], decoded("--as", "digest"))
 
         threads = collections.defaultdict(list)
         for line in decoded("--as", "instructions", "-F", "tid,ip"):
@@ -63,7 +63,7 @@ def main():
         branches = without_notes(output_of(f"{folder}/branch_counts", trace))
         expect_equal(
             "branch_counts",
-            [line.removeprefix("thread ") for line in branches],
+            branches,
             [f"{tid} {address:x} {taken} {not_taken}" for (_, address, tid), (taken, not_taken) in sorted(counts.items())],
         )
 
