@@ -4,7 +4,8 @@
 // that differs excludes a file whatever its checksum says.
 #include "replay/symbols/debug_file.h"
 
-#include <array>
+#include <zlib.h>
+
 #include <cstring>
 
 #include "decode/code/image_search.h"
@@ -75,16 +76,6 @@ std::unique_ptr<SymbolFile> OpenByLink(const SymbolFile& file, const ImageSearch
   return nullptr;
 }
 
-constexpr std::array<uint32_t, 256> MakeCrcTable() {
-  std::array<uint32_t, 256> table{};
-  for (uint32_t i = 0; i < table.size(); ++i) {
-    table[i] = i;
-    for (int bit = 0; bit < 8; ++bit)
-      table[i] = (table[i] >> 1) ^ ((table[i] & 1) != 0 ? 0xedb88320U : 0U);
-  }
-  return table;
-}
-
 }  // namespace
 
 std::vector<std::string> DebugFolders(const ImageSearch& search) {
@@ -101,10 +92,7 @@ std::unique_ptr<SymbolFile> OpenDebugFile(const SymbolFile& file, const ImageSea
 }
 
 uint32_t Crc32(Bytes bytes) {
-  static constexpr std::array<uint32_t, 256> kTable = MakeCrcTable();
-  uint32_t crc = ~uint32_t{0};
-  for (const uint8_t byte : bytes) crc = kTable[(crc ^ byte) & 0xff] ^ (crc >> 8);
-  return ~crc;
+  return static_cast<uint32_t>(crc32_z(0, bytes.data(), bytes.size()));
 }
 
 }  // namespace flowback::symbols
