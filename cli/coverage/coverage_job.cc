@@ -49,6 +49,7 @@ int CoverageJob::AddPart(const std::string& path) {
     output_.emplace(*std::move(output));
   }
   counts_.Add(*part);
+  dates_.Add(path);
   return kDone;
 }
 
@@ -57,6 +58,7 @@ int CoverageJob::AddInput(const ReaderOptions& reader) {
   Result<Recording> recording = OpenInput(reader);
   if (!recording) return Report(recording.error(), reader.InputName());
   WarnOfDamage(*recording);
+  dates_.Add(recording->path);
   CountedInput input(reader, std::move(*recording));
   if (Status status = input.Prepare(); !status) return Report(status.error());
   if (Status status = input.SelectThreads(); !status) return Report(status.error());
@@ -115,6 +117,7 @@ int CoverageJob::WriteThreads(CountedInput& input) {
 }
 
 Status CoverageJob::AddProcess(const std::string& recording) {
+  dates_.Add(recording);
   ReaderOptions reader = options_.reader;
   reader.open.input = recording;
   Result<Recording> opened = OpenInput(reader);
@@ -186,6 +189,7 @@ void CoverageJob::Write(const CoverageReport& report, const CoverageCounts& coun
                           .source_root = options_.source_root,
                           .rows = options_.top,
                           .sort = options_.sort,
+                          .date = dates_.Newest(),
                           .changes = changes};
   options_.writer->write(view, *output_);
 }

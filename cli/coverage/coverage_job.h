@@ -10,6 +10,7 @@
 #include "cli/coverage/counted_input.h"
 #include "cli/coverage/coverage_changes.h"
 #include "cli/coverage/coverage_options.h"
+#include "cli/coverage/input_dates.h"
 #include "cli/text/output.h"
 #include "cli/text/status.h"
 #include "flowback/replay/coverage_counts.h"
@@ -57,6 +58,7 @@ class CoverageJob {
   std::set<std::string> known_files_;
   CoverageCounts counts_;
   std::optional<Output> output_;
+  InputDates dates_;
   int losses_ = kDone;
 
   // Of all processes of a command.

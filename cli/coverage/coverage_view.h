@@ -22,6 +22,7 @@ struct CoverageView {
   std::string source_root;       // folder under which source files lie; empty: where they were
   size_t rows = 20;              // of each list
   std::string sort = "size";
+  int64_t date = 0;                          // InputDates::Newest
   const CoverageChanges* changes = nullptr;  // since a baseline; null: there is none
 };
 

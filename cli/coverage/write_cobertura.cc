@@ -3,7 +3,6 @@
 // package, a file a class. Lines of which it is not known whether they were executed are left out.
 #include <fmt/format.h>
 
-#include <ctime>
 #include <map>
 #include <string>
 #include <vector>
@@ -61,8 +60,7 @@ class CoberturaWriter {
         "branches-valid=\"{}\" complexity=\"0\" version=\"flowback\" timestamp=\"{}\">\n"
         "<sources><source>{}</source></sources>\n<packages>\n",
         all.Attributes(), all.lines_covered, all.lines, all.branches_covered, all.branches,
-        static_cast<long long>(std::time(nullptr)),
-        Xml(view_.source_root.empty() ? "/" : view_.source_root));
+        view_.date, Xml(view_.source_root.empty() ? "/" : view_.source_root));
     for (const auto& [folder, files] : packages) WritePackage(folder, files);
     out() += "</packages>\n</coverage>\n";
     output_.Commit();

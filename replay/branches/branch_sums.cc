@@ -81,7 +81,7 @@ void BranchSums::AddLine(const BlockRun& run, Edge& edge) {
   const auto told = run.branch.cycles_told;
   if (told == BranchFacts::Cycles::kAtLeast) ++edge.sum.cycles.at_least;
   if (line_ == 0) return;
-  const Pair line{run.space, line_, run.LastAddress()};
+  const Pair line{spaces_.Of(run.space), line_, run.LastAddress()};
   ++ranges_[line];
   if (told == BranchFacts::Cycles::kNotTold) return;
   CycleSums& of_line = range_cycles_[line];
@@ -96,9 +96,9 @@ void BranchSums::AddLine(const BlockRun& run, Edge& edge) {
 }
 
 BranchSums::Edge& BranchSums::EdgeOf(const BlockRun& run) {
-  const Pair branch{run.space, run.LastAddress(), 0};
+  const Pair branch{spaces_.Of(run.space), run.LastAddress(), 0};
   if (run.exit == BlockExit::kStopped && run.next == 0) return stopped_[branch];
-  const Pair pair{run.space, branch.from, run.next};
+  const Pair pair{branch.space, branch.from, run.next};
   if (const auto known = edges_.find(pair); known != edges_.end()) return known->second;
   uint32_t& targets = targets_[branch];
   if (targets == kMostTargets) return elsewhere_[branch];
@@ -117,13 +117,13 @@ void BranchSums::OnBlock(const BlockRun& run) {
   }
   instructions_ += run.lengths.size();
   last_ = run.LastAddress();
-  space_ = run.space;
+  space_ = spaces_.Of(run.space);
   place_ = Behind(run);
   line_begins_ = run.exit == BlockExit::kTaken;
   if (run.exit == BlockExit::kFallThrough) return;
   const uint64_t branch = run.LastAddress();
   if (run.exit == BlockExit::kNotTaken) {
-    ++not_taken_[{run.space, branch, 0}];
+    ++not_taken_[{space_, branch, 0}];
     return;
   }
   Edge& edge = EdgeOf(run);
@@ -137,39 +137,56 @@ void BranchSums::OnBlock(const BlockRun& run) {
   instructions_ = 0;
 }
 
+void BranchSums::NoteFiles(CodePlaces& places) const {
+  const auto note = [&](const Pair& pair) {
+    places.Of(spaces_.At(pair.space), pair.from);
+    places.Of(spaces_.At(pair.space), pair.to);
+  };
+  for (const auto& [pair, edge] : edges_) note(pair);
+  for (const auto& [pair, edge] : elsewhere_) note(pair);
+  for (const auto& [pair, edge] : stopped_) note(pair);
+  for (const auto& [pair, times] : not_taken_) note(pair);
+  for (const auto& [pair, times] : ranges_) note(pair);
+  places.NumberByName();
+}
+
 BranchReport BranchSums::Take() const {
   CodePlaces places;
+  NoteFiles(places);
+  const auto place_of = [&](uint32_t space, uint64_t address) {
+    return places.Of(spaces_.At(space), address);
+  };
   std::map<CodePlace, BranchSum> branches;
-  const auto branch_at = [&](const Pair& pair) -> BranchSum& {
-    const CodePlace place = places.Of(pair.space, pair.from);
+  std::map<CodePlace, uint32_t> chosen;  // BranchSum::space by its number
+  const auto branch_at = [&](const Pair& pair, InstructionClass kind) -> BranchSum& {
+    const CodePlace place = place_of(pair.space, pair.from);
     BranchSum& sum = branches[place];
-    sum.place = place;
+    const auto [known, is_new] = chosen.try_emplace(place, pair.space);
     // The lowest of several, so that the result does not depend on their order.
-    if (sum.space == nullptr || pair.from < sum.address) {
-      sum.space = pair.space;
+    if (is_new || std::tie(pair.from, pair.space) <= std::tie(sum.address, known->second)) {
+      known->second = pair.space;
+      sum.space = spaces_.At(pair.space);
       sum.address = pair.from;
+      sum.kind = kind;
     }
+    sum.place = place;
     return sum;
   };
   const auto add_taken = [&](const Pair& pair, const Edge& edge) -> BranchSum& {
-    BranchSum& sum = branch_at(pair);
-    sum.kind = edge.kind;
+    BranchSum& sum = branch_at(pair, edge.kind);
     sum.cycles_told = sum.cycles_told || edge.cycles_told;
     sum.taken.Add(edge.sum);
     return sum;
   };
   for (const auto& [pair, edge] : edges_)
-    add_taken(pair, edge).edges[places.Of(pair.space, pair.to)].Add(edge.sum);
+    add_taken(pair, edge).edges[place_of(pair.space, pair.to)].Add(edge.sum);
   for (const auto& [pair, edge] : elsewhere_) add_taken(pair, edge).elsewhere += edge.sum.times;
   for (const auto& [pair, edge] : stopped_) add_taken(pair, edge);
-  for (const auto& [pair, times] : not_taken_) {
-    BranchSum& sum = branch_at(pair);
-    sum.kind = InstructionClass::kConditional;
-    sum.not_taken += times;
-  }
+  for (const auto& [pair, times] : not_taken_)
+    branch_at(pair, InstructionClass::kConditional).not_taken += times;
   std::map<std::pair<CodePlace, CodePlace>, RangeSum> ranges;
   const auto range_of = [&](const Pair& pair) -> RangeSum& {
-    return ranges[{places.Of(pair.space, pair.from), places.Of(pair.space, pair.to)}];
+    return ranges[{place_of(pair.space, pair.from), place_of(pair.space, pair.to)}];
   };
   for (const auto& [pair, times] : ranges_) range_of(pair).times += times;
   for (const auto& [pair, cycles] : range_cycles_) range_of(pair).cycles.Add(cycles);

@@ -19,6 +19,7 @@
 #include "flowback/model/flow_place.h"
 #include "flowback/replay/player.h"
 #include "replay/branches/code_places.h"
+#include "replay/flow/space_numbers.h"
 
 namespace flowback {
 
@@ -92,7 +93,7 @@ class BranchSums final : public PlayConsumer {
 
  private:
   struct Pair {
-    const AddressSpace* space = nullptr;
+    uint32_t space = 0;  // SpaceNumbers::Of
     uint64_t from = 0;
     uint64_t to = 0;
     bool operator==(const Pair&) const = default;
@@ -101,7 +102,7 @@ class BranchSums final : public PlayConsumer {
     size_t operator()(const Pair& pair) const {
       constexpr uint64_t kMix = 0x9e3779b97f4a7c15;
       const uint64_t mixed =
-          (pair.from * kMix ^ pair.to) * kMix ^ reinterpret_cast<uintptr_t>(pair.space);
+          (pair.from * kMix ^ pair.to) * kMix ^ pair.space * uint64_t{0xc2b2ae3d27d4eb4f};
       return mixed ^ mixed >> 32;
     }
   };
@@ -115,7 +116,9 @@ class BranchSums final : public PlayConsumer {
   void BeginAt(const FlowPlace& place);
   Edge& EdgeOf(const BlockRun& run);
   void AddLine(const BlockRun& run, Edge& edge);
+  void NoteFiles(CodePlaces& places) const;
 
+  SpaceNumbers spaces_;
   std::unordered_map<Pair, Edge, PairHash> edges_;
   std::unordered_map<Pair, uint32_t, PairHash> targets_;    // that `edges_` has; without `to`
   std::unordered_map<Pair, Edge, PairHash> elsewhere_;      // the others'; likewise
@@ -129,7 +132,7 @@ class BranchSums final : public PlayConsumer {
   uint64_t line_ = 0;          // where the code in a line began; 0: not known
   uint64_t instructions_ = 0;  // in it so far
   uint64_t last_ = 0;          // the last of them
-  const AddressSpace* space_ = nullptr;  // its
+  uint32_t space_ = 0;         // the address space of that one
 };
 
 }  // namespace flowback

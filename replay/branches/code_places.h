@@ -22,7 +22,7 @@ struct CodePlace {
   friend auto operator<=>(const CodePlace&, const CodePlace&) = default;
 };
 
-// Files and offsets of addresses. The files are numbered as they are met.
+// Files and offsets of addresses. Files are numbered as they are met, until NumberByName.
 class CodePlaces {
  public:
   // `space` may be null: then no file's code is there.
@@ -33,6 +33,15 @@ class CodePlaces {
         numbers_.try_emplace(mapping->section->name(), static_cast<uint32_t>(objects_.size()));
     if (is_new) objects_.push_back(mapping->section->name());
     return {known->second, address - mapping->FileBase()};
+  }
+  // Numbers the files that were met so far in the order of their names, so that their numbers do
+  // not depend on the order in which they were met. Invalidates all places returned so far.
+  void NumberByName() {
+    objects_.clear();
+    for (auto& [name, number] : numbers_) {
+      number = static_cast<uint32_t>(objects_.size());
+      objects_.push_back(name);
+    }
   }
   // The files, as they were opened.
   std::vector<std::string> Take() { return std::move(objects_); }

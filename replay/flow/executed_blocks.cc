@@ -10,10 +10,11 @@ namespace {
 
 void KeepHottest(std::vector<ExecutedBlocks::Entry>& entries, size_t most) {
   const size_t kept = std::min(most, entries.size());
-  std::ranges::partial_sort(
-      entries, entries.begin() + static_cast<ptrdiff_t>(kept), [](const auto& a, const auto& b) {
-        return std::tuple(b.instructions, a.address) < std::tuple(a.instructions, b.address);
-      });
+  std::ranges::partial_sort(entries, entries.begin() + static_cast<ptrdiff_t>(kept),
+                            [](const auto& a, const auto& b) {
+                              return std::tuple(b.instructions, a.address, a.number) <
+                                     std::tuple(a.instructions, b.address, b.number);
+                            });
   entries.resize(kept);
 }
 
@@ -28,7 +29,7 @@ void ExecutedBlocks::Add(const BlockRun& run) {
   if (run.lengths.empty()) return;
   AddLines(run.address, run.LastAddress(), lines_);
   if (!counts_ || run.space == nullptr) return;
-  if (next_ == 0) runs_[{run.space, run.address}] += sample_ * run.lengths.size();
+  if (next_ == 0) runs_[{spaces_.Of(run.space), run.address}] += sample_ * run.lengths.size();
   next_ = (next_ == 0 ? sample_ : next_) - 1;
 }
 
@@ -36,6 +37,7 @@ void ExecutedBlocks::Add(const BlockRun& run) {
 void ExecutedBlocks::UseTable(const BlockTable& table) {
   last_ = &tables_[&table];
   last_->table = &table;
+  last_->space = spaces_.Of(&table.space());
   last_->executed.resize(table.size());
   last_->counts.resize(table.size());
   if (!last_->in_use) used_.push_back(last_);
@@ -60,7 +62,7 @@ std::vector<ExecutedBlocks::Entry> ExecutedBlocks::EndStretch(size_t most) {
     for (const uint32_t number : of->counted) {
       const CodeBlock& block = (*of->table)[number];
       const uint64_t count = of->counts[number];
-      entries.push_back({&of->table->space(), block.address, count});
+      entries.push_back({of->space, &of->table->space(), block.address, count});
       of->totals[number] += count;
       of->counts[number] = 0;
     }
@@ -69,7 +71,7 @@ std::vector<ExecutedBlocks::Entry> ExecutedBlocks::EndStretch(size_t most) {
   }
   used_.clear();
   for (const auto& [place, count] : std::exchange(runs_, {})) {
-    entries.push_back({place.first, place.second, count});
+    entries.push_back({place.first, spaces_.At(place.first), place.second, count});
     run_totals_[place] += count;
   }
   lines_.Clear();
@@ -82,9 +84,9 @@ std::vector<ExecutedBlocks::Entry> ExecutedBlocks::All() const {
   for (const auto& [table, of] : tables_)
     for (uint32_t number = 0; number < of.totals.size(); ++number)
       if (of.totals[number] != 0)
-        entries.push_back({&table->space(), (*table)[number].address, of.totals[number]});
+        entries.push_back({of.space, &table->space(), (*table)[number].address, of.totals[number]});
   for (const auto& [place, count] : run_totals_)
-    entries.push_back({place.first, place.second, count});
+    entries.push_back({place.first, spaces_.At(place.first), place.second, count});
   KeepHottest(entries, entries.size());
   return entries;
 }

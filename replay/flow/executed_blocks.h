@@ -15,12 +15,14 @@
 #include "flowback/model/block_batch.h"
 #include "flowback/model/execution.h"
 #include "replay/flow/line_filter.h"
+#include "replay/flow/space_numbers.h"
 
 namespace flowback {
 
 class ExecutedBlocks {
  public:
   struct Entry {
+    uint32_t number = 0;  // of the address space: blocks of equal counts are ordered by it
     const AddressSpace* space = nullptr;
     uint64_t address = 0;       // of the block
     uint64_t instructions = 0;  // that executed in it, about
@@ -60,10 +62,11 @@ class ExecutedBlocks {
   std::vector<Entry> All() const;
 
  private:
-  using Place = std::pair<const AddressSpace*, uint64_t>;
+  using Place = std::pair<uint32_t, uint64_t>;  // number of the address space, address
 
   struct PerTable {
     const BlockTable* table = nullptr;
+    uint32_t space = 0;             // its number
     std::vector<uint8_t> executed;  // by block, since Lines()
     std::vector<uint64_t> counts;   // by block: instructions counted in the stretch
     std::vector<uint32_t> counted;  // blocks whose count is not 0
@@ -85,6 +88,7 @@ class ExecutedBlocks {
   }
 
   const size_t sample_;
+  SpaceNumbers spaces_;
   std::unordered_map<const BlockTable*, PerTable> tables_;
   PerTable* last_ = nullptr;
   std::vector<PerTable*> used_;  // in the stretch

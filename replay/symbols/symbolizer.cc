@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
@@ -153,7 +154,10 @@ std::string Symbolizer::SourceOf(const std::string& file) const {
 std::vector<std::string> Symbolizer::KnownNames(size_t most) {
   const std::scoped_lock lock(files_->mutex);
   std::vector<std::string> names;
-  for (const auto& [path, symbols] : files_->by_path) symbols.AppendNames(most, names);
+  // Sorted by path, so that the same names are cut off in each run.
+  std::map<std::string_view, const ElfSymbols*> files;
+  for (const auto& [path, symbols] : files_->by_path) files[path] = &symbols;
+  for (const auto& [path, symbols] : files) symbols->AppendNames(most, names);
   std::ranges::sort(names);
   return names;
 }

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""same_output_test.py FLOWBACK CC: every command prints the same bytes for the same input, wherever objects lie in
+memory and however many threads work.
+
+Each command runs several times. Between the runs the kernel places programs elsewhere, the environment grows, and the
+allocator hands out other addresses: from a heap that grows upwards, then from mappings, each below the one before. So
+anything that is sorted, hashed or numbered by an address comes in another order. Memory that was never written holds
+other bytes, too."""
+
+import glob
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+FLOWBACK = os.path.abspath(sys.argv[1])
+CC = sys.argv[2]
+
+# Runs itself again, so that several processes have the same files at other places, and several files hold code that
+# ran equally often.
+PROGRAM = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+typedef int (*Step)(int);
+extern Step step0, step1, step2, step3, step4, step5, step6, step7;
+__attribute__((noinline)) static int walk(int n) {
+  static Step* const steps[8] = {&step0, &step1, &step2, &step3, &step4, &step5, &step6, &step7};
+  int sum = 0;
+  for (int i = 0; i < n; ++i) sum += (*steps[i % 8])(i);
+  return sum;
+}
+int main(int argc, char** argv) {
+  printf("%d\n", walk(80));
+  fflush(stdout);
+  if (argc < 2 || atoi(argv[1]) == 0) return 0;
+  char left[2] = {(char)(argv[1][0] - 1), 0};
+  char* again[] = {argv[0], left, 0};
+  if (fork() == 0) execv("/proc/self/exe", again);
+  wait(0);
+  execv("/proc/self/exe", again);
+  return 1;
+}
+"""
+LIBRARY = """
+__attribute__((noinline)) static int half(int x) { return x / 2; }
+static int step(int x) { return x > 3 ? half(x) : x; }
+int (*stepN)(int) = step;
+"""
+LIBRARIES = 8
+
+KINDS = "instructions lines blocks branches calls events samples packets digest summary".split()
+PROFILES = "autofdo bolt-preagg bolt llvm-profile llvm-raw".split()
+COMMANDS = [
+    "info", "info --json",
+    *[f"decode --as {kind}" for kind in KINDS],
+    *[f"decode --as {kind} --json" for kind in ("branches", "calls", "events", "summary")],
+    *[f"decode --as {kind} --by-time" for kind in ("instructions", "calls", "events")],
+    "decode --as branches --not-taken", "decode --as digest --by-cpu", "decode --as summary --by-cpu",
+    *[f"decode --as summary --by {kind}" for kind in ("function", "object", "line")],
+    "timeline", "timeline --json", "timeline --overview", "timeline --overview --json", "timeline --at 50%",
+    "timeline --svg @", "timeline --html @",
+    "stack --at end", "stack --at 50% --json",
+    "coverage --by-thread --object same_*", "coverage --save @ --object same_*",
+    *[f"coverage --object same_* --format {kind}"
+      for kind in "summary json lcov cobertura llvm-json drcov annotate html".split()],
+    "branches", "branches --json", "branches --annotate *", "branches --annotate * --json",
+    *[f"export --to {kind} --object {name}" for kind in PROFILES for name in ("same_program", "same_3.so")],
+    *[f"export --to {kind}" for kind in PROFILES], "export --to brstack", "export --to perf",
+]
+# What changes between runs: words ahead of the command, environment, threads.
+RUNS = [
+    ([], {}, 1),
+    (["setarch", "-R"], {"MALLOC_PERTURB_": "85"}, 2),
+    ([], {"MALLOC_MMAP_THRESHOLD_": "1", "MALLOC_MMAP_MAX_": "5000", "MALLOC_PERTURB_": "170"}, 1),
+    ([], {"A_LONG_ENVIRONMENT": "x" * 50000, "MALLOC_MMAP_THRESHOLD_": "64", "MALLOC_MMAP_MAX_": "500"}, 3),
+]
+
+
+def may_set_personality():
+    try:
+        return subprocess.run(["setarch", "-R", "true"], capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+class SameOutput(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        cls.build()
+
+    @classmethod
+    def build(cls):
+        def compile_c(text, name, *options):
+            source = name.split(".")[0] + ".c"
+            with open(os.path.join(cls.folder, source), "w", encoding="ascii") as file:
+                file.write(text)
+            subprocess.run([CC, "-O1", "-g", *options, "-o", name, source], cwd=cls.folder, check=True)
+        for number in range(LIBRARIES):
+            compile_c(LIBRARY.replace("N", str(number)), f"same_{number}.so", "-shared", "-fPIC")
+        compile_c(PROGRAM, "same_program", "-Wl,--no-as-needed", "-Wl,-rpath,$ORIGIN", "-L.",
+                  *[f"-l:same_{number}.so" for number in range(LIBRARIES)])
+
+    def record(self, name, *options):
+        path = os.path.join(self.folder, name)
+        done = subprocess.run([FLOWBACK, "record", "--engine", "emulate", *options, "-o", path, "--",
+                               os.path.join(self.folder, "same_program"), "1"], capture_output=True, text=True,
+                              check=False)
+        if done.returncode == 125:
+            self.skipTest("this machine cannot record by emulation: " + done.stderr)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return path
+
+    def run_once(self, command, recording, how):
+        words, environment, threads = how
+        out = os.path.join(self.folder, "out")
+        for old in glob.glob(out + "*"):
+            os.unlink(old)
+        command = [out if word == "@" else word for word in command.split()]
+        done = subprocess.run(
+            [*words, FLOWBACK, *command, "--no-cache", "--no-index", "--threads", str(threads), recording],
+            env={**os.environ, **environment}, capture_output=True, check=False)
+        written = b""
+        if os.path.exists(out):
+            with open(out, "rb") as file:
+                written = file.read()
+        return done.returncode, done.stdout, written, done.stderr
+
+    def check_all(self, recording, least):
+        runs = [how for how in RUNS if not how[0] or may_set_personality()]
+        done = 0
+        for command in COMMANDS:
+            with self.subTest(command=command):
+                first = self.run_once(command, recording, runs[0])
+                done += first[0] == 0
+                for how in runs[1:]:
+                    again = self.run_once(command, recording, how)
+                    same = [a == b for a, b in zip(first, again)]
+                    self.assertEqual(same, [True] * 4, f"{command} {how[0]} {list(how[1])} threads {how[2]}: "
+                                     "status, output, file and messages; the first run's: " + first[3].decode())
+        # Some commands do not apply to each kind of trace, and say so.
+        self.assertGreaterEqual(done, least)
+
+    def test_of_a_trace(self):
+        self.check_all(self.record("same.data"), len(COMMANDS) - 4)
+
+    def test_of_branch_stacks(self):
+        self.check_all(self.record("stacks.data", "-b"), len(COMMANDS) - 18)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
