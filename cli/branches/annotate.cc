@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `branches --annotate FUNCTION`: its code, block by block.
 //
-//   cmp (/tmp/a)  entered 30887 times, 370644 instructions
+//   cmp (/tmp/a)  called 30887 times, 370644 instructions
 //
 //          times    p50    p90    max    ipc
 //          30887      4      6     12   1.40   block 12b0
@@ -18,6 +18,7 @@
 #include "cli/text/json.h"
 #include "cli/text/path_text.h"
 #include "cli/text/printable.h"
+#include "cli/text/quantity.h"
 #include "decode/instruction/disassemble.h"
 
 namespace flowback::cli {
@@ -49,10 +50,10 @@ class Annotation {
 
   void Write(const HotFunction& hot) {
     const StaticFunction& function = *hot.function;
-    output_.buffer() +=
-        fmt::format("{} ({})  begun {} times, {} instructions{}\n\n", Printable(function.name),
-                    Printable(hot.object->path()), hot.object->TimesAt(function.begin),
-                    hot.instructions, view_.samples() ? " in the samples" : "");
+    output_.buffer() += fmt::format(
+        "{} ({})  called {}, {}{}\n\n", Printable(function.name), Printable(hot.object->path()),
+        Counted(hot.object->CallsOf(function), "time"), Counted(hot.instructions, "instruction"),
+        view_.samples() ? " in the samples" : "");
     output_.buffer() +=
         fmt::format("{:>10} {:>6} {:>6} {:>6} {:>6}\n", "times", "p50", "p90", "max", "ipc");
     last_ = {};
@@ -105,6 +106,7 @@ void PrintBlockJson(const HotFunction& hot, const StaticCodeBlock& block, std::s
   line.Text("type", "block").Text("sym", hot.function->name);
   line.Text("object", hot.object->path()).Hex("address", block.begin);
   line.Hex("offset", hot.object->image().OffsetOf(block.begin).value_or(0));
+  line.Number("calls", hot.object->CallsOf(*hot.function));
   line.Number("instructions", block.count).Number("times", hot.object->TimesAt(block.begin));
   const CycleSums* cycles = hot.object->CyclesOf(block);
   line.Raw("cycles", CyclesJson(cycles == nullptr ? CycleSums() : *cycles)).End();

@@ -6,6 +6,13 @@
 #include <algorithm>
 
 namespace flowback::cli {
+namespace {
+
+bool IsCall(InstructionClass kind) {
+  return kind == InstructionClass::kCall || kind == InstructionClass::kIndirectCall;
+}
+
+}  // namespace
 
 Result<HotObject> HotObject::Open(const BranchesView& view, uint32_t number) {
   HotObject object;
@@ -24,11 +31,19 @@ Result<HotObject> HotObject::Open(const BranchesView& view, uint32_t number) {
     if (!begin || !end) continue;
     executed.insert(executed.end(), {*begin, *end});
     object.times_.Add(*begin, *end, range.times);
+    object.begun_[*begin] += range.times;
     if (range.cycles.count() != 0) object.lines_[{*begin, *end}] = &range.cycles;
   }
   object.times_.Sum();
-  for (const BranchSum& sum : view.report.branches)
-    if (const auto address = address_of(sum.place)) object.branches_[*address] = &sum;
+  for (const BranchSum& sum : view.report.branches) {
+    const auto address = address_of(sum.place);
+    if (!address) continue;
+    object.branches_[*address] = &sum;
+    if (IsCall(sum.kind)) continue;
+    for (const auto& [place, edge] : sum.edges)
+      if (const auto target = address_of(place))
+        object.jumps_[*target].push_back({*address, edge.times});
+  }
   std::ranges::sort(executed);
   Result<StaticCode> code = StaticCode::Of(*object.image_, view.opened.options().search, executed);
   if (!code) return Fail(code.error());
@@ -54,6 +69,19 @@ uint64_t HotObject::InstructionsIn(const StaticFunction& function) const {
     for (uint32_t i = block.first; i < block.first + block.count; ++i)
       instructions += TimesAt(code_->instructions()[i].address);
   return instructions;
+}
+
+uint64_t HotObject::CallsOf(const StaticFunction& function) const {
+  const auto begun = begun_.find(function.begin);
+  if (begun == begun_.end()) return 0;
+  uint64_t calls = begun->second;
+  const auto jumps = jumps_.find(function.begin);
+  if (jumps == jumps_.end()) return calls;
+  for (const Jump& jump : jumps->second) {
+    const StaticFunction* from = code_->FunctionAt(jump.from);
+    if (from != nullptr && from->whole == function.whole) calls -= std::min(calls, jump.times);
+  }
+  return calls;
 }
 
 Result<std::vector<HotFunction>> HotFunctions(const BranchesView& view, const NamePattern& pattern,

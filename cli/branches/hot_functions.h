@@ -34,12 +34,22 @@ class HotObject {
   const CycleSums* CyclesOf(const StaticCodeBlock& block) const;
   // Instructions that ran in it, each as often as it did.
   uint64_t InstructionsIn(const StaticFunction& function) const;
+  // How often control came to its begin from elsewhere: by a call, by another function's jump, from
+  // the kernel. Its own jumps make loops.
+  uint64_t CallsOf(const StaticFunction& function) const;
 
  private:
+  struct Jump {
+    uint64_t from = 0;
+    uint64_t times = 0;
+  };
+
   std::string path_;
   std::optional<ObjectImage> image_;
   std::optional<StaticCode> code_;
   RangeTimes times_;
+  std::map<uint64_t, uint64_t> begun_;           // lines, by their first instruction
+  std::map<uint64_t, std::vector<Jump>> jumps_;  // that are no calls, by where they led
   std::map<uint64_t, const BranchSum*> branches_;
   std::map<std::pair<uint64_t, uint64_t>, const CycleSums*>
       lines_;  // by first and last instruction

@@ -17,10 +17,6 @@
 namespace flowback::cli {
 namespace {
 
-bool IsCall(InstructionClass kind) {
-  return kind == InstructionClass::kCall || kind == InstructionClass::kIndirectCall;
-}
-
 std::string_view KindWord(ShareKind kind) {
   switch (kind) {
     case ShareKind::kFunction:
@@ -73,6 +69,7 @@ void AppendJson(std::string& out, ShareKind kind, const SharePlace& place, const
       line.Null("line");
   }
   line.Number("instructions", share.instructions).Number("calls", share.calls);
+  line.Number("call_instructions", share.call_instructions);
   line.Raw("share", fmt::format("{:.6f}", PartOfAll(share.instructions, all))).End();
 }
 
@@ -100,8 +97,7 @@ void ShareCounter::OnCounts(const ThreadStay*, const BlockCounts& counts) {
     }
     block.times[use.count - 1u] += use.times;
   }
-  for (const BlockTarget& target : counts.targets)
-    if (IsCall(target.kind)) calls_[{counts.space, target.target}] += target.times;
+  entries_.Add(counts);
 }
 
 Shares ShareCounter::Take() {
@@ -115,10 +111,12 @@ Shares ShareCounter::Take() {
       ip += block.lengths[i];
     }
   }
-  for (const auto& [target, times] : calls_)
-    shares[PlaceOf(target.first, target.second)].calls += times;
+  for (const auto& [place, entry] : entries_.Take()) {
+    Share& share = shares[PlaceOf(place.first, place.second)];
+    share.calls += entry.calls;
+    share.call_instructions += entry.call_instructions;
+  }
   blocks_.clear();
-  calls_.clear();
   return shares;
 }
 
@@ -146,6 +144,7 @@ void PrintShares(ShareKind kind, const Shares& shares, bool json, Output& output
   for (const auto& each : shares) {
     all.instructions += each.second.instructions;
     all.calls += each.second.calls;
+    all.call_instructions += each.second.call_instructions;
     sorted.push_back(&each);
   }
   std::ranges::stable_sort(sorted, std::greater(),
@@ -163,7 +162,7 @@ void PrintShares(ShareKind kind, const Shares& shares, bool json, Output& output
   if (!json) return AppendText(output.buffer(), all, all.instructions, "all");
   JsonLine line(output.buffer());
   line.Text("type", "total").Number("instructions", all.instructions).Number("calls", all.calls);
-  line.End();
+  line.Number("call_instructions", all.call_instructions).End();
 }
 
 }  // namespace flowback::cli

@@ -16,6 +16,7 @@
 #include "cli/listing/source_columns.h"
 #include "flowback/decode/decoder.h"
 #include "flowback/model/block_counts.h"
+#include "replay/calls/function_entries.h"
 
 namespace flowback::cli {
 
@@ -36,7 +37,8 @@ struct SharePlace {
 
 struct Share {
   uint64_t instructions = 0;
-  uint64_t calls = 0;  // call instructions that went there
+  uint64_t calls = 0;              // however they came there, as FunctionEntries counts them
+  uint64_t call_instructions = 0;  // that led there
 };
 using Shares = std::map<SharePlace, Share>;
 
@@ -44,7 +46,7 @@ using Shares = std::map<SharePlace, Share>;
 class ShareCounter final : public BlockCountConsumer {
  public:
   ShareCounter(ShareKind kind, const PrintSettings& settings)
-      : kind_(kind), settings_(settings), source_(settings) {}
+      : kind_(kind), settings_(settings), source_(settings), entries_(*settings.names.functions) {}
 
   void OnCounts(const ThreadStay* stay, const BlockCounts& counts) override;
   // Where a block's instructions belong is looked up here, once, as long as the code lives.
@@ -69,7 +71,7 @@ class ShareCounter final : public BlockCountConsumer {
   const PrintSettings& settings_;
   SourceColumns source_;
   std::unordered_map<Place, Block, HashOfPlace> blocks_;
-  std::unordered_map<Place, uint64_t, HashOfPlace> calls_;  // by target
+  FunctionEntries entries_;
 };
 
 // Passes on the counts of the stays that are wanted.

@@ -107,7 +107,7 @@ class JsonPrinter {
     line.Bool("off_cpu_told", thread.off_cpu_told);
     line.Number("paused_cycles", thread.cycles.paused);
     line.Number("undivided_cycles", thread.cycles.undivided);
-    line.Number("calls_without_path", thread.folded);
+    line.Number("calls_without_path", thread.cut_calls);
     OptionalCall(line, "longest_call", thread.longest);
     OptionalCall(line, "last_call", thread.last);
     line.Raw("strip", StripJson(thread));
@@ -133,6 +133,7 @@ class JsonPrinter {
     JsonLine line(out());
     line.Number("parent", path.parent).Number("depth", path.depth);
     OptionalNumber(line, "function", path.function);
+    line.Bool("cut", path.is_cut).Bool("at_least", path.at_least);
     Sums(line, path.sums);
     line.End();
   }

@@ -86,10 +86,15 @@ class PathPrinter {
     const size_t most_indent =
         view_.width > numbers + kLeastName ? view_.width - numbers - kLeastName : 0;
     const size_t indent = std::min<size_t>({2 * (size_t{path.depth} - 1), most_indent, 40});
-    std::string line =
-        fmt::format("{:>8} {:>10} {:>10} {:>9} {} {:<{}}", ShareWords(view_.WeightOf(sums), all_),
-                    TimeOrDash(view_, sums.total), TimeOrDash(view_, sums.self.time), sums.count,
-                    IpcColumn(view_, sums.cycles), "", indent);
+    std::string line = fmt::format(
+        "{:>8} {:>10} {:>10} {:>9} {} {:<{}}", ShareWords(view_.WeightOf(sums), all_),
+        TimeOrDash(view_, sums.total), path.is_cut ? "-" : TimeOrDash(view_, sums.self.time),
+        fmt::format("{}{}", sums.count, path.at_least ? "+" : ""), IpcColumn(view_, sums.cycles),
+        "", indent);
+    if (path.is_cut) {
+      out_ += line + "(cheaper paths, which were cut)\n";
+      return;
+    }
     const std::string behind = DurationsOf(view_, sums.durations);
     const size_t used = ColumnsOf(line) + behind.size();
     const bool fits = view_.width >= 110 && used + 16 < view_.width;

@@ -144,7 +144,6 @@ std::vector<std::string> UnknownOf(const TimelineView& view) {
   std::vector<std::string> unknown;
   uint64_t losses = 0;
   uint64_t partial = 0;
-  uint64_t folded = 0;
   uint64_t alone = 0;
   uint64_t stacks = 0;
   bool off_cpu = true;
@@ -152,12 +151,13 @@ std::vector<std::string> UnknownOf(const TimelineView& view) {
   for (const ThreadTimeline& thread : timeline.threads) {
     losses += thread.losses;
     stacks += thread.other_stacks;
-    folded += thread.folded;
     off_cpu = off_cpu && (thread.off_cpu_told || thread.tid < 0);
     condensed = condensed || thread.condensed;
     alone += thread.tid < 0 && view.recording->streams.size() > 1 ? 1 : 0;
   }
-  for (const CallPath& path : timeline.paths) partial += path.sums.partial;
+  uint64_t cut = 0;
+  for (const CallPath& path : timeline.paths) cut += path.is_cut ? path.sums.count : 0;
+  for (const CallSums& sums : timeline.by_function) partial += sums.partial;
   if (losses != 0) unknown.push_back(fmt::format("what executed in {}", Counted(losses, "loss")));
   if (const std::string lost = LostTime(view); !lost.empty()) unknown.push_back(lost);
   if (partial != 0) unknown.push_back(fmt::format("begin or end of {}", Counted(partial, "call")));
@@ -169,10 +169,9 @@ std::vector<std::string> UnknownOf(const TimelineView& view) {
   if (view.has_times() && !off_cpu)
     unknown.push_back("when threads were off their CPUs (that time is in kernel)");
   if (alone != 0) unknown.push_back(fmt::format("whose {} of trace are", Counted(alone, "stream")));
-  if (folded != 0)
-    unknown.push_back(
-        fmt::format("the paths of {} beyond the first ones, counted with their callers",
-                    Counted(folded, "call")));
+  if (cut != 0)
+    unknown.push_back(fmt::format("the paths of {}: only the most expensive paths are kept",
+                                  Counted(cut, "call")));
   if (condensed) unknown.push_back("the order of very many short pauses, which are put together");
   return unknown;
 }

@@ -54,6 +54,10 @@ class CycleShares {
   void MoveIn();
   // For CallTree::Merge.
   CallTree::Moved follows();
+  // Adds those that cycles may be given to later.
+  void AddNodes(std::vector<uint32_t>& nodes) const {
+    for (const Visit& visit : visits_) nodes.push_back(visit.node);
+  }
   const CycleTotals& totals() const { return totals_; }
   // What a call's cycles follow from: those of all instructions so far, up to the last mark, and
   // how often there were some that nothing is told of.

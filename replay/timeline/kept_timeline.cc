@@ -17,10 +17,11 @@ namespace {
 std::string NameOf(const IndexCache& cache, const std::vector<const ThreadFlow*>& flows,
                    const TimelineOptions& options, const std::string& focus) {
   NumberWriter out;
-  for (const uint64_t number : {options.span.begin, options.span.end, uint64_t{options.most_paths},
-                                uint64_t{options.most_calls}, uint64_t{options.columns},
-                                uint64_t{options.most_strips}, uint64_t{options.spans},
-                                uint64_t{static_cast<bool>(options.focus)}, uint64_t{flows.size()}})
+  for (const uint64_t number :
+       {options.span.begin, options.span.end, uint64_t{options.most_paths},
+        uint64_t{options.by_instructions}, uint64_t{options.most_calls}, uint64_t{options.columns},
+        uint64_t{options.most_strips}, uint64_t{options.spans},
+        uint64_t{static_cast<bool>(options.focus)}, uint64_t{flows.size()}})
     out.Number(number);
   out.Block({reinterpret_cast<const uint8_t*>(focus.data()), focus.size()});
   for (const ThreadFlow* flow : flows) {

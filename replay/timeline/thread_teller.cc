@@ -19,8 +19,6 @@
 namespace flowback {
 namespace {
 
-// Deeper calls are counted with their callers.
-constexpr uint32_t kDeepestPath = 1000;
 constexpr uint64_t kSmallIds = uint64_t{1} << 16;
 constexpr size_t kMostTimelineFunctions = size_t{1} << 18;
 
@@ -83,7 +81,12 @@ TimelineFunction FunctionTable::Describe(const Call& call) {
 }
 
 ThreadTeller::ThreadTeller(const TellerPlan& plan, const TimeAccount* account, TimeStrip strip)
-    : plan_(plan), account_(account), kept_(plan.most_calls), strip_(std::move(strip)) {
+    : plan_(plan),
+      account_(account),
+      tree_(plan.options.by_instructions || account == nullptr),
+      kept_(plan.most_calls),
+      strip_(std::move(strip)),
+      cut_at_(plan.options.most_paths) {
   on_.root = current_ = tree_.NewRoot();
   cursor_ = TimePoint::Exact(account == nullptr ? 0 : account->begin);
 }
@@ -227,12 +230,21 @@ ThreadTeller::Frame ThreadTeller::FrameOf(const Call& call) {
 void ThreadTeller::PutNode(uint32_t above, Frame& frame) {
   frame.node = tree_.LastChild(above, frame.function);
   if (frame.node != CallTree::kNone) return;
-  const bool may_add = frame.depth < kDeepestPath && TreeSize() < plan_.options.most_paths;
-  frame.node = tree_.Child(above, frame.function, may_add);
-  frame.folded = frame.node == CallTree::kNone;
-  if (!frame.folded) return;
-  frame.node = above;
-  ++folded_;
+  if (tree_.size() >= cut_at_) CutTree();
+  frame.node = tree_.Child(above, frame.function);
+}
+
+// Cuts the tree to half of what it may have, but leaves the calls that the thread is in, on each of
+// its stacks. Where these are more, the tree grows to twice their number before it is cut again, so
+// that each call pays for no more than a few nodes.
+void ThreadTeller::CutTree() {
+  std::vector<uint32_t> open;
+  for (const Frame& frame : on_.frames) open.push_back(frame.node);
+  for (const auto& [number, parked] : parked_)
+    for (const Frame& frame : parked.frames) open.push_back(frame.node);
+  cycles_.AddNodes(open);
+  tree_.Cut(plan_.options.most_paths / 2, UINT32_MAX, open);
+  cut_at_ = std::max(plan_.options.most_paths, 2 * tree_.size());
 }
 
 void ThreadTeller::OnEnter(const Call& call, size_t depth) {
@@ -291,7 +303,7 @@ void ThreadTeller::OnExit(size_t depth, const TellerExit& exit) {
         how == CallExit::kReturn || how == CallExit::kTailCall || how == CallExit::kUnwound;
     const bool whole = ended && !frame.partial;
     const uint64_t duration = cursor_.time - frame.begin.time;
-    if (!frame.folded) CountCall(tree_.Of(frame.node), whole, duration);
+    CountCall(tree_.Of(frame.node), whole, duration);
     if (const bool last = how == CallExit::kEnd && on_.frames.size() + 1 == long_open_ && !last_;
         last || !kept_.LeaveOut(whole, duration)) {
       const TimelineCall told = Describe(frame, exit);
@@ -371,7 +383,6 @@ void ThreadTeller::Finish(ThreadTimeline& thread) {
   kept_.Take(thread);
   thread.last = last_;
   thread.cycles = cycles_.totals();
-  thread.folded = folded_;
   thread.strip = strip_.Take();
 }
 

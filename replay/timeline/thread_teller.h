@@ -65,7 +65,6 @@ struct TellerPlan {
   const TimelineOptions& options;
   FunctionTable& functions;
   size_t most_calls = 0;
-  size_t& paths;  // of all threads so far
 };
 
 // How a call ended.
@@ -101,7 +100,7 @@ class ThreadTeller {
   void EndLife();
   // The flow has ended.
   void Finish(ThreadTimeline& thread);
-  const CallTree& tree() const { return tree_; }
+  CallTree& tree() { return tree_; }
 
   // As OnEnter and OnExit.
   void OnUsual(std::span<const UsualMove> moves, const AddressSpace* space);
@@ -117,7 +116,6 @@ class ThreadTeller {
     uint32_t depth = 0;  // of the calls that are shown
     bool focus = false;  // is, or was called in, what the options ask for
     bool partial = false;
-    bool folded = false;        // counted with its caller
     bool has_mark = false;      // of cycles, since it began
     CycleShares::Count cycles;  // when it began
     uint64_t cycles_first = 0;  // Count::told at that mark
@@ -172,7 +170,7 @@ class ThreadTeller {
   uint32_t Top() const { return on_.frames.empty() ? on_.root : on_.frames.back().node; }
   void TellCycles(const Frame& frame, TimelineCall& call) const;
   size_t LongOpen() const;
-  size_t TreeSize() const { return plan_.paths + tree_.size(); }
+  void CutTree();
 
   const TellerPlan& plan_;
   const TimeAccount* account_;
@@ -193,7 +191,7 @@ class ThreadTeller {
   bool has_bounds_ = false;
   size_t span_ = 0;  // of the account's, that the cursor is in
   uint64_t instructions_ = 0;
-  uint64_t folded_ = 0;
+  size_t cut_at_;  // the tree is cut where it has so many nodes
   size_t long_open_ = 0;
   std::optional<TimelineCall> last_;
 };

@@ -26,10 +26,10 @@ class TimelineMaker final : public PlayConsumer {
               .options = options_,
               .functions = functions_,
               .most_calls =
-                  std::max<size_t>(options.most_calls / std::max<size_t>(flows.size(), 1), 16),
-              .paths = paths_},
+                  std::max<size_t>(options.most_calls / std::max<size_t>(flows.size(), 1), 16)},
         recording_(sources.recording),
-        clock_(sources.recording) {
+        clock_(sources.recording),
+        all_(options.by_instructions || accounts.threads.empty()) {
     timeline_.nanoseconds = accounts.nanoseconds;
     timeline_.emulated = sources.recording.machine.emulated;
     accounts_ = AccountsOf(flows, accounts);
@@ -60,9 +60,15 @@ class TimelineMaker final : public PlayConsumer {
   Timeline Take();
 
  private:
+  // Deeper call paths are cut.
+  static constexpr uint32_t kDeepestPath = 1000;
+  // Of each thread, however many there are.
+  static constexpr size_t kLeastPaths = 16;
+
+  void TakePaths(ThreadTimeline& thread, uint64_t most_hi);
+
   const TimelineOptions& options_;
   FunctionTable functions_;
-  size_t paths_ = 0;
   FunctionFinder& finder_;
   const TellerPlan plan_;
   const Recording& recording_;
@@ -73,6 +79,8 @@ class TimelineMaker final : public PlayConsumer {
   std::optional<ThreadTeller> teller_;
   std::optional<CallRelay> relay_;
   CallTree all_;
+  std::vector<CallSums> by_function_;  // of all threads so far
+  std::vector<DurationCounts> durations_;
   Timeline timeline_;
   uint64_t instructions_ = 0;
   uint64_t losses_ = 0;
@@ -107,7 +115,7 @@ void TimelineMaker::OnThreadEnd(const ThreadFlow& flow, size_t number) {
     TellTimes(*accounts_[number], options_, thread);
     most = thread.end - thread.begin;
   }
-  thread.paths = teller_->tree().Paths(most);
+  TakePaths(thread, most);
   if (thread.condensed)  // where in the spans the calls were is not known
     for (CallPath& path : thread.paths) {
       path.sums.self.lo = 0;
@@ -115,10 +123,22 @@ void TimelineMaker::OnThreadEnd(const ThreadFlow& flow, size_t number) {
     }
   const bool cut = options_.span.begin != 0 || options_.span.end != UINT64_MAX;
   thread.instructions = cut ? thread.paths.front().sums.instructions : instructions_;
-  all_.Add(teller_->tree(), options_.most_paths);
-  paths_ += thread.paths.size();
   relay_.reset();
   teller_.reset();
+}
+
+// The sums by function are taken from all paths, before any are cut here.
+void TimelineMaker::TakePaths(ThreadTimeline& thread, uint64_t most_hi) {
+  CallTree& tree = teller_->tree();
+  by_function_.resize(functions_.all().size());
+  durations_.resize(functions_.all().size());
+  tree.AddByFunction(by_function_, durations_);
+  tree.Cut(options_.most_paths, kDeepestPath);
+  thread.cut_calls = tree.CutCalls();
+  all_.Add(tree);
+  all_.Cut(options_.most_paths);
+  tree.Cut(std::max<size_t>(options_.most_paths / timeline_.threads.size(), kLeastPaths));
+  thread.paths = tree.Paths(most_hi);
 }
 
 Timeline TimelineMaker::Take() {
@@ -126,7 +146,9 @@ Timeline TimelineMaker::Take() {
     for (size_t i = 0; i < thread.times.size(); ++i) timeline_.times[i] += thread.times[i];
   timeline_.losses = sums_.Take();
   timeline_.paths = all_.Paths(~uint64_t{0});
-  timeline_.by_function = all_.ByFunction(timeline_.paths, functions_.all().size());
+  by_function_.resize(functions_.all().size());
+  for (size_t i = 0; i < durations_.size(); ++i) by_function_[i].durations = durations_[i].Take();
+  timeline_.by_function = std::move(by_function_);
   timeline_.functions = std::move(functions_.all());
   return std::move(timeline_);
 }
@@ -156,6 +178,30 @@ Result<Timeline> MakeTimeline(const TimelineSources& sources,
   return timeline;
 }
 
+namespace {
+
+Status Fault(const std::string& what) {
+  return Fail(Error(ErrorCode::kSystem, what + ": a fault in flowback")
+                  .Remedy("report it with the recording"));
+}
+
+// What functions have of their own, and what is in no call, is all there is.
+Status CheckFunctions(const Timeline& timeline) {
+  if (timeline.paths.empty()) return {};
+  const CallSums& all = timeline.paths.front().sums;
+  ClassTimes times = all.own;
+  uint64_t instructions = all.self_instructions;
+  for (const CallSums& sums : timeline.by_function) {
+    for (size_t i = 0; i < times.size(); ++i) times[i] += sums.own[i];
+    instructions += sums.self_instructions;
+  }
+  if (times == timeline.times && instructions == all.instructions) return {};
+  return Fault("the functions have " + std::to_string(instructions) + " instructions, not all " +
+               std::to_string(all.instructions) + ", or other times");
+}
+
+}  // namespace
+
 Status CheckTimeline(const Timeline& timeline) {
   for (const ThreadTimeline& thread : timeline.threads) {
     ClassTimes given{};
@@ -168,13 +214,11 @@ Status CheckTimeline(const Timeline& timeline) {
     for (const uint64_t time : given) sum += time;
     const bool whole = given == thread.times && sum == thread.end - thread.begin;
     if (whole && instructions <= thread.instructions) continue;
-    return Fail(Error(ErrorCode::kSystem,
-                      "thread " + std::to_string(thread.tid) + ": its calls' times add up to " +
-                          std::to_string(sum) + ", not to its life of " +
-                          std::to_string(thread.end - thread.begin) + ": a fault in flowback")
-                    .Remedy("report it with the recording"));
+    return Fault("thread " + std::to_string(thread.tid) + ": its calls' times add up to " +
+                 std::to_string(sum) + ", not to its life of " +
+                 std::to_string(thread.end - thread.begin));
   }
-  return {};
+  return CheckFunctions(timeline);
 }
 
 }  // namespace flowback

@@ -224,6 +224,8 @@ void TellPaths(Io& io, Paths& paths) {
     io.Below(path.parent, std::max<uint64_t>(paths.size() - 1, 1));
     io.Function(path.function);
     io.Number(path.depth);
+    io.Number(path.is_cut);
+    io.Number(path.at_least);
     TellSums(io, path.sums);
   });
 }
@@ -279,7 +281,7 @@ void TellThread(Io& io, Thread& thread) {
   io.List(thread.calls, [&](auto& call) { TellCall(io, call); });
   io.Number(thread.calls_left_out);
   io.Number(thread.shortest);
-  io.Number(thread.folded);
+  io.Number(thread.cut_calls);
   for (auto* call : {&thread.longest, &thread.last})
     io.Optional(*call, [&](auto& one) { TellCall(io, one); });
   io.List(thread.spans, [&](auto& span) { TellSpan(io, span); });

@@ -65,7 +65,6 @@ bool ThreadTeller::MayTellInside() const {
               .depth = on_.frames.back().depth + 1,
               .focus = true,
               .partial = false,
-              .folded = false,
               .has_mark = false,
               .cycles = cycles_.count(),
               .cycles_first = 0,
@@ -86,7 +85,7 @@ uint32_t ThreadTeller::AskNumber(const UsualMove& move, const AddressSpace* spac
   const Frame& frame = on_.frames.back();
   const uint64_t duration = cursor_.time - frame.begin.time;
   const bool whole = !frame.partial;
-  if (!frame.folded) CountCall(tree_.Of(frame.node), whole, duration);
+  CountCall(tree_.Of(frame.node), whole, duration);
   if (!kept_.LeaveOut(whole, duration)) KeepInside(frame, move);
   on_.frames.pop_back();
 }

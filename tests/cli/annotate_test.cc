@@ -71,7 +71,7 @@ TEST(AnnotateText, ShowsTheFunctionsThatFit) {
   const ProgramResult main = run("main");
   ASSERT_EQ(main.status, 0) << main.err;
   EXPECT_TRUE(main.out.starts_with("main (")) << main.out;
-  EXPECT_TRUE(main.out.contains("begun 1 times")) << main.out;
+  EXPECT_TRUE(main.out.contains("called 1 time,")) << main.out;
   EXPECT_TRUE(main.out.contains("   call 0x")) << main.out;
   EXPECT_FALSE(main.out.contains("hottest")) << "in place of the tables";
   const ProgramResult none = run("no_such_function");

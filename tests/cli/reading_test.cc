@@ -381,6 +381,7 @@ TEST_P(ReadingShares, AreWhatTheListingCounts) {
     std::map<std::string, uint64_t> shares;
     uint64_t sum = 0;
     uint64_t calls = 0;
+    uint64_t call_instructions = 0;
     uint64_t last = UINT64_MAX;
     double parts = 0;
     json total;
@@ -398,6 +399,7 @@ TEST_P(ReadingShares, AreWhatTheListingCounts) {
       last = count;
       sum += count;
       calls += object["calls"].get<uint64_t>();
+      call_instructions += object["call_instructions"].get<uint64_t>();
       parts += object["share"].get<double>();
       const std::string name =
           object[one.key].is_null() ? "[unknown]" : object[one.key].get<std::string>();
@@ -406,12 +408,14 @@ TEST_P(ReadingShares, AreWhatTheListingCounts) {
     EXPECT_EQ(shares, counts) << one.by;
     EXPECT_EQ(total["instructions"], sum);
     EXPECT_EQ(total["calls"], calls);
+    EXPECT_EQ(total["call_instructions"], call_instructions);
     EXPECT_NEAR(parts, 1, 0.001);
     json summary;
     for (const std::string& line : Decode(recording, {"--as", "summary", "--json"}))
       summary = json::parse(line);
     EXPECT_EQ(summary["instructions"], sum);
-    EXPECT_EQ(summary["calls"].get<uint64_t>() + summary["indirect_calls"].get<uint64_t>(), calls);
+    EXPECT_EQ(summary["calls"].get<uint64_t>() + summary["indirect_calls"].get<uint64_t>(),
+              call_instructions);
   }
 }
 

@@ -79,7 +79,7 @@ void ExpectSame(const ThreadTimeline& got, const ThreadTimeline& made) {
   for (const auto number :
        {&ThreadTimeline::begin, &ThreadTimeline::end, &ThreadTimeline::instructions,
         &ThreadTimeline::losses, &ThreadTimeline::calls_left_out, &ThreadTimeline::shortest,
-        &ThreadTimeline::folded})
+        &ThreadTimeline::cut_calls})
     EXPECT_EQ(got.*number, made.*number);
   EXPECT_EQ(got.times, made.times);
   EXPECT_EQ(got.causes, made.causes);

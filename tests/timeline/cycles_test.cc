@@ -182,12 +182,8 @@ TEST(CyclesOfCallsTest, TruthLiesInTheirBounds) {
     Symbolizer symbolizer;
     FunctionTable functions(symbolizer);
     const TimelineOptions options;
-    size_t paths = 0;
-    const TellerPlan plan{.unit = TimeUnit({}),
-                          .options = options,
-                          .functions = functions,
-                          .most_calls = 1 << 20,
-                          .paths = paths};
+    const TellerPlan plan{
+        .unit = TimeUnit({}), .options = options, .functions = functions, .most_calls = 1 << 20};
     ThreadTeller teller(plan, nullptr, TimeStrip(0, 0, 0));
     CallRelay relay(finder, teller,
                     seed / 6 % 2 == 0);  // the result does not depend on who adds up
@@ -200,7 +196,7 @@ TEST(CyclesOfCallsTest, TruthLiesInTheirBounds) {
     relay.Flush();
     teller.Finish(thread);
     const std::vector<CallPath> tree = teller.tree().Paths(0);
-    const std::vector<CallSums> sums = teller.tree().ByFunction(tree, functions.all().size());
+    const std::vector<CallSums> sums = teller.tree().ByFunction(functions.all().size());
     for (size_t i = 0; i < sums.size(); ++i) {
       const uint64_t id = functions.all()[i].entry_ip & ~uint64_t{0x3f};
       const std::string what = functions.all()[i].name;

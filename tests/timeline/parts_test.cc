@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <random>
 #include <string>
 #include <vector>
@@ -86,7 +87,7 @@ TEST(ClassSpansTest, AreCondensedWithoutLoss) {
 TEST(CallTreeTest, CallersFoundLaterGoAround) {
   CallTree tree;
   const auto call = [&](uint32_t parent, uint32_t function, uint64_t time) {
-    const uint32_t node = tree.Child(parent, function, true);
+    const uint32_t node = tree.Child(parent, function);
     ++tree.Of(node).count;
     tree.Of(node).self.time += time;
     tree.Of(node).own[0] += time;
@@ -113,7 +114,7 @@ TEST(CallTreeTest, CallersFoundLaterGoAround) {
                                             "3/1/2/ 3 21 21"}));
   // The nodes of segments are used again.
   EXPECT_LE(tree.size(), paths.size() + 1);
-  const std::vector<CallSums> functions = tree.ByFunction(paths, 4);
+  const std::vector<CallSums> functions = tree.ByFunction(4);
   EXPECT_EQ(functions[1].total, 42u);
   EXPECT_EQ(functions[1].count, 6u);
 }
@@ -122,7 +123,7 @@ TEST(CallTreeTest, ARecursionCountsOnce) {
   CallTree tree;
   uint32_t node = 0;
   for (int depth = 0; depth < 10; ++depth) {
-    node = tree.Child(node, 0, true);
+    node = tree.Child(node, 0);
     tree.Of(node).own[0] = tree.Of(node).self.time = 10;
     tree.Of(node).count = 1;
   }
@@ -130,6 +131,150 @@ TEST(CallTreeTest, ARecursionCountsOnce) {
   EXPECT_EQ(sums[0].total, 100u);
   EXPECT_EQ(sums[0].count, 10u);
   EXPECT_EQ(sums[0].self.time, 100u);
+}
+
+// Random calls: a loop calls few functions, most of the rest are rare.
+CallTree SomeCalls(uint64_t seed, std::vector<uint32_t>* open = nullptr) {
+  std::mt19937_64 random(seed);
+  CallTree tree(true);
+  std::vector<uint32_t> way{0};
+  for (int i = 0; i < 6000; ++i) {
+    const uint64_t kind = random() % 5;
+    if (way.size() > 1 && (kind < 2 || way.size() > 40)) {
+      way.pop_back();
+      continue;
+    }
+    const uint64_t rare = random() % 16;
+    way.push_back(tree.Child(way.back(), static_cast<uint32_t>(rare == 0 ? random() % 30 : kind)));
+    NodeCounts& counts = tree.Of(way.back());
+    ++counts.count;
+    counts.instructions += 1 + random() % 20;
+    counts.self.time += 3;
+    counts.own[1] += 2;
+    counts.durations.Add(random() % 1000);
+    counts.cycles.likely += 5;
+    counts.cycles.enclosed += 5;
+    counts.cycles.around_hi += 2;
+  }
+  if (open != nullptr) *open = way;
+  return tree;
+}
+
+void ExpectSameFunctions(const std::vector<CallSums>& a, const std::vector<CallSums>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    SCOPED_TRACE(i);
+    EXPECT_EQ(a[i].count, b[i].count);
+    EXPECT_EQ(a[i].self.time, b[i].self.time);
+    EXPECT_EQ(a[i].own, b[i].own);
+    EXPECT_EQ(a[i].total, b[i].total);
+    EXPECT_EQ(a[i].executing, b[i].executing);
+    EXPECT_EQ(a[i].self_instructions, b[i].self_instructions);
+    EXPECT_EQ(a[i].instructions, b[i].instructions);
+    EXPECT_EQ(a[i].cycles.likely, b[i].cycles.likely);
+    EXPECT_EQ(a[i].cycles.hi, b[i].cycles.hi);
+    EXPECT_EQ(a[i].durations.count, b[i].durations.count);
+    EXPECT_EQ(a[i].durations.median, b[i].durations.median);
+    EXPECT_EQ(a[i].durations.max, b[i].durations.max);
+  }
+}
+
+// "f g h", of the functions from the root to the path.
+std::string WayTo(const std::vector<CallPath>& paths, const CallPath& path) {
+  if (&path == &paths.front()) return {};
+  return WayTo(paths, paths[path.parent]) + " " +
+         (path.is_cut ? "cut" : std::to_string(path.function));
+}
+
+TEST(CallTreeTest, CutsTheCheapestPathsAndSaysWhere) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    for (const size_t most : {1u, 2u, 3u, 10u, 100u, 500u}) {
+      SCOPED_TRACE(testing::Message() << "seed " << seed << ", " << most << " paths");
+      const CallTree whole = SomeCalls(seed);
+      CallTree tree = SomeCalls(seed);
+      tree.Cut(most);
+      EXPECT_LE(tree.size(), std::max<size_t>(most, 2));
+      ExpectSameFunctions(tree.ByFunction(30), whole.ByFunction(30));
+      std::map<std::string, const CallPath*> all;
+      const std::vector<CallPath> all_paths = whole.Paths(~uint64_t{0});
+      const std::vector<CallPath> paths = tree.Paths(~uint64_t{0});
+      for (const CallPath& path : all_paths) all[WayTo(all_paths, path)] = &path;
+      uint64_t cheapest = ~uint64_t{0};
+      uint64_t calls = 0;
+      for (const CallPath& path : paths) {
+        calls += path.is_cut ? path.sums.count : 0;
+        if (path.is_cut) continue;
+        const CallPath& same = *all.at(WayTo(paths, path));
+        EXPECT_FALSE(path.at_least);
+        EXPECT_EQ(path.sums.count, same.sums.count);
+        EXPECT_EQ(path.sums.total, same.sums.total);
+        EXPECT_EQ(path.sums.self_instructions, same.sums.self_instructions);
+        EXPECT_EQ(path.sums.instructions, same.sums.instructions);
+        cheapest = std::min(cheapest, path.sums.instructions);
+        all.erase(WayTo(paths, path));
+      }
+      EXPECT_EQ(calls, tree.CutCalls());
+      for (const auto& [way, path] : all) EXPECT_LE(path->sums.instructions, cheapest) << way;
+    }
+  }
+}
+
+// The calls that a thread is in stay, and may be gone on with.
+TEST(CallTreeTest, KeepsOpenCalls) {
+  std::vector<uint32_t> open;
+  CallTree tree = SomeCalls(3, &open);
+  ASSERT_GT(open.size(), 3u);
+  tree.Cut(2, UINT32_MAX, open);
+  for (size_t i = 1; i < open.size(); ++i) EXPECT_EQ(tree.ParentOf(open[i]), open[i - 1]);
+  EXPECT_LE(tree.size(), 2 * open.size());
+}
+
+// What comes back behind a cut says so, with all that it calls.
+TEST(CallTreeTest, SaysWhichPathsMayHaveMore) {
+  CallTree tree(true);
+  const auto call = [&](uint32_t parent, uint32_t function, uint64_t instructions) {
+    const uint32_t node = tree.Child(parent, function);
+    ++tree.Of(node).count;
+    tree.Of(node).instructions += instructions;
+    return node;
+  };
+  const uint32_t top = call(0, 0, 1000);
+  call(call(top, 1, 1), 2, 1);
+  call(top, 3, 100);
+  tree.Cut(4);
+  call(call(top, 1, 500), 2, 500);
+  std::map<std::string, std::pair<bool, uint64_t>> told;
+  const std::vector<CallPath> paths = tree.Paths(~uint64_t{0});
+  for (const CallPath& path : paths)
+    told[WayTo(paths, path)] = {path.at_least, path.sums.instructions};
+  EXPECT_EQ(told, (std::map<std::string, std::pair<bool, uint64_t>>{{"", {false, 2102}},
+                                                                    {" 0", {false, 2102}},
+                                                                    {" 0 1", {true, 1000}},
+                                                                    {" 0 1 2", {true, 500}},
+                                                                    {" 0 3", {false, 100}},
+                                                                    {" 0 cut", {false, 2}}}));
+  EXPECT_EQ(tree.ByFunction(4)[1].instructions, 1002u);
+}
+
+// A caller found behind a cut encloses what was cut.
+TEST(CallTreeTest, ACallerFoundLaterEnclosesWhatWasCut) {
+  for (const bool cut : {false, true}) {
+    CallTree tree(true);
+    uint32_t root = tree.NewRoot();
+    for (uint32_t function = 0; function < 3; ++function) {
+      const uint32_t node = tree.Child(tree.Child(root, 9), function);
+      tree.Of(node).instructions = 10;
+    }
+    if (cut) tree.Cut(3);
+    root = tree.PutUnder(root, 1);
+    if (cut) tree.Cut(3);
+    tree.Merge(root, 0);
+    const std::vector<CallSums> sums = tree.ByFunction(10);
+    EXPECT_EQ(sums[0].instructions, 10u);
+    EXPECT_EQ(sums[1].instructions, 30u);  // its own 10 among them
+    EXPECT_EQ(sums[2].instructions, 10u);
+    EXPECT_EQ(sums[9].instructions, 30u);
+  }
 }
 
 // The longest are kept, with all that they lie in.

@@ -89,10 +89,16 @@ struct CallSums {
 
 // A node of a thread's tree. Parents come before their children; the first one is the thread
 // itself: what is its own happened in no call that is known.
+//
+// A tree has a limit. What exceeds it is cut, the cheapest paths first: all calls that were cut
+// below a path are together one child of it, without a function.
 struct CallPath {
   uint32_t parent = 0;
   uint32_t function = kNoFunction;  // of Timeline::functions
   uint32_t depth = 0;
+  bool is_cut = false;  // has the calls that were cut below its parent
+  // Some calls of this path may have been cut: it has at least those that are told.
+  bool at_least = false;
   CallSums sums;
 
   static constexpr uint32_t kNoFunction = UINT32_MAX;
@@ -144,12 +150,12 @@ struct ThreadTimeline {
   uint64_t other_stacks = 0;
   CycleTotals cycles;  // beside those of `paths`; in the span
   bool off_cpu_told = true;
-  bool condensed = false;           // ClassSpans::condensed
-  std::vector<CallPath> paths;      // one at least
-  std::vector<TimelineCall> calls;  // by begin, the outer ones first
-  uint64_t calls_left_out = 0;      // shorter than `shortest`
-  uint64_t shortest = 0;            // what is that long is in `calls`
-  uint64_t folded = 0;              // calls counted with their callers: too many paths, too deep
+  bool condensed = false;               // ClassSpans::condensed
+  std::vector<CallPath> paths;          // one at least
+  std::vector<TimelineCall> calls;      // by begin, the outer ones first
+  uint64_t calls_left_out = 0;          // shorter than `shortest`
+  uint64_t shortest = 0;                // what is that long is in `calls`
+  uint64_t cut_calls = 0;               // calls whose paths were cut: too many paths, too deep
   std::optional<TimelineCall> longest;  // of the whole calls; else of all
   // The innermost of the calls that it was in at its end that took half of its life at least.
   std::optional<TimelineCall> last;
@@ -175,7 +181,7 @@ struct Timeline {
   std::vector<TimelineFunction> functions;
   std::vector<ThreadTimeline> threads;  // in the order of the flows
   ClassTimes times{};                   // of all threads
-  // Of all threads: paths merged, and by function.
+  // Of all threads: paths merged; and by function, which no limit of paths changes.
   std::vector<CallPath> paths;
   std::vector<CallSums> by_function;
   std::vector<LossSum> losses;  // in the order in which the first of each was met
@@ -199,7 +205,10 @@ struct TimelineOptions {
   TimeSpan span{};       // what lies outside is not counted
   // Which calls TimelineCall tells of, and StripColumn::focus is about; empty: all, and none.
   std::function<bool(const AddressSpace* space, uint64_t ip)> focus{};
-  size_t most_paths = size_t{1} << 17;  // of all threads together
+  size_t most_paths = size_t{1} << 17;  // in Timeline::paths, and in those of all threads
+  // Which paths are the cheapest: those with the fewest instructions, as where times say little;
+  // else those that took least time.
+  bool by_instructions = false;
   size_t most_calls = size_t{1} << 16;  // kept, likewise; the longest of each thread
   size_t columns = 0;                   // of the strips; 0: there are none
   size_t most_strips = 64;              // threads that have one: the longest-lived
@@ -218,8 +227,8 @@ Result<Timeline> MakeTimeline(const TimelineSources& sources,
                               const std::vector<const ThreadFlow*>& flows,
                               const TimelineOptions& options, const TimeAccounts& accounts);
 
-// By Timeline::functions' number, of which there are so many. A recursion's time counts once;
-// durations are not told.
+// The sums of the paths that are there, by Timeline::functions' number, of which there are so many.
+// A recursion's time counts once; durations are not told.
 std::vector<CallSums> SumsByFunction(const std::vector<CallPath>& paths, size_t functions);
 
 // Errors: a thread's times or instructions that do not add up.
