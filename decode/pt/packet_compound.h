@@ -3,7 +3,7 @@
 //
 // A FUP gives its address to the packets before it that wait for one (a PTW, a MODE.TSX ...). Or
 // it is where an interrupt or the like left the flow: an asynchronous transfer, whose target a TIP
-// tells next. A MODE.Exec waits for the TIP, TIP.PGE or FUP from which on it holds.
+// tells next. A MODE.Exec waits for the next TIP, TIP.PGE or FUP, whichever comes first.
 #pragma once
 
 #include <cstdint>
@@ -66,8 +66,9 @@ class PacketCompound {
   const std::optional<ModeExec>& mode() const { return mode_; }
   std::optional<ModeExec> TakeMode() { return std::exchange(mode_, std::nullopt); }
 
-  // `followed_by_tip`: whether a TIP or TIP.PGD is the next packet that tells of the flow. It is
-  // asked only where it matters, as it looks at the packets ahead.
+  // Returns what the FUP at hand does. `followed_by_tip` says whether a TIP or TIP.PGD is the next
+  // packet that tells of the flow. The function asks only where the answer matters, because an
+  // answer takes a look at the packets ahead.
   template <class Ask>
   FupUse UseOfFup(const Ask& followed_by_tip) const {
     FupUse use;
@@ -76,10 +77,12 @@ class PacketCompound {
       taken |= packet.takes_fup;
       use.aborts |= packet.abort;
     }
-    // A MODE.Exec that tells of the interrupt flag binds to a FUP; one for a transfer to its TIP.
-    use.binds_mode = mode_ && !followed_by_tip();
+    // A MODE.Exec ahead of the FUP tells that CLI, STI or POPF changed the interrupt flag; the FUP
+    // names the next instruction. The MODE.Exec of a transfer stands between its FUP and its TIP.
+    // So a TIP behind MODE.Exec and FUP belongs to a later branch.  [SDM "MODE Packets"]
+    use.binds_mode = mode_ && !taken && !use.aborts;
     use.begins_transfer =
-        !taken && !use.binds_mode && (waiting_.empty() || use.aborts || followed_by_tip());
+        !taken && (waiting_.empty() ? !use.binds_mode : use.aborts || followed_by_tip());
     return use;
   }
   // While the flow is lost: whether execution stands where the FUP says. Not where its packet only

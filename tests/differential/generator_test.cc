@@ -108,6 +108,7 @@ TEST(Generator, MixShowsEverything) {
     sum.mismatched_returns += truth.mismatched_returns;
     sum.ptwrites += truth.ptwrites;
     sum.events += truth.events;
+    sum.flag_changes += truth.flag_changes;
     sum.far += truth.far;
     for (const GeneratedLoss& loss : truth.losses) {
       lost += loss.lost;
@@ -121,6 +122,7 @@ TEST(Generator, MixShowsEverything) {
   EXPECT_GT(sum.mismatched_returns, 100u);
   EXPECT_GT(sum.ptwrites, 100u);
   EXPECT_GT(sum.events, 100u);
+  EXPECT_GT(sum.flag_changes, 2u);
   EXPECT_GT(sum.far, 1000u);
   EXPECT_GT(lost, 1000u);
   EXPECT_GT(resumed_off, 10u);

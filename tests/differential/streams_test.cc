@@ -4,6 +4,8 @@
 // What libipt 2.0.5 can't read is left out of its half of the comparison by these rules, and
 // counted in the output:
 //   packets   the stream holds CFE, EVD or PEBS packets, which it does not know;
+//   flag      a MODE.Exec and a FUP tell of the interrupt flag: it waits for a TIP to bind the
+//             MODE.Exec to, and takes the FUP for an interrupt's where a TIP follows;
 //   returns   at some compressed RET, a call stack that is popped at compressed RETs only, as its
 //             is, does not have the RET's target on top (truth: wrong_without_pop);
 //   overflow  an overflow resolves into a PSB+ whose FUP says where tracing goes on, after which
@@ -31,6 +33,7 @@ constexpr unsigned kLeastCompared = 50;  // so that a thousand are compared with
 
 const char* WhyNotReference(const GeneratedTruth& truth) {
   if (truth.events != 0) return "packets";
+  if (truth.flag_changes != 0) return "flag";
   if (truth.wrong_without_pop) return "returns";
   for (const GeneratedLoss& loss : truth.losses)
     if (loss.into_psb) return "overflow";

@@ -58,16 +58,33 @@ TEST(PacketCompound, AnAbortBeginsATransferOfATransaction) {
   EXPECT_FALSE(compound.in_transfer());
 }
 
-TEST(PacketCompound, AModeBindsToTheFupUnlessATipFollows) {
+TEST(PacketCompound, AModeBindsToTheFupBehindItWhateverFollows) {
   PacketCompound compound;
   compound.SetMode(ModeExec{.cs_l = true});
   EXPECT_TRUE(compound.awaits_fup());
-  const PacketCompound::FupUse alone = compound.UseOfFup(kNoTipFollows);
-  EXPECT_TRUE(alone.binds_mode);
-  EXPECT_FALSE(alone.begins_transfer);
-  const PacketCompound::FupUse with_tip = compound.UseOfFup(kTipFollows);
-  EXPECT_FALSE(with_tip.binds_mode);
-  EXPECT_TRUE(with_tip.begins_transfer);
+  const PacketCompound::FupUse use = compound.UseOfFup(kNotAsked);
+  EXPECT_TRUE(use.binds_mode);
+  EXPECT_FALSE(use.begins_transfer);
+}
+
+TEST(PacketCompound, AnInterruptsFupBindsAModeAheadOfItAsWell) {
+  PacketCompound compound;
+  compound.SetMode(ModeExec{.cs_l = true});
+  compound.Wait(kInforms);
+  EXPECT_TRUE(compound.UseOfFup(kTipFollows).binds_mode);
+  EXPECT_TRUE(compound.UseOfFup(kTipFollows).begins_transfer);
+  EXPECT_FALSE(compound.UseOfFup(kNoTipFollows).begins_transfer);
+}
+
+TEST(PacketCompound, AModeWaitsOnWhereTheFupBelongsToAnotherPacket) {
+  for (const PacketCompound::Waiting& owner : {kOwnsFup, kAbort}) {
+    PacketCompound compound;
+    compound.SetMode(ModeExec{.cs_l = true});
+    compound.Wait(owner);
+    EXPECT_FALSE(compound.UseOfFup(kNotAsked).binds_mode);
+    compound.TakeWaiting();
+    EXPECT_TRUE(compound.UseOfFup(kNotAsked).binds_mode) << "the next FUP";
+  }
 }
 
 TEST(PacketCompound, ClearingLeavesTheModeWaiting) {

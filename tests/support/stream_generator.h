@@ -110,7 +110,8 @@ struct GeneratedTruth {
   uint64_t compressed_returns = 0;
   uint64_t mismatched_returns = 0;  // RETs that did not match a non-empty call stack
   uint64_t ptwrites = 0;
-  uint64_t events = 0;  // CFE, EVD, TRIG and PEBS packets: libipt 2.0.5 knows none of them
+  uint64_t events = 0;        // CFE, EVD, TRIG and PEBS packets: libipt 2.0.5 knows none of them
+  uint64_t flag_changes = 0;  // MODE.Exec and FUP for CLI, STI or POPF: nor these
   std::vector<GeneratedPsb> psbs;
   std::vector<GeneratedLoss> losses;
   // True when a decoder that keeps its entry at an uncompressed RET, as libipt does, must go wrong:

@@ -128,6 +128,7 @@ class TracingHardware {
   void ModeExecIfChanged(CodeMode mode);
   void FupHere(uint64_t ip);
   void EventPackets();
+  void ChangeFlag(const Node& at);
   void Timestamp();
   void TraceStop();
   void Power(const Node& at);

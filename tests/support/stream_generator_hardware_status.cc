@@ -57,6 +57,14 @@ void TracingHardware::Power(const Node& at) {
   writer_.Write(pt::Pwrx{.last = 3, .deepest = 3, .interrupt = true});
 }
 
+// The instruction before `at` was a CLI, STI or POPF, for all that a decoder can know.
+void TracingHardware::ChangeFlag(const Node& at) {
+  iflag_ = !iflag_;
+  ModeExec();
+  FupHere(at.address);
+  ++truth_.flag_changes;
+}
+
 void TracingHardware::Extra(const Node& at) {
   if (losing_) return;
   const uint64_t which = random_.Below(5);
@@ -71,6 +79,7 @@ void TracingHardware::Extra(const Node& at) {
     writer_.Write(pt::Mnt{random_.Next()});
   } else if (which == 4 && options_.event_trace && tracing()) {
     FlushBranches();
+    if (options_.kernel && random_.Chance(500)) return ChangeFlag(at);
     writer_.Write(pt::Trig{.triggers = 1, .ip = true});
     FupHere(at.address);
     ++truth_.events;
