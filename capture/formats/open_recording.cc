@@ -108,6 +108,9 @@ void OverridePt(const OpenOptions& options, PtConfig& config) {
   }
   if (options.mtc_shift) config.mtc_shift = options.mtc_shift;
   if (options.nominal_ratio != 0) config.nominal_ratio = options.nominal_ratio;
+  if (!options.filter) return;
+  config.address_filter = options.filter->set;
+  config.filter_ranges = options.filter->ranges;
 }
 
 void Override(const OpenOptions& options, Recording& recording) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The command line's spellings of sections, images and CPUs.
+// The command line's spellings of sections, images, CPUs and address filters.
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <string_view>
@@ -44,7 +45,57 @@ std::optional<uint64_t> TakeCpuNumber(std::string_view& rest, uint64_t limit) {
   return value;
 }
 
+constexpr std::string_view kFilterExpected =
+    "an address filter: none, or START/SIZE, or `filter START/SIZE, ...` as perf takes it";
+
+// Splits a filter at spaces and commas; '@' is a word of its own.
+std::vector<std::string_view> FilterWords(std::string_view text) {
+  constexpr std::string_view kBetween = " ,\t\n";
+  std::vector<std::string_view> words;
+  while ((text = text.substr(std::min(text.find_first_not_of(kBetween), text.size()))) != "") {
+    const size_t end = text[0] == '@' ? 1 : std::min(text.find_first_of(" ,\t\n@"), text.size());
+    words.push_back(text.substr(0, end));
+    text = text.substr(end);
+  }
+  return words;
+}
+
+bool IsFilterAction(std::string_view word) {
+  return word == "filter" || word == "start" || word == "stop" || word == "tracestop";
+}
+
+// START/SIZE.
+std::optional<AddressRange> ParseAddressRange(std::string_view word) {
+  const size_t slash = word.find('/');
+  if (slash == std::string_view::npos) return std::nullopt;
+  const auto begin = ParseNumber(word.substr(0, slash));
+  const auto size = ParseNumber(word.substr(slash + 1));
+  if (!begin || !size || *size == 0) return std::nullopt;
+  if (*size > std::numeric_limits<uint64_t>::max() - *begin) return std::nullopt;
+  return AddressRange{*begin, *begin + *size};
+}
+
 }  // namespace
+
+Result<TraceFilter> ParseTraceFilter(const std::string& text) {
+  const std::vector<std::string_view> words = FilterWords(text);
+  if (words.size() == 1 && words[0] == "none") return TraceFilter{.set = false, .ranges = {}};
+  TraceFilter filter;
+  for (size_t at = 0; at < words.size();) {
+    const bool has_action = IsFilterAction(words[at]);
+    const std::string_view action = has_action ? words[at++] : "filter";
+    if (at == words.size() || words[at] == "@")
+      return Malformed(text, std::string(kFilterExpected));
+    const std::optional<AddressRange> range = ParseAddressRange(words[at++]);
+    const bool of_file = at < words.size() && words[at] == "@";
+    if (of_file) at += 2;
+    if (at > words.size() || (!has_action && (!range || of_file)))
+      return Malformed(text, std::string(kFilterExpected));
+    if (action == "filter" && range && !of_file) filter.ranges.push_back(*range);
+  }
+  if (words.empty()) return Malformed(text, std::string(kFilterExpected));
+  return filter;
+}
 
 Result<SectionSpec> ParseSectionSpec(const std::string& text) {
   std::string_view rest = text;

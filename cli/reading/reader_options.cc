@@ -36,6 +36,9 @@ void AddInputOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words) 
   app.add_option("--tsc-ctc", words.tsc_ctc, "N/D: TSC ticks per crystal tick (CPUID.15H)");
   app.add_option("--mtc-freq", words.mtc_freq, "an MTC packet every 2^N crystal ticks");
   app.add_option("--nominal-freq", words.nominal_freq, "maximum non-turbo ratio");
+  app.add_option("--filter", words.filter,
+                 "address filter that the trace was recorded with: none, START/SIZE, or perf's "
+                 "words, e.g. 'filter 0x401000/0x200'");
 }
 
 void AddImageOptions(CLI::App& app, ReaderOptions& options, ReaderWords& words) {
@@ -186,6 +189,11 @@ Status UnderstandCode(const ReaderWords& words, OpenOptions& open) {
     if (!image) return Fail(image.error());
     if (Status status = CheckAddress(text, *image); !status) return status;
     open.images.push_back(*image);
+  }
+  if (!words.filter.empty()) {
+    Result<TraceFilter> filter = ParseTraceFilter(words.filter);
+    if (!filter) return Fail(filter.error());
+    open.filter = *std::move(filter);
   }
   if (words.cpu.empty()) return {};
   Result<CpuId> cpu = ParseCpuId(words.cpu);

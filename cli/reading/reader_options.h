@@ -43,7 +43,7 @@ struct ReaderOptions {
 // The words as given, before they are understood; lives as long as the CLI::App.
 struct ReaderWords {
   std::string input, input_option, cpu, tsc_ctc, mtc_freq, nominal_freq, resync;
-  std::string tid, comm, cpu_list, sample_type, time_conv, cache_dir;
+  std::string tid, comm, cpu_list, sample_type, time_conv, cache_dir, filter;
   std::vector<std::string> sections, images, debug_dirs;
   bool no_cache = false;
 };

@@ -237,6 +237,8 @@ class FlowEngine : private FlowState {
   void DropHeldBits();
   bool TipWithoutIp();
   bool LeaveAtConditional(std::optional<uint64_t> ip);
+  bool LeaveAtReturn();
+  bool MayBeFiltered() const { return config_.address_filter.value_or(true); }
   bool NoCode();
   bool Reaches(uint64_t ip);
   bool TakeTip(uint64_t ip);

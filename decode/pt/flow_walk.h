@@ -230,6 +230,7 @@ template <FlowSink Sink>
 [[gnu::always_inline]] inline bool FlowEngine<Sink>::StopAtBranch(std::optional<uint64_t> ip) {
   const NodeKind kind = graph_->node(cur_).kind;
   if (kind == NodeKind::kConditional) return LeaveAtConditional(ip);
+  if (!ip && kind == NodeKind::kReturn) return LeaveAtReturn();
   if (!ip && kind != NodeKind::kFar)
     return MismatchAtBranch("TIP.PGD without an IP at an indirect branch");
   if (kind == NodeKind::kReturn) returns_.PopIfAny();
@@ -237,8 +238,9 @@ template <FlowSink Sink>
   return true;
 }
 
-// TIP.PGD without a FUP before it: on to the instruction that stops tracing. Without an IP that is
-// a change to a level that is not traced; with one, the branch that leaves the filter range for it.
+// TIP.PGD without a FUP before it: walks on to the instruction that stops tracing. With an IP that
+// is the branch that leaves the filter range for it. Without an IP it is a change to a level that
+// is not traced, or a branch out of the filter range whose target the code tells.
 template <FlowSink Sink>
 bool FlowEngine<Sink>::WalkToStop(std::optional<uint64_t> ip) {
   if (!held_.empty()) return MismatchAtBranch("TIP.PGD where a TIP is due");
@@ -266,14 +268,27 @@ bool FlowEngine<Sink>::WalkToStop(std::optional<uint64_t> ip) {
 }
 
 // The manual's packet for a filter range left by a taken branch has no IP; processors that give it
-// one do so for either direction.
+// one do so for either direction. Where a recording does not say whether it was filtered, the
+// packet itself shows that it was.  [SDM "Packet Generation Disable (TIP.PGD) Packet"]
 template <FlowSink Sink>
 bool FlowEngine<Sink>::LeaveAtConditional(std::optional<uint64_t> ip) {
-  if (!ip && !config_.address_filter)
+  if (!ip && !MayBeFiltered())
     return MismatchAtBranch("TIP.PGD without an IP at a conditional branch");
   const bool taken = ip != graph_->SuccessorAddress(cur_, 0);
   const uint64_t next = ip.value_or(graph_->SuccessorAddress(cur_, 1));
   Emit(cur_, taken ? BlockExit::kTaken : BlockExit::kNotTaken, next);
+  return true;
+}
+
+// A compressed return leaves the filter range: its call tells where it goes, so the TIP.PGD has no
+// IP. The TIP.PGD of any other return has one.
+template <FlowSink Sink>
+bool FlowEngine<Sink>::LeaveAtReturn() {
+  const bool may_be_compressed = compressed_returns_ && (!returns_.empty() || calls_lost_);
+  if (!MayBeFiltered() || !may_be_compressed)
+    return MismatchAtBranch("TIP.PGD without an IP at a return");
+  const uint64_t next = returns_.empty() ? 0 : AddressOf(returns_.Pop());
+  Emit(cur_, BlockExit::kStopped, next);
   return true;
 }
 

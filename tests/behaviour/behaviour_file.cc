@@ -63,6 +63,10 @@ class Parser {
       return {};
     }
     if (item == "expect" && words.size() >= 2) return Expect(words);
+    if (item == "filter" && words.size() == 2 && words[1] == "none") {
+      file_.config.address_filter = false;
+      return {};
+    }
     if (item == "filter" && words.size() == 3) {
       filter_.push_back({line_, words});
       return {};

@@ -7,6 +7,7 @@
 //   resync psb                 earliest or psb: DecodeInput::resync; default earliest
 //   returns uncompressed       PtConfig::return_compression = false
 //   filter loop loop+6         a trace filter range [begin, end)
+//   filter none                the recording says that no filter was set; default: it does not say
 //   clock N/D MTC NOMINAL      tsc_ctc_numerator/denominator, mtc_shift, nominal_ratio
 //   gap 12                     the recorder says that bytes before this offset are cut off
 //   code 0x401000              code bytes at an address; may come more than once

@@ -117,6 +117,7 @@ TEST(OpenRecording, RawFilesAreOneStreamEach) {
   options.tsc_ctc_numerator = 200;
   options.tsc_ctc_denominator = 2;
   options.nominal_ratio = 24;
+  options.filter = TraceFilter{.ranges = {{.begin = 0x10, .end = 0x20}}};
   options.sections = {{"code", 0, 16, 0x400000}};
   options.images = {{"a.out", std::nullopt}};
   const auto recording = OpenRecording(options);
@@ -133,6 +134,9 @@ TEST(OpenRecording, RawFilesAreOneStreamEach) {
   EXPECT_EQ(PtConfigOf(recording->config).tsc_ctc_numerator, 200u);
   EXPECT_EQ(PtConfigOf(recording->config).tsc_ctc_denominator, 2u);
   EXPECT_EQ(PtConfigOf(recording->config).nominal_ratio, 24u);
+  EXPECT_EQ(PtConfigOf(recording->config).address_filter, true);
+  ASSERT_EQ(PtConfigOf(recording->config).filter_ranges.size(), 1u);
+  EXPECT_EQ(PtConfigOf(recording->config).filter_ranges[0].end, 0x20u);
   EXPECT_EQ(recording->sections.size(), 1u);
   EXPECT_EQ(recording->images.size(), 1u);
 }

@@ -386,7 +386,7 @@ TEST(PtSettings, FromTheEventAndTheInfo) {
   const Recording recording = Read(PerfDataBuilder::WithIntelPt());
   const PtConfig& config = PtConfigOf(recording.config);
   EXPECT_EQ(config.return_compression, true);
-  EXPECT_FALSE(config.address_filter);
+  EXPECT_EQ(config.address_filter, false);
   EXPECT_EQ(config.tsc_ctc_numerator, 200u);
   EXPECT_EQ(config.tsc_ctc_denominator, 2u);
   EXPECT_EQ(config.mtc_shift, 3);
@@ -432,7 +432,7 @@ TEST(PtSettings, LongerArrayWithAFilter) {
   }
   info.push_back(1);  // event trace capability: newer
   const PtConfig config = PtConfigOf(Read(WithInfo(0x100f621, info)).config);
-  EXPECT_TRUE(config.address_filter);
+  EXPECT_EQ(config.address_filter, true);
   ASSERT_EQ(config.filter_ranges.size(), 1u);
   EXPECT_EQ(config.filter_ranges[0].begin, 0x1000u);
   EXPECT_EQ(config.filter_ranges[0].end, 0x1200u);
@@ -441,9 +441,9 @@ TEST(PtSettings, LongerArrayWithAFilter) {
 TEST(PtSettings, FilterLengthThatLies) {
   std::vector<uint64_t> info = PerfDataBuilder::UsualPtInfo();
   info[kPtFilterLength] = ~uint64_t{0};
-  EXPECT_FALSE(PtConfigOf(Read(WithInfo(0, info)).config).address_filter);
+  EXPECT_EQ(PtConfigOf(Read(WithInfo(0, info)).config).address_filter, false);
   info.push_back(0x6161616161616161);
-  EXPECT_TRUE(PtConfigOf(Read(WithInfo(0, info)).config).address_filter);
+  EXPECT_EQ(PtConfigOf(Read(WithInfo(0, info)).config).address_filter, true);
 }
 
 TEST(PtSettings, FilterTermsOfFilesAndSymbolsHaveNoRange) {

@@ -140,7 +140,7 @@ TEST_P(GeneratedRecording, SettingsAreTheGenerators) {
   EXPECT_TRUE(PtConfigOf(recording_.config).mtc_shift.has_value());
   EXPECT_EQ(PtConfigOf(recording_.config).return_compression,
             GetParam().find("noretcomp") == std::string::npos);
-  EXPECT_FALSE(PtConfigOf(recording_.config).address_filter);
+  EXPECT_EQ(PtConfigOf(recording_.config).address_filter, false);
   EXPECT_EQ(recording_.machine.recorder, "ptgen");
   EXPECT_FALSE(recording_.machine.emulated);
   EXPECT_EQ(recording_.machine.architecture, "x86_64");

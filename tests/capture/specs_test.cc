@@ -86,5 +86,33 @@ TEST(CpuIdSpec, MalformedOnesAreUsageErrors) {
   }
 }
 
+TEST(TraceFilterSpec, TakesRangesAndPerfsWords) {
+  const auto ranges = [](const char* text) {
+    const auto filter = ParseTraceFilter(text);
+    EXPECT_TRUE(filter) << text;
+    std::string found;
+    for (const AddressRange& range : filter->ranges)
+      found += std::to_string(range.begin) + "-" + std::to_string(range.end) + " ";
+    return found;
+  };
+  EXPECT_EQ(ranges("0x10/0x20"), "16-48 ");
+  EXPECT_EQ(ranges("16/32,64/8"), "16-48 64-72 ");
+  EXPECT_EQ(ranges("filter 0x10/0x20, filter 64/8 tracestop 0x80/8"), "16-48 64-72 ");
+  EXPECT_EQ(ranges("filter main @ /bin/ls,filter 0x10/0x20@/bin/ls"), "") << "of files";
+  EXPECT_EQ(ranges("start main, stop exit"), "");
+  EXPECT_TRUE(ParseTraceFilter("filter main @ /bin/ls")->set);
+  EXPECT_FALSE(ParseTraceFilter("none")->set);
+}
+
+TEST(TraceFilterSpec, MalformedOnesAreUsageErrorsThatQuoteThem) {
+  for (const char* text : {"", " ", "main", "0x10", "0x10/", "0x10/0", "0xffffffffffffffff/2",
+                           "filter", "filter @ ls", "filter main @", "none, 1/2", "1/2@ls"}) {
+    const auto filter = ParseTraceFilter(text);
+    ASSERT_FALSE(filter) << text;
+    EXPECT_EQ(filter.error().code(), ErrorCode::kUsage);
+    EXPECT_NE(filter.error().message().find("`" + std::string(text) + "`"), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace flowback

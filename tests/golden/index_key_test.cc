@@ -155,7 +155,8 @@ TEST_F(IndexKeyTest, IsOfAllThatDecidesAboutDecoding) {
            recording.levels.kernel = !recording.levels.kernel.value_or(false);
          };
        }},
-      {"filter", configured([](PtConfig& pt) { pt.address_filter = !pt.address_filter; })},
+      {"filter", configured([](PtConfig& pt) { pt.address_filter = true; })},
+      {"no filter", configured([](PtConfig& pt) { pt.address_filter = false; })},
       {"MTC", configured([](PtConfig& pt) { pt.mtc_shift = pt.mtc_shift.value_or(0) + 1; })},
       {"crystal", configured([](PtConfig& pt) { ++pt.tsc_ctc_numerator; })},
       {"ratio", configured([](PtConfig& pt) { ++pt.nominal_ratio; })},

@@ -34,8 +34,8 @@ void AddSwitches(const PtConfig& config, Words& words) {
                *config.return_compression ? "on" : "off", *config.return_compression});
   else
     words.Unknown("return_compression");
-  words.Add({"address_filter", config.address_filter ? "address filter" : "", "on",
-             config.address_filter});
+  const bool filtered = config.address_filter.value_or(false);
+  words.Add({"address_filter", filtered ? "address filter" : "", "on", filtered});
 }
 
 void AddClock(const PtConfig& config, Words& words) {
@@ -66,7 +66,7 @@ std::vector<uint64_t> SettingNumbers(const PtConfig& config) {
                                    config.cpu.model,
                                    config.cpu.stepping,
                                    optional(config.return_compression),
-                                   config.address_filter,
+                                   optional(config.address_filter),
                                    config.tsc_ctc_numerator,
                                    config.tsc_ctc_denominator,
                                    optional(config.mtc_shift),

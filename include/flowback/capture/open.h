@@ -11,6 +11,12 @@
 
 namespace flowback {
 
+// The address filter that a trace was recorded with.
+struct TraceFilter {
+  bool set = true;                   // false: everything was traced
+  std::vector<AddressRange> ranges;  // traced ranges whose addresses the filter itself names
+};
+
 struct OpenOptions {
   std::string input;  // a perf.data file or folder, an LLDB bundle; empty when raw_pt is given
   std::vector<std::string> raw_pt;  // each file is one stream
@@ -27,6 +33,7 @@ struct OpenOptions {
   std::optional<uint8_t> mtc_shift;
   uint32_t nominal_ratio = 0;
   std::optional<TimeConversion> time_conversion;
+  std::optional<TraceFilter> filter;
   // Streams that the recording has in many pieces are kept in memory as a whole. False: they have
   // Stream::joined, for readers with windows, which bring `join`'s granules as they go.
   bool whole_streams = true;
@@ -41,5 +48,8 @@ Result<SectionSpec> ParseSectionSpec(const std::string& text);        // FILE:OF
 Result<ImageSpec> ParseImageSpec(const std::string& text);            // ELF[@LOAD_ADDRESS]
 Result<CpuId> ParseCpuId(const std::string& text);                    // FAMILY/MODEL[/STEPPING]
 Result<TimeConversion> ParseTimeConversion(const std::string& text);  // SHIFT,MULT,ZERO
+// `none`, START/SIZE, or the words that perf's --filter takes, as in
+// `filter 0x1000/0x200, tracestop 0x3000/1`. Terms that name a symbol or a file have no range.
+Result<TraceFilter> ParseTraceFilter(const std::string& text);
 
 }  // namespace flowback

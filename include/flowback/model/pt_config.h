@@ -30,9 +30,9 @@ struct PtConfig {
   CpuId cpu;
   // False when the recording says return compression was off (DisRETC); empty: not recorded.
   std::optional<bool> return_compression;
-  // An address filter was set; `filter_ranges` holds its traced ranges where they are known at run
-  // time (erratum SKL014 needs them).
-  bool address_filter = false;
+  // Whether an address filter was set; empty: not recorded. `filter_ranges` holds the filter's
+  // traced ranges as far as their addresses are known (erratum SKL014 needs them).
+  std::optional<bool> address_filter;
   std::vector<AddressRange> filter_ranges;
   // CPUID.15H: TSC ticks per crystal tick = tsc_ctc_numerator / tsc_ctc_denominator.
   uint32_t tsc_ctc_numerator = 0;
