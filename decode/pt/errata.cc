@@ -6,14 +6,14 @@ namespace {
 
 Errata Broadwell() {
   Errata e;
-  e.psb_in_enable = e.abort_branch = true;
+  e.abort_branch = true;
   return e;
 }
 
 // What all big cores from Skylake to Alder Lake share.
 Errata SkylakeAndLater() {
   Errata e;
-  e.psb_in_enable = e.vm_entry_fup = e.filter_exit_no_ip = true;
+  e.vm_entry_fup = e.filter_exit_no_ip = true;
   return e;
 }
 

@@ -172,7 +172,8 @@ class FlowEngine : private FlowState {
   struct Header;
   bool ReadHeader(Header& header);
   bool ApplyHeader(const Header& header);
-  bool StartsBeforeEnable();
+  bool AgreesWithFlow(const Header& header);
+  bool StartsBeforeEnable(const Header& header);
 
   // flow_hot.h
   void FastPackets();

@@ -402,20 +402,19 @@ bool FlowEngine<Sink>::ApplyHeader(const Header& header) {
     return Mismatch("PSB inside a compound of packets");
   const bool resolves = was_lost && loss_state_.fup_resolves();
   if (state_ == State::kOn && header.ip && !WalkTo(*header.ip)) return false;
-  const bool enabling = header.ip && state_ != State::kOn && StartsBeforeEnable();
-  if (state_ == State::kOff && header.ip && !enabling)
-    return Mismatch("PSB+ says that tracing is on");
-  if (state_ == State::kOn && !header.ip && !header.overflow)
-    return Mismatch("PSB+ says that tracing is off");
+  const bool enabling = state_ != State::kOn && StartsBeforeEnable(header);
+  if (!enabling && !AgreesWithFlow(header)) return false;
   returns_.Clear();  // PSB empties the processor's as well
   calls_lost_ = false;
-  if (header.mode) SetMode(*header.mode, header.ip);
-  if (header.tsx) in_transaction_ = header.tsx->in_transaction;
   if (was_lost) {
     ClearCompound();
     compound_.TakeMode();
     EndLoss(Offset(packet_));
     state_ = State::kOff;
+  }
+  if (header.mode) SetMode(*header.mode, header.ip);
+  if (header.tsx) in_transaction_ = header.tsx->in_transaction;
+  if (was_lost) {
     SelectCode();
     if (header.ip && !enabling) Resume(*header.ip);
     calls_lost_ = false;
@@ -429,12 +428,25 @@ bool FlowEngine<Sink>::ApplyHeader(const Header& header) {
   return true;
 }
 
-// Erratum: the PSB+ stands inside the compound that turns tracing on; its FUP says so too early.
+// Whether PSB+ repeats what the packets before told: if not, a packet was lost or misread. While
+// tracing is off the mode may change untold.
 template <FlowSink Sink>
-bool FlowEngine<Sink>::StartsBeforeEnable() {
-  const bool erratum =
-      errata_.psb_in_enable || (!config_.cpu.known() && input_.resync == Resync::kEarliest);
-  return erratum && ahead_.FollowedByEnable(From(pos_));
+bool FlowEngine<Sink>::AgreesWithFlow(const Header& header) {
+  if (state_ == State::kOff && header.ip) return Mismatch("PSB+ says that tracing is on");
+  if (state_ != State::kOn) return true;
+  if (!header.ip && !header.overflow) return Mismatch("PSB+ says that tracing is off");
+  if (header.mode && header.mode->Mode() != mode_.code())
+    return Mismatch("PSB+ says that another mode is executed");
+  return true;
+}
+
+// Whether the FUP in PSB+ speaks of tracing that only begins at a TIP.PGE behind it. The erratum
+// BDM70 is one reason: the PSB+ stands inside the compound that turns tracing on. Virtual machines
+// are another: what switches the trace between host and guest writes such a PSB+ while tracing is
+// off. Tracing begins where the TIP.PGE says, whatever the PSB+ said.
+template <FlowSink Sink>
+bool FlowEngine<Sink>::StartsBeforeEnable(const Header& header) {
+  return header.ip && !header.overflow && ahead_.FollowedByEnable(From(pos_));
 }
 
 }  // namespace flowback::pt

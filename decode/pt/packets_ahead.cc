@@ -40,6 +40,33 @@ PacketsAhead::Look PacketsAhead::LookFrom(From from) {
   return look;
 }
 
+PacketsAhead::Look PacketsAhead::LookForEnable(From from) {
+  Look look{.begin = from.at, .at = from.at};
+  Packet packet;
+  bool in_header = false;
+  bool has_fup = false;
+  while (from.at < from.end && from.at - look.begin < kFarthestEnable &&
+         ReadPacketAt(from, packet)) {
+    if (std::holds_alternative<Psb>(packet)) {
+      in_header = true;
+      has_fup = false;
+    }
+    has_fup |= std::holds_alternative<Fup>(packet);
+    const bool ends_header = std::holds_alternative<PsbEnd>(packet);
+    const bool cut = std::holds_alternative<Ovf>(packet) || (ends_header && !has_fup);
+    if (!in_header || cut) look.found = cut ? Next::kOther : KindOf(packet);
+    if (look.found != Next::kNothing) break;
+    if (ends_header) in_header = false;
+    if (!in_header) look.at = from.at;
+  }
+  return look;
+}
+
+bool PacketsAhead::FollowedByEnable(const From& from) {
+  if (from.at < enable_look_.begin || from.at > enable_look_.at) enable_look_ = LookForEnable(from);
+  return enable_look_.found == Next::kEnable;
+}
+
 bool PacketsAhead::LookForTnt(From from) {
   Packet packet;
   while (from.at < from.end && ReadPacketAt(from, packet)) {

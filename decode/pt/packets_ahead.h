@@ -11,6 +11,7 @@
 //             begin                at      the two, nothing is read again
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -34,9 +35,11 @@ class PacketsAhead {
   PacketsAhead(const DecodeInput& input, StreamWindow& window, const Errata& errata)
       : input_(input), window_(window), errata_(errata) {}
 
-  // The next packet but for those that may stand in between is a TIP or TIP.PGD, or a TIP.PGE.
+  // Returns whether the next packet that tells of the flow is a TIP or TIP.PGD.
   bool FollowedByTip(const From& from) { return NextFrom(from) == Next::kTip; }
-  bool FollowedByEnable(const From& from) { return NextFrom(from) == Next::kEnable; }
+  // Returns whether it is a TIP.PGE. PSB+ with a FUP may stand in between as well. The look ends
+  // after kFarthestEnable bytes, because it keeps in memory what it goes over.
+  bool FollowedByEnable(const From& from);
   // The next packet but for those that tell the time is a TNT.
   bool FollowedByTnt(const From& from) {
     const bool is_short = from.pebs.item_bytes == 0 && from.at < from.end && (*from.at & 1) == 0 &&
@@ -49,9 +52,11 @@ class PacketsAhead {
   bool TipsComeAtOnce();
 
   // The packets are read from another place on.
-  void Forget() { look_ = {}; }
+  void Forget() { look_ = enable_look_ = {}; }
 
  private:
+  static constexpr ptrdiff_t kFarthestEnable = 256 << 10;
+
   enum class Next : uint8_t { kNothing, kTip, kEnable, kOther };
   // From any packet at `begin` to `at` on, the next one that tells of the flow is that at `at`.
   struct Look {
@@ -66,6 +71,7 @@ class PacketsAhead {
   }
   static Next KindOf(const Packet& packet);
   Look LookFrom(From from);
+  Look LookForEnable(From from);
   bool LookForTnt(From from);
   bool ReadPacketAt(From& from, Packet& packet);
 
@@ -73,6 +79,7 @@ class PacketsAhead {
   StreamWindow& window_;
   const Errata& errata_;
   Look look_;
+  Look enable_look_;                       // FollowedByEnable's
   std::optional<bool> tips_come_at_once_;  // empty: nobody has asked
 };
 

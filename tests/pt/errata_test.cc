@@ -7,14 +7,13 @@ namespace flowback::pt {
 namespace {
 
 TEST(Errata, OtherVendorsAndUnknownCpusHaveNone) {
-  EXPECT_FALSE(ErrataOf(CpuId{}).psb_in_enable);
-  EXPECT_FALSE(ErrataOf(CpuId{.intel = false, .family = 6, .model = 0x3d}).psb_in_enable);
-  EXPECT_FALSE(ErrataOf(CpuId{.family = 15, .model = 0x3d}).psb_in_enable);
+  EXPECT_FALSE(ErrataOf(CpuId{}).abort_branch);
+  EXPECT_FALSE(ErrataOf(CpuId{.intel = false, .family = 6, .model = 0x3d}).abort_branch);
+  EXPECT_FALSE(ErrataOf(CpuId{.family = 15, .model = 0x3d}).abort_branch);
 }
 
 TEST(Errata, Broadwell) {
   const Errata errata = ErrataOf(CpuId{.family = 6, .model = 0x4f});
-  EXPECT_TRUE(errata.psb_in_enable);
   EXPECT_TRUE(errata.abort_branch);
   EXPECT_FALSE(errata.filter_exit_no_ip);
 }

@@ -78,6 +78,45 @@ TEST_F(Ahead, TracingIsOffWhereAPsbHasNoAddress) {
   EXPECT_TRUE(Ask(kOff));
 }
 
+TEST_F(Ahead, WholePsbHeadersMayStandBeforeTheTipPge) {
+  writer_.Write(Mtc{1});
+  for (int i = 0; i < 2; ++i) {
+    writer_.Write(Psb{});
+    writer_.Write(ModeExec{.cs_l = true});
+    writer_.Fup(0x401000);
+    writer_.Write(PsbEnd{});
+  }
+  const size_t behind = writer_.bytes().size();
+  writer_.Write(ModeExec{.cs_l = true});
+  writer_.Write(TipPge{.ip = {.ip_bytes = IpPayload::kFull, .payload = 0x401000}});
+  EXPECT_TRUE(Ask(kEnable));
+  EXPECT_TRUE(Ask(kEnable, behind));
+}
+
+TEST_F(Ahead, AnOverflowInAPsbHeaderEndsTheLookForATipPge) {
+  writer_.Write(Psb{});
+  writer_.Write(Ovf{});
+  writer_.Write(TipPge{.ip = {.ip_bytes = IpPayload::kFull, .payload = 0x401000}});
+  EXPECT_FALSE(Ask(kEnable));
+}
+
+TEST_F(Ahead, APsbHeaderWithoutAFupEndsTheLookForATipPge) {
+  writer_.Write(Psb{});
+  writer_.Write(PsbEnd{});
+  writer_.Write(TipPge{.ip = {.ip_bytes = IpPayload::kFull, .payload = 0x401000}});
+  EXPECT_FALSE(Ask(kEnable));
+}
+
+// Otherwise a trace that is idle for gigabytes would be kept in memory.
+TEST_F(Ahead, TheLookForATipPgeHasAnEnd) {
+  constexpr int kFew = 1000;
+  constexpr int kMany = 300'000;
+  for (int i = 0; i < kMany; ++i) writer_.Write(Pad{});
+  writer_.Write(TipPge{.ip = {.ip_bytes = IpPayload::kFull, .payload = 0x401000}});
+  EXPECT_FALSE(Ask(kEnable));
+  EXPECT_TRUE(Ask(kEnable, kMany - kFew));
+}
+
 // One look serves all the packets that it went over; after a jump another one is made.
 TEST_F(Ahead, ALookHoldsForThePacketsItWentOver) {
   writer_.Write(Mtc{1});
