@@ -4,6 +4,7 @@
 
 #include "capture/formats/format.h"
 #include "capture/formats/raw_pt.h"
+#include "capture/formats/raw_stream_owner.h"
 #include "capture/formats/tsc_reference.h"
 #include "flowback/base/mapped_file.h"
 #include "flowback/capture/open.h"
@@ -136,6 +137,7 @@ Result<Recording> OpenRecording(const OpenOptions& options) {
   for (const Stream& stream : recording->streams)
     if (stream.joined != nullptr) stream.joined->SetLimits(options.join);
   Override(options, *recording);
+  if (!options.pevent.empty()) AssignRawStreams(*recording);
   if (options.whole_streams) KeepWholeStreams(*recording);
   return recording;
 }

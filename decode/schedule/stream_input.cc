@@ -36,6 +36,11 @@ class Builder {
     // Where only one thread was traced, all trace is its, whether or not the records tell when it
     // was on which CPU.
     only_one_ = traced_.size() == 1 && !lost && stays_.NameOnly(traced_.begin()->first);
+    others_ran_ = std::ranges::any_of(recording.sideband, [this](const SidebandRecord& record) {
+      const auto* change = std::get_if<SwitchRecord>(&record);
+      return change != nullptr &&
+             (!MayBeTraced(change->tid) || change->tid < 0 || !MayBeTraced(change->other_tid));
+    });
   }
 
   Schedule Build(const Stream& stream) {
@@ -45,7 +50,7 @@ class Builder {
       Give(schedule, {Whole(stream, stream.tid)});
     else if (const Cpu& cpu = Of(stream.cpu); !cpu.stays->empty() && !(only_one_ && cpu.has_gaps))
       GiveAll(schedule, cpu);
-    else if (traced_.size() == 1)
+    else if (traced_.size() == 1 && (stream.cpu >= 0 || !others_ran_))
       Give(schedule, {Whole(stream, traced_.begin()->first)});
     schedule.nobody.pid = code_.ProcessOf(stream);
     schedule.nobody.code = CodeOf(schedule.nobody.pid);
@@ -53,6 +58,9 @@ class Builder {
   }
 
  private:
+  // Whether it is a traced thread, the idle task, or not told.
+  bool MayBeTraced(int32_t tid) const { return tid <= 0 || traced_.contains(tid); }
+
   using Stays = std::vector<ThreadStay>;
   struct Cpu {
     std::shared_ptr<const Stays> stays;
@@ -99,6 +107,8 @@ class Builder {
   StaysOfCpus stays_;
   std::map<int32_t, Cpu> cpus_;
   bool only_one_ = false;
+  // A switch record names a thread that is not traced, or no thread at all.
+  bool others_ran_ = false;
 };
 
 }  // namespace

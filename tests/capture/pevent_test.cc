@@ -115,6 +115,110 @@ TEST_F(Pevent, MissingFile) {
   EXPECT_FALSE(recording.error().remedy().empty());
 }
 
+// Whose trace a raw stream is.
+class RawOwner : public Pevent {
+ protected:
+  static constexpr uint32_t kIdentifier = 9;
+
+  static void Trailer(FieldWriter& file, uint32_t tid, uint64_t time, uint32_t cpu) {
+    file.U32(42).U32(tid).U64(time).U32(cpu).U32(0).U64(kIdentifier);
+  }
+  void Convert() { file_.U32(kRecordTimeConv).U16(0).U16(32).U64(0).U64(1).U64(0); }
+  void Start(uint32_t tid, uint32_t cpu) {
+    file_.U32(kRecordItraceStart).U16(0).U16(48).U32(42).U32(tid);
+    Trailer(file_, tid, 5, cpu);
+  }
+  void Switch(uint32_t tid, uint64_t time, uint32_t cpu, bool out = false) {
+    file_.U32(kRecordSwitch).U16(out ? kMiscSwitchOut : 0).U16(40);
+    Trailer(file_, tid, time, cpu);
+  }
+  void SwitchTo(uint32_t tid, uint64_t time, uint32_t cpu, uint32_t next) {
+    file_.U32(kRecordSwitchCpuWide).U16(kMiscSwitchOut).U16(48).U32(99).U32(next);
+    Trailer(file_, tid, time, cpu);
+  }
+  void Aux(uint32_t tid, uint32_t cpu, uint64_t size) {
+    file_.U32(kRecordAux).U16(0).U16(64).U64(0).U64(size).U64(0);
+    Trailer(file_, tid, 50, cpu);
+  }
+  Recording Opened() {
+    Result<Recording> recording = Open(file_.bytes);
+    EXPECT_TRUE(recording) << recording.error().message();
+    return *std::move(recording);
+  }
+
+  FieldWriter file_;
+};
+
+TEST_F(RawOwner, OneThreadOwnsItAll) {
+  Convert();
+  Start(43, 2);
+  Switch(43, 10, 2, true);
+  Switch(43, 20, 3);
+  const Recording recording = Opened();
+  EXPECT_EQ(recording.streams[0].tid, 43);
+  EXPECT_TRUE(recording.warnings.empty());
+}
+
+TEST_F(RawOwner, OfSeveralThreadsTheCpusScheduleTells) {
+  Convert();
+  Start(43, 2);
+  SwitchTo(43, 10, 2, 77);
+  const Recording recording = Opened();
+  EXPECT_EQ(recording.streams[0].tid, -1);
+  EXPECT_EQ(recording.streams[0].pid, -1) << "of another process, too";
+  EXPECT_EQ(recording.streams[0].cpu, 2);
+  EXPECT_TRUE(recording.warnings.empty());
+}
+
+TEST_F(RawOwner, WithoutAConversionItIsNobodys) {
+  Start(43, 2);
+  Switch(43, 10, 2, true);
+  Switch(44, 11, 2);
+  const Recording recording = Opened();
+  EXPECT_EQ(recording.streams[0].tid, -1);
+  EXPECT_EQ(recording.streams[0].pid, 42) << "both are its threads";
+  EXPECT_TRUE(Warns(recording, "time conversion is unknown"));
+}
+
+TEST_F(RawOwner, OnSeveralCpusItIsNobodysUnlessASizeTells) {
+  Convert();
+  Start(43, 2);
+  Switch(43, 10, 2, true);
+  Switch(44, 11, 3);
+  EXPECT_EQ(Opened().streams[0].cpu, 2) << "the trace began there";
+  Start(44, 3);
+  const Recording unknown = Opened();
+  EXPECT_EQ(unknown.streams[0].cpu, -1);
+  EXPECT_EQ(unknown.streams[0].tid, -1);
+  EXPECT_TRUE(Warns(unknown, "nobody's"));
+  Aux(43, 3, 5);  // as long as the file
+  Aux(43, 2, 7);
+  EXPECT_EQ(Opened().streams[0].cpu, 3);
+}
+
+TEST_F(RawOwner, AThreadsBufferIsKnownByItsSizeOnSeveralCpus) {
+  Convert();
+  Switch(43, 10, 2, true);
+  Switch(44, 11, 3);
+  Aux(44, 2, 2);
+  Aux(44, 3, 3);
+  Aux(43, 2, 9);
+  const Recording recording = Opened();
+  EXPECT_EQ(recording.streams[0].tid, 44);
+  EXPECT_EQ(recording.streams[0].cpu, -1);
+}
+
+TEST_F(RawOwner, SwitchesWithoutAThreadMakeItNobodys) {
+  options_.sample_type.reset();
+  Convert();
+  Start(43, 2);
+  Switch(43, 10, 2, true);
+  const Recording recording = Opened();
+  EXPECT_EQ(recording.streams[0].tid, -1);
+  EXPECT_EQ(recording.streams[0].cpu, -1);
+  EXPECT_TRUE(Warns(recording, "nobody's"));
+}
+
 TEST(TimeConversionSpec, IsParsed) {
   const auto time = ParseTimeConversion("31,0x22a1cd05,18444502336406842448");
   ASSERT_TRUE(time);

@@ -438,7 +438,6 @@ INSTANTIATE_TEST_SUITE_P(
                     WrongUse{"cpu", {"decode", "--cpu", "six", "x"}, "six"},
                     WrongUse{"ratio", {"decode", "--tsc-ctc", "200", "x"}, "--tsc-ctc"},
                     WrongUse{"mtc", {"decode", "--mtc-freq", "99", "x"}, "--mtc-freq"},
-                    WrongUse{"filter", {"decode", "--filter", "main", "x"}, "address filter"},
                     WrongUse{"resync", {"decode", "--resync", "never", "x"}, "--resync"},
                     WrongUse{"libipt_resync",
                              {"decode", "--engine", "libipt", "--resync", "earliest", "x"},
