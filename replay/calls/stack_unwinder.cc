@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Frame by frame: the table of the file at the program counter says where the frame begins and
-// where the caller's registers are, which then are those of the next frame.
+// where the caller's registers are, which then are those of the next frame. Where the file has no
+// table for the code, the code itself may say so (replay/symbols/frame_scan.h).
 #include "flowback/replay/stack_unwinder.h"
 
 #include <array>
@@ -9,7 +10,10 @@
 #include <string>
 #include <unordered_map>
 
+#include "replay/calls/behind_call.h"
+#include "replay/symbols/elf_symbols.h"
 #include "replay/symbols/frame_expression.h"
+#include "replay/symbols/frame_scan.h"
 #include "replay/symbols/unwind_table.h"
 
 namespace flowback {
@@ -21,6 +25,12 @@ using symbols::kFrameRegisters;
 using End = UnwoundStack::End;
 
 constexpr size_t kMostFrames = 2048;
+// Bytes of a function without a table that are looked at: before a place, and behind it, where
+// loops may lead back from; of one whose begin is not known, before a place.
+constexpr uint64_t kMostCode = 1 << 16;
+constexpr uint64_t kMostAhead = 1 << 12;
+constexpr uint64_t kMostBehind = 1 << 10;
+constexpr uint64_t kLeastBehind = 1 << 4;
 
 // How the kernel numbers a machine's registers, and how DWARF does.
 struct Machine {
@@ -110,13 +120,44 @@ class StackUnwinder::Impl {
     return has_counter && begin_ != 0;
   }
 
+  struct File {
+    explicit File(symbols::UnwindTable its_table) : table(std::move(its_table)) {
+      if (table.file() != nullptr) symbols = symbols::ElfSymbols::Read(*table.file(), nullptr);
+    }
+    symbols::UnwindTable table;
+    symbols::ElfSymbols symbols;
+  };
+
   std::optional<FrameRules> RulesAt(uint64_t address) {
     const CodeMapping* mapping = space_->Find(address);
     if (mapping == nullptr) return std::nullopt;
-    auto& table = tables_[mapping->section->name()];
-    if (table == nullptr)
-      table = std::make_unique<symbols::UnwindTable>(symbols::UnwindTable::Of(*mapping));
-    return table->RulesAt(address - mapping->FileBase());
+    auto& file = files_[mapping->section->name()];
+    if (file == nullptr) file = std::make_unique<File>(symbols::UnwindTable::Of(*mapping));
+    const uint64_t offset = address - mapping->FileBase();
+    if (auto rules = file->table.RulesAt(offset)) return rules;
+    return RulesOfCode(address, file->symbols.Find(offset));
+  }
+
+  // Of code without a table. A symbol may say where its function begins.
+  std::optional<FrameRules> RulesOfCode(uint64_t address,
+                                        const std::optional<symbols::ElfSymbols::Hit>& symbol) {
+    const CodeMode mode = machine_ == &kX86_32 ? CodeMode::kX86_32 : mode_;
+    // What the compiler has split off a function is not called, and begins with its frame.
+    const bool is_split = symbol && symbol->name.contains(".cold");
+    if (symbol && symbol->is_function && !is_split && symbol->offset < kMostCode) {
+      const uint64_t begin = address - symbol->offset;
+      return symbols::RulesFromBegin(Read(begin, symbol->offset + kMostAhead), symbol->offset,
+                                     mode);
+    }
+    for (uint64_t size = kMostBehind; size >= kLeastBehind; size /= 2)
+      if (const Bytes code = Read(counter_ - size, size); code.size() == size)
+        return symbols::RulesFromFramePointer(code, mode);
+    return std::nullopt;
+  }
+  // Valid until the next call.
+  Bytes Read(uint64_t address, size_t size) {
+    code_.resize(size);
+    return Bytes(code_.data(), space_->Read(address, code_.data(), size));
   }
 
   // Makes the registers those of the caller. Empty: it did.
@@ -137,6 +178,8 @@ class StackUnwinder::Impl {
     if (keeps_pointer) caller[machine_->stack_pointer] = *cfa & machine_->address_mask;
     const uint64_t counter = rules.is_signed ? WithoutSignature(*back) : *back;
     if (counter == 0) return End::kOutermost;
+    if (rules.from_code && !IsBehindCall(*space_, counter & machine_->address_mask, mode_))
+      return End::kNoTable;
     const bool goes_on = caller[machine_->stack_pointer] > registers_[machine_->stack_pointer] ||
                          counter != counter_;
     if (!goes_on) return End::kTooDeep;
@@ -200,7 +243,8 @@ class StackUnwinder::Impl {
   }
 
   const CodeMode mode_;
-  std::unordered_map<std::string, std::unique_ptr<symbols::UnwindTable>> tables_;  // by file
+  std::unordered_map<std::string, std::unique_ptr<File>> files_;  // by name
+  std::vector<uint8_t> code_;                                     // that was read last
   // Of the stack at hand.
   const StackCopy* copy_ = nullptr;
   const AddressSpace* space_ = nullptr;

@@ -43,6 +43,8 @@ struct FrameRules {
   unsigned return_register = 0;
   // The kernel made the frame: its caller goes on at the very address, not behind a call.
   bool of_signal = false;
+  // No table tells so, but the code does (frame_scan.h).
+  bool from_code = false;
   // The return address is signed (AArch64).
   bool is_signed = false;
 };

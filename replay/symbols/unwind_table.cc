@@ -77,6 +77,15 @@ std::optional<FrameRules> UnwindTable::RulesAt(uint64_t file_offset) const {
   return program ? symbols::RulesAt(*program, *address) : std::nullopt;
 }
 
+std::optional<int64_t> UnwindTable::FrameSize(uint64_t file_offset) const {
+  const auto rules = RulesAt(file_offset);
+  if (!rules || !rules->cfa_expression.empty()) return std::nullopt;
+  const auto machine = file_->machine();
+  const unsigned stack_pointer = machine == EM_AARCH64 ? 31 : machine == EM_386 ? 4 : 7;
+  if (rules->cfa_register != stack_pointer) return std::nullopt;
+  return rules->cfa_offset;
+}
+
 const FrameEntry* UnwindTable::EntryAt(uint64_t address) const {
   auto entry = std::ranges::upper_bound(entries_, address, {}, &FrameEntry::begin);
   if (entry == entries_.begin()) return nullptr;

@@ -38,6 +38,11 @@ class UnwindTable {
   bool IsLandingPad(uint64_t file_offset) const;
   // How the caller of a frame is found whose code stands there. Empty: the file does not tell.
   std::optional<FrameRules> RulesAt(uint64_t file_offset) const;
+  // Returns the bytes between the stack pointer there and the frame's begin. Empty: the rules count
+  // from another register.
+  std::optional<int64_t> FrameSize(uint64_t file_offset) const;
+  // The file that the table was read from; null: there is none.
+  const SymbolFile* file() const { return file_.get(); }
   // All functions and landing pads, at their addresses as linked; the functions are sorted. What a
   // signal's handler returns to begins a byte behind what its entry says: unwinders look for the
   // byte before a return address, and no call put this one there.

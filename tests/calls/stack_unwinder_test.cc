@@ -5,12 +5,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <random>
 
 #include "base/sanitized.h"
+#include "decode/instruction/classify.h"
 #include "flowback/base/mapped_file.h"
+#include "replay/calls/behind_call.h"
+#include "replay/symbols/elf_symbols.h"
 #include "replay/symbols/symbol_file.h"
 
 namespace flowback {
@@ -85,6 +89,44 @@ TEST_F(Unwinding, WithoutRegistersOrWithFewThereIsNothing) {
   const UnwoundStack nowhere = unwinder.Unwind(Copy(registers, {}), space_);
   EXPECT_EQ(nowhere.end, UnwoundStack::End::kNoTable);
   EXPECT_EQ(nowhere.addresses, (std::vector<uint64_t>{0x1234}));
+}
+
+// The linker's own code has no table: it runs the destructors of C++, and calls others for that.
+TEST_F(Unwinding, CodeWithoutATableIsUnwoundByWhatItDoes) {
+  const auto file = symbols::SymbolFile::Open(path_);
+  if (file->machine() != EM_X86_64) GTEST_SKIP() << "not a program for x86-64";
+  const auto symbols = symbols::ElfSymbols::Read(*file, nullptr);
+  const auto it =
+      std::ranges::find(symbols.symbols(), "__do_global_dtors_aux", &symbols::ElfSymbol::name);
+  if (it == symbols.symbols().end()) GTEST_SKIP() << "the linker adds no such function here";
+  const uint64_t begin = it->begin;
+  const Bytes code = file->bytes().subspan(begin, 64);
+  uint64_t call = 0;  // the first one's place
+  while (call < code.size()) {
+    Instruction instruction;
+    ASSERT_TRUE(Classify(code.subspan(call), CodeMode::kX86_64, instruction));
+    call += instruction.length;
+    if (instruction.kind == InstructionClass::kCall) break;
+  }
+  // A place behind a call, and one that is behind none.
+  uint64_t behind = 0;
+  uint64_t elsewhere = 0;
+  for (uint64_t at = 16; behind == 0 || elsewhere == 0; ++at)
+    (IsBehindCall(space_, Code(at), CodeMode::kX86_64) ? behind : elsewhere) = Code(at);
+  for (const uint64_t back : {behind, elsewhere}) {
+    std::vector<uint64_t> registers(17, kStack + 16);
+    registers[kStackWord] = kStack;
+    registers[kCounterWord] = kBase + begin + call;
+    const std::vector<uint64_t> stack = {kStack + 64, back, 0, 0};
+    StackUnwinder unwinder(CodeMode::kX86_64);
+    const UnwoundStack unwound = unwinder.Unwind(Copy(registers, stack), space_);
+    ASSERT_EQ(unwound.addresses.size() > 1, back == behind);
+    if (back == behind) {
+      EXPECT_EQ(unwound.addresses[1], behind);
+    } else {
+      EXPECT_EQ(unwound.end, UnwoundStack::End::kNoTable);
+    }
+  }
 }
 
 }  // namespace
