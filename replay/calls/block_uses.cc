@@ -11,21 +11,48 @@
 namespace flowback {
 namespace {
 
-StackUse LookAt(const AddressSpace& space, uint64_t address, std::span<const uint8_t> lengths,
-                CodeMode mode) {
-  // What ends a longer block counts, as its beginning would only tell whether a return address is
-  // read.
-  constexpr size_t kMost = 256;
-  std::array<uint8_t, kMost * kLongestInstruction> code;
-  if (lengths.size() > kMost) {
-    const auto ahead = lengths.first(lengths.size() - kMost);
-    address = std::accumulate(ahead.begin(), ahead.end(), address);
-    lengths = lengths.last(kMost);
+// A function is seldom larger.
+constexpr uint64_t kNear = uint64_t{1} << 22;
+
+// The code of a run's last instructions. What ends a longer block counts, as its beginning would
+// only tell whether a return address is read.
+class RunCode {
+ public:
+  RunCode(const AddressSpace& space, uint64_t address, std::span<const uint8_t> lengths)
+      : address_(address), lengths_(lengths) {
+    if (lengths.size() > kMost) {
+      const auto ahead = lengths.first(lengths.size() - kMost);
+      address_ = std::accumulate(ahead.begin(), ahead.end(), address);
+      lengths_ = lengths.last(kMost);
+    }
+    size_ = std::accumulate(lengths_.begin(), lengths_.end(), size_t{0});
+    if (space.Read(address_, bytes_.data(), size_) != size_) lengths_ = {};
   }
-  const size_t size = std::accumulate(lengths.begin(), lengths.end(), size_t{0});
-  const size_t read = space.Read(address, code.data(), size);
-  return read == size ? StackUseOf(Bytes(code.data(), size), lengths, mode) : StackUse();
-}
+  StackUse Use(CodeMode mode) const {
+    if (lengths_.empty()) return {};
+    StackUse use = StackUseOf(code(), lengths_, mode);
+    if ((use.flags & kTakesAddresses) != 0 && Places(mode).empty()) use.flags &= ~kTakesAddresses;
+    return use;
+  }
+  std::vector<TakenPlace> Places(CodeMode mode) const {
+    if (lengths_.empty()) return {};
+    std::vector<TakenPlace> places = PlacesTakenBy(code(), address_, lengths_, mode);
+    std::erase_if(places, [&](const TakenPlace& place) {
+      return place.address - address_ + kNear > 2 * kNear;
+    });
+    return places;
+  }
+
+ private:
+  static constexpr size_t kMost = 256;
+
+  Bytes code() const { return Bytes(bytes_.data(), size_); }
+
+  std::array<uint8_t, kMost * kLongestInstruction> bytes_;
+  uint64_t address_;
+  std::span<const uint8_t> lengths_;
+  size_t size_ = 0;
+};
 
 }  // namespace
 
@@ -38,7 +65,7 @@ StackUse BlockUses::Of(const BlockRun& run) {
     answer = {.space = run.space,
               .address = run.address,
               .count = count,
-              .use = LookAt(*run.space, run.address, run.lengths, run.mode)};
+              .use = RunCode(*run.space, run.address, run.lengths).Use(run.mode)};
   return answer.use;
 }
 
@@ -60,7 +87,19 @@ BlockUses::OfBlocks BlockUses::OfTable(const BlockTable& table) {
 }
 
 StackUse BlockUses::Look(const BlockTable& table, const CodeBlock& block) {
-  return LookAt(table.space(), block.address, {block.lengths, block.count}, table.mode());
+  return RunCode(table.space(), block.address, {block.lengths, block.count}).Use(table.mode());
+}
+
+const std::vector<TakenPlace>& BlockUses::PlacesOf(const BlockRun& run) {
+  if (places_.empty()) places_.resize(kPlaces);
+  Places& known = places_[(run.address ^ (run.address >> 12)) % kPlaces];
+  const size_t count = run.lengths.size();
+  if (known.space != run.space || known.address != run.address || known.count != count)
+    known = {.space = run.space,
+             .address = run.address,
+             .count = count,
+             .places = RunCode(*run.space, run.address, run.lengths).Places(run.mode)};
+  return known.places;
 }
 
 }  // namespace flowback

@@ -34,6 +34,9 @@ class BlockUses {
   static constexpr uint8_t kNotLooked = 0xff;
   OfBlocks OfTable(const BlockTable& table);
   static StackUse Look(const BlockTable& table, const CodeBlock& block);
+  // The addresses that the run takes and that lie near it, where code of its own function may be.
+  // Valid until the next call.
+  const std::vector<TakenPlace>& PlacesOf(const BlockRun& run);
 
  private:
   struct Answer {
@@ -43,6 +46,14 @@ class BlockUses {
     StackUse use;
   };
   static constexpr size_t kAnswers = 4096;
+
+  struct Places {
+    const AddressSpace* space = nullptr;
+    uint64_t address = 0;
+    size_t count = 0;
+    std::vector<TakenPlace> places;
+  };
+  static constexpr size_t kPlaces = 256;
 
   struct Table {
     std::vector<StackUse> uses;
@@ -55,6 +66,7 @@ class BlockUses {
   const BlockTable* table_ = nullptr;  // the last one asked for
   Table* of_table_ = nullptr;
   std::vector<Answer> answers_;
+  std::vector<Places> places_;
 };
 
 }  // namespace flowback

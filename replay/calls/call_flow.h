@@ -9,8 +9,10 @@
 //   out on its own. Where its return or indirect jump leads to says which: to the return address
 //   with which another stack was left; to where an exception lands that passes a call on this one
 //   (the file's tables say where that is); behind a call of setjmp that a call on this one made
-//   (such a function reads its own return address, to keep it); or to a place that no stack knows:
-//   then a new one begins there.
+//   (such a function reads its own return address, to keep it); to another place that its code had
+//   saved (the address of a place within its own function); into the middle of a function that is
+//   on this stack, where no call returns to and where the code that leaps did not keep the stack
+//   pointer that it leaves; or to a place that no stack knows: then a new one begins there.
 // * A return to the return address of a call further out, or into a function that is on the stack:
 //   what lies above was unwound. The same for a jump into the middle of a function on the stack.
 // * A jump to another function's entry is a tail call: it inherits the return address. The stub of
@@ -81,6 +83,9 @@ class CallStack::Impl {
   };
 
   void NoteUse(StackUse& use, const BlockRun& run, Call& call);
+  void SavePlaces(const BlockRun& run);
+  bool IsSavedBy(const BlockRun& run, uint64_t address);
+  StackUse LookAt(BlockRuns& runs);
   // Nothing but the flow's next block is waited for, in a call.
   bool CanCount() const { return !stop_.active && !stacks_.calls().empty(); }
   void CountOnly(uint64_t instructions);
@@ -109,6 +114,12 @@ class CallStack::Impl {
   bool LandOn(const Leap& leap);
   bool LandOnPad(const Leap& leap);
   bool LandOnSaved(const Leap& leap);
+  void LeapWithinFunction(const Leap& leap, const FunctionPiece& target);
+  bool WasSavedJustNow(const SavedPlace& place);
+  size_t FindSaved(const Leap& leap);
+  bool IsSaved(const Leap& leap);
+  bool IsStillThere(const SavedPlace& place, const Leap& leap);
+  bool LandInActive(const Leap& leap, const FunctionPiece& target);
   void ReturnInner();
   bool IsPlainJump(const Leap& leap);
   void ReturnToUnknown(const Leap& leap);
@@ -123,6 +134,7 @@ class CallStack::Impl {
   void ReadFlow(CallReader& in);
   void UnwindToReturn(uint64_t address);
   void UnwindToFunction(uint64_t id);
+  void UnwindInto(const FunctionPiece& target, const Leap& leap);
   void Cut(CallExit how, uint64_t tsc);
   const FunctionPiece& PieceAt(const AddressSpace* space, uint64_t ip);
   std::vector<Call>& calls() { return stacks_.calls(); }
@@ -144,6 +156,7 @@ class CallStack::Impl {
   // makes of its returns.
   uint64_t searched_ = 0;
   static constexpr uint8_t kOfItsCall = kLoadsStackPointer | kReadsReturnAddress;
+  static constexpr uint8_t kOfItsBlock = kOfItsCall | kKeepsStackPointer | kTakesAddresses;
   static constexpr uint64_t kSearchedAhead = uint64_t{1} << 22;
 };
 

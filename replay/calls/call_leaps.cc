@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Where calls, returns and jumps lead to.
 #include "flowback/replay/call_stack.h"
+#include "replay/calls/behind_call.h"
 #include "replay/calls/call_flow.h"
 
 namespace flowback {
-
 void CallStack::Impl::Transfer(const Leap& leap, uint64_t after) {
   switch (leap.run.last) {
     case InstructionClass::kOther:
@@ -77,20 +77,21 @@ void CallStack::Impl::ReturnOnLoadedStack(const Leap& leap) {
     stacks_.SwitchTo(leap.target());
     return stacks_.Pop(CallExit::kReturn);
   }
-  if (calls().back().return_address == leap.target()) return ReturnInner();
+  if (calls().back().return_address == leap.target() && !IsSaved(leap)) return ReturnInner();
   if (LandOn(leap)) return;
   const FunctionPiece target = PieceAt(leap.run.space, leap.target());
   GoToUnknown(leap, target);
 }
 
-// An exception that goes on in a call which was not seen, further out than all that were; else
-// there is another stack.
+// An exception that goes on in a call which was not seen, further out than all that were; or in a
+// function that is on this stack; else there is another stack.
 void CallStack::Impl::GoToUnknown(const Leap& leap, const FunctionPiece& target) {
   const bool has_unseen = stacks_.number() == 0 && calls().front().return_address == 0;
   if (has_unseen && functions_.IsLandingPad(leap.run.space, leap.target())) {
     stacks_.PopTo(0, CallExit::kUnwound);
     return Enter(CallEntry::kReturnedTo, target, leap.run.space, leap.target());
   }
+  if (LandInActive(leap, target)) return;
   stacks_.SwitchToNew();
   Enter(CallEntry::kNewStack, target, leap.run.space, leap.target());
 }
@@ -128,19 +129,78 @@ bool CallStack::Impl::LandOnPad(const Leap& leap) {
   return false;
 }
 
-// Behind a call of setjmp. A runtime of coroutines may switch so, from a function that has just
-// called it on this stack to the same one on another.
+// Behind a call of setjmp, or at another place that a call has saved. A runtime of coroutines may
+// switch so, from a function that has just saved its place on this stack to the same one on
+// another.
 bool CallStack::Impl::LandOnSaved(const Leap& leap) {
-  const size_t depth = stacks_.DepthOfSaved(leap.target());
-  const bool own = depth < calls().size();
-  const bool just_now = depth + 2 >= calls().size();
-  if (own && !just_now) {
-    stacks_.PopTo(depth + 1, CallExit::kUnwound);
-    return true;
-  }
-  if (stacks_.SwitchIntoSaved(leap.target())) return true;
-  if (!own) return false;
-  stacks_.PopTo(depth + 1, CallExit::kUnwound);
+  const size_t found = FindSaved(leap);
+  const bool own = found < stacks_.saved().all().size();
+  const SavedPlace place = own ? stacks_.saved().all()[found] : SavedPlace();
+  const bool just_now = own && WasSavedJustNow(place);
+  if (!own || just_now)
+    if (stacks_.SwitchIntoSaved(leap.target())) return true;
+  const bool leaps_itself = place.depth + 1 == calls().size();
+  if (!own || (just_now && leaps_itself && stacks_.has_unseen)) return false;
+  stacks_.saved().SetUsed(found);
+  stacks_.PopTo(place.depth + 1, CallExit::kUnwound);
+  return true;
+}
+
+// Whether the call that leaps saved the place right before, or the call that it returns to did.
+bool CallStack::Impl::WasSavedJustNow(const SavedPlace& place) {
+  constexpr uint64_t kFew = 64;  // instructions of the call itself
+  return place.depth + 2 >= calls().size() && calls()[place.depth].self - place.self <= kFew;
+}
+
+// Within one function the flow stays in its call, unless another call or another stack has saved
+// the place. A call that goes where it has just saved its own place switches to a stack that was
+// not seen.
+void CallStack::Impl::LeapWithinFunction(const Leap& leap, const FunctionPiece& target) {
+  if (LandOnSaved(leap)) return;
+  const size_t found = FindSaved(leap);
+  if (found == stacks_.saved().all().size()) return;
+  stacks_.SwitchToNew();
+  Enter(CallEntry::kNewStack, target, leap.run.space, leap.target());
+}
+
+// Returns the index of the place on this stack that the leap goes to, as SavedPlaces::Find.
+size_t CallStack::Impl::FindSaved(const Leap& leap) {
+  return stacks_.saved().Find(leap.target(), calls().size() - 1, [&](const SavedPlace& place) {
+    return ++searched_ <= kSearchedAhead + stacks_.now.instructions && IsStillThere(place, leap);
+  });
+}
+
+bool CallStack::Impl::IsSaved(const Leap& leap) {
+  return FindSaved(leap) < stacks_.saved().all().size();
+}
+
+// A place that was pushed is gone when its function has popped it: then the frame is no larger than
+// it is at the place itself, where the leap has popped it as well.
+bool CallStack::Impl::IsStillThere(const SavedPlace& place, const Leap& leap) {
+  if (!place.pushed) return true;
+  const bool is_top = place.depth + 1 == calls().size();
+  const Call* callee = is_top ? nullptr : &calls()[place.depth + 1];
+  const bool interrupted = callee != nullptr && callee->resume != 0;
+  const uint64_t now = is_top        ? leap.site
+                       : interrupted ? callee->resume
+                                     : callee->return_address - 1;
+  const AddressSpace* space = calls()[place.depth].space;
+  const auto size = functions_.FrameSize(space, now);
+  const auto size_there = functions_.FrameSize(space, place.address);
+  return !size || !size_there || *size > *size_there;
+}
+
+// Into the middle of a function that is on this stack. A fibre that was left in the same function
+// before it was seen goes on behind a call, too, and code that switches to it keeps the stack
+// pointer of the stack that it leaves.
+bool CallStack::Impl::LandInActive(const Leap& leap, const FunctionPiece& target) {
+  const bool is_entry = target.is_entry && leap.target() == target.begin;
+  if (target.id == 0 || is_entry || !stacks_.HasFunction(target.id)) return false;
+  if ((calls().back().stack_use & kKeepsStackPointer) != 0) return false;
+  const bool behind_call =
+      leap.run.space == nullptr || IsBehindCall(*leap.run.space, leap.target(), leap.run.mode);
+  if (stacks_.has_unseen && behind_call) return false;
+  UnwindToFunction(target.id);
   return true;
 }
 
@@ -166,6 +226,14 @@ void CallStack::Impl::UnwindToFunction(uint64_t id) {
   stacks_.PopTo(stacks_.DepthOfFunction(id) + 1, CallExit::kUnwound);
 }
 
+// To the call of the function that has saved the place, or to the innermost one.
+void CallStack::Impl::UnwindInto(const FunctionPiece& target, const Leap& leap) {
+  const size_t found = FindSaved(leap);
+  if (found == stacks_.saved().all().size()) return UnwindToFunction(target.id);
+  stacks_.saved().SetUsed(found);
+  stacks_.PopTo(stacks_.saved().all()[found].depth + 1, CallExit::kUnwound);
+}
+
 void CallStack::Impl::ReturnToUnknown(const Leap& leap) {
   if (FindInherited(leap.target())) return;
   const FunctionPiece target = PieceAt(leap.run.space, leap.target());
@@ -178,7 +246,7 @@ void CallStack::Impl::ReturnToUnknown(const Leap& leap) {
       stacks_.Pop(CallExit::kReturn);
     return TailCall(target, leap);
   }
-  if (knows_caller && stacks_.HasFunction(target.id)) return UnwindToFunction(target.id);
+  if (knows_caller && stacks_.HasFunction(target.id)) return UnwindInto(target, leap);
   if (!knows_caller) return FindCaller(leap, target);
   // It is on another stack, in a way that was not seen.
   stacks_.SwitchToNew();
@@ -235,7 +303,7 @@ void CallStack::Impl::JumpTo(const Leap& leap) {
   if (to.is_entry && target == to.begin) return TailCall(to, leap);
   if (!stacks_.HasFunction(to.id)) return;
   stacks_.Announce();
-  UnwindToFunction(to.id);
+  UnwindInto(to, leap);
 }
 
 // As a return: longjmp, the unwinder of exceptions, or a switch of stacks.
@@ -243,12 +311,13 @@ void CallStack::Impl::JumpOnLoadedStack(const Leap& leap) {
   stacks_.Announce();
   const Call& top = calls().back();
   const FunctionPiece target = PieceAt(leap.run.space, leap.target());
-  if (target.Holds(leap.site)) return;
+  if (target.Holds(leap.site)) return LeapWithinFunction(leap, target);
   if (stacks_.LeftAt(leap.target())) {
     stacks_.SwitchTo(leap.target());
     return stacks_.Pop(CallExit::kReturn);
   }
-  if (top.return_address == leap.target()) return ReturnInner();
+  // A place that is saved may follow the call of a function that never returns.
+  if (top.return_address == leap.target() && !IsSaved(leap)) return ReturnInner();
   if (LandOn(leap)) return;
   const bool is_entry = target.is_entry && leap.target() == target.begin;
   // A program's first code jumps to where the program begins.

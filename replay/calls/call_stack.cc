@@ -47,6 +47,25 @@ void CallStack::Impl::NoteUse(StackUse& use, const BlockRun& run, Call& call) {
   if (comes_back) use.flags &= ~kLoadsStackPointer;
   call.stack_use |= use.flags;
   call.kept_in |= use.keeps;
+  if ((use.flags & kTakesAddresses) != 0) SavePlaces(run);
+}
+
+// An exception or __builtin_longjmp may go on at places in the function whose addresses its own
+// code takes.
+void CallStack::Impl::SavePlaces(const BlockRun& run) {
+  for (const TakenPlace& place : uses_.PlacesOf(run))
+    if (IsSavedBy(run, place.address)) stacks_.Save(place.address, place.pushed);
+}
+
+// Whether the address is that of a place within the function that the run is in. Of code that no
+// symbol or table divides into functions, any place in the same file counts.
+bool CallStack::Impl::IsSavedBy(const BlockRun& run, uint64_t address) {
+  const FunctionPiece own = functions_.Find(run.space, run.address);
+  if (own.Holds(address)) return address != own.begin || !own.is_entry;
+  const FunctionPiece other = functions_.Find(run.space, address);
+  if (own.id != 0 || other.id != 0) return own.id == other.id && !other.is_entry;
+  const CodeMapping* mapping = run.space == nullptr ? nullptr : run.space->Find(run.address);
+  return mapping != nullptr && mapping == run.space->Find(address);
 }
 
 void CallStack::Impl::BeginStop(UntracedGap::Cause cause, uint64_t site, uint64_t expected) {

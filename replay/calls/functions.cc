@@ -54,6 +54,13 @@ bool SymbolFunctions::IsLandingPad(const AddressSpace* space, uint64_t ip) {
   return TableOf(*mapping).IsLandingPad(ip - mapping->FileBase());
 }
 
+std::optional<int64_t> SymbolFunctions::FrameSize(const AddressSpace* space, uint64_t ip) {
+  const CodeMapping* mapping = space == nullptr ? nullptr : space->Find(ip);
+  if (mapping == nullptr) return std::nullopt;
+  const std::scoped_lock lock(mutex_);
+  return TableOf(*mapping).FrameSize(ip - mapping->FileBase());
+}
+
 FunctionPiece SymbolFunctions::LookUp(const AddressSpace* space, uint64_t ip) {
   const CodeMapping* mapping = space == nullptr ? nullptr : space->Find(ip);
   if (mapping == nullptr) return {};

@@ -22,10 +22,13 @@ void StackSet::Write(CallWriter& out, const Stack& stack) {
     out.Number(guess.left_below.size());
     for (const size_t left : guess.left_below) out.Number(left);
   }
-  out.Number(stack.saved.size());
-  for (const Saved& saved : stack.saved) {
+  out.Number(stack.saved.all().size());
+  for (const SavedPlace& saved : stack.saved.all()) {
     out.Number(saved.depth);
     out.Number(saved.address);
+    out.Number(saved.self);
+    out.Number(saved.pushed);
+    out.Number(saved.used);
   }
   out.Number(stack.number);
   out.Number(stack.announced);
@@ -69,12 +72,17 @@ std::unique_ptr<StackSet::Stack> StackSet::ReadStack(CallReader& in) {
   auto stack = std::make_unique<Stack>();
   for (const Call& call : in.Calls()) stack->calls.push_back(call);
   ReadGuesses(in, *stack);
+  size_t least = 0;
   for (size_t left = in.Count(); left != 0 && in.ok(); --left) {
-    Saved saved;
+    SavedPlace saved;
     saved.depth = in.Number();
     saved.address = in.Number();
-    if (saved.depth >= stack->calls.size()) in.Fail();
-    stack->saved.push_back(saved);
+    saved.self = in.Number();
+    saved.pushed = in.Flag();
+    saved.used = in.Flag();
+    if (saved.depth < least || saved.depth >= stack->calls.size()) in.Fail();
+    least = saved.depth;
+    if (in.ok()) stack->saved.Add(saved);
   }
   stack->number = static_cast<uint32_t>(in.Number());
   stack->announced = in.Flag();

@@ -103,20 +103,12 @@ void StackSet::Clear() {
   has_unseen = true;
 }
 
-void StackSet::Save(uint64_t address) {
+void StackSet::Save(uint64_t address, bool pushed) {
   if (calls().empty()) return;
-  const size_t depth = calls().size() - 1;
-  std::vector<Saved>& saved = active_->saved;
-  for (size_t i = saved.size(); i > 0 && saved[i - 1].depth == depth; --i)
-    if (saved[i - 1].address == address) return;
-  saved.push_back({depth, address});
-}
-
-size_t StackSet::DepthOfSaved(uint64_t address) const {
-  const std::vector<Saved>& saved = active_->saved;
-  const auto found = std::find_if(saved.rbegin(), saved.rend(),
-                                  [&](const Saved& each) { return each.address == address; });
-  return found == saved.rend() ? calls().size() : found->depth;
+  active_->saved.Add({.depth = calls().size() - 1,
+                      .address = address,
+                      .self = calls().back().self,
+                      .pushed = pushed});
 }
 
 // By what a parked stack is found.
@@ -130,8 +122,9 @@ void StackSet::List(const Stack& stack, Turn turn, bool add) {
   const size_t most = std::min(stack.calls.size(), kMostListed);
   for (size_t i = 0; i < most; ++i)
     list(i == 0 ? by_return_ : inside_, stack.FromWithin(i)->return_address);
-  const size_t saved = std::min(stack.saved.size(), kMostListed);
-  for (size_t i = 0; i < saved; ++i) list(saved_, stack.saved[stack.saved.size() - 1 - i].address);
+  const std::vector<SavedPlace>& saved = stack.saved.all();
+  const size_t listed = std::min(saved.size(), kMostListed);
+  for (size_t i = 0; i < listed; ++i) list(saved_, saved[saved.size() - 1 - i].address);
 }
 
 void StackSet::ParkAs(Turn turn) {
@@ -213,10 +206,17 @@ bool StackSet::SwitchInto(uint64_t address) {
 bool StackSet::SwitchIntoSaved(uint64_t address) {
   const auto stack = FirstIn(saved_, address);
   if (stack == parked_.end()) return false;
+  const auto next = saved_.upper_bound({address, stack->first});
+  const bool several = next != saved_.end() && next->first == address;
+  const Turn parked = stack->first;
   Park();
   Activate(stack);
   active_->guesses.clear();
-  PopTo(DepthOfSaved(address) + 1, CallExit::kUnwound);
+  SavedPlaces& saved = active_->saved;
+  const size_t place = saved.Find(address, calls().size(), [](const SavedPlace&) { return true; });
+  saved.SetUsed(place);
+  PopTo(saved.all()[place].depth + 1, CallExit::kUnwound);
+  if (several || has_unseen) AddGuess(++guesses_, *active_, 0, parked, turns_);
   return true;
 }
 

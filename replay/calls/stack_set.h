@@ -23,6 +23,7 @@
 
 #include "flowback/replay/call_stack.h"
 #include "replay/calls/call_counts.h"
+#include "replay/calls/saved_places.h"
 
 namespace flowback {
 
@@ -102,10 +103,10 @@ class StackSet {
   // A call that was known, whose instructions are counted from here on.
   void EnterAgain(Call call);
 
-  // The innermost call has noted that it may go on at `address` later (setjmp).
-  void Save(uint64_t address);
-  // The innermost call that did; calls().size(): none.
-  size_t DepthOfSaved(uint64_t address) const;
+  // The innermost call has noted that it may go on at `address` later (setjmp, the handler of an
+  // exception).
+  void Save(uint64_t address, bool pushed = false);
+  SavedPlaces& saved() { return active_->saved; }
 
   // Whether a stack that was left goes on at `address` when its innermost call returns.
   bool LeftAt(uint64_t address) const;
@@ -131,10 +132,6 @@ class StackSet {
   void Read(CallReader& in);
 
  private:
-  struct Saved {
-    size_t depth = 0;
-    uint64_t address = 0;
-  };
   using Turn = uint64_t;  // counts how often a stack was left
   // That a stack went on here is guessed: of the calls below `depth`, and of those left since.
   struct Guess {
@@ -157,7 +154,7 @@ class StackSet {
   struct Stack : Content {
     uint32_t number = 0;
     CallCounts counts;
-    std::vector<Saved> saved;  // by depth
+    SavedPlaces saved;
     bool announced = true;
     uint64_t elsewhere = 0;  // instructions on other stacks since this one was first gone to
     uint64_t left_at = 0;    // instructions of the thread
@@ -192,8 +189,7 @@ class StackSet {
   [[gnu::always_inline]] void Drop() {
     active_->counts.Remove(calls());
     calls().pop_back();
-    while (!active_->saved.empty() && active_->saved.back().depth >= calls().size())
-      active_->saved.pop_back();
+    active_->saved.Shorten(calls().size());
   }
   void AddGuess(uint64_t number, const Content& before, size_t left, Turn parked, Turn since);
   std::optional<Other> FindOther(size_t guess, uint64_t address);

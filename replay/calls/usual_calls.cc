@@ -6,6 +6,7 @@
 // out at its first execution, and kept by the number of the step. Later ones cost a look at that:
 // four blocks within a function one addition, a call or a return a few comparisons with what the
 // stack is at the moment. All else is told block by block (call_stack.cc).
+#include <algorithm>
 #include <utility>
 
 #include "flowback/replay/call_stack.h"
@@ -33,8 +34,8 @@ void CallStack::Impl::OnBlocks(const BlockBatch& batch) {
     if (CanCount()) FollowUsual(runs, known);
     if (!runs.Next()) break;
     StackUse& use = known.uses[runs.step().number()];
-    if (use.flags == BlockUses::kNotLooked) use = BlockUses::Look(*batch.table, runs.block());
-    const bool may_stay = !runs.IsLast() && CanCount() && (use.flags & kOfItsCall) == 0 &&
+    if (use.flags == BlockUses::kNotLooked) use = LookAt(runs);
+    const bool may_stay = !runs.IsLast() && CanCount() && (use.flags & kOfItsBlock) == 0 &&
                           use.keeps == 0 && StaysInPiece(runs, space);
     if (!may_stay) {
       LearnWay(runs, use, known);
@@ -49,6 +50,17 @@ void CallStack::Impl::OnBlocks(const BlockBatch& batch) {
       known.plain[runs.step().value] = runs.block().count;
   } while (!runs.IsLast());
   TellMoves();
+}
+
+// Looks at a block once. Most addresses that code takes are not of its own function.
+StackUse CallStack::Impl::LookAt(BlockRuns& runs) {
+  StackUse use = BlockUses::Look(runs.table(), runs.block());
+  if ((use.flags & kTakesAddresses) == 0) return use;
+  const BlockRun& run = runs.run();
+  const bool saves = std::ranges::any_of(
+      uses_.PlacesOf(run), [&](const TakenPlace& place) { return IsSavedBy(run, place.address); });
+  if (!saves) use.flags &= ~kTakesAddresses;
+  return use;
 }
 
 // REQUIRES: the flow is still in the address space that they were made in.

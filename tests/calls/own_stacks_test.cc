@@ -283,8 +283,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Combine(testing::Values("recursion", "exceptions", "jumps", "signals",
                                      "alternate-stack", "fibres", "fibres-in-no-order",
                                      "switch-by-return", "switch-by-jump", "switch-by-longjmp",
-                                     "coroutines", "pushed", "library", "threads", "children",
-                                     "boost-fibres"),
+                                     "fibres-inline", "leaps", "coroutines", "pushed", "library",
+                                     "threads", "children", "boost-fibres"),
                      testing::Values("own_stacks", "own_stacks_stripped", "own_stacks_static")),
     [](const auto& test) {
       std::string name = std::string(std::get<0>(test.param)) + "_" + std::get<1>(test.param);

@@ -2,6 +2,7 @@
 // Several stacks of one thread, and stacks as deep as memory allows: the model by itself.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <vector>
@@ -51,16 +52,43 @@ class Counter final : public CallListener {
 class Stacks : public testing::Test {
  protected:
   static constexpr uint64_t kSwitch = 0xf00;
+  static constexpr uint64_t kThrow = 0xe00;          // mov rsp, [rdx]; jmp rax
+  static constexpr uint64_t kKeepingSwitch = 0xd00;  // mov [rdi], rsp; mov rsp, [rdx]; ret
+  static constexpr uint64_t kTaking = 0xc00;         // lea rax, [rip + 0x79], which is kTaken
+  static constexpr uint64_t kTaken = 0xc80;
+  static constexpr uint64_t kBehindCall = 0x245;  // and one behind no call is 0x250
 
   Stacks() {
-    constexpr std::array<uint8_t, 4> kCode = {0x48, 0x8b, 0x22, 0xc3};
-    std::copy(kCode.begin(), kCode.end(), code_.begin() + kSwitch);
+    Put(kSwitch, {0x48, 0x8b, 0x22, 0xc3});
+    Put(kThrow, {0x48, 0x8b, 0x22, 0xff, 0xe0});
+    Put(kKeepingSwitch, {0x48, 0x89, 0x27, 0x48, 0x8b, 0x22, 0xc3});
+    Put(kTaking, {0x48, 0x8d, 0x05, 0x79, 0, 0, 0});
+    Put(kBehindCall - 5, {0xe8, 0, 1, 0, 0});
     const auto section =
         std::make_shared<CodeSection>("code", 0, Bytes(code_), nullptr, Verification::kGiven);
     stack_.BeginsWithThread();
     space_.Map({.address = 0, .size = code_.size(), .section_offset = 0, .section = section});
   }
 
+  void Put(uint64_t address, const std::vector<uint8_t>& code) {
+    std::ranges::copy(code, code_.begin() + static_cast<ptrdiff_t>(address));
+  }
+  // Calls what leaps to `target`, out of a call at `ip`.
+  void ThrowAt(uint64_t ip, uint64_t target) {
+    static constexpr std::array<uint8_t, 2> kLengths = {3, 2};
+    CallAt(ip, kThrow);
+    Run(kThrow, kLengths, InstructionClass::kIndirectJump, target);
+  }
+  void KeepAndSwitchAt(uint64_t ip, uint64_t target) {
+    static constexpr std::array<uint8_t, 3> kLengths = {3, 3, 1};
+    CallAt(ip, kKeepingSwitch);
+    Run(kKeepingSwitch, kLengths, InstructionClass::kReturn, target);
+  }
+  // The function at kTaking takes the address of a place in itself.
+  void Take() {
+    static constexpr std::array<uint8_t, 1> kLengths = {7};
+    Run(kTaking, kLengths, InstructionClass::kOther, kTaking + 7);
+  }
   void Block(uint64_t ip, InstructionClass last, uint64_t next) {
     static constexpr std::array<uint8_t, 1> kLengths = {4};
     Run(ip, kLengths, last, next);
@@ -148,6 +176,87 @@ TEST_F(Stacks, AGuessIsPutRight) {
   EXPECT_EQ(Open(), Calls{0x300});
   stack_.Finish();
   counter_.ExpectAllLeft();
+}
+
+// An exception goes on in the middle of a function that is on the stack.
+TEST_F(Stacks, ALeapIntoAnActiveFunctionIsThatFrame) {
+  CallAt(0x100, 0x200);
+  CallAt(0x204, 0x300);
+  ThrowAt(0x310, 0x250);
+  EXPECT_EQ(Open(), (Calls{0x100, 0x200}));
+  EXPECT_EQ(stack_.stack(), 0u);
+  ReturnAt(0x254, 0x104);
+  EXPECT_EQ(Open(), Calls{0x100});
+  stack_.Finish();
+  counter_.ExpectAllLeft();
+}
+
+// Code that keeps the stack pointer which it leaves goes to another stack.
+TEST_F(Stacks, ASwitchIntoAnActiveFunctionIsAnotherStack) {
+  CallAt(0x100, 0x200);
+  CallAt(0x204, 0x300);
+  KeepAndSwitchAt(0x310, 0x250);
+  EXPECT_EQ(stack_.stack(), 1u);
+  KeepAndSwitchAt(0x254, 0x314);
+  EXPECT_EQ(stack_.stack(), 0u);
+  EXPECT_EQ(Open(), (Calls{0x100, 0x200, 0x300}));
+}
+
+// Behind a call a fibre may go on that was left before the flow begins.
+TEST_F(Stacks, BehindACallItIsThatFrameIfEachStackWasSeen) {
+  CallAt(0x100, 0x200);
+  CallAt(0x204, 0x300);
+  ThrowAt(0x310, kBehindCall);
+  EXPECT_EQ(Open(), (Calls{0x100, 0x200}));
+  stack_.OnLoss(DataLoss{});
+  CallAt(0x100, 0x200);
+  CallAt(0x204, 0x300);
+  ThrowAt(0x310, kBehindCall);
+  EXPECT_EQ(stack_.stack(), 1u);
+}
+
+TEST_F(Stacks, AFunctionsBeginIsANewStack) {
+  CallAt(0x100, 0x200);
+  CallAt(0x204, 0x300);
+  ThrowAt(0x310, 0x200);
+  EXPECT_EQ(stack_.stack(), 1u);
+  EXPECT_EQ(Open(), Calls{0x200});
+}
+
+// Of several calls of a function the flow goes on in the one that took the address.
+TEST_F(Stacks, ALeapToASavedPlaceIsTheCallThatSavedIt) {
+  CallAt(0x100, kTaking);
+  Take();
+  CallAt(kTaking + 8, kTaking);
+  CallAt(kTaking + 0x10, 0x300);
+  ThrowAt(0x310, kTaken);
+  EXPECT_EQ(Open(), (Calls{0x100, kTaking}));
+}
+
+// The handler has been taken off before the exception is raised again.
+TEST_F(Stacks, RaisedAgainItGoesFurtherOut) {
+  CallAt(0x100, kTaking);
+  Take();
+  CallAt(kTaking + 8, kTaking);
+  Take();
+  CallAt(kTaking + 8, 0x300);
+  ThrowAt(0x310, kTaken);
+  EXPECT_EQ(Open(), (Calls{0x100, kTaking, kTaking}));
+  ThrowAt(kTaken, kTaken);
+  EXPECT_EQ(Open(), (Calls{0x100, kTaking}));
+}
+
+// An interpreter's loop handles one exception after the other with one setjmp.
+TEST_F(Stacks, RaisedFurtherInItComesBackToTheSameCall) {
+  CallAt(0x100, kTaking);
+  Take();
+  CallAt(kTaking + 8, kTaking);
+  Take();
+  for (int i = 0; i < 3; ++i) {
+    CallAt(kTaken, 0x300);
+    ThrowAt(0x310, kTaken);
+    EXPECT_EQ(Open(), (Calls{0x100, kTaking, kTaking}));
+  }
 }
 
 TEST_F(Stacks, ALossIsOneOfAllStacks) {

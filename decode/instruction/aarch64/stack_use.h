@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "decode/instruction/stack_use.h"
 #include "flowback/base/bytes.h"
@@ -13,5 +14,7 @@
 namespace flowback::aarch64 {
 
 StackUse StackUseOf(Bytes code, std::span<const uint8_t> lengths, CodeMode mode);
+std::vector<TakenPlace> PlacesTakenBy(Bytes code, uint64_t address,
+                                      std::span<const uint8_t> lengths, CodeMode mode);
 
 }  // namespace flowback::aarch64

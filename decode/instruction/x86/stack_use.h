@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "decode/instruction/stack_use.h"
 #include "flowback/base/bytes.h"
@@ -12,5 +13,7 @@
 namespace flowback::x86 {
 
 StackUse StackUseOf(Bytes code, std::span<const uint8_t> lengths, CodeMode mode);
+std::vector<TakenPlace> PlacesTakenBy(Bytes code, uint64_t address,
+                                      std::span<const uint8_t> lengths, CodeMode mode);
 
 }  // namespace flowback::x86

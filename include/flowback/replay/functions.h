@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -41,6 +42,11 @@ class FunctionFinder {
   }
   // Whether an exception goes on there that reaches some call of the function.
   virtual bool IsLandingPad(const AddressSpace* /*space*/, uint64_t /*ip*/) { return false; }
+  // Returns the bytes between the stack pointer at `ip` and the frame's begin (its canonical frame
+  // address). Empty: no table says so. By default none does.
+  virtual std::optional<int64_t> FrameSize(const AddressSpace* /*space*/, uint64_t /*ip*/) {
+    return std::nullopt;
+  }
 };
 
 // By symbols; where a file has none, by the table that its exceptions are unwound with. Only what
@@ -52,6 +58,7 @@ class SymbolFunctions final : public FunctionFinder {
   FunctionPiece Find(const AddressSpace* space, uint64_t ip) override;
   uint64_t LandingPad(const AddressSpace* space, uint64_t return_address) override;
   bool IsLandingPad(const AddressSpace* space, uint64_t ip) override;
+  std::optional<int64_t> FrameSize(const AddressSpace* space, uint64_t ip) override;
 
  private:
   // Calls go to the same few places again and again.

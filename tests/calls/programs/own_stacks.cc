@@ -337,6 +337,8 @@ int Run(char* program, const std::string& what) {
   if (what == "pushed") return Pushed();
   if (what == "fork") return Forked();
   if (what == "boost-fibres") return BoostFibres();
+  if (what == "leaps") return Leaps();
+  if (what == "fibres-inline") return SwitchesInline();
   if (what == "library") return Library();
   if (what == "threads") return Threads();
   if (what == "children") return Children(program);

@@ -20,6 +20,9 @@ int SwitchByLongjmp();
 int Coroutines();
 int Pushed();
 int BoostFibres();
+int SwitchesInline();
+// Exceptions and longjmps of the program's own.
+int Leaps();
 
 // The status that says that a part is not in the program.
 inline constexpr int kNotBuilt = 77;
