@@ -30,7 +30,7 @@ void AppendFrame(std::string& out, const NamedFrame& named, const StackFrame& fr
   line.Number("level", level).Hex("ip", frame.address);
   AddNames(named, line);
   line.Bool("handler", frame.is_handler && !named.is_inlined);
-  line.Bool("guess", frame.is_guess).End();
+  line.Bool("guess", frame.is_guess).Bool("repeats", frame.repeats && !named.is_inlined).End();
   out.pop_back();
 }
 

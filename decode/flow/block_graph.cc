@@ -214,6 +214,12 @@ unsigned NodeInfo::InstructionsBefore(uint64_t ip) const {
   return 0;
 }
 
+uint64_t NodeInfo::AddressOf(unsigned count) const {
+  uint64_t at = address;
+  for (unsigned i = 0; i < count; ++i) at += block->lengths[i];
+  return at;
+}
+
 uint64_t BlockGraph::SuccessorAddress(uint32_t id, unsigned direction) const {
   const NodeInfo& info = infos_[id];
   const Node& node = nodes_[id];
@@ -226,6 +232,24 @@ uint32_t BlockGraph::Resolve(uint32_t id, unsigned direction) {
   const uint32_t next = NodeAt(SuccessorAddress(id, direction));
   nodes_[id].next[direction] = next;
   return next;
+}
+
+BlockGraph::Round BlockGraph::RoundFrom(uint32_t id) {
+  if (Terminates(id)) return {};
+  const uint64_t begin = infos_[id].address;
+  Round round;
+  for (unsigned blocks = 0; blocks <= kMaxWalk; ++blocks) {
+    const Node& node = nodes_[id];
+    if (!NeedsNoPacket(node.kind) || node.kind == NodeKind::kSpecial) return {};
+    round.instructions += node.count;
+    round.calls = round.calls || node.pushes;
+    id = Successor(id, 1);
+    const NodeInfo& next = infos_[id];
+    if (!next.HasInstruction(begin)) continue;
+    round.instructions += next.InstructionsBefore(begin);
+    return round;
+  }
+  return {};
 }
 
 bool BlockGraph::Terminates(uint32_t id) {

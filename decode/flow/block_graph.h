@@ -70,6 +70,8 @@ struct NodeInfo {
   // How many instructions lie before the one at `ip`. 0 where no instruction begins at `ip`, and
   // also where the first one does.
   unsigned InstructionsBefore(uint64_t ip) const;
+  // Of the instruction behind the first `count`. REQUIRES: there are more than those.
+  uint64_t AddressOf(unsigned count) const;
   // Whether an instruction begins at `ip`.
   bool HasInstruction(uint64_t ip) const { return ip == address || InstructionsBefore(ip) != 0; }
 };
@@ -128,6 +130,14 @@ class BlockGraph {
   bool EndsOrMeets(uint32_t id, Predicate is_it) {
     return nodes_[id].terminates || Terminates(id) || Meets(id, is_it);
   }
+  // A round of a loop that needs no packet.
+  struct Round {
+    uint64_t instructions = 0;  // 0: there is no such loop
+    bool calls = false;         // it makes calls, and so leaves more of them at every turn
+  };
+  // The round that leads from the first instruction of `id` back to it. None where a packet may
+  // bind to an instruction on the way: it then tells each round.
+  Round RoundFrom(uint32_t id);
   // How many instructions there are from the begin of `id` to the end of the first block that needs
   // a packet. REQUIRES: a walk comes to one.
   uint64_t InstructionsToPacket(uint32_t id) {

@@ -166,6 +166,7 @@ bool FlowEngine<Sink>::FinishTransfer(std::optional<uint64_t> target, bool stops
   const bool reached = WalkTo(from);
   for (const TraceEvent& told : events) Notify(told);
   if (!reached) return false;
+  TellUnprovenRounds();
   if (stops && errata_.vm_entry_fup && AtVmEntry()) {
     Emit(cur_, BlockExit::kStopped, target.value_or(0));
     Notify(Event(EventKind::kStopped));

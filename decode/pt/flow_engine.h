@@ -32,10 +32,11 @@
 // loop of their own: see sinks.h, batch_sink.h, event_sink.h. Its parts: flow_walk.h walks code,
 // flow_hot.h takes the usual packets without detours, flow_memo.h whole packets by memory
 // (quick_packets.h); flow_bind.h binds FUPs; flow_packets.h has the meaning of each packet;
-// flow_sync.h finds sync points and loses and regains the flow; flow_segments.h begins and ends in
-// mid-stream. What has a state of its own is a class of its own: packets that wait for others
-// (packet_compound.h, held_outcomes.h), losses (loss_account.h), a look ahead (packets_ahead.h),
-// the parts of the stream (stream_parts.h), the mode (execution_mode.h).
+// flow_rounds.h has loops that need no packets; flow_sync.h finds sync points and loses and regains
+// the flow; flow_segments.h begins and ends in mid-stream. What has a state of its own is a class
+// of its own: packets that wait for others (packet_compound.h, held_outcomes.h), losses
+// (loss_account.h), a look ahead (packets_ahead.h), the parts of the stream (stream_parts.h), the
+// mode (execution_mode.h).
 #pragma once
 
 #include <cstdint>
@@ -45,6 +46,7 @@
 #include <vector>
 
 #include "decode/pt/clock.h"
+#include "decode/pt/counted_flow.h"
 #include "decode/pt/errata.h"
 #include "decode/pt/execution_mode.h"
 #include "decode/pt/flag_search.h"
@@ -97,6 +99,7 @@ struct FlowState {
   size_t behind_last_psb_ = 0;  // the offset at which it begins, plus one; 0: there was none
 
   // The flow.
+  CountedFlow counted_;
   State state_ = State::kLost;
   BlockGraph* graph_ = nullptr;
   uint32_t cur_ = 0;  // 0 unless tracing is on
@@ -251,6 +254,14 @@ class FlowEngine : private FlowState {
   }
   void Emit(uint32_t id, BlockExit exit, uint64_t next);
 
+  // flow_rounds.h
+  bool TakeCount(const ExecutedCount& count);
+  bool WalkCounted(uint64_t count);
+  bool CountProvesPlace() const { return counted_.ProvesPlaceAt(sink_.retired()); }
+  void TellUnprovenRounds();
+  void TellUnprovenEnd();
+  void TellBreak(DataLoss loss);
+
   // flow_bind.h
   std::optional<uint64_t> PlaceOf(const IpPayload& payload);
   bool BindFup(uint64_t ip);
@@ -294,6 +305,7 @@ class FlowEngine : private FlowState {
   bool On(const Mtc& packet);
   bool On(const Cyc& packet);
   bool On(const Cbr& packet);
+  bool On(const Mnt& packet);
   bool On(const Ovf& packet);
   bool On(const TraceStop& packet);
   bool On(const Ptw& packet);
@@ -359,7 +371,8 @@ class FlowEngine : private FlowState {
   CodeView& code_;
   MemoCache& memos_;
   Sink& sink_;
-  const PtConfig& config_;               // the input's
+  const PtConfig& config_;                      // the input's
+  uint64_t counted_left_ = CountedFlow::kMost;  // instructions that may be walked for counts
   const uint8_t* stop_ = nullptr;        // where the hot loop ends at the latest; null: anywhere
   PathMemo* memo_ = nullptr;             // of graph_, if that has one yet
   const uint8_t* uses_begin_ = nullptr;  // of memoised paths that are in no sum yet

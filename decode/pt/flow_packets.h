@@ -238,6 +238,12 @@ bool FlowEngine<Sink>::On(const Cbr& packet) {
 }
 
 template <FlowSink Sink>
+bool FlowEngine<Sink>::On(const Mnt& packet) {
+  const std::optional<ExecutedCount> count = ExecutedCount::Of(packet);
+  return count ? TakeCount(*count) : On<Mnt>(packet);
+}
+
+template <FlowSink Sink>
 bool FlowEngine<Sink>::On(const Ovf&) {
   clock_.OnGap();
   ClearCompound();

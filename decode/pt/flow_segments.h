@@ -43,6 +43,7 @@ void FlowEngine<Sink>::Restore(const Carry& carry) {
   if (state_ == State::kOn) Goto(carry.ip);
   if (const ThreadStay* const stay = parts_.StayAtHand(input_)) sink_.Enter(stay, {});
   sink_.Restart(Mark(Offset(pos_)));
+  counted_.retired += sink_.retired();
 }
 
 // As RunTo, but no packet behind the one at `stop` is taken, whatever the memos know.
@@ -67,6 +68,7 @@ typename FlowEngine<Sink>::Carry FlowEngine<Sink>::Save() const {
   Carry carry{*this, state_ == State::kOn ? CurrentAddress() : 0, code_.place()};
   ForgetNodes(carry.state);
   carry.state.graph_ = nullptr;
+  carry.state.counted_.retired -= sink_.retired();  // another sink may have counted from elsewhere
   return carry;
 }
 
@@ -83,8 +85,9 @@ bool SameFromHere(const Carry& one, const Carry& other) {
   return simple(a) && simple(b) && a.pos_ == b.pos_ && a.state_ == b.state_ && one.ip == other.ip &&
          one.place == other.place && a.parts_ == b.parts_ && a.last_ip_ == b.last_ip_ &&
          a.clock_.TellsTheSame(b.clock_) && a.calls_lost_ == b.calls_lost_ &&
-         a.held_.deferred() == b.held_.deferred() && a.mode_.code() == b.mode_.code() &&
-         a.in_transaction_ == b.in_transaction_ && a.loss_state_.SameOverflow(b.loss_state_);
+         a.counted_.known == b.counted_.known && a.held_.deferred() == b.held_.deferred() &&
+         a.mode_.code() == b.mode_.code() && a.in_transaction_ == b.in_transaction_ &&
+         a.loss_state_.SameOverflow(b.loss_state_);
 }
 
 }  // namespace flowback::pt

@@ -13,6 +13,7 @@
 #include <variant>
 
 #include "decode/pt/flow_engine.h"
+#include "decode/pt/flow_rounds.h"
 #include "decode/pt/packets/packet_groups.h"
 #include "flowback/model/pt_config.h"
 
@@ -43,6 +44,7 @@ template <FlowSink Sink>
 ByteAccount FlowEngine<Sink>::Finish() {
   EnterStays(input_.bytes.size());
   EndLoss(input_.bytes.size());
+  TellUnprovenEnd();
   account_.CountDecoded(input_.bytes.size());
   sink_.Enter(nullptr, Mark(input_.bytes.size()));
   return account_.bytes();
@@ -247,6 +249,7 @@ void FlowEngine<Sink>::BeginLoss(LossCause cause, size_t offset, std::string det
   }
   const bool on = state_ == State::kOn;
   const uint64_t last_ip = on ? CurrentAddress() : 0;
+  counted_ = {};
   state_ = State::kLost;
   cur_ = 0;
   loss_state_.OnOtherLoss();
@@ -337,6 +340,8 @@ bool FlowEngine<Sink>::ReadHeader(Header& header) {
       header.tsx = p;
     } else if constexpr (std::is_same_v<P, Pad>) {
       ++header.padding;
+    } else if constexpr (std::is_same_v<P, Mnt>) {
+      if (!ExecutedCount::Of(p)) return On(p);  // no recorder counts before the state is told
     } else if constexpr (kIsTiming<P>) {
       return On(p);
     } else if constexpr (kIsOneOf<P, Pip, Vmcs>) {
@@ -370,6 +375,7 @@ bool FlowEngine<Sink>::PsbPlus() {
   behind_last_psb_ = Offset(psb) + 1;
   last_ip_.Reset();
   held_.OnPsb();
+  counted_ = {};  // the recorder tells it anew: a segment may begin here
   Header header;
   if (!ReadHeader(header)) {
     // No sync point, unless the pattern begins a little later.

@@ -11,6 +11,7 @@ constexpr uint8_t kEntryMask = 7;
 constexpr uint8_t kViaStub = 1 << 4;
 constexpr uint8_t kIsStub = 1 << 5;
 constexpr uint8_t kResumes = 1 << 6;
+constexpr uint8_t kRepeats = 1 << 7;
 
 }  // namespace
 
@@ -34,7 +35,7 @@ void CallWriter::Put(const Call& call, const Call& before) {
   ok_ &= functions_.Find(call.space, call.entry_ip).id == call.function;
   Number(uint64_t{kCall} | uint64_t{static_cast<uint8_t>(call.entry)} << kEntryShift |
          (call.via_stub ? kViaStub : 0U) | (call.is_stub ? kIsStub : 0U) |
-         (call.resume != 0 ? kResumes : 0U));
+         (call.resume != 0 ? kResumes : 0U) | (call.repeats ? kRepeats : 0U));
   Space(call.space);
   Distance(before.entry_ip, call.entry_ip);
   Distance(before.entry_ip, call.site);
@@ -64,7 +65,7 @@ std::vector<Call> CallReader::Calls() {
   for (;;) {
     const uint64_t head = Number();
     if (!ok() || head == 0) return calls;
-    if ((head & kCall) == 0 || head > 0x7f || calls.size() == CallStack::kMostCalls) {
+    if ((head & kCall) == 0 || head > 0xff || calls.size() == CallStack::kMostCalls) {
       Fail();
       return calls;
     }
@@ -81,6 +82,7 @@ Call CallReader::Get(uint8_t head, const Call& before) {
   call.entry = static_cast<CallEntry>(entry);
   call.via_stub = (head & kViaStub) != 0;
   call.is_stub = (head & kIsStub) != 0;
+  call.repeats = (head & kRepeats) != 0;
   call.space = Space();
   call.entry_ip = Distance(before.entry_ip);
   call.site = Distance(before.entry_ip);

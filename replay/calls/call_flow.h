@@ -55,6 +55,7 @@ class CallStack::Impl {
   void Arrive(const BlockRun& run);
   void OnEvent(const TraceEvent& event);
   void OnLoss(const DataLoss& loss);
+  void NoteRepeats();
   void Finish();
 
   const StackSet& stacks() const { return stacks_; }

@@ -220,7 +220,14 @@ void CallStack::Impl::Enter(CallEntry entry, const FunctionPiece& target, const 
   stacks_.Announce();
 }
 
+// The innermost call is where the recursion came for the first time to the place of its end.
+void CallStack::Impl::NoteRepeats() {
+  if (!calls().empty()) stacks_.calls().back().repeats = true;
+}
+
 void CallStack::Impl::OnLoss(const DataLoss& loss) {
+  if (loss.cause == LossCause::kDepthUnknown) NoteRepeats();
+  if (KeepsPlace(loss.cause)) return;
   inherited_.clear();
   if (stop_.active) listener_.OnGap(stop_.gap, calls().size());
   stop_ = Stop();

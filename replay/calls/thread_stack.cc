@@ -21,6 +21,7 @@ std::vector<StackFrame> FramesOf(const std::vector<Call>& calls, uint64_t next) 
     frame.entry_ip = call->entry_ip;
     // The code to which a handler returns stands for the kernel's call itself.
     frame.is_handler = call->resume != 0 && call->entry != CallEntry::kReturnedTo;
+    frame.repeats = call->repeats;
     frames.push_back(frame);
     const bool interrupted = call->resume != 0;
     frame = {.address = interrupted ? call->resume : call->return_address, .is_exact = interrupted};
@@ -54,6 +55,7 @@ class StackTaker::Impl final : public CallListener {
   void OnLoss(const DataLoss& loss) {
     TakeBefore(loss.tsc);
     stack_.OnLoss(loss);
+    if (KeepsPlace(loss.cause)) return;
     Settle();
     loss_ = loss;
     outside_ = Outside::kLost;

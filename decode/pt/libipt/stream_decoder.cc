@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/hex.h"
+#include "decode/pt/loop_loss.h"
 
 namespace flowback::libipt {
 namespace {
@@ -198,9 +199,13 @@ Status StreamDecoder::EndAttempt(WalkEnd end) {
 }
 
 void StreamDecoder::EndWalk(const WalkEnd& end) {
+  const bool is_all = end.why == WalkEnd::Why::kEnd;
+  const bool is_last =
+      is_all && now_.readable->code == pte_ok && now_.part_end == input_.bytes.size();
+  const std::optional<uint64_t> endless = is_last ? walk_->EndlessEnd() : std::nullopt;
   walk_.reset();
   started_.reset();
-  const bool is_all = end.why == WalkEnd::Why::kEnd;
+  if (endless) TellEndlessEnd(*endless);
   if (is_all && now_.readable->code == pte_ok) return EndPart();
   now_.loss = LossOf(end, is_all ? now_.readable->code : end.code);
   now_.must_report = true;
@@ -226,6 +231,14 @@ StreamDecoder::OpenLoss StreamDecoder::LossOf(const WalkEnd& end, pt_error_code 
       code == pte_nomap && space != nullptr ? space->WhyNothing(end.ip) : nullptr;
   if (why != nullptr) loss.detail += ": " + *why;
   return loss;
+}
+
+void StreamDecoder::TellEndlessEnd(uint64_t ip) {
+  DataLoss loss = pt::EndlessEndLoss(ip);
+  loss.begin = loss.end = now_.part_end;
+  loss.last_ip = ip;
+  loss.code = now_.code.space()->SectionOrReason(ip);
+  now_.writer.Loss(std::move(loss));
 }
 
 void StreamDecoder::Report(OpenLoss loss, uint64_t end) {

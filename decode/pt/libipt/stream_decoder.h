@@ -107,6 +107,7 @@ class StreamDecoder {
   Status EndAttempt(WalkEnd end);
   void EndWalk(const WalkEnd& end);
   OpenLoss LossOf(const WalkEnd& end, pt_error_code code) const;
+  void TellEndlessEnd(uint64_t ip);
   void Report(OpenLoss loss, uint64_t end);
   bool IsAhead(const Place& place) const;
   Status GoBack(const Place& place);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 // The loop every user of libipt writes: synchronise, drain events, take an instruction, repeat.
-// Three things make it longer than that:
+// Four things make it longer than that:
 //
 // * pt_insn_next hands out an instruction even when going on from it failed. Such an instruction is
 //   counted only if its packet was there; PacketMirror knows (FinishFailed).
 // * A branch that binds events (VM entry, MOV CR3 in between) is handed out before its own packet
 // is
 //   read: it is held until that has happened (ResolveHeld).
+// * libipt goes round a loop without packets as often as it must to come to the place of the next
+//   packet, which is once at most. Where the recorder counted instructions, the other rounds are
+//   found in the code (SettleCount); else it is said that their number is not proven.
 // * libipt follows a loop of direct jumps for ever, as no packet ever contradicts it. Without a
 //   packet the walk is a function of the address alone, so coming back to an address proves a loop;
 //   Brent's method finds that with one remembered address (SeesLoop). What led into the loop is not
@@ -17,6 +20,7 @@
 #include "decode/pt/libipt/branch_target.h"
 #include "decode/pt/libipt/configuration.h"
 #include "decode/pt/libipt/event_translation.h"
+#include "decode/pt/loop_loss.h"
 
 namespace flowback::libipt {
 namespace {
@@ -87,7 +91,8 @@ int Walk::Begin() {
   code_->Select(retired_, writer_->tsc());
   const int status = pt_insn_sync_forward(decoder_.get());
   UpdateTime();
-  if (status >= 0 && (status & pts_ip_suppressed) == 0) code_->Select(retired_, writer_->tsc());
+  tracing_ = status >= 0 && (status & pts_ip_suppressed) == 0;
+  if (tracing_) code_->Select(retired_, writer_->tsc());
   return status;
 }
 
@@ -173,6 +178,7 @@ int Walk::NextInstruction() {
     return status;
   }
   Completed completed = Describe(insn);
+  mode_ = completed.mode;
   if (NeedsPacket(completed.kind)) {
     mirror_->AdvanceTo(Position());
     if (!Consume(completed, insn) && (status & pts_event_pending) != 0) {
@@ -278,8 +284,15 @@ void Walk::ResolveHeld(const pt_event* event, int status) {
 }
 
 void Walk::HandleEvent(const pt_event& event, uint64_t offset) {
+  if (event.type == ptev_mnt) {
+    if (const auto count = pt::ExecutedCount::Of({event.variant.mnt.payload})) {
+      rounds_of_loops_.TakeCount(*count, retired_);
+      return;
+    }
+  }
   std::optional<TraceEvent> translated = Translate(event);
   if (!translated) return;
+  if (rounds_of_loops_.waits() && translated->has_ip) SettleCount(translated->ip);
   ++steps_;
   translated->offset = offset;
   code_->EnterStays(offset);
@@ -287,16 +300,23 @@ void Walk::HandleEvent(const pt_event& event, uint64_t offset) {
   if (abort_ && event.type != ptev_async_branch) FlushAbort(0);
   switch (event.type) {
     case ptev_enabled:
+      tracing_ = true;
       code_->Select(retired_, writer_->tsc());
       mirror_->ForgetBranches();
       if (live()) writer_->Close();
       break;
     case ptev_disabled:
+      tracing_ = false;
       if (live()) writer_->Stop(translated->target);
+      break;
+    case ptev_async_disabled:
+      tracing_ = false;
+      TellUnprovenRounds(*translated);
       break;
     case ptev_async_branch:
       mirror_->DropTip();
       if (abort_) return FlushAbort(translated->target);
+      TellUnprovenRounds(*translated);
       break;
     case ptev_tsx:
       if (event.variant.tsx.aborted) {
@@ -328,10 +348,45 @@ bool Walk::RepeatsState(const pt_event& event) const {
   return event.type == ptev_exec_mode && writer_->mode() == ModeOf(event.variant.exec_mode.mode);
 }
 
+// Control stands at `ip`, to which a count belongs.
+void Walk::SettleCount(uint64_t ip) {
+  const int64_t missing = rounds_of_loops_.Settle(retired_);
+  if (missing == 0) return rounds_of_loops_.SetProven(retired_);
+  const uint64_t round = rounds_of_loops_.RoundFrom(code_->space(), mode_, ip).instructions;
+  const auto count = static_cast<uint64_t>(missing);
+  if (missing < 0 || count > counted_left_ || round == 0 || count % round != 0) {
+    if (live()) writer_->Loss(pt::CountLoss(missing));
+    return;
+  }
+  counted_left_ -= count;
+  rounds_of_loops_.Walk(code_->space(), mode_, ip, count,
+                        [this](const Completed& completed) { Count(completed); });
+  rounds_of_loops_.SetProven(retired_);
+}
+
+void Walk::TellUnprovenRounds(const TraceEvent& event) {
+  if (!event.has_ip || rounds_of_loops_.ProvesPlaceAt(retired_)) return;
+  const auto round = rounds_of_loops_.RoundFrom(code_->space(), mode_, event.ip);
+  if (round.instructions == 0 || !live()) return;
+  writer_->NextIs(event.ip);
+  DataLoss loss = pt::RoundsLoss(round, event.ip);
+  loss.begin = loss.end = event.offset;
+  loss.last_ip = event.ip;
+  loss.code = code_->space()->SectionOrReason(event.ip);
+  writer_->Loss(std::move(loss));
+}
+
+std::optional<uint64_t> Walk::EndlessEnd() {
+  const uint64_t ip = writer_->position();
+  if (!tracing_ || ip == 0 || rounds_of_loops_.Terminates(code_->space(), mode_, ip)) return {};
+  return ip;
+}
+
 // An abort is a FUP with the aborting address and a TIP with where control goes: libipt makes two
 // events of it, we have one.
 void Walk::FlushAbort(uint64_t target) {
   abort_->target = target;
+  TellUnprovenRounds(*abort_);
   if (live()) {
     if (abort_->has_ip) writer_->NextIs(abort_->ip);
     writer_->Event(*abort_);
@@ -341,6 +396,8 @@ void Walk::FlushAbort(uint64_t target) {
 
 void Walk::HandleOverflow(const TraceEvent& overflow) {
   mirror_->ForgetBranches();
+  rounds_of_loops_.Forget();
+  tracing_ = overflow.has_ip;
   DataLoss loss;
   loss.cause = LossCause::kOverflow;
   loss.begin = range_.offset + mirror_->overflow_offset();

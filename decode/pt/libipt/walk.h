@@ -11,6 +11,7 @@
 #include "decode/pt/libipt/code_reader.h"
 #include "decode/pt/libipt/flow_writer.h"
 #include "decode/pt/libipt/handles.h"
+#include "decode/pt/libipt/loop_rounds.h"
 #include "decode/pt/libipt/packet_mirror.h"
 #include "flowback/base/bytes.h"
 #include "flowback/base/error.h"
@@ -57,6 +58,8 @@ class Walk {
   uint64_t retired() const { return retired_; }  // the caller's number plus this walk's
   uint64_t padding() const { return mirror_->padding(); }
   uint64_t overflow_bytes() const { return overflow_bytes_; }  // in losses already reported
+  // Where the walk ended, if tracing is on there and the code goes round for ever without a packet.
+  std::optional<uint64_t> EndlessEnd();
   // True when the walk should be repeated over the range cut at the end's offset.
   bool WantsCut(const WalkEnd& end) const;
 
@@ -72,6 +75,8 @@ class Walk {
   void HandleEvent(const pt_event& event, uint64_t offset);
   bool RepeatsState(const pt_event& event) const;
   void RevealTarget();
+  void SettleCount(uint64_t ip);
+  void TellUnprovenRounds(const TraceEvent& event);
   void FlushAbort(uint64_t target);
   void HandleOverflow(const TraceEvent& overflow);
   void ResolveHeld(const pt_event* event, int status);
@@ -105,8 +110,12 @@ class Walk {
   Image image_;
   InsnDecoder decoder_;
   std::optional<PacketMirror> mirror_;
-  std::optional<HeldBranch> held_;   // a branch whose events come before its own packet
-  std::optional<TraceEvent> abort_;  // waits for the transfer that follows it
+  std::optional<HeldBranch> held_;  // a branch whose events come before its own packet
+  LoopRounds rounds_of_loops_;
+  uint64_t counted_left_ = pt::CountedFlow::kMost;  // instructions that may be walked for counts
+  bool tracing_ = false;
+  CodeMode mode_ = CodeMode::kX86_64;  // of the last instruction
+  std::optional<TraceEvent> abort_;    // waits for the transfer that follows it
   uint64_t last_ip_ = 0;
   uint64_t overflow_bytes_ = 0;
   std::vector<Completed> unproven_;

@@ -2,6 +2,8 @@
 // Data for the processor's maker.  [SDM "Maintenance (MNT) Packet"]
 #pragma once
 
+#include <optional>
+
 #include "decode/pt/packets/wire.h"
 
 namespace flowback::pt {
@@ -24,6 +26,31 @@ struct Mnt {
   }
   std::string Text() const { return Hex(payload); }
   bool operator==(const Mnt&) const = default;
+};
+
+// How many instructions a thread has executed. flowback's own recorders write it as an MNT packet,
+// which other decoders pass over: nothing else in a trace shows how often the thread went round a
+// loop of direct jumps and calls. The mark tells it from the payloads of processors.
+struct ExecutedCount {
+  static constexpr unsigned kBits = 40;
+  static constexpr uint64_t kMask = (uint64_t{1} << kBits) - 1;
+
+  uint64_t instructions = 0;  // the lowest kBits bits of the number
+  // Others count from here. Else the instructions since the count before it executed, though no
+  // packet may show them.
+  bool begins = false;
+
+  static std::optional<ExecutedCount> Of(const Mnt& packet) {
+    if (packet.payload >> (kBits + 1) != kMark) return std::nullopt;
+    return ExecutedCount{.instructions = packet.payload & kMask,
+                         .begins = (packet.payload >> kBits & 1) != 0};
+  }
+  Mnt AsPacket() const {
+    return {kMark << (kBits + 1) | uint64_t{begins} << kBits | (instructions & kMask)};
+  }
+
+ private:
+  static constexpr uint64_t kMark = 0x3b1a5c;
 };
 
 }  // namespace flowback::pt

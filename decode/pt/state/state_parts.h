@@ -86,6 +86,11 @@ void Parts(T& of, Use use) {
   auto& [from, aborts, events] = of;
   use(from, aborts, events);
 }
+template <Is<CountedFlow> T, class Use>
+void Parts(T& of, Use use) {
+  auto& [known, proves, count, retired] = of;
+  use(known, proves, count, retired);
+}
 template <Is<FlowState::Failure> T, class Use>
 void Parts(T& of, Use use) {
   auto& [cause, detail] = of;
@@ -151,12 +156,12 @@ void Parts(T& of, Use use) {
 // A kept state has no graph, no node and no call's node: FlowEngine::Save.
 template <Is<FlowState> T, class Use>
 void Parts(T& of, Use use) {
-  auto& [pos, end, hot_end, parts, packet, pebs, last_ip, clock, account, behind_last_psb, state,
-         graph, cur, returns, calls_lost, held, cycles_told, mode, in_transaction, compound,
+  auto& [pos, end, hot_end, parts, packet, pebs, last_ip, clock, account, behind_last_psb, counted,
+         state, graph, cur, returns, calls_lost, held, cycles_told, mode, in_transaction, compound,
          hot_packet, hot_bits, hot_count, hot_ip, failure, loss_state] = of;
-  use(pos, end, hot_end, parts, packet, pebs, last_ip, clock, account, behind_last_psb, state,
-      returns, calls_lost, held, cycles_told, mode, in_transaction, compound, hot_packet, hot_bits,
-      hot_count, hot_ip, failure, loss_state);
+  use(pos, end, hot_end, parts, packet, pebs, last_ip, clock, account, behind_last_psb, counted,
+      state, returns, calls_lost, held, cycles_told, mode, in_transaction, compound, hot_packet,
+      hot_bits, hot_count, hot_ip, failure, loss_state);
 }
 
 // ---- writing and reading ----

@@ -163,6 +163,11 @@ struct UnknownFlow {
 const char* Name(EventKind kind);
 const char* Name(LossCause cause);
 LossClass ClassOf(LossCause cause);
+// Whether the flow goes on behind such a loss where it was before: only how often it had gone round
+// a loop is not known.
+inline bool KeepsPlace(LossCause cause) {
+  return cause == LossCause::kRoundsUnknown || cause == LossCause::kDepthUnknown;
+}
 // What can be done about it, one sentence.
 const char* Remedy(LossCause cause);
 const char* Name(InstructionClass kind);

@@ -65,6 +65,9 @@ struct Call {
   // Through a procedure linkage table's stub, whose instructions are its own.
   bool via_stub = false;
   bool is_stub = false;  // is such a stub
+  // An endless recursion was interrupted in it: between it and its caller may be any number of
+  // further calls of the same functions (LossCause::kDepthUnknown).
+  bool repeats = false;
   // What its code did with the stack pointer (decode/instruction/stack_use.h).
   uint8_t stack_use = 0;  // StackUseFlag bits
   uint32_t kept_in = 0;   // StackUse::keeps

@@ -45,6 +45,8 @@ struct StackFrame {
   // The thread had come back to one of several stacks that it had left at one place, and nothing
   // tells which: the frame is that of the one that it had left first.
   bool is_guess = false;
+  // Calls like the one of this frame repeat between it and the next frame; how many, is not known.
+  bool repeats = false;
 };
 
 struct ThreadStack {
